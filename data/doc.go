@@ -23,7 +23,7 @@
 // is trained on before there is one. [OpenRaw] divides them into the rows that train
 // it and those that calibrate, as [Inputs] that a network reads. What a user can get wrong is an
 // [*InputError] of one sentence. Files are written whole or not at all, by
-// [WriteFile].
+// package disk.
 //
 // # Forms
 //

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/data/synthetic"
 
 	"gonum.org/v1/gonum/mat"
@@ -28,7 +29,7 @@ func inFolder(f func(dir string) error) {
 func ExampleOpen() {
 	inFolder(func(dir string) error {
 		path := filepath.Join(dir, "features.npz")
-		err := data.WriteNPZ(path,
+		err := disk.WriteNPZ(path,
 			data.Array{Name: "cal_features", Value: mat.NewDense(2, 3, []float64{1, 2, 3, 4, 5, 6})},
 			data.Array{Name: "cal_logits", Value: mat.NewDense(2, 2, []float64{1, -1, -2, 2})},
 			data.Array{Name: "cal_labels", Value: []int{0, 1}})
@@ -56,7 +57,7 @@ func ExampleReadPredictions() {
 			Labels:   []int{1},
 		}
 		arrays := append(p.Arrays(), data.Array{Name: "embedding", Value: mat.NewDense(1, 1, []float64{7})})
-		if err := data.WriteNPZ(path, arrays...); err != nil {
+		if err := disk.WriteNPZ(path, arrays...); err != nil {
 			return err
 		}
 		read, err := data.ReadPredictions(path)

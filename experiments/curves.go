@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/layers"
 )
 
@@ -35,7 +36,7 @@ func (r *Run) Curves() (curves []layers.Stage) {
 }
 
 // addCurves adds curvesFile to the run's folder.
-func (r *Run) addCurves(f *data.Folder) {
+func (r *Run) addCurves(f *disk.Folder) {
 	curves := r.Curves()
 	if curves == nil {
 		f.Absent(curvesFile)

@@ -6,22 +6,22 @@ import (
 	"testing"
 )
 
-// doors are the functions that open, make or change a file by its path, of which data has one
+// doors are the functions that open, make or change a file by its path, of which data and disk have one
 // for each: what is read is a file and no pipe, and what is written is there whole or not at
 // all.
 var doors = map[string]string{
-	"os.Open": "data.OpenFile", "os.OpenFile": "data.OpenFile or data.WriteFile", "os.ReadFile": "data.ReadFile or data.ReadSmall",
-	"os.Create": "data.WriteFile", "os.WriteFile": "data.WriteBytes", "os.Rename": "data.WriteFile", "os.DirFS": "data.OpenFile",
-	"os.Mkdir": "data.MkdirAll", "os.MkdirAll": "data.MkdirAll", "os.Remove": "data.Remove", "os.RemoveAll": "data.Folder",
-	"os.CreateTemp": "data.WriteFile", "os.MkdirTemp": "data.Folder", "os.TempDir": "the output's directory", "os.Truncate": "data.WriteFile",
-	"os.Symlink": "data.WriteFile", "os.Link": "data.WriteFile", "zip.OpenReader": "data.OpenFile", "syscall.Open": "data.OpenFile", "unix.Open": "data.OpenFile", "ioutil.ReadFile": "data.ReadFile", "ioutil.WriteFile": "data.WriteBytes",
+	"os.Open": "data.OpenFile", "os.OpenFile": "data.OpenFile or disk.WriteFile", "os.ReadFile": "data.ReadFile or data.ReadSmall",
+	"os.Create": "disk.WriteFile", "os.WriteFile": "disk.WriteBytes", "os.Rename": "disk.WriteFile", "os.DirFS": "data.OpenFile",
+	"os.Mkdir": "disk.MkdirAll", "os.MkdirAll": "disk.MkdirAll", "os.Remove": "disk.Remove", "os.RemoveAll": "disk.Folder",
+	"os.CreateTemp": "disk.WriteFile", "os.MkdirTemp": "disk.Folder", "os.TempDir": "the output's directory", "os.Truncate": "disk.WriteFile",
+	"os.Symlink": "disk.WriteFile", "os.Link": "disk.WriteFile", "zip.OpenReader": "data.OpenFile", "syscall.Open": "data.OpenFile", "unix.Open": "data.OpenFile", "ioutil.ReadFile": "data.ReadFile", "ioutil.WriteFile": "disk.WriteBytes",
 }
 
 // pastDoors are the files and folders that may use them, with the reason.
 var pastDoors = map[string]string{
-	"data/disk.go":                  "is the door",
+	"data/disk/disk.go":             "is the door",
 	"data/open.go":                  "is the door",
-	"experiments/encode/partial.go": "adds rows to a file, and asks data.CheckFile before",
+	"experiments/encode/partial.go": "adds rows to a file, and asks disk.CheckFile before",
 	"experiments/report/figure.go":  "asks for the directory that another package will use",
 	"experiments/campaign/":         "makes what calibra is attacked with, in a directory of its own",
 	"experiments/scale/":            "makes what calibra is measured with, in a directory of its own",

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 
 	"gonum.org/v1/gonum/mat"
@@ -235,7 +236,7 @@ func features(t *testing.T, path string, width, classes int) {
 			data.Array{Name: part + "_logits", Value: mat.NewDense(3, classes, nil)},
 			data.Array{Name: part + "_labels", Value: []int{0, 1, 0}})
 	}
-	if err := data.WriteNPZ(path, arrays...); err != nil {
+	if err := disk.WriteNPZ(path, arrays...); err != nil {
 		t.Fatal(err)
 	}
 }

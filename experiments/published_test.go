@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 )
@@ -168,7 +169,7 @@ func writeRuns(t *testing.T, runs map[cell]values) {
 	}
 	slices.SortFunc(lines, slices.Compare)
 	lines = slices.Insert(lines, 0, []string{"data", "rows", "split", "method", "ema", "seed", "nll", "accuracy", "lce"})
-	if err := data.WriteFile(publishedRuns, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(lines) }); err != nil {
+	if err := disk.WriteFile(publishedRuns, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(lines) }); err != nil {
 		t.Fatal(err)
 	}
 }

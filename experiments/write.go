@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments/metrics"
 	"calibra/layers"
 
@@ -48,7 +49,7 @@ type configuration struct {
 	Program Program `json:"program"` // that fitted and measured
 }
 
-// RunGroup is the data.Folder group of a run, and RunFiles are its files.
+// RunGroup is the disk.Folder group of a run, and RunFiles are its files.
 const RunGroup = "fit"
 
 // RunFiles are the names of the files of a run.
@@ -58,7 +59,7 @@ var RunFiles = []string{"config.json", curvesFile, "embedding.npz", "metrics.jso
 const RunPage = "report.html"
 
 // PrepareDir makes sure that the named files of a group can be written to dir as one
-// data.Folder, before any work is done for them (see data.PrepareFolder). Undo, to be
+// disk.Folder, before any work is done for them (see disk.PrepareFolder). Undo, to be
 // deferred, removes the directories that were made and that nothing was written to.
 func PrepareDir(dir, group string, names ...string) (undo func(), err error) {
 	var made []string // dir and those of its parents that were not there, the deepest first
@@ -70,10 +71,10 @@ func PrepareDir(dir, group string, names ...string) (undo func(), err error) {
 	}
 	undo = func() {
 		for _, at := range made {
-			_ = data.Remove(at) // fails, as it should, if something else is in it
+			_ = disk.Remove(at) // fails, as it should, if something else is in it
 		}
 	}
-	if err := data.PrepareFolder(dir, group, names...); err != nil {
+	if err := disk.PrepareFolder(dir, group, names...); err != nil {
 		undo()
 		return nil, err
 	}
@@ -121,14 +122,14 @@ func (s Spec) model(m layers.Stateful, cal *data.Set) (*layers.Model, error) {
 // Write puts the run's files into dir, all or none of them. A run without an
 // outcome has no metrics and no predictions; those of an earlier one are removed.
 func (r *Run) Write(dir string) error {
-	f := data.NewFolder(dir, RunGroup)
+	f := disk.NewFolder(dir, RunGroup)
 	defer f.Discard()
 	r.Add(f)
 	return f.Commit()
 }
 
 // Add adds the run's files to a folder, or what is wrong with them.
-func (r *Run) Add(f *data.Folder) {
+func (r *Run) Add(f *disk.Folder) {
 	model, err := r.Spec.model(r.Model, r.Source.Cal)
 	if err != nil {
 		f.Fail(err)
@@ -180,7 +181,7 @@ func (r *Run) predictions() ([]data.Array, error) {
 	return arrays, nil
 }
 
-func addJSON(f *data.Folder, name string, v any) {
+func addJSON(f *disk.Folder, name string, v any) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		f.Fail(fmt.Errorf("write %s: %w", name, err))
@@ -188,7 +189,7 @@ func addJSON(f *data.Folder, name string, v any) {
 	f.WriteBytes(name, append(text, '\n'))
 }
 
-func (r *Run) addSummary(f *data.Folder) {
+func (r *Run) addSummary(f *disk.Folder) {
 	o := r.Outcome
 	values, err := metrics.Object(o.Metrics.Values, o.Metrics.Own)
 	f.Fail(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/graph"
 )
 
@@ -51,7 +52,7 @@ func WriteModel(path, method string, c Stateful) error {
 // weights as tensors, the moments of Profile under inputs/, and in the metadata the
 // strings format, version, method, config (JSON) and, where there are any, settings,
 // class_names and feature_names (JSON). The file appears whole or not at all.
-func (m *Model) Write(path string) error { return data.WriteFile(path, m.Encode) }
+func (m *Model) Write(path string) error { return disk.WriteFile(path, m.Encode) }
 
 // Encode writes the bytes of that file.
 func (m *Model) Encode(out io.Writer) error {

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"calibra/data"
+	"calibra/data/disk"
 
 	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -180,11 +181,11 @@ func WriteCSV(w io.Writer, rows []Row) error {
 	return data.NewCSVWriter(w).WriteAll(table)
 }
 
-// Group is the data.Folder group of reports.
+// Group is the disk.Folder group of reports.
 const Group = "theory"
 
 // Add adds the table as <study>.csv and every figure's points as <study>-<figure>.csv to a folder.
-func (r *Report) Add(to *data.Folder) error {
+func (r *Report) Add(to *disk.Folder) error {
 	err := to.WriteFile(r.Study+".csv", func(w io.Writer) error { return WriteCSV(w, r.Rows) })
 	if err != nil {
 		return fmt.Errorf("theory: save %s: %w", r.Study, err)
@@ -419,7 +420,7 @@ func (c *Curve) add(x float64, y Estimate) {
 }
 
 // add adds the figure's points to a folder, as prefix-name.csv.
-func (f Figure) add(to *data.Folder, prefix string) error {
+func (f Figure) add(to *disk.Folder, prefix string) error {
 	records := [][]string{{"curve", f.XLabel, f.YLabel, "low", "high"}}
 	for _, curve := range f.Curves {
 		for i := range curve.X {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/data"
+	"calibra/data/disk"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -99,7 +99,7 @@ func TestPropositionsHold(t *testing.T) {
 	}
 	folder := t.TempDir()
 	r.Figures = []Figure{{Name: "line", Curves: []Curve{{Label: "x", X: []float64{1, 2}, Y: []float64{2, 1}}}}}
-	to := data.NewFolder(folder, Group)
+	to := disk.NewFolder(folder, Group)
 	defer to.Discard()
 	to.Fail(r.Add(to))
 	if err := to.Commit(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments/cli"
 	"calibra/experiments/metrics"
 	"calibra/experiments/study"
@@ -139,7 +140,7 @@ func TestWeights(t *testing.T) {
 	dir := t.TempDir()
 	shard := func(name string, arrays ...data.Array) string {
 		path := filepath.Join(dir, name)
-		if err := data.WriteNPZ(path, arrays...); err != nil {
+		if err := disk.WriteNPZ(path, arrays...); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -228,7 +229,7 @@ func features(t *testing.T, path string, n int, seed float64) {
 		}
 		arrays = append(arrays, data.Array{Name: part + "_features", Value: x}, data.Array{Name: part + "_logits", Value: logits}, data.Array{Name: part + "_labels", Value: labels})
 	}
-	if err := data.WriteNPZ(path, arrays...); err != nil {
+	if err := disk.WriteNPZ(path, arrays...); err != nil {
 		t.Fatal(err)
 	}
 }

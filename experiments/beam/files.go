@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 )
@@ -95,7 +96,7 @@ func store(ctx context.Context, to string, content []byte) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 			return data.Inputf("", "the directory %s cannot be made: %w", filepath.Dir(to), err)
 		}
-		return data.WriteBytes(to, content)
+		return disk.WriteBytes(to, content)
 	}
 	fs, err := filesystem.New(ctx, to)
 	if err != nil {

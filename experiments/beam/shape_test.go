@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments/cli"
 
 	"gonum.org/v1/gonum/mat"
@@ -30,7 +31,7 @@ func TestShapes(t *testing.T) {
 		if embedding != nil {
 			arrays = append(arrays, data.Array{Name: "embedding", Value: embedding})
 		}
-		if err := data.WriteNPZ(shards[k].Path, arrays...); err != nil {
+		if err := disk.WriteNPZ(shards[k].Path, arrays...); err != nil {
 			t.Fatal(err)
 		}
 	}

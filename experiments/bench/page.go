@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 )
 
 // Page is figures that a program measures now and then: the rows of results.csv in a directory, and RESULTS.md, which
@@ -44,10 +45,10 @@ func (p Page) Keep(dir string, rows ...[]string) error {
 	if err := data.NewCSVWriter(&out).WriteAll(append([][]string{p.Head}, all...)); err != nil {
 		return err
 	}
-	if err := data.WriteBytes(path, out.Bytes()); err != nil {
+	if err := disk.WriteBytes(path, out.Bytes()); err != nil {
 		return err
 	}
-	return data.WriteBytes(filepath.Join(dir, "RESULTS.md"), []byte(p.Table(all)))
+	return disk.WriteBytes(filepath.Join(dir, "RESULTS.md"), []byte(p.Table(all)))
 }
 
 // Table is rows in Markdown.

@@ -7,20 +7,20 @@ import (
 	"syscall"
 )
 
-// disk is a small disk, in memory.
-type disk struct{ dir string }
+// smallDisk is a small disk, in memory.
+type smallDisk struct{ dir string }
 
 // newDisk mounts one at dir, where the system lets this process.
-func newDisk(dir string) (*disk, error) {
+func newDisk(dir string) (*smallDisk, error) {
 	must(os.MkdirAll(dir, 0o777))
 	if err := syscall.Mount("campaign", dir, "tmpfs", 0, "size=1g"); err != nil {
 		return nil, fmt.Errorf("mounting a small disk is not allowed here (%w)", err)
 	}
-	return &disk{dir}, nil
+	return &smallDisk{dir}, nil
 }
 
 // room leaves so much room beside what is there.
-func (d *disk) room(kilobytes, files int) error {
+func (d *smallDisk) room(kilobytes, files int) error {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(d.dir, &s); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (d *disk) room(kilobytes, files int) error {
 }
 
 // clear removes all that is on it.
-func (d *disk) clear() error {
+func (d *smallDisk) clear() error {
 	entries, err := os.ReadDir(d.dir)
 	for _, e := range entries {
 		if err == nil {
@@ -41,4 +41,4 @@ func (d *disk) clear() error {
 	return err
 }
 
-func (d *disk) close() { _ = syscall.Unmount(d.dir, syscall.MNT_DETACH) }
+func (d *smallDisk) close() { _ = syscall.Unmount(d.dir, syscall.MNT_DETACH) }

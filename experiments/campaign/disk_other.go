@@ -4,13 +4,15 @@ package main
 
 import "errors"
 
-// disk is a small disk, which this program makes on Linux alone.
-type disk struct{ dir string }
+// smallDisk is a small disk, which this program makes on Linux alone.
+type smallDisk struct{ dir string }
 
-func newDisk(string) (*disk, error) { return nil, errors.New("small disks are made on Linux alone") }
+func newDisk(string) (*smallDisk, error) {
+	return nil, errors.New("small disks are made on Linux alone")
+}
 
-func (*disk) room(kilobytes, files int) error { return nil }
+func (*smallDisk) room(kilobytes, files int) error { return nil }
 
-func (*disk) clear() error { return nil }
+func (*smallDisk) clear() error { return nil }
 
-func (*disk) close() {}
+func (*smallDisk) close() {}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 )
 
@@ -69,7 +70,7 @@ func files(c *campaign, n *count, rng *rand.Rand) {
 	p, err := data.ReadPredictions(filepath.Join(dir, model, "predictions.npz"))
 	must(err)
 	for _, name := range []string{"p.parquet", "p.arrow"} {
-		must(data.WriteArrays(filepath.Join(dir, name), p.Arrays()...))
+		must(disk.WriteArrays(filepath.Join(dir, name), p.Arrays()...))
 		good[name] = read(filepath.Join(dir, name))
 	}
 	seed := rng.Uint64()

@@ -47,7 +47,7 @@ func full(c *campaign, n *count, rng *rand.Rand) {
 
 // fill runs the victim, whose last argument is what it writes, where the disk has little room,
 // and checks what it left. It describes what was done.
-func (v victim) fill(c *campaign, n *count, d *disk, args []string, rng *rand.Rand) (after string) {
+func (v victim) fill(c *campaign, n *count, d *smallDisk, args []string, rng *rand.Rand) (after string) {
 	place := len(args) - 1
 	out := filepath.Join(d.dir, filepath.Base(args[place]))
 	args[place] = out

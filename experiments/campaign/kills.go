@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/layers"
 
 	"github.com/sourcegraph/conc"
@@ -61,7 +62,7 @@ func (v victim) check(dir string) error { return v.sound(filepath.Join(dir, v.le
 
 // held returns an error if the folder that path belongs to is of two runs.
 func held(path string) error {
-	h, err := data.Hold(path)
+	h, err := disk.Hold(path)
 	if err == nil {
 		h.Release()
 	}
@@ -72,7 +73,7 @@ func held(path string) error {
 // far as they are there, are of one method. What a killed process did not put into its place
 // is read where it is, as commands read it.
 func oneRun(dir string) error {
-	h, err := data.Hold(filepath.Join(dir, "config.json"))
+	h, err := disk.Hold(filepath.Join(dir, "config.json"))
 	if err != nil {
 		return err
 	}

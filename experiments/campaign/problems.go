@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/data/disk"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -121,7 +122,7 @@ func (p problem) arrays(rng *rand.Rand) (arrays []data.Array) {
 
 // write writes the problem to path.
 func (p problem) write(path string, rng *rand.Rand) {
-	must(data.WriteNPZ(path, p.arrays(rng)...))
+	must(disk.WriteNPZ(path, p.arrays(rng)...))
 }
 
 func read(path string) []byte {

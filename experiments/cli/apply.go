@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/layers"
 
@@ -29,7 +30,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err := data.CheckArrays(c.Out); err != nil {
 		return err
 	}
-	held, err := data.Hold(modelFile(c.Model)) // the model and its embedding are read one after the other
+	held, err := disk.Hold(modelFile(c.Model)) // the model and its embedding are read one after the other
 	if err != nil {
 		return err
 	}
@@ -68,14 +69,14 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := data.WriteArrays(c.Out, slices.Concat(p.Arrays(), embedded, asked)...); err != nil {
+	if err := disk.WriteArrays(c.Out, slices.Concat(p.Arrays(), embedded, asked)...); err != nil {
 		return err
 	}
 	return t.printf("wrote %s: %d rows by %s%s\n", c.Out, src.Test.Len(), m.method.Name, notice)
 }
 
 // load loads the model of the flags from the held files.
-func (c *applyCmd) load(methods *experiments.Catalog, held *data.Held) (m saved, err error) {
+func (c *applyCmd) load(methods *experiments.Catalog, held *disk.Held) (m saved, err error) {
 	path := modelFile(c.Model)
 	m.embedding = held.Path(filepath.Join(filepath.Dir(path), "embedding.npz"))
 	path = held.Path(path)
@@ -324,7 +325,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	if err != nil {
 		return err
 	}
-	err = data.WriteNPZ(c.Out, slices.Concat(arrays, p.Beside(), embedded)...)
+	err = disk.WriteNPZ(c.Out, slices.Concat(arrays, p.Beside(), embedded)...)
 	j.progress.clear()
 	if far := j.far.String(); far != "" {
 		t.warn("warning: %s", far)

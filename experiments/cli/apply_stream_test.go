@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/data/synthetic"
 	"calibra/experiments"
 	"calibra/layers"
@@ -26,7 +27,7 @@ func TestApplyInBatchesIsApply(t *testing.T) {
 	test.Labels = nil
 	dir := t.TempDir()
 	in, model := filepath.Join(dir, "f.npz"), filepath.Join(dir, "model")
-	if err := data.WriteNPZ(in, data.Array{Name: "cal_features", Value: cal.Features}, data.Array{Name: "cal_logits", Value: cal.Logits}, data.Array{Name: "cal_labels", Value: cal.Labels},
+	if err := disk.WriteNPZ(in, data.Array{Name: "cal_features", Value: cal.Features}, data.Array{Name: "cal_logits", Value: cal.Logits}, data.Array{Name: "cal_labels", Value: cal.Labels},
 		data.Array{Name: "test_features", Value: test.Features}, data.Array{Name: "test_logits", Value: test.Logits}); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestBatchesNameTheRowOfTheFile(t *testing.T) {
 	row := 2*layers.EvaluationBatch + 3
 	x.Set(row, 0, 1)
 	path := filepath.Join(t.TempDir(), "f.npz")
-	if err := data.WriteNPZ(path, data.Array{Name: "test_features", Value: x}); err != nil {
+	if err := disk.WriteNPZ(path, data.Array{Name: "test_features", Value: x}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := data.OpenStream(path, "test", data.Names{})

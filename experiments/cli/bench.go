@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/bench"
 	"calibra/graph/blas"
@@ -103,7 +104,7 @@ func (c *benchCmd) scaling(ctx context.Context, t *terminal, executor experiment
 		return err
 	}
 	bar.clear()
-	out := data.NewFolder(c.Scaling, "bench")
+	out := disk.NewFolder(c.Scaling, "bench")
 	defer out.Discard()
 	bench.DrawScales(scales).Add(out, "scaling")
 	growth, csv := scaleTable(scales)

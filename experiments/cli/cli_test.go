@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -75,7 +76,7 @@ func features(n int) []data.Array {
 func write(t *testing.T, arrays []data.Array) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "features.npz")
-	if err := data.WriteNPZ(path, arrays...); err != nil {
+	if err := disk.WriteNPZ(path, arrays...); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/graph/simd"
 	"calibra/layers"
@@ -254,7 +255,7 @@ func TestSentences(t *testing.T) {
 	unlogged := features(60)
 	unlogged = []data.Array{unlogged[0], unlogged[2], unlogged[3], unlogged[5]}
 	predicted := filepath.Join(dir, "p.npz")
-	if err := data.WriteNPZ(predicted, data.Array{Name: "probs", Value: mat.NewDense(2, 2, []float64{.5, .5, .5, .5})}, data.Array{Name: "labels", Value: []int{0, 1}}); err != nil {
+	if err := disk.WriteNPZ(predicted, data.Array{Name: "probs", Value: mat.NewDense(2, 2, []float64{.5, .5, .5, .5})}, data.Array{Name: "labels", Value: []int{0, 1}}); err != nil {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments/metrics"
 	figures "calibra/experiments/report"
 )
@@ -128,13 +129,13 @@ func (c *diagnoseCmd) listed(d *metrics.Diagnosis) *metrics.Diagnosis {
 	return &short
 }
 
-// diagnosisGroup is the data.Folder group of a diagnosis, and diagnosisFiles are its files.
+// diagnosisGroup is the disk.Folder group of a diagnosis, and diagnosisFiles are its files.
 const diagnosisGroup = "diagnose"
 
 var diagnosisFiles = []string{"diagnosis.html", "diagnosis.json"}
 
 func (c *diagnoseCmd) write(text []byte, d *metrics.Diagnosis, m *metrics.Map) error {
-	to := data.NewFolder(c.Out, diagnosisGroup)
+	to := disk.NewFolder(c.Out, diagnosisGroup)
 	defer to.Discard()
 	to.WriteBytes("diagnosis.json", append(text, '\n'))
 	head, err := provenance(figures.Fact{Name: "Data", Value: filepath.Base(c.In)})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -36,7 +37,7 @@ func writeDiagnosable(t *testing.T, n int, extra ...data.Array) (predictions, fe
 	dir := t.TempDir()
 	write := func(name string, arrays ...data.Array) string {
 		path := filepath.Join(dir, name)
-		if err := data.WriteNPZ(path, arrays...); err != nil {
+		if err := disk.WriteNPZ(path, arrays...); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -127,7 +128,7 @@ func TestDiagnosisSaysWhatToDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := data.WriteNPZ(features, data.Array{Name: "features", Value: x}, data.Array{Name: "feature_names", Value: []string{"age", "height", "weight"}}); err != nil {
+	if err := disk.WriteNPZ(features, data.Array{Name: "features", Value: x}, data.Array{Name: "feature_names", Value: []string{"age", "height", "weight"}}); err != nil {
 		t.Fatal(err)
 	}
 	code, text, _ := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "199", "--out", t.TempDir())

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
@@ -62,7 +63,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 		t.warn("warning: %s: %s", c.In, repeated)
 	}
 	if c.HTML != "" {
-		if err := data.CheckFile(c.page()); err != nil {
+		if err := disk.CheckFile(c.page()); err != nil {
 			return err
 		}
 	}
@@ -223,7 +224,7 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 
 // read reads the predictions, and where they are measured locally, from one and the same file.
 func (c *evaluateCmd) read(ctx context.Context) (*Judged, error) {
-	held, err := data.Hold(c.In)
+	held, err := disk.Hold(c.In)
 	if err != nil {
 		return nil, err
 	}
@@ -399,7 +400,7 @@ func (f *MetricFlags) Settings() (s metrics.Settings, u metrics.Uncertainty, err
 	return s, metrics.Uncertainty{Replicates: cmp.Or(f.Replicates, metrics.None), Redraws: cmp.Or(f.Redraws, metrics.None)}, nil
 }
 
-// plotsGroup is the data.Folder group of --plots, and plots are its figures.
+// plotsGroup is the disk.Folder group of --plots, and plots are its figures.
 const plotsGroup = "evaluate --plots"
 
 var plots = []string{"reliability-isotonic", "confusion", "triangle", "reliability-top", "reliability-classes", "ess-profile"}
@@ -426,7 +427,7 @@ func (c *evaluateCmd) drawings(p *data.Predictions, r *metrics.Report) ([]*repor
 
 // draw writes the figures into --plots.
 func (c *evaluateCmd) draw(drawn []*report.Drawing) error {
-	out := data.NewFolder(c.Plots, plotsGroup)
+	out := disk.NewFolder(c.Plots, plotsGroup)
 	defer out.Discard()
 	for _, d := range drawn {
 		d.Figure.Add(out, d.Name)
@@ -468,7 +469,7 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 	if verdict != nil {
 		d.Verdict = []report.Statement{verdict.Statement()}
 	}
-	return data.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
+	return disk.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
 }
 
 // evaluationSections are those of the page, nil where there is nothing to show.

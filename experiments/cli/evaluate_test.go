@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
@@ -39,7 +40,7 @@ func predictions(t *testing.T, arrays ...data.Array) string {
 		arrays = append(arrays, data.Array{Name: "probs", Value: probs})
 	}
 	path := filepath.Join(t.TempDir(), "predictions.npz")
-	if err := data.WriteNPZ(path, arrays...); err != nil {
+	if err := disk.WriteNPZ(path, arrays...); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -198,7 +199,7 @@ func TestEvaluateBinning(t *testing.T) {
 		labels[i] = 1 - i%2
 	}
 	path := filepath.Join(t.TempDir(), "predictions.npz")
-	if err := data.WriteNPZ(path, data.Array{Name: "probs", Value: probs}, data.Array{Name: "labels", Value: labels}); err != nil {
+	if err := disk.WriteNPZ(path, data.Array{Name: "probs", Value: probs}, data.Array{Name: "labels", Value: labels}); err != nil {
 		t.Fatal(err)
 	}
 	for binning, want := range map[string]float64{"width": .05, "quantile": .53} { // |½ − .55|; (.48 + .58)/2
@@ -242,7 +243,7 @@ func TestEvaluateFewRows(t *testing.T) {
 		embedding.Set(i, 0, float64(i))
 	}
 	in := filepath.Join(t.TempDir(), "few.npz")
-	if err := data.WriteNPZ(in, data.Array{Name: "probs", Value: probs}, data.Array{Name: "labels", Value: labels}, data.Array{Name: "embedding", Value: embedding}); err != nil {
+	if err := disk.WriteNPZ(in, data.Array{Name: "probs", Value: probs}, data.Array{Name: "labels", Value: labels}, data.Array{Name: "embedding", Value: embedding}); err != nil {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := calibra(t, "evaluate", "--in", in, "--redraws", "0")
@@ -285,10 +286,10 @@ func TestEvaluateFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := data.WriteNPZ(features, data.Array{Name: "test_features", Value: z}); err != nil {
+	if err := disk.WriteNPZ(features, data.Array{Name: "test_features", Value: z}); err != nil {
 		t.Fatal(err)
 	}
-	if err := data.WriteNPZ(given, append(p.Arrays(), data.Array{Name: "embedding", Value: e.Apply(z)})...); err != nil {
+	if err := disk.WriteNPZ(given, append(p.Arrays(), data.Array{Name: "embedding", Value: e.Apply(z)})...); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"evaluate", "--json", "--replicates", "0", "--redraws", "0", "--in"}

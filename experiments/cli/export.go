@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/export"
 )
@@ -38,7 +39,7 @@ func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	if end := filepath.Ext(c.ONNX); end != "" && end != ".onnx" {
 		return data.Inputf(c.ONNX, "ends in %s and would hold a network in ONNX; name a file that ends in .onnx", end)
 	}
-	err = data.WriteFile(c.ONNX, func(out io.Writer) error {
+	err = disk.WriteFile(c.ONNX, func(out io.Writer) error {
 		if backbone != nil {
 			return export.Glue(out, *backbone, method.Name, model)
 		}

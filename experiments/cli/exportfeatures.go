@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 )
 
@@ -55,7 +56,7 @@ func (c *exportFeaturesCmd) Run(ctx context.Context, t *terminal, catalog *exper
 	if err != nil {
 		return err
 	}
-	if err := data.WriteNPZ(c.Out, arrays...); err != nil {
+	if err := disk.WriteNPZ(c.Out, arrays...); err != nil {
 		return err
 	}
 	_, m := p.Source.Cal.Features.Dims()

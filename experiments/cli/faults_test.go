@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 )
 
 // fault is what becomes of the n-th change of the disk.
@@ -52,7 +53,7 @@ type brokenDisk struct {
 	ops   []string
 }
 
-func (f *brokenDisk) wrap(dir string, real data.Disk) data.Disk { return &brokenDir{real, f, dir} }
+func (f *brokenDisk) wrap(dir string, real disk.Disk) disk.Disk { return &brokenDir{real, f, dir} }
 
 // step is before a change; do reports whether it is made, and err what the process gets.
 func (f *brokenDisk) step(op string, removes bool) (do bool, err error) {
@@ -95,7 +96,7 @@ func (f *brokenDisk) lose(t *testing.T) {
 }
 
 type brokenDir struct {
-	real data.Disk
+	real disk.Disk
 	f    *brokenDisk
 	dir  string
 }
@@ -108,7 +109,7 @@ func (d *brokenDir) change(op string, removes bool, make func() error) error {
 	return err
 }
 
-func (d *brokenDir) Create(name string) (file data.File, err error) {
+func (d *brokenDir) Create(name string) (file disk.File, err error) {
 	do, gone := d.f.step("create "+name, false)
 	if !do {
 		return nil, gone
@@ -151,7 +152,7 @@ func (d *brokenDir) Sync(name string) {
 }
 
 type brokenFile struct {
-	data.File
+	disk.File
 	d    *brokenDir
 	name string
 }
@@ -283,7 +284,7 @@ func TestFaults(t *testing.T) {
 			old := filepath.Join(base, s.name)
 			for name, content := range inputs {
 				if name != s.file {
-					if err := data.MkdirAll(old); err != nil {
+					if err := disk.MkdirAll(old); err != nil {
 						t.Fatal(err)
 					}
 					if err := os.WriteFile(filepath.Join(old, name), content, 0o666); err != nil {
@@ -347,7 +348,7 @@ func (s scene) must(t *testing.T, dir string, command []string) {
 func (s scene) meet(t *testing.T, dir string, n int, kind fault) *brokenDisk {
 	t.Helper()
 	f := &brokenDisk{at: n, kind: kind, rng: rand.New(rand.NewPCG(uint64(n), uint64(kind))), dirty: map[string]bool{}}
-	restore := data.Simulate(f.wrap)
+	restore := disk.Simulate(f.wrap)
 	code, _, stderr := calibra(t, s.args(dir, s.command)...)
 	restore()
 	f.lose(t)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
@@ -116,7 +117,7 @@ func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, sr
 
 // write writes the run with its page.
 func (c *fitCmd) write(run *experiments.Run, page *report.Document) error {
-	out := data.NewFolder(c.Out, experiments.RunGroup)
+	out := disk.NewFolder(c.Out, experiments.RunGroup)
 	defer out.Discard()
 	run.Add(out)
 	out.WriteFile(experiments.RunPage, page.WriteHTML)

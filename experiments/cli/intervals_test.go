@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -17,7 +18,7 @@ import (
 func TestApplyIntervals(t *testing.T) {
 	dir := t.TempDir()
 	in, model, out := filepath.Join(dir, "f.npz"), filepath.Join(dir, "vq"), filepath.Join(dir, "p.npz")
-	if err := data.WriteNPZ(in, features(300)...); err != nil {
+	if err := disk.WriteNPZ(in, features(300)...); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, stderr := calibra(t, "fit", "--in", in, "--slots", "4", "--codewords", "6", "--split", "paper", "--out", model); code != 0 {
@@ -58,7 +59,7 @@ func TestApplyIntervals(t *testing.T) {
 		}
 	}
 	arrays := features(300)
-	if err := data.WriteNPZ(in, arrays[3:]...); err != nil { // the test part alone
+	if err := disk.WriteNPZ(in, arrays[3:]...); err != nil { // the test part alone
 		t.Fatal(err)
 	}
 	if code, stderr := apply("--intervals", "0.9"); code != exitUsage || !strings.Contains(stderr, "cal_") {
@@ -230,7 +231,7 @@ func TestIntervalsRefuseOtherClasses(t *testing.T) {
 func TestIntervalsOfMixtures(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "f.npz"), filepath.Join(dir, "p.npz")
-	if err := data.WriteNPZ(in, features(300)...); err != nil {
+	if err := disk.WriteNPZ(in, features(300)...); err != nil {
 		t.Fatal(err)
 	}
 	fit := func(method string, extra ...string) string {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
@@ -50,7 +51,7 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 		return c.unfinished(ctx, err)
 	}
 	list := q.table()
-	out := data.NewFolder(c.Out, experiments.RunGroup)
+	out := disk.NewFolder(c.Out, experiments.RunGroup)
 	defer out.Discard()
 	q.last().Add(out)
 	out.WriteFile("results.csv", list.csv)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments/results"
 )
 
@@ -27,7 +27,7 @@ func (c *readmeCmd) Run(t *terminal) error {
 		if c.Check {
 			continue
 		}
-		if err := data.WriteBytes(f.Path, f.Content); err != nil {
+		if err := disk.WriteBytes(f.Path, f.Content); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -41,7 +42,7 @@ func TestSetsOfApply(t *testing.T) {
 		for _, part := range arrays {
 			all = append(all, part...)
 		}
-		if err := data.WriteNPZ(path, all...); err != nil {
+		if err := disk.WriteNPZ(path, all...); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/report"
 	"calibra/layers"
@@ -142,7 +143,7 @@ func (c *theoryCmd) chosen(settings *theory.Settings) ([]theory.Study, error) {
 
 // write puts the tables, the points of the figures and the report into --out.
 func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row) error {
-	out := data.NewFolder(c.Out, theory.Group)
+	out := disk.NewFolder(c.Out, theory.Group)
 	defer out.Discard()
 	for _, r := range reports {
 		out.Fail(r.Add(out))

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/theory"
 )
@@ -30,7 +31,7 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 	if err != nil {
 		return err
 	}
-	if err := data.MkdirAll(c.Out); err != nil {
+	if err := disk.MkdirAll(c.Out); err != nil {
 		return err
 	}
 	var all theory.Seeds
@@ -53,7 +54,7 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 		if rows != nil {
 			all.Add(seed, rows)
 		}
-		if err := data.WriteFile(filepath.Join(c.Out, "seeds.md"), all.Markdown); err != nil {
+		if err := disk.WriteFile(filepath.Join(c.Out, "seeds.md"), all.Markdown); err != nil {
 			return err
 		}
 	}
@@ -178,15 +179,15 @@ func (r seedRun) kept(dir string, seed uint64) (rows []theory.Row, stale bool, e
 // interrupted, rows stand beside what they were computed with.
 func (r seedRun) keep(dir string, seed uint64, rows []theory.Row) error {
 	path, beside := r.files(dir, seed)
-	if err := data.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := data.WriteBytes(beside, append(text, '\n')); err != nil {
+	if err := disk.WriteBytes(beside, append(text, '\n')); err != nil {
 		return err
 	}
-	return data.WriteFile(path, func(w io.Writer) error { return theory.WriteCSV(w, rows) })
+	return disk.WriteFile(path, func(w io.Writer) error { return theory.WriteCSV(w, rows) })
 }

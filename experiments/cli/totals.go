@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments/metrics"
 )
 
@@ -38,7 +39,7 @@ func (f totalsFlags) write(in string, p *data.Predictions, s metrics.Settings, u
 	if err != nil {
 		return err
 	}
-	return data.WriteBytes(f.Totals, text)
+	return disk.WriteBytes(f.Totals, text)
 }
 
 // merged is the report of the totals in a folder, and what they were counted by; nil where path is none.

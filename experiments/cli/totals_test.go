@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -24,7 +25,7 @@ func TestShardsAddUp(t *testing.T) {
 	}
 	at := func(name string, lo, hi int) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := data.WriteNPZ(path, data.Array{Name: "probs", Value: mat.DenseCopyOf(probs.Slice(lo, hi, 0, 3))}, data.Array{Name: "labels", Value: labels[lo:hi]}); err != nil {
+		if err := disk.WriteNPZ(path, data.Array{Name: "probs", Value: mat.DenseCopyOf(probs.Slice(lo, hi, 0, 3))}, data.Array{Name: "labels", Value: labels[lo:hi]}); err != nil {
 			t.Fatal(err)
 		}
 		return path

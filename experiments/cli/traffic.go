@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/encode"
 	"calibra/experiments/report"
@@ -22,7 +23,7 @@ type traffic struct {
 	folder folder   // that it writes as one, prepared before it begins
 }
 
-// folder is a data.Folder, none where dir is "".
+// folder is a disk.Folder, none where dir is "".
 type folder struct {
 	dir, group string
 	names      []string
@@ -148,7 +149,7 @@ func pictures(names ...string) (files []string) {
 
 // apart returns an *InputError if the command would write over a file that it reads, under
 // whatever name; or over one that belongs to a folder, if it writes single files; or if
-// what it reads is of two runs (see [data.Hold]).
+// what it reads is of two runs (see [disk.Hold]).
 func (t traffic) apart() error {
 	if t.folder.draws() {
 		if err := report.CheckTemporary(); err != nil {
@@ -170,12 +171,12 @@ func (t traffic) apart() error {
 			}
 		}
 		if slices.Contains(t.files, out) {
-			if err := data.CheckAlone(out); err != nil {
+			if err := disk.CheckAlone(out); err != nil {
 				return err
 			}
 		}
 	}
-	held, err := data.Hold(reads...)
+	held, err := disk.Hold(reads...)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/data"
+	"calibra/data/disk"
 
 	"github.com/alecthomas/kong"
 )
@@ -134,7 +134,7 @@ func TestInputsAreKept(t *testing.T) {
 	model, predictions := filepath.Join(run, "model.safetensors"), filepath.Join(run, "predictions.npz")
 	own := linked("predictions.npz", "results.csv", "reliability-top.png", "x.npz")
 	report := filepath.Join(t.TempDir(), "report.html")
-	compared := data.NewFolder(filepath.Dir(report), "compare")
+	compared := disk.NewFolder(filepath.Dir(report), "compare")
 	if err := errors.Join(compared.WriteBytes("report.html", []byte("a report")), compared.Commit()); err != nil {
 		t.Fatal(err)
 	}

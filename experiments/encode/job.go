@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/layers/encoders"
 )
 
@@ -69,7 +70,7 @@ func (j *Job) Run(ctx context.Context, out string) error {
 	if c := len(j.Raw.Classes); j.Encoder.Classes() < c {
 		return data.Inputf("", "the encoder has logits for %d classes and %s has %d; its logits must be one a class", j.Encoder.Classes(), j.Raw.Name, c)
 	}
-	if err := data.CheckFile(out); err != nil { // not after the last row
+	if err := disk.CheckFile(out); err != nil { // not after the last row
 		return err
 	}
 	kept, done, err := openPartial(ctx, out+".partial", header{j.key(), j.Encoder.Features(), j.Encoder.Classes()})
@@ -83,11 +84,11 @@ func (j *Job) Run(ctx context.Context, out string) error {
 	if err != nil {
 		return j.stopped(ctx, kept, out, err)
 	}
-	if data.Remove(out+".partial") == nil { // while it is locked: who waits for it sees that it is gone
+	if disk.Remove(out+".partial") == nil { // while it is locked: who waits for it sees that it is gone
 		return nil
 	}
 	kept.close() // some systems remove no open file
-	if err := data.Remove(out + ".partial"); err != nil {
+	if err := disk.Remove(out + ".partial"); err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}
 	return nil
@@ -100,7 +101,7 @@ func (j *Job) stopped(ctx context.Context, kept *partial, out string, err error)
 		err = ctx.Err()
 	}
 	if kept.rows == 0 {
-		_ = data.Remove(out + ".partial")
+		_ = disk.Remove(out + ".partial")
 		return err
 	}
 	return fmt.Errorf("%d of %d rows are kept in %s.partial, the same command goes on with the others: %w", kept.rows, j.Rows(), out, err)
@@ -167,7 +168,7 @@ func (j *Job) write(kept *partial, out string) error {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(files)) { // F-shifted.npz before F.npz: whoever sees F has both
-		if err := data.WriteNPZ(path, files[path]...); err != nil {
+		if err := disk.WriteNPZ(path, files[path]...); err != nil {
 			return err
 		}
 	}

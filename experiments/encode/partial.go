@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/data/disk"
 )
 
 // header is the first line of a partial file, in JSON.
@@ -42,14 +43,14 @@ func openPartial(ctx context.Context, path string, h header) (p *partial, done b
 	}
 	line = append(line, '\n')
 	for {
-		if err := data.CheckFile(path); err != nil {
+		if err := disk.CheckFile(path); err != nil {
 			return nil, false, err
 		}
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
 			return nil, false, data.Inputf(path, "cannot be written: %w", err)
 		}
-		if err := data.Lock(ctx, f); err != nil {
+		if err := disk.Lock(ctx, f); err != nil {
 			f.Close()
 			return nil, false, fmt.Errorf("encode: another command encodes into %s: %w", path, err)
 		}
@@ -82,7 +83,7 @@ func begin(f *os.File, h header, line []byte) (*partial, error) {
 			return nil, p.fail(err)
 		}
 		if _, err := f.WriteAt(line, 0); err != nil {
-			_ = data.Remove(f.Name()) // which holds nothing
+			_ = disk.Remove(f.Name()) // which holds nothing
 			return nil, p.fail(err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/graph/onnx"
 	"calibra/layers"
@@ -227,7 +228,7 @@ func TestExportedNetworksSayWhatApplySays(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, m.Name+".onnx"), file.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		err := data.WriteNPZ(filepath.Join(dir, m.Name+".npz"), append(codesOf(t, c, test),
+		err := disk.WriteNPZ(filepath.Join(dir, m.Name+".npz"), append(codesOf(t, c, test),
 			data.Array{Name: "features", Value: test.Features}, data.Array{Name: "logits", Value: test.Logits}, data.Array{Name: "probs", Value: probs})...)
 		if err != nil {
 			t.Fatal(err)
@@ -292,7 +293,7 @@ func writeTable(t *testing.T, checks []networkCheck, test *data.Set) {
 			fmt.Fprintf(&out, "| %s | refused: it predicts a row with the help of other rows | | | | | |\n", m.Name)
 		}
 	}
-	if err := data.WriteFile("TABLE.md", func(w io.Writer) error { _, err := io.WriteString(w, out.String()); return err }); err != nil {
+	if err := disk.WriteFile("TABLE.md", func(w io.Writer) error { _, err := io.WriteString(w, out.String()); return err }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -347,7 +348,7 @@ func glue(t *testing.T, dir string, test *data.Set) int {
 		if err := os.WriteFile(name+".onnx", out.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := data.WriteNPZ(name+".npz", data.Array{Name: "raw", Value: raw}, data.Array{Name: "probs", Value: probs}); err != nil {
+		if err := disk.WriteNPZ(name+".npz", data.Array{Name: "raw", Value: raw}, data.Array{Name: "probs", Value: probs}); err != nil {
 			t.Fatal(err)
 		}
 	}

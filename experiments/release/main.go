@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 
 	"github.com/google/licensecheck"
 )
@@ -167,7 +168,7 @@ func main() {
 		must(err)
 		path, text = *sbom, string(b)+"\n"
 	}
-	must(data.WriteBytes(path, []byte(text)))
+	must(disk.WriteBytes(path, []byte(text)))
 }
 
 func must(err error) {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments/bench"
 )
 
@@ -122,5 +122,5 @@ func (s *scale) file(name string, parts ...part) (string, error) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return path, err
 	}
-	return path, data.WriteNPZ(path, newRows(s.features, s.classes).arrays(parts)...)
+	return path, disk.WriteNPZ(path, newRows(s.features, s.classes).arrays(parts)...)
 }

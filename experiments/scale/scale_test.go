@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -17,7 +18,7 @@ func TestRows(t *testing.T) {
 	const n, d, c = blockRows + 5, 3, 4
 	r := newRows(d, c)
 	path := filepath.Join(t.TempDir(), "rows.npz")
-	if err := data.WriteNPZ(path, r.arrays([]part{{[3]string{"embedding", "logits", "labels"}, n}})...); err != nil {
+	if err := disk.WriteNPZ(path, r.arrays([]part{{[3]string{"embedding", "logits", "labels"}, n}})...); err != nil {
 		t.Fatal(err)
 	}
 	p, err := data.ReadPredictions(path)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments/study"
 
 	"gonum.org/v1/gonum/mat"
@@ -58,7 +59,7 @@ func (f folder) fit(name, method, digest string, p float64) {
 	f.write(name+"/config.json", string(config))
 	f.write(name+"/metrics.json", fmt.Sprintf(`{"metrics": {"nll": %v, "accuracy": 0.75}}`, -.75*math.Log(p)-.25*math.Log(1-p)))
 	f.write(name+"/manifest.json", `{"format": "calibra folder 1", "groups": {"fit": {"config.json": "", "metrics.json": "", "predictions.npz": ""}}}`)
-	if err := data.WriteNPZ(filepath.Join(f.dir, name, "predictions.npz"), data.Array{Name: "probs", Value: probs}, data.Array{Name: "labels", Value: labels}); err != nil {
+	if err := disk.WriteNPZ(filepath.Join(f.dir, name, "predictions.npz"), data.Array{Name: "probs", Value: probs}, data.Array{Name: "labels", Value: labels}); err != nil {
 		f.Fatal(err)
 	}
 }

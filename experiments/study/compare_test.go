@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/data/synthetic"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
@@ -166,7 +167,7 @@ func Example_compare() {
 	for part, rows := range map[string]*data.Set{"cal": cal, "test": test} {
 		arrays = append(arrays, data.Array{Name: part + "_features", Value: rows.Features}, data.Array{Name: part + "_logits", Value: rows.Logits}, data.Array{Name: part + "_labels", Value: rows.Labels})
 	}
-	if err := data.WriteNPZ(features, arrays...); err != nil {
+	if err := disk.WriteNPZ(features, arrays...); err != nil {
 		fmt.Println(err)
 		return
 	}

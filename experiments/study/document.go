@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
@@ -39,7 +40,7 @@ func (s *Study) files() []File {
 	return files
 }
 
-// Group is the data.Folder group of its report. Studies write over each other, and not over
+// Group is the disk.Folder group of its report. Studies write over each other, and not over
 // those with files of their own.
 func (s *Study) Group() string {
 	if s.Files != nil {
@@ -48,7 +49,7 @@ func (s *Study) Group() string {
 	return Group
 }
 
-// Group is the data.Folder group of a study's report.
+// Group is the disk.Folder group of a study's report.
 const Group = "study"
 
 // FileNames are the names of its files, besides the figures.
@@ -74,7 +75,7 @@ func (f *Findings) Write(ctx context.Context, dir string) error {
 	if cells, err := filepath.Rel(dir, f.Store.Dir); err == nil {
 		d.Files = append(d.Files, filepath.ToSlash(cells)+"/")
 	}
-	to := data.NewFolder(dir, f.Study.Group())
+	to := disk.NewFolder(dir, f.Study.Group())
 	defer to.Discard()
 	for _, file := range f.Study.files() {
 		to.WriteFile(file.Name, func(w io.Writer) error { return file.write(ctx, f, w) })

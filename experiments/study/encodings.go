@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 )
 
@@ -50,11 +51,11 @@ func (st Store) writeProblem(base string, p *experiments.Problem) error {
 	e := encoding{Program: st.Program, Cal: p.Source.Cal.Numbers, Test: p.Source.Test.Numbers}
 	if p.Shifted != nil {
 		e.Shift, e.Shifted = p.Shift, p.Shifted.Numbers
-		if err := data.WriteNPZ(base+"-shifted.npz", arrays("test", p.Shifted)...); err != nil {
+		if err := disk.WriteNPZ(base+"-shifted.npz", arrays("test", p.Shifted)...); err != nil {
 			return err
 		}
 	}
-	if err := data.WriteNPZ(base+".npz", append(arrays("cal", p.Source.Cal), arrays("test", p.Source.Test)...)...); err != nil {
+	if err := disk.WriteNPZ(base+".npz", append(arrays("cal", p.Source.Cal), arrays("test", p.Source.Test)...)...); err != nil {
 		return err
 	}
 	return writeJSON(base+".json", e)

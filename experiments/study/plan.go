@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 )
 
@@ -110,7 +110,7 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(Task)) error {
 	if err := makeDir(dir); err != nil {
 		return err
 	}
-	data.Sweep(dir, func(name string) bool { // what killed studies left of their files
+	disk.Sweep(dir, func(name string) bool { // what killed studies left of their files
 		return slices.Contains([]string{".json", ".safetensors", ".npz", GridSuffix}, filepath.Ext(name))
 	})
 	grid := gridOf(p.Tasks)
@@ -140,8 +140,8 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(Task)) error {
 		}
 	})
 	if n := len(p.cells); n > 0 && len(p.Failures()) == n {
-		_ = data.Remove(grid.path(dir))
-		_ = data.Remove(dir) // unless something is in it
+		_ = disk.Remove(grid.path(dir))
+		_ = disk.Remove(dir) // unless something is in it
 	}
 	if err != nil {
 		return fmt.Errorf("the cells that ended are kept, the same command goes on with the others: %w", err)

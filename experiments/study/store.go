@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 )
 
@@ -89,7 +90,7 @@ func (st Store) write(c Cell, r kept, beside func(path string) error) error {
 	err := st.place(func() error { return writeJSON(st.path(c), r) })
 	if err != nil {
 		if there, _ := st.read(c); there == nil {
-			_ = data.Remove(st.modelPath(c))
+			_ = disk.Remove(st.modelPath(c))
 		}
 	}
 	return err
@@ -114,7 +115,7 @@ func (st Store) place(write func() error) error {
 
 // makeDir makes a directory of cells, unless it is there.
 func makeDir(dir string) error {
-	if err := data.MkdirAll(dir); err != nil {
+	if err := disk.MkdirAll(dir); err != nil {
 		return data.Inputf("", "the directory %s of the cells cannot be made: %w", dir, err)
 	}
 	return nil
@@ -136,5 +137,5 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("study: write %s: %w", path, err)
 	}
-	return data.WriteBytes(path, append(text, '\n'))
+	return disk.WriteBytes(path, append(text, '\n'))
 }

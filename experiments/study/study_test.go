@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/report"
 	"calibra/layers"
@@ -40,7 +41,7 @@ func features(t *testing.T, n, m int) string {
 		arrays = append(arrays, data.Array{Name: part + "_features", Value: x}, data.Array{Name: part + "_logits", Value: logits}, data.Array{Name: part + "_labels", Value: labels})
 	}
 	path := filepath.Join(t.TempDir(), "toy-net.npz")
-	if err := data.WriteNPZ(path, arrays...); err != nil {
+	if err := disk.WriteNPZ(path, arrays...); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 
@@ -75,7 +76,7 @@ var truths = []struct {
 func (f *TruthFindings) Write(dir string) error {
 	d := f.document()
 	d.Files = []string{"results.csv", "ranks.csv", "alarms.csv", "diagnosis.csv", "tables.tex", "tables.md"}
-	to := data.NewFolder(dir, Group)
+	to := disk.NewFolder(dir, Group)
 	defer to.Discard()
 	for name, write := range map[string]func(io.Writer) error{"results.csv": f.writeResults, "ranks.csv": f.writeRanks, "alarms.csv": f.writeAlarms, "diagnosis.csv": f.writeDiagnosis} {
 		to.WriteFile(name, write)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/graph"
 
 	"gorgonia.org/tensor"
@@ -99,7 +100,7 @@ func New(name string) (Network, error) {
 
 func nameOf(architecture func() Network) string { return architecture().Name() }
 
-// Group is the data.Folder group of a model, and Files are its files.
+// Group is the disk.Folder group of a model, and Files are its files.
 const Group = "pretrain"
 
 // Files are the names of the files of a model.
@@ -116,7 +117,7 @@ func (m *Model) Save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("encoders: save: %w", err)
 	}
-	f := data.NewFolder(dir, Group)
+	f := disk.NewFolder(dir, Group)
 	defer f.Discard()
 	f.WriteFile(weightsFile, func(w io.Writer) error {
 		return graph.WriteSafetensors(w, m.weights.As(tensor.Float32), map[string]string{"format": "pt", "architecture": m.Network.Name()})
@@ -150,7 +151,7 @@ func ReadOptimizer(path string) (*graph.Weights, error) {
 // *data.InputError.
 func Load(dir string) (*Model, error) {
 	path := filepath.Join(dir, configFile)
-	held, err := data.Hold(path) // weights and configuration are read one after the other
+	held, err := disk.Hold(path) // weights and configuration are read one after the other
 	if err != nil {
 		return nil, err
 	}

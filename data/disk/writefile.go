@@ -1,4 +1,4 @@
-package data
+package disk
 
 import (
 	"bufio"
@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"calibra/data"
 )
 
 // WriteFile makes the file at path hold exactly what write writes, or leaves it
@@ -17,8 +19,8 @@ import (
 // disk, and only then take the name path. A link to a file stays, and that file is
 // replaced. The file may be read by whom the process's umask allows.
 //
-// A directory that cannot be written to, and a path that names one or a device, is an
-// *InputError.
+// A directory that cannot be written to, and a path that names one or a device, is a
+// *data.InputError.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if err := CheckFile(path); err != nil {
 		return err
@@ -77,13 +79,13 @@ func fill(f File, w io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// cannotWrite is the error of a file that cannot be made: the user's to mend, an
-// *InputError, unless the disk is full.
+// cannotWrite is the error of a file that cannot be made: the user's to mend, a
+// *data.InputError, unless the disk is full.
 func cannotWrite(path string, err error) error {
 	if full(err) {
-		return fmt.Errorf("data: write %s: %w", path, Cause(err))
+		return fmt.Errorf("data: write %s: %w", path, data.Cause(err))
 	}
-	return Inputf(path, "cannot be written: %w", err)
+	return data.Inputf(path, "cannot be written: %w", err)
 }
 
 // notWritten is the error of the file at path, which is made under another name.
@@ -99,7 +101,7 @@ func full(err error) bool {
 	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO}, func(failure error) bool { return errors.Is(err, failure) })
 }
 
-// CheckFile returns an *InputError if path is there and no regular file, which
+// CheckFile returns a *data.InputError if path is there and no regular file, which
 // [WriteFile] would have to destroy.
 func CheckFile(path string) error {
 	info, err := os.Stat(path)
@@ -107,9 +109,9 @@ func CheckFile(path string) error {
 	case err != nil || info.Mode().IsRegular():
 		return nil
 	case info.IsDir():
-		return Inputf(path, "cannot be written: it is a directory; name a file")
+		return data.Inputf(path, "cannot be written: it is a directory; name a file")
 	}
-	return Inputf(path, "cannot be written: it is a device or a pipe; name a file")
+	return data.Inputf(path, "cannot be written: it is a device or a pipe; name a file")
 }
 
 // WriteBytes is [WriteFile] of content.

@@ -1,4 +1,4 @@
-package data
+package disk
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"calibra/data"
 )
 
 // run writes a folder of three files, the third below another directory, each with content.
@@ -97,12 +99,12 @@ func TestFolder(t *testing.T) {
 	if err := other.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if err := PrepareFolder(dir, "other", "a"); !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), "holds a of calibra test") {
+	if err := PrepareFolder(dir, "other", "a"); !errors.As(err, new(*data.InputError)) || !strings.Contains(err.Error(), "holds a of calibra test") {
 		t.Errorf("got %v", err)
 	}
 	other = NewFolder(dir, "other")
 	other.WriteBytes("a", nil)
-	if err := other.Commit(); !errors.As(err, new(*InputError)) {
+	if err := other.Commit(); !errors.As(err, new(*data.InputError)) {
 		t.Errorf("got %v", err)
 	}
 	if text, _ := os.ReadFile(filepath.Join(dir, "a")); string(text) != "a third" {
@@ -120,7 +122,7 @@ func TestFolderMixed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "b"), []byte("b of another"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Hold(filepath.Join(dir, "a")); !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), "b is not the one that calibra test wrote") {
+	if _, err := Hold(filepath.Join(dir, "a")); !errors.As(err, new(*data.InputError)) || !strings.Contains(err.Error(), "b is not the one that calibra test wrote") {
 		t.Errorf("got %v", err)
 	}
 	for _, name := range []string{"b", "manifest.json"} {
@@ -140,13 +142,13 @@ func TestFolderMixed(t *testing.T) {
 		t.Fatalf("somebody else's manifest: %v", err)
 	}
 	h.Release()
-	if err := run(dir, "second"); !errors.As(err, new(*InputError)) {
+	if err := run(dir, "second"); !errors.As(err, new(*data.InputError)) {
 		t.Errorf("over somebody else's manifest: %v", err)
 	}
 	if err := os.WriteFile(manifest, []byte(`{"format":"calibra folder 1","groups":{"test":{"../x":""}}}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(dir, "second"); !errors.As(err, new(*InputError)) {
+	if err := run(dir, "second"); !errors.As(err, new(*data.InputError)) {
 		t.Errorf("a manifest of files elsewhere: %v", err)
 	}
 }
@@ -203,10 +205,10 @@ func TestFolderFails(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.WriteBytes("taken", nil); !errors.As(err, new(*InputError)) {
+	if err := f.WriteBytes("taken", nil); !errors.As(err, new(*data.InputError)) {
 		t.Errorf("a directory of that name: %v", err)
 	}
-	if err := NewFolder(filepath.Join(dir, "a"), "test").WriteBytes("x", nil); !errors.As(err, new(*InputError)) {
+	if err := NewFolder(filepath.Join(dir, "a"), "test").WriteBytes("x", nil); !errors.As(err, new(*data.InputError)) {
 		t.Errorf("a file instead of the directory: %v", err)
 	}
 }

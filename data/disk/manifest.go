@@ -1,4 +1,4 @@
-package data
+package disk
 
 import (
 	"cmp"
@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"calibra/data"
 )
 
 // manifestName is the file that records which files of a directory belong together.
@@ -34,7 +36,7 @@ var errForeign = errors.New("is no manifest that this program wrote")
 // readManifest reads that of the directory dir, which is open as root.
 func readManifest(dir string, root *os.Root) (*manifest, error) {
 	path := filepath.Join(dir, manifestName)
-	text, err := ReadPlain(root, manifestName)
+	text, err := data.ReadPlain(root, manifestName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &manifest{manifestFormat, map[string]map[string]string{}}, nil
@@ -43,12 +45,12 @@ func readManifest(dir string, root *os.Root) (*manifest, error) {
 	}
 	m := &manifest{}
 	if err := json.Unmarshal(text, m); err != nil || m.Format != manifestFormat || m.Groups == nil {
-		return nil, Inputf(path, "%w; move it away", errForeign)
+		return nil, data.Inputf(path, "%w; move it away", errForeign)
 	}
 	for _, group := range m.Groups {
 		for name := range group {
 			if !fs.ValidPath(name) || !filepath.IsLocal(name) || name == "." || name == manifestName {
-				return nil, Inputf(path, "tells of %.40q, which is no file beside it; move it away", name)
+				return nil, data.Inputf(path, "tells of %.40q, which is no file beside it; move it away", name)
 			}
 		}
 	}
@@ -64,7 +66,7 @@ func (m *manifest) write(dir string, root *os.Root, disk Disk) error {
 	return replace(disk, filepath.Join(dir, manifestName), manifestName, writing(append(text, '\n')))
 }
 
-// foreign returns an *InputError if a file of the new group is there as another group's.
+// foreign returns a *data.InputError if a file of the new group is there as another group's.
 func (m *manifest) foreign(dir, group string, files map[string]string) error {
 	for other, theirs := range m.Groups {
 		if other == group {
@@ -75,7 +77,7 @@ func (m *manifest) foreign(dir, group string, files map[string]string) error {
 				continue
 			}
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-				return Inputf(dir, "holds %s of calibra %s; name another directory", Printable(name), Printable(other))
+				return data.Inputf(dir, "holds %s of calibra %s; name another directory", data.Printable(name), data.Printable(other))
 			}
 		}
 	}
@@ -87,7 +89,7 @@ func digestIn(root *os.Root, name string) string {
 	if !plain(root, name) {
 		return ""
 	}
-	f, err := OpenIn(root, name)
+	f, err := data.OpenIn(root, name)
 	if err != nil {
 		return ""
 	}
@@ -161,7 +163,7 @@ func place(disk Disk, stage string, group map[string]string) error {
 // isStage reports whether base is the name of a directory of unfinished files.
 func isStage(base string) bool { return base == stageBase }
 
-// CheckAlone returns an *InputError if the file at path was written as one of a [Folder],
+// CheckAlone returns a *data.InputError if the file at path was written as one of a [Folder],
 // whose other files would be another run's if it were written over.
 func CheckAlone(path string) error {
 	dir := filepath.Dir(path)
@@ -176,7 +178,7 @@ func CheckAlone(path string) error {
 	}
 	for group, files := range m.Groups {
 		if files[filepath.Base(path)] != "" {
-			return Inputf(path, "belongs to what calibra %s wrote there; name another file", Printable(group))
+			return data.Inputf(path, "belongs to what calibra %s wrote there; name another file", data.Printable(group))
 		}
 	}
 	return nil

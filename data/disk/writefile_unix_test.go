@@ -1,6 +1,6 @@
 //go:build unix
 
-package data
+package disk
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"calibra/data"
 )
 
 // TestWriteFileHeedsUmask: a file of a user who shows nothing to others is not shown.
@@ -29,7 +31,7 @@ func TestWriteFileSparesDevices(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Skip(err)
 	}
-	if err := WriteBytes(pipe, nil); !errors.As(err, new(*InputError)) {
+	if err := WriteBytes(pipe, nil); !errors.As(err, new(*data.InputError)) {
 		t.Errorf("got %v", err)
 	}
 	if info, err := os.Stat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {

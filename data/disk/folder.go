@@ -1,4 +1,4 @@
-package data
+package disk
 
 import (
 	"cmp"
@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"calibra/data"
 )
 
 // Folder writes files that belong together into one directory, all or none of them: they
@@ -45,7 +47,7 @@ func NewFolder(dir, group string) *Folder {
 }
 
 // WriteFile adds the file name, which may be in a directory below, with what write writes.
-// A directory that cannot be written to is an *InputError. The first error stays: nothing is written after it, and
+// A directory that cannot be written to is a *data.InputError. The first error stays: nothing is written after it, and
 // [Folder.Commit] returns it too.
 func (f *Folder) WriteFile(name string, write func(io.Writer) error) error {
 	if f.failed == nil {
@@ -138,7 +140,7 @@ func (f *Folder) cannot(be string, err error) error {
 	if full(err) {
 		return cannotWrite(f.dir, err)
 	}
-	return Inputf("", "the output directory %s cannot be %s: %w", f.dir, be, Cause(err))
+	return data.Inputf("", "the output directory %s cannot be %s: %w", f.dir, be, data.Cause(err))
 }
 
 // settle locks the folder, which the caller closes, and finishes what killed processes left;
@@ -156,7 +158,7 @@ func (f *Folder) settle() (m *manifest, lock *os.File, err error) {
 }
 
 // PrepareFolder makes sure that the named files of a group can be written into dir, which
-// is made, and clears what killed processes left of them there. It returns an *InputError
+// is made, and clears what killed processes left of them there. It returns a *data.InputError
 // if one of them is there as another group's.
 func PrepareFolder(dir, group string, names ...string) error {
 	f := NewFolder(dir, group)
@@ -184,7 +186,7 @@ func PrepareFolder(dir, group string, names ...string) error {
 // Absent records that names belong to the group, and that this set has no such files.
 func (f *Folder) Absent(names ...string) { f.absent = append(f.absent, names...) }
 
-// Commit puts the files in their places. A file that is another group's is an *InputError,
+// Commit puts the files in their places. A file that is another group's is a *data.InputError,
 // and nothing has been changed. Where one cannot be put there, readers find it where it was
 // made, until the next that writes there finishes.
 func (f *Folder) Commit() error {
@@ -217,7 +219,7 @@ func (f *Folder) Commit() error {
 	stage := f.stage // from here on the new files are the folder's
 	f.leave()
 	if err := place(f.disk, stage, group); err != nil {
-		return fmt.Errorf("data: write %s: %w", f.dir, Cause(err))
+		return fmt.Errorf("data: write %s: %w", f.dir, data.Cause(err))
 	}
 	_ = f.disk.RemoveAll(stage)
 	f.disk.Sync(".")
@@ -225,7 +227,7 @@ func (f *Folder) Commit() error {
 }
 
 // claim makes the files the group's in the manifest: their digests, and "" of those that are to
-// be there no more. It returns an *InputError where one is another group's or cannot be placed.
+// be there no more. It returns a *data.InputError where one is another group's or cannot be placed.
 func (f *Folder) claim(m *manifest) (group map[string]string, err error) {
 	group = map[string]string{}
 	for name := range m.Groups[f.group] {
@@ -242,7 +244,7 @@ func (f *Folder) claim(m *manifest) (group map[string]string, err error) {
 	}
 	for name := range f.files {
 		if below := filepath.Dir(filepath.FromSlash(name)); !unlinked(f.root, below) {
-			return nil, Inputf(filepath.Join(f.dir, below), "is a link or a file; move it away, or name another directory")
+			return nil, data.Inputf(filepath.Join(f.dir, below), "is a link or a file; move it away, or name another directory")
 		}
 	}
 	for _, other := range m.Groups {

@@ -1,4 +1,4 @@
-package data
+package disk
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"calibra/data"
 )
 
 // hostile is a folder that somebody made to have files outside of it changed: what is in
@@ -78,7 +80,7 @@ func TestHostileFolder(t *testing.T) {
 			before, mine := tree(t, outside), tree(t, dir)
 			if held, err := Hold(filepath.Join(dir, "a")); err == nil {
 				held.Release()
-			} else if !errors.As(err, new(*InputError)) {
+			} else if !errors.As(err, new(*data.InputError)) {
 				t.Errorf("a reader is told %v", err)
 			}
 			_ = CheckAlone(filepath.Join(dir, "a"))
@@ -94,7 +96,7 @@ func TestHostileFolder(t *testing.T) {
 					t.Errorf("holds %q, %v", got, err)
 				}
 			}
-			if h.writable != (err == nil) || err != nil && !errors.As(err, new(*InputError)) {
+			if h.writable != (err == nil) || err != nil && !errors.As(err, new(*data.InputError)) {
 				t.Errorf("a writer is told %v", err)
 			}
 			if after := tree(t, outside); !maps.Equal(after, before) {
@@ -143,7 +145,7 @@ func FuzzManifest(f *testing.F) {
 		}
 		if h, err := Hold(filepath.Join(dir, "a")); err == nil {
 			h.Release()
-		} else if !errors.As(err, new(*InputError)) {
+		} else if !errors.As(err, new(*data.InputError)) {
 			t.Fatalf("%v is no input error", err)
 		}
 		if err := run(dir, "new"); err == nil {

@@ -1,4 +1,4 @@
-package data
+package disk
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"calibra/data"
 )
 
 // Held are files that stay as they are until they are released.
@@ -24,7 +26,7 @@ type heldFolder struct {
 
 // Hold keeps the files beside each of the paths as they are, where they were written as a
 // [Folder], until Release is called; who reads several of them holds them meanwhile and
-// reads them at [Held.Path]. Nothing is written. It returns an *InputError if they
+// reads them at [Held.Path]. Nothing is written. It returns a *data.InputError if they
 // are not of one run. Files that were not written as a folder are nobody's to hold.
 func Hold(paths ...string) (*Held, error) {
 	h := &Held{}
@@ -86,7 +88,7 @@ func (f heldFolder) find(root *os.Root, group string, files map[string]string) e
 	}
 	for name, digest := range files {
 		if have[name] != "" && have[name] != digest {
-			return Inputf(f.dir, "holds files of different runs: %s is not the one that calibra %s wrote with the others; run it again", Printable(name), Printable(group))
+			return data.Inputf(f.dir, "holds files of different runs: %s is not the one that calibra %s wrote with the others; run it again", data.Printable(name), data.Printable(group))
 		}
 	}
 	return nil
@@ -121,7 +123,7 @@ const (
 func lockFolder(dir string, root *os.Root, alone bool) (*os.File, error) {
 	f, err := root.Open(".")
 	if err != nil {
-		return nil, Inputf(dir, "cannot be opened: %w", err)
+		return nil, data.Inputf(dir, "cannot be opened: %w", err)
 	}
 	wait := writeWait
 	if alone {

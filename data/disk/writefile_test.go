@@ -1,4 +1,4 @@
-package data
+package disk
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"calibra/data"
 )
 
 func TestWriteFileReplacesWhole(t *testing.T) {
@@ -54,7 +56,7 @@ func TestWriteFileBadDirectory(t *testing.T) {
 	}
 	for _, path := range []string{filepath.Join(dir, "none", "x"), filepath.Join(file, "x"), filepath.Join(dir, "taken")} {
 		err := WriteFile(path, func(io.Writer) error { return nil })
-		var input *InputError
+		var input *data.InputError
 		if !errors.As(err, &input) {
 			t.Errorf("%s: got %v, want an InputError", path, err)
 		}
@@ -83,7 +85,7 @@ func TestWriteFileThroughLink(t *testing.T) {
 
 func TestWriteNPZRefusesUnknownValues(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npz")
-	if err := WriteNPZ(path, Array{Name: "x", Value: "text"}, Array{Name: "y", Value: struct{}{}}); err == nil {
+	if err := WriteNPZ(path, data.Array{Name: "x", Value: "text"}, data.Array{Name: "y", Value: struct{}{}}); err == nil {
 		t.Error("a struct was written")
 	}
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 0 {
