@@ -72,20 +72,17 @@ func (d named) RemoveAll(name string) error  { return os.RemoveAll(d.at(name)) }
 func (d named) Sync(name string) { synced(os.Open(d.at(name))) }
 
 // rooted changes files of a directory and none outside of it, whatever links it holds.
-type rooted struct{ root *os.Root }
+type rooted struct{ *os.Root }
 
 func (d rooted) Create(name string) (File, error) {
-	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	return locked(f, err)
 }
 
-func (d rooted) Mkdir(name string) error      { return d.root.Mkdir(name, 0o777) }
-func (d rooted) MkdirAll(name string) error   { return d.root.MkdirAll(name, 0o777) }
-func (d rooted) Rename(from, to string) error { return d.root.Rename(from, to) }
-func (d rooted) Remove(name string) error     { return d.root.Remove(name) }
-func (d rooted) RemoveAll(name string) error  { return d.root.RemoveAll(name) }
+func (d rooted) Mkdir(name string) error    { return d.Root.Mkdir(name, 0o777) }
+func (d rooted) MkdirAll(name string) error { return d.Root.MkdirAll(name, 0o777) }
 
-func (d rooted) Sync(name string) { synced(d.root.Open(name)) }
+func (d rooted) Sync(name string) { synced(d.Open(name)) }
 
 func locked(f *os.File, err error) (File, error) {
 	if err != nil {
