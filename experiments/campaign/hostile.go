@@ -54,13 +54,15 @@ const (
 
 // linked are folders whose manifest lists NAME, which lies elsewhere or is a link.
 func linked() (all []hostile) {
-	for name, files := range map[string]map[string]string{
+	byName := map[string]map[string]string{
 		"link/keep.txt": {"m/link": "-> ../outside", stage + "link/keep.txt": "planted"}, "a/b/keep.txt": {"m/a": "-> .", "m/b": "-> ../outside", stage + "a/b/keep.txt": "planted"},
 		"model.safetensors": {"m/model.safetensors": "-> ../outside/keep.txt", stage + "model.safetensors": "planted"}, "../outside/keep.txt": {stage + "x": "planted"},
 		"predictions.npz": {stage + "predictions.npz": "-> ../../outside/keep.txt"}, "/etc/hostname": {stage + "etc/hostname": "planted"},
 		"config.json": {"m/.manifest.json.999999999.0": "-> ../outside/keep.txt", stage + "config.json": "planted"}, ".": {stage + "x": "planted"},
 		"metrics.json": {"m/metrics.json": "| "}, "embedding.npz": {"m/embedding.npz": "| ", stage + "embedding.npz": "| "},
-	} {
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		files := byName[name]
 		files["m/manifest.json"] = fmt.Sprintf(groups, fmt.Sprintf("%q:%q", name, sha))
 		all = append(all, hostile{name: "a folder that tells of " + name, files: files, codes: answers}.met(readers["folder"])...)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Protocol selects one of two definitions of the multiclass metrics is meant.
+// Protocol selects one of two definitions of the multiclass metrics.
 // They differ in ECCE, LCE and MLCE; see the package documentation.
 type Protocol int
 

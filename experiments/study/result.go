@@ -41,7 +41,7 @@ type Result struct {
 	// sparse one first, in either embedding; nil where no noise floor was measured.
 	Strata    []Stratum `json:"strata,omitempty"`
 	OwnStrata []Stratum `json:"own_strata,omitempty"`
-	// intervalsTable and OwnIntervals are the 95 % bootstrap intervals of Shared and Own over the
+	// Intervals and OwnIntervals are the 95 % bootstrap intervals of Shared and Own over the
 	// test rows; nil where none were asked for.
 	Intervals    map[string]metrics.Interval `json:"intervals,omitempty"`
 	OwnIntervals map[string]metrics.Interval `json:"own_intervals,omitempty"`
