@@ -361,9 +361,8 @@ func (t *columnar) join(name string, group map[int]*column) (*column, error) {
 		c := group[i]
 		switch {
 		case c == nil:
-			for _, other := range group { // as the file calls them
-				name = other.name[:strings.LastIndexByte(other.name, '_')]
-			}
+			first := group[slices.Min(slices.Collect(maps.Keys(group)))].name // as the file calls them
+			name = first[:strings.LastIndexByte(first, '_')]
 			return nil, Inputf(t.path, "has %d columns %s_0, %[2]s_1, … but no %[2]s_%[3]d", len(group), name, i)
 		case c.fault != nil:
 			return nil, t.faulty(c)

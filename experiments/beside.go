@@ -5,16 +5,22 @@ import (
 	"calibra/layers"
 )
 
-// Beside is what is found of test rows beside calibration rows; nil where that is nothing.
+// Beside is what is found of the rows before a fit, of test rows beside calibration rows above all; nil or "" where
+// that is nothing.
 type Beside struct {
 	layers.Comparison
-	Training *SeenRows     `json:"training_rows,omitempty"`
-	Repeated *RepeatedRows `json:"repeated_rows,omitempty"`
+	Misplaced string        `json:"-"` // see [data.Misplaced], of the calibration rows
+	Training  *SeenRows     `json:"training_rows,omitempty"`
+	Repeated  *RepeatedRows `json:"repeated_rows,omitempty"`
 }
 
 // Hold holds the test rows to the calibration rows, each as often as its copies.
 func Hold(src *data.Source) (beside Beside) {
-	if src.Cal == nil || src.Test == nil {
+	if src.Cal == nil {
+		return beside
+	}
+	beside.Misplaced = data.Misplaced(src.Cal.Logits, src.Cal.Labels)
+	if src.Test == nil {
 		return beside
 	}
 	cal, test := src.Cal.Copied(), src.Test.Copied()

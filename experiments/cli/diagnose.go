@@ -33,7 +33,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	warnMisplaced(t, c.In, in.LogProbs, in.Labels)
+	warnMisplaced(t, c.In, data.Misplaced(in.LogProbs, in.Labels))
 	if c.Features == "" {
 		t.note("regions are told by directions of the embedding; --features FILE tells them by the columns of a features file")
 	}
@@ -80,7 +80,7 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *metrics.Diagn
 	if err != nil {
 		return asUsage(err)
 	}
-	if n := r.Noise[metrics.ECE]; 2*n.PValue < d.Level && n.Excess > 0 { // of two tests, as evaluate's
+	if n := r.Noise[metrics.ECE]; n.Exceeded(d.Level, 2) { // of two tests, as evaluate's
 		d.Verdict = fmt.Sprintf("wrong by little, and nowhere in particular: ECE, which adds the errors of all classes up, is %.5f and would be %.5f of calibrated predictions (p %s), but no region, class, confidence or group is wrong by more than chance among all that are looked at",
 			r.Values[metrics.ECE], n.Mean, figures.PAmong(n.PValue, r.Uncertainty.Redraws))
 	}

@@ -220,7 +220,7 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 	if run.Beside.Training != nil {
 		t.printf("\n%s\n", folded(run.Beside.Training.String(), width(t.out)))
 	}
-	if text := data.Misplaced(run.Source.Cal.Logits, run.Source.Cal.Labels); text != "" {
+	if text := run.Beside.Misplaced; text != "" {
 		t.printf("\n%s\n", folded("Do not use it as it is: "+text+".", width(t.out)))
 	}
 	if f.beside != nil {

@@ -15,7 +15,6 @@ import (
 	"calibra/layers"
 
 	"github.com/alecthomas/kong"
-	"gonum.org/v1/gonum/mat"
 )
 
 // inputFlags set what the rows are, where a command would otherwise judge by their looks.
@@ -58,9 +57,7 @@ func (f *inputFlags) told(t *terminal, src *data.Source, beside *experiments.Bes
 	if err := f.differ(t, src.Path, &beside.Comparison); err != nil {
 		return err
 	}
-	if src.Cal != nil {
-		warnMisplaced(t, src.Path, src.Cal.Logits, src.Cal.Labels)
-	}
+	warnMisplaced(t, src.Path, beside.Misplaced)
 	if beside.Training != nil {
 		t.warn("warning: %s: %s", src.Path, beside.Training)
 	}
@@ -71,8 +68,8 @@ func (f *inputFlags) told(t *terminal, src *data.Source, beside *experiments.Bes
 }
 
 // warnMisplaced warns where labels seem to number the classes otherwise than the columns of the scores.
-func warnMisplaced(t *terminal, path string, scores *mat.Dense, labels []int) {
-	if text := data.Misplaced(scores, labels); text != "" {
+func warnMisplaced(t *terminal, path, text string) {
+	if text != "" {
 		t.warn("warning: %s: %s", path, text)
 	}
 }

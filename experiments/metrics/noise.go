@@ -21,6 +21,12 @@ type Noise struct {
 	PValue float64 `json:"p_value"`
 }
 
+// Exceeded reports whether the value lies above what perfect calibration shows, by one of so many tests at the level
+// that holds for all of them (Bonferroni).
+func (n *Noise) Exceeded(level float64, tests int) bool {
+	return n.PValue*float64(tests) < level && n.Excess > 0
+}
+
 func newNoise(m Metric, value float64, redraws []float64) *Noise {
 	if math.IsNaN(value) || slices.ContainsFunc(redraws, math.IsNaN) {
 		return nil

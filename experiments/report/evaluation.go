@@ -80,7 +80,7 @@ func calibrated(r *metrics.Report) string {
 		p := equals(PAmong(n.PValue, r.Uncertainty.Redraws))
 		part := fmt.Sprintf("%s %.5f, of calibrated predictions %.5f (%s)", m.Title(), r.Values[m], n.Mean, p)
 		parts = append(parts, part)
-		if n.PValue*float64(len(tested)) < 0.05 && n.Excess > 0 {
+		if n.Exceeded(0.05, len(tested)) {
 			wrong = append(wrong, part)
 		}
 	}
