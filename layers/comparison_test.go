@@ -168,23 +168,7 @@ func TestFingerprintThroughAFile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	cal, test := drawn(600, 8, 3, 0, rng), drawn(600, 8, 3, 0, rng)
 	test.Features = columnsOf(test.Features, func(j int) int { return 7 - j })
-	var ts Temperature
-	if err := ts.Fit(t.Context(), cal, nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	m, err := NewModel("ts", &ts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Profile = ProfileOf(cal)
-	path := filepath.Join(t.TempDir(), "model.safetensors")
-	if err := m.Write(path); err != nil {
-		t.Fatal(err)
-	}
-	read, err := ReadModel(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, read := throughAFile(t, cal, filepath.Join(t.TempDir(), "model.safetensors"))
 	s := NewSample(test.Len())
 	for lo := 0; lo < 600; lo += 100 { // rows in batches are the same sample
 		s.Add(test.Rows(rowsBetween(lo, lo+100)))

@@ -11,10 +11,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestRowsFarOutsideAreCounted: rows like those of the fit are near, rows of another
-// scale are far, through a model file too, and an older file without moments says nothing.
-func TestRowsFarOutsideAreCounted(t *testing.T) {
-	cal, test := blobs(300, 1), blobs(50, 2)
+// throughAFile is the model file of a fit to cal that was written to path with its profile, and read again.
+func throughAFile(t *testing.T, cal *data.Set, path string) (*Temperature, *Model) {
+	t.Helper()
 	var ts Temperature
 	if err := ts.Fit(t.Context(), cal, nil, nil); err != nil {
 		t.Fatal(err)
@@ -24,7 +23,6 @@ func TestRowsFarOutsideAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Profile = ProfileOf(cal)
-	path := filepath.Join(t.TempDir(), "model.safetensors")
 	if err := m.Write(path); err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +30,15 @@ func TestRowsFarOutsideAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &ts, read
+}
+
+// TestRowsFarOutsideAreCounted: rows like those of the fit are near, rows of another
+// scale are far, through a model file too, and an older file without moments says nothing.
+func TestRowsFarOutsideAreCounted(t *testing.T) {
+	cal, test := blobs(300, 1), blobs(50, 2)
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	ts, read := throughAFile(t, cal, path)
 	if err := read.Restore(&Temperature{}); err != nil {
 		t.Errorf("the moments of the inputs are taken for weights: %v", err)
 	}
@@ -44,10 +51,11 @@ func TestRowsFarOutsideAreCounted(t *testing.T) {
 	if !strings.Contains(far, "features of 50 of 50 rows") || !strings.Contains(far, "logits of 1 of 50 rows") || !strings.Contains(far, "row 7 the farthest") {
 		t.Errorf("it says %q", far)
 	}
-	if err := WriteModel(path, "ts", &ts); err != nil {
+	if err := WriteModel(path, "ts", ts); err != nil {
 		t.Fatal(err)
 	}
-	if read, err = ReadModel(path); err != nil || read.Profile != nil || read.Profile.Far(test) != "" {
+	read, err := ReadModel(path)
+	if err != nil || read.Profile != nil || read.Profile.Far(test) != "" {
 		t.Errorf("a file without moments: %v, %v", read, err)
 	}
 }

@@ -152,7 +152,7 @@ func (d division) judge(ctx context.Context, of JointSettings, candidates []Cand
 	if err := d.contest.judge(ctx, candidates[:last-1], efforts); err != nil {
 		return 0, err
 	}
-	d.cv.spreads, d.cv.walked = of.Spreads, judging{folds: of.Folds}.walked(d.aims.Len())
+	d.cv.spreads, d.cv.walked = of.Spreads, walked(of.Folds, d.aims.Len())
 	if err := d.contest.judge(ctx, candidates[last-1:last], efforts); err != nil {
 		return 0, err
 	}

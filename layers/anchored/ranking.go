@@ -120,8 +120,8 @@ func (j judging) divided(labels []int, classes int, rng *rand.Rand) []int {
 // walkedRows is how many held-out rows tell spreads apart: of more, not all folds are asked.
 const walkedRows = 2048
 
-// walked is how many folds hold that many of the rows that the folds divide.
-func (j judging) walked(rows int) int { return min(j.folds, 1+walkedRows*j.folds/rows) }
+// walked is how many of the folds hold out that many of the rows that they divide.
+func walked(folds, rows int) int { return min(folds, 1+walkedRows*folds/rows) }
 
 // compete fits the base to the rows and judges the candidates on it, with folds drawn
 // from rng.
@@ -134,7 +134,7 @@ func compete(ctx context.Context, base layers.Base, candidates []Candidate, by j
 		return nil, err
 	}
 	if rows := c.aims.Len(); by.rows == 0 && rows < cal.Len() {
-		c.cv.walked, c.cv.settings.Decrease = by.walked(rows), max(by.optim.Decrease, manyDecrease)
+		c.cv.walked, c.cv.settings.Decrease = walked(by.folds, rows), max(by.optim.Decrease, manyDecrease)
 	}
 	if err := c.judge(ctx, candidates, c.efforts(candidates)); err != nil {
 		return nil, err
