@@ -3,7 +3,7 @@
 #
 #   graph/cuda/verify.sh             on a machine with a card and Go; or, where Go is not,
 #   graph/cuda/verify.sh prebuild    before, where Go is: leaves all that is needed beside the
-#                                    tracked files in graph/cuda/verify/carry/, under 58 MiB:
+#                                    tracked files in graph/cuda/verify/carry/, under 50 MiB:
 #                                    test programs (linked to libc alone) and, if ../shared has
 #                                    it, data/cifar10-resnet.npz
 #
@@ -16,8 +16,7 @@ cd "$(dirname "$0")/../.."
 bin=$PWD/graph/cuda/verify
 out=${OUT:-$bin}
 mkdir -p "$bin/carry" "$out"
-carried="graph/cuda experiments/metrics experiments/bench"
-packages="optim layers layers/encoders layers/baselines $carried"
+packages="optim layers layers/encoders layers/baselines graph/cuda experiments/metrics experiments/bench"
 
 binary() { echo "$bin/$(echo "$1" | tr / -).test"; }
 
@@ -30,21 +29,20 @@ build() {
 }
 
 if [ "${1:-}" = prebuild ]; then
-  build $carried
-  (cd "$bin" && tar -cz $(for package in $carried; do basename "$(binary "$package")"; done)) >"$bin/carry/carry.tgz" || exit 1
+  build $packages
+  (cd "$bin" && tar -c $(for package in $packages; do basename "$(binary "$package")"; done)) | xz --lzma2=preset=9,dict=192MiB >"$bin/carry/carry.txz" || exit 1
   if [ -f ../shared/data/cifar10-resnet.npz ]; then
     mkdir -p "$bin/carry/shared/data"
     cp ../shared/data/cifar10-resnet.npz "$bin/carry/shared/data/" || exit 1
   fi
   size=$(du -sm "$bin/carry" | cut -f1)
   echo "graph/cuda/verify/carry: $size MiB"
-  [ "$size" -lt 58 ]
+  [ "$size" -lt 50 ]
   exit
 elif command -v go >/dev/null; then
   build $packages
-elif [ -f "$bin/carry/carry.tgz" ]; then
-  tar -C "$bin" -xzf "$bin/carry/carry.tgz" || exit 2
-  packages=$carried
+elif [ -f "$bin/carry/carry.txz" ]; then
+  tar -C "$bin" -xJf "$bin/carry/carry.txz" || exit 2
 else
   echo "verify.sh: there is no Go here; run graph/cuda/verify.sh prebuild elsewhere and carry graph/cuda/verify/carry along" >&2
   exit 2
