@@ -17,9 +17,8 @@ type Predictions struct {
 
 	ClassNames []string // C, nil if none are known
 
-	Weights []float64 // N, as how many rows each counts, at most 1; nil: 1
-	Parts   []int     // as of a [Set]
-	soft    *mat.Dense
+	Weights []float64  // N, as of a [Set]
+	Soft    *mat.Dense // N×C, as of a [Set]
 }
 
 // predictedTolerance is how far from 1 the probabilities of a row may sum.
@@ -75,8 +74,8 @@ func (p *Predictions) Arrays() []Array {
 
 // Beside are the arrays that files of predictions hold beside the probabilities.
 func (p *Predictions) Beside() (arrays []Array) {
-	if p.soft != nil {
-		arrays = append(arrays, Array{Name: "labels", Value: p.soft})
+	if p.Soft != nil {
+		arrays = append(arrays, Array{Name: "labels", Value: p.Soft})
 	} else if p.Labels != nil {
 		arrays = append(arrays, Array{Name: "labels", Value: p.Labels})
 	}
@@ -96,7 +95,7 @@ const sumTolerance = 1e-3
 
 // ReadPredictions reads predictions, ours or another tool's, from the npz file
 // at path: log_probs or else probs or else logits (N×C, the first that is there)
-// and, where known, labels (N). Rows of probabilities are divided by their sum, which must be
+// and, where known, labels (N, or N×C where they are not certain) and weights (N). Rows of probabilities are divided by their sum, which must be
 // within 1e-3 of 1. Whatever is wrong with the file is an *InputError.
 func ReadPredictions(path string) (*Predictions, error) {
 	return ReadPredictionsContext(context.Background(), path)
@@ -137,13 +136,13 @@ func readPredictions(a *archive) (*Predictions, error) {
 		return nil, err
 	}
 	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes}
-	if labels == nil {
-		return p, nil
+	if p.Weights, err = a.weights("weights", rows.n); err != nil || labels == nil {
+		return p, err
 	}
-	if p.Labels, p.soft, err = labels.labels(); err != nil {
+	if p.Labels, p.Soft, err = labels.labels(); err != nil {
 		return nil, err
 	}
-	return p, a.checkShares("labels", p.Labels, p.soft, c)
+	return p, a.checkShares("labels", p.Labels, p.Soft, c)
 }
 
 // predicted is the key of the predictions.

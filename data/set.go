@@ -22,15 +22,12 @@ type Set struct {
 	// several splits can be matched row by row; nil where they are no such part.
 	Numbers []int
 	Names   Names
-	Copies  []int // N; how many rows each stands for, until [Source.Repeat]; nil: one
-	// Weights are as how many rows each counts (N), above 0 once [Source.Repeat] was called; nil: one.
+	// Weights multiply the losses of the rows (N): finite, 0 or more, not all 0, and otherwise of any size, as the
+	// file has them; nil: 1 each. Fits take those of [Set.ForFit].
 	Weights []float64
 	// Soft are the probabilities of the classes (N×C) of rows whose class is not certain, of which
 	// Labels are the largest; nil: Labels are certain.
 	Soft *mat.Dense
-	// Parts are of which row each of these is a part (N), with its class's share of the row's weight,
-	// where the class of rows is not certain; nil: rows are whole. Of parts there is no noise floor.
-	Parts []int
 }
 
 // Len is N, the number of rows.
@@ -62,7 +59,7 @@ func InvalidLabel(labels []int, classes int) int {
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
 	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), LabelClasses: s.LabelClasses,
-		Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), Soft: RowsOf(s.Soft, index), Parts: at(s.Parts, index), Labels: at(s.Labels, index)}
+		Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), Soft: RowsOf(s.Soft, index), Labels: at(s.Labels, index)}
 	if s.Numbers == nil {
 		out.Numbers = slices.Clone(index)
 	}

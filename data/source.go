@@ -28,7 +28,7 @@ type Source struct {
 //	P_logits    N×C  the same
 //	P_labels    N    integers in 0…C−1, truth values, or text that names classes
 //	            N×C  or the probabilities of the classes, rows that sum to 1
-//	P_weights   N    as how many rows each counts, 0 or more
+//	P_weights   N    by what the loss of each row is multiplied, 0 or more
 //
 // and class_names (C) and feature_names (M) of text. Labels of text are numbered by class_names
 // or, without it, in ascending order. provenance, cal_rows and test_rows, as calibra export-features
@@ -228,7 +228,7 @@ func (p block) read() (set *Set, err error) {
 			return nil, err
 		}
 	}
-	set.Copies, set.Weights, err = p.a.weights(p.name+"_weights", p.rows)
+	set.Weights, err = p.a.weights(p.name+"_weights", p.rows)
 	return set, err
 }
 

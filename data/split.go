@@ -30,6 +30,7 @@ const (
 // same here, the rows are not.
 func (s *Source) Split(p Holdout, rng *rand.Rand) (*Source, error) {
 	out := *s
+	out.Cal, out.Val = s.Cal.ForFit(), s.Val.ForFit()
 	switch p {
 	case NoValidation:
 		out.Val = nil
@@ -41,9 +42,9 @@ func (s *Source) Split(p Holdout, rng *rand.Rand) (*Source, error) {
 	if s.Val != nil {
 		return &out, nil
 	}
-	from, key, rest := s.Cal, "cal_labels", &out.Cal
+	from, key, rest := out.Cal, "cal_labels", &out.Cal
 	if p == PaperTables {
-		from, key, rest = s.Test, "test_labels", &out.Test
+		from, key, rest = out.Test, "test_labels", &out.Test
 	}
 	if from == nil || from.Labels == nil {
 		return nil, Inputf(s.Path, "has no %s, from which the split %q takes its validation rows; choose another split", key, string(p))
@@ -51,8 +52,9 @@ func (s *Source) Split(p Holdout, rng *rand.Rand) (*Source, error) {
 	if from.Len() < 2 {
 		return nil, Inputf(s.Path, "has a single row of %s, too few for the split %q", key, string(p))
 	}
-	parts := Stratify(from.Labels, []float64{0.9, 0.1}, rng)
-	*rest, out.Val = from.Rows(parts[0]), from.Rows(parts[1])
+	parts := from.Stratify([]float64{0.9, 0.1}, rng)
+	*rest, out.Val = from.Rows(parts[0]), from.Rows(parts[1]).ForFit()
+	out.Cal = out.Cal.ForFit()
 	return &out, nil
 }
 
@@ -63,30 +65,73 @@ func (s *Source) Split(p Holdout, rng *rand.Rand) (*Source, error) {
 // one, as long as there are no more classes than rows in it. Rows within a part
 // ascend. It panics if the fractions are not as said.
 func Stratify(labels []int, fractions []float64, rng *rand.Rand) [][]int {
-	quota := quotas(len(labels), fractions)
+	return stratify(labels, nil, quotas(len(labels), fractions), rng)
+}
+
+// Stratify is the function of that name for labelled rows of which equal ones (see [Set.Distinct]) are in one part,
+// so that no part is judged by rows that another was fitted to: parts then have their rows to within the equal rows
+// of one kind. Only where there are fewer kinds than parts, or no class has two, equal rows are parted.
+func (s *Set) Stratify(fractions []float64, rng *rand.Rand) [][]int {
+	kinds, quota := s.Distinct(), quotas(s.Len(), fractions)
+	labels, sizes, classes := make([]int, len(kinds)), make([]int, len(kinds)), map[int]bool{}
+	for k, rows := range kinds {
+		labels[k], sizes[k] = s.Labels[rows[0]], len(rows)
+		classes[labels[k]] = true
+	}
+	if len(kinds) < len(fractions) || len(kinds) == len(classes) {
+		return stratify(s.Labels, nil, quota, rng)
+	}
+	parts := stratify(labels, sizes, quota, rng)
+	for p, part := range parts {
+		var rows []int
+		for _, k := range part {
+			rows = append(rows, kinds[k]...)
+		}
+		slices.Sort(rows)
+		parts[p] = rows
+	}
+	return parts
+}
+
+// stratify divides kinds of rows with these labels, of so many rows each (nil: 1), into parts of about quota rows.
+func stratify(labels, sizes, quota []int, rng *rand.Rand) [][]int {
 	order := byClass(labels, rng)
 	partOf := make([]int, len(labels))
+	size := func(kind int) int {
+		if sizes == nil {
+			return 1
+		}
+		return sizes[kind]
+	}
+	total := 0
+	for _, n := range quota {
+		total += n
+	}
 
 	// Walk the rows class by class and give each to the part that lags furthest
 	// behind its share of the rows seen: totals come out exact, and since every
 	// stretch of rows is divided in proportion, so is every class.
-	given := make([]int, len(quota))
-	for t, row := range order {
+	given, seen := make([]int, len(quota)), 0
+	for _, kind := range order {
+		seen += size(kind)
 		best, lag := -1, math.Inf(-1)
 		for p := range quota {
-			behind := float64(quota[p])*float64(t+1)/float64(len(order)) - float64(given[p])
+			behind := float64(quota[p])*float64(seen)/float64(total) - float64(given[p])
 			if given[p] < quota[p] && behind > lag {
 				best, lag = p, behind
 			}
 		}
-		partOf[row] = best
-		given[best]++
+		partOf[kind] = best
+		given[best] += size(kind)
 	}
 	keepEveryClass(order, labels, partOf)
+	if sizes != nil {
+		keepEveryPart(order, quota, partOf)
+	}
 
 	parts := make([][]int, len(quota))
-	for row, p := range partOf {
-		parts[p] = append(parts[p], row)
+	for kind, p := range partOf {
+		parts[p] = append(parts[p], kind)
 	}
 	return parts
 }
@@ -155,5 +200,31 @@ func keepEveryClass(order, labels, partOf []int) {
 		partOf[row], partOf[spare] = 0, partOf[row]
 		inFirst[y]++
 		inFirst[labels[spare]]--
+	}
+}
+
+// keepEveryPart gives each part that is to have rows and got none the last kind of the part that has most kinds.
+func keepEveryPart(order, quota, partOf []int) {
+	kinds := make([]int, len(quota))
+	for _, p := range partOf {
+		kinds[p]++
+	}
+	for p := range quota {
+		if quota[p] == 0 || kinds[p] > 0 {
+			continue
+		}
+		most := 0
+		for other := range kinds {
+			if kinds[other] > kinds[most] {
+				most = other
+			}
+		}
+		for _, kind := range slices.Backward(order) {
+			if partOf[kind] == most {
+				partOf[kind] = p
+				kinds[most], kinds[p] = kinds[most]-1, 1
+				break
+			}
+		}
 	}
 }

@@ -66,11 +66,9 @@ func newStream(a *archive, part string) (*Stream, error) {
 	if s.logits != nil {
 		s.Classes = s.logits.shape[1]
 	}
-	var rows Set
-	if rows.Copies, rows.Weights, err = a.weights(part+"_weights", s.Rows); err != nil {
+	if s.Weights, err = a.weights(part+"_weights", s.Rows); err != nil {
 		return s, err
 	}
-	s.Weights = rows.Written()
 	if p.labels == nil {
 		return s, nil
 	}

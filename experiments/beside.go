@@ -14,7 +14,7 @@ type Beside struct {
 	Repeated  *RepeatedRows `json:"repeated_rows,omitempty"`
 }
 
-// Hold holds the test rows to the calibration rows, each as often as its copies.
+// Hold holds the test rows to the calibration rows.
 func Hold(src *data.Source) (beside Beside) {
 	if src.Cal == nil {
 		return beside
@@ -23,7 +23,7 @@ func Hold(src *data.Source) (beside Beside) {
 	if src.Test == nil {
 		return beside
 	}
-	cal, test := src.Cal.Copied(), src.Test.Copied()
+	cal, test := src.Cal, src.Test
 	sample := layers.NewSample(test.Len())
 	sample.Add(test)
 	beside.Comparison = *layers.ProfileOf(cal).Compare(sample)

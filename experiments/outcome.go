@@ -55,7 +55,7 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 			return err
 		}
 	}
-	o.Predictions.Weights, o.Predictions.Parts = test.Weights, test.Parts
+	o.Predictions.Weights, o.Predictions.Soft = test.Weights, test.Soft
 	measure, err := r.measurer(ctx, p, o.Predictions)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (r *Run) measurer(ctx context.Context, p *Prepared, said *data.Predictions)
 	}
 	settings.Rows = test.Weights
 	judging := r.Spec.Judging
-	if test.Parts != nil {
+	if test.Soft != nil {
 		judging.Replicates, judging.Redraws = 0, 0
 	}
 	if judging.Redraws > 0 && p.strata != nil {

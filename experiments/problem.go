@@ -47,7 +47,7 @@ func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 	if out.Source, err = p.Source.Split(s.Judged(), rand.New(pcg)); err != nil {
 		return nil, err
 	}
-	out.afterSplit, out.whole = *pcg, p.Source.Cal
+	out.afterSplit, out.whole = *pcg, p.Source.Cal.ForFit()
 	cal, test := out.Source.Cal, out.Source.Test
 	if p.Truth != nil && test != nil && p.Truth.RawMatrix().Rows != test.Len() {
 		return nil, fmt.Errorf("experiments: a problem of known posterior must bring its own validation rows")
@@ -78,7 +78,7 @@ func (s Spec) Calibration(src *data.Source) (*data.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := (&Prepared{Source: split, whole: src.Cal}).partFor(s)
+	p, err := (&Prepared{Source: split, whole: src.Cal.ForFit()}).partFor(s)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (p *Prepared) partFor(s Spec) (*Prepared, error) {
 		source.Cal, source.Val, out.afterSplit = p.whole, nil, *rand.NewPCG(s.Seed, 0)
 	}
 	if f := s.Fraction; f > 0 && f < 1 {
-		parts := data.Stratify(source.Cal.Labels, []float64{f, 1 - f}, rand.New(rand.NewPCG(s.Seed, 2)))
+		parts := source.Cal.Stratify([]float64{f, 1 - f}, rand.New(rand.NewPCG(s.Seed, 2)))
 		if len(parts[0]) == 0 {
 			return nil, data.Inputf(source.Path, "has %d calibration rows, of which %g %% are not a single one", source.Cal.Len(), 100*f)
 		}

@@ -24,8 +24,8 @@ func predicted(n int, margin float64, rng *rand.Rand) *data.Set {
 	return x
 }
 
-// Rows that the classifier knows better are told; copies of rows are as their weights; and where labels
-// are shares of classes, or weights are real ones, it is the same rows that are told and the same that are not.
+// Rows that the classifier knows better are told; where labels are shares of classes, or rows have weights, it is
+// the same rows that are told and the same that are not.
 func TestTrainingRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	cal, seen, test := predicted(600, 2, rng), predicted(600, 6, rng), predicted(600, 2, rng)
@@ -54,24 +54,5 @@ func TestTrainingRows(t *testing.T) {
 		if r == nil || !strings.Contains(r.String(), "look like rows that the classifier was trained on") {
 			t.Errorf("%s: rows of the training are not told: %v", name, r)
 		}
-	}
-	src := &data.Source{Cal: shares(cal), Test: shares(test), Classes: 3}
-	before := experiments.Hold(src)
-	if err := src.Repeat("cal", "val", "test"); err != nil {
-		t.Fatal(err)
-	}
-	if before.Training != nil || src.Test.Len() != 1800 || src.Test.Counted() != 600 {
-		t.Errorf("rows of shares: %v, %d parts of %d rows", before.Training, src.Test.Len(), src.Test.Counted())
-	}
-	twice := make([]int, 600)
-	for i := range twice {
-		twice[i] = i % 3
-	}
-	some := *seen
-	some.Copies = twice
-	a := experiments.Hold(&data.Source{Cal: &some, Test: test})
-	b := experiments.Hold(&data.Source{Cal: some.Copied(), Test: test})
-	if a.Training == nil || *a.Training != *b.Training {
-		t.Errorf("weights say %v and copies %v", a.Training, b.Training)
 	}
 }

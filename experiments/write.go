@@ -157,24 +157,19 @@ func (r *Run) Add(f *disk.Folder) {
 	addJSON(f, "config.json", c)
 }
 
-// predictions are the arrays of the run's predictions for the test rows, of parts of rows put together again.
+// predictions are the arrays of the run's predictions for the test rows.
 func (r *Run) predictions() ([]data.Array, error) {
 	o := r.Outcome
 	if _, err := data.NewPredictions(o.Predictions.LogProbs, o.Predictions.Labels); err != nil {
 		return nil, err
 	}
 	o.Predictions.ClassNames = r.Source.Cal.Names.Classes
-	said, places := o.Predictions.Whole()
-	arrays := said.Arrays()
+	arrays := o.Predictions.Arrays()
 	for _, embedding := range []struct {
 		name string
 		rows *mat.Dense
 	}{{"embedding", o.Shared}, {"embedding_own", o.Own}} {
-		switch {
-		case embedding.rows == nil:
-		case places != nil:
-			arrays = append(arrays, data.Array{Name: embedding.name, Value: data.RowsOf(embedding.rows, places)})
-		default:
+		if embedding.rows != nil {
 			arrays = append(arrays, data.Array{Name: embedding.name, Value: embedding.rows})
 		}
 	}
@@ -211,7 +206,7 @@ func (r *Run) configuration() configuration {
 		if s == nil {
 			return 0
 		}
-		return s.Counted()
+		return s.Len()
 	}
 	c := configuration{
 		file: r.Spec.file(), Classes: r.Source.Classes, CalibrationRows: rows(r.Source.Cal),

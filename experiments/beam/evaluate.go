@@ -199,7 +199,7 @@ func (e *Evaluation) read(ctx context.Context, shard Shard) (*rows, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case in.Weights != nil || in.Parts != nil:
+	case in.Weights != nil || in.Soft != nil:
 		return nil, data.Inputf(path, "has weights that are no whole numbers, or soft labels, and shards count rows; multiply the weights by one number and round, which makes copies of rows")
 	case e.Anchors > 0:
 		if err := in.Embed(e.Embedding); err != nil {

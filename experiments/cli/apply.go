@@ -56,7 +56,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		return err
 	}
 	p.ClassNames = m.file.Names.Classes
-	p.Take(src.Test)
+	p.Weights, p.Soft = src.Test.Weights, src.Test.Soft
 	embedded, notice, err := embedding(m.embedding, src)
 	if err != nil {
 		return err
@@ -148,9 +148,6 @@ func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.C
 		return nil, err
 	}
 	if err := src.Settle(as); err != nil {
-		return nil, err
-	}
-	if err := src.Repeat("cal", "val"); err != nil { // predictions of the test rows have their weights
 		return nil, err
 	}
 	sample := layers.NewSample(src.Test.Len())
@@ -319,8 +316,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 		}
 		return j.note(c.differ(t, c.In, m.file.Profile.Compare(j.sample)))
 	})}}
-	p := &data.Predictions{Labels: s.Labels, ClassNames: m.file.Names.Classes}
-	p.Take(&data.Set{Weights: s.Weights, Soft: s.Soft})
+	p := &data.Predictions{Labels: s.Labels, Soft: s.Soft, Weights: s.Weights, ClassNames: m.file.Names.Classes}
 	embedded, notice, err := j.embedding(ctx)
 	if err != nil {
 		return err

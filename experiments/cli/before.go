@@ -65,7 +65,7 @@ func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 // those of that run.
 func onLogits(ctx context.Context, method string, run *experiments.Run) (*experiments.Run, error) {
 	logits := func(x *data.Set) *data.Set {
-		return &data.Set{Logits: x.Logits, Labels: x.Labels, Weights: x.Weights, Soft: x.Soft, Parts: x.Parts}
+		return &data.Set{Logits: x.Logits, Labels: x.Labels, Weights: x.Weights, Soft: x.Soft}
 	}
 	source := *run.Source
 	source.Cal, source.Val, source.Test = logits(source.Cal), nil, logits(source.Test)
@@ -95,7 +95,7 @@ func (w *weighed) add(ctx context.Context, r, fit *experiments.Run) error {
 	}
 	settings.Rows = p.Weights
 	uncertainty := metrics.Uncertainty{Replicates: metrics.None, Redraws: floorRedraws}
-	if p.Parts != nil {
+	if p.Soft != nil {
 		uncertainty.Redraws = metrics.None
 	}
 	floor, err := metrics.MeasureWith(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, rand.New(rand.NewPCG(fit.Spec.Seed, 4)))

@@ -60,7 +60,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	if c.notice != "" {
 		t.note("%s", c.notice)
 	}
-	if err := c.report(ctx, t, findings, src.Test.Counted()); err != nil {
+	if err := c.report(ctx, t, findings, src.Test.Len()); err != nil {
 		return err
 	}
 	return warnFailures(t, plan)

@@ -92,7 +92,7 @@ func (c *diagnoseCmd) read(ctx context.Context) (in *Judged, e metrics.Examinati
 	if in, err = ReadJudged(ctx, c.In); err != nil {
 		return nil, e, err
 	}
-	if in.Weights != nil || in.Parts != nil {
+	if in.Weights != nil || in.Soft != nil {
 		return nil, e, data.Inputf(c.In, "has weights that are no whole numbers, or soft labels, and regions are found in rows of one class each; multiply the weights by one number and round, which makes copies of rows")
 	}
 	e = metrics.Examination{ClassNames: in.ClassNames, Search: metrics.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}

@@ -91,7 +91,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 	defer bar.clear()
 	settings.Rows = p.Weights
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
-	if p.Parts != nil {
+	if p.Soft != nil {
 		uncertainty = metrics.Uncertainty{Replicates: metrics.None, Redraws: metrics.None}
 		t.note("intervals and noise floors are left out: soft labels are no draws")
 	}
@@ -109,7 +109,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 		return nil, asUsage(err)
 	}
 	t.warnUnmeasured(r)
-	r.Rows, r.Recovered, r.Sets, r.ByClass, r.ByGroup = p.Counted(), recovered, in.sets, in.classes, in.groups
+	r.Rows, r.Recovered, r.Sets, r.ByClass, r.ByGroup = len(p.Labels), recovered, in.sets, in.classes, in.groups
 	return r, nil
 }
 
@@ -175,7 +175,7 @@ func (c *evaluateCmd) folds(t *terminal, p *data.Predictions, embedding mat.Matr
 		return 0
 	case c.Folds != nil:
 		return *c.Folds
-	case p.Weights != nil || p.Parts != nil:
+	case p.Weights != nil || p.Soft != nil:
 		why = "it takes whole weights and one class of each row."
 	case rows < metrics.FewestRecoverableRows:
 		why = fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d. --folds 2 measures it nevertheless.", rows, metrics.FewestRecoverableRows)

@@ -230,7 +230,7 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 	}
 	v := run.Outcome.Metrics.Values
 	return t.closing("%s: NLL %.4f, accuracy %.4f on %d test rows; wrote model, metrics, predictions and report.html to %s",
-		c.Method, v[metrics.NLL], v[metrics.Accuracy], run.Source.Test.Counted(), c.Out)
+		c.Method, v[metrics.NLL], v[metrics.Accuracy], run.Source.Test.Len(), c.Out)
 }
 
 // next are the commands that follow from a fit whose verdict is to use a method: those that fit
@@ -340,7 +340,7 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 	}
 	doc.Intro = fmt.Sprintf("%s: %s. Fitted to %d rows of %d classes", c.Method, method.Line, run.Source.Cal.Len(), run.Source.Classes)
 	if run.Outcome != nil {
-		doc.Intro += fmt.Sprintf(", judged on %d", run.Source.Test.Counted())
+		doc.Intro += fmt.Sprintf(", judged on %d", run.Source.Test.Len())
 		doc.Files = append(doc.Files, "metrics.json", "predictions.npz")
 	}
 	doc.Intro += "."
@@ -379,7 +379,7 @@ func portrait(all []said, classes []string) ([]*report.Drawing, error) {
 	var shown []report.Shown
 	for _, s := range all {
 		rng := rand.New(rand.NewPCG(0, 7))
-		if s.Parts != nil { // soft labels are no draws
+		if s.Soft != nil { // soft labels are no draws
 			rng = nil
 		}
 		p, err := metrics.NewPortrait(s.LogProbs, s.Labels, s.Weights, rng)

@@ -35,17 +35,13 @@ func (f *inputFlags) scores() data.Scores {
 	return ""
 }
 
-// settle reads the logits of a fit's rows as what they are, holds the test rows to the calibration
-// rows, and takes each row as often as its weight.
+// settle reads the logits of a fit's rows as what they are, and holds the test rows to the calibration rows.
 func (f *inputFlags) settle(t *terminal, src *data.Source) (beside experiments.Beside, err error) {
 	if err := src.Settle(f.scores()); err != nil {
 		return beside, err
 	}
 	beside = experiments.Hold(src)
-	if err := f.told(t, src, &beside); err != nil {
-		return beside, err
-	}
-	return beside, src.Repeat("cal", "val", "test")
+	return beside, f.told(t, src, &beside)
 }
 
 // told prints what the rows are and what is odd about them, or is an *InputError where the test rows

@@ -146,12 +146,6 @@ func (j *Judged) coverage() (*metrics.SetCoverage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if at := j.Pieces; at != nil {
-		if n := bounds[0].RawMatrix().Rows; at[len(at)-1] >= n || bounds[1].RawMatrix().Rows != n || len(region) != n {
-			return nil, data.Inputf(j.path, "has prediction sets of %d rows and fewer or more of others; write the file again", n)
-		}
-		region, bounds[0], bounds[1] = picked(region, at), data.RowsOf(bounds[0], at), data.RowsOf(bounds[1], at)
-	}
 	c, err := metrics.Covered(bounds[0], bounds[1], region, j.Labels, j.Weights)
 	if err != nil {
 		return nil, data.Inputf(j.path, "%w", err)

@@ -17,7 +17,6 @@ import (
 type Judged struct {
 	*data.Predictions
 	Embedding mat.Matrix // nil without
-	Pieces    []int      // the file's row of each; nil: they are its rows
 
 	path            string
 	rows            int                  // of the file
@@ -25,7 +24,7 @@ type Judged struct {
 	classes, groups []metrics.Part       // of the rows, by name
 }
 
-// ReadJudged reads predictions with labels, cut into pieces by their weights.
+// ReadJudged reads predictions with labels.
 func ReadJudged(ctx context.Context, path string) (*Judged, error) {
 	p, err := data.ReadPredictionsContext(ctx, path)
 	if err != nil {
@@ -36,8 +35,7 @@ func ReadJudged(ctx context.Context, path string) (*Judged, error) {
 	}
 	j := &Judged{Predictions: p, path: path}
 	j.rows, _ = p.LogProbs.Dims()
-	j.Pieces, err = p.Weigh(path)
-	return j, err
+	return j, nil
 }
 
 // Embed reads the embedding of the array named or, where key is "", that of the default name if the file has it.
@@ -55,9 +53,7 @@ func (j *Judged) Embed(key string) error {
 	if n, _ := z.Dims(); n != j.rows {
 		return data.Inputf(j.path, "the embedding has %d rows and the predictions have %d; they must have the same", n, j.rows)
 	}
-	if j.Embedding = z; j.Pieces != nil {
-		j.Embedding = data.Select(z, j.Pieces)
-	}
+	j.Embedding = z
 	return nil
 }
 
@@ -82,9 +78,6 @@ func (j *Judged) describe(path string) (x *mat.Dense, err error) {
 	if n, _ := x.Dims(); n != j.rows {
 		return nil, data.Inputf(path, "%s has %d rows and the predictions in %s have %d; they must be of the same rows", key, n, filepath.Base(j.path), j.rows)
 	}
-	if j.Pieces != nil {
-		x = data.RowsOf(x, j.Pieces)
-	}
 	embed, err := data.FitEmbedding(x, 0)
 	if err != nil {
 		return nil, err
@@ -95,19 +88,7 @@ func (j *Judged) describe(path string) (x *mat.Dense, err error) {
 
 // rowGroups are the groups of the rows and their names, nil where the file has none.
 func (j *Judged) rowGroups() (of []int, names []string, err error) {
-	of, names, err = data.ReadGroups(j.path, j.rows)
-	if j.Pieces != nil {
-		of = picked(of, j.Pieces)
-	}
-	return of, names, err
-}
-
-// picked are the values of these rows; nil of nil.
-func picked(values, rows []int) []int {
-	if values == nil {
-		return nil
-	}
-	return data.Each(rows, func(r int) int { return values[r] })
+	return data.ReadGroups(j.path, j.rows)
 }
 
 // byName measures the classes of predictions, where they have names, and the groups of their rows, where the file has any.

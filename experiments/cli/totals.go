@@ -22,7 +22,7 @@ type totalsFlags struct {
 
 // write writes the totals of rows of the file in.
 func (f totalsFlags) write(in string, p *data.Predictions, s metrics.Settings, u metrics.Uncertainty, seed uint64) error {
-	if p.Weights != nil || p.Parts != nil {
+	if p.Weights != nil || p.Soft != nil {
 		return data.Inputf(in, "has weights that are no whole numbers, or soft labels, and totals count rows; multiply the weights by one number and round, which makes copies of rows")
 	}
 	if !strings.HasSuffix(f.Totals, totalsEnding) {

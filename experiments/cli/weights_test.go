@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,106 +13,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 )
-
-// copied are the arrays with row i as often as times(i), and with the weights that say so.
-func copied(t *testing.T, arrays []data.Array, weights []string, times func(i int) int) (weighted, copies []data.Array) {
-	t.Helper()
-	n := 0
-	for _, a := range arrays {
-		var rows []int
-		repeat := func(length int) {
-			n = length
-			for i := range n {
-				for range times(i) {
-					rows = append(rows, i)
-				}
-			}
-		}
-		switch v := a.Value.(type) {
-		case *mat.Dense:
-			repeat(v.RawMatrix().Rows)
-			copies = append(copies, data.Array{Name: a.Name, Value: data.RowsOf(v, rows)})
-		case []int:
-			repeat(len(v))
-			copies = append(copies, data.Array{Name: a.Name, Value: picked(v, rows)})
-		}
-	}
-	weighted = arrays
-	for _, name := range weights {
-		w := make([]float64, n)
-		for i := range w {
-			w[i] = float64(times(i))
-		}
-		weighted = append(weighted, data.Array{Name: name, Value: w})
-	}
-	return weighted, copies
-}
-
-func times(i int) int { return (i + i/7) % 4 }
-
-// TestAWeightIsThatManyCopies of the row, to the byte, in fits, metrics and diagnoses.
-func TestAWeightIsThatManyCopies(t *testing.T) {
-	weighted, copies := copied(t, features(200), []string{"cal_weights", "test_weights"}, times)
-	in := [2]string{write(t, weighted), write(t, copies)}
-	for _, method := range []string{"ts", "ir", "histogram", "vector", "spline", "vq"} {
-		var files [2][3][]byte
-		for k, path := range in {
-			out := filepath.Join(t.TempDir(), "run")
-			args := []string{"fit", "--in", path, "--method", method, "--out", out}
-			if method == "vq" {
-				args = append(args, append(small, "--set", "optim.epochs=2")...)
-			}
-			if code, _, stderr := calibra(t, args...); code != 0 || strings.Contains(stderr, "nothing reads") {
-				t.Fatalf("%s exits %d: %s", method, code, stderr)
-			}
-			for f, name := range []string{"model.safetensors", "metrics.json", "predictions.npz"} {
-				var err error
-				if files[k][f], err = os.ReadFile(filepath.Join(out, name)); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		for f := range files[0] {
-			if !bytes.Equal(files[0][f], files[1][f]) {
-				t.Errorf("%s: file %d of weighted rows is not that of copies", method, f)
-			}
-		}
-	}
-	plain, _ := copied(t, features(200), nil, times)
-	var predicted []data.Array
-	for _, a := range plain[3:] {
-		name := map[string]string{"test_features": "embedding", "test_logits": "logits", "test_labels": "labels"}[a.Name]
-		predicted = append(predicted, data.Array{Name: name, Value: a.Value})
-	}
-	weighted, copies = copied(t, predicted, []string{"weights"}, times)
-	in = [2]string{write(t, weighted), write(t, copies)}
-	for _, args := range [][]string{
-		{"evaluate", "--json", "--replicates", "40", "--redraws", "20"},
-		{"evaluate", "--json", "--replicates", "0", "--redraws", "0", "--features", "IN"},
-		{"diagnose", "--json", "--redraws", "19", "--rows", "20", "--out", filepath.Join(t.TempDir(), "d")},
-	} {
-		var said [2]string
-		for k, path := range in {
-			words := append([]string{}, args...)
-			for i := range words {
-				words[i] = strings.Replace(words[i], "IN", write(t, predicted), 1)
-			}
-			if k == 1 && words[len(words)-2] == "--features" {
-				words[len(words)-1] = path
-			}
-			var code int
-			if code, said[k] = output(t, append(words, "--in", path)...); code != 0 {
-				t.Fatalf("%v exits %d", words, code)
-			}
-			if at := len(words) - 2; words[at] == "--features" { // which the verdict's command names
-				said[k] = strings.ReplaceAll(said[k], words[at+1], "IN")
-			}
-		}
-		if said[0] != said[1] {
-			t.Errorf("%v says of weighted rows\n%s\nand of copies\n%s", args, said[0], said[1])
-		}
-	}
-}
 
 // TestWeightsAndSoftLabelsThatAreRefused have a sentence, and leave nothing.
 func TestWeightsAndSoftLabelsThatAreRefused(t *testing.T) {
@@ -149,7 +47,7 @@ func TestWeightsAndSoftLabelsThatAreRefused(t *testing.T) {
 		arrays []data.Array
 		want   string
 	}{
-		{with("cal_weights", weights(3, -1)), "cal_weights holds -1 at row 3; a weight is 0 or more"},
+		{with("cal_weights", weights(3, -1)), "cal_weights holds -1 at row 3; a weight is a number of 0 or more"},
 		{with("test_weights", make([]float64, 60)), "test_weights is zero for every row; some row must count"},
 		{with("cal_weights", weights(3, 2)[:50]), "cal_weights has shape (50,) and there are 60 rows; it must have one weight for each"},
 		{with("cal_labels", two), "row 4 of cal_labels sums to 2; hand over one class for each row, or the probabilities of all classes, which sum to 1"},
@@ -285,68 +183,6 @@ func TestWeightsOfAtMostOne(t *testing.T) {
 	}
 }
 
-// TestWholeWeightsBesideOthers are copies there too: a row of weight 2 is two rows, in what it is
-// judged by to the byte, in a smooth fit to its gradient.
-func TestWholeWeightsBesideOthers(t *testing.T) {
-	arrays := features(200)
-	w := make([]float64, 200)
-	var rows []int
-	var apart []float64
-	for i := range w {
-		w[i] = float64(1 + i%3)
-		if i%4 == 0 {
-			w[i] = .5
-		}
-		for left := w[i]; left > 0; left-- {
-			rows, apart = append(rows, i), append(apart, min(1, left))
-		}
-	}
-	weighted := append(slices.Clone(arrays), data.Array{Name: "cal_weights", Value: w}, data.Array{Name: "test_weights", Value: w})
-	copies := []data.Array{{Name: "cal_weights", Value: apart}, {Name: "test_weights", Value: apart}}
-	for _, a := range arrays {
-		switch v := a.Value.(type) {
-		case *mat.Dense:
-			copies = append(copies, data.Array{Name: a.Name, Value: data.RowsOf(v, rows)})
-		case []int:
-			copies = append(copies, data.Array{Name: a.Name, Value: picked(v, rows)})
-		}
-	}
-	in := []string{write(t, weighted), write(t, copies)}
-	for _, method := range []string{"nc", "ts", "sm", "histogram"} {
-		var values [2]map[string]float64
-		for k, path := range in {
-			out := filepath.Join(t.TempDir(), "run")
-			if code, _, stderr := calibra(t, "fit", "--in", path, "--method", method, "--out", out); code != 0 {
-				t.Fatalf("%s exits %d: %s", method, code, stderr)
-			}
-			values[k] = measuredIn(t, out)
-		}
-		for key, v := range values[0] {
-			if within := 1e-6; math.Abs(v-values[1][key]) > within { // of probabilities, of fits to a gradient of 1e-6 and less
-				t.Errorf("%s: %s is %v of weights and %v of copies", method, key, v, values[1][key])
-			}
-		}
-	}
-}
-
-// measuredIn are the metrics of a run but the local ones, whose embedding is that of other rows.
-func measuredIn(t *testing.T, dir string) map[string]float64 {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "metrics.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m struct {
-		Metrics map[string]float64 `json:"metrics"`
-	}
-	if err := json.Unmarshal(text, &m); err != nil || len(m.Metrics) == 0 {
-		t.Fatalf("%s: %v", text, err)
-	}
-	delete(m.Metrics, "lce")
-	delete(m.Metrics, "mlce")
-	return m.Metrics
-}
-
 // TestEvaluateTakesWeights, and says what it leaves out.
 func TestEvaluateTakesWeights(t *testing.T) {
 	w, soft, labels := make([]float64, 300), mat.NewDense(300, 3, nil), make([]int, 300)
@@ -365,69 +201,5 @@ func TestEvaluateTakesWeights(t *testing.T) {
 	}
 	if code, _, stderr := calibra(t, "diagnose", "--in", predictions(t, data.Array{Name: "labels", Value: labels}, data.Array{Name: "weights", Value: w}), "--out", filepath.Join(t.TempDir(), "d")); code != exitUsage || !strings.Contains(stderr, "regions are found in rows of one class each") {
 		t.Errorf("diagnose exits %d: %s", code, stderr)
-	}
-}
-
-// TestPredictionsKeepWeights and soft labels: what fit and apply write of test rows is measured alike,
-// whole weights as copies of the rows, and prediction sets cover as many.
-func TestPredictionsKeepWeights(t *testing.T) {
-	weighted, copies := copied(t, features(200), []string{"test_weights"}, times)
-	for i, a := range copies { // the same calibration rows in both
-		if strings.HasPrefix(a.Name, "cal_") {
-			copies[i] = weighted[i]
-		}
-	}
-	halves, soft := realWeights(features(200), 200, .25)
-	for i, a := range soft {
-		if a.Name == "test_labels" {
-			soft[i].Value = soft[2].Value // shares of classes
-		}
-	}
-	dir := t.TempDir()
-	var said []string
-	for k, arrays := range [][]data.Array{weighted, copies, halves, soft} {
-		in, run := write(t, arrays), filepath.Join(dir, string(rune('a'+k)))
-		if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "vector", "--out", run); code != 0 {
-			t.Fatalf("fit exits %d: %s", code, stderr)
-		}
-		files := []string{filepath.Join(run, "predictions.npz")}
-		for _, name := range []string{".npz", ".parquet"} {
-			files = append(files, run+name)
-			if code, _, stderr := calibra(t, "apply", "--model", run, "--in", in, "--out", run+name); code != 0 {
-				t.Fatalf("apply exits %d: %s", code, stderr)
-			}
-		}
-		for i, file := range files {
-			code, text := output(t, "evaluate", "--json", "--replicates", "40", "--redraws", "20", "--in", file)
-			if code != 0 || i > 0 && text != said[len(said)-1] {
-				t.Errorf("file %d of rows %d: evaluate exits %d: %s\nand said before %s", i, k, code, text, said[max(0, len(said)-1)])
-			}
-			said = append(said, text)
-		}
-		sets := run + "-sets.npz"
-		code, _, stderr := calibra(t, "apply", "--model", run, "--in", in, "--out", sets, "--sets", "0.8")
-		if want := "cal_labels probabilities of classes, and prediction sets take rows of one class each"; k >= 2 {
-			if _, err := os.Stat(sets); code != exitUsage || !strings.Contains(stderr, want) || err == nil {
-				t.Errorf("apply --sets exits %d: %s\nwant %s, and no file (%v)", code, stderr, want, err)
-			}
-			continue
-		} else if code != 0 {
-			t.Fatalf("apply --sets exits %d: %s", code, stderr)
-		}
-		code, text := output(t, "evaluate", "--json", "--replicates", "0", "--redraws", "0", "--folds", "0", "--in", sets)
-		if code != 0 || !strings.Contains(text, `"coverage"`) {
-			t.Errorf("evaluate of sets exits %d: %s", code, text)
-		}
-		said = append(said, text)
-	}
-	const each = 4 // files of the first two kinds of rows
-	for i := range each {
-		if said[i] != said[each+i] {
-			t.Errorf("file %d says of weighted rows\n%s\nand of copies\n%s", i, said[i], said[each+i])
-		}
-	}
-	last := said[len(said)-1]
-	if !strings.Contains(last, `"rows": 200`) || strings.Contains(last, `"noise"`) {
-		t.Errorf("of 200 soft labels it says %s", last)
 	}
 }

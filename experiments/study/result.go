@@ -196,7 +196,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	}
 	if p := o.Predictions; run.Spec.Judging.Replicates > 0 {
 		rng := rand.New(rand.NewPCG(run.Spec.Seed, 7))
-		if p.Parts != nil { // soft labels are no draws
+		if p.Soft != nil { // soft labels are no draws
 			rng = nil
 		}
 		r.ClassNames = run.Source.Cal.Names.Classes
@@ -208,7 +208,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 // describe fills in what the rows of the source are.
 func (r *Result) describe(src *data.Source) {
 	r.Classes, r.Priors, r.CalibrationRows = src.Classes, make([]float64, src.Classes), src.Cal.Len()
-	r.TestRows, r.TestDigest = src.Test.Counted(), src.Test.Digest()
+	r.TestRows, r.TestDigest = src.Test.Len(), src.Test.Digest()
 	if src.Val != nil {
 		r.ValidationRows = src.Val.Len()
 	}

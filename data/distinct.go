@@ -1,0 +1,79 @@
+package data
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"math"
+	"slices"
+)
+
+// Distinct are the kinds of rows, each with the numbers of its rows, ascending, in the order in which they first occur:
+// rows of one kind have equal logits, features and labels. It is nil where no two rows are equal, or there is nothing but
+// labels to tell them apart.
+func (s *Set) Distinct() [][]int {
+	if s.Logits == nil && s.Features == nil {
+		return nil
+	}
+	if s.Logits != nil && s.Features != nil && kinds(s.Len(), s.appendOutputs) == nil { // features take longer
+		return nil
+	}
+	return kinds(s.Len(), func(to []byte, i int) []byte {
+		if to = s.appendOutputs(to, i); s.Features == nil {
+			return to
+		}
+		_, m := s.Features.Dims()
+		for j := range m {
+			to = appendNumber(to, s.Features.At(i, j))
+		}
+		return to
+	})
+}
+
+// kinds are the numbers below n by what is appended of them; nil where that is never the same.
+func kinds(n int, appendRow func(to []byte, i int) []byte) [][]int {
+	seed := maphash.MakeSeed() // nothing depends on it
+	at := map[uint64][]int{}   // kinds by their hash
+	var row, other []byte
+	var out [][]int
+	for i := range n {
+		row = appendRow(row[:0], i)
+		hash := maphash.Bytes(seed, row)
+		k := slices.IndexFunc(at[hash], func(k int) bool {
+			other = appendRow(other[:0], out[k][0])
+			return slices.Equal(row, other)
+		})
+		if k >= 0 {
+			k = at[hash][k]
+			out[k] = append(out[k], i)
+			continue
+		}
+		at[hash] = append(at[hash], len(out))
+		out = append(out, []int{i})
+	}
+	if len(out) == n {
+		return nil
+	}
+	return out
+}
+
+// appendOutputs appends the logits and the labels of row i.
+func (s *Set) appendOutputs(to []byte, i int) []byte {
+	if s.Logits != nil {
+		for _, v := range s.Logits.RawRowView(i) {
+			to = appendNumber(to, v)
+		}
+	}
+	if s.Soft != nil {
+		for _, v := range s.Soft.RawRowView(i) {
+			to = appendNumber(to, v)
+		}
+	}
+	if s.Labels != nil {
+		to = binary.LittleEndian.AppendUint64(to, uint64(s.Labels[i]))
+	}
+	return to
+}
+
+func appendNumber(to []byte, v float64) []byte {
+	return binary.LittleEndian.AppendUint64(to, math.Float64bits(v+0)) // −0 + 0 is 0
+}
