@@ -13,8 +13,14 @@ import (
 // where the truth is not known.
 type Set struct {
 	Features mat.Matrix // N×M: a *mat.Dense, or *Singles as a file of single precision has them
-	Logits   *mat.Dense // N×C
+	Logits   *mat.Dense // N×C; once read, log-probabilities (see [LogProbs]): −∞ of a class that cannot be
 	Labels   []int      // N values in 0…C−1
+	// Probs are the probabilities (N×C) that Logits were made of, as the source gives them: neither normalized
+	// nor raised above 0; nil where it gives logits.
+	Probs *mat.Dense
+	// Resolution is how finely the scores of the source are written: of logits the unit roundoff of their type
+	// (2⁻²⁴ of float32), of probabilities that or a unit of their last decimal; 0: float64's.
+	Resolution float64
 	// LabelClasses is C where no logits give it but other rows do, as the test rows of the
 	// same file; 0: the labels are all there is.
 	LabelClasses int
@@ -59,7 +65,7 @@ func InvalidLabel(labels []int, classes int) int {
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
 	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), LabelClasses: s.LabelClasses,
-		Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), Soft: RowsOf(s.Soft, index), Labels: at(s.Labels, index)}
+		Probs: RowsOf(s.Probs, index), Resolution: s.Resolution, Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), Soft: RowsOf(s.Soft, index), Labels: at(s.Labels, index)}
 	if s.Numbers == nil {
 		out.Numbers = slices.Clone(index)
 	}

@@ -20,6 +20,7 @@ type Source struct {
 	Test    *Set   // rows to judge or to apply to
 	Unread  string // arrays of the file that nothing reads, in words; "" if there are none
 	Scores  Scores // what the logits were read as; "" where nobody asked
+	ReadAs  string // the same in words, with what was rounded
 }
 
 // Open reads an npz file of features. Its keys, for each part P of cal, val, test:
@@ -219,7 +220,7 @@ func (p block) read() (set *Set, err error) {
 		}
 	}
 	if p.logits != nil {
-		if set.Logits, err = p.logits.matrix(onlyFinite); err != nil {
+		if set.Logits, err = p.logits.matrix(masks); err != nil {
 			return nil, err
 		}
 	}

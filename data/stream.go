@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -17,12 +18,14 @@ type Stream struct {
 	Unread  string     // see [Source]
 	Soft    *mat.Dense // N×C, of labels that are not certain; nil: they are
 	Weights []float64  // N, as the file has them; nil: 1
-	// Scores are what the logits hold: of Probabilities the logarithms are handed over.
+	// Scores are what the logits are read as, and ReadAs is the same in words, once Settle was called.
 	Scores Scores
+	ReadAs string
 
 	a                *archive
 	part             string
 	have             []string
+	judge            *Judge // nil before Settle
 	features, logits *entry // nil where the part has no such array
 }
 
@@ -84,6 +87,37 @@ func (s *Stream) Close() error { return s.a.close() }
 // Require is [Source.Require].
 func (s *Stream) Require(keys ...string) error {
 	return require(s.a.path, s.have, keys)
+}
+
+// Looks is what the logits of all rows look like, "" where there are none.
+func (s *Stream) Looks(ctx context.Context) (Scores, error) {
+	s.judge = nil
+	if s.logits == nil {
+		return "", nil
+	}
+	seen := &Judge{}
+	alone := *s
+	alone.features, alone.Labels = nil, nil
+	err := alone.Each(ctx, max(1, judgedValues/s.Classes), false, func(lo int, x *Set) error {
+		seen.Add(x.Logits, lo)
+		return nil
+	})
+	s.judge = seen
+	return seen.Looks(), err
+}
+
+// judgedValues is how many logits are judged at a time.
+const judgedValues = 1 << 18
+
+// Settle is [Source.Settle] of the part, once [Stream.Looks] has seen it: what Each hands over is read as as.
+func (s *Stream) Settle(as Scores) error {
+	if s.Scores, s.ReadAs = as, string(as); s.judge == nil {
+		return nil
+	}
+	if as == Probabilities {
+		s.ReadAs = s.judge.said()
+	}
+	return s.judge.accept(s.a.path, s.part+"_logits", as)
 }
 
 // Each calls do for batches of so many rows in order, lo being the number of the first, with
@@ -156,16 +190,17 @@ func (b *batches) next(lo, n int) (x *Set, err error) {
 			return nil, err
 		}
 		x.Logits = mat.NewDense(n, b.Classes, b.scores)
-		if b.Scores == Probabilities {
-			if err := TakeLogs(b.a.path, b.part+"_logits", x.Logits, lo); err != nil {
-				return nil, err
-			}
+		if b.judge != nil {
+			x.take(b.Scores, b.judge.Resolution(b.Scores))
 		}
 	}
 	if b.Labels != nil {
 		x.Labels = b.Labels[lo : lo+n]
 	}
-	return x, nil
+	if b.judge == nil {
+		return x, nil
+	}
+	return x, x.labelled(b.a.path, b.part, lo)
 }
 
 // nextRows reads the next n rows of an array, lo being the number of the first, into values, or
@@ -175,7 +210,11 @@ func nextRows[T float32 | float64](o *opened, lo, n int, values []T) ([]T, error
 	values = slices.Grow(values[:0], n*columns)[:n*columns]
 	err := decode(o.header, o.body, values)
 	if err == nil {
-		err = finite(values, columns, lo, onlyFinite)
+		allowed := onlyFinite
+		if strings.HasSuffix(o.key, "_logits") {
+			allowed = masks
+		}
+		err = finite(values, columns, lo, allowed)
 	}
 	if err != nil {
 		return nil, o.fault("%w", err)
