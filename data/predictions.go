@@ -16,6 +16,7 @@ type Predictions struct {
 	Labels   []int      // N values in 0…C−1, nil where the truth is not known
 
 	ClassNames []string // C, nil if none are known
+	ReadAs     string   // what an array logits was taken for where it holds no logits; else ""
 
 	Weights []float64  // N, as of a [Set]
 	Soft    *mat.Dense // N×C, as of a [Set]
@@ -88,15 +89,10 @@ func (p *Predictions) Beside() (arrays []Array) {
 	return arrays
 }
 
-// sumTolerance is how far a row of probabilities may be from summing to 1 before
-// it is refused: halves, each rounded by at most 2⁻¹¹ of itself, move the
-// sum by 5e-4.
-const sumTolerance = 1e-3
-
 // ReadPredictions reads predictions, ours or another tool's, from the npz file
 // at path: log_probs or else probs or else logits (N×C, the first that is there)
 // and, where known, labels (N, or N×C where they are not certain) and weights (N). Rows of probabilities are divided by their sum, which must be
-// within 1e-3 of 1. Whatever is wrong with the file is an *InputError.
+// 1 but for the rounding of the values, and logits that are probabilities are read as such (see [Judge]). Whatever is wrong with the file is an *InputError.
 func ReadPredictions(path string) (*Predictions, error) {
 	return ReadPredictionsContext(context.Background(), path)
 }
@@ -127,7 +123,7 @@ func readPredictions(a *archive) (*Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	logProbs, err := predicted.logProbs()
+	logProbs, readAs, err := predicted.logProbs()
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +131,7 @@ func readPredictions(a *archive) (*Predictions, error) {
 	if err := a.checkNames(c); err != nil {
 		return nil, err
 	}
-	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes}
+	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes, ReadAs: readAs}
 	if p.Weights, err = a.weights("weights", rows.n); err != nil || labels == nil {
 		return p, err
 	}
@@ -156,32 +152,48 @@ func (a *archive) predicted() string {
 	return "logits"
 }
 
-// logProbs reads probabilities, their logarithms or logits as normalized log-probabilities.
-func (e *entry) logProbs() (*mat.Dense, error) {
-	key := e.key
-	m, err := e.matrix(func(v float64) bool { return key == "log_probs" && math.IsInf(v, -1) })
-	if err != nil {
-		return nil, err
+// logProbs reads probabilities, their logarithms or logits as normalized log-probabilities. Of logits that are
+// probabilities as far as [Judge] tells, readAs says so.
+func (e *entry) logProbs() (m *mat.Dense, readAs string, err error) {
+	if m, err = e.matrix(masks); err != nil {
+		return nil, "", err
 	}
-	n, _ := m.Dims()
-	for i := range n {
+	as := Probabilities
+	probs := m
+	switch e.key {
+	case "log_probs":
+		probs = mat.DenseCopyOf(m)
+		probs.Apply(func(_, _ int, l float64) float64 { return math.Exp(l) }, m)
+	case "logits":
+		as = Logits
+	}
+	j := &Judge{}
+	j.Add(probs, 0)
+	if probs != m { // the error of a logarithm is that share of its probability
+		j.grain = grainOf(m)
+	}
+	if looks := j.Looks(); as == Logits && looks != Logits {
+		if looks == Doubtful {
+			return nil, "", e.fault("may be logits or probabilities: its values lie in 0…1 and its rows sum to %.6g…%.6g; call the array probs if they are probabilities", j.sums[0], j.sums[1])
+		}
+		as, readAs = Probabilities, j.said()
+	}
+	if err := j.accept(e.a.path, e.key, as); err != nil {
+		return nil, "", err
+	}
+	if as == Probabilities && e.key != "log_probs" {
+		m.Apply(func(_, _ int, p float64) float64 { return math.Log(max(p, 0)) }, m)
+	}
+	return normalized(m), readAs, nil
+}
+
+// normalized makes each row of log-probabilities sum to 1. Unlike [LogProbs] it masks none: what is judged is what
+// was predicted.
+func normalized(m *mat.Dense) *mat.Dense {
+	for i := range m.RawMatrix().Rows {
 		row := m.RawRowView(i)
-		if key == "probs" {
-			for k, v := range row {
-				if v < 0 {
-					return nil, e.fault("holds %v at row %d, column %d; a probability cannot be negative", v, i, k)
-				}
-				row[k] = math.Log(v)
-			}
-		}
-		if key == "logits" {
-			floats.AddConst(-floats.Max(row), row) // large logits lose no digits
-		}
-		logSum := floats.LogSumExp(row)
-		if sum := math.Exp(logSum); key != "logits" && !(math.Abs(sum-1) <= sumTolerance) {
-			return nil, Inputf(e.a.path, "row %d of %s sums to %.6g; probabilities must sum to 1", i, key, sum)
-		}
-		floats.AddConst(-logSum, row)
+		floats.AddConst(-floats.Max(row), row) // large logits lose no digits
+		floats.AddConst(-floats.LogSumExp(row), row)
 	}
-	return m, nil
+	return m
 }

@@ -200,12 +200,12 @@ func (j *Judge) accept(path, array string, as Scores) error {
 
 // said is what probabilities were read as, in words.
 func (j *Judge) said() string {
-	text := "probabilities"
+	text := "probabilities, not logits"
 	if max(1-j.sums[0], j.sums[1]-1) > closest {
-		text = fmt.Sprintf("probabilities rounded to %s, whose rows sum to %.4g…%.4g and are normalized", &j.grain, j.sums[0], j.sums[1])
+		text += fmt.Sprintf(", rounded to %s (rows sum to %.4g…%.4g and are normalized)", &j.grain, j.sums[0], j.sums[1])
 	}
 	if j.zeros > 0 {
-		text += fmt.Sprintf(", %d of them 0 and read as %g", j.zeros, LeastProbability)
+		text += fmt.Sprintf(", and %d of them are 0 and read as %g", j.zeros, LeastProbability)
 	}
 	return text
 }
@@ -251,6 +251,17 @@ func (b bits) holds(v float64) bool {
 // mostDecimals are the most that are told from a floating-point type.
 const mostDecimals = 6
 
+// grainOf is that of all numbers of m.
+func grainOf(m *mat.Dense) (g grain) {
+	n, _ := m.Dims()
+	for i := range n {
+		for _, v := range m.RawRowView(i) {
+			g.add(v)
+		}
+	}
+	return g
+}
+
 func (g *grain) add(v float64) {
 	if math.IsInf(v, 0) { // every type has it
 		return
@@ -270,19 +281,17 @@ func decimalOf(v float64, decimals int) bool {
 }
 
 // rounding is by how much a probability may be off: a unit of its last decimal, as it may be cut, or the unit
-// roundoff of its type.
+// roundoff of its type. Nobody rounds to one decimal: .5 and .4 are exact.
 func (g *grain) rounding() float64 {
 	if g.decimals <= mostDecimals {
-		return math.Pow10(-max(g.decimals, 1))
+		return math.Pow10(-max(g.decimals, 2))
 	}
 	return g.bits.rounding()
 }
 
 func (g *grain) String() string {
-	if g.decimals == 1 {
-		return "1 decimal"
-	} else if g.decimals <= mostDecimals {
-		return fmt.Sprintf("%d decimals", g.decimals)
+	if g.decimals <= mostDecimals {
+		return fmt.Sprintf("%d decimals", max(g.decimals, 2))
 	}
 	return g.bits.String()
 }
@@ -321,6 +330,9 @@ func (s *Source) Looks() (looks Scores, err error) {
 	}
 	return looks, nil
 }
+
+// Looks is what the logits of the set look like, "" where there are none.
+func (s *Set) Looks() Scores { return s.judge().Looks() }
 
 // judge is that of the logits.
 func (s *Set) judge() *Judge {

@@ -143,7 +143,7 @@ func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.C
 	if err := src.Require(m.needs()...); err != nil {
 		return nil, err
 	}
-	as, err := c.fitted(c.In, m.file.Scores, data.ScoresOf(src.Test.Logits))
+	as, err := c.fitted(c.In, m.file.Scores, src.Test.Looks())
 	if err != nil {
 		return nil, err
 	}
@@ -294,17 +294,20 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, er
 // write writes the model's predictions for the rows of a stream.
 func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	s, m := j.stream, j.model
-	head, err := j.head(ctx)
+	looks, err := s.Looks(ctx)
 	if err != nil {
 		return err
 	}
-	if s.Scores, err = c.fitted(c.In, m.file.Scores, data.ScoresOf(head.Logits)); err != nil {
+	as, err := c.fitted(c.In, m.file.Scores, looks)
+	if err != nil {
 		return err
 	}
-	if s.Scores == data.Probabilities {
-		if err := data.TakeLogs(c.In, "test_logits", head.Logits, 0); err != nil {
-			return err
-		}
+	if err := s.Settle(as); err != nil {
+		return err
+	}
+	head, err := j.head(ctx)
+	if err != nil {
+		return err
 	}
 	classes, err := j.classes(head)
 	if err != nil {

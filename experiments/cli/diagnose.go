@@ -33,6 +33,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	in.told(t)
 	warnMisplaced(t, c.In, data.Misplaced(in.LogProbs, in.Labels))
 	if c.Features == "" {
 		t.note("regions are told by directions of the embedding; --features FILE tells them by the columns of a features file")

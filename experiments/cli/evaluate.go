@@ -55,6 +55,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if err != nil {
 		return err
 	}
+	in.told(t)
 	warnMisplaced(t, c.In, data.Misplaced(in.LogProbs, in.Labels))
 	if c.Totals != "" {
 		return c.write(c.In, in.Predictions, settings, uncertainty, c.Seed)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 // inputFlags set what the rows are, where a command would otherwise judge by their looks.
 type inputFlags struct {
 	Logits        bool `xor:"scores" help:"The arrays of logits hold logits, whatever they look like."`
-	Probabilities bool `xor:"scores" help:"The arrays of logits hold probabilities: their logarithms are taken. Without either flag, rows in 0…1 that all sum to 1 are probabilities."`
+	Probabilities bool `xor:"scores" help:"The arrays of logits hold probabilities: their logarithms are taken. Without either flag, rows in 0…1 that all sum to 1, but for the rounding of the values, are probabilities."`
 	AcceptShift   bool `help:"Go on where the test rows look like other columns than the fit's: exchanged, or scaled otherwise."`
 }
 
@@ -48,7 +49,7 @@ func (f *inputFlags) settle(t *terminal, src *data.Source) (beside experiments.B
 // look wrong and that is not accepted.
 func (f *inputFlags) told(t *terminal, src *data.Source, beside *experiments.Beside) error {
 	if src.Scores == data.Probabilities {
-		t.note("%s holds probabilities, not logits: their logarithms are taken (--logits if they are logits)", src.Path)
+		t.note("%s holds %s: their logarithms are taken (--logits if they are logits)", src.Path, src.ReadAs)
 	}
 	if err := f.differ(t, src.Path, &beside.Comparison); err != nil {
 		return err
@@ -71,11 +72,11 @@ func warnMisplaced(t *terminal, path, text string) {
 }
 
 // fitted is what the test rows' logits, which look like that, are read as by a model that was
-// fitted on scores; an *InputError if they are something else.
+// fitted on scores; an *InputError if they are something else. What may be either is what the model was fitted on.
 func (f *inputFlags) fitted(path string, scores, looks data.Scores) (data.Scores, error) {
-	as := f.scores()
-	if as == "" {
-		as = looks
+	as := cmp.Or(f.scores(), looks)
+	if as == data.Doubtful {
+		as = cmp.Or(scores, data.Logits)
 	}
 	switch {
 	case looks == "" || scores == "" && !f.Probabilities: // an old model does not record them

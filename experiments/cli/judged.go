@@ -38,6 +38,13 @@ func ReadJudged(ctx context.Context, path string) (*Judged, error) {
 	return j, nil
 }
 
+// told prints what the array logits was taken for, where it holds no logits.
+func (j *Judged) told(t *terminal) {
+	if j.ReadAs != "" {
+		t.note("%s holds %s", j.path, j.ReadAs)
+	}
+}
+
 // Embed reads the embedding of the array named or, where key is "", that of the default name if the file has it.
 func (j *Judged) Embed(key string) error {
 	if key == "" {
