@@ -11,26 +11,19 @@ export PATH := $(KERNEL)/bin:$(PATH)
 
 RELEASE := $(CURDIR)/runs/release
 
-.PHONY: campaign gosec notebooks notebooks-update lab kernel jupyter release wheels
-
-# campaign attacks the command for an hour and writes its figures; MINUTES=600 for a night,
-# SEED=7 for other attacks.
-MINUTES ?= 60
-SEED ?= 1
-campaign:
-	go run ./experiments/campaign -minutes $(MINUTES) -seed $(SEED) -table
+.PHONY: gosec notebooks notebooks-update lab kernel jupyter release wheels
 
 # gosec looks for what is unsafe, but for these rules, each of which is held otherwise or is no
 # fault here:
 #	G103 unsafe: memory is shared with CUDA, ONNX Runtime, OpenBLAS and the kernels; op.Values
-#	     compares types before, and the campaign attacks it
+#	     compares types before, and a test holds it to that
 #	G104 errors not looked at: of closing what was read or has failed already; a writer's are
 #	     returned, and the faults injected at every write hold that
 #	G115 conversions of integers: sizes in files are held to the file's size before, and each
 #	     integer type of a file is read to its end by the tests of the readers
 #	G203 HTML that is not escaped: figures, the map, script and style are made here; a fuzz test
 #	     puts hostile names into all that is printed
-#	G204 commands with variables: the campaign and the tools run what they have built
+#	G204 commands with variables: tests and tools run what they have built
 #	G301, G302, G306 permissions: the user's umask decides who may read results
 #	G304 files by variable names: users name them; all are opened by one door, which a test holds
 #	G404 weak random numbers: a seed repeats a result; nothing here is a secret

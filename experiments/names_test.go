@@ -22,8 +22,6 @@ var mayName = map[string]string{
 	"experiments/cli/theory.go":      chosen, // the map whose theory is the paper's
 	"experiments/results/figures.go": chosen, // a page of its own
 	"experiments/scale/measure.go":   chosen, // the workload
-	"experiments/campaign/files.go":  chosen, // attacks fit what is quick
-	"experiments/campaign/kills.go":  chosen,
 	"experiments/study/study.go":     chosen, // the order of the paper's tables
 	"experiments/study/benchmark.go": chosen, // the protocol, fixed beforehand
 	"experiments/study/rivals.go":    chosen,
