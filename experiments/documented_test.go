@@ -13,7 +13,7 @@ import (
 
 // TestExportedNamesAreDocumented: what a reader of go doc meets is explained.
 func TestExportedNamesAreDocumented(t *testing.T) {
-	for _, room := range []string{"data", "layers", "layers/baselines", "layers/encoders", "layers/encoders/onnx", "optim", "theory", "experiments/metrics"} {
+	for _, room := range []string{"data", "layers", "layers/baselines", "layers/encoders", "optim", "theory", "experiments/metrics"} {
 		files := token.NewFileSet()
 		packages, err := parser.ParseDir(files, filepath.Join("..", room), func(i fs.FileInfo) bool { return !strings.HasSuffix(i.Name(), "_test.go") }, parser.ParseComments)
 		if err != nil {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -11,24 +10,19 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/encode"
 	"calibra/layers/encoders"
-	"calibra/layers/encoders/onnx"
 )
 
 type encodeCmd struct {
-	Model          string      `required:"" type:"path" placeholder:"F.onnx|DIR" help:"The network: an ONNX file, or the directory that calibra pretrain wrote."`
-	Data           string      `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data; of a pretrained network, those it was trained beside unless others are named."`
-	Label          string      `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
-	Header         data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row)."`
-	HeldOut        float64     `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
-	Corrupt        string      `placeholder:"NAME" help:"Corruption of the test images that makes shifted rows of them: gaussian_noise, shot_noise, defocus_blur, brightness, contrast, pixelate (none)."`
-	Severity       int         `most:"5" default:"3" help:"Degree of the corruption, 1 to 5 (${default})."`
-	Seed           *uint64     `placeholder:"0" help:"Seed of the division of the rows (0; of a pretrained network's own data, the one it was trained with)."`
-	Preset         string      `placeholder:"NAME" help:"What is done to images before an ONNX network: resnet, convnext, vit (224 pixels, the weights' normalization), cifar10, none (none)."`
-	FeaturesOutput string      `placeholder:"NAME" help:"Output of an ONNX network that has the features (features, or the other of two)."`
-	LogitsOutput   string      `placeholder:"NAME" help:"Output that has the logits (logits, or the one as wide as there are classes)."`
-	ONNXRuntime    string      `name:"onnxruntime" type:"path" placeholder:"LIB" help:"ONNX Runtime's shared library ($CALIBRA_ONNXRUNTIME, or where the loader finds it)."`
-	Batch          int         `least:"1" most:"65536" default:"64" help:"Rows at a time (${default})."`
-	Out            string      `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
+	Model    string      `required:"" type:"path" placeholder:"DIR" help:"The directory that calibra pretrain wrote."`
+	Data     string      `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (those that the network was trained beside)."`
+	Label    string      `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
+	Header   data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row)."`
+	HeldOut  float64     `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
+	Corrupt  string      `placeholder:"NAME" help:"Corruption of the test images that makes shifted rows of them: gaussian_noise, shot_noise, defocus_blur, brightness, contrast, pixelate (none)."`
+	Severity int         `most:"5" default:"3" help:"Degree of the corruption, 1 to 5 (${default})."`
+	Seed     *uint64     `placeholder:"0" help:"Seed of the division of the rows (of the network's own data, the one it was trained with; of others 0)."`
+	Batch    int         `least:"1" most:"65536" default:"64" help:"Rows at a time (${default})."`
+	Out      string      `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
 
 	sources []data.RawSource // of the catalog
 }
@@ -38,11 +32,10 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 	if !strings.HasSuffix(c.Out, ".npz") {
 		return data.Inputf(c.Out, "must end in .npz")
 	}
-	job, closed, err := c.open()
+	job, err := c.open()
 	if err != nil {
 		return err
 	}
-	defer closed()
 	job.Batch = c.Batch
 	bar := t.progress()
 	first := -1 // rows that were there before, and the first batch
@@ -63,49 +56,6 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 		wrote += fmt.Sprintf("wrote %s: %d shifted rows\n", encode.ShiftedPath(c.Out), job.Raw.Shifted.Len())
 	}
 	return t.print([]byte(wrote))
-}
-
-// open finds the network and its rows; closed frees what that took.
-func (c *encodeCmd) open() (job *encode.Job, closed func(), err error) {
-	info, err := os.Stat(c.Model)
-	if err != nil {
-		return nil, nil, data.Inputf(c.Model, "cannot be opened: %w", err)
-	}
-	if info.IsDir() {
-		return c.openPretrained()
-	}
-	if c.Data == "" {
-		return nil, nil, data.Inputf("", "an ONNX network needs --data; name what it is to encode")
-	}
-	preset := onnx.Preset{Name: "none"}
-	if c.Preset != "" {
-		if preset, err = onnx.PresetByName(c.Preset); err != nil {
-			return nil, nil, err
-		}
-	}
-	raw, err := c.origin().Open(c.sources...)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := onnx.Open(c.Model, onnx.Settings{
-		Shape: raw.Cal.Shape, Preset: preset, Library: c.ONNXRuntime,
-		Features: c.FeaturesOutput, Logits: c.LogitsOutput, Classes: len(raw.Classes),
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	files := []string{c.Model}
-	weights := c.Model + ".data"
-	if _, err := os.Stat(weights); err == nil { // where PyTorch's exporter puts large ones
-		files = append(files, weights)
-	}
-	digest, err := data.Digest(files...)
-	if err != nil {
-		m.Close()
-		return nil, nil, err
-	}
-	key := fmt.Sprintf("onnx %s, preset %+v, outputs %q %q", digest, preset, c.FeaturesOutput, c.LogitsOutput)
-	return &encode.Job{Encoder: m, Raw: raw, Key: key}, m.Close, nil
 }
 
 // origin is the rows that the flags name.
@@ -133,28 +83,29 @@ func (c *encodeCmd) beside(trained encoders.Origin) (encoders.Origin, error) {
 	return trained, nil
 }
 
-func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
-	if c.Preset != "" || c.FeaturesOutput != "" || c.LogitsOutput != "" {
-		return nil, nil, data.Inputf(c.Model, "says itself what its rows and outputs are; leave --preset, --features-output and --logits-output out")
+// open finds the network and its rows.
+func (c *encodeCmd) open() (*encode.Job, error) {
+	if strings.HasSuffix(c.Model, ".onnx") {
+		return nil, data.Inputf(c.Model, "is an ONNX file, and encode takes the directory that calibra pretrain wrote; write a features file with ONNX Runtime as notebooks/export_features.md shows")
 	}
 	m, err := encoders.Load(c.Model)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	origin, err := c.beside(m.Config.Origin)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	raw, err := origin.Open(c.sources...)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if origin.Rows != "" && origin.Rows != raw.Train.Digest() {
-		return nil, nil, data.Inputf(c.Model, "was trained on rows of %s that are no longer those of the same division, so that some of them would now calibrate it; restore the data or pretrain anew", origin.Data)
+		return nil, data.Inputf(c.Model, "was trained on rows of %s that are no longer those of the same division, so that some of them would now calibrate it; restore the data or pretrain anew", origin.Data)
 	}
 	digest, err := data.Digest(filepath.Join(c.Model, "weights.safetensors"), filepath.Join(c.Model, "config.json"))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return &encode.Job{Encoder: m, Raw: raw, Key: "pretrained " + digest}, func() {}, nil
+	return &encode.Job{Encoder: m, Raw: raw, Key: "pretrained " + digest}, nil
 }

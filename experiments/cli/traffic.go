@@ -38,11 +38,8 @@ func (c *pretrainCmd) traffic() traffic {
 }
 
 func (c *encodeCmd) traffic() traffic {
-	network := []string{c.Model, c.Model + ".data"}
-	if isDir(c.Model) {
-		network = folder{dir: c.Model, names: encoders.Files}.paths()
-	}
-	return traffic{reads: append(append(rows(c.Data), network...), c.ONNXRuntime), files: []string{c.Out, encode.ShiftedPath(c.Out), c.Out + ".partial"}}
+	network := folder{dir: c.Model, names: encoders.Files}.paths()
+	return traffic{reads: append(rows(c.Data), network...), files: []string{c.Out, encode.ShiftedPath(c.Out), c.Out + ".partial"}}
 }
 
 func (c *exportFeaturesCmd) traffic() traffic {
