@@ -15,7 +15,7 @@ RELEASE := $(CURDIR)/runs/release
 
 # gosec looks for what is unsafe, but for these rules, each of which is held otherwise or is no
 # fault here:
-#	G103 unsafe: memory is shared with CUDA, ONNX Runtime, OpenBLAS and the kernels; op.Values
+#	G103 unsafe: memory is shared with CUDA and the kernels; op.Values
 #	     compares types before, and a test holds it to that
 #	G104 errors not looked at: of closing what was read or has failed already; a writer's are
 #	     returned, and the faults injected at every write hold that
@@ -60,8 +60,8 @@ jupyter:
 # release builds binaries for six platforms into runs/release without cgo, with a list of what
 # they are made of, its licences, its known vulnerabilities (of a binary with symbols, by which
 # govulncheck sees what is linked) and checksums. calibra --version tells the commit they were
-# built from. Those for linux need the loader of the C library (glibc), by which they open CUDA,
-# ONNX Runtime and OpenBLAS where these are.
+# built from. Those for linux need the loader of the C library (glibc), by which they open CUDA
+# where it is.
 release:
 	@rm -rf "$(RELEASE)" && mkdir -p "$(RELEASE)"
 	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \

@@ -28,7 +28,7 @@ func (c *infoCmd) Run(t *terminal) error {
 	add("cores", fmt.Sprintf("%d of %d", runtime.GOMAXPROCS(0), runtime.NumCPU()))
 	add("vector units", simd.InstructionSet())
 	b := blas.Describe()
-	add("matrix products", fmt.Sprintf("%s, %d threads", strings.Join(strings.Fields(b.Name+" "+b.Version+" "+b.Path), " "), b.Threads))
+	add("matrix products", fmt.Sprintf("%s, %d threads", strings.Join(strings.Fields(b.Name+" "+b.Version), " "), b.Threads))
 	if b.Problem != nil {
 		add(blas.Variable, fmt.Sprintf("not followed: %v", b.Problem))
 	}

@@ -21,16 +21,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// implementations are those that this machine can run.
-func implementations(t testing.TB) []choice {
-	list := []choice{native(), plain()}
-	if c, err := find(everyLibrary()); err == nil {
-		list = append(list, c)
-	} else {
-		t.Logf("no system BLAS here: %v", err)
-	}
-	return list
-}
+var implementations = []choice{native(), plain()}
 
 func random(n int, seed uint64) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -53,7 +44,7 @@ func single(x []float64) []float32 {
 // reach √k and are rounded k times, so both are off by about u·k, u the unit roundoff;
 // 8 times that is allowed, and a rounding of β·C.
 func TestProductsAgree(t *testing.T) {
-	for _, c := range implementations(t) {
+	for _, c := range implementations {
 		for _, size := range [][3]int{{3, 4, 5}, {40, 50, 60}, {128, 1000, 64}, {1500, 10, 128}, {64, 70, 2000}} {
 			m, n, k := size[0], size[1], size[2]
 			a, b, base := random(m*k, 1), random(k*n, 2), random(m*n, 3)
@@ -87,7 +78,7 @@ func TestProductsAgree(t *testing.T) {
 func TestThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	defer simd.SetThreads(0)
-	for _, c := range implementations(t) {
+	for _, c := range implementations {
 		for _, size := range [][3]int{{128, 3000, 64}, {128, 64, 3000}, {2048, 10, 128}, {500, 500, 300}} {
 			m, n, k := size[0], size[1], size[2]
 			a, b := single(random(m*k, 1)), single(random(k*n, 2))
@@ -111,16 +102,12 @@ func TestSelectReachesEveryone(t *testing.T) {
 	}
 	Install()
 	defer Select("")
-	for _, c := range implementations(t) {
-		name := c.name
-		if c.path != "" {
-			name = c.path
-		}
-		if err := Select(name); err != nil {
+	for _, c := range implementations {
+		if err := Select(c.name); err != nil {
 			t.Fatal(err)
 		}
 		if got := Describe().Name; got != c.name {
-			t.Errorf("Select(%q) gives %q", name, got)
+			t.Errorf("Select(%q) gives %q", c.name, got)
 		}
 		want := fmt.Sprintf("%T", c.BLAS)
 		for who, got := range map[string]any{
@@ -128,7 +115,7 @@ func TestSelectReachesEveryone(t *testing.T) {
 			"gorgonia": gorgonia.WhichBLAS(), "tensor": tensor.WhichBLAS(),
 		} {
 			if fmt.Sprintf("%T", got) != want {
-				t.Errorf("after Select(%q) %s multiplies with %T", name, who, got)
+				t.Errorf("after Select(%q) %s multiplies with %T", c.name, who, got)
 			}
 		}
 	}
@@ -136,10 +123,8 @@ func TestSelectReachesEveryone(t *testing.T) {
 
 func TestSelectRefuses(t *testing.T) {
 	before := Describe()
-	for _, name := range []string{"blast", "/no/such/library.so", "/proc/self/exe.so"} {
-		if err := Select(name); err == nil {
-			t.Errorf("Select(%q) succeeds", name)
-		}
+	if err := Select("blast"); err == nil {
+		t.Error("Select(blast) succeeds")
 	}
 	if after := Describe(); after != before {
 		t.Errorf("a failed Select changes %+v to %+v", before, after)
@@ -155,11 +140,7 @@ func TestVariable(t *testing.T) {
 	want := map[string]string{
 		"gonum":   "child runs gonum, problem <nil>",
 		"calibra": "child runs calibra, problem <nil>",
-		"blast":   `problem blas: CALIBRA_BLAS: "blast" is none of`,
-	}
-	if c, err := find(everyLibrary()); err == nil {
-		want["system"] = "child runs " + c.name + ", problem <nil>"
-		want[c.path+"/../"+c.path] = "problem blas: CALIBRA_BLAS: cannot open"
+		"blast":   `problem blas: CALIBRA_BLAS: "blast" is neither`,
 	}
 	for value, line := range want {
 		child := exec.Command(os.Args[0], "-test.run=^TestVariable$", "-test.v")
@@ -173,7 +154,7 @@ func TestVariable(t *testing.T) {
 
 func TestProductsAllocateNothing(t *testing.T) {
 	a, b, c := single(random(128*64, 1)), single(random(64*1000, 2)), make([]float32, 128*1000)
-	for _, i := range implementations(t) {
+	for _, i := range implementations {
 		if i.name == "gonum" || i.name == "calibra" && simd.InstructionSet() == "go" {
 			continue // gonum allocates
 		}
@@ -186,7 +167,7 @@ func TestProductsAllocateNothing(t *testing.T) {
 }
 
 func TestShortMatrixPanics(t *testing.T) {
-	for _, i := range implementations(t) {
+	for _, i := range implementations {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -217,7 +198,7 @@ func BenchmarkSgemm(b *testing.B) {
 			ldb = s.k
 		}
 		x, y, z := single(random(s.m*s.k, 1)), single(random(s.k*s.n, 2)), make([]float32, s.m*s.n)
-		for _, c := range implementations(b) {
+		for _, c := range implementations {
 			b.Run(fmt.Sprintf("%c%c-%dx%dx%d/%s", s.tA, s.tB, s.m, s.n, s.k, c.name), func(b *testing.B) {
 				for b.Loop() {
 					c.Sgemm(s.tA, s.tB, s.m, s.n, s.k, 1, x, lda, y, ldb, 0, z, s.n)
@@ -237,5 +218,5 @@ func ExampleSelect() {
 	fmt.Println(Select("blast"))
 	// Output:
 	// gonum
-	// blas: select: "blast" is none of calibra, system, openblas, mkl, accelerate, gonum or a path
+	// blas: select: "blast" is neither calibra nor gonum
 }

@@ -12,7 +12,7 @@
 //	                   in memory     together    and arguments
 //	                                             of each op
 //
-// libcuda is opened with purego, as package blas opens a system BLAS. The kernels are
+// libcuda is opened with purego. The kernels are
 // CUDA C++ in kernels/, compiled by go generate to PTX for compute capability 7.0 (the
 // products in TF32: 8.0), which a driver of CUDA 11.8 or later compiles for whatever later card
 // there is. The PTX is committed, with the hash of the sources it was made from.
