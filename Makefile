@@ -57,11 +57,9 @@ jupyter:
 	@command -v jupyter-nbconvert >/dev/null || { \
 		echo "make: the notebooks need Jupyter's nbconvert; install it with: apt-get install -y jupyter-nbconvert (or pip install nbconvert)" >&2; exit 1; }
 
-# release builds binaries for six platforms into runs/release without cgo, with a list of what
-# they are made of, its licences, its known vulnerabilities (of a binary with symbols, by which
-# govulncheck sees what is linked) and checksums. calibra --version tells the commit they were
-# built from. Those for linux need the loader of the C library (glibc), by which they open CUDA
-# where it is.
+# release builds binaries for six platforms into runs/release without cgo, with the licences of
+# what they link and checksums. calibra --version tells the commit they were built from. Those for
+# linux need the loader of the C library (glibc), by which they open CUDA where it is.
 release:
 	@rm -rf "$(RELEASE)" && mkdir -p "$(RELEASE)"
 	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
@@ -69,14 +67,8 @@ release:
 		echo "$$name"; \
 		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=true -ldflags "-s -w" -o "$(RELEASE)/$$name" ./experiments/cmd/calibra || exit 1; \
 	done
-	@found=$$(mktemp -d) && trap 'rm -rf "$$found"' EXIT && go build -o "$$found/calibra" ./experiments/cmd/calibra && \
-	if go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 -format json -mode=binary "$$found/calibra" >"$$found/json" 2>"$$found/why"; then \
-		go run ./experiments/release -sbom "$(RELEASE)/sbom.json" -vulnerabilities "$$found/json"; \
-	else \
-		echo "known vulnerabilities cannot be looked up here; sbom.json says so: $$(head -1 "$$found/why")"; \
-		go run ./experiments/release -sbom "$(RELEASE)/sbom.json"; \
-	fi
-	@cp LICENSE experiments/release/LICENSES.md "$(RELEASE)/" && cd "$(RELEASE)" && sha256sum * >SHA256SUMS && ls -l
+	@go run github.com/google/go-licenses@v1.6.0 report ./experiments/cmd/calibra >"$(RELEASE)/licenses.csv"
+	@cp LICENSE "$(RELEASE)/" && cd "$(RELEASE)" && sha256sum * >SHA256SUMS && ls -l
 
 # wheels packs each of these binaries for pip into dist. Its version is the binary's. It needs
 # Python with pip, which fetches hatchling: make wheels PYTHON=venv/bin/python.

@@ -24,7 +24,6 @@ var pastDoors = map[string]string{
 	"experiments/encode/partial.go": "adds rows to a file, and asks disk.CheckFile before",
 	"experiments/report/figure.go":  "asks for the directory that another package will use",
 	"experiments/scale/":            "makes what calibra is measured with, in a directory of its own",
-	"experiments/beam/":             "copies between file systems, in temporary directories of Beam's workers",
 	"graph/cuda/gen/":               "writes the kernels of this repository from their sources",
 	"graph/cuda/cudatest/":          "builds kernels of this repository for tests",
 	"notebooks/check/main.go":       "reads the notebooks of this repository",

@@ -22,7 +22,7 @@ type applyCmd struct {
 	In    string `required:"" type:"input" placeholder:"F.npz" help:"Features file with test_features and test_logits, as far as the method needs them; or the name of data that the program brings, as for fit."`
 	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, labels if test_labels is there, and the embedding of the fit if test_features is. A name that ends in .parquet, .arrow or .feather gets a table."`
 
-	ApplyFlags
+	applyFlags
 	inputFlags
 }
 
@@ -217,33 +217,15 @@ func sameClasses(path string, wide int, labels []int, classes int) error {
 	return nil
 }
 
-// ApplyFlags set what calibra apply and calibra-beam apply write besides the predictions.
-type ApplyFlags struct {
+// applyFlags set what calibra apply writes besides the predictions.
+type applyFlags struct {
 	Intervals *float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method, for a bilinear map (method vq) or a mixture of maps (corrected, stacked), whose intervals take minutes and leave out the bias of its priors: fewer posteriors lie in them than the level says (66 to 80 of 100 in simulated fits, at 0.9). The features file must hold the calibration rows of the fit; those that calibra fit set aside for validation are left out again."`
 	Sets      *float64 `placeholder:"0.9" help:"Write also prediction sets that hold the label with this probability: sets (N×C, 1 where a class is in) within each region of the latent space, sets_marginal over all rows, and sets_region (N). Their scores come from val_features, val_logits and val_labels of the features file, or else from its calibration rows."`
 	TwoStage  bool     `help:"Let the intervals count the quantized head's error too: it was fitted to the same rows as the map. Takes --intervals; its matrices have (M+1)·C + 2KC + C rows for M features, K codewords and C classes, 7000 at most."`
 }
 
-// Check loads the model that arg names, a directory that calibra fit wrote or the file itself,
-// and refuses what no features file can mend.
-func (f *ApplyFlags) Check(arg string) error {
-	path := modelFile(arg)
-	model, _, err := experiments.LoadModel(path)
-	if err != nil {
-		return err
-	}
-	file, err := layers.ReadModel(path)
-	if err != nil {
-		return err
-	}
-	if file.Scores == data.Probabilities {
-		return data.Inputf(path, "was fitted on probabilities, which only calibra apply takes; fit it on their logarithms")
-	}
-	return f.check(model)
-}
-
 // check refuses flags that make no sense, or not for this model.
-func (f *ApplyFlags) check(model layers.Stateful) error {
+func (f *applyFlags) check(model layers.Stateful) error {
 	bounded, one := model.(layers.Bounded)
 	_, both := model.(layers.BoundedInStages)
 	outside := func(level *float64) bool { return level != nil && !(*level > 0 && *level < 1) }

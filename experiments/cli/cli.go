@@ -221,11 +221,3 @@ func decodePath(ctx *kong.DecodeContext, target reflect.Value) error {
 
 // Run is for "calibra help --help"; help itself is the --help of what it names.
 func (helpCmd) Run(t *terminal) error { return t.print([]byte(greeting)) }
-
-// Run runs the command that args name, for programs that use commands as parts, such as
-// experiments/beam: results go to out, notes and progress to notes. Parts are those of
-// [Main].
-func Run(ctx context.Context, args []string, out, notes *os.File, parts ...experiments.Part) error {
-	blas.Install()
-	return command(ctx, args, &terminal{out: out, err: notes}, experiments.NewCatalog(parts...))
-}

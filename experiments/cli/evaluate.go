@@ -361,7 +361,7 @@ func checked(r *metrics.Report) string {
 	return checks
 }
 
-// MetricFlags set what is measured, by calibra evaluate and by calibra-beam evaluate.
+// MetricFlags set what is measured.
 type MetricFlags struct {
 	Protocol   metrics.Protocol `default:"tables" placeholder:"tables|formula" help:"What the metrics mean: as behind the paper's tables, or as its appendix prints them (${default})."`
 	Bandwidth  float64          `default:"10" help:"Bandwidth γ of the Gaussian kernel, in the embedding's units (${default})."`

@@ -86,9 +86,6 @@ func TestProbabilitiesInThePlaceOfLogits(t *testing.T) {
 			t.Errorf("%v exits %d: %s\nwant %s", c.args, code, stderr, c.want)
 		}
 	}
-	if err, want := new(ApplyFlags).Check(at("probabilities")), "was fitted on probabilities, which only calibra apply takes; fit it on their logarithms"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("calibra-beam apply: %v, want %s", err, want)
-	}
 	if left, _ := filepath.Glob(at("refused*")); left != nil {
 		t.Errorf("what was refused left %v", left)
 	}
