@@ -127,7 +127,7 @@ func readArrow(path string, r *io.SectionReader) ([]*column, error) {
 		}
 		for k, field := range f.Schema().Fields() {
 			if columns[k] == nil {
-				columns[k] = &column{name: field.Name}
+				columns[k] = newColumn(field.Name)
 			}
 			rows := columns[k].rows + batch.Column(k).Len()
 			columns[k].append(batch.Column(k))
@@ -151,6 +151,9 @@ func (c *column) append(a arrow.Array) {
 	text := textOf(a)
 	number, whole := numberOf(values)
 	c.list, c.whole = isList, whole
+	if a.DataType().ID() == arrow.NULL {
+		number = func(int) float64 { return 0 } // which no row asks for
+	}
 	if text != nil {
 		c.begin(true)
 	} else if number == nil {
@@ -202,6 +205,11 @@ var integers = []func(a arrow.Array) func(i int) float64{
 // nil if it holds none.
 func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
 	switch a := a.(type) {
+	case *arrays.Dictionary:
+		if number, whole = numberOf(a.Dictionary()); number != nil {
+			return func(i int) float64 { return number(a.GetValueIndex(i)) }, whole
+		}
+		return nil, false
 	case *arrays.Float16:
 		return func(i int) float64 { return float64(Half(a.Value(i).Uint16())) }, false // Float32 is wrong near 0
 	case *arrays.Float32:

@@ -2,7 +2,6 @@ package data
 
 import (
 	"cmp"
-	"compress/gzip"
 	"io"
 	"maps"
 	"slices"
@@ -31,8 +30,8 @@ const (
 	NoHeader    Header = "no"
 )
 
-// Open reads a labelled table, such as those of the UCI repository, from the csv file at path,
-// gzipped if it ends in .gz. Every column but the label is a number. A first row in which
+// Open reads a labelled table, such as those of the UCI repository, from the csv file at path.
+// Every column but the label is a number. A first row in which
 // some feature is not a number is the header; where it may be one or a row, Header must be set.
 // Whatever is wrong with the file, a row without a label and a label that is a quantity
 // included, is an *InputError.
@@ -42,11 +41,7 @@ func (c CSV) Open(path string) (*Table, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := uncompressed(path, f)
-	if err != nil {
-		return nil, err
-	}
-	return c.read(path, r)
+	return c.read(path, f)
 }
 
 // UnmarshalText reads yes or no.
@@ -57,21 +52,13 @@ func (h *Header) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// uncompressed is r, of a file that is gzipped if its name ends so.
-func uncompressed(path string, r io.Reader) (io.Reader, error) {
-	if !strings.HasSuffix(path, ".gz") {
-		return r, nil
-	}
-	z, err := gzip.NewReader(r)
-	if err != nil {
-		return nil, Inputf(path, "is not a gzip file: %w", err)
-	}
-	return z, nil
-}
-
 func (c CSV) read(path string, r io.Reader) (*Table, error) {
-	rows := rawRows{CSV: c, path: path, table: &Table{Name: path}}
-	err := eachRecord(path, newCSV(r), 8, func(n int, record []string) error {
+	records, err := newRecords(path, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	rows := rawRows{CSV: c, path: path, table: &Table{Name: path}, numbers: numbers{commas: records.Comma != ','}}
+	err = records.each(8, func(n int, record []string) error {
 		if n == 1 {
 			if header, err := rows.begin(record); header || err != nil {
 				return err
@@ -91,6 +78,7 @@ type rawRows struct {
 	path          string
 	table         *Table // without the rows
 	labelColumn   int
+	numbers       numbers
 	values        []float64
 	labels, first []string // and a first row that may be a header
 }
@@ -104,6 +92,9 @@ func (t *rawRows) begin(record []string) (header bool, err error) {
 		return false, err
 	}
 	if header {
+		if name := twice(record); name != "" {
+			return false, Inputf(t.path, "has two columns %s; give each its own name, or leave one out", Printable(name))
+		}
 		t.table.label = record[t.labelColumn]
 		t.table.Columns = slices.Delete(slices.Clone(record), t.labelColumn, t.labelColumn+1)
 	} else if t.Header == "" {
@@ -120,10 +111,10 @@ func (t *rawRows) add(n int, record []string) error {
 			if field == "" {
 				return Inputf(t.path, "has no label in row %d, column %d; give it one or leave the row out", n, j+1)
 			}
-			t.labels = append(t.labels, strings.Clone(field))
+			t.labels = append(t.labels, strings.Clone(plainName(field)))
 			continue
 		}
-		v, err := strconv.ParseFloat(field, 64)
+		v, err := t.numbers.parse(field)
 		if err != nil || v-v != 0 {
 			return Inputf(t.path, "has %.40q in row %d, column %d, where a finite number should be; if that column is the label, move it to the end or, where the command has the flag, name it by --label", record[j], n, j+1)
 		}
@@ -137,6 +128,9 @@ func (t *rawRows) whole() (*Table, error) {
 	n, out := len(t.labels), t.table
 	if n == 0 {
 		return nil, Inputf(t.path, "has no rows")
+	}
+	if err := t.numbers.check(t.path); err != nil {
+		return nil, err
 	}
 	out.Features = mat.NewDense(n, len(t.values)/n, t.values)
 	out.Classes, out.Labels = encode(t.labels)
@@ -161,6 +155,19 @@ func (c CSV) columns(path string, row []string) (label int, header bool, err err
 		return label, true, nil
 	}
 	return label, c.Header == NamedHeader || c.Header == "" && !numeric(row[:label]), nil
+}
+
+// twice is the first name that stands twice, "" if none does.
+func twice(names []string) string {
+	seen := map[string]bool{}
+	for _, name := range names {
+		name = plainName(name)
+		if seen[name] && name != "" {
+			return name
+		}
+		seen[name] = true
+	}
+	return ""
 }
 
 func numeric(fields []string) bool {

@@ -12,32 +12,28 @@ import (
 // file; the column true is the label where there is no other, as raw results of the paper's authors
 // have it.
 
-// isCSV reports whether a file is csv, by its name.
-func isCSV(path string) bool {
-	name := strings.ToLower(path)
-	return strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".csv.gz")
-}
-
 // readFeaturesCSV reads the columns of r, and the names that they give.
 func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
-	r, err := uncompressed(path, r)
+	read := func(name string) bool { return memberColumn.MatchString(columnName(name)) }
+	records, err := newRecords(path, r, func(header []string) bool { return slices.ContainsFunc(header, read) })
 	if err != nil {
 		return nil, err
 	}
 	var columns []*column
-	records, lines := newCSV(r), []int(nil)
-	err = eachRecord(path, records, 24, func(n int, record []string) error {
+	lines, numbers := []int(nil), numbers{commas: records.Comma != ','}
+	err = records.each(24, func(n int, record []string) error {
 		if n == 1 {
-			columns = csvColumns(record)
-			if !slices.ContainsFunc(columns, func(c *column) bool { return memberColumn.MatchString(c.name) }) {
-				return Inputf(path, "has no columns feature_0, feature_1, … or logit_0, logit_1, … in its first row; raw rows are read by calibra pretrain and encode")
+			if len(record) == 1 && strings.Contains(strings.TrimSpace(record[0]), " ") {
+				return Inputf(path, "parts its fields by spaces; part them by commas, semicolons or tabs")
+			}
+			if columns = csvColumns(record); !slices.ContainsFunc(record, read) {
+				return Inputf(path, "has no columns feature_0, feature_1, … or logit_0, logit_1, … (or feature_NAME, logit_NAME) in its first row, which is %.60q; raw rows are read by calibra pretrain and encode", strings.Join(record, string(records.Comma)))
 			}
 			return nil
 		}
-		line, _ := records.FieldPos(0)
-		lines = append(lines, line)
+		lines = append(lines, records.line())
 		for j, c := range columns {
-			c.addField(record[j])
+			c.addField(record[j], &numbers)
 		}
 		return nil
 	})
@@ -49,6 +45,9 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 	case columns[0].rows == 0:
 		return nil, Inputf(path, "has no rows")
 	}
+	if err := numbers.check(path); err != nil {
+		return nil, err
+	}
 	for _, c := range columns {
 		if c.settle(); c.fault != nil {
 			c.line = lines[c.at]
@@ -59,33 +58,38 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 
 // csvColumns are the columns that a header names.
 func csvColumns(header []string) []*column {
-	columns := make([]*column, len(header))
+	columns, labelled := make([]*column, len(header)), false
 	for j, name := range header {
-		name = strings.TrimSpace(name)
-		if name == "true" && !slices.Contains(header, "label") {
-			name = "label"
+		columns[j] = newColumn(strings.Clone(name))
+		labelled = labelled || columns[j].isLabel()
+	}
+	for _, c := range columns {
+		if c.name == "true" && !labelled {
+			c.name = "label"
 		}
-		columns[j] = &column{name: strings.Clone(name), isText: slices.Contains(textColumns, name)}
+		c.isText = slices.Contains(textColumns, c.name)
 	}
 	return columns
 }
 
+// absentLabels are the spellings of a label that is not there.
+var absentLabels = []string{"", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NAN", "null", "NULL"}
+
 // addField appends a field of a row.
-func (c *column) addField(field string) {
+func (c *column) addField(field string, numbers *numbers) {
 	field = strings.TrimSpace(field)
-	if field == "" {
+	switch {
+	case field == "", c.isLabel() && slices.Contains(absentLabels, field):
 		c.addNone()
-		return
-	}
-	if c.isText {
+	case c.isText:
 		c.addText(field)
-		return
+	default:
+		v, err := numbers.parse(field)
+		if err != nil {
+			c.fail("has %.40q at row %d, where a number should be", field, c.rows)
+		}
+		c.add(v)
 	}
-	v, err := strconv.ParseFloat(field, 64)
-	if err != nil {
-		c.fail("has %.40q at row %d, where a number should be", field, c.rows)
-	}
-	c.add(v)
 }
 
 // settle makes labels and groups that are whole numbers such.
@@ -95,6 +99,9 @@ func (c *column) settle() {
 	}
 	values := make([]float64, len(c.text))
 	for i, s := range c.text {
+		if c.lacks(i) {
+			continue
+		}
 		v, err := strconv.ParseFloat(s, 64) // pandas may write 3.0
 		if err != nil {
 			return

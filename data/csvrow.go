@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 )
 
 // longestRow is how many bytes a row of a csv file may have: one of 200,000 numbers of
@@ -44,39 +46,151 @@ func (l *rowLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newCSV reads records of r, each in the memory of the one before, without the mark of byte
-// order that spreadsheets put before UTF-8: it is no part of the first field.
-func newCSV(r io.Reader) *csv.Reader {
-	const mark = "\ufeff"
-	text := bufio.NewReaderSize(&rowLimit{r: r}, 1<<16)
-	if start, _ := text.Peek(len(mark)); string(start) == mark {
-		_, _ = text.Discard(len(mark)) // they are buffered
-	}
-	records := csv.NewReader(text)
-	records.ReuseRecord, records.TrimLeadingSpace = true, true
-	return records
+// records are the rows of a csv file, each in the memory of the one before.
+type records struct {
+	*csv.Reader
+	path    string
+	skipped int // lines before the first row
 }
 
-// eachRecord calls do with the records of the file at path, and their numbers from 1, until one is
-// an error, or a table of so many bytes a field has no room.
-func eachRecord(path string, records *csv.Reader, bytes float64, do func(n int, record []string) error) error {
-	for n := 1; ; n++ {
-		record, err := records.Read()
+// delimiters may part the fields of a row: the one that the first line has most of does, of several
+// the first of these.
+var delimiters = "\t;|,"
+
+// newRecords reads the csv file r at path. Lines before its header that begin with # are skipped,
+// or the # alone of one that is the header: named tells, by its fields. Without named, no line may
+// begin so. A line sep=; names what parts the fields, as spreadsheets take it.
+func newRecords(path string, r io.Reader, named func(header []string) bool) (*records, error) {
+	r, err := csvText(path, r)
+	if err != nil {
+		return nil, err
+	}
+	text := bufio.NewReaderSize(&rowLimit{r: r}, 1<<16)
+	out := &records{path: path}
+	delimiter := rune(0)
+	for {
+		line := firstLine(text)
+		rest, comment := strings.CutPrefix(line, "#")
+		said, isSaid := strings.CutPrefix(strings.TrimSpace(line), "sep=")
 		switch {
-		case errors.Is(err, io.EOF):
+		case isSaid && len(said) == 1 && strings.Contains(delimiters, said):
+			delimiter = rune(said[0])
+		case comment && named == nil:
+			return nil, Inputf(path, "begins with a line of #; take the line out, or the # alone where it is the header")
+		case comment && named(split(rest)):
+			_, _ = text.Discard(1)
+			fallthrough
+		default:
+			if delimiter == 0 {
+				delimiter = delimiterOf(line)
+			}
+			out.Reader = csv.NewReader(text)
+			out.Comma, out.ReuseRecord, out.TrimLeadingSpace = delimiter, true, delimiter != '\t'
+			return out, nil
+		case comment, strings.TrimSpace(line) == "" && line != "":
+		}
+		if _, err := text.ReadString('\n'); err != nil { // the next line is none, and Read says why
+			line = ""
+		}
+		out.skipped++
+	}
+}
+
+// firstLine is the next line as far as it is buffered, with its end; "" behind the last.
+func firstLine(text *bufio.Reader) string {
+	for n := 256; ; n *= 2 {
+		start, err := text.Peek(min(n, text.Size()))
+		if end := bytes.IndexByte(start, '\n'); end >= 0 {
+			return string(start[:end+1])
+		}
+		if err != nil || n >= text.Size() {
+			return string(start)
+		}
+	}
+}
+
+// delimiterOf is what parts the fields of a line.
+func delimiterOf(line string) rune {
+	counts, quoted := map[rune]int{}, false
+	for _, c := range line {
+		if c == '"' {
+			quoted = !quoted
+		} else if !quoted {
+			counts[c]++
+		}
+	}
+	best := ','
+	for _, d := range delimiters {
+		if counts[d] > counts[best] || counts[d] == counts[best] && counts[d] > 0 && best == ',' {
+			best = d
+		}
+	}
+	return best
+}
+
+// split is about the fields of a line.
+func split(line string) []string {
+	delimiter := delimiterOf(line)
+	return strings.FieldsFunc(line, func(c rune) bool { return c == delimiter || c == '"' })
+}
+
+// line is that of the last record in the file.
+func (r *records) line() int {
+	line, _ := r.FieldPos(0)
+	return line + r.skipped
+}
+
+// each calls do with the records, and their numbers from 1, until one is an error, or a table of so
+// many bytes a field has no room.
+func (r *records) each(bytes float64, do func(n int, record []string) error) error {
+	for n := 1; ; n++ {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
 			return nil
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			return Inputf(path, "%w", truncated(err))
-		case err != nil:
-			return Inputf(path, "cannot be read: %w", err)
+		}
+		if err != nil {
+			return r.fault(record, err)
+		}
+		for _, field := range record {
+			if !utf8.ValidString(field) {
+				return Inputf(r.path, "line %d has %.40q, which is not UTF-8; save the file as UTF-8", r.line(), field)
+			}
 		}
 		if err := do(n, record); err != nil {
 			return err
 		}
 		if n%(1<<16) == 0 {
-			if err := CheckRoom(path, "the table", n, bytes*float64(len(record)), "rows"); err != nil {
+			if err := CheckRoom(r.path, "the table", n, bytes*float64(len(record)), "rows"); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// fault is the error of a row, in plain words.
+func (r *records) fault(record []string, err error) error {
+	var at *csv.ParseError
+	var input *InputError
+	switch {
+	case errors.As(err, &input):
+		return Inputf(r.path, "%w", input.Err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return Inputf(r.path, "%w", truncated(err))
+	case !errors.As(err, &at):
+		return Inputf(r.path, "cannot be read: %w", err)
+	case errors.Is(err, csv.ErrFieldCount) && strings.HasPrefix(record[0], "#"):
+		return Inputf(r.path, "line %d begins with #; only lines before the header may be comments", at.Line+r.skipped)
+	case errors.Is(err, csv.ErrFieldCount):
+		return Inputf(r.path, "line %d has %s and the first row has %d, parted by %q; every row must have the same number", at.Line+r.skipped, fields(len(record)), r.FieldsPerRecord, r.Comma)
+	case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
+		return Inputf(r.path, "line %d, column %d has a quotation mark that neither begins nor ends a field; double it within quotes, or take it out", at.Line+r.skipped, at.Column)
+	}
+	return Inputf(r.path, "cannot be read: %w", err)
+}
+
+func fields(n int) string {
+	if n == 1 {
+		return "1 field"
+	}
+	return fmt.Sprint(n, " fields")
 }

@@ -34,11 +34,7 @@ func Satellite() *Table { return embedded("satellite", satelliteCSV, "classes") 
 func Digits() *Table { return embedded("digits", digitsCSV, "") }
 
 func embedded(name string, gz []byte, label string) *Table {
-	r, err := uncompressed(name+".gz", bytes.NewReader(gz))
-	var t *Table
-	if err == nil {
-		t, err = CSV{Label: label}.read(name, r)
-	}
+	t, err := CSV{Label: label}.read(name, bytes.NewReader(gz))
 	if err != nil {
 		panic("data: embedded table: " + err.Error())
 	}

@@ -1,12 +1,15 @@
 package data
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Names are what a file calls classes and features, nil where it does not. It holds them as text
@@ -41,6 +44,7 @@ func (e *entry) texts() (text []string, err error) {
 // name finds the names: given ones, as a model was fitted with, which those of the file must be,
 // those of the file, or the classes that its labels of text name.
 func (a *archive) name(given Names) (err error) {
+	given = given.plain()
 	features, err := a.texts("feature_names")
 	if err == nil {
 		err = differ(a.path, "feature", features, given.Features)
@@ -86,6 +90,9 @@ func (a *archive) labelNames() (classes []string, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if unnamed(text) {
+			continue
+		}
 		if i := slices.Index(text, ""); i >= 0 {
 			return nil, e.fault("has no name at row %d; give it one or leave the row out", i)
 		}
@@ -95,6 +102,24 @@ func (a *archive) labelNames() (classes []string, err error) {
 		classes, _ = encode(all)
 	}
 	return classes, nil
+}
+
+// unnamed reports whether labels of text are all empty: of rows without labels.
+func unnamed(text []string) bool {
+	return !slices.ContainsFunc(text, func(s string) bool { return s != "" })
+}
+
+// labelled is the array of labels key, nil if it is not there or its texts are all empty.
+func (a *archive) labelled(key string, rows *lengths) (*entry, error) {
+	e, err := a.among(key, rows, nil)
+	if e == nil || err != nil || !e.text() {
+		return e, err
+	}
+	text, err := e.texts()
+	if err != nil || unnamed(text) {
+		return nil, err
+	}
+	return e, nil
 }
 
 // Numbered reports whether the names are the numbers 0…C−1, in order.
@@ -113,6 +138,13 @@ func Numerals(n int) []string {
 func ReadFeatureNames(path string) ([]string, error) {
 	return within(path, func(a *archive) ([]string, error) { return a.texts("feature_names") })
 }
+
+// plainName is a name as it is compared: in one form of Unicode (é is one letter, or e with an accent
+// that follows), without spaces around it.
+func plainName(name string) string { return norm.NFC.String(strings.TrimSpace(name)) }
+
+// plain are the names in that form.
+func (n Names) plain() Names { return Names{Each(n.Classes, plainName), Each(n.Features, plainName)} }
 
 // differ returns an *InputError unless the names that a file gives are those that are known, if any
 // are.
@@ -177,19 +209,27 @@ func (h *header) strings(r io.Reader, dst []string) error {
 	if h.size == 0 { // every text is empty
 		return nil
 	}
-	return h.chunks(r, len(dst), func(at int, b []byte) {
+	invalid := -1
+	err := h.chunks(r, len(dst), func(at int, b []byte) {
 		i := at
 		for element := range slices.Chunk(b, h.size) {
 			text := ""
 			if h.kind == 'U' {
 				text = h.utf32(element)
 			} else {
-				text = strings.ToValidUTF8(strings.TrimRight(string(element), "\x00"), "?")
+				text = strings.TrimRight(string(element), "\x00")
 			}
-			dst[i] = strings.Map(harmless, text)
+			if invalid < 0 && !utf8.ValidString(text) {
+				invalid = i
+			}
+			dst[i] = strings.Map(harmless, plainName(text))
 			i++
 		}
 	})
+	if err == nil && invalid >= 0 {
+		err = fmt.Errorf("holds bytes at row %d that are not UTF-8; decode them and save it as text", invalid)
+	}
+	return err
 }
 
 // utf32 is the text of the code points in b up to a zero.

@@ -74,7 +74,10 @@ func within[T any](path string, read func(*archive) (T, error)) (T, error) {
 func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, Inputf(path, "is not an npz file, or a truncated one (%w); write it with numpy.savez, or as Parquet, Arrow or csv", err)
+		return nil, Inputf(path, "is not an npz file, or a truncated one (%w); write it with numpy.savez, or as Parquet, Arrow or csv, and name a csv file F.csv", err)
+	}
+	if says := otherZip(z); says != "" {
+		return nil, Inputf(path, "%s", says)
 	}
 	a := &archive{path: path, members: make(map[string]*zip.File), close: func() error { return nil }}
 	for _, m := range z.File {
@@ -379,7 +382,9 @@ func (a *archive) checkLabels(key string, labels []int, classes int) error {
 		return nil
 	}
 	hint := ""
-	if slices.Min(labels) == 1 && slices.Max(labels) == classes {
+	if slices.Max(labels) < 0 {
+		hint = "; of rows without labels leave the array out"
+	} else if slices.Min(labels) == 1 && slices.Max(labels) == classes {
 		hint = "; they seem to begin at 1: subtract 1"
 	}
 	return Inputf(a.path, "%s%s holds %d at row %d; labels must lie in 0…%d%s", key, columnOf(a.path, key), labels[i], i, classes-1, hint)

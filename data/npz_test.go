@@ -266,7 +266,7 @@ func TestBadInput(t *testing.T) {
 		"huge alone":    {zipped(t, 0, g[0], array(t, "cal_labels", "<i8", "(3,)", 0, 1e15, 1)), "cal_labels holds 1000000000000000 at row 1; without logits there can be no more classes than rows, so labels must lie in 0…999"},
 		"largest alone": {zipped(t, 0, g[0], member{"cal_labels", rawNPY("<i8", false, "(3,)", append(make([]byte, 16), 255, 255, 255, 255, 255, 255, 255, 127))}), "cal_labels holds 9223372036854775807 at row 2; without logits there can be no more classes than rows, so labels must lie in 0…999"},
 		"float label":   {zipped(t, 0, with(g, array(t, "cal_labels", "<f4", "(3,)", 0, 1, 2))...), "cal_labels has dtype float32; save it as integers"},
-		"text label":    {zipped(t, 0, g[0], g[1], member{"cal_labels", rawNPY("<U1", false, "(3,)", make([]byte, 12))}), "cal_labels has no name at row 0"},
+		"text label":    {zipped(t, 0, g[0], g[1], member{"cal_labels", rawNPY("<U1", false, "(3,)", append([]byte("a"), make([]byte, 11)...))}), "cal_labels has no name at row 1"},
 		"object label":  {zipped(t, 0, g[0], g[1], member{"cal_labels", rawNPY("|O", false, "(3,)", make([]byte, 24))}), `cal_labels has dtype "|O"; save it as integers 0…C−1`},
 		"rank":          {zipped(t, 0, with(g, array(t, "cal_features", "<f4", "(3, 2, 1)", 1, 2, 3, 4, 5, 6))...), "cal_features has shape (3, 2, 1); it must have two axes"},
 		"label rank":    {zipped(t, 0, with(g, array(t, "cal_labels", "|u1", "(3, 1, 3)", 1, 0, 0, 0, 1, 0, 0, 0, 1))...), "cal_labels has shape (3, 1, 3); labels have one axis"},

@@ -16,7 +16,8 @@ func readParquet(path string, r *io.SectionReader) ([]*column, error) {
 	var columns []*column
 	for i := range f.Columns {
 		from := &f.Columns[i]
-		c := &column{name: from.Name, list: from.List, whole: from.Kind == parquet.Integer || from.Kind == parquet.Truth}
+		c := newColumn(from.Name)
+		c.list, c.whole = from.List, from.Kind == parquet.Integer || from.Kind == parquet.Truth
 		columns = append(columns, c)
 		switch {
 		case from.Kind == parquet.Other:

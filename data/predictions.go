@@ -119,7 +119,7 @@ func readPredictions(a *archive) (*Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	labels, err := a.among("labels", &rows, nil) // before the first row takes memory
+	labels, err := a.labelled("labels", &rows) // before the first row takes memory
 	if err != nil {
 		return nil, err
 	}

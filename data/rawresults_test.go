@@ -33,7 +33,7 @@ func TestOpenRawResultsBad(t *testing.T) {
 		`holds NaN at row 1, column 1`:                        "true,logits_0,logits_1\n0,1,2\n0,1,NaN\n",
 		`holds 2 at row 0; labels must lie in 0…1`:            "true,logits_0,logits_1\n2,1,2\n",
 		`label holds "0.5" at row 0`:                          "true,logits_0,logits_1\n0.5,1,2\n",
-		`label holds "NaN" at row 0`:                          "true,logits_0,logits_1\nNaN,1,2\n",
+		"has no test_labels (column label":                    "true,logits_0,logits_1\nNaN,1,2\n",
 		"has no rows":                                         "true,logits_0,logits_1\n",
 		"is empty":                                            "",
 	} {
@@ -84,12 +84,12 @@ func TestFeaturesCSV(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	for want, text := range map[string]string{
-		"label has no value at row 1":                             "logit_0,logit_1,label\n1,2,0\n1,2,\n",
+		"label has no label at row 1":                             "logit_0,logit_1,label\n1,2,0\n1,2,\n",
 		"set says train at row 0":                                 "logit_0,logit_1,set\n1,2,train\n",
 		`line 2: column logit_1 has "x" at row 0, where a number`: "logit_0,logit_1\n1,x\n",
 		"says cow at row 0, which is none of the":                 "logit_a,logit_b,label\n1,2,cow\n",
 		"labels name 1 classes and logits have 2":                 "logit_0,logit_1,label\n1,2,cow\n",
-		"cannot be read":                                          "logit_0,logit_1\n1\n",
+		"line 2 has 1 field and the first row has 2":              "logit_0,logit_1\n1\n",
 		"class_names has 3 names and logits have 2 columns":       "logit_0,logit_1,prob_a,prob_b,prob_c\n1,2,0,0,1\n",
 	} {
 		if _, err := Open(tempFile(t, "f.csv", []byte(text))); err == nil || !isInput(err) || !strings.Contains(err.Error(), want) {

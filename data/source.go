@@ -131,7 +131,7 @@ func (a *archive) parts() (parts []block, classes int, err error) {
 		if p.logits, err = a.among(p.name+"_logits", &rows, &columns); err != nil {
 			return nil, 0, err
 		}
-		if p.labels, err = a.among(p.name+"_labels", &rows, nil); err != nil {
+		if p.labels, err = a.labelled(p.name+"_labels", &rows); err != nil {
 			return nil, 0, err
 		}
 		p.rows = rows.n

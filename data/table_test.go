@@ -81,24 +81,21 @@ func TestReadCSV(t *testing.T) {
 
 func TestReadCSVBad(t *testing.T) {
 	for want, c := range map[string][2]string{
-		`has no column "z"; it has a, b`:       {"a,b\n1,2\n", "z"},
-		`has "x" in row 3, column 1`:           {"a,b\n1,2\nx,2\n", ""},
-		`has "NaN" in row 2, column 1`:         {"1,2\nNaN,2\n", ""},
-		"has one column":                       {"1\n2\n", ""},
-		"has no rows":                          {"a,b\n", ""},
-		"wrong number of fields":               {"1,2\n1,2,3\n", ""},
-		"has no label in row 2, column 2":      {"1,2\n1, \n", ""},
-		`has "" in row 2, column 1, where a`:   {"1,2\n,2\n", ""},
-		`has "1e999" in row 2, column 1, wher`: {"1,2\n1e999,2\n", ""},
+		`has no column "z"; it has a, b`:        {"a,b\n1,2\n", "z"},
+		`has "x" in row 3, column 1`:            {"a,b\n1,2\nx,2\n", ""},
+		`has "NaN" in row 2, column 1`:          {"1,2\nNaN,2\n", ""},
+		"has one column":                        {"1\n2\n", ""},
+		"has no rows":                           {"a,b\n", ""},
+		"line 2 has 3 fields and the first row": {"1,2\n1,2,3\n", ""},
+		"has no label in row 2, column 2":       {"1,2\n1, \n", ""},
+		`has "" in row 2, column 1, where a`:    {"1,2\n,2\n", ""},
+		`has "1e999" in row 2, column 1, wher`:  {"1,2\n1e999,2\n", ""},
 	} {
 		if _, err := OpenCSV(tempFile(t, "x.csv", []byte(c[0])), c[1]); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if _, err := OpenCSV(tempFile(t, "x.csv.gz", []byte("1,2\n")), ""); err == nil || !strings.Contains(err.Error(), "not a gzip file") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := OpenCSV(tempFile(t, "x.csv.gz", letterCSV[:1000]), "lettr"); err == nil || !strings.Contains(err.Error(), "is truncated") {
+	if _, err := OpenCSV(tempFile(t, "x.csv.gz", letterCSV[:1000]), "lettr"); err == nil || !strings.Contains(err.Error(), "is packed with gzip and cut short") {
 		t.Errorf("got %v", err)
 	}
 }

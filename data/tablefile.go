@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -25,25 +26,57 @@ import (
 //	                          number in all, or one column of numbers for each: logits_0 or logit_0,
 //	                          logits_1, …. Endings that are no numbers, as feature_age or
 //	                          logit_cat, are names, and the columns then keep their order
-//	label                     a whole number, a truth value or a class's name, the array labels
+//	label                     a whole number, a truth value or a class's name, the array labels;
+//	                          a set whose rows have none has no such array
 //	set                       cal, val or test: the array cal_features has the rows of features
 //	                          whose set is cal, and so on; without it all rows are test rows
 //
-// Other columns of numbers are arrays by their own names, and others still are left alone.
+// These names may be written in capitals, and every column has a name of its own. Other columns of numbers are arrays by their own names, and others still are left alone.
 
 // column is one column of a table file, row by row.
 type column struct {
 	name   string
-	width  int // numbers of each row; 0 of a scalar
+	said   string // the name as the file has it
+	width  int    // numbers of each row; 0 of a scalar
 	rows   int
 	list   bool
 	whole  bool      // of an integer type or of truth values
 	values []float64 // rows×max(width, 1)
 	isText bool
 	text   []string // of each row in place of values
+	absent []int    // rows of a label without one
 	fault  error    // what makes it no array
 	at     int      // the row of the fault,
 	line   int      // and its line; 0 where the file has no lines
+}
+
+func newColumn(said string) *column { return &column{name: columnName(said), said: said} }
+
+// columnName is the name by which a column is read: small letters where it names an array or begins with
+// the name of one.
+func columnName(said string) string {
+	name := plainName(said)
+	if m := capitalMember.FindString(name); m != "" {
+		return strings.ToLower(m) + name[len(m):]
+	}
+	if small := strings.ToLower(name); slices.Contains(tableColumns, small) {
+		return small
+	}
+	return name
+}
+
+var capitalMember = regexp.MustCompile(`^(?i:feature|logit|prob|log_prob|embedding)[sS]?_`)
+
+// tableColumns are the names of columns that readers look up.
+var tableColumns = append([]string{"true", "weights"}, append(textColumns, arrayNames...)...)
+
+// isLabel reports whether the column is the labels.
+func (c *column) isLabel() bool { return c.name == "label" || c.name == "labels" }
+
+// lacks reports whether row i of a label has none.
+func (c *column) lacks(i int) bool {
+	_, absent := slices.BinarySearch(c.absent, i)
+	return absent
 }
 
 // errFault ends the reading of a column that has a fault.
@@ -59,6 +92,9 @@ func (c *column) fail(format string, args ...any) {
 // add appends a row.
 func (c *column) add(values ...float64) {
 	switch {
+	case c.isLabel() && !c.list && math.IsNaN(values[0]): // as pandas holds none
+		c.addNone()
+		return
 	case c.list && len(values) == 0:
 		c.fail("has no numbers at row %d; every row needs its own", c.rows)
 	case c.list && c.rows == 0:
@@ -80,6 +116,9 @@ func (c *column) addText(s string) {
 	if len(s) > longestText {
 		c.fail("has a text of %d bytes at row %d; names have at most %d", len(s), c.rows, longestText)
 	}
+	if !utf8.ValidString(s) {
+		c.fail("has %.40q at row %d, which is not UTF-8", s, c.rows)
+	}
 	c.rows++
 	if c.fault == nil {
 		c.text = append(c.text, strings.Clone(s))
@@ -96,8 +135,17 @@ func (c *column) begin(isText bool) {
 	}
 }
 
-// addNone appends a row without a value.
+// addNone appends a row without a value, which a label alone may have.
 func (c *column) addNone() {
+	if c.isLabel() && !c.list {
+		c.absent = append(c.absent, c.rows)
+		if c.isText {
+			c.addText("")
+		} else {
+			c.rows, c.values = c.rows+1, append(c.values, 0)
+		}
+		return
+	}
 	c.fail("has no value at row %d; fill it in or leave the row out", c.rows)
 	c.rows++
 }
@@ -135,35 +183,20 @@ func kindOf(path string) *tableKind {
 // isTable reports whether a file, by its name, is a table of rows, which a column set may divide.
 func isTable(path string) bool { return IsTable(path) || isCSV(path) }
 
-// otherKinds are files that are taken for these, by what they begin with, and what to do about them.
-var otherKinds = []struct{ magic, says string }{
-	{"\xff\xff\xff\xff", "is an Arrow stream; write it as an Arrow file, with pyarrow.ipc.new_file"},
-	{"FEA1", "is Feather of version 1; write it as version 2, with pyarrow.feather.write_feather(table, path)"},
-	{"\x89HDF\r\n", "is an HDF5 file; make it an npz file in Python: import h5py, numpy\nwith h5py.File('F.h5') as f: numpy.savez('F.npz', **{k: f[k][:] for k in f})"},
-}
-
 // mostOf is how many bytes a part of a file of so many may have when it is decompressed: as many
 // as deflate can make of the file, but at least 128 MiB, which pages of one number repeated take.
 func mostOf(size int64) int64 { return min(max(1032*size, 128<<20), room()/2) }
 
 // openTable reads a table file as the npz that it stands for; nil if it is none.
 func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
-	if isCSV(path) {
-		t, err := readFeaturesCSV(path, io.NewSectionReader(r, 0, size))
-		if err != nil {
-			return nil, err
-		}
-		return t.archive()
-	}
-	var start [6]byte
-	_, _ = r.ReadAt(start[:], 0) // a shorter file is of no kind
-	for _, kind := range otherKinds {
-		if strings.HasPrefix(string(start[:]), kind.magic) {
-			return nil, Inputf(path, "%s", kind.says)
-		}
+	start := make([]byte, 64)
+	n, _ := r.ReadAt(start, 0) // a shorter file is of no kind
+	start = start[:n]
+	if says := otherKind(start, isCSV(path)); says != "" {
+		return nil, Inputf(path, "%s", says)
 	}
 	for _, kind := range tableKinds {
-		if !strings.HasPrefix(string(start[:]), kind.magic) {
+		if !strings.HasPrefix(string(start), kind.magic) {
 			continue
 		}
 		defer func() { // the readers of others panic on some damaged files
@@ -180,7 +213,15 @@ func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
 		}
 		return nil, damaged(path, kind.name, err)
 	}
-	if kind := kindOf(path); kind != nil && !strings.HasPrefix(string(start[:]), "PK") {
+	isZip := strings.HasPrefix(string(start), "PK")
+	switch kind := kindOf(path); {
+	case isCSV(path) && !isZip:
+		t, err := readFeaturesCSV(path, io.NewSectionReader(r, 0, size))
+		if err != nil {
+			return nil, err
+		}
+		return t.archive()
+	case kind != nil && !isZip:
 		return nil, Inputf(path, "is not a %s file, or a truncated one", kind.name)
 	}
 	return nil, nil
@@ -206,6 +247,9 @@ type columnar struct {
 
 // archive is the arrays that the columns stand for.
 func (t *columnar) archive() (*archive, error) {
+	if err := t.twice(); err != nil {
+		return nil, err
+	}
 	if err := t.gather(); err != nil {
 		return nil, err
 	}
@@ -236,7 +280,7 @@ func (t *columnar) archive() (*archive, error) {
 	}
 	a.table = true
 	if parts[0].prefix == "" { // all rows are test rows
-		for _, key := range []string{"features", "logits", "labels"} {
+		for _, key := range partArrays {
 			if m := a.members[key]; m != nil {
 				a.members["test_"+key] = m
 			}
@@ -257,11 +301,56 @@ func (t *columnar) arrays(c *column, parts []tablePart) (made []Array, err error
 	case c.fault != nil:
 		return nil, t.faulty(c)
 	}
+	c.wholly()
 	for _, p := range parts {
-		made = append(made, Array{p.prefix + name, c.array(p.rows)})
+		some, err := t.some(c, p)
+		if err != nil {
+			return nil, err
+		}
+		if some {
+			made = append(made, Array{p.prefix + name, c.array(p.rows)})
+		}
 	}
 	c.values = nil
 	return made, nil
+}
+
+// wholly makes floats that are whole numbers such, where labels or groups must be: pandas makes floats of
+// integers beside rows without one.
+func (c *column) wholly() {
+	number := func(v float64) bool { return v == math.Trunc(v) && math.Abs(v) <= 1<<53 }
+	if !c.list && slices.Contains(textColumns, c.name) && !slices.ContainsFunc(c.values, func(v float64) bool { return !number(v) }) {
+		c.whole = true
+	}
+}
+
+// some reports whether the rows of a part have labels, all of them or none; other columns have values.
+func (t *columnar) some(c *column, p tablePart) (bool, error) {
+	if c.absent == nil {
+		return true, nil
+	}
+	rows := p.rows
+	if rows == nil {
+		rows = UpTo(c.rows)
+	}
+	lacking := slices.DeleteFunc(slices.Clone(rows), func(i int) bool { return !c.lacks(i) })
+	if len(lacking) == 0 || len(lacking) == len(rows) {
+		return len(lacking) == 0, nil
+	}
+	c.at = lacking[0]
+	if c.line = 0; t.lines != nil {
+		c.line = t.lines[c.at]
+	}
+	c.fault = fmt.Errorf("has no label at row %d, and other rows%s have one (%d of %d lack it); fill them in, leave these rows out, or give all of them no label", c.at, p.where(), len(lacking), len(rows))
+	return false, t.faulty(c)
+}
+
+// where names the rows of the part.
+func (p tablePart) where() string {
+	if p.prefix == "" {
+		return ""
+	}
+	return " whose set is " + strings.TrimSuffix(p.prefix, "_")
 }
 
 // faulty is the error of a column that is no array, with the line of the file as far as it has lines.
@@ -312,6 +401,34 @@ func (t *columnar) memberOf(c *column) (array, ending string) {
 }
 
 var numberedName, wholeNumber = regexp.MustCompile(`^(.+)_(0|[1-9][0-9]{0,6})$`), regexp.MustCompile(`^(0|[1-9][0-9]{0,6})$`)
+
+// twice returns an *InputError where two columns have one meaning.
+func (t *columnar) twice() error {
+	said := map[string]string{}
+	unnamed := false
+	t.columns = slices.DeleteFunc(t.columns, func(c *column) bool { // nothing reads a column without a name
+		first := !unnamed
+		unnamed = unnamed || c.name == ""
+		return c.name == "" && !first
+	})
+	for _, c := range t.columns {
+		meaning := c.name
+		if array, ending := t.memberOf(c); array != "" {
+			meaning = array + "_" + ending
+		} else if c.isLabel() {
+			meaning = "labels"
+		}
+		first, again := said[meaning]
+		switch {
+		case again && plainName(first) == plainName(c.said):
+			return Inputf(t.path, "has two columns %s; give each its own name, or leave one out", Printable(c.name))
+		case again:
+			return Inputf(t.path, "has columns %s and %s, which are read as the same; leave one out", Printable(first), Printable(c.said))
+		}
+		said[meaning] = c.said
+	}
+	return nil
+}
 
 // gather puts the columns that make an array together to one: logits_0, logits_1, … by their numbers.
 // Where the endings of an array are not all numbers they name classes or features, and the columns
@@ -401,7 +518,7 @@ func (t *columnar) parts() ([]tablePart, error) {
 	}
 	parts := []tablePart{{prefix: "cal_"}, {prefix: "val_"}, {prefix: "test_"}}
 	for row, s := range set.text {
-		k := slices.IndexFunc(parts, func(p tablePart) bool { return p.prefix == s+"_" })
+		k := slices.IndexFunc(parts, func(p tablePart) bool { return p.prefix == strings.ToLower(strings.TrimSpace(s))+"_" })
 		if k < 0 && t.lines != nil {
 			return nil, Inputf(t.path, "line %d: column set says %s at row %d; it must say cal, val or test", t.lines[row], Printable(s), row)
 		} else if k < 0 {

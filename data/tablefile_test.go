@@ -118,7 +118,7 @@ func TestTableFaults(t *testing.T) {
 		want    string
 	}{
 		{[]*column{scalar("label", true, 0, 1)}, "has no test_features"},
-		{[]*column{logits, scalar("label", false, 0, 1)}, "save it as integers"},
+		{[]*column{logits, scalar("label", false, 0, 0.5)}, "save it as integers"},
 		{[]*column{logits, scalar("label", true, 0, 7)}, "labels must lie in 0…1"},
 		{[]*column{scalar("logits_0", false, 0, 1), scalar("logits_2", false, 0, 1)}, "no logits_1"},
 		{[]*column{logits, scalar("set", true, 0, 1)}, "must say cal, val or test"},

@@ -60,7 +60,7 @@ func (a *archive) unread() string {
 // meant is the name of an array that nothing reads, and which of the known ones it may have been meant to be.
 func meant(name string, known []string) string {
 	text := Printable(name)
-	if name == "" || name == "__index_level_0__" {
+	if name == "" || name == "__index_level_0__" || name == "Unnamed: 0" {
 		text = "the index that pandas wrote (index=False leaves it out)"
 	}
 	const near = 2 // letters

@@ -166,9 +166,12 @@ func eachWeatherRow(dir, part string, f func(record []string) error) (columns []
 		return nil, err
 	}
 	defer file.Close()
-	records := newCSV(file)
+	records, err := newRecords(path, file, nil)
+	if err != nil {
+		return nil, err
+	}
 	records.TrimLeadingSpace = false
-	err = eachRecord(path, records, 0, func(n int, record []string) error {
+	err = records.each(0, func(n int, record []string) error {
 		switch {
 		case n > 1 && slices.ContainsFunc(record, absent):
 		case n > 1:

@@ -83,7 +83,7 @@ func TestOpenWeatherBad(t *testing.T) {
 		"does not begin with the columns fact_time": "a,b\n1,2\n",
 		`row 2 has "x" in column 8`:                 weatherHeader + "1,2,3,4,0.0,dry,1,x\n",
 		"has no complete row of the classes 0":      weatherHeader + "1,2,3,4,0.0,dry,,2\n",
-		"wrong number of fields":                    weatherHeader + "1,2\n",
+		"line 2 has 2 fields and the first row":     weatherHeader + "1,2\n",
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "shifts_canonical_dev_in.csv"), []byte(text), 0o644); err != nil {

@@ -69,7 +69,7 @@ func TestSentencesOfInputs(t *testing.T) {
 		{fit(file("old.feather", "FEA1\x00\x00\x00\x00")), "is Feather of version 1; write it as version 2, with pyarrow.feather.write_feather(table, path)"},
 		{fit(file("text.csv", "logit_0,logit_1,label,set\n1,x,0,cal\n")), `line 2: column logit_1 has "x" at row 0, where a number should be`},
 		{fit(file("decimal.csv", "logit_0,logit_1,label,set\n1,2,0.5,cal\n")), `column label holds "0.5" at row 0; it must hold whole numbers or names`},
-		{fit(file("hole.csv", "logit_0,logit_1,label,set\n1,2,,cal\n")), "line 2: column label has no value at row 0; fill it in or leave the row out"},
+		{fit(file("hole.csv", "logit_0,logit_1,label,set\n1,2,,cal\n2,1,0,cal\n")), "line 2: column label has no label at row 0, and other rows whose set is cal have one (1 of 2 lack it)"},
 		{fit(write(t, twice)), "class_names holds a name twice; every class has its own"},
 		{fit(write(t, fromOne)), "cal_labels holds 3 at row"},
 		{[]string{"evaluate", "--in", weighed, "--totals", out}, "has weights that are no whole numbers, or soft labels, and totals count rows; multiply the weights by one number and round, which makes copies of rows"},
