@@ -3,27 +3,51 @@ package experiments
 import (
 	"calibra/data"
 	"calibra/layers"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Beside is what is found of the rows before a fit, of test rows beside calibration rows above all; nil or "" where
 // that is nothing.
 type Beside struct {
 	layers.Comparison
-	Misplaced string        `json:"-"` // see [data.Misplaced], of the calibration rows
-	Training  *SeenRows     `json:"training_rows,omitempty"`
-	Repeated  *RepeatedRows `json:"repeated_rows,omitempty"`
+	Labels     string        `json:"-"` // see [OtherLabels], of the calibration rows
+	TestLabels string        `json:"-"`
+	Features   string        `json:"-"` // see [OtherFeatures]
+	Training   *SeenRows     `json:"training_rows,omitempty"`
+	Repeated   *RepeatedRows `json:"repeated_rows,omitempty"`
 }
 
-// Hold holds the test rows to the calibration rows.
+// alarm is the chance of a notice on rows of which it is not true, where chance alone could be the reason, and
+// alarmDeviation as many standard deviations.
+const alarm = 1e-3
+
+var alarmDeviation = distuv.UnitNormal.Quantile(1 - alarm)
+
+// spread are as many numbers as most of the rows 0…n−1, at equal distances; nil where there are no more than most.
+func spread(n, most int) []int {
+	if n <= most {
+		return nil
+	}
+	rows := make([]int, most)
+	for k := range rows {
+		rows[k] = k * n / most
+	}
+	return rows
+}
+
+// Hold holds the test rows to the calibration rows. Rows of weight 0 are no matter.
 func Hold(src *data.Source) (beside Beside) {
-	if src.Cal == nil {
+	cal, test := src.Cal.ForFit(), src.Test.ForFit()
+	if cal == nil {
 		return beside
 	}
-	beside.Misplaced = data.Misplaced(src.Cal.Logits, src.Cal.Labels)
-	if src.Test == nil {
+	beside.Labels = OtherLabels("calibration rows", cal.Logits, cal.Labels)
+	beside.Features = OtherFeatures(cal, test)
+	if test == nil {
 		return beside
 	}
-	cal, test := src.Cal, src.Test
+	beside.TestLabels = OtherLabels("test rows", test.Logits, test.Labels)
 	sample := layers.NewSample(test.Len())
 	sample.Add(test)
 	beside.Comparison = *layers.ProfileOf(cal).Compare(sample)

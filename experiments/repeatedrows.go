@@ -1,12 +1,14 @@
 package experiments
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"calibra/data"
 )
@@ -22,58 +24,83 @@ func (r *RepeatedRows) String() string {
 	return fmt.Sprintf("%d of the %d test rows are calibration rows too, so that a method looks better than it is; test on rows that it was not fitted to", r.Rows, r.Of)
 }
 
-// repeatedShare is the share of the test rows from which on that is told: tables of few values have some rows twice, the
-// letters one in twenty.
+// repeatedShare is the share of the test rows from which on that is told: fewer change no figure by much.
 const repeatedShare = 0.1
 
-// Repeated looks for the features and logits of each test row among those of the calibration rows; nil where few are
-// the same.
+// Repeated counts the test rows whose features and logits are, to the last digit, those of a calibration row. It is nil
+// where they are few, and where they are no more than chance allows: outputs of few values, such as votes, coincide.
 func Repeated(cal, test *data.Set) *RepeatedRows {
 	if cal == nil || test == nil || test.Len() == 0 || test.Features == nil && test.Logits == nil {
 		return nil
 	}
-	seed := maphash.MakeSeed()
-	at := map[uint64]int{} // a calibration row by its logits, or else its features
-	var row, other []byte
+	type times struct{ all, test int }
+	seen := map[[sha256.Size]byte]times{} // of each value that a row has
+	var row []byte
 	for i := range cal.Len() {
-		row = keyOf(row[:0], cal, i)
-		at[maphash.Bytes(seed, row)] = i
+		row = bytesOf(row[:0], cal, i)
+		value := sha256.Sum256(row)
+		seen[value] = times{all: seen[value].all + 1}
+	}
+	for i := range test.Len() {
+		row = bytesOf(row[:0], test, i)
+		value := sha256.Sum256(row)
+		seen[value] = times{seen[value].all + 1, seen[value].test + 1}
 	}
 	r := &RepeatedRows{Of: test.Len()}
-	for i := range test.Len() {
-		row = keyOf(row[:0], test, i)
-		if j, ok := at[maphash.Bytes(seed, row)]; ok {
-			row, other = featuresOf(row, test, i), featuresOf(keyOf(other[:0], cal, j), cal, j)
-			if string(row) == string(other) {
-				r.Rows++
-			}
+	values := map[int]int{} // by how many rows have them
+	for _, v := range seen {
+		if values[v.all]++; v.test < v.all {
+			r.Rows += v.test
 		}
 	}
-	if float64(r.Rows) < repeatedShare*float64(r.Of) {
+	mean, variance := coincidences(values, cal.Len(), test.Len())
+	if float64(r.Rows) < repeatedShare*float64(r.Of) || !(float64(r.Rows)-mean > alarmDeviation*math.Sqrt(variance)) {
 		return nil
 	}
 	return r
 }
 
-// keyOf adds the logits of a row, or its features where there are none.
-func keyOf(to []byte, x *data.Set, row int) []byte {
-	if x.Logits == nil {
-		return featuresOf(to, x, row)
+// coincidences are mean and variance of how many of m rows have the value of one of n others, where n + m = N rows are
+// divided at random and k_t values are had by t rows each. A value is in no coincidence if all its rows are among the m,
+// with probability π_t = C(m, t) / C(N, t), and two values are not with π_{s+t}:
+//
+//	m − Σ_t k_t t π_t ,   Σ_t k_t t² (π_t − π_2t) + Σ_s Σ_t k_s k_t s t (π_{s+t} − π_s π_t)
+func coincidences(values map[int]int, n, m int) (mean, variance float64) {
+	often := slices.Sorted(maps.Keys(values))
+	logs := make([]float64, min(m, 2*often[len(often)-1])+1)
+	for t := range logs[1:] {
+		logs[t+1] = logs[t] + math.Log(float64(m-t)/float64(n+m-t))
 	}
-	for _, l := range x.Logits.RawRowView(row) {
-		to = binary.LittleEndian.AppendUint64(to, math.Float64bits(l))
+	pi := func(t int) float64 {
+		if t >= len(logs) {
+			return 0
+		}
+		return math.Exp(logs[t])
 	}
-	return to
+	mean = float64(m)
+	for _, t := range often {
+		k := float64(values[t] * t)
+		mean -= k * pi(t)
+		variance += k * float64(t) * (pi(t) - pi(2*t))
+		for _, s := range often {
+			variance += k * float64(values[s]*s) * (pi(s+t) - pi(s)*pi(t))
+		}
+	}
+	return mean, variance
 }
 
-// featuresOf adds the features of a row, if there are any.
-func featuresOf(to []byte, x *data.Set, row int) []byte {
-	if x.Features == nil {
-		return to
+// bytesOf adds the logits and the features of a row, as far as there are any.
+func bytesOf(to []byte, x *data.Set, row int) []byte {
+	if x.Logits != nil {
+		for _, l := range x.Logits.RawRowView(row) {
+			to = binary.LittleEndian.AppendUint64(to, math.Float64bits(l))
+		}
 	}
-	_, m := x.Features.Dims()
-	for j := range m {
-		to = binary.LittleEndian.AppendUint64(to, math.Float64bits(x.Features.At(row, j)))
+	if x.Features != nil {
+		_, m := x.Features.Dims()
+		for j := range m {
+			to = binary.LittleEndian.AppendUint64(to, math.Float64bits(x.Features.At(row, j)))
+		}
 	}
 	return to
 }

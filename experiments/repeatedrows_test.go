@@ -50,3 +50,41 @@ func TestRepeatedRows(t *testing.T) {
 		t.Errorf("rows of labels alone are told: %v", r)
 	}
 }
+
+// Outputs of few values coincide by chance, and a constant one in all rows: of these no row is told but where more are
+// the same than within either part.
+func TestRepeatedRowsOfFewValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	votes := func(n, of int) *data.Set {
+		x := &data.Set{Logits: mat.NewDense(n, 3, nil), Labels: make([]int, n)}
+		for i := range n {
+			for range of {
+				k := min(rng.IntN(3), rng.IntN(3))
+				x.Logits.Set(i, k, x.Logits.At(i, k)+1)
+			}
+		}
+		return x
+	}
+	for _, of := range []int{0, 1, 5, 10, 40} {
+		for range 20 {
+			cal, test := votes(180, of), votes(90, of)
+			if r := experiments.Repeated(cal, test); r != nil {
+				t.Errorf("%d votes: %v", of, r)
+			}
+		}
+	}
+	cal, test := votes(180, 1000), votes(90, 1000) // a few of which coincide by chance
+	for i := range 30 {
+		test.Logits.SetRow(i, cal.Logits.RawRowView(i))
+	}
+	if r := experiments.Repeated(cal, test); r == nil || r.Rows < 30 {
+		t.Errorf("thirty rows are the same, and it finds %v", r)
+	}
+	many, twice := votes(600, 1000), &data.Set{Labels: make([]int, 1200), Logits: mat.NewDense(1200, 3, nil)}
+	for i := range 1200 {
+		twice.Logits.SetRow(i, many.Logits.RawRowView(i/2))
+	}
+	if r := experiments.Repeated(twice, votes(300, 1000)); r != nil && r.Rows < 30 {
+		t.Errorf("calibration rows that are there twice are no test rows: %v", r)
+	}
+}

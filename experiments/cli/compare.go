@@ -120,18 +120,21 @@ func (c *compareCmd) open(ctx context.Context, t *terminal, methods *experiments
 	}
 	src := problem.Source
 	warnUnread(t, c.In, src.Unread)
-	for _, name := range names {
-		m, _ := methods.Find(name)
+	fitted, err := found(methods, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, m := range fitted {
 		for _, key := range m.Needs {
 			if err := src.Require("cal_"+key, "test_"+key); err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", name, err)
+				return nil, nil, fmt.Errorf("%s: %w", m.Name, err)
 			}
 		}
 		if err := m.Suits(src); err != nil {
 			return nil, nil, err
 		}
 	}
-	if err := c.told(t, src, problem.Beside); err != nil {
+	if err := c.told(t, src, problem.Beside, fitted...); err != nil {
 		return nil, nil, err
 	}
 	warnEmptyClasses(t, src)

@@ -56,12 +56,12 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 		return err
 	}
 	in.told(t)
-	warnMisplaced(t, c.In, data.Misplaced(in.LogProbs, in.Labels))
+	warnOf(t, c.In, experiments.OtherLabels("rows", in.LogProbs, in.Labels))
 	if c.Totals != "" {
 		return c.write(c.In, in.Predictions, settings, uncertainty, c.Seed)
 	}
 	if repeated := experiments.ReadRepeated(c.In); repeated != nil {
-		t.warn("warning: %s: %s", c.In, repeated)
+		warnOf(t, c.In, repeated.String())
 	}
 	if c.HTML != "" {
 		if err := disk.CheckFile(c.page()); err != nil {

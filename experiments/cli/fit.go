@@ -56,7 +56,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		return c.kept(err)
 	}
 	warnUnread(t, c.In, src.Unread)
-	beside, err := c.settle(t, src)
+	beside, err := c.settle(t, src, method)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 	if run.Beside.Training != nil {
 		t.printf("\n%s\n", folded(run.Beside.Training.String(), width(t.out)))
 	}
-	if text := run.Beside.Misplaced; text != "" {
+	if text := run.Beside.Labels; text != "" {
 		t.printf("\n%s\n", folded("Do not use it as it is: "+text+".", width(t.out)))
 	}
 	if f.beside != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"calibra/data"
@@ -37,35 +38,39 @@ func (f *inputFlags) scores() data.Scores {
 }
 
 // settle reads the logits of a fit's rows as what they are, and holds the test rows to the calibration rows.
-func (f *inputFlags) settle(t *terminal, src *data.Source) (beside experiments.Beside, err error) {
+func (f *inputFlags) settle(t *terminal, src *data.Source, method experiments.Method) (beside experiments.Beside, err error) {
 	if err := src.Settle(f.scores()); err != nil {
 		return beside, err
 	}
 	beside = experiments.Hold(src)
-	return beside, f.told(t, src, &beside)
+	return beside, f.told(t, src, &beside, method)
 }
 
-// told prints what the rows are and what is odd about them, or is an *InputError where the test rows
+// told prints what the rows are and what is odd about them for these methods, or is an *InputError where the test rows
 // look wrong and that is not accepted.
-func (f *inputFlags) told(t *terminal, src *data.Source, beside *experiments.Beside) error {
+func (f *inputFlags) told(t *terminal, src *data.Source, beside *experiments.Beside, methods ...experiments.Method) error {
 	if src.Scores == data.Probabilities {
 		t.note("%s holds %s: their logarithms are taken (--logits if they are logits)", src.Path, src.ReadAs)
 	}
 	if err := f.differ(t, src.Path, &beside.Comparison); err != nil {
 		return err
 	}
-	warnMisplaced(t, src.Path, beside.Misplaced)
+	warnOf(t, src.Path, beside.Labels)
+	warnOf(t, src.Path, beside.TestLabels)
+	if slices.ContainsFunc(methods, func(m experiments.Method) bool { return slices.Contains(m.Needs, "features") }) {
+		warnOf(t, src.Path, beside.Features)
+	}
 	if beside.Training != nil {
-		t.warn("warning: %s: %s", src.Path, beside.Training)
+		warnOf(t, src.Path, beside.Training.String())
 	}
 	if beside.Repeated != nil {
-		t.warn("warning: %s: %s", src.Path, beside.Repeated)
+		warnOf(t, src.Path, beside.Repeated.String())
 	}
 	return nil
 }
 
-// warnMisplaced warns where labels seem to number the classes otherwise than the columns of the scores.
-func warnMisplaced(t *terminal, path, text string) {
+// warnOf warns of the rows of a file; of nothing where text is "".
+func warnOf(t *terminal, path, text string) {
 	if text != "" {
 		t.warn("warning: %s: %s", path, text)
 	}

@@ -160,6 +160,12 @@ func (c *studyCmd) named() (*study.Study, error) {
 // origins opens the data of the flags. inputs is how the command line names each.
 func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiments.Catalog) (origins []*experiments.Origin, inputs map[*experiments.Origin]string, err error) {
 	inputs = map[*experiments.Origin]string{}
+	fitted := methods.List()
+	if c.Methods != nil {
+		if fitted, err = found(methods, c.Methods); err != nil {
+			return nil, nil, err
+		}
+	}
 	for _, arg := range c.Data {
 		o, err := methods.OpenOrigin(arg, c.Shifted, c.scores())
 		if err != nil {
@@ -171,7 +177,7 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiment
 		}
 		if p != nil {
 			warnUnread(t, arg, p.Source.Unread)
-			if err := c.told(t, p.Source, p.Beside); err != nil {
+			if err := c.told(t, p.Source, p.Beside, fitted...); err != nil {
 				return nil, nil, err
 			}
 		}

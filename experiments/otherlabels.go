@@ -1,0 +1,207 @@
+package experiments
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"calibra/data"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// OtherLabels describes labels (N) that seem to number the classes in another order than the columns of the scores
+// (N×C), or to be those of other rows; it is "" where they seem to be neither. The rows are called what rows says: "test rows".
+func OtherLabels(rows string, scores *mat.Dense, labels []int) string {
+	if scores == nil || labels == nil || data.InvalidLabel(labels, scores.RawMatrix().Cols) >= 0 {
+		return ""
+	}
+	order := countOrder(scores, labels)
+	if order.classes < 2 {
+		return "" // one class alone is a fault of its own
+	}
+	const renumber = "the classifier is right in %.0f %% of the %s, and would be in %.0f %% if %s: the labels seem to number the classes in another order than the columns do; " +
+		"number them by the columns or, where labels are names, add class_names in the order of the columns"
+	if order.moved > 2*order.right && order.surely(order.moved) {
+		return fmt.Sprintf(renumber, order.percent(order.right), rows, order.percent(order.moved), "its columns stood for other classes")
+	}
+	if strange := foreign(rows, scores, labels); strange != "" {
+		return strange
+	}
+	if order.surely(order.commonest) {
+		return fmt.Sprintf(renumber, order.percent(order.right), rows, order.percent(order.commonest), "it always took the commonest class")
+	}
+	return ""
+}
+
+// order counts of how many rows the label is the largest score, the commonest label, and the commonest label of the rows
+// with that largest score.
+type order struct{ rows, right, commonest, moved, classes int }
+
+// countOrder learns on every other row what labels are common, and counts on the others.
+func countOrder(scores *mat.Dense, labels []int) (out order) {
+	const all = -1 // columns together
+	seen := map[int]map[int]int{all: {}}
+	mostly := map[int]int{}
+	for _, learn := range []bool{true, false} {
+		for i, y := range labels {
+			switch top := floats.MaxIdx(scores.RawRowView(i)); {
+			case learn != (i%2 == 0):
+			case learn:
+				if seen[top] == nil {
+					seen[top] = map[int]int{}
+				}
+				seen[top][y]++
+				seen[all][y]++
+			default:
+				out.rows++
+				out.right += one(top == y)
+				out.commonest += one(mostly[all] == y)
+				to, known := mostly[top]
+				out.moved += one(known && to == y)
+			}
+		}
+		for k, counts := range seen {
+			mostly[k] = slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b int) int { return counts[a] - counts[b] })
+		}
+	}
+	out.classes = len(seen[all])
+	return out
+}
+
+// surely reports whether n is more than the rows in which the classifier is right, by more than chance.
+func (o order) surely(n int) bool {
+	return float64(n-o.right) > alarmDeviation*math.Sqrt(float64(n+o.right))
+}
+
+func (o order) percent(n int) float64 { return 100 * float64(n) / float64(o.rows) }
+
+func one(holds bool) int {
+	if holds {
+		return 1
+	}
+	return 0
+}
+
+const (
+	// unrelated is above which p two things are not told to go together.
+	unrelated = .01
+	// tempered is the inverse temperature at which a classifier's claim is held against it: one whose logits are too large
+	// by less than four times claims more than it can hold, and is right to be calibrated.
+	tempered = 1. / 4
+)
+
+// foreign describes labels that do not go with the scores, though the classifier claims that they do. Both must hold:
+//
+//   - labels in any other order would be given as much probability: the chance of Σ_i q_iy_i under permutations is above
+//     unrelated;
+//   - by its claim these labels are less likely than alarm. By Markov's inequality its own rows would make the ratio of the
+//     likelihoods of the classes' shares n_c/N, whatever the row, and of q, 1/alarm or more no more often than that.
+//
+// q_ic ∝ exp(b_c) p_ic^β are the probabilities at β = tempered, with the b at which Σ_i q_ic = n_c.
+func foreign(rows string, scores *mat.Dense, labels []int) string {
+	if some := spread(len(labels), foreignRows); some != nil {
+		scores, labels = data.RowsOf(scores, some), data.Each(some, func(i int) int { return labels[i] })
+	}
+	n, classes := scores.Dims()
+	counts, q := make([]float64, classes), mat.NewDense(n, classes, nil)
+	right, claimed := 0.0, 0.0
+	for i, y := range labels {
+		counts[y]++
+		row, to := scores.RawRowView(i), q.RawRowView(i)
+		top, sum := floats.MaxIdx(row), floats.LogSumExp(row)
+		right += float64(one(top == y)) / float64(n)
+		claimed += math.Exp(row[top]-sum) / float64(n)
+		for c, l := range row {
+			to[c] = tempered * max(l-sum, math.Log(foreignFloor))
+		}
+	}
+	bias := make([]float64, classes)
+	share(q, bias)
+	p := 2 * distuv.UnitNormal.Survival(math.Abs(permuted(q, labels, counts)))
+	if !(p > unrelated) {
+		return ""
+	}
+	var alone, ratio float64
+	for _, m := range counts {
+		if m > 0 {
+			alone += m * math.Log(m/float64(n))
+		}
+	}
+	for range biasSteps {
+		totals := make([]float64, classes)
+		for i := range n {
+			floats.Add(totals, q.RawRowView(i))
+		}
+		for c, m := range counts {
+			if bias[c] = math.Log(m / totals[c]); m == 0 {
+				bias[c] = math.Inf(-1)
+			}
+			for i := range n {
+				q.Set(i, c, math.Log(q.At(i, c)))
+			}
+		}
+		share(q, bias)
+		if floats.Distance(totals, counts, math.Inf(1)) < biasTolerance {
+			break
+		}
+	}
+	for i, y := range labels {
+		ratio += math.Log(q.At(i, y))
+	}
+	if ratio -= alone; !(ratio < math.Log(alarm)) {
+		return ""
+	}
+	return fmt.Sprintf("the labels of the %s look like those of other rows: the classifier is right in %.0f %% of them where it claims %.0f %%, no more than labels in any other order would let it be (p = %.2g); "+
+		"hand over the label of each row, in the order of the rows", rows, 100*right, 100*claimed, p)
+}
+
+const (
+	// foreignRows are as many as are looked at, and foreignFloor is what their probabilities count at least: the ratio is
+	// not that of a few rows.
+	foreignRows, foreignFloor = 10_000, 1e-12
+	// biasSteps and biasTolerance end the search for b: what is left of a row is no matter beside log alarm.
+	biasSteps, biasTolerance = 100, .01
+)
+
+// share turns rows of logarithms into probabilities, each class's times exp(bias).
+func share(q *mat.Dense, bias []float64) {
+	n, _ := q.Dims()
+	for i := range n {
+		row := q.RawRowView(i)
+		floats.Add(row, bias)
+		sum := floats.LogSumExp(row)
+		for c, l := range row {
+			row[c] = math.Exp(l - sum)
+		}
+	}
+}
+
+// permuted is T = Σ_i ã_iy_i, ã_ic = q_ic − Σ_j q_jc / N, in its standard deviations if the labels are permuted:
+//
+//	Var T = Σ_i (Σ_c n_c ã_ic² − (Σ_c n_c ã_ic)²/N) / (N − 1)
+func permuted(q *mat.Dense, labels []int, counts []float64) float64 {
+	n, classes := q.Dims()
+	mean := make([]float64, classes)
+	for i := range n {
+		floats.AddScaled(mean, 1/float64(n), q.RawRowView(i))
+	}
+	var sum, variance float64
+	for i, y := range labels {
+		row := q.RawRowView(i)
+		sum += row[y] - mean[y]
+		var squares, product float64
+		for c, m := range counts {
+			a := row[c] - mean[c]
+			squares, product = squares+m*a*a, product+m*a
+		}
+		variance += squares - product*product/float64(n)
+	}
+	if variance /= float64(n - 1); !(variance > 1e-12*float64(n)) { // outputs that are equal but for rounding
+		return 0
+	}
+	return sum / math.Sqrt(variance)
+}
