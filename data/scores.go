@@ -172,14 +172,6 @@ func (j *Judge) allowed() float64 {
 	return max(closest, float64(j.columns)*j.grain.rounding())
 }
 
-// Resolution is the [Set.Resolution] of values read as scores.
-func (j *Judge) Resolution(scores Scores) float64 {
-	if scores == Probabilities {
-		return j.grain.rounding()
-	}
-	return j.grain.bits.rounding()
-}
-
 // accept returns an *InputError unless the array holds what as says it does.
 func (j *Judge) accept(path, array string, as Scores) error {
 	array += columnOf(path, array)
@@ -297,8 +289,8 @@ func (g *grain) String() string {
 }
 
 // take puts the log-probabilities of the logits, which hold scores, in their place, and keeps probabilities.
-func (s *Set) take(scores Scores, resolution float64) {
-	if s.Resolution = resolution; scores == Probabilities {
+func (s *Set) take(scores Scores) {
+	if s.Resolution = resolutionOf(scores, s.Logits); scores == Probabilities {
 		s.Probs = s.Logits
 		s.Logits = mat.DenseCopyOf(s.Probs)
 		for i := range s.Logits.RawMatrix().Rows {
@@ -367,7 +359,7 @@ func (s *Source) Settle(as Scores) error {
 		if text := j.said(); as == Probabilities && (len(said) == 0 || said[len(said)-1] != text) {
 			said = append(said, text)
 		}
-		set.take(as, j.Resolution(as))
+		set.take(as)
 		if err := set.labelled(s.Path, name, 0); err != nil {
 			return err
 		}

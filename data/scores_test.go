@@ -117,7 +117,7 @@ func TestSettle(t *testing.T) {
 	if got, want := s.Cal.Logits.At(1, 2), math.Log(LeastProbability); math.Abs(got-want) > 1e-11 {
 		t.Errorf("a probability of 0 is %v, want %v", got, want)
 	}
-	if s.Cal.Probs.At(1, 2) != 0 || s.Cal.Resolution != 1e-3 || s.Test.Rows([]int{0}).Probs.At(0, 0) != .502 {
+	if s.Cal.Probs.At(1, 2) != 0 || math.Abs(s.Cal.Resolution-1e-3) > 1e-12 || s.Test.Rows([]int{0}).Probs.At(0, 0) != .502 {
 		t.Errorf("keeps %v at a resolution of %v", mat.Formatted(s.Cal.Probs), s.Cal.Resolution)
 	}
 	for _, want := range []string{"probabilities, not logits, rounded to 3 decimals (rows sum to 1…1.001 and are normalized), and 1 of them are 0 and read as 1e-12", "sum to 1…1.002"} {

@@ -18,8 +18,9 @@ type Set struct {
 	// Probs are the probabilities (N×C) that Logits were made of, as the source gives them: neither normalized
 	// nor raised above 0; nil where it gives logits.
 	Probs *mat.Dense
-	// Resolution is how finely the scores of the source are written: of logits the unit roundoff of their type
-	// (2⁻²⁴ of float32), of probabilities that or a unit of their last decimal; 0: float64's.
+	// Resolution is how far rounding may have moved a normalized probability, relative to it: 2⁻²¹ of scores in
+	// float32, the most by which a row of rounded probabilities misses 1; 0: float64's. Probabilities that rounding
+	// can have moved apart are one value.
 	Resolution float64
 	// LabelClasses is C where no logits give it but other rows do, as the test rows of the
 	// same file; 0: the labels are all there is.

@@ -191,7 +191,7 @@ func (b *batches) next(lo, n int) (x *Set, err error) {
 		}
 		x.Logits = mat.NewDense(n, b.Classes, b.scores)
 		if b.judge != nil {
-			x.take(b.Scores, b.judge.Resolution(b.Scores))
+			x.take(b.Scores)
 		}
 	}
 	if b.Labels != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -86,6 +85,7 @@ func (m *Boosted) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) err
 type boosting struct {
 	Boosted
 	aims    *data.Set
+	equal   ties
 	beta    float64
 	said    *mat.Dense // ℓ, N×C
 	x       *mat.Dense // N×(M+C), what the trees see: z and βℓ
@@ -103,7 +103,7 @@ func (m *Boosted) boosting(rows *data.Set, s layers.Sizes, seed uint64) (*boosti
 	}
 	n, c := l.Dims()
 	b := &boosting{
-		Boosted: Boosted{Depth: m.Depth, Rate: cmp.Or(m.Rate, 0.2)}, aims: rows, said: l,
+		Boosted: Boosted{Depth: m.Depth, Rate: cmp.Or(m.Rate, 0.2)}, aims: rows, equal: tiesOf(rows), said: l,
 		x: mat.NewDense(n, s.Features+c, nil), g: mat.NewDense(n, c, nil), h: mat.NewDense(n, c, nil), columns: rand.New(rand.NewPCG(seed, 0)),
 	}
 	for i := range n {
@@ -146,7 +146,7 @@ func (b *boosting) loss() float64 {
 // grow adds a tree.
 func (b *boosting) grow() *trees.Tree {
 	if b.bins == nil {
-		b.bins = trees.NewBins(b.x)
+		b.bins = trees.NewBins(b.x, b.width)
 	}
 	b.loss()
 	_, m := b.x.Dims()
@@ -156,6 +156,18 @@ func (b *boosting) grow() *trees.Tree {
 	b.trees = append(b.trees, t)
 	b.add(t)
 	return t
+}
+
+// width is how far apart values of a column that trees see may lie that are one value: of βℓ, as [ties].
+func (b *boosting) width(column int, v float64) float64 {
+	_, m := b.x.Dims()
+	if _, c := b.said.Dims(); column < m-c {
+		return 0
+	}
+	if p := math.Exp(v / b.beta); p > 0 {
+		return b.beta * b.equal.width(p) / p
+	}
+	return 0
 }
 
 // add adds a tree's output to the scores.
@@ -244,8 +256,7 @@ func (m *Boosted) Predict(x *data.Set) (*data.Predictions, error) {
 	return data.NewPredictions(layers.LogSoftmax(l), x.Labels)
 }
 
-// ONNX adds the trees to βℓ. An edge among the scores lies higher by sameScore, as ONNX Runtime may
-// find a row's score above the same of a calibration row.
+// ONNX adds the trees to βℓ.
 func (m *Boosted) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if m.w == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
@@ -257,11 +268,9 @@ func (m *Boosted) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	}
 	shape := m.w.Tensor("boosted/columns").Shape() // R×D
 	rounds, depth := shape[0], shape[1]
-	columns, edges := make([]int64, rounds*depth), slices.Clone(m.w.Float64s("boosted/edges"))
+	columns, edges := make([]int64, rounds*depth), m.w.Float64s("boosted/edges")
 	for at, j := range m.w.Float64s("boosted/columns") {
-		if columns[at] = int64(j); int(j) >= m.sizes.Features {
-			edges[at] += sameScore * math.Abs(edges[at])
-		}
+		columns[at] = int64(j)
 	}
 	bits := make([]int64, depth)
 	for l := range bits {

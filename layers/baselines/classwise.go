@@ -31,16 +31,16 @@ func learned(s layers.Sizes, name string, classes []steps) classwise {
 	return classwise{kept{s, w}, classes}
 }
 
-// fit finds the function of each class from the classes' probabilities (N×C) and labels, and keeps them
+// fit finds the function of each class from the values of its probability and the labels, and keeps them
 // by name. Interrupted it keeps nothing.
-func (m *classwise) fit(ctx context.Context, cal *data.Set, name string, class func(k int, p, hit []float64) (steps, error)) error {
+func (m *classwise) fit(ctx context.Context, cal *data.Set, name string, class func(k int, p []value, hit []float64) (steps, error)) error {
 	sizes, l, err := logProbsToFit(cal)
 	if err != nil {
 		return err
 	}
-	p, classes := exponentials(l), make([]steps, sizes.Classes)
+	p, classes, equal := exponentials(l), make([]steps, sizes.Classes), tiesOf(cal)
 	err = eachClass(ctx, sizes, func(k int) (err error) {
-		classes[k], err = class(k, mat.Col(nil, k, p), indicator(cal, k))
+		classes[k], err = class(k, equal.values(mat.Col(nil, k, p)), indicator(cal, k))
 		return err
 	})
 	if err == nil {
@@ -81,7 +81,7 @@ func (m *classwise) onnx(g *onnx.Network, of func(stepsONNX, onnx.Value) onnx.Va
 	if m.classes == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
 	}
-	p := of(newStepsONNX(g, m.classes, 1), g.Exp(logProbsONNX(g, m.sizes)))
+	p := of(newStepsONNX(g, m.classes), g.Exp(logProbsONNX(g, m.sizes)))
 	return onnx.Outputs{Probabilities: sharesONNX(g, p, m.sizes.Classes), Classes: m.sizes.Classes}, nil
 }
 
@@ -175,8 +175,7 @@ type stepsONNX struct {
 	points int        // P
 }
 
-// newStepsONNX are functions with each x times scale.
-func newStepsONNX(g *onnx.Network, functions []steps, scale float64) stepsONNX {
+func newStepsONNX(g *onnx.Network, functions []steps) stepsONNX {
 	c, p := len(functions), 0
 	for _, s := range functions {
 		p = max(p, len(s.x))
@@ -187,9 +186,7 @@ func newStepsONNX(g *onnx.Network, functions []steps, scale float64) stepsONNX {
 		for j := range p {
 			x[k*p+j], y[k*p+j] = math.Inf(1), s.y[n-1]
 		}
-		for j, v := range s.x {
-			x[k*p+j] = v * scale
-		}
+		copy(x[k*p:], s.x)
 		copy(y[k*p:], s.y)
 		last[k], first[k] = int64(n-1), int64(k*p)
 	}

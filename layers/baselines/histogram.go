@@ -15,7 +15,8 @@ import (
 // Histogram is one-vs-rest histogram binning (Zadrozny and Elkan 2001): p̂_k becomes
 // the frequency of class k among the calibration rows of its bin, the results divided
 // by their sum. The bins are those of equal size, cut at the quantiles of p̂_k; equal
-// probabilities stay in one bin, so there may be fewer than asked for.
+// probabilities stay in one bin, so there may be fewer than asked for. A bin ends midway between its largest
+// probability and the next bin's least.
 type Histogram struct {
 	Bins int // of each class; 0: 15
 
@@ -30,7 +31,7 @@ func (m *Histogram) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) err
 	if bins < 0 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d bins make no histogram; choose at least 1", bins)}
 	}
-	return m.fit(ctx, cal, "histogram", func(_ int, p, hit []float64) (steps, error) { return histogram(p, hit, cal.Weights, bins), nil })
+	return m.fit(ctx, cal, "histogram", func(_ int, p []value, hit []float64) (steps, error) { return histogram(p, hit, cal.Weights, bins), nil })
 }
 
 // Predict gives the normalized frequencies.
@@ -43,11 +44,10 @@ func (m *Histogram) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(
 func (m *Histogram) Restore(s layers.State) error { return m.restore(s, "histogram") }
 
 // histogram is the mean target in bins of equal weight of x (weights nil: of equal size). The x of
-// a step is the largest value of its bin. A bin ends with the row that reaches its last whole row.
-func histogram(x, target, weights []float64, bins int) steps {
-	order := ascending(x)
+// a step is its bin's end. A bin ends with the row that reaches its last whole row.
+func histogram(x []value, target, weights []float64, bins int) steps {
 	var s steps
-	all, seen, hi := totalOf(weights, len(x)), 0.0, 0
+	all, seen, at := totalOf(weights, len(target)), 0.0, 0
 	for b := range bins {
 		end := math.Floor(float64(b+1)*all/float64(bins) + rounding)
 		if b == bins-1 {
@@ -57,15 +57,17 @@ func histogram(x, target, weights []float64, bins int) steps {
 			continue // equal values, or heavy ones, have taken the whole bin
 		}
 		var sum, weight float64
-		for ; hi < len(order) && (seen+weight < end-rounding || hi > 0 && weight > 0 && x[order[hi]] == x[order[hi-1]]); hi++ {
-			w := weightOf(weights, order[hi])
-			sum += w * target[order[hi]]
-			weight += w
+		for ; at < len(x) && seen+weight < end-rounding; at++ {
+			for _, i := range x[at].rows {
+				w := weightOf(weights, i)
+				sum += w * target[i]
+				weight += w
+			}
 		}
 		if weight == 0 {
 			continue
 		}
-		s.x, s.y = append(s.x, x[order[hi-1]]), append(s.y, sum/weight)
+		s.x, s.y = append(s.x, above(x, at-1)), append(s.y, sum/weight)
 		seen += weight
 	}
 	return s

@@ -21,7 +21,9 @@ var _ layers.Stateful = (*Isotonic)(nil)
 // Fit pools adjacent violators, class by class; there is nothing to stop early, and
 // interrupted it keeps nothing.
 func (m *Isotonic) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	return m.fit(ctx, cal, "isotonic", func(_ int, p, hit []float64) (steps, error) { return isotonic(p, hit, cal.Weights), nil })
+	return m.fit(ctx, cal, "isotonic", func(_ int, p []value, hit []float64) (steps, error) {
+		return isotonic(p, hit, cal.Weights, tiesOf(cal)), nil
+	})
 }
 
 // Predict gives the normalized one-vs-rest values.
@@ -34,18 +36,18 @@ func (m *Isotonic) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g
 func (m *Isotonic) Restore(s layers.State) error { return m.restore(s, "isotonic") }
 
 // isotonic is the isotonic regression of target on x by pooling adjacent violators
-// (Barlow et al. 1972), by weights (nil: 1 each). Equal x are averaged first. Of each pool its two
-// ends are kept, between which the function is constant.
-func isotonic(x, target, weights []float64) steps {
-	order := ascending(x)
+// (Barlow et al. 1972), by weights (nil: 1 each). Rows of one value are averaged first. Of each pool its two
+// ends are kept, between which the function is constant, as far out as what t takes for their value.
+func isotonic(x []value, target, weights []float64, t ties) steps {
 	type pool struct{ lo, hi, weight, sum float64 }
 	var pools []pool
-	for at := 0; at < len(order); {
-		p := pool{lo: x[order[at]], hi: x[order[at]]}
-		for ; at < len(order) && x[order[at]] == p.hi; at++ {
-			w := weightOf(weights, order[at])
+	for at, v := range x {
+		p := pool{}
+		p.lo, p.hi = reach(x, at, t.width)
+		for _, i := range v.rows {
+			w := weightOf(weights, i)
 			p.weight += w
-			p.sum += w * target[order[at]]
+			p.sum += w * target[i]
 		}
 		for len(pools) > 0 {
 			before := pools[len(pools)-1]

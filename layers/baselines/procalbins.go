@@ -35,7 +35,7 @@ var _ layers.Stateful = (*ProCalBins)(nil)
 
 // confidenceMap is the map of a part: [IsotonicMap] or [HistogramMap], which model files name.
 type confidenceMap interface {
-	fit(confidence, right []float64) steps
+	fit(confidence, right []float64, t ties) steps
 	value(s steps, confidence float64) float64
 	name() string
 }
@@ -48,11 +48,13 @@ func (IsotonicMap) name() string { return "isotonic" }
 // HistogramMap is the share of right rows in ten bins of equal size.
 type HistogramMap struct{}
 
-func (IsotonicMap) fit(confidence, right []float64) steps     { return isotonic(confidence, right, nil) }
+func (IsotonicMap) fit(confidence, right []float64, t ties) steps {
+	return isotonic(t.values(confidence), right, nil, t)
+}
 func (IsotonicMap) value(s steps, confidence float64) float64 { return s.at(confidence) }
 
-func (HistogramMap) fit(confidence, right []float64) steps {
-	return histogram(confidence, right, nil, 10)
+func (HistogramMap) fit(confidence, right []float64, t ties) steps {
+	return histogram(t.values(confidence), right, nil, 10)
 }
 func (HistogramMap) value(s steps, confidence float64) float64 { return s.bin(confidence) }
 
@@ -84,7 +86,7 @@ func (m *ProCalBins) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 	}
 	m.maps = make([]steps, len(in))
 	for part := range in {
-		m.maps[part] = m.of().fit(in[part], hits[part])
+		m.maps[part] = m.of().fit(in[part], hits[part], tiesOf(cal))
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 	if err != nil {
 		return wrap("calibration by splines", err)
 	}
-	return m.fit(ctx, cal, "spline", func(_ int, p, hit []float64) (steps, error) {
+	return m.fit(ctx, cal, "spline", func(_ int, p []value, hit []float64) (steps, error) {
 		s, err := spline.calibrate(p, hit)
 		return s, wrap("calibration by splines", err)
 	})
@@ -111,15 +111,21 @@ func (s *naturalSpline) basis(j int, t float64) (value, slope float64) {
 	return value - v, slope - g
 }
 
-// calibrate is f at each distinct score, in order. Rows of one score share the mean of
-// theirs.
-func (s *naturalSpline) calibrate(score, hit []float64) (steps, error) {
-	n := len(score)
-	order := ascending(score)
-	h, ahead := mat.NewVecDense(n, nil), 0.0
-	for i, row := range order {
-		ahead += (hit[row] - score[row]) / float64(n)
-		h.SetVec(i, ahead)
+// calibrate is f at each distinct score, in order. Rows of one score share the mean of theirs, in h too: they stand in
+// no order.
+func (s *naturalSpline) calibrate(score []value, hit []float64) (steps, error) {
+	n := len(hit)
+	h, at, ahead := mat.NewVecDense(n, nil), 0, 0.0
+	for _, v := range score {
+		mean := 0.0
+		for _, row := range v.rows {
+			mean += hit[row] / float64(len(v.rows))
+		}
+		for range v.rows {
+			ahead += (mean - v.middle()) / float64(n)
+			h.SetVec(at, ahead)
+			at++
+		}
 	}
 	var weights, slopes mat.VecDense
 	if err := s.qr.SolveVecTo(&weights, false, h); err != nil {
@@ -127,14 +133,15 @@ func (s *naturalSpline) calibrate(score, hit []float64) (steps, error) {
 	}
 	slopes.MulVec(s.slope, &weights)
 	var out steps
-	for lo := 0; lo < n; {
-		hi, sum := lo, 0.0
-		for ; hi < n && score[order[hi]] == score[order[lo]]; hi++ {
-			sum += slopes.AtVec(hi)
+	at = 0
+	for _, v := range score {
+		sum := 0.0
+		for range v.rows {
+			sum += slopes.AtVec(at)
+			at++
 		}
-		v := score[order[lo]]
-		out.x, out.y = append(out.x, v), append(out.y, min(max(v+sum/float64(hi-lo), 0), 1))
-		lo = hi
+		p := v.middle()
+		out.x, out.y = append(out.x, p), append(out.y, min(max(p+sum/float64(len(v.rows)), 0), 1))
 	}
 	return out, nil
 }

@@ -49,7 +49,7 @@ func (m *TopLabel) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) erro
 	err = eachClass(ctx, sizes, func(k int) error {
 		classes[k] = steps{[]float64{1}, []float64{unseen}}
 		if n := len(confidence[k]); n > 0 {
-			classes[k] = histogram(confidence[k], right[k], weights[k], max(1, int(totalOf(weights[k], n)+rounding)/size))
+			classes[k] = histogram(tiesOf(cal).values(confidence[k]), right[k], weights[k], max(1, int(totalOf(weights[k], n)+rounding)/size))
 		}
 		return nil
 	})
@@ -101,7 +101,7 @@ func (m *TopLabel) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	}
 	c := m.sizes.Classes
 	p := g.Exp(logProbsONNX(g, m.sizes))
-	bins := newStepsONNX(g, m.classes, 1).bin(p)
+	bins := newStepsONNX(g, m.classes).bin(p)
 	top := g.Node("ArgMax", []onnx.Value{p}, onnx.Int("axis", 1), onnx.Int("keepdims", 1), onnx.Int("select_last_index", 0))
 	all := make([]int64, c)
 	for k := range all {

@@ -32,8 +32,8 @@ var _ layers.Stateful = (*VennAbers)(nil)
 func (m *VennAbers) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 	var upper classwise
 	var lower []steps
-	err := upper.fit(ctx, cal, "venn_abers/upper", func(_ int, p, hit []float64) (steps, error) {
-		below, above := vennAbers(p, hit, cal.Weights)
+	err := upper.fit(ctx, cal, "venn_abers/upper", func(_ int, p []value, hit []float64) (steps, error) {
+		below, above := vennAbers(p, hit, cal.Weights, tiesOf(cal))
 		lower = append(lower, below)
 		return above, nil
 	})
@@ -51,44 +51,37 @@ func (m *VennAbers) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) err
 //	p₁(v) = that at the least score ≥ v, 1 beyond all
 //	p₀(v) = that at the largest score ≤ v, 0 before all
 //
-// Scores within [sameScore] of one another are one score. A row that is a calibration row too
-// lies on a step, and p̂ of it by another machine's exp would take the other side.
-func vennAbers(score, hit, weights []float64) (lower, upper steps) {
+// A row that is a calibration row too lies on a step, so a score is as wide as single precision takes it to be, in
+// which a network gets the row.
+func vennAbers(score []value, hit, weights []float64, t ties) (lower, upper steps) {
 	groups := sorted(score, hit, weights)
-	upper.x, lower.x = groups.x, groups.x
-	for i := range groups.x {
-		upper.y = append(upper.y, groups.with(i, 1))
-		lower.y = append(lower.y, groups.with(i, 0))
+	for i := range score {
+		from, to := reach(score, i, t.singleReach)
+		lower.x, lower.y = append(lower.x, from), append(lower.y, groups.with(i, 0))
+		upper.x, upper.y = append(upper.x, to), append(upper.y, groups.with(i, 1))
 	}
 	return lower, upper
 }
 
-// sameScore is how far two scores that are one may be apart, relative to them: thousands of
-// roundings of p̂ in float64, and far less than what distinguishes two rows.
-const sameScore = 1e-12
-
-// scores are distinct scores in ascending order, with the rows and the rows of the class up
+// scores are n distinct scores in ascending order, with the rows and the rows of the class up
 // to each, and the pools of adjacent violators of all prefixes and suffixes.
 type scores struct {
-	x          []float64
-	rows, hits []float64 // len(x) + 1, from 0 on
-	from, to   []int     // first score of the last pool of x[:i+1], end of the first pool of x[i:]
+	rows, hits []float64 // n + 1, from 0 on
+	from, to   []int     // first score of the last pool of the first i + 1, end of the first pool from i on
 }
 
-func sorted(score, hit, weights []float64) *scores {
+func sorted(score []value, hit, weights []float64) *scores {
 	s := &scores{rows: []float64{0}, hits: []float64{0}}
-	order := ascending(score)
-	for at := 0; at < len(order); {
-		v := score[order[at]]
-		rows, hits := s.rows[len(s.rows)-1], s.hits[len(s.hits)-1]
-		for ; at < len(order) && score[order[at]] <= v*(1+sameScore); at++ {
-			w := weightOf(weights, order[at])
+	for i, v := range score {
+		rows, hits := s.rows[i], s.hits[i]
+		for _, row := range v.rows {
+			w := weightOf(weights, row)
 			rows += w
-			hits += w * hit[order[at]]
+			hits += w * hit[row]
 		}
-		s.x, s.rows, s.hits = append(s.x, v), append(s.rows, rows), append(s.hits, hits)
+		s.rows, s.hits = append(s.rows, rows), append(s.hits, hits)
 	}
-	n := len(s.x)
+	n := len(score)
 	s.from, s.to = make([]int, n), make([]int, n)
 	for i := range n {
 		s.from[i] = i
@@ -119,7 +112,7 @@ func (s *scores) with(i int, y float64) float64 {
 		switch {
 		case lo > 0 && s.mean(s.from[lo-1], lo) >= value:
 			lo = s.from[lo-1]
-		case hi < len(s.x) && value >= s.mean(hi, s.to[hi]):
+		case hi < len(s.to) && value >= s.mean(hi, s.to[hi]):
 			hi = s.to[hi]
 		default:
 			return value
@@ -129,7 +122,7 @@ func (s *scores) with(i int, y float64) float64 {
 
 // after is the y of the least x ≥ v, or 1.
 func (s steps) after(v float64) float64 {
-	if i := sort.SearchFloat64s(s.x, v*(1-sameScore)); i < len(s.x) {
+	if i := sort.SearchFloat64s(s.x, v); i < len(s.x) {
 		return s.y[i]
 	}
 	return 1
@@ -137,7 +130,7 @@ func (s steps) after(v float64) float64 {
 
 // before is the y of the largest x ≤ v, or 0.
 func (s steps) before(v float64) float64 {
-	if i := sort.Search(len(s.x), func(i int) bool { return s.x[i] > v*(1+sameScore) }); i > 0 {
+	if i := sort.Search(len(s.x), func(i int) bool { return s.x[i] > v }); i > 0 {
 		return s.y[i-1]
 	}
 	return 0
@@ -158,15 +151,13 @@ func (m *VennAbers) Predict(x *data.Set) (*data.Predictions, error) {
 	return predictions(p, x.Labels)
 }
 
-// ONNX is p₁/(1 − p₀ + p₁) of each class, divided by their sum. Scores within sameScore are
-// one: the points are moved by it, as ONNX Runtime takes a product with 1 + 1e-12 for one
-// with 1.
+// ONNX is p₁/(1 − p₀ + p₁) of each class, divided by their sum.
 func (m *VennAbers) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if m.upper == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
 	}
 	p := g.Exp(logProbsONNX(g, m.sizes))
-	lower, upper := newStepsONNX(g, m.lower, 1-sameScore), newStepsONNX(g, m.upper, 1+sameScore)
+	lower, upper := newStepsONNX(g, m.lower), newStepsONNX(g, m.upper)
 	below := lower.count("LessOrEqual", p) // points ≤ p̂
 	p0 := lower.at(lower.y, g.Max(g.Sub(below, g.Indices(1)), g.Indices(0)))
 	p0 = g.Where(g.Node("Greater", []onnx.Value{below, g.Indices(0)}), p0, g.Scalar(0))

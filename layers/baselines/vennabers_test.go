@@ -20,10 +20,10 @@ func TestVennAbersAgainstTwoRegressions(t *testing.T) {
 				hit[i] = 1
 			}
 		}
-		lower, upper := vennAbers(score, hit, nil)
+		lower, upper := vennAbers(ties{}.values(score), hit, nil, ties{})
 		for v := -0.5; v < 13; v += 0.5 {
 			for y, got := range []float64{lower.before(v / 12), upper.after(v / 12)} {
-				with := isotonic(append(slices.Clone(score), v/12), append(slices.Clone(hit), float64(y)), nil)
+				with := isotonic(ties{}.values(append(slices.Clone(score), v/12)), append(slices.Clone(hit), float64(y)), nil, ties{})
 				// A mean of at most 31 rows by two orders of summing.
 				if want := with.at(v / 12); !(max(got-want, want-got) < 1e-12) {
 					t.Fatalf("p%d(%g) is %v, the regression with that row says %v (rows %v, %v)", y, v/12, got, want, score, hit)
@@ -45,11 +45,12 @@ func TestVennAbersOfACalibrationRow(t *testing.T) {
 		}
 		hit[i] = float64(rng.IntN(2))
 	}
-	lower, upper := vennAbers(score, hit, nil)
+	lower, upper := vennAbers(ties{}.values(score), hit, nil, ties{})
 	if len(lower.x) != 20 {
 		t.Errorf("%d pairs of rows have %d scores", 20, len(lower.x))
 	}
-	for i, v := range lower.x {
+	for i, of := range (ties{}).values(score) {
+		v := of.lo
 		for _, rounded := range []float64{v * (1 - 1e-14), v, v * (1 + 1e-14)} {
 			if p0, p1 := lower.before(rounded), upper.after(rounded); p0 != lower.y[i] || p1 != upper.y[i] {
 				t.Errorf("p0 and p1 are %v and %v at the score %v, whose are %v and %v", p0, p1, v, lower.y[i], upper.y[i])

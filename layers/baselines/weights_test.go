@@ -124,12 +124,12 @@ func TestMethodsThatRefuseWeights(t *testing.T) {
 
 // TestHistogramOfWeights by hand: of weights 1, 1, 2, 4 in ascending order two bins of four rows each.
 func TestHistogramOfWeights(t *testing.T) {
-	s := histogram([]float64{.4, .1, .2, .3}, []float64{1, 0, 1, 1}, []float64{4, 1, 1, 2}, 2)
-	if !slices.Equal(s.x, []float64{.3, .4}) || !scalar.EqualWithinAbs(s.y[0], .75, 1e-15) || s.y[1] != 1 {
+	s := histogram(ties{}.values([]float64{.4, .1, .2, .3}), []float64{1, 0, 1, 1}, []float64{4, 1, 1, 2}, 2)
+	if !slices.Equal(s.x, []float64{.35, .4}) || !scalar.EqualWithinAbs(s.y[0], .75, 1e-15) || s.y[1] != 1 {
 		t.Errorf("steps %+v", s)
 	}
-	s = isotonic([]float64{1, 2, 3}, []float64{0, 1, 0}, []float64{1, 1, 3})
-	if !slices.Equal(s.x, []float64{1, 2, 3}) || s.y[0] != 0 || s.y[1] != .25 || s.y[2] != .25 {
+	s = isotonic(ties{}.values([]float64{1, 2, 3}), []float64{0, 1, 0}, []float64{1, 1, 3}, ties{})
+	if s.at(1) != 0 || s.at(2) != .25 || s.at(3) != .25 {
 		t.Errorf("steps %+v", s)
 	}
 }
