@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"fmt"
+	"path"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -95,11 +96,16 @@ func faultOf(value any, frames []runtime.Frame, main string) *Fault {
 	return f
 }
 
-// ourCode reports whether a file is one of this module's packages, as the code of a constructor is
+// ourCode reports whether a file is one of this module's, as the code of a constructor is
 // that the compiler has put into a function of another module, after which it is then named.
 func ourCode(file string) bool {
-	p, err := readPackage(filepath.Dir(file))
-	return err == nil && within(p.path, ourModule)
+	return strings.HasPrefix(file, ourRoot()+"/")
+}
+
+// ourRoot is the module's root when the program was built.
+func ourRoot() string {
+	_, file, _, _ := runtime.Caller(0)
+	return path.Dir(path.Dir(file))
 }
 
 // place is "layers/bilinear.go:33".

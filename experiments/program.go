@@ -21,11 +21,9 @@ type Program struct {
 	// Digest is the SHA-256 of the executable, in hexadecimal digits: a change of any
 	// line of code, of a module or of the compiler is another digest.
 	Digest string `json:"digest"`
-	// Sources is the digest of the source files that a number was made of (see [Spec.Sources]): a
-	// program that was built anew without a change of them makes the same. "" where nobody knows them.
-	Sources string `json:"sources,omitempty"`
-	// Code is the digest of a study's source files (see [Code]), of a result of one.
-	Code string `json:"code,omitempty"`
+	// Commit is the first twelve digits of the commit that it was built from, "" where that is not
+	// known or the files were changed.
+	Commit string `json:"commit,omitempty"`
 	// Products names the library that multiplies matrices, which decides the last digits. The vector
 	// kernels round alike on AVX2 and AVX-512 and so are one.
 	Products string `json:"matrix_products"`
@@ -34,12 +32,12 @@ type Program struct {
 // ThisProgram is the one that runs.
 func ThisProgram() (Program, error) {
 	digest, err := executableDigest()
-	return Program{Version: version(), Digest: digest, Products: products()}, err
+	return Program{Version: version(), Digest: digest, Commit: commit(), Products: products()}, err
 }
 
-// Same reports whether both make the same numbers, whatever they call themselves.
+// Same reports whether both make the same numbers: they are one file, or of one commit.
 func (p Program) Same(other Program) bool {
-	same := p.Digest == other.Digest || p.Sources != "" && p.Sources == other.Sources
+	same := p.Digest == other.Digest || p.Commit != "" && p.Commit == other.Commit
 	return same && p.Products == other.Products
 }
 
@@ -82,6 +80,22 @@ func version() string {
 		}
 	}
 	return strings.Join(strings.Fields(strings.Join(words, " ")), " ") + ", " + info.GoVersion
+}
+
+func commit() (revision string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value != "false":
+			return ""
+		}
+	}
+	return revision
 }
 
 func products() string {

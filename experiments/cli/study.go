@@ -13,20 +13,19 @@ import (
 )
 
 type studyCmd struct {
-	Name      string            `arg:"" optional:"" help:"Study to run; without one, all are listed."`
-	Data      []string          `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
-	Shifted   string            `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
-	Shift     experiments.Shift `placeholder:"region|noise|thin|given" help:"What the study ood judges on: a region of a raw table that classifier and calibrator never saw, noise on its columns, the test rows where calibration rows are thin, or the shifted rows that the data bring (the first that the data offer, in the order given, region, noise, thin)."`
-	Seeds     seeds             `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
-	Methods   []string          `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
-	Split     data.Holdout      `placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (tables)."`
-	Jobs      int               `most:"1024" help:"Cells to compute side by side (one a core)."`
-	DryRun    bool              `xor:"grid" help:"List the cells and the estimated time; compute nothing."`
-	Out       string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
-	Cells     string            `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
-	Rows      []int             `placeholder:"N,…" help:"Rows of the sources of study truth: the first of each source; with more than one, rows, features and classes are varied on one of them (2000,500)."`
-	Alarms    *int              `least:"0" most:"1000000" placeholder:"N" help:"Draws behind the alarm rates of study truth (40); with 0, intervals of diagnoses and planted regions are left out too."`
-	KeepStale bool              `help:"Keep cells that another program computed, such as an earlier build, and name them."`
+	Name    string            `arg:"" optional:"" help:"Study to run; without one, all are listed."`
+	Data    []string          `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
+	Shifted string            `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
+	Shift   experiments.Shift `placeholder:"region|noise|thin|given" help:"What the study ood judges on: a region of a raw table that classifier and calibrator never saw, noise on its columns, the test rows where calibration rows are thin, or the shifted rows that the data bring (the first that the data offer, in the order given, region, noise, thin)."`
+	Seeds   seeds             `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
+	Methods []string          `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
+	Split   data.Holdout      `placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (tables)."`
+	Jobs    int               `most:"1024" help:"Cells to compute side by side (one a core)."`
+	DryRun  bool              `xor:"grid" help:"List the cells and the estimated time; compute nothing."`
+	Out     string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
+	Cells   string            `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
+	Rows    []int             `placeholder:"N,…" help:"Rows of the sources of study truth: the first of each source; with more than one, rows, features and classes are varied on one of them (2000,500)."`
+	Alarms  *int              `least:"0" most:"1000000" placeholder:"N" help:"Draws behind the alarm rates of study truth (40); with 0, intervals of diagnoses and planted regions are left out too."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
 
@@ -73,7 +72,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if c.List {
 		return printTasks(t, a.plan.Tasks)
 	}
-	c.warnStale(t, a.plan.Stale)
+	c.warnStale(t, len(a.plan.Stale))
 	if c.notice != "" {
 		t.note("%s", c.notice)
 	}
@@ -192,7 +191,6 @@ func planned[C study.Cell](c *studyCmd, cells []C) (*study.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	store.KeepStale = c.KeepStale
 	return study.NewPlan(store, cells), nil
 }
 

@@ -199,7 +199,7 @@ func warnMissing(t *terminal, p *study.Plan) error {
 	case none && len(missing) == all:
 		return data.Inputf("", "none of the %d cells is in %s; compute them first, by --shard or without --collect", all, dir)
 	case none:
-		return data.Inputf("", "the cells in %s are of another program; compute them again, or take them by --keep-stale", dir)
+		return data.Inputf("", "the cells in %s are of another program; compute them again, without --collect", dir)
 	case len(missing) > 0:
 		t.warn("%d of %d cells are not in %s: %s; the report is of the others", len(missing), all, dir, someOf(missing))
 	}
@@ -215,18 +215,13 @@ func someOf(names []string) string {
 	return fmt.Sprintf("%s and %d more, which --list names", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// warnStale names the cells that another program computed.
-func (c *studyCmd) warnStale(t *terminal, stale []study.Task) {
-	switch {
-	case len(stale) == 0:
-	case c.KeepStale:
-		t.warn("kept %d stale cells, whose numbers another program computed and this one may not repeat:", len(stale))
-		for _, task := range stale {
-			fmt.Fprintf(t.err, "  %s  %s\n", task.ID, data.Line(fmt.Sprint(task.Cell)))
-		}
-	case c.Collect:
-		t.warn("%d cells are stale, computed by another program, and are left out; --keep-stale takes them", len(stale))
-	default:
-		t.warn("%d cells are stale, computed by another program, and are computed again; --keep-stale keeps them", len(stale))
+// warnStale counts the cells that another program computed.
+func (c *studyCmd) warnStale(t *terminal, stale int) {
+	what := "computed again"
+	if c.Collect {
+		what = "left out"
+	}
+	if stale > 0 {
+		t.warn("%d cells were computed by another program, and are %s", stale, what)
 	}
 }

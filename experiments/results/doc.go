@@ -22,15 +22,8 @@
 //	spread                             mean ± standard deviation of the lines of a cell
 //	head=TEXT                          head of the first column
 //	as=percent, as=text, decimals=N    values in %, as they are in the file, with N decimals
-//	given                              no program of this repository computed the file
 //
-// A result file carries the digest of the sources that computed it, in its column code. Below
-// a table of another program than the one that stands here, a line states it: results are
-// computed again, or are known to be of an earlier program. Where a part of a study was, its
-// results.csv lies beside the file as NAME-again.csv, and the line reports whether a number changed:
-//
-//	calibra study rivals --data … --seeds 300-302 --cells again --shard 7/60 --out runs/again
-//	calibra study rivals --data … --seeds 300-302 --cells again --collect --out runs/again
+// The column commit of a result file names the program that computed a line.
 //
 // Other marks are calibra:pairs (verdicts of the tests that a study wrote), calibra:speed
 // (bench.jsonl beside peers.jsonl) and calibra:lines (a file of columns as it is).

@@ -100,11 +100,6 @@ func fill(dir string, text []byte) (out []byte, stale []string, err error) {
 			return nil, nil, fmt.Errorf("the mark %s: %w", mark, err)
 		}
 		part, err := filler(dir, a)
-		if err == nil && (name == "table" || name == "pairs") && !a.has("given") {
-			var line string
-			line, err = origin(dir, a["file"])
-			part += line
-		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("the mark %s: %w", mark, err)
 		}
@@ -122,7 +117,7 @@ type arguments map[string]string
 func (a arguments) has(key string) bool { return a[key] != "" }
 
 // argumentKeys are all that a mark may have.
-var argumentKeys = []string{"file", "peers", "rows", "values", "columns", "value", "where", "best", "spread", "head", "as", "decimals", "without", "given"}
+var argumentKeys = []string{"file", "peers", "rows", "values", "columns", "value", "where", "best", "spread", "head", "as", "decimals", "without"}
 
 // parse reads "file=main.csv head=\"two words\" spread".
 func parse(text string) (arguments, error) {

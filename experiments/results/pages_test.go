@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"calibra/experiments"
 )
 
 const root = "../.."
@@ -118,67 +116,6 @@ func TestMarks(t *testing.T) {
 	out, stale, err := fill(dir, []byte("x\n"+table+"0\n<!-- calibra:end -->\ny\n"))
 	if err != nil || len(stale) != 1 || !strings.Contains(string(out), "| NLL ↓ | 0.45034 |\n") || !strings.HasSuffix(string(out), end+"\ny\n") {
 		t.Errorf("%q %v %v", out, stale, err)
-	}
-}
-
-// TestOrigin: a table says where another program computed its file.
-func TestOrigin(t *testing.T) {
-	if len(experiments.Code()) != 12 {
-		t.Fatalf("the program's code is %q", experiments.Code())
-	}
-	for codes, want := range map[string]string{
-		experiments.Code():            "",
-		"0123456789ab":                "\n*Computed by an earlier program: code 0123456789ab.*\n",
-		"":                            "\n*Computed by an earlier program: before digests were kept.*\n",
-		experiments.Code() + "\n0123": "\n*Computed by an earlier program: code 0123.*\n",
-	} {
-		dir := t.TempDir()
-		text := "nll,code\n"
-		for _, code := range strings.Split(codes, "\n") {
-			text += "1," + code + "\n"
-		}
-		if err := os.WriteFile(filepath.Join(dir, "x.csv"), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := origin(dir, "x.csv"); err != nil || got != want {
-			t.Errorf("%q: %q, %v", codes, got, err)
-		}
-	}
-}
-
-// TestComputedAgain: below a table of another program stands what came of computing some of its lines
-// again with this one, and of no other.
-func TestComputedAgain(t *testing.T) {
-	const head = "method,seed,settings,ema,nll,lce,code\n"
-	now := experiments.Code()
-	first := "ts,1,,,1.5,,old\nts,2,,,1.25,0.5,old\nvq,1,w=2,warm,0.5,0.5,old\n"
-	for name, c := range map[string]struct{ again, want string }{
-		"the same":        {"ts,2,,zero,1.25,0.5," + now + "\nts,1,,,1.5,," + now, " This one computed 2 of its 3 lines again: every number is the same."},
-		"another number":  {"ts,2,,,1.25,0.25," + now + "\nts,1,,,1.5,," + now, " This one computed 2 of its 3 lines again. Lines with another number: 1, by 0.5 of it at most (lce)."},
-		"a missing one":   {"ts,1,,,1.5,0.5," + now, " This one computed 1 of its 3 lines again. Lines with another number: 1, by +Inf of it at most (lce)."},
-		"earlier as well": {"ts,1,,,1.5,,older", ""},
-		"another cell":    {"vq,1,w=3,,0.5,0.5," + now, "error"},
-	} {
-		dir := t.TempDir()
-		for file, text := range map[string]string{"x.csv": head + first, "x-again.csv": head + c.again + "\n"} {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := origin(dir, "x.csv")
-		if want := "\n*Computed by an earlier program: code old." + c.want + "*\n"; got != want && (err == nil || c.want != "error") {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
-	}
-}
-
-// TestCellOfAnEarlierFile: a line is found in a file that kept fewer columns, and told from others by those that it has.
-func TestCellOfAnEarlierFile(t *testing.T) {
-	x := record{"method": "vq", "seed": "1", "settings": "w=2", "nll": "1"}
-	for want, y := range map[bool]record{true: {"method": "vq", "seed": "1", "nll": "2"}, false: {"method": "vq", "seed": "2", "nll": "1"}} {
-		if y.isCellOf(x) != want {
-			t.Errorf("%v of %v: not %v", y, x, want)
-		}
 	}
 }
 

@@ -69,8 +69,6 @@ func (c SpecCell) task() Task {
 	return Task{ID: c.Key, Method: c.Spec.Method, Data: c.Spec.Data, Seed: c.Spec.Seed, Cell: c.String(), Seconds: c.Cost, shift: c.Spec.Shift}
 }
 
-func (c SpecCell) sources() string { return c.Spec.Sources("calibra/experiments/study") }
-
 func (c SpecCell) blank() kept { return &Result{} }
 
 // shares are the keys of its problem and of that as it is split.

@@ -180,7 +180,7 @@ func (f *Findings) lineTable(ctx context.Context, title, caption string, heads [
 
 // writeValues writes one line for each metric of each cell in each embedding.
 func writeValues(_ context.Context, f *Findings, out io.Writer) error {
-	lines := [][]string{{"method", "seed", "embedding", "metric", "value", "low", "high", "code"}}
+	lines := [][]string{{"method", "seed", "embedding", "metric", "value", "low", "high", "commit"}}
 	digits := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	for i, c := range f.Cells {
 		r := f.Results[i]
@@ -196,7 +196,7 @@ func writeValues(_ context.Context, f *Findings, out io.Writer) error {
 			if !ok {
 				interval = metrics.Interval{Low: nan, High: nan}
 			}
-			lines = append(lines, []string{c.Spec.Method, strconv.FormatUint(c.Spec.Seed, 10), embedding, key, digits(v), digits(interval.Low), digits(interval.High), r.Program.Code})
+			lines = append(lines, []string{c.Spec.Method, strconv.FormatUint(c.Spec.Seed, 10), embedding, key, digits(v), digits(interval.Low), digits(interval.High), r.Program.Commit})
 		}
 		for _, q := range f.measured() {
 			add("shared", r.Shared, r.Intervals, q.key)

@@ -285,25 +285,25 @@ func (f *Findings) writeResults(w io.Writer) error {
 	for _, c := range usageColumns {
 		all.add("codewords_"+c.name, c.value)
 	}
-	return f.writeCSV(w, append(all, codeColumn))
+	return f.writeCSV(w, append(all, commitColumn))
 }
 
-// codeColumn is the digest of the sources that a result was made of.
-var codeColumn = column[*Result]{"code", func(r *Result) string { return r.Program.Code }}
+// commitColumn is the commit of the program that made a result.
+var commitColumn = column[*Result]{"commit", func(r *Result) string { return r.Program.Commit }}
 
-// codeOf is the digest of the sources that results were made of, or those of several in a row.
-func codeOf[R interface {
+// commitsOf is the commit of the program that made results, or those of several in a row.
+func commitsOf[R interface {
 	comparable
 	kept
 }](results []R) string {
 	var none R
-	codes := map[string]bool{}
+	commits := map[string]bool{}
 	for _, r := range results {
 		if r != none {
-			codes[r.program().Code] = true
+			commits[r.program().Commit] = true
 		}
 	}
-	return strings.Join(slices.Sorted(maps.Keys(codes)), " ")
+	return strings.Join(slices.Sorted(maps.Keys(commits)), " ")
 }
 
 func (f *Findings) writeTimes(w io.Writer) error {
@@ -316,7 +316,7 @@ func (f *Findings) writeTimes(w io.Writer) error {
 		all.add(stage+"_epochs", stageOf(stage, epochs))
 		all.add(stage+"_seconds", stageOf(stage, func(s Stage) float64 { return s.Seconds }))
 	}
-	return f.writeCSV(w, append(all, codeColumn))
+	return f.writeCSV(w, append(all, commitColumn))
 }
 
 // calibrationRows is how many rows its methods were fitted on: "10000", "500 to 10000".

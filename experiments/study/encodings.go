@@ -77,7 +77,7 @@ func (st Store) readProblem(base string, c SpecCell) (*experiments.Problem, erro
 	if err != nil {
 		return nil, err
 	}
-	if !e.Program.Same(st.Program) && !st.KeepStale {
+	if !e.Program.Same(st.Program) {
 		return nil, nil
 	}
 	src, err := data.Open(base + ".npz")

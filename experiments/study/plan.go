@@ -17,7 +17,6 @@ import (
 type Cell interface {
 	task() Task       // but for Done
 	shares() []string // keys of what it shares with other cells, the last of what those have that are computed beside it
-	sources() string  // digest of the files it is made of, "" for all of the program
 	blank() kept      // that its file is read into
 	// compute gives the result and what writes the file beside it that has this path but for its ending, nil for none.
 	compute(context.Context, *workshop) (kept, func(path string) error, error)
@@ -42,7 +41,7 @@ func (f Failure) Unwrap() error { return f.Err }
 type Plan struct {
 	Store Store
 	Tasks []Task // the cells, as they are dealt out
-	Stale []Task // those of another program, which are done only with Store.KeepStale
+	Stale []Task // those of another program, which are computed again
 
 	cells   []Cell
 	results []kept  // of each cell, nil where it is to be computed

@@ -91,7 +91,7 @@ func (w *workshop) compute(ctx context.Context, c Cell) (r kept, err error) {
 	if err != nil {
 		return nil, err
 	}
-	*r.program() = w.store.made(c)
+	*r.program() = w.store.Program
 	return r, w.store.write(c, r, beside)
 }
 

@@ -15,12 +15,11 @@ import (
 
 // Store is a directory of computed cells, which studies may share, and processes on many
 // machines: every file takes its place whole, so that there is nothing to lock. A file is
-// named by the cell's key and records inside which program made it, and of which source files. What
-// another program made of others is stale: it is computed again, unless KeepStale takes it as it is.
+// named by the cell's key and records inside which program made it. What another program made is
+// stale: it is computed again.
 type Store struct {
-	Dir       string
-	Program   experiments.Program // that computes, and whose results are not stale
-	KeepStale bool
+	Dir     string
+	Program experiments.Program // that computes, and whose results are not stale
 }
 
 // OpenStore is the store in dir of the program that runs. The directory need not be there.
@@ -35,17 +34,10 @@ func (st Store) find(c Cell) (r kept, stale bool, err error) {
 	if r, err = st.read(c); err != nil || r == nil {
 		return nil, false, err
 	}
-	if stale = !r.program().Same(st.made(c)); stale && !st.KeepStale {
+	if !r.program().Same(st.Program) {
 		return nil, true, nil
 	}
-	return r, stale, nil
-}
-
-// made is the program with the source files that it makes a cell of.
-func (st Store) made(c Cell) experiments.Program {
-	p := st.Program
-	p.Sources, p.Code = c.sources(), experiments.Code()
-	return p
+	return r, false, nil
 }
 
 const modelEnding = ".safetensors"

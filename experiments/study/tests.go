@@ -225,8 +225,8 @@ func (f *Findings) writeTests(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	lines := [][]string{{"family", "data", "encoder", "method", "tuned", "against", "codes", "seeds", "difference", "low", "high", "p", "p_holm", "sd_over_seeds", "code"}}
-	code := codeOf(f.Results)
+	lines := [][]string{{"family", "data", "encoder", "method", "tuned", "against", "codes", "seeds", "difference", "low", "high", "p", "p_holm", "sd_over_seeds", "commit"}}
+	code := commitsOf(f.Results)
 	for _, t := range all.all {
 		lines = append(lines, []string{
 			t.family, t.subject.origin.Name, t.subject.encoder, t.a.spec.Method, strconv.FormatBool(t.a.spec.Tune), t.b.spec.Method, t.codes,

@@ -163,7 +163,6 @@ func truthID(c TruthCell, fitted []Fitted) string {
 }
 
 func (TruthCell) shares() []string { return nil }
-func (TruthCell) sources() string  { return "" }
 func (TruthCell) blank() kept      { return &TruthResult{} }
 
 func (r *TruthResult) program() *experiments.Program { return &r.Program }

@@ -99,7 +99,6 @@ func (s DiagnosisRate) task() Task {
 }
 
 func (DiagnosisRate) shares() []string { return nil }
-func (DiagnosisRate) sources() string  { return "" }
 func (DiagnosisRate) blank() kept      { return &DiagnosisRate{} }
 
 func (s *DiagnosisRate) program() *experiments.Program { return &s.Program }

@@ -371,7 +371,7 @@ func (f *TruthFindings) power() report.LinePanel {
 
 func (f *TruthFindings) writeResults(w io.Writer) error {
 	head := []string{"source", "rows", "features", "classes", "seed", "alarm", "predictor", "true_squared", "true_absolute", "true_kl", "true_calibration", "true_regional"}
-	lines := [][]string{slices.Concat(head, data.Each(truthMetrics, func(m truthMetric) string { return m.key }), []string{"code"})}
+	lines := [][]string{slices.Concat(head, data.Each(truthMetrics, func(m truthMetric) string { return m.key }), []string{"commit"})}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	for _, r := range f.Results {
 		for _, p := range r.Predictors {
@@ -383,7 +383,7 @@ func (f *TruthFindings) writeResults(w io.Writer) error {
 				}
 				line = append(line, text)
 			}
-			lines = append(lines, append(line, r.Program.Code))
+			lines = append(lines, append(line, r.Program.Commit))
 		}
 	}
 	return data.NewCSVWriter(w).WriteAll(lines)
@@ -391,8 +391,8 @@ func (f *TruthFindings) writeResults(w io.Writer) error {
 
 // writeRanks writes a line a setting and metric: its ρ with each true error.
 func (f *TruthFindings) writeRanks(w io.Writer) error {
-	lines := [][]string{{"setting", "draws", "metric", "squared", "absolute", "kl", "calibration", "regional", "code"}}
-	code := codeOf(f.Results)
+	lines := [][]string{{"setting", "draws", "metric", "squared", "absolute", "kl", "calibration", "regional", "commit"}}
+	code := commitsOf(f.Results)
 	for _, s := range f.settings() {
 		for _, m := range truthMetrics {
 			line := []string{s.name, strconv.Itoa(len(s.cells)), m.key}
@@ -407,8 +407,8 @@ func (f *TruthFindings) writeRanks(w io.Writer) error {
 
 // writeAlarms writes a line a metric and predictor: on how many of the draws the metric raises an alarm.
 func (f *TruthFindings) writeAlarms(w io.Writer) error {
-	lines := [][]string{{"metric", "predictor", "rows", "draws", "alarms", "code"}}
-	code := codeOf(f.Results)
+	lines := [][]string{{"metric", "predictor", "rows", "draws", "alarms", "commit"}}
+	code := commitsOf(f.Results)
 	for _, m := range truthMetrics {
 		for _, name := range alarmPredictors {
 			if n, alarms := f.alarmRate(m.key, name); n > 0 {
@@ -420,10 +420,10 @@ func (f *TruthFindings) writeAlarms(w io.Writer) error {
 }
 
 func (f *TruthFindings) writeDiagnosis(w io.Writer) error {
-	lines := [][]string{{"share", "shift", "runs", "named", "any", "found", "law", "missed", "global", "planted", "counted", "jaccard", "code"}}
+	lines := [][]string{{"share", "shift", "runs", "named", "any", "found", "law", "missed", "global", "planted", "counted", "jaccard", "commit"}}
 	for _, r := range f.Diagnosis {
 		lines = append(lines, []string{fmt.Sprint(r.Share), fmt.Sprint(r.Shift), strconv.Itoa(r.Runs), strconv.Itoa(r.Named), strconv.Itoa(r.Any), strconv.Itoa(r.Found),
-			r.Law, strconv.Itoa(r.Missed), strconv.Itoa(r.Global), strconv.Itoa(r.Planted), strconv.Itoa(r.Counted), strconv.FormatFloat(r.Jaccard, 'f', 3, 64), r.Program.Code})
+			r.Law, strconv.Itoa(r.Missed), strconv.Itoa(r.Global), strconv.Itoa(r.Planted), strconv.Itoa(r.Counted), strconv.FormatFloat(r.Jaccard, 'f', 3, 64), r.Program.Commit})
 	}
 	return data.NewCSVWriter(w).WriteAll(lines)
 }

@@ -81,7 +81,7 @@ func TestTruthKeepsItsCells(t *testing.T) {
 }
 
 // TestTruthTellsCellsApart: by methods, by their settings and by program; a stale cell is
-// computed again unless KeepStale asks for it, and a damaged one is named and is not done.
+// computed again, and a damaged one is named and is not done.
 func TestTruthTellsCellsApart(t *testing.T) {
 	st := store(t, t.TempDir())
 	with := func(name string, set experiments.Values) []Cell {
@@ -92,8 +92,8 @@ func TestTruthTellsCellsApart(t *testing.T) {
 		study := &Truth{Sources: []string{"global"}, Seeds: []uint64{1}, Rows: []int{200}, Methods: []experiments.Method{m}, Set: map[string]experiments.Values{name: set}}
 		return study.Cells()[:1]
 	}
-	other, keeps := st, st
-	other.Program.Digest, keeps.Program.Digest, keeps.KeepStale = "another build", "a third", true
+	other := st
+	other.Program.Digest = "another build"
 	ts, vector := with("ts", nil), with("vector", nil)
 	for i, c := range []struct {
 		store        Store
@@ -101,7 +101,7 @@ func TestTruthTellsCellsApart(t *testing.T) {
 		stale, there int // before
 	}{
 		{st, ts, 0, 0}, {st, vector, 0, 0}, {st, with("vector", experiments.Values{"vector.strength": "1"}), 0, 0},
-		{st, ts, 0, 1}, {other, ts, 1, 0}, {other, ts, 0, 1}, {keeps, ts, 1, 1},
+		{st, ts, 0, 1}, {other, ts, 1, 0}, {other, ts, 0, 1},
 	} {
 		p := NewPlan(c.store, c.cells)
 		if len(p.Stale) != c.stale || p.Computed() != c.there || p.Tasks[0].Done != (c.there == 1) {
