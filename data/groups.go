@@ -1,60 +1,79 @@
 package data
 
 import (
+	"cmp"
 	"io"
 	"slices"
+	"strconv"
 )
 
-// ReadGroups reads groups (N) of the npz file at path, a group for each of so many rows, and
-// the names of the groups: either integers 0…G−1, with group_names (G texts) where they
-// have names, or texts, which are names themselves and are numbered in their order. Without groups all are nil.
-// Whatever is wrong with them is an *InputError.
-func ReadGroups(path string, rows int) (groups []int, names []string, err error) {
-	a, err := openArchive(path)
-	if err != nil {
-		return nil, nil, err
+// Groups say which group each row belongs to.
+type Groups struct {
+	Of    []int    // N values in 0…G−1; nil: the rows have no groups
+	Names []string // G
+}
+
+// Rows are the groups of the rows at the given indices.
+func (g Groups) Rows(index []int) Groups { return Groups{at(g.Of, index), g.Names} }
+
+// Arrays are the groups as files hold them: groups (N) and group_names (G).
+func (g Groups) Arrays() []Array {
+	if g.Of == nil {
+		return nil
 	}
-	defer a.close()
-	if !a.has("groups") {
-		return nil, nil, nil
+	return []Array{{Name: "groups", Value: g.Of}, {Name: "group_names", Value: g.Names}}
+}
+
+// groups reads the array key, a group for each of so many rows: numbers into group_names (G texts) or, without it,
+// numbers or texts that are names themselves, in ascending order. Of a file without the array there are none.
+func (a *archive) groups(key string, rows int) (g Groups, err error) {
+	if !a.has(key) {
+		return g, nil
 	}
-	e, err := a.entry("groups")
+	e, err := a.entry(key)
 	switch {
 	case err != nil:
-		return nil, nil, err
+		return g, err
 	case len(e.shape) != 1:
-		return nil, nil, e.fault("has shape %s; it has one axis, one group a row", shapeString(e.shape))
+		return g, e.fault("has shape %s; it has one axis, one group a row", shapeString(e.shape))
 	case e.shape[0] != rows:
-		return nil, nil, e.fault("has %d rows and the predictions have %d; they must have the same", e.shape[0], rows)
+		return g, e.fault("has %d rows and there are %d; they must have the same, and groups of test rows alone are called test_groups", e.shape[0], rows)
 	case e.kind == 'f':
-		return nil, nil, e.fault("is of dtype float%d; groups must be integers 0…G−1 or names", 8*e.size)
-	}
-	groups = make([]int, rows)
-	if e.text() {
+		return g, e.fault("is of dtype float%d; groups must be integers or names", 8*e.size)
+	case e.text():
 		each, err := e.texts()
 		if err != nil {
-			return nil, nil, err
+			return g, err
 		}
-		names = slices.Compact(slices.Sorted(slices.Values(each)))
-		for i, name := range each {
-			groups[i], _ = slices.BinarySearch(names, name)
+		g.Names, g.Of = encode(each)
+		return g, nil
+	}
+	g.Of = make([]int, rows)
+	if err := e.read(func(r io.Reader) error { return e.ints(r, g.Of) }); err != nil {
+		return g, err
+	}
+	if g.Names, err = a.texts("group_names"); err != nil {
+		return g, err
+	}
+	if g.Names == nil {
+		distinct := slices.Compact(slices.Sorted(slices.Values(g.Of)))
+		for i, of := range g.Of {
+			g.Of[i], _ = slices.BinarySearchFunc(distinct, of, cmp.Compare[int])
 		}
-		return groups, names, nil
+		g.Names = Each(distinct, strconv.Itoa)
 	}
-	if err := e.read(func(r io.Reader) error { return e.ints(r, groups) }); err != nil {
-		return nil, nil, err
+	if i := InvalidLabel(g.Of, len(g.Names)); i >= 0 {
+		return g, e.fault("holds %d at row %d; groups must lie in 0…%d", g.Of[i], i, len(g.Names)-1)
 	}
-	if names, err = a.texts("group_names"); err != nil {
-		return nil, nil, err
+	return g, nil
+}
+
+// testGroups are the groups of so many test rows: test_groups or, without it, groups.
+func (a *archive) testGroups(rows int) (Groups, error) {
+	if a.has("test_groups") {
+		return a.groups("test_groups", rows)
 	}
-	most := len(names)
-	if names == nil {
-		most = rows // more groups than rows are a mistake
-	}
-	if i := InvalidLabel(groups, most); i >= 0 {
-		return nil, nil, e.fault("holds %d at row %d; groups must lie in 0…%d", groups[i], i, most-1)
-	}
-	return groups, names, nil
+	return a.groups("groups", rows)
 }
 
 // ReadLabels reads the N integers of the array key of the npz file at path.

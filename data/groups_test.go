@@ -63,30 +63,35 @@ func writeTexts(t *testing.T, arrays map[string]any) string {
 	return path
 }
 
-func TestReadGroups(t *testing.T) {
+func readGroups(path string, rows int) (Groups, error) {
+	return within(path, func(a *archive) (Groups, error) { return a.groups("groups", rows) })
+}
+
+func TestGroups(t *testing.T) {
 	for _, c := range []struct {
 		arrays map[string]any
 		groups []int
 		names  []string
 	}{
-		{map[string]any{"groups": []int64{1, 0, 1}}, []int{1, 0, 1}, nil},
+		{map[string]any{"groups": []int64{1, 0, 1}}, []int{1, 0, 1}, []string{"0", "1"}},
+		{map[string]any{"groups": []int64{205, -1, 205}}, []int{1, 0, 1}, []string{"-1", "205"}},
 		{map[string]any{"groups": []int64{1, 0, 1}, "group_names": []string{"men", "wömen"}}, []int{1, 0, 1}, []string{"men", "wömen"}},
 		{map[string]any{"groups": []string{"b", "a", "b"}}, []int{1, 0, 1}, []string{"a", "b"}},
 		{map[string]any{"groups": []byte("bab")}, []int{1, 0, 1}, []string{"a", "b"}},
 		{map[string]any{"other": []int64{1}}, nil, nil},
 	} {
-		groups, names, err := ReadGroups(writeTexts(t, c.arrays), 3)
-		if err != nil || !slices.Equal(groups, c.groups) || !slices.Equal(names, c.names) {
-			t.Errorf("%v: %v, %q, %v", c.arrays, groups, names, err)
+		g, err := readGroups(writeTexts(t, c.arrays), 3)
+		if err != nil || !slices.Equal(g.Of, c.groups) || !slices.Equal(g.Names, c.names) {
+			t.Errorf("%v: %v, %v", c.arrays, g, err)
 		}
 	}
 	for want, arrays := range map[string]map[string]any{
-		"has 2 rows and the predictions have 3":    {"groups": []int64{0, 1}},
-		"holds -1 at row 1":                        {"groups": []int64{0, -1, 0}},
+		"has 2 rows and there are 3":               {"groups": []int64{0, 1}},
+		"holds -1 at row 1":                        {"groups": []int64{0, -1, 0}, "group_names": []string{"a", "b"}},
 		"holds 2 at row 2; groups must lie in 0…1": {"groups": []int64{0, 1, 2}, "group_names": []string{"a", "b"}},
 		"a text in each place":                     {"groups": []int64{0, 1, 1}, "group_names": []int64{4, 5}},
 	} {
-		_, _, err := ReadGroups(writeTexts(t, arrays), 3)
+		_, err := readGroups(writeTexts(t, arrays), 3)
 		var input *InputError
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)

@@ -134,11 +134,6 @@ func Numerals(n int) []string {
 	return names
 }
 
-// ReadFeatureNames reads feature_names (M) of the npz file at path, nil if it has none.
-func ReadFeatureNames(path string) ([]string, error) {
-	return within(path, func(a *archive) ([]string, error) { return a.texts("feature_names") })
-}
-
 // plainName is a name as it is compared: in one form of Unicode (é is one letter, or e with an accent
 // that follows), without spaces around it.
 func plainName(name string) string { return norm.NFC.String(strings.TrimSpace(name)) }

@@ -69,9 +69,9 @@ func TestReferenceWriters(t *testing.T) {
 	files := jsonLines[referenceFile](t, filepath.Join(dir, "files.jsonl"))
 	for _, width := range []int{1, 3, 7, 45, 65} {
 		for _, rows := range []int{5, 900, 6000} {
-			groups, names, err := ReadGroups(filepath.Join(dir, fmt.Sprintf("groups-%d-%d.npz", width, rows)), rows)
-			if err != nil || len(names) != min(7, rows) || groups[rows-1] != (rows-1)%7 || len(names[0]) != width {
-				t.Errorf("%d groups of %d characters: %d names, %v", rows, width, len(names), err)
+			g, err := readGroups(filepath.Join(dir, fmt.Sprintf("groups-%d-%d.npz", width, rows)), rows)
+			if err != nil || len(g.Names) != min(7, rows) || g.Of[rows-1] != (rows-1)%7 || len(g.Names[0]) != width {
+				t.Errorf("%d groups of %d characters: %d names, %v", rows, width, len(g.Names), err)
 			}
 		}
 	}

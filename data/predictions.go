@@ -20,6 +20,7 @@ type Predictions struct {
 
 	Weights []float64  // N, as of a [Set]
 	Soft    *mat.Dense // N×C, as of a [Set]
+	Groups  Groups
 }
 
 // predictedTolerance is how far from 1 the probabilities of a row may sum.
@@ -86,8 +87,11 @@ func (p *Predictions) Beside() (arrays []Array) {
 	if p.ClassNames != nil {
 		arrays = append(arrays, Array{Name: "class_names", Value: p.ClassNames})
 	}
-	return arrays
+	return append(arrays, p.Groups.Arrays()...)
 }
+
+// Take takes from the rows what is known of them but their labels: weights, probabilities of the classes and groups.
+func (p *Predictions) Take(x *Set) { p.Weights, p.Soft, p.Groups = x.Weights, x.Soft, x.Groups }
 
 // ReadPredictions reads predictions, ours or another tool's, from the npz file
 // at path: log_probs or else probs or else logits (N×C, the first that is there)
@@ -132,7 +136,10 @@ func readPredictions(a *archive) (*Predictions, error) {
 		return nil, err
 	}
 	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes, ReadAs: readAs}
-	if p.Weights, err = a.weights("weights", rows.n); err != nil || labels == nil {
+	if p.Weights, err = a.weights("weights", rows.n); err != nil {
+		return nil, err
+	}
+	if p.Groups, err = a.groups("groups", rows.n); err != nil || labels == nil {
 		return p, err
 	}
 	if p.Labels, p.Soft, err = labels.labels(); err != nil {

@@ -35,6 +35,8 @@ type Set struct {
 	// Soft are the probabilities of the classes (N×C) of rows whose class is not certain, of which
 	// Labels are the largest; nil: Labels are certain.
 	Soft *mat.Dense
+	// Groups are those of test rows.
+	Groups Groups
 }
 
 // Len is N, the number of rows.
@@ -66,7 +68,7 @@ func InvalidLabel(labels []int, classes int) int {
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
 	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), LabelClasses: s.LabelClasses,
-		Probs: RowsOf(s.Probs, index), Resolution: s.Resolution, Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), Soft: RowsOf(s.Soft, index), Labels: at(s.Labels, index)}
+		Probs: RowsOf(s.Probs, index), Resolution: s.Resolution, Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), Soft: RowsOf(s.Soft, index), Labels: at(s.Labels, index), Groups: s.Groups.Rows(index)}
 	if s.Numbers == nil {
 		out.Numbers = slices.Clone(index)
 	}

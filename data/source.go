@@ -31,7 +31,8 @@ type Source struct {
 //	            N×C  or the probabilities of the classes, rows that sum to 1
 //	P_weights   N    by what the loss of each row is multiplied, 0 or more
 //
-// and class_names (C) and feature_names (M) of text. Labels of text are numbered by class_names
+// and test_groups (N), integers or texts, or groups, where test rows are of groups that are to be told apart,
+// with group_names (G) where integers have names; and class_names (C) and feature_names (M) of text. Labels of text are numbered by class_names
 // or, without it, in ascending order. provenance, cal_rows and test_rows, as calibra export-features
 // writes them, are for whoever wants to know where the rows come from.
 // Parts and arrays may be missing (see [Source.Require]); those that are there
@@ -229,7 +230,9 @@ func (p block) read() (set *Set, err error) {
 			return nil, err
 		}
 	}
-	set.Weights, err = p.a.weights(p.name+"_weights", p.rows)
+	if set.Weights, err = p.a.weights(p.name+"_weights", p.rows); err == nil && p.name == "test" {
+		set.Groups, err = p.a.testGroups(p.rows)
+	}
 	return set, err
 }
 

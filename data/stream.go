@@ -18,6 +18,7 @@ type Stream struct {
 	Unread  string     // see [Source]
 	Soft    *mat.Dense // N×C, of labels that are not certain; nil: they are
 	Weights []float64  // N, as the file has them; nil: 1
+	Groups  Groups
 	// Scores are what the logits are read as, and ReadAs is the same in words, once Settle was called.
 	Scores Scores
 	ReadAs string
@@ -70,6 +71,9 @@ func newStream(a *archive, part string) (*Stream, error) {
 		s.Classes = s.logits.shape[1]
 	}
 	if s.Weights, err = a.weights(part+"_weights", s.Rows); err != nil {
+		return s, err
+	}
+	if s.Groups, err = a.testGroups(s.Rows); err != nil {
 		return s, err
 	}
 	if p.labels == nil {

@@ -68,7 +68,7 @@ func columnName(said string) string {
 var capitalMember = regexp.MustCompile(`^(?i:feature|logit|prob|log_prob|embedding)[sS]?_`)
 
 // tableColumns are the names of columns that readers look up.
-var tableColumns = append([]string{"true", "weights"}, append(textColumns, arrayNames...)...)
+var tableColumns = append([]string{"weights"}, append(textColumns, arrayNames...)...)
 
 // isLabel reports whether the column is the labels.
 func (c *column) isLabel() bool { return c.name == "label" || c.name == "labels" }
@@ -296,7 +296,7 @@ func (t *columnar) arrays(c *column, parts []tablePart) (made []Array, err error
 		name = "labels"
 	}
 	switch {
-	case name == "set" || c.fault != nil && !slices.Contains(arrayNames, name):
+	case name == "set" || c.fault != nil && !slices.Contains(tableColumns, name):
 		return nil, nil
 	case c.fault != nil:
 		return nil, t.faulty(c)

@@ -11,7 +11,7 @@ import (
 // fileArrays are the arrays of a whole file, partArrays those of a part, behind its prefix.
 var (
 	fileArrays   = []string{"class_names", "feature_names", "groups", "group_names"}
-	partArrays   = []string{"features", "logits", "labels", "weights"}
+	partArrays   = []string{"features", "logits", "labels", "weights", "groups"}
 	partPrefixes = []string{"cal_", "val_", "test_"}
 	// saidArrays record where the others come from.
 	saidArrays = []string{"provenance", "cal_rows", "test_rows"}

@@ -55,7 +55,7 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 			return err
 		}
 	}
-	o.Predictions.Weights, o.Predictions.Soft = test.Weights, test.Soft
+	o.Predictions.Take(test)
 	measure, err := r.measurer(ctx, p, o.Predictions)
 	if err != nil {
 		return err

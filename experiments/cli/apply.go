@@ -56,7 +56,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		return err
 	}
 	p.ClassNames = m.file.Names.Classes
-	p.Weights, p.Soft = src.Test.Weights, src.Test.Soft
+	p.Take(src.Test)
 	embedded, notice, err := embedding(m.embedding, src)
 	if err != nil {
 		return err
@@ -301,7 +301,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 		}
 		return j.note(c.differ(t, c.In, m.file.Profile.Compare(j.sample)))
 	})}}
-	p := &data.Predictions{Labels: s.Labels, Soft: s.Soft, Weights: s.Weights, ClassNames: m.file.Names.Classes}
+	p := &data.Predictions{Labels: s.Labels, Soft: s.Soft, Weights: s.Weights, Groups: s.Groups, ClassNames: m.file.Names.Classes}
 	embedded, notice, err := j.embedding(ctx)
 	if err != nil {
 		return err

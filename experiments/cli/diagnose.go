@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"calibra/data"
@@ -100,17 +101,21 @@ func (c *diagnoseCmd) read(ctx context.Context) (in *Judged, e metrics.Examinati
 	e = metrics.Examination{ClassNames: in.ClassNames, Search: metrics.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
 	switch {
 	case c.Features != "":
-		if e.Features, err = in.describe(c.Features); err == nil {
-			e.Names, err = data.ReadFeatureNames(c.Features)
+		var d *data.Described
+		if d, err = in.describe(c.Features); err == nil {
+			e.Features, e.Names = d.Features, d.Names
 		}
 	default:
 		if err = in.Embed(""); err == nil && in.Embedding == nil {
 			err = data.Inputf(c.In, "has no embedding; name the features of its rows with --features F.npz")
 		}
 	}
-	if err == nil {
-		e.Groups, e.GroupNames, err = in.rowGroups()
-	}
+	e.Groups, e.GroupNames = in.Groups.Of, data.Each(in.Groups.Names, func(name string) string {
+		if _, err := strconv.Atoi(name); err == nil { // a number says nothing by itself
+			return "group " + name
+		}
+		return name
+	})
 	return in, e, err
 }
 

@@ -106,7 +106,7 @@ func TestDiagnoseBadInput(t *testing.T) {
 		{[]string{"--in", in}, "name the features of its rows with --features"},
 		{[]string{"--in", in, "--features", others}, "test_features has 199 rows and the predictions in p.npz have 200"},
 		{[]string{"--in", in, "--features", in}, "has no features, test_features or embedding"},
-		{[]string{"--in", grouped, "--features", features}, "groups has 2 rows and the predictions have 200"},
+		{[]string{"--in", grouped, "--features", features}, "groups has 2 rows and there are 200"},
 		{[]string{"--in", in, "--features", features, "--rows", "150"}, "want 300 rows or more"},
 		{[]string{"--in", in, "--features", features, "--rows", "1"}, "--rows is 1"},
 		{[]string{"--in", in, "--features", features, "--redraws", "10"}, "--redraws is 10"},

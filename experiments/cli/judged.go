@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"calibra/data"
@@ -64,41 +63,24 @@ func (j *Judged) Embed(key string) error {
 	return nil
 }
 
-// describe reads the features (N×M) of the rows from another file; their principal components are the embedding.
-func (j *Judged) describe(path string) (x *mat.Dense, err error) {
-	key := ""
-	for _, name := range []string{"embedding", "test_features", "features"} {
-		has, err := data.HasArray(path, name)
-		if err != nil {
-			return nil, err
-		}
-		if has {
-			key = name
-		}
-	}
-	if key == "" {
-		return nil, data.Inputf(path, "has no features, test_features or embedding")
-	}
-	if x, err = data.ReadMatrix(path, key); err != nil {
-		return nil, err
-	}
-	if n, _ := x.Dims(); n != j.rows {
-		return nil, data.Inputf(path, "%s has %d rows and the predictions in %s have %d; they must be of the same rows", key, n, filepath.Base(j.path), j.rows)
-	}
-	embed, err := data.FitEmbedding(x, 0)
+// describe reads the features of the rows from another file; their principal components are the embedding, and its
+// groups are those of rows that have none of their own.
+func (j *Judged) describe(path string) (*data.Described, error) {
+	d, err := j.Describe(path, j.path)
 	if err != nil {
 		return nil, err
 	}
-	j.Embedding = embed.Apply(x)
-	return x, nil
+	embed, err := data.FitEmbedding(d.Features, 0)
+	if err != nil {
+		return nil, err
+	}
+	if j.Embedding = embed.Apply(d.Features); j.Groups.Of == nil {
+		j.Groups = d.Groups
+	}
+	return d, nil
 }
 
-// rowGroups are the groups of the rows and their names, nil where the file has none.
-func (j *Judged) rowGroups() (of []int, names []string, err error) {
-	return data.ReadGroups(j.path, j.rows)
-}
-
-// byName measures the classes of predictions, where they have names, and the groups of their rows, where the file has any.
+// byName measures the classes of predictions, where they have names, and the groups of their rows, where they have any.
 func (j *Judged) byName() (err error) {
 	s := metrics.Settings{Rows: j.Weights}
 	if j.ClassNames != nil {
@@ -106,16 +88,9 @@ func (j *Judged) byName() (err error) {
 			return err
 		}
 	}
-	of, names, err := j.rowGroups()
-	if of == nil || err != nil {
-		return err
+	if j.Groups.Of != nil {
+		j.groups, err = metrics.Parts(j.LogProbs, j.Labels, j.Groups.Of, j.Groups.Names, s)
 	}
-	if names == nil {
-		for g := range slices.Max(of) + 1 {
-			names = append(names, fmt.Sprint(g))
-		}
-	}
-	j.groups, err = metrics.Parts(j.LogProbs, j.Labels, of, names, s)
 	return err
 }
 
