@@ -82,3 +82,31 @@ func (s *Standardizer) row(row []float64) {
 		row[j] = (v - s.Mean[j]) / s.SD[j]
 	}
 }
+
+// CheckScale returns an *InputError for a column of x (N×M), the array of that name in the file at path, whose numbers
+// are all denormal in single precision or less, but not all 0: methods would take the column for a constant, or divide
+// by its scale and get infinities. Names of the columns may be nil.
+func CheckScale(path, array string, x mat.Matrix, names []string) error {
+	n, m := x.Dims()
+	most, at, buffer := make([]float64, m), make([]int, m), make([]float64, m)
+	for i := range n {
+		for j, v := range Row(x, i, buffer) {
+			if v = math.Abs(v); v > most[j] {
+				most[j], at[j] = v, i
+			}
+		}
+	}
+	for j, v := range most {
+		if v > 0 && v < leastScale {
+			column := fmt.Sprintf("column %d, counted from 0,", j)
+			if names != nil {
+				column += " " + Printable(names[j]) + ","
+			}
+			return Inputf(path, "%s of %s holds no number beyond ±%.1e (in row %d), too small for single precision, which ends at %.1e; multiply the column in all rows by one number, or set it to 0", column, array, v, at[j], leastScale)
+		}
+	}
+	return nil
+}
+
+// leastScale is the least normal number of single precision.
+const leastScale = 0x1p-126

@@ -96,8 +96,8 @@ var (
 	softLabels = []Extra{SoftLabels}
 )
 
-// Suits is an *InputError that names the method and the array, where rows that it would be fitted
-// to have what it does not take.
+// Suits is an *InputError that names the array, where rows that the method would be fitted to have what it does not
+// take, or features that no method tells from 0.
 func (m Method) Suits(src *data.Source) error {
 	for _, part := range []struct {
 		name string
@@ -110,6 +110,9 @@ func (m Method) Suits(src *data.Source) error {
 		case part.set.Soft != nil && !slices.Contains(m.Takes, SoftLabels):
 			return data.Inputf(src.Path, "%s_labels holds probabilities of classes and %s learns from one class of each row; hand over the classes, or choose another method", part.name, m.Name)
 		}
+	}
+	if slices.Contains(m.Needs, "features") && src.Cal != nil && src.Cal.Features != nil {
+		return data.CheckScale(src.Path, "cal_features", src.Cal.Features, src.Cal.Names.Features)
 	}
 	return nil
 }
