@@ -7,9 +7,11 @@ import (
 )
 
 // onEdge is how near to an edge a probability counts as on it. A round probability
-// such as 3/15 that travelled as its logarithm comes back a few ulp (1e-16) off;
-// float32 probabilities lie 1e-8 apart.
+// such as 3/15 that travelled as its logarithm comes back a few ulp (1e-16) off.
 const onEdge = 1e-12
+
+// onWidth is that of edges which are round numbers themselves: float32 has .7 as .69999999.
+const onWidth = 1e-7
 
 // assign puts each probability into a bin and returns the indices: bin k is
 // [e_k, e_{k+1}), the last one closed.
@@ -18,7 +20,7 @@ func assign(p, weights []float64, bins int, how Binning) []uint16 {
 	switch how {
 	case EqualWidth:
 		for i, x := range p {
-			k := int(math.Floor((x + onEdge) * float64(bins)))
+			k := int(math.Floor((x + onWidth) * float64(bins)))
 			bin[i] = uint16(min(max(k, 0), bins-1))
 		}
 	case Quantile:
