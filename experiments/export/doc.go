@@ -10,9 +10,13 @@
 // terms an engine adds one by one, fused, as calibra does. So codes are the same to the bit, also
 // of a slot to which two codewords are equally near but for a rounding. Where an engine
 // adds in another order, such a slot may get the other's. Codes of several stages or with
-// shares may differ so everywhere, and so may the bin of a probability that is the end of one: 8
-// rows of top-label in TABLE.md. What else is above 1e-6 there is the float32 of calibra apply. The
+// shares may differ so everywhere. What else is above 1e-6 in TABLE.md is the float32 of calibra apply. The
 // network uses operators of opset 17.
+//
+// A bin, a step or a split of a tree ends midway between two values of the calibration rows, so that a
+// row whose scores the network gets in float32 lies on the same side as in calibra apply, unless
+// float32 cannot tell it from that place. Of a row that calibra apply refuses, with a NaN or an infinity
+// but −∞ in its logits, the network says NaN.
 //
 // # Where a network comes from
 //

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -78,15 +79,28 @@ func (g *Network) Logits(classes int) Value { return g.Input("logits", classes) 
 // Lacks reports whether the network has inputs of its own, which no other network gives.
 func (g *Network) Lacks() bool { return len(g.inputs) > 0 }
 
-// SetOutputs declares the network's outputs.
+// SetOutputs declares the network's outputs. The probabilities of a row that calibra apply would refuse are NaN.
 func (g *Network) SetOutputs(o Outputs) {
 	if o.LogProbs != "" {
 		o.Probabilities = g.Softmax(o.LogProbs)
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.taken)) {
+		o.Probabilities = g.Where(g.refused(name), g.Scalar(math.NaN()), o.Probabilities)
 	}
 	g.Output("probabilities", g.Cast(o.Probabilities, Single), Single, o.Classes)
 	if o.Codes != "" {
 		g.Output("codes", o.Codes, Int64, o.Width)
 	}
+}
+
+// refused is true for each row (N×1) of an input with a number that is not finite, or a logit that is NaN or +∞.
+func (g *Network) refused(name string) Value {
+	x := g.given[g.taken[name]]
+	if name != "logits" { // −∞ is the logit of a class that cannot be
+		x = g.Node("Abs", []Value{x})
+	}
+	allowed := g.Node("Less", []Value{x, Table(g, []float32{float32(math.Inf(1))})})
+	return g.Node("Greater", []Value{g.Sum(g.Cast(g.Node("Not", []Value{allowed}), Double), 1, 1), g.Scalar(0)})
 }
 
 // File is the network as a file, which names the method, unless "".

@@ -5,7 +5,7 @@
 
 DIR holds, for each NAME.onnx, a NAME.npz with the inputs (features, logits) and what calibra
 apply says of them (probs, and codes where the method has some). Prints one line of JSON for each:
-how far probabilities are apart, in how many rows by more than 1e-6, how many codes are others, the
+how far probabilities are apart, how many are finite of rows with a NaN and NaN of others, in how many rows by more than 1e-6, how many codes are others, the
 size of the file in bytes, rows in a second of processor time on one thread, the best of three
 turns, and the load of the machine before.
 """
@@ -39,12 +39,20 @@ for file in sorted(os.listdir(folder)):
         seconds.append(time.process_time() - start)
     p = np.concatenate(parts)
     codes = session.run(["codes"], inputs)[0] if "codes" in rows else 0
+    torn = {}  # each row's first number, of one input after the other, is none
+    for i, k in enumerate(inputs):
+        torn[k] = inputs[k].copy()
+        torn[k][i :: len(inputs) + 1, 0] = np.nan
+    nans = np.isnan(session.run(["probabilities"], torn)[0])
+    lost = np.arange(n) % (len(inputs) + 1) < len(inputs)
     one = session.run(["probabilities"], {k: v[:1] for k, v in inputs.items()})[0]  # a batch of one row
     print(json.dumps({
         "method": file[: -len(".onnx")],
         "apart": float(np.abs(p - rows["probs"]).max()),
         "rows": int((np.abs(p - rows["probs"]).max(1) > 1e-6).sum()),
         "alone": float(np.abs(one - p[:1]).max()),
+        "finite": int((~nans[lost]).sum()),
+        "nan": int(nans[~lost].sum()),
         "codes": int((codes != rows["codes"]).sum()) if "codes" in rows else 0,
         "sum": float(np.abs(p.sum(1, dtype=np.float64) - 1).max()),
         "bytes": os.path.getsize(path),
