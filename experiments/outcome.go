@@ -93,11 +93,8 @@ func (r *Run) measurer(ctx context.Context, p *Prepared, said *data.Predictions)
 	settings.Progress = func(done, total int) {
 		optim.ReportProgress(ctx, fmt.Sprintf("pass over row %d of %d", done, total), float64(done)/float64(total))
 	}
-	settings.Rows = test.Weights
+	settings.Rows, settings.Soft = test.Weights, test.Soft
 	judging := r.Spec.Judging
-	if test.Soft != nil {
-		judging.Replicates, judging.Redraws = 0, 0
-	}
 	if judging.Redraws > 0 && p.strata != nil {
 		settings.Strata = p.strata()
 	}

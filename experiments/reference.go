@@ -29,13 +29,13 @@ type reference struct {
 // logits or labels, or are too few to cross-fit. The first call pays for the corrections.
 func (p *Prepared) Recoverable(ctx context.Context, losses []float64) (*metrics.Gain, error) {
 	r := p.reference
-	if r == nil || r.rows.Len() < metrics.FewestRecoverableRows || !r.rows.Certain() {
+	if r == nil || r.rows.Len() < metrics.FewestRecoverableRows {
 		return nil, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.nll == nil {
-		recovered, err := metrics.Recover(ctx, layers.LogSoftmax(r.rows.Logits), r.rows.Labels, r.embedding, metrics.Recovery{}, rand.New(rand.NewPCG(r.seed, 7)))
+		recovered, err := metrics.Recover(ctx, layers.LogSoftmax(r.rows.Logits), r.rows.Labels, r.embedding, metrics.Recovery{Rows: r.rows.Weights, Soft: r.rows.Soft}, rand.New(rand.NewPCG(r.seed, 7)))
 		if err != nil {
 			return nil, err
 		}

@@ -24,6 +24,7 @@ type summary struct {
 	Seed      uint64           `json:"seed"`
 	Embedding string           `json:"embedding"` // that of metrics.lce and metrics.mlce
 	Metrics   json.RawMessage  `json:"metrics"`
+	Floored   *metrics.Floored `json:"floored,omitempty"`
 	Own       *local           `json:"own_embedding,omitempty"`
 	Beside
 }
@@ -190,7 +191,7 @@ func (r *Run) addSummary(f *disk.Folder) {
 	f.Fail(err)
 	s := summary{
 		Protocol: o.Metrics.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed,
-		Embedding: "none", Metrics: values, Beside: r.Beside,
+		Embedding: "none", Metrics: values, Floored: o.Metrics.Floored, Beside: r.Beside,
 	}
 	if o.Shared != nil {
 		s.Embedding = "shared"

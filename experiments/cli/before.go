@@ -93,11 +93,8 @@ func (w *weighed) add(ctx context.Context, r, fit *experiments.Run) error {
 	if shared := fit.Outcome.Shared; shared != nil && len(p.Labels) <= localRows {
 		embedding = shared
 	}
-	settings.Rows = p.Weights
+	settings.Rows, settings.Soft = p.Weights, p.Soft
 	uncertainty := metrics.Uncertainty{Replicates: metrics.None, Redraws: floorRedraws}
-	if p.Soft != nil {
-		uncertainty.Redraws = metrics.None
-	}
 	floor, err := metrics.MeasureWith(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, rand.New(rand.NewPCG(fit.Spec.Seed, 4)))
 	w.runs, w.floors = append(w.runs, r), append(w.floors, floor)
 	return err
@@ -118,6 +115,17 @@ func (w *weighed) table() *table {
 		t.add(append([]cell{words(r.Spec.Method)}, floored(w.floors[i])...)...)
 	}
 	return t
+}
+
+// objects are the lines of the table, with the rows whose label has next to no probability.
+func (w *weighed) objects() []map[string]any {
+	objects := w.table().objects()
+	for i, r := range w.runs {
+		if f := r.Outcome.Metrics.Floored; f != nil {
+			objects[i]["floored"] = f
+		}
+	}
+	return objects
 }
 
 // floored are NLL and accuracy, and ECE and LCE with their noise floors.
@@ -143,7 +151,7 @@ func (w *weighed) sections(judged string) ([]*report.Section, error) {
 		i := w.place(m.Name)
 		t.Add("", report.Row{Labels: []string{m.Title}, Cells: data.Each(floored(w.floors[i]), cell.onPage), Winner: at == 0})
 		p := w.runs[i].Outcome.Predictions
-		top, _, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights})
+		top, _, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft})
 		if err != nil {
 			return nil, err
 		}

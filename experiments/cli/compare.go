@@ -161,10 +161,19 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings,
 		return err
 	}
 	if c.JSON {
-		return t.json(map[string]any{"methods": list.objects(), "seeds": c.Seeds, "test_rows": testRows, "out": c.Out, "verdict": verdicts[0]})
+		objects := list.objects()
+		for i, line := range lines {
+			if line.Floored != nil {
+				objects[i]["floored"] = line.Floored
+			}
+		}
+		return t.json(map[string]any{"methods": objects, "seeds": c.Seeds, "test_rows": testRows, "out": c.Out, "verdict": verdicts[0]})
 	}
 	t.tables(list)
 	t.printf("%s\n", folded("† worse than the best by more than chance, at 5 %. Each p is corrected by Holm for all methods compared.", width(t.out)))
+	for _, line := range lines {
+		t.floored(line.Method+": ", line.Floored, testRows)
+	}
 	t.verdicts(verdicts)
 	return t.closing("%d of %d fits; wrote %s", len(f.Cells)-len(f.Failures), len(f.Cells), filepath.Join(c.Out, "report.html"))
 }

@@ -79,7 +79,7 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *metrics.Diagn
 	if len(d.Wrong()) > 0 {
 		return nil
 	}
-	r, err := metrics.MeasureWith(ctx, in.LogProbs, in.Labels, nil, metrics.Settings{}, metrics.Uncertainty{}, rand.New(rand.NewPCG(c.Seed, 0)))
+	r, err := metrics.MeasureWith(ctx, in.LogProbs, in.Labels, nil, in.counting(), metrics.Uncertainty{}, rand.New(rand.NewPCG(c.Seed, 0)))
 	if err != nil {
 		return asUsage(err)
 	}
@@ -95,10 +95,7 @@ func (c *diagnoseCmd) read(ctx context.Context) (in *Judged, e metrics.Examinati
 	if in, err = ReadJudged(ctx, c.In); err != nil {
 		return nil, e, err
 	}
-	if in.Weights != nil || in.Soft != nil {
-		return nil, e, data.Inputf(c.In, "has weights that are no whole numbers, or soft labels, and regions are found in rows of one class each; multiply the weights by one number and round, which makes copies of rows")
-	}
-	e = metrics.Examination{ClassNames: in.ClassNames, Search: metrics.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
+	e = metrics.Examination{Rows: in.Weights, Soft: in.Soft, ClassNames: in.ClassNames, Search: metrics.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
 	switch {
 	case c.Features != "":
 		var d *data.Described

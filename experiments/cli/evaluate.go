@@ -21,7 +21,7 @@ import (
 )
 
 type evaluateCmd struct {
-	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit that holds them: probs, log_probs or logits (N×C), labels (N) and, for the local metrics, an embedding (N×d), and weights (N, as how many rows each counts). Labels may be probabilities (N×C)."`
+	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit that holds them: probs, log_probs or logits (N×C), labels (N) and, for the local metrics, an embedding (N×d), and weights (N, 0 or more, of which only the ratios matter). Labels may be probabilities (N×C)."`
 	Embedding string `placeholder:"KEY" help:"Array of the file to measure locally in; embedding, if it is there, when none is named."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Measure locally in the principal components of the features of the same rows (N×M): features, test_features or embedding of this file."`
 
@@ -58,7 +58,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	in.told(t)
 	warnOf(t, c.In, experiments.OtherLabels("rows", in.LogProbs, in.Labels))
 	if c.Totals != "" {
-		return c.write(c.In, in.Predictions, settings, uncertainty, c.Seed)
+		return c.write(in.Predictions, settings, uncertainty, c.Seed)
 	}
 	if repeated := experiments.ReadRepeated(c.In); repeated != nil {
 		warnOf(t, c.In, repeated.String())
@@ -90,15 +90,11 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 	}
 	bar := t.progress()
 	defer bar.clear()
-	settings.Rows = p.Weights
+	settings.Rows, settings.Soft = p.Weights, p.Soft
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
-	if p.Soft != nil {
-		uncertainty = metrics.Uncertainty{Replicates: metrics.None, Redraws: metrics.None}
-		t.note("intervals and noise floors are left out: soft labels are no draws")
-	}
 	var recovered *metrics.Recovered
 	if folds := c.folds(t, p, embedding); folds > 0 {
-		recovery := metrics.Recovery{Folds: folds, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
+		recovery := metrics.Recovery{Folds: folds, Rows: p.Weights, Soft: p.Soft, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
 		var err error
 		if recovered, err = metrics.Recover(ctx, p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
 			return nil, asUsage(err)
@@ -110,7 +106,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 		return nil, asUsage(err)
 	}
 	t.warnUnmeasured(r)
-	r.Rows, r.Recovered, r.Sets, r.ByClass, r.ByGroup = len(p.Labels), recovered, in.sets, in.classes, in.groups
+	r.Recovered, r.Sets, r.ByClass, r.ByGroup = recovered, in.sets, in.classes, in.groups
 	return r, nil
 }
 
@@ -176,8 +172,6 @@ func (c *evaluateCmd) folds(t *terminal, p *data.Predictions, embedding mat.Matr
 		return 0
 	case c.Folds != nil:
 		return *c.Folds
-	case p.Weights != nil || p.Soft != nil:
-		why = "it takes whole weights and one class of each row."
 	case rows < metrics.FewestRecoverableRows:
 		why = fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d. --folds 2 measures it nevertheless.", rows, metrics.FewestRecoverableRows)
 	case classes > recoverableClasses:
@@ -271,7 +265,7 @@ func asUsage(err error) error {
 
 // report prints one line per metric, the independent checks, and what was found.
 func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Verdict) error {
-	t.printf("%d rows, %d classes, protocol %s\n\n", r.Rows, r.Classes, r.Protocol)
+	t.printf("%s, %d classes, protocol %s\n\n", rowsText(r), r.Classes, r.Protocol)
 	t.tables(measuredTable(r))
 	var lines []string
 	say := func(format string, args ...any) {
@@ -293,6 +287,9 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 	if missing := r.Missing(); missing != "" {
 		say("%s", missing)
 	}
+	if r.Floored.Much() {
+		say("%s", flooredText(r.Floored, r.Rows))
+	}
 	if lce, ece := r.Values[metrics.LCE], r.Values[metrics.ECE]; math.Abs(lce-ece) < sameError*ece {
 		say("LCE is ECE here: in this embedding every row is near every other at bandwidth %g; a smaller --bandwidth looks closer", r.Settings.Bandwidth)
 	}
@@ -311,6 +308,14 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 		t.verdicts([]*report.Verdict{verdict})
 	}
 	return t.closing("%s", found)
+}
+
+// rowsText is how many rows count, and how many do not.
+func rowsText(r *metrics.Report) string {
+	if r.Weightless == 0 {
+		return fmt.Sprintf("%d rows", r.Rows)
+	}
+	return fmt.Sprintf("%d rows (%d more have weight 0)", r.Rows, r.Weightless)
 }
 
 // sameError is how near LCE lies to ECE, relative to it, where the kernel does not tell rows apart.
@@ -408,7 +413,7 @@ var plots = []string{"reliability-isotonic", "confusion", "triangle", "reliabili
 
 // drawings are the figures of an evaluation, some of plots.
 func (c *evaluateCmd) drawings(p *data.Predictions, r *metrics.Report) ([]*report.Drawing, error) {
-	top, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Weights})
+	top, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Weights, Soft: p.Soft})
 	if err != nil {
 		return nil, err
 	}
@@ -453,7 +458,7 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 	name := strings.TrimSuffix(filepath.Base(c.In), ".npz")
 	d := &report.Document{
 		Title: "Evaluation of " + name,
-		Intro: fmt.Sprintf("%d rows, %d classes, protocol %s.", r.Rows, r.Classes, r.Protocol),
+		Intro: fmt.Sprintf("%s, %d classes, protocol %s.", rowsText(r), r.Classes, r.Protocol),
 		Facts: []report.Fact{
 			{Name: "Protocol", Value: r.Protocol.String()},
 			{Name: "Bins", Value: fmt.Sprintf("%d, %s", r.Settings.Bins, r.Settings.Binning)},
@@ -478,6 +483,9 @@ func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Se
 	note := "Intervals are 95 % bootstrap intervals over the rows. The noise floor is what the same metric shows when labels are redrawn from the predictions, so that they are perfectly calibrated; p is the chance of a value as extreme under perfect calibration."
 	if missing := r.Missing(); missing != "" {
 		note += " " + missing + "."
+	}
+	if r.Floored.Much() {
+		note += " " + flooredText(r.Floored, r.Rows) + "."
 	}
 	sections := []*report.Section{{Title: "Metrics", Note: note, Tables: []*report.Table{measuredTable(r).page("")}}}
 	for _, part := range []struct{ title, note, prefix string }{

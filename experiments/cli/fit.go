@@ -179,10 +179,11 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 
 // fitted is what a fit found, as JSON.
 type fitted struct {
-	Method  string         `json:"method"`
-	Out     string         `json:"out"`
-	Results map[string]any `json:"results,omitempty"`
-	Logits  data.Scores    `json:"logits,omitempty"` // what they hold, where that is something else
+	Method  string           `json:"method"`
+	Out     string           `json:"out"`
+	Results map[string]any   `json:"results,omitempty"`
+	Floored *metrics.Floored `json:"floored,omitempty"`
+	Logits  data.Scores      `json:"logits,omitempty"` // what they hold, where that is something else
 	experiments.Beside
 	Both       []map[string]any `json:"before_and_after,omitempty"`
 	Verdict    *report.Verdict  `json:"verdict,omitempty"`
@@ -193,13 +194,13 @@ type fitted struct {
 func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
 	out := fitted{Method: c.Method, Out: c.Out, Beside: run.Beside}
 	if run.Outcome != nil {
-		out.Results = runTable(run).objects()[0]
+		out.Results, out.Floored = runTable(run).objects()[0], run.Outcome.Metrics.Floored
 	}
 	if run.Source.Scores == data.Probabilities {
 		out.Logits = data.Probabilities
 	}
 	if f.beside != nil {
-		out.Both, out.Verdict = f.beside.table().objects(), f.beside.verdict
+		out.Both, out.Verdict = f.beside.objects(), f.beside.verdict
 	}
 	if f.ranking != nil {
 		out.Candidates = f.ranking.objects()
@@ -226,6 +227,9 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 	if f.beside != nil {
 		t.printf("\n")
 		t.tables(f.beside.table())
+		for _, r := range f.beside.runs {
+			t.floored(r.Spec.Method+": ", r.Outcome.Metrics.Floored, r.Outcome.Metrics.Rows)
+		}
 		t.verdicts([]*report.Verdict{f.beside.verdict})
 	}
 	v := run.Outcome.Metrics.Values
@@ -378,11 +382,7 @@ type said struct {
 func portrait(all []said, classes []string) ([]*report.Drawing, error) {
 	var shown []report.Shown
 	for _, s := range all {
-		rng := rand.New(rand.NewPCG(0, 7))
-		if s.Soft != nil { // soft labels are no draws
-			rng = nil
-		}
-		p, err := metrics.NewPortrait(s.LogProbs, s.Labels, s.Weights, rng)
+		p, err := metrics.NewPortrait(s.LogProbs, s.Labels, metrics.Settings{Rows: s.Weights, Soft: s.Soft}, rand.New(rand.NewPCG(0, 7)))
 		if err != nil {
 			return nil, err
 		}

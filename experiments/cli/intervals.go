@@ -108,9 +108,6 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 	if part == "cal" {
 		t.warn("warning: the scores of the prediction sets come from the cal rows; if the model was fitted to them, the sets cover less than they say: put labelled rows that it has not seen into val_features, val_logits, val_labels")
 	}
-	if rows.Weights != nil || rows.Soft != nil {
-		return nil, data.Inputf(src.Path, "%s_weights holds weights that are no whole numbers, or %s_labels probabilities of classes, and prediction sets take rows of one class each; multiply the weights by one number and round, or hand over the classes", part, part)
-	}
 	said, err := experiments.Predict(model, rows)
 	if err != nil {
 		return nil, data.Inputf(src.Path, "%w", err)
@@ -119,7 +116,7 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 	if err != nil {
 		return nil, err
 	}
-	c, err := metrics.NewConformal(said.LogProbs, rows.Labels, embed.Apply(rows.Features), level, rand.New(rand.NewPCG(0, 0)))
+	c, err := metrics.NewConformal(said.LogProbs, rows.Labels, embed.Apply(rows.Features), metrics.Settings{Rows: rows.Weights, Soft: rows.Soft}, level, rand.New(rand.NewPCG(0, 0)))
 	if err != nil {
 		return nil, asUsage(err)
 	}
@@ -146,7 +143,7 @@ func (j *Judged) coverage() (*metrics.SetCoverage, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := metrics.Covered(bounds[0], bounds[1], region, j.Labels, j.Weights)
+	c, err := metrics.Covered(j.LogProbs, bounds[0], bounds[1], region, j.Labels, j.counting())
 	if err != nil {
 		return nil, data.Inputf(j.path, "%w", err)
 	}

@@ -70,7 +70,7 @@ func (j *Judged) describe(path string) (*data.Described, error) {
 	if err != nil {
 		return nil, err
 	}
-	embed, err := data.FitEmbedding(d.Features, 0)
+	embed, err := data.FitEmbedding(j.counted(d.Features), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,28 @@ func (j *Judged) describe(path string) (*data.Described, error) {
 	return d, nil
 }
 
+// counted are the rows of x of a weight above 0.
+func (j *Judged) counted(x *mat.Dense) *mat.Dense {
+	if !slices.Contains(j.Weights, 0) {
+		return x
+	}
+	var rows []int
+	for i, w := range j.Weights {
+		if w > 0 {
+			rows = append(rows, i)
+		}
+	}
+	return data.RowsOf(x, rows)
+}
+
+// counting is how the rows count and what their labels are.
+func (j *Judged) counting() metrics.Settings {
+	return metrics.Settings{Rows: j.Weights, Soft: j.Soft}
+}
+
 // byName measures the classes of predictions, where they have names, and the groups of their rows, where they have any.
 func (j *Judged) byName() (err error) {
-	s := metrics.Settings{Rows: j.Weights}
+	s := j.counting()
 	if j.ClassNames != nil {
 		if j.classes, err = metrics.Parts(j.LogProbs, j.Labels, nil, j.ClassNames, s); err != nil {
 			return err

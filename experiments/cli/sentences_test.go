@@ -31,11 +31,10 @@ func TestSentencesOfInputs(t *testing.T) {
 		return b.String()
 	}
 	halves, soft := realWeights(features(60), 60, .5)
-	weights, labels := make([]float64, 300), make([]int, 300)
-	for i := range weights {
-		weights[i], labels[i] = .5+float64(i%2)/2, i%3
+	labels := make([]int, 300)
+	for i := range labels {
+		labels[i] = i % 3
 	}
-	weighed := predictions(t, data.Array{Name: "labels", Value: labels}, data.Array{Name: "weights", Value: weights})
 	parts := filepath.Join(dir, "parts")
 	if err := os.Mkdir(parts, 0o777); err != nil {
 		t.Fatal(err)
@@ -72,7 +71,6 @@ func TestSentencesOfInputs(t *testing.T) {
 		{fit(file("hole.csv", "logit_0,logit_1,label,set\n1,2,,cal\n2,1,0,cal\n")), "line 2: column label has no label at row 0, and other rows whose set is cal have one (1 of 2 lack it)"},
 		{fit(write(t, twice)), "class_names holds a name twice; every class has its own"},
 		{fit(write(t, fromOne)), "cal_labels holds 3 at row"},
-		{[]string{"evaluate", "--in", weighed, "--totals", out}, "has weights that are no whole numbers, or soft labels, and totals count rows; multiply the weights by one number and round, which makes copies of rows"},
 		{[]string{"evaluate", "--in", parts, "--html", out}, "is a folder of totals, of which there are the global metrics alone; leave --html, --plots, --totals, --embedding and --features out"},
 		{[]string{"apply", "--model", model, "--in", write(t, soft), "--intervals", "0.9", "--out", out}, "cal_labels holds probabilities of classes and the intervals need one class of each calibration row; hand over the classes"},
 		{append(fit(write(t, halves)), "--method", "spline"), "cal_weights holds weights that are no whole numbers and spline takes none"},
@@ -82,9 +80,5 @@ func TestSentencesOfInputs(t *testing.T) {
 			t.Errorf("%v exits %d: %s\nwant %s, and no file (%v)", c.args, code, stderr, c.want, err)
 		}
 		os.RemoveAll(out)
-	}
-	embedded := predictions(t, data.Array{Name: "labels", Value: labels}, data.Array{Name: "weights", Value: weights}, data.Array{Name: "embedding", Value: mat.NewDense(300, 2, nil)})
-	if code, _, stderr := calibra(t, "evaluate", "--in", embedded, "--replicates", "0", "--redraws", "0"); code != 0 || !strings.Contains(stderr, "The recoverable loss is left out: it takes whole weights and one class of each row.") {
-		t.Errorf("evaluate exits %d: %s", code, stderr)
 	}
 }

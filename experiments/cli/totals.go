@@ -20,11 +20,8 @@ type totalsFlags struct {
 	First  uint64 `default:"0" placeholder:"ROW" help:"With --totals, the number of the first of these rows among all, by which resamples are drawn (${default})."`
 }
 
-// write writes the totals of rows of the file in.
-func (f totalsFlags) write(in string, p *data.Predictions, s metrics.Settings, u metrics.Uncertainty, seed uint64) error {
-	if p.Weights != nil || p.Soft != nil {
-		return data.Inputf(in, "has weights that are no whole numbers, or soft labels, and totals count rows; multiply the weights by one number and round, which makes copies of rows")
-	}
+// write writes the totals of rows.
+func (f totalsFlags) write(p *data.Predictions, s metrics.Settings, u metrics.Uncertainty, seed uint64) error {
 	if !strings.HasSuffix(f.Totals, totalsEnding) {
 		return data.Inputf("", "--totals is %s; it must end in %s, by which a folder of them is read", f.Totals, totalsEnding)
 	}
@@ -32,7 +29,7 @@ func (f totalsFlags) write(in string, p *data.Predictions, s metrics.Settings, u
 	if err != nil {
 		return asUsage(err)
 	}
-	if err := t.Add(p.LogProbs, p.Labels, f.First); err != nil {
+	if err := t.Add(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft}, f.First); err != nil {
 		return asUsage(err)
 	}
 	text, err := t.MarshalBinary()

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -183,23 +185,44 @@ func TestWeightsOfAtMostOne(t *testing.T) {
 	}
 }
 
-// TestEvaluateTakesWeights, and says what it leaves out.
+// TestEvaluateTakesWeights and soft labels, with all that it says of others; so do totals.
 func TestEvaluateTakesWeights(t *testing.T) {
 	w, soft, labels := make([]float64, 300), mat.NewDense(300, 3, nil), make([]int, 300)
 	for i := range w {
 		w[i], labels[i] = .5+float64(i%3), i%3
 		soft.SetRow(i, []float64{.5, .25, .25})
 	}
-	code, out := output(t, "evaluate", "--json", "--in", predictions(t, data.Array{Name: "labels", Value: labels}, data.Array{Name: "weights", Value: w}))
-	if code != 0 || !strings.Contains(out, `"ci"`) || !strings.Contains(out, `"noise"`) {
-		t.Errorf("evaluate exits %d: %s", code, out)
+	for _, rows := range [][]data.Array{
+		{{Name: "labels", Value: labels}, {Name: "weights", Value: w}},
+		{{Name: "labels", Value: soft}},
+		{{Name: "labels", Value: soft}, {Name: "weights", Value: w}},
+	} {
+		in := predictions(t, rows...)
+		code, out := output(t, "evaluate", "--json", "--in", in)
+		if code != 0 || !strings.Contains(out, `"ci"`) || !strings.Contains(out, `"noise"`) {
+			t.Errorf("evaluate exits %d: %s", code, out)
+		}
+		folder := t.TempDir()
+		if code, _, stderr := calibra(t, "evaluate", "--in", in, "--totals", filepath.Join(folder, "all.totals")); code != 0 {
+			t.Errorf("evaluate --totals exits %d: %s", code, stderr)
+		}
+		code, summed := output(t, "evaluate", "--json", "--in", folder)
+		if whole, parts := nllOf(t, out), nllOf(t, summed); code != 0 || math.Abs(whole-parts) > 1e-9 { // of weights rounded to 2e-10
+			t.Errorf("NLL is %v and of totals %v", whole, parts)
+		}
 	}
-	in := predictions(t, data.Array{Name: "labels", Value: soft})
-	code, stdout, stderr := calibra(t, "evaluate", "--json", "--in", in)
-	if code != 0 || strings.Contains(stdout, `"noise"`) || !strings.Contains(stderr, "intervals and noise floors are left out: soft labels are no draws") {
-		t.Errorf("evaluate exits %d: %s\n%s", code, stdout, stderr)
+}
+
+// nllOf is the NLL of a report.
+func nllOf(t *testing.T, text string) float64 {
+	t.Helper()
+	var r struct {
+		Metrics struct {
+			NLL struct{ Value float64 } `json:"nll"`
+		} `json:"metrics"`
 	}
-	if code, _, stderr := calibra(t, "diagnose", "--in", predictions(t, data.Array{Name: "labels", Value: labels}, data.Array{Name: "weights", Value: w}), "--out", filepath.Join(t.TempDir(), "d")); code != exitUsage || !strings.Contains(stderr, "regions are found in rows of one class each") {
-		t.Errorf("diagnose exits %d: %s", code, stderr)
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatalf("%v: %s", err, text)
 	}
+	return r.Metrics.NLL.Value
 }

@@ -70,12 +70,24 @@ func (b *binned) firstOrder() []int {
 // anchorStratum is how many anchors, neighbours in their order, make a stratum.
 const anchorStratum = 16
 
-// error is the standard error of the mean of shares (N, 0 but at the anchors), by the
+// anchorError is the standard error of the mean by weight of shares (N, 0 but at the anchors), by the
 // variance within strata h of neighbouring anchors:
 //
 //	(1 − A/N)/A² Σ_h n_h s_h²
-func (a *anchorRows) error(shares []float64) float64 {
-	n := float64(len(shares))
+func (b *binned) anchorError(shares []float64) float64 {
+	a, n := b.anchors, float64(b.rows)
+	var anchored float64 // Σ w of the anchors
+	for _, i := range a.order[:a.count] {
+		anchored += b.w(i)
+	}
+	m, total := b.mean(shares), b.total()
+	at := func(i int) float64 { // see plain
+		x := shares[i] * anchored / total
+		if b.weight != nil {
+			x = m + b.w(i)*float64(a.count)/anchored*(x-m)
+		}
+		return x
+	}
 	variance := 0.0
 	for lo := 0; lo < a.count; lo += anchorStratum {
 		hi := min(lo+anchorStratum, a.count)
@@ -84,7 +96,7 @@ func (a *anchorRows) error(shares []float64) float64 {
 		}
 		var sum, squares float64
 		for _, i := range a.order[lo:hi] {
-			x := shares[i] * float64(a.count) / n
+			x := at(i)
 			sum += x
 			squares += x * x
 		}

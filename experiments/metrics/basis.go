@@ -147,10 +147,14 @@ func codewords(k int) functions {
 }
 
 // design is the rows with their functions.
-func (b *basis) design(l *mat.Dense, features mat.Matrix, labels []int) *design {
+func (b *basis) design(l *mat.Dense, features mat.Matrix, y *Targets) *design {
 	n, c := l.Dims()
 	seen := b.of(features)
-	return &design{basis: b, rows: n, classes: c, width: len(b.unit), l: l, seen: seen, labels: labels, x: bufferOf(seen)}
+	d := &design{basis: b, rows: n, classes: c, width: len(b.unit), l: l, seen: seen, y: y, x: bufferOf(seen)}
+	if y != nil {
+		d.total, d.effective = y.sums()
+	}
+	return d
 }
 
 // centred writes l less its mean.

@@ -59,22 +59,28 @@ func (out *Checks) debiased(weights []float64, bins func(c int) binCounts) {
 	out.TopECEDebiased = bins(len(weights)).debiasedECE()
 }
 
-// binCounts are per bin Σ w, Σ w² (nil of curves pooled), and the sums of confidences and hits by weight.
-type binCounts struct{ size, squares, confidence, hits []float64 }
+// binCounts are per bin Σ w, Σ w² (nil of curves pooled), and the sums of confidences, hits and squared hits by weight: the hit
+// of a certain label is 0 or 1.
+type binCounts struct{ size, squares, confidence, hits, hitSquares []float64 }
 
 func newBinCounts(bins int) binCounts {
 	return binCounts{
-		size: make([]float64, bins), squares: make([]float64, bins), confidence: make([]float64, bins), hits: make([]float64, bins),
+		size: make([]float64, bins), squares: make([]float64, bins), confidence: make([]float64, bins), hits: make([]float64, bins), hitSquares: make([]float64, bins),
 	}
 }
 
-func (f binCounts) add(k int, w, confidence float64, hit bool) {
+func (f binCounts) add(k int, w, confidence, hit float64) {
 	f.size[k] += w
 	f.squares[k] += w * w
 	f.confidence[k] += w * confidence
-	if hit {
-		f.hits[k] += w
-	}
+	f.hits[k] += w * hit
+	f.hitSquares[k] += w * hit * hit
+}
+
+// variance is that of a bin's hits: f(1 − f) of certain labels, f their frequency.
+func (f binCounts) variance(k int) float64 {
+	frequency := f.hits[k] / f.size[k]
+	return f.hitSquares[k]/f.size[k] - frequency*frequency
 }
 
 // debiasedECE is 2·ECE − E[ECE*], the frequencies of ECE* being normal with the
@@ -90,7 +96,7 @@ func (f binCounts) debiasedECE() float64 {
 		frequency := f.hits[k] / rows
 		gap := math.Abs(f.confidence[k]/rows - frequency)
 		expected := gap
-		if sd := math.Sqrt(frequency * (1 - frequency) / (rows * rows / f.squares[k])); sd > 0 {
+		if sd := math.Sqrt(max(0, f.variance(k)) / (rows * rows / f.squares[k])); sd > 0 {
 			z := gap / sd
 			expected = sd*math.Sqrt(2/math.Pi)*math.Exp(-z*z/2) + gap*(1-2*distuv.UnitNormal.CDF(-z))
 		}
@@ -107,9 +113,8 @@ func (f binCounts) debiasedSquare() float64 {
 		if !(effective >= 2) {
 			continue
 		}
-		frequency := f.hits[k] / rows
-		gap := f.confidence[k]/rows - frequency
-		sum += rows * (gap*gap - frequency*(1-frequency)/(effective-1))
+		gap := (f.confidence[k] - f.hits[k]) / rows
+		sum += rows * (gap*gap - f.variance(k)/(effective-1))
 	}
 	return sum / n
 }
@@ -120,6 +125,36 @@ func (b *binned) skce(ctx context.Context, redrawn []ids, p *progress, out *Chec
 	if b.rows < 2 {
 		return nil
 	}
+	certain := b.certain()
+	estimates, err := certain.kernelErrors(ctx, redrawn, p)
+	if err == nil && certain != b { // whose own labels are soft
+		var soft []float64
+		if soft, err = b.kernelErrors(ctx, nil, p); err == nil {
+			estimates[0] = soft[0]
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("metrics: kernel calibration error: %w", err)
+	}
+	out.SKCE = estimates[0]
+	if len(redrawn) > 0 {
+		out.SKCENoise = upperNoise(out.SKCE, estimates[1:])
+	}
+	return nil
+}
+
+// certain are the rows with certain labels, for what redrawn ones alone decide; b where labels are certain.
+func (b *binned) certain() *binned {
+	if b.soft == nil {
+		return b
+	}
+	s, out := *b.sample, *b
+	s.soft, out.sample = nil, &s
+	return &out
+}
+
+// kernelErrors are the SKCE of the rows, and under redrawn labels.
+func (b *binned) kernelErrors(ctx context.Context, redrawn []ids, p *progress) ([]float64, error) {
 	n := newNeighbours(b.sample, b.predictionSpace(), b.firstOrder(), evenBlocks(b.firstOrder()), b.receivers(), oneBin)
 	labels := append([]ids{idsOf(b.label, b.classes)}, redrawn...)
 	places := n.redrawPlaces(labels)
@@ -128,24 +163,21 @@ func (b *binned) skce(ctx context.Context, redrawn []ids, p *progress, out *Chec
 	err := n.each(ctx, p, func() []observer {
 		return []observer{b.products(n.newRedrawer(places, labels), len(labels), partial)}
 	})
-	if err != nil {
-		return fmt.Errorf("metrics: kernel calibration error: %w", err)
-	}
 	estimates := make([]float64, len(labels))
-	others := float64(b.rows - 1)
-	if b.weight != nil { // Σ_{i≠j} w_i w_j pairs
-		others = (b.total()*b.total() - b.squared()) / float64(n.receivers)
+	pairs := float64(n.receivers) * float64(b.rows-1)
+	if b.weight != nil { // Σ_i w_i Σ_{j≠i} w_j over the receivers i
+		total := b.total()
+		pairs = 0
+		for _, i := range n.order[:n.receivers] {
+			pairs += b.w(i) * (total - b.w(i))
+		}
 	}
 	for _, sums := range partial {
 		for k, x := range sums {
-			estimates[k] += x / float64(n.receivers) / others
+			estimates[k] += x / pairs
 		}
 	}
-	out.SKCE = estimates[0]
-	if len(redrawn) > 0 {
-		out.SKCENoise = upperNoise(out.SKCE, estimates[1:])
-	}
-	return nil
+	return estimates, err
 }
 
 // products lets o sum e_iᵀR_i of a stripe under each of so many labels.

@@ -115,15 +115,15 @@ func TestDebiasedSquareOfAWideBin(t *testing.T) {
 
 func TestDebiasedByHand(t *testing.T) {
 	// one bin of 100 rows, confidence .7, frequency .5: σ = .05, a gap of 4σ has next to no bias
-	if got := (binCounts{[]float64{100}, []float64{100}, []float64{70}, []float64{50}}).debiasedECE(); !near(got, .2, 1e-5) {
+	if got := (binCounts{size: []float64{100}, squares: []float64{100}, confidence: []float64{70}, hits: []float64{50}, hitSquares: []float64{50}}).debiasedECE(); !near(got, .2, 1e-5) {
 		t.Errorf("debiased ECE %v", got)
 	}
 	// no gap: −E|σZ| = −.05·√(2/π)
-	if got := (binCounts{[]float64{100, 0}, []float64{100, 0}, []float64{50, 0}, []float64{50, 0}}).debiasedECE(); !near(got, -.05*math.Sqrt(2/math.Pi), 1e-12) {
+	if got := (binCounts{size: []float64{100, 0}, squares: []float64{100, 0}, confidence: []float64{50, 0}, hits: []float64{50, 0}, hitSquares: []float64{50, 0}}).debiasedECE(); !near(got, -.05*math.Sqrt(2/math.Pi), 1e-12) {
 		t.Errorf("debiased ECE without a gap %v", got)
 	}
 	// .04 − .25/99, and a bin of one row
-	if got := (binCounts{[]float64{100, 1}, []float64{100, 1}, []float64{70, .2}, []float64{50, 1}}).debiasedSquare(); !near(got, (.04-.25/99)*100/101, 1e-12) {
+	if got := (binCounts{size: []float64{100, 1}, squares: []float64{100, 1}, confidence: []float64{70, .2}, hits: []float64{50, 1}, hitSquares: []float64{50, 1}}).debiasedSquare(); !near(got, (.04-.25/99)*100/101, 1e-12) {
 		t.Errorf("debiased square %v", got)
 	}
 }

@@ -18,7 +18,7 @@ type Confusion struct {
 type Mistaken struct {
 	Class      int     `json:"class"`
 	For        int     `json:"for"`
-	Rows       float64 `json:"rows"`       // as how many they count
+	Rows       float64 `json:"rows"`       // by weight
 	Confidence float64 `json:"confidence"` // mean probability of their top class
 }
 
@@ -26,16 +26,19 @@ type Mistaken struct {
 func (s *sample) confusion(most int) *Confusion {
 	wrong, rows := make([]float64, s.classes), make([]float64, s.classes) // taken for others, or others for the class
 	taken := map[[2]int]Mistaken{}
-	for i, label := range s.label {
-		weight, y, top := s.w(i), int(label), int(s.top[i])
-		rows[y] += weight
-		if top == y || weight == 0 {
-			continue
-		}
-		wrong[y] += weight
-		wrong[top] += weight
-		m := taken[[2]int{y, top}]
-		taken[[2]int{y, top}] = Mistaken{Class: y, For: top, Rows: m.Rows + weight, Confidence: m.Confidence + weight*s.confidence(i)}
+	for i := range s.rows {
+		top := int(s.top[i])
+		s.eachShare(i, func(y int, q float64) {
+			weight := q * s.w(i)
+			rows[y] += weight
+			if top == y {
+				return
+			}
+			wrong[y] += weight
+			wrong[top] += weight
+			m := taken[[2]int{y, top}]
+			taken[[2]int{y, top}] = Mistaken{Class: y, For: top, Rows: m.Rows + weight, Confidence: m.Confidence + weight*s.confidence(i)}
+		})
 	}
 	c := &Confusion{Of: s.classes, Taken: []Mistaken{}}
 	c.Classes = slices.Sorted(slices.Values(descending(wrong)[:min(s.classes, most)]))

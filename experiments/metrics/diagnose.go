@@ -28,7 +28,9 @@ type Examination struct {
 	// Groups are N groups of the rows to be audited, 0…G−1, and their G names; nil for none.
 	Groups     []int
 	GroupNames []string
-	Recovery   Recovery
+	Recovery   Recovery   // of which Rows and Soft are those below
+	Rows       []float64  // as [Settings.Rows]
+	Soft       *mat.Dense // as [Settings.Soft]
 	// Progress, when set, is told of each of the steps that is done.
 	Progress func(done, total int)
 }
@@ -40,8 +42,10 @@ const (
 	prototypeRows      = 5
 )
 
-func (e Examination) filled(rows int) (Examination, error) {
+// filled is e with its defaults, for so many rows of the input, of which so many count.
+func (e Examination) filled(rows, counted int) (Examination, error) {
 	var err error
+	e.Recovery.Rows, e.Recovery.Soft = e.Rows, e.Soft
 	if e.Search, err = e.Search.filled(); err != nil {
 		return e, err
 	}
@@ -51,8 +55,8 @@ func (e Examination) filled(rows int) (Examination, error) {
 		return e, fmt.Errorf("metrics: diagnosis: level %v: want a number between 0 and 1", e.Level)
 	case int(e.Level*float64(e.Redraws+1)) < 1:
 		return e, fmt.Errorf("metrics: diagnosis: %d redraws cannot show a level of %g: want %d or more", e.Redraws, e.Level, int(math.Ceil(1/e.Level))-1)
-	case rows < 2*e.Search.Rows:
-		return e, fmt.Errorf("metrics: diagnosis: there are %d rows, and regions of %d are found on one half and tested on the other: want %d rows or more, or smaller regions", rows, e.Search.Rows, 2*e.Search.Rows)
+	case counted < 2*e.Search.Rows:
+		return e, fmt.Errorf("metrics: diagnosis: there are %d rows, and regions of %d are found on one half and tested on the other: want %d rows or more, or smaller regions", counted, e.Search.Rows, 2*e.Search.Rows)
 	case e.Groups == nil && e.GroupNames != nil:
 		return e, fmt.Errorf("metrics: diagnosis: there are names of groups and no groups")
 	case e.Groups != nil && len(e.Groups) != rows:
@@ -117,15 +121,15 @@ const (
 // Diagnose finds the regions of the embedding (N×d) in which predictions (N×C) and labels
 // (N) disagree.
 //
-// The rows are halved at random. On each half regions are searched: pieces that a few cuts make,
+// The rows are halved at random, those of one prediction in one place in one half. On each half regions are searched: pieces that a few cuts make,
 // by features and by distances to codewords, until what is left differs no more from the predictions; rows in clusters
 // apart are pieces of their own. Pieces of the two halves that overlap are one region, whose rows are those that the piece of the other half
 // holds. Each is tested for each class c, and for the top class, by
 //
-//	T = Σ_{i∈R} e_ic / √(max(V, S) + 4)
+//	T = Σ_{i∈R} w_i e_ic / √(max(V, S) + 4)
 //
-// where V = Σ_{i∈R} p_ic(1 − p_ic) is the variance if the predictions are right and S = Σ_{i∈R} (e_ic − ē_c)² what the
-// rows show of it. All rows for each class, tenths of the
+// where V = Σ_{i∈R} w_i² p_ic(1 − p_ic) is the variance if the predictions are right and S = Σ_{i∈R} w_i² (e_ic − ē_c)² what the
+// rows show of it (w_i = 1 without weights). All rows for each class, tenths of the
 // rows by confidence, and groups are tested beside. Of calibrated predictions, and of others, the largest |T| over
 // everything tested is as large as the maxima of two kinds of draws: labels redrawn from the predictions, with V alone, and a
 // wild bootstrap of the residuals, with S alone. The adjusted p-value of T is the larger of the two shares of draws, the
@@ -142,18 +146,18 @@ const (
 //
 // Memory grows with N·d, time with N·(C·redraws + d).
 func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, e Examination, rng *rand.Rand) (*Diagnosis, error) {
-	s, err := newSample(logProbs, labels)
+	s, err := newSample(logProbs, labels, e.Rows, e.Soft)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkFeatures(embedding); err != nil {
+	if _, err := s.featuresOf(embedding); err != nil {
 		return nil, err
 	}
-	if e, err = e.filled(s.rows); err != nil {
+	if e, err = e.filled(s.input, s.rows); err != nil {
 		return nil, err
 	}
-	if slices.Max(labels) == slices.Min(labels) {
-		return nil, fmt.Errorf("metrics: diagnosis: every label is %d: want rows of two classes or more", labels[0])
+	if s.soft == nil && slices.Max(s.label) == slices.Min(s.label) {
+		return nil, fmt.Errorf("metrics: diagnosis: every label is %d: want rows of two classes or more", s.label[0])
 	}
 	if e.ClassNames != nil && len(e.ClassNames) != s.classes {
 		return nil, fmt.Errorf("metrics: diagnosis: there are %d names of %d classes: give one for each", len(e.ClassNames), s.classes)
@@ -164,7 +168,7 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 			e.Progress(step, steps)
 		}
 	}
-	x := &exam{sample: s, Examination: e, embedding: embedding}
+	x := newExam(s, e, embedding)
 	x.words = x.describer()
 	if x.recovered, err = Recover(ctx, logProbs, labels, embedding, e.Recovery, rng); err != nil {
 		return nil, err

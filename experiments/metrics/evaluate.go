@@ -92,7 +92,7 @@ func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	if err != nil {
 		return nil, err
 	}
-	p := &progress{total: (1 + b.uncertainPasses(z)) * b.receivers(), report: s.Progress}
+	p := &progress{total: (b.labelPasses() + b.uncertainPasses(z)) * b.receivers(), report: s.Progress}
 	r, redrawn, err := b.uncertain(ctx, z, u, p, rng)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,16 @@ func (b *binned) uncertainPasses(z *scaled) int {
 	if z == nil {
 		return 0
 	}
-	return 2 // the values, their uncertainty
+	return 1 + b.labelPasses() // the values, their uncertainty
+}
+
+// labelPasses are how often the kernel is gone through for resampled rows and redrawn labels: once for
+// each where labels are soft and redrawn ones are not.
+func (b *binned) labelPasses() int {
+	if b.soft != nil {
+		return 2
+	}
+	return 1
 }
 
 // uncertain measures with the uncertainty, and gives the redrawn labels too.
@@ -250,13 +259,22 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 	if len(redraws) > 0 {
 		local.Floor = mat.NewDense(b.receivers(), b.classes, nil)
 	}
-	pass := &localPass{
+	pass := localPass{
 		binned: b, local: local, groups: groups, labels: append([]ids{idsOf(b.label, b.classes)}, x.redrawn...), draws: len(replicates) > 0,
 		resampled: b.newTally(len(replicates) + groups.parts), relabelled: b.newTally(len(redraws)),
 	}
-	for _, n := range b.parts(z, order, blocks) {
-		if err := pass.count(ctx, n, p); err != nil {
-			return nil, fmt.Errorf("metrics: measure the local uncertainty: %w", err)
+	passes := []localPass{pass}
+	if b.soft != nil {
+		redrawn := pass
+		redrawn.binned, redrawn.draws = b.certain(), false
+		passes[0].labels = pass.labels[:1]
+		passes = append(passes, redrawn)
+	}
+	for _, pass := range passes {
+		for _, n := range pass.parts(z, order, blocks) {
+			if err := pass.count(ctx, n, p); err != nil {
+				return nil, fmt.Errorf("metrics: measure the local uncertainty: %w", err)
+			}
 		}
 	}
 	measure := func(v *Values, from *tally, k int, x variant) {
@@ -264,10 +282,10 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 	}
 	resampled := append(slices.Clone(replicates), make([]Values, groups.parts)...)
 	for k := range resampled {
-		measure(&resampled[k], pass.resampled, k, variant{b.times(groups.weights(k)), b.label})
+		measure(&resampled[k], pass.resampled, k, variant{b.times(groups.weights(k)), b.truth})
 	}
 	for k := range redraws {
-		measure(&redraws[k], pass.relabelled, k, variant{b.weights(), x.redrawn[k].all(b.rows)})
+		measure(&redraws[k], pass.relabelled, k, variant{b.weights(), truth{label: x.redrawn[k].all(b.rows)}})
 	}
 	copy(replicates, resampled)
 	return resampled[len(replicates):], nil
@@ -392,6 +410,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Classes    int             `json:"classes"`
 		Settings   reportSettings  `json:"settings"`
 		Metrics    json.RawMessage `json:"metrics"`
+		Floored    *Floored        `json:"floored,omitempty"`
 		Checks     checksObject    `json:"checks"`
 		Recovered  *Recovered      `json:"recoverable,omitempty"`
 		Anchors    *AnchorSample   `json:"anchors,omitempty"`
@@ -403,7 +422,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Verdict    any             `json:"verdict,omitempty"`
 		Failed     any             `json:"failed,omitempty"`
 	}{
-		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes, Metrics: metrics,
+		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes, Metrics: metrics, Floored: r.Floored,
 		Settings: reportSettings{
 			Bins: s.Bins, Binning: s.Binning.String(), Bandwidth: number(s.Bandwidth), Weights: s.weightsName(), SmallBin: s.SmallBin,
 			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,

@@ -15,13 +15,22 @@ type exact struct {
 
 const unitsPerOne = 1 << 52
 
-// units are x, of magnitude below 2¹¹, in units of exact.
-func units(x float64) int64 { return int64(math.RoundToEven(x * unitsPerOne)) }
+// exactly is x, of magnitude below 2⁷⁴, in units of exact.
+func exactly(x float64) exact {
+	if x < 0 {
+		return exact{}.less(exactly(-x))
+	}
+	const whole = 1 << 64
+	units := math.RoundToEven(x * unitsPerOne)
+	high := math.Floor(units / whole)
+	return exact{int64(high), uint64(units - high*whole)}
+}
 
-func (s *exact) add(units int64) {
-	var carry uint64
-	s.Lo, carry = bits.Add64(s.Lo, uint64(units), 0)
-	s.Hi += units>>63 + int64(carry)
+// add adds t so many times.
+func (s *exact) add(t exact, times int) {
+	for range times {
+		s.merge(t)
+	}
 }
 
 func (s *exact) merge(t exact) {
@@ -30,12 +39,11 @@ func (s *exact) merge(t exact) {
 	s.Hi += t.Hi + int64(carry)
 }
 
-// less is s − n.
-func (s exact) less(n int64) exact {
-	high, low := bits.Mul64(uint64(n), unitsPerOne) // n ≥ 0
+// less is s − t.
+func (s exact) less(t exact) exact {
 	var borrow uint64
-	s.Lo, borrow = bits.Sub64(s.Lo, low, 0)
-	s.Hi -= int64(high) + int64(borrow)
+	s.Lo, borrow = bits.Sub64(s.Lo, t.Lo, 0)
+	s.Hi -= t.Hi + int64(borrow)
 	return s
 }
 
@@ -51,11 +59,5 @@ func (s exact) float() float64 {
 func mergeExact(into, from []exact) {
 	for i := range into {
 		into[i].merge(from[i])
-	}
-}
-
-func mergeCounts(into, from []int64) {
-	for i := range into {
-		into[i] += from[i]
 	}
 }

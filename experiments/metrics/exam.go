@@ -24,6 +24,17 @@ type exam struct {
 	redrawn, swung            []float64 // the maxima of the redraws and of the bootstrap, ascending
 }
 
+// newExam is one of the rows that count.
+func newExam(s *sample, e Examination, embedding *mat.Dense) *exam {
+	if s.of != nil {
+		embedding, e.Features = rowsOf(embedding, s.of), rowsOf(e.Features, s.of)
+		if e.Groups != nil {
+			e.Groups = pick(e.Groups, s.of)
+		}
+	}
+	return &exam{sample: s, Examination: e, embedding: embedding}
+}
+
 // critical is what |T| of what is called wrong exceeds: all but a share Level of the maxima, of the redraws and of the
 // bootstrap.
 func (x *exam) critical() float64 {
@@ -33,10 +44,10 @@ func (x *exam) critical() float64 {
 
 // collect finds what is to be tested.
 func (x *exam) collect(rng *rand.Rand) error {
-	half := folds(x.rows, 2, rng)
+	half := foldsOf(x.places(x.embedding), 2, rng)
 	x.raw = x.regions(x.sample, half, rng)
 	if x.recovered.NLL.Global.Low > leastGain {
-		corrected, err := newSample(x.recovered.global, x.labels(firstToLast(x.rows)))
+		corrected, err := x.saying(x.recovered.global)
 		if err != nil {
 			return err
 		}
@@ -149,8 +160,8 @@ func (x *exam) diagnosis() *Diagnosis {
 	d.Kind, regions = x.explain()
 	for _, r := range regions {
 		region := x.region(d, r, -1)
-		region.Prototype = x.prototype(region.Rows)
-		region.Describe = x.words.region(region.Rows)
+		region.Prototype = x.inputRows(x.prototype(r.rows))
+		region.Describe = x.words.region(r.rows)
 		d.Regions = append(d.Regions, region)
 	}
 	slices.SortStableFunc(d.Regions, func(a, b Region) int {

@@ -94,12 +94,12 @@ func (g gaps) ecce(n float64, p Protocol) float64 {
 
 // variant is a sample's rows with other weights or other labels than its own.
 type variant struct {
-	weight []float64 // N, as how many rows each counts, by its own weight and how often it was drawn
-	label  []int32   // N
+	weight []float64 // N, by its own weight and how often it was drawn
+	truth
 }
 
 // observed is the sample as it is.
-func (s *sample) observed() variant { return variant{s.weights(), s.label} }
+func (s *sample) observed() variant { return variant{s.weights(), s.truth} }
 
 // global measures the global metrics of a variant.
 func (b *binned) global(as variant) Values {
@@ -111,24 +111,19 @@ func (b *binned) global(as variant) Values {
 		if w == 0 {
 			continue
 		}
-		y := int(as.label[i])
 		p, k := b.prob[i*b.classes:(i+1)*b.classes], b.binsOf(i)
 		var squares float64
-		for c, e := range p {
-			if c == y {
-				e--
-			}
+		for c, x := range p {
+			q := as.share(i, c)
+			e := x - q
 			class.add(c*bins+int(k[c]), w, e)
-			squares += e * e
+			squares += e*e + q*(1-q) // q (1 − p)² + (1 − q) p²
 		}
-		confidence := p[b.top[i]]
-		if int(b.top[i]) == y {
-			hits += w
-			confidence--
-		}
-		class.add(b.classes*bins+int(k[b.classes]), w, confidence)
+		hit := as.share(i, int(b.top[i]))
+		hits += w * hit
+		class.add(b.classes*bins+int(k[b.classes]), w, p[b.top[i]]-hit)
 		n += w
-		nll -= w * b.logProb(i, y)
+		nll += w * b.loss(i, as.truth)
 		brier += w * squares
 	}
 	v[Accuracy], v[NLL], v[Brier] = hits/n, nll/n, brier/n
@@ -152,8 +147,8 @@ func (g gaps) summarize(v *Values, n float64, weights []float64, s Settings) {
 func (b *binned) classWeights(as variant) []float64 {
 	rows := make([]float64, b.classes)
 	if b.settings.Weighting == Frequency {
-		for i, y := range as.label {
-			rows[y] += as.weight[i]
+		for i, w := range as.weight {
+			as.eachShare(i, func(c int, q float64) { rows[c] += w * q })
 		}
 	}
 	return b.settings.classWeights(rows)

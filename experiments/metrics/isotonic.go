@@ -49,12 +49,12 @@ func (s *sample) isotonic(rng *rand.Rand) *Isotonic {
 	c := &Isotonic{Density: make([]float64, isotonicParts)}
 	var told [2][]float64
 	for i, row := range order {
-		right := s.top[row] == s.label[row]
-		if right {
-			hits[i] = 1
+		hits[i], ordered[i] = s.hit(row, s.classes), s.w(row)
+		right := 0
+		if s.top[row] == s.label[row] {
+			right = 1
 		}
-		ordered[i] = s.w(row)
-		told[int(hits[i])] = append(told[int(hits[i])], confidence[i])
+		told[right] = append(told[right], confidence[i])
 		c.Density[min(int(confidence[i]*isotonicParts), isotonicParts-1)] += ordered[i]
 	}
 	floats.Scale(1/floats.Sum(ordered), c.Density)
@@ -68,15 +68,16 @@ func (s *sample) isotonic(rng *rand.Rand) *Isotonic {
 	return c
 }
 
-// decompose finds the parts of the Brier score.
+// decompose finds the parts of the Brier score, of which a row of share h has h (1 − x)² + (1 − h) x².
 func (c *Isotonic) decompose(confidence, hits, weights []float64) {
 	n := floats.Sum(weights)
 	share := stat.Mean(hits, weights)
 	var brier, pooled float64
 	for i, x := range confidence {
-		brier += weights[i] / n * (x - hits[i]) * (x - hits[i])
+		open := hits[i] * (1 - hits[i])
+		brier += weights[i] / n * ((x-hits[i])*(x-hits[i]) + open)
 		y := c.At(x)
-		pooled += weights[i] / n * (y - hits[i]) * (y - hits[i])
+		pooled += weights[i] / n * ((y-hits[i])*(y-hits[i]) + open)
 	}
 	c.Uncertainty = share * (1 - share)
 	c.Miscalibration, c.Discrimination = brier-pooled, c.Uncertainty-pooled

@@ -143,10 +143,9 @@ func TestSimplex(t *testing.T) {
 // checked are predictions whose rows count by the weights, nil: 1 each.
 func checked(t *testing.T, logProbs *mat.Dense, labels []int, weights []float64) *sample {
 	t.Helper()
-	s, err := newSample(logProbs, labels)
+	s, err := newSample(logProbs, labels, weights, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.weight = weights
 	return s
 }

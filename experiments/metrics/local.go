@@ -11,7 +11,7 @@ import (
 
 // Local holds the local metrics of each row.
 type Local struct {
-	// Rows are those that are measured, ascending: the rows of the matrices. nil: all.
+	// Rows are those that are measured, ascending, of the rows that count: the rows of the matrices. nil: all.
 	Rows []int
 	// Residual is N×C, or of as many rows as Rows: the kernel mean of p_jc − 1[y_j = c] over the rows j in the
 	// bin of row i (i included), NaN where the bin was skipped.
@@ -40,10 +40,10 @@ func (l *Local) place(i int) int {
 
 // checkEmbedding returns z, N×d, in units of the bandwidth.
 func (b *binned) checkEmbedding(z mat.Matrix) (*scaled, error) {
-	if rows, dim := z.Dims(); rows != b.rows || dim == 0 {
-		return nil, fmt.Errorf("metrics: the embedding is %d×%d: want one row for each of the %d predictions", rows, dim, b.rows)
+	if rows, dim := z.Dims(); rows != b.input || dim == 0 {
+		return nil, fmt.Errorf("metrics: the embedding is %d×%d: want one row for each of the %d predictions", rows, dim, b.input)
 	}
-	return newScaled(z, b.settings.Bandwidth)
+	return newScaled(b.counted(z), b.settings.Bandwidth)
 }
 
 // local measures the kernel residuals.

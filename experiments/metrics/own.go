@@ -22,9 +22,8 @@ type Own struct {
 	// its label; that of all rows is their mean. NaN, of Row and All, is what cannot be measured
 	// and is left out of tables; an infinity is an error.
 	Row func(logProbs []float64, label int) float64
-	// All is the metric of all rows together (logProbs N×C), of which row i counts weight[i]
-	// times: 0, 1, 2, … or, of rows with weights, numbers between. The arguments are to be left as
-	// they are; calls may be at the same time.
+	// All is the metric of all rows together (logProbs N×C), which count by weight: how often a
+	// row was drawn, times its own weight. The arguments are to be left as they are; calls may be at the same time.
 	All func(logProbs *mat.Dense, labels []int, weight []float64) float64
 }
 
@@ -75,8 +74,18 @@ func CheckOwn(all []Own) error {
 	return nil
 }
 
-// own measures o of a variant of the rows.
+// own measures o of a variant of the rows. All takes a row of soft label as one row for each of its classes.
 func (s *sample) own(o Own, as variant) float64 {
+	if o.All != nil && as.soft != nil {
+		var rows, labels []int
+		var weight []float64
+		for i, w := range as.weight {
+			as.eachShare(i, func(c int, q float64) {
+				rows, labels, weight = append(rows, i), append(labels, c), append(weight, w*q)
+			})
+		}
+		return o.All(rowsOf(s.log, rows), labels, weight)
+	}
 	if o.All != nil {
 		labels := make([]int, s.rows)
 		for i, y := range as.label {
@@ -87,11 +96,17 @@ func (s *sample) own(o Own, as variant) float64 {
 	var sum, n float64
 	for i, w := range as.weight {
 		if w > 0 {
-			sum += w * o.Row(s.log.RawRowView(i), int(as.label[i]))
+			sum += w * s.ownRow(o, i, as.truth)
 			n += w
 		}
 	}
 	return sum / n
+}
+
+// ownRow measures o of row i.
+func (s *sample) ownRow(o Own, i int, of truth) (sum float64) {
+	of.eachShare(i, func(c int, q float64) { sum += q * o.Row(s.log.RawRowView(i), c) })
+	return sum
 }
 
 // ownValues are Settings.Own of the rows as they are, whose predictions they leave as they are.
@@ -102,8 +117,8 @@ func (b *binned) ownValues() ([]OwnValue, error) {
 		v := OwnValue{Own: o, Interval: noInterval}
 		if o.Row != nil {
 			v.Rows = make([]float64, b.rows)
-			for i, y := range b.label {
-				v.Rows[i] = o.Row(b.log.RawRowView(i), int(y))
+			for i := range v.Rows {
+				v.Rows[i] = b.ownRow(o, i, b.truth)
 			}
 			v.Value = mean(b.plain(v.Rows))
 		} else {
@@ -185,7 +200,7 @@ func (v *variants) at(k int) variant {
 			}
 		}
 	default:
-		as.label = v.redrawn[part-v.parts].all(v.rows)
+		as.truth = truth{label: v.redrawn[part-v.parts].all(v.rows)}
 	}
 	return as
 }

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -9,7 +10,7 @@ import (
 // Part is what predictions show of some of the rows: those of a class or of a group.
 type Part struct {
 	Name       string  `json:"name"`
-	Rows       float64 `json:"rows"`     // as how many they count
+	Rows       float64 `json:"rows"`     // by weight: all rows together are as many as count
 	Accuracy   float64 `json:"accuracy"` // share of them whose top class is right
 	Confidence float64 `json:"confidence"`
 	NLL        float64 `json:"nll"`
@@ -20,31 +21,42 @@ type Part struct {
 }
 
 // Parts are the classes of the rows' labels (part nil) or the groups of the rows (N numbers), with
-// these names, those without rows left out. Of s it takes Rows.
+// these names, those without rows left out. Of s it takes Rows and Soft.
 func Parts(logProbs *mat.Dense, labels, part []int, names []string, s Settings) ([]Part, error) {
 	b, _, err := prepare(logProbs, labels, nil, s)
 	if err != nil {
 		return nil, err
 	}
 	classes := part == nil
-	if classes {
-		part = labels
+	most := b.classes - 1
+	if !classes {
+		if len(part) != b.input {
+			return nil, fmt.Errorf("metrics: there are parts of %d rows and %d predictions: give one a row", len(part), b.input)
+		}
+		if most = slices.Max(part); slices.Min(part) < 0 {
+			return nil, fmt.Errorf("metrics: a row is of part %d: want 0 or more", slices.Min(part))
+		}
+	}
+	if most >= len(names) {
+		return nil, fmt.Errorf("metrics: a row may be of part %d: there are names of %d", most, len(names))
 	}
 	all, total := make([]Part, len(names)), b.total()
-	for i, k := range part {
-		if k < 0 || k >= len(all) {
-			return nil, fmt.Errorf("metrics: row %d is of part %d: there are names of %d", i, k, len(all))
-		}
-		w, y := b.w(i), int(b.label[i])
-		p := &all[k]
-		p.Rows += w
-		p.Confidence += w * b.confidence(i)
-		p.NLL -= w * b.logProb(i, y)
-		if int(b.top[i]) == y {
-			p.Accuracy += w
-		}
-		for c := 0; classes && c < min(b.classes, len(all)); c++ {
-			all[c].Predicted += w * b.prob[i*b.classes+c] / total
+	for i := range b.rows {
+		b.eachShare(i, func(y int, q float64) {
+			w, k := q*b.w(i), y
+			if !classes {
+				k = part[b.inputRow(i)]
+			}
+			p := &all[k]
+			p.Rows += w
+			p.Confidence += w * b.confidence(i)
+			p.NLL -= w * b.logProb(i, y)
+			if int(b.top[i]) == y {
+				p.Accuracy += w
+			}
+		})
+		for c := 0; classes && c < b.classes; c++ {
+			all[c].Predicted += b.w(i) * b.prob[i*b.classes+c] / total
 		}
 	}
 	var out []Part

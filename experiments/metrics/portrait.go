@@ -17,14 +17,13 @@ type Portrait struct {
 // mostConfused is how many classes the confusion of a portrait has.
 const mostConfused = 20
 
-// NewPortrait is that of predictions (N×C, in log-probabilities) whose rows count by the weights, nil: 1 each. The band
+// NewPortrait is that of predictions (N×C, in log-probabilities). Of by it takes Rows and Soft. The band
 // of its curve is drawn from rng; nil: it has none.
-func NewPortrait(logProbs *mat.Dense, labels []int, weights []float64, rng *rand.Rand) (p Portrait, err error) {
-	s, err := newSample(logProbs, labels)
+func NewPortrait(logProbs *mat.Dense, labels []int, by Settings, rng *rand.Rand) (p Portrait, err error) {
+	s, err := newSample(logProbs, labels, by.Rows, by.Soft)
 	if err != nil {
 		return p, err
 	}
-	s.weight = weights
 	p.Isotonic, p.Confusion = s.isotonic(rng), s.confusion(mostConfused)
 	if s.classes == 3 {
 		p.Simplex = s.simplex()

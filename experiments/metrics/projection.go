@@ -30,8 +30,8 @@ type Plane struct {
 
 // Place is rows near each other.
 type Place struct {
-	Rows []int
-	Near []int   // the rows nearest their mean, the nearest first
+	Rows []int   // of those that count, of which the planes are
+	Near []int   // the input's rows nearest their mean, the nearest first
 	Gap  float64 // mean confidence less accuracy
 	Top  *Curve  // reliability of the top class
 }
@@ -51,15 +51,17 @@ const (
 // mean variance. The second is taken less what it shares with the first; where little is left, as of two regions that lie on
 // one line through the mean, or of one region alone, it is the direction of largest variance that has enough apart from the first.
 func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense, e Examination, rng *rand.Rand) (*Map, error) {
-	s, err := newSample(logProbs, labels)
+	s, err := newSample(logProbs, labels, e.Rows, e.Soft)
 	if err != nil {
 		return nil, err
 	}
 	n, dim := embedding.Dims()
-	if n != d.Rows || s.rows != n {
-		return nil, fmt.Errorf("metrics: map: the embedding has %d rows, the predictions %d, the diagnosis %d", n, s.rows, d.Rows)
+	if n != s.input || s.rows != d.Rows {
+		return nil, fmt.Errorf("metrics: map: the embedding has %d rows, the predictions %d, the diagnosis %d", n, s.input, d.Rows)
 	}
-	a := &atlas{exam: &exam{sample: s, Examination: e, embedding: embedding}, centred: mat.DenseCopyOf(embedding)}
+	a := &atlas{exam: newExam(s, e, embedding)}
+	embedding, n = a.embedding, s.rows
+	a.centred = mat.DenseCopyOf(embedding)
 	a.words = a.describer()
 	principal, err := a.principal(min(dim, 3))
 	if err != nil {
@@ -83,7 +85,7 @@ func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense,
 		}
 	}
 	for _, r := range d.Regions {
-		m.Regions = append(m.Regions, a.place(r.Rows))
+		m.Regions = append(m.Regions, a.place(a.ownRows(r.Rows)))
 	}
 	return m, nil
 }
@@ -143,7 +145,7 @@ type atlas struct {
 func (a *atlas) towards(r Region) []float64 {
 	dim := a.cov.SymmetricDim()
 	mu := make([]float64, dim)
-	for _, i := range r.Rows {
+	for _, i := range a.ownRows(r.Rows) {
 		floats.AddScaled(mu, 1/float64(len(r.Rows)), a.centred.RawRowView(i))
 	}
 	ridged := mat.NewSymDense(dim, nil)
@@ -209,13 +211,16 @@ func (a *atlas) axis(name string, w []float64) string {
 
 // place is rows with their reliability.
 func (a *atlas) place(rows []int) Place {
-	p := Place{Rows: rows, Near: a.prototype(rows)}
+	p := Place{Rows: rows, Near: a.inputRows(a.prototype(rows))}
 	bins := newBinCounts(mapBins)
+	var n float64
 	for _, i := range rows {
+		n += a.w(i)
 		confidence := a.confidence(i)
-		p.Gap += a.miss(i, a.classes) / float64(len(rows))
-		bins.add(min(mapBins-1, int(confidence*mapBins)), 1, confidence, a.top[i] == a.label[i])
+		p.Gap += a.w(i) * a.miss(i, a.classes)
+		bins.add(min(mapBins-1, int(confidence*mapBins)), a.w(i), confidence, a.hit(i, a.classes))
 	}
+	p.Gap /= n
 	p.Top = bins.curve()
 	return p
 }

@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -21,9 +23,79 @@ type Recalibrator interface {
 	// Name is the family, as results name it.
 	Name() string
 	// Fit learns from rows: log-probabilities (N×C, finite), features (N×d, nil where the
-	// recalibrator is asked for the global part) and labels (N). A good one shrinks what it
+	// recalibrator is asked for the global part) and their targets (N). A good one shrinks what it
 	// learns by held-out loss, down to no correction at all.
-	Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, labels []int, rng *rand.Rand) (Correction, error)
+	Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (Correction, error)
+}
+
+// Targets are what a Recalibrator learns of N rows.
+type Targets struct {
+	Labels  []int      // N, of a soft label the class of largest share
+	Soft    *mat.Dense // N×C, shares of the classes; nil: labels are certain
+	Weights []float64  // N, above 0; nil: 1
+	// Place is one number for rows of one prediction in one place, which are in one fold of whoever folds again.
+	Place []int
+}
+
+// targets are those of some rows, of which place has the places of all.
+func (s *sample) targets(rows, place []int) *Targets {
+	y := &Targets{Labels: make([]int, len(rows)), Place: pick(place, rows)}
+	if s.soft != nil {
+		y.Soft = rowsOf(mat.NewDense(s.rows, s.classes, s.soft), rows)
+	}
+	for k, i := range rows {
+		y.Labels[k] = int(s.label[i])
+		if s.weight != nil {
+			y.Weights = append(y.Weights, s.weight[i])
+		}
+	}
+	return y
+}
+
+// ofRows are those of some rows.
+func (y *Targets) ofRows(rows []int) *Targets {
+	out := &Targets{Labels: pick(y.Labels, rows), Place: pick(y.Place, rows), Soft: rowsOf(y.Soft, rows)}
+	if y.Weights != nil {
+		for _, i := range rows {
+			out.Weights = append(out.Weights, y.Weights[i])
+		}
+	}
+	return out
+}
+
+// weight is that of row i.
+func (y *Targets) weight(i int) float64 {
+	if y.Weights == nil {
+		return 1
+	}
+	return y.Weights[i]
+}
+
+// sums are Σ w and (Σ w)²/Σ w².
+func (y *Targets) sums() (total, effective float64) {
+	var squares float64
+	for i := range y.Labels {
+		total += y.weight(i)
+		squares += y.weight(i) * y.weight(i)
+	}
+	return total, total * total / squares
+}
+
+// take turns probabilities of row i into residuals p − q.
+func (y *Targets) take(p []float64, i int) {
+	if y.Soft == nil {
+		p[y.Labels[i]]--
+		return
+	}
+	floats.Sub(p, y.Soft.RawRowView(i))
+}
+
+// dot is Σ_c q_ic x_c of row i.
+func (y *Targets) dot(x []float64, i int) float64 {
+	if y.Soft == nil {
+		return x[y.Labels[i]]
+	}
+	return floats.Dot(x, y.Soft.RawRowView(i))
 }
 
 // Correction is what a Recalibrator learned.
@@ -36,6 +108,7 @@ type Correction interface {
 //
 //	g(x) = softmax(log p + Wᵀψ + (aᵀψ) ℓ̃) ,  minimizing  mean NLL + (‖W‖² + ‖a‖²)/(2nσ²)
 //
+// (n the effective number of rows that count differently)
 // where ψ are D functions of the row, W is D×C, a is D, and ℓ̃ the centred
 // log-probabilities in units of their root mean square: W moves classes, a turns the
 // confidence up or down. The functions have a total variance of 1, so that σ is how far, in
@@ -75,14 +148,14 @@ const (
 )
 
 // Fit learns one stage after the other, each from what those before made of the rows.
-func (m Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, labels []int, rng *rand.Rand) (Correction, error) {
+func (m Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (Correction, error) {
 	stages := []functions{ofPrediction}
 	if given(features) {
 		stages = []functions{linear, products, m.codewords()}
 	}
 	var all sequence
 	for _, f := range stages {
-		best, corrected, err := fitStage(ctx, f, logProbs, features, labels, rng)
+		best, corrected, err := fitStage(ctx, f, logProbs, features, y, rng)
 		if err != nil {
 			return nil, err
 		}
@@ -97,9 +170,9 @@ func (m Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matri
 // fitStage learns W and a on the rows outside each inner fold in turn, along growing σ, until
 // the loss on the folds falls no longer. The correction is the mean of those at the best σ, nil for
 // the identity; each row comes corrected by the one that did not see it.
-func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matrix, labels []int, rng *rand.Rand) (best mixture, corrected *mat.Dense, err error) {
+func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (best mixture, corrected *mat.Dense, err error) {
 	n, c := l.Dims()
-	fold := folds(n, innerFolds, rng)
+	fold := foldsOf(y.Place, innerFolds, rng)
 	var parts []*innerFold
 	for k := range innerFolds {
 		in, out := apart(fold, k)
@@ -109,8 +182,8 @@ func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matri
 		inL, inF := rowsOf(l, in), partOf(features, in)
 		b := newBasis(f, inL, inF, rng)
 		parts = append(parts, &innerFold{
-			seen: b.design(inL, inF, pick(labels, in)), theta: make([]float64, len(b.unit)*(c+1)),
-			held: b.design(rowsOf(l, out), partOf(features, out), pick(labels, out)), rows: out,
+			seen: b.design(inL, inF, y.ofRows(in)), theta: make([]float64, len(b.unit)*(c+1)),
+			held: b.design(rowsOf(l, out), partOf(features, out), y.ofRows(out)), rows: out,
 		})
 	}
 	if best, err = bestSpread(ctx, parts); best == nil || err != nil {
@@ -133,8 +206,8 @@ type innerFold struct {
 	rows       []int
 }
 
-// loss is that of the fold's rows, their sum; nil Θ is the identity.
-func (p *innerFold) loss(theta []float64) float64 { return p.held.loss(theta) * float64(p.held.rows) }
+// loss is that of the fold's rows, their sum by weight; nil Θ is the identity.
+func (p *innerFold) loss(theta []float64) float64 { return p.held.loss(theta) * p.held.total }
 
 // bestSpread is the corrections of the folds at the σ of least loss on them, nil at 0.
 func bestSpread(ctx context.Context, parts []*innerFold) (best mixture, err error) {
@@ -205,7 +278,8 @@ type design struct {
 	rows, classes, width int
 	l                    *mat.Dense // N×C, log p
 	seen                 mat.Matrix // what the functions read besides; nil: nothing
-	labels               []int
+	y                    *Targets   // nil where nothing is learned or judged
+	total, effective     float64    // Σ w, and the effective number of rows
 
 	x                         []float64 // a row of seen
 	functions, tilts          []float64 // ψ (D) and ℓ̃ (C) of a block's rows, or of all
@@ -291,11 +365,11 @@ func (d *design) row(dst []float64, i, at int) {
 	floats.AddConst(-floats.LogSumExp(dst), dst)
 }
 
-// softmax writes the corrected probabilities of row i, and returns the logarithm of that of y.
-func (d *design) softmax(dst []float64, i, at, y int) float64 {
+// softmax writes the corrected probabilities of row i, and returns Σ_c q_ic log of them.
+func (d *design) softmax(dst []float64, i, at int) float64 {
 	d.shift(dst, i, at)
 	most, sum := floats.Max(dst), 0.
-	score := dst[y] - most
+	score := d.y.dot(dst, i) - most
 	for k, v := range dst {
 		dst[k] = math.Exp(v - most)
 		sum += dst[k]
@@ -304,7 +378,7 @@ func (d *design) softmax(dst []float64, i, at, y int) float64 {
 	return score - math.Log(sum)
 }
 
-// loss is the mean NLL, without a penalty; nil Θ is the identity.
+// loss is the mean NLL by weight, without a penalty; nil Θ is the identity.
 func (d *design) loss(theta []float64) float64 {
 	if theta == nil {
 		theta = make([]float64, d.width*(d.classes+1))
@@ -313,9 +387,12 @@ func (d *design) loss(theta []float64) float64 {
 	var sum float64
 	d.each(theta, func(i, at int) {
 		d.row(p, i, at)
-		sum -= max(p[d.labels[i]], LeastLogProb)
+		for c := range p {
+			p[c] = max(p[c], LeastLogProb)
+		}
+		sum -= d.y.weight(i) * d.y.dot(p, i)
 	}, func(int) {})
-	return sum / float64(d.rows)
+	return sum / d.total
 }
 
 func (d *design) logProbs(theta []float64) *mat.Dense {
@@ -324,8 +401,8 @@ func (d *design) logProbs(theta []float64) *mat.Dense {
 	return out
 }
 
-// gradient is the mean NLL and, in grad (D×(C+1)), its slopes ΨᵀG/n, where row i of G is
-// p_ic − 1[y_i = c] for W and Σ_c ℓ̃_ic (p_ic − 1[y_i = c]) for a.
+// gradient is the mean NLL by weight and, in grad (D×(C+1)), its slopes ΨᵀG/Σ w, where row i of G is
+// w_i times p_ic − q_ic for W and Σ_c ℓ̃_ic (p_ic − q_ic) for a.
 func (d *design) gradient(theta, grad []float64) float64 {
 	if d.slopes == nil {
 		d.slopes = make([]float64, min(designRows, d.rows)*(d.classes+1))
@@ -334,20 +411,22 @@ func (d *design) gradient(theta, grad []float64) float64 {
 	clear(grad)
 	var sum float64
 	d.each(theta, func(i, at int) {
-		y := d.labels[i]
 		g := d.slopes[at*(c+1) : (at+1)*(c+1)]
-		sum -= d.softmax(g[:c], i, at, y)
-		g[y]--
+		sum -= d.y.weight(i) * d.softmax(g[:c], i, at)
+		d.y.take(g[:c], i)
 		g[c] = floats.Dot(g[:c], d.tilt[at*c:(at+1)*c])
+		if d.y.Weights != nil {
+			floats.Scale(d.y.Weights[i], g)
+		}
 	}, func(rows int) {
-		simd.Dgemm(blas.Trans, blas.NoTrans, d.width, c+1, rows, 1/float64(d.rows), d.psi, d.width, d.slopes, c+1, 1, grad, c+1)
+		simd.Dgemm(blas.Trans, blas.NoTrans, d.width, c+1, rows, 1/d.total, d.psi, d.width, d.slopes, c+1, 1, grad, c+1)
 	})
-	return sum / float64(d.rows)
+	return sum / d.total
 }
 
 // to moves to the optimum for σ from the one before.
 func (p *innerFold) to(sigma float64) error {
-	lambda := 1 / (float64(p.seen.rows) * sigma * sigma)
+	lambda := 1 / (p.seen.effective * sigma * sigma)
 	var value float64
 	at, grad := make([]float64, len(p.theta)), make([]float64, len(p.theta))
 	at[0] = math.NaN() // nowhere yet
@@ -382,6 +461,53 @@ func folds(n, k int, rng *rand.Rand) []int {
 	return fold
 }
 
+// foldsOf are folds of rows, those of one place in one fold. Where a place has more rows than a fold, rows are
+// told apart by little, and are parted one by one.
+func foldsOf(place []int, k int, rng *rand.Rand) []int {
+	number, count := map[int]int{}, []int(nil)
+	for _, p := range place {
+		if _, known := number[p]; !known {
+			number[p], count = len(count), append(count, 0)
+		}
+		count[number[p]]++
+	}
+	if slices.Max(count) > max(1, len(place)/k) {
+		return folds(len(place), k, rng)
+	}
+	of := folds(len(count), k, rng)
+	fold := make([]int, len(place))
+	for i, p := range place {
+		fold[i] = of[number[p]]
+	}
+	return fold
+}
+
+// places are one number for rows whose predictions and features (nil: none) are equal, counted from 0 in the order of the rows.
+// Labels play no part: folds that were told by them would part the classes of one place.
+func (s *sample) places(features mat.Matrix) []int {
+	seen, place := map[[sha256.Size]byte]int{}, make([]int, s.rows)
+	buffer := bufferOf(features)
+	var row []byte
+	for i := range place {
+		row = row[:0]
+		values := [][]float64{s.log.RawRowView(i), nil}
+		if features != nil {
+			values[1] = rowOf(features, i, buffer)
+		}
+		for _, v := range slices.Concat(values...) {
+			row = binary.LittleEndian.AppendUint64(row, math.Float64bits(v))
+		}
+		key := sha256.Sum256(row)
+		at, known := seen[key]
+		if !known {
+			at = len(seen)
+			seen[key] = at
+		}
+		place[i] = at
+	}
+	return place
+}
+
 // apart are the rows outside fold k, and those in it.
 func apart(fold []int, k int) (in, out []int) {
 	for i, f := range fold {
@@ -411,6 +537,6 @@ var _ Recalibrator = Unchanged{}
 func (Unchanged) Name() string { return "unchanged" }
 
 // Fit learns nothing.
-func (Unchanged) Fit(context.Context, *mat.Dense, mat.Matrix, []int, *rand.Rand) (Correction, error) {
+func (Unchanged) Fit(context.Context, *mat.Dense, mat.Matrix, *Targets, *rand.Rand) (Correction, error) {
 	return sequence{}, nil
 }

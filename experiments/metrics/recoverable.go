@@ -21,6 +21,9 @@ type Recovery struct {
 	Folds         int          // K, of the outer cross-fitting; 0 means 5
 	Global, Local Recalibrator // nil: Shrunk{}
 
+	Rows []float64  // as [Settings.Rows]
+	Soft *mat.Dense // as [Settings.Soft]
+
 	// Progress, when set, is called from one goroutine at a time as each fold is done.
 	Progress func(done, total int)
 }
@@ -50,14 +53,15 @@ type Gains struct {
 // Recovered is the loss that is left on the table.
 type Recovered struct {
 	NLL, Brier Gains
-	// GlobalNLL and LocalNLL are N: the terms of which the gains of NLL are the means.
+	// GlobalNLL and LocalNLL are of each row that counts the terms of which the gains of NLL are the means.
 	GlobalNLL, LocalNLL []float64
-	// ReachedNLL and ReachedBrier are N: the losses of the corrected predictions, by which
+	// ReachedNLL and ReachedBrier are likewise the losses of the corrected predictions, by which
 	// other predictions of the same rows may be measured too; see [Recoverable].
 	ReachedNLL, ReachedBrier []float64
 	Families                 [2]string // of the global and of the local recalibrator
 
 	global *mat.Dense // N×C, g₀(p)
+	gain   []float64  // N, what both save of the NLL of each row
 }
 
 // Recover is recoverable loss by K-fold cross-fitting within the rows measured. On the
@@ -73,13 +77,15 @@ type Recovered struct {
 // as far as g₀ has found the calibration error. The better the families, the tighter;
 // those of [Shrunk] leave predictions without an error as they are.
 //
+// Rows of one prediction in one place are in one fold, so that no correction knows a row by its copy.
+//
 // logProbs is N×C, features N×d, labels N, as for [Measure]; there must be two rows for each fold.
 func Recover(ctx context.Context, logProbs *mat.Dense, labels []int, features mat.Matrix, r Recovery, rng *rand.Rand) (*Recovered, error) {
-	s, err := newSample(logProbs, labels)
+	s, err := newSample(logProbs, labels, r.Rows, r.Soft)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkFeatures(features); err != nil {
+	if features, err = s.featuresOf(features); err != nil {
 		return nil, err
 	}
 	if r.Folds == 0 {
@@ -97,28 +103,30 @@ func Recover(ctx context.Context, logProbs *mat.Dense, labels []int, features ma
 	return s.recover(ctx, features, r, rng)
 }
 
-// checkFeatures returns an error unless there is one finite row for each prediction.
-func (s *sample) checkFeatures(features mat.Matrix) error {
+// featuresOf are those of the rows that count, of which there must be one finite row for each prediction.
+func (s *sample) featuresOf(features mat.Matrix) (mat.Matrix, error) {
 	if !given(features) {
-		return fmt.Errorf("metrics: there are no features: give one row for each of the %d predictions", s.rows)
+		return nil, fmt.Errorf("metrics: there are no features: give one row for each of the %d predictions", s.input)
 	}
 	n, d := features.Dims()
-	if n != s.rows || d == 0 {
-		return fmt.Errorf("metrics: the features are %d×%d: want one row for each of the %d predictions", n, d, s.rows)
+	if n != s.input || d == 0 {
+		return nil, fmt.Errorf("metrics: the features are %d×%d: want one row for each of the %d predictions", n, d, s.input)
 	}
+	features = s.counted(features)
 	buffer := make([]float64, d)
-	for i := range n {
+	for i := range s.rows {
 		for j, x := range rowOf(features, i, buffer) {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return fmt.Errorf("metrics: row %d: feature %d is %v: features must be finite", i, j, x)
+				return nil, fmt.Errorf("metrics: row %d: feature %d is %v: features must be finite", s.inputRow(i), j, x)
 			}
 		}
 	}
-	return nil
+	return features, nil
 }
 
 func (s *sample) recover(ctx context.Context, features mat.Matrix, r Recovery, rng *rand.Rand) (*Recovered, error) {
-	x := &crossFit{Recovery: r, sample: s, log: s.bounded(), features: features, fold: folds(s.rows, r.Folds, rng)}
+	x := &crossFit{Recovery: r, sample: s, log: s.bounded(), features: features, place: s.places(features)}
+	x.fold = foldsOf(x.place, r.Folds, rng)
 	x.global, x.local = mat.NewDense(s.rows, s.classes, nil), mat.NewDense(s.rows, s.classes, nil)
 	seed := rng.Uint64()
 	errs := make([]error, r.Folds)
@@ -139,6 +147,11 @@ func (s *sample) recover(ctx context.Context, features mat.Matrix, r Recovery, r
 	for m, p := range []*mat.Dense{s.log, x.global, x.local} {
 		nll[m], brier[m] = s.losses(p)
 	}
+	out.gain = difference(nll[0], nll[2])
+	for m := range nll {
+		s.plain(nll[m])
+		s.plain(brier[m])
+	}
 	out.GlobalNLL, out.LocalNLL = difference(nll[0], nll[1]), difference(nll[1], nll[2])
 	out.ReachedNLL, out.ReachedBrier = nll[2], brier[2]
 	out.NLL = Gains{newGain(out.GlobalNLL), newGain(out.LocalNLL), newGain(difference(nll[0], nll[2]))}
@@ -154,14 +167,14 @@ type crossFit struct {
 	sample        *sample
 	log           *mat.Dense
 	features      mat.Matrix
-	fold          []int
+	place, fold   []int      // N
 	global, local *mat.Dense // log corrected by the global family, and by both
 }
 
 // correct writes the corrected rows of fold k.
 func (x *crossFit) correct(ctx context.Context, k int, rng *rand.Rand) error {
 	in, out := apart(x.fold, k)
-	inL, inF, inY := rowsOf(x.log, in), partOf(x.features, in), x.sample.labels(in)
+	inL, inF, inY := rowsOf(x.log, in), partOf(x.features, in), x.sample.targets(in, x.place)
 	outL, outF := rowsOf(x.log, out), partOf(x.features, out)
 	global, err := x.Global.Fit(ctx, inL, nil, inY, rng)
 	if err != nil {
@@ -204,14 +217,14 @@ func (s *sample) bounded() *mat.Dense {
 // losses are the NLL and the Brier score of each row under log-probabilities l.
 func (s *sample) losses(l *mat.Dense) (nll, brier []float64) {
 	nll, brier = make([]float64, s.rows), make([]float64, s.rows)
-	for i, y := range s.label {
-		nll[i] = -max(l.At(i, int(y)), LeastLogProb)
+	for i := range nll {
 		for c, v := range l.RawRowView(i) {
-			e := math.Exp(v)
-			if c == int(y) {
-				e--
+			q := s.share(i, c)
+			if q > 0 {
+				nll[i] -= q * max(v, LeastLogProb)
 			}
-			brier[i] += e * e
+			e := math.Exp(v) - q
+			brier[i] += e*e + q*(1-q)
 		}
 	}
 	return nll, brier

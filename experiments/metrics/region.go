@@ -10,9 +10,9 @@ import (
 // Region is a set of rows with the error of one class, or of the top class: the one of
 // largest |T|. Gaps are confidence less frequency, positive where the classifier claims too much.
 type Region struct {
-	Rows []int `json:"rows,omitempty"` // ascending, counted from 0; JSON leaves them out of Classes and Confidence
+	Rows []int `json:"rows,omitempty"` // of the input, ascending, counted from 0; JSON leaves them out of Classes and Confidence
 	Size int   `json:"size"`
-	// EffectiveSize is (Σ v)²/Σ v², v = p(1 − p) of Class: rows whose outcome is open
+	// EffectiveSize is (Σ v)²/Σ v², v = w p(1 − p) of Class: rows whose outcome is open
 	// count, those that are certain do not.
 	EffectiveSize float64 `json:"effective_size"`
 	Class         *int    `json:"class"` // nil: the top class of each row
@@ -54,8 +54,8 @@ const mostClasses = 50
 
 // region reports a set for a class, C being the top class and −1 the one of largest |T|.
 func (x *exam) region(d *Diagnosis, g *tested, class int) Region {
-	n := float64(len(g.rows))
-	out := Region{Rows: g.rows, Size: len(g.rows), Accuracy: g.hits[x.classes] / n}
+	n := g.weight
+	out := Region{Rows: x.inputRows(g.rows), Size: len(g.rows), Accuracy: g.hits[x.classes] / n}
 	order := firstToLast(x.classes + 1)
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(math.Abs(g.statistic(b)), math.Abs(g.statistic(a)))
@@ -78,26 +78,26 @@ func (x *exam) region(d *Diagnosis, g *tested, class int) Region {
 	out.Class, out.Confidence, out.Frequency, out.Gap, out.P = c.Class, c.Confidence, c.Frequency, c.Gap, c.P
 	out.Wrong = math.Abs(g.statistic(class)) > d.Critical
 	out.Detectable = d.Critical * g.deviation(class) / n
-	p := make([]float64, len(g.rows))
+	p, w := make([]float64, len(g.rows)), make([]float64, len(g.rows))
 	var v, v2 float64
 	for at, i := range g.rows {
-		p[at] = x.probability(i, class)
-		open := p[at] * (1 - p[at])
+		p[at], w[at] = x.probability(i, class), x.w(i)
+		open := x.w(i) * p[at] * (1 - p[at])
 		v += open
 		v2 += open * open
-		out.RecoverableNLL += (x.recovered.GlobalNLL[i] + x.recovered.LocalNLL[i]) / n
+		out.RecoverableNLL += x.w(i) * x.recovered.gain[i] / n
 	}
 	out.Saved = out.RecoverableNLL * n / float64(x.rows)
 	if v2 > 0 {
 		out.EffectiveSize = v * v / v2
 	}
-	out.Low, out.High = interval(p, g.predicted[class]-g.hits[class], g.spread[class], d.CriticalInterval)
+	out.Low, out.High = interval(p, w, g.predicted[class]-g.hits[class], g.spread[class], d.CriticalInterval)
 	return out
 }
 
 // gapOf is the gap of one class in a set.
 func (x *exam) gapOf(g *tested, c int) ClassGap {
-	n, t := float64(len(g.rows)), math.Abs(g.statistic(c))*(1-1e-9)
+	n, t := g.weight, math.Abs(g.statistic(c))*(1-1e-9)
 	redrawn, _ := slices.BinarySearch(x.redrawn, t)
 	swung, _ := slices.BinarySearch(x.swung, t)
 	return ClassGap{

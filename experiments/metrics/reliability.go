@@ -15,7 +15,7 @@ type Curve struct {
 }
 
 // Reliability returns the curve of the top class's confidence, N predictions, and
-// that of all classes' probabilities, N·C predictions. Of s it takes the bins.
+// that of all classes' probabilities, N·C predictions. Of s it takes the bins, Rows and Soft.
 func Reliability(logProbs *mat.Dense, labels []int, s Settings) (top, classes *Curve, err error) {
 	b, _, err := prepare(logProbs, labels, nil, s)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f binCounts) curve() *Curve {
 	}
 	var below float64
 	for k, n := range f.size {
-		c.Count[k] = int(math.Round(below+n) - math.Round(below)) // parts of rows too add up to the rows
+		c.Count[k] = int(math.Round(below+n) - math.Round(below)) // weights too add up to the rows
 		below += n
 		c.Confidence[k], c.Frequency[k] = f.confidence[k]/n, f.hits[k]/n
 		c.Low[k], c.High[k] = math.NaN(), math.NaN()

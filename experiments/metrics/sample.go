@@ -21,29 +21,42 @@ type sample struct {
 	rows, classes int
 	prob          []float64  // N×C, p_ic
 	log           *mat.Dense // N×C, log p_ic
-	label         []int32    // N
-	weight        []float64  // N, as how many rows each counts; nil: 1
-	top           []int32    // N, the class of the largest probability, the first among equals
+	truth
+	weight []float64 // N, more than 0 and 1 on average; nil: 1
+	of     []int     // N, the input's row that each is, where some have weight 0; nil: the rows are the input's
+	input  int       // how many rows the input has
+	top    []int32   // N, the class of the largest probability, the first among equals
 }
 
-func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
+// newSample checks predictions and keeps the rows that count; weights and soft may be nil.
+func newSample(logProbs *mat.Dense, labels []int, weights []float64, soft *mat.Dense) (*sample, error) {
 	if logProbs == nil || logProbs.IsEmpty() {
 		return nil, fmt.Errorf("metrics: there are no predictions to measure: give at least one row")
 	}
 	n, classes := logProbs.Dims()
-	if len(labels) != n {
+	if soft == nil && len(labels) != n {
 		return nil, fmt.Errorf("metrics: %d rows of predictions but %d labels: give one label per row", n, len(labels))
 	}
 	if classes < 2 {
 		return nil, fmt.Errorf("metrics: predictions have %d class: want two or more", classes)
 	}
-	s := &sample{
-		rows: n, classes: classes,
-		prob:  make([]float64, n*classes),
-		log:   logProbs,
-		label: make([]int32, n),
-		top:   make([]int32, n),
+	s := &sample{rows: n, classes: classes, log: logProbs, input: n}
+	var err error
+	if s.weight, s.of, err = counting(weights, n); err != nil {
+		return nil, err
 	}
+	if s.of != nil {
+		s.rows, s.log = len(s.of), rowsOf(logProbs, s.of)
+		if soft == nil {
+			labels = pick(labels, s.of)
+		}
+	}
+	if n = s.rows; soft != nil {
+		if labels, err = s.takeSoft(soft); err != nil {
+			return nil, err
+		}
+	}
+	s.prob, s.label, s.top = make([]float64, n*classes), make([]int32, n), make([]int32, n)
 	const part = 1024 // rows
 	wrong := make([]error, (n+part-1)/part)
 	inParallel(len(wrong), func(k int) {
@@ -57,13 +70,27 @@ func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
 	return s, nil
 }
 
+// saying is the rows under other predictions (N×C).
+func (s *sample) saying(logProbs *mat.Dense) (*sample, error) {
+	labels := make([]int, s.rows)
+	for i, y := range s.label {
+		labels[i] = int(y)
+	}
+	out, err := newSample(logProbs, labels, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	out.truth, out.weight, out.of, out.input = s.truth, s.weight, s.of, s.input
+	return out, nil
+}
+
 // take exponentiates and checks row i.
 func (s *sample) take(i, label int) error {
 	p := s.prob[i*s.classes : (i+1)*s.classes]
 	var sum float64
 	for c, lp := range s.log.RawRowView(i) {
 		if math.IsNaN(lp) || math.IsInf(lp, 1) {
-			return fmt.Errorf("metrics: row %d: the log-probability of class %d is %v: predictions must be numbers", i, c, lp)
+			return fmt.Errorf("metrics: row %d: the log-probability of class %d is %v: predictions must be numbers", s.inputRow(i), c, lp)
 		}
 		p[c] = math.Exp(lp)
 		sum += p[c]
@@ -72,10 +99,10 @@ func (s *sample) take(i, label int) error {
 		}
 	}
 	if !(math.Abs(sum-1) <= sumTolerance) {
-		return fmt.Errorf("metrics: row %d: the probabilities sum to %.6g: want 1 ± %g", i, sum, sumTolerance)
+		return fmt.Errorf("metrics: row %d: the probabilities sum to %.6g: want 1 ± %g", s.inputRow(i), sum, sumTolerance)
 	}
 	if label < 0 || label >= s.classes {
-		return fmt.Errorf("metrics: row %d: label %d: want 0 to %d", i, label, s.classes-1)
+		return fmt.Errorf("metrics: row %d: label %d: want 0 to %d", s.inputRow(i), label, s.classes-1)
 	}
 	s.label[i] = int32(label)
 	return nil
@@ -84,14 +111,22 @@ func (s *sample) take(i, label int) error {
 // logProb is log p_ic, bounded below.
 func (s *sample) logProb(i, c int) float64 { return max(s.log.At(i, c), LeastLogProb) }
 
-// residual is e_ic = p_ic − 1[y_i = c].
-func (s *sample) residual(i, c int) float64 {
-	e := s.prob[i*s.classes+c]
-	if int(s.label[i]) == c {
-		e--
+// loss is −log p of the label of row i, of a soft one −Σ_c q_ic log p_ic.
+func (s *sample) loss(i int, of truth) float64 {
+	if of.soft == nil {
+		return -s.logProb(i, int(of.label[i]))
 	}
-	return e
+	var sum float64
+	for c := range s.classes {
+		if q := of.share(i, c); q > 0 {
+			sum -= q * s.logProb(i, c)
+		}
+	}
+	return sum
 }
+
+// residual is e_ic = p_ic − q_ic.
+func (s *sample) residual(i, c int) float64 { return s.prob[i*s.classes+c] - s.share(i, c) }
 
 // probability is p_ic, that of the top class for c = C.
 func (s *sample) probability(i, c int) float64 {
@@ -101,12 +136,15 @@ func (s *sample) probability(i, c int) float64 {
 	return s.prob[i*s.classes+c]
 }
 
-// hit is 1[y_i = c], that of the top class for c = C.
-func (s *sample) hit(i, c int) bool {
-	return s.label[i] == int32(c) || c == s.classes && s.label[i] == s.top[i]
+// hit is q_ic, that of the top class for c = C.
+func (s *sample) hit(i, c int) float64 {
+	if c == s.classes {
+		c = int(s.top[i])
+	}
+	return s.share(i, c)
 }
 
-// miss is e_ic = p_ic − 1[y_i = c], that of the top class for c = C.
+// miss is e_ic = p_ic − q_ic, that of the top class for c = C.
 func (s *sample) miss(i, c int) float64 {
 	if c == s.classes {
 		c = int(s.top[i])
@@ -133,15 +171,6 @@ func (s *sample) confidences() []float64 {
 	out := make([]float64, s.rows)
 	for i := range out {
 		out[i] = s.confidence(i)
-	}
-	return out
-}
-
-// labels are those of the rows.
-func (s *sample) labels(rows []int) []int {
-	out := make([]int, len(rows))
-	for k, i := range rows {
-		out[k] = int(s.label[i])
 	}
 	return out
 }

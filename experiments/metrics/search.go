@@ -108,6 +108,7 @@ type finder struct {
 	*coordinates
 	classes            int         // those tried, the top class the last
 	residual, variance [][]float64 // of each of on, of each class: e, and p(1 − p)
+	weight             []float64   // of each of on
 	least              int         // rows of a piece
 	place              *mat.Dense  // the embedding (N×d)
 	rng                *rand.Rand
@@ -135,8 +136,12 @@ func (f *finder) find() (pieces [][]condition) {
 // explain takes the gaps of a piece from its residuals.
 func (f *finder) explain(piece []condition) []float64 {
 	rows, gap := f.within(firstToLast(len(f.on)), piece...), make([]float64, f.classes)
+	var n float64
 	for _, at := range rows {
-		floats.AddScaled(gap, 1/float64(len(rows)), f.residual[at])
+		n += f.weight[at]
+	}
+	for _, at := range rows {
+		floats.AddScaled(gap, f.weight[at]/n, f.residual[at])
 	}
 	f.shift(piece, -1, gap)
 	return gap
@@ -164,7 +169,7 @@ func (f *finder) next(must bool) [][]condition {
 	rows := f.within(all, piece...)
 	for len(piece) < searchConditions {
 		next, _, contrast := f.best(rows, []int{class}, contrast)
-		if contrast < searchStatistic*f.weight(class) {
+		if contrast < searchStatistic*f.factor(class) {
 			break
 		}
 		piece, rows = append(piece, next), f.within(rows, next)
@@ -188,7 +193,7 @@ func (f *finder) modes(piece []condition, class int) [][]condition {
 		for _, at := range kept {
 			all.add(f.term(at, class))
 		}
-		if len(kept) >= f.least && all.statistic() >= searchStatistic*f.weight(class) {
+		if len(kept) >= f.least && all.statistic() >= searchStatistic*f.factor(class) {
 			parts = append(parts, f.modes(part, class)...)
 		}
 	}
@@ -238,37 +243,37 @@ func (f *finder) within(rows []int, conditions ...condition) (in []int) {
 	return in
 }
 
-// side is the sums of the rows on one side of a cut: of e, of p(1 − p), and of e².
-type side struct{ rows, residual, variance, square float64 }
+// side is the sums of the rows on one side of a cut: of w, of w e, of w² p(1 − p), and of w² e².
+type side struct{ rows, weight, residual, variance, square float64 }
 
 // sideOf is that of a row.
-func sideOf(e, variance float64) side {
-	return side{rows: 1, residual: e, variance: variance, square: e * e}
+func sideOf(w, e, variance float64) side {
+	return side{rows: 1, weight: w, residual: w * e, variance: w * w * variance, square: w * w * e * e}
 }
 
 func (s *side) add(o side) {
-	s.rows, s.residual, s.variance, s.square = s.rows+o.rows, s.residual+o.residual, s.variance+o.variance, s.square+o.square
+	s.rows, s.weight, s.residual, s.variance, s.square = s.rows+o.rows, s.weight+o.weight, s.residual+o.residual, s.variance+o.variance, s.square+o.square
 }
 
 func (s side) less(o side) side {
-	s.rows, s.residual, s.variance, s.square = s.rows-o.rows, s.residual-o.residual, s.variance-o.variance, s.square-o.square
+	s.rows, s.weight, s.residual, s.variance, s.square = s.rows-o.rows, s.weight-o.weight, s.residual-o.residual, s.variance-o.variance, s.square-o.square
 	return s
 }
 
-func (s side) gap() float64 { return s.residual / s.rows }
+func (s side) gap() float64 { return s.residual / s.weight }
 
-// spread is the larger of V and S, as in a test: where predictions are surer than they should be V alone would
-// make much of chance.
+// spread is the larger of V and S, nearly as in a test (where rows count differently S is that of w e, which is larger):
+// where predictions are surer than they should be V alone would make much of chance.
 func (s side) spread() float64 { return max(s.variance, s.square-s.residual*s.residual/s.rows) }
 
 // deviation is the standard deviation of the gap.
-func (s side) deviation() float64 { return math.Sqrt(s.spread()+steady/2) / s.rows }
+func (s side) deviation() float64 { return math.Sqrt(s.spread()+steady/2) / s.weight }
 
 func (s side) statistic() float64 { return math.Abs(s.residual) / math.Sqrt(s.spread()+steady) }
 
 // term is what a row adds to the sums of a class.
 func (f *finder) term(at, class int) side {
-	return sideOf(f.residual[at][class], f.variance[at][class])
+	return sideOf(f.weight[at], f.residual[at][class], f.variance[at][class])
 }
 
 // binned are the sums of rows in each bin of a coordinate, and of all of them.
@@ -292,7 +297,7 @@ func (f *finder) best(rows, classes []int, score func(kept, other side) float64)
 				if kept.rows < float64(f.least) {
 					return
 				}
-				if s := of.trust * f.weight(c) * score(kept, other); s > most {
+				if s := of.trust * f.factor(c) * score(kept, other); s > most {
 					best, class, most = k, c, s
 				}
 			}
@@ -319,8 +324,8 @@ func contrast(kept, other side) float64 {
 	return math.Abs(kept.gap()-other.gap()) / math.Hypot(kept.deviation(), other.deviation())
 }
 
-// weight is what a class counts beside the top class.
-func (f *finder) weight(class int) float64 {
+// factor is what a class counts beside the top class.
+func (f *finder) factor(class int) float64 {
 	if class == f.classes-1 {
 		return 1
 	}
@@ -354,7 +359,7 @@ func (x *exam) pieces(s *sample, on []int, rng *rand.Rand) (pieces [][]bool) {
 			p := s.probability(i, y)
 			e, v = append(e, s.miss(i, y)), append(v, p*(1-p))
 		}
-		f.residual, f.variance = append(f.residual, e), append(f.variance, v)
+		f.residual, f.variance, f.weight = append(f.residual, e), append(f.variance, v), append(f.weight, s.w(i))
 	}
 	for _, conditions := range f.find() {
 		in := make([]bool, s.rows)
@@ -381,7 +386,7 @@ func (s *sample) worst(c *coordinates) []int {
 				if ball.bin[i] < searchCuts/8 {
 					for y := range sums {
 						p := s.prob[i*s.classes+y]
-						sums[y].add(sideOf(s.residual(i, y), p*(1-p)))
+						sums[y].add(sideOf(s.w(i), s.residual(i, y), p*(1-p)))
 					}
 				}
 			}

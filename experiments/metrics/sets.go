@@ -17,7 +17,9 @@ import (
 // The score of a class is 1 − p (Sadinle, Lei and Wasserman 2019). With n labelled rows in a cell, the set of a
 // row is the classes whose score is at most the ⌈(n + 1)·level⌉-th smallest of the labels', all classes where
 // that is beyond n, and the top class always. If the rows are exchangeable, a set
-// misses its label with probability 1 − level at most, whatever the model.
+// misses its label with probability 1 − level at most, whatever the model. Of rows that count differently it is
+// the least score that scores of a weight of (n + 1)·level in all do not exceed, the weights being 1 on average and the new
+// row's 1 (Tibshirani, Foygel Barber, Candès and Ramdas 2019); a soft label has C scores, by its shares.
 type Conformal struct {
 	Level     float64
 	tree      *Tree
@@ -31,13 +33,15 @@ const setRows = 100
 
 // NewConformal takes labelled rows that the model has not been fitted to. One half of them, drawn
 // at random, grows a [Tree]; the scores of the other half decide which regions stay apart: two that were united are told
-// apart again only if both, and all within them, have 100 of its rows. The marginal sets use all rows.
-func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, level float64, rng *rand.Rand) (*Conformal, error) {
-	s, err := newSample(logProbs, labels)
+// apart again only if both, and all within them, have 100 of its rows. The marginal sets use all rows. Of by it takes
+// Rows and Soft.
+func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, by Settings, level float64, rng *rand.Rand) (*Conformal, error) {
+	s, err := newSample(logProbs, labels, by.Rows, by.Soft)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkFeatures(embedding); err != nil {
+	z, err := s.featuresOf(embedding)
+	if err != nil {
 		return nil, err
 	}
 	switch {
@@ -46,22 +50,23 @@ func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, level
 	case s.rows < 2*setRows:
 		return nil, fmt.Errorf("metrics: prediction sets: there are %d labelled rows; regions need %d, half to be found on and half for the scores", s.rows, 2*setRows)
 	}
-	half := folds(s.rows, 2, rng)
+	half := foldsOf(s.places(z), 2, rng)
 	grown, scored := apart(half, 0)
 	out := &Conformal{Level: level}
-	if out.tree, err = GrowTree(rowsOf(embedding, grown), s.misses(grown, s.classes), TreeSettings{Rows: setRows}, rng); err != nil {
+	if out.tree, err = GrowTree(rowsOf(z, grown), s.misses(grown, s.classes), TreeSettings{Rows: setRows}, rng); err != nil {
 		return nil, err
 	}
-	score := make([]float64, s.rows)
-	for i, y := range labels {
-		score[i] = 1 - s.prob[i*s.classes+y]
+	all := make([]weighedScore, 0, s.rows)
+	for i := range s.rows {
+		all = s.scores(all, i)
 	}
-	out.marginal = conformalQuantile(score, level)
-	leaf := out.tree.Leaf(rowsOf(embedding, scored))
+	out.marginal = conformalQuantile(all, level)
+	leaf := out.tree.Leaf(rowsOf(z, scored))
 	out.cell = out.tree.cells(leaf, setRows)
-	byCell := make([][]float64, slices.Max(out.cell)+1)
+	byCell := make([][]weighedScore, slices.Max(out.cell)+1)
 	for at, i := range scored {
-		byCell[out.cell[leaf[at]]] = append(byCell[out.cell[leaf[at]]], score[i])
+		cell := &byCell[out.cell[leaf[at]]]
+		*cell = s.scores(*cell, i)
 	}
 	for _, scores := range byCell {
 		out.threshold = append(out.threshold, conformalQuantile(scores, level))
@@ -69,15 +74,32 @@ func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, level
 	return out, nil
 }
 
-// conformalQuantile is the ⌈(n + 1)·level⌉-th smallest of n scores, ∞ beyond them.
-func conformalQuantile(scores []float64, level float64) float64 {
-	sorted := slices.Sorted(slices.Values(scores))
-	// an integer product that rounding lifted must not count one more
-	k := int(math.Ceil(float64(len(sorted)+1)*level - 1e-9))
-	if k > len(sorted) {
-		return math.Inf(1)
+// weighedScore is the score of a label.
+type weighedScore struct{ score, weight float64 }
+
+// scores adds those of row i to all.
+func (s *sample) scores(all []weighedScore, i int) []weighedScore {
+	s.eachShare(i, func(c int, q float64) {
+		all = append(all, weighedScore{1 - s.prob[i*s.classes+c], q * s.w(i)})
+	})
+	return all
+}
+
+// conformalQuantile is the least score that scores of a weight of (n + 1)·level, n that of all, do not exceed: the
+// ⌈(n + 1)·level⌉-th smallest of n rows. It is ∞ beyond them.
+func conformalQuantile(scores []weighedScore, level float64) float64 {
+	sorted := slices.SortedFunc(slices.Values(scores), func(a, b weighedScore) int { return cmp.Compare(a.score, b.score) })
+	var n, below float64
+	for _, s := range sorted {
+		n += s.weight
 	}
-	return sorted[max(k, 1)-1]
+	for _, s := range sorted {
+		// a product that rounding lifted must not count one more
+		if below += s.weight; below >= (n+1)*level-1e-9 {
+			return s.score
+		}
+	}
+	return math.Inf(1)
 }
 
 // cells cuts the tree from its root, as long as both parts keep so many of the rows whose
@@ -133,9 +155,9 @@ func (c *Conformal) Sets(logProbs, embedding *mat.Dense) (regional, marginal *ma
 
 // Coverage is how often prediction sets hold the label.
 type Coverage struct {
-	Rows     int     `json:"rows"`
+	Rows     int     `json:"rows"` // that count
 	Coverage float64 `json:"coverage"`
-	SE       float64 `json:"se"` // binomial, of the coverage
+	SE       float64 `json:"se"` // binomial, of the coverage, by the effective number of rows
 	Size     float64 `json:"mean_size"`
 	// Marginal are the same of the sets that use no region.
 	Marginal     float64 `json:"marginal_coverage"`
@@ -148,42 +170,44 @@ type SetCoverage struct {
 	Regions []Coverage `json:"regions"`
 }
 
-// Covered measures sets and marginal ones (N×C each), by the cells of their rows (N) and their labels (N).
-// weights (N) are the numbers of rows that each counts as; nil: one.
-func Covered(sets, marginal *mat.Dense, cell, labels []int, weights []float64) (*SetCoverage, error) {
-	n, classes := sets.Dims()
-	if m, c := marginal.Dims(); m != n || c != classes || len(cell) != n || len(labels) != n {
-		return nil, fmt.Errorf("metrics: coverage: sets are %d×%d, marginal ones %d×%d, with %d cells and %d labels: they must be of the same rows", n, classes, m, c, len(cell), len(labels))
+// Covered measures sets and marginal ones (N×C each) of predictions, by the cells of their rows (N) and their labels (N).
+// Of by it takes Rows and Soft.
+func Covered(logProbs, sets, marginal *mat.Dense, cell, labels []int, by Settings) (*SetCoverage, error) {
+	s, err := newSample(logProbs, labels, by.Rows, by.Soft)
+	if err != nil {
+		return nil, err
 	}
-	for i, k := range cell {
-		if k < 0 || k >= n || labels[i] < 0 || labels[i] >= classes {
-			return nil, fmt.Errorf("metrics: coverage: row %d has cell %d and label %d", i, k, labels[i])
-		}
+	n, classes := sets.Dims()
+	if m, c := marginal.Dims(); m != n || c != classes || len(cell) != n || s.input != n || s.classes != classes {
+		return nil, fmt.Errorf("metrics: coverage: predictions are %d×%d, sets %d×%d, marginal ones %d×%d, with %d cells: they must be of the same rows", s.input, s.classes, n, classes, m, c, len(cell))
+	}
+	if i := slices.IndexFunc(cell, func(k int) bool { return k < 0 || k >= n }); i >= 0 {
+		return nil, fmt.Errorf("metrics: coverage: row %d has cell %d", i, cell[i])
 	}
 	all := slices.Max(cell) + 1 // rows are of their cell, and of all
-	covered, total := make([]Coverage, all+1), make([]float64, all+1)
-	for i, k := range cell {
-		weight := 1.0
-		if weights != nil {
-			weight = weights[i]
-		}
-		for _, k := range []int{k, all} {
+	covered, total, squares := make([]Coverage, all+1), make([]float64, all+1), make([]float64, all+1)
+	for at := range s.rows {
+		i, w := s.inputRow(at), s.w(at)
+		for _, k := range []int{cell[i], all} {
 			c := &covered[k]
-			total[k] += weight
-			c.Coverage += weight * sets.At(i, labels[i])
-			c.Marginal += weight * marginal.At(i, labels[i])
+			c.Rows++
+			total[k] += w
+			squares[k] += w * w
 			for y := range classes {
-				c.Size += weight * sets.At(i, y)
-				c.MarginalSize += weight * marginal.At(i, y)
+				c.Coverage += w * s.share(at, y) * sets.At(i, y)
+				c.Marginal += w * s.share(at, y) * marginal.At(i, y)
+				c.Size += w * sets.At(i, y)
+				c.MarginalSize += w * marginal.At(i, y)
 			}
 		}
 	}
-	for k, rows := range total {
+	for k, n := range total {
+		if n == 0 {
+			continue
+		}
 		c := &covered[k]
-		c.Rows = int(math.Round(rows))
-		rows = cmp.Or(rows, 1)
-		c.Coverage, c.Size, c.Marginal, c.MarginalSize = c.Coverage/rows, c.Size/rows, c.Marginal/rows, c.MarginalSize/rows
-		c.SE = math.Sqrt(c.Coverage * (1 - c.Coverage) / rows)
+		c.Coverage, c.Size, c.Marginal, c.MarginalSize = c.Coverage/n, c.Size/n, c.Marginal/n, c.MarginalSize/n
+		c.SE = math.Sqrt(max(0, c.Coverage*(1-c.Coverage)) * squares[k] / (n * n))
 	}
 	return &SetCoverage{All: covered[all], Regions: covered[:all]}, nil
 }

@@ -15,12 +15,12 @@ func TestSetsCoverWithinRegions(t *testing.T) {
 	const n, level = 4000, .9
 	rng := newRand(1)
 	cal, test := newClustered(n, .6, rng), newClustered(n, .6, rng)
-	c, err := metrics.NewConformal(cal.logProbs, cal.labels, cal.embedding, level, rng)
+	c, err := metrics.NewConformal(cal.logProbs, cal.labels, cal.embedding, metrics.Settings{}, level, rng)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sets, marginal, cell := c.Sets(test.logProbs, test.embedding)
-	covered, err := metrics.Covered(sets, marginal, cell, test.labels, nil)
+	covered, err := metrics.Covered(test.logProbs, sets, marginal, cell, test.labels, metrics.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,11 +57,11 @@ func TestSetsCoverWithinRegions(t *testing.T) {
 func TestSetsLaws(t *testing.T) {
 	rng := newRand(2)
 	c := newClustered(400, 0, rng)
-	narrow, err := metrics.NewConformal(c.logProbs, c.labels, c.embedding, .5, newRand(3))
+	narrow, err := metrics.NewConformal(c.logProbs, c.labels, c.embedding, metrics.Settings{}, .5, newRand(3))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wide, err := metrics.NewConformal(c.logProbs, c.labels, c.embedding, .99, newRand(3))
+	wide, err := metrics.NewConformal(c.logProbs, c.labels, c.embedding, metrics.Settings{}, .99, newRand(3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,12 +80,12 @@ func TestSetsLaws(t *testing.T) {
 		}
 	}
 	for want, level := range map[string]float64{"level 1": 1, "level 0": 0} {
-		if _, err := metrics.NewConformal(c.logProbs, c.labels, c.embedding, level, rng); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := metrics.NewConformal(c.logProbs, c.labels, c.embedding, metrics.Settings{}, level, rng); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
 	few := mat.DenseCopyOf(c.logProbs.Slice(0, 150, 0, 3))
-	if _, err := metrics.NewConformal(few, c.labels[:150], mat.DenseCopyOf(c.embedding.Slice(0, 150, 0, 4)), .9, rng); err == nil || !strings.Contains(err.Error(), "regions need 200") {
+	if _, err := metrics.NewConformal(few, c.labels[:150], mat.DenseCopyOf(c.embedding.Slice(0, 150, 0, 4)), metrics.Settings{}, .9, rng); err == nil || !strings.Contains(err.Error(), "regions need 200") {
 		t.Errorf("150 rows: %v", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Protocol selects one of two definitions of the multiclass metrics.
@@ -91,8 +93,11 @@ type Settings struct {
 	// 20, and NoSmallBin skips none. Formula skips none and takes no SmallBin.
 	SmallBin int
 
-	// Rows are the numbers of rows that each counts as (N): more than 0 and at most 1; nil: 1.
+	// Rows are the weights of the rows (N), 0 or more; only their ratios matter, and rows of weight 0
+	// are left out. nil: all count alike.
 	Rows []float64
+	// Soft are the shares of each row's classes (N×C), which sum to 1, in place of its label; nil: labels are certain.
+	Soft *mat.Dense
 
 	// Strata cut the rows into parts 0…S−1 (N), of which [Report.Strata] has the local
 	// calibration error each; nil for none.
@@ -136,8 +141,6 @@ func (s Settings) check(classes int) error {
 		return fmt.Errorf("metrics: settings: %d bins: want 1 to %d", s.Bins, math.MaxUint16)
 	case s.Bandwidth < 0 || math.IsNaN(s.Bandwidth):
 		return fmt.Errorf("metrics: settings: bandwidth %v: want a positive number", s.Bandwidth)
-	case s.Anchors > 0 && s.Rows != nil:
-		return fmt.Errorf("metrics: settings: local metrics at some of the rows take no weights: measure at all, or leave the weights out")
 	case s.Anchors < 0:
 		return fmt.Errorf("metrics: settings: %d anchors: want a positive number, or 0 for all rows", s.Anchors)
 	case s.SmallBin < NoSmallBin:

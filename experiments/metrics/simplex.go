@@ -33,11 +33,11 @@ type simplexSums struct {
 	weight                float64
 }
 
-func (c *simplexSums) add(p [3]float64, label int32, weight float64) {
+func (c *simplexSums) add(p [3]float64, share func(c int) float64, weight float64) {
 	c.rows++
 	c.weight += weight
-	c.label[label] += weight
 	for k, x := range p {
+		c.label[k] += weight * share(k)
 		c.prob[k] += weight * x
 		c.variance[k] += weight * weight * x * (1 - x)
 	}
@@ -69,7 +69,7 @@ func (s *sample) simplex() *Simplex {
 			cells[at] = &simplexSums{}
 			order = append(order, cells[at])
 		}
-		cells[at].add(p, s.label[i], s.w(i))
+		cells[at].add(p, func(c int) float64 { return s.share(i, c) }, s.w(i))
 		if s.rows <= simplexPoints || i*simplexPoints/s.rows != (i-1)*simplexPoints/s.rows || i == 0 {
 			t.Points, t.Labels = append(t.Points, p), append(t.Labels, int(s.label[i]))
 		}

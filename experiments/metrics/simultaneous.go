@@ -14,13 +14,14 @@ import (
 
 // tested is a set of rows with its sums for class c < C and, at C, for the top class.
 type tested struct {
-	rows      []int  // ascending
-	in        []bool // N, of a region: all rows that its conditions hold of
-	from      int    // the classes tested are from this one on
-	predicted []float64
-	variance  []float64 // Σ p (1 − p): that of Σ e if the predictions are right
-	hits      []float64 // rows of label c, and rows whose top class is the label
-	spread    []float64 // Σ (e − ē)²: that of Σ e whatever the predictions, or more
+	rows      []int     // ascending
+	in        []bool    // N, of a region: all rows that its conditions hold of
+	from      int       // the classes tested are from this one on
+	weight    float64   // Σ w, as all sums are by weight
+	predicted []float64 // Σ w p
+	variance  []float64 // Σ w² p (1 − p): that of Σ w e if the predictions are right
+	hits      []float64 // Σ w q: rows of label c, and rows whose top class is the label
+	spread    []float64 // Σ w² (e − ē)²: that of Σ w e whatever the predictions, or more
 }
 
 // steady is added to a variance, so that a region where next to nothing is expected
@@ -28,14 +29,14 @@ type tested struct {
 // Poisson and normal counts cross where the maximum of a few hundred regions lies.
 const steady = 4
 
-// statistic is T = Σ e / √(max(S, V) + 4), e = p − 1[y]: V = Σ p(1 − p) is the variance of Σ e if the predictions are
-// right, S = Σ (e − ē)² what the rows show of it.
+// statistic is T = Σ w e / √(max(S, V) + 4), e = p − 1[y]: V = Σ w² p(1 − p) is the variance of Σ w e if the predictions are
+// right, S = Σ w² (e − ē)² what the rows show of it.
 func (g *tested) statistic(c int) float64 { return (g.predicted[c] - g.hits[c]) / g.deviation(c) }
 
 func (g *tested) deviation(c int) float64 { return math.Sqrt(max(g.spread[c], g.variance[c]) + steady) }
 
 // gap is confidence less frequency.
-func (g *tested) gap(c int) float64 { return (g.predicted[c] - g.hits[c]) / float64(len(g.rows)) }
+func (g *tested) gap(c int) float64 { return (g.predicted[c] - g.hits[c]) / g.weight }
 
 // largest is the largest |of| of the classes that the set is tested for.
 func (g *tested) largest(of func(c int) float64) (most float64) {
@@ -52,26 +53,29 @@ func (g *tested) worst() float64 { return g.largest(g.statistic) }
 func (s *sample) count(rows []int, from int) *tested {
 	sums := func() []float64 { return make([]float64, s.classes+1) }
 	g := &tested{rows: rows, from: from, predicted: sums(), variance: sums(), hits: sums(), spread: sums()}
+	squares, cross := 0., sums() // Σ w², Σ w² e
 	for _, i := range rows {
+		w := s.w(i)
+		g.weight += w
+		squares += w * w
 		for c := range s.classes + 1 {
-			p, e := s.probability(i, c), s.miss(i, c)
-			g.predicted[c] += p
-			g.variance[c] += p * (1 - p)
-			g.spread[c] += e * e
-		}
-		g.hits[s.label[i]]++
-		if s.label[i] == s.top[i] {
-			g.hits[s.classes]++
+			p, q := s.probability(i, c), s.hit(i, c)
+			e := p - q
+			g.predicted[c] += w * p
+			g.hits[c] += w * q
+			g.variance[c] += w * w * p * (1 - p)
+			g.spread[c] += w * w * e * e
+			cross[c] += w * w * e
 		}
 	}
 	for c := range g.spread {
-		e := g.predicted[c] - g.hits[c]
-		g.spread[c] = max(0, g.spread[c]-e*e/float64(max(1, len(rows))))
+		e := (g.predicted[c] - g.hits[c]) / max(g.weight, math.SmallestNonzeroFloat64)
+		g.spread[c] = max(0, g.spread[c]-2*e*cross[c]+e*e*squares)
 	}
 	return g
 }
 
-// largest are, in ascending order, the largest |Σ e| / √(V + 4), which is |T| or more, over all sets and all classes they
+// largest are, in ascending order, the largest |Σ w e| / √(V + 4), which is |T| or more, over all sets and all classes they
 // are tested for, under labels redrawn from the predictions.
 func (s *sample) largest(ctx context.Context, sets []*tested, redraws int, rng *rand.Rand) ([]float64, error) {
 	seeds := make([]uint64, redraws)
@@ -87,9 +91,10 @@ func (s *sample) largest(ctx context.Context, sets []*tested, redraws int, rng *
 			for _, g := range sets {
 				clear(hits)
 				for _, i := range g.rows {
-					hits[label[i]]++
+					w := s.w(i)
+					hits[label[i]] += w
 					if label[i] == s.top[i] {
-						hits[s.classes]++
+						hits[s.classes] += w
 					}
 				}
 				for c := g.from; c <= s.classes; c++ {
@@ -131,8 +136,8 @@ func drawLabels(label []int32, cumulative []float32, source *rand.PCG) {
 	}
 }
 
-// swings are, in ascending order, the largest |Σ w (e − ē)| / √(Σ (e − ē)² + 4) over all
-// sets and classes, with one random sign w for each row (the wild bootstrap of Wu 1986 with the signs of Liu 1988). They
+// swings are, in ascending order, the largest |Σ ±w (e − ē)| / √(Σ w² (e − ē)² + 4) over all
+// sets and classes, with one random sign for each row (the wild bootstrap of Wu 1986 with the signs of Liu 1988). They
 // use no prediction's own estimate of its variance, so they hold for wrong predictions too.
 func (s *sample) swings(ctx context.Context, sets []*tested, replicates int, rng *rand.Rand) ([]float64, error) {
 	words := (s.rows + 63) / 64
@@ -143,7 +148,7 @@ func (s *sample) swings(ctx context.Context, sets []*tested, replicates int, rng
 	most := make([]float64, replicates)
 	blocks := (replicates + swingBlock - 1) / swingBlock
 	err := inParallelWith(ctx, blocks, func() func(b int) {
-		var w, e, sum []float64
+		var signs, e, sum []float64
 		return func(b int) {
 			first := b * swingBlock
 			n := min(swingBlock, replicates-first)
@@ -152,18 +157,18 @@ func (s *sample) swings(ctx context.Context, sets []*tested, replicates int, rng
 				sum = append(sum[:0], make([]float64, n*wide)...)
 				for lo := 0; lo < len(g.rows); lo += swingBlock {
 					rows := g.rows[lo:min(lo+swingBlock, len(g.rows))]
-					w, e = w[:0], e[:0]
+					signs, e = signs[:0], e[:0]
 					for t := range n {
 						for _, i := range rows {
-							w = append(w, 1-2*float64(sign[(first+t)*words+i/64]>>(i%64)&1))
+							signs = append(signs, 1-2*float64(sign[(first+t)*words+i/64]>>(i%64)&1))
 						}
 					}
 					for _, i := range rows {
 						for c := g.from; c <= s.classes; c++ {
-							e = append(e, s.miss(i, c)-g.gap(c))
+							e = append(e, s.w(i)*(s.miss(i, c)-g.gap(c)))
 						}
 					}
-					simd.Dgemm(blas.NoTrans, blas.NoTrans, n, wide, len(rows), 1, w, len(rows), e, wide, 1, sum, wide)
+					simd.Dgemm(blas.NoTrans, blas.NoTrans, n, wide, len(rows), 1, signs, len(rows), e, wide, 1, sum, wide)
 				}
 				for t := range n {
 					for c := range wide {
@@ -185,25 +190,29 @@ const swingBlock = 256
 
 // interval is the simultaneous interval of a gap,
 //
-//	{ g : |Σ (p − 1[y]) − n g| ≤ c √(max(S, V(g)) + 4) }
+//	{ g : |Σ w (p − 1[y]) − n g| ≤ c √(max(S, V(g)) + 4) } ,   n = Σ w
 //
-// where S = Σ (e − ē)² is what the rows show of the variance, whatever the predictions imply for it, and V(g) is
+// where S = Σ w² (e − ē)² is what the rows show of the variance, whatever the predictions imply for it, and V(g) is
 // what it would be if the truth lay g from the predictions by one shift of all log-odds,
 // log q/(1 − q) = log p/(1 − p) + t: a bound for classes that hardly occur, of which rows show none.
-// p are the probabilities of the class in the region's rows, sum is Σ (p − 1[y]).
-func interval(p []float64, sum, spread, critical float64) (low, high float64) {
+// p are the probabilities of the class in the region's rows, w their weights, sum is Σ w (p − 1[y]).
+func interval(p, w []float64, sum, spread, critical float64) (low, high float64) {
 	at := func(t float64) (gap, variance float64) {
-		for _, x := range p {
+		for i, x := range p {
 			q := x
 			if x > 0 && x < 1 {
 				q = 1 / (1 + (1-x)/x*math.Exp(-t))
 			}
-			gap += x - q
-			variance += q * (1 - q)
+			gap += w[i] * (x - q)
+			variance += w[i] * w[i] * q * (1 - q)
 		}
 		return gap, variance
 	}
-	n := float64(len(p))
+	var n, sumP float64
+	for i, x := range p {
+		n += w[i]
+		sumP += w[i] * x
+	}
 	solve := func(c float64) float64 { // n g with (sum − n g)/√(max(S, V(g)) + 4) = c
 		// where S alone decides, g is known; elsewhere V does, and t is sought
 		reach := sum - c*math.Sqrt(spread+steady)
@@ -222,10 +231,6 @@ func interval(p []float64, sum, spread, critical float64) (low, high float64) {
 			return min(gap, reach)
 		}
 		return max(gap, reach)
-	}
-	var sumP float64
-	for _, x := range p {
-		sumP += x
 	}
 	// no gap is beyond probabilities of 0 and 1
 	return max(solve(critical), sumP-n) / n, min(solve(-critical), sumP) / n

@@ -41,13 +41,11 @@ func newSmoothed(confidence, weight []float64) *smoothed {
 	return &smoothed{confidence, weight, map[float64]*smoothingKernel{}}
 }
 
-// error is smECE of the rows, hit telling whether the top class is the label.
-func (s *smoothed) error(hit func(i int) bool) float64 {
+// error is smECE of the rows, hit being the share of the top class in each.
+func (s *smoothed) error(hit func(i int) float64) float64 {
 	residual := make([]float64, len(s.confidence))
 	for i, f := range s.confidence {
-		if residual[i] = f; hit(i) {
-			residual[i]--
-		}
+		residual[i] = f - hit(i)
 		if s.weight != nil {
 			residual[i] *= s.weight[i]
 		}
@@ -69,7 +67,7 @@ func (s *smoothed) at(sigma float64, residual []float64) float64 {
 	if k == nil {
 		k = newSmoothingKernel(sigma)
 		for _, density := range k.smooth(s.confidence, s.weight) {
-			k.mass += density + s.floor()
+			k.mass += density + smoothFloor
 		}
 		s.kernels[sigma] = k
 	}
@@ -78,14 +76,6 @@ func (s *smoothed) at(sigma float64, residual []float64) float64 {
 		sum += math.Abs(r)
 	}
 	return sum / k.mass
-}
-
-// floor is what relplot adds to a density of rows, of as many as these count as.
-func (s *smoothed) floor() float64 {
-	if s.weight == nil {
-		return smoothFloor
-	}
-	return smoothFloor * floats.Sum(s.weight) / float64(len(s.weight))
 }
 
 func newSmoothingKernel(sigma float64) *smoothingKernel {
@@ -141,14 +131,16 @@ func (k *smoothingKernel) smooth(f, y []float64) []float64 {
 // smooth fills SmoothECE, and its noise under the redrawn labels (T × N).
 func (b *binned) smooth(ctx context.Context, redrawn []ids, out *Checks) error {
 	s := newSmoothed(b.confidences(), b.weight)
-	errorUnder := func(labels []int32) float64 { return s.error(func(i int) bool { return labels[i] == b.top[i] }) }
-	out.SmoothECE = errorUnder(b.label)
+	errorUnder := func(labels truth) float64 {
+		return s.error(func(i int) float64 { return labels.share(i, int(b.top[i])) })
+	}
+	out.SmoothECE = errorUnder(b.truth)
 	var redraws []float64
 	for _, labels := range redrawn {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("metrics: smooth calibration error: %w", err)
 		}
-		redraws = append(redraws, errorUnder(labels.all(b.rows)))
+		redraws = append(redraws, errorUnder(truth{label: labels.all(b.rows)}))
 	}
 	if len(redraws) > 0 {
 		out.SmoothNoise = upperNoise(out.SmoothECE, redraws)

@@ -11,7 +11,7 @@ import (
 // Σ_c w_c mean_i |r_ic| over the rows i of the stratum. Two methods differ in it by their
 // errors and not by their rows only if the strata were fixed before either was fitted.
 type Stratum struct {
-	Rows  int
+	Rows  int     // that count
 	LCE   float64 // NaN where every local bin of its rows was skipped
 	Floor float64 // what LCE would be of a calibrated model, mean of the redraws; NaN without
 }

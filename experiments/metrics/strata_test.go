@@ -31,7 +31,7 @@ func TestStrata(t *testing.T) {
 			s.Strata[i] = i * i % 7 % parts
 		}
 		got := measure(p, s, redraws)
-		b := bin(must(newSample(p.logProbs, p.labels)), must(s.filled(3)))
+		b := bin(must(newSample(p.logProbs, p.labels, nil, nil)), must(s.filled(3)))
 		labels := b.redraw(redraws, rand.New(rand.NewPCG(9, 0)))
 		for k := range parts {
 			if want := ofRows(b, measure(p, s, None).Local, s.Strata, k); !near(got.Strata[k].LCE, want, 1e-9) {
@@ -40,7 +40,7 @@ func TestStrata(t *testing.T) {
 			var mean float64
 			for _, drawn := range labels {
 				again := problem{p.logProbs, p.embedding, whole(drawn.all(b.rows))}
-				b := bin(must(newSample(p.logProbs, again.labels)), must(s.filled(3)))
+				b := bin(must(newSample(p.logProbs, again.labels, nil, nil)), must(s.filled(3)))
 				mean += ofRows(b, measure(again, s, None).Local, s.Strata, k) / redraws
 			}
 			if floor := got.Strata[k].Floor; !near(floor, mean, 1e-5) { // float32 sums of another order

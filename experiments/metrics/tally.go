@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// fixedPoint turns a residual of at most 1 into an integer, so that sums over rows
-// are exact and have the same bits in any order: 2⁻⁴⁰ is 1e-12, and 2⁶³⁻⁴⁰ = 8·10⁶ rows fit.
+// fixedPoint turns a residual of at most 1, and a weight, into an integer, so that sums over rows
+// are exact and have the same bits in any order: 2⁻⁴⁰ is 1e-12, and 2⁶³⁻⁴⁰ = 8·10⁶ rows fit, whose weights are 1 on average.
 const fixedPoint = 1 << 40
 
 // tally gathers local residuals of several variants of a sample (resampled rows,
@@ -15,7 +15,7 @@ type tally struct {
 	variants, classes int
 	lock              sync.Mutex
 	sum, weight       []int64   // variants×C: Σ w |r_ic| in fixed point, Σ w in units
-	unit              float64   // of weight: 1, or parts of rows that count differently
+	unit              float64   // of weight: 1, or fixedPoint of rows that count differently
 	most              []float64 // variants×C: max |r_ic|
 	mostNorm          []float64 // variants: max_i Σ_c |r_ic|
 }
@@ -29,14 +29,11 @@ func newTally(variants, classes int) *tally {
 	}
 }
 
-// parts are what a row is cut into where rows count differently: 2²⁰, a millionth.
-const parts = 1 << 20
-
 // newTally is that of rows that count as those of s do.
 func (s *sample) newTally(variants int) *tally {
 	t := newTally(variants, s.classes)
 	if s.weight != nil {
-		t.unit = parts
+		t.unit = fixedPoint
 	}
 	return t
 }

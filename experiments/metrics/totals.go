@@ -18,7 +18,8 @@ import (
 // Evaluate has the same values, to the rounding of its own sums (1e-12). The bootstrap gives
 // each row a weight that is Poisson of mean 1 in each replicate, where that of Evaluate draws
 // exactly as many rows as there are; with many rows these are the same (Chamandy, Muralidharan,
-// Najmi and Naidu 2012). Weights and redrawn labels depend on the seed and on the row's number.
+// Najmi and Naidu 2012). These and redrawn labels depend on the seed and on the row's number. Weights of rows are
+// added as they are: those of all parts must be on one scale.
 type Totals struct{ wire[totals] }
 
 // totals has the fields that travel between machines.
@@ -27,6 +28,11 @@ type totals struct {
 	Settings    Settings
 	Uncertainty Uncertainty
 	Seed        uint64
+	Rows        int64   // that count
+	Counts      []int64 // (C+1)×bins, of rows
+	Squares     []exact // (C+1)×bins: Σ w²
+	Floored     int64   // rows (see Floored), and what they lose
+	FlooredLoss exact
 	All         rowTotals
 	Replicates  []rowTotals // of the bootstrap
 	Drawn       []labelled  // redraws of the labels
@@ -40,15 +46,15 @@ type rowTotals struct {
 
 // weighed is what the bins of weighed rows hold, whatever the labels. Class C is the top class of each row.
 type weighed struct {
-	Rows   int64
-	Weight []int64 // (C+1)×bins: Σ w
+	Total  exact   // Σ w
+	Weight []exact // (C+1)×bins: Σ w
 	Prob   []exact // (C+1)×bins: Σ w p_ic
 }
 
 // labelled is what labels add.
 type labelled struct {
-	Hits   []int64 // (C+1)×bins: Σ w 1[y_i = c]
-	Labels []int64 // C: Σ w 1[y_i = c]
+	Hits   []exact // (C+1)×bins: Σ w 1[y_i = c]
+	Labels []exact // C: Σ w 1[y_i = c]
 	NLL    exact
 	Brier  exact
 }
@@ -67,12 +73,13 @@ func NewTotals(classes int, s Settings, u Uncertainty, seed uint64) (*Totals, er
 	switch {
 	case classes < 2:
 		return nil, fmt.Errorf("metrics: predictions have %d class: want two or more", classes)
-	case s.Rows != nil:
-		return nil, fmt.Errorf("metrics: totals count whole rows and take no weights")
+	case s.Rows != nil || s.Soft != nil:
+		return nil, fmt.Errorf("metrics: totals are of no rows yet: give the weights and soft labels to Add")
 	case s.Binning != EqualWidth:
 		return nil, fmt.Errorf("metrics: totals need bins of equal width, as quantiles of all rows are not known part by part")
 	}
-	t := totals{Classes: classes, Settings: s, Uncertainty: u, Seed: seed, All: newRowTotals(classes, s.Bins)}
+	size := (classes + 1) * s.Bins
+	t := totals{Classes: classes, Settings: s, Uncertainty: u, Seed: seed, All: newRowTotals(classes, s.Bins), Counts: make([]int64, size), Squares: make([]exact, size)}
 	for range u.Replicates {
 		t.Replicates = append(t.Replicates, newRowTotals(classes, s.Bins))
 	}
@@ -84,33 +91,43 @@ func NewTotals(classes int, s Settings, u Uncertainty, seed uint64) (*Totals, er
 
 func newRowTotals(classes, bins int) rowTotals {
 	size := (classes + 1) * bins
-	return rowTotals{weighed{Weight: make([]int64, size), Prob: make([]exact, size)}, newLabelled(classes, bins)}
+	return rowTotals{weighed{Weight: make([]exact, size), Prob: make([]exact, size)}, newLabelled(classes, bins)}
 }
 
 func newLabelled(classes, bins int) labelled {
-	return labelled{Hits: make([]int64, (classes+1)*bins), Labels: make([]int64, classes)}
+	return labelled{Hits: make([]exact, (classes+1)*bins), Labels: make([]exact, classes)}
 }
 
 // Rows is how many rows were counted.
-func (t *Totals) Rows() int { return int(t.t.All.Rows.Rows) }
+func (t *Totals) Rows() int { return int(t.t.Rows) }
 
 // batchRows are counted at a time, so that the sums of a replicate stay in the cache.
 const batchRows = 512
 
+// The weights of totals are added in units of 2⁻⁵², of which these have enough and not too many.
+const (
+	leastTotalsWeight = 1e-6
+	mostTotalsWeight  = 1e9
+)
+
 // Add counts rows, whose numbers are first, first + 1, …; the arguments before are those of
-// Measure. No two rows may have the same number.
-func (t *Totals) Add(logProbs *mat.Dense, labels []int, first uint64) error {
-	s, err := newSample(logProbs, labels)
+// Measure, of by it takes Rows and Soft. No two rows may have the same number.
+func (t *Totals) Add(logProbs *mat.Dense, labels []int, by Settings, first uint64) error {
+	s, err := newSample(logProbs, labels, by.Rows, by.Soft)
 	if err != nil {
+		return err
+	}
+	if s.weight, err = s.asGiven(by.Rows); err != nil {
 		return err
 	}
 	if s.classes != t.t.Classes {
 		return fmt.Errorf("metrics: predictions have %d classes, those before had %d", s.classes, t.t.Classes)
 	}
 	b := bin(s, t.t.Settings)
-	prob := make([]int64, len(b.bins))
+	prob := make([]exact, len(b.bins))
 	for at := range prob {
-		prob[at] = units(s.probability(at/(s.classes+1), at%(s.classes+1)))
+		i := at / (s.classes + 1)
+		prob[at] = exactly(s.w(i) * s.probability(i, at%(s.classes+1)))
 	}
 	for from := 0; from < s.rows; from += batchRows {
 		t.t.addBatch(b, prob, from, min(from+batchRows, s.rows), first)
@@ -118,7 +135,22 @@ func (t *Totals) Add(logProbs *mat.Dense, labels []int, first uint64) error {
 	return nil
 }
 
-func (t *totals) addBatch(b *binned, prob []int64, from, to int, first uint64) {
+// asGiven are the weights of the rows that count as they were given.
+func (s *sample) asGiven(weights []float64) ([]float64, error) {
+	if weights == nil {
+		return nil, nil
+	}
+	out := make([]float64, s.rows)
+	for i := range out {
+		out[i] = weights[s.inputRow(i)]
+		if !(out[i] >= leastTotalsWeight && out[i] <= mostTotalsWeight) {
+			return nil, fmt.Errorf("metrics: row %d has the weight %v, and totals add weights from %g to %g: multiply those of all rows by one number", s.inputRow(i), out[i], leastTotalsWeight, mostTotalsWeight)
+		}
+	}
+	return out, nil
+}
+
+func (t *totals) addBatch(b *binned, prob []exact, from, to int, first uint64) {
 	n := to - from
 	weights, drawn := t.draw(b, from, to, first)
 	squares := make([]float64, n) // Σ_c p_ic²
@@ -128,19 +160,35 @@ func (t *totals) addBatch(b *binned, prob []int64, from, to int, first uint64) {
 		}
 	}
 	for i := from; i < to; i++ {
+		t.count(b, i)
 		t.All.add(b, prob, i, squares[i-from], 1)
 	}
 	for k := range t.Replicates {
 		for i := from; i < to; i++ {
-			if w := int64(weights[k*n+i-from]); w > 0 {
-				t.Replicates[k].add(b, prob, i, squares[i-from], w)
+			if times := int(weights[k*n+i-from]); times > 0 {
+				t.Replicates[k].add(b, prob, i, squares[i-from], times)
 			}
 		}
 	}
 	for k := range t.Drawn {
 		for i := from; i < to; i++ {
-			t.Drawn[k].add(b, i, drawn[k*n+i-from], squares[i-from], 1)
+			t.Drawn[k].add(b, i, drawn[k*n+i-from], b.w(i), squares[i-from], 1)
 		}
+	}
+}
+
+// count counts row i where its number and not its weight matters.
+func (t *totals) count(b *binned, i int) {
+	w := b.w(i)
+	t.Rows++
+	for c, k := range b.binsOf(i) {
+		at := c*b.settings.Bins + int(k)
+		t.Counts[at]++
+		t.Squares[at].merge(exactly(w * w))
+	}
+	if loss := b.loss(i, b.truth); b.below(i) {
+		t.Floored++
+		t.FlooredLoss.merge(exactly(w * loss))
 	}
 }
 
@@ -150,7 +198,7 @@ func (t *totals) draw(b *binned, from, to int, first uint64) (weights []uint8, d
 	weights, drawn = make([]uint8, len(t.Replicates)*n), make([]int, len(t.Drawn)*n)
 	cumulative := make([]float64, b.classes)
 	for i := from; i < to; i++ {
-		rng := rowRNG(t.Seed, first+uint64(i))
+		rng := rowRNG(t.Seed, first+uint64(b.inputRow(i)))
 		for k := range t.Replicates {
 			weights[k*n+i-from] = poisson(rng)
 		}
@@ -162,27 +210,29 @@ func (t *totals) draw(b *binned, from, to int, first uint64) (weights []uint8, d
 	return weights, drawn
 }
 
-// add counts row i with its label; prob (N×(C+1)) is p_ic in units, squares is Σ_c p_ic².
-func (t *rowTotals) add(b *binned, prob []int64, i int, squares float64, times int64) {
-	t.Rows.Rows += times
+// add counts row i with its label; prob (N×(C+1)) is w_i p_ic, squares is Σ_c p_ic².
+func (t *rowTotals) add(b *binned, prob []exact, i int, squares float64, times int) {
+	w := exactly(b.w(i))
+	t.Rows.Total.add(w, times)
 	for c, k := range b.binsOf(i) {
 		at := c*b.settings.Bins + int(k)
-		t.Rows.Weight[at] += times
-		t.Rows.Prob[at].add(times * prob[i*(b.classes+1)+c])
+		t.Rows.Weight[at].add(w, times)
+		t.Rows.Prob[at].add(prob[i*(b.classes+1)+c], times)
 	}
-	t.Labels.add(b, i, int(b.label[i]), squares, times)
+	b.eachShare(i, func(y int, q float64) { t.Labels.add(b, i, y, q*b.w(i), squares, times) })
 }
 
-// add counts row i with the label y. Its Brier score is
+// add counts row i with the label y, of weight w. Its Brier score is
 // Σ_c (p_ic − 1[y = c])² = squares − 2 p_iy + 1.
-func (l *labelled) add(b *binned, i, y int, squares float64, times int64) {
-	l.Hits[y*b.settings.Bins+int(b.binsOf(i)[y])] += times
-	l.Labels[y] += times
+func (l *labelled) add(b *binned, i, y int, w, squares float64, times int) {
+	hit := exactly(w)
+	l.Hits[y*b.settings.Bins+int(b.binsOf(i)[y])].add(hit, times)
+	l.Labels[y].add(hit, times)
 	if int(b.top[i]) == y {
-		l.Hits[b.classes*b.settings.Bins+b.topBin(i)] += times
+		l.Hits[b.classes*b.settings.Bins+b.topBin(i)].add(hit, times)
 	}
-	l.NLL.add(times * units(-b.logProb(i, y)))
-	l.Brier.add(times * units(squares-2*b.prob[i*b.classes+y]+1))
+	l.NLL.add(exactly(w*-b.logProb(i, y)), times)
+	l.Brier.add(exactly(w*(squares-2*b.prob[i*b.classes+y]+1)), times)
 }
 
 // rowRNG is the generator of one row, wherever it is counted.
@@ -214,6 +264,12 @@ func (t *Totals) Merge(other *Totals) error {
 	if a.Classes != b.Classes || a.Seed != b.Seed || a.Uncertainty != b.Uncertainty || a.Settings.Bins != b.Settings.Bins || a.Settings.Protocol != b.Settings.Protocol || a.Settings.Weighting != b.Settings.Weighting {
 		return fmt.Errorf("metrics: totals of %d and of %d classes, or of different settings, do not add up", a.Classes, b.Classes)
 	}
+	a.Rows, a.Floored = a.Rows+b.Rows, a.Floored+b.Floored
+	a.FlooredLoss.merge(b.FlooredLoss)
+	for at, n := range b.Counts {
+		a.Counts[at] += n
+	}
+	mergeExact(a.Squares, b.Squares)
 	a.All.merge(&b.All)
 	for k := range a.Replicates {
 		a.Replicates[k].merge(&b.Replicates[k])
@@ -225,15 +281,15 @@ func (t *Totals) Merge(other *Totals) error {
 }
 
 func (t *rowTotals) merge(other *rowTotals) {
-	t.Rows.Rows += other.Rows.Rows
-	mergeCounts(t.Rows.Weight, other.Rows.Weight)
+	t.Rows.Total.merge(other.Rows.Total)
+	mergeExact(t.Rows.Weight, other.Rows.Weight)
 	mergeExact(t.Rows.Prob, other.Rows.Prob)
 	t.Labels.merge(&other.Labels)
 }
 
 func (l *labelled) merge(other *labelled) {
-	mergeCounts(l.Hits, other.Hits)
-	mergeCounts(l.Labels, other.Labels)
+	mergeExact(l.Hits, other.Hits)
+	mergeExact(l.Labels, other.Labels)
 	l.NLL.merge(other.NLL)
 	l.Brier.merge(other.Brier)
 }
@@ -242,6 +298,7 @@ func (l *labelled) merge(other *labelled) {
 func (t *totals) check() error {
 	size, bins := (t.Classes+1)*t.Settings.Bins, t.Settings.Bins
 	whole := t.Classes >= 2 && bins >= 1 && bins <= math.MaxUint16 && t.Classes <= math.MaxInt32 &&
+		len(t.Counts) == size && len(t.Squares) == size &&
 		len(t.Replicates) == t.Uncertainty.Replicates && len(t.Drawn) == t.Uncertainty.Redraws
 	labels := slices.Clone(t.Drawn)
 	for _, c := range append([]rowTotals{t.All}, t.Replicates...) {
@@ -312,13 +369,15 @@ func (t *Totals) Report() (*Report, error) {
 	}
 	r.Checks.debiased(v.classWeights(&v.All.Labels), func(c int) binCounts {
 		bins := newBinCounts(v.Settings.Bins)
-		bins.squares = bins.size // each row counts as one
+		bins.hitSquares = bins.hits // of a soft label no less than they are
 		for k := range bins.size {
 			at := c*v.Settings.Bins + k
-			bins.size[k], bins.confidence[k], bins.hits[k] = float64(v.All.Rows.Weight[at]), v.All.Rows.Prob[at].float(), float64(v.All.Labels.Hits[at])
+			bins.size[k], bins.squares[k] = v.All.Rows.Weight[at].float(), v.Squares[at].float()
+			bins.confidence[k], bins.hits[k] = v.All.Rows.Prob[at].float(), v.All.Labels.Hits[at].float()
 		}
 		return bins
 	})
+	r.Floored = newFloored(int(v.Floored), v.FlooredLoss.float(), v.All.Labels.NLL.float())
 	r.Checks.SKCE, r.Checks.SmoothECE = math.NaN(), math.NaN() // of pairs of rows, and of all at once
 	return r, nil
 }
@@ -326,23 +385,23 @@ func (t *Totals) Report() (*Report, error) {
 func (t *totals) classWeights(l *labelled) []float64 {
 	counts := make([]float64, t.Classes)
 	for c, n := range l.Labels {
-		counts[c] = float64(n)
+		counts[c] = n.float()
 	}
 	return t.Settings.classWeights(counts)
 }
 
 // values are the global metrics; see [binned.global].
 func (t *totals) values(w *weighed, l *labelled) Values {
-	v, n := unmeasured(), float64(w.Rows)
+	v, n := unmeasured(), w.Total.float()
 	g := newGaps(len(w.Weight))
 	for at, weight := range w.Weight {
-		g.weight[at], g.residual[at] = float64(weight), w.Prob[at].less(l.Hits[at]).float()
+		g.weight[at], g.residual[at] = weight.float(), w.Prob[at].less(l.Hits[at]).float()
 	}
-	var hits int64
+	var hits exact
 	for _, top := range l.Hits[t.Classes*t.Settings.Bins:] {
-		hits += top
+		hits.merge(top)
 	}
-	v[Accuracy], v[NLL], v[Brier] = float64(hits)/n, l.NLL.float()/n, l.Brier.float()/n
+	v[Accuracy], v[NLL], v[Brier] = hits.float()/n, l.NLL.float()/n, l.Brier.float()/n
 	g.summarize(&v, n, t.classWeights(l), t.Settings)
 	return v
 }

@@ -26,6 +26,7 @@ type anchor struct {
 	Hash uint64
 	Bins []uint16 // C+1, as a binned sample has them
 	Z    []float64
+	W    float64 // its weight
 }
 
 // NewAnchors is a sample of at most so many rows.
@@ -42,13 +43,19 @@ func (a *Anchors) Add(logProbs *mat.Dense, labels []int, embedding *mat.Dense, s
 	if err != nil {
 		return err
 	}
+	weight, err := b.asGiven(s.Rows)
+	if err != nil {
+		return err
+	}
+	b.weight = weight
 	limit := uint64(math.MaxUint64)
 	for i := range b.rows {
-		hash := scattered(scattered(first+uint64(i)) ^ a.t.Seed)
+		from := b.inputRow(i)
+		hash := scattered(scattered(first+uint64(from)) ^ a.t.Seed)
 		if hash > limit {
 			continue
 		}
-		a.t.Rows = append(a.t.Rows, anchor{hash, slices.Clone(b.binsOf(i)), slices.Clone(embedding.RawRowView(i))})
+		a.t.Rows = append(a.t.Rows, anchor{hash, slices.Clone(b.binsOf(i)), slices.Clone(embedding.RawRowView(from)), b.w(i)})
 		if len(a.t.Rows) > 2*a.t.Most {
 			a.t.cut()
 			limit = a.t.Rows[a.t.Most-1].Hash
@@ -75,7 +82,7 @@ type LocalTotals struct{ wire[localTotals] }
 
 type localTotals struct {
 	Anchors, Classes int
-	R, S, Q          []exact // A×C: Σ_j K_ij e_jc, Σ_j K_ij, Σ_j K_ij² over the rows j in the anchor's bin
+	R, S, Q          []exact // A×C: Σ_j w_j K_ij e_jc, Σ_j w_j K_ij, Σ_j (w_j K_ij)² over the rows j in the anchor's bin
 }
 
 // NewLocalTotals are those of no rows.
@@ -96,6 +103,9 @@ func (t *LocalTotals) Add(a *Anchors, logProbs *mat.Dense, labels []int, embeddi
 	if b.classes != t.t.Classes || a.Len() != t.t.Anchors {
 		return fmt.Errorf("metrics: rows of %d classes do not belong to sums of %d", b.classes, t.t.Classes)
 	}
+	if b.weight, err = b.asGiven(s.Rows); err != nil {
+		return err
+	}
 	_, dim := embedding.Dims()
 	sums := kernelSums{binned: b, residual: b.misses(firstToLast(b.rows), b.classes), embedding: embedding}
 	sums.r, sums.s, sums.q = make([]float64, b.classes), make([]float64, b.classes), make([]float64, b.classes)
@@ -105,11 +115,11 @@ func (t *LocalTotals) Add(a *Anchors, logProbs *mat.Dense, labels []int, embeddi
 		}
 		for from := 0; from < b.rows; from += batchRows {
 			sums.over(from, min(from+batchRows, b.rows), at)
-			for c := range b.classes { // of 512 terms of at most 1 each
+			for c := range b.classes {
 				k := i*b.classes + c
-				t.t.R[k].add(units(sums.r[c]))
-				t.t.S[k].add(units(sums.s[c]))
-				t.t.Q[k].add(units(sums.q[c]))
+				t.t.R[k].merge(exactly(sums.r[c]))
+				t.t.S[k].merge(exactly(sums.s[c]))
+				t.t.Q[k].merge(exactly(sums.q[c]))
 			}
 		}
 	}
@@ -134,7 +144,7 @@ func (x kernelSums) over(from, to int, at anchor) {
 		if x.settings.Protocol == Formula && bins[x.classes] != at.Bins[x.classes] {
 			continue
 		}
-		k := math.Exp(scale * squared(at.Z, x.embedding.RawRowView(j)))
+		k := x.w(j) * math.Exp(scale*squared(at.Z, x.embedding.RawRowView(x.inputRow(j))))
 		for c := range x.classes {
 			if at.Bins[c] == bins[c] || x.settings.Protocol == Formula {
 				x.r[c] += k * e[c]
@@ -174,13 +184,13 @@ func (r *Report) AddLocal(a *Anchors, l *LocalTotals, t *Totals) error {
 	for i, at := range a.t.Rows {
 		for c := range classes {
 			k := i*classes + c
-			if v.Settings.Protocol == Tables && v.All.Rows.Weight[c*v.Settings.Bins+int(at.Bins[c])] <= int64(v.Settings.SmallBin) {
+			if v.Settings.Protocol == Tables && v.Counts[c*v.Settings.Bins+int(at.Bins[c])] <= int64(v.Settings.SmallBin) {
 				local.Residual.Set(i, c, math.NaN())
 				local.ESS.Set(i, c, math.NaN())
 				continue
 			}
 			local.Residual.Set(i, c, l.t.R[k].float()/l.t.S[k].float())
-			if s, q := l.t.S[k].less(1).float(), l.t.Q[k].less(1).float(); q > 0 { // without the anchor
+			if s, q := l.t.S[k].less(exactly(at.W)).float(), l.t.Q[k].less(exactly(at.W*at.W)).float(); q > 0 { // without the anchor
 				local.ESS.Set(i, c, s*s/q)
 			}
 		}
@@ -188,6 +198,9 @@ func (r *Report) AddLocal(a *Anchors, l *LocalTotals, t *Totals) error {
 	s := v.Settings
 	s.ClassWeights, s.Weighting = v.classWeights(&v.All.Labels), Uniform // of all rows
 	b := &binned{sample: &sample{rows: a.Len(), classes: classes}, settings: s}
+	for _, at := range a.t.Rows {
+		b.weight = append(b.weight, at.W)
+	}
 	local.LCE = b.shares(local)
 	r.Local = local
 	b.summarize(&r.Values, local)
@@ -200,7 +213,7 @@ func (r *Report) AddLocal(a *Anchors, l *LocalTotals, t *Totals) error {
 	}
 	r.Values[MLCE] = math.NaN()
 	n := float64(a.Len())
-	r.Anchors.SE = math.Sqrt(stat.Variance(local.LCE, nil) / n * (1 - n/float64(t.Rows())))
+	r.Anchors.SE = math.Sqrt(stat.Variance(b.plain(slices.Clone(local.LCE)), nil) / n * (1 - n/float64(t.Rows())))
 	half := distuv.UnitNormal.Quantile(.975) * r.Anchors.SE
 	r.Intervals[LCE] = Interval{r.Values[LCE] - half, r.Values[LCE] + half}.possible(LCE, r.Values[LCE])
 	return nil

@@ -130,7 +130,7 @@ func totalsOf(t *testing.T, parts []part, s Settings) (all summed) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := totals.Add(p.logProbs, p.labels, uint64(p.first)); err != nil {
+		if err := totals.Add(p.logProbs, p.labels, Settings{}, uint64(p.first)); err != nil {
 			t.Fatal(err)
 		}
 		text, err := totals.MarshalBinary()
@@ -210,15 +210,15 @@ func TestExact(t *testing.T) {
 	want := 0.0
 	for range 1000 {
 		x := 40 * rng.NormFloat64()
-		s.add(units(x))
+		s.add(exactly(x), 1)
 		want += x
 	}
 	if got := s.float(); math.Abs(got-want) > 1e-10 { // of want's own rounding
 		t.Errorf("the sum is %v, want %v", got, want)
 	}
-	for _, n := range []int64{0, 3, 1 << 40} {
-		if got := s.less(n).float(); math.Abs(got-(want-float64(n))) > 1e-10+1e-4*float64(n>>40) {
-			t.Errorf("less %d it is %v, want %v", n, got, want-float64(n))
+	for _, n := range []float64{0, 3, 1 << 40} {
+		if got := s.less(exactly(n)).float(); math.Abs(got-(want-n)) > 1e-10+1e-4*n/(1<<40) {
+			t.Errorf("less %v it is %v, want %v", n, got, want-n)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func TestTotalsRefuse(t *testing.T) {
 	if _, err := a.Report(); err == nil {
 		t.Error("no rows have a report")
 	}
-	if a.Add(mat.NewDense(1, 3, []float64{0, 0, math.NaN()}), []int{0}, 0) == nil || a.Rows() != 0 {
+	if a.Add(mat.NewDense(1, 3, []float64{0, 0, math.NaN()}), []int{0}, Settings{}, 0) == nil || a.Rows() != 0 {
 		t.Error("a row that is no number was counted")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,11 +12,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// halfCounting are 300 rows with features, a half of which count as w.
-func halfCounting(w float64) (logProbs *mat.Dense, labels []int, z *mat.Dense, weights []float64) {
+// weighedRows are 300 rows with features, of which every third one has weight 0, and soft labels for them.
+func weighedRows() (logProbs *mat.Dense, labels []int, z *mat.Dense, weights []float64, soft *mat.Dense) {
 	rng := rand.New(rand.NewPCG(31, 0))
 	const n, c = 300, 3
-	logProbs, z = mat.NewDense(n, c, nil), mat.NewDense(n, 2, nil)
+	logProbs, z, soft = mat.NewDense(n, c, nil), mat.NewDense(n, 2, nil), mat.NewDense(n, c, nil)
 	for i := range n {
 		row, sum := logProbs.RawRowView(i), 0.0
 		for k := range row {
@@ -25,15 +26,15 @@ func halfCounting(w float64) (logProbs *mat.Dense, labels []int, z *mat.Dense, w
 		for k := range row {
 			row[k] -= math.Log(sum)
 		}
-		labels = append(labels, rng.IntN(c))
+		y := rng.IntN(c)
+		labels = append(labels, y)
 		z.SetRow(i, []float64{rng.NormFloat64(), rng.NormFloat64()})
-		weight := 1.0
-		if i%2 == 0 {
-			weight = w
-		}
-		weights = append(weights, weight)
+		weights = append(weights, float64(i%3))
+		share := .5 + .5*rng.Float64()
+		soft.Set(i, y, share)
+		soft.Set(i, (y+1)%c, 1-share)
 	}
-	return logProbs, labels, z, weights
+	return logProbs, labels, z, weights, soft
 }
 
 func evaluateRows(t *testing.T, l *mat.Dense, labels []int, z mat.Matrix, s Settings, u Uncertainty) *Report {
@@ -45,132 +46,301 @@ func evaluateRows(t *testing.T, l *mat.Dense, labels []int, z mat.Matrix, s Sett
 	return r
 }
 
+// told is all that a report says, with what corrections would recover.
+func told(t *testing.T, l *mat.Dense, labels []int, z *mat.Dense, s Settings) string {
+	t.Helper()
+	r := evaluateRows(t, l, labels, z, s, Uncertainty{Replicates: 40, Redraws: 20})
+	var err error
+	if r.Recovered, err = Recover(t.Context(), l, labels, z, Recovery{Rows: s.Rows, Soft: s.Soft}, rand.New(rand.NewPCG(1, 3))); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 var onlyValues = Uncertainty{Replicates: None, Redraws: None}
 
-// TestHalfRowsTwiceAreRows: two copies that count as half a row each are the row. Sums of float32
-// kernels have other terms then, 1e-6 of the sum.
-func TestHalfRowsTwiceAreRows(t *testing.T) {
-	l, labels, z, _ := halfCounting(1)
-	for _, s := range []Settings{{}, {Protocol: Formula}, {Binning: Quantile}, {SmallBin: NoSmallBin, Weighting: Frequency}} {
-		s.Bandwidth = 1
-		if s.SmallBin == 0 && s.Protocol == Tables {
-			s.SmallBin = NoSmallBin // which counts copies
+// lawSettings are what laws of weights are asked of.
+var lawSettings = map[string]Settings{
+	"tables":    {Bandwidth: 1, SmallBin: NoSmallBin},
+	"formula":   {Bandwidth: 1, Protocol: Formula},
+	"quantile":  {Bandwidth: 1, Binning: Quantile},
+	"frequency": {Bandwidth: 1, Weighting: Frequency},
+	"anchors":   {Bandwidth: 1, SmallBin: NoSmallBin, Anchors: 60},
+}
+
+// TestLawsOfWeights: only ratios of weights matter, equal ones are none, and a row of weight 0 is not there; to the byte in
+// all that a report says, of certain and of soft labels.
+func TestLawsOfWeights(t *testing.T) {
+	l, labels, z, weights, soft := weighedRows()
+	times := func(x float64) []float64 {
+		out := slices.Clone(weights)
+		for i := range out {
+			out[i] *= x
 		}
-		plain := evaluateRows(t, l, labels, z, s, onlyValues)
-		var rows []int
-		var halves []float64
-		var twice []int
-		for i, y := range labels {
-			rows, halves, twice = append(rows, i, i), append(halves, .5, .5), append(twice, y, y)
+		return out
+	}
+	var counting []int
+	for i, w := range weights {
+		if w > 0 {
+			counting = append(counting, i)
 		}
-		half := s
-		half.Rows = halves
-		got := evaluateRows(t, rowsOf(l, rows), twice, rowsOf(z, rows), half, onlyValues)
-		for m := range Metrics {
-			if s.Binning == Quantile && m != Accuracy && m != NLL && m != Brier {
-				continue // the last of the two copies moves the edges by half a row
+	}
+	alike := make([]float64, len(weights))
+	for i := range alike {
+		alike[i] = 2
+	}
+	for name, s := range lawSettings {
+		for _, q := range []*mat.Dense{nil, soft} {
+			s.Soft = q
+			with := func(weights []float64) string { s := s; s.Rows = weights; return told(t, l, labels, z, s) }
+			plain, weighed := with(nil), with(weights)
+			if plain == weighed {
+				t.Errorf("%s: weights change nothing", name)
 			}
-			if !scalar.EqualWithinAbsOrRel(plain.Values[m], got.Values[m], 1e-6, 1e-5) {
-				t.Errorf("%v: %v is %v of rows and %v of halves", s.Protocol, m, plain.Values[m], got.Values[m])
+			if with(alike) != plain {
+				t.Errorf("%s: a weight of 2 for all is not no weight", name)
 			}
-		}
-		// The 1e-4 that is added to its density is that of twice as many rows.
-		if !scalar.EqualWithinAbs(plain.Checks.SmoothECE, got.Checks.SmoothECE, 1e-6) {
-			t.Errorf("smECE is %v of rows and %v of halves", plain.Checks.SmoothECE, got.Checks.SmoothECE)
+			for _, x := range []float64{3, .1, 1e-200} {
+				if with(times(x)) != weighed {
+					t.Errorf("%s: weights times %v say otherwise", name, x)
+				}
+			}
+			left := s
+			left.Rows, left.Soft = floatsAt(weights, counting), rowsOf(q, counting)
+			if told(t, rowsOf(l, counting), pick(labels, counting), rowsOf(z, counting), left) != weighed {
+				t.Errorf("%s: rows of weight 0 count", name)
+			}
 		}
 	}
 }
 
-// TestWeightsOfRows: one number times all weights changes nothing, weights of 1 are none, a row that
-// hardly counts is none, and the mean of the rows' losses is NLL.
-func TestWeightsOfRows(t *testing.T) {
-	l, labels, z, weights := halfCounting(.25)
-	u := Uncertainty{Replicates: 40, Redraws: 20}
-	s := Settings{Bandwidth: 1, Rows: weights}
-	r := evaluateRows(t, l, labels, z, s, u)
-	if !scalar.EqualWithinAbs(mean(r.Measurement.NLL), r.Values[NLL], 1e-12) {
+func floatsAt(x []float64, rows []int) (out []float64) {
+	for _, i := range rows {
+		out = append(out, x[i])
+	}
+	return out
+}
+
+// TestWholeWeightsAreCopies, and soft labels rows of one class each, in every value; not in how uncertain it is: an interval of
+// weights of 1 and 2 is wider than that of as many copies.
+func TestWholeWeightsAreCopies(t *testing.T) {
+	l, labels, z, weights, soft := weighedRows()
+	var rows, classes []int
+	for i, w := range weights {
+		for range int(w) {
+			rows, classes = append(rows, i), append(classes, labels[i])
+		}
+	}
+	var parts, of []int
+	var shares []float64
+	for i, w := range weights {
+		for c, q := range soft.RawRowView(i) {
+			if w*q > 0 {
+				parts, of, shares = append(parts, i), append(of, c), append(shares, w*q)
+			}
+		}
+	}
+	for _, name := range []string{"tables", "formula"} {
+		s := lawSettings[name]
+		s.Weighting = Frequency
+		s.Own = []Own{{Key: "row", Row: func(l []float64, y int) float64 { return l[y] * l[y] }}, {Key: "all", All: func(l *mat.Dense, y []int, w []float64) (sum float64) {
+			for i, w := range w {
+				sum += w * math.Exp(l.At(i, y[i]))
+			}
+			return sum / float64(len(weights))
+		}}}
+		same := func(what string, a, b *Report) {
+			t.Helper()
+			for m := range Metrics {
+				// sums of float32 kernels have other terms, 1e-6 of the sum
+				if !scalar.EqualWithinAbsOrRel(a.Values[m], b.Values[m], 1e-6, 1e-5) {
+					t.Errorf("%s: %v is %v and of %s %v", name, m, a.Values[m], what, b.Values[m])
+				}
+			}
+			if !scalar.EqualWithinAbs(a.Own[0].Value, b.Own[0].Value, 1e-6) {
+				t.Errorf("%s: an own metric is %v and of %s %v", name, a.Own[0].Value, what, b.Own[0].Value)
+			}
+		}
+		weighed := s
+		weighed.Rows = weights
+		u := Uncertainty{Replicates: 400, Redraws: 40}
+		r := evaluateRows(t, l, labels, z, weighed, u)
+		copies := evaluateRows(t, rowsOf(l, rows), classes, rowsOf(z, rows), s, u)
+		same("copies", r, copies)
+		width := func(r *Report) float64 { return r.Intervals[NLL].High - r.Intervals[NLL].Low }
+		// √(Σw²/Σw) = √(5/3) = 1.29 of it, within the error of 400 replicates
+		if ratio := width(r) / width(copies); ratio < 1.1 || ratio > 1.5 {
+			t.Errorf("%s: the interval of weights is %.2f times that of copies", name, ratio)
+		}
+		if r.Rows != 200 || r.Weightless != 100 {
+			t.Errorf("%s: %d rows count and %d do not", name, r.Rows, r.Weightless)
+		}
+		weighed.Soft = soft
+		s.Rows = shares
+		same("parts", evaluateRows(t, l, nil, z, weighed, onlyValues), evaluateRows(t, rowsOf(l, parts), of, rowsOf(z, parts), s, onlyValues))
+	}
+}
+
+// TestSoftLabelsOfOneClassAreLabels, to the byte; and the noise floor is that of labels drawn from the predictions, whatever
+// the labels are.
+func TestSoftLabelsOfOneClassAreLabels(t *testing.T) {
+	l, labels, z, weights, soft := weighedRows()
+	sure := mat.NewDense(len(labels), 3, nil)
+	for i, y := range labels {
+		sure.Set(i, y, 1)
+	}
+	for name, s := range lawSettings {
+		s.Rows = weights
+		certain := told(t, l, labels, z, s)
+		s.Soft = sure
+		if told(t, l, nil, z, s) != certain {
+			t.Errorf("%s: shares of 0 and 1 are no labels", name)
+		}
+		u := Uncertainty{Replicates: None, Redraws: 20}
+		a := evaluateRows(t, l, labels, z, s, u)
+		s.Soft = soft
+		b := evaluateRows(t, l, labels, z, s, u)
+		for m := range Metrics {
+			if a.Noise[m] != nil && !scalar.EqualWithinAbs(a.Noise[m].Mean, b.Noise[m].Mean, 1e-6) { // of float32 sums of other numbers
+				t.Errorf("%s: the floor of %v is %v of labels and %v of soft ones", name, m, a.Noise[m].Mean, b.Noise[m].Mean)
+			}
+		}
+		if !scalar.EqualWithinAbs(a.Checks.SKCENoise.Mean, b.Checks.SKCENoise.Mean, 1e-6) || a.Checks.SKCE == b.Checks.SKCE {
+			t.Errorf("%s: SKCE %v with %+v of labels, %v with %+v of soft ones", name, a.Checks.SKCE, a.Checks.SKCENoise, b.Checks.SKCE, b.Checks.SKCENoise)
+		}
+	}
+}
+
+// TestPairsOfWeights: the losses of the rows, by weight, have NLL as their plain mean, and vary as the resampled NLL does.
+func TestPairsOfWeights(t *testing.T) {
+	l, labels, _, weights, _ := weighedRows()
+	r := evaluateRows(t, l, labels, nil, Settings{Rows: weights}, Uncertainty{Replicates: 2000, Redraws: None})
+	if !scalar.EqualWithinAbs(mean(r.Measurement.NLL), r.Values[NLL], 1e-12) || !scalar.EqualWithinAbs(1-mean(r.Wrong), r.Values[Accuracy], 1e-12) {
 		t.Errorf("the mean loss is %v and NLL %v", mean(r.Measurement.NLL), r.Values[NLL])
 	}
-	less := s
-	less.Rows = make([]float64, len(weights))
-	for i, w := range weights {
-		less.Rows[i] = w / 2 // to the bit
-	}
-	scaled := evaluateRows(t, l, labels, z, less, u)
-	for m := range Metrics {
-		// of sums in parts of 2⁻²⁰ of a row
-		if !scalar.EqualWithinAbsOrRel(r.Values[m], scaled.Values[m], 1e-6, 1e-5) || !scalar.EqualWithinAbs(r.Intervals[m].Low, scaled.Intervals[m].Low, 1e-5) || !scalar.EqualWithinAbs(r.Noise[m].Mean, scaled.Noise[m].Mean, 1e-5) {
-			t.Errorf("%v: %v %v %v becomes %v %v %v", m, r.Values[m], r.Intervals[m], r.Noise[m], scaled.Values[m], scaled.Intervals[m], scaled.Noise[m])
-		}
-	}
-	if !scalar.EqualWithinAbs(r.Checks.SKCE, scaled.Checks.SKCE, 1e-6) {
-		t.Errorf("SKCE %v becomes %v", r.Checks.SKCE, scaled.Checks.SKCE)
-	}
-	ones := s
-	ones.Rows = nil
-	plain := evaluateRows(t, l, labels, z, ones, u)
-	ones.Rows = make([]float64, len(weights))
-	for i := range ones.Rows {
-		ones.Rows[i] = 1
-	}
-	same := evaluateRows(t, l, labels, z, ones, u)
-	for m := range Metrics {
-		if !scalar.EqualWithinAbsOrRel(plain.Values[m], same.Values[m], 1e-6, 1e-5) || !scalar.EqualWithinAbs(plain.Intervals[m].High, same.Intervals[m].High, 1e-5) || !scalar.EqualWithinAbs(plain.Noise[m].Mean, same.Noise[m].Mean, 1e-5) {
-			t.Errorf("%v: %v %v without weights and %v %v with ones", m, plain.Values[m], plain.Intervals[m], same.Values[m], same.Intervals[m])
-		}
-		if plain.Values[m] == r.Values[m] {
-			t.Errorf("%v does not depend on the weights", m)
-		}
-	}
-	var odd, kept []int
-	for i := 1; i < len(labels); i += 2 {
-		odd, kept = append(odd, i), append(kept, labels[i])
-	}
-	_, _, _, next := halfCounting(1e-9)
-	few := Settings{Bandwidth: 1, SmallBin: NoSmallBin, Rows: next}
-	got := evaluateRows(t, l, labels, z, few, onlyValues)
-	few.Rows = nil
-	want := evaluateRows(t, rowsOf(l, odd), kept, rowsOf(z, odd), few, onlyValues)
-	for m := range Metrics {
-		if m != MCE && m != MLCE && !scalar.EqualWithinAbsOrRel(want.Values[m], got.Values[m], 1e-6, 1e-5) && m != ECCE { // the largest may be of such a row, and its bin is not empty
-			t.Errorf("%v: %v with rows that hardly count, %v without", m, got.Values[m], want.Values[m])
-		}
+	linear := NewSpread(r.Measurement.NLL).SD / math.Sqrt(float64(r.Rows))
+	if ratio := NewSpread(r.Replicates[NLL]).SD / linear; ratio < .93 || ratio > 1.07 { // 2,000 replicates know it to 1.6 %
+		t.Errorf("NLL varies %.3f times as the rows say", ratio)
 	}
 }
 
-// TestIntervalsOfWeights: an interval of half rows is that of as many rows, and of few heavy rows as
-// wide as few rows make it.
-func TestIntervalsOfWeights(t *testing.T) {
-	l, labels, _, weights := halfCounting(1e-3)
-	u := Uncertainty{Replicates: 400, Redraws: 200}
-	width := func(s Settings) (interval, floor float64) {
-		r := evaluateRows(t, l, labels, nil, s, u)
-		return r.Intervals[NLL].High - r.Intervals[NLL].Low, r.Noise[NLL].SD
+// TestTwinsShareAFold, however often a row is in the file.
+func TestTwinsShareAFold(t *testing.T) {
+	l, labels, z, _, _ := weighedRows()
+	var rows []int
+	for i := range labels {
+		rows = append(rows, i, i)
 	}
-	whole, wholeFloor := width(Settings{})
-	half, halfFloor := width(Settings{Rows: weights})
-	// √2 of it, within the error of 400 replicates and of other rows
-	if ratio := half / whole; ratio < 1.2 || ratio > 1.7 {
-		t.Errorf("the interval of half the rows is %v times that of all", ratio)
+	twice, err := newSample(rowsOf(l, rows), pick(labels, rows), nil, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if ratio := halfFloor / wholeFloor; ratio < 1.2 || ratio > 1.7 {
-		t.Errorf("the noise of half the rows is %v times that of all", ratio)
+	fold := foldsOf(twice.places(rowsOf(z, rows)), 5, rand.New(rand.NewPCG(4, 0)))
+	once := folds(len(labels), 5, rand.New(rand.NewPCG(4, 0)))
+	for i, k := range once {
+		if fold[2*i] != k || fold[2*i+1] != k {
+			t.Fatalf("row %d is in fold %d, its copies in %d and %d", i, k, fold[2*i], fold[2*i+1])
+		}
+	}
+	if many := foldsOf(make([]int, 10), 5, rand.New(rand.NewPCG(4, 0))); slices.Max(many) == 0 {
+		t.Error("rows of one place have one fold, which leaves none to learn from")
+	}
+}
+
+// TestDiagnosisOfWeights: the same laws, and rows are told by their numbers in the file.
+func TestDiagnosisOfWeights(t *testing.T) {
+	l, labels, z, _, soft := weighedRows()
+	weights := make([]float64, len(labels))
+	for i := range weights {
+		weights[i] = float64(min(i, 80)%4) / 4 // rows beyond 80 count alike, every fourth before them not at all
+		if i >= 80 {
+			weights[i] = 1
+		}
+	}
+	diagnose := func(l *mat.Dense, labels []int, z *mat.Dense, w []float64, q *mat.Dense) *Diagnosis {
+		t.Helper()
+		e := Examination{Redraws: 39, Search: SearchSettings{Rows: 30}, Rows: w, Soft: q}
+		d, err := Diagnose(t.Context(), l, labels, z, e, rand.New(rand.NewPCG(5, 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Map(l, labels, z, e, rand.New(rand.NewPCG(6, 0))); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	var counting []int
+	threefold := slices.Clone(weights)
+	for i, w := range weights {
+		if threefold[i] *= 3; w > 0 {
+			counting = append(counting, i)
+		}
+	}
+	text := func(d *Diagnosis) string {
+		t.Helper()
+		out, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	for _, q := range []*mat.Dense{nil, soft} {
+		d := diagnose(l, labels, z, weights, q)
+		if text(d) != text(diagnose(l, labels, z, threefold, q)) {
+			t.Error("weights times 3 say otherwise")
+		}
+		left := diagnose(rowsOf(l, counting), pick(labels, counting), rowsOf(z, counting), floatsAt(weights, counting), rowsOf(q, counting))
+		for k := range left.Regions {
+			left.Regions[k].Rows, left.Regions[k].Prototype = pick(counting, left.Regions[k].Rows), pick(counting, left.Regions[k].Prototype)
+		}
+		if text(d) != text(left) {
+			t.Errorf("rows of weight 0 count:\n%s\n%s", text(d), text(left))
+		}
+	}
+	alike := make([]float64, len(labels))
+	for i := range alike {
+		alike[i] = 3
+	}
+	if text(diagnose(l, labels, z, alike, nil)) != text(diagnose(l, labels, z, nil, nil)) {
+		t.Error("a weight of 3 for all is not no weight")
+	}
+}
+
+// TestFloored: rows whose label has next to no probability are counted, with their share of the NLL.
+func TestFloored(t *testing.T) {
+	l := mat.NewDense(4, 2, []float64{math.Log(.5), math.Log(.5), math.Inf(-1), 0, 0, math.Inf(-1), 0, -1e3})
+	m, err := Measure(t.Context(), l, []int{0, 0, 0, 1}, nil, Settings{Rows: []float64{2, 1, 5, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	floor := 12 * math.Ln10
+	if want := floor / (floor + 2*math.Ln2); m.Floored.Rows != 1 || !scalar.EqualWithinAbs(m.Floored.Share, want, 1e-9) || !m.Floored.Much() {
+		t.Errorf("floored are %+v, want a row with %v of the NLL", m.Floored, want)
 	}
 }
 
 func TestRowsThatAreRefused(t *testing.T) {
-	l, labels, z, weights := halfCounting(.5)
+	l, labels, z, weights, soft := weighedRows()
+	at := func(w float64) []float64 { out := slices.Clone(weights); out[4] = w; return out }
+	half := mat.DenseCopyOf(soft)
+	half.Set(4, 0, .1)
+	half.Set(4, 1, .1)
+	half.Set(4, 2, .1)
 	for want, s := range map[string]Settings{
-		"2 weights for 300 rows":                    {Rows: []float64{1, 1}},
-		"row 4 counts as 1.5 rows":                  {Rows: append(append([]float64{1, 1, 1, 1}, 1.5), weights[5:]...)},
-		"local metrics at some of the rows take no": {Rows: weights, Anchors: 20},
+		"2 weights for 300 rows":               {Rows: []float64{1, 1}},
+		"row 4 has the weight -1":              {Rows: at(-1)},
+		"row 4 has the weight NaN":             {Rows: at(math.NaN())},
+		"row 4 has the weight +Inf":            {Rows: at(math.Inf(1))},
+		"the weights of all rows are 0":        {Rows: make([]float64, 300)},
+		"row 4: the shares of its classes sum": {Soft: half},
+		"the soft labels are 200×3":            {Soft: rowsOf(soft, firstToLast(200))},
 	} {
 		if _, err := Measure(t.Context(), l, labels, z, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-	}
-	r := evaluateRows(t, l, labels, z, Settings{Rows: weights}, onlyValues)
-	if _, err := json.Marshal(r); err != nil {
-		t.Error(err)
 	}
 }

@@ -48,8 +48,19 @@ type Line struct {
 	Method  string
 	NLL     metrics.Spread
 	Seconds metrics.Spread      // of its cells
+	Floored *metrics.Floored    // of the seed whose floored rows bear most; nil where none has any
 	Against map[string]*Against // by the key of LCE, NLL and metrics from outside; nil for the best itself
 	row     *row
+}
+
+// floored are those of the seed whose floored rows bear most; nil where none has any.
+func (r *row) floored() (most *metrics.Floored) {
+	for _, result := range r.results {
+		if f := result.Floored; f != nil && (most == nil || f.Share > most.Share) {
+			most = f
+		}
+	}
+	return most
 }
 
 // Lines are the methods of a comparison that have a result, the least NLL first.
@@ -59,7 +70,7 @@ func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 		s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return r.results == nil })
 		first := len(lines)
 		for _, r := range s.rows {
-			lines = append(lines, Line{Method: r.spec.Method, NLL: r.spread(sharedMetric(metrics.NLL)), Against: map[string]*Against{}, row: r,
+			lines = append(lines, Line{Method: r.spec.Method, NLL: r.spread(sharedMetric(metrics.NLL)), Floored: r.floored(), Against: map[string]*Against{}, row: r,
 				Seconds: r.spread(quantity{value: func(r *Result) float64 { return r.Time }})})
 		}
 		for _, q := range f.testedBy() {

@@ -11,8 +11,6 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Result is what a study keeps of a cell.
@@ -55,13 +53,14 @@ type Result struct {
 	// Recoverable is the NLL that corrections of the classifier, cross-fitted on the test rows,
 	// show to be left on the table; nil where that was not measured.
 	Recoverable *metrics.Gain `json:"recoverable_nll,omitempty"`
-	Losses      []float32     `json:"losses,omitempty"` // −log p of each test row's label, on which methods are compared in pairs
+	Losses      []float32     `json:"losses,omitempty"` // −log p of each test row's label, by weight, on which methods are compared in pairs
 	// Misses are the places of the test rows whose top class is not their label; nil where that
-	// was not kept.
-	Misses []int `json:"misses"`
-	// Weights are as how many rows each counts in Losses, of mean 1; nil: 1.
-	Weights []float32 `json:"weights,omitempty"`
-	// Rows are the numbers of the test rows in the data that all seeds split; nil where
+	// was not kept, or rows have weights or soft labels: they have Wrong.
+	Misses []int     `json:"misses"`
+	Wrong  []float32 `json:"wrong,omitempty"`
+	// Floored are the test rows whose label was given next to no probability; nil where none was.
+	Floored *metrics.Floored `json:"floored,omitempty"`
+	// Rows are the numbers of the test rows that count in the data that all seeds split; nil where
 	// each seed draws rows of its own.
 	Rows   []int              `json:"rows,omitempty"`
 	Truth  *experiments.Truth `json:"truth,omitempty"`   // where the true posterior is known
@@ -168,9 +167,10 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		return nil, fmt.Errorf("there are no labelled test rows to judge on")
 	}
 	r := &Result{
-		Spec: run.Spec, Protocol: o.Metrics.Protocol, Misses: misses(run),
-		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Predict: run.Predict.Seconds(), Losses: singles(o.Metrics.NLL),
+		Spec: run.Spec, Protocol: o.Metrics.Protocol,
+		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Predict: run.Predict.Seconds(), Losses: singles(o.Metrics.NLL), Floored: o.Metrics.Floored,
 	}
+	r.wrongRows(run)
 	r.describe(run.Source)
 	if m := o.OwnMetrics; m != nil {
 		r.OwnESS, r.OwnStrata = profile(&m.Measurement), strata(m)
@@ -195,12 +195,8 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		return nil, err
 	}
 	if p := o.Predictions; run.Spec.Judging.Replicates > 0 {
-		rng := rand.New(rand.NewPCG(run.Spec.Seed, 7))
-		if p.Soft != nil { // soft labels are no draws
-			rng = nil
-		}
 		r.ClassNames = run.Source.Cal.Names.Classes
-		r.Portrait, err = metrics.NewPortrait(p.LogProbs, p.Labels, p.Weights, rng)
+		r.Portrait, err = metrics.NewPortrait(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft}, rand.New(rand.NewPCG(run.Spec.Seed, 7)))
 	}
 	return r, err
 }
@@ -220,7 +216,6 @@ func (r *Result) describe(src *data.Source) {
 			r.Priors[k] += src.Cal.Weight(i) * share / src.Cal.Total()
 		}
 	}
-	r.Weights = data.Each(src.Test.Weights, func(w float64) float32 { return float32(w * float64(src.Test.Len()) / src.Test.Total()) })
 }
 
 // singles are numbers as results keep those of each row, nil of none.
@@ -228,29 +223,29 @@ func singles(x []float64) []float32 {
 	return data.Each(x, func(v float64) float32 { return float32(v) })
 }
 
-// misses are the places of the test rows whose top class is not their label.
-func misses(run *experiments.Run) []int {
-	out := []int{}
-	for i, y := range run.Source.Test.Labels {
-		if floats.MaxIdx(run.Outcome.Predictions.LogProbs.RawRowView(i)) != y {
-			out = append(out, i)
+// wrongRows keeps [metrics.Measurement.Wrong], as the places of its ones where it has nothing else but zeros.
+func (r *Result) wrongRows(run *experiments.Run) {
+	wrong := run.Outcome.Metrics.Wrong
+	if test := run.Source.Test; !test.Certain() {
+		r.Wrong = singles(wrong)
+		return
+	}
+	r.Misses = []int{}
+	for i, x := range wrong {
+		if x == 1 {
+			r.Misses = append(r.Misses, i)
 		}
 	}
-	return out
 }
 
-// wrong is 1, or its weight, for each test row whose top class is not its label, else 0; nil where that was not
-// kept.
+// wrong is [metrics.Measurement.Wrong]; nil where that was not kept.
 func (r *Result) wrong() []float32 {
-	if r.Misses == nil {
-		return nil
+	if r.Wrong != nil || r.Misses == nil {
+		return r.Wrong
 	}
 	out := make([]float32, len(r.Losses))
 	for _, i := range r.Misses {
 		out[i] = 1
-		if r.Weights != nil {
-			out[i] = r.Weights[i]
-		}
 	}
 	return out
 }
@@ -305,7 +300,7 @@ func profile(m *metrics.Measurement) *metrics.Profile {
 
 // confidenceBins is the reliability diagram of the top class.
 func confidenceBins(p *data.Predictions) ([]ConfidenceBin, error) {
-	top, _, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights})
+	top, _, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft})
 	if err != nil {
 		return nil, err
 	}

@@ -116,6 +116,9 @@ func (c SpecCell) compute(ctx context.Context, w *workshop) (kept, func(path str
 		}
 	}
 	r.Rows = rowNumbers(run.Source.Test, c.Origin)
+	if counted := run.Outcome.Metrics.Counted; counted != nil && r.Rows != nil {
+		r.Rows = data.Each(counted, func(i int) int { return r.Rows[i] })
+	}
 	r.Time = time.Since(start).Seconds()
 	if twin != nil {
 		r.Fit, r.Stages = twin.Fit, twin.Stages

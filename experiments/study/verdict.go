@@ -177,16 +177,13 @@ func Weigh(ctx context.Context, runs []*experiments.Run, rng *rand.Rand) (*repor
 	shown := make([]Shown, len(runs))
 	for i, r := range runs {
 		m := r.Outcome.Metrics
-		shown[i] = Shown{Method: r.Spec.Method, Catalog: r.Spec.Catalog, NLL: m.Values[metrics.NLL], Accuracy: m.Values[metrics.Accuracy], Losses: m.NLL, Wrong: make([]float64, len(m.NLL))}
-		for _, row := range misses(r) {
-			shown[i].Wrong[row] = r.Source.Test.Weight(row) * float64(len(m.NLL)) / r.Source.Test.Total()
-		}
+		shown[i] = Shown{Method: r.Spec.Method, Catalog: r.Spec.Catalog, NLL: m.Values[metrics.NLL], Accuracy: m.Values[metrics.Accuracy], Losses: m.NLL, Wrong: m.Wrong}
 	}
 	return WeighRows(ctx, shown, rng)
 }
 
 // Shown is what a fitted method showed on test rows: −log p of each row's label, and 1 for each row whose top
-// class is not its label, else 0, both times the row's weight where rows count differently.
+// class is not its label, else 0, both by weight (see [metrics.Measurement]).
 type Shown struct {
 	Method        string
 	Name          string               // in the verdict; "" is Method

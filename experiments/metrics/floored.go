@@ -1,0 +1,42 @@
+package metrics
+
+// Floored are the rows whose label was given a probability below 1e-12, which counts as 1e-12
+// ([LeastLogProb]), and the share of the NLL that they bear.
+type Floored struct {
+	Rows  int     `json:"rows"`
+	Share float64 `json:"share"`
+}
+
+// muchFloored is the share of the NLL from which on it says more of the floor than of the predictions.
+const muchFloored = .1
+
+// Much reports whether floored rows bear more than a tenth of the NLL, which they then decide.
+func (f *Floored) Much() bool { return f != nil && f.Share > muchFloored }
+
+// newFloored is nil of no rows.
+func newFloored(rows int, floored, all float64) *Floored {
+	if rows == 0 {
+		return nil
+	}
+	return &Floored{rows, floored / all}
+}
+
+// below reports whether a label of row i was given a probability below the floor.
+func (s *sample) below(i int) (below bool) {
+	s.eachShare(i, func(c int, _ float64) { below = below || s.log.At(i, c) < LeastLogProb })
+	return below
+}
+
+// floored are those of the rows, by their losses.
+func (s *sample) floored(losses []float64) *Floored {
+	var floored, all float64
+	rows := 0
+	for i, loss := range losses {
+		all += s.w(i) * loss
+		if s.below(i) {
+			rows++
+			floored += s.w(i) * loss
+		}
+	}
+	return newFloored(rows, floored, all)
+}
