@@ -1,12 +1,17 @@
 """The calibrator as an estimator."""
+import hashlib
 import json
 import pathlib
 
 import numpy as np
 
 from calibra import judging
-from calibra.classes import classes_of, columns, numbered, soft
+from calibra.classes import classes_of, columns, numbered, single, soft
 from calibra.command import InputError, plain, run, scratch, write
+
+
+# What a run may have, of which save leaves none of an earlier one.
+FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics.json", "model.safetensors", "predictions.npz", "report.html")
 
 
 class Calibrator:
@@ -45,12 +50,13 @@ class Calibrator:
     def fit(self, logits, y, features=None, sample_weight=None):
         """Fits the method to logits (N×C), labels y (N) and, where it needs them, features (N×M).
 
-        y may be soft: the probabilities of the classes (N×C). sample_weight (N) says as how many
-        rows each counts; a whole number is that many copies.
+        One value for each row stands for two classes: the probability of class 1 where all lie in
+        0…1, else a score. y may be soft: the probabilities of the classes (N×C). sample_weight (N)
+        multiplies the loss of each row.
         """
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
-        logits = columns(logits)
+        one, logits = single(logits), columns(logits)
         classes = classes_of(y, logits.shape[1])
         words = ["fit", "--method", self.method, "--seed", plain(self.seed), "--json"]
         if self.split is not None:
@@ -63,7 +69,8 @@ class Calibrator:
             self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", within=folder))
             self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
         self.result_.pop("out")
-        self.classes_, self.n_features_in_ = classes, logits.shape[1]
+        self.classes_, self.n_features_in_ = classes, 1 if one else logits.shape[1]
+        self.probabilities_ = self.result_.get("logits") == "probabilities"
         self.fitted_on_ = None if soft(y) else (logits, y, features)
         return self
 
@@ -91,7 +98,7 @@ class Calibrator:
         if held_out is None and (held_out := vars(self).get("fitted_on_")) is None:
             raise InputError("this Calibrator does not know the rows of its fit, or their labels are soft; hand over held_out=(logits, y, features)")
         other, y, those = held_out
-        rows = {f"{part}_logits": columns(other), f"{part}_labels": numbered(y, self.classes_), f"{part}_features": those}
+        rows = {f"{part}_logits": self._columns(other), f"{part}_labels": numbered(y, self.classes_), f"{part}_features": those}
         return self._applied(logits, features, f"--sets={level}", **rows)["sets"].astype(bool)
 
     def diagnose(self, logits, y, features, **options):
@@ -103,14 +110,24 @@ class Calibrator:
         return judging.evaluate(self.predict_proba(logits, features), y, features, classes=self.classes_, **options)
 
     def score(self, logits, y, features=None):
-        """The share of rows whose most probable class is right."""
-        return float(np.mean(self.predict(logits, features) == np.asarray(y)))
+        """The share of rows whose most probable class is right; of soft labels, its mean probability by them."""
+        said = np.argmax(self.predict_proba(logits, features), axis=1)
+        y = numbered(y, self.classes_)
+        if len(y) != len(said):
+            raise InputError(f"y has {len(y)} rows and logits have {len(said)}; they must be of the same rows")
+        if not soft(y) and (strange := y[~np.isin(y, np.arange(len(self.classes_)))]).size:
+            raise InputError(f"y holds {strange[0]}, which is none of the classes {self.classes_.tolist()[:10]}")
+        return float(np.mean(y[np.arange(len(y)), said] if soft(y) else y == said))
 
     def save(self, folder):
-        """Writes the model into a folder, which calibra apply and Calibrator.load read."""
+        """Writes the model into a folder, which calibra apply and Calibrator.load read, in the place of one that is there."""
         folder = pathlib.Path(folder)
         self._fitted()._unpack(folder)
-        (folder / "calibrator.json").write_text(json.dumps({"params": self.get_params(), "classes": self.classes_.tolist()}, default=plain))
+        for name in FILES:
+            if name not in self.run_:
+                (folder / name).unlink(missing_ok=True)
+        kept = {"params": self.get_params(), "classes": self.classes_.tolist(), "probabilities": self.probabilities_, "columns": self.n_features_in_, "model": _digest(self.run_["model.safetensors"])}
+        (folder / "calibrator.json").write_text(json.dumps(kept, default=plain))
 
     @classmethod
     def load(cls, folder):
@@ -120,29 +137,37 @@ class Calibrator:
             raise InputError(f"{folder}: holds no model.safetensors; name a folder that save or calibra fit wrote")
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         kept = {"params": {"method": config["method"], "seed": config["seed"]}, "classes": list(range(config["classes"]))}
+        run = {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
         if (folder / "calibrator.json").is_file():
-            kept = json.loads((folder / "calibrator.json").read_text(encoding="utf-8"))
+            saved = json.loads((folder / "calibrator.json").read_text(encoding="utf-8"))
+            model = _digest(run["model.safetensors"])
+            if saved.get("model", model) == model:  # else calibra fit wrote another model there
+                kept = saved
         self = cls(**kept["params"])
-        names = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics.json", "model.safetensors", "predictions.npz")
-        self.run_ = {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
+        self.run_, self.probabilities_ = run, kept.get("probabilities")
         self.classes_ = np.array(kept["classes"])
-        self.n_features_in_ = len(self.classes_)
+        self.n_features_in_ = kept.get("columns", len(self.classes_))
         return self
 
     def _applied(self, logits, features, *words, **more):
         """The arrays that calibra apply writes of these rows."""
         self._fitted()
-        if np.asarray(logits).ndim == 1 and self.n_features_in_ != 2:
-            raise InputError(f"logits has one dimension, which is one score for each row of two classes, and the model has {self.n_features_in_}. Reshape your data to N×{self.n_features_in_}")
-        logits = columns(logits)
-        if logits.shape[1] != self.n_features_in_:
-            raise InputError(f"X has {logits.shape[1]} features, but Calibrator is expecting {self.n_features_in_} features as input: a column of logits for each class")
+        logits = self._columns(logits)
         with scratch() as folder:
             self._unpack(folder / "run")
             write(folder / "rows.npz", test_logits=logits, test_features=features, **more)
             run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder)
             with np.load(folder / "said.npz") as said:
                 return {key: said[key] for key in said.files}
+
+    def _columns(self, logits):
+        """Logits as N×C; one value for each row is a probability where the fit's were."""
+        classes, shape = len(self.classes_), np.asarray(logits).shape
+        if len(shape) == 1 and classes != 2:
+            raise InputError(f"logits has one dimension, which is one value for each row of two classes, and the model has {classes}. Reshape your data to N×{classes}")
+        if len(shape) == 2 and shape[1] not in (classes, self.n_features_in_):
+            raise InputError(f"X has {shape[1]} features, but Calibrator is expecting {self.n_features_in_} features as input: a column of logits for each class")
+        return columns(logits, probabilities=self.probabilities_)
 
     def _unpack(self, folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -161,6 +186,11 @@ class Calibrator:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
         return Tags(estimator_type="classifier", target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(), input_tags=InputTags())
+
+
+def _digest(model):
+    """Identifies the model that saved classes belong to."""
+    return hashlib.sha256(model).hexdigest()
 
 
 def _unfitted():

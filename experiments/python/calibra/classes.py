@@ -1,14 +1,17 @@
 """Rows as the command takes them: logits N×C, labels 0…C−1."""
 import numpy as np
 
-from calibra.command import InputError
+from calibra.command import InputError, array
 
 
-def columns(logits, name="logits"):
-    """logits as N×C; one score for each row, as scikit-learn gives for two classes, as N×2."""
+def columns(logits, name="logits", probabilities=None):
+    """logits as N×C; one value for each row (N or N×1), as scikit-learn gives for two classes, as N×2.
+
+    Such values are probabilities of class 1 where all lie in 0…1, and else scores, unless probabilities says which.
+    """
     if hasattr(logits, "tocsr"):
         raise InputError(f"{name} is sparse; sparse input is not supported: hand over an array of numbers")
-    logits = np.asarray(logits)
+    logits = array(logits, name)
     if logits.dtype == object or logits.dtype.kind in "US":
         try:
             logits = logits.astype(float)
@@ -16,16 +19,34 @@ def columns(logits, name="logits"):
             raise InputError(f"{name} must be numbers: {error}") from None
     if np.iscomplexobj(logits):
         raise InputError(f"Complex data not supported: {name} must be real numbers")
-    if logits.ndim == 1:
-        logits = np.column_stack([np.zeros_like(logits), logits])
+    if single(logits):
+        p = logits.ravel()
+        if probabilities is None:
+            probabilities = in_unit_interval(p)
+        elif probabilities and not in_unit_interval(p):
+            raise InputError(f"{name} has one value for each row, a probability of class 1, and one of them lies outside 0…1")
+        logits = np.column_stack([1 - p if probabilities else np.zeros_like(p), p])
     if logits.ndim != 2:
         raise InputError(f"{name} has {logits.ndim} dimensions; it must have a row for each case and a column for each class")
     return logits
 
 
+def single(logits):
+    """Whether there is one value for each row."""
+    shape = np.asarray(logits).shape
+    return len(shape) == 1 or len(shape) == 2 and shape[1] == 1
+
+
+def in_unit_interval(values):
+    """Whether all values lie in 0…1."""
+    return bool(np.all((values >= 0) & (values <= 1)))
+
+
 def labels(y):
-    """y as an array of numbers or of text."""
-    y = np.asarray(y)
+    """y as an array of numbers or of text (N)."""
+    y = array(y, "y")
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y.ravel()
     if y.dtype != object:
         return y
     if all(isinstance(value, (int, np.integer)) for value in y.ravel().tolist()):
@@ -37,12 +58,15 @@ def labels(y):
 
 def soft(y):
     """Whether y holds the probabilities of the classes (N×C)."""
-    y = np.asarray(y)
-    return y.ndim == 2 and y.shape[1] > 1
+    shape = np.asarray(y).shape
+    return len(shape) == 2 and shape[1] > 1
 
 
 def classes_of(y, count):
-    """The classes of `count` columns: 0…C−1 where y holds such numbers, else its values in order."""
+    """The classes of `count` columns: 0…C−1 where y holds such numbers, else its values in order.
+
+    The order is that of an ordered category of pandas, of numbers also where they are text, and else the alphabet's.
+    """
     if soft(y):
         return np.arange(count)
     found = np.unique(labels(y))
@@ -51,6 +75,13 @@ def classes_of(y, count):
         raise InputError(f"y is continuous: it holds {found[found != np.floor(found)][0]}; it must hold a class for each row. Unknown label type: continuous")
     if whole and len(found) and 0 <= found[0] and found[-1] < count:
         return np.arange(count)
+    order = getattr(y, "dtype", None)
+    if getattr(order, "ordered", False) and len(order.categories) == count:
+        return labels(order.categories)
+    if found.dtype.kind == "U" and all(value.isdecimal() for value in found.tolist()):
+        found = np.array(sorted(found.tolist(), key=int))
+        if set(found.tolist()) <= (numbers := set(map(str, range(count)))):
+            return np.array(sorted(numbers, key=int))
     if len(found) == count:
         return found
     if whole:
@@ -67,6 +98,8 @@ def numbered(y, classes):
         whole = y.astype(np.int64) if y.dtype.kind in "fb" else y
         return whole if np.array_equal(whole, y) else y
     place = {value: k for k, value in enumerate(classes.tolist())}
+    for value, k in list(place.items()):
+        place.setdefault(str(value), k)  # numbers that y has as text
     strange = [value for value in y.tolist() if value not in place]
     if strange:
         raise InputError(f"y holds {strange[0]!r}, which is none of the classes {classes.tolist()[:10]}")

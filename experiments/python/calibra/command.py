@@ -51,15 +51,16 @@ def run(*args, within=None):
     told = []
     reader = threading.Thread(target=_follow, args=(child.stderr, told), daemon=True)
     reader.start()
-    try:
-        printed = child.stdout.read()
-        code = child.wait()
-    except BaseException:
-        _end(child)
-        raise
-    finally:
-        reader.join(5)
-        child.stdout.close()
+    with _unwound():
+        try:
+            printed = child.stdout.read()
+            code = child.wait()
+        except BaseException:
+            _end(child)
+            raise
+        finally:
+            reader.join(5)
+            child.stdout.close()
     if within is not None:
         told = [line.replace(str(within) + os.sep, "") for line in told]
         printed = printed.replace(json.dumps(str(within) + os.sep)[1:-1], "")  # of JSON, as run is asked for
@@ -81,9 +82,33 @@ def _end(child):
     child.send_signal(signal.CTRL_BREAK_EVENT if os.name == "nt" else signal.SIGINT)
     try:
         child.wait(10)
-    except subprocess.TimeoutExpired:
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):  # a second Ctrl-C
         child.kill()
         child.wait()
+
+
+class _Terminated(BaseException):
+    """SIGTERM, on its way up to whoever must clean up."""
+
+
+@contextlib.contextmanager
+def _unwound():
+    """Holds SIGTERM, at which Python would end at once, until the block has ended the command and removed its files."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def terminate(*_):
+        raise _Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    except _Terminated:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _follow(lines, told):
@@ -113,13 +138,21 @@ def _follow(lines, told):
 @contextlib.contextmanager
 def scratch():
     """A folder for the files that go to the command and come from it."""
-    with tempfile.TemporaryDirectory(prefix="calibra-") as folder:
+    with _unwound(), tempfile.TemporaryDirectory(prefix="calibra-") as folder:
         yield pathlib.Path(folder)
+
+
+def array(values, name):
+    """values as an array; what a mask hides is missing, and never read."""
+    if np.ma.is_masked(values):
+        row = int(np.argwhere(np.ma.getmaskarray(values))[0][0])
+        raise InputError(f"{name} is masked at row {row}: the value is missing; leave out the rows that lack one, or fill them in")
+    return np.asarray(values)
 
 
 def write(path, **arrays):
     """Writes the arrays that are not None as an npz file; numpy copies none of them."""
-    np.savez(path, **{key: np.asarray(array) for key, array in arrays.items() if array is not None})
+    np.savez(path, **{key: array(values, key) for key, values in arrays.items() if values is not None})
 
 
 def flags(values):

@@ -6,8 +6,8 @@ import typing
 
 import numpy as np
 
-from calibra.classes import classes_of, columns, numbered
-from calibra.command import flags, plain, run, scratch, write
+from calibra.classes import classes_of, columns, numbered, single
+from calibra.command import array, flags, plain, run, scratch, write
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,10 +75,10 @@ class Diagnosis(Page):
 
 
 def evaluate(p, y, features=None, *, sample_weight=None, classes=None, **options):
-    """Measures probabilities p (N×C) of rows labelled y (N).
+    """Measures probabilities p (N×C, or N of class 1) of rows labelled y (N).
 
     The local metrics are measured in the principal components of the features (N×M). y may be
-    soft: probabilities of the classes (N×C). sample_weight (N) says as how many rows each counts.
+    soft: probabilities of the classes (N×C). sample_weight (N) multiplies what each row counts.
     The options are flags of calibra evaluate: protocol="formula", replicates=1000, seed=1.
     """
     with scratch() as folder:
@@ -91,7 +91,7 @@ def evaluate(p, y, features=None, *, sample_weight=None, classes=None, **options
 def totals(p, y, *, first=0, sample_weight=None, classes=None, **options):
     """What the global metrics of some of many rows are made of, as bytes, for merged.
 
-    first is the number of the first of these rows among all. sample_weight are whole numbers.
+    first is the number of the first of these rows among all. sample_weight multiply what the rows count.
     The options are flags of calibra evaluate, the same for all parts.
     """
     with scratch() as folder:
@@ -131,8 +131,8 @@ def diagnose(p, y, features, *, sample_weight=None, classes=None, groups=None, *
 
 
 def _written(folder, p, y, features, classes, **more):
-    p = np.asarray(p)
-    p = columns(p) if p.ndim != 1 else np.column_stack([1 - p, p])
+    p = array(p, "p")
+    p = columns(p, "p", probabilities=True if single(p) else None)
     classes = classes_of(y, p.shape[1]) if classes is None else np.asarray(classes)
     write(folder / "predictions.npz", probs=p, labels=numbered(y, classes), **more)
     where = ["--in", folder / "predictions.npz"]

@@ -67,6 +67,21 @@ def test_saved_and_pickled_models_predict_the_same(tmp_path, stacked):
         calibra.Calibrator.load(tmp_path)
 
 
+def test_a_folder_holds_one_model(tmp_path, stacked):
+    """What save or fit writes takes the place of what was there: no curves, features or names of an earlier model are left."""
+    folder = tmp_path / "run"
+    names = np.array(["ant", "bee", "cat", "dog"])
+    calibra.Calibrator("vq", optim__epochs=2).fit(*CAL[:2], features=CAL[2]).save(folder)
+    assert (folder / "curves.csv").is_file()
+    model = calibra.Calibrator("ts").fit(CAL[0], names[CAL[1]])
+    model.save(folder)
+    assert {path.name for path in folder.iterdir()} == {*model.run_, "calibrator.json"}
+    assert calibra.Calibrator.load(folder).classes_.tolist() == names.tolist()
+    np.savez(tmp_path / "rows.npz", cal_logits=CAL[0], cal_labels=CAL[1])
+    calibra.run("fit", "--method", "vector", "--in", tmp_path / "rows.npz", "--out", folder)
+    assert calibra.Calibrator.load(folder).classes_.tolist() == [0, 1, 2, 3]
+
+
 def test_names_of_classes():
     names = np.array(["ant", "bee", "cat", "dog"])
     model = calibra.Calibrator("ts").fit(CAL[0], names[CAL[1]])
@@ -79,11 +94,69 @@ def test_names_of_classes():
         calibra.Calibrator("ts").fit(CAL[0], names[np.minimum(CAL[1], 2)])
 
 
-def test_one_score_is_two_classes():
-    score, y = CAL[0][:, 0] - CAL[0][:, 1], (CAL[1] == 0).astype(int)
-    p = calibra.Calibrator("ts").fit(score, y).predict_proba(score)
-    both = np.column_stack([np.zeros_like(score), score])
-    assert np.array_equal(p, calibra.Calibrator("ts").fit(both, y).predict_proba(both))
+@pytest.mark.parametrize("probabilities", [False, True])
+def test_one_value_is_two_classes(probabilities):
+    """Each row alone is read as all are: one score may lie in 0…1 too."""
+    value, y = CAL[0][:, 0] - CAL[0][:, 1], (CAL[1] == 0).astype(int)
+    if probabilities:
+        value = 1 / (1 + np.exp(-value))
+    both = np.column_stack([1 - value if probabilities else np.zeros_like(value), value])
+    p = calibra.Calibrator("ts").fit(both, y).predict_proba(both)
+    for shape in ((-1,), (-1, 1)):
+        model = calibra.Calibrator("ts").fit(value.reshape(shape), y)
+        assert np.array_equal(model.predict_proba(value.reshape(shape)), p)
+    between = np.flatnonzero((value > 0) & (value < 1))[:3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # three rows lie otherwise than all
+        assert np.array_equal(model.predict_proba(value[between]), p[between])
+    if probabilities:
+        with pytest.raises(calibra.InputError, match="one of them lies outside 0…1"):
+            model.predict_proba(value + 1)
+
+
+def test_labels_of_any_shape_are_scored():
+    y = TEST[1]
+    model = calibra.Calibrator("ts").fit(*CAL[:2])
+    right = float(np.mean(model.predict(TEST[0]) == y))
+    for said in (y, y[:, None], np.eye(4)[y], y.astype(str), y.astype(float), y.tolist()):
+        assert model.score(TEST[0], said) == right
+    assert model.score(TEST[0], 0.6 * np.eye(4)[y] + 0.1) == pytest.approx(0.1 + 0.6 * right)
+    for strange, sentence in ((y[:9], "9 rows"), (y + 0.5, "none of the classes"), (np.full(600, "x"), "none of the classes")):
+        with pytest.raises(calibra.InputError, match=sentence):
+            model.score(TEST[0], strange)
+
+
+def test_numbers_as_text_are_in_their_order():
+    y = np.arange(120) % 12
+    logits = 3 * np.eye(12)[y] + np.random.default_rng(0).normal(size=(120, 12))
+    for first in (0, 1):
+        model = calibra.Calibrator("ts").fit(logits, (y + first).astype(str))
+        assert model.classes_.tolist() == [str(k + first) for k in range(12)] and model.score(logits, (y + first).astype(str)) > 0.8
+
+
+def test_ordered_categories_keep_their_order():
+    pandas = pytest.importorskip("pandas")
+    names = np.array(["small", "large", "huge", "vast"])
+    y = pandas.Series(pandas.Categorical(names[CAL[1]], categories=names, ordered=True))
+    model = calibra.Calibrator("ts").fit(CAL[0], y)
+    assert model.classes_.tolist() == names.tolist() and model.score(CAL[0], y) > 0.7
+    assert np.array_equal(model.predict_proba(TEST[0]), calibra.Calibrator("ts").fit(*CAL[:2]).predict_proba(TEST[0]))
+
+
+def test_masked_values_are_missing():
+    hidden = np.arange(600) == 5
+    logits = np.ma.array(CAL[0], mask=np.repeat(hidden[:, None], 4, 1))
+    model = calibra.Calibrator("ts").fit(np.ma.array(CAL[0]), CAL[1])  # a mask that hides nothing
+    for call in (
+        lambda: calibra.Calibrator("ts").fit(logits, CAL[1]),
+        lambda: calibra.Calibrator("ts").fit(CAL[0], np.ma.array(CAL[1], mask=hidden)),
+        lambda: calibra.Calibrator("ts").fit(*CAL[:2], sample_weight=np.ma.array(np.ones(600), mask=hidden)),
+        lambda: calibra.Calibrator("ts").fit(*CAL[:2], features=np.ma.array(CAL[2], mask=np.repeat(hidden[:, None], 8, 1))),
+        lambda: model.predict_proba(logits),
+        lambda: calibra.evaluate(np.ma.array(np.full((600, 4), 0.25), mask=logits.mask), CAL[1]),
+    ):
+        with pytest.raises(calibra.InputError, match="masked at row 5: the value is missing"):
+            call()
 
 
 def test_settings_reach_the_method():
@@ -114,14 +187,14 @@ def test_the_commands_sentences_are_input_errors():
         calibra.evaluate(np.full((3, 3), 1 / 3), [0, 1, 2], no_such_flag=1)
 
 
-def test_a_weight_is_that_many_copies():
-    weight = np.arange(600) % 3
-    copies = np.repeat(np.arange(600), weight)
-    weighted = calibra.Calibrator("vector").fit(*CAL[:2], sample_weight=weight).predict_proba(TEST[0])
-    assert np.array_equal(weighted, calibra.Calibrator("vector").fit(CAL[0][copies], CAL[1][copies]).predict_proba(TEST[0]))
+def test_a_weight_of_two_for_all_is_none():
+    two = np.full(600, 2)
+    for method in ("vector", "ir", "stacked"):
+        fitted = lambda **more: calibra.Calibrator(method).fit(*CAL[:2], features=CAL[2], **more).predict_proba(TEST[0], TEST[2])
+        assert np.array_equal(fitted(sample_weight=two), fitted())
     p = np.full((600, 4), 0.25)
-    said = calibra.evaluate(p, TEST[1], TEST[2], sample_weight=weight, replicates=40, redraws=20)
-    assert said.report == calibra.evaluate(p[copies], TEST[1][copies], TEST[2][copies], replicates=40, redraws=20).report
+    measured = lambda **more: calibra.evaluate(p, TEST[1], TEST[2], replicates=40, redraws=20, **more).metrics
+    assert measured(sample_weight=two) == measured()
 
 
 def test_weights_between_and_soft_labels():
@@ -130,15 +203,15 @@ def test_weights_between_and_soft_labels():
     assert np.abs(model(sample_weight=weight) - model()).max() > 1e-4
     assert np.abs(model(sample_weight=weight) - model(sample_weight=weight / 8)).max() < 1e-9  # but for rounding
     assert np.array_equal(model(sample_weight=np.full(600, 0.5)), model())
-    with pytest.raises(calibra.InputError, match="weights that are no whole numbers and spline takes none"):
-        model("spline", sample_weight=weight)
     sharp, soft = np.eye(4)[CAL[1]], 0.7 * np.eye(4)[CAL[1]] + 0.075
     fitted = lambda y: calibra.Calibrator("vector").fit(CAL[0], y)
     assert fitted(sharp).run_["model.safetensors"] == fitted(CAL[1]).run_["model.safetensors"]
     assert fitted(soft).predict_proba(TEST[0]).max(1).mean() < fitted(CAL[1]).predict_proba(TEST[0]).max(1).mean() - 0.05
     p = np.exp(TEST[0]) / np.exp(TEST[0]).sum(1, keepdims=True)
+    soft = 0.7 * np.eye(4)[TEST[1]] + 0.075
     said = calibra.evaluate(p, soft)
-    assert abs(said["nll"].value + (soft * np.log(p)).sum(1).mean()) < 1e-9 and said["nll"].interval is None and said["nll"].floor is None
+    # probabilities count as 1e-12 at least
+    assert abs(said["nll"].value + (soft * np.log(np.maximum(p, 1e-12))).sum(1).mean()) < 1e-9 and said["nll"].interval is None and said["nll"].floor is None
     assert abs(calibra.evaluate(p, TEST[1], sample_weight=weight)["nll"].value - (weight * -np.log(p[np.arange(600), TEST[1]])).sum() / weight.sum()) < 1e-9
 
 
@@ -239,6 +312,25 @@ def test_ctrl_c_ends_the_command(tmp_path):
     time.sleep(1)  # Popen has returned: before that Python knows of no child that it could end
     child.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt" in child.communicate(timeout=60)[1]
+    assert not any(pathlib.Path(f"/proc/{pid}").exists() for pid in grandchildren)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGTERM is no signal there")
+def test_sigterm_leaves_nothing_behind(tmp_path):
+    np.savez(tmp_path / "rows.npz", logits=CAL[0], y=CAL[1], features=CAL[2])
+    left = tmp_path / "left"
+    left.mkdir()
+    program = f"import calibra, numpy\nf = numpy.load({str(tmp_path / 'rows.npz')!r})\ncalibra.Calibrator('vq', optim__epochs=100000, optim__patience=100000).fit(f['logits'], f['y'], features=f['features'])"
+    child = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(left)})
+    deadline = time.monotonic() + 60
+    while not (grandchildren := children(child.pid)):
+        assert time.monotonic() < deadline and child.poll() is None
+        time.sleep(0.05)
+    time.sleep(1)
+    assert list(left.iterdir())
+    child.terminate()
+    child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGTERM and list(left.iterdir()) == []
     assert not any(pathlib.Path(f"/proc/{pid}").exists() for pid in grandchildren)
 
 
