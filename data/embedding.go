@@ -22,7 +22,7 @@ type Embedding struct {
 // FitEmbedding fits a standardizer to cal, N×M, and the principal components of
 // what it makes of cal: P = min(components, N, M) of them. Each axis points where
 // its entry of largest magnitude is positive. 0 components mean 50, as published. Values
-// whose variance overflows, or that [CheckScale] refuses, are an *InputError.
+// whose variance overflows are an *InputError.
 func FitEmbedding(cal mat.Matrix, components int) (*Embedding, error) {
 	n, m := cal.Dims()
 	if components < 0 {
@@ -30,9 +30,6 @@ func FitEmbedding(cal mat.Matrix, components int) (*Embedding, error) {
 	}
 	if components == 0 {
 		components = 50
-	}
-	if err := CheckScale("", "the features", cal, nil); err != nil {
-		return nil, err
 	}
 	e := &Embedding{Scale: FitStandardizer(cal)}
 	for j, sd := range e.Scale.SD {

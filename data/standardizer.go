@@ -38,9 +38,10 @@ func FitWeighted(x mat.Matrix, weights []float64) *Standardizer {
 	for j := range s.Mean {
 		s.Mean[j] /= total
 	}
+	unit := s.units(x)
 	for i, w := range weights {
 		for j, v := range Row(x, i, buffer) {
-			d := v - s.Mean[j]
+			d := (v - s.Mean[j]) / unit[j]
 			s.SD[j] += w * (d * d)
 		}
 	}
@@ -48,12 +49,30 @@ func FitWeighted(x mat.Matrix, weights []float64) *Standardizer {
 	for j := range s.SD {
 		variance := s.SD[j] / total
 		// What rounding alone can leave of a constant column (scikit-learn's bound).
-		rounding := float64(n) * eps * s.Mean[j]
-		if s.SD[j] = math.Sqrt(variance); variance <= float64(n)*eps*variance+rounding*rounding && !math.IsInf(variance, 1) {
+		rounding := float64(n) * eps * s.Mean[j] / unit[j]
+		if s.SD[j] = math.Sqrt(variance) * unit[j]; variance <= float64(n)*eps*variance+rounding*rounding && !math.IsInf(variance, 1) {
 			s.SD[j] = 1
 		}
 	}
 	return s
+}
+
+// units are what differences from the mean of each column of x are measured in: 1, or the largest where its square
+// would be 0.
+func (s *Standardizer) units(x mat.Matrix) []float64 {
+	n, m := x.Dims()
+	far, buffer := make([]float64, m), make([]float64, m)
+	for i := range n {
+		for j, v := range Row(x, i, buffer) {
+			far[j] = max(far[j], math.Abs(v-s.Mean[j]))
+		}
+	}
+	for j, v := range far {
+		if v == 0 || v > 0x1p-500 {
+			far[j] = 1
+		}
+	}
+	return far
 }
 
 // Apply is (x − Mean) / SD, N×M, for x with the M columns the standardizer was

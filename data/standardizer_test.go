@@ -7,6 +7,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+// TestStandardizerOfAnyScale: what is standardized does not depend on the unit, down to denormal numbers.
+func TestStandardizerOfAnyScale(t *testing.T) {
+	x := mat.NewDense(4, 2, []float64{1, 7, -2, 7, 5, 7, .5, 7})
+	want := FitStandardizer(x).Apply(x)
+	for _, unit := range []float64{1e-100, 1e-160, 1e-250, 1e-305} {
+		var scaled, apart mat.Dense
+		scaled.Scale(unit, x)
+		apart.Sub(FitStandardizer(&scaled).Apply(&scaled), want)
+		if off := mat.Norm(&apart, 2); !(off < 1e-12) { // roundings of four rows
+			t.Errorf("in units of %g the rows are %v off", unit, off)
+		}
+	}
+}
+
 // TestCheckScale: a column that no precision divides by its scale is named; a constant 0 is none, nor a denormal number
 // among others.
 func TestCheckScale(t *testing.T) {
