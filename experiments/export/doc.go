@@ -15,8 +15,8 @@
 //
 // A bin, a step or a split of a tree ends midway between two values of the calibration rows, so that a
 // row whose scores the network gets in float32 lies on the same side as in calibra apply, unless
-// float32 cannot tell it from that place. Of a row that calibra apply refuses, with a NaN or an infinity
-// but −∞ in its logits, the network says NaN.
+// float32 cannot tell it from that place. Of a row that calibra apply refuses, with a NaN, an infinity or
+// no logit but −∞, the network says NaN.
 //
 // # Where a network comes from
 //

@@ -150,7 +150,7 @@ type networkCheck struct {
 	Apart, Alone, Sum float64
 	Rows, Bytes       int
 	Codes             int // that are not those of calibra apply
-	Finite, NaN       int // probabilities of rows with a NaN that are finite, and of other rows that are NaN
+	Finite, NaN       int // probabilities of rows that apply refuses that are finite, and of other rows that are NaN
 	RowsPerSecond     int `json:"rows_per_second"`
 	Load              float64
 	Versions          string
@@ -205,8 +205,8 @@ func applied(t *testing.T, c layers.Stateful, rows *data.Set) (probs *mat.Dense,
 	return probs, perSecond
 }
 
-// TestExportedNetworksSayWhatApplySays runs every method's network in ONNX Runtime. Of a row with a NaN, which apply
-// refuses, it says NaN.
+// TestExportedNetworksSayWhatApplySays runs every method's network in ONNX Runtime. Of a row
+// that apply refuses it says NaN.
 func TestExportedNetworksSayWhatApplySays(t *testing.T) {
 	path, dir := python(t), t.TempDir()
 	fit, test := fits(t)

@@ -93,14 +93,20 @@ func (g *Network) SetOutputs(o Outputs) {
 	}
 }
 
-// refused is true for each row (N×1) of an input with a number that is not finite, or a logit that is NaN or +∞.
+// refused is true for each row (N×1) of an input with a number that is not finite. Of logits −∞ is that of a class that
+// cannot be, and a row of nothing else is refused.
 func (g *Network) refused(name string) Value {
 	x := g.given[g.taken[name]]
-	if name != "logits" { // −∞ is the logit of a class that cannot be
-		x = g.Node("Abs", []Value{x})
+	below := func(x Value) Value { return g.Node("Less", []Value{x, Table(g, []float32{float32(math.Inf(1))})}) }
+	some := func(condition Value) Value {
+		return g.Node("Greater", []Value{g.Sum(g.Cast(condition, Double), 1, 1), g.Scalar(0)})
 	}
-	allowed := g.Node("Less", []Value{x, Table(g, []float32{float32(math.Inf(1))})})
-	return g.Node("Greater", []Value{g.Sum(g.Cast(g.Node("Not", []Value{allowed}), Double), 1, 1), g.Scalar(0)})
+	not := func(condition Value) Value { return g.Node("Not", []Value{condition}) }
+	finite := below(g.Node("Abs", []Value{x}))
+	if name != "logits" {
+		return some(not(finite))
+	}
+	return g.Node("Or", []Value{some(not(below(x))), not(some(finite))})
 }
 
 // File is the network as a file, which names the method, unless "".

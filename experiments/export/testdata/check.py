@@ -5,7 +5,7 @@
 
 DIR holds, for each NAME.onnx, a NAME.npz with the inputs (features, logits) and what calibra
 apply says of them (probs, and codes where the method has some). Prints one line of JSON for each:
-how far probabilities are apart, how many are finite of rows with a NaN and NaN of others, in how many rows by more than 1e-6, how many codes are others, the
+how far probabilities are apart, how many are finite of rows that apply refuses and NaN of others, in how many rows by more than 1e-6, how many codes are others, the
 size of the file in bytes, rows in a second of processor time on one thread, the best of three
 turns, and the load of the machine before.
 """
@@ -39,10 +39,13 @@ for file in sorted(os.listdir(folder)):
         seconds.append(time.process_time() - start)
     p = np.concatenate(parts)
     codes = session.run(["codes"], inputs)[0] if "codes" in rows else 0
-    torn = {}  # each row's first number, of one input after the other, is none
+    torn = {}  # rows that apply refuses, by one input after the other
     for i, k in enumerate(inputs):
         torn[k] = inputs[k].copy()
         torn[k][i :: len(inputs) + 1, 0] = np.nan
+        if k == "logits":
+            torn[k][i :: 5 * (len(inputs) + 1), 1] = np.inf
+            torn[k][i :: 7 * (len(inputs) + 1)] = -np.inf
     nans = np.isnan(session.run(["probabilities"], torn)[0])
     lost = np.arange(n) % (len(inputs) + 1) < len(inputs)
     one = session.run(["probabilities"], {k: v[:1] for k, v in inputs.items()})[0]  # a batch of one row
