@@ -72,14 +72,14 @@ func normalize(dst, row []float64) (changed bool) {
 // Masked reports whether the class of a log-probability cannot be.
 func Masked(logProb float64) bool { return math.IsInf(logProb, -1) }
 
-// MaskedLabel is the first row whose label, or a class of its soft label, is masked by the log-probabilities,
-// and the class; row is −1 where there is none.
+// MaskedLabel is the first row whose label, or a class of its soft label, is masked by the logits, and the class; row is −1 where there is none.
 func (s *Set) MaskedLabel() (row, class int) {
 	if s.Logits == nil || s.Labels == nil {
 		return -1, 0
 	}
+	logProbs := LogProbs(s.Logits)
 	for i, y := range s.Labels {
-		l := s.Logits.RawRowView(i)
+		l := logProbs.RawRowView(i)
 		if y >= 0 && y < len(l) && Masked(l[y]) {
 			return i, y
 		}

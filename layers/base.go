@@ -68,7 +68,7 @@ func (o *Original) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 	return nil
 }
 
-// View is the log-softmax of x's logits.
+// View is the log-softmax of x's logits, as [data.LogProbs].
 func (o *Original) View(x *data.Set) (*View, error) {
 	if o.sizes.Classes == 0 {
 		return nil, ErrUnfitted
@@ -76,7 +76,7 @@ func (o *Original) View(x *data.Set) (*View, error) {
 	if x.Classes() != o.sizes.Classes {
 		return nil, fmt.Errorf("layers: the rows have logits of %d classes, the model was fitted on %d", x.Classes(), o.sizes.Classes)
 	}
-	return &View{LogProbs: LogSoftmax(x.Logits)}, nil
+	return &View{LogProbs: data.LogProbs(x.Logits)}, nil
 }
 
 // Sizes has C, the class counts and, of rows with features, M.

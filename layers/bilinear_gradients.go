@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"calibra/data"
 	"calibra/graph/op"
 	"calibra/graph/simd"
 
@@ -35,6 +36,14 @@ func newGradients(x *Sandwich) *gradients {
 	return s
 }
 
+// counted is log p̂, 0 of a class that cannot be, as graphs have it.
+func counted(logp float64) float64 {
+	if data.Masked(logp) {
+		return 0
+	}
+	return logp
+}
+
 // set takes a row of a view with its log p̂. With α = softplus(A) + ε,
 //
 //	∂score_j/∂A_ij = sigmoid(A_ij) (log p̂_i + ψ(α_0j) − ψ(α_ij)) = u_ij,
@@ -48,17 +57,21 @@ func (s *gradients) set(v *View, row int, logp []float64) {
 	simd.DirichletTerms64(s.form, s.sigma, s.logGamma, s.digamma, s.form, op.AlphaFloor)
 	s.rows.Zero()
 	for j := range C {
+		if data.Masked(logp[j]) {
+			s.logq[j] = logp[j]
+			continue
+		}
 		var total float64
-		score := s.prior[j] + math.Max(logp[j], LogFloor) // log π_j and the identity
+		score := s.prior[j] + logp[j] // log π_j and the identity
 		for i := range C {
 			total += s.form[i*C+j]
-			score += (s.form[i*C+j]-1)*math.Max(logp[i], LogFloor) - s.logGamma[i*C+j]
+			score += (s.form[i*C+j]-1)*counted(logp[i]) - s.logGamma[i*C+j]
 		}
 		logGamma, digamma := simd.LgammaDigamma64(total)
 		s.logq[j] = score + logGamma
 		gradient := s.rows.RawRowView(j)
 		for i := range C {
-			u := s.sigma[i*C+j] * (math.Max(logp[i], LogFloor) + digamma - s.digamma[i*C+j])
+			u := s.sigma[i*C+j] * (counted(logp[i]) + digamma - s.digamma[i*C+j])
 			for _, k := range s.present {
 				a, b := x.factors(int(k))
 				gradient[int(k)*C+i] += s.mass[k] * u * b[j]

@@ -170,7 +170,10 @@ func (d *Divide) head(b *graph.Builder, a Assignment) *gorgonia.Node {
 	return b.LogSoftmax(b.Linear("head", q))
 }
 
-// View is the quantized head's log p̂ and the codes of each row of x.
+// HeadFloor is the smallest log p̂ of the quantized head: its probabilities are clamped at 1e-8, as published.
+var HeadFloor = math.Log(1e-8)
+
+// View is the quantized head's log p̂, at least HeadFloor, and the codes of each row of x.
 func (d *Divide) View(x *data.Set) (*View, error) {
 	features, err := d.features(x)
 	if err != nil {
@@ -183,8 +186,12 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
+	logProbs := graph.Float64s(tables[1])
+	for i, l := range logProbs {
+		logProbs[i] = max(l, HeadFloor)
+	}
 	v := &View{
-		LogProbs: mat.NewDense(x.Len(), d.sizes.Classes, graph.Float64s(tables[1])),
+		LogProbs: mat.NewDense(x.Len(), d.sizes.Classes, logProbs),
 		Codes:    tables[0].Int32s(),
 		codes:    tables[0],
 	}

@@ -36,11 +36,17 @@ func lossOf(b *graph.Builder, m Map, in Batch, rows int) *gorgonia.Node {
 	if c, ok := m.(Costed); ok {
 		return c.Loss(b, in, rows)
 	}
-	return b.NLL(logProbsOf(m)(b, in), in.Labels(b))
+	return NLL(b, m, in)
 }
 
-// logProbsOf describes m's output for a batch (B×C); the builder fails where it is something else.
-func logProbsOf(m Map) func(b *graph.Builder, in Batch) *gorgonia.Node {
+// NLL describes the mean negative log-likelihood of m's output.
+func NLL(b *graph.Builder, m Map, in Batch) *gorgonia.Node {
+	return b.NLL(LogProbsOf(m)(b, in), in.Labels(b))
+}
+
+// LogProbsOf describes m's output for a batch (B×C), a distribution over the classes that can be; the builder
+// fails where it is something else.
+func LogProbsOf(m Map) func(b *graph.Builder, in Batch) *gorgonia.Node {
 	return func(b *graph.Builder, in Batch) *gorgonia.Node {
 		p := m.LogProbs(b, in)
 		switch {
@@ -53,7 +59,10 @@ func logProbsOf(m Map) func(b *graph.Builder, in Batch) *gorgonia.Node {
 		case in.Shares != nil && b.Reads(p, in.Codes) && !b.Reads(p, in.Shares):
 			return b.Fail(fmt.Errorf("layers: the LogProbs of %T reads the codes of soft codewords and not their shares; read in.Mass, in.TableSum or in.Shares, or take hard codes", m))
 		}
-		return p
+		if in.Masks == nil {
+			return p
+		}
+		return b.LogSoftmax(in.Mask(b, p)) // of the other classes
 	}
 }
 
@@ -84,7 +93,7 @@ func Objective(m Map, w *graph.Weights, rows *Rows) *graph.Objective {
 
 // PenalizedNLL describes the mean negative log-likelihood of m with c·Σ x² of some weights.
 func PenalizedNLL(b *graph.Builder, m Map, in Batch, c float64, weights ...string) *gorgonia.Node {
-	loss := b.NLL(m.LogProbs(b, in), in.Labels(b))
+	loss := NLL(b, m, in)
 	for _, name := range weights {
 		loss = b.Plus(loss, Penalty(b, name, c))
 	}

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Identity leaves the base's predictions alone, but for the clamp at LogFloor. On
+// Identity leaves the base's predictions alone. On
 // [Original] it is the uncalibrated model (NC of the paper's tables), on [Divide]
 // the quantized head (VQ-NC).
 type Identity struct{}
@@ -21,7 +21,7 @@ func (Identity) Init(Sizes, *rand.Rand) (*graph.Weights, error) {
 	return graph.NewWeights(tensor.Float64), nil
 }
 
-// LogProbs is log p̂, renormalized after the clamp.
+// LogProbs is log p̂.
 func (Identity) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 	return b.LogSoftmax(in.LogProbs)
 }

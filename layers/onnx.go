@@ -3,6 +3,7 @@ package layers
 import (
 	"fmt"
 	"maps"
+	"math"
 
 	"calibra/data"
 	"calibra/graph"
@@ -28,6 +29,7 @@ type ONNXInformed interface {
 // ONNXView is a [View] of all rows in a network, in float64.
 type ONNXView struct {
 	LogProbs      onnx.Value            // N×C
+	Masks         onnx.Value            // N×C, whether a class cannot be; "" where all can
 	Codes, Shares onnx.Value            // N×p, "" as in a View
 	Inputs        map[string]onnx.Value // of N rows each
 	Sizes         Sizes                 // of the base
@@ -91,20 +93,23 @@ func (v *ONNXView) Posterior(g *onnx.Network, base Base, m Map, w *graph.Weights
 	if err != nil {
 		return "", err
 	}
-	given := map[*tensor.Dense]onnx.Value{rows.logProbs: g.Max(v.LogProbs, g.Scalar(LogFloor))}
+	given := map[*tensor.Dense]onnx.Value{rows.logProbs: v.unmasked(g, v.LogProbs)}
 	if v.Codes != "" {
 		v.giveCodes(g, rows, given)
 	}
 	unsaid := ""
 	for name, x := range rows.inputs {
 		if value, ok := inputs[name]; ok {
+			if shape := x().Shape(); len(shape) == 2 && shape[1] == v.Sizes.Classes {
+				value = v.unmasked(g, value)
+			}
 			given[x()] = value
 		} else {
 			rows.inputs[name] = func() *tensor.Dense { unsaid = name; return x() }
 		}
 	}
 	out, err := g.Graph(w, given, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{logProbsOf(m)(b, rows.Batch(b))}
+		return gorgonia.Nodes{LogProbsOf(m)(b, rows.Batch(b))}
 	})
 	switch {
 	case unsaid != "":
@@ -112,7 +117,19 @@ func (v *ONNXView) Posterior(g *onnx.Network, base Base, m Map, w *graph.Weights
 	case err != nil:
 		return "", err
 	}
-	return g.LogSoftmax(out[0]), nil // in float64, as calibra apply normalizes once more
+	logs := out[0]
+	if v.Masks != "" {
+		logs = g.Unmasked(logs, math.Inf(-1))
+	}
+	return g.LogSoftmax(logs), nil // in float64, as calibra apply normalizes once more
+}
+
+// unmasked is x (N×C) with 0 of a class that cannot be.
+func (v *ONNXView) unmasked(g *onnx.Network, x onnx.Value) onnx.Value {
+	if v.Masks == "" {
+		return x
+	}
+	return g.Unmasked(x, 0)
 }
 
 // inputsOf are those of the view and those of the map itself.
@@ -180,7 +197,7 @@ func CodesONNX(g *onnx.Network, c Codes, w *graph.Weights, s Sizes, also ...func
 
 // ViewONNX is the log-softmax of the logits.
 func (o *Original) ViewONNX(g *onnx.Network) (*ONNXView, error) {
-	return &ONNXView{LogProbs: g.LogSoftmax(g.Logits(o.sizes.Classes))}, nil
+	return &ONNXView{LogProbs: g.Logits(o.sizes.Classes), Masks: g.Masks()}, nil
 }
 
 // ONNX is log softmax(logits / T).
@@ -198,6 +215,6 @@ func (d *Divide) ViewONNX(g *onnx.Network) (*ONNXView, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.LogProbs = head[0]
+	v.LogProbs = g.Max(head[0], g.Scalar(HeadFloor))
 	return v, nil
 }

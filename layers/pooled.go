@@ -62,6 +62,6 @@ func takesAll(b *graph.Builder, m int, receiver *gorgonia.Node) bool {
 // pooledScores describes the scores less the prior of the m classes that p̂ ranks first and
 // the others as one (B×C).
 func pooledScores(b *graph.Builder, in Batch, mass, receiver, sender *gorgonia.Node, m int) *gorgonia.Node {
-	top := b.Apply(op.Top(m), in.LogProbs) // B×m
+	top := b.Apply(op.Top(m), in.Mask(b, in.LogProbs)) // B×m
 	return b.Apply(op.PooledScores(1), mass, receiver, sender, in.LogProbs, top)
 }

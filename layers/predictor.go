@@ -229,7 +229,7 @@ func (p *Predictor) batch(dst, features []float32) {
 		p.addSlots(row, slots)
 	}
 	op.LogSoftmaxRows(logp, logp, c)
-	floor := float32(LogFloor)
+	floor := float32(HeadFloor)
 	for i, v := range logp {
 		logp[i] = max(v, floor)
 	}

@@ -72,7 +72,7 @@ func withoutCodes(cal *data.Set, targets *mat.Dense) (*mat.Dense, error) {
 	}
 	total := floats.Sum(shares)
 	for k, share := range shares {
-		shares[k] = math.Max(math.Log(share/total), LogFloor)
+		shares[k] = math.Max(math.Log(share/total), HeadFloor)
 	}
 	for i := range n {
 		out.SetRow(i, shares)

@@ -49,13 +49,15 @@ func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) e
 	}
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("temperature/log", []float64{0}, 1)
-	logits := graph.Matrix(tensor.Float64, cal.Logits)
+	logits := data.LogProbs(cal.Logits)
+	rows := (&View{LogProbs: logits}).Rows(tensor.Float64, Sizes{Classes: cal.Classes()})
 	loss := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
 		// logits · e^(−t)
+		in := rows.Batch(b)
 		inverse := b.Apply(op.Exp(1), b.Apply(op.Scale(1, -1), b.Weight("temperature/log")))
-		return meanNLL(b, b.LogSoftmax(b.Apply(op.TimesScalar(), b.Take("logits", logits), inverse)), labels)
+		return meanNLL(b, b.LogSoftmax(in.Mask(b, b.Apply(op.TimesScalar(), in.LogProbs, inverse))), labels)
 	})
-	least, most := temperatureRange(cal.Logits)
+	least, most := temperatureRange(logits)
 	start := time.Now()
 	bisect := optim.Bisect{Low: math.Log(least), High: math.Log(most), Tolerance: 1e-8}
 	m.Result, err = optim.Minimize(ctx, optim.Problem{Loss: loss, Rows: cal.Len()}, bisect, nil)
@@ -74,14 +76,17 @@ func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) e
 }
 
 // temperatureRange is where T is looked for: from 1e-3 to 1e3 for logits that spread over
-// 1 to 100, the largest less the smallest of a row, and as much wider as they spread less
-// or more.
+// 1 to 100, the largest less the smallest of a row that is no mask, and as much wider as they
+// spread less or more.
 func temperatureRange(logits *mat.Dense) (least, most float64) {
 	spread := 0.0
 	for i := range logits.RawMatrix().Rows {
 		row := logits.RawRowView(i)
-		if s := floats.Max(row) - floats.Min(row); s <= math.MaxFloat64 { // not of logits of −∞
-			spread = max(spread, s)
+		top := floats.Max(row)
+		for _, l := range row {
+			if !data.Masked(l) {
+				spread = max(spread, top-l)
+			}
 		}
 	}
 	return 1e-3 * max(min(1, spread), 1e-12), 1e3 * min(max(1, spread/100), 1e200)
@@ -99,7 +104,7 @@ func (m *Temperature) Predict(x *data.Set) (*data.Predictions, error) {
 		return nil, fmt.Errorf("layers: the rows have logits of %d classes, the model was fitted on %d", x.Classes(), m.sizes.Classes)
 	}
 	var scaled mat.Dense
-	scaled.Scale(1/m.T(), x.Logits)
+	scaled.Scale(1/m.T(), data.LogProbs(x.Logits))
 	return data.NewPredictions(LogSoftmax(&scaled), x.Labels)
 }
 

@@ -133,7 +133,7 @@ func (t *Trained) apart(w *graph.Weights) error {
 func (t *Trained) fit(ctx context.Context, name string, rows *Rows, val *data.Set, rng *rand.Rand) error {
 	// A loss of what is no distribution has no least value. Maps that read all rows cannot be asked
 	// for a few; their posterior is asked for after the fit.
-	if few, err := rows.Of(data.UpTo(min(rows.n, 64))).of(t.weights, logProbsOf(t.Map)); err == nil {
+	if few, err := rows.Of(data.UpTo(min(rows.n, 64))).of(t.weights, LogProbsOf(t.Map)); err == nil {
 		if err := normalized(t.Map, few); err != nil {
 			return err
 		}

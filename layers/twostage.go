@@ -62,7 +62,7 @@ func (s *gradients) byInput(c []float64, j int, logp []float64) {
 	C := len(c)
 	for i := range c {
 		c[i] = 0
-		if logp[i] > LogFloor {
+		if logp[i] > HeadFloor {
 			c[i] = s.form[i*C+j] - 1
 			if i == j {
 				c[i]++

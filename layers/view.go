@@ -17,14 +17,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// LogFloor is the smallest log p̂ that a Map sees: probabilities are clamped at
-// 1e-8, as published.
-var LogFloor = math.Log(1e-8)
-
 // View is what a [Base] makes of a set: the uncalibrated prediction and the region
 // of each row, and by name whatever else the Maps on that base read.
 type View struct {
-	LogProbs *mat.Dense    // N×C, log p̂
+	LogProbs *mat.Dense    // N×C, log p̂; −∞ of a class that cannot be
 	Codes    []int32       // N×w codeword indices, row by row; nil if the Base does not divide
 	Shares   []float32     // of the codes; nil: 1 each (see Assignment)
 	codes    *tensor.Dense // Codes where a graph computed them, perhaps on a device; or nil
@@ -36,7 +32,8 @@ type View struct {
 
 // Batch is what a [Map] sees of a batch: symbolic inputs of B rows.
 type Batch struct {
-	LogProbs *gorgonia.Node // B×C, log p̂ clamped at LogFloor
+	LogProbs *gorgonia.Node // B×C, log p̂; 0 of a class that cannot be, which so counts for nothing in sums
+	Masks    *gorgonia.Node // B×C, 0, or far below any score of a class that cannot be; nil: all can be
 	Codes    *gorgonia.Node // B×w, nil if the Base does not divide
 	Mass     *gorgonia.Node // B×K, codeword mass n_k with σ² = 1, nil like Codes
 	// Shares and Places (B×p each) go with the codes where a slot has not one codeword of those
@@ -127,6 +124,7 @@ func (in Batch) With(name string, node *gorgonia.Node) Batch {
 type Rows struct {
 	n              int
 	logProbs       *tensor.Dense // N×C
+	masks          *tensor.Dense // N×C; nil: all classes can be
 	sizes          Sizes
 	codes          *tensor.Dense                   // N×w
 	shares, places *tensor.Dense                   // N×p, of codes that are not one of each slot; else nil
@@ -177,11 +175,10 @@ func (r *Rows) take(b *graph.Builder, name string, table *tensor.Dense) *gorgoni
 
 // Rows puts the view into memory of type dt.
 func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
-	r := &Rows{n: v.LogProbs.RawMatrix().Rows, logProbs: graph.Matrix(dt, v.LogProbs), sizes: s, inputs: map[string]func() *tensor.Dense{}, tables: map[string]*tensor.Dense{}}
-	if dt == tensor.Float32 {
-		clamp(r.logProbs.Float32s())
-	} else {
-		clamp(r.logProbs.Float64s())
+	filled, masks := unmasked(v.LogProbs)
+	r := &Rows{n: v.LogProbs.RawMatrix().Rows, logProbs: graph.Matrix(dt, filled), sizes: s, inputs: map[string]func() *tensor.Dense{}, tables: map[string]*tensor.Dense{}}
+	if masks != nil {
+		r.masks = graph.Matrix(dt, masks)
 	}
 	if v.Codes != nil {
 		if r.codes = v.codes; r.codes == nil {
@@ -193,7 +190,10 @@ func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
 		}
 	}
 	for name, x := range v.Inputs {
-		r.inputs[name] = sync.OnceValue(func() *tensor.Dense { return graph.Matrix(dt, data.Dense(x)) })
+		r.inputs[name] = sync.OnceValue(func() *tensor.Dense {
+			filled, _ := unmasked(data.Dense(x))
+			return graph.Matrix(dt, filled)
+		})
 	}
 	for name, x := range v.Tables {
 		r.tables[name] = graph.Matrix(dt, x)
@@ -201,11 +201,44 @@ func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
 	return r
 }
 
-// clamp raises log p̂ to LogFloor.
-func clamp[T float32 | float64](logProbs []T) {
-	for i, l := range logProbs {
-		logProbs[i] = max(l, T(LogFloor))
+// maskedScore is what graphs add to the scores of a class that cannot be: its probability is then 0 in either
+// precision, and 0 times it is 0, which it would not be of −∞.
+const maskedScore = -1e30
+
+// unmasked is x with 0 in place of −∞, and what to add to scores of x; x itself and nil where no class is masked.
+func unmasked(x *mat.Dense) (filled, masks *mat.Dense) {
+	filled = x
+	n, c := x.Dims()
+	for i := range n {
+		for k, v := range x.RawRowView(i) {
+			if !data.Masked(v) {
+				continue
+			}
+			if masks == nil {
+				filled, masks = mat.DenseCopyOf(x), mat.NewDense(n, c, nil)
+			}
+			filled.Set(i, k, 0)
+			masks.Set(i, k, maskedScore)
+		}
 	}
+	return filled, masks
+}
+
+// Remask puts −∞ into log-probabilities that a graph gave, in place of what stands for it there.
+func Remask[T float32 | float64](logProbs []T) {
+	for i, l := range logProbs {
+		if l <= maskedScore/2 {
+			logProbs[i] = T(math.Inf(-1))
+		}
+	}
+}
+
+// Mask describes scores (B×C), those of classes that cannot be so low that no softmax sees them.
+func (in Batch) Mask(b *graph.Builder, scores *gorgonia.Node) *gorgonia.Node {
+	if in.Masks == nil || b.Err() != nil {
+		return scores
+	}
+	return b.Plus(scores, in.Masks)
 }
 
 // Len is how many rows there are.
@@ -275,6 +308,9 @@ func count[T float32 | float64](n []T, codes []int32, shares []float32, s Sizes)
 // Batch describes the rows that a step works on.
 func (r *Rows) Batch(b *graph.Builder) Batch {
 	in := Batch{LogProbs: r.take(b, "view/log_probs", r.logProbs), rows: r}
+	if r.masks != nil {
+		in.Masks = r.take(b, "view/masks", r.masks)
+	}
 	if r.codes != nil {
 		in.Codes, in.Mass = r.take(b, "view/codes", r.codes), r.take(b, "view/mass", r.mass)
 	}
@@ -314,7 +350,7 @@ func (r *Rows) of(weights *graph.Weights, describe func(*graph.Builder, Batch) *
 // Posterior is the output of a map with weights for the rows (N×C), in log-probabilities; an error
 // where they are those of no distribution.
 func (r *Rows) Posterior(m Map, weights *graph.Weights) (*mat.Dense, error) {
-	table, err := r.of(weights, logProbsOf(m))
+	table, err := r.of(weights, LogProbsOf(m))
 	if err != nil {
 		return nil, err
 	}
@@ -322,6 +358,7 @@ func (r *Rows) Posterior(m Map, weights *graph.Weights) (*mat.Dense, error) {
 	if err := normalized(m, table); err != nil {
 		return nil, err
 	}
+	Remask(logProbs.RawMatrix().Data)
 	if weights.Dtype() == tensor.Float64 {
 		return logProbs, nil
 	}
@@ -407,7 +444,8 @@ func (s Sizes) Rows() (n int) {
 // logits, what the set states or one more than the largest label.
 func classCounts(s *data.Set) []int { return s.Counts(cmp.Or(s.Classes(), s.LabelClasses)) }
 
-// LogSoftmax normalizes each row of logits (N×C) to log-probabilities, in float64.
+// LogSoftmax normalizes each row of scores (N×C) to log-probabilities, in float64. It masks no class as
+// [data.LogProbs] does: a class of −∞ stays so.
 func LogSoftmax(logits *mat.Dense) *mat.Dense {
 	out := mat.DenseCopyOf(logits)
 	for i := range out.RawMatrix().Rows {

@@ -26,6 +26,8 @@ type Network struct {
 	version   int64             // of ONNX's operators
 	taken     map[string]Value  // inputs in float64, as far as they were asked for
 	given     map[Value]Value   // and of those in float32
+	logits    Value             // log-softmax of the input of that name, "" where it is not read
+	masks     Value             // N×C, whether a class cannot be
 	bound     map[string]string // inputs that a backbone computes, by the names of its outputs
 }
 
@@ -73,8 +75,29 @@ type Outputs struct {
 // Features and Logits are the inputs of those names (N×columns) in float64.
 func (g *Network) Features(columns int) Value { return g.Input("features", columns) }
 
-// Logits are those of each row (N×C).
-func (g *Network) Logits(classes int) Value { return g.Input("logits", classes) }
+// Logits are log-softmax of those of each row (N×C), −∞ of a class that is masked, as data.LogProbs.
+func (g *Network) Logits(classes int) Value {
+	if g.logits == "" {
+		logs := g.LogSoftmax(g.Input("logits", classes))
+		g.masks = g.less(g.Sub(logs, g.most(logs)), -maskDepth)
+		g.logits = g.LogSoftmax(g.Where(g.masks, g.Scalar(math.Inf(-1)), logs))
+	}
+	return g.logits
+}
+
+// maskDepth is data.MaskDepth, which this package stands below.
+const maskDepth = 745
+
+// Masks are the classes of each row (N×C, truth values) that cannot be, "" where no logits are read.
+func (g *Network) Masks() Value { return g.masks }
+
+// Unmasked is x (N×C) with a number in place of what it is of a class that cannot be.
+func (g *Network) Unmasked(x Value, number float64) Value {
+	if g.masks == "" {
+		return x
+	}
+	return g.Where(g.masks, g.Scalar(number), x)
+}
 
 // Lacks reports whether the network has inputs of its own, which no other network gives.
 func (g *Network) Lacks() bool { return len(g.inputs) > 0 }
@@ -82,7 +105,7 @@ func (g *Network) Lacks() bool { return len(g.inputs) > 0 }
 // SetOutputs declares the network's outputs. The probabilities of a row that calibra apply would refuse are NaN.
 func (g *Network) SetOutputs(o Outputs) {
 	if o.LogProbs != "" {
-		o.Probabilities = g.Softmax(o.LogProbs)
+		o.Probabilities = g.Softmax(g.Unmasked(o.LogProbs, math.Inf(-1)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.taken)) {
 		o.Probabilities = g.Where(g.refused(name), g.Scalar(math.NaN()), o.Probabilities)
@@ -203,6 +226,19 @@ func (g *Network) Min(x, y string) string { return g.Node("Min", []string{x, y})
 // Sum adds up along an axis, which stays with length 1 if keep is 1.
 func (g *Network) Sum(x string, axis int64, keep int) string {
 	return g.Node("ReduceSum", []string{x, g.Indices(axis)}, Int("keepdims", keep))
+}
+
+// most is the largest along the last axis, which stays with length 1.
+func (g *Network) most(x Value) Value {
+	if g.version < 18 {
+		return g.Node("ReduceMax", []Value{x}, Ints("axes", 1), Int("keepdims", 1))
+	}
+	return g.Node("ReduceMax", []Value{x, g.Indices(1)}, Int("keepdims", 1))
+}
+
+// less is whether x is less than a number.
+func (g *Network) less(x Value, than float64) Value {
+	return g.Node("Less", []Value{x, g.Scalar(than)})
 }
 
 // product multiplies along an axis, which goes.

@@ -13,7 +13,6 @@ import (
 	"calibra/graph/onnx"
 	"calibra/layers"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
@@ -63,15 +62,7 @@ func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 		return err
 	}
 	w.AddState("anchor/temperature", []float64{t.T()}, 1)
-	n, c := cal.Logits.Dims()
-	centre := 0.0
-	if cal.Weights == nil {
-		centre = mat.Sum(cal.Logits) / float64(n*c)
-	}
-	for i, weight := range cal.Weights {
-		centre += weight / cal.Total() * floats.Sum(cal.Logits.RawRowView(i)) / float64(c)
-	}
-	w.AddState("anchor/centre", []float64{centre}, 1)
+	w.AddState("anchor/centre", []float64{centreOf(cal)}, 1)
 	w.AddState("anchor/support", make([]float64, a.sizes.Places()), a.sizes.Places())
 	scale := data.FitWeighted(cal.Features, cal.Weights)
 	w.AddState("anchor/mean", scale.Mean, a.sizes.Features)
@@ -89,6 +80,21 @@ func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 		support[a.sizes.Place(at, k)] += float32(cal.Weight(at/each)) * shareAt(shares, at)
 	}
 	return nil
+}
+
+// centreOf is the mean logit of the rows by their weights, of the classes that can be.
+func centreOf(cal *data.Set) (centre float64) {
+	logits, total := data.LogProbs(cal.Logits), cal.Total()
+	for i := range cal.Len() {
+		sum, classes := 0.0, 0
+		for _, l := range logits.RawRowView(i) {
+			if !data.Masked(l) {
+				sum, classes = sum+l, classes+1
+			}
+		}
+		centre += cal.Weight(i) / total * sum / float64(classes)
+	}
+	return centre
 }
 
 // Anew is an Anchor with the same settings, nil where its codes use no labels.
@@ -190,7 +196,7 @@ func (a *Anchor) View(x *data.Set) (*layers.View, error) {
 		return nil, err
 	}
 	t, centre := a.weights.Float64s("anchor/temperature")[0], a.weights.Float64s("anchor/centre")[0]
-	logits := mat.DenseCopyOf(x.Logits)
+	logits := mat.DenseCopyOf(data.LogProbs(x.Logits))
 	logits.Apply(func(_, _ int, l float64) float64 { return (l - centre) / t }, logits)
 	counts, total := a.weights.Float64s("anchor/support"), a.sizes.Total()
 	support, each := make([]float64, x.Len()), len(codes)/x.Len()
@@ -219,7 +225,7 @@ func (a *Anchor) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
 	}
 	t, centre := a.weights.Float64s("anchor/temperature")[0], a.weights.Float64s("anchor/centre")[0]
 	scaled := g.Div(g.Sub(g.Logits(s.Classes), g.Scalar(centre)), g.Scalar(t))
-	v.LogProbs = g.LogSoftmax(scaled)
+	v.LogProbs, v.Masks = g.LogSoftmax(scaled), g.Masks()
 	logs := slices.Clone(a.weights.Float64s("anchor/support"))
 	for i, n := range logs {
 		logs[i] = math.Log1p(n) / float64(s.Total())

@@ -254,11 +254,12 @@ func (cv *crossValidation) add(ctx context.Context, j *judgement, fits []*poster
 
 // judge writes the output of p for each held row.
 func (f *fold) judge(p *posterior, j *judgement) error {
-	return f.held.Function(p.weights, p.m.LogProbs).Each(len(f.rows), layers.EvaluationBatch, func(lo int, out []gorgonia.Value) error {
+	return f.held.Function(p.weights, layers.LogProbsOf(p.m)).Each(len(f.rows), layers.EvaluationBatch, func(lo int, out []gorgonia.Value) error {
 		single, double, c := out[0].(*tensor.Dense).Float32s(), graph.Float64s(out[0]), j.logProbs.Shape()[1]
 		for i := range len(single) / c {
 			row, logProbs := f.rows[lo+i], double[i*c:(i+1)*c]
 			copy(j.logProbs.Float32s()[row*c:], single[i*c:(i+1)*c])
+			layers.Remask(j.logProbs.Float32s()[row*c:][:c])
 			j.losses[row], j.right[row] = f.aims.CrossEntropy(row, logProbs), f.aims.Share(row, floats.MaxIdx(logProbs))
 			if l := j.losses[row]; l-l != 0 {
 				return fmt.Errorf("layers: the held-out loss of calibration row %d is not finite", row)

@@ -68,9 +68,9 @@ func newEstimate(m layers.Map, s layers.Sizes, w *graph.Weights, observed layers
 		}
 		e.penalty = append(e.penalty, slices.Repeat([]float64{precision}, len(e.theta[name]))...)
 	}
-	describe := m.LogProbs
+	describe := layers.LogProbsOf(m)
 	if scored, ok := m.(Scored); ok {
-		describe = scored.Scores
+		describe = func(b *graph.Builder, in layers.Batch) *gorgonia.Node { return in.Mask(b, scored.Scores(b, in)) }
 	}
 	e.says = rows.Function(e.weights, describe)
 	e.pull = tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(rows.Len(), s.Classes))

@@ -125,7 +125,7 @@ func (s *Stack) spread(ctx context.Context, cal, x *data.Set, by drawing) (logit
 	}
 	t := &tested{Stack: s, of: moving}
 	for m, p := range s.parts {
-		t.said = append(t.said, tests.Function(moving[m].weights, p.Map.LogProbs))
+		t.said = append(t.said, tests.Function(moving[m].weights, layers.LogProbsOf(p.Map)))
 	}
 	n, c := view.LogProbs.Dims()
 	logits, variances = mat.NewDense(n, c, nil), mat.NewDense(n, c, nil)
@@ -213,8 +213,11 @@ func (t *tested) logits(dst *mat.Dense) error {
 		if err != nil {
 			return err
 		}
+		layers.Remask(out[0].Float64s())
 		parts, shares = append(parts, out[0].Float64s()), append(shares, t.parts[m].share)
 	}
-	dst.Apply(func(_, _ int, l float64) float64 { return l - math.Log(-math.Expm1(l)) }, t.posterior(mix(parts, shares, c)))
+	dst.Apply(func(_, _ int, l float64) float64 {
+		return max(l-math.Log(-math.Expm1(l)), -math.MaxFloat64) // of a class that cannot be: a difference is 0
+	}, t.posterior(mix(parts, shares, c)))
 	return nil
 }

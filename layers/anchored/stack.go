@@ -155,7 +155,17 @@ func (s *Stack) posterior(q *mat.Dense) *mat.Dense {
 	sizes := s.Base.Sizes()
 	n := sizes.Rows()
 	keep, floor := float64(n)/float64(n+1), 1/float64((n+1)*sizes.Classes)
-	p.Apply(func(_, _ int, l float64) float64 { return math.Log(keep*math.Exp(l) + floor) }, p)
+	masked := false
+	p.Apply(func(_, _ int, l float64) float64 {
+		if data.Masked(l) {
+			masked = true
+			return l
+		}
+		return math.Log(keep*math.Exp(l) + floor)
+	}, p)
+	if masked {
+		layers.Renormalize(p) // 1/C of fewer classes
+	}
 	return p
 }
 

@@ -114,6 +114,9 @@ func (m *Boosted) boosting(rows *data.Set, s layers.Sizes, seed uint64) (*boosti
 	return b, nil
 }
 
+// lowestSeen is βℓ as trees see it of a class that cannot be.
+const lowestSeen = -data.MaskDepth
+
 // start sets the scores to βℓ.
 func (b *boosting) start(beta float64) {
 	b.beta = beta
@@ -121,7 +124,9 @@ func (b *boosting) start(beta float64) {
 	b.scores.Scale(beta, b.scores)
 	n, c := b.said.Dims()
 	_, width := b.x.Dims()
-	b.x.Slice(0, n, width-c, width).(*mat.Dense).Copy(b.scores)
+	seen := b.x.Slice(0, n, width-c, width).(*mat.Dense)
+	seen.Copy(b.scores)
+	unmask(seen, lowestSeen)
 	b.bins = nil
 }
 
@@ -249,6 +254,11 @@ func (m *Boosted) Predict(x *data.Set) (*data.Predictions, error) {
 		row, scores := make([]float64, m.sizes.Features+c), l.RawRowView(i)
 		copy(row, data.Row(x.Features, i, row[:m.sizes.Features]))
 		copy(row[m.sizes.Features:], scores)
+		for k, v := range scores {
+			if data.Masked(v) {
+				row[m.sizes.Features+k] = lowestSeen
+			}
+		}
 		for _, t := range m.trees {
 			floats.Add(scores, t.Values.RawRowView(t.Leaf(row)))
 		}
@@ -261,7 +271,7 @@ func (m *Boosted) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if m.w == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
 	}
-	scores := g.Mul(logProbsONNX(g, m.sizes), g.Scalar(m.w.Float64s("boosted/inverse_temperature")[0]))
+	scores := g.Mul(g.Logits(m.sizes.Classes), g.Scalar(m.w.Float64s("boosted/inverse_temperature")[0]))
 	out := onnx.Outputs{LogProbs: scores, Classes: m.sizes.Classes}
 	if len(m.trees) == 0 {
 		return out, nil
@@ -276,7 +286,7 @@ func (m *Boosted) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	for l := range bits {
 		bits[l] = 1 << (depth - 1 - l)
 	}
-	seen := g.Node("Gather", []onnx.Value{g.Concat(1, g.Features(m.sizes.Features), scores), onnx.Table(g, columns, len(columns))}, onnx.Int("axis", 1))
+	seen := g.Node("Gather", []onnx.Value{g.Concat(1, g.Features(m.sizes.Features), g.Unmasked(scores, lowestSeen)), onnx.Table(g, columns, len(columns))}, onnx.Int("axis", 1))
 	above := g.Cast(g.Node("Greater", []onnx.Value{seen, onnx.Table(g, edges, 1, len(edges))}), onnx.Int64)
 	leaves := g.Sum(g.Mul(g.Reshape(above, -1, int64(rounds), int64(depth)), onnx.Table(g, bits, depth)), 2, 0) // N×R
 	values := onnx.Table(g, m.w.Float64s("boosted/values"), rounds<<depth, m.sizes.Classes)

@@ -31,22 +31,45 @@ func learned(s layers.Sizes, name string, classes []steps) classwise {
 	return classwise{kept{s, w}, classes}
 }
 
-// fit finds the function of each class from the values of its probability and the labels, and keeps them
-// by name. Interrupted it keeps nothing.
-func (m *classwise) fit(ctx context.Context, cal *data.Set, name string, class func(k int, p []value, hit []float64) (steps, error)) error {
+// fit finds the function of each class from the probabilities, labels and weights of the rows in which it can be,
+// and keeps them by name. A class that cannot be in any has 0. Interrupted it keeps nothing.
+func (m *classwise) fit(ctx context.Context, cal *data.Set, name string, class func(k int, p []value, hit, weights []float64) (steps, error)) error {
 	sizes, l, err := logProbsToFit(cal)
 	if err != nil {
 		return err
 	}
-	p, classes, equal := exponentials(l), make([]steps, sizes.Classes), tiesOf(cal)
+	p, classes, gone := exponentials(l), make([]steps, sizes.Classes), masked(cal)
+	equal := tiesOf(cal)
 	err = eachClass(ctx, sizes, func(k int) (err error) {
-		classes[k], err = class(k, equal.values(mat.Col(nil, k, p)), indicator(cal, k))
+		score, hit, weights := mat.Col(nil, k, p), indicator(cal, k), cal.Weights
+		if gone != nil {
+			var rows []int
+			for i := range score {
+				if !gone(i, k) {
+					rows = append(rows, i)
+				}
+			}
+			if rows == nil {
+				classes[k], err = class(k, equal.values([]float64{0}), []float64{0}, nil)
+				return err
+			}
+			score, hit, weights = picked(score, rows), picked(hit, rows), picked(weights, rows)
+		}
+		classes[k], err = class(k, equal.values(score), hit, weights)
 		return err
 	})
 	if err == nil {
 		*m = learned(sizes, name, classes)
 	}
 	return err
+}
+
+// picked are the values of these rows; nil of nil.
+func picked(values []float64, rows []int) []float64 {
+	if values == nil {
+		return nil
+	}
+	return data.Each(rows, func(i int) float64 { return values[i] })
 }
 
 // eachClass calls do for each class in turn, until it fails or is interrupted.
@@ -73,7 +96,7 @@ func (m *classwise) predict(x *data.Set, of func(s steps, p float64) float64) (*
 			row[k] = of(m.classes[k], v)
 		}
 	}
-	return predictions(p, x.Labels)
+	return predictions(p, x)
 }
 
 // onnx is predict in a network.
@@ -81,7 +104,7 @@ func (m *classwise) onnx(g *onnx.Network, of func(stepsONNX, onnx.Value) onnx.Va
 	if m.classes == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
 	}
-	p := of(newStepsONNX(g, m.classes), g.Exp(logProbsONNX(g, m.sizes)))
+	p := of(newStepsONNX(g, m.classes), g.Exp(g.Logits(m.sizes.Classes)))
 	return onnx.Outputs{Probabilities: sharesONNX(g, p, m.sizes.Classes), Classes: m.sizes.Classes}, nil
 }
 
@@ -236,10 +259,13 @@ func (s stepsONNX) line(v onnx.Value) onnx.Value {
 	return g.Where(inside, g.Add(g.Mul(slope, g.Sub(v, x0)), y0), y1)
 }
 
-// sharesONNX divides each row by its sum, uniform where that is 0, and gives probabilities.
+// sharesONNX divides each row by its sum over the classes that can be, uniform where that is 0, and gives
+// probabilities.
 func sharesONNX(g *onnx.Network, p onnx.Value, classes int) onnx.Value {
+	p = g.Unmasked(p, 0)
 	sum := g.Sum(p, 1, 1)
 	some := g.Node("Greater", []onnx.Value{sum, g.Scalar(0)})
 	each := g.Div(p, g.Where(some, sum, g.Scalar(1)))
-	return g.Where(some, each, g.Scalar(1/float64(classes)))
+	can := g.Unmasked(onnx.Table(g, ones(classes), 1, classes), 0) // 1 of each class that can be
+	return g.Where(some, each, g.Div(can, g.Sum(can, 1, 1)))
 }

@@ -269,7 +269,7 @@ func (m clusteredMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node
 }
 
 func (m clusteredMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
-	loss := b.NLL(m.LogProbs(b, in), in.Labels(b))
+	loss := layers.NLL(b, m, in)
 	each := float64(b.Dim(in.LogProbs, 1)) / float64(n)
 	for i, name := range m.parts() {
 		strength := each

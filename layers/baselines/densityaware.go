@@ -65,7 +65,7 @@ func (m *DensityAware) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) 
 		return wrap("density-aware calibration", err)
 	}
 	w := graph.NewWeights(tensor.Float64)
-	scores, err := m.distances(ctx, w, data.Dense(cal.Features), l)
+	scores, err := m.distances(ctx, w, data.Dense(cal.Features), unmask(mat.DenseCopyOf(l), 0))
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (densityMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]mat.Matri
 }
 
 func (densityMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
-	l, s := in.Input(b, "unclamped"), in.Input(b, "distances")
+	l, s := in.LogProbs, in.Input(b, "distances")
 	root := b.Weight("density/root")
 	t := b.AddRow(b.MatMul(s, b.Times(root, root)), b.Weight("density/intercept")) // B×1
 	inverse := b.Apply(op.Exp(2), b.Apply(op.Scale(2, -1), b.Apply(op.FlooredLog(2, leastTemperature), t)))
@@ -143,7 +143,7 @@ func (m *DensityAware) Predict(x *data.Set) (*data.Predictions, error) {
 		return nil, err
 	}
 	t := slices.Repeat([]float64{m.number("density/intercept")}, x.Len())
-	for j, z := range []*mat.Dense{data.Dense(x.Features), l} {
+	for j, z := range []*mat.Dense{data.Dense(x.Features), unmask(mat.DenseCopyOf(l), 0)} {
 		near := proximity{m.matrix(densityLayers[j]), int(m.number("density/neighbours")), kthDistance}
 		for i, s := range near.of(z) {
 			t[i] += m.w.Float64s("density/weight")[j] * s

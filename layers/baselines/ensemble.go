@@ -90,7 +90,7 @@ func (m *EnsembleTemperature) Predict(x *data.Set) (*data.Predictions, error) {
 	for i, w := range m.w.Float64s("ensemble/weight") {
 		floats.AddScaled(p.RawMatrix().Data, w, parts[i].RawMatrix().Data)
 	}
-	return predictions(p, x.Labels)
+	return predictions(p, x)
 }
 
 // ONNX is the logarithm of the mixture.
@@ -98,7 +98,7 @@ func (m *EnsembleTemperature) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if m.w == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
 	}
-	l, share := logProbsONNX(g, m.sizes), m.w.Float64s("ensemble/weight")
+	l, share := g.Logits(m.sizes.Classes), m.w.Float64s("ensemble/weight")
 	scaled := g.Softmax(g.Div(l, g.Scalar(m.number("ensemble/temperature"))))
 	p := g.Add(g.Mul(scaled, g.Scalar(share[0])), g.Mul(g.Exp(l), g.Scalar(share[1])))
 	return onnx.Outputs{LogProbs: g.Log(g.Add(p, g.Scalar(share[2]/float64(m.sizes.Classes)))), Classes: m.sizes.Classes}, nil

@@ -130,7 +130,7 @@ func (m embedded) Loss(b *graph.Builder, in layers.Batch, rows int) *gorgonia.No
 	if c, ok := m.learning.(layers.Costed); ok {
 		return c.Loss(b, in, rows)
 	}
-	return b.NLL(m.LogProbs(b, in), in.Labels(b))
+	return layers.NLL(b, m, in)
 }
 
 // TestEveryMapIsChecked reads the package's source: each type with a posterior or a loss of

@@ -31,7 +31,9 @@ func (m *Histogram) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) err
 	if bins < 0 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d bins make no histogram; choose at least 1", bins)}
 	}
-	return m.fit(ctx, cal, "histogram", func(_ int, p []value, hit []float64) (steps, error) { return histogram(p, hit, cal.Weights, bins), nil })
+	return m.fit(ctx, cal, "histogram", func(_ int, p []value, hit, weights []float64) (steps, error) {
+		return histogram(p, hit, weights, bins), nil
+	})
 }
 
 // Predict gives the normalized frequencies.

@@ -21,8 +21,8 @@ var _ layers.Stateful = (*Isotonic)(nil)
 // Fit pools adjacent violators, class by class; there is nothing to stop early, and
 // interrupted it keeps nothing.
 func (m *Isotonic) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	return m.fit(ctx, cal, "isotonic", func(_ int, p []value, hit []float64) (steps, error) {
-		return isotonic(p, hit, cal.Weights, tiesOf(cal)), nil
+	return m.fit(ctx, cal, "isotonic", func(_ int, p []value, hit, weights []float64) (steps, error) {
+		return isotonic(p, hit, weights, tiesOf(cal)), nil
 	})
 }
 

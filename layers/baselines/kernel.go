@@ -106,7 +106,7 @@ func (r *remembering) predict(x *data.Set, points describe, c func(*graph.Weight
 	if err != nil {
 		return nil, err
 	}
-	return predictions(r.memory.estimate(float32s(t), c(r.Weights()), nil), x.Labels)
+	return predictions(r.memory.estimate(float32s(t), c(r.Weights()), nil), x)
 }
 
 // ONNX returns why there is no network.

@@ -163,9 +163,15 @@ func (m *Laplace) Predict(x *data.Set) (*data.Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := l // less the mean of each row
+	f := l // less the mean of each row, of the classes that can be
 	for _, row := range rowsOf(f) {
-		floats.AddConst(-floats.Sum(row)/float64(len(row)), row)
+		sum, classes := 0.0, 0
+		for _, v := range row {
+			if !data.Masked(v) {
+				sum, classes = sum+v, classes+1
+			}
+		}
+		floats.AddConst(-sum/float64(classes), row)
 	}
 	scale := data.Standardizer{Mean: m.w.Float64s("norm/mean"), SD: m.w.Float64s("norm/sd")}
 	var turned, along, v mat.Dense
@@ -184,8 +190,9 @@ func (m *Laplace) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	}
 	n, c := m.sizes.Features+1, m.sizes.Classes
 	table := func(name string, axes ...int) onnx.Value { return onnx.Table(g, m.w.Float64s(name), axes...) }
-	l := logProbsONNX(g, m.sizes)
-	f := g.Sub(l, g.Mul(g.Sum(l, 1, 1), g.Scalar(1/float64(c))))
+	l := g.Logits(m.sizes.Classes)
+	can := g.Unmasked(onnx.Table(g, ones(c), 1, c), 0)
+	f := g.Sub(l, g.Div(g.Sum(g.Unmasked(l, 0), 1, 1), g.Sum(can, 1, 1)))
 	z := g.Div(g.Sub(g.Features(n-1), table("norm/mean", n-1)), table("norm/sd", n-1))
 	axes := m.matrix("laplace/axes") // of which the last row is the ones'
 	turned := g.MatMul(z, onnx.Table(g, axes.RawMatrix().Data[:(n-1)*n], n-1, n))

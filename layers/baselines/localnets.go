@@ -12,7 +12,6 @@ import (
 	"calibra/layers"
 	"calibra/optim"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 )
@@ -62,8 +61,11 @@ func (m *LocalNets) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 
 // Predict is log softmax(u), normalized in float64.
 func (m *LocalNets) Predict(x *data.Set) (*data.Predictions, error) {
-	u, err := m.matrix(x, localNetsMap{}.scores)
+	u, err := m.matrix(x, func(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+		return in.Mask(b, localNetsMap{}.scores(b, in))
+	})
 	if err == nil {
+		layers.Remask(u.RawMatrix().Data)
 		err = normalize(u)
 	}
 	if err != nil {
@@ -103,29 +105,14 @@ func (m localNetsMap) weights(e *data.Embedding, s layers.Sizes, rng *rand.Rand)
 func (m localNetsMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	in, err := m.similarityMap.Inputs(v, w)
 	if err == nil {
-		in["logits"] = finite(v.Set.Logits)
+		in["logits"] = v.LogProbs
 	}
 	return in, err
 }
 
 // InputsONNX are those that the head u reads, the features and the logits.
 func (localNetsMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
-	logits := g.Logits(v.Sizes.Classes)
-	first := g.Node("ArgMax", []onnx.Value{logits}, onnx.Int("axis", 1), onnx.Int("keepdims", 1))
-	top := g.Node("GatherElements", []onnx.Value{logits, first}, onnx.Int("axis", 1))
-	return map[string]onnx.Value{"features": g.Features(v.Sizes.Features), "logits": g.Max(logits, g.Add(top, g.Scalar(logFloor)))}, nil
-}
-
-// finite is logits with none further below its row's maximum than logFloor.
-func finite(logits *mat.Dense) *mat.Dense {
-	out := mat.DenseCopyOf(logits)
-	for _, row := range rowsOf(out) {
-		least := floats.Max(row) + logFloor
-		for k, v := range row {
-			row[k] = max(v, least)
-		}
-	}
-	return out
+	return map[string]onnx.Value{"features": g.Features(v.Sizes.Features), "logits": v.LogProbs}, nil
 }
 
 // scores describes u (B×C).
@@ -149,7 +136,7 @@ func (m localNetsMap) NoisyLoss(b *graph.Builder, in layers.Batch, _ int, noise 
 
 func (m localNetsMap) loss(b *graph.Builder, in layers.Batch, a *gorgonia.Node) *gorgonia.Node {
 	p1 := m.estimate(b, in, a)
-	p2 := b.Apply(op.Exp(2), b.LogSoftmax(blend(b, "scores", a, in.Input(b, "logits"))))
+	p2 := b.Apply(op.Exp(2), b.LogSoftmax(in.Mask(b, blend(b, "scores", a, in.Input(b, "logits")))))
 	js := b.Apply(op.Scale(0, m.lambda), b.Apply(op.JensenShannon(), p1, p2))
 	return b.Plus(js, b.NLL(clipped(b, p1), in.Labels(b)))
 }

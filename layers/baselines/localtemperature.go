@@ -88,7 +88,7 @@ func (localTemperatureMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *gr
 }
 
 func (localTemperatureMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
-	l, z := in.Input(b, "unclamped"), in.Input(b, "components")
+	l, z := in.LogProbs, in.Input(b, "components")
 	log := b.AddRow(b.MatMul(z, b.Weight("temperature/weight")), b.Weight("temperature/log")) // B×1
 	inverse := b.Apply(op.Exp(2), b.Apply(op.Scale(2, -1), log))                              // 1/T
 	return b.LogSoftmax(b.Times(l, in.EachClass(b, inverse)))

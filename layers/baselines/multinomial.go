@@ -21,9 +21,10 @@ import (
 // Of rows with weights each row has its weight in place of 1 in these sums and N is their total, of
 // soft labels Y is their shares.
 type multinomial struct {
-	x     *mat.Dense // X, N×C
-	aims  *data.Set  // labels and weights
-	total float64    // as how many rows they count
+	x     *mat.Dense          // X, N×C
+	aims  *data.Set           // labels and weights
+	gone  func(n, k int) bool // whether a class cannot be, whose p_nk is 0; nil: all can
+	total float64             // as how many rows they count
 
 	p, u *mat.Dense // P where the gradient was taken last, and what products need, N×C each
 
@@ -33,7 +34,7 @@ type multinomial struct {
 
 func newMultinomial(x *mat.Dense, aims *data.Set) *multinomial {
 	n, c := x.Dims()
-	return &multinomial{x: x, aims: aims, total: aims.Total(), p: mat.NewDense(n, c, nil), u: mat.NewDense(n, c, nil)}
+	return &multinomial{x: x, aims: aims, gone: masked(aims), total: aims.Total(), p: mat.NewDense(n, c, nil), u: mat.NewDense(n, c, nil)}
 }
 
 // parts are the W (C×C) and b (C) of a vector, over its own memory.
@@ -77,6 +78,13 @@ func (f *multinomial) gradient(grad, x []float64) float64 {
 		said := 0.0
 		for k, q := range f.aims.Shares(n) {
 			said += q * row[k]
+		}
+		if f.gone != nil {
+			for k := range row {
+				if f.gone(n, k) {
+					row[k] = math.Inf(-1)
+				}
+			}
 		}
 		largest, sum := floats.Max(row), 0.0
 		for k, s := range row {

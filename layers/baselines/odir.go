@@ -239,7 +239,7 @@ type odirMap struct {
 }
 
 func (m odirMap) Loss(b *graph.Builder, in layers.Batch, _ int) *gorgonia.Node {
-	nll := b.NLL(m.LogProbs(b, in), in.Labels(b))
+	nll := layers.NLL(b, m, in)
 	c := len(m.mean)
 	weight := b.MatMul(b.Table("whitening", graph.Matrix(tensor.Float64, m.forward)), b.Weight("dirichlet/weight")) // W = RW̃
 	shift := b.MatMul(b.Table("mean", graph.Tensor(tensor.Float64, m.mean, 1, c)), weight)                          // mW, 1×C

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"calibra/data"
 	"calibra/layers"
@@ -12,9 +13,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
-
-// logFloor is the smallest log p̂ that a map sees; see the package documentation.
-var logFloor = math.Log(1e-38)
 
 // need is what a method needs of calibration rows of these sizes, besides logits and labels.
 type need func(cal *data.Set, s layers.Sizes) error
@@ -57,6 +55,9 @@ func sizesOf(cal *data.Set, needs ...need) (layers.Sizes, error) {
 	if i := data.InvalidLabel(cal.Labels, s.Classes); i >= 0 {
 		return s, fmt.Errorf("baselines: row %d has label %d, which is none of %d classes", i, cal.Labels[i], s.Classes)
 	}
+	if i, k := cal.MaskedLabel(); i >= 0 {
+		return s, fmt.Errorf("baselines: row %d has label %d, which its logits mask: correct the label or the mask", i, k)
+	}
 	s.Counts = cal.Counts(s.Classes)
 	for _, met := range needs {
 		if err := met(cal, s); err != nil {
@@ -66,7 +67,7 @@ func sizesOf(cal *data.Set, needs ...need) (layers.Sizes, error) {
 	return s, nil
 }
 
-// logProbsOf is ℓ of each row of x (N×C), at least logFloor.
+// logProbsOf is ℓ of each row of x (N×C), −∞ of a class that cannot be.
 func logProbsOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
 	switch {
 	case s.Classes == 0:
@@ -76,16 +77,39 @@ func logProbsOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
 	case x.Classes() != s.Classes:
 		return nil, fmt.Errorf("baselines: the rows have logits of %d classes, the model was fitted on %d", x.Classes(), s.Classes)
 	}
-	l := mat.DenseCopyOf(x.Logits)
-	if err := normalize(l); err != nil {
-		return nil, err
-	}
-	for _, row := range rowsOf(l) {
-		for k, v := range row {
-			row[k] = max(v, logFloor)
+	l := data.LogProbs(x.Logits)
+	for i, row := range rowsOf(l) {
+		if floats.HasNaN(row) {
+			return nil, fmt.Errorf("baselines: the scores of row %d are not finite", i)
 		}
 	}
-	return l, nil
+	return mat.DenseCopyOf(l), nil
+}
+
+// unmask puts a number in the place of −∞, of classes that cannot be.
+func unmask(l *mat.Dense, number float64) *mat.Dense {
+	for _, row := range rowsOf(l) {
+		for k, v := range row {
+			if data.Masked(v) {
+				row[k] = number
+			}
+		}
+	}
+	return l
+}
+
+// masked is whether the class cannot be, of each class (N×C) of x's rows; nil where all can.
+func masked(x *data.Set) func(i, k int) bool {
+	if x.Logits == nil {
+		return nil
+	}
+	l := data.LogProbs(x.Logits)
+	for _, row := range rowsOf(l) {
+		if slices.ContainsFunc(row, data.Masked) {
+			return func(i, k int) bool { return data.Masked(l.At(i, k)) }
+		}
+	}
+	return nil
 }
 
 // probabilitiesOf is p̂ of each row (N×C).
@@ -116,9 +140,13 @@ func indicator(cal *data.Set, k int) []float64 {
 	return hit
 }
 
-// aimsOf is what rows are fitted to, without what they are.
+// aimsOf is what rows are fitted to, without what they are but for the logits that mask their classes.
 func aimsOf(cal *data.Set) *data.Set {
-	return &data.Set{Labels: cal.Labels, Weights: cal.Weights, Soft: cal.Soft}
+	aims := &data.Set{Labels: cal.Labels, Weights: cal.Weights, Soft: cal.Soft}
+	if masked(cal) != nil {
+		aims.Logits = cal.Logits
+	}
+	return aims
 }
 
 // weightOf is one of weights, or 1 where there are none.
@@ -168,20 +196,31 @@ func exponentials(x *mat.Dense) *mat.Dense {
 	return &p
 }
 
-// predictions divides each row of non-negative p by its sum and takes logarithms;
-// a row of zeros becomes uniform.
-func predictions(p *mat.Dense, labels []int) (*data.Predictions, error) {
-	for _, row := range rowsOf(p) {
+// predictions divides each row of non-negative p by its sum over the classes that can be and takes logarithms;
+// a row of zeros becomes uniform over them.
+func predictions(p *mat.Dense, x *data.Set) (*data.Predictions, error) {
+	gone := masked(x)
+	for i, row := range rowsOf(p) {
+		classes := len(row)
+		for k := range row {
+			if gone != nil && gone(i, k) {
+				row[k] = 0
+				classes--
+			}
+		}
 		sum := floats.Sum(row)
 		for k, v := range row {
-			if sum > 0 {
+			switch {
+			case sum > 0:
 				row[k] = math.Log(v / sum)
-			} else {
-				row[k] = -math.Log(float64(len(row)))
+			case gone != nil && gone(i, k):
+				row[k] = math.Inf(-1)
+			default:
+				row[k] = -math.Log(float64(classes))
 			}
 		}
 	}
-	return data.NewPredictions(p, labels)
+	return data.NewPredictions(p, x.Labels)
 }
 
 // readSizes reads the sizes of a model, and refuses those that no fit here produces.

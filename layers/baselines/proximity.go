@@ -220,7 +220,7 @@ func replaceTops(x *data.Set, s layers.Sizes, proximity []float64, c func(confid
 	for i, row := range rowsOf(p) {
 		replaceTop(row, tops[i], calibrated[i])
 	}
-	return predictions(p, x.Labels)
+	return predictions(p, x)
 }
 
 // ONNX returns why there is no network.

@@ -33,5 +33,5 @@ func (temperatureMap) Init(layers.Sizes, *rand.Rand) (*graph.Weights, error) {
 func (temperatureMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	// 1/T = exp(−log T), for T > 0
 	log := b.Apply(op.FlooredLog(1, math.SmallestNonzeroFloat64), b.Weight("temperature"))
-	return b.LogSoftmax(b.Apply(op.TimesScalar(), in.Input(b, "unclamped"), b.Apply(op.Exp(1), b.Apply(op.Scale(1, -1), log))))
+	return b.LogSoftmax(b.Apply(op.TimesScalar(), in.LogProbs, b.Apply(op.Exp(1), b.Apply(op.Scale(1, -1), log))))
 }

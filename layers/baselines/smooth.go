@@ -18,7 +18,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// original is the classifier's own prediction ℓ, the base of every map here. Unlike layers.Original it clamps no probability above logFloor.
+// original is the classifier's own prediction ℓ, the base of every map here.
 type original struct{ layers.Original }
 
 // Fit checks that cal can be calibrated on; there is nothing to learn.
@@ -29,21 +29,10 @@ func (o *original) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) 
 	return o.Original.Fit(ctx, cal, val, rng)
 }
 
-// View is ℓ of each row, which maps that read it below the clamp at layers.LogFloor find as unclamped.
+// View is ℓ of each row.
 func (o *original) View(x *data.Set) (*layers.View, error) {
 	l, err := logProbsOf(x, o.Sizes())
-	return &layers.View{LogProbs: l, Inputs: map[string]mat.Matrix{"unclamped": l}}, err
-}
-
-// logProbsONNX is ℓ, at least logFloor.
-func logProbsONNX(g *onnx.Network, s layers.Sizes) onnx.Value {
-	return g.Max(g.LogSoftmax(g.Logits(s.Classes)), g.Scalar(logFloor))
-}
-
-// ViewONNX is ℓ.
-func (o *original) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
-	l := logProbsONNX(g, o.Sizes())
-	return &layers.ONNXView{LogProbs: l, Inputs: map[string]onnx.Value{"unclamped": l}}, nil
+	return &layers.View{LogProbs: l}, err
 }
 
 // Fitted is what a map learned on the classifier's own prediction. Result, of the last fit,
@@ -157,7 +146,7 @@ func oneVsRest(b *graph.Builder, scores *gorgonia.Node) *gorgonia.Node {
 // oneVsRestLoss describes mean_i Σ_k [softplus(s_ik) − s_ik 1[y_i = k]], or of targets T the mean
 // of Σ_k [w_i softplus(s_ik) − s_ik T_ik] with w_i = Σ_k T_ik.
 func oneVsRestLoss(b *graph.Builder, scores *gorgonia.Node, in layers.Batch) *gorgonia.Node {
-	labels, each := in.Labels(b), b.Apply(op.Softplus(2), scores)
+	labels, each := in.Labels(b), b.Apply(op.Softplus(2), in.Mask(b, scores)) // 0 of a class that cannot be
 	if b.Err() != nil {
 		return nil
 	}
@@ -176,16 +165,21 @@ func oneVsRestLoss(b *graph.Builder, scores *gorgonia.Node, in layers.Batch) *go
 // better than 1e-4 with a clamp or another one.
 const probabilityFloor = 1e-12
 
-// floored is log(p̂ + 1e-12) of ℓ.
+// floored is log(p̂ + 1e-12) of ℓ, 0 of a class that cannot be.
 func floored(l *mat.Dense) *mat.Dense {
 	var out mat.Dense
-	out.Apply(func(_, _ int, v float64) float64 { return math.Log(math.Exp(v) + probabilityFloor) }, l)
+	out.Apply(func(_, _ int, v float64) float64 {
+		if data.Masked(v) {
+			return 0
+		}
+		return math.Log(math.Exp(v) + probabilityFloor)
+	}, l)
 	return &out
 }
 
-// flooredONNX is log(e^ℓ + 1e-12).
+// flooredONNX is log(e^ℓ + 1e-12), 0 of a class that cannot be.
 func flooredONNX(g *onnx.Network, l onnx.Value) onnx.Value {
-	return g.Log(g.Add(g.Exp(l), g.Scalar(probabilityFloor)))
+	return g.Unmasked(g.Log(g.Add(g.Exp(l), g.Scalar(probabilityFloor))), 0)
 }
 
 func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }

@@ -49,8 +49,18 @@ func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 	if err != nil {
 		return wrap("calibration by splines", err)
 	}
-	return m.fit(ctx, cal, "spline", func(_ int, p []value, hit []float64) (steps, error) {
-		s, err := spline.calibrate(p, hit)
+	return m.fit(ctx, cal, "spline", func(_ int, p []value, hit, _ []float64) (steps, error) {
+		of, err := spline, error(nil)
+		switch {
+		case len(hit) < knots: // a class that can be in so few rows keeps its probabilities
+			return steps{[]float64{0, 1}, []float64{0, 1}}, nil
+		case len(hit) < cal.Len():
+			of, err = newNaturalSpline(knots, len(hit))
+		}
+		if err != nil {
+			return steps{}, wrap("calibration by splines", err)
+		}
+		s, err := of.calibrate(p, hit)
 		return s, wrap("calibration by splines", err)
 	})
 }

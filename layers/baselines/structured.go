@@ -86,6 +86,9 @@ func bisectInverse(l *mat.Dense, aims *data.Set) float64 {
 			row := l.RawRowView(i)
 			top, sum, dot := floats.Max(row), 0.0, 0.0
 			for _, v := range row {
+				if data.Masked(v) {
+					continue
+				}
 				e := math.Exp(beta * (v - top))
 				sum += e
 				dot += v * e
@@ -143,10 +146,10 @@ func (smoothedInput) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.We
 	beta, n := math.Exp(w.Float64s("structured/log_inverse_temperature")[0]), w.Float64s("structured/rows")[0]
 	q := g.Softmax(g.Mul(v.LogProbs, g.Scalar(beta)))
 	uniform := g.Scalar(1 / ((n + 1) * float64(v.Sizes.Classes)))
-	return map[string]onnx.Value{"smoothed": g.Log(g.Add(g.Mul(q, g.Scalar(1-1/(n+1))), uniform))}, nil
+	return map[string]onnx.Value{"smoothed": g.Unmasked(g.Log(g.Add(g.Mul(q, g.Scalar(1-1/(n+1))), uniform)), 0)}, nil
 }
 
-// smooth replaces ℓ (N×C) by x.
+// smooth replaces ℓ (N×C) by x, 0 of a class that cannot be.
 func smooth(l *mat.Dense, w *graph.Weights) {
 	beta := math.Exp(w.Float64s("structured/log_inverse_temperature")[0])
 	n := w.Float64s("structured/rows")[0]
@@ -155,7 +158,9 @@ func smooth(l *mat.Dense, w *graph.Weights) {
 		floats.Scale(beta, row)
 		floats.AddConst(-floats.LogSumExp(row), row)
 		for k, v := range row {
-			row[k] = math.Log((1-1/(n+1))*math.Exp(v) + 1/((n+1)*float64(len(row))))
+			if row[k] = 0; !data.Masked(v) {
+				row[k] = math.Log((1-1/(n+1))*math.Exp(v) + 1/((n+1)*float64(len(row))))
+			}
 		}
 	})
 }
@@ -166,7 +171,7 @@ func (structuredMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node 
 }
 
 func (m structuredMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
-	nll := b.NLL(m.LogProbs(b, in), in.Labels(b))
+	nll := layers.NLL(b, m, in)
 	c, strength := b.Dim(in.LogProbs, 1), cmp.Or(m.strength, 1)
 	each := structuredStrengths(c, n, strength)[:c*c]
 	delta := b.Weight("structured/weight")

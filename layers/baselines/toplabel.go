@@ -74,7 +74,7 @@ func (m *TopLabel) Predict(x *data.Set) (*data.Predictions, error) {
 			replaceTop(row, top, c)
 		}
 	}
-	return predictions(p, x.Labels)
+	return predictions(p, x)
 }
 
 // replaceTop puts c in place of the top probability and scales the others to 1 − c; where
@@ -100,7 +100,7 @@ func (m *TopLabel) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 		return onnx.Outputs{}, layers.ErrUnfitted
 	}
 	c := m.sizes.Classes
-	p := g.Exp(logProbsONNX(g, m.sizes))
+	p := g.Exp(g.Logits(m.sizes.Classes))
 	bins := newStepsONNX(g, m.classes).bin(p)
 	top := g.Node("ArgMax", []onnx.Value{p}, onnx.Int("axis", 1), onnx.Int("keepdims", 1), onnx.Int("select_last_index", 0))
 	all := make([]int64, c)

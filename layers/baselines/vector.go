@@ -59,7 +59,7 @@ func (vectorMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 }
 
 func (m vectorMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
-	loss := b.NLL(m.LogProbs(b, in), in.Labels(b))
+	loss := layers.NLL(b, m, in)
 	scale := b.Weight("vector/scale")
 	if m.strength == 0 {
 		return loss

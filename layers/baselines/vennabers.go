@@ -32,8 +32,8 @@ var _ layers.Stateful = (*VennAbers)(nil)
 func (m *VennAbers) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 	var upper classwise
 	var lower []steps
-	err := upper.fit(ctx, cal, "venn_abers/upper", func(_ int, p []value, hit []float64) (steps, error) {
-		below, above := vennAbers(p, hit, cal.Weights, tiesOf(cal))
+	err := upper.fit(ctx, cal, "venn_abers/upper", func(_ int, p []value, hit, weights []float64) (steps, error) {
+		below, above := vennAbers(p, hit, weights, tiesOf(cal))
 		lower = append(lower, below)
 		return above, nil
 	})
@@ -148,7 +148,7 @@ func (m *VennAbers) Predict(x *data.Set) (*data.Predictions, error) {
 			row[k] = p1 / (1 - p0 + p1)
 		}
 	}
-	return predictions(p, x.Labels)
+	return predictions(p, x)
 }
 
 // ONNX is p₁/(1 − p₀ + p₁) of each class, divided by their sum.
@@ -156,7 +156,7 @@ func (m *VennAbers) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if m.upper == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
 	}
-	p := g.Exp(logProbsONNX(g, m.sizes))
+	p := g.Exp(g.Logits(m.sizes.Classes))
 	lower, upper := newStepsONNX(g, m.lower), newStepsONNX(g, m.upper)
 	below := lower.count("LessOrEqual", p) // points ≤ p̂
 	p0 := lower.at(lower.y, g.Max(g.Sub(below, g.Indices(1)), g.Indices(0)))
