@@ -1,11 +1,9 @@
 package data
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -190,6 +188,17 @@ func (j *Judge) accept(path, array string, as Scores) error {
 	return nil
 }
 
+// join makes j what would have seen the rows of both.
+func (j *Judge) join(with *Judge) {
+	if j.rows == 0 {
+		*j = *with
+		return
+	}
+	j.sums = [2]float64{min(j.sums[0], with.sums[0]), max(j.sums[1], with.sums[1])}
+	j.zeros += with.zeros
+	j.grain = grain{max(j.grain.decimals, with.grain.decimals), max(j.grain.bits, with.grain.bits)}
+}
+
 // said is what probabilities were read as, in words.
 func (j *Judge) said() string {
 	text := "probabilities, not logits"
@@ -197,7 +206,7 @@ func (j *Judge) said() string {
 		text += fmt.Sprintf(", rounded to %s (rows sum to %.4g…%.4g and are normalized)", &j.grain, j.sums[0], j.sums[1])
 	}
 	if j.zeros > 0 {
-		text += fmt.Sprintf(", and %d of them are 0 and read as %g", j.zeros, LeastProbability)
+		text += fmt.Sprintf(", and %d of them are 0, read as %g", j.zeros, LeastProbability)
 	}
 	return text
 }
@@ -346,8 +355,8 @@ func (s *Source) Settle(as Scores) error {
 		}
 		as = looks
 	}
-	s.Scores = as
-	var said []string
+	s.Scores, s.ReadAs = as, string(as)
+	all := &Judge{}
 	for name, set := range s.sets() {
 		if set.Logits == nil {
 			continue
@@ -356,14 +365,14 @@ func (s *Source) Settle(as Scores) error {
 		if err := j.accept(s.Path, name+"_logits", as); err != nil {
 			return err
 		}
-		if text := j.said(); as == Probabilities && (len(said) == 0 || said[len(said)-1] != text) {
-			said = append(said, text)
-		}
+		all.join(j)
 		set.take(as)
 		if err := set.labelled(s.Path, name, 0); err != nil {
 			return err
 		}
 	}
-	s.ReadAs = cmp.Or(strings.Join(said, "; "), string(as))
+	if as == Probabilities {
+		s.ReadAs = all.said()
+	}
 	return nil
 }
