@@ -26,12 +26,18 @@ type Predictions struct {
 // predictedTolerance is how far from 1 the probabilities of a row may sum.
 const predictedTolerance = 1e-6
 
-// NewPredictions are predictions whose every row is a distribution: log-probabilities
+// NewPredictions are predictions for the rows of x whose every row is a distribution: log-probabilities
 // that are finite, or −∞ where a probability is 0, and sum to 1 within 1e-6.
-// Otherwise it is an error that names the first row that is none. Every method's Predict
-// ends here.
-func NewPredictions(logProbs *mat.Dense, labels []int) (*Predictions, error) {
-	n, _ := logProbs.Dims()
+// Otherwise it is an error that names the first row that is none. A class that the logits of x
+// mask has probability 0, whether or not the method reads logits, and the others sum to 1; where they have
+// nothing, they are alike. Every method's Predict ends here.
+func NewPredictions(logProbs *mat.Dense, x *Set) (*Predictions, error) {
+	n, c := logProbs.Dims()
+	if r, k := 0, x.Classes(); x.Logits != nil && k == c {
+		if r, _ = x.Logits.Dims(); r == n {
+			mask(logProbs, LogProbs(x.Logits))
+		}
+	}
 	for i := range n {
 		var sum float64
 		for k, l := range logProbs.RawRowView(i) {
@@ -44,7 +50,35 @@ func NewPredictions(logProbs *mat.Dense, labels []int) (*Predictions, error) {
 			return nil, &rowError{i, "the predicted probabilities of row %d sum to %v, not 1: the method's Predict does not normalize them, or its numbers are too large to compute with", []any{sum}}
 		}
 	}
-	return &Predictions{LogProbs: logProbs, Labels: labels}, nil
+	return &Predictions{LogProbs: logProbs, Labels: x.Labels}, nil
+}
+
+// mask takes the classes that logits mask out of each row.
+func mask(logProbs, logits *mat.Dense) {
+	n, _ := logProbs.Dims()
+	for i := range n {
+		row, can := logProbs.RawRowView(i), 0
+		changed := false
+		for k, l := range logits.RawRowView(i) {
+			if !Masked(l) {
+				can++
+				continue
+			}
+			changed = changed || !Masked(row[k])
+			row[k] = math.Inf(-1)
+		}
+		if !changed {
+			continue
+		}
+		sum := floats.LogSumExp(row)
+		for k, l := range logits.RawRowView(i) {
+			if row[k] -= sum; Masked(sum) && !Masked(l) {
+				row[k] = -math.Log(float64(can))
+			} else if Masked(l) {
+				row[k] = l
+			}
+		}
+	}
 }
 
 // rowError is what is wrong with a row, whose number comes before args.

@@ -161,7 +161,7 @@ func (r *Run) Add(f *disk.Folder) {
 // predictions are the arrays of the run's predictions for the test rows.
 func (r *Run) predictions() ([]data.Array, error) {
 	o := r.Outcome
-	if _, err := data.NewPredictions(o.Predictions.LogProbs, o.Predictions.Labels); err != nil {
+	if _, err := data.NewPredictions(o.Predictions.LogProbs, &data.Set{Labels: o.Predictions.Labels}); err != nil {
 		return nil, err
 	}
 	o.Predictions.ClassNames = r.Source.Cal.Names.Classes

@@ -105,7 +105,7 @@ func (m *Temperature) Predict(x *data.Set) (*data.Predictions, error) {
 	}
 	var scaled mat.Dense
 	scaled.Scale(1/m.T(), data.LogProbs(x.Logits))
-	return data.NewPredictions(LogSoftmax(&scaled), x.Labels)
+	return data.NewPredictions(LogSoftmax(&scaled), x)
 }
 
 // State is t and the sizes.

@@ -221,7 +221,7 @@ func (t *Trained) Read(x *data.Set) (*data.Predictions, *Quantized, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := data.NewPredictions(logProbs, x.Labels)
+	p, err := data.NewPredictions(logProbs, x)
 	if d, ok := t.Base.(Quantizing); ok {
 		return p, d.Quantized(view), err
 	}

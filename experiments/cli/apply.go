@@ -121,7 +121,7 @@ func (m saved) needs() []string {
 func (m saved) predict(in string, lo int, x *data.Set) (*data.Predictions, error) {
 	p, err := experiments.Predict(m.model, x)
 	if err == nil { // a method from outside may have looked at none of them
-		p, err = data.NewPredictions(p.LogProbs, p.Labels)
+		p, err = data.NewPredictions(p.LogProbs, x)
 	}
 	if err != nil {
 		return nil, data.Inputf(in, "%w", data.At(err, lo))

@@ -74,7 +74,7 @@ func (overflow) Predict(x *data.Set) (*data.Predictions, error) {
 			p.SetRow(i, []float64{1, 1})
 		}
 	}
-	return data.NewPredictions(p, nil)
+	return data.NewPredictions(p, &data.Set{})
 }
 
 // TestBatchesNameTheRowOfTheFile that cannot be predicted.

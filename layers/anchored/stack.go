@@ -293,7 +293,7 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 		}
 		said, shares = append(said, logProbs.RawMatrix().Data), append(shares, p.share)
 	}
-	return data.NewPredictions(s.posterior(mix(said, shares, sizes.Classes)), x.Labels)
+	return data.NewPredictions(s.posterior(mix(said, shares, sizes.Classes)), x)
 }
 
 // ONNX is the logarithm of (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T).

@@ -263,7 +263,7 @@ func (m *Boosted) Predict(x *data.Set) (*data.Predictions, error) {
 			floats.Add(scores, t.Values.RawRowView(t.Leaf(row)))
 		}
 	})
-	return data.NewPredictions(layers.LogSoftmax(l), x.Labels)
+	return data.NewPredictions(layers.LogSoftmax(l), x)
 }
 
 // ONNX adds the trees to βℓ.

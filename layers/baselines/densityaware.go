@@ -156,7 +156,7 @@ func (m *DensityAware) Predict(x *data.Set) (*data.Predictions, error) {
 			row[k] = row[k] / all / by
 		}
 	}
-	return data.NewPredictions(layers.LogSoftmax(l), x.Labels)
+	return data.NewPredictions(layers.LogSoftmax(l), x)
 }
 
 // ONNX returns why there is no network.

@@ -180,7 +180,7 @@ func (m *Laplace) Predict(x *data.Set) (*data.Predictions, error) {
 	along.Mul(&turned, m.matrix("laplace/variances"))
 	v.Mul(&along, m.matrix("laplace/classes").T())
 	f.Apply(func(i, k int, of float64) float64 { return of / math.Sqrt(1+math.Pi/8*v.At(i, k)) }, f)
-	return data.NewPredictions(layers.LogSoftmax(f), x.Labels)
+	return data.NewPredictions(layers.LogSoftmax(f), x)
 }
 
 // ONNX does so in a network.

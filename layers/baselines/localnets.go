@@ -71,7 +71,7 @@ func (m *LocalNets) Predict(x *data.Set) (*data.Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data.NewPredictions(u, x.Labels)
+	return data.NewPredictions(u, x)
 }
 
 // Similarity is the similarity s of each row of x (N×P).

@@ -196,31 +196,20 @@ func exponentials(x *mat.Dense) *mat.Dense {
 	return &p
 }
 
-// predictions divides each row of non-negative p by its sum over the classes that can be and takes logarithms;
-// a row of zeros becomes uniform over them.
+// predictions divides each row of non-negative p by its sum and takes logarithms;
+// a row of zeros becomes uniform.
 func predictions(p *mat.Dense, x *data.Set) (*data.Predictions, error) {
-	gone := masked(x)
-	for i, row := range rowsOf(p) {
-		classes := len(row)
-		for k := range row {
-			if gone != nil && gone(i, k) {
-				row[k] = 0
-				classes--
-			}
-		}
+	for _, row := range rowsOf(p) {
 		sum := floats.Sum(row)
 		for k, v := range row {
-			switch {
-			case sum > 0:
+			if sum > 0 {
 				row[k] = math.Log(v / sum)
-			case gone != nil && gone(i, k):
-				row[k] = math.Inf(-1)
-			default:
-				row[k] = -math.Log(float64(classes))
+			} else {
+				row[k] = -math.Log(float64(len(row)))
 			}
 		}
 	}
-	return data.NewPredictions(p, x.Labels)
+	return data.NewPredictions(p, x)
 }
 
 // readSizes reads the sizes of a model, and refuses those that no fit here produces.

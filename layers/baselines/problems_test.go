@@ -104,12 +104,12 @@ func problems() map[string]problem {
 		"dirichlet":   {3, func(l, _ []float64) { copy(l, distorted(l)) }, -1},
 		"absent":      {4, func(l, _ []float64) { floats.Scale(1.5, l) }, 2},
 		"identical":   {3, func(l, _ []float64) { copy(l, []float64{1, 0, -1}) }, -1},
-		"zeros": {3, func(l, x []float64) { // the least probable class is impossible
+		"zeros": {3, func(l, x []float64) { // the least probable class is all but impossible
 			if x[0] > 0 {
-				l[floats.MinIdx(l)] = math.Inf(-1)
+				l[floats.MinIdx(l)] = floats.Max(l) - 700
 			}
 		}, -1},
-		"certain": {3, func(l, _ []float64) { floats.Scale(1e4, l) }, -1},
+		"certain": {3, func(l, _ []float64) { floats.Scale(700/(floats.Max(l)-floats.Min(l)), l) }, -1},
 	}
 }
 

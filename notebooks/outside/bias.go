@@ -86,7 +86,7 @@ func (m *Bias) Predict(x *data.Set) (*data.Predictions, error) {
 	case x.Classes() != len(m.bias):
 		return nil, fmt.Errorf("the rows have %d classes, the model was fitted on %d", x.Classes(), len(m.bias))
 	}
-	return data.NewPredictions(shifted(x.Logits, m.bias), x.Labels)
+	return data.NewPredictions(shifted(x.Logits, m.bias), x)
 }
 
 // State is the bias.
