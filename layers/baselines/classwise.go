@@ -134,8 +134,8 @@ func (s steps) at(v float64) float64 {
 	case i == 0 || s.x[i] == v:
 		return s.y[i]
 	}
-	// As numpy.interp: slope first.
-	return (s.y[i]-s.y[i-1])/(s.x[i]-s.x[i-1])*(v-s.x[i-1]) + s.y[i-1]
+	// A slope would overflow between probabilities of 1e-300.
+	return (v-s.x[i-1])/(s.x[i]-s.x[i-1])*(s.y[i]-s.y[i-1]) + s.y[i-1]
 }
 
 // bin is the y of the first step whose x is not below v, or of the last.
@@ -255,8 +255,8 @@ func (s stepsONNX) line(v onnx.Value) onnx.Value {
 	y0, y1 := s.at(s.y, before), s.at(s.y, next)
 	width := g.Sub(x1, x0)
 	inside := g.Node("Greater", []onnx.Value{width, g.Scalar(0)})
-	slope := g.Div(g.Sub(y1, y0), g.Where(inside, width, g.Scalar(1)))
-	return g.Where(inside, g.Add(g.Mul(slope, g.Sub(v, x0)), y0), y1)
+	part := g.Div(g.Sub(v, x0), g.Where(inside, width, g.Scalar(1)))
+	return g.Where(inside, g.Add(g.Mul(part, g.Sub(y1, y0)), y0), y1)
 }
 
 // sharesONNX divides each row by its sum over the classes that can be, uniform where that is 0, and gives

@@ -63,7 +63,7 @@ func Example() {
 		fmt.Printf("%-20s %.2f\n", m.name, nll(m, cal, test))
 	}
 	// Output:
-	// uncalibrated         0.74
+	// uncalibrated         0.77
 	// temperature          0.59
 	// isotonic             0.82
 	// Platt                0.60
