@@ -21,7 +21,7 @@ type Outcome struct {
 	Own         *mat.Dense // N×P, in the method's own space; nil if that is the shared embedding
 	Truth       *Truth     // nil unless the true posterior is known
 	// Metrics are measured in Shared and OwnMetrics, whose local ones alone differ, in Own;
-	// nil without it. Intervals, noise floors and strata are in them as far as the Spec's
+	// nil without it, and both nil where the test rows have no labels. Intervals, noise floors and strata are in them as far as the Spec's
 	// Judging requests them.
 	Metrics, OwnMetrics *metrics.Report
 }
@@ -41,8 +41,12 @@ func Predict(model layers.Stateful, x *data.Set) (*data.Predictions, error) {
 	return p, nil
 }
 
-// judge measures the model on the test rows, in the shared embedding and in its own.
-func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
+// Judged reports whether the run has metrics, for which its test rows need labels.
+func (r *Run) Judged() bool { return r.Outcome != nil && r.Outcome.Metrics != nil }
+
+// answer predicts the test rows and, where they have labels, measures the predictions, in the shared embedding
+// and in the method's own.
+func (r *Run) answer(ctx context.Context, p *Prepared) (err error) {
 	cal, test := r.Source.Cal, r.Source.Test
 	o, start := &Outcome{Shared: p.Shared}, time.Now()
 	if o.Predictions, err = Predict(r.Model, test); err != nil {
@@ -56,13 +60,6 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 		}
 	}
 	o.Predictions.Take(test)
-	measure, err := r.measurer(ctx, p, o.Predictions)
-	if err != nil {
-		return err
-	}
-	if o.Metrics, err = measure(o.Shared); err != nil {
-		return err
-	}
 	if p.Truth != nil {
 		o.Truth = NewTruth(o.Predictions.LogProbs, p.Truth)
 	}
@@ -74,13 +71,25 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 			return err
 		}
 	}
-	if o.Own != nil {
-		if o.OwnMetrics, err = measure(o.Own); err != nil {
+	if test.Labels != nil {
+		if err := r.judge(ctx, p, o); err != nil {
 			return err
 		}
 	}
 	r.Outcome = o
 	return nil
+}
+
+// judge measures the predictions of an outcome.
+func (r *Run) judge(ctx context.Context, p *Prepared, o *Outcome) error {
+	measure, err := r.measurer(ctx, p, o.Predictions)
+	if err != nil {
+		return err
+	}
+	if o.Metrics, err = measure(o.Shared); err == nil && o.Own != nil {
+		o.OwnMetrics, err = measure(o.Own)
+	}
+	return err
 }
 
 // measurer measures predictions of the test rows in an embedding, under the same draws in each.

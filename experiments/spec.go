@@ -168,7 +168,7 @@ type Run struct {
 	Source  *data.Source    // after the split
 	Fit     time.Duration   // wall time of the fit, of the tuning too
 	Predict time.Duration   // wall time of the test rows' predictions
-	Outcome *Outcome        // nil without labelled test rows
+	Outcome *Outcome        // nil without test rows of what the method reads
 	Stages  []layers.Stage  // how each stage of the fit ended
 	Probe   []layers.Stage  // those of the first fit, which found the number of epochs; nil without
 	Usage   []int           // codeword assignments of the test slots, nil if undivided
@@ -233,12 +233,17 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 	if t, ok := r.Model.(layers.Staged); ok {
 		r.Stages = append(r.Stages, t.Stages()...)
 	}
-	if test := r.Source.Test; test != nil && test.Labels != nil {
-		if err := r.judge(within("measure", measuring), p); err != nil {
+	if answers(r.Source, method) {
+		if err := r.answer(within("measure", measuring), p); err != nil {
 			return r, err
 		}
 	}
 	return r, nil
+}
+
+// answers reports whether there are test rows of what the method reads.
+func answers(src *data.Source, method Method) bool {
+	return src.Test != nil && src.Require(data.Each(method.Needs, func(key string) string { return "test_" + key })...) == nil
 }
 
 // build builds the method with the settings of s; of one that stops early it finds the number of
@@ -306,7 +311,7 @@ func (s Spec) Judge(ctx context.Context, p *Prepared, model layers.Stateful) (*R
 		return nil, err
 	}
 	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed, Model: model}
-	return r, r.judge(ctx, p)
+	return r, r.answer(ctx, p)
 }
 
 // method finds the Spec's method and what it needs in src: in the calibration rows, in

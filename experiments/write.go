@@ -22,8 +22,8 @@ type summary struct {
 	Split     data.Holdout     `json:"split"`
 	Method    string           `json:"method"`
 	Seed      uint64           `json:"seed"`
-	Embedding string           `json:"embedding"` // that of metrics.lce and metrics.mlce
-	Metrics   json.RawMessage  `json:"metrics"`
+	Embedding string           `json:"embedding"`         // that of metrics.lce and metrics.mlce
+	Metrics   json.RawMessage  `json:"metrics,omitempty"` // nil where the test rows have no labels
 	Floored   *metrics.Floored `json:"floored,omitempty"`
 	Own       *local           `json:"own_embedding,omitempty"`
 	Beside
@@ -187,11 +187,13 @@ func addJSON(f *disk.Folder, name string, v any) {
 
 func (r *Run) addSummary(f *disk.Folder) {
 	o := r.Outcome
-	values, err := metrics.Object(o.Metrics.Values, o.Metrics.Own)
+	settings, err := r.Spec.Measuring()
 	f.Fail(err)
-	s := summary{
-		Protocol: o.Metrics.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed,
-		Embedding: "none", Metrics: values, Floored: o.Metrics.Floored, Beside: r.Beside,
+	s := summary{Protocol: settings.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed, Embedding: "none", Beside: r.Beside}
+	if r.Judged() {
+		s.Metrics, err = metrics.Object(o.Metrics.Values, o.Metrics.Own)
+		f.Fail(err)
+		s.Floored = o.Metrics.Floored
 	}
 	if o.Shared != nil {
 		s.Embedding = "shared"

@@ -88,6 +88,9 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run) 
 		t.note("%s: %s, %.1f s", s.Name, s.Result, s.Time.Seconds())
 	}
 	if c.JSON {
+		if !run.Judged() {
+			t.note("%s", c.unjudged(run))
+		}
 		return t.json(c.json(run, f))
 	}
 	return c.print(t, run, f)
@@ -161,7 +164,7 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 	} else if m, ok := run.Model.(anchored.Ranker); ok && len(m.Ranks()) > 1 {
 		f.ranking = rankingTable(m.Ranks(), nil)
 	}
-	if run.Outcome != nil {
+	if run.Judged() {
 		t.warnUnmeasured(run.Outcome.Metrics)
 		weighing, steps := t.steps(ctx, 0)
 		f.beside, err = weigh(optim.Span(weighing, "measure before and after, with noise floors", 0, 1), run)
@@ -193,7 +196,7 @@ type fitted struct {
 // json is what the fit found, as JSON.
 func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
 	out := fitted{Method: c.Method, Out: c.Out, Beside: run.Beside}
-	if run.Outcome != nil {
+	if run.Judged() {
 		out.Results, out.Floored = runTable(run).objects()[0], run.Outcome.Metrics.Floored
 	}
 	if run.Source.Scores == data.Probabilities {
@@ -214,8 +217,8 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 		t.tables(f.ranking)
 		t.printf("%s", cmp.Or(f.mixture, "\n"))
 	}
-	if run.Outcome == nil {
-		return t.printf("wrote the model to %s; %s has no labelled test rows to judge it on\n", c.Out, filepath.Base(c.In))
+	if !run.Judged() {
+		return t.printf("%s\n", c.unjudged(run))
 	}
 	t.tables(runTable(run))
 	if run.Beside.Training != nil {
@@ -235,6 +238,14 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 	v := run.Outcome.Metrics.Values
 	return t.closing("%s: NLL %.4f, accuracy %.4f on %d test rows; wrote model, metrics, predictions and report.html to %s",
 		c.Method, v[metrics.NLL], v[metrics.Accuracy], run.Source.Test.Len(), c.Out)
+}
+
+// unjudged says what a fit wrote whose test rows have no labels, or are none.
+func (c *fitCmd) unjudged(run *experiments.Run) string {
+	if run.Outcome == nil {
+		return fmt.Sprintf("wrote the model to %s; %s has no test rows to judge it on", c.Out, filepath.Base(c.In))
+	}
+	return fmt.Sprintf("wrote the model and the predictions of %d test rows to %s; %s has no labels of them, so metrics are left out", run.Source.Test.Len(), c.Out, filepath.Base(c.In))
 }
 
 // next are the commands that follow from a fit whose verdict is to use a method: those that fit
@@ -343,8 +354,10 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 		return nil, err
 	}
 	doc.Intro = fmt.Sprintf("%s: %s. Fitted to %d rows of %d classes", c.Method, method.Line, run.Source.Cal.Len(), run.Source.Classes)
-	if run.Outcome != nil {
+	if run.Judged() {
 		doc.Intro += fmt.Sprintf(", judged on %d", run.Source.Test.Len())
+	}
+	if run.Outcome != nil {
 		doc.Files = append(doc.Files, "metrics.json", "predictions.npz")
 	}
 	doc.Intro += "."
@@ -354,7 +367,7 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 		if doc.Sections, err = f.beside.sections(c.Method); err != nil {
 			return nil, err
 		}
-	case run.Outcome != nil:
+	case run.Judged():
 		drawn, err := portrait([]said{{c.Method, run.Outcome.Predictions}}, run.Source.Cal.Names.Classes)
 		if err != nil {
 			return nil, err

@@ -163,7 +163,7 @@ const profileBins = 15
 // newResult measures a run for the report.
 func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	o := run.Outcome
-	if o == nil {
+	if !run.Judged() {
 		return nil, fmt.Errorf("there are no labelled test rows to judge on")
 	}
 	r := &Result{
