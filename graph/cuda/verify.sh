@@ -8,7 +8,8 @@
 #                                    it, data/cifar10-resnet.npz
 #
 # What needs no card runs first. Without a card it then says so and exits with 3. Logs go to
-# $OUT, or else to graph/cuda/verify/. With CALIBRA_SHARED, or carry/shared, the folder that
+# $OUT, or else to graph/cuda/verify/, all of them in logs.tgz too; the end of each log of a step
+# that failed is printed last. With CALIBRA_SHARED, or carry/shared, the folder that
 # holds data/cifar10-resnet.npz, a whole fit is compared too; with torch for Python, its times
 # are printed beside ours. Where Go is carried programs are not looked at.
 set -uo pipefail
@@ -58,7 +59,24 @@ within() {
   [ "$seconds" -gt 0 ] && timeout "$seconds" "$@"
 }
 
-failures=0
+failures=()
+log() { echo "$out/$(echo "$1" | tr ' ' -).log"; }
+failed() { # NAME
+  echo "FAILED: $1"
+  failures+=("$1")
+}
+
+# report packs all logs into one file and prints the end of each that belongs to a failed step.
+report() {
+  local name
+  (cd "$out" && tar -czf logs.tgz --ignore-failed-read -- *.log)
+  for name in "${failures[@]}"; do
+    printf '\n== FAILED: %s: the end of its log\n' "$name"
+    tail -n 15 "$(log "$name")"
+  done
+  [ ${#failures[@]} -eq 0 ] || (IFS=,; printf '\nverify.sh: %d steps failed: %s; logs in %s\n' ${#failures[@]} "${failures[*]}" "$out")
+}
+
 # step NAME SECONDS PACKAGE ARGUMENTS… runs a package's tests where the package lies, if it
 # was built.
 step() {
@@ -66,11 +84,8 @@ step() {
   shift 3
   [[ " $packages " == *" $package "* ]] || return 0
   printf '\n== %s\n' "$name"
-  (cd "$package" && within "$seconds" "$(binary "$package")" "$@") 2>&1 | tee "$out/$(echo "$name" | tr ' ' -).log"
-  if [ "${PIPESTATUS[0]}" -ne 0 ]; then
-    echo "FAILED: $name"
-    failures=$((failures + 1))
-  fi
+  (cd "$package" && within "$seconds" "$(binary "$package")" "$@") 2>&1 | tee "$(log "$name")"
+  [ "${PIPESTATUS[0]}" -eq 0 ] || failed "$name"
 }
 
 step "host cuda" 120 graph/cuda -test.run Host
@@ -84,8 +99,9 @@ step "host breakdown" 60 experiments/bench -test.v -test.run HostBreakdown
 
 step "card" 20 graph/cuda -test.v -test.run CardGamma
 if grep -q 'there is no card to test on' "$out/card.log"; then
-  echo "verify.sh: there is no CUDA device on this machine, so nothing was checked or timed on a card ($failures host steps failed)" >&2
-  [ "$failures" -eq 0 ] && exit 3
+  report
+  echo "verify.sh: there is no CUDA device on this machine, so nothing was checked or timed on a card" >&2
+  [ ${#failures[@]} -eq 0 ] && exit 3
   exit 1
 fi
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,memory.total --format=csv
@@ -133,11 +149,8 @@ PYTHON
 
 printf '\n== torch\n'
 if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
-  torch cuda 10000 20250x10 75000x8 20250x100 | tee "$out/torch.json"
-  if [ "${PIPESTATUS[0]}" -ne 0 ]; then
-    echo "FAILED: torch"
-    failures=$((failures + 1))
-  fi
+  torch cuda 10000 20250x10 75000x8 20250x100 | tee "$out/torch.log"
+  [ "${PIPESTATUS[0]}" -eq 0 ] || failed torch
 else
   echo "no torch with CUDA here: no times beside ours"
 fi
@@ -150,8 +163,7 @@ if sanitizer=$(command -v compute-sanitizer); then
       if grep -q 'not supported' "$out/$tool.log"; then
         echo "$tool cannot run on this machine"
       else
-        echo "FAILED: $tool"
-        failures=$((failures + 1))
+        failed "$tool"
       fi
     fi
   done
@@ -159,6 +171,5 @@ else
   echo "no compute-sanitizer here: races and stray accesses were not looked for on the card"
 fi
 
-echo
-[ "$failures" -eq 0 ] && echo "verify.sh: all passed; logs in $out" || echo "verify.sh: $failures steps failed; logs in $out"
-[ "$failures" -eq 0 ]
+report
+[ ${#failures[@]} -eq 0 ] && printf '\nverify.sh: all passed; logs in %s\n' "$out"
