@@ -113,7 +113,7 @@ extern "C" __global__ void moving_averages(float *m, float *t, float *words, con
         float sum = sums[i];
         for (int p = 0; p < parts; p++) count += counts[p * k + word];
         for (int p = 1; p < parts; p++) sum += sums[(size_t)p * n + i];
-        float weight = keep * old_m[word] + add * (float)count, total = keep * old_t[i] + add * sum;
+        float weight = blended(keep, old_m[word], add, (float)count), total = blended(keep, old_t[i], add, sum);
         if (i % d == 0) m[word] = weight;
         t[i] = total;
         words[i] = total / (weight + epsilon);

@@ -42,3 +42,7 @@ __device__ __forceinline__ bool is_finite(float x) { return x - x == 0; }
 // fmaxf and fminf make the bound.
 template <typename F> __device__ __forceinline__ F floored(F x, F floor) { return x < floor ? floor : x; }
 template <typename F> __device__ __forceinline__ F capped(F x, F cap) { return x > cap ? cap : x; }
+
+// blended is γ·old + δ·fresh with one rounding of the second product and one of the sum, in every
+// kernel: of a sum of two products compilers fuse either.
+__device__ __forceinline__ float blended(float gamma, float old, float delta, float fresh) { return fmaf(gamma, old, delta * fresh); }

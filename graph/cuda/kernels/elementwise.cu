@@ -31,7 +31,7 @@ extern "C" __global__ void combine(float *out, const float *x, const float *y, i
         switch (f) {
         case 0: z = a + b; break;
         case 1: z = a * b; break;
-        case 2: z = v * a + u * b; break;
+        case 2: z = blended(v, a, u, b); break;
         case 3: z = a > v ? b / a : 0.0f; break;
         case 4: z = a > v ? b : 0.0f; break;
         case 5: z = b * capped(1 + a, 1.0f); break;

@@ -33,7 +33,7 @@ struct Blended {
 // blend_all is γ·old + (1−γ)·fresh, a block a piece.
 extern "C" __global__ void blend_all(const Blended *pieces) {
     Blended b = pieces[blockIdx.x];
-    if (threadIdx.x < b.size) b.out[threadIdx.x] = b.gamma * b.old[threadIdx.x] + b.rest * b.fresh[threadIdx.x];
+    if (threadIdx.x < b.size) b.out[threadIdx.x] = blended(b.gamma, b.old[threadIdx.x], b.rest, b.fresh[threadIdx.x]);
 }
 
 // Piece is a part of a parameter θ with its gradient, at most a block's threads long. It
