@@ -7,31 +7,55 @@ import (
 	"testing"
 )
 
-// The chosen codeword's distance is the least one, to the rounding of the products.
+// The code is that of the least distance in float64, wherever the slots lie, however far apart codewords are and
+// whatever their scale: near the smallest and the largest float32, the products of which are 0 and infinite.
 func TestNearestRows(t *testing.T) {
 	for _, size := range [][3]int{{1, 1, 1}, {100, 64, 32}, {37, 5, 3}, {300, 33, 7}, {13, 300, 64}, {20, 1000, 10}, {25, 40, 600}} {
 		n, k, d := size[0], size[1], size[2]
-		words, x := normals(k*d, 1), normals(n*d, 2)
-		eachInstructionSet(t, func(t *testing.T) {
-			var c Codebook
-			c.Set(words, k, d)
-			codes := make([]int32, n)
-			NearestRows(codes, x, &c)
-			for i, code := range codes {
-				distance := func(j int) (s float64) {
-					for l := range d {
-						s += math.Pow(float64(x[i*d+l])-float64(words[j*d+l]), 2)
-					}
-					return s
-				}
-				got := distance(int(code))
+		for name, put := range map[string]func(i int, v float32) float32{
+			"as they are":           func(_ int, v float32) float32 { return v },
+			"off by 100":            func(_ int, v float32) float32 { return 100 + v },
+			"off by 10⁴":            func(_ int, v float32) float32 { return 1e4 + v },
+			"in two places":         func(i int, v float32) float32 { return float32(i/d%2) + 1e-5*v },
+			"one of them far":       func(i int, v float32) float32 { return v + 1e6*float32(min(i/d, 1)-1) },
+			"a slot of scale 1e-6":  func(i int, v float32) float32 { return v * float32([]float64{1, 1e-6}[i/d%2]) },
+			"all of scale 1e-10":    func(_ int, v float32) float32 { return 1e-10 * v },
+			"all of scale 1e-30":    func(_ int, v float32) float32 { return 1e-30 * v },
+			"all of scale 1e30":     func(_ int, v float32) float32 { return 1e30 * v },
+			"of scales 1e-30, 1e30": func(i int, v float32) float32 { return v * float32([]float64{1e-30, 1e30}[i/d%2]) },
+		} {
+			words, x := normals(k*d, 1), normals(n*d, 2)
+			for i, v := range words {
+				words[i] = put(i, v)
+			}
+			for i, v := range x {
+				x[i] = put(i, v)
+			}
+			want := make([]int32, n)
+			for i := range want {
+				least := math.Inf(1)
 				for j := range k {
-					if want := distance(j); got > want+1e-5*float64(d) {
-						t.Fatalf("%v: row %d gets codeword %d at %g, %d is at %g", size, i, code, got, j, want)
+					var apart float64
+					for l := range d {
+						apart += math.Pow(float64(x[i*d+l])-float64(words[j*d+l]), 2)
+					}
+					if apart < least {
+						least, want[i] = apart, int32(j)
 					}
 				}
 			}
-		})
+			eachInstructionSet(t, func(t *testing.T) {
+				var c Codebook
+				c.Set(words, k, d)
+				codes := make([]int32, n)
+				NearestRows(codes, x, &c)
+				for i, code := range codes {
+					if code != want[i] {
+						t.Fatalf("%v %s: row %d gets codeword %d, %d is nearest", size, name, i, code, want[i])
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 //	x ≈ xₕ + xₗ,  c ≈ cₕ + cₗ,   x·c ≈ xₕ·cₕ + xₕ·cₗ + xₗ·cₕ
 //
 // with xₕ, xₗ, cₕ and cₗ in bfloat16, as one product three times as deep. Where the two least of a slot lie further
-// apart than twice the most by which such a score can differ from the one that the exact search compares, the exact
-// search would find the same codeword; the others it searches again. So codes are those of the exact search.
+// apart than twice the most by which such a score can be off, no other codeword is nearer; the other slots are searched
+// again (Codebook.assign). So codes are those of the exact search.
 //
 // The bound, with u = 2⁻²⁴, X = |x|, Y = max |c| and H = max ½|c|². By Cauchy and Schwarz Σ|x_l||c_l| ≤ XY.
 //
@@ -24,7 +24,7 @@ import (
 //   - Rounding of the tiles' sums. A tile adds 16 pairs in two sums, one to the other and both to what there was: 34
 //     roundings a tile at most, each of at most u times the sum of the absolute values, H + 1.02 XY.
 //   - The index written into the last b digits of a score: 2^(b−23) of H + 1.02 XY at most.
-//   - Rounding of the exact search: d roundings of x·c, one of the difference, u(H + (d+1) 1.01 XY) at most.
+//   - Rounding of ½|c|²: uH at most.
 //   - Tiles take subnormal numbers for zero, as entries and as results: at most 2⁻¹²⁶ a time, (X + Y + 1) 2⁻¹⁰⁰ in all.
 //
 // Thus a limit slope·X + offset for each slot. An X that overflows or is not a number makes the limit so, and no
@@ -130,7 +130,7 @@ func (s *screen) limit(c *Codebook, h float64) {
 	y := math.Sqrt(2*h) * 1.001
 	s.marks = bits.Len(uint(s.blocks*tileSide - 1))
 	sums := math.Ldexp(1, s.marks-23) + 34*float64(s.depth)*u
-	slope := y*(4*0x1p-16*(1+0x1p-7)+1.02*sums+1.01*float64(c.d+1)*u) + tiny
+	slope := y*(4*0x1p-16*(1+0x1p-7)+1.02*sums) + tiny
 	offset := h*(sums+u) + (y+1)*tiny
 	s.slope, s.offset = float32(2.05*slope), float32(2.05*offset)
 }
