@@ -57,8 +57,8 @@ type checked struct {
 // onDevice has a row for each kind of op.
 var onDevice = map[string]checked{
 	"NearestOp": {always(op.Nearest()), func(rng *rand.Rand) []*tensor.Dense {
-		w, d := 1+rng.IntN(9), 1+rng.IntN(40)
-		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(40), w*d), normalTensor(rng, 0, 1+rng.IntN(130), d)}
+		w, d, off := 1+rng.IntN(9), 1+rng.IntN(40), float64(rng.IntN(2)*1000) // where products of float32 tell nothing
+		return []*tensor.Dense{normalTensor(rng, off, 1+rng.IntN(40), w*d), normalTensor(rng, off, 1+rng.IntN(130), d)}
 	}},
 	"NearestTakenOp": {always(op.New(op.NearestTakenOp{})), func(rng *rand.Rand) []*tensor.Dense {
 		n, w, d := 1+rng.IntN(40), 1+rng.IntN(9), 1+rng.IntN(40)

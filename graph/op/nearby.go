@@ -59,18 +59,14 @@ func nearby[F Float](o NearbyOp, v Args[F]) {
 	if o.Apart {
 		each /= w
 	}
-	half := make([]F, len(c)/d) // ½‖c_k‖², as [Nearest] compares
-	for k := range half {
-		half[k] = dot(c[k*d:(k+1)*d], c[k*d:(k+1)*d]) / 2
-	}
 	rowwise(len(z)/(w*d), func(lo, hi int) {
-		best, r := make([]F, o.Nearest), make([]F, d)
+		best, r := make([]float64, o.Nearest), make([]F, d)
 		for at := lo * w; at < hi*w; at++ {
 			copy(r, z[at*d:(at+1)*d])
 			for stage := range o.Stages {
 				to := codes[at*o.Codes()+stage*o.Nearest:][:o.Nearest]
 				first := o.first(stage, at%w, each)
-				nearest(to, best, r, c[first*d:(first+each)*d], half[first:first+each], first)
+				nearest(to, best, r, c[first*d:(first+each)*d], first)
 				leave(r, c[int(to[0])*d:][:d])
 			}
 		}
@@ -87,10 +83,10 @@ func (b Books) first(stage, slot, each int) int {
 
 // nearest fills to with those of the codewords c, numbered from first on, that are nearest to r, in
 // order; best holds their distances.
-func nearest[F Float](to []int32, best, r, c, half []F, first int) {
+func nearest[F Float](to []int32, best []float64, r, c []F, first int) {
 	d := len(r)
-	for k := range half {
-		insert(to, best, min(k, len(to)), int32(first+k), half[k]-dot(r, c[k*d:(k+1)*d]))
+	for k := range len(c) / d {
+		insert(to, best, min(k, len(to)), int32(first+k), apart(r, c[k*d:(k+1)*d]))
 	}
 }
 

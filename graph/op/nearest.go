@@ -1,6 +1,7 @@
 package op
 
 import (
+	"math"
 	"sync"
 
 	"calibra/graph/simd"
@@ -11,8 +12,8 @@ import (
 //	s(i) = argmin_k ‖z⁽ⁱ⁾ − c_k‖²,   the first index on ties
 //
 // from features z (B×M) and a codebook c (K×d) to codes s (B×w), w = M/d.
-// Distances are compared as ½‖c_k‖² − z⁽ⁱ⁾·c_k, which orders codewords the same
-// way. Codes have no derivative.
+// Distances are those of differences in float64: ½‖c_k‖² − z⁽ⁱ⁾·c_k cancels where slots and
+// codewords lie farther from 0 than from each other. Codes have no derivative.
 func Nearest() Op { return Op{NearestOp{}} }
 
 // NearestOp is the op of [Nearest].
@@ -40,18 +41,22 @@ func codebookOf(words []float32, d int) *simd.Codebook {
 
 // assign is the readable form, which float64 runs and float32 is tested against.
 func assign[F Float](s []int32, z, c []F, d int) {
-	half := make([]F, len(c)/d) // ½‖c_k‖²
-	for k := range half {
-		ck := c[k*d : (k+1)*d]
-		half[k] = dot(ck, ck) / 2
-	}
 	for i := range s {
-		zi := z[i*d : (i+1)*d]
-		var best F
-		for k := range half {
-			if dist := half[k] - dot(zi, c[k*d:(k+1)*d]); k == 0 || dist < best {
+		best := math.Inf(1)
+		s[i] = 0
+		for k := range len(c) / d {
+			if dist := apart(z[i*d:(i+1)*d], c[k*d:(k+1)*d]); dist < best {
 				best, s[i] = dist, int32(k)
 			}
 		}
 	}
+}
+
+// apart is ‖x − y‖² in float64.
+func apart[F Float](x, y []F) (sum float64) {
+	for j, v := range y {
+		e := float64(x[j]) - float64(v)
+		sum += e * e
+	}
+	return sum
 }

@@ -9,12 +9,11 @@ __device__ __forceinline__ size_t slot_at(const int *rows, int s, int w, int d) 
     return ((size_t)(rows ? rows[row] : row) * w + s % w) * d;
 }
 
-// nearest is argmin_k ½‖c_k‖² − z·c_k for each of count slots, the first index on
-// ties. A block takes 64 slots against all codewords, 64 at a time: a tiled product
-// whose tiles are compared instead of stored.
+// nearest is argmin_k ‖z − c_k‖² for each of count slots, the first index on ties, by differences:
+// ½‖c_k‖² − z·c_k cancels where slots and codewords lie farther from 0 than from each other. Squares
+// of differences below 1e-19 are 0. A block takes 64 slots against all codewords, 64 at a time.
 extern "C" __global__ void __launch_bounds__(256) nearest(int *codes, const float *z, const int *rows, const float *words, int count, int w, int d, int k) {
     __shared__ Tiles t;
-    __shared__ float half[TILE]; // ½‖c‖² of the codewords in hand
     int slot = blockIdx.x * TILE;
     int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
     size_t at[4]; // where the slots begin that this thread fetches from
@@ -28,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(256) nearest(int *codes, const floa
 #pragma unroll
     for (int a = 0; a < 4; a++) best[a] = 3.402823466e38f, code[a] = 0;
     for (int word = 0; word < k; word += TILE) {
-        float sum[4][4] = {}, norm = 0;
+        float sum[4][4] = {};
         for (int l0 = 0; l0 < d; l0 += DEPTH) {
 #pragma unroll
             for (int u = 0; u < 4; u++) {
@@ -37,23 +36,16 @@ extern "C" __global__ void __launch_bounds__(256) nearest(int *codes, const floa
                 t.y[i % DEPTH][r] = word + r < k && l < d ? words[(size_t)(word + r) * d + l] : 0;
             }
             __syncthreads();
-            multiply_tiles(sum, t, tx, ty);
-            if (threadIdx.x < TILE)
-#pragma unroll
-                for (int l = 0; l < DEPTH; l++) norm = fmaf(t.y[l][threadIdx.x], t.y[l][threadIdx.x], norm);
+            distance_tiles(sum, t, tx, ty, DEPTH);
             __syncthreads();
         }
-        if (threadIdx.x < TILE) half[threadIdx.x] = norm / 2;
-        __syncthreads();
 #pragma unroll
         for (int b = 0; b < 4; b++) {
             int c = word + 4 * tx + b;
             if (c >= k) continue;
 #pragma unroll
-            for (int a = 0; a < 4; a++) {
-                float distance = half[4 * tx + b] - sum[a][b];
-                if (distance < best[a]) best[a] = distance, code[a] = c;
-            }
+            for (int a = 0; a < 4; a++)
+                if (sum[a][b] < best[a]) best[a] = sum[a][b], code[a] = c;
         }
     }
 #pragma unroll
