@@ -171,11 +171,15 @@ func largest(x mat.Matrix) float64 {
 	return most
 }
 
-// StartCodes is the state that codes start with on cal, checked against their declaration: its names and
-// shapes, finite numbers, and codewords that there are.
+// StartCodes is the centre of cal's features and the state that codes start with on features less
+// the centre, checked against their declaration: its names and shapes, finite numbers, and codewords
+// that there are.
 func StartCodes(ctx context.Context, c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (*graph.Weights, error) {
-	w := graph.NewWeights(tensor.Float64)
-	if err := c.Init(ctx, w, cal, s, rng); err != nil {
+	w, centre := graph.NewWeights(tensor.Float64), graph.NewWeights(tensor.Float64)
+	centre.AddState(centreName, centreOf(cal), s.Features)
+	seen := *cal
+	seen.Features = LessCentre(cal.Features, centre)
+	if err := c.Init(ctx, w, &seen, s, rng); err != nil {
 		return nil, err
 	}
 	if err := w.Require(c.State(s)); err != nil {
@@ -186,8 +190,10 @@ func StartCodes(ctx context.Context, c Codes, cal *data.Set, s Sizes, rng *rand.
 			return nil, fmt.Errorf("layers: the Init of %T gives weight %q a value that is not finite", c, name)
 		}
 	}
+	w.Join(centre)
 	few := cal.Rows(data.UpTo(min(cal.Len(), 64)))
-	codes, _, err := AssignAll(c, w.As(tensor.Float32), NewFeatures(few.Features), few.Len(), s)
+	single := w.As(tensor.Float32)
+	codes, _, err := AssignAll(c, single, NewFeatures(few.Features, single), few.Len(), s)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +242,7 @@ func AssignAll(c Codes, w *graph.Weights, features *Features, n int, s Sizes) (c
 	return tables[0].Int32s(), shares, nil
 }
 
-// RestoreCodes is saved weights of these sizes, the state of codes c and others of those shapes.
+// RestoreCodes is saved weights of these sizes, the centre, the state of codes c and others of those shapes.
 // It refuses what does not fit.
 func RestoreCodes(c Codes, saved *graph.Weights, s Sizes, others map[string]tensor.Shape) (*graph.Weights, error) {
 	if _, err := s.SlotWidth(); err != nil {
@@ -245,6 +251,9 @@ func RestoreCodes(c Codes, saved *graph.Weights, s Sizes, others map[string]tens
 	shapes := map[string]tensor.Shape{}
 	maps.Copy(shapes, c.State(s))
 	maps.Copy(shapes, others)
+	if saved.Has(centreName) {
+		shapes[centreName] = tensor.Shape{s.Features}
+	}
 	// Codewords that stayed where they were drawn were once saved with their averages.
 	_, saved = saved.Split(func(name string) bool {
 		return (name == "codebook/counts" || name == "codebook/sums") && shapes[name] == nil

@@ -389,7 +389,7 @@ func TestConstantResidualIsOneLeaf(t *testing.T) {
 		if err := c.Init(t.Context(), w, cal, s, newRand(5)); err != nil {
 			t.Fatal(err)
 		}
-		codes, _, err := AssignAll(c, w, NewFeatures(cal.Features), cal.Len(), s)
+		codes, _, err := AssignAll(c, w, NewFeatures(cal.Features, w), cal.Len(), s)
 		if err != nil {
 			t.Fatal(err)
 		}

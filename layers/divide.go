@@ -36,7 +36,7 @@ type Divide struct {
 	sizes   Sizes
 	weights *graph.Weights
 
-	// Of a fit in stages: the features of its sets, and where they stay.
+	// Of a fit in stages: the features of its sets, made once, and where they stay.
 	tables map[*data.Set]*Features
 	stages graph.Executor
 }
@@ -47,13 +47,13 @@ var (
 	_ keeper = (*Divide)(nil)
 )
 
-// keep makes the features of the sets of a fit in stages tables once, and keeps them where the
+// keep lets the fit of stages make the features of the sets tables once, and keeps them where the
 // fit runs, with codebook, head and codes, until leave is called.
 func (d *Divide) keep(sets ...*data.Set) (leave func()) {
 	d.tables = map[*data.Set]*Features{}
 	for _, x := range sets {
 		if x != nil && x.Features != nil {
-			d.tables[x] = NewFeatures(x.Features)
+			d.tables[x] = nil
 		}
 	}
 	stages, end := graph.Stages(d.Optim.Executor)
@@ -74,10 +74,14 @@ func (d *Divide) executor(e graph.Executor) graph.Executor {
 
 // table is the features of x as graphs read them.
 func (d *Divide) table(x *data.Set) *Features {
-	if t, ok := d.tables[x]; ok {
-		return t
+	t, kept := d.tables[x]
+	if t == nil {
+		t = NewFeatures(x.Features, d.weights)
 	}
-	return NewFeatures(x.Features)
+	if kept {
+		d.tables[x] = t
+	}
+	return t
 }
 
 // EvaluationBatch is the batch size of predictions and validation.
@@ -233,7 +237,7 @@ func (d *Divide) features(x *data.Set) (*Features, error) {
 		return nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, d.sizes.Features)
 	}
 	if _, seen := d.tables[x]; !seen { // those of a fit were looked at before it
-		if err := d.codes().Reach(x.Features, d.weights, d.sizes); err != nil {
+		if err := d.codes().Reach(LessCentre(x.Features, d.weights), d.weights, d.sizes); err != nil {
 			return nil, err
 		}
 	}

@@ -10,22 +10,25 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Features are the features of N rows as graphs read them, in float32. Those that a file
-// holds so ([data.Singles]) are read where they are, whatever rows of them a set has.
+// Features are the features of N rows, less a centre, as graphs read them, in float32. Those that a
+// file holds so ([data.Singles]) are read where they are, whatever rows of them a set has, and the
+// centre is taken from the rows of a step: of two numbers of float32 the difference is rounded the
+// same in both ways.
 type Features struct {
 	table *tensor.Dense // of all rows in memory, ·×M
 	rows  *tensor.Dense // which of them are the N; nil: all
+	minus *tensor.Dense // what is still to be added to each row (M); nil: nothing
 }
 
-// NewFeatures makes them of x, N×M.
-func NewFeatures(x mat.Matrix) *Features {
+// NewFeatures makes them of x, N×M, and of the centre among w.
+func NewFeatures(x mat.Matrix, w *graph.Weights) *Features {
 	s, ok := x.(*data.Singles)
 	if !ok {
-		return &Features{table: graph.Matrix(tensor.Float32, data.Dense(x))}
+		return &Features{table: graph.Matrix(tensor.Float32, data.Dense(LessCentre(x, w)))}
 	}
 	_, m := s.Dims()
 	values, index := s.Memory()
-	f := &Features{table: tensor.New(tensor.WithShape(len(values)/m, m), tensor.WithBacking(values))}
+	f := &Features{table: tensor.New(tensor.WithShape(len(values)/m, m), tensor.WithBacking(values)), minus: minusCentre(w)}
 	if index != nil {
 		f.rows = tensor.New(tensor.WithShape(len(index)), tensor.WithBacking(index))
 	}
@@ -34,15 +37,21 @@ func NewFeatures(x mat.Matrix) *Features {
 
 // Take describes those of the rows that a step works on, B×M.
 func (f *Features) Take(b *graph.Builder, name string) *gorgonia.Node {
+	var z *gorgonia.Node
 	if f.rows == nil {
-		return b.Take(name, f.table)
+		z = b.Take(name, f.table)
+	} else {
+		z = b.Apply(op.Take(), b.Table(name, f.table), b.Take(name+"/rows", f.rows))
 	}
-	at := b.Take(name+"/rows", f.rows)
-	return b.Apply(op.Take(), b.Table(name, f.table), at)
+	if f.minus == nil {
+		return z
+	}
+	return b.AddRow(z, b.Table(name+"/minus", f.minus))
 }
 
 // Quantized are the quantized features of N rows (N×M), kept as their codes: of one codeword
-// for each slot q = [c_s(1), …, c_s(w)], of several their sums by shares.
+// for each slot q = [c_s(1), …, c_s(w)], of several their sums by shares. They stand for features
+// less the model's centre.
 type Quantized struct {
 	Codes     []int32   // N×p, row by row
 	Shares    []float32 // N×p; nil: 1 each

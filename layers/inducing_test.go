@@ -18,7 +18,7 @@ import (
 func sharesIn(t *testing.T, c Codes, w *graph.Weights, x *mat.Dense, s Sizes) ([]int32, []float64) {
 	t.Helper()
 	rows, _ := x.Dims()
-	codes, shares, err := AssignAll(c, w.As(tensor.Float32), NewFeatures(x), rows, s)
+	codes, shares, err := AssignAll(c, w.As(tensor.Float32), NewFeatures(x, w), rows, s)
 	if err != nil {
 		t.Fatal(err)
 	}

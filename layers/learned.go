@@ -128,7 +128,7 @@ type learning struct {
 // nll describes the mean loss of the rows that a step takes.
 func (l *learning) nll() (func(*graph.Builder) *gorgonia.Node, error) {
 	aims, err := targetOf(l.rows, l.sizes.Classes, tensor.Float32)
-	features, base := NewFeatures(l.rows.Features), graph.Matrix(tensor.Float32, l.base)
+	features, base := NewFeatures(l.rows.Features, graph.NewWeights(tensor.Float32)), graph.Matrix(tensor.Float32, l.base)
 	spread := learnedSpread / math.Sqrt(float64(l.sizes.Slots))
 	return func(b *graph.Builder) *gorgonia.Node {
 		table := b.Apply(op.Scale(2, spread), b.Weight("learned/table")) // h

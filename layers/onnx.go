@@ -182,7 +182,7 @@ func (v *ONNXView) Places(g *onnx.Network, s Sizes) onnx.Value {
 // CodesONNX is the codes of all rows, and what else is made of them.
 func CodesONNX(g *onnx.Network, c Codes, w *graph.Weights, s Sizes, also ...func(*graph.Builder, Assignment) *gorgonia.Node) (*ONNXView, []onnx.Value, error) {
 	features := graph.Matrix(tensor.Float64, mat.NewDense(onnx.Probe, s.Features, nil))
-	out, err := g.Graph(w.As(tensor.Float64), map[*tensor.Dense]onnx.Value{features: g.Features(s.Features)}, func(b *graph.Builder) gorgonia.Nodes {
+	out, err := g.Graph(w.As(tensor.Float64), map[*tensor.Dense]onnx.Value{features: lessCentreONNX(g, w, s.Features)}, func(b *graph.Builder) gorgonia.Nodes {
 		return codesOf(b, c, b.Table("features", features), s, also...)
 	})
 	if err != nil {

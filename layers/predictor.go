@@ -27,6 +27,7 @@ import (
 // agrees with the graph to 1e-5 relative.
 type Predictor struct {
 	sizes  Sizes
+	centre []float32 // M
 	book   simd.Codebook
 	table  []float32 // w×K×C
 	bias   []float32 // C
@@ -40,8 +41,8 @@ type Predictor struct {
 const predictorBatch = 256
 
 type predictorMemory struct {
-	codes            []int32
-	logp, mass, form []float32
+	codes                     []int32
+	centred, logp, mass, form []float32
 }
 
 // Tabled is a [Base] that cuts the features into slots, each of which has the nearest of K codewords
@@ -54,6 +55,7 @@ type Tabled interface {
 
 // Table is what a [Tabled] base looks up.
 type Table struct {
+	Centre    []float32 // M, what is taken from the features first; nil: 0
 	Codewords []float32 // K×d
 	Odds      []float32 // T, w×K×C
 	Bias      []float32 // C
@@ -87,6 +89,9 @@ func (d *Divide) Table() (*Table, error) {
 	t := &Table{
 		Codewords: d.weights.Tensor("codebook/codewords").Float32s(), Bias: d.weights.Tensor("head/bias").Float32s(),
 		Odds: make([]float32, w*k*c),
+	}
+	if d.weights.Has(centreName) {
+		t.Centre = d.weights.Tensor(centreName).Float32s()
 	}
 	head := d.weights.Tensor("head/weight").Float32s()
 	for i := range w {
@@ -137,6 +142,10 @@ func (t *Trained) Compile() (*Predictor, error) {
 	p := &Predictor{
 		sizes: s, table: slices.Clone(table.Odds), bias: slices.Clone(table.Bias),
 		outer: slices.Clone(forms.Of), prior: slices.Clone(forms.Prior), scale: slices.Clone(forms.Scale),
+		centre: slices.Clone(table.Centre),
+	}
+	if p.centre == nil {
+		p.centre = make([]float32, s.Features)
 	}
 	if p.scale == nil {
 		p.scale = slices.Repeat([]float32{1}, w)
@@ -144,7 +153,7 @@ func (t *Trained) Compile() (*Predictor, error) {
 	p.book.Set(table.Codewords, k, s.Features/w)
 	p.memory.New = func() any {
 		return &predictorMemory{
-			codes: make([]int32, predictorBatch*w), logp: make([]float32, predictorBatch*c),
+			codes: make([]int32, predictorBatch*w), centred: make([]float32, predictorBatch*s.Features), logp: make([]float32, predictorBatch*c),
 			mass: make([]float32, predictorBatch*k), form: make([]float32, predictorBatch*c*c),
 		}
 	}
@@ -163,7 +172,7 @@ func (t *Trained) holds(p *Predictor, words []float32) error {
 	features, logProbs := make([]float32, rows*m), make([]float32, rows*c)
 	x := mat.NewDense(rows, m, nil)
 	for i := range features { // a codeword's entry, and half of another's
-		features[i] = words[rng.IntN(len(words))] + words[rng.IntN(len(words))]/2
+		features[i] = p.centre[i%m] + words[rng.IntN(len(words))] + words[rng.IntN(len(words))]/2
 		x.RawMatrix().Data[i] = float64(features[i])
 	}
 	p.Predict(logProbs, features)
@@ -217,7 +226,14 @@ func (p *Predictor) batch(dst, features []float32) {
 	mem := p.memory.Get().(*predictorMemory)
 	codes, logp, mass, form := mem.codes[:n*w], mem.logp[:n*c], mem.mass[:n*k], mem.form[:n*c*c]
 
-	simd.NearestRows(codes, features, &p.book)
+	z := mem.centred[:len(features)]
+	for lo := 0; lo < len(z); lo += len(p.centre) {
+		row := z[lo : lo+len(p.centre)]
+		for j, v := range features[lo : lo+len(p.centre)] {
+			row[j] = v - p.centre[j]
+		}
+	}
+	simd.NearestRows(codes, z, &p.book)
 	clear(mass)
 	for b := range n {
 		row, counts := logp[b*c:(b+1)*c], mass[b*k:(b+1)*k]

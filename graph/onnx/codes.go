@@ -8,10 +8,9 @@ import (
 )
 
 // nearby are the codes of each slot of z (B×M) by codewords c, as [op.Nearby] finds them, the
-// first of equals. Codewords are compared in float32 by z·c_k − ½‖c_k‖², which orders them as
-// distances do: the product of (z, 1) and (c_k, −½‖c_k‖²). Its terms come in the order in which
-// calibra apply adds them, so that engines which add them one by one, fused, find its codes to
-// the bit.
+// first of equals. Codewords are compared in float64 by z·c_k − ½‖c_k‖², which orders them as
+// distances do: the product of (z, 1) and (c_k, −½‖c_k‖²). Of numbers of float32 its rounding is
+// far below theirs.
 func (g *Network) nearby(b op.Books, z, c Operand) Value {
 	d := c.Columns()
 	w, words := z.Columns()/d, graph.Float64s(c.Constant)
@@ -19,9 +18,8 @@ func (g *Network) nearby(b op.Books, z, c Operand) Value {
 	if b.Apart {
 		each /= w
 	}
-	table := g.Cast(c.Value, Single)
-	rest := g.Reshape(g.Cast(z.Value, Single), -1, w, d)
-	one := filled(g, z.Value, float32(1), w, 1)
+	rest := g.Reshape(z.Value, -1, w, d)
+	one := filled(g, z.Value, 1.0, w, 1)
 	var codes []Value
 	for stage := range int64(b.Stages) {
 		ended := g.Concat(2, rest, one) // B×w×(d+1)
@@ -39,25 +37,25 @@ func (g *Network) nearby(b op.Books, z, c Operand) Value {
 		}
 		codes = append(codes, found) // B×w×Nearest
 		if stage+1 < int64(b.Stages) {
-			rest = g.Sub(rest, g.Reshape(g.Gather(table, g.part(found, 2, 0, 1)), -1, w, d))
+			rest = g.Sub(rest, g.Reshape(g.Gather(c.Value, g.part(found, 2, 0, 1)), -1, w, d))
 		}
 	}
 	return g.Reshape(g.Concat(2, codes...), -1, w*int64(b.Codes()))
 }
 
 // books are n books of words of d numbers, the words as columns with −½‖c_k‖² below: n×(d+1)×K.
-func books(words []float64, n, d int) []float32 {
+func books(words []float64, n, d int) []float64 {
 	k := len(words) / (n * d)
-	out := make([]float32, n*(d+1)*k)
+	out := make([]float64, n*(d+1)*k)
 	for i := range n {
 		book := out[i*(d+1)*k:][:(d+1)*k]
 		for j := range k {
 			norm := 0.0
 			for l, x := range words[(i*k+j)*d:][:d] {
-				book[l*k+j] = float32(x)
+				book[l*k+j] = x
 				norm += x * x
 			}
-			book[d*k+j] = float32(-norm / 2)
+			book[d*k+j] = -norm / 2
 		}
 	}
 	return out

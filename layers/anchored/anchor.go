@@ -123,7 +123,7 @@ func (a *Anchor) learn(ctx context.Context, cal *data.Set, rng *rand.Rand) error
 	n := cal.Len()
 	size := min(codebookBatch, n)
 	b := graph.NewBuilder(a.weights, size)
-	z := layers.NewFeatures(cal.Features).Take(b, "features")
+	z := layers.NewFeatures(cal.Features, a.weights).Take(b, "features")
 	a.book().Update(b, z, a.book().Assign(b, z, a.sizes).Weighed(b, layers.WeightsOf(cal)), a.sizes)
 	step, err := b.Compile()
 	if err != nil {
@@ -159,10 +159,10 @@ func (a *Anchor) codes(x *data.Set) (codes []int32, shares []float32, err error)
 	if _, m := x.Features.Dims(); m != a.sizes.Features {
 		return nil, nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, a.sizes.Features)
 	}
-	if err := a.book().Reach(x.Features, a.weights, a.sizes); err != nil {
+	if err := a.book().Reach(layers.LessCentre(x.Features, a.weights), a.weights, a.sizes); err != nil {
 		return nil, nil, err
 	}
-	return layers.AssignAll(a.book(), a.weights, layers.NewFeatures(x.Features), x.Len(), a.sizes)
+	return layers.AssignAll(a.book(), a.weights, layers.NewFeatures(x.Features, a.weights), x.Len(), a.sizes)
 }
 
 // What maps on an Anchor see besides log p̂ and codes.
