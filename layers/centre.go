@@ -24,11 +24,16 @@ const centreName = "codebook/centre"
 
 // centreOf is the centre of cal's features.
 func centreOf(cal *data.Set) []float64 {
-	mean := data.FitWeighted(cal.Features, cal.Weights).Mean
-	for j, v := range mean {
-		mean[j] = float64(float32(v))
+	return Singles(data.FitWeighted(cal.Features, cal.Weights).Mean)
+}
+
+// Singles are numbers as float32 holds them.
+func Singles(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for j, v := range x {
+		out[j] = float64(float32(v))
 	}
-	return mean
+	return out
 }
 
 // LessCentre is x (N×M) less the centre among w.
@@ -36,8 +41,11 @@ func LessCentre(x mat.Matrix, w *graph.Weights) mat.Matrix {
 	if !w.Has(centreName) {
 		return x
 	}
-	return &lessCentre{x, w.Float64s(centreName)}
+	return Less(x, w.Float64s(centreName))
 }
+
+// Less is x (N×M) less a centre (M), in float64.
+func Less(x mat.Matrix, centre []float64) mat.Matrix { return &lessCentre{x, centre} }
 
 // lessCentre are the rows of x less a centre.
 type lessCentre struct {

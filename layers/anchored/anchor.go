@@ -272,7 +272,9 @@ func (a *Anchor) words() *mat.Dense {
 	if !a.weights.Has("codebook/codewords") {
 		return words
 	}
-	c, mean, sd := a.weights.Float64s("codebook/codewords"), a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")
+	c, sd := a.weights.Float64s("codebook/codewords"), a.weights.Float64s("anchor/sd")
+	// their mean is that of the features less the centre
+	mean := mat.Row(nil, 0, layers.LessCentre(mat.NewDense(1, s.Features, a.weights.Float64s("anchor/mean")), a.weights))
 	if a.weights.Has("codebook/scale") || a.weights.Has("codebook/metric/in") { // they are those of standardized features
 		mean, sd = make([]float64, len(mean)), slices.Repeat([]float64{1}, len(sd))
 	}

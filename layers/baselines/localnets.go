@@ -18,10 +18,10 @@ import (
 
 // LocalNets (Barbera et al. 2025) trains a new head u together with a similarity s,
 //
-//	a = Dropout(ReLU(W₁ z + b₁)) ,  s = W_s a + b_s + α_s ⊙ pca(z) + β_s
+//	a = Dropout(ReLU(W₁ (z − c) + b₁)) ,  s = W_s a + b_s + α_s ⊙ pca(z) + β_s
 //	u = W_c a + b_c + α_c ⊙ logits + β_c
 //
-// such that the head's P₂ = softmax(u) agrees with the kernel estimate P₁ of its batch
+// with c the mean of the features, such that the head's P₂ = softmax(u) agrees with the kernel estimate P₁ of its batch
 // in s,
 //
 //	λ·JS(P₁, P₂) + CE(P₁, y) ,  λ = 1
@@ -111,8 +111,9 @@ func (m localNetsMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.M
 }
 
 // InputsONNX are those that the head u reads, the features and the logits.
-func (localNetsMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
-	return map[string]onnx.Value{"features": g.Features(v.Sizes.Features), "logits": v.LogProbs}, nil
+func (localNetsMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.Weights) (map[string]onnx.Value, error) {
+	z := g.Sub(g.Features(v.Sizes.Features), onnx.Table(g, w.Float64s(hiddenCentre), 1, v.Sizes.Features))
+	return map[string]onnx.Value{"features": z, "logits": v.LogProbs}, nil
 }
 
 // scores describes u (B×C).

@@ -18,10 +18,10 @@ import (
 
 // similarityMap is the network that Local Nets and the published kernel baseline share:
 //
-//	a = Dropout(ReLU(W₁ z + b₁))
+//	a = Dropout(ReLU(W₁ (z − c) + b₁))
 //	s = W_s a + b_s + α_s ⊙ pca(z) + β_s
 //
-// with the similarity s in as many dimensions as pca(z) has, 50 as a rule. α and β are
+// with c the mean of the calibration rows' features (as in package layers) and the similarity s in as many dimensions as pca(z) has, 50 as a rule. α and β are
 // single numbers for C ≤ 10 and vectors beyond. α starts at 1; β and all matrices start
 // at N(0, 0.01²), the biases b at U(−1/√in, 1/√in) as torch.nn.Linear does.
 //
@@ -60,8 +60,12 @@ func (m similarityMap) weights(e *data.Embedding, s layers.Sizes, rng *rand.Rand
 	addLinear(w, "similarity", m.width, p, rng)
 	addBlend(w, "similarity", p, s.Classes, rng)
 	addEmbedding(w, e)
+	w.AddState(hiddenCentre, layers.Singles(e.Scale.Mean), s.Features)
 	return w
 }
+
+// hiddenCentre is c.
+const hiddenCentre = "hidden/centre"
 
 func addLinear(w *graph.Weights, name string, in, out int, rng *rand.Rand) {
 	w.Add(name+"/weight", graph.Normals(in*out, 0, 0.01, rng), in, out)
@@ -78,13 +82,13 @@ func addBlend(w *graph.Weights, name string, dims, classes int, rng *rand.Rand) 
 
 func (similarityMap) featureMean() string { return "embedding/mean" }
 
-// Inputs are z, pca(z) and, of labelled rows, 1[y = k].
+// Inputs are z − c, pca(z) and, of labelled rows, 1[y = k].
 func (similarityMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	pca, err := embed(w, v.Set)
 	if err != nil {
 		return nil, err
 	}
-	return addOnehot(map[string]mat.Matrix{"features": v.Set.Features, "pca": pca}, v), nil
+	return addOnehot(map[string]mat.Matrix{"features": layers.Less(v.Set.Features, w.Float64s(hiddenCentre)), "pca": pca}, v), nil
 }
 
 // addOnehot adds onehot, 1[y = k] of each row (N×C), to the inputs of labelled rows.
