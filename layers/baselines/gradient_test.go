@@ -103,7 +103,7 @@ func (m embedded) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
 		switch {
 		case name == "structured/log_inverse_temperature", name == "structured/rows":
 			out.AddState(name, w.Float64s(name), shape...) // of the inputs
-		case strings.HasPrefix(name, "clusters/"):
+		case strings.HasPrefix(name, "clusters/"), name == hiddenCentre:
 			out.AddState(name, drawn(shape.TotalSize(), rng), shape...)
 		case fitted.Has(name):
 			out.AddState(name, fitted.Float64s(name), shape...)
