@@ -42,18 +42,21 @@ func Hold(src *data.Source) (beside Beside) {
 	if cal == nil {
 		return beside
 	}
-	beside.Labels = OtherLabels("calibration rows", cal.Logits, cal.Labels)
+	beside.Labels = OtherLabels("calibration rows", cal)
 	beside.Features = OtherFeatures(cal, test)
 	if test == nil {
 		return beside
 	}
-	beside.TestLabels = OtherLabels("test rows", test.Logits, test.Labels)
+	beside.TestLabels = OtherLabels("test rows", test)
 	sample := layers.NewSample(test.Len())
 	sample.Add(test)
 	beside.Comparison = *layers.ProfileOf(cal).Compare(sample)
 	if exchanged := layers.ExchangedClasses(cal, test); exchanged != "" && len(beside.Wrong) == 0 {
 		beside.Wrong = append(beside.Wrong, exchanged)
 	}
-	beside.Training, beside.Repeated = TrainingRows(cal, test), Repeated(cal, test)
+	beside.Repeated = Repeated(cal, test)
+	if beside.Labels == "" && beside.TestLabels == "" { // which predictions are worse by
+		beside.Training = TrainingRows(cal, test)
+	}
 	return beside
 }

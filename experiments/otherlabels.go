@@ -13,12 +13,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// OtherLabels describes labels (N) that seem to number the classes in another order than the columns of the scores
-// (N×C), or to be those of other rows; it is "" where they seem to be neither. The rows are called what rows says: "test rows".
-func OtherLabels(rows string, scores *mat.Dense, labels []int) string {
-	if scores == nil || labels == nil || data.InvalidLabel(labels, scores.RawMatrix().Cols) >= 0 {
+// OtherLabels describes labels that seem to number the classes in another order than the columns of the logits, or to be
+// those of other rows; it is "" where they seem to be neither. The rows are called what rows says: "test rows". Those of
+// weight 0 are left out.
+func OtherLabels(rows string, x *data.Set) string {
+	x = x.ForFit()
+	if x == nil || x.Logits == nil || x.Labels == nil || data.InvalidLabel(x.Labels, x.Classes()) >= 0 {
 		return ""
 	}
+	scores, labels := x.Logits, x.Labels
 	order := countOrder(scores, labels)
 	if order.classes < 2 {
 		return "" // one class alone is a fault of its own

@@ -55,11 +55,11 @@ func TestOtherLabels(t *testing.T) {
 		rng, told := rand.New(rand.NewPCG(1, 2)), 0
 		for range 40 {
 			x := overconfident(problem.n, problem.sharp, problem.prior, rng)
-			if text := experiments.OtherLabels("rows", x.Logits, x.Labels); text != "" {
+			if text := experiments.OtherLabels("rows", x); text != "" {
 				t.Fatalf("%s: labels of the same rows: %s", problem.name, text)
 			}
 			rng.Shuffle(problem.n, func(i, j int) { x.Labels[i], x.Labels[j] = x.Labels[j], x.Labels[i] })
-			if strings.Contains(experiments.OtherLabels("rows", x.Logits, x.Labels), "look like those of other rows") {
+			if strings.Contains(experiments.OtherLabels("rows", x), "look like those of other rows") {
 				told++
 			}
 		}
@@ -75,14 +75,14 @@ func TestLabelsInAnotherOrder(t *testing.T) {
 	for i, y := range x.Labels {
 		x.Labels[i] = (y + 1) % 5
 	}
-	if text := experiments.OtherLabels("rows", x.Logits, x.Labels); !strings.Contains(text, "another order than the columns") {
+	if text := experiments.OtherLabels("rows", x); !strings.Contains(text, "another order than the columns") {
 		t.Errorf("labels of other columns: %q", text)
 	}
 	for i := range x.Labels {
 		x.Logits.SetRow(i, []float64{3, 0, 0, 0, 0})
 		x.Labels[i] = i % 7 % 5
 	}
-	if text := experiments.OtherLabels("rows", x.Logits, x.Labels); text != "" {
+	if text := experiments.OtherLabels("rows", x); text != "" {
 		t.Errorf("a constant output: %q", text)
 	}
 }

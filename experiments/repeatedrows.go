@@ -28,11 +28,23 @@ func (r *RepeatedRows) String() string {
 const repeatedShare = 0.1
 
 // Repeated counts the test rows whose features and logits are, to the last digit, those of a calibration row. It is nil
-// where they are few, and where they are no more than chance allows: outputs of few values, such as votes, coincide.
+// where they are few, and where they are no more than chance allows: outputs of few values, such as votes, coincide. Of
+// those, it is told also if those of equal labels are more than that.
 func Repeated(cal, test *data.Set) *RepeatedRows {
 	if cal == nil || test == nil || test.Len() == 0 || test.Features == nil && test.Logits == nil {
 		return nil
 	}
+	r := repeatedBy(bytesOf, cal, test)
+	if r == nil && cal.Labels != nil && test.Labels != nil {
+		r = repeatedBy(func(to []byte, x *data.Set, row int) []byte {
+			return binary.LittleEndian.AppendUint64(bytesOf(to, x, row), uint64(x.Labels[row]))
+		}, cal, test)
+	}
+	return r
+}
+
+// repeatedBy is the same of the bytes that rows are told apart by.
+func repeatedBy(bytesOf func(to []byte, x *data.Set, row int) []byte, cal, test *data.Set) *RepeatedRows {
 	type times struct{ all, test int }
 	seen := map[[sha256.Size]byte]times{} // of each value that a row has
 	var row []byte

@@ -80,6 +80,22 @@ func TestRepeatedRowsOfFewValues(t *testing.T) {
 	if r := experiments.Repeated(cal, test); r == nil || r.Rows < 30 {
 		t.Errorf("thirty rows are the same, and it finds %v", r)
 	}
+	cal, test = votes(180, 30), votes(90, 30)
+	for _, set := range []*data.Set{cal, test} {
+		for k := range set.Labels {
+			set.Labels[k] = rng.IntN(6) // without which votes of so few values could be the same by chance
+		}
+	}
+	if r := experiments.Repeated(cal, test); r != nil {
+		t.Errorf("votes and labels: %v", r)
+	}
+	for i := range 30 {
+		test.Logits.SetRow(i, cal.Logits.RawRowView(i))
+		test.Labels[i] = cal.Labels[i]
+	}
+	if r := experiments.Repeated(cal, test); r == nil || r.Rows < 30 {
+		t.Errorf("thirty rows of votes and labels are the same, and it finds %v", r)
+	}
 	many, twice := votes(600, 1000), &data.Set{Labels: make([]int, 1200), Logits: mat.NewDense(1200, 3, nil)}
 	for i := range 1200 {
 		twice.Logits.SetRow(i, many.Logits.RawRowView(i/2))

@@ -13,7 +13,6 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
 	figures "calibra/experiments/report"
 )
@@ -36,7 +35,6 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	in.told(t)
-	warnOf(t, c.In, experiments.OtherLabels("rows", in.LogProbs, in.Labels))
 	if c.Features == "" {
 		t.note("regions are told by directions of the embedding; --features FILE tells them by the columns of a features file")
 	}

@@ -56,7 +56,6 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 		return err
 	}
 	in.told(t)
-	warnOf(t, c.In, experiments.OtherLabels("rows", in.LogProbs, in.Labels))
 	if c.Totals != "" {
 		return c.write(in.Predictions, settings, uncertainty, c.Seed)
 	}

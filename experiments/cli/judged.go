@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 
@@ -37,11 +38,12 @@ func ReadJudged(ctx context.Context, path string) (*Judged, error) {
 	return j, nil
 }
 
-// told prints what the array logits was taken for, where it holds no logits.
+// told prints what the array logits was taken for, where it holds no logits, and what is odd about the labels.
 func (j *Judged) told(t *terminal) {
 	if j.ReadAs != "" {
 		t.note("%s holds %s", j.path, j.ReadAs)
 	}
+	warnOf(t, j.path, experiments.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights}))
 }
 
 // Embed reads the embedding of the array named or, where key is "", that of the default name if the file has it.
