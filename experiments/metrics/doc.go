@@ -5,6 +5,14 @@
 // local metrics an N×d embedding. Letters are those of package data; p_ic is the
 // probability of class c in row i, y_i its label, e_ic = p_ic − 1[y_i = c] the residual.
 //
+// A row is one observation. A weight ([Settings.Rows]) multiplies what it adds to any sum; only the ratios of weights
+// matter, and a row of weight 0 is not there. A soft label ([Settings.Soft]) is C weights of one row: its share of
+// class c takes the place of 1[y_i = c] in every metric. Intervals resample rows, noise floors redraw one label for each, and
+// what needs a number of rows takes the effective one, (Σ w)²/Σ w².
+//
+// A probability below 1e-12 costs as much as 1e-12 where its logarithm counts. That is the one floor; [Floored] says
+// how much of the NLL it decides.
+//
 // # Global metrics
 //
 // Accuracy, NLL and the Brier score need no bins. The others cut the unit interval
@@ -44,8 +52,7 @@
 //	Formula of the top confidence  mean_i Σ_c w_c |r_ic|     max_i Σ_c |r_ic|        sum over all bins
 //
 // The other metrics are the same in both. Where the paper's code is silent: a class
-// of which Tables skips every bin leaves the average, and the label's probability
-// counts as 1e-12 at least in NLL.
+// of which Tables skips every bin leaves the average.
 //
 // # Uncertainty
 //

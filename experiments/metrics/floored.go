@@ -1,6 +1,6 @@
 package metrics
 
-// Floored are the rows whose label was given a probability below 1e-12, which counts as 1e-12
+// Floored are the rows whose label was given a probability of 1e-12 or less, which counts as 1e-12
 // ([LeastLogProb]), and the share of the NLL that they bear.
 type Floored struct {
 	Rows  int     `json:"rows"`
@@ -21,9 +21,12 @@ func newFloored(rows int, floored, all float64) *Floored {
 	return &Floored{rows, floored / all}
 }
 
-// below reports whether a label of row i was given a probability below the floor.
+// onFloor is how near to the floor a logarithm counts as on it: float32 has ln 1e-12 to 1e-6.
+const onFloor = 1e-5
+
+// below reports whether a label of row i was given no more than the floor.
 func (s *sample) below(i int) (below bool) {
-	s.eachShare(i, func(c int, _ float64) { below = below || s.log.At(i, c) < LeastLogProb })
+	s.eachShare(i, func(c int, _ float64) { below = below || s.log.At(i, c) < LeastLogProb+onFloor })
 	return below
 }
 

@@ -54,6 +54,52 @@ func TestSetsCoverWithinRegions(t *testing.T) {
 	}
 }
 
+// TestSetsOfWeights: sets cover by weight, only ratios of weights matter, and a row of weight 0 is not there.
+func TestSetsOfWeights(t *testing.T) {
+	const n, level = 4000, .9
+	rng := newRand(1)
+	cal, test := newClustered(n, .6, rng), newClustered(n, .6, rng)
+	heavy := func(cluster []int, times float64) []float64 { // the rows that are wrong, and half of the others
+		out := make([]float64, n)
+		for i, k := range cluster {
+			if out[i] = times * float64(i%2); k == 0 {
+				out[i] = 10 * times
+			}
+		}
+		return out
+	}
+	marginal := func(weights []float64) *mat.Dense {
+		c, err := metrics.NewConformal(cal.logProbs, cal.labels, cal.embedding, metrics.Settings{Rows: weights}, level, newRand(4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, sets, _ := c.Sets(test.logProbs, test.embedding)
+		return sets
+	}
+	covered := func(sets *mat.Dense) float64 {
+		c, err := metrics.Covered(test.logProbs, sets, sets, test.cluster, test.labels, metrics.Settings{Rows: heavy(test.cluster, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.All.Coverage
+	}
+	weighed, plain := marginal(heavy(cal.cluster, 1)), marginal(nil)
+	// the binomial deviation of the effective rows, some 1,000 on either side, is .01 each
+	if c := covered(weighed); math.Abs(c-level) > .04 || covered(plain) > level-.04 {
+		t.Errorf("sets of weighed rows cover %v by weight, those of all alike %v", c, covered(plain))
+	}
+	if !mat.Equal(weighed, marginal(heavy(cal.cluster, 7))) {
+		t.Error("weights times 7 make other sets")
+	}
+	alike := make([]float64, n)
+	for i := range alike {
+		alike[i] = 2
+	}
+	if !mat.Equal(plain, marginal(alike)) {
+		t.Error("a weight of 2 for all is not no weight")
+	}
+}
+
 func TestSetsLaws(t *testing.T) {
 	rng := newRand(2)
 	c := newClustered(400, 0, rng)

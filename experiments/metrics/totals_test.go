@@ -204,6 +204,74 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
+// TestTotalsOfWeights: totals of weighed rows and of soft labels, added up in two parts, have the values that Evaluate has.
+func TestTotalsOfWeights(t *testing.T) {
+	l, labels, z, weights, soft := weighedRows()
+	s := Settings{Bandwidth: 1, SmallBin: NoSmallBin, Weighting: Frequency}
+	u := Uncertainty{Replicates: 400, Redraws: 200}
+	for _, q := range []*mat.Dense{nil, soft} {
+		by := s
+		by.Rows, by.Soft = weights, q
+		want := evaluateRows(t, l, labels, z, by, u)
+		anchors := NewAnchors(len(labels), 3)
+		var all *Totals
+		halves := [][]int{firstToLast(110), firstToLast(len(labels))[110:]}
+		part := func(rows []int) (*mat.Dense, []int, *mat.Dense, Settings) {
+			p := s
+			p.Rows, p.Soft = floatsAt(weights, rows), rowsOf(q, rows)
+			return rowsOf(l, rows), pick(labels, rows), rowsOf(z, rows), p
+		}
+		for _, rows := range halves {
+			l, labels, z, p := part(rows)
+			sums, err := NewTotals(3, s, u, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := sums.Add(l, labels, p, uint64(rows[0])); err != nil {
+				t.Fatal(err)
+			}
+			if err := anchors.Add(l, labels, z, p, uint64(rows[0])); err != nil {
+				t.Fatal(err)
+			}
+			if all == nil {
+				all = sums
+			} else if err := all.Merge(sums); err != nil {
+				t.Fatal(err)
+			}
+		}
+		local := NewLocalTotals(anchors, 3)
+		for _, rows := range halves {
+			l, labels, z, p := part(rows)
+			if err := local.Add(anchors, l, labels, z, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := all.Report()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := got.AddLocal(anchors, local, all); err != nil {
+			t.Fatal(err)
+		}
+		for m := range Metrics {
+			// weights are rounded to 2e-10 in one, and kernels are float32 there
+			if !near(got.Values[m], want.Values[m], map[bool]float64{false: 1e-9, true: 1e-5}[m.Local()]) {
+				t.Errorf("%v is %v, want %v", m, got.Values[m], want.Values[m])
+			}
+			if got.Noise[m] != nil && math.Abs(got.Noise[m].Mean-want.Noise[m].Mean) > 5*want.Noise[m].SD/10 { // √200/√2 = 10
+				t.Errorf("the floor of %v is %v, want %v", m, got.Noise[m].Mean, want.Noise[m].Mean)
+			}
+			width := func(i Interval) float64 { return i.High - i.Low }
+			if r := width(got.Intervals[m]) / width(want.Intervals[m]); !m.Local() && !(r > .75 && r < 1.33) { // of 400 replicates each
+				t.Errorf("the interval of %v is %v times as wide", m, r)
+			}
+		}
+		if got.Rows != want.Rows || q == nil && !near(got.Checks.SquaredDebiased, want.Checks.SquaredDebiased, 1e-9) {
+			t.Errorf("%d rows with %+v, want %d with %+v", got.Rows, got.Checks, want.Rows, want.Checks)
+		}
+	}
+}
+
 func TestExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var s exact
