@@ -65,7 +65,7 @@ func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (tuned Spe
 		tryer.Method, tryer.Set = method.Name, set.String()
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 6))
-	parts := data.Stratify(cal.Labels, []float64{0.72, 0.08, 0.2}, rng)
+	parts := cal.Stratify([]float64{0.72, 0.08, 0.2}, rng)
 	var stop *data.Set
 	if method.StopsEarly {
 		stop = cal.Rows(parts[1])

@@ -114,7 +114,7 @@ func (c Boosted) placing(cal *data.Set, s Sizes, rng *rand.Rand) (*placing, erro
 	if err != nil {
 		return nil, err
 	}
-	parts := data.Stratify(cal.Labels, []float64{0.8, 0.2}, rng)
+	parts := cal.Stratify([]float64{0.8, 0.2}, rng)
 	n, classes := targets.Dims()
 	p := &placing{
 		cal: cal, sizes: s, x: data.Dense(cal.Features), targets: targets, scores: scores,

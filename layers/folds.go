@@ -20,9 +20,9 @@ func CheckFolds(folds, rows int) error {
 	return nil
 }
 
-// Folds divides rows with these labels into folds, stratified: each row is held out by one.
-func Folds(labels []int, folds int, rng *rand.Rand) []Fold {
-	parts := data.Stratify(labels, slices.Repeat([]float64{1 / float64(folds)}, folds), rng)
+// Folds divides labelled rows into folds by [data.Set.Stratify]: each row is held out by one, equal rows by the same.
+func Folds(rows *data.Set, folds int, rng *rand.Rand) []Fold {
+	parts := rows.Stratify(slices.Repeat([]float64{1 / float64(folds)}, folds), rng)
 	all := make([]Fold, folds)
 	for k, held := range parts {
 		all[k].Held = held
@@ -45,7 +45,7 @@ func FewRows(labels []int, n int, rng *rand.Rand) []int {
 // tenths of them, stratified, and the last judges it. The fit that is kept is then to all rows,
 // for as many epochs as [BestEpochs] of the first.
 func Probe(cal *data.Set, rng *rand.Rand) (fit, judge *data.Set) {
-	parts := data.Stratify(cal.Labels, []float64{0.9, 0.1}, rng)
+	parts := cal.Stratify([]float64{0.9, 0.1}, rng)
 	return cal.Rows(parts[0]), cal.Rows(parts[1])
 }
 

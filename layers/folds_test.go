@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"calibra/data"
 )
 
 // Each row is held out once, and fitted to by all folds but that one; a class is divided alike.
@@ -13,7 +15,7 @@ func TestFolds(t *testing.T) {
 		labels[i] = i % 3
 	}
 	var held []int
-	for _, f := range Folds(labels, 5, newRand(1)) {
+	for _, f := range Folds(&data.Set{Labels: labels}, 5, newRand(1)) {
 		held = append(held, f.Held...)
 		if all := slices.Sorted(slices.Values(slices.Concat(f.Fit, f.Held))); len(all) != 90 || all[0] != 0 || len(slices.Compact(all)) != 90 {
 			t.Errorf("a fold is of the rows %v", all)

@@ -85,7 +85,7 @@ func (c Learned) learn(ctx context.Context, w *graph.Weights, cal *data.Set, s S
 	moving.Add("learned/temperature", []float64{math.Log(tau.Float64s()[0])}, 1)
 	moving.Add("learned/table", make([]float64, s.Slots*s.Codewords*s.Classes), s.Slots*s.Codewords, s.Classes)
 	moving = moving.As(tensor.Float32)
-	parts := data.Stratify(cal.Labels, []float64{0.8, 0.2}, rng)
+	parts := cal.Stratify([]float64{0.8, 0.2}, rng)
 	of := func(rows []int) *learning {
 		return &learning{Learned: c, sizes: s, rows: cal.Rows(rows), base: data.RowsOf(base, rows)}
 	}

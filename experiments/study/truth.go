@@ -283,7 +283,7 @@ func (t *Truth) fit(ctx context.Context, m experiments.Method, set, cal *data.Se
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(seed, 12))
-	parts := data.Stratify(cal.Labels, []float64{.9, .1}, rng)
+	parts := cal.Stratify([]float64{.9, .1}, rng)
 	if err := model.Fit(ctx, cal.Rows(parts[0]), cal.Rows(parts[1]), rng); err != nil {
 		return nil, fmt.Errorf("fit %s: %w", m.Name, err)
 	}

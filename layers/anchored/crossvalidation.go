@@ -70,12 +70,12 @@ type judgement struct {
 	weights  []*graph.Weights // of the map in each fold
 }
 
-// newCrossValidation cuts labelled rows into folds, stratified.
-func newCrossValidation(s layers.Sizes, rows *layers.Rows, aims *data.Set, by judging, rng *rand.Rand) *crossValidation {
-	divided, settings := layers.Folds(aims.Labels, by.folds, rng), by.optim
+// newCrossValidation fits and judges labelled rows in folds of them.
+func newCrossValidation(s layers.Sizes, rows *layers.Rows, aims *data.Set, folds []layers.Fold, by judging, rng *rand.Rand) *crossValidation {
+	settings := by.optim
 	settings.Gradient, settings.Decrease = max(settings.Gradient, judgeGradient), max(settings.Decrease, judgeDecrease)
 	cv := &crossValidation{sizes: s, aims: aims, settings: settings, spreads: by.spreads.filled(), rng: rng, done: map[layers.Map]*judgement{}}
-	for _, f := range divided {
+	for _, f := range folds {
 		cv.folds = append(cv.folds, &fold{fit: rows.Of(f.Fit), held: rows.Of(f.Held), rows: f.Held, aims: aims})
 	}
 	return cv

@@ -166,12 +166,12 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 	sizes := base.Sizes()
 	c := &contest{rows: rows, aims: &data.Set{Labels: cal.Labels, Weights: cal.Weights, Soft: cal.Soft}}
 	part, said := c.rows, view.LogProbs
-	divided := by.divided(cal.Labels, sizes.Classes, folds)
+	divided, whole := by.divided(cal.Labels, sizes.Classes, folds), cal
 	if divided != nil {
-		part, c.aims, said = c.rows.Of(divided), c.aims.Rows(divided), data.RowsOf(said, divided)
+		part, c.aims, said, whole = c.rows.Of(divided), c.aims.Rows(divided), data.RowsOf(said, divided), cal.Rows(divided)
 	}
 	c.right = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.Share(row, floats.MaxIdx(said.RawRowView(row))) })
-	c.cv = newCrossValidation(sizes, part, c.aims, by, folds)
+	c.cv = newCrossValidation(sizes, part, c.aims, layers.Folds(whole, by.folds, folds), by, folds)
 	return c, c.divideAnew(ctx, base, cal, divided, rng)
 }
 

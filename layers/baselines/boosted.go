@@ -54,7 +54,7 @@ func (m *Boosted) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) err
 	if m.Rounds < 0 || m.Depth < 0 || m.Depth > 8 || m.Rate < 0 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d trees of depth %d at a rate of %g cannot be grown; choose a depth from 1 to 8 and positive numbers", m.Rounds, m.Depth, m.Rate)}
 	}
-	parts := data.Stratify(cal.Labels, []float64{0.8, 0.2}, rng)
+	parts := cal.Stratify([]float64{0.8, 0.2}, rng)
 	seed := rng.Uint64()
 	all, err := m.boosting(cal, sizes, seed)
 	if err != nil {

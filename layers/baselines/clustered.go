@@ -93,7 +93,7 @@ func (m *Clustered) choose(ctx context.Context, cal *data.Set, c clustering, str
 // where the rows are too few for that, the largest.
 func strongest(cal *data.Set, strengths []float64, rng *rand.Rand, fit func(fitted *data.Set, i int) (layers.Calibrator, error)) (float64, error) {
 	best, least := slices.Max(strengths), math.Inf(1)
-	parts := data.Stratify(cal.Labels, []float64{0.8, 0.2}, rng)
+	parts := cal.Stratify([]float64{0.8, 0.2}, rng)
 	if len(strengths) == 1 || len(parts[0]) == 0 || len(parts[1]) == 0 {
 		return best, nil
 	}

@@ -72,7 +72,7 @@ func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.
 	if err != nil {
 		return err
 	}
-	near, err := m.choose(ctx, l, aimsOf(cal), shared, rng)
+	near, err := m.choose(ctx, l, cal, shared, rng)
 	if err != nil {
 		return err
 	}
@@ -110,18 +110,18 @@ const chosenBy = 1 << 32
 // μN/n, by which the penalties weigh as much against a row as they will against all rows. It
 // goes down λ until that no longer pays: the fits under weak penalties, which fewer rows can
 // bear, take longest. near is then the best of its fits, which the fit to all rows starts from.
-func (m *DirichletODIR) choose(ctx context.Context, l *mat.Dense, aims *data.Set, white *whitening, rng *rand.Rand) (near []float64, err error) {
+func (m *DirichletODIR) choose(ctx context.Context, l *mat.Dense, cal *data.Set, white *whitening, rng *rand.Rand) (near []float64, err error) {
 	grid, folds := m.choices()
 	n, c := l.Dims()
 	strengths := slices.Clone(grid)
 	most := max(chosenBy/(c*c), folds*c)
 	if most < n {
-		rows, all := layers.FewRows(aims.Labels, most, rng), aims.Total()
-		l, aims = data.RowsOf(l, rows), aims.Rows(rows)
-		floats.Scale(all/aims.Total(), strengths)
+		rows, all := layers.FewRows(cal.Labels, most, rng), cal.Total()
+		l, cal = data.RowsOf(l, rows), cal.Rows(rows)
+		floats.Scale(all/cal.Total(), strengths)
 	}
-	p := &path{l: l, aims: aims, white: white, strengths: strengths, settings: m.Optim, part: most < n, losses: make([]float64, len(grid)*len(grid))}
-	for _, fold := range layers.Folds(aims.Labels, folds, rng) {
+	p := &path{l: l, aims: aimsOf(cal), white: white, strengths: strengths, settings: m.Optim, part: most < n, losses: make([]float64, len(grid)*len(grid))}
+	for _, fold := range layers.Folds(cal, folds, rng) {
 		if err := p.follow(ctx, fold.Fit, fold.Held); err != nil {
 			return nil, err
 		}
