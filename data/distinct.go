@@ -29,6 +29,21 @@ func (s *Set) Distinct() [][]int {
 	})
 }
 
+// Kinds are the numbers of the rows' kinds (N), as [Set.Distinct] has them; nil where no two rows are equal.
+func (s *Set) Kinds() []int {
+	all := s.Distinct()
+	if all == nil {
+		return nil
+	}
+	kinds := make([]int, s.Len())
+	for k, rows := range all {
+		for _, i := range rows {
+			kinds[i] = k
+		}
+	}
+	return kinds
+}
+
 // kinds are the numbers below n by what is appended of them; nil where that is never the same.
 func kinds(n int, appendRow func(to []byte, i int) []byte) [][]int {
 	seed := maphash.MakeSeed() // nothing depends on it

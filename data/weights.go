@@ -185,28 +185,19 @@ func (s *Set) MeanNLL(logProbs *mat.Dense, least float64) float64 {
 	return sum / s.Total()
 }
 
-// Counts are as how many rows those of each class count, 0…classes−1 or as far as the labels
-// reach: whole numbers, at least 1 of a class that some row has.
-func (s *Set) Counts(classes int) []int {
-	counts := make([]int, classes)
-	for _, y := range s.Labels {
+// Counts are the sums over the rows of their weights, times their shares of each class: of rows without either how many
+// have it. The classes are 0…classes−1, or as far as the labels reach.
+func (s *Set) Counts(classes int) []float64 {
+	if s.Soft != nil {
+		classes = max(classes, s.Soft.RawMatrix().Cols)
+	}
+	counts := make([]float64, classes)
+	for i, y := range s.Labels {
 		for y >= len(counts) {
 			counts = append(counts, 0)
 		}
-		counts[y]++
-	}
-	if s.Certain() {
-		return counts
-	}
-	sums := make([]float64, len(counts))
-	for i := range s.Labels {
 		for k, q := range s.Shares(i) {
-			sums[k] += s.Weight(i) * q
-		}
-	}
-	for k, sum := range sums {
-		if counts[k] = int(math.Round(sum)); sum > 0 {
-			counts[k] = max(1, counts[k])
+			counts[k] += s.Weight(i) * q
 		}
 	}
 	return counts

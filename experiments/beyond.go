@@ -19,7 +19,7 @@ var beyond = []Method{
 	{
 		Name: "anchored-bilinear", Title: "Anchored bilinear", Group: Beyond,
 		Line:  "the paper's bilinear map on the original head at one temperature",
-		Needs: onBoth, Takes: anyRows, StopsEarly: true, Cost: Cost{20, 1},
+		Needs: onBoth, StopsEarly: true, Cost: Cost{20, 1},
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.anchor(learnedCodes), o.bilinear(), o.Stage("calibrate", published))
 		},
@@ -31,27 +31,27 @@ var beyond = []Method{
 	{
 		Name: "auto", Title: "Auto", Group: Beyond,
 		Line:  "the best of the anchored maps by cross-validation, the simplest within one standard error",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
+		Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Maps()...) },
 	},
 	{
 		Name: "stacked", Title: "Stacked", Group: Beyond, Former: "stacked-random",
 		Line:  "the anchored maps mixed, each by what it adds to the others in cross-validation, on codewords drawn from the slots",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-random",
+		Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-random",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },
 	},
 
 	{
 		Name: "corrected", Title: "Corrected", Group: Beyond, Former: "corrected-random",
 		Line:  "one joint correction of the classifier's scores: a linear map of the features and tables that soft codes of drawn codewords read",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{100, 1},
+		Needs: onBoth, Cost: Cost{100, 1},
 		New: func(o *Options) layers.Stateful { return o.joint(drawnCodes) },
 	},
 
 	{
 		Name: "vq-start", Group: Variant,
 		Line:  "vq, with its start, the quantized head, as a candidate of early stopping",
-		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), o.bilinear(), fromStart(o.Stage("calibrate", published)))
 		},
@@ -59,7 +59,7 @@ var beyond = []Method{
 	{
 		Name: "vq-centred", Group: Variant,
 		Line:  "vq with steps of one size for any number of classes and slots, its start a candidate",
-		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), layers.Centred{Classes: o.classes()}, fromStart(o.Stage("calibrate", published)))
 		},
@@ -67,13 +67,13 @@ var beyond = []Method{
 	{
 		Name: "vq-tuned", Group: Variant,
 		Line:  "vq-centred with slots and codewords chosen on validation rows",
-		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{75, 0.5},
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{75, 0.5},
 		New: func(o *Options) layers.Stateful { return o.tuned() },
 	},
 	{
 		Name: "vq-rank", Group: Variant,
 		Line:  "vq with several receivers and senders for each codeword",
-		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{5, 0.5},
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		New: func(o *Options) layers.Stateful {
 			m := layers.Rank{Rank: o.Int("rank.rank", 2, 1, "1", "factors r of each codeword")}
 			return layers.Train(o.Divide(), m, o.Stage("calibrate", published))
@@ -88,7 +88,7 @@ var beyond = []Method{
 // corrected is the method that fits m to the original head, its prior cross-validated.
 func corrected(name, title string, cost Cost, m layers.Map, line string) Method {
 	return Method{
-		Name: name, Title: title, Group: Beyond, Line: line, Needs: onBoth, Takes: anyRows, Cost: cost,
+		Name: name, Title: title, Group: Beyond, Line: line, Needs: onBoth, Cost: cost,
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Candidate{Name: name, Map: m}) },
 	}
 }

@@ -16,7 +16,7 @@ var controls = []Method{
 	{
 		Name: "new-head", Title: "New head", Group: Control,
 		Line:  "control: a new last layer on the unquantized features with the logits, penalized",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{10, 1}, Candidates: listed("head.strength", "10", "1", "100", "1e3"),
+		Needs: onBoth, Cost: Cost{10, 1}, Candidates: listed("head.strength", "10", "1", "100", "1e3"),
 		New: func(o *Options) layers.Stateful {
 			return &baselines.LastLayer{
 				Strength: o.Float("head.strength", 10, Positive, "", "penalty λ of the new layer's weights"), Optim: o.LBFGS(),
@@ -42,7 +42,7 @@ var controls = []Method{
 	{
 		Name: "vq-random", Group: Control,
 		Line:  "control: vq on codewords drawn from the slots and never moved",
-		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
 			divide.Codebook = divide.Codebook.Twin()
@@ -52,7 +52,7 @@ var controls = []Method{
 	{
 		Name: "vq-one", Group: Control,
 		Line:  "control: vq on a single codeword",
-		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: slotsOnly,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: slotsOnly,
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
 			divide.Codebook = o.one()
@@ -62,13 +62,13 @@ var controls = []Method{
 	{
 		Name: "stacked-learned", Title: "Stacked learned", Group: Control,
 		Line:  "control: stacked on the paper's codewords, moving averages",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
+		Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(learnedCodes)) },
 	},
 	{
 		Name: "stacked-one", Title: "Stacked one", Group: Control,
 		Line:  "control: stacked on a single codeword",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2}, Candidates: slotsOnly, TriedOn: "vq-one",
+		Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: slotsOnly, TriedOn: "vq-one",
 		New: func(o *Options) layers.Stateful {
 			base := o.anchor(learnedCodes)
 			base.Codebook = o.one()
@@ -78,13 +78,13 @@ var controls = []Method{
 	{
 		Name: "corrected-learned", Title: "Corrected learned", Group: Control,
 		Line:  "control: corrected on codewords placed by k-means",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{100, 1},
+		Needs: onBoth, Cost: Cost{100, 1},
 		New: func(o *Options) layers.Stateful { return o.joint("kmeans") },
 	},
 	{
 		Name: "stacked-shuffled", Title: "Stacked shuffled", Group: Control,
 		Line:  "control: stacked-learned, each row with the codewords of another row",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
+		Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful { return &shuffled{o.stack(o.anchor(learnedCodes))} },
 	},
 }

@@ -25,8 +25,9 @@ type Method struct {
 	Reference string
 	// Needs are the arrays of every part that it reads, besides labels.
 	Needs []string
-	// Takes is what the rows that it is fitted to may have besides one class each; none: nothing.
-	Takes []Extra
+	// Weighing is a sentence on how it takes weights of rows, where its reference has no weighted form; "": a weight
+	// multiplies the row's loss, or its part of the sums that the reference has.
+	Weighing string
 	// StopsEarly reports whether it needs validation rows to know when to stop.
 	StopsEarly bool
 	// New makes the calibrator, not fitted. It reads each of its settings from o, w and K among
@@ -82,35 +83,9 @@ func (c Cost) Of(rows float64, features, classes int) float64 {
 	return c.Seconds * math.Pow(float64(classes)/10, c.ClassPower) * rows / 1e4 * (1 + float64(features)/512) / 2
 }
 
-// Extra is something that some methods can learn from and others cannot.
-type Extra string
-
-// What rows may have.
-const (
-	Weights    Extra = "weights"     // that are no whole numbers: those are copies, which all take
-	SoftLabels Extra = "soft labels" // probabilities of several classes
-)
-
-var (
-	anyRows    = []Extra{Weights, SoftLabels}
-	softLabels = []Extra{SoftLabels}
-)
-
-// Suits is an *InputError that names the array, where rows that the method would be fitted to have what it does not
-// take, or features that no method tells from 0.
+// Suits is an *InputError that names the array, where rows that the method would be fitted to have features that no
+// method tells from 0.
 func (m Method) Suits(src *data.Source) error {
-	for _, part := range []struct {
-		name string
-		set  *data.Set
-	}{{"cal", src.Cal}, {"val", src.Val}} {
-		switch {
-		case part.set == nil:
-		case part.set.Weights != nil && !slices.Contains(m.Takes, Weights):
-			return data.Inputf(src.Path, "%s_weights holds weights that are no whole numbers and %s takes none; multiply them by one number and round, which makes copies of rows, or choose another method", part.name, m.Name)
-		case part.set.Soft != nil && !slices.Contains(m.Takes, SoftLabels):
-			return data.Inputf(src.Path, "%s_labels holds probabilities of classes and %s learns from one class of each row; hand over the classes, or choose another method", part.name, m.Name)
-		}
-	}
 	if slices.Contains(m.Needs, "features") && src.Cal != nil && src.Cal.Features != nil {
 		return data.CheckScale(src.Path, "cal_features", src.Cal.Features, src.Cal.Names.Features)
 	}
@@ -151,7 +126,7 @@ func (m Method) Split() data.Holdout {
 // bilinear map: stage 1 divides the features, stage 2 fits m on the codes.
 func OnCodewords(name, line string, m layers.Map) Method {
 	return Method{
-		Name: name, Line: line, Needs: onFeatures, Takes: anyRows, StopsEarly: true,
+		Name: name, Line: line, Needs: onFeatures, StopsEarly: true,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), m, o.Stage("calibrate", published))
 		},
@@ -161,7 +136,7 @@ func OnCodewords(name, line string, m layers.Map) Method {
 // OnLogits is the method that fits m to the classifier's own probabilities.
 func OnLogits(name, line string, m layers.Map) Method {
 	return Method{
-		Name: name, Line: line, Needs: onLogits, Takes: anyRows, StopsEarly: true,
+		Name: name, Line: line, Needs: onLogits, StopsEarly: true,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(&layers.Original{}, m, o.Stage("calibrate", published))
 		},

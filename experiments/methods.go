@@ -16,7 +16,7 @@ var papers = []Method{
 	{
 		Name: "vq", Group: Paper, Reference: "Divide et Calibra",
 		Line:  "the paper's calibrator: quantized head, then a bilinear Dirichlet map for each region",
-		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{5, 0.5},
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		Candidates: []Values{{}, {"calibrate.rate": "1e-4"}, {slotsKey: "16"}, {slotsKey: "256", "calibrate.rate": "1e-4"}},
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), o.bilinear(), o.Stage("calibrate", published))
@@ -25,7 +25,7 @@ var papers = []Method{
 	{
 		Name: "vq-nc", Group: Paper, Reference: "Divide et Calibra",
 		Line:  "the quantized head alone, not calibrated",
-		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{4, 0}, Candidates: codebooks,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{4, 0}, Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), layers.Identity{}, optim.Settings{})
 		},
@@ -33,7 +33,7 @@ var papers = []Method{
 	{
 		Name: "vq-dc", Group: Paper, Reference: "Divide et Calibra",
 		Line:  "the quantized head with one global Dirichlet map",
-		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), layers.Dirichlet{}, o.Stage("calibrate", published))
 		},
@@ -41,7 +41,7 @@ var papers = []Method{
 	{
 		Name: "nc", Group: Baseline,
 		Line:  "not calibrated: the classifier as it is",
-		Needs: onLogits, Takes: anyRows, Cost: Moment,
+		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(&layers.Original{}, layers.Identity{}, optim.Settings{})
 		},
@@ -49,39 +49,39 @@ var papers = []Method{
 	{
 		Name: "ts", Group: Baseline, Reference: "Guo et al. 2017",
 		Line:  "temperature scaling: one number for all logits",
-		Needs: onLogits, Takes: anyRows, Cost: Moment,
+		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful { return &layers.Temperature{} },
 	},
 
 	{
 		Name: "ir", Group: Baseline, Reference: "Zadrozny and Elkan 2002",
 		Line:  "isotonic regression of each class against the rest",
-		Needs: onLogits, Takes: anyRows, Cost: Moment,
+		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful { return &baselines.Isotonic{} },
 	},
 	{
 		Name: "ps", Group: Baseline, Reference: "Platt 1999",
 		Line:  "Platt scaling: a logistic regression on the probabilities for each class",
-		Needs: onLogits, Takes: anyRows, Cost: Moment,
+		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful { return &baselines.Platt{Optim: o.LBFGS()} },
 	},
 	{
 		Name: "dc", Group: Baseline, Reference: "Kull et al. 2019",
 		Line:  "Dirichlet calibration by maximum likelihood",
-		Needs: onLogits, Takes: anyRows, Cost: Cost{3, 2},
+		Needs: onLogits, Cost: Cost{3, 2},
 		New: func(o *Options) layers.Stateful { return &baselines.Dirichlet{Optim: o.LBFGS()} },
 	},
 	{
 		Name: "dc-odir", Group: Baseline, Reference: "Kull et al. 2019",
 		Line:  "Dirichlet calibration, off-diagonal and intercept penalized, strengths cross-validated",
-		Needs: onLogits, Takes: anyRows, Cost: Cost{65, 1.5},
+		Needs: onLogits, Cost: Cost{65, 1.5},
 		Candidates: listed("odir.strengths", "10,1,1e-1,1e-2,1e-3", "100,10,1", "1,1e-2,1e-4", "1e-3,1e-5,1e-7"),
 		New:        func(o *Options) layers.Stateful { return o.odir() },
 	},
 	{
 		Name: "sm", Group: Baseline, Reference: "Berta et al. 2025",
 		Line:  "structured matrix scaling",
-		Needs: onLogits, Takes: anyRows, Cost: Cost{2, 1}, Candidates: listed("sm.strength", "1", "1e-2", "1e-1", "10"),
+		Needs: onLogits, Cost: Cost{2, 1}, Candidates: listed("sm.strength", "1", "1e-2", "1e-1", "10"),
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Structured{Optim: o.BFGS(), Strength: o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
 		},
@@ -89,7 +89,7 @@ var papers = []Method{
 	{
 		Name: "sv", Group: Baseline, Reference: "Berta et al. 2025",
 		Line:  "structured vector scaling",
-		Needs: onLogits, Takes: anyRows, Cost: Moment, Candidates: listed("sv.strength", "1", "1e-2", "1e-1", "10"),
+		Needs: onLogits, Cost: Moment, Candidates: listed("sv.strength", "1", "1e-2", "1e-1", "10"),
 		New: func(o *Options) layers.Stateful {
 			return &baselines.StructuredVector{Optim: o.LBFGS(), Strength: o.Float("sv.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
 		},
@@ -98,6 +98,7 @@ var papers = []Method{
 		Name: "kc", Group: Baseline, Reference: "Lin, Trivedi and Sun 2023, as the paper runs it",
 		Line:  "kernel calibration as the paper runs it: Local Nets' similarity, trained alone",
 		Needs: onBoth, StopsEarly: true, Cost: Cost{50, 0}, Candidates: nets,
+		Weighing: "a row enters each kernel sum by its weight",
 		New: func(o *Options) layers.Stateful {
 			hidden, dropout, sigma := o.net()
 			return &baselines.Kernel{Hidden: hidden, Dropout: dropout, Sigma: sigma, Optim: o.Optim("train", publishedNet)}
@@ -108,6 +109,7 @@ var papers = []Method{
 		Line:  "kernel calibration as its authors have it (KCal)",
 		Needs: onBoth, StopsEarly: true, Cost: Cost{40, 0},
 		Candidates: product("kcal.dimensions", []string{"32", "8"}, "optim.rate", []string{"1e-3", "3e-4"}),
+		Weighing:   "a row enters each kernel sum by its weight",
 		New: func(o *Options) layers.Stateful {
 			return &baselines.KCal{
 				Dimensions: o.Int("kcal.dimensions", 32, 1, "", "width of the learned projection"),
@@ -121,6 +123,7 @@ var papers = []Method{
 		Name: "ln", Group: Baseline, Reference: "Barbera et al. 2025",
 		Line:  "Local Nets: a new head that agrees with its neighbourhood",
 		Needs: onBoth, StopsEarly: true, Cost: Cost{60, 0}, Candidates: nets,
+		Weighing: "a row enters each kernel sum by its weight, which multiplies its loss too",
 		New: func(o *Options) layers.Stateful {
 			hidden, dropout, sigma := o.net()
 			return &baselines.LocalNets{
@@ -133,12 +136,14 @@ var papers = []Method{
 		Name: "pc", Group: Baseline, Reference: "Xiong et al. 2023",
 		Line:  "ProCal: density ratio over confidence and proximity",
 		Needs: onBoth, Cost: Moment, Candidates: listed("procal.neighbours", "50", "10", "200", "500"),
-		New: func(o *Options) layers.Stateful { return &baselines.ProCal{Neighbours: o.neighbours()} },
+		Weighing: "a row enters each density by its weight, and its neighbours are rows alike",
+		New:      func(o *Options) layers.Stateful { return &baselines.ProCal{Neighbours: o.neighbours()} },
 	},
 	{
 		Name: "pc-bins", Group: Baseline, Reference: "Xiong et al. 2023",
 		Line:  "ProCal by bin-mean-shift: an isotonic map of the confidence for each range of proximity",
 		Needs: onBoth, Cost: Moment, Candidates: listed("procal.neighbours", "50", "10", "200", "500"),
+		Weighing: "a row enters the map of its part by its weight, and its neighbours are rows alike",
 		New: func(o *Options) layers.Stateful {
 			m := &baselines.ProCalBins{Neighbours: o.neighbours(), Parts: o.Int("procal.parts", 5, 1, "", "ranges of proximity")}
 			if o.Choice("procal.map", "isotonic", []string{"isotonic", "histogram"}, "", "map of the confidence in each range") == "histogram" {
@@ -150,7 +155,7 @@ var papers = []Method{
 	{
 		Name: "vector", Group: Baseline, Reference: "Guo et al. 2017",
 		Line:  "vector scaling: a scale and an offset for each class",
-		Needs: onLogits, Takes: anyRows, Cost: Moment, Candidates: listed("vector.strength", "0", "1", "100", "1e4"),
+		Needs: onLogits, Cost: Moment, Candidates: listed("vector.strength", "0", "1", "100", "1e4"),
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Vector{Optim: o.LBFGS(), Strength: o.Float("vector.strength", 0, NonNegative, "0", "penalty λ of scales and offsets; 0 is maximum likelihood")}
 		},
@@ -158,7 +163,8 @@ var papers = []Method{
 	{
 		Name: "histogram", Group: Baseline, Reference: "Zadrozny and Elkan 2001",
 		Line:  "histogram binning of each class against the rest",
-		Needs: onLogits, Takes: anyRows, Cost: Moment, Candidates: listed("histogram.bins", "15", "5", "10", "30"),
+		Needs: onLogits, Cost: Moment, Candidates: listed("histogram.bins", "15", "5", "10", "30"),
+		Weighing: "its bins hold equal weight, and a bin's frequency is that of its weight",
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Histogram{Bins: o.Int("histogram.bins", 15, 1, "", "bins of each class")}
 		},
@@ -166,19 +172,20 @@ var papers = []Method{
 	{
 		Name: "beta", Group: Baseline, Reference: "Kull, Silva Filho and Flach 2017",
 		Line:  "beta calibration of each class against the rest",
-		Needs: onLogits, Takes: anyRows, Cost: Moment,
+		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful { return &baselines.Beta{Optim: o.LBFGS()} },
 	},
 	{
 		Name: "ets", Group: Baseline, Reference: "Zhang, Kailkhura and Han 2020",
 		Line:  "ensemble temperature scaling: two temperatures and the uniform distribution, mixed",
-		Needs: onLogits, Takes: anyRows, Cost: Moment,
+		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful { return &baselines.EnsembleTemperature{} },
 	},
 	{
 		Name: "spline", Group: Baseline, Reference: "Gupta et al. 2021",
 		Line:  "splines: the derivative of the cumulated frequency of each class against the rest",
-		Needs: onLogits, Takes: softLabels, Cost: Moment, Candidates: listed("spline.knots", "6", "4", "10", "20"),
+		Needs: onLogits, Cost: Moment, Candidates: listed("spline.knots", "6", "4", "10", "20"),
+		Weighing: "its quantiles are those of the weight, and its least squares are weighted",
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Spline{Knots: o.Int("spline.knots", 6, 3, "6", "knots of each class's spline")}
 		},
@@ -186,13 +193,15 @@ var papers = []Method{
 	{
 		Name: "venn-abers", Group: Baseline, Reference: "Vovk, Petej and Fedorova 2015",
 		Line:  "Venn–Abers predictors of each class against the rest",
-		Needs: onLogits, Takes: anyRows, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return &baselines.VennAbers{} },
+		Needs: onLogits, Cost: Moment,
+		Weighing: "rows enter isotonic regression by their weights, of mean 1, and the new row by 1; its validity is proved for rows of equal weight",
+		New:      func(o *Options) layers.Stateful { return &baselines.VennAbers{} },
 	},
 	{
 		Name: "top-label", Group: Baseline, Reference: "Gupta and Ramdas 2022",
 		Line:  "histogram binning of the top class's probability, for each top class",
-		Needs: onLogits, Takes: anyRows, Cost: Moment, Candidates: listed("top_label.rows", "50", "20", "100", "300"),
+		Needs: onLogits, Cost: Moment, Candidates: listed("top_label.rows", "50", "20", "100", "300"),
+		Weighing: "its bins hold equal weight, and a bin's frequency is that of its weight",
 		New: func(o *Options) layers.Stateful {
 			return &baselines.TopLabel{Rows: o.Int("top_label.rows", 50, 1, "", "rows of a bin")}
 		},
@@ -215,7 +224,7 @@ var papers = []Method{
 		Name: "clustered", Title: "Clustered", Group: Baseline,
 		Line:      "clustered calibration: a soft mixture of vector scalings, one for each cluster of the features",
 		Reference: "Lavi et al. 2025; kind of clusters, calibrators and shrinkage are ours",
-		Needs:     onBoth, Takes: softLabels, Cost: Cost{20, 1}, Candidates: listed("clustered.clusters", "8", "4", "16"),
+		Needs:     onBoth, Cost: Cost{20, 1}, Candidates: listed("clustered.clusters", "8", "4", "16"),
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Clustered{
 				Clusters:  o.Int("clustered.clusters", 8, 1, "", "clusters of the features"),
@@ -227,7 +236,8 @@ var papers = []Method{
 	{
 		Name: "dac", Title: "DAC", Group: Baseline, Reference: "Tomani, Waseda, Shen and Cremers 2023",
 		Line:  "density-aware calibration: a temperature for each row, by how far it lies from the calibration rows",
-		Needs: onBoth, Takes: softLabels, Cost: Cost{5, 0.5}, Candidates: listed("dac.neighbours", "50", "10", "200"),
+		Needs: onBoth, Cost: Cost{5, 0.5}, Candidates: listed("dac.neighbours", "50", "10", "200"),
+		Weighing: "a row's loss is multiplied by its weight, and its neighbours are rows alike",
 		New: func(o *Options) layers.Stateful {
 			return &baselines.DensityAware{Neighbours: o.Int("dac.neighbours", 50, 1, "", "the neighbour whose distance counts"), Optim: o.LBFGS()}
 		},
@@ -235,19 +245,20 @@ var papers = []Method{
 	{
 		Name: "laplace", Title: "Laplace", Group: Baseline, Reference: "Daxberger et al. 2021",
 		Line:  "last-layer Laplace: logits less sure where the last layer's Gaussian posterior is wide",
-		Needs: onBoth, Takes: anyRows, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return &baselines.Laplace{} },
+		Needs: onBoth, Cost: Moment,
+		Weighing: "a row's curvature is multiplied by its weight, of mean 1",
+		New:      func(o *Options) layers.Stateful { return &baselines.Laplace{} },
 	},
 	{
 		Name: "local-ts", Group: Baseline, Reference: "Ding et al. 2021",
 		Line:  "local temperature scaling: a temperature for each row, from its features",
-		Needs: onBoth, Takes: softLabels, Cost: Moment,
+		Needs: onBoth, Cost: Moment,
 		New: func(o *Options) layers.Stateful { return &baselines.LocalTemperature{Optim: o.LBFGS()} },
 	},
 	{
 		Name: "ts-published", Group: Baseline, Reference: "Guo et al. 2017",
 		Line:  "temperature scaling by the published optimizer, which stops short",
-		Needs: onLogits, Takes: anyRows, Cost: Cost{15, 0},
+		Needs: onLogits, Cost: Cost{15, 0},
 		New: func(o *Options) layers.Stateful {
 			return &baselines.PublishedTemperature{Optim: o.fixedLBFGS()}
 		},
@@ -255,7 +266,7 @@ var papers = []Method{
 	{
 		Name: "dc-published", Group: Baseline, Reference: "Kull et al. 2019",
 		Line:  "Dirichlet calibration by the published optimizer, which stops short",
-		Needs: onLogits, Takes: anyRows, Cost: Cost{15, 0.5},
+		Needs: onLogits, Cost: Cost{15, 0.5},
 		New: func(o *Options) layers.Stateful {
 			return &baselines.PublishedDirichlet{Optim: o.fixedLBFGS()}
 		},

@@ -61,7 +61,7 @@ func (o *Original) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 			return err
 		}
 	}
-	o.sizes = Sizes{Classes: cal.Classes(), Counts: classCounts(cal)}
+	o.sizes = SizesOf(cal)
 	if cal.Features != nil {
 		_, o.sizes.Features = cal.Features.Dims()
 	}

@@ -119,7 +119,7 @@ func ReadSizes(config json.RawMessage) (Sizes, error) {
 	if s.Classes == 0 {
 		s = of.Earlier
 	}
-	if s.Classes < 2 || len(s.Counts) != s.Classes || slices.ContainsFunc(s.Counts, func(n int) bool { return n < 0 }) {
+	if s.Classes < 2 || len(s.Counts) != s.Classes || s.Weighed < 0 || slices.ContainsFunc(s.Counts, func(n float64) bool { return n < 0 }) {
 		return s, fmt.Errorf("layers: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))
 	}
 	return s, nil
@@ -127,7 +127,7 @@ func ReadSizes(config json.RawMessage) (Sizes, error) {
 
 // least are sizes as small as a map can start with, which determine the names of its weights.
 func (s Sizes) least() Sizes {
-	out := Sizes{Classes: 2, Counts: []int{1, 1}, Features: min(s.Features, 1)}
+	out := Sizes{Classes: 2, Counts: []float64{1, 1}, Features: min(s.Features, 1)}
 	if s.Slots != 0 {
 		out.Features, out.Slots, out.Codewords = 1, 1, 1 // names need no shares
 	}

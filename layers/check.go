@@ -18,7 +18,7 @@ import (
 // base is checked by [CheckMapOn], an op of its own in float32 too by graphtest.Op.
 func CheckMap(m Map, rng *rand.Rand) error {
 	const rows, c = 6, 3
-	s := Sizes{Classes: c, Features: 8, Slots: 4, Codewords: 5, Counts: []int{3, 2, 1}}
+	s := Sizes{Classes: c, Features: 8, Slots: 4, Codewords: 5, Counts: []float64{3, 2, 1}}
 	v := &View{LogProbs: LogSoftmax(mat.NewDense(rows, c, graph.Normals(rows*c, 0, 2, rng)))}
 	labels := make([]int, rows)
 	for i := range labels {

@@ -204,7 +204,7 @@ func (m capped) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 // A model is read back whatever its map makes of many classes, and a number of classes that the
 // saved values do not go with is refused before the map is made that large.
 func TestRestoreOfManyClasses(t *testing.T) {
-	sizes := func(c int) Sizes { return Sizes{Classes: c, Counts: make([]int, c)} }
+	sizes := func(c int) Sizes { return Sizes{Classes: c, Counts: make([]float64, c)} }
 	for _, c := range []int{2, 64, 65, 200, 300} {
 		saved, err := capped{}.Init(sizes(c), newRand(1))
 		if err != nil {

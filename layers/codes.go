@@ -137,11 +137,11 @@ func sizesOver(cal *data.Set, slots, codewords int) (Sizes, error) {
 	case n < codewords:
 		return Sizes{}, &SettingError{fmt.Sprintf("%d calibration rows are fewer than %d codewords; choose fewer codewords or bring more rows", n, codewords)}
 	}
-	counts := classCounts(cal)
-	if len(counts) < 2 {
+	sizes := SizesOf(cal)
+	if sizes.Classes < 2 {
 		return Sizes{}, &SettingError{"calibration needs at least two classes"}
 	}
-	sizes := Sizes{Classes: len(counts), Features: m, Slots: slots, Codewords: codewords, Counts: counts}
+	sizes.Features, sizes.Slots, sizes.Codewords = m, slots, codewords
 	most := largest(cal.Features)
 	return sizes, reach(most, most, sizes)
 }

@@ -351,7 +351,7 @@ func TestLeavesAreWhereTheTreesPutRows(t *testing.T) {
 	words, z := d.weights.Float64s("codebook/codewords"), LessCentre(cal.Features, d.weights)
 	for slot := range 4 {
 		x := columns{z, 2 * slot, 2}
-		tree := trees.Grow(trees.NewBins(x, nil), []int{0, 1}, shares, curvatures, trees.Settings{Depth: 3})
+		tree := trees.Grow(trees.NewBins(x, nil, nil), []int{0, 1}, shares, curvatures, trees.Settings{Depth: 3})
 		sums := map[int][3]float64{}
 		for i := range cal.Len() {
 			row := []float64{x.At(i, 0), x.At(i, 1)}

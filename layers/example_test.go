@@ -111,7 +111,7 @@ func ExampleMap() {
 
 // A form of its own is checked in a line each: describe it, evaluate it.
 func ExampleBilinear_Form() {
-	sizes := layers.Sizes{Classes: 2, Slots: 4, Codewords: 3, Counts: []int{5, 5}}
+	sizes := layers.Sizes{Classes: 2, Slots: 4, Codewords: 3, Counts: []float64{5, 5}}
 	w, err := layers.Bilinear{}.Init(sizes, seeded(1))
 	if err != nil {
 		fmt.Println(err)

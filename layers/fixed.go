@@ -28,7 +28,7 @@ func (c Fixed) Over(cal *data.Set, slots int) (Sizes, error) {
 
 // Init places the codewords among the slots of cal.
 func (c Fixed) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	addWords(w, placed(c.Place, func(n int) *mat.Dense { return drawSlots(cal.Features, s.Slots, n, rng) }, s.Codewords, rng), nil)
+	addWords(w, placed(c.Place, slotsOf(cal.Features, cal.Weights, s.Slots, rng), s.Codewords, rng), nil)
 	return nil
 }
 
@@ -59,7 +59,7 @@ func (c Product) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Size
 	d := s.Features / s.Slots
 	var all []*mat.Dense
 	for i := range s.Slots {
-		draw := func(n int) *mat.Dense { return drawSlots(columns{cal.Features, i * d, d}, 1, n, rng) }
+		draw := slotsOf(columns{cal.Features, i * d, d}, cal.Weights, 1, rng)
 		all = append(all, placed(cmp.Or[Placement](c.Place, KMeans{}), draw, s.perBook(), rng))
 	}
 	addWords(w, all[0], all[1:])
@@ -94,12 +94,12 @@ func (c Residual) Over(cal *data.Set, slots int) (Sizes, error) {
 func (c Residual) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	var all []*mat.Dense
 	for range s.Stages {
-		draw := func(n int) *mat.Dense {
-			slots := drawSlots(cal.Features, s.Slots, n, rng)
+		draw := func(n int) (*mat.Dense, []float64) {
+			slots, weights := drawSlots(cal.Features, cal.Weights, s.Slots, n, rng)
 			for _, stage := range all {
 				left(slots, stage)
 			}
-			return slots
+			return slots, weights
 		}
 		all = append(all, placed(cmp.Or[Placement](c.Place, KMeans{}), draw, s.perBook(), rng))
 	}

@@ -44,7 +44,7 @@ var allMaps = map[string][]Map{
 // region is a small random view: 6 rows, 3 classes, 4 slots, 5 codewords.
 func region(seed uint64) (*View, []int, Sizes) {
 	rng := newRand(seed)
-	s := Sizes{Classes: 3, Features: 8, Slots: 4, Codewords: 5, Counts: []int{3, 2, 1}}
+	s := Sizes{Classes: 3, Features: 8, Slots: 4, Codewords: 5, Counts: []float64{3, 2, 1}}
 	v := &View{LogProbs: LogSoftmax(mat.NewDense(6, 3, graph.Normals(18, 0, 2, rng)))}
 	labels := make([]int, 6)
 	for i := range labels {

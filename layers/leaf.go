@@ -47,7 +47,7 @@ func (c Leaf) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, 
 		return err
 	}
 	c.add(w, cal, s, func(slot columns, depth int) ([]int, []float64) {
-		t := trees.Grow(trees.NewBins(slot, nil), data.UpTo(slot.n), left.gradient, left.curvature, trees.Settings{Depth: depth})
+		t := trees.Grow(trees.NewBins(slot, nil, cal.Weights), data.UpTo(slot.n), left.gradient, left.curvature, trees.Settings{Depth: depth})
 		return t.Columns, t.Edges
 	})
 	return nil

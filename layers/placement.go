@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 
 	"calibra/data"
 	"calibra/graph"
@@ -19,15 +20,25 @@ import (
 // others.
 type Placement interface {
 	// Place gives k codewords (k×d). Draw gives n slots, or as many as there are, drawn without
-	// replacement.
-	Place(draw func(n int) *mat.Dense, k int, rng *rand.Rand) *mat.Dense
+	// replacement, and the weights of their rows (nil: 1 each).
+	Place(draw func(n int) (slots *mat.Dense, weights []float64), k int, rng *rand.Rand) *mat.Dense
 }
 
-// Draw takes k slots as they are.
+// Draw takes k slots as they are, drawn by their weights.
 type Draw struct{}
 
-// Place is k drawn slots.
-func (Draw) Place(draw func(n int) *mat.Dense, k int, _ *rand.Rand) *mat.Dense { return draw(k) }
+// Place is k drawn slots. Of some that are drawn alike, those with the least −log(u)/w are drawn by weight, u uniform
+// (Efraimidis and Spirakis 2006).
+func (Draw) Place(draw func(n int) (*mat.Dense, []float64), k int, rng *rand.Rand) *mat.Dense {
+	slots, weights := draw(k)
+	if weights == nil {
+		return slots
+	}
+	slots, weights = draw(max(k, kmeansSlots))
+	order, keys := data.UpTo(len(weights)), data.Each(weights, func(w float64) float64 { return rng.ExpFloat64() / w })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(keys[i], keys[j]) })
+	return data.RowsOf(slots, order[:min(k, len(order))])
+}
 
 // KMeans places codewords by k-means++ (Arthur and Vassilvitskii 2007) and Lloyd's iterations on
 // 20,000 slots. A codeword that no slot is nearest to starts anew at the slot that is farthest
@@ -38,19 +49,20 @@ type KMeans struct{ Iterations int } // 0: 15
 const kmeansSlots = 20000
 
 // Place is the centres.
-func (m KMeans) Place(draw func(n int) *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
-	x := draw(kmeansSlots)
-	_, d := x.Dims()
-	centres := plusPlus(x, k, rng)
+func (m KMeans) Place(draw func(n int) (*mat.Dense, []float64), k int, rng *rand.Rand) *mat.Dense {
+	x, weights := draw(kmeansSlots)
+	n, d := x.Dims()
+	if weights == nil {
+		weights = slices.Repeat([]float64{1}, n)
+	}
+	centres := plusPlus(x, weights, k, rng)
 	single := singles(x)
 	for range cmp.Or(m.Iterations, 15) {
 		codes, apart := nearestTo(single, centres)
-		sums, counts := mat.NewDense(k, d, nil), make([]int, k)
+		sums, counts := mat.NewDense(k, d, nil), make([]float64, k)
 		for i, c := range codes {
-			counts[c]++
-			for j, v := range x.RawRowView(i) {
-				sums.RawRowView(int(c))[j] += v
-			}
+			counts[c] += weights[i]
+			floats.AddScaled(sums.RawRowView(int(c)), weights[i], x.RawRowView(i))
 		}
 		for c, count := range counts {
 			if count == 0 {
@@ -60,7 +72,7 @@ func (m KMeans) Place(draw func(n int) *mat.Dense, k int, rng *rand.Rand) *mat.D
 				counts[c] = 1
 			}
 			for j := range d {
-				centres.Set(c, j, sums.At(c, j)/float64(counts[c]))
+				centres.Set(c, j, sums.At(c, j)/counts[c])
 			}
 		}
 	}
@@ -70,11 +82,18 @@ func (m KMeans) Place(draw func(n int) *mat.Dense, k int, rng *rand.Rand) *mat.D
 // singles are the numbers of x, row by row, in single precision.
 func singles(x *mat.Dense) []float32 { return graph.Matrix(tensor.Float32, x).Float32s() }
 
-// plusPlus draws each centre in proportion to the squared distance from those before.
-func plusPlus(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
+// plusPlus draws each centre in proportion to the weight and the squared distance from those before.
+func plusPlus(x *mat.Dense, weights []float64, k int, rng *rand.Rand) *mat.Dense {
 	n, d := x.Dims()
 	centres, apart := mat.NewDense(k, d, nil), slices.Repeat([]float64{math.Inf(1)}, n)
-	at := rng.IntN(n)
+	anyone := func() int {
+		if slices.Min(weights) == slices.Max(weights) {
+			return rng.IntN(n)
+		}
+		above := floats.CumSum(make([]float64, n), weights)
+		return min(n-1, sort.SearchFloat64s(above, rng.Float64()*above[n-1]))
+	}
+	at := anyone()
 	for c := range k {
 		centre := x.RawRowView(at)
 		centres.SetRow(c, centre)
@@ -85,15 +104,15 @@ func plusPlus(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
 				dist += (v - centre[j]) * (v - centre[j])
 			}
 			apart[i] = min(apart[i], dist)
-			total += apart[i]
+			total += weights[i] * apart[i]
 		}
 		if total == 0 {
-			at = rng.IntN(n) // all slots are alike
+			at = anyone() // all slots are alike
 			continue
 		}
 		left := rng.Float64() * total
 		for i, v := range apart {
-			if left -= v; v > 0 {
+			if left -= weights[i] * v; v > 0 {
 				at = i
 				if left <= 0 {
 					break
@@ -132,16 +151,21 @@ func left(x, codewords *mat.Dense) {
 }
 
 // placed is k codewords by p, or drawn where that is nil.
-func placed(p Placement, draw func(n int) *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
+func placed(p Placement, draw func(n int) (*mat.Dense, []float64), k int, rng *rand.Rand) *mat.Dense {
 	return cmp.Or[Placement](p, Draw{}).Place(draw, k, rng)
+}
+
+// slotsOf draws slots as [drawSlots] does.
+func slotsOf(x mat.Matrix, weights []float64, w int, rng *rand.Rand) func(n int) (*mat.Dense, []float64) {
+	return func(n int) (*mat.Dense, []float64) { return drawSlots(x, weights, w, n, rng) }
 }
 
 // seedRows is how many rows codewords are drawn from, 50 batches of 128 as published.
 const seedRows = 50 * 128
 
 // drawSlots draws k of the w slots of up to seedRows rows of x (N×M), without replacement, or
-// all of them where they are fewer (k×d).
-func drawSlots(x mat.Matrix, w, k int, rng *rand.Rand) *mat.Dense {
+// all of them where they are fewer (k×d), with the weights of their rows (N; nil: 1 each).
+func drawSlots(x mat.Matrix, rowWeights []float64, w, k int, rng *rand.Rand) (slots *mat.Dense, weights []float64) {
 	n, m := x.Dims()
 	d := m / w
 	rows := rng.Perm(n)[:min(n, max(seedRows, k/w))]
@@ -150,6 +174,9 @@ func drawSlots(x mat.Matrix, w, k int, rng *rand.Rand) *mat.Dense {
 	for to, at := range rng.Perm(len(rows) * w)[:k] {
 		i := at % w
 		slots.SetRow(to, data.Row(x, rows[at/w], buffer)[i*d:(i+1)*d])
+		if rowWeights != nil {
+			weights = append(weights, rowWeights[rows[at/w]])
+		}
 	}
-	return slots
+	return slots, weights
 }

@@ -8,6 +8,7 @@ import (
 	"calibra/graph"
 	"calibra/graph/op"
 
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 )
 
@@ -41,10 +42,10 @@ type CountPrior struct{}
 
 // Init adds log π as state.
 func (CountPrior) Init(w *graph.Weights, name string, s Sizes, _ *rand.Rand) {
-	total := float64(len(s.Counts) + s.Rows())
+	total := float64(len(s.Counts)) + floats.Sum(s.Counts)
 	logPrior := make([]float64, len(s.Counts))
 	for j, n := range s.Counts {
-		logPrior[j] = math.Log(float64(n+1) / total)
+		logPrior[j] = math.Log((n + 1) / total)
 	}
 	w.AddState(name+"/prior", logPrior, s.Classes)
 }

@@ -71,7 +71,7 @@ func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) e
 	case math.Log(most):
 		m.Result.Ended = fmt.Sprintf("T ends on its upper bound %g: no T is large enough, so the logits say less than the class frequencies do", most)
 	}
-	m.sizes, m.weights = Sizes{Classes: cal.Classes(), Counts: classCounts(cal)}, w
+	m.sizes, m.weights = SizesOf(cal), w
 	return nil
 }
 

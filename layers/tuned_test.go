@@ -82,11 +82,7 @@ func TestTunedWithoutValidationRows(t *testing.T) {
 	if err := c.Fit(t.Context(), blobs(400, 1), nil, newRand(4)); err != nil {
 		t.Fatal(err)
 	}
-	total := 0
-	for _, n := range c.Base.Sizes().Counts {
-		total += n
-	}
-	if total != 400 {
+	if total := c.Base.Sizes().Rows(); total != 400 {
 		t.Errorf("the choice is fitted to %d of 400 rows", total)
 	}
 	c.Slots = []int{3}
@@ -106,7 +102,7 @@ func TestTunedWithoutValidationRows(t *testing.T) {
 // bilinear map's move more.
 func TestCentredStepsAreOfOneSize(t *testing.T) {
 	moved := func(m Map, classes, slots int, names ...string) float64 {
-		s := Sizes{Classes: classes, Features: slots, Slots: slots, Codewords: 2, Counts: make([]int, classes)}
+		s := Sizes{Classes: classes, Features: slots, Slots: slots, Codewords: 2, Counts: make([]float64, classes)}
 		// p̂ alike for all: the scores move through log B(α) and Σ α log p̂ alone
 		x := &data.Set{Logits: blank(1, classes)}
 		x.Logits.Set(0, 0, 1)

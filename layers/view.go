@@ -105,6 +105,30 @@ func (in Batch) AllRows(b *graph.Builder, name string) *gorgonia.Node {
 	return b.Fail(fmt.Errorf("layers: the map needs all rows of %q", name))
 }
 
+// Weights are those of the batch's rows (B), of mean 1 among all; nil where there are none.
+func (in Batch) Weights(b *graph.Builder) *gorgonia.Node {
+	if in.rows == nil || in.rows.weights == nil {
+		return nil
+	}
+	return in.rows.take(b, "view/weights", in.rows.weights)
+}
+
+// Kinds are numbers of the batch's rows (B) that equal rows share ([data.Set.Kinds]).
+func (in Batch) Kinds(b *graph.Builder) *gorgonia.Node {
+	if in.rows == nil || in.rows.kinds == nil {
+		return b.Rows()
+	}
+	return in.rows.take(b, "view/kinds", in.rows.kinds)
+}
+
+// KindsOf are those of rows that a node names; of all rows, as [Batch.AllRows].
+func (in Batch) KindsOf(b *graph.Builder, rows *gorgonia.Node) *gorgonia.Node {
+	if in.rows == nil || in.rows.kinds == nil {
+		return rows
+	}
+	return b.TakeAt("view/kinds", in.rows.kinds, rows)
+}
+
 // With is the batch with one more input, as a test or a study makes one by hand.
 func (in Batch) With(name string, node *gorgonia.Node) Batch {
 	before := in.named
@@ -132,16 +156,26 @@ type Rows struct {
 	inputs         map[string]func() *tensor.Dense // made once
 	tables         map[string]*tensor.Dense
 	target         target        // of the N rows, where it is known
+	weights        *tensor.Dense // of the N rows, of mean 1; nil: 1 each
+	kinds          *tensor.Dense // of the N rows, as [data.Set.Kinds] numbers them; nil: no two are known to be equal
 	index          *tensor.Dense // n numbers of the N rows, nil: all
 }
 
 // Labelled are the rows with labels, as [graph.Labels] makes them, for a loss.
 func (r *Rows) Labelled(labels *tensor.Dense) *Rows { return r.aiming(target{table: labels}) }
 
-// LabelledBy are the rows, which are those of x, with its labels and weights.
+// LabelledBy are the rows, which are those of x, with its labels and weights, and which of them are equal.
 func (r *Rows) LabelledBy(x *data.Set) (*Rows, error) {
 	t, err := targetOf(x, r.sizes.Classes, r.Dtype())
-	return r.aiming(t), err
+	with := r.aiming(t)
+	if w := x.Weights; w != nil {
+		mean := floats.Sum(w) / float64(len(w))
+		with.weights = graph.Tensor(r.Dtype(), data.Each(w, func(w float64) float64 { return w / mean }), len(w))
+	}
+	if kinds := x.Kinds(); kinds != nil {
+		with.kinds = graph.Labels(kinds)
+	}
+	return with, err
 }
 
 func (r *Rows) aiming(t target) *Rows {
@@ -379,11 +413,14 @@ func normalized(m Map, logProbs *tensor.Dense) error {
 
 // Sizes of a calibration problem.
 type Sizes struct {
-	Classes   int   `json:"classes"`             // C
-	Features  int   `json:"features,omitempty"`  // M, 0 if they are not looked at
-	Slots     int   `json:"slots,omitempty"`     // w, 0 if the space is not divided
-	Codewords int   `json:"codewords,omitempty"` // K, all of them
-	Counts    []int `json:"counts"`              // calibration rows of each class
+	Classes   int `json:"classes"`             // C
+	Features  int `json:"features,omitempty"`  // M, 0 if they are not looked at
+	Slots     int `json:"slots,omitempty"`     // w, 0 if the space is not divided
+	Codewords int `json:"codewords,omitempty"` // K, all of them
+	// Counts are the calibration rows of each class by their weights and shares, as [data.Set.Counts]
+	// has them; Weighed is how many rows have weights, 0 where Counts add up to the rows.
+	Counts  []float64 `json:"counts"`
+	Weighed int       `json:"rows,omitempty"`
 
 	// How the codewords serve the slots. The zero values are the paper's: one of K that all
 	// slots share.
@@ -433,16 +470,22 @@ func (s Sizes) perBook() int {
 }
 
 // Rows is how many calibration rows there are.
-func (s Sizes) Rows() (n int) {
-	for _, rows := range s.Counts {
-		n += rows
+func (s Sizes) Rows() int {
+	if s.Weighed > 0 {
+		return s.Weighed
 	}
-	return n
+	return int(math.Round(floats.Sum(s.Counts))) // of shares of rows, sums of which round
 }
 
-// classCounts counts the rows of each class. C is the number of logits or, without
+// SizesOf are those of rows that are not divided. C is the number of logits or, without
 // logits, what the set states or one more than the largest label.
-func classCounts(s *data.Set) []int { return s.Counts(cmp.Or(s.Classes(), s.LabelClasses)) }
+func SizesOf(x *data.Set) Sizes {
+	s := Sizes{Counts: x.Counts(cmp.Or(x.Classes(), x.LabelClasses))}
+	if s.Classes = cmp.Or(x.Classes(), len(s.Counts)); x.Weights != nil {
+		s.Weighed = x.Len()
+	}
+	return s
+}
 
 // LogSoftmax normalizes each row of scores (N×C) to log-probabilities, in float64. It masks no class as
 // [data.LogProbs] does: a class of −∞ stays so.

@@ -185,7 +185,7 @@ func (t *Table) sizes() layers.Sizes {
 	if t.fitted != nil {
 		s = t.fitted.sizes
 	}
-	s.Classes, s.Codewords, s.Counts = t.Classes, t.Codewords, slices.Repeat([]int{1}, t.Classes)
+	s.Classes, s.Codewords, s.Counts = t.Classes, t.Codewords, slices.Repeat([]float64{1}, t.Classes)
 	return s
 }
 

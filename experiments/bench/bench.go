@@ -131,7 +131,7 @@ func (a *assigned) State() (layers.State, error)                                
 
 // randomBase is a base of random predictions and codes, and labels for them.
 func randomBase(rng *rand.Rand, s size) (*assigned, *data.Set) {
-	a := &assigned{sizes: layers.Sizes{Classes: s.Classes, Slots: s.Slots, Codewords: s.Codewords, Counts: make([]int, s.Classes)}}
+	a := &assigned{sizes: layers.Sizes{Classes: s.Classes, Slots: s.Slots, Codewords: s.Codewords, Counts: make([]float64, s.Classes)}}
 	a.view = layers.View{LogProbs: logProbs(rng, s.Rows, s.Classes, 2), Codes: make([]int32, s.Rows*s.Slots)}
 	for i := range a.view.Codes {
 		a.view.Codes[i] = int32(rng.IntN(s.Codewords))

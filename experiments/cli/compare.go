@@ -133,6 +133,7 @@ func (c *compareCmd) open(ctx context.Context, t *terminal, methods *experiments
 		if err := m.Suits(src); err != nil {
 			return nil, nil, err
 		}
+		noteWeighing(t, m, src)
 	}
 	if err := c.told(t, src, problem.Beside, fitted...); err != nil {
 		return nil, nil, err

@@ -61,6 +61,9 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		return err
 	}
 	warnEmptyClasses(t, src)
+	if method, err := methods.Find(c.Method); err == nil {
+		noteWeighing(t, method, src)
+	}
 	run, err := c.fit(ctx, t, experiments.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method])
 	if err != nil {
 		return err

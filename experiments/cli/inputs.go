@@ -69,6 +69,13 @@ func (f *inputFlags) told(t *terminal, src *data.Source, beside *experiments.Bes
 	return nil
 }
 
+// noteWeighing says how a method takes weights that its reference has no form for.
+func noteWeighing(t *terminal, m experiments.Method, src *data.Source) {
+	if m.Weighing != "" && src.Cal.ForFit().Weights != nil {
+		t.note("%s has no weighted form in its reference: %s", m.Name, m.Weighing)
+	}
+}
+
 // warnOf warns of the rows of a file; of nothing where text is "".
 func warnOf(t *terminal, path, text string) {
 	if text != "" {

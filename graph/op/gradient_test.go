@@ -163,6 +163,9 @@ var samples = map[string][]sample{
 	"JensenShannonOp": {{inputs: map[string][]int{"x": {4, 3}, "y": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.JensenShannon(), b.Apply(op.Sigmoid(2), x["x"]), b.Apply(op.Sigmoid(2), x["y"]))
 	}}},
+	"WeightedJensenShannonOp": {{inputs: map[string][]int{"x": {4, 3}, "y": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.WeightedJensenShannon(), b.Apply(op.Sigmoid(2), x["x"]), b.Apply(op.Sigmoid(2), x["y"]), b.Table("v", graph.Tensor(b.Dtype(), []float64{.5, 2, 1, .25}, 4)))
+	}}},
 	"ConvOp": {
 		binary(op.Conv(1, 1), []int{2, 3, 4, 5}, []int{2, 3, 3, 3}), binary(op.Conv(2, 1), []int{2, 3, 5, 4}, []int{2, 3, 3, 3}),
 		binary(op.Conv(2, 0), []int{2, 3, 4, 4}, []int{2, 3, 1, 1}), binary(op.Conv(1, 0), []int{2, 3, 2, 3}, []int{2, 3, 1, 1}),

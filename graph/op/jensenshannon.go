@@ -13,6 +13,9 @@ import "math"
 // no gradient.
 func JensenShannon() Op { return Op{JensenShannonOp{}} }
 
+// WeightedJensenShannon is that of rows with weights v (B), a mean over entries of v_i times the row's.
+func WeightedJensenShannon() Op { return Op{WeightedJensenShannonOp{}} }
+
 const jensenShannonFloor = 1e-4
 
 // JensenShannonOp is the op of [JensenShannon].
@@ -43,6 +46,47 @@ func bernoulliDivergence(p, q float64) (clamped, m, js float64) {
 
 func bernoulliKL(p, m float64) float64 { return p*math.Log(p/m) + (1-p)*math.Log((1-p)/(1-m)) }
 
+// WeightedJensenShannonOp is the op of [WeightedJensenShannon]. The weights have no gradient.
+type WeightedJensenShannonOp struct{}
+
+func (WeightedJensenShannonOp) Form() string { return "B C, B C, B -> ()" }
+func (o WeightedJensenShannonOp) Run(out Value, in []Value) {
+	Dispatch(o, out, in, weightedJensenShannon, weightedJensenShannon)
+}
+
+func weightedJensenShannon[F Float](_ WeightedJensenShannonOp, v Args[F]) {
+	p, q, weights, c := v.In(0), v.In(1), v.In(2), v.Columns(0)
+	var sum float64
+	for i := range p {
+		_, _, js := bernoulliDivergence(float64(p[i]), float64(q[i]))
+		sum += float64(weights[i/c]) * math.Sqrt(max(js, jensenShannonFloor))
+	}
+	v.Out()[0] = F(sum / float64(len(p)))
+}
+
+func (WeightedJensenShannonOp) WRT() []bool { return []bool{true, true, false} }
+
+func (WeightedJensenShannonOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+	by := Op{WeightedJensenShannonGradOp{}}
+	return Nodes{by.Of(in[0], in[1], in[2], g), by.Of(in[1], in[0], in[2], g), nil}, nil
+}
+
+// WeightedJensenShannonGradOp is that of [JensenShannonGradOp], times the weights of the rows.
+type WeightedJensenShannonGradOp struct{}
+
+func (WeightedJensenShannonGradOp) Form() string { return "B C, B C, B, () -> B C" }
+func (o WeightedJensenShannonGradOp) Run(out Value, in []Value) {
+	Dispatch(o, out, in, weightedJensenShannonGradients, weightedJensenShannonGradients)
+}
+
+func weightedJensenShannonGradients[F Float](_ WeightedJensenShannonGradOp, v Args[F]) {
+	out, p, q, weights, c := v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(0)
+	g := float64(v.In(3)[0]) / float64(len(p))
+	for i, y := range p {
+		out[i] = F(g * float64(weights[i/c]) * rootDivergenceSlope(float64(y), float64(q[i])))
+	}
+}
+
 func (JensenShannonOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	by := Op{JensenShannonGradOp{}}
 	return Nodes{by.Of(in[0], in[1], g), by.Of(in[1], in[0], g)}, nil
@@ -61,11 +105,15 @@ func jensenShannonGradients[F Float](_ JensenShannonGradOp, v Args[F]) {
 	out, p, q := v.Out(), v.In(0), v.In(1)
 	g := float64(v.In(2)[0]) / float64(len(p))
 	for i, y := range p {
-		x, m, js := bernoulliDivergence(float64(y), float64(q[i]))
-		if x != float64(y) || js <= jensenShannonFloor {
-			out[i] = 0
-			continue
-		}
-		out[i] = F(g * (math.Log(x/m) - math.Log((1-x)/(1-m))) / (4 * math.Sqrt(js)))
+		out[i] = F(g * rootDivergenceSlope(float64(y), float64(q[i])))
 	}
+}
+
+// rootDivergenceSlope is ∂√js/∂p, 0 where p is clamped or js floored.
+func rootDivergenceSlope(p, q float64) float64 {
+	x, m, js := bernoulliDivergence(p, q)
+	if x != p || js <= jensenShannonFloor {
+		return 0
+	}
+	return (math.Log(x/m) - math.Log((1-x)/(1-m))) / (4 * math.Sqrt(js))
 }

@@ -38,7 +38,7 @@ func region(seed uint64) (*layers.View, []int, layers.Sizes) { return regions(6,
 // regions is such a view of n rows.
 func regions(n int, seed uint64) (*layers.View, []int, layers.Sizes) {
 	rng := newRand(seed)
-	s := layers.Sizes{Classes: 3, Features: 8, Slots: 4, Codewords: 5, Counts: []int{n - n/2, n/2 - n/6, n / 6}}
+	s := layers.Sizes{Classes: 3, Features: 8, Slots: 4, Codewords: 5, Counts: []float64{float64(n - n/2), float64(n/2 - n/6), float64(n / 6)}}
 	v := &layers.View{LogProbs: layers.LogSoftmax(mat.NewDense(n, 3, graph.Normals(3*n, 0, 2, rng)))}
 	labels := make([]int, n)
 	for i := range labels {

@@ -26,7 +26,8 @@ import (
 //	posterior = softmax(βℓ + η Σ_r v_r(z, βℓ))
 //
 // MCGrad (Tax et al. 2025) calibrates two classes so; its means are here, the form for C classes
-// is ours: a tree has C outputs, and its gradient p − y and curvature p(1 − p) in all of them. Of
+// is ours: a tree has C outputs, and its gradient w(p − y) and curvature w p(1 − p) in all of them,
+// w the row's weight and y its label, 1 in its class, or the shares of a soft one. Of
 // those means these are here: β, by maximum likelihood before the first tree; a least curvature of
 // a leaf; and how many trees there are by the loss of a stratified fifth of the rows held out,
 // after which all rows are fitted with as many. Each tree uses a part of the columns, drawn.
@@ -47,7 +48,7 @@ const boostedPatience = 15
 // Fit learns from cal, which needs features. It is whole or not there: interrupted it keeps
 // nothing.
 func (m *Boosted) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	sizes, err := sizesOf(cal, certain, withFeatures)
+	sizes, err := sizesOf(cal, withFeatures)
 	if err != nil {
 		return wrap("boosted residuals", err)
 	}
@@ -130,28 +131,29 @@ func (b *boosting) start(beta float64) {
 	b.bins = nil
 }
 
-// loss is the mean of −log p of the labels; it sets g and h.
+// loss is the mean of −log p of the labels, by weight; it sets g and h.
 func (b *boosting) loss() float64 {
 	n := b.aims.Len()
 	losses := make([]float64, n)
 	eachRow(n, func(i int) {
-		s, g, h := b.scores.RawRowView(i), b.g.RawRowView(i), b.h.RawRowView(i)
+		s, g, h, w := b.scores.RawRowView(i), b.g.RawRowView(i), b.h.RawRowView(i), b.aims.Weight(i)
 		all := floats.LogSumExp(s)
 		for k, v := range s {
 			p := math.Exp(v - all)
-			g[k], h[k] = p, p*(1-p)
+			g[k], h[k] = w*p, w*p*(1-p)
 		}
-		y := b.aims.Labels[i]
-		g[y]--
-		losses[i] = all - s[y]
+		for y, q := range b.aims.Shares(i) {
+			g[y] -= w * q
+			losses[i] += w * q * (all - s[y])
+		}
 	})
-	return floats.Sum(losses) / float64(n)
+	return floats.Sum(losses) / b.aims.Total()
 }
 
 // grow adds a tree.
 func (b *boosting) grow() *trees.Tree {
 	if b.bins == nil {
-		b.bins = trees.NewBins(b.x, b.width)
+		b.bins = trees.NewBins(b.x, b.width, b.aims.Weights)
 	}
 	b.loss()
 	_, m := b.x.Dims()

@@ -54,7 +54,7 @@ func (m *Clustered) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) e
 }
 
 func (m *Clustered) fitClusters(ctx context.Context, cal *data.Set, rng *rand.Rand) error {
-	sizes, err := sizesOf(cal, unweighted)
+	sizes, err := sizesOf(cal)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,10 @@ func (m *Clustered) fitClusters(ctx context.Context, cal *data.Set, rng *rand.Ra
 		return err
 	}
 	z := e.Apply(cal.Features)
-	draw := func(most int) *mat.Dense { return data.RowsOf(z, rng.Perm(cal.Len())[:min(cal.Len(), most)]) }
+	draw := func(most int) (slots *mat.Dense, weights []float64) {
+		rows := rng.Perm(cal.Len())[:min(cal.Len(), most)]
+		return data.RowsOf(z, rows), picked(cal.Weights, rows)
+	}
 	centres := layers.KMeans{}.Place(draw, min(cmp.Or(m.Clusters, 8), cal.Len()), rng)
 	c := clustering{sizes, e, clustersAt(centres, gapOf(z, centres))}
 	strength, err := m.choose(optim.Span(ctx, "choose the strength", 0, 0.7), cal, c, strengths, rng)
@@ -120,7 +123,7 @@ func (m *Clustered) fitStrength(ctx context.Context, cal *data.Set, c clustering
 	if err != nil {
 		return err
 	}
-	c.sizes.Counts = cal.Counts(c.sizes.Classes)
+	c.sizes.Counts, c.sizes.Weighed = layers.SizesOf(cal).Counts, layers.SizesOf(cal).Weighed
 	w := c.weights()
 	w.Tensor("structured/log_inverse_temperature").Float64s()[0] = bisectInverse(l, cal)
 	return m.fit(ctx, clusteredMap{clusters: c.near.count(), strength: strength}, cal, w, m.Optim)

@@ -32,7 +32,7 @@ import (
 //
 // What differs, and why:
 //   - the layers are the features and ℓ: a features file has no more of them;
-//   - the rows that were seen are the calibration rows, each left out of its own neighbours, in
+//   - the rows that were seen are the calibration rows, each and its equals left out of its own neighbours, in
 //     place of the training rows, which nobody has here;
 //   - the loss is the NLL, the default of the authors' program, whose runs set squared errors;
 //     a second calibrator behind it, as in those runs, is left to whoever wants one;
@@ -60,19 +60,19 @@ var densityLayers = []string{"density/features", "density/logits"}
 
 // Fit learns from cal, which needs features; there is nothing to stop early.
 func (m *DensityAware) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	sizes, l, err := logProbsToFit(cal, withFeatures, unweighted)
+	sizes, l, err := logProbsToFit(cal, withFeatures)
 	if err != nil {
 		return wrap("density-aware calibration", err)
 	}
 	w := graph.NewWeights(tensor.Float64)
-	scores, err := m.distances(ctx, w, data.Dense(cal.Features), unmask(mat.DenseCopyOf(l), 0))
+	scores, err := m.distances(ctx, w, cal.Kinds(), data.Dense(cal.Features), unmask(mat.DenseCopyOf(l), 0))
 	if err != nil {
 		return err
 	}
 	temperature := math.Exp(-bisectInverse(l, cal))
 	l.Scale(1/temperature, l)
 	var fitted Fitted
-	if err := fitted.fit(ctx, densityMap{}, &data.Set{Features: scores, Logits: l, Labels: cal.Labels, Soft: cal.Soft}, nil, m.Optim); err != nil {
+	if err := fitted.fit(ctx, densityMap{}, &data.Set{Features: scores, Logits: l, Labels: cal.Labels, Weights: cal.Weights, Soft: cal.Soft}, nil, m.Optim); err != nil {
 		return wrap("density-aware calibration", err)
 	}
 	found := fitted.Weights()
@@ -86,7 +86,7 @@ func (m *DensityAware) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) 
 }
 
 // distances are those of the rows to their neighbours in each layer, whose points w keeps.
-func (m *DensityAware) distances(ctx context.Context, w *graph.Weights, layers ...*mat.Dense) (*mat.Dense, error) {
+func (m *DensityAware) distances(ctx context.Context, w *graph.Weights, kinds []int, layers ...*mat.Dense) (*mat.Dense, error) {
 	rows, _ := layers[0].Dims()
 	scores := mat.NewDense(rows, len(layers), nil)
 	for j, z := range layers {
@@ -95,7 +95,7 @@ func (m *DensityAware) distances(ctx context.Context, w *graph.Weights, layers .
 			return nil, err
 		}
 		near.say = kthDistance
-		own, err := near.own(ctx)
+		own, err := near.own(ctx, kinds)
 		if err != nil {
 			return nil, wrap("density-aware calibration", err)
 		}

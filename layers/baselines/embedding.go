@@ -23,7 +23,7 @@ func fitEmbedding(cal *data.Set) (*data.Embedding, error) {
 
 // toEmbed are the sizes of calibration rows and the embedding of their features.
 func toEmbed(cal *data.Set) (layers.Sizes, *data.Embedding, error) {
-	sizes, err := sizesOf(cal, certain)
+	sizes, err := sizesOf(cal)
 	if err != nil {
 		return sizes, nil, err
 	}

@@ -173,7 +173,7 @@ func TestProCalAgainstReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := near.own(t.Context())
+	own, err := near.own(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

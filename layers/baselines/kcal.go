@@ -15,6 +15,7 @@ import (
 	"calibra/layers"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -66,11 +67,11 @@ const (
 func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
 	start := time.Now()
 	defer func() { m.took = time.Since(start) }()
-	sizes, err := sizesOf(cal, certain, withFeatures)
+	sizes, err := sizesOf(cal, withFeatures)
 	if err != nil {
 		return wrap("KCal", err)
 	}
-	of := projectionMap{cmp.Or(m.Dimensions, 32), cmp.Or(m.Bandwidth, kcalBandwidth), newBackground(cal.Labels, sizes.Classes)}
+	of := projectionMap{cmp.Or(m.Dimensions, 32), cmp.Or(m.Bandwidth, kcalBandwidth), newBackground(aimsOf(cal), sizes.Classes)}
 	if of.d < 1 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d dimensions make no kernel; choose at least 1", of.d)}
 	}
@@ -83,8 +84,8 @@ func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 		if err != nil {
 			return 0, err
 		}
-		memory := newMemory(points.Float32s(), of.d, cal.Labels, sizes.Classes)
-		return logLoss(memory.estimate(queries.Float32s(), of.constant(), nil), val.Labels), nil
+		memory := newMemory(points.Float32s(), of.d, aimsOf(cal), sizes.Classes)
+		return logLoss(memory.estimate(queries.Float32s(), of.constant(), nil), val), nil
 	}
 	m.byMinibatches(of, of.weights(data.FitStandardizer(cal.Features), rng), 64, m.Optim)
 	fitErr := m.Trained.Fit(ctx, cal, val, rng)
@@ -96,7 +97,7 @@ func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 	}
 	h := of.h
 	if fitErr == nil {
-		h = m.memory.bandwidth(ctx, float64(of.d), h, cmp.Or(m.Folds, kcalFolds), rng)
+		h = m.memory.bandwidth(ctx, float64(of.d), h, cal.Kinds(), cmp.Or(m.Folds, kcalFolds), rng)
 		fitErr = ctx.Err()
 	}
 	m.Weights().AddState("kernel/bandwidth", []float64{h}, 1)
@@ -134,13 +135,17 @@ func (m projectionMap) weights(scale *data.Standardizer, rng *rand.Rand) *graph.
 
 func (projectionMap) featureMean() string { return "norm/mean" }
 
-// Inputs are BN(z) and, of labelled rows, 1[y = k].
+// Inputs are BN(z) and, of labelled rows, w 1[y = k].
 func (projectionMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	scale := data.Standardizer{Mean: w.Float64s("norm/mean"), SD: w.Float64s("norm/sd")}
 	if err := requireFeatures(v.Set, len(scale.Mean)); err != nil {
 		return nil, err
 	}
-	return addOnehot(map[string]mat.Matrix{"features": scale.Apply(v.Set.Features)}, v), nil
+	in := map[string]mat.Matrix{"features": scale.Apply(v.Set.Features)}
+	if v.Set.Labels != nil {
+		in["aims"] = v.Set.Targets(v.LogProbs.RawMatrix().Cols)
+	}
+	return in, nil
 }
 
 // project describes Π of the batch (B×d).
@@ -154,16 +159,16 @@ func (projectionMap) of(b *graph.Builder, z *gorgonia.Node) *gorgonia.Node {
 	return b.Plus(v, b.MatMul(b.Apply(op.ELU(2), v), b.Weight("projection/out")))
 }
 
-// estimate describes log p of queries by points that have numbers of rows and weights of
-// classes.
-func (m projectionMap) estimate(b *graph.Builder, queries, points, numbers, classes *gorgonia.Node) *gorgonia.Node {
-	kernel := b.Apply(op.OmitSelf(), b.Apply(op.Gaussian(m.constant()), queries, points), b.Rows(), numbers)
+// estimate describes log p of the queries of a batch by points of these kinds and classes, none of a
+// query's own kind.
+func (m projectionMap) estimate(b *graph.Builder, in layers.Batch, queries, points, kinds, classes *gorgonia.Node) *gorgonia.Node {
+	kernel := b.Apply(op.OmitSelf(), b.Apply(op.Gaussian(m.constant()), queries, points), in.Kinds(b), kinds)
 	return b.LogSoftmax(b.Apply(op.FlooredLog(2, kcalFloor), b.MatMul(kernel, classes)))
 }
 
 func (m projectionMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	points := m.project(b, in)
-	return m.estimate(b, points, points, b.Rows(), in.Input(b, "onehot"))
+	return m.estimate(b, in, points, points, in.Kinds(b), in.Input(b, "aims"))
 }
 
 // NoisyLoss is the log loss of the batch against a background drawn for it.
@@ -172,14 +177,20 @@ func (m projectionMap) NoisyLoss(b *graph.Builder, in layers.Batch, _ int, noise
 	rows := b.Apply(op.Background(noise.Seed), b.Table("order", g.order), b.Table("begins", g.begins), b.Table("classes", g.classes), noise.Step)
 	queries := m.project(b, in)
 	points := m.of(b, b.Apply(op.Take(), in.AllRows(b, "features"), rows))
-	return b.NLL(m.estimate(b, queries, points, rows, b.Table("weighed", g.weighed)), in.Labels(b))
+	classes := b.Table("weighed", g.weighed)
+	if g.shares != nil {
+		classes = b.Apply(op.Take(), b.Table("shares", g.shares), rows)
+	}
+	return b.NLL(m.estimate(b, in, queries, points, in.KindsOf(b, rows), classes), in.Labels(b))
 }
 
 // background is what op.Background draws from, and the J×C weights of what it draws:
-// n_k / (rows drawn of class k) in column k.
-type background struct{ order, begins, classes, weighed *tensor.Dense }
+// n_k / (rows drawn of class k) in column k. Of rows with weights and soft labels the N×C numbers
+// w_i q_ik n / (rows drawn), n and rows drawn of the class of the row's label, are shares.
+type background struct{ order, begins, classes, weighed, shares *tensor.Dense }
 
-func newBackground(labels []int, classes int) background {
+func newBackground(aims *data.Set, classes int) background {
+	labels := aims.Labels
 	rows := data.UpTo(len(labels))
 	slices.SortStableFunc(rows, func(i, j int) int { return labels[i] - labels[j] })
 	starts, drawn, at := make([]int, classes+1), []int(nil), 0
@@ -200,17 +211,31 @@ func newBackground(labels []int, classes int) background {
 	for j, k := range drawn {
 		y[j*classes+k] = weights[j]
 	}
-	return background{order: graph.Labels(rows), begins: graph.Labels(starts), classes: graph.Labels(drawn), weighed: graph.Tensor(tensor.Float32, y, len(drawn), classes)}
+	var shares *tensor.Dense
+	if !aims.Certain() {
+		each := aims.Targets(classes)
+		for i, label := range labels {
+			n := starts[label+1] - starts[label]
+			floats.Scale(float64(n)/float64(min(n, kcalBackground)), each.RawRowView(i))
+		}
+		shares = graph.Matrix(tensor.Float32, each)
+	}
+	return background{shares: shares, order: graph.Labels(rows), begins: graph.Labels(starts), classes: graph.Labels(drawn), weighed: graph.Tensor(tensor.Float32, y, len(drawn), classes)}
 }
 
 // bandwidth is h, to h₀/100, by golden section for the cross-validated log loss of
-// the points. It gives up, with the best h so far, when ctx is cancelled.
-func (m *memory) bandwidth(ctx context.Context, d, h0 float64, among int, rng *rand.Rand) float64 {
-	folds := make([]int, len(m.labels))
-	for i, at := range rng.Perm(len(folds)) {
-		folds[at] = i % min(among, len(folds))
+// the points, those of one kind (nil: each of its own) in one fold. It gives up, with the best h so
+// far, when ctx is cancelled.
+func (m *memory) bandwidth(ctx context.Context, d, h0 float64, kinds []int, among int, rng *rand.Rand) float64 {
+	if kinds == nil {
+		kinds = data.UpTo(len(m.aims.Labels))
 	}
-	loss := func(h float64) float64 { return logLoss(m.estimate(m.points, 1/(d*h), folds), m.labels) }
+	foldOf := make([]int, slices.Max(kinds)+1)
+	for i, at := range rng.Perm(len(foldOf)) {
+		foldOf[at] = i % min(among, len(foldOf))
+	}
+	folds := data.Each(kinds, func(kind int) int { return foldOf[kind] })
+	loss := func(h float64) float64 { return logLoss(m.estimate(m.points, 1/(d*h), folds), m.aims) }
 	const ratio = 0.6180339887498949 // (√5 − 1)/2
 	lo, hi := h0/10, 10*h0
 	a, b := hi-ratio*(hi-lo), lo+ratio*(hi-lo)
@@ -232,13 +257,15 @@ func (m *memory) bandwidth(ctx context.Context, d, h0 float64, among int, rng *r
 	return b
 }
 
-// logLoss is −mean log p[y], p floored at 1e-10.
-func logLoss(p *mat.Dense, labels []int) float64 {
+// logLoss is −mean log p[y] by weight, p floored at 1e-10.
+func logLoss(p *mat.Dense, aims *data.Set) float64 {
 	var sum float64
-	for i, y := range labels {
-		sum -= math.Log(max(p.At(i, y), kcalFloor))
+	for i := range aims.Labels {
+		for y, q := range aims.Shares(i) {
+			sum -= aims.Weight(i) * q * math.Log(max(p.At(i, y), kcalFloor))
+		}
 	}
-	return sum / float64(len(labels))
+	return sum / aims.Total()
 }
 
 // Predict is the kernel estimate over the remembered rows.

@@ -87,13 +87,19 @@ func (r *remembering) remember(cal *data.Set, points describe) error {
 		*r = remembering{}
 		return err
 	}
-	r.memory = newMemory(t.Float32s(), t.Shape()[1], cal.Labels, cal.Classes())
+	r.memory = newMemory(t.Float32s(), t.Shape()[1], aimsOf(cal), cal.Classes())
 	labels := make([]float64, cal.Len())
 	for i, y := range cal.Labels {
 		labels[i] = float64(y)
 	}
 	r.Weights().AddState("memory/points", graph.Float64s(t), t.Shape()...)
 	r.Weights().AddState("memory/labels", labels, len(labels))
+	if cal.Weights != nil {
+		r.Weights().AddState("memory/weights", cal.Weights, len(labels))
+	}
+	if cal.Soft != nil {
+		r.Weights().AddState("memory/shares", cal.Soft.RawMatrix().Data, len(labels), cal.Classes())
+	}
 	return nil
 }
 
@@ -119,18 +125,31 @@ func (r *remembering) restoreMemory(m layers.Map, s layers.State, d int, number 
 		return err
 	}
 	kept, rest := s.Weights.Split(func(name string) bool { return strings.HasPrefix(name, "memory/") || name == number })
-	rows := sizes.Rows()
-	if err := kept.Require(map[string]tensor.Shape{"memory/points": {rows, d}, "memory/labels": {rows}, number: {1}}); err != nil {
+	rows, shapes := sizes.Rows(), map[string]tensor.Shape{}
+	shapes["memory/points"], shapes["memory/labels"], shapes[number] = tensor.Shape{rows, d}, tensor.Shape{rows}, tensor.Shape{1}
+	if kept.Has("memory/weights") {
+		shapes["memory/weights"] = tensor.Shape{rows}
+	}
+	if kept.Has("memory/shares") {
+		shapes["memory/shares"] = tensor.Shape{rows, sizes.Classes}
+	}
+	if err := kept.Require(shapes); err != nil {
 		return err
 	}
-	labels, err := readLabels(kept.Float64s("memory/labels"), sizes.Classes)
-	if err != nil {
+	aims := &data.Set{}
+	if aims.Labels, err = readLabels(kept.Float64s("memory/labels"), sizes.Classes); err != nil {
 		return err
+	}
+	if kept.Has("memory/weights") {
+		aims.Weights = kept.Float64s("memory/weights")
+	}
+	if kept.Has("memory/shares") {
+		aims.Soft = mat.NewDense(rows, sizes.Classes, kept.Float64s("memory/shares"))
 	}
 	if err := r.restore(m, layers.State{Config: s.Config, Weights: rest}); err != nil {
 		return err
 	}
 	r.Weights().Join(kept)
-	r.memory = newMemory(float32s(kept.Tensor("memory/points")), d, labels, sizes.Classes)
+	r.memory = newMemory(float32s(kept.Tensor("memory/points")), d, aims, sizes.Classes)
 	return nil
 }

@@ -138,7 +138,11 @@ func (m localNetsMap) NoisyLoss(b *graph.Builder, in layers.Batch, _ int, noise 
 func (m localNetsMap) loss(b *graph.Builder, in layers.Batch, a *gorgonia.Node) *gorgonia.Node {
 	p1 := m.estimate(b, in, a)
 	p2 := b.Apply(op.Exp(2), b.LogSoftmax(in.Mask(b, blend(b, "scores", a, in.Input(b, "logits")))))
-	js := b.Apply(op.Scale(0, m.lambda), b.Apply(op.JensenShannon(), p1, p2))
+	apart := b.Apply(op.JensenShannon(), p1, p2)
+	if weights := in.Weights(b); weights != nil {
+		apart = b.Apply(op.WeightedJensenShannon(), p1, p2, weights)
+	}
+	js := b.Apply(op.Scale(0, m.lambda), apart)
 	return b.Plus(js, b.NLL(clipped(b, p1), in.Labels(b)))
 }
 

@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -39,7 +38,7 @@ var _ layers.Stateful = (*LocalTemperature)(nil)
 // Fit learns from cal, which needs features; there is nothing to stop early.
 func (m *LocalTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 	e, err := fitEmbedding(cal)
-	if err = cmp.Or(err, unweighted(cal, layers.Sizes{})); err == nil {
+	if err == nil {
 		err = m.fit(ctx, localTemperatureMap{}, cal, temperatures(e), m.Optim)
 	}
 	return wrap("local temperatures", err)

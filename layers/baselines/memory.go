@@ -3,34 +3,40 @@ package baselines
 import (
 	"math"
 
+	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
 
-// memory is a kernel estimate of class probabilities from labelled points,
+// memory is a kernel estimate of class probabilities from labelled points of weights w,
 //
-//	p_k(x) = Σ_j K_j 1[y_j = k] / Σ_j K_j ,  K_j = exp(−c·‖x − s_j‖²)
+//	p_k(x) = Σ_j w_j K_j 1[y_j = k] / Σ_j w_j K_j ,  K_j = exp(−c·‖x − s_j‖²)
 //
-// in float32 with float64 sums. Where the kernel is at most emptyKernel in all, p is
-// the prior, the class frequencies of the points.
+// of soft labels with q_jk in place of 1[y_j = k], in float32 with float64 sums. Where the kernel is
+// at most emptyKernel in all, p is the prior, the class frequencies of the points.
 type memory struct {
 	points  []float32 // N×d
 	squares []float32 // N, ‖s_j‖²
-	labels  []int
+	aims    *data.Set // labels, weights and soft labels
 	d       int
 	prior   []float64
 }
 
 const emptyKernel = 1e-10
 
-func newMemory(points []float32, d int, labels []int, classes int) *memory {
-	m := &memory{points: points, labels: labels, d: d, prior: make([]float64, classes), squares: make([]float32, len(labels))}
-	for j, y := range labels {
-		m.prior[y] += 1 / float64(len(labels))
+func newMemory(points []float32, d int, aims *data.Set, classes int) *memory {
+	n := len(aims.Labels)
+	m := &memory{points: points, aims: aims, d: d, prior: make([]float64, classes), squares: make([]float32, n)}
+	total := aims.Total()
+	for j := range n {
+		for k, q := range aims.Shares(j) {
+			m.prior[k] += aims.Weight(j) * q / total
+		}
 		p := points[j*d : (j+1)*d]
 		m.squares[j] = simd.Dot(p, p)
 	}
@@ -40,7 +46,7 @@ func newMemory(points []float32, d int, labels []int, classes int) *memory {
 // estimate is p of each row of x (N×d), as an N×C matrix. With folds, one for each
 // point and the same points as x, no point counts for another of its fold.
 func (m *memory) estimate(x []float32, c float64, folds []int) *mat.Dense {
-	rows, n := len(x)/m.d, len(m.labels)
+	rows, n := len(x)/m.d, len(m.aims.Labels)
 	out, gamma := mat.NewDense(rows, len(m.prior), nil), float32(math.Sqrt(1/(2*c)))
 	inBlocks(rows, estimateRows, func(lo, hi int) {
 		kernel := make([]float32, (hi-lo)*n)
@@ -53,8 +59,12 @@ func (m *memory) estimate(x []float32, c float64, folds []int) *mat.Dense {
 				if folds != nil && folds[j] == folds[i] {
 					continue
 				}
-				p[m.labels[j]] += float64(k)
-				sum += float64(k)
+				kernel := m.aims.Weight(j) * float64(k)
+				if sum += kernel; m.aims.Soft == nil {
+					p[m.aims.Labels[j]] += kernel
+					continue
+				}
+				floats.AddScaled(p, kernel, m.aims.Soft.RawRowView(j))
 			}
 			for k := range p {
 				if sum > emptyKernel {

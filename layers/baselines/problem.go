@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,22 +19,6 @@ type need func(cal *data.Set, s layers.Sizes) error
 // withFeatures needs features.
 func withFeatures(cal *data.Set, s layers.Sizes) error { return requireFeatures(cal, s.Features) }
 
-// unweighted needs rows that count once.
-func unweighted(cal *data.Set, _ layers.Sizes) error {
-	if cal.Weights != nil {
-		return errors.New("it takes no weights; let each row count once")
-	}
-	return nil
-}
-
-// certain needs rows that count once and have one class each.
-func certain(cal *data.Set, _ layers.Sizes) error {
-	if !cal.Certain() {
-		return errors.New("it takes no weights and no soft labels; let each row count once and have one class")
-	}
-	return nil
-}
-
 // sizesOf checks that cal can be calibrated on and gives its sizes. M is 0 without
 // features.
 func sizesOf(cal *data.Set, needs ...need) (layers.Sizes, error) {
@@ -45,20 +28,20 @@ func sizesOf(cal *data.Set, needs ...need) (layers.Sizes, error) {
 	case cal.Labels == nil:
 		return layers.Sizes{}, fmt.Errorf("baselines: the calibration rows have no labels")
 	}
-	s := layers.Sizes{Classes: cal.Classes()}
-	if s.Classes < 2 {
-		return s, fmt.Errorf("baselines: calibration needs at least two classes, not %d", s.Classes)
+	c := cal.Classes()
+	if c < 2 {
+		return layers.Sizes{}, fmt.Errorf("baselines: calibration needs at least two classes, not %d", c)
 	}
+	if i := data.InvalidLabel(cal.Labels, c); i >= 0 {
+		return layers.Sizes{}, fmt.Errorf("baselines: row %d has label %d, which is none of %d classes", i, cal.Labels[i], c)
+	}
+	s := layers.SizesOf(cal)
 	if cal.Features != nil {
 		_, s.Features = cal.Features.Dims()
-	}
-	if i := data.InvalidLabel(cal.Labels, s.Classes); i >= 0 {
-		return s, fmt.Errorf("baselines: row %d has label %d, which is none of %d classes", i, cal.Labels[i], s.Classes)
 	}
 	if i, k := cal.MaskedLabel(); i >= 0 {
 		return s, fmt.Errorf("baselines: row %d has label %d, which its logits mask: correct the label or the mask", i, k)
 	}
-	s.Counts = cal.Counts(s.Classes)
 	for _, met := range needs {
 		if err := met(cal, s); err != nil {
 			return s, err

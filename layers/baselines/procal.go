@@ -21,7 +21,8 @@ import (
 // replaces the top probability and the others are scaled to 1 − c. Each density is a
 // product of Gaussian kernels with bandwidths 1.06·sd·n^(−1/6), sd dividing by n; a
 // bandwidth below 1e-6, where all values are equal, is 1e-6. Without wrong rows c is
-// 1 where there is any density, without right rows 0.
+// 1 where there is any density, without right rows 0. A row enters each sum by its weight, of soft
+// labels times how probable it is right or wrong, and n of a bandwidth is Kish's (Σw)²/Σw².
 //
 // Proximity is exp(−mean squared distance) to the 50 nearest calibration rows in the
 // 50-dimensional embedding with rows of length 1.
@@ -45,6 +46,9 @@ func (m *ProCal) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 	m.w.AddState("procal/confidence", rows.confidence, n)
 	m.w.AddState("procal/proximity", rows.proximity, n)
 	m.w.AddState("procal/right", rows.right, n)
+	if rows.weights != nil {
+		m.w.AddState("procal/weights", rows.weights, n)
+	}
 	m.densityRatio = newDensityRatio(rows)
 	return nil
 }
@@ -58,11 +62,9 @@ type densityRatio struct{ right, wrong density }
 func newDensityRatio(s seen) densityRatio {
 	var d densityRatio
 	for i, hit := range s.right {
-		of := &d.wrong
-		if hit == 1 {
-			of = &d.right
-		}
-		of.x, of.y = append(of.x, s.confidence[i]), append(of.y, s.proximity[i])
+		w := weightOf(s.weights, i)
+		d.right.add(s.confidence[i], s.proximity[i], w*hit)
+		d.wrong.add(s.confidence[i], s.proximity[i], w*(1-hit))
 	}
 	d.right.setBandwidths()
 	d.wrong.setBandwidths()
@@ -71,7 +73,7 @@ func newDensityRatio(s seen) densityRatio {
 
 // of is c of each row.
 func (d densityRatio) of(confidence, proximity []float64) []float64 {
-	out, n, wrong := make([]float64, len(confidence)), float64(len(d.right.x)), float64(len(d.wrong.x))
+	out, n, wrong := make([]float64, len(confidence)), d.right.total, d.wrong.total
 	if n == 0 {
 		return out
 	}
@@ -90,14 +92,24 @@ const densityRows = 64
 
 // density is a kernel density estimate in the plane with a product of Gaussians.
 type density struct {
-	x, y   []float64
-	hx, hy float64
+	x, y, w []float64 // points, and their weights
+	total   float64   // of the weights
+	hx, hy  float64
+}
+
+func (d *density) add(x, y, w float64) {
+	if w > 0 {
+		d.x, d.y, d.w, d.total = append(d.x, x), append(d.y, y), append(d.w, w), d.total+w
+	}
 }
 
 func (d *density) setBandwidths() {
-	shrink := 1.06 * math.Pow(float64(len(d.x)), -1./6)
-	d.hx = max(shrink*stat.PopStdDev(d.x, nil), 1e-6)
-	d.hy = max(shrink*stat.PopStdDev(d.y, nil), 1e-6)
+	if len(d.x) == 0 {
+		return
+	}
+	shrink := 1.06 * math.Pow(data.Effective(d.w, len(d.x)), -1./6)
+	d.hx = max(shrink*stat.PopStdDev(d.x, d.w), 1e-6)
+	d.hy = max(shrink*stat.PopStdDev(d.y, d.w), 1e-6)
 }
 
 // at is the density at (x, y), 0 without points, to the 1e-7 of float32 exponentials.
@@ -112,19 +124,26 @@ func (d *density) at(x, y float64, scratch []float32) float64 {
 		scratch[i] = float32(-(s*s + t*t) / 2)
 	}
 	simd.Exp(scratch, scratch)
-	for _, v := range scratch {
-		sum += float64(v)
+	for i, v := range scratch {
+		sum += d.w[i] * float64(v)
 	}
-	return sum / (2 * math.Pi * d.hx * d.hy * float64(len(d.x)))
+	return sum / (2 * math.Pi * d.hx * d.hy * d.total)
 }
 
 // Restore sets the embedding and the calibration rows in it.
 func (m *ProCal) Restore(s layers.State) error {
-	of, err := readProximal(s, "procal/confidence", "procal/proximity", "procal/right")
+	names := []string{"procal/confidence", "procal/proximity", "procal/right"}
+	if weighed := "procal/weights"; s.Weights.Has(weighed) {
+		names = append(names, weighed)
+	}
+	of, err := readProximal(s, names...)
 	if err != nil {
 		return err
 	}
-	m.proximal = of
-	m.densityRatio = newDensityRatio(seen{of.w.Float64s("procal/confidence"), of.w.Float64s("procal/proximity"), of.w.Float64s("procal/right")})
+	var each [4][]float64
+	for i, name := range names {
+		each[i] = of.w.Float64s(name)
+	}
+	m.proximal, m.densityRatio = of, newDensityRatio(seen{each[0], each[1], each[2], each[3]})
 	return nil
 }

@@ -35,7 +35,7 @@ var _ layers.Stateful = (*ProCalBins)(nil)
 
 // confidenceMap is the map of a part: [IsotonicMap] or [HistogramMap], which model files name.
 type confidenceMap interface {
-	fit(confidence, right []float64, t ties) steps
+	fit(confidence, right, weights []float64, t ties) steps
 	value(s steps, confidence float64) float64
 	name() string
 }
@@ -48,13 +48,13 @@ func (IsotonicMap) name() string { return "isotonic" }
 // HistogramMap is the share of right rows in ten bins of equal size.
 type HistogramMap struct{}
 
-func (IsotonicMap) fit(confidence, right []float64, t ties) steps {
-	return isotonic(t.values(confidence), right, nil, t)
+func (IsotonicMap) fit(confidence, right, weights []float64, t ties) steps {
+	return isotonic(t.values(confidence), right, weights, t)
 }
 func (IsotonicMap) value(s steps, confidence float64) float64 { return s.at(confidence) }
 
-func (HistogramMap) fit(confidence, right []float64, t ties) steps {
-	return histogram(t.values(confidence), right, nil, 10)
+func (HistogramMap) fit(confidence, right, weights []float64, t ties) steps {
+	return histogram(t.values(confidence), right, weights, 10)
 }
 func (HistogramMap) value(s steps, confidence float64) float64 { return s.bin(confidence) }
 
@@ -79,14 +79,17 @@ func (m *ProCalBins) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 			m.cuts = append(m.cuts, cut)
 		}
 	}
-	in, hits := make([][]float64, len(m.cuts)+1), make([][]float64, len(m.cuts)+1)
+	in, hits, weights := make([][]float64, len(m.cuts)+1), make([][]float64, len(m.cuts)+1), make([][]float64, len(m.cuts)+1)
 	for i, v := range rows.proximity {
 		part := sort.SearchFloat64s(m.cuts, v)
 		in[part], hits[part] = append(in[part], rows.confidence[i]), append(hits[part], rows.right[i])
+		if rows.weights != nil {
+			weights[part] = append(weights[part], rows.weights[i])
+		}
 	}
 	m.maps = make([]steps, len(in))
 	for part := range in {
-		m.maps[part] = m.of().fit(in[part], hits[part], tiesOf(cal))
+		m.maps[part] = m.of().fit(in[part], hits[part], weights[part], tiesOf(cal))
 	}
 	return nil
 }

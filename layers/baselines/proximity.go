@@ -59,13 +59,16 @@ func unitRows(z *mat.Dense) *mat.Dense {
 
 // of is the proximity of each row of z.
 func (p *proximity) of(z *mat.Dense) []float64 {
-	return p.search(context.Background(), unitRows(z), false)
+	return p.search(context.Background(), unitRows(z), nil)
 }
 
-// own is the proximity of the calibration rows themselves, each left out of its own
-// neighbours.
-func (p *proximity) own(ctx context.Context) ([]float64, error) {
-	out := p.search(ctx, p.points, true)
+// own is the proximity of the calibration rows themselves, each and those of its kind (see
+// [data.Set.Kinds]; nil: none) left out of its own neighbours.
+func (p *proximity) own(ctx context.Context, kinds []int) ([]float64, error) {
+	if kinds == nil {
+		kinds = data.UpTo(p.points.RawMatrix().Rows)
+	}
+	out := p.search(ctx, p.points, kinds)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("interrupted in the search for neighbours: %w", err)
 	}
@@ -76,8 +79,9 @@ func (p *proximity) own(ctx context.Context) ([]float64, error) {
 // calibration rows takes 512 MiB.
 const searchRows = 64
 
-// search leaves rows out once ctx is cancelled.
-func (p *proximity) search(ctx context.Context, rows *mat.Dense, omitSelf bool) []float64 {
+// search leaves rows out once ctx is cancelled. With kinds, the rows are the points, and none is a
+// neighbour of its kind.
+func (p *proximity) search(ctx context.Context, rows *mat.Dense, kinds []int) []float64 {
 	out := make([]float64, rows.RawMatrix().Rows)
 	squares := make([]float64, p.points.RawMatrix().Rows)
 	for j, point := range rowsOf(p.points) {
@@ -96,7 +100,7 @@ func (p *proximity) search(ctx context.Context, rows *mat.Dense, omitSelf bool) 
 			own := floats.Dot(x, x)
 			nearest = nearest[:0]
 			for j, product := range products[(i-lo)*n : (i-lo+1)*n] {
-				if omitSelf && i == j {
+				if kinds != nil && kinds[i] == kinds[j] {
 					continue
 				}
 				nearest.keep(max(0, own+squares[j]-2*product), p.k)
@@ -155,7 +159,7 @@ func (m *proximal) fit(ctx context.Context, cal *data.Set, neighbours int) (seen
 	if err != nil {
 		return seen{}, err
 	}
-	own, err := near.own(ctx)
+	own, err := near.own(ctx, cal.Kinds())
 	if err != nil {
 		return seen{}, err
 	}
@@ -170,19 +174,17 @@ func (m *proximal) fit(ctx context.Context, cal *data.Set, neighbours int) (seen
 	return rows, nil
 }
 
-// seen is what the calibration rows show: the confidence and proximity of each, and
-// 1 where its top class is right, 0 where it is wrong.
-type seen struct{ confidence, proximity, right []float64 }
+// seen is what the calibration rows show: the confidence and proximity of each, how probable it
+// is that its top class is right, 1 or 0 of a certain label, and its weight (nil: 1 each).
+type seen struct{ confidence, proximity, right, weights []float64 }
 
 func observed(cal *data.Set, s layers.Sizes, proximity []float64) (seen, error) {
 	_, tops, confidence, err := topsOf(cal, s)
 	right := make([]float64, len(tops))
 	for i, top := range tops {
-		if top == cal.Labels[i] {
-			right[i] = 1
-		}
+		right[i] = cal.Share(i, top)
 	}
-	return seen{confidence, proximity, right}, err
+	return seen{confidence, proximity, right, cal.Weights}, err
 }
 
 // topsOf is p̂ of each row of x (N×C), its top class and the probability of that.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
@@ -44,7 +46,7 @@ func TestProximityAgainstSorting(t *testing.T) {
 			}
 		}
 		check(p.of(queries), queries, false)
-		own, err := p.own(t.Context())
+		own, err := p.own(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +65,7 @@ func TestKernelMemoryAgainstTheFormula(t *testing.T) {
 	for i := range labels {
 		labels[i], folds[i] = rng.IntN(classes), i%5
 	}
-	m := newMemory(points, d, labels, classes)
+	m := newMemory(points, d, &data.Set{Labels: labels}, classes)
 	for _, fold := range [][]int{nil, folds} {
 		got := m.estimate(points, c, fold)
 		for i := range n {

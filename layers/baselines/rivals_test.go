@@ -92,7 +92,7 @@ func TestDensityAwareAgainstItsAuthors(t *testing.T) {
 			t.Fatal(err)
 		}
 		near.say = kthDistance
-		own, err := near.own(t.Context())
+		own, err := near.own(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,19 +88,11 @@ func (similarityMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Ma
 	if err != nil {
 		return nil, err
 	}
-	return addOnehot(map[string]mat.Matrix{"features": layers.Less(v.Set.Features, w.Float64s(hiddenCentre)), "pca": pca}, v), nil
-}
-
-// addOnehot adds onehot, 1[y = k] of each row (N×C), to the inputs of labelled rows.
-func addOnehot(in map[string]mat.Matrix, v *layers.View) map[string]mat.Matrix {
-	if v.Set.Labels != nil {
-		y := mat.NewDense(v.Set.Len(), v.LogProbs.RawMatrix().Cols, nil)
-		for i, k := range v.Set.Labels {
-			y.Set(i, k, 1)
-		}
-		in["onehot"] = y
+	in := map[string]mat.Matrix{"features": layers.Less(v.Set.Features, w.Float64s(hiddenCentre)), "pca": pca}
+	if x := v.Set; x.Labels != nil {
+		in["onehot"] = (&data.Set{Labels: x.Labels, Soft: x.Soft}).Targets(v.LogProbs.RawMatrix().Cols)
 	}
-	return in
+	return in, nil
 }
 
 // hidden describes a before dropout (B×H).
@@ -125,7 +117,7 @@ func (m similarityMap) similarities(b *graph.Builder, in layers.Batch) *gorgonia
 
 // estimate describes P₁ (B×C) of a.
 func (m similarityMap) estimate(b *graph.Builder, in layers.Batch, a *gorgonia.Node) *gorgonia.Node {
-	return neighbourhood(b, m.similarity(b, in, a), in.Input(b, "onehot"), b.Rows(), m.sigma)
+	return neighbourhood(b, m.similarity(b, in, a), in.Input(b, "onehot"), in.Kinds(b), in.Weights(b), m.sigma)
 }
 
 // LogProbs is log P₁, P₁ clipped at 1e-8.
@@ -150,13 +142,16 @@ func blend(b *graph.Builder, name string, a, x *gorgonia.Node) *gorgonia.Node {
 // neighbourhood describes the kernel estimate P₁ = wY (B×C) of the similarities s
 // (B×P) within the batch,
 //
-//	w_ij ∝ exp(−‖s_j − s_i‖² / (2σ² + 1e-6)) ,  w_ii = 0
+//	w_ij ∝ v_j exp(−‖s_j − s_i‖² / (2σ² + 1e-6)) ,  w_ij = 0 of equal rows, as w_ii
 //
-// normalized and clamped as op.Shares does; onehot is Y (B×C) and rows the B row
-// numbers.
-func neighbourhood(b *graph.Builder, s, onehot, rows *gorgonia.Node, sigma float64) *gorgonia.Node {
-	kernel := b.Apply(op.Gaussian(kernelConstant(sigma)), s, s)
-	return b.MatMul(b.Apply(op.Shares(), b.Apply(op.OmitSelf(), kernel, rows, rows)), onehot)
+// normalized and clamped as op.Shares does; onehot is Y (B×C), kinds those of the rows (B) and weights v (B; nil: 1
+// each).
+func neighbourhood(b *graph.Builder, s, onehot, kinds, weights *gorgonia.Node, sigma float64) *gorgonia.Node {
+	kernel := b.Apply(op.OmitSelf(), b.Apply(op.Gaussian(kernelConstant(sigma)), s, s), kinds, kinds)
+	if weights != nil {
+		kernel = b.Apply(op.TimesRow(), kernel, weights)
+	}
+	return b.MatMul(b.Apply(op.Shares(), kernel), onehot)
 }
 
 // kernelConstant is c in exp(−c‖·‖²).

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph/onnx"
@@ -17,7 +19,7 @@ import (
 // Spline is calibration by splines (Gupta et al. 2021), one-vs-rest. With the rows in
 // ascending order of p̂_k and t from 0 at the first to 1 at the last,
 //
-//	h(t) = (1/N) Σ_{rows up to t} (1[y = k] − p̂_k)
+//	h(t) = (1/N) Σ_{rows up to t} w (1[y = k] − p̂_k)
 //
 // is how far the frequency of class k runs ahead of its probability. A natural cubic spline
 // is fitted to h by least squares; its derivative is what p̂_k lacks at the t-quantile. So
@@ -26,7 +28,8 @@ import (
 //
 // at the calibration rows, linear between them and constant outside, and the classes' values
 // are divided by their sum. Fitting the difference, as the authors' code does, leaves
-// calibrated probabilities as they are.
+// calibrated probabilities as they are. Of rows with weights w, N is their sum, t goes in equal
+// steps of it, and the squares of the fit are multiplied by them.
 type Spline struct {
 	Knots int // of the spline, evenly spaced over [0, 1]; 0: 6
 
@@ -42,25 +45,25 @@ func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 	if knots < 3 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d knots make no natural spline; choose at least 3", knots)}
 	}
-	if err := unweighted(cal, layers.Sizes{}); err != nil {
-		return wrap("calibration by splines", err)
+	if cal.Len() < knots {
+		return wrap("calibration by splines", fmt.Errorf("%d rows do not determine a spline of %d knots", cal.Len(), knots))
 	}
-	spline, err := newNaturalSpline(knots, cal.Len())
-	if err != nil {
-		return wrap("calibration by splines", err)
+	var alike *naturalSpline // of all classes, where rows have no weights
+	if cal.Weights == nil {
+		alike = newNaturalSpline(knots, ones(cal.Len()))
 	}
-	return m.fit(ctx, cal, "spline", func(_ int, p []value, hit, _ []float64) (steps, error) {
-		of, err := spline, error(nil)
-		switch {
-		case len(hit) < knots: // a class that can be in so few rows keeps its probabilities
+	return m.fit(ctx, cal, "spline", func(_ int, p []value, hit, weights []float64) (steps, error) {
+		if len(hit) < knots { // a class that can be in so few rows keeps its probabilities
 			return steps{[]float64{0, 1}, []float64{0, 1}}, nil
+		}
+		spline := alike
+		switch {
+		case weights != nil:
+			spline = newNaturalSpline(knots, picked(weights, inOrder(p, weights)))
 		case len(hit) < cal.Len():
-			of, err = newNaturalSpline(knots, len(hit))
+			spline = newNaturalSpline(knots, ones(len(hit)))
 		}
-		if err != nil {
-			return steps{}, wrap("calibration by splines", err)
-		}
-		s, err := of.calibrate(p, hit)
+		s, err := spline.calibrate(p, hit, weights)
 		return s, wrap("calibration by splines", err)
 	})
 }
@@ -74,29 +77,34 @@ func (m *Spline) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, 
 // Restore sets the values at the calibration rows.
 func (m *Spline) Restore(s layers.State) error { return m.restore(s, "spline") }
 
-// naturalSpline fits natural cubic splines to values at t = 0, 1/(N−1), …, 1.
+// naturalSpline fits natural cubic splines to values at t of rows in order, by their weights,
+//
+//	t_i = ½(w_0 + 2(w_1 + … + w_i−1) + w_i) / ½(w_0 + 2(w_1 + … + w_N−2) + w_N−1)
+//
+// from the middle of the first row to that of the last: 0, 1/(N−1), …, 1 where weights are equal.
 type naturalSpline struct {
-	knots []float64
-	qr    mat.QR // of the basis at all t
-	slope *mat.Dense
+	knots   []float64
+	weights []float64
+	qr      mat.QR // of the basis at all t, times √w
+	slope   *mat.Dense
 }
 
-// newNaturalSpline factorizes the basis, which all classes share.
-func newNaturalSpline(knots, n int) (*naturalSpline, error) {
-	s := &naturalSpline{knots: floats.Span(make([]float64, knots), 0, 1), slope: mat.NewDense(n, knots, nil)}
-	if n < knots {
-		return nil, fmt.Errorf("%d rows do not determine a spline of %d knots", n, knots)
-	}
-	basis := mat.NewDense(n, knots, nil)
-	for i := range n {
+// newNaturalSpline factorizes the basis.
+func newNaturalSpline(knots int, weights []float64) *naturalSpline {
+	n := len(weights)
+	s := &naturalSpline{knots: floats.Span(make([]float64, knots), 0, 1), weights: weights, slope: mat.NewDense(n, knots, nil)}
+	all := floats.Sum(weights) - (weights[0]+weights[n-1])/2
+	basis, passed := mat.NewDense(n, knots, nil), -weights[0]/2
+	for i, w := range weights {
 		for j := range knots {
-			value, slope := s.basis(j, float64(i)/float64(n-1))
-			basis.Set(i, j, value)
+			value, slope := s.basis(j, (passed+w/2)/all)
+			basis.Set(i, j, value*math.Sqrt(w))
 			s.slope.Set(i, j, slope)
 		}
+		passed += w
 	}
 	s.qr.Factorize(basis)
-	return s, nil
+	return s
 }
 
 // basis is the j-th function of the natural basis (Hastie, Tibshirani and Friedman 2009,
@@ -121,37 +129,46 @@ func (s *naturalSpline) basis(j int, t float64) (value, slope float64) {
 	return value - v, slope - g
 }
 
+// inOrder are the rows of values in order, those of one value by weight: they stand in no other order.
+func inOrder(score []value, weights []float64) (rows []int) {
+	for _, v := range score {
+		rows = append(rows, slices.SortedStableFunc(slices.Values(v.rows), func(i, j int) int { return cmp.Compare(weights[i], weights[j]) })...)
+	}
+	return rows
+}
+
 // calibrate is f at each distinct score, in order. Rows of one score share the mean of theirs, in h too: they stand in
 // no order.
-func (s *naturalSpline) calibrate(score []value, hit []float64) (steps, error) {
-	n := len(hit)
+func (s *naturalSpline) calibrate(score []value, hit, weights []float64) (steps, error) {
+	n, total := len(hit), floats.Sum(s.weights)
 	h, at, ahead := mat.NewVecDense(n, nil), 0, 0.0
 	for _, v := range score {
-		mean := 0.0
+		sum, weight := 0.0, 0.0
 		for _, row := range v.rows {
-			mean += hit[row] / float64(len(v.rows))
+			w := weightOf(weights, row)
+			sum, weight = sum+w*hit[row], weight+w
 		}
 		for range v.rows {
-			ahead += (mean - v.middle()) / float64(n)
-			h.SetVec(at, ahead)
+			ahead += s.weights[at] * (sum/weight - v.middle()) / total
+			h.SetVec(at, ahead*math.Sqrt(s.weights[at]))
 			at++
 		}
 	}
-	var weights, slopes mat.VecDense
-	if err := s.qr.SolveVecTo(&weights, false, h); err != nil {
+	var factors, slopes mat.VecDense
+	if err := s.qr.SolveVecTo(&factors, false, h); err != nil {
 		return steps{}, err
 	}
-	slopes.MulVec(s.slope, &weights)
+	slopes.MulVec(s.slope, &factors)
 	var out steps
 	at = 0
 	for _, v := range score {
-		sum := 0.0
+		sum, weight := 0.0, 0.0
 		for range v.rows {
-			sum += slopes.AtVec(at)
+			sum, weight = sum+s.weights[at]*slopes.AtVec(at), weight+s.weights[at]
 			at++
 		}
 		p := v.middle()
-		out.x, out.y = append(out.x, p), append(out.y, min(max(p+sum/float64(len(v.rows)), 0), 1))
+		out.x, out.y = append(out.x, p), append(out.y, min(max(p+sum/weight, 0), 1))
 	}
 	return out, nil
 }

@@ -14,41 +14,30 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// refuse are the methods that take no weights.
-var refuse = []string{"spline", "local-ts", "procal", "procal-bins", "procal-hist", "ln", "kc", "kc-original", "boosted", "clustered", "dac"}
-
-// TestAWeightIsThatManyCopies in every fit: weights of 1, 2 and 3 are copies, in probabilities
-// within what the method's own minimizer leaves.
-func TestAWeightIsThatManyCopies(t *testing.T) {
-	for problemName, p := range problems() {
-		cal, _ := p.draw(300, 1)
-		test, _ := p.draw(120, 3)
-		weights, copies := make([]float64, 300), []int(nil)
-		for i := range weights {
-			weights[i] = float64(1 + i%3)
-			for range 1 + i%3 {
-				copies = append(copies, i)
+// TestWeights of all methods: what rows of another weight say, and that it is another fit.
+func TestWeights(t *testing.T) {
+	cal, _ := problems()["dirichlet"].draw(300, 1)
+	test, _ := problems()["dirichlet"].draw(120, 3)
+	weighed := *cal
+	weighed.Weights = data.Each(data.UpTo(300), func(i int) float64 { return float64(i%4) / 2 })
+	positive := slices.DeleteFunc(data.UpTo(300), func(i int) bool { return i%4 == 0 })
+	rest := weighed.Rows(positive)
+	times := *rest
+	times.Weights = data.Each(rest.Weights, func(w float64) float64 { return 7.3 * w })
+	for name, m := range withoutChoice() {
+		a, b, c, plain := m.new(), m.new(), m.new(), m.new()
+		fit(t, a, weighed.ForFit(), nil)
+		fit(t, b, rest.ForFit(), nil)
+		fit(t, c, times.ForFit(), nil)
+		fit(t, plain, cal.Rows(positive), nil)
+		said := predict(t, a, test)
+		for what, other := range map[string]*data.Predictions{"rows left out": predict(t, b, test), "all weights times a number": predict(t, c, test)} {
+			if off := furthest(said, other); off > 0 {
+				t.Errorf("%s: %s is %g from rows of weight 0", name, what, off)
 			}
 		}
-		weighted := *cal
-		weighted.Weights = weights
-		for name, m := range withoutChoice() {
-			if slices.Contains(refuse, name) || problemName == "zeros" && name == "ts" {
-				continue
-			}
-			t.Run(problemName+"/"+name, func(t *testing.T) {
-				a, b, plain := m.new(), m.new(), m.new()
-				fit(t, a, &weighted, nil)
-				fit(t, b, cal.Rows(copies), nil)
-				fit(t, plain, cal, nil)
-				got, want := predict(t, a, test), predict(t, b, test)
-				if d := furthest(got, want); !(d <= apart(name, m)) {
-					t.Errorf("probabilities are %g from those of copies", d)
-				}
-				if d := furthest(got, predict(t, plain, test)); name != "nc" && problemName == "dirichlet" && d < 1e-6 {
-					t.Errorf("weights move probabilities by %g alone", d)
-				}
-			})
+		if off := furthest(said, predict(t, plain, test)); name != "nc" && off < 1e-7 {
+			t.Errorf("%s: weights move probabilities by %g alone", name, off)
 		}
 	}
 }
@@ -74,6 +63,10 @@ func furthest(a, b *data.Predictions) float64 {
 	return floats.Distance(exponentials(a.LogProbs).RawMatrix().Data, exponentials(b.LogProbs).RawMatrix().Data, math.Inf(1))
 }
 
+// byRows are the methods to which two rows of one place are not one row: whose bins, quantiles, folds, batches or
+// neighbours are of rows.
+var byRows = []string{"histogram", "top-label", "spline", "boosted", "clustered", "procal", "procal-bins", "procal-hist", "ln", "kc", "kc-original"}
+
 // TestSoftLabels: a row of two classes is the two rows with those shares as weights, and a share of
 // 1 is a label.
 func TestSoftLabels(t *testing.T) {
@@ -93,31 +86,17 @@ func TestSoftLabels(t *testing.T) {
 	uncertain.Soft, certain.Soft = soft, sharp
 	two.Labels, two.Weights = labels, shares
 	for name, m := range withoutChoice() {
-		if slices.Contains(refuse, name) {
-			continue
-		}
 		within := apart(name, m)
 		a, b, c, d := m.new(), m.new(), m.new(), m.new()
 		fit(t, a, &uncertain, nil)
 		fit(t, b, two, nil)
 		fit(t, c, &certain, nil)
 		fit(t, d, cal, nil)
-		if off := furthest(predict(t, a, test), predict(t, b, test)); !(off <= within) && name != "histogram" && name != "top-label" { // whose bins hold rows
+		if off := furthest(predict(t, a, test), predict(t, b, test)); !(off <= within) && !slices.Contains(byRows, name) {
 			t.Errorf("%s: a row of two classes is %g from two rows", name, off)
 		}
 		if off := furthest(predict(t, c, test), predict(t, d, test)); !(off <= within) {
 			t.Errorf("%s: a share of 1 is %g from a label", name, off)
-		}
-	}
-}
-
-// TestMethodsThatRefuseWeights do so when they are asked.
-func TestMethodsThatRefuseWeights(t *testing.T) {
-	cal, _ := problems()["dirichlet"].draw(300, 1)
-	cal.Weights = slices.Repeat([]float64{.5}, 300)
-	for _, name := range refuse {
-		if err := methods()[name].new().Fit(t.Context(), cal, nil, newRand(1)); err == nil || !strings.Contains(err.Error(), "it takes no weights") {
-			t.Errorf("%s says %v", name, err)
 		}
 	}
 }

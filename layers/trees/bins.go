@@ -7,7 +7,9 @@ import (
 
 	"calibra/data"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Bins are columns cut at quantiles of their values.
@@ -20,18 +22,17 @@ type Bins struct {
 // mostBins is how many a column has at most; its splits are one fewer.
 const mostBins = 32
 
-// NewBins cuts the columns of x (N×M), midway between two values. Values of a column that lie no farther apart than its
-// width there are one, and a column of one value has no split. A nil width tells all values apart.
-func NewBins(x mat.Matrix, width func(column int, v float64) float64) *Bins {
+// NewBins cuts the columns of x (N×M), whose rows have weights (nil: 1 each), midway between two values. Values of a
+// column that lie no farther apart than its width there are one, and a column of one value has no split. A nil width
+// tells all values apart.
+func NewBins(x mat.Matrix, width func(column int, v float64) float64, weights []float64) *Bins {
 	n, m := x.Dims()
 	b := &Bins{rows: n, edges: make([][]float64, m), codes: make([][]uint8, m)}
 	column := make([]float64, n)
 	for j := range m {
 		data.Column(column, j, x)
-		sorted := slices.Clone(column)
-		slices.Sort(sorted)
-		for k := 1; k < mostBins; k++ {
-			at := k * n / mostBins
+		sorted, at := cuts(column, weights)
+		for _, at := range at {
 			if at == 0 {
 				continue
 			}
@@ -63,4 +64,25 @@ func between(a, b float64) float64 {
 		return a
 	}
 	return middle
+}
+
+// cuts are the values in ascending order, and how many of them lie in the first k of [mostBins] bins of equal weight.
+func cuts(values, weights []float64) (sorted []float64, at [mostBins - 1]int) {
+	n := len(values)
+	sorted = slices.Clone(values)
+	if weights == nil {
+		slices.Sort(sorted)
+		for k := range at {
+			at[k] = (k + 1) * n / mostBins
+		}
+		return sorted, at
+	}
+	above := slices.Clone(weights) // of each value that of all up to it
+	stat.SortWeighted(sorted, above)
+	floats.CumSum(above, above)
+	for k := range at {
+		most := float64(k+1) / mostBins * above[n-1] * (1 + 1e-12) // but for rounding
+		at[k] = sort.Search(n, func(i int) bool { return above[i] > most })
+	}
+	return sorted, at
 }

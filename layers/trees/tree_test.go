@@ -28,7 +28,7 @@ var all = []int{0, 1, 2, 3, 4}
 // the mean step of its rows, but for the ridge.
 func TestTreeFindsTheColumnsThatMatter(t *testing.T) {
 	x, g, h := drawn(2000)
-	tree := Grow(NewBins(x, nil), all, g, h, Settings{Depth: 2})
+	tree := Grow(NewBins(x, nil, nil), all, g, h, Settings{Depth: 2})
 	if len(tree.Columns) != 2 || tree.Columns[0] != 3 || tree.Columns[1] != 1 {
 		t.Fatalf("splits of columns %v, want 3, then 1", tree.Columns)
 	}
@@ -54,7 +54,7 @@ func TestConstantResidualIsOneLeaf(t *testing.T) {
 	x, g, h := drawn(300)
 	g.Apply(func(_, j int, _ float64) float64 { return float64(j) - 0.5 }, g)
 	// with a ridge a leaf of all rows gains less than its parts; without it, nothing
-	tree := Grow(NewBins(x, nil), all, g, h, Settings{Ridge: 1e-12})
+	tree := Grow(NewBins(x, nil, nil), all, g, h, Settings{Ridge: 1e-12})
 	if len(tree.Columns) != 0 || tree.Leaf(x.RawRowView(7)) != 0 {
 		t.Errorf("splits of columns %v of a gradient that is the same everywhere", tree.Columns)
 	}
@@ -67,7 +67,7 @@ func TestConstantResidualIsOneLeaf(t *testing.T) {
 func TestLeavesOfLittleCurvature(t *testing.T) {
 	x, g, h := drawn(300)
 	h.Scale(1e-6, h)
-	if v := Grow(NewBins(x, nil), all, g, h, Settings{}).Values; mat.Norm(v, 2) != 0 {
+	if v := Grow(NewBins(x, nil, nil), all, g, h, Settings{}).Values; mat.Norm(v, 2) != 0 {
 		t.Errorf("values %v of rows without curvature", mat.Formatted(v))
 	}
 }
@@ -76,7 +76,7 @@ func TestLeavesOfLittleCurvature(t *testing.T) {
 func TestLeafIsThatOfTheBins(t *testing.T) {
 	x, g, h := drawn(500)
 	x.Apply(func(_, j int, v float64) float64 { return math.Round(v * float64(j)) }, x) // ties, and a column of one value
-	b := NewBins(x, nil)
+	b := NewBins(x, nil, nil)
 	tree := Grow(b, all, g, h, Settings{})
 	sum := newSums(tree.Values.RawMatrix().Rows, 2)
 	for i := range 500 {
