@@ -1,6 +1,8 @@
 package data
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -155,6 +157,9 @@ func (c *column) append(a arrow.Array) {
 		number = func(int) float64 { return 0 } // which no row asks for
 	}
 	if text != nil {
+		if d, ok := a.DataType().(*arrow.DictionaryType); ok && d.Ordered {
+			c.rank(textsOf(a.(*arrays.Dictionary).Dictionary()))
+		}
 		c.begin(true)
 	} else if number == nil {
 		c.fail("is of type %s; it must hold numbers", a.DataType())
@@ -195,6 +200,40 @@ func textOf(a arrow.Array) func(i int) string {
 	return nil
 }
 
+// textsOf are the texts of an array.
+func textsOf(a arrow.Array) []string {
+	text, all := textOf(a), make([]string, a.Len())
+	for i := range all {
+		all[i] = text(i)
+	}
+	return all
+}
+
+// orderedIn are the columns of ordered categories by Arrow's schema, in base64; none where it cannot be read.
+func orderedIn(schema string) (names map[string]bool) {
+	defer func() {
+		if recover() != nil { // the reader of others panics on some damaged schemas
+			names = nil
+		}
+	}()
+	message, err := base64.StdEncoding.DecodeString(schema)
+	if err != nil || len(message) == 0 {
+		return nil
+	}
+	r, err := ipc.NewReader(bytes.NewReader(message), ipc.WithAllocator(boundedMemory{memory.NewGoAllocator(), int64(len(message))}))
+	if err != nil {
+		return nil
+	}
+	defer r.Release()
+	names = map[string]bool{}
+	for _, field := range r.Schema().Fields() {
+		if d, ok := field.Type.(*arrow.DictionaryType); ok && d.Ordered {
+			names[field.Name] = true
+		}
+	}
+	return names
+}
+
 // integers are the arrays of integers.
 var integers = []func(a arrow.Array) func(i int) float64{
 	numbersOf[int8], numbersOf[int16], numbersOf[int32], numbersOf[int64],
@@ -206,10 +245,11 @@ var integers = []func(a arrow.Array) func(i int) float64{
 func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
 	switch a := a.(type) {
 	case *arrays.Dictionary:
-		if number, whole = numberOf(a.Dictionary()); number != nil {
-			return func(i int) float64 { return number(a.GetValueIndex(i)) }, whole
+		entry, whole := numberOf(a.Dictionary())
+		if entry == nil {
+			return nil, false
 		}
-		return nil, false
+		return func(i int) float64 { return entry(a.GetValueIndex(i)) }, whole
 	case *arrays.Float16:
 		return func(i int) float64 { return float64(Half(a.Value(i).Uint16())) }, false // Float32 is wrong near 0
 	case *arrays.Float32:

@@ -70,9 +70,26 @@ func (a *archive) name(given Names) (err error) {
 		a.names.Classes = classes
 	}
 	if a.names.Classes == nil {
-		a.names.Classes, err = a.labelNames()
+		err = a.nameByLabels()
 	}
 	return err
+}
+
+// nameByLabels takes for the classes what the labels name: in the order of their categories or, without one, of the
+// alphabet, and says so.
+func (a *archive) nameByLabels() (err error) {
+	by, hint := "order of their categories", ""
+	if a.names.Classes = a.categories; a.names.Classes == nil {
+		by, hint = "alphabetical order", " (columns logit_NAME, or class_names, say another)"
+		if a.names.Classes, err = a.labelNames(); err != nil || a.names.Classes == nil {
+			return err
+		}
+		if numeric(a.names.Classes) {
+			by = "ascending order"
+		}
+	}
+	a.order = fmt.Sprintf("the labels are names, taken for the classes 0…%d in %s: %s%s", len(a.names.Classes)-1, by, listed(Each(a.names.Classes, Printable), 6), hint)
+	return nil
 }
 
 // labelNames are the classes that labels of text name, in ascending order; nil if there are none.

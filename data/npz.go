@@ -21,7 +21,11 @@ type archive struct {
 	keys    []string // in file order
 	table   bool     // it stands for a table
 	names   Names
-	close   func() error
+	// categories are the classes of labels whose order the file keeps, nil without; order says which order of
+	// classes was taken for labels that name them, "" where the classes have names beside the labels.
+	categories []string
+	order      string
+	close      func() error
 }
 
 // openArchive opens the npz file at path, or a table file as the npz that it stands for; the

@@ -16,6 +16,7 @@ type Predictions struct {
 	Labels   []int      // N values in 0…C−1, nil where the truth is not known
 
 	ClassNames []string // C, nil if none are known
+	Order      string   // of the classes, as of a [Source]
 	ReadAs     string   // what an array logits was taken for where it holds no logits; else ""
 
 	Weights []float64  // N, as of a [Set]
@@ -169,7 +170,7 @@ func readPredictions(a *archive) (*Predictions, error) {
 	if err := a.checkNames(c); err != nil {
 		return nil, err
 	}
-	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes, ReadAs: readAs}
+	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes, Order: a.order, ReadAs: readAs}
 	if p.Weights, err = a.weights("weights", rows.n); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ type Source struct {
 	Cal     *Set   // calibration rows
 	Val     *Set   // rows for early stopping
 	Test    *Set   // rows to judge or to apply to
+	Order   string // which order of classes was taken for labels that name them, in words; "" where the file says it
 	Unread  string // arrays of the file that nothing reads, in words; "" if there are none
 	Scores  Scores // what the logits were read as; "" where nobody asked
 	ReadAs  string // the same in words, with what was rounded
@@ -59,7 +60,7 @@ func readSource(a *archive, names Names) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Classes = classes
+	s.Classes, s.Order = classes, a.order
 	var (
 		wait conc.WaitGroup
 		errs [3]error

@@ -45,9 +45,13 @@ type column struct {
 	isText bool
 	text   []string // of each row in place of values
 	absent []int    // rows of a label without one
-	fault  error    // what makes it no array
-	at     int      // the row of the fault,
-	line   int      // and its line; 0 where the file has no lines
+	// categories are all that the text may be, in their order, where that has a meaning; without them disordered is
+	// true where the file has several orders.
+	categories []string
+	disordered bool
+	fault      error // what makes it no array
+	at         int   // the row of the fault,
+	line       int   // and its line; 0 where the file has no lines
 }
 
 func newColumn(said string) *column { return &column{name: columnName(said), said: said} }
@@ -69,6 +73,18 @@ var capitalMember = regexp.MustCompile(`^(?i:feature|logit|prob|log_prob|embeddi
 
 // tableColumns are the names of columns that readers look up.
 var tableColumns = append([]string{"weights"}, append(textColumns, arrayNames...)...)
+
+// rank takes the order of more rows' categories, nil where they have none: one must continue the other.
+func (c *column) rank(categories []string) {
+	both := min(len(c.categories), len(categories))
+	switch {
+	case c.disordered:
+	case categories == nil || !slices.Equal(c.categories[:both], categories[:both]):
+		c.categories, c.disordered = nil, true
+	case len(categories) > both:
+		c.categories = slices.Clone(categories)
+	}
+}
 
 // isLabel reports whether the column is the labels.
 func (c *column) isLabel() bool { return c.name == "label" || c.name == "labels" }
@@ -279,6 +295,11 @@ func (t *columnar) archive() (*archive, error) {
 		return nil, err
 	}
 	a.table = true
+	for _, c := range t.columns {
+		if c.isLabel() {
+			a.categories = Each(c.categories, plainName)
+		}
+	}
 	if parts[0].prefix == "" { // all rows are test rows
 		for _, key := range partArrays {
 			if m := a.members[key]; m != nil {

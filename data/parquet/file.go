@@ -11,6 +11,7 @@ import (
 type File struct {
 	Columns []Column
 	Rows    int
+	Schema  string // that of Arrow which its writers keep, in base64; "" without
 
 	r      io.ReaderAt
 	size   int64
@@ -108,6 +109,7 @@ func (f *File) parse(footer []byte) error {
 		2: func() { d.list(func(byte) { schema = append(schema, readElement(&d)) }) },
 		3: &rows,
 		4: func() { d.list(func(byte) { f.groups = append(f.groups, readRowGroup(&d)) }) },
+		5: func() { d.list(func(byte) { f.keep(&d) }) },
 	})
 	if d.err != nil {
 		return d.err
@@ -128,6 +130,14 @@ func (f *File) parse(footer []byte) error {
 	}
 	f.Rows = int(rows)
 	return nil
+}
+
+// keep reads a text that a writer added to the file, and keeps Arrow's schema.
+func (f *File) keep(d *decoder) {
+	var key, value string
+	if d.read(places{1: &key, 2: &value}); key == "ARROW:schema" {
+		f.Schema = value
+	}
 }
 
 // element is a node of the schema.

@@ -12,10 +12,11 @@ import (
 // Row i of levels is of value i, or of a row without one.
 type Page struct {
 	Values
-	levels  int      // their number, with those of rows and elements without a value
-	defined []uint32 // nil: all are there
-	rows    []uint32 // repetition levels, nil: each is a row
-	column  *Column
+	Dictionary []string // whose texts the values are; nil where they stand in the page itself
+	levels     int      // their number, with those of rows and elements without a value
+	defined    []uint32 // nil: all are there
+	rows       []uint32 // repetition levels, nil: each is a row
+	column     *Column
 }
 
 // Values are numbers or text.
@@ -212,6 +213,9 @@ func (p *pager) read(h pageHeader, body []byte) (*Page, error) {
 	values, err := split(page, h, body)
 	if err != nil {
 		return nil, err
+	}
+	if p.dictionary != nil && (h.encoding == dictionary || h.encoding == plainDictionary) {
+		page.Dictionary = p.dictionary.Text
 	}
 	n := page.levels
 	for _, d := range page.defined {

@@ -52,6 +52,9 @@ func (f *inputFlags) told(t *terminal, src *data.Source, beside *experiments.Bes
 	if src.Scores == data.Probabilities {
 		t.note("%s holds %s: their logarithms are taken (--logits if they are logits)", src.Path, src.ReadAs)
 	}
+	if src.Order != "" {
+		t.note("%s: %s", src.Path, src.Order)
+	}
 	if err := f.differ(t, src.Path, &beside.Comparison); err != nil {
 		return err
 	}

@@ -40,6 +40,9 @@ func ReadJudged(ctx context.Context, path string) (*Judged, error) {
 
 // told prints what the array logits was taken for, where it holds no logits, and what is odd about the labels.
 func (j *Judged) told(t *terminal) {
+	if j.Order != "" {
+		t.note("%s: %s", j.path, j.Order)
+	}
 	if j.ReadAs != "" {
 		t.note("%s holds %s", j.path, j.ReadAs)
 	}

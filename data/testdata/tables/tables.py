@@ -50,3 +50,16 @@ lists.to_parquet("pandas-lists.parquet")
 truth = pa.table({"label": [True, False, True], "logits_0": [1.0, 2.0, 0.0], "logits_1": [2.0, 1.0, 3.0]})
 pq.write_table(truth, "truth.parquet")
 feather.write_feather(truth, "truth.feather", compression="uncompressed")
+
+# labels of categories: with an order, of which huge has no row, and without; with two orders there is none
+def categories(names, indices, ordered):
+    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int8()), names, ordered=ordered)
+def labelled(label):
+    return pa.table({"label": label, **{f"logits_{j}": [1.0, 2.0, 0.5, float(j)] for j in range(3)}})
+ordered = labelled(categories(["small", "large", "huge"], [1, 0, 0, 1], True))
+for name, t in {"ordered": ordered, "unordered": labelled(categories(["small", "large", "huge"], [1, 0, 2, 1], False)),
+                "integers": labelled(categories([2, 0, 1], [1, 0, 2, 1], False))}.items():
+    pq.write_table(t, f"{name}.parquet", row_group_size=3, compression="none")
+    with pa.OSFile(f"{name}.arrow", "wb") as out, pa.ipc.new_file(out, t.schema) as writer:
+        writer.write_table(t)
+pq.write_table(ordered, "ordered-plain.parquet", use_dictionary=False, compression="none")
