@@ -11,6 +11,17 @@
 //	w  slots of a row           d  width of a slot
 //	K  codewords                s  codes, the codeword index of each slot
 //
+// # What a row is
+//
+// A row is one observation: what the classifier saw, what it said, its label, and a weight that multiplies its loss. Sets and
+// predictions have the rows of the file in its order. A weight is 0 or more; equal weights are none.
+// Logits are known up to a constant of the row: they are read as log-probabilities ([LogProbs]), once, where rows enter.
+// A logit [MaskDepth] nats below its row's largest, or of −∞, is a mask: the class cannot be, and has probability 0
+// at every temperature; it may not be the label. Probabilities are told by [Judge]: values in 0…1 whose rows sum to
+// 1 but for their rounding; they are normalized, and one of exactly 0 is read as [LeastProbability], which
+// is no mask, whatever the other rows of its class say: a row means the same in any file. Nothing else is
+// clamped before the metrics.
+//
 // # Where rows come from
 //
 //	features of any backbone   Open (npz, Parquet, Arrow, csv), OpenRawResults (csv of the paper's authors)

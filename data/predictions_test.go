@@ -106,3 +106,21 @@ func TestPredictionsArraysSumToOne(t *testing.T) {
 		t.Errorf("sums to %v", sum)
 	}
 }
+
+// TestPredictionsOfMaskedClasses are 0, also of a method that did not look at the logits.
+func TestPredictionsOfMaskedClasses(t *testing.T) {
+	none, half := math.Inf(-1), math.Log(.5)
+	x := &Set{Logits: mat.NewDense(3, 3, []float64{1, -1e9, 1, 0, 0, none, 0, 0, 0})}
+	p, err := NewPredictions(mat.NewDense(3, 3, []float64{math.Log(.25), half, math.Log(.25), none, none, 0, half, half, none}), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := mat.NewDense(3, 3, []float64{half, none, half, half, half, none, half, half, none})
+	for i := range 3 {
+		for k := range 3 {
+			if got := p.LogProbs.At(i, k); got != want.At(i, k) && !(math.Abs(got-want.At(i, k)) < 1e-15) {
+				t.Errorf("row %d, class %d: %v, want %v", i, k, got, want.At(i, k))
+			}
+		}
+	}
+}

@@ -100,7 +100,7 @@ func (s *Set) labelled(path, part string, first int) error {
 	if s.Names.Classes != nil {
 		class += " (" + Printable(s.Names.Classes[k]) + ")"
 	}
-	return Inputf(path, "%s_labels%s says class %s in row %d, where %[1]s_logits%[5]s masks it, more than %[6]d nats below the row's largest; correct the label or the mask (of logarithms of probabilities that are 0 hand over the probabilities)",
+	return Inputf(path, "%s_labels%s says class %s in row %d, where %[1]s_logits%[5]s masks it, more than %[6]d nats below the row's largest; correct the label or the mask, divide all logits by one number if none is a mask, and of logarithms of 0 hand over the probabilities",
 		part, columnOf(path, part+"_labels"), class, first+i, columnOf(path, part+"_logits"), MaskDepth)
 }
 

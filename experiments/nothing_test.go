@@ -50,8 +50,8 @@ func TestNoneIsWorseThanNothing(t *testing.T) {
 	}
 	times := func(by float64) func(x *data.Set) { return func(x *data.Set) { x.Logits.Scale(by, x.Logits) } }
 	for name, change := range map[string]func(x *data.Set){
-		"as they are": times(1), "halved": times(0.5), "of 1e-30": times(1e-30), "of 1e8": times(1e8),
-		"±1e4, a fifth wrong": signs(1e4, 5), "±1e4, half wrong": signs(1e4, 2), "±3e38, a fifth wrong": signs(3e38, 5), "±800, one wrong": signs(800, math.MaxInt),
+		"as they are": times(1), "halved": times(0.5), "of 1e-30": times(1e-30), "times 30": times(30),
+		"±370, a fifth wrong": signs(370, 5), "±370, half wrong": signs(370, 2), "±370, one wrong": signs(370, math.MaxInt), // further apart they are masks
 	} {
 		cal, val := smallProblem(120, 1), smallProblem(60, 2)
 		change(cal)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"calibra/data"
@@ -15,8 +16,12 @@ import (
 // modelFormat and modelVersion stand in the metadata of every model file.
 const (
 	modelFormat  = "calibra"
-	modelVersion = "1"
+	modelVersion = "2"
 )
+
+// ofRawLogits are weights that a model of version 1 fitted to logits with the constant of their row, which rows have
+// no longer; its other weights mean what they meant.
+var ofRawLogits = []string{"anchor/centre", "scores/scale"}
 
 // Model is what a model file holds: a method's name, the settings that are not its
 // defaults, and its fitted state.
@@ -89,7 +94,13 @@ func ReadModel(path string) (*Model, error) {
 	if meta["format"] != modelFormat {
 		return nil, data.Inputf(path, "this safetensors file is not a Calibra model; write one with calibra fit")
 	}
-	if meta["version"] != modelVersion {
+	if meta["version"] == "1" {
+		for _, name := range w.Names() {
+			if slices.ContainsFunc(ofRawLogits, func(end string) bool { return strings.HasSuffix(name, end) }) {
+				return nil, data.Inputf(path, "an earlier calibra fitted the model to logits with a constant for each row, which logits are now read without; use the calibra that wrote it, or fit it again")
+			}
+		}
+	} else if meta["version"] != modelVersion {
 		return nil, data.Inputf(path, "the model has version %q and this program reads version %s: it is newer than this program or damaged; use the calibra that wrote it, or fit it again", meta["version"], modelVersion)
 	}
 	if !json.Valid([]byte(meta["config"])) {

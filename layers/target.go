@@ -47,7 +47,7 @@ func checkLabels(x *data.Set, classes int) error {
 		return fmt.Errorf("layers: row %d has the label %d, which is none of the %d classes of the calibration rows", row, x.Labels[row], classes)
 	}
 	if row, class := x.MaskedLabel(); row >= 0 {
-		return fmt.Errorf("layers: row %d has the label %d, which its logits mask: correct the label or the mask", row, class)
+		return fmt.Errorf("layers: row %d has the label %d, which its logits mask: correct the label or the mask, or divide all logits by one number if none is a mask", row, class)
 	}
 	return nil
 }

@@ -23,9 +23,9 @@
 //
 // # What the maps see
 //
-// ℓ is log p̂, the log-softmax of the logits, in float64. A probability below 1e-38,
-// the least that a float32 softmax can print, counts as that much, so
-// logits of −∞ are finite to every method; the maps of p̂ itself see 0 as 0.
+// ℓ is log p̂, the log-softmax of the logits ([data.LogProbs]), in float64, and nothing is clamped but what a reference
+// clamps. A class that cannot be, −∞ there, counts for nothing: ℓ is 0 where it is summed, its rows are no rows of
+// a function of that class, and no softmax sees it.
 //
 // # How they are fitted
 //

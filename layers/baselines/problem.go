@@ -40,7 +40,7 @@ func sizesOf(cal *data.Set, needs ...need) (layers.Sizes, error) {
 		_, s.Features = cal.Features.Dims()
 	}
 	if i, k := cal.MaskedLabel(); i >= 0 {
-		return s, fmt.Errorf("baselines: row %d has label %d, which its logits mask: correct the label or the mask", i, k)
+		return s, fmt.Errorf("baselines: row %d has label %d, which its logits mask: correct the label or the mask, or divide all logits by one number if none is a mask", i, k)
 	}
 	for _, met := range needs {
 		if err := met(cal, s); err != nil {
