@@ -207,19 +207,19 @@ func TestCertainPredictions(t *testing.T) {
 }
 
 // Probabilities k/15 lie on the edges of 15 bins and belong to the bin they open,
-// also after a logarithm and back.
+// also after a logarithm and back, and in float32.
 func TestTiesOnEdges(t *testing.T) {
 	var p []float64
 	for k := range 16 {
-		p = append(p, math.Exp(math.Log(float64(k)/15)))
+		p = append(p, math.Exp(math.Log(float64(k)/15)), float64(float32(k)/15))
 	}
-	for k, b := range assign(p, nil, 15, EqualWidth) {
-		if int(b) != min(k, 14) {
+	for i, b := range assign(p, nil, 15, EqualWidth) {
+		if k := i / 2; int(b) != min(k, 14) {
 			t.Errorf("%d/15 in bin %d", k, b)
 		}
 	}
-	// equal values are never parted by quantile edges
-	for i, b := range assign([]float64{.5, .5, .5, .5, .9, .9}, nil, 3, Quantile) {
+	// equal values are never parted by quantile edges, nor those that float32 has so
+	for i, b := range assign([]float64{.5, .5 - 1e-7, .5 + 1e-7, .5, .9, .9 - 1e-7}, nil, 3, Quantile) {
 		if want := uint16([]int{1, 1, 1, 1, 2, 2}[i]); b != want {
 			t.Errorf("value %d in quantile bin %d, want %d", i, b, want)
 		}

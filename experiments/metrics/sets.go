@@ -141,7 +141,8 @@ func (c *Conformal) Sets(logProbs, embedding *mat.Dense) (regional, marginal *ma
 		row := logProbs.RawRowView(i)
 		top := floats.MaxIdx(row)
 		for k, l := range row {
-			score := 1 - math.Exp(l)
+			p := math.Exp(l)
+			score := 1 - p - onEdge(p)
 			if k == top || score <= c.threshold[cell[i]] {
 				regional.Set(i, k, 1)
 			}
