@@ -297,11 +297,9 @@ func (g *grain) String() string {
 	return g.bits.String()
 }
 
-// take puts the log-probabilities of the logits, which hold scores, in their place, and keeps probabilities.
+// take puts the log-probabilities of the logits, which hold scores, in their place.
 func (s *Set) take(scores Scores) {
 	if s.Resolution = resolutionOf(scores, s.Logits); scores == Probabilities {
-		s.Probs = s.Logits
-		s.Logits = mat.DenseCopyOf(s.Probs)
 		for i := range s.Logits.RawMatrix().Rows {
 			row := s.Logits.RawRowView(i)
 			sum := floats.Sum(row)

@@ -15,9 +15,6 @@ type Set struct {
 	Features mat.Matrix // N×M: a *mat.Dense, or *Singles as a file of single precision has them
 	Logits   *mat.Dense // N×C; once read, log-probabilities (see [LogProbs]): −∞ of a class that cannot be
 	Labels   []int      // N values in 0…C−1
-	// Probs are the probabilities (N×C) that Logits were made of, as the source gives them: neither normalized
-	// nor raised above 0; nil where it gives logits.
-	Probs *mat.Dense
 	// Resolution is how far rounding may have moved a normalized probability, relative to it: 2⁻²¹ of scores in
 	// float32, the most by which a row of rounded probabilities misses 1; 0: float64's. Probabilities that rounding
 	// can have moved apart are one value.
@@ -68,7 +65,7 @@ func InvalidLabel(labels []int, classes int) int {
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
 	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), LabelClasses: s.LabelClasses,
-		Probs: RowsOf(s.Probs, index), Resolution: s.Resolution, Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), Soft: RowsOf(s.Soft, index), Labels: at(s.Labels, index), Groups: s.Groups.Rows(index)}
+		Resolution: s.Resolution, Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), Soft: RowsOf(s.Soft, index), Labels: at(s.Labels, index), Groups: s.Groups.Rows(index)}
 	if s.Numbers == nil {
 		out.Numbers = slices.Clone(index)
 	}
