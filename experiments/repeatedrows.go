@@ -103,16 +103,16 @@ func coincidences(values map[int]int, n, m int) (mean, variance float64) {
 
 // bytesOf adds the logits and the features of a row, as far as there are any.
 func bytesOf(to []byte, x *data.Set, row int) []byte {
+	var values []float64
 	if x.Logits != nil {
-		for _, l := range x.Logits.RawRowView(row) {
-			to = binary.LittleEndian.AppendUint64(to, math.Float64bits(l))
-		}
+		values = x.Logits.RawRowView(row)
 	}
 	if x.Features != nil {
 		_, m := x.Features.Dims()
-		for j := range m {
-			to = binary.LittleEndian.AppendUint64(to, math.Float64bits(x.Features.At(row, j)))
-		}
+		values = slices.Concat(values, data.Row(x.Features, row, make([]float64, m)))
+	}
+	for _, v := range values {
+		to = binary.LittleEndian.AppendUint64(to, math.Float64bits(v))
 	}
 	return to
 }
