@@ -47,14 +47,14 @@ func (o *offsets) UnmarshalJSON(text []byte) error {
 // WriteSafetensors writes all weights, state included, and the metadata. The same
 // input gives the same bytes.
 func WriteSafetensors(out io.Writer, w *Weights, metadata map[string]string) error {
-	dtype, size := "F32", 4
-	if w.dtype == tensor.Float64 {
-		dtype, size = "F64", 8
-	}
 	header := map[string]any{"__metadata__": metadata}
 	var at uint64
 	for _, name := range w.names {
 		t := w.tensors[name]
+		dtype, size := "F32", 4
+		if t.Dtype() == tensor.Float64 {
+			dtype, size = "F64", 8
+		}
 		end := at + uint64(t.DataSize()*size)
 		header[name] = tensorEntry{dtype, slices.Clone([]int(t.Shape())), offsets{at, end}}
 		at = end
@@ -70,7 +70,7 @@ func WriteSafetensors(out io.Writer, w *Weights, metadata map[string]string) err
 	for _, name := range w.names {
 		t := w.tensors[name]
 		var values any = t.Float32s()
-		if w.dtype == tensor.Float64 {
+		if t.Dtype() == tensor.Float64 {
 			values = t.Float64s()
 		}
 		if err := binary.Write(out, binary.LittleEndian, values); err != nil {
@@ -81,9 +81,10 @@ func WriteSafetensors(out io.Writer, w *Weights, metadata map[string]string) err
 }
 
 // ReadSafetensors reads the weights of a file in memory, in the order of their
-// bytes, and its metadata. All tensors must be F32, or all F64; they must cover
-// the bytes without gap or overlap, and every value must be finite. Nothing distinguishes
-// learned weights from state: all are read as learned.
+// bytes, and its metadata. All tensors must be F32 or F64; they must cover
+// the bytes without gap or overlap, and every value must be finite. Those that are F64 beside
+// others of F32 are exact; nothing else distinguishes learned weights from state: all others are
+// read as learned.
 func ReadSafetensors(file []byte) (*Weights, map[string]string, error) {
 	w, metadata, err := readSafetensors(file)
 	if err != nil {
@@ -97,15 +98,21 @@ func readSafetensors(file []byte) (*Weights, map[string]string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	dt, dtype, size := tensor.Float32, "F32", uint64(4)
-	if len(entries) > 0 && entries[0].Dtype == "F64" {
-		dt, dtype, size = tensor.Float64, "F64", 8
+	w := NewWeights(tensor.Float32)
+	if len(entries) > 0 && !slices.ContainsFunc(entries, func(e namedEntry) bool { return e.Dtype != "F64" }) {
+		w = NewWeights(tensor.Float64)
 	}
-	w := NewWeights(dt)
 	var at uint64
 	for _, e := range entries {
-		if e.Dtype != dtype {
-			return nil, nil, fmt.Errorf("tensor %q is %s, not %s like the first", e.name, e.Dtype, dtype)
+		add, size := w.Add, uint64(4)
+		switch e.Dtype {
+		case "F32":
+		case "F64":
+			if size = 8; w.dtype == tensor.Float32 {
+				add = w.AddExact
+			}
+		default:
+			return nil, nil, fmt.Errorf("tensor %q is %s, neither F32 nor F64", e.name, e.Dtype)
 		}
 		count, ok := e.count(len(body))
 		if !ok {
@@ -122,7 +129,7 @@ func readSafetensors(file []byte) (*Weights, map[string]string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		w.Add(e.name, values, e.Shape...)
+		add(e.name, values, e.Shape...)
 		at = end
 	}
 	if at != uint64(len(body)) {

@@ -12,36 +12,42 @@ import (
 
 // Weights is an ordered set of named tensors of one float type. Names are paths,
 // "bilinear/receiver". A weight is learned, or it is state that a graph updates
-// without a gradient, such as the moving averages of a codebook.
+// without a gradient, such as the moving averages of a codebook, or exact: state that no
+// graph reads and that stays in float64.
 type Weights struct {
 	dtype   tensor.Dtype
 	names   []string
 	tensors map[string]*tensor.Dense
 	state   map[string]bool
+	exact   map[string]bool
 }
 
 // NewWeights is an empty set for tensors of type dt, tensor.Float32 or
 // tensor.Float64.
 func NewWeights(dt tensor.Dtype) *Weights {
-	return &Weights{dtype: dt, tensors: map[string]*tensor.Dense{}, state: map[string]bool{}}
+	return &Weights{dtype: dt, tensors: map[string]*tensor.Dense{}, state: map[string]bool{}, exact: map[string]bool{}}
 }
 
 // Add appends a learned weight with the given values, row by row. It panics if
 // the name is taken or the number of values is not the shape's.
 func (w *Weights) Add(name string, values []float64, shape ...int) {
+	w.add(w.dtype, name, values, shape)
+}
+
+func (w *Weights) add(dt tensor.Dtype, name string, values []float64, shape tensor.Shape) {
 	if _, taken := w.tensors[name]; taken {
 		panic(fmt.Sprintf("graph: weight %q is added twice", name))
 	}
-	if n := tensor.Shape(shape).TotalSize(); n != len(values) {
+	if n := shape.TotalSize(); n != len(values) {
 		panic(fmt.Sprintf("graph: weight %q of shape %v is given %d values", name, shape, len(values)))
 	}
-	w.put(name, Tensor(w.dtype, values, shape...), false)
+	w.put(name, Tensor(dt, values, shape...), false, false)
 }
 
 // put appends a tensor that is not there yet.
-func (w *Weights) put(name string, t *tensor.Dense, state bool) {
+func (w *Weights) put(name string, t *tensor.Dense, state, exact bool) {
 	w.names = append(w.names, name)
-	w.tensors[name], w.state[name] = t, state
+	w.tensors[name], w.state[name], w.exact[name] = t, state, exact
 }
 
 // AddState appends a weight without a gradient. It panics as Add does.
@@ -50,7 +56,16 @@ func (w *Weights) AddState(name string, values []float64, shape ...int) {
 	w.state[name] = true
 }
 
-// Dtype is the float type of every weight.
+// AddExact appends exact state. It panics as Add does.
+func (w *Weights) AddExact(name string, values []float64, shape ...int) {
+	w.add(tensor.Float64, name, values, shape)
+	w.state[name], w.exact[name] = true, true
+}
+
+// Exact reports whether a weight is exact.
+func (w *Weights) Exact(name string) bool { return w.exact[name] }
+
+// Dtype is the float type of every weight but exact ones.
 func (w *Weights) Dtype() tensor.Dtype { return w.dtype }
 
 // Names lists all weights in the order of addition.
@@ -86,7 +101,7 @@ func (w *Weights) Float64s(name string) []float64 { return Float64s(w.Tensor(nam
 // on an unknown name and another number of values.
 func (w *Weights) SetValues(name string, values []float64) {
 	t := w.Tensor(name)
-	if err := tensor.Copy(t, Tensor(w.dtype, values, t.Shape()...)); err != nil {
+	if err := tensor.Copy(t, Tensor(t.Dtype(), values, t.Shape()...)); err != nil {
 		panic(fmt.Sprintf("graph: weight %q: %v", name, err))
 	}
 }
@@ -98,8 +113,12 @@ func (w *Weights) Clone() *Weights { return w.As(w.dtype) }
 func (w *Weights) As(dt tensor.Dtype) *Weights {
 	c := NewWeights(dt)
 	for _, name := range w.names {
-		c.Add(name, w.Float64s(name), w.tensors[name].Shape()...)
-		c.state[name] = w.state[name]
+		to := dt
+		if w.exact[name] {
+			to = tensor.Float64
+		}
+		c.add(to, name, w.Float64s(name), w.tensors[name].Shape())
+		c.state[name], c.exact[name] = w.state[name], w.exact[name]
 	}
 	return c
 }
@@ -126,7 +145,7 @@ func (w *Weights) Join(others ...*Weights) *Weights {
 			if w.Has(name) || o.dtype != w.dtype {
 				panic(fmt.Sprintf("graph: weight %q cannot be joined", name))
 			}
-			w.put(name, o.tensors[name], o.state[name])
+			w.put(name, o.tensors[name], o.state[name], o.exact[name])
 		}
 	}
 	return w
@@ -178,7 +197,7 @@ func (w *Weights) Split(in func(name string) bool) (yes, no *Weights) {
 		if in(name) {
 			part = yes
 		}
-		part.put(name, w.tensors[name], w.state[name])
+		part.put(name, w.tensors[name], w.state[name], w.exact[name])
 	}
 	return yes, no
 }

@@ -6,14 +6,12 @@ import (
 	"calibra/graph/onnx"
 
 	"gonum.org/v1/gonum/mat"
-	"gorgonia.org/tensor"
 )
 
-// centreName is the state that holds the centre of the features (M): the mean of each column over
-// the calibration rows, with their weights, computed in float64 and rounded to float32, so that
-// weights of either type hold the same numbers. Codes, codewords and head see features less the
-// centre, z − c, subtracted in float64 and then rounded to float32. In single precision features
-// that lie 10⁴ standard deviations from 0 would have three digits left, of their squares none.
+// centreName is the exact state that holds the centre of the features (M): the mean of each column
+// over the calibration rows, with their weights, in float64. Codes, codewords and head see features
+// less the centre, z − c, subtracted in float64 and then rounded to float32. In single precision
+// features that lie 10⁴ standard deviations from 0 would have three digits left, of their squares none.
 //
 // A scale needs no such rule: float32 keeps seven digits of numbers of any size, and the nearest
 // codeword is found by differences in float64 wherever products of float32 cannot tell, so a slot
@@ -21,20 +19,6 @@ import (
 //
 // Models from before have no centre; theirs is 0.
 const centreName = "codebook/centre"
-
-// centreOf is the centre of cal's features.
-func centreOf(cal *data.Set) []float64 {
-	return Singles(data.FitWeighted(cal.Features, cal.Weights).Mean)
-}
-
-// Singles are numbers as float32 holds them.
-func Singles(x []float64) []float64 {
-	out := make([]float64, len(x))
-	for j, v := range x {
-		out[j] = float64(float32(v))
-	}
-	return out
-}
 
 // LessCentre is x (N×M) less the centre among w.
 func LessCentre(x mat.Matrix, w *graph.Weights) mat.Matrix {
@@ -79,16 +63,4 @@ func lessCentreONNX(g *onnx.Network, w *graph.Weights, m int) onnx.Value {
 		z = g.Cast(g.Cast(z, onnx.Single), onnx.Double)
 	}
 	return z
-}
-
-// minusCentre is −c of the centre among w as graphs read it, nil where there is none.
-func minusCentre(w *graph.Weights) *tensor.Dense {
-	if !w.Has(centreName) {
-		return nil
-	}
-	minus := w.Float64s(centreName)
-	for j := range minus {
-		minus[j] = -minus[j]
-	}
-	return graph.Tensor(tensor.Float32, minus, len(minus))
 }

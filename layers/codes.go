@@ -176,7 +176,7 @@ func largest(x mat.Matrix) float64 {
 // that there are.
 func StartCodes(ctx context.Context, c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	w, centre := graph.NewWeights(tensor.Float64), graph.NewWeights(tensor.Float64)
-	centre.AddState(centreName, centreOf(cal), s.Features)
+	centre.AddExact(centreName, data.FitWeighted(cal.Features, cal.Weights).Mean, s.Features)
 	seen := *cal
 	seen.Features = LessCentre(cal.Features, centre)
 	if err := c.Init(ctx, w, &seen, s, rng); err != nil {

@@ -3,51 +3,31 @@ package layers
 import (
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/op"
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
-// Features are the features of N rows, less a centre, as graphs read them, in float32. Those that a
-// file holds so ([data.Singles]) are read where they are, whatever rows of them a set has, and the
-// centre is taken from the rows of a step: of two numbers of float32 the difference is rounded the
-// same in both ways.
-type Features struct {
-	table *tensor.Dense // of all rows in memory, ·×M
-	rows  *tensor.Dense // which of them are the N; nil: all
-	minus *tensor.Dense // what is still to be added to each row (M); nil: nothing
-}
+// Features are the features of N rows, less a centre, as graphs read them, in float32 (N×M).
+type Features struct{ table *tensor.Dense }
 
 // NewFeatures makes them of x, N×M, and of the centre among w.
 func NewFeatures(x mat.Matrix, w *graph.Weights) *Features {
-	s, ok := x.(*data.Singles)
-	if !ok {
-		return &Features{table: graph.Matrix(tensor.Float32, data.Dense(LessCentre(x, w)))}
+	x = LessCentre(x, w)
+	n, m := x.Dims()
+	values, buffer := make([]float32, n*m), make([]float64, m)
+	for i := range n {
+		row := values[i*m : (i+1)*m]
+		for j, v := range data.Row(x, i, buffer) {
+			row[j] = float32(v)
+		}
 	}
-	_, m := s.Dims()
-	values, index := s.Memory()
-	f := &Features{table: tensor.New(tensor.WithShape(len(values)/m, m), tensor.WithBacking(values)), minus: minusCentre(w)}
-	if index != nil {
-		f.rows = tensor.New(tensor.WithShape(len(index)), tensor.WithBacking(index))
-	}
-	return f
+	return &Features{tensor.New(tensor.WithShape(n, m), tensor.WithBacking(values))}
 }
 
 // Take describes those of the rows that a step works on, B×M.
-func (f *Features) Take(b *graph.Builder, name string) *gorgonia.Node {
-	var z *gorgonia.Node
-	if f.rows == nil {
-		z = b.Take(name, f.table)
-	} else {
-		z = b.Apply(op.Take(), b.Table(name, f.table), b.Take(name+"/rows", f.rows))
-	}
-	if f.minus == nil {
-		return z
-	}
-	return b.AddRow(z, b.Table(name+"/minus", f.minus))
-}
+func (f *Features) Take(b *graph.Builder, name string) *gorgonia.Node { return b.Take(name, f.table) }
 
 // Quantized are the quantized features of N rows (N×M), kept as their codes: of one codeword
 // for each slot q = [c_s(1), …, c_s(w)], of several their sums by shares. They stand for features

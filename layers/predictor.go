@@ -27,7 +27,7 @@ import (
 // agrees with the graph to 1e-5 relative.
 type Predictor struct {
 	sizes  Sizes
-	centre []float32 // M
+	centre []float64 // M
 	book   simd.Codebook
 	table  []float32 // w×K×C
 	bias   []float32 // C
@@ -55,7 +55,7 @@ type Tabled interface {
 
 // Table is what a [Tabled] base looks up.
 type Table struct {
-	Centre    []float32 // M, what is taken from the features first; nil: 0
+	Centre    []float64 // M, what is taken from the features first; nil: 0
 	Codewords []float32 // K×d
 	Odds      []float32 // T, w×K×C
 	Bias      []float32 // C
@@ -91,7 +91,7 @@ func (d *Divide) Table() (*Table, error) {
 		Odds: make([]float32, w*k*c),
 	}
 	if d.weights.Has(centreName) {
-		t.Centre = d.weights.Tensor(centreName).Float32s()
+		t.Centre = d.weights.Float64s(centreName)
 	}
 	head := d.weights.Tensor("head/weight").Float32s()
 	for i := range w {
@@ -145,7 +145,7 @@ func (t *Trained) Compile() (*Predictor, error) {
 		centre: slices.Clone(table.Centre),
 	}
 	if p.centre == nil {
-		p.centre = make([]float32, s.Features)
+		p.centre = make([]float64, s.Features)
 	}
 	if p.scale == nil {
 		p.scale = slices.Repeat([]float32{1}, w)
@@ -172,7 +172,7 @@ func (t *Trained) holds(p *Predictor, words []float32) error {
 	features, logProbs := make([]float32, rows*m), make([]float32, rows*c)
 	x := mat.NewDense(rows, m, nil)
 	for i := range features { // a codeword's entry, and half of another's
-		features[i] = p.centre[i%m] + words[rng.IntN(len(words))] + words[rng.IntN(len(words))]/2
+		features[i] = float32(p.centre[i%m]) + words[rng.IntN(len(words))] + words[rng.IntN(len(words))]/2
 		x.RawMatrix().Data[i] = float64(features[i])
 	}
 	p.Predict(logProbs, features)
@@ -230,7 +230,7 @@ func (p *Predictor) batch(dst, features []float32) {
 	for lo := 0; lo < len(z); lo += len(p.centre) {
 		row := z[lo : lo+len(p.centre)]
 		for j, v := range features[lo : lo+len(p.centre)] {
-			row[j] = v - p.centre[j]
+			row[j] = float32(float64(v) - p.centre[j])
 		}
 	}
 	simd.NearestRows(codes, z, &p.book)

@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"slices"
+
 	"calibra/graph"
 
 	"gorgonia.org/tensor"
@@ -68,7 +70,8 @@ func (s *gradients) Gradient(rows []int32) (loss float64, grads []*tensor.Dense,
 
 // weights are all of the objective, and learned those with a gradient.
 func (s *gradients) weights() []*tensor.Dense {
-	return tensors(s.loss.Weights(), s.loss.Weights().Names())
+	w := s.loss.Weights()
+	return tensors(w, slices.DeleteFunc(w.Names(), w.Exact))
 }
 func (s *gradients) learned() []*tensor.Dense {
 	return tensors(s.loss.Weights(), s.loss.Weights().Learned())

@@ -65,7 +65,7 @@ func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 	w.AddState("anchor/centre", []float64{centreOf(cal)}, 1)
 	w.AddState("anchor/support", make([]float64, a.sizes.Places()), a.sizes.Places())
 	scale := data.FitWeighted(cal.Features, cal.Weights)
-	w.AddState("anchor/mean", scale.Mean, a.sizes.Features)
+	w.AddExact("anchor/mean", scale.Mean, a.sizes.Features)
 	w.AddState("anchor/sd", scale.SD, a.sizes.Features)
 	a.weights = w.As(tensor.Float32)
 	if err := a.learn(ctx, cal, rng); err != nil {

@@ -363,8 +363,11 @@ func renamed(w *graph.Weights, name func(string) string) *graph.Weights {
 	out, learned := graph.NewWeights(w.Dtype()), w.Learned()
 	for _, old := range w.Names() {
 		add := out.AddState
-		if slices.Contains(learned, old) {
+		switch {
+		case slices.Contains(learned, old):
 			add = out.Add
+		case w.Exact(old):
+			add = out.AddExact
 		}
 		add(name(old), w.Float64s(old), w.Tensor(old).Shape()...)
 	}

@@ -60,7 +60,7 @@ func (m similarityMap) weights(e *data.Embedding, s layers.Sizes, rng *rand.Rand
 	addLinear(w, "similarity", m.width, p, rng)
 	addBlend(w, "similarity", p, s.Classes, rng)
 	addEmbedding(w, e)
-	w.AddState(hiddenCentre, layers.Singles(e.Scale.Mean), s.Features)
+	w.AddExact(hiddenCentre, e.Scale.Mean, s.Features)
 	return w
 }
 

@@ -59,7 +59,7 @@ func (f *Fitted) restore(m layers.Map, s layers.State) error {
 	}
 	if _, ok := m.(hiding); ok && !s.Weights.Has(hiddenCentre) { // of a model from before, whose centre is 0
 		s.Weights = graph.NewWeights(s.Weights.Dtype()).Join(s.Weights)
-		s.Weights.AddState(hiddenCentre, make([]float64, sizes.Features), sizes.Features)
+		s.Weights.AddExact(hiddenCentre, make([]float64, sizes.Features), sizes.Features)
 	}
 	t := layers.Trained{Base: &original{}, Map: m}
 	if err := t.Restore(s); err != nil {
