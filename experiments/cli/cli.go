@@ -208,10 +208,11 @@ func explain(k *kong.Kong, methods *experiments.Catalog) error {
 // decodePath makes a path absolute. An empty one, as of a shell variable that is not
 // set, would be the current directory.
 func decodePath(ctx *kong.DecodeContext, target reflect.Value) error {
-	var path string
-	if err := ctx.Scan.PopValueInto("path", &path); err != nil {
+	token, err := ctx.Scan.PopValue("path")
+	if err != nil {
 		return err
 	}
+	path := token.String() // its bytes, which may be no UTF-8
 	if path == "" {
 		return errors.New(`the path is empty; for the current directory write "."`)
 	}

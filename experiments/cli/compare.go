@@ -168,7 +168,7 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings,
 				objects[i]["floored"] = line.Floored
 			}
 		}
-		return t.json(map[string]any{"methods": objects, "seeds": c.Seeds, "test_rows": testRows, "out": c.Out, "verdict": verdicts[0]})
+		return t.json(map[string]any{"methods": objects, "seeds": c.Seeds, "test_rows": testRows, "out": data.Line(c.Out), "verdict": verdicts[0]})
 	}
 	t.tables(list)
 	t.printf("%s\n", folded("† worse than the best by more than chance, at 5 %. Each p is corrected by Holm for all methods compared.", width(t.out)))

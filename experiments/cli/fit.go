@@ -198,7 +198,7 @@ type fitted struct {
 
 // json is what the fit found, as JSON.
 func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
-	out := fitted{Method: c.Method, Out: c.Out, Beside: run.Beside}
+	out := fitted{Method: c.Method, Out: data.Line(c.Out), Beside: run.Beside}
 	if run.Judged() {
 		out.Results, out.Floored = runTable(run).objects()[0], run.Outcome.Metrics.Floored
 	}

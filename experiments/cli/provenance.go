@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -37,12 +38,27 @@ func provenance(facts ...report.Fact) ([]report.Fact, error) {
 		report.Fact{Name: "Date", Value: date.UTC().Format("2006-01-02 15:04 UTC")}), nil
 }
 
+// bytesQuoted is an argument that is not UTF-8 as bash and zsh take it.
+func bytesQuoted(arg string) string {
+	var word strings.Builder
+	for _, b := range []byte(arg) {
+		if b < ' ' || b >= utf8.RuneSelf || b == '\'' || b == '\\' {
+			fmt.Fprintf(&word, `\x%02x`, b)
+		} else {
+			word.WriteByte(b)
+		}
+	}
+	return "$'" + word.String() + "'"
+}
+
 // quoted is the arguments as a shell takes them.
 func quoted(args ...string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {
 		words[i] = arg
-		if arg == "" || strings.ContainsAny(arg, " \t\n'\"\\$&|;<>()*?[]#~`!{}") {
+		if !utf8.ValidString(arg) {
+			words[i] = bytesQuoted(arg)
+		} else if arg == "" || strings.ContainsAny(arg, " \t\n'\"\\$&|;<>()*?[]#~`!{}") {
 			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
 	}
