@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
@@ -76,6 +77,9 @@ var lawSettings = map[string]Settings{
 // all that a report says, of certain and of soft labels.
 func TestLawsOfWeights(t *testing.T) {
 	l, labels, z, weights, soft := weighedRows()
+	for i := range weights {
+		weights[i] *= math.Sqrt(float64(i)) // whose products are rounded
+	}
 	times := func(x float64) []float64 {
 		out := slices.Clone(weights)
 		for i := range out {
@@ -228,6 +232,38 @@ func TestPairsOfWeights(t *testing.T) {
 	}
 }
 
+// TestDesignOfWeights: the loss and the slopes of a correction are those of copies, and of a row for each class of a soft label.
+func TestDesignOfWeights(t *testing.T) {
+	l, labels, _, weights, soft := weighedRows()
+	s, err := newSample(l, labels, weights, soft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []int
+	var shares []float64
+	of := &Targets{}
+	for i := range s.rows {
+		s.eachShare(i, func(c int, q float64) {
+			parts, of.Labels, shares = append(parts, i), append(of.Labels, c), append(shares, q*s.w(i))
+		})
+	}
+	of.Weights = shares
+	rng := rand.New(rand.NewPCG(8, 0))
+	b := newBasis(ofPrediction, s.log, nil, rng)
+	one, many := b.design(s.log, nil, s.targets(firstToLast(s.rows), firstToLast(s.rows))), b.design(rowsOf(s.log, parts), nil, of)
+	theta := make([]float64, one.width*4)
+	for i := range theta {
+		theta[i] = rng.NormFloat64() / 10
+	}
+	slopes, want := make([]float64, len(theta)), make([]float64, len(theta))
+	if a, b := one.gradient(theta, slopes), many.gradient(theta, want); !scalar.EqualWithinAbs(a, b, 1e-12) || !floats.EqualApprox(slopes, want, 1e-12) {
+		t.Errorf("the loss is %v and of parts %v, with slopes %v and %v", a, b, slopes, want)
+	}
+	if a, b := one.loss(theta), many.loss(theta); !scalar.EqualWithinAbs(a, b, 1e-12) {
+		t.Errorf("the loss is %v and of parts %v", a, b)
+	}
+}
+
 // TestTwinsShareAFold, however often a row is in the file.
 func TestTwinsShareAFold(t *testing.T) {
 	l, labels, z, _, _ := weighedRows()
@@ -293,6 +329,20 @@ func TestDiagnosisOfWeights(t *testing.T) {
 		if text(d) != text(diagnose(l, labels, z, threefold, q)) {
 			t.Error("weights times 3 say otherwise")
 		}
+		s, err := newSample(l, labels, weights, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, told := range d.Classes {
+			var confidence, frequency float64
+			for i := range s.rows {
+				confidence += s.w(i) * s.probability(i, c) / s.total()
+				frequency += s.w(i) * s.hit(i, c) / s.total()
+			}
+			if !scalar.EqualWithinAbs(told.Confidence, confidence, 1e-12) || !scalar.EqualWithinAbs(told.Frequency, frequency, 1e-12) || !scalar.EqualWithinAbs(told.Gap, confidence-frequency, 1e-12) {
+				t.Errorf("class %d said %v and was %v, by weight %v and %v", c, told.Confidence, told.Frequency, confidence, frequency)
+			}
+		}
 		left := diagnose(rowsOf(l, counting), pick(labels, counting), rowsOf(z, counting), floatsAt(weights, counting), rowsOf(q, counting))
 		for k := range left.Regions {
 			left.Regions[k].Rows, left.Regions[k].Prototype = pick(counting, left.Regions[k].Rows), pick(counting, left.Regions[k].Prototype)
@@ -312,7 +362,7 @@ func TestDiagnosisOfWeights(t *testing.T) {
 
 // TestFloored: rows whose label has next to no probability are counted, with their share of the NLL.
 func TestFloored(t *testing.T) {
-	l := mat.NewDense(4, 2, []float64{math.Log(.5), math.Log(.5), math.Inf(-1), 0, 0, math.Inf(-1), 0, -1e3})
+	l := mat.NewDense(4, 2, []float64{math.Log(.5), math.Log(.5), -30, 0, 0, math.Inf(-1), 0, -1e3})
 	m, err := Measure(t.Context(), l, []int{0, 0, 0, 1}, nil, Settings{Rows: []float64{2, 1, 5, 0}})
 	if err != nil {
 		t.Fatal(err)
