@@ -61,14 +61,8 @@ var beyond = []Method{
 		Line:  "vq with steps of one size for any number of classes and slots, its start a candidate",
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
-			return layers.Train(o.Divide(), layers.Centred{Classes: o.classes()}, fromStart(o.Stage("calibrate", published)))
+			return layers.Train(o.Divide(), layers.Centred{}, fromStart(o.Stage("calibrate", published)))
 		},
-	},
-	{
-		Name: "vq-tuned", Group: Variant,
-		Line:  "vq-centred with slots and codewords chosen on validation rows",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{75, 0.5},
-		New: func(o *Options) layers.Stateful { return o.tuned() },
 	},
 	{
 		Name: "vq-rank", Group: Variant,
@@ -81,8 +75,6 @@ var beyond = []Method{
 	},
 	variant("vq-diagonal", "vq with a diagonal of its own for each codeword", layers.Diagonal{}),
 	variant("vq-tied", "vq with receivers and senders alike", layers.Tied{}),
-	variant("vq-squareplus", "vq with an algebraic softplus", layers.Squareplus{}),
-	variant("vq-regional-prior", "vq with a prior for each region", layers.Bilinear{Prior: layers.RegionalPrior{}}),
 }
 
 // corrected is the method that fits m to the original head, its prior cross-validated.

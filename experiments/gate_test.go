@@ -42,9 +42,6 @@ func small(t *testing.T, m Method) layers.Stateful {
 	if m.Divides() {
 		o.Values = Values{"codebook.slots": "4", "codebook.codewords": "8"}
 	}
-	if m.Name == "vq-tuned" {
-		o.Values = Values{"tuned.slots": "2,4", "tuned.codewords": "8"}
-	}
 	c, _, err := m.Build(o)
 	if err != nil {
 		t.Fatal(err)

@@ -140,19 +140,6 @@ var papers = []Method{
 		New:      func(o *Options) layers.Stateful { return &baselines.ProCal{Neighbours: o.neighbours()} },
 	},
 	{
-		Name: "pc-bins", Group: Baseline, Reference: "Xiong et al. 2023",
-		Line:  "ProCal by bin-mean-shift: an isotonic map of the confidence for each range of proximity",
-		Needs: onBoth, Cost: Moment, Candidates: listed("procal.neighbours", "50", "10", "200", "500"),
-		Weighing: "a row enters the map of its part by its weight, and its neighbours are rows alike",
-		New: func(o *Options) layers.Stateful {
-			m := &baselines.ProCalBins{Neighbours: o.neighbours(), Parts: o.Int("procal.parts", 5, 1, "", "ranges of proximity")}
-			if o.Choice("procal.map", "isotonic", []string{"isotonic", "histogram"}, "", "map of the confidence in each range") == "histogram" {
-				m.Map = baselines.HistogramMap{}
-			}
-			return m
-		},
-	},
-	{
 		Name: "vector", Group: Baseline, Reference: "Guo et al. 2017",
 		Line:  "vector scaling: a scale and an offset for each class",
 		Needs: onLogits, Cost: Moment, Candidates: listed("vector.strength", "0", "1", "100", "1e4"),
@@ -198,15 +185,6 @@ var papers = []Method{
 		New:      func(o *Options) layers.Stateful { return &baselines.VennAbers{} },
 	},
 	{
-		Name: "top-label", Group: Baseline, Reference: "Gupta and Ramdas 2022",
-		Line:  "histogram binning of the top class's probability, for each top class",
-		Needs: onLogits, Cost: Moment, Candidates: listed("top_label.rows", "50", "20", "100", "300"),
-		Weighing: "its bins hold equal weight, and a bin's frequency is that of its weight",
-		New: func(o *Options) layers.Stateful {
-			return &baselines.TopLabel{Rows: o.Int("top_label.rows", 50, 1, "", "rows of a bin")}
-		},
-	},
-	{
 		Name: "boosted", Title: "Boosted", Group: Baseline,
 		Line:      "boosted residuals: trees of the features and the logits",
 		Reference: "Tax et al. 2025, two classes; the form for C classes is ours",
@@ -217,19 +195,6 @@ var papers = []Method{
 				Rounds: o.Int("boosted.rounds", 200, 1, "", "trees at most"),
 				Depth:  o.Int("boosted.depth", 4, 1, "", "levels of a tree, each of one split"),
 				Rate:   o.Float("boosted.rate", 0.2, Positive, "", "part of a tree's step that is taken"),
-			}
-		},
-	},
-	{
-		Name: "clustered", Title: "Clustered", Group: Baseline,
-		Line:      "clustered calibration: a soft mixture of vector scalings, one for each cluster of the features",
-		Reference: "Lavi et al. 2025; kind of clusters, calibrators and shrinkage are ours",
-		Needs:     onBoth, Cost: Cost{20, 1}, Candidates: listed("clustered.clusters", "8", "4", "16"),
-		New: func(o *Options) layers.Stateful {
-			return &baselines.Clustered{
-				Clusters:  o.Int("clustered.clusters", 8, 1, "", "clusters of the features"),
-				Strengths: o.Floats("clustered.strengths", []float64{0.1, 1, 10, 100}, Positive, "", "strengths of the shrinkage towards one calibrator to choose among"),
-				Optim:     o.LBFGS(),
 			}
 		},
 	},

@@ -24,9 +24,6 @@ var mayName = map[string]string{
 	"experiments/scale/measure.go":   chosen, // the workload
 	"experiments/study/study.go":     chosen, // the order of the paper's tables
 	"experiments/study/benchmark.go": chosen, // the protocol, fixed beforehand
-	"experiments/study/rivals.go":    chosen,
-	"experiments/study/beyond.go":    chosen,
-	"experiments/study/classes.go":   chosen,
 	"experiments/study/grids.go":     chosen,
 	"experiments/study/verdict.go":   chosen, // which of two methods that are alike is simpler
 	"experiments/study/pairs.go":     yardstick,
@@ -40,8 +37,6 @@ var mayName = map[string]string{
 	"layers/anchored/joint.go":       another, // likewise
 	"layers/baselines/histogram.go":  another, // weights of a model file
 	"layers/baselines/spline.go":     another, // likewise
-	"layers/baselines/procalbins.go": another, // a map in each range
-	"layers/squareplus.go":           another, // a constant of the formula
 }
 
 // The reasons.

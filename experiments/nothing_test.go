@@ -13,20 +13,17 @@ import (
 // without are the methods that may end worse than the classifier itself on the rows they
 // are fitted to, and why. None of them can be the identity, or they are kept as published.
 var without = map[string]string{
-	"vq": head, "vq-nc": head, "vq-dc": head, "vq-start": head, "vq-centred": head, "vq-tuned": head, "vq-rank": head, "vq-diagonal": head,
-	"vq-tied": head, "vq-squareplus": head, "vq-regional-prior": head, "vq-random": head, "vq-one": head, "new-head": head,
-	"ps":               "fits each class against the others and divides by their sum",
-	"kc":               averages,
-	"kc-original":      averages,
-	"ln":               averages,
-	"pc":               "moves the confidence alone, by the density of rows that are right",
-	"pc-bins":          "moves the confidence alone, by the share of rows that are right",
-	"top-label":        "keeps the share of rows that are right in each bin, and no more",
-	"spline":           "is fitted to cumulative frequencies, not to the likelihood",
-	"laplace":          "chooses its prior on rows held out, and makes logits only less sure",
-	"stacked-shuffled": "is a control: the codes it is fitted by are not those of the rows",
-	"ts-published":     "stops where the published optimizer does",
-	"dc-published":     "stops where the published optimizer does",
+	"vq": head, "vq-nc": head, "vq-dc": head, "vq-start": head, "vq-centred": head, "vq-rank": head, "vq-diagonal": head,
+	"vq-tied": head, "vq-random": head, "vq-one": head, "new-head": head,
+	"ps":           "fits each class against the others and divides by their sum",
+	"kc":           averages,
+	"kc-original":  averages,
+	"ln":           averages,
+	"pc":           "moves the confidence alone, by the density of rows that are right",
+	"spline":       "is fitted to cumulative frequencies, not to the likelihood",
+	"laplace":      "chooses its prior on rows held out, and makes logits only less sure",
+	"ts-published": "stops where the published optimizer does",
+	"dc-published": "stops where the published optimizer does",
 }
 
 const (

@@ -291,23 +291,6 @@ func fromStart(s optim.Settings) optim.Settings {
 	return s
 }
 
-// tuned is vq-centred with w and K chosen on validation rows.
-func (o *Options) tuned() *layers.Tuned {
-	divide, calibrate := o.Stage("divide", published), fromStart(o.Stage("calibrate", published))
-	book, centred := o.averages(), layers.Centred{Classes: o.classes()}
-	t := &layers.Tuned{
-		Slots:     o.IntsOr("tuned.slots", "divisors of M from 16 to 256", "64", "slots w to choose from; those that divide M are tried"),
-		Codewords: o.IntsOr("tuned.codewords", "16, 64 and 256", "64", "codewords K to choose from"),
-		New: func(slots, codewords int, epochs map[string]int) *layers.Trained {
-			one, two, b := lasting(divide, epochs, "divide"), lasting(calibrate, epochs, "calibrate"), book
-			b.Codewords = codewords
-			return layers.Train(&layers.Divide{Slots: slots, Codebook: b, Optim: one}, centred, two)
-		},
-	}
-	t.Trained = t.New(0, 0, nil)
-	return t
-}
-
 // anchor is the original head on a divided space, whose codes are of that kind by default.
 func (o *Options) anchor(kind string) *anchored.Anchor {
 	return &anchored.Anchor{Slots: o.slots(), Codebook: o.codebook(kind), Passes: o.Int("codebook.passes", 10, 1, "", "passes of the codebook over the calibration rows")}
@@ -356,15 +339,7 @@ func (o *Options) bilinear() layers.Map {
 	case "uniform":
 		m.Prior = layers.UniformPrior{}
 	}
-	if classes := o.classes(); classes > 0 {
-		return layers.Pooled{Scale: m.Scale, Prior: m.Prior, Classes: classes}
-	}
 	return m
-}
-
-// classes are how many of a row a bilinear map treats separately, 0 for all.
-func (o *Options) classes() int {
-	return o.IntOr("bilinear.classes", "all", 1, "all", "classes m of a row, the most probable, that the map looks at apart; it pools the others")
 }
 
 // measuring reads what the metrics are measured with, which is no matter of the method.

@@ -28,8 +28,7 @@ import (
 //
 // Weights: centred/receiver (u) and centred/sender (v), K×C each, and the prior's.
 type Centred struct {
-	Prior   Prior // log π; nil: LearnedPrior{}
-	Classes int   // m, those that a row treats separately as in [Pooled]; 0: C
+	Prior Prior // log π; nil: LearnedPrior{}
 }
 
 var _ Map = Centred{}
@@ -63,9 +62,5 @@ func (m Centred) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 		return b.AddRow(moved, identity)
 	}
 	receiver, sender := factor("centred/receiver"), factor("centred/sender")
-	if takesAll(b, m.Classes, receiver) {
-		return b.LogSoftmax(RegionScores(b, in, b.Apply(op.Outer(), receiver, sender), m.prior(), "centred"))
-	}
-	scores := pooledScores(b, in, in.Mass, receiver, sender, m.Classes)
-	return b.LogSoftmax(m.prior().Add(b, "centred", scores, in))
+	return b.LogSoftmax(RegionScores(b, in, b.Apply(op.Outer(), receiver, sender), m.prior(), "centred"))
 }

@@ -27,18 +27,12 @@ var allMaps = map[string][]Map{
 		Bilinear{Scale: LearnedScale{}, Prior: UniformPrior{}},
 		Bilinear{Prior: RegionalPrior{}},
 	},
-	"Pooled": {
-		Pooled{Classes: 2},
-		Pooled{Scale: LearnedScale{}, Prior: RegionalPrior{}, Classes: 1},
-		Pooled{Classes: 3},
-	},
-	"Rank":       {Rank{}, Rank{Rank: 1}, Rank{Rank: 3}},
-	"Diagonal":   {Diagonal{}},
-	"Tied":       {Tied{}},
-	"Squareplus": {Squareplus{}, Squareplus{Scale: LearnedScale{}, Prior: RegionalPrior{}}},
-	"Centred":    {Centred{}, Centred{Prior: RegionalPrior{}}, Centred{Classes: 1}},
-	"Dirichlet":  {Dirichlet{}},
-	"Identity":   {Identity{}},
+	"Rank":      {Rank{}, Rank{Rank: 1}, Rank{Rank: 3}},
+	"Diagonal":  {Diagonal{}},
+	"Tied":      {Tied{}},
+	"Centred":   {Centred{}, Centred{Prior: RegionalPrior{}}},
+	"Dirichlet": {Dirichlet{}},
+	"Identity":  {Identity{}},
 }
 
 // region is a small random view: 6 rows, 3 classes, 4 slots, 5 codewords.

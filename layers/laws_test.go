@@ -49,12 +49,11 @@ func calibrators() map[string]Stateful {
 		return &Divide{Slots: 4, Codebook: Codebook{Codewords: 8}, Optim: short}
 	}
 	return map[string]Stateful{
-		"vq":        Train(divide(), Bilinear{}, short),
-		"vq-pooled": Train(divide(), Pooled{Classes: 1}, short),
-		"vq-dc":     Train(divide(), Dirichlet{}, short),
-		"vq-nc":     Train(divide(), Identity{}, short),
-		"nc":        Train(&Original{}, Identity{}, short),
-		"ts":        &Temperature{},
+		"vq":    Train(divide(), Bilinear{}, short),
+		"vq-dc": Train(divide(), Dirichlet{}, short),
+		"vq-nc": Train(divide(), Identity{}, short),
+		"nc":    Train(&Original{}, Identity{}, short),
+		"ts":    &Temperature{},
 	}
 }
 

@@ -65,7 +65,6 @@ func TestRateOfAnyMap(t *testing.T) {
 		"bilinear, own prior":  {layers.Bilinear{}, 4},
 		"rank 2":               {layers.Rank{Rank: 2}, -1},
 		"diagonal":             {layers.Diagonal{}, -1},
-		"squareplus":           {layers.Squareplus{Prior: layers.UniformPrior{}}, 3},
 		"Dirichlet, one block": {layers.Dirichlet{}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {

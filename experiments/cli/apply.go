@@ -248,12 +248,10 @@ func (f *applyFlags) check(model layers.Stateful) error {
 
 // streamed applies the model to a batch of rows at a time and writes its predictions for them, so
 // that memory holds one batch however many rows there are. It reports whether it could: not
-// where the output or the input is a table, where it takes the calibration rows of the same
-// file, and where the predictions of a row depend on the others. The bytes are those of all
-// rows at once.
+// where the output or the input is a table and where it takes the calibration rows of the same
+// file. The bytes are those of all rows at once.
 func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, error) {
-	_, together := m.model.(experiments.Together)
-	if c.Intervals != nil || c.Sets != nil || together || data.IsTable(c.Out) {
+	if c.Intervals != nil || c.Sets != nil || data.IsTable(c.Out) {
 		return false, nil
 	}
 	if _, err := os.Stat(m.embedding); err != nil {

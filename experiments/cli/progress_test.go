@@ -26,7 +26,7 @@ const paces = "testdata/paces.csv"
 // recorded are the fits in paces.
 var recorded = []experiments.Spec{
 	{Method: "stacked", Split: data.NoValidation}, {Method: "auto", Split: data.NoValidation}, {Method: "corrected", Split: data.NoValidation},
-	{Method: "vq-tuned", Split: data.PaperText}, {Method: "vq", Split: data.PaperText},
+	{Method: "vq", Split: data.PaperText},
 	{Method: "vq", Split: data.NoValidation}, {Method: "vq", Split: data.PaperText, Tune: true},
 }
 

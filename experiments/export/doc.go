@@ -26,7 +26,7 @@
 // names what lacks the method and what to write.
 //
 // Methods that predict a row with the help of other rows are refused: kc, pc and dac read their
-// calibration rows, stacked-shuffled another row's features.
+// calibration rows.
 //
 // A table of how far ONNX Runtime is from calibra apply on rows of one's own, of the files'
 // sizes and of the rows a second of both is written to TABLE.md by

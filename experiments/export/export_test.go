@@ -128,9 +128,6 @@ func fitted(t *testing.T, m experiments.Method) layers.Stateful {
 	if m.Divides() {
 		o.Values = experiments.Values{"codebook.slots": "4", "codebook.codewords": "12"}
 	}
-	if m.Name == "vq-tuned" {
-		o.Values = experiments.Values{"tuned.slots": "4,8", "tuned.codewords": "12"}
-	}
 	c, _, err := m.Build(o)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +139,7 @@ func fitted(t *testing.T, m experiments.Method) layers.Stateful {
 }
 
 // refused are the methods that predict a row with the help of other rows.
-var refused = map[string]bool{"kc": true, "kc-original": true, "dac": true, "pc": true, "pc-bins": true, "stacked-shuffled": true}
+var refused = map[string]bool{"kc": true, "kc-original": true, "dac": true, "pc": true}
 
 // networkCheck is a line of testdata/check.py.
 type networkCheck struct {

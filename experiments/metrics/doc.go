@@ -63,7 +63,7 @@
 // and the p-value do. [MeasureWith] leaves out the checks. A
 // [Stratum] has a value and a floor of its own. [Checks] are estimates of the error without
 // that bias. [Compare], for LCE [CompareReplicates], and [Holm] distinguish methods on the
-// same rows, [Friedman] over several data sets; [Spread] and [Marks] print runs in the
+// same rows; [Spread] and [Marks] print runs in the
 // paper's style.
 //
 // # Recoverable loss

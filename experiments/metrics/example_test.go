@@ -138,15 +138,3 @@ func ExampleLocal_ESSProfile() {
 	// 100 rows of 15 neighbours: error 0.50
 	// 100 rows of 17 neighbours: error 0.32
 }
-
-// Three methods on five data sets.
-func ExampleFriedman() {
-	r, err := metrics.Friedman([][]float64{{.1, .2, .3}, {.2, .3, .4}, {.1, .3, .2}, {.1, .2, .4}, {.3, .4, .5}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("mean ranks %.1f, p = %.3f; apart from %.2f on\n", r.Ranks, r.PValue, r.CriticalDifference)
-	// Output:
-	// mean ranks [1.0 2.2 2.8], p = 0.008; apart from 1.48 on
-}

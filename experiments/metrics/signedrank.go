@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -42,6 +43,27 @@ func SignedRank(differences []float64) float64 {
 		}
 	}
 	return as / math.Exp2(float64(len(d)))
+}
+
+// Ranks are the ranks of x, 1 the least; equal numbers share their mean rank.
+func Ranks(x []float64) []float64 {
+	ranks := make([]float64, len(x))
+	for i, r := range doubledRanks(x) {
+		ranks[i] = float64(r) / 2
+	}
+	return ranks
+}
+
+// doubledRanks are twice the ranks of x, which are whole where two share one.
+func doubledRanks(x []float64) []int {
+	ranks := make([]int, len(x))
+	for i := range x {
+		ranks[i] = 1
+		for _, y := range x {
+			ranks[i] += 1 + cmp.Compare(x[i], y) // 2 of one below, 1 of an equal one
+		}
+	}
+	return ranks
 }
 
 func abs(n int) int { return max(n, -n) }

@@ -131,7 +131,6 @@ func kinds() map[string]*Figure {
 	out["diagrams"] = Diagrams([]Diagram{{"VQ", &metrics.Curve{Confidence: []float64{nan, .9}, Frequency: []float64{nan, 1}, Low: []float64{nan, .5}, High: []float64{nan, 1}, Count: []int{0, 5}}}})
 	profile := metrics.Profile{LCE: []float64{.1, .05}, At: []float64{0, 30}, Count: []int{9, 9}, Floor: []float64{.02, .01}}
 	out["profiles"] = Profiles([]ProfilePanel{{"own", []ProfileLine{{"VQ", true, 0, []metrics.Profile{profile, profile}}, {"NC", false, 1, []metrics.Profile{profile}}}}})
-	out["ranks"] = Ranks([]RankPanel{{"NLL", []string{"VQ", "NC"}, []float64{1, 2}, .5, []bool{true, false}}})
 	out["plane"] = Planes([]Plane{{Title: "w = 2", XMin: -1, XMax: 1, YMin: -1, YMax: 1, Picture: image.NewNRGBA(image.Rect(0, 0, 4, 4)), Points: []PlanePoint{{0, 0, 1}, {9, 9, 2}}, Names: []string{"a", "b"}}})
 	return out
 }

@@ -98,7 +98,7 @@ func generate(t *testing.T, dir string) (stale []string) {
 // TestMarks: a page whose marks cannot be read is refused, never skipped.
 func TestMarks(t *testing.T) {
 	dir := filepath.Join(root, folder)
-	table := "<!-- calibra:table file=published.csv rows=metric values=mean as=text given -->\n"
+	table := "<!-- calibra:table file=published.csv rows=metric values=mean as=text -->\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown":    {"<!-- calibra:b -->\n<!-- calibra:end -->\n", "no mark"},
 		"unended":    {table, "no \"<!-- calibra:end"},

@@ -56,9 +56,6 @@ func (c SpecCell) String() string {
 	if codes := byCodes.Of(c.Spec); codes != none {
 		text += " codes " + codes
 	}
-	if m := apart(c.Spec); m > 0 {
-		text += fmt.Sprintf(" m=%d", m)
-	}
 	if c.Spec.Shift != "" {
 		text += ", shift " + string(c.Spec.Shift)
 	}
@@ -131,9 +128,6 @@ func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experime
 		if !slices.Contains(o.Shifts, set.Shift) {
 			return c, "", data.Inputf("", "%s cannot be shifted by %q; choose one of %s", o.Name, string(set.Shift), shiftNames(o.Shifts))
 		}
-	}
-	if m := apart(spec); m >= size.Classes {
-		return c, fmt.Sprintf("m ≥ %d looks at all of its classes, as the exact map does", size.Classes), nil
 	}
 	method, err := set.Catalog.Find(spec.Method)
 	if err != nil {

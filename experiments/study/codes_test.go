@@ -168,3 +168,29 @@ func TestSettingsThatKindsOfCodesLack(t *testing.T) {
 		}
 	}
 }
+
+// drawnRows are two methods on three seeds, 400 rows each: the losses of the first are lower by
+// each seed's shift, with some noise.
+func drawnRows(shifts ...float64) (a, b *row) {
+	a, b = &row{}, &row{}
+	rng := rand.New(rand.NewPCG(1, 0))
+	for seed, shift := range shifts {
+		x, y := &Result{TestRows: 400}, &Result{TestRows: 400}
+		for i := range 400 {
+			loss := rng.Float64()
+			x.Losses, y.Losses = append(x.Losses, float32(loss-shift+0.01*rng.NormFloat64())), append(y.Losses, float32(loss))
+			number := seed*400 + i
+			x.Rows, y.Rows = append(x.Rows, number), append(y.Rows, number)
+		}
+		for _, r := range []*Result{x, y} {
+			var sum float64
+			for _, l := range r.Losses {
+				sum += float64(l) / 400
+			}
+			r.Shared = map[string]float64{metrics.NLL.String(): sum}
+			r.Spec = experiments.Spec{Seed: uint64(seed)}
+		}
+		a.results, b.results = append(a.results, x), append(b.results, y)
+	}
+	return a, b
+}

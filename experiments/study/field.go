@@ -27,12 +27,6 @@ func MethodTitle(name string) string { return (*experiments.Catalog)(nil).Title(
 // title is the Spec's method as tables write it.
 func title(s experiments.Spec) string { return s.Catalog.Title(s.Method) }
 
-// published reports whether the method of that name is, or comes from outside.
-func published(c *experiments.Catalog, name string) bool {
-	m, err := c.Find(name)
-	return err != nil || m.Group.Published()
-}
-
 // fraction is that of the calibration rows that are fitted on, 1 for all.
 func fraction(s experiments.Spec) float64 {
 	if s.Fraction == 0 {

@@ -92,11 +92,6 @@ func TestKeys(t *testing.T) {
 		if s == &slotsStudy && (len(skipped) != 1 || !strings.Contains(skipped[0].Why, "256 slots do not divide its 128 features")) {
 			t.Errorf("256 slots of 128 features: %v", skipped)
 		}
-		if s == &classesStudy { // m = 2, 4, 8, 16 of letter's 26, the exact map and the head
-			if len(cells) != 6*len(settings.Seeds) || len(skipped) != 1 || !strings.Contains(skipped[0].Why, "m ≥ 26") {
-				t.Errorf("%d cells along m, left out: %v", len(cells), skipped)
-			}
-		}
 	}
 	byKey := map[experiments.Spec]string{}
 	for key, spec := range specs {
@@ -126,7 +121,7 @@ var small = Study{
 		return append(specs, experiments.Spec{Method: "vq", Set: "codebook.codewords=5000"}, shifted, experiments.Spec{Method: "ts", Fraction: 0.5})
 	},
 	Vary:  []Field{byMethod, bySlots, byCodewords, byFraction},
-	Views: []View{Results, localBars, globalBars, noiseFloor, reliabilityDiagrams, tessellation, codewordMaps, profiles, sparsest, shiftNote, usageTable, timeTable},
+	Views: []View{Results, localBars, globalBars, noiseFloor, reliabilityDiagrams, codewordMaps, profiles, sparsest, shiftNote, usageTable, timeTable},
 }
 
 // findings runs the small study in dir.
@@ -204,7 +199,7 @@ func TestRun(t *testing.T) {
 	}
 	for name, wanted := range map[string]string{
 		"report.html": "fewer than 5000 codewords", "tables.md": "| toy · net | VQ |", "tables.tex": `\midrule`,
-		"results.csv": "nll_recoverable", "times.csv": "divide_seconds", "figures/codewords-toy-net.svg": "<svg", "figures/plane-toy-net.png": "PNG",
+		"results.csv": "nll_recoverable", "times.csv": "divide_seconds", "figures/codewords-toy-net.svg": "<svg",
 	} {
 		text, err := os.ReadFile(filepath.Join(out, name))
 		if err != nil || !strings.Contains(string(text), wanted) {

@@ -50,13 +50,6 @@ func eachPair(pairs []Pair) []family {
 	return append(named, family{uncalibratedName, overRows, []plan{uncalibrated}})
 }
 
-// allPairs are a family of the pairs together and one of every row against the classifier as it is, with
-// intervals over seeds and rows.
-func allPairs(pairs []Pair) []family {
-	named := data.Each(pairs, func(p Pair) plan { return p.plan })
-	return []family{{pairName, overSeedsAndRows, named}, {uncalibratedName, overSeedsAndRows, []plan{uncalibrated}}}
-}
-
 func (p Pair) plan(_ context.Context, s *subject) ([]*test, bool, error) {
 	return s.test(s.tuned(p.Method), s.tuned(p.Against)), false, nil
 }

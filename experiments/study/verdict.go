@@ -17,7 +17,7 @@ import (
 // simple are methods in the order of how simple they are, by their numbers: none, one, three, a
 // few for each class. All others come after them, those that read logits alone first and of these
 // the quick ones.
-var simple = []string{report.Classifier, "ts", "ets", "order-preserving", "beta", "ps", "vector", "histogram", "ir", "spline", "top-label", "sv", "sm", "dc"}
+var simple = []string{report.Classifier, "ts", "ets", "order-preserving", "beta", "ps", "vector", "histogram", "ir", "spline", "sv", "sm", "dc"}
 
 // effort is how simple the method is; less is simpler.
 func effort(c *experiments.Catalog, name string) int {

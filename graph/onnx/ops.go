@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -117,9 +116,6 @@ var ops = func() map[reflect.Type]row {
 			weight := g.Mul(g.Each(in[1]), g.Reshape(g.Gather(in[2].Value, Table(g, slots, p)), 1, int64(p)))
 			return g.Mass(in[0].Value, weight, p, o.K)
 		}),
-		{reflect.TypeFor[op.TopOp](), func(*Network, op.Kernel, []Operand) (string, error) {
-			return "", errors.New("a map that looks at some classes of a row (bilinear.classes) has no network; fit it without that setting")
-		}},
 		as(func(g *Network, o op.MassOp, in []Operand) string { // n_k = Σ_i σ_i² 1[s(i)=k]
 			return g.Mass(in[0].Value, g.Reshape(in[1].Value, 1, -1), int(in[1].Columns()), o.K)
 		}),

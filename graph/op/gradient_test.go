@@ -184,16 +184,6 @@ var samples = map[string][]sample{
 	"LayerNormOp":   {layerNormOf(4, 5)},
 	"SoftmaxOp":     {unary(op.Softmax(), 0)},
 	"ReGLUOp":       {{inputs: map[string][]int{"x": {4, 6}}, of: apply(op.ReGLU())}},
-	"PooledOp": {
-		{inputs: map[string][]int{"x": {3, 5}, "y": {3, 5}, "z": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
-			said := b.Table("said", graph.Tensor(b.Dtype(), normals(rand.New(rand.NewPCG(2, 0)), 20, -3), 4, 5))
-			return b.Apply(op.PooledScores(1), x["z"], x["x"], x["y"], said, b.Table("top", fixedTop))
-		}},
-		{inputs: map[string][]int{"x": {3, 5}, "z": {4, 5}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
-			mass := b.Table("mass", graph.Tensor(b.Dtype(), normals(rand.New(rand.NewPCG(3, 0)), 12, 1), 4, 3))
-			return b.Apply(op.PooledScores(0.5), mass, x["x"], x["x"], x["z"], b.Table("top", fixedTop))
-		}},
-	},
 	"RampsOp": ramps(func(b *graph.Builder, x *gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.Ramps(fixedKnots), rampLogits(b), x)
 	}, 6, 1),

@@ -58,7 +58,6 @@ func Example() {
 		{"structured", &baselines.Structured{}},
 		{"local temperature", &baselines.LocalTemperature{}},
 		{"ProCal", &baselines.ProCal{}},
-		{"ProCal, bins", &baselines.ProCalBins{}},
 	} {
 		fmt.Printf("%-20s %.2f\n", m.name, nll(m, cal, test))
 	}

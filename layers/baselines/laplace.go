@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -80,6 +81,31 @@ func (m *Laplace) fitRows(ctx context.Context, cal *data.Set, rng *rand.Rand) er
 	}
 	m.kept = kept{sizes, c.weights(best)}
 	return nil
+}
+
+// strongest is the strength whose fit to four fifths of the rows, stratified, loses least on the others;
+// where the rows are too few for that, the largest.
+func strongest(cal *data.Set, strengths []float64, rng *rand.Rand, fit func(fitted *data.Set, i int) (layers.Calibrator, error)) (float64, error) {
+	best, least := slices.Max(strengths), math.Inf(1)
+	parts := cal.Stratify([]float64{0.8, 0.2}, rng)
+	if len(strengths) == 1 || len(parts[0]) == 0 || len(parts[1]) == 0 {
+		return best, nil
+	}
+	fitted, held := cal.Rows(parts[0]), cal.Rows(parts[1])
+	for i, strength := range strengths {
+		of, err := fit(fitted, i)
+		if err != nil {
+			return 0, err
+		}
+		p, err := of.Predict(held)
+		if err != nil {
+			return 0, err
+		}
+		if loss := held.MeanNLL(p.LogProbs, math.Inf(-1)); loss < least {
+			best, least = strength, loss
+		}
+	}
+	return best, nil
 }
 
 // kronecker is A ⊗ B by its eigenvectors, A = U diag(a) Uᵀ and B = V diag(b) Vᵀ.

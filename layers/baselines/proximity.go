@@ -225,6 +225,23 @@ func replaceTops(x *data.Set, s layers.Sizes, proximity []float64, c func(confid
 	return predictions(p, x)
 }
 
+// replaceTop puts c in place of the top probability and scales the others to 1 − c; where
+// they are all 0 they share it.
+func replaceTop(row []float64, top int, c float64) {
+	row[top] = 0
+	others := floats.Sum(row)
+	for k := range row {
+		switch {
+		case k == top:
+			row[k] = c
+		case others > 0:
+			row[k] *= (1 - c) / others
+		default:
+			row[k] = (1 - c) / float64(len(row)-1)
+		}
+	}
+}
+
 // ONNX returns why there is no network.
 func (*proximal) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
 

@@ -98,7 +98,7 @@ func TestKernelMemoryAgainstTheFormula(t *testing.T) {
 // TestFailedRestoreKeepsTheParts of the model that was there.
 func TestFailedRestoreKeepsTheParts(t *testing.T) {
 	cal, _ := problems()["temperature"].draw(200, 1)
-	m, other := &ProCalBins{}, &ProCalBins{Map: HistogramMap{}, Parts: 2}
+	m, other := &ProCal{}, &ProCal{Neighbours: 5}
 	fit(t, m, cal, nil)
 	fit(t, other, cal, nil)
 	want := predict(t, m, cal)

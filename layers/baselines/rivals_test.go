@@ -21,11 +21,7 @@ type rivals struct {
 	CalLabels    []int       `json:"cal_labels"`
 	TestFeatures [][]float64 `json:"test_features"`
 	TestLogits   [][]float64 `json:"test_logits"`
-	Clustered    struct {
-		Strength, Tau, Loss    float64
-		Centres, Probabilities [][]float64
-	}
-	DAC struct {
+	DAC          struct {
 		Neighbours               int
 		Loss                     float64
 		Distances, Probabilities [][]float64
@@ -47,31 +43,6 @@ func readRivals(t *testing.T) (r rivals, cal, test *data.Set) {
 	}
 	return r, &data.Set{Features: matrix(r.CalFeatures), Logits: matrix(r.CalLogits), Labels: r.CalLabels},
 		&data.Set{Features: matrix(r.TestFeatures), Logits: matrix(r.TestLogits)}
-}
-
-// TestClusteredAgainstTheDefinition at given centres, which lie among the standardized features; all
-// principal components only turn them. Both minimize to a gradient of 1e-9, one of differences of
-// 1e-6 of a loss near 1: known to 1e-10, over a curvature of the penalty 0.02.
-func TestClusteredAgainstTheDefinition(t *testing.T) {
-	r, cal, test := readRivals(t)
-	e, err := fitEmbedding(cal)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sizes, err := sizesOf(cal)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var centres mat.Dense
-	centres.Mul(matrix(r.Clustered.Centres), e.Axes)
-	m := Clustered{Optim: optim.LBFGS{Gradient: 1e-9, Iterations: 5000}}
-	if err := m.fitStrength(t.Context(), cal, clustering{sizes, e, clustersAt(&centres, r.Clustered.Tau)}, r.Clustered.Strength); err != nil {
-		t.Fatal(err)
-	}
-	if got := m.Result.Loss; !(math.Abs(got-r.Clustered.Loss) <= 1e-9) {
-		t.Errorf("the loss is %.12f, that of the definition %.12f", got, r.Clustered.Loss)
-	}
-	nearProbs(t, predict(t, &m, test), r.Clustered.Probabilities, 1e-6)
 }
 
 // TestDensityAwareAgainstItsAuthors: their index keeps distances in float32, and their search follows
@@ -163,43 +134,5 @@ func TestLaplaceIsLessSureOfWhatItHasNotSeen(t *testing.T) {
 	}
 	if got, want := top(cal, far, 1e12), floats.Max(layers.LogSoftmax(far.Logits).RawRowView(0)); !(math.Abs(got-want) <= 1e-6) {
 		t.Errorf("a certain prior makes %v of %v", got, want)
-	}
-}
-
-// TestClustersShrunkAreStructuredVectorScaling: calibrators that may not differ are one.
-func TestClustersShrunkAreStructuredVectorScaling(t *testing.T) {
-	_, cal, test := readRivals(t)
-	exact := optim.LBFGS{Gradient: 1e-9}
-	shrunk, all := &Clustered{Strengths: []float64{1e9}, Optim: exact}, &StructuredVector{Optim: exact}
-	fit(t, shrunk, cal, nil)
-	fit(t, all, cal, nil)
-	if d := furthest(predict(t, shrunk, test), predict(t, all, test)); !(d <= 1e-6) {
-		t.Errorf("probabilities are %g apart", d)
-	}
-}
-
-// TestClustersFindWhereTheClassifierIsTooSure: on rows whose classifier is too sure on one side
-// and not sure enough on the other, clusters are better than one calibrator, and of rows that one
-// calibrator mends they lose next to nothing.
-func TestClustersFindWhereTheClassifierIsTooSure(t *testing.T) {
-	sides := problem{3, func(l, x []float64) {
-		for k := range l {
-			l[k] *= 1.5 + math.Copysign(1, x[0])
-		}
-	}, -1}
-	for name, c := range map[string]struct {
-		p           problem
-		least, most float64 // of what clusters gain, in nats
-	}{"sides": {sides, 0.01, math.Inf(1)}, "temperature": {problems()["temperature"], -0.004, 0.004}} {
-		cal, _ := c.p.draw(2000, 1)
-		test, truth := c.p.draw(4000, 2)
-		one, several := &StructuredVector{}, &Clustered{}
-		fit(t, one, cal, nil)
-		fit(t, several, cal, nil)
-		gain := excess(t, one, test, truth) - excess(t, several, test, truth)
-		t.Logf("%s: a gain of %.4f nats", name, gain)
-		if !(gain >= c.least && gain <= c.most) {
-			t.Errorf("%s: clusters gain %.4f nats, want %g to %g", name, gain, c.least, c.most)
-		}
 	}
 }

@@ -51,8 +51,6 @@ var stepped = map[string]func() layers.Stateful{
 	"histogram":  func() layers.Stateful { return &Histogram{} },
 	"spline":     func() layers.Stateful { return &Spline{} },
 	"venn-abers": func() layers.Stateful { return &VennAbers{} },
-	"top-label":  func() layers.Stateful { return &TopLabel{} },
-	"pc-bins":    func() layers.Stateful { return &ProCalBins{} },
 	"boosted":    func() layers.Stateful { return &Boosted{Rounds: 40} },
 }
 

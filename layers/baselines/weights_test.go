@@ -65,7 +65,7 @@ func furthest(a, b *data.Predictions) float64 {
 
 // byRows are the methods to which two rows of one place are not one row: whose bins, quantiles, folds, batches or
 // neighbours are of rows.
-var byRows = []string{"histogram", "top-label", "spline", "boosted", "clustered", "procal", "procal-bins", "procal-hist", "ln", "kc", "kc-original"}
+var byRows = []string{"histogram", "spline", "boosted", "procal", "ln", "kc", "kc-original"}
 
 // TestSoftLabels: a row of two classes is the two rows with those shares as weights, and a share of
 // 1 is a label.

@@ -92,53 +92,12 @@ func TestExcess(t *testing.T) {
 	if got := excess(metrics.LCE).value(r); !scalar.EqualWithinAbs(got, 0.3, 1e-12) {
 		t.Errorf("excess %v", got)
 	}
-	if got := sparseExcess().value(r); !math.IsNaN(got) {
-		t.Errorf("without strata: %v", got)
-	}
 	lce, noise := 0.7, 0.1
 	r.Strata = []Stratum{{&lce, &noise}, {}, {}}
-	if got := sparseExcess().value(r); !scalar.EqualWithinAbs(got, 0.6, 1e-12) {
-		t.Errorf("the sparse third's excess is %v, not 0.6", got)
-	}
 	if own, floor := inThird(0, ownEmbedding); own.value(r) != lce || floor.value(r) != noise { // no space of its own
 		t.Errorf("in its own embedding %v over %v", own.value(r), floor.value(r))
 	}
 	if middle, _ := inThird(1, sharedEmbedding); !math.IsNaN(middle.value(r)) {
 		t.Errorf("a third that was not measured has %v", middle.value(r))
-	}
-}
-
-// TestMeanRanksOfWhatIsThere: a method that lacks a number on one data set has a dash in
-// that column and its own ranks in the others.
-func TestMeanRanksOfWhatIsThere(t *testing.T) {
-	f := &Findings{Study: &beyondStudy}
-	for _, set := range []string{"a", "b"} {
-		o := &experiments.Origin{Name: set, Dataset: set}
-		for _, m := range []struct {
-			name     string
-			nll, lce float64
-		}{{"vq", 1, .3}, {"ts", 2, .2}, {"nc", 3, .4}} {
-			r := judged(m.name, 42, m.nll)
-			r.Shared["lce"] = m.lce
-			if m.name == "vq" && set == "b" {
-				delete(r.Shared, "lce")
-			}
-			f.Cells = append(f.Cells, SpecCell{Spec: experiments.Spec{Method: m.name, Seed: 42}, Origin: o})
-			f.Results = append(f.Results, r)
-		}
-	}
-	section, err := meanRanks(t.Context(), f)
-	if err != nil || section == nil {
-		t.Fatal(section, err)
-	}
-	table := section.Tables[0] // no profile was measured, so that its ranks are left out
-	if len(table.Values) != 2 {
-		t.Fatalf("columns %v", table.Values)
-	}
-	for _, row := range table.Blocks[0].Rows {
-		want := map[string][2]string{"VQ": {"1.00", "–"}, "TS": {"2.00", "1.00"}, "NC": {"3.00", "2.00"}}[row.Labels[0]]
-		if len(row.Cells) != 2 || row.Cells[0].Text != want[0] || row.Cells[1].Text != want[1] {
-			t.Errorf("%s: %v, want %v", row.Labels[0], row.Cells, want)
-		}
 	}
 }
