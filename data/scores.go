@@ -90,8 +90,16 @@ func (s *Set) MaskedLabel() (row, class int) {
 	return -1, 0
 }
 
-// labelled returns an *InputError where a label names a class that its row masks. The first row is first.
-func (s *Set) labelled(path, part string, first int) error {
+// possible returns an *InputError where a row masks all classes, or that which its label names. The first row is first.
+func (s *Set) possible(path, part string, first int) error {
+	if s.Logits == nil {
+		return nil
+	}
+	for i := range s.Logits.RawMatrix().Rows {
+		if floats.HasNaN(s.Logits.RawRowView(i)) {
+			return Inputf(path, "row %d of %s_logits%s masks every class; one at least must be possible", first+i, part, columnOf(path, part+"_logits"))
+		}
+	}
 	i, k := s.MaskedLabel()
 	if i < 0 {
 		return nil
@@ -181,9 +189,9 @@ func (j *Judge) accept(path, array string, as Scores) error {
 	case j.outside != "":
 		return Inputf(path, "%s holds %s, which is no probability; hand over probabilities, or logits alone", array, j.outside)
 	case 1-j.sums[0] > far:
-		return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1", j.at[0], array, j.sums[0])
+		return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right", j.at[0], array, j.sums[0])
 	case j.sums[1]-1 > far:
-		return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1", j.at[1], array, j.sums[1])
+		return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right", j.at[1], array, j.sums[1])
 	}
 	return nil
 }
@@ -365,7 +373,7 @@ func (s *Source) Settle(as Scores) error {
 		}
 		all.join(j)
 		set.take(as)
-		if err := set.labelled(s.Path, name, 0); err != nil {
+		if err := set.possible(s.Path, name, 0); err != nil {
 			return err
 		}
 	}

@@ -131,6 +131,7 @@ func TestSettle(t *testing.T) {
 		"row 0 of cal_logits sums to 0.98":          {set(.3, .3, .38123456789), Probabilities},
 		"holds -1 at row 1, column 2":               {set(.3, .3, .4, .5, .5, -1), Probabilities},
 		"cal_labels says class 0 in row 1":          {set(1, 2, 3, -1e9, 2, 3), ""},
+		"row 0 of cal_logits masks every class":     {set(math.Inf(-1), math.Inf(-1), math.Inf(-1)), ""},
 	} {
 		err := (&Source{Path: "f.npz", Cal: c.cal}).Settle(c.as)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -204,7 +204,7 @@ func (b *batches) next(lo, n int) (x *Set, err error) {
 	if b.judge == nil {
 		return x, nil
 	}
-	return x, x.labelled(b.a.path, b.part, lo)
+	return x, x.possible(b.a.path, b.part, lo)
 }
 
 // nextRows reads the next n rows of an array, lo being the number of the first, into values, or
