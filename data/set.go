@@ -15,9 +15,9 @@ type Set struct {
 	Features mat.Matrix // N×M: a *mat.Dense, or *Singles as a file of single precision has them
 	Logits   *mat.Dense // N×C; once read, log-probabilities (see [LogProbs]): −∞ of a class that cannot be
 	Labels   []int      // N values in 0…C−1
-	// Resolution is how far rounding may have moved a normalized probability, relative to it: 2⁻²¹ of scores in
-	// float32, the most by which a row of rounded probabilities misses 1; 0: float64's. Probabilities that rounding
-	// can have moved apart are one value.
+	// Resolution is how far rounding may have moved a normalized probability, relative to it: the most by which a row of
+	// probabilities, or of their logarithms, misses the sum of 1, 1e-7 in float32, 1.5e-6 of three classes in six decimals;
+	// 0 of other logits. Probabilities that rounding can have moved apart are one value.
 	Resolution float64
 	// LabelClasses is C where no logits give it but other rows do, as the test rows of the
 	// same file; 0: the labels are all there is.

@@ -15,13 +15,13 @@ type ties struct {
 // leastTie is thousands of roundings of p̂ in float64, and far less than what distinguishes two rows.
 const leastTie = 1e-12
 
-// tiesOf are those of rows of scores.
-func tiesOf(x *data.Set) ties { return ties{2 * x.Resolution} }
+// tiesOf are those of rows of scores: p/(1 − r) and p/(1 + r) are one value, r being the resolution.
+func tiesOf(x *data.Set) ties { return ties{2 * x.Resolution / (1 - x.Resolution)} }
 
-// width is how far apart two probabilities near p may lie that are one value. Near 1 the other classes of a row tell
+// width is how far apart two probabilities near p may lie that are one value. Above .999 the other classes of a row tell
 // probabilities apart by 1 − p.
 func (t ties) width(p float64) float64 {
-	return math.Abs(p) * max(t.relative*min(1, 100*(1-p)), leastTie)
+	return math.Abs(p) * (t.relative*min(1, 1e3*max(0, 1-p)) + leastTie)
 }
 
 // value are the rows of one probability, as it came between lo and hi.

@@ -64,8 +64,8 @@ func TestEqualValuesAreOne(t *testing.T) {
 		says       func(float64) float64
 	}{
 		{"logarithms in float64", 0, math.Log},
-		{"float32", 0x1p-21, func(v float64) float64 { return math.Log(single(v)) }},
-		{"logarithms in float32", 0x1p-21, func(v float64) float64 { return single(math.Log(v)) }},
+		{"float32", 2e-7, func(v float64) float64 { return math.Log(single(v)) }},
+		{"logarithms in float32", 2e-7, func(v float64) float64 { return single(math.Log(v)) }},
 		{"6 decimals", 1.5e-6, func(v float64) float64 { return math.Log(math.Round(v*1e6) / 1e6) }},
 	}
 	for name, method := range stepped {
