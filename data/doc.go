@@ -36,16 +36,24 @@
 // [*InputError] of one sentence. Files are written whole or not at all, by
 // package disk.
 //
-// # A row
+// # Rows, weights, soft labels
 //
 // A row is one observation, and sets and predictions have the rows of the file in its order. A weight
-// multiplies what the row says in every fit and metric; 0 answers the row and counts it for nothing. A
-// label is one class or, as soft labels, the probability of each; test rows need none. A mask is a logit
-// far below the largest of its row, −∞ too: a class of probability 0. Probabilities in place of logits are
-// told by their values. Classes have the order of the columns of logits; names of classes that no column,
-// array or ordered category orders have that of the alphabet, and [Source].Order says so. Names are
-// compared in one form of Unicode. A [Table] file (Parquet, Arrow, csv) has one column for each meaning;
-// two are refused. A csv file is told by its bytes: delimiter, decimal mark, ends of lines, packing.
+// multiplies what the row says in every fit and metric, and only ratios of weights matter ([Set.ForFit]);
+// 0 answers the row and counts it for nothing; what asks for a number of rows takes the effective one
+// ([Set.Effective]). A label is one class or, as soft labels, the probability of each, which are weights of
+// one row; test rows need none. Equal rows are never on two sides of a division ([Set.Stratify]). Scores are
+// normalized once, where rows enter, to log-probabilities: a constant of a row says nothing. A mask is a
+// logit far below the largest of its row ([MaskDepth]), −∞ too: a class of probability 0 at every
+// temperature. A probability is a score that came as one: they are told by their values, and those that
+// only rounding tells apart are one ([Set.Resolution]).
+//
+// # Names and tables
+//
+// Classes have the order of the columns of logits; names of classes that no column, array or ordered
+// category orders have that of the alphabet, and [Source].Order says so. Names are compared in one form of
+// Unicode. A [Table] file (Parquet, Arrow, csv) has one column for each meaning; two are refused. A csv file
+// is told by its bytes: delimiter, decimal mark, ends of lines, packing.
 //
 // # Forms
 //

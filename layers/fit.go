@@ -88,7 +88,7 @@ func initial(m Map, s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 // Objective is the loss of a map with weights w on labelled rows, which every method that
 // learns by gradient minimizes.
 func Objective(m Map, w *graph.Weights, rows *Rows) *graph.Objective {
-	return graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node { return lossOf(b, m, rows.Batch(b), Counted(rows.Total())) })
+	return graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node { return lossOf(b, m, rows.Batch(b), rows.Effective()) })
 }
 
 // PenalizedNLL describes the mean negative log-likelihood of m with c·Σ x² of some weights.
@@ -176,6 +176,6 @@ func noisyObjective(m Map, w *graph.Weights, rows *Rows, rng *rand.Rand) *graph.
 	return graph.NewObjective(graph.NewWeights(w.Dtype()).Join(w, clock), func(b *graph.Builder) *gorgonia.Node {
 		now := b.Weight("clock")
 		b.Update("clock", b.Plus(now, b.Table("clock/step", graph.Tensor(w.Dtype(), []float64{1}, 1))))
-		return noisy.NoisyLoss(b, rows.Batch(b), Counted(rows.Total()), Noise{seed, now})
+		return noisy.NoisyLoss(b, rows.Batch(b), rows.Effective(), Noise{seed, now})
 	})
 }

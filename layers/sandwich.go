@@ -51,14 +51,25 @@ type Observed struct {
 	View   *View
 	Labels []int     // N
 	Counts []float64 // N, how often each row was seen; nil: once
+	// Weights multiply the rows' losses (N, nil: 1 each). A row that is seen n times adds n times the square of its
+	// gradient to the information, one of weight n the square of n times its gradient.
+	Weights []float64
 }
 
-// Count is how often a row was seen.
+// Count is by what a row's loss is multiplied: how often it was seen, times its weight.
 func (o Observed) Count(row int) float64 {
-	if o.Counts == nil {
+	count := 1.0
+	if o.Counts != nil {
+		count = o.Counts[row]
+	}
+	return count * o.weight(row)
+}
+
+func (o Observed) weight(row int) float64 {
+	if o.Weights == nil {
 		return 1
 	}
-	return o.Counts[row]
+	return o.Weights[row]
 }
 
 // total is how many rows were seen.
@@ -166,7 +177,8 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 	}
 	squares := newOuterSum(J)
 	own := newForms(x.bread, func(row int, v []float64, leverage float64) {
-		squares.add(math.Sqrt(rows.Count(row))/(1-math.Min(leverage, LargestLeverage)), v)
+		w := rows.weight(row)
+		squares.add(math.Sqrt(rows.Count(row)*w)/(1-math.Min(w*leverage, LargestLeverage)), v)
 	})
 	err := each(func(row int) {
 		copy(own.next(row), gradient.rows.RawRowView(rows.Labels[row]))
@@ -413,13 +425,13 @@ func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*
 // Observe are rows as a base of these sizes sees them, which count together as many as were fitted,
 // each by its weight.
 func Observe(view *View, cal *data.Set, s Sizes) Observed {
-	rows, fitted, total := Observed{View: view, Labels: cal.Labels}, float64(s.Rows()), cal.Total()
-	if cal.Weights == nil && (fitted == total || fitted == 0) {
-		return rows
+	rows, fitted, n := Observed{View: view, Labels: cal.Labels}, s.Rows(), cal.Len()
+	if cal.Weights != nil {
+		mean := cal.Total() / float64(n)
+		rows.Weights = data.Each(cal.Weights, func(w float64) float64 { return w / mean })
 	}
-	rows.Counts = make([]float64, cal.Len())
-	for i := range rows.Counts {
-		rows.Counts[i] = cal.Weight(i) * fitted / total
+	if fitted != n && fitted != 0 {
+		rows.Counts = slices.Repeat([]float64{float64(fitted) / float64(n)}, n)
 	}
 	return rows
 }

@@ -87,9 +87,14 @@ func WeightsOf(x *data.Set) *tensor.Dense {
 	return graph.Tensor(tensor.Float32, w, len(w), 1)
 }
 
-// Counted is a number of rows of some total weight, at least one, for penalties that weigh against
-// so many.
-func Counted(total float64) int { return max(1, int(math.Round(total))) }
+// effective is as how many rows of equal weight those at index count, of n rows in all where it is nil.
+func (t target) effective(index *tensor.Dense, n int) int {
+	weights := t.weights
+	if weights != nil && index != nil {
+		weights = data.Each(index.Int32s(), func(i int32) float64 { return t.weights[i] })
+	}
+	return max(1, int(math.Round(data.Effective(weights, n))))
+}
 
 // meanNLL describes the loss of a division, of all rows that a step may take.
 func meanNLL(b *graph.Builder, logProbs *gorgonia.Node, t target) *gorgonia.Node {

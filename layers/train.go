@@ -142,7 +142,7 @@ func (t *Trained) fit(ctx context.Context, name string, rows *Rows, val *data.Se
 	method := t.Method
 	if method == nil {
 		var err error
-		if problem.Validation, err = t.validation(val, Counted(rows.Total())); err != nil {
+		if problem.Validation, err = t.validation(val, rows.Effective()); err != nil {
 			return err
 		}
 		settings := decayed(t.Optim)

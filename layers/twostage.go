@@ -199,7 +199,7 @@ func (f *stackedScores) addSquares(ctx context.Context, J *mat.SymDense, h [2][]
 		headGradient(both[:d1], f.ofHead, f.z.RawRowView(row))
 		floats.Scale(1/(1-h[0][row]), both[:d1])
 		floats.ScaleTo(both[d1:], 1/(1-h[1][row]), f.gradient.rows.RawRowView(f.rows.Labels[row]))
-		squares.add(math.Sqrt(f.rows.Count(row)), both)
+		squares.add(math.Sqrt(f.rows.Count(row)*f.rows.weight(row)), both)
 	})
 	if err != nil {
 		return err

@@ -184,8 +184,12 @@ func (r *Rows) aiming(t target) *Rows {
 	return &with
 }
 
-// Total is as how many rows they count: n without weights.
+// Total is the sum of their weights: n without.
 func (r *Rows) Total() float64 { return r.target.total(r.index, r.n) }
+
+// Effective is as how many rows of equal weight they count ([data.Effective]), at least one, for penalties that weigh
+// against so many.
+func (r *Rows) Effective() int { return r.target.effective(r.index, r.n) }
 
 // Of is the part that index names, in the same memory.
 func (r *Rows) Of(index []int) *Rows {

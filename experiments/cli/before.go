@@ -65,7 +65,9 @@ func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 // those of that run.
 func onLogits(ctx context.Context, method string, run *experiments.Run) (*experiments.Run, error) {
 	logits := func(x *data.Set) *data.Set {
-		return &data.Set{Logits: x.Logits, Labels: x.Labels, Weights: x.Weights, Soft: x.Soft}
+		out := *x
+		out.Features = nil
+		return &out
 	}
 	source := *run.Source
 	source.Cal, source.Val, source.Test = logits(source.Cal), nil, logits(source.Test)

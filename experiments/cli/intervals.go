@@ -70,12 +70,13 @@ func fittedRows(t *terminal, model layers.Bounded, profile *layers.Profile, dir 
 	} else if i := data.InvalidLabel(src.Cal.Labels, n); i >= 0 {
 		return nil, data.Inputf(src.Path, "cal_labels holds %d at row %d and the model was fitted on %d classes; the intervals need the calibration rows of the fit", src.Cal.Labels[i], i, n)
 	}
+	cal := src.Cal.ForFit()
 	fitted := func(rows *data.Set) bool {
 		have := rows.Counts(len(counts))
 		return slices.Equal(have, counts) && profile.Of(rows)
 	}
-	if fitted(src.Cal) {
-		return src.Cal, nil
+	if fitted(cal) {
+		return cal, nil
 	}
 	spec, err := experiments.ReadSpec(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -88,8 +89,8 @@ func fittedRows(t *terminal, model layers.Bounded, profile *layers.Profile, dir 
 		}
 	}
 	total := sizes.Rows()
-	t.warn("warning: the %d calibration rows of %s are not the %d that the model was fitted to; the intervals are right if they come from the same law, and count them as %d", src.Cal.Len(), src.Path, total, total)
-	return src.Cal, nil
+	t.warn("warning: the %d calibration rows of %s are not the %d that the model was fitted to; the intervals are right if they come from the same law, and count them as %d", cal.Len(), src.Path, total, total)
+	return cal, nil
 }
 
 // sets are the prediction sets of the test rows: arrays sets and sets_marginal (N×C, 1 where

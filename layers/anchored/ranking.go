@@ -311,15 +311,17 @@ func rowwise(n int, of func(row int) float64) []float64 {
 	return x
 }
 
-// meanError is the mean of x and its standard error, of rows that count as many times as their
-// weights; nil: once. What counts as no more than one row has no spread: its error is +Inf.
+// meanError is the mean of x by weight (nil: 1 each) and its standard error, by the effective number of rows. What
+// counts as no more than one row has no spread: its error is +Inf.
 func meanError(x, weights []float64) (mean, standardError float64) {
-	mean, variance := stat.MeanVariance(x, weights)
-	n := float64(len(x))
-	if weights != nil {
-		if n = floats.Sum(weights); n <= 1 {
-			return mean, math.Inf(1)
-		}
+	if weights == nil {
+		mean, variance := stat.MeanVariance(x, nil)
+		return mean, math.Sqrt(variance / float64(len(x)))
 	}
-	return mean, math.Sqrt(variance / n)
+	mean, variance := stat.PopMeanVariance(x, weights)
+	more := data.Effective(weights, len(x)) - 1
+	if more < 1e-9 { // but for rounding
+		return mean, math.Inf(1)
+	}
+	return mean, math.Sqrt(variance / more)
 }

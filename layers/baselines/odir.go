@@ -116,9 +116,9 @@ func (m *DirichletODIR) choose(ctx context.Context, l *mat.Dense, cal *data.Set,
 	strengths := slices.Clone(grid)
 	most := max(chosenBy/(c*c), folds*c)
 	if most < n {
-		rows, all := layers.FewRows(cal.Labels, most, rng), cal.Total()
+		rows, all := layers.FewRows(cal.Labels, most, rng), cal.Effective()
 		l, cal = data.RowsOf(l, rows), cal.Rows(rows)
-		floats.Scale(all/cal.Total(), strengths)
+		floats.Scale(all/cal.Effective(), strengths)
 	}
 	p := &path{l: l, aims: aimsOf(cal), white: white, strengths: strengths, settings: m.Optim, part: most < n, losses: make([]float64, len(grid)*len(grid))}
 	for _, fold := range layers.Folds(cal, folds, rng) {

@@ -196,7 +196,7 @@ type structuredLoss struct {
 
 // newStructuredLoss is that of inputs x (N×C), where Δ and b are 0.
 func newStructuredLoss(x *mat.Dense, aims *data.Set, strength float64) *structuredLoss {
-	c, n := x.RawMatrix().Cols, layers.Counted(aims.Total())
+	c, n := x.RawMatrix().Cols, max(1, int(math.Round(aims.Effective())))
 	f := &structuredLoss{
 		multinomial: newMultinomial(x, aims), strengths: structuredStrengths(c, n, strength),
 		at: make([]float64, c*c+c), curvature: make([]float64, c*c+c),
