@@ -1,7 +1,6 @@
 package data
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -209,26 +208,28 @@ func textsOf(a arrow.Array) []string {
 	return all
 }
 
-// orderedIn are the columns of ordered categories by Arrow's schema, in base64; none where it cannot be read.
+// orderedIn are the columns of ordered categories by Arrow's schema, in base64; none where it cannot be read. It is a
+// message of Message.fbs behind its length, whose header is a table of Schema.fbs.
 func orderedIn(schema string) (names map[string]bool) {
 	defer func() {
-		if recover() != nil { // the reader of others panics on some damaged schemas
+		if recover() != nil { // an offset of a damaged schema leads out of it
 			names = nil
 		}
 	}()
 	message, err := base64.StdEncoding.DecodeString(schema)
-	if err != nil || len(message) == 0 {
+	const before = 8 // the mark 0xffffffff and the length
+	if err != nil || len(message) < before {
 		return nil
 	}
-	r, err := ipc.NewReader(bytes.NewReader(message), ipc.WithAllocator(boundedMemory{memory.NewGoAllocator(), int64(len(message))}))
-	if err != nil {
-		return nil
-	}
-	defer r.Release()
+	c := claims{footer: message[before:]}
+	header, _ := tableAt(flatbuffers.Table{Bytes: c.footer, Pos: flatbuffers.GetUOffsetT(c.footer)}, 8)
+	start, length := c.vector(header, 6)
 	names = map[string]bool{}
-	for _, field := range r.Schema().Fields() {
-		if d, ok := field.Type.(*arrow.DictionaryType); ok && d.Ordered {
-			names[field.Name] = true
+	for i := range length {
+		field := flatbuffers.Table{Bytes: c.footer, Pos: header.Indirect(start + flatbuffers.UOffsetT(i*flatbuffers.SizeUOffsetT))}
+		name := flatbuffers.UOffsetT(field.Offset(4))
+		if dictionary, is := tableAt(field, 12); is && name != 0 && dictionary.GetBoolSlot(8, false) {
+			names[field.String(name+field.Pos)] = true
 		}
 	}
 	return names

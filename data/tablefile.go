@@ -534,7 +534,10 @@ func (t *columnar) parts() ([]tablePart, error) {
 		return []tablePart{{}}, nil
 	}
 	set := t.columns[i]
-	if !set.isText || set.fault != nil {
+	switch {
+	case set.fault != nil && set.isText:
+		return nil, t.faulty(set)
+	case !set.isText || set.fault != nil:
 		return nil, Inputf(t.path, "column set must say cal, val or test in every row")
 	}
 	parts := []tablePart{{prefix: "cal_"}, {prefix: "val_"}, {prefix: "test_"}}

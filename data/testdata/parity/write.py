@@ -155,7 +155,7 @@ for kind, codec, layout, chunk, container in itertools.product(types, ["uncompre
 for kind, layout, hole in itertools.product(["float32", "int16"], layouts, ["features", "logits", "label", "set"]):
     b = pairs[kind][0]
     t = table(b, layout, True, False, hole)
-    says = "must say cal, val or test" if hole == "set" else "row 7"
+    says = "column set has no value at row" if hole == "set" else "row 7"
     name = f"{n:05}-{kind}-{layout}-no-{hole}.parquet"
     parquet(name, t, kind, "snappy", draw.choice(["1.0", "2.0"]), "dictionary")
     written(name, b, False, says)
