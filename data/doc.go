@@ -11,17 +11,6 @@
 //	w  slots of a row           d  width of a slot
 //	K  codewords                s  codes, the codeword index of each slot
 //
-// # What a row is
-//
-// A row is one observation: what the classifier saw, what it said, its label, and a weight that multiplies its loss. Sets and
-// predictions have the rows of the file in its order. A weight is 0 or more; equal weights are none.
-// Logits are known up to a constant of the row: they are read as log-probabilities ([LogProbs]), once, where rows enter.
-// A logit [MaskDepth] nats below its row's largest, or of −∞, is a mask: the class cannot be, and has probability 0
-// at every temperature; it may not be the label. Probabilities are told by [Judge]: values in 0…1 whose rows sum to
-// 1 but for their rounding; they are normalized, and one of exactly 0 is read as [LeastProbability], which
-// is no mask, whatever the other rows of its class say: a row means the same in any file. Nothing else is
-// clamped before the metrics.
-//
 // # Where rows come from
 //
 //	features of any backbone   Open (npz, Parquet, Arrow, csv), OpenRawResults (csv of the paper's authors)
@@ -45,8 +34,9 @@
 // one row; test rows need none. Equal rows are never on two sides of a division ([Set.Stratify]). Scores are
 // normalized once, where rows enter, to log-probabilities: a constant of a row says nothing. A mask is a
 // logit far below the largest of its row ([MaskDepth]), −∞ too: a class of probability 0 at every
-// temperature. A probability is a score that came as one: they are told by their values, and those that
-// only rounding tells apart are one ([Set.Resolution]).
+// temperature. A probability is a score that came as one: they are told by their values ([Judge]) and
+// normalized, and those that only rounding tells apart are one ([Set.Resolution]); one of 0 is no mask but
+// [LeastProbability], whatever the other rows of its class say. Nothing else is clamped before the metrics.
 //
 // # Names and tables
 //
