@@ -1,6 +1,7 @@
 package layers_test
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"calibra/layers"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
@@ -109,5 +111,30 @@ func TestMasksOfAnyDepth(t *testing.T) {
 		if err := fit().Fit(t.Context(), x, nil, rand.New(rand.NewPCG(7, 7))); err == nil || !strings.Contains(err.Error(), "row 8 has the label") {
 			t.Errorf("%s of a label that is masked: %v", name, err)
 		}
+	}
+}
+
+// TestTemperatureWithoutAClass is that of rows that never had it.
+func TestTemperatureWithoutAClass(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	with, without := mat.NewDense(200, 4, nil), mat.NewDense(200, 3, nil)
+	labels := make([]int, 200)
+	for i := range 200 {
+		for k := range 3 {
+			without.Set(i, k, 3*rng.NormFloat64())
+			with.Set(i, k, without.At(i, k))
+		}
+		with.Set(i, 3, -1e9)
+		labels[i] = rng.IntN(3)
+		if rng.IntN(2) == 0 {
+			labels[i] = floats.MaxIdx(without.RawRowView(i))
+		}
+	}
+	var masked, never layers.Temperature
+	if err := errors.Join(masked.Fit(t.Context(), &data.Set{Logits: with, Labels: labels}, nil, nil), never.Fit(t.Context(), &data.Set{Logits: without, Labels: labels}, nil, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if !(math.Abs(masked.T()/never.T()-1) < 1e-9) { // both bisect one range to one derivative
+		t.Errorf("T is %v, and %v without the class", masked.T(), never.T())
 	}
 }
