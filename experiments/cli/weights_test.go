@@ -84,11 +84,8 @@ func TestWeightsAndSoftLabelsThatAreRefused(t *testing.T) {
 	}
 }
 
-// refusing are the methods that take no real weights; those of both lists no soft labels either.
-var refusing = [2][]string{{"spline", "local-ts", "clustered", "dac", "boosted", "kc", "kc-original", "ln", "pc", "pc-bins"}, {"boosted", "kc", "kc-original", "ln", "pc", "pc-bins"}}
-
-// TestMethodsThatTakeNoWeights say so by name and leave nothing; all others fit.
-func TestMethodsThatTakeNoWeights(t *testing.T) {
+// TestEveryMethodTakesWeights and soft labels, and says how where its reference has no form for the former.
+func TestEveryMethodTakesWeights(t *testing.T) {
 	half, soft := realWeights(features(300), 300, .5)
 	for k, arrays := range [][]data.Array{half, soft} {
 		in := write(t, slices.DeleteFunc(slices.Clone(arrays), func(a data.Array) bool { return strings.HasPrefix(a.Name, "test_") }))
@@ -96,8 +93,7 @@ func TestMethodsThatTakeNoWeights(t *testing.T) {
 			if m.Group != experiments.Baseline && !slices.Contains([]string{"vq", "stacked", "new-head"}, m.Name) {
 				continue // the others are these in the parts that see weights
 			}
-			out := filepath.Join(t.TempDir(), "run")
-			args := []string{"fit", "--in", in, "--method", m.Name, "--out", out, "--split", "none"}
+			args := []string{"fit", "--in", in, "--method", m.Name, "--out", filepath.Join(t.TempDir(), "run"), "--split", "none"}
 			if m.StopsEarly {
 				args = append(args, "--set", "optim.epochs=1")
 			}
@@ -105,23 +101,10 @@ func TestMethodsThatTakeNoWeights(t *testing.T) {
 				args = append(args, small...)
 			}
 			code, _, stderr := calibra(t, args...)
-			if !slices.Contains(refusing[k], m.Name) {
-				if code != 0 {
-					t.Errorf("%s exits %d: %s", m.Name, code, stderr)
-				}
-				continue
-			}
-			want := []string{"cal_weights holds weights that are no whole numbers and " + m.Name + " takes none", "cal_labels holds probabilities of classes and " + m.Name + " learns from one class of each row"}[k]
-			if code != exitUsage || !strings.Contains(stderr, want) {
-				t.Errorf("%s exits %d: %s\nwant %s", m.Name, code, stderr, want)
-			}
-			if _, err := os.Stat(out); err == nil {
-				t.Errorf("%s left a folder", m.Name)
+			if told := strings.Contains(stderr, m.Name+" has no weighted form in its reference: "); code != 0 || told != (k == 0 && m.Weighing != "") {
+				t.Errorf("%s exits %d: %s", m.Name, code, stderr)
 			}
 		}
-	}
-	if code, _, stderr := calibra(t, "compare", "--in", write(t, half), "--methods", "ts,spline", "--out", filepath.Join(t.TempDir(), "c")); code != exitUsage || !strings.Contains(stderr, "spline takes none") {
-		t.Errorf("compare exits %d: %s", code, stderr)
 	}
 }
 
@@ -146,15 +129,15 @@ func realWeights(arrays []data.Array, n int, less float64) (weighted, soft []dat
 	return weighted, soft
 }
 
-// TestWeightsOfAtMostOne may be multiplied by any number: the fit and what it is judged by stay.
-func TestWeightsOfAtMostOne(t *testing.T) {
+// TestWeightsTimesANumber: the fit and what it is judged by stay, in bytes.
+func TestWeightsTimesANumber(t *testing.T) {
 	weighted, _ := realWeights(features(200), 200, .25)
 	halves := slices.Clone(weighted)
 	for i, a := range halves {
 		if strings.HasSuffix(a.Name, "_weights") {
 			w := slices.Clone(a.Value.([]float64))
 			for k := range w {
-				w[k] /= 4 // to the bit
+				w[k] *= 7.3
 			}
 			halves[i].Value = w
 		}
@@ -225,4 +208,44 @@ func nllOf(t *testing.T, text string) float64 {
 		t.Fatalf("%v: %s", err, text)
 	}
 	return r.Metrics.NLL.Value
+}
+
+// TestPredictionsAreTheTestRows in their order, with weights and soft labels as they were given.
+func TestPredictionsAreTheTestRows(t *testing.T) {
+	_, soft := realWeights(features(200), 200, .25)
+	weights := make([]float64, 200)
+	for i := range weights {
+		weights[i] = float64(i % 3) // 0, 1 and 2
+	}
+	for i, a := range soft {
+		if a.Name == "test_labels" {
+			soft[i].Value = soft[slices.IndexFunc(soft, func(a data.Array) bool { return a.Name == "cal_labels" })].Value
+		}
+	}
+	for _, arrays := range [][]data.Array{features(200), soft} {
+		in, run := write(t, append(slices.Clone(arrays), data.Array{Name: "test_weights", Value: weights})), filepath.Join(t.TempDir(), "run")
+		if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "ts", "--out", run); code != 0 {
+			t.Fatalf("fit exits %d: %s", code, stderr)
+		}
+		src, err := data.Open(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		applied := filepath.Join(t.TempDir(), "applied.npz")
+		if code, _, stderr := calibra(t, "apply", "--model", run, "--in", in, "--out", applied); code != 0 {
+			t.Fatalf("apply exits %d: %s", code, stderr)
+		}
+		for _, file := range []string{filepath.Join(run, "predictions.npz"), applied} {
+			p, err := data.ReadPredictions(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(p.Labels, src.Test.Labels) || !slices.Equal(p.Weights, weights) || (p.Soft == nil) != (src.Test.Soft == nil) || p.Soft != nil && !mat.EqualApprox(p.Soft, src.Test.Soft, 1e-15) {
+				t.Errorf("%s has other labels or weights than the test rows", filepath.Base(file))
+			}
+			if code, out := output(t, "evaluate", "--json", "--replicates", "0", "--redraws", "0", "--folds", "0", "--in", file, "--features", in); code != 0 || !strings.Contains(out, `"lce"`) {
+				t.Errorf("evaluate exits %d: %s", code, out)
+			}
+		}
+	}
 }
