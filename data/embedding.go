@@ -3,9 +3,11 @@ package data
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -24,6 +26,12 @@ type Embedding struct {
 // its entry of largest magnitude is positive. 0 components mean 50, as published. Values
 // whose variance overflows are an *InputError.
 func FitEmbedding(cal mat.Matrix, components int) (*Embedding, error) {
+	return FitWeightedEmbedding(cal, nil, components)
+}
+
+// FitWeightedEmbedding is [FitEmbedding] of rows that count by their weights (N; nil: 1 each), in the means, the
+// deviations and the covariance.
+func FitWeightedEmbedding(cal mat.Matrix, weights []float64, components int) (*Embedding, error) {
 	n, m := cal.Dims()
 	if components < 0 {
 		panic(fmt.Sprintf("data: FitEmbedding: %d components", components))
@@ -31,13 +39,21 @@ func FitEmbedding(cal mat.Matrix, components int) (*Embedding, error) {
 	if components == 0 {
 		components = 50
 	}
-	e := &Embedding{Scale: FitStandardizer(cal)}
+	e := &Embedding{Scale: FitWeighted(cal, weights)}
 	for j, sd := range e.Scale.SD {
 		if sd-sd != 0 || e.Scale.Mean[j]-e.Scale.Mean[j] != 0 { // NaN or ±Inf
 			return nil, Inputf("", "the values of column %d, counted from 0, are so large that their variance overflows; scale them down", j)
 		}
 	}
-	axes, variances, err := leading(cal, e.Scale, min(components, n, m))
+	x, scale := cal, e.Scale
+	if weights != nil { // ZᵀWZ/ΣW, of rows times √(w N/ΣW)
+		z, mean := e.Scale.Apply(cal), floats.Sum(weights)/float64(n)
+		for i, w := range weights {
+			floats.Scale(math.Sqrt(w/mean), z.RawRowView(i))
+		}
+		x, scale = z, &Standardizer{Mean: make([]float64, m), SD: slices.Repeat([]float64{1}, m)}
+	}
+	axes, variances, err := leading(x, scale, min(components, n, m))
 	if err != nil {
 		return nil, fmt.Errorf("data: fit embedding: %w", err)
 	}

@@ -95,3 +95,29 @@ func TestStratifyKeepsEqualRows(t *testing.T) {
 		t.Errorf("%d of 100 rows are divided", all)
 	}
 }
+
+// TestWeightedEmbedding: whole weights are copies of the rows in means, deviations and components.
+func TestWeightedEmbedding(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 0))
+	x, weights, copies := mat.NewDense(60, 5, nil), make([]float64, 60), []int(nil)
+	for i := range 60 {
+		for j := range 5 {
+			x.Set(i, j, rng.NormFloat64()*float64(1+j))
+		}
+		weights[i] = float64(i % 3)
+		for range i % 3 {
+			copies = append(copies, i)
+		}
+	}
+	got, err := FitWeightedEmbedding(x, weights, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := FitEmbedding(RowsOf(x, copies), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.EqualApprox(got.Apply(x), want.Apply(x), 1e-9) || floats.Distance(got.Variances, want.Variances, math.Inf(1)) > 1e-12 { // sums in another order
+		t.Errorf("variances %v of weights and %v of copies", got.Variances, want.Variances)
+	}
+}

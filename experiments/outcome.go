@@ -132,7 +132,7 @@ func ownSpace(model layers.Calibrator, cal, test *data.Set, embedded mat.Matrix)
 	if err != nil || calOwn == nil {
 		return nil, err
 	}
-	own, err := data.FitEmbedding(calOwn, 0)
+	own, err := data.FitWeightedEmbedding(calOwn, cal.Weights, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 	if cal == nil || cal.Features == nil {
 		return out, nil
 	}
-	if out.Embed, err = data.FitEmbedding(cal.Features, 0); err != nil {
+	if out.Embed, err = data.FitWeightedEmbedding(cal.Features, cal.Weights, 0); err != nil {
 		return nil, err
 	}
 	if test == nil || test.Features == nil {

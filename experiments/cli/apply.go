@@ -183,7 +183,8 @@ func embedding(path string, src *data.Source) (arrays []data.Array, notice strin
 		_, m := src.Test.Features.Dims()
 		e, notice, err = keptEmbedding(path, m)
 	case src.Cal != nil && src.Cal.Features != nil:
-		e, err = data.FitEmbedding(src.Cal.Features, 0)
+		cal := src.Cal.ForFit()
+		e, err = data.FitWeightedEmbedding(cal.Features, cal.Weights, 0)
 	default:
 		notice = "; no embedding, since neither " + path + " nor cal_features is there"
 	}

@@ -113,7 +113,8 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 	if err != nil {
 		return nil, data.Inputf(src.Path, "%w", err)
 	}
-	embed, err := data.FitEmbedding(rows.Features, 0)
+	counted := rows.ForFit()
+	embed, err := data.FitWeightedEmbedding(counted.Features, counted.Weights, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,8 @@ func (j *Judged) describe(path string) (*data.Described, error) {
 	if err != nil {
 		return nil, err
 	}
-	embed, err := data.FitEmbedding(j.counted(d.Features), 0)
+	rows := (&data.Set{Features: d.Features, Weights: j.Weights}).ForFit()
+	embed, err := data.FitWeightedEmbedding(rows.Features, rows.Weights, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -83,20 +84,6 @@ func (j *Judged) describe(path string) (*data.Described, error) {
 		j.Groups = d.Groups
 	}
 	return d, nil
-}
-
-// counted are the rows of x of a weight above 0.
-func (j *Judged) counted(x *mat.Dense) *mat.Dense {
-	if !slices.Contains(j.Weights, 0) {
-		return x
-	}
-	var rows []int
-	for i, w := range j.Weights {
-		if w > 0 {
-			rows = append(rows, i)
-		}
-	}
-	return data.RowsOf(x, rows)
 }
 
 // counting is how the rows count and what their labels are.

@@ -18,7 +18,7 @@ func fitEmbedding(cal *data.Set) (*data.Embedding, error) {
 	if cal.Features == nil {
 		return nil, fmt.Errorf("the calibration rows have no features; bring them, or choose a method of the logits alone")
 	}
-	return data.FitEmbedding(cal.Features, 0)
+	return data.FitWeightedEmbedding(cal.Features, cal.Weights, 0)
 }
 
 // toEmbed are the sizes of calibration rows and the embedding of their features.
