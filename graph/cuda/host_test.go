@@ -72,9 +72,13 @@ func TestHostKernelsAssemble(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no ptxas")
 	}
-	for _, pair := range [][2]string{{"kernels.ptx", "sm_70"}, {"kernels.ptx", "sm_80"}, {"kernels.ptx", "sm_90"}, {"ampere.ptx", "sm_80"}, {"ampere.ptx", "sm_90"}} {
+	for _, pair := range [][2]string{{"kernels.ptx", "sm_70"}, {"kernels.ptx", "sm_75"}, {"kernels.ptx", "sm_80"}, {"kernels.ptx", "sm_90"}, {"ampere.ptx", "sm_80"}, {"ampere.ptx", "sm_90"}} {
 		file, arch := pair[0], pair[1]
 		out, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", filepath.Join(t.TempDir(), "kernels.cubin"), file).CombinedOutput()
+		if strings.Contains(string(out), "is not defined for option 'gpu-name'") {
+			t.Logf("this ptxas knows no %s", arch) // CUDA 13 begins at 7.5; drivers still compile for 7.0
+			continue
+		}
 		if err != nil {
 			t.Errorf("ptxas of %s for %s: %v\n%s", file, arch, err, out)
 		}

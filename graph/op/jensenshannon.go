@@ -83,7 +83,7 @@ func weightedJensenShannonGradients[F Float](_ WeightedJensenShannonGradOp, v Ar
 	out, p, q, weights, c := v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(0)
 	g := float64(v.In(3)[0]) / float64(len(p))
 	for i, y := range p {
-		out[i] = F(g * float64(weights[i/c]) * rootDivergenceSlope(float64(y), float64(q[i])))
+		out[i] = F(rootDivergenceSlope(g*float64(weights[i/c]), float64(y), float64(q[i])))
 	}
 }
 
@@ -105,15 +105,15 @@ func jensenShannonGradients[F Float](_ JensenShannonGradOp, v Args[F]) {
 	out, p, q := v.Out(), v.In(0), v.In(1)
 	g := float64(v.In(2)[0]) / float64(len(p))
 	for i, y := range p {
-		out[i] = F(g * rootDivergenceSlope(float64(y), float64(q[i])))
+		out[i] = F(rootDivergenceSlope(g, float64(y), float64(q[i])))
 	}
 }
 
-// rootDivergenceSlope is ∂√js/∂p, 0 where p is clamped or js floored.
-func rootDivergenceSlope(p, q float64) float64 {
+// rootDivergenceSlope is g ∂√js/∂p, 0 where p is clamped or js floored.
+func rootDivergenceSlope(g, p, q float64) float64 {
 	x, m, js := bernoulliDivergence(p, q)
 	if x != p || js <= jensenShannonFloor {
 		return 0
 	}
-	return (math.Log(x/m) - math.Log((1-x)/(1-m))) / (4 * math.Sqrt(js))
+	return g * (math.Log(x/m) - math.Log((1-x)/(1-m))) / (4 * math.Sqrt(js))
 }
