@@ -19,6 +19,7 @@ var fillers = map[string]func(dir string, a arguments) (string, error){
 	"table": tableOf,
 	"pairs": pairs,
 	"speed": speed,
+	"card":  card,
 	"lines": linesOf,
 }
 
