@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -25,8 +26,8 @@ const (
 // that cannot be, at every temperature.
 const MaskDepth = 745
 
-// LeastProbability stands for a given probability of 0, which is a rounded one and no mask. It is the floor
-// of the metrics, so that the classifier as it is has the same loss before and after.
+// LeastProbability stands for a given probability of 0, which is a rounded one and no mask, where its row has none
+// that is less. It is the floor of the metrics, so that the classifier as it is has the same loss before and after.
 const LeastProbability = 1e-12
 
 // LogProbs are the log-probabilities of each row of scores, log-softmax over the classes that are not masked;
@@ -310,9 +311,14 @@ func (s *Set) take(scores Scores) {
 	if s.Resolution = resolutionOf(scores, s.Logits); scores == Probabilities {
 		for i := range s.Logits.RawMatrix().Rows {
 			row := s.Logits.RawRowView(i)
-			sum := floats.Sum(row)
+			sum, zero := floats.Sum(row), LeastProbability
+			for _, p := range row {
+				if p > 0 {
+					zero = min(zero, p/sum)
+				}
+			}
 			for k, p := range row {
-				row[k] = math.Log(max(p/sum, LeastProbability))
+				row[k] = math.Log(cmp.Or(p/sum, zero))
 			}
 		}
 	}

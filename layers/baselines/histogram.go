@@ -15,8 +15,8 @@ import (
 // Histogram is one-vs-rest histogram binning (Zadrozny and Elkan 2001): p̂_k becomes
 // the frequency of class k among the calibration rows of its bin, the results divided
 // by their sum. The bins are those of equal size, cut at the quantiles of p̂_k; equal
-// probabilities stay in one bin, so there may be fewer than asked for. A bin ends midway between its largest
-// probability and the next bin's least.
+// probabilities stay in one bin, so there may be fewer than asked for. A bin ends between its largest
+// probability and the next bin's least, see [above].
 type Histogram struct {
 	Bins int // of each class; 0: 15
 

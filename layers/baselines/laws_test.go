@@ -379,7 +379,7 @@ func TestMissingInputsAreNamed(t *testing.T) {
 }
 
 // TestHistogramOfTies: bins are cut at the quantiles, of which equal values swallow
-// those that fall among them; no bin is a crumb behind them. They end midway to the next.
+// those that fall among them; no bin is a crumb behind them. They end between the last value and the next.
 func TestHistogramOfTies(t *testing.T) {
 	target := make([]float64, 100)
 	for _, c := range []struct {
@@ -388,11 +388,11 @@ func TestHistogramOfTies(t *testing.T) {
 		bins int
 		ends []float64
 	}{
-		{"no ties", func(i int) float64 { return float64(i) }, 4, []float64{24.5, 49.5, 74.5, 99}},
-		{"55 ties", func(i int) float64 { return float64(max(i, 54)) }, 10, []float64{54.5, 59.5, 69.5, 79.5, 89.5, 99}},
-		{"ties at the end", func(i int) float64 { return float64(min(i, 30)) }, 10, []float64{9.5, 19.5, 29.5, 30}},
+		{"no ties", func(i int) float64 { return float64(i) }, 4, []float64{24 + between, 49 + between, 74 + between, 99}},
+		{"55 ties", func(i int) float64 { return float64(max(i, 54)) }, 10, []float64{54 + between, 59 + between, 69 + between, 79 + between, 89 + between, 99}},
+		{"ties at the end", func(i int) float64 { return float64(min(i, 30)) }, 10, []float64{9 + between, 19 + between, 29 + between, 30}},
 		{"one value", func(int) float64 { return 0.5 }, 10, []float64{0.5}},
-		{"more bins than rows", func(i int) float64 { return float64(i / 50) }, 1000, []float64{0.5, 1}},
+		{"more bins than rows", func(i int) float64 { return float64(i / 50) }, 1000, []float64{between, 1}},
 	} {
 		x := make([]float64, len(target))
 		for i := range x {

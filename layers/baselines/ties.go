@@ -64,10 +64,14 @@ func reach(all []value, i int, more func(p float64) float64) (from, to float64) 
 // network gets float32 scores, of which those up to 64 are off by 2⁻¹⁹. Near 1 it is as [ties.width].
 func (t ties) singleReach(p float64) float64 { return max(t.width(p), ties{0x1p-19}.width(p)) }
 
-// above is where value i ends and the next begins: midway, where no rounding moves a probability across.
+// between is the part of the gap of two values after which the next begins. It is no ratio of whole numbers, as midway is, where
+// shares of votes lie: between 2/23 and 4/23 of the calibration rows a row of 3/23 would be on either side, by rounding.
+const between = 1 / math.Phi
+
+// above is where value i ends and the next begins, where no rounding moves a probability across.
 func above(all []value, i int) float64 {
 	if i == len(all)-1 {
 		return all[i].hi
 	}
-	return all[i].hi + (all[i+1].lo-all[i].hi)/2
+	return all[i].hi + (all[i+1].lo-all[i].hi)*between
 }

@@ -104,7 +104,7 @@ func TestSoftLabels(t *testing.T) {
 // TestHistogramOfWeights by hand: of weights 1, 1, 2, 4 in ascending order two bins of four rows each.
 func TestHistogramOfWeights(t *testing.T) {
 	s := histogram(ties{}.values([]float64{.4, .1, .2, .3}), []float64{1, 0, 1, 1}, []float64{4, 1, 1, 2}, 2)
-	if !slices.Equal(s.x, []float64{.35, .4}) || !scalar.EqualWithinAbs(s.y[0], .75, 1e-15) || s.y[1] != 1 {
+	if !scalar.EqualWithinAbs(s.x[0], .3+.1*between, 1e-15) || s.x[1] != .4 || !scalar.EqualWithinAbs(s.y[0], .75, 1e-15) || s.y[1] != 1 {
 		t.Errorf("steps %+v", s)
 	}
 	s = isotonic(ties{}.values([]float64{1, 2, 3}), []float64{0, 1, 0}, []float64{1, 1, 3}, ties{})
