@@ -11,7 +11,11 @@ export PATH := $(KERNEL)/bin:$(PATH)
 
 RELEASE := $(CURDIR)/runs/release
 
-.PHONY: gosec notebooks notebooks-update lab kernel jupyter release wheels
+.PHONY: laws gosec notebooks notebooks-update lab kernel jupyter release wheels
+
+# laws holds every method to every law on all six problems, and says how long each method took; go test -short asks two.
+laws:
+	go test -count 1 -v -run TestLaws ./experiments/laws -timed | grep -v '^ *--- PASS'
 
 # gosec looks for what is unsafe, but for these rules, each of which is held otherwise or is no
 # fault here:

@@ -1,0 +1,42 @@
+package laws
+
+// excuse is a law that a method is not held to.
+type excuse struct{ method, law string }
+
+// excused are methods that a law cannot hold for, by the reason.
+var excused = []struct {
+	law, why string
+	methods  []string
+}{
+	{"rows in another order", "steps through the rows in minibatches, in the file's order shuffled", joined(onCodewords, "kc", "kc-original", "ln", "anchored-bilinear")},
+	{"rows in another order", "draws codewords from the rows by their places, and passes over them in that order", []string{"anchored", "anchored-dirichlet", "anchored-head", "local-temperature", "gated"}},
+	{"rows in another order", "draws its folds, or rows to hold out, by the places of the rows", joined(mixtures, "auto", "laplace", "boosted", "new-head", "order-preserving")},
+	{"classes in another order", "draws the start of its weights, class after class", joined(onCodewords, "kc-original", "ln", "anchored-bilinear")},
+	{"classes in another order", "draws its folds, or rows to hold out, class after class", joined(mixtures, "laplace", "boosted", "new-head")},
+	{"classes in another order", "corrects the top class, which is the first of those that are equally probable", []string{"pc"}},
+	{"an offset of the features", "compares rows divided by their norms, as published, which an offset turns into one direction", []string{"dac"}},
+	{"probabilities for logits", "does not come to its optimum in the steps that float64 allows, and where it stops is a matter of rounding", []string{"beta", "new-head"}},
+	{"equal values", "has no penalty, so that few rows leave directions nearly free, in which a rounding of the scores moves it", []string{"dc", "dc-published", "beta"}},
+	{"equal values", "mixes maps by fits to folds, which stop early, and where they stop is a matter of rounding", []string{"corrected", "corrected-learned"}},
+}
+
+// onCodewords train a quantized head.
+var onCodewords = []string{"vq", "vq-nc", "vq-dc", "vq-start", "vq-centred", "vq-rank", "vq-diagonal", "vq-tied", "vq-random", "vq-one"}
+
+// mixtures mix maps by cross-validation.
+var mixtures = []string{"stacked", "stacked-learned", "stacked-one", "corrected", "corrected-learned"}
+
+func joined(some []string, more ...string) []string {
+	return append(append([]string{}, some...), more...)
+}
+
+// excuses are the reasons of excused, by method and law.
+var excuses = func() map[excuse]string {
+	all := map[excuse]string{}
+	for _, e := range excused {
+		for _, m := range e.methods {
+			all[excuse{m, e.law}] = e.why
+		}
+	}
+	return all
+}()
