@@ -74,7 +74,6 @@ func Example() {
 	// structured           0.58
 	// local temperature    0.59
 	// ProCal               0.60
-	// ProCal, bins         0.94
 }
 
 // The networks, which read the features too.
