@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
-	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -31,10 +30,10 @@ func thrice(seed uint64) (weighted, copies *data.Set) {
 	return weighted, copies
 }
 
-// TestAWeightIsThatManyCopies in the loss of every map, its gradient and its penalties.
+// TestAWeightIsThatManyCopies in the loss of every map and its gradient.
 func TestAWeightIsThatManyCopies(t *testing.T) {
 	weighted, copies := thrice(3)
-	for name, m := range map[string]Map{"identity and a prior": Dirichlet{}, "a penalty": penalizedDirichlet{}} {
+	for name, m := range map[string]Map{"identity and a prior": Dirichlet{}} {
 		var losses [2]float64
 		var gradients [2][]float64
 		for k, x := range []*data.Set{weighted, copies} {
@@ -65,13 +64,6 @@ func TestAWeightIsThatManyCopies(t *testing.T) {
 			t.Errorf("%s: loss %v of weights and %v of copies, gradients %v apart", name, losses[0], losses[1], floats.Distance(gradients[0], gradients[1], math.Inf(1)))
 		}
 	}
-}
-
-// penalizedDirichlet is a map whose penalty weighs against so many rows.
-type penalizedDirichlet struct{ Dirichlet }
-
-func (m penalizedDirichlet) Loss(b *graph.Builder, in Batch, rows int) *gorgonia.Node {
-	return b.Plus(b.NLL(m.LogProbs(b, in), in.Labels(b)), Penalty(b, "dirichlet/weight", 1/float64(rows)))
 }
 
 // TestCodesOfWeights: a step over rows with weights moves the codewords where one over copies does.

@@ -319,7 +319,7 @@ func TestDamagedModel(t *testing.T) {
 		"truncated":      whole[:len(whole)-5],
 		"another shape":  bytes.Replace(whole, []byte(`\"codewords\":8`), []byte(`\"codewords\":7`), 1),
 		"another method": bytes.Replace(whole, []byte(`"method":"vq"`), []byte(`"method":"nc"`), 1),
-		"later version":  bytes.Replace(whole, []byte(`"version":"1"`), []byte(`"version":"9"`), 1),
+		"later version":  bytes.Replace(whole, []byte(`"version":"2"`), []byte(`"version":"9"`), 1),
 	} {
 		if bytes.Equal(damage, whole) {
 			t.Fatalf("%s: the file was not damaged", name)

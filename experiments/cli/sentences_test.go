@@ -30,7 +30,7 @@ func TestSentencesOfInputs(t *testing.T) {
 		}
 		return b.String()
 	}
-	halves, soft := realWeights(features(60), 60, .5)
+	_, soft := realWeights(features(60), 60, .5)
 	labels := make([]int, 300)
 	for i := range labels {
 		labels[i] = i % 3
@@ -73,7 +73,6 @@ func TestSentencesOfInputs(t *testing.T) {
 		{fit(write(t, fromOne)), "cal_labels holds 3 at row"},
 		{[]string{"evaluate", "--in", parts, "--html", out}, "is a folder of totals, of which there are the global metrics alone; leave --html, --plots, --totals, --embedding and --features out"},
 		{[]string{"apply", "--model", model, "--in", write(t, soft), "--intervals", "0.9", "--out", out}, "cal_labels holds probabilities of classes and the intervals need one class of each calibration row; hand over the classes"},
-		{append(fit(write(t, halves)), "--method", "spline"), "cal_weights holds weights that are no whole numbers and spline takes none"},
 	} {
 		code, _, stderr := calibra(t, c.args...)
 		if _, err := os.Stat(out); code != exitUsage || !strings.Contains(stderr, c.want) || err == nil {

@@ -162,7 +162,6 @@ func TestInputsAreKept(t *testing.T) {
 		{"apply", "--model", run, "--in", in, "--out", in},
 		{"apply", "--model", run, "--in", in, "--out", filepath.Join(own, "x.npz")},
 		{"apply", "--model", run, "--in", in, "--out", predictions},
-		{"encode", "--model", in, "--data", "letter", "--out", filepath.Join(own, "x.npz")},
 		{"pretrain", "--data", "letter", "--weights", filepath.Join(own, "x.npz"), "--out", linked("weights.safetensors")},
 	} {
 		code, _, stderr := calibra(t, args...)
