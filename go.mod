@@ -12,7 +12,6 @@ require (
 	github.com/ebitengine/purego v0.11.3
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/flatbuffers v25.12.19+incompatible
-	github.com/google/licensecheck v0.3.1
 	github.com/klauspost/compress v1.19.2
 	github.com/lucasb-eyer/go-colorful v1.4.1
 	github.com/mmcloughlin/avo v0.6.0

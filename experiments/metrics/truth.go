@@ -42,18 +42,6 @@ func (t truth) eachShare(i int, do func(c int, q float64)) {
 	}
 }
 
-// ofRows are the labels of some rows.
-func (t truth) ofRows(rows []int) truth {
-	out := truth{label: make([]int32, len(rows)), wide: t.wide}
-	for k, i := range rows {
-		out.label[k] = t.label[i]
-		if t.soft != nil {
-			out.soft = append(out.soft, t.soft[i*t.wide:(i+1)*t.wide]...)
-		}
-	}
-	return out
-}
-
 // takeSoft takes the shares of the rows that count, as parts of their sum, and gives the class of largest
 // share of each. Shares of 0 and 1 alone are certain labels.
 func (s *sample) takeSoft(soft *mat.Dense) (labels []int, err error) {

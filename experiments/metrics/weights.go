@@ -112,14 +112,6 @@ func (s *sample) total() (sum float64) {
 	return sum
 }
 
-// squared is Σ w².
-func (s *sample) squared() (sum float64) {
-	for i := range s.rows {
-		sum += s.w(i) * s.w(i)
-	}
-	return sum
-}
-
 // weights are w, in memory of their own.
 func (s *sample) weights() []float64 {
 	if s.weight == nil {
@@ -161,9 +153,6 @@ func (s *sample) plain(x []float64) []float64 {
 	}
 	return x
 }
-
-// effective is (Σ w)²/Σ w².
-func (s *sample) effective() float64 { return s.total() * s.total() / s.squared() }
 
 // weightedEdges are quantileEdges of values that count by their weights: each begins where
 // those below it end, and an edge lies between two values as it lies between their beginnings.

@@ -26,7 +26,6 @@ type sample struct {
 
 var (
 	fixedCodes  = graph.Codes([]int32{0, 2, 1, 2, 2, 0, 3, 1, 0, 2, 3, 3}, 3) // 4 rows of 3 slots, 4 codewords
-	fixedTop    = graph.Codes([]int32{0, 2, 1, 4, 3, 4, 0, 1}, 2)             // 2 of 5 classes
 	fixedLabels = graph.Labels([]int{1, 0, 2, 1})
 )
 
