@@ -47,9 +47,9 @@ func (m *Bias) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 		return errors.New("the calibration rows have no logits or no labels")
 	}
 	n, c := cal.Logits.Dims()
-	counts := make([]int, c)
-	for _, y := range cal.Labels {
-		counts[y]++
+	counts := make([]float64, c)
+	for i, y := range cal.Labels {
+		counts[y] += cal.Weight(i)
 	}
 	b := make([]float64, c)
 	for range m.Steps {
@@ -60,10 +60,10 @@ func (m *Bias) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 		for k := range b {
 			sum := 0.
 			for i := range n {
-				sum += math.Exp(logProbs.At(i, k))
+				sum += cal.Weight(i) * math.Exp(logProbs.At(i, k))
 			}
 			if counts[k] > 0 {
-				b[k] += math.Log(float64(counts[k])) - math.Log(sum)
+				b[k] += math.Log(counts[k]) - math.Log(sum)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func (c ClassMeans) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s
 	sums := mat.NewDense(s.Classes, s.Features, nil)
 	row := make([]float64, s.Features)
 	for i, y := range cal.Labels {
-		floats.Add(sums.RawRowView(y), data.Row(cal.Features, i, row))
+		floats.AddScaled(sums.RawRowView(y), cal.Weight(i), data.Row(cal.Features, i, row))
 	}
 	codewords := w.Float64s("codebook/codewords")
 	for k := range s.Codewords {
@@ -41,7 +41,7 @@ func (c ClassMeans) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s
 		if class >= s.Classes || s.Counts[class] == 0 {
 			continue
 		}
-		floats.ScaleTo(codewords[k*d:(k+1)*d], 1/float64(s.Counts[class]), sums.RawRowView(class)[slot*d:(slot+1)*d])
+		floats.ScaleTo(codewords[k*d:(k+1)*d], 1/s.Counts[class], sums.RawRowView(class)[slot*d:(slot+1)*d])
 	}
 	w.SetValues("codebook/codewords", codewords)
 	return nil
