@@ -12,6 +12,7 @@ type kernels struct {
 
 	dot       func(x, y *float32, n int) float32
 	axpy      func(y *float32, a float32, x *float32, n int)
+	less      func(z, x *float32, c *float64, n int) // n a multiple of 8
 	outer     func(m, a, b *float32, rows, c int)
 	argmin    func(codes *int32, half, scores *float32, rows, n, stride int)
 	takeRows  func(y, table *float32, list *int32, count, stride, n int)
@@ -102,6 +103,16 @@ func axpyKernel(y []float32, a float32, x []float32) {
 	} else {
 		axpyPortable(y, a, x)
 	}
+}
+
+func lessKernel(z, x []float32, c []float64) {
+	n := 0
+	if k := sets[isa].less; k != nil {
+		if n = len(x) &^ 7; n > 0 {
+			k(&z[0], &x[0], &c[0], n)
+		}
+	}
+	lessPortable(z[n:], x[n:], c[n:])
 }
 
 func argminKernel(codes []int32, half, scores []float32, stride int) {

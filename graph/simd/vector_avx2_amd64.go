@@ -11,6 +11,9 @@ func dotAVX2(x *float32, y *float32, n int) float32
 func axpyAVX2(y *float32, a float32, x *float32, n int)
 
 //go:noescape
+func lessAVX2(z *float32, x *float32, c *float64, n int)
+
+//go:noescape
 func argminAVX2(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
 
 //go:noescape

@@ -141,6 +141,27 @@ done:
 	VZEROUPPER
 	RET
 
+// func lessAVX2(z *float32, x *float32, c *float64, n int)
+// Requires: AVX
+TEXT ·lessAVX2(SB), NOSPLIT, $0-32
+	MOVQ z+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ c+16(FP), DX
+	MOVQ n+24(FP), BX
+
+loop:
+	VCVTPS2PD  (CX), Y0
+	VSUBPD     (DX), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)
+	ADDQ       $0x00000010, AX
+	ADDQ       $0x00000010, CX
+	ADDQ       $0x00000020, DX
+	SUBQ       $0x00000004, BX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
 // func argminAVX2(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
 // Requires: AVX, AVX2, CMOV
 TEXT ·argminAVX2(SB), NOSPLIT, $0-48

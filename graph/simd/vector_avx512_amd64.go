@@ -11,6 +11,9 @@ func dotAVX512(x *float32, y *float32, n int) float32
 func axpyAVX512(y *float32, a float32, x *float32, n int)
 
 //go:noescape
+func lessAVX512(z *float32, x *float32, c *float64, n int)
+
+//go:noescape
 func argminAVX512(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
 
 //go:noescape

@@ -128,6 +128,27 @@ done:
 	VZEROUPPER
 	RET
 
+// func lessAVX512(z *float32, x *float32, c *float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·lessAVX512(SB), NOSPLIT, $0-32
+	MOVQ z+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ c+16(FP), DX
+	MOVQ n+24(FP), BX
+
+loop:
+	VCVTPS2PD (CX), Z0
+	VSUBPD    (DX), Z0, Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000040, DX
+	SUBQ      $0x00000008, BX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
 // func argminAVX512(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
 // Requires: AVX, AVX512F, CMOV
 TEXT ·argminAVX512(SB), NOSPLIT, $0-48

@@ -85,6 +85,25 @@ func TestTakeRows(t *testing.T) {
 	})
 }
 
+// TestLess holds the difference to its definition, bit by bit, where x and c are so near that float32 would have nothing left.
+func TestLess(t *testing.T) {
+	eachInstructionSet(t, func(t *testing.T) {
+		for _, n := range []int{0, 1, 7, 8, 9, 31, 32, 100} {
+			x, c, want := normals(n, 1), make([]float64, n), make([]float32, n)
+			for i := range x {
+				x[i] += 1e4
+				c[i] = 1e4 + 1e-3*float64(i)/3
+				want[i] = float32(float64(x[i]) - c[i])
+			}
+			z := normals(n+1, 2)
+			after := z[n]
+			if Less(z[:n], x, c); !slices.Equal(z[:n], want) || z[n] != after {
+				t.Errorf("%d numbers: %v, want %v", n, z, want)
+			}
+		}
+	})
+}
+
 // TestSumListed holds the sum of rows that a list names to the definition.
 func TestSumListed(t *testing.T) {
 	const rows = 5

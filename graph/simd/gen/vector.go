@@ -16,6 +16,9 @@ import (
 func vectorUnit() {
 	kernel("dot", "(x, y *float32, n int) float32", dot)
 	kernel("axpy", "(y *float32, a float32, x *float32, n int)", axpy)
+	if isa.Target != isa.NEON {
+		kernel("less", "(z, x *float32, c *float64, n int)", less)
+	}
 	kernel("argmin", "(codes *int32, h, scores *float32, rows, n, stride int)", argmin)
 	kernel("takeRows", "(y, table *float32, list *int32, count, stride, n int)", takeRows)
 	kernel("addToRows", "(table, x *float32, codes *int32, slots, stride, next, n int)", addToRows)
@@ -67,6 +70,30 @@ func axpy() {
 		mulAdd(v[1], a, v[0])
 		return v[:1]
 	})
+}
+
+// less sets z to x − c in float64, rounded once, of n numbers, a multiple of the vector's doubles.
+func less() {
+	z, x, c, n := gp("z"), gp("x"), gp("c"), gp("n")
+	doubles := isa.Lanes() / 2
+	Label("loop")
+	wide := isa.NewVec()
+	VCVTPS2PD(operand.Mem{Base: x}, wide)
+	VSUBPD(operand.Mem{Base: c}, wide, wide)
+	if isa.Target == isa.AVX512 {
+		narrow := YMM()
+		VCVTPD2PS(wide, narrow)
+		VMOVUPS(narrow, operand.Mem{Base: z})
+	} else {
+		narrow := XMM()
+		VCVTPD2PSY(wide, narrow)
+		VMOVUPS(narrow, operand.Mem{Base: z})
+	}
+	ADDQ(operand.U32(uint32(4*doubles)), z)
+	ADDQ(operand.U32(uint32(4*doubles)), x)
+	ADDQ(operand.U32(uint32(8*doubles)), c)
+	SUBQ(operand.U32(uint32(doubles)), n)
+	JNZ(operand.LabelRef("loop"))
 }
 
 // takeRows copies n columns of the rows of a table that a list names; rows are stride bytes long, there and in y.
