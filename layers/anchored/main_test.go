@@ -1,15 +1,9 @@
 package anchored
 
 import (
-	"runtime"
-	"runtime/debug"
 	"testing"
+
+	"calibra/graph/simd/simdtest"
 )
 
-// TestMain gives the tests one core, as other packages are tested beside them and small problems gain nothing by more,
-// and collects their little garbage rarely. Those of many threads ask for them; go test -cpu 2 gives all of them two.
-func TestMain(m *testing.M) {
-	runtime.GOMAXPROCS(1)
-	debug.SetGCPercent(400)
-	m.Run()
-}
+func TestMain(m *testing.M) { simdtest.OneCore(m) }
