@@ -174,9 +174,6 @@ func finite[T float32 | float64](values []T, cols, lo int, allowed func(v float6
 
 func onlyFinite(float64) bool { return false }
 
-// masks allows −∞, a logit of a class that cannot be.
-func masks(v float64) bool { return math.IsInf(v, -1) }
-
 // ints reads len(dst) integer elements. A u8 beyond the range of int becomes
 // math.MaxInt64, which no caller takes for a label.
 func (h *header) ints(r io.Reader, dst []int) error {

@@ -36,7 +36,7 @@ func NewPredictions(logProbs *mat.Dense, x *Set) (*Predictions, error) {
 	n, c := logProbs.Dims()
 	if r, k := 0, x.Classes(); x.Logits != nil && k == c {
 		if r, _ = x.Logits.Dims(); r == n {
-			mask(logProbs, LogProbs(x.Logits))
+			mask(logProbs, x.Logits)
 		}
 	}
 	for i := range n {
@@ -58,10 +58,10 @@ func NewPredictions(logProbs *mat.Dense, x *Set) (*Predictions, error) {
 func mask(logProbs, logits *mat.Dense) {
 	n, _ := logProbs.Dims()
 	for i := range n {
-		row, can := logProbs.RawRowView(i), 0
-		changed := false
-		for k, l := range logits.RawRowView(i) {
-			if !Masked(l) {
+		row, scores := logProbs.RawRowView(i), logits.RawRowView(i)
+		top, can, changed := floats.Max(scores), 0, false
+		for k, l := range scores {
+			if !masks(l, top) {
 				can++
 				continue
 			}
@@ -72,11 +72,13 @@ func mask(logProbs, logits *mat.Dense) {
 			continue
 		}
 		sum := floats.LogSumExp(row)
-		for k, l := range logits.RawRowView(i) {
-			if row[k] -= sum; Masked(sum) && !Masked(l) {
+		for k, l := range scores {
+			switch {
+			case masks(l, top):
+			case Masked(sum):
 				row[k] = -math.Log(float64(can))
-			} else if Masked(l) {
-				row[k] = l
+			default:
+				row[k] -= sum
 			}
 		}
 	}
@@ -197,7 +199,7 @@ func (a *archive) predicted() string {
 // logProbs reads probabilities, their logarithms or logits as normalized log-probabilities. Of logits that are
 // probabilities as far as [Judge] tells, readAs says so.
 func (e *entry) logProbs() (m *mat.Dense, readAs string, err error) {
-	if m, err = e.matrix(masks); err != nil {
+	if m, err = e.matrix(Masked); err != nil {
 		return nil, "", err
 	}
 	as := Probabilities

@@ -53,7 +53,7 @@ func LogProbs(scores *mat.Dense) *mat.Dense {
 func normalize(dst, row []float64) (changed bool) {
 	top, sum := floats.Max(row), 0.0
 	for k, v := range row {
-		if dst[k] = v; v-top < -MaskDepth {
+		if dst[k] = v; masks(v, top) {
 			dst[k], changed = math.Inf(-1), changed || !math.IsInf(v, -1)
 		}
 		sum += math.Exp(dst[k] - top)
@@ -68,6 +68,9 @@ func normalize(dst, row []float64) (changed bool) {
 	return true
 }
 
+// masks reports whether a score is a mask in a row whose largest is top.
+func masks(score, top float64) bool { return score-top < -MaskDepth }
+
 // Masked reports whether the class of a log-probability cannot be.
 func Masked(logProb float64) bool { return math.IsInf(logProb, -1) }
 
@@ -76,14 +79,14 @@ func (s *Set) MaskedLabel() (row, class int) {
 	if s.Logits == nil || s.Labels == nil {
 		return -1, 0
 	}
-	logProbs := LogProbs(s.Logits)
 	for i, y := range s.Labels {
-		l := logProbs.RawRowView(i)
-		if y >= 0 && y < len(l) && Masked(l[y]) {
+		l := s.Logits.RawRowView(i)
+		top := floats.Max(l)
+		if y >= 0 && y < len(l) && masks(l[y], top) {
 			return i, y
 		}
 		for k, v := range l {
-			if s.Soft != nil && Masked(v) && s.Soft.At(i, k) > 0 {
+			if s.Soft != nil && masks(v, top) && s.Soft.At(i, k) > 0 {
 				return i, k
 			}
 		}

@@ -222,7 +222,7 @@ func (p block) read() (set *Set, err error) {
 		}
 	}
 	if p.logits != nil {
-		if set.Logits, err = p.logits.matrix(masks); err != nil {
+		if set.Logits, err = p.logits.matrix(Masked); err != nil {
 			return nil, err
 		}
 	}

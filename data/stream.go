@@ -216,7 +216,7 @@ func nextRows[T float32 | float64](o *opened, lo, n int, values []T) ([]T, error
 	if err == nil {
 		allowed := onlyFinite
 		if strings.HasSuffix(o.key, "_logits") {
-			allowed = masks
+			allowed = Masked
 		}
 		err = finite(values, columns, lo, allowed)
 	}
