@@ -17,17 +17,12 @@ func (s *Set) Distinct() [][]int {
 	if s.Logits != nil && s.Features != nil && kinds(s.Len(), s.appendOutputs) == nil { // features take longer
 		return nil
 	}
-	return kinds(s.Len(), func(to []byte, i int) []byte {
-		if to = s.appendOutputs(to, i); s.Features == nil {
-			return to
-		}
-		_, m := s.Features.Dims()
-		for j := range m {
-			to = appendNumber(to, s.Features.At(i, j))
-		}
-		return to
-	})
+	return kinds(s.Len(), func(to []byte, i int) []byte { return s.appendFeatures(s.appendOutputs(to, i), i) })
 }
+
+// AppendRow appends what rows are told apart by, the logits and the features of row i as far as there are any:
+// bytes that are the same of numbers that are equal.
+func (s *Set) AppendRow(to []byte, i int) []byte { return s.appendFeatures(s.appendLogits(to, i), i) }
 
 // Kinds are the numbers of the rows' kinds (N), as [Set.Distinct] has them; nil where no two rows are equal.
 func (s *Set) Kinds() []int {
@@ -73,18 +68,33 @@ func kinds(n int, appendRow func(to []byte, i int) []byte) [][]int {
 
 // appendOutputs appends the logits and the labels of row i.
 func (s *Set) appendOutputs(to []byte, i int) []byte {
-	if s.Logits != nil {
-		for _, v := range s.Logits.RawRowView(i) {
-			to = appendNumber(to, v)
-		}
-	}
-	if s.Soft != nil {
+	if to = s.appendLogits(to, i); s.Soft != nil {
 		for _, v := range s.Soft.RawRowView(i) {
 			to = appendNumber(to, v)
 		}
 	}
 	if s.Labels != nil {
 		to = binary.LittleEndian.AppendUint64(to, uint64(s.Labels[i]))
+	}
+	return to
+}
+
+func (s *Set) appendLogits(to []byte, i int) []byte {
+	if s.Logits != nil {
+		for _, v := range s.Logits.RawRowView(i) {
+			to = appendNumber(to, v)
+		}
+	}
+	return to
+}
+
+func (s *Set) appendFeatures(to []byte, i int) []byte {
+	if s.Features == nil {
+		return to
+	}
+	_, m := s.Features.Dims()
+	for j := range m {
+		to = appendNumber(to, s.Features.At(i, j))
 	}
 	return to
 }

@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -66,10 +65,11 @@ func dependenceOf(x *data.Set) dependence {
 	if x == nil || x.Features == nil || x.Logits == nil || x.Len() < 4 {
 		return dependence{}
 	}
-	features, logProbs := data.Dense(x.Features), mat.DenseCopyOf(x.Logits)
-	if some := spread(x.Len(), dependentRows); some != nil {
-		features, logProbs = data.Dense(data.Select(x.Features, some)), data.RowsOf(x.Logits, some)
+	some := spread(x.Len(), dependentRows)
+	if some == nil {
+		some = data.UpTo(x.Len())
 	}
+	features, logProbs := data.Select(x.Features, some), data.RowsOf(x.Logits, some)
 	n, _ := logProbs.Dims()
 	for i := range n {
 		row := logProbs.RawRowView(i)
@@ -78,30 +78,12 @@ func dependenceOf(x *data.Set) dependence {
 			row[c] = max(l-sum, math.Log(leastProbability))
 		}
 	}
-	a, b := centredDistances(standardized(features)), centredDistances(logProbs)
+	a, b := centredDistances(data.FitStandardizer(features).Apply(features)), centredDistances(logProbs)
 	scale := math.Sqrt(floats.Dot(a, a)) * math.Sqrt(floats.Dot(b, b))
 	if !(scale > 0) { // outputs or features that are all equal
 		return dependence{}
 	}
 	return dependence{rows: float64(n), square: floats.Dot(a, b) / scale}
-}
-
-// standardized gives each column the mean 0 and the deviation 1, or 0 where it is constant.
-func standardized(x *mat.Dense) *mat.Dense {
-	n, m := x.Dims()
-	out, column := mat.NewDense(n, m, nil), make([]float64, n)
-	for j := range m {
-		mat.Col(column, j, x)
-		floats.AddConst(-stat.Mean(column, nil), column)
-		if largest := floats.Norm(column, math.Inf(1)); largest > 0 {
-			for i := range column {
-				column[i] /= largest // squares of very small numbers are 0
-			}
-			floats.Scale(1/stat.PopStdDev(column, nil), column)
-		}
-		out.SetCol(j, column)
-	}
-	return out
 }
 
 // centredDistances are the distances of the rows (n×n), less their means by row and column, plus that of all, such that

@@ -34,31 +34,40 @@ func Repeated(cal, test *data.Set) *RepeatedRows {
 	if cal == nil || test == nil || test.Len() == 0 || test.Features == nil && test.Logits == nil {
 		return nil
 	}
-	r := repeatedBy(bytesOf, cal, test)
-	if r == nil && cal.Labels != nil && test.Labels != nil {
-		r = repeatedBy(func(to []byte, x *data.Set, row int) []byte {
-			return binary.LittleEndian.AppendUint64(bytesOf(to, x, row), uint64(x.Labels[row]))
+	if cal.Logits != nil && test.Logits != nil && test.Features != nil { // features take longer
+		if outputs, _ := repeatedBy((*data.Set).AppendRow, &data.Set{Logits: cal.Logits}, &data.Set{Logits: test.Logits}); outputs.Rows == 0 {
+			return nil
+		}
+	}
+	r, many := repeatedBy((*data.Set).AppendRow, cal, test)
+	if !many && r.Rows > 0 && cal.Labels != nil && test.Labels != nil {
+		r, many = repeatedBy(func(x *data.Set, to []byte, row int) []byte {
+			return binary.LittleEndian.AppendUint64(x.AppendRow(to, row), uint64(x.Labels[row]))
 		}, cal, test)
 	}
-	return r
+	if !many {
+		return nil
+	}
+	return &r
 }
 
-// repeatedBy is the same of the bytes that rows are told apart by.
-func repeatedBy(bytesOf func(to []byte, x *data.Set, row int) []byte, cal, test *data.Set) *RepeatedRows {
+// repeatedBy counts the test rows that are calibration rows by the bytes that tell rows apart; many reports whether they
+// are a share worth telling, and more than chance allows.
+func repeatedBy(appendRow func(x *data.Set, to []byte, row int) []byte, cal, test *data.Set) (r RepeatedRows, many bool) {
 	type times struct{ all, test int }
 	seen := map[[sha256.Size]byte]times{} // of each value that a row has
 	var row []byte
 	for i := range cal.Len() {
-		row = bytesOf(row[:0], cal, i)
+		row = appendRow(cal, row[:0], i)
 		value := sha256.Sum256(row)
 		seen[value] = times{all: seen[value].all + 1}
 	}
 	for i := range test.Len() {
-		row = bytesOf(row[:0], test, i)
+		row = appendRow(test, row[:0], i)
 		value := sha256.Sum256(row)
 		seen[value] = times{seen[value].all + 1, seen[value].test + 1}
 	}
-	r := &RepeatedRows{Of: test.Len()}
+	r.Of = test.Len()
 	values := map[int]int{} // by how many rows have them
 	for _, v := range seen {
 		if values[v.all]++; v.test < v.all {
@@ -66,10 +75,7 @@ func repeatedBy(bytesOf func(to []byte, x *data.Set, row int) []byte, cal, test 
 		}
 	}
 	mean, variance := coincidences(values, cal.Len(), test.Len())
-	if float64(r.Rows) < repeatedShare*float64(r.Of) || !(float64(r.Rows)-mean > alarmDeviation*math.Sqrt(variance)) {
-		return nil
-	}
-	return r
+	return r, float64(r.Rows) >= repeatedShare*float64(r.Of) && float64(r.Rows)-mean > alarmDeviation*math.Sqrt(variance)
 }
 
 // coincidences are mean and variance of how many of m rows have the value of one of n others, where n + m = N rows are
@@ -99,22 +105,6 @@ func coincidences(values map[int]int, n, m int) (mean, variance float64) {
 		}
 	}
 	return mean, variance
-}
-
-// bytesOf adds the logits and the features of a row, as far as there are any.
-func bytesOf(to []byte, x *data.Set, row int) []byte {
-	var values []float64
-	if x.Logits != nil {
-		values = x.Logits.RawRowView(row)
-	}
-	if x.Features != nil {
-		_, m := x.Features.Dims()
-		values = slices.Concat(values, data.Row(x.Features, row, make([]float64, m)))
-	}
-	for _, v := range values {
-		to = binary.LittleEndian.AppendUint64(to, math.Float64bits(v))
-	}
-	return to
 }
 
 // ReadRepeated are those of the run whose predictions are in a file; nil where there are none, or where the file is

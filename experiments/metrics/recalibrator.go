@@ -490,12 +490,14 @@ func (s *sample) places(features mat.Matrix) []int {
 	var row []byte
 	for i := range place {
 		row = row[:0]
-		values := [][]float64{s.log.RawRowView(i), nil}
+		values := [2][]float64{s.log.RawRowView(i)}
 		if features != nil {
 			values[1] = rowOf(features, i, buffer)
 		}
-		for _, v := range slices.Concat(values...) {
-			row = binary.LittleEndian.AppendUint64(row, math.Float64bits(v))
+		for _, some := range values {
+			for _, v := range some {
+				row = binary.LittleEndian.AppendUint64(row, math.Float64bits(v))
+			}
 		}
 		key := sha256.Sum256(row)
 		at, known := seen[key]
