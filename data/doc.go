@@ -48,6 +48,6 @@
 // # Forms
 //
 // Matrices are row-major float64 here. Features that a file holds in single precision stay
-// so ([Singles]): parts of a split share them, and training reads them where they are.
+// so ([Singles]): parts of a split share them. Training reads a copy less their centre.
 // Between packages travel log-probabilities, never probabilities.
 package data

@@ -193,7 +193,7 @@ func StartCodes(ctx context.Context, c Codes, cal *data.Set, s Sizes, rng *rand.
 	w.Join(centre)
 	few := cal.Rows(data.UpTo(min(cal.Len(), 64)))
 	single := w.As(tensor.Float32)
-	codes, _, err := AssignAll(c, single, NewFeatures(few.Features, single), few.Len(), s)
+	codes, _, err := AssignAll(c, single, few.Features, s)
 	if err != nil {
 		return nil, err
 	}
@@ -229,17 +229,25 @@ func codesOf(b *graph.Builder, c Codes, z *gorgonia.Node, s Sizes, also ...func(
 	return out
 }
 
-// AssignAll is the codes of n rows of features, with their shares if they have any.
-func AssignAll(c Codes, w *graph.Weights, features *Features, n int, s Sizes) (codes []int32, shares []float32, err error) {
-	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes { return codesOf(b, c, features.Take(b, "features"), s) })
-	tables, err := f.Tables(n, EvaluationBatch)
-	if err != nil {
-		return nil, nil, err
+// assignBlock is how many rows [AssignAll] holds less the centre at a time.
+const assignBlock = 16 * EvaluationBatch
+
+// AssignAll is the codes of each row of features x (N×M), with their shares if they have any.
+func AssignAll(c Codes, w *graph.Weights, x mat.Matrix, s Sizes) (codes []int32, shares []float32, err error) {
+	n, _ := x.Dims()
+	for block := range slices.Chunk(data.UpTo(n), assignBlock) {
+		features := NewFeatures(data.Select(x, block), w)
+		f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes { return codesOf(b, c, features.Take(b, "features"), s) })
+		tables, err := f.Tables(len(block), EvaluationBatch)
+		if err != nil {
+			return nil, nil, err
+		}
+		codes = append(codes, tables[0].Int32s()...)
+		if len(tables) > 1 {
+			shares = append(shares, tables[1].Float32s()...)
+		}
 	}
-	if len(tables) > 1 {
-		shares = tables[1].Float32s()
-	}
-	return tables[0].Int32s(), shares, nil
+	return codes, shares, nil
 }
 
 // RestoreCodes is saved weights of these sizes, the centre, the state of codes c and others of those shapes.

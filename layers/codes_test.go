@@ -114,8 +114,8 @@ func holdsView(t *testing.T, d *Divide, x *data.Set) {
 		}
 	}
 	// The graph's quantized features are those of the report.
-	features, err := d.features(x)
-	if err != nil {
+	features := d.table(x)
+	if err := d.fits(x); err != nil {
 		t.Fatal(err)
 	}
 	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
@@ -389,7 +389,7 @@ func TestConstantResidualIsOneLeaf(t *testing.T) {
 		if err := c.Init(t.Context(), w, cal, s, newRand(5)); err != nil {
 			t.Fatal(err)
 		}
-		codes, _, err := AssignAll(c, w, NewFeatures(cal.Features, w), cal.Len(), s)
+		codes, _, err := AssignAll(c, w, cal.Features, s)
 		if err != nil {
 			t.Fatal(err)
 		}

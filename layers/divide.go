@@ -179,10 +179,10 @@ var HeadFloor = math.Log(1e-8)
 
 // View is the quantized head's log p̂, at least HeadFloor, and the codes of each row of x.
 func (d *Divide) View(x *data.Set) (*View, error) {
-	features, err := d.features(x)
-	if err != nil {
+	if err := d.fits(x); err != nil {
 		return nil, err
 	}
+	features := d.table(x)
 	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
 		return codesOf(b, d.codes(), features.Take(b, "features"), d.sizes, d.head)
 	})
@@ -207,11 +207,10 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 
 // Embed is the quantized features q of each row of x (N×M), as [Quantized].
 func (d *Divide) Embed(x *data.Set) (mat.Matrix, error) {
-	features, err := d.features(x)
-	if err != nil {
+	if err := d.fits(x); err != nil {
 		return nil, err
 	}
-	codes, shares, err := AssignAll(d.codes(), d.weights, features, x.Len(), d.sizes)
+	codes, shares, err := AssignAll(d.codes(), d.weights, x.Features, d.sizes)
 	if err != nil {
 		return nil, err
 	}
@@ -226,22 +225,21 @@ func (d *Divide) Quantized(v *View) *Quantized {
 	}
 }
 
-func (d *Divide) features(x *data.Set) (*Features, error) {
+// fits returns an error unless the features of x can be divided.
+func (d *Divide) fits(x *data.Set) error {
 	switch {
 	case d.weights == nil:
-		return nil, ErrUnfitted
+		return ErrUnfitted
 	case x.Features == nil:
-		return nil, fmt.Errorf("layers: the rows have no features to divide")
+		return fmt.Errorf("layers: the rows have no features to divide")
 	}
 	if _, m := x.Features.Dims(); m != d.sizes.Features {
-		return nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, d.sizes.Features)
+		return fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, d.sizes.Features)
 	}
-	if _, seen := d.tables[x]; !seen { // those of a fit were looked at before it
-		if err := d.codes().Reach(LessCentre(x.Features, d.weights), d.weights, d.sizes); err != nil {
-			return nil, err
-		}
+	if _, seen := d.tables[x]; seen { // those of a fit were looked at before it
+		return nil
 	}
-	return d.table(x), nil
+	return d.codes().Reach(LessCentre(x.Features, d.weights), d.weights, d.sizes)
 }
 
 // Sizes has all of C, M, w, K and the class counts.

@@ -17,8 +17,7 @@ import (
 // sharesIn are the codes and shares of features x under state w, in precision dt.
 func sharesIn(t *testing.T, c Codes, w *graph.Weights, x *mat.Dense, s Sizes) ([]int32, []float64) {
 	t.Helper()
-	rows, _ := x.Dims()
-	codes, shares, err := AssignAll(c, w.As(tensor.Float32), NewFeatures(x, w), rows, s)
+	codes, shares, err := AssignAll(c, w.As(tensor.Float32), x, s)
 	if err != nil {
 		t.Fatal(err)
 	}

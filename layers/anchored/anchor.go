@@ -162,7 +162,7 @@ func (a *Anchor) codes(x *data.Set) (codes []int32, shares []float32, err error)
 	if err := a.book().Reach(layers.LessCentre(x.Features, a.weights), a.weights, a.sizes); err != nil {
 		return nil, nil, err
 	}
-	return layers.AssignAll(a.book(), a.weights, layers.NewFeatures(x.Features, a.weights), x.Len(), a.sizes)
+	return layers.AssignAll(a.book(), a.weights, x.Features, a.sizes)
 }
 
 // What maps on an Anchor see besides log p̂ and codes.
