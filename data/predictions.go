@@ -228,12 +228,12 @@ func (e *entry) logProbs() (m *mat.Dense, readAs string, err error) {
 	if as == Probabilities && e.key != "log_probs" {
 		m.Apply(func(_, _ int, p float64) float64 { return math.Log(max(p, 0)) }, m)
 	}
-	return normalized(m), readAs, nil
+	return Normalize(m), readAs, nil
 }
 
-// normalized makes each row of log-probabilities sum to 1. Unlike [LogProbs] it masks none: what is judged is what
-// was predicted.
-func normalized(m *mat.Dense) *mat.Dense {
+// Normalize makes the probabilities of each row of scores (N×C) sum to 1, in place. Unlike [LogProbs] it masks none:
+// what is judged is what was predicted.
+func Normalize(m *mat.Dense) *mat.Dense {
 	for i := range m.RawMatrix().Rows {
 		row := m.RawRowView(i)
 		floats.AddConst(-floats.Max(row), row) // large logits lose no digits

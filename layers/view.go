@@ -494,12 +494,7 @@ func SizesOf(x *data.Set) Sizes {
 // LogSoftmax normalizes each row of scores (N×C) to log-probabilities, in float64. It masks no class as
 // [data.LogProbs] does: a class of −∞ stays so.
 func LogSoftmax(logits *mat.Dense) *mat.Dense {
-	out := mat.DenseCopyOf(logits)
-	for i := range out.RawMatrix().Rows {
-		row := out.RawRowView(i)
-		floats.AddConst(-floats.Max(row), row) // or a large maximum swallows the logarithm of the sum
-	}
-	return Renormalize(out)
+	return data.Normalize(mat.DenseCopyOf(logits))
 }
 
 // Renormalize makes the rows (N×C) of log-probabilities that sum to 1 but for rounding,
