@@ -9,12 +9,18 @@ import (
 
 // anchorRows are the rows at which the local metrics are measured, each against all rows: N·A
 // kernels in place of N². They are a stratified sample: every N/A-th row in the order of the
-// bins of the top confidence, shuffled within each bin. It takes all rows at once, and errs less
-// than the plain sample of [Anchors], which rows in parts can be drawn into in any order.
+// bins of the top confidence, shuffled within each bin. It errs less
+// than a plain sample.
 type anchorRows struct {
 	order []int  // all rows, the anchors first, in the order of their bins
 	is    []bool // N
 	count int    // A
+}
+
+// AnchorSample records at how many rows LCE was measured, and its standard error over them.
+type AnchorSample struct {
+	Rows int     `json:"rows"`
+	SE   float64 `json:"se"` // of LCE; 0 where every row was an anchor
 }
 
 // drawAnchors is nil where all rows are measured at.

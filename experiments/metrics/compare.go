@@ -18,15 +18,13 @@ type Comparison struct {
 	PValue     float64  // two-sided, of no difference
 }
 
-// comparisonReplicates are those of the interval; the p-value is that of endless ones.
+// comparisonReplicates are those of the interval.
 const comparisonReplicates = 2000
 
-// Compare tests whether two methods differ, by a paired bootstrap over the rows on
-// which both were measured. a and b hold one score per row that owes nothing to the other
-// rows' labels, such as [Measurement.NLL]; for others see [CompareReplicates]. The p-value
-// is the share of endless replicates whose difference lies as far from the observed one as
-// that does from 0 ([bootstrapTail]), and of N rows 2^(1−N) at least, the chance that all lean to one side: fewer
-// than a dozen rows, resampled, seem surer than they are. If ctx is cancelled, the error
+// Compare tests whether two methods differ on the rows on which both were measured. a and b
+// hold one score per row that owes nothing to the other rows' labels, such as
+// [Measurement.NLL]; for others see [CompareReplicates]. The interval is a bootstrap's over
+// the rows, the p-value that of a paired t test ([tTest]). If ctx is cancelled, the error
 // wraps ctx.Err().
 func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, error) {
 	if len(a) != len(b) || len(a) == 0 {
@@ -53,8 +51,25 @@ func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, 
 	}
 	edges := quantileEdges(replicates, 40) // steps of 2.5 %
 	c.Interval = Interval{edges[1], edges[39]}
-	c.PValue = max(bootstrapTail(difference), math.Ldexp(1, 1-len(difference)))
+	c.PValue = tTest(difference)
 	return c, nil
+}
+
+// tTest is the two-sided p-value of Student's t test that x (N) has mean 0:
+//
+//	t = x̄ √N / s ,  p = 2 P(T_{N−1} ≤ −|t|)
+//
+// It is 2^(1−N) at least, the chance that all N lean to one side, which alone equal numbers show.
+func tTest(x []float64) float64 {
+	s, n := NewSpread(x), float64(len(x))
+	if s.Mean == 0 {
+		return 1
+	}
+	p := 0.0
+	if s.SD > 0 {
+		p = 2 * distuv.StudentsT{Sigma: 1, Nu: n - 1}.CDF(-math.Abs(s.Mean)*math.Sqrt(n)/s.SD)
+	}
+	return max(p, math.Exp2(1-n))
 }
 
 // CompareReplicates tests whether two methods differ in a metric of the rows together,

@@ -59,6 +59,28 @@ func TestCompareSeesADifference(t *testing.T) {
 	}
 }
 
+// TestPairedT: scipy.stats.ttest_1samp(x, 0).pvalue, SciPy 1.17.1.
+func TestPairedT(t *testing.T) {
+	skewed, far := make([]float64, 150), make([]float64, 2500)
+	for i := range skewed {
+		skewed[i] = -math.Log((float64(i)+.5)/150) - 1 + .2 // quantiles of an exponential
+	}
+	for i := range far {
+		far[i] = math.Sin(float64(i)) + .2
+	}
+	for _, c := range []struct {
+		x    []float64
+		want float64
+	}{{[]float64{.1, -.2, .3, .4, .5, .2, -.1, .3, .2, .1, .3, .6}, .006066448864756193}, {skewed, .01550827801308442}, {far, 8.189527309829636e-44}} {
+		if p := tTest(c.x); !near(p/c.want, 1, 1e-9) {
+			t.Errorf("of %d differences p = %.12g, want %.12g", len(c.x), p, c.want)
+		}
+	}
+	if p := tTest([]float64{0, 0, 0}); p != 1 {
+		t.Errorf("without a difference p = %v", p)
+	}
+}
+
 // One row tells nothing, three at most that they lean to one side: 2^(1−3).
 func TestCompareOfFewRows(t *testing.T) {
 	for n, want := range map[int]float64{1: 1, 2: .5, 3: .25, 11: 1. / 1024} {

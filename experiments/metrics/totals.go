@@ -20,7 +20,7 @@ import (
 // exactly as many rows as there are; with many rows these are the same (Chamandy, Muralidharan,
 // Najmi and Naidu 2012). These and redrawn labels depend on the seed and on the row's number. Weights of rows are
 // added as they are: those of all parts must be on one scale.
-type Totals struct{ wire[totals] }
+type Totals struct{ t totals }
 
 // totals has the fields that travel between machines.
 type totals struct {
@@ -86,7 +86,7 @@ func NewTotals(classes int, s Settings, u Uncertainty, seed uint64) (*Totals, er
 	for range u.Redraws {
 		t.Drawn = append(t.Drawn, newLabelled(classes, s.Bins))
 	}
-	return &Totals{wire[totals]{t}}, nil
+	return &Totals{t}, nil
 }
 
 func newRowTotals(classes, bins int) rowTotals {
@@ -314,36 +314,25 @@ func (t *totals) check() error {
 	return nil
 }
 
-// wire is what travels between machines.
-type wire[T any] struct{ t T }
-
-// MarshalBinary writes it for another machine.
-func (w *wire[T]) MarshalBinary() ([]byte, error) {
+// MarshalBinary writes them for another machine.
+func (t *Totals) MarshalBinary() ([]byte, error) {
 	var out bytes.Buffer
-	if err := gob.NewEncoder(&out).Encode(w.t); err != nil {
+	if err := gob.NewEncoder(&out).Encode(t.t); err != nil {
 		return nil, fmt.Errorf("metrics: write totals: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
 // UnmarshalBinary reads what MarshalBinary wrote.
-func (w *wire[T]) UnmarshalBinary(text []byte) error {
-	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&w.t); err != nil {
-		return fmt.Errorf("metrics: read totals: %w", err)
-	}
-	return nil
-}
-
-// UnmarshalBinary reads what MarshalBinary wrote.
 func (t *Totals) UnmarshalBinary(text []byte) error {
-	if err := t.wire.UnmarshalBinary(text); err != nil {
-		return err
+	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&t.t); err != nil {
+		return fmt.Errorf("metrics: read totals: %w", err)
 	}
 	return t.t.check()
 }
 
 // Report is computed from the totals: the metrics that need no neighbours, and the debiased
-// checks. [Report.AddLocal] adds the local ones.
+// checks.
 func (t *Totals) Report() (*Report, error) {
 	if t.Rows() == 0 {
 		return nil, fmt.Errorf("metrics: there are no predictions to measure: give at least one row")

@@ -13,17 +13,16 @@ import (
 
 // parts are rows 0…N−1 of a sample in pieces, each with its first row.
 type part struct {
-	logProbs, embedding *mat.Dense
-	labels              []int
-	first               int
+	logProbs *mat.Dense
+	labels   []int
+	first    int
 }
 
-func cut(logProbs *mat.Dense, labels []int, z *mat.Dense, at ...int) (parts []part) {
+func cut(logProbs *mat.Dense, labels []int, at ...int) (parts []part) {
 	n, classes := logProbs.Dims()
-	_, dim := z.Dims()
 	from := 0
 	for _, to := range append(at, n) {
-		parts = append(parts, part{logProbs.Slice(from, to, 0, classes).(*mat.Dense), z.Slice(from, to, 0, dim).(*mat.Dense), labels[from:to], from})
+		parts = append(parts, part{logProbs.Slice(from, to, 0, classes).(*mat.Dense), labels[from:to], from})
 		from = to
 	}
 	return parts
@@ -58,7 +57,7 @@ func miscalibrated(n, classes int, rng *rand.Rand) (logProbs *mat.Dense, labels 
 }
 
 // TestTotals: whatever the parts, their order and the machines between, totals have the same
-// bytes and the values of Evaluate, and where every row is an anchor, so do the local metrics.
+// bytes and the values of Evaluate.
 func TestTotals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	logProbs, labels, z := miscalibrated(1700, 5, rng)
@@ -68,20 +67,18 @@ func TestTotals(t *testing.T) {
 			t.Fatal(err)
 		}
 		var first []byte
-		for _, parts := range [][]part{cut(logProbs, labels, z), cut(logProbs, labels, z, 1, 513, 1600)} {
+		for _, parts := range [][]part{cut(logProbs, labels), cut(logProbs, labels, 1, 513, 1600)} {
 			slices.Reverse(parts)
-			all := totalsOf(t, parts, s)
-			got := all.report(t, parts, 5000, s)
+			got, err := totalsOf(t, parts, s).Report()
+			if err != nil {
+				t.Fatal(err)
+			}
 			for m := range Metrics {
-				tolerance := 1e-12 // the rounding of sums over 1,700 rows
-				if m.Local() {
-					tolerance = 2e-6 // Evaluate's kernel is float32
-				}
-				if !(math.Abs(got.Values[m]-want.Values[m]) <= tolerance) {
-					t.Errorf("%v is %v, Evaluate has %v", m, got.Values[m], want.Values[m])
-				}
 				if m.Local() {
 					continue
+				}
+				if !(math.Abs(got.Values[m]-want.Values[m]) <= 1e-12) { // the rounding of sums over 1,700 rows
+					t.Errorf("%v is %v, Evaluate has %v", m, got.Values[m], want.Values[m])
 				}
 				// Either bootstrap's width is off by 5 % of itself (1/√(2·400) for a normal
 				// one), and so is that of the noise floor by 200 redraws.
@@ -101,8 +98,6 @@ func TestTotals(t *testing.T) {
 					t.Errorf("debiased %s is %v, Evaluate has %v", name, pair[0], pair[1])
 				}
 			}
-			got.Local = nil // whose sums within a part are of float64
-			got.Values[LCE], got.Values[MLCE] = math.NaN(), math.NaN()
 			text, err := json.Marshal(got)
 			if err != nil {
 				t.Fatal(err)
@@ -117,13 +112,7 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// summed are the totals and the anchors of rows.
-type summed struct {
-	*Totals
-	anchors *Anchors
-}
-
-func totalsOf(t *testing.T, parts []part, s Settings) (all summed) {
+func totalsOf(t *testing.T, parts []part, s Settings) (all *Totals) {
 	t.Helper()
 	for _, p := range parts {
 		totals, err := NewTotals(5, s, Uncertainty{Replicates: 400, Redraws: 200}, 7)
@@ -141,67 +130,13 @@ func totalsOf(t *testing.T, parts []part, s Settings) (all summed) {
 		if err := back.UnmarshalBinary(text); err != nil {
 			t.Fatal(err)
 		}
-		if all.Totals == nil {
-			all.Totals = back
+		if all == nil {
+			all = back
 		} else if err := all.Merge(back); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return all
-}
-
-// report measures locally at so many anchors too.
-func (all *summed) report(t *testing.T, parts []part, most int, s Settings) *Report {
-	t.Helper()
-	all.anchors = NewAnchors(most, 7)
-	for _, p := range parts {
-		some := NewAnchors(most, 7)
-		if err := some.Add(p.logProbs, p.labels, p.embedding, s, uint64(p.first)); err != nil {
-			t.Fatal(err)
-		}
-		all.anchors.Merge(some)
-	}
-	sums := NewLocalTotals(all.anchors, 5)
-	for _, p := range parts {
-		some := NewLocalTotals(all.anchors, 5)
-		if err := some.Add(all.anchors, p.logProbs, p.labels, p.embedding, s); err != nil {
-			t.Fatal(err)
-		}
-		if err := sums.Merge(some); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r, err := all.Report()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.AddLocal(all.anchors, sums, all.Totals); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// TestAnchors: the standard error of a sample tells how far it is off, and the sample is the
-// same however the rows are cut.
-func TestAnchors(t *testing.T) {
-	rng := rand.New(rand.NewPCG(6, 1))
-	logProbs, labels, z := miscalibrated(3000, 5, rng)
-	exact, err := Measure(t.Context(), logProbs, labels, z, Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, three := cut(logProbs, labels, z), cut(logProbs, labels, z, 700, 701)
-	all := totalsOf(t, one, Settings{})
-	a, b := all.report(t, one, 300, Settings{}), all.report(t, three, 300, Settings{})
-	if x, y := a.Values[LCE], b.Values[LCE]; math.Abs(x-y) > 1e-14 { // sums of 512 rows in float64
-		t.Errorf("LCE is %v of one part, %v of three", x, y)
-	}
-	if off := math.Abs(a.Values[LCE] - exact.Values[LCE]); off > 4*a.Anchors.SE || !(a.Anchors.SE < .1*a.Values[LCE]) || a.Anchors.Rows != 300 {
-		t.Errorf("LCE is %v ± %v at %d rows, %v at all", a.Values[LCE], a.Anchors.SE, a.Anchors.Rows, exact.Values[LCE])
-	}
-	if !math.IsNaN(a.Values[MLCE]) || a.Missing() == "" {
-		t.Errorf("MLCE is %v of a sample, and nothing is missing: %q", a.Values[MLCE], a.Missing())
-	}
 }
 
 // TestTotalsOfWeights: totals of weighed rows and of soft labels, added up in two parts, have the values that Evaluate has.
@@ -213,24 +148,16 @@ func TestTotalsOfWeights(t *testing.T) {
 		by := s
 		by.Rows, by.Soft = weights, q
 		want := evaluateRows(t, l, labels, z, by, u)
-		anchors := NewAnchors(len(labels), 3)
 		var all *Totals
 		halves := [][]int{firstToLast(110), firstToLast(len(labels))[110:]}
-		part := func(rows []int) (*mat.Dense, []int, *mat.Dense, Settings) {
+		for _, rows := range halves {
 			p := s
 			p.Rows, p.Soft = floatsAt(weights, rows), rowsOf(q, rows)
-			return rowsOf(l, rows), pick(labels, rows), rowsOf(z, rows), p
-		}
-		for _, rows := range halves {
-			l, labels, z, p := part(rows)
 			sums, err := NewTotals(3, s, u, 7)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := sums.Add(l, labels, p, uint64(rows[0])); err != nil {
-				t.Fatal(err)
-			}
-			if err := anchors.Add(l, labels, z, p, uint64(rows[0])); err != nil {
+			if err := sums.Add(rowsOf(l, rows), pick(labels, rows), p, uint64(rows[0])); err != nil {
 				t.Fatal(err)
 			}
 			if all == nil {
@@ -239,30 +166,22 @@ func TestTotalsOfWeights(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		local := NewLocalTotals(anchors, 3)
-		for _, rows := range halves {
-			l, labels, z, p := part(rows)
-			if err := local.Add(anchors, l, labels, z, p); err != nil {
-				t.Fatal(err)
-			}
-		}
 		got, err := all.Report()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := got.AddLocal(anchors, local, all); err != nil {
-			t.Fatal(err)
-		}
 		for m := range Metrics {
-			// weights are rounded to 2e-10 in one, and kernels are float32 there
-			if !near(got.Values[m], want.Values[m], map[bool]float64{false: 1e-9, true: 1e-5}[m.Local()]) {
+			if m.Local() {
+				continue
+			}
+			if !near(got.Values[m], want.Values[m], 1e-9) { // weights are rounded to 2e-10 in one
 				t.Errorf("%v is %v, want %v", m, got.Values[m], want.Values[m])
 			}
 			if got.Noise[m] != nil && math.Abs(got.Noise[m].Mean-want.Noise[m].Mean) > 5*want.Noise[m].SD/10 { // √200/√2 = 10
 				t.Errorf("the floor of %v is %v, want %v", m, got.Noise[m].Mean, want.Noise[m].Mean)
 			}
 			width := func(i Interval) float64 { return i.High - i.Low }
-			if r := width(got.Intervals[m]) / width(want.Intervals[m]); !m.Local() && !(r > .75 && r < 1.33) { // of 400 replicates each
+			if r := width(got.Intervals[m]) / width(want.Intervals[m]); !(r > .75 && r < 1.33) { // of 400 replicates each
 				t.Errorf("the interval of %v is %v times as wide", m, r)
 			}
 		}
