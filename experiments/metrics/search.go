@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+
+	"calibra/data"
 )
 
 // SearchSettings are how regions are searched for: around the codewords balls are tried. Its zero value is the default.
@@ -158,21 +160,23 @@ func (f *finder) shift(piece []condition, times float64, gap []float64) {
 func (f *finder) next(must bool) [][]condition {
 	all := firstToLast(len(f.on))
 	// what differs most from the rest is cut off first; where nothing does, the error is alike
-	first, class, t := f.best(all, firstToLast(f.classes), func(kept, _ side) float64 { return kept.statistic() })
-	if sharp, of, contrast := f.best(all, firstToLast(f.classes), contrast); contrast >= searchStatistic {
-		first, class, t = sharp, of, contrast
+	cuts := f.best(all, firstToLast(f.classes), contrast, func(kept, _ side) float64 { return kept.statistic() })
+	first := cuts[0]
+	if first.score < searchStatistic {
+		first = cuts[1]
 	}
-	if class < 0 || !must && t < searchStatistic {
+	if first.class < 0 || !must && first.score < searchStatistic {
 		return nil
 	}
-	piece := []condition{first}
+	class := first.class
+	piece := []condition{first.condition}
 	rows := f.within(all, piece...)
 	for len(piece) < searchConditions {
-		next, _, contrast := f.best(rows, []int{class}, contrast)
-		if contrast < searchStatistic*f.factor(class) {
+		next := f.best(rows, []int{class}, contrast)[0]
+		if next.score < searchStatistic*f.factor(class) {
 			break
 		}
-		piece, rows = append(piece, next), f.within(rows, next)
+		piece, rows = append(piece, next.condition), f.within(rows, next.condition)
 	}
 	return f.modes(piece, class)
 }
@@ -191,7 +195,8 @@ func (f *finder) modes(piece []condition, class int) [][]condition {
 		kept := f.within(rows, part[len(piece)])
 		var all side
 		for _, at := range kept {
-			all.add(f.term(at, class))
+			term := f.term(at, class)
+			all.add(&term)
 		}
 		if len(kept) >= f.least && all.statistic() >= searchStatistic*f.factor(class) {
 			parts = append(parts, f.modes(part, class)...)
@@ -251,8 +256,12 @@ func sideOf(w, e, variance float64) side {
 	return side{rows: 1, weight: w, residual: w * e, variance: w * w * variance, square: w * w * e * e}
 }
 
-func (s *side) add(o side) {
-	s.rows, s.weight, s.residual, s.variance, s.square = s.rows+o.rows, s.weight+o.weight, s.residual+o.residual, s.variance+o.variance, s.square+o.square
+func (s *side) add(o *side) {
+	s.rows += o.rows
+	s.weight += o.weight
+	s.residual += o.residual
+	s.variance += o.variance
+	s.square += o.square
 }
 
 func (s side) less(o side) side {
@@ -276,44 +285,76 @@ func (f *finder) term(at, class int) side {
 	return sideOf(f.weight[at], f.residual[at][class], f.variance[at][class])
 }
 
-// binned are the sums of rows in each bin of a coordinate, and of all of them.
-func (f *finder) binned(rows []int, of *coordinate, class int) (bins [searchCuts]side, all side) {
-	for _, at := range rows {
-		bins[of.bin[f.on[at]]].add(f.term(at, class))
-	}
-	for _, b := range bins {
-		all.add(b)
-	}
-	return bins, all
+// score is how much a side of a cut is worth, by its sums and those of the other side.
+type score func(kept, other side) float64
+
+// bestCut is the side of a cut of largest score in any class; class −1 for none.
+type bestCut struct {
+	condition
+	class int
+	score float64
 }
 
-// best is the cut of rows, with its side, of largest score in any of the classes, weighed; class −1 for none. A score looks
-// at the sums of the side kept and of the other one.
-func (f *finder) best(rows, classes []int, score func(kept, other side) float64) (best condition, class int, most float64) {
-	class = -1
-	for _, c := range classes {
-		for j, of := range f.all {
-			try := func(k condition, kept, other side) {
-				if kept.rows < float64(f.least) {
-					return
-				}
-				if s := of.trust * f.factor(c) * score(kept, other); s > most {
-					best, class, most = k, c, s
-				}
-			}
-			bins, all := f.binned(rows, of, c)
-			var below side
-			for cut := range of.cuts {
-				below.add(bins[cut])
-				above := all.less(below)
-				try(condition{j, cut, false}, below, above)
-				if !of.ball { // what lies outside a ball is no neighbourhood
-					try(condition{j, cut, true}, above, below)
-				}
+// best are the sides of cuts of rows that score best by each of scores, weighed. Of equal ones it is the first by class,
+// coordinate and cut.
+func (f *finder) best(rows, classes []int, scores ...score) []bestCut {
+	terms := make([][]side, len(classes))
+	for k, class := range classes {
+		terms[k] = data.Each(rows, func(at int) side { return f.term(at, class) })
+	}
+	on, tried := pick(f.on, rows), make([][]bestCut, len(f.all)*len(classes))
+	inParallel(len(f.all), func(j int) {
+		bin := data.Each(on, func(i int) uint8 { return f.all[j].bin[i] })
+		for k, class := range classes {
+			tried[k*len(f.all)+j] = f.bestOf(j, class, bin, terms[k], scores)
+		}
+	})
+	best := slices.Repeat([]bestCut{{class: -1}}, len(scores))
+	for _, cuts := range tried {
+		for k, cut := range cuts {
+			if cut.score > best[k].score {
+				best[k] = cut
 			}
 		}
 	}
-	return best, class, most
+	return best
+}
+
+// bestOf are those of one coordinate and class: bin is each row's, terms what it adds.
+func (f *finder) bestOf(coordinate, class int, bin []uint8, terms []side, scores []score) []bestCut {
+	of, best := f.all[coordinate], slices.Repeat([]bestCut{{class: -1}}, len(scores))
+	try := func(k condition, kept, other side) {
+		if kept.rows < float64(f.least) {
+			return
+		}
+		for at, score := range scores {
+			if s := of.trust * f.factor(class) * score(kept, other); s > best[at].score {
+				best[at] = bestCut{k, class, s}
+			}
+		}
+	}
+	bins := inBins(bin, terms)
+	var all, below side
+	for k := range bins {
+		all.add(&bins[k])
+	}
+	for cut := range of.cuts {
+		below.add(&bins[cut])
+		above := all.less(below)
+		try(condition{coordinate, cut, false}, below, above)
+		if !of.ball { // what lies outside a ball is no neighbourhood
+			try(condition{coordinate, cut, true}, above, below)
+		}
+	}
+	return best
+}
+
+// inBins are the sums of the rows in each bin.
+func inBins(bin []uint8, terms []side) (bins [searchCuts]side) {
+	for at, b := range bin {
+		bins[b%searchCuts].add(&terms[at])
+	}
+	return bins
 }
 
 // contrast is by how many standard deviations the gap of a side differs from that of the other, which is no larger.
@@ -386,7 +427,8 @@ func (s *sample) worst(c *coordinates) []int {
 				if ball.bin[i] < searchCuts/8 {
 					for y := range sums {
 						p := s.prob[i*s.classes+y]
-						sums[y].add(sideOf(s.w(i), s.residual(i, y), p*(1-p)))
+						of := sideOf(s.w(i), s.residual(i, y), p*(1-p))
+						sums[y].add(&of)
 					}
 				}
 			}
