@@ -18,7 +18,7 @@ var _ Method = Bisect{}
 
 // Minimize finds the number.
 func (s Bisect) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
-	if err := p.rows(); err != nil {
+	if err := p.check(); err != nil {
 		return Result{}, err
 	}
 	if n := p.Loss.Weights().Size(); n != 1 {

@@ -2,12 +2,17 @@
 // the paper's model and every baseline, is trained here, so that a table compares
 // methods and not optimizers.
 //
-// [Minimize] takes a [Problem] and a [Method] and gives a [Result] with a [Status]. It sees a loss,
-// never a layer, a data set or a device. The methods are [Settings], which run a [Rule] over shuffled
-// minibatches, stop early on a validation loss and restore the best weights; [LBFGS] and [BFGS] for
-// smooth losses over all rows at once, to a gradient that the result states; [FixedLBFGS], the
-// optimizer behind published temperatures, which stops short; [Bisect] for one number; and, for
-// functions of a vector in place of a graph's loss, [Newton] and [Mixture].
+// There are three kinds of problem, each with its entry point. None sees a layer, a data set or a device.
+//
+//	a mean loss over rows, in the weights of a graph   Minimize(ctx, Problem{…}, method, rng)
+//	a smooth convex function of a vector x             Newton{…}.Minimize(ctx, f, x), f a Curved
+//	the weights w of a mixture of densities            Mixture{…}.Minimize(ctx, w)
+//
+// The methods of [Minimize] are [Settings], which run a [Rule] over shuffled minibatches, stop early on
+// a validation loss and restore the best weights; [LBFGS] and [BFGS] for smooth losses over all rows at
+// once, to a gradient that the result states; [FixedLBFGS], the optimizer behind published
+// temperatures, which stops short; and [Bisect] for one number. A [Result] says with its [Status] why a
+// fit ended.
 //
 // # Rules are made of parts
 //

@@ -143,14 +143,13 @@ func ExampleChain() {
 // The weights of two densities, of which the first explains two rows of three alone.
 func ExampleMixture() {
 	weights := []float64{0.5, 0.5}
-	problem := optim.Problem{X: weights, Densities: []float64{1, 0, 1, 0, 0, 1}}
-	result, err := optim.Minimize(context.Background(), problem, optim.Mixture{}, nil)
-	if err != nil {
+	mixture := optim.Mixture{Densities: []float64{1, 0, 1, 0, 0, 1}}
+	if err := mixture.Minimize(context.Background(), weights); err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%.4f, %v\n", weights, result.Status)
-	// Output: [0.6667 0.3333], small gradient
+	fmt.Printf("%.4f\n", weights)
+	// Output: [0.6667 0.3333]
 }
 
 // bowl is Σ_i (1 + i)(x_i − 1)²/2.
@@ -176,7 +175,7 @@ func (bowl) Renew() error { return nil }
 
 func ExampleNewton() {
 	x := make([]float64, 3)
-	result, err := optim.Minimize(context.Background(), optim.Problem{Curved: bowl{}, X: x}, optim.Newton{Gradient: 1e-9}, nil)
+	result, err := optim.Newton{Gradient: 1e-9}.Minimize(context.Background(), bowl{}, x)
 	if err != nil {
 		fmt.Println(err)
 		return

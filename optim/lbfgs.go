@@ -242,7 +242,7 @@ type fullBatch struct {
 }
 
 func newFullBatch(p Problem, rows int, e graph.Executor) (*fullBatch, error) {
-	if err := p.rows(); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	f := &fullBatch{problem: p}

@@ -9,8 +9,7 @@ import (
 	"calibra/graph"
 )
 
-// Problem is what a [Method] minimizes: a mean loss over rows 0…Rows−1 in the weights of its
-// graph, or a function of the numbers X.
+// Problem is what a [Method] minimizes: a mean loss over rows 0…Rows−1 in the learned weights of its graph.
 type Problem struct {
 	Loss *graph.Objective
 	Rows int
@@ -18,17 +17,12 @@ type Problem struct {
 	// Without it a fit runs all its epochs and keeps the last weights. It computes in the session
 	// of the fit, and fetches the weights there if it wants them in memory.
 	Validation func(s graph.Session) (float64, error)
-
-	X         []float64 // where a fit of Curved or Densities starts and, in place, ends
-	Curved    Curved    // a smooth convex function, for [Newton]
-	Densities []float64 // of the parts of a mixture, for [Mixture]
-	Counts    []float64 // how many times each of their rows counts; nil: once
 }
 
 // Method is a way to minimize: [Settings] by minibatches; [LBFGS], [BFGS] and [FixedLBFGS] over all
-// rows at once; [Bisect] one number; [Newton] and [Mixture] functions of a vector; or one of your own.
+// rows at once; [Bisect] one number; or one of your own.
 type Method interface {
-	// Minimize changes the learned weights of p, or its X, in place. All randomness is rng's; a
+	// Minimize changes the learned weights of p in place. All randomness is rng's; a
 	// method that has none does not use it. If ctx is cancelled the best so far is kept and the
 	// error wraps ctx.Err().
 	Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Result, error)
@@ -39,11 +33,11 @@ func Minimize(ctx context.Context, p Problem, m Method, rng *rand.Rand) (Result,
 	return m.Minimize(ctx, p, rng)
 }
 
-// rows returns an error unless p is a loss over rows.
-func (p Problem) rows() error {
+// check returns an error unless p has a loss and rows.
+func (p Problem) check() error {
 	switch {
 	case p.Loss == nil:
-		return fmt.Errorf("optim: this method minimizes the loss of a graph; give the problem a Loss")
+		return fmt.Errorf("optim: there is no loss to minimize; give the problem a Loss")
 	case p.Rows <= 0:
 		return fmt.Errorf("optim: there are no rows to fit")
 	}

@@ -81,7 +81,7 @@ func (e Epoch) State() (*graph.Weights, error) {
 // the error wraps ctx.Err().
 func (s Settings) Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Result, error) {
 	s, err := s.withDefaults()
-	if err = cmp.Or(err, p.rows()); err != nil {
+	if err = cmp.Or(err, p.check()); err != nil {
 		return Result{}, err
 	}
 	if s.Epochs == NoEpochs {

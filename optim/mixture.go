@@ -5,16 +5,14 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
-// Mixture finds w = p.X, the weights of a mixture of M densities, that minimize the mean loss
-// of N rows, of which part m gives row i the probability p_im (p.Densities is N×M, row by row; each
-// row may be scaled by a factor of its own, and counts as many times as in p.Counts):
+// Mixture finds the weights w of a mixture of M densities that minimize the mean loss of N rows, of
+// which part m gives row i the probability p_im:
 //
 //	−(1/N) Σ_i log Σ_m w_m p_im ,  w ≥ 0 ,  Σ_m w_m = 1
 //
@@ -25,15 +23,18 @@ import (
 // g_m = (1/N) Σ_i p_im / Σ_l w_l p_il is 1 − μ/w_m, so that Σ_m w_m = 1 + Mμ; the loss, which is
 // convex, is then at most max_m g_m Σ_m w_m − 1 ≤ Mμ above the least (Lindsay 1983). That ends
 // below Gap.
-type Mixture struct{ Gap float64 } // in nats a row; 0: 1e-10
+type Mixture struct {
+	Densities []float64 // p (N×M, row by row); each row may be scaled by a factor of its own
+	Counts    []float64 // how many times each row counts (N); nil: once
+	Gap       float64   // in nats a row; 0: 1e-10
+}
 
-var _ Method = Mixture{}
-
-// Minimize finds the weights.
-func (s Mixture) Minimize(ctx context.Context, of Problem, _ *rand.Rand) (Result, error) {
-	w, p, gap := of.X, of.Densities, cmp.Or(s.Gap, 1e-10)
-	if len(w) == 0 || len(p)%len(w) != 0 || of.Counts != nil && len(of.Counts) != len(p)/len(w) {
-		return Result{}, fmt.Errorf("optim: %d densities are no rows of one for each of %d weights; give the problem X and Densities", len(p), len(w))
+// Minimize finds the weights from w (M), in place, of which those above 0 start alike. Where no row
+// distinguishes the parts w is kept. An error is ctx's, or says that lengths do not fit.
+func (s Mixture) Minimize(ctx context.Context, w []float64) error {
+	p, gap := s.Densities, cmp.Or(s.Gap, 1e-10)
+	if len(w) == 0 || len(p)%len(w) != 0 || s.Counts != nil && len(s.Counts) != len(p)/len(w) {
+		return fmt.Errorf("optim: %d densities and %d counts are no rows of %d parts", len(p), len(s.Counts), len(w))
 	}
 	var parts []int
 	for m, x := range w {
@@ -41,19 +42,17 @@ func (s Mixture) Minimize(ctx context.Context, of Problem, _ *rand.Rand) (Result
 			parts = append(parts, m)
 		}
 	}
-	b := newMixture(parts, len(w), p, of.Counts)
-	r := Result{Loss: math.NaN(), Validation: math.NaN(), GradientNorm: math.NaN(), Status: StartKept, Ended: "no row tells the parts apart"}
+	b := newMixture(parts, len(w), p, s.Counts)
 	if b.n == 0 {
-		return r, nil
+		return nil
 	}
 	x := slices.Repeat([]float64{1 / float64(len(parts))}, len(parts))
 	last := gap / float64(2*len(x)) // half of it is for what Newton's method leaves
 	for mu := max(0.1, last); ; mu = max(mu/10, last) {
 		if err := ctx.Err(); err != nil {
-			return r, fmt.Errorf("interrupted at barrier %d: %w", r.Epochs, err)
+			return fmt.Errorf("interrupted at a barrier of %g: %w", mu, err)
 		}
 		b.mu = mu
-		r.Epochs++
 		b.centre(x)
 		if mu == last {
 			break
@@ -63,8 +62,7 @@ func (s Mixture) Minimize(ctx context.Context, of Problem, _ *rand.Rand) (Result
 	for k, m := range parts {
 		w[m] = x[k] / sum
 	}
-	r.Best, r.Status, r.Ended = r.Epochs, Stationary, fmt.Sprintf("the loss is at most %.0e above the least", gap)
-	return r, nil
+	return nil
 }
 
 // mixture is the loss of a mixture with its barrier.

@@ -3,15 +3,13 @@ package optim
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 )
 
-// Curved is a smooth convex loss of a vector x that can also be asked for its curvature.
+// Curved is a smooth convex function f of a vector x that can also be asked for its curvature.
 type Curved interface {
 	// Gradient writes ∇f(x) to grad and returns f(x). Product and Precondition are then
 	// asked at this x.
@@ -22,7 +20,7 @@ type Curved interface {
 	Renew() error
 }
 
-// Newton minimizes p.Curved from p.X, in place, by the truncated Newton method (Nocedal and Wright
+// Newton minimizes a [Curved] by the truncated Newton method (Nocedal and Wright
 // 2006, algorithm 7.1): each step d solves ∇²f·d = −∇f by preconditioned conjugate
 // gradients as far as pays, and is halved until the loss falls (Armijo). It is for losses
 // of so many weights that L-BFGS takes hundreds of iterations and no Hessian fits into
@@ -33,8 +31,6 @@ type Newton struct {
 	Products   int         // products with the Hessian for a step at most; 0: 200
 	Observe    func(Epoch) // called after each step; may be nil
 }
-
-var _ Method = Newton{}
 
 func (s Newton) withDefaults() (Newton, error) {
 	if s.Gradient < 0 || s.Iterations < 0 || s.Products < 0 {
@@ -52,18 +48,15 @@ const forcing = 0.1
 // that guess of the curvature is of another place.
 const renewal = 20
 
-// Minimize minimizes. A fit that ends before the gradient is as small as asked reports that in Ended and
-// has not converged.
-func (s Newton) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
+// Minimize minimizes f from x, in place. A fit that ends before the gradient is as small as asked reports that in Ended
+// and has not converged. If ctx is cancelled the best x so far is kept and the error wraps ctx.Err().
+func (s Newton) Minimize(ctx context.Context, f Curved, x []float64) (Result, error) {
 	s, err := s.withDefaults()
-	if err == nil && p.Curved == nil {
-		err = errors.New("optim: Newton minimizes a smooth convex function; give the problem Curved and X")
-	}
 	if err != nil {
 		return Result{}, err
 	}
-	size := len(p.X)
-	n := &newton{f: p.Curved, x: p.X, grad: make([]float64, size), step: make([]float64, size), next: make([]float64, size), ahead: make([]float64, size)}
+	size := len(x)
+	n := &newton{f: f, x: x, grad: make([]float64, size), step: make([]float64, size), next: make([]float64, size), ahead: make([]float64, size)}
 	r := Result{Validation: math.NaN(), GradientNorm: math.NaN()}
 	r.Loss = n.f.Gradient(n.grad, n.x)
 	watched := iterations{s.Iterations, s.Observe}

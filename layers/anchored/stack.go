@@ -185,9 +185,6 @@ func mix[T float32 | float64](logProbs [][]T, shares []float64, classes int) *ma
 	return mat.NewDense(len(values)/classes, classes, values)
 }
 
-// mixtureGap is how far, in nats a row, the weights of a mixture may be from the best.
-const mixtureGap = 1e-10
-
 // evidence is what the judged candidates lose on the held-out rows, one after another, and how
 // much each row weighs (nil: 1 each). A row of several classes stands there once for each, with
 // its share of the weight, since the mixture's loss is not the mean of theirs.
@@ -231,8 +228,8 @@ func mixture(ctx context.Context, losses [][]float64, weights []float64) ([]floa
 		}
 	}
 	w := slices.Repeat([]float64{1 / float64(len(losses))}, len(losses))
-	of := optim.Problem{X: w, Densities: p, Counts: weights}
-	if _, err := optim.Minimize(ctx, of, optim.Mixture{Gap: mixtureGap}, nil); err != nil {
+	of := optim.Mixture{Densities: p, Counts: weights}
+	if err := of.Minimize(ctx, w); err != nil {
 		return nil, err
 	}
 	const rounding = 1e-9 // a part that alone explains one row has 1/N but for that, parts alike the same
@@ -243,8 +240,7 @@ func mixture(ctx context.Context, losses [][]float64, weights []float64) ([]floa
 		}
 	}
 	floats.Scale(1/floats.Sum(w), w)
-	_, err := optim.Minimize(ctx, of, optim.Mixture{Gap: mixtureGap}, nil)
-	return w, err
+	return w, of.Minimize(ctx, w)
 }
 
 // Shares are the weights w of the candidates, nil before Fit.

@@ -43,6 +43,9 @@ func mixtureLoss(w []float64, losses [][]float64) float64 {
 	return sum / float64(n)
 }
 
+// mixtureGap is how far, in nats a row, optim.Mixture leaves the weights of a mixture from the best.
+const mixtureGap = 1e-10
+
 // TestMixtureIsOptimal: the weights are on the simplex, no part alone loses less, and
 // by the conditions of Karush, Kuhn and Tucker no other weights do: a part's share of
 // the rows, g_m, is 1 where its weight is not 0, and nowhere above.

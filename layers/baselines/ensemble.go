@@ -52,7 +52,7 @@ func (m *EnsembleTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand
 		}
 	}
 	weights := []float64{1. / 3, 1. / 3, 1. / 3}
-	if _, err := optim.Minimize(ctx, optim.Problem{X: weights, Densities: p, Counts: rows}, optim.Mixture{}, nil); err != nil {
+	if err := (optim.Mixture{Densities: p, Counts: rows}).Minimize(ctx, weights); err != nil {
 		return err
 	}
 	w := graph.NewWeights(tensor.Float64)

@@ -147,7 +147,7 @@ func (f *penalized) minimize(ctx context.Context, x []float64, lambda, mu float6
 	if err := f.Renew(); err != nil {
 		return optim.Result{}, err
 	}
-	return optim.Minimize(ctx, optim.Problem{Curved: f, X: x}, s, nil)
+	return s.Minimize(ctx, f, x)
 }
 
 // pathSteps are those of one fit of a cross-validation at most. Where classes can be told
@@ -190,7 +190,7 @@ func (p *path) follow(ctx context.Context, train, test []int) error {
 			if err := f.penalty(lambda, p.strengths[j]); err != nil {
 				return err
 			}
-			if _, err := optim.Minimize(ctx, optim.Problem{Curved: f, X: at}, settings, nil); err != nil {
+			if _, err := settings.Minimize(ctx, f, at); err != nil {
 				return err
 			}
 			loss := on.total * on.Gradient(gradient, at)

@@ -53,7 +53,7 @@ func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 		method = closedForm{"structured", func(ctx context.Context, x []float64) (optim.Result, error) {
 			f := newStructuredLoss(l, aimsOf(cal), cmp.Or(m.Strength, 1))
 			newton := optim.Newton{Gradient: m.Optim.Gradient, Iterations: m.Optim.Iterations, Observe: m.Optim.Observe}
-			return optim.Minimize(ctx, optim.Problem{Curved: f, X: x}, newton, nil)
+			return newton.Minimize(ctx, f, x)
 		}}
 	}
 	return wrap("structured matrix scaling", m.fit(ctx, of, cal, w, method))

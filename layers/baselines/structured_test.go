@@ -155,7 +155,7 @@ func TestStructuredLossIsTheGraphs(t *testing.T) {
 		}
 		f := newStructuredLoss(in["smoothed"].(*mat.Dense), aimsOf(cal), strength)
 		x := make([]float64, len(f.strengths))
-		r, err := optim.Minimize(t.Context(), optim.Problem{Curved: f, X: x}, optim.Newton{Gradient: 1e-9}, nil)
+		r, err := optim.Newton{Gradient: 1e-9}.Minimize(t.Context(), f, x)
 		if err != nil || !r.Converged() {
 			t.Errorf("strength %g: %+v, %v", strength, r, err)
 		}
