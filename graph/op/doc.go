@@ -9,10 +9,46 @@
 // Letters as in package data: B rows of a batch, w slots, d slot width, M = w·d
 // features, K codewords, C classes. Codes and labels are int32.
 //
+// # Families
+//
+// X is a tensor of any shape, int an input of int32.
+//
+//	file                 ops                                                    shapes
+//	arithmetic.go        Plus, Times, Scale                                     X, X -> X; X -> X
+//	                     TimesScalar, Inner                                     B C, 1 -> B C; B C, B C -> 1
+//	                     AddRow, TimesRow, SumRows, RepeatRow                   B C, C -> B C; B C -> C; C -> B C
+//	                     Sum, Spread                                            X -> (); 1 -> N
+//	elementwise.go       Softplus, Sigmoid, Exp, Lgamma, Digamma, Trigamma,     X -> X
+//	                     FlooredLog
+//	activations.go       ELU, ReLU, ReGLU, Dropout                              X -> X; B 2H -> B H; B H, 1 -> B H
+//	matmul.go            MatMul, MatMulNT, MatMulTN, BlockMatMul                m k, k n -> m n
+//	                     Outer, OuterLeft, OuterRight                           K C, K D -> K C*D and back
+//	select.go            Take, TakeCodes, TakeLabels, TakeWeights               N M, int B -> B M
+//	                     Columns, JoinColumns, Category, Reshape                B M -> B L; B M, B L -> B M+L; int
+//	softmax.go           LogSoftmax, LogSoftmaxVector, Softmax                  B C -> B C
+//	losses.go            NLL, CrossEntropy, JensenShannon,                      B C, labels or B C -> ()
+//	                     WeightedJensenShannon
+//	ramps.go             Ramps                                                  B C, P 1 -> B C
+//	dirichlet.go         DirichletScores                                        B C*C, B C -> B C
+//	dirichletproduct.go  the same of a mass times a table, made row by row      B K, K C*C, B C -> B C
+//	codebook.go          Count, Blend, Normalize, Gather, ScatterAdd            codes, K d -> B w*d and back
+//	nearest.go           Nearest                                                B M, K d -> int B w
+//	nearby.go            Nearby, NearShares                                     the same of several codewords
+//	leaves.go            Leaves                                                 B M, w D, w D -> int B w
+//	masses.go            Mass, ShareMass, WordSum                               int B w, w -> B K
+//	tables.go            TableSum, TableScatter, ShareSum, ShareScatter         w*K C, int B w -> B C and back
+//	kernels.go           Gaussian, OmitSelf, Shares, Background                 B d, J d -> B J
+//	attention.go         Tokens, HeadScores, HeadMix, HeadMixBack               B F, F d -> B F*d
+//	norms.go             ChannelMean, ChannelVariance, BatchNorm, LayerNorm     X -> C; X, C, … -> X
+//	images.go            Conv, PlaneMean, Augment                               N C H W, O C k l -> N O H' W'
+//
+// The frame is op.go (what an op is), form.go (shapes), run.go (memory and threads) and fuse.go (what a program
+// replaces).
+//
 // # Adding an op, here or in a package of your own
 //
-// An op is a [Kernel] given to [New], and a [Differentiable] one if it has a gradient. elu.go is
-// the template, one file:
+// An op is a [Kernel] given to [New], and a [Differentiable] one if it has a gradient. ELU in activations.go
+// is the template:
 //
 //	type ELUOp struct{ Of Kind }
 //

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -231,22 +232,62 @@ func normals(rng *rand.Rand, n int, shift float64) []float64 {
 	return x
 }
 
-// TestEveryDerivativeIsChecked reads the package's source: each type with a Grad
-// method must have a row in samples.
-func TestEveryDerivativeIsChecked(t *testing.T) {
+// eachFile parses the package's source, its tests left out.
+func eachFile(t *testing.T, visit func(name string, file *ast.File)) {
+	t.Helper()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
+		visit(name, file)
+	}
+}
+
+// TestEveryOpIsInTheTable: the package's documentation names each constructor of an op in the row of its file.
+func TestEveryOpIsInTheTable(t *testing.T) {
+	ops := map[string][]string{} // of each file
+	rows := map[string]string{}
+	eachFile(t, func(name string, file *ast.File) {
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Type.Results != nil && f.Name.IsExported() && f.Name.Name != "New" {
+				if of, ok := f.Type.Results.List[0].Type.(*ast.Ident); ok && of.Name == "Op" {
+					ops[name] = append(ops[name], f.Name.Name)
+				}
+			}
+		}
+		if name == "doc.go" {
+			last := ""
+			for line := range strings.Lines(file.Doc.Text()) {
+				if first, _, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasSuffix(first, ".go") {
+					last = first
+				}
+				rows[last] += strings.ReplaceAll(line, ",", " ")
+			}
+		}
+	})
+	for name, of := range ops {
+		words := strings.Fields(rows[name])
+		for _, constructor := range of {
+			if !slices.Contains(words, constructor) {
+				t.Errorf("doc.go does not name %s in a row of %s", constructor, name)
+			}
+		}
+	}
+}
+
+// TestEveryDerivativeIsChecked reads the package's source: each type with a Grad
+// method must have a row in samples.
+func TestEveryDerivativeIsChecked(t *testing.T) {
+	found := 0
+	eachFile(t, func(_ string, file *ast.File) {
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			if !ok || f.Name.Name != "Grad" || f.Recv == nil {
@@ -258,7 +299,7 @@ func TestEveryDerivativeIsChecked(t *testing.T) {
 				t.Errorf("op %s has a derivative and no row in samples", kernel)
 			}
 		}
-	}
+	})
 	if found != len(samples) {
 		t.Errorf("%d kernels have a derivative, samples has %d rows", found, len(samples))
 	}

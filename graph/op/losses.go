@@ -2,6 +2,83 @@ package op
 
 import "math"
 
+// NLL is the mean negative log-likelihood −(1/B) Σ_b log p_b[y_b], in nats, of
+// log-probabilities (B×C) and labels y (B).
+func NLL() Op { return Op{NLLOp{}} }
+
+// NLLOp is the op of [NLL].
+type NLLOp struct{}
+
+func (NLLOp) Form() string                { return "B C, int B -> ()" }
+func (o NLLOp) Run(out Value, in []Value) { Dispatch(o, out, in, nll, nll) }
+
+func nll[F Float](_ NLLOp, v Args[F]) {
+	logp, y, c := v.In(0), v.Ints(1), v.Columns(0)
+	var sum float64
+	for b, label := range y {
+		sum -= float64(logp[b*c+int(label)])
+	}
+	v.Out()[0] = F(sum / float64(len(y)))
+}
+
+func (NLLOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+	return Nodes{Op{NLLGradOp{}}.Of(in[0], in[1], g), nil}, nil
+}
+
+// NLLGradOp is −g/B at each row's label and 0 elsewhere; log p gives the shape only.
+type NLLGradOp struct{}
+
+func (NLLGradOp) Form() string                { return "B C, int B, () -> B C" }
+func (o NLLGradOp) Run(out Value, in []Value) { Dispatch(o, out, in, nllGradients, nllGradients) }
+
+func nllGradients[F Float](_ NLLGradOp, v Args[F]) {
+	out, y, c := v.Out(), v.Ints(1), v.Columns(0)
+	gradient := -v.In(2)[0] / F(len(y))
+	clear(out)
+	for b, label := range y {
+		out[b*c+int(label)] = gradient
+	}
+}
+
+// CrossEntropy is −(1/B) Σ_b Σ_c t_bc log p_bc, in nats, of log-probabilities and targets (B×C
+// each): [NLL] of rows that have weights, or shares of several classes. A target of 0 has no
+// part in it, whatever its probability.
+func CrossEntropy() Op { return Op{CrossEntropyOp{}} }
+
+// CrossEntropyOp is the op of [CrossEntropy].
+type CrossEntropyOp struct{}
+
+func (CrossEntropyOp) Form() string                { return "B C, B C -> ()" }
+func (o CrossEntropyOp) Run(out Value, in []Value) { Dispatch(o, out, in, crossEntropy, crossEntropy) }
+
+func crossEntropy[F Float](_ CrossEntropyOp, v Args[F]) {
+	logp, sum := v.In(0), 0.0
+	for i, t := range v.In(1) {
+		if t != 0 {
+			sum -= float64(t) * float64(logp[i])
+		}
+	}
+	v.Out()[0] = F(sum / float64(v.Shape(1)[0]))
+}
+
+func (CrossEntropyOp) WRT() []bool { return []bool{true, false} }
+
+func (CrossEntropyOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+	return Nodes{Op{CrossEntropyGradOp{}}.Of(in[1], g), nil}, nil
+}
+
+// CrossEntropyGradOp is −(g/B) t.
+type CrossEntropyGradOp struct{}
+
+func (CrossEntropyGradOp) Form() string { return "B C, () -> B C" }
+func (o CrossEntropyGradOp) Run(out Value, in []Value) {
+	Dispatch(o, out, in, crossEntropyGradients, crossEntropyGradients)
+}
+
+func crossEntropyGradients[F Float](_ CrossEntropyGradOp, v Args[F]) {
+	scaleTo(v.Out(), v.In(0), -v.In(1)[0]/F(v.Shape(0)[0]))
+}
+
 // JensenShannon is the distance of two probability matrices P and Q (B×C) by which
 // Local Nets pull the classifier to its neighbourhood: every entry is one Bernoulli
 // variable, and

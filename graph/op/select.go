@@ -5,6 +5,52 @@ import (
 	"slices"
 )
 
+// Take reads the rows of a table (N×M) that rows (B) names: a B×M matrix. Tables
+// are data: they have no derivative.
+func Take() Op { return Op{TakeOp{Matrix}} }
+
+// TakeCodes is [Take] for a table of codes (N×w).
+func TakeCodes() Op { return Op{TakeOp{Codes}} }
+
+// TakeLabels is [Take] for labels (N).
+func TakeLabels() Op { return Op{TakeOp{Indices}} }
+
+// TakeWeights is [Take] for one number per row (N).
+func TakeWeights() Op { return Op{TakeOp{Vector}} }
+
+// TakeOp is the op of [Take].
+type TakeOp struct{ Table Kind }
+
+func (o TakeOp) Form() string {
+	table := axesOf(o.Table)
+	rows := "B" + table[1:]
+	if o.Table.Int {
+		table, rows = "int "+table, "int "+rows
+	}
+	return table + ", int B -> " + rows + " by B"
+}
+
+func (o TakeOp) Run(out Value, in []Value) {
+	rows, width := Values[int32](in[1]), 1
+	if o.Table.Dims == 2 {
+		width = columns(in[0])
+	}
+	switch {
+	case o.Table.Int:
+		takeRows(Values[int32](out), Values[int32](in[0]), rows, width)
+	case IsFloat32(out):
+		takeRows(Values[float32](out), Values[float32](in[0]), rows, width)
+	default:
+		takeRows(Values[float64](out), Values[float64](in[0]), rows, width)
+	}
+}
+
+func takeRows[T Float | int32](out, table []T, rows []int32, width int) {
+	for i, r := range rows {
+		copy(out[i*width:(i+1)*width], table[int(r)*width:])
+	}
+}
+
 // Columns is the columns of X (B×M) at the given indices, in that order; an index
 // may not repeat.
 func Columns(index ...int) Op { return Op{PickColumnsOp{Index: index}} }
@@ -99,4 +145,48 @@ func toCodes[F Float](o CategoryOp, v Args[F]) {
 	for i := range out {
 		out[i] = int32(x[i*m])
 	}
+}
+
+// Reshape reads the values of a tensor with dims dimensions, in order, as one of
+// another shape. A first dimension of −1 is what the others leave.
+func Reshape(dims int, shape ...int) Op {
+	o := ReshapeOp{Of: Kind{Dims: dims}, to: Kind{Dims: len(shape)}}
+	copy(o.To[:], shape)
+	return Op{o}
+}
+
+// ReshapeOp is the op of [Reshape].
+type ReshapeOp struct {
+	Of, to Kind
+	To     [4]int // of to.Dims entries
+}
+
+func (o ReshapeOp) Signature() []Kind { return []Kind{o.Of, o.to} }
+
+func (o ReshapeOp) Shape(in []Shape) (Shape, error) {
+	s := make(Shape, o.to.Dims)
+	copy(s, o.To[:])
+	size := in[0].TotalSize()
+	if s[0] == -1 {
+		rest := s[1:].TotalSize()
+		if o.to.Dims == 1 {
+			rest = 1
+		}
+		s[0] = size / rest
+	}
+	if s.TotalSize() != size {
+		return nil, errShapes
+	}
+	return s, nil
+}
+
+// Target is the shape that it gives, −1 for the axis that takes what is left.
+func (o ReshapeOp) Target() []int { return o.To[:o.to.Dims] }
+
+func (o ReshapeOp) Run(out Value, in []Value) { Dispatch(o, out, in, reshape, reshape) }
+
+func reshape[F Float](_ ReshapeOp, v Args[F]) { copy(v.Out(), v.In(0)) }
+
+func (o ReshapeOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+	return Nodes{Reshape(o.to.Dims, in[0].Shape()...).Of(g)}, nil
 }

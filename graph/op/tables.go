@@ -1,0 +1,197 @@
+package op
+
+import (
+	"fmt"
+
+	"calibra/graph/simd"
+)
+
+// TableSum adds one row of a table for each slot. The table is (w·K)×C, K rows for
+// each of the w slots, and codes (B×w) are which:
+//
+//	y_b = Σ_i T[i·K + s(b,i)]
+//
+// It is the product of the table with w one-hot vectors laid end to end, without
+// them.
+func TableSum() Op { return Op{TableSumOp{}} }
+
+// TableScatter is the transpose of TableSum: from codes (B×w) and x (B×C) it adds each row
+// of x to the w rows of a (w·K)×C table that the codes name.
+func TableScatter(k int) Op { return Op{TableScatterOp{K: k}} }
+
+// TableSumOp is the op of [TableSum].
+type TableSumOp struct{}
+
+func (TableSumOp) Form() string                { return "R C, int B w -> B C by B where R/w" }
+func (o TableSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, tableSum, tableSum) }
+
+func tableSum[F Float](_ TableSumOp, v Args[F]) {
+	y, table, s, w, c := v.Out(), v.In(0), v.Ints(1), v.Columns(1), v.Columns(0)
+	k, sum := v.Shape(0)[0]/w, pick[func(y, table []F, codes []int32, k int)](simd.SumRows, simd.SumRows64)
+	inRows(len(s)/w, rowBlock, func(b int) {
+		sum(y[b*c:][:c], table, s[b*w:][:w], k)
+	})
+}
+
+func (TableSumOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+	return Nodes{TableScatter(in[0].Shape()[0]/in[1].Shape()[1]).Of(in[1], g), nil}, nil
+}
+
+// TableScatterOp is the op of [TableScatter].
+type TableScatterOp struct{ K int }
+
+func (o TableScatterOp) Form() string              { return fmt.Sprintf("int B w, B C -> w*%d C", o.K) }
+func (o TableScatterOp) Run(out Value, in []Value) { Dispatch(o, out, in, tableScatter, tableScatter) }
+
+// slotBlock is how many slots, each with a table of its own, one thread adds to.
+const slotBlock = 16
+
+func tableScatter[F Float](o TableScatterOp, v Args[F]) {
+	table, s, x, w, c, k := v.Out(), v.Ints(0), v.In(1), v.Columns(0), v.Columns(1), o.K
+	add := pick[func(table, x []F, codes []int32, k int)](simd.AddToRows, simd.AddToRows64)
+	clear(table)
+	inBlocks(w, slotBlock, func(lo, hi int) {
+		part := table[lo*k*c : hi*k*c]
+		for b := range len(s) / w {
+			add(part, x[b*c:][:c], s[b*w+lo:b*w+hi], k)
+		}
+	})
+}
+
+func (TableScatterOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+	return Nodes{nil, TableSum().Of(g, in[0])}, nil
+}
+
+// byPlaceOp lists of each place of a table, codeword k of slot i, the rows whose slot i has this codeword,
+// ascending: w·K places where the lists end, then the lists, one after another.
+type byPlaceOp struct{ K int }
+
+func (o byPlaceOp) Form() string { return fmt.Sprintf("int B w -> int w*%d+B*w", o.K) }
+
+func (o byPlaceOp) Run(out Value, in []Value) {
+	s, w := Values[int32](in[0]), columns(in[0])
+	ends, rows := splitLists(Values[int32](out), len(s))
+	clear(ends)
+	for b := 0; b < len(s); b += w {
+		for i, code := range s[b : b+w] {
+			if code < 0 || int(code) >= o.K {
+				panic(fmt.Sprintf("op: code %d of %d codewords", code, o.K))
+			}
+			ends[i*o.K+int(code)]++
+		}
+	}
+	start := int32(0)
+	for p, n := range ends { // where lists begin
+		ends[p], start = start, start+n
+	}
+	for b := 0; b < len(s); b += w {
+		for i, code := range s[b : b+w] {
+			end := &ends[i*o.K+int(code)]
+			rows[*end] = int32(b / w)
+			*end++
+		}
+	}
+}
+
+// splitLists are the ends of lists, and the lists, of so many numbers in all.
+func splitLists(of []int32, numbers int) (ends, lists []int32) {
+	places := len(of) - numbers
+	return of[:places], of[places:]
+}
+
+// scatterByPlaceOp is [TableScatter] of rows that [byPlaceOp] has listed: each row of the table is the
+// sum of the rows in its list, in the order in which TableScatter adds them.
+type scatterByPlaceOp struct{ K int }
+
+func (o scatterByPlaceOp) Form() string {
+	return fmt.Sprintf("int w*%[1]d+B*w, int B w, B C -> w*%[1]d C", o.K)
+}
+
+func (o scatterByPlaceOp) Run(out Value, in []Value) {
+	Dispatch(o, out, in, scatterByPlace, scatterByPlace)
+}
+
+// placeBlock is about how many rows of lists one call adds up, and widestPlace the width of rows up to
+// which one has room beside the others in a cache: wider ones are added where they stand.
+const (
+	placeBlock  = 1 << 12
+	widestPlace = 64
+)
+
+func scatterByPlace[F Float](_ scatterByPlaceOp, v Args[F]) {
+	table, x, c := v.Out(), v.In(2), v.Columns(2)
+	ends, lists := splitLists(v.Ints(0), len(v.Ints(1)))
+	sum := pick[func(y, x []F, rows []int32)](simd.SumListed, simd.SumListed64)
+	inBlocks(len(ends), max(1, placeBlock*len(ends)/max(1, len(lists))), func(lo, hi int) {
+		begin := int32(0)
+		if lo > 0 {
+			begin = ends[lo-1]
+		}
+		for p := lo; p < hi; p++ {
+			sum(table[p*c:(p+1)*c], x, lists[begin:ends[p]])
+			begin = ends[p]
+		}
+	})
+}
+
+// ShareSum is the product E·T of a sparse matrix E (B×R) with a table T (R×C). Row b of E is
+// given by p places of the table with their shares (B×p each):
+//
+//	y_b = Σ_j e_bj T[place_bj]
+//
+// Places go slot by slot: those of the i-th of w slots lie in the i-th of w equal parts of the
+// table. With one place for each slot and shares of 1 it is [TableSum].
+func ShareSum(w int) Op { return Op{ShareSumOp{w}} }
+
+// ShareScatter is its transpose, Eᵀ·x of x (B×C), for a table of that many rows.
+func ShareScatter(w, rows int) Op { return Op{ShareScatterOp{w, rows}} }
+
+// ShareSumOp is the op of [ShareSum].
+type ShareSumOp struct{ Slots int }
+
+func (o ShareSumOp) Form() string {
+	return fmt.Sprintf("R C, int B p, B p -> B C where p/%[1]d R/%[1]d", o.Slots)
+}
+func (o ShareSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, shareSum, shareSum) }
+
+func shareSum[F Float](_ ShareSumOp, v Args[F]) {
+	y, table, places, shares, p, c := v.Out(), v.In(0), v.Ints(1), v.In(2), v.Columns(1), v.Columns(0)
+	sum := pick[func(y, table []F, places []int32, shares []F)](simd.SumShares, simd.SumShares64)
+	inRows(len(places)/p, rowBlock, func(b int) {
+		sum(y[b*c:(b+1)*c], table, places[b*p:(b+1)*p], shares[b*p:(b+1)*p])
+	})
+}
+
+func (ShareSumOp) WRT() []bool { return []bool{true, false, false} }
+
+func (o ShareSumOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+	return Nodes{ShareScatter(o.Slots, in[0].Shape()[0]).Of(in[1], in[2], g), nil, nil}, nil
+}
+
+// ShareScatterOp is the op of [ShareScatter].
+type ShareScatterOp struct{ Slots, Rows int }
+
+func (o ShareScatterOp) Form() string {
+	return fmt.Sprintf("int B p, B p, B C -> %[2]d C where p/%[1]d %[2]d/%[1]d", o.Slots, o.Rows)
+}
+
+func (o ShareScatterOp) Run(out Value, in []Value) { Dispatch(o, out, in, shareScatter, shareScatter) }
+
+// shareScatter gives each thread some slots, since their parts of the table are apart.
+func shareScatter[F Float](o ShareScatterOp, v Args[F]) {
+	table, places, shares, x, p, c := v.Out(), v.Ints(0), v.In(1), v.In(2), v.Columns(0), v.Columns(2)
+	add := pick[func(table, x []F, places []int32, shares []F)](simd.AddShares, simd.AddShares64)
+	clear(table)
+	inBlocks(o.Slots, max(1, o.Slots/(4*simd.Threads())), func(first, end int) {
+		lo, hi := first*p/o.Slots, end*p/o.Slots
+		for b := range len(places) / p {
+			add(table, x[b*c:(b+1)*c], places[b*p+lo:b*p+hi], shares[b*p+lo:b*p+hi])
+		}
+	})
+}
+
+func (ShareScatterOp) WRT() []bool { return []bool{false, false, true} }
+
+func (o ShareScatterOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+	return Nodes{nil, nil, ShareSum(o.Slots).Of(g, in[0], in[1])}, nil
+}
