@@ -475,7 +475,7 @@ func (f unshared) bend(*mat.SymDense, []float64) {}
 // cell is the table of cell v alone, with a codeword of its own.
 func (t *Table) cell(v int) *Table {
 	return &Table{
-		Classes: t.Classes, Codewords: 1, Atoms: t.Atoms, Cells: []Cell{newCell([]int{0}, nil)}, LogP: t.of(t.LogP, v),
+		Classes: t.Classes, Codewords: 1, Atoms: t.Atoms, Cells: []Cell{newCell([]int{0})}, LogP: t.of(t.LogP, v),
 	}
 }
 

@@ -2,16 +2,13 @@ package theory
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
-	"calibra/data"
 	"calibra/graph/op"
 	"calibra/layers"
-	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -38,10 +35,6 @@ type Design struct {
 	// Cells is the most cells that a table holds; 0: 1000. A design with more multisets of
 	// w codewords takes 300 that are drawn from its law.
 	Cells int
-	// Codes, where given, are fitted to features whose slots lie around K centres, of the
-	// frequencies above: their cells of 300 rows (or Cells) are then the table's. nil: the
-	// codewords of a cell are drawn.
-	Codes layers.Codes
 	// Identity is δ, the multiple of the identity added to α − 1 in the linear term:
 	// 1 in the published calibrator, 0 in Proposition 2.
 	Identity float64
@@ -113,8 +106,7 @@ func (d Design) withShare(k int, share float64) []float64 {
 	return p
 }
 
-// occurrence is a codeword and how many slots of a cell hold it, n_k(V), or the sum of their
-// shares of it.
+// occurrence is a codeword and how many slots of a cell hold it, n_k(V).
 type occurrence struct {
 	Codeword int
 	Count    float64
@@ -123,19 +115,18 @@ type occurrence struct {
 // Cell is one region of the quantizer, known by the codewords in its slots.
 type Cell struct {
 	Codes       []int        // w, non-decreasing where they are drawn
-	Shares      []float64    // of the codes; nil: 1 each
 	Occurrences []occurrence // the distinct codewords among Codes, in order
 }
 
-// newCell is the cell of codes with shares, or nil, its codewords in order.
-func newCell(codes []int, shares []float64) Cell {
-	cell := Cell{Codes: codes, Shares: shares}
-	for i, k := range codes {
+// newCell is the cell of codes, its codewords in order.
+func newCell(codes []int) Cell {
+	cell := Cell{Codes: codes}
+	for _, k := range codes {
 		at := slices.IndexFunc(cell.Occurrences, func(o occurrence) bool { return o.Codeword == k })
 		if at < 0 {
 			at, cell.Occurrences = len(cell.Occurrences), append(cell.Occurrences, occurrence{Codeword: k})
 		}
-		cell.Occurrences[at].Count += cell.share(i)
+		cell.Occurrences[at].Count++
 	}
 	slices.SortFunc(cell.Occurrences, func(a, b occurrence) int { return a.Codeword - b.Codeword })
 	return cell
@@ -160,7 +151,7 @@ func multisets(codewords, slots int) []Cell {
 
 func cellsOf(codes [][]int) (cells []Cell) {
 	for _, of := range codes {
-		cells = append(cells, newCell(of, nil))
+		cells = append(cells, newCell(of))
 	}
 	return cells
 }
@@ -175,18 +166,13 @@ type Table struct {
 	// drawn is the logarithm of the density that Cells were drawn from, over how often each was,
 	// where they are not all; nil where they are.
 	drawn []float64
-	// fitted is how the cells' codes were fitted; nil where they were drawn.
-	fitted *fitted
 }
 
 // sizes are those of the problem as layers see it, of one row of each class.
 func (t *Table) sizes() layers.Sizes {
-	s := layers.Sizes{Slots: len(t.Cells[0].Codes)}
-	if t.fitted != nil {
-		s = t.fitted.sizes
+	return layers.Sizes{
+		Slots: len(t.Cells[0].Codes), Classes: t.Classes, Codewords: t.Codewords, Counts: slices.Repeat([]float64{1}, t.Classes),
 	}
-	s.Classes, s.Codewords, s.Counts = t.Classes, t.Codewords, slices.Repeat([]float64{1}, t.Classes)
-	return s
 }
 
 // view is every (cell, atom) as a row, times times.
@@ -196,12 +182,8 @@ func (t *Table) view(times int) *layers.View {
 	for i := range t.Rows() * times {
 		row := i / times
 		v.LogProbs.SetRow(i, t.LogP[row*C:][:C])
-		cell := t.Cells[row/t.Atoms]
-		for at, k := range cell.Codes {
+		for _, k := range t.Cells[row/t.Atoms].Codes {
 			v.Codes = append(v.Codes, int32(k))
-			if cell.Shares != nil {
-				v.Shares = append(v.Shares, float32(cell.Shares[at]))
-			}
 		}
 	}
 	return v
@@ -242,7 +224,10 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 		return newTable(d, multisets(d.Codewords, d.Slots), rng)
 	}
 	limit = cmp.Or(d.Cells, drawnCells)
-	draw := d.sampler(shifts, rng)
+	var laws []distuv.Categorical
+	for _, shift := range shifts {
+		laws = append(laws, distuv.NewCategorical(d.Frequencies(shift), rng))
+	}
 	seen := map[string]int{}
 	var cells []Cell
 	var times []float64 // how often each was drawn
@@ -250,7 +235,7 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 	for try := 0; try < 100*limit && len(cells) < limit; try++ {
 		codes := make([]int, d.Slots)
 		for i := range codes {
-			codes[i] = draw(try)
+			codes[i] = int(laws[try%len(laws)].Rand())
 		}
 		slices.Sort(codes)
 		name := fmt.Sprint(codes)
@@ -258,22 +243,13 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 		if !found {
 			at = len(cells)
 			seen[name] = at
-			cells, times = append(cells, newCell(codes, nil)), append(times, 0)
+			cells, times = append(cells, newCell(codes)), append(times, 0)
 		}
 		times[at]++
 	}
 	t := newTable(d, cells, rng)
 	t.weigh(d, shifts, times)
 	return t
-}
-
-// sampler draws a codeword of a row, whose law is of the shifts in turn.
-func (d Design) sampler(shifts []int, rng *rand.Rand) func(row int) int {
-	var laws []distuv.Categorical
-	for _, shift := range shifts {
-		laws = append(laws, distuv.NewCategorical(d.Frequencies(shift), rng))
-	}
-	return func(row int) int { return int(laws[row%len(laws)].Rand()) }
 }
 
 // weigh divides the law of the cells by the mixture of shifts that they were drawn from, and
@@ -314,11 +290,7 @@ func newTable(d Design, cells []Cell, rng *rand.Rand) *Table {
 // law that they were drawn from, and normalized.
 func (t *Table) Multinomial(p []float64) []float64 {
 	probs := make([]float64, len(t.Cells))
-	cells := t.Cells
-	if t.fitted != nil {
-		cells = t.fitted.centres
-	}
-	for v, cell := range cells {
+	for v, cell := range t.Cells {
 		log, _ := math.Lgamma(float64(len(cell.Codes)) + 1)
 		for _, o := range cell.Occurrences {
 			arrangements, _ := math.Lgamma(o.Count + 1)
@@ -345,96 +317,6 @@ func (t *Table) Occupancy(cellProb []float64) []float64 {
 		}
 	}
 	return occupancy
-}
-
-// fitted is how the codes of a table were fitted.
-type fitted struct {
-	centres []Cell // of each cell, the centres that its slots lie around
-	sizes   layers.Sizes
-}
-
-// Codes are fitted to codingRows rows, whose slots lie around a centre N(0, I) each, with a
-// standard deviation of codingSpread in each of codingWidth directions: some clouds overlap.
-const (
-	codingRows   = 4000
-	codingWidth  = 4
-	codingSpread = 0.5
-	codingEpochs = 2 // of the head that is trained beside them
-)
-
-// share is that of the i-th code.
-func (c Cell) share(i int) float64 {
-	if c.Shares == nil {
-		return 1
-	}
-	return c.Shares[i]
-}
-
-// shared reports whether slots have shares of several codewords.
-func (t *Table) shared() bool { return t.fitted != nil && t.fitted.sizes.Nearest > 1 }
-
-// tableOf is the table of any design.
-func tableOf(ctx context.Context, d Design, shifts []int, rng *rand.Rand) (*Table, error) {
-	if d.Codes == nil {
-		return support(d, shifts, rng), nil
-	}
-	return fitCodes(ctx, d, shifts, rng)
-}
-
-// fitCodes is the table of a design with codes of its own. A cell is the codes of a row,
-// and has the probability of the row's centres; codewords that no row has are left out.
-func fitCodes(ctx context.Context, d Design, shifts []int, rng *rand.Rand) (*Table, error) {
-	centres := mat.NewDense(d.Codewords, codingWidth, normals(d.Codewords*codingWidth, rng))
-	cal, _ := rowsAround(d, centres, shifts, codingRows, rng)
-	rows, of := rowsAround(d, centres, shifts, cmp.Or(d.Cells, drawnCells), rng)
-	stage := &layers.Divide{Slots: d.Slots, Codebook: d.Codes, Optim: optim.Settings{Epochs: codingEpochs}}
-	if err := stage.Fit(ctx, cal, nil, rng); err != nil {
-		return nil, fmt.Errorf("theory: fit the codes: %w", err)
-	}
-	view, err := stage.View(rows)
-	if err != nil {
-		return nil, fmt.Errorf("theory: code the rows: %w", err)
-	}
-	known := map[int]int{} // from codewords that occur to those of the table
-	p := len(view.Codes) / len(of)
-	cells := make([]Cell, len(of))
-	for v := range cells {
-		codes, shares := make([]int, p), make([]float64, p)
-		for i, k := range view.Codes[v*p : (v+1)*p] {
-			if _, seen := known[int(k)]; !seen {
-				known[int(k)] = len(known)
-			}
-			if codes[i], shares[i] = known[int(k)], 1; view.Shares != nil {
-				shares[i] = float64(view.Shares[v*p+i])
-			}
-		}
-		cells[v] = newCell(codes, shares)
-	}
-	t := newTable(d, cells, rng)
-	t.Codewords, t.fitted = len(known), &fitted{of, stage.Sizes()}
-	t.weigh(d, shifts, slices.Repeat([]float64{1}, len(cells)))
-	return t, nil
-}
-
-// rowsAround draws rows whose slots lie around centres of the design's shifted frequencies, and
-// returns which. Labels are drawn at random: the codes do not use them.
-func rowsAround(d Design, centres *mat.Dense, shifts []int, n int, rng *rand.Rand) (*data.Set, []Cell) {
-	draw := d.sampler(shifts, rng)
-	x := &data.Set{Features: mat.NewDense(n, d.Slots*codingWidth, nil), Labels: make([]int, n), LabelClasses: d.Classes}
-	of := make([]Cell, n)
-	for row := range n {
-		x.Labels[row] = rng.IntN(d.Classes)
-		codes := make([]int, d.Slots)
-		for i := range codes {
-			codes[i] = draw(row)
-			for j, c := range centres.RawRowView(codes[i]) {
-				x.Features.(*mat.Dense).Set(row, i*codingWidth+j, c+codingSpread*rng.NormFloat64())
-			}
-		}
-		slices.Sort(codes)
-		of[row] = newCell(codes, nil)
-	}
-	return x, of
 }
 
 // evenShifts returns n cyclic shifts spread over the codewords.

@@ -52,7 +52,6 @@
 //	calibra theory all --out DIR               the designs of the specification
 //	calibra theory fast --seeds 0-99 --out DIR how often each row is out of its band
 //	calibra theory rate --slots 8 --codewords 20 --zipf 1.2 --map vq
-//	calibra theory rate --set codebook.kind=product --set codebook.softness=1
 //
 // In Go, [Find] a study and Run it, or run [Rate] on a Map and a [Design] of one's own; its
 // example is twenty lines. Rate finds what the Map leaves free, and chooses sample sizes at

@@ -45,8 +45,7 @@ var _ Model = (*layered)(nil)
 // compiled is the layer's graph over a number of rows, with the tables it reads.
 type compiled struct {
 	logP, mass, negative []float64 // rows × C, rows × K, rows × C (minus the weights of the loss)
-	codes, places        []int32   // rows × p, the codes of all slots
-	shares               []float64 // rows × p
+	codes                []int32   // rows × w, the codes of all slots
 	program              *graph.Program
 }
 
@@ -69,10 +68,10 @@ func newLayered(layer layers.Map, t *Table) *layered {
 
 // compile builds the graph of L = Σ (−W)·log q over rows, and of its gradient.
 func (m *layered) compile(rows int) *compiled {
-	C, K, p := m.sizes.Classes, m.sizes.Codewords, m.sizes.Slots*m.sizes.CodesOf()
+	C, K, w := m.sizes.Classes, m.sizes.Codewords, m.sizes.Slots
 	c := &compiled{
 		logP: make([]float64, rows*C), mass: make([]float64, rows*K), negative: make([]float64, rows*C),
-		codes: make([]int32, rows*p), places: make([]int32, rows*p), shares: make([]float64, rows*p),
+		codes: make([]int32, rows*w),
 	}
 	if m.err != nil {
 		return c
@@ -83,12 +82,9 @@ func (m *layered) compile(rows int) *compiled {
 	b := graph.NewBuilder(m.weights, rows)
 	in := layers.Batch{
 		LogProbs: b.Table("theory/log_probs", dense(c.logP, C)),
-		Codes:    b.Table("theory/codes", dense(c.codes, p)),
+		Codes:    b.Table("theory/codes", dense(c.codes, w)),
 		Mass:     b.Table("theory/mass", dense(c.mass, K)),
 	}.Over(m.sizes)
-	if m.sizes.CodesOf() > 1 || m.sizes.Apart {
-		in.Shares, in.Places = b.Table("theory/shares", dense(c.shares, p)), b.Table("theory/places", dense(c.places, p))
-	}
 	logq := m.layer.LogProbs(b, in)
 	loss := b.Apply(op.Sum(2), b.Times(logq, b.Table("theory/weights", dense(c.negative, C))))
 	outputs := append(gorgonia.Nodes{loss, logq}, b.Gradient(loss)...)
@@ -100,14 +96,13 @@ func (m *layered) compile(rows int) *compiled {
 
 // describe writes a (cell, atom) into row of the tables.
 func (m *layered) describe(c *compiled, row, of int) {
-	C, K, p := m.sizes.Classes, m.sizes.Codewords, m.sizes.Slots*m.sizes.CodesOf()
+	C, K, w := m.sizes.Classes, m.sizes.Codewords, m.sizes.Slots
 	copy(c.logP[row*C:][:C], m.table.LogP[of*C:])
 	mass, cell := c.mass[row*K:][:K], m.table.Cells[of/m.table.Atoms]
 	clear(mass)
 	for i, k := range cell.Codes {
-		share := cell.share(i)
-		c.codes[row*p+i], c.places[row*p+i], c.shares[row*p+i] = int32(k), int32(m.sizes.Place(i, int32(k))), share
-		mass[k] += share
+		c.codes[row*w+i] = int32(k)
+		mass[k]++
 	}
 }
 

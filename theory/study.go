@@ -23,9 +23,6 @@ const (
 type Settings struct {
 	Seed   uint64
 	Effort Effort
-	// Codes are those of the pipeline that study propositions trains; nil: the paper's, of
-	// PipelineCodewords. The other studies draw codes by laws, or move codewords by one.
-	Codes layers.Codes
 }
 
 // Study is one question put to the theory.

@@ -137,7 +137,7 @@ func freeRanks(_ context.Context, s *setup, r *Report) error {
 		{key: "rank-one-atom", quantity: "rank of a free C×C map with one atom, C = 3", theory: "C − 1", atoms: 1, rank: C - 1},
 	} {
 		d := Design{Classes: C, Slots: 1, Codewords: 2, Atoms: of.atoms, Identity: 1}
-		truth := newTruth(d, []Cell{newCell([]int{0}, nil)}, newRand(s.Seed, 4, uint64(of.atoms)))
+		truth := newTruth(d, []Cell{newCell([]int{0})}, newRand(s.Seed, 4, uint64(of.atoms)))
 		at := &probe{model: s.free(truth.Table, d.Identity), weights: truth.Weights([]float64{1})}
 		r.equal(of.key, of.quantity, float64(C*C-len(at.nullity(truth.logits(0)).null)), of.rank, of.theory)
 		if at.err != nil {

@@ -138,6 +138,18 @@ func (c *coverage) countPosteriors(of posteriorIntervals, truth *Truth, rarest [
 	}
 }
 
+// rarest is the least count of a codeword that each cell has.
+func (t *Table) rarest(counts []float64) []float64 {
+	least := make([]float64, len(t.Cells))
+	for v, cell := range t.Cells {
+		least[v] = math.Inf(1)
+		for _, k := range cell.Codes {
+			least[v] = math.Min(least[v], counts[k])
+		}
+	}
+	return least
+}
+
 // bilinearWeights are factors as the layer keeps them.
 func bilinearWeights(theta []float64, sizes layers.Sizes) (*graph.Weights, error) {
 	w, err := layers.Bilinear{Prior: layers.UniformPrior{}}.Init(sizes, newRand(0))

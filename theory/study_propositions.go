@@ -144,7 +144,7 @@ func calibrationChi2(s *setup, identity float64) (float64, error) {
 func dirichletDraws(rng *rand.Rand, draws int) (truth *Truth, labels []int) {
 	const C = 3
 	d := Design{Classes: C, Slots: 3, Codewords: 4, Atoms: draws}
-	cell := newCell([]int{0, 1, 1}, nil)
+	cell := newCell([]int{0, 1, 1})
 	truth = &Truth{Design: d, Theta: drawFactors(d, rng)}
 	truth.Table = &Table{Classes: C, Codewords: d.Codewords, Atoms: draws, Cells: []Cell{cell}, LogP: make([]float64, draws*C)}
 	A := truth.logits(0)
@@ -198,12 +198,9 @@ type prediction struct {
 // variance is that of the label.
 func (p prediction) variance() float64 { return p.q * p.rest }
 
-// PipelineCodewords is K of the pipeline that study propositions trains.
-const PipelineCodewords = 3
-
 // trainedPipeline is what codebook and head make of the rows that they were trained on.
 func trainedPipeline(ctx context.Context, s *setup) (*layers.View, error) {
-	const rows, features, slots = 400, 4, 2
+	const rows, features, slots, codewords = 400, 4, 2, 3
 	rng := newRand(s.Seed, 49)
 	z := mat.NewDense(rows, features, nil)
 	x := &data.Set{Features: z, Labels: make([]int, rows)}
@@ -213,8 +210,7 @@ func trainedPipeline(ctx context.Context, s *setup) (*layers.View, error) {
 			z.Set(n, i, float64(x.Labels[n])+rng.NormFloat64())
 		}
 	}
-	codes := cmp.Or[layers.Codes](s.Codes, layers.Codebook{Codewords: PipelineCodewords})
-	stage := &layers.Divide{Slots: slots, Codebook: codes, Optim: optim.Settings{Epochs: 2}}
+	stage := &layers.Divide{Slots: slots, Codebook: layers.Codebook{Codewords: codewords}, Optim: optim.Settings{Epochs: 2}}
 	if err := stage.Fit(ctx, x, nil, rng); err != nil {
 		return nil, err
 	}
@@ -246,11 +242,7 @@ func reportRanges(view *layers.View, r *Report) {
 		between = math.Max(between, floats.Distance(view.LogProbs.RawRowView(n), view.LogProbs.RawRowView(0), math.Inf(1)))
 	}
 	quantity := fmt.Sprintf("range of log p̂ within a cell of the trained pipeline, %d cells", len(seen))
-	if view.Shares == nil {
-		r.rounding("degenerate", quantity, within, vanishing, "0: Proposition 2's Dirichlet is a point there")
-	} else {
-		r.record("degenerate", quantity, exact(within), "> 0: rows of a cell differ in their shares")
-	}
+	r.rounding("degenerate", quantity, within, vanishing, "0: Proposition 2's Dirichlet is a point there")
 	r.record("degenerate-between", "range of log p̂ between its cells", exact(between), "> 0")
 }
 

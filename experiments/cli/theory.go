@@ -82,10 +82,6 @@ func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study,
 	if studies, err = c.chosen(&settings); err != nil {
 		return nil, settings, err
 	}
-	if len(studies) == 1 && studies[0].Name == "propositions" && c.Own.codesAlone() {
-		settings.Codes, err = c.Own.codes(theory.PipelineCodewords)
-		return studies, settings, err
-	}
 	if !c.Own.given() {
 		return studies, settings, nil
 	}
@@ -216,7 +212,6 @@ type ownRate struct {
 	Shifts      int       `most:"1000000" placeholder:"N" help:"Cyclic shifts of the frequencies (4)."`
 	Replicates  int       `most:"1000000" placeholder:"N" help:"Samples per shift and size (40); bands widen with few."`
 	Sizes       []int     `placeholder:"N,…" help:"Sample sizes, increasing (chosen by the errors that the theory predicts)."`
-	Set         []string  `sep:"none" placeholder:"KEY=VALUE" help:"Codes that make the regions, such as codebook.kind=kmeans: they are fitted to features whose slots lie around K centres of these frequencies. Study propositions takes them too, for the pipeline that it trains."`
 }
 
 // given reports whether anything of the study was asked for.
@@ -224,32 +219,10 @@ func (o ownRate) given() bool {
 	return !reflect.ValueOf(o).IsZero()
 }
 
-// codesAlone reports whether nothing but codes was asked for.
-func (o ownRate) codesAlone() bool {
-	without := o
-	without.Set = nil
-	return o.Set != nil && !without.given()
-}
-
-// codes are those of Set with K codewords unless it sets another number; nil where nothing is set.
-func (o ownRate) codes(k int) (layers.Codes, error) {
-	if o.Set == nil {
-		return nil, nil
-	}
-	v, err := experiments.ReadValues("", o.Set)
-	if err != nil {
-		return nil, err
-	}
-	return experiments.CodesOf(v, k)
-}
-
 // study is the study "rate" of the design that was asked for.
 func (o ownRate) study(studies []string, methods *experiments.Catalog) (theory.Study, error) {
 	var none theory.Study
 	if len(studies) != 1 || studies[0] != "rate" {
-		if o.codesAlone() {
-			return none, data.Inputf("", "codes are set for study rate, whose regions they make, or for propositions, which trains a pipeline; the other studies draw codes by laws: give one of the two, not %q", strings.Join(studies, " "))
-		}
 		return none, data.Inputf("", "a design or a map of your own is for the study rate alone: calibra theory rate --slots 8 …, not %q", strings.Join(studies, " "))
 	}
 	name := cmp.Or(o.Map, "vq")
@@ -292,7 +265,7 @@ func mapOf(name string, methods *experiments.Catalog) (layers.Map, error) {
 	return nil, data.Inputf("", "method %s is no single map; choose one such as vq or vq-dc", name)
 }
 
-// design is the design of the flags, with its codes.
+// design is the design of the flags.
 func (o ownRate) design() (d theory.Design, err error) {
 	d = theory.Design{
 		Classes: cmp.Or(o.Classes, 3), Slots: cmp.Or(o.Slots, 3), Codewords: cmp.Or(o.Codewords, len(o.Frequencies), 8), Atoms: cmp.Or(o.Atoms, 6),
@@ -300,12 +273,6 @@ func (o ownRate) design() (d theory.Design, err error) {
 	}
 	if err := d.Check(); err != nil {
 		return d, data.Inputf("", "%w", err)
-	}
-	if d.Codes, err = o.codes(d.Codewords); err != nil {
-		return d, err
-	}
-	if d.Codes != nil && layers.UsesLabels(d.Codes) {
-		return d, data.Inputf("", "the labels of study rate tell nothing to codes that look at labels; choose codebook.kind among those of features alone, such as kmeans")
 	}
 	return d, nil
 }

@@ -4,12 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"calibra/experiments"
-	"calibra/layers"
 )
 
 // A researcher's own design and map from the command: any law of the codewords, any map of the
@@ -56,58 +52,6 @@ func TestTheoryOfOnesOwn(t *testing.T) {
 		"the disturbance of the law":    {"theory", "rate", "--disturbance=NaN"},
 		"must not rise with k":          {"theory", "rate", "--zipf=NaN"},
 	} {
-		if code, _, stderr := calibra(t, args...); code != exitUsage || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%v exits %d without %q: %s", args, code, want, stderr)
-		}
-	}
-}
-
-// Codes of every kind make the regions of study rate, and divide the space in the pipeline that
-// study propositions trains; the claims of the others are not about what codes were fitted to.
-func TestTheoryOfAnyCodes(t *testing.T) {
-	small := []string{"--json", "--classes", "2", "--codewords", "3", "--slots", "2", "--replicates", "2", "--shifts", "1"}
-	for _, kind := range experiments.CodeKinds {
-		for _, softness := range []string{"0", "1"} {
-			if softness == "1" && kind != "product" && kind != "one" && kind != "learned" && kind != "inducing" {
-				continue // the softness of all is the same
-			}
-			if softness == "0" && (kind == "learned" || kind == "inducing") {
-				continue // they are soft
-			}
-			codes := []string{"--set", "codebook.kind=" + kind, "--set", "codebook.softness=" + softness}
-			c, err := experiments.CodesOf(experiments.Values{"codebook.kind": kind}, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for study, flags := range map[string][]string{"rate": small, "propositions": {"--json"}} {
-				if study == "rate" && layers.UsesLabels(c) {
-					if code, _, stderr := calibra(t, slices.Concat([]string{"theory", study}, flags, codes)...); code != exitUsage || !strings.Contains(stderr, "look at labels") {
-						t.Errorf("rate by %s codes exits %d: %s", kind, code, stderr)
-					}
-					continue
-				}
-				code, stdout, stderr := calibra(t, slices.Concat([]string{"theory", study}, flags, codes)...)
-				var rows []struct{ Key, Verdict string }
-				if err := json.Unmarshal([]byte(stdout), &rows); err != nil || code != 0 {
-					t.Errorf("%s by %s codes of softness %s exits %d: %v %s", study, kind, softness, code, err, stderr)
-				}
-				// p̂ is a point within a cell of hard codes alone.
-				for _, row := range rows {
-					if hard := softness == "0" || kind == "one"; row.Key == "degenerate" && (row.Verdict == "pass") != hard {
-						t.Errorf("%s codes of softness %s: the range within a cell has the verdict %q", kind, softness, row.Verdict)
-					}
-				}
-			}
-		}
-	}
-	for want, args := range map[string][]string{
-		"for study rate, whose regions they make": {"gauge"},
-		"not \"\"":                     {},
-		"did you mean codebook.start?": {"rate", "--set", "codebook.strt=4"},
-		"have no setting optim.rate":   {"rate", "--set", "optim.rate=1"},
-		"for the study rate alone":     {"propositions", "--slots", "2"},
-	} {
-		args = slices.Concat([]string{"theory"}, args, []string{"--set", "codebook.decay=0.9"})
 		if code, _, stderr := calibra(t, args...); code != exitUsage || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v exits %d without %q: %s", args, code, want, stderr)
 		}
