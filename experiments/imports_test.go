@@ -27,7 +27,9 @@ var rooms = []struct {
 	{"calibra/optim", []string{"calibra/graph"}},
 	{"calibra/layers", []string{"calibra/data", "calibra/graph", "calibra/optim"}},
 	{"calibra/theory", []string{"calibra/data", "calibra/graph", "calibra/optim", "calibra/layers"}},
-	{"calibra/experiments/metrics", []string{"calibra/graph/simd"}},
+	{"calibra/experiments/internal/checked", nil},
+	{"calibra/experiments/metrics", []string{"calibra/experiments/internal/checked", "calibra/graph/simd"}},
+	{"calibra/experiments/diagnosis", []string{"calibra/experiments/internal/checked", "calibra/experiments/metrics", "calibra/graph/simd"}},
 	{"calibra/experiments", []string{"calibra"}},
 	{"calibra/notebooks", []string{"calibra"}},
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"calibra/data"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/layers"
 
@@ -29,13 +30,13 @@ type reference struct {
 // logits or labels, or are too few to cross-fit. The first call pays for the corrections.
 func (p *Prepared) Recoverable(ctx context.Context, losses []float64) (*metrics.Gain, error) {
 	r := p.reference
-	if r == nil || r.rows.Len() < metrics.FewestRecoverableRows {
+	if r == nil || r.rows.Len() < diagnosis.FewestRecoverableRows {
 		return nil, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.nll == nil {
-		recovered, err := metrics.Recover(ctx, layers.LogSoftmax(r.rows.Logits), r.rows.Labels, r.embedding, metrics.Recovery{Rows: r.rows.Weights, Soft: r.rows.Soft}, rand.New(rand.NewPCG(r.seed, 7)))
+		recovered, err := diagnosis.Recover(ctx, layers.LogSoftmax(r.rows.Logits), r.rows.Labels, r.embedding, diagnosis.Recovery{Rows: r.rows.Weights, Soft: r.rows.Soft}, rand.New(rand.NewPCG(r.seed, 7)))
 		if err != nil {
 			return nil, err
 		}

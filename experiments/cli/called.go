@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"calibra/experiments"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
@@ -51,7 +52,7 @@ func (c *evaluateCmd) verdict(r *metrics.Report) (*report.Verdict, error) {
 	if v == nil || err != nil {
 		return nil, err
 	}
-	kind := map[string]metrics.Kind{report.Corrections[1]: metrics.GlobalError, report.Corrections[2]: metrics.BothErrors}[v.Use]
+	kind := map[string]diagnosis.Kind{report.Corrections[1]: diagnosis.GlobalError, report.Corrections[2]: diagnosis.BothErrors}[v.Use]
 	if command := correction(kind, c.In, c.Features); command != "" {
 		v.Commands = []string{command}
 	}
@@ -61,13 +62,13 @@ func (c *evaluateCmd) verdict(r *metrics.Report) (*report.Verdict, error) {
 // correction is the command that fits a correction of that kind to the features of some predictions, "" of no correction.
 // A fit starts from the network's logits: where a run left the predictions, one map of the logits corrects others than these, and
 // so does the method of the run; then the command compares methods.
-func correction(kind metrics.Kind, predictions, features string) string {
-	method := map[metrics.Kind]string{metrics.GlobalError: "sm", metrics.BothErrors: "stacked"}[kind]
+func correction(kind diagnosis.Kind, predictions, features string) string {
+	method := map[diagnosis.Kind]string{diagnosis.GlobalError: "sm", diagnosis.BothErrors: "stacked"}[kind]
 	if method == "" {
 		return ""
 	}
 	in := quoted(cmp.Or(relative(features), "FEATURES.npz"))
-	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); err == nil && (spec.Method == method || kind == metrics.GlobalError && spec.Method != "nc") {
+	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); err == nil && (spec.Method == method || kind == diagnosis.GlobalError && spec.Method != "nc") {
 		return "calibra compare --in " + in + " --methods nc,ts,stacked,local-ts,corrected --out runs/corrections"
 	}
 	return "calibra fit --in " + in + " --method " + method + " --out runs/" + method

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/experiments/metrics"
+	"calibra/experiments/diagnosis"
 )
 
 // TestCorrectionOfARun: a fit starts from the network's logits, so what it corrects must be what the run left of them.
@@ -13,14 +13,14 @@ func TestCorrectionOfARun(t *testing.T) {
 	in := write(t, features(120))
 	for _, c := range []struct {
 		method string
-		kind   metrics.Kind
+		kind   diagnosis.Kind
 		want   string
 	}{
-		{"nc", metrics.GlobalError, "calibra fit --in "},
-		{"nc", metrics.BothErrors, "calibra fit --in "},
-		{"ts", metrics.GlobalError, "calibra compare --in "},
-		{"ts", metrics.BothErrors, "calibra fit --in "},
-		{"ts", metrics.NoError, ""},
+		{"nc", diagnosis.GlobalError, "calibra fit --in "},
+		{"nc", diagnosis.BothErrors, "calibra fit --in "},
+		{"ts", diagnosis.GlobalError, "calibra compare --in "},
+		{"ts", diagnosis.BothErrors, "calibra fit --in "},
+		{"ts", diagnosis.NoError, ""},
 	} {
 		out := filepath.Join(t.TempDir(), "run")
 		if code, _, stderr := calibra(t, "fit", "--in", in, "--method", c.method, "--out", out); code != 0 {

@@ -13,6 +13,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	figures "calibra/experiments/report"
 )
@@ -41,7 +42,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	bar := t.progress()
 	e.Progress = func(done, total int) { bar.at(float64(done), float64(total), "diagnosing") }
 	embedding := data.Dense(in.Embedding)
-	d, err := metrics.Diagnose(ctx, in.LogProbs, in.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 0)))
+	d, err := diagnosis.Diagnose(ctx, in.LogProbs, in.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 0)))
 	bar.clear()
 	if err != nil {
 		return asUsage(err)
@@ -73,7 +74,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 }
 
 // together says, where nothing is called wrong by itself, whether all rows together are: evaluate asks that alone.
-func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *metrics.Diagnosis) error {
+func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Diagnosis) error {
 	if len(d.Wrong()) > 0 {
 		return nil
 	}
@@ -89,11 +90,11 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *metrics.Diagn
 }
 
 // read reads the predictions, where they lie, and how they are to be examined.
-func (c *diagnoseCmd) read(ctx context.Context) (in *Judged, e metrics.Examination, err error) {
+func (c *diagnoseCmd) read(ctx context.Context) (in *Judged, e diagnosis.Examination, err error) {
 	if in, err = ReadJudged(ctx, c.In); err != nil {
 		return nil, e, err
 	}
-	e = metrics.Examination{Rows: in.Weights, Soft: in.Soft, ClassNames: in.ClassNames, Search: metrics.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
+	e = diagnosis.Examination{Rows: in.Weights, Soft: in.Soft, ClassNames: in.ClassNames, Search: diagnosis.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
 	switch {
 	case c.Features != "":
 		var d *data.Described
@@ -118,7 +119,7 @@ func (c *diagnoseCmd) read(ctx context.Context) (in *Judged, e metrics.Examinati
 const listedRows = 100_000
 
 // listed is the diagnosis as it is written: without the rows of its regions where they are too many.
-func (c *diagnoseCmd) listed(d *metrics.Diagnosis) *metrics.Diagnosis {
+func (c *diagnoseCmd) listed(d *diagnosis.Diagnosis) *diagnosis.Diagnosis {
 	rows := 0
 	for _, r := range slices.Concat(d.Regions, d.Groups) {
 		rows += r.Size
@@ -127,7 +128,7 @@ func (c *diagnoseCmd) listed(d *metrics.Diagnosis) *metrics.Diagnosis {
 		return d
 	}
 	short := *d
-	short.Regions, short.Groups = metrics.WithoutRows(d.Regions), metrics.WithoutRows(d.Groups)
+	short.Regions, short.Groups = diagnosis.WithoutRows(d.Regions), diagnosis.WithoutRows(d.Groups)
 	return &short
 }
 
@@ -136,7 +137,7 @@ const diagnosisGroup = "diagnose"
 
 var diagnosisFiles = []string{"diagnosis.html", "diagnosis.json"}
 
-func (c *diagnoseCmd) write(text []byte, d *metrics.Diagnosis, m *metrics.Map) error {
+func (c *diagnoseCmd) write(text []byte, d *diagnosis.Diagnosis, m *diagnosis.Map) error {
 	to := disk.NewFolder(c.Out, diagnosisGroup)
 	defer to.Discard()
 	to.WriteBytes("diagnosis.json", append(text, '\n'))
@@ -150,7 +151,7 @@ func (c *diagnoseCmd) write(text []byte, d *metrics.Diagnosis, m *metrics.Map) e
 }
 
 // report prints the verdict, what could be saved, and what is wrong.
-func (c *diagnoseCmd) report(t *terminal, d *metrics.Diagnosis) error {
+func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis) error {
 	wide := width(t.out)
 	lines := append(broken(d.Verdict, wide), "")
 	for _, a := range d.Advice {
@@ -167,12 +168,12 @@ func (c *diagnoseCmd) report(t *terminal, d *metrics.Diagnosis) error {
 }
 
 // wrongTable is a row for all that is wrong.
-func wrongTable(d *metrics.Diagnosis) *table {
+func wrongTable(d *diagnosis.Diagnosis) *table {
 	list := &table{columns: []column{
 		{head: "called"}, {head: "rows"}, {head: "class"}, {head: "said", drop: 2}, {head: "was", drop: 3}, {head: "gap"},
 		{head: "interval", drop: 5}, {head: "p"}, {head: "detectable", drop: 4}, {head: "saves"}, {head: "where", left: true, wrap: true},
 	}}
-	add := func(regions []metrics.Region, saves func(metrics.Region) string) {
+	add := func(regions []diagnosis.Region, saves func(diagnosis.Region) string) {
 		for _, r := range regions {
 			if !r.Wrong {
 				continue
@@ -181,13 +182,13 @@ func wrongTable(d *metrics.Diagnosis) *table {
 				words(metrics.Signed(r.Low, 3)+" to "+metrics.Signed(r.High, 3)), decimals(r.P, 3), decimals(r.Detectable, 3), words(saves(r)), words(r.Describe))
 		}
 	}
-	saved := func(r metrics.Region) string { return metrics.Nats(r.Saved) }
+	saved := func(r diagnosis.Region) string { return metrics.Nats(r.Saved) }
 	// where regions explain the error, its figure for all rows adds nothing; where it is global, theirs does not
-	if d.Kind != metrics.GlobalError {
+	if d.Kind != diagnosis.GlobalError {
 		add(d.Regions, saved)
 	}
-	if d.Kind != metrics.LocalError {
-		add(d.Classes, func(metrics.Region) string { return "–" }) // what all rows would save is no single class's
+	if d.Kind != diagnosis.LocalError {
+		add(d.Classes, func(diagnosis.Region) string { return "–" }) // what all rows would save is no single class's
 		add(d.Confidence, saved)
 	}
 	add(d.Groups, saved)

@@ -14,6 +14,7 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 
@@ -93,9 +94,9 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
 	var recovered *metrics.Recovered
 	if folds := c.folds(t, p, embedding); folds > 0 {
-		recovery := metrics.Recovery{Folds: folds, Rows: p.Weights, Soft: p.Soft, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
+		recovery := diagnosis.Recovery{Folds: folds, Rows: p.Weights, Soft: p.Soft, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
 		var err error
-		if recovered, err = metrics.Recover(ctx, p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
+		if recovered, err = diagnosis.Recover(ctx, p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
 			return nil, asUsage(err)
 		}
 	}
@@ -171,8 +172,8 @@ func (c *evaluateCmd) folds(t *terminal, p *data.Predictions, embedding mat.Matr
 		return 0
 	case c.Folds != nil:
 		return *c.Folds
-	case rows < metrics.FewestRecoverableRows:
-		why = fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d. --folds 2 measures it nevertheless.", rows, metrics.FewestRecoverableRows)
+	case rows < diagnosis.FewestRecoverableRows:
+		why = fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d. --folds 2 measures it nevertheless.", rows, diagnosis.FewestRecoverableRows)
 	case classes > recoverableClasses:
 		why = fmt.Sprintf("of %d classes its corrections have %d numbers. --folds 5 measures it nevertheless.", classes, classes*classes)
 	default:

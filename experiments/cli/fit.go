@@ -15,6 +15,7 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
@@ -398,7 +399,7 @@ type said struct {
 func portrait(all []said, classes []string) ([]*report.Drawing, error) {
 	var shown []report.Shown
 	for _, s := range all {
-		p, err := metrics.NewPortrait(s.LogProbs, s.Labels, metrics.Settings{Rows: s.Weights, Soft: s.Soft}, rand.New(rand.NewPCG(0, 7)))
+		p, err := diagnosis.NewPortrait(s.LogProbs, s.Labels, metrics.Settings{Rows: s.Weights, Soft: s.Soft}, rand.New(rand.NewPCG(0, 7)))
 		if err != nil {
 			return nil, err
 		}

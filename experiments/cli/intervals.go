@@ -14,6 +14,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/layers"
 	"calibra/optim"
@@ -118,7 +119,7 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 	if err != nil {
 		return nil, err
 	}
-	c, err := metrics.NewConformal(said.LogProbs, rows.Labels, embed.Apply(rows.Features), metrics.Settings{Rows: rows.Weights, Soft: rows.Soft}, level, rand.New(rand.NewPCG(0, 0)))
+	c, err := diagnosis.NewConformal(said.LogProbs, rows.Labels, embed.Apply(rows.Features), metrics.Settings{Rows: rows.Weights, Soft: rows.Soft}, level, rand.New(rand.NewPCG(0, 0)))
 	if err != nil {
 		return nil, asUsage(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"calibra/experiments/internal/checked"
 )
 
 // anchorRows are the rows at which the local metrics are measured, each against all rows: N·A
@@ -26,15 +28,15 @@ type AnchorSample struct {
 // drawAnchors is nil where all rows are measured at.
 func (b *binned) drawAnchors() *anchorRows {
 	count := b.settings.Anchors
-	if count <= 0 || count >= b.rows {
+	if count <= 0 || count >= b.N {
 		return nil
 	}
 	rng := rand.New(rand.NewPCG(b.settings.AnchorSeed, 7))
-	sorted := rng.Perm(b.rows)
+	sorted := rng.Perm(b.N)
 	slices.SortStableFunc(sorted, func(i, j int) int { return cmp.Compare(b.topBin(i), b.topBin(j)) })
-	a := &anchorRows{is: make([]bool, b.rows), count: count}
+	a := &anchorRows{is: make([]bool, b.N), count: count}
 	for k := range count {
-		i := sorted[(2*k+1)*b.rows/(2*count)]
+		i := sorted[(2*k+1)*b.N/(2*count)]
 		a.order, a.is[i] = append(a.order, i), true
 	}
 	for i, is := range a.is {
@@ -50,7 +52,7 @@ func (b *binned) receivers() int {
 	if b.anchors != nil {
 		return b.anchors.count
 	}
-	return b.rows
+	return b.N
 }
 
 // receiversOf is how many of the rows of order, which begins with them, are anchors.
@@ -70,7 +72,7 @@ func (b *binned) firstOrder() []int {
 	if b.anchors != nil {
 		return b.anchors.order
 	}
-	return firstToLast(b.rows)
+	return checked.FirstToLast(b.N)
 }
 
 // anchorStratum is how many anchors, neighbours in their order, make a stratum.
@@ -81,16 +83,16 @@ const anchorStratum = 16
 //
 //	(1 − A/N)/A² Σ_h n_h s_h²
 func (b *binned) anchorError(shares []float64) float64 {
-	a, n := b.anchors, float64(b.rows)
+	a, n := b.anchors, float64(b.N)
 	var anchored float64 // Σ w of the anchors
 	for _, i := range a.order[:a.count] {
-		anchored += b.w(i)
+		anchored += b.W(i)
 	}
-	m, total := b.mean(shares), b.total()
+	m, total := b.Mean(shares), b.Total()
 	at := func(i int) float64 { // see plain
 		x := shares[i] * anchored / total
-		if b.weight != nil {
-			x = m + b.w(i)*float64(a.count)/anchored*(x-m)
+		if b.Weight != nil {
+			x = m + b.W(i)*float64(a.count)/anchored*(x-m)
 		}
 		return x
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics/internal/tile"
 )
 
@@ -24,8 +25,8 @@ func around(value float64, replicates []float64) Interval {
 	if math.IsNaN(value) {
 		return noInterval
 	}
-	shift := value - mean(replicates)
-	edges := quantileEdges(replicates, 40) // steps of 2.5 %
+	shift := value - checked.Mean(replicates)
+	edges := checked.QuantileEdges(replicates, 40) // steps of 2.5 %
 	return Interval{min(edges[1]+shift, value), max(edges[39]+shift, value)}
 }
 
@@ -171,7 +172,7 @@ func (o *resampler) end(t *stripe) {
 			if t.own[c*t.rows+j] == skipped {
 				continue
 			}
-			e, group, own := t.residual(j, c), o.group[t.order[j]], t.sample.w(t.order[j])
+			e, group, own := t.residual(j, c), o.group[t.order[j]], t.sample.W(t.order[j])
 			for b := range o.replicates {
 				w := own * float64(o.draws[b*o.count+group])
 				if w == 0 {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -42,8 +44,8 @@ type Checks struct {
 func (b *binned) debiased(out *Checks) {
 	out.debiased(b.classWeights(b.observed()), func(c int) binCounts {
 		counts := newBinCounts(b.settings.Bins)
-		for i := range b.rows {
-			counts.add(int(b.binsOf(i)[c]), b.w(i), b.probability(i, c), b.hit(i, c))
+		for i := range b.N {
+			counts.add(int(b.binsOf(i)[c]), b.W(i), b.Probability(i, c), b.Hit(i, c))
 		}
 		return counts
 	})
@@ -120,9 +122,9 @@ func (f binCounts) debiasedSquare() float64 {
 }
 
 // skce fills SKCE, and its noise under the redrawn labels (T × N).
-func (b *binned) skce(ctx context.Context, redrawn []ids, p *progress, out *Checks) error {
+func (b *binned) skce(ctx context.Context, redrawn []ids, p *checked.Progress, out *Checks) error {
 	out.SKCE = math.NaN()
-	if b.rows < 2 {
+	if b.N < 2 {
 		return nil
 	}
 	certain := b.certain()
@@ -145,18 +147,18 @@ func (b *binned) skce(ctx context.Context, redrawn []ids, p *progress, out *Chec
 
 // certain are the rows with certain labels, for what redrawn ones alone decide; b where labels are certain.
 func (b *binned) certain() *binned {
-	if b.soft == nil {
+	if b.Shares == nil {
 		return b
 	}
-	s, out := *b.sample, *b
-	s.soft, out.sample = nil, &s
+	s, out := *b.Sample, *b
+	s.Shares, out.Sample = nil, &s
 	return &out
 }
 
 // kernelErrors are the SKCE of the rows, and under redrawn labels.
-func (b *binned) kernelErrors(ctx context.Context, redrawn []ids, p *progress) ([]float64, error) {
-	n := newNeighbours(b.sample, b.predictionSpace(), b.firstOrder(), evenBlocks(b.firstOrder()), b.receivers(), oneBin)
-	labels := append([]ids{idsOf(b.label, b.classes)}, redrawn...)
+func (b *binned) kernelErrors(ctx context.Context, redrawn []ids, p *checked.Progress) ([]float64, error) {
+	n := newNeighbours(b.Sample, b.predictionSpace(), b.firstOrder(), evenBlocks(b.firstOrder()), b.receivers(), oneBin)
+	labels := append([]ids{idsOf(b.Label, b.Classes)}, redrawn...)
 	places := n.redrawPlaces(labels)
 	// Σ_i e_iᵀR_i of each stripe, added up in their order
 	partial := make([][]float64, (n.receivers+lanes-1)/lanes)
@@ -164,12 +166,12 @@ func (b *binned) kernelErrors(ctx context.Context, redrawn []ids, p *progress) (
 		return []observer{b.products(n.newRedrawer(places, labels), len(labels), partial)}
 	})
 	estimates := make([]float64, len(labels))
-	pairs := float64(n.receivers) * float64(b.rows-1)
-	if b.weight != nil { // Σ_i w_i Σ_{j≠i} w_j over the receivers i
-		total := b.total()
+	pairs := float64(n.receivers) * float64(b.N-1)
+	if b.Weight != nil { // Σ_i w_i Σ_{j≠i} w_j over the receivers i
+		total := b.Total()
 		pairs = 0
 		for _, i := range n.order[:n.receivers] {
-			pairs += b.w(i) * (total - b.w(i))
+			pairs += b.W(i) * (total - b.W(i))
 		}
 	}
 	for _, sums := range partial {
@@ -184,12 +186,12 @@ func (b *binned) kernelErrors(ctx context.Context, redrawn []ids, p *progress) (
 func (b *binned) products(o *redrawer, labels int, partial [][]float64) *redrawer {
 	sum := make([]float64, labels)
 	o.residuals = func(t *stripe, k, c, l int, r float64) {
-		sum[k+1] += b.w(t.order[t.first+l]) * o.residualOf(t, k, t.first+l, c) * r
+		sum[k+1] += b.W(t.order[t.first+l]) * o.residualOf(t, k, t.first+l, c) * r
 	}
 	o.done = func(t *stripe) {
 		for c := range t.classes {
 			for l := range t.count {
-				sum[0] += b.w(t.order[t.first+l]) * t.residual(t.first+l, c) * t.total[c*lanes+l]
+				sum[0] += b.W(t.order[t.first+l]) * t.residual(t.first+l, c) * t.total[c*lanes+l]
 			}
 		}
 		partial[t.first/lanes] = slices.Clone(sum)
@@ -205,12 +207,12 @@ const medianRows = 500
 // evenly spaced ones.
 func (b *binned) predictionSpace() *scaled {
 	var distances []float64
-	step := (b.rows + medianRows - 1) / medianRows
-	for i := 0; i < b.rows; i += step {
-		for j := i + step; j < b.rows; j += step {
+	step := (b.N + medianRows - 1) / medianRows
+	for i := 0; i < b.N; i += step {
+		for j := i + step; j < b.N; j += step {
 			var d2 float64
-			for c := range b.classes {
-				d := b.prob[i*b.classes+c] - b.prob[j*b.classes+c]
+			for c := range b.Classes {
+				d := b.Prob[i*b.Classes+c] - b.Prob[j*b.Classes+c]
 				d2 += d * d
 			}
 			distances = append(distances, math.Sqrt(d2))
@@ -221,8 +223,8 @@ func (b *binned) predictionSpace() *scaled {
 	if median == 0 {
 		median = 1
 	}
-	return &scaled{dim: b.classes, write: func(dst []float32, i int) {
-		for c, x := range b.prob[i*b.classes : (i+1)*b.classes] {
+	return &scaled{dim: b.Classes, write: func(dst []float32, i int) {
+		for c, x := range b.Prob[i*b.Classes : (i+1)*b.Classes] {
 			dst[c] = float32(x / median)
 		}
 	}}

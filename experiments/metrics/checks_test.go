@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
@@ -17,7 +19,7 @@ func (p problem) checks(t *testing.T) *Checks {
 	}
 	var c Checks
 	b.debiased(&c)
-	if err := b.skce(context.Background(), nil, &progress{}, &c); err != nil {
+	if err := b.skce(context.Background(), nil, &checked.Progress{}, &c); err != nil {
 		t.Fatal(err)
 	}
 	return &c
@@ -46,7 +48,7 @@ func TestSKCEAgainstTheDefinition(t *testing.T) {
 			for c := range 3 {
 				d := float64(place[i][c]) - float64(place[j][c])
 				d2 += d * d
-				product += b.residual(i, c) * b.residual(j, c)
+				product += b.Residual(i, c) * b.Residual(j, c)
 			}
 			sum += math.Exp(-d2/2) * product
 		}
@@ -94,15 +96,15 @@ func TestDebiasedSquareOfAWideBin(t *testing.T) {
 	}
 	var centre, variance float64
 	for i := range rows {
-		centre += b.prob[2*i] / rows
+		centre += b.Prob[2*i] / rows
 	}
 	for i := range rows {
-		variance += (b.prob[2*i] - centre) * (b.prob[2*i] - centre) / rows
+		variance += (b.Prob[2*i] - centre) * (b.Prob[2*i] - centre) / rows
 	}
 	var sum, squares float64
 	for _, labels := range b.redraw(redraws, rand.New(rand.NewPCG(4, 4))) {
 		var c Checks
-		b.label = labels.all(b.rows)
+		b.Label = labels.all(b.N)
 		b.debiased(&c)
 		sum += c.SquaredDebiased / redraws
 		squares += c.SquaredDebiased * c.SquaredDebiased / redraws

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -37,7 +39,7 @@ func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, 
 			return nil, fmt.Errorf("metrics: compare: row %d: the scores %v and %v have no difference", i, a[i], b[i])
 		}
 	}
-	c := &Comparison{Difference: mean(difference)}
+	c := &Comparison{Difference: checked.Mean(difference)}
 	replicates := make([]float64, comparisonReplicates)
 	for k := range replicates {
 		if err := ctx.Err(); err != nil {
@@ -49,7 +51,7 @@ func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, 
 		}
 		replicates[k] = sum / float64(len(difference))
 	}
-	edges := quantileEdges(replicates, 40) // steps of 2.5 %
+	edges := checked.QuantileEdges(replicates, 40) // steps of 2.5 %
 	c.Interval = Interval{edges[1], edges[39]}
 	c.PValue = tTest(difference)
 	return c, nil
@@ -120,7 +122,7 @@ func differences(a, b []float64) (d []float64) {
 // (Holm 1979): the k-th smallest of m is multiplied by m − k + 1, and none may fall
 // below a smaller one's.
 func Holm(p []float64) []float64 {
-	order := firstToLast(len(p))
+	order := checked.FirstToLast(len(p))
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
 	corrected := make([]float64, len(p))
 	least := 0.0

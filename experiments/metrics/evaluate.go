@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync/atomic"
 
-	"github.com/sourcegraph/conc"
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -92,7 +91,7 @@ func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	if err != nil {
 		return nil, err
 	}
-	p := &progress{total: (b.labelPasses() + b.uncertainPasses(z)) * b.receivers(), report: s.Progress}
+	p := &checked.Progress{Total: (b.labelPasses() + b.uncertainPasses(z)) * b.receivers(), Report: s.Progress}
 	r, redrawn, err := b.uncertain(ctx, z, u, p, rng)
 	if err != nil {
 		return nil, err
@@ -111,7 +110,7 @@ func MeasureWith(ctx context.Context, logProbs *mat.Dense, labels []int, embeddi
 	if err != nil {
 		return nil, err
 	}
-	p := &progress{total: b.uncertainPasses(z) * b.receivers(), report: s.Progress}
+	p := &checked.Progress{Total: b.uncertainPasses(z) * b.receivers(), Report: s.Progress}
 	r, _, err := b.uncertain(ctx, z, u, p, rng)
 	return r, err
 }
@@ -127,14 +126,14 @@ func (b *binned) uncertainPasses(z *scaled) int {
 // labelPasses are how often the kernel is gone through for resampled rows and redrawn labels: once for
 // each where labels are soft and redrawn ones are not.
 func (b *binned) labelPasses() int {
-	if b.soft != nil {
+	if b.Shares != nil {
 		return 2
 	}
 	return 1
 }
 
 // uncertain measures with the uncertainty, and gives the redrawn labels too.
-func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *progress, rng *rand.Rand) (*Report, []ids, error) {
+func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *checked.Progress, rng *rand.Rand) (*Report, []ids, error) {
 	u, err := u.filled()
 	if err != nil {
 		return nil, nil, err
@@ -184,7 +183,7 @@ type resamples struct {
 func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resamples, error) {
 	v := b.variants(r, rng)
 	values, own := make([]Values, v.count()), make([][]float64, v.count())
-	err := inParallelWith(ctx, v.count(), func() func(int) {
+	err := checked.InParallelWith(ctx, v.count(), func() func(int) {
 		return func(k int) {
 			as := v.at(k)
 			if k < v.firstPart() || k >= v.firstRedraw() {
@@ -224,47 +223,26 @@ func column(v []Values, m Metric) []float64 {
 	return x
 }
 
-// inParallelWith calls what newWorker made, once a goroutine, for each k below times.
-func inParallelWith(ctx context.Context, times int, newWorker func() func(k int)) error {
-	var next atomic.Int64
-	var wait conc.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), times) {
-		work := newWorker()
-		wait.Go(func() {
-			for k := int(next.Add(1)) - 1; k < times && ctx.Err() == nil; k = int(next.Add(1)) - 1 {
-				work(k)
-			}
-		})
-	}
-	wait.Wait()
-	return ctx.Err()
-}
-
-// inParallel calls do for each k below times.
-func inParallel(times int, do func(k int)) {
-	inParallelWith(context.Background(), times, func() func(int) { return do })
-}
-
 // localUncertainty fills in the local metrics of x and the floor of local, and gives the metrics
 // without each part of the rows, all in one pass over the kernel. At anchors no rows are resampled.
-func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, x *resamples, p *progress, rng *rand.Rand) (without []Values, err error) {
+func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, x *resamples, p *checked.Progress, rng *rand.Rand) (without []Values, err error) {
 	replicates, redraws := x.replicates, x.redraws
 	groups, order, blocks := &grouped{}, b.firstOrder(), evenBlocks
 	if b.anchors == nil {
-		groups = newGrouped(b.rows, b.classes, len(replicates), rng)
+		groups = newGrouped(b.N, b.Classes, len(replicates), rng)
 		order, blocks = groups.order, groups.blocks
 	} else if replicates = nil; len(redraws) == 0 {
 		return nil, nil
 	}
 	if len(redraws) > 0 {
-		local.Floor = mat.NewDense(b.receivers(), b.classes, nil)
+		local.Floor = mat.NewDense(b.receivers(), b.Classes, nil)
 	}
 	pass := localPass{
-		binned: b, local: local, groups: groups, labels: append([]ids{idsOf(b.label, b.classes)}, x.redrawn...), draws: len(replicates) > 0,
-		resampled: b.newTally(len(replicates) + groups.parts), relabelled: b.newTally(len(redraws)),
+		binned: b, local: local, groups: groups, labels: append([]ids{idsOf(b.Label, b.Classes)}, x.redrawn...), draws: len(replicates) > 0,
+		resampled: tallyOf(b.Sample, len(replicates)+groups.parts), relabelled: tallyOf(b.Sample, len(redraws)),
 	}
 	passes := []localPass{pass}
-	if b.soft != nil {
+	if b.Shares != nil {
 		redrawn := pass
 		redrawn.binned, redrawn.draws = b.certain(), false
 		passes[0].labels = pass.labels[:1]
@@ -282,10 +260,10 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 	}
 	resampled := append(slices.Clone(replicates), make([]Values, groups.parts)...)
 	for k := range resampled {
-		measure(&resampled[k], pass.resampled, k, variant{b.times(groups.weights(k)), b.truth})
+		measure(&resampled[k], pass.resampled, k, variant{b.Times(groups.weights(k)), b.Truth})
 	}
 	for k := range redraws {
-		measure(&redraws[k], pass.relabelled, k, variant{b.weights(), truth{label: x.redrawn[k].all(b.rows)}})
+		measure(&redraws[k], pass.relabelled, k, variant{b.Weights(), checked.Truth{Label: x.redrawn[k].all(b.N)}})
 	}
 	copy(replicates, resampled)
 	return resampled[len(replicates):], nil
@@ -302,7 +280,7 @@ type localPass struct {
 }
 
 // count goes through a part of the rows, elsewhere as far as that is done there.
-func (u *localPass) count(ctx context.Context, n *neighbours, p *progress) (err error) {
+func (u *localPass) count(ctx context.Context, n *neighbours, p *checked.Progress) (err error) {
 	counted, drawn := len(u.labels) == 1, !u.draws
 	if !counted && u.anchors == nil && u.settings.Strata == nil { // which need the floor of each row
 		if counted, err = n.redrawnElsewhere(ctx, u.settings.Executor, u.labels, u.relabelled); counted {
@@ -316,7 +294,7 @@ func (u *localPass) count(ctx context.Context, n *neighbours, p *progress) (err 
 		return err
 	}
 	if counted && drawn {
-		p.add(n.rows)
+		p.Add(n.rows)
 		return nil
 	}
 	var places []ids

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -32,13 +34,13 @@ func (p problem) localVariants(t *testing.T, s Settings, times int) (local *Loca
 	}
 	redrawn := b.redraw(times, rand.New(rand.NewPCG(7, 7)))
 	for _, drawn := range redrawn {
-		labels = append(labels, whole(drawn.all(b.rows)))
+		labels = append(labels, whole(drawn.all(b.N)))
 	}
 	replicates, redraws, local = make([]Values, times), make([]Values, times), &Local{}
-	if _, err := b.localUncertainty(context.Background(), z, local, &resamples{replicates, redraws, redrawn}, &progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
+	if _, err := b.localUncertainty(context.Background(), z, local, &resamples{replicates, redraws, redrawn}, &checked.Progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
 		t.Fatal(err)
 	}
-	return local, newGrouped(b.rows, b.classes, times, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws
+	return local, newGrouped(b.N, b.Classes, times, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws
 }
 
 // whole are labels as callers have them.
@@ -264,13 +266,13 @@ func TestLocalIntervalWidth(t *testing.T) {
 		values = append(values, r.Values[LCE])
 		widths = append(widths, r.Intervals[LCE].High-r.Intervals[LCE].Low)
 	}
-	centre, variance := mean(values), 0.0
+	centre, variance := checked.Mean(values), 0.0
 	for _, v := range values {
 		variance += (v - centre) * (v - centre) / (repetitions - 1)
 	}
 	// 60 repetitions know the deviation to 9 %
-	if want := 2 * 1.96 * math.Sqrt(variance); !near(mean(widths), want, .3) {
-		t.Errorf("intervals of LCE are %.4g wide on average, 95 %% of its values span %.4g", mean(widths), want)
+	if want := 2 * 1.96 * math.Sqrt(variance); !near(checked.Mean(widths), want, .3) {
+		t.Errorf("intervals of LCE are %.4g wide on average, 95 %% of its values span %.4g", checked.Mean(widths), want)
 	}
 }
 
@@ -348,12 +350,12 @@ func TestInfiniteBandwidth(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want float64
-	for c := range b.classes {
+	for c := range b.Classes {
 		var sum float64
-		for i := range b.rows {
-			sum += b.residual(i, c)
+		for i := range b.N {
+			sum += b.Residual(i, c)
 		}
-		want += math.Abs(sum) / float64(b.rows*b.classes)
+		want += math.Abs(sum) / float64(b.N*b.Classes)
 	}
 	if !near(r.Values[LCE], want, 1e-5) { // float32 sums
 		t.Errorf("LCE is %.9g, the mean residual %.9g", r.Values[LCE], want)

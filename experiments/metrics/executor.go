@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"calibra/experiments/internal/checked"
 	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/mat"
@@ -26,13 +27,13 @@ type Executor interface {
 }
 
 // elsewhere measures the kernel residuals of n there.
-func (n *neighbours) elsewhere(ctx context.Context, x Executor, p *progress, out *Local) (done bool, err error) {
-	if x == nil || n.sample.weight != nil { // which they take none of
+func (n *neighbours) elsewhere(ctx context.Context, x Executor, p *checked.Progress, out *Local) (done bool, err error) {
+	if x == nil || n.sample.Weight != nil { // which they take none of
 		return false, nil
 	}
 	told := 0
 	tell := func(rows int) {
-		p.add(rows - told)
+		p.Add(rows - told)
 		told = rows
 	}
 	residual, ess := make([]float64, n.rows*n.classes), make([]float64, n.rows*n.classes)
@@ -82,7 +83,7 @@ func (n *neighbours) resampledElsewhere(ctx context.Context, x Executor, g *grou
 
 // countedElsewhere adds what count counts there, where there is an executor and rows have no weights, of which it takes none.
 func (n *neighbours) countedElsewhere(x Executor, counts *tally, count func(out simd.KernelTally) (done bool, err error)) (done bool, err error) {
-	if x == nil || n.sample.weight != nil {
+	if x == nil || n.sample.Weight != nil {
 		return false, nil
 	}
 	t := newTally(counts.variants, n.classes)

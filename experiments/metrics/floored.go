@@ -1,5 +1,10 @@
 package metrics
 
+import "calibra/experiments/internal/checked"
+
+// LeastLogProb bounds the cost of a label that was given probability 0, in nats: ln 1e-12.
+const LeastLogProb = checked.LeastLogProb
+
 // Floored are the rows whose label was given a probability of 1e-12 or less, which counts as 1e-12
 // ([LeastLogProb]), and the share of the NLL that they bear.
 type Floored struct {
@@ -25,20 +30,20 @@ func newFloored(rows int, floored, all float64) *Floored {
 const onFloor = 1e-5
 
 // below reports whether a label of row i was given no more than the floor.
-func (s *sample) below(i int) (below bool) {
-	s.eachShare(i, func(c int, _ float64) { below = below || s.log.At(i, c) < LeastLogProb+onFloor })
+func (b *binned) below(i int) (below bool) {
+	b.EachShare(i, func(c int, _ float64) { below = below || b.Log.At(i, c) < LeastLogProb+onFloor })
 	return below
 }
 
 // floored are those of the rows, by their losses.
-func (s *sample) floored(losses []float64) *Floored {
+func (b *binned) floored(losses []float64) *Floored {
 	var floored, all float64
 	rows := 0
 	for i, loss := range losses {
-		all += s.w(i) * loss
-		if s.below(i) {
+		all += b.W(i) * loss
+		if b.below(i) {
 			rows++
-			floored += s.w(i) * loss
+			floored += b.W(i) * loss
 		}
 	}
 	return newFloored(rows, floored, all)

@@ -3,26 +3,28 @@ package metrics
 import (
 	"context"
 	"math"
+
+	"calibra/experiments/internal/checked"
 )
 
 // binned holds the class-wise and the top-label bins of a sample: what global
 // metrics need of it, whatever the weights of its rows.
 type binned struct {
-	*sample
+	*checked.Sample
 	settings Settings
 	bins     []uint16    // N×(C+1), bin of p_ic, and at C that of the confidence
 	anchors  *anchorRows // nil: all rows are measured at
 }
 
-func bin(s *sample, settings Settings) *binned {
-	b := &binned{sample: s, settings: settings, bins: make([]uint16, s.rows*(s.classes+1))}
-	inParallelWith(context.Background(), s.classes+1, func() func(int) {
-		column := make([]float64, s.rows)
+func bin(s *checked.Sample, settings Settings) *binned {
+	b := &binned{Sample: s, settings: settings, bins: make([]uint16, s.N*(s.Classes+1))}
+	checked.InParallelWith(context.Background(), s.Classes+1, func() func(int) {
+		column := make([]float64, s.N)
 		return func(c int) {
 			for i := range column {
-				column[i] = s.probability(i, c)
+				column[i] = s.Probability(i, c)
 			}
-			for i, k := range assign(column, s.weight, settings.Bins, settings.Binning) {
+			for i, k := range assign(column, s.Weight, settings.Bins, settings.Binning) {
 				b.binsOf(i)[c] = k
 			}
 		}
@@ -32,10 +34,10 @@ func bin(s *sample, settings Settings) *binned {
 }
 
 // binsOf are the bins of row i, C+1.
-func (b *binned) binsOf(i int) []uint16 { return b.bins[i*(b.classes+1) : (i+1)*(b.classes+1)] }
+func (b *binned) binsOf(i int) []uint16 { return b.bins[i*(b.Classes+1) : (i+1)*(b.Classes+1)] }
 
 // topBin is that of the confidence of row i.
-func (b *binned) topBin(i int) int { return int(b.bins[(i+1)*(b.classes+1)-1]) }
+func (b *binned) topBin(i int) int { return int(b.bins[(i+1)*(b.Classes+1)-1]) }
 
 // gaps are per bin the weight of its rows and the sum of their residuals,
 // Σ_i w_i (conf_i − hit_i).
@@ -95,35 +97,35 @@ func (g gaps) ecce(n float64, p Protocol) float64 {
 // variant is a sample's rows with other weights or other labels than its own.
 type variant struct {
 	weight []float64 // N, by its own weight and how often it was drawn
-	truth
+	checked.Truth
 }
 
 // observed is the sample as it is.
-func (s *sample) observed() variant { return variant{s.weights(), s.truth} }
+func (b *binned) observed() variant { return variant{b.Weights(), b.Truth} }
 
 // global measures the global metrics of a variant.
 func (b *binned) global(as variant) Values {
 	v := unmeasured()
 	bins := b.settings.Bins
-	class := newGaps((b.classes + 1) * bins)
+	class := newGaps((b.Classes + 1) * bins)
 	var n, hits, nll, brier float64
 	for i, w := range as.weight {
 		if w == 0 {
 			continue
 		}
-		p, k := b.prob[i*b.classes:(i+1)*b.classes], b.binsOf(i)
+		p, k := b.Prob[i*b.Classes:(i+1)*b.Classes], b.binsOf(i)
 		var squares float64
 		for c, x := range p {
-			q := as.share(i, c)
+			q := as.Share(i, c)
 			e := x - q
 			class.add(c*bins+int(k[c]), w, e)
 			squares += e*e + q*(1-q) // q (1 − p)² + (1 − q) p²
 		}
-		hit := as.share(i, int(b.top[i]))
+		hit := as.Share(i, int(b.Top[i]))
 		hits += w * hit
-		class.add(b.classes*bins+int(k[b.classes]), w, p[b.top[i]]-hit)
+		class.add(b.Classes*bins+int(k[b.Classes]), w, p[b.Top[i]]-hit)
 		n += w
-		nll += w * b.loss(i, as.truth)
+		nll += w * b.Loss(i, as.Truth)
 		brier += w * squares
 	}
 	v[Accuracy], v[NLL], v[Brier] = hits/n, nll/n, brier/n
@@ -145,10 +147,10 @@ func (g gaps) summarize(v *Values, n float64, weights []float64, s Settings) {
 
 // classWeights are C weights w_c that sum to 1.
 func (b *binned) classWeights(as variant) []float64 {
-	rows := make([]float64, b.classes)
+	rows := make([]float64, b.Classes)
 	if b.settings.Weighting == Frequency {
 		for i, w := range as.weight {
-			as.eachShare(i, func(c int, q float64) { rows[c] += w * q })
+			as.EachShare(i, func(c int, q float64) { rows[c] += w * q })
 		}
 	}
 	return b.settings.classWeights(rows)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"testing"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -99,8 +101,8 @@ func checkProfile(t *testing.T, l *Local, want goldenProfile) {
 				ess, residual = append(ess, e), append(residual, math.Abs(l.Residual.At(i, c)))
 			}
 		}
-		edges := quantileEdges(ess, bins)
-		for i, b := range quantileBins(ess, bins) {
+		edges := checked.QuantileEdges(ess, bins)
+		for i, b := range checked.QuantileBins(ess, bins) {
 			for _, edge := range []int{b, b + 1} {
 				if 0 < edge && edge < bins && near(ess[i], edges[edge], rounding) {
 					moves[edge] = append(moves[edge], move{edge, edge == b+1, residual[i], ess[i]})

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -40,19 +42,19 @@ func (l *Local) place(i int) int {
 
 // checkEmbedding returns z, N×d, in units of the bandwidth.
 func (b *binned) checkEmbedding(z mat.Matrix) (*scaled, error) {
-	if rows, dim := z.Dims(); rows != b.input || dim == 0 {
-		return nil, fmt.Errorf("metrics: the embedding is %d×%d: want one row for each of the %d predictions", rows, dim, b.input)
+	if rows, dim := z.Dims(); rows != b.Input || dim == 0 {
+		return nil, fmt.Errorf("metrics: the embedding is %d×%d: want one row for each of the %d predictions", rows, dim, b.Input)
 	}
-	return newScaled(b.counted(z), b.settings.Bandwidth)
+	return newScaled(b.Counted(z), b.settings.Bandwidth)
 }
 
 // local measures the kernel residuals.
-func (b *binned) local(ctx context.Context, z *scaled, p *progress) (*Local, error) {
+func (b *binned) local(ctx context.Context, z *scaled, p *checked.Progress) (*Local, error) {
 	out := &Local{}
 	if b.anchors != nil {
 		out.Rows = slices.Sorted(slices.Values(b.anchors.order[:b.anchors.count]))
 	}
-	out.Residual, out.ESS = mat.NewDense(b.receivers(), b.classes, nil), mat.NewDense(b.receivers(), b.classes, nil)
+	out.Residual, out.ESS = mat.NewDense(b.receivers(), b.Classes, nil), mat.NewDense(b.receivers(), b.Classes, nil)
 	writers := func() []observer { return []observer{writer{out}} }
 	for _, n := range b.parts(z, b.firstOrder(), evenBlocks) {
 		var done bool
@@ -84,7 +86,7 @@ func (b *binned) parts(z *scaled, order []int, blocks func([]int) []int) []*neig
 			bins: b.settings.Bins, small: b.settings.SmallBin,
 			of: func(i, c int) uint16 { return b.binsOf(i)[c] },
 		}
-		return []*neighbours{newNeighbours(b.sample, z, order, blocks(order), b.receiversOf(order), perClass)}
+		return []*neighbours{newNeighbours(b.Sample, z, order, blocks(order), b.receiversOf(order), perClass)}
 	}
 	members := make([][]int, b.settings.Bins)
 	for _, i := range order {
@@ -94,7 +96,7 @@ func (b *binned) parts(z *scaled, order []int, blocks func([]int) []int) []*neig
 	var parts []*neighbours
 	for _, rows := range members {
 		if len(rows) > 0 {
-			parts = append(parts, newNeighbours(b.sample, z, rows, blocks(rows), b.receiversOf(rows), oneBin))
+			parts = append(parts, newNeighbours(b.Sample, z, rows, blocks(rows), b.receiversOf(rows), oneBin))
 		}
 	}
 	return parts
@@ -124,7 +126,7 @@ func (out writer) end(t *stripe) {
 				continue
 			}
 			r, s, q := t.total[atR+l], t.total[atS+l], t.total[atQ+l]
-			w := t.sample.w(t.order[j])
+			w := t.sample.W(t.order[j])
 			*residual = (r + w*t.residual(j, c)) / (s + w)
 			*ess = 0
 			if q > 0 {
@@ -139,11 +141,11 @@ func (out writer) end(t *stripe) {
 // the others.
 func (b *binned) shares(local *Local) []float64 {
 	scale, kept, measured := b.keptWeights(local.Residual)
-	total := b.total()
+	total := b.Total()
 	for c := range scale {
 		scale[c] = scale[c] * total / kept[c] / measured
 	}
-	share := make([]float64, b.rows)
+	share := make([]float64, b.N)
 	for i := range share {
 		place := local.place(i)
 		switch {
@@ -162,12 +164,12 @@ func (b *binned) shares(local *Local) []float64 {
 
 // keptWeights are w_c, 0 of a class whose bins were all skipped, their sum, and as how many rows those that were not skipped count.
 func (b *binned) keptWeights(residual *mat.Dense) (weights, kept []float64, sum float64) {
-	weights, kept = b.classWeights(b.observed()), make([]float64, b.classes)
+	weights, kept = b.classWeights(b.observed()), make([]float64, b.Classes)
 	rows, _ := residual.Dims()
 	for i := range rows {
 		for c, r := range residual.RawRowView(i) {
 			if !math.IsNaN(r) {
-				kept[c] += b.w(i)
+				kept[c] += b.W(i)
 			}
 		}
 	}
@@ -185,7 +187,7 @@ func (b *binned) keptWeights(residual *mat.Dense) (weights, kept []float64, sum 
 //	Tables:  LCE = Σ_c w_c · mean_i |r_ic|,  MLCE = Σ_c w_c · max_i |r_ic|
 //	Formula: LCE = mean_i Σ_c w_c |r_ic|,    MLCE = max_i Σ_c |r_ic|
 func (b *binned) summarize(v *Values, local *Local) {
-	v[LCE] = b.mean(local.LCE)
+	v[LCE] = b.Mean(local.LCE)
 	v[MLCE] = 0
 	rows, _ := local.Residual.Dims()
 	switch {

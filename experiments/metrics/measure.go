@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -33,51 +35,51 @@ func Measure(ctx context.Context, logProbs *mat.Dense, labels []int, embedding m
 	if err != nil {
 		return nil, err
 	}
-	return b.measure(ctx, z, &progress{total: b.receivers(), report: s.Progress})
+	return b.measure(ctx, z, &checked.Progress{Total: b.receivers(), Report: s.Progress})
 }
 
 // prepare checks the input; z is nil without an embedding.
 func prepare(logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings) (b *binned, z *scaled, err error) {
-	sample, err := newSample(logProbs, labels, s.Rows, s.Soft)
+	sample, err := checked.NewSample(logProbs, labels, s.Rows, s.Soft)
 	if err != nil {
 		return nil, nil, err
 	}
-	if s, err = s.filled(sample.classes); err != nil {
+	if s, err = s.filled(sample.Classes); err != nil {
 		return nil, nil, err
 	}
 	if err := CheckOwn(s.Own); err != nil {
 		return nil, nil, fmt.Errorf("metrics: %w", err)
 	}
-	if err := s.checkStrata(sample.input); err != nil {
+	if err := s.checkStrata(sample.Input); err != nil {
 		return nil, nil, err
 	}
-	if s.Strata != nil && sample.of != nil {
-		s.Strata = pick(s.Strata, sample.of)
+	if s.Strata != nil && sample.Of != nil {
+		s.Strata = checked.Pick(s.Strata, sample.Of)
 	}
 	b = bin(sample, s)
-	if given(embedding) {
+	if checked.Given(embedding) {
 		z, err = b.checkEmbedding(embedding)
 	}
 	return b, z, err
 }
 
-func (b *binned) measure(ctx context.Context, z *scaled, p *progress) (*Measurement, error) {
+func (b *binned) measure(ctx context.Context, z *scaled, p *checked.Progress) (*Measurement, error) {
 	own, err := b.ownValues()
 	if err != nil {
 		return nil, err
 	}
 	m := &Measurement{
-		Protocol: b.settings.Protocol, Rows: b.rows, Classes: b.classes, Counted: b.of, Weightless: b.input - b.rows,
+		Protocol: b.settings.Protocol, Rows: b.N, Classes: b.Classes, Counted: b.Of, Weightless: b.Input - b.N,
 		Values: b.global(b.observed()),
 		Own:    own,
-		NLL:    make([]float64, b.rows), Wrong: make([]float64, b.rows),
+		NLL:    make([]float64, b.N), Wrong: make([]float64, b.N),
 	}
 	for i := range m.NLL {
-		m.NLL[i], m.Wrong[i] = b.loss(i, b.truth), 1-b.hit(i, b.classes)
+		m.NLL[i], m.Wrong[i] = b.Loss(i, b.Truth), 1-b.Hit(i, b.Classes)
 	}
 	m.Floored = b.floored(m.NLL)
-	b.plain(m.NLL)
-	b.plain(m.Wrong)
+	b.Plain(m.NLL)
+	b.Plain(m.Wrong)
 	if z != nil {
 		var err error
 		if m.Local, err = b.local(ctx, z, p); err != nil {

@@ -3,6 +3,7 @@ package metrics
 import (
 	"slices"
 
+	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics/internal/tile"
 )
 
@@ -31,7 +32,7 @@ type neighbours struct {
 
 	dim      int
 	position []float32 // rows×d: z/γ
-	sample   *sample
+	sample   *checked.Sample
 
 	dense    []float32 // (C+masks)×rows: e_jc·1[j∈D_c], then the distinct 1[j∈D_c]
 	masks    int
@@ -53,14 +54,14 @@ type binning struct {
 var oneBin = binning{bins: 1, of: func(int, int) uint16 { return 0 }}
 
 // newNeighbours prepares the rows of order, which begin new blocks at blocks, and of which the first are receivers.
-func newNeighbours(s *sample, z *scaled, order, blocks []int, receivers int, b binning) *neighbours {
+func newNeighbours(s *checked.Sample, z *scaled, order, blocks []int, receivers int, b binning) *neighbours {
 	n := &neighbours{
-		rows: len(order), receivers: receivers, classes: s.classes, order: order, blocks: blocks,
+		rows: len(order), receivers: receivers, classes: s.Classes, order: order, blocks: blocks,
 		dim:      z.dim,
 		position: z.positions(order),
 		sample:   s,
-		maskOf:   make([]int, s.classes),
-		own:      make([]int32, s.classes*len(order)),
+		maskOf:   make([]int, s.Classes),
+		own:      make([]int32, s.Classes*len(order)),
 	}
 	n.place(b)
 	n.fill()
@@ -68,7 +69,7 @@ func newNeighbours(s *sample, z *scaled, order, blocks []int, receivers int, b b
 }
 
 // residual is e_jc of the row at position j.
-func (n *neighbours) residual(j, c int) float64 { return n.sample.residual(n.order[j], c) }
+func (n *neighbours) residual(j, c int) float64 { return n.sample.Residual(n.order[j], c) }
 
 // longestBlock is how many rows the largest block has.
 func (n *neighbours) longestBlock() int {
@@ -82,7 +83,7 @@ func (n *neighbours) longestBlock() int {
 // place gives each bin its place: own, masks and slots.
 func (n *neighbours) place(b binning) {
 	counts, places := make([][]int, n.classes), make([][]int32, n.classes)
-	inParallel(n.classes, func(c int) {
+	checked.InParallel(n.classes, func(c int) {
 		counts[c] = make([]int, b.bins)
 		for j, i := range n.order {
 			bin := b.of(i, c)
@@ -110,7 +111,7 @@ func (n *neighbours) place(b binning) {
 		n.maskOf[c] = n.masks
 		n.masks++
 	}
-	inParallel(n.classes, func(c int) {
+	checked.InParallel(n.classes, func(c int) {
 		own := n.own[c*n.rows : (c+1)*n.rows]
 		for j, bin := range own {
 			own[j] = places[c][bin]
@@ -139,7 +140,7 @@ func (n *neighbours) placesOf(count []int, largest, small int) []int32 {
 func (n *neighbours) fill() {
 	n.dense = make([]float32, (n.classes+n.masks)*n.rows)
 	n.outside = make([]tile.Lists, len(n.blocks)-1)
-	inParallel(len(n.outside), func(k int) { n.outside[k] = n.fillBlock(n.blocks[k], n.blocks[k+1]) })
+	checked.InParallel(len(n.outside), func(k int) { n.outside[k] = n.fillBlock(n.blocks[k], n.blocks[k+1]) })
 	outlying := 0
 	for c := range n.classes {
 		for _, place := range n.own[c*n.rows:][:n.receivers] {

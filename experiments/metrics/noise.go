@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics/internal/tile"
 )
 
@@ -42,7 +43,7 @@ func newNoise(m Metric, value float64, redraws []float64) *Noise {
 
 // upperNoise is the noise of a statistic of which large values speak against calibration.
 func upperNoise(value float64, redraws []float64) *Noise {
-	n := &Noise{Mean: mean(redraws), P95: quantileEdges(redraws, 20)[19]}
+	n := &Noise{Mean: checked.Mean(redraws), P95: checked.QuantileEdges(redraws, 20)[19]}
 	for _, x := range redraws {
 		n.SD += (x - n.Mean) * (x - n.Mean)
 	}
@@ -64,28 +65,19 @@ func tail(value float64, redraws []float64, of func(float64) float64) float64 {
 }
 
 // redraw draws labels from the predictions, T times N.
-func (s *sample) redraw(times int, rng *rand.Rand) []ids {
+func (b *binned) redraw(times int, rng *rand.Rand) []ids {
 	labels := make([]ids, times)
 	for t := range labels {
-		labels[t] = newIDs(s.rows, s.classes)
+		labels[t] = newIDs(b.N, b.Classes)
 	}
-	cumulative := make([]float64, s.classes)
-	for i := range s.rows {
-		s.cumulate(cumulative, i)
+	cumulative := make([]float64, b.Classes)
+	for i := range b.N {
+		b.Cumulate(cumulative, i)
 		for t := range labels {
 			labels[t].set(i, int32(drawClass(cumulative, rng)))
 		}
 	}
 	return labels
-}
-
-// cumulate writes Σ_{l ≤ c} p_il to dst (C).
-func (s *sample) cumulate(dst []float64, i int) {
-	var sum float64
-	for c := range dst {
-		sum += s.prob[i*s.classes+c]
-		dst[c] = sum
-	}
 }
 
 // drawClass draws a class from cumulative probabilities.
@@ -101,7 +93,7 @@ func drawClass(cumulative []float64, rng *rand.Rand) (c int) {
 // redrawn R is R + Y(observed) − Y(redrawn). A row is in one class per redraw, so a
 // pair costs one addition per redraw, whatever C.
 type redrawer struct {
-	sample *sample
+	sample *checked.Sample
 	places []ids     // T+1 of rows: where row j adds itself; first the observed labels
 	labels []ids     // T+1 of N
 	block  []int32   // the places of a block
@@ -188,10 +180,10 @@ func (o *redrawer) residualOf(t *stripe, k, j, c int) float64 {
 // tallied makes the redrawer count local residuals: |(R + e_i)/(S + 1)|. It adds their
 // means over the redraws to the floor of local. Of row i, e counts w_i times and 1 is w_i.
 func (o *redrawer) tallied(local *Local) *tally {
-	counts := o.sample.newTally(len(o.labels) - 1)
+	counts := tallyOf(o.sample, len(o.labels)-1)
 	norm := make([]float64, counts.variants*lanes)
 	o.residuals = func(t *stripe, k, c, l int, r float64) {
-		e, w := o.residualOf(t, k, t.first+l, c), o.sample.w(t.order[t.first+l])
+		e, w := o.residualOf(t, k, t.first+l, c), o.sample.W(t.order[t.first+l])
 		_, s, _ := t.sumsOf(c)
 		x := math.Abs(r+w*e) / (t.total[s+l] + w)
 		counts.add(k, c, x, w)

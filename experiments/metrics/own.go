@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -75,28 +77,28 @@ func CheckOwn(all []Own) error {
 }
 
 // own measures o of a variant of the rows. All takes a row of soft label as one row for each of its classes.
-func (s *sample) own(o Own, as variant) float64 {
-	if o.All != nil && as.soft != nil {
+func (b *binned) own(o Own, as variant) float64 {
+	if o.All != nil && as.Shares != nil {
 		var rows, labels []int
 		var weight []float64
 		for i, w := range as.weight {
-			as.eachShare(i, func(c int, q float64) {
+			as.EachShare(i, func(c int, q float64) {
 				rows, labels, weight = append(rows, i), append(labels, c), append(weight, w*q)
 			})
 		}
-		return o.All(rowsOf(s.log, rows), labels, weight)
+		return o.All(checked.RowsOf(b.Log, rows), labels, weight)
 	}
 	if o.All != nil {
-		labels := make([]int, s.rows)
-		for i, y := range as.label {
+		labels := make([]int, b.N)
+		for i, y := range as.Label {
 			labels[i] = int(y)
 		}
-		return o.All(s.log, labels, as.weight)
+		return o.All(b.Log, labels, as.weight)
 	}
 	var sum, n float64
 	for i, w := range as.weight {
 		if w > 0 {
-			sum += w * s.ownRow(o, i, as.truth)
+			sum += w * b.ownRow(o, i, as.Truth)
 			n += w
 		}
 	}
@@ -104,8 +106,8 @@ func (s *sample) own(o Own, as variant) float64 {
 }
 
 // ownRow measures o of row i.
-func (s *sample) ownRow(o Own, i int, of truth) (sum float64) {
-	of.eachShare(i, func(c int, q float64) { sum += q * o.Row(s.log.RawRowView(i), c) })
+func (b *binned) ownRow(o Own, i int, of checked.Truth) (sum float64) {
+	of.EachShare(i, func(c int, q float64) { sum += q * o.Row(b.Log.RawRowView(i), c) })
 	return sum
 }
 
@@ -113,14 +115,14 @@ func (s *sample) ownRow(o Own, i int, of truth) (sum float64) {
 func (b *binned) ownValues() ([]OwnValue, error) {
 	var all []OwnValue
 	for _, o := range b.settings.Own {
-		before := mat.DenseCopyOf(b.log)
+		before := mat.DenseCopyOf(b.Log)
 		v := OwnValue{Own: o, Interval: noInterval}
 		if o.Row != nil {
-			v.Rows = make([]float64, b.rows)
+			v.Rows = make([]float64, b.N)
 			for i := range v.Rows {
-				v.Rows[i] = b.ownRow(o, i, b.truth)
+				v.Rows[i] = b.ownRow(o, i, b.Truth)
 			}
-			v.Value = mean(b.plain(v.Rows))
+			v.Value = checked.Mean(b.Plain(v.Rows))
 		} else {
 			as := b.observed()
 			v.Value = b.own(o, as)
@@ -128,7 +130,7 @@ func (b *binned) ownValues() ([]OwnValue, error) {
 				return nil, fmt.Errorf("metrics: the metric %s changes the weights that it is given: let it work on a copy", o.Key)
 			}
 		}
-		if !mat.Equal(before, b.log) {
+		if !mat.Equal(before, b.Log) {
 			return nil, fmt.Errorf("metrics: the metric %s changes the log-probabilities that it is given: let it work on a copy", o.Key)
 		}
 		if math.IsInf(v.Value, 0) {
@@ -176,7 +178,7 @@ func (b *binned) variants(r *Report, rng *rand.Rand) *variants {
 	}
 	v.redrawn = b.redraw(r.Uncertainty.Redraws, rng)
 	if len(v.seeds) > 0 && r.Own != nil {
-		v.parts, v.place = min(mostOwnParts, b.rows), rand.New(rand.NewPCG(0, 8)).Perm(b.rows)
+		v.parts, v.place = min(mostOwnParts, b.N), rand.New(rand.NewPCG(0, 8)).Perm(b.N)
 	}
 	return v
 }
@@ -192,7 +194,7 @@ func (v *variants) at(k int) variant {
 	as := v.observed()
 	switch part := k - v.firstPart(); {
 	case part < 0:
-		as.weight = v.times(multiplicities(v.rows, rand.New(rand.NewPCG(v.seeds[k], 0))))
+		as.weight = v.Times(multiplicities(v.N, rand.New(rand.NewPCG(v.seeds[k], 0))))
 	case part < v.parts:
 		for i, at := range v.place {
 			if at%v.parts == part {
@@ -200,7 +202,7 @@ func (v *variants) at(k int) variant {
 			}
 		}
 	default:
-		as.truth = truth{label: v.redrawn[part-v.parts].all(v.rows)}
+		as.Truth = checked.Truth{Label: v.redrawn[part-v.parts].all(v.N)}
 	}
 	return as
 }

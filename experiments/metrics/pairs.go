@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 
+	"calibra/experiments/internal/checked"
 	"calibra/graph/simd"
 )
 
@@ -14,7 +15,7 @@ const mostSums = 256 << 20
 // mutual reports whether each pair of rows may meet once: all rows receive what all rows give,
 // what it gives is what it receives, and the sums of all stripes have room.
 func (n *neighbours) mutual() bool {
-	return n.sample.weight == nil && n.receivers == n.rows && 3*8*n.classes*n.rows <= mostSums
+	return n.sample.Weight == nil && n.receivers == n.rows && 3*8*n.classes*n.rows <= mostSums
 }
 
 // pairing takes all stripes through all blocks, as each does, but computes K_ij = K_ji once.
@@ -24,7 +25,7 @@ func (n *neighbours) mutual() bool {
 // and has the same bits as if it met all rows by itself.
 type pairing struct {
 	*neighbours
-	progress *progress
+	progress *checked.Progress
 	totals   [][]float64 // of each stripe
 
 	lock  sync.Mutex
@@ -35,7 +36,7 @@ type pairing struct {
 }
 
 // eachPair measures all rows, in even blocks, and passes each stripe to out.
-func (n *neighbours) eachPair(ctx context.Context, progress *progress, out observer) error {
+func (n *neighbours) eachPair(ctx context.Context, progress *checked.Progress, out observer) error {
 	blocks := len(n.blocks) - 1
 	m := &pairing{neighbours: n, progress: progress, meets: make([]bool, blocks), left: blocks * (blocks + 1) / 2}
 	m.moved = sync.NewCond(&m.lock)
@@ -46,7 +47,7 @@ func (n *neighbours) eachPair(ctx context.Context, progress *progress, out obser
 		m.totals = append(m.totals, make([]float64, n.height()*lanes))
 	}
 	threads := min(runtime.GOMAXPROCS(0), (blocks+1)/2)
-	return inParallelWith(ctx, threads, func() func(int) {
+	return checked.InParallelWith(ctx, threads, func() func(int) {
 		t := n.newStripe([]observer{out})
 		mirror := make([]float32, blockRows*blockRows)
 		return func(int) { m.work(ctx, t, mirror) }
@@ -147,6 +148,6 @@ func (m *pairing) finish(t *stripe, a int) {
 		for _, o := range t.observers {
 			o.end(t)
 		}
-		m.progress.add(t.count)
+		m.progress.Add(t.count)
 	}
 }

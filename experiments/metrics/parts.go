@@ -28,10 +28,10 @@ func Parts(logProbs *mat.Dense, labels, part []int, names []string, s Settings) 
 		return nil, err
 	}
 	classes := part == nil
-	most := b.classes - 1
+	most := b.Classes - 1
 	if !classes {
-		if len(part) != b.input {
-			return nil, fmt.Errorf("metrics: there are parts of %d rows and %d predictions: give one a row", len(part), b.input)
+		if len(part) != b.Input {
+			return nil, fmt.Errorf("metrics: there are parts of %d rows and %d predictions: give one a row", len(part), b.Input)
 		}
 		if most = slices.Max(part); slices.Min(part) < 0 {
 			return nil, fmt.Errorf("metrics: a row is of part %d: want 0 or more", slices.Min(part))
@@ -40,23 +40,23 @@ func Parts(logProbs *mat.Dense, labels, part []int, names []string, s Settings) 
 	if most >= len(names) {
 		return nil, fmt.Errorf("metrics: a row may be of part %d: there are names of %d", most, len(names))
 	}
-	all, total := make([]Part, len(names)), b.total()
-	for i := range b.rows {
-		b.eachShare(i, func(y int, q float64) {
-			w, k := q*b.w(i), y
+	all, total := make([]Part, len(names)), b.Total()
+	for i := range b.N {
+		b.EachShare(i, func(y int, q float64) {
+			w, k := q*b.W(i), y
 			if !classes {
-				k = part[b.inputRow(i)]
+				k = part[b.InputRow(i)]
 			}
 			p := &all[k]
 			p.Rows += w
-			p.Confidence += w * b.confidence(i)
-			p.NLL -= w * b.logProb(i, y)
-			if int(b.top[i]) == y {
+			p.Confidence += w * b.Confidence(i)
+			p.NLL -= w * b.LogProb(i, y)
+			if int(b.Top[i]) == y {
 				p.Accuracy += w
 			}
 		})
-		for c := 0; classes && c < b.classes; c++ {
-			all[c].Predicted += b.w(i) * b.prob[i*b.classes+c] / total
+		for c := 0; classes && c < b.Classes; c++ {
+			all[c].Predicted += b.W(i) * b.Prob[i*b.Classes+c] / total
 		}
 	}
 	var out []Part

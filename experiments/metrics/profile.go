@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"math"
+
+	"calibra/experiments/internal/checked"
 )
 
 // Profile is local error along a quantity of the rows, in quantile bins that each
@@ -41,7 +43,7 @@ func (l *Local) profile(bins int, at func(i, c int) float64) Profile {
 		if len(x) == 0 {
 			continue
 		}
-		for i, b := range quantileBins(x, bins) {
+		for i, b := range checked.QuantileBins(x, bins) {
 			p.LCE[b] += gap[i]
 			p.At[b] += x[i]
 			p.Count[b]++

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -40,7 +42,7 @@ func TestProfileBinsAreEven(t *testing.T) {
 		x[i] = rng.ExpFloat64()
 	}
 	count := make([]int, 15)
-	for _, b := range quantileBins(x, 15) {
+	for _, b := range checked.QuantileBins(x, 15) {
 		count[b]++
 	}
 	if slices.Max(count)-slices.Min(count) > 1 {

@@ -21,8 +21,17 @@ func Reliability(logProbs *mat.Dense, labels []int, s Settings) (top, classes *C
 	if err != nil {
 		return nil, nil, err
 	}
-	observed := b.hits(b.weights())
+	observed := b.hits(b.Weights())
 	return observed.top.curve(), observed.classes.curve(), nil
+}
+
+// NewCurve is that of predictions of some confidence, how often each hit and what it weighs, in bins of equal width.
+func NewCurve(bins int, confidence, hit, weight []float64) *Curve {
+	counts := newBinCounts(bins)
+	for i, p := range confidence {
+		counts.add(min(bins-1, int(p*float64(bins))), weight[i], p, hit[i])
+	}
+	return counts.curve()
 }
 
 // PoolCurves joins the curves of several models on the same rows, such as those of
@@ -62,10 +71,10 @@ func (b *binned) hits(weight []float64) hits {
 	for i, w := range weight {
 		for c, k := range b.binsOf(i) {
 			to := h.classes
-			if c == b.classes {
+			if c == b.Classes {
 				to = h.top
 			}
-			to.add(int(k), w, b.probability(i, c), b.hit(i, c))
+			to.add(int(k), w, b.Probability(i, c), b.Hit(i, c))
 		}
 	}
 	return h

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -150,11 +152,11 @@ func TestCompareReplicatesNearTheNoise(t *testing.T) {
 		}
 	}
 	// 50 pairs know the deviation to 10 %
-	if got, want := mean(reaches), NewSpread(differences).SD; got < .9*want {
+	if got, want := checked.Mean(reaches), NewSpread(differences).SD; got < .9*want {
 		t.Errorf("the deviation of a difference is taken for %.4g, not %.4g", got, want)
 	}
 	if most := level*pairs + 3*math.Sqrt(level*(1-level)*pairs); float64(told) > most {
 		t.Errorf("%d of %d pairs of equals are told apart, more than %.1f", told, pairs, most)
 	}
-	t.Logf("%d of %d told apart, deviation %.4g of %.4g", told, pairs, mean(reaches), NewSpread(differences).SD)
+	t.Logf("%d of %d told apart, deviation %.4g of %.4g", told, pairs, checked.Mean(reaches), NewSpread(differences).SD)
 }

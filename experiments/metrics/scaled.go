@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -54,7 +56,7 @@ func newScaled(z mat.Matrix, bandwidth float64) (*scaled, error) {
 	rows, dim := z.Dims()
 	centre, buffer := make([]float64, dim), make([]float64, dim)
 	for i := range rows {
-		for k, x := range rowOf(z, i, buffer) {
+		for k, x := range checked.RowOf(z, i, buffer) {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return nil, fmt.Errorf("metrics: row %d: dimension %d of the embedding is %v: an embedding must be finite", i, k, x)
 			}
@@ -62,7 +64,7 @@ func newScaled(z mat.Matrix, bandwidth float64) (*scaled, error) {
 		}
 	}
 	write := func(dst []float32, i int) {
-		for k, x := range rowOf(z, i, buffer) {
+		for k, x := range checked.RowOf(z, i, buffer) {
 			dst[k] = float32((x - centre[k]) / bandwidth)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -130,17 +132,17 @@ func (k *smoothingKernel) smooth(f, y []float64) []float64 {
 
 // smooth fills SmoothECE, and its noise under the redrawn labels (T × N).
 func (b *binned) smooth(ctx context.Context, redrawn []ids, out *Checks) error {
-	s := newSmoothed(b.confidences(), b.weight)
-	errorUnder := func(labels truth) float64 {
-		return s.error(func(i int) float64 { return labels.share(i, int(b.top[i])) })
+	s := newSmoothed(b.Confidences(), b.Weight)
+	errorUnder := func(labels checked.Truth) float64 {
+		return s.error(func(i int) float64 { return labels.Share(i, int(b.Top[i])) })
 	}
-	out.SmoothECE = errorUnder(b.truth)
+	out.SmoothECE = errorUnder(b.Truth)
 	var redraws []float64
 	for _, labels := range redrawn {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("metrics: smooth calibration error: %w", err)
 		}
-		redraws = append(redraws, errorUnder(truth{label: labels.all(b.rows)}))
+		redraws = append(redraws, errorUnder(checked.Truth{Label: labels.all(b.N)}))
 	}
 	if len(redraws) > 0 {
 		out.SmoothNoise = upperNoise(out.SmoothECE, redraws)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"calibra/experiments/internal/checked"
 )
 
 // Spread is a metric over several runs, such as seeds.
@@ -16,7 +18,7 @@ type Spread struct {
 
 // NewSpread summarizes one value per run.
 func NewSpread(values []float64) Spread {
-	s := Spread{Mean: mean(values), Runs: len(values)}
+	s := Spread{Mean: checked.Mean(values), Runs: len(values)}
 	if len(values) > 1 {
 		for _, v := range values {
 			s.SD += (v - s.Mean) * (v - s.Mean) / float64(len(values)-1)
@@ -71,6 +73,9 @@ func Fixed(x float64, decimals int) string {
 	}
 	return text
 }
+
+// Nats is a gain in four decimals, never −0.
+func Nats(x float64) string { return strings.Replace(Fixed(x, 4), "-", "−", 1) }
 
 // Mark is a method's place in a column of a table.
 type Mark int

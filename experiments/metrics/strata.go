@@ -60,7 +60,7 @@ func (b *binned) strata(local *Local) []Stratum {
 // skipped, x being N×C.
 func (b *binned) byStratum(local *Local, x *mat.Dense) []float64 {
 	parts := b.settings.parts()
-	sums := b.newTally(parts)
+	sums := tallyOf(b.Sample, parts)
 	for i, s := range b.settings.Strata {
 		place := local.place(i)
 		if place < 0 {
@@ -68,7 +68,7 @@ func (b *binned) byStratum(local *Local, x *mat.Dense) []float64 {
 		}
 		for c, r := range local.Residual.RawRowView(place) {
 			if !math.IsNaN(r) {
-				sums.add(s, c, math.Abs(x.At(place, c)), b.w(i))
+				sums.add(s, c, math.Abs(x.At(place, c)), b.W(i))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"calibra/experiments/internal/checked"
 )
 
 // TestStrata: a stratum of all rows has their LCE and floor; of several, the value is the
@@ -31,7 +33,7 @@ func TestStrata(t *testing.T) {
 			s.Strata[i] = i * i % 7 % parts
 		}
 		got := measure(p, s, redraws)
-		b := bin(must(newSample(p.logProbs, p.labels, nil, nil)), must(s.filled(3)))
+		b := bin(must(checked.NewSample(p.logProbs, p.labels, nil, nil)), must(s.filled(3)))
 		labels := b.redraw(redraws, rand.New(rand.NewPCG(9, 0)))
 		for k := range parts {
 			if want := ofRows(b, measure(p, s, None).Local, s.Strata, k); !near(got.Strata[k].LCE, want, 1e-9) {
@@ -39,8 +41,8 @@ func TestStrata(t *testing.T) {
 			}
 			var mean float64
 			for _, drawn := range labels {
-				again := problem{p.logProbs, p.embedding, whole(drawn.all(b.rows))}
-				b := bin(must(newSample(p.logProbs, again.labels, nil, nil)), must(s.filled(3)))
+				again := problem{p.logProbs, p.embedding, whole(drawn.all(b.N))}
+				b := bin(must(checked.NewSample(p.logProbs, again.labels, nil, nil)), must(s.filled(3)))
 				mean += ofRows(b, measure(again, s, None).Local, s.Strata, k) / redraws
 			}
 			if floor := got.Strata[k].Floor; !near(floor, mean, 1e-5) { // float32 sums of another order

@@ -2,8 +2,8 @@ package metrics
 
 import (
 	"context"
-	"sync"
 
+	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics/internal/tile"
 	"calibra/graph/simd"
 )
@@ -99,7 +99,7 @@ func (t *stripe) fillKernel(k int) {
 	kernel := t.kernel[:(j1-j0)*lanes]
 	tile.Distances(kernel, t.position[j0*t.dim:], t.dim, j1-j0, t.dim, t.turned)
 	tile.Gaussian(kernel)
-	if t.sample.weight != nil {
+	if t.sample.Weight != nil {
 		t.weigh(kernel, j0)
 	}
 	for j := max(j0, t.first); j < min(j1, t.first+t.count); j++ {
@@ -110,36 +110,20 @@ func (t *stripe) fillKernel(k int) {
 // weigh makes kernel values of the rows from j0 on those of rows that count as w_j: w_j K_ji.
 func (t *stripe) weigh(kernel []float32, j0 int) {
 	for at := range kernel {
-		kernel[at] *= float32(t.sample.weight[t.order[j0+at/lanes]])
+		kernel[at] *= float32(t.sample.Weight[t.order[j0+at/lanes]])
 	}
 }
 
 // each takes all stripes through all blocks, each goroutine with observers of its
 // own, which newObservers makes and which see disjoint rows.
-func (n *neighbours) each(ctx context.Context, progress *progress, newObservers func() []observer) error {
-	return inParallelWith(ctx, (n.receivers+lanes-1)/lanes, func() func(int) {
+func (n *neighbours) each(ctx context.Context, progress *checked.Progress, newObservers func() []observer) error {
+	return checked.InParallelWith(ctx, (n.receivers+lanes-1)/lanes, func() func(int) {
 		t := n.newStripe(newObservers())
 		return func(k int) {
 			t.run(k * lanes)
-			progress.add(t.count)
+			progress.Add(t.count)
 		}
 	})
-}
-
-// progress counts the rows that have met all others.
-type progress struct {
-	lock        sync.Mutex
-	done, total int
-	report      func(done, total int)
-}
-
-func (p *progress) add(rows int) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	p.done += rows
-	if p.report != nil {
-		p.report(p.done, p.total)
-	}
 }
 
 // evenBlocks are blocks of at most blockRows of the rows.

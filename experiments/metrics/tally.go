@@ -3,6 +3,8 @@ package metrics
 import (
 	"math"
 	"sync"
+
+	"calibra/experiments/internal/checked"
 )
 
 // fixedPoint turns a residual of at most 1, and a weight, into an integer, so that sums over rows
@@ -29,10 +31,10 @@ func newTally(variants, classes int) *tally {
 	}
 }
 
-// newTally is that of rows that count as those of s do.
-func (s *sample) newTally(variants int) *tally {
-	t := newTally(variants, s.classes)
-	if s.weight != nil {
+// tallyOf is that of rows that count as those of s do.
+func tallyOf(s *checked.Sample, variants int) *tally {
+	t := newTally(variants, s.Classes)
+	if s.Weight != nil {
 		t.unit = fixedPoint
 	}
 	return t

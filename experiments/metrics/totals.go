@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -113,38 +115,38 @@ const (
 // Add counts rows, whose numbers are first, first + 1, …; the arguments before are those of
 // Measure, of by it takes Rows and Soft. No two rows may have the same number.
 func (t *Totals) Add(logProbs *mat.Dense, labels []int, by Settings, first uint64) error {
-	s, err := newSample(logProbs, labels, by.Rows, by.Soft)
+	s, err := checked.NewSample(logProbs, labels, by.Rows, by.Soft)
 	if err != nil {
 		return err
 	}
-	if s.weight, err = s.asGiven(by.Rows); err != nil {
+	if s.Weight, err = asGiven(s, by.Rows); err != nil {
 		return err
 	}
-	if s.classes != t.t.Classes {
-		return fmt.Errorf("metrics: predictions have %d classes, those before had %d", s.classes, t.t.Classes)
+	if s.Classes != t.t.Classes {
+		return fmt.Errorf("metrics: predictions have %d classes, those before had %d", s.Classes, t.t.Classes)
 	}
 	b := bin(s, t.t.Settings)
 	prob := make([]exact, len(b.bins))
 	for at := range prob {
-		i := at / (s.classes + 1)
-		prob[at] = exactly(s.w(i) * s.probability(i, at%(s.classes+1)))
+		i := at / (s.Classes + 1)
+		prob[at] = exactly(s.W(i) * s.Probability(i, at%(s.Classes+1)))
 	}
-	for from := 0; from < s.rows; from += batchRows {
-		t.t.addBatch(b, prob, from, min(from+batchRows, s.rows), first)
+	for from := 0; from < s.N; from += batchRows {
+		t.t.addBatch(b, prob, from, min(from+batchRows, s.N), first)
 	}
 	return nil
 }
 
 // asGiven are the weights of the rows that count as they were given.
-func (s *sample) asGiven(weights []float64) ([]float64, error) {
+func asGiven(s *checked.Sample, weights []float64) ([]float64, error) {
 	if weights == nil {
 		return nil, nil
 	}
-	out := make([]float64, s.rows)
+	out := make([]float64, s.N)
 	for i := range out {
-		out[i] = weights[s.inputRow(i)]
+		out[i] = weights[s.InputRow(i)]
 		if !(out[i] >= leastTotalsWeight && out[i] <= mostTotalsWeight) {
-			return nil, fmt.Errorf("metrics: row %d has the weight %v, and totals add weights from %g to %g: multiply those of all rows by one number", s.inputRow(i), out[i], leastTotalsWeight, mostTotalsWeight)
+			return nil, fmt.Errorf("metrics: row %d has the weight %v, and totals add weights from %g to %g: multiply those of all rows by one number", s.InputRow(i), out[i], leastTotalsWeight, mostTotalsWeight)
 		}
 	}
 	return out, nil
@@ -155,7 +157,7 @@ func (t *totals) addBatch(b *binned, prob []exact, from, to int, first uint64) {
 	weights, drawn := t.draw(b, from, to, first)
 	squares := make([]float64, n) // Σ_c p_ic²
 	for i := range squares {
-		for _, p := range b.prob[(from+i)*b.classes : (from+i+1)*b.classes] {
+		for _, p := range b.Prob[(from+i)*b.Classes : (from+i+1)*b.Classes] {
 			squares[i] += p * p
 		}
 	}
@@ -172,21 +174,21 @@ func (t *totals) addBatch(b *binned, prob []exact, from, to int, first uint64) {
 	}
 	for k := range t.Drawn {
 		for i := from; i < to; i++ {
-			t.Drawn[k].add(b, i, drawn[k*n+i-from], b.w(i), squares[i-from], 1)
+			t.Drawn[k].add(b, i, drawn[k*n+i-from], b.W(i), squares[i-from], 1)
 		}
 	}
 }
 
 // count counts row i where its number and not its weight matters.
 func (t *totals) count(b *binned, i int) {
-	w := b.w(i)
+	w := b.W(i)
 	t.Rows++
 	for c, k := range b.binsOf(i) {
 		at := c*b.settings.Bins + int(k)
 		t.Counts[at]++
 		t.Squares[at].merge(exactly(w * w))
 	}
-	if loss := b.loss(i, b.truth); b.below(i) {
+	if loss := b.Loss(i, b.Truth); b.below(i) {
 		t.Floored++
 		t.FlooredLoss.merge(exactly(w * loss))
 	}
@@ -196,13 +198,13 @@ func (t *totals) count(b *binned, i int) {
 func (t *totals) draw(b *binned, from, to int, first uint64) (weights []uint8, drawn []int) {
 	n := to - from
 	weights, drawn = make([]uint8, len(t.Replicates)*n), make([]int, len(t.Drawn)*n)
-	cumulative := make([]float64, b.classes)
+	cumulative := make([]float64, b.Classes)
 	for i := from; i < to; i++ {
-		rng := rowRNG(t.Seed, first+uint64(b.inputRow(i)))
+		rng := rowRNG(t.Seed, first+uint64(b.InputRow(i)))
 		for k := range t.Replicates {
 			weights[k*n+i-from] = poisson(rng)
 		}
-		b.cumulate(cumulative, i)
+		b.Cumulate(cumulative, i)
 		for k := range t.Drawn {
 			drawn[k*n+i-from] = drawClass(cumulative, rng)
 		}
@@ -212,14 +214,14 @@ func (t *totals) draw(b *binned, from, to int, first uint64) (weights []uint8, d
 
 // add counts row i with its label; prob (N×(C+1)) is w_i p_ic, squares is Σ_c p_ic².
 func (t *rowTotals) add(b *binned, prob []exact, i int, squares float64, times int) {
-	w := exactly(b.w(i))
+	w := exactly(b.W(i))
 	t.Rows.Total.add(w, times)
 	for c, k := range b.binsOf(i) {
 		at := c*b.settings.Bins + int(k)
 		t.Rows.Weight[at].add(w, times)
-		t.Rows.Prob[at].add(prob[i*(b.classes+1)+c], times)
+		t.Rows.Prob[at].add(prob[i*(b.Classes+1)+c], times)
 	}
-	b.eachShare(i, func(y int, q float64) { t.Labels.add(b, i, y, q*b.w(i), squares, times) })
+	b.EachShare(i, func(y int, q float64) { t.Labels.add(b, i, y, q*b.W(i), squares, times) })
 }
 
 // add counts row i with the label y, of weight w. Its Brier score is
@@ -228,11 +230,11 @@ func (l *labelled) add(b *binned, i, y int, w, squares float64, times int) {
 	hit := exactly(w)
 	l.Hits[y*b.settings.Bins+int(b.binsOf(i)[y])].add(hit, times)
 	l.Labels[y].add(hit, times)
-	if int(b.top[i]) == y {
-		l.Hits[b.classes*b.settings.Bins+b.topBin(i)].add(hit, times)
+	if int(b.Top[i]) == y {
+		l.Hits[b.Classes*b.settings.Bins+b.topBin(i)].add(hit, times)
 	}
-	l.NLL.add(exactly(w*-b.logProb(i, y)), times)
-	l.Brier.add(exactly(w*(squares-2*b.prob[i*b.classes+y]+1)), times)
+	l.NLL.add(exactly(w*-b.LogProb(i, y)), times)
+	l.Brier.add(exactly(w*(squares-2*b.Prob[i*b.Classes+y]+1)), times)
 }
 
 // rowRNG is the generator of one row, wherever it is counted.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -149,15 +151,15 @@ func TestTotalsOfWeights(t *testing.T) {
 		by.Rows, by.Soft = weights, q
 		want := evaluateRows(t, l, labels, z, by, u)
 		var all *Totals
-		halves := [][]int{firstToLast(110), firstToLast(len(labels))[110:]}
+		halves := [][]int{checked.FirstToLast(110), checked.FirstToLast(len(labels))[110:]}
 		for _, rows := range halves {
 			p := s
-			p.Rows, p.Soft = floatsAt(weights, rows), rowsOf(q, rows)
+			p.Rows, p.Soft = floatsAt(weights, rows), checked.RowsOf(q, rows)
 			sums, err := NewTotals(3, s, u, 7)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := sums.Add(rowsOf(l, rows), pick(labels, rows), p, uint64(rows[0])); err != nil {
+			if err := sums.Add(checked.RowsOf(l, rows), checked.Pick(labels, rows), p, uint64(rows[0])); err != nil {
 				t.Fatal(err)
 			}
 			if all == nil {

@@ -2,11 +2,9 @@ package metrics
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Metric names one number of a table. Its String is its key in every result file.
@@ -80,37 +78,4 @@ func (r *Report) object(of func(Measured) any) (json.RawMessage, error) {
 		members = append(members, fmt.Appendf(nil, "%q:%s", m.Key, value))
 	}
 	return fmt.Appendf(nil, "{%s}", bytes.Join(members, []byte(","))), nil
-}
-
-// mean adds in order, and not as gonum's kernels do, which differ from machine to machine in
-// the last bits.
-func mean(x []float64) float64 {
-	var sum float64
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
-}
-
-func ones(n int) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = 1
-	}
-	return x
-}
-
-// descending are the places of x from its largest number on, equal ones in their order.
-func descending(x []float64) []int {
-	order := firstToLast(len(x))
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[j], x[i]) })
-	return order
-}
-
-func firstToLast(n int) []int {
-	x := make([]int, n)
-	for i := range x {
-		x[i] = i
-	}
-	return x
 }

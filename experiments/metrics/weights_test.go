@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/floats"
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
@@ -51,10 +52,6 @@ func evaluateRows(t *testing.T, l *mat.Dense, labels []int, z mat.Matrix, s Sett
 func told(t *testing.T, l *mat.Dense, labels []int, z *mat.Dense, s Settings) string {
 	t.Helper()
 	r := evaluateRows(t, l, labels, z, s, Uncertainty{Replicates: 40, Redraws: 20})
-	var err error
-	if r.Recovered, err = Recover(t.Context(), l, labels, z, Recovery{Rows: s.Rows, Soft: s.Soft}, rand.New(rand.NewPCG(1, 3))); err != nil {
-		t.Fatal(err)
-	}
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -114,8 +111,8 @@ func TestLawsOfWeights(t *testing.T) {
 				}
 			}
 			left := s
-			left.Rows, left.Soft = floatsAt(weights, counting), rowsOf(q, counting)
-			if told(t, rowsOf(l, counting), pick(labels, counting), rowsOf(z, counting), left) != weighed {
+			left.Rows, left.Soft = floatsAt(weights, counting), checked.RowsOf(q, counting)
+			if told(t, checked.RowsOf(l, counting), checked.Pick(labels, counting), checked.RowsOf(z, counting), left) != weighed {
 				t.Errorf("%s: rows of weight 0 count", name)
 			}
 		}
@@ -173,7 +170,7 @@ func TestWholeWeightsAreCopies(t *testing.T) {
 		weighed.Rows = weights
 		u := Uncertainty{Replicates: 400, Redraws: 40}
 		r := evaluateRows(t, l, labels, z, weighed, u)
-		copies := evaluateRows(t, rowsOf(l, rows), classes, rowsOf(z, rows), s, u)
+		copies := evaluateRows(t, checked.RowsOf(l, rows), classes, checked.RowsOf(z, rows), s, u)
 		same("copies", r, copies)
 		width := func(r *Report) float64 { return r.Intervals[NLL].High - r.Intervals[NLL].Low }
 		// √(Σw²/Σw) = √(5/3) = 1.29 of it, within the error of 400 replicates
@@ -185,7 +182,7 @@ func TestWholeWeightsAreCopies(t *testing.T) {
 		}
 		weighed.Soft = soft
 		s.Rows = shares
-		same("parts", evaluateRows(t, l, nil, z, weighed, onlyValues), evaluateRows(t, rowsOf(l, parts), of, rowsOf(z, parts), s, onlyValues))
+		same("parts", evaluateRows(t, l, nil, z, weighed, onlyValues), evaluateRows(t, checked.RowsOf(l, parts), of, checked.RowsOf(z, parts), s, onlyValues))
 	}
 }
 
@@ -223,140 +220,12 @@ func TestSoftLabelsOfOneClassAreLabels(t *testing.T) {
 func TestPairsOfWeights(t *testing.T) {
 	l, labels, _, weights, _ := weighedRows()
 	r := evaluateRows(t, l, labels, nil, Settings{Rows: weights}, Uncertainty{Replicates: 2000, Redraws: None})
-	if !scalar.EqualWithinAbs(mean(r.Measurement.NLL), r.Values[NLL], 1e-12) || !scalar.EqualWithinAbs(1-mean(r.Wrong), r.Values[Accuracy], 1e-12) {
-		t.Errorf("the mean loss is %v and NLL %v", mean(r.Measurement.NLL), r.Values[NLL])
+	if !scalar.EqualWithinAbs(checked.Mean(r.Measurement.NLL), r.Values[NLL], 1e-12) || !scalar.EqualWithinAbs(1-checked.Mean(r.Wrong), r.Values[Accuracy], 1e-12) {
+		t.Errorf("the mean loss is %v and NLL %v", checked.Mean(r.Measurement.NLL), r.Values[NLL])
 	}
 	linear := NewSpread(r.Measurement.NLL).SD / math.Sqrt(float64(r.Rows))
 	if ratio := NewSpread(r.Replicates[NLL]).SD / linear; ratio < .93 || ratio > 1.07 { // 2,000 replicates know it to 1.6 %
 		t.Errorf("NLL varies %.3f times as the rows say", ratio)
-	}
-}
-
-// TestDesignOfWeights: the loss and the slopes of a correction are those of copies, and of a row for each class of a soft label.
-func TestDesignOfWeights(t *testing.T) {
-	l, labels, _, weights, soft := weighedRows()
-	s, err := newSample(l, labels, weights, soft)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var parts []int
-	var shares []float64
-	of := &Targets{}
-	for i := range s.rows {
-		s.eachShare(i, func(c int, q float64) {
-			parts, of.Labels, shares = append(parts, i), append(of.Labels, c), append(shares, q*s.w(i))
-		})
-	}
-	of.Weights = shares
-	rng := rand.New(rand.NewPCG(8, 0))
-	b := newBasis(ofPrediction, s.log, nil, rng)
-	one, many := b.design(s.log, nil, s.targets(firstToLast(s.rows), firstToLast(s.rows))), b.design(rowsOf(s.log, parts), nil, of)
-	theta := make([]float64, one.width*4)
-	for i := range theta {
-		theta[i] = rng.NormFloat64() / 10
-	}
-	slopes, want := make([]float64, len(theta)), make([]float64, len(theta))
-	if a, b := one.gradient(theta, slopes), many.gradient(theta, want); !scalar.EqualWithinAbs(a, b, 1e-12) || !floats.EqualApprox(slopes, want, 1e-12) {
-		t.Errorf("the loss is %v and of parts %v, with slopes %v and %v", a, b, slopes, want)
-	}
-	if a, b := one.loss(theta), many.loss(theta); !scalar.EqualWithinAbs(a, b, 1e-12) {
-		t.Errorf("the loss is %v and of parts %v", a, b)
-	}
-}
-
-// TestTwinsShareAFold, however often a row is in the file.
-func TestTwinsShareAFold(t *testing.T) {
-	l, labels, z, _, _ := weighedRows()
-	var rows []int
-	for i := range labels {
-		rows = append(rows, i, i)
-	}
-	twice, err := newSample(rowsOf(l, rows), pick(labels, rows), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fold := foldsOf(twice.places(rowsOf(z, rows)), 5, rand.New(rand.NewPCG(4, 0)))
-	once := folds(len(labels), 5, rand.New(rand.NewPCG(4, 0)))
-	for i, k := range once {
-		if fold[2*i] != k || fold[2*i+1] != k {
-			t.Fatalf("row %d is in fold %d, its copies in %d and %d", i, k, fold[2*i], fold[2*i+1])
-		}
-	}
-	if many := foldsOf(make([]int, 10), 5, rand.New(rand.NewPCG(4, 0))); slices.Max(many) == 0 {
-		t.Error("rows of one place have one fold, which leaves none to learn from")
-	}
-}
-
-// TestDiagnosisOfWeights: the same laws, and rows are told by their numbers in the file.
-func TestDiagnosisOfWeights(t *testing.T) {
-	l, labels, z, _, soft := weighedRows()
-	weights := make([]float64, len(labels))
-	for i := range weights {
-		weights[i] = float64(min(i, 80)%4) / 4 // rows beyond 80 count alike, every fourth before them not at all
-		if i >= 80 {
-			weights[i] = 1
-		}
-	}
-	diagnose := func(l *mat.Dense, labels []int, z *mat.Dense, w []float64, q *mat.Dense) *Diagnosis {
-		t.Helper()
-		e := Examination{Redraws: 39, Search: SearchSettings{Rows: 30}, Rows: w, Soft: q}
-		d, err := Diagnose(t.Context(), l, labels, z, e, rand.New(rand.NewPCG(5, 0)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.Map(l, labels, z, e, rand.New(rand.NewPCG(6, 0))); err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
-	var counting []int
-	threefold := slices.Clone(weights)
-	for i, w := range weights {
-		if threefold[i] *= 3; w > 0 {
-			counting = append(counting, i)
-		}
-	}
-	text := func(d *Diagnosis) string {
-		t.Helper()
-		out, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(out)
-	}
-	for _, q := range []*mat.Dense{nil, soft} {
-		d := diagnose(l, labels, z, weights, q)
-		if text(d) != text(diagnose(l, labels, z, threefold, q)) {
-			t.Error("weights times 3 say otherwise")
-		}
-		s, err := newSample(l, labels, weights, q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for c, told := range d.Classes {
-			var confidence, frequency float64
-			for i := range s.rows {
-				confidence += s.w(i) * s.probability(i, c) / s.total()
-				frequency += s.w(i) * s.hit(i, c) / s.total()
-			}
-			if !scalar.EqualWithinAbs(told.Confidence, confidence, 1e-12) || !scalar.EqualWithinAbs(told.Frequency, frequency, 1e-12) || !scalar.EqualWithinAbs(told.Gap, confidence-frequency, 1e-12) {
-				t.Errorf("class %d said %v and was %v, by weight %v and %v", c, told.Confidence, told.Frequency, confidence, frequency)
-			}
-		}
-		left := diagnose(rowsOf(l, counting), pick(labels, counting), rowsOf(z, counting), floatsAt(weights, counting), rowsOf(q, counting))
-		for k := range left.Regions {
-			left.Regions[k].Rows, left.Regions[k].Prototype = pick(counting, left.Regions[k].Rows), pick(counting, left.Regions[k].Prototype)
-		}
-		if text(d) != text(left) {
-			t.Errorf("rows of weight 0 count:\n%s\n%s", text(d), text(left))
-		}
-	}
-	alike := make([]float64, len(labels))
-	for i := range alike {
-		alike[i] = 3
-	}
-	if text(diagnose(l, labels, z, alike, nil)) != text(diagnose(l, labels, z, nil, nil)) {
-		t.Error("a weight of 3 for all is not no weight")
 	}
 }
 
@@ -387,7 +256,7 @@ func TestRowsThatAreRefused(t *testing.T) {
 		"row 4 has the weight +Inf":            {Rows: at(math.Inf(1))},
 		"the weights of all rows are 0":        {Rows: make([]float64, 300)},
 		"row 4: the shares of its classes sum": {Soft: half},
-		"the soft labels are 200×3":            {Soft: rowsOf(soft, firstToLast(200))},
+		"the soft labels are 200×3":            {Soft: checked.RowsOf(soft, checked.FirstToLast(200))},
 	} {
 		if _, err := Measure(t.Context(), l, labels, z, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

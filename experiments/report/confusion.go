@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"calibra/experiments/metrics"
+	"calibra/experiments/diagnosis"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot/vg"
@@ -13,7 +13,7 @@ import (
 
 // confusion draws what is taken for what as two maps of classes × classes: how often, and with what probability. Classes
 // have these names, or their numbers where it is nil. It is nil where no row is taken for another.
-func confusion(c *metrics.Confusion, names []string) *Figure {
+func confusion(c *diagnosis.Confusion, names []string) *Figure {
 	if len(c.Taken) == 0 {
 		return nil
 	}

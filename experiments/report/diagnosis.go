@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 )
 
@@ -21,7 +22,7 @@ func gapText(x float64) string {
 
 // WriteDiagnosis writes a diagnosis as one page that needs nothing else; head describes where it
 // comes from. The map is of the rows that it was made of.
-func WriteDiagnosis(w io.Writer, title string, head []Fact, d *metrics.Diagnosis, m *metrics.Map) error {
+func WriteDiagnosis(w io.Writer, title string, head []Fact, d *diagnosis.Diagnosis, m *diagnosis.Map) error {
 	panel, err := Panel(mapTemplate, newMapView(d, m))
 	if err != nil {
 		return fmt.Errorf("report: write the map: %w", err)
@@ -31,7 +32,7 @@ func WriteDiagnosis(w io.Writer, title string, head []Fact, d *metrics.Diagnosis
 		{Title: "Map", Note: "Each circle is rows near each other: its colour is how much their confidence exceeds their accuracy, its area how many they are. Rings are the regions of the table below; choose one there or here.", Panel: panel},
 	}
 	alike := ""
-	if d.Kind == metrics.GlobalError {
+	if d.Kind == diagnosis.GlobalError {
 		alike = "These regions are no worse than the rest: a correction of the predictions alone leaves none of them wrong. "
 	}
 	if len(d.Regions) > 0 {
@@ -57,12 +58,12 @@ func WriteDiagnosis(w io.Writer, title string, head []Fact, d *metrics.Diagnosis
 }
 
 // adviceTable is what each correction would save.
-func adviceTable(d *metrics.Diagnosis) *Table {
+func adviceTable(d *diagnosis.Diagnosis) *Table {
 	t := &Table{Caption: "What corrections would save, on rows that they were not fitted to", Labels: []string{"correction", "command"},
 		Values: Heads("nats a row", "at least", "p")}
 	for _, a := range d.Advice {
-		if a.Correction != metrics.NoError {
-			name := map[metrics.Kind]string{metrics.GlobalError: "of the predictions alone", metrics.BothErrors: "by the latent space too"}[a.Correction]
+		if a.Correction != diagnosis.NoError {
+			name := map[diagnosis.Kind]string{diagnosis.GlobalError: "of the predictions alone", diagnosis.BothErrors: "by the latent space too"}[a.Correction]
 			t.Add("", Row{Labels: []string{name, a.Command}, Cells: Texts(metrics.Nats(a.Saves.Value), metrics.Nats(a.Saves.Low), P(a.Saves.P))})
 		}
 	}
@@ -72,18 +73,18 @@ func adviceTable(d *metrics.Diagnosis) *Table {
 // regionColumn is a column of some tables of regions.
 type regionColumn struct {
 	head string
-	text func(metrics.Region) string
+	text func(diagnosis.Region) string
 }
 
 var (
-	savesColumn   = regionColumn{"saves, nats", func(r metrics.Region) string { return metrics.Nats(r.Saved) }}
-	nearestColumn = regionColumn{"rows nearest its centre", func(r metrics.Region) string {
+	savesColumn   = regionColumn{"saves, nats", func(r diagnosis.Region) string { return metrics.Nats(r.Saved) }}
+	nearestColumn = regionColumn{"rows nearest its centre", func(r diagnosis.Region) string {
 		return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(r.Prototype)), ", "), "[]")
 	}}
 )
 
 // ClassOf is the class whose probability in the region is judged, by its name or its number; "top" is the top class.
-func ClassOf(d *metrics.Diagnosis, r metrics.Region) string {
+func ClassOf(d *diagnosis.Diagnosis, r diagnosis.Region) string {
 	switch {
 	case r.Class == nil:
 		return "top"
@@ -94,17 +95,17 @@ func ClassOf(d *metrics.Diagnosis, r metrics.Region) string {
 }
 
 // regionTable is a row for each region.
-func regionTable(d *metrics.Diagnosis, caption string, regions []metrics.Region, more ...regionColumn) *Table {
+func regionTable(d *diagnosis.Diagnosis, caption string, regions []diagnosis.Region, more ...regionColumn) *Table {
 	columns := append([]regionColumn{
-		{"rows", func(r metrics.Region) string { return strconv.Itoa(r.Size) }},
-		{"class", func(r metrics.Region) string { return ClassOf(d, r) }},
-		{"said", func(r metrics.Region) string { return metrics.Fixed(r.Confidence, 3) }},
-		{"was", func(r metrics.Region) string { return metrics.Fixed(r.Frequency, 3) }},
-		{"gap", func(r metrics.Region) string { return gapText(r.Gap) }},
-		{"interval", func(r metrics.Region) string { return gapText(r.Low) + " to " + gapText(r.High) }},
-		{"p", func(r metrics.Region) string { return metrics.Fixed(r.P, 3) }},
-		{"detectable", func(r metrics.Region) string { return metrics.Fixed(r.Detectable, 3) }},
-		{"accuracy", func(r metrics.Region) string { return metrics.Fixed(r.Accuracy, 3) }},
+		{"rows", func(r diagnosis.Region) string { return strconv.Itoa(r.Size) }},
+		{"class", func(r diagnosis.Region) string { return ClassOf(d, r) }},
+		{"said", func(r diagnosis.Region) string { return metrics.Fixed(r.Confidence, 3) }},
+		{"was", func(r diagnosis.Region) string { return metrics.Fixed(r.Frequency, 3) }},
+		{"gap", func(r diagnosis.Region) string { return gapText(r.Gap) }},
+		{"interval", func(r diagnosis.Region) string { return gapText(r.Low) + " to " + gapText(r.High) }},
+		{"p", func(r diagnosis.Region) string { return metrics.Fixed(r.P, 3) }},
+		{"detectable", func(r diagnosis.Region) string { return metrics.Fixed(r.Detectable, 3) }},
+		{"accuracy", func(r diagnosis.Region) string { return metrics.Fixed(r.Accuracy, 3) }},
 	}, more...)
 	heads := data.Each(columns, func(c regionColumn) Head { return Head{Text: c.head} })
 	t := &Table{Caption: caption, Labels: []string{"#", "where"}, Values: append(Heads("called"), heads...)}

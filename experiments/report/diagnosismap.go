@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"calibra/data"
-	"calibra/experiments/metrics"
+	"calibra/experiments/diagnosis"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -80,11 +80,11 @@ func gapClass(gap float64) string {
 	return "g4"
 }
 
-func newMapView(d *metrics.Diagnosis, m *metrics.Map) *mapView {
+func newMapView(d *diagnosis.Diagnosis, m *diagnosis.Map) *mapView {
 	v := &mapView{Data: mapData{Region: len(m.Places), First: -1}, Key: []mapMark{
 		{Class: "g4", Text: "claims more than .10 too much"}, {Class: "g3", Text: "more than .025 too much"}, {Class: "g2", Text: "within .025"},
 		{Class: "g1", Text: "more than .025 too little"}, {Class: "g0", Text: "more than .10 too little"}}}
-	tell := func(name string, p metrics.Place) string {
+	tell := func(name string, p diagnosis.Place) string {
 		return fmt.Sprintf("%s, %d rows, confidence less accuracy %s", name, len(p.Rows), gapText(p.Gap))
 	}
 	for _, p := range m.Places {
@@ -96,7 +96,7 @@ func newMapView(d *metrics.Diagnosis, m *metrics.Map) *mapView {
 	if len(m.Regions) > 0 {
 		v.Data.First = len(m.Places)
 	}
-	v.Planes = data.Each(m.Planes, func(p metrics.Plane) mapPlane { return v.plane(d, m, p) })
+	v.Planes = data.Each(m.Planes, func(p diagnosis.Plane) mapPlane { return v.plane(d, m, p) })
 	wrong := 0
 	for _, r := range d.Regions {
 		if r.Wrong {
@@ -108,7 +108,7 @@ func newMapView(d *metrics.Diagnosis, m *metrics.Map) *mapView {
 }
 
 // plane marks the rows, places and wrong regions in two directions.
-func (v *mapView) plane(d *metrics.Diagnosis, m *metrics.Map, p metrics.Plane) mapPlane {
+func (v *mapView) plane(d *diagnosis.Diagnosis, m *diagnosis.Map, p diagnosis.Plane) mapPlane {
 	plane := mapPlane{Name: p.Name, X: p.Axes[0], Y: p.Axes[1]}
 	for i := 0; i < d.Rows; i += (d.Rows + mapRows - 1) / mapRows {
 		plane.Rows = append(plane.Rows, markAt(p.At, []int{i}))
@@ -129,7 +129,7 @@ func (v *mapView) plane(d *metrics.Diagnosis, m *metrics.Map, p metrics.Plane) m
 	return plane
 }
 
-func (v *mapView) add(text string, p metrics.Place) {
+func (v *mapView) add(text string, p diagnosis.Place) {
 	data := placeData{Text: text, Near: p.Near, Bins: [][5]float64{}}
 	for k, n := range p.Top.Count {
 		if n > 0 {

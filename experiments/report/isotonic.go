@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"calibra/experiments/metrics"
+	"calibra/experiments/diagnosis"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -67,7 +67,7 @@ func (s Shown) line(colour color.NRGBA) *marked {
 }
 
 // addBehind adds the band and the ticks of a curve.
-func addBehind(p *chart, l *metrics.Isotonic) {
+func addBehind(p *chart, l *diagnosis.Isotonic) {
 	if l.Places != nil {
 		var edge plotter.XYs
 		for k, x := range l.Places {

@@ -1,11 +1,11 @@
 package report
 
-import "calibra/experiments/metrics"
+import "calibra/experiments/diagnosis"
 
 // Shown is what the predictions of a method look like.
 type Shown struct {
 	Name string
-	metrics.Portrait
+	diagnosis.Portrait
 }
 
 // Portraits draws the predictions of several methods for the same rows: their reliability on one axis, and of the last,

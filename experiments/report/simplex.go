@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"calibra/experiments/metrics"
+	"calibra/experiments/diagnosis"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -70,7 +70,7 @@ func (c *chart) addCorner(at plotter.XY, class int, names []string) {
 const surely = 2
 
 // arrowOf goes from the mean probabilities of a cell to the shares of its labels.
-func arrowOf(c metrics.SimplexCell) *marked {
+func arrowOf(c diagnosis.SimplexCell) *marked {
 	from, to := inTriangle(c.Mean), inTriangle(c.Share)
 	colour := faded(grey)
 	if c.Z > surely {

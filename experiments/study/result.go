@@ -10,6 +10,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 )
 
@@ -68,7 +69,7 @@ type Result struct {
 	OwnESS *metrics.Profile   `json:"own_ess,omitempty"` // likewise in the method's own
 	Bins   []ConfidenceBin    `json:"reliability"`       // of the top class
 	// Portrait is what the predictions look like; empty where no intervals were asked for.
-	metrics.Portrait
+	diagnosis.Portrait
 	ClassNames []string `json:"class_names,omitempty"`
 	Usage      []int    `json:"usage,omitempty"`  // test slots assigned to each codeword
 	Stages     []Stage  `json:"stages,omitempty"` // of methods trained in epochs
@@ -196,7 +197,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	}
 	if p := o.Predictions; run.Spec.Judging.Replicates > 0 {
 		r.ClassNames = run.Source.Cal.Names.Classes
-		r.Portrait, err = metrics.NewPortrait(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft}, rand.New(rand.NewPCG(run.Spec.Seed, 7)))
+		r.Portrait, err = diagnosis.NewPortrait(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft}, rand.New(rand.NewPCG(run.Spec.Seed, 7)))
 	}
 	return r, err
 }

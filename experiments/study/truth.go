@@ -12,6 +12,7 @@ import (
 	"calibra/data"
 	"calibra/data/synthetic"
 	"calibra/experiments"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/layers"
 
@@ -219,12 +220,12 @@ func (t *Truth) draw(ctx context.Context, c TruthCell) (*drawn, error) {
 		return nil, err
 	}
 	d.embedding = embed.Apply(set.Features)
-	tree, err := metrics.GrowTree(d.embedding, nil, metrics.TreeSettings{Codewords: targetRegions}, rand.New(rand.NewPCG(c.Seed, 15)))
+	tree, err := diagnosis.GrowTree(d.embedding, nil, diagnosis.TreeSettings{Codewords: targetRegions}, rand.New(rand.NewPCG(c.Seed, 15)))
 	if err != nil {
 		return nil, err
 	}
 	d.region = tree.Leaf(d.embedding)
-	if d.reached, err = metrics.Recover(ctx, layers.LogSoftmax(set.Logits), d.labels, d.embedding, metrics.Recovery{}, rand.New(rand.NewPCG(c.Seed, 14))); err != nil {
+	if d.reached, err = diagnosis.Recover(ctx, layers.LogSoftmax(set.Logits), d.labels, d.embedding, diagnosis.Recovery{}, rand.New(rand.NewPCG(c.Seed, 14))); err != nil {
 		return nil, err
 	}
 	if c.Alarm {
@@ -332,7 +333,7 @@ func (t *Truth) measure(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense
 	if err := t.measureNear(ctx, c, d, l, &p); err != nil {
 		return p, err
 	}
-	g, err := metrics.Recover(ctx, l, d.labels, d.embedding, metrics.Recovery{}, rng())
+	g, err := diagnosis.Recover(ctx, l, d.labels, d.embedding, diagnosis.Recovery{}, rng())
 	if err != nil {
 		return p, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/experiments/metrics"
+	"calibra/experiments/diagnosis"
 )
 
 // DiagnosisRate is the diagnoses of predictions whose error is known, over many draws.
@@ -49,7 +49,7 @@ var (
 )
 
 // without leaves the recoverable loss out of a diagnosis: it decides nothing there.
-var without = metrics.Recovery{Folds: 2, Global: metrics.Unchanged{}, Local: metrics.Unchanged{}}
+var without = diagnosis.Recovery{Folds: 2, Global: diagnosis.Unchanged{}, Local: diagnosis.Unchanged{}}
 
 // diagnoses are what is asked: alarms on calibrated predictions, and power where one region is wrong; with draws behind
 // the alarms also power at the middle shift, intervals where all is wrong, and how many regions come back of those planted.
@@ -86,10 +86,10 @@ func (s DiagnosisRate) String() string {
 }
 
 // examination is how a law is diagnosed: as users do where corrections decide, and else without them.
-func (s DiagnosisRate) examination() metrics.Examination {
-	e := metrics.Examination{Redraws: 199, Recovery: without}
+func (s DiagnosisRate) examination() diagnosis.Examination {
+	e := diagnosis.Examination{Redraws: 199, Recovery: without}
 	if s.Law == globalLaw || s.Law != "" && s.Planted > 0 {
-		e.Recovery = metrics.Recovery{}
+		e.Recovery = diagnosis.Recovery{}
 	}
 	return e
 }
@@ -113,7 +113,7 @@ func (s DiagnosisRate) run(ctx context.Context) (DiagnosisRate, error) {
 	for run := range s.Runs {
 		rng := rand.New(rand.NewPCG(uint64(run), 21))
 		w := s.draw(rng)
-		d, err := metrics.Diagnose(ctx, w.logProbs, w.labels, w.z, s.examination(), rng)
+		d, err := diagnosis.Diagnose(ctx, w.logProbs, w.labels, w.z, s.examination(), rng)
 		if err != nil {
 			return s, err
 		}
@@ -123,17 +123,17 @@ func (s DiagnosisRate) run(ctx context.Context) (DiagnosisRate, error) {
 }
 
 // count adds the diagnosis of a draw.
-func (s *DiagnosisRate) count(d *metrics.Diagnosis, w *wrongRows) {
+func (s *DiagnosisRate) count(d *diagnosis.Diagnosis, w *wrongRows) {
 	if len(d.Wrong()) > 0 {
 		s.Any++
 	}
-	if d.Kind == metrics.GlobalError {
+	if d.Kind == diagnosis.GlobalError {
 		s.Global++
 	}
 	if w.missed(d) {
 		s.Missed++
 	}
-	wrong := slices.DeleteFunc(slices.Clone(d.Regions), func(r metrics.Region) bool { return !r.Wrong })
+	wrong := slices.DeleteFunc(slices.Clone(d.Regions), func(r diagnosis.Region) bool { return !r.Wrong })
 	if len(wrong) > 0 {
 		s.Named++
 	}
@@ -150,7 +150,7 @@ func (s *DiagnosisRate) count(d *metrics.Diagnosis, w *wrongRows) {
 }
 
 // found is how many rows of planted regions, of all there are, lie in regions.
-func (w *wrongRows) found(regions []metrics.Region) (found, all int) {
+func (w *wrongRows) found(regions []diagnosis.Region) (found, all int) {
 	in := make([]bool, len(w.labels))
 	for _, r := range regions {
 		for _, i := range r.Rows {
@@ -169,7 +169,7 @@ func (w *wrongRows) found(regions []metrics.Region) (found, all int) {
 }
 
 // likest is the largest likeness (Jaccard) of a planted region with one of others.
-func (w *wrongRows) likest(planted int, others []metrics.Region) (like float64) {
+func (w *wrongRows) likest(planted int, others []diagnosis.Region) (like float64) {
 	for _, r := range others {
 		both := 0
 		for _, i := range r.Rows {
@@ -183,8 +183,8 @@ func (w *wrongRows) likest(planted int, others []metrics.Region) (like float64) 
 }
 
 // missed reports whether the true gap of some region, class or confidence lies outside its interval.
-func (w *wrongRows) missed(d *metrics.Diagnosis) bool {
-	for _, regions := range [][]metrics.Region{d.Regions, d.Classes, d.Confidence} {
+func (w *wrongRows) missed(d *diagnosis.Diagnosis) bool {
+	for _, regions := range [][]diagnosis.Region{d.Regions, d.Classes, d.Confidence} {
 		for _, r := range regions {
 			var truth float64
 			for _, i := range r.Rows {

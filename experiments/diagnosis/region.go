@@ -1,10 +1,12 @@
-package metrics
+package diagnosis
 
 import (
 	"cmp"
 	"fmt"
 	"math"
 	"slices"
+
+	"calibra/experiments/internal/checked"
 )
 
 // Region is a set of rows with the error of one class, or of the top class: the one of
@@ -55,8 +57,8 @@ const mostClasses = 50
 // region reports a set for a class, C being the top class and −1 the one of largest |T|.
 func (x *exam) region(d *Diagnosis, g *tested, class int) Region {
 	n := g.weight
-	out := Region{Rows: x.inputRows(g.rows), Size: len(g.rows), Accuracy: g.hits[x.classes] / n}
-	order := firstToLast(x.classes + 1)
+	out := Region{Rows: x.InputRows(g.rows), Size: len(g.rows), Accuracy: g.hits[x.Classes] / n}
+	order := checked.FirstToLast(x.Classes + 1)
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(math.Abs(g.statistic(b)), math.Abs(g.statistic(a)))
 	})
@@ -64,14 +66,14 @@ func (x *exam) region(d *Diagnosis, g *tested, class int) Region {
 		class = order[0]
 	}
 	listed := order[:min(mostClasses, len(order))]
-	if !slices.Contains(listed, x.classes) {
-		listed = append(slices.Clone(listed), x.classes)
+	if !slices.Contains(listed, x.Classes) {
+		listed = append(slices.Clone(listed), x.Classes)
 	}
 	slices.Sort(listed)
 	for _, c := range listed {
 		out.PerClass = append(out.PerClass, x.gapOf(g, c))
 	}
-	if x.ClassNames != nil && class < x.classes {
+	if x.ClassNames != nil && class < x.Classes {
 		out.ClassName = x.ClassNames[class]
 	}
 	c := x.gapOf(g, class)
@@ -81,13 +83,13 @@ func (x *exam) region(d *Diagnosis, g *tested, class int) Region {
 	p, w := make([]float64, len(g.rows)), make([]float64, len(g.rows))
 	var v, v2 float64
 	for at, i := range g.rows {
-		p[at], w[at] = x.probability(i, class), x.w(i)
-		open := x.w(i) * p[at] * (1 - p[at])
+		p[at], w[at] = x.Probability(i, class), x.W(i)
+		open := x.W(i) * p[at] * (1 - p[at])
 		v += open
 		v2 += open * open
-		out.RecoverableNLL += x.w(i) * x.recovered.gain[i] / n
+		out.RecoverableNLL += x.W(i) * x.recovered.gain[i] / n
 	}
-	out.Saved = out.RecoverableNLL * n / float64(x.rows)
+	out.Saved = out.RecoverableNLL * n / float64(x.N)
 	if v2 > 0 {
 		out.EffectiveSize = v * v / v2
 	}
@@ -108,7 +110,7 @@ func (x *exam) gapOf(g *tested, c int) ClassGap {
 
 // classOf is how results name class c of C, C standing for the top class.
 func (x *exam) classOf(c int) *int {
-	if c == x.classes {
+	if c == x.Classes {
 		return nil
 	}
 	return &c
@@ -125,7 +127,7 @@ func (x *exam) prototype(rows []int) []int {
 	}
 	distance := make(map[int]float64, len(rows))
 	for _, i := range rows {
-		distance[i] = squared(x.embedding.RawRowView(i), centre)
+		distance[i] = checked.Squared(x.embedding.RawRowView(i), centre)
 	}
 	order := slices.Clone(rows)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(distance[a], distance[b]) })

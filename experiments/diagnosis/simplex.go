@@ -1,6 +1,10 @@
-package metrics
+package diagnosis
 
-import "math"
+import (
+	"math"
+
+	"calibra/experiments/internal/checked"
+)
 
 // Simplex is how predictions of three classes lie in their triangle, and where the labels pull them.
 type Simplex struct {
@@ -55,12 +59,12 @@ func (c *simplexSums) cell() SimplexCell {
 }
 
 // simplex is that of the predictions, of three classes.
-func (s *sample) simplex() *Simplex {
+func simplex(s *checked.Sample) *Simplex {
 	cells := map[[3]int]*simplexSums{}
 	var order []*simplexSums
 	t := &Simplex{}
-	for i := range s.rows {
-		p := [3]float64(s.prob[3*i : 3*i+3])
+	for i := range s.N {
+		p := [3]float64(s.Prob[3*i : 3*i+3])
 		var at [3]int
 		for k := range at {
 			at[k] = min(int(p[k]*simplexSide), simplexSide-1)
@@ -69,9 +73,9 @@ func (s *sample) simplex() *Simplex {
 			cells[at] = &simplexSums{}
 			order = append(order, cells[at])
 		}
-		cells[at].add(p, func(c int) float64 { return s.share(i, c) }, s.w(i))
-		if s.rows <= simplexPoints || i*simplexPoints/s.rows != (i-1)*simplexPoints/s.rows || i == 0 {
-			t.Points, t.Labels = append(t.Points, p), append(t.Labels, int(s.label[i]))
+		cells[at].add(p, func(c int) float64 { return s.Share(i, c) }, s.W(i))
+		if s.N <= simplexPoints || i*simplexPoints/s.N != (i-1)*simplexPoints/s.N || i == 0 {
+			t.Points, t.Labels = append(t.Points, p), append(t.Labels, int(s.Label[i]))
 		}
 	}
 	for _, c := range order {

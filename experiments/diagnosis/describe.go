@@ -1,4 +1,4 @@
-package metrics
+package diagnosis
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"calibra/experiments/internal/checked"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -22,15 +24,15 @@ type describer struct {
 }
 
 func (x *exam) describer() *describer {
-	d := &describer{exam: x, features: x.embedding, share: make([]float64, x.classes)}
+	d := &describer{exam: x, features: x.embedding, share: make([]float64, x.Classes)}
 	if x.Features != nil {
 		d.features = x.Features
 	}
-	d.mean, d.sd = moments(d.features)
-	d.cuts = &coordinates{rows: x.rows, on: firstToLast(x.rows)}
+	d.mean, d.sd = checked.Moments(d.features)
+	d.cuts = &coordinates{rows: x.N, on: checked.FirstToLast(x.N)}
 	d.cuts.addColumns(d.features)
-	for i := range x.rows {
-		d.share[x.top[i]] += 1 / float64(x.rows)
+	for i := range x.N {
+		d.share[x.Top[i]] += 1 / float64(x.N)
 	}
 	return d
 }
@@ -61,9 +63,9 @@ func (d *describer) region(rows []int) string {
 	if text == "" {
 		text = d.shifted(rows)
 	}
-	predicted := make([]float64, d.classes)
+	predicted := make([]float64, d.Classes)
 	for _, i := range rows {
-		predicted[d.top[i]] += 1 / float64(len(rows))
+		predicted[d.Top[i]] += 1 / float64(len(rows))
 	}
 	for c, share := range predicted {
 		if share >= worthShare && share >= 1.5*d.share[c] {
@@ -79,12 +81,12 @@ func (d *describer) region(rows []int) string {
 
 // cut is the cuts of features that are most like the rows, "" where nothing comes near.
 func (d *describer) cut(rows []int) string {
-	inside := make([]bool, d.rows)
+	inside := make([]bool, d.N)
 	for _, i := range rows {
 		inside[i] = true
 	}
 	var chosen []condition
-	within, like := firstToLast(d.rows), 0.
+	within, like := checked.FirstToLast(d.N), 0.
 	for range namedFeatures {
 		k, l := d.cuts.likest(within, inside, len(rows))
 		if l < like+moreLikeness {
@@ -169,7 +171,7 @@ func (d *describer) shifted(rows []int) string {
 			}
 		}
 	}
-	order := firstToLast(m)
+	order := checked.FirstToLast(m)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(shift[b]), math.Abs(shift[a])) })
 	var words []string
 	for k, j := range order[:min(namedFeatures, m)] {

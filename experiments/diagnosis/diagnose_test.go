@@ -1,4 +1,4 @@
-package metrics_test
+package diagnosis_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/experiments/metrics"
+	"calibra/experiments/diagnosis"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -58,12 +58,12 @@ func newClustered(n int, shift float64, rng *rand.Rand) clustered {
 }
 
 // noRecovery leaves the recalibrators out, which take most of the time.
-var noRecovery = metrics.Recovery{Folds: 2, Global: metrics.Unchanged{}, Local: metrics.Unchanged{}}
+var noRecovery = diagnosis.Recovery{Folds: 2, Global: diagnosis.Unchanged{}, Local: diagnosis.Unchanged{}}
 
-func diagnose(t *testing.T, c clustered, e metrics.Examination, seed uint64) *metrics.Diagnosis {
+func diagnose(t *testing.T, c clustered, e diagnosis.Examination, seed uint64) *diagnosis.Diagnosis {
 	t.Helper()
 	e.Recovery = noRecovery
-	d, err := metrics.Diagnose(context.Background(), c.logProbs, c.labels, c.embedding, e, newRand(seed))
+	d, err := diagnosis.Diagnose(context.Background(), c.logProbs, c.labels, c.embedding, e, newRand(seed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,8 @@ func diagnose(t *testing.T, c clustered, e metrics.Examination, seed uint64) *me
 func TestDiagnoseFindsThePlantedCluster(t *testing.T) {
 	const n = 2400
 	c := newClustered(n, .5, newRand(1))
-	d := diagnose(t, c, metrics.Examination{Redraws: 199}, 2)
-	if len(d.Regions) == 0 || !d.Regions[0].Wrong || d.Kind != metrics.LocalError || !strings.HasPrefix(d.Verdict, "wrong in 1 region; ") {
+	d := diagnose(t, c, diagnosis.Examination{Redraws: 199}, 2)
+	if len(d.Regions) == 0 || !d.Regions[0].Wrong || d.Kind != diagnosis.LocalError || !strings.HasPrefix(d.Verdict, "wrong in 1 region; ") {
 		t.Fatalf("%s, %s", d.Verdict, d.Kind)
 	}
 	planted, hit := 0, 0
@@ -101,7 +101,7 @@ func TestDiagnosisIsConsistent(t *testing.T) {
 	for i := range groups {
 		groups[i] = i % 3
 	}
-	e := metrics.Examination{Redraws: 99, Groups: groups, GroupNames: []string{"a", "b", "c"}, Search: metrics.SearchSettings{Rows: 40}}
+	e := diagnosis.Examination{Redraws: 99, Groups: groups, GroupNames: []string{"a", "b", "c"}, Search: diagnosis.SearchSettings{Rows: 40}}
 	d := diagnose(t, c, e, 4)
 	if len(d.Groups) != 3 || d.Groups[1].Describe != "b" || len(d.Classes) != 4 || len(d.Confidence) != 10 {
 		t.Errorf("%d groups, %d classes, %d confidences", len(d.Groups), len(d.Classes), len(d.Confidence))
@@ -168,7 +168,7 @@ func TestDiagnosisRaisesFewFalseAlarms(t *testing.T) {
 	alarms := 0
 	for run := range uint64(runs) {
 		c := newClustered(600, 0, newRand(100+run))
-		if len(diagnose(t, c, metrics.Examination{Redraws: 99, Search: metrics.SearchSettings{Codewords: 12}}, run).Wrong()) > 0 {
+		if len(diagnose(t, c, diagnosis.Examination{Redraws: 99, Search: diagnosis.SearchSettings{Codewords: 12}}, run).Wrong()) > 0 {
 			alarms++
 		}
 	}
@@ -182,17 +182,17 @@ func TestDiagnosisRaisesFewFalseAlarms(t *testing.T) {
 func TestDiagnoseRefuses(t *testing.T) {
 	c := newClustered(200, 0, newRand(5))
 	same := make([]int, 200)
-	for want, change := range map[string]func(labels *[]int, e *metrics.Examination){
-		"every label is 0":      func(l *[]int, _ *metrics.Examination) { *l = same },
-		"3 groups for 200 rows": func(_ *[]int, e *metrics.Examination) { e.Groups = []int{0, 1, 2} },
-		"want 240 rows or more": func(_ *[]int, e *metrics.Examination) { e.Search.Rows = 120 },
-		"cannot show a level":   func(_ *[]int, e *metrics.Examination) { e.Redraws = 5 },
-		"2 names of 3 classes":  func(_ *[]int, e *metrics.Examination) { e.ClassNames = []string{"a", "b"} },
-		"features are 3×2":      func(_ *[]int, e *metrics.Examination) { e.Features = mat.NewDense(3, 2, nil) },
+	for want, change := range map[string]func(labels *[]int, e *diagnosis.Examination){
+		"every label is 0":      func(l *[]int, _ *diagnosis.Examination) { *l = same },
+		"3 groups for 200 rows": func(_ *[]int, e *diagnosis.Examination) { e.Groups = []int{0, 1, 2} },
+		"want 240 rows or more": func(_ *[]int, e *diagnosis.Examination) { e.Search.Rows = 120 },
+		"cannot show a level":   func(_ *[]int, e *diagnosis.Examination) { e.Redraws = 5 },
+		"2 names of 3 classes":  func(_ *[]int, e *diagnosis.Examination) { e.ClassNames = []string{"a", "b"} },
+		"features are 3×2":      func(_ *[]int, e *diagnosis.Examination) { e.Features = mat.NewDense(3, 2, nil) },
 	} {
-		labels, e := c.labels, metrics.Examination{}
+		labels, e := c.labels, diagnosis.Examination{}
 		change(&labels, &e)
-		_, err := metrics.Diagnose(context.Background(), c.logProbs, labels, c.embedding, e, newRand(1))
+		_, err := diagnosis.Diagnose(context.Background(), c.logProbs, labels, c.embedding, e, newRand(1))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}

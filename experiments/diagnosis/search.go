@@ -1,15 +1,15 @@
-package metrics
+package diagnosis
 
 import (
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
-
-	"calibra/data"
 )
 
 // SearchSettings are how regions are searched for: around the codewords balls are tried. Its zero value is the default.
@@ -84,8 +84,8 @@ func (c *coordinates) cutAt(value func(i int) float64, cuts ...float64) *coordin
 
 // addColumns adds the features of largest variance.
 func (c *coordinates) addColumns(features *mat.Dense) {
-	_, sd := moments(features)
-	for _, j := range slices.Sorted(slices.Values(descending(sd)[:min(len(sd), searchFeatures)])) {
+	_, sd := checked.Moments(features)
+	for _, j := range slices.Sorted(slices.Values(checked.Descending(sd)[:min(len(sd), searchFeatures)])) {
 		c.add(func(i int) float64 { return features.At(i, j) }).column = j
 	}
 }
@@ -137,7 +137,7 @@ func (f *finder) find() (pieces [][]condition) {
 
 // explain takes the gaps of a piece from its residuals.
 func (f *finder) explain(piece []condition) []float64 {
-	rows, gap := f.within(firstToLast(len(f.on)), piece...), make([]float64, f.classes)
+	rows, gap := f.within(checked.FirstToLast(len(f.on)), piece...), make([]float64, f.classes)
 	var n float64
 	for _, at := range rows {
 		n += f.weight[at]
@@ -151,16 +151,16 @@ func (f *finder) explain(piece []condition) []float64 {
 
 // shift adds gaps, so many times, to the residuals of a piece.
 func (f *finder) shift(piece []condition, times float64, gap []float64) {
-	for _, at := range f.within(firstToLast(len(f.on)), piece...) {
+	for _, at := range f.within(checked.FirstToLast(len(f.on)), piece...) {
 		floats.AddScaled(f.residual[at], times, gap)
 	}
 }
 
 // next is the piece in which residuals are largest, or its parts; nil where none is worth a test, unless one must be there.
 func (f *finder) next(must bool) [][]condition {
-	all := firstToLast(len(f.on))
+	all := checked.FirstToLast(len(f.on))
 	// what differs most from the rest is cut off first; where nothing does, the error is alike
-	cuts := f.best(all, firstToLast(f.classes), contrast, func(kept, _ side) float64 { return kept.statistic() })
+	cuts := f.best(all, checked.FirstToLast(f.classes), contrast, func(kept, _ side) float64 { return kept.statistic() })
 	first := cuts[0]
 	if first.score < searchStatistic {
 		first = cuts[1]
@@ -184,8 +184,8 @@ func (f *finder) next(must bool) [][]condition {
 // modes parts a piece whose rows lie in clusters, as long as some are wrong by themselves: two clusters that share an
 // error are two regions.
 func (f *finder) modes(piece []condition, class int) [][]condition {
-	rows := f.within(firstToLast(len(f.on)), piece...)
-	if len(rows) < 2*f.least || !f.clusters(pick(f.on, rows)) {
+	rows := f.within(checked.FirstToLast(len(f.on)), piece...)
+	if len(rows) < 2*f.least || !f.clusters(checked.Pick(f.on, rows)) {
 		return [][]condition{piece}
 	}
 	var parts [][]condition
@@ -211,7 +211,7 @@ func (f *finder) modes(piece []condition, class int) [][]condition {
 // clusters reports whether rows lie in two clusters, by their variance along the line between these, and adds the
 // coordinate that parts them. The halves of a normal distribution hold 1 − 2/π of it, those of a uniform one 1/4.
 func (f *finder) clusters(rows []int) bool {
-	words := lloyd(rowsOf(f.place, rows), 2, f.rng)
+	words := lloyd(checked.RowsOf(f.place, rows), 2, f.rng)
 	a, b := words.RawRowView(0), words.RawRowView(1)
 	line := floats.SubTo(make([]float64, len(a)), b, a)
 	along := func(i int) float64 { return floats.Dot(line, f.place.RawRowView(i)) }
@@ -300,11 +300,16 @@ type bestCut struct {
 func (f *finder) best(rows, classes []int, scores ...score) []bestCut {
 	terms := make([][]side, len(classes))
 	for k, class := range classes {
-		terms[k] = data.Each(rows, func(at int) side { return f.term(at, class) })
+		for _, at := range rows {
+			terms[k] = append(terms[k], f.term(at, class))
+		}
 	}
-	on, tried := pick(f.on, rows), make([][]bestCut, len(f.all)*len(classes))
-	inParallel(len(f.all), func(j int) {
-		bin := data.Each(on, func(i int) uint8 { return f.all[j].bin[i] })
+	on, tried := checked.Pick(f.on, rows), make([][]bestCut, len(f.all)*len(classes))
+	checked.InParallel(len(f.all), func(j int) {
+		bin := make([]uint8, len(on))
+		for k, i := range on {
+			bin[k] = f.all[j].bin[i]
+		}
 		for k, class := range classes {
 			tried[k*len(f.all)+j] = f.bestOf(j, class, bin, terms[k], scores)
 		}
@@ -374,36 +379,36 @@ func (f *finder) factor(class int) float64 {
 }
 
 // pieces are those found on some rows, each as the rows of all that meet its conditions (N).
-func (x *exam) pieces(s *sample, on []int, rng *rand.Rand) (pieces [][]bool) {
-	c := &coordinates{rows: s.rows, on: on}
+func (x *exam) pieces(s *checked.Sample, on []int, rng *rand.Rand) (pieces [][]bool) {
+	c := &coordinates{rows: s.N, on: on}
 	c.addColumns(x.words.features)
 	_, d := x.embedding.Dims()
-	space := newSpace(rowsOf(x.embedding, on), s.misses(on, s.classes+1))
+	space := newSpace(checked.RowsOf(x.embedding, on), s.Misses(on, s.Classes+1))
 	placed := space.place(x.embedding)
 	_, all := placed.Dims()
 	for j := d; j < all; j++ {
 		c.add(func(i int) float64 { return placed.At(i, j) }).trust = learned
 	}
-	here := rowsOf(x.embedding, on)
+	here := checked.RowsOf(x.embedding, on)
 	for k := min(x.Search.Codewords, max(1, len(on)/x.Search.Rows)); k > 0; k /= 2 { // few codewords lie amid large clusters
 		words := lloyd(here, k, rng)
 		for w := range k {
-			c.add(func(i int) float64 { return squared(x.embedding.RawRowView(i), words.RawRowView(w)) }).ball = true
+			c.add(func(i int) float64 { return checked.Squared(x.embedding.RawRowView(i), words.RawRowView(w)) }).ball = true
 		}
 	}
 	f := &finder{coordinates: c, least: x.Search.Rows, place: x.embedding, rng: rng}
-	tried := s.worst(c)
+	tried := worst(s, c)
 	f.classes = len(tried)
 	for _, i := range on {
 		var e, v []float64
 		for _, y := range tried {
-			p := s.probability(i, y)
-			e, v = append(e, s.miss(i, y)), append(v, p*(1-p))
+			p := s.Probability(i, y)
+			e, v = append(e, s.Miss(i, y)), append(v, p*(1-p))
 		}
-		f.residual, f.variance, f.weight = append(f.residual, e), append(f.variance, v), append(f.weight, s.w(i))
+		f.residual, f.variance, f.weight = append(f.residual, e), append(f.variance, v), append(f.weight, s.W(i))
 	}
 	for _, conditions := range f.find() {
-		in := make([]bool, s.rows)
+		in := make([]bool, s.N)
 		for i := range in {
 			in[i] = c.meets(conditions, i)
 		}
@@ -414,44 +419,44 @@ func (x *exam) pieces(s *sample, on []int, rng *rand.Rand) (pieces [][]bool) {
 
 // worst are the classes that are tried: those whose residuals are farthest from 0 in a small ball
 // around a codeword, and the top class.
-func (s *sample) worst(c *coordinates) []int {
-	order := firstToLast(s.classes)
-	if s.classes > searchClasses {
-		worst := make([]float64, s.classes)
+func worst(s *checked.Sample, c *coordinates) []int {
+	order := checked.FirstToLast(s.Classes)
+	if s.Classes > searchClasses {
+		most := make([]float64, s.Classes)
 		for _, ball := range c.all {
 			if !ball.ball {
 				continue
 			}
-			sums := make([]side, s.classes)
+			sums := make([]side, s.Classes)
 			for _, i := range c.on {
 				if ball.bin[i] < searchCuts/8 {
 					for y := range sums {
-						p := s.prob[i*s.classes+y]
-						of := sideOf(s.w(i), s.residual(i, y), p*(1-p))
+						p := s.Prob[i*s.Classes+y]
+						of := sideOf(s.W(i), s.Residual(i, y), p*(1-p))
 						sums[y].add(&of)
 					}
 				}
 			}
 			for y := range sums {
-				worst[y] = max(worst[y], sums[y].statistic())
+				most[y] = max(most[y], sums[y].statistic())
 			}
 		}
-		order = slices.Sorted(slices.Values(descending(worst)[:searchClasses]))
+		order = slices.Sorted(slices.Values(checked.Descending(most)[:searchClasses]))
 	}
-	return append(order, s.classes)
+	return append(order, s.Classes)
 }
 
 // regions are found on both halves of the rows: the rows that meet the conditions of a piece of either half, tested by those
 // of them that meet the conditions of a piece found without them. The two pieces of different halves that are most like each other are one
 // region, and so on with those left, as long as half of one lies in the other.
-func (x *exam) regions(s *sample, half []int, rng *rand.Rand) (regions []*tested) {
+func (x *exam) regions(s *checked.Sample, half []int, rng *rand.Rand) (regions []*tested) {
 	var pieces [2][][]bool
 	for h := range pieces {
 		_, on := apart(half, h)
 		pieces[h] = x.pieces(s, on, rng)
 	}
 	add := func(each [2][]bool) { // the piece found on each half, nil for none
-		in, rows := make([]bool, x.rows), []int(nil)
+		in, rows := make([]bool, x.N), []int(nil)
 		for i, h := range half {
 			of, other := each[h], each[1-h]
 			in[i] = of != nil && of[i] || other != nil && other[i]
@@ -460,7 +465,7 @@ func (x *exam) regions(s *sample, half []int, rng *rand.Rand) (regions []*tested
 			}
 		}
 		if len(rows) >= x.Search.Rows {
-			g := x.count(rows, 0)
+			g := count(x.Sample, rows, 0)
 			g.in, regions = in, append(regions, g)
 		}
 	}

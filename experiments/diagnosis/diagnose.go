@@ -1,4 +1,4 @@
-package metrics
+package diagnosis
 
 import (
 	"cmp"
@@ -8,6 +8,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"calibra/experiments/internal/checked"
+	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -29,8 +32,8 @@ type Examination struct {
 	Groups     []int
 	GroupNames []string
 	Recovery   Recovery   // of which Rows and Soft are those below
-	Rows       []float64  // as [Settings.Rows]
-	Soft       *mat.Dense // as [Settings.Soft]
+	Rows       []float64  // as [metrics.Settings.Rows]
+	Soft       *mat.Dense // as [metrics.Settings.Soft]
 	// Progress, when set, is told of each of the steps that is done.
 	Progress func(done, total int)
 }
@@ -52,30 +55,30 @@ func (e Examination) filled(rows, counted int) (Examination, error) {
 	e.Redraws, e.Level = cmp.Or(e.Redraws, defaultExamRedraws), cmp.Or(e.Level, defaultLevel)
 	switch {
 	case !(e.Level > 0 && e.Level < 1):
-		return e, fmt.Errorf("metrics: diagnosis: level %v: want a number between 0 and 1", e.Level)
+		return e, fmt.Errorf("diagnosis: level %v: want a number between 0 and 1", e.Level)
 	case int(e.Level*float64(e.Redraws+1)) < 1:
-		return e, fmt.Errorf("metrics: diagnosis: %d redraws cannot show a level of %g: want %d or more", e.Redraws, e.Level, int(math.Ceil(1/e.Level))-1)
+		return e, fmt.Errorf("diagnosis: %d redraws cannot show a level of %g: want %d or more", e.Redraws, e.Level, int(math.Ceil(1/e.Level))-1)
 	case counted < 2*e.Search.Rows:
-		return e, fmt.Errorf("metrics: diagnosis: there are %d rows, and regions of %d are found on one half and tested on the other: want %d rows or more, or smaller regions", counted, e.Search.Rows, 2*e.Search.Rows)
+		return e, fmt.Errorf("diagnosis: there are %d rows, and regions of %d are found on one half and tested on the other: want %d rows or more, or smaller regions", counted, e.Search.Rows, 2*e.Search.Rows)
 	case e.Groups == nil && e.GroupNames != nil:
-		return e, fmt.Errorf("metrics: diagnosis: there are names of groups and no groups")
+		return e, fmt.Errorf("diagnosis: there are names of groups and no groups")
 	case e.Groups != nil && len(e.Groups) != rows:
-		return e, fmt.Errorf("metrics: diagnosis: %d groups for %d rows: give one group for each row", len(e.Groups), rows)
+		return e, fmt.Errorf("diagnosis: %d groups for %d rows: give one group for each row", len(e.Groups), rows)
 	}
 	if e.Features != nil {
 		if n, m := e.Features.Dims(); n != rows || e.Names != nil && len(e.Names) != m {
-			return e, fmt.Errorf("metrics: diagnosis: the features are %d×%d with %d names: want one row for each of the %d predictions", n, m, len(e.Names), rows)
+			return e, fmt.Errorf("diagnosis: the features are %d×%d with %d names: want one row for each of the %d predictions", n, m, len(e.Names), rows)
 		}
 	}
 	most := -1
 	for i, g := range e.Groups {
 		if g < 0 {
-			return e, fmt.Errorf("metrics: diagnosis: row %d is in group %d: want 0 or more", i, g)
+			return e, fmt.Errorf("diagnosis: row %d is in group %d: want 0 or more", i, g)
 		}
 		most = max(most, g)
 	}
 	if e.GroupNames != nil && most >= len(e.GroupNames) {
-		return e, fmt.Errorf("metrics: diagnosis: there is a row of group %d and %d names of groups", most, len(e.GroupNames))
+		return e, fmt.Errorf("diagnosis: there is a row of group %d and %d names of groups", most, len(e.GroupNames))
 	}
 	for g := len(e.GroupNames); g <= most; g++ {
 		e.GroupNames = append(e.GroupNames, fmt.Sprintf("group %d", g))
@@ -96,14 +99,14 @@ type Diagnosis struct {
 	Confidence []Region `json:"confidence"`
 	Groups     []Region `json:"groups,omitempty"`
 
-	Rows             int        `json:"n"`
-	NumClasses       int        `json:"num_classes"`
-	ClassNames       []string   `json:"class_names,omitempty"`
-	Redraws          int        `json:"redraws"`
-	Level            float64    `json:"level"`
-	Critical         float64    `json:"critical"`          // what |T| must exceed
-	CriticalInterval float64    `json:"critical_interval"` // the same, by which intervals reach
-	Recoverable      *Recovered `json:"recoverable"`
+	Rows             int                `json:"n"`
+	NumClasses       int                `json:"num_classes"`
+	ClassNames       []string           `json:"class_names,omitempty"`
+	Redraws          int                `json:"redraws"`
+	Level            float64            `json:"level"`
+	Critical         float64            `json:"critical"`          // what |T| must exceed
+	CriticalInterval float64            `json:"critical_interval"` // the same, by which intervals reach
+	Recoverable      *metrics.Recovered `json:"recoverable"`
 	// Advice is which corrections are worth while, the first the one to take.
 	Advice []Advice `json:"advice"`
 }
@@ -146,21 +149,21 @@ const (
 //
 // Memory grows with N·d, time with N·(C·redraws + d).
 func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, e Examination, rng *rand.Rand) (*Diagnosis, error) {
-	s, err := newSample(logProbs, labels, e.Rows, e.Soft)
+	s, err := checked.NewSample(logProbs, labels, e.Rows, e.Soft)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.featuresOf(embedding); err != nil {
+	if _, err := s.FeaturesOf(embedding); err != nil {
 		return nil, err
 	}
-	if e, err = e.filled(s.input, s.rows); err != nil {
+	if e, err = e.filled(s.Input, s.N); err != nil {
 		return nil, err
 	}
-	if s.soft == nil && slices.Max(s.label) == slices.Min(s.label) {
-		return nil, fmt.Errorf("metrics: diagnosis: every label is %d: want rows of two classes or more", s.label[0])
+	if s.Shares == nil && slices.Max(s.Label) == slices.Min(s.Label) {
+		return nil, fmt.Errorf("diagnosis: every label is %d: want rows of two classes or more", s.Label[0])
 	}
-	if e.ClassNames != nil && len(e.ClassNames) != s.classes {
-		return nil, fmt.Errorf("metrics: diagnosis: there are %d names of %d classes: give one for each", len(e.ClassNames), s.classes)
+	if e.ClassNames != nil && len(e.ClassNames) != s.Classes {
+		return nil, fmt.Errorf("diagnosis: there are %d names of %d classes: give one for each", len(e.ClassNames), s.Classes)
 	}
 	step, steps := 0, 3
 	done := func() {
@@ -170,7 +173,7 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	}
 	x := newExam(s, e, embedding)
 	x.words = x.describer()
-	if x.recovered, err = Recover(ctx, logProbs, labels, embedding, e.Recovery, rng); err != nil {
+	if x.recovered, err = correct(ctx, logProbs, labels, embedding, e.Recovery, rng); err != nil {
 		return nil, err
 	}
 	done()

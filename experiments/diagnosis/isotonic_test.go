@@ -1,10 +1,12 @@
-package metrics
+package diagnosis
 
 import (
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"calibra/experiments/internal/checked"
 
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
@@ -26,7 +28,7 @@ func TestIsotonicAgreesWithScikitLearn(t *testing.T) {
 	x := []float64{.81, .95, .89, .61, .65, .94, .5, .91, .9, .73, .65, .64, .63, .72, .75, .78, .999, .9, .81, .99, .61, .58, .81, .52, .52, .76, .73, .96, .81, .76, .75, .62, .51, .6, .85, .6, .68, .5, .92, .58}
 	hits := []int{1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 1, 0, 1, 1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 1}
 	logProbs, labels := twoClasses(x, hits)
-	c := checked(t, logProbs, labels, nil).isotonic(rand.New(rand.NewPCG(1, 2)))
+	c := isotonic(sampleOf(t, logProbs, labels, nil), rand.New(rand.NewPCG(1, 2)))
 	for at, want := range map[float64]float64{.5: 3. / 11, .55: 3. / 11, .6: 3. / 11, .7: 13. / 24, .8: 7. / 12, .9: 1, .95: 1, .999: 1} {
 		if got := c.At(at); !scalar.EqualWithinAbs(got, want, 1e-12) {
 			t.Errorf("at %v the curve is %v, not %v", at, got, want)
@@ -54,9 +56,9 @@ func TestWeightsAreCopies(t *testing.T) {
 		}
 	}
 	logProbs, labels := twoClasses(x, hits)
-	weighted := checked(t, logProbs, labels, weights).isotonic(nil)
+	weighted := isotonic(sampleOf(t, logProbs, labels, weights), nil)
 	logProbs, labels = twoClasses(copies, copied)
-	whole := checked(t, logProbs, labels, nil).isotonic(nil)
+	whole := isotonic(sampleOf(t, logProbs, labels, nil), nil)
 	for _, at := range []float64{.5, .6, .7, .8, .9} {
 		if a, b := weighted.At(at), whole.At(at); !scalar.EqualWithinAbs(a, b, 1e-12) {
 			t.Errorf("at %v the curve of weights is %v, that of copies %v", at, a, b)
@@ -79,7 +81,7 @@ func TestIsotonicBand(t *testing.T) {
 			}
 		}
 		logProbs, labels := twoClasses(x, hits)
-		c := checked(t, logProbs, labels, nil).isotonic(rng)
+		c := isotonic(sampleOf(t, logProbs, labels, nil), rng)
 		for k, place := range c.Places {
 			if y := c.At(place); y < c.Low[k] || y > c.High[k] {
 				share += 1 / float64(len(c.Places))
@@ -105,15 +107,15 @@ func TestConfusion(t *testing.T) {
 		return p
 	}
 	logProbs := mat.NewDense(4, 3, slices.Concat(logs(.3, .6, .1), logs(.8, .1, .1), logs(.7, .2, .1), logs(.1, .8, .1)))
-	rows := checked(t, logProbs, []int{0, 0, 0, 1}, nil)
-	c := rows.confusion(10)
+	rows := sampleOf(t, logProbs, []int{0, 0, 0, 1}, nil)
+	c := confusion(rows, 10)
 	if !slices.Equal(c.Rows, []float64{3, 1, 0}) || len(c.Taken) != 1 {
 		t.Fatalf("classes have %v rows, and %+v are taken for others", c.Rows, c.Taken)
 	}
 	if m := c.Taken[0]; m.Class != 0 || m.For != 1 || m.Rows != 1 || !scalar.EqualWithinAbs(m.Confidence, .6, 1e-15) {
 		t.Errorf("taken for others: %+v", m)
 	}
-	if two := rows.confusion(2); !slices.Equal(two.Classes, []int{0, 1}) || two.Of != 3 {
+	if two := confusion(rows, 2); !slices.Equal(two.Classes, []int{0, 1}) || two.Of != 3 {
 		t.Errorf("the two most confused of three are %v", two)
 	}
 }
@@ -130,7 +132,7 @@ func TestSimplex(t *testing.T) {
 			labels[i] = 2
 		}
 	}
-	s := checked(t, logProbs, labels, nil).simplex()
+	s := simplex(sampleOf(t, logProbs, labels, nil))
 	if len(s.Cells) != 1 || s.Cells[0].Rows != 100 || len(s.Points) != 100 {
 		t.Fatalf("there are %d cells and %d points", len(s.Cells), len(s.Points))
 	}
@@ -141,9 +143,9 @@ func TestSimplex(t *testing.T) {
 }
 
 // checked are predictions whose rows count by the weights, nil: 1 each.
-func checked(t *testing.T, logProbs *mat.Dense, labels []int, weights []float64) *sample {
+func sampleOf(t *testing.T, logProbs *mat.Dense, labels []int, weights []float64) *checked.Sample {
 	t.Helper()
-	s, err := newSample(logProbs, labels, weights, nil)
+	s, err := checked.NewSample(logProbs, labels, weights, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

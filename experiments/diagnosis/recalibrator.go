@@ -1,4 +1,4 @@
-package metrics
+package diagnosis
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/experiments/internal/checked"
+	"calibra/experiments/metrics"
 	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/blas"
@@ -38,15 +40,15 @@ type Targets struct {
 }
 
 // targets are those of some rows, of which place has the places of all.
-func (s *sample) targets(rows, place []int) *Targets {
-	y := &Targets{Labels: make([]int, len(rows)), Place: pick(place, rows)}
-	if s.soft != nil {
-		y.Soft = rowsOf(mat.NewDense(s.rows, s.classes, s.soft), rows)
+func targets(s *checked.Sample, rows, place []int) *Targets {
+	y := &Targets{Labels: make([]int, len(rows)), Place: checked.Pick(place, rows)}
+	if s.Shares != nil {
+		y.Soft = checked.RowsOf(mat.NewDense(s.N, s.Classes, s.Shares), rows)
 	}
 	for k, i := range rows {
-		y.Labels[k] = int(s.label[i])
-		if s.weight != nil {
-			y.Weights = append(y.Weights, s.weight[i])
+		y.Labels[k] = int(s.Label[i])
+		if s.Weight != nil {
+			y.Weights = append(y.Weights, s.Weight[i])
 		}
 	}
 	return y
@@ -54,7 +56,7 @@ func (s *sample) targets(rows, place []int) *Targets {
 
 // ofRows are those of some rows.
 func (y *Targets) ofRows(rows []int) *Targets {
-	out := &Targets{Labels: pick(y.Labels, rows), Place: pick(y.Place, rows), Soft: rowsOf(y.Soft, rows)}
+	out := &Targets{Labels: checked.Pick(y.Labels, rows), Place: checked.Pick(y.Place, rows), Soft: checked.RowsOf(y.Soft, rows)}
 	if y.Weights != nil {
 		for _, i := range rows {
 			out.Weights = append(out.Weights, y.Weights[i])
@@ -128,7 +130,7 @@ var _ Recalibrator = Shrunk{}
 // codewords are the functions of the last stage.
 func (m Shrunk) codewords() functions {
 	switch m.Codewords {
-	case None:
+	case metrics.None:
 		return codewords(0)
 	case 0:
 		return codewords(defaultCodewords)
@@ -150,7 +152,7 @@ const (
 // Fit learns one stage after the other, each from what those before made of the rows.
 func (m Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (Correction, error) {
 	stages := []functions{ofPrediction}
-	if given(features) {
+	if checked.Given(features) {
 		stages = []functions{linear, products, m.codewords()}
 	}
 	var all sequence
@@ -179,11 +181,11 @@ func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matri
 		if len(in) == 0 || len(out) == 0 {
 			continue
 		}
-		inL, inF := rowsOf(l, in), partOf(features, in)
+		inL, inF := checked.RowsOf(l, in), checked.PartOf(features, in)
 		b := newBasis(f, inL, inF, rng)
 		parts = append(parts, &innerFold{
 			seen: b.design(inL, inF, y.ofRows(in)), theta: make([]float64, len(b.unit)*(c+1)),
-			held: b.design(rowsOf(l, out), partOf(features, out), y.ofRows(out)), rows: out,
+			held: b.design(checked.RowsOf(l, out), checked.PartOf(features, out), y.ofRows(out)), rows: out,
 		})
 	}
 	if best, err = bestSpread(ctx, parts); best == nil || err != nil {
@@ -218,7 +220,7 @@ func bestSpread(ctx context.Context, parts []*innerFold) (best mixture, err erro
 	worse := 0
 	for _, sigma := range spreads {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("metrics: fit a recalibrator: %w", err)
+			return nil, fmt.Errorf("diagnosis: fit a recalibrator: %w", err)
 		}
 		var loss float64
 		var at mixture
@@ -325,7 +327,7 @@ func (d *design) fill(lo, hi int) {
 		row, l := d.psi[(i-lo)*d.width:(i-lo+1)*d.width], d.l.RawRowView(i)
 		var x []float64
 		if d.seen != nil {
-			x = rowOf(d.seen, i, d.x)
+			x = checked.RowOf(d.seen, i, d.x)
 		}
 		row[0] = 1
 		d.write(row[1:], l, x)
@@ -388,7 +390,7 @@ func (d *design) loss(theta []float64) float64 {
 	d.each(theta, func(i, at int) {
 		d.row(p, i, at)
 		for c := range p {
-			p[c] = max(p[c], LeastLogProb)
+			p[c] = max(p[c], checked.LeastLogProb)
 		}
 		sum -= d.y.weight(i) * d.y.dot(p, i)
 	}, func(int) {})
@@ -445,7 +447,7 @@ func (p *innerFold) to(sigma float64) error {
 	settings := &optimize.Settings{GradientThreshold: 1e-4, MajorIterations: 50, Converger: &optimize.FunctionConverge{Absolute: 1e-5, Iterations: 2}}
 	r, err := optimize.Minimize(problem, p.theta, settings, &optimize.LBFGS{})
 	if r == nil {
-		return fmt.Errorf("metrics: fit a recalibrator: %w", err)
+		return fmt.Errorf("diagnosis: fit a recalibrator: %w", err)
 	}
 	copy(p.theta, r.X) // the best point, even where the line search ran out of digits
 	return nil
@@ -484,15 +486,15 @@ func foldsOf(place []int, k int, rng *rand.Rand) []int {
 
 // places are one number for rows whose predictions and features (nil: none) are equal, counted from 0 in the order of the rows.
 // Labels play no part: folds that were told by them would part the classes of one place.
-func (s *sample) places(features mat.Matrix) []int {
-	seen, place := map[[sha256.Size]byte]int{}, make([]int, s.rows)
+func places(s *checked.Sample, features mat.Matrix) []int {
+	seen, place := map[[sha256.Size]byte]int{}, make([]int, s.N)
 	buffer := bufferOf(features)
 	var row []byte
 	for i := range place {
 		row = row[:0]
-		values := [2][]float64{s.log.RawRowView(i)}
+		values := [2][]float64{s.Log.RawRowView(i)}
 		if features != nil {
-			values[1] = rowOf(features, i, buffer)
+			values[1] = checked.RowOf(features, i, buffer)
 		}
 		for _, some := range values {
 			for _, v := range some {
@@ -520,14 +522,6 @@ func apart(fold []int, k int) (in, out []int) {
 		}
 	}
 	return in, out
-}
-
-func pick(x []int, rows []int) []int {
-	out := make([]int, len(rows))
-	for k, i := range rows {
-		out[k] = x[i]
-	}
-	return out
 }
 
 // Unchanged is the Recalibrator that corrects nothing, where only one part is asked for.

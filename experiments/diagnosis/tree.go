@@ -1,4 +1,4 @@
-package metrics
+package diagnosis
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"calibra/experiments/internal/checked"
 	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/blas"
@@ -50,7 +51,7 @@ const (
 
 func (s TreeSettings) filled() (TreeSettings, error) {
 	if s.Codewords < 0 || s.Rows < 0 {
-		return s, fmt.Errorf("metrics: a search around %d codewords for regions of %d rows: want numbers above 0", s.Codewords, s.Rows)
+		return s, fmt.Errorf("diagnosis: a search around %d codewords for regions of %d rows: want numbers above 0", s.Codewords, s.Rows)
 	}
 	s.Codewords, s.Rows = cmp.Or(s.Codewords, defaultCodewords), cmp.Or(s.Rows, defaultRegion)
 	return s, nil
@@ -66,7 +67,7 @@ func GrowTree(embedding, residuals *mat.Dense, s TreeSettings, rng *rand.Rand) (
 	}
 	n, _ := embedding.Dims()
 	if n < s.Rows {
-		return nil, fmt.Errorf("metrics: %d rows are fewer than the %d of a region", n, s.Rows)
+		return nil, fmt.Errorf("diagnosis: %d rows are fewer than the %d of a region", n, s.Rows)
 	}
 	t := &Tree{space: newSpace(embedding, residuals)}
 	x := t.space.place(embedding)
@@ -96,7 +97,7 @@ type space struct {
 func newSpace(z, residuals *mat.Dense) space {
 	n, d := z.Dims()
 	s := space{}
-	s.mean, s.sd = moments(z)
+	s.mean, s.sd = checked.Moments(z)
 	total := floats.Dot(s.sd, s.sd)
 	s.unit = 1
 	if total > 0 {
@@ -121,7 +122,7 @@ func newSpace(z, residuals *mat.Dense) space {
 	s.directions = mat.DenseCopyOf(u.Slice(0, d, 0, min(residualDirections, most)))
 	var along mat.Dense
 	along.Mul(standard, s.directions)
-	_, sd := moments(&along)
+	_, sd := checked.Moments(&along)
 	if total := floats.Dot(sd, sd); total > 0 {
 		s.scale = 1 / math.Sqrt(total)
 	}
@@ -163,34 +164,15 @@ func (s *space) place(z *mat.Dense) *mat.Dense {
 	return out
 }
 
-// momentsOf are the mean and the standard deviation of each of d columns of n rows.
-func momentsOf(n, d int, row func(i int) []float64) (mean, sd []float64) {
-	mean, sd = make([]float64, d), make([]float64, d)
-	for i := range n {
-		floats.AddScaled(mean, 1/float64(n), row(i))
-	}
-	for i := range n {
-		for j, v := range row(i) {
-			sd[j] += (v - mean[j]) * (v - mean[j]) / float64(n)
-		}
-	}
-	for j := range sd {
-		if sd[j] = math.Sqrt(sd[j]); sd[j] < 1e-12*(1+math.Abs(mean[j])) { // rounding
-			sd[j] = 0
-		}
-	}
-	return mean, sd
-}
-
 // lloyd is k-means from k-means++ seeds (Arthur and Vassilvitskii 2007).
 func lloyd(of mat.Matrix, k int, rng *rand.Rand) *mat.Dense {
 	n, d := of.Dims()
 	x, dense := of.(*mat.Dense)
 	switch {
 	case n > lloydRows:
-		x, n = rowsOf(of, rng.Perm(n)[:lloydRows]), lloydRows
+		x, n = checked.RowsOf(of, rng.Perm(n)[:lloydRows]), lloydRows
 	case !dense:
-		x = rowsOf(of, firstToLast(n))
+		x = checked.RowsOf(of, checked.FirstToLast(n))
 	}
 	words := mat.NewDense(k, d, nil)
 	seed(words, x, rng)
@@ -224,7 +206,7 @@ func seed(words, x *mat.Dense, rng *rand.Rand) {
 		words.SetRow(w, x.RawRowView(next))
 		var sum float64
 		for i := range distance {
-			if d2 := squared(x.RawRowView(i), words.RawRowView(w)); w == 0 || d2 < distance[i] {
+			if d2 := checked.Squared(x.RawRowView(i), words.RawRowView(w)); w == 0 || d2 < distance[i] {
 				distance[i] = d2
 			}
 			sum += distance[i]
@@ -236,13 +218,6 @@ func seed(words, x *mat.Dense, rng *rand.Rand) {
 			}
 		}
 	}
-}
-
-func squared(a, b []float64) (sum float64) {
-	for j, x := range a {
-		sum += (x - b[j]) * (x - b[j])
-	}
-	return sum
 }
 
 // nearest is the row of words nearest to each row of x, the first among equals:
@@ -261,7 +236,7 @@ func nearest(x mat.Matrix, words *mat.Dense) []int {
 		product := product[:rows*k]
 		for i := range rows {
 			row := block[i*d : (i+1)*d]
-			copy(row, rowOf(x, first+i, row))
+			copy(row, checked.RowOf(x, first+i, row))
 		}
 		simd.Dgemm(blas.NoTrans, blas.Trans, rows, k, d, 1, block, d, words.RawMatrix().Data, d, 0, product, k)
 		for i := range rows {
@@ -330,7 +305,7 @@ func (t *Tree) unite(x *mat.Dense) {
 			for b := range a {
 				p, q := &t.nodes[open[a]], &t.nodes[open[b]]
 				m, n := float64(p.rows), float64(q.rows)
-				if cost := m * n / (m + n) * squared(p.centre, q.centre); cost < best {
+				if cost := m * n / (m + n) * checked.Squared(p.centre, q.centre); cost < best {
 					bestA, bestB, best = b, a, cost
 				}
 			}

@@ -1,10 +1,11 @@
-package metrics_test
+package diagnosis_test
 
 import (
 	"math"
 	"strings"
 	"testing"
 
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,7 +16,7 @@ func TestSetsCoverWithinRegions(t *testing.T) {
 	const n, level = 4000, .9
 	rng := newRand(1)
 	cal, test := newClustered(n, .6, rng), newClustered(n, .6, rng)
-	c, err := metrics.NewConformal(cal.logProbs, cal.labels, cal.embedding, metrics.Settings{}, level, rng)
+	c, err := diagnosis.NewConformal(cal.logProbs, cal.labels, cal.embedding, metrics.Settings{}, level, rng)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestSetsOfWeights(t *testing.T) {
 		return out
 	}
 	marginal := func(weights []float64) *mat.Dense {
-		c, err := metrics.NewConformal(cal.logProbs, cal.labels, cal.embedding, metrics.Settings{Rows: weights}, level, newRand(4))
+		c, err := diagnosis.NewConformal(cal.logProbs, cal.labels, cal.embedding, metrics.Settings{Rows: weights}, level, newRand(4))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,11 +104,11 @@ func TestSetsOfWeights(t *testing.T) {
 func TestSetsLaws(t *testing.T) {
 	rng := newRand(2)
 	c := newClustered(400, 0, rng)
-	narrow, err := metrics.NewConformal(c.logProbs, c.labels, c.embedding, metrics.Settings{}, .5, newRand(3))
+	narrow, err := diagnosis.NewConformal(c.logProbs, c.labels, c.embedding, metrics.Settings{}, .5, newRand(3))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wide, err := metrics.NewConformal(c.logProbs, c.labels, c.embedding, metrics.Settings{}, .99, newRand(3))
+	wide, err := diagnosis.NewConformal(c.logProbs, c.labels, c.embedding, metrics.Settings{}, .99, newRand(3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,12 +127,12 @@ func TestSetsLaws(t *testing.T) {
 		}
 	}
 	for want, level := range map[string]float64{"level 1": 1, "level 0": 0} {
-		if _, err := metrics.NewConformal(c.logProbs, c.labels, c.embedding, metrics.Settings{}, level, rng); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := diagnosis.NewConformal(c.logProbs, c.labels, c.embedding, metrics.Settings{}, level, rng); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
 	few := mat.DenseCopyOf(c.logProbs.Slice(0, 150, 0, 3))
-	if _, err := metrics.NewConformal(few, c.labels[:150], mat.DenseCopyOf(c.embedding.Slice(0, 150, 0, 4)), metrics.Settings{}, .9, rng); err == nil || !strings.Contains(err.Error(), "regions need 200") {
+	if _, err := diagnosis.NewConformal(few, c.labels[:150], mat.DenseCopyOf(c.embedding.Slice(0, 150, 0, 4)), metrics.Settings{}, .9, rng); err == nil || !strings.Contains(err.Error(), "regions need 200") {
 		t.Errorf("150 rows: %v", err)
 	}
 }

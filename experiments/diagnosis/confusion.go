@@ -1,9 +1,11 @@
-package metrics
+package diagnosis
 
 import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"calibra/experiments/internal/checked"
 )
 
 // Confusion is what is taken for what, and how surely.
@@ -23,13 +25,13 @@ type Mistaken struct {
 }
 
 // confusion is that of the predictions, of at most so many classes.
-func (s *sample) confusion(most int) *Confusion {
-	wrong, rows := make([]float64, s.classes), make([]float64, s.classes) // taken for others, or others for the class
+func confusion(s *checked.Sample, most int) *Confusion {
+	wrong, rows := make([]float64, s.Classes), make([]float64, s.Classes) // taken for others, or others for the class
 	taken := map[[2]int]Mistaken{}
-	for i := range s.rows {
-		top := int(s.top[i])
-		s.eachShare(i, func(y int, q float64) {
-			weight := q * s.w(i)
+	for i := range s.N {
+		top := int(s.Top[i])
+		s.EachShare(i, func(y int, q float64) {
+			weight := q * s.W(i)
 			rows[y] += weight
 			if top == y {
 				return
@@ -37,11 +39,11 @@ func (s *sample) confusion(most int) *Confusion {
 			wrong[y] += weight
 			wrong[top] += weight
 			m := taken[[2]int{y, top}]
-			taken[[2]int{y, top}] = Mistaken{Class: y, For: top, Rows: m.Rows + weight, Confidence: m.Confidence + weight*s.confidence(i)}
+			taken[[2]int{y, top}] = Mistaken{Class: y, For: top, Rows: m.Rows + weight, Confidence: m.Confidence + weight*s.Confidence(i)}
 		})
 	}
-	c := &Confusion{Of: s.classes, Taken: []Mistaken{}}
-	c.Classes = slices.Sorted(slices.Values(descending(wrong)[:min(s.classes, most)]))
+	c := &Confusion{Of: s.Classes, Taken: []Mistaken{}}
+	c.Classes = slices.Sorted(slices.Values(checked.Descending(wrong)[:min(s.Classes, most)]))
 	for _, y := range c.Classes {
 		c.Rows = append(c.Rows, rows[y])
 	}

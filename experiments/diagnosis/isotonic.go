@@ -1,9 +1,11 @@
-package metrics
+package diagnosis
 
 import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"calibra/experiments/internal/checked"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -42,16 +44,16 @@ const (
 )
 
 // isotonic is the curve of the predictions. Its band is drawn from rng; nil: it has none.
-func (s *sample) isotonic(rng *rand.Rand) *Isotonic {
-	confidence, order := s.confidences(), make([]int, s.rows)
+func isotonic(s *checked.Sample, rng *rand.Rand) *Isotonic {
+	confidence, order := s.Confidences(), make([]int, s.N)
 	floats.ArgsortStable(confidence, order)
-	hits, ordered := make([]float64, s.rows), make([]float64, s.rows)
+	hits, ordered := make([]float64, s.N), make([]float64, s.N)
 	c := &Isotonic{Density: make([]float64, isotonicParts)}
 	var told [2][]float64
 	for i, row := range order {
-		hits[i], ordered[i] = s.hit(row, s.classes), s.w(row)
+		hits[i], ordered[i] = s.Hit(row, s.Classes), s.W(row)
 		right := 0
-		if s.top[row] == s.label[row] {
+		if s.Top[row] == s.Label[row] {
 			right = 1
 		}
 		told[right] = append(told[right], confidence[i])

@@ -1,9 +1,11 @@
-package metrics
+package diagnosis
 
 import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"calibra/experiments/internal/checked"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -50,10 +52,10 @@ func newBasis(f functions, l *mat.Dense, features mat.Matrix, rng *rand.Rand) *b
 	b.scale = max(math.Sqrt(square/float64(n*c)), 1e-9)
 	seen, values := b.of(features), make([]float64, b.count)
 	buffer := bufferOf(seen)
-	mean, sd := momentsOf(n, b.count, func(i int) []float64 {
+	mean, sd := checked.MomentsOf(n, b.count, func(i int) []float64 {
 		var x []float64
 		if seen != nil {
-			x = rowOf(seen, i, buffer)
+			x = checked.RowOf(seen, i, buffer)
 		}
 		clear(values)
 		b.write(values, l.RawRowView(i), x)
@@ -87,7 +89,7 @@ func ofPrediction(l *mat.Dense, _ mat.Matrix, _ *rand.Rand) family {
 	for i := range u {
 		u[i] = surety(l.RawRowView(i))
 	}
-	knots := slices.Compact(quantileEdges(u, 6)[1:6])
+	knots := slices.Compact(checked.QuantileEdges(u, 6)[1:6])
 	return family{count: c + 1 + len(knots), write: func(dst, l, _ []float64) {
 		centred(dst[:c], l)
 		u := surety(l)
@@ -109,8 +111,8 @@ const leadingFeatures = 8
 
 // products are x_j x_k of the leading features, less their means.
 func products(_ *mat.Dense, features mat.Matrix, _ *rand.Rand) family {
-	mean, sd := moments(features)
-	leading := descending(sd)[:min(leadingFeatures, len(sd))]
+	mean, sd := checked.Moments(features)
+	leading := checked.Descending(sd)[:min(leadingFeatures, len(sd))]
 	return family{count: len(leading) * (len(leading) + 1) / 2, write: func(dst, _, x []float64) {
 		at := 0
 		for k, j := range leading {

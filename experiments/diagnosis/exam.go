@@ -1,4 +1,4 @@
-package metrics
+package diagnosis
 
 import (
 	"cmp"
@@ -6,18 +6,20 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/experiments/internal/checked"
+
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // exam is a diagnosis in the making.
 type exam struct {
-	*sample
+	*checked.Sample
 	Examination
 	embedding *mat.Dense
 	words     *describer
-	recovered *Recovered
-	corrected *sample // by the global correction; nil where it saves nothing for sure
+	recovered *corrected
+	corrected *checked.Sample // by the global correction; nil where it saves nothing for sure
 	// what is tested: regions of the predictions, of the corrected ones, confidences, groups, all rows
 	raw, left, tenths, groups []*tested
 	all                       *tested
@@ -25,14 +27,14 @@ type exam struct {
 }
 
 // newExam is one of the rows that count.
-func newExam(s *sample, e Examination, embedding *mat.Dense) *exam {
-	if s.of != nil {
-		embedding, e.Features = rowsOf(embedding, s.of), rowsOf(e.Features, s.of)
+func newExam(s *checked.Sample, e Examination, embedding *mat.Dense) *exam {
+	if s.Of != nil {
+		embedding, e.Features = checked.RowsOf(embedding, s.Of), checked.RowsOf(e.Features, s.Of)
 		if e.Groups != nil {
-			e.Groups = pick(e.Groups, s.of)
+			e.Groups = checked.Pick(e.Groups, s.Of)
 		}
 	}
-	return &exam{sample: s, Examination: e, embedding: embedding}
+	return &exam{Sample: s, Examination: e, embedding: embedding}
 }
 
 // critical is what |T| of what is called wrong exceeds: all but a share Level of the maxima, of the redraws and of the
@@ -44,25 +46,25 @@ func (x *exam) critical() float64 {
 
 // collect finds what is to be tested.
 func (x *exam) collect(rng *rand.Rand) error {
-	half := foldsOf(x.places(x.embedding), 2, rng)
-	x.raw = x.regions(x.sample, half, rng)
+	half := foldsOf(places(x.Sample, x.embedding), 2, rng)
+	x.raw = x.regions(x.Sample, half, rng)
 	if x.recovered.NLL.Global.Low > leastGain {
-		corrected, err := x.saying(x.recovered.global)
+		corrected, err := x.Saying(x.recovered.global)
 		if err != nil {
 			return err
 		}
 		x.corrected = corrected
 		x.left = x.regions(corrected, half, rng)
 	}
-	for _, rows := range parted(quantileBins(x.confidences(), confidenceCells), confidenceCells) {
+	for _, rows := range parted(checked.QuantileBins(x.Confidences(), confidenceCells), confidenceCells) {
 		if rows != nil {
-			x.tenths = append(x.tenths, x.count(rows, x.classes))
+			x.tenths = append(x.tenths, count(x.Sample, rows, x.Classes))
 		}
 	}
 	for _, rows := range parted(x.Groups, len(x.GroupNames)) {
-		x.groups = append(x.groups, x.count(rows, 0))
+		x.groups = append(x.groups, count(x.Sample, rows, 0))
 	}
-	x.all = x.count(firstToLast(x.rows), 0)
+	x.all = count(x.Sample, checked.FirstToLast(x.N), 0)
 	return nil
 }
 
@@ -81,10 +83,10 @@ func parted(cell []int, cells int) [][]int {
 // judge draws what the sets are held against.
 func (x *exam) judge(ctx context.Context, rng *rand.Rand) (err error) {
 	sets := slices.Concat(x.raw, x.left, x.tenths, x.groups, []*tested{x.all})
-	if x.redrawn, err = x.largest(ctx, sets, x.Redraws, rng); err != nil {
+	if x.redrawn, err = largest(x.Sample, ctx, sets, x.Redraws, rng); err != nil {
 		return err
 	}
-	x.swung, err = x.swings(ctx, sets, x.Redraws, rng)
+	x.swung, err = swings(x.Sample, ctx, sets, x.Redraws, rng)
 	return err
 }
 
@@ -94,10 +96,10 @@ const alikeGap = 1. / 3
 // apartFrom keeps those regions, the one of largest |T| under s first, that are wrong and stay wrong without the rows of
 // those before: each must show something that the others do not. What stays is less than was tested, so
 // the chance of a false alarm is no larger.
-func (x *exam) apartFrom(regions []*tested, s *sample, critical float64) (kept []*tested) {
+func (x *exam) apartFrom(regions []*tested, s *checked.Sample, critical float64) (kept []*tested) {
 	at := map[*tested]float64{}
 	for _, r := range regions {
-		at[r] = s.count(r.rows, 0).worst()
+		at[r] = count(s, r.rows, 0).worst()
 	}
 	order := slices.Clone(regions)
 	slices.SortStableFunc(order, func(a, b *tested) int { return cmp.Compare(at[b], at[a]) })
@@ -105,7 +107,7 @@ func (x *exam) apartFrom(regions []*tested, s *sample, critical float64) (kept [
 		rest := slices.DeleteFunc(slices.Clone(r.rows), func(i int) bool {
 			return slices.ContainsFunc(kept, func(k *tested) bool { return k.in[i] })
 		})
-		if at[r] > critical && s.count(rest, 0).worst() > critical {
+		if at[r] > critical && count(s, rest, 0).worst() > critical {
 			kept = append(kept, r)
 		}
 	}
@@ -115,9 +117,9 @@ func (x *exam) apartFrom(regions []*tested, s *sample, critical float64) (kept [
 // explain chooses what error there is and which sets are its regions.
 func (x *exam) explain() (Kind, []*tested) {
 	critical := x.critical()
-	wrong := x.apartFrom(x.raw, x.sample, critical)
+	wrong := x.apartFrom(x.raw, x.Sample, critical)
 	var rest []int // outside all of them
-	for i := range x.rows {
+	for i := range x.N {
 		if !slices.ContainsFunc(wrong, func(r *tested) bool { return r.in[i] }) {
 			rest = append(rest, i)
 		}
@@ -125,15 +127,15 @@ func (x *exam) explain() (Kind, []*tested) {
 	tooLarge := func(g *tested) bool { return g.worst() > critical }
 	everywhere := tooLarge(x.all) || slices.ContainsFunc(x.tenths, tooLarge)
 	if len(wrong) > 0 {
-		g, most := x.count(rest, 0), 0.
+		g, most := count(x.Sample, rest, 0), 0.
 		for _, r := range wrong {
 			most = max(most, r.largest(r.gap))
 		}
 		few := len(rest) < x.Search.Rows // too few for a test
-		everywhere = few || g.largest(g.gap) > alikeGap*most && (tooLarge(g) || 2*len(rest) < x.rows)
+		everywhere = few || g.largest(g.gap) > alikeGap*most && (tooLarge(g) || 2*len(rest) < x.N)
 	}
-	if x.corrected != nil && (everywhere || 2*len(rest) < x.rows) {
-		left := x.apartFrom(x.left, x.corrected, distuv.UnitNormal.Quantile(1-x.Level/float64(2*(x.classes+1)*max(1, len(x.left)))))
+	if x.corrected != nil && (everywhere || 2*len(rest) < x.N) {
+		left := x.apartFrom(x.left, x.corrected, distuv.UnitNormal.Quantile(1-x.Level/float64(2*(x.Classes+1)*max(1, len(x.left)))))
 		switch {
 		case len(left) == 0:
 			return GlobalError, x.raw
@@ -153,14 +155,14 @@ func (x *exam) explain() (Kind, []*tested) {
 // diagnosis puts the tests together.
 func (x *exam) diagnosis() *Diagnosis {
 	d := &Diagnosis{
-		Rows: x.rows, NumClasses: x.classes, ClassNames: x.ClassNames, Redraws: x.Redraws, Level: x.Level, Recoverable: x.recovered,
+		Rows: x.N, NumClasses: x.Classes, ClassNames: x.ClassNames, Redraws: x.Redraws, Level: x.Level, Recoverable: x.recovered.Recovered,
 		Critical: x.critical(), CriticalInterval: x.critical(),
 	}
 	var regions []*tested
 	d.Kind, regions = x.explain()
 	for _, r := range regions {
 		region := x.region(d, r, -1)
-		region.Prototype = x.inputRows(x.prototype(r.rows))
+		region.Prototype = x.InputRows(x.prototype(r.rows))
 		region.Describe = x.words.region(r.rows)
 		d.Regions = append(d.Regions, region)
 	}
@@ -170,9 +172,9 @@ func (x *exam) diagnosis() *Diagnosis {
 		}
 		return cmp.Or(cmp.Compare(b.Saved, a.Saved), cmp.Compare(a.P, b.P))
 	})
-	for c := range x.classes + 1 {
+	for c := range x.Classes + 1 {
 		name := "the top class"
-		if c < x.classes {
+		if c < x.Classes {
 			name = d.className(c)
 		}
 		d.Classes = append(d.Classes, x.told(d, x.all, c, "all rows, "+name))
@@ -180,9 +182,9 @@ func (x *exam) diagnosis() *Diagnosis {
 	for _, g := range x.tenths {
 		low, high := 1., 0.
 		for _, i := range g.rows {
-			low, high = min(low, x.confidence(i)), max(high, x.confidence(i))
+			low, high = min(low, x.Confidence(i)), max(high, x.Confidence(i))
 		}
-		d.Confidence = append(d.Confidence, x.told(d, g, x.classes, "confidence "+span(low, high)))
+		d.Confidence = append(d.Confidence, x.told(d, g, x.Classes, "confidence "+span(low, high)))
 	}
 	for at, g := range x.groups {
 		if len(g.rows) > 0 {

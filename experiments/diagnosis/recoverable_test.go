@@ -1,4 +1,4 @@
-package metrics_test
+package diagnosis_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/synthetic"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/mat"
@@ -34,8 +35,8 @@ func divergence(logProbs, q *mat.Dense) (kl float64) {
 func recovered(t *testing.T, logProbs *mat.Dense, labels []int, features *mat.Dense) *metrics.Recovered {
 	t.Helper()
 	var seen []int
-	r, err := metrics.Recover(context.Background(), logProbs, labels, features,
-		metrics.Recovery{Folds: 3, Progress: func(done, total int) { seen = append(seen, done, total) }}, newRand(3))
+	r, err := diagnosis.Recover(context.Background(), logProbs, labels, features,
+		diagnosis.Recovery{Folds: 3, Progress: func(done, total int) { seen = append(seen, done, total) }}, newRand(3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestRecoverLaws(t *testing.T) {
 		t.Errorf("relabelled classes: %v became %v", a.NLL.Total, r.NLL.Total)
 	}
 	// an identity gains nothing
-	r, err := metrics.Recover(context.Background(), p, set.Labels, data.Dense(set.Features), metrics.Recovery{Global: metrics.Unchanged{}, Local: metrics.Unchanged{}}, newRand(1))
+	r, err := diagnosis.Recover(context.Background(), p, set.Labels, data.Dense(set.Features), diagnosis.Recovery{Global: diagnosis.Unchanged{}, Local: diagnosis.Unchanged{}}, newRand(1))
 	if err != nil || math.Abs(r.NLL.Total.Value) > 1e-12 {
 		t.Errorf("no correction gains %+v, %v", r, err)
 	}
@@ -158,7 +159,7 @@ func TestRecoverRefuses(t *testing.T) {
 		"two rows or more":      mat.NewDense(4, 1, nil),
 		"there are no features": nil,
 	} {
-		_, err := metrics.Recover(context.Background(), p, []int{0, 1, 0, 1}, features, metrics.Recovery{}, newRand(1))
+		_, err := diagnosis.Recover(context.Background(), p, []int{0, 1, 0, 1}, features, diagnosis.Recovery{}, newRand(1))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}

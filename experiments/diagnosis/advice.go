@@ -1,30 +1,32 @@
-package metrics
+package diagnosis
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"calibra/experiments/metrics"
 )
 
 // Advice is what a correction would save.
 type Advice struct {
-	Correction Kind   `json:"correction"` // GlobalError: of the predictions alone; BothErrors: by the latent space too
-	Text       string `json:"text"`
-	Saves      Gain   `json:"saves"`
-	Command    string `json:"command,omitempty"` // that fits it; the package knows none
+	Correction Kind         `json:"correction"` // GlobalError: of the predictions alone; BothErrors: by the latent space too
+	Text       string       `json:"text"`
+	Saves      metrics.Gain `json:"saves"`
+	Command    string       `json:"command,omitempty"` // that fits it; the package knows none
 }
 
 // advice is the corrections in the order in which to take them: what saves more for sure comes first, and where
 // the latent space adds nothing for sure, the simpler one alone.
-func advice(g Gains) []Advice {
-	says := func(what, saves, loses, bound string, gain Gain) string {
-		if loss, negative := strings.CutPrefix(Nats(gain.Value), "−"); negative {
+func advice(g metrics.Gains) []Advice {
+	says := func(what, saves, loses, bound string, gain metrics.Gain) string {
+		if loss, negative := strings.CutPrefix(metrics.Nats(gain.Value), "−"); negative {
 			return fmt.Sprintf(what+" "+loses, loss)
 		}
-		return fmt.Sprintf(what+" "+saves+bound, Nats(gain.Value), atLeast(gain.Low))
+		return fmt.Sprintf(what+" "+saves+bound, metrics.Nats(gain.Value), atLeast(gain.Low))
 	}
-	row := func(what string, gain Gain) string {
+	row := func(what string, gain metrics.Gain) string {
 		return says(what, "would save %s nats a row", "would lose %s nats a row", ", %s at 95 %%", gain)
 	}
 	global := Advice{Correction: GlobalError, Saves: g.Global, Text: row("a correction of the predictions alone", g.Global)}
@@ -41,14 +43,11 @@ func advice(g Gains) []Advice {
 }
 
 func atLeast(low float64) string {
-	if low > 0 && Nats(low) != Nats(0) {
-		return "at least " + Nats(low)
+	if low > 0 && metrics.Nats(low) != metrics.Nats(0) {
+		return "at least " + metrics.Nats(low)
 	}
 	return "perhaps nothing"
 }
-
-// Nats is a gain in four decimals, never −0.
-func Nats(x float64) string { return strings.Replace(Fixed(x, 4), "-", "−", 1) }
 
 // Wrong are the regions, classes, cells of confidence and groups that are called wrong.
 func (d *Diagnosis) Wrong() []Region {

@@ -1,9 +1,12 @@
-package metrics
+package diagnosis
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"calibra/experiments/internal/checked"
+	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -30,10 +33,10 @@ type Plane struct {
 
 // Place is rows near each other.
 type Place struct {
-	Rows []int   // of those that count, of which the planes are
-	Near []int   // the input's rows nearest their mean, the nearest first
-	Gap  float64 // mean confidence less accuracy
-	Top  *Curve  // reliability of the top class
+	Rows []int          // of those that count, of which the planes are
+	Near []int          // the input's rows nearest their mean, the nearest first
+	Gap  float64        // mean confidence less accuracy
+	Top  *metrics.Curve // reliability of the top class
 }
 
 const (
@@ -51,16 +54,16 @@ const (
 // mean variance. The second is taken less what it shares with the first; where little is left, as of two regions that lie on
 // one line through the mean, or of one region alone, it is the direction of largest variance that has enough apart from the first.
 func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense, e Examination, rng *rand.Rand) (*Map, error) {
-	s, err := newSample(logProbs, labels, e.Rows, e.Soft)
+	s, err := checked.NewSample(logProbs, labels, e.Rows, e.Soft)
 	if err != nil {
 		return nil, err
 	}
 	n, dim := embedding.Dims()
-	if n != s.input || s.rows != d.Rows {
-		return nil, fmt.Errorf("metrics: map: the embedding has %d rows, the predictions %d, the diagnosis %d", n, s.input, d.Rows)
+	if n != s.Input || s.N != d.Rows {
+		return nil, fmt.Errorf("diagnosis: map: the embedding has %d rows, the predictions %d, the diagnosis %d", n, s.Input, d.Rows)
 	}
 	a := &atlas{exam: newExam(s, e, embedding)}
-	embedding, n = a.embedding, s.rows
+	embedding, n = a.embedding, s.N
 	a.centred = mat.DenseCopyOf(embedding)
 	a.words = a.describer()
 	principal, err := a.principal(min(dim, 3))
@@ -85,7 +88,7 @@ func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense,
 		}
 	}
 	for _, r := range d.Regions {
-		m.Regions = append(m.Regions, a.place(a.ownRows(r.Rows)))
+		m.Regions = append(m.Regions, a.place(a.OwnRows(r.Rows)))
 	}
 	return m, nil
 }
@@ -93,14 +96,14 @@ func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense,
 // principal centres the embedding and gives so many directions of largest variance.
 func (a *atlas) principal(many int) (directions [][]float64, err error) {
 	n, dim := a.centred.Dims()
-	mean, _ := moments(a.centred)
+	mean, _ := checked.Moments(a.centred)
 	for i := range n {
 		floats.Sub(a.centred.RawRowView(i), mean)
 	}
 	a.cov.SymOuterK(1/float64(n), a.centred.T())
 	var eigen mat.EigenSym
 	if !eigen.Factorize(&a.cov, true) {
-		return nil, fmt.Errorf("metrics: map: the eigenvalues of the covariance did not converge")
+		return nil, fmt.Errorf("diagnosis: map: the eigenvalues of the covariance did not converge")
 	}
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
@@ -145,7 +148,7 @@ type atlas struct {
 func (a *atlas) towards(r Region) []float64 {
 	dim := a.cov.SymmetricDim()
 	mu := make([]float64, dim)
-	for _, i := range a.ownRows(r.Rows) {
+	for _, i := range a.OwnRows(r.Rows) {
 		floats.AddScaled(mu, 1/float64(len(r.Rows)), a.centred.RawRowView(i))
 	}
 	ridged := mat.NewSymDense(dim, nil)
@@ -211,17 +214,16 @@ func (a *atlas) axis(name string, w []float64) string {
 
 // place is rows with their reliability.
 func (a *atlas) place(rows []int) Place {
-	p := Place{Rows: rows, Near: a.inputRows(a.prototype(rows))}
-	bins := newBinCounts(mapBins)
+	p := Place{Rows: rows, Near: a.InputRows(a.prototype(rows))}
 	var n float64
+	var confidence, hit, weight []float64
 	for _, i := range rows {
-		n += a.w(i)
-		confidence := a.confidence(i)
-		p.Gap += a.w(i) * a.miss(i, a.classes)
-		bins.add(min(mapBins-1, int(confidence*mapBins)), a.w(i), confidence, a.hit(i, a.classes))
+		n += a.W(i)
+		p.Gap += a.W(i) * a.Miss(i, a.Classes)
+		confidence, hit, weight = append(confidence, a.Confidence(i)), append(hit, a.Hit(i, a.Classes)), append(weight, a.W(i))
 	}
 	p.Gap /= n
-	p.Top = bins.curve()
+	p.Top = metrics.NewCurve(mapBins, confidence, hit, weight)
 	return p
 }
 
@@ -233,7 +235,7 @@ func project(x *mat.Dense, a, b []float64) *mat.Dense {
 		out.Set(i, 0, floats.Dot(x.RawRowView(i), a))
 		out.Set(i, 1, floats.Dot(x.RawRowView(i), b))
 	}
-	_, sd := moments(out)
+	_, sd := checked.Moments(out)
 	for i := range n {
 		for k, s := range sd {
 			if s > 0 {

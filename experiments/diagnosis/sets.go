@@ -1,4 +1,4 @@
-package metrics
+package diagnosis
 
 import (
 	"cmp"
@@ -6,6 +6,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"calibra/experiments/internal/checked"
+	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -35,41 +38,41 @@ const setRows = 100
 // at random, grows a [Tree]; the scores of the other half decide which regions stay apart: two that were united are told
 // apart again only if both, and all within them, have 100 of its rows. The marginal sets use all rows. Of by it takes
 // Rows and Soft.
-func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, by Settings, level float64, rng *rand.Rand) (*Conformal, error) {
-	s, err := newSample(logProbs, labels, by.Rows, by.Soft)
+func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, by metrics.Settings, level float64, rng *rand.Rand) (*Conformal, error) {
+	s, err := checked.NewSample(logProbs, labels, by.Rows, by.Soft)
 	if err != nil {
 		return nil, err
 	}
-	z, err := s.featuresOf(embedding)
+	z, err := s.FeaturesOf(embedding)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case !(level > 0 && level < 1):
-		return nil, fmt.Errorf("metrics: prediction sets of level %v: want a number between 0 and 1", level)
-	case s.rows < 2*setRows:
-		return nil, fmt.Errorf("metrics: prediction sets: there are %d labelled rows; regions need %d, half to be found on and half for the scores", s.rows, 2*setRows)
+		return nil, fmt.Errorf("diagnosis: prediction sets of level %v: want a number between 0 and 1", level)
+	case s.N < 2*setRows:
+		return nil, fmt.Errorf("diagnosis: prediction sets: there are %d labelled rows; regions need %d, half to be found on and half for the scores", s.N, 2*setRows)
 	}
-	half := foldsOf(s.places(z), 2, rng)
+	half := foldsOf(places(s, z), 2, rng)
 	grown, scored := apart(half, 0)
 	out := &Conformal{Level: level}
-	if out.tree, err = GrowTree(rowsOf(z, grown), s.misses(grown, s.classes), TreeSettings{Rows: setRows}, rng); err != nil {
+	if out.tree, err = GrowTree(checked.RowsOf(z, grown), s.Misses(grown, s.Classes), TreeSettings{Rows: setRows}, rng); err != nil {
 		return nil, err
 	}
-	all := make([]weighedScore, 0, s.rows)
-	for i := range s.rows {
-		all = s.scores(all, i)
+	all := make([]weighedScore, 0, s.N)
+	for i := range s.N {
+		all = scores(s, all, i)
 	}
 	out.marginal = conformalQuantile(all, level)
-	leaf := out.tree.Leaf(rowsOf(z, scored))
+	leaf := out.tree.Leaf(checked.RowsOf(z, scored))
 	out.cell = out.tree.cells(leaf, setRows)
 	byCell := make([][]weighedScore, slices.Max(out.cell)+1)
 	for at, i := range scored {
 		cell := &byCell[out.cell[leaf[at]]]
-		*cell = s.scores(*cell, i)
+		*cell = scores(s, *cell, i)
 	}
-	for _, scores := range byCell {
-		out.threshold = append(out.threshold, conformalQuantile(scores, level))
+	for _, of := range byCell {
+		out.threshold = append(out.threshold, conformalQuantile(of, level))
 	}
 	return out, nil
 }
@@ -78,9 +81,9 @@ func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, by Se
 type weighedScore struct{ score, weight float64 }
 
 // scores adds those of row i to all.
-func (s *sample) scores(all []weighedScore, i int) []weighedScore {
-	s.eachShare(i, func(c int, q float64) {
-		all = append(all, weighedScore{1 - s.prob[i*s.classes+c], q * s.w(i)})
+func scores(s *checked.Sample, all []weighedScore, i int) []weighedScore {
+	s.EachShare(i, func(c int, q float64) {
+		all = append(all, weighedScore{1 - s.Prob[i*s.Classes+c], q * s.W(i)})
 	})
 	return all
 }
@@ -142,7 +145,7 @@ func (c *Conformal) Sets(logProbs, embedding *mat.Dense) (regional, marginal *ma
 		top := floats.MaxIdx(row)
 		for k, l := range row {
 			p := math.Exp(l)
-			score := 1 - p - onEdge(p)
+			score := 1 - p - checked.OnEdge(p)
 			if k == top || score <= c.threshold[cell[i]] {
 				regional.Set(i, k, 1)
 			}
@@ -152,63 +155,4 @@ func (c *Conformal) Sets(logProbs, embedding *mat.Dense) (regional, marginal *ma
 		}
 	}
 	return regional, marginal, cell
-}
-
-// Coverage is how often prediction sets hold the label.
-type Coverage struct {
-	Rows     int     `json:"rows"` // that count
-	Coverage float64 `json:"coverage"`
-	SE       float64 `json:"se"` // binomial, of the coverage, by the effective number of rows
-	Size     float64 `json:"mean_size"`
-	// Marginal are the same of the sets that use no region.
-	Marginal     float64 `json:"marginal_coverage"`
-	MarginalSize float64 `json:"marginal_mean_size"`
-}
-
-// SetCoverage is the coverage of prediction sets over all rows, and in each cell.
-type SetCoverage struct {
-	All     Coverage   `json:"all"`
-	Regions []Coverage `json:"regions"`
-}
-
-// Covered measures sets and marginal ones (N×C each) of predictions, by the cells of their rows (N) and their labels (N).
-// Of by it takes Rows and Soft.
-func Covered(logProbs, sets, marginal *mat.Dense, cell, labels []int, by Settings) (*SetCoverage, error) {
-	s, err := newSample(logProbs, labels, by.Rows, by.Soft)
-	if err != nil {
-		return nil, err
-	}
-	n, classes := sets.Dims()
-	if m, c := marginal.Dims(); m != n || c != classes || len(cell) != n || s.input != n || s.classes != classes {
-		return nil, fmt.Errorf("metrics: coverage: predictions are %d×%d, sets %d×%d, marginal ones %d×%d, with %d cells: they must be of the same rows", s.input, s.classes, n, classes, m, c, len(cell))
-	}
-	if i := slices.IndexFunc(cell, func(k int) bool { return k < 0 || k >= n }); i >= 0 {
-		return nil, fmt.Errorf("metrics: coverage: row %d has cell %d", i, cell[i])
-	}
-	all := slices.Max(cell) + 1 // rows are of their cell, and of all
-	covered, total, squares := make([]Coverage, all+1), make([]float64, all+1), make([]float64, all+1)
-	for at := range s.rows {
-		i, w := s.inputRow(at), s.w(at)
-		for _, k := range []int{cell[i], all} {
-			c := &covered[k]
-			c.Rows++
-			total[k] += w
-			squares[k] += w * w
-			for y := range classes {
-				c.Coverage += w * s.share(at, y) * sets.At(i, y)
-				c.Marginal += w * s.share(at, y) * marginal.At(i, y)
-				c.Size += w * sets.At(i, y)
-				c.MarginalSize += w * marginal.At(i, y)
-			}
-		}
-	}
-	for k, n := range total {
-		if n == 0 {
-			continue
-		}
-		c := &covered[k]
-		c.Coverage, c.Size, c.Marginal, c.MarginalSize = c.Coverage/n, c.Size/n, c.Marginal/n, c.MarginalSize/n
-		c.SE = math.Sqrt(max(0, c.Coverage*(1-c.Coverage)) * squares[k] / (n * n))
-	}
-	return &SetCoverage{All: covered[all], Regions: covered[:all]}, nil
 }

@@ -1,4 +1,4 @@
-package metrics
+package diagnosis
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/experiments/internal/checked"
 	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/blas"
@@ -50,16 +51,16 @@ func (g *tested) largest(of func(c int) float64) (most float64) {
 func (g *tested) worst() float64 { return g.largest(g.statistic) }
 
 // count sums some rows, which are tested for the classes from one on.
-func (s *sample) count(rows []int, from int) *tested {
-	sums := func() []float64 { return make([]float64, s.classes+1) }
+func count(s *checked.Sample, rows []int, from int) *tested {
+	sums := func() []float64 { return make([]float64, s.Classes+1) }
 	g := &tested{rows: rows, from: from, predicted: sums(), variance: sums(), hits: sums(), spread: sums()}
 	squares, cross := 0., sums() // Σ w², Σ w² e
 	for _, i := range rows {
-		w := s.w(i)
+		w := s.W(i)
 		g.weight += w
 		squares += w * w
-		for c := range s.classes + 1 {
-			p, q := s.probability(i, c), s.hit(i, c)
+		for c := range s.Classes + 1 {
+			p, q := s.Probability(i, c), s.Hit(i, c)
 			e := p - q
 			g.predicted[c] += w * p
 			g.hits[c] += w * q
@@ -77,44 +78,44 @@ func (s *sample) count(rows []int, from int) *tested {
 
 // largest are, in ascending order, the largest |Σ w e| / √(V + 4), which is |T| or more, over all sets and all classes they
 // are tested for, under labels redrawn from the predictions.
-func (s *sample) largest(ctx context.Context, sets []*tested, redraws int, rng *rand.Rand) ([]float64, error) {
+func largest(s *checked.Sample, ctx context.Context, sets []*tested, redraws int, rng *rand.Rand) ([]float64, error) {
 	seeds := make([]uint64, redraws)
 	for t := range seeds {
 		seeds[t] = rng.Uint64()
 	}
-	cumulative := s.cumulative()
+	sums := cumulative(s)
 	most := make([]float64, redraws)
-	err := inParallelWith(ctx, redraws, func() func(t int) {
-		label, hits := make([]int32, s.rows), make([]float64, s.classes+1)
+	err := checked.InParallelWith(ctx, redraws, func() func(t int) {
+		label, hits := make([]int32, s.N), make([]float64, s.Classes+1)
 		return func(t int) {
-			drawLabels(label, cumulative, rand.NewPCG(seeds[t], 0))
+			drawLabels(label, sums, rand.NewPCG(seeds[t], 0))
 			for _, g := range sets {
 				clear(hits)
 				for _, i := range g.rows {
-					w := s.w(i)
+					w := s.W(i)
 					hits[label[i]] += w
-					if label[i] == s.top[i] {
-						hits[s.classes] += w
+					if label[i] == s.Top[i] {
+						hits[s.Classes] += w
 					}
 				}
-				for c := g.from; c <= s.classes; c++ {
+				for c := g.from; c <= s.Classes; c++ {
 					most[t] = max(most[t], math.Abs(g.predicted[c]-hits[c])/math.Sqrt(g.variance[c]+steady))
 				}
 			}
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("metrics: redraw labels: %w", err)
+		return nil, fmt.Errorf("diagnosis: redraw labels: %w", err)
 	}
 	slices.Sort(most)
 	return most, nil
 }
 
 // cumulative is Σ_{l ≤ c} p_il (N×C).
-func (s *sample) cumulative() []float32 {
-	out, row := make([]float32, 0, s.rows*s.classes), make([]float64, s.classes)
-	for i := range s.rows {
-		s.cumulate(row, i)
+func cumulative(s *checked.Sample) []float32 {
+	out, row := make([]float32, 0, s.N*s.Classes), make([]float64, s.Classes)
+	for i := range s.N {
+		s.Cumulate(row, i)
 		for _, sum := range row {
 			out = append(out, float32(sum))
 		}
@@ -139,21 +140,21 @@ func drawLabels(label []int32, cumulative []float32, source *rand.PCG) {
 // swings are, in ascending order, the largest |Σ ±w (e − ē)| / √(Σ w² (e − ē)² + 4) over all
 // sets and classes, with one random sign for each row (the wild bootstrap of Wu 1986 with the signs of Liu 1988). They
 // use no prediction's own estimate of its variance, so they hold for wrong predictions too.
-func (s *sample) swings(ctx context.Context, sets []*tested, replicates int, rng *rand.Rand) ([]float64, error) {
-	words := (s.rows + 63) / 64
+func swings(s *checked.Sample, ctx context.Context, sets []*tested, replicates int, rng *rand.Rand) ([]float64, error) {
+	words := (s.N + 63) / 64
 	sign := make([]uint64, replicates*words)
 	for k := range sign {
 		sign[k] = rng.Uint64()
 	}
 	most := make([]float64, replicates)
 	blocks := (replicates + swingBlock - 1) / swingBlock
-	err := inParallelWith(ctx, blocks, func() func(b int) {
+	err := checked.InParallelWith(ctx, blocks, func() func(b int) {
 		var signs, e, sum []float64
 		return func(b int) {
 			first := b * swingBlock
 			n := min(swingBlock, replicates-first)
 			for _, g := range sets {
-				wide := s.classes + 1 - g.from
+				wide := s.Classes + 1 - g.from
 				sum = append(sum[:0], make([]float64, n*wide)...)
 				for lo := 0; lo < len(g.rows); lo += swingBlock {
 					rows := g.rows[lo:min(lo+swingBlock, len(g.rows))]
@@ -164,8 +165,8 @@ func (s *sample) swings(ctx context.Context, sets []*tested, replicates int, rng
 						}
 					}
 					for _, i := range rows {
-						for c := g.from; c <= s.classes; c++ {
-							e = append(e, s.w(i)*(s.miss(i, c)-g.gap(c)))
+						for c := g.from; c <= s.Classes; c++ {
+							e = append(e, s.W(i)*(s.Miss(i, c)-g.gap(c)))
 						}
 					}
 					simd.Dgemm(blas.NoTrans, blas.NoTrans, n, wide, len(rows), 1, signs, len(rows), e, wide, 1, sum, wide)
@@ -179,7 +180,7 @@ func (s *sample) swings(ctx context.Context, sets []*tested, replicates int, rng
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("metrics: bootstrap: %w", err)
+		return nil, fmt.Errorf("diagnosis: bootstrap: %w", err)
 	}
 	slices.Sort(most)
 	return most, nil

@@ -1,7 +1,10 @@
-package metrics
+package diagnosis
 
 import (
 	"math/rand/v2"
+
+	"calibra/experiments/internal/checked"
+	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -19,14 +22,14 @@ const mostConfused = 20
 
 // NewPortrait is that of predictions (N×C, in log-probabilities). Of by it takes Rows and Soft. The band
 // of its curve is drawn from rng; nil: it has none.
-func NewPortrait(logProbs *mat.Dense, labels []int, by Settings, rng *rand.Rand) (p Portrait, err error) {
-	s, err := newSample(logProbs, labels, by.Rows, by.Soft)
+func NewPortrait(logProbs *mat.Dense, labels []int, by metrics.Settings, rng *rand.Rand) (p Portrait, err error) {
+	s, err := checked.NewSample(logProbs, labels, by.Rows, by.Soft)
 	if err != nil {
 		return p, err
 	}
-	p.Isotonic, p.Confusion = s.isotonic(rng), s.confusion(mostConfused)
-	if s.classes == 3 {
-		p.Simplex = s.simplex()
+	p.Isotonic, p.Confusion = isotonic(s, rng), confusion(s, mostConfused)
+	if s.Classes == 3 {
+		p.Simplex = simplex(s)
 	}
 	return p, nil
 }

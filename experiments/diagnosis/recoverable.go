@@ -1,0 +1,194 @@
+package diagnosis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"calibra/experiments/internal/checked"
+	"calibra/experiments/metrics"
+	"calibra/graph/simd"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Recovery is how recoverable loss is measured. Its zero value is the default.
+type Recovery struct {
+	Folds         int          // K, of the outer cross-fitting; 0 means 5
+	Global, Local Recalibrator // nil: Shrunk{}
+
+	Rows []float64  // as [metrics.Settings.Rows]
+	Soft *mat.Dense // as [metrics.Settings.Soft]
+
+	// Progress, when set, is called from one goroutine at a time as each fold is done.
+	Progress func(done, total int)
+}
+
+const defaultFolds = 5
+
+// FewestRecoverableRows leave each of three inner folds of five outer ones some rows.
+const FewestRecoverableRows = 50
+
+// Recover is recoverable loss by K-fold cross-fitting within the rows measured. On the
+// rows outside a fold two corrections are fitted, g₀ that sees the predictions p alone and
+// g₁ that starts from g₀ and sees the features φ too; on the rows of the fold
+//
+//	G₀ = mean[ℓ(p) − ℓ(g₀(p))] ,   G₁ = mean[ℓ(g₀(p)) − ℓ(g₁(p, φ))]
+//
+// for ℓ the NLL (nats, log-probabilities not below [metrics.LeastLogProb]) and the Brier score.
+// As g₀ is one of all maps of p, G₀ is on average at most the calibration error in ℓ's
+// divergence: a lower bound in the variational form of proper calibration errors. G₁ likewise
+// stays below the grouping loss that φ reveals (Perez-Lebel, Le Morvan and Varoquaux 2023),
+// as far as g₀ has found the calibration error. The better the families, the tighter;
+// those of [Shrunk] leave predictions without an error as they are.
+//
+// Rows of one prediction in one place are in one fold, so that no correction knows a row by its copy.
+//
+// logProbs is N×C, features N×d, labels N, as for [metrics.Measure]; there must be two rows for each fold.
+func Recover(ctx context.Context, logProbs *mat.Dense, labels []int, features mat.Matrix, r Recovery, rng *rand.Rand) (*metrics.Recovered, error) {
+	x, err := correct(ctx, logProbs, labels, features, r, rng)
+	if err != nil {
+		return nil, err
+	}
+	return x.Recovered, nil
+}
+
+// corrected is Recovered, with what it was found by.
+type corrected struct {
+	*metrics.Recovered
+	global *mat.Dense // N×C, g₀(p)
+	gain   []float64  // N, what both save of the NLL of each row
+}
+
+// correct is Recover.
+func correct(ctx context.Context, logProbs *mat.Dense, labels []int, features mat.Matrix, r Recovery, rng *rand.Rand) (*corrected, error) {
+	s, err := checked.NewSample(logProbs, labels, r.Rows, r.Soft)
+	if err != nil {
+		return nil, err
+	}
+	if features, err = s.FeaturesOf(features); err != nil {
+		return nil, err
+	}
+	if r.Folds == 0 {
+		r.Folds = defaultFolds
+	}
+	if r.Global == nil {
+		r.Global = Shrunk{}
+	}
+	if r.Local == nil {
+		r.Local = Shrunk{}
+	}
+	if r.Folds < 2 || s.N < 2*r.Folds {
+		return nil, fmt.Errorf("diagnosis: recoverable loss: %d rows in %d folds: want two folds or more of two rows or more", s.N, r.Folds)
+	}
+	return crossFitted(ctx, s, features, r, rng)
+}
+
+func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r Recovery, rng *rand.Rand) (*corrected, error) {
+	x := &crossFit{Recovery: r, sample: s, log: bounded(s), features: features, place: places(s, features)}
+	x.fold = foldsOf(x.place, r.Folds, rng)
+	x.global, x.local = mat.NewDense(s.N, s.Classes, nil), mat.NewDense(s.N, s.Classes, nil)
+	seed := rng.Uint64()
+	errs := make([]error, r.Folds)
+	p := &checked.Progress{Total: r.Folds, Report: r.Progress}
+	err := checked.InParallelWith(ctx, r.Folds, func() func(int) {
+		return func(k int) {
+			defer simd.Abreast()()
+			errs[k] = x.fit(ctx, k, rand.New(rand.NewPCG(seed, uint64(k))))
+			p.Add(1)
+		}
+	})
+	if err = cmp.Or(slices.Concat(errs, []error{err})...); err != nil {
+		return nil, fmt.Errorf("diagnosis: recoverable loss: %w", err)
+	}
+	out := &corrected{Recovered: &metrics.Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}}, global: x.global}
+	nll := [3][]float64{}
+	brier := [3][]float64{}
+	for m, p := range []*mat.Dense{s.Log, x.global, x.local} {
+		nll[m], brier[m] = lossesOf(s, p)
+	}
+	out.gain = difference(nll[0], nll[2])
+	for m := range nll {
+		s.Plain(nll[m])
+		s.Plain(brier[m])
+	}
+	out.GlobalNLL, out.LocalNLL = difference(nll[0], nll[1]), difference(nll[1], nll[2])
+	out.ReachedNLL, out.ReachedBrier = nll[2], brier[2]
+	out.NLL, out.Brier = metrics.NewGains(nll[0], nll[1], nll[2]), metrics.NewGains(brier[0], brier[1], brier[2])
+	return out, nil
+}
+
+// crossFit is log-probabilities corrected by what the other folds say.
+type crossFit struct {
+	Recovery
+	sample        *checked.Sample
+	log           *mat.Dense
+	features      mat.Matrix
+	place, fold   []int      // N
+	global, local *mat.Dense // log corrected by the global family, and by both
+}
+
+// fit writes the corrected rows of fold k.
+func (x *crossFit) fit(ctx context.Context, k int, rng *rand.Rand) error {
+	in, out := apart(x.fold, k)
+	inL, inF, inY := checked.RowsOf(x.log, in), checked.PartOf(x.features, in), targets(x.sample, in, x.place)
+	outL, outF := checked.RowsOf(x.log, out), checked.PartOf(x.features, out)
+	global, err := x.Global.Fit(ctx, inL, nil, inY, rng)
+	if err != nil {
+		return err
+	}
+	if inL, err = global.Apply(inL, nil); err != nil {
+		return err
+	}
+	if outL, err = global.Apply(outL, nil); err != nil {
+		return err
+	}
+	local, err := x.Local.Fit(ctx, inL, inF, inY, rng)
+	if err != nil {
+		return err
+	}
+	corrected, err := local.Apply(outL, outF)
+	if err != nil {
+		return err
+	}
+	for at, i := range out {
+		x.global.SetRow(i, outL.RawRowView(at))
+		x.local.SetRow(i, corrected.RawRowView(at))
+	}
+	return nil
+}
+
+// bounded is log p, not below LeastLogProb, normalized again.
+func bounded(s *checked.Sample) *mat.Dense {
+	l := mat.NewDense(s.N, s.Classes, nil)
+	for i := range s.N {
+		row := l.RawRowView(i)
+		for c := range row {
+			row[c] = s.LogProb(i, c)
+		}
+		floats.AddConst(-floats.LogSumExp(row), row)
+	}
+	return l
+}
+
+// lossesOf are the NLL and the Brier score of each row under log-probabilities l.
+func lossesOf(s *checked.Sample, l *mat.Dense) (nll, brier []float64) {
+	nll, brier = make([]float64, s.N), make([]float64, s.N)
+	for i := range nll {
+		for c, v := range l.RawRowView(i) {
+			q := s.Share(i, c)
+			if q > 0 {
+				nll[i] -= q * max(v, checked.LeastLogProb)
+			}
+			e := math.Exp(v) - q
+			brier[i] += e*e + q*(1-q)
+		}
+	}
+	return nll, brier
+}
+
+func difference(a, b []float64) []float64 { return floats.SubTo(make([]float64, len(a)), a, b) }
