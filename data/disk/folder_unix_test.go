@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -72,54 +73,47 @@ func TestFolderSurvivesKills(t *testing.T) {
 	}
 }
 
-// TestFolderBetweenMoves: a process that is killed after the manifest and before the last
-// file is in its place has written its run: a reader finds it and changes nothing, and the
-// next that writes there finishes it.
+// TestFolderBetweenMoves: a process that is killed after its files were committed and before the last is in its place
+// has written its run: a reader finds it and changes nothing, and the next that writes there finishes it.
 func TestFolderBetweenMoves(t *testing.T) {
-	for _, moved := range [][]string{nil, {"a"}, {"a", "b"}} {
+	for stop := 1; ; stop++ {
 		dir := t.TempDir()
 		if err := run(dir, "old"); err != nil {
 			t.Fatal(err)
 		}
-		stage := filepath.Join(dir, ".calibra.999999999.0")
-		f := NewFolder(dir, "test")
-		for _, name := range []string{"a", "b", "below/c"} {
-			if err := f.WriteBytes(name, []byte(name+" new")); err != nil {
-				t.Fatal(err)
+		moves, gone := 0, errors.New("killed")
+		restore := Interrupt(func(change, path string) error {
+			if change == "rename" && strings.HasSuffix(path, pending) || moves > 0 {
+				moves++
 			}
-		}
-		if err := os.Rename(filepath.Join(dir, f.stage), stage); err != nil {
-			t.Fatal(err)
-		}
-		m, err := readManifest(dir, f.root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Groups["test"] = f.files
-		if err := m.write(dir, f.root, f.disk); err != nil {
-			t.Fatal(err)
-		}
-		f.Discard()
-		for _, name := range moved {
-			if err := os.Rename(filepath.Join(stage, name), filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
+			if moves > stop {
+				return gone
 			}
+			return nil
+		})
+		err := run(dir, "new")
+		restore()
+		if err == nil { // it was not stopped
+			if stop < 4 {
+				t.Errorf("a commit takes %d changes", stop)
+			}
+			return
 		}
 		before := tree(t, dir)
 		if got, err := holds(dir); err != nil || got != "new" {
-			t.Errorf("after %v: holds %q, %v", moved, got, err)
+			t.Errorf("after %d changes: holds %q, %v", stop, got, err)
 		}
 		if after := tree(t, dir); !maps.Equal(before, after) {
-			t.Errorf("after %v: a reader made %v of %v", moved, after, before)
+			t.Errorf("after %d changes: a reader made %v of %v", stop, after, before)
 		}
 		if err := PrepareFolder(dir, "other"); err != nil {
 			t.Fatal(err)
 		}
-		if text, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(text) != "a new" {
-			t.Errorf("after %v: a holds %q, %v", moved, text, err)
+		if got := fmt.Sprint(names(t, dir)); got != "[a b below manifest.json]" {
+			t.Errorf("after %d changes there are %s", stop, got)
 		}
-		if _, err := os.Stat(stage); err == nil {
-			t.Errorf("after %v: %s is still there", moved, stage)
+		if text, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(text) != "a new" {
+			t.Errorf("after %d changes a holds %q, %v", stop, text, err)
 		}
 	}
 }
@@ -128,7 +122,8 @@ func TestFolderBetweenMoves(t *testing.T) {
 // only looks alike.
 func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{".x.999999999.0", fmt.Sprintf(".x.%d.0", os.Getpid()), ".y.999999999.0", ".x.old.1", "x.999999999.0", ".x.999999999.0.npz"} {
+	dead := func(base string, pid int, host string) string { return fmt.Sprintf(".%s.%d@%s.0", base, pid, host) }
+	for _, name := range []string{dead("x", os.Getpid(), thisHost()), dead("y", 999999999, thisHost()), ".x.old.1", ".x.999999999.0", dead("x", 999999999, thisHost())[1:], dead("x", 999999999, thisHost()) + ".npz"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +140,7 @@ func TestLeftovers(t *testing.T) {
 			}
 		}
 	}
-	held, err := os.OpenFile(filepath.Join(dir, ".x.999999998.0"), os.O_CREATE|os.O_RDWR, 0o666) // of a container
+	held, err := os.OpenFile(filepath.Join(dir, dead("x", 999999998, thisHost())), os.O_CREATE|os.O_RDWR, 0o666) // of a container
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,12 +153,12 @@ func TestLeftovers(t *testing.T) {
 		t.Skip("the numbers of processes are larger than the test expects")
 	}
 	for _, name := range names(t, dir) {
-		if name == ".x.999999999.0" || strings.Contains(name, "@"+thisHost()) || name == ".x.999999997@elsewhere.2" {
+		if strings.HasPrefix(name, ".x.999999997@"+thisHost()) || name == ".x.999999997@elsewhere.2" {
 			t.Error("what a dead process left is still there")
 		}
 	}
-	if n := len(names(t, dir)); n != 8 { // x, the one held, another machine's of today, and five that are nobody's or alive
-		t.Errorf("%d files are there, not 8: %s", n, names(t, dir))
+	if n := len(names(t, dir)); n != 9 { // x, the one held, another machine's of today, and six that are nobody's or alive
+		t.Errorf("%d files are there, not 9: %s", n, names(t, dir))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"calibra/data"
@@ -32,19 +33,20 @@ func promises(names ...string) string {
 }
 
 var hostiles = map[string]hostile{
-	"a linked directory":         {map[string]string{"manifest.json": promises("link/keep.txt", "link/new.txt"), "link": "-> ../outside", ".calibra.999999999.0/link/keep.txt": planted, ".calibra.999999999.0/link/new.txt": planted}, true},
-	"a link within a link":       {map[string]string{"manifest.json": promises("link/deep/keep.txt"), "link": "-> .", "deep": "-> ../outside", ".calibra.999999999.0/link/deep/keep.txt": planted}, true},
-	"a linked file":              {map[string]string{"manifest.json": promises("a"), "a": "-> ../outside/keep.txt", ".calibra.999999999.0/a": planted}, true},
-	"a linked manifest":          {map[string]string{"manifest.json": "-> ../outside/manifest.json", ".calibra.999999999.0/keep.txt": planted}, false},
-	"a linked stage":             {map[string]string{"manifest.json": promises("keep.txt"), ".calibra.999999999.0": "-> ../outside"}, true},
-	"a linked file in the stage": {map[string]string{"manifest.json": promises("a"), ".calibra.999999999.0/a": "-> ../../outside/keep.txt"}, true},
-	"a file elsewhere":           {map[string]string{"manifest.json": promises("../outside/keep.txt"), ".calibra.999999999.0/outside/keep.txt": planted}, false},
-	"an absolute path":           {map[string]string{"manifest.json": promises("/tmp/keep.txt"), ".calibra.999999999.0/tmp/keep.txt": planted}, false},
-	"the directory itself":       {map[string]string{"manifest.json": promises("."), ".calibra.999999999.0/a": planted}, false},
-	"the manifest":               {map[string]string{"manifest.json": promises("manifest.json"), ".calibra.999999999.0/manifest.json": planted}, false},
-	"a linked temporary file":    {map[string]string{"manifest.json": promises("a"), ".manifest.json.999999999.0": "-> ../outside/keep.txt", ".a.999999999.0": "-> ../outside/keep.txt"}, true},
+	"a linked directory":         {map[string]string{"manifest.json": promises("link/keep.txt", "link/new.txt"), "link": "-> ../outside", ".calibra.pending/link/keep.txt": planted, ".calibra.pending/link/new.txt": planted}, true},
+	"a link within a link":       {map[string]string{"manifest.json": promises("link/deep/keep.txt"), "link": "-> .", "deep": "-> ../outside", ".calibra.pending/link/deep/keep.txt": planted}, true},
+	"a linked file":              {map[string]string{"manifest.json": promises("a"), "a": "-> ../outside/keep.txt", ".calibra.pending/a": planted}, true},
+	"a linked manifest":          {map[string]string{"manifest.json": "-> ../outside/manifest.json", ".calibra.pending/keep.txt": planted}, false},
+	"a linked manifest there":    {map[string]string{".calibra.pending/manifest.json": "-> ../../outside/manifest.json", ".calibra.pending/keep.txt": planted}, true},
+	"a linked stage":             {map[string]string{"manifest.json": promises("keep.txt"), ".calibra.pending": "-> ../outside"}, true},
+	"a linked file in the stage": {map[string]string{"manifest.json": promises("a"), ".calibra.pending/a": "-> ../../outside/keep.txt"}, true},
+	"a file elsewhere":           {map[string]string{"manifest.json": promises("../outside/keep.txt"), ".calibra.pending/outside/keep.txt": planted}, false},
+	"an absolute path":           {map[string]string{"manifest.json": promises("/tmp/keep.txt"), ".calibra.pending/tmp/keep.txt": planted}, false},
+	"the directory itself":       {map[string]string{"manifest.json": promises("."), ".calibra.pending/a": planted}, false},
+	"the manifest":               {map[string]string{"manifest.json": promises("manifest.json"), ".calibra.pending/manifest.json": planted}, false},
+	"a linked temporary file":    {map[string]string{"manifest.json": promises("a"), ".manifest.json.999999999@h.0": "-> ../outside/keep.txt", ".a.999999999@h.0": "-> ../outside/keep.txt"}, true},
 	"a linked place for results": {map[string]string{"manifest.json": promises("a"), "below": "-> ../outside"}, false},
-	"a hard link":                {map[string]string{"manifest.json": promises("a"), "a": "=> ../outside/keep.txt", "b": "=> ../outside/keep.txt", ".calibra.999999999.0/a": planted}, true},
+	"a hard link":                {map[string]string{"manifest.json": promises("a"), "a": "=> ../outside/keep.txt", "b": "=> ../outside/keep.txt", ".calibra.pending/a": planted}, true},
 }
 
 // plant makes the files in dir.
@@ -60,7 +62,7 @@ func plant(t *testing.T, dir string, files map[string]string) {
 		case what[:3] == "=> ":
 			err = os.Link(filepath.Join(dir, what[3:]), path)
 		default:
-			err = os.WriteFile(path, []byte(what), 0o666)
+			err = os.WriteFile(path, []byte(strings.TrimPrefix(what, "<- ")), 0o666)
 		}
 		if err != nil {
 			t.Skip(err) // a system without links
@@ -71,7 +73,16 @@ func plant(t *testing.T, dir string, files map[string]string) {
 // TestHostileFolder: who reads a folder changes nothing in it, whatever it holds, and who
 // writes there changes nothing outside.
 func TestHostileFolder(t *testing.T) {
-	for name, h := range hostiles {
+	cases := maps.Clone(hostiles)
+	for name, h := range hostiles { // and of a commit that is to be finished
+		if what := h.files["manifest.json"]; strings.HasPrefix(what, "{") && h.files[pending] == "" {
+			files := maps.Clone(h.files)
+			delete(files, "manifest.json")
+			files[".calibra.pending/manifest.json"] = what
+			cases[name+" to come"] = hostile{files, h.writable}
+		}
+	}
+	for name, h := range cases {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			outside, dir := filepath.Join(root, "outside"), filepath.Join(root, "m")
@@ -130,34 +141,27 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"format":"calibra folder 1","groups":{"test":{"a":"","b":"00","below/c":""},"other":{"x":""}}}`))
 	f.Add([]byte(`{"format":"calibra folder 1","groups":{"test":{"../x":"","/x":"","":"","manifest.json":"","a/b":"1"}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		root := t.TempDir()
-		dir := filepath.Join(root, "run")
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range []string{filepath.Join(root, "x"), filepath.Join(dir, "a")} {
-			if err := os.WriteFile(path, []byte("kept"), 0o666); err != nil {
-				t.Fatal(err)
+		for _, at := range []string{manifestName, filepath.Join(pending, manifestName)} {
+			root := t.TempDir()
+			dir := filepath.Join(root, "run")
+			plant(t, root, map[string]string{"x": "kept", "run/a": "kept"})
+			plant(t, dir, map[string]string{at: "<- " + string(text)})
+			if h, err := Hold(filepath.Join(dir, "a")); err == nil {
+				h.Release()
+			} else if !errors.As(err, new(*data.InputError)) {
+				t.Fatalf("%v is no input error", err)
 			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, manifestName), text, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if h, err := Hold(filepath.Join(dir, "a")); err == nil {
-			h.Release()
-		} else if !errors.As(err, new(*data.InputError)) {
-			t.Fatalf("%v is no input error", err)
-		}
-		if err := run(dir, "new"); err == nil {
-			if got, err := holds(dir); err != nil || got != "new" {
-				t.Fatalf("holds %q, %v", got, err)
+			if err := run(dir, "new"); err == nil {
+				if got, err := holds(dir); err != nil || got != "new" {
+					t.Fatalf("holds %q, %v", got, err)
+				}
 			}
-		}
-		if kept, err := os.ReadFile(filepath.Join(root, "x")); err != nil || string(kept) != "kept" {
-			t.Fatalf("a file elsewhere is %q, %v", kept, err)
-		}
-		if entries, _ := os.ReadDir(root); len(entries) != 2 {
-			t.Fatalf("there are %v", entries)
+			if kept, err := os.ReadFile(filepath.Join(root, "x")); err != nil || string(kept) != "kept" {
+				t.Fatalf("a file elsewhere is %q, %v", kept, err)
+			}
+			if entries, _ := os.ReadDir(root); len(entries) != 2 {
+				t.Fatalf("there are %v", entries)
+			}
 		}
 	})
 }

@@ -2,14 +2,10 @@ package disk
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"syscall"
 
 	"calibra/data"
 )
@@ -29,76 +25,60 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		place = target
 	}
-	dir, base := filepath.Dir(place), filepath.Base(place)
+	dir, base := filepath.Split(place)
 	Sweep(dir, func(name string) bool { return name == base }) // what killed processes left of it
-	return replace(diskAt(dir), path, base, write)
+	root, err := os.OpenRoot(filepath.Clean(dir))
+	if err != nil {
+		return data.Inputf(path, "cannot be written: %w", err)
+	}
+	defer root.Close()
+	d, made := inside{root}, temporary(base)
+	if err := d.write(path, made, write); err != nil {
+		return err
+	}
+	if err := d.rename(made, base); err != nil {
+		_ = d.remove(made)
+		return data.Inputf(path, "cannot be written: %w", err)
+	}
+	d.sync(".")
+	return nil
 }
 
-// replace is WriteFile of the file name of the disk, which is told as path.
-func replace(disk Disk, path, name string, write func(io.Writer) error) error {
-	var (
-		f    File
-		made string
-		err  error
-	)
-	for n := range 1000 {
-		made = temporary(name, n)
-		if f, err = disk.Create(made); !errors.Is(err, fs.ErrExist) {
-			break
-		}
-	}
+// write makes a new file that is to be at path, locked until it is whole and on the disk. What fails leaves none.
+func (d inside) write(path, name string, write func(io.Writer) error) error {
+	var f *os.File
+	err := d.change("create", name, func() (err error) {
+		f, err = d.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		return err
+	})
 	if err != nil {
-		return cannotWrite(path, err)
+		return data.Inputf(path, "cannot be written: %w", err)
 	}
+	tryLock(f, true)
 	done := false
 	defer func() {
 		if !done { // also when write panics
 			f.Close()
-			_ = disk.Remove(made)
+			_ = d.remove(name)
 		}
 	}()
-	if err := fill(f, f, write); err != nil {
-		return notWritten(path, made, err)
-	}
-	if err := disk.Rename(made, name); err != nil {
-		return cannotWrite(path, err)
-	}
-	done = true
-	disk.Sync(".")
-	return nil
-}
-
-// fill closes f when what write writes has gone to w, which is f or writes to it, and is on the disk.
-func fill(f File, w io.Writer, write func(io.Writer) error) error {
-	buf := bufio.NewWriterSize(w, 1<<18)
-	for _, step := range []func() error{func() error { return write(buf) }, buf.Flush, f.Sync, f.Close} {
+	buf := bufio.NewWriterSize(file{f}, 1<<18)
+	sync := func() error { return d.change("sync", name, f.Sync) }
+	for _, step := range []func() error{func() error { return write(buf) }, buf.Flush, sync, f.Close} {
 		if err := step(); err != nil {
-			return err
+			return fmt.Errorf("data: write %s: %w", path, err)
 		}
 	}
+	done = true
 	return nil
 }
 
-// cannotWrite is the error of a file that cannot be made: the user's to mend, a
-// *data.InputError, unless the disk is full.
-func cannotWrite(path string, err error) error {
-	if full(err) {
-		return fmt.Errorf("data: write %s: %w", path, data.Cause(err))
-	}
-	return data.Inputf(path, "cannot be written: %w", err)
-}
+// file is one that is being written under a name of which nobody is told.
+type file struct{ *os.File }
 
-// notWritten is the error of the file at path, which is made under another name.
-func notWritten(path, made string, err error) error {
-	if failure := (*fs.PathError)(nil); errors.As(err, &failure) && filepath.Base(failure.Path) == filepath.Base(made) {
-		err = failure.Err
-	}
-	return fmt.Errorf("data: write %s: %w", path, err)
-}
-
-// full reports whether err is of a disk that takes no more.
-func full(err error) bool {
-	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO}, func(failure error) bool { return errors.Is(err, failure) })
+func (f file) Write(p []byte) (n int, err error) {
+	err = change("write", f.Name(), func() (err error) { n, err = f.File.Write(p); return err })
+	return n, data.Cause(err)
 }
 
 // CheckFile returns a *data.InputError if path is there and no regular file, which
@@ -116,6 +96,19 @@ func CheckFile(path string) error {
 
 // WriteBytes is [WriteFile] of content.
 func WriteBytes(path string, content []byte) error { return WriteFile(path, writing(content)) }
+
+// WriteNPZ writes the arrays to the npz file at path, whole or not at all; see [data.NPZ].
+func WriteNPZ(path string, arrays ...data.Array) error { return WriteFile(path, data.NPZ(arrays...)) }
+
+// WriteArrays writes arrays of N rows to the file at path, whole or not at all, as a table or as an
+// npz file; see [data.Formatted].
+func WriteArrays(path string, arrays ...data.Array) error {
+	write, err := data.Formatted(path, arrays...)
+	if err != nil {
+		return err
+	}
+	return WriteFile(path, write)
+}
 
 func writing(content []byte) func(io.Writer) error {
 	return func(w io.Writer) error {

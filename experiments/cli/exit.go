@@ -71,7 +71,7 @@ func ExitCode(err error) int {
 		return exitInterrupted
 	case lacksDevice(err):
 		return exitNoDevice
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE):
 		return exitFailure // of the machine, whatever file it was about
 	case errors.As(err, &input), errors.As(err, &setting):
 		return exitUsage

@@ -28,13 +28,11 @@ const (
 	fails  fault = iota // it is not made, the next ones are
 	isFull              // it is not made, and nothing can be written from then on, only removed
 	dies                // the process is gone before it
-	diesAt              // the process is gone after it
-	tears               // a half of what is written is, then the process is gone
 	faults
 )
 
 func (f fault) String() string {
-	return []string{"fails", "finds the disk full", "is not reached", "is the last", "is torn"}[f]
+	return []string{"fails", "finds the disk full", "is not reached"}[f]
 }
 
 // errGone is what a process gets that is gone: nothing that it does has an effect.
@@ -53,32 +51,31 @@ type brokenDisk struct {
 	ops   []string
 }
 
-func (f *brokenDisk) wrap(dir string, real disk.Disk) disk.Disk { return &brokenDir{real, f, dir} }
-
-// step is before a change; do reports whether it is made, and err what the process gets.
-func (f *brokenDisk) step(op string, removes bool) (do bool, err error) {
+// before is told of each change; its error is what the process gets.
+func (f *brokenDisk) before(change, path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.gone {
-		return false, errGone
+		return errGone
 	}
 	f.n++
-	f.ops = append(f.ops, op)
+	f.ops = append(f.ops, change+" "+path)
 	switch {
-	case f.n < f.at:
-		return true, nil
-	case f.kind == isFull:
-		if removes {
-			return true, nil
-		}
-		return false, syscall.ENOSPC
-	case f.n > f.at:
-		return true, nil
-	case f.kind == fails:
-		return false, syscall.EIO
+	case f.n >= f.at && f.kind == isFull && change != "remove":
+		return syscall.ENOSPC
+	case f.n == f.at && f.kind == fails:
+		return syscall.EIO
+	case f.n == f.at && f.kind == dies:
+		f.gone = true
+		return errGone
 	}
-	f.gone = true
-	return f.kind != dies, errGone
+	switch change {
+	case "create":
+		f.dirty[path] = true
+	case "sync":
+		delete(f.dirty, path)
+	}
+	return nil
 }
 
 // lose is what a crash does to files that were not synced.
@@ -93,89 +90,6 @@ func (f *brokenDisk) lose(t *testing.T) {
 			}
 		}
 	}
-}
-
-type brokenDir struct {
-	real disk.Disk
-	f    *brokenDisk
-	dir  string
-}
-
-func (d *brokenDir) change(op string, removes bool, make func() error) error {
-	do, err := d.f.step(op, removes)
-	if do {
-		err = errors.Join(make(), err)
-	}
-	return err
-}
-
-func (d *brokenDir) Create(name string) (file disk.File, err error) {
-	do, gone := d.f.step("create "+name, false)
-	if !do {
-		return nil, gone
-	}
-	if file, err = d.real.Create(name); err != nil {
-		return nil, err
-	}
-	d.f.mu.Lock()
-	d.f.dirty[filepath.Join(d.dir, name)] = true
-	d.f.mu.Unlock()
-	if gone != nil {
-		file.Close()
-		return nil, gone
-	}
-	return &brokenFile{file, d, name}, nil
-}
-
-func (d *brokenDir) Mkdir(name string) error {
-	return d.change("mkdir "+name, false, func() error { return d.real.Mkdir(name) })
-}
-
-func (d *brokenDir) MkdirAll(name string) error {
-	return d.change("mkdir "+name, false, func() error { return d.real.MkdirAll(name) })
-}
-
-func (d *brokenDir) Rename(from, to string) error {
-	return d.change("rename "+to, false, func() error { return d.real.Rename(from, to) })
-}
-
-func (d *brokenDir) Remove(name string) error {
-	return d.change("remove "+name, true, func() error { return d.real.Remove(name) })
-}
-
-func (d *brokenDir) RemoveAll(name string) error {
-	return d.change("remove "+name, true, func() error { return d.real.RemoveAll(name) })
-}
-
-func (d *brokenDir) Sync(name string) {
-	_ = d.change("sync "+name, false, func() error { d.real.Sync(name); return nil })
-}
-
-type brokenFile struct {
-	disk.File
-	d    *brokenDir
-	name string
-}
-
-func (f *brokenFile) Write(p []byte) (n int, err error) {
-	do, gone := f.d.f.step("write "+f.name, false)
-	if !do {
-		return 0, gone
-	}
-	if gone != nil && f.d.f.kind == tears {
-		p = p[:len(p)/2]
-	}
-	n, err = f.File.Write(p)
-	return n, errors.Join(err, gone)
-}
-
-func (f *brokenFile) Sync() error {
-	return f.d.change("sync "+f.name, false, func() error {
-		f.d.f.mu.Lock()
-		delete(f.d.f.dirty, filepath.Join(f.d.dir, f.name))
-		f.d.f.mu.Unlock()
-		return f.File.Sync()
-	})
 }
 
 // scene is a directory with inputs and the results of an earlier command.
@@ -198,14 +112,14 @@ var scenes = []scene{
 	{"study", []string{"study", "main", "--data", "DIR/l.npz", "--methods", "ts", "--seeds", "1", "--out", "DIR/s"}, []string{"study", "main", "--data", "DIR/l.npz", "--methods", "ts,nc", "--seeds", "1", "--out", "DIR/s"}, "s", "", 5},
 }
 
-var temporaryName = regexp.MustCompile(`^\.(.+)\.\d+@([^.]*)\.(\d+)$`)
+var temporaryName = regexp.MustCompile(`^\.(.+)\.\d+@([^.]*)\.(\d+)$|^\.calibra\.pending$`)
 
 // bury gives what a process left the number of one that is gone.
 func bury(t *testing.T, dir string) {
 	t.Helper()
 	var left []string
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && temporaryName.MatchString(e.Name()) {
+		if err == nil && e.Name() != ".calibra.pending" && temporaryName.MatchString(e.Name()) {
 			left = append(left, path)
 		}
 		return err
@@ -222,9 +136,14 @@ func bury(t *testing.T, dir string) {
 }
 
 // audit judges a folder by its manifest alone: each file that it tells of is there with its
-// digest, or waits to take its place with all others that do. It returns the manifest.
+// digest, or waits to take its place. It returns the manifest.
 func audit(dir string) (manifest string, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	pending := filepath.Join(dir, ".calibra.pending")
+	text, err := os.ReadFile(filepath.Join(pending, "manifest.json"))
+	waiting := err == nil
+	if !waiting {
+		text, err = os.ReadFile(filepath.Join(dir, "manifest.json"))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -235,28 +154,17 @@ func audit(dir string) (manifest string, err error) {
 	if err := json.Unmarshal(text, &told); err != nil {
 		return "", err
 	}
-	stages, err := filepath.Glob(filepath.Join(dir, ".calibra.*"))
-	if err != nil {
-		return "", err
-	}
 	for group, files := range told.Groups {
-		waiting := false
 		for name, digest := range files {
-			found := digest == ""
-			for i, place := range append([]string{dir}, stages...) {
-				content, err := os.ReadFile(filepath.Join(place, name))
-				sum := sha256.Sum256(content)
-				if err == nil && hex.EncodeToString(sum[:]) == digest {
-					found, waiting = true, waiting || i > 0
-					break
-				}
+			content, err := os.ReadFile(filepath.Join(pending, name))
+			if !waiting || err != nil {
+				content, err = os.ReadFile(filepath.Join(dir, name))
 			}
-			if !found {
+			sum := sha256.Sum256(content)
+			switch {
+			case digest != "" && (err != nil || hex.EncodeToString(sum[:]) != digest):
 				return "", fmt.Errorf("%s of %s is nowhere", name, group)
-			}
-		}
-		for name, digest := range files {
-			if _, err := os.Stat(filepath.Join(dir, name)); digest == "" && err == nil && !waiting {
+			case digest == "" && err == nil && !waiting:
 				return "", fmt.Errorf("%s of %s should be gone", name, group)
 			}
 		}
@@ -348,7 +256,7 @@ func (s scene) must(t *testing.T, dir string, command []string) {
 func (s scene) meet(t *testing.T, dir string, n int, kind fault) *brokenDisk {
 	t.Helper()
 	f := &brokenDisk{at: n, kind: kind, rng: rand.New(rand.NewPCG(uint64(n), uint64(kind))), dirty: map[string]bool{}}
-	restore := disk.Simulate(f.wrap)
+	restore := disk.Interrupt(f.before)
 	code, _, stderr := calibra(t, s.args(dir, s.command)...)
 	restore()
 	f.lose(t)

@@ -37,7 +37,8 @@ func TestHostileModel(t *testing.T) {
 	if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "ts", "--out", dir); code != 0 {
 		t.Fatal(stderr)
 	}
-	stage := filepath.Join(dir, ".calibra.999999999.0", "link")
+	pending := filepath.Join(dir, ".calibra.pending")
+	stage := filepath.Join(pending, "link")
 	for _, at := range []string{outside, stage} {
 		if err := os.MkdirAll(at, 0o777); err != nil {
 			t.Fatal(err)
@@ -45,11 +46,11 @@ func TestHostileModel(t *testing.T) {
 	}
 	planted := sha256.Sum256([]byte("planted"))
 	for path, text := range map[string]string{
-		filepath.Join(outside, "keep.txt"):  "kept",
-		filepath.Join(outside, "gone.txt"):  "kept",
-		filepath.Join(stage, "keep.txt"):    "planted",
-		filepath.Join(stage, "new.txt"):     "planted",
-		filepath.Join(dir, "manifest.json"): fmt.Sprintf(`{"format":"calibra folder 1","groups":{"fit":{"link/keep.txt":"%x","link/new.txt":"%[1]x","link/gone.txt":""}}}`, planted),
+		filepath.Join(outside, "keep.txt"):      "kept",
+		filepath.Join(outside, "gone.txt"):      "kept",
+		filepath.Join(stage, "keep.txt"):        "planted",
+		filepath.Join(stage, "new.txt"):         "planted",
+		filepath.Join(pending, "manifest.json"): fmt.Sprintf(`{"format":"calibra folder 1","groups":{"fit":{"link/keep.txt":"%x","link/new.txt":"%[1]x","link/gone.txt":""}}}`, planted),
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)

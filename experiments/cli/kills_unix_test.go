@@ -104,7 +104,7 @@ func wholePage(path string) error {
 }
 
 // unfinished matches the names of files that are there only while a command writes.
-var unfinished = regexp.MustCompile(`^\..+\.\d+(@[^.]*)?\.\d+$|\.partial$`)
+var unfinished = regexp.MustCompile(`^\..+\.\d+@[^.]*\.\d+$|^\.calibra\.pending$|\.partial$`)
 
 // TestKills: a command that is killed at any moment leaves its inputs as they were and the old
 // result or the new one, never a mixture. The next run ends well and clears what was left. Each
