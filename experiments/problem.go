@@ -30,7 +30,6 @@ type Prepared struct {
 	Embed  *data.Embedding // of the calibration rows after the split, nil without features
 	Shared *mat.Dense      // N×P, the test rows in Embed
 
-	reference  *reference                  // of the rows of Shared; nil without features, logits or labels
 	shifted    func(Shift) (*shift, error) // found when the first Spec needs it; nil without features
 	strata     func() []int                // of the rows of Shared by density, likewise
 	afterSplit rand.PCG                    // the generator as the split left it, from which each fit goes on
@@ -64,9 +63,6 @@ func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 	out.Shared = out.Embed.Apply(test.Features)
 	calibration := sync.OnceValue(func() *mat.Dense { return out.Embed.Apply(cal.Features) })
 	out.strata = sync.OnceValue(func() []int { return densityThirds(out.Shared, calibration()) })
-	if test.Logits != nil && test.Labels != nil {
-		out.reference = &reference{rows: test, embedding: out.Shared, seed: s.Seed}
-	}
 	out.shifted = func(name Shift) (*shift, error) { return out.shift(p, name, calibration) }
 	return out, nil
 }

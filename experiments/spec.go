@@ -57,8 +57,6 @@ type Judging struct {
 	// Anchors is at how many of the test rows the local metrics are measured, where there are
 	// more; 0 means at all.
 	Anchors int `json:"anchors,omitempty"`
-	// Recoverable adds the NLL that corrections of the classifier show to be left.
-	Recoverable bool `json:"recoverable,omitempty"`
 }
 
 // uncertainty is what the metrics are asked for.

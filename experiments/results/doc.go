@@ -25,8 +25,8 @@
 //
 // The column commit of a result file names the program that computed a line.
 //
-// Other marks are calibra:pairs (verdicts of the tests that a study wrote), calibra:speed
-// (bench.jsonl beside peers.jsonl), calibra:card (times on a GPU) and calibra:lines (a file of columns as it is).
+// Other marks are calibra:speed (bench.jsonl beside peers.jsonl), calibra:card (times on a GPU) and
+// calibra:lines (a file of columns as it is).
 //
 // The command that makes each file stands on its page. New results are copied over the old
 // ones; calibra readme does the rest, and calibra readme --check fails on what is stale.

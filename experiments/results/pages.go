@@ -17,16 +17,9 @@ const folder = "experiments/results"
 // fillers write the text of each mark from the result files in dir.
 var fillers = map[string]func(dir string, a arguments) (string, error){
 	"table": tableOf,
-	"pairs": pairs,
 	"speed": speed,
 	"card":  card,
 	"lines": linesOf,
-}
-
-// pictures are drawn from result files of the folder.
-var pictures = map[string]func(dir string) ([]byte, error){
-	"calsize.svg": calibrationSize,
-	"gain.svg":    gain,
 }
 
 // File is a file that is generated, in part or in whole.
@@ -36,8 +29,8 @@ type File struct {
 	Stale   []string // what of it differs from the file on disk; nil if nothing
 }
 
-// Generate makes README.md, the pages and their pictures as they should be, for the
-// repository at root, and returns what of them is stale.
+// Generate makes README.md and the pages as they should be, for the repository at root, and
+// returns what of them is stale.
 func Generate(root string) ([]File, error) {
 	dir := filepath.Join(root, folder)
 	pages, err := filepath.Glob(filepath.Join(dir, "*.md"))
@@ -58,16 +51,6 @@ func Generate(root string) ([]File, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		files = append(files, page)
-	}
-	for _, name := range slices.Sorted(maps.Keys(pictures)) {
-		picture := File{Path: filepath.Join(dir, name)}
-		if picture.Content, err = pictures[name](dir); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if old, err := data.ReadFile(picture.Path); err != nil || !bytes.Equal(old, picture.Content) {
-			picture.Stale = []string{"the picture"}
-		}
-		files = append(files, picture)
 	}
 	return files, nil
 }
@@ -118,7 +101,7 @@ type arguments map[string]string
 func (a arguments) has(key string) bool { return a[key] != "" }
 
 // argumentKeys are all that a mark may have.
-var argumentKeys = []string{"file", "peers", "rows", "values", "columns", "value", "where", "best", "spread", "head", "as", "decimals", "without"}
+var argumentKeys = []string{"file", "peers", "rows", "values", "columns", "value", "where", "best", "spread", "head", "as", "decimals"}
 
 // parse reads "file=main.csv head=\"two words\" spread".
 func parse(text string) (arguments, error) {

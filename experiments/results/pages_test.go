@@ -54,7 +54,7 @@ func edit(t *testing.T, path, old, new string) {
 	}
 }
 
-// TestStale: a digit changed in a page, in a result file, or in a picture shows, and what
+// TestStale: a digit changed in a page or in a result file shows, and what
 // Generate says puts it right.
 func TestStale(t *testing.T) {
 	for name, spoil := range map[string]struct {
@@ -65,7 +65,6 @@ func TestStale(t *testing.T) {
 		"a quickstart":      {folder + "/quickstart.csv", "nc,the network as it is,0.", "nc,the network as it is,9.", []string{"lines quickstart.csv"}},
 		"a reference":       {folder + "/published.csv", "0.45034", "0.5", []string{"table published.csv"}},
 		"a text in between": {"README.md", "## Further", "## More", nil},
-		"a picture":         {folder + "/calsize.svg", "<svg", "<svg ", []string{"the picture"}},
 	} {
 		dir := clone(t)
 		edit(t, filepath.Join(dir, spoil.file), spoil.old, spoil.new)
@@ -128,39 +127,6 @@ func TestNumbersOfTheText(t *testing.T) {
 	} {
 		if err := checkNumbers([]byte(table + text)); (err == nil) != fine {
 			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
-
-// TestJudge: verdicts are those after Holm's correction, and p leaves copies out.
-func TestJudge(t *testing.T) {
-	tests := []record{
-		{"data": "a", "difference": "-1", "low": "-2", "high": "-.5", "p_holm": ".01"},
-		{"data": "b", "difference": "-1", "low": "-2", "high": "-.5", "p_holm": ".06"},
-		{"data": "c", "difference": "2", "low": "1", "high": "3", "p_holm": ".04"},
-		{"data": "d", "difference": "-3", "low": "-4", "high": "1", "p_holm": ".5"},
-	}
-	v, err := judge(tests, []string{"c"})
-	if err != nil || v.better != 1 || v.worse != 1 || v.p != 0.25 { // three of one sign: 2/2³
-		t.Errorf("%+v %v", v, err)
-	}
-}
-
-// TestMedian takes the middle run, the mean of the middle two, and none of none.
-func TestMedian(t *testing.T) {
-	run := func(x float64) map[string]any { return map[string]any{"k": x} }
-	if x, n := median([]map[string]any{run(3), {"other": 1.0}, run(1), run(9)}, "k"); x != 3 || n != 3 {
-		t.Errorf("%v of %d", x, n)
-	}
-	if x, n := median([]map[string]any{run(3), run(1)}, "k"); x != 2 || n != 2 {
-		t.Errorf("%v of %d", x, n)
-	}
-	if _, n := median(nil, "k"); n != 0 {
-		t.Error(n)
-	}
-	for x, want := range map[float64]string{289034.2: "289,000 rows/s", 949.9: "900 rows/s", 1234567: "1,234,600 rows/s"} {
-		if got := figure(x, true); got != want {
-			t.Errorf("%v is %s", x, got)
 		}
 	}
 }

@@ -3,20 +3,18 @@ package study
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
 
-// benchmarkStudy compares all methods and the controls as experiments/results/benchmark-protocol.md has
-// it, which was fixed before any of its cells was computed.
+// benchmarkStudy compares all methods and the controls with their settings chosen alike, as the tables of
+// experiments/results/benchmark.md have them.
 var benchmarkStudy = Study{
-	Name: "benchmark", Line: "all methods and controls, tuned alike, by a protocol fixed beforehand (experiments/results/benchmark-protocol.md)",
+	Name: "benchmark", Line: "all methods and controls, tuned alike",
 	Grid: func(*experiments.Origin) []experiments.Spec {
 		var specs []experiments.Spec
 		for _, m := range experiments.Methods {
@@ -28,21 +26,11 @@ var benchmarkStudy = Study{
 	},
 	Vary:    []Field{byMethod, byTuning},
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000},
-	Pairs: []Pair{
-		{"vq", "nc"}, {"vq", "vq-nc"}, {"vq", "vq-dc"}, {"vq", "ts"}, {"vq", "sm"}, {"vq", "vq-random"},
-		{"stacked-learned", "nc"}, {"stacked-learned", "ts"}, {"stacked-learned", "sm"}, {"stacked-learned", "new-head"},
-		{"stacked-learned", "stacked"}, {"stacked-learned", "stacked-one"},
-		{"vq-centred", "vq-nc"}, {"vq-centred", "vq"},
-	},
-	Tests: eachPair,
-	Views: []View{
-		protocol("experiments/results/benchmark-protocol.md, committed before the first cell of seeds 100 to 109, fixes sources, methods, budgets, outcomes and tests."),
-		scores, forests, againstUncalibrated, namedPairs, noiseFloor, sparsest, Results, tuningTable, timeTable,
-	},
+	Views:   []View{forests, noiseFloor, sparsest, Results, tuningTable, timeTable},
 }
 
 // notBenchmarked are methods under an optimizer that stops short, parts of stacked, variants of
-// vq's form, and those that came after the protocol.
+// vq's form, and those that came after it.
 var notBenchmarked = []string{"ts-published", "dc-published",
 	"order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated",
 	"vq-rank", "vq-diagonal", "vq-tied",
@@ -64,46 +52,6 @@ var byTuning = Field{"Settings", func(s experiments.Spec) string {
 func tunable(s experiments.Spec) bool {
 	m, err := s.Catalog.Find(s.Method)
 	return err == nil && len(m.Candidates) > 0
-}
-
-// protocol states what was fixed beforehand.
-func protocol(note string) View {
-	return tables("The protocol", note+" A report of other seeds or sources is a rehearsal of it and no result.", func(*Findings) []*report.Table { return nil })
-}
-
-// scores are the primary outcomes: what each method gains on the classifier as it is.
-var scores = tables("Proper scores",
-	"Mean and standard deviation over the seeds. A gain is against the classifier as it is (NC) on the same rows of the same seed, positive where the method is better.",
-	func(f *Findings) []*report.Table {
-		var columns []quantity
-		for _, m := range []metrics.Metric{metrics.NLL, metrics.Brier, metrics.Accuracy} {
-			columns = append(columns, sharedMetric(m), f.gain(m))
-		}
-		return []*report.Table{f.table("NLL, Brier score and accuracy, with the gain on the uncalibrated model.", columns)}
-	})
-
-// gain is how much better a result is than the uncalibrated model of its source and seed.
-func (f *Findings) gain(m metrics.Metric) quantity {
-	type place struct {
-		data, encoder string
-		seed          uint64
-	}
-	base := map[place]float64{}
-	for _, r := range f.Results {
-		if r != nil && r.Spec.Method == "nc" {
-			base[place{r.Spec.Data, r.Spec.Encoder, r.Spec.Seed}] = at(r.Shared, m.String())
-		}
-	}
-	return quantity{metric: m, title: "gain in " + m.Title(), unranked: true, value: func(r *Result) float64 {
-		nc, ok := base[place{r.Spec.Data, r.Spec.Encoder, r.Spec.Seed}]
-		if !ok {
-			return math.NaN()
-		}
-		if m.HigherIsBetter() {
-			return at(r.Shared, m.String()) - nc
-		}
-		return nc - at(r.Shared, m.String())
-	}}
 }
 
 // tuningTable counts what was chosen, seed by seed.

@@ -53,9 +53,6 @@ func (c SpecCell) String() string {
 	if c.Spec.Tune {
 		text += " chosen"
 	}
-	if codes := byCodes.Of(c.Spec); codes != none {
-		text += " codes " + codes
-	}
 	if c.Spec.Shift != "" {
 		text += ", shift " + string(c.Spec.Shift)
 	}

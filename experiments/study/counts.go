@@ -89,31 +89,6 @@ var usageTable = tables("Codeword usage",
 		return []*report.Table{f.counts("Assignments of the test slots to codewords.", usageColumns)}
 	})
 
-// usageCurve shows the assignments of all codewords, most used first.
-var usageCurve = figures("Usage by rank", "", plain(func(_ *Findings, s *subject) []*report.Drawing {
-	var series []report.Series
-	for _, r := range s.rows {
-		line := report.Series{Name: title(r.spec), Ours: true, Style: style(r.spec.Catalog, r.spec.Method)}
-		for rank := range r.spec.Codewords() {
-			var share []float64
-			for _, res := range r.results {
-				n := numbersOf(slices.Sorted(slices.Values(res.Usage)))
-				share = append(share, 100*n[len(n)-1-rank]/floats.Sum(n))
-			}
-			v := metrics.NewSpread(share)
-			line.X, line.Mean, line.SD = append(line.X, float64(rank+1)), append(line.Mean, v.Mean), append(line.SD, v.SD)
-		}
-		if len(r.results) > 0 {
-			series = append(series, line)
-		}
-	}
-	if series == nil {
-		return nil
-	}
-	panels := []report.LinePanel{{Title: s.Title(), X: "codeword, most used first", Y: "% of assignments", Series: series}}
-	return []*report.Drawing{s.drawing("usage", "Share of the test slots of %s that each codeword has.", report.Lines(panels))}
-}))
-
 // timeTable is seconds per epoch of both stages.
 var timeTable = tables("Training time",
 	"Wall time as it was when the cell ran, beside whatever else ran on the machine: with several jobs a cell has one core. The paper's times are of an accelerator.",

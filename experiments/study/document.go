@@ -25,19 +25,15 @@ type File struct {
 
 // files are those of the study: of most, results.csv (a line a cell, the same whenever and
 // however often the study was interrupted) and times.csv (seconds, which are not, and the
-// program's digest), and tests.csv where methods are tested in pairs, or kinds of codes against their twins.
+// program's digest).
 func (s *Study) files() []File {
 	if s.Files != nil {
 		return s.Files
 	}
-	files := []File{
+	return []File{
 		{"results.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeResults(w) }},
 		{"times.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeTimes(w) }},
 	}
-	if s.Tests != nil {
-		files = append(files, File{"tests.csv", func(ctx context.Context, f *Findings, w io.Writer) error { return f.writeTests(ctx, w) }})
-	}
-	return files
 }
 
 // Group is the disk.Folder group of its report. Studies write over each other, and not over
@@ -188,6 +184,25 @@ func (s *subject) largest() *Result {
 	return slices.MaxFunc(all, byCalibrationRows)
 }
 
+// mostClasses is the most whose names tables list.
+const mostClasses = 40
+
+// classNames are the subject's classes, or numbers; empty if there are too many.
+func (f *Findings) classNames(s *subject, classes int) []string {
+	names := make([]string, classes)
+	known := s.origin.Classes()
+	for c := range names {
+		switch {
+		case classes > mostClasses:
+		case len(known) == classes:
+			names[c] = known[c]
+		default:
+			names[c] = strconv.Itoa(c)
+		}
+	}
+	return names
+}
+
 func seedWords(seeds []uint64) []string {
 	return data.Each(seeds, func(s uint64) string { return strconv.FormatUint(s, 10) })
 }
@@ -274,7 +289,6 @@ func (f *Findings) writeResults(w io.Writer) error {
 	for _, q := range resultColumns(true)[len(resultColumns(false)):] {
 		all.add(strings.ReplaceAll(strings.ToLower(q.title), " ", "_"), q.value)
 	}
-	all.add("nll_recoverable", recoverable.value)
 	for third, name := range thirds {
 		for _, view := range []embedding{sharedEmbedding, ownEmbedding} {
 			q, floor := inThird(third, view)

@@ -25,7 +25,6 @@ type Findings struct {
 	Inputs map[*experiments.Origin]string
 
 	answers map[question]map[experiments.Spec]*paired // to what was asked before
-	tested  *tests                                    // nil until asked for
 }
 
 // Findings are those of the plan of the study's cells.
@@ -109,6 +108,39 @@ func (f *Findings) subjects() []*subject {
 		}
 	}
 	return out
+}
+
+// row is that of a method with results, nil if there is none.
+func (s *subject) row(method string) *row {
+	if i := slices.IndexFunc(s.rows, func(r *row) bool { return r.spec.Method == method && len(r.results) > 0 }); i >= 0 {
+		return s.rows[i]
+	}
+	return nil
+}
+
+// tuned is the row of the method that chose its settings, else any of it; nil if it has no
+// results.
+func (s *subject) tuned(method string) (found *row) {
+	for _, r := range s.rows {
+		if r.spec.Method == method && len(r.results) > 0 && (found == nil || r.spec.Tune) {
+			found = r
+		}
+	}
+	return found
+}
+
+// best is the row of the best mean of a metric, nil if none has one.
+func (s *subject) best(q quantity) (best *row) {
+	for _, r := range s.rows {
+		mean := r.spread(q).Mean
+		if math.IsNaN(mean) {
+			continue
+		}
+		if best == nil || mean < best.spread(q).Mean != q.metric.HigherIsBetter() && mean != best.spread(q).Mean {
+			best = r
+		}
+	}
+	return best
 }
 
 // quantity is one number of a result; it is NaN where the result has none.

@@ -17,7 +17,7 @@ var mainStudy = Study{
 	Paper: []string{"main", "weather"},
 	Grid:  always(each(allMethods()...)),
 	Vary:  []Field{byMethod},
-	Views: []View{Results, forests, pairedNLL, leftOnTheTable, localBars, globalBars, noiseFloor, reliabilityDiagrams, codewordMaps},
+	Views: []View{Results, forests, localBars, globalBars, noiseFloor, reliabilityDiagrams},
 }
 
 // essStudy shows the local error along the effective sample size of the neighbourhood:
@@ -27,7 +27,7 @@ var essStudy = Study{
 	Paper: []string{"main", "weather"},
 	Grid:  always(each(tableOrder...)),
 	Vary:  []Field{byMethod},
-	Views: []View{profiles, sparsest, Results, forests, pairedNLL},
+	Views: []View{profiles, sparsest, Results, forests},
 }
 
 // partsStudy ablates the quantization and the calibrator: VQ, VQ-DC, VQ-NC, DC, NC.
@@ -36,7 +36,7 @@ var partsStudy = Study{
 	Paper: []string{"ablation"},
 	Grid:  always(each("vq", "vq-dc", "vq-nc", "dc", "nc")),
 	Vary:  []Field{byMethod},
-	Views: []View{Results, forests, pairedNLL, localBars, globalBars, noiseFloor},
+	Views: []View{Results, forests, localBars, globalBars, noiseFloor},
 }
 
 // slotsStudy varies w and |C| together.
@@ -45,7 +45,7 @@ var slotsStudy = Study{
 	Paper: []string{"slots"},
 	Grid:  always(sizes([]int{16, 32, 64, 128, 256}, []int{32, 64})),
 	Vary:  []Field{bySlots, byCodewords},
-	Views: []View{Results, pairedNLL, sizeMaps},
+	Views: []View{Results},
 }
 
 // codebookStudy varies |C| at w = 64.
@@ -54,7 +54,7 @@ var codebookStudy = Study{
 	Paper: []string{"codebook"},
 	Grid:  always(sizes([]int{64}, []int{16, 32, 64, 128, 256})),
 	Vary:  []Field{bySlots, byCodewords},
-	Views: []View{Results, pairedNLL, codebookCurves},
+	Views: []View{Results},
 }
 
 // calibrationSizeStudy fits on 5 … 100 % of the calibration rows.
@@ -69,7 +69,7 @@ var calibrationSizeStudy = Study{
 		return specs
 	},
 	Vary:  []Field{byMethod, byFraction},
-	Views: []View{sizeCurves, Results, pairedNLL},
+	Views: []View{sizeCurves, Results},
 }
 
 // shiftedStudy fits in distribution and judges on shifted rows.
@@ -84,7 +84,7 @@ var shiftedStudy = Study{
 		return specs
 	},
 	Vary:  []Field{byMethod},
-	Views: []View{shiftNote, Results, forests, pairedNLL, localBars, globalBars, profiles},
+	Views: []View{shiftNote, Results, forests, localBars, globalBars, profiles},
 }
 
 // backbonesStudy compares all methods on the features of several backbones: each
@@ -106,7 +106,7 @@ var backbonesStudy = Study{
 		return specs
 	},
 	Vary:  []Field{byMethod},
-	Views: []View{Results, forests, pairedNLL, localBars, profiles},
+	Views: []View{Results, forests, localBars, profiles},
 }
 
 // usageStudy counts how often the test rows' slots are assigned to each codeword.
@@ -115,7 +115,7 @@ var usageStudy = Study{
 	Paper: []string{"usage"},
 	Grid:  always(each("vq")),
 	Vary:  []Field{byMethod},
-	Views: []View{usageTable, usageCurve, codewordMaps},
+	Views: []View{usageTable},
 }
 
 // timeStudy measures seconds per epoch of both stages.
@@ -125,21 +125,6 @@ var timeStudy = Study{
 	Grid:  always(each("vq")),
 	Vary:  []Field{byMethod},
 	Views: []View{timeTable},
-}
-
-// variantsStudy holds what is to mend the paper's calibrator where its published recipe makes
-// its own head worse, as it does with many classes: its start as a candidate of early
-// stopping, and steps of one size for any number of classes and slots.
-var variantsStudy = Study{
-	Name: "variants", Line: "the paper's calibrator beside its head, and what mends it where it is worse",
-	Grid: always(each("nc", "ts", "sm", "vq-nc", "vq", "vq-start", "vq-centred")),
-	Vary: []Field{byMethod},
-	Pairs: []Pair{ // whether the paper's claim holds, and what each variant changes
-		{"vq", "vq-nc"}, {"vq", "nc"}, {"vq-start", "vq-nc"}, {"vq-start", "vq"},
-		{"vq-centred", "vq-nc"}, {"vq-centred", "vq"}, {"vq-centred", "nc"},
-	},
-	Tests: eachPair,
-	Views: []View{scores, forests, namedPairs, noiseFloor, Results},
 }
 
 // always is the same grid for every origin.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -21,27 +19,6 @@ type paired struct {
 	metrics.Comparison
 	corrected float64   // the p-value after Holm's correction over the rows of a subject
 	seeds     []float64 // the difference of each seed
-
-	// What an interval over rows and seeds is made of; 0 of one over the rows alone.
-	variance float64 // of the difference
-	between  float64 // variance of one seed's difference
-	nu       float64 // degrees of freedom of the variance
-}
-
-// sd is the standard deviation of the difference over the seeds, NaN of fewer than two.
-func (p *paired) sd() float64 {
-	if len(p.seeds) < 2 {
-		return math.NaN()
-	}
-	return metrics.NewSpread(p.seeds).SD
-}
-
-// overSeeds is sd in words.
-func (p *paired) overSeeds() string {
-	if sd := p.sd(); !math.IsNaN(sd) {
-		return fmt.Sprintf("%.4f", sd)
-	}
-	return "–"
 }
 
 // correct gives the differences of a family their corrected p; nil stands for one that

@@ -51,10 +51,7 @@ type Result struct {
 	// Others are metrics from outside by key: their values, intervals and noise floors stand in
 	// Shared, Intervals and Noise.
 	Others map[string]Other `json:"others,omitempty"`
-	// Recoverable is the NLL that corrections of the classifier, cross-fitted on the test rows,
-	// show to be left on the table; nil where that was not measured.
-	Recoverable *metrics.Gain `json:"recoverable_nll,omitempty"`
-	Losses      []float32     `json:"losses,omitempty"` // −log p of each test row's label, by weight, on which methods are compared in pairs
+	Losses []float32        `json:"losses,omitempty"` // −log p of each test row's label, by weight, on which methods are compared in pairs
 	// Misses are the places of the test rows whose top class is not their label; nil where that
 	// was not kept, or rows have weights or soft labels: they have Wrong.
 	Misses []int     `json:"misses"`

@@ -110,11 +110,6 @@ func (c SpecCell) compute(ctx context.Context, w *workshop) (kept, func(path str
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.Spec.Judging.Recoverable && c.Spec.Shift == "" { // the rows that prepared knows
-		if r.Recoverable, err = prepared.Recoverable(ctx, run.Outcome.Metrics.NLL); err != nil {
-			return nil, nil, err
-		}
-	}
 	r.Rows = rowNumbers(run.Source.Test, c.Origin)
 	if counted := run.Outcome.Metrics.Counted; counted != nil && r.Rows != nil {
 		r.Rows = data.Each(counted, func(i int) int { return r.Rows[i] })

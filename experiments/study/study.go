@@ -20,29 +20,24 @@ type Study struct {
 	// Vary names the fields of Spec that distinguish the rows of its tables: of
 	// method, slots, codewords, fraction, encoder.
 	Vary []Field
-	// Pairs are methods that were named before the study to be tested against each other.
-	Pairs []Pair
-	// Tests are the families of its tests, given Pairs, for tests.csv; nil in a study that makes none.
-	Tests func([]Pair) []family
 	// Views are the parts of its report, in order.
 	Views []View
 	// Judging is what its cells are judged by; the zero value stands for usual.
 	Judging experiments.Judging
-	// Files are the numbers that it writes beside its report; nil means results.csv, times.csv
-	// and, of a study with Tests, tests.csv.
+	// Files are the numbers that it writes beside its report; nil means results.csv and times.csv.
 	Files []File
 }
 
 // Studies lists all studies, in the paper's order.
-var Studies = []*Study{&mainStudy, &essStudy, &partsStudy, &slotsStudy, &codebookStudy, &calibrationSizeStudy, &shiftedStudy, &backbonesStudy, &usageStudy, &timeStudy, &variantsStudy, &codesStudy, &benchmarkStudy}
+var Studies = []*Study{&mainStudy, &essStudy, &partsStudy, &slotsStudy, &codebookStudy, &calibrationSizeStudy, &shiftedStudy, &backbonesStudy, &usageStudy, &timeStudy, &benchmarkStudy}
 
 // usual is what cells are judged by: noise floors, but along the calibration rows, where no
-// study shows them, and what is left on the table.
+// study shows them.
 func usual(s experiments.Spec) experiments.Judging {
 	if s.Fraction > 0 {
-		return experiments.Judging{Recoverable: true}
+		return experiments.Judging{}
 	}
-	return experiments.Judging{Redraws: 20, Recoverable: true}
+	return experiments.Judging{Redraws: 20}
 }
 
 // ByName finds a study; an unknown name is a *data.InputError that lists the known
@@ -69,10 +64,7 @@ func allMethods() []string {
 	return names
 }
 
-// Style is the look of the line of one of experiments.Methods in every figure.
-func Style(method string) int { return style(nil, method) }
-
-// style is that of a method of the catalog. Each has its own; those from outside share no
+// style is the look of a method's line in every figure. Each method of the catalog has its own; those from outside share no
 // colour with the paper's tables.
 func style(c *experiments.Catalog, method string) int {
 	names := slices.Clone(tableOrder[1:]) // the paper's calibrator has a look of its own

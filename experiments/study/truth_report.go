@@ -10,12 +10,9 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot/vg"
 )
 
 // TruthFindings are the cells of study truth and the content of their report.
@@ -129,9 +126,25 @@ func (s setting) rho(key string, truth func(Predictor) float64) float64 {
 			}
 			x, y = append(x, v), append(y, truth(p))
 		}
-		sum += stat.Correlation(metrics.Ranks(x), metrics.Ranks(y), nil) / float64(len(s.cells))
+		sum += stat.Correlation(ranks(x), ranks(y), nil) / float64(len(s.cells))
 	}
 	return sum
+}
+
+// ranks are those of x, 1 the least; equal numbers share their mean rank.
+func ranks(x []float64) []float64 {
+	return data.Each(x, func(of float64) float64 {
+		rank := 0.5
+		for _, y := range x {
+			switch {
+			case y < of:
+				rank++
+			case y == of:
+				rank += 0.5
+			}
+		}
+		return rank
+	})
 }
 
 // quantileOf is the share-quantile of x by the order statistics.
@@ -143,7 +156,7 @@ func quantileOf(x []float64, share float64) float64 {
 func (f *TruthFindings) document() *report.Document {
 	d := &report.Document{Title: "Study truth", Intro: "Which metric ranks predictors as their true error does, and which raises false alarms.", Head: f.Head}
 	if settings := f.settings(); len(settings) > 0 {
-		d.Sections = append(d.Sections, f.ranks(settings), f.units(settings))
+		d.Sections = append(d.Sections, f.ranks(settings))
 	}
 	d.Sections = append(d.Sections, f.alarms(), f.diagnosis())
 	d.Facts = []report.Fact{{Name: "Draws", Value: fmt.Sprint(f.Seeds)}, {Name: "Rows", Value: fmt.Sprint(f.Rows)}, {Name: "Methods", Value: f.methodNames()}}
@@ -192,17 +205,9 @@ func (f *TruthFindings) ranks(settings []setting) *report.Section {
 		"these hold the grouping loss too. The calibration error proper, ‖E[p − q | p]‖², and that by region, ‖E[p − q | p, region]‖², do not."}
 	for _, truth := range truths {
 		caption := "ρ with the true " + truth.key + " error"
-		values := mat.NewDense(len(truthMetrics), len(settings), nil)
 		ranks.Tables = append(ranks.Tables, crossed(caption, "metric", metricTitles, settingNames(settings, " ↑"), func(k, j int) string {
-			rho := settings[j].rho(truthMetrics[k].key, truth.value)
-			values.Set(len(truthMetrics)-1-k, j, rho)
-			return decimal(rho)
+			return decimal(settings[j].rho(truthMetrics[k].key, truth.value))
 		}))
-		upward := slices.Clone(metricTitles)
-		slices.Reverse(upward)
-		heat := report.Heat([]report.HeatPanel{{Title: caption, Values: values, Rows: upward, Columns: settingNames(settings, ""),
-			Text: decimal, Diverging: true, Width: 24 * vg.Centimeter, Height: 17 * vg.Centimeter}}, 1)
-		ranks.Figures = append(ranks.Figures, &report.Drawing{Name: "ranks-" + truth.key, Caption: "Rank correlation with the true " + truth.key + " error; red is right, blue is backwards.", Figure: heat})
 	}
 	return ranks
 }
@@ -230,54 +235,6 @@ func decimal(x float64) string {
 		return "–"
 	}
 	return strconv.FormatFloat(x, 'f', 2, 64)
-}
-
-// inUnit is a metric with the true error that it estimates.
-type inUnit struct {
-	key, title string
-	value      func(Predictor) float64
-}
-
-// inUnits are the metrics that estimate a true error in its own units.
-var inUnits = []inUnit{
-	{"recoverable_shared", "recoverable NLL, one reference − KL", truths[2].value}, {"recoverable_nll", "recoverable NLL − KL", truths[2].value}, {"recoverable_brier", "recoverable Brier − squared", truths[0].value},
-	{"lce", "LCE, γ = 10 − absolute", truths[1].value}, {"lce_3", "LCE, γ = 3 − absolute", truths[1].value}, {"lce_15nn", "LCE, γ of 15 neighbours − absolute", truths[1].value},
-	{"squared_15nn", "U-statistic, 15 − squared", truths[0].value}, {"squared_50nn", "U-statistic, 50 − squared", truths[0].value},
-}
-
-// over gathers a number of the predictors of all draws that have it.
-func (s setting) over(value func(Predictor) (float64, bool)) (x []float64) {
-	for _, r := range s.cells {
-		for _, p := range r.Predictors {
-			if v, ok := value(p); ok {
-				x = append(x, v)
-			}
-		}
-	}
-	return x
-}
-
-// units are bias and spread of the metrics of inUnits.
-func (f *TruthFindings) units(settings []setting) *report.Section {
-	titles := data.Each(inUnits, func(e inUnit) string { return e.title })
-	names := settingNames(settings, "")
-	bias := crossed("Mean of metric less true error over the predictors, ± standard deviation", "source", names, titles, func(i, j int) string {
-		e := inUnits[j]
-		x := settings[i].over(func(p Predictor) (float64, bool) { v, ok := p.Values[e.key]; return v - e.value(p), ok })
-		if len(x) < 2 {
-			return "–"
-		}
-		return fmt.Sprintf("%s ± %.4f", metrics.Signed(stat.Mean(x, nil), 4), stat.StdDev(x, nil))
-	})
-	exact := crossed("What the metrics say of the true posterior itself, mean over the draws", "source", names, metricTitles[2:], func(i, j int) string {
-		key := truthMetrics[2+j].key
-		x := settings[i].over(func(p Predictor) (float64, bool) { v, ok := p.Values[key]; return v, ok && p.Name == "exact" })
-		if len(x) == 0 {
-			return "–"
-		}
-		return metrics.Signed(stat.Mean(x, nil), 4)
-	})
-	return &report.Section{Title: "Bias and spread", Note: "LCE is never 0, as it averages absolute values; the recoverable losses and the U-statistic are, but for noise.", Tables: []*report.Table{bias, exact}}
 }
 
 // alarms are the rates at which p ≤ .05 is called on the exact predictor and on a wrong one.
@@ -338,35 +295,7 @@ func (f *TruthFindings) diagnosis() *report.Section {
 	}
 	s := &report.Section{Title: "Diagnosis", Note: "Of calibrated predictions, at most 5 % of diagnoses should call anything wrong, and of any predictions at most 5 % should have a gap outside its interval. " +
 		"Where a region is planted, the top class is right less often than it says, by the shift.", Tables: []*report.Table{power, coverage, planted}}
-	if panel := f.power(); len(panel.Series) > 0 {
-		s.Figures = []*report.Drawing{{Name: "power", Caption: "Runs whose wrong regions hold half of the planted rows, with one standard deviation over the runs.", Figure: report.Lines([]report.LinePanel{panel})}}
-	}
 	return s
-}
-
-// power is how often one wrong region is found, by its share of the rows, a line a shift.
-func (f *TruthFindings) power() report.LinePanel {
-	lines := map[float64]*report.Series{}
-	for _, r := range f.Diagnosis {
-		if r.Law != "" || r.Share == 0 {
-			continue
-		}
-		if lines[r.Shift] == nil {
-			lines[r.Shift] = &report.Series{Name: fmt.Sprintf("shift %g", r.Shift), Style: len(lines)}
-		}
-		l, p := lines[r.Shift], float64(r.Found)/float64(r.Runs)
-		l.X, l.Mean, l.SD = append(l.X, 100*r.Share), append(l.Mean, p), append(l.SD, math.Sqrt(p*(1-p)/float64(r.Runs)))
-	}
-	panel := report.LinePanel{Title: "localization by diagnose", X: "wrong region, % of the rows", Y: "share of runs that find half of it", Log: true, Places: map[float64]string{}}
-	for _, shift := range powerShifts {
-		if l := lines[shift]; l != nil {
-			panel.Series = append(panel.Series, *l)
-			for _, x := range l.X {
-				panel.Places[x] = fmt.Sprintf("%g", x)
-			}
-		}
-	}
-	return panel
 }
 
 func (f *TruthFindings) writeResults(w io.Writer) error {

@@ -11,14 +11,13 @@ import (
 	"testing"
 
 	"calibra/experiments"
-	"calibra/experiments/metrics"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
 )
 
 func TestRanksOf(t *testing.T) {
-	if got, want := metrics.Ranks([]float64{3, 1, 3, 2}), []float64{3.5, 1, 3.5, 2}; !slices.Equal(got, want) {
+	if got, want := ranks([]float64{3, 1, 3, 2}), []float64{3.5, 1, 3.5, 2}; !slices.Equal(got, want) {
 		t.Errorf("ranks %v, want %v", got, want)
 	}
 }

@@ -113,7 +113,7 @@ func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows [
 func (f *Findings) named(r *row) string {
 	name := r.spec.Method
 	for i, field := range f.Study.Vary {
-		if field.Head != byMethod.Head && r.labels[i] != none {
+		if field.Head != byMethod.Head {
 			name += fmt.Sprintf(" %s=%s", field.Head, r.labels[i])
 		}
 	}
@@ -239,7 +239,8 @@ func told(family []*paired) []*report.Difference {
 func forests(ctx context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Differences to the best",
-		Note:  "A dot is the difference of a method to the best one on the same test rows, its bar the 95 % interval of a paired bootstrap over the rows. Below 0 a method would be better, above 0 it is worse; a bar that reaches 0 shows no significant difference. " + testNote,
+		Note: "A dot is the difference of a method to the best one on the same test rows, its bar the 95 % interval of a paired bootstrap over the rows. Below 0 a method would be better, above 0 it is worse; a bar that reaches 0 shows no significant difference. " +
+			"The intervals are of the rows for the models of these seeds; how much another seed's models would differ is in the standard deviations over the seeds.",
 	}
 	for _, s := range f.subjects() {
 		v, err := f.verdict(ctx, s)

@@ -3,8 +3,6 @@ package study
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
 
 	"calibra/experiments/report"
 )
@@ -44,17 +42,4 @@ func tables(title, note string, list func(*Findings) []*report.Table) View {
 // drawing is a figure of the subject. Its name ends in that of the subject, for which %s stands in the caption.
 func (s *subject) drawing(name, caption string, figure *report.Figure) *report.Drawing {
 	return &report.Drawing{Name: name + "-" + s.slug(), Caption: fmt.Sprintf(caption, s.Title()), Figure: figure}
-}
-
-// curves is a drawing of the panels that have a point, none if none has: the local metrics
-// of rows without features, or of very few rows, have none.
-func (s *subject) curves(name, caption string, panels []report.LinePanel) []*report.Drawing {
-	hasPoint := func(line report.Series) bool {
-		return slices.ContainsFunc(line.Mean, func(v float64) bool { return !math.IsNaN(v) })
-	}
-	panels = slices.DeleteFunc(panels, func(p report.LinePanel) bool { return !slices.ContainsFunc(p.Series, hasPoint) })
-	if len(panels) == 0 {
-		return nil
-	}
-	return []*report.Drawing{s.drawing(name, caption, report.Lines(panels))}
 }
