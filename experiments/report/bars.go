@@ -161,3 +161,22 @@ func (t floorTick) Plot(c draw.Canvas, p *plot.Plot) {
 		c.StrokeLine2(line, at(t.x-half), y(t.y), at(t.x+half), y(t.y))
 	}
 }
+
+// ringed are dots with a white edge, seen on any ground.
+type ringed struct {
+	at           plotter.XYs
+	colours      []color.NRGBA
+	radius, edge vg.Length
+}
+
+func (r ringed) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for k, q := range r.at {
+		at := vg.Point{X: x(q.X), Y: y(q.Y)}
+		if !c.Contains(at) {
+			continue
+		}
+		c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: r.radius + r.edge, Shape: draw.CircleGlyph{}}, at)
+		c.DrawGlyph(draw.GlyphStyle{Color: r.colours[k], Radius: r.radius, Shape: draw.CircleGlyph{}}, at)
+	}
+}

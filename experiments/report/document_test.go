@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"image"
 	"io"
 	"math"
 	"strings"
@@ -131,7 +130,6 @@ func kinds() map[string]*Figure {
 	out["diagrams"] = Diagrams([]Diagram{{"VQ", &metrics.Curve{Confidence: []float64{nan, .9}, Frequency: []float64{nan, 1}, Low: []float64{nan, .5}, High: []float64{nan, 1}, Count: []int{0, 5}}}})
 	profile := metrics.Profile{LCE: []float64{.1, .05}, At: []float64{0, 30}, Count: []int{9, 9}, Floor: []float64{.02, .01}}
 	out["profiles"] = Profiles([]ProfilePanel{{"own", []ProfileLine{{"VQ", true, 0, []metrics.Profile{profile, profile}}, {"NC", false, 1, []metrics.Profile{profile}}}}})
-	out["plane"] = Planes([]Plane{{Title: "w = 2", XMin: -1, XMax: 1, YMin: -1, YMax: 1, Picture: image.NewNRGBA(image.Rect(0, 0, 4, 4)), Points: []PlanePoint{{0, 0, 1}, {9, 9, 2}}, Names: []string{"a", "b"}}})
 	return out
 }
 
@@ -179,7 +177,7 @@ func TestFigures(t *testing.T) {
 		}
 		if text := string(page); strings.ContainsAny(text, "\ue000\ue001\ue002") || strings.Count(text, "<g") != strings.Count(text, "</g>") {
 			t.Errorf("%s: notes are left in the page, or groups open", name)
-		} else if name != "plane" && !strings.Contains(text, `<circle class="point"`) {
+		} else if !strings.Contains(text, `<circle class="point"`) {
 			t.Errorf("%s: no point tells its value", name)
 		}
 	}

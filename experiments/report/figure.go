@@ -110,6 +110,5 @@ func (f *Figure) render(on canvas) ([]byte, error) {
 	if _, err := on.WriteTo(&out); err != nil {
 		return nil, fmt.Errorf("report: write a figure: %w", err)
 	}
-	// gonum/plot calls the PNG pictures in an SVG JPEG, which not every reader forgives.
-	return bytes.ReplaceAll(out.Bytes(), []byte("data:image/jpg;base64,"), []byte("data:image/png;base64,")), nil
+	return out.Bytes(), nil
 }

@@ -74,37 +74,6 @@ func (c *chart) aroundZero(lines []dotLine) {
 	c.X.Min, c.X.Max = low-edge, high+edge
 }
 
-// Changes is what one method changes on some subjects.
-type Changes struct {
-	Title     string
-	Ours      bool // in the colour of the method that the figure is about
-	Subjects  []string
-	At        []float64 // one for each subject
-	Low, High []float64 // the ends of its interval
-}
-
-// Compare draws methods side by side on one axis x: a line for each subject, a dot at what
-// the method changes and a bar for its interval, on either side of 0.
-func Compare(methods []Changes, x string) *Figure {
-	var plots []*chart
-	var all []dotLine
-	for _, m := range methods {
-		var lines []dotLine
-		for i, name := range m.Subjects {
-			line := dotLine{name: name, at: m.At[i], low: m.Low[i], high: m.High[i], ours: m.Ours}
-			line.says = fmt.Sprintf("%s, %s: %.3g (%.3g to %.3g)", m.Title, name, line.at, line.low, line.high)
-			lines = append(lines, line)
-		}
-		p := dotLines(lines)
-		p.Title.Text, p.X.Label.Text = m.Title, x
-		plots, all = append(plots, p), append(all, lines...)
-	}
-	for _, p := range plots {
-		p.aroundZero(all)
-	}
-	return newGrid(plots, len(plots), 9*vg.Centimeter, vg.Length(len(methods[0].Subjects)+4)*0.55*vg.Centimeter, nil, nil)
-}
-
 // dotLine is a dot with its interval on a line of its own; a NaN at leaves the line empty.
 type dotLine struct {
 	name          string

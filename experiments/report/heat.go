@@ -15,14 +15,13 @@ import (
 
 // HeatPanel is a matrix of colours with names on both axes.
 type HeatPanel struct {
-	Title, X, Y    string
-	Values         *mat.Dense // rows upward × columns rightward; NaN stays white
-	Rows, Columns  []string
-	Text           func(float64) string // written into each cell; nil for none
-	Diverging      bool                 // blue below 0, red above, in place of pale to dark
-	Low, High      float64              // ends of the colours, of a panel that is not Diverging; both 0: those of the values
-	Width, Height  vg.Length            // of the panel; wider where its column names need it
-	SparseRowNames int                  // every n-th row is named; 0 means all
+	Title, X, Y   string
+	Values        *mat.Dense // rows upward × columns rightward; NaN stays white
+	Rows, Columns []string
+	Text          func(float64) string // written into each cell; nil for none
+	Diverging     bool                 // blue below 0, red above, in place of pale to dark
+	Low, High     float64              // ends of the colours, of a panel that is not Diverging; both 0: those of the values
+	Width, Height vg.Length            // of the panel; wider where its column names need it
 }
 
 // Heat draws the panels side by side, each with the bar of its colours.
@@ -104,14 +103,7 @@ func (panel HeatPanel) plot() (*chart, colourBar) {
 	p.Add(cells{panel, colour})
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -.5, float64(columns)-.5, -.5, float64(rows)-.5
 	p.X.Tick.Marker = namedTicks(panel.Columns)
-	names := panel.Rows
-	if n := panel.SparseRowNames; n > 1 {
-		names = make([]string, len(panel.Rows))
-		for i := 0; i < len(names); i += n {
-			names[i] = panel.Rows[i]
-		}
-	}
-	p.Y.Tick.Marker = namedTicks(names)
+	p.Y.Tick.Marker = namedTicks(panel.Rows)
 	p.X.Tick.Length, p.Y.Tick.Length = 0, 0
 	p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0
 	if panel.rotated() {
