@@ -31,20 +31,20 @@ var beyond = []Method{
 	{
 		Name: "auto", Title: "Auto", Group: Beyond,
 		Line:  "the best of the anchored maps by cross-validation, the simplest within one standard error",
-		Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
+		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Maps()...) },
 	},
 	{
 		Name: "stacked", Title: "Stacked", Group: Beyond, Former: "stacked-random",
 		Line:  "the anchored maps mixed, each by what it adds to the others in cross-validation, on codewords drawn from the slots",
-		Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-random",
+		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-random",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },
 	},
 
 	{
 		Name: "corrected", Title: "Corrected", Group: Beyond, Former: "corrected-random",
 		Line:  "one joint correction of the classifier's scores: a linear map of the features and tables that soft codes of drawn codewords read",
-		Needs: onBoth, Cost: Cost{100, 1},
+		Draws: true, Needs: onBoth, Cost: Cost{100, 1},
 		New: func(o *Options) layers.Stateful { return o.joint(drawnCodes) },
 	},
 
@@ -80,7 +80,7 @@ var beyond = []Method{
 // corrected is the method that fits m to the original head, its prior cross-validated.
 func corrected(name, title string, cost Cost, m layers.Map, line string) Method {
 	return Method{
-		Name: name, Title: title, Group: Beyond, Line: line, Needs: onBoth, Cost: cost,
+		Name: name, Title: title, Group: Beyond, Line: line, Draws: true, Needs: onBoth, Cost: cost,
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Candidate{Name: name, Map: m}) },
 	}
 }

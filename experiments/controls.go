@@ -42,13 +42,13 @@ var controls = []Method{
 	{
 		Name: "stacked-learned", Title: "Stacked learned", Group: Control,
 		Line:  "control: stacked on the paper's codewords, moving averages",
-		Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
+		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(learnedCodes)) },
 	},
 	{
 		Name: "stacked-one", Title: "Stacked one", Group: Control,
 		Line:  "control: stacked on a single codeword",
-		Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: slotsOnly, TriedOn: "vq-one",
+		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: slotsOnly, TriedOn: "vq-one",
 		New: func(o *Options) layers.Stateful {
 			base := o.anchor(learnedCodes)
 			base.Codebook = o.one()
@@ -58,7 +58,7 @@ var controls = []Method{
 	{
 		Name: "corrected-learned", Title: "Corrected learned", Group: Control,
 		Line:  "control: corrected on codewords placed by k-means",
-		Needs: onBoth, Cost: Cost{100, 1},
+		Draws: true, Needs: onBoth, Cost: Cost{100, 1},
 		New: func(o *Options) layers.Stateful { return o.joint("kmeans") },
 	},
 }

@@ -30,6 +30,9 @@ type Method struct {
 	Weighing string
 	// StopsEarly reports whether it needs validation rows to know when to stop.
 	StopsEarly bool
+	// Draws reports whether its fit depends on the seed, as that of a method that stops early does: it draws minibatches.
+	// What draws can be an ensemble.
+	Draws bool
 	// New makes the calibrator, not fitted. It reads each of its settings from o, w and K among
 	// them, which is how the command knows them.
 	New func(o *Options) layers.Stateful
@@ -109,7 +112,7 @@ func (m Method) Divides() bool { return m.Has(slotsKey, nil) }
 // Has reports whether it has the setting, given some of its settings.
 func (m Method) Has(key string, given Values) bool {
 	o := Options{Values: given}
-	m.New(&o)
+	m.make(&o)
 	return o.has(key)
 }
 
@@ -146,13 +149,43 @@ func OnLogits(name, line string, m layers.Map) Method {
 // Build makes the calibrator with the settings of o and lists what it read. A
 // setting that it did not read, or a value out of range, is a *data.InputError.
 func (m Method) Build(o Options) (layers.Stateful, []Key, error) {
-	c := m.New(&o)
+	c := m.make(&o)
 	o.measuring()
+	if !m.draws() && o.Values[membersKey] != "" {
+		return nil, nil, drawsNothing(m.Name)
+	}
 	err := o.finish(m.Name + " has no")
 	if err == nil && c == nil {
 		err = fmt.Errorf("the New of the method %s gives no calibrator", m.Name)
 	}
 	return c, o.keys, err
+}
+
+// membersKey is S, how many fits the method is the mean of.
+const membersKey = "ensemble.members"
+
+func drawsNothing(method string) error {
+	return data.Inputf("", "%s draws nothing, so all members of an ensemble would be one fit; leave %s out", method, membersKey)
+}
+
+func (m Method) draws() bool { return m.StopsEarly || m.Draws }
+
+// make makes the calibrator, or the ensemble of so many. The first member alone is observed.
+func (m Method) make(o *Options) layers.Stateful {
+	c := m.New(o)
+	if !m.draws() || c == nil {
+		return c
+	}
+	members := []layers.Stateful{c}
+	for range o.Int(membersKey, 1, 1, "", "fits of other draws, whose log-probabilities are averaged") - 1 {
+		other := *o
+		other.Observe, other.keys = nil, nil
+		members = append(members, m.New(&other))
+	}
+	if len(members) == 1 {
+		return c
+	}
+	return &layers.Ensemble{Members: members}
 }
 
 // Chosen are the settings of the Spec that are not the defaults of its method for so many features.
@@ -163,7 +196,7 @@ func (s Spec) Chosen(features int) Values {
 		return v
 	}
 	o := Options{Catalog: s.Catalog, Values: v, Features: features}
-	method.New(&o)
+	method.make(&o)
 	for _, k := range o.keys {
 		if v[k.Name] == fmt.Sprint(k.Default) {
 			delete(v, k.Name)
@@ -175,7 +208,7 @@ func (s Spec) Chosen(features int) Values {
 // own are those of the settings v that the method has, given v, and the keys of all that it has.
 func (m Method) own(c *Catalog, v Values) (own Values, keys []Key) {
 	o := Options{Catalog: c, Values: v}
-	m.New(&o)
+	m.make(&o)
 	o.measuring()
 	own = Values{}
 	for _, k := range o.keys {

@@ -188,7 +188,7 @@ var papers = []Method{
 		Name: "boosted", Title: "Boosted", Group: Baseline,
 		Line:      "boosted residuals: trees of the features and the logits",
 		Reference: "Tax et al. 2025, two classes; the form for C classes is ours",
-		Needs:     onBoth, Cost: Cost{20, 1},
+		Draws:     true, Needs: onBoth, Cost: Cost{20, 1},
 		Candidates: product("boosted.depth", []string{"4", "2"}, "boosted.rate", []string{"0.2", "0.1"}),
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Boosted{

@@ -343,6 +343,7 @@ func (s Spec) method(src *data.Source) (Method, error) {
 // fitted: a first fit on nine tenths of them stops early on the last.
 func (s Spec) epochs(ctx context.Context, method Method, options Options, cal *data.Set, rng *rand.Rand) (map[string]int, []layers.Stage, error) {
 	fit, judge := layers.Probe(cal, rng)
+	options.Values = options.Values.With(Values{membersKey: "1"}) // all members train as long as the first
 	probe, _, err := method.Build(options)
 	if err != nil {
 		return nil, nil, err

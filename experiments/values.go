@@ -114,6 +114,9 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 	}
 	for _, key := range v.Names() {
 		if !used[key] {
+			if key == membersKey {
+				return nil, drawsNothing(names[0])
+			}
 			slices.Sort(known)
 			whose := names[0] + " has no"
 			if last := len(names) - 1; last > 0 {

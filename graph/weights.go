@@ -188,6 +188,18 @@ func (w *Weights) Size() int {
 	return n
 }
 
+// Renamed are the same weights under other names, sharing their memory. It panics if two get one name.
+func (w *Weights) Renamed(to func(name string) string) *Weights {
+	out := NewWeights(w.dtype)
+	for _, name := range w.names {
+		if out.Has(to(name)) {
+			panic(fmt.Sprintf("graph: two weights are renamed to %q", to(name)))
+		}
+		out.put(to(name), w.tensors[name], w.state[name], w.exact[name])
+	}
+	return out
+}
+
 // Split separates the weights whose names satisfy in from the others, sharing
 // their memory.
 func (w *Weights) Split(in func(name string) bool) (yes, no *Weights) {

@@ -1,0 +1,94 @@
+package laws
+
+import (
+	"math"
+	"testing"
+
+	"calibra/experiments"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+const membersKey = "ensemble.members"
+
+// fitted is the method with the seed of what it is asked and settings beside the cheap ones.
+func (q *asked) fitted(t *testing.T, m experiments.Method, seed uint64, more string) layers.Stateful {
+	t.Helper()
+	run, err := experiments.Spec{Method: m.Name, Split: m.Split(), Seed: seed, Set: settings(m) + " " + more}.FitPrepared(t.Context(), q.prepared, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.Model
+}
+
+// says are the log-probabilities of the test rows.
+func (q *asked) says(t *testing.T, c layers.Calibrator) []float64 {
+	t.Helper()
+	p, err := c.Predict(q.test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.LogProbs.RawMatrix().Data
+}
+
+// TestEnsembles holds each method to this: it can be an ensemble if two seeds give it two fits, and only then; the first member is
+// the fit of its seed; the ensemble is the normalized geometric mean of its members, and so is what it is restored to.
+func TestEnsembles(t *testing.T) {
+	q, other := prepare(t, problems[0].file, 7), prepare(t, problems[0].file, 8)
+	if q.err != nil || other.err != nil {
+		t.Fatal(q.err, other.err)
+	}
+	for _, m := range experiments.Methods {
+		t.Run(m.Name, func(t *testing.T) {
+			one := q.says(t, q.fitted(t, m, 7, ""))
+			// what draws nothing may still take sums in the order that rows are split in: 1e-9
+			draws := floats.Distance(one, q.says(t, other.fitted(t, m, 8, "")), math.Inf(1)) > same
+			if can := m.Has(membersKey, nil); can != draws {
+				t.Fatalf("two seeds give two fits: %v; %s is there: %v", draws, membersKey, can)
+			}
+			if !draws {
+				return
+			}
+			model := q.fitted(t, m, 7, membersKey+"=2")
+			members := model.(*layers.Ensemble).Members
+			if !floats.Equal(one, q.says(t, members[0])) {
+				t.Error("the first member is not the fit of the ensemble's seed")
+			}
+			mean, classes := make([]float64, len(one)), q.test.Classes()
+			for _, member := range members {
+				floats.AddScaled(mean, 1./2, q.says(t, member))
+			}
+			for i := 0; i < len(mean); i += classes {
+				floats.AddConst(-floats.LogSumExp(mean[i:i+classes]), mean[i:i+classes])
+			}
+			says := q.says(t, model)
+			if d := floats.Distance(says, mean, math.Inf(1)); !(d <= 1e-12) { // float64 sums of two numbers
+				t.Errorf("the ensemble lies %.3g from the mean of its members", d)
+			}
+			state, err := model.State()
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, _, err := m.Build(experiments.Options{Values: mustValues(t, settings(m)+" "+membersKey+"=2"), Features: columns})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := again.Restore(state); err != nil {
+				t.Fatal(err)
+			}
+			if !floats.Equal(says, q.says(t, again)) {
+				t.Error("the restored ensemble says otherwise")
+			}
+		})
+	}
+}
+
+func mustValues(t *testing.T, text string) experiments.Values {
+	t.Helper()
+	v, err := experiments.ParseValues(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

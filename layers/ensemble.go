@@ -1,0 +1,255 @@
+package layers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+
+	"github.com/sourcegraph/conc/pool"
+	"gonum.org/v1/gonum/mat"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/onnx"
+	"calibra/optim"
+)
+
+// Ensemble is one method, fitted to the same rows by several draws, of which it takes the mean of the log-probabilities:
+//
+//	log p(c | x) = 1/S Σ_s log p_s(c | x) + const,   s = 1 … S
+//
+// What a fit draws (codewords, folds, minibatches, starts) adds a variance that averaging takes away (Breiman 1996,
+// Machine Learning 24; Lakshminarayanan et al. 2017). The mean is geometric: members that are calibrated differ where
+// they err, and the arithmetic mean of their probabilities is less sure than the rows are right (Rahaman and Thiery 2021;
+// Wu and Gales 2021), while the mean of the scores stays as sure as its members.
+//
+// The first member is the fit that the method alone would give for the same rng; each other one has a seed that is drawn
+// from it. Members are fitted side by side and do not share what they draw, so the number of threads changes no byte.
+type Ensemble struct {
+	// Members are S calibrators of one kind, in any state; a fit replaces what they learned.
+	Members []Stateful
+
+	fitted int // members that are fitted, the first ones but for an interrupted fit
+}
+
+var _ interface {
+	Stateful
+	Staged
+	Embedder
+	onnx.Calibrator
+} = (*Ensemble)(nil)
+
+// Fit fits all members. If ctx is cancelled, the ensemble is that of the members that have learned something.
+func (e *Ensemble) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
+	if len(e.Members) == 0 {
+		return errors.New("layers: an ensemble has no members; give it at least one")
+	}
+	e.fitted = 0
+	draws := memberDraws(rng, len(e.Members))
+	progress := optim.Abreast(ctx, "member", len(e.Members))
+	failed := make([]error, len(e.Members))
+	side := pool.New().WithMaxGoroutines(runtime.GOMAXPROCS(0))
+	for k, m := range e.Members {
+		side.Go(func() {
+			if failed[k] = ctx.Err(); failed[k] == nil {
+				failed[k] = m.Fit(progress[k], cal, val, draws[k])
+			}
+		})
+	}
+	side.Wait()
+	err := errors.Join(failed...)
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	var kept, rest []Stateful
+	for _, m := range e.Members {
+		if _, unfit := m.State(); unfit == nil {
+			kept = append(kept, m)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	e.Members, e.fitted = append(kept, rest...), len(kept)
+	return err
+}
+
+// memberDraws are the generators of S members. The first goes on as rng would.
+func memberDraws(rng *rand.Rand, members int) []*rand.Rand {
+	first := &replay{source: rng, numbers: []uint64{rng.Uint64(), rng.Uint64()}}
+	draws := []*rand.Rand{rand.New(first)}
+	seed := first.numbers[0] ^ first.numbers[1]
+	for k := 1; k < members; k++ {
+		draws = append(draws, rand.New(rand.NewPCG(seed, uint64(k))))
+	}
+	return draws
+}
+
+// replay gives numbers that were drawn from a source already, and then goes on with it.
+type replay struct {
+	source  rand.Source
+	numbers []uint64
+}
+
+func (r *replay) Uint64() uint64 {
+	if len(r.numbers) == 0 {
+		return r.source.Uint64()
+	}
+	next := r.numbers[0]
+	r.numbers = r.numbers[1:]
+	return next
+}
+
+// members are those that are fitted.
+func (e *Ensemble) members() ([]Stateful, error) {
+	if e == nil || e.fitted == 0 {
+		return nil, ErrUnfitted
+	}
+	return e.Members[:e.fitted], nil
+}
+
+// Predict is the normalized mean of the members' log-probabilities. A class to which a member gives probability 0 has 0.
+func (e *Ensemble) Predict(x *data.Set) (*data.Predictions, error) {
+	members, err := e.members()
+	if err != nil {
+		return nil, err
+	}
+	var sum *mat.Dense
+	for _, m := range members {
+		p, err := m.Predict(x)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(members) == 1:
+			return p, nil
+		case sum == nil:
+			sum = mat.DenseCopyOf(p.LogProbs)
+		default:
+			sum.Add(sum, p.LogProbs)
+		}
+	}
+	sum.Scale(1/float64(len(members)), sum)
+	return data.NewPredictions(Renormalize(sum), x)
+}
+
+// Stages are those of all members, those after the first with the number of the member.
+func (e *Ensemble) Stages() (all []Stage) {
+	for k, m := range e.Members[:e.fitted] {
+		staged, ok := m.(Staged)
+		if !ok {
+			continue
+		}
+		for _, s := range staged.Stages() {
+			if k > 0 {
+				s.Name = fmt.Sprintf("member %d: %s", k+1, s.Name)
+			}
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// Embed gives the features of the first member (N×M), nil if they are the raw ones.
+func (e *Ensemble) Embed(x *data.Set) (mat.Matrix, error) {
+	members, err := e.members()
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := members[0].(Embedder); ok {
+		return m.Embed(x)
+	}
+	return nil, nil
+}
+
+// memberPrefix begins the names of a member's weights.
+func memberPrefix(k int) string { return fmt.Sprintf("member%d/", k+1) }
+
+// ensembleState is the configuration of an ensemble: those of its members.
+type ensembleState struct {
+	Members []json.RawMessage `json:"members"`
+}
+
+// State is that of all members, the weights of each behind "member1/" and so on.
+func (e *Ensemble) State() (State, error) {
+	members, err := e.members()
+	if err != nil {
+		return State{}, err
+	}
+	var configs ensembleState
+	var all *graph.Weights
+	for k, m := range members {
+		s, err := m.State()
+		if err != nil {
+			return State{}, err
+		}
+		configs.Members = append(configs.Members, s.Config)
+		if all == nil {
+			all = graph.NewWeights(s.Weights.Dtype())
+		}
+		all.Join(s.Weights.Renamed(func(name string) string { return memberPrefix(k) + name }))
+	}
+	config, err := json.Marshal(configs)
+	return State{config, all}, err
+}
+
+// Restore gives each member its state. An interrupted fit may have left fewer members than there are receivers.
+func (e *Ensemble) Restore(s State) error {
+	var configs ensembleState
+	if err := json.Unmarshal(s.Config, &configs); err != nil {
+		return fmt.Errorf("layers: the members of the ensemble cannot be read: %w", err)
+	}
+	if n := len(configs.Members); n == 0 || n > len(e.Members) {
+		return fmt.Errorf("layers: the file holds %d members of an ensemble of %d", n, len(e.Members))
+	}
+	e.fitted = 0
+	rest := s.Weights
+	for k, config := range configs.Members {
+		prefix := memberPrefix(k)
+		var own *graph.Weights
+		own, rest = rest.Split(func(name string) bool { return strings.HasPrefix(name, prefix) })
+		own = own.Renamed(func(name string) string { return strings.TrimPrefix(name, prefix) })
+		if err := e.Members[k].Restore(State{config, own}); err != nil {
+			return fmt.Errorf("layers: member %d: %w", k+1, err)
+		}
+	}
+	if err := rest.Require(nil); err != nil {
+		return err
+	}
+	e.fitted = len(configs.Members)
+	return nil
+}
+
+// ONNX is the sum of the members' log-probabilities over S in one network, with the codes of none.
+func (e *Ensemble) ONNX(g *onnx.Network) (onnx.Outputs, error) {
+	members, err := e.members()
+	if err != nil {
+		return onnx.Outputs{}, err
+	}
+	var sum onnx.Outputs
+	for k, m := range members {
+		says, ok := m.(onnx.Calibrator)
+		if !ok {
+			return sum, fmt.Errorf("%T has no method ONNX(*onnx.Network) (onnx.Outputs, error)", m)
+		}
+		out, err := says.ONNX(g)
+		if err != nil {
+			return sum, err
+		}
+		logs := out.LogProbs
+		if logs == "" {
+			logs = g.Log(out.Probabilities)
+		} else {
+			logs = g.LogSoftmax(logs)
+		}
+		if k == 0 {
+			sum = onnx.Outputs{LogProbs: logs, Classes: out.Classes}
+		} else {
+			sum.LogProbs = g.Add(sum.LogProbs, logs)
+		}
+	}
+	sum.LogProbs = g.Div(sum.LogProbs, g.Scalar(float64(len(members))))
+	return sum, nil
+}
