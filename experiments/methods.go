@@ -83,7 +83,7 @@ var papers = []Method{
 		Line:  "structured matrix scaling",
 		Needs: onLogits, Cost: Cost{2, 1}, Candidates: listed("sm.strength", "1", "1e-2", "1e-1", "10"),
 		New: func(o *Options) layers.Stateful {
-			return &baselines.Structured{Optim: o.BFGS(), Strength: o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
+			return &baselines.Structured{Optim: o.newton(), Strength: o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
 		},
 	},
 	{

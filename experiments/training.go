@@ -123,16 +123,10 @@ func lasting(s optim.Settings, found map[string]int, stage string) optim.Setting
 
 // LBFGS reads the settings optim.… of a method that is minimized over all rows at once.
 func (o *Options) LBFGS() optim.LBFGS {
-	s := o.BFGS()
-	s.Store = o.Int("optim.store", 0, 0, "", "steps that L-BFGS remembers; 0: 20, or as many of 5 and more as take 128 MB")
-	return s
-}
-
-// BFGS is LBFGS for a method of few weights, which keeps the whole inverse Hessian.
-func (o *Options) BFGS() optim.LBFGS {
 	s := optim.LBFGS{
 		Gradient:   o.Float("optim.gradient", 1e-6, Positive, "", "largest entry of the gradient to stop at"),
 		Iterations: o.Int("optim.iterations", 2000, 1, "", "line searches at most"),
+		Store:      o.Int("optim.store", 0, 0, "", "steps that L-BFGS remembers; 0: 20, or as many of 5 and more as take 128 MB"),
 		Executor:   o.Executor,
 	}
 	if _, chosen := o.Values["optim.gradient"]; !chosen {

@@ -9,7 +9,7 @@
 //	the weights w of a mixture of densities            Mixture{…}.Minimize(ctx, w)
 //
 // The methods of [Minimize] are [Settings], which run a [Rule] over shuffled minibatches, stop early on
-// a validation loss and restore the best weights; [LBFGS] and [BFGS] for smooth losses over all rows at
+// a validation loss and restore the best weights; [LBFGS] for smooth losses over all rows at
 // once, to a gradient that the result states; [FixedLBFGS], the optimizer behind published
 // temperatures, which stops short; and [Bisect] for one number. A [Result] says with its [Status] why a
 // fit ended.

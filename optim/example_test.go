@@ -76,19 +76,6 @@ func ExampleFixedLBFGS() {
 	// log-odds 0.428 of 0.693, converged: false
 }
 
-// The whole inverse Hessian pays for a few weights.
-func ExampleBFGS() {
-	w, problem := frequencies()
-	result, err := optim.Minimize(context.Background(), problem, optim.BFGS{Gradient: 1e-9}, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	logits := w.Float64s("logits")
-	fmt.Printf("log-odds %.6f, gradient below 1e-9: %t\n", logits[0]-logits[1], result.GradientNorm < 1e-9)
-	// Output: log-odds 0.693147, gradient below 1e-9: true
-}
-
 // odds fits the two logits of [ExampleMinimize] by a rule and prints by how much they differ in the
 // end: log 2 = 0.693.
 func odds(rule optim.Rule) {

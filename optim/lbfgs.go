@@ -26,7 +26,7 @@ type LBFGS struct {
 	Decrease   float64        // ends the fit once ten iterations lower the loss by less; 0: never
 	Iterations int            // line searches at most; 0: 2000
 	Rows       int            // rows evaluated at once, which bounds memory; 0: 4096
-	Store      int            // pairs of differences kept, none of BFGS; 0: 20, or as many as make 2²⁴ numbers, and 5 at least
+	Store      int            // pairs of differences kept; 0: 20, or as many as make 2²⁴ numbers, and 5 at least
 	Observe    func(Epoch)    // called after each iteration; may be nil
 	Executor   graph.Executor // where loss and gradient are computed; nil: in this process
 }
@@ -62,39 +62,6 @@ const storedNumbers = 1 << 24
 
 // storeOf is how many pairs of differences of n numbers are kept.
 func storeOf(n int) int { return min(20, max(5, storedNumbers/(2*max(n, 1)))) }
-
-// Minimize minimizes. A fit that ends before the gradient, or the decrease of the loss, is as small
-// as asked reports that in Ended and has not converged.
-func (s LBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
-	s, err := s.withDefaults()
-	if err != nil {
-		return Result{}, err
-	}
-	return s.quasiNewton(ctx, p, func(search optimize.Linesearcher) optimize.Method {
-		store := cmp.Or(s.Store, storeOf(p.Loss.Weights().Size()))
-		return &limitedMemory{history: pairs{most: store, least: math.Inf(-1)}, search: search}
-	})
-}
-
-// BFGS is [LBFGS] with the whole inverse Hessian, which fewer iterations and memory
-// quadratic in the number of weights make worthwhile below about a thousand.
-type BFGS LBFGS
-
-var _ Method = BFGS{}
-
-// Minimize minimizes as LBFGS does.
-func (b BFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
-	if b.Store != 0 {
-		return Result{}, fmt.Errorf("optim: BFGS keeps the whole inverse Hessian and has no use for a store of %d", b.Store)
-	}
-	s, err := LBFGS(b).withDefaults()
-	if err != nil {
-		return Result{}, err
-	}
-	return s.quasiNewton(ctx, p, func(search optimize.Linesearcher) optimize.Method {
-		return &optimize.BFGS{Linesearcher: search, GradStopThreshold: math.NaN()}
-	})
-}
 
 // Constants of the Wolfe conditions (Nocedal and Wright 2006, section 3.1).
 const (
@@ -136,14 +103,20 @@ func (a *approximateWolfe) Iterate(f, g float64) (optimize.Operation, float64, e
 	return a.MoreThuente.Iterate(f, g)
 }
 
-// quasiNewton lets gonum minimize p. Where a line search fails, which near the
+// Minimize lets gonum minimize p. Where a line search fails, which near the
 // rounding error of the loss it does, the method starts afresh from the best point
-// without its history; a second failure in a row without progress ends the fit.
-func (s LBFGS) quasiNewton(ctx context.Context, p Problem, method func(optimize.Linesearcher) optimize.Method) (Result, error) {
+// without its history; a second failure in a row without progress ends the fit. A fit that ends before the
+// gradient, or the decrease of the loss, is as small as asked reports that in Ended and has not converged.
+func (s LBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
+	s, err := s.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
 	f, err := newFullBatch(p, s.Rows, s.Executor)
 	if err != nil {
 		return Result{}, err
 	}
+	store := cmp.Or(s.Store, storeOf(p.Loss.Weights().Size()))
 	defer f.gradients.Close()
 	r := Result{Validation: math.NaN(), GradientNorm: math.NaN()}
 	watched := iterations{s.Iterations, s.Observe}
@@ -154,7 +127,7 @@ func (s LBFGS) quasiNewton(ctx context.Context, p Problem, method func(optimize.
 		steps := &recorder{ctx: ctx, f: f, result: &r, iterations: watched}
 		out, err := optimize.Minimize(
 			optimize.Problem{Func: f.loss, Grad: f.gradient, Status: steps.status}, x,
-			s.settings(steps), method(search(p.Loss.Weights().Dtype())))
+			s.settings(steps), &limitedMemory{history: pairs{most: store, least: math.Inf(-1)}, search: search(p.Loss.Weights().Dtype())})
 		if out != nil && out.Location.Gradient != nil {
 			x = out.X
 			r.Epochs = before + max(out.Stats.MajorIterations-1, 0) // the last one is not recorded

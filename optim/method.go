@@ -19,7 +19,7 @@ type Problem struct {
 	Validation func(s graph.Session) (float64, error)
 }
 
-// Method is a way to minimize: [Settings] by minibatches; [LBFGS], [BFGS] and [FixedLBFGS] over all
+// Method is a way to minimize: [Settings] by minibatches; [LBFGS] and [FixedLBFGS] over all
 // rows at once; [Bisect] one number; or one of your own.
 type Method interface {
 	// Minimize changes the learned weights of p in place. All randomness is rng's; a

@@ -103,8 +103,7 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 	r.record("reach", "deviation of θ̂ in its least certain direction at the smallest N", exact(e.reach()/math.Sqrt(float64(e.sizes[0]))),
 		fmt.Sprintf("at most %g for first-order theory; else a larger N", certainRate))
 	r.record("n", "smallest N", exact(float64(e.sizes[0])), fmt.Sprintf("largest %.3g", float64(e.sizes[len(e.sizes)-1])))
-	_, err = e.report(ctx, r)
-	return r, err
+	return r, e.report(ctx, r)
 }
 
 // layerProblem is a layer at θ*, or near it, as the law of labels.
@@ -323,6 +322,5 @@ func runRate(ctx context.Context, s *setup, r *Report) error {
 	if err := cmp.Or(graph.err, hand.err); err != nil {
 		return err
 	}
-	_, err = e.report(ctx, r)
-	return err
+	return e.report(ctx, r)
 }

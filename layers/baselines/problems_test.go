@@ -59,7 +59,7 @@ func within(e effort) map[string]method {
 		"dc-odir": {new: func() layers.Stateful {
 			return &DirichletODIR{Folds: 2, Grid: e.strengths, Optim: optim.Newton{Iterations: e.smooth.Iterations, Products: 5 * e.smooth.Iterations}}
 		}, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
-		"sm":           {new: func() layers.Stateful { return &Structured{Optim: e.smooth} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
+		"sm":           {new: func() layers.Stateful { return &Structured{Optim: optim.Newton{Iterations: e.smooth.Iterations}} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
 		"sv":           {new: func() layers.Stateful { return &StructuredVector{Optim: e.smooth} }, parameters: func(c, _ int) int { return 2*c - 1 }, commutes: converged},
 		"vector":       {new: func() layers.Stateful { return &Vector{Optim: e.smooth} }, parameters: func(c, _ int) int { return 2*c - 1 }, commutes: converged},
 		"histogram":    {new: func() layers.Stateful { return &Histogram{} }, commutes: 1e-9},

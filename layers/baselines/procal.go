@@ -2,14 +2,20 @@ package baselines
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/graph/simd"
 	"calibra/layers"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+	"gorgonia.org/tensor"
 )
 
 // ProCal is proximity-informed calibration by density ratio (Xiong et al. 2023):
@@ -29,32 +35,122 @@ import (
 type ProCal struct {
 	Neighbours int // K; 0: 50
 
-	proximal
+	kept // the embedding, proximity/… and procal/…
+	near *proximity
 	densityRatio
 }
 
 var _ layers.Stateful = (*ProCal)(nil)
 
 // Fit searches neighbours and keeps the calibration rows; there is nothing to stop
-// early, and interrupted it keeps nothing.
+// early, and interrupted or failed it keeps nothing.
 func (m *ProCal) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	rows, err := m.fit(ctx, cal, m.Neighbours)
+	return wrap("ProCal", m.fitRows(ctx, cal))
+}
+
+func (m *ProCal) fitRows(ctx context.Context, cal *data.Set) error {
+	sizes, e, err := toEmbed(cal)
 	if err != nil {
-		return wrap("ProCal", err)
+		return err
 	}
-	n := cal.Len()
-	m.w.AddState("procal/confidence", rows.confidence, n)
-	m.w.AddState("procal/proximity", rows.proximity, n)
-	m.w.AddState("procal/right", rows.right, n)
+	w := graph.NewWeights(tensor.Float64)
+	addEmbedding(w, e)
+	z, err := embed(w, cal)
+	if err != nil {
+		return err
+	}
+	near, err := newProximity(z, m.Neighbours)
+	if err != nil {
+		return err
+	}
+	own, err := near.own(ctx, cal.Kinds())
+	if err != nil {
+		return err
+	}
+	rows, err := observed(cal, sizes, own)
+	if err != nil {
+		return err
+	}
+	n, d := near.points.Dims()
+	w.AddState("proximity/points", near.points.RawMatrix().Data, n, d)
+	w.AddState("proximity/neighbours", []float64{float64(near.k)}, 1)
+	w.AddState("procal/confidence", rows.confidence, n)
+	w.AddState("procal/proximity", rows.proximity, n)
+	w.AddState("procal/right", rows.right, n)
 	if rows.weights != nil {
-		m.w.AddState("procal/weights", rows.weights, n)
+		w.AddState("procal/weights", rows.weights, n)
 	}
-	m.densityRatio = newDensityRatio(rows)
+	m.kept, m.near, m.densityRatio = kept{sizes, w}, near, newDensityRatio(rows)
 	return nil
 }
 
+// seen is what the calibration rows show: the confidence and proximity of each, how probable it
+// is that its top class is right, 1 or 0 of a certain label, and its weight (nil: 1 each).
+type seen struct{ confidence, proximity, right, weights []float64 }
+
+func observed(cal *data.Set, s layers.Sizes, proximity []float64) (seen, error) {
+	_, tops, confidence, err := topsOf(cal, s)
+	right := make([]float64, len(tops))
+	for i, top := range tops {
+		right[i] = cal.Share(i, top)
+	}
+	return seen{confidence, proximity, right, cal.Weights}, err
+}
+
+// topsOf is p̂ of each row of x (N×C), its top class and the probability of that.
+func topsOf(x *data.Set, s layers.Sizes) (p *mat.Dense, tops []int, confidence []float64, err error) {
+	if p, err = probabilitiesOf(x, s); err != nil {
+		return nil, nil, nil, err
+	}
+	tops, confidence = make([]int, x.Len()), make([]float64, x.Len())
+	for i, row := range rowsOf(p) {
+		tops[i] = floats.MaxIdx(row)
+		confidence[i] = row[tops[i]]
+	}
+	return p, tops, confidence, nil
+}
+
 // Predict replaces the top probability of each row.
-func (m *ProCal) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, m.of) }
+func (m *ProCal) Predict(x *data.Set) (*data.Predictions, error) {
+	if m.w == nil {
+		return nil, layers.ErrUnfitted
+	}
+	z, err := embed(m.w, x)
+	if err != nil {
+		return nil, err
+	}
+	return replaceTops(x, m.sizes, m.near.of(z), m.of)
+}
+
+// replaceTops is replaceTop of each row by c(confidence, proximity).
+func replaceTops(x *data.Set, s layers.Sizes, proximity []float64, c func(confidence, proximity []float64) []float64) (*data.Predictions, error) {
+	p, tops, confidence, err := topsOf(x, s)
+	if err != nil {
+		return nil, err
+	}
+	calibrated := c(confidence, proximity)
+	for i, row := range rowsOf(p) {
+		replaceTop(row, tops[i], calibrated[i])
+	}
+	return predictions(p, x)
+}
+
+// replaceTop puts c in place of the top probability and scales the others to 1 − c; where
+// they are all 0 they share it.
+func replaceTop(row []float64, top int, c float64) {
+	row[top] = 0
+	others := floats.Sum(row)
+	for k := range row {
+		switch {
+		case k == top:
+			row[k] = c
+		case others > 0:
+			row[k] *= (1 - c) / others
+		default:
+			row[k] = (1 - c) / float64(len(row)-1)
+		}
+	}
+}
 
 // densityRatio is f₊ and f₋.
 type densityRatio struct{ right, wrong density }
@@ -130,20 +226,35 @@ func (d *density) at(x, y float64, scratch []float32) float64 {
 	return sum / (2 * math.Pi * d.hx * d.hy * d.total)
 }
 
+// ONNX returns why there is no network.
+func (*ProCal) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
+
 // Restore sets the embedding and the calibration rows in it.
 func (m *ProCal) Restore(s layers.State) error {
-	names := []string{"procal/confidence", "procal/proximity", "procal/right"}
-	if weighed := "procal/weights"; s.Weights.Has(weighed) {
-		names = append(names, weighed)
-	}
-	of, err := readProximal(s, names...)
+	of, err := readKept(s, func(of layers.Sizes) map[string]tensor.Shape {
+		n, m, p := of.Rows(), of.Features, components(of)
+		shapes := map[string]tensor.Shape{
+			"embedding/mean": {m}, "embedding/sd": {m}, "embedding/axes": {m, p}, "embedding/variances": {p},
+			"proximity/points": {n, p}, "proximity/neighbours": {1},
+			"procal/confidence": {n}, "procal/proximity": {n}, "procal/right": {n},
+		}
+		if s.Weights.Has("procal/weights") {
+			shapes["procal/weights"] = tensor.Shape{n}
+		}
+		return shapes
+	})
 	if err != nil {
 		return err
 	}
-	var each [4][]float64
-	for i, name := range names {
-		each[i] = of.w.Float64s(name)
+	neighbours := of.number("proximity/neighbours")
+	if neighbours < 1 || neighbours != math.Trunc(neighbours) || neighbours > math.MaxInt32 {
+		return fmt.Errorf("baselines: %v neighbours make no proximity", neighbours)
 	}
-	m.proximal, m.densityRatio = of, newDensityRatio(seen{each[0], each[1], each[2], each[3]})
+	rows := seen{confidence: of.w.Float64s("procal/confidence"), proximity: of.w.Float64s("procal/proximity"), right: of.w.Float64s("procal/right")}
+	if of.w.Has("procal/weights") {
+		rows.weights = of.w.Float64s("procal/weights")
+	}
+	m.kept, m.near = of, &proximity{of.matrix("proximity/points"), int(neighbours), meanProximity}
+	m.densityRatio = newDensityRatio(rows)
 	return nil
 }

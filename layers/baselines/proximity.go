@@ -9,15 +9,12 @@ import (
 	"math"
 
 	"calibra/data"
-	"calibra/graph"
-	"calibra/graph/onnx"
 	"calibra/graph/simd"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gorgonia.org/tensor"
 )
 
 // proximity is how near a row lies to the calibration rows, by its squared distances to the K
@@ -136,137 +133,5 @@ func (h *largest) keep(v float64, k int) {
 	}
 }
 
-// proximal is what the ProCal methods share: the embedding and the proximity in it.
-type proximal struct {
-	kept // the embedding, proximity/points and proximity/neighbours
-	near *proximity
-}
-
-// fit embeds cal and gives what its rows are calibrated by. A fit that fails changes
-// nothing.
-func (m *proximal) fit(ctx context.Context, cal *data.Set, neighbours int) (seen, error) {
-	sizes, e, err := toEmbed(cal)
-	if err != nil {
-		return seen{}, err
-	}
-	w := graph.NewWeights(tensor.Float64)
-	addEmbedding(w, e)
-	z, err := embed(w, cal)
-	if err != nil {
-		return seen{}, err
-	}
-	near, err := newProximity(z, neighbours)
-	if err != nil {
-		return seen{}, err
-	}
-	own, err := near.own(ctx, cal.Kinds())
-	if err != nil {
-		return seen{}, err
-	}
-	rows, err := observed(cal, sizes, own)
-	if err != nil {
-		return seen{}, err
-	}
-	n, d := near.points.Dims()
-	w.AddState("proximity/points", near.points.RawMatrix().Data, n, d)
-	w.AddState("proximity/neighbours", []float64{float64(near.k)}, 1)
-	m.kept, m.near = kept{sizes, w}, near
-	return rows, nil
-}
-
-// seen is what the calibration rows show: the confidence and proximity of each, how probable it
-// is that its top class is right, 1 or 0 of a certain label, and its weight (nil: 1 each).
-type seen struct{ confidence, proximity, right, weights []float64 }
-
-func observed(cal *data.Set, s layers.Sizes, proximity []float64) (seen, error) {
-	_, tops, confidence, err := topsOf(cal, s)
-	right := make([]float64, len(tops))
-	for i, top := range tops {
-		right[i] = cal.Share(i, top)
-	}
-	return seen{confidence, proximity, right, cal.Weights}, err
-}
-
-// topsOf is p̂ of each row of x (N×C), its top class and the probability of that.
-func topsOf(x *data.Set, s layers.Sizes) (p *mat.Dense, tops []int, confidence []float64, err error) {
-	if p, err = probabilitiesOf(x, s); err != nil {
-		return nil, nil, nil, err
-	}
-	tops, confidence = make([]int, x.Len()), make([]float64, x.Len())
-	for i, row := range rowsOf(p) {
-		tops[i] = floats.MaxIdx(row)
-		confidence[i] = row[tops[i]]
-	}
-	return p, tops, confidence, nil
-}
-
-// predict is replaceTops with the proximity of x's rows.
-func (m *proximal) predict(x *data.Set, c func(confidence, proximity []float64) []float64) (*data.Predictions, error) {
-	if m.w == nil {
-		return nil, layers.ErrUnfitted
-	}
-	z, err := embed(m.w, x)
-	if err != nil {
-		return nil, err
-	}
-	return replaceTops(x, m.sizes, m.near.of(z), c)
-}
-
-// replaceTops is replaceTop of each row by c(confidence, proximity).
-func replaceTops(x *data.Set, s layers.Sizes, proximity []float64, c func(confidence, proximity []float64) []float64) (*data.Predictions, error) {
-	p, tops, confidence, err := topsOf(x, s)
-	if err != nil {
-		return nil, err
-	}
-	calibrated := c(confidence, proximity)
-	for i, row := range rowsOf(p) {
-		replaceTop(row, tops[i], calibrated[i])
-	}
-	return predictions(p, x)
-}
-
-// replaceTop puts c in place of the top probability and scales the others to 1 − c; where
-// they are all 0 they share it.
-func replaceTop(row []float64, top int, c float64) {
-	row[top] = 0
-	others := floats.Sum(row)
-	for k := range row {
-		switch {
-		case k == top:
-			row[k] = c
-		case others > 0:
-			row[k] *= (1 - c) / others
-		default:
-			row[k] = (1 - c) / float64(len(row)-1)
-		}
-	}
-}
-
-// ONNX returns why there is no network.
-func (*proximal) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
-
 // errNeighbours is why a method cannot be a network of single rows.
 var errNeighbours = errors.New("it predicts a row with the help of its calibration rows")
-
-// readProximal reads what fit made, with weights of a number for each calibration row.
-func readProximal(s layers.State, each ...string) (proximal, error) {
-	of, err := readKept(s, func(of layers.Sizes) map[string]tensor.Shape {
-		n, m, p := of.Rows(), of.Features, components(of)
-		shapes := map[string]tensor.Shape{
-			"embedding/mean": {m}, "embedding/sd": {m}, "embedding/axes": {m, p}, "embedding/variances": {p},
-			"proximity/points": {n, p}, "proximity/neighbours": {1},
-		}
-		for _, name := range each {
-			shapes[name] = tensor.Shape{n}
-		}
-		return shapes
-	})
-	if err != nil {
-		return proximal{}, err
-	}
-	neighbours := of.number("proximity/neighbours")
-	if neighbours < 1 || neighbours != math.Trunc(neighbours) || neighbours > math.MaxInt32 {
-		return proximal{}, fmt.Errorf("baselines: %v neighbours make no proximity", neighbours)
-	}
-	return proximal{of, &proximity{of.matrix("proximity/points"), int(neighbours), meanProximity}}, nil
-}

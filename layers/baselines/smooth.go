@@ -57,21 +57,12 @@ func (f *Fitted) restore(m layers.Map, s layers.State) error {
 			return err
 		}
 	}
-	if _, ok := m.(hiding); ok && !s.Weights.Has(hiddenCentre) { // of a model from before, whose centre is 0
-		s.Weights = graph.NewWeights(s.Weights.Dtype()).Join(s.Weights)
-		s.Weights.AddExact(hiddenCentre, make([]float64, sizes.Features), sizes.Features)
-	}
 	t := layers.Trained{Base: &original{}, Map: m}
 	if err := t.Restore(s); err != nil {
 		return err
 	}
 	f.Trained = t
 	return nil
-}
-
-// hiding is a map with the hidden layer of similarityMap.
-type hiding interface {
-	hidden(*graph.Builder, layers.Batch) *gorgonia.Node
 }
 
 // featured is a map of features, of which it keeps the mean as a weight of this name.

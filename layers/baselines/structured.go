@@ -28,12 +28,11 @@ import (
 //  3. posterior = softmax(x + Δx + b), Δ and b started at 0, minimizing
 //     mean NLL + (C/n)‖b‖² + (C/n) Σ_k Δ_kk² + (C(C−1)/n) Σ_{k≠l} Δ_kl²
 //
-// The last is strictly convex in Δ and b; its optimum is found by BFGS for
-// C(C+1) ≤ 1000 and by optim.Newton beyond, to an ∞-norm of the gradient of 1e-6: at the 1e-5
-// of its authors probabilities are up to 1e-4 from the optimum's.
+// The last is strictly convex in Δ and b; its optimum is found by Newton's method, to an ∞-norm of
+// the gradient of 1e-6: at the 1e-5 of its authors probabilities are up to 1e-4 from the optimum's.
 type Structured struct {
-	Strength float64     // multiplies the three penalties; 0: 1, as published
-	Optim    optim.LBFGS // of BFGS; Newton takes Gradient, Iterations and Observe alone
+	Strength float64 // multiplies the three penalties; 0: 1, as published
+	Optim    optim.Newton
 
 	Fitted
 }
@@ -47,15 +46,10 @@ func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 	if err != nil {
 		return err
 	}
-	var method optim.Method = optim.BFGS(m.Optim)
-	if c := cal.Classes(); c*(c+1) > 1000 {
-		smooth(l, w)
-		method = closedForm{"structured", func(ctx context.Context, x []float64) (optim.Result, error) {
-			f := newStructuredLoss(l, aimsOf(cal), cmp.Or(m.Strength, 1))
-			newton := optim.Newton{Gradient: m.Optim.Gradient, Iterations: m.Optim.Iterations, Observe: m.Optim.Observe}
-			return newton.Minimize(ctx, f, x)
-		}}
-	}
+	smooth(l, w)
+	method := closedForm{"structured", func(ctx context.Context, x []float64) (optim.Result, error) {
+		return m.Optim.Minimize(ctx, newStructuredLoss(l, aimsOf(cal), cmp.Or(m.Strength, 1)), x)
+	}}
 	return wrap("structured matrix scaling", m.fit(ctx, of, cal, w, method))
 }
 

@@ -89,7 +89,7 @@ func TestStructuredAgainstNewton(t *testing.T) {
 		return append(delta.RawMatrix().Data, m.Weights().Float64s("structured/bias")...)
 	}
 	for _, tolerance := range []float64{0, 1e-9} { // 0 is the default, 1e-6
-		m := Structured{Optim: optim.LBFGS{Gradient: tolerance}}
+		m := Structured{Optim: optim.Newton{Gradient: tolerance}}
 		fit(t, &m, cal, nil)
 		view, err := m.Base.View(cal)
 		if err != nil {
@@ -133,12 +133,11 @@ func TestStructuredAgainstNewton(t *testing.T) {
 }
 
 // TestStructuredLossIsTheGraphs: loss, gradient and curvature in closed form against the graph
-// of the same map, and the optimum of Newton's method, which many classes are fitted by, against
-// that of BFGS, which few are.
+// of the same map.
 func TestStructuredLossIsTheGraphs(t *testing.T) {
 	for _, strength := range []float64{1, 0.01} {
 		cal, _ := problems()["dirichlet"].draw(300, 7)
-		m := Structured{Strength: strength, Optim: optim.LBFGS{Gradient: 1e-9}}
+		m := Structured{Strength: strength, Optim: optim.Newton{Gradient: 1e-9}}
 		fit(t, &m, cal, nil)
 		view, err := m.Base.View(cal)
 		if err != nil {
