@@ -17,7 +17,7 @@ var beyond = []Method{
 	corrected("anchored-head", "Anchored head", Cost{20, 1}, anchored.Corrected{On: anchored.SlotHead{On: anchored.ShrunkDirichlet{}}},
 		"the same, codewords near each other corrected alike"),
 	{
-		Name: "anchored-bilinear", Title: "Anchored bilinear", Group: Beyond,
+		Name: "anchored-bilinear", Title: "Anchored bilinear", Group: Variant,
 		Line:  "the paper's bilinear map on the original head at one temperature",
 		Needs: onBoth, StopsEarly: true, Cost: Cost{20, 1},
 		New: func(o *Options) layers.Stateful {
@@ -29,20 +29,20 @@ var beyond = []Method{
 	corrected("gated", "Gated", Cost{15, 1}, anchored.Gated{},
 		"one temperature, mixed with the anchored map by the support of the region"),
 	{
-		Name: "auto", Title: "Auto", Group: Beyond,
+		Name: "auto", Title: "Auto", Group: Variant,
 		Line:  "the best of the anchored maps by cross-validation, the simplest within one standard error",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Maps()...) },
 	},
 	{
-		Name: "stacked", Title: "Stacked", Group: Beyond, Former: "stacked-random",
+		Name: "stacked", Title: "Stacked", Group: Recommended, Former: "stacked-random",
 		Line:  "the anchored maps mixed, each by what it adds to the others in cross-validation, on codewords drawn from the slots",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-random",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },
 	},
 
 	{
-		Name: "corrected", Title: "Corrected", Group: Beyond, Former: "corrected-random",
+		Name: "corrected", Title: "Corrected", Group: Variant, Former: "corrected-random",
 		Line:  "one joint correction of the classifier's scores: a linear map of the features and tables that soft codes of drawn codewords read",
 		Draws: true, Needs: onBoth, Cost: Cost{100, 1},
 		New: func(o *Options) layers.Stateful { return o.joint(drawnCodes) },
@@ -80,7 +80,7 @@ var beyond = []Method{
 // corrected is the method that fits m to the original head, its prior cross-validated.
 func corrected(name, title string, cost Cost, m layers.Map, line string) Method {
 	return Method{
-		Name: name, Title: title, Group: Beyond, Line: line, Draws: true, Needs: onBoth, Cost: cost,
+		Name: name, Title: title, Group: Variant, Line: line, Draws: true, Needs: onBoth, Cost: cost,
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Candidate{Name: name, Map: m}) },
 	}
 }

@@ -158,6 +158,13 @@ func (c *Catalog) List() []Method {
 	return c.methods
 }
 
+// Grouped are the methods as lists have them: the recommended, the paper's, those of others, variants, controls.
+func (c *Catalog) Grouped() []Method {
+	return slices.SortedStableFunc(slices.Values(c.List()), func(a, b Method) int {
+		return slices.Index(groups, a.Group) - slices.Index(groups, b.Group)
+	})
+}
+
 // Names lists the names in the catalog's order.
 func (c *Catalog) Names() []string {
 	return data.Each(c.List(), func(m Method) string { return m.Name })
@@ -179,7 +186,7 @@ func (c *Catalog) Find(name string) (Method, error) {
 			return m, nil
 		}
 	}
-	return Method{}, data.Inputf("", "%w; calibra methods lists all", data.Unknown("method", name, c.Names()))
+	return Method{}, data.Inputf("", "%w; calibra methods --all lists all", data.Unknown("method", name, c.Names()))
 }
 
 // Load reads a model file and restores the calibrator in it, by the method that the file

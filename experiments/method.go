@@ -20,7 +20,7 @@ type Method struct {
 	Line   string // what it is, in one line
 	// Title is how tables write it; "": its name in capitals.
 	Title string
-	Group Group // whose it is; "": a method of a module from outside
+	Group Group
 	// Reference is where it was published: "Guo et al. 2017".
 	Reference string
 	// Needs are the arrays of every part that it reads, besides labels.
@@ -46,21 +46,27 @@ type Method struct {
 	Cost Cost
 }
 
-// Group is whose a method is.
+// Group is whose a method is, and where lists have it.
 type Group string
 
-// The groups.
+// The groups, in the order of lists.
 const (
-	Paper    Group = "paper"    // the paper's calibrator and its parts
-	Baseline Group = "baseline" // published by others
-	Beyond   Group = "beyond"   // maps on the original logits, published by nobody
-	Variant  Group = "variant"  // the paper's calibrator, changed
-	Control  Group = "control"  // another method without what is to be judged
+	Recommended Group = "recommended" // what to take where nothing is known
+	Paper       Group = "paper"       // the paper's calibrator and its parts
+	Baseline    Group = "baseline"    // published by others
+	Outside     Group = ""            // of a module from outside
+	Variant     Group = "variant"     // maps on the original logits, published by nobody, and the paper's calibrator, changed
+	Control     Group = "control"     // another method without what is to be judged
 )
+
+var groups = []Group{Recommended, Paper, Baseline, Outside, Variant, Control}
 
 // Published reports whether comparisons of all methods hold it: the paper's, those of others,
 // and those that a module from outside brings.
-func (g Group) Published() bool { return g != Beyond && g != Variant && g != Control }
+func (g Group) Published() bool { return g == Paper || g == Baseline || g == Outside }
+
+// Aside reports whether lists leave it out unless all are asked for: the variants and the controls.
+func (g Group) Aside() bool { return g == Variant || g == Control }
 
 // Cost is about what a fit takes on one core: Seconds for 10,000 rows of 10 classes and 512
 // features, and the power of the classes by which that grows. Times are those of times.csv in

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -290,5 +291,26 @@ func TestTableWidths(t *testing.T) {
 		if got := text.String(); got != c.want && strings.ReplaceAll(got, " \n", "\n") != c.want {
 			t.Errorf("in %d columns: got\n%q, want\n%q", c.width, got, c.want)
 		}
+	}
+}
+
+// TestMethodsAreGrouped: the recommended one first, variants and controls last and only where all are asked for.
+func TestMethodsAreGrouped(t *testing.T) {
+	order := []string{"recommended", "paper", "baseline", "variant", "control"}
+	listed := func(args ...string) (groups []string, methods int) {
+		code, stdout, stderr := calibra(t, append([]string{"methods", "--json"}, args...)...)
+		var all []struct{ Group string }
+		if err := json.Unmarshal([]byte(stdout), &all); code != 0 || err != nil {
+			t.Fatalf("methods exits %d (%v): %s", code, err, stderr)
+		}
+		for _, m := range all {
+			groups = append(groups, m.Group)
+		}
+		return slices.Compact(groups), len(all)
+	}
+	few, shown := listed()
+	all, whole := listed("--all")
+	if !slices.Equal(few, order[:3]) || !slices.Equal(all, order) || whole != len(experiments.Methods) || shown >= whole {
+		t.Errorf("%d methods are of the groups %q, all %d of %q", shown, few, whole, all)
 	}
 }

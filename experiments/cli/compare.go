@@ -16,7 +16,7 @@ import (
 
 type compareCmd struct {
 	In      string       `required:"" type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*; of data that the program brings, calibra export-features writes one."`
-	Methods []string     `placeholder:"NAME,…" help:"What to fit, by the names that calibra methods lists; all stands for those that were published. Without it: nc, ts, sm, vq, stacked."`
+	Methods []string     `placeholder:"NAME,…" help:"What to fit, by the names that calibra methods --all lists; all stands for those that were published. Without it: nc, ts, sm, vq, stacked."`
 	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Split   data.Holdout `placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
 	Jobs    int          `most:"1024" help:"Fits side by side (one a core)."`
@@ -44,7 +44,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	if c.Methods == nil {
-		t.note("fitting %s; calibra methods lists %d more, and --methods names them", strings.Join(names, ", "), len(methods.List())-len(names))
+		t.note("fitting %s; calibra methods --all lists %d more, and --methods names them", strings.Join(names, ", "), len(methods.List())-len(names))
 	}
 	if err := t.run(ctx, plan, c.Jobs); err != nil {
 		return err

@@ -44,7 +44,7 @@ func (c *completionCmd) Run(k *kong.Context, t *terminal, methods *experiments.C
 	}
 	file := c.Shell + ".tmpl"
 	script := template.Must(template.New(file).Funcs(template.FuncMap{
-		"program": programName, "quote": plainQuotes, "methods": methods.List,
+		"program": programName, "quote": plainQuotes, "methods": methods.Grouped,
 		"words": func(argument string) string { return strings.Join(words[argument], " ") },
 		"flags": func(c *kong.Node) []*kong.Flag { return slices.Concat(c.AllFlags(true)...) },
 		"values": func(f *kong.Flag) string {
@@ -76,10 +76,11 @@ func completedWords(methods *experiments.Catalog) (map[string][]string, error) {
 	}
 	slices.Sort(keys)
 	studies := data.Each(study.Studies, func(s *study.Study) string { return s.Name })
+	names := data.Each(methods.Grouped(), func(m experiments.Method) string { return m.Name })
 	sources := data.Each(methods.RawSources(), func(s data.RawSource) string { return s.Name + ":" })
 	return map[string][]string{
-		"--method": methods.Names(), "--methods": methods.Names(), "--data": slices.Concat(experiments.DataNames, sources), "--encoder": {"mlp", "resmlp", "ftt", "resnet"}, "--set": slices.Compact(keys),
-		"study": append(studies, study.TruthName), "theory": append(claims(), "fast", "all"), "methods": methods.Names(), "completion": shells,
+		"--method": names, "--methods": names, "--data": slices.Concat(experiments.DataNames, sources), "--encoder": {"mlp", "resmlp", "ftt", "resnet"}, "--set": slices.Compact(keys),
+		"study": append(studies, study.TruthName), "theory": append(claims(), "fast", "all"), "methods": names, "completion": shells,
 	}, nil
 }
 

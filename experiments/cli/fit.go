@@ -26,7 +26,7 @@ import (
 
 type fitCmd struct {
 	In     string       `required:"" type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and, to be judged on, test_*; cal_weights and test_weights say as how many rows each counts. Or letter, satellite, digits and the other data that study --data names."`
-	Method string       `default:"vq" placeholder:"NAME" help:"What to fit (${default}); calibra methods lists all."`
+	Method string       `default:"vq" placeholder:"NAME" help:"What to fit (${default}); calibra methods --all lists all."`
 	Split  data.Holdout `placeholder:"paper|tables|none" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or nowhere (none). Without it, paper for methods that stop early and none for the others."`
 	Seed   uint64       `default:"0" help:"Seed of split, initial weights and batches (${default})."`
 	Out    string       `required:"" type:"path" placeholder:"DIR" help:"Directory for config.json, metrics.json, model.safetensors, predictions.npz and curves.csv (stage, epoch, loss, validation_loss, kept: how the losses went), and report.html."`

@@ -10,6 +10,7 @@ import (
 
 type methodsCmd struct {
 	Name string `arg:"" optional:"" help:"Method whose settings are to be listed."`
+	All  bool   `help:"List variants and controls too."`
 	JSON bool   `help:"Print JSON."`
 }
 
@@ -17,15 +18,26 @@ func (c *methodsCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	if c.Name != "" {
 		return c.settings(t, methods)
 	}
-	list := &table{columns: []column{{head: "method", left: true}, {head: "needs", left: true, wrap: true}, {head: "what it is", key: "what", left: true, wrap: true}}}
-	for _, m := range methods.List() {
-		list.add(words(m.Name), cell{text: strings.Join(m.Needs, ", "), value: m.Needs}, words(m.Line))
+	list := &table{columns: []column{
+		{head: "method", left: true}, {head: "group", left: true, drop: 1}, {head: "needs", left: true, wrap: true}, {head: "what it is", key: "what", left: true, wrap: true},
+	}}
+	aside := 0
+	for _, m := range methods.Grouped() {
+		if m.Group.Aside() && !c.All {
+			aside++
+			continue
+		}
+		list.add(words(m.Name), words(string(m.Group)), cell{text: strings.Join(m.Needs, ", "), value: m.Needs}, words(m.Line))
 	}
 	if c.JSON {
 		return t.json(list.objects())
 	}
 	t.tables(list)
-	return t.printf("\n%d methods; calibra methods NAME lists the settings of one\n", len(list.rows))
+	more := ""
+	if aside > 0 {
+		more = fmt.Sprintf("; --all lists %d variants and controls more", aside)
+	}
+	return t.printf("\n%d methods; calibra methods NAME lists the settings of one%s\n", len(list.rows), more)
 }
 
 // settings lists the keys of one method.

@@ -17,7 +17,7 @@ FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics
 class Calibrator:
     """Calibrates a classifier's probabilities by a method of calibra.
 
-    method    what to fit: "stacked", "vq", "ts", or another that `calibra methods` lists
+    method    what to fit: "stacked", "vq", "ts", or another that `calibra methods --all` lists
     split     where validation rows come from: "paper", "none"; None is the method's own
     seed      of split, initial weights and batches
     settings  of the method, as `calibra methods NAME` lists them, "__" in the place of the
