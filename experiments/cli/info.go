@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"calibra/graph/blas"
+	"calibra/graph/cuda"
 	"calibra/graph/simd"
 )
 
@@ -16,6 +17,15 @@ type infoCmd struct {
 
 // modules are those whose version can change a result.
 var modules = []string{"gorgonia.org/gorgonia", "gorgonia.org/tensor", "gonum.org/v1/gonum"}
+
+// deviceFound is the card that --device cuda would work on, or why there is none.
+func deviceFound() string {
+	d, err := cuda.OpenCard()
+	if err != nil {
+		return "none: " + strings.TrimPrefix(err.Error(), cuda.ErrNoDevice.Error()+": ")
+	}
+	return d.Describe()
+}
 
 func (c *infoCmd) Run(t *terminal) error {
 	list := &table{columns: []column{{key: "name", left: true}, {key: "value", left: true, wrap: true}}}
@@ -27,6 +37,7 @@ func (c *infoCmd) Run(t *terminal) error {
 	add("go", fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH))
 	add("cores", fmt.Sprintf("%d of %d", runtime.GOMAXPROCS(0), runtime.NumCPU()))
 	add("vector units", simd.InstructionSet())
+	add("device", deviceFound())
 	b := blas.Describe()
 	add("matrix products", fmt.Sprintf("%s, %d threads", strings.Join(strings.Fields(b.Name+" "+b.Version), " "), b.Threads))
 	if b.Problem != nil {

@@ -45,10 +45,13 @@ func Open(d Driver) (*Device, error) {
 // Name is the card's.
 func (d *Device) Name() string { return d.driver.Name() }
 
-// Describe is which card this is and how much memory it has free.
+// Describe is which card this is, what its driver serves and how much memory it has free.
 func (d *Device) Describe() string {
 	major, minor := d.driver.Capability()
 	s := fmt.Sprintf("%s, compute capability %d.%d", d.Name(), major, minor)
+	if major, minor := d.driver.Version(); major > 0 {
+		s += fmt.Sprintf(", driver of CUDA %d.%d", major, minor)
+	}
 	if free, total, err := d.driver.Memory(); err == nil {
 		s += fmt.Sprintf(", %s of %s free", inUnits(free), inUnits(total))
 	}

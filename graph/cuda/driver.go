@@ -26,6 +26,8 @@ type Grid struct{ X, Y, Z, ThreadsX, ThreadsY int }
 type Driver interface {
 	Name() string
 	Capability() (major, minor int)
+	// Version is the newest CUDA that the driver serves; 0.0 where that is not known.
+	Version() (major, minor int)
 	Memory() (free, total int, err error)
 	// Rate is the float32 multiplications and additions a second that the card can do at
 	// its highest clock.

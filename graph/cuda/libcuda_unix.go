@@ -29,7 +29,7 @@ var _ Driver = (*libcuda)(nil)
 // symbols are the driver's functions that are called, by their names in the library. A call knows them without
 // the version.
 var symbols = strings.Fields(`
-	cuInit cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetAttribute cuDevicePrimaryCtxRetain
+	cuInit cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetAttribute cuDevicePrimaryCtxRetain
 	cuCtxSetCurrent cuMemGetInfo_v2 cuMemAlloc_v2 cuMemFree_v2 cuMemAllocHost_v2 cuMemcpyHtoDAsync_v2
 	cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2 cuMemsetD32Async cuStreamCreate cuStreamSynchronize
 	cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphDestroy cuGraphLaunch
@@ -149,6 +149,14 @@ func (d *libcuda) Rate() (float64, error) {
 
 func (d *libcuda) Name() string                   { return d.name }
 func (d *libcuda) Capability() (major, minor int) { return d.major, d.minor }
+
+func (d *libcuda) Version() (major, minor int) {
+	var version int32 // 1000 major + 10 minor
+	if d.call("cuDriverGetVersion", uintptr(unsafe.Pointer(&version))) != nil {
+		return 0, 0
+	}
+	return int(version) / 1000, int(version) % 1000 / 10
+}
 
 func (d *libcuda) Memory() (free, total int, err error) {
 	err = d.call("cuMemGetInfo", uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total)))

@@ -60,6 +60,8 @@ func (e *Emulator) Name() string { return "emulated device" }
 // Capability is Major.0.
 func (e *Emulator) Capability() (major, minor int) { return max(e.Major, 7), 0 }
 
+func (e *Emulator) Version() (major, minor int) { return 0, 0 }
+
 // Memory is what Capacity leaves.
 func (e *Emulator) Memory() (free, total int, err error) {
 	total = e.Capacity
