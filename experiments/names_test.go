@@ -18,7 +18,6 @@ var mayName = map[string]string{
 	"experiments/cli/compare.go":     chosen, // what compare fits where nobody says
 	"experiments/cli/before.go":      chosen, // the remedy of a fit that does harm
 	"experiments/cli/called.go":      chosen, // the corrections that are advised
-	"experiments/study/codes.go":     chosen, // the methods that codes divide for
 	"experiments/cli/theory.go":      chosen, // the map whose theory is the paper's
 	"experiments/results/figures.go": chosen, // a page of its own
 	"experiments/scale/measure.go":   chosen, // the workload

@@ -152,8 +152,8 @@ func (o *Options) slots() int {
 	return o.IntOr(slotsKey, "largest divisor of M up to 64", 1, "64", "slots w that the features are cut into; must divide their number M")
 }
 
-// CodeKinds are the codes that codebook.kind may name, the paper's first.
-var CodeKinds = []string{learnedCodes, drawnCodes, "kmeans", "product", "residual", "leaf", "learned", "supervised", "boosting", "inducing", "one"}
+// codeKinds are the codes that codebook.kind may name, the paper's first.
+var codeKinds = []string{learnedCodes, drawnCodes, "kmeans", "one"}
 
 // The codes that methods have by default: the paper's, or codewords drawn from the slots and never
 // moved, where learning them was found to add nothing.
@@ -165,89 +165,31 @@ const (
 // codebook reads the settings codebook.… of every method that divides, whose codes are of that
 // kind by default.
 func (o *Options) codebook(kind string) layers.Codes {
-	k := o.Int(codewordsKey, 64, 1, "64", "codewords K that all slots share, or of each slot or stage")
-	return o.codes(k, kind, 0, 8)
+	return o.codes(o.Int(codewordsKey, 64, 1, "64", "codewords K that all slots share"), kind, 0)
 }
 
-// CodesOf are the codes that settings codebook.… name, of K codewords unless they set another
-// number. A setting of anything else is an *InputError.
-func CodesOf(v Values, k int) (layers.Codes, error) {
-	o := Options{Values: v}
-	c := o.codes(o.Int(codewordsKey, k, 1, "", "codewords K"), CodeKinds[0], 0, 8)
-	return c, o.finish("codes have no")
-}
-
-// codes reads the kind of K codewords, with the defaults of a method.
-func (o *Options) codes(k int, kind string, softness float64, nearest int) layers.Codes {
-	kind = o.Choice("codebook.kind", kind, CodeKinds, "ema", "codes: moving averages; slots drawn at random; k-means; k-means for each slot; of what a stage leaves; leaves of a tree for each slot, grown on what the base leaves; soft k-means that the loss moves; k-means in the metric of what the base leaves; drawn where the base, then each stage, leaves most; inducing points of a kernel, placed by k-means; a single codeword")
-	c := o.soft(kind, k, softness, nearest)
-	if kind == "supervised" {
-		c = layers.Metric{Of: c}
-	}
-	if o.Choice("codebook.twin", "none", []string{"none", "random"}, "none", "random: the same codes, which learn nothing: codewords drawn from the slots, or splits, which never move") == "random" {
-		c = c.Twin()
-	}
-	return c
-}
-
-// kind is hard codes of that kind, or what soft ones start from.
-func (o *Options) kind(kind string, k int) layers.Codes {
-	stages := func(def int) int {
-		return o.Int("codebook.stages", def, 1, "", "stages of residual codes or of boosting")
-	}
-	switch kind {
+// codes reads the kind of K codewords and how far they are softened, with the defaults of a method.
+func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
+	var c layers.Codes
+	switch o.Choice("codebook.kind", kind, codeKinds, "ema", "codes: moving averages; slots drawn at random; k-means; a single codeword") {
 	case "random":
-		return layers.Fixed{Codewords: k}
-	case "kmeans", "supervised", "learned", "inducing":
-		return layers.Fixed{Codewords: k, Place: layers.KMeans{}}
-	case "product":
-		return layers.Product{Codewords: k}
-	case "residual":
-		return layers.Residual{Codewords: k, Stages: stages(2)}
-	case "leaf":
-		return layers.Leaf{Codewords: k}
-	case "boosting":
-		return layers.Boosted{Codewords: k, Stages: stages(8)}
-	}
-	book := o.averages()
-	if book.Codewords = k; kind == "one" {
-		book.Codewords = 1
-	}
-	return book
-}
-
-// soft reads how far codes of a kind are softened, with the defaults of a method where they may be or not.
-func (o *Options) soft(kind string, k int, softness float64, nearest int) layers.Codes {
-	c := o.kind(kind, k)
-	switch kind {
-	case "learned", "inducing":
-		softness = cmp.Or(softness, 1)
-	case "leaf":
-		softness = 0
+		c = layers.Fixed{Codewords: k}
+	case "kmeans":
+		c = layers.KMeans{Codewords: k}
+	case "one":
+		c = o.averages(1)
+	default:
+		c = o.averages(k)
 	}
 	softness = o.Float("codebook.softness", softness, NonNegative, "0", "how far a slot is shared out: its temperature, in mean distances from the nearest codeword to the second; 0: not; else codebook.nearest holds")
-	if _, given := o.Values[nearestKey]; softness > 0 || given {
-		nearest = o.Int(nearestKey, nearest, 1, "", "codewords that a slot is shared out among")
-	}
-	refuse := func(why string, args ...any) { o.err = cmp.Or(o.err, data.Inputf("", why, args...)) }
-	switch {
-	case softness > 0 && kind == "learned":
-		return layers.Learned{Codewords: k, Softness: softness, Nearest: nearest}
-	case softness > 0 && kind == "inducing":
-		return layers.Inducing{
-			Codewords: k, Place: layers.KMeans{}, Nearest: nearest, Softness: softness,
-			Outside: o.Float("codebook.outside", 1, Positive, "", "weight κ of the share of a slot that no inducing point has, where the nearest is as far off as in the mean: the larger, the less codes say far from calibration rows"),
-		}
-	case kind == "inducing":
-		refuse("the bandwidth of inducing points is their softness; set codebook.softness above 0, or leave it out")
-	case kind == "learned":
-		refuse("learned codes are soft; set codebook.softness above 0, from where it is learned, or leave it out")
-	case softness > 0 && kind == "leaf":
-		refuse("a slot lies in one leaf, so that leaves are not softened; leave codebook.softness out")
+	switch _, given := o.Values[nearestKey]; {
 	case softness > 0:
-		return layers.Soft{Of: c, Softness: softness, Nearest: nearest}
-	case o.has(nearestKey):
-		refuse("%s is of soft codes alone, and these are not; set codebook.softness above 0 too, or leave it out", nearestKey)
+		c = layers.Soft{Of: c, Softness: softness, Nearest: o.Int(nearestKey, 8, 1, "", "codewords that a slot is shared out among")}
+	case given:
+		o.err = cmp.Or(o.err, data.Inputf("", "%s is of soft codes alone, and these are not; set codebook.softness above 0 too, or leave it out", nearestKey))
+	}
+	if o.Choice("codebook.twin", "none", []string{"none", "random"}, "none", "random: the same codes, which learn nothing: codewords drawn from the slots, which never move") == "random" {
+		c = c.Twin()
 	}
 	return c
 }
@@ -258,15 +200,13 @@ const nearestKey = "codebook.nearest"
 // one reads the settings of a codebook, of which it leaves a single codeword.
 func (o *Options) one() layers.Codes {
 	o.codebook(learnedCodes)
-	book := o.averages()
-	book.Codewords = 1
-	return book
+	return o.averages(1)
 }
 
-// averages reads how the codewords move.
-func (o *Options) averages() layers.Codebook {
+// averages reads how K codewords move.
+func (o *Options) averages(k int) layers.Codebook {
 	c := layers.Codebook{
-		Decay: o.Float("codebook.decay", 0.99, inside, "0.99", "decay γ of the codebook's moving averages"),
+		Codewords: k, Decay: o.Float("codebook.decay", 0.99, inside, "0.99", "decay γ of the codebook's moving averages"),
 	}
 	if o.Choice(startKey, "warm", []string{"warm", "zero"}, "zero", "what the averages start from: the initial codewords or zero") == "zero" {
 		c.Start = layers.ZeroStart{}
@@ -297,7 +237,7 @@ func (o *Options) joint(kind string) *anchored.Joint {
 	if len(slots) != len(codewords) && o.err == nil {
 		o.err = data.Inputf("", "joint.slots has %d numbers and joint.codewords %d; give as many of both", len(slots), len(codewords))
 	}
-	of := func(k int) layers.Codes { return layers.Scaled{Of: o.codes(k, kind, 1, 8)} }
+	of := func(k int) layers.Codes { return layers.Scaled{Of: o.codes(k, kind, 1)} }
 	of(64)
 	s := anchored.JointSettings{
 		Base: func(d layers.Division) layers.Base {

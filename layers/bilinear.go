@@ -71,7 +71,7 @@ func (m Bilinear) Form(b *graph.Builder, in Batch) *gorgonia.Node {
 
 // factorStart is √(softplus⁻¹(1)/w), at which w products of receivers and senders make
 // every concentration 1; softplus⁻¹(1) = log(e − 1).
-func factorStart(s Sizes) float64 { return math.Sqrt(math.Log(math.E-1) / float64(s.Total())) }
+func factorStart(s Sizes) float64 { return math.Sqrt(math.Log(math.E-1) / float64(s.Slots)) }
 
 func (m Bilinear) withDefaults() Bilinear {
 	return Bilinear{cmp.Or[SlotScale](m.Scale, UnitScale{}), cmp.Or[Prior](m.Prior, LearnedPrior{})}

@@ -111,9 +111,14 @@ func ReadSizes(config json.RawMessage) (Sizes, error) {
 	var of struct {
 		Sizes
 		Earlier Sizes `json:"sizes"` // of Local Nets and kernel calibrations up to commit b9b6e2c
+		Stages  int   // of residual codes up to commit 8b0c35b2
+		Apart   bool  // of product and leaf codes up to there
 	}
 	if err := json.Unmarshal(config, &of); err != nil {
 		return of.Sizes, fmt.Errorf("layers: the sizes cannot be read: %w", err)
+	}
+	if of.Stages != 0 || of.Apart {
+		return of.Sizes, errors.New("layers: the model's codes are residual, product or leaf codes, which calibra has no longer; fit it again with another codebook.kind")
 	}
 	s := of.Sizes
 	if s.Classes == 0 {
@@ -140,8 +145,8 @@ func (s Sizes) SlotWidth() (int, error) {
 	if w < 1 || k < 1 || m < 1 || m%w != 0 {
 		return 0, fmt.Errorf("layers: %d features, %d slots and %d codewords do not make a divided space", m, w, k)
 	}
-	if s.Stages < 0 || s.Nearest < 0 || s.Apart && (s.Stages > 1 || k%w != 0) || k%max(1, s.Stages) != 0 || s.Nearest > s.perBook() {
-		return 0, fmt.Errorf("layers: %d codewords in %d stages do not give each of %d slots %d", k, s.Stages, w, s.Nearest)
+	if s.Nearest < 0 || s.Nearest > k {
+		return 0, fmt.Errorf("layers: %d codewords do not give a slot %d", k, s.Nearest)
 	}
 	return m / w, nil
 }

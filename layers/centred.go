@@ -40,7 +40,7 @@ func (m Centred) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	if err := requireRegions("centred", s); err != nil {
 		return nil, err
 	}
-	w, n, spread := graph.NewWeights(tensor.Float64), s.Codewords*s.Classes, 1e-5/stepScale(s.Classes, s.Total())
+	w, n, spread := graph.NewWeights(tensor.Float64), s.Codewords*s.Classes, 1e-5/stepScale(s.Classes, s.Slots)
 	w.Add("centred/receiver", graph.Normals(n, 0, spread, rng), s.Codewords, s.Classes)
 	w.Add("centred/sender", graph.Normals(n, 0, spread, rng), s.Codewords, s.Classes)
 	m.prior().Init(w, "centred", s, rng)
@@ -54,7 +54,7 @@ func stepScale(classes, slots int) float64 {
 
 // LogProbs describes the calibrated posterior of a batch.
 func (m Centred) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
-	c, slots := b.Dim(in.LogProbs, 1), in.Total()
+	c, slots := b.Dim(in.LogProbs, 1), in.Slots()
 	start := slices.Repeat([]float64{factorStart(Sizes{Slots: slots})}, c)
 	identity := b.Table("centred/start", graph.Tensor(b.Dtype(), start, c))
 	factor := func(name string) *gorgonia.Node {

@@ -69,7 +69,7 @@ func (c Codebook) Over(cal *data.Set, slots int) (Sizes, error) {
 
 // Init draws K slots as the initial codewords.
 func (c Codebook) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	c.withDefaults().add(w, Draw{}.Place(slotsOf(cal.Features, cal.Weights, s.Slots, rng), s.Codewords, rng).RawMatrix().Data, s.Features/s.Slots)
+	c.withDefaults().add(w, drawWords(cal, s, rng).RawMatrix().Data, s.Features/s.Slots)
 	return nil
 }
 

@@ -20,9 +20,8 @@ import (
 )
 
 // Codes divide the latent space: they give each of the w slots of a row one codeword, or shares
-// of several. [Codebook] is the paper's kind, [Fixed], [Product], [Residual], [Soft] and
-// [Inducing] are others; [Leaf], [Learned], [Metric] and [Boosted] use labels ([Supervised]). [Divide] and the
-// anchored maps take any.
+// of several. [Codebook] is the paper's kind, [Fixed] and [KMeans] are others, which [Soft] and [Scaled]
+// build upon. [Divide] and the anchored maps take any.
 //
 // What codes learn is state among the weights, named codebook/…. A kind that has codewords
 // keeps them as codebook/codewords (K×d), by which rows are embedded and reported; one that has
@@ -31,8 +30,9 @@ type Codes interface {
 	// Over is the sizes of the problem that cal's features make when they are cut into w slots
 	// (0: 64). What the rows do not allow is a [*SettingError].
 	Over(cal *data.Set, slots int) (Sizes, error)
-	// Init adds the state that the codes start with, made of rows and labels of cal. One that takes
-	// long reports its progress to ctx, and ends when ctx does.
+	// Init adds the state that the codes start with, made of cal's features and weights; it sees neither
+	// labels nor logits, so that maps on the codes can be judged on rows of cal that are held out. One
+	// that takes long reports its progress to ctx, and ends when ctx does.
 	Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error
 	// State is the names and shapes of what Init adds.
 	State(s Sizes) map[string]tensor.Shape
@@ -51,11 +51,9 @@ type Codes interface {
 }
 
 // Assignment is the codes of a batch, slot by slot: B×w codewords or, where a slot has several
-// (Sizes.CodesOf), so many times as many, with a share of each in Shares, 1 in all of each
-// stage or, where codes leave some of a slot to no codeword, less. Without Shares each codeword of
-// a slot has the share 1.
+// (Sizes.CodesOf), so many times as many, the nearest first, with a share of each in Shares, 1 in all.
 type Assignment struct {
-	Codes, Shares *gorgonia.Node
+	Codes, Shares *gorgonia.Node // Shares are nil where a slot has one codeword
 	Weights       *gorgonia.Node // of the rows, of mean 1 among all (B×1), for Update; nil: 1 each
 }
 
@@ -68,34 +66,18 @@ func (a Assignment) Weighed(b *graph.Builder, weights *tensor.Dense) Assignment 
 	return a
 }
 
-// words are codes by a table of codewords, codebook/codewords, that a slot's nearest are looked
-// up in by the sizes. Kinds embed it.
+// words are codes by a table of codewords, codebook/codewords, the nearest of which a slot has.
+// Kinds embed it.
 type words struct{}
 
 // Assign describes the codes of features z (B×M).
-func (words) Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment {
-	c := b.Weight("codebook/codewords")
-	if s.single() {
-		return Assignment{Codes: b.Apply(op.Nearest(), z, c)}
-	}
-	a := Assignment{Codes: b.Apply(op.Nearby(s.books()), z, c)}
-	if s.Nearest > 1 {
-		a.Shares = b.Apply(op.NearShares(s.books()), z, c, a.Codes, b.Weight("codebook/temperature"))
-	}
-	return a
+func (words) Assign(b *graph.Builder, z *gorgonia.Node, _ Sizes) Assignment {
+	return Assignment{Codes: b.Apply(op.Nearest(), z, b.Weight("codebook/codewords"))}
 }
 
-// Quantize describes q = [c_s(1), …, c_s(w)] (B×M) of codes, or sums of codewords by shares.
-func (words) Quantize(b *graph.Builder, a Assignment, s Sizes) *gorgonia.Node {
-	c := b.Weight("codebook/codewords")
-	if s.single() || b.Err() != nil {
-		return b.Apply(op.Gather(), c, a.Codes)
-	}
-	if a.Shares == nil {
-		rows, p := a.Codes.Shape()[0], a.Codes.Shape()[1]
-		a.Shares = b.Table("codebook/shares", ones(b.Dtype(), rows, p))
-	}
-	return b.Apply(op.WordSum(s.Slots), c, a.Codes, a.Shares)
+// Quantize describes q = [c_s(1), …, c_s(w)] (B×M).
+func (words) Quantize(b *graph.Builder, a Assignment, _ Sizes) *gorgonia.Node {
+	return b.Apply(op.Gather(), b.Weight("codebook/codewords"), a.Codes)
 }
 
 // Update describes nothing: the codewords stay.
@@ -120,7 +102,7 @@ func ones(dt tensor.Dtype, shape ...int) *tensor.Dense {
 	return graph.Tensor(dt, slices.Repeat([]float64{1}, tensor.Shape(shape).TotalSize()), shape...)
 }
 
-// sizesOver are the sizes of w slots (0: 64) of cal's features with K codewords in a book.
+// sizesOver are the sizes of w slots (0: 64) of cal's features with K codewords.
 // Slots that do not divide M, an empty codebook, fewer rows than codewords, a single class
 // and features that are out of reach are a [*SettingError].
 func sizesOver(cal *data.Set, slots, codewords int) (Sizes, error) {
@@ -177,9 +159,8 @@ func largest(x mat.Matrix) float64 {
 func StartCodes(ctx context.Context, c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	w, centre := graph.NewWeights(tensor.Float64), graph.NewWeights(tensor.Float64)
 	centre.AddExact(centreName, data.FitWeighted(cal.Features, cal.Weights).Mean, s.Features)
-	seen := *cal
-	seen.Features = LessCentre(cal.Features, centre)
-	if err := c.Init(ctx, w, &seen, s, rng); err != nil {
+	seen := &data.Set{Features: LessCentre(cal.Features, centre), Weights: cal.Weights}
+	if err := c.Init(ctx, w, seen, s, rng); err != nil {
 		return nil, err
 	}
 	if err := w.Require(c.State(s)); err != nil {
@@ -213,8 +194,12 @@ func StartCodes(ctx context.Context, c Codes, cal *data.Set, s Sizes, rng *rand.
 // have any.
 func codesOf(b *graph.Builder, c Codes, z *gorgonia.Node, s Sizes, also ...func(*graph.Builder, Assignment) *gorgonia.Node) gorgonia.Nodes {
 	a := c.Assign(b, z, s)
-	if b.Err() == nil && (a.Codes == nil || a.Codes.Dtype() != tensor.Int32) {
+	switch {
+	case b.Err() != nil:
+	case a.Codes == nil || a.Codes.Dtype() != tensor.Int32:
 		b.Fail(fmt.Errorf("layers: the Assign of %T gives no codes of int32", c))
+	case (a.Shares != nil) != (s.CodesOf() > 1):
+		b.Fail(fmt.Errorf("layers: the Assign of %T must give shares where a slot has several codewords, and there alone", c))
 	}
 	if b.Err() != nil {
 		return nil

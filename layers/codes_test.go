@@ -1,19 +1,21 @@
 package layers
 
 import (
+	"context"
 	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/layers/trees"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
@@ -23,18 +25,11 @@ import (
 
 // allCodes has every kind of codes of this package, with 6 codewords.
 var allCodes = map[string][]Codes{
-	"Boosted":   {Boosted{Codewords: 6}, Soft{Of: Boosted{Codewords: 6, Stages: 3}, Nearest: 3}},
-	"Codebook":  {Codebook{Codewords: 6}, Codebook{Codewords: 1}, Codebook{Codewords: 6, Start: ZeroStart{}}},
-	"DrawnLeaf": {DrawnLeaf{Codewords: 8}},
-	"Fixed":     {Fixed{Codewords: 6}, Fixed{Codewords: 6, Place: KMeans{}}},
-	"Inducing":  {Inducing{Codewords: 6, Nearest: 3}, Inducing{Codewords: 6, Outside: 3, Softness: 2, Place: Draw{}}, Scaled{Inducing{Codewords: 6}}, Metric{Of: Inducing{Codewords: 6}}},
-	"Leaf":      {Leaf{Codewords: 8}, Leaf{Codewords: 6}, Scaled{Leaf{Codewords: 6}}},
-	"Learned":   {Learned{Codewords: 6, Nearest: 3}},
-	"Metric":    {Metric{Of: Fixed{Codewords: 6}}, Metric{Of: Codebook{Codewords: 6}}, Scaled{Metric{Of: Fixed{Codewords: 6}}}, Metric{Of: Soft{Of: Fixed{Codewords: 6}}}},
-	"Product":   {Product{Codewords: 6}, Product{Codewords: 6, Place: Draw{}}},
-	"Residual":  {Residual{Codewords: 6}, Residual{Codewords: 6, Stages: 3, Place: Draw{}}},
-	"Scaled":    {Scaled{Codebook{Codewords: 6}}, Scaled{Soft{Of: Residual{Codewords: 6}, Nearest: 2}}},
-	"Soft":      {Soft{Of: Codebook{Codewords: 6}}, Soft{Of: Fixed{Codewords: 6}, Nearest: 3, Softness: 2}, Soft{Of: Product{Codewords: 6}, Nearest: 3}, Soft{Of: Residual{Codewords: 6}, Nearest: 2}},
+	"Codebook": {Codebook{Codewords: 6}, Codebook{Codewords: 1}, Codebook{Codewords: 6, Start: ZeroStart{}}},
+	"Fixed":    {Fixed{Codewords: 6}},
+	"KMeans":   {KMeans{Codewords: 6}},
+	"Scaled":   {Scaled{Codebook{Codewords: 6}}, Scaled{Soft{Of: KMeans{Codewords: 6}, Nearest: 2}}},
+	"Soft":     {Soft{Of: Codebook{Codewords: 6}}, Soft{Of: Codebook{Codewords: 1}}, Soft{Of: Fixed{Codewords: 6}, Nearest: 3, Softness: 2}},
 }
 
 // dividers are a calibrator on each kind of codes, named.
@@ -49,8 +44,8 @@ func dividers(visit func(name string, c Codes, d *Divide, of *Trained)) {
 }
 
 // TestCodesLaws: a fit repeats, its rows sum to one, a saved model predicts the same and a state
-// that does not fit is refused; shares of each slot and book sum to one, or of inducing points to
-// less, codes are among those of the slot, masses to Total; the twin keeps the shape.
+// that does not fit is refused; shares of each slot sum to one, masses to w; the twin keeps the shape
+// and is its own.
 func TestCodesLaws(t *testing.T) {
 	cal, val, test := blobs(300, 1), blobs(80, 2), blobs(100, 3)
 	dividers(func(name string, c Codes, d *Divide, of *Trained) {
@@ -77,9 +72,8 @@ func TestCodesLaws(t *testing.T) {
 				t.Error("a state without weights is accepted")
 			}
 			holdsView(t, d, test)
-			twin, err := c.Twin().Over(cal, 4)
-			if s := d.Sizes(); err != nil || !slices.Equal(twin.Counts, s.Counts) || twin.Places() != s.Places() || twin.CodesOf() != s.CodesOf() {
-				t.Errorf("the twin has sizes %+v, not %+v (%v)", twin, s, err)
+			if twin, err := c.Twin().Over(cal, 4); err != nil || !reflect.DeepEqual(twin, d.Sizes()) || c.Twin().Twin() != c.Twin() {
+				t.Errorf("the twin has sizes %+v, not %+v (%v)", twin, d.Sizes(), err)
 			}
 		})
 	})
@@ -103,8 +97,8 @@ func holdsView(t *testing.T, d *Divide, x *data.Set) {
 		for _, n := range mass[row*s.Codewords:][:s.Codewords] {
 			total += n
 		}
-		if less := d.weights.Has("codebook/distance"); less != (total < float64(s.Total())-1e-5) || !(total > 0 && total <= float64(s.Total())+1e-5) { // shares are float32
-			t.Fatalf("row %d has mass %v, not %d", row, total, s.Total())
+		if !(math.Abs(total-float64(s.Slots)) <= 1e-5) { // shares are float32
+			t.Fatalf("row %d has mass %v, not %d", row, total, s.Slots)
 		}
 	}
 	for at, k := range v.Codes {
@@ -140,15 +134,15 @@ func holdsView(t *testing.T, d *Divide, x *data.Set) {
 	for _, u := range usage {
 		n += u
 	}
-	if n != x.Len()*s.Total() {
-		t.Errorf("%d slots are counted, not %d", n, x.Len()*s.Total())
+	if n != x.Len()*s.Slots {
+		t.Errorf("%d slots are counted, not %d", n, x.Len()*s.Slots)
 	}
 }
 
 // TestSoftCodesHarden: at a temperature near 0 soft codes are those of the kind they soften.
 func TestSoftCodesHarden(t *testing.T) {
 	cal, test := blobs(300, 1), blobs(100, 3)
-	for _, c := range []Codes{Codebook{Codewords: 6}, Fixed{Codewords: 6}, Product{Codewords: 6}, Residual{Codewords: 6}} {
+	for _, c := range []Codes{Codebook{Codewords: 6}, Fixed{Codewords: 6}, KMeans{Codewords: 6}} {
 		var said []*data.Predictions
 		for _, codes := range []Codes{c, Soft{Of: c, Nearest: 3, Softness: 1e-9}} {
 			m := Train(&Divide{Slots: 4, Codebook: codes, Optim: optim.Settings{Epochs: 3}}, Bilinear{}, optim.Settings{Epochs: 3})
@@ -194,11 +188,10 @@ func TestSoftnessIsTheMeanGap(t *testing.T) {
 	}
 }
 
-// TestTwinsNeverMove: the codewords of a twin are slots of the calibration rows less the centre, for
-// one book of all slots, and no step moves those of any kind but Codebook.
+// TestTwinsNeverMove: the codewords of a twin are slots of the calibration rows less the centre.
 func TestTwinsNeverMove(t *testing.T) {
 	cal := blobs(300, 1)
-	for _, c := range []Codes{Codebook{Codewords: 6}, Fixed{Codewords: 6, Place: KMeans{}}, Soft{Of: Codebook{Codewords: 6}}, Product{Codewords: 6}} {
+	for _, c := range []Codes{Codebook{Codewords: 6}, KMeans{Codewords: 6}, Soft{Of: Codebook{Codewords: 6}}} {
 		d := &Divide{Slots: 4, Codebook: c.Twin(), Optim: optim.Settings{Epochs: 3}}
 		if err := d.Fit(t.Context(), cal, nil, newRand(4)); err != nil {
 			t.Fatal(err)
@@ -223,7 +216,7 @@ func TestTwinsNeverMove(t *testing.T) {
 func TestKMeansIsNearer(t *testing.T) {
 	cal := blobs(400, 5)
 	left := map[string]float64{}
-	for name, c := range map[string]Codes{"drawn": Fixed{Codewords: 24}, "k-means": Fixed{Codewords: 24, Place: KMeans{}}, "residual": Residual{Codewords: 24}} {
+	for name, c := range map[string]Codes{"drawn": Fixed{Codewords: 24}, "k-means": KMeans{Codewords: 24}} {
 		d := &Divide{Slots: 4, Codebook: c, Optim: optim.Settings{Epochs: 1}}
 		if err := d.Fit(t.Context(), cal, nil, newRand(6)); err != nil {
 			t.Fatal(err)
@@ -240,7 +233,7 @@ func TestKMeansIsNearer(t *testing.T) {
 			t.Errorf("%s: usage %v (%v)", name, usage, err)
 		}
 	}
-	if !(left["residual"] < left["k-means"] && left["k-means"] < left["drawn"]) {
+	if !(left["k-means"] < left["drawn"]) {
 		t.Errorf("distortions %v", left)
 	}
 }
@@ -269,7 +262,7 @@ func TestFixedCodesReadModelsWithAverages(t *testing.T) {
 	if err != nil || !mat.Equal(before.LogProbs, after.LogProbs) {
 		t.Errorf("the restored model says something else (%v)", err)
 	}
-	if err := (&Divide{Codebook: Product{}}).Restore(State{Config: []byte(`{"classes":2,"features":8,"slots":4,"codewords":6,"counts":[1,1],"nearest":9}`), Weights: state.Weights}); err == nil {
+	if err := (&Divide{Codebook: Fixed{}}).Restore(State{Config: []byte(`{"classes":2,"features":8,"slots":4,"codewords":6,"counts":[1,1],"nearest":9}`), Weights: state.Weights}); err == nil {
 		t.Error("more near codewords than there are are accepted")
 	}
 }
@@ -326,76 +319,48 @@ func TestHeadNeedsQuantizedFeatures(t *testing.T) {
 	}
 }
 
-// TestLeavesAreWhereTheTreesPutRows: codes in the graph are the leaves of trees grown on what the
-// base leaves, and codewords their means.
-func TestLeavesAreWhereTheTreesPutRows(t *testing.T) {
-	cal := blobs(300, 1)
-	d := &Divide{Slots: 4, Codebook: Leaf{Codewords: 8}, Optim: optim.Settings{Epochs: 1}}
-	if err := d.Fit(t.Context(), cal, nil, newRand(4)); err != nil {
+// curious are codes that keep what rows they start from.
+type curious struct {
+	Fixed
+	seen *data.Set
+}
+
+func (c *curious) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+	c.seen = cal
+	return c.Fixed.Init(ctx, w, cal, s, rng)
+}
+
+// TestCodesSeeNoLabels, nor logits: they are made once of all rows, some of which then judge the maps on them.
+func TestCodesSeeNoLabels(t *testing.T) {
+	c, cal := &curious{Fixed: Fixed{Codewords: 2}}, blobs(100, 1)
+	cal.Logits = mat.NewDense(100, 3, nil)
+	if err := (&Divide{Slots: 4, Codebook: c, Optim: optim.Settings{Epochs: 1}}).Fit(t.Context(), cal, nil, newRand(2)); err != nil {
 		t.Fatal(err)
 	}
-	v, err := d.View(cal)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shares, s := mat.NewDense(cal.Len(), d.sizes.Classes, nil), d.sizes
-	curvatures := mat.DenseCopyOf(shares)
-	for i, y := range cal.Labels {
-		for k, n := range s.Counts {
-			p := float64(n) / float64(cal.Len())
-			shares.Set(i, k, p)
-			curvatures.Set(i, k, p*(1-p))
-		}
-		shares.Set(i, y, shares.At(i, y)-1)
-	}
-	words, z := d.weights.Float64s("codebook/codewords"), LessCentre(cal.Features, d.weights)
-	for slot := range 4 {
-		x := columns{z, 2 * slot, 2}
-		tree := trees.Grow(trees.NewBins(x, nil, nil), []int{0, 1}, shares, curvatures, trees.Settings{Depth: 3})
-		sums := map[int][3]float64{}
-		for i := range cal.Len() {
-			row := []float64{x.At(i, 0), x.At(i, 1)}
-			leaf := 8*slot + tree.Leaf(row)
-			if got := v.Codes[4*i+slot]; got != int32(leaf) {
-				t.Fatalf("row %d, slot %d: leaf %d, the tree says %d", i, slot, got, leaf)
-			}
-			sums[leaf] = [3]float64{sums[leaf][0] + row[0], sums[leaf][1] + row[1], sums[leaf][2] + 1}
-		}
-		for leaf, sum := range sums {
-			for j := range 2 {
-				if got, want := words[2*leaf+j], sum[j]/sum[2]; !(math.Abs(got-want) <= 1e-5*(1+math.Abs(want))) { // kept in float32
-					t.Errorf("the codeword of leaf %d has %v at %d, its slots' mean %v", leaf, got, j, want)
-				}
-			}
-		}
+	if x := c.seen; x.Labels != nil || x.Logits != nil || x.Soft != nil || x.Features == nil {
+		t.Errorf("codes start from %+v", x)
 	}
 }
 
-// TestConstantResidualIsOneLeaf: rows that are all as wrong have one code a slot, whatever their
-// features; a drawn tree divides them all the same.
-func TestConstantResidualIsOneLeaf(t *testing.T) {
-	cal := blobs(300, 1)
-	cal.Logits, cal.Soft = mat.NewDense(300, 3, nil), mat.NewDense(300, 3, nil)
-	for i := range 300 {
-		cal.Logits.SetRow(i, []float64{0, 1, 2})
-		cal.Soft.SetRow(i, []float64{0.5, 0.3, 0.2})
-	}
-	for _, c := range []Codes{Leaf{Codewords: 8}, Leaf{Codewords: 8}.Twin()} {
-		s, err := c.Over(cal, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := graph.NewWeights(tensor.Float32)
-		if err := c.Init(t.Context(), w, cal, s, newRand(5)); err != nil {
-			t.Fatal(err)
-		}
-		codes, _, err := AssignAll(c, w, cal.Features, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		slices.Sort(codes)
-		if n := len(slices.Compact(codes)); (n == 4) != UsesLabels(c) {
-			t.Errorf("%T gives the slots of rows that are all as wrong %d leaves", c, n)
+// TestCodesOfOtherShapesAreRefused: those of kinds that are no more, and shares where a slot has one codeword.
+func TestCodesOfOtherShapesAreRefused(t *testing.T) {
+	for _, key := range []string{`"stages":2`, `"apart":true`} {
+		config := `{"classes":2,"features":8,"slots":4,"codewords":8,"counts":[1,1],` + key + `}`
+		if err := (&Divide{}).Restore(State{Config: []byte(config), Weights: graph.NewWeights(tensor.Float32)}); err == nil || !strings.Contains(err.Error(), "no longer; fit it again") {
+			t.Errorf("a model with %s: %v", key, err)
 		}
 	}
+	d := &Divide{Slots: 4, Codebook: sharing{Fixed{Codewords: 2}}}
+	if err := d.Fit(t.Context(), blobs(100, 1), nil, newRand(2)); err == nil || !strings.Contains(err.Error(), "layers.sharing") {
+		t.Errorf("shares of one codeword: %v", err)
+	}
+}
+
+// sharing are codes of one codeword a slot with shares.
+type sharing struct{ Fixed }
+
+func (c sharing) Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment {
+	a := c.Fixed.Assign(b, z, s)
+	a.Shares = z
+	return a
 }

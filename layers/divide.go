@@ -100,9 +100,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	if err != nil {
 		return err
 	}
-	unseen := *cal
-	unseen.Logits = nil // codes that use labels find what a base without codes leaves; this one has no logits
-	w, err := StartCodes(ctx, d.codes(), &unseen, d.sizes, rng)
+	w, err := StartCodes(ctx, d.codes(), cal, d.sizes, rng)
 	if err != nil {
 		return err
 	}
@@ -221,7 +219,7 @@ func (d *Divide) Embed(x *data.Set) (mat.Matrix, error) {
 func (d *Divide) Quantized(v *View) *Quantized {
 	return &Quantized{
 		Codes: v.Codes, Shares: v.Shares, Codewords: slices.Clone(d.weights.Tensor("codebook/codewords").Float32s()),
-		Slots: d.sizes.Slots, Width: d.sizes.Features / d.sizes.Slots, CodesOf: d.sizes.CodesOf(), Nearest: d.sizes.Nearest,
+		Slots: d.sizes.Slots, Width: d.sizes.Features / d.sizes.Slots, CodesOf: d.sizes.CodesOf(),
 	}
 }
 

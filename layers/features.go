@@ -39,7 +39,6 @@ type Quantized struct {
 	Slots     int       // w
 	Width     int       // d
 	CodesOf   int       // of each slot, p/w
-	Nearest   int       // as in Sizes
 }
 
 var _ data.Rows = (*Quantized)(nil)
@@ -69,10 +68,10 @@ func (q *Quantized) share(at int) float64 {
 	return float64(q.Shares[at])
 }
 
-// Usage counts how often a slot is assigned to each codeword (K), the nearest of each book.
+// Usage counts how often a slot is assigned to each codeword (K), its nearest.
 func (q *Quantized) Usage() []int {
 	usage := make([]int, len(q.Codewords)/q.Width)
-	for at := 0; at < len(q.Codes); at += max(1, q.Nearest) {
+	for at := 0; at < len(q.Codes); at += q.CodesOf {
 		usage[q.Codes[at]]++
 	}
 	return usage

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -11,10 +12,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Fixed is K codewords of all slots that are placed once and never move.
+// Fixed is K codewords of all slots that are drawn among the slots and never move. It is the random
+// twin of codes that learn.
 type Fixed struct {
-	Codewords int       // K; 0: 64
-	Place     Placement // nil: Draw{}
+	Codewords int // K; 0: 64
 
 	words
 }
@@ -26,111 +27,53 @@ func (c Fixed) Over(cal *data.Set, slots int) (Sizes, error) {
 	return sizesOver(cal, slots, cmp.Or(c.Codewords, 64))
 }
 
-// Init places the codewords among the slots of cal.
-func (c Fixed) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	addWords(w, placed(c.Place, slotsOf(cal.Features, cal.Weights, s.Slots, rng), s.Codewords, rng), nil)
+// Init draws the codewords among the slots of cal.
+func (Fixed) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+	addWords(w, drawWords(cal, s, rng))
 	return nil
 }
 
-// Twin draws the codewords.
-func (c Fixed) Twin() Codes { return Fixed{Codewords: c.Codewords} }
+// Twin is itself.
+func (c Fixed) Twin() Codes { return c }
 
-// Product gives each of the w slots K codewords of its own (product quantization, Jégou et al.
-// 2011), so that there are w·K in all. They never move.
-type Product struct {
-	Codewords int       // K; 0: 64
-	Place     Placement // nil: KMeans{}
-
-	words
+// addWords adds codebook/codewords (K×d).
+func addWords(w *graph.Weights, codewords *mat.Dense) {
+	k, d := codewords.Dims()
+	w.AddState("codebook/codewords", codewords.RawMatrix().Data, k, d)
 }
 
-var _ Codes = Product{}
-
-// Over is the sizes of cal's features in w slots (0: 64).
-func (c Product) Over(cal *data.Set, slots int) (Sizes, error) {
-	s, err := sizesOver(cal, slots, cmp.Or(c.Codewords, 64))
-	s.Codewords *= s.Slots
-	s.Apart = true
-	return s, err
-}
-
-// Init places the codewords of each slot among the values that it has in cal.
-func (c Product) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	d := s.Features / s.Slots
-	var all []*mat.Dense
-	for i := range s.Slots {
-		draw := slotsOf(columns{cal.Features, i * d, d}, cal.Weights, 1, rng)
-		all = append(all, placed(cmp.Or[Placement](c.Place, KMeans{}), draw, s.perBook(), rng))
+// drawWords are K slots of cal as they are (K×d), drawn by the weights of their rows: of many that are drawn
+// alike, those with the least −log(u)/w, u uniform (Efraimidis and Spirakis 2006).
+func drawWords(cal *data.Set, s Sizes, rng *rand.Rand) *mat.Dense {
+	slots, weights := drawSlots(cal, s.Slots, s.Codewords, rng)
+	if weights == nil {
+		return slots
 	}
-	addWords(w, all[0], all[1:])
-	return nil
+	slots, weights = drawSlots(cal, s.Slots, max(s.Codewords, manySlots), rng)
+	order, keys := data.UpTo(len(weights)), data.Each(weights, func(w float64) float64 { return rng.ExpFloat64() / w })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(keys[i], keys[j]) })
+	return data.RowsOf(slots, order[:min(s.Codewords, len(order))])
 }
 
-// Twin draws the codewords of each slot.
-func (c Product) Twin() Codes { return Product{Codewords: c.Codewords, Place: Draw{}} }
+const (
+	seedRows  = 50 * 128 // rows that codewords are drawn from, 50 batches of 128 as published
+	manySlots = 20000    // slots that codewords are placed by
+)
 
-// Residual codes a slot in stages (residual vector quantization, Juang and Gray 1982): the
-// codewords of each stage are placed among what those before it leave of the slots. There are
-// Stages·K in all, and a slot has Stages of them, whose sum stands for it. They never move.
-type Residual struct {
-	Codewords int       // K of each stage; 0: 64
-	Stages    int       // 0: 2
-	Place     Placement // nil: KMeans{}
-
-	words
-}
-
-var _ Codes = Residual{}
-
-// Over is the sizes of cal's features in w slots (0: 64).
-func (c Residual) Over(cal *data.Set, slots int) (Sizes, error) {
-	s, err := sizesOver(cal, slots, cmp.Or(c.Codewords, 64))
-	s.Stages = cmp.Or(c.Stages, 2)
-	s.Codewords *= s.Stages
-	return s, err
-}
-
-// Init places one stage after the other.
-func (c Residual) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	var all []*mat.Dense
-	for range s.Stages {
-		draw := func(n int) (*mat.Dense, []float64) {
-			slots, weights := drawSlots(cal.Features, cal.Weights, s.Slots, n, rng)
-			for _, stage := range all {
-				left(slots, stage)
-			}
-			return slots, weights
+// drawSlots draws k of the w slots of up to seedRows rows of cal, without replacement, or all of
+// them where they are fewer (k×d), with the weights of their rows (k; nil: 1 each).
+func drawSlots(cal *data.Set, w, k int, rng *rand.Rand) (slots *mat.Dense, weights []float64) {
+	n, m := cal.Features.Dims()
+	d := m / w
+	rows := rng.Perm(n)[:min(n, max(seedRows, k/w))]
+	k = min(k, len(rows)*w)
+	slots, buffer := mat.NewDense(k, d, nil), make([]float64, m)
+	for to, at := range rng.Perm(len(rows) * w)[:k] {
+		row, i := rows[at/w], at%w
+		slots.SetRow(to, data.Row(cal.Features, row, buffer)[i*d:(i+1)*d])
+		if cal.Weights != nil {
+			weights = append(weights, cal.Weights[row])
 		}
-		all = append(all, placed(cmp.Or[Placement](c.Place, KMeans{}), draw, s.perBook(), rng))
 	}
-	addWords(w, all[0], all[1:])
-	return nil
+	return slots, weights
 }
-
-// Twin draws the codewords of each stage.
-func (c Residual) Twin() Codes {
-	return Residual{Codewords: c.Codewords, Stages: c.Stages, Place: Draw{}}
-}
-
-// addWords adds codebook/codewords, more of them behind the first.
-func addWords(w *graph.Weights, first *mat.Dense, more []*mat.Dense) {
-	values := first.RawMatrix().Data
-	for _, x := range more {
-		values = append(values, x.RawMatrix().Data...)
-	}
-	_, d := first.Dims()
-	w.AddState("codebook/codewords", values, len(values)/d, d)
-}
-
-// columns are n columns of x from the first on.
-type columns struct {
-	x        mat.Matrix
-	first, n int
-}
-
-func (c columns) Dims() (rows, cols int) {
-	rows, _ = c.x.Dims()
-	return rows, c.n
-}
-func (c columns) At(i, j int) float64 { return c.x.At(i, c.first+j) }
-func (c columns) T() mat.Matrix       { return mat.Transpose{Matrix: c} }

@@ -160,13 +160,8 @@ func (v *ONNXView) giveCodes(g *onnx.Network, rows *Rows, given map[*tensor.Dens
 		v.mass = g.Mass(v.Codes, weight, p, s.Codewords)
 	}
 	given[rows.codes], given[rows.mass] = v.Codes, v.mass
-	if s.single() {
-		return
-	}
-	given[rows.places] = v.Places(g, s)
-	given[rows.shares] = v.Shares
-	if v.Shares == "" { // 1 each
-		given[rows.shares] = g.Add(g.Cast(g.Mul(v.Codes, g.Indices(0)), onnx.Double), g.Scalar(1))
+	if v.Shares != "" {
+		given[rows.places], given[rows.shares] = v.Places(g, s), v.Shares
 	}
 }
 

@@ -79,14 +79,14 @@ type Forms struct {
 	Scale []float32 // w, σ²; nil: 1 each
 }
 
-// Table is codewords and head of a space whose slots have one codeword of a shared codebook.
+// Table is codewords and head of a space whose slots have one codeword.
 func (d *Divide) Table() (*Table, error) {
 	s := d.sizes
 	switch {
 	case d.weights == nil:
 		return nil, ErrUnfitted
-	case !s.single():
-		return nil, fmt.Errorf("layers: only a space whose slots have one codeword of a shared codebook compiles, not one divided by %T", d.codes())
+	case s.CodesOf() > 1:
+		return nil, fmt.Errorf("layers: only a space whose slots have one codeword compiles, not one divided by %T", d.codes())
 	}
 	w, c, k, width := s.Slots, s.Classes, s.Codewords, s.Features/s.Slots
 	t := &Table{

@@ -116,7 +116,7 @@ func TestCompileOfOthersParts(t *testing.T) {
 		"the identity":          fit(&Original{}, Identity{}),
 		"other scores":          fit(divide(nil), bent{}),
 		"standardized features": fit(divide(Scaled{Codebook{Codewords: 8}}), Bilinear{}),
-		"books apart":           fit(divide(Product{Codewords: 8}), Bilinear{}),
+		"soft codes":            fit(divide(Soft{Of: Fixed{Codewords: 8}}), Bilinear{}),
 		"a prior of regions":    fit(divide(nil), Bilinear{Prior: RegionalPrior{}}),
 	} {
 		if err == nil {

@@ -85,7 +85,7 @@ func (RegionalPrior) Init(w *graph.Weights, name string, s Sizes, rng *rand.Rand
 
 // Add adds log π(V).
 func (RegionalPrior) Add(b *graph.Builder, name string, scores *gorgonia.Node, in Batch) *gorgonia.Node {
-	share := b.Apply(op.Scale(2, 1/float64(in.Total())), in.Mass) // n_k/w
+	share := b.Apply(op.Scale(2, 1/float64(in.Slots())), in.Mass) // n_k/w
 	votes := b.AddRow(b.MatMul(share, b.Weight(name+"/regional")), b.Weight(name+"/prior"))
 	return b.Plus(scores, b.LogSoftmax(votes))
 }

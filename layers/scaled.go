@@ -22,7 +22,7 @@ import (
 // standard deviation.
 type Scaled struct{ Of Codes } // nil: Codebook{}
 
-var _ Supervised = Scaled{}
+var _ Codes = Scaled{}
 
 func (c Scaled) of() Codes { return cmp.Or[Codes](c.Of, Codebook{}) }
 
@@ -88,6 +88,3 @@ func (c Scaled) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error {
 
 // Twin is scaled alike.
 func (c Scaled) Twin() Codes { return Scaled{c.of().Twin()} }
-
-// Supervised is that of Of.
-func (c Scaled) Supervised() bool { return UsesLabels(c.of()) }

@@ -9,13 +9,12 @@ import (
 	"calibra/graph"
 	"calibra/graph/op"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
-// Soft shares each slot out among the m codewords of a book that are nearest to it,
+// Soft shares each slot out among the m codewords that are nearest to it,
 //
 //	e_k ∝ exp(−(D_k − min D)/τ) ,  D_k = ‖z⁽ⁱ⁾ − c_k‖² ,  Σ_k e_k = 1 ,
 //
@@ -24,22 +23,22 @@ import (
 // codes start. The regions' masses are sums of shares, n_k(V) = Σ_i σ_i² e_ik. Of learns its
 // codewords as it does without Soft.
 //
-// It adds the state codebook/temperature, τ of each stage.
+// It adds the state codebook/temperature, τ.
 type Soft struct {
 	Of       Codes   // with codewords; nil: Codebook{}
 	Nearest  int     // m; 0: 8
 	Softness float64 // 0: 1
 }
 
-var _ Supervised = Soft{}
+var _ Codes = Soft{}
 
 func (c Soft) of() Codes { return cmp.Or[Codes](c.Of, Codebook{}) }
 
-// Over is the sizes of Of, with m codewords for each slot and stage.
+// Over is the sizes of Of, with m codewords for each slot.
 func (c Soft) Over(cal *data.Set, slots int) (Sizes, error) {
 	s, err := c.of().Over(cal, slots)
 	if err == nil {
-		s.Nearest = min(cmp.Or(c.Nearest, 8), s.perBook())
+		s.Nearest = min(cmp.Or(c.Nearest, 8), s.Codewords)
 	}
 	return s, err
 }
@@ -49,9 +48,8 @@ func (c Soft) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes
 	if err := c.of().Init(ctx, w, cal, s, rng); err != nil || s.Nearest < 2 {
 		return err
 	}
-	tau, _ := gaps(sample(cal.Features), w.Float64s("codebook/codewords"), s)
-	floats.Scale(cmp.Or(c.Softness, 1), tau)
-	w.AddState("codebook/temperature", tau, len(tau))
+	tau := cmp.Or(c.Softness, 1) * meanGap(sample(cal.Features), w.Float64s("codebook/codewords"), s)
+	w.AddState("codebook/temperature", []float64{tau}, 1)
 	return nil
 }
 
@@ -69,34 +67,23 @@ func sample(x mat.Matrix) *mat.Dense {
 	return out
 }
 
-// gaps is the mean over the slots of x (N×M), in each stage, of what the second nearest codeword
-// is farther off, squared, than the nearest, and of how far off, squared, the nearest is.
-func gaps(x *mat.Dense, codewords []float64, s Sizes) (tau, nearest []float64) {
-	d, books := s.Features/s.Slots, s.books()
-	books.Nearest = 2
-	z := graph.Matrix(tensor.Float64, x)
-	c := graph.Tensor(tensor.Float64, codewords, s.Codewords, d)
-	found, err := op.Nearby(books).Do(z, c)
+// meanGap is the mean over the slots of x (N×M) of what the second nearest codeword is farther off, squared,
+// than the nearest.
+func meanGap(x *mat.Dense, codewords []float64, s Sizes) (gap float64) {
+	d, z := s.Features/s.Slots, x.RawMatrix().Data
+	found, err := op.Nearby(2).Do(graph.Matrix(tensor.Float64, x), graph.Tensor(tensor.Float64, codewords, s.Codewords, d))
 	if err != nil {
 		panic(err) // the sizes are those of a fit
 	}
 	codes := found.(*tensor.Dense).Int32s()
-	r := make([]float64, d)
-	tau, nearest = make([]float64, books.Stages), make([]float64, books.Stages)
-	slots := len(codes) / books.Codes()
+	slots := len(codes) / 2
 	for at := range slots {
-		copy(r, x.RawMatrix().Data[at*d:(at+1)*d])
-		for stage := range tau {
-			near := codewords[int(codes[at*books.Codes()+2*stage])*d:][:d]
-			next := codewords[int(codes[at*books.Codes()+2*stage+1])*d:][:d]
-			for j := range r {
-				tau[stage] += ((r[j]-next[j])*(r[j]-next[j]) - (r[j]-near[j])*(r[j]-near[j])) / float64(slots)
-				nearest[stage] += (r[j] - near[j]) * (r[j] - near[j]) / float64(slots)
-			}
-			floats.Sub(r, near)
+		near, next := codewords[int(codes[2*at])*d:][:d], codewords[int(codes[2*at+1])*d:][:d]
+		for j, v := range z[at*d : (at+1)*d] {
+			gap += ((v-next[j])*(v-next[j]) - (v-near[j])*(v-near[j])) / float64(slots)
 		}
 	}
-	return tau, nearest
+	return gap
 }
 
 // Twin is as soft over the twin of Of.
@@ -108,19 +95,27 @@ func (c Soft) Twin() Codes {
 func (c Soft) State(s Sizes) map[string]tensor.Shape {
 	shapes := c.of().State(s)
 	if s.Nearest > 1 {
-		shapes["codebook/temperature"] = tensor.Shape{max(1, s.Stages)}
+		shapes["codebook/temperature"] = tensor.Shape{1}
 	}
 	return shapes
 }
 
 // Assign describes the nearest codewords with their shares.
 func (c Soft) Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment {
-	return words{}.Assign(b, z, s)
+	if s.Nearest < 2 {
+		return c.of().Assign(b, z, s)
+	}
+	words := b.Weight("codebook/codewords")
+	codes := b.Apply(op.Nearby(s.Nearest), z, words)
+	return Assignment{Codes: codes, Shares: b.Apply(op.NearShares(s.Nearest), z, words, codes, b.Weight("codebook/temperature"))}
 }
 
 // Quantize describes the codewords summed by their shares.
 func (c Soft) Quantize(b *graph.Builder, a Assignment, s Sizes) *gorgonia.Node {
-	return words{}.Quantize(b, a, s)
+	if s.Nearest < 2 {
+		return c.of().Quantize(b, a, s)
+	}
+	return b.Apply(op.WordSum(s.Slots), b.Weight("codebook/codewords"), a.Codes, a.Shares)
 }
 
 // Update is that of Of with the nearest codeword of each slot.
@@ -133,6 +128,3 @@ func (c Soft) Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Sizes) 
 
 // Reach is that of Of.
 func (c Soft) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error { return c.of().Reach(x, w, s) }
-
-// Supervised is that of Of.
-func (c Soft) Supervised() bool { return UsesLabels(c.of()) }

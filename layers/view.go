@@ -22,7 +22,7 @@ import (
 type View struct {
 	LogProbs *mat.Dense    // N×C, log p̂; −∞ of a class that cannot be
 	Codes    []int32       // N×w codeword indices, row by row; nil if the Base does not divide
-	Shares   []float32     // of the codes; nil: 1 each (see Assignment)
+	Shares   []float32     // of the codes; nil where a slot has one (see Assignment)
 	codes    *tensor.Dense // Codes where a graph computed them, perhaps on a device; or nil
 
 	Set    *data.Set             // the rows, for Maps with inputs of their own; may be nil
@@ -36,9 +36,9 @@ type Batch struct {
 	Masks    *gorgonia.Node // B×C, 0, or far below any score of a class that cannot be; nil: all can be
 	Codes    *gorgonia.Node // B×w, nil if the Base does not divide
 	Mass     *gorgonia.Node // B×K, codeword mass n_k with σ² = 1, nil like Codes
-	// Shares and Places (B×p each) go with the codes where a slot has not one codeword of those
-	// that all slots share; they are nil where it has. Places are rows of a table with one for
-	// each codeword of each slot (Sizes.Places).
+	// Shares and Places (B×p each) go with the codes where a slot has several codewords; they are nil
+	// where it has one. Places are rows of a table with one for each codeword of each slot
+	// (Sizes.Places).
 	Shares, Places *gorgonia.Node
 
 	named func(name string) *gorgonia.Node // nil where there is none
@@ -51,12 +51,12 @@ func (in Batch) Over(s Sizes) Batch {
 	return in
 }
 
-// Total is the mass of all codewords in a row, as [Sizes.Total].
-func (in Batch) Total() int {
+// Slots is w.
+func (in Batch) Slots() int {
 	if in.rows == nil {
 		return in.Codes.Shape()[1]
 	}
-	return in.rows.sizes.Total()
+	return in.rows.sizes.Slots
 }
 
 // TableSum describes Σ_i Σ_k e_ik T_ik (B×C) of a table T (Sizes.Places×C): what each slot
@@ -65,7 +65,7 @@ func (in Batch) TableSum(b *graph.Builder, table *gorgonia.Node) *gorgonia.Node 
 	if in.Shares == nil {
 		return b.Apply(op.TableSum(), table, in.Codes)
 	}
-	return b.Apply(op.ShareSum(in.rows.sizes.Slots), table, in.Places, in.Shares)
+	return b.Apply(op.ShareSum(in.Slots()), table, in.Places, in.Shares)
 }
 
 // EachClass describes a number for each row (B×1) as one for each class (B×C).
@@ -223,7 +223,7 @@ func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
 			r.codes = graph.Codes(v.Codes, s.Slots*s.CodesOf())
 		}
 		r.mass = codewordMass(dt, v.Codes, v.Shares, s)
-		if !s.single() {
+		if v.Shares != nil {
 			r.shares, r.places = v.sharesOf(dt, s), graph.Codes(places(v.Codes, s), s.Slots*s.CodesOf())
 		}
 	}
@@ -288,14 +288,7 @@ func (r *Rows) Dtype() tensor.Dtype { return r.logProbs.Dtype() }
 // sharesOf are the shares of the codes, N×p.
 func (v *View) sharesOf(dt tensor.Dtype, s Sizes) *tensor.Dense {
 	p := s.Slots * s.CodesOf()
-	if v.Shares == nil {
-		return ones(dt, len(v.Codes)/p, p)
-	}
-	values := make([]float64, len(v.Shares))
-	for i, e := range v.Shares {
-		values[i] = float64(e)
-	}
-	return graph.Tensor(dt, values, len(values)/p, p)
+	return graph.Tensor(dt, data.Each(v.Shares, func(e float32) float64 { return float64(e) }), len(v.Shares)/p, p)
 }
 
 // eachCode visits the codes of a row with their shares, but those of none.
@@ -420,57 +413,25 @@ type Sizes struct {
 	Classes   int `json:"classes"`             // C
 	Features  int `json:"features,omitempty"`  // M, 0 if they are not looked at
 	Slots     int `json:"slots,omitempty"`     // w, 0 if the space is not divided
-	Codewords int `json:"codewords,omitempty"` // K, all of them
+	Codewords int `json:"codewords,omitempty"` // K
 	// Counts are the calibration rows of each class by their weights and shares, as [data.Set.Counts]
 	// has them; Weighed is how many rows have weights, 0 where Counts add up to the rows.
 	Counts  []float64 `json:"counts"`
 	Weighed int       `json:"rows,omitempty"`
 
-	// How the codewords serve the slots. The zero values are the paper's: one of K that all
-	// slots share.
-	Stages  int  `json:"stages,omitempty"`  // books one behind the other, K/Stages codewords each; 0: 1
-	Nearest int  `json:"nearest,omitempty"` // codewords of each book that a slot has; 0: 1
-	Apart   bool `json:"apart,omitempty"`   // whether each slot has K/w codewords of its own
+	Nearest int `json:"nearest,omitempty"` // codewords that a slot has; 0: 1, as the paper's
 }
 
 // CodesOf is how many codewords a slot has.
-func (s Sizes) CodesOf() int { return max(1, s.Stages) * max(1, s.Nearest) }
-
-// Total is the mass of all codewords in a row: w, or that of each stage. Where codes leave some of
-// a slot to no codeword, it is at most that.
-func (s Sizes) Total() int { return s.Slots * max(1, s.Stages) }
+func (s Sizes) CodesOf() int { return max(1, s.Nearest) }
 
 // Places is how many pairs of a slot and a codeword there are: the rows of a table with one for
 // each.
-func (s Sizes) Places() int {
-	if s.Apart {
-		return s.Codewords
-	}
-	return s.Slots * s.Codewords
-}
+func (s Sizes) Places() int { return s.Slots * s.Codewords }
 
 // Place is the row in that table of codeword k, the code at this index of all codes.
 func (s Sizes) Place(at int, k int32) int {
-	if s.Apart {
-		return int(k)
-	}
 	return at/s.CodesOf()%s.Slots*s.Codewords + int(k)
-}
-
-// single reports whether each slot has one codeword, of those that all share.
-func (s Sizes) single() bool { return s.CodesOf() == 1 && !s.Apart }
-
-// books are the sizes as ops read them.
-func (s Sizes) books() op.Books {
-	return op.Books{Stages: max(1, s.Stages), Nearest: max(1, s.Nearest), Apart: s.Apart}
-}
-
-// perBook is how many codewords a slot has to choose from in a stage.
-func (s Sizes) perBook() int {
-	if s.Apart {
-		return s.Codewords / s.Slots
-	}
-	return s.Codewords / max(1, s.Stages)
 }
 
 // Rows is how many calibration rows there are.

@@ -89,21 +89,12 @@ func fits(t *testing.T) (fit func(experiments.Method) layers.Stateful, test *dat
 	}, src.Test
 }
 
-// onCodes are the quantized head and a mixture on every kind of codes, and the joint correction on
-// inducing points and those that look at labels.
+// onCodes are the quantized head and a mixture on every kind of codes, hard and soft.
 func onCodes(t *testing.T) (all []experiments.Method) {
 	t.Helper()
-	taught := []experiments.Values{{"codebook.kind": "leaf"}, {"codebook.kind": "learned"}, {"codebook.kind": "supervised"}, {"codebook.kind": "boosting"}}
-	kinds := slices.Concat(taught, []experiments.Values{
-		{"codebook.kind": "random"}, {"codebook.kind": "kmeans"}, {"codebook.kind": "product"}, {"codebook.kind": "residual"}, {"codebook.kind": "supervised", "codebook.softness": "1"},
-		{"codebook.softness": "1", "codebook.nearest": "3"}, {"codebook.kind": "residual", "codebook.softness": "1"}, {"codebook.kind": "product", "codebook.softness": "0.5"},
-		{"codebook.kind": "inducing"}, {"codebook.kind": "inducing", "codebook.twin": "random", "codebook.outside": "0.1"},
-	})
-	var small []experiments.Values
-	for _, v := range append([]experiments.Values{{"codebook.kind": "inducing"}}, taught...) {
-		small = append(small, v.With(experiments.Values{"joint.slots": "4", "joint.codewords": "12"}))
-	}
-	for name, sets := range map[string][]experiments.Values{"vq-nc": kinds, "vq": kinds, "stacked": kinds, "corrected": small} {
+	kinds := []experiments.Values{{"codebook.kind": "random"}, {"codebook.kind": "kmeans"}, {"codebook.kind": "ema", "codebook.softness": "1", "codebook.nearest": "3"}}
+	joint := []experiments.Values{{"codebook.kind": "kmeans", "joint.slots": "4", "joint.codewords": "12"}}
+	for name, sets := range map[string][]experiments.Values{"vq-nc": kinds, "vq": kinds, "stacked": kinds, "corrected": joint} {
 		m, err := experiments.MethodByName(name)
 		if err != nil {
 			t.Fatal(err)

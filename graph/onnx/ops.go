@@ -90,12 +90,9 @@ var ops = func() map[reflect.Type]row {
 		as(func(g *Network, o op.MatMulOp, in []Operand) string {
 			return g.MatMul(g.turned(in[0].Value, o.X), g.turned(in[1].Value, o.Y))
 		}),
-		as(func(g *Network, _ op.NearestOp, in []Operand) string {
-			return g.nearby(op.Books{Stages: 1, Nearest: 1}, in[0], in[1])
-		}),
-		as(func(g *Network, o op.NearbyOp, in []Operand) string { return g.nearby(o.Books, in[0], in[1]) }),
-		as(func(g *Network, _ op.LeavesOp, in []Operand) string { return g.leaves(in[0], in[1], in[2]) }),
-		as(func(g *Network, o op.NearSharesOp, in []Operand) string { return g.nearShares(o.Books, in) }),
+		as(func(g *Network, _ op.NearestOp, in []Operand) string { return g.nearby(1, in[0], in[1]) }),
+		as(func(g *Network, o op.NearbyOp, in []Operand) string { return g.nearby(o.Of, in[0], in[1]) }),
+		as(func(g *Network, o op.NearSharesOp, in []Operand) string { return g.nearShares(o.Of, in) }),
 		as(func(g *Network, _ op.GatherOp, in []Operand) string {
 			return g.Reshape(g.Gather(in[0].Value, in[1].Value), -1, in[1].Columns()*in[0].Columns())
 		}),

@@ -1,6 +1,8 @@
 package op_test
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,56 +15,32 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestNearbyIsItsFormula: codes are the codewords in order of their distance from what the stages
-// before left, in both float types; shares are the softmax of it, and at temperature 0 all of the
-// nearest.
+// TestNearbyIsItsFormula: codes are the codewords in order of their distance, in both float types; shares are
+// the softmax of it, and at temperature 0 all of the nearest.
 func TestNearbyIsItsFormula(t *testing.T) {
-	const rows, w, d = 300, 4, 3
+	const rows, w, d, K, tau = 300, 4, 3, 12, 0.5
 	rng := rand.New(rand.NewPCG(1, 2))
-	z, c := normals(rng, rows*w*d, 0), normals(rng, 12*d, 0)
-	for _, books := range []op.Books{{Stages: 1, Nearest: 1}, {Stages: 1, Nearest: 5}, {Stages: 1, Nearest: 3, Apart: true}, {Stages: 3, Nearest: 2}} {
-		each := 12 / books.Stages
-		if books.Apart {
-			each = 12 / w
-		}
-		tau := []float64{0.5, 1, 2}[:books.Stages]
+	z, c := normals(rng, rows*w*d, 0), normals(rng, K*d, 0)
+	features, words := dense(z, rows, w*d), dense(c, K, d)
+	for _, m := range []int{1, 3, 5} {
 		var want []int32
-		var shares []float64
+		var shares, hard []float64
 		for at := range rows * w {
-			r := slices.Clone(z[at*d : (at+1)*d])
-			for stage := range books.Stages {
-				var codes []int32
-				dist := map[int32]float64{}
-				for k := range each {
-					word := int32(stage*each + k)
-					if books.Apart {
-						word = int32(at%w*each + k)
-					}
-					codes = append(codes, word)
-					for j := range d {
-						dist[word] += math.Pow(r[j]-c[int(word)*d+j], 2)
-					}
-				}
-				slices.SortFunc(codes, func(x, y int32) int { return int(math.Copysign(1, dist[x]-dist[y])) })
-				codes = codes[:books.Nearest]
-				want = append(want, codes...)
-				shares = append(shares, softened(codes, dist, tau[stage])...)
+			dist := map[int32]float64{}
+			for k := range K {
 				for j := range d {
-					r[j] -= c[int(codes[0])*d+j]
+					dist[int32(k)] += math.Pow(z[at*d+j]-c[k*d+j], 2)
 				}
 			}
+			codes := slices.SortedFunc(maps.Keys(dist), func(x, y int32) int { return cmp.Compare(dist[x], dist[y]) })[:m]
+			want = append(want, codes...)
+			shares = append(shares, softened(codes, dist, tau)...)
+			hard = append(append(hard, 1), make([]float64, m-1)...)
 		}
-		features, words := dense(z, rows, w*d), dense(c, 12, d)
-		isCode(t, op.Nearby(books), want, features, words)
-		codes := graph.Codes(want, w*books.Codes())
-		isShare(t, op.NearShares(books), shares, features, words, codes, tau)
-		nearest := make([]float64, len(want))
-		for i := range nearest {
-			if i%books.Nearest == 0 {
-				nearest[i] = 1
-			}
-		}
-		isShare(t, op.NearShares(books), nearest, features, words, codes, make([]float64, books.Stages))
+		isCode(t, op.Nearby(m), want, features, words)
+		codes := graph.Codes(want, w*m)
+		isShare(t, op.NearShares(m), shares, features, words, codes, []float64{tau})
+		isShare(t, op.NearShares(m), hard, features, words, codes, []float64{0})
 	}
 }
 

@@ -37,7 +37,7 @@ type Anchor struct {
 	weights *graph.Weights
 }
 
-var _ Refitted = (*Anchor)(nil)
+var _ layers.Base = (*Anchor)(nil)
 
 // codebookBatch is how many rows one step of the moving averages sees.
 const codebookBatch = 128
@@ -95,14 +95,6 @@ func centreOf(cal *data.Set) (centre float64) {
 		centre += cal.Weight(i) / total * sum / float64(classes)
 	}
 	return centre
-}
-
-// Anew is an Anchor with the same settings, nil where its codes use no labels.
-func (a *Anchor) Anew() layers.Base {
-	if !layers.UsesLabels(a.book()) {
-		return nil
-	}
-	return &Anchor{Slots: a.Slots, Codebook: a.Codebook, Passes: a.Passes}
 }
 
 // book is how the space is divided.
@@ -176,8 +168,7 @@ const (
 	// featuresInput are the features, standardized (B×M).
 	featuresInput = "features"
 	// wordsInput are the codewords as each slot sees them, standardized by its features
-	// (places×d), the same for all rows. Codewords of later stages are what is left of a
-	// slot, so they are scaled alone; of codes without codewords they are 0.
+	// (places×d), the same for all rows; of codes without codewords they are 0.
 	wordsInput = "words"
 )
 
@@ -198,7 +189,7 @@ func (a *Anchor) View(x *data.Set) (*layers.View, error) {
 	t, centre := a.weights.Float64s("anchor/temperature")[0], a.weights.Float64s("anchor/centre")[0]
 	logits := mat.DenseCopyOf(data.LogProbs(x.Logits))
 	logits.Apply(func(_, _ int, l float64) float64 { return (l - centre) / t }, logits)
-	counts, total := a.weights.Float64s("anchor/support"), a.sizes.Total()
+	counts, total := a.weights.Float64s("anchor/support"), a.sizes.Slots
 	support, each := make([]float64, x.Len()), len(codes)/x.Len()
 	for at, k := range codes {
 		support[at/each] += float64(shareAt(shares, at)) * math.Log1p(counts[a.sizes.Place(at, k)]) / float64(total)
@@ -228,7 +219,7 @@ func (a *Anchor) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
 	v.LogProbs, v.Masks = g.LogSoftmax(scaled), g.Masks()
 	logs := slices.Clone(a.weights.Float64s("anchor/support"))
 	for i, n := range logs {
-		logs[i] = math.Log1p(n) / float64(s.Total())
+		logs[i] = math.Log1p(n) / float64(s.Slots)
 	}
 	each := g.Gather(onnx.Table(g, logs, len(logs), 1), v.Places(g, s)) // N×p×1
 	if v.Shares != "" {
@@ -275,19 +266,14 @@ func (a *Anchor) words() *mat.Dense {
 	c, sd := a.weights.Float64s("codebook/codewords"), a.weights.Float64s("anchor/sd")
 	// their mean is that of the features less the centre
 	mean := mat.Row(nil, 0, layers.LessCentre(mat.NewDense(1, s.Features, a.weights.Float64s("anchor/mean")), a.weights))
-	if a.weights.Has("codebook/scale") || a.weights.Has("codebook/metric/in") { // they are those of standardized features
+	if a.weights.Has("codebook/scale") { // they are those of standardized features
 		mean, sd = make([]float64, len(mean)), slices.Repeat([]float64{1}, len(sd))
 	}
 	for at := range places {
-		slot, word := at/(places/s.Slots)*d, at%s.Codewords
-		first := s.Apart || word < s.Codewords/max(1, s.Stages)
+		slot, word := at/s.Codewords*d, at%s.Codewords
 		for j := range d {
-			from := 0.0
-			if first {
-				from = mean[slot+j]
-			}
 			if sd[slot+j] > 0 {
-				words.Set(at, j, (c[word*d+j]-from)/sd[slot+j])
+				words.Set(at, j, (c[word*d+j]-mean[slot+j])/sd[slot+j])
 			}
 		}
 	}

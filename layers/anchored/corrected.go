@@ -101,7 +101,7 @@ func addCorrection(w *graph.Weights, name string, s layers.Sizes, width int) err
 
 // correctionTable describes h_ik = σ u_ik / √w.
 func correctionTable(b *graph.Builder, in layers.Batch, name string) *gorgonia.Node {
-	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(in.Total()))), b.Weight(name+"/correction"))
+	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(in.Slots()))), b.Weight(name+"/correction"))
 	return b.Apply(op.TimesScalar(), scaled, b.Weight(name+"/spread"))
 }
 

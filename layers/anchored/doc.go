@@ -39,10 +39,9 @@
 // # Which map, and how strong a prior
 //
 // [Auto] chooses the map and every σ by cross-validation over the calibration rows: the
-// simplest map within one standard error of the best. Codes that use labels divide anew for
-// each fold, without the rows that it holds out ([Refitted]). It leaves out maps that lose
-// accuracy. [Stack] mixes the maps instead, with the weights that predict held-out rows
-// best; it costs one more fit of each part and does not depend on a lucky choice.
+// simplest map within one standard error of the best. It leaves out maps that lose accuracy.
+// [Stack] mixes the maps instead, with the weights that predict held-out rows best; it costs
+// one more fit of each part and does not depend on a lucky choice.
 // On 10,000 rows with w = 64 both take under a minute of one core.
 //
 //	stacked := anchored.Stack{Base: &anchored.Anchor{}, Candidates: anchored.Maps()}

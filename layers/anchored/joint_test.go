@@ -2,7 +2,6 @@ package anchored
 
 import (
 	"errors"
-	"math"
 	"testing"
 
 	"calibra/data"
@@ -16,7 +15,7 @@ func joint() *Joint {
 	return NewJoint(JointSettings{
 		Divisions: []layers.Division{{Slots: 4, Codewords: 8}, {Slots: 2, Codewords: 12}, {Slots: 4, Codewords: 100000}}, // the last has more codewords than rows
 		Base: func(d layers.Division) layers.Base {
-			codes := layers.Soft{Of: layers.Fixed{Codewords: d.Codewords, Place: layers.KMeans{}}, Nearest: 4}
+			codes := layers.Soft{Of: layers.KMeans{Codewords: d.Codewords}, Nearest: 4}
 			return &Anchor{Slots: d.Slots, Codebook: layers.Scaled{Of: codes}}
 		},
 	})
@@ -93,45 +92,5 @@ func TestJointRefusesRows(t *testing.T) {
 	}
 	if _, err := m.Predict(crossed(10, 0, 1)); !errors.Is(err, layers.ErrUnfitted) {
 		t.Errorf("a prediction before the fit: %v", err)
-	}
-}
-
-// TestCorrectionEndsFarFromInducingPoints: rows far from all calibration rows are left to the map
-// without codes, one temperature of the logits; those near are not, nor are far ones of soft codes.
-func TestCorrectionEndsFarFromInducingPoints(t *testing.T) {
-	for _, c := range []struct {
-		codes layers.Codes
-		ends  bool
-	}{
-		{layers.Inducing{Codewords: 16}, true},
-		{layers.Inducing{Codewords: 16}.Twin(), true},
-		{layers.Soft{Of: layers.Fixed{Codewords: 16, Place: layers.KMeans{}}}, false},
-	} {
-		m := &Auto{Base: &Anchor{Slots: 4, Codebook: c.codes}, Candidates: []Candidate{{"anchored", Corrected{}}}}
-		if err := m.Fit(t.Context(), crossed(1500, 0.9, 1), nil, newRand(2)); err != nil {
-			t.Fatal(err)
-		}
-		near := crossed(200, 0, 3)
-		far := *near
-		away := mat.DenseCopyOf(near.Features)
-		away.Apply(func(_, _ int, v float64) float64 { return v + 100 }, away)
-		far.Features = away
-		apart := func(x *data.Set) (most float64) { // of what one temperature, that of row 0, makes of the logits
-			p, err := m.Predict(x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			odds := func(m *mat.Dense, i int) float64 { return m.At(i, 0) - m.At(i, 1) }
-			for i := range x.Len() {
-				most = max(most, math.Abs(odds(p.LogProbs, i)-odds(p.LogProbs, 0)*odds(x.Logits, i)/odds(x.Logits, 0)))
-			}
-			return most
-		}
-		if got := apart(&far); (got < 1e-5) != c.ends { // float32 scores of some units
-			t.Errorf("%#v: far rows are %v nats from one temperature", c.codes, got)
-		}
-		if got := apart(near); got < 0.5 { // signs that tell the labels nine times in ten are worth 2 nats
-			t.Errorf("%#v: near rows are only %v nats from one temperature", c.codes, got)
-		}
 	}
 }

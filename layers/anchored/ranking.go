@@ -172,7 +172,7 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 	}
 	c.right = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.Share(row, floats.MaxIdx(said.RawRowView(row))) })
 	c.cv = newCrossValidation(sizes, part, c.aims, layers.Folds(whole, by.folds, folds), by, folds)
-	return c, c.divideAnew(ctx, base, cal, divided, rng)
+	return c, nil
 }
 
 // seenBy is the view of labelled rows by a fitted base of these sizes, also as graphs read it.
@@ -183,66 +183,6 @@ func seenBy(base layers.Base, s layers.Sizes, cal *data.Set, dt tensor.Dtype) (*
 	}
 	rows, err := view.Rows(dt, s).LabelledBy(cal)
 	return view, rows, err
-}
-
-// Refitted is a base that may use labels where it divides. Then each fold is judged on a base
-// of its own, fitted without the rows that it holds out.
-type Refitted interface {
-	layers.Base
-	// Anew is an unfitted base with the same settings, nil where labels are not looked at.
-	Anew() layers.Base
-}
-
-// divideAnew gives each fold its own base, where the base needs that; divided are the rows that the
-// folds divide, nil: all.
-func (c *contest) divideAnew(ctx context.Context, base layers.Base, cal *data.Set, divided []int, rng *rand.Rand) error {
-	refitted, ok := base.(Refitted)
-	if !ok || refitted.Anew() == nil {
-		return nil
-	}
-	seed := rng.Uint64()
-	for k, f := range c.cv.folds {
-		held, dividing := f.rows, optim.Span(ctx, fmt.Sprintf("divide without fold %d of %d", k+1, len(c.cv.folds)), 0, 0)
-		if divided != nil {
-			held = at(divided, held)
-		}
-		own := refitted.Anew()
-		if err := own.Fit(dividing, cal.Rows(others(cal.Len(), held)), nil, rand.New(rand.NewPCG(seed, 0))); err != nil {
-			return err
-		}
-		_, rows, err := seenBy(own, c.cv.sizes, cal, tensor.Float32)
-		if err != nil {
-			return err
-		}
-		if divided != nil {
-			rows = rows.Of(divided)
-		}
-		f.fit, f.held = rows.Of(others(c.aims.Len(), f.rows)), rows.Of(f.rows)
-	}
-	return nil
-}
-
-// at is the numbers of a list at these places.
-func at(list, places []int) []int {
-	out := make([]int, len(places))
-	for i, place := range places {
-		out[i] = list[place]
-	}
-	return out
-}
-
-// others are the numbers below n that are not among some.
-func others(n int, some []int) (rest []int) {
-	among := make([]bool, n)
-	for _, i := range some {
-		among[i] = true
-	}
-	for i := range n {
-		if !among[i] {
-			rest = append(rest, i)
-		}
-	}
-	return rest
 }
 
 // efforts are what it should take to judge each candidate: a map under a prior is fitted to each of several spreads.

@@ -9,7 +9,7 @@
 //	sh commands.sh
 //
 // Each part has a file: a Map (rank.go), an op and a Map that uses it (elu.go, squash.go), a rule
-// (lion.go), codes (classmeans.go), a baseline (bias.go), a metric (spherical.go), a raw source
+// (lion.go), codes (farthest.go), a baseline (bias.go), a metric (spherical.go), a raw source
 // (svmlight.go).
 package main
 

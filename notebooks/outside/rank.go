@@ -49,13 +49,13 @@ func (m Rank) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 
 // rank is the method of the Map, on codes of this module, with its rule for the Map alone.
 var rank = experiments.Method{
-	Name: "rank", Title: "Rank", Line: "several receivers and senders for each codeword, which begin at the means of classes",
+	Name: "rank", Title: "Rank", Line: "several receivers and senders for each codeword, which are far from each other",
 	Needs: []string{"features"}, StopsEarly: true, Cost: experiments.Cost{Seconds: 5, ClassPower: 0.5},
 	Candidates: []experiments.Values{{}, {"rank.factors": "1"}, {"codebook.slots": "16"}},
 	New: func(o *experiments.Options) layers.Stateful {
 		divide := o.Divide()
-		if o.Choice("rank.codes", "means", []string{"means", "kind"}, "", "codes: means of classes, or those of codebook.kind") == "means" {
-			divide.Codebook = ClassMeans{Fixed: layers.Fixed{Codewords: o.Int("codebook.codewords", 64, 1, "", "codewords")}}
+		if o.Choice("rank.codes", "farthest", []string{"farthest", "kind"}, "", "codes: the farthest slots, or those of codebook.kind") == "farthest" {
+			divide.Codebook = Farthest{Fixed: layers.Fixed{Codewords: o.Int("codebook.codewords", 64, 1, "", "codewords")}}
 		}
 		m := Rank{R: o.Int("rank.factors", 2, 1, "", "receivers and senders of each codeword"), Prior: Bounded{}}
 		return layers.Train(divide, m, o.Stage("calibrate", experiments.Training{Batch: 128, Rule: lion}))
