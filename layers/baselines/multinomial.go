@@ -27,9 +27,6 @@ type multinomial struct {
 	total float64             // as how many rows they count
 
 	p, u *mat.Dense // P where the gradient was taken last, and what products need, N×C each
-
-	single *singleProducts // of more than mostBlocks classes, from the first product on
-	moved  bool            // since single took P
 }
 
 func newMultinomial(x *mat.Dense, aims *data.Set) *multinomial {
@@ -71,7 +68,6 @@ func inBlocks(n, size int, do func(lo, hi int)) {
 // gradient is f and ∇f.
 func (f *multinomial) gradient(grad, x []float64) float64 {
 	f.scores(f.p, x)
-	f.moved = true
 	losses := make([]float64, f.aims.Len())
 	f.each(func(n int) {
 		row, g, share := f.p.RawRowView(n), f.u.RawRowView(n), f.share(n)
@@ -107,23 +103,8 @@ func (f *multinomial) gradient(grad, x []float64) float64 {
 // share is w_n over the total of all rows.
 func (f *multinomial) share(n int) float64 { return f.aims.Weight(n) / f.total }
 
-// product is ∇²f·v, of many classes to single precision.
+// product is ∇²f·v.
 func (f *multinomial) product(dst, v []float64) {
-	if f.x.RawMatrix().Cols > mostBlocks {
-		if f.single == nil {
-			f.single, f.moved = newSingleProducts(f), true
-		}
-		if f.moved {
-			f.single.renew(f)
-			f.moved = false
-		}
-		f.single.product(f, dst, v)
-		return
-	}
-	f.productInDouble(dst, v)
-}
-
-func (f *multinomial) productInDouble(dst, v []float64) {
 	f.scores(f.u, v)
 	f.each(func(n int) {
 		p, u, share := f.p.RawRowView(n), f.u.RawRowView(n), f.share(n)
@@ -184,75 +165,4 @@ func addProduct(out, x, y *mat.Dense, t gonum.Transpose, beta float64) {
 	}
 	c := out.RawMatrix()
 	blas.Current().Dgemm(t, gonum.NoTrans, m, b.Cols, k, 1, a.Data, a.Stride, b.Data, b.Stride, beta, c.Data, c.Stride)
-}
-
-// singleProducts are the products ∇²f·V of a [multinomial] in float32. A step by conjugate
-// gradients needs a tenth of its residual's accuracy, and of many classes these products are
-// nearly all the work; in float32 they take half the time. Loss and gradient, by which a fit is
-// judged to be done, stay in float64.
-type singleProducts struct {
-	x, p, u []float32 // N×C
-	v, out  []float32 // C×C
-}
-
-// leastShare is the least probability that counts in float32, far enough from the smallest
-// numbers for products of two of them.
-const leastShare = 1e-16
-
-func newSingleProducts(f *multinomial) *singleProducts {
-	n, c := f.x.Dims()
-	s := &singleProducts{x: make([]float32, n*c), p: make([]float32, n*c), u: make([]float32, n*c), v: make([]float32, c*c), out: make([]float32, c*c)}
-	f.each(func(n int) { toSingle(s.x[n*c:(n+1)*c], f.x.RawRowView(n)) })
-	return s
-}
-
-// renew takes P as it is now.
-func (s *singleProducts) renew(f *multinomial) {
-	c := f.p.RawMatrix().Cols
-	f.each(func(n int) {
-		to := s.p[n*c : (n+1)*c]
-		for k, p := range f.p.RawRowView(n) {
-			if to[k] = float32(p); p < leastShare {
-				to[k] = 0
-			}
-		}
-	})
-}
-
-// product is ∇²f·v.
-func (s *singleProducts) product(f *multinomial, dst, v []float64) {
-	n, c := f.x.Dims()
-	w, b := v[:c*c], v[c*c:]
-	toSingle(s.v, w)
-	blas.Current().Sgemm(gonum.NoTrans, gonum.NoTrans, n, c, c, 1, s.x, c, s.v, c, 0, s.u, c)
-	f.each(func(n int) {
-		p, u := s.p[n*c:(n+1)*c], s.u[n*c:(n+1)*c]
-		mean := 0.0
-		for k := range u {
-			u[k] += float32(b[k])
-			mean += float64(p[k]) * float64(u[k])
-		}
-		weight := float32(f.aims.Weight(n))
-		for k := range u {
-			u[k] = weight * (p[k] * (u[k] - float32(mean)))
-		}
-	})
-	blas.Current().Sgemm(gonum.Trans, gonum.NoTrans, c, c, n, 1, s.x, c, s.u, c, 0, s.out, c)
-	share := 1 / f.total
-	for i, x := range s.out {
-		dst[i] = share * float64(x)
-	}
-	sums := dst[c*c:]
-	clear(sums)
-	for at := 0; at < len(s.u); at += c {
-		for k, u := range s.u[at : at+c] {
-			sums[k] += share * float64(u)
-		}
-	}
-}
-
-func toSingle(to []float32, from []float64) {
-	for i, x := range from {
-		to[i] = float32(x)
-	}
 }
