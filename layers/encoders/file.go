@@ -80,15 +80,6 @@ var architectures = []func() Network{
 	func() Network { return &ResNet{} },
 }
 
-// Names lists the architectures.
-func Names() []string {
-	var names []string
-	for _, a := range architectures {
-		names = append(names, nameOf(a))
-	}
-	return names
-}
-
 // New is the architecture of that name with its default settings.
 func New(name string) (Network, error) {
 	a, err := data.Find("encoder", name, architectures, nameOf)
