@@ -8,13 +8,13 @@ import (
 // beyond are those that none has: maps on the original logits, which choose their priors by
 // cross-validation, and variants of vq.
 var beyond = []Method{
-	corrected("order-preserving", "Order preserving", Cost{5, 0}, anchored.OrderPreserving{},
+	onOriginal("order-preserving", "Order preserving", Cost{5, 0}, anchored.OrderPreserving{},
 		"one increasing function of every logit"),
-	corrected("anchored", "Anchored", Cost{15, 1}, anchored.Corrected{},
+	onOriginal("anchored", "Anchored", Cost{15, 1}, anchored.Tables{},
 		"the original logits at one temperature, corrected by codewords"),
-	corrected("anchored-dirichlet", "Anchored Dirichlet", Cost{20, 1}, anchored.Corrected{On: anchored.ShrunkDirichlet{}},
+	onOriginal("anchored-dirichlet", "Anchored Dirichlet", Cost{20, 1}, anchored.Tables{On: anchored.ShrunkDirichlet{}},
 		"a shrunk global Dirichlet map of the original logits, corrected by codewords"),
-	corrected("anchored-head", "Anchored head", Cost{20, 1}, anchored.Corrected{On: anchored.SlotHead{On: anchored.ShrunkDirichlet{}}},
+	onOriginal("anchored-head", "Anchored head", Cost{20, 1}, anchored.Tables{On: anchored.SlotHead{On: anchored.ShrunkDirichlet{}}},
 		"the same, codewords near each other corrected alike"),
 	{
 		Name: "anchored-bilinear", Title: "Anchored bilinear", Group: Variant,
@@ -24,9 +24,9 @@ var beyond = []Method{
 			return layers.Train(o.anchor(learnedCodes), o.bilinear(), o.Stage("calibrate", published))
 		},
 	},
-	corrected("local-temperature", "Local temperature", Cost{5, 0}, anchored.LocalTemperature{},
+	onOriginal("local-temperature", "Local temperature", Cost{5, 0}, anchored.LocalTemperature{},
 		"a temperature for each region, from its codewords"),
-	corrected("gated", "Gated", Cost{15, 1}, anchored.Gated{},
+	onOriginal("gated", "Gated", Cost{15, 1}, anchored.Gated{},
 		"one temperature, mixed with the anchored map by the support of the region"),
 	{
 		Name: "auto", Title: "Auto", Group: Variant,
@@ -77,8 +77,8 @@ var beyond = []Method{
 	variant("vq-tied", "vq with receivers and senders alike", layers.Tied{}),
 }
 
-// corrected is the method that fits m to the original head, its prior cross-validated.
-func corrected(name, title string, cost Cost, m layers.Map, line string) Method {
+// onOriginal is the method that fits m to the original head, its prior cross-validated.
+func onOriginal(name, title string, cost Cost, m layers.Map, line string) Method {
 	return Method{
 		Name: name, Title: title, Group: Variant, Line: line, Draws: true, Needs: onBoth, Cost: cost,
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Candidate{Name: name, Map: m}) },

@@ -19,18 +19,15 @@ var mayName = map[string]string{
 	"experiments/cli/before.go":      chosen, // the remedy of a fit that does harm
 	"experiments/cli/called.go":      chosen, // the corrections that are advised
 	"experiments/cli/theory.go":      chosen, // the map whose theory is the paper's
-	"experiments/results/figures.go": chosen, // a page of its own
 	"experiments/scale/measure.go":   chosen, // the workload
 	"experiments/study/study.go":     chosen, // the order of the paper's tables
 	"experiments/study/benchmark.go": chosen, // the protocol, fixed beforehand
 	"experiments/study/grids.go":     chosen,
 	"experiments/study/verdict.go":   chosen, // which of two methods that are alike is simpler
-	"experiments/study/pairs.go":     yardstick,
-	"experiments/study/tests.go":     yardstick,
 	"experiments/report/verdict.go":  yardstick,
 	"graph/cuda/choose.go":           another, // likewise
 	"graph/simd/gen/main.go":         another, // a unit of the processor
-	"layers/anchored/corrected.go":   another, // weights of a model file
+	"layers/anchored/tables.go":      another, // weights of a model file
 	"layers/anchored/gated.go":       another, // likewise
 	"layers/anchored/ranking.go":     another, // candidates of a mixture, as its stages are called
 	"layers/anchored/joint.go":       another, // likewise

@@ -173,7 +173,7 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	}
 	x := newExam(s, e, embedding)
 	x.words = x.describer()
-	if x.recovered, err = correct(ctx, logProbs, labels, embedding, e.Recovery, rng); err != nil {
+	if x.recovered, err = recalibrate(ctx, logProbs, labels, embedding, e.Recovery, rng); err != nil {
 		return nil, err
 	}
 	done()

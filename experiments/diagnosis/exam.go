@@ -16,11 +16,11 @@ import (
 type exam struct {
 	*checked.Sample
 	Examination
-	embedding *mat.Dense
-	words     *describer
-	recovered *corrected
-	corrected *checked.Sample // by the global correction; nil where it saves nothing for sure
-	// what is tested: regions of the predictions, of the corrected ones, confidences, groups, all rows
+	embedding    *mat.Dense
+	words        *describer
+	recovered    *recalibrated
+	recalibrated *checked.Sample // by the global correction; nil where it saves nothing for sure
+	// what is tested: regions of the predictions, of the recalibrated ones, confidences, groups, all rows
 	raw, left, tenths, groups []*tested
 	all                       *tested
 	redrawn, swung            []float64 // the maxima of the redraws and of the bootstrap, ascending
@@ -49,12 +49,12 @@ func (x *exam) collect(rng *rand.Rand) error {
 	half := foldsOf(places(x.Sample, x.embedding), 2, rng)
 	x.raw = x.regions(x.Sample, half, rng)
 	if x.recovered.NLL.Global.Low > leastGain {
-		corrected, err := x.Saying(x.recovered.global)
+		recalibrated, err := x.Saying(x.recovered.global)
 		if err != nil {
 			return err
 		}
-		x.corrected = corrected
-		x.left = x.regions(corrected, half, rng)
+		x.recalibrated = recalibrated
+		x.left = x.regions(recalibrated, half, rng)
 	}
 	for _, rows := range parted(checked.QuantileBins(x.Confidences(), confidenceCells), confidenceCells) {
 		if rows != nil {
@@ -134,8 +134,8 @@ func (x *exam) explain() (Kind, []*tested) {
 		few := len(rest) < x.Search.Rows // too few for a test
 		everywhere = few || g.largest(g.gap) > alikeGap*most && (tooLarge(g) || 2*len(rest) < x.N)
 	}
-	if x.corrected != nil && (everywhere || 2*len(rest) < x.N) {
-		left := x.apartFrom(x.left, x.corrected, distuv.UnitNormal.Quantile(1-x.Level/float64(2*(x.Classes+1)*max(1, len(x.left)))))
+	if x.recalibrated != nil && (everywhere || 2*len(rest) < x.N) {
+		left := x.apartFrom(x.left, x.recalibrated, distuv.UnitNormal.Quantile(1-x.Level/float64(2*(x.Classes+1)*max(1, len(x.left)))))
 		switch {
 		case len(left) == 0:
 			return GlobalError, x.raw

@@ -102,7 +102,7 @@ func (y *Targets) dot(x []float64, i int) float64 {
 
 // Correction is what a Recalibrator learned.
 type Correction interface {
-	// Apply returns corrected log-probabilities (N×C) of rows as Fit has them.
+	// Apply returns recalibrated log-probabilities (N×C) of rows as Fit has them.
 	Apply(logProbs *mat.Dense, features mat.Matrix) (*mat.Dense, error)
 }
 
@@ -157,13 +157,13 @@ func (m Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matri
 	}
 	var all sequence
 	for _, f := range stages {
-		best, corrected, err := fitStage(ctx, f, logProbs, features, y, rng)
+		best, recalibrated, err := fitStage(ctx, f, logProbs, features, y, rng)
 		if err != nil {
 			return nil, err
 		}
 		if best != nil {
 			all = append(all, best)
-			logProbs = corrected
+			logProbs = recalibrated
 		}
 	}
 	return all, nil
@@ -171,8 +171,8 @@ func (m Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matri
 
 // fitStage learns W and a on the rows outside each inner fold in turn, along growing σ, until
 // the loss on the folds falls no longer. The correction is the mean of those at the best σ, nil for
-// the identity; each row comes corrected by the one that did not see it.
-func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (best mixture, corrected *mat.Dense, err error) {
+// the identity; each row comes recalibrated by the one that did not see it.
+func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (best mixture, recalibrated *mat.Dense, err error) {
 	n, c := l.Dims()
 	fold := foldsOf(y.Place, innerFolds, rng)
 	var parts []*innerFold
@@ -191,14 +191,14 @@ func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matri
 	if best, err = bestSpread(ctx, parts); best == nil || err != nil {
 		return nil, nil, err
 	}
-	corrected = mat.NewDense(n, c, nil)
+	recalibrated = mat.NewDense(n, c, nil)
 	for k, p := range parts {
 		g := p.held.logProbs(best[k].theta)
 		for at, i := range p.rows {
-			corrected.SetRow(i, g.RawRowView(at))
+			recalibrated.SetRow(i, g.RawRowView(at))
 		}
 	}
-	return best, corrected, nil
+	return best, recalibrated, nil
 }
 
 // innerFold is the rows outside a fold with the optimum for the last σ, and the fold's own rows.
@@ -352,7 +352,7 @@ func (d *design) each(theta []float64, do func(i, at int), done func(rows int)) 
 	}
 }
 
-// shift writes the corrected scores of row i, which is at that place in the block.
+// shift writes the recalibrated scores of row i, which is at that place in the block.
 func (d *design) shift(dst []float64, i, at int) {
 	c := d.classes
 	s, tilt := d.scores[at*(c+1):(at+1)*(c+1)], d.tilt[at*c:(at+1)*c]
@@ -361,13 +361,13 @@ func (d *design) shift(dst []float64, i, at int) {
 	}
 }
 
-// row writes the corrected log-probabilities of row i.
+// row writes the recalibrated log-probabilities of row i.
 func (d *design) row(dst []float64, i, at int) {
 	d.shift(dst, i, at)
 	floats.AddConst(-floats.LogSumExp(dst), dst)
 }
 
-// softmax writes the corrected probabilities of row i, and returns Σ_c q_ic log of them.
+// softmax writes the recalibrated probabilities of row i, and returns Σ_c q_ic log of them.
 func (d *design) softmax(dst []float64, i, at int) float64 {
 	d.shift(dst, i, at)
 	most, sum := floats.Max(dst), 0.

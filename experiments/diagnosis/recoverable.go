@@ -50,22 +50,22 @@ const FewestRecoverableRows = 50
 //
 // logProbs is N×C, features N×d, labels N, as for [metrics.Measure]; there must be two rows for each fold.
 func Recover(ctx context.Context, logProbs *mat.Dense, labels []int, features mat.Matrix, r Recovery, rng *rand.Rand) (*metrics.Recovered, error) {
-	x, err := correct(ctx, logProbs, labels, features, r, rng)
+	x, err := recalibrate(ctx, logProbs, labels, features, r, rng)
 	if err != nil {
 		return nil, err
 	}
 	return x.Recovered, nil
 }
 
-// corrected is Recovered, with what it was found by.
-type corrected struct {
+// recalibrated is Recovered, with what it was found by.
+type recalibrated struct {
 	*metrics.Recovered
 	global *mat.Dense // N×C, g₀(p)
 	gain   []float64  // N, what both save of the NLL of each row
 }
 
-// correct is Recover.
-func correct(ctx context.Context, logProbs *mat.Dense, labels []int, features mat.Matrix, r Recovery, rng *rand.Rand) (*corrected, error) {
+// recalibrate is Recover.
+func recalibrate(ctx context.Context, logProbs *mat.Dense, labels []int, features mat.Matrix, r Recovery, rng *rand.Rand) (*recalibrated, error) {
 	s, err := checked.NewSample(logProbs, labels, r.Rows, r.Soft)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func correct(ctx context.Context, logProbs *mat.Dense, labels []int, features ma
 	return crossFitted(ctx, s, features, r, rng)
 }
 
-func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r Recovery, rng *rand.Rand) (*corrected, error) {
+func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r Recovery, rng *rand.Rand) (*recalibrated, error) {
 	x := &crossFit{Recovery: r, sample: s, log: bounded(s), features: features, place: places(s, features)}
 	x.fold = foldsOf(x.place, r.Folds, rng)
 	x.global, x.local = mat.NewDense(s.N, s.Classes, nil), mat.NewDense(s.N, s.Classes, nil)
@@ -105,7 +105,7 @@ func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r 
 	if err = cmp.Or(slices.Concat(errs, []error{err})...); err != nil {
 		return nil, fmt.Errorf("diagnosis: recoverable loss: %w", err)
 	}
-	out := &corrected{Recovered: &metrics.Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}}, global: x.global}
+	out := &recalibrated{Recovered: &metrics.Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}}, global: x.global}
 	nll := [3][]float64{}
 	brier := [3][]float64{}
 	for m, p := range []*mat.Dense{s.Log, x.global, x.local} {
@@ -122,17 +122,17 @@ func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r 
 	return out, nil
 }
 
-// crossFit is log-probabilities corrected by what the other folds say.
+// crossFit is log-probabilities recalibrated by what the other folds say.
 type crossFit struct {
 	Recovery
 	sample        *checked.Sample
 	log           *mat.Dense
 	features      mat.Matrix
 	place, fold   []int      // N
-	global, local *mat.Dense // log corrected by the global family, and by both
+	global, local *mat.Dense // log recalibrated by the global family, and by both
 }
 
-// fit writes the corrected rows of fold k.
+// fit writes the recalibrated rows of fold k.
 func (x *crossFit) fit(ctx context.Context, k int, rng *rand.Rand) error {
 	in, out := apart(x.fold, k)
 	inL, inF, inY := checked.RowsOf(x.log, in), checked.PartOf(x.features, in), targets(x.sample, in, x.place)
@@ -151,13 +151,13 @@ func (x *crossFit) fit(ctx context.Context, k int, rng *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	corrected, err := local.Apply(outL, outF)
+	recalibrated, err := local.Apply(outL, outF)
 	if err != nil {
 		return err
 	}
 	for at, i := range out {
 		x.global.SetRow(i, outL.RawRowView(at))
-		x.local.SetRow(i, corrected.RawRowView(at))
+		x.local.SetRow(i, recalibrated.RawRowView(at))
 	}
 	return nil
 }

@@ -124,11 +124,11 @@ func differences(a, b []float64) (d []float64) {
 func Holm(p []float64) []float64 {
 	order := checked.FirstToLast(len(p))
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
-	corrected := make([]float64, len(p))
+	adjusted := make([]float64, len(p))
 	least := 0.0
 	for k, i := range order {
 		least = max(least, min(1, p[i]*float64(len(p)-k)))
-		corrected[i] = least
+		adjusted[i] = least
 	}
-	return corrected
+	return adjusted
 }

@@ -28,13 +28,13 @@ type Difference struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"` // of the interval
 	High  float64 `json:"high"`
-	P     float64 `json:"p"`               // of no difference, corrected for all methods (Holm 1979)
+	P     float64 `json:"p"`               // of no difference, adjusted for all methods (Holm 1979)
 	Level float64 `json:"level,omitempty"` // of the interval; 0 is .95
 }
 
-// NewDifference is the comparison with its corrected p.
-func NewDifference(c metrics.Comparison, corrected float64) *Difference {
-	return &Difference{Value: c.Difference, Low: c.Interval.Low, High: c.Interval.High, P: corrected}
+// NewDifference is the comparison with its p by Holm.
+func NewDifference(c metrics.Comparison, holm float64) *Difference {
+	return &Difference{Value: c.Difference, Low: c.Interval.Low, High: c.Interval.High, P: holm}
 }
 
 // told reports whether the difference is more than chance at 5 %.

@@ -37,11 +37,11 @@ func (f *Findings) testedBy() []quantity {
 type Against struct {
 	Best string `json:"best"`
 	metrics.Comparison
-	Corrected float64 `json:"p_holm"` // the p-value, corrected for all methods (Holm 1979)
+	Holm float64 `json:"p_holm"` // the p-value, adjusted for all methods (Holm 1979)
 }
 
 // Significant reports whether the method is worse than the best at the 5 % level.
-func (a *Against) Significant() bool { return a != nil && a.Corrected < 0.05 }
+func (a *Against) Significant() bool { return a != nil && a.Holm < 0.05 }
 
 // Line is one method over all its seeds.
 type Line struct {
@@ -84,7 +84,7 @@ func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 			}
 			for i, p := range all {
 				if p != nil {
-					lines[first+i].Against[q.key] = &Against{best.spec.Method, p.Comparison, p.corrected}
+					lines[first+i].Against[q.key] = &Against{best.spec.Method, p.Comparison, p.holm}
 				}
 			}
 		}
@@ -170,7 +170,7 @@ func differencesTable(ctx context.Context, f *Findings) (*report.Section, error)
 				cells = append(cells, report.Texts("–", "–", "–")...)
 				continue
 			}
-			cells = append(cells, report.Texts(metrics.Signed(a.Difference, 5), metrics.Signed(a.Interval.Low, 5)+" – "+metrics.Signed(a.Interval.High, 5), report.P(a.Corrected))...)
+			cells = append(cells, report.Texts(metrics.Signed(a.Difference, 5), metrics.Signed(a.Interval.Low, 5)+" – "+metrics.Signed(a.Interval.High, 5), report.P(a.Holm))...)
 		}
 		return cells
 	})

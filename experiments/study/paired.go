@@ -17,16 +17,16 @@ import (
 // paired is the difference of two methods in a metric, on the same test rows.
 type paired struct {
 	metrics.Comparison
-	corrected float64   // the p-value after Holm's correction over the rows of a subject
-	seeds     []float64 // the difference of each seed
+	holm  float64   // the p-value after Holm's correction over the rows of a subject
+	seeds []float64 // the difference of each seed
 }
 
-// correct gives the differences of a family their corrected p; nil stands for one that
+// adjust gives the differences of a family their p by Holm; nil stands for one that
 // could not be computed.
-func correct(family []*paired) {
+func adjust(family []*paired) {
 	family = slices.DeleteFunc(slices.Clone(family), func(p *paired) bool { return p == nil })
 	for i, p := range metrics.Holm(data.Each(family, func(p *paired) float64 { return p.PValue })) {
-		family[i].corrected = p
+		family[i].holm = p
 	}
 }
 
@@ -77,7 +77,7 @@ func (f *Findings) differences(ctx context.Context, s *subject, reference *row, 
 	if err = cmp.Or(err, errors.Join(errs...)); err != nil {
 		return nil, err
 	}
-	correct(out)
+	adjust(out)
 	if f.answers == nil {
 		f.answers = map[question]map[experiments.Spec]*paired{}
 	}

@@ -216,7 +216,7 @@ func WeighRows(ctx context.Context, shown []Shown, rng *rand.Rand) (*report.Verd
 			}
 			family[i] = &paired{Comparison: *c}
 		}
-		correct(family)
+		adjust(family)
 		return told(family), nil
 	})
 	if v != nil {
@@ -231,7 +231,7 @@ func told(family []*paired) []*report.Difference {
 		if p == nil {
 			return nil
 		}
-		return report.NewDifference(p.Comparison, p.corrected)
+		return report.NewDifference(p.Comparison, p.holm)
 	})
 }
 

@@ -116,11 +116,11 @@ func TestCorrectionIsThePosteriorMode(t *testing.T) {
 		labels = append(labels, min(1, i%4)) // class 1 in three of four rows
 	}
 	sizes := layers.Sizes{Classes: 2, Slots: 1, Codewords: 2}
-	p, err := newPosterior(Corrected{}, sizes, v.Rows(tensor.Float64, sizes).Labelled(graph.Labels(labels)), nil)
+	p, err := newPosterior(Tables{}, sizes, v.Rows(tensor.Float64, sizes).Labelled(graph.Labels(labels)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.spread(Corrected{}.Spread(), sigma)
+	p.spread(Tables{}.Spread(), sigma)
 	if _, err := p.fit(t.Context(), optim.LBFGS{Gradient: 1e-10}); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestCorrectionIsThePosteriorMode(t *testing.T) {
 // TestSpreadKeepsCorrections: another spread leaves σ·u where it was, and 0 removes it.
 func TestSpreadKeepsCorrections(t *testing.T) {
 	view, labels, sizes := region(1)
-	p, err := newPosterior(Corrected{On: SlotHead{}}, sizes, view.Rows(tensor.Float64, sizes).Labelled(graph.Labels(labels)), newRand(1))
+	p, err := newPosterior(Tables{On: SlotHead{}}, sizes, view.Rows(tensor.Float64, sizes).Labelled(graph.Labels(labels)), newRand(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestAutoRefuses(t *testing.T) {
 			t.Errorf("rows without %s are accepted", what)
 		}
 	}
-	for _, m := range []layers.Map{Corrected{}, SlotHead{}, LocalTemperature{}, Gated{}} {
+	for _, m := range []layers.Map{Tables{}, SlotHead{}, LocalTemperature{}, Gated{}} {
 		if _, err := m.Init(layers.Sizes{Classes: 3}, newRand(1)); err == nil {
 			t.Errorf("%T starts without regions", m)
 		}

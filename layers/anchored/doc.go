@@ -22,8 +22,8 @@
 //	LocalTemperature   softmax(e^(τ + Σ_i h_i,s(i)) log p̂)       1 + w·K
 //	ShrunkDirichlet    softmax(scores + clr(p̂) Δ + b)            C² + C more
 //	SlotHead           softmax(scores + Σ_i ĉ_i,s(i) V_i)        M·C more
-//	Corrected          softmax(scores + Σ_i h_i,s(i))            w·K·C more
-//	Gated              a mixture of Tempered and Corrected       3 + w·K·C
+//	Tables             softmax(scores + Σ_i h_i,s(i))            w·K·C more
+//	Gated              a mixture of Tempered and Tables          3 + w·K·C
 //	Linear             softmax(scores + z V), z the features     M·C more
 //	Settled            the map of another fit, as it is          none
 //

@@ -38,7 +38,7 @@ func ExampleAuto() {
 	cal, _, test := overconfident()
 	auto := anchored.Auto{
 		Base:       &anchored.Anchor{Slots: 4, Codebook: layers.Codebook{Codewords: 8}},
-		Candidates: []anchored.Candidate{{Name: "temperature", Map: anchored.LocalTemperature{}}, {Name: "anchored", Map: anchored.Corrected{}}},
+		Candidates: []anchored.Candidate{{Name: "temperature", Map: anchored.LocalTemperature{}}, {Name: "anchored", Map: anchored.Tables{}}},
 	}
 	if err := auto.Fit(context.Background(), cal, nil, seeded(5)); err != nil {
 		fmt.Println(err)
@@ -64,7 +64,7 @@ func ExampleStack() {
 	cal, _, test := overconfident()
 	stack := anchored.Stack{
 		Base:       &anchored.Anchor{Slots: 4, Codebook: layers.Codebook{Codewords: 8}},
-		Candidates: []anchored.Candidate{{Name: "temperature", Map: anchored.LocalTemperature{}}, {Name: "anchored", Map: anchored.Corrected{}}},
+		Candidates: []anchored.Candidate{{Name: "temperature", Map: anchored.LocalTemperature{}}, {Name: "anchored", Map: anchored.Tables{}}},
 	}
 	if err := stack.Fit(context.Background(), cal, nil, seeded(5)); err != nil {
 		fmt.Println(err)

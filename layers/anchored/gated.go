@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Gated mixes the posterior of one temperature with that of [Corrected], by how much
+// Gated mixes the posterior of one temperature with that of [Tables], by how much
 // of the calibration rows supports the region's codewords:
 //
 //	posterior = (1 − g)·softmax(t·log p̂) + g·softmax(t·log p̂ + Σ_i h_i,s(i))

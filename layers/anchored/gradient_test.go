@@ -21,9 +21,9 @@ var allMaps = map[string][]layers.Map{
 	"OrderPreserving":  {OrderPreserving{}},
 	"ShrunkDirichlet":  {ShrunkDirichlet{}},
 	"SlotHead":         {SlotHead{}, SlotHead{On: ShrunkDirichlet{}}},
-	"Corrected":        {Corrected{}, Corrected{On: OrderPreserving{}}, Corrected{On: SlotHead{On: ShrunkDirichlet{}}}},
-	"Linear":           {Linear{}, Linear{On: ShrunkDirichlet{}}, Corrected{On: Linear{}}},
-	"Settled":          {Settled{Of: OrderPreserving{}}, Corrected{On: Linear{On: Settled{Of: OrderPreserving{}}}}},
+	"Tables":           {Tables{}, Tables{On: OrderPreserving{}}, Tables{On: SlotHead{On: ShrunkDirichlet{}}}},
+	"Linear":           {Linear{}, Linear{On: ShrunkDirichlet{}}, Tables{On: Linear{}}},
+	"Settled":          {Settled{Of: OrderPreserving{}}, Tables{On: Linear{On: Settled{Of: OrderPreserving{}}}}},
 	"LocalTemperature": {LocalTemperature{}},
 	"Gated":            {Gated{}},
 }

@@ -87,7 +87,7 @@ func gradientsOf(t *testing.T, m layers.Map, from *graph.Weights, v *layers.View
 
 // correctionOf is one correction on a map, in which all of it is learned or that map is settled.
 func correctionOf(on Scored) layers.Map {
-	return Corrected{On: Linear{On: ShrunkDirichlet{On: on}}}
+	return Tables{On: Linear{On: ShrunkDirichlet{On: on}}}
 }
 
 // dense are the moves of a map's learned weights (dim×(N + all)) by each calibration row and then by

@@ -13,7 +13,7 @@ import (
 	"calibra/optim"
 )
 
-// Joint is one joint correction of the classifier's scores, by a linear map of the features and
+// Joint, the method "corrected", is one joint correction of the classifier's scores, by a linear map of the features and
 // a table that soft codes read:
 //
 //	scores = base + φ z V/√M + Σ_i Σ_k e_ik(z) h_ik ,  h_ik = σ u_ik/√w
@@ -88,7 +88,7 @@ func JointMaps() []Candidate {
 		{"order-preserving", OrderPreserving{}},
 		{"ordered-dirichlet", linear.On},
 		{"ordered-linear", linear},
-		{"joint", Corrected{On: linear}},
+		{"joint", Tables{On: linear}},
 	}
 }
 

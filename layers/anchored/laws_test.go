@@ -26,7 +26,7 @@ func calibrators() map[string]layers.Stateful {
 		"stacked":           stack(Maps()...),
 		"corrected":         joint(),
 		"gated":             auto(Candidate{"gated", Gated{}}),
-		"anchored-head":     auto(Candidate{"anchored-head", Corrected{On: SlotHead{On: ShrunkDirichlet{}}}}),
+		"anchored-head":     auto(Candidate{"anchored-head", Tables{On: SlotHead{On: ShrunkDirichlet{}}}}),
 		"anchored-bilinear": layers.Train(anchor(), layers.Bilinear{}, optim.Settings{Epochs: 4}),
 	}
 }
@@ -129,7 +129,7 @@ func TestLabelsBeyondTheClasses(t *testing.T) {
 // TestInterruptedChoiceKeepsNoOldMap: the base is fitted anew, so maps of the last fit
 // say nothing of its codes.
 func TestInterruptedChoiceKeepsNoOldMap(t *testing.T) {
-	candidate := Candidate{"anchored", Corrected{}}
+	candidate := Candidate{"anchored", Tables{}}
 	for _, c := range []layers.Stateful{auto(candidate), stack(candidate)} {
 		if err := c.Fit(t.Context(), blobs(200, 8), nil, newRand(1)); err != nil {
 			t.Fatal(err)

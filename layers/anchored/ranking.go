@@ -35,7 +35,7 @@ func candidateOf(all []Candidate, name string) (Candidate, error) {
 // and [LocalTemperature] correct an [OrderPreserving] map, which is one temperature
 // where nothing is gained by more. [Gated] is none of them: under a prior that is
 // fitted already its gate opens for every region (on the letter data its held-out loss
-// is that of [Corrected] to 1e-6), at more cost.
+// is that of [Tables] to 1e-6), at more cost.
 func Maps() []Candidate {
 	linear := ShrunkDirichlet{On: OrderPreserving{}}
 	return []Candidate{
@@ -43,10 +43,10 @@ func Maps() []Candidate {
 		{"order-preserving", OrderPreserving{}},
 		{"local-temperature", LocalTemperature{}},
 		{"ordered-dirichlet", linear},
-		{"ordered-anchored", Corrected{On: OrderPreserving{}}},
+		{"ordered-anchored", Tables{On: OrderPreserving{}}},
 		{"ordered-slot-head", SlotHead{On: linear}},
-		{"ordered-anchored-dirichlet", Corrected{On: linear}},
-		{"ordered-anchored-head", Corrected{On: SlotHead{On: linear}}},
+		{"ordered-anchored-dirichlet", Tables{On: linear}},
+		{"ordered-anchored-head", Tables{On: SlotHead{On: linear}}},
 	}
 }
 

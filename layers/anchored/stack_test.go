@@ -281,7 +281,7 @@ func TestStackRefuses(t *testing.T) {
 	if _, err := s.State(); err == nil || s.Shares() != nil {
 		t.Error("it has a state before it is fitted")
 	}
-	s = stack(Candidate{"ts", Tempered{}}, Candidate{"anchored", Corrected{}})
+	s = stack(Candidate{"ts", Tempered{}}, Candidate{"anchored", Tables{}})
 	if err := s.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Anchored lets the codewords correct the scores of a global map:
+// Tables lets the codewords correct the scores of a global map:
 //
 //	posterior = softmax(scores + Σ_i h_i,s(i)) ,  h_ik = σ u_ik / √w ,  u_ik ~ N(0, I_C)
 //
@@ -24,12 +24,12 @@ import (
 //
 // Weights: those of On, anchored/correction ((w·K)×C, u) and the state
 // anchored/spread (1, σ).
-type Corrected struct{ On Scored } // nil: Tempered{}
+type Tables struct{ On Scored } // nil: Tempered{}
 
-var _ slotwise = Corrected{}
+var _ slotwise = Tables{}
 
 // Init starts as On does, with u = 0.
-func (m Corrected) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
+func (m Tables) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	w, err := m.on().Init(s, rng)
 	if err != nil {
 		return nil, err
@@ -38,25 +38,25 @@ func (m Corrected) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) 
 }
 
 // Spread is σ.
-func (Corrected) Spread() Spread { return spreadOf("anchored", "correction") }
+func (Tables) Spread() Spread { return spreadOf("anchored", "correction") }
 
 // Coarser is On.
-func (m Corrected) Coarser() layers.Map { return m.on() }
+func (m Tables) Coarser() layers.Map { return m.on() }
 
 // LogProbs describes the posterior.
-func (m Corrected) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+func (m Tables) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }
 
 // Scores describes the scores of On with the corrections.
-func (m Corrected) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+func (m Tables) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return slotScores(b, in, m)
 }
 
-func (m Corrected) on() Scored { return orTempered(m.On) }
+func (m Tables) on() Scored { return orTempered(m.On) }
 
 // table is h.
-func (Corrected) table(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+func (Tables) table(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return correctionTable(b, in, "anchored")
 }
 
