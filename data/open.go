@@ -35,17 +35,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadIn is [ReadConfiguration] of the file name below root; see [OpenIn].
-func ReadIn(root *os.Root, name string) ([]byte, error) {
-	f, err := OpenIn(root, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readAll(f.Name(), f, mostConfiguration)
-}
-
-// ReadPlain is [ReadIn] of a file that is no link. Where there is none, the error is fs.ErrNotExist.
+// ReadPlain is [ReadConfiguration] of the file name below root, which is no link. Where there is none, the error is fs.ErrNotExist.
 func ReadPlain(root *os.Root, name string) ([]byte, error) {
 	path := filepath.Join(root.Name(), name)
 	info, err := root.Lstat(name)

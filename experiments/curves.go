@@ -21,6 +21,9 @@ import (
 // A run without a stage that runs in epochs has none, as one of an earlier build.
 const curvesFile = "curves.csv"
 
+// probePrefix begins the names of the stages of the first fit.
+const probePrefix = "probe/"
+
 // Curves are the stages of the run that ran in epochs, the first fit's before the others.
 func (r *Run) Curves() (curves []layers.Stage) {
 	add := func(before string, stages []layers.Stage) {
@@ -30,7 +33,7 @@ func (r *Run) Curves() (curves []layers.Stage) {
 			}
 		}
 	}
-	add("probe/", r.Probe)
+	add(probePrefix, r.Probe)
 	add("", r.Stages)
 	return curves
 }

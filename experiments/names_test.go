@@ -19,7 +19,7 @@ var mayName = map[string]string{
 	"experiments/cli/before.go":      chosen, // the remedy of a fit that does harm
 	"experiments/cli/called.go":      chosen, // the corrections that are advised
 	"experiments/cli/theory.go":      chosen, // the map whose theory is the paper's
-	"experiments/scale/measure.go":   chosen, // the workload
+	"experiments/bench/memory.go":    chosen, // the workload
 	"experiments/study/study.go":     chosen, // the order of the paper's tables
 	"experiments/study/benchmark.go": chosen, // the protocol, fixed beforehand
 	"experiments/study/grids.go":     chosen,

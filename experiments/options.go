@@ -12,6 +12,9 @@ import (
 	"calibra/optim"
 )
 
+// Observer gives an observer for each stage of a fit that runs in epochs, by its name in [Run.Curves].
+type Observer func(stage string) func(optim.Epoch)
+
 // Options are what a method is built with. Its New reads every setting by name, with
 // default, range and meaning; the answer is what the user set, or the default:
 //
@@ -25,9 +28,8 @@ type Options struct {
 	Catalog *Catalog
 	// Features is M where it is known, else 0: the default of w depends on it.
 	Features int
-	// Observe gives an observer for each stage of a fit that runs in epochs; nil
-	// for none.
-	Observe func(stage string) func(optim.Epoch)
+	// Observe is nil where nobody observes.
+	Observe Observer
 	// Executor is where fits run; nil means in this process.
 	Executor graph.Executor
 	// Epochs fixes how long the stages that it names train, whatever Values hold: a fit without

@@ -148,7 +148,7 @@ func (s Spec) Resolve(keys []Key) Spec {
 }
 
 // options are what the method is built with for these rows.
-func (s Spec) options(cal *data.Set, observe func(stage string) func(optim.Epoch)) (Options, error) {
+func (s Spec) options(cal *data.Set, observe Observer) (Options, error) {
 	o := Options{Catalog: s.Catalog, Observe: observe, Executor: s.Executor}
 	if cal != nil && cal.Features != nil {
 		_, o.Features = cal.Features.Dims()
@@ -181,7 +181,7 @@ type Run struct {
 // If ctx is cancelled during the fit, the run is returned beside the error, with
 // the model as far as it was learned and no outcome; nil is returned if that was not
 // begun.
-func (s Spec) Fit(ctx context.Context, src *data.Source, observe func(stage string) func(optim.Epoch)) (*Run, error) {
+func (s Spec) Fit(ctx context.Context, src *data.Source, observe Observer) (*Run, error) {
 	if _, err := s.method(src); err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (s Spec) Fit(ctx context.Context, src *data.Source, observe func(stage stri
 }
 
 // FitPrepared is Fit on a problem that is split already.
-func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage string) func(optim.Epoch)) (*Run, error) {
+func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe Observer) (*Run, error) {
 	method, err := s.method(p.Source)
 	if err != nil {
 		return nil, err
@@ -246,7 +246,7 @@ func answers(src *data.Source, method Method) bool {
 
 // build builds the method with the settings of s; of one that stops early it finds the number of
 // epochs first, where there are no validation rows.
-func (r *Run) build(ctx context.Context, s Spec, method Method, observe func(stage string) func(optim.Epoch), rng *rand.Rand) error {
+func (r *Run) build(ctx context.Context, s Spec, method Method, observe Observer, rng *rand.Rand) error {
 	options, err := s.options(r.Source.Cal, observe)
 	if err != nil {
 		return err
@@ -344,6 +344,9 @@ func (s Spec) method(src *data.Source) (Method, error) {
 func (s Spec) epochs(ctx context.Context, method Method, options Options, cal *data.Set, rng *rand.Rand) (map[string]int, []layers.Stage, error) {
 	fit, judge := layers.Probe(cal, rng)
 	options.Values = options.Values.With(Values{membersKey: "1"}) // all members train as long as the first
+	if observe := options.Observe; observe != nil {
+		options.Observe = func(stage string) func(optim.Epoch) { return observe(probePrefix + stage) }
+	}
 	probe, _, err := method.Build(options)
 	if err != nil {
 		return nil, nil, err

@@ -104,7 +104,7 @@ func (o *Options) training(stage string, t Training, prefixes ...string) optim.S
 	}
 	s = lasting(s, o.Epochs, stage)
 	if o.Observe != nil {
-		s.Observe = o.Observe(stage)
+		s.Observe, s.Norms = o.Observe(stage), true
 	}
 	return s
 }

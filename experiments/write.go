@@ -204,6 +204,15 @@ func (r *Run) addSummary(f *disk.Folder) {
 	addJSON(f, "metrics.json", s)
 }
 
+// Settings are all that the method was built with, defaults included.
+func (r *Run) Settings() map[string]any {
+	all := map[string]any{}
+	for _, k := range r.Keys {
+		all[k.Name] = k.Value
+	}
+	return all
+}
+
 func (r *Run) configuration() configuration {
 	rows := func(s *data.Set) int {
 		if s == nil {
@@ -213,13 +222,10 @@ func (r *Run) configuration() configuration {
 	}
 	c := configuration{
 		file: r.Spec.file(), Classes: r.Source.Classes, CalibrationRows: rows(r.Source.Cal),
-		ValidationRows: rows(r.Source.Val), TestRows: rows(r.Source.Test), Settings: map[string]any{},
+		ValidationRows: rows(r.Source.Val), TestRows: rows(r.Source.Test), Settings: r.Settings(),
 	}
 	if r.Source.Test != nil {
 		c.TestDigest = r.Source.Test.Digest()
-	}
-	for _, k := range r.Keys {
-		c.Settings[k.Name] = k.Value
 	}
 	if x := r.Source.Cal.Features; x != nil {
 		_, c.Features = x.Dims()

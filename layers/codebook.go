@@ -3,6 +3,7 @@ package layers
 import (
 	"cmp"
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"calibra/graph/op"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -109,4 +111,10 @@ func (c Codebook) Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Siz
 	b.Update("codebook/counts", counts)
 	b.Update("codebook/sums", sums)
 	b.Update("codebook/codewords", b.Apply(op.Normalize(emaEpsilon), sums, counts))
+}
+
+// Perplexity is how many codewords are used, exp H(n/Σn) of how often each is.
+func Perplexity(n []float64) float64 {
+	total := floats.Sum(n)
+	return math.Exp(stat.Entropy(data.Each(n, func(v float64) float64 { return v / total })))
 }

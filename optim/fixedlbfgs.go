@@ -83,7 +83,7 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Resu
 		if f.err == nil && math.IsInf(at.loss, 1) {
 			return r, fmt.Errorf("optim: the loss is not finite in iteration %d; choose a smaller rate than %g", r.Epochs, s.Rate)
 		}
-		r.Curve = append(r.Curve, Point{r.Epochs, at.loss, math.NaN()})
+		r.Curve = append(r.Curve, Point{r.Epochs, at.loss, math.NaN(), floats.Norm(at.grad, math.Inf(1))})
 		Epoch{Number: r.Epochs, Of: s.Iterations, Loss: at.loss, Validation: math.NaN()}.report(ctx, "iteration", float64(r.Epochs)/float64(s.Iterations))
 	}
 	return r, f.err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // iterations are those of a fit over all rows at once, as others see them.
@@ -15,12 +17,13 @@ type iterations struct {
 // usualIterations are those after which half of a fit is expected to be done: how many it takes is not known.
 const usualIterations = 50
 
-// next counts an iteration that ended at a loss.
-func (i iterations) next(ctx context.Context, r *Result, loss float64) {
+// next counts an iteration that ended at a loss with a gradient.
+func (i iterations) next(ctx context.Context, r *Result, loss float64, gradient []float64) {
 	r.Epochs++
 	r.Best, r.Loss = r.Epochs, loss
 	e := i.epoch(r)
-	r.Curve = append(r.Curve, Point{e.Number, e.Loss, e.Validation})
+	e.Gradient = floats.Norm(gradient, math.Inf(1))
+	r.Curve = append(r.Curve, Point{e.Number, e.Loss, e.Validation, e.Gradient})
 	e.report(ctx, "iteration", float64(e.Number)/float64(e.Number+usualIterations))
 	if i.observe != nil {
 		i.observe(e)
@@ -37,7 +40,7 @@ func (i iterations) end(r *Result) {
 }
 
 func (i iterations) epoch(r *Result) Epoch {
-	return Epoch{Number: r.Epochs, Of: i.of, Loss: r.Loss, Validation: math.NaN(), Best: r.Epochs}
+	return Epoch{Number: r.Epochs, Of: i.of, Loss: r.Loss, Validation: math.NaN(), Gradient: math.NaN(), Rate: math.NaN(), Best: r.Epochs}
 }
 
 // How fits over all rows end, in words.

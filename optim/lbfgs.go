@@ -185,7 +185,7 @@ func (r *recorder) Record(at *optimize.Location, op optimize.Operation, _ *optim
 		r.started = true
 		return nil
 	}
-	r.iterations.next(r.ctx, r.result, at.F)
+	r.iterations.next(r.ctx, r.result, at.F, at.Gradient)
 	return nil
 }
 

@@ -77,6 +77,9 @@ type Point struct {
 	Epoch      int     // from 1
 	Loss       float64 // mean training loss of the epoch's steps
 	Validation float64 // NaN without validation
+	// Gradient is the ∞-norm of the full gradient after an iteration over all rows; in an epoch of steps the mean of
+	// their gradients' Euclidean norms, where [Settings].Norms asks for it. NaN where it is not known.
+	Gradient float64
 }
 
 // Converged reports whether the fit ended because it was done, not because it had to.

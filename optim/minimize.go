@@ -21,6 +21,8 @@ type Settings struct {
 	Patience int            // epochs without a better validation loss before stopping; 0: 10
 	Observe  func(Epoch)    // called after each epoch; may be nil
 	Executor graph.Executor // where the fit runs; nil: in this process
+	// Norms measures the norm of each step's gradient, for [Point].Gradient. On a device it is not known.
+	Norms bool
 	// KeepStart lets the weights before the first epoch, as epoch 0, be the best by
 	// validation loss. Where a fit starts at a map that is good already, no epoch need
 	// then make it worse. The published code does not.
@@ -50,6 +52,8 @@ type Epoch struct {
 	Of         int     // the most there can be
 	Loss       float64 // mean training loss of the epoch's steps
 	Validation float64 // NaN without validation
+	Gradient   float64 // see [Point]
+	Rate       float64 // η of the last step, by its schedule; NaN of a rule without a [Rate] and over all rows
 	Best       int     // the epoch whose weights would be kept now
 	Last       bool    // no epoch follows
 	// Device is how long the epoch's steps took a device by its own clock; 0 in this process.
@@ -57,10 +61,14 @@ type Epoch struct {
 
 	session   graph.Session
 	optimizer *optimizer
+	weights   *graph.Weights
 }
 
 // Fetch brings the weights of the fit into memory, where they are not always.
 func (e Epoch) Fetch() error { return graph.Fetch(e.session) }
+
+// Weights are those of the fit after the epoch, in memory: not to be changed.
+func (e Epoch) Weights() (*graph.Weights, error) { return e.weights, e.Fetch() }
 
 // State is what the rule remembers, for a fit that goes on from here: see [Settings.Start].
 func (e Epoch) State() (*graph.Weights, error) {
@@ -94,6 +102,9 @@ func (s Settings) Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Resu
 	state := newOptimizer(s.Rule, s.Average, p.Loss.Weights(), steps)
 	if err := state.resume(s.Start); err != nil {
 		return Result{}, err
+	}
+	if s.Norms {
+		state.norms = &norms{}
 	}
 	session, err := graph.On(s.Executor).Fit(p.Loss, state, p.Rows, s.Batch)
 	if err != nil {
@@ -187,10 +198,10 @@ func (f *fit) epoch(ctx context.Context, epoch int, order []int32) error {
 	}
 	stalled := epoch-r.Best >= f.settings.Patience
 	e := Epoch{
-		Number: epoch, Of: f.settings.Epochs, Loss: loss, Validation: validation, Best: r.Best,
-		Last: stalled || epoch == f.settings.Epochs, session: f.session, optimizer: f.state,
+		Number: epoch, Of: f.settings.Epochs, Loss: loss, Validation: validation, Gradient: f.state.norms.take(), Rate: f.state.rate(), Best: r.Best,
+		Last: stalled || epoch == f.settings.Epochs, session: f.session, optimizer: f.state, weights: f.problem.Loss.Weights(),
 	}
-	r.Curve = append(r.Curve, Point{epoch, loss, validation})
+	r.Curve = append(r.Curve, Point{epoch, loss, validation, e.Gradient})
 	e.report(ctx, "epoch", min(1, float64(epoch)/e.expected(f.settings.Patience)))
 	if f.settings.Observe != nil {
 		if timed, ok := f.session.(interface{ Elapsed() time.Duration }); ok {

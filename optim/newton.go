@@ -86,7 +86,7 @@ func (s Newton) Minimize(ctx context.Context, f Curved, x []float64) (Result, er
 				return r, fmt.Errorf("optim: iteration %d: %w", r.Epochs, err)
 			}
 		}
-		watched.next(ctx, &r, loss)
+		watched.next(ctx, &r, loss, n.grad)
 	}
 }
 

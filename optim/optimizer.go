@@ -20,6 +20,7 @@ type optimizer struct {
 	of      [][]Weight      // the same with that of each part, and lastly of fused
 	mean    []*tensor.Dense // their average
 	time    Time
+	norms   *norms // nil: not measured
 }
 
 var _ graph.Planned = (*optimizer)(nil)
@@ -74,6 +75,7 @@ func (m *optimizer) String() string {
 // Step takes a step.
 func (m *optimizer) Step(_, grads []*tensor.Dense) {
 	m.time.Step++
+	m.norms.add(grads)
 	for _, own := range m.of {
 		for i := range own {
 			own[i].Update = grads[i]

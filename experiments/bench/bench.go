@@ -28,13 +28,8 @@ const (
 	Batch     = 128
 )
 
-// size is what the time of a workload may grow with.
-type size struct{ Rows, Classes, Codewords, Slots int }
-
-// ofRows is the published size, but for rows and classes.
-func ofRows(rows, classes int) size {
-	return size{Rows: rows, Classes: classes, Codewords: Codewords, Slots: Slots}
-}
+// size is what a workload is of.
+type size struct{ Rows, Classes int }
 
 // Workload is one thing to time.
 type Workload struct {
@@ -60,18 +55,18 @@ func Workloads(rows int, e experiments.Executor) []Workload {
 	return []Workload{
 		{
 			Key: "quantizer_epoch_s", What: text.Sprintf("one epoch of stage 1: %d rows, %d features", rows, Features),
-			Work: quantizerCost(n, 10), Measure: of(quantizer, ofRows(rows, 10)),
+			Work: quantizerCost(n, 10), Measure: of(quantizer, size{rows, 10}),
 		},
 		{
 			Key: "calibrator_epoch_s_c10", What: text.Sprintf("one epoch of stage 2: %d rows, 10 classes", rows),
-			Work: calibratorCost(n, 10), Measure: of(calibrator, ofRows(rows, 10)),
+			Work: calibratorCost(n, 10), Measure: of(calibrator, size{rows, 10}),
 		},
 		{
 			Key: "calibrator_epoch_s_c100_1000rows", What: "one epoch of stage 2: 1,000 rows, 100 classes",
-			Work: calibratorCost(1000, 100), Measure: of(calibrator, ofRows(1000, 100)),
+			Work: calibratorCost(1000, 100), Measure: of(calibrator, size{1000, 100}),
 		},
-		{Key: "lce_s_c10", What: "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", Work: lceCost(20250, 50, 10), Measure: of(lce, ofRows(20250, 10))},
-		{Key: "lce_s_c100_5000rows", What: "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", Work: lceCost(5000, 50, 100), Measure: of(lce, ofRows(5000, 100))},
+		{Key: "lce_s_c10", What: "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", Work: lceCost(20250, 50, 10), Measure: of(lce, size{20250, 10})},
+		{Key: "lce_s_c100_5000rows", What: "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", Work: lceCost(5000, 50, 100), Measure: of(lce, size{5000, 100})},
 		{Key: "inference_rows_per_s", What: "calibrated predictions in batches of 1,024", PerSecond: true, Work: inferenceCost(1, 10), Measure: inference},
 	}
 }
@@ -112,7 +107,7 @@ func activations(rng *rand.Rand, n, m, classes int) *data.Set {
 func quantizer(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error) {
 	var f fastest
 	rng := newRand()
-	d := layers.Divide{Slots: s.Slots, Codebook: layers.Codebook{Codewords: s.Codewords}, Optim: optim.Settings{Epochs: reps + 1, Batch: Batch, Observe: f.observe, Executor: e}}
+	d := layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: optim.Settings{Epochs: reps + 1, Batch: Batch, Observe: f.observe, Executor: e}}
 	err := d.Fit(ctx, activations(rng, s.Rows, Features, s.Classes), nil, rng)
 	return f.best, err
 }
@@ -131,10 +126,10 @@ func (a *assigned) State() (layers.State, error)                                
 
 // randomBase is a base of random predictions and codes, and labels for them.
 func randomBase(rng *rand.Rand, s size) (*assigned, *data.Set) {
-	a := &assigned{sizes: layers.Sizes{Classes: s.Classes, Slots: s.Slots, Codewords: s.Codewords, Counts: make([]float64, s.Classes)}}
-	a.view = layers.View{LogProbs: logProbs(rng, s.Rows, s.Classes, 2), Codes: make([]int32, s.Rows*s.Slots)}
+	a := &assigned{sizes: layers.Sizes{Classes: s.Classes, Slots: Slots, Codewords: Codewords, Counts: make([]float64, s.Classes)}}
+	a.view = layers.View{LogProbs: logProbs(rng, s.Rows, s.Classes, 2), Codes: make([]int32, s.Rows*Slots)}
 	for i := range a.view.Codes {
-		a.view.Codes[i] = int32(rng.IntN(s.Codewords))
+		a.view.Codes[i] = int32(rng.IntN(Codewords))
 	}
 	set := &data.Set{Labels: make([]int, s.Rows)}
 	for i := range set.Labels {

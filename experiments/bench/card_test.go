@@ -43,7 +43,7 @@ func BenchmarkCardCalibrator(b *testing.B) {
 	for _, classes := range []int{10, 100} {
 		b.Run(name(10000, classes), func(b *testing.B) {
 			d := cudatest.Card(b)
-			base, set := randomBase(newRand(), ofRows(10000, classes))
+			base, set := randomBase(newRand(), size{10000, classes})
 			var times clock
 			err := layers.Train(base, layers.Bilinear{}, optim.Settings{
 				Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: b.N + 2, Patience: b.N + 2, Batch: Batch, Executor: cudatest.On(d), Observe: times.observe,
@@ -136,7 +136,7 @@ func breakdown(t *testing.T, d *cuda.Device, profile *cudatest.Profile, rows, lo
 			t.Fatal(err)
 		}
 		say("a step of stage 1", c, steps)
-		base, set := randomBase(newRand(), ofRows(rows, c))
+		base, set := randomBase(newRand(), size{rows, c})
 		if err := layers.Train(base, layers.Bilinear{}, settings).Fit(t.Context(), set, nil, newRand()); err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestCardCrossover(t *testing.T) {
 	for _, classes := range []int{2, 3, 5, 10, 20, 50} {
 		var seconds [2]float64
 		for i, on := range []experiments.Executor{nil, cudatest.On(d)} {
-			s, err := calibrator(t.Context(), on, ofRows(2000, classes), 3)
+			s, err := calibrator(t.Context(), on, size{2000, classes}, 3)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,5 +4,5 @@ package bench
 
 import "os"
 
-// Peak is not known here.
-func Peak(*os.ProcessState) float64 { return 0 }
+// peak is not known here.
+func peak(*os.ProcessState) float64 { return 0 }

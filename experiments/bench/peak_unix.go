@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Peak is the most memory, in MB, that a process that ended had at once.
-func Peak(p *os.ProcessState) float64 {
+// peak is the most memory, in MB, that a process that ended had at once.
+func peak(p *os.ProcessState) float64 {
 	usage, ok := p.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return 0

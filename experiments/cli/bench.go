@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -21,18 +23,20 @@ type benchCmd struct {
 	Only string `placeholder:"KEY,…" help:"Only these workloads, by their JSON key."`
 	JSON bool   `help:"Print one JSON object."`
 
-	Scaling string `type:"path" placeholder:"DIR" help:"Measure how time grows with rows, classes, codewords and slots, and how well threads are used, instead; written as scaling.svg, .png, .csv and threads.csv in this directory."`
+	Memory   string `type:"path" placeholder:"F.csv" help:"Measure the peak memory and the time of fit, apply and evaluate on files of --rows random rows instead, and write them to this file."`
+	Features int    `least:"1" most:"1000000" default:"512" help:"Features of these rows (${default})."`
+	Classes  int    `least:"2" most:"100000" default:"10" help:"Their classes (${default})."`
 
 	deviceFlag
 }
 
 func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
+	if c.Memory != "" {
+		return c.memory(ctx, t)
+	}
 	executor, err := c.executor()
 	if err != nil {
 		return err
-	}
-	if c.Scaling != "" {
-		return c.scaling(ctx, t, executor)
 	}
 	workloads, err := c.workloads(executor)
 	if err != nil {
@@ -83,62 +87,35 @@ func (c *benchCmd) workloads(executor experiments.Executor) ([]bench.Workload, e
 	return slices.DeleteFunc(workloads, func(w bench.Workload) bool { return !slices.Contains(keys, w.Key) }), nil
 }
 
-// scalingFiles are what scaling writes.
-var scalingFiles = append(pictures("scaling"), "scaling.csv", "threads.csv")
-
-// scaling measures how the time of a workload grows, and what a second thread saves.
-func (c *benchCmd) scaling(ctx context.Context, t *terminal, executor experiments.Executor) error {
-	workloads, err := c.workloads(executor)
+// memory measures what commands need on files of these sizes, and writes it.
+func (c *benchCmd) memory(ctx context.Context, t *terminal) error {
+	program, err := os.Executable()
 	if err != nil {
-		return err
+		return fmt.Errorf("find this program, which is to be measured: %w", err)
 	}
+	dir, err := os.MkdirTemp("", "calibra-bench-")
+	if err != nil {
+		return data.Inputf("", "there is no room for the files that are measured: %w; name another directory by TMPDIR", err)
+	}
+	defer os.RemoveAll(dir)
 	bar := t.progress()
 	defer bar.clear()
-	at := func(done, of int, next string) { bar.at(float64(done), float64(of), next) }
-	scales, err := bench.Scales(ctx, executor, c.Reps, at)
-	if err != nil {
-		return err
-	}
-	threads, err := bench.Efficiencies(ctx, workloads, c.Reps, at)
+	rows, err := bench.Needs(ctx, program, dir, bench.Size{Rows: c.Rows, Features: c.Features, Classes: c.Classes},
+		func(done, of int, next string) { bar.at(float64(done), float64(of), next) })
 	if err != nil {
 		return err
 	}
 	bar.clear()
-	out := disk.NewFolder(c.Scaling, "bench")
-	defer out.Discard()
-	bench.DrawScales(scales).Add(out, "scaling")
-	growth, csv := scaleTable(scales)
-	out.WriteBytes("scaling.csv", csv)
-	used, csv := threadTable(threads)
-	out.WriteBytes("threads.csv", csv)
-	if err := out.Commit(); err != nil {
+	list := &table{columns: data.Each(bench.NeedsHead, func(head string) column { return column{head: head, left: head == "command"} })}
+	for _, row := range rows {
+		list.add(data.Each(row, func(text string) cell { return words(text) })...)
+	}
+	err = disk.WriteFile(c.Memory, func(w io.Writer) error {
+		return data.NewCSVWriter(w).WriteAll(append([][]string{bench.NeedsHead}, rows...))
+	})
+	if err != nil {
 		return err
 	}
-	t.tables(growth, used)
-	return t.printf("\nwrote scaling.svg, .png, .csv and threads.csv to %s\n", c.Scaling)
-}
-
-// scaleTable is the exponents for people, and the measurements for a file.
-func scaleTable(scales []bench.Scale) (*table, []byte) {
-	list := &table{columns: []column{{head: "exponent"}, {head: "expected"}, {head: "of the time along", left: true}, {head: "in", left: true}}}
-	csv := []byte("workload,axis,rows,classes,codewords,slots,seconds_per_epoch\n")
-	for _, s := range scales {
-		list.add(decimals(s.Measured, 2), decimals(s.Expected, 0), words(s.Axis), words(s.Title))
-		for _, p := range s.Points {
-			csv = fmt.Appendf(csv, "%s,%s,%d,%d,%d,%d,%.6f\n", s.Key, s.Axis, p.Rows, p.Classes, p.Codewords, p.Slots, p.Seconds)
-		}
-	}
-	return list, csv
-}
-
-// threadTable is the same of threads.
-func threadTable(threads []bench.Efficiency) (*table, []byte) {
-	list := &table{columns: []column{{head: "one thread"}, {head: "all"}, {head: "threads"}, {head: "efficiency"}, {head: "workload", left: true}}}
-	csv := []byte("workload,threads,seconds_one,seconds_all,efficiency\n")
-	for _, e := range threads {
-		seconds := func(s float64) cell { return words(fmt.Sprintf("%.3g s", s)) }
-		list.add(seconds(e.One), seconds(e.All), words(fmt.Sprint(e.Threads)), words(fmt.Sprintf("%.0f %%", 100*e.Efficient)), words(e.Key))
-		csv = fmt.Appendf(csv, "%s,%d,%.9f,%.9f,%.3f\n", e.Key, e.Threads, e.One, e.All, e.Efficient)
-	}
-	return list, csv
+	t.tables(list)
+	return t.printf("\nwrote %s\n", c.Memory)
 }

@@ -45,7 +45,6 @@ type cli struct {
 	Encode         encodeCmd         `cmd:"" help:"Read features and logits of raw data from a trained network."`
 	ExportFeatures exportFeaturesCmd `cmd:"" help:"Write the rows that studies judge on, with where they come from, for other programs."`
 	Theory         theoryCmd         `cmd:"" help:"Check the convergence claims numerically on synthetic problems."`
-	Serve          serveCmd          `cmd:"" help:"Show a folder of runs in a browser on this machine: list, side by side, studies while they run."`
 	Bench          benchCmd          `cmd:"" help:"Time training, metrics and predictions on this machine."`
 	Info           infoCmd           `cmd:"" help:"Print the versions and the CPU units that this program uses."`
 	Completion     completionCmd     `cmd:"" help:"Print the completion script of a shell."`

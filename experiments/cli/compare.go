@@ -27,6 +27,7 @@ type compareCmd struct {
 	inputFlags
 	settingFlags
 	deviceFlag
+	boardFlag
 }
 
 func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
@@ -92,7 +93,9 @@ func (c *compareCmd) plan(ctx context.Context, origin *experiments.Origin, set s
 	if err != nil {
 		return nil, err
 	}
-	return study.NewPlan(store, cells), nil
+	plan := study.NewPlan(store, cells)
+	plan.Board = c.board()
+	return plan, nil
 }
 
 // useless is the error of fits of which nothing can be told, nil where some ended.

@@ -36,6 +36,7 @@ type fitCmd struct {
 	inputFlags
 	settingFlags
 	deviceFlag
+	boardFlag
 }
 
 func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
@@ -65,12 +66,16 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if method, err := methods.Find(c.Method); err == nil {
 		noteWeighing(t, method, src)
 	}
-	run, err := c.fit(ctx, t, experiments.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method])
+	board, err := c.board().Begin(filepath.Base(c.Out))
+	if err != nil {
+		return err
+	}
+	run, err := c.fit(ctx, t, experiments.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method], board.Observer())
 	if err != nil {
 		return err
 	}
 	run.Beside = beside
-	return c.finish(ctx, t, run)
+	return cmp.Or(c.finish(ctx, t, run), board.Fitted(run))
 }
 
 // finish evaluates the run, writes it, and prints it.
@@ -101,7 +106,7 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run) 
 }
 
 // fit fits the method of the flags to the source.
-func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, src *data.Source, values experiments.Values) (*experiments.Run, error) {
+func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, src *data.Source, values experiments.Values, observe experiments.Observer) (*experiments.Run, error) {
 	spec.Method, spec.Data, spec.Split, spec.Seed = c.Method, filepath.Base(c.In), c.Split, c.Seed
 	if c.Split == "" {
 		method, _ := spec.Catalog.Find(c.Method)
@@ -111,7 +116,7 @@ func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, sr
 		return nil, err
 	}
 	ctx, steps := t.steps(ctx, spec.Expected(src))
-	run, err := spec.Fit(ctx, src, nil)
+	run, err := spec.Fit(ctx, src, observe)
 	steps.clear()
 	if errors.Is(err, context.Canceled) && run != nil {
 		if told := c.kept(err); told != err {

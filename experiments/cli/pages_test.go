@@ -130,28 +130,6 @@ func TestQuickstartPageInBrowser(t *testing.T) {
 	lookAt(t, "quickstart", file)
 }
 
-// TestServedPagesInBrowser looks at the pages of serve itself.
-func TestServedPagesInBrowser(t *testing.T) {
-	in, dir := write(t, features(300)), t.TempDir()
-	for _, args := range [][]string{
-		{"fit", "--in", in, "--method", "ts", "--out", filepath.Join(dir, "ts")}, {"fit", "--in", in, "--method", "nc", "--out", filepath.Join(dir, "nc")},
-		{"study", "main", "--data", in, "--methods", "nc,ts", "--seeds", "1", "--out", filepath.Join(dir, "study")},
-	} {
-		if code, _, stderr := calibra(t, args...); code != 0 {
-			t.Fatalf("%v exits %d: %s", args, code, stderr)
-		}
-	}
-	for address, want := range map[string]seen{
-		"/":                     {"on the same 300 rows .* is best", "", false, 0},
-		"/beside?run=nc&run=ts": {"best|Nothing improves", "", true, 1},
-		"/beside?run=ts":        {"the only one", "", false, 0},
-		"/study?run=study":      {"So far .* is best", "", true, 1},
-	} {
-		server := served(t, dir, looked(want), nil)
-		lookAt(t, address, server.URL+address)
-	}
-}
-
 // lookAtPage is what must hold of a page.
 const lookAtPage = `
 (async () => {

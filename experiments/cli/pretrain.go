@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/report/tensorboard"
 	"calibra/layers/encoders"
 	"calibra/optim"
 )
@@ -39,6 +41,7 @@ type pretrainCmd struct {
 	JSON        bool        `help:"Print the results as JSON."`
 	Out         string      `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
 	deviceFlag
+	boardFlag
 }
 
 func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
@@ -61,6 +64,13 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	defer steps.clear()
 	kept := &keptEncoder{dir: c.Out, origin: origin, start: time.Now()}
 	settings.Checkpoint = kept.checkpoint
+	board, err := c.board().Begin(filepath.Base(c.Out))
+	if err != nil {
+		return err
+	}
+	if observe := board.Observer(); observe != nil {
+		settings.Optim.Observe, settings.Optim.Norms = observe("train"), true
+	}
 	model, result, err := c.train(ctx, network, raw, settings)
 	if err != nil && model != nil {
 		return kept.interrupted(model, result, err)
@@ -70,7 +80,9 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	}
 	if err = kept.unsaved; err == nil {
 		model.Optimizer = nil // it is done
-		err = c.report(t, model, raw, result, kept.save)
+		err = c.report(t, model, raw, result, func(m *encoders.Model, r optim.Result, scores ...tensorboard.Scalar) error {
+			return cmp.Or(kept.save(m, r), board.End(c.chosen(m, settings.Optim), scores...))
+		})
 	}
 	if err != nil && kept.epoch > 0 {
 		err = fmt.Errorf("%w; %s holds the weights of epoch %d", err, c.Out, kept.epoch)
@@ -187,23 +199,25 @@ func partsOf(raw *data.Raw) []rawPart {
 }
 
 // report judges the model on all rows, saves it and prints the result.
-func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r optim.Result, save func(*encoders.Model, optim.Result) error) error {
+func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r optim.Result, save func(*encoders.Model, optim.Result, ...tensorboard.Scalar) error) error {
 	if raw.Notice != "" {
 		t.warn("warning: of %s %s", raw.Name, raw.Notice)
 	}
 	list := &table{columns: []column{{head: "rows", left: true}, {head: "N", key: "n"}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"}}}
 	var test string
+	var scores []tensorboard.Scalar
 	for _, part := range partsOf(raw) {
 		accuracy, nll, err := encoders.Judge(m, part.rows)
 		if err != nil {
 			return err
 		}
 		list.add(words(part.name), cell{text: strconv.Itoa(part.rows.Len()), value: part.rows.Len()}, decimals(accuracy, 4), decimals(nll, 4))
+		scores = append(scores, tensorboard.Scalar{Tag: "metrics/" + part.name + "_accuracy", Value: accuracy}, tensorboard.Scalar{Tag: "metrics/" + part.name + "_nll", Value: nll})
 		if part.name == "test" {
 			test = fmt.Sprintf("test accuracy %.4f; ", accuracy)
 		}
 	}
-	if err := save(m, r); err != nil {
+	if err := save(m, r, scores...); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -214,6 +228,19 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 	t.printf("%s\n\n", strings.Join(broken(about, width(t.out)), "\n"))
 	t.tables(list)
 	return t.printf("\n%swrote %s; encode the rows set aside with\n  calibra encode --model %s --out F.npz\n", test, c.Out, c.Out)
+}
+
+// chosen are the settings of the network and of its training.
+func (c *pretrainCmd) chosen(m *encoders.Model, s optim.Settings) map[string]any {
+	all := map[string]any{"encoder": m.Network.Name(), "data": c.Data, "seed": c.Seed, "batch": cmp.Or(s.Batch, 128), "epochs": cmp.Or(s.Epochs, 100),
+		"patience": cmp.Or(s.Patience, 10), "rate": cmp.Or(c.Rate, 1e-3), "decay": s.Rule.(optim.AdamW).WeightDecay}
+	if c.Epochs == 0 {
+		all["epochs"] = 0
+	}
+	if text, err := json.Marshal(m.Network); err == nil {
+		_ = json.Unmarshal(text, &all) // into the same object
+	}
+	return all
 }
 
 // settings are those of the flags, with each encoder's defaults.

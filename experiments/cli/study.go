@@ -33,6 +33,7 @@ type studyCmd struct {
 	gridFlags
 	settingFlags
 	deviceFlag
+	boardFlag
 }
 
 // list names the studies.
@@ -131,6 +132,7 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 	if err != nil {
 		return nil, err
 	}
+	plan.Board = c.board()
 	return &asked{plan: plan, report: func(ctx context.Context, t *terminal) error {
 		f := s.Findings(settings, plan)
 		f.Skipped, f.Inputs = skipped, inputs

@@ -53,6 +53,9 @@ func (c *studyCmd) truthStudy(methods *experiments.Catalog) (*study.Truth, error
 			return nil, data.Inputf("", "study truth draws and divides its rows itself; leave out %s", flag.name)
 		}
 	}
+	if c.Tensorboard != "" {
+		return nil, data.Inputf("", "study truth writes nothing for TensorBoard; leave out --tensorboard")
+	}
 	for _, source := range c.Data {
 		if !slices.Contains(study.TruthSources, source) {
 			return nil, data.Inputf("", "study truth knows no source %q, as its posterior must be known; choose of %s", source, strings.Join(study.TruthSources, ", "))

@@ -86,7 +86,7 @@ func (c *compareCmd) traffic() traffic {
 }
 
 func (c *benchCmd) traffic() traffic {
-	return traffic{folder: folder{c.Scaling, "bench", scalingFiles}}
+	return traffic{files: []string{c.Memory}}
 }
 
 func (c *theoryCmd) traffic() traffic {

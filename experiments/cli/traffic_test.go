@@ -25,10 +25,12 @@ func commands(t *testing.T) []*kong.Node {
 	return parser.Model.Children
 }
 
+const events = "holds folders of event files, which other programs alone read"
+
 // unguarded are the paths that lead to no file of a known name.
 var unguarded = map[string]string{
-	"study --cells": "cells are named by the digest of what they are made of",
-	"serve --runs":  "is a folder that is looked at, and nothing is written",
+	"study --cells":     "cells are named by the digest of what they are made of",
+	"fit --tensorboard": events, "compare --tensorboard": events, "study --tensorboard": events, "pretrain --tensorboard": events,
 	"readme --root": "writes what it generates into the repository, from files of other names",
 }
 

@@ -235,6 +235,9 @@ func encodersOf(grid []experiments.Spec) []string {
 	return names
 }
 
+// keyDigits are those of a cell's key.
+const keyDigits = 20
+
 // key is the hash of all that a cell's numbers depend on besides the program, which the
 // result itself names: see [Store].
 func key(spec experiments.Spec, digest string) string {

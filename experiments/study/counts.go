@@ -1,7 +1,6 @@
 package study
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,9 +8,9 @@ import (
 	"calibra/data"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 )
 
 // countColumn is a number that no metric is, with the key of package paper.
@@ -62,10 +61,7 @@ var usageColumns = []countColumn{
 	{head: "dead", name: "dead", decimals: 1, value: used(func(n []float64) float64 {
 		return float64(floats.Count(func(v float64) bool { return v == 0 }, n))
 	})},
-	{head: "effective number", name: "effective", decimals: 1, value: used(func(n []float64) float64 {
-		total := floats.Sum(n)
-		return math.Exp(stat.Entropy(data.Each(n, func(v float64) float64 { return v / total })))
-	})},
+	{head: "effective number", name: "effective", decimals: 1, value: used(layers.Perplexity)},
 }
 
 // used is a number of a result's assignments, NaN of a method without codes.

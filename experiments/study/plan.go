@@ -10,6 +10,7 @@ import (
 
 	"calibra/data/disk"
 	"calibra/experiments"
+	"calibra/experiments/report/tensorboard"
 )
 
 // Cell is what a study computes at once and keeps as one file: a [SpecCell], or a [TruthCell] or
@@ -40,8 +41,9 @@ func (f Failure) Unwrap() error { return f.Err }
 // Plan is the cells of a study, of whatever kind, with what a store has of them.
 type Plan struct {
 	Store Store
-	Tasks []Task // the cells, as they are dealt out
-	Stale []Task // those of another program, which are computed again
+	Tasks []Task             // the cells, as they are dealt out
+	Stale []Task             // those of another program, which are computed again
+	Board *tensorboard.Board // of the cells that are computed
 
 	cells   []Cell
 	results []kept  // of each cell, nil where it is to be computed
@@ -65,7 +67,7 @@ func NewPlan[C Cell](st Store, cells []C) *Plan {
 
 // Part is the plan of the cells at these places alone.
 func (p *Plan) Part(places []int) *Plan {
-	part := &Plan{Store: p.Store}
+	part := &Plan{Store: p.Store, Board: p.Board}
 	for _, i := range places {
 		part.Tasks, part.cells = append(part.Tasks, p.Tasks[i]), append(part.cells, p.cells[i])
 		part.results, part.errs = append(part.results, p.results[i]), append(part.errs, p.errs[i])
@@ -110,15 +112,9 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(Task)) error {
 		return err
 	}
 	disk.Sweep(dir, func(name string) bool { // what killed studies left of their files
-		return slices.Contains([]string{".json", ".safetensors", ".npz", GridSuffix}, filepath.Ext(name))
+		return slices.Contains([]string{".json", ".safetensors", ".npz"}, filepath.Ext(name))
 	})
-	grid := gridOf(p.Tasks)
-	if p.Left() > 0 {
-		if err := p.Store.place(func() error { return writeJSON(grid.path(dir), grid) }); err != nil {
-			return err
-		}
-	}
-	shop := newWorkshop(p.Store)
+	shop := newWorkshop(p.Store, p.Board)
 	var todo []int
 	for i, c := range p.cells {
 		if p.results[i] == nil && p.errs[i] == nil {
@@ -139,7 +135,6 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(Task)) error {
 		}
 	})
 	if n := len(p.cells); n > 0 && len(p.Failures()) == n {
-		_ = disk.Remove(grid.path(dir))
 		_ = disk.Remove(dir) // unless something is in it
 	}
 	if err != nil {

@@ -310,10 +310,3 @@ func confidenceBins(p *data.Predictions) ([]ConfidenceBin, error) {
 	}
 	return bins, nil
 }
-
-// Rowwise is what WeighRows takes of the result: of each test row −log p of its label, and 1 where its top class is
-// another, else 0.
-func (r *Result) Rowwise() (losses, wrong []float64) {
-	double := func(x float32) float64 { return float64(x) }
-	return data.Each(r.Losses, double), data.Each(r.wrong(), double)
-}

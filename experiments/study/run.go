@@ -8,11 +8,13 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/report/tensorboard"
 )
 
 // workshop holds what cells share, as long as one still needs it.
 type workshop struct {
 	store Store
+	board *tensorboard.Board
 	mu    sync.Mutex
 	made  map[string]*shared
 }
@@ -25,7 +27,9 @@ type shared struct {
 	users int
 }
 
-func newWorkshop(st Store) *workshop { return &workshop{store: st, made: map[string]*shared{}} }
+func newWorkshop(st Store, board *tensorboard.Board) *workshop {
+	return &workshop{store: st, board: board, made: map[string]*shared{}}
+}
 
 func problemKey(c SpecCell) string {
 	key := c.Spec.Data + "/" + c.Origin.Digest + "/" + c.Spec.Encoder
@@ -102,8 +106,15 @@ func (c SpecCell) compute(ctx context.Context, w *workshop) (kept, func(path str
 		return nil, nil, err
 	}
 	start := time.Now()
-	run, twin, err := c.run(ctx, w.store, prepared)
+	board, err := w.board.Begin(c.String() + " " + c.Key[:6])
 	if err != nil {
+		return nil, nil, err
+	}
+	run, twin, err := c.run(ctx, w.store, prepared, board.Observer())
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := board.Fitted(run); err != nil {
 		return nil, nil, err
 	}
 	r, err := newResult(ctx, run)
@@ -133,7 +144,7 @@ func rowNumbers(test *data.Set, o *experiments.Origin) []int {
 // run fits the cell's method. A cell that is judged on shifted rows, but fitted on the same
 // rows as its twin in distribution, takes the twin's model, if the store has that, and gives
 // the twin's result too.
-func (c SpecCell) run(ctx context.Context, st Store, p *experiments.Prepared) (run *experiments.Run, twin *Result, err error) {
+func (c SpecCell) run(ctx context.Context, st Store, p *experiments.Prepared, observe experiments.Observer) (run *experiments.Run, twin *Result, err error) {
 	if c.Spec.Shift != "" && c.Spec.Shift != experiments.RegionShift {
 		inside := c
 		inside.Spec.Shift = ""
@@ -151,7 +162,7 @@ func (c SpecCell) run(ctx context.Context, st Store, p *experiments.Prepared) (r
 			return run, there.(*Result), err
 		}
 	}
-	run, err = c.Spec.FitPrepared(ctx, p, nil)
+	run, err = c.Spec.FitPrepared(ctx, p, observe)
 	return run, nil, err
 }
 

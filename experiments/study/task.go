@@ -20,7 +20,6 @@ type Task struct {
 	Seconds float64 `json:"seconds,omitempty"` // it is expected to take on one core; 0: unknown
 
 	shift experiments.Shift // of the rows it is judged on
-	title string            // in grids; "": Cell
 }
 
 // Share are the places in tasks of the i-th of n shares, i from 1, ascending. Every place is

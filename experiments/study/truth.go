@@ -151,7 +151,7 @@ func (c TruthCell) fitted() []Fitted {
 func (c TruthCell) task() Task {
 	fitted := c.fitted()
 	names := data.Each(fitted, func(f Fitted) string { return f.Method })
-	return Task{ID: truthID(c, fitted), Method: strings.Join(names, ","), Data: c.Source, Seed: c.Seed, Cell: c.String(), title: strings.ReplaceAll(c.String(), "-", " ")}
+	return Task{ID: truthID(c, fitted), Method: strings.Join(names, ","), Data: c.Source, Seed: c.Seed, Cell: c.String()}
 }
 
 // truthID is the id of a cell: its draw and, where it fits methods, a digest of these and

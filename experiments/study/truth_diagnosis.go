@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -95,7 +94,7 @@ func (s DiagnosisRate) examination() diagnosis.Examination {
 }
 
 func (s DiagnosisRate) task() Task {
-	return Task{ID: s.String(), Data: "planted", Cell: s.String(), title: strings.ReplaceAll(s.String(), "-", " ")}
+	return Task{ID: s.String(), Data: "planted", Cell: s.String()}
 }
 
 func (DiagnosisRate) shares() []string { return nil }

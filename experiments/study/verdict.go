@@ -174,43 +174,24 @@ func Apply(in, model string) string {
 // Weigh is the verdict on runs that were judged on the same test rows. The first of them that
 // leaves the classifier as it is counts as that.
 func Weigh(ctx context.Context, runs []*experiments.Run, rng *rand.Rand) (*report.Verdict, error) {
-	shown := make([]Shown, len(runs))
-	for i, r := range runs {
-		m := r.Outcome.Metrics
-		shown[i] = Shown{Method: r.Spec.Method, Catalog: r.Spec.Catalog, NLL: m.Values[metrics.NLL], Accuracy: m.Values[metrics.Accuracy], Losses: m.NLL, Wrong: m.Wrong}
-	}
-	return WeighRows(ctx, shown, rng)
-}
-
-// Shown is what a fitted method showed on test rows: −log p of each row's label, and 1 for each row whose top
-// class is not its label, else 0, both by weight (see [metrics.Measurement]).
-type Shown struct {
-	Method        string
-	Name          string               // in the verdict; "" is Method
-	Catalog       *experiments.Catalog // where the method is looked up; nil: experiments.Methods
-	NLL, Accuracy float64
-	Losses, Wrong []float64
-}
-
-// WeighRows is the verdict on what was shown on the same test rows.
-func WeighRows(ctx context.Context, shown []Shown, rng *rand.Rand) (*report.Verdict, error) {
 	var candidates []report.Candidate
-	for _, s := range shown {
-		name := cmp.Or(s.Name, s.Method)
-		candidates = append(candidates, report.Candidate{Name: name, Title: name, NLL: s.NLL, Accuracy: s.Accuracy, Effort: effort(s.Catalog, s.Method)})
+	for _, r := range runs {
+		name, values := r.Spec.Method, r.Outcome.Metrics.Values
+		candidates = append(candidates, report.Candidate{Name: name, Title: name, NLL: values[metrics.NLL], Accuracy: values[metrics.Accuracy], Effort: effort(r.Spec.Catalog, name)})
 	}
-	classifier := slices.IndexFunc(shown, func(s Shown) bool { return s.Method == report.Classifier })
+	classifier := slices.IndexFunc(runs, func(r *experiments.Run) bool { return r.Spec.Method == report.Classifier })
 	v, err := report.Judge(candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
-		family := make([]*paired, len(shown))
-		for i := range shown {
+		family := make([]*paired, len(runs))
+		for i := range runs {
 			if i == reference {
 				continue
 			}
-			a, b := shown[i].Losses, shown[reference].Losses
+			a, b := runs[i].Outcome.Metrics, runs[reference].Outcome.Metrics
+			losses := [2][]float64{a.NLL, b.NLL}
 			if m == metrics.Accuracy {
-				a, b = shown[i].Wrong, shown[reference].Wrong
+				losses = [2][]float64{a.Wrong, b.Wrong}
 			}
-			c, err := metrics.Compare(ctx, a, b, rng)
+			c, err := metrics.Compare(ctx, losses[0], losses[1], rng)
 			if err != nil {
 				return nil, err
 			}
@@ -220,7 +201,7 @@ func WeighRows(ctx context.Context, shown []Shown, rng *rand.Rand) (*report.Verd
 		return told(family), nil
 	})
 	if v != nil {
-		v.Rows = len(shown[0].Wrong)
+		v.Rows = len(runs[0].Outcome.Metrics.Wrong)
 	}
 	return v, err
 }

@@ -4,22 +4,12 @@ import (
 	"encoding/binary"
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"calibra/graph/onnx/protobuf"
 )
 
 // message is a protocol buffer of onnx.proto in the making (github.com/onnx/onnx, IR 8).
 // The numbers of its fields stand beside each use.
-type message []byte
-
-func (m message) number(field protowire.Number, v int64) message {
-	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), uint64(v))
-}
-
-func (m message) bytes(field protowire.Number, b []byte) message {
-	return protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), b)
-}
-
-func (m message) text(field protowire.Number, s string) message { return m.bytes(field, []byte(s)) }
+type message = protobuf.Message
 
 // Element is a TensorProto.DataType.
 type Element int64
@@ -36,7 +26,7 @@ const (
 func tensorOf[T float32 | float64 | int64](name string, values []T, axes ...int) message {
 	var m message
 	for _, d := range axes {
-		m = m.number(1, int64(d)) // dims
+		m = m.Number(1, int64(d)) // dims
 	}
 	var kind Element
 	var raw []byte
@@ -57,16 +47,16 @@ func tensorOf[T float32 | float64 | int64](name string, values []T, axes ...int)
 			raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
 		}
 	}
-	return m.number(2, int64(kind)).text(8, name).bytes(9, raw) // data_type, name, raw_data
+	return m.Number(2, int64(kind)).Text(8, name).Bytes(9, raw) // data_type, name, raw_data
 }
 
 // valueInfo is a ValueInfoProto of rows: N×columns.
 func valueInfo(name string, kind Element, columns int) message {
 	var shape message
-	shape = shape.bytes(1, message{}.text(2, "N")) // dim.dim_param
-	shape = shape.bytes(1, message{}.number(1, int64(columns)))
-	tensor := message{}.number(1, int64(kind)).bytes(2, shape)
-	return message{}.text(1, name).bytes(2, message{}.bytes(1, tensor))
+	shape = shape.Bytes(1, message{}.Text(2, "N")) // dim.dim_param
+	shape = shape.Bytes(1, message{}.Number(1, int64(columns)))
+	tensor := message{}.Number(1, int64(kind)).Bytes(2, shape)
+	return message{}.Text(1, name).Bytes(2, message{}.Bytes(1, tensor))
 }
 
 // Attribute is an AttributeProto.
@@ -74,43 +64,43 @@ type Attribute message
 
 // Int is an attribute of a whole number.
 func Int(name string, v int) Attribute {
-	return Attribute(message{}.text(1, name).number(3, int64(v)).number(20, 2)) // i, INT
+	return Attribute(message{}.Text(1, name).Number(3, int64(v)).Number(20, 2)) // i, INT
 }
 
 // Text is an attribute of a word.
 func Text(name, v string) Attribute {
-	return Attribute(message{}.text(1, name).text(4, v).number(20, 3)) // s, STRING
+	return Attribute(message{}.Text(1, name).Text(4, v).Number(20, 3)) // s, STRING
 }
 
 // Ints is one of several.
 func Ints(name string, values ...int) Attribute {
-	m := message{}.text(1, name)
+	m := message{}.Text(1, name)
 	for _, v := range values {
-		m = m.number(8, int64(v))
+		m = m.Number(8, int64(v))
 	}
-	return Attribute(m.number(20, 7)) // ints, INTS
+	return Attribute(m.Number(20, 7)) // ints, INTS
 }
 
 // tensorAttribute is one of a tensor.
 func tensorAttribute(name string, t message) Attribute {
-	return Attribute(message{}.text(1, name).bytes(5, t).number(20, 4)) // t, TENSOR
+	return Attribute(message{}.Text(1, name).Bytes(5, t).Number(20, 4)) // t, TENSOR
 }
 
 // nodeOf is a NodeProto.
 func nodeOf(op string, inputs, outputs []string, attributes []Attribute) message {
 	var m message
 	for _, in := range inputs {
-		m = m.text(1, in)
+		m = m.Text(1, in)
 	}
 	for _, out := range outputs {
-		m = m.text(2, out)
+		m = m.Text(2, out)
 	}
-	m = m.text(4, op)
+	m = m.Text(4, op)
 	for _, a := range attributes {
-		m = m.bytes(5, a)
+		m = m.Bytes(5, a)
 	}
 	return m
 }
 
 // opset is the OperatorSetIdProto of ONNX's own operators.
-func opset(version int64) message { return message{}.number(2, version) }
+func opset(version int64) message { return message{}.Number(2, version) }

@@ -134,8 +134,8 @@ func (g *Network) refused(name string) Value {
 
 // File is the network as a file, which names the method, unless "".
 func (g *Network) File(method string) []byte {
-	m := message{}.number(1, 8).text(2, domain).bytes(7, g.graph()) // ir_version, producer_name, graph
-	return g.Finish(m.bytes(8, opset(g.version)), method)
+	m := message{}.Number(1, 8).Text(2, domain).Bytes(7, g.graph()) // ir_version, producer_name, graph
+	return g.Finish(m.Bytes(8, opset(g.version)), method)
 }
 
 // Behind is the head of a file of version ir whose graph, its outputs left out, is followed by
@@ -143,9 +143,9 @@ func (g *Network) File(method string) []byte {
 func (g *Network) Behind(graph []byte, ir int64) []byte {
 	whole := g.parts(graph)
 	for _, o := range g.outputs {
-		whole = whole.bytes(12, o)
+		whole = whole.Bytes(12, o)
 	}
-	return message{}.number(1, ir).text(2, domain).bytes(7, whole)
+	return message{}.Number(1, ir).Text(2, domain).Bytes(7, whole)
 }
 
 // Finish adds to a file the method's name, unless "".
@@ -153,7 +153,7 @@ func (g *Network) Finish(file []byte, method string) []byte {
 	if method == "" {
 		return file
 	}
-	return message(file).bytes(14, message{}.text(1, "method").text(2, method)) // metadata_props
+	return message(file).Bytes(14, message{}.Text(1, "method").Text(2, method)) // metadata_props
 }
 
 // name is a new name. All start with the domain, and those behind another network with more, so
@@ -308,12 +308,12 @@ func (g *Network) Output(name, value string, kind Element, columns int) {
 
 // graph is the GraphProto.
 func (g *Network) graph() message {
-	m := g.parts(message{}.text(2, domain))
+	m := g.parts(message{}.Text(2, domain))
 	for _, in := range g.inputs {
-		m = m.bytes(11, in)
+		m = m.Bytes(11, in)
 	}
 	for _, out := range g.outputs {
-		m = m.bytes(12, out)
+		m = m.Bytes(12, out)
 	}
 	return m
 }
@@ -332,11 +332,11 @@ func (g *Network) parts(m message) message {
 		}
 	}
 	for _, n := range slices.Backward(nodes) {
-		m = m.bytes(1, n)
+		m = m.Bytes(1, n)
 	}
 	for _, c := range g.constants {
 		if needed[c.name] {
-			m = m.bytes(5, c.text)
+			m = m.Bytes(5, c.text)
 		}
 	}
 	return m

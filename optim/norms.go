@@ -1,0 +1,54 @@
+package optim
+
+import (
+	"math"
+
+	"calibra/graph"
+
+	"gonum.org/v1/gonum/floats"
+	"gorgonia.org/tensor"
+)
+
+// norms are those of the gradients of steps, ‖g‖₂ over all weights together, as far as they were not taken.
+type norms struct {
+	sum   float64
+	steps int
+}
+
+// add adds a step's gradient.
+func (n *norms) add(grads []*tensor.Dense) {
+	if n == nil {
+		return
+	}
+	var norm float64
+	for _, g := range grads {
+		norm = math.Hypot(norm, floats.Norm(graph.Float64s(g), 2))
+	}
+	n.sum, n.steps = n.sum+norm, n.steps+1
+}
+
+// take is the mean since the last was taken, NaN where there are none.
+func (n *norms) take() float64 {
+	if n == nil {
+		return math.NaN()
+	}
+	mean := n.sum / float64(n.steps)
+	*n = norms{}
+	return mean
+}
+
+// rate is the product of the rates and the schedules' factors of the last step, NaN of a rule without a [Rate].
+func (m *optimizer) rate() float64 {
+	rate := math.NaN()
+	for _, p := range m.all {
+		if r, is := p.(Rate); is {
+			rate = r.Rate
+		}
+	}
+	for _, p := range m.all {
+		if s, is := p.(Scheduled); is {
+			rate *= s.By.Factor(m.time)
+		}
+	}
+	return rate
+}
