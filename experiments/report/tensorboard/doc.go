@@ -11,7 +11,8 @@
 //	divide/gradient_norm                   of [optim.Point]
 //	divide/learning_rate                   at the last step of the epoch
 //	divide/codebook_perplexity             [layers.Perplexity] of the codebook's moving counts
-//	metrics/nll, metrics/lce, …            as metrics.json has them
+//	NLL, LCE                               as metrics.json has them; capitals are the first columns of HParams
+//	metrics/accuracy, metrics/ece, …       the others
 //	metrics/own_embedding/lce, …           in the method's own embedding
 //	metrics/codebook_perplexity            of the test rows' codes
 //

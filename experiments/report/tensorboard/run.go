@@ -106,7 +106,11 @@ func measured(run *experiments.Run) (all []Scalar) {
 		return nil
 	}
 	for _, m := range run.Outcome.Metrics.Measured() {
-		all = append(all, Scalar{"metrics/" + m.Key, m.Value})
+		tag := "metrics/" + m.Key
+		if m.Key == metrics.NLL.String() || m.Key == metrics.LCE.String() {
+			tag = m.Title
+		}
+		all = append(all, Scalar{tag, m.Value})
 	}
 	if own := run.Outcome.OwnMetrics; own != nil {
 		for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
