@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/graph"
 	"calibra/graph/op"
@@ -75,4 +76,12 @@ func factorStart(s Sizes) float64 { return math.Sqrt(math.Log(math.E-1) / float6
 
 func (m Bilinear) withDefaults() Bilinear {
 	return Bilinear{cmp.Or[SlotScale](m.Scale, UnitScale{}), cmp.Or[Prior](m.Prior, LearnedPrior{})}
+}
+
+// priorOfItsOwn reports whether the weights of a [Bilinear] have others than those of the priors here, such as
+// some for each region.
+func priorOfItsOwn(w *graph.Weights) bool {
+	return slices.ContainsFunc(w.Names(), func(name string) bool {
+		return !slices.Contains([]string{"bilinear/receiver", "bilinear/sender", "bilinear/prior", "bilinear/scale"}, name)
+	})
 }

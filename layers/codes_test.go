@@ -38,7 +38,7 @@ func dividers(visit func(name string, c Codes, d *Divide, of *Trained)) {
 	for name, variants := range allCodes {
 		for _, c := range variants {
 			d := &Divide{Slots: 4, Codebook: c, Optim: short}
-			visit(name, c, d, Train(d, Bilinear{Scale: LearnedScale{}, Prior: RegionalPrior{}}, short))
+			visit(name, c, d, Train(d, Bilinear{Scale: LearnedScale{}, Prior: LearnedPrior{}}, short))
 		}
 	}
 }

@@ -25,12 +25,11 @@ var allMaps = map[string][]Map{
 		Bilinear{Scale: LearnedScale{}},
 		Bilinear{Prior: CountPrior{}},
 		Bilinear{Scale: LearnedScale{}, Prior: UniformPrior{}},
-		Bilinear{Prior: RegionalPrior{}},
 	},
 	"Rank":      {Rank{}, Rank{Rank: 1}, Rank{Rank: 3}},
 	"Diagonal":  {Diagonal{}},
 	"Tied":      {Tied{}},
-	"Centred":   {Centred{}, Centred{Prior: RegionalPrior{}}},
+	"Centred":   {Centred{}},
 	"Dirichlet": {Dirichlet{}},
 	"Identity":  {Identity{}},
 }

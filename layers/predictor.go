@@ -105,7 +105,7 @@ func (d *Divide) Table() (*Table, error) {
 
 // Forms are a_k b_kᵀ.
 func (Bilinear) Forms(w *graph.Weights, s Sizes) (*Forms, error) {
-	if w.Has("bilinear/regional") {
+	if priorOfItsOwn(w) {
 		return nil, fmt.Errorf("layers: a bilinear map with a prior for each region does not compile")
 	}
 	c := s.Classes

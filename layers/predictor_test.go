@@ -3,6 +3,7 @@ package layers
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -95,6 +96,18 @@ func (m bent) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 	return b.LogSoftmax(b.Apply(op.Scale(2, 1.01), m.scores(b, in)))
 }
 
+// votes is a prior to which each codeword of a region adds.
+type votes struct{ LearnedPrior }
+
+func (votes) Init(w *graph.Weights, name string, s Sizes, rng *rand.Rand) {
+	LearnedPrior{}.Init(w, name, s, rng)
+	w.Add(name+"/votes", make([]float64, s.Codewords*s.Classes), s.Codewords, s.Classes)
+}
+
+func (votes) Add(b *graph.Builder, name string, scores *gorgonia.Node, in Batch) *gorgonia.Node {
+	return b.Plus(LearnedPrior{}.Add(b, name, scores, in), b.MatMul(in.Mass, b.Weight(name+"/votes")))
+}
+
 // TestCompileOfOthersParts takes bases and maps for what they can do, and holds what they give to
 // the graph.
 func TestCompileOfOthersParts(t *testing.T) {
@@ -117,7 +130,7 @@ func TestCompileOfOthersParts(t *testing.T) {
 		"other scores":          fit(divide(nil), bent{}),
 		"standardized features": fit(divide(Scaled{Codebook{Codewords: 8}}), Bilinear{}),
 		"soft codes":            fit(divide(Soft{Of: Fixed{Codewords: 8}}), Bilinear{}),
-		"a prior of regions":    fit(divide(nil), Bilinear{Prior: RegionalPrior{}}),
+		"a prior of regions":    fit(divide(nil), Bilinear{Prior: votes{}}),
 	} {
 		if err == nil {
 			t.Errorf("%s compiles", name)

@@ -13,8 +13,7 @@ import (
 )
 
 // Prior is log π, one number for each class and, if it likes, each region. [LearnedPrior],
-// [CountPrior], [UniformPrior] and [RegionalPrior] are four; any type with these methods is
-// another. Name is the path of the map that has it, under which its weights are.
+// [CountPrior] and [UniformPrior] are three; any type with these methods is another. Name is the path of the map that has it, under which its weights are.
 type Prior interface {
 	// Init adds its weights.
 	Init(w *graph.Weights, name string, s Sizes, rng *rand.Rand)
@@ -66,26 +65,4 @@ func (UniformPrior) Init(w *graph.Weights, name string, s Sizes, _ *rand.Rand) {
 // Add adds log π.
 func (UniformPrior) Add(b *graph.Builder, name string, scores *gorgonia.Node, in Batch) *gorgonia.Node {
 	return CountPrior{}.Add(b, name, scores, in)
-}
-
-// RegionalPrior learns a prior for each region, as the paper allows (section 3.2, π may
-// depend on V):
-//
-//	log π(V) = log-softmax(g₀ + (1/w) Σ_k n_k(V) g_k)
-//
-// so that the codewords of a region vote for its classes. Weights: name/prior (C, g₀,
-// started at N(0, 0.01²)) and name/regional (K×C, g, started at 0, which is [LearnedPrior]).
-type RegionalPrior struct{}
-
-// Init draws g₀ and adds g = 0.
-func (RegionalPrior) Init(w *graph.Weights, name string, s Sizes, rng *rand.Rand) {
-	LearnedPrior{}.Init(w, name, s, rng)
-	w.Add(name+"/regional", make([]float64, s.Codewords*s.Classes), s.Codewords, s.Classes)
-}
-
-// Add adds log π(V).
-func (RegionalPrior) Add(b *graph.Builder, name string, scores *gorgonia.Node, in Batch) *gorgonia.Node {
-	share := b.Apply(op.Scale(2, 1/float64(in.Slots())), in.Mass) // n_k/w
-	votes := b.AddRow(b.MatMul(share, b.Weight(name+"/regional")), b.Weight(name+"/prior"))
-	return b.Plus(scores, b.LogSoftmax(votes))
 }

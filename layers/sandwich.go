@@ -242,7 +242,7 @@ func sandwiched(w *graph.Weights, rows Observed, s Sizes) error {
 	switch {
 	case w.Has("bilinear/scale"):
 		return fmt.Errorf("layers: intervals are known for slot scales fixed at 1 only; fit the map with UnitScale")
-	case w.Has("bilinear/regional"):
+	case priorOfItsOwn(w):
 		return fmt.Errorf("layers: intervals are known for one prior of all regions only; fit the map with LearnedPrior")
 	case rows.View.Codes == nil || rows.Labels == nil:
 		return fmt.Errorf("layers: intervals need the codes and labels of the calibration rows")

@@ -32,9 +32,7 @@
 //	dirichlet.go         DirichletScores                                        B C*C, B C -> B C
 //	dirichletproduct.go  the same of a mass times a table, made row by row      B K, K C*C, B C -> B C
 //	codebook.go          Count, Blend, Normalize, Gather, ScatterAdd            codes, K d -> B w*d and back
-//	nearest.go           Nearest                                                B M, K d -> int B w
-//	nearby.go            Nearby, NearShares                                     the same of several codewords
-//	leaves.go            Leaves                                                 B M, w D, w D -> int B w
+//	nearest.go           Nearest, Nearby, NearShares                            B M, K d -> int B w, B w*m
 //	masses.go            Mass, ShareMass, WordSum                               int B w, w -> B K
 //	tables.go            TableSum, TableScatter, ShareSum, ShareScatter         w*K C, int B w -> B C and back
 //	kernels.go           Gaussian, OmitSelf, Shares, Background                 B d, J d -> B J

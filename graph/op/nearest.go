@@ -1,6 +1,7 @@
 package op
 
 import (
+	"fmt"
 	"math"
 	"sync"
 
@@ -59,4 +60,107 @@ func apart[F Float](x, y []F) (sum float64) {
 		sum += e * e
 	}
 	return sum
+}
+
+// Nearby assigns to each slot its m nearest codewords, the nearest first, the first index on ties: from
+// features z (B×M) and codewords c (K×d) to codes (B×w·m), slot by slot. Of one codeword it is
+// [Nearest]. Codes have no derivative.
+func Nearby(m int) Op { return Op{NearbyOp{m}} }
+
+// NearShares weighs the m codewords that [Nearby] found,
+//
+//	e_k ∝ exp(−(D_k − min D)/τ) ,  D_k = ‖z⁽ⁱ⁾ − c_k‖² ,  Σ_k e_k = 1 .
+//
+// Shares below 0.02 become 0 and the others sum to one again; the nearest is kept. τ = 0 leaves the
+// nearest alone. From z (B×M), c (K×d), the codes (B×w·m) and τ (1) to B×w·m. It has no derivative.
+func NearShares(m int) Op { return Op{NearSharesOp{m}} }
+
+// LeastShare is the share below which a codeword is left out.
+const LeastShare = 0.02
+
+// NearbyOp is the op of [Nearby].
+type NearbyOp struct{ Of int }
+
+func (o NearbyOp) Form() string {
+	return fmt.Sprintf("B M, K d -> int B M/d*%[1]d where K-%[1]d", o.Of)
+}
+
+func (o NearbyOp) Run(out Value, in []Value) { Dispatch(o, out, in, nearby, nearby) }
+
+func nearby[F Float](o NearbyOp, v Args[F]) {
+	codes, z, c, d := v.OutInts(), v.In(0), v.In(1), v.Columns(1)
+	rowwise(len(z)/d, func(lo, hi int) { // slot by slot
+		best := make([]float64, o.Of)
+		for at := lo; at < hi; at++ {
+			slot, to := z[at*d:(at+1)*d], codes[at*o.Of:(at+1)*o.Of]
+			for k := range len(c) / d {
+				insert(to, best, min(k, o.Of), int32(k), apart(slot, c[k*d:(k+1)*d]))
+			}
+		}
+	})
+}
+
+// insert puts k, whose distance is dist, among those found in order of their distances, if it is
+// nearer than one of them or there is room; of equal ones the first is nearer.
+func insert[F Float](to []int32, best []F, found int, k int32, dist F) {
+	if found == len(to) {
+		if found--; !(dist < best[found]) {
+			return
+		}
+	}
+	for ; found > 0 && dist < best[found-1]; found-- {
+		best[found], to[found] = best[found-1], to[found-1]
+	}
+	best[found], to[found] = dist, k
+}
+
+// NearSharesOp is the op of [NearShares].
+type NearSharesOp struct{ Of int }
+
+func (o NearSharesOp) Form() string {
+	return fmt.Sprintf("B M, K d, int B M/d*%[1]d, 1 -> B M/d*%[1]d", o.Of)
+}
+
+func (o NearSharesOp) Run(out Value, in []Value) { Dispatch(o, out, in, nearShares, nearShares) }
+
+func nearShares[F Float](o NearSharesOp, v Args[F]) {
+	shares, z, c, codes, tau, d := v.Out(), v.In(0), v.In(1), v.Ints(2), v.In(3)[0], v.Columns(1)
+	rowwise(len(z)/d, func(lo, hi int) { // slot by slot
+		for at := lo; at < hi; at++ {
+			share(shares[at*o.Of:(at+1)*o.Of], z[at*d:(at+1)*d], c, codes[at*o.Of:(at+1)*o.Of], tau)
+		}
+	})
+}
+
+func share[F Float](e, z, c []F, codes []int32, tau F) {
+	d := len(z)
+	var least, total F
+	for j, k := range codes {
+		var dist F
+		for i, v := range c[int(k)*d:][:d] {
+			dist += (z[i] - v) * (z[i] - v)
+		}
+		if j == 0 {
+			least = dist
+		}
+		switch {
+		case j == 0:
+			e[j] = 1
+		case tau > 0:
+			e[j] = F(math.Exp(-float64(max(dist-least, 0) / tau)))
+		default:
+			e[j] = 0
+		}
+		total += e[j]
+	}
+	var kept F
+	for j := range e {
+		if j > 0 && e[j] < LeastShare*total {
+			e[j] = 0
+		}
+		kept += e[j]
+	}
+	for j := range e {
+		e[j] /= kept
+	}
 }
