@@ -174,7 +174,7 @@ func audit(dir string) (manifest string, err error) {
 
 // TestFaults lets each change of the disk that a command makes fail, and the process die there:
 // what was there is whole, or what was to be, and the command then succeeds. All faults are
-// tried of all commands with CALIBRA_FAULTS=all.
+// tried of all commands with CALIBRA_CHECK=all.
 func TestFaults(t *testing.T) {
 	base := t.TempDir()
 	predictions, z, _ := writeDiagnosable(t, 120)
@@ -209,7 +209,7 @@ func TestFaults(t *testing.T) {
 			if !s.committed(t, whole) {
 				t.Fatalf("%d changes made nothing: %v", none.n, none.ops)
 			}
-			steps, all := none.n, os.Getenv("CALIBRA_FAULTS") == "all"
+			steps, all := none.n, os.Getenv("CALIBRA_CHECK") == "all"
 			tried := 0
 			for n := 1; n <= steps; n++ {
 				if s.some > 0 && !all && n*s.some/steps == (n-1)*s.some/steps {

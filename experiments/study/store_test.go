@@ -138,7 +138,7 @@ func TestEveryHistoryAlike(t *testing.T) {
 	}
 	s := Study{
 		Name: "history", Line: "a test", Vary: []Field{byMethod}, Views: []View{Results},
-		Grid: func(*experiments.Origin) []experiments.Spec { return each("ts", "auto", "nc") },
+		Grid: func(*experiments.Origin) []experiments.Spec { return each("ts", "ps", "nc") },
 	}
 	o := []*experiments.Origin{origin(t, raw)}
 	written := func(dir string, methods []string, seeds ...uint64) string {
