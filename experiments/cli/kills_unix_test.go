@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,8 +108,9 @@ func wholePage(path string) error {
 var unfinished = regexp.MustCompile(`^\..+\.\d+@[^.]*\.\d+$|^\.calibra\.pending$|\.partial$`)
 
 // TestKills: a command that is killed at any moment leaves its inputs as they were and the old
-// result or the new one, never a mixture. The next run ends well and clears what was left. Each
-// command is killed once, and 30 times with CALIBRA_CHECK=all.
+// result or the new one, never a mixture. The next run ends well and clears what was left. One command
+// of each way to write, a folder, a file, a study's cells and a file in parts, is killed once, and each
+// command 30 times with CALIBRA_CHECK=all.
 func TestKills(t *testing.T) {
 	kills := 1
 	if os.Getenv("CALIBRA_CHECK") == "all" {
@@ -149,6 +151,9 @@ func TestKills(t *testing.T) {
 		before[name] = snapshot(t, filepath.Join(dir, name))
 	}
 	for _, v := range killedCommands {
+		if kills == 1 && !slices.Contains([]string{"fit", "apply", "study", "encode"}, strings.Fields(v.line)[0]) {
+			continue
+		}
 		takes := ends(v.line, 0)
 		for i := range kills {
 			moment := 1.05 * rng.Float64() // of the time that it takes, half of them near its end, where it writes
