@@ -17,7 +17,7 @@
 //	raw tables                 Letter, Satellite, Digits (embedded), OpenCSV, OpenRaw (weather data)
 //	raw images                 OpenRaw (CIFAR, MedMNIST)
 //	known posteriors           package synthetic
-//	shifted rows               Corruption (images), RawSettings.HeldOut, eval_out of the weather data
+//	shifted rows               RawSettings.HeldOut, eval_out of the weather data
 //
 // A [Source] is a calibration problem, a [Table] and [Images] are what an encoder
 // is trained on before there is one. [OpenRaw] divides them into the rows that train

@@ -118,21 +118,6 @@ func (in *Inputs) Largest(j int) float64 {
 	return largest
 }
 
-// Images is the rows as images, or an *InputError where they are columns of a
-// table.
-func (in *Inputs) Images() (*Images, error) {
-	if in.images == nil {
-		return nil, Inputf("", "%s is a table of columns, no images", in.Name)
-	}
-	out := *in.images
-	out.Labels = in.Labels
-	out.Pixels = make([]byte, 0, in.Len()*out.Size())
-	for _, r := range in.index {
-		out.Pixels = append(out.Pixels, in.images.Image(r)...)
-	}
-	return &out, nil
-}
-
 // Fits returns an *InputError unless rows have the given shape.
 func (in *Inputs) Fits(shape []int) error {
 	if fmt.Sprint(in.Shape) != fmt.Sprint(shape) {

@@ -33,10 +33,6 @@ type RawSettings struct {
 	Header Header
 	// Sources are those that a module from outside knows how to read, by name.
 	Sources []RawSource
-	// Corrupt is the name of a corruption of images (see [Corruptions]) that makes
-	// shifted rows of the test rows; "" is none. Severity is its degree, 1 to 5.
-	Corrupt  string
-	Severity int
 }
 
 // RawSource is raw data that this package does not know how to read: arg NAME:REST of [OpenRaw]
@@ -112,20 +108,7 @@ func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.check(); err != nil {
-		return nil, err
-	}
-	if s.Corrupt == "" {
-		return r, nil
-	}
-	c, err := CorruptionByName(s.Corrupt)
-	if err != nil {
-		return nil, err
-	}
-	if r.Shifted, err = c.Corrupt(r.Test, s.Severity, rng); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.check()
 }
 
 // open is Open, whose rows must be there.

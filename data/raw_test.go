@@ -100,25 +100,6 @@ func TestRawImages(t *testing.T) {
 	if x[0] != 10./255 || x[1024] != 20./255 {
 		t.Errorf("pixels %v %v", x[0], x[1024])
 	}
-	im, err := raw.Test.Images()
-	if err != nil || im.Len() != raw.Test.Len() || im.Labels[0] != raw.Test.Labels[0] || im.Image(0)[0] != 10 {
-		t.Errorf("images of inputs: %v, %v", im, err)
-	}
-	corrupted, err := OpenRaw(path, RawSettings{Corrupt: "contrast", Severity: 5}, newRand(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if slices.Equal(rowsOfInputs(corrupted.Shifted), rowsOfInputs(raw.Test)) || !slices.Equal(rowsOfInputs(corrupted.Test), rowsOfInputs(raw.Test)) {
-		t.Error("the shifted rows are not the test rows, corrupted")
-	}
-	for _, s := range []RawSettings{{Corrupt: "fog", Severity: 1}, {Corrupt: "contrast"}} {
-		if _, err := OpenRaw(path, s, newRand(1)); !isInput(err) {
-			t.Errorf("%+v: %v is no input error", s, err)
-		}
-	}
-	if _, err := Digits().Inputs().Images(); !isInput(err) {
-		t.Errorf("a table as images: %v", err)
-	}
 }
 
 // TestRawSourceFaults: what a source from outside hands over is looked at before a network is trained on it.

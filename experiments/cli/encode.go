@@ -13,16 +13,14 @@ import (
 )
 
 type encodeCmd struct {
-	Model    string      `required:"" type:"path" placeholder:"DIR" help:"The directory that calibra pretrain wrote."`
-	Data     string      `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (those that the network was trained beside)."`
-	Label    string      `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
-	Header   data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row)."`
-	HeldOut  float64     `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
-	Corrupt  string      `placeholder:"NAME" help:"Corruption of the test images that makes shifted rows of them: gaussian_noise, shot_noise, defocus_blur, brightness, contrast, pixelate (none)."`
-	Severity int         `most:"5" default:"3" help:"Degree of the corruption, 1 to 5 (${default})."`
-	Seed     *uint64     `placeholder:"0" help:"Seed of the division of the rows (of the network's own data, the one it was trained with; of others 0)."`
-	Batch    int         `least:"1" most:"65536" default:"64" help:"Rows at a time (${default})."`
-	Out      string      `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
+	Model   string      `required:"" type:"path" placeholder:"DIR" help:"The directory that calibra pretrain wrote."`
+	Data    string      `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (those that the network was trained beside)."`
+	Label   string      `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
+	Header  data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row)."`
+	HeldOut float64     `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
+	Seed    *uint64     `placeholder:"0" help:"Seed of the division of the rows (of the network's own data, the one it was trained with; of others 0)."`
+	Batch   int         `least:"1" most:"65536" default:"64" help:"Rows at a time (${default})."`
+	Out     string      `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
 
 	sources []data.RawSource // of the catalog
 }
@@ -60,7 +58,7 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 
 // origin is the rows that the flags name.
 func (c *encodeCmd) origin() encoders.Origin {
-	o := encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut, Corrupt: c.Corrupt, Severity: c.Severity}
+	o := encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut}
 	if c.Seed != nil {
 		o.Seed = *c.Seed
 	}
@@ -79,7 +77,6 @@ func (c *encodeCmd) beside(trained encoders.Origin) (encoders.Origin, error) {
 	if c.Seed != nil && o.Seed != trained.Seed || o.Label != "" && o.Label != trained.Label || o.Header != "" && o.Header != trained.Header || o.HeldOut != 0 && o.HeldOut != trained.HeldOut {
 		return o, data.Inputf(c.Model, "was trained on rows of %s divided otherwise, some of which would now calibrate it; leave --seed, --label and --held-out out", trained.Data)
 	}
-	trained.Corrupt, trained.Severity = c.Corrupt, c.Severity
 	return trained, nil
 }
 

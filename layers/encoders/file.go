@@ -46,17 +46,13 @@ type Origin struct {
 	// Rows is the digest of the training rows (see [data.Inputs.Digest]), "" where it was
 	// not recorded: files change, and a division by seed then gives other rows.
 	Rows string `json:"training_rows,omitempty"`
-
-	// Corrupt and Severity make shifted rows of images; nothing is trained on them.
-	Corrupt  string `json:"-"`
-	Severity int    `json:"-"`
 }
 
 // Open reads the rows and divides them as for training; [data.OpenRaw] is to know sources
 // besides its own.
 func (o Origin) Open(sources ...data.RawSource) (*data.Raw, error) {
 	rng := rand.New(rand.NewPCG(o.Seed, 1))
-	raw, err := data.OpenRaw(o.Data, data.RawSettings{Sources: sources, Label: o.Label, Header: o.Header, HeldOut: o.HeldOut, Corrupt: o.Corrupt, Severity: o.Severity}, rng)
+	raw, err := data.OpenRaw(o.Data, data.RawSettings{Sources: sources, Label: o.Label, Header: o.Header, HeldOut: o.HeldOut}, rng)
 	if err != nil {
 		return nil, err
 	}
