@@ -2,14 +2,19 @@ package cli
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
-	"path/filepath"
+	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments"
-	"calibra/experiments/encode"
 	"calibra/layers/encoders"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 type encodeCmd struct {
@@ -19,7 +24,6 @@ type encodeCmd struct {
 	Header  data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row)."`
 	HeldOut float64     `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
 	Seed    *uint64     `placeholder:"0" help:"Seed of the division of the rows (of the network's own data, the one it was trained with; of others 0)."`
-	Batch   int         `least:"1" most:"65536" default:"64" help:"Rows at a time (${default})."`
 	Out     string      `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
 
 	sources []data.RawSource // of the catalog
@@ -30,30 +34,79 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 	if !strings.HasSuffix(c.Out, ".npz") {
 		return data.Inputf(c.Out, "must end in .npz")
 	}
-	job, err := c.open()
+	if err := disk.CheckFile(c.Out); err != nil { // not after the last row
+		return err
+	}
+	network, raw, err := c.open()
 	if err != nil {
 		return err
 	}
-	job.Batch = c.Batch
+	if known := network.Classes(); known < len(raw.Classes) {
+		return data.Inputf("", "the encoder has logits for %d classes and %s has %d; its logits must be one a class", known, raw.Name, len(raw.Classes))
+	}
+	parts := []encodedPart{{"cal", c.Out, raw.Cal}, {"test", c.Out, raw.Test}}
+	if raw.Shifted != nil {
+		parts = append(parts, encodedPart{"test", shiftedPath(c.Out), raw.Shifted})
+	}
+	total, before := 0, 0
+	for _, p := range parts {
+		total += p.in.Len()
+	}
 	bar := t.progress()
-	first := -1 // rows that were there before, and the first batch
-	job.Observe = func(done, of int) {
-		if first < 0 {
-			first = done
+	defer bar.clear()
+	files := map[string][]data.Array{}
+	for _, p := range parts {
+		x, err := encoders.EncodeInputs(ctx, network, p.in, func(rows int) {
+			done := float64(before + rows)
+			bar.at(done, float64(total), fmt.Sprintf("%d of %d rows%s", before+rows, total, bar.left(done, float64(total))))
+		})
+		if err != nil {
+			return err
 		}
-		bar.at(float64(done), float64(of), fmt.Sprintf("%d of %d rows%s", done, of, bar.left(float64(done-first), float64(of-first))))
+		before += p.in.Len()
+		files[p.path] = append(files[p.path], single(p.name+"_features", x.Features), single(p.name+"_logits", x.Logits), data.Array{Name: p.name + "_labels", Value: p.in.Labels})
 	}
-	err = job.Run(ctx, c.Out)
+	if !data.Numbered(raw.Classes) {
+		files[c.Out] = append(files[c.Out], data.Array{Name: "class_names", Value: raw.Classes})
+	}
+	for _, path := range slices.Sorted(maps.Keys(files)) { // F-shifted.npz before F.npz: whoever sees F has both
+		if err := disk.WriteNPZ(path, files[path]...); err != nil {
+			return err
+		}
+	}
 	bar.clear()
-	if err != nil {
-		return err
-	}
 	wrote := fmt.Sprintf("wrote %s: %d calibration and %d test rows of %s, %d features, %d classes\n",
-		c.Out, job.Raw.Cal.Len(), job.Raw.Test.Len(), job.Raw.Name, job.Encoder.Features(), job.Encoder.Classes())
-	if job.Raw.Shifted != nil {
-		wrote += fmt.Sprintf("wrote %s: %d shifted rows\n", encode.ShiftedPath(c.Out), job.Raw.Shifted.Len())
+		c.Out, raw.Cal.Len(), raw.Test.Len(), raw.Name, network.Features(), network.Classes())
+	if raw.Shifted != nil {
+		wrote += fmt.Sprintf("wrote %s: %d shifted rows\n", shiftedPath(c.Out), raw.Shifted.Len())
 	}
 	return t.print([]byte(wrote))
+}
+
+// encodedPart is rows whose arrays begin with name in the file at path.
+type encodedPart struct {
+	name, path string
+	in         *data.Inputs
+}
+
+// shiftedPath is where the shifted rows go: F-shifted.npz beside F.npz.
+func shiftedPath(out string) string { return strings.TrimSuffix(out, ".npz") + "-shifted.npz" }
+
+// single is a matrix in single precision, as a network gives it.
+func single(name string, x mat.Matrix) data.Array {
+	n, m := x.Dims()
+	return data.Array{Name: name, Value: data.Written{Type: "<f4", Shape: []int{n, m}, Write: func(w io.Writer) error {
+		buffer, row := make([]float64, m), make([]float32, m)
+		for i := range n {
+			for j, v := range data.Row(x, i, buffer) {
+				row[j] = float32(v)
+			}
+			if err := binary.Write(w, binary.LittleEndian, row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}}
 }
 
 // origin is the rows that the flags name.
@@ -81,28 +134,24 @@ func (c *encodeCmd) beside(trained encoders.Origin) (encoders.Origin, error) {
 }
 
 // open finds the network and its rows.
-func (c *encodeCmd) open() (*encode.Job, error) {
+func (c *encodeCmd) open() (*encoders.Model, *data.Raw, error) {
 	if strings.HasSuffix(c.Model, ".onnx") {
-		return nil, data.Inputf(c.Model, "is an ONNX file, and encode takes the directory that calibra pretrain wrote; write a features file with ONNX Runtime as notebooks/export_features.md shows")
+		return nil, nil, data.Inputf(c.Model, "is an ONNX file, and encode takes the directory that calibra pretrain wrote; write a features file with ONNX Runtime as notebooks/export_features.md shows")
 	}
 	m, err := encoders.Load(c.Model)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	origin, err := c.beside(m.Config.Origin)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	raw, err := origin.Open(c.sources...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if origin.Rows != "" && origin.Rows != raw.Train.Digest() {
-		return nil, data.Inputf(c.Model, "was trained on rows of %s that are no longer those of the same division, so that some of them would now calibrate it; restore the data or pretrain anew", origin.Data)
+		return nil, nil, data.Inputf(c.Model, "was trained on rows of %s that are no longer those of the same division, so that some of them would now calibrate it; restore the data or pretrain anew", origin.Data)
 	}
-	digest, err := data.Digest(filepath.Join(c.Model, "weights.safetensors"), filepath.Join(c.Model, "config.json"))
-	if err != nil {
-		return nil, err
-	}
-	return &encode.Job{Encoder: m, Raw: raw, Key: "pretrained " + digest}, nil
+	return m, raw, nil
 }

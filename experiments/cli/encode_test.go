@@ -44,7 +44,7 @@ func TestEncodeKeepsTheDivision(t *testing.T) {
 	var csv strings.Builder
 	csv.WriteString("label,x,y\n")
 	for i := range 300 {
-		fmt.Fprintf(&csv, "%d,%d,%d\n", i%3, i, i*i%7)
+		fmt.Fprintf(&csv, "%c,%d,%d\n", 'a'+i%3, i, i*i%7)
 	}
 	if err := os.WriteFile(table, []byte(csv.String()), 0o666); err != nil {
 		t.Fatal(err)
@@ -70,6 +70,19 @@ func TestEncodeKeepsTheDivision(t *testing.T) {
 			t.Errorf("%v gives other rows", flags)
 		}
 	}
+	if src, err := data.Open(filepath.Join(dir, "out0.npz")); err != nil || fmt.Sprint(src.Cal.Names.Classes) != "[a b c]" || src.Unread != "" {
+		t.Errorf("the classes have no names: %v", err)
+	}
+	wide := filepath.Join(dir, "wide.csv")
+	if err := os.WriteFile(wide, []byte(strings.NewReplacer(",y\n", ",y,z\n", "\n", ",1\n").Replace(csv.String())), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for want, flags := range map[string][]string{"logits for 3 classes and digits has 10": {"--data", "digits"}, "rows of shape": {"--data", wide, "--label", "label"}} {
+		code, _, stderr := calibra(t, append([]string{"encode", "--model", model, "--out", filepath.Join(dir, "other.npz")}, flags...)...)
+		if code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v: encode exits %d: %s", flags, code, stderr)
+		}
+	}
 	for _, flags := range [][]string{{"--seed", "0"}, {"--data", table, "--seed", "7"}, {"--held-out", "0.1"}, {"--label", "x"}} {
 		code, _, stderr := calibra(t, append([]string{"encode", "--model", model, "--out", filepath.Join(dir, "other.npz")}, flags...)...)
 		if code != exitUsage || !strings.Contains(stderr, "divided otherwise") {
@@ -90,7 +103,6 @@ func TestEncodeRefuses(t *testing.T) {
 	}{
 		{[]string{"--model", network}, "export_features.md"},
 		{[]string{"--model", filepath.Join(t.TempDir(), "none")}, "no such file"},
-		{[]string{"--model", t.TempDir(), "--batch", "0"}, "--batch is 0"},
 		{[]string{"--model", t.TempDir()}, "calibra pretrain"},
 	} {
 		out := filepath.Join(t.TempDir(), "out.npz")
@@ -98,10 +110,8 @@ func TestEncodeRefuses(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v exits %d: %s", c.args, code, stderr)
 		}
-		for _, path := range []string{out, out + ".partial"} {
-			if _, err := os.Stat(path); err == nil {
-				t.Errorf("%v left %s", c.args, path)
-			}
+		if _, err := os.Stat(out); err == nil {
+			t.Errorf("%v left %s", c.args, out)
 		}
 	}
 	if code, _, stderr := calibra(t, "encode", "--model", network, "--data", "letter", "--out", "features.txt"); code != exitUsage || !strings.Contains(stderr, ".npz") {

@@ -40,7 +40,7 @@ var killedCommands = []killed{
 	{"evaluate --in DIR/model/predictions.npz --redraws 0 --replicates 0 --html DIR/page.html", "page.html", wholePage},
 	{"diagnose --in DIR/model/predictions.npz --features DIR/features.npz --redraws 20 --out DIR/diagnosis", "diagnosis/diagnosis.json", held},
 	{"theory propositions --out DIR/theory", "theory/report.html", held},
-	{"encode --model DIR/encoder --batch 4 --out DIR/encoded.npz", "encoded.npz", whole(data.Open)},
+	{"encode --model DIR/encoder --out DIR/encoded.npz", "encoded.npz", whole(data.Open)},
 }
 
 // held is an error if the folder of path holds files of two runs.
@@ -105,7 +105,7 @@ func wholePage(path string) error {
 }
 
 // unfinished matches the names of files that are there only while a command writes.
-var unfinished = regexp.MustCompile(`^\..+\.\d+@[^.]*\.\d+$|^\.calibra\.pending$|\.partial$`)
+var unfinished = regexp.MustCompile(`^\..+\.\d+@[^.]*\.\d+$|^\.calibra\.pending$`)
 
 // TestKills: a command that is killed at any moment leaves its inputs as they were and the old
 // result or the new one, never a mixture. The next run ends well and clears what was left. One command

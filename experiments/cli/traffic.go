@@ -8,7 +8,6 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments"
-	"calibra/experiments/encode"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
 	"calibra/layers/encoders"
@@ -39,7 +38,7 @@ func (c *pretrainCmd) traffic() traffic {
 
 func (c *encodeCmd) traffic() traffic {
 	network := folder{dir: c.Model, names: encoders.Files}.paths()
-	return traffic{reads: append(rows(c.Data), network...), files: []string{c.Out, encode.ShiftedPath(c.Out), c.Out + ".partial"}}
+	return traffic{reads: append(rows(c.Data), network...), files: []string{c.Out, shiftedPath(c.Out)}}
 }
 
 func (c *exportFeaturesCmd) traffic() traffic {

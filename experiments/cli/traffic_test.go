@@ -96,7 +96,6 @@ func TestLimits(t *testing.T) {
 		{"evaluate", "--in", in, "--replicates", "2000000000"},
 		{"evaluate", "--in", in, "--bins", "2000000000"},
 		{"study", "main", "--data", "letter", "--out", out, "--jobs", "1000000"},
-		{"encode", "--model", in, "--data", "letter", "--out", out + ".npz", "--batch", "1000000000"},
 		{"bench", "--rows", "1000000000000"},
 		{"pretrain", "--data", "letter", "--out", out, "--network", `{"hidden":[1000000000]}`, "--encoder", "mlp"},
 		{"pretrain", "--data", "letter", "--out", out, "--network", `{"block":1000000000}`},

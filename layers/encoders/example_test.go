@@ -81,7 +81,7 @@ func ExampleTrain() {
 		fmt.Println(err)
 		return
 	}
-	cal, err := encoders.EncodeInputs(again, rows.Cal)
+	cal, err := encoders.EncodeInputs(context.Background(), again, rows.Cal, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

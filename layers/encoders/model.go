@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"context"
 	"fmt"
 
 	"calibra/data"
@@ -116,8 +117,8 @@ func appendFloat32s(to []float32, v gorgonia.Value) []float32 {
 	return to
 }
 
-// EncodeInputs encodes labelled rows: a set to be calibrated.
-func EncodeInputs(e Encoder, in *data.Inputs) (*data.Set, error) {
+// EncodeInputs encodes labelled rows: a set to be calibrated. Observe, which may be nil, is told how many are.
+func EncodeInputs(ctx context.Context, e Encoder, in *data.Inputs, observe func(rows int)) (*data.Set, error) {
 	if err := in.Fits(e.Shape()); err != nil {
 		return nil, err
 	}
@@ -126,6 +127,9 @@ func EncodeInputs(e Encoder, in *data.Inputs) (*data.Set, error) {
 	out := &data.Set{Features: made, Logits: mat.NewDense(in.Len(), c, nil), Labels: in.Labels}
 	x := make([]float32, batch*in.Width())
 	for lo := 0; lo < in.Len(); lo += batch {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		hi := min(lo+batch, in.Len())
 		in.Read(x, lo, hi)
 		features, logits, err := e.Encode(x[:(hi-lo)*in.Width()])
@@ -134,13 +138,16 @@ func EncodeInputs(e Encoder, in *data.Inputs) (*data.Set, error) {
 		}
 		widen(made.RawMatrix().Data[lo*m:], features)
 		widen(out.Logits.RawMatrix().Data[lo*c:], logits)
+		if observe != nil {
+			observe(hi)
+		}
 	}
 	return out, nil
 }
 
 // Judge is the accuracy and the NLL of an encoder's logits on labelled rows.
 func Judge(e Encoder, in *data.Inputs) (accuracy, nll float64, err error) {
-	out, err := EncodeInputs(e, in)
+	out, err := EncodeInputs(context.Background(), e, in, nil)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -83,7 +83,7 @@ func TestResNetLearnsACIFARArchive(t *testing.T) {
 	if accuracy < 0.9 {
 		t.Errorf("accuracy %.3f, NLL %.3f after %d epochs", accuracy, nll, result.Epochs)
 	}
-	out, err := EncodeInputs(m, raw.Test)
+	out, err := EncodeInputs(t.Context(), m, raw.Test, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestTorchStateDicts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := EncodeInputs(m, in)
+			out, err := EncodeInputs(t.Context(), m, in, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
