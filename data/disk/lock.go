@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"time"
@@ -18,26 +17,11 @@ func (d inside) hold(alone bool) (*os.File, error) {
 	if err != nil {
 		return nil, data.Inputf(d.Name(), "cannot be opened: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	if lock(ctx, f, alone) != nil {
-		f.Close()
-		return nil, fmt.Errorf("data: another command has been reading or writing %s for %v; try again when it is done", d.Name(), lockWait)
-	}
-	return f, nil
-}
-
-// Lock waits for the lock of a file that a command works in for long, until its holder is
-// done or killed. If ctx is cancelled, the error is ctx.Err().
-func Lock(ctx context.Context, f *os.File) error { return lock(ctx, f, true) }
-
-func lock(ctx context.Context, f *os.File, alone bool) error {
-	for !tryLock(f, alone) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(2 * time.Millisecond):
+	for began := time.Now(); !tryLock(f, alone); time.Sleep(2 * time.Millisecond) {
+		if time.Since(began) > lockWait {
+			f.Close()
+			return nil, fmt.Errorf("data: another command has been reading or writing %s for %v; try again when it is done", d.Name(), lockWait)
 		}
 	}
-	return ctx.Err()
+	return f, nil
 }
