@@ -64,7 +64,7 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 			return err
 		}
 		before += p.in.Len()
-		files[p.path] = append(files[p.path], single(p.name+"_features", x.Features), single(p.name+"_logits", x.Logits), data.Array{Name: p.name + "_labels", Value: p.in.Labels})
+		files[p.path] = append(files[p.path], inSingle(p.name+"_features", x.Features), inSingle(p.name+"_logits", x.Logits), data.Array{Name: p.name + "_labels", Value: p.in.Labels})
 	}
 	if !data.Numbered(raw.Classes) {
 		files[c.Out] = append(files[c.Out], data.Array{Name: "class_names", Value: raw.Classes})
@@ -92,8 +92,8 @@ type encodedPart struct {
 // shiftedPath is where the shifted rows go: F-shifted.npz beside F.npz.
 func shiftedPath(out string) string { return strings.TrimSuffix(out, ".npz") + "-shifted.npz" }
 
-// single is a matrix in single precision, as a network gives it.
-func single(name string, x mat.Matrix) data.Array {
+// inSingle is a matrix in single precision, as a network gives it.
+func inSingle(name string, x mat.Matrix) data.Array {
 	n, m := x.Dims()
 	return data.Array{Name: name, Value: data.Written{Type: "<f4", Shape: []int{n, m}, Write: func(w io.Writer) error {
 		buffer, row := make([]float64, m), make([]float32, m)
