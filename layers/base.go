@@ -11,40 +11,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Base is the predictor that a [Map] calibrates.
-type Base interface {
-	// Fit learns the base itself, if it has anything to learn.
-	Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error
-	// View is log p̂ and the region of each row of x.
-	View(x *data.Set) (*View, error)
-	// Sizes are those that a Map on top can count on, after Fit.
-	Sizes() Sizes
-	// State and Restore are as in Stateful; the weights may be empty.
-	State() (State, error)
-	Restore(State) error
-}
-
-// Quantizing is a Base with a finite description of each row: it divides the latent space.
-type Quantizing interface {
-	Base
-	// Quantized are the features of the rows of a view that it made.
-	Quantized(v *View) *Quantized
-}
-
-// Headed is a Quantizing base whose p̂ is a linear head with a bias on these features, fitted to
-// the calibration rows with the penalty ½λ‖θ‖²: what [TwoStage] counts the error of.
-type Headed interface {
-	Quantizing
-	// Ridge is λ, an error where what the head was fitted with is no such penalty.
-	Ridge() (float64, error)
-}
-
-// keeper is a Base that keeps what its own fit and that of its map share where both run.
-type keeper interface {
-	keep(sets ...*data.Set) (leave func())
-	executor(graph.Executor) graph.Executor
-}
-
 // Original is the classifier's own head on the undivided space: log p̂ is the
 // log-softmax of the logits.
 type Original struct{ sizes Sizes }

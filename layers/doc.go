@@ -17,6 +17,9 @@
 //	Train(&Divide{}, Identity{}, …)    the quantized head alone (vq-nc)
 //	Train(&Divide{}, Dirichlet{}, …)   one map for all regions  (vq-dc)
 //
+// What a calibrator, a base or a map may do beyond that is a small interface each; interfaces.go lists them, with
+// who asks for them.
+//
 // # The calibrator as one matrix product
 //
 // With σ² the slot scales and n_k(V) = Σ_i σ_i² 1[s(i)=k] the codeword mass of a

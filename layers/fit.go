@@ -10,26 +10,8 @@ import (
 	"calibra/graph"
 	"calibra/graph/op"
 
-	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 )
-
-// Costed is a Map that is fitted to another loss than the mean negative log-likelihood,
-// such as that with a penalty.
-type Costed interface {
-	Map
-	// Loss describes the mean loss of a batch, in.Labels its labels; rows are all that the map is
-	// fitted to, or as how many they count by their weights, in a step and on validation rows
-	// alike, for penalties that weigh as a share of them.
-	Loss(b *graph.Builder, in Batch, rows int) *gorgonia.Node
-}
-
-// Informed is a Map with inputs of its own, which its graph finds by name (in.Input).
-type Informed interface {
-	Map
-	// Inputs are matrices of N rows, made of a view and of the state among the weights.
-	Inputs(v *View, w *graph.Weights) (map[string]mat.Matrix, error)
-}
 
 // lossOf describes the loss that m is fitted to.
 func lossOf(b *graph.Builder, m Map, in Batch, rows int) *gorgonia.Node {
@@ -149,14 +131,6 @@ func (v *View) RowsFor(m Map, w *graph.Weights, s Sizes) (*Rows, error) {
 
 // Weights are those of the map, nil before Fit.
 func (t *Trained) Weights() *graph.Weights { return t.weights }
-
-// Noisy is a Map whose fit draws at random at each step, as dropout does. Validation rows
-// are judged by its loss without noise.
-type Noisy interface {
-	Map
-	// NoisyLoss describes the loss of a step, as [Costed] does that of rows.
-	NoisyLoss(b *graph.Builder, in Batch, rows int, noise Noise) *gorgonia.Node
-}
 
 // Noise is what a step draws by: whatever is drawn is a function of both.
 type Noise struct {

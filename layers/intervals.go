@@ -9,25 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Bounded is a fitted calibrator that knows how far its posteriors would move on other
-// calibration rows.
-type Bounded interface {
-	Calibrator
-	// Unbounded returns why there are no bounds, nil where there are. It is called before any row is read.
-	Unbounded() error
-	// Sizes have the class counts of the rows of the fit.
-	Sizes() Sizes
-	// Bounds are those of each posterior of x at a level (N×C each), from the rows of the fit
-	// or from others of their law, which count together as many.
-	Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error)
-}
-
-// BoundedInStages is Bounded, and can count the error of its base too.
-type BoundedInStages interface {
-	Bounded
-	BoundsOfStages(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error)
-}
-
 var _ BoundedInStages = (*Trained)(nil)
 
 // Unbounded refuses all maps but [Bilinear].

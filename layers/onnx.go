@@ -14,18 +14,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ONNXBase is a [Base] that writes itself in ONNX, so that every [Map] on it does.
-type ONNXBase interface {
-	// ViewONNX adds what the base makes of all rows to g.
-	ViewONNX(g *onnx.Network) (*ONNXView, error)
-}
-
-// ONNXInformed is an [Informed] map whose inputs write themselves in ONNX.
-type ONNXInformed interface {
-	// InputsONNX adds to g what Inputs gives of a view, by the same names.
-	InputsONNX(g *onnx.Network, v *ONNXView, w *graph.Weights) (map[string]onnx.Value, error)
-}
-
 // ONNXView is a [View] of all rows in a network, in float64.
 type ONNXView struct {
 	LogProbs      onnx.Value            // N×C

@@ -48,28 +48,12 @@ type predictorMemory struct {
 	centred, logp, mass, form []float32
 }
 
-// Tabled is a [Base] that cuts the features into slots, each of which has the nearest of K codewords
-// and adds to the log-odds what a table has for it, as above.
-type Tabled interface {
-	Base
-	// Table is that of the fitted base, an error where it is none of these.
-	Table() (*Table, error)
-}
-
 // Table is what a [Tabled] base looks up.
 type Table struct {
 	Centre    []float64 // M, what is taken from the features first; nil: 0
 	Codewords []float32 // K×d
 	Odds      []float32 // T, w×K×C
 	Bias      []float32 // C
-}
-
-// Formed is a [Map] whose scores are log π and the Dirichlet scores of A(V) = Σ_i σ_i² F_s(i), as
-// those of [Bilinear] with F_k = a_k b_kᵀ.
-type Formed interface {
-	Map
-	// Forms are those of a map with weights w, an error where it has none.
-	Forms(w *graph.Weights, s Sizes) (*Forms, error)
 }
 
 // Forms are what a [Formed] map sums.
