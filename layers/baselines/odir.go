@@ -29,9 +29,8 @@ import (
 // N·C² > 2³², as of 4,295 rows of 1,000 classes, a stratified part of the rows chooses them, in
 // its first fold alone, under λN/n and μN/n of its n rows, from the largest λ down for as long
 // as the best μ of a λ loses less than that of the λ before. The fits are in the whitened terms
-// of [Dirichlet], with the penalties on W and b, by optim.Newton with the curvature of each
-// class by itself as its preconditioner, of more than 236 classes with a diagonal and three
-// vectors of each: L-BFGS takes hundreds of iterations where C² weights are penalized little.
+// of [Dirichlet], along the principal axes, with the penalties on W and b, by optim.Newton with a diagonal and three
+// vectors of each class as its preconditioner: L-BFGS takes hundreds of iterations where C² weights are penalized little.
 type DirichletODIR struct {
 	Grid  []float64 // values of λ and of μ; nil: 10, 1, …, 1e-3
 	Folds int       // of the cross-validation; 0: 3
@@ -68,15 +67,14 @@ func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.
 		return err
 	}
 	l = floored(l)
-	shared, err := m.whiten(l)
+	white, err := whiten(l)
+	if err == nil {
+		white, err = white.principal()
+	}
 	if err != nil {
 		return err
 	}
-	near, err := m.choose(ctx, l, cal, shared, rng)
-	if err != nil {
-		return err
-	}
-	white, err := whitened(shared, l)
+	near, err := m.choose(ctx, l, cal, white, rng)
 	if err != nil {
 		return err
 	}
@@ -88,19 +86,6 @@ func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.
 	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, white, cal, method)
 }
 
-// whiten is one whitening for all fits where there are too many classes for blocks: spiked
-// needs its axes. With fewer each fold has its own.
-func (m *DirichletODIR) whiten(l *mat.Dense) (*whitening, error) {
-	if l.RawMatrix().Cols <= mostBlocks {
-		return nil, nil
-	}
-	white, err := whiten(l)
-	if err == nil {
-		white, err = white.principal()
-	}
-	return &white, err
-}
-
 // chosenBy is up to what N·C² all rows choose λ and μ, in all folds, among all pairs: of 1,000
 // classes 4,294 rows choose, of 100 classes 429,496.
 const chosenBy = 1 << 32
@@ -110,7 +95,7 @@ const chosenBy = 1 << 32
 // μN/n, by which the penalties weigh as much against a row as they will against all rows. It
 // goes down λ until that no longer pays: the fits under weak penalties, which fewer rows can
 // bear, take longest. near is then the best of its fits, which the fit to all rows starts from.
-func (m *DirichletODIR) choose(ctx context.Context, l *mat.Dense, cal *data.Set, white *whitening, rng *rand.Rand) (near []float64, err error) {
+func (m *DirichletODIR) choose(ctx context.Context, l *mat.Dense, cal *data.Set, white whitening, rng *rand.Rand) (near []float64, err error) {
 	grid, folds := m.choices()
 	n, c := l.Dims()
 	strengths := slices.Clone(grid)
@@ -143,10 +128,8 @@ func startOf(w *graph.Weights) []float64 {
 // minimize finds the least loss under λ and μ from x, in place.
 func (f *penalized) minimize(ctx context.Context, x []float64, lambda, mu float64, s optim.Newton) (optim.Result, error) {
 	f.temper(x)
-	f.lambda, f.mu = lambda, mu
-	if err := f.Renew(); err != nil {
-		return optim.Result{}, err
-	}
+	f.measure()
+	f.penalty(lambda, mu)
 	return s.Minimize(ctx, f, x)
 }
 
@@ -158,7 +141,7 @@ const pathSteps = 20
 type path struct {
 	l         *mat.Dense // ℓ, N×C
 	aims      *data.Set  // labels and weights
-	white     *whitening // in whose terms the fits are; nil: in those of the rows' own whitening
+	white     whitening  // in whose terms the fits are
 	strengths []float64  // of λ and of μ
 	settings  optim.Newton
 	part      bool // of the rows, so that λ goes no further down than pays
@@ -170,10 +153,7 @@ type path struct {
 // follow adds to losses what each fit to the train rows loses on the test rows. Each fit
 // starts from the one before it, a neighbour on the grid.
 func (p *path) follow(ctx context.Context, train, test []int) error {
-	f, on, at, err := p.begin(train, test)
-	if err != nil {
-		return err
-	}
+	f, on, at := p.begin(train, test)
 	gradient, settings := make([]float64, len(at)), p.settings
 	settings.Gradient = cmp.Or(settings.Gradient, 1e-4) // enough to choose by
 	settings.Iterations = min(cmp.Or(settings.Iterations, pathSteps), pathSteps)
@@ -187,9 +167,7 @@ func (p *path) follow(ctx context.Context, train, test []int) error {
 			if i%2 == 1 {
 				j = len(p.strengths) - 1 - step
 			}
-			if err := f.penalty(lambda, p.strengths[j]); err != nil {
-				return err
-			}
+			f.penalty(lambda, p.strengths[j])
 			if _, err := settings.Minimize(ctx, f, at); err != nil {
 				return err
 			}
@@ -213,15 +191,11 @@ func (p *path) follow(ctx context.Context, train, test []int) error {
 }
 
 // begin is the losses on the train rows and on the test rows, and where fits start: at the identity.
-func (p *path) begin(train, test []int) (f, on *penalized, at []float64, err error) {
+func (p *path) begin(train, test []int) (f, on *penalized, at []float64) {
 	x, held := data.RowsOf(p.l, train), data.RowsOf(p.l, test)
-	white, err := whitened(p.white, x)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	white.apply(x)
-	white.apply(held)
-	return newPenalized(white, x, p.aims.Rows(train)), newPenalized(white, held, p.aims.Rows(test)), startOf(white.start()), nil
+	p.white.apply(x)
+	p.white.apply(held)
+	return newPenalized(p.white, x, p.aims.Rows(train)), newPenalized(p.white, held, p.aims.Rows(test)), startOf(p.white.start())
 }
 
 // best is the least loss of all μ under the i-th λ.

@@ -17,7 +17,7 @@ import (
 
 // odirProblem is a problem of ODIR in both forms: by the graph of its map, and in closed
 // form.
-func odirProblem(t *testing.T, cal *data.Set, lambda, mu float64, turn func(whitening) (whitening, error)) (*graph.Objective, *penalized) {
+func odirProblem(t *testing.T, cal *data.Set, lambda, mu float64) (*graph.Objective, *penalized) {
 	t.Helper()
 	sizes, err := sizesOf(cal)
 	if err != nil {
@@ -31,7 +31,7 @@ func odirProblem(t *testing.T, cal *data.Set, lambda, mu float64, turn func(whit
 	if err != nil {
 		t.Fatal(err)
 	}
-	if white, err = turn(white); err != nil {
+	if white, err = white.principal(); err != nil {
 		t.Fatal(err)
 	}
 	w := white.start()
@@ -59,10 +59,7 @@ func odirProblem(t *testing.T, cal *data.Set, lambda, mu float64, turn func(whit
 // of the same map.
 func TestPenalizedIsTheGraphs(t *testing.T) {
 	cal, _ := problems()["dirichlet"].draw(300, 9)
-	objective, f := odirProblem(t, cal, 0.3, 0.2, whitening.principal)
-	compareWithGraph(t, f, objective, cal.Len())
-	objective, f = odirProblem(t, cal, 0.3, 0.2, whitening.principal)
-	f.useAxes()
+	objective, f := odirProblem(t, cal, 0.3, 0.2)
 	compareWithGraph(t, f, objective, cal.Len())
 }
 
@@ -121,52 +118,41 @@ func compareWithGraph(t *testing.T, f optim.Curved, objective *graph.Objective, 
 	}
 }
 
-// TestNewtonFindsTheOptimumOfLBFGS by both preconditioners, which only the way there
-// depends on.
+// TestNewtonFindsTheOptimumOfLBFGS: its preconditioner decides the way there alone.
 func TestNewtonFindsTheOptimumOfLBFGS(t *testing.T) {
 	for name, p := range map[string]problem{"dirichlet": problems()["dirichlet"], "temperature": problems()["temperature"], "zeros": problems()["zeros"]} {
 		cal, _ := p.draw(600, 9)
 		for _, strengths := range [][2]float64{{10, 1e-3}, {1e-2, 1}, {1e-3, 1e-3}} {
-			objective, _ := odirProblem(t, cal, strengths[0], strengths[1], unturned)
+			objective, _ := odirProblem(t, cal, strengths[0], strengths[1])
 			want, err := optim.Minimize(t.Context(), optim.Problem{Loss: objective, Rows: cal.Len()}, optim.LBFGS{Gradient: 1e-8}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, by := range []struct {
-				name string
-				turn func(whitening) (whitening, error)
-				use  func(*penalized)
-			}{{"blocks", unturned, func(*penalized) {}}, {"spiked", whitening.principal, (*penalized).useAxes}} {
-				again, f := odirProblem(t, cal, strengths[0], strengths[1], by.turn)
-				by.use(f)
-				got, err := f.minimize(t.Context(), startOf(again.Weights()), strengths[0], strengths[1], optim.Newton{Gradient: 1e-8})
-				if err != nil || !got.Converged() {
-					t.Errorf("%s, λ = %g, μ = %g, %s: %+v, %v", name, strengths[0], strengths[1], by.name, got, err)
-				}
-				// A convex loss differs from its least by about |gradient|² over a curvature of 1e-4.
-				if math.Abs(got.Loss-want.Loss) > 1e-10 {
-					t.Errorf("%s, λ = %g, μ = %g, %s: the loss is %.12f, that of L-BFGS %.12f", name, strengths[0], strengths[1], by.name, got.Loss, want.Loss)
-				}
+			again, f := odirProblem(t, cal, strengths[0], strengths[1])
+			got, err := f.minimize(t.Context(), startOf(again.Weights()), strengths[0], strengths[1], optim.Newton{Gradient: 1e-8})
+			if err != nil || !got.Converged() {
+				t.Errorf("%s, λ = %g, μ = %g: %+v, %v", name, strengths[0], strengths[1], got, err)
+			}
+			// A convex loss differs from its least by about |gradient|² over a curvature of 1e-4.
+			if math.Abs(got.Loss-want.Loss) > 1e-10 {
+				t.Errorf("%s, λ = %g, μ = %g: the loss is %.12f, that of L-BFGS %.12f", name, strengths[0], strengths[1], got.Loss, want.Loss)
 			}
 		}
 	}
 }
 
-func unturned(w whitening) (whitening, error) { return w, nil }
-
 // TestSpikedIsTheInverseOfItsBlocks: what solve gives, less what all classes share, is of each
 // class the inverse of the matrix that spiked says, and the shared part that of its own.
 func TestSpikedIsTheInverseOfItsBlocks(t *testing.T) {
 	cal, _ := problems()["dirichlet"].draw(300, 9)
-	_, f := odirProblem(t, cal, 0.3, 0.2, whitening.principal)
-	f.useAxes()
+	_, f := odirProblem(t, cal, 0.3, 0.2)
 	c := len(f.mean)
 	x, grad := make([]float64, c*c+c), make([]float64, c*c+c)
 	f.Gradient(grad, x)
 	if err := f.Renew(); err != nil {
 		t.Fatal(err)
 	}
-	b := f.blocks.(*spiked)
+	b := f.spiked
 	off, intercept := f.strengths()
 	rng := rand.New(rand.NewPCG(5, 6))
 	for j := range c {
@@ -229,8 +215,15 @@ func TestPathEndsWhereItNoLongerPays(t *testing.T) {
 	}
 	strengths := []float64{100, 10, 1, .1, .01}
 	k := len(strengths)
+	white, err := whiten(l)
+	if err == nil {
+		white, err = white.principal()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	follow := func(part bool) *path {
-		p := &path{l: l, aims: &data.Set{Labels: labels}, strengths: strengths, part: part, losses: make([]float64, k*k)}
+		p := &path{l: l, aims: &data.Set{Labels: labels}, white: white, strengths: strengths, part: part, losses: make([]float64, k*k)}
 		if err := p.follow(t.Context(), train, test); err != nil {
 			t.Fatal(err)
 		}

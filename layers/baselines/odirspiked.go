@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// spiked is [curvature] of so many classes that no class can have a matrix of its own, in the
-// axes of [whitening.principal]: of each class j a diagonal and three vectors,
+// spiked is a guess of ∇²f that can be solved with: what couples the classes through P is left out. In the
+// axes of [whitening.principal] it is of each class j a diagonal and three vectors,
 //
 //	H_j ≈ diag(v_j + 2λ/(C(C−1)) s) + a_j a_jᵀ + 2μ/C qqᵀ − 2λ/(C(C−1)) r_j r_jᵀ
 //
@@ -67,7 +67,7 @@ func (b *spiked) measure(f *penalized) {
 // tiny is the curvature of a class that has no probability anywhere.
 const tiny = 1e-14
 
-func (b *spiked) penalize(f *penalized) error {
+func (b *spiked) penalize(f *penalized) {
 	c := len(f.mean)
 	off, intercept := f.strengths()
 	strengths := [3]float64{-2 * off, 1, 2 * intercept}
@@ -100,7 +100,6 @@ func (b *spiked) penalize(f *penalized) error {
 		b.shared[k] = 1 / max(2*off*float64(c-1)*s, least)
 	}
 	b.intercept = 1 / max(2*intercept*float64(c), least)
-	return nil
 }
 
 // mixed is M of the inverse D⁻¹ − D⁻¹UMUᵀD⁻¹ of D + U diag(strengths) Uᵀ, one vector of U

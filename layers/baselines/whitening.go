@@ -22,14 +22,6 @@ type whitening struct {
 	inverse *mat.Dense // R⁻¹
 }
 
-// whitened is a whitening that several fits share, or without one that of x.
-func whitened(shared *whitening, x *mat.Dense) (whitening, error) {
-	if shared != nil {
-		return *shared, nil
-	}
-	return whiten(x)
-}
-
 // whiten finds R = L⁻ᵀ from the Cholesky factor of the covariance, LLᵀ, to whose
 // diagonal 1e-8 of its largest entry is added lest it be singular.
 func whiten(x *mat.Dense) (whitening, error) {
@@ -43,7 +35,7 @@ func whiten(x *mat.Dense) (whitening, error) {
 		floats.Sub(row, w.mean)
 	}
 	var covariance mat.SymDense
-	if c <= mostBlocks {
+	if c <= fewColumns {
 		covariance.SymOuterK(1/float64(n), centred.T())
 	} else {
 		covariance = *gram(centred, 1/float64(n))
@@ -67,6 +59,9 @@ func whiten(x *mat.Dense) (whitening, error) {
 	w.forward, w.inverse = mat.DenseCopyOf(&inverse), mat.DenseCopyOf(&upper)
 	return w, nil
 }
+
+// fewColumns are those of which SymOuterK takes the covariance.
+const fewColumns = 236
 
 // gram is factor·XᵀX, by the BLAS of package blas: SymOuterK takes minutes of many rows of a
 // thousand columns.
