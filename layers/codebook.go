@@ -2,7 +2,6 @@ package layers
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -70,7 +69,7 @@ func (c Codebook) Over(cal *data.Set, slots int) (Sizes, error) {
 }
 
 // Init draws K slots as the initial codewords.
-func (c Codebook) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+func (c Codebook) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	c.withDefaults().add(w, drawWords(cal, s, rng).RawMatrix().Data, s.Features/s.Slots)
 	return nil
 }

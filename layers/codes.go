@@ -2,7 +2,6 @@ package layers
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,9 +30,8 @@ type Codes interface {
 	// (0: 64). What the rows do not allow is a [*SettingError].
 	Over(cal *data.Set, slots int) (Sizes, error)
 	// Init adds the state that the codes start with, made of cal's features and weights; it sees neither
-	// labels nor logits, so that maps on the codes can be judged on rows of cal that are held out. One
-	// that takes long reports its progress to ctx, and ends when ctx does.
-	Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error
+	// labels nor logits, so that maps on the codes can be judged on rows of cal that are held out.
+	Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error
 	// State is the names and shapes of what Init adds.
 	State(s Sizes) map[string]tensor.Shape
 	// Assign describes the codes of features z (B×M).
@@ -156,11 +154,11 @@ func largest(x mat.Matrix) float64 {
 // StartCodes is the centre of cal's features and the state that codes start with on features less
 // the centre, checked against their declaration: its names and shapes, finite numbers, and codewords
 // that there are.
-func StartCodes(ctx context.Context, c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (*graph.Weights, error) {
+func StartCodes(c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	w, centre := graph.NewWeights(tensor.Float64), graph.NewWeights(tensor.Float64)
 	centre.AddExact(centreName, data.FitWeighted(cal.Features, cal.Weights).Mean, s.Features)
 	seen := &data.Set{Features: LessCentre(cal.Features, centre), Weights: cal.Weights}
-	if err := c.Init(ctx, w, seen, s, rng); err != nil {
+	if err := c.Init(w, seen, s, rng); err != nil {
 		return nil, err
 	}
 	if err := w.Require(c.State(s)); err != nil {

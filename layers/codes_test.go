@@ -1,7 +1,6 @@
 package layers
 
 import (
-	"context"
 	"errors"
 	"go/ast"
 	"go/parser"
@@ -325,9 +324,9 @@ type curious struct {
 	seen *data.Set
 }
 
-func (c *curious) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+func (c *curious) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	c.seen = cal
-	return c.Fixed.Init(ctx, w, cal, s, rng)
+	return c.Fixed.Init(w, cal, s, rng)
 }
 
 // TestCodesSeeNoLabels, nor logits: they are made once of all rows, some of which then judge the maps on them.

@@ -100,7 +100,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	if err != nil {
 		return err
 	}
-	w, err := StartCodes(ctx, d.codes(), cal, d.sizes, rng)
+	w, err := StartCodes(d.codes(), cal, d.sizes, rng)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package layers
 
 import (
 	"cmp"
-	"context"
 	"math/rand/v2"
 	"slices"
 
@@ -28,7 +27,7 @@ func (c Fixed) Over(cal *data.Set, slots int) (Sizes, error) {
 }
 
 // Init draws the codewords among the slots of cal.
-func (Fixed) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+func (Fixed) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	addWords(w, drawWords(cal, s, rng))
 	return nil
 }

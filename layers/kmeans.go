@@ -2,7 +2,6 @@ package layers
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -40,7 +39,7 @@ func (c KMeans) Over(cal *data.Set, slots int) (Sizes, error) {
 func (c KMeans) Twin() Codes { return Fixed{Codewords: c.Codewords} }
 
 // Init places the codewords among the slots of cal.
-func (KMeans) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+func (KMeans) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	x, weights := drawSlots(cal, s.Slots, manySlots, rng)
 	n, d := x.Dims()
 	if weights == nil {

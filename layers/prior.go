@@ -13,7 +13,8 @@ import (
 )
 
 // Prior is log π, one number for each class and, if it likes, each region. [LearnedPrior],
-// [CountPrior] and [UniformPrior] are three; any type with these methods is another. Name is the path of the map that has it, under which its weights are.
+// [CountPrior] and [UniformPrior] are three; any type with these methods is another. Name is the
+// path of the map that has it, under which its weights are.
 type Prior interface {
 	// Init adds its weights.
 	Init(w *graph.Weights, name string, s Sizes, rng *rand.Rand)

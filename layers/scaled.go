@@ -2,7 +2,6 @@ package layers
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"math/rand/v2"
 
@@ -30,7 +29,7 @@ func (c Scaled) of() Codes { return cmp.Or[Codes](c.Of, Codebook{}) }
 func (c Scaled) Over(cal *data.Set, slots int) (Sizes, error) { return c.of().Over(cal, slots) }
 
 // Init is that of Of on standardized features.
-func (c Scaled) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+func (c Scaled) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	scale := data.FitStandardizer(cal.Features)
 	standard := *cal
 	standard.Features = scale.Apply(cal.Features)
@@ -42,7 +41,7 @@ func (c Scaled) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Siz
 	}
 	w.AddState("codebook/mean", scale.Mean, len(over))
 	w.AddState("codebook/scale", over, len(over))
-	return c.of().Init(ctx, w, &standard, s, rng)
+	return c.of().Init(w, &standard, s, rng)
 }
 
 // State is that of Of, with mean and scale.

@@ -2,7 +2,6 @@ package layers
 
 import (
 	"cmp"
-	"context"
 	"math/rand/v2"
 
 	"calibra/data"
@@ -44,8 +43,8 @@ func (c Soft) Over(cal *data.Set, slots int) (Sizes, error) {
 }
 
 // Init is that of Of, with τ.
-func (c Soft) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	if err := c.of().Init(ctx, w, cal, s, rng); err != nil || s.Nearest < 2 {
+func (c Soft) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+	if err := c.of().Init(w, cal, s, rng); err != nil || s.Nearest < 2 {
 		return err
 	}
 	tau := cmp.Or(c.Softness, 1) * meanGap(sample(cal.Features), w.Float64s("codebook/codewords"), s)

@@ -57,7 +57,7 @@ func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 	if a.sizes.Classes != cal.Classes() {
 		return fmt.Errorf("layers: the calibration rows have labels of %d classes and logits of %d", a.sizes.Classes, cal.Classes())
 	}
-	w, err := layers.StartCodes(ctx, a.book(), cal, a.sizes, rng)
+	w, err := layers.StartCodes(a.book(), cal, a.sizes, rng)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 
@@ -19,8 +18,8 @@ type Farthest struct{ layers.Fixed }
 var _ layers.Codes = Farthest{}
 
 // Init places the codewords among the slots of up to 1,000 rows.
-func (c Farthest) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s layers.Sizes, rng *rand.Rand) error {
-	if err := c.Fixed.Init(ctx, w, cal, s, rng); err != nil {
+func (c Farthest) Init(w *graph.Weights, cal *data.Set, s layers.Sizes, rng *rand.Rand) error {
+	if err := c.Fixed.Init(w, cal, s, rng); err != nil {
 		return err
 	}
 	d := s.Features / s.Slots
