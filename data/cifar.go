@@ -48,7 +48,7 @@ const mostUnpacked = 256 << 20
 
 // openCIFAR reads the archive as it was downloaded, images in file order. Whatever is wrong
 // with the file is an *InputError.
-func openCIFAR(file string, c cifar) (train, test *Images, err error) {
+func openCIFAR(file string, c cifar) (train, test *Inputs, err error) {
 	f, err := openOr(file, "download https://www.cs.toronto.edu/~kriz/%s and put it there, or name the place where it is", c.archive)
 	if err != nil {
 		return nil, nil, err
@@ -58,18 +58,18 @@ func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	test, train = parts[c.test], &Images{}
+	test, train = parts[c.test], &Inputs{}
 	for _, name := range append(slices.Clone(c.train), c.test) {
 		if parts[name] == nil {
 			return nil, nil, Inputf(file, "has no %s; download https://www.cs.toronto.edu/~kriz/%s again", name, c.archive)
 		}
 		if name != c.test {
-			train.Pixels = append(train.Pixels, parts[name].Pixels...)
+			train.pixels = append(train.pixels, parts[name].pixels...)
 			train.Labels = append(train.Labels, parts[name].Labels...)
 		}
 	}
-	for _, im := range []*Images{train, test} {
-		im.Name, im.Classes, im.Channels, im.Height, im.Width = c.name, Numerals(c.classes), 3, 32, 32
+	for _, im := range []*Inputs{train, test} {
+		im.Name, im.Classes, im.Shape, im.index = c.name, Numerals(c.classes), []int{3, 32, 32}, UpTo(len(im.Labels))
 		if names := parts[c.names]; names != nil && len(names.Classes) == c.classes {
 			im.Classes = names.Classes
 		}
@@ -78,13 +78,13 @@ func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 }
 
 // unpack reads the files of the archive that are a part of the images, or the names of the classes.
-func (c cifar) unpack(file string, f io.Reader) (map[string]*Images, error) {
+func (c cifar) unpack(file string, f io.Reader) (map[string]*Inputs, error) {
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		return nil, Inputf(file, "is not %s as it was downloaded: %w", c.archive, err)
 	}
 	unpacked := &io.LimitedReader{R: z, N: mostUnpacked}
-	parts := make(map[string]*Images)
+	parts := make(map[string]*Inputs)
 	for t := tar.NewReader(unpacked); ; {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
@@ -99,7 +99,7 @@ func (c cifar) unpack(file string, f io.Reader) (map[string]*Images, error) {
 			if err != nil {
 				return nil, Inputf(file, "%s cannot be read (%w); download it again", base, err)
 			}
-			parts[base] = &Images{Classes: strings.Fields(string(text))}
+			parts[base] = &Inputs{Classes: strings.Fields(string(text))}
 		case base == c.test || slices.Contains(c.train, base):
 			if parts[base], err = c.read(t); err != nil {
 				return nil, Inputf(file, "%s %w", base, err)
@@ -117,12 +117,12 @@ func (c cifar) unpack(file string, f io.Reader) (map[string]*Images, error) {
 }
 
 // read reads records up to the end of r.
-func (c cifar) read(r io.Reader) (*Images, error) {
-	im := &Images{}
+func (c cifar) read(r io.Reader) (*Inputs, error) {
+	im := &Inputs{}
 	record := make([]byte, c.labelBytes+cifarPixels)
 	for r = bufio.NewReaderSize(r, 1<<16); ; {
 		if _, err := io.ReadFull(r, record); errors.Is(err, io.EOF) {
-			if im.Len() == 0 {
+			if im.Labels == nil {
 				return nil, errors.New("holds no image; download the archive again")
 			}
 			return im, nil
@@ -131,12 +131,12 @@ func (c cifar) read(r io.Reader) (*Images, error) {
 		}
 		y := int(record[c.labelBytes-1])
 		if y >= c.classes {
-			return nil, fmt.Errorf("holds the label %d in record %d; download the archive again", y, im.Len())
+			return nil, fmt.Errorf("holds the label %d in record %d; download the archive again", y, len(im.Labels))
 		}
-		if im.Len() == mostCIFAR {
+		if len(im.Labels) == mostCIFAR {
 			return nil, fmt.Errorf("holds more than %d images, and no part of CIFAR does; download the archive again", mostCIFAR)
 		}
 		im.Labels = append(im.Labels, y)
-		im.Pixels = append(im.Pixels, record[c.labelBytes:]...)
+		im.pixels = append(im.pixels, record[c.labelBytes:]...)
 	}
 }

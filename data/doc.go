@@ -19,11 +19,9 @@
 //	known posteriors           package synthetic
 //	shifted rows               RawSettings.HeldOut, eval_out of the weather data
 //
-// A [Source] is a calibration problem, a [Table] and [Images] are what an encoder
-// is trained on before there is one. [OpenRaw] divides them into the rows that train
-// it and those that calibrate, as [Inputs] that a network reads. What a user can get wrong is an
-// [*InputError] of one sentence. Files are written whole or not at all, by
-// package disk.
+// A [Source] is a calibration problem, and a [Table] or images are what an encoder is trained on before there is one.
+// [OpenRaw] divides them into the rows that train it and those that calibrate, as [Inputs] that a network reads. What a
+// user can get wrong is an [*InputError] of one sentence. Files are written whole or not at all, by package disk.
 //
 // # Rows, weights, soft labels
 //

@@ -74,9 +74,9 @@ func FuzzOpenMedMNIST(f *testing.F) {
 			}
 			return
 		}
-		for _, im := range []*Images{train, val, test} {
-			if len(im.Pixels) != im.Len()*im.Size() || InvalidLabel(im.Labels, len(im.Classes)) >= 0 {
-				t.Fatalf("%d pixels of %d images, labels %v", len(im.Pixels), im.Len(), im.Labels)
+		for _, im := range []*Inputs{train, val, test} {
+			if len(im.pixels) != im.Len()*im.Width() || InvalidLabel(im.Labels, len(im.Classes)) >= 0 {
+				t.Fatalf("%d pixels of %d images, labels %v", len(im.pixels), im.Len(), im.Labels)
 			}
 		}
 	})

@@ -21,6 +21,9 @@ func record(labels ...byte) []byte {
 	return append(slices.Clone(labels), pixels...)
 }
 
+// imageOf is the bytes of image i.
+func imageOf(in *Inputs, i int) []byte { return in.pixels[i*in.Width() : (i+1)*in.Width()] }
+
 // tarball is a .tar.gz of name, content pairs.
 func tarball(t testing.TB, files ...string) []byte {
 	t.Helper()
@@ -61,7 +64,7 @@ func TestOpenCIFAR10(t *testing.T) {
 		t.Errorf("classes %v", train.Classes)
 	}
 	// red, green and blue of the first pixel, then the last blue one
-	if r := train.Image(2); r[0] != 10 || r[1024] != 20 || r[2048] != 30 || r[3071] != 2 {
+	if r := imageOf(train, 2); r[0] != 10 || r[1024] != 20 || r[2048] != 30 || r[3071] != 2 {
 		t.Errorf("planes %v %v %v, last %v", r[0], r[1024], r[2048], r[3071])
 	}
 }
@@ -75,7 +78,7 @@ func TestOpenCIFAR100(t *testing.T) {
 	if fmt.Sprint(train.Labels, test.Labels) != "[99] [0 42]" || len(test.Classes) != 100 {
 		t.Errorf("labels %v, %v; %d classes", train.Labels, test.Labels, len(test.Classes))
 	}
-	if got := test.Image(1)[3071]; got != 42 {
+	if got := imageOf(test, 1)[3071]; got != 42 {
 		t.Errorf("last pixel %d, want 42", got)
 	}
 }
@@ -124,7 +127,7 @@ func TestMissingSources(t *testing.T) {
 	_, _, of10 := openCIFAR(path, cifar10)
 	_, _, of100 := openCIFAR(path, cifar100)
 	_, _, _, medmnist := openMedMNIST(path)
-	_, weather := openWeather(dir, []string{"train"}, weatherSettings{}, newRand(1))
+	_, weather := openWeather(dir, []string{"train"}, weatherRows, newRand(1))
 	for want, err := range map[string]error{
 		"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz and put it there":     of10,
 		"https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz":                     of100,
@@ -151,18 +154,18 @@ func TestOpenMedMNIST(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if grey.Name != "tissuemnist" || grey.Channels != 1 || grey.Height != 2 || grey.Width != 3 || len(grey.Classes) != 8 {
-		t.Errorf("got %s %d×%d×%d, %d classes", grey.Name, grey.Channels, grey.Height, grey.Width, len(grey.Classes))
+	if grey.Name != "tissuemnist" || fmt.Sprint(grey.Shape) != "[1 2 3]" || len(grey.Classes) != 8 {
+		t.Errorf("got %s %v, %d classes", grey.Name, grey.Shape, len(grey.Classes))
 	}
-	if fmt.Sprint(grey.Labels, grey.Image(1)) != "[1 7] [6 7 8 9 10 255]" {
-		t.Errorf("labels %v, image %v", grey.Labels, grey.Image(1))
+	if fmt.Sprint(grey.Labels, imageOf(grey, 1)) != "[1 7] [6 7 8 9 10 255]" {
+		t.Errorf("labels %v, image %v", grey.Labels, imageOf(grey, 1))
 	}
 	_, val, test, err := openMedMNIST(tempFile(t, "pathmnist.npz", medmnist(t, "(2, 1, 2, 3)", []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if val.Channels != 3 || fmt.Sprint(test.Image(0), test.Image(1)) != "[0 3 1 4 2 5] [6 9 7 10 8 11]" {
-		t.Errorf("planes %v %v", test.Image(0), test.Image(1))
+	if val.Shape[0] != 3 || fmt.Sprint(imageOf(test, 0), imageOf(test, 1)) != "[0 3 1 4 2 5] [6 9 7 10 8 11]" {
+		t.Errorf("planes %v %v", imageOf(test, 0), imageOf(test, 1))
 	}
 }
 

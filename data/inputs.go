@@ -21,7 +21,7 @@ type Inputs struct {
 	Labels  []int    // N values in 0…C−1
 
 	table  *mat.Dense // where the rows are: a table,
-	images *Images    // or images
+	pixels []byte     // or images, a byte a pixel and channel
 	index  []int      // N of its rows
 }
 
@@ -29,11 +29,6 @@ type Inputs struct {
 func (t *Table) Inputs() *Inputs {
 	_, m := t.Features.Dims()
 	return &Inputs{Name: t.Name, Columns: t.Columns, Classes: t.Classes, Shape: []int{m}, Labels: t.Labels, table: t.Features, index: UpTo(t.Len())}
-}
-
-// Inputs is the images as a network reads them. The pixels are shared.
-func (im *Images) Inputs() *Inputs {
-	return &Inputs{Name: im.Name, Classes: im.Classes, Shape: []int{im.Channels, im.Height, im.Width}, Labels: im.Labels, images: im, index: UpTo(im.Len())}
 }
 
 // Len is N, the number of rows.
@@ -72,7 +67,7 @@ func readInputs[T float32 | float64](in *Inputs, dst []T, lo, hi int) {
 			}
 			continue
 		}
-		for j, b := range in.images.Image(r) {
+		for j, b := range in.pixels[r*width : (r+1)*width] {
 			row[j] = T(b) / 255
 		}
 	}

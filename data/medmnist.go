@@ -12,7 +12,7 @@ import (
 // as tissuemnist.npz, with its official splits. Grey images of N×H×W and colour
 // images of N×H×W×3 are read; data sets with several labels an image are
 // refused. Whatever is wrong with the file is an *InputError.
-func openMedMNIST(path string) (train, val, test *Images, err error) {
+func openMedMNIST(path string) (train, val, test *Inputs, err error) {
 	f, err := openOr(path, "download %s from https://zenodo.org/records/10519652 and put it there, or name the place where it is", filepath.Base(path))
 	if err != nil {
 		return nil, nil, nil, err
@@ -23,14 +23,14 @@ func openMedMNIST(path string) (train, val, test *Images, err error) {
 		return nil, nil, nil, err
 	}
 	defer a.close()
-	var parts [3]*Images
+	var parts [3]*Inputs
 	classes := 0
 	for i, name := range []string{"train", "val", "test"} {
 		if parts[i], err = a.images(name); err != nil {
 			return nil, nil, nil, err
 		}
 		classes = max(classes, slices.Max(parts[i].Labels)+1)
-		if a, b := parts[0], parts[i]; a.Channels != b.Channels || a.Height != b.Height || a.Width != b.Width {
+		if a, b := parts[0], parts[i]; !slices.Equal(a.Shape, b.Shape) {
 			return nil, nil, nil, Inputf(path, "train_images has images of %s and %s_images of %s; they must be of one size", a.shape(), name, b.shape())
 		}
 	}
@@ -42,7 +42,7 @@ func openMedMNIST(path string) (train, val, test *Images, err error) {
 }
 
 // images reads one split of a MedMNIST file.
-func (a *archive) images(name string) (*Images, error) {
+func (a *archive) images(name string) (*Inputs, error) {
 	e, err := a.entry(name + "_images")
 	if err != nil {
 		return nil, err
@@ -50,31 +50,32 @@ func (a *archive) images(name string) (*Images, error) {
 	if e.kind != 'u' || e.size != 1 || e.fortran {
 		return nil, e.fault("must be an array of bytes in C order")
 	}
-	im := &Images{Channels: 1}
-	n := 0
+	im := &Inputs{}
 	switch s := e.shape; {
 	case len(s) == 3:
-		n, im.Height, im.Width = s[0], s[1], s[2]
+		im.Shape = []int{1, s[1], s[2]}
 	case len(s) == 4 && s[3] == 3:
-		n, im.Height, im.Width, im.Channels = s[0], s[1], s[2], 3
+		im.Shape = []int{3, s[1], s[2]}
 	default:
 		return nil, e.fault("has shape %s; images are N×H×W or N×H×W×3", shapeString(s))
 	}
-	if im.Size() == 0 {
+	n, pixels := e.shape[0], im.Width()
+	if pixels == 0 {
 		return nil, e.fault("has shape %s; an image must have at least one pixel", shapeString(e.shape))
 	}
-	if err := CheckRoom("", "the array", n, float64(im.Size()), "images"); err != nil {
+	if err := CheckRoom("", "the array", n, float64(pixels), "images"); err != nil {
 		return nil, e.fault("%w", err)
 	}
 	err = e.read(func(r io.Reader) error {
-		im.Pixels = make([]byte, n*im.Size())
-		_, err := io.ReadFull(r, im.Pixels)
+		im.pixels = make([]byte, n*pixels)
+		_, err := io.ReadFull(r, im.pixels)
 		return truncated(err)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if im.Channels == 3 {
+	im.index = UpTo(n)
+	if im.Shape[0] == 3 {
 		im.planes()
 	}
 	if im.Labels, err = a.labels(name + "_labels"); err != nil {
@@ -87,14 +88,15 @@ func (a *archive) images(name string) (*Images, error) {
 }
 
 // shape is Height×Width×Channels in words.
-func (im *Images) shape() string { return fmt.Sprintf("%d×%d×%d", im.Height, im.Width, im.Channels) }
+func (in *Inputs) shape() string {
+	return fmt.Sprintf("%d×%d×%d", in.Shape[1], in.Shape[2], in.Shape[0])
+}
 
 // planes turns each image from Height×Width×3 into 3×Height×Width.
-func (im *Images) planes() {
-	area := im.Height * im.Width
-	interleaved := make([]byte, im.Size())
-	for at := 0; at < len(im.Pixels); at += im.Size() {
-		image := im.Pixels[at : at+im.Size()]
+func (in *Inputs) planes() {
+	area := in.Shape[1] * in.Shape[2]
+	interleaved := make([]byte, 3*area)
+	for image := range slices.Chunk(in.pixels, 3*area) {
 		copy(interleaved, image)
 		for p := range area {
 			for c := range 3 {

@@ -6,23 +6,13 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
 
-// weatherSettings chooses rows of the Shifts weather data.
-type weatherSettings struct {
-	// Classes are the values of fact_cwsm_class to keep. nil means the five most
-	// frequent of the training part: the paper keeps five and does not say which.
-	Classes []string
-	// Rows bounds each part to a uniform sample of so many rows; 0 means all.
-	Rows int
-}
-
-// weatherRows bounds the parts as the paper does: it has about 100,000 training,
+// weatherRows bounds the parts, as the paper does: it has about 100,000 training,
 // 40,000 dev_in and 100,000 evaluation rows.
 const weatherRows = 100_000
 
@@ -33,20 +23,17 @@ const weatherRows = 100_000
 // judged on eval_in, and on eval_out for shift.
 //
 // Rows that lack a value are left out, among them the averaged rows that the
-// partition adds to the training part. Files are streamed: only rows kept are
-// held in memory. Whatever is wrong with a file is an *InputError.
-func openWeather(dir string, parts []string, s weatherSettings, rng *rand.Rand) ([]*Table, error) {
-	classes := slices.Clone(s.Classes)
-	if classes == nil {
-		var err error
-		if classes, err = frequentWeather(dir, 5); err != nil {
-			return nil, err
-		}
+// partition adds to the training part, and those of other classes than the five most frequent of the training part: the
+// paper keeps five and does not say which. Each part is a uniform sample of at most so many rows. Files are streamed:
+// only rows kept are held in memory. Whatever is wrong with a file is an *InputError.
+func openWeather(dir string, parts []string, rows int, rng *rand.Rand) ([]*Table, error) {
+	classes, err := frequentWeather(dir, 5)
+	if err != nil {
+		return nil, err
 	}
-	sort.Slice(classes, func(i, j int) bool { return weatherCode(classes[i]) < weatherCode(classes[j]) })
 	var tables []*Table
 	for _, part := range parts {
-		t, err := readWeather(dir, part, classes, s.Rows, rng)
+		t, err := readWeather(dir, part, classes, rows, rng)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +56,7 @@ func weatherCode(class string) float64 {
 	return v
 }
 
-// frequentWeather is the n most frequent classes of the training part; the
+// frequentWeather is the n most frequent classes of the training part, in ascending order; the
 // smaller code wins a tie.
 func frequentWeather(dir string, n int) ([]string, error) {
 	count := make(map[float64]int)
@@ -82,14 +69,12 @@ func frequentWeather(dir string, n int) ([]string, error) {
 	}
 	codes := slices.Sorted(maps.Keys(count))
 	slices.SortStableFunc(codes, func(a, b float64) int { return count[b] - count[a] })
-	var classes []string
-	for _, c := range codes[:min(n, len(codes))] {
-		classes = append(classes, strconv.FormatFloat(c, 'f', -1, 64))
-	}
-	return classes, nil
+	codes = codes[:min(n, len(codes))]
+	slices.Sort(codes)
+	return Each(codes, func(c float64) string { return strconv.FormatFloat(c, 'f', -1, 64) }), nil
 }
 
-// readWeather reads one part, a sample of so many rows of it if rows > 0, kept in file order.
+// readWeather reads one part, a sample of at most so many rows of it, kept in file order.
 func readWeather(dir, part string, classes []string, rows int, rng *rand.Rand) (*Table, error) {
 	sample := weatherSample{label: make(map[float64]int), most: rows, rng: rng}
 	for k, c := range classes {
@@ -121,7 +106,7 @@ type weatherRow struct {
 // weatherSample is a reservoir sample of the rows of some classes (Vitter 1985, Algorithm R).
 type weatherSample struct {
 	label map[float64]int // by code
-	most  int             // rows; 0: all
+	most  int             // rows
 	rng   *rand.Rand
 	seen  int
 	kept  []weatherRow
@@ -135,7 +120,7 @@ func (s *weatherSample) add(record []string) error {
 	}
 	slot := s.seen
 	s.seen++
-	if s.most > 0 && slot >= s.most {
+	if slot >= s.most {
 		if slot = s.rng.IntN(s.seen); slot >= s.most {
 			return nil
 		}
