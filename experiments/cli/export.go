@@ -8,11 +8,14 @@ import (
 	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/export"
+	"calibra/graph/onnx"
 )
 
 type exportCmd struct {
 	Model string `required:"" type:"model" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
 	ONNX  string `name:"onnx" required:"" type:"path" placeholder:"F.onnx" help:"Network to write: inputs features and logits, as far as the method reads them; outputs probabilities and, where the method divides, codes."`
+
+	Numbers string `enum:"float32,float64" default:"float32" help:"Type of the inputs and of the probabilities; float64 gives those of calibra apply."`
 
 	Backbone       string `type:"path" placeholder:"B.onnx" help:"Put the calibrator behind this network, so that one file goes from the raw input to calibrated probabilities."`
 	FeaturesOutput string `placeholder:"NAME" help:"Output of the backbone that holds the features (features)."`
@@ -36,6 +39,10 @@ func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	case c.FeaturesOutput != "" || c.LogitsOutput != "":
 		return data.Inputf("", "--features-output and --logits-output name outputs of --backbone, which is not given")
 	}
+	numbers := map[string]onnx.Element{"float32": onnx.Single, "float64": onnx.Double}[c.Numbers]
+	if backbone != nil && numbers != onnx.Single {
+		return data.Inputf("", "--numbers float64 is of a network by itself, and --backbone hands over float32; leave one of them out")
+	}
 	if end := filepath.Ext(c.ONNX); end != "" && end != ".onnx" {
 		return data.Inputf(c.ONNX, "ends in %s and would hold a network in ONNX; name a file that ends in .onnx", end)
 	}
@@ -43,7 +50,7 @@ func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
 		if backbone != nil {
 			return export.Glue(out, *backbone, method.Name, model)
 		}
-		return export.Write(out, method.Name, model)
+		return export.Write(out, numbers, method.Name, model)
 	})
 	if err != nil {
 		return err

@@ -13,10 +13,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Write writes a fitted calibrator as a network in ONNX. method is the name it goes by in
+// Write writes a fitted calibrator as a network in ONNX whose inputs and probabilities are of float32 (onnx.Single) or,
+// as calibra apply reads and writes them, of float64 (onnx.Double). method is the name it goes by in
 // error messages and in the file. One that cannot be written is a *data.InputError.
-func Write(out io.Writer, method string, c layers.Stateful) error {
-	g := onnx.New(onnx.Version, nil)
+func Write(out io.Writer, numbers onnx.Element, method string, c layers.Stateful) error {
+	g := onnx.New(onnx.Version, numbers, nil)
 	if err := calibrate(g, method, c); err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func Glue(out io.Writer, b Backbone, method string, c layers.Stateful) error {
 	if err != nil {
 		return err
 	}
-	g := onnx.New(n.version, bound)
+	g := onnx.New(n.version, onnx.Single, bound)
 	if err := calibrate(g, method, c); err != nil {
 		return err
 	}

@@ -112,6 +112,24 @@ func onCodes(t *testing.T) (all []experiments.Method) {
 	return all
 }
 
+// ensembles are one of maps on codes and one of trees.
+func ensembles(t *testing.T) (all []experiments.Method) {
+	t.Helper()
+	for _, name := range []string{"vq", "boosted"} {
+		m, err := experiments.MethodByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		on := m
+		on.Name += "-ensemble"
+		on.New = func(o *experiments.Options) layers.Stateful {
+			return &layers.Ensemble{Members: []layers.Stateful{m.New(o), m.New(o)}}
+		}
+		all = append(all, on)
+	}
+	return all
+}
+
 // fitted is each method fitted to a problem.
 func fitted(t *testing.T, m experiments.Method) layers.Stateful {
 	t.Helper()
@@ -201,29 +219,34 @@ func TestExportedNetworksSayWhatApplySays(t *testing.T) {
 	written, apply := 0, map[string]int{}
 	methods := slices.Clone(experiments.Methods)
 	if *in == "" {
-		methods = append(methods, onCodes(t)...)
+		methods = slices.Concat(methods, onCodes(t), ensembles(t))
 	}
 	for _, m := range methods {
 		if refused[m.Name] {
 			continue
 		}
 		c := fit(m)
-		var file bytes.Buffer
-		if err := Write(&file, m.Name, c); err != nil {
-			t.Errorf("%s: %v", m.Name, err)
-			continue
-		}
 		probs, perSecond := applied(t, c, test)
 		apply[m.Name] = perSecond
-		if err := os.WriteFile(filepath.Join(dir, m.Name+".onnx"), file.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
+		for name, numbers := range map[string]onnx.Element{m.Name: onnx.Single, m.Name + "-float64": onnx.Double} {
+			if numbers == onnx.Double && *in != "" {
+				continue
+			}
+			var file bytes.Buffer
+			if err := Write(&file, numbers, m.Name, c); err != nil {
+				t.Errorf("%s: %v", m.Name, err)
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(dir, name+".onnx"), file.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			err := disk.WriteNPZ(filepath.Join(dir, name+".npz"), append(codesOf(t, c, test),
+				data.Array{Name: "features", Value: test.Features}, data.Array{Name: "logits", Value: test.Logits}, data.Array{Name: "probs", Value: probs})...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			written++
 		}
-		err := disk.WriteNPZ(filepath.Join(dir, m.Name+".npz"), append(codesOf(t, c, test),
-			data.Array{Name: "features", Value: test.Features}, data.Array{Name: "logits", Value: test.Logits}, data.Array{Name: "probs", Value: probs})...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		written++
 	}
 	if *in == "" {
 		written += glue(t, dir, test)
@@ -294,7 +317,7 @@ func TestOthersAreRefused(t *testing.T) {
 		if !refused[m.Name] {
 			continue
 		}
-		err := Write(&bytes.Buffer{}, m.Name, fitted(t, m))
+		err := Write(&bytes.Buffer{}, onnx.Single, m.Name, fitted(t, m))
 		var input *data.InputError
 		if !errors.As(err, &input) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", m.Name, err)
@@ -316,7 +339,7 @@ func glue(t *testing.T, dir string, test *data.Set) int {
 		return picks
 	}
 	backbone := func(version int64) []byte {
-		b := onnx.New(version, nil)
+		b := onnx.New(version, onnx.Single, nil)
 		x := b.Cast(b.Input("raw", 20), onnx.Single)
 		b.Output("embedding", b.MatMul(x, onnx.Table(b, take(0, 16), 20, 16)), onnx.Single, 16)
 		b.Output("logits", b.MatMul(x, onnx.Table(b, take(16, 4), 20, 4)), onnx.Single, 4)

@@ -24,6 +24,7 @@ type Network struct {
 	named     map[Value]bool // the names of the outputs
 	values    int
 	version   int64             // of ONNX's operators
+	numbers   Element           // of inputs and probabilities
 	taken     map[string]Value  // inputs in float64, as far as they were asked for
 	given     map[Value]Value   // and of those in float32
 	logits    Value             // log-softmax of the input of that name, "" where it is not read
@@ -38,10 +39,10 @@ const (
 	LeastVersion = 13
 )
 
-// New is an empty network in a version of ONNX's operators. Bound are the inputs, features or
-// logits, that are values of another network, which it is to stand behind.
-func New(version int64, bound map[string]Value) *Network {
-	return &Network{known: map[[sha256.Size]byte]string{}, taken: map[string]Value{}, given: map[Value]Value{}, named: map[Value]bool{}, version: version, bound: bound}
+// New is an empty network in a version of ONNX's operators, whose inputs and probabilities are numbers of a type, Single
+// or Double. Bound are the inputs, features or logits, that are values of another network, which it is to stand behind.
+func New(version int64, numbers Element, bound map[string]Value) *Network {
+	return &Network{numbers: numbers, known: map[[sha256.Size]byte]string{}, taken: map[string]Value{}, given: map[Value]Value{}, named: map[Value]bool{}, version: version, bound: bound}
 }
 
 // node is an operator and what it reads and gives.
@@ -110,7 +111,10 @@ func (g *Network) SetOutputs(o Outputs) {
 	for _, name := range slices.Sorted(maps.Keys(g.taken)) {
 		o.Probabilities = g.Where(g.refused(name), g.Scalar(math.NaN()), o.Probabilities)
 	}
-	g.Output("probabilities", g.Cast(o.Probabilities, Single), Single, o.Classes)
+	if g.numbers == Single {
+		o.Probabilities = g.Cast(o.Probabilities, Single)
+	}
+	g.Output("probabilities", o.Probabilities, g.numbers, o.Classes)
 	if o.Codes != "" {
 		g.Output("codes", o.Codes, Int64, o.Width)
 	}
@@ -119,8 +123,11 @@ func (g *Network) SetOutputs(o Outputs) {
 // refused is true for each row (N×1) of an input with a number that is not finite. Of logits −∞ is that of a class that
 // cannot be, and a row of nothing else is refused.
 func (g *Network) refused(name string) Value {
-	x := g.given[g.taken[name]]
-	below := func(x Value) Value { return g.Node("Less", []Value{x, Table(g, []float32{float32(math.Inf(1))})}) }
+	x, infinite := g.taken[name], g.Scalar(math.Inf(1))
+	if g.numbers == Single {
+		x, infinite = g.given[x], Table(g, []float32{float32(math.Inf(1))})
+	}
+	below := func(x Value) Value { return g.Node("Less", []Value{x, infinite}) }
 	some := func(condition Value) Value {
 		return g.Node("Greater", []Value{g.Sum(g.Cast(condition, Double), 1, 1), g.Scalar(0)})
 	}
@@ -282,20 +289,22 @@ func (g *Network) Softplus(x string) string {
 }
 
 // Input is an input of rows (N×columns) in float64, which is declared once. One that another network
-// computes is none; like every input it has the precision of float32.
+// computes is none.
 func (g *Network) Input(name string, columns int) Value {
 	if value, ok := g.taken[name]; ok {
 		return value
 	}
 	value, ok := g.bound[name]
 	if ok {
-		value = g.Cast(value, Single)
+		value = g.Cast(value, g.numbers)
 	} else {
-		g.inputs = append(g.inputs, valueInfo(name, Single, columns))
+		g.inputs = append(g.inputs, valueInfo(name, g.numbers, columns))
 		value = name
 	}
-	g.taken[name] = g.Cast(value, Double)
-	g.given[g.taken[name]] = value
+	if g.taken[name] = value; g.numbers == Single {
+		g.taken[name] = g.Cast(value, Double)
+		g.given[g.taken[name]] = value
+	}
 	return g.taken[name]
 }
 

@@ -30,7 +30,7 @@ for file in sorted(os.listdir(folder)):
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    inputs = {i.name: rows[i.name].astype(np.float32) for i in session.get_inputs()}
+    inputs = {i.name: rows[i.name].astype(np.float64 if "double" in i.type else np.float32) for i in session.get_inputs()}
     n = len(rows["probs"])
     seconds = []
     for _ in range(3):
