@@ -2,16 +2,21 @@
 import hashlib
 import json
 import pathlib
+import warnings
 
 import numpy as np
 
 from calibra import judging
 from calibra.classes import classes_of, columns, numbered, single, soft
-from calibra.command import InputError, plain, run, scratch, write
-
+from calibra.command import CalibraWarning, InputError, plain, run, scratch, write
+from calibra.network import Network
 
 # What a run may have, of which save leaves none of an earlier one.
 FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics.json", "model.safetensors", "predictions.npz", "report.html")
+
+# The first batch of so many rows, or some of them, is shown to the command, which refuses columns
+# that are scaled or ordered otherwise than those of the fit.
+LOOKED = (30, 4096)
 
 
 class Calibrator:
@@ -24,7 +29,10 @@ class Calibrator:
               dot: codebook__slots=16, optim__rate=3e-4
 
     Fitted on rows that the classifier was not trained on. classes_ are those of y, run_ is
-    what calibra fit wrote: the bytes of its files by their names.
+    what calibra fit wrote: the bytes of its files by their names. Predictions are made in this
+    process by ONNX Runtime, and are those of calibra apply within 1e-6; of methods that have no
+    network (kc, pc, dac) the command makes them. The command looks at the first batch of rows too,
+    and refuses columns that are scaled or ordered otherwise than those of the fit.
     """
 
     def __init__(self, method="stacked", *, split=None, seed=0, **settings):
@@ -68,9 +76,10 @@ class Calibrator:
             write(folder / "rows.npz", cal_logits=logits, cal_labels=numbered(y, classes), cal_features=features, cal_weights=sample_weight)
             self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", within=folder))
             self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
+            self.probabilities_ = self.result_.get("logits") == "probabilities"
+            self.network_ = _network(folder / "run", self.probabilities_)
         self.result_.pop("out")
         self.classes_, self.n_features_in_ = classes, 1 if one else logits.shape[1]
-        self.probabilities_ = self.result_.get("logits") == "probabilities"
         self.fitted_on_ = None if soft(y) else (logits, y, features)
         return self
 
@@ -80,7 +89,16 @@ class Calibrator:
 
     def predict_proba(self, logits, features=None):
         """Calibrated probabilities (N×C)."""
-        return self._applied(logits, features)["probs"]
+        self._fitted()
+        logits = self._columns(logits)
+        if self.network_ is None:
+            return self._applied(logits, features)["probs"]
+        if not self.network_.looked and len(logits) >= LOOKED[0]:
+            some = np.sort(np.random.default_rng(0).choice(len(logits), min(len(logits), LOOKED[1]), replace=False))
+            self._applied(logits[some], None if features is None else np.asanyarray(features)[some])
+            self.network_.looked = True
+        p = self.network_.probabilities(logits, features)
+        return self._applied(logits, features)["probs"] if p is None else p
 
     def predict(self, logits, features=None):
         """The most probable class of each row."""
@@ -147,6 +165,7 @@ class Calibrator:
         self.run_, self.probabilities_ = run, kept.get("probabilities")
         self.classes_ = np.array(kept["classes"])
         self.n_features_in_ = kept.get("columns", len(self.classes_))
+        self.network_ = _network(folder, self.probabilities_)
         return self
 
     def _applied(self, logits, features, *words, **more):
@@ -200,3 +219,12 @@ def _unfitted():
     except ImportError:
         return ValueError
     return NotFittedError
+
+
+def _network(model, probabilities):
+    """The model of a folder in this process; None of a method that has no network, which a warning says."""
+    try:
+        return Network.of(model, probabilities)
+    except InputError as refused:
+        warnings.warn(f"{refused}; predictions start the command, which takes longer", CalibraWarning, stacklevel=3)
+        return None

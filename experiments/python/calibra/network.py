@@ -1,0 +1,84 @@
+"""A fitted calibrator as a network that ONNX Runtime runs in this process."""
+import os
+import threading
+
+import numpy as np
+
+from calibra.classes import in_unit_interval
+from calibra.command import run, scratch
+
+FLOOR = 1e-12  # what a probability of 0 is read as where its row has none that is less, as the command reads it
+
+
+class Network:
+    """The network that calibra export writes of a model, in float64.
+
+    Threads may share it. A process that was forked opens a session of its own, and so does a copy
+    or what was pickled.
+    """
+
+    def __init__(self, file, probabilities):
+        self.file, self.of_probabilities = file, probabilities
+        self._lock, self._session, self._process = threading.Lock(), None, None
+        self.looked = False  # whether the command has seen rows that this model was applied to
+
+    @classmethod
+    def of(cls, model, probabilities):
+        """The network of a model, a folder; InputError with the command's reason where it has none."""
+        with scratch() as folder:
+            run("export", "--model", model, "--onnx", folder / "model.onnx", "--numbers", "float64", within=folder)
+            return cls((folder / "model.onnx").read_bytes(), probabilities)
+
+    def __getstate__(self):
+        return {"file": self.file, "probabilities": self.of_probabilities}
+
+    def __setstate__(self, state):
+        self.__init__(**state)
+
+    def session(self):
+        """The session of this process."""
+        with self._lock:
+            if self._process != os.getpid():
+                import onnxruntime
+
+                options = onnxruntime.SessionOptions()
+                options.log_severity_level = 3
+                self._session = onnxruntime.InferenceSession(self.file, options, providers=["CPUExecutionProvider"])
+                self._shapes, self._process = {i.name: i.shape for i in self._session.get_inputs()}, os.getpid()
+            return self._session
+
+    def probabilities(self, logits, features):
+        """Calibrated probabilities (N×C) of logits (N×C) and features (N×M).
+
+        None of rows that the command is to be asked about: it may refuse them, with a sentence, or
+        read them otherwise than those of the fit.
+        """
+        session = self.session()
+        logits = self._scores(logits)
+        if logits is None:
+            return None
+        inputs = {}
+        for name, (_, columns) in self._shapes.items():
+            values = {"logits": logits, "features": features}[name]
+            if values is None or hasattr(values, "tocsr") or np.ma.is_masked(values):
+                return None
+            values = np.asarray(values)
+            if values.dtype.kind not in "fiub" or values.shape != (len(logits), columns):
+                return None
+            inputs[name] = np.ascontiguousarray(values, dtype=np.float64)
+        p = session.run(["probabilities"], inputs)[0]
+        return None if np.isnan(p).any() else p
+
+    def _scores(self, logits):
+        """Logits, or the logarithms of probabilities, as the command reads these rows; None where it may doubt."""
+        if logits.dtype.kind not in "fiub" or len(logits) == 0:
+            return None
+        likely = in_unit_interval(logits)
+        if not self.of_probabilities:
+            return None if likely else logits
+        sums = logits.sum(axis=1, keepdims=True, dtype=np.float64)
+        if not likely or not np.all(np.abs(sums - 1) <= 1e-4):
+            return None
+        p = logits / sums
+        least = np.where(p > 0, p, FLOOR).min(axis=1, keepdims=True).clip(max=FLOOR)
+        return np.log(np.where(p > 0, p, least))
