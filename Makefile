@@ -11,7 +11,7 @@ export PATH := $(KERNEL)/bin:$(PATH)
 
 RELEASE := $(CURDIR)/runs/release
 
-.PHONY: check-all laws gosec notebooks notebooks-update lab kernel jupyter release wheels
+.PHONY: check-all laws gosec notebooks notebooks-update lab kernel jupyter release wheel wheels
 
 # check-all is what a release must pass; .ci/run is what every change must.
 check-all:
@@ -78,9 +78,12 @@ release:
 	@go run github.com/google/go-licenses@v1.6.0 report ./experiments/cmd/calibra >"$(RELEASE)/licenses.csv"
 	@cp LICENSE "$(RELEASE)/" && cd "$(RELEASE)" && sha256sum * >SHA256SUMS && ls -l
 
-# wheels packs each of these binaries for pip into dist. Its version is the binary's. It needs
-# Python with pip, which fetches hatchling: make wheels PYTHON=venv/bin/python.
+# wheel packs the binary of this machine for pip into dist, wheels that of each platform. Their version is
+# the binary's. It needs Python with pip, which fetches hatchling: make wheel PYTHON=venv/bin/python.
 PYTHON ?= python3
+wheel:
+	@rm -rf dist && "$(PYTHON)" -m pip wheel -q --no-deps -w dist ./experiments/python && ls -l dist
+
 wheels: release
 	@rm -rf dist && for binary in "$(RELEASE)"/calibra-*; do \
 		CALIBRA_BINARY="$$binary" "$(PYTHON)" -m pip wheel -q --no-deps -w dist ./experiments/python || exit 1; \

@@ -100,6 +100,15 @@ def totals(p, y, *, first=0, sample_weight=None, classes=None, **options):
         return (folder / "part.totals").read_bytes()
 
 
+def totals_of(numbers, p, y, **options):
+    """The totals of rows in any order, by their numbers among all: of each run that follow one another."""
+    order = np.argsort(numbers, kind="stable")
+    numbers, p, y = np.asarray(numbers)[order], np.stack(p)[order], np.asarray(y)[order]
+    cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
+    for lo, hi in zip([0, *cuts], [*cuts, len(numbers)]):
+        yield totals(p[lo:hi], y[lo:hi], first=int(numbers[lo]), classes=np.arange(p.shape[1]), **options)
+
+
 def merged(parts):
     """The evaluation of all rows, of the totals of their parts in any order."""
     with scratch() as folder:
