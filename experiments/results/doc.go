@@ -20,13 +20,17 @@
 //	where=COLUMN:A,COLUMN:B            only these lines of the file
 //	best=row, best=column              the best of each in bold
 //	spread                             mean ± standard deviation of the lines of a cell
-//	head=TEXT                          head of the first column
+//	head=TEXT, heads=A|B               heads of the first column, and of those of values
 //	as=percent, as=text, decimals=N    values in %, as they are in the file, with N decimals
+//	as=digits                          values with three digits
+//	median                             the median of the lines of a cell, in place of their mean
+//	beside                             behind each value how many times that of the first row it is, or that is of it
+//
+// A file may be several, with commas between, and of JSON objects, one a line (.jsonl).
 //
 // The column commit of a result file names the program that computed a line.
 //
-// Other marks are calibra:speed (bench.jsonl beside peers.jsonl), calibra:card (times on a GPU) and
-// calibra:lines (a file of columns as it is).
+// The other mark is calibra:lines, a file of columns as it is.
 //
 // The command that makes each file stands on its page. New results are copied over the old
 // ones; calibra readme does the rest, and calibra readme --check fails on what is stale.

@@ -17,8 +17,6 @@ const folder = "experiments/results"
 // fillers write the text of each mark from the result files in dir.
 var fillers = map[string]func(dir string, a arguments) (string, error){
 	"table": tableOf,
-	"speed": speed,
-	"card":  card,
 	"lines": linesOf,
 }
 
@@ -101,7 +99,7 @@ type arguments map[string]string
 func (a arguments) has(key string) bool { return a[key] != "" }
 
 // argumentKeys are all that a mark may have.
-var argumentKeys = []string{"file", "peers", "rows", "values", "columns", "value", "where", "best", "spread", "head", "as", "decimals"}
+var argumentKeys = []string{"file", "peers", "rows", "values", "columns", "value", "where", "best", "spread", "head", "heads", "as", "decimals", "beside", "median"}
 
 // parse reads "file=main.csv head=\"two words\" spread".
 func parse(text string) (arguments, error) {

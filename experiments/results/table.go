@@ -1,7 +1,9 @@
 package results
 
 import (
+	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -31,6 +33,51 @@ func readLines(dir, name string) ([][]string, error) {
 		return nil, data.Inputf(path, "is no csv file: %w", err)
 	}
 	return lines, nil
+}
+
+// readRecords reads files of at least one line each: csv files with a head, and jsonl files of an object a line, whose
+// numbers within others are a.b.
+func readRecords(dir, names string) (out []record, err error) {
+	for _, name := range strings.Split(names, ",") {
+		read := readCSV
+		if filepath.Ext(name) == ".jsonl" {
+			read = readObjects
+		}
+		lines, err := read(dir, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, lines...)
+	}
+	return out, nil
+}
+
+func readObjects(dir, name string) (out []record, err error) {
+	path := filepath.Join(dir, name)
+	text, err := data.ReadFile(path)
+	if err != nil {
+		return nil, data.Inputf(path, "cannot be read: %w; the page that shows it names the command that writes it", err)
+	}
+	for line := range bytes.Lines(text) {
+		var object map[string]any
+		if err := json.Unmarshal(line, &object); err != nil {
+			return nil, data.Inputf(path, "has a line that is no JSON object: %w", err)
+		}
+		r := record{}
+		for key, value := range object {
+			r[key] = fmt.Sprint(value)
+			if within, ok := value.(map[string]any); ok {
+				for part, value := range within {
+					r[key+"."+part] = fmt.Sprint(value)
+				}
+			}
+		}
+		out = append(out, r)
+	}
+	if out == nil {
+		return nil, data.Inputf(path, "holds no results")
+	}
+	return out, nil
 }
 
 // readCSV reads a csv file with a head, of at least one line.
@@ -108,7 +155,7 @@ func newAxis(text string, lines []record) axis {
 
 // tableOf fills the mark table.
 func tableOf(dir string, a arguments) (string, error) {
-	lines, err := readCSV(dir, a["file"])
+	lines, err := readRecords(dir, a["file"])
 	if err != nil {
 		return "", err
 	}
@@ -133,6 +180,10 @@ func tableOf(dir string, a arguments) (string, error) {
 		row := report.Row{Labels: []string{title(rows.column, name)}}
 		for j, c := range columns {
 			text := a.text(grid[i][j], c.metric)
+			if a.has("beside") && i > 0 {
+				ratio := grid[i][j].Mean / grid[0][j].Mean
+				text += fmt.Sprintf(", %.3g×", max(ratio, 1/ratio))
+			}
 			if a.best(columns, grid, i, j) {
 				text = "**" + text + "**"
 			}
@@ -153,9 +204,17 @@ type column struct {
 
 func columnsOf(a arguments, lines []record) (columns []column) {
 	if a["columns"] == "" {
-		for _, v := range strings.Split(a["values"], ",") {
+		heads := strings.Split(a["heads"], "|")
+		for i, v := range strings.Split(a["values"], ",") {
 			of := func(row []record) (metrics.Spread, error) { return spreadOf(row, v) }
-			columns = append(columns, column{head: valueTitle(v), of: of, metric: metricOf(v), noise: strings.HasSuffix(v, "_noise")})
+			if a.has("median") {
+				of = func(row []record) (metrics.Spread, error) { return medianOf(row, v) }
+			}
+			head := valueTitle(v)
+			if i < len(heads) && a.has("heads") {
+				head = heads[i]
+			}
+			columns = append(columns, column{head: head, of: of, metric: metricOf(v), noise: strings.HasSuffix(v, "_noise")})
 		}
 		return columns
 	}
@@ -209,6 +268,20 @@ func spreadOf(lines []record, expression string) (metrics.Spread, error) {
 	return metrics.NewSpread(values), nil
 }
 
+// medianOf is the median of an expression over lines, without a spread.
+func medianOf(lines []record, expression string) (metrics.Spread, error) {
+	var values []float64
+	for _, r := range lines {
+		x, err := r.number(expression)
+		if err != nil {
+			return metrics.Spread{}, err
+		}
+		values = append(values, x)
+	}
+	slices.Sort(values)
+	return metrics.Spread{Mean: (values[(len(values)-1)/2] + values[len(values)/2]) / 2}, nil
+}
+
 // text is a value as the table writes it.
 func (a arguments) text(x metrics.Spread, m metrics.Metric) string {
 	switch {
@@ -216,6 +289,10 @@ func (a arguments) text(x metrics.Spread, m metrics.Metric) string {
 		return "–"
 	case a["as"] == "percent":
 		return fmt.Sprintf("%.1f %%", 100*x.Mean)
+	case a["as"] == "digits" && x.Mean >= 100:
+		return fmt.Sprintf("%.0f", x.Mean)
+	case a["as"] == "digits":
+		return fmt.Sprintf("%.3g", x.Mean)
 	case a["as"] == "text":
 		return strconv.FormatFloat(x.Mean, 'g', -1, 64)
 	case a.has("decimals"):
@@ -282,6 +359,8 @@ func title(column, value string) string {
 	switch column {
 	case "method", "against":
 		return study.MethodTitle(value)
+	case "peer":
+		return map[string]string{"": "Calibra", "eager": "PyTorch", "compile": "torch.compile", "jax": "JAX, jit"}[value]
 	case "metric":
 		if m := metricOf(value); m.String() == value {
 			return valueTitle(value)
