@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"calibra/data"
@@ -301,12 +300,6 @@ func logOf(q *mat.Dense) *mat.Dense {
 	return l
 }
 
-// The bandwidths and neighbours along which local metrics are measured.
-var (
-	truthBandwidths = []float64{1, 3, 30}
-	truthNeighbours = []int{5, 15, 50, 150}
-)
-
 // measure takes all metrics of one predictor.
 func (t *Truth) measure(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense) (Predictor, error) {
 	p := d.errors(l)
@@ -325,7 +318,6 @@ func (t *Truth) measure(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense
 			p.Alarms[m.String()] = noise.PValue <= .05
 		}
 	}
-	p.set("ece_debiased", r.Checks.ECEDebiased)
 	p.set("skce", r.Checks.SKCE)
 	if noise := r.Checks.SKCENoise; noise != nil {
 		p.Alarms["skce"] = noise.PValue <= .05
@@ -337,9 +329,7 @@ func (t *Truth) measure(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense
 	if err != nil {
 		return p, err
 	}
-	for name, gain := range map[string]metrics.Gain{
-		"recoverable_shared": metrics.Recoverable(r.NLL, d.reached.ReachedNLL), "recoverable_nll": g.NLL.Total, "recoverable_global": g.NLL.Global, "recoverable_local": g.NLL.Local, "recoverable_brier": g.Brier.Total,
-	} {
+	for name, gain := range map[string]metrics.Gain{"recoverable_shared": metrics.Recoverable(r.NLL, d.reached.ReachedNLL), "recoverable_nll": g.NLL.Total} {
 		p.set(name, gain.Value)
 		if c.Alarm {
 			p.Alarms[name] = gain.Low > 0
@@ -365,29 +355,19 @@ func (d *drawn) errors(l *mat.Dense) Predictor {
 	return p
 }
 
-// measureNear takes the metrics that use neighbours, along bandwidths and numbers of them.
+// measureNear takes LCE at a narrower bandwidth, and the U-statistic of near neighbours.
 func (t *Truth) measureNear(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense, p *Predictor) error {
-	near := newNeighbourhoods(d.embedding, slices.Max(truthNeighbours))
 	if !c.Alarm {
-		widths := map[string]float64{"lce_15nn": near.bandwidth(15)}
-		for _, gamma := range truthBandwidths {
-			widths[fmt.Sprintf("lce_%g", gamma)] = gamma
+		m, err := metrics.Measure(ctx, l, d.labels, d.embedding, metrics.Settings{Bandwidth: 3, Executor: t.Executor})
+		if err != nil {
+			return err
 		}
-		for name, gamma := range widths {
-			m, err := metrics.Measure(ctx, l, d.labels, d.embedding, metrics.Settings{Bandwidth: gamma, Executor: t.Executor})
-			if err != nil {
-				return err
-			}
-			p.set(name, m.Values[metrics.LCE])
-		}
+		p.set("lce_3", m.Values[metrics.LCE])
 	}
-	for _, k := range truthNeighbours {
-		name := fmt.Sprintf("squared_%dnn", k)
-		value, se := near.squaredError(l, d.labels, k)
-		p.set(name, value)
-		if c.Alarm {
-			p.Alarms[name] = value > distuv.UnitNormal.Quantile(.95)*se
-		}
+	value, se := squaredError(d.embedding, l, d.labels, 50)
+	p.set("squared_50nn", value)
+	if c.Alarm {
+		p.Alarms["squared_50nn"] = value > distuv.UnitNormal.Quantile(.95)*se
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"calibra/data"
 	"maps"
 	"math"
 	"slices"
@@ -11,24 +10,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// neighbourhoods are the nearest neighbours of each row of an embedding.
-type neighbourhoods struct {
-	near     [][]int     // N×k, the nearest first
-	distance [][]float64 // N×k
-}
-
-func newNeighbourhoods(z *mat.Dense, k int) *neighbourhoods {
-	n, _ := z.Dims()
-	k = min(k, n-1)
-	h := &neighbourhoods{make([][]int, n), make([][]float64, n)}
-	for i := range n {
-		h.near[i], h.distance[i] = nearest(z, i, k)
-	}
-	return h
-}
-
-// nearest are the k rows nearest to row i and their distances; of equal ones the first.
-func nearest(z *mat.Dense, i, k int) (rows []int, distances []float64) {
+// nearest are the k rows nearest to row i; of equal ones the first.
+func nearest(z *mat.Dense, i, k int) (rows []int) {
+	var distances []float64
 	n, _ := z.Dims()
 	for j := range n {
 		if j == i {
@@ -44,14 +28,7 @@ func nearest(z *mat.Dense, i, k int) (rows []int, distances []float64) {
 		at := sort.Search(len(distances), func(m int) bool { return distances[m] > d })
 		rows, distances = slices.Insert(rows, at, j), slices.Insert(distances, at, d)
 	}
-	return rows, distances
-}
-
-// bandwidth is the median distance to the k-th neighbour.
-func (h *neighbourhoods) bandwidth(k int) float64 {
-	d := data.Each(h.distance, func(row []float64) float64 { return row[min(k, len(row))-1] })
-	slices.Sort(d)
-	return d[len(d)/2]
+	return rows
 }
 
 // calibrationError is mean ‖E[p − q | p]‖² for the true posterior q, the calibration error proper, without the grouping loss that
@@ -86,7 +63,7 @@ func calibrationError(logProbs, truth *mat.Dense, region []int) (value float64) 
 			}
 		}
 		for at, i := range in {
-			near, _ := nearest(said, at, min(targetNeighbours, len(in)-1))
+			near := nearest(said, at, min(targetNeighbours, len(in)-1))
 			for _, j := range near {
 				value += floats.Dot(off(i), off(in[j])) / float64(len(near)*n)
 			}
@@ -108,7 +85,7 @@ const (
 // The mean of T is 0 for calibrated predictions, as residuals of two rows are independent. The standard error
 // is the jackknife's over rows, 2 sd(g)/√n, with g_i the mean of e_iᵀe_j over the pairs in which i
 // is either row; where nothing is wrong, and T is degenerate, it is up to √2 too large.
-func (h *neighbourhoods) squaredError(logProbs *mat.Dense, labels []int, k int) (value, se float64) {
+func squaredError(z, logProbs *mat.Dense, labels []int, k int) (value, se float64) {
 	n, c := logProbs.Dims()
 	e := mat.NewDense(n, c, nil)
 	for i := range n {
@@ -119,7 +96,7 @@ func (h *neighbourhoods) squaredError(logProbs *mat.Dense, labels []int, k int) 
 	}
 	g := make([]float64, n)
 	for i := range n {
-		near := h.near[i][:min(k, len(h.near[i]))]
+		near := nearest(z, i, min(k, n-1))
 		for _, j := range near {
 			x := floats.Dot(e.RawRowView(i), e.RawRowView(j)) / float64(len(near))
 			value += x / float64(n)
