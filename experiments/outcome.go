@@ -80,6 +80,16 @@ func (r *Run) answer(ctx context.Context, p *Prepared) (err error) {
 	return nil
 }
 
+// JudgePredictions measures predictions of labelled rows that a fit of the Spec gave before, in the embedding shared by all
+// methods and in its own (N×P), each nil where there is none.
+func (s Spec) JudgePredictions(ctx context.Context, said *data.Predictions, shared, own *mat.Dense) (*Run, error) {
+	_, classes := said.LogProbs.Dims()
+	test := &data.Set{Labels: said.Labels, Weights: said.Weights, Soft: said.Soft}
+	r := &Run{Spec: s, Source: &data.Source{Classes: classes, Cal: &data.Set{Names: data.Names{Classes: said.ClassNames}}, Test: test}}
+	r.Outcome = &Outcome{Predictions: said, Shared: shared, Own: own}
+	return r, r.judge(ctx, &Prepared{}, r.Outcome)
+}
+
 // judge measures the predictions of an outcome.
 func (r *Run) judge(ctx context.Context, p *Prepared, o *Outcome) error {
 	measure, err := r.measurer(ctx, p, o.Predictions)

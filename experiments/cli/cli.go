@@ -170,6 +170,7 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 		}),
 		kong.PostBuild(func(k *kong.Kong) error { return explain(k, methods) }),
 		kong.NamedMapper("path", kong.MapperFunc(decodePath)),
+		kong.NamedMapper("paths", kong.MapperFunc(decodePaths)),
 		kong.NamedMapper("input", decodeInput(methods)),
 		kong.NamedMapper("model", kong.MapperFunc(decodeModel)),
 		kong.NamedMapper("predictions", kong.MapperFunc(decodePredictions)),
@@ -216,6 +217,25 @@ func decodePath(ctx *kong.DecodeContext, target reflect.Value) error {
 		return errors.New(`the path is empty; for the current directory write "."`)
 	}
 	target.SetString(kong.ExpandPath(path))
+	return nil
+}
+
+// decodePaths adds one path, or several with commas between them, as decodePath reads each.
+func decodePaths(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("paths")
+	if err != nil {
+		return err
+	}
+	paths := []string{token.String()}
+	if !isDir(paths[0]) {
+		paths = strings.Split(paths[0], ",")
+	}
+	for _, path := range paths {
+		if path == "" {
+			return errors.New(`a path is empty; for the current directory write "."`)
+		}
+		target.Set(reflect.Append(target, reflect.ValueOf(kong.ExpandPath(path))))
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -15,12 +16,14 @@ import (
 )
 
 type compareCmd struct {
-	In      string       `required:"" type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*; of data that the program brings, calibra export-features writes one."`
+	In      string       `type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*; of data that the program brings, calibra export-features writes one."`
 	Methods []string     `placeholder:"NAME,…" help:"What to fit, by the names that calibra methods --all lists; all stands for those that were published. Without it: nc, ts, sm, vq, stacked."`
 	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Split   data.Holdout `placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
 	Jobs    int          `most:"1024" help:"Fits side by side (one a core)."`
 	Out     string       `required:"" type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv, metrics.json and figures."`
+
+	Runs []string `type:"paths" placeholder:"DIR,…" help:"Fit nothing, and set the finished fits in these folders side by side; they must have tested the same rows."`
 
 	JSON bool `help:"Print the table as JSON."`
 
@@ -31,6 +34,12 @@ type compareCmd struct {
 }
 
 func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+	switch {
+	case c.In == "" && c.Runs == nil:
+		return data.Inputf("", "name a features file by --in, or finished fits by --runs")
+	case c.Runs != nil:
+		return c.finished(ctx, t, methods)
+	}
 	set, err := c.settings(methods)
 	if err != nil {
 		return err
@@ -65,6 +74,32 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	return warnFailures(t, plan)
+}
+
+// finished compares fits that ended before.
+func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+	if c.In != "" || c.Methods != nil || c.Split != "" || c.Tensorboard != "" || !reflect.ValueOf(c.inputFlags).IsZero() || !reflect.ValueOf(c.settingFlags).IsZero() {
+		return data.Inputf("", "--runs compares fits as they are; leave out --in, --methods, --split, --tensorboard and settings")
+	}
+	executor, err := c.executor()
+	if err != nil {
+		return err
+	}
+	runs, err := study.ReadFinished(ctx, c.Runs, methods)
+	if err != nil {
+		return err
+	}
+	bar := t.progress()
+	defer bar.clear()
+	findings, err := study.CompareFinished(ctx, runs, executor, func(done int) { bar.at(float64(done), float64(len(runs)), "measuring "+runs[done].Dir) })
+	if err != nil {
+		return err
+	}
+	bar.clear()
+	if err := writeFindings(ctx, findings, c.Out); err != nil {
+		return err
+	}
+	return c.report(ctx, t, findings, runs[0].TestRows)
 }
 
 // settings are those of the flags.
@@ -156,9 +191,11 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings,
 		return err
 	}
 	list := reported(section.Tables[0], resultDrops)
-	list.columns = append(list.columns, column{head: "seconds", drop: 3})
-	for i := range list.rows {
-		list.rows[i] = append(list.rows[i], decimals(lines[i].Seconds.Mean, 1))
+	if c.Runs == nil {
+		list.columns = append(list.columns, column{head: "seconds", drop: 3})
+		for i := range list.rows {
+			list.rows[i] = append(list.rows[i], decimals(lines[i].Seconds.Mean, 1))
+		}
 	}
 	verdicts, err := f.Verdicts(ctx)
 	if err != nil {
@@ -171,7 +208,7 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings,
 				objects[i]["floored"] = line.Floored
 			}
 		}
-		return t.json(map[string]any{"methods": objects, "seeds": c.Seeds, "test_rows": testRows, "out": data.Line(c.Out), "verdict": verdicts[0]})
+		return t.json(map[string]any{"methods": objects, "seeds": f.Settings.Seeds, "test_rows": testRows, "out": data.Line(c.Out), "verdict": verdicts[0]})
 	}
 	t.tables(list)
 	t.printf("%s\n", folded("† worse than the best by more than chance, at 5 %. Each p is corrected by Holm for all methods compared.", width(t.out)))

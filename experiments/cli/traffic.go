@@ -81,7 +81,11 @@ func (c *studyCmd) traffic() traffic {
 }
 
 func (c *compareCmd) traffic() traffic {
-	return traffic{reads: []string{c.In, c.Config}, folder: folder{c.Out, study.Compare.Group(), study.Compare.FileNames()}}
+	reads := []string{c.In, c.Config}
+	for _, dir := range c.Runs {
+		reads = append(reads, folder{dir: dir, names: study.FinishedFiles}.paths()...)
+	}
+	return traffic{reads: reads, folder: folder{c.Out, study.Compare.Group(), study.Compare.FileNames()}}
 }
 
 func (c *benchCmd) traffic() traffic {

@@ -16,11 +16,13 @@ import (
 	"calibra/experiments/report"
 )
 
+const compareName = "compare"
+
 // Compare sets methods side by side on one features file, each with the split that it needs,
 // and reports which differ by more than chance. It has a command of its own, calibra compare,
 // and is none of Studies.
 var Compare = Study{
-	Name: "compare", Line: "methods side by side, and which of them differ by more than chance",
+	Name: compareName, Line: "methods side by side, and which of them differ by more than chance",
 	Grid:    always(each((*experiments.Catalog)(nil).Names()...)),
 	Vary:    []Field{{byMethod.Head, func(s experiments.Spec) string { return s.Method }}},
 	Views:   []View{Compared, forests, reliabilityDiagrams, intervalsTable, differencesTable},
@@ -70,7 +72,7 @@ func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 		s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return r.results == nil })
 		first := len(lines)
 		for _, r := range s.rows {
-			lines = append(lines, Line{Method: r.spec.Method, NLL: r.spread(sharedMetric(metrics.NLL)), Floored: r.floored(), Against: map[string]*Against{}, row: r,
+			lines = append(lines, Line{Method: f.called(r), NLL: r.spread(sharedMetric(metrics.NLL)), Floored: r.floored(), Against: map[string]*Against{}, row: r,
 				Seconds: r.spread(quantity{value: func(r *Result) float64 { return r.Time }})})
 		}
 		for _, q := range f.testedBy() {
@@ -84,7 +86,7 @@ func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 			}
 			for i, p := range all {
 				if p != nil {
-					lines[first+i].Against[q.key] = &Against{best.spec.Method, p.Comparison, p.holm}
+					lines[first+i].Against[q.key] = &Against{f.called(best), p.Comparison, p.holm}
 				}
 			}
 		}
@@ -207,7 +209,7 @@ func writeValues(_ context.Context, f *Findings, out io.Writer) error {
 			if !ok {
 				interval = metrics.Interval{Low: nan, High: nan}
 			}
-			lines = append(lines, []string{c.Spec.Method, strconv.FormatUint(c.Spec.Seed, 10), embedding, key, digits(v), digits(interval.Low), digits(interval.High), r.Program.Commit})
+			lines = append(lines, []string{f.Study.Vary[0].Of(c.Spec), strconv.FormatUint(c.Spec.Seed, 10), embedding, key, digits(v), digits(interval.Low), digits(interval.High), r.Program.Commit})
 		}
 		for _, q := range f.measured() {
 			add("shared", r.Shared, r.Intervals, q.key)

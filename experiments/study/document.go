@@ -68,7 +68,7 @@ func (f *Findings) Write(ctx context.Context, dir string) error {
 		return err
 	}
 	d.Files = append(f.Study.numbers(), "tables.tex", "tables.md")
-	if cells, err := filepath.Rel(dir, f.Store.Dir); err == nil {
+	if cells, err := filepath.Rel(dir, f.Store.Dir); err == nil && f.Store.Dir != "" {
 		d.Files = append(d.Files, filepath.ToSlash(cells)+"/")
 	}
 	to := disk.NewFolder(dir, f.Study.Group())
@@ -113,6 +113,9 @@ func shown(s *report.Section) bool {
 
 // facts are how the numbers were made.
 func (f *Findings) facts() []report.Fact {
+	if f.Study.Facts != nil {
+		return append(f.Study.Facts(f), f.runFacts()...)
+	}
 	split := map[data.Holdout]string{
 		"":                "10 % of the calibration rows for methods that stop early, none for the others",
 		data.PaperText:    "10 % of the calibration rows (paper's text)",

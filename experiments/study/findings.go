@@ -86,7 +86,7 @@ func (s *subject) slug() string {
 }
 
 // subjects groups the cells: by origin and encoder, then by all of a Spec but the
-// seed.
+// seed, and by label.
 func (f *Findings) subjects() []*subject {
 	var out []*subject
 	for i, c := range f.Cells {
@@ -97,10 +97,14 @@ func (f *Findings) subjects() []*subject {
 			out = append(out, &subject{source: from})
 		}
 		s, spec := out[at], c.Spec
-		k := slices.IndexFunc(s.rows, func(r *row) bool { spec.Seed = r.spec.Seed; return r.spec == spec })
+		labels := data.Each(f.Study.Vary, func(field Field) string { return field.Of(c.Spec) })
+		k := slices.IndexFunc(s.rows, func(r *row) bool {
+			spec.Seed = r.spec.Seed
+			return r.spec == spec && slices.Equal(r.labels, labels)
+		})
 		if k < 0 {
 			k = len(s.rows)
-			s.rows = append(s.rows, &row{spec: c.Spec, labels: data.Each(f.Study.Vary, func(field Field) string { return field.Of(c.Spec) })})
+			s.rows = append(s.rows, &row{spec: c.Spec, labels: labels})
 		}
 		s.rows[k].cells = append(s.rows[k].cells, c)
 		if r := f.Results[i]; r != nil {

@@ -26,6 +26,8 @@ type Study struct {
 	Judging experiments.Judging
 	// Files are the numbers that it writes beside its report; nil means results.csv and times.csv.
 	Files []File
+	// Facts are how its numbers were made; nil means those of a grid.
+	Facts func(*Findings) []report.Fact
 }
 
 // Studies lists all studies, in the paper's order.

@@ -91,7 +91,7 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 // candidates are what the verdict chooses among, and which rows of the subject they are.
 func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows []int) {
 	for i, r := range s.rows {
-		if len(r.results) == 0 || r.spec.Fraction > 0 || f.ranked() && s.tuned(r.spec.Method) != r {
+		if len(r.results) == 0 || r.spec.Fraction > 0 || f.ranked() && !f.labelled() && s.tuned(r.spec.Method) != r {
 			continue
 		}
 		c := report.Candidate{
@@ -99,7 +99,7 @@ func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows [
 			Accuracy: r.spread(sharedMetric(metrics.Accuracy)).Mean, Effort: effort(r.spec.Catalog, r.spec.Method),
 		}
 		if f.ranked() {
-			c.Title = r.spec.Method
+			c.Name, c.Title = f.called(r), f.called(r)
 		} else {
 			c.Name = c.Title
 			c.Effort += i
@@ -107,6 +107,17 @@ func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows [
 		rows, candidates = append(rows, i), append(candidates, c)
 	}
 	return candidates, rows
+}
+
+// labelled reports whether the study calls its rows by their labels and not by their methods.
+func (f *Findings) labelled() bool { return f.Study.Name == compareName }
+
+// called is what verdicts, and lines of a comparison, call the row of a study whose rows are methods.
+func (f *Findings) called(r *row) string {
+	if f.labelled() {
+		return r.labels[0]
+	}
+	return r.spec.Method
 }
 
 // named is the row's method with what else distinguishes it: "vq w=16 |C|=64".

@@ -1,0 +1,280 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Finished is a fit that has ended, as its folder holds it.
+type Finished struct {
+	Dir  string
+	Name string // in tables and figures
+	Spec experiments.Spec
+	recorded
+
+	predictions *data.Predictions
+	shared, own *mat.Dense // the test rows in both embeddings, nil where there are none
+	epochs      string     // of its stages, in words
+	model       int64      // bytes of its file
+}
+
+// recorded is what of config.json a Spec does not hold.
+type recorded struct {
+	Classes         int                 `json:"classes"`
+	Features        int                 `json:"features"`
+	CalibrationRows int                 `json:"calibration_rows"`
+	ValidationRows  int                 `json:"validation_rows"`
+	TestRows        int                 `json:"test_rows"`
+	TestDigest      string              `json:"test_digest"`
+	Settings        map[string]any      `json:"settings"`
+	Program         experiments.Program `json:"program"`
+}
+
+// FinishedFiles are the files of a fit that are read.
+var FinishedFiles = []string{"config.json", "predictions.npz", "curves.csv", "model.safetensors"}
+
+// mostFinished are compared at once: as many as figures have colours to tell them apart.
+const mostFinished = 12
+
+// ReadFinished reads finished fits, which must have tested the same rows.
+func ReadFinished(ctx context.Context, dirs []string, catalog *experiments.Catalog) ([]*Finished, error) {
+	if len(dirs) < 2 || len(dirs) > mostFinished {
+		return nil, data.Inputf("", "%d finished fits are named; name from 2 to %d", len(dirs), mostFinished)
+	}
+	var all []*Finished
+	for _, dir := range dirs {
+		f, err := readFinished(ctx, filepath.Clean(dir))
+		if err != nil {
+			return nil, err
+		}
+		f.Spec.Catalog = catalog
+		for _, other := range all {
+			switch {
+			case f.Dir == other.Dir:
+				return nil, data.Inputf("", "%s is named twice; name each fit once", f.Dir)
+			case f.TestDigest != other.TestDigest:
+				return nil, data.Inputf("", "%s tested other rows than %s; compare fits of one file and, where the split takes test rows, of one seed", f.Dir, other.Dir)
+			}
+		}
+		all = append(all, f)
+	}
+	for _, f := range all {
+		f.Name = filepath.Base(f.Dir)
+		if slices.ContainsFunc(all, func(o *Finished) bool { return o != f && filepath.Base(o.Dir) == f.Name }) {
+			f.Name = f.Dir
+		}
+	}
+	return all, nil
+}
+
+func readFinished(ctx context.Context, dir string) (f *Finished, err error) {
+	f = &Finished{Dir: dir}
+	if f.Spec, err = experiments.ReadSpec(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, data.Inputf(dir, "holds no finished fit; name a folder that calibra fit --out wrote")
+	} else if err != nil {
+		return nil, err
+	}
+	f.Spec.Judging = Compare.Judging
+	if err = readJSON(filepath.Join(dir, "config.json"), &f.recorded); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "predictions.npz")
+	if f.predictions, err = data.ReadPredictionsContext(ctx, path); errors.Is(err, fs.ErrNotExist) || err == nil && f.predictions.Labels == nil {
+		return nil, data.Inputf(dir, "has no labelled test rows to be judged on; fit a file that has test_labels")
+	} else if err != nil {
+		return nil, err
+	}
+	for key, into := range map[string]**mat.Dense{"embedding": &f.shared, "embedding_own": &f.own} {
+		if has, err := data.HasArray(path, key); err != nil || !has {
+			continue
+		}
+		x, err := data.ReadFeatures(path, key)
+		if err != nil {
+			return nil, err
+		}
+		*into = data.Dense(x)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "model.safetensors")); err == nil {
+		f.model = info.Size()
+	}
+	f.epochs, err = epochsOf(filepath.Join(dir, "curves.csv"))
+	return f, err
+}
+
+// epochsOf is how many epochs or iterations the stages in a curves.csv took, "divide 12, calibrate 30"; "–" where there is none.
+func epochsOf(path string) (string, error) {
+	text, err := data.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "–", nil
+	} else if err != nil {
+		return "", err
+	}
+	lines, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+	if err != nil {
+		return "", data.Inputf(path, "is no csv file: %w", err)
+	}
+	var stages []string
+	for i, line := range lines[min(1, len(lines)):] {
+		if next := i + 2; next == len(lines) || lines[next][0] != line[0] { // the last of its stage
+			stages = append(stages, line[0]+" "+line[1])
+		}
+	}
+	return strings.Join(stages, ", "), nil
+}
+
+// CompareFinished judges finished fits as compare judges its own. observe is told of each that is judged; it may be nil.
+func CompareFinished(ctx context.Context, all []*Finished, e experiments.Executor, observe func(done int)) (*Findings, error) {
+	first := all[0]
+	origin := &experiments.Origin{Name: first.Spec.Data, Dataset: first.Spec.Data, Digest: first.TestDigest}
+	names := map[experiments.Spec]string{}
+	s := Compare
+	s.Line = "finished fits side by side, and which of them differ by more than chance"
+	s.Vary = []Field{{byMethod.Head, func(spec experiments.Spec) string { return names[spec] }}}
+	s.Views = append([]View{comparedFits}, append([]View{forests, reliabilityTogether, differingSettings(all), costs(all)}, Compare.Views[3:]...)...)
+	s.Facts = func(*Findings) []report.Fact {
+		return []report.Fact{{Name: origin.Name, Value: fmt.Sprintf("%d classes, %d test rows, %s", first.Classes, first.TestRows, first.TestDigest)}}
+	}
+	out := &Findings{Study: &s, Results: make([]*Result, len(all))}
+	for _, f := range all {
+		f.Spec.Executor, f.Spec.Data = e, f.Dir // two fits may be alike in all else
+		names[f.Spec] = f.Name
+		out.Cells = append(out.Cells, SpecCell{Spec: f.Spec, Origin: origin})
+		if !slices.Contains(out.Settings.Seeds, f.Spec.Seed) {
+			out.Settings.Seeds = append(out.Settings.Seeds, f.Spec.Seed)
+		}
+	}
+	for i, f := range all {
+		if observe != nil {
+			observe(i)
+		}
+		run, err := f.Spec.JudgePredictions(ctx, f.predictions, f.shared, f.own)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Dir, err)
+		}
+		r, err := newResult(ctx, run)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Dir, err)
+		}
+		r.Spec.Seed = 0 // fits of any seeds are pairs, as they tested the same rows
+		r.Features, r.CalibrationRows, r.ValidationRows, r.TestDigest, r.Program = f.Features, f.CalibrationRows, f.ValidationRows, f.TestDigest, f.Program
+		out.Results[i] = r
+	}
+	return out, nil
+}
+
+// comparedFits is Compared of fits that have no others of their kind.
+func comparedFits(ctx context.Context, f *Findings) (*report.Section, error) {
+	section, err := Compared(ctx, f)
+	if err == nil {
+		section.Note = "Local metrics are measured in each method's own embedding and in the one shared by all. A method without an embedding of its own has the same number in both."
+		section.Tables[0].Caption = "The best fit above; best of a column in bold, second underlined. † worse than the best by more than chance (test rows resampled for both alike, Holm-corrected, 5 %)."
+	}
+	return section, err
+}
+
+// reliabilityTogether draws the reliability of all rows on one axis, the best in front.
+var reliabilityTogether = figures("Reliability", "", plain(func(f *Findings, s *subject) []*report.Drawing {
+	best := s.best(sharedMetric(metrics.NLL))
+	var shown []report.Shown
+	var last *report.Shown
+	for _, r := range s.rows {
+		one := report.Shown{Name: f.method(r), Portrait: r.results[0].Portrait}
+		if r == best {
+			last = &one
+		} else {
+			shown = append(shown, one)
+		}
+	}
+	if last != nil {
+		shown = append(shown, *last)
+	}
+	return report.Portraits(shown, s.results()[0].ClassNames)
+}))
+
+// differingSettings is the table of what fits that have a setting have in different values.
+func differingSettings(all []*Finished) View {
+	return func(context.Context, *Findings) (*report.Section, error) {
+		t := &report.Table{Caption: "Settings that differ; – where a method has none of the name.", Labels: []string{"Setting"}, Values: report.Heads(namesOf(all)...)}
+		for _, key := range settingKeys(all) {
+			values := data.Each(all, func(f *Finished) any {
+				if v, there := f.setting(key); there {
+					return v
+				}
+				return "–"
+			})
+			told := slices.DeleteFunc(slices.Clone(values), func(v any) bool { return v == "–" })
+			if len(told) > 1 && slices.ContainsFunc(told, func(v any) bool { return fmt.Sprint(v) != fmt.Sprint(told[0]) }) {
+				t.Add("", report.Row{Labels: []string{key}, Cells: report.Texts(values...)})
+			}
+		}
+		return &report.Section{Title: "Settings", Tables: []*report.Table{t}}, nil
+	}
+}
+
+func namesOf(all []*Finished) []string {
+	return data.Each(all, func(f *Finished) string { return f.Name })
+}
+
+// settingKeys are those of any of the fits, of the Spec first.
+func settingKeys(all []*Finished) []string {
+	var keys []string
+	for _, f := range all {
+		for key := range f.Settings {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return append([]string{"method", "split", "seed", "calibration rows", "validation rows", "commit"}, slices.Compact(keys)...)
+}
+
+// setting is a fit's of that key.
+func (f *Finished) setting(key string) (value any, there bool) {
+	switch key {
+	case "method":
+		return f.Spec.Method, true
+	case "split":
+		return string(f.Spec.Split), true
+	case "seed":
+		return strconv.FormatUint(f.Spec.Seed, 10), true
+	case "calibration rows":
+		return f.CalibrationRows, true
+	case "validation rows":
+		return f.ValidationRows, true
+	case "commit":
+		return cmp.Or(f.Program.Commit, "unknown"), true
+	}
+	value, there = f.Settings[key]
+	return value, there
+}
+
+// costs is the table of what the fits took.
+func costs(all []*Finished) View {
+	return func(context.Context, *Findings) (*report.Section, error) {
+		t := &report.Table{Caption: "Seconds are what the method is expected to take for so many rows, on one core; epochs and iterations are those that its stages ran; the model is its file.",
+			Labels: []string{"Method"}, Values: report.Heads("seconds", "model, kB", "epochs")}
+		for _, f := range all {
+			seconds := "–"
+			if m, err := f.Spec.Catalog.Find(f.Spec.Method); err == nil {
+				seconds = fmt.Sprintf("%.1f", m.Cost.Of(float64(f.CalibrationRows), f.Features, f.Classes))
+			}
+			t.Add("", report.Row{Labels: []string{f.Name}, Cells: report.Texts(seconds, fmt.Sprintf("%.0f", float64(f.model)/1e3), f.epochs)})
+		}
+		return &report.Section{Title: "Cost", Tables: []*report.Table{t}}, nil
+	}
+}
