@@ -8,7 +8,6 @@ import (
 	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/export"
-	"calibra/graph/onnx"
 )
 
 type exportCmd struct {
@@ -39,8 +38,8 @@ func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	case c.FeaturesOutput != "" || c.LogitsOutput != "":
 		return data.Inputf("", "--features-output and --logits-output name outputs of --backbone, which is not given")
 	}
-	numbers := map[string]onnx.Element{"float32": onnx.Single, "float64": onnx.Double}[c.Numbers]
-	if backbone != nil && numbers != onnx.Single {
+	numbers := map[string]export.Numbers{"float32": export.Float32, "float64": export.Float64}[c.Numbers]
+	if backbone != nil && numbers != export.Float32 {
 		return data.Inputf("", "--numbers float64 is of a network by itself, and --backbone hands over float32; leave one of them out")
 	}
 	if end := filepath.Ext(c.ONNX); end != "" && end != ".onnx" {

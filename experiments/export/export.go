@@ -13,10 +13,18 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Write writes a fitted calibrator as a network in ONNX whose inputs and probabilities are of float32 (onnx.Single) or,
-// as calibra apply reads and writes them, of float64 (onnx.Double). method is the name it goes by in
+// Numbers is the type of a network's inputs and probabilities.
+type Numbers = onnx.Element
+
+// The types; calibra apply reads and writes float64.
+const (
+	Float32 = onnx.Single
+	Float64 = onnx.Double
+)
+
+// Write writes a fitted calibrator as a network in ONNX with such numbers. method is the name it goes by in
 // error messages and in the file. One that cannot be written is a *data.InputError.
-func Write(out io.Writer, numbers onnx.Element, method string, c layers.Stateful) error {
+func Write(out io.Writer, numbers Numbers, method string, c layers.Stateful) error {
 	g := onnx.New(onnx.Version, numbers, nil)
 	if err := calibrate(g, method, c); err != nil {
 		return err
