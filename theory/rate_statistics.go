@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -91,7 +93,7 @@ func (e *experiment) varied() bool {
 func (o *outcome) singleDesignBetaP() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	last := len(o.sizes) - 1
-	all := everyone(o.count)
+	all := data.UpTo(o.count)
 	for s, p := range o.populations {
 		var y []float64
 		for k := range o.target.Blocks() {
@@ -267,7 +269,7 @@ func (x *rateStatistics) extremes() {
 	x.Worst, x.Best, x.Extremes = math.Inf(-1), math.Inf(1), Band{1, 1}
 	for s, k := range x.usable(x.last) {
 		p := &x.populations[s]
-		ratio := rms(x.errors(s, x.last, k), everyone(x.count)) * math.Sqrt(float64(x.sizes[x.last])) / p.predicted[k]
+		ratio := rms(x.errors(s, x.last, k), data.UpTo(x.count)) * math.Sqrt(float64(x.sizes[x.last])) / p.predicted[k]
 		x.Worst, x.Best = math.Max(x.Worst, ratio), math.Min(x.Best, ratio)
 
 		c := congruence(p.covariance, mat.DenseCopyOf(x.target.Jacobian(k, p.theta).T()))

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -86,7 +88,7 @@ const bootstrapDraws = 400
 func bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int) []float64) []Estimate {
 	pick := make([][]int, sets)
 	for s := range pick {
-		pick[s] = everyone(replicates)
+		pick[s] = data.UpTo(replicates)
 	}
 	values := statistic(pick)
 	draws := make([][]float64, len(values))
@@ -113,15 +115,6 @@ func bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int
 		}
 	}
 	return estimates
-}
-
-// everyone lists the indices 0 … n−1: all replicates, none resampled.
-func everyone(n int) []int {
-	at := make([]int, n)
-	for i := range at {
-		at[i] = i
-	}
-	return at
 }
 
 // rms is the root mean square of values at the given indices; NaN marks a replicate

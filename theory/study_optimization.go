@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
@@ -84,7 +86,7 @@ func (t *Truth) movedAlone() (laws [][]float64) {
 // gains measures |Δ_k|/ε two ways: over e's cyclic shifts, where every frequency
 // moves at once, and with one codeword's frequency of the narrow problem moved alone.
 func (e *experiment) gains(ctx context.Context, r *Report, narrow *problem) error {
-	shifted, err := e.respond(ctx, func(int) []int { return everyone(e.target.Blocks()) })
+	shifted, err := e.respond(ctx, func(int) []int { return data.UpTo(e.target.Blocks()) })
 	if err != nil {
 		return err
 	}
@@ -293,7 +295,7 @@ func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
 	if err != nil {
 		return err
 	}
-	rmsOf := func(column int) float64 { return rms(errors[column][0], everyone(t.count)) }
+	rmsOf := func(column int) float64 { return rms(errors[column][0], data.UpTo(t.count)) }
 	for i, tolerance := range tolerances {
 		var worst float64
 		for k := range K {

@@ -103,12 +103,17 @@ func (o JensenShannonOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, jensenShannon, jensenShannon)
 }
 
-func jensenShannon[F Float](_ JensenShannonOp, v Args[F]) {
-	p, q := v.In(0), v.In(1)
+// jensenShannon takes the weights of rows as a third input, if there is one.
+func jensenShannon[F Float, K any](_ K, v Args[F]) {
+	p, q, c := v.In(0), v.In(1), v.Columns(0)
 	var sum float64
 	for i := range p {
 		_, _, js := bernoulliDivergence(float64(p[i]), float64(q[i]))
-		sum += math.Sqrt(max(js, jensenShannonFloor))
+		root := math.Sqrt(max(js, jensenShannonFloor))
+		if len(v.in) > 2 {
+			root *= float64(v.In(2)[i/c])
+		}
+		sum += root
 	}
 	v.Out()[0] = F(sum / float64(len(p)))
 }
@@ -122,47 +127,6 @@ func bernoulliDivergence(p, q float64) (clamped, m, js float64) {
 }
 
 func bernoulliKL(p, m float64) float64 { return p*math.Log(p/m) + (1-p)*math.Log((1-p)/(1-m)) }
-
-// WeightedJensenShannonOp is the op of [WeightedJensenShannon]. The weights have no gradient.
-type WeightedJensenShannonOp struct{}
-
-func (WeightedJensenShannonOp) Form() string { return "B C, B C, B -> ()" }
-func (o WeightedJensenShannonOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, weightedJensenShannon, weightedJensenShannon)
-}
-
-func weightedJensenShannon[F Float](_ WeightedJensenShannonOp, v Args[F]) {
-	p, q, weights, c := v.In(0), v.In(1), v.In(2), v.Columns(0)
-	var sum float64
-	for i := range p {
-		_, _, js := bernoulliDivergence(float64(p[i]), float64(q[i]))
-		sum += float64(weights[i/c]) * math.Sqrt(max(js, jensenShannonFloor))
-	}
-	v.Out()[0] = F(sum / float64(len(p)))
-}
-
-func (WeightedJensenShannonOp) WRT() []bool { return []bool{true, true, false} }
-
-func (WeightedJensenShannonOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	by := Op{WeightedJensenShannonGradOp{}}
-	return Nodes{by.Of(in[0], in[1], in[2], g), by.Of(in[1], in[0], in[2], g), nil}, nil
-}
-
-// WeightedJensenShannonGradOp is that of [JensenShannonGradOp], times the weights of the rows.
-type WeightedJensenShannonGradOp struct{}
-
-func (WeightedJensenShannonGradOp) Form() string { return "B C, B C, B, () -> B C" }
-func (o WeightedJensenShannonGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, weightedJensenShannonGradients, weightedJensenShannonGradients)
-}
-
-func weightedJensenShannonGradients[F Float](_ WeightedJensenShannonGradOp, v Args[F]) {
-	out, p, q, weights, c := v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(0)
-	g := float64(v.In(3)[0]) / float64(len(p))
-	for i, y := range p {
-		out[i] = F(rootDivergenceSlope(g*float64(weights[i/c]), float64(y), float64(q[i])))
-	}
-}
 
 func (JensenShannonOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	by := Op{JensenShannonGradOp{}}
@@ -178,12 +142,39 @@ func (o JensenShannonGradOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, jensenShannonGradients, jensenShannonGradients)
 }
 
-func jensenShannonGradients[F Float](_ JensenShannonGradOp, v Args[F]) {
-	out, p, q := v.Out(), v.In(0), v.In(1)
-	g := float64(v.In(2)[0]) / float64(len(p))
+// jensenShannonGradients takes g as the last input, after the weights of rows, if there are any.
+func jensenShannonGradients[F Float, K any](_ K, v Args[F]) {
+	out, p, q, c, last := v.Out(), v.In(0), v.In(1), v.Columns(0), len(v.in)-1
 	for i, y := range p {
+		g := float64(v.In(last)[0]) / float64(len(p))
+		if last > 2 {
+			g *= float64(v.In(2)[i/c])
+		}
 		out[i] = F(rootDivergenceSlope(g, float64(y), float64(q[i])))
 	}
+}
+
+// WeightedJensenShannonOp is the op of [WeightedJensenShannon]. The weights have no gradient.
+type WeightedJensenShannonOp struct{}
+
+func (WeightedJensenShannonOp) Form() string { return "B C, B C, B -> ()" }
+func (o WeightedJensenShannonOp) Run(out Value, in []Value) {
+	Dispatch(o, out, in, jensenShannon, jensenShannon)
+}
+
+func (WeightedJensenShannonOp) WRT() []bool { return []bool{true, true, false} }
+
+func (WeightedJensenShannonOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+	by := Op{WeightedJensenShannonGradOp{}}
+	return Nodes{by.Of(in[0], in[1], in[2], g), by.Of(in[1], in[0], in[2], g), nil}, nil
+}
+
+// WeightedJensenShannonGradOp is that of [JensenShannonGradOp], times the weights of the rows.
+type WeightedJensenShannonGradOp struct{}
+
+func (WeightedJensenShannonGradOp) Form() string { return "B C, B C, B, () -> B C" }
+func (o WeightedJensenShannonGradOp) Run(out Value, in []Value) {
+	Dispatch(o, out, in, jensenShannonGradients, jensenShannonGradients)
 }
 
 // rootDivergenceSlope is g ∂√js/∂p, 0 where p is clamped or js floored.

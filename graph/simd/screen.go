@@ -87,7 +87,7 @@ func (s *screen) set(c *Codebook, words []float32) {
 			row[i] = h
 		}
 	}
-	s.limit(c, float64(greatest))
+	s.limit(float64(greatest))
 }
 
 // place writes codeword j: tiles of four blocks of codewords lie side by side, then the next deeper ones; the
@@ -125,7 +125,7 @@ func round(x float32) uint32 { return (math.Float32bits(x) + 0x8000) >> 16 }
 
 // limit computes slope and offset, twice the bound above and a fortieth more, for the rounding of both, of |x| and of
 // the difference.
-func (s *screen) limit(c *Codebook, h float64) {
+func (s *screen) limit(h float64) {
 	const u, tiny = 0x1p-24, 0x1p-100
 	y := math.Sqrt(2*h) * 1.001
 	s.marks = bits.Len(uint(s.blocks*tileSide - 1))
