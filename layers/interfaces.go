@@ -30,13 +30,11 @@ import (
 //	                Staged, Embedder       Trained, for its own
 //	                Quantizing             Trained.Read and Usage: the codes and quantized features of rows
 //	                Headed                 Trained.TwoStage: the error of its head
-//	                Tabled                 Trained.Compile
 //	                ONNXBase               Trained.ONNX
 //	a map           Map                    Train
 //	                Costed                 a fit to another loss, such as that with a penalty
 //	                Noisy                  a fit that draws at each step
 //	                Informed               inputs beside log p̂ and the region; in a network ONNXInformed
-//	                Formed                 Trained.Compile
 //	                anchored.Scored        corrections of package anchored, which add to its scores
 //	                anchored.Hierarchical  the choice of a correction's spread, by folds
 //	part of a map   Prior, SlotScale       Bilinear and the maps like it
@@ -141,14 +139,6 @@ type Headed interface {
 	Ridge() (float64, error)
 }
 
-// Tabled is a [Base] that cuts the features into slots, each of which has the nearest of K codewords
-// and adds to the log-odds what a table has for it, as above.
-type Tabled interface {
-	Base
-	// Table is that of the fitted base, an error where it is none of these.
-	Table() (*Table, error)
-}
-
 // ONNXBase is a [Base] that writes itself in ONNX, so that every [Map] on it does.
 type ONNXBase interface {
 	// ViewONNX adds what the base makes of all rows to g.
@@ -200,12 +190,4 @@ type Informed interface {
 type ONNXInformed interface {
 	// InputsONNX adds to g what Inputs gives of a view, by the same names.
 	InputsONNX(g *onnx.Network, v *ONNXView, w *graph.Weights) (map[string]onnx.Value, error)
-}
-
-// Formed is a [Map] whose scores are log π and the Dirichlet scores of A(V) = Σ_i σ_i² F_s(i), as
-// those of [Bilinear] with F_k = a_k b_kᵀ.
-type Formed interface {
-	Map
-	// Forms are those of a map with weights w, an error where it has none.
-	Forms(w *graph.Weights, s Sizes) (*Forms, error)
 }

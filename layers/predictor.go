@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"calibra/data"
-	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/graph/simd"
 
@@ -16,10 +15,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Predictor is a fitted [Tabled] base, such as a quantizer and its head, with a [Formed] map,
-// such as the bilinear one, without a graph, for serving: features in, calibrated
-// log-probabilities out, in float32. The head is a table, since a slot can only take one of K
-// values:
+// Predictor is a fitted [Bilinear] map on a [Divide] without a graph, for serving: features in,
+// calibrated log-probabilities out, in float32. The head is a table, since a slot can only take
+// one of K values:
 //
 //	log-odds_c = bias_c + Σ_i T[i, s(i), c],   T[i,k,c] = Σ_j c_kj W[i·d+j, c]
 //
@@ -31,7 +29,7 @@ type Predictor struct {
 	book   simd.Codebook
 	table  []float32 // w×K×C
 	bias   []float32 // C
-	outer  []float32 // K×C², F
+	outer  []float32 // K×C², a_k b_kᵀ
 	prior  []float32 // C, log π up to a constant, which the softmax takes away
 	scale  []float32 // w, σ²
 	memory sync.Pool // of *predictorMemory
@@ -48,111 +46,58 @@ type predictorMemory struct {
 	centred, logp, mass, form []float32
 }
 
-// Table is what a [Tabled] base looks up.
-type Table struct {
-	Centre    []float64 // M, what is taken from the features first; nil: 0
-	Codewords []float32 // K×d
-	Odds      []float32 // T, w×K×C
-	Bias      []float32 // C
-}
-
-// Forms are what a [Formed] map sums.
-type Forms struct {
-	Of    []float32 // F, K×C²
-	Prior []float32 // C, log π up to a constant, which the softmax takes away
-	Scale []float32 // w, σ²; nil: 1 each
-}
-
-// Table is codewords and head of a space whose slots have one codeword.
-func (d *Divide) Table() (*Table, error) {
-	s := d.sizes
-	switch {
-	case d.weights == nil:
-		return nil, ErrUnfitted
-	case s.CodesOf() > 1:
-		return nil, fmt.Errorf("layers: only a space whose slots have one codeword compiles, not one divided by %T", d.codes())
-	}
-	w, c, k, width := s.Slots, s.Classes, s.Codewords, s.Features/s.Slots
-	t := &Table{
-		Codewords: d.weights.Tensor("codebook/codewords").Float32s(), Bias: d.weights.Tensor("head/bias").Float32s(),
-		Odds: make([]float32, w*k*c),
-	}
-	if d.weights.Has(centreName) {
-		t.Centre = d.weights.Float64s(centreName)
-	}
-	head := d.weights.Tensor("head/weight").Float32s()
-	for i := range w {
-		simd.Sgemm(blas.NoTrans, blas.NoTrans, k, c, width, 1, t.Codewords, width, head[i*width*c:], c, 0, t.Odds[i*k*c:], c)
-	}
-	return t, nil
-}
-
-// Forms are a_k b_kᵀ.
-func (Bilinear) Forms(w *graph.Weights, s Sizes) (*Forms, error) {
-	if priorOfItsOwn(w) {
-		return nil, fmt.Errorf("layers: a bilinear map with a prior for each region does not compile")
-	}
-	c := s.Classes
-	f := &Forms{Of: make([]float32, s.Codewords*c*c), Prior: w.Tensor("bilinear/prior").Float32s()}
-	a, b := w.Tensor("bilinear/receiver").Float32s(), w.Tensor("bilinear/sender").Float32s()
-	for at := range f.Of {
-		word, i, j := at/(c*c), at/c%c, at%c
-		f.Of[at] = a[word*c+i] * b[word*c+j]
-	}
-	if w.Has("bilinear/scale") {
-		f.Scale = w.Tensor("bilinear/scale").Float32s()
-	}
-	return f, nil
-}
-
-// Compile turns a fitted calibrator whose Base is [Tabled] and whose Map is [Formed] into a
-// Predictor, which is held to the graph on a few rows. Later fits do not change it.
+// Compile turns a fitted calibrator into a Predictor, which is held to the graph on a few rows.
+// Later fits do not change it.
 func (t *Trained) Compile() (*Predictor, error) {
-	base, tabled := t.Base.(Tabled)
-	m, formed := t.Map.(Formed)
+	d, divided := t.Base.(*Divide)
 	switch {
-	case !tabled || !formed:
+	case !divided || !t.bilinear():
 		return nil, fmt.Errorf("layers: only a bilinear map on a divided space compiles, not %T on %T", t.Map, t.Base)
 	case t.weights == nil:
 		return nil, ErrUnfitted
+	case d.sizes.CodesOf() > 1:
+		return nil, fmt.Errorf("layers: only a space whose slots have one codeword compiles, not one divided by %T", d.codes())
+	case priorOfItsOwn(t.weights):
+		return nil, fmt.Errorf("layers: a bilinear map with a prior for each region does not compile")
 	}
-	table, err := base.Table()
-	if err != nil {
-		return nil, err
-	}
-	s := base.Sizes()
-	forms, err := m.Forms(t.weights, s)
-	if err != nil {
-		return nil, err
-	}
-	w, c, k := s.Slots, s.Classes, s.Codewords
+	s := d.sizes
+	w, c, k, width := s.Slots, s.Classes, s.Codewords, s.Features/s.Slots
 	p := &Predictor{
-		sizes: s, table: slices.Clone(table.Odds), bias: slices.Clone(table.Bias),
-		outer: slices.Clone(forms.Of), prior: slices.Clone(forms.Prior), scale: slices.Clone(forms.Scale),
-		centre: slices.Clone(table.Centre),
+		sizes: s, centre: make([]float64, s.Features), table: make([]float32, w*k*c), outer: make([]float32, k*c*c),
+		bias: slices.Clone(d.weights.Tensor("head/bias").Float32s()), prior: slices.Clone(t.weights.Tensor("bilinear/prior").Float32s()),
+		scale: slices.Repeat([]float32{1}, w),
 	}
-	if p.centre == nil {
-		p.centre = make([]float64, s.Features)
+	if d.weights.Has(centreName) {
+		copy(p.centre, d.weights.Float64s(centreName))
 	}
-	if p.scale == nil {
-		p.scale = slices.Repeat([]float32{1}, w)
+	if t.weights.Has("bilinear/scale") {
+		copy(p.scale, t.weights.Tensor("bilinear/scale").Float32s())
 	}
-	p.book.Set(table.Codewords, k, s.Features/w)
+	words, head := d.weights.Tensor("codebook/codewords").Float32s(), d.weights.Tensor("head/weight").Float32s()
+	for i := range w {
+		simd.Sgemm(blas.NoTrans, blas.NoTrans, k, c, width, 1, words, width, head[i*width*c:], c, 0, p.table[i*k*c:], c)
+	}
+	a, b := t.weights.Tensor("bilinear/receiver").Float32s(), t.weights.Tensor("bilinear/sender").Float32s()
+	for at := range p.outer {
+		word, i, j := at/(c*c), at/c%c, at%c
+		p.outer[at] = a[word*c+i] * b[word*c+j]
+	}
+	p.book.Set(words, k, width)
 	p.memory.New = func() any {
 		return &predictorMemory{
 			codes: make([]int32, predictorBatch*w), centred: make([]float32, centredRows*s.Features), logp: make([]float32, predictorBatch*c),
 			mass: make([]float32, predictorBatch*k), form: make([]float32, predictorBatch*c*c),
 		}
 	}
-	if err := t.holds(p, table.Codewords); err != nil {
+	if err := t.holds(p, d.codes(), words); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// holds is an error unless the predictor and the graph agree on rows around the codewords: a
-// base or a map that embeds another has its tables, and may predict otherwise.
-func (t *Trained) holds(p *Predictor, words []float32) error {
+// holds is an error unless the predictor and the graph agree on rows around the codewords: codes
+// may assign them otherwise.
+func (t *Trained) holds(p *Predictor, codes Codes, words []float32) error {
 	const rows = 32
 	m, c := p.sizes.Features, p.sizes.Classes
 	rng := rand.New(rand.NewPCG(0, 0))
@@ -169,7 +114,7 @@ func (t *Trained) holds(p *Predictor, words []float32) error {
 	}
 	for i, want := range says.LogProbs.RawMatrix().Data { // float32 agrees to 1e-5
 		if apart := math.Abs(float64(logProbs[i]) - want); !(apart <= 1e-3*max(1, math.Abs(want))) {
-			return fmt.Errorf("layers: %T on %T does not compile: it gives a log-probability of %.4g where its tables give %.4g", t.Map, t.Base, want, logProbs[i])
+			return fmt.Errorf("layers: codes %T do not compile: they give a log-probability of %.4g where the nearest codewords give %.4g", codes, want, logProbs[i])
 		}
 	}
 	return nil
