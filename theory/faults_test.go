@@ -101,6 +101,8 @@ func (f fault) in(o *outcome, d Design) *outcome {
 // testdata/mutations.md, and some are. The table is written by
 //
 //	go test ./theory -run SmallFaults -update
+//
+// It takes more than 5 s, as four studies run at their quick effort first.
 func TestSmallFaultsAreNoticed(t *testing.T) {
 	s := newSetup(Settings{Seed: 0, Effort: Quick})
 	e, _, err := newRate(t.Context(), s)

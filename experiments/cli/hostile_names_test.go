@@ -88,7 +88,7 @@ func obeyed(printed string) int {
 }
 
 // FuzzHostileNames gives commands names from files and flags, whatever they are: nothing of
-// what is printed or written is obeyed by who shows it.
+// what is printed or written is obeyed by who shows it. Its seeds take more than 5 s, as each is the name in nine commands.
 func FuzzHostileNames(f *testing.F) {
 	for _, name := range hostileNames {
 		f.Add(name)

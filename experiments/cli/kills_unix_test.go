@@ -110,7 +110,7 @@ var unfinished = regexp.MustCompile(`^\..+\.\d+@[^.]*\.\d+$|^\.calibra\.pending$
 // TestKills: a command that is killed at any moment leaves its inputs as they were and the old
 // result or the new one, never a mixture. The next run ends well and clears what was left. One command
 // of each way to write, a folder, a file, a study's cells and a file in parts, is killed once, and each
-// command 30 times with CALIBRA_CHECK=all.
+// command 30 times with CALIBRA_CHECK=all. It takes more than 5 s, as each command runs three times.
 func TestKills(t *testing.T) {
 	kills := 1
 	if os.Getenv("CALIBRA_CHECK") == "all" {

@@ -53,7 +53,8 @@ func looked(want seen) string {
 }
 
 // TestPagesInBrowser opens every page that a command writes: the verdict stands in the first 700 pixels, every figure
-// has a text in its place and fits the page, words stand out from their ground by 4.5 at least, and no script errs.
+// has a text in its place and fits the page, words stand out from their ground by 4.5 at least, and no script errs. It
+// takes more than 5 s, as commands write the pages and a browser draws each.
 func TestPagesInBrowser(t *testing.T) {
 	in, dir := write(t, features(300)), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
