@@ -49,9 +49,7 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 		return nil, err
 	}
 	for _, c := range columns {
-		if c.settle(); c.fault != nil {
-			c.line = lines[c.at]
-		}
+		c.settle()
 	}
 	return &columnar{path: path, columns: columns, lines: lines}, nil
 }

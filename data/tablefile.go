@@ -50,8 +50,7 @@ type column struct {
 	categories []string
 	disordered bool
 	fault      error // what makes it no array
-	at         int   // the row of the fault,
-	line       int   // and its line; 0 where the file has no lines
+	at         int   // the row of the fault
 }
 
 func newColumn(said string) *column { return &column{name: columnName(said), said: said} }
@@ -359,9 +358,6 @@ func (t *columnar) some(c *column, p tablePart) (bool, error) {
 		return len(lacking) == 0, nil
 	}
 	c.at = lacking[0]
-	if c.line = 0; t.lines != nil {
-		c.line = t.lines[c.at]
-	}
 	c.fault = fmt.Errorf("has no label at row %d, and other rows%s have one (%d of %d lack it); fill them in, leave these rows out, or give all of them no label", c.at, p.where(), len(lacking), len(rows))
 	return false, t.faulty(c)
 }
@@ -376,8 +372,8 @@ func (p tablePart) where() string {
 
 // faulty is the error of a column that is no array, with the line of the file as far as it has lines.
 func (t *columnar) faulty(c *column) error {
-	if c.line > 0 {
-		return Inputf(t.path, "line %d: column %s %w", c.line, Printable(c.name), c.fault)
+	if t.lines != nil {
+		return Inputf(t.path, "line %d: column %s %w", t.lines[c.at], Printable(c.name), c.fault)
 	}
 	return Inputf(t.path, "column %s %w", Printable(c.name), c.fault)
 }
@@ -543,10 +539,9 @@ func (t *columnar) parts() ([]tablePart, error) {
 	parts := []tablePart{{prefix: "cal_"}, {prefix: "val_"}, {prefix: "test_"}}
 	for row, s := range set.text {
 		k := slices.IndexFunc(parts, func(p tablePart) bool { return p.prefix == strings.ToLower(strings.TrimSpace(s))+"_" })
-		if k < 0 && t.lines != nil {
-			return nil, Inputf(t.path, "line %d: column set says %s at row %d; it must say cal, val or test", t.lines[row], Printable(s), row)
-		} else if k < 0 {
-			return nil, Inputf(t.path, "column set says %s at row %d; it must say cal, val or test", Printable(s), row)
+		if k < 0 {
+			set.at, set.fault = row, fmt.Errorf("says %s at row %d; it must say cal, val or test", Printable(s), row)
+			return nil, t.faulty(set)
 		}
 		parts[k].rows = append(parts[k].rows, row)
 	}
