@@ -14,8 +14,6 @@ type colourBar struct {
 	colour    func(float64) color.NRGBA
 }
 
-var _ aside = colourBar{}
-
 const (
 	colourBarFrom  = vg.Length(8) // the map
 	colourBarThick = vg.Length(10)
@@ -33,7 +31,7 @@ func (b colourBar) width() vg.Length {
 	return colourBarFrom + colourBarThick + widest + vg.Points(8)
 }
 
-func (b colourBar) draw(c draw.Canvas, _ *plot.Plot) {
+func (b colourBar) draw(c draw.Canvas) {
 	left, right := c.Min.X+colourBarFrom, c.Min.X+colourBarFrom+colourBarThick
 	height := c.Max.Y - c.Min.Y
 	const steps = 64

@@ -23,21 +23,14 @@ import (
 // Figure is plots in a grid, or above each other, with a legend beside them if it has
 // entries. One that cannot be drawn, such as of numbers that are not finite, shows the reason where it is rendered.
 type Figure struct {
-	grid          [][]*plot.Plot // rows of one length, nil where there is none
-	shares        []float64      // of the height, one for each row of the grid; nil where rows are alike
-	asides        map[*plot.Plot]aside
-	besides       vg.Length // what the widest aside takes, on the right of each plot
+	grid          [][]*plot.Plot           // rows of one length, nil where there is none
+	shares        []float64                // of the height, one for each row of the grid; nil where rows are alike
+	bars          map[*plot.Plot]colourBar // on the right of plots
+	besides       vg.Length                // what the widest bar takes
 	legend        *plot.Legend
 	strip         vg.Length // on the right, for the legend
 	width, height vg.Length
 	err           error // why it cannot be drawn
-}
-
-// aside is what stands on the right of a plot: the bar of its colours, the names of its lines.
-type aside interface {
-	width() vg.Length
-	// draw draws it into c, which is as high as the plot's data.
-	draw(c draw.Canvas, p *plot.Plot)
 }
 
 const (

@@ -19,10 +19,10 @@ const leastLegend = 3 * vg.Centimeter
 // titleShare is the share of a plot's width that its title may take: other fonts that a browser has are wider.
 const titleShare = 0.85
 
-// newGrid is a figure of plots of one size, a row after the other. asides may be nil.
-func newGrid(plots []*chart, columns int, width, height vg.Length, legend *plot.Legend, asides map[*plot.Plot]aside) *Figure {
+// newGrid is a figure of plots of one size, a row after the other. bars may be nil.
+func newGrid(plots []*chart, columns int, width, height vg.Length, legend *plot.Legend, bars map[*plot.Plot]colourBar) *Figure {
 	columns = min(columns, len(plots))
-	f := &Figure{legend: legend, asides: asides}
+	f := &Figure{legend: legend, bars: bars}
 	for i, p := range plots {
 		f.take(p)
 		p.Title.Text = wrapped(p.Title.Text, p.Title.TextStyle, titleShare*width)
@@ -31,7 +31,7 @@ func newGrid(plots []*chart, columns int, width, height vg.Length, legend *plot.
 		}
 		f.grid[i/columns][i%columns] = p.Plot
 	}
-	for _, a := range asides {
+	for _, a := range bars {
 		f.besides = max(f.besides, a.width())
 	}
 	f.width = vg.Length(columns)*(width+f.besides) + vg.Length(columns-1)*gap + 2*margin
@@ -87,10 +87,10 @@ func (f *Figure) draw(page draw.Canvas) {
 				c.Min.Y = top
 			}
 			p.Draw(c)
-			if a := f.asides[p]; a != nil {
+			if a, ok := f.bars[p]; ok {
 				beside := p.DataCanvas(c)
 				beside.Min.X, beside.Max.X = beside.Max.X, c.Max.X+f.besides
-				a.draw(beside, p)
+				a.draw(beside)
 			}
 		}
 	}

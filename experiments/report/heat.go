@@ -28,13 +28,13 @@ type HeatPanel struct {
 func Heat(panels []HeatPanel, columns int) *Figure {
 	var plots []*chart
 	var width vg.Length
-	asides := map[*plot.Plot]aside{}
+	bars := map[*plot.Plot]colourBar{}
 	for _, panel := range panels {
 		width = max(width, panel.width())
 		p, bar := panel.plot()
-		plots, asides[p.Plot] = append(plots, p), bar
+		plots, bars[p.Plot] = append(plots, p), bar
 	}
-	return newGrid(plots, columns, width, panels[0].Height, nil, asides)
+	return newGrid(plots, columns, width, panels[0].Height, nil, bars)
 }
 
 // width is the panel's, or what its column names need so as not to touch.

@@ -29,7 +29,7 @@ func (f *Figure) column() *Figure {
 	rows, columns := vg.Length(len(f.grid)), vg.Length(len(f.grid[0]))
 	width := (f.width-2*margin-f.strip-(columns-1)*gap)/columns - f.besides
 	height := (f.height - 2*margin - (rows-1)*gap) / rows
-	slim := &Figure{asides: f.asides, besides: f.besides, legend: f.legend, strip: f.strip}
+	slim := &Figure{bars: f.bars, besides: f.besides, legend: f.legend, strip: f.strip}
 	for _, row := range f.grid {
 		for _, p := range row {
 			if p != nil {

@@ -19,8 +19,6 @@ type LinePanel struct {
 	// Places label the x axis at the series' X alone; nil for even ticks.
 	Places map[float64]string
 	Series []Series
-	// Named writes the names of the lines at their right ends, in place of a legend.
-	Named bool
 	// Apart gives the panel a scale of its own.
 	Apart bool
 }
@@ -62,14 +60,9 @@ func Lines(panels []LinePanel) *Figure {
 	var plots []*chart
 	legend := newLegend()
 	named := map[string]bool{}
-	asides := map[*plot.Plot]aside{}
 	for _, panel := range panels {
 		p, entries := panel.draw()
 		plots = append(plots, p)
-		if panel.Named {
-			asides[p.Plot] = endNames(entries)
-			continue
-		}
 		for _, e := range entries {
 			if !named[e.name] {
 				legend.Add(e.name, e.thumbnails...)
@@ -87,15 +80,13 @@ func Lines(panels []LinePanel) *Figure {
 			}
 		}
 	}
-	return newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend, asides)
+	return newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend, nil)
 }
 
-// entry names a series in the legend, or at its right end.
+// entry names a series in the legend.
 type entry struct {
 	name       string
 	thumbnails []plot.Thumbnailer
-	colour     color.NRGBA
-	end        float64 // its last y, on the axis
 }
 
 // draw also names the series that have names.
@@ -118,7 +109,7 @@ func (panel LinePanel) draw() (p *chart, entries []entry) {
 		default:
 			middle = append(middle, m)
 		}
-		if s.Name != "" && !(panel.Named && s.Kind == Marks) {
+		if s.Name != "" {
 			entries = append(entries, *e)
 		}
 	}
@@ -203,7 +194,7 @@ func (panel LinePanel) series(s Series, reach *reach) (*marked, *entry) {
 		m.add(marks)
 		shown = append(shown, marks)
 	}
-	return m, &entry{name: s.Name, thumbnails: shown, colour: colour, end: placed.points[len(placed.points)-1].Y}
+	return m, &entry{s.Name, shown}
 }
 
 // lineOf is the line through the points, as the kind of the series has it, and its marks.

@@ -17,7 +17,7 @@ type LossCurve struct {
 func Losses(curves []LossCurve) *Figure {
 	var panels []LinePanel
 	for _, c := range curves {
-		panel := LinePanel{Title: c.Name, X: "epoch or iteration", Y: "loss, nats a row", Named: true, Apart: true}
+		panel := LinePanel{Title: c.Name, X: "epoch or iteration", Y: "loss, nats a row", Apart: true}
 		panel.Series = append(panel.Series, Series{Name: "training", Kind: Prediction, X: c.Epochs, Mean: c.Loss})
 		judged := c.Loss
 		if slices.ContainsFunc(c.Validation, func(v float64) bool { return !math.IsNaN(v) }) {

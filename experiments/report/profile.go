@@ -24,13 +24,12 @@ type ProfileLine struct {
 	Seeds []metrics.Profile
 }
 
-// Profiles draws the panels side by side, the methods' names at the ends of their lines,
-// and as a floor what the paper's calibrator, or else the first method, would show if it
+// Profiles draws the panels side by side, and as a floor what the paper's calibrator, or else the first method, would show if it
 // were perfectly calibrated. It is nil where nothing was measured.
 func Profiles(panels []ProfilePanel) *Figure {
 	var drawn []LinePanel
 	for _, panel := range panels {
-		out := LinePanel{Title: panel.Title, X: "rows from sparse to dense, %", Y: "local calibration error", LogY: true, Named: true}
+		out := LinePanel{Title: panel.Title, X: "rows from sparse to dense, %", Y: "local calibration error", LogY: true}
 		var floored *ProfileLine
 		for i, line := range panel.Profiles {
 			s := Series{Name: line.Name, Ours: line.Ours, Style: line.Style}

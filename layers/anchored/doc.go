@@ -47,8 +47,8 @@
 //	stacked := anchored.Stack{Base: &anchored.Anchor{}, Candidates: anchored.Maps()}
 //	err := stacked.Fit(ctx, cal, nil, rng)
 //
-// How well they do against the paper's method and the baselines is in the report of
-// calibra study beyond, and in experiments/results/benchmark.md.
+// How well they do against the paper's method and the baselines is in
+// experiments/results/benchmark.md.
 //
 // # A map of one's own
 //
