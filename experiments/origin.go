@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"calibra/data"
+	"calibra/experiments/rowcheck"
 )
 
 // Origin is where a study's problems come from: features of a frozen classifier,
@@ -233,7 +234,7 @@ func openLabelled(ctx context.Context, path string, as data.Scores) (*Problem, e
 	if err := src.Settle(as); err != nil {
 		return nil, err
 	}
-	beside := Hold(src)
+	beside := rowcheck.Find(src)
 	return &Problem{Source: src, Beside: &beside}, nil
 }
 

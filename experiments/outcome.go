@@ -17,9 +17,9 @@ import (
 // Outcome is a run's predictions for the test rows and how good they are.
 type Outcome struct {
 	Predictions *data.Predictions
-	Shared      *mat.Dense // N×P, test rows in the embedding shared by all methods; nil without features
-	Own         *mat.Dense // N×P, in the method's own space; nil if that is the shared embedding
-	Truth       *Truth     // nil unless the true posterior is known
+	Shared      *mat.Dense     // N×P, test rows in the embedding shared by all methods; nil without features
+	Own         *mat.Dense     // N×P, in the method's own space; nil if that is the shared embedding
+	Truth       *metrics.Truth // nil unless the true posterior is known
 	// Metrics are measured in Shared and OwnMetrics, whose local ones alone differ, in Own;
 	// nil without it, and both nil where the test rows have no labels. Intervals, noise floors and strata are in them as far as the Spec's
 	// Judging requests them.
@@ -61,7 +61,7 @@ func (r *Run) answer(ctx context.Context, p *Prepared) (err error) {
 	}
 	o.Predictions.Take(test)
 	if p.Truth != nil {
-		o.Truth = NewTruth(o.Predictions.LogProbs, p.Truth)
+		o.Truth = metrics.NewTruth(o.Predictions.LogProbs, p.Truth)
 	}
 	if coded, ok := embedded.(interface{ Usage() []int }); ok {
 		r.Usage = coded.Usage()

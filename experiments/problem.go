@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"calibra/data"
+	"calibra/experiments/rowcheck"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -18,7 +19,7 @@ type Problem struct {
 	// place of the test rows, and Shift describes them; nil if there are none.
 	Shifted *data.Set
 	Shift   Shift
-	Beside  *Beside // what is found of a features file's test rows beside its calibration rows; nil of others
+	Beside  *rowcheck.Findings // what is found of a features file's test rows beside its calibration rows; nil of others
 }
 
 // Prepared is what all methods share on one problem, seed and split: the rows,

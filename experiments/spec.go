@@ -10,6 +10,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/metrics"
+	"calibra/experiments/rowcheck"
 	"calibra/graph"
 	"calibra/layers"
 	"calibra/optim"
@@ -172,7 +173,7 @@ type Run struct {
 	Usage   []int           // codeword assignments of the test slots, nil if undivided
 	Embed   *data.Embedding // the shared embedding, nil without features
 	// Beside is what whoever fitted found of the test rows beside the calibration rows.
-	Beside Beside
+	Beside rowcheck.Findings
 }
 
 // Fit splits the source, fits the method and measures it on the test rows. Split

@@ -10,6 +10,8 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments/metrics"
+	"calibra/experiments/program"
+	"calibra/experiments/rowcheck"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -26,7 +28,7 @@ type summary struct {
 	Metrics   json.RawMessage  `json:"metrics,omitempty"` // nil where the test rows have no labels
 	Floored   *metrics.Floored `json:"floored,omitempty"`
 	Own       *local           `json:"own_embedding,omitempty"`
-	Beside
+	rowcheck.Findings
 }
 
 type local struct {
@@ -47,7 +49,7 @@ type configuration struct {
 	// Settings are all that the method was built with, defaults included.
 	Settings map[string]any `json:"settings"`
 
-	Program Program `json:"program"` // that fitted and measured
+	Program program.Program `json:"program"` // that fitted and measured
 }
 
 // RunGroup is the disk.Folder group of a run, and RunFiles are its files.
@@ -153,7 +155,7 @@ func (r *Run) Add(f *disk.Folder) {
 		r.addSummary(f)
 	}
 	c := r.configuration()
-	c.Program, err = ThisProgram()
+	c.Program, err = program.ThisProgram()
 	f.Fail(err)
 	addJSON(f, "config.json", c)
 }
@@ -189,7 +191,7 @@ func (r *Run) addSummary(f *disk.Folder) {
 	o := r.Outcome
 	settings, err := r.Spec.Measuring()
 	f.Fail(err)
-	s := summary{Protocol: settings.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed, Embedding: "none", Beside: r.Beside}
+	s := summary{Protocol: settings.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed, Embedding: "none", Findings: r.Beside}
 	if r.Judged() {
 		s.Metrics, err = metrics.Object(o.Metrics.Values, o.Metrics.Own)
 		f.Fail(err)
@@ -231,4 +233,18 @@ func (r *Run) configuration() configuration {
 		_, c.Features = x.Dims()
 	}
 	return c
+}
+
+// ReadRepeated are those of the run whose predictions are in a file; nil where there are none, or where the file is
+// of no run.
+func ReadRepeated(predictions string) *rowcheck.RepeatedRows {
+	if filepath.Base(predictions) != "predictions.npz" {
+		return nil
+	}
+	var s summary
+	text, err := data.ReadConfiguration(filepath.Join(filepath.Dir(predictions), "metrics.json"))
+	if err != nil || json.Unmarshal(text, &s) != nil {
+		return nil
+	}
+	return s.Repeated
 }

@@ -24,6 +24,7 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	_ "calibra/experiments/cli/floor" // before any package opens a file
+	"calibra/experiments/program"
 	"calibra/graph/blas"
 	"calibra/graph/simd"
 
@@ -60,7 +61,7 @@ type versionFlag bool
 
 // BeforeReset runs before the other flags are looked at.
 func (versionFlag) BeforeReset(k *kong.Kong, t *terminal) error {
-	p, err := experiments.ThisProgram()
+	p, err := program.ThisProgram()
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func run(args []string, parts ...experiments.Part) (code int) {
 // errExit ends a command that has said all, such as --help.
 var errExit = errors.New("exit")
 
-// command runs what args name. A panic is an experiments.Fault.
+// command runs what args name. A panic is an program.Fault.
 func command(ctx context.Context, args []string, t *terminal, methods *experiments.Catalog) (err error) {
 	defer func() {
 		switch p := recover(); p {
@@ -125,7 +126,7 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 		case errExit:
 			err = nil
 		default:
-			err = experiments.Caught(p)
+			err = program.Caught(p)
 		}
 	}()
 	switch {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/layers"
 )
 
@@ -48,7 +48,7 @@ func writeExitCodes(out io.Writer) {
 // failed is the error of work of which parts failed, for these causes: a fault if one is.
 func failed[E error](sentence string, causes []E) error {
 	for _, cause := range causes {
-		if fault := (*experiments.Fault)(nil); errors.As(cause, &fault) {
+		if fault := (*program.Fault)(nil); errors.As(cause, &fault) {
 			return fmt.Errorf("%s; one by a panic: %w", sentence, fault)
 		}
 	}
@@ -60,7 +60,7 @@ func ExitCode(err error) int {
 	var (
 		input   *data.InputError
 		setting *layers.SettingError
-		fault   *experiments.Fault
+		fault   *program.Fault
 	)
 	switch {
 	case err == nil:
@@ -81,7 +81,7 @@ func ExitCode(err error) int {
 
 // traced is the stack of a fault, where CALIBRA_TRACE=1 is set.
 func traced(err error) string {
-	if fault := (*experiments.Fault)(nil); os.Getenv("CALIBRA_TRACE") == "1" && errors.As(err, &fault) {
+	if fault := (*program.Fault)(nil); os.Getenv("CALIBRA_TRACE") == "1" && errors.As(err, &fault) {
 		return fault.Stack
 	}
 	return ""

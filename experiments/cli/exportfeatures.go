@@ -8,6 +8,7 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments"
+	"calibra/experiments/program"
 )
 
 type exportFeaturesCmd struct {
@@ -19,12 +20,12 @@ type exportFeaturesCmd struct {
 
 // exported is what a file records of where it comes from.
 type exported struct {
-	Format  string              `json:"format"`
-	Data    string              `json:"data"`
-	Digest  string              `json:"digest"`
-	Encoder string              `json:"encoder,omitempty"`
-	Seed    uint64              `json:"seed"`
-	Program experiments.Program `json:"program"`
+	Format  string          `json:"format"`
+	Data    string          `json:"data"`
+	Digest  string          `json:"digest"`
+	Encoder string          `json:"encoder,omitempty"`
+	Seed    uint64          `json:"seed"`
+	Program program.Program `json:"program"`
 }
 
 func (c *exportFeaturesCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
@@ -42,7 +43,7 @@ func (c *exportFeaturesCmd) Run(ctx context.Context, t *terminal, catalog *exper
 	case o.Encoders != nil && c.Encoder == "":
 		said.Encoder = o.Encoders[0].Name
 	}
-	if said.Program, err = experiments.ThisProgram(); err != nil {
+	if said.Program, err = program.ThisProgram(); err != nil {
 		return err
 	}
 	p, err := encoded(ctx, t, o, c.Seed, said.Encoder)

@@ -18,6 +18,7 @@ import (
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/rowcheck"
 	"calibra/experiments/study"
 	"calibra/layers"
 	"calibra/layers/anchored"
@@ -196,7 +197,7 @@ type fitted struct {
 	Results map[string]any   `json:"results,omitempty"`
 	Floored *metrics.Floored `json:"floored,omitempty"`
 	Logits  data.Scores      `json:"logits,omitempty"` // what they hold, where that is something else
-	experiments.Beside
+	rowcheck.Findings
 	Both       []map[string]any `json:"before_and_after,omitempty"`
 	Verdict    *report.Verdict  `json:"verdict,omitempty"`
 	Candidates []map[string]any `json:"candidates,omitempty"`
@@ -204,7 +205,7 @@ type fitted struct {
 
 // json is what the fit found, as JSON.
 func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
-	out := fitted{Method: c.Method, Out: data.Line(c.Out), Beside: run.Beside}
+	out := fitted{Method: c.Method, Out: data.Line(c.Out), Findings: run.Beside}
 	if run.Judged() {
 		out.Results, out.Floored = runTable(run).objects()[0], run.Outcome.Metrics.Floored
 	}

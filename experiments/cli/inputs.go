@@ -14,6 +14,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/rowcheck"
 	"calibra/layers"
 
 	"github.com/alecthomas/kong"
@@ -38,17 +39,17 @@ func (f *inputFlags) scores() data.Scores {
 }
 
 // settle reads the logits of a fit's rows as what they are, and holds the test rows to the calibration rows.
-func (f *inputFlags) settle(t *terminal, src *data.Source, method experiments.Method) (beside experiments.Beside, err error) {
+func (f *inputFlags) settle(t *terminal, src *data.Source, method experiments.Method) (beside rowcheck.Findings, err error) {
 	if err := src.Settle(f.scores()); err != nil {
 		return beside, err
 	}
-	beside = experiments.Hold(src)
+	beside = rowcheck.Find(src)
 	return beside, f.told(t, src, &beside, method)
 }
 
 // told prints what the rows are and what is odd about them for these methods, or is an *InputError where the test rows
 // look wrong and that is not accepted.
-func (f *inputFlags) told(t *terminal, src *data.Source, beside *experiments.Beside, methods ...experiments.Method) error {
+func (f *inputFlags) told(t *terminal, src *data.Source, beside *rowcheck.Findings, methods ...experiments.Method) error {
 	if src.Scores == data.Probabilities {
 		t.note("%s holds %s: their logarithms are taken (--logits if they are logits)", src.Path, src.ReadAs)
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/rowcheck"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -46,7 +46,7 @@ func (j *Judged) told(t *terminal) {
 	if j.ReadAs != "" {
 		t.note("%s holds %s", j.path, j.ReadAs)
 	}
-	warnOf(t, j.path, experiments.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights}))
+	warnOf(t, j.path, rowcheck.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights}))
 }
 
 // Embed reads the embedding of the array named or, where key is "", that of the default name if the file has it.

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/experiments/report"
 	"calibra/graph/simd"
 )
@@ -19,7 +19,7 @@ import (
 // the date. The date is SOURCE_DATE_EPOCH if that is set, so that a page can be made again
 // byte by byte.
 func provenance(facts ...report.Fact) ([]report.Fact, error) {
-	program, err := experiments.ThisProgram()
+	program, err := program.ThisProgram()
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
 )
@@ -78,7 +79,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		t.note("%s", c.notice)
 	}
 	if c.DryRun {
-		return listCells(t, a.plan, experiments.Jobs(c.Jobs))
+		return listCells(t, a.plan, program.Jobs(c.Jobs))
 	}
 	if c.part() {
 		return c.runPart(ctx, t, a.plan, c.Jobs, c.JSON)

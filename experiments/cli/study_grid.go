@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/experiments/study"
 )
 
@@ -103,7 +103,7 @@ func (t *terminal) run(ctx context.Context, p *study.Plan, jobs int) error {
 	}
 	bar := t.progress()
 	defer bar.clear()
-	return p.Run(ctx, experiments.Jobs(jobs), func(task study.Task) {
+	return p.Run(ctx, program.Jobs(jobs), func(task study.Task) {
 		spent, ended = spent+cmp.Or(task.Seconds, 1), ended+1
 		rest := ""
 		if task.Seconds > 0 {

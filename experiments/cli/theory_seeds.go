@@ -13,7 +13,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/theory"
 )
 
@@ -93,10 +93,10 @@ func runAll(ctx context.Context, studies []theory.Study, settings theory.Setting
 // seedRun is what the rows of a seed were computed with, beside the seed. It stands in
 // seed-N.json, the rows in seed-N.csv.
 type seedRun struct {
-	Studies []string            `json:"studies"`
-	Effort  string              `json:"effort"`       // "fast" or "complete"
-	Own     ownRate             `json:"own,omitzero"` // of study rate alone
-	Program experiments.Program `json:"program"`
+	Studies []string        `json:"studies"`
+	Effort  string          `json:"effort"`       // "fast" or "complete"
+	Own     ownRate         `json:"own,omitzero"` // of study rate alone
+	Program program.Program `json:"program"`
 }
 
 func newSeedRun(studies []theory.Study, effort theory.Effort, own ownRate) (r seedRun, err error) {
@@ -104,7 +104,7 @@ func newSeedRun(studies []theory.Study, effort theory.Effort, own ownRate) (r se
 	if effort == theory.Quick {
 		r.Effort = "fast"
 	}
-	r.Program, err = experiments.ThisProgram()
+	r.Program, err = program.ThisProgram()
 	return r, err
 }
 

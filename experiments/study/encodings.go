@@ -11,12 +11,13 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments"
+	"calibra/experiments/program"
 )
 
 // encoding is what a store records of raw rows that were encoded. The features lie beside it
 // in features files, which any other tool reads too.
 type encoding struct {
-	Program experiments.Program `json:"program"`
+	Program program.Program `json:"program"`
 	// The rows' numbers in the raw table, by which seeds are matched row by row; nil
 	// where they have none.
 	Cal     []int `json:"cal,omitempty"`

@@ -255,11 +255,11 @@ func inThird(third int, in embedding) (q, floor quantity) {
 
 // trueLCE and klToTruth are known of synthetic data alone.
 var (
-	trueLCE   = ofTruth("true LCE", func(t *experiments.Truth) float64 { return t.LCE })
-	klToTruth = ofTruth("KL to truth", func(t *experiments.Truth) float64 { return t.KL })
+	trueLCE   = ofTruth("true LCE", func(t *metrics.Truth) float64 { return t.LCE })
+	klToTruth = ofTruth("KL to truth", func(t *metrics.Truth) float64 { return t.KL })
 )
 
-func ofTruth(title string, value func(*experiments.Truth) float64) quantity {
+func ofTruth(title string, value func(*metrics.Truth) float64) quantity {
 	return quantity{metric: metrics.LCE, title: title, value: func(r *Result) float64 {
 		if r.Truth == nil {
 			return nan

@@ -16,6 +16,7 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/experiments/program"
 	"calibra/experiments/report"
 
 	"gonum.org/v1/gonum/mat"
@@ -36,14 +37,14 @@ type Finished struct {
 
 // recorded is what of config.json a Spec does not hold.
 type recorded struct {
-	Classes         int                 `json:"classes"`
-	Features        int                 `json:"features"`
-	CalibrationRows int                 `json:"calibration_rows"`
-	ValidationRows  int                 `json:"validation_rows"`
-	TestRows        int                 `json:"test_rows"`
-	TestDigest      string              `json:"test_digest"`
-	Settings        map[string]any      `json:"settings"`
-	Program         experiments.Program `json:"program"`
+	Classes         int             `json:"classes"`
+	Features        int             `json:"features"`
+	CalibrationRows int             `json:"calibration_rows"`
+	ValidationRows  int             `json:"validation_rows"`
+	TestRows        int             `json:"test_rows"`
+	TestDigest      string          `json:"test_digest"`
+	Settings        map[string]any  `json:"settings"`
+	Program         program.Program `json:"program"`
 }
 
 // FinishedFiles are the files of a fit that are read.

@@ -10,6 +10,7 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/experiments/program"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -65,7 +66,7 @@ func (f *Findings) differences(ctx context.Context, s *subject, reference *row, 
 		return data.Each(s.rows, func(r *row) *paired { return known[r.spec] }), nil
 	}
 	out, errs := make([]*paired, len(s.rows)), make([]error, len(s.rows))
-	err := experiments.SideBySide(ctx, len(s.rows), 0, func(i int) {
+	err := program.SideBySide(ctx, len(s.rows), 0, func(i int) {
 		switch {
 		case s.rows[i].spec == reference.spec:
 		case slices.ContainsFunc(reference.results, func(r *Result) bool { return r.losses(q.key) != nil }):

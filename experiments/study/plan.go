@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/experiments/report/tensorboard"
 )
 
@@ -25,8 +25,8 @@ type Cell interface {
 
 // kept is the result of a cell, as its file holds it.
 type kept interface {
-	program() *experiments.Program // that computed it
-	id() string                    // of its cell; "" where it does not name one
+	program() *program.Program // that computed it
+	id() string                // of its cell; "" where it does not name one
 }
 
 // Failure is a cell that could not be computed, or whose file is damaged.
@@ -123,7 +123,7 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(Task)) error {
 		}
 	}
 	p.order(todo)
-	err := experiments.SideBySide(ctx, len(todo), jobs, func(k int) {
+	err := program.SideBySide(ctx, len(todo), jobs, func(k int) {
 		i := todo[k]
 		r, err := shop.compute(ctx, p.cells[i])
 		if p.results[i] = r; !errors.Is(err, ctx.Err()) {

@@ -12,13 +12,14 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
+	"calibra/experiments/program"
 )
 
 // Result is what a study keeps of a cell.
 type Result struct {
-	Spec     experiments.Spec    `json:"spec"`
-	Protocol metrics.Protocol    `json:"protocol"` // of the metrics
-	Program  experiments.Program `json:"program"`
+	Spec     experiments.Spec `json:"spec"`
+	Protocol metrics.Protocol `json:"protocol"` // of the metrics
+	Program  program.Program  `json:"program"`
 
 	Classes         int `json:"classes"`
 	Features        int `json:"features"`
@@ -60,11 +61,11 @@ type Result struct {
 	Floored *metrics.Floored `json:"floored,omitempty"`
 	// Rows are the numbers of the test rows that count in the data that all seeds split; nil where
 	// each seed draws rows of its own.
-	Rows   []int              `json:"rows,omitempty"`
-	Truth  *experiments.Truth `json:"truth,omitempty"`   // where the true posterior is known
-	ESS    *metrics.Profile   `json:"ess,omitempty"`     // local error along the effective sample size, shared embedding
-	OwnESS *metrics.Profile   `json:"own_ess,omitempty"` // likewise in the method's own
-	Bins   []ConfidenceBin    `json:"reliability"`       // of the top class
+	Rows   []int            `json:"rows,omitempty"`
+	Truth  *metrics.Truth   `json:"truth,omitempty"`   // where the true posterior is known
+	ESS    *metrics.Profile `json:"ess,omitempty"`     // local error along the effective sample size, shared embedding
+	OwnESS *metrics.Profile `json:"own_ess,omitempty"` // likewise in the method's own
+	Bins   []ConfidenceBin  `json:"reliability"`       // of the top class
 	// Portrait is what the predictions look like; empty where no intervals were asked for.
 	diagnosis.Portrait
 	ClassNames []string `json:"class_names,omitempty"`
@@ -121,8 +122,8 @@ type Other struct {
 	Without    gapped    `json:"without,omitempty"`
 }
 
-func (r *Result) program() *experiments.Program { return &r.Program }
-func (r *Result) id() string                    { return "" } // its key is of the data, too
+func (r *Result) program() *program.Program { return &r.Program }
+func (r *Result) id() string                { return "" } // its key is of the data, too
 
 // addOthers adds what methods are compared by in the metrics from outside.
 func (r *Result) addOthers(own []metrics.OwnValue) {

@@ -8,6 +8,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/experiments/report/tensorboard"
 )
 
@@ -82,7 +83,7 @@ func (w *workshop) drop(key string) {
 func (w *workshop) compute(ctx context.Context, c Cell) (r kept, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r, err = nil, experiments.Caught(p)
+			r, err = nil, program.Caught(p)
 		}
 	}()
 	if r, _, err = w.store.find(c); r != nil || err != nil { // by another process

@@ -10,7 +10,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/program"
 )
 
 // Store is a directory of computed cells, which studies may share, and processes on many
@@ -19,12 +19,12 @@ import (
 // stale: it is computed again.
 type Store struct {
 	Dir     string
-	Program experiments.Program // that computes, and whose results are not stale
+	Program program.Program // that computes, and whose results are not stale
 }
 
 // OpenStore is the store in dir of the program that runs. The directory need not be there.
 func OpenStore(dir string) (Store, error) {
-	program, err := experiments.ThisProgram()
+	program, err := program.ThisProgram()
 	return Store{Dir: dir, Program: program}, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
+	"calibra/experiments/program"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -84,9 +85,9 @@ type Predictor struct {
 // TruthResult is a cell with its predictors, and what it was computed with.
 type TruthResult struct {
 	TruthCell
-	Methods    []Fitted            `json:"methods,omitempty"`
-	Program    experiments.Program `json:"program"`
-	Predictors []Predictor         `json:"predictors"`
+	Methods    []Fitted        `json:"methods,omitempty"`
+	Program    program.Program `json:"program"`
+	Predictors []Predictor     `json:"predictors"`
 }
 
 // Fitted is a method that a cell fits.
@@ -165,8 +166,8 @@ func truthID(c TruthCell, fitted []Fitted) string {
 func (TruthCell) shares() []string { return nil }
 func (TruthCell) blank() kept      { return &TruthResult{} }
 
-func (r *TruthResult) program() *experiments.Program { return &r.Program }
-func (r *TruthResult) id() string                    { return truthID(r.TruthCell, r.Methods) }
+func (r *TruthResult) program() *program.Program { return &r.Program }
+func (r *TruthResult) id() string                { return truthID(r.TruthCell, r.Methods) }
 
 // compute measures all that is said of the cell's rows.
 func (c TruthCell) compute(ctx context.Context, _ *workshop) (kept, func(path string) error, error) {
@@ -340,7 +341,7 @@ func (t *Truth) measure(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense
 
 // errors is a predictor with its true errors.
 func (d *drawn) errors(l *mat.Dense) Predictor {
-	truth := experiments.NewTruth(l, d.truth)
+	truth := metrics.NewTruth(l, d.truth)
 	p := Predictor{
 		Values: map[string]float64{}, Absolute: truth.LCE, KL: truth.KL,
 		Calibration: calibrationError(l, d.truth, nil), Regional: calibrationError(l, d.truth, d.region),

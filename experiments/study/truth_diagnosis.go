@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/program"
 )
 
 // DiagnosisRate is the diagnoses of predictions whose error is known, over many draws.
@@ -29,7 +29,7 @@ type DiagnosisRate struct {
 	Counted int     `json:"counted"`           // runs that call as many regions wrong as were planted
 	Jaccard float64 `json:"jaccard"`           // mean over runs and planted regions, of each with the wrong region most like it
 
-	Program experiments.Program `json:"program"` // that computed it
+	Program program.Program `json:"program"` // that computed it
 }
 
 const (
@@ -100,8 +100,8 @@ func (s DiagnosisRate) task() Task {
 func (DiagnosisRate) shares() []string { return nil }
 func (DiagnosisRate) blank() kept      { return &DiagnosisRate{} }
 
-func (s *DiagnosisRate) program() *experiments.Program { return &s.Program }
-func (s *DiagnosisRate) id() string                    { return s.String() }
+func (s *DiagnosisRate) program() *program.Program { return &s.Program }
+func (s *DiagnosisRate) id() string                { return s.String() }
 
 func (s DiagnosisRate) compute(ctx context.Context, _ *workshop) (kept, func(path string) error, error) {
 	r, err := s.run(ctx)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -132,7 +133,7 @@ func TestTruthSurvivesPanic(t *testing.T) {
 	s := &Truth{Sources: []string{"global"}, Seeds: []uint64{1}, Rows: []int{200}, Methods: []experiments.Method{broken}}
 	p := NewPlan(store(t, t.TempDir()), s.Cells()[:1])
 	err := p.Run(t.Context(), 1, nil)
-	if fault := (*experiments.Fault)(nil); err != nil || len(p.Failures()) != 1 || !errors.As(p.Failures()[0], &fault) {
+	if fault := (*program.Fault)(nil); err != nil || len(p.Failures()) != 1 || !errors.As(p.Failures()[0], &fault) {
 		t.Errorf("%v, %v", p.Failures(), err)
 	}
 }

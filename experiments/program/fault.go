@@ -1,4 +1,4 @@
-package experiments
+package program
 
 import (
 	"fmt"
@@ -105,7 +105,7 @@ func ourCode(file string) bool {
 // ourRoot is the module's root when the program was built.
 func ourRoot() string {
 	_, file, _, _ := runtime.Caller(0)
-	return path.Dir(path.Dir(file))
+	return path.Dir(path.Dir(path.Dir(file)))
 }
 
 // place is "layers/bilinear.go:33".

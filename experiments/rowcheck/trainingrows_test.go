@@ -1,4 +1,4 @@
-package experiments_test
+package rowcheck_test
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/rowcheck"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -47,10 +47,10 @@ func TestTrainingRows(t *testing.T) {
 		return &out
 	}
 	for name, as := range map[string]func(*data.Set) *data.Set{"labels": func(x *data.Set) *data.Set { return x }, "shares": shares, "weights": weights} {
-		if r := experiments.TrainingRows(as(cal), as(test)); r != nil {
+		if r := rowcheck.TrainingRows(as(cal), as(test)); r != nil {
 			t.Errorf("%s: clean rows are told: %v", name, r)
 		}
-		r := experiments.TrainingRows(as(seen), as(test))
+		r := rowcheck.TrainingRows(as(seen), as(test))
 		if r == nil || !strings.Contains(r.String(), "look like rows that the classifier was trained on") {
 			t.Errorf("%s: rows of the training are not told: %v", name, r)
 		}

@@ -1,4 +1,4 @@
-package experiments
+package rowcheck
 
 import (
 	"calibra/data"
@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Beside is what is found of the rows before a fit, of test rows beside calibration rows above all; nil or "" where
+// Findings is what is found of the rows before a fit, of test rows beside calibration rows above all; nil or "" where
 // that is nothing.
-type Beside struct {
+type Findings struct {
 	layers.Comparison
 	Labels     string        `json:"-"` // see [OtherLabels], of the calibration rows
 	TestLabels string        `json:"-"`
@@ -36,8 +36,8 @@ func spread(n, most int) []int {
 	return rows
 }
 
-// Hold holds the test rows to the calibration rows. Rows of weight 0 are no matter.
-func Hold(src *data.Source) (beside Beside) {
+// Find holds the test rows to the calibration rows. Rows of weight 0 are no matter.
+func Find(src *data.Source) (beside Findings) {
 	cal, test := src.Cal.ForFit(), src.Test.ForFit()
 	if cal == nil {
 		return beside

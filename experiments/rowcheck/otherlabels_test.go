@@ -1,4 +1,4 @@
-package experiments_test
+package rowcheck_test
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/rowcheck"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -55,11 +55,11 @@ func TestOtherLabels(t *testing.T) {
 		rng, told := rand.New(rand.NewPCG(1, 2)), 0
 		for range 40 {
 			x := overconfident(problem.n, problem.sharp, problem.prior, rng)
-			if text := experiments.OtherLabels("rows", x); text != "" {
+			if text := rowcheck.OtherLabels("rows", x); text != "" {
 				t.Fatalf("%s: labels of the same rows: %s", problem.name, text)
 			}
 			rng.Shuffle(problem.n, func(i, j int) { x.Labels[i], x.Labels[j] = x.Labels[j], x.Labels[i] })
-			if strings.Contains(experiments.OtherLabels("rows", x), "look like those of other rows") {
+			if strings.Contains(rowcheck.OtherLabels("rows", x), "look like those of other rows") {
 				told++
 			}
 		}
@@ -75,14 +75,14 @@ func TestLabelsInAnotherOrder(t *testing.T) {
 	for i, y := range x.Labels {
 		x.Labels[i] = (y + 1) % 5
 	}
-	if text := experiments.OtherLabels("rows", x); !strings.Contains(text, "another order than the columns") {
+	if text := rowcheck.OtherLabels("rows", x); !strings.Contains(text, "another order than the columns") {
 		t.Errorf("labels of other columns: %q", text)
 	}
 	for i := range x.Labels {
 		x.Logits.SetRow(i, []float64{3, 0, 0, 0, 0})
 		x.Labels[i] = i % 7 % 5
 	}
-	if text := experiments.OtherLabels("rows", x); text != "" {
+	if text := rowcheck.OtherLabels("rows", x); text != "" {
 		t.Errorf("a constant output: %q", text)
 	}
 }

@@ -1,11 +1,11 @@
-package experiments_test
+package rowcheck_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/rowcheck"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -32,21 +32,21 @@ func TestRepeatedRows(t *testing.T) {
 		}
 		return x
 	}
-	if r := experiments.Repeated(cal, test(10)); r == nil || r.Rows != 10 || r.Of != 40 {
+	if r := rowcheck.Repeated(cal, test(10)); r == nil || r.Rows != 10 || r.Of != 40 {
 		t.Errorf("ten rows are repeated, and it finds %v", r)
 	}
-	if r := experiments.Repeated(cal, test(1)); r != nil {
+	if r := rowcheck.Repeated(cal, test(1)); r != nil {
 		t.Errorf("one row of 40 is told: %v", r)
 	}
 	other := test(10)
 	for i := range 10 {
 		other.Features.(*mat.Dense).Set(i, 0, 7)
 	}
-	if r := experiments.Repeated(cal, other); r != nil {
+	if r := rowcheck.Repeated(cal, other); r != nil {
 		t.Errorf("rows of the same logits and other features are told: %v", r)
 	}
 	labels := &data.Set{Labels: make([]int, 9)}
-	if r := experiments.Repeated(labels, labels); r != nil {
+	if r := rowcheck.Repeated(labels, labels); r != nil {
 		t.Errorf("rows of labels alone are told: %v", r)
 	}
 }
@@ -68,7 +68,7 @@ func TestRepeatedRowsOfFewValues(t *testing.T) {
 	for _, of := range []int{0, 1, 5, 10, 40} {
 		for range 20 {
 			cal, test := votes(180, of), votes(90, of)
-			if r := experiments.Repeated(cal, test); r != nil {
+			if r := rowcheck.Repeated(cal, test); r != nil {
 				t.Errorf("%d votes: %v", of, r)
 			}
 		}
@@ -77,7 +77,7 @@ func TestRepeatedRowsOfFewValues(t *testing.T) {
 	for i := range 30 {
 		test.Logits.SetRow(i, cal.Logits.RawRowView(i))
 	}
-	if r := experiments.Repeated(cal, test); r == nil || r.Rows < 30 {
+	if r := rowcheck.Repeated(cal, test); r == nil || r.Rows < 30 {
 		t.Errorf("thirty rows are the same, and it finds %v", r)
 	}
 	cal, test = votes(180, 30), votes(90, 30)
@@ -86,21 +86,21 @@ func TestRepeatedRowsOfFewValues(t *testing.T) {
 			set.Labels[k] = rng.IntN(6) // without which votes of so few values could be the same by chance
 		}
 	}
-	if r := experiments.Repeated(cal, test); r != nil {
+	if r := rowcheck.Repeated(cal, test); r != nil {
 		t.Errorf("votes and labels: %v", r)
 	}
 	for i := range 30 {
 		test.Logits.SetRow(i, cal.Logits.RawRowView(i))
 		test.Labels[i] = cal.Labels[i]
 	}
-	if r := experiments.Repeated(cal, test); r == nil || r.Rows < 30 {
+	if r := rowcheck.Repeated(cal, test); r == nil || r.Rows < 30 {
 		t.Errorf("thirty rows of votes and labels are the same, and it finds %v", r)
 	}
 	many, twice := votes(600, 1000), &data.Set{Labels: make([]int, 1200), Logits: mat.NewDense(1200, 3, nil)}
 	for i := range 1200 {
 		twice.Logits.SetRow(i, many.Logits.RawRowView(i/2))
 	}
-	if r := experiments.Repeated(twice, votes(300, 1000)); r != nil && r.Rows < 30 {
+	if r := rowcheck.Repeated(twice, votes(300, 1000)); r != nil && r.Rows < 30 {
 		t.Errorf("calibration rows that are there twice are no test rows: %v", r)
 	}
 }

@@ -1,4 +1,4 @@
-package experiments
+package program
 
 import (
 	"crypto/sha256"
@@ -57,12 +57,12 @@ var executableDigest = sync.OnceValues(func() (string, error) {
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("experiments: read the executable, by which results are told from those of other programs: %w", err)
+		return "", fmt.Errorf("program: read the executable, by which results are told from those of other programs: %w", err)
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("experiments: read the executable, by which results are told from those of other programs: %w", err)
+		return "", fmt.Errorf("program: read the executable, by which results are told from those of other programs: %w", err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 })

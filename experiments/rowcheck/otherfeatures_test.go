@@ -1,4 +1,4 @@
-package experiments_test
+package rowcheck_test
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/rowcheck"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -55,7 +55,7 @@ func TestOtherFeatures(t *testing.T) {
 			"no test rows":     {shuffled(cal, rng), nil, "the logits of the calibration rows do not depend on their features"},
 			"few rows":         {shuffled(cal, rng).Rows([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), nil, ""},
 		} {
-			text := experiments.OtherFeatures(told.cal, told.test)
+			text := rowcheck.OtherFeatures(told.cal, told.test)
 			if told.text == "" && text != "" || !strings.HasPrefix(text, told.text) {
 				t.Errorf("%s, %s: %q", problem.name, name, text)
 			}

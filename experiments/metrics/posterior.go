@@ -1,9 +1,7 @@
-package experiments
+package metrics
 
 import (
 	"math"
-
-	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -16,7 +14,7 @@ type Truth struct {
 	LCE float64 `json:"lce"`
 	// KL is mean_i Σ_c q_ic log(q_ic / p_ic), in nats: the part of the negative
 	// log-likelihood that a better calibrator could save. It floors log p_ic at
-	// [metrics.LeastLogProb], so that a 0 is an error of finite size.
+	// [LeastLogProb], so that a 0 is an error of finite size.
 	KL float64 `json:"kl"`
 }
 
@@ -25,7 +23,7 @@ type Truth struct {
 func NewTruth(logProbs, posterior *mat.Dense) *Truth {
 	n, classes := posterior.Dims()
 	if rows, columns := logProbs.Dims(); rows != n || columns != classes {
-		panic("experiments: predictions and posterior differ in shape")
+		panic("metrics: predictions and posterior differ in shape")
 	}
 	var t Truth
 	for i := range n {
@@ -33,7 +31,7 @@ func NewTruth(logProbs, posterior *mat.Dense) *Truth {
 			l := logProbs.At(i, c)
 			t.LCE += math.Abs(math.Exp(l) - q)
 			if q > 0 {
-				t.KL += q * (math.Log(q) - max(l, metrics.LeastLogProb))
+				t.KL += q * (math.Log(q) - max(l, LeastLogProb))
 			}
 		}
 	}

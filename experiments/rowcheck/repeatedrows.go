@@ -1,13 +1,11 @@
-package experiments
+package rowcheck
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"calibra/data"
@@ -105,18 +103,4 @@ func coincidences(values map[int]int, n, m int) (mean, variance float64) {
 		}
 	}
 	return mean, variance
-}
-
-// ReadRepeated are those of the run whose predictions are in a file; nil where there are none, or where the file is
-// of no run.
-func ReadRepeated(predictions string) *RepeatedRows {
-	if filepath.Base(predictions) != "predictions.npz" {
-		return nil
-	}
-	var s summary
-	text, err := data.ReadConfiguration(filepath.Join(filepath.Dir(predictions), "metrics.json"))
-	if err != nil || json.Unmarshal(text, &s) != nil {
-		return nil
-	}
-	return s.Repeated
 }

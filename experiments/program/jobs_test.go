@@ -1,4 +1,4 @@
-package experiments_test
+package program_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/program"
 )
 
 // TestSideBySide: all work is done once, never more at a time than asked for, in order if
@@ -16,7 +16,7 @@ func TestSideBySide(t *testing.T) {
 	for _, jobs := range []int{1, 3} {
 		var now, most atomic.Int32
 		var order []int
-		err := experiments.SideBySide(t.Context(), 20, jobs, func(int) {
+		err := program.SideBySide(t.Context(), 20, jobs, func(int) {
 			n := now.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
@@ -36,7 +36,7 @@ func TestSideBySide(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	begun := 0
-	err := experiments.SideBySide(ctx, 20, 1, func(int) {
+	err := program.SideBySide(ctx, 20, 1, func(int) {
 		if begun++; begun == 3 {
 			cancel()
 		}
