@@ -22,11 +22,3 @@ func (e EMA) Share(t Time) float64 {
 	gamma := cmp.Or(e.Decay, 0.999)
 	return (1 - gamma) / (1 - math.Pow(gamma, float64(t.Step)))
 }
-
-// Polyak is the mean of the weights after each of the last steps (Polyak and Juditsky 1992).
-type Polyak struct{ Last float64 } // share of the steps that counts; 0: 0.5
-
-// Share is 1 before those steps and 1/i at the i-th.
-func (p Polyak) Share(t Time) float64 {
-	return 1 / float64(max(1, t.Step-int((1-cmp.Or(p.Last, 0.5))*float64(t.Steps))))
-}

@@ -29,9 +29,9 @@
 //		optim.Scheduled{By: optim.WarmUp{Steps: 500, Then: optim.Cosine{}}},
 //	}
 //
-// Schedules are [Constant], [Cosine], [WarmUp] and [OneCycle], over the steps that a fit takes
-// if it does not stop early. [Settings].Average validates and keeps an average of the weights,
-// [EMA] or [Polyak]. Where the last parts of a rule are those of Adam or SGD they are computed in
+// Schedules are [Cosine], [WarmUp] and [OneCycle], over the steps that a fit takes
+// if it does not stop early. [Settings].Average validates and keeps an average of the weights, such as
+// [EMA]. Where the last parts of a rule are those of Adam or SGD they are computed in
 // one pass over each weight, on the CPU (package simd) and on a device.
 //
 // # Adding a rule, here or in a package of your own

@@ -34,13 +34,13 @@ var rules = map[string]optim.Rule{
 	"Lion by parts":     optim.Chain{optim.Sign{}, optim.Decay{}, optim.Rate{Rate: 1e-2}, optim.Scheduled{By: optim.Cosine{}}},
 	"Nadam by parts":    optim.Chain{optim.NesterovMoments{}, optim.Rate{Rate: 1e-2}},
 	"clipped":           optim.Chain{optim.Clip{Norm: 0.5}, optim.SGD{Rate: 3e-2}},
-	"warmed up":         optim.Chain{optim.Adam{Rate: 1e-2}, optim.Scheduled{By: optim.WarmUp{Then: optim.Constant{}}}},
+	"warmed up":         optim.Chain{optim.Adam{Rate: 1e-2}, optim.Scheduled{By: optim.WarmUp{}}},
 	"one cycle":         optim.Chain{optim.Adam{Rate: 2e-2}, optim.Scheduled{By: optim.OneCycle{}}},
 	"by parts":          optim.Chain{optim.Momentum{Factor: 0.5}, optim.Moments{}, optim.Decay{}, optim.Rate{Rate: 1e-2}},
 }
 
 // averages has a row for every average of the weights.
-var averages = map[string]optim.Average{"EMA": optim.EMA{Decay: 0.99}, "Polyak": optim.Polyak{}}
+var averages = map[string]optim.Average{"EMA": optim.EMA{Decay: 0.99}}
 
 // TestEveryRuleOnEveryProblem runs each rule full batch until it has had time to
 // settle. Adam's steps shrink no further than its rate on a quadratic, hence 2e-3.
@@ -154,7 +154,7 @@ func after(t *testing.T, p optim.Problem, epochs int, s optim.Settings) []float6
 // Adam in one pass is the chain of its parts, which a part of no effect keeps from being
 // recognized.
 func TestFusedIsTheChain(t *testing.T) {
-	idle := optim.Scheduled{By: optim.Constant{}}
+	idle := optim.Scheduled{By: optim.Cosine{End: 1}}
 	for _, c := range [][2]optim.Rule{
 		{optim.Adam{WeightDecay: 0.1}, optim.Chain{optim.Decay{Strength: 0.1}, optim.Moments{}, idle, optim.Rate{Rate: 1e-3}}},
 		{optim.AdamW{WeightDecay: 0.1}, optim.Chain{optim.Moments{}, idle, optim.Decay{Strength: 0.1}, optim.Rate{Rate: 1e-3}}},
@@ -186,7 +186,6 @@ func TestSchedules(t *testing.T) {
 		at   [3]int
 		want [3]float64
 	}{
-		{optim.Constant{}, [3]int{1, 6, 11}, [3]float64{1, 1, 1}},
 		{optim.Cosine{End: 0.2}, [3]int{1, 6, 11}, [3]float64{1, 0.6, 0.2}},
 		{optim.WarmUp{Steps: 4}, [3]int{1, 4, 11}, [3]float64{0.25, 1, 1}},
 		{optim.WarmUp{Steps: 4, Then: optim.Cosine{}}, [3]int{2, 5, 11}, [3]float64{0.5, 1, 0}},
@@ -207,8 +206,6 @@ func TestAverages(t *testing.T) {
 		of   optim.Average
 		want float64
 	}{
-		{optim.Polyak{Last: 0.5}, -3.5},
-		{optim.Polyak{Last: 1}, -2.5},
 		{optim.EMA{Decay: 0.5}, -(1*0.125 + 2*0.25 + 3*0.5 + 4) / 1.875}, // Σ γ^(4−t) θ_t / Σ γ^(4−t)
 	} {
 		if x := after(t, steep([]float64{1}, 0), 4, optim.Settings{Rule: optim.SGD{Rate: 1}, Average: c.of}); !scalar.EqualWithinAbs(x[0], c.want, 1e-12) {

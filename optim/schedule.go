@@ -39,12 +39,6 @@ func (r Rate) Apply(_ Time, w []Weight) {
 	Each(w, func(_, u float64, _ []float64) float64 { return u * r.Rate })
 }
 
-// Constant is the factor 1.
-type Constant struct{}
-
-// Factor is 1.
-func (Constant) Factor(Time) float64 { return 1 }
-
 // Cosine falls from 1 to End by half a cosine over all steps (Loshchilov and Hutter 2017).
 type Cosine struct{ End float64 }
 
@@ -57,7 +51,7 @@ func (c Cosine) Factor(t Time) float64 {
 // over those that are left.
 type WarmUp struct {
 	Steps int      // 0: a twentieth of all, at least one
-	Then  Schedule // nil: Constant
+	Then  Schedule // nil: 1 for all of them
 }
 
 // Factor is t/Steps, then that of Then.
