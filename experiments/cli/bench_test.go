@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"encoding/csv"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -27,6 +32,30 @@ func TestBenchJSON(t *testing.T) {
 	}
 	if _, ok := report["lce_s_c10"]; ok || report["rows"] != 128.0 || report["threads"] == nil {
 		t.Errorf("the report is %s", stdout)
+	}
+}
+
+// TestBenchMemory: each command has its peak, on files of the size that is asked for.
+func TestBenchMemory(t *testing.T) {
+	t.Setenv(asCommand, "1") // of this executable, which is measured
+	out := filepath.Join(t.TempDir(), "memory.csv")
+	code, stdout, stderr := calibra(t, "bench", "--memory", out, "--rows", "5000", "--features", "8", "--classes", "3") // more rows than are made at once
+	if code != 0 {
+		t.Fatalf("exits %d: %s", code, stderr)
+	}
+	f, err := os.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(lines) != 6 {
+		t.Fatalf("%v: %v", lines, err)
+	}
+	for _, line := range lines[1:] {
+		if peak, err := strconv.ParseFloat(line[5], 64); err != nil || runtime.GOOS != "windows" && !(peak > 1) || line[1] != "5000" || !strings.Contains(stdout, line[0]) {
+			t.Errorf("%v", line)
+		}
 	}
 }
 
