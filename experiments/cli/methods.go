@@ -37,7 +37,7 @@ func (c *methodsCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	if aside > 0 {
 		more = fmt.Sprintf("; --all lists %d variants and controls more", aside)
 	}
-	return t.printf("\n%d methods; calibra methods NAME lists the settings of one%s\n", len(list.rows), more)
+	return t.closing("%d methods; calibra methods NAME lists the settings of one%s", len(list.rows), more)
 }
 
 // settings lists the keys of one method.

@@ -268,15 +268,6 @@ func (v *Verdict) Statement() Statement {
 	return Statement{Title: v.Data, Lines: v.Says, Commands: v.Commands}
 }
 
-// Place is where the row of that title stands in the verdict's order, the last place if it has
-// none.
-func (v *Verdict) Place(title string) int {
-	if i := slices.IndexFunc(v.Methods, func(j *Judged) bool { return j.Title == title }); i >= 0 {
-		return i
-	}
-	return len(v.Methods)
-}
-
 func isAre(n int) string {
 	if n == 1 {
 		return "is"
