@@ -34,7 +34,7 @@ func TestEarlierModelsLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		model, found, err := LoadModel(file)
-		if slices.Contains([]string{"anchored-bilinear", "auto", "ln", "order-preserving", "stacked"}, method) {
+		if slices.Contains([]string{"anchored-bilinear", "auto", "kc", "ln", "order-preserving", "stacked"}, method) {
 			if err == nil || !strings.Contains(err.Error(), "fit it again") {
 				t.Errorf("%s: %v, which does not say that it must be fitted again", file, err)
 			}

@@ -54,7 +54,7 @@ func ReadSizes(config json.RawMessage) (Sizes, error) {
 		return of.Sizes, fmt.Errorf("layers: the sizes cannot be read: %w", err)
 	}
 	if of.Stages != 0 || of.Apart {
-		return of.Sizes, errors.New("layers: the model's codes are residual, product or leaf codes, which calibra has no longer; fit it again with another codebook.kind")
+		return of.Sizes, errors.New("layers: the model's codes are residual, product or leaf codes, which calibra has no longer")
 	}
 	s := of.Sizes
 	if s.Classes == 0 {

@@ -127,7 +127,7 @@ func (m *Model) told() map[string]any {
 // Restore puts the model's state into a calibrator of its method.
 func (m *Model) Restore(into Stateful) error {
 	if err := into.Restore(m.State); err != nil {
-		return fmt.Errorf("the model does not fit its method %s: %w", m.Method, err)
+		return fmt.Errorf("the model does not fit its method %s: %w; fit it again", m.Method, err)
 	}
 	return nil
 }
