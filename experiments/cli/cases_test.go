@@ -421,7 +421,7 @@ type likeFit struct {
 	as           string  // file of the other
 	nll          float64 // how far the NLL may lie, 0: not asked
 	probability  float64 // how far any probability may, 0: not asked
-	long         bool    // takes seconds: asked of stacked, and of the others with CALIBRA_CHECK=all
+	long         bool    // takes seconds: asked with CALIBRA_CHECK=all
 }
 
 var logitsFlag = []string{"--logits"}
@@ -448,14 +448,14 @@ func likes(methods, files []string, as string, flags []string, nll, probability 
 	return all
 }
 
-// TestCasesAlike: files that mean the same have the same answers. Of the methods that take seconds stacked is asked, and
-// the others with CALIBRA_CHECK=all; experiments/laws holds each of them to the same laws.
+// TestCasesAlike: files that mean the same have the same answers. The methods that take seconds are asked with
+// CALIBRA_CHECK=all; experiments/laws holds each of them to the same laws.
 func TestCasesAlike(t *testing.T) {
 	needCases(t)
 	c := &casesOf{t.TempDir(), map[string]*ran{}}
 	all := os.Getenv("CALIBRA_CHECK") == "all"
 	for _, f := range likeFits {
-		if f.long && f.method != "stacked" && !all {
+		if f.long && !all {
 			continue
 		}
 		t.Run(f.file+" "+f.method, func(t *testing.T) {
