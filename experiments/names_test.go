@@ -11,7 +11,7 @@ import (
 
 // mayName are the files that have a method's name in them, with the reason.
 var mayName = map[string]string{
-	"experiments/methods.go": defines, "experiments/beyond.go": defines, "experiments/controls.go": defines,
+	"experiments/methods.go": defines,
 
 	"experiments/cli/quickstart.go":  chosen, // what a newcomer sees
 	"experiments/cli/study_truth.go": chosen, // few that are fitted at once

@@ -1,13 +1,17 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 
 	"calibra/data"
 	"calibra/experiments/rowcheck"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -107,4 +111,132 @@ func (p *Prepared) partFor(s Spec) (*Prepared, error) {
 		source.Test, out.Truth, out.Shared, out.strata = shift.rows, shift.truth, shift.shared, shift.strata
 	}
 	return &out, nil
+}
+
+// Shift names rows of another distribution than those of the fit.
+type Shift string
+
+const (
+	// GivenShift is of rows that the data bring: those of another features file, or
+	// other climates of the weather data (eval_out).
+	GivenShift Shift = "given"
+	// RegionShift is of the fifth of a raw table's rows that lie farthest along the first
+	// principal component of its columns. Neither the classifier nor the calibrator sees
+	// that region.
+	RegionShift Shift = "region"
+	// NoiseShift is of a raw table's test rows with N(0, (sd/2)²) added to each column.
+	NoiseShift Shift = "noise"
+	// ThinShift is of the half of the test rows where the calibration rows are thinnest in
+	// the shared embedding. They are in distribution, but few rows were seen there.
+	ThinShift Shift = "thin"
+)
+
+// Line describes in one sentence which rows the shift is of.
+func (s Shift) Line() string {
+	return map[Shift]string{
+		GivenShift:  "given: the shifted rows that the data bring, of --shifted or of other climates",
+		RegionShift: "region: the fifth of the rows farthest along the first principal component of the raw columns, which neither classifier nor calibrator saw",
+		NoiseShift:  "noise: the test rows with half a standard deviation of Gaussian noise on each raw column",
+		ThinShift:   "thin: the half of the test rows farthest from their tenth nearest calibration row in the shared embedding, which are in distribution",
+	}[s]
+}
+
+// heldOut is the share of a table's rows in the region of RegionShift.
+const heldOut = 0.2
+
+// shift is what a shifted Spec is judged on in place of the test rows.
+type shift struct {
+	rows   *data.Set
+	truth  *mat.Dense   // nil where the posterior is not known
+	shared *mat.Dense   // in the embedding shared by all methods
+	strata func() []int // of rows by density
+}
+
+// shift is that of the name. A shift that the problem has not is a *data.InputError.
+func (out *Prepared) shift(p *Problem, name Shift, calibration func() *mat.Dense) (*shift, error) {
+	s := &shift{}
+	switch {
+	case name == ThinShift:
+		thin := thinnest(out.Shared, calibration())
+		s.rows, s.shared = out.Source.Test.Rows(thin), data.RowsOf(out.Shared, thin)
+		if out.Truth != nil {
+			s.truth = data.RowsOf(out.Truth, thin)
+		}
+	case p.Shifted != nil && p.Shift == name:
+		s.rows, s.shared = p.Shifted, out.Embed.Apply(p.Shifted.Features)
+	default:
+		return nil, noShift(p.Source.Path, name, []Shift{p.Shift, ThinShift})
+	}
+	s.strata = sync.OnceValue(func() []int { return densityThirds(s.shared, calibration()) })
+	return s, nil
+}
+
+func noShift(path string, name Shift, has []Shift) error {
+	var names []string
+	for _, s := range has {
+		if s != "" {
+			names = append(names, string(s))
+		}
+	}
+	return data.Inputf(path, "has no rows shifted by %q; it has %s", string(name), strings.Join(names, ", "))
+}
+
+// densityThirds cuts the rows of z, N×P, into thirds by how thick the calibration rows are
+// around them: 0 the sparse third, 1 the middle, 2 the dense. As the embedding and its
+// rows are fixed before any method is fitted, no method can move a row to another third.
+func densityThirds(z, cal *mat.Dense) []int {
+	strata := make([]int, z.RawMatrix().Rows)
+	for at, i := range sparseFirst(z, cal) {
+		strata[i] = 3 * at / len(strata)
+	}
+	return strata
+}
+
+// thinnest is the half of the rows of z with the least density of the rows of cal,
+// ascending.
+func thinnest(z, cal *mat.Dense) []int {
+	rows := sparseFirst(z, cal)
+	rows = rows[:(len(rows)+1)/2]
+	slices.Sort(rows)
+	return rows
+}
+
+// neighbourhood is how many calibration rows measure how thin they are around a row.
+const neighbourhood = 10
+
+// sparseFirst orders the rows of z, N×P, by the density of the rows of cal, R×P, the least
+// first: the density is estimated by the distance to the k-th nearest of them
+// (Loftsgaarden & Quesenberry 1965).
+func sparseFirst(z, cal *mat.Dense) []int {
+	n, p := z.Dims()
+	r, _ := cal.Dims()
+	k := min(neighbourhood, r)
+	sizes := make([]float64, r)
+	for j := range sizes {
+		sizes[j] = floats.Dot(cal.RawRowView(j), cal.RawRowView(j))
+	}
+	rows, distance := make([]int, n), make([]float64, n)
+	var products mat.Dense
+	const block = 256
+	for lo := 0; lo < n; lo += block {
+		hi := min(lo+block, n)
+		products.Reset()
+		products.Mul(z.Slice(lo, hi, 0, p), cal.T())
+		nearest := make([]float64, 0, k+1) // ‖c‖² − 2zᵀc: the squared distance less ‖z‖², ascending
+		for i := lo; i < hi; i++ {
+			nearest = nearest[:0]
+			for j, product := range products.RawRowView(i - lo) {
+				d := sizes[j] - 2*product
+				if len(nearest) == k && d >= nearest[k-1] {
+					continue
+				}
+				at, _ := slices.BinarySearch(nearest, d)
+				nearest = slices.Insert(nearest, at, d)[:min(k, len(nearest)+1)]
+			}
+			rows[i] = i
+			distance[i] = nearest[k-1] + floats.Dot(z.RawRowView(i), z.RawRowView(i))
+		}
+	}
+	slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(distance[j], distance[i]) })
+	return rows
 }

@@ -2,18 +2,14 @@ package experiments
 
 import (
 	"cmp"
-	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"time"
+	"strconv"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments/metrics"
-	"calibra/experiments/rowcheck"
 	"calibra/graph"
-	"calibra/layers"
-	"calibra/optim"
 )
 
 // Spec describes one run completely: the same Spec on the same data gives the same
@@ -159,205 +155,102 @@ func (s Spec) options(cal *data.Set, observe Observer) (Options, error) {
 	return o, err
 }
 
-// Run is a fitted method with its predictions for the test rows.
-type Run struct {
-	Spec    Spec
-	Model   layers.Stateful
-	Keys    []Key           // the settings that the model was built with
-	Source  *data.Source    // after the split
-	Fit     time.Duration   // wall time of the fit, of the tuning too
-	Predict time.Duration   // wall time of the test rows' predictions
-	Outcome *Outcome        // nil without test rows of what the method reads
-	Stages  []layers.Stage  // how each stage of the fit ended
-	Probe   []layers.Stage  // those of the first fit, which found the number of epochs; nil without
-	Usage   []int           // codeword assignments of the test slots, nil if undivided
-	Embed   *data.Embedding // the shared embedding, nil without features
-	// Beside is what whoever fitted found of the test rows beside the calibration rows.
-	Beside rowcheck.Findings
-}
-
-// Fit splits the source, fits the method and measures it on the test rows. Split
-// and fit draw from one generator seeded with the Spec's seed.
-//
-// If ctx is cancelled during the fit, the run is returned beside the error, with
-// the model as far as it was learned and no outcome; nil is returned if that was not
-// begun.
-func (s Spec) Fit(ctx context.Context, src *data.Source, observe Observer) (*Run, error) {
-	if _, err := s.method(src); err != nil {
-		return nil, err
-	}
-	p, err := s.Prepare(&Problem{Source: src})
-	if err != nil {
-		return nil, err
-	}
-	return s.FitPrepared(ctx, p, observe)
-}
-
-// FitPrepared is Fit on a problem that is split already.
-func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe Observer) (*Run, error) {
-	method, err := s.method(p.Source)
-	if err != nil {
-		return nil, err
-	}
-	if p, err = p.partFor(s); err != nil {
-		return nil, err
-	}
-	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed}
-	costs := s.costs(method, p.Source)
-	within := func(what string, part int) context.Context { return optim.Piece(ctx, what, part, costs[:]...) }
-	start := time.Now()
-	if s.Tune {
-		var failed string
-		if s, failed, err = s.tune(within("choose the settings", tuning), method, r.Source.Cal); err != nil {
-			return nil, err
-		}
-		if failed != "" {
-			r.Stages = []layers.Stage{{Name: "choose", Result: optim.Result{Ended: failed}, Time: time.Since(start)}}
-		}
-		r.Spec = s
-		r.Spec.Tune = true
-	}
-	rng := rand.New(&p.afterSplit)
-	if err := r.build(within("find the number of epochs", probing), s, method, observe, rng); err != nil {
-		return nil, err
-	}
-	err = r.Model.Fit(within("fit "+s.Method, fitting), r.Source.Cal, r.Source.Val, rng)
-	r.Fit = time.Since(start)
-	if err != nil {
-		if errors.Is(err, ctx.Err()) {
-			return r, err
-		}
-		return nil, fmt.Errorf("fit %s: %w", s.Method, err)
-	}
-	if t, ok := r.Model.(layers.Staged); ok {
-		r.Stages = append(r.Stages, t.Stages()...)
-	}
-	if answers(r.Source, method) {
-		if err := r.answer(within("measure", measuring), p); err != nil {
-			return r, err
-		}
-	}
-	return r, nil
-}
-
-// answers reports whether there are test rows of what the method reads.
-func answers(src *data.Source, method Method) bool {
-	return src.Test != nil && src.Require(data.Each(method.Needs, func(key string) string { return "test_" + key })...) == nil
-}
-
-// build builds the method with the settings of s; of one that stops early it finds the number of
-// epochs first, where there are no validation rows.
-func (r *Run) build(ctx context.Context, s Spec, method Method, observe Observer, rng *rand.Rand) error {
-	options, err := s.options(r.Source.Cal, observe)
-	if err != nil {
-		return err
-	}
-	if method.StopsEarly && r.Source.Val == nil {
-		if options.Epochs, r.Probe, err = s.epochs(ctx, method, options, r.Source.Cal, rng); err != nil {
-			return err
-		}
-	}
-	r.Model, r.Keys, err = method.Build(options)
-	r.Spec = r.Spec.Resolve(r.Keys)
-	return err
-}
-
-// The parts of a run.
+// The settings that files of a run name apart, and studies vary.
 const (
-	tuning = iota
-	probing
-	fitting
-	measuring
-	runParts
+	slotsKey     = "codebook.slots"
+	codewordsKey = "codebook.codewords"
+	startKey     = "codebook.start"
 )
 
-// costs are about what the parts of the Spec's run on src take, in seconds of one core; 0 of those that it has not.
-func (s Spec) costs(method Method, src *data.Source) (costs [runParts]float64) {
-	features := 0
-	if x := src.Cal.Features; x != nil {
-		_, features = x.Dims()
+// Slots is the w that the Spec sets, 0 where it leaves it open.
+func (s Spec) Slots() int { return s.integer(slotsKey) }
+
+// Codewords is the K that the Spec sets, 0 where it leaves it open.
+func (s Spec) Codewords() int { return s.integer(codewordsKey) }
+
+// Start is what the codebook's averages start from, "" where the Spec leaves it open.
+func (s Spec) Start() string { return s.Value(startKey) }
+
+// Value is a setting of the Spec, "" where it leaves it open.
+func (s Spec) Value(key string) string { return s.values()[key] }
+
+// values are the settings of Set; a word that is none has an empty value, of which whoever builds the method is told.
+func (s Spec) values() Values {
+	v := Values{}
+	for word := range strings.FieldsSeq(s.Set) {
+		key, value, _ := strings.Cut(word, "=")
+		v[key] = value
 	}
-	fit := method.Cost.Of(float64(src.Cal.Len()), features, src.Classes)
-	costs[fitting] = fit
-	if s.Tune {
-		costs[tuning] = 0.8 * fit * float64(len(method.Candidates))
-	}
-	if method.StopsEarly && src.Val == nil {
-		costs[probing] = 0.9 * fit
-	}
-	if src.Test != nil && src.Test.Labels != nil {
-		const pair = 4e-8 // seconds of a pair of rows in a local metric
-		n := float64(src.Test.Len())
-		costs[measuring] = pair * n * n
-	}
-	return costs
+	return v
 }
 
-// Expected is about how many seconds the Spec's run on src takes on one core, by the cost of its method.
-func (s Spec) Expected(src *data.Source) (seconds float64) {
-	if method, err := s.Catalog.Find(s.Method); err == nil && src.Cal != nil {
-		for _, c := range s.costs(method, src) {
-			seconds += c
-		}
-	}
-	return seconds
-}
-
-// Judge is FitPrepared with a model that was fitted before, on the same rows.
-func (s Spec) Judge(ctx context.Context, p *Prepared, model layers.Stateful) (*Run, error) {
-	p, err := p.partFor(s)
+func (s Spec) integer(key string) int {
+	n, err := strconv.Atoi(s.Value(key))
 	if err != nil {
-		return nil, err
+		return 0
 	}
-	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed, Model: model}
-	return r, r.answer(ctx, p)
+	return n
 }
 
-// method finds the Spec's method and what it needs in src: in the calibration rows, in
-// validation rows that it will stop by, and in test rows that it will be judged on.
-func (s Spec) method(src *data.Source) (Method, error) {
-	method, err := s.Catalog.Find(s.Method)
-	if err != nil {
-		return Method{}, err
-	}
-	parts := []string{"cal"}
-	if src.Val != nil && s.Split != data.NoValidation && method.StopsEarly {
-		parts = append(parts, "val")
-	}
-	if src.Test != nil && src.Test.Labels != nil {
-		parts = append(parts, "test")
-	}
-	var needs []string
-	for _, part := range parts {
-		needs = append(needs, part+"_labels")
-		for _, key := range method.Needs {
-			needs = append(needs, part+"_"+key)
-		}
-	}
-	if err := src.Require(needs...); err != nil {
-		return method, err
-	}
-	return method, method.Suits(src)
+// Others are the settings of the Spec without those of Slots, Codewords and Start.
+func (s Spec) Others() string { return s.file().Set }
+
+// file is a Spec as config.json and the files of a study keep it.
+type file struct {
+	Method    string       `json:"method"`
+	Data      string       `json:"data"`
+	Split     data.Holdout `json:"split"`
+	Seed      uint64       `json:"seed"`
+	Slots     int          `json:"slots,omitempty"`
+	Codewords int          `json:"codewords,omitempty"`
+	EMA       string       `json:"ema,omitempty"`
+	Encoder   string       `json:"encoder,omitempty"`
+	Fraction  float64      `json:"calibration_fraction,omitempty"`
+	Shift     Shift        `json:"shift,omitempty"`
+	Tune      bool         `json:"tune,omitempty"`
+	Set       string       `json:"set,omitempty"` // besides those above
+	Judging   Judging      `json:"judging,omitzero"`
 }
 
-// epochs finds how long each stage should train when all calibration rows are to be
-// fitted: a first fit on nine tenths of them stops early on the last.
-func (s Spec) epochs(ctx context.Context, method Method, options Options, cal *data.Set, rng *rand.Rand) (map[string]int, []layers.Stage, error) {
-	fit, judge := layers.Probe(cal, rng)
-	options.Values = options.Values.With(Values{membersKey: "1"}) // all members train as long as the first
-	if observe := options.Observe; observe != nil {
-		options.Observe = func(stage string) func(optim.Epoch) { return observe(probePrefix + stage) }
+func (s Spec) file() file {
+	f := file{
+		Method: s.Method, Data: s.Data, Split: s.Split, Seed: s.Seed, Slots: s.Slots(), Codewords: s.Codewords(), EMA: s.Start(),
+		Encoder: s.Encoder, Fraction: s.Fraction, Shift: s.Shift, Tune: s.Tune, Set: s.Set, Judging: s.Judging,
 	}
-	probe, _, err := method.Build(options)
-	if err != nil {
-		return nil, nil, err
+	rest := s.values()
+	delete(rest, startKey)
+	if f.Slots > 0 {
+		delete(rest, slotsKey)
 	}
-	if err := probe.Fit(ctx, fit, judge, rng); err != nil {
-		return nil, nil, fmt.Errorf("find the number of epochs of %s: %w", s.Method, err)
+	if f.Codewords > 0 {
+		delete(rest, codewordsKey)
 	}
-	var stages []layers.Stage
-	if staged, ok := probe.(layers.Staged); ok {
-		stages = staged.Stages()
+	f.Set = rest.String()
+	return f
+}
+
+// MarshalJSON writes the Spec.
+func (s Spec) MarshalJSON() ([]byte, error) { return json.Marshal(s.file()) }
+
+// UnmarshalJSON reads it.
+func (s *Spec) UnmarshalJSON(text []byte) error {
+	var f file
+	if err := json.Unmarshal(text, &f); err != nil {
+		return err
 	}
-	return layers.BestEpochs(probe), stages, nil
+	*s = Spec{
+		Method: f.Method, Data: f.Data, Split: f.Split, Seed: f.Seed, Encoder: f.Encoder, Fraction: f.Fraction,
+		Shift: f.Shift, Tune: f.Tune, Set: f.Set, Judging: f.Judging,
+	}
+	apart := Values{}
+	if f.Slots > 0 {
+		apart[slotsKey] = strconv.Itoa(f.Slots)
+	}
+	if f.Codewords > 0 {
+		apart[codewordsKey] = strconv.Itoa(f.Codewords)
+	}
+	if f.EMA != "" {
+		apart[startKey] = f.EMA
+	}
+	return s.Use(apart)
 }

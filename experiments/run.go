@@ -1,0 +1,355 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"calibra/data"
+	"calibra/experiments/metrics"
+	"calibra/experiments/rowcheck"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Run is a fitted method with its predictions for the test rows.
+type Run struct {
+	Spec    Spec
+	Model   layers.Stateful
+	Keys    []Key           // the settings that the model was built with
+	Source  *data.Source    // after the split
+	Fit     time.Duration   // wall time of the fit, of the tuning too
+	Predict time.Duration   // wall time of the test rows' predictions
+	Outcome *Outcome        // nil without test rows of what the method reads
+	Stages  []layers.Stage  // how each stage of the fit ended
+	Probe   []layers.Stage  // those of the first fit, which found the number of epochs; nil without
+	Usage   []int           // codeword assignments of the test slots, nil if undivided
+	Embed   *data.Embedding // the shared embedding, nil without features
+	// Beside is what whoever fitted found of the test rows beside the calibration rows.
+	Beside rowcheck.Findings
+}
+
+// Fit splits the source, fits the method and measures it on the test rows. Split
+// and fit draw from one generator seeded with the Spec's seed.
+//
+// If ctx is cancelled during the fit, the run is returned beside the error, with
+// the model as far as it was learned and no outcome; nil is returned if that was not
+// begun.
+func (s Spec) Fit(ctx context.Context, src *data.Source, observe Observer) (*Run, error) {
+	if _, err := s.method(src); err != nil {
+		return nil, err
+	}
+	p, err := s.Prepare(&Problem{Source: src})
+	if err != nil {
+		return nil, err
+	}
+	return s.FitPrepared(ctx, p, observe)
+}
+
+// FitPrepared is Fit on a problem that is split already.
+func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe Observer) (*Run, error) {
+	method, err := s.method(p.Source)
+	if err != nil {
+		return nil, err
+	}
+	if p, err = p.partFor(s); err != nil {
+		return nil, err
+	}
+	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed}
+	costs := s.costs(method, p.Source)
+	within := func(what string, part int) context.Context { return optim.Piece(ctx, what, part, costs[:]...) }
+	start := time.Now()
+	if s.Tune {
+		var failed string
+		if s, failed, err = s.tune(within("choose the settings", tuning), method, r.Source.Cal); err != nil {
+			return nil, err
+		}
+		if failed != "" {
+			r.Stages = []layers.Stage{{Name: "choose", Result: optim.Result{Ended: failed}, Time: time.Since(start)}}
+		}
+		r.Spec = s
+		r.Spec.Tune = true
+	}
+	rng := rand.New(&p.afterSplit)
+	if err := r.build(within("find the number of epochs", probing), s, method, observe, rng); err != nil {
+		return nil, err
+	}
+	err = r.Model.Fit(within("fit "+s.Method, fitting), r.Source.Cal, r.Source.Val, rng)
+	r.Fit = time.Since(start)
+	if err != nil {
+		if errors.Is(err, ctx.Err()) {
+			return r, err
+		}
+		return nil, fmt.Errorf("fit %s: %w", s.Method, err)
+	}
+	if t, ok := r.Model.(layers.Staged); ok {
+		r.Stages = append(r.Stages, t.Stages()...)
+	}
+	if answers(r.Source, method) {
+		if err := r.answer(within("measure", measuring), p); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// answers reports whether there are test rows of what the method reads.
+func answers(src *data.Source, method Method) bool {
+	return src.Test != nil && src.Require(data.Each(method.Needs, func(key string) string { return "test_" + key })...) == nil
+}
+
+// build builds the method with the settings of s; of one that stops early it finds the number of
+// epochs first, where there are no validation rows.
+func (r *Run) build(ctx context.Context, s Spec, method Method, observe Observer, rng *rand.Rand) error {
+	options, err := s.options(r.Source.Cal, observe)
+	if err != nil {
+		return err
+	}
+	if method.StopsEarly && r.Source.Val == nil {
+		if options.Epochs, r.Probe, err = s.epochs(ctx, method, options, r.Source.Cal, rng); err != nil {
+			return err
+		}
+	}
+	r.Model, r.Keys, err = method.Build(options)
+	r.Spec = r.Spec.Resolve(r.Keys)
+	return err
+}
+
+// The parts of a run.
+const (
+	tuning = iota
+	probing
+	fitting
+	measuring
+	runParts
+)
+
+// costs are about what the parts of the Spec's run on src take, in seconds of one core; 0 of those that it has not.
+func (s Spec) costs(method Method, src *data.Source) (costs [runParts]float64) {
+	features := 0
+	if x := src.Cal.Features; x != nil {
+		_, features = x.Dims()
+	}
+	fit := method.Cost.Of(float64(src.Cal.Len()), features, src.Classes)
+	costs[fitting] = fit
+	if s.Tune {
+		costs[tuning] = 0.8 * fit * float64(len(method.Candidates))
+	}
+	if method.StopsEarly && src.Val == nil {
+		costs[probing] = 0.9 * fit
+	}
+	if src.Test != nil && src.Test.Labels != nil {
+		const pair = 4e-8 // seconds of a pair of rows in a local metric
+		n := float64(src.Test.Len())
+		costs[measuring] = pair * n * n
+	}
+	return costs
+}
+
+// Expected is about how many seconds the Spec's run on src takes on one core, by the cost of its method.
+func (s Spec) Expected(src *data.Source) (seconds float64) {
+	if method, err := s.Catalog.Find(s.Method); err == nil && src.Cal != nil {
+		for _, c := range s.costs(method, src) {
+			seconds += c
+		}
+	}
+	return seconds
+}
+
+// Judge is FitPrepared with a model that was fitted before, on the same rows.
+func (s Spec) Judge(ctx context.Context, p *Prepared, model layers.Stateful) (*Run, error) {
+	p, err := p.partFor(s)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed, Model: model}
+	return r, r.answer(ctx, p)
+}
+
+// method finds the Spec's method and what it needs in src: in the calibration rows, in
+// validation rows that it will stop by, and in test rows that it will be judged on.
+func (s Spec) method(src *data.Source) (Method, error) {
+	method, err := s.Catalog.Find(s.Method)
+	if err != nil {
+		return Method{}, err
+	}
+	parts := []string{"cal"}
+	if src.Val != nil && s.Split != data.NoValidation && method.StopsEarly {
+		parts = append(parts, "val")
+	}
+	if src.Test != nil && src.Test.Labels != nil {
+		parts = append(parts, "test")
+	}
+	var needs []string
+	for _, part := range parts {
+		needs = append(needs, part+"_labels")
+		for _, key := range method.Needs {
+			needs = append(needs, part+"_"+key)
+		}
+	}
+	if err := src.Require(needs...); err != nil {
+		return method, err
+	}
+	return method, method.Suits(src)
+}
+
+// epochs finds how long each stage should train when all calibration rows are to be
+// fitted: a first fit on nine tenths of them stops early on the last.
+func (s Spec) epochs(ctx context.Context, method Method, options Options, cal *data.Set, rng *rand.Rand) (map[string]int, []layers.Stage, error) {
+	fit, judge := layers.Probe(cal, rng)
+	options.Values = options.Values.With(Values{membersKey: "1"}) // all members train as long as the first
+	if observe := options.Observe; observe != nil {
+		options.Observe = func(stage string) func(optim.Epoch) { return observe(probePrefix + stage) }
+	}
+	probe, _, err := method.Build(options)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := probe.Fit(ctx, fit, judge, rng); err != nil {
+		return nil, nil, fmt.Errorf("find the number of epochs of %s: %w", s.Method, err)
+	}
+	var stages []layers.Stage
+	if staged, ok := probe.(layers.Staged); ok {
+		stages = staged.Stages()
+	}
+	return layers.BestEpochs(probe), stages, nil
+}
+
+// Outcome is a run's predictions for the test rows and how good they are.
+type Outcome struct {
+	Predictions *data.Predictions
+	Shared      *mat.Dense     // N×P, test rows in the embedding shared by all methods; nil without features
+	Own         *mat.Dense     // N×P, in the method's own space; nil if that is the shared embedding
+	Truth       *metrics.Truth // nil unless the true posterior is known
+	// Metrics are measured in Shared and OwnMetrics, whose local ones alone differ, in Own;
+	// nil without it, and both nil where the test rows have no labels. Intervals, noise floors and strata are in them as far as the Spec's
+	// Judging requests them.
+	Metrics, OwnMetrics *metrics.Report
+}
+
+// Predict returns a model's predictions for rows, a distribution for each of them.
+func Predict(model layers.Stateful, x *data.Set) (*data.Predictions, error) {
+	p, err := model.Predict(x)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil || p.LogProbs == nil {
+		return nil, fmt.Errorf("the Predict of %T gives neither predictions nor an error", model)
+	}
+	if n, _ := p.LogProbs.Dims(); n != x.Len() {
+		return nil, fmt.Errorf("the Predict of %T gives %d rows for %d", model, n, x.Len())
+	}
+	return p, nil
+}
+
+// Judged reports whether the run has metrics, for which its test rows need labels.
+func (r *Run) Judged() bool { return r.Outcome != nil && r.Outcome.Metrics != nil }
+
+// answer predicts the test rows and, where they have labels, measures the predictions, in the shared embedding
+// and in the method's own.
+func (r *Run) answer(ctx context.Context, p *Prepared) (err error) {
+	cal, test := r.Source.Cal, r.Source.Test
+	o, start := &Outcome{Shared: p.Shared}, time.Now()
+	if o.Predictions, err = Predict(r.Model, test); err != nil {
+		return fmt.Errorf("predict the test rows: %w", err)
+	}
+	r.Predict = time.Since(start)
+	var embedded mat.Matrix // the test rows in features of the method's own; nil without
+	if e, ok := r.Model.(layers.Embedder); ok {
+		if embedded, err = e.Embed(test); err != nil {
+			return err
+		}
+	}
+	o.Predictions.Take(test)
+	if p.Truth != nil {
+		o.Truth = metrics.NewTruth(o.Predictions.LogProbs, p.Truth)
+	}
+	if coded, ok := embedded.(interface{ Usage() []int }); ok {
+		r.Usage = coded.Usage()
+	}
+	if o.Shared != nil {
+		if o.Own, err = ownSpace(r.Model, cal, test, embedded); err != nil {
+			return err
+		}
+	}
+	if test.Labels != nil {
+		if err := r.judge(ctx, p, o); err != nil {
+			return err
+		}
+	}
+	r.Outcome = o
+	return nil
+}
+
+// JudgePredictions measures predictions of labelled rows that a fit of the Spec gave before, in the embedding shared by all
+// methods and in its own (N×P), each nil where there is none.
+func (s Spec) JudgePredictions(ctx context.Context, said *data.Predictions, shared, own *mat.Dense) (*Run, error) {
+	_, classes := said.LogProbs.Dims()
+	test := &data.Set{Labels: said.Labels, Weights: said.Weights, Soft: said.Soft}
+	r := &Run{Spec: s, Source: &data.Source{Classes: classes, Cal: &data.Set{Names: data.Names{Classes: said.ClassNames}}, Test: test}}
+	r.Outcome = &Outcome{Predictions: said, Shared: shared, Own: own}
+	return r, r.judge(ctx, &Prepared{}, r.Outcome)
+}
+
+// judge measures the predictions of an outcome.
+func (r *Run) judge(ctx context.Context, p *Prepared, o *Outcome) error {
+	measure, err := r.measurer(ctx, p, o.Predictions)
+	if err != nil {
+		return err
+	}
+	if o.Metrics, err = measure(o.Shared); err == nil && o.Own != nil {
+		o.OwnMetrics, err = measure(o.Own)
+	}
+	return err
+}
+
+// measurer measures predictions of the test rows in an embedding, under the same draws in each.
+func (r *Run) measurer(ctx context.Context, p *Prepared, said *data.Predictions) (measure func(embedding *mat.Dense) (*metrics.Report, error), err error) {
+	test := r.Source.Test
+	settings, err := r.Spec.Measuring()
+	if err != nil {
+		return nil, err
+	}
+	settings.Progress = func(done, total int) {
+		optim.ReportProgress(ctx, fmt.Sprintf("pass over row %d of %d", done, total), float64(done)/float64(total))
+	}
+	settings.Rows, settings.Soft = test.Weights, test.Soft
+	judging := r.Spec.Judging
+	if judging.Redraws > 0 && p.strata != nil {
+		settings.Strata = p.strata()
+	}
+	return func(embedding *mat.Dense) (*metrics.Report, error) {
+		rng := rand.New(rand.NewPCG(r.Spec.Seed, 4))
+		if judging.Replicates > 0 { // the same in every run
+			rng = rand.New(rand.NewPCG(0, 5))
+		}
+		return metrics.MeasureWith(ctx, said.LogProbs, test.Labels, embedding, settings, judging.uncertainty(), rng)
+	}, nil
+}
+
+// ownSpace gives the test rows (N×P), embedded if the method has features of its own, in the
+// space where the published tables measure the method: a learned similarity as it is, or the
+// principal components of these features, fitted on the calibration rows. It is nil for a method
+// that has neither and is measured in the embedding shared by all.
+func ownSpace(model layers.Calibrator, cal, test *data.Set, embedded mat.Matrix) (*mat.Dense, error) {
+	if m, ok := model.(layers.Similar); ok {
+		return m.Similarity(test)
+	}
+	m, ok := model.(layers.Embedder)
+	if !ok || embedded == nil {
+		return nil, nil
+	}
+	calOwn, err := m.Embed(cal)
+	if err != nil || calOwn == nil {
+		return nil, err
+	}
+	own, err := data.FitWeightedEmbedding(calOwn, cal.Weights, 0)
+	if err != nil {
+		return nil, err
+	}
+	return own.Apply(embedded), nil
+}
