@@ -1,6 +1,8 @@
 """Local multiclass calibration: the command calibra, from Python.
 
 Calibrator     fits a method to a classifier's logits and calibrates others
+CalibratedClassifier
+               a classifier of scikit-learn with calibrated probabilities, where that is installed
 evaluate       measures probabilities, with intervals and noise floors
 totals         what the global metrics of some of many rows are made of
 merged         the evaluation of all rows, of the totals of their parts
@@ -15,4 +17,12 @@ from calibra.calibrator import Calibrator
 from calibra.command import CalibraWarning, InputError, run
 from calibra.judging import Diagnosis, Evaluation, Floor, Metric, diagnose, evaluate, merged, totals
 
-__all__ = ["CalibraWarning", "Calibrator", "Diagnosis", "Evaluation", "Floor", "InputError", "Metric", "diagnose", "evaluate", "merged", "run", "totals"]
+__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Diagnosis", "Evaluation", "Floor", "InputError", "Metric", "diagnose", "evaluate", "merged", "run", "totals"]
+
+
+def __getattr__(name):
+    if name == "CalibratedClassifier":  # scikit-learn is no dependency
+        from calibra.classifier import CalibratedClassifier
+
+        return CalibratedClassifier
+    raise AttributeError(f"module 'calibra' has no attribute {name!r}")

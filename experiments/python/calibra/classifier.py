@@ -1,0 +1,167 @@
+"""A classifier of scikit-learn with calibrated probabilities."""
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import check_cv
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from calibra.calibrator import Calibrator
+from calibra.command import InputError
+
+
+class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A classifier whose probabilities are calibrated by a method of calibra, as CalibratedClassifierCV.
+
+    Parameters
+    ----------
+    estimator : classifier with decision_function or predict_proba; None is LogisticRegression()
+    method : str
+        What is fitted to its scores: "stacked", "vq", "ts", or another of `calibra methods --all`.
+    cv : int, splitter, iterable of (train, test), or "prefit"
+        How rows are held out: the calibrator sees scores of rows that their estimator was not fitted to.
+        With "prefit" the estimator is fitted already, and fit takes rows that it has not seen.
+    ensemble : bool
+        True keeps an estimator with a calibrator for each fold, and averages their log-probabilities.
+        False keeps one estimator, fitted to all rows, and one calibrator of all held-out scores.
+    latent : None, transformer, or callable(estimator, X)
+        The features (N×M) that local methods divide: those that a transformer makes of X, or what a
+        callable takes from the fitted estimator, such as a layer's outputs. None is X itself, where it is an
+        array of numbers. What a callable gives differs from fold to fold, so it goes with
+        ensemble=True or cv="prefit".
+    seed : int
+        Of what the method draws.
+    settings : dict or None
+        Settings of the method, as `calibra methods NAME` lists them: {"codebook.slots": 16}.
+
+    Attributes
+    ----------
+    classes_ : array (C), the columns of predict_proba
+    calibrated_ : list of (estimator, Calibrator), one, or one for each fold
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from calibra.classifier import CalibratedClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> CalibratedClassifier(method="ts", cv=3).fit(X[:500], y[:500]).predict(X[500:503])
+    array([8, 2, 0])
+    """
+
+    def __init__(self, estimator=None, *, method="stacked", cv=5, ensemble=False, latent=None, seed=0, settings=None):
+        self.estimator, self.method, self.cv, self.ensemble = estimator, method, cv, ensemble
+        self.latent, self.seed, self.settings = latent, seed, settings
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Fits the estimator, unless it is fitted, and the calibrator; groups (N) go to the splitter."""
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None")
+        estimator = LogisticRegression() if self.estimator is None else self.estimator
+        y = column_or_1d(y, warn=True)
+        if sample_weight is not None and (sample_weight := np.asarray(sample_weight)).shape != y.shape:
+            raise InputError(f"sample_weight has the shape {sample_weight.shape}; it must have one number for each of {len(y)} rows")
+        if isinstance(self.cv, str):
+            if self.cv != "prefit":
+                raise InputError(f'cv is {self.cv!r}; it must be "prefit", a number of folds, or a splitter')
+            check_is_fitted(estimator)
+            self.classes_ = estimator.classes_
+            folds = [(None, np.arange(len(y)))]
+        else:
+            self.classes_ = np.unique(y)
+            folds = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
+            if callable(self.latent) and not hasattr(self.latent, "transform") and not self.ensemble:
+                raise InputError('latent takes features from the estimator, which differ from fold to fold; choose ensemble=True or cv="prefit"')
+        self.transformer_ = self._transformer(X)
+        fitted, scores, features, held = [], [], [], []
+        for train, test in folds:
+            one = estimator if train is None else self._fitted(estimator, X, y, train, sample_weight)
+            rows = _rows(X, test)
+            fitted.append((one, test))
+            scores.append(_scores(one, rows, self.classes_))
+            features.append(self._features(one, rows))
+            held.append(test)
+        place = np.searchsorted(self.classes_, y)
+        if self.ensemble:
+            self.calibrated_ = [(one, self._calibrator(s, place[t], f, sample_weight, t)) for (one, t), s, f in zip(fitted, scores, features)]
+        else:
+            rows = np.concatenate(held)
+            feature = None if features[0] is None else np.concatenate(features)
+            last = fitted[0][0] if isinstance(self.cv, str) else self._fitted(estimator, X, y, np.arange(len(y)), sample_weight)
+            self.calibrated_ = [(last, self._calibrator(np.concatenate(scores), place[rows], feature, sample_weight, rows))]
+        self.estimator_ = self.calibrated_[0][0]
+        if hasattr(self.estimator_, "n_features_in_"):
+            self.n_features_in_ = self.estimator_.n_features_in_
+        if hasattr(self.estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.estimator_.feature_names_in_
+        return self
+
+    def predict_proba(self, X):
+        """Calibrated probabilities (N×C); of an ensemble, the normalized geometric mean."""
+        check_is_fitted(self)
+        logs = 0.0
+        for estimator, calibrator in self.calibrated_:
+            p = calibrator.predict_proba(_scores(estimator, X, self.classes_), self._features(estimator, X))
+            if len(self.calibrated_) == 1:
+                return p
+            with np.errstate(divide="ignore"):
+                logs = logs + np.log(p) / len(self.calibrated_)
+        p = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        """The most probable class of each row."""
+        p = self.predict_proba(X)
+        return self.classes_[np.argmax(p, axis=1)]
+
+    def _fitted(self, estimator, X, y, train, sample_weight):
+        more = {}
+        if sample_weight is not None and has_fit_parameter(estimator, "sample_weight"):
+            more["sample_weight"] = np.asarray(sample_weight)[train]
+        one = clone(estimator).fit(_rows(X, train), y[train], **more)
+        if not np.array_equal(one.classes_, self.classes_):
+            raise InputError(f"a fold has no rows of {len(self.classes_) - len(one.classes_)} classes; choose fewer folds")
+        return one
+
+    def _calibrator(self, scores, labels, features, sample_weight, rows):
+        settings = {key.replace(".", "__"): value for key, value in (self.settings or {}).items()}
+        weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        return Calibrator(self.method, seed=self.seed, **settings).fit(scores, labels, features, sample_weight=weight)
+
+    def _transformer(self, X):
+        return clone(self.latent).fit(X) if hasattr(self.latent, "transform") else None
+
+    def _features(self, estimator, X):
+        if self.transformer_ is not None:
+            X = self.transformer_.transform(X)
+        elif self.latent is not None:
+            X = self.latent(estimator, X)
+        if hasattr(X, "tocsr"):
+            return None
+        X = np.asarray(X)
+        return X if X.ndim == 2 and X.dtype.kind in "fiub" else None
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "calibrated_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(LogisticRegression() if self.estimator is None else self.estimator).input_tags
+        return tags
+
+
+def _rows(X, rows):
+    """Rows of an array, a sparse matrix, a frame or a list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[rows]
+    return np.asarray(X)[rows] if hasattr(X, "__array__") else [X[i] for i in rows]
+
+
+def _scores(estimator, X, classes):
+    """What the estimator says of rows: a column for each class, or one value for each row of two."""
+    if hasattr(estimator, "decision_function"):
+        scores = np.asarray(estimator.decision_function(X))
+        if scores.ndim == 1 or scores.shape[1] == len(classes):
+            return scores
+    return np.asarray(estimator.predict_proba(X))
