@@ -12,43 +12,24 @@ import (
 // Logarithmic axes hold log10 of their values: gonum/plot v0.17 places the label of
 // an axis of plot.LogScale off its middle.
 
-// logTicks names 1, 2, 5, 10, 20, … of a logarithmic axis, of a long one 1, 5, 10, 50, …
-// or 1, 10, 100, …; where that leaves fewer than three ticks, even steps as far as there is
-// room to name them. A multiple of a power of ten whose name would touch another has none.
+// logTicks names 1, 2, 5, 10, 20, … of a logarithmic axis, or else 1, 5, 10, 50, … or powers of ten, every second, and so on:
+// the first of these whose names do not touch. Where that leaves fewer than three, even steps are named.
 type logTicks struct{}
 
 var _ plot.Ticker = logTicks{}
 
-func (logTicks) Ticks(low, high float64) (ticks []plot.Tick) {
-	named, step := []float64{1, 2, 5}, 1.0
-	switch {
-	case high-low > 3.5:
-		named, step = []float64{1}, math.Ceil((high-low)/7)
-	case high-low > 2:
-		named = []float64{1, 5}
-	}
-	for e := math.Floor(low); e <= high; e++ {
-		for digit := 1.0; digit < 10; digit++ {
-			x := e + math.Log10(digit)
-			if x < low || x > high {
-				continue
-			}
-			tick := plot.Tick{Value: x}
-			if slices.Contains(named, digit) && math.Mod(e, step) == 0 {
-				tick.Label = short(digit * math.Pow(10, e))
-			} else if high-low > 4 {
-				continue
-			}
-			ticks = append(ticks, tick)
+func (logTicks) Ticks(low, high float64) []plot.Tick {
+	for coarse := range 9 {
+		named, step := [][]float64{{1, 2, 5}, {1, 5}, {1}}[min(coarse, 2)], max(1, coarse-1)
+		ticks := digitTicks(low, high, named, step)
+		if countNamed(ticks) < 3 {
+			break
+		}
+		if apart(ticks, high-low) {
+			return ticks
 		}
 	}
-	if fewer := uncrowd(ticks, (high-low)/axisCharacters); countNamed(fewer) >= 3 {
-		return fewer
-	}
-	if countNamed(ticks) >= 3 {
-		return ticks
-	}
-	ticks = evenTicks{}.Ticks(math.Pow(10, low), math.Pow(10, high))
+	ticks := evenTicks{}.Ticks(math.Pow(10, low), math.Pow(10, high))
 	for i := range ticks {
 		ticks[i].Value = math.Log10(ticks[i].Value)
 	}
@@ -56,34 +37,44 @@ func (logTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	return slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Label == "" })
 }
 
+// digitTicks ticks 1, 2, …, 9 times each power of ten, the named of every so many powers alone on a long axis.
+func digitTicks(low, high float64, named []float64, step int) (ticks []plot.Tick) {
+	for e := math.Floor(low); e <= high; e++ {
+		for digit := 1.0; digit < 10; digit++ {
+			x := e + math.Log10(digit)
+			if x < low || x > high {
+				continue
+			}
+			tick := plot.Tick{Value: x}
+			if slices.Contains(named, digit) && math.Mod(e, float64(step)) == 0 {
+				tick.Label = short(digit * math.Pow(10, e))
+			} else if high-low > 4 {
+				continue
+			}
+			ticks = append(ticks, tick)
+		}
+	}
+	return ticks
+}
+
 // axisCharacters is how many characters of a tick's name an axis holds side by side.
 const axisCharacters = 36
 
-// uncrowd is ticks, in ascending order, without the names of multiples of powers of ten that
-// would touch another name; a character is wide on the axis.
-func uncrowd(ticks []plot.Tick, wide float64) []plot.Tick {
-	ticks = slices.Clone(ticks)
-	last := -1 // named
-	touches := func(i, j int) bool {
-		return ticks[j].Value-ticks[i].Value < wide*float64(len(ticks[i].Label)+len(ticks[j].Label)+2)/2
-	}
-	for i, t := range ticks {
+// apart reports whether no two names of ticks, in ascending order, touch on an axis of that length.
+func apart(ticks []plot.Tick, length float64) bool {
+	const between = 2 // characters
+	end := math.Inf(-1)
+	for _, t := range ticks {
 		if t.Label == "" {
 			continue
 		}
-		power := math.Abs(t.Value-math.Round(t.Value)) < 1e-9
-		if last >= 0 && touches(last, i) {
-			if !power {
-				ticks[i].Label = ""
-				continue
-			}
-			if ofLast := ticks[last].Value; math.Abs(ofLast-math.Round(ofLast)) > 1e-9 {
-				ticks[last].Label = ""
-			}
+		half := float64(len(t.Label)+between) / 2 * length / axisCharacters
+		if t.Value-half < end {
+			return false
 		}
-		last = i
+		end = t.Value + half
 	}
-	return ticks
+	return true
 }
 
 func countNamed(ticks []plot.Tick) (n int) {
@@ -145,27 +136,22 @@ func (evenTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 // touch, every second or every fifth has one.
 type spacedTicks struct{}
 
-func (spacedTicks) Ticks(low, high float64) []plot.Tick {
-	ticks := evenTicks{}.Ticks(low, high)
-	longest := 0
-	for _, t := range ticks {
-		longest = max(longest, len(t.Label)+2)
-	}
-	every := 1
-	for _, next := range []int{2, 5} {
-		if longest*(len(ticks)/every) > axisCharacters {
-			every = next
+func (spacedTicks) Ticks(low, high float64) (ticks []plot.Tick) {
+	for _, every := range []int{1, 2, 5} {
+		ticks = evenTicks{}.Ticks(low, high)
+		zero := 0 // the tick nearest to 0 keeps its label
+		for i := range ticks {
+			if math.Abs(ticks[i].Value) < math.Abs(ticks[zero].Value) {
+				zero = i
+			}
 		}
-	}
-	zero := 0 // the tick nearest to 0 keeps its label
-	for i := range ticks {
-		if math.Abs(ticks[i].Value) < math.Abs(ticks[zero].Value) {
-			zero = i
+		for i := range ticks {
+			if (i-zero)%every != 0 {
+				ticks[i].Label = ""
+			}
 		}
-	}
-	for i := range ticks {
-		if (i-zero)%every != 0 {
-			ticks[i].Label = ""
+		if apart(ticks, high-low) {
+			break
 		}
 	}
 	return ticks
