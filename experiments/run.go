@@ -29,6 +29,7 @@ type Run struct {
 	Probe   []layers.Stage  // those of the first fit, which found the number of epochs; nil without
 	Usage   []int           // codeword assignments of the test slots, nil if undivided
 	Embed   *data.Embedding // the shared embedding, nil without features
+	HeldOut float64         // see [Judging.HeldOut]; 0 where it was not asked for
 	// Beside is what whoever fitted found of the test rows beside the calibration rows.
 	Beside rowcheck.Findings
 }
@@ -73,6 +74,11 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe Observer) (*
 		}
 		r.Spec = s
 		r.Spec.Tune = true
+	}
+	if s.Judging.HeldOut {
+		if r.HeldOut, err = s.trial(method, r.Source.Cal).loss(within("fit to four fifths of the rows", holding), s, method, 0); err != nil {
+			return nil, fmt.Errorf("fit %s to four fifths of the rows: %w", s.Method, err)
+		}
 	}
 	rng := rand.New(&p.afterSplit)
 	if err := r.build(within("find the number of epochs", probing), s, method, observe, rng); err != nil {
@@ -122,6 +128,7 @@ func (r *Run) build(ctx context.Context, s Spec, method Method, observe Observer
 // The parts of a run.
 const (
 	tuning = iota
+	holding
 	probing
 	fitting
 	measuring
@@ -138,6 +145,9 @@ func (s Spec) costs(method Method, src *data.Source) (costs [runParts]float64) {
 	costs[fitting] = fit
 	if s.Tune {
 		costs[tuning] = 0.8 * fit * float64(len(method.Candidates))
+	}
+	if s.Judging.HeldOut {
+		costs[holding] = 0.8 * fit
 	}
 	if method.StopsEarly && src.Val == nil {
 		costs[probing] = 0.9 * fit

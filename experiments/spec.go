@@ -54,6 +54,9 @@ type Judging struct {
 	// Anchors is at how many of the test rows the local metrics are measured, where there are
 	// more; 0 means at all.
 	Anchors int `json:"anchors,omitempty"`
+	// HeldOut measures the NLL on a fifth of the calibration rows too, after a fit to the others, by which settings are
+	// chosen without a look at the test rows.
+	HeldOut bool `json:"held_out,omitempty"`
 }
 
 // uncertainty is what the metrics are asked for.

@@ -46,10 +46,42 @@ func product(key string, values []string, other string, others []string) (out []
 	return out
 }
 
-// tune is the Spec with the settings that have the lowest NLL on a stratified fifth of the
-// calibration rows after a fit of the method, or of that which it is tried on, to the others;
-// of these a method that stops early holds out a tenth. Ties and candidates that cannot be fitted
-// are as [layers.Choose] has them; failed describes the latter.
+// trial is calibration rows as they are parted to try settings: a stratified fifth is held out, and of the others a method
+// that stops early stops by a tenth.
+type trial struct {
+	fitted, stop, held *data.Set // stop is nil of a method that does not
+}
+
+func (s Spec) trial(method Method, cal *data.Set) trial {
+	parts := cal.Stratify([]float64{0.72, 0.08, 0.2}, rand.New(rand.NewPCG(s.Seed, 6)))
+	t := trial{held: cal.Rows(parts[2])}
+	if method.StopsEarly {
+		t.stop = cal.Rows(parts[1])
+	} else {
+		parts[0] = slices.Sorted(slices.Values(slices.Concat(parts[0], parts[1])))
+	}
+	t.fitted = cal.Rows(parts[0])
+	return t
+}
+
+// loss is the mean NLL on the rows held out after the Spec's fit of the method to the others, the at-th try of its seed.
+func (t trial) loss(ctx context.Context, s Spec, method Method, at int) (float64, error) {
+	options, err := s.options(t.fitted, nil)
+	if err != nil {
+		return 0, err
+	}
+	model, _, err := method.Build(options)
+	if err != nil {
+		return 0, err
+	}
+	if err := model.Fit(ctx, t.fitted, t.stop, rand.New(rand.NewPCG(s.Seed, uint64(100+at)))); err != nil {
+		return 0, err
+	}
+	return layers.HeldOutLoss(model, t.held)
+}
+
+// tune is the Spec with the settings that have the lowest NLL in a [trial] of the method, or of that which it is tried on.
+// Ties and candidates that cannot be fitted are as [layers.Choose] has them; failed describes the latter.
 func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (tuned Spec, failed string, err error) {
 	s.Tune = false
 	all := method.Candidates
@@ -64,39 +96,14 @@ func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (tuned Spe
 		set, _ := method.own(s.Catalog, s.values())
 		tryer.Method, tryer.Set = method.Name, set.String()
 	}
-	rng := rand.New(rand.NewPCG(s.Seed, 6))
-	parts := cal.Stratify([]float64{0.72, 0.08, 0.2}, rng)
-	var stop *data.Set
-	if method.StopsEarly {
-		stop = cal.Rows(parts[1])
-	} else {
-		parts[0] = slices.Sorted(slices.Values(slices.Concat(parts[0], parts[1])))
-	}
-	fitted, held := cal.Rows(parts[0]), cal.Rows(parts[2])
-	alike := slices.Repeat([]float64{1}, len(all))
+	rows, alike := s.trial(method, cal), slices.Repeat([]float64{1}, len(all))
 	choice, err := layers.Choose(ctx, len(all), func(at int) (Spec, float64, error) {
 		ctx := optim.Piece(ctx, "try "+cmp.Or(all[at].String(), "the defaults"), at, alike...)
-		loss, err := tryer.With(all[at]).heldOut(ctx, method, fitted, stop, held, rand.New(rand.NewPCG(s.Seed, uint64(100+at))))
+		loss, err := rows.loss(ctx, tryer.With(all[at]), method, at)
 		return s.With(all[at]), loss, err
 	})
 	if err != nil {
 		return s, "", fmt.Errorf("tune %s: %w", s.Method, err)
 	}
 	return choice.Of, choice.Failed, nil
-}
-
-// heldOut is the mean NLL on held after a fit to cal.
-func (s Spec) heldOut(ctx context.Context, method Method, cal, val, held *data.Set, rng *rand.Rand) (float64, error) {
-	options, err := s.options(cal, nil)
-	if err != nil {
-		return 0, err
-	}
-	model, _, err := method.Build(options)
-	if err != nil {
-		return 0, err
-	}
-	if err := model.Fit(ctx, cal, val, rng); err != nil {
-		return 0, err
-	}
-	return layers.HeldOutLoss(model, held)
 }

@@ -46,9 +46,25 @@ func namesOf(all []experiments.Method) []string {
 	return data.Each(all, func(m experiments.Method) string { return m.Name })
 }
 
-// values are the settings of each named method. Flags of the codebook that no method
-// would read are left out, and notice names them.
+// codebookFlag is a setting of the codebook by its flag; text is "" where that is not given.
+type codebookFlag struct{ name, key, text string }
+
+func (f *settingFlags) codebook() []codebookFlag {
+	return []codebookFlag{{"slots", "codebook.slots", given(f.Slots)}, {"codewords", "codebook.codewords", given(f.Codewords)}, {"ema", "codebook.start", given(f.EMA)}}
+}
+
+// values are the settings of each named method.
 func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map[string]experiments.Values, error) {
+	v, err := f.read(methods, names)
+	if err != nil {
+		return nil, err
+	}
+	return methods.Divide(v, names)
+}
+
+// read are the settings of all flags. Flags of the codebook that no named method would read are left out, and notice names
+// them.
+func (f *settingFlags) read(methods *experiments.Catalog, names []string) (experiments.Values, error) {
 	v, err := experiments.ReadValues(f.Config, f.Set)
 	if err != nil {
 		return nil, err
@@ -58,27 +74,25 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 		return nil, err
 	}
 	var ignored []string
-	for _, flag := range []struct{ name, key, text string }{
-		{"--slots", "codebook.slots", given(f.Slots)}, {"--codewords", "codebook.codewords", given(f.Codewords)}, {"--ema", "codebook.start", given(f.EMA)},
-	} {
+	for _, flag := range f.codebook() {
 		switch _, twice := v[flag.key]; {
 		case flag.text == "":
 		case twice:
-			return nil, data.Inputf("", "%s is given by %s and as a setting; give it once", flag.key, flag.name)
+			return nil, givenTwice(flag)
 		case !slices.ContainsFunc(named, func(m experiments.Method) bool { return m.Has(flag.key, v) }):
-			ignored = append(ignored, flag.name)
+			ignored = append(ignored, "--"+flag.name)
 		default:
 			v[flag.key] = flag.text
 		}
 	}
-	divided, err := methods.Divide(v, names)
-	if err != nil {
-		return nil, err
-	}
 	if ignored != nil {
 		f.notice = fmt.Sprintf("%s: %s changed nothing; calibra methods NAME lists what a method has", strings.Join(names, ", "), strings.Join(ignored, ", "))
 	}
-	return divided, nil
+	return v, nil
+}
+
+func givenTwice(flag codebookFlag) error {
+	return data.Inputf("", "%s is given by --%s and as a setting; give it once", flag.key, flag.name)
 }
 
 // given is a flag's value, "" where it is not given.

@@ -19,13 +19,14 @@ type studyCmd struct {
 	Shifted string            `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
 	Shift   experiments.Shift `placeholder:"region|noise|thin|given" help:"What the study ood judges on: a region of a raw table that classifier and calibrator never saw, noise on its columns, the test rows where calibration rows are thin, or the shifted rows that the data bring (the first that the data offer, in the order given, region, noise, thin)."`
 	Seeds   seeds             `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
-	Methods []string          `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
+	Methods []string          `aliases:"method" placeholder:"NAME,…" help:"Only these of the study's methods (all). A sweep is of those named; --method is the same flag."`
 	Split   data.Holdout      `placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (tables)."`
 	Jobs    int               `most:"1024" help:"Cells to compute side by side (one a core)."`
 	DryRun  bool              `xor:"grid" help:"List the cells and the estimated time; compute nothing."`
 	Out     string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
 	Cells   string            `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
 	Rows    []int             `placeholder:"N,…" help:"Rows of the sources of study truth: the first of each source; with more than one, rows, features and classes are varied on one of them (2000,500)."`
+	Random  int               `least:"0" most:"1000000" placeholder:"N" help:"Combinations of settings that study sweep draws from its grid (all of them)."`
 	Alarms  *int              `least:"0" most:"1000000" placeholder:"N" help:"Draws behind the alarm rates of study truth (40); with 0, intervals of diagnoses and planted regions are left out too."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
@@ -43,6 +44,7 @@ func (c *studyCmd) list(t *terminal) error {
 	for _, s := range study.Studies {
 		list.add(words(s.Name), words(s.Line))
 	}
+	list.add(words(study.SweepName), words(study.SweepLine))
 	list.add(words(study.TruthName), words(study.TruthLine))
 	if c.JSON {
 		return t.json(list.objects())
@@ -64,8 +66,14 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		return err
 	}
 	ask := c.grid
-	if c.Name == study.TruthName {
+	switch c.Name {
+	case study.TruthName:
 		ask = c.truth
+	case study.SweepName:
+		ask = c.sweep
+	}
+	if c.Random != 0 && c.Name != study.SweepName {
+		return data.Inputf("", "--random is of study sweep alone; leave it out of study %s", c.Name)
 	}
 	a, err := ask(ctx, t, methods)
 	if err != nil {
@@ -107,7 +115,10 @@ func (c *studyCmd) whole(ctx context.Context, t *terminal, a *asked) error {
 
 // grid is a study of Specs.
 func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.Catalog) (*asked, error) {
-	s, err := c.named()
+	s, err := study.ByName(c.Name)
+	if err == nil {
+		err = c.suits()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +130,12 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 	if err != nil {
 		return nil, err
 	}
+	return c.planned(ctx, t, s, settings, origins, inputs, c.report)
+}
+
+// planned is the study of these data, whose results print prints.
+func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, settings study.Settings, origins []*experiments.Origin, inputs map[*experiments.Origin]string,
+	print func(ctx context.Context, t *terminal, f *study.Findings, computed int) error) (*asked, error) {
 	cells, skipped, err := s.Cells(ctx, origins, settings)
 	if err != nil {
 		return nil, err
@@ -129,7 +146,7 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 	if len(cells) == 0 {
 		return nil, data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
 	}
-	plan, err := planned(c, cells)
+	plan, err := planOf(c, cells)
 	if err != nil {
 		return nil, err
 	}
@@ -140,23 +157,19 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 		if err := writeFindings(ctx, f, c.Out, origins...); err != nil {
 			return err
 		}
-		return c.report(ctx, t, f, plan.Computed())
+		return print(ctx, t, f, plan.Computed())
 	}}, nil
 }
 
-// named is the study of Specs that is named, if the other flags suit it.
-func (c *studyCmd) named() (*study.Study, error) {
-	s, err := study.ByName(c.Name)
-	if err != nil {
-		return nil, err
-	}
+// suits is an error unless the flags are those of a study of Specs.
+func (c *studyCmd) suits() error {
 	if c.Rows != nil || c.Alarms != nil {
-		return nil, data.Inputf("", "--rows and --alarms are of study truth alone; leave them out of study %s", s.Name)
+		return data.Inputf("", "--rows and --alarms are of study truth alone; leave them out of study %s", c.Name)
 	}
 	if len(c.Data) == 0 {
-		return nil, data.Inputf("", "a study needs --data; name letter, satellite, digits, cubic, proximity, proximity100, longtail1000, rare, calibrated or a file")
+		return data.Inputf("", "a study needs --data; name letter, satellite, digits, cubic, proximity, proximity100, longtail1000, rare, calibrated or a file")
 	}
-	return s, c.places()
+	return c.places()
 }
 
 // origins opens the data of the flags. inputs is how the command line names each.
@@ -188,8 +201,8 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiment
 	return origins, inputs, nil
 }
 
-// planned are the cells, of which the directory of the flags may have some.
-func planned[C study.Cell](c *studyCmd, cells []C) (*study.Plan, error) {
+// planOf are the cells, of which the directory of the flags may have some.
+func planOf[C study.Cell](c *studyCmd, cells []C) (*study.Plan, error) {
 	store, err := study.OpenStore(c.Cells)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (c *studyCmd) truth(_ context.Context, _ *terminal, methods *experiments.Ca
 	if err != nil {
 		return nil, err
 	}
-	plan, err := planned(c, t.Cells())
+	plan, err := planOf(c, t.Cells())
 	if err != nil {
 		return nil, err
 	}

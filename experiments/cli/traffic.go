@@ -76,6 +76,8 @@ func (c *studyCmd) traffic() traffic {
 		return traffic{reads: reads}
 	case err == nil:
 		return traffic{reads: reads, folder: folder{c.Out, s.Group(), s.FileNames()}}
+	case c.Name == study.SweepName:
+		return traffic{reads: reads, folder: folder{c.Out, study.Group, (&study.Study{}).FileNames()}}
 	}
 	return traffic{reads: reads, folder: folder{c.Out, study.Group, study.TruthFiles}}
 }

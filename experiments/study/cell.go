@@ -47,6 +47,9 @@ func (c SpecCell) String() string {
 	if w := c.Spec.Slots(); w > 0 {
 		text += fmt.Sprintf(" w=%d |C|=%d", w, c.Spec.Codewords())
 	}
+	if others := c.Spec.Others(); others != "" {
+		text += " " + others
+	}
 	if c.Spec.Fraction > 0 {
 		text += fmt.Sprintf(" on %g %%", 100*c.Spec.Fraction)
 	}

@@ -84,11 +84,14 @@ func (f *Findings) Write(ctx context.Context, dir string) error {
 func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 	d := &report.Document{Title: "Study " + f.Study.Name, Intro: strings.ToUpper(f.Study.Line[:1]) + f.Study.Line[1:] + ".", Head: f.Head, Facts: f.facts()}
 	if slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil }) {
-		verdicts, err := f.Verdicts(ctx)
-		if err != nil {
+		statements := f.Study.Statements
+		if statements == nil {
+			statements = verdictStatements
+		}
+		var err error
+		if d.Verdict, err = statements(ctx, f); err != nil {
 			return nil, err
 		}
-		d.Verdict = data.Each(verdicts, (*report.Verdict).Statement)
 		for _, view := range f.Study.Views {
 			section, err := view(ctx, f)
 			if err != nil {
@@ -133,6 +136,9 @@ func (f *Findings) facts() []report.Fact {
 		{Name: "Validation rows", Value: split + "; a source with validation rows of its own keeps them"},
 		{Name: "Codebook averages start from", Value: strings.Join(starts, "; ")},
 		{Name: "Metrics", Value: "protocol " + metrics.Tables.String() + ", 15 bins of equal width, kernel bandwidth 10, bins of 20 rows or fewer skipped, classes weighted alike"},
+	}
+	if f.Study.Judging.HeldOut {
+		facts = slices.Insert(facts, 1, report.Fact{Name: "Chosen by", Value: heldOutNote})
 	}
 	facts = slices.DeleteFunc(facts, func(fact report.Fact) bool { return fact.Value == "" })
 	for _, s := range f.subjects() {
@@ -274,7 +280,7 @@ func (f *Findings) writeCSV(w io.Writer, columns columns) error {
 }
 
 func (f *Findings) writeResults(w io.Writer) error {
-	var all columns
+	all := f.sweepColumns()
 	for m := range metrics.Metrics {
 		all.add(m.String(), sharedMetric(m).value)
 	}

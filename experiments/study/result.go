@@ -31,8 +31,10 @@ type Result struct {
 	// Priors are the class shares of the calibration rows.
 	Priors []float64 `json:"priors"`
 
-	Shared map[string]float64 `json:"metrics"`       // in the embedding shared by all methods
-	Own    map[string]float64 `json:"own,omitempty"` // lce and mlce in the method's own, if it has one
+	Shared map[string]float64 `json:"metrics"` // in the embedding shared by all methods
+	// HeldOut is the NLL on calibration rows held out of a fit before; nil where that was not asked for.
+	HeldOut *float64           `json:"held_out_nll,omitempty"`
+	Own     map[string]float64 `json:"own,omitempty"` // lce and mlce in the method's own, if it has one
 	// Noise and OwnNoise are what Shared and Own would be of a calibrated model: the mean of
 	// redraws.
 	Noise    map[string]float64 `json:"noise"`
@@ -168,6 +170,9 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	r := &Result{
 		Spec: run.Spec, Protocol: o.Metrics.Protocol,
 		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Predict: run.Predict.Seconds(), Losses: singles(o.Metrics.NLL), Floored: o.Metrics.Floored,
+	}
+	if run.Spec.Judging.HeldOut {
+		r.HeldOut = &run.HeldOut
 	}
 	r.wrongRows(run)
 	r.describe(run.Source)

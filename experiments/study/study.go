@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"slices"
 
 	"calibra/data"
@@ -26,6 +27,8 @@ type Study struct {
 	Judging experiments.Judging
 	// Files are the numbers that it writes beside its report; nil means results.csv and times.csv.
 	Files []File
+	// Statements are what its results say; nil means the verdicts on its methods.
+	Statements func(context.Context, *Findings) ([]report.Statement, error)
 	// Facts are how its numbers were made; nil means those of a grid.
 	Facts func(*Findings) []report.Fact
 }
@@ -45,7 +48,7 @@ func usual(s experiments.Spec) experiments.Judging {
 // ByName finds a study; an unknown name is a *data.InputError that lists the known
 // ones.
 func ByName(name string) (*Study, error) {
-	return data.Find("study", name, Studies, func(s *Study) string { return s.Name }, TruthName)
+	return data.Find("study", name, Studies, func(s *Study) string { return s.Name }, SweepName, TruthName)
 }
 
 // tableOrder is the order of the paper's tables; methods beyond them follow in

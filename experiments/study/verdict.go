@@ -55,6 +55,12 @@ func (f *Findings) Verdicts(ctx context.Context) (all []*report.Verdict, err err
 	return all, nil
 }
 
+// verdictStatements are the verdicts as a page shows them.
+func verdictStatements(ctx context.Context, f *Findings) ([]report.Statement, error) {
+	all, err := f.Verdicts(ctx)
+	return data.Each(all, (*report.Verdict).Statement), err
+}
+
 // verdict is nil where no row has a result.
 func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, error) {
 	candidates, rows := f.candidates(s)

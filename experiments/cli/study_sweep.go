@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/study"
+)
+
+// sweep is study sweep, whose grid the flags --set name.
+func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *experiments.Catalog) (*asked, error) {
+	if c.Methods == nil {
+		return nil, data.Inputf("", "study sweep needs --method; name the method whose settings are varied")
+	}
+	if c.Shift != "" || c.Shifted != "" {
+		return nil, data.Inputf("", "study sweep judges on the test rows as they are; leave out --shift and --shifted")
+	}
+	if err := c.suits(); err != nil {
+		return nil, err
+	}
+	named, err := found(methods, c.Methods)
+	if err != nil {
+		return nil, err
+	}
+	s := study.Sweep{Catalog: methods, Methods: namesOf(named), Random: c.Random}
+	if s.Swept, s.Fixed, err = c.swept(methods, s.Methods); err != nil {
+		return nil, err
+	}
+	of, err := s.Study()
+	if err != nil {
+		return nil, err
+	}
+	settings := study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.Split}
+	if settings.Executor, err = c.executor(); err != nil {
+		return nil, err
+	}
+	origins, inputs, err := c.origins(ctx, t, methods)
+	if err != nil {
+		return nil, err
+	}
+	return c.planned(ctx, t, of, settings, origins, inputs, c.reportSweep)
+}
+
+// swept are the settings with several values, and those with one; the codebook's may be called as their flags. A setting
+// that is a list itself takes one value of each --set.
+func (c *studyCmd) swept(methods *experiments.Catalog, names []string) (swept []study.Swept, fixed experiments.Values, err error) {
+	lists, err := listSettings(methods, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	short := map[string]string{}
+	for _, flag := range c.codebook() {
+		short[flag.name] = flag.key
+	}
+	var all []study.Swept
+	for _, text := range c.Set {
+		key, values, ok := strings.Cut(text, "=")
+		key = strings.TrimSpace(key)
+		key = cmp.Or(short[key], key)
+		several := strings.Split(values, ",")
+		if lists[key] {
+			several = []string{values}
+		}
+		for i := range several {
+			several[i] = strings.Join(strings.Fields(several[i]), "")
+		}
+		at := slices.IndexFunc(all, func(s study.Swept) bool { return s.Key == key })
+		if at < 0 {
+			at = len(all)
+			all = append(all, study.Swept{Key: key})
+		}
+		for i, value := range several {
+			switch {
+			case !ok || key == "" || value == "":
+				return nil, nil, data.Inputf("", "the setting %q is not KEY=VALUE,VALUE, as codebook.codewords=16,64 is", text)
+			case slices.Contains(several[:i], value) || slices.Contains(all[at].Values, value):
+				return nil, nil, data.Inputf("", "%s names %s twice; name each value once", key, value)
+			}
+		}
+		all[at].Values = append(all[at].Values, several...)
+	}
+	var single []string
+	for _, s := range all {
+		if len(s.Values) > 1 {
+			swept = append(swept, s)
+		} else {
+			single = append(single, s.Key+"="+s.Values[0])
+		}
+	}
+	if swept == nil {
+		return nil, nil, data.Inputf("", "study sweep needs a setting with several values; name them as in --set codebook.codewords=16,64")
+	}
+	for _, flag := range c.codebook() {
+		if flag.text != "" && slices.ContainsFunc(swept, func(s study.Swept) bool { return s.Key == flag.key }) {
+			return nil, nil, givenTwice(flag)
+		}
+	}
+	flags := c.settingFlags
+	flags.Set = single
+	fixed, err = flags.read(methods, names)
+	c.notice = flags.notice
+	return swept, fixed, err
+}
+
+// listSettings are the keys of the methods' settings whose value is a list, with the method's name before it too.
+func listSettings(methods *experiments.Catalog, names []string) (map[string]bool, error) {
+	lists := map[string]bool{}
+	for _, name := range names {
+		m, err := methods.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		_, keys, err := m.Build(experiments.Options{Catalog: methods})
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range keys {
+			if strings.HasPrefix(k.Kind, "list") {
+				lists[k.Name], lists[name+"."+k.Name] = true, true
+			}
+		}
+	}
+	return lists, nil
+}
+
+// reportSweep prints the settings by their NLL on validation rows, and in a line for each data set what was chosen.
+func (c *studyCmd) reportSweep(ctx context.Context, t *terminal, f *study.Findings, there int) error {
+	var lists []*table // by validation rows, on test rows
+	for _, view := range f.Study.Views {
+		section, err := view(ctx, f)
+		if err != nil {
+			return err
+		}
+		lists = append(lists, reported(section.Tables[0], nil))
+	}
+	choices, err := f.Choices(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return t.json(map[string]any{"study": f.Study.Name, "results": lists[0].objects(), "test": lists[1].objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "chosen": choices})
+	}
+	t.tables(lists[0])
+	for _, choice := range choices {
+		line := choice.Line()
+		if len(choices) > 1 {
+			line = choice.Data + ": " + line
+		}
+		t.printf("\n%s\n", folded(line, width(t.out)))
+		for _, command := range choice.Commands {
+			t.printf("  %s\n", continued(called(command), width(t.out)-2))
+		}
+	}
+	return t.closing("%d of %d cells are computed; wrote %s", there, len(f.Cells), filepath.Join(c.Out, "report.html"))
+}

@@ -1,0 +1,405 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+)
+
+// SweepName is the study of a grid of settings, whose grid whoever asks for it names: it is none of Studies.
+const (
+	SweepName = "sweep"
+	SweepLine = "settings of a method, every combination or some drawn, chosen on validation rows"
+)
+
+// Swept is a setting with the values that a sweep gives it.
+type Swept struct {
+	Key    string
+	Values []string
+}
+
+// Sweep is a grid of settings of some methods.
+type Sweep struct {
+	Catalog *experiments.Catalog
+	Methods []string
+	Fixed   experiments.Values // settings that all have
+	Swept   []Swept
+	// Random is how many combinations are drawn, each once; 0 means all. More of the same grid are those with others.
+	Random int
+}
+
+// mostCombinations bounds a grid before anything of it is made; mostFits what is fitted of it on a seed.
+const (
+	mostCombinations = 1_000_000
+	mostFits         = 10_000
+)
+
+// Study is the sweep as a study. A setting that no method has, or a value that it cannot have, is a *data.InputError.
+func (s Sweep) Study() (*Study, error) {
+	specs, err := s.specs()
+	if err != nil {
+		return nil, err
+	}
+	study := &Study{
+		Name: SweepName, Line: SweepLine, Grid: always(specs),
+		Judging: experiments.Judging{HeldOut: true, Anchors: 4000}, Statements: chosenStatements,
+	}
+	if len(s.Methods) > 1 {
+		study.Vary = []Field{byMethod}
+	}
+	for _, swept := range s.Swept {
+		study.Vary = append(study.Vary, swept.field())
+	}
+	study.Views = []View{validationSection(s.Swept), testSection(s.Swept)}
+	return study, nil
+}
+
+// field distinguishes rows by the setting, or by that which "vq.optim.rate" is of vq.
+func (s Swept) field() Field {
+	return Field{s.Key, func(spec experiments.Spec) string {
+		return cmp.Or(spec.Value(s.Key), spec.Value(strings.TrimPrefix(s.Key, spec.Method+".")), "–")
+	}}
+}
+
+// specs are a Spec for each method and combination of what the method has of them.
+func (s Sweep) specs() ([]experiments.Spec, error) {
+	places, err := s.places()
+	if err != nil {
+		return nil, err
+	}
+	of := map[string][]experiments.Spec{}
+	for _, at := range places {
+		combined := experiments.Values{}
+		for i := len(s.Swept) - 1; i >= 0; i-- { // the last setting changes first
+			values := s.Swept[i].Values
+			combined[s.Swept[i].Key] = values[at%len(values)]
+			at /= len(values)
+		}
+		divided, err := s.Catalog.Divide(s.Fixed.With(combined), s.Methods)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range s.Methods {
+			spec := experiments.Spec{Method: name, Set: divided[name].String()}
+			if !slices.Contains(of[name], spec) {
+				of[name] = append(of[name], spec)
+			}
+		}
+	}
+	var all []experiments.Spec
+	for _, name := range s.Methods {
+		all = append(all, of[name]...)
+	}
+	return all, nil
+}
+
+// places are the numbers of the combinations, ascending.
+func (s Sweep) places() ([]int, error) {
+	total := 1
+	for _, swept := range s.Swept {
+		if total *= len(swept.Values); total > mostCombinations {
+			return nil, data.Inputf("", "the grid has more than %d combinations; name fewer values", mostCombinations)
+		}
+	}
+	if s.Random > total {
+		return nil, data.Inputf("", "the grid has %d combinations, fewer than the %d of --random; leave it out for all of them", total, s.Random)
+	}
+	if n := cmp.Or(s.Random, total); n > mostFits {
+		return nil, data.Inputf("", "%d combinations are too many for a sweep; draw up to %d of them by --random", n, mostFits)
+	}
+	if s.Random == 0 {
+		return data.UpTo(total), nil
+	}
+	drawn := rand.New(rand.NewPCG(0, 9)).Perm(total)[:s.Random] // alike in every process that computes a share
+	slices.Sort(drawn)
+	return drawn, nil
+}
+
+// heldOutNote is how settings are chosen.
+const heldOutNote = "the mean NLL over the seeds on validation rows, a stratified fifth of the calibration rows, after a fit to the other four fifths; the test rows have no part in it. The test figures are of a second fit, to all calibration rows"
+
+// validation is the NLL that settings are chosen by.
+var validation = quantity{metric: metrics.NLL, key: "validation_nll", title: "validation NLL", value: func(r *Result) float64 {
+	if r.HeldOut == nil {
+		return nan
+	}
+	return *r.HeldOut
+}}
+
+// fitSeconds is what a fit took, without that to four fifths of the rows.
+var fitSeconds = quantity{title: "fit seconds", unranked: true, value: func(r *Result) float64 { return r.Fit }}
+
+// chosenFirst are the subjects, each with its settings by their validation NLL, those that lack a seed last.
+func (f *Findings) chosenFirst() []*subject {
+	subjects := f.subjects()
+	for _, s := range subjects {
+		slices.SortStableFunc(s.rows, func(a, b *row) int { return cmp.Compare(a.validated(), b.validated()) })
+	}
+	return subjects
+}
+
+// validated is the row's validation NLL, infinite where it lacks a seed.
+func (r *row) validated() float64 {
+	if mean := r.spread(validation).Mean; len(r.results) == len(r.cells) && !math.IsNaN(mean) {
+		return mean
+	}
+	return math.Inf(1)
+}
+
+// Choice is the settings of a sweep that have the least mean NLL on validation rows, and what they reach on test rows.
+type Choice struct {
+	Data       string             `json:"data"`
+	Method     string             `json:"method"`
+	Settings   experiments.Values `json:"settings"`
+	Validation float64            `json:"validation_nll"`
+	Test       float64            `json:"test_nll"`
+	Interval   metrics.Interval   `json:"test_interval"` // 95 %, over the test rows for the models of these seeds
+	Seconds    float64            `json:"fit_seconds"`   // of a fit
+	Of         int                `json:"of"`            // settings that it was chosen among
+	Commands   []string           `json:"commands,omitempty"`
+
+	title string
+	words string         // of the settings, in the order of the grid
+	seeds metrics.Spread // of Validation
+}
+
+// Choices are those of each data set.
+func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
+	for _, s := range f.chosenFirst() {
+		best := s.rows[0]
+		if math.IsInf(best.validated(), 1) {
+			continue
+		}
+		c := Choice{Data: s.origin.Name, Method: best.spec.Method, Settings: experiments.Values{}, Validation: best.validated(), seeds: best.spread(validation), Seconds: best.spread(fitSeconds).Mean, title: s.Title()}
+		for _, r := range s.rows {
+			if !math.IsInf(r.validated(), 1) {
+				c.Of++
+			}
+		}
+		var words []string
+		for _, field := range f.Study.Vary {
+			if value := field.Of(best.spec); field.Head != byMethod.Head && value != "–" {
+				c.Settings[field.Head] = value
+				words = append(words, field.Head+"="+value)
+			}
+		}
+		c.words = strings.Join(words, ", ")
+		if c.Test, c.Interval, err = best.mean(ctx); err != nil {
+			return nil, err
+		}
+		if in := f.Inputs[s.origin]; in != "" {
+			spec := best.results[0].Spec
+			spec.Catalog = best.spec.Catalog
+			c.Commands = Commands(in, spec, best.results[0].Features)
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// mean is the NLL of the row's test rows over its seeds with its 95 % interval: that of the difference to a loss of 0.
+func (r *row) mean(ctx context.Context) (float64, metrics.Interval, error) {
+	nll := sharedMetric(metrics.NLL)
+	none := &row{results: data.Each(r.results, func(x *Result) *Result {
+		return &Result{Spec: x.Spec, Shared: map[string]float64{nll.key: 0}, Losses: make([]float32, len(x.Losses)), Rows: x.Rows}
+	})}
+	p, err := pairedLosses(ctx, r, none, nll)
+	if p == nil || err != nil {
+		return r.spread(nll).Mean, metrics.Interval{Low: nan, High: nan}, err
+	}
+	return p.Difference, p.Interval, nil
+}
+
+// Line says the choice in a sentence.
+func (c Choice) Line() string {
+	return fmt.Sprintf("Chosen on validation rows, of %d: %s with %s, NLL %s there. On test rows its NLL is %s (95 %% %s to %s); a fit takes %s s.", c.Of, c.Method, c.words, c.seeds.Format(metrics.NLL),
+		metrics.Nats(c.Test), metrics.Nats(c.Interval.Low), metrics.Nats(c.Interval.High), metrics.Fixed(c.Seconds, 2))
+}
+
+// chosenStatements are the choices as a page shows them.
+func chosenStatements(ctx context.Context, f *Findings) ([]report.Statement, error) {
+	choices, err := f.Choices(ctx)
+	return data.Each(choices, func(c Choice) report.Statement {
+		s := report.Statement{Lines: []string{c.Line()}, Commands: c.Commands}
+		if len(choices) > 1 {
+			s.Title = c.title
+		}
+		return s
+	}), err
+}
+
+// validationSection is what was chosen, and by what.
+func validationSection(swept []Swept) View {
+	return func(_ context.Context, f *Findings) (*report.Section, error) {
+		return &report.Section{
+			Title: "Chosen on validation rows", Note: "Settings are chosen by " + heldOutNote + ".",
+			Tables:  []*report.Table{f.settings("Settings by their NLL on validation rows, mean and standard deviation over the seeds; the chosen first.", validation, fitSeconds), f.marginalTable("NLL on validation rows and cost of a fit for each value, the other settings averaged.", swept, validation, fitSeconds)},
+			Figures: f.marginalFigures("validation", swept, validation),
+		}, nil
+	}
+}
+
+// testSection is what the settings reach on rows that they were not chosen on.
+func testSection(swept []Swept) View {
+	return func(_ context.Context, f *Findings) (*report.Section, error) {
+		shown := append([]quantity{sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy), sharedMetric(metrics.ECE), sharedMetric(metrics.LCE)}, f.others()...)
+		return &report.Section{
+			Title: "On test rows", Note: "What the settings reach on rows that had no part in the choice, in the order of the table above. To choose by these numbers would be to choose on the test rows.",
+			Tables:  []*report.Table{f.settings("The same settings on test rows.", shown...), f.marginalTable("NLL on test rows for each value, the other settings averaged.", swept, sharedMetric(metrics.NLL))},
+			Figures: f.marginalFigures("test", swept, sharedMetric(metrics.NLL)),
+		}, nil
+	}
+}
+
+// settings is a table of quantities of every setting, the chosen first.
+func (f *Findings) settings(caption string, columns ...quantity) *report.Table {
+	t := &report.Table{Caption: caption, Labels: f.heads(), Values: sweepHeads(columns)}
+	for _, s := range f.chosenFirst() {
+		for i, r := range s.rows {
+			t.Add(s.Title(), report.Row{Labels: r.labels, Winner: i == 0, Cells: data.Each(columns, func(q quantity) report.Cell { return q.cell(r.spread(q)) })})
+		}
+	}
+	return t
+}
+
+func sweepHeads(columns []quantity) []report.Head {
+	return data.Each(columns, func(q quantity) report.Head {
+		arrow := "↓"
+		switch {
+		case q.unranked:
+			arrow = ""
+		case q.metric.HigherIsBetter():
+			arrow = "↑"
+		}
+		return report.Head{Text: q.title, Arrow: arrow}
+	})
+}
+
+// cell is the quantity without a mark; seconds have two decimals.
+func (q quantity) cell(x metrics.Spread) report.Cell {
+	if q.unranked {
+		return report.Cell{Text: metrics.Fixed(x.Mean, 2)}
+	}
+	return report.Cell{Text: x.Format(q.metric), Spread: x}
+}
+
+// marginal is a value of a setting with the rows of a method that have it.
+type marginal struct {
+	method, value string
+	rows          []*row
+}
+
+// marginals are those of the setting, method by method, by its values in the order in which they were given.
+func (s *subject) marginals(swept Swept) (all []marginal) {
+	field := swept.field()
+	methods := data.Each(s.rows, func(r *row) string { return r.spec.Method })
+	slices.Sort(methods)
+	for _, method := range slices.Compact(methods) {
+		for _, value := range swept.Values {
+			m := marginal{method: method, value: value}
+			for _, r := range s.rows {
+				if r.spec.Method == method && field.Of(r.spec) == value && len(r.results) > 0 {
+					m.rows = append(m.rows, r)
+				}
+			}
+			if m.rows != nil {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// spread is the quantity over the rows, each the mean of its seeds.
+func (m marginal) spread(q quantity) metrics.Spread {
+	return metrics.NewSpread(data.Each(m.rows, func(r *row) float64 { return r.spread(q).Mean }))
+}
+
+// marginalTable shows, for each value of each setting, the quantities averaged over the other settings.
+func (f *Findings) marginalTable(caption string, swept []Swept, columns ...quantity) *report.Table {
+	t := &report.Table{Caption: caption, Labels: []string{"Method", "setting", "value"}, Values: append(report.Heads("combinations"), sweepHeads(columns)...)}
+	for _, s := range f.subjects() {
+		for _, key := range swept {
+			for _, m := range s.marginals(key) {
+				cells := report.Texts(len(m.rows))
+				for _, q := range columns {
+					cells = append(cells, q.cell(m.spread(q)))
+				}
+				t.Add(s.Title(), report.Row{Labels: []string{f.Settings.Catalog.Title(m.method), key.Key, m.value}, Cells: cells})
+			}
+		}
+	}
+	return t
+}
+
+// marginalFigures show a quantity along the values of each setting, the other settings averaged, with their standard deviation.
+func (f *Findings) marginalFigures(name string, swept []Swept, q quantity) (all []*report.Drawing) {
+	for _, s := range f.subjects() {
+		var panels []report.LinePanel
+		for _, key := range swept {
+			at, log := key.axis()
+			panel := report.LinePanel{Title: key.Key, X: key.Key, Y: q.title, Log: log, Places: map[float64]string{}}
+			for _, m := range s.marginals(key) {
+				k := slices.IndexFunc(panel.Series, func(line report.Series) bool { return line.Name == f.Settings.Catalog.Title(m.method) })
+				if k < 0 {
+					k = len(panel.Series)
+					panel.Series = append(panel.Series, report.Series{Name: f.Settings.Catalog.Title(m.method), Ours: m.method == tableOrder[0], Style: style(f.Settings.Catalog, m.method)})
+				}
+				line, x, v := &panel.Series[k], at[m.value], m.spread(q)
+				panel.Places[x] = m.value
+				line.X, line.Mean, line.SD = append(line.X, x), append(line.Mean, v.Mean), append(line.SD, v.SD)
+			}
+			if panel.Series != nil {
+				panels = append(panels, panel)
+			}
+		}
+		if panels != nil {
+			all = append(all, s.drawing("sweep-"+name, strings.ToUpper(q.title[:1])+q.title[1:]+" of %s for each value of a setting, the other settings averaged; the band is their standard deviation.", report.Lines(panels)))
+		}
+	}
+	return all
+}
+
+// axis is where each value stands: numbers at themselves, on a logarithmic axis where all are positive and the largest is
+// some times the smallest; words side by side.
+func (s Swept) axis() (at map[string]float64, log bool) {
+	const wide = 4
+	at = map[string]float64{}
+	var numbers []float64
+	for _, value := range s.Values {
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			for i, value := range s.Values {
+				at[value] = float64(i)
+			}
+			return at, false
+		}
+		at[value], numbers = x, append(numbers, x)
+	}
+	least := slices.Min(numbers)
+	return at, least > 0 && slices.Max(numbers) >= wide*least
+}
+
+// sweepColumns are what results.csv has of a sweep before the metrics of the test rows.
+func (f *Findings) sweepColumns() (all columns) {
+	if !f.Study.Judging.HeldOut {
+		return nil
+	}
+	for _, field := range f.Study.Vary {
+		if field.Head != byMethod.Head {
+			all = append(all, column[*Result]{field.Head, func(r *Result) string { return field.Of(r.Spec) }})
+		}
+	}
+	all.add(validation.key, validation.value)
+	return all
+}
