@@ -40,8 +40,8 @@
 // # Where to read
 //
 // Files study_*.go hold a claim each, with the rows that judge it; all others are the engine below them
-// and use nothing of a study (a test holds that): design.go and truth.go make problems, model.go,
-// layered.go and bilinear.go their losses, newton.go and gauge.go fits, sandwich.go and experiment.go
+// and use nothing of a study (a test holds that): design.go and truth.go make problems, channel.go misreads
+// their codes, model.go, layered.go and bilinear.go their losses, newton.go and gauge.go fits, sandwich.go and experiment.go
 // populations and replicates, rate_statistics.go and report.go the evidence. study.go lists the studies.
 //
 // # How to use it
@@ -73,6 +73,6 @@
 // not hold as the paper prints it, and what it means for those who fit. After a change of a
 // study:
 //
-//	calibra theory fast --out DIR && cp DIR/results.csv theory/testdata/
+//	calibra theory fast --out DIR && cp DIR/results.csv theory/testdata/ && cp DIR/noise-limit.svg theory/
 //	go test ./theory -run Findings -update
 package theory

@@ -105,7 +105,12 @@ func (e *experiment) run(ctx context.Context) (*outcome, error) {
 		return nil, err
 	}
 	e.laws = len(e.populations)
-	e.law = func(x trial) []float64 { return e.populations[x.law].weights }
+	e.law = func(x trial) []float64 {
+		if p := e.populations[x.law]; p.joint != nil {
+			return p.joint
+		}
+		return e.populations[x.law].weights
+	}
 	e.rand = func(x trial) *rand.Rand {
 		return newRand(e.Seed, e.salt, uint64(x.law), uint64(x.size), uint64(x.rep))
 	}
@@ -133,6 +138,9 @@ func (e *experiment) checkSizes() error {
 // replicate fits one sample, from θ*, and returns how far the fit is from θ*.
 func (e *experiment) replicate(model Model, t trial) (x replicate, err error) {
 	sample, at := e.draw(t), &e.populations[t.law]
+	if at.joint != nil {
+		sample = seen(sample, len(at.weights))
+	}
 	if p, ok := model.(interface{ precondition(*mat.SymDense) }); ok {
 		p.precondition(at.hessian)
 	}

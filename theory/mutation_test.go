@@ -235,6 +235,18 @@ func elsewhere(population []float64) []float64 {
 	return law
 }
 
+// readRight lets each cell of a joint law, of the right design, be read as it is.
+func readRight(joint []float64) []float64 {
+	const cells = 10 // of two slots of 4 codewords
+	size := len(joint) / cells
+	law := make([]float64, len(joint))
+	for u := range cells {
+		of := joint[u*size:][:size]
+		copy(law[u*size+u*size/cells:], seen(of, size/cells))
+	}
+	return law
+}
+
 // effectively gives a cell rows by the counts of its codewords too.
 func effectively(population []float64) []float64 {
 	truth, err := NewTruth(Fast(), newRand(1, 16))
@@ -397,6 +409,18 @@ var mutations = []mutation{
 	{name: "samples of a quarter of the rows", study: "triangular", part: rows(func(n int) int { return n / 4 }), notices: []string{"ratio-100000", "ratio-1e+09"}},
 	{name: "samples that grow as √N", study: "triangular", part: rows(slowly), notices: []string{"slope-nk", "slope-n", "ratio-1e+07"}},
 	{name: "every eighth sample of 30 rows", study: "triangular", part: rows(scarce()), notices: []string{"unsettled"}},
+
+	{name: "samples of a quarter of the rows", study: "noise", part: rows(func(n int) int { return n / 4 }), notices: []string{"any-ratio", "any-wald", "neighbour-ratio", "neighbour-wald"}},
+	{name: "samples that grow as √N", study: "noise", part: rows(slowly), notices: []string{"any-beta-n", "neighbour-beta-n"}},
+	{name: "samples of even frequencies", study: "noise", part: law(evenly), notices: []string{"any-beta-p-excess", "neighbour-beta-p-excess"}},
+	{name: "codes that are read as they are", study: "noise", part: law(readRight), notices: []string{"any-bias", "any-about-truth", "neighbour-bias", "neighbour-about-truth"}},
+	{name: "a Hessian a tenth too large", study: "noise", part: bend(bent{hessian: func(h *mat.SymDense, _ []float64) { h.ScaleSym(1.1, h) }}), notices: []string{"any-linear", "neighbour-linear"}},
+	{name: "a ridge of 1e-3 in the loss", study: "noise", part: penalty(1e-3), notices: []string{"any-alone", "neighbour-alone"}},
+	{name: "a graph whose gradient strays from the formula's", study: "noise", part: bend(bent{stray: true, gradient: func(grad, theta, _ []float64) float64 {
+		grad[0] += 1e-6
+		return 1e-6 * theta[0]
+	}}), notices: []string{"population-gradient"}},
+	{name: "every eighth sample of 30 rows", study: "noise", part: rows(scarce()), notices: []string{"unsettled"}},
 
 	{name: "a gradient that is not the loss's", study: "assumptions", part: bend(bent{gradient: func(grad, _, _ []float64) float64 {
 		grad[0] += 1e-3

@@ -15,6 +15,7 @@ import (
 //	H⁺ = (H + VVᵀ)⁻¹ − VVᵀ,  S = H⁺ J H⁺,  √N (θ̂ − θ*) → N(0, S) off the gauge.
 type population struct {
 	weights    []float64 // cells × R × C
+	joint      []float64 // what samples are drawn by, where codes are misread (see reading); nil: weights
 	occupancy  []float64 // E[n_k] per row
 	theta      []float64 // θ*
 	directions [][]float64
@@ -33,10 +34,14 @@ type population struct {
 // populationAt is the truth under the given probabilities of the cells, with H, J and S of a model at theta.
 // They are those by hand where the loss of the model is known by hand; study rate holds the graph's to them.
 func (t *Truth) populationAt(theta, law []float64, model Model, gauge Gauge) (population, error) {
-	weights := t.Weights(law)
+	return populationOf(t.Weights(law), t.Table.Occupancy(law), theta, model, gauge)
+}
+
+// populationOf is the population of these weights, whose codewords occur so often.
+func populationOf(weights, occupancy, theta []float64, model Model, gauge Gauge) (population, error) {
 	at := &probe{model: cheapest(model), weights: weights}
 	p := population{
-		weights: weights, occupancy: t.Table.Occupancy(law), theta: slices.Clone(theta),
+		weights: weights, occupancy: occupancy, theta: slices.Clone(theta),
 		directions: gauge.Directions(theta), hessian: at.hessian(theta), scores: at.scores(theta),
 	}
 	if at.err != nil {

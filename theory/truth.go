@@ -35,6 +35,15 @@ func newTruth(d Design, cells []Cell, rng *rand.Rand) *Truth {
 	return t
 }
 
+// alike gives every cell the values of p̂ that the first has, so that p̂ tells nothing of the cell.
+func (t *Truth) alike() {
+	first := t.Table.of(t.Table.LogP, 0)
+	for v := range t.Table.Cells {
+		copy(t.Table.of(t.Table.LogP, v), first)
+	}
+	t.Label = labelLaw(t.Table, t.Theta, t.Design.Identity)
+}
+
 func drawFactors(d Design, rng *rand.Rand) []float64 {
 	theta := make([]float64, 2*d.Codewords*d.Classes)
 	for row := range 2 * d.Codewords {

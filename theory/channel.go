@@ -1,0 +1,120 @@
+package theory
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Channel is how codes are misread: the probability that codeword l is read in a slot of codeword k
+// whose reading is wrong, of K codewords. Over l it sums to one.
+type Channel func(k, l, K int) float64
+
+// ToAny misreads a codeword as any of the others alike.
+func ToAny(k, l, K int) float64 {
+	if l == k {
+		return 0
+	}
+	return 1 / float64(K-1)
+}
+
+// ToNeighbour misreads a codeword as the one before or the one after it, in a circle.
+func ToNeighbour(k, l, K int) (p float64) {
+	for _, step := range []int{1, K - 1} {
+		if l == (k+step)%K {
+			p += 0.5
+		}
+	}
+	return p
+}
+
+// reading is the law of the cell that is read for each cell, cells × cells: the total-probability mixture
+// of regions. Where p̂ tells nothing of the cell, rows of cell V with label y have the law
+//
+//	P(V, y | p̂) = Σ_U P(U) P(V | U) q(y | U, p̂),
+//
+// of true cells U.
+type reading struct{ *mat.Dense }
+
+// misread is the reading of slots that are each wrong with probability ε, whatever the others are.
+func (t *Table) misread(by Channel, epsilon float64) reading {
+	return t.reading(func(codes []int, to func(codes []int, p float64)) {
+		seen := slices.Clone(codes)
+		var slot func(i int, p float64)
+		slot = func(i int, p float64) {
+			if i == len(codes) {
+				to(seen, p)
+				return
+			}
+			for l := range t.Codewords {
+				of := epsilon * by(codes[i], l, t.Codewords)
+				if l == codes[i] {
+					of += 1 - epsilon
+				}
+				if of > 0 {
+					seen[i] = l
+					slot(i+1, p*of)
+				}
+			}
+		}
+		slot(0, 1)
+	})
+}
+
+// misreadOnce is the reading of cells of which one slot, any alike, is wrong.
+func (t *Table) misreadOnce(by Channel) reading {
+	return t.reading(func(codes []int, to func(codes []int, p float64)) {
+		for i, k := range codes {
+			for l := range t.Codewords {
+				seen := slices.Clone(codes)
+				seen[i] = l
+				to(seen, by(k, l, t.Codewords)/float64(len(codes)))
+			}
+		}
+	})
+}
+
+// reading adds up what each cell's codes are read as. The table holds all cells.
+func (t *Table) reading(of func(codes []int, to func(codes []int, p float64))) reading {
+	at := map[string]int{}
+	for v, cell := range t.Cells {
+		at[fmt.Sprint(cell.Codes)] = v
+	}
+	r := reading{mat.NewDense(len(t.Cells), len(t.Cells), nil)}
+	for u, cell := range t.Cells {
+		of(cell.Codes, func(codes []int, p float64) {
+			v := at[fmt.Sprint(slices.Sorted(slices.Values(codes)))]
+			r.Set(u, v, r.At(u, v)+p)
+		})
+	}
+	return r
+}
+
+// joint is the probability of each (true cell, cell that is read, atom, label), where weights have that of
+// each (true cell, atom, label).
+func (r reading) joint(weights []float64) (joint []float64) {
+	cells, _ := r.Dims()
+	size := len(weights) / cells
+	for u := range cells {
+		for v := range cells {
+			for _, w := range weights[u*size:][:size] {
+				joint = append(joint, r.At(u, v)*w)
+			}
+		}
+	}
+	return joint
+}
+
+// of are the weights of rows as they are read.
+func (r reading) of(weights []float64) []float64 { return seen(r.joint(weights), len(weights)) }
+
+// seen adds a joint law, or a sample of one, up over the true cells, which nobody sees; it has that many weights.
+func seen(joint []float64, weights int) []float64 {
+	read := make([]float64, weights)
+	for part := range slices.Chunk(joint, weights) {
+		floats.Add(read, part)
+	}
+	return read
+}
