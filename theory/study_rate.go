@@ -52,6 +52,9 @@ func (s RateSettings) withDefaults() RateSettings {
 
 // Check reports the first impossible setting as one sentence; 0 is a default, which is possible.
 func (s RateSettings) Check() error {
+	if s.Disturbance > 0 && s.Gauge == nil && s.Shifts > 1 {
+		return fmt.Errorf("theory: a disturbed law is studied under one shift, since each has a θ* and a gauge of its own; leave %d shifts out, or give the Gauge", s.Shifts)
+	}
 	s = s.withDefaults()
 	switch {
 	case s.Sizes != nil && len(s.Sizes) < 2:

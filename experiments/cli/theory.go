@@ -200,17 +200,17 @@ func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
 // ownRate is a rate study of a researcher's own design.
 type ownRate struct {
 	Map         string    `placeholder:"NAME" help:"Map to study: that of a method such as vq or vq-dc (vq)."`
-	Slots       int       `most:"1000000" placeholder:"W" help:"Slots w (3)."`
-	Codewords   int       `most:"1000000" placeholder:"K" help:"Codewords K (8)."`
-	Classes     int       `most:"1000000" placeholder:"C" help:"Classes C (3)."`
-	Atoms       int       `most:"1000000" placeholder:"R" help:"Values of the prediction in each region (6)."`
-	Zipf        float64   `placeholder:"X" help:"Codeword k has a frequency proportional to 1/k^X."`
-	Decades     float64   `placeholder:"X" help:"Codeword frequencies fall evenly over X decades (2)."`
+	Slots       *int      `most:"1000000" placeholder:"W" help:"Slots w (3)."`
+	Codewords   *int      `most:"1000000" placeholder:"K" help:"Codewords K (8)."`
+	Classes     *int      `most:"1000000" placeholder:"C" help:"Classes C (3)."`
+	Atoms       *int      `most:"1000000" placeholder:"R" help:"Values of the prediction in each region (6)."`
+	Zipf        *float64  `placeholder:"X" help:"Codeword k has a frequency proportional to 1/k^X."`
+	Decades     *float64  `placeholder:"X" help:"Codeword frequencies fall evenly over X decades (2)."`
 	Frequencies []float64 `placeholder:"P,…" help:"The frequency of each codeword, up to a factor."`
 	Disturbance float64   `placeholder:"X" help:"Noise of the law's logits, which the map cannot represent (0)."`
-	Spread      float64   `placeholder:"X" help:"Noise that is added to the map's start to make the truth (0.5)."`
-	Shifts      int       `most:"1000000" placeholder:"N" help:"Cyclic shifts of the frequencies (4)."`
-	Replicates  int       `most:"1000000" placeholder:"N" help:"Samples per shift and size (40); bands widen with few."`
+	Spread      *float64  `placeholder:"X" help:"Noise that is added to the map's start to make the truth (0.5)."`
+	Shifts      *int      `most:"1000000" placeholder:"N" help:"Cyclic shifts of the frequencies (4)."`
+	Replicates  *int      `most:"1000000" placeholder:"N" help:"Samples per shift and size (40); bands widen with few."`
 	Sizes       []int     `placeholder:"N,…" help:"Sample sizes, increasing (chosen by the errors that the theory predicts)."`
 }
 
@@ -234,13 +234,27 @@ func (o ownRate) study(studies []string, methods *experiments.Catalog) (theory.S
 	if err != nil {
 		return none, err
 	}
-	settings := theory.RateSettings{
-		Spread: o.Spread, Disturbance: o.Disturbance, Sizes: o.Sizes, Shifts: o.Shifts, Replicates: o.Replicates,
-	}
-	if err := settings.Check(); err != nil {
-		return none, data.Inputf("", "%w", err)
+	settings, err := o.settings()
+	if err != nil {
+		return none, err
 	}
 	return theory.OwnRate(name, m, d, settings), nil
+}
+
+// settings are those of the flags. What is 0 there is a default, so that a flag of 0 is refused.
+func (o ownRate) settings() (s theory.RateSettings, err error) {
+	for _, flag := range []struct{ name, text string }{{"shifts", given(o.Shifts)}, {"replicates", given(o.Replicates)}, {"spread", given(o.Spread)}} {
+		if flag.text == "0" {
+			return s, data.Inputf("", "--%s is 0; give a positive number, or leave it out", flag.name)
+		}
+	}
+	s = theory.RateSettings{
+		Spread: or(o.Spread, 0), Disturbance: o.Disturbance, Sizes: o.Sizes, Shifts: or(o.Shifts, 0), Replicates: or(o.Replicates, 0),
+	}
+	if err := s.Check(); err != nil {
+		return s, data.Inputf("", "%w", err)
+	}
+	return s, nil
 }
 
 // mapOf is the map of a method.
@@ -265,14 +279,37 @@ func mapOf(name string, methods *experiments.Catalog) (layers.Map, error) {
 	return nil, data.Inputf("", "method %s is no single map; choose one such as vq or vq-dc", name)
 }
 
-// design is the design of the flags.
+// design is the design of the flags. One law of the codewords is asked for at most.
 func (o ownRate) design() (d theory.Design, err error) {
+	var laws []string
+	for _, law := range []struct {
+		name  string
+		given bool
+	}{{"--zipf", o.Zipf != nil}, {"--decades", o.Decades != nil}, {"--frequencies", o.Frequencies != nil}} {
+		if law.given {
+			laws = append(laws, law.name)
+		}
+	}
+	if len(laws) > 1 {
+		return d, data.Inputf("", "%s each say how often codewords are used; give one of them", strings.Join(laws, " and "))
+	}
 	d = theory.Design{
-		Classes: cmp.Or(o.Classes, 3), Slots: cmp.Or(o.Slots, 3), Codewords: cmp.Or(o.Codewords, len(o.Frequencies), 8), Atoms: cmp.Or(o.Atoms, 6),
-		Decades: cmp.Or(o.Decades, 2), Zipf: o.Zipf, Law: o.Frequencies,
+		Classes: or(o.Classes, 3), Slots: or(o.Slots, 3), Codewords: or(o.Codewords, cmp.Or(len(o.Frequencies), 8)), Atoms: or(o.Atoms, 6),
+		Decades: or(o.Decades, 2), Law: o.Frequencies,
+	}
+	if o.Zipf != nil { // 1/k⁰ is even, as is a fall over 0 decades
+		d.Zipf, d.Decades = *o.Zipf, 0
 	}
 	if err := d.Check(); err != nil {
 		return d, data.Inputf("", "%w", err)
 	}
 	return d, nil
+}
+
+// or is the value of a flag, or another where it is not given.
+func or[T any](flag *T, other T) T {
+	if flag == nil {
+		return other
+	}
+	return *flag
 }

@@ -19,6 +19,7 @@ func TestTheoryOfOnesOwn(t *testing.T) {
 		"vq-dc":       {"--map", "vq-dc"},
 		"sizes":       {"--sizes", "1000000,10000000", "--spread", "0.3", "--decades", "0.5", "--atoms", "8"},
 		"two classes": {"--classes", "2"},
+		"even":        {"--decades", "0"},
 	} {
 		code, stdout, stderr := calibra(t, append(small, extra...)...)
 		var rows []struct{ Study, Key, Verdict string }
@@ -51,6 +52,12 @@ func TestTheoryOfOnesOwn(t *testing.T) {
 		"the spread of the truth":       {"theory", "rate", "--spread=-1"},
 		"the disturbance of the law":    {"theory", "rate", "--disturbance=NaN"},
 		"must not rise with k":          {"theory", "rate", "--zipf=NaN"},
+		"--zipf and --decades each":     {"theory", "rate", "--zipf", "1.5", "--decades", "3"},
+		"--decades and --frequencies":   {"theory", "rate", "--decades", "0", "--frequencies", "1,2"},
+		"under one shift":               {"theory", "rate", "--disturbance", "0.1", "--shifts", "4"},
+		"--spread is 0":                 {"theory", "rate", "--spread", "0"},
+		"--replicates is 0":             {"theory", "rate", "--replicates", "0"},
+		"at least 1 slot, got 0":        {"theory", "rate", "--slots", "0"},
 	} {
 		if code, _, stderr := calibra(t, args...); code != exitUsage || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v exits %d without %q: %s", args, code, want, stderr)
