@@ -30,8 +30,11 @@ func TestRateOfAnyDesign(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := Rate(context.Background(), layers.Bilinear{Prior: layers.UniformPrior{}}, test.Design,
-				RateSettings{Seed: 1, Shifts: 2, Replicates: 3, Disturbance: test.disturbance})
+			settings := RateSettings{Seed: 1, Shifts: 2, Replicates: 3, Disturbance: test.disturbance}
+			if test.disturbance > 0 {
+				settings.Shifts = 1
+			}
+			r, err := Rate(context.Background(), layers.Bilinear{Prior: layers.UniformPrior{}}, test.Design, settings)
 			if err != nil {
 				t.Fatal(err)
 			}
