@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -21,6 +22,8 @@ func OpenCSV(path, label string) (*Table, error) { return CSV{Label: label}.Open
 type CSV struct {
 	Label  string // name of the label column; "": the last
 	Header Header
+	// Columns are those of an encoder: a column that was text is text here, though it may hold numbers alone.
+	Columns []RawColumn
 }
 
 // Header reports whether the first row of a csv file has names. The zero value finds out.
@@ -33,8 +36,8 @@ const (
 )
 
 // Open reads a labelled table, such as those of the UCI repository, from the csv file at path.
-// Every column but the label is a number. A first row in which
-// some feature is not a number is the header; where it may be one or a row, Header must be set.
+// A column is of numbers, some of which may be missing, or of text. A first row in which
+// some feature is not a number is the header, unless its text occurs below it; where it may be one or a row, Header must be set.
 // Whatever is wrong with the file, a row without a label and a label that is a quantity
 // included, is an *InputError.
 func (c CSV) Open(path string) (*Table, error) {
@@ -59,8 +62,8 @@ func (c CSV) read(path string, r io.Reader) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := rawRows{CSV: c, path: path, table: &Table{Name: path}, numbers: numbers{commas: records.Comma != ','}}
-	err = records.each(8, func(n int, record []string) error {
+	rows := rawRows{CSV: c, path: path, table: &Table{Name: path}, commas: records.Comma != ','}
+	err = records.each(10, func(n int, record []string) error { // a number, and a place in the words of its column
 		if n == 1 {
 			if header, err := rows.begin(record); header || err != nil {
 				return err
@@ -80,29 +83,32 @@ type rawRows struct {
 	path          string
 	table         *Table // without the rows
 	labelColumn   int
-	numbers       numbers
+	commas        bool // may be decimal marks
+	columns       []*csvColumn
 	values        []float64
 	labels, first []string // and a first row that may be a header
+	header        bool     // it is taken for one
 }
 
-// begin finds the label column by the first row, and reports whether it is the header.
+// begin finds the label column by the first row, and reports whether it is taken for the header.
 func (t *rawRows) begin(record []string) (header bool, err error) {
 	if len(record) < 2 {
 		return false, Inputf(t.path, "has one column; it needs features and a label")
 	}
-	if t.labelColumn, header, err = t.CSV.columns(t.path, record); err != nil {
+	if t.labelColumn, t.header, err = t.CSV.columns(t.path, record); err != nil {
 		return false, err
 	}
-	if header {
-		if name := twice(record); name != "" {
-			return false, Inputf(t.path, "has two columns %s; give each its own name, or leave one out", Printable(name))
-		}
+	if t.first = slices.Clone(record); t.Header != "" || t.Label != "" {
+		t.first = nil
+	}
+	if t.header {
 		t.table.label = record[t.labelColumn]
 		t.table.Columns = slices.Delete(slices.Clone(record), t.labelColumn, t.labelColumn+1)
-	} else if t.Header == "" {
-		t.first = slices.Clone(record)
 	}
-	return header, nil
+	for range len(record) - 1 {
+		t.columns = append(t.columns, newCSVColumn(t.commas))
+	}
+	return t.header, nil
 }
 
 // add appends row n of the file.
@@ -116,33 +122,168 @@ func (t *rawRows) add(n int, record []string) error {
 			t.labels = append(t.labels, strings.Clone(plainName(field)))
 			continue
 		}
-		v, err := t.numbers.parse(field)
-		if err != nil || v-v != 0 {
-			return Inputf(t.path, "has %.40q in row %d, column %d, where a finite number should be; if that column is the label, move it to the end or, where the command has the flag, name it by --label", record[j], n, j+1)
+		v, finite := t.columns[t.feature(j)].add(field, n)
+		if !finite {
+			return t.noNumber(field, n, j)
 		}
 		t.values = append(t.values, v)
 	}
 	return nil
 }
 
+// feature is the number of the feature in column j, which is not the label's.
+func (t *rawRows) feature(j int) int {
+	if j > t.labelColumn {
+		return j - 1
+	}
+	return j
+}
+
+// noNumber is the error of the field in row n and column j.
+func (t *rawRows) noNumber(field string, n, j int) error {
+	return Inputf(t.path, "has %.40q in row %d, column %d, where a finite number should be; if that column is the label, move it to the end or, where the command has the flag, name it by --label", field, n, j+1)
+}
+
 // whole is the table of all rows.
 func (t *rawRows) whole() (*Table, error) {
+	if err := t.settleHeader(); err != nil {
+		return nil, err
+	}
 	n, out := len(t.labels), t.table
 	if n == 0 {
 		return nil, Inputf(t.path, "has no rows")
 	}
-	if err := t.numbers.check(t.path); err != nil {
+	out.Features = mat.NewDense(n, len(t.values)/n, t.values)
+	if err := t.settleColumns(); err != nil {
 		return nil, err
 	}
-	out.Features = mat.NewDense(n, len(t.values)/n, t.values)
 	out.Classes, out.Labels = encode(t.labels)
 	if err := out.checkLabels(t.path, t.Label != ""); err != nil {
 		return nil, err
 	}
-	if t.first != nil && out.doubtful(t.first) {
-		return nil, Inputf(t.path, "begins with %.60q, which may be a header or a row; say --header yes or --header no, or give the columns names that are no numbers", strings.Join(t.first, ","))
+	if t.first != nil && !t.header && out.doubtful(t.first) {
+		return nil, t.doubt()
 	}
 	return out, nil
+}
+
+// doubt is the error of a first row that may be a header.
+func (t *rawRows) doubt() error {
+	return Inputf(t.path, "begins with %.60q, which may be a header or a row; say --header yes or --header no, or give the columns names that are no numbers and no values of theirs", strings.Join(t.first, ","))
+}
+
+// settleHeader makes the first row, if it was taken for the header because of its text, the row that it is where that
+// text occurs below it.
+func (t *rawRows) settleHeader() error {
+	if !t.header {
+		return nil
+	}
+	if t.first != nil {
+		texts, again := t.recurring()
+		switch {
+		case texts > 0 && again == texts:
+			return t.putFirst()
+		case again > 0:
+			return t.doubt()
+		}
+	}
+	if name := twice(append(slices.Clone(t.table.Columns), t.table.label)); name != "" {
+		return Inputf(t.path, "has two columns %s; give each its own name, or leave one out", Printable(name))
+	}
+	return nil
+}
+
+// recurring counts the columns where the first row and those below have text, and of those in how many its text
+// occurs below. Text above numbers alone is a name, for certain, and then there are none.
+func (t *rawRows) recurring() (texts, again int) {
+	for j, field := range t.first {
+		if field = strings.TrimSpace(field); missing(field) || numeric([]string{field}) {
+			continue
+		}
+		var text, found bool
+		if j == t.labelColumn {
+			text, found = !numeric(t.labels), slices.Contains(t.labels, plainName(field))
+		} else {
+			c := t.columns[t.feature(j)]
+			_, found = c.words[field]
+			text = c.text != ""
+		}
+		switch {
+		case !text:
+			return 0, 0
+		case found:
+			again++
+			fallthrough
+		default:
+			texts++
+		}
+	}
+	return texts, again
+}
+
+// putFirst puts the first row, which is no header, before the others.
+func (t *rawRows) putFirst() error {
+	rest, labels, codes := t.values, t.labels, Each(t.columns, func(c *csvColumn) []uint16 { return c.codes })
+	t.values, t.labels, t.header = nil, nil, false
+	for _, c := range t.columns {
+		c.codes = nil
+	}
+	t.table.Columns, t.table.label = nil, ""
+	if err := t.add(1, t.first); err != nil {
+		return err
+	}
+	t.values, t.labels = append(t.values, rest...), append(t.labels, labels...)
+	for j, c := range t.columns {
+		if !c.many {
+			c.codes = append(c.codes, codes[j]...)
+		}
+	}
+	return nil
+}
+
+// settleColumns finds which columns are text, and writes places in their values for it.
+func (t *rawRows) settleColumns() error {
+	all := numbers{commas: t.commas}
+	for j, c := range t.columns {
+		column := j
+		if j >= t.labelColumn {
+			column++
+		}
+		known := t.known(j)
+		if c.text == "" && (known == nil || known.Values == nil) {
+			all.with(c.numbers)
+			continue
+		}
+		switch {
+		case c.quantity() && known == nil:
+			return t.noNumber(c.text, c.row, column)
+		case c.many && c.dated():
+			return Inputf(t.path, "column %s holds dates, as %q; write them as numbers, such as days since the first, or leave the column out", t.table.called(j), c.text)
+		case c.many:
+			return Inputf(t.path, "column %s is text of more than %d values, as %q, and each would be a number of its own; join rare values, write numbers, or leave the column out if it names the rows", t.table.called(j), mostValues, c.order[0])
+		}
+		if t.table.Values == nil {
+			t.table.Values = make([][]string, len(t.columns))
+		}
+		var place []int
+		t.table.Values[j], place = encode(c.order)
+		for i, k := range c.codes {
+			t.table.Features.Set(i, j, float64(place[k]))
+		}
+		t.table.Notice = also(t.table.Notice, c.notice(t.table.called(j)))
+	}
+	return all.check(t.path)
+}
+
+// known is what an encoder was trained on in feature j, nil where that is not known.
+func (t *rawRows) known(j int) *RawColumn {
+	name := t.table.named(j)
+	for k := range t.Columns {
+		if c := &t.Columns[k]; name != "" && c.Name == name || (name == "" || c.Name == "") && k == j {
+			return c
+		}
+	}
+	return nil
 }
 
 // columns finds the label column in the first row, and whether that is a header.
@@ -241,7 +382,7 @@ func (t *Table) checkLabels(path string, named bool) error {
 	case !named && numeric(t.Classes) && slices.ContainsFunc(t.Classes, decimal):
 		is = "holds decimals, as " + t.Classes[slices.IndexFunc(t.Classes, decimal)]
 	}
-	like, index := t.candidates()
+	like, odd := t.candidates()
 	if is != "" {
 		hint := "no other column looks like one; name the label column by --label"
 		if like != nil {
@@ -249,9 +390,7 @@ func (t *Table) checkLabels(path string, named bool) error {
 		}
 		return Inputf(path, "column %s %s, so it is no label; %s", Printable(what), is, hint)
 	}
-	if index != "" {
-		t.Notice = fmt.Sprintf("column %s counts the rows and looks like an index; leave it out", index)
-	}
+	t.Notice = also(odd, t.Notice)
 	return nil
 }
 
@@ -260,31 +399,64 @@ func decimal(number string) bool {
 	return err == nil && v != math.Trunc(v)
 }
 
-// candidates finds the feature columns that look like labels, of few integers, and the first that
-// looks like an index.
-func (t *Table) candidates() (like []string, index string) {
-	n, m := t.Features.Dims()
-	for j := range m {
-		name := fmt.Sprint(j + 1)
-		if t.Columns != nil {
-			name = Printable(t.Columns[j])
-		}
-		first := t.Features.At(0, j)
-		whole, quantity, counts := map[float64]bool{}, false, first == 0 || first == 1
-		for i := 0; i < n && (counts || !quantity); i++ {
-			v := t.Features.At(i, j)
-			counts = counts && v == first+float64(i)
-			if quantity = quantity || v != math.Trunc(v) || len(whole) > n/10; !quantity {
-				whole[v] = true
+// candidates finds the feature columns that look like labels, of few integers or values of text, and states those that
+// count the rows, name them or date them.
+func (t *Table) candidates() (like []string, odd string) {
+	n := t.Len()
+	for j := range t.width() {
+		values := 0
+		if t.Values != nil && t.Values[j] != nil {
+			values = len(t.Values[j])
+		} else {
+			c := t.whole(j)
+			if values = c.different; c.quantity {
+				values = 0
+			}
+			switch {
+			case c.counts:
+				odd = also(odd, fmt.Sprintf("column %s counts the rows and looks like an index; leave it out", t.called(j)))
+			case c.dates:
+				odd = also(odd, fmt.Sprintf("column %s holds dates, as %.0f; write them as days since the first, or leave it out", t.called(j), t.Features.At(0, j)))
+			case c.different == n:
+				odd = also(odd, fmt.Sprintf("column %s has another whole number in each row and looks like an identifier; leave it out", t.called(j)))
 			}
 		}
-		if counts && index == "" {
-			index = name
-		}
 		const most = 5
-		if !quantity && len(whole) >= 2 && len(whole) <= n/10 && len(like) < most {
-			like = append(like, fmt.Sprintf("%s (%d values)", name, len(whole)))
+		if values >= 2 && values <= n/10 && len(like) < most {
+			like = append(like, fmt.Sprintf("%s (%d values)", t.called(j), values))
 		}
 	}
-	return like, index
+	return like, odd
+}
+
+// wholeNumbers is what is known of the numbers of a column.
+type wholeNumbers struct {
+	counts    bool // from 0 or 1, one more in each row
+	dates     bool // all are, as 20240131
+	quantity  bool // a number is no integer or missing, or there are too many for classes
+	different int  // integers; of a quantity 0, unless no two rows have the same
+}
+
+func (t *Table) whole(j int) (c wholeNumbers) {
+	n, first := t.Len(), t.Features.At(0, j)
+	c = wholeNumbers{counts: first == 0 || first == 1, dates: true}
+	whole := map[float64]bool{}
+	for i := range n {
+		v := t.Features.At(i, j)
+		if c.counts = c.counts && v == first+float64(i); v != math.Trunc(v) { // NaN too
+			return wholeNumbers{quantity: true}
+		}
+		c.dates = c.dates && v > 1e7 && v < 1e8 && isDay(v)
+		whole[v] = true
+		if c.quantity = len(whole) > n/10; c.quantity && len(whole) <= i && !c.dates {
+			return wholeNumbers{quantity: true}
+		}
+	}
+	c.different = len(whole)
+	return c
+}
+
+func isDay(v float64) bool {
+	_, err := time.Parse("20060102", strconv.Itoa(int(v)))
+	return err == nil
 }

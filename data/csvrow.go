@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -216,8 +217,8 @@ func (n *numbers) parse(field string) (float64, error) {
 	if err == nil && n.commas && n.point == "" && strings.Contains(field, ".") {
 		n.point = strings.Clone(field)
 	}
-	if err == nil {
-		return v, nil
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return v, err
 	}
 	if plain := strings.Replace(field, "\u2212", "-", 1); plain != field {
 		return n.parse(plain)
@@ -230,6 +231,11 @@ func (n *numbers) parse(field string) (float64, error) {
 	}
 	n.certain = n.certain || !thousands.MatchString(field)
 	return strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 64)
+}
+
+// with adds what the numbers of another column say.
+func (n *numbers) with(o numbers) {
+	n.point, n.comma, n.certain = cmp.Or(n.point, o.point), cmp.Or(n.comma, o.comma), n.certain || o.certain
 }
 
 // check returns an *InputError where the numbers of the file at path may mean something else.

@@ -23,7 +23,9 @@ type Raw struct {
 	Cal     *Inputs
 	Test    *Inputs
 	Shifted *Inputs // rows of another distribution; nil if the data bring none
-	Notice  string  // what is odd about the rows, "" if nothing is
+	// Columns are those of a table, and what a row has of each; nil of images.
+	Columns []RawColumn
+	Notice  string // what is odd about the rows, "" if nothing is
 }
 
 // RawSettings chooses how raw data are divided. The zero value holds nothing out.
@@ -35,6 +37,9 @@ type RawSettings struct {
 	Label string
 	// Header reports whether a csv file has one.
 	Header Header
+	// Columns are what a table's columns are to be read as, those of an encoder that was trained on
+	// them. nil: as the rows that train say.
+	Columns []RawColumn
 	// Sources are those that a module from outside knows how to read, by name.
 	Sources []RawSource
 }
@@ -83,7 +88,7 @@ const heldBack = 0.2
 // OpenRaw reads and divides raw data. arg is one of
 //
 //	letter satellite digits   the embedded tables
-//	F.csv F.csv.gz            a labelled table of numbers
+//	F.csv F.csv.gz            a labelled table of numbers and text
 //	cifar-10-binary.tar.gz    CIFAR images (cifar-100-binary.tar.gz too)
 //	F.npz                     a MedMNIST file
 //	DIR                       the Shifts weather data
@@ -97,7 +102,8 @@ const heldBack = 0.2
 //	MedMNIST     50 % of training     validation   test images  50 % of training     –
 //	weather      train                –            dev_in       eval_in              eval_out
 //
-// The same rng gives the same rows: pretrain
+// What the training rows have in the columns of a table decides what a network reads of them, see [RawColumn]; of the
+// embedded tables it reads every column as it is. The same rng gives the same rows: pretrain
 // and encode make with a seed the calibration and test rows that a study has with it.
 // Whatever is wrong with a file is an *InputError.
 func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
@@ -129,9 +135,12 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	base := filepath.Base(arg)
 	switch info, err := os.Stat(arg); {
 	case EmbeddedTables[arg] != nil && s.Label == "" && s.Header == "":
+		if s.Columns == nil {
+			s.Columns = AsTheyAre // as in what has been published of them
+		}
 		return EmbeddedTables[arg]().divide(s, rng)
 	case strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"):
-		t, err := CSV{s.Label, s.Header}.Open(arg)
+		t, err := CSV{Label: s.Label, Header: s.Header, Columns: s.Columns}.Open(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -218,21 +227,54 @@ func (t *Table) divide(s RawSettings, rng *rand.Rand) (*Raw, error) {
 			return nil, fmt.Errorf("row %d of the table %s has the label %d; labels are places in its %d classes, from 0", i+1, t.Name, y, len(t.Classes))
 		}
 	}
-	r := &Raw{Name: t.Name, Classes: t.Classes, Notice: t.Notice}
-	in := t.Inputs()
+	r := &Raw{Name: t.Name, Classes: t.Classes}
+	inside := UpTo(t.Len())
+	var region []int
 	if s.HeldOut > 0 {
-		inside, region, err := t.holdOut(s.HeldOut)
-		if err != nil {
+		var err error
+		if inside, region, err = t.holdOut(s.HeldOut); err != nil {
 			return nil, err
 		}
-		r.Shifted = in.Rows(region)
-		in = in.Rows(inside)
 	}
-	parts := Stratify(in.Labels, tableFractions, rng)
-	for i, dst := range []**Inputs{&r.Train, &r.Cal, &r.Test} {
-		*dst = in.Rows(parts[i])
+	parts := Stratify(at(t.Labels, inside), tableFractions, rng)
+	for k := range parts {
+		parts[k] = at(inside, parts[k])
+	}
+	in, err := t.inputs(r, s.Columns, parts[0])
+	if err != nil {
+		return nil, err
+	}
+	for k, dst := range []**Inputs{&r.Train, &r.Cal, &r.Test} {
+		*dst = in.Rows(parts[k])
+	}
+	if s.HeldOut > 0 {
+		r.Shifted = in.Rows(region)
 	}
 	return r, nil
+}
+
+// inputs are the table's rows as a network reads these columns, nil: what the rows that train say, which it puts into
+// r with what is odd about the rows.
+func (t *Table) inputs(r *Raw, columns []RawColumn, train []int) (in *Inputs, err error) {
+	switch {
+	case columns == nil:
+		columns = t.columnsBy(train)
+	case len(columns) == 0: // AsTheyAre
+		columns = t.numbers()
+	}
+	in, unknown, err := t.as(columns)
+	if r.Columns, r.Notice = columns, also(t.Notice, constants(columns)); unknown != "" {
+		r.Notice = also(r.Notice, "some rows have what no training row has, which is read as none of its values: "+unknown)
+	}
+	return in, err
+}
+
+// also is a notice and another.
+func also(notice, more string) string {
+	if notice == "" || more == "" {
+		return notice + more
+	}
+	return notice + "; " + more
 }
 
 // rawImages divides the training images by the fractions into those that train, that validate, where
@@ -291,11 +333,15 @@ func (t *Table) holdOut(share float64) (inside, region []int, err error) {
 	if !(share > 0 && share < 1) {
 		panic("data: holdOut: the share must lie between 0 and 1")
 	}
-	embed, err := FitEmbedding(t.Features, 1)
+	in, _, err := t.as(t.columnsBy(UpTo(t.Len())))
 	if err != nil {
 		return nil, nil, err
 	}
-	z := embed.Apply(t.Features)
+	embed, err := FitEmbedding(in.table, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	z := embed.Apply(in.table)
 	order := UpTo(t.Len())
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(z.At(i, 0), z.At(j, 0)) })
 	cut := t.Len() - int(share*float64(t.Len()))

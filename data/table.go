@@ -11,9 +11,12 @@ type Table struct {
 	Name     string
 	Columns  []string   // M names, nil if the source has none
 	Classes  []string   // C names in ascending order; numbers ascend as numbers
-	Features *mat.Dense // N×M
+	Features *mat.Dense // N×M; NaN: a number is missing
 	Labels   []int      // N values in 0…C−1
-	Notice   string     // what is odd about the rows, "" if nothing is
+	// Values are, for each column of text, its different values in ascending order, which Features
+	// number from 0, and nil for a column of numbers. nil: all are numbers.
+	Values [][]string
+	Notice string // what is odd about the rows, "" if nothing is
 
 	label string // name of the label column, "" if it has none
 }

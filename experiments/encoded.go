@@ -41,7 +41,11 @@ type encoding struct {
 // raw column, N(0, (sd/2)²).
 func EncodeTable(ctx context.Context, t *data.Table, e Encoder, seed uint64, observe func(optim.Epoch)) (*Problem, error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	raw, err := t.Divide(data.RawSettings{}, rng)
+	s := data.RawSettings{Columns: data.AsTheyAre}
+	if t.Values != nil {
+		s.Columns = nil
+	}
+	raw, err := t.Divide(s, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +64,7 @@ func (w encoding) problem(ctx context.Context, raw *data.Raw, rng *rand.Rand, sh
 	if err := encoder.Fit(ctx, raw.Train.Set(), raw.Val.Set(), rng); err != nil {
 		return nil, err
 	}
-	p := &Problem{Source: &data.Source{Path: raw.Name, Classes: len(raw.Classes)}, Shift: shift}
+	p := &Problem{Source: &data.Source{Path: raw.Name, Classes: len(raw.Classes)}, Shift: shift, Notice: raw.Notice}
 	for _, part := range []struct {
 		raw *data.Set
 		dst **data.Set
@@ -87,8 +91,8 @@ func noisy(x *data.Set, rng *rand.Rand) *data.Set {
 
 // rawOrigin is the origin of raw rows, which an encoder is trained on first; files are
 // those of arg, none of an embedded table and of a source from outside.
-func rawOrigin(arg string, sources []data.RawSource, files ...string) (*Origin, error) {
-	raw, err := data.OpenRaw(arg, data.RawSettings{Sources: sources}, rand.New(rand.NewPCG(0, 1)))
+func rawOrigin(arg string, given data.RawSettings, files ...string) (*Origin, error) {
+	raw, err := data.OpenRaw(arg, given, rand.New(rand.NewPCG(0, 1)))
 	if err != nil {
 		return nil, err
 	}
@@ -101,20 +105,27 @@ func rawOrigin(arg string, sources []data.RawSource, files ...string) (*Origin, 
 	case data.EmbeddedTables[arg] == nil: // nobody knows its files, but its rows are here
 		digest = raw.Train.Digest() + raw.Cal.Digest() + raw.Test.Digest()
 	}
+	if given.Label != "" {
+		digest += ", label " + given.Label
+	}
+	if given.Header != "" {
+		digest += ", header " + string(given.Header)
+	}
 	o := &Origin{
 		Name: raw.Name, Dataset: calledInTables(raw.Name),
 		Digest:   digest + ", encoded in float64", // lest the cells of another encoding are taken for this one's
-		Encoders: MLPs, Shifts: []Shift{ThinShift}, seeded: true, classes: raw.Classes,
+		Encoders: MLPs, Shifts: []Shift{ThinShift}, seeded: true, classes: raw.Classes, Notice: raw.Notice,
 		size: Size{Rows: raw.Cal.Len(), Classes: len(raw.Classes)},
 	}
-	given := data.RawSettings{Sources: sources}
+	inside := given
+	inside.HeldOut = heldOut
 	switch table := len(raw.Cal.Shape) == 1; {
 	case raw.Shifted != nil:
 		o.Shifts = []Shift{GivenShift, ThinShift}
 		o.load = rawLoader(arg, given, GivenShift)
 	case table:
 		o.Shifts = []Shift{RegionShift, NoiseShift, ThinShift}
-		o.load, o.loadInside = rawLoader(arg, given, NoiseShift), rawLoader(arg, data.RawSettings{Sources: sources, HeldOut: heldOut}, RegionShift)
+		o.load, o.loadInside = rawLoader(arg, given, NoiseShift), rawLoader(arg, inside, RegionShift)
 	default:
 		o.load = rawLoader(arg, given, "")
 	}
@@ -139,7 +150,7 @@ func rawLoader(arg string, s data.RawSettings, shift Shift) loader {
 
 // weatherOrigin is the weather data in dir.
 func weatherOrigin(dir string) (*Origin, error) {
-	return rawOrigin(dir, nil, data.Each(data.WeatherParts, func(part string) string { return data.WeatherFile(dir, part) })...)
+	return rawOrigin(dir, data.RawSettings{}, data.Each(data.WeatherParts, func(part string) string { return data.WeatherFile(dir, part) })...)
 }
 
 // synthetics are the problems of known posterior by name.

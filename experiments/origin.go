@@ -27,6 +27,9 @@ type Origin struct {
 	// already.
 	Encoders []Encoder
 
+	// Notice is what is odd about the rows of raw data, "" if nothing is.
+	Notice string
+
 	// Shifts are the shifts that its rows can be judged under, the default first.
 	Shifts []Shift
 
@@ -49,6 +52,17 @@ type Size struct {
 	Classes  int // C
 }
 
+// OriginSettings are what is known of the data of [Catalog.OpenOrigin] besides their name. The zero value is nothing.
+type OriginSettings struct {
+	// Shifted, unless "", is an npz features file whose test rows are the shifted ones of a features file.
+	Shifted string
+	// Scores are what the logits of a features file are; "": what their values look like.
+	Scores data.Scores
+	// Label and Header are those of a csv file of raw rows, see [data.CSV].
+	Label  string
+	Header data.Header
+}
+
 // OpenOrigin finds the origin that arg names:
 //
 //	letter satellite digits     the embedded tables, encoded
@@ -58,32 +72,30 @@ type Size struct {
 //	rare calibrated             wrong in rare regions alone, and right everywhere
 //	F.npz                       features of any backbone, or a MedMNIST file
 //	cifar-10-binary.tar.gz      CIFAR images, encoded (cifar-100-binary.tar.gz too)
-//	F.csv F.csv.gz              a labelled table, label last, encoded
+//	F.csv F.csv.gz              a labelled table, encoded
 //	DIR                         the Shifts weather data, or the raw results
 //	                            *cal*.csv and *test*.csv of one classifier
 //	NAME:REST                   rows of a RawSource of the catalog, encoded
 //
-// shifted, unless "", is an npz features file whose test rows are the shifted ones
-// of a features file. Whatever is wrong with a file is a *data.InputError that states
-// where to get it.
-//
-// Logits of a features file are what as names or, where that is "", what their values look like.
-func (c *Catalog) OpenOrigin(arg, shifted string, as data.Scores) (*Origin, error) {
-	base := filepath.Base(arg)
+// Whatever is wrong with a file is a *data.InputError that states where to get it.
+func (c *Catalog) OpenOrigin(arg string, s OriginSettings) (*Origin, error) {
+	base, shifted, as := filepath.Base(arg), s.Shifted, s.Scores
+	raw := data.RawSettings{Label: s.Label, Header: s.Header}
 	var (
 		o   *Origin
 		err error
 	)
 	switch {
 	case data.EmbeddedTables[arg] != nil, c.readsRaw(arg):
-		o, err = rawOrigin(arg, c.RawSources())
+		raw.Sources = c.RawSources()
+		o, err = rawOrigin(arg, raw)
 	case synthetics[arg].problem != nil:
 		o = syntheticOrigin(arg, synthetics[arg])
 	case isDir(arg):
 		o, err = directoryOrigin(arg)
 	case strings.HasSuffix(base, ".tar.gz"), strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"),
 		holdsImages(arg), strings.HasSuffix(base, "mnist.npz") && isMissing(arg): // which says where to get it
-		o, err = rawOrigin(arg, nil, arg)
+		o, err = rawOrigin(arg, raw, arg)
 	case strings.HasSuffix(base, ".npz"):
 		o, err = featuresOrigin(arg, shifted, as)
 	case strings.Contains(base, "weather") && isMissing(arg): // likewise
@@ -98,6 +110,9 @@ func (c *Catalog) OpenOrigin(arg, shifted string, as data.Scores) (*Origin, erro
 	}
 	if err != nil {
 		return nil, err
+	}
+	if (s.Label != "" || s.Header != "") && o.Encoders == nil {
+		return nil, data.Inputf(arg, "is no raw table; --label and --header say how a csv file of one is read")
 	}
 	if as != "" && !o.features {
 		return nil, data.Inputf(arg, "is no features file; --logits and --probabilities say what the logits of one are")

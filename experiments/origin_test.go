@@ -155,7 +155,7 @@ func TestOrigins(t *testing.T) {
 		{"cubic", "cubic", 4, 5000, 10000, false, false, ""},
 		{"proximity", "proximity", 4, 5000, 10000, false, false, ""},
 	} {
-		o, err := (*experiments.Catalog)(nil).OpenOrigin(c.arg, "", "")
+		o, err := (*experiments.Catalog)(nil).OpenOrigin(c.arg, experiments.OriginSettings{})
 		if err != nil {
 			t.Errorf("%s: %v", c.arg, err)
 			continue
@@ -209,13 +209,13 @@ func TestOriginsByContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o, err := (*experiments.Catalog)(nil).OpenOrigin(put(t, dir, "weather.csv", csv), "", ""); err != nil || o.Encoders == nil {
+	if o, err := (*experiments.Catalog)(nil).OpenOrigin(put(t, dir, "weather.csv", csv), experiments.OriginSettings{}); err != nil || o.Encoders == nil {
 		t.Errorf("a table named weather: %v", err)
 	}
 	for _, name := range []string{"weather-ftt.npz", "mnist.npz"} {
 		path := filepath.Join(dir, name)
 		features(t, path, 2, 2)
-		o, err := (*experiments.Catalog)(nil).OpenOrigin(path, "", "")
+		o, err := (*experiments.Catalog)(nil).OpenOrigin(path, experiments.OriginSettings{})
 		if err != nil {
 			t.Errorf("features in %s: %v", name, err)
 			continue
@@ -259,7 +259,7 @@ func TestOriginsRefuse(t *testing.T) {
 		{tissue(t), two, "cannot be the shifted rows of"},
 		{put(t, dir, "few.csv", []byte("1,2,a\n3,4,b\n")), "", "has 2 rows, too few"},
 	} {
-		o, err := (*experiments.Catalog)(nil).OpenOrigin(c.arg, c.shifted, "")
+		o, err := (*experiments.Catalog)(nil).OpenOrigin(c.arg, experiments.OriginSettings{Shifted: c.shifted})
 		if err == nil {
 			_, err = o.Load(t.Context(), 1, "", "")
 		}
@@ -273,7 +273,7 @@ func TestOriginsRefuse(t *testing.T) {
 // TestFraction: a part of the calibration rows is fitted on, the same rows are
 // judged on.
 func TestFraction(t *testing.T) {
-	o, err := (*experiments.Catalog)(nil).OpenOrigin("cubic", "", "")
+	o, err := (*experiments.Catalog)(nil).OpenOrigin("cubic", experiments.OriginSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ type Problem struct {
 	Shifted *data.Set
 	Shift   Shift
 	Beside  *rowcheck.Findings // what is found of a features file's test rows beside its calibration rows; nil of others
+	Notice  string             // what is odd about the rows of raw data, "" if nothing is
 }
 
 // Prepared is what all methods share on one problem, seed and split: the rows,

@@ -18,13 +18,12 @@ import (
 )
 
 type encodeCmd struct {
-	Model   string      `required:"" type:"path" placeholder:"DIR" help:"The directory that calibra pretrain wrote."`
-	Data    string      `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (those that the network was trained beside)."`
-	Label   string      `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
-	Header  data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row)."`
-	HeldOut float64     `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
-	Seed    *uint64     `placeholder:"0" help:"Seed of the division of the rows (of the network's own data, the one it was trained with; of others 0)."`
-	Out     string      `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
+	Model string `required:"" type:"path" placeholder:"DIR" help:"The directory that calibra pretrain wrote."`
+	Data  string `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (those that the network was trained beside)."`
+	tableFlags
+	HeldOut float64 `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
+	Seed    *uint64 `placeholder:"0" help:"Seed of the division of the rows (of the network's own data, the one it was trained with; of others 0)."`
+	Out     string  `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
 
 	sources []data.RawSource // of the catalog
 }
@@ -40,6 +39,9 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 	network, raw, err := c.open()
 	if err != nil {
 		return err
+	}
+	if raw.Notice != "" {
+		t.warn("warning: of %s %s", raw.Name, raw.Notice)
 	}
 	if known := network.Classes(); known < len(raw.Classes) {
 		return data.Inputf("", "the encoder has logits for %d classes and %s has %d; its logits must be one a class", known, raw.Name, len(raw.Classes))
@@ -146,7 +148,11 @@ func (c *encodeCmd) open() (*encoders.Model, *data.Raw, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	raw, err := origin.Open(c.sources...)
+	columns := m.Config.Columns
+	if columns == nil {
+		columns = data.AsTheyAre // as before there was a list of them
+	}
+	raw, err := origin.Open(columns, c.sources...)
 	if err != nil {
 		return nil, nil, err
 	}

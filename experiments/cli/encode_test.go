@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/layers/encoders"
 )
 
 // TestEncodePretrained: from a trained network to a features file to a calibrator.
@@ -77,7 +78,7 @@ func TestEncodeKeepsTheDivision(t *testing.T) {
 	if err := os.WriteFile(wide, []byte(strings.NewReplacer(",y\n", ",y,z\n", "\n", ",1\n").Replace(csv.String())), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for want, flags := range map[string][]string{"logits for 3 classes and digits has 10": {"--data", "digits"}, "rows of shape": {"--data", wide, "--label", "label"}} {
+	for want, flags := range map[string][]string{"digits has 64 columns and the encoder was trained on 2": {"--data", "digits"}, "wide has the column z, which": {"--data", wide, "--label", "label"}} {
 		code, _, stderr := calibra(t, append([]string{"encode", "--model", model, "--out", filepath.Join(dir, "other.npz")}, flags...)...)
 		if code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%v: encode exits %d: %s", flags, code, stderr)
@@ -89,6 +90,52 @@ func TestEncodeKeepsTheDivision(t *testing.T) {
 			t.Errorf("%v: encode exits %d: %s", flags, code, stderr)
 		}
 	}
+}
+
+// TestEncodeText: a table of text goes from the command that trains a network on it to the one that encodes it and to a
+// study, its label by name; the network's file keeps what it reads of each column, and other columns are told by name.
+func TestEncodeText(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, header string, row func(i int) string) string {
+		for i := range 240 {
+			header += row(i) + "\n"
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(header), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	color := func(i int) string { return []string{"red", "green", ""}[i*i%7%3] }
+	table := write("table.csv", "buys,color,same,size\n", func(i int) string {
+		return fmt.Sprintf("%s,%s,one,%g", []string{"no", "yes"}[i*i%7%2], color(i), 0.5*float64(i%9))
+	})
+	more := write("more.csv", "buys,color,same,size,extra\n", func(i int) string { return fmt.Sprintf("no,%s,one,%d,1", color(i), i%9) })
+	other := write("other.csv", "size,buys,color,same\n", func(i int) string {
+		return fmt.Sprintf("%d,%s,%s,two", i%9, []string{"no", "yes"}[i%2], strings.Replace(color(i), "green", "pink", 1))
+	})
+	model, out := filepath.Join(dir, "model"), filepath.Join(dir, "out.npz")
+	run := func(code int, want string, args ...string) {
+		t.Helper()
+		if got, stdout, stderr := calibra(t, args...); got != code || !strings.Contains(stdout+stderr, want) {
+			t.Errorf("%v exits %d: %s%s", args, got, stdout, stderr)
+		}
+	}
+	run(0, "no network reads same: constant", "pretrain", "--data", table, "--label", "buys", "--encoder", "mlp", "--network", `{"hidden":[6]}`, "--epochs", "2", "--out", model)
+	m, err := encoders.Load(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(m.Config.Columns[:2], m.Config.Columns[2].Name, m.Config.Shape); got != "[{color [ green red] 0 false false} {same [] 0 false true}]size[4]" {
+		t.Errorf("the file keeps %s", got)
+	}
+	run(0, "72 test rows of table, 6 features", "encode", "--model", model, "--out", out)
+	run(0, `"pink" in column color`, "encode", "--model", model, "--data", other, "--label", "buys", "--out", out)
+	run(exitUsage, "more has the column extra, which", "encode", "--model", model, "--data", more, "--label", "buys", "--out", out)
+	run(exitUsage, "column color of table is text", "pretrain", "--data", table, "--label", "buys", "--encoder", "ftt", "--categorical", "color", "--out", filepath.Join(dir, "ftt"))
+	run(exitUsage, "is no raw table; --label", "export-features", "--data", "cubic", "--label", "buys", "--out", out)
+	run(0, "72 test rows of table, 128 features", "export-features", "--data", table, "--label", "buys", "--out", out)
+	run(0, "1 of 1 cells", "study", "main", "--data", table, "--label", "buys", "--methods", "nc", "--seeds", "1", "--out", filepath.Join(dir, "study"))
 }
 
 // TestEncodeRefuses: one sentence, exit code 2, nothing written.

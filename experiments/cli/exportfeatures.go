@@ -14,8 +14,9 @@ import (
 type exportFeaturesCmd struct {
 	Data    string `required:"" placeholder:"DATA" help:"What a study takes: letter, satellite, digits (embedded), cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
 	Encoder string `placeholder:"NAME" help:"What raw rows are encoded with (the first that studies use)."`
-	Seed    uint64 `default:"0" help:"Seed of the division of the rows and of the encoder (${default})."`
-	Out     string `required:"" type:"path" placeholder:"F.npz" help:"File to write."`
+	tableFlags
+	Seed uint64 `default:"0" help:"Seed of the division of the rows and of the encoder (${default})."`
+	Out  string `required:"" type:"path" placeholder:"F.npz" help:"File to write."`
 }
 
 // exported is what a file records of where it comes from.
@@ -32,7 +33,7 @@ func (c *exportFeaturesCmd) Run(ctx context.Context, t *terminal, catalog *exper
 	if !strings.HasSuffix(c.Out, ".npz") {
 		return data.Inputf(c.Out, "must end in .npz")
 	}
-	o, err := catalog.OpenOrigin(c.Data, "", "")
+	o, err := catalog.OpenOrigin(c.Data, experiments.OriginSettings{Label: c.Label, Header: c.Header})
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestExportedFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := (*experiments.Catalog)(nil).OpenOrigin("cubic", "", "")
+	o, err := (*experiments.Catalog)(nil).OpenOrigin("cubic", experiments.OriginSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,12 @@ type inputFlags struct {
 	AcceptShift   bool `help:"Go on where the test rows look like other columns than the fit's: exchanged, or scaled otherwise."`
 }
 
+// tableFlags are what is known of csv files of raw rows.
+type tableFlags struct {
+	Label  string      `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
+	Header data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row, or where its text does not occur below)."`
+}
+
 // scores is what the flags name, "" if nothing.
 func (f *inputFlags) scores() data.Scores {
 	switch {
@@ -166,7 +172,7 @@ func openInput(ctx context.Context, t *terminal, methods *experiments.Catalog, a
 	if !brought(methods, arg) {
 		return data.OpenContext(ctx, arg, names)
 	}
-	o, err := methods.OpenOrigin(arg, "", "")
+	o, err := methods.OpenOrigin(arg, experiments.OriginSettings{})
 	if err != nil {
 		return nil, err
 	}
@@ -185,6 +191,9 @@ func encoded(ctx context.Context, t *terminal, o *experiments.Origin, seed uint6
 	training, steps := t.steps(ctx, 0)
 	p, err := o.Load(training, seed, encoder, "")
 	steps.clear()
+	if err == nil && p.Notice != "" {
+		t.warn("warning: of %s %s", o.Name, p.Notice)
+	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the encoder of %s was not trained to its end, and nothing was written: %w", o.Name, context.Canceled)
 	}

@@ -22,24 +22,23 @@ import (
 )
 
 type pretrainCmd struct {
-	Data        string      `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data."`
-	Encoder     string      `default:"resmlp" placeholder:"NAME" help:"mlp, resmlp (residual MLP), ftt (FT-Transformer) or resnet (${default})."`
-	Network     string      `placeholder:"JSON" help:"Settings of the network, as config.json holds them; unnamed ones keep their defaults."`
-	Categorical []string    `placeholder:"COLUMN,…" help:"Columns of whole numbers that ftt reads as categories, by name or by number from 1."`
-	Label       string      `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
-	Header      data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row)."`
-	HeldOut     float64     `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
-	Epochs      int         `most:"1000000" default:"-1" help:"Epochs at most; 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
-	Batch       int         `most:"1000000" help:"Rows per step (128)."`
-	Rate        float64     `help:"Learning rate (0.001)."`
-	Decay       float64     `default:"-1" help:"AdamW's weight decay (0.01; mlp none)."`
-	Patience    int         `most:"1000000" help:"Epochs without a better validation NLL before stopping (10)."`
-	Seed        uint64      `default:"0" help:"Seed of the division of the rows, of weights and batches (${default})."`
-	Weights     string      `type:"path" placeholder:"F.safetensors" help:"Begin from these weights: a state dict of the same architecture, or those of an interrupted run."`
-	Mean        []float64   `placeholder:"X,…" help:"What --weights were trained to subtract from columns or channels (the training rows' means)."`
-	SD          []float64   `name:"sd" placeholder:"X,…" help:"What they were trained to divide by (the training rows' standard deviations)."`
-	JSON        bool        `help:"Print the results as JSON."`
-	Out         string      `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
+	Data        string   `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data."`
+	Encoder     string   `default:"resmlp" placeholder:"NAME" help:"mlp, resmlp (residual MLP), ftt (FT-Transformer) or resnet (${default})."`
+	Network     string   `placeholder:"JSON" help:"Settings of the network, as config.json holds them; unnamed ones keep their defaults."`
+	Categorical []string `placeholder:"COLUMN,…" help:"Columns of whole numbers that ftt reads as categories, by name or by number from 1. Text needs none: it becomes one number a value."`
+	tableFlags
+	HeldOut  float64   `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
+	Epochs   int       `most:"1000000" default:"-1" help:"Epochs at most; 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
+	Batch    int       `most:"1000000" help:"Rows per step (128)."`
+	Rate     float64   `help:"Learning rate (0.001)."`
+	Decay    float64   `default:"-1" help:"AdamW's weight decay (0.01; mlp none)."`
+	Patience int       `most:"1000000" help:"Epochs without a better validation NLL before stopping (10)."`
+	Seed     uint64    `default:"0" help:"Seed of the division of the rows, of weights and batches (${default})."`
+	Weights  string    `type:"path" placeholder:"F.safetensors" help:"Begin from these weights: a state dict of the same architecture, or those of an interrupted run."`
+	Mean     []float64 `placeholder:"X,…" help:"What --weights were trained to subtract from columns or channels (the training rows' means)."`
+	SD       []float64 `name:"sd" placeholder:"X,…" help:"What they were trained to divide by (the training rows' standard deviations)."`
+	JSON     bool      `help:"Print the results as JSON."`
+	Out      string    `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
 	deviceFlag
 	boardFlag
 }
@@ -62,7 +61,7 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	}
 	ctx, steps := t.steps(ctx, 0)
 	defer steps.clear()
-	kept := &keptEncoder{dir: c.Out, origin: origin, start: time.Now()}
+	kept := &keptEncoder{dir: c.Out, origin: origin, columns: raw.Columns, start: time.Now()}
 	settings.Checkpoint = kept.checkpoint
 	board, err := c.board().Begin(filepath.Base(c.Out))
 	if err != nil {
@@ -127,7 +126,7 @@ func (c *pretrainCmd) rows(catalog *experiments.Catalog) (origin encoders.Origin
 		return origin, nil, err
 	}
 	origin = encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut, Seed: c.Seed}
-	if raw, err = origin.Open(catalog.RawSources()...); err != nil {
+	if raw, err = origin.Open(nil, catalog.RawSources()...); err != nil {
 		return origin, nil, err
 	}
 	origin.Rows = raw.Train.Digest()
@@ -155,13 +154,14 @@ func (c *pretrainCmd) training(raw *data.Raw) (settings encoders.Settings, err e
 type keptEncoder struct {
 	dir     string
 	origin  encoders.Origin
+	columns []data.RawColumn
 	start   time.Time // of the training
 	epoch   int       // whose weights are saved; 0: none are
 	unsaved error     // why those of the last checkpoint are not
 }
 
 func (k *keptEncoder) save(m *encoders.Model, r optim.Result) error {
-	m.Config.Origin = k.origin
+	m.Config.Origin, m.Config.Columns = k.origin, k.columns
 	m.Config.Result = encoders.Result{Ended: r.Ended, Epochs: r.Epochs, Best: r.Best, Seconds: time.Since(k.start).Seconds()}
 	if v := r.Validation; v-v == 0 {
 		m.Config.Result.Validation = v
@@ -293,12 +293,9 @@ func (c *pretrainCmd) categories(n encoders.Network, raw *data.Raw) error {
 		return data.Inputf("", "--categorical is for --encoder ftt; %s reads every column as a number", n.Name())
 	}
 	for _, name := range c.Categorical {
-		j := slices.Index(raw.Train.Columns, name)
-		if number, err := strconv.Atoi(name); j < 0 && err == nil && number >= 1 && number <= raw.Train.Width() {
-			j = number - 1
-		}
-		if j < 0 {
-			return data.Inputf("", "%s has no column %q; its columns are %s", raw.Name, name, strings.Join(raw.Train.Columns, ", "))
+		j, err := categorical(raw, name)
+		if err != nil {
+			return err
 		}
 		category := encoders.Category{Column: j}
 		for _, part := range partsOf(raw) {
@@ -311,4 +308,24 @@ func (c *pretrainCmd) categories(n encoders.Network, raw *data.Raw) error {
 		f.Categorical = append(f.Categorical, category)
 	}
 	return nil
+}
+
+// categorical is where a network reads the column of that name, or of that number from 1.
+func categorical(raw *data.Raw, name string) (int, error) {
+	k := slices.IndexFunc(raw.Columns, func(c data.RawColumn) bool { return c.Name == name })
+	if number, err := strconv.Atoi(name); k < 0 && err == nil && number >= 1 && number <= len(raw.Columns) {
+		k = number - 1
+	}
+	switch {
+	case k < 0:
+		names := data.Each(raw.Columns, func(c data.RawColumn) string { return c.Name })
+		return 0, data.Inputf("", "%s has no column %q; its columns are %s", raw.Name, name, strings.Join(names, ", "))
+	case raw.Columns[k].Values != nil:
+		return 0, data.Inputf("", "column %s of %s is text, which every encoder reads as one number a value; leave it out of --categorical", name, raw.Name)
+	case raw.Columns[k].Constant:
+		return 0, data.Inputf("", "column %s of %s is constant in the training rows, and no encoder reads it; leave it out of --categorical", name, raw.Name)
+	case raw.Columns[k].Missing:
+		return 0, data.Inputf("", "column %s of %s lacks numbers; give a missing one a number of its own, or leave the column out of --categorical", name, raw.Name)
+	}
+	return data.RawWidth(raw.Columns[:k]), nil
 }

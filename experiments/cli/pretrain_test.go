@@ -35,7 +35,7 @@ func TestPretrain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			raw, err := m.Config.Origin.Open()
+			raw, err := m.Config.Origin.Open(m.Config.Columns)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,7 @@ type step struct{ at, from, to float64 }
 // record writes paces, which takes minutes.
 func record(t *testing.T) {
 	t.Helper()
-	o, err := (*experiments.Catalog)(nil).OpenOrigin("letter", "", "")
+	o, err := (*experiments.Catalog)(nil).OpenOrigin("letter", experiments.OriginSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}

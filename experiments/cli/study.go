@@ -14,8 +14,9 @@ import (
 )
 
 type studyCmd struct {
-	Name    string            `arg:"" optional:"" help:"Study to run; without one, all are listed."`
-	Data    []string          `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
+	Name string   `arg:"" optional:"" help:"Study to run; without one, all are listed."`
+	Data []string `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
+	tableFlags
 	Shifted string            `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
 	Shift   experiments.Shift `placeholder:"region|noise|thin|given" help:"What the study ood judges on: a region of a raw table that classifier and calibrator never saw, noise on its columns, the test rows where calibration rows are thin, or the shifted rows that the data bring (the first that the data offer, in the order given, region, noise, thin)."`
 	Seeds   seeds             `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
@@ -182,9 +183,12 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiment
 		}
 	}
 	for _, arg := range c.Data {
-		o, err := methods.OpenOrigin(arg, c.Shifted, c.scores())
+		o, err := methods.OpenOrigin(arg, experiments.OriginSettings{Shifted: c.Shifted, Scores: c.scores(), Label: c.Label, Header: c.Header})
 		if err != nil {
 			return nil, nil, err
+		}
+		if o.Notice != "" {
+			t.warn("warning: of %s %s", o.Name, o.Notice)
 		}
 		p, err := o.Features(ctx)
 		if err != nil {

@@ -49,7 +49,7 @@ func features(t *testing.T, n, m int) string {
 
 func origin(t *testing.T, arg string) *experiments.Origin {
 	t.Helper()
-	o, err := (*experiments.Catalog)(nil).OpenOrigin(arg, "", "")
+	o, err := (*experiments.Catalog)(nil).OpenOrigin(arg, experiments.OriginSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestResultRoundTrip(t *testing.T) {
 }
 
 func ExampleStudy_Cells() {
-	o, err := (*experiments.Catalog)(nil).OpenOrigin("letter", "", "")
+	o, err := (*experiments.Catalog)(nil).OpenOrigin("letter", experiments.OriginSettings{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -48,7 +48,7 @@ func ExampleMLP() {
 func ExampleTrain() {
 	ctx := context.Background()
 	origin := encoders.Origin{Data: "digits", Seed: 1}
-	raw, err := origin.Open()
+	raw, err := origin.Open(nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -76,7 +76,7 @@ func ExampleTrain() {
 		fmt.Println(err)
 		return
 	}
-	rows, err := again.Config.Origin.Open()
+	rows, err := again.Config.Origin.Open(again.Config.Columns)
 	if err != nil {
 		fmt.Println(err)
 		return

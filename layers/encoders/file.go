@@ -26,13 +26,14 @@ const (
 
 // Config is what a model's directory records beside the weights.
 type Config struct {
-	Architecture string          `json:"architecture"` // mlp, resmlp, ftt, resnet
-	Settings     json.RawMessage `json:"settings"`     // the network's own
-	Shape        []int           `json:"shape"`        // of a row
-	Classes      []string        `json:"classes"`      // C names
-	Scale        Scale           `json:"scale"`        // what rows are standardized by
-	Origin       Origin          `json:"origin"`       // where the rows came from
-	Result       Result          `json:"result"`
+	Architecture string           `json:"architecture"`      // mlp, resmlp, ftt, resnet
+	Settings     json.RawMessage  `json:"settings"`          // the network's own
+	Columns      []data.RawColumn `json:"columns,omitempty"` // of a table, and what a row has of each
+	Shape        []int            `json:"shape"`             // of a row
+	Classes      []string         `json:"classes"`           // C names
+	Scale        Scale            `json:"scale"`             // what rows are standardized by
+	Origin       Origin           `json:"origin"`            // where the rows came from
+	Result       Result           `json:"result"`
 }
 
 // Origin names the rows that a model was trained on, so that those it is calibrated on
@@ -48,11 +49,11 @@ type Origin struct {
 	Rows string `json:"training_rows,omitempty"`
 }
 
-// Open reads the rows and divides them as for training; [data.OpenRaw] is to know sources
-// besides its own.
-func (o Origin) Open(sources ...data.RawSource) (*data.Raw, error) {
+// Open reads the rows and divides them as for training, a table's columns as columns says, nil: as
+// the rows that train say; [data.OpenRaw] is to know sources besides its own.
+func (o Origin) Open(columns []data.RawColumn, sources ...data.RawSource) (*data.Raw, error) {
 	rng := rand.New(rand.NewPCG(o.Seed, 1))
-	raw, err := data.OpenRaw(o.Data, data.RawSettings{Sources: sources, Label: o.Label, Header: o.Header, HeldOut: o.HeldOut}, rng)
+	raw, err := data.OpenRaw(o.Data, data.RawSettings{Sources: sources, Columns: columns, Label: o.Label, Header: o.Header, HeldOut: o.HeldOut}, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -195,6 +196,9 @@ func (c *Config) check() error {
 			return fmt.Errorf("%v cannot be the shape of a row", c.Shape)
 		}
 		values *= d
+	}
+	if m := data.RawWidth(c.Columns); c.Columns != nil && (len(c.Shape) != 1 || m != values) {
+		return fmt.Errorf("the columns have %d numbers and a row %d", m, values)
 	}
 	if len(c.Classes) < 2 {
 		return fmt.Errorf("a classifier needs at least two classes, not %d", len(c.Classes))

@@ -15,7 +15,7 @@ import (
 // trained is a small network of one epoch, with the rows it was trained on.
 func trained(t *testing.T, n Network) (*Model, *data.Raw) {
 	t.Helper()
-	raw, err := Origin{Data: "digits", Seed: 3}.Open()
+	raw, err := Origin{Data: "digits", Seed: 3}.Open(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

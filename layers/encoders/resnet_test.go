@@ -67,7 +67,7 @@ func cifarArchive(t *testing.T, n int) string {
 // stripes are told apart, on rows not trained on.
 // A network of chance gets a third right; its pixels' means tell the classes nothing.
 func TestResNetLearnsACIFARArchive(t *testing.T) {
-	raw, err := Origin{Data: cifarArchive(t, 60), Seed: 1}.Open()
+	raw, err := Origin{Data: cifarArchive(t, 60), Seed: 1}.Open(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
