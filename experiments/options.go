@@ -1,8 +1,8 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,10 +54,10 @@ type Key struct {
 	Line    string `json:"what"`            // what it is
 }
 
-// Range is the numbers that a setting may have.
+// Range is the finite numbers that a setting may have: all of them, in the zero value.
 type Range struct {
-	name  string
-	holds func(x float64) bool
+	Name  string               // as errors and lists say it: "number > 0"; "": "number"
+	Holds func(x float64) bool // nil: for all
 }
 
 // The ranges.
@@ -107,12 +107,12 @@ func (o *Options) IntOr(name, words string, least int, paper, line string) int {
 
 // Float reads a finite number in a range.
 func (o *Options) Float(name string, def float64, in Range, paper, line string) float64 {
-	return answer(o, Key{Name: name, Kind: in.name, Paper: paper, Line: line}, def, in.parse)
+	return answer(o, Key{Name: name, Kind: in.kind(), Paper: paper, Line: line}, def, in.parse)
 }
 
 // FloatOr is Float with a default that depends on the data: nil, described in words.
 func (o *Options) FloatOr(name, words string, in Range, paper, line string) *float64 {
-	return answer(o, Key{Name: name, Kind: in.name, Default: words, Paper: paper, Line: line}, nil, func(text string) (*float64, bool) {
+	return answer(o, Key{Name: name, Kind: in.kind(), Default: words, Paper: paper, Line: line}, nil, func(text string) (*float64, bool) {
 		v, ok := in.parse(text)
 		return &v, ok
 	})
@@ -120,7 +120,7 @@ func (o *Options) FloatOr(name, words string, in Range, paper, line string) *flo
 
 // Floats reads a list of numbers, separated by commas.
 func (o *Options) Floats(name string, def []float64, in Range, paper, line string) []float64 {
-	return answer(o, Key{Name: name, Kind: "list, each a " + in.name, Paper: paper, Line: line}, def, list(in.parse))
+	return answer(o, Key{Name: name, Kind: "list, each a " + in.kind(), Paper: paper, Line: line}, def, list(in.parse))
 }
 
 // IntsOr reads a list of integers of at least 1, separated by commas, with a default
@@ -158,9 +158,11 @@ func list[T any](one func(text string) (T, bool)) func(text string) ([]T, bool) 
 	}
 }
 
+func (r Range) kind() string { return cmp.Or(r.Name, "number") }
+
 func (r Range) parse(text string) (float64, bool) {
 	v, err := strconv.ParseFloat(text, 64)
-	return v, err == nil && !math.IsInf(v, 0) && r.holds(v)
+	return v, err == nil && v-v == 0 && (r.Holds == nil || r.Holds(v))
 }
 
 // finish is the first wrong value, or the first of the user's settings that nobody asked

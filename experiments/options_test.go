@@ -141,3 +141,19 @@ func TestDefaultSlots(t *testing.T) {
 		t.Error("every method wants validation rows")
 	}
 }
+
+// TestRangeOfOnesOwn: a range of another module refuses in its own words, and the zero value takes all finite numbers.
+func TestRangeOfOnesOwn(t *testing.T) {
+	even := Range{Name: "whole number that is even", Holds: func(x float64) bool { return int(x)%2 == 0 }}
+	for _, c := range []struct {
+		in   Range
+		text string
+		says string
+	}{{even, "4", ""}, {even, "3", "must be a whole number that is even"}, {Range{}, "-3", ""}, {Range{}, "Inf", "must be a number"}, {Range{}, "NaN", "must be a number"}} {
+		o := Options{Values: Values{"own.x": c.text}}
+		o.Float("own.x", 0, c.in, "", "a number")
+		if err := o.finish("own has no"); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s in %q: %v", c.text, c.in.Name, err)
+		}
+	}
+}

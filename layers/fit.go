@@ -35,11 +35,11 @@ func LogProbsOf(m Map) func(b *graph.Builder, in Batch) *gorgonia.Node {
 		case b.Err() != nil:
 			return nil
 		case p == nil:
-			return b.Fail(fmt.Errorf("layers: the LogProbs of %T gives no node", m))
+			return b.Fail(fmt.Errorf("layers: the LogProbs of %s gives no node", partName(m)))
 		case !slices.Equal(p.Shape(), in.LogProbs.Shape()):
-			return b.Fail(fmt.Errorf("layers: the LogProbs of %T is of shape %v, not %v: one for each row and class", m, p.Shape(), in.LogProbs.Shape()))
+			return b.Fail(fmt.Errorf("layers: the LogProbs of %s is of shape %v, not %v: one for each row and class", partName(m), p.Shape(), in.LogProbs.Shape()))
 		case in.Shares != nil && b.Reads(p, in.Codes) && !b.Reads(p, in.Shares):
-			return b.Fail(fmt.Errorf("layers: the LogProbs of %T reads the codes of soft codewords and not their shares; read in.Mass, in.TableSum or in.Shares, or take hard codes", m))
+			return b.Fail(fmt.Errorf("layers: the LogProbs of %s reads the codes of soft codewords and not their shares; read in.Mass, in.TableSum or in.Shares, or take hard codes", partName(m)))
 		}
 		if in.Masks == nil {
 			return p
@@ -55,12 +55,12 @@ func initial(m Map, s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 		return nil, err
 	}
 	if w == nil {
-		return nil, fmt.Errorf("layers: the Init of %T gives no weights; a map without any gives graph.NewWeights(tensor.Float64)", m)
+		return nil, fmt.Errorf("layers: the Init of %s gives no weights; a map without any gives graph.NewWeights(tensor.Float64)", partName(m))
 	}
 	for _, name := range w.Names() {
 		for i, v := range w.Float64s(name) {
 			if v-v != 0 {
-				return nil, fmt.Errorf("layers: the Init of %T gives weight %q %v at position %d", m, name, v, i)
+				return nil, fmt.Errorf("layers: the Init of %s gives weight %q %v at position %d", partName(m), name, v, i)
 			}
 		}
 	}

@@ -123,7 +123,7 @@ func (t *Trained) apart(w *graph.Weights) error {
 	}
 	for _, name := range w.Names() {
 		if base.Weights.Has(name) {
-			return fmt.Errorf("layers: %T and its base both have a weight %q, and one file keeps them: give that of the map another name", t.Map, name)
+			return fmt.Errorf("layers: the map %s and its base both have a weight %q, and one file keeps them: give that of the map another name", partName(t.Map), name)
 		}
 	}
 	return nil
@@ -328,7 +328,7 @@ func RestoreWeights(m Map, s Sizes, saved *graph.Weights) (*graph.Weights, error
 			return nil, err
 		}
 		if values(w) > have {
-			return nil, fmt.Errorf("layers: %T of %d classes has more than %d values, the model has %d", m, s.Classes, have, have)
+			return nil, fmt.Errorf("layers: the map %s of %d classes has more than %d values, the model has %d", partName(m), s.Classes, have, have)
 		}
 	}
 	start, err := startOf(m, s)

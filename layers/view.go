@@ -402,7 +402,7 @@ func normalized(m Map, logProbs *tensor.Dense) error {
 	values, c := graph.Float64s(logProbs), logProbs.Shape()[1]
 	for i := range len(values) / c {
 		if sum := math.Exp(floats.LogSumExp(values[i*c:][:c])); math.Abs(sum-1) > 1e-3 {
-			return fmt.Errorf("layers: %T gives row %d probabilities that sum to %.4g, not 1: end its LogProbs with Builder.LogSoftmax, which makes scores a distribution", m, i, sum)
+			return fmt.Errorf("layers: the map %s gives row %d probabilities that sum to %.4g, not 1: end its LogProbs with Builder.LogSoftmax, which makes scores a distribution", partName(m), i, sum)
 		}
 	}
 	return nil

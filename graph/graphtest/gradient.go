@@ -31,8 +31,52 @@ const Tolerance = 1e-7
 
 // Gradient compares the gradient of loss by each learned weight of w, which must
 // be float64, with central differences in every entry. The loss is over rows
-// 0…rows−1. The error names every entry that is wrong.
+// 0…rows−1. The error names every entry that is wrong, and before them each op of the loss whose
+// own gradient is.
 func Gradient(w *graph.Weights, rows int, loss func(*graph.Builder) *gorgonia.Node) error {
+	err := compare(w, rows, loss)
+	if err == nil || w == nil {
+		return err
+	}
+	return errors.Join(append(culprits(w, rows, loss), err)...)
+}
+
+// culprits are errors of the ops of a loss that [Op] finds wrong at the values that they have in it.
+func culprits(w *graph.Weights, rows int, loss func(*graph.Builder) *gorgonia.Node) (wrong []error) {
+	b := graph.NewBuilder(w, rows)
+	p, err := b.Compile(loss(b))
+	if err != nil {
+		return nil
+	}
+	copy(p.Rows.Int32s(), graph.Rows(0, rows))
+	if p.Run() != nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, s := range p.Steps {
+		o, ours := s.Op.(op.Op)
+		var inputs []*tensor.Dense
+		for _, at := range s.Inputs {
+			if x, is := p.Values[at].(*tensor.Dense); is {
+				inputs = append(inputs, x)
+			}
+		}
+		if !ours || len(inputs) < len(s.Inputs) || seen[o.String()] {
+			continue
+		}
+		if Op(o, inputs...) != nil {
+			seen[o.String()] = true
+			wrong = append(wrong, fmt.Errorf("graphtest: the gradient of %v is wrong by itself; check it with graphtest.Op", o))
+		}
+	}
+	return wrong
+}
+
+// compare is Gradient without the ops.
+func compare(w *graph.Weights, rows int, loss func(*graph.Builder) *gorgonia.Node) error {
+	if w == nil || loss == nil || rows < 1 {
+		return errors.New("graphtest: there are no weights, no loss or no rows to check")
+	}
 	if w.Dtype() != tensor.Float64 {
 		return fmt.Errorf("graphtest: gradients are checked in float64, not %v", w.Dtype())
 	}
@@ -126,7 +170,7 @@ func Op(o op.Op, inputs ...*tensor.Dense) error {
 	if err := Types(w, 1, loss); err != nil {
 		return err
 	}
-	return Gradient(w, 1, loss)
+	return compare(w, 1, loss)
 }
 
 // Contract is Σ_k c_k y_k², or y itself if that is one number. The c_k are fixed, of both signs
