@@ -27,7 +27,6 @@ var pastDoors = map[string]string{
 	"graph/cuda/gen/":                          "writes the kernels of this repository from their sources",
 	"graph/cuda/cudatest/":                     "builds kernels of this repository for tests",
 	"notebooks/check/main.go":                  "reads the notebooks of this repository",
-	"notebooks/outside/main.go":                "is an example, in a temporary directory",
 }
 
 // TestDoors: nothing but the doors opens or changes files.

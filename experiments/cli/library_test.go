@@ -2,10 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"go/ast"
-	"go/parser"
-	"go/printer"
-	"go/token"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -22,7 +18,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Mine is the Map of README.md.
+// Mine is softmax(t·log p̂), with one learned t.
 type Mine struct{}
 
 func (Mine) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
@@ -33,59 +29,6 @@ func (Mine) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
 
 func (Mine) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(b.Apply(op.TimesScalar(), in.LogProbs, b.Weight("mine/t")))
-}
-
-// TestREADMEMap: the Map and the main of README.md are those of this file, which compile.
-func TestREADMEMap(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme := ""
-	for _, block := range strings.Split(string(text), "```go\n")[1:] {
-		code, _, _ := strings.Cut(block, "```")
-		if strings.Contains(code, "Mine{}") || strings.Contains(code, "type Mine") {
-			readme += code
-		}
-	}
-	told, compiled := declared(t, "README.md", readme), declared(t, "library_test.go", nil)
-	for _, name := range []string{"Mine", "Init", "LogProbs"} {
-		if told[name] == "" || told[name] != compiled[name] {
-			t.Errorf("%s of README.md is\n%s\nwhere the tests have\n%s", name, told[name], compiled[name])
-		}
-	}
-	_, call, _ := strings.Cut(told["main"], "cli.Main(")
-	call, _, _ = strings.Cut(call, "))")
-	if call == "" || !strings.Contains(compiled["TestMethodFromOutside"], call) {
-		t.Errorf("main of README.md hands over %q, which no test does", call)
-	}
-}
-
-// declared is the code of each function and type of a file, without comments and spaces.
-func declared(t *testing.T, name string, source any) map[string]string {
-	t.Helper()
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]string{}
-	for _, d := range file.Decls {
-		var text strings.Builder
-		if err := printer.Fprint(&text, files, d); err != nil {
-			t.Fatal(err)
-		}
-		code := strings.Join(strings.Fields(text.String()), " ")
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			out[d.Name.Name] = code
-		case *ast.GenDecl:
-			if of, ok := d.Specs[0].(*ast.TypeSpec); ok {
-				out[of.Name.Name] = code
-			}
-		}
-	}
-	return out
 }
 
 // TestMethodFromOutside: fit, apply, compare, study and methods know a method that is

@@ -45,6 +45,10 @@ func (c *exportFeaturesCmd) traffic() traffic {
 	return traffic{reads: rows(c.Data), files: []string{c.Out}}
 }
 
+func (c *newCmd) traffic() traffic {
+	return traffic{reads: folder{dir: c.Clone, names: []string{"go.mod", "go.sum"}}.paths(), files: []string{filepath.Join(c.Dir, "go.mod"), filepath.Join(c.Dir, "go.sum")}}
+}
+
 func (c *fitCmd) traffic() traffic {
 	return traffic{reads: []string{c.In, c.Config}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}}
 }

@@ -32,8 +32,8 @@ var (
 	_ onnx.Calibrator = (*Bias)(nil)
 )
 
-var bias = experiments.Method{
-	Name: "bias", Title: "Bias", Line: "a number for each class, until mean probabilities are the classes' shares",
+var mine = experiments.Method{
+	Name: "mine", Title: "Bias", Line: "a number for each class, until mean probabilities are the classes' shares",
 	Needs: []string{"logits"}, Cost: experiments.Moment,
 	Candidates: []experiments.Values{{}, {"bias.steps": "1"}},
 	New: func(o *experiments.Options) layers.Stateful {

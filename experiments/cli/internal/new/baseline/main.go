@@ -1,0 +1,10 @@
+// Command mine is calibra with a baseline of its own, mine.go, by the name "mine".
+package main
+
+import (
+	"os"
+
+	"calibra/experiments/cli"
+)
+
+func main() { os.Exit(cli.Main(mine)) }

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// root is the clone that the tests are of.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// parentOf is a folder with calibra in it: a clone, by links, in which calibra is built.
+func parentOf(t *testing.T) string {
+	t.Helper()
+	parent := t.TempDir()
+	clone := filepath.Join(parent, "calibra")
+	entries, err := os.ReadDir(root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(clone, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "calibra" {
+			if err := os.Symlink(filepath.Join(root(t), e.Name()), filepath.Join(clone, e.Name())); err != nil {
+				t.Skip(err) // a file system without links
+			}
+		}
+	}
+	script := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asCommand, os.Args[0])
+	if err := os.WriteFile(filepath.Join(clone, "calibra"), []byte(script), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return parent
+}
+
+// followed runs commands as a reader of a text types them, in dir.
+func followed(t *testing.T, dir string, commands []string) string {
+	t.Helper()
+	if len(commands) < 2 {
+		t.Fatalf("there is nothing to follow in %q", commands)
+	}
+	shell := exec.Command("sh", "-ec", strings.Join(commands, "\n"))
+	shell.Dir = dir
+	shell.Env = append(os.Environ(), "PWD="+dir)
+	out, err := shell.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s\n%v: %s", strings.Join(commands, "\n"), err, out)
+	}
+	return string(out)
+}
+
+// typed are the commands of a text, the lines with four blanks before them.
+func typed(text string) (commands []string) {
+	for _, line := range strings.Split(text, "\n") {
+		if command, ok := strings.CutPrefix(line, "    "); ok {
+			commands = append(commands, command)
+		}
+	}
+	return commands
+}
+
+// TestModulesAsTold: what README.md tells is followed word for word, and what the README.md of each module does.
+func TestModulesAsTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program for each part")
+	}
+	parent := parentOf(t)
+	_, readme, _ := strings.Cut(readText(t, root(t), "README.md"), "<!-- new -->\n")
+	readme, _, _ = strings.Cut(readme, "<!-- end -->")
+	followed(t, filepath.Join(parent, "calibra"), typed(readme))
+	entries, err := templates.ReadDir("internal/new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range entries {
+		dir := filepath.Join(parent, part.Name())
+		followed(t, filepath.Join(parent, "calibra"), []string{"./calibra new ../" + part.Name() + " --" + part.Name(), "cd ../" + part.Name(), "go vet ./..."})
+		out := followed(t, dir, typed(readText(t, dir, "README.md")))
+		if !strings.Contains(out, "mine") && !strings.Contains(out, "Spherical") {
+			t.Errorf("nothing names the part of %s:\n%s", part.Name(), out)
+		}
+		if text := readText(t, dir, "README.md"); strings.Count(text, "\n") > 10 {
+			t.Errorf("the README.md of %s has more than ten lines", part.Name())
+		}
+	}
+	// The map that is written is the one of vq, to the last bit.
+	followed(t, filepath.Join(parent, "mine"), []string{"go run . fit --in digits --method vq --out runs/vq", "cmp runs/vq/predictions.npz runs/mine/predictions.npz"})
+}
+
+// TestOutsideIsNew: notebooks/outside is what new writes there.
+func TestOutsideIsNew(t *testing.T) {
+	dir := filepath.Join(root(t), "notebooks", "outside")
+	files, err := module("map", dir, root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != len(files) {
+		t.Errorf("there are %d files, new writes %d (%v)", len(entries), len(files), err)
+	}
+	for _, f := range files {
+		if got, err := os.ReadFile(filepath.Join(dir, f.name)); err != nil || !bytes.Equal(got, f.text) {
+			t.Errorf("%s is not what calibra new notebooks/outside --map writes (%v)", f.name, err)
+		}
+	}
+}
+
+// TestNewRefuses what would write over files, or leave a module without calibra.
+func TestNewRefuses(t *testing.T) {
+	full, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
+	for _, path := range []string{filepath.Join(full, "x"), file} {
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty := t.TempDir()
+	for says, args := range map[string][]string{
+		"is not empty":      {full, "--map", "--clone", root(t)},
+		"cannot be written": {file, "--map", "--clone", root(t)},
+		"is no clone":       {filepath.Join(full, "new"), "--rule", "--clone", empty},
+		"--map or --codes":  {empty},
+		"together":          {empty, "--map", "--codes"},
+	} {
+		code, _, stderr := calibra(t, append([]string{"new"}, args...)...)
+		if code != exitUsage || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v exits %d: %s", args, code, stderr)
+		}
+	}
+	if entries, _ := os.ReadDir(empty); len(entries) > 0 {
+		t.Errorf("%d files are written", len(entries))
+	}
+	for _, c := range []struct{ dir, clone, to string }{
+		{"/a/mine", "/a/calibra", "../calibra"}, {"/a/b/mine", "/a/calibra", "../../calibra"}, {"/a/calibra/x", "/a/calibra", ".."},
+		{"/b", "/a/calibra", "/a/calibra"}, {"/b", "/a b/calibra", `"/a b/calibra"`},
+	} {
+		if got := replacement(c.dir, c.clone); got != c.to {
+			t.Errorf("in %s %s is %s", c.dir, c.clone, got)
+		}
+	}
+}
