@@ -46,7 +46,7 @@ func (m Method) join(c *Catalog) error {
 }
 
 func (r Rule) join(c *Catalog) error {
-	if err := callable("rule", r.Name, c.ruleNames()); err != nil {
+	if err := callable("rule", r.Name, append(c.ruleNames(), ownRules...)); err != nil {
 		return err
 	}
 	if r.New == nil {

@@ -51,7 +51,7 @@ var papers = []Method{
 		Name: "ts", Group: Baseline, Reference: "Guo et al. 2017",
 		Line:  "temperature scaling: one number for all logits",
 		Needs: onLogits, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return &layers.Temperature{} },
+		New: func(o *Options) layers.Stateful { return &layers.Temperature{Method: o.minimize(bisectionRule)} },
 	},
 
 	{
@@ -64,13 +64,13 @@ var papers = []Method{
 		Name: "ps", Group: Baseline, Reference: "Platt 1999",
 		Line:  "Platt scaling: a logistic regression on the probabilities for each class",
 		Needs: onLogits, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return &baselines.Platt{Optim: o.LBFGS()} },
+		New: func(o *Options) layers.Stateful { return &baselines.Platt{Method: o.Minimize()} },
 	},
 	{
 		Name: "dc", Group: Baseline, Reference: "Kull et al. 2019",
 		Line:  "Dirichlet calibration by maximum likelihood",
 		Needs: onLogits, Cost: Cost{3, 2},
-		New: func(o *Options) layers.Stateful { return &baselines.Dirichlet{Optim: o.LBFGS()} },
+		New: func(o *Options) layers.Stateful { return &baselines.Dirichlet{Method: o.Minimize()} },
 	},
 	{
 		Name: "dc-odir", Group: Baseline, Reference: "Kull et al. 2019",
@@ -84,7 +84,7 @@ var papers = []Method{
 		Line:  "structured matrix scaling",
 		Needs: onLogits, Cost: Cost{2, 1}, Candidates: listed("sm.strength", "1", "1e-2", "1e-1", "10"),
 		New: func(o *Options) layers.Stateful {
-			return &baselines.Structured{Optim: o.newton(), Strength: o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
+			return &baselines.Structured{Method: o.newtonOr(), Strength: o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
 		},
 	},
 	{
@@ -92,7 +92,7 @@ var papers = []Method{
 		Line:  "structured vector scaling",
 		Needs: onLogits, Cost: Moment, Candidates: listed("sv.strength", "1", "1e-2", "1e-1", "10"),
 		New: func(o *Options) layers.Stateful {
-			return &baselines.StructuredVector{Optim: o.LBFGS(), Strength: o.Float("sv.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
+			return &baselines.StructuredVector{Method: o.Minimize(), Strength: o.Float("sv.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
 		},
 	},
 	{
@@ -102,7 +102,7 @@ var papers = []Method{
 		Weighing: "a row enters each kernel sum by its weight",
 		New: func(o *Options) layers.Stateful {
 			hidden, dropout, sigma := o.net()
-			return &baselines.Kernel{Hidden: hidden, Dropout: dropout, Sigma: sigma, Optim: o.Optim("train", publishedNet)}
+			return &baselines.Kernel{Hidden: hidden, Dropout: dropout, Sigma: sigma, Method: o.Optim("train", publishedNet)}
 		},
 	},
 	{
@@ -116,7 +116,7 @@ var papers = []Method{
 				Dimensions: o.Int("kcal.dimensions", 32, 1, "", "width of the learned projection"),
 				Bandwidth:  o.Float("kcal.bandwidth", 1, Positive, "", "bandwidth h₀ of the kernel in training; it is chosen from a tenth to ten times that afterwards"),
 				Folds:      o.Int("kcal.folds", 20, 2, "", "folds of the cross-validation that chooses it"),
-				Optim:      o.Optim("train", Training{Batch: 64}),
+				Method:     o.Optim("train", Training{Batch: 64}),
 			}
 		},
 	},
@@ -128,7 +128,7 @@ var papers = []Method{
 		New: func(o *Options) layers.Stateful {
 			hidden, dropout, sigma := o.net()
 			return &baselines.LocalNets{
-				Hidden: hidden, Dropout: dropout, Sigma: sigma, Optim: o.Optim("train", publishedNet),
+				Hidden: hidden, Dropout: dropout, Sigma: sigma, Method: o.Optim("train", publishedNet),
 				Lambda: o.Float("net.lambda", 1, Positive, "1", "weight λ of the distance to the neighbourhood's labels"),
 			}
 		},
@@ -145,7 +145,7 @@ var papers = []Method{
 		Line:  "vector scaling: a scale and an offset for each class",
 		Needs: onLogits, Cost: Moment, Candidates: listed("vector.strength", "0", "1", "100", "1e4"),
 		New: func(o *Options) layers.Stateful {
-			return &baselines.Vector{Optim: o.LBFGS(), Strength: o.Float("vector.strength", 0, NonNegative, "0", "penalty λ of scales and offsets; 0 is maximum likelihood")}
+			return &baselines.Vector{Method: o.Minimize(), Strength: o.Float("vector.strength", 0, NonNegative, "0", "penalty λ of scales and offsets; 0 is maximum likelihood")}
 		},
 	},
 	{
@@ -161,7 +161,7 @@ var papers = []Method{
 		Name: "beta", Group: Baseline, Reference: "Kull, Silva Filho and Flach 2017",
 		Line:  "beta calibration of each class against the rest",
 		Needs: onLogits, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return &baselines.Beta{Optim: o.LBFGS()} },
+		New: func(o *Options) layers.Stateful { return &baselines.Beta{Method: o.Minimize()} },
 	},
 	{
 		Name: "ets", Group: Baseline, Reference: "Zhang, Kailkhura and Han 2020",
@@ -205,7 +205,7 @@ var papers = []Method{
 		Needs: onBoth, Cost: Cost{5, 0.5}, Candidates: listed("dac.neighbours", "50", "10", "200"),
 		Weighing: "a row's loss is multiplied by its weight, and its neighbours are rows alike",
 		New: func(o *Options) layers.Stateful {
-			return &baselines.DensityAware{Neighbours: o.Int("dac.neighbours", 50, 1, "", "the neighbour whose distance counts"), Optim: o.LBFGS()}
+			return &baselines.DensityAware{Neighbours: o.Int("dac.neighbours", 50, 1, "", "the neighbour whose distance counts"), Method: o.Minimize()}
 		},
 	},
 	{
@@ -219,14 +219,14 @@ var papers = []Method{
 		Name: "local-ts", Group: Baseline, Reference: "Ding et al. 2021",
 		Line:  "local temperature scaling: a temperature for each row, from its features",
 		Needs: onBoth, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return &baselines.LocalTemperature{Optim: o.LBFGS()} },
+		New: func(o *Options) layers.Stateful { return &baselines.LocalTemperature{Method: o.Minimize()} },
 	},
 	{
 		Name: "ts-published", Group: Baseline, Reference: "Guo et al. 2017",
 		Line:  "temperature scaling by the published optimizer, which stops short",
 		Needs: onLogits, Cost: Cost{15, 0},
 		New: func(o *Options) layers.Stateful {
-			return &baselines.PublishedTemperature{Optim: o.fixedLBFGS()}
+			return &baselines.PublishedTemperature{Method: o.fixedLBFGS()}
 		},
 	},
 	{
@@ -234,7 +234,7 @@ var papers = []Method{
 		Line:  "Dirichlet calibration by the published optimizer, which stops short",
 		Needs: onLogits, Cost: Cost{15, 0.5},
 		New: func(o *Options) layers.Stateful {
-			return &baselines.PublishedDirichlet{Optim: o.fixedLBFGS()}
+			return &baselines.PublishedDirichlet{Method: o.fixedLBFGS()}
 		},
 	},
 }
@@ -323,7 +323,7 @@ func onOriginal(name, title string, cost Cost, m layers.Map, line string) Method
 func (o *Options) auto(candidates ...anchored.Candidate) *anchored.Auto {
 	return &anchored.Auto{
 		Base: o.anchor(learnedCodes), Candidates: candidates, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(),
-		Spreads: o.spreads(1./8, 1./2, 16), Optim: o.LBFGS(),
+		Spreads: o.spreads(1./8, 1./2, 16), Method: o.Minimize(),
 	}
 }
 
@@ -350,7 +350,7 @@ var controls = []Method{
 		Needs: onBoth, Cost: Cost{10, 1}, Candidates: listed("head.strength", "10", "1", "100", "1e3"),
 		New: func(o *Options) layers.Stateful {
 			return &baselines.LastLayer{
-				Strength: o.Float("head.strength", 10, Positive, "", "penalty λ of the new layer's weights"), Optim: o.LBFGS(),
+				Strength: o.Float("head.strength", 10, Positive, "", "penalty λ of the new layer's weights"), Method: o.Minimize(),
 			}
 		},
 	},
@@ -402,7 +402,7 @@ var controls = []Method{
 func (o *Options) stack(base *anchored.Anchor) *anchored.Stack {
 	return &anchored.Stack{
 		Spreads: o.spreads(1./8, 1./2, 16),
-		Base:    base, Candidates: anchored.Maps(), Optim: o.LBFGS(),
+		Base:    base, Candidates: anchored.Maps(), Method: o.Minimize(),
 		Folds: o.IntOr("search.folds", "5 up to 4,096 rows, else 3", 2, "", searchFolds), Rows: o.searchRows(),
 	}
 }

@@ -38,6 +38,8 @@ type Options struct {
 
 	keys []Key
 	err  error
+	// Whether L-BFGS was named for a stage that takes steps alone, and whether another stage took it.
+	stepped, whole bool
 }
 
 // Values are settings by key, as they are written on a command line: "optim.rate" is
@@ -168,12 +170,18 @@ func (r Range) parse(text string) (float64, bool) {
 // finish is the first wrong value, or the first of the user's settings that nobody asked
 // for, in the order of their names.
 func (o *Options) finish(whose string) error {
-	if o.err != nil {
+	switch {
+	case o.err != nil:
 		return o.err
+	case o.stepped && !o.whole:
+		return data.Inputf("", "%s trains in steps alone, with each of which its codewords move; name another optim.rule than %s", strings.TrimSuffix(whose, " has no"), wholeRule)
 	}
 	for _, name := range o.Values.Names() {
 		if o.has(name) {
 			continue
+		}
+		if strings.HasPrefix(name, optimPrefix) && !slices.ContainsFunc(o.keys, func(k Key) bool { return strings.HasPrefix(k.Name, optimPrefix) }) {
+			return takesNoOptimizer(strings.TrimSuffix(whose, " has no"), name)
 		}
 		return unknownKey(whose, name, data.Each(o.keys, func(k Key) string { return k.Name }))
 	}

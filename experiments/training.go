@@ -41,31 +41,88 @@ var (
 	publishedNet = Training{Batch: 1024, Paper: true}
 )
 
-// Optim reads the settings optim.… of a method that trains in one stage.
-func (o *Options) Optim(stage string, t Training) optim.Settings {
-	return o.training(stage, t, "optim.")
+// Optim reads the settings optim.… of a method that trains in one stage: in minibatches by a rule, or by L-BFGS.
+func (o *Options) Optim(stage string, t Training) optim.Method {
+	return o.trained(stage, t, "optim.")
 }
 
 // Stage reads the settings of one of several stages: optim.… sets all of them, and
 // divide.…, for the stage "divide", this one alone.
-func (o *Options) Stage(stage string, t Training) optim.Settings {
-	return o.training(stage, t, "optim.", stage+".")
+func (o *Options) Stage(stage string, t Training) optim.Method {
+	return o.trained(stage, t, "optim.", stage+".")
 }
 
-// training reads each setting under every prefix; the last that the user set wins.
-func (o *Options) training(stage string, t Training, prefixes ...string) optim.Settings {
-	paper := func(value any) string {
-		if t.Paper {
-			return fmt.Sprint(value)
+// Minimize reads the settings optim.… of a method that minimizes a loss over all rows: by L-BFGS, or by the rule that the
+// user names, which goes by that loss ([optim.Descent]).
+func (o *Options) Minimize() optim.Method { return o.minimize(wholeRule) }
+
+// How optim.rule names L-BFGS, and what a method alone has in place of a rule.
+const (
+	wholeRule     = "lbfgs"
+	bisectionRule = "bisection"
+	newtonRule    = "newton"
+)
+
+// ownRules are words of optim.rule that no rule may have.
+var ownRules = []string{wholeRule, bisectionRule, newtonRule}
+
+// minimize is Minimize of a method whose own way has another word, for which it gives nil and has no settings read.
+func (o *Options) minimize(own string) optim.Method {
+	names := slices.Compact([]string{own, wholeRule})
+	switch name := o.Choice("optim.rule", own, append(names, o.Catalog.ruleNames()...), "", "optimizer"); name {
+	case wholeRule:
+		return o.LBFGS()
+	case own:
+		return nil
+	default:
+		return optim.Descent{Settings: o.training("minimize", Training{Batch: 128, Rule: o.Catalog.rule(name)}, "optim.")}
+	}
+}
+
+// trained is the rule or L-BFGS that the last of the prefixes under which the user names one chooses.
+func (o *Options) trained(stage string, t Training, prefixes ...string) optim.Method {
+	if t.Rule.New == nil && o.ruleOf(stage, t, prefixes, true) == wholeRule {
+		o.whole = true
+		return o.lbfgs(prefixes...)
+	}
+	return o.training(stage, t, prefixes...)
+}
+
+// ruleOf is the name of the stage's rule. The codewords of a stage move with each of its steps, so that L-BFGS cannot train
+// it: named for all stages, it leaves this one its default.
+func (o *Options) ruleOf(stage string, t Training, prefixes []string, whole bool) string {
+	name := rules[0].Name
+	for i, prefix := range prefixes {
+		names := o.Catalog.ruleNames()
+		if whole || i == 0 {
+			names = append([]string{wholeRule}, names...)
 		}
+		if name = o.Choice(prefix+"rule", name, names, t.paper(rules[0].Name), "optimizer"+in(stage, i)); name == wholeRule && !whole {
+			name, o.stepped = rules[0].Name, true
+		}
+	}
+	return name
+}
+
+// in is the words behind what a setting of the i-th prefix is.
+func in(stage string, i int) string {
+	if i == 0 {
 		return ""
 	}
-	where := func(i int) string {
-		if i == 0 {
-			return ""
-		}
-		return " in stage " + stage
+	return " in stage " + stage
+}
+
+// paper is the value in the paper, where it trains the method so.
+func (t Training) paper(value any) string {
+	if t.Paper {
+		return fmt.Sprint(value)
 	}
+	return ""
+}
+
+// training reads each setting of minibatches under every prefix; the last that the user set wins.
+func (o *Options) training(stage string, t Training, prefixes ...string) optim.Settings {
+	paper, where := t.paper, func(i int) string { return in(stage, i) }
 	s := optim.Settings{Batch: t.Batch, Epochs: 100, Patience: 10, Executor: o.Executor}
 	schedule, clip, average := "constant", 0.0, 0.0
 	known := RuleSettings{decay: t.Decay, paper: paper, float: func(name string, def float64, in Range, paper, line string) float64 {
@@ -76,11 +133,7 @@ func (o *Options) training(stage string, t Training, prefixes ...string) optim.S
 	}}
 	rule := t.Rule
 	if rule.New == nil {
-		name := rules[0].Name
-		for i, prefix := range prefixes {
-			name = o.Choice(prefix+"rule", name, o.Catalog.ruleNames(), paper(rules[0].Name), "optimizer"+where(i))
-		}
-		rule = o.Catalog.rule(name)
+		rule = o.Catalog.rule(o.ruleOf(stage, t, prefixes, false))
 	}
 	if s.Rule = rule.New(&known); s.Rule == nil && o.err == nil {
 		o.err = fmt.Errorf("the New of the rule %s gives no rule", rule.Name)
@@ -122,14 +175,19 @@ func lasting(s optim.Settings, found map[string]int, stage string) optim.Setting
 }
 
 // LBFGS reads the settings optim.… of a method that is minimized over all rows at once.
-func (o *Options) LBFGS() optim.LBFGS {
-	s := optim.LBFGS{
-		Gradient:   o.Float("optim.gradient", 1e-6, Positive, "", "largest entry of the gradient to stop at"),
-		Iterations: o.Int("optim.iterations", 2000, 1, "", "line searches at most"),
-		Store:      o.Int("optim.store", 0, 0, "", "steps that L-BFGS remembers; 0: 20, or as many of 5 and more as take 128 MB"),
-		Executor:   o.Executor,
+func (o *Options) LBFGS() optim.LBFGS { return o.lbfgs("optim.") }
+
+// lbfgs reads them under every prefix; the last that the user set wins.
+func (o *Options) lbfgs(prefixes ...string) optim.LBFGS {
+	s, chosen := optim.LBFGS{Gradient: 1e-6, Iterations: 2000, Executor: o.Executor}, false
+	for _, prefix := range prefixes {
+		s.Gradient = o.Float(prefix+"gradient", s.Gradient, Positive, "", "largest entry of the gradient to stop at")
+		s.Iterations = o.Int(prefix+"iterations", s.Iterations, 1, "", "line searches at most")
+		s.Store = o.Int(prefix+"store", s.Store, 0, "", "steps that L-BFGS remembers; 0: 20, or as many of 5 and more as take 128 MB")
+		_, named := o.Values[prefix+"gradient"]
+		chosen = chosen || named
 	}
-	if _, chosen := o.Values["optim.gradient"]; !chosen {
+	if !chosen {
 		s.Gradient = 0 // a cross-validation stops its fits earlier by default
 	}
 	return s
@@ -216,13 +274,16 @@ func (o *Options) averages(k int) layers.Codebook {
 
 // Divide is the paper's stage 1.
 func (o *Options) Divide() *layers.Divide {
-	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(learnedCodes), Optim: o.Stage("divide", published)}
+	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(learnedCodes), Optim: o.training("divide", published, "optim.", "divide.")}
 }
 
-// fromStart lets the start of a stage be the best by validation loss.
-func fromStart(s optim.Settings) optim.Settings {
-	s.KeepStart = true
-	return s
+// fromStart lets the start of a stage be the best by validation loss; no loss of L-BFGS ends above that of the start.
+func fromStart(m optim.Method) optim.Method {
+	if s, steps := m.(optim.Settings); steps {
+		s.KeepStart = true
+		return s
+	}
+	return m
 }
 
 // anchor is the original head on a divided space, whose codes are of that kind by default.
@@ -243,7 +304,7 @@ func (o *Options) joint(kind string) *anchored.Joint {
 		Base: func(d layers.Division) layers.Base {
 			return &anchored.Anchor{Slots: d.Slots, Codebook: of(d.Codewords)}
 		},
-		Folds: o.Int("search.folds", 4, 2, "", searchFolds), Rows: o.searchRows(), Optim: o.LBFGS(),
+		Folds: o.Int("search.folds", 4, 2, "", searchFolds), Rows: o.searchRows(), Method: o.Minimize(),
 		Spreads: o.spreads(1./32, 1./2, 256),
 	}
 	for i, w := range slots[:min(len(slots), len(codewords))] {
@@ -309,6 +370,14 @@ func (o *Options) odir() *baselines.DirichletODIR {
 		Folds: o.Int("odir.folds", 3, 2, "", "folds of the cross-validation that chooses them"),
 		Optim: o.newton(),
 	}
+}
+
+// newtonOr is Newton's method, or the rule that the user names.
+func (o *Options) newtonOr() optim.Method {
+	if m := o.minimize(newtonRule); m != nil {
+		return m
+	}
+	return o.newton()
 }
 
 // newton reads the settings optim.… of a method that is minimized by Newton's.

@@ -124,6 +124,9 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 			if key == membersKey {
 				return nil, drawsNothing(names[0])
 			}
+			if strings.HasPrefix(key, optimPrefix) && !slices.ContainsFunc(known, func(name string) bool { return strings.HasPrefix(name, optimPrefix) }) {
+				return nil, takesNoOptimizer(strings.Join(names, ", "), key)
+			}
 			slices.Sort(known)
 			whose := names[0] + " has no"
 			if last := len(names) - 1; last > 0 {
@@ -136,6 +139,14 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 		}
 	}
 	return out, nil
+}
+
+// optimPrefix begins the settings of optimizers.
+const optimPrefix = "optim."
+
+// takesNoOptimizer is the error about a setting of optimizers where no method has any.
+func takesNoOptimizer(whose, key string) error {
+	return data.Inputf("", "%s: no optimizer is at work, the fit is in closed form or counts; leave %s out", whose, key)
 }
 
 // unknownKey is the error about a setting that nobody asked for; whose is the

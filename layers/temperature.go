@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -24,6 +25,9 @@ import (
 // below 1e-8. T = 1 is in that range, so no T is worse than it. There is nothing to stop early: validation rows
 // are not looked at, and an interrupted fit keeps nothing.
 type Temperature struct {
+	// Method is another than bisection, which starts at T = 1; nil: bisection.
+	Method optim.Method
+
 	// Result of the last Fit. It states it if T ends on a bound.
 	Result optim.Result
 
@@ -39,7 +43,7 @@ var _ Stateful = (*Temperature)(nil)
 func (m *Temperature) T() float64 { return math.Exp(m.weights.Float64s("temperature/log")[0]) }
 
 // Fit minimizes over t in float64.
-func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	if cal.Logits == nil {
 		return fmt.Errorf("layers: temperature scaling needs logits of the calibration rows")
 	}
@@ -59,12 +63,13 @@ func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) e
 	})
 	least, most := temperatureRange(logits)
 	start := time.Now()
-	bisect := optim.Bisect{Low: math.Log(least), High: math.Log(most), Tolerance: 1e-8}
-	m.Result, err = optim.Minimize(ctx, optim.Problem{Loss: loss, Rows: cal.Len()}, bisect, nil)
+	method := cmp.Or[optim.Method](m.Method, optim.Bisect{Low: math.Log(least), High: math.Log(most), Tolerance: 1e-8})
+	m.Result, err = optim.Minimize(ctx, optim.Problem{Loss: loss, Rows: cal.Len()}, method, rng)
 	if err != nil {
 		return fmt.Errorf("layers: fit temperature: %w", err)
 	}
 	m.took = time.Since(start)
+	w.SetValues("temperature/log", []float64{min(max(w.Float64s("temperature/log")[0], math.Log(least)), math.Log(most))})
 	switch w.Float64s("temperature/log")[0] {
 	case math.Log(least):
 		m.Result.Ended = fmt.Sprintf("T ends on its lower bound %g: no T is small enough for logits that are never wrong", least)

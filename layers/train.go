@@ -27,7 +27,7 @@ type Trained struct {
 
 	Name  string         // of the map's stage; "": "calibrate"
 	Start *graph.Weights // of the map; nil: as it draws them itself
-	// Method fits the map to all rows at once, in float64, and uses no validation
+	// Method fits the map to all rows, in float64 and without its noise, and uses no validation
 	// rows; nil: minibatches by Optim, in float32.
 	Method optim.Method
 	// Judge is the validation loss; nil: the map's own on the validation rows.
@@ -42,9 +42,13 @@ type Trained struct {
 var _ Stateful = (*Trained)(nil)
 
 // Train lifts any Map to a calibrator. The Map is fitted on the predictions of the
-// fitted base, and stops early on its own validation loss.
-func Train(base Base, m Map, s optim.Settings) *Trained {
-	return &Trained{Base: base, Map: m, Optim: s}
+// fitted base: by [optim.Settings], the zero of which nil stands for, in minibatches, stopped early by its own validation loss; by
+// any other method over all rows, without validation rows.
+func Train(base Base, m Map, method optim.Method) *Trained {
+	if s, steps := cmp.Or[optim.Method](method, optim.Settings{}).(optim.Settings); steps {
+		return &Trained{Base: base, Map: m, Optim: s}
+	}
+	return &Trained{Base: base, Map: m, Method: method}
 }
 
 // Fitted is a Map on a fitted base, with weights that were found elsewhere.
@@ -138,9 +142,11 @@ func (t *Trained) fit(ctx context.Context, name string, rows *Rows, val *data.Se
 			return err
 		}
 	}
-	problem := optim.Problem{Loss: noisyObjective(t.Map, t.weights, rows, rng), Rows: rows.Len()}
-	method := t.Method
-	if method == nil {
+	problem, method := optim.Problem{Rows: rows.Len()}, t.Method
+	if method != nil {
+		problem.Loss = Objective(t.Map, t.weights, rows)
+	} else {
+		problem.Loss = noisyObjective(t.Map, t.weights, rows, rng)
 		var err error
 		if problem.Validation, err = t.validation(val, rows.Effective()); err != nil {
 			return err
@@ -155,6 +161,9 @@ func (t *Trained) fit(ctx context.Context, name string, rows *Rows, val *data.Se
 	var err error
 	t.Result, err = optim.Minimize(ctx, problem, method, rng)
 	t.stages = append(t.stages, Stage{name, t.Result, time.Since(began)})
+	if base, unfitted := t.Base.State(); unfitted == nil && base.Weights != nil && len(base.Weights.Names()) > 0 && base.Weights.Dtype() != t.weights.Dtype() {
+		t.weights = t.weights.As(base.Weights.Dtype()) // one file keeps both
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -162,7 +162,7 @@ func (bowl) Renew() error { return nil }
 
 func ExampleNewton() {
 	x := make([]float64, 3)
-	result, err := optim.Newton{Gradient: 1e-9}.Minimize(context.Background(), bowl{}, x)
+	result, err := optim.Newton{Gradient: 1e-9}.Descend(context.Background(), bowl{}, x)
 	if err != nil {
 		fmt.Println(err)
 		return

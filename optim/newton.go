@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -48,9 +49,33 @@ const forcing = 0.1
 // that guess of the curvature is of another place.
 const renewal = 20
 
-// Minimize minimizes f from x, in place. A fit that ends before the gradient is as small as asked reports that in Ended
+var _ Method = Newton{}
+
+// Minimize minimizes p's loss, of which it needs the curvature. An error says where there is none.
+func (s Newton) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
+	if err := p.check(); err != nil {
+		return Result{}, err
+	}
+	if p.Curved == nil {
+		return Result{}, fmt.Errorf("optim: Newton's method needs a loss with its curvature; minimize this one by LBFGS")
+	}
+	w := p.Loss.Weights()
+	var x []float64
+	for _, name := range w.Learned() {
+		x = append(x, w.Float64s(name)...)
+	}
+	r, err := s.Descend(ctx, p.Curved, x)
+	for _, name := range w.Learned() {
+		n := w.Tensor(name).DataSize()
+		w.SetValues(name, x[:n])
+		x = x[n:]
+	}
+	return r, err
+}
+
+// Descend minimizes f from x, in place. A fit that ends before the gradient is as small as asked reports that in Ended
 // and has not converged. If ctx is cancelled the best x so far is kept and the error wraps ctx.Err().
-func (s Newton) Minimize(ctx context.Context, f Curved, x []float64) (Result, error) {
+func (s Newton) Descend(ctx context.Context, f Curved, x []float64) (Result, error) {
 	s, err := s.withDefaults()
 	if err != nil {
 		return Result{}, err

@@ -72,7 +72,7 @@ func TestNewton(t *testing.T) {
 	for _, poor := range []bool{false, true} {
 		f, x := newLogCosh(40, 8), make([]float64, 8)
 		f.poor = poor
-		r, err := optim.Newton{Gradient: 1e-9}.Minimize(t.Context(), f, x)
+		r, err := optim.Newton{Gradient: 1e-9}.Descend(t.Context(), f, x)
 		if err != nil || !r.Converged() || r.Epochs > 20 {
 			t.Fatalf("with a poor preconditioner (%v) it ended so: %+v, %v", poor, r, err)
 		}
@@ -89,18 +89,18 @@ func TestNewton(t *testing.T) {
 }
 
 func TestNewtonSaysWhatItLacked(t *testing.T) {
-	r, err := optim.Newton{Gradient: 1e-9, Iterations: 1}.Minimize(t.Context(), newLogCosh(40, 8), make([]float64, 8))
+	r, err := optim.Newton{Gradient: 1e-9, Iterations: 1}.Descend(t.Context(), newLogCosh(40, 8), make([]float64, 8))
 	if err != nil || r.Converged() || r.Epochs != 1 {
 		t.Errorf("one iteration ended so: %+v, %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (optim.Newton{}).Minimize(ctx, newLogCosh(40, 8), make([]float64, 8)); !errors.Is(err, context.Canceled) {
+	if _, err := (optim.Newton{}).Descend(ctx, newLogCosh(40, 8), make([]float64, 8)); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled, it ended with %v", err)
 	}
 	x := make([]float64, 8)
 	x[0] = math.NaN()
-	if _, err := (optim.Newton{}).Minimize(t.Context(), newLogCosh(40, 8), x); err == nil {
+	if _, err := (optim.Newton{}).Descend(t.Context(), newLogCosh(40, 8), x); err == nil {
 		t.Error("a loss that is not finite was no error")
 	}
 }

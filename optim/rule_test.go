@@ -42,14 +42,21 @@ var rules = map[string]optim.Rule{
 // averages has a row for every average of the weights.
 var averages = map[string]optim.Average{"EMA": optim.EMA{Decay: 0.99}}
 
-// TestEveryRuleOnEveryProblem runs each rule full batch until it has had time to
-// settle. Adam's steps shrink no further than its rate on a quadratic, hence 2e-3.
+// problems has a row for every problem of known optimum.
+var problems = map[string]problem{"quadratic": quadratic, "regression": regression}
+
+// TestEveryRuleOnEveryProblem is the table of both lists: each rule runs full batch until it has had time to
+// settle, and by itself as far as the loss falls ([optim.Descent]). Adam's steps shrink no further than its rate on a
+// quadratic, hence 2e-3.
 func TestEveryRuleOnEveryProblem(t *testing.T) {
-	for name, p := range map[string]problem{"quadratic": quadratic, "regression": regression} {
+	for name, p := range problems {
 		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			for rule, r := range rules {
 				t.Run(fmt.Sprintf("%s/%s/%v", name, rule, dt), func(t *testing.T) {
 					p.solved(t, dt, optim.Settings{Rule: r})
+				})
+				t.Run(fmt.Sprintf("%s/%s/%v/descent", name, rule, dt), func(t *testing.T) {
+					p.descended(t, dt, r)
 				})
 			}
 			for average, a := range averages {
@@ -58,6 +65,27 @@ func TestEveryRuleOnEveryProblem(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// descended checks that a descent of few epochs ends no worse than it began and says truly what it reached.
+func (p problem) descended(t *testing.T, dt tensor.Dtype, r optim.Rule) {
+	pr := p.make(dt)
+	all := graph.Rows(0, pr.Rows)
+	before, _, err := pr.Loss.Gradient(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := optim.Minimize(t.Context(), pr, optim.Descent{Settings: optim.Settings{Rule: r, Batch: pr.Rows, Epochs: 40}}, rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, _, err := pr.Loss.Gradient(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after > before || result.Loss != after || result.Converged() != (result.GradientNorm <= 1e-6) {
+		t.Errorf("from %v to %v, and it says %v, %v, %s", before, after, result.Loss, result.GradientNorm, result.Ended)
 	}
 }
 

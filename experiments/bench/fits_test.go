@@ -39,8 +39,8 @@ var cardFits = map[string]func(t *testing.T, s optim.Settings) *mat.Dense{
 	"bilinear": calibrated(func(s optim.Settings) layers.Calibrator {
 		return layers.Train(&layers.Divide{Slots: 8, Codebook: layers.Codebook{Codewords: 16}, Optim: s}, layers.Bilinear{}, s)
 	}),
-	"Local Nets": calibrated(func(s optim.Settings) layers.Calibrator { return &baselines.LocalNets{Optim: s} }),
-	"KCal":       calibrated(func(s optim.Settings) layers.Calibrator { return &baselines.KCal{Optim: s} }),
+	"Local Nets": calibrated(func(s optim.Settings) layers.Calibrator { return &baselines.LocalNets{Method: s} }),
+	"KCal":       calibrated(func(s optim.Settings) layers.Calibrator { return &baselines.KCal{Method: s} }),
 	"resmlp":     encoded(&encoders.ResMLP{HiddenDropout: 0.2}, 64),
 	"ftt":        encoded(&encoders.FTTransformer{Token: 32}, 12),
 	"resnet":     encoded(&encoders.ResNet{Widths: []int{8, 16}, Blocks: 1, Dropout: 0.1, Shift: 2}, 3, 8, 8),

@@ -19,8 +19,8 @@ func sweep(t *testing.T, in, out string, more ...string) (found struct {
 	Chosen        []struct {
 		Method     string
 		Settings   map[string]string
-		Validation float64                    `json:"validation_nll"`
-		Test       float64                    `json:"test_nll"`
+		Validation float64                     `json:"validation_nll"`
+		Test       float64                     `json:"test_nll"`
 		Interval   struct{ Low, High float64 } `json:"test_interval"`
 	}
 }, rows []map[string]string) {

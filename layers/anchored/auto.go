@@ -35,10 +35,10 @@ import (
 // row take part in T and, without its label, in the codebook.
 type Auto struct {
 	Base       layers.Base
-	Candidates []Candidate // the simpler first
-	Folds      int         // 0: 3
-	Rows       int         // that the folds divide; 0: all, or those of 2²² logits, as in [Stack]
-	Optim      optim.LBFGS
+	Candidates []Candidate  // the simpler first
+	Folds      int          // 0: 3
+	Rows       int          // that the folds divide; 0: all, or those of 2²² logits, as in [Stack]
+	Method     optim.Method // nil: L-BFGS
 	Spreads    SpreadGrid
 
 	Ranking []Ranked     // of the last Fit, in the candidates' order
@@ -60,7 +60,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	folds := cmp.Or(a.Folds, 3)
 	start := time.Now()
 	a.name, a.Ranking, a.fitted = "", nil, nil // the base is about to change
-	c, err := compete(optim.Span(ctx, "", 0, 0.6), a.Base, a.Candidates, judging{rows: a.Rows, folds: folds, optim: a.Optim, spreads: a.Spreads}, cal, rng)
+	c, err := compete(optim.Span(ctx, "", 0, 0.6), a.Base, a.Candidates, judging{rows: a.Rows, folds: folds, method: a.Method, spreads: a.Spreads}, cal, rng)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	}
 	of, near := a.Candidates[chosen], c.judged[chosen].weights[0] // nearer than the map's own start
 	fitting := optim.Span(ctx, "fit "+of.Name+" to all rows", 0.6, 1)
-	w, result, err := whole(fitting, of.Map, a.Base.Sizes(), rows, near, a.Optim, rng) // in float64, far closer
+	w, result, err := whole(fitting, of.Map, a.Base.Sizes(), rows, near, lbfgs(a.Method), rng) // in float64, far closer
 	if a.Result = result; err != nil && (w == nil || !errors.Is(err, ctx.Err())) {
 		return fmt.Errorf("fit %s: %w", of.Name, err)
 	}

@@ -121,7 +121,7 @@ func TestCorrectionIsThePosteriorMode(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.spread(Tables{}.Spread(), sigma)
-	if _, err := p.fit(t.Context(), optim.LBFGS{Gradient: 1e-10}); err != nil {
+	if _, err := p.fit(t.Context(), optim.LBFGS{Gradient: 1e-10}, nil); err != nil {
 		t.Fatal(err)
 	}
 	u := p.weights.Float64s("anchored/correction")

@@ -43,14 +43,15 @@ const (
 // crossValidation fits maps to all rows but a part, for each part in turn, and judges
 // them by the loss of the part.
 type crossValidation struct {
-	sizes    layers.Sizes
-	aims     *data.Set // labels and weights of the rows that the folds divide
-	folds    []*fold
-	settings optim.LBFGS
-	spreads  SpreadGrid
-	walked   int // folds that spreads are chosen on; 0: all
-	rng      *rand.Rand
-	done     map[layers.Map]*judgement // a map is judged once, whatever corrections build on it
+	sizes   layers.Sizes
+	aims    *data.Set // labels and weights of the rows that the folds divide
+	folds   []*fold
+	method  optim.Method // of fits to be judged
+	seed    uint64       // of those that draw
+	spreads SpreadGrid
+	walked  int // folds that spreads are chosen on; 0: all
+	rng     *rand.Rand
+	done    map[layers.Map]*judgement // a map is judged once, whatever corrections build on it
 }
 
 // fold is the rows that a map is fitted to, and those held out.
@@ -72,13 +73,27 @@ type judgement struct {
 
 // newCrossValidation fits and judges labelled rows in folds of them.
 func newCrossValidation(s layers.Sizes, rows *layers.Rows, aims *data.Set, folds []layers.Fold, by judging, rng *rand.Rand) *crossValidation {
-	settings := by.optim
-	settings.Gradient, settings.Decrease = max(settings.Gradient, judgeGradient), max(settings.Decrease, judgeDecrease)
-	cv := &crossValidation{sizes: s, aims: aims, settings: settings, spreads: by.spreads.filled(), rng: rng, done: map[layers.Map]*judgement{}}
+	cv := &crossValidation{sizes: s, aims: aims, method: judgedBy(by.method, judgeDecrease), spreads: by.spreads.filled(), rng: rng, done: map[layers.Map]*judgement{}}
+	if _, whole := cv.method.(optim.LBFGS); !whole { // which draws nothing
+		cv.seed = rng.Uint64()
+	}
 	for _, f := range folds {
 		cv.folds = append(cv.folds, &fold{fit: rows.Of(f.Fit), held: rows.Of(f.Held), rows: f.Held, aims: aims})
 	}
 	return cv
+}
+
+// lbfgs is L-BFGS in place of no method.
+func lbfgs(m optim.Method) optim.Method { return cmp.Or[optim.Method](m, optim.LBFGS{}) }
+
+// judgedBy is the method as it fits maps that are to be judged: L-BFGS ends sooner, any other as it ends.
+func judgedBy(m optim.Method, decrease float64) optim.Method {
+	m = lbfgs(m)
+	if s, ok := m.(optim.LBFGS); ok {
+		s.Gradient, s.Decrease = max(s.Gradient, judgeGradient), max(s.Decrease, decrease)
+		return s
+	}
+	return m
 }
 
 // judge fits m in each fold, its spreads chosen one after the other by the held-out
@@ -236,7 +251,7 @@ func (cv *crossValidation) add(ctx context.Context, j *judgement, fits []*poster
 		wait.Go(func() {
 			defer func() { <-running }()
 			defer simd.Abreast()()
-			if _, errs[k] = p.fit(abreast[k], cv.settings); errs[k] == nil {
+			if _, errs[k] = p.fit(abreast[k], cv.method, rand.New(rand.NewPCG(cv.seed, uint64(first+k)))); errs[k] == nil {
 				errs[k] = cv.folds[first+k].judge(p, j)
 				j.weights[first+k] = p.weights.Clone()
 				optim.ReportProgress(abreast[k], "done", 1)

@@ -126,10 +126,10 @@ func (p *posterior) spread(s Spread, to float64) {
 
 // fit minimizes mean NLL + 1/(2N) Σ u² over all rows at once. A map without weights is fitted
 // already. The graph, of many classes larger than the rows, is there as long as the fit.
-func (p *posterior) fit(ctx context.Context, s optim.LBFGS) (optim.Result, error) {
+func (p *posterior) fit(ctx context.Context, m optim.Method, rng *rand.Rand) (optim.Result, error) {
 	if len(p.weights.Learned()) == 0 {
 		return optim.Result{Ended: "there is nothing to learn", Status: optim.StartKept}, nil
 	}
 	loss := layers.Objective(penalized{p.m}, p.weights, p.rows)
-	return optim.Minimize(ctx, optim.Problem{Loss: loss, Rows: p.rows.Len()}, s, nil)
+	return optim.Minimize(ctx, optim.Problem{Loss: loss, Rows: p.rows.Len()}, m, rng)
 }

@@ -44,10 +44,10 @@ type JointSettings struct {
 	Divisions []layers.Division
 	// Base makes a base that is divided so, or, of no division, one that is to be restored.
 	Base    func(layers.Division) layers.Base
-	Folds   int // 0: 4
-	Rows    int // that the folds divide, as in Stack
-	Optim   optim.LBFGS
-	Spreads SpreadGrid // of the features' and the codes' parts; 0: from 1/32 to 256, first 1/2, of codes 16 times that
+	Folds   int          // 0: 4
+	Rows    int          // that the folds divide, as in Stack
+	Method  optim.Method // nil: L-BFGS that remembers 6 steps, until ten of them lower the loss by less than 2e-4
+	Spreads SpreadGrid   // of the features' and the codes' parts; 0: from 1/32 to 256, first 1/2, of codes 16 times that
 }
 
 // divisions are those for m features.
@@ -68,7 +68,10 @@ func (s JointSettings) divisions(m int) []layers.Division {
 func NewJoint(s JointSettings) *Joint {
 	s.Folds = cmp.Or(s.Folds, 4)
 	s.Spreads = SpreadGrid{cmp.Or(s.Spreads.Smallest, 1./32), cmp.Or(s.Spreads.First, 1./2), cmp.Or(s.Spreads.Largest, 256)}
-	s.Optim.Decrease, s.Optim.Store = cmp.Or(s.Optim.Decrease, 2e-4), cmp.Or(s.Optim.Store, 6)
+	if l, ok := lbfgs(s.Method).(optim.LBFGS); ok {
+		l.Decrease, l.Store = cmp.Or(l.Decrease, 2e-4), cmp.Or(l.Store, 6)
+		s.Method = l
+	}
 	m := &Joint{settings: s}
 	m.Stack = m.stack(layers.Division{})
 	return m
@@ -105,7 +108,7 @@ func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 		return fmt.Errorf("layers: the calibration rows have no features to divide")
 	}
 	_, features := cal.Features.Dims()
-	by := judging{rows: of.Rows, folds: of.Folds, optim: of.Optim}
+	by := judging{rows: of.Rows, folds: of.Folds, method: of.Method}
 	all, seed := of.divisions(features), rng.Uint64()
 	shared, alike := &known{map[layers.Map]*judgement{}, codesFirst * of.Spreads.First}, slices.Repeat([]float64{1}, len(all))
 	choice, err := layers.Choose(ctx, len(all), func(at int) (d division, loss float64, err error) {

@@ -97,7 +97,7 @@ type contest struct {
 type judging struct {
 	rows    int // calibration rows that the folds divide; 0: all, or as many as have judgedLogits
 	folds   int
-	optim   optim.LBFGS
+	method  optim.Method
 	spreads SpreadGrid
 }
 
@@ -134,7 +134,7 @@ func compete(ctx context.Context, base layers.Base, candidates []Candidate, by j
 		return nil, err
 	}
 	if rows := c.aims.Len(); by.rows == 0 && rows < cal.Len() {
-		c.cv.walked, c.cv.settings.Decrease = walked(by.folds, rows), max(by.optim.Decrease, manyDecrease)
+		c.cv.walked, c.cv.method = walked(by.folds, rows), judgedBy(by.method, manyDecrease)
 	}
 	if err := c.judge(ctx, candidates, c.efforts(candidates)); err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func restsOn(m layers.Map) Scored {
 }
 
 // whole fits m to all rows, from weights near its own; what it leaves as it is, first.
-func whole(ctx context.Context, m layers.Map, s layers.Sizes, rows *layers.Rows, from *graph.Weights, by optim.LBFGS, rng *rand.Rand) (*graph.Weights, optim.Result, error) {
+func whole(ctx context.Context, m layers.Map, s layers.Sizes, rows *layers.Rows, from *graph.Weights, by optim.Method, rng *rand.Rand) (*graph.Weights, optim.Result, error) {
 	p, err := newPosterior(m, s, rows, rng)
 	if err != nil {
 		return nil, optim.Result{}, err
@@ -71,6 +71,6 @@ func whole(ctx context.Context, m layers.Map, s layers.Sizes, rows *layers.Rows,
 		}
 		p.from(w)
 	}
-	result, err := p.fit(ctx, by)
+	result, err := p.fit(ctx, by, rng)
 	return p.weights, result, err
 }

@@ -47,7 +47,7 @@ type Stack struct {
 	// 2²² logits, 2²²/C rows and at least 4096, with spreads chosen on as many folds as hold out
 	// 2048 of them and fits that end sooner. The parts are fitted to all rows in the end.
 	Rows    int
-	Optim   optim.LBFGS
+	Method  optim.Method // nil: L-BFGS
 	Spreads SpreadGrid
 
 	Ranking []Ranked // of the last Fit: what Auto goes by, in the candidates' order
@@ -84,7 +84,7 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	if cal.Len() <= fewRows {
 		folds = 5
 	}
-	by := judging{rows: s.Rows, folds: cmp.Or(s.Folds, folds), optim: s.Optim, spreads: s.Spreads}
+	by := judging{rows: s.Rows, folds: cmp.Or(s.Folds, folds), method: s.Method, spreads: s.Spreads}
 	c, err := compete(optim.Span(ctx, "", 0, judgedShare), s.Base, s.Candidates, by, cal, rng)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (s *Stack) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
 		}
 		fitting := optim.Piece(ctx, "fit "+s.Candidates[m].Name+" to all rows", m, efforts...)
 		start := time.Now()
-		w, result, err := whole(fitting, s.Candidates[m].Map, s.Base.Sizes(), c.rows, c.judged[m].weights[0], c.cv.settings, rng)
+		w, result, err := whole(fitting, s.Candidates[m].Map, s.Base.Sizes(), c.rows, c.judged[m].weights[0], c.cv.method, rng)
 		if err != nil {
 			return fmt.Errorf("fit %s: %w", s.Candidates[m].Name, err)
 		}

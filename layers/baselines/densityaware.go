@@ -39,8 +39,8 @@ import (
 //   - K is the distance that the paper names. The published program queries its index for K
 //     distances, nearest first, and takes the one K places from the end: the nearest.
 type DensityAware struct {
-	Neighbours int // K; 0: 50
-	Optim      optim.LBFGS
+	Neighbours int          // K; 0: 50
+	Method     optim.Method // nil: L-BFGS
 
 	kept // density/temperature (1, t), /intercept (1, a), /weight (2, w), /features (N×M), /logits (N×C), /neighbours (1)
 }
@@ -59,7 +59,7 @@ func kthDistance(nearest largest) float64 {
 var densityLayers = []string{"density/features", "density/logits"}
 
 // Fit learns from cal, which needs features; there is nothing to stop early.
-func (m *DensityAware) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+func (m *DensityAware) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	sizes, l, err := logProbsToFit(cal, withFeatures)
 	if err != nil {
 		return wrap("density-aware calibration", err)
@@ -72,7 +72,7 @@ func (m *DensityAware) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) 
 	temperature := math.Exp(-bisectInverse(l, cal))
 	l.Scale(1/temperature, l)
 	var fitted Fitted
-	if err := fitted.fit(ctx, densityMap{}, &data.Set{Features: scores, Logits: l, Labels: cal.Labels, Weights: cal.Weights, Soft: cal.Soft}, nil, m.Optim); err != nil {
+	if err := fitted.fit(ctx, densityMap{}, &data.Set{Features: scores, Logits: l, Labels: cal.Labels, Weights: cal.Weights, Soft: cal.Soft}, nil, m.Method, rng); err != nil {
 		return wrap("density-aware calibration", err)
 	}
 	found := fitted.Weights()

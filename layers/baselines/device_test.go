@@ -15,8 +15,8 @@ import (
 
 // The methods that train by minibatches: of a seed, and told of each epoch.
 var trained = map[string]func(optim.Settings) layers.Calibrator{
-	"Local Nets": func(s optim.Settings) layers.Calibrator { return &LocalNets{Hidden: 9, Optim: s} },
-	"KCal":       func(s optim.Settings) layers.Calibrator { return &KCal{Dimensions: 5, Optim: s} },
+	"Local Nets": func(s optim.Settings) layers.Calibrator { return &LocalNets{Hidden: 9, Method: s} },
+	"KCal":       func(s optim.Settings) layers.Calibrator { return &KCal{Dimensions: 5, Method: s} },
 }
 
 func trainedOn(t *testing.T, d *cudatest.GPU, method func(optim.Settings) layers.Calibrator) (*data.Predictions, time.Duration) {

@@ -27,7 +27,7 @@ import (
 // map, not in W and b: adding one vector to all columns of W, or one number
 // to b, changes nothing.
 type Dirichlet struct {
-	Optim optim.LBFGS
+	Method optim.Method // nil: L-BFGS
 
 	Fitted
 }
@@ -35,21 +35,21 @@ type Dirichlet struct {
 var _ layers.Stateful = (*Dirichlet)(nil)
 
 // Fit learns from cal; there is nothing to stop early.
-func (m *Dirichlet) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+func (m *Dirichlet) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	_, l, err := logProbsToFit(cal)
 	if err != nil {
 		return wrap(dirichletMap{}.title(), err)
 	}
 	white, err := whiten(floored(l))
 	if err == nil {
-		err = m.fitWhitened(ctx, whitenedMap{whitening: white}, white, cal, m.Optim)
+		err = m.fitWhitened(ctx, whitenedMap{whitening: white}, white, cal, m.Method, rng)
 	}
 	return wrap(dirichletMap{}.title(), err)
 }
 
 // fitWhitened fits a map of whitened inputs from the identity and keeps it as the map of ℓ.
-func (f *Fitted) fitWhitened(ctx context.Context, m layers.Map, white whitening, cal *data.Set, method optim.Method) error {
-	err := f.fit(ctx, m, cal, white.start(), method)
+func (f *Fitted) fitWhitened(ctx context.Context, m layers.Map, white whitening, cal *data.Set, method optim.Method, rng *rand.Rand) error {
+	err := f.fit(ctx, m, cal, white.start(), method, rng)
 	if w := f.Weights(); w != nil { // fitted, to the end or not
 		white.undo(w)
 		f.Map = dirichletMap{}

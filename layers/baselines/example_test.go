@@ -80,9 +80,9 @@ func Example() {
 func ExampleLocalNets() {
 	cal, test := problem()
 	short := optim.Settings{Epochs: 100, Batch: 128}
-	fmt.Printf("Local Nets           %.2f\n", nll(&baselines.LocalNets{Optim: short}, cal, test))
-	fmt.Printf("their kernel alone   %.2f\n", nll(&baselines.Kernel{Optim: short}, cal, test))
-	fmt.Printf("KCal                 %.2f\n", nll(&baselines.KCal{Optim: optim.Settings{Epochs: 5}}, cal, test))
+	fmt.Printf("Local Nets           %.2f\n", nll(&baselines.LocalNets{Method: short}, cal, test))
+	fmt.Printf("their kernel alone   %.2f\n", nll(&baselines.Kernel{Method: short}, cal, test))
+	fmt.Printf("KCal                 %.2f\n", nll(&baselines.KCal{Method: optim.Settings{Epochs: 5}}, cal, test))
 	// Output:
 	// Local Nets           0.59
 	// their kernel alone   0.59

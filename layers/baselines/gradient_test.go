@@ -180,7 +180,7 @@ func TestPublishedOptimizerStopsShort(t *testing.T) {
 	last := 1.5
 	for _, iterations := range []int{200, 600} {
 		m := PublishedTemperature{}
-		m.Optim.Iterations = iterations
+		m.Method.Iterations = iterations
 		fit(t, &m, cal, nil)
 		at := m.Weights().Float64s("temperature")[0]
 		if !(last < at && at < best.T()) || m.Result.Converged() || m.Result.Epochs != iterations {

@@ -40,10 +40,10 @@ import (
 // over all calibration rows. It needs features and labels; of the logits it takes
 // only their number.
 type KCal struct {
-	Dimensions int            // d; 0: 32
-	Bandwidth  float64        // h₀, that it trains with; 0: 1
-	Folds      int            // of the cross-validation that chooses h; 0: 20
-	Optim      optim.Settings // nil Rule: Adam{}; Batch 0: 64
+	Dimensions int          // d; 0: 32
+	Bandwidth  float64      // h₀, that it trains with; 0: 1
+	Folds      int          // of the cross-validation that chooses h; 0: 20
+	Method     optim.Method // nil: Adam{} in batches of 64, as where Settings name no rule or batch
 
 	remembering
 	took time.Duration
@@ -87,7 +87,7 @@ func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 		memory := newMemory(points.Float32s(), of.d, aimsOf(cal), sizes.Classes)
 		return logLoss(memory.estimate(queries.Float32s(), of.constant(), nil), val), nil
 	}
-	m.byMinibatches(of, of.weights(data.FitStandardizer(cal.Features), rng), 64, m.Optim)
+	m.byMinibatches(of, of.weights(data.FitStandardizer(cal.Features), rng), 64, m.Method)
 	fitErr := m.Trained.Fit(ctx, cal, val, rng)
 	if m.Weights() == nil {
 		return wrap("KCal", fitErr)

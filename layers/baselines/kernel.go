@@ -23,10 +23,10 @@ import (
 //
 // It needs features, logits and labels, and learns nothing of the logits.
 type Kernel struct {
-	Hidden  int            // width of the hidden layer; 0: 64 for C ≤ 10, else 128
-	Dropout *float64       // nil: 0.3 for C ≤ 10, else 0.5
-	Sigma   float64        // σ of the kernel; 0: 10
-	Optim   optim.Settings // nil Rule: Adam{}; Batch 0: 1024
+	Hidden  int          // width of the hidden layer; 0: 64 for C ≤ 10, else 128
+	Dropout *float64     // nil: 0.3 for C ≤ 10, else 0.5
+	Sigma   float64      // σ of the kernel; 0: 10
+	Method  optim.Method // nil: Adam{} in batches of 1024, as where Settings name no rule or batch
 
 	remembering // kernel/constant is σ
 }
@@ -46,7 +46,7 @@ func (m *Kernel) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	if err != nil {
 		return err
 	}
-	m.byMinibatches(net, net.weights(e, sizes, rng), 1024, m.Optim)
+	m.byMinibatches(net, net.weights(e, sizes, rng), 1024, m.Method)
 	fitErr := m.Trained.Fit(ctx, cal, val, rng)
 	if m.Weights() == nil {
 		return wrap("the kernel", fitErr)
@@ -87,7 +87,7 @@ func (r *remembering) remember(cal *data.Set, points describe) error {
 		*r = remembering{}
 		return err
 	}
-	r.memory = newMemory(t.Float32s(), t.Shape()[1], aimsOf(cal), cal.Classes())
+	r.memory = newMemory(float32s(t), t.Shape()[1], aimsOf(cal), cal.Classes())
 	labels := make([]float64, cal.Len())
 	for i, y := range cal.Labels {
 		labels[i] = float64(y)

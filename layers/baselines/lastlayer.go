@@ -24,8 +24,8 @@ import (
 // nobody's method: a method that divides the features into regions should do better than
 // these features do undivided.
 type LastLayer struct {
-	Strength float64 // λ; 0: 10
-	Optim    optim.LBFGS
+	Strength float64      // λ; 0: 10
+	Method   optim.Method // nil: L-BFGS
 
 	Fitted
 }
@@ -33,14 +33,14 @@ type LastLayer struct {
 var _ layers.Stateful = (*LastLayer)(nil)
 
 // Fit learns from cal, which needs features; there is nothing to stop early.
-func (m *LastLayer) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+func (m *LastLayer) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	sizes, err := sizesOf(cal, withFeatures)
 	if err != nil {
 		return err
 	}
 	scale := data.FitWeighted(cal.Features, cal.Weights)
 	w := lastLayerWeights(sizes.Classes, scale)
-	return wrap("the last layer", m.fit(ctx, lastLayerMap{strength: cmp.Or(m.Strength, 10)}, cal, w, m.Optim))
+	return wrap("the last layer", m.fit(ctx, lastLayerMap{strength: cmp.Or(m.Strength, 10)}, cal, w, m.Method, rng))
 }
 
 // Restore sets them.

@@ -30,11 +30,11 @@ import (
 // there is any, is by the same loss within batches of the validation rows, without
 // dropout. It predicts P₂. It needs features, logits and labels.
 type LocalNets struct {
-	Hidden  int            // width of the hidden layer; 0: 64 for C ≤ 10, else 128
-	Dropout *float64       // nil: 0.3 for C ≤ 10, else 0.5
-	Sigma   float64        // σ of the kernel; 0: 10
-	Lambda  float64        // λ; 0: 1
-	Optim   optim.Settings // nil Rule: Adam{}; Batch 0: 1024
+	Hidden  int          // width of the hidden layer; 0: 64 for C ≤ 10, else 128
+	Dropout *float64     // nil: 0.3 for C ≤ 10, else 0.5
+	Sigma   float64      // σ of the kernel; 0: 10
+	Lambda  float64      // λ; 0: 1
+	Method  optim.Method // nil: Adam{} in batches of 1024, as where Settings name no rule or batch
 
 	Fitted
 }
@@ -55,7 +55,7 @@ func (m *LocalNets) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 		return err
 	}
 	of := localNetsMap{net, cmp.Or(m.Lambda, 1)}
-	m.byMinibatches(of, of.weights(e, sizes, rng), 1024, m.Optim)
+	m.byMinibatches(of, of.weights(e, sizes, rng), 1024, m.Method)
 	return wrap("Local Nets", m.Trained.Fit(ctx, cal, val, rng))
 }
 
@@ -146,10 +146,16 @@ func (m localNetsMap) loss(b *graph.Builder, in layers.Batch, a *gorgonia.Node) 
 	return b.Plus(js, b.NLL(clipped(b, p1), in.Labels(b)))
 }
 
-// byMinibatches sets how f is trained: m from start; a nil rule is Adam{}.
-func (f *Fitted) byMinibatches(m layers.Map, start *graph.Weights, batch int, s optim.Settings) {
-	s.Rule, s.Batch = cmp.Or[optim.Rule](s.Rule, optim.Adam{}), cmp.Or(s.Batch, batch)
-	f.Trained = layers.Trained{Name: "train", Base: &original{}, Map: m, Start: start, Optim: s, Judge: f.Judge}
+// byMinibatches sets how f is trained: m from start, by Adam{} in batches of that size where the method is nil or leaves
+// them open.
+func (f *Fitted) byMinibatches(m layers.Map, start *graph.Weights, batch int, method optim.Method) {
+	if s, steps := cmp.Or[optim.Method](method, optim.Settings{}).(optim.Settings); steps {
+		s.Rule, s.Batch = cmp.Or[optim.Rule](s.Rule, optim.Adam{}), cmp.Or(s.Batch, batch)
+		method = s
+	}
+	judge := f.Judge
+	f.Trained = *layers.Train(&original{}, m, method)
+	f.Name, f.Start, f.Judge = "train", start, judge
 }
 
 // matrix is what describe computes for each row of x.

@@ -28,7 +28,7 @@ import (
 // features, each divided by its standard deviation. Maximum likelihood with the
 // penalty ‖u‖²/n, the weight of a standard normal prior on √2·u, from T = 1.
 type LocalTemperature struct {
-	Optim optim.LBFGS
+	Method optim.Method // nil: L-BFGS
 
 	Fitted
 }
@@ -36,10 +36,10 @@ type LocalTemperature struct {
 var _ layers.Stateful = (*LocalTemperature)(nil)
 
 // Fit learns from cal, which needs features; there is nothing to stop early.
-func (m *LocalTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+func (m *LocalTemperature) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	e, err := fitEmbedding(cal)
 	if err == nil {
-		err = m.fit(ctx, localTemperatureMap{}, cal, temperatures(e), m.Optim)
+		err = m.fit(ctx, localTemperatureMap{}, cal, temperatures(e), m.Method, rng)
 	}
 	return wrap("local temperatures", err)
 }

@@ -83,7 +83,7 @@ func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.
 		copy(x, near)
 		return newPenalized(white, l, aimsOf(cal)).minimize(ctx, x, m.Lambda, m.Mu, m.Optim)
 	}}
-	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, white, cal, method)
+	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, white, cal, method, rng)
 }
 
 // chosenBy is up to what N·C² all rows choose λ and μ, in all folds, among all pairs: of 1,000
@@ -130,7 +130,7 @@ func (f *penalized) minimize(ctx context.Context, x []float64, lambda, mu float6
 	f.temper(x)
 	f.measure()
 	f.penalty(lambda, mu)
-	return s.Minimize(ctx, f, x)
+	return s.Descend(ctx, f, x)
 }
 
 // pathSteps are those of one fit of a cross-validation at most. Where classes can be told
@@ -168,7 +168,7 @@ func (p *path) follow(ctx context.Context, train, test []int) error {
 				j = len(p.strengths) - 1 - step
 			}
 			f.penalty(lambda, p.strengths[j])
-			if _, err := settings.Minimize(ctx, f, at); err != nil {
+			if _, err := settings.Descend(ctx, f, at); err != nil {
 				return err
 			}
 			loss := on.total * on.Gradient(gradient, at)

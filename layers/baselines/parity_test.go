@@ -76,19 +76,19 @@ func parities() []parity {
 	exact := optim.LBFGS{Gradient: 1e-9}
 	return []parity{
 		{"sklearn/isotonic", &Isotonic{}, 1e-6, ""},
-		{"sklearn/platt", &Platt{Optim: exact}, 1e-6, ""},
-		{"betacal/beta converged", &Beta{Optim: exact}, 1e-6, ""},
-		{"betacal/beta", &Beta{Optim: exact}, 1e-3, "its logistic regression stops at scikit-learn's default tolerance"},
+		{"sklearn/platt", &Platt{Method: exact}, 1e-6, ""},
+		{"betacal/beta converged", &Beta{Method: exact}, 1e-6, ""},
+		{"betacal/beta", &Beta{Method: exact}, 1e-3, "its logistic regression stops at scikit-learn's default tolerance"},
 		{"probmetrics/ts", &layers.Temperature{}, 1e-6, ""},
 		{"probmetrics/ets", &EnsembleTemperature{}, 1e-6, ""},
 		{"probmetrics/spline", &Spline{}, 1e-6, ""},
 		{"probmetrics/venn-abers", &VennAbers{}, 1e-6, ""},
-		{"probmetrics/sms", &Structured{Optim: optim.Newton{Gradient: exact.Gradient}}, 1e-3, "its BFGS computes in float32 and stops early; ours is at the optimum, which structured_test.go finds by Newton's method"},
-		{"probmetrics/svs", &StructuredVector{Optim: exact}, 1e-3, "its BFGS computes in float32 and stops early"},
-		{"probmetrics/vector", &Vector{Optim: exact}, 1e-3, "its BFGS computes in float32 and stops early"},
+		{"probmetrics/sms", &Structured{Method: optim.Newton{Gradient: exact.Gradient}}, 1e-3, "its BFGS computes in float32 and stops early; ours is at the optimum, which structured_test.go finds by Newton's method"},
+		{"probmetrics/svs", &StructuredVector{Method: exact}, 1e-3, "its BFGS computes in float32 and stops early"},
+		{"probmetrics/vector", &Vector{Method: exact}, 1e-3, "its BFGS computes in float32 and stops early"},
 		{"netcal/ts", &layers.Temperature{}, 1e-5, "its optimizer computes in float32"},
 		{"netcal/histogram", &equalWidth{}, 1e-6, ""},
-		{"dirichletcal/dirichlet", &Dirichlet{Optim: exact}, 1e-4, "its iterations stop before the optimum"},
+		{"dirichletcal/dirichlet", &Dirichlet{Method: exact}, 1e-4, "its iterations stop before the optimum"},
 		{"dirichletcal/dirichlet-odir", &DirichletODIR{Grid: []float64{0.1}, Optim: optim.Newton{Gradient: 1e-9}}, 1e-5, "its iterations stop before the optimum"},
 	}
 }

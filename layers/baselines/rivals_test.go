@@ -71,7 +71,7 @@ func TestDensityAwareAgainstItsAuthors(t *testing.T) {
 			t.Errorf("distances in layer %d are %g apart", j, d)
 		}
 	}
-	m := DensityAware{Neighbours: r.DAC.Neighbours, Optim: optim.LBFGS{Gradient: 1e-10}}
+	m := DensityAware{Neighbours: r.DAC.Neighbours, Method: optim.LBFGS{Gradient: 1e-10}}
 	fit(t, &m, cal, nil)
 	nearProbs(t, predict(t, &m, test), r.DAC.Probabilities, 1e-6)
 }

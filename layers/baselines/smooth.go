@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -39,10 +40,11 @@ func (o *original) View(x *data.Set) (*layers.View, error) {
 // is among what it embeds.
 type Fitted struct{ layers.Trained }
 
-// fit minimizes m's loss over cal from the weights start, or m's own where that is nil.
-func (f *Fitted) fit(ctx context.Context, m layers.Map, cal *data.Set, start *graph.Weights, method optim.Method) error {
-	f.Trained = layers.Trained{Name: "minimize", Base: &original{}, Map: m, Start: start, Method: method}
-	return f.Trained.Fit(ctx, cal, nil, nil)
+// fit minimizes m's loss over cal by a method, L-BFGS where that is nil, from the weights start, or m's own where that is
+// nil.
+func (f *Fitted) fit(ctx context.Context, m layers.Map, cal *data.Set, start *graph.Weights, method optim.Method, rng *rand.Rand) error {
+	f.Trained = layers.Trained{Name: "minimize", Base: &original{}, Map: m, Start: start, Method: cmp.Or[optim.Method](method, optim.LBFGS{})}
+	return f.Trained.Fit(ctx, cal, nil, rng)
 }
 
 // restore reads weights of m. Those that have as many entries as the configuration claims
@@ -86,24 +88,36 @@ func (f closedForm) Minimize(ctx context.Context, p optim.Problem, _ *rand.Rand)
 	return r, err
 }
 
+// curved gives a method the closed form of a graph's loss, with its curvature.
+type curved struct {
+	of optim.Curved
+	by optim.Method
+}
+
+// Minimize is that of the method.
+func (c curved) Minimize(ctx context.Context, p optim.Problem, rng *rand.Rand) (optim.Result, error) {
+	p.Curved = c.of
+	return c.by.Minimize(ctx, p, rng)
+}
+
 // named is a map that names a failed fit.
 type named interface {
 	layers.Map
 	title() string
 }
 
-// Differentiable is the map M of the classifier's prediction, fitted to all rows at once by L-BFGS
-// from M's start. There is nothing to stop early: validation rows are not looked at.
+// Differentiable is the map M of the classifier's prediction, fitted to all rows from M's start. There is nothing to stop
+// early: validation rows are not looked at.
 type Differentiable[M named] struct {
-	Optim optim.LBFGS
+	Method optim.Method // nil: L-BFGS
 
 	Fitted
 }
 
 // Fit learns from cal.
-func (s *Differentiable[M]) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+func (s *Differentiable[M]) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	var m M
-	return wrap(m.title(), s.fit(ctx, m, cal, nil, s.Optim))
+	return wrap(m.title(), s.fit(ctx, m, cal, nil, s.Method, rng))
 }
 
 // Restore sets the weights of M.
@@ -116,15 +130,15 @@ func (s *Differentiable[M]) Restore(state layers.State) error {
 // fixed rate of 1e-3 and no line search, which stops short of the optimum. It explains
 // published numbers and is no default.
 type Published[M named] struct {
-	Optim optim.FixedLBFGS // Iterations 0: 1000; some published runs had 2000
+	Method optim.FixedLBFGS // Iterations 0: 1000; some published runs had 2000
 
 	Fitted
 }
 
 // Fit learns from cal.
-func (p *Published[M]) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+func (p *Published[M]) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	var m M
-	return wrap(m.title()+" as published", p.fit(ctx, m, cal, nil, p.Optim))
+	return wrap(m.title()+" as published", p.fit(ctx, m, cal, nil, p.Method, rng))
 }
 
 // Restore sets the weights of M.

@@ -31,8 +31,8 @@ import (
 // The last is strictly convex in Δ and b; its optimum is found by Newton's method, to an ∞-norm of
 // the gradient of 1e-6: at the 1e-5 of its authors probabilities are up to 1e-4 from the optimum's.
 type Structured struct {
-	Strength float64 // multiplies the three penalties; 0: 1, as published
-	Optim    optim.Newton
+	Strength float64      // multiplies the three penalties; 0: 1, as published
+	Method   optim.Method // nil: Newton's
 
 	Fitted
 }
@@ -40,17 +40,15 @@ type Structured struct {
 var _ layers.Stateful = (*Structured)(nil)
 
 // Fit learns from cal; there is nothing to stop early.
-func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	of := structuredMap{strength: m.Strength}
 	w, l, err := smoothedStart(of, cal)
 	if err != nil {
 		return err
 	}
 	smooth(l, w)
-	method := closedForm{"structured", func(ctx context.Context, x []float64) (optim.Result, error) {
-		return m.Optim.Minimize(ctx, newStructuredLoss(l, aimsOf(cal), cmp.Or(m.Strength, 1)), x)
-	}}
-	return wrap("structured matrix scaling", m.fit(ctx, of, cal, w, method))
+	method := curved{newStructuredLoss(l, aimsOf(cal), cmp.Or(m.Strength, 1)), cmp.Or[optim.Method](m.Method, optim.Newton{})}
+	return wrap("structured matrix scaling", m.fit(ctx, of, cal, w, method, rng))
 }
 
 // smoothedStart are the weights that a map of x starts with, u among them, and ℓ of the rows.

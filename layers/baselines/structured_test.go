@@ -89,7 +89,7 @@ func TestStructuredAgainstNewton(t *testing.T) {
 		return append(delta.RawMatrix().Data, m.Weights().Float64s("structured/bias")...)
 	}
 	for _, tolerance := range []float64{0, 1e-9} { // 0 is the default, 1e-6
-		m := Structured{Optim: optim.Newton{Gradient: tolerance}}
+		m := Structured{Method: optim.Newton{Gradient: tolerance}}
 		fit(t, &m, cal, nil)
 		view, err := m.Base.View(cal)
 		if err != nil {
@@ -137,7 +137,7 @@ func TestStructuredAgainstNewton(t *testing.T) {
 func TestStructuredLossIsTheGraphs(t *testing.T) {
 	for _, strength := range []float64{1, 0.01} {
 		cal, _ := problems()["dirichlet"].draw(300, 7)
-		m := Structured{Strength: strength, Optim: optim.Newton{Gradient: 1e-9}}
+		m := Structured{Strength: strength, Method: optim.Newton{Gradient: 1e-9}}
 		fit(t, &m, cal, nil)
 		view, err := m.Base.View(cal)
 		if err != nil {
@@ -154,7 +154,7 @@ func TestStructuredLossIsTheGraphs(t *testing.T) {
 		}
 		f := newStructuredLoss(in["smoothed"].(*mat.Dense), aimsOf(cal), strength)
 		x := make([]float64, len(f.strengths))
-		r, err := optim.Newton{Gradient: 1e-9}.Minimize(t.Context(), f, x)
+		r, err := optim.Newton{Gradient: 1e-9}.Descend(t.Context(), f, x)
 		if err != nil || !r.Converged() {
 			t.Errorf("strength %g: %+v, %v", strength, r, err)
 		}

@@ -23,8 +23,8 @@ import (
 // minimizing mean NLL + (C/n)(‖b‖² + ‖v‖²), which is strictly convex, from v = b = 0. x are the
 // smoothed log-probabilities at the best temperature, as there.
 type StructuredVector struct {
-	Strength float64 // multiplies both penalties; 0: 1, as published
-	Optim    optim.LBFGS
+	Strength float64      // multiplies both penalties; 0: 1, as published
+	Method   optim.Method // nil: L-BFGS
 
 	Fitted
 }
@@ -32,13 +32,13 @@ type StructuredVector struct {
 var _ layers.Stateful = (*StructuredVector)(nil)
 
 // Fit learns from cal; there is nothing to stop early.
-func (m *StructuredVector) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+func (m *StructuredVector) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	of := structuredVectorMap{strength: m.Strength}
 	w, _, err := smoothedStart(of, cal)
 	if err != nil {
 		return err
 	}
-	return wrap("structured vector scaling", m.fit(ctx, of, cal, w, m.Optim))
+	return wrap("structured vector scaling", m.fit(ctx, of, cal, w, m.Method, rng))
 }
 
 // Restore sets them.

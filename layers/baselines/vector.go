@@ -22,8 +22,8 @@ import (
 //
 // A Strength λ adds the penalty (λ/n)(‖v − 1‖² + ‖b‖²), by which few rows move less.
 type Vector struct {
-	Strength float64 // λ; 0 is maximum likelihood
-	Optim    optim.LBFGS
+	Strength float64      // λ; 0 is maximum likelihood
+	Method   optim.Method // nil: L-BFGS
 
 	Fitted
 }
@@ -31,8 +31,8 @@ type Vector struct {
 var _ layers.Stateful = (*Vector)(nil)
 
 // Fit learns from cal; there is nothing to stop early.
-func (m *Vector) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	return wrap("vector scaling", m.fit(ctx, vectorMap{strength: m.Strength}, cal, nil, m.Optim))
+func (m *Vector) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
+	return wrap("vector scaling", m.fit(ctx, vectorMap{strength: m.Strength}, cal, nil, m.Method, rng))
 }
 
 // Restore sets v and b.
