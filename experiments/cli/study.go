@@ -259,6 +259,9 @@ func writeFindings(ctx context.Context, f *study.Findings, dir string, origins .
 
 // report prints the table of results, and in one line what was found and where it is.
 func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, there int) error {
+	if f.Study.Statements != nil {
+		return c.reportStatements(ctx, t, f, there)
+	}
 	section, err := study.Results(ctx, f)
 	if err != nil {
 		return err
@@ -273,5 +276,29 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, t
 	}
 	t.tables(list)
 	t.verdicts(verdicts)
+	return t.closing("%d of %d cells are computed; wrote %s", there, len(f.Cells), filepath.Join(c.Out, "report.html"))
+}
+
+// reportStatements prints the first table of a study that says what it found in sentences of its own, and these.
+func (c *studyCmd) reportStatements(ctx context.Context, t *terminal, f *study.Findings, there int) error {
+	section, err := f.Study.Views[0](ctx, f)
+	if err != nil {
+		return err
+	}
+	statements, err := f.Study.Statements(ctx, f)
+	if err != nil {
+		return err
+	}
+	list := reported(section.Tables[0], map[string]int{"loss": 4, "epochs": 3, "gradient": 2, "seconds": 1})
+	if c.JSON {
+		return t.json(map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "found": data.Each(statements, func(s report.Statement) map[string]any { return map[string]any{"data": s.Title, "lines": s.Lines} })})
+	}
+	t.tables(list)
+	for _, s := range statements {
+		t.printf("\n%s\n", s.Title)
+		for _, line := range s.Lines {
+			t.printf("%s\n", folded(line, width(t.out)))
+		}
+	}
 	return t.closing("%d of %d cells are computed; wrote %s", there, len(f.Cells), filepath.Join(c.Out, "report.html"))
 }

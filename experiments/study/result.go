@@ -85,6 +85,10 @@ type Stage struct {
 	Best    int     `json:"best"`
 	Seconds float64 `json:"seconds"`
 	Short   string  `json:"short,omitempty"` // the reason if it stopped before it was done
+	// Loss and Gradient are the training loss of the weights that are kept and the ∞-norm of its full gradient there; nil
+	// where they are not known.
+	Loss     *float64 `json:"loss,omitempty"`
+	Gradient *float64 `json:"gradient,omitempty"`
 }
 
 // gapped is numbers of which some may be NaN, which are null in JSON.
@@ -188,7 +192,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	}
 	r.addOthers(o.Metrics.Own)
 	for _, s := range run.Stages {
-		stage := Stage{Name: s.Name, Epochs: s.Result.Epochs, Best: s.Result.Best, Seconds: s.Time.Seconds()}
+		stage := Stage{Name: s.Name, Epochs: s.Result.Epochs, Best: s.Result.Best, Seconds: s.Time.Seconds(), Loss: finite(s.Result.Loss), Gradient: finite(s.Result.GradientNorm)}
 		if !s.Result.Converged() {
 			stage.Short = s.Result.Ended
 		}

@@ -34,7 +34,7 @@ type Study struct {
 }
 
 // Studies lists all studies, in the paper's order.
-var Studies = []*Study{&mainStudy, &essStudy, &partsStudy, &slotsStudy, &codebookStudy, &calibrationSizeStudy, &shiftedStudy, &backbonesStudy, &usageStudy, &timeStudy, &benchmarkStudy}
+var Studies = []*Study{&mainStudy, &essStudy, &partsStudy, &slotsStudy, &codebookStudy, &calibrationSizeStudy, &shiftedStudy, &backbonesStudy, &usageStudy, &timeStudy, &benchmarkStudy, &optimizersStudy}
 
 // usual is what cells are judged by: noise floors, but along the calibration rows, where no
 // study shows them.

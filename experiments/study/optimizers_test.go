@@ -1,0 +1,56 @@
+package study
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"calibra/data"
+	"calibra/experiments"
+)
+
+// TestOptimizersKnowTheOptimum: Newton's method and bisection end where L-BFGS does, no rule of steps ends below it, and the
+// published optimizer of temperatures is said to stop short.
+func TestOptimizersKnowTheOptimum(t *testing.T) {
+	set := Settings{Seeds: []uint64{1}, Split: data.PaperTables, Methods: []string{"ts", "sm", "ts-published"}}
+	o, err := (*experiments.Catalog)(nil).OpenOrigin("digits", experiments.OriginSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, _, err := optimizersStudy.Cells(t.Context(), []*experiments.Origin{o}, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := OpenStore(filepath.Join(t.TempDir(), "cells"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPlan(st, cells)
+	if err := p.Run(t.Context(), 2, nil); err != nil {
+		t.Fatal(err)
+	}
+	f := optimizersStudy.Findings(set, p)
+	above, _ := f.aboveOptimum()
+	for _, r := range f.Results {
+		if r == nil {
+			t.Fatal(p.Failures())
+		}
+		rule, by := byRule.Of(r.Spec), above.value(r)
+		switch {
+		case by < -1e-12: // rounding of a mean of a thousand losses
+			t.Errorf("%s by %s ends %v below the optimum", r.Spec.Method, rule, -by)
+		case (rule == "newton" || rule == "bisection") && by > 1e-12:
+			t.Errorf("%s by %s ends %v above L-BFGS", r.Spec.Method, rule, by)
+		}
+	}
+	all, err := optimizerStatements(t.Context(), f)
+	if err != nil || len(all) != 1 || len(all[0].Lines) != 2 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	text := strings.Join(all[0].Lines, "\n")
+	for _, want := range []string{"ts: the optimum is reached by lbfgs, bisection", "short of it stop published", "sm: the optimum is reached by lbfgs, newton"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q does not say %q", text, want)
+		}
+	}
+}
