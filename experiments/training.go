@@ -69,7 +69,7 @@ var ownRules = []string{wholeRule, bisectionRule, newtonRule}
 // minimize is Minimize of a method whose own way has another word, for which it gives nil and has no settings read.
 func (o *Options) minimize(own string) optim.Method {
 	names := slices.Compact([]string{own, wholeRule})
-	switch name := o.Choice("optim.rule", own, append(names, o.Catalog.ruleNames()...), "", "optimizer"); name {
+	switch name := o.Choice("optim.rule", own, append(names, o.Catalog.ruleNames()...), "", "optimizer; one of steps, as adam, has optim.rate, batch, epochs, patience, schedule, clip and average too"); name {
 	case wholeRule:
 		return o.LBFGS()
 	case own:
