@@ -8,6 +8,7 @@ import (
 	"calibra/data"
 	"calibra/experiments/metrics"
 	"calibra/layers"
+	"calibra/theory"
 )
 
 // Catalog is all that commands look up by name: methods, the rules that optim.rule chooses
@@ -18,9 +19,10 @@ type Catalog struct {
 	rules   []Rule
 	metrics []metrics.Own
 	sources []data.RawSource
+	studies []theory.Study
 }
 
-// Part is what a catalog holds: a [Method], a [Rule], a [Metric] or a [RawSource].
+// Part is what a catalog holds: a [Method], a [Rule], a [Metric], a [RawSource] or a [Study].
 type Part interface{ join(*Catalog) error }
 
 // Metric is a metric of a module from outside, with the fields of [metrics.Own]: Key, Title,
@@ -30,6 +32,9 @@ type Metric metrics.Own
 // RawSource is raw data that a module from outside knows how to read: NAME:REST. It has the fields
 // of [data.RawSource]: Name, Line, and Open.
 type RawSource data.RawSource
+
+// Study is a study of the theory of a module from outside, as [theory.NewStudy] makes it.
+type Study theory.Study
 
 func (m Method) join(c *Catalog) error {
 	if err := callable("method", m.Name, c.Names()); err != nil {
@@ -75,6 +80,14 @@ func (s RawSource) join(c *Catalog) error {
 	return nil
 }
 
+func (s Study) join(c *Catalog) error {
+	if err := callable("study", s.Name, append(data.Each(c.Studies(), func(s theory.Study) string { return s.Name }), "fast", "all")); err != nil {
+		return err
+	}
+	c.studies = append(c.studies, theory.Study(s))
+	return nil
+}
+
 // callable is an error for a name that another part of its kind has, or that flags cannot distinguish from
 // several names, a key with its value or a path.
 func callable(kind, name string, others []string) error {
@@ -82,7 +95,7 @@ func callable(kind, name string, others []string) error {
 	case name == "" || strings.ContainsAny(name, " \t\n,:=/\\"):
 		return fmt.Errorf("a %s cannot be named %q: a name is a word without blanks, commas, colons, equals signs and slashes", kind, name)
 	case slices.Contains(others, name):
-		return fmt.Errorf("there are two %ss named %q; give yours another name", kind, name)
+		return fmt.Errorf("there is a %s named %q already; give yours another name", kind, name)
 	}
 	return nil
 }
@@ -125,6 +138,14 @@ func (c *Catalog) RawSources() []data.RawSource {
 		return nil
 	}
 	return c.sources
+}
+
+// Studies are those of the theory, with those from outside at their end.
+func (c *Catalog) Studies() []theory.Study {
+	if c == nil {
+		return theory.Studies()
+	}
+	return append(theory.Studies(), c.studies...)
 }
 
 // DataNames are the data that the program brings.

@@ -41,13 +41,20 @@ type Batch struct {
 	// (Sizes.Places).
 	Shares, Places *gorgonia.Node
 
-	named func(name string) *gorgonia.Node // nil where there is none
-	rows  *Rows                            // nil in a batch that was made by hand
+	named   func(name string) *gorgonia.Node // nil where there is none
+	rows    *Rows                            // nil in a batch that was made by hand
+	targets *gorgonia.Node                   // of a batch made by hand; nil: those of the rows
 }
 
 // Over is a batch made by hand whose codes are of these sizes.
 func (in Batch) Over(s Sizes) Batch {
 	in.rows = &Rows{sizes: s}
+	return in
+}
+
+// Toward is a batch made by hand with targets (B×C) for a loss, in place of labels.
+func (in Batch) Toward(targets *gorgonia.Node) Batch {
+	in.targets = targets
 	return in
 }
 
@@ -76,6 +83,9 @@ func (in Batch) EachClass(b *graph.Builder, x *gorgonia.Node) *gorgonia.Node {
 // Labels are those of the batch (B) or, of rows with weights or several classes, their targets
 // (B×C): [graph.Builder.NLL] takes either. A batch without fails the builder.
 func (in Batch) Labels(b *graph.Builder) *gorgonia.Node {
+	if in.targets != nil {
+		return in.targets
+	}
 	if in.rows == nil || in.rows.target.table == nil {
 		return b.Fail(errors.New("layers: the rows of the loss have no labels"))
 	}

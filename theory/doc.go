@@ -41,7 +41,7 @@
 //
 // Files study_*.go hold a claim each, with the rows that judge it; all others are the engine below them
 // and use nothing of a study (a test holds that): design.go and truth.go make problems, channel.go misreads
-// their codes, model.go, layered.go and bilinear.go their losses, newton.go and gauge.go fits, sandwich.go and experiment.go
+// their codes, question.go puts them to an estimator, model.go, layered.go and bilinear.go their losses, newton.go and gauge.go fits, sandwich.go and experiment.go
 // populations and replicates, rate_statistics.go and report.go the evidence. study.go lists the studies.
 //
 // # How to use it
@@ -56,6 +56,12 @@
 // In Go, [Find] a study and Run it, or run [Rate] on a Map and a [Design] of one's own; its
 // example is twenty lines. Rate finds what the Map leaves free, and chooses sample sizes at
 // which the rest is certain enough for first-order theory.
+//
+// A study of one's own is [NewStudy] of a [Question]: a [Population] (how codes, p̂ and labels are drawn), a
+// [Channel] that codes are misread by, an [Estimator] (any Map, with its own loss where it has one) and
+// [Statistic]s with their bands. It has the rows of study rate about the limit of that estimator, and
+// experiments.Study makes it a part that the command takes by its name. [NewModel], [Fit], [Free] and
+// [NewLimit] are what it is made of: the loss, θ̂ or θ*, what is not identified, and H, J and the sandwich.
 //
 // # Bands
 //

@@ -403,3 +403,23 @@ func (e *experiment) populationGradient() (float64, error) {
 	}
 	return largest, at.err
 }
+
+// certainRate is the standard deviation of θ̂ in its least certain direction at the smallest
+// N that Rate chooses.
+const certainRate = 0.05
+
+// mostRows keeps counts exact in float64.
+const mostRows = 1e14
+
+// certainSizes are four N over a factor of 30, large enough for first-order theory where θ̂·√N
+// reaches so far from θ*.
+func certainSizes(reach float64) (sizes []int, err error) {
+	least := math.Max(1e5, square(reach/certainRate))
+	if least > mostRows {
+		return nil, fmt.Errorf("theory: N = %.1g would be needed for errors small enough for first-order theory: this θ* is almost not identified; take another seed, a larger Spread (1), more atoms or fewer codewords", least)
+	}
+	for _, factor := range []float64{1, 3, 10, 30} {
+		sizes = append(sizes, int(factor*least))
+	}
+	return sizes, nil
+}

@@ -1,10 +1,15 @@
 package theory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 
+	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/layers"
@@ -44,9 +49,9 @@ var _ Model = (*layered)(nil)
 
 // compiled is the layer's graph over a number of rows, with the tables it reads.
 type compiled struct {
-	logP, mass, negative []float64 // rows × C, rows × K, rows × C (minus the weights of the loss)
-	codes                []int32   // rows × w, the codes of all slots
-	program              *graph.Program
+	logP, mass, weights []float64 // rows × C, rows × K, rows × C (those of the loss; see weigh)
+	codes               []int32   // rows × w, the codes of all slots
+	program             *graph.Program
 }
 
 // newLayered compiles layer on a table whose cells all have w codes. A layer that cannot be run returns an error
@@ -59,18 +64,19 @@ func newLayered(layer layers.Map, t *Table) *layered {
 	} else if m.learned = m.weights.Learned(); len(m.learned) == 0 {
 		m.err = errors.New("theory: the layer has no learned weight, so there is no rate to study")
 	}
-	m.whole, m.one = m.compile(t.Rows()), m.compile(1)
+	m.whole, m.one = m.compile(t.Rows(), t.Rows()), m.compile(1, t.Rows())
 	for row := range t.Rows() {
 		m.describe(m.whole, row, row)
 	}
 	return m
 }
 
-// compile builds the graph of L = Σ (−W)·log q over rows, and of its gradient.
-func (m *layered) compile(rows int) *compiled {
+// compile builds the graph of L = Σ (−W)·log q over rows, and of its gradient; of a Costed layer that of its own
+// loss, fitted to as many rows as it is told.
+func (m *layered) compile(rows, told int) *compiled {
 	C, K, w := m.sizes.Classes, m.sizes.Codewords, m.sizes.Slots
 	c := &compiled{
-		logP: make([]float64, rows*C), mass: make([]float64, rows*K), negative: make([]float64, rows*C),
+		logP: make([]float64, rows*C), mass: make([]float64, rows*K), weights: make([]float64, rows*C),
 		codes: make([]int32, rows*w),
 	}
 	if m.err != nil {
@@ -85,13 +91,59 @@ func (m *layered) compile(rows int) *compiled {
 		Codes:    b.Table("theory/codes", dense(c.codes, w)),
 		Mass:     b.Table("theory/mass", dense(c.mass, K)),
 	}.Over(m.sizes)
-	logq := m.layer.LogProbs(b, in)
-	loss := b.Apply(op.Sum(2), b.Times(logq, b.Table("theory/weights", dense(c.negative, C))))
+	logq := layers.LogProbsOf(m.layer)(b, in)
+	weights := b.Table("theory/weights", dense(c.weights, C))
+	var loss *gorgonia.Node
+	if costed, ok := m.layer.(layers.Costed); ok {
+		loss = costed.Loss(b, in.Toward(weights), told)
+	} else {
+		loss = b.Apply(op.Sum(2), b.Times(logq, weights))
+	}
 	outputs := append(gorgonia.Nodes{loss, logq}, b.Gradient(loss)...)
 	if c.program, m.err = b.Compile(outputs...); m.err != nil {
 		m.err = fmt.Errorf("theory: compile the layer: %w", m.err)
 	}
 	return c
+}
+
+// weigh makes the weights W of the loss those of the graph: −W, or targets, of which a loss is the mean over rows.
+func (m *layered) weigh(c *compiled, weights []float64) {
+	by := -1.0
+	if _, ok := m.layer.(layers.Costed); ok {
+		by = float64(len(c.weights) / m.sizes.Classes)
+	}
+	floats.ScaleTo(c.weights, by, weights)
+}
+
+// alone is an error where the loss of a Costed layer depends on how many rows it is fitted to, so that each N would
+// have a limit of its own.
+func (m *layered) alone() error {
+	costed, ok := m.layer.(layers.Costed)
+	if !ok || m.err != nil {
+		return m.err
+	}
+	theta, err := m.draw(0.5, newRand(0)) // away from a start where a penalty is 0
+	if err != nil {
+		return err
+	}
+	var losses []float64
+	for _, told := range []int{1, 1e6} {
+		c := m.compile(1, told)
+		if m.err != nil {
+			return m.err
+		}
+		m.describe(c, 0, 0)
+		c.weights[0] = 1
+		loss, err := m.run(c, nil, theta)
+		if err != nil {
+			return err
+		}
+		losses = append(losses, loss)
+	}
+	if losses[0] != losses[1] {
+		return fmt.Errorf("theory: the loss of %T changes with the number of rows, so that each N has a limit of its own; give it a penalty that does not", costed)
+	}
+	return nil
 }
 
 // describe writes a (cell, atom) into row of the tables.
@@ -158,9 +210,7 @@ func (m *layered) LogProbs(dst, theta []float64) error {
 }
 
 func (m *layered) Gradient(grad, theta, weights []float64) (float64, error) {
-	for i, w := range weights {
-		m.whole.negative[i] = -w
-	}
+	m.weigh(m.whole, weights)
 	return m.run(m.whole, grad, theta)
 }
 
@@ -212,8 +262,9 @@ func (m *layered) Scores(outer *mat.SymDense, theta, weights []float64) error {
 // Score differentiates a single row.
 func (m *layered) Score(grad, theta []float64, entry int) error {
 	m.describe(m.one, 0, entry/m.sizes.Classes)
-	clear(m.one.negative)
-	m.one.negative[entry%m.sizes.Classes] = -1
+	only := make([]float64, m.sizes.Classes)
+	only[entry%m.sizes.Classes] = 1
+	m.weigh(m.one, only)
 	_, err := m.run(m.one, grad, theta)
 	return err
 }
@@ -276,4 +327,86 @@ func trained(t *Table, identity float64) Model {
 	m := newLayered(layer, t)
 	m.analytic = newBilinear(t, identity)
 	return m
+}
+
+// settle is the pseudo-true θ* under the weights, from a point near it.
+func (m *layered) settle(from, weights []float64) ([]float64, error) {
+	theta, at := slices.Clone(from), &probe{model: m, weights: weights}
+	gauge, _ := at.nullSpace(theta)
+	if at.err != nil {
+		return nil, at.err
+	}
+	m.reference = nil // the Hessian of each step: the start may be far
+	if err := minimize(m, gauge, theta, weights); err != nil {
+		return nil, fmt.Errorf("theory: the law has no optimum near the map's truth; lower what disturbs it: %w", err)
+	}
+	return theta, nil
+}
+
+// draw returns the layer's start plus N(0, spread²).
+func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
+	if m.err != nil {
+		return nil, m.err
+	}
+	start, err := m.layer.Init(m.sizes, rng)
+	if err != nil {
+		return nil, fmt.Errorf("theory: start the layer: %w", err)
+	}
+	theta := make([]float64, 0, m.Dim())
+	for _, name := range m.learned {
+		theta = append(theta, graph.Float64s(start.Tensor(name))...)
+	}
+	floats.AddScaled(theta, spread, normals(len(theta), rng))
+	return theta, nil
+}
+
+// namedEntries is how many entries of a direction are named.
+const namedEntries = 4
+
+// words names a direction of θ by its largest entries, such as "0.58 region/bias[3] + 0.58 region/bias[4]".
+func (m *layered) words(direction []float64) string {
+	var names []string
+	for _, name := range m.learned {
+		for i := range m.weights.Tensor(name).Shape().TotalSize() {
+			names = append(names, fmt.Sprintf("%s[%d]", name, i))
+		}
+	}
+	order := data.UpTo(len(direction))
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(math.Abs(direction[j]), math.Abs(direction[i])) })
+	var parts []string
+	for _, i := range order[:min(namedEntries, len(order))] {
+		parts = append(parts, fmt.Sprintf("%.2f %s", direction[i], names[i]))
+	}
+	if len(order) > namedEntries {
+		parts = append(parts, "…")
+	}
+	return strings.Join(parts, " + ")
+}
+
+// rows is the default Target: what belongs to each codeword, then the rest. A layer
+// without K-rowed weights has one block.
+func (m *layered) rows() Rows {
+	var shared []int
+	perCodeword := make(Rows, m.sizes.Codewords)
+	at := 0
+	for _, name := range m.learned {
+		shape := m.weights.Tensor(name).Shape()
+		total := shape.TotalSize()
+		for i := range total {
+			if shape[0] == m.sizes.Codewords {
+				k := i / (total / shape[0])
+				perCodeword[k] = append(perCodeword[k], at+i)
+			} else {
+				shared = append(shared, at+i)
+			}
+		}
+		at += total
+	}
+	switch {
+	case len(perCodeword[0]) == 0:
+		return Rows{shared}
+	case len(shared) == 0:
+		return perCodeword
+	}
+	return append(perCodeword, shared)
 }

@@ -3,6 +3,7 @@ package theory
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -64,6 +65,16 @@ func (p *probe) minimize(gauge Gauge, theta []float64) {
 	if p.err == nil {
 		p.err = minimize(p.model, gauge, theta, p.weights)
 	}
+}
+
+// nullSpace is that of the Hessian at theta, of the directions that are null by nullRatio.
+func (p *probe) nullSpace(theta []float64) (gauge NullSpace, of nullity) {
+	values, vectors := spectrum(p.hessian(theta))
+	of, gauge.Point = nullOf(values, nullRatio), slices.Clone(theta)
+	for _, i := range of.null {
+		gauge.Basis = append(gauge.Basis, mat.Col(nil, i, vectors))
+	}
+	return gauge, of
 }
 
 // bendingStep is h of the second differences of a gradient, which is good to 1e-16: an error of 1e-10.

@@ -21,10 +21,10 @@ const lostPart = 0.005
 const outlierPart = 0.03
 
 // report runs the experiment and adds the rows of the rate studies.
-func (e *experiment) report(ctx context.Context, r *Report) error {
+func (e *experiment) report(ctx context.Context, r *Report) (*outcome, error) {
 	gradient, err := e.populationGradient()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	bound, theory := vanishing, "0: the truth is the optimum"
 	if e.disturbed {
@@ -35,7 +35,7 @@ func (e *experiment) report(ctx context.Context, r *Report) error {
 	if err == nil {
 		o.report(r)
 	}
-	return err
+	return o, err
 }
 
 // report adds the rows of what the replicates gave.

@@ -145,10 +145,10 @@ func (m penalized) Loss(b *graph.Builder, in layers.Batch, rows int) *gorgonia.N
 	return b.Plus(b.NLL(m.LogProbs(b, in), in.Labels(b)), layers.Penalty(b, "bilinear/receiver", 1e6/float64(rows)))
 }
 
-// A penalty that the study would leave out is refused, not left out.
-func TestRateRefusesOtherEstimators(t *testing.T) {
+// A penalty whose weight changes with the rows has no limit, and is refused.
+func TestRateRefusesPenaltiesOfRows(t *testing.T) {
 	_, err := Rate(context.Background(), penalized{layers.Bilinear{Prior: layers.UniformPrior{}}}, Fast(), RateSettings{})
-	if err == nil || !strings.Contains(err.Error(), "theory.penalized has a loss of its own") {
+	if err == nil || !strings.Contains(err.Error(), "theory.penalized changes with the number of rows") {
 		t.Errorf("the study of a map with a penalty ends with %v", err)
 	}
 }

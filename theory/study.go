@@ -2,6 +2,7 @@ package theory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -37,6 +38,9 @@ type part func(ctx context.Context, s *setup, r *Report) error
 
 // run carries the parts out, up to the first that fails.
 func (s Study) run(ctx context.Context, with *setup, r *Report) error {
+	if len(s.parts) == 0 {
+		return errors.New("it asks nothing; make it by NewStudy with a Question")
+	}
 	for _, part := range s.parts {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -59,17 +63,22 @@ func (s Study) Run(ctx context.Context, settings Settings) (*Report, error) {
 
 // Find returns the named studies in the order of Studies, or an error that lists
 // the names there are.
-func Find(names ...string) ([]Study, error) {
-	var known []string
-	for _, s := range Studies() {
-		known = append(known, s.Name)
-	}
+func Find(names ...string) ([]Study, error) { return Among(Studies(), names...) }
+
+// Among is Find among these studies.
+func Among(studies []Study, names ...string) (found []Study, err error) {
+	known := data.Each(studies, func(s Study) string { return s.Name })
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return nil, data.Unknown("study", name, append(known, "fast", "all"))
 		}
 	}
-	return slices.DeleteFunc(Studies(), func(s Study) bool { return !slices.Contains(names, s.Name) }), nil
+	for _, s := range studies {
+		if slices.Contains(names, s.Name) {
+			found = append(found, s)
+		}
+	}
+	return found, nil
 }
 
 // Studies lists every study in the order of the specification.

@@ -45,7 +45,8 @@ func newNoisy(s *setup, by wrongTo) *noisy {
 	d := s.design()
 	d.Slots = wrongSlots
 	truth := newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 60))
-	truth.alike()
+	truth.Table.alike()
+	truth.Label = labelLaw(truth.Table, truth.Theta, d.Identity)
 	x := &noisy{problem: s.of(truth), wrongTo: by, once: truth.Table.misreadOnce(by.Channel)}
 	x.gauge.Fix(x.Theta, nil)
 	for _, epsilon := range wrongParts {

@@ -197,7 +197,7 @@ func explain(k *kong.Kong, methods *experiments.Catalog) error {
 		if err != nil {
 			return err
 		}
-		command.Detail = strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "${studies}", strings.Join(claims(), ", "))
+		command.Detail = strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "${studies}", strings.Join(claims(methods), ", "))
 		for _, f := range command.Flags {
 			if f.Name == "data" {
 				f.Help += sources

@@ -11,10 +11,12 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/layers"
 	"calibra/optim"
+	"calibra/theory"
 )
 
-// parts are a rule, two metrics and a raw source from outside.
+// parts are a rule, a metric, a raw source and a study of the theory from outside.
 func parts() []experiments.Part {
 	return []experiments.Part{
 		experiments.Rule{Name: "steady", New: func(s *experiments.RuleSettings) optim.Rule {
@@ -36,6 +38,26 @@ func parts() []experiments.Part {
 			t.Name = "of-mine"
 			return t.Divide(s, rng)
 		}},
+		experiments.Study(theory.NewStudy("asked", "what is asked", theory.Question{
+			Population: theory.Population{Design: theory.Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 4, Decades: 1}},
+			Estimator:  theory.Estimator{Map: layers.Dirichlet{}}, Replicates: 4,
+		})),
+	}
+}
+
+// TestTheoryOfAPart: a study from outside is one of theory, listed and run by its name.
+func TestTheoryOfAPart(t *testing.T) {
+	if code, stdout, stderr := with(t, "theory", "asked", "--json"); code != 0 || !strings.Contains(stdout, `"study": "asked"`) {
+		t.Errorf("exits %d: %s%s", code, stdout, stderr)
+	}
+	if _, stdout, _ := with(t, "help", "theory"); !strings.Contains(stdout, "asked") {
+		t.Errorf("the help lists no study from outside:\n%s", stdout)
+	}
+	if code, _, stderr := with(t, "theory", "askd"); code != exitUsage || !strings.Contains(stderr, "did you mean asked?") {
+		t.Errorf("a slip exits %d: %s", code, stderr)
+	}
+	if code, _, stderr := with(t, "theory", "asked", "--zipf", "1"); code != exitUsage || !strings.Contains(stderr, "for the study rate") {
+		t.Errorf("a flag of study rate exits %d: %s", code, stderr)
 	}
 }
 

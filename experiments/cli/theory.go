@@ -29,7 +29,7 @@ type theoryCmd struct {
 }
 
 // claims are the names of all studies.
-func claims() []string { return data.Each(theory.Studies(), studyName) }
+func claims(methods *experiments.Catalog) []string { return data.Each(methods.Studies(), studyName) }
 
 func studyName(s theory.Study) string { return s.Name }
 
@@ -79,7 +79,7 @@ func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study,
 		}
 		settings.Seed = *c.Seed
 	}
-	if studies, err = c.chosen(&settings); err != nil {
+	if studies, err = c.chosen(&settings, methods.Studies()); err != nil {
 		return nil, settings, err
 	}
 	if !c.Own.given() {
@@ -112,8 +112,8 @@ func (c *theoryCmd) run(ctx context.Context, t *terminal, studies []theory.Study
 	return reports, nil
 }
 
-// chosen are the studies that are named.
-func (c *theoryCmd) chosen(settings *theory.Settings) ([]theory.Study, error) {
+// chosen are the studies that are named, of all.
+func (c *theoryCmd) chosen(settings *theory.Settings, all []theory.Study) ([]theory.Study, error) {
 	var names []string
 	for _, name := range c.Studies {
 		switch name {
@@ -125,12 +125,12 @@ func (c *theoryCmd) chosen(settings *theory.Settings) ([]theory.Study, error) {
 		}
 	}
 	if names == nil {
-		return theory.Studies(), nil
+		return all, nil
 	}
 	if slices.Contains(c.Studies, "all") {
 		return nil, data.Inputf("", "all studies are asked for, and %s by name: give one or the other", strings.Join(names, ", "))
 	}
-	studies, err := theory.Find(names...)
+	studies, err := theory.Among(all, names...)
 	if err != nil {
 		return nil, data.Inputf("", "%w", err)
 	}
@@ -159,7 +159,8 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row) error {
 		return err
 	}
 	d.Files = data.Each(reports, func(r *theory.Report) string { return r.Study + ".csv" })
-	if len(reports) == len(theory.Studies()) {
+	ran := data.Each(reports, func(r *theory.Report) string { return r.Study })
+	if !slices.ContainsFunc(theory.Studies(), func(s theory.Study) bool { return !slices.Contains(ran, s.Name) }) {
 		out.WriteFile("findings.md", func(w io.Writer) error { return theory.Findings(w, rows) })
 		d.Files = append(d.Files, "findings.md")
 	}

@@ -1,0 +1,128 @@
+package theory
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"calibra/graph"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// tilts are the classes' scores of each codeword, v (K×C), with a ridge λ/2 ‖v‖² in the loss: without, a shift of all
+// classes is free.
+type tilts struct{ lambda float64 }
+
+func (tilts) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("tilts/v", make([]float64, s.Codewords*s.Classes), s.Codewords, s.Classes)
+	return w, nil
+}
+
+func (tilts) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return b.LogSoftmax(b.Plus(in.LogProbs, b.MatMul(in.Mass, b.Weight("tilts/v"))))
+}
+
+func (m tilts) Loss(b *graph.Builder, in layers.Batch, _ int) *gorgonia.Node {
+	return b.Plus(layers.NLL(b, m, in), layers.Penalty(b, "tilts/v", m.lambda/2))
+}
+
+// noisyTilts asks of tilts with a tenth of the codes wrong and a fifth of the labels drawn anew.
+func noisyTilts() Question {
+	return Question{
+		Population: Population{
+			Design: Design{Classes: 3, Slots: 2, Codewords: 4, Atoms: 6, Decades: 1},
+			Disturb: func(t *Truth, _ *rand.Rand) {
+				for i, q := range t.Label {
+					t.Label[i] = 0.8*q + 0.2/3
+				}
+			},
+		},
+		Channel: ToAny, Wrong: 0.1, Estimator: Estimator{Map: tilts{0.05}, Gauge: NullSpace{}}, Shifts: 2,
+	}
+}
+
+// A question from outside: limit, sandwich and rates of a map with a loss of its own, on codes and labels that are
+// wrong. Its statistics see the fits; the limit is where the exported parts put it.
+func TestQuestionOfOnesOwn(t *testing.T) {
+	q := noisyTilts()
+	size := func(_ int, v []float64) float64 { return floats.Norm(v, 2) }
+	var limits []Limit
+	var truth *Truth
+	q.Statistics = []Statistic{
+		{Key: "slope", Quantity: "slope of ‖v̂ − v*‖ in N", Target: -0.5, Within: 0.01, Theory: "−1/2", Of: func(o *Outcome) Estimate {
+			limits, truth = o.Limits, o.Truth
+			return o.Slope(func(shift int, v []float64) float64 { return floats.Distance(v, o.Limits[shift].Theta, 2) })
+		}},
+		{Key: "size", Quantity: "‖v̂‖", Target: math.NaN(), Of: func(o *Outcome) Estimate { return o.Mean(size) }},
+	}
+	r, err := NewStudy("mine", "what is asked", q).Run(t.Context(), Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inBands(t, r)
+	row, ok := r.Row("slope")
+	if size, found := r.Row("size"); !ok || !found || row.Verdict() != "pass" || size.Band != nil || !(size.Low < size.Value && size.Value < size.High) {
+		t.Errorf("the statistics are %+v, %+v", row, size)
+	}
+
+	// The same by the parts: the weights of the population that is read, and Fit from the truth.
+	read := truth.Table.misread(q.Channel, q.Wrong)
+	weights := read.of(truth.Weights(truth.Table.Multinomial(q.Population.Design.Frequencies(0))))
+	model, err := NewModel(q.Estimator.Map, truth.Table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theta := make([]float64, model.Dim())
+	if err := Fit(model, NullSpace{}, theta, weights); err != nil {
+		t.Fatal(err)
+	}
+	if !floats.EqualApprox(theta, limits[0].Theta, 1e-9) { // ‖∇L‖ ≤ 1e-11 over the least curvature, 0.05
+		t.Errorf("Fit ends %g from the limit", floats.Distance(theta, limits[0].Theta, 2))
+	}
+	limit, err := NewLimit(model, NullSpace{}, theta, weights)
+	if err != nil || !scalar.EqualWithinRel(limit.Covariance.At(0, 0), limits[0].Covariance.At(0, 0), 1e-6) { // as above
+		t.Errorf("NewLimit: %v, %v", limit.Covariance, err)
+	}
+	if free, err := Free(model, theta, weights); err != nil || len(free.Basis) > 0 {
+		t.Errorf("with a ridge %d directions are free (%v)", len(free.Basis), err)
+	}
+}
+
+// What is not identified is named: a shift of the three scores of each codeword.
+func TestFreeDirectionsAreNamed(t *testing.T) {
+	q := Question{Population: noisyTilts().Population, Estimator: Estimator{Map: tilts{0}}, Replicates: 2}
+	q.Population.Disturb = nil
+	r, err := NewStudy("mine", "what is asked", q).Run(t.Context(), Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row, _ := r.Row("nullity"); row.Value != 4 || len(row.Where) != 4 || !strings.Contains(row.Where[0], "tilts/v[") {
+		t.Errorf("free are %g directions: %q", row.Value, row.Where)
+	}
+}
+
+// A question that cannot be asked is one sentence.
+func TestQuestionsAreChecked(t *testing.T) {
+	for want, change := range map[string]func(q *Question){
+		"needs an estimator":        func(q *Question) { q.Estimator.Map = nil },
+		"give both or none":         func(q *Question) { q.Wrong = 0 },
+		"from 0 to 1":               func(q *Question) { q.Wrong = 2 },
+		"needs a Key":               func(q *Question) { q.Statistics = []Statistic{{}} },
+		"under one shift":           func(q *Question) { q.Estimator.Gauge = nil },
+		"too many to hold all":      func(q *Question) { q.Population.Design.Slots = 20 },
+		"at least 2 classes, got 0": func(q *Question) { q.Population.Design = Design{} },
+	} {
+		q := noisyTilts()
+		change(&q)
+		if _, err := NewStudy("mine", "", q).Run(t.Context(), Settings{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+}
