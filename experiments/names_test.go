@@ -13,26 +13,27 @@ import (
 var mayName = map[string]string{
 	"experiments/methods.go": defines,
 
-	"experiments/cli/quickstart.go":  chosen, // what a newcomer sees
-	"experiments/cli/study_truth.go": chosen, // few that are fitted at once
-	"experiments/cli/compare.go":     chosen, // what compare fits where nobody says
-	"experiments/cli/before.go":      chosen, // the remedy of a fit that does harm
-	"experiments/cli/called.go":      chosen, // the corrections that are advised
-	"experiments/cli/theory.go":      chosen, // the map whose theory is the paper's
-	"experiments/bench/memory.go":    chosen, // the workload
-	"experiments/study/study.go":     chosen, // the order of the paper's tables
-	"experiments/study/benchmark.go": chosen, // what the benchmark leaves out
-	"experiments/study/grids.go":     chosen,
-	"experiments/study/verdict.go":   chosen, // which of two methods that are alike is simpler
-	"experiments/report/verdict.go":  yardstick,
-	"graph/cuda/choose.go":           another, // likewise
-	"graph/simd/gen/main.go":         another, // a unit of the processor
-	"layers/anchored/tables.go":      another, // weights of a model file
-	"layers/anchored/gated.go":       another, // likewise
-	"layers/anchored/ranking.go":     another, // candidates of a mixture, as its stages are called
-	"layers/anchored/joint.go":       another, // likewise
-	"layers/baselines/histogram.go":  another, // weights of a model file
-	"layers/baselines/spline.go":     another, // likewise
+	"experiments/cli/quickstart.go":   chosen, // what a newcomer sees
+	"experiments/cli/study_truth.go":  chosen, // few that are fitted at once
+	"experiments/cli/compare.go":      chosen, // what compare fits where nobody says
+	"experiments/cli/before.go":       chosen, // the remedy of a fit that does harm
+	"experiments/cli/called.go":       chosen, // the corrections that are advised
+	"experiments/cli/theory.go":       chosen, // the map whose theory is the paper's
+	"experiments/bench/memory.go":     chosen, // the workload
+	"experiments/study/study.go":      chosen, // the order of the paper's tables
+	"experiments/study/benchmark.go":  chosen, // what the benchmark leaves out
+	"experiments/study/grids.go":      chosen,
+	"experiments/study/optimizers.go": chosen, // whose least loss is known, and which have a way of their own
+	"experiments/study/verdict.go":    chosen, // which of two methods that are alike is simpler
+	"experiments/report/verdict.go":   yardstick,
+	"graph/cuda/choose.go":            another, // likewise
+	"graph/simd/gen/main.go":          another, // a unit of the processor
+	"layers/anchored/tables.go":       another, // weights of a model file
+	"layers/anchored/gated.go":        another, // likewise
+	"layers/anchored/ranking.go":      another, // candidates of a mixture, as its stages are called
+	"layers/anchored/joint.go":        another, // likewise
+	"layers/baselines/histogram.go":   another, // weights of a model file
+	"layers/baselines/spline.go":      another, // likewise
 }
 
 // The reasons.
