@@ -41,7 +41,7 @@ func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 	w := &weighed{}
 	for _, method := range []string{report.Classifier, run.Spec.Method, remedy} {
 		own := method == run.Spec.Method
-		if w.place(method) >= 0 || method == remedy && !own && len(w.verdict.Harmful) == 0 {
+		if w.place(method) >= 0 || method == remedy && !own && len(w.verdict.Avoid) == 0 {
 			continue
 		}
 		r, step := run, optim.Piece(ctx, method, len(w.runs), 1, 1, 1)
@@ -54,7 +54,7 @@ func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 		if err := w.add(optim.Span(step, "noise floors", 0.5, 1), r, run); err != nil {
 			return nil, err
 		}
-		if err := w.judge(ctx, run.Spec.Seed); err != nil {
+		if err := w.judge(); err != nil {
 			return nil, err
 		}
 	}
@@ -75,8 +75,8 @@ func onLogits(ctx context.Context, method string, run *experiments.Run) (*experi
 }
 
 // judge weighs the runs that are there.
-func (w *weighed) judge(ctx context.Context, seed uint64) (err error) {
-	w.verdict, err = study.Weigh(ctx, w.runs, rand.New(rand.NewPCG(seed, 6)))
+func (w *weighed) judge() (err error) {
+	w.verdict, err = study.Weigh(w.runs)
 	return err
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"calibra/experiments"
-	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
@@ -52,24 +51,21 @@ func (c *evaluateCmd) verdict(r *metrics.Report) (*report.Verdict, error) {
 	if v == nil || err != nil {
 		return nil, err
 	}
-	kind := map[string]diagnosis.Kind{report.Corrections[1]: diagnosis.GlobalError, report.Corrections[2]: diagnosis.BothErrors}[v.Use]
-	if command := correction(kind, c.In, c.Features); command != "" {
-		v.Commands = []string{command}
-	}
+	v.Commands = corrections(v, c.In, c.Features)
 	return v, nil
 }
 
-// correction is the command that fits a correction of that kind to the features of some predictions, "" of no correction.
+// corrections are the commands that fit the correction to use to the features of some predictions, none of no correction.
 // A fit starts from the network's logits: where a run left the predictions, one map of the logits corrects others than these, and
 // so does the method of the run; then the command compares methods.
-func correction(kind diagnosis.Kind, predictions, features string) string {
-	method := map[diagnosis.Kind]string{diagnosis.GlobalError: "sm", diagnosis.BothErrors: "stacked"}[kind]
+func corrections(v *report.Verdict, predictions, features string) []string {
+	method := map[string]string{report.Corrections[1]: "sm", report.Corrections[2]: "stacked"}[v.ToUse()]
 	if method == "" {
-		return ""
+		return nil
 	}
 	in := quoted(cmp.Or(relative(features), "FEATURES.npz"))
-	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); err == nil && (spec.Method == method || kind == diagnosis.GlobalError && spec.Method != "nc") {
-		return "calibra compare --in " + in + " --methods nc,ts,stacked,local-ts,corrected --out runs/corrections"
+	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); err == nil && (spec.Method == method || method == "sm" && spec.Method != report.Classifier) {
+		return []string{"calibra compare --in " + in + " --methods nc,ts,stacked,local-ts,corrected --out runs/corrections"}
 	}
-	return "calibra fit --in " + in + " --method " + method + " --out runs/" + method
+	return []string{"calibra fit --in " + in + " --method " + method + " --out runs/" + method}
 }

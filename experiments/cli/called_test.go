@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/experiments/diagnosis"
+	"calibra/experiments/report"
 )
 
 // TestCorrectionOfARun: a fit starts from the network's logits, so what it corrects must be what the run left of them.
@@ -13,22 +13,23 @@ func TestCorrectionOfARun(t *testing.T) {
 	in := write(t, features(120))
 	for _, c := range []struct {
 		method string
-		kind   diagnosis.Kind
+		use    int // of report.Corrections
 		want   string
 	}{
-		{"nc", diagnosis.GlobalError, "calibra fit --in "},
-		{"nc", diagnosis.BothErrors, "calibra fit --in "},
-		{"ts", diagnosis.GlobalError, "calibra compare --in "},
-		{"ts", diagnosis.BothErrors, "calibra fit --in "},
-		{"ts", diagnosis.NoError, ""},
+		{"nc", 1, "calibra fit --in "},
+		{"nc", 2, "calibra fit --in "},
+		{"ts", 1, "calibra compare --in "},
+		{"ts", 2, "calibra fit --in "},
+		{"ts", 0, ""},
 	} {
 		out := filepath.Join(t.TempDir(), "run")
 		if code, _, stderr := calibra(t, "fit", "--in", in, "--method", c.method, "--out", out); code != 0 {
 			t.Fatal(stderr)
 		}
-		got := correction(c.kind, filepath.Join(out, "predictions.npz"), in)
+		v := &report.Verdict{Say: report.Use, Method: report.Corrections[c.use]}
+		got := strings.Join(corrections(v, filepath.Join(out, "predictions.npz"), in), "")
 		if !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
-			t.Errorf("%s, kind %v: %q", c.method, c.kind, got)
+			t.Errorf("%s, correction %v: %q", c.method, c.use, got)
 		}
 	}
 }

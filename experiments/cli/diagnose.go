@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"calibra/data"
 	"calibra/data/disk"
@@ -50,12 +49,12 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	if err := c.together(ctx, in, d); err != nil {
 		return err
 	}
-	for k := range d.Advice {
-		command := correction(d.Advice[k].Correction, c.In, c.Features)
-		if k == 0 || command != d.Advice[0].Command {
-			d.Advice[k].Command = command
-		}
+	verdict, err := figures.JudgeDiagnosis(d)
+	if err != nil {
+		return err
 	}
+	verdict.Commands = corrections(verdict, c.In, c.Features)
+	d.Verdict = verdict
 	m, err := d.Map(in.LogProbs, in.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 1)))
 	if err != nil {
 		return asUsage(err)
@@ -64,13 +63,13 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return fmt.Errorf("write the diagnosis: %w", err)
 	}
-	if err := c.write(text, d, m); err != nil {
+	if err := c.write(text, d, verdict, m); err != nil {
 		return err
 	}
 	if c.JSON {
 		return t.print(append(text, '\n'))
 	}
-	return c.report(t, d)
+	return c.report(t, d, verdict)
 }
 
 // together says, where nothing is called wrong by itself, whether all rows together are: evaluate asks that alone.
@@ -83,7 +82,7 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 		return asUsage(err)
 	}
 	if n := r.Noise[metrics.ECE]; n.Exceeded(d.Level, 2) { // of two tests, as evaluate's
-		d.Verdict = fmt.Sprintf("wrong by little, and nowhere in particular: ECE, which adds the errors of all classes up, is %.5f and would be %.5f of calibrated predictions (p %s), but no region, class, confidence or group is wrong by more than chance among all that are looked at",
+		d.Found = fmt.Sprintf("wrong by little, and nowhere in particular: ECE, which adds the errors of all classes up, is %.5f and would be %.5f of calibrated predictions (p %s), but no region, class, confidence or group is wrong by more than chance among all that are looked at",
 			r.Values[metrics.ECE], n.Mean, figures.PAmong(n.PValue, r.Uncertainty.Redraws))
 	}
 	return nil
@@ -137,7 +136,7 @@ const diagnosisGroup = "diagnose"
 
 var diagnosisFiles = []string{"diagnosis.html", "diagnosis.json"}
 
-func (c *diagnoseCmd) write(text []byte, d *diagnosis.Diagnosis, m *diagnosis.Map) error {
+func (c *diagnoseCmd) write(text []byte, d *diagnosis.Diagnosis, v *figures.Verdict, m *diagnosis.Map) error {
 	to := disk.NewFolder(c.Out, diagnosisGroup)
 	defer to.Discard()
 	to.WriteBytes("diagnosis.json", append(text, '\n'))
@@ -146,21 +145,14 @@ func (c *diagnoseCmd) write(text []byte, d *diagnosis.Diagnosis, m *diagnosis.Ma
 		return err
 	}
 	title := "Where is it wrong? " + filepath.Base(c.In)
-	to.WriteFile("diagnosis.html", func(w io.Writer) error { return figures.WriteDiagnosis(w, title, head, d, m) })
+	to.WriteFile("diagnosis.html", func(w io.Writer) error { return figures.WriteDiagnosis(w, title, head, d, v, m) })
 	return to.Commit()
 }
 
 // report prints the verdict, what could be saved, and what is wrong.
-func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis) error {
-	wide := width(t.out)
-	lines := append(broken(d.Verdict, wide), "")
-	for _, a := range d.Advice {
-		lines = append(lines, broken("- "+a.Text, wide)...)
-		if a.Command != "" {
-			lines = append(lines, "  "+called(a.Command))
-		}
-	}
-	t.printf("%s\n\n", strings.Join(lines, "\n"))
+func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, v *figures.Verdict) error {
+	t.verdicts([]*figures.Verdict{v})
+	t.printf("\n")
 	if list := wrongTable(d); len(list.rows) > 0 {
 		t.tables(list)
 	}

@@ -183,7 +183,7 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 			return f, err
 		}
 		if f.beside != nil {
-			f.beside.verdict.Commands = c.next(f.beside.verdict.Use)
+			f.beside.verdict.Commands = c.next(f.beside.verdict.ToUse())
 		}
 	}
 	f.page, err = c.document(run, f)
@@ -258,11 +258,14 @@ func (c *fitCmd) unjudged(run *experiments.Run) string {
 	return fmt.Sprintf("wrote the model and the predictions of %d test rows to %s; %s has no labels of them, so metrics are left out", run.Source.Test.Len(), c.Out, filepath.Base(c.In))
 }
 
-// next are the commands that follow from a fit whose verdict is to use a method: those that fit
-// and apply it, or the last alone where it is this one.
+// next are the commands that follow from a fit: those that fit and apply the method to use, the last alone where it is this
+// one, and where there is none, that which tries others.
 func (c *fitCmd) next(use string) []string {
 	in := quoted(relative(c.In))
-	if use == c.Method && use != report.Classifier {
+	switch use {
+	case report.Classifier:
+		return []string{"calibra compare --in " + in + " --out runs/compare"}
+	case c.Method:
 		return []string{study.Apply(in, quoted(relative(c.Out)))}
 	}
 	return study.Commands(in, experiments.Spec{Method: use}, 0)

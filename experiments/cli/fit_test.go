@@ -197,15 +197,15 @@ func TestFitSaysHarm(t *testing.T) {
 	var printed struct {
 		Before  []map[string]any `json:"before_and_after"`
 		Verdict struct {
-			Use      string
-			Harmful  []string
-			Commands []string
+			Say, Method string
+			Avoid       []string `json:"do_not_use"`
+			Commands    []string
 		}
 	}
 	if err := json.Unmarshal([]byte(stdout), &printed); code != 0 || err != nil {
 		t.Fatalf("exits %d, %v: %s%s", code, err, stdout, stderr)
 	}
-	if v := printed.Verdict; v.Use != "ts" || !slices.Equal(v.Harmful, []string{"vq"}) || len(printed.Before) != 3 || printed.Before[0]["ece_floor"] == nil {
+	if v := printed.Verdict; v.Say != "use" || v.Method != "ts" || !slices.Equal(v.Avoid, []string{"vq"}) || len(printed.Before) != 3 || printed.Before[0]["ece_floor"] == nil {
 		t.Fatalf("one epoch of vq: %+v", printed)
 	}
 	for _, command := range printed.Verdict.Commands {

@@ -66,7 +66,7 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	t.printf("UCI letter: %d calibration rows, %d test rows, %d classes\n\n", q.source.Cal.Len(), q.source.Test.Len(), q.source.Classes)
 	t.tables(list)
 	t.verdicts([]*report.Verdict{q.verdict})
-	if q.verdict.Use == q.last().Spec.Method {
+	if q.verdict.ToUse() == q.last().Spec.Method {
 		t.note("%s", quickAgain)
 	}
 	return t.closing("wrote features, the run of stacked and %s", filepath.Join(c.Out, "report.html"))
@@ -114,10 +114,10 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 			return nil, err
 		}
 	}
-	if err := q.judge(ctx, c.Seed); err != nil {
+	if err := q.judge(); err != nil {
 		return nil, err
 	}
-	q.verdict.Commands = study.Commands(quoted(filepath.Join(relative(c.Out), "features.npz")), experiments.Spec{Method: q.verdict.Use, Seed: c.Seed}, 0)
+	q.verdict.Commands = study.Commands(quoted(filepath.Join(relative(c.Out), "features.npz")), experiments.Spec{Method: q.verdict.ToUse(), Seed: c.Seed}, 0)
 	return q, nil
 }
 

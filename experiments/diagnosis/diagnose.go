@@ -88,7 +88,9 @@ func (e Examination) filled(rows, counted int) (Examination, error) {
 
 // Diagnosis is where predictions are wrong.
 type Diagnosis struct {
-	Verdict string `json:"verdict"`
+	// Found is what is wrong, in a sentence. Verdict is what to do, of whoever asked; nil without.
+	Found   string `json:"found"`
+	Verdict any    `json:"verdict,omitempty"`
 	// Kind is the error that there is; Global and Local have what corrections of each kind would save.
 	Kind Kind `json:"kind"`
 	// Regions of the latent space: those called wrong first, the one before whose correction would save most
@@ -100,6 +102,8 @@ type Diagnosis struct {
 	Groups     []Region `json:"groups,omitempty"`
 
 	Rows             int                `json:"n"`
+	NLL              float64            `json:"nll"`
+	Accuracy         float64            `json:"accuracy"`
 	NumClasses       int                `json:"num_classes"`
 	ClassNames       []string           `json:"class_names,omitempty"`
 	Redraws          int                `json:"redraws"`
@@ -107,8 +111,6 @@ type Diagnosis struct {
 	Critical         float64            `json:"critical"`          // what |T| must exceed
 	CriticalInterval float64            `json:"critical_interval"` // the same, by which intervals reach
 	Recoverable      *metrics.Recovered `json:"recoverable"`
-	// Advice is which corrections are worth while, the first the one to take.
-	Advice []Advice `json:"advice"`
 }
 
 // Kind is what error a diagnosis finds.

@@ -74,8 +74,8 @@ func TestDiagnoseFindsThePlantedCluster(t *testing.T) {
 	const n = 2400
 	c := newClustered(n, .5, newRand(1))
 	d := diagnose(t, c, diagnosis.Examination{Redraws: 199}, 2)
-	if len(d.Regions) == 0 || !d.Regions[0].Wrong || d.Kind != diagnosis.LocalError || !strings.HasPrefix(d.Verdict, "wrong in 1 region; ") {
-		t.Fatalf("%s, %s", d.Verdict, d.Kind)
+	if len(d.Regions) == 0 || !d.Regions[0].Wrong || d.Kind != diagnosis.LocalError || !strings.HasPrefix(d.Found, "wrong in 1 region; ") {
+		t.Fatalf("%s, %s", d.Found, d.Kind)
 	}
 	planted, hit := 0, 0
 	for _, k := range c.cluster {
@@ -132,8 +132,8 @@ func TestDiagnosisIsConsistent(t *testing.T) {
 			t.Errorf("region %d comes after one that matters less", k)
 		}
 	}
-	if again := diagnose(t, c, e, 4); again.Verdict != d.Verdict || again.Critical != d.Critical {
-		t.Errorf("the same seed gives %q and %q", d.Verdict, again.Verdict)
+	if again := diagnose(t, c, e, 4); again.Found != d.Found || again.Critical != d.Critical {
+		t.Errorf("the same seed gives %q and %q", d.Found, again.Found)
 	}
 	m, err := d.Map(c.logProbs, c.labels, c.embedding, e, newRand(5))
 	if err != nil || len(m.Planes) != 2 || len(m.Places) < 10 || len(m.Regions) != len(d.Regions) {

@@ -4,7 +4,7 @@
 // N×d embedding. Letters are those of package data.
 //
 //	d, err := diagnosis.Diagnose(ctx, logProbs, labels, embedding, diagnosis.Examination{}, rng)
-//	fmt.Println(d.Verdict)
+//	fmt.Println(d.Found)
 //
 // [Conformal] makes prediction sets by regions; [NewPortrait] shows how reliable predictions are and what they take for what.
 //

@@ -193,7 +193,18 @@ func (x *exam) diagnosis() *Diagnosis {
 			d.Groups = append(d.Groups, region)
 		}
 	}
-	d.Verdict, d.Advice = d.verdict(), advice(x.recovered.NLL)
+	d.Found = d.found()
+	var weight float64
+	for i := range x.N {
+		weight += x.W(i)
+		d.Accuracy += x.W(i) * x.Hit(i, x.Classes)
+		for c := range x.Classes {
+			if hit := x.Hit(i, c); hit > 0 {
+				d.NLL -= x.W(i) * hit * x.LogProb(i, c)
+			}
+		}
+	}
+	d.NLL, d.Accuracy = d.NLL/weight, d.Accuracy/weight
 	return d
 }
 

@@ -2,10 +2,8 @@ package metrics
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"calibra/experiments/internal/checked"
@@ -16,19 +14,21 @@ import (
 // Comparison is the paired difference of two methods on the same rows.
 type Comparison struct {
 	Difference float64  // mean of a − b: negative where a is better in an error
-	Interval   Interval // 95 % bootstrap interval of the difference
+	Interval   Interval // 95 % interval of the difference
 	PValue     float64  // two-sided, of no difference
-}
 
-// comparisonReplicates are those of the interval.
-const comparisonReplicates = 2000
+	se, df float64 // the standard error of the difference, and its degrees of freedom
+}
 
 // Compare tests whether two methods differ on the rows on which both were measured. a and b
 // hold one score per row that owes nothing to the other rows' labels, such as
-// [Measurement.NLL]; for others see [CompareReplicates]. The interval is a bootstrap's over
-// the rows, the p-value that of a paired t test ([tTest]). If ctx is cancelled, the error
-// wraps ctx.Err().
-func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, error) {
+// [Measurement.NLL]; for others see [CompareReplicates]. Interval and p-value are those of Student's t test of the
+// differences d of N rows:
+//
+//	d̄ ± t_{.975, N−1} s/√N ,   p = 2 P(T_{N−1} ≤ −|d̄| √N / s)
+//
+// It is 2^(1−N) at least, the chance that all N lean to one side, which alone equal numbers show.
+func Compare(a, b []float64) (*Comparison, error) {
 	if len(a) != len(b) || len(a) == 0 {
 		return nil, fmt.Errorf("metrics: compare: %d scores with %d: give both methods' scores of the same rows", len(a), len(b))
 	}
@@ -39,39 +39,47 @@ func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, 
 			return nil, fmt.Errorf("metrics: compare: row %d: the scores %v and %v have no difference", i, a[i], b[i])
 		}
 	}
-	c := &Comparison{Difference: checked.Mean(difference)}
-	replicates := make([]float64, comparisonReplicates)
-	for k := range replicates {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("metrics: compare: %w", err)
-		}
-		var sum float64
-		for range difference {
-			sum += difference[rng.IntN(len(difference))]
-		}
-		replicates[k] = sum / float64(len(difference))
+	s, n := NewSpread(difference), float64(len(a))
+	c := &Comparison{Difference: s.Mean, df: n - 1}
+	if n > 1 {
+		c.se = s.SD / math.Sqrt(n)
 	}
-	edges := checked.QuantileEdges(replicates, 40) // steps of 2.5 %
-	c.Interval = Interval{edges[1], edges[39]}
-	c.PValue = tTest(difference)
+	c.test()
+	c.PValue = max(c.PValue, math.Exp2(1-n))
 	return c, nil
 }
 
-// tTest is the two-sided p-value of Student's t test that x (N) has mean 0:
-//
-//	t = x̄ √N / s ,  p = 2 P(T_{N−1} ≤ −|t|)
-//
-// It is 2^(1−N) at least, the chance that all N lean to one side, which alone equal numbers show.
-func tTest(x []float64) float64 {
-	s, n := NewSpread(x), float64(len(x))
-	if s.Mean == 0 {
-		return 1
+// test gives the comparison the interval and the p-value of its standard error.
+func (c *Comparison) test() {
+	c.Interval, c.PValue = Interval{c.Difference, c.Difference}, 0
+	switch {
+	case c.se > 0:
+		t := distuv.StudentsT{Sigma: 1, Nu: c.df}
+		reach := t.Quantile(.975) * c.se
+		c.Interval = Interval{c.Difference - reach, c.Difference + reach}
+		c.PValue = 2 * t.CDF(-math.Abs(c.Difference)/c.se)
+	case c.Difference == 0:
+		c.PValue = 1
 	}
-	p := 0.0
-	if s.SD > 0 {
-		p = 2 * distuv.StudentsT{Sigma: 1, Nu: n - 1}.CDF(-math.Abs(s.Mean)*math.Sqrt(n)/s.SD)
+}
+
+// OverSeeds is the comparison of the mean of S seeds, whose differences d_s vary beyond what their rows do. c is of the
+// rows: of each row's mean over the seeds, in units of which one is scale. Variances add up, with the degrees of freedom of
+// Satterthwaite (1946):
+//
+//	s² = s_rows² + s_seeds²/S ,   ν = s⁴ / (s_rows⁴/(N − 1) + (s_seeds²/S)²/(S − 1))
+func (c *Comparison) OverSeeds(seeds []float64, scale float64) *Comparison {
+	of := NewSpread(seeds)
+	out := &Comparison{Difference: of.Mean, se: scale * c.se, df: c.df}
+	if len(seeds) > 1 {
+		rows, own := out.se*out.se, of.SD*of.SD/float64(len(seeds))
+		if sum := rows + own; sum > 0 {
+			out.se, out.df = math.Sqrt(sum), sum*sum/(rows*rows/max(c.df, 1)+own*own/float64(len(seeds)-1))
+		}
 	}
-	return max(p, math.Exp2(1-n))
+	out.test()
+	out.PValue = max(out.PValue, math.Exp2(-c.df))
+	return out
 }
 
 // CompareReplicates tests whether two methods differ in a metric of the rows together,

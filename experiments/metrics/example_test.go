@@ -69,7 +69,7 @@ func ExampleCompare() {
 	for i := range a {
 		a[i], b[i] = float64(i%7), float64(i%7)+.1*float64(i%3)
 	}
-	c, err := metrics.Compare(context.Background(), a, b, rand.New(rand.NewPCG(1, 0)))
+	c, err := metrics.Compare(a, b)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -22,13 +22,13 @@ func gapText(x float64) string {
 
 // WriteDiagnosis writes a diagnosis as one page that needs nothing else; head describes where it
 // comes from. The map is of the rows that it was made of.
-func WriteDiagnosis(w io.Writer, title string, head []Fact, d *diagnosis.Diagnosis, m *diagnosis.Map) error {
+func WriteDiagnosis(w io.Writer, title string, head []Fact, d *diagnosis.Diagnosis, v *Verdict, m *diagnosis.Map) error {
 	panel, err := Panel(mapTemplate, newMapView(d, m))
 	if err != nil {
 		return fmt.Errorf("report: write the map: %w", err)
 	}
 	sections := []*Section{
-		{Title: "What to do", Tables: []*Table{adviceTable(d)}},
+		{Title: "What to do", Tables: []*Table{RecoverableTable(d.Recoverable)}},
 		{Title: "Map", Note: "Each circle is rows near each other: its colour is how much their confidence exceeds their accuracy, its area how many they are. Rings are the regions of the table below; choose one there or here.", Panel: panel},
 	}
 	alike := ""
@@ -46,28 +46,11 @@ func WriteDiagnosis(w io.Writer, title string, head []Fact, d *diagnosis.Diagnos
 	if d.Groups != nil {
 		sections = append(sections, &Section{Title: "Groups", Tables: []*Table{regionTable(d, "The groups of the file, each with the class that is worst off in it", d.Groups, savesColumn)}})
 	}
-	verdict := Statement{Lines: []string{sentence(d.Verdict), sentence(d.Advice[0].Text)}}
-	if c := d.Advice[0].Command; c != "" {
-		verdict.Commands = []string{c}
-	}
-	page := Document{Title: title, Verdict: []Statement{verdict}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
+	page := Document{Title: title, Verdict: []Statement{v.Statement()}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
 		{"Rows", strconv.Itoa(d.Rows)}, {"Classes", strconv.Itoa(d.NumClasses)}, {"Level", fmt.Sprintf("%g for everything tested at once", d.Level)},
 		{"Redraws", strconv.Itoa(d.Redraws)}, {"Called wrong", fmt.Sprintf("beyond %.2f standard deviations, by the predictions or by the rows, whichever is larger", d.Critical)},
 		{"Corrections", d.Recoverable.Families[0] + ", by cross-fitting"}}}
 	return page.WriteHTML(w)
-}
-
-// adviceTable is what each correction would save.
-func adviceTable(d *diagnosis.Diagnosis) *Table {
-	t := &Table{Caption: "What corrections would save, on rows that they were not fitted to", Labels: []string{"correction", "command"},
-		Values: Heads("nats a row", "at least", "p")}
-	for _, a := range d.Advice {
-		if a.Correction != diagnosis.NoError {
-			name := map[diagnosis.Kind]string{diagnosis.GlobalError: "of the predictions alone", diagnosis.BothErrors: "by the latent space too"}[a.Correction]
-			t.Add("", Row{Labels: []string{name, a.Command}, Cells: Texts(metrics.Nats(a.Saves.Value), metrics.Nats(a.Saves.Low), P(a.Saves.P))})
-		}
-	}
-	return t
 }
 
 // regionColumn is a column of some tables of regions.
@@ -119,6 +102,3 @@ func regionTable(d *diagnosis.Diagnosis, caption string, regions []diagnosis.Reg
 	}
 	return t
 }
-
-// sentence begins with a capital and ends with a full stop.
-func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }

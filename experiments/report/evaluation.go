@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 )
 
@@ -16,19 +17,18 @@ var Corrections = [3]string{Classifier, "global", "local"}
 // judgedMetrics are those whose noise floors decide whether predictions are calibrated.
 var judgedMetrics = []metrics.Metric{metrics.ECE, metrics.LCE}
 
-// JudgeEvaluation weighs predictions as they are against corrections of them, and decides first whether they are
-// calibrated: by the noise floors of ECE and LCE, as far as those were measured.
-func JudgeEvaluation(r *metrics.Report) (*Verdict, error) {
-	nll := r.Values[metrics.NLL]
-	candidates := []Candidate{{Name: Corrections[0], Title: "leaving the predictions as they are", called: "the predictions as they are", NLL: nll, Accuracy: r.Values[metrics.Accuracy]}}
+// JudgeCorrections weighs predictions as they are, of an NLL and an accuracy on so many rows, against corrections of them;
+// g is nil where these were not measured.
+func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*Verdict, error) {
+	candidates := []Candidate{{Name: Corrections[0], Title: "leaving the predictions as they are", NLL: nll, Accuracy: accuracy}}
 	saved := []metrics.Gain{{}}
-	if g := r.Recovered; g != nil {
+	if g != nil {
 		candidates = append(candidates,
 			Candidate{Name: Corrections[1], Title: "a correction of the predictions alone", NLL: nll - g.NLL.Global.Value, Accuracy: math.NaN(), Effort: 1},
 			Candidate{Name: Corrections[2], Title: "a correction by the latent space too", NLL: nll - g.NLL.Total.Value, Accuracy: math.NaN(), Effort: 2})
 		saved = append(saved, g.NLL.Global, g.NLL.Total)
 	}
-	v, err := Judge(candidates, 0, func(m metrics.Metric, reference int) ([]*Difference, error) {
+	return Judge(rows, candidates, 0, func(m metrics.Metric, reference int) ([]*Difference, error) {
 		out := make([]*Difference, len(candidates))
 		for i := range candidates {
 			if m != metrics.NLL || i == reference {
@@ -36,7 +36,7 @@ func JudgeEvaluation(r *metrics.Report) (*Verdict, error) {
 			}
 			gain := saved[max(i, reference)] // to the predictions as they are
 			if i+reference == 3 {            // of the corrections to each other
-				gain = r.Recovered.NLL.Local
+				gain = g.NLL.Local
 			}
 			if out[i] = lost(gain); i < reference {
 				out[i].Value, out[i].Low, out[i].High = -out[i].Value, -out[i].High, -out[i].Low
@@ -44,21 +44,36 @@ func JudgeEvaluation(r *metrics.Report) (*Verdict, error) {
 		}
 		return out, nil
 	})
+}
+
+// JudgeDiagnosis weighs the predictions of a diagnosis against corrections of them, and says what is wrong.
+func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
+	v, err := JudgeCorrections(d.Rows, d.NLL, d.Accuracy, d.Recoverable)
+	if v != nil {
+		v.Why = append([]string{strings.ToUpper(d.Found[:1]) + d.Found[1:] + "."}, v.Why[:min(len(v.Why), 2)]...)
+	}
+	return v, err
+}
+
+// JudgeEvaluation weighs predictions against corrections of them, and says whether they are
+// calibrated: by the noise floors of ECE and LCE, as far as those were measured.
+func JudgeEvaluation(r *metrics.Report) (*Verdict, error) {
+	nll, accuracy := r.Values[metrics.NLL], r.Values[metrics.Accuracy]
+	v, err := JudgeCorrections(r.Rows, nll, accuracy, r.Recovered)
 	if v == nil || err != nil {
 		return v, err
 	}
-	v.Rows = r.Rows
-	says := v.Says
-	if len(candidates) == 1 {
-		says = []string{fmt.Sprintf("NLL %s, accuracy %s.", nats(nll), share(candidates[0].Accuracy))}
+	floors, wrong := calibrated(r)
+	if r.Recovered == nil {
+		v.Say, v.Sentence = Leave, fmt.Sprintf("Leave it as it is. NLL %s, accuracy %s; corrections were not measured.", nats(nll), share(accuracy))
+		if wrong {
+			v.Say = CannotTell
+			v.Sentence = "Cannot tell yet. The predictions are not calibrated, and what a correction would save was not measured; hand over an embedding or --features, or compare methods."
+		}
 	}
-	if floors := calibrated(r); floors != "" {
-		says = append([]string{floors}, says...)
+	if floors != "" {
+		v.Why = append([]string{floors}, v.Why[:min(len(v.Why), 2)]...)
 	}
-	for k, line := range says {
-		says[k] = strings.ToUpper(line[:1]) + line[1:]
-	}
-	v.Says = says
 	return v, nil
 }
 
@@ -69,8 +84,8 @@ func lost(g metrics.Gain) *Difference {
 	return &Difference{Value: -g.Value, Low: -g.Value - half*g.SE, High: -g.Value + half*g.SE, P: min(g.P, 1-g.P), Level: .9}
 }
 
-// calibrated reports whether the predictions are, "" where no noise floor was measured.
-func calibrated(r *metrics.Report) string {
+// calibrated says whether the predictions are, "" where no noise floor was measured.
+func calibrated(r *metrics.Report) (text string, not bool) {
 	var parts, wrong []string
 	tested := slices.DeleteFunc(slices.Clone(judgedMetrics), func(m metrics.Metric) bool {
 		return r.Noise[m] == nil || math.IsNaN(r.Noise[m].PValue)
@@ -86,11 +101,11 @@ func calibrated(r *metrics.Report) string {
 	}
 	switch {
 	case parts == nil:
-		return ""
+		return "", false
 	case wrong != nil:
-		return "Not calibrated, by more than chance: " + strings.Join(wrong, "; ") + "."
+		return "Not calibrated, by more than chance: " + strings.Join(wrong, "; ") + ".", true
 	}
-	return fmt.Sprintf("Calibrated as far as %d rows can tell: %s.", r.Rows, strings.Join(parts, "; "))
+	return fmt.Sprintf("Calibrated as far as %s rows can tell: %s.", thousands(r.Rows), strings.Join(parts, "; ")), false
 }
 
 // RecoverableTable is what corrections would save, on rows that they were not fitted to.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 
 	"calibra/data"
@@ -70,7 +69,7 @@ func (f *Findings) differences(ctx context.Context, s *subject, reference *row, 
 		switch {
 		case s.rows[i].spec == reference.spec:
 		case slices.ContainsFunc(reference.results, func(r *Result) bool { return r.losses(q.key) != nil }):
-			out[i], errs[i] = pairedLosses(ctx, s.rows[i], reference, q)
+			out[i], errs[i] = pairedLosses(s.rows[i], reference, q)
 		default:
 			out[i] = pairedReplicates(s.rows[i], reference, q)
 		}
@@ -103,9 +102,8 @@ func common(a, b *row) (x, y []*Result) {
 
 // pairedLosses compares two methods in a metric of single rows on the test rows of the seeds that both have, nil
 // if there are none.
-func pairedLosses(ctx context.Context, a, b *row, q quantity) (*paired, error) {
+func pairedLosses(a, b *row, q quantity) (*paired, error) {
 	all := testedRows{at: map[testedRow]int{}}
-	var first uint64
 	var seeds []float64
 	resultsA, resultsB := common(a, b)
 	for k, x := range resultsA {
@@ -113,21 +111,17 @@ func pairedLosses(ctx context.Context, a, b *row, q quantity) (*paired, error) {
 		if !all.add(x, y, q.key, len(seeds)+1) {
 			continue
 		}
-		if seeds = append(seeds, q.value(x)-q.value(y)); len(seeds) == 1 {
-			first = x.Spec.Seed
-		}
+		seeds = append(seeds, q.value(x)-q.value(y))
 	}
 	if seeds == nil {
 		return nil, nil
 	}
-	c, err := metrics.Compare(ctx, all.a, all.b, rand.New(rand.NewPCG(first, 5)))
+	c, err := metrics.Compare(all.a, all.b)
 	if err != nil {
 		return nil, err
 	}
 	// From the sum of a row's seeds to one test of it.
-	scale := float64(len(all.a)) / float64(all.tests)
-	c.Difference, c.Interval.Low, c.Interval.High = metrics.NewSpread(seeds).Mean, scale*c.Interval.Low, scale*c.Interval.High
-	return &paired{Comparison: *c, seeds: seeds}, nil
+	return &paired{Comparison: *c.OverSeeds(seeds, float64(len(all.a))/float64(all.tests)), seeds: seeds}, nil
 }
 
 // testedRows are losses of two methods on the same rows. A row that several seeds test is one observation,

@@ -26,14 +26,14 @@ func judged(method string, seed uint64, nll float64, losses ...float32) *Result 
 func TestPairedLosses(t *testing.T) {
 	a := &row{results: []*Result{judged("auto", 1, 0, 1, 2, 3, 4), judged("auto", 2, 0, 1, 1, 1, 1)}}
 	b := &row{results: []*Result{judged("ts", 2, 0, 2, 2, 2, 2), judged("ts", 1, 0, 2, 3, 4, 5), judged("ts", 3, 0, 0, 0, 0, 0)}}
-	c, err := pairedLosses(t.Context(), a, b, sharedMetric(metrics.NLL))
+	c, err := pairedLosses(a, b, sharedMetric(metrics.NLL))
 	if err != nil || c.Difference != -1 || c.Interval != (metrics.Interval{Low: -1, High: -1}) || c.PValue > 0.01 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if c, err = pairedLosses(t.Context(), a, a, sharedMetric(metrics.NLL)); err != nil || c.Difference != 0 || c.PValue != 1 {
+	if c, err = pairedLosses(a, a, sharedMetric(metrics.NLL)); err != nil || c.Difference != 0 || c.PValue != 1 {
 		t.Errorf("with itself: %+v, %v", c, err)
 	}
-	if c, err = pairedLosses(t.Context(), a, &row{}, sharedMetric(metrics.NLL)); c != nil || err != nil {
+	if c, err = pairedLosses(a, &row{}, sharedMetric(metrics.NLL)); c != nil || err != nil {
 		t.Errorf("without results %+v, %v", c, err)
 	}
 }
@@ -72,7 +72,7 @@ func TestPairedLossesCountARowOnce(t *testing.T) {
 			}
 			a.results, b.results = append(a.results, x), append(b.results, y)
 		}
-		c, err := pairedLosses(t.Context(), a, b, sharedMetric(metrics.NLL))
+		c, err := pairedLosses(a, b, sharedMetric(metrics.NLL))
 		if err != nil {
 			t.Fatal(err)
 		}

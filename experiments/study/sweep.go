@@ -213,7 +213,7 @@ func (r *row) mean(ctx context.Context) (float64, metrics.Interval, error) {
 	none := &row{results: data.Each(r.results, func(x *Result) *Result {
 		return &Result{Spec: x.Spec, Shared: map[string]float64{nll.key: 0}, Losses: make([]float32, len(x.Losses)), Rows: x.Rows}
 	})}
-	p, err := pairedLosses(ctx, r, none, nll)
+	p, err := pairedLosses(r, none, nll)
 	if p == nil || err != nil {
 		return r.spread(nll).Mean, metrics.Interval{Low: nan, High: nan}, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"calibra/data"
@@ -70,7 +69,7 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 			classifier = k
 		}
 	}
-	v, err := report.Judge(candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
+	v, err := report.Judge(s.largest().TestRows, candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
 		q := sharedMetric(m)
 		if m == metrics.Accuracy {
 			q = errorRate
@@ -84,9 +83,9 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 	if v == nil || err != nil {
 		return nil, err
 	}
-	v.Rows = s.largest().TestRows
-	if in := f.Inputs[s.origin]; in != "" {
-		best := s.rows[rows[slices.IndexFunc(candidates, func(c report.Candidate) bool { return c.Name == v.Use })]]
+	at := slices.IndexFunc(candidates, func(c report.Candidate) bool { return c.Name == v.ToUse() })
+	if in := f.Inputs[s.origin]; in != "" && at >= 0 {
+		best := s.rows[rows[at]]
 		spec := best.results[0].Spec
 		spec.Catalog = best.spec.Catalog
 		v.Commands = Commands(in, spec, best.results[0].Features)
@@ -190,14 +189,14 @@ func Apply(in, model string) string {
 
 // Weigh is the verdict on runs that were judged on the same test rows. The first of them that
 // leaves the classifier as it is counts as that.
-func Weigh(ctx context.Context, runs []*experiments.Run, rng *rand.Rand) (*report.Verdict, error) {
+func Weigh(runs []*experiments.Run) (*report.Verdict, error) {
 	var candidates []report.Candidate
 	for _, r := range runs {
 		name, values := r.Spec.Method, r.Outcome.Metrics.Values
 		candidates = append(candidates, report.Candidate{Name: name, Title: name, NLL: values[metrics.NLL], Accuracy: values[metrics.Accuracy], Effort: effort(r.Spec.Catalog, name)})
 	}
 	classifier := slices.IndexFunc(runs, func(r *experiments.Run) bool { return r.Spec.Method == report.Classifier })
-	v, err := report.Judge(candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
+	return report.Judge(len(runs[0].Outcome.Metrics.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
 		family := make([]*paired, len(runs))
 		for i := range runs {
 			if i == reference {
@@ -208,7 +207,7 @@ func Weigh(ctx context.Context, runs []*experiments.Run, rng *rand.Rand) (*repor
 			if m == metrics.Accuracy {
 				losses = [2][]float64{a.Wrong, b.Wrong}
 			}
-			c, err := metrics.Compare(ctx, losses[0], losses[1], rng)
+			c, err := metrics.Compare(losses[0], losses[1])
 			if err != nil {
 				return nil, err
 			}
@@ -217,10 +216,6 @@ func Weigh(ctx context.Context, runs []*experiments.Run, rng *rand.Rand) (*repor
 		adjust(family)
 		return told(family), nil
 	})
-	if v != nil {
-		v.Rows = len(runs[0].Outcome.Metrics.Wrong)
-	}
-	return v, err
 }
 
 // told are differences as a verdict lists them.
@@ -237,8 +232,7 @@ func told(family []*paired) []*report.Difference {
 func forests(ctx context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Differences to the best",
-		Note: "A dot is the difference of a method to the best one on the same test rows, its bar the 95 % interval of a paired bootstrap over the rows. Below 0 a method would be better, above 0 it is worse; a bar that reaches 0 shows no significant difference. " +
-			"The intervals are of the rows for the models of these seeds; how much another seed's models would differ is in the standard deviations over the seeds.",
+		Note:  "A dot is the difference of a method to the best one on the same test rows, its bar the 95 % interval of a paired t test over rows and seeds. Below 0 a method would be better, above 0 it is worse; a bar that reaches 0 shows no significant difference.",
 	}
 	for _, s := range f.subjects() {
 		v, err := f.verdict(ctx, s)

@@ -65,13 +65,14 @@ class Evaluation(Page):
 class Diagnosis(Page):
     """Where probabilities are wrong."""
 
-    verdict: str
+    verdict: str  # what to do, one of four sentences
+    found: str  # what is wrong
     regions: typing.List[dict]
     report: dict  # all that calibra diagnose --json prints
     html: str
 
     def __repr__(self):
-        return self.verdict
+        return f"{self.verdict}\n{self.found}"
 
 
 def evaluate(p, y, features=None, *, sample_weight=None, classes=None, **options):
@@ -136,7 +137,7 @@ def diagnose(p, y, features, *, sample_weight=None, classes=None, groups=None, *
         printed = run("diagnose", *where, "--json", "--out", folder / "diagnosis", *flags(options), within=folder)
         page = (folder / "diagnosis" / "diagnosis.html").read_text(encoding="utf-8")
     report = json.loads(printed)
-    return Diagnosis(report["verdict"], report["regions"], report, page)
+    return Diagnosis(report["verdict"]["sentence"], report["found"], report["regions"], report, page)
 
 
 def _written(folder, p, y, features, classes, **more):
