@@ -120,7 +120,7 @@ func TestRuleFromOutside(t *testing.T) {
 	if code, _, stderr := with(t, "apply", "--model", out, "--in", in, "--out", filepath.Join(t.TempDir(), "p.npz")); code != 0 {
 		t.Errorf("apply exits %d: %s", code, stderr)
 	}
-	if code, _, stderr := calibra(t, args...); code != exitUsage || !strings.Contains(stderr, "must be a word of adam") {
+	if code, _, stderr := calibra(t, args...); code != exitUsage || !strings.Contains(stderr, "must be a word of lbfgs, adam") {
 		t.Errorf("without the rule fit exits %d: %s", code, stderr)
 	}
 }
