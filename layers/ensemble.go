@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 
-	"github.com/sourcegraph/conc/pool"
 	"gonum.org/v1/gonum/mat"
 
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/onnx"
-	"calibra/optim"
 )
 
 // Ensemble is one method, fitted to the same rows by several draws, of which it takes the mean of the log-probabilities:
@@ -50,18 +47,12 @@ func (e *Ensemble) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) 
 	}
 	e.fitted = 0
 	draws := memberDraws(rng, len(e.Members))
-	progress := optim.Abreast(ctx, "member", len(e.Members))
-	failed := make([]error, len(e.Members))
-	side := pool.New().WithMaxGoroutines(runtime.GOMAXPROCS(0))
-	for k, m := range e.Members {
-		side.Go(func() {
-			if failed[k] = ctx.Err(); failed[k] == nil {
-				failed[k] = m.Fit(progress[k], cal, val, draws[k])
-			}
-		})
-	}
-	side.Wait()
-	err := errors.Join(failed...)
+	err := errors.Join(SideBySide(ctx, "member", len(e.Members), func(ctx context.Context, k int) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return e.Members[k].Fit(ctx, cal, val, draws[k])
+	})...)
 	if err != nil && ctx.Err() == nil {
 		return err
 	}

@@ -11,11 +11,9 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/simd"
 	"calibra/layers"
 	"calibra/optim"
 
-	"github.com/sourcegraph/conc"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/gorgonia"
@@ -242,29 +240,14 @@ func (cv *crossValidation) fit(ctx context.Context, fits []*posterior) (*judgeme
 
 // add goes on with the fits of folds from the first on and adds their results to j.
 func (cv *crossValidation) add(ctx context.Context, j *judgement, fits []*posterior, first int) error {
-	errs := make([]error, len(fits))
-	var wait conc.WaitGroup
-	abreast := optim.Abreast(ctx, "fold", len(fits))
-	running := make(chan struct{}, simd.Threads())
-	for k, p := range fits {
-		running <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-running }()
-			defer simd.Abreast()()
-			if _, errs[k] = p.fit(abreast[k], cv.method, rand.New(rand.NewPCG(cv.seed, uint64(first+k)))); errs[k] == nil {
-				errs[k] = cv.folds[first+k].judge(p, j)
-				j.weights[first+k] = p.weights.Clone()
-				optim.ReportProgress(abreast[k], "done", 1)
-			}
-		})
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
+	return cmp.Or(layers.SideBySide(ctx, "fold", len(fits), func(ctx context.Context, k int) error {
+		p := fits[k]
+		if _, err := p.fit(ctx, cv.method, rand.New(rand.NewPCG(cv.seed, uint64(first+k)))); err != nil {
 			return err
 		}
-	}
-	return nil
+		j.weights[first+k] = p.weights.Clone()
+		return cv.folds[first+k].judge(p, j)
+	})...)
 }
 
 // judge writes the output of p for each held row.
