@@ -194,17 +194,12 @@ func (x *exam) diagnosis() *Diagnosis {
 		}
 	}
 	d.Found = d.found()
-	var weight float64
-	for i := range x.N {
-		weight += x.W(i)
-		d.Accuracy += x.W(i) * x.Hit(i, x.Classes)
-		for c := range x.Classes {
-			if hit := x.Hit(i, c); hit > 0 {
-				d.NLL -= x.W(i) * hit * x.LogProb(i, c)
-			}
-		}
+	nll, _ := lossesOf(x.Sample, x.Log)
+	right := make([]float64, x.N)
+	for i := range right {
+		right[i] = x.Hit(i, x.Classes)
 	}
-	d.NLL, d.Accuracy = d.NLL/weight, d.Accuracy/weight
+	d.NLL, d.Accuracy = x.Mean(nll), x.Mean(right)
 	return d
 }
 

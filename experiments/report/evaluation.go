@@ -50,7 +50,7 @@ func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*V
 func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
 	v, err := JudgeCorrections(d.Rows, d.NLL, d.Accuracy, d.Recoverable)
 	if v != nil {
-		v.Why = append([]string{strings.ToUpper(d.Found[:1]) + d.Found[1:] + "."}, v.Why[:min(len(v.Why), 2)]...)
+		v.Why = append([]string{upper(d.Found) + "."}, v.Why[:min(len(v.Why), 2)]...)
 	}
 	return v, err
 }

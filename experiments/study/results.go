@@ -59,10 +59,9 @@ func Results(_ context.Context, f *Findings) (*report.Section, error) {
 	return section, nil
 }
 
-// table shows the quantities of every row of every subject.
-func (f *Findings) table(caption string, columns []quantity) *report.Table {
-	t := &report.Table{Caption: caption, Labels: f.heads()}
-	for _, q := range columns {
+// headsOf are the heads of columns of quantities, with the direction that is better.
+func headsOf(columns []quantity) []report.Head {
+	return data.Each(columns, func(q quantity) report.Head {
 		arrow := "↓"
 		switch {
 		case q.unranked:
@@ -70,8 +69,13 @@ func (f *Findings) table(caption string, columns []quantity) *report.Table {
 		case q.metric.HigherIsBetter():
 			arrow = "↑"
 		}
-		t.Values = append(t.Values, report.Head{Text: q.title, Arrow: arrow})
-	}
+		return report.Head{Text: q.title, Arrow: arrow}
+	})
+}
+
+// table shows the quantities of every row of every subject.
+func (f *Findings) table(caption string, columns []quantity) *report.Table {
+	t := &report.Table{Caption: caption, Labels: f.heads(), Values: headsOf(columns)}
 	for _, s := range f.shown() {
 		best := s.best(sharedMetric(metrics.NLL))
 		block := report.Block{Name: s.Title(), Rows: data.Each(s.rows, func(r *row) report.Row {

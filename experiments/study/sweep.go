@@ -263,26 +263,13 @@ func testSection(swept []Swept) View {
 
 // settings is a table of quantities of every setting, the chosen first.
 func (f *Findings) settings(caption string, columns ...quantity) *report.Table {
-	t := &report.Table{Caption: caption, Labels: f.heads(), Values: sweepHeads(columns)}
+	t := &report.Table{Caption: caption, Labels: f.heads(), Values: headsOf(columns)}
 	for _, s := range f.chosenFirst() {
 		for i, r := range s.rows {
 			t.Add(s.Title(), report.Row{Labels: r.labels, Winner: i == 0, Cells: data.Each(columns, func(q quantity) report.Cell { return q.cell(r.spread(q)) })})
 		}
 	}
 	return t
-}
-
-func sweepHeads(columns []quantity) []report.Head {
-	return data.Each(columns, func(q quantity) report.Head {
-		arrow := "↓"
-		switch {
-		case q.unranked:
-			arrow = ""
-		case q.metric.HigherIsBetter():
-			arrow = "↑"
-		}
-		return report.Head{Text: q.title, Arrow: arrow}
-	})
 }
 
 // cell is the quantity without a mark; seconds have two decimals.
@@ -327,7 +314,7 @@ func (m marginal) spread(q quantity) metrics.Spread {
 
 // marginalTable shows, for each value of each setting, the quantities averaged over the other settings.
 func (f *Findings) marginalTable(caption string, swept []Swept, columns ...quantity) *report.Table {
-	t := &report.Table{Caption: caption, Labels: []string{"Method", "setting", "value"}, Values: append(report.Heads("combinations"), sweepHeads(columns)...)}
+	t := &report.Table{Caption: caption, Labels: []string{"Method", "setting", "value"}, Values: append(report.Heads("combinations"), headsOf(columns)...)}
 	for _, s := range f.subjects() {
 		for _, key := range swept {
 			for _, m := range s.marginals(key) {
