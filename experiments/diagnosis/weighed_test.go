@@ -2,46 +2,21 @@ package diagnosis
 
 import (
 	"encoding/json"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"calibra/experiments/internal/checked"
+	"calibra/experiments/internal/checked/checkedtest"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
 
-// rowsOfWeights are 300 rows with features, of which every third one has weight 0, and soft labels for them.
-func rowsOfWeights() (logProbs *mat.Dense, labels []int, z *mat.Dense, weights []float64, soft *mat.Dense) {
-	rng := rand.New(rand.NewPCG(31, 0))
-	const n, c = 300, 3
-	logProbs, z, soft = mat.NewDense(n, c, nil), mat.NewDense(n, 2, nil), mat.NewDense(n, c, nil)
-	for i := range n {
-		row, sum := logProbs.RawRowView(i), 0.0
-		for k := range row {
-			row[k] = 2 * rng.NormFloat64()
-			sum += math.Exp(row[k])
-		}
-		for k := range row {
-			row[k] -= math.Log(sum)
-		}
-		y := rng.IntN(c)
-		labels = append(labels, y)
-		z.SetRow(i, []float64{rng.NormFloat64(), rng.NormFloat64()})
-		weights = append(weights, float64(i%3))
-		share := .5 + .5*rng.Float64()
-		soft.Set(i, y, share)
-		soft.Set(i, (y+1)%c, 1-share)
-	}
-	return logProbs, labels, z, weights, soft
-}
-
 // TestDesignOfWeights: the loss and the slopes of a correction are those of copies, and of a row for each class of a soft label.
 func TestDesignOfWeights(t *testing.T) {
-	l, labels, _, weights, soft := rowsOfWeights()
+	l, labels, _, weights, soft := checkedtest.Weighed()
 	s, err := checked.NewSample(l, labels, weights, soft)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +48,7 @@ func TestDesignOfWeights(t *testing.T) {
 
 // TestTwinsShareAFold, however often a row is in the file.
 func TestTwinsShareAFold(t *testing.T) {
-	l, labels, z, _, _ := rowsOfWeights()
+	l, labels, z, _, _ := checkedtest.Weighed()
 	var rows []int
 	for i := range labels {
 		rows = append(rows, i, i)
@@ -96,7 +71,7 @@ func TestTwinsShareAFold(t *testing.T) {
 
 // TestDiagnosisOfWeights: the same laws, and rows are told by their numbers in the file.
 func TestDiagnosisOfWeights(t *testing.T) {
-	l, labels, z, _, soft := rowsOfWeights()
+	l, labels, z, _, soft := checkedtest.Weighed()
 	weights := make([]float64, len(labels))
 	for i := range weights {
 		weights[i] = float64(min(i, 80)%4) / 4 // rows beyond 80 count alike, every fourth before them not at all

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"calibra/experiments/internal/checked"
+	"calibra/experiments/internal/checked/checkedtest"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -143,7 +144,7 @@ func totalsOf(t *testing.T, parts []part, s Settings) (all *Totals) {
 
 // TestTotalsOfWeights: totals of weighed rows and of soft labels, added up in two parts, have the values that Evaluate has.
 func TestTotalsOfWeights(t *testing.T) {
-	l, labels, z, weights, soft := weighedRows()
+	l, labels, z, weights, soft := checkedtest.Weighed()
 	s := Settings{Bandwidth: 1, SmallBin: NoSmallBin, Weighting: Frequency}
 	u := Uncertainty{Replicates: 400, Redraws: 200}
 	for _, q := range []*mat.Dense{nil, soft} {

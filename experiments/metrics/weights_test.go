@@ -9,35 +9,11 @@ import (
 	"testing"
 
 	"calibra/experiments/internal/checked"
+	"calibra/experiments/internal/checked/checkedtest"
 
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
-
-// weighedRows are 300 rows with features, of which every third one has weight 0, and soft labels for them.
-func weighedRows() (logProbs *mat.Dense, labels []int, z *mat.Dense, weights []float64, soft *mat.Dense) {
-	rng := rand.New(rand.NewPCG(31, 0))
-	const n, c = 300, 3
-	logProbs, z, soft = mat.NewDense(n, c, nil), mat.NewDense(n, 2, nil), mat.NewDense(n, c, nil)
-	for i := range n {
-		row, sum := logProbs.RawRowView(i), 0.0
-		for k := range row {
-			row[k] = 2 * rng.NormFloat64()
-			sum += math.Exp(row[k])
-		}
-		for k := range row {
-			row[k] -= math.Log(sum)
-		}
-		y := rng.IntN(c)
-		labels = append(labels, y)
-		z.SetRow(i, []float64{rng.NormFloat64(), rng.NormFloat64()})
-		weights = append(weights, float64(i%3))
-		share := .5 + .5*rng.Float64()
-		soft.Set(i, y, share)
-		soft.Set(i, (y+1)%c, 1-share)
-	}
-	return logProbs, labels, z, weights, soft
-}
 
 func evaluateRows(t *testing.T, l *mat.Dense, labels []int, z mat.Matrix, s Settings, u Uncertainty) *Report {
 	t.Helper()
@@ -73,7 +49,7 @@ var lawSettings = map[string]Settings{
 // TestLawsOfWeights: only ratios of weights matter, equal ones are none, and a row of weight 0 is not there; to the byte in
 // all that a report says, of certain and of soft labels.
 func TestLawsOfWeights(t *testing.T) {
-	l, labels, z, weights, soft := weighedRows()
+	l, labels, z, weights, soft := checkedtest.Weighed()
 	for i := range weights {
 		weights[i] *= math.Sqrt(float64(i)) // whose products are rounded
 	}
@@ -129,7 +105,7 @@ func floatsAt(x []float64, rows []int) (out []float64) {
 // TestWholeWeightsAreCopies, and soft labels rows of one class each, in every value; not in how uncertain it is: an interval of
 // weights of 1 and 2 is wider than that of as many copies.
 func TestWholeWeightsAreCopies(t *testing.T) {
-	l, labels, z, weights, soft := weighedRows()
+	l, labels, z, weights, soft := checkedtest.Weighed()
 	var rows, classes []int
 	for i, w := range weights {
 		for range int(w) {
@@ -189,7 +165,7 @@ func TestWholeWeightsAreCopies(t *testing.T) {
 // TestSoftLabelsOfOneClassAreLabels, to the byte; and the noise floor is that of labels drawn from the predictions, whatever
 // the labels are.
 func TestSoftLabelsOfOneClassAreLabels(t *testing.T) {
-	l, labels, z, weights, soft := weighedRows()
+	l, labels, z, weights, soft := checkedtest.Weighed()
 	sure := mat.NewDense(len(labels), 3, nil)
 	for i, y := range labels {
 		sure.Set(i, y, 1)
@@ -218,7 +194,7 @@ func TestSoftLabelsOfOneClassAreLabels(t *testing.T) {
 
 // TestPairsOfWeights: the losses of the rows, by weight, have NLL as their plain mean, and vary as the resampled NLL does.
 func TestPairsOfWeights(t *testing.T) {
-	l, labels, _, weights, _ := weighedRows()
+	l, labels, _, weights, _ := checkedtest.Weighed()
 	r := evaluateRows(t, l, labels, nil, Settings{Rows: weights}, Uncertainty{Replicates: 2000, Redraws: None})
 	if !scalar.EqualWithinAbs(checked.Mean(r.Measurement.NLL), r.Values[NLL], 1e-12) || !scalar.EqualWithinAbs(1-checked.Mean(r.Wrong), r.Values[Accuracy], 1e-12) {
 		t.Errorf("the mean loss is %v and NLL %v", checked.Mean(r.Measurement.NLL), r.Values[NLL])
@@ -243,7 +219,7 @@ func TestFloored(t *testing.T) {
 }
 
 func TestRowsThatAreRefused(t *testing.T) {
-	l, labels, z, weights, soft := weighedRows()
+	l, labels, z, weights, soft := checkedtest.Weighed()
 	at := func(w float64) []float64 { out := slices.Clone(weights); out[4] = w; return out }
 	half := mat.DenseCopyOf(soft)
 	half.Set(4, 0, .1)

@@ -94,6 +94,9 @@ func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 	return lines, nil
 }
 
+// marksNote says what the marks of a table of results mean.
+const marksNote = "best of a column in bold, second underlined. † worse than the best by more than chance (in pairs on the test rows, Holm-corrected, 5 %)."
+
 // Compared is Results with a dagger beside the LCE and NLL of a method that is significantly
 // worse than the best, and the bars.
 func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
@@ -102,7 +105,7 @@ func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
 		return nil, err
 	}
 	columns := append(resultColumns(false), f.others()...)
-	t := f.table("Mean ± standard deviation over the seeds. The best method above; best of a column in bold, second underlined. † worse than the best by more than chance (test rows resampled for both alike, Holm-corrected, 5 %).", columns)
+	t := f.table("Mean ± standard deviation over the seeds. The best method above; "+marksNote, columns)
 	rows := t.Blocks[0].Rows[:0]
 	for _, row := range t.Blocks[0].Rows { // of a method that failed there is nothing to show
 		if slices.ContainsFunc(lines, func(l Line) bool { return l.Method == row.Labels[0] }) {

@@ -184,7 +184,7 @@ func comparedFits(ctx context.Context, f *Findings) (*report.Section, error) {
 	section, err := Compared(ctx, f)
 	if err == nil {
 		section.Note = "Local metrics are measured in each method's own embedding and in the one shared by all. A method without an embedding of its own has the same number in both."
-		section.Tables[0].Caption = "The best fit above; best of a column in bold, second underlined. † worse than the best by more than chance (test rows resampled for both alike, Holm-corrected, 5 %)."
+		section.Tables[0].Caption = "The best fit above; " + marksNote
 	}
 	return section, err
 }
