@@ -222,7 +222,11 @@ func (r *row) mean(ctx context.Context) (float64, metrics.Interval, error) {
 
 // Line says the choice in a sentence.
 func (c Choice) Line() string {
-	return fmt.Sprintf("Chosen on validation rows, of %d: %s with %s, NLL %s there. On test rows its NLL is %s (95 %% %s to %s); a fit takes %s s.", c.Of, c.Method, c.words, c.seeds.Format(metrics.NLL),
+	chosen := c.Method
+	if c.words != "" { // else the method has none of the settings
+		chosen += " with " + c.words
+	}
+	return fmt.Sprintf("Chosen on validation rows, of %d: %s, NLL %s there. On test rows its NLL is %s (95 %% %s to %s); a fit takes %s s.", c.Of, chosen, c.seeds.Format(metrics.NLL),
 		metrics.Nats(c.Test), metrics.Nats(c.Interval.Low), metrics.Nats(c.Interval.High), metrics.Fixed(c.Seconds, 2))
 }
 
