@@ -60,7 +60,7 @@
 // A study of one's own is [NewStudy] of a [Question]: a [Population] (how codes, p̂ and labels are drawn), a
 // [Channel] that codes are misread by, an [Estimator] (any Map, with its own loss where it has one) and
 // [Statistic]s with their bands. It has the rows of study rate about the limit of that estimator, and
-// experiments.Study makes it a part that the command takes by its name. [NewModel], [Fit], [Free] and
+// experiments.Study makes it a part that the command takes by its name, as calibra new DIR --study writes one. [NewModel], [Fit], [Free] and
 // [NewLimit] are what it is made of: the loss, θ̂ or θ*, what is not identified, and H, J and the sandwich.
 //
 // # Bands

@@ -45,7 +45,7 @@ type cli struct {
 	Pretrain       pretrainCmd       `cmd:"" help:"Train a classifier on raw rows, to be encoded and calibrated."`
 	Encode         encodeCmd         `cmd:"" help:"Read features and logits of raw data from a trained network."`
 	ExportFeatures exportFeaturesCmd `cmd:"" help:"Write the rows that studies judge on, with where they come from, for other programs."`
-	New            newCmd            `cmd:"" help:"Write a module of your own: a map, codes, a baseline, a metric or an optimizer to be changed."`
+	New            newCmd            `cmd:"" help:"Write a module of your own: a map, codes, a baseline, a metric, a study of the theory or an optimizer to be changed."`
 	Theory         theoryCmd         `cmd:"" help:"Check the convergence claims numerically on synthetic problems."`
 	Bench          benchCmd          `cmd:"" help:"Time training, metrics and predictions on this machine."`
 	Info           infoCmd           `cmd:"" help:"Print the versions and the CPU units that this program uses."`

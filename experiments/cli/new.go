@@ -24,6 +24,7 @@ type newCmd struct {
 	Codes    bool   `xor:"part" required:"" help:"Codes, which divide the latent space: codewords far from each other."`
 	Baseline bool   `xor:"part" required:"" help:"A baseline with a fit of its own: a bias for each class."`
 	Metric   bool   `xor:"part" required:"" help:"A metric: the spherical score."`
+	Study    bool   `xor:"part" required:"" help:"A study of the theory: label noise and an L1 penalty."`
 	Rule     bool   `xor:"part" required:"" help:"An optimizer: Lion."`
 	Clone    string `type:"path" placeholder:"DIR" help:"Clone of calibra that the module is built with (the one that this program was built in, lies in or is run in)."`
 }
@@ -35,7 +36,7 @@ var templates embed.FS
 
 // part is the folder of the flag that is given.
 func (c *newCmd) part() string {
-	for name, chosen := range map[string]bool{"map": c.Map, "codes": c.Codes, "baseline": c.Baseline, "metric": c.Metric, "rule": c.Rule} {
+	for name, chosen := range map[string]bool{"map": c.Map, "codes": c.Codes, "baseline": c.Baseline, "metric": c.Metric, "study": c.Study, "rule": c.Rule} {
 		if chosen {
 			return name
 		}
