@@ -19,8 +19,8 @@ import (
 
 type applyCmd struct {
 	Model string `required:"" type:"model" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
-	In    string `required:"" type:"input" placeholder:"F.npz" help:"Features file with test_features and test_logits, as far as the method needs them; or the name of data that the program brings, as for fit."`
-	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, labels if test_labels is there, and the embedding of the fit if test_features is. A name that ends in .parquet, .arrow or .feather gets a table."`
+	In    string `required:"" type:"input" placeholder:"F.npz" help:"Features file with test_features and test_logits (as far as the method needs them), or the name of data that calibra brings, as for fit."`
+	Out   string `required:"" type:"path" placeholder:"P.npz" help:"File to write: probs (N×C) of the test rows in the order of the file, with their labels and the embedding of the fit if the rows have labels and features. A name that ends in .parquet, .arrow or .feather gets a table."`
 
 	applyFlags
 	inputFlags
@@ -220,9 +220,9 @@ func sameClasses(path string, wide int, labels []int, classes int) error {
 
 // applyFlags set what calibra apply writes besides the predictions.
 type applyFlags struct {
-	Intervals *float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method, for a bilinear map (method vq) or a mixture of maps (corrected, stacked), whose intervals take minutes and leave out the bias of its priors: fewer posteriors lie in them than the level says (66 to 80 of 100 in simulated fits, at 0.9). The features file must hold the calibration rows of the fit; those that calibra fit set aside for validation are left out again."`
-	Sets      *float64 `placeholder:"0.9" help:"Write also prediction sets that hold the label with this probability: sets (N×C, 1 where a class is in) within each region of the latent space, sets_marginal over all rows, and sets_region (N). Their scores come from val_features, val_logits and val_labels of the features file, or else from its calibration rows."`
-	TwoStage  bool     `help:"Let the intervals count the quantized head's error too: it was fitted to the same rows as the map. Takes --intervals; its matrices have (M+1)·C + 2KC + C rows for M features, K codewords and C classes, 7000 at most."`
+	Intervals *float64 `placeholder:"0.9" group:"Intervals and prediction sets:" help:"Also write intervals of this level around each probability: lower and upper (N×C). Methods vq, corrected and stacked have them."`
+	Sets      *float64 `placeholder:"0.9" group:"Intervals and prediction sets:" help:"Also write prediction sets that hold the label with this probability: sets (N×C, 1 if a class is in) with a guarantee in each region, sets_marginal with a guarantee over all rows, and sets_region (N). They need val_* rows in the file, or its calibration rows."`
+	TwoStage  bool     `group:"Intervals and prediction sets:" help:"With --intervals: count the error of the quantized head too, which was fitted to the same rows as the map. It needs matrices of (M+1)·C + 2KC + C rows for M features, K codewords and C classes; at most 7000."`
 }
 
 // check refuses flags that make no sense, or not for this model.

@@ -19,13 +19,13 @@ import (
 
 type benchCmd struct {
 	Rows int    `least:"64" most:"10000000" default:"10000" help:"Rows of the training workloads (${default})."`
-	Reps int    `least:"1" most:"10000" default:"3" help:"Repetitions, of which the best counts (${default})."`
-	Only string `placeholder:"KEY,…" help:"Only these workloads, by their JSON key."`
+	Reps int    `least:"1" most:"10000" default:"3" help:"Repetitions; the fastest counts (${default})."`
+	Only string `placeholder:"KEY,…" help:"Only these workloads, by their JSON keys."`
 	JSON bool   `help:"Print one JSON object."`
 
-	Memory   string `type:"path" placeholder:"F.csv" help:"Measure the peak memory and the time of fit, apply and evaluate on files of --rows random rows instead, and write them to this file."`
-	Features int    `least:"1" most:"1000000" default:"512" help:"Features of these rows (${default})."`
-	Classes  int    `least:"2" most:"100000" default:"10" help:"Their classes (${default})."`
+	Memory   string `type:"path" placeholder:"F.csv" help:"Instead, measure peak memory and time of fit, apply and evaluate on --rows random rows, and write them to this file."`
+	Features int    `least:"1" most:"1000000" default:"512" help:"With --memory: features of a row (${default})."`
+	Classes  int    `least:"2" most:"100000" default:"10" help:"With --memory: classes (${default})."`
 
 	deviceFlag
 }

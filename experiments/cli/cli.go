@@ -8,16 +8,14 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"embed"
+	_ "embed" // greeting
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"reflect"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -33,28 +31,28 @@ import (
 
 // cli lists the commands; each is a struct with a Run method in the file of its name.
 type cli struct {
-	Quickstart     quickstartCmd     `cmd:"" help:"Calibrate a small classifier end to end on embedded data."`
-	Fit            fitCmd            `cmd:"" help:"Fit a calibrator to the outputs of a frozen classifier."`
-	Apply          applyCmd          `cmd:"" help:"Calibrate the test rows of a features file with a fitted model."`
-	Export         exportCmd         `cmd:"" help:"Write a fitted model as a network in ONNX."`
-	Evaluate       evaluateCmd       `cmd:"" help:"Measure predictions, globally and locally, with their uncertainty."`
-	Diagnose       diagnoseCmd       `cmd:"" help:"Say where predictions are wrong: regions of the latent space, classes, confidences, groups."`
-	Compare        compareCmd        `cmd:"" help:"Fit many methods side by side and say which differ."`
-	Study          studyCmd          `cmd:"" help:"Run one of the paper's studies and write its report."`
-	Methods        methodsCmd        `cmd:"" help:"List the methods, or the settings of one."`
-	Pretrain       pretrainCmd       `cmd:"" help:"Train a classifier on raw rows, to be encoded and calibrated."`
-	Encode         encodeCmd         `cmd:"" help:"Read features and logits of raw data from a trained network."`
-	ExportFeatures exportFeaturesCmd `cmd:"" help:"Write the rows that studies judge on, with where they come from, for other programs."`
-	New            newCmd            `cmd:"" help:"Write a module of your own: a map, codes, a baseline, a metric, a study of the theory or an optimizer to be changed."`
-	Theory         theoryCmd         `cmd:"" help:"Check the convergence claims numerically on synthetic problems."`
-	Bench          benchCmd          `cmd:"" help:"Time training, metrics and predictions on this machine."`
-	Info           infoCmd           `cmd:"" help:"Print the versions and the CPU units that this program uses."`
-	Completion     completionCmd     `cmd:"" help:"Print the completion script of a shell."`
-	Help           helpCmd           `cmd:"" help:"Explain a command."`
+	Quickstart     quickstartCmd     `cmd:"" group:"Calibrate:" help:"Calibrate a small classifier end to end on embedded data."`
+	Fit            fitCmd            `cmd:"" group:"Calibrate:" help:"Fit a calibrator to the outputs of a frozen classifier."`
+	Compare        compareCmd        `cmd:"" group:"Calibrate:" help:"Fit several methods to the same rows and say which to use."`
+	Apply          applyCmd          `cmd:"" group:"Calibrate:" help:"Predict calibrated probabilities with a fitted model."`
+	Export         exportCmd         `cmd:"" group:"Calibrate:" help:"Write a fitted model as a network in ONNX."`
+	Evaluate       evaluateCmd       `cmd:"" group:"Look closer:" help:"Measure the calibration of predictions, overall and locally."`
+	Diagnose       diagnoseCmd       `cmd:"" group:"Look closer:" help:"Find where predictions are wrong: regions, classes, confidences, groups."`
+	Methods        methodsCmd        `cmd:"" group:"Look closer:" help:"List the methods, or the settings of one method."`
+	Pretrain       pretrainCmd       `cmd:"" group:"Get features:" help:"Train a classifier on raw rows."`
+	Encode         encodeCmd         `cmd:"" group:"Get features:" help:"Write the features and logits of raw rows by a trained classifier."`
+	ExportFeatures exportFeaturesCmd `cmd:"" group:"Get features:" help:"Write the rows that a study uses to a file, for other programs."`
+	Study          studyCmd          `cmd:"" group:"Research:" help:"Run a study, such as the paper's main comparison, and write its report."`
+	Theory         theoryCmd         `cmd:"" group:"Research:" help:"Check the convergence theory numerically on synthetic problems."`
+	New            newCmd            `cmd:"" group:"Research:" help:"Write a Go module with a map, a metric or another part of your own."`
+	Bench          benchCmd          `cmd:"" group:"This program:" help:"Time training, metrics and predictions on this machine."`
+	Info           infoCmd           `cmd:"" group:"This program:" help:"Print versions, the CPU's vector units and the GPU."`
+	Completion     completionCmd     `cmd:"" group:"This program:" help:"Print the completion script of a shell."`
+	Help           helpCmd           `cmd:"" group:"This program:" help:"Explain a command."`
 	Readme         readmeCmd         `cmd:"" hidden:"" help:"Write the tables and pictures of README.md from its result files."`
 
-	Quiet   bool        `short:"q" help:"Print results and errors alone: no progress, no notes."`
-	Version versionFlag `help:"Print the version and exit."`
+	Quiet   bool        `short:"q" group:"Of every command:" help:"Print results and errors only: no progress, no notes."`
+	Version versionFlag `group:"Of every command:" help:"Print the version and exit."`
 }
 
 // versionFlag prints the version and ends the program.
@@ -71,10 +69,6 @@ func (versionFlag) BeforeReset(k *kong.Kong, t *terminal) error {
 	}
 	k.Exit(0)
 	return nil
-}
-
-type helpCmd struct {
-	Command string `arg:"" optional:"" help:"Command to explain; without one, all are listed."`
 }
 
 // greeting is what calibra prints without arguments.
@@ -130,14 +124,16 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 			err = program.Caught(p)
 		}
 	}()
-	switch {
-	case len(args) == 0:
+	if len(args) == 0 {
 		return t.print([]byte(greeting))
-	case args[0] == "help" && !slices.Contains(args, "--help"):
-		args = append(slices.Clone(args[1:]), "--help")
+	}
+	printer := firstHelp
+	args, all := asksHelp(args)
+	if all {
+		printer = allHelp
 	}
 	var flags cli
-	parser, err := newParser(ctx, &flags, t, methods)
+	parser, err := newParser(ctx, &flags, t, methods, kong.Help(printer))
 	if err != nil {
 		return err
 	}
@@ -157,19 +153,12 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 }
 
 // newParser is the parser of the flags, whose commands run with the context, terminal and methods.
-func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiments.Catalog) (*kong.Kong, error) {
-	return kong.New(flags,
+func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiments.Catalog, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(flags, append(options,
 		kong.Name("calibra"),
 		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, measure both."),
 		kong.Exit(func(int) { panic(errExit) }),
 		kong.Writers(t.out, t.err),
-		kong.Help(func(o kong.HelpOptions, k *kong.Context) error {
-			if err := kong.DefaultHelpPrinter(o, k); err != nil {
-				return err
-			}
-			writeExitCodes(k.Stdout)
-			return nil
-		}),
 		kong.PostBuild(func(k *kong.Kong) error { return explain(k, methods) }),
 		kong.NamedMapper("path", kong.MapperFunc(decodePath)),
 		kong.NamedMapper("paths", kong.MapperFunc(decodePaths)),
@@ -178,33 +167,7 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 		kong.NamedMapper("predictions", kong.MapperFunc(decodePredictions)),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(methods, t),
-	)
-}
-
-// helps are what --help prints for each command besides its flags, NAME.txt.
-//
-//go:embed help
-var helps embed.FS
-
-// explain gives the commands their help, and lists the raw sources of another module in that of --data.
-func explain(k *kong.Kong, methods *experiments.Catalog) error {
-	var sources string
-	for _, s := range methods.RawSources() {
-		sources += fmt.Sprintf(" Or %s:REST, %s.", s.Name, cmp.Or(s.Line, "rows of a source of this program's own"))
-	}
-	for _, command := range k.Model.Children {
-		text, err := helps.ReadFile("help/" + command.Name + ".txt")
-		if err != nil {
-			return err
-		}
-		command.Detail = strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "${studies}", strings.Join(claims(methods), ", "))
-		for _, f := range command.Flags {
-			if f.Name == "data" {
-				f.Help += sources
-			}
-		}
-	}
-	return nil
+	)...)
 }
 
 // decodePath makes a path absolute. An empty one, as of a shell variable that is not
@@ -240,6 +203,3 @@ func decodePaths(ctx *kong.DecodeContext, target reflect.Value) error {
 	}
 	return nil
 }
-
-// Run is for "calibra help --help"; help itself is the --help of what it names.
-func (helpCmd) Run(t *terminal) error { return t.print([]byte(greeting)) }

@@ -17,13 +17,13 @@ import (
 
 type compareCmd struct {
 	In      string       `type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*; of data that the program brings, calibra export-features writes one."`
-	Methods []string     `placeholder:"NAME,…" help:"What to fit, by the names that calibra methods --all lists; all stands for those that were published. Without it: nc, ts, sm, vq, stacked."`
+	Methods []string     `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them, and all stands for the published ones (nc,ts,sm,vq,stacked)."`
 	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
-	Split   data.Holdout `placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
-	Jobs    int          `most:"1024" help:"Fits side by side (one a core)."`
-	Out     string       `required:"" type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv, metrics.json and figures."`
+	Split   data.Holdout `placeholder:"paper|tables|none" group:"Validation:" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
+	Jobs    int          `placeholder:"N" most:"1024" help:"Number of fits to run at the same time (one per core)."`
+	Out     string       `required:"" type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv, metrics.json and figures."`
 
-	Runs []string `type:"paths" placeholder:"DIR,…" help:"Fit nothing, and set the finished fits in these folders side by side; they must have tested the same rows."`
+	Runs []string `type:"paths" placeholder:"DIR" help:"Fit nothing; compare the finished fits in these folders. All must have been tested on the same rows."`
 
 	JSON bool `help:"Print the table as JSON."`
 

@@ -18,12 +18,12 @@ import (
 )
 
 type encodeCmd struct {
-	Model string `required:"" type:"path" placeholder:"DIR" help:"The directory that calibra pretrain wrote."`
-	Data  string `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (those that the network was trained beside)."`
+	Model string `required:"" type:"path" placeholder:"DIR" help:"Directory that calibra pretrain wrote."`
+	Data  string `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (the data that the network was trained on)."`
 	tableFlags
-	HeldOut float64 `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
-	Seed    *uint64 `placeholder:"0" help:"Seed of the division of the rows (of the network's own data, the one it was trained with; of others 0)."`
-	Out     string  `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
+	HeldOut float64 `placeholder:"SHARE" help:"Share of the rows of a table, from one region of it, that are kept apart as shifted rows (none)."`
+	Seed    *uint64 `placeholder:"0" help:"Seed that divides the rows. For the network's own data it must be the seed of its training (that seed; 0 for other data)."`
+	Out     string  `required:"" type:"path" placeholder:"F.npz" help:"Features file to write. Shifted rows go to F-shifted.npz."`
 
 	sources []data.RawSource // of the catalog
 }

@@ -22,17 +22,17 @@ import (
 )
 
 type evaluateCmd struct {
-	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit that holds them: probs, log_probs or logits (N×C), labels (N) and, for the local metrics, an embedding (N×d), and weights (N, 0 or more, of which only the ratios matter). Labels may be probabilities (N×C)."`
-	Embedding string `placeholder:"KEY" help:"Array of the file to measure locally in; embedding, if it is there, when none is named."`
-	Features  string `type:"path" placeholder:"F.npz" help:"Measure locally in the principal components of the features of the same rows (N×M): features, test_features or embedding of this file."`
+	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N, or N×C probabilities), and optionally an embedding (N×d) for the local metrics and weights (N)."`
+	Embedding string `placeholder:"KEY" group:"Local metrics:" help:"Array of the file to measure local errors in (embedding, if the file has it)."`
+	Features  string `type:"path" placeholder:"F.npz" help:"Measure local errors in the principal components of these features of the same rows: array features, test_features or embedding (N×M) of the file."`
 
 	MetricFlags
 
-	Binning string `default:"width" enum:"width,quantile" placeholder:"width|quantile" help:"Bins of one width, or of about as many rows (${default})."`
-	Folds   *int   `most:"10000" help:"Folds of the recoverable loss, where there is an embedding; 0 for none (5, or none of more than 256 classes or fewer than 50 rows)."`
-	Anchors int    `most:"1000000000" default:"0" placeholder:"N" help:"Where there are more rows than this, measure the local metrics at so many of them, a sample stratified by confidence, each against all rows: LCE then comes with its standard error, and MLCE is the largest of those. 0 measures at all rows, whose time grows with their square (${default})."`
+	Binning string `default:"width" enum:"width,quantile" placeholder:"width|quantile" group:"Metrics:" help:"Bins of equal width, or with about the same number of rows (quantile) (${default})."`
+	Folds   *int   `placeholder:"N" most:"10000" group:"Local metrics:" help:"Folds of the recoverable loss, which needs an embedding; 0 leaves it out (5; 0 if there are more than 256 classes or fewer than 50 rows)."`
+	Anchors int    `most:"1000000000" default:"0" placeholder:"N" group:"Local metrics:" help:"With more rows than N, measure local errors at a sample of N rows only, each against all rows. The sample is stratified by confidence. LCE then has a standard error, and MLCE is the largest error in the sample. 0 measures at all rows; the time grows with their square (${default})."`
 	JSON    bool   `name:"json" help:"Print the report as JSON."`
-	Plots   string `type:"path" placeholder:"DIR" help:"Draw reliability diagrams, in bins of equal width, and the ESS profile into this directory, as SVG, PNG and PDF."`
+	Plots   string `type:"path" placeholder:"DIR" help:"Draw reliability diagrams and the local error profile into this directory, as SVG, PNG and PDF."`
 	HTML    string `name:"html" type:"path" placeholder:"F.html" help:"Write the report with its figures as one HTML page."`
 
 	totalsFlags
@@ -368,14 +368,14 @@ func checked(r *metrics.Report) string {
 
 // MetricFlags set what is measured.
 type MetricFlags struct {
-	Protocol   metrics.Protocol `default:"tables" placeholder:"tables|formula" help:"What the metrics mean: as behind the paper's tables, or as its appendix prints them (${default})."`
-	Bandwidth  float64          `default:"10" help:"Bandwidth γ of the Gaussian kernel, in the embedding's units (${default})."`
-	Bins       int              `most:"100000" default:"15" help:"Bins of the unit interval (${default})."`
-	SmallBin   *int             `most:"1000000000" placeholder:"20" help:"Local bins of so many rows or fewer are skipped, under the protocol tables; 0 skips none (20; the paper has 10 for ConvNeXt and ViT)."`
-	Weights    string           `default:"uniform" enum:"uniform,frequency" placeholder:"uniform|frequency" help:"Weights of the classes: equal, or as frequent as the labels (${default})."`
-	Redraws    int              `most:"100000" default:"50" help:"Redraws of the labels from the predictions for the noise floor; 0 for none (${default})."`
-	Replicates int              `most:"100000" default:"200" help:"Bootstrap replicates for the intervals; 0 for none (${default})."`
-	Seed       uint64           `default:"0" help:"Seed of all that is drawn at random (${default})."`
+	Protocol   metrics.Protocol `default:"tables" placeholder:"tables|formula" group:"Metrics:" help:"Definitions of the metrics: those behind the paper's tables, or the formulas of its appendix (${default})."`
+	Bandwidth  float64          `default:"10" group:"Local metrics:" help:"Bandwidth γ of the Gaussian kernel, in the embedding's units (${default})."`
+	Bins       int              `most:"100000" default:"15" group:"Metrics:" help:"Number of bins between 0 and 1 (${default})."`
+	SmallBin   *int             `most:"1000000000" placeholder:"20" group:"Local metrics:" help:"Under protocol tables, local bins with this many rows or fewer are skipped; 0 skips none (20; the paper uses 10 for ConvNeXt and ViT)."`
+	Weights    string           `default:"uniform" enum:"uniform,frequency" placeholder:"uniform|frequency" group:"Metrics:" help:"Weights of the classes: all equal (uniform), or as frequent as the labels (frequency) (${default})."`
+	Redraws    int              `most:"100000" default:"50" help:"How often labels are drawn from the predictions for the noise floor; 0 for none (${default})."`
+	Replicates int              `most:"100000" default:"200" help:"Number of bootstrap replicates for the intervals; 0 for none (${default})."`
+	Seed       uint64           `default:"0" help:"Seed of everything that is drawn at random (${default})."`
 }
 
 // fewestReplicates is of package metrics: fewer have no 2.5 % quantile.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -35,14 +34,6 @@ var exitCodes = []struct {
 	{exitNoDevice, "--device cuda, and there is no device or too little memory on it"},
 	{exitInternal, "a fault of this program; the sentence says where to report it"},
 	{exitInterrupted, "interrupted by Ctrl-C or SIGTERM"},
-}
-
-// writeExitCodes is the end of every help text.
-func writeExitCodes(out io.Writer) {
-	fmt.Fprintln(out, "\nExit codes:")
-	for _, c := range exitCodes {
-		fmt.Fprintf(out, "  %3d  %s\n", c.code, c.what)
-	}
 }
 
 // failed is the error of work of which parts failed, for these causes: a fault if one is.

@@ -12,13 +12,13 @@ import (
 
 type exportCmd struct {
 	Model string `required:"" type:"model" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
-	ONNX  string `name:"onnx" required:"" type:"path" placeholder:"F.onnx" help:"Network to write: inputs features and logits, as far as the method reads them; outputs probabilities and, where the method divides, codes."`
+	ONNX  string `name:"onnx" required:"" type:"path" placeholder:"F.onnx" help:"Network to write. Its inputs are features and logits, as far as the method reads them. Its outputs are probabilities and, where the method has a codebook, codes."`
 
-	Numbers string `enum:"float32,float64" default:"float32" help:"Type of the inputs and of the probabilities; float64 gives those of calibra apply."`
+	Numbers string `enum:"float32,float64" default:"float32" help:"Type of the inputs and of the probabilities: float32 or float64. float64 gives the numbers of calibra apply (${default})."`
 
-	Backbone       string `type:"path" placeholder:"B.onnx" help:"Put the calibrator behind this network, so that one file goes from the raw input to calibrated probabilities."`
-	FeaturesOutput string `placeholder:"NAME" help:"Output of the backbone that holds the features (features)."`
-	LogitsOutput   string `placeholder:"NAME" help:"Output of the backbone that holds the logits (logits, or its only output)."`
+	Backbone       string `type:"path" placeholder:"B.onnx" help:"Put the calibrator behind this network: one file then turns the raw input into calibrated probabilities."`
+	FeaturesOutput string `placeholder:"NAME" group:"The backbone:" help:"Output of the backbone that holds the features (features)."`
+	LogitsOutput   string `placeholder:"NAME" group:"The backbone:" help:"Output of the backbone that holds the logits (logits, or its only output)."`
 }
 
 func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {

@@ -12,8 +12,8 @@ import (
 )
 
 type exportFeaturesCmd struct {
-	Data    string `required:"" placeholder:"DATA" help:"What a study takes: letter, satellite, digits (embedded), cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
-	Encoder string `placeholder:"NAME" help:"What raw rows are encoded with (the first that studies use)."`
+	Data    string `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data or raw results."`
+	Encoder string `placeholder:"NAME" help:"Network that encodes raw rows (the first that studies use)."`
 	tableFlags
 	Seed uint64 `default:"0" help:"Seed of the division of the rows and of the encoder (${default})."`
 	Out  string `required:"" type:"path" placeholder:"F.npz" help:"File to write."`

@@ -26,11 +26,11 @@ import (
 )
 
 type fitCmd struct {
-	In     string       `required:"" type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and, to be judged on, test_*; cal_weights and test_weights say as how many rows each counts. Or letter, satellite, digits and the other data that study --data names."`
-	Method string       `default:"vq" placeholder:"NAME" help:"What to fit (${default}); calibra methods --all lists all."`
-	Split  data.Holdout `placeholder:"paper|tables|none" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or nowhere (none). Without it, paper for methods that stop early and none for the others."`
-	Seed   uint64       `default:"0" help:"Seed of split, initial weights and batches (${default})."`
-	Out    string       `required:"" type:"path" placeholder:"DIR" help:"Directory for config.json, metrics.json, model.safetensors, predictions.npz and curves.csv (stage, epoch, loss, validation_loss, kept: how the losses went), and report.html."`
+	In     string       `required:"" type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and, to judge the fit on, test_features, test_logits, test_labels. Or data that calibra brings: letter, satellite, digits and the others that calibra study --help lists."`
+	Method string       `default:"vq" placeholder:"NAME" help:"Method to fit (${default}). calibra methods lists them."`
+	Split  data.Holdout `placeholder:"paper|tables|none" group:"Validation:" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or none. Without this flag: paper for methods that stop early, none for the others."`
+	Seed   uint64       `default:"0" help:"Seed of the split, the initial weights and the batches (${default})."`
+	Out    string       `required:"" type:"path" placeholder:"DIR" help:"Directory for the model, config.json, metrics.json, predictions.npz, curves.csv and report.html."`
 
 	JSON bool `help:"Print the results as JSON."`
 

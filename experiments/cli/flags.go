@@ -19,11 +19,11 @@ import (
 // settingFlags are of the commands that fit: every setting of a method, by --set or from a
 // file, and the codebook's by flags of their own.
 type settingFlags struct {
-	Slots     *int     `most:"65536" placeholder:"64" help:"Slots w that the features are cut into; must divide their number M (the largest divisor of M up to 64)."`
-	Codewords *int     `most:"65536" placeholder:"64" help:"Codewords K of the shared codebook (64)."`
-	EMA       *string  `placeholder:"warm|zero" help:"What the codebook's moving averages start from: the initial codewords (warm) or zero, as published (warm)."`
-	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4; may be repeated. METHOD.KEY=VALUE sets it for one method of several. calibra methods NAME lists the keys."`
-	Config    string   `type:"path" placeholder:"F.yaml" help:"Settings from a YAML file, by the same keys; --set wins."`
+	Slots     *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of slots w that the features are cut into. It must divide the number M of features (the largest divisor of M up to 64)."`
+	Codewords *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of codewords K in the codebook, which all slots share (64)."`
+	EMA       *string  `placeholder:"warm|zero" group:"Settings of the methods:" help:"What the codebook's moving averages start from: the first codewords (warm), or zero as in the published code (zero) (warm)."`
+	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4. May be repeated. METHOD.KEY=VALUE sets it for one of several methods. calibra methods NAME lists the keys."`
+	Config    string   `type:"path" placeholder:"F.yaml" group:"Settings of the methods:" help:"Settings from a YAML file with the same keys. --set overrides them."`
 
 	notice string // to be told at the end: flags that changed nothing
 }
@@ -141,7 +141,7 @@ func (s *seeds) UnmarshalText(text []byte) error {
 
 // deviceFlag is of the commands that train or measure.
 type deviceFlag struct {
-	Device cuda.Choice `default:"cpu" env:"CALIBRA_DEVICE" placeholder:"cpu|auto|cuda" help:"Where to compute: on the CPU, on an NVIDIA GPU (cuda), or there where it should pay (auto) (${default}). An empty CALIBRA_DEVICE is as none."`
+	Device cuda.Choice `default:"cpu" env:"CALIBRA_DEVICE" placeholder:"cpu|auto|cuda" group:"Device and logs:" help:"Where to compute: on the CPU, on an NVIDIA GPU (cuda), or on the GPU if that should be faster (auto) (${default}). An empty CALIBRA_DEVICE counts as not set."`
 }
 
 // executor is the one that the flag names; nil is this process.

@@ -22,15 +22,15 @@ import (
 
 // inputFlags set what the rows are, where a command would otherwise judge by their looks.
 type inputFlags struct {
-	Logits        bool `xor:"scores" help:"The arrays of logits hold logits, whatever they look like."`
-	Probabilities bool `xor:"scores" help:"The arrays of logits hold probabilities: their logarithms are taken. Without either flag, rows in 0…1 that all sum to 1, but for the rounding of the values, are probabilities."`
-	AcceptShift   bool `help:"Go on where the test rows look like other columns than the fit's: exchanged, or scaled otherwise."`
+	Logits        bool `xor:"scores" group:"The rows:" help:"The arrays of logits hold logits, even if they look like probabilities."`
+	Probabilities bool `xor:"scores" group:"The rows:" help:"The arrays of logits hold probabilities, and their logarithms are used. Without this flag and --logits, rows of numbers from 0 to 1 that sum to 1 (up to rounding) are taken for probabilities."`
+	AcceptShift   bool `group:"The rows:" help:"Go on if the test rows look unlike the calibration rows: columns exchanged or on another scale."`
 }
 
 // tableFlags are what is known of csv files of raw rows.
 type tableFlags struct {
-	Label  string      `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
-	Header data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row, or where its text does not occur below)."`
+	Label  string      `placeholder:"COLUMN" group:"The rows:" help:"Label column of a csv file (the last)."`
+	Header data.Header `placeholder:"yes|no" group:"The rows:" help:"Whether the first row of a csv file holds the column names (decided by what the row looks like)."`
 }
 
 // scores is what the flags name, "" if nothing.

@@ -10,7 +10,7 @@ import (
 
 type methodsCmd struct {
 	Name string `arg:"" optional:"" help:"Method whose settings are to be listed."`
-	All  bool   `help:"List variants and controls too."`
+	All  bool   `help:"Also list variants and controls."`
 	JSON bool   `help:"Print JSON."`
 }
 

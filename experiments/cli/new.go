@@ -19,14 +19,14 @@ import (
 // newCmd writes a module of a researcher's own: the files of one folder of internal/new, each of which is a program
 // that this repository builds and tests, with a go.mod that finds calibra in a clone.
 type newCmd struct {
-	Dir      string `arg:"" type:"path" help:"Folder to write, new or empty."`
-	Map      bool   `xor:"part" required:"" help:"A map: the paper's bilinear calibrator in full, to be changed."`
-	Codes    bool   `xor:"part" required:"" help:"Codes, which divide the latent space: codewords far from each other."`
-	Baseline bool   `xor:"part" required:"" help:"A baseline with a fit of its own: a bias for each class."`
+	Dir      string `arg:"" type:"path" help:"Folder to write; it must be new or empty."`
+	Map      bool   `xor:"part" required:"" help:"A calibration map: the paper's bilinear calibrator in full, for you to change."`
+	Codes    bool   `xor:"part" required:"" help:"Codes, which divide the latent space: codewords that lie far from each other."`
+	Baseline bool   `xor:"part" required:"" help:"A baseline with its own fit: a bias for each class."`
 	Metric   bool   `xor:"part" required:"" help:"A metric: the spherical score."`
 	Study    bool   `xor:"part" required:"" help:"A study of the theory: label noise and an L1 penalty."`
 	Rule     bool   `xor:"part" required:"" help:"An optimizer: Lion."`
-	Clone    string `type:"path" placeholder:"DIR" help:"Clone of calibra that the module is built with (the one that this program was built in, lies in or is run in)."`
+	Clone    string `type:"path" placeholder:"DIR" help:"Clone of calibra to build the module with (the clone that this program was built in, or is run in)."`
 }
 
 // templates are the files of the modules, a folder for each part.

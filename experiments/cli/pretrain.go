@@ -24,19 +24,19 @@ import (
 type pretrainCmd struct {
 	Data        string   `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data."`
 	Encoder     string   `default:"resmlp" placeholder:"NAME" help:"mlp, resmlp (residual MLP), ftt (FT-Transformer) or resnet (${default})."`
-	Network     string   `placeholder:"JSON" help:"Settings of the network, as config.json holds them; unnamed ones keep their defaults."`
-	Categorical []string `placeholder:"COLUMN,…" help:"Columns of whole numbers that ftt reads as categories, by name or by number from 1. Text needs none: it becomes one number a value."`
+	Network     string   `placeholder:"JSON" group:"The network:" help:"Settings of the network as config.json holds them. Those not named keep their defaults."`
+	Categorical []string `placeholder:"COLUMN" group:"The network:" help:"Columns of whole numbers that ftt treats as categories, by name or by number from 1. Columns of text are categories anyway."`
 	tableFlags
-	HeldOut  float64   `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
-	Epochs   int       `most:"1000000" default:"-1" help:"Epochs at most; 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
-	Batch    int       `most:"1000000" help:"Rows per step (128)."`
-	Rate     float64   `help:"Learning rate (0.001)."`
-	Decay    float64   `default:"-1" help:"AdamW's weight decay (0.01; mlp none)."`
-	Patience int       `most:"1000000" help:"Epochs without a better validation NLL before stopping (10)."`
-	Seed     uint64    `default:"0" help:"Seed of the division of the rows, of weights and batches (${default})."`
-	Weights  string    `type:"path" placeholder:"F.safetensors" help:"Begin from these weights: a state dict of the same architecture, or those of an interrupted run."`
-	Mean     []float64 `placeholder:"X,…" help:"What --weights were trained to subtract from columns or channels (the training rows' means)."`
-	SD       []float64 `name:"sd" placeholder:"X,…" help:"What they were trained to divide by (the training rows' standard deviations)."`
+	HeldOut  float64   `placeholder:"SHARE" group:"The rows:" help:"Share of the rows of a table, from one region of it, that are kept apart as shifted rows (none)."`
+	Epochs   int       `placeholder:"N" most:"1000000" default:"-1" help:"Largest number of epochs. 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
+	Batch    int       `placeholder:"N" most:"1000000" group:"Training:" help:"Rows per step (128)."`
+	Rate     float64   `placeholder:"X" group:"Training:" help:"Learning rate (0.001)."`
+	Decay    float64   `placeholder:"X" default:"-1" group:"Training:" help:"AdamW's weight decay (0.01; mlp 0)."`
+	Patience int       `placeholder:"N" most:"1000000" group:"Training:" help:"Stop after this many epochs without a better validation NLL (10)."`
+	Seed     uint64    `default:"0" help:"Seed of the division of the rows, the weights and the batches (${default})."`
+	Weights  string    `type:"path" placeholder:"F.safetensors" group:"Start from trained weights:" help:"Start from these weights: a PyTorch state dict of the same architecture, or the weights of an interrupted run."`
+	Mean     []float64 `placeholder:"X" group:"Start from trained weights:" help:"What the training of --weights subtracted from each column or channel (the training rows' means)."`
+	SD       []float64 `name:"sd" placeholder:"X" group:"Start from trained weights:" help:"What the training of --weights divided each column or channel by (the training rows' standard deviations)."`
 	JSON     bool      `help:"Print the results as JSON."`
 	Out      string    `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
 	deviceFlag

@@ -17,7 +17,7 @@ import (
 
 type quickstartCmd struct {
 	Seed uint64 `default:"0" help:"Seed of everything (${default})."`
-	Out  string `default:"runs/quickstart" type:"path" placeholder:"DIR" help:"Directory for report.html, features.npz, results.csv and the run of stacked (${default})."`
+	Out  string `default:"runs/quickstart" type:"path" placeholder:"DIR" help:"Directory for report.html, features.npz, results.csv and the fitted model of stacked (${default})."`
 	JSON bool   `help:"Print the results as JSON."`
 }
 

@@ -14,21 +14,21 @@ import (
 )
 
 type studyCmd struct {
-	Name string   `arg:"" optional:"" help:"Study to run; without one, all are listed."`
-	Data []string `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
+	Name string   `arg:"" optional:"" help:"Study to run. Without it, all studies are listed."`
+	Data []string `placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data or raw results."`
 	tableFlags
-	Shifted string            `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
-	Shift   experiments.Shift `placeholder:"region|noise|thin|given" help:"What the study ood judges on: a region of a raw table that classifier and calibrator never saw, noise on its columns, the test rows where calibration rows are thin, or the shifted rows that the data bring (the first that the data offer, in the order given, region, noise, thin)."`
+	Shifted string            `type:"path" placeholder:"F.npz" group:"Of one study only:" help:"For study ood: a features file whose test rows are the shifted ones of --data F.npz."`
+	Shift   experiments.Shift `placeholder:"region|noise|thin|given" group:"Of one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without it, the first that the data have of given, region, noise, thin."`
 	Seeds   seeds             `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
-	Methods []string          `aliases:"method" placeholder:"NAME,…" help:"Only these of the study's methods (all). A sweep is of those named; --method is the same flag."`
-	Split   data.Holdout      `placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (tables)."`
-	Jobs    int               `most:"1024" help:"Cells to compute side by side (one a core)."`
-	DryRun  bool              `xor:"grid" help:"List the cells and the estimated time; compute nothing."`
-	Out     string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
-	Cells   string            `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
-	Rows    []int             `placeholder:"N,…" help:"Rows of the sources of study truth: the first of each source; with more than one, rows, features and classes are varied on one of them (2000,500)."`
-	Random  int               `least:"0" most:"1000000" placeholder:"N" help:"Combinations of settings that study sweep draws from its grid (all of them)."`
-	Alarms  *int              `least:"0" most:"1000000" placeholder:"N" help:"Draws behind the alarm rates of study truth (40); with 0, intervals of diagnoses and planted regions are left out too."`
+	Methods []string          `aliases:"method" placeholder:"NAME" help:"Only these of the study's methods (all). A sweep needs them; --method is the same flag."`
+	Split   data.Holdout      `placeholder:"paper|tables" group:"Validation:" help:"Where validation rows come from: 10 % of the test rows as in the published tables (tables), or 10 % of the calibration rows as in the paper's text (paper) (tables)."`
+	Jobs    int               `placeholder:"N" most:"1024" help:"Number of cells to compute at the same time (one per core)."`
+	DryRun  bool              `xor:"grid" help:"List the cells and the estimated time, and compute nothing."`
+	Out     string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
+	Cells   string            `type:"path" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
+	Rows    []int             `placeholder:"N" group:"Of one study only:" help:"For study truth: how many rows each source gives. The first number is used for every source; with more than one, one source is studied at each number of rows, and also with other numbers of features and classes (2000,500)."`
+	Random  int               `least:"0" most:"1000000" placeholder:"N" group:"Of one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
+	Alarms  *int              `least:"0" most:"1000000" placeholder:"N" group:"Of one study only:" help:"For study truth: number of draws behind the false alarm rates (40). 0 also leaves out the intervals of diagnoses and the planted regions."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
 

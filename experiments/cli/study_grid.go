@@ -18,10 +18,10 @@ import (
 // gridFlags deal the cells of a study out to many processes, which share one directory of
 // cells.
 type gridFlags struct {
-	List    bool   `xor:"grid" help:"Print the cells as JSON lines: id, method, data, seed, done."`
-	Cell    string `xor:"grid" placeholder:"ID" help:"Compute this cell of --list alone, and no report."`
-	Shard   string `xor:"grid" placeholder:"i/n" help:"Compute the i-th of n shares of the cells, i from 1, and no report (within a job array of Slurm its SLURM_ARRAY_TASK_ID/SLURM_ARRAY_TASK_COUNT; 1/1 is all of them)."`
-	Collect bool   `xor:"grid" help:"Compute nothing: write the report of the cells that are there, and name those that are missing."`
+	List    bool   `xor:"grid" group:"Parts of a study, on many machines:" help:"Print the cells as JSON lines: id, method, data, seed, done."`
+	Cell    string `xor:"grid" placeholder:"ID" group:"Parts of a study, on many machines:" help:"Compute only the cell with this id of --list, and write no report."`
+	Shard   string `xor:"grid" placeholder:"i/n" group:"Parts of a study, on many machines:" help:"Compute the i-th of n equal parts of the cells, and write no report. In a Slurm job array the part is SLURM_ARRAY_TASK_ID of SLURM_ARRAY_TASK_COUNT; 1/1 computes all."`
+	Collect bool   `xor:"grid" group:"Parts of a study, on many machines:" help:"Compute nothing. Write the report of the computed cells, and name those that are missing."`
 }
 
 // settle reads the share of a Slurm job array, where nothing else is asked for.

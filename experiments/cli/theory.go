@@ -20,12 +20,12 @@ import (
 )
 
 type theoryCmd struct {
-	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run, or all (the default). The word fast takes smaller designs and fewer replicates."`
-	Seed    *uint64  `placeholder:"N" help:"Seed of designs and samples (0). The bands hold for any."`
-	Seeds   seeds    `placeholder:"LIST" help:"Run the studies under each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md). Seeds that --out holds of the same studies, design and program are not run again."`
-	Own     ownRate  `embed:"" group:"A design and a map of your own (study rate alone):"`
-	JSON    bool     `help:"Print the rows of all studies as one JSON list; with --seeds, the lines of seeds.md. The verdict stands beside the rows in results.json of --out."`
-	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, the figures as CSV, SVG, PNG and PDF, verdict and rows as results.json, and, of all studies, findings.md; they replace those of an earlier run."`
+	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples."`
+	Seed    *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
+	Seeds   seeds    `placeholder:"LIST" help:"Run the studies with each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md). Seeds that --out has already are not run again."`
+	Own     ownRate  `embed:"" group:"Of the study rate only, for a problem and a map of your own:"`
+	JSON    bool     `help:"Print the rows of all studies as one JSON list or, with --seeds, the lines of seeds.md."`
+	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace those of an earlier run. With all studies, findings.md too."`
 }
 
 // claims are the names of all studies.
@@ -204,15 +204,15 @@ type ownRate struct {
 	Slots       *int      `most:"1000000" placeholder:"W" help:"Slots w (3)."`
 	Codewords   *int      `most:"1000000" placeholder:"K" help:"Codewords K (8)."`
 	Classes     *int      `most:"1000000" placeholder:"C" help:"Classes C (3)."`
-	Atoms       *int      `most:"1000000" placeholder:"R" help:"Values of the prediction in each region (6)."`
+	Atoms       *int      `most:"1000000" placeholder:"R" help:"Number of different predictions in each region (6)."`
 	Zipf        *float64  `placeholder:"X" help:"Codeword k has a frequency proportional to 1/k^X."`
-	Decades     *float64  `placeholder:"X" help:"Codeword frequencies fall evenly over X decades (2)."`
-	Frequencies []float64 `placeholder:"P,…" help:"The frequency of each codeword, up to a factor."`
-	Disturbance float64   `placeholder:"X" help:"Noise of the law's logits, which the map cannot represent (0)."`
-	Spread      *float64  `placeholder:"X" help:"Noise that is added to the map's start to make the truth (0.5)."`
-	Shifts      *int      `most:"1000000" placeholder:"N" help:"Cyclic shifts of the frequencies (4)."`
-	Replicates  *int      `most:"1000000" placeholder:"N" help:"Samples per shift and size (40); bands widen with few."`
-	Sizes       []int     `placeholder:"N,…" help:"Sample sizes, increasing (chosen by the errors that the theory predicts)."`
+	Decades     *float64  `placeholder:"X" help:"Codeword frequencies spread evenly, on a log scale, over X decades (2)."`
+	Frequencies []float64 `placeholder:"P" help:"Relative frequency of each codeword."`
+	Disturbance float64   `placeholder:"X" help:"Noise on the logits of the true posterior, which the map cannot represent (0)."`
+	Spread      *float64  `placeholder:"X" help:"Noise that turns the start of the fit into the true parameters (0.5)."`
+	Shifts      *int      `most:"1000000" placeholder:"N" help:"Number of cyclic shifts of the frequencies (4)."`
+	Replicates  *int      `most:"1000000" placeholder:"N" help:"Samples for each shift and size (40). Fewer make the bands wider."`
+	Sizes       []int     `placeholder:"N" help:"Sample sizes, in increasing order (chosen from the errors that the theory predicts)."`
 }
 
 // given reports whether anything of the study was asked for.

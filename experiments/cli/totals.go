@@ -16,8 +16,8 @@ const totalsEnding = ".totals"
 
 // totalsFlags are those of an evaluation in shards, on any engine that can run a command.
 type totalsFlags struct {
-	Totals string `type:"path" placeholder:"T.totals" help:"Write what the global metrics of these rows are made of, and measure nothing. A folder of such files, of different rows, is evaluated as one: calibra evaluate --in FOLDER."`
-	First  uint64 `default:"0" placeholder:"ROW" help:"With --totals, the number of the first of these rows among all, by which resamples are drawn (${default})."`
+	Totals string `type:"path" placeholder:"T.totals" group:"Many machines:" help:"Write sums from which the global metrics of these rows follow, and print no metrics. calibra evaluate --in FOLDER then evaluates all such files of a folder together."`
+	First  uint64 `default:"0" placeholder:"ROW" group:"Many machines:" help:"With --totals, the number of the first of these rows among all rows. Bootstrap draws depend on it (${default})."`
 }
 
 // write writes the totals of rows.

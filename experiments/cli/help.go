@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"calibra/experiments"
+
+	"github.com/alecthomas/kong"
+)
+
+// helps are what --help prints of each command besides its flags: NAME.txt. What follows a line --- is printed by
+// --help --all alone.
+//
+//go:embed help
+var helps embed.FS
+
+type helpCmd struct {
+	Command string `arg:"" optional:"" help:"Command to explain. Without one, all commands are listed."`
+}
+
+// Run is for "calibra help --help"; help itself is the --help of what it names.
+func (helpCmd) Run(t *terminal) error { return t.print([]byte(greeting)) }
+
+// asksHelp turns the arguments "help fit" into "fit --help", takes --all away where help is asked for, and reports
+// whether it was there.
+func asksHelp(args []string) (rest []string, all bool) {
+	if args[0] == "help" && !slices.Contains(args, "--help") {
+		args = append(slices.Clone(args[1:]), "--help")
+	}
+	if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
+		return args, false
+	}
+	rest = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--all" })
+	return rest, len(rest) < len(args)
+}
+
+// explain gives the commands their help, and lists the raw sources of another module in that of --data.
+func explain(k *kong.Kong, methods *experiments.Catalog) error {
+	var sources string
+	for _, s := range methods.RawSources() {
+		sources += fmt.Sprintf(" Or %s:REST, %s.", s.Name, cmp.Or(s.Line, "rows of a source of this program's own"))
+	}
+	k.Model.HelpFlag.Help = "Explain the command; --help --all explains every flag."
+	k.Model.HelpFlag.Group = k.Model.Flags[1].Group
+	for _, command := range k.Model.Children {
+		text, err := helps.ReadFile("help/" + command.Name + ".txt")
+		if err != nil {
+			return err
+		}
+		command.Detail = strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "${studies}", strings.Join(claims(methods), ", "))
+		for _, f := range command.Flags {
+			if f.Name == "data" {
+				f.Help += sources
+			}
+		}
+	}
+	return nil
+}
+
+// allHelp is the help of --help --all: each flag, by groups, and the exit codes.
+func allHelp(o kong.HelpOptions, k *kong.Context) error {
+	if command := k.Selected(); command != nil {
+		command.Detail = strings.Replace(command.Detail, "\n---\n", "\n\n", 1)
+	}
+	return printHelp(o, k)
+}
+
+// firstHelp is the help of --help: what a first user needs, which are the flags that are in no group.
+func firstHelp(o kong.HelpOptions, k *kong.Context) error {
+	command := k.Selected()
+	if command == nil {
+		return printHelp(o, k)
+	}
+	command.Detail, _, _ = strings.Cut(command.Detail, "\n---\n")
+	more := 0
+	for _, flag := range slices.Concat(command.AllFlags(true)...) {
+		if flag.Group != nil {
+			flag.Hidden = true
+			more++
+		}
+	}
+	if err := kong.DefaultHelpPrinter(o, k); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(k.Stdout, "\ncalibra %s --help --all explains %d more flags, and the exit codes.\n", command.Name, more)
+	return err
+}
+
+func printHelp(o kong.HelpOptions, k *kong.Context) error {
+	o.Compact = true
+	if err := kong.DefaultHelpPrinter(o, k); err != nil {
+		return err
+	}
+	return writeExitCodes(k.Stdout)
+}
+
+// writeExitCodes is the end of a whole help text.
+func writeExitCodes(out io.Writer) error {
+	var text strings.Builder
+	text.WriteString("\nExit codes:\n")
+	for _, c := range exitCodes {
+		fmt.Fprintf(&text, "  %3d  %s\n", c.code, c.what)
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
