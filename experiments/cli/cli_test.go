@@ -391,20 +391,3 @@ func TestQuickstartInterrupted(t *testing.T) {
 		t.Errorf("left behind %v, %v", left, err)
 	}
 }
-
-// TestHelpHasExamples: every command explains itself.
-func TestHelpHasExamples(t *testing.T) {
-	_, top, _ := calibra(t, "--help")
-	for _, node := range commands(t) {
-		command := node.Name
-		if node.Hidden {
-			continue
-		}
-		if !strings.Contains(top, command) {
-			t.Errorf("calibra --help does not name %s", command)
-		}
-		if code, help, _ := calibra(t, command, "--help"); code != 0 || !strings.Contains(help, "calibra "+command) || !strings.Contains(help, "Example") {
-			t.Errorf("calibra %s --help has no example: %s", command, help)
-		}
-	}
-}

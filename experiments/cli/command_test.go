@@ -32,7 +32,8 @@ func TestGreetingVersionAndHelp(t *testing.T) {
 		"CPU units ":             {"--version"},
 		"calibra fit --in=F.npz": {"help", "fit"},
 		"Exit codes:":            {"help"},
-		" 70  ":                  {"fit", "--help"},
+		" 70  ":                  {"fit", "--help", "--all"},
+		"--tensorboard=DIR":      {"help", "fit", "--all"},
 		"_calibra":               {"completion", "bash"},
 	} {
 		code, stdout, stderr := calibra(t, args...)

@@ -164,13 +164,6 @@ func TestCompareRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-func TestCompareHelpHasAnExample(t *testing.T) {
-	code, stdout, _ := calibra(t, "compare", "--help")
-	if code != 0 || !strings.Contains(stdout, "calibra compare --in") {
-		t.Errorf("exits %d: %s", code, stdout)
-	}
-}
-
 // TestFormerNames: a name that a method had is the method, in the files too.
 func TestFormerNames(t *testing.T) {
 	in := write(t, features(160))

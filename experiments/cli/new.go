@@ -20,12 +20,12 @@ import (
 // that this repository builds and tests, with a go.mod that finds calibra in a clone.
 type newCmd struct {
 	Dir      string `arg:"" type:"path" help:"Folder to write; it must be new or empty."`
-	Map      bool   `xor:"part" required:"" help:"A calibration map: the paper's bilinear calibrator in full, for you to change."`
-	Codes    bool   `xor:"part" required:"" help:"Codes, which divide the latent space: codewords that lie far from each other."`
-	Baseline bool   `xor:"part" required:"" help:"A baseline with its own fit: a bias for each class."`
-	Metric   bool   `xor:"part" required:"" help:"A metric: the spherical score."`
-	Study    bool   `xor:"part" required:"" help:"A study of the theory: label noise and an L1 penalty."`
-	Rule     bool   `xor:"part" required:"" help:"An optimizer: Lion."`
+	Map      bool   `xor:"part" help:"A calibration map: the paper's bilinear calibrator in full, for you to change."`
+	Codes    bool   `xor:"part" help:"Codes, which divide the latent space: codewords that lie far from each other."`
+	Baseline bool   `xor:"part" help:"A baseline with its own fit: a bias for each class."`
+	Metric   bool   `xor:"part" help:"A metric: the spherical score."`
+	Study    bool   `xor:"part" help:"A study of the theory: label noise and an L1 penalty."`
+	Rule     bool   `xor:"part" help:"An optimizer: Lion."`
 	Clone    string `type:"path" placeholder:"DIR" help:"Clone of calibra to build the module with (the clone that this program was built in, or is run in)."`
 }
 
@@ -45,6 +45,9 @@ func (c *newCmd) part() string {
 }
 
 func (c *newCmd) Run(t *terminal) error {
+	if c.part() == "" {
+		return data.Inputf("", "say what to write, such as calibra new %s --map; calibra new --help lists the parts", quoted(relative(c.Dir)))
+	}
 	switch entries, err := os.ReadDir(c.Dir); {
 	case err == nil && len(entries) > 0:
 		return data.Inputf(c.Dir, "is not empty; name a folder that is new or empty")

@@ -131,7 +131,7 @@ func TestNewRefuses(t *testing.T) {
 		"is not empty":      {full, "--map", "--clone", root(t)},
 		"cannot be written": {file, "--map", "--clone", root(t)},
 		"is no clone":       {filepath.Join(full, "new"), "--rule", "--clone", empty},
-		"--map or --codes":  {empty},
+		"say what to write": {empty},
 		"together":          {empty, "--map", "--codes"},
 	} {
 		code, _, stderr := calibra(t, append([]string{"new"}, args...)...)
