@@ -248,10 +248,10 @@ func Predict(model layers.Stateful, x *data.Set) (*data.Predictions, error) {
 		return nil, err
 	}
 	if p == nil || p.LogProbs == nil {
-		return nil, fmt.Errorf("the Predict of %T gives neither predictions nor an error", model)
+		return nil, fmt.Errorf("the Predict of %s gives neither predictions nor an error", layers.NameOf(model))
 	}
 	if n, _ := p.LogProbs.Dims(); n != x.Len() {
-		return nil, fmt.Errorf("the Predict of %T gives %d rows for %d", model, n, x.Len())
+		return nil, fmt.Errorf("the Predict of %s gives %d rows for %d", layers.NameOf(model), n, x.Len())
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -60,22 +61,56 @@ func NewBuilder(w *Weights, b int) *Builder {
 	return bd
 }
 
-// Err is the first error, naming the call that failed.
-func (b *Builder) Err() error { return b.err }
+// errNoBuilder is what a nil builder has failed with.
+var errNoBuilder = errors.New("graph: there is no builder; make one by NewBuilder")
+
+// Err is the first error, naming the call that failed. A nil builder is one that failed.
+func (b *Builder) Err() error {
+	if b == nil {
+		return errNoBuilder
+	}
+	return b.err
+}
 
 // Fail records an error, unless one is recorded already, and returns a nil node.
 func (b *Builder) Fail(err error) *gorgonia.Node {
-	if b.err == nil {
+	if b.Err() == nil {
 		b.err = err
 	}
 	return nil
 }
 
+// Recover, deferred by who calls a researcher's code, makes an error of a panic of this package, whose text begins with
+// its name. Others go on.
+func Recover(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case misuse:
+		*err = errors.New(string(p))
+	default:
+		panic(p)
+	}
+}
+
+// misuse is a panic of this package: what its caller did wrong.
+type misuse string
+
+// misused panics with a sentence.
+func misused(format string, args ...any) { panic(misuse(fmt.Sprintf("graph: "+format, args...))) }
+
 // Dtype is the float type of the graph, that of its weights.
-func (b *Builder) Dtype() tensor.Dtype { return b.weights.dtype }
+func (b *Builder) Dtype() tensor.Dtype {
+	if b == nil {
+		return tensor.Float64
+	}
+	return b.weights.Dtype()
+}
 
 // Weight is the node of a weight. Asking twice gives the same node.
 func (b *Builder) Weight(name string) *gorgonia.Node {
+	if b.Err() != nil {
+		return nil
+	}
 	if !b.weights.Has(name) {
 		return b.Fail(fmt.Errorf("graph: there is no weight %q", name))
 	}
@@ -85,8 +120,11 @@ func (b *Builder) Weight(name string) *gorgonia.Node {
 // Table is the node of a tensor that the graph reads but does not own. The same
 // name for another tensor is an error.
 func (b *Builder) Table(name string, t *tensor.Dense) *gorgonia.Node {
-	if b.err != nil {
+	if b.Err() != nil {
 		return nil
+	}
+	if t == nil {
+		return b.Fail(fmt.Errorf("graph: there is no tensor for the name %q", name))
 	}
 	if n, ok := b.leaves[name]; ok {
 		if b.tables[name] != t {
@@ -107,6 +145,9 @@ func (b *Builder) Take(name string, t *tensor.Dense) *gorgonia.Node { return b.T
 // TakeAt is [Builder.Take] of the rows that a node names (B whole numbers).
 func (b *Builder) TakeAt(name string, t *tensor.Dense, rows *gorgonia.Node) *gorgonia.Node {
 	table := b.Table(name, t)
+	if b.Err() != nil {
+		return nil
+	}
 	switch whole := t.Dtype() == tensor.Int32; {
 	case whole && t.Dims() == 2:
 		return b.Apply(op.TakeCodes(), table, rows)
@@ -123,7 +164,7 @@ func (b *Builder) Rows() *gorgonia.Node { return b.rows }
 
 // Apply adds an operation to the graph.
 func (b *Builder) Apply(o gorgonia.Op, inputs ...*gorgonia.Node) *gorgonia.Node {
-	if b.err != nil {
+	if b.Err() != nil {
 		return nil
 	}
 	if i := slices.Index(inputs, nil); i >= 0 {
@@ -138,7 +179,7 @@ func (b *Builder) Apply(o gorgonia.Op, inputs ...*gorgonia.Node) *gorgonia.Node 
 //
 // f is not called once the builder has failed, so it needs no nil check.
 func (b *Builder) Call(f func() (*gorgonia.Node, error)) *gorgonia.Node {
-	if b.err != nil {
+	if b.Err() != nil {
 		return nil
 	}
 	defer b.lock()()
@@ -152,7 +193,7 @@ func (b *Builder) Call(f func() (*gorgonia.Node, error)) *gorgonia.Node {
 // Update lets node, once a step has run and is committed, replace the value of a
 // weight that has no gradient.
 func (b *Builder) Update(name string, node *gorgonia.Node) {
-	if b.err != nil {
+	if b.Err() != nil {
 		return
 	}
 	if !b.weights.state[name] {
@@ -178,7 +219,7 @@ func (b *Builder) Gradient(loss *gorgonia.Node) gorgonia.Nodes {
 		}
 		learned = append(learned, n)
 	}
-	if b.err != nil {
+	if b.Err() != nil {
 		return nil
 	}
 	defer b.lock()()
@@ -218,7 +259,7 @@ func (b *Builder) LogSoftmax(scores *gorgonia.Node) *gorgonia.Node {
 // NLL is the mean negative log-likelihood of labels (B) under log-probabilities, or the mean
 // cross-entropy of targets (B×C).
 func (b *Builder) NLL(logProbs, labels *gorgonia.Node) *gorgonia.Node {
-	if b.err == nil && labels.Dims() == 2 {
+	if b.Err() == nil && labels.Dims() == 2 {
 		return b.Apply(op.CrossEntropy(), logProbs, labels)
 	}
 	return b.Apply(op.NLL(), logProbs, labels)
@@ -226,7 +267,7 @@ func (b *Builder) NLL(logProbs, labels *gorgonia.Node) *gorgonia.Node {
 
 // Plus is x + y for two nodes of one shape.
 func (b *Builder) Plus(x, y *gorgonia.Node) *gorgonia.Node {
-	if b.err != nil {
+	if b.Err() != nil {
 		return nil
 	}
 	return b.Apply(op.Plus(x.Dims()), x, y)
@@ -234,7 +275,7 @@ func (b *Builder) Plus(x, y *gorgonia.Node) *gorgonia.Node {
 
 // Times is the elementwise product of two nodes of one shape.
 func (b *Builder) Times(x, y *gorgonia.Node) *gorgonia.Node {
-	if b.err != nil {
+	if b.Err() != nil {
 		return nil
 	}
 	return b.Apply(op.Times(x.Dims()), x, y)

@@ -19,12 +19,18 @@ type compiled struct {
 func (c *compiled) Weights() *Weights { return c.weights }
 
 // Program is that of so many rows, compiled once.
-func (c *compiled) Program(rows int) (*Program, error) {
+func (c *compiled) Program(rows int) (p *Program, err error) {
 	if p, ok := c.bySize[rows]; ok {
 		return p, nil
 	}
 	b := NewBuilder(c.weights, rows)
-	p, err := b.Compile(c.describe(b)...)
+	defer func() {
+		if b.err != nil && recover() != nil { // of who went on with the nil nodes of a builder that failed
+			err = b.err
+		}
+	}()
+	defer Recover(&err)
+	p, err = b.Compile(c.describe(b)...)
 	if err == nil {
 		c.bySize[rows] = p
 	}

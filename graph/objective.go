@@ -94,5 +94,6 @@ func scalarOf(v gorgonia.Value) float64 {
 	case *gorgonia.F64:
 		return float64(*v)
 	}
-	panic(fmt.Sprintf("graph: a value of type %T is no scalar", v))
+	misused("a value of type %T is no scalar", v)
+	return 0
 }

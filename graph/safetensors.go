@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -47,6 +48,9 @@ func (o *offsets) UnmarshalJSON(text []byte) error {
 // WriteSafetensors writes all weights, state included, and the metadata. The same
 // input gives the same bytes.
 func WriteSafetensors(out io.Writer, w *Weights, metadata map[string]string) error {
+	if out == nil || w == nil {
+		return errors.New("graph: safetensors need weights, and a writer")
+	}
 	header := map[string]any{"__metadata__": metadata}
 	var at uint64
 	for _, name := range w.names {

@@ -36,10 +36,10 @@ func (w *Weights) Add(name string, values []float64, shape ...int) {
 
 func (w *Weights) add(dt tensor.Dtype, name string, values []float64, shape tensor.Shape) {
 	if _, taken := w.tensors[name]; taken {
-		panic(fmt.Sprintf("graph: weight %q is added twice", name))
+		misused("weight %q is added twice", name)
 	}
 	if n := shape.TotalSize(); n != len(values) {
-		panic(fmt.Sprintf("graph: weight %q of shape %v is given %d values", name, shape, len(values)))
+		misused("weight %q of shape %v is given %d values", name, shape, len(values))
 	}
 	w.put(name, Tensor(dt, values, shape...), false, false)
 }
@@ -66,10 +66,20 @@ func (w *Weights) AddExact(name string, values []float64, shape ...int) {
 func (w *Weights) Exact(name string) bool { return w.exact[name] }
 
 // Dtype is the float type of every weight but exact ones.
-func (w *Weights) Dtype() tensor.Dtype { return w.dtype }
+func (w *Weights) Dtype() tensor.Dtype {
+	if w == nil {
+		return tensor.Float64
+	}
+	return w.dtype
+}
 
-// Names lists all weights in the order of addition.
-func (w *Weights) Names() []string { return slices.Clone(w.names) }
+// Names lists all weights in the order of addition. Nil weights are none.
+func (w *Weights) Names() []string {
+	if w == nil {
+		return nil
+	}
+	return slices.Clone(w.names)
+}
 
 // Learned lists the weights that have a gradient, in the order of addition.
 func (w *Weights) Learned() []string {
@@ -77,7 +87,7 @@ func (w *Weights) Learned() []string {
 }
 
 // Has reports whether there is a weight of that name.
-func (w *Weights) Has(name string) bool { return w.tensors[name] != nil }
+func (w *Weights) Has(name string) bool { return w != nil && w.tensors[name] != nil }
 
 // owns reports whether v is one of the weights themselves.
 func (w *Weights) owns(v gorgonia.Value) bool {
@@ -89,7 +99,7 @@ func (w *Weights) owns(v gorgonia.Value) bool {
 func (w *Weights) Tensor(name string) *tensor.Dense {
 	t, ok := w.tensors[name]
 	if !ok {
-		panic(fmt.Sprintf("graph: there is no weight %q among %s", name, strings.Join(w.names, ", ")))
+		misused("there is no weight %q among %s", name, strings.Join(w.names, ", "))
 	}
 	return t
 }
@@ -102,7 +112,7 @@ func (w *Weights) Float64s(name string) []float64 { return Float64s(w.Tensor(nam
 func (w *Weights) SetValues(name string, values []float64) {
 	t := w.Tensor(name)
 	if err := tensor.Copy(t, Tensor(t.Dtype(), values, t.Shape()...)); err != nil {
-		panic(fmt.Sprintf("graph: weight %q: %v", name, err))
+		misused("weight %q: %v", name, err)
 	}
 }
 
@@ -112,7 +122,7 @@ func (w *Weights) Clone() *Weights { return w.As(w.dtype) }
 // As is a deep copy in another float type.
 func (w *Weights) As(dt tensor.Dtype) *Weights {
 	c := NewWeights(dt)
-	for _, name := range w.names {
+	for _, name := range w.Names() {
 		to := dt
 		if w.exact[name] {
 			to = tensor.Float64
@@ -128,11 +138,11 @@ func (w *Weights) As(dt tensor.Dtype) *Weights {
 // that refer to w see the new values.
 func (w *Weights) Set(src *Weights) {
 	if !slices.Equal(w.names, src.names) {
-		panic(fmt.Sprintf("graph: weights %v are set from %v", w.names, src.names))
+		misused("weights %v are set from %v", w.names, src.names)
 	}
 	for _, name := range w.names {
 		if err := tensor.Copy(w.tensors[name], src.Tensor(name)); err != nil {
-			panic(fmt.Sprintf("graph: weight %q: %v", name, err))
+			misused("weight %q: %v", name, err)
 		}
 	}
 }
@@ -143,7 +153,7 @@ func (w *Weights) Join(others ...*Weights) *Weights {
 	for _, o := range others {
 		for _, name := range o.names {
 			if w.Has(name) || o.dtype != w.dtype {
-				panic(fmt.Sprintf("graph: weight %q cannot be joined", name))
+				misused("weight %q cannot be joined", name)
 			}
 			w.put(name, o.tensors[name], o.state[name], o.exact[name])
 		}
@@ -162,7 +172,7 @@ func (w *Weights) Require(shapes map[string]tensor.Shape) error {
 			return fmt.Errorf("graph: weight %q has shape %v, not %v", name, got, shapes[name])
 		}
 	}
-	for _, name := range w.names {
+	for _, name := range w.Names() {
 		if _, ok := shapes[name]; !ok {
 			return fmt.Errorf("graph: weight %q is one too many", name)
 		}
@@ -193,7 +203,7 @@ func (w *Weights) Renamed(to func(name string) string) *Weights {
 	out := NewWeights(w.dtype)
 	for _, name := range w.names {
 		if out.Has(to(name)) {
-			panic(fmt.Sprintf("graph: two weights are renamed to %q", to(name)))
+			misused("two weights are renamed to %q", to(name))
 		}
 		out.put(to(name), w.tensors[name], w.state[name], w.exact[name])
 	}
@@ -203,8 +213,8 @@ func (w *Weights) Renamed(to func(name string) string) *Weights {
 // Split separates the weights whose names satisfy in from the others, sharing
 // their memory.
 func (w *Weights) Split(in func(name string) bool) (yes, no *Weights) {
-	yes, no = NewWeights(w.dtype), NewWeights(w.dtype)
-	for _, name := range w.names {
+	yes, no = NewWeights(w.Dtype()), NewWeights(w.Dtype())
+	for _, name := range w.Names() {
 		part := no
 		if in(name) {
 			part = yes

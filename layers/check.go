@@ -20,8 +20,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// partName is what errors call a map or a calibrator: what its String says or, without, its type's own name.
-func partName(part any) string {
+// NameOf is what errors call a map or a calibrator: what its String says or, without, its type's own name.
+func NameOf(part any) string {
 	if s, ok := part.(fmt.Stringer); ok {
 		return s.String()
 	}
@@ -37,10 +37,10 @@ func partName(part any) string {
 
 // about is err with the name of the part that it is about.
 func about(kind string, part any, err error) error {
-	if err == nil || strings.Contains(err.Error(), partName(part)) {
+	if err == nil || strings.Contains(err.Error(), NameOf(part)) {
 		return err
 	}
-	return fmt.Errorf("layers: the %s %s: %w", kind, partName(part), err)
+	return fmt.Errorf("layers: the %s %s: %w", kind, NameOf(part), err)
 }
 
 // lawful is how far two answers may lie from each other that a law makes one: both compute the same in float64, of
@@ -57,8 +57,8 @@ const lawful = 1e-9
 //
 // A map with inputs of another base is checked by [CheckMapOn], an op of its own in float32 too by graphtest.Op.
 func CheckMap(m Map, rng *rand.Rand) error {
-	if m == nil {
-		return errors.New("layers: there is no map to check")
+	if m == nil || rng == nil {
+		return errors.New("layers: there is no map to check, or no random numbers to do it with")
 	}
 	const rows, c = 6, 3
 	s := Sizes{Classes: c, Features: 8, Slots: 4, Codewords: 5, Counts: []float64{3, 2, 1}}
@@ -112,7 +112,7 @@ func CheckMap(m Map, rng *rand.Rand) error {
 			return about("map", m, err)
 		}
 		if d := farthest(p, q); !(d <= lawful) {
-			return fmt.Errorf("layers: the map %s: %s moves a probability by %.2g, and it means nothing: read in.LogProbs, which is normalized and without masks, and not the logits", partName(m), law.says, d)
+			return fmt.Errorf("layers: the map %s: %s moves a probability by %.2g, and it means nothing: read in.LogProbs, which is normalized and without masks, and not the logits", NameOf(m), law.says, d)
 		}
 	}
 	return nil
@@ -122,8 +122,8 @@ func CheckMap(m Map, rng *rand.Rand) error {
 // weight is moved, as a standard deviation: at the start itself receivers and senders, or
 // whatever a map starts alike, would have gradients alike.
 func CheckMapOn(m Map, v *View, labels []int, s Sizes, spread float64, rng *rand.Rand) error {
-	if m == nil || v == nil || v.LogProbs == nil {
-		return errors.New("layers: there is no map, or no rows, to check")
+	if m == nil || v == nil || v.LogProbs == nil || rng == nil {
+		return errors.New("layers: there is no map, no rows or no random numbers to check with")
 	}
 	return about("map", m, checkOn(m, v, labels, s, spread, rng))
 }
@@ -222,8 +222,8 @@ func farthest(p, q *mat.Dense) (most float64) {
 //   - one seed gives one model, to the last bit
 //   - a model that was saved and restored predicts the same
 func CheckCalibrator(build func() Stateful, rng *rand.Rand) error {
-	if build == nil {
-		return errors.New("layers: there is nothing that makes a calibrator to check")
+	if build == nil || rng == nil {
+		return errors.New("layers: there is nothing that makes a calibrator to check, or no random numbers")
 	}
 	c := build()
 	if c == nil {

@@ -54,7 +54,11 @@ func (m broken) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 		rng = newRand(uint64(*m.calls))
 		*m.calls++
 	}
-	return m.Dirichlet.Init(s, rng)
+	w, err := m.Dirichlet.Init(s, rng)
+	if m.fault == "a weight twice" {
+		w.Add("dirichlet/bias", nil)
+	}
+	return w, err
 }
 
 func (m broken) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
@@ -69,6 +73,11 @@ func (m broken) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 		p = b.Apply(op.Scale(2, float64(*m.calls)), p)
 	case "the logits":
 		p = in.Input(b, "logits")
+	case "a node that is not there":
+		p = b.AddRow(p, b.Weight("none"))
+		b.Dim(b.Weight("dirichlet/weight"), p.Shape()[1]) // p is nil
+	case "a table too short":
+		p = b.AddRow(p, b.Table("short", graph.Tensor(b.Dtype(), []float64{1}, 3)))
 	}
 	return m.Dirichlet.LogProbs(b, Batch{LogProbs: p})
 }
@@ -101,15 +110,18 @@ func TestCheckMapNamesFaults(t *testing.T) {
 	for fault, says := range map[string]string{
 		"its own draws": "two Inits of one seed", "no number": "has the log-probability NaN, from op.ScaleOp",
 		"a wrong gradient": "the gradient of layers.crooked{} is wrong by itself", "draws in LogProbs": "two calls of LogProbs",
-		"the logits": "a number added to all logits of a row moves a probability",
+		"the logits":               "a number added to all logits of a row moves a probability",
+		"a weight twice":           `graph: weight "dirichlet/bias" is added twice`,
+		"a node that is not there": `graph: there is no weight "none"`,
+		"a table too short":        "graph: a tensor of shape [3] is given 1 values",
 	} {
 		err := CheckMap(broken{fault: fault, calls: new(int)}, newRand(1))
 		if err == nil || !strings.Contains(err.Error(), says) || !strings.HasPrefix(err.Error(), "layers: the map broken: ") {
 			t.Errorf("a map with %s is told as %v", fault, err)
 		}
 	}
-	if err := CheckMap(nil, newRand(1)); err == nil {
-		t.Error("no map is accepted")
+	if CheckMap(nil, newRand(1)) == nil || CheckMap(Dirichlet{}, nil) == nil {
+		t.Error("no map, or no random numbers, are accepted")
 	}
 	for name := range calibrators() {
 		if err := CheckCalibrator(func() Stateful { return calibrators()[name] }, newRand(2)); err != nil {
@@ -266,8 +278,8 @@ func TestFaultsOfParts(t *testing.T) {
 		t.Errorf("a map that reads soft codes alone is told as %v", err)
 	}
 	for fault, says := range map[string]string{
-		"no state": "the State of layers.faultyCodes is not what its Init adds", "no codes": "the Assign of layers.faultyCodes gives no codes of int32",
-		"features": "the Assign of layers.faultyCodes gives no codes of int32", "beyond": "the Assign of layers.faultyCodes gives row 0 the code 1",
+		"no state": "the State of faultyCodes is not what its Init adds", "no codes": "the Assign of faultyCodes gives no codes of int32",
+		"features": "the Assign of faultyCodes gives no codes of int32", "beyond": "the Assign of faultyCodes gives row 0 the code 1",
 	} {
 		if err := fit(faultyCodes{Codebook{Codewords: 6}, fault}, Identity{}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("codes with %s are told as %v", fault, err)

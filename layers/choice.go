@@ -72,6 +72,9 @@ const leastLogProb = -12 * math.Ln10
 // HeldOutLoss is the mean, by weight, of −log p of the labels of rows that a calibrator was not fitted to, no
 // log p below ln 1e-12.
 func HeldOutLoss(c Calibrator, held *data.Set) (float64, error) {
+	if c == nil || held == nil {
+		return 0, errors.New("layers: there is no calibrator, or no rows, to judge it by")
+	}
 	p, err := c.Predict(held)
 	if err != nil {
 		return 0, err

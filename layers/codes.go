@@ -154,7 +154,11 @@ func largest(x mat.Matrix) float64 {
 // StartCodes is the centre of cal's features and the state that codes start with on features less
 // the centre, checked against their declaration: its names and shapes, finite numbers, and codewords
 // that there are.
-func StartCodes(c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (*graph.Weights, error) {
+func StartCodes(c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (started *graph.Weights, err error) {
+	if c == nil || cal == nil || cal.Features == nil {
+		return nil, errors.New("layers: there are no codes, or no features for them")
+	}
+	defer graph.Recover(&err)
 	w, centre := graph.NewWeights(tensor.Float64), graph.NewWeights(tensor.Float64)
 	centre.AddExact(centreName, data.FitWeighted(cal.Features, cal.Weights).Mean, s.Features)
 	seen := &data.Set{Features: LessCentre(cal.Features, centre), Weights: cal.Weights}
@@ -162,11 +166,11 @@ func StartCodes(c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (*graph.Weights
 		return nil, err
 	}
 	if err := w.Require(c.State(s)); err != nil {
-		return nil, fmt.Errorf("layers: the State of %T is not what its Init adds: %w", c, err)
+		return nil, fmt.Errorf("layers: the State of %s is not what its Init adds: %w", NameOf(c), err)
 	}
 	for _, name := range w.Names() {
 		if slices.ContainsFunc(w.Float64s(name), func(v float64) bool { return v-v != 0 }) {
-			return nil, fmt.Errorf("layers: the Init of %T gives weight %q a value that is not finite", c, name)
+			return nil, fmt.Errorf("layers: the Init of %s gives weight %q a value that is not finite", NameOf(c), name)
 		}
 	}
 	w.Join(centre)
@@ -178,11 +182,11 @@ func StartCodes(c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (*graph.Weights
 	}
 	p := s.Slots * s.CodesOf()
 	if len(codes) != few.Len()*p {
-		return nil, fmt.Errorf("layers: the Assign of %T gives a row %d codes, not %d", c, len(codes)/few.Len(), p)
+		return nil, fmt.Errorf("layers: the Assign of %s gives a row %d codes, not %d", NameOf(c), len(codes)/few.Len(), p)
 	}
 	for i, k := range codes {
 		if k < 0 || int(k) >= s.Codewords {
-			return nil, fmt.Errorf("layers: the Assign of %T gives row %d the code %d; there are %d codewords, from 0", c, i/p, k, s.Codewords)
+			return nil, fmt.Errorf("layers: the Assign of %s gives row %d the code %d; there are %d codewords, from 0", NameOf(c), i/p, k, s.Codewords)
 		}
 	}
 	return w, nil
@@ -195,9 +199,9 @@ func codesOf(b *graph.Builder, c Codes, z *gorgonia.Node, s Sizes, also ...func(
 	switch {
 	case b.Err() != nil:
 	case a.Codes == nil || a.Codes.Dtype() != tensor.Int32:
-		b.Fail(fmt.Errorf("layers: the Assign of %T gives no codes of int32", c))
+		b.Fail(fmt.Errorf("layers: the Assign of %s gives no codes of int32", NameOf(c)))
 	case (a.Shares != nil) != (s.CodesOf() > 1):
-		b.Fail(fmt.Errorf("layers: the Assign of %T must give shares where a slot has several codewords, and there alone", c))
+		b.Fail(fmt.Errorf("layers: the Assign of %s must give shares where a slot has several codewords, and there alone", NameOf(c)))
 	}
 	if b.Err() != nil {
 		return nil
@@ -217,6 +221,9 @@ const assignBlock = 16 * EvaluationBatch
 
 // AssignAll is the codes of each row of features x (N×M), with their shares if they have any.
 func AssignAll(c Codes, w *graph.Weights, x mat.Matrix, s Sizes) (codes []int32, shares []float32, err error) {
+	if c == nil || w == nil || x == nil {
+		return nil, nil, errors.New("layers: there are no codes, no weights or no features to assign")
+	}
 	n, _ := x.Dims()
 	for block := range slices.Chunk(data.UpTo(n), assignBlock) {
 		features := NewFeatures(data.Select(x, block), w)

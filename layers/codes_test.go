@@ -313,7 +313,7 @@ func (silent) Quantize(*graph.Builder, Assignment, Sizes) *gorgonia.Node { retur
 // TestHeadNeedsQuantizedFeatures: codes without them are told by name.
 func TestHeadNeedsQuantizedFeatures(t *testing.T) {
 	d := &Divide{Slots: 4, Codebook: silent{Fixed{Codewords: 2}}}
-	if err := d.Fit(t.Context(), blobs(100, 1), nil, newRand(2)); err == nil || !strings.Contains(err.Error(), "layers.silent") {
+	if err := d.Fit(t.Context(), blobs(100, 1), nil, newRand(2)); err == nil || !strings.Contains(err.Error(), ": silent quantizes") {
 		t.Errorf("the fit says %v", err)
 	}
 }
@@ -350,7 +350,7 @@ func TestCodesOfOtherShapesAreRefused(t *testing.T) {
 		}
 	}
 	d := &Divide{Slots: 4, Codebook: sharing{Fixed{Codewords: 2}}}
-	if err := d.Fit(t.Context(), blobs(100, 1), nil, newRand(2)); err == nil || !strings.Contains(err.Error(), "layers.sharing") {
+	if err := d.Fit(t.Context(), blobs(100, 1), nil, newRand(2)); err == nil || !strings.Contains(err.Error(), "the Assign of sharing") {
 		t.Errorf("shares of one codeword: %v", err)
 	}
 }

@@ -167,7 +167,7 @@ func (d *Divide) objective(x *data.Set, fitted target) *graph.Objective {
 func (d *Divide) head(b *graph.Builder, a Assignment) *gorgonia.Node {
 	q := d.codes().Quantize(b, a, d.sizes)
 	if q == nil && b.Err() == nil {
-		return b.Fail(fmt.Errorf("layers: %T quantize no features, which a head is fitted to; take a base that reads codes alone, such as anchored.Anchor", d.codes()))
+		return b.Fail(fmt.Errorf("layers: %s quantizes no features, which a head is fitted to; take a base that reads codes alone, such as anchored.Anchor", NameOf(d.codes())))
 	}
 	return b.LogSoftmax(b.Linear("head", q))
 }

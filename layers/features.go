@@ -14,6 +14,9 @@ type Features struct{ table *tensor.Dense }
 
 // NewFeatures makes them of x, N×M, and of the centre among w.
 func NewFeatures(x mat.Matrix, w *graph.Weights) *Features {
+	if x == nil {
+		return &Features{}
+	}
 	x = LessCentre(x, w)
 	n, m := x.Dims()
 	values, buffer := make([]float32, n*m), make([]float64, m)

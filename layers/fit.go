@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -30,16 +31,22 @@ func NLL(b *graph.Builder, m Map, in Batch) *gorgonia.Node {
 // fails where it is something else.
 func LogProbsOf(m Map) func(b *graph.Builder, in Batch) *gorgonia.Node {
 	return func(b *graph.Builder, in Batch) *gorgonia.Node {
+		if m == nil {
+			return b.Fail(errors.New("layers: there is no map"))
+		}
+		if b.Err() != nil {
+			return nil
+		}
 		p := m.LogProbs(b, in)
 		switch {
 		case b.Err() != nil:
 			return nil
 		case p == nil:
-			return b.Fail(fmt.Errorf("layers: the LogProbs of %s gives no node", partName(m)))
+			return b.Fail(fmt.Errorf("layers: the LogProbs of %s gives no node", NameOf(m)))
 		case !slices.Equal(p.Shape(), in.LogProbs.Shape()):
-			return b.Fail(fmt.Errorf("layers: the LogProbs of %s is of shape %v, not %v: one for each row and class", partName(m), p.Shape(), in.LogProbs.Shape()))
+			return b.Fail(fmt.Errorf("layers: the LogProbs of %s is of shape %v, not %v: one for each row and class", NameOf(m), p.Shape(), in.LogProbs.Shape()))
 		case in.Shares != nil && b.Reads(p, in.Codes) && !b.Reads(p, in.Shares):
-			return b.Fail(fmt.Errorf("layers: the LogProbs of %s reads the codes of soft codewords and not their shares; read in.Mass, in.TableSum or in.Shares, or take hard codes", partName(m)))
+			return b.Fail(fmt.Errorf("layers: the LogProbs of %s reads the codes of soft codewords and not their shares; read in.Mass, in.TableSum or in.Shares, or take hard codes", NameOf(m)))
 		}
 		if in.Masks == nil {
 			return p
@@ -49,18 +56,22 @@ func LogProbsOf(m Map) func(b *graph.Builder, in Batch) *gorgonia.Node {
 }
 
 // initial are the weights that m starts with, each number of which is finite.
-func initial(m Map, s Sizes, rng *rand.Rand) (*graph.Weights, error) {
-	w, err := m.Init(s, rng)
+func initial(m Map, s Sizes, rng *rand.Rand) (w *graph.Weights, err error) {
+	if m == nil {
+		return nil, errors.New("layers: there is no map")
+	}
+	defer graph.Recover(&err)
+	w, err = m.Init(s, rng)
 	if err != nil {
 		return nil, err
 	}
 	if w == nil {
-		return nil, fmt.Errorf("layers: the Init of %s gives no weights; a map without any gives graph.NewWeights(tensor.Float64)", partName(m))
+		return nil, fmt.Errorf("layers: the Init of %s gives no weights; a map without any gives graph.NewWeights(tensor.Float64)", NameOf(m))
 	}
 	for _, name := range w.Names() {
 		for i, v := range w.Float64s(name) {
 			if v-v != 0 {
-				return nil, fmt.Errorf("layers: the Init of %s gives weight %q %v at position %d", partName(m), name, v, i)
+				return nil, fmt.Errorf("layers: the Init of %s gives weight %q %v at position %d", NameOf(m), name, v, i)
 			}
 		}
 	}

@@ -22,6 +22,9 @@ func CheckFolds(folds, rows int) error {
 
 // Folds divides labelled rows into folds by [data.Set.Stratify]: each row is held out by one, equal rows by the same.
 func Folds(rows *data.Set, folds int, rng *rand.Rand) []Fold {
+	if rows == nil || folds < 1 {
+		return nil
+	}
 	parts := rows.Stratify(slices.Repeat([]float64{1 / float64(folds)}, folds), rng)
 	all := make([]Fold, folds)
 	for k, held := range parts {
@@ -37,6 +40,9 @@ func Folds(rows *data.Set, folds int, rng *rand.Rand) []Fold {
 
 // FewRows are n of the rows with these labels, stratified, for a choice that needs no more.
 func FewRows(labels []int, n int, rng *rand.Rand) []int {
+	if n <= 0 || n >= len(labels) {
+		return data.UpTo(min(max(n, 0), len(labels)))
+	}
 	share := float64(n) / float64(len(labels))
 	return data.Stratify(labels, []float64{share, 1 - share}, rng)[0]
 }
@@ -45,6 +51,9 @@ func FewRows(labels []int, n int, rng *rand.Rand) []int {
 // tenths of them, stratified, and the last judges it. The fit that is kept is then to all rows,
 // for as many epochs as [BestEpochs] of the first.
 func Probe(cal *data.Set, rng *rand.Rand) (fit, judge *data.Set) {
+	if cal == nil {
+		return nil, nil
+	}
 	parts := cal.Stratify([]float64{0.9, 0.1}, rng)
 	return cal.Rows(parts[0]), cal.Rows(parts[1])
 }

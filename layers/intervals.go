@@ -14,7 +14,7 @@ var _ BoundedInStages = (*Trained)(nil)
 // Unbounded refuses all maps but [Bilinear].
 func (t *Trained) Unbounded() error {
 	if !t.bilinear() {
-		return fmt.Errorf("layers: intervals are known for the bilinear map only, not for %T", t.Map)
+		return fmt.Errorf("layers: intervals are known for the bilinear map only, not for %s", NameOf(t.Map))
 	}
 	if t.weights == nil {
 		return ErrUnfitted

@@ -37,9 +37,12 @@ type Model struct {
 // NewModel is a fitted calibrator as a file holds it. Settings and Profile are left to be
 // set.
 func NewModel(method string, c Stateful) (*Model, error) {
+	if c == nil {
+		return nil, ErrUnfitted
+	}
 	s, err := c.State()
 	if err == nil && s.Weights == nil {
-		err = fmt.Errorf("layers: the State of %T has no weights; a calibrator without any gives graph.NewWeights(tensor.Float64)", c)
+		err = fmt.Errorf("layers: the State of %s has no weights; a calibrator without any gives graph.NewWeights(tensor.Float64)", NameOf(c))
 	}
 	return &Model{Method: method, State: s}, err
 }

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -45,7 +46,7 @@ func (t *Trained) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 func BaseONNX(g *onnx.Network, base Base) (*ONNXView, error) {
 	says, ok := base.(ONNXBase)
 	if !ok {
-		return nil, fmt.Errorf("the base %T cannot be said in ONNX; give it a method ViewONNX(*onnx.Network) (*layers.ONNXView, error)", base)
+		return nil, fmt.Errorf("the base %s cannot be said in ONNX; give it a method ViewONNX(*onnx.Network) (*layers.ONNXView, error)", NameOf(base))
 	}
 	v, err := says.ViewONNX(g)
 	if err != nil {
@@ -101,7 +102,7 @@ func (v *ONNXView) Posterior(g *onnx.Network, base Base, m Map, w *graph.Weights
 	})
 	switch {
 	case unsaid != "":
-		return "", fmt.Errorf("the input %q of the map %T cannot be said in ONNX; the ViewONNX of %T must give it", unsaid, m, base)
+		return "", fmt.Errorf("the input %q of the map %s cannot be said in ONNX; the ViewONNX of %s must give it", unsaid, NameOf(m), NameOf(base))
 	case err != nil:
 		return "", err
 	}
@@ -129,7 +130,7 @@ func (v *ONNXView) inputsOf(g *onnx.Network, m Map, w *graph.Weights) (map[strin
 	}
 	says, ok := m.(ONNXInformed)
 	if !ok {
-		return nil, fmt.Errorf("the inputs of the map %T cannot be said in ONNX; give it a method InputsONNX(*onnx.Network, *layers.ONNXView, *graph.Weights) (map[string]onnx.Value, error)", m)
+		return nil, fmt.Errorf("the inputs of the map %s cannot be said in ONNX; give it a method InputsONNX(*onnx.Network, *layers.ONNXView, *graph.Weights) (map[string]onnx.Value, error)", NameOf(m))
 	}
 	own, err := says.InputsONNX(g, v, w)
 	maps.Copy(inputs, own)
@@ -164,6 +165,9 @@ func (v *ONNXView) Places(g *onnx.Network, s Sizes) onnx.Value {
 
 // CodesONNX is the codes of all rows, and what else is made of them.
 func CodesONNX(g *onnx.Network, c Codes, w *graph.Weights, s Sizes, also ...func(*graph.Builder, Assignment) *gorgonia.Node) (*ONNXView, []onnx.Value, error) {
+	if g == nil || c == nil || s.Features < 1 {
+		return nil, nil, errors.New("layers: there are no codes, no network or no features to say in it")
+	}
 	features := graph.Matrix(tensor.Float64, mat.NewDense(onnx.Probe, s.Features, nil))
 	out, err := g.Graph(w.As(tensor.Float64), map[*tensor.Dense]onnx.Value{features: lessCentreONNX(g, w, s.Features)}, func(b *graph.Builder) gorgonia.Nodes {
 		return codesOf(b, c, b.Table("features", features), s, also...)

@@ -52,11 +52,11 @@ func (t *Trained) Compile() (*Predictor, error) {
 	d, divided := t.Base.(*Divide)
 	switch {
 	case !divided || !t.bilinear():
-		return nil, fmt.Errorf("layers: only a bilinear map on a divided space compiles, not %T on %T", t.Map, t.Base)
+		return nil, fmt.Errorf("layers: only a bilinear map on a divided space compiles, not %s on %s", NameOf(t.Map), NameOf(t.Base))
 	case t.weights == nil:
 		return nil, ErrUnfitted
 	case d.sizes.CodesOf() > 1:
-		return nil, fmt.Errorf("layers: only a space whose slots have one codeword compiles, not one divided by %T", d.codes())
+		return nil, fmt.Errorf("layers: only a space whose slots have one codeword compiles, not one divided by %s", NameOf(d.codes()))
 	case priorOfItsOwn(t.weights):
 		return nil, fmt.Errorf("layers: a bilinear map with a prior for each region does not compile")
 	}
@@ -114,7 +114,7 @@ func (t *Trained) holds(p *Predictor, codes Codes, words []float32) error {
 	}
 	for i, want := range says.LogProbs.RawMatrix().Data { // float32 agrees to 1e-5
 		if apart := math.Abs(float64(logProbs[i]) - want); !(apart <= 1e-3*max(1, math.Abs(want))) {
-			return fmt.Errorf("layers: codes %T do not compile: they give a log-probability of %.4g where the nearest codewords give %.4g", codes, want, logProbs[i])
+			return fmt.Errorf("layers: codes %s do not compile: they give a log-probability of %.4g where the nearest codewords give %.4g", NameOf(codes), want, logProbs[i])
 		}
 	}
 	return nil

@@ -28,6 +28,9 @@ type Moments struct{ Mean, SD []float64 }
 
 // ProfileOf measures the rows of a set.
 func ProfileOf(x *data.Set) *Profile {
+	if x == nil {
+		return &Profile{}
+	}
 	p, s := measured(x), NewSample(x.Len())
 	s.Add(x)
 	p.Fingerprint = &Fingerprint{Rows: s.at, Features: marksOf(s.features), Logits: marksOf(s.logits)}

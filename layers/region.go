@@ -21,6 +21,9 @@ func requireRegions(what string, s Sizes) error {
 // table F (K×C², entry i·C+j for predicted class i and true class j): those of [Bilinear]
 // with any matrix in place of a_k b_kᵀ. The prior's weights are under name.
 func RegionScores(b *graph.Builder, in Batch, table *gorgonia.Node, prior Prior, name string) *gorgonia.Node {
+	if prior == nil {
+		prior = LearnedPrior{}
+	}
 	form := b.MatMul(in.Mass, table) // B×C²
 	return prior.Add(b, name, b.Apply(op.DirichletScores(1), form, in.LogProbs), in)
 }

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -240,6 +241,8 @@ func (s *gradients) each(ctx context.Context, what string, rows Observed, visit 
 func sandwiched(w *graph.Weights, rows Observed, s Sizes) error {
 	dim := 2*s.Codewords*s.Classes + s.Classes
 	switch {
+	case w == nil || rows.View == nil:
+		return errors.New("layers: there are no weights, or no calibration rows")
 	case w.Has("bilinear/scale"):
 		return fmt.Errorf("layers: intervals are known for slot scales fixed at 1 only; fit the map with UnitScale")
 	case priorOfItsOwn(w):
@@ -425,6 +428,9 @@ func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*
 // Observe are rows as a base of these sizes sees them, which count together as many as were fitted,
 // each by its weight.
 func Observe(view *View, cal *data.Set, s Sizes) Observed {
+	if cal == nil {
+		return Observed{View: view}
+	}
 	rows, fitted, n := Observed{View: view, Labels: cal.Labels}, s.Rows(), cal.Len()
 	if cal.Weights != nil {
 		mean := cal.Total() / float64(n)

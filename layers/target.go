@@ -79,7 +79,7 @@ func (t target) describe(b *graph.Builder, taken *gorgonia.Node, n int, total fl
 // WeightsOf are w_i N/Σ_j w_j of x's rows (N×1, float32), as [Assignment.Weighed] takes them; nil
 // where all count alike.
 func WeightsOf(x *data.Set) *tensor.Dense {
-	if x.Weights == nil {
+	if x == nil || x.Weights == nil {
 		return nil
 	}
 	w := slices.Clone(x.Weights)

@@ -127,7 +127,7 @@ func (t *Trained) apart(w *graph.Weights) error {
 	}
 	for _, name := range w.Names() {
 		if base.Weights.Has(name) {
-			return fmt.Errorf("layers: the map %s and its base both have a weight %q, and one file keeps them: give that of the map another name", partName(t.Map), name)
+			return fmt.Errorf("layers: the map %s and its base both have a weight %q, and one file keeps them: give that of the map another name", NameOf(t.Map), name)
 		}
 	}
 	return nil
@@ -325,6 +325,9 @@ const fewClasses = 64
 // is first started with few classes and then with twice as many each time, and a claim is refused
 // as soon as the map has more values than are saved. More classes must not make fewer values.
 func RestoreWeights(m Map, s Sizes, saved *graph.Weights) (*graph.Weights, error) {
+	if saved == nil {
+		return nil, errors.New("layers: there are no saved weights")
+	}
 	have := values(saved)
 	for c := fewClasses; c < s.Classes; c *= 2 {
 		at := s
@@ -337,7 +340,7 @@ func RestoreWeights(m Map, s Sizes, saved *graph.Weights) (*graph.Weights, error
 			return nil, err
 		}
 		if values(w) > have {
-			return nil, fmt.Errorf("layers: the map %s of %d classes has more than %d values, the model has %d", partName(m), s.Classes, have, have)
+			return nil, fmt.Errorf("layers: the map %s of %d classes has more than %d values, the model has %d", NameOf(m), s.Classes, have, have)
 		}
 	}
 	start, err := startOf(m, s)

@@ -125,6 +125,9 @@ func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.De
 
 // twoStaged refuses rows without their features, and too many parameters.
 func twoStaged(rows Observed, z *mat.Dense, s Sizes) error {
+	if z == nil {
+		return errors.New("layers: intervals of two stages need the quantized features of the rows")
+	}
 	n, M := z.Dims()
 	C := s.Classes
 	if n != len(rows.Labels) {
@@ -423,7 +426,7 @@ func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge 
 	base, headed := t.Base.(Headed)
 	switch {
 	case !t.bilinear() || !headed:
-		return nil, fmt.Errorf("layers: intervals of two stages are known for the bilinear map on a divided base with a head only, not for %T on %T", t.Map, t.Base)
+		return nil, fmt.Errorf("layers: intervals of two stages are known for the bilinear map on a divided base with a head only, not for %s on %s", NameOf(t.Map), NameOf(t.Base))
 	case t.weights == nil:
 		return nil, ErrUnfitted
 	}

@@ -412,7 +412,7 @@ func normalized(m Map, logProbs *tensor.Dense) error {
 	values, c := graph.Float64s(logProbs), logProbs.Shape()[1]
 	for i := range len(values) / c {
 		if sum := math.Exp(floats.LogSumExp(values[i*c:][:c])); math.Abs(sum-1) > 1e-3 {
-			return fmt.Errorf("layers: the map %s gives row %d probabilities that sum to %.4g, not 1: end its LogProbs with Builder.LogSoftmax, which makes scores a distribution", partName(m), i, sum)
+			return fmt.Errorf("layers: the map %s gives row %d probabilities that sum to %.4g, not 1: end its LogProbs with Builder.LogSoftmax, which makes scores a distribution", NameOf(m), i, sum)
 		}
 	}
 	return nil
@@ -455,6 +455,9 @@ func (s Sizes) Rows() int {
 // SizesOf are those of rows that are not divided. C is the number of logits or, without
 // logits, what the set states or one more than the largest label.
 func SizesOf(x *data.Set) Sizes {
+	if x == nil {
+		return Sizes{}
+	}
 	s := Sizes{Counts: x.Counts(cmp.Or(x.Classes(), x.LabelClasses))}
 	if s.Classes = cmp.Or(x.Classes(), len(s.Counts)); x.Weights != nil {
 		s.Weighed = x.Len()
@@ -465,12 +468,18 @@ func SizesOf(x *data.Set) Sizes {
 // LogSoftmax normalizes each row of scores (N×C) to log-probabilities, in float64. It masks no class as
 // [data.LogProbs] does: a class of −∞ stays so.
 func LogSoftmax(logits *mat.Dense) *mat.Dense {
+	if logits == nil {
+		return nil
+	}
 	return data.Normalize(mat.DenseCopyOf(logits))
 }
 
 // Renormalize makes the rows (N×C) of log-probabilities that sum to 1 but for rounding,
 // or of any scores of that size, sum to 1 in float64, in place.
 func Renormalize(logProbs *mat.Dense) *mat.Dense {
+	if logProbs == nil {
+		return nil
+	}
 	for i := range logProbs.RawMatrix().Rows {
 		row := logProbs.RawRowView(i)
 		floats.AddConst(-floats.LogSumExp(row), row)

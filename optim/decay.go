@@ -1,6 +1,9 @@
 package optim
 
-import "errors"
+import (
+	"cmp"
+	"errors"
+)
 
 // Decay adds λθ to the update (weight decay). Before the moments of a gradient it is the
 // derivative of ½λ‖θ‖², as in Adam; after them it is decoupled, as in AdamW (Loshchilov and
@@ -46,7 +49,7 @@ var ErrDecoupled = errors.New("optim: weight decay that is decoupled from the gr
 // [ErrDecoupled], as is a Mask. A Clip is taken to be idle where the rule rests.
 func Ridge(r Rule) (float64, error) {
 	ridge, coupled := 0.0, true
-	for _, p := range r.Parts() {
+	for _, p := range cmp.Or[Rule](r, Adam{}).Parts() {
 		switch p := p.(type) {
 		case Clip:
 		case Decay:

@@ -1,7 +1,9 @@
 package optim
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -32,8 +34,12 @@ type Method interface {
 	Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Result, error)
 }
 
-// Minimize minimizes p by a method.
+// Minimize minimizes p by a method; nil: [Settings].
 func Minimize(ctx context.Context, p Problem, m Method, rng *rand.Rand) (Result, error) {
+	m = cmp.Or[Method](m, Settings{})
+	if _, steps := m.(Settings); ctx == nil || steps && rng == nil {
+		return Result{}, errors.New("optim: a fit needs a context, such as context.Background(), and by minibatches random numbers")
+	}
 	return m.Minimize(ctx, p, rng)
 }
 

@@ -26,14 +26,29 @@ type progressKey struct{}
 // innermost, and that the part which goes on takes the whole from one share of its work to another. observe may be
 // called by several goroutines at once, and must not block.
 func WithProgress(ctx context.Context, observe func(doing []string, from, to float64)) context.Context {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if observe == nil {
+		return ctx
+	}
 	return context.WithValue(ctx, progressKey{}, &progress{whole: observe, to: 1})
+}
+
+// partOf is the part of the whole that a context is of, nil where nobody observes.
+func partOf(ctx context.Context) *progress {
+	if ctx == nil {
+		return nil
+	}
+	t, _ := ctx.Value(progressKey{}).(*progress)
+	return t
 }
 
 // Span is the context of a part of ctx's computation that takes it from one share of its work to another, and reports
 // that it begins. A part may have no name.
 func Span(ctx context.Context, what string, from, to float64) context.Context {
-	t, ok := ctx.Value(progressKey{}).(*progress)
-	if !ok {
+	t := partOf(ctx)
+	if t == nil {
 		return ctx
 	}
 	width := t.to - t.from
@@ -72,8 +87,8 @@ func Piece(ctx context.Context, what string, i int, costs ...float64) context.Co
 // Abreast are the contexts of n parts that take alike and go on side by side.
 func Abreast(ctx context.Context, what string, n int) []context.Context {
 	contexts := slices.Repeat([]context.Context{ctx}, n)
-	t, ok := ctx.Value(progressKey{}).(*progress)
-	if !ok {
+	t := partOf(ctx)
+	if t == nil {
 		return contexts
 	}
 	var lock sync.Mutex
@@ -98,14 +113,14 @@ func Abreast(ctx context.Context, what string, n int) []context.Context {
 
 // ReportProgress reports that a share of ctx's part is done, and what goes on in it.
 func ReportProgress(ctx context.Context, what string, done float64) {
-	if t, ok := ctx.Value(progressKey{}).(*progress); ok {
+	if t := partOf(ctx); t != nil {
 		t.whole(append(slices.Clip(t.doing), what), t.from+(t.to-t.from)*done, t.to)
 	}
 }
 
 // report reports an epoch or an iteration, and which share of the fit is behind it.
 func (e Epoch) report(ctx context.Context, unit string, done float64) {
-	if ctx.Value(progressKey{}) == nil {
+	if partOf(ctx) == nil {
 		return
 	}
 	text := fmt.Sprintf("%s %d of at most %d, loss %.4f", unit, e.Number, e.Of, e.Loss)

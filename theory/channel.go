@@ -22,6 +22,9 @@ func ToAny(k, l, K int) float64 {
 
 // ToNeighbour misreads a codeword as the one before or the one after it, in a circle.
 func ToNeighbour(k, l, K int) (p float64) {
+	if K < 1 {
+		return 0
+	}
 	for _, step := range []int{1, K - 1} {
 		if l == (k+step)%K {
 			p += 0.5

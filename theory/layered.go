@@ -141,7 +141,7 @@ func (m *layered) alone() error {
 		losses = append(losses, loss)
 	}
 	if losses[0] != losses[1] {
-		return fmt.Errorf("theory: the loss of %T changes with the number of rows, so that each N has a limit of its own; give it a penalty that does not", costed)
+		return fmt.Errorf("theory: the loss of %s changes with the number of rows, so that each N has a limit of its own; give it a penalty that does not", layers.NameOf(costed))
 	}
 	return nil
 }

@@ -68,8 +68,14 @@ type Limit struct {
 	Free       [][]float64   // orthonormal directions that change no loss
 }
 
+// errNoModel is of functions that are given none.
+var errNoModel = errors.New("theory: there is no model, or no gauge; make one by NewModel, and the other by Free")
+
 // NewLimit is the limit at theta of a model under the weights of a population: theta must be where [Fit] ends there.
 func NewLimit(model Model, gauge Gauge, theta, weights []float64) (Limit, error) {
+	if model == nil || gauge == nil {
+		return Limit{}, errNoModel
+	}
 	p, err := populationOf(weights, nil, theta, model, gauge)
 	return p.limit(), err
 }
@@ -80,6 +86,9 @@ func (p *population) limit() Limit {
 
 // NewModel is the loss of a map on a table, differentiated by the map's own graph.
 func NewModel(m layers.Map, t *Table) (Model, error) {
+	if m == nil || t == nil {
+		return nil, errors.New("theory: a model is of a map and a table; give both")
+	}
 	model := newLayered(m, t)
 	return model, model.err
 }
@@ -87,12 +96,18 @@ func NewModel(m layers.Map, t *Table) (Model, error) {
 // Fit brings theta to the stationary point of the loss under the weights that a damped Newton descent finds from it:
 // those of a population give θ*, those of a [Sample] θ̂. Where it finds none the error is an *[UnsettledError].
 func Fit(model Model, gauge Gauge, theta, weights []float64) error {
+	if model == nil || gauge == nil {
+		return errNoModel
+	}
 	return minimize(model, gauge, theta, weights)
 }
 
 // Free are the directions at theta that change no gradient: the null space of the Hessian. A map is identified
 // where there are none.
 func Free(model Model, theta, weights []float64) (NullSpace, error) {
+	if model == nil {
+		return NullSpace{}, errNoModel
+	}
 	at := &probe{model: model, weights: weights}
 	gauge, _ := at.nullSpace(theta)
 	return gauge, at.err
@@ -214,9 +229,9 @@ func (q Question) Check() error {
 func estimable(m layers.Map) error {
 	switch m.(type) {
 	case layers.Noisy:
-		return fmt.Errorf("theory: %T has a loss with noise of its own (Noisy), which no sum over rows is; study the map without it", m)
+		return fmt.Errorf("theory: %s has a loss with noise of its own (Noisy), which no sum over rows is; study the map without it", layers.NameOf(m))
 	case layers.Informed:
-		return fmt.Errorf("theory: %T has inputs of its own (Informed), and rows of a design have log p̂ and codes alone; study the map without them", m)
+		return fmt.Errorf("theory: %s has inputs of its own (Informed), and rows of a design have log p̂ and codes alone; study the map without them", layers.NameOf(m))
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func (m penalized) Loss(b *graph.Builder, in layers.Batch, rows int) *gorgonia.N
 // A penalty whose weight changes with the rows has no limit, and is refused.
 func TestRateRefusesPenaltiesOfRows(t *testing.T) {
 	_, err := Rate(context.Background(), penalized{layers.Bilinear{Prior: layers.UniformPrior{}}}, Fast(), RateSettings{})
-	if err == nil || !strings.Contains(err.Error(), "theory.penalized changes with the number of rows") {
+	if err == nil || !strings.Contains(err.Error(), "penalized changes with the number of rows") {
 		t.Errorf("the study of a map with a penalty ends with %v", err)
 	}
 }

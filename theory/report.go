@@ -3,6 +3,7 @@ package theory
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -174,6 +175,9 @@ func (r Row) record() []string {
 // WriteCSV writes rows of any studies as one table, columns study, key, quantity, value, low,
 // high, target, theory, band_low, band_high, level, verdict; what is not there is empty.
 func WriteCSV(w io.Writer, rows []Row) error {
+	if w == nil {
+		return errors.New("theory: there is nothing to write the rows to")
+	}
 	table := [][]string{columns}
 	for _, row := range rows {
 		table = append(table, row.record())
@@ -216,6 +220,9 @@ func open(x float64) string {
 
 // ReadCSV reads what [WriteCSV] wrote. Verdicts follow from values and bands.
 func ReadCSV(r io.Reader) ([]Row, error) {
+	if r == nil {
+		return nil, errors.New("theory: there is nothing to read rows from")
+	}
 	table, err := csv.NewReader(r).ReadAll()
 	if err != nil {
 		return nil, err
