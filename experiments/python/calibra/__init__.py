@@ -10,17 +10,31 @@ diagnose       says in which regions, classes and groups probabilities are wrong
 run            runs any command of calibra
 ray, spark     apply and evaluate many rows on these, where they are installed
 
-All of them run the binary that came with the package. What it refuses is an InputError,
-what it warns of a CalibraWarning.
+All of them run the binary that came with the package. What it refuses is an InputError, work of it
+that fails a FitError, what it warns of a CalibraWarning.
 """
+from __future__ import annotations
+
+import importlib.metadata
+import typing
+
 from calibra.calibrator import Calibrator
-from calibra.command import CalibraWarning, InputError, run
+from calibra.command import CalibraWarning, FitError, InputError, run
 from calibra.judging import Diagnosis, Evaluation, Floor, Metric, diagnose, evaluate, merged, totals
 
-__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Diagnosis", "Evaluation", "Floor", "InputError", "Metric", "diagnose", "evaluate", "merged", "run", "totals"]
+__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "diagnose", "evaluate", "merged", "run", "totals"]
 
 
-def __getattr__(name):
+if typing.TYPE_CHECKING:
+    from calibra.classifier import CalibratedClassifier
+
+try:
+    __version__ = importlib.metadata.version("calibra")
+except importlib.metadata.PackageNotFoundError:  # found by its path, as in a clone
+    __version__ = "0.0.0.dev0"
+
+
+def __getattr__(name: str) -> typing.Any:
     if name == "CalibratedClassifier":  # scikit-learn is no dependency
         from calibra.classifier import CalibratedClassifier
 

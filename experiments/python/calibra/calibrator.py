@@ -1,7 +1,12 @@
 """The calibrator as an estimator."""
+from __future__ import annotations
+
 import hashlib
 import json
+import os
 import pathlib
+import threading
+import typing
 import warnings
 
 import numpy as np
@@ -10,6 +15,8 @@ from calibra import judging
 from calibra.classes import classes_of, columns, numbered, single, soft
 from calibra.command import CalibraWarning, InputError, plain, run, scratch, write
 from calibra.network import Network
+from calibra.routing import Routed
+from calibra.tables import Array, Names, Parts, Rows, parts
 
 # What a run may have, of which save leaves none of an earlier one.
 FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics.json", "model.safetensors", "predictions.npz", "report.html")
@@ -18,126 +25,192 @@ FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics
 # that are scaled or ordered otherwise than those of the fit.
 LOOKED = (30, 4096)
 
+PARAMETERS = ("method", "split", "seed", "features")
+VALIDATED = 0.1  # the share of the rows that whole groups of at least so many are validated on, as the command's split "paper"
 
-class Calibrator:
+_making = threading.Lock()  # held while a loaded model gets its network
+
+
+class Calibrator(Routed):
     """Calibrates a classifier's probabilities by a method of calibra.
 
-    method    what to fit: "stacked", "vq", "ts", or another that `calibra methods --all` lists
-    split     where validation rows come from: "paper", "none"; None is the method's own
-    seed      of split, initial weights and batches
-    settings  of the method, as `calibra methods NAME` lists them, "__" in the place of the
-              dot: codebook__slots=16, optim__rate=3e-4
+    Parameters
+    ----------
+    method : str or None
+        What to fit: "stacked", "vq", "ts", or another that `calibra methods --all` lists. None is what
+        `calibra fit` fits where it is not told.
+    split : {"paper", "tables", "none"} or None
+        Where validation rows come from; None is the method's own.
+    seed : int
+        Of split, initial weights and batches.
+    features : list of names or numbers, or None
+        The columns of X that are features, where X holds them beside the logits.
+    **settings
+        Of the method, as `calibra methods NAME` lists them, "__" in the place of the dot:
+        codebook__slots=16, optim__rate=3e-4.
 
-    Fitted on rows that the classifier was not trained on. classes_ are those of y, run_ is
-    what calibra fit wrote: the bytes of its files by their names. Predictions are made in this
-    process by ONNX Runtime, and are those of calibra apply within 1e-6; of methods that have no
-    network (kc, pc, dac) the command makes them. The command looks at the first batch of rows too,
-    and refuses columns that are scaled or ordered otherwise than those of the fit.
+    Attributes
+    ----------
+    classes_ : array (C)
+        The classes of y, one for each column of the logits.
+    run_ : dict
+        What calibra fit wrote: the bytes of its files by their names.
+    result_ : dict
+        What calibra fit --json printed.
+
+    Fitted on rows that the classifier was not trained on. Predictions are made in this process by ONNX Runtime, and
+    are those of calibra apply within 1e-6; of methods that have no network (kc, pc, dac) the command makes them. The
+    command looks at the first batch of rows too, and refuses columns that are scaled or ordered otherwise than those
+    of the fit.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> y = np.arange(300) % 3
+    >>> logits = 4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3]     # one row in five is wrong
+    >>> calibra.Calibrator("ts").fit(logits, y).predict_proba(logits[:1]).round(3)
+    array([[0.1, 0.8, 0.1]])
     """
 
-    def __init__(self, method="stacked", *, split=None, seed=0, **settings):
-        self.method, self.split, self.seed = method, split, seed
+    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, **settings: typing.Any) -> None:
+        self.method, self.split, self.seed, self.features = method, split, seed, features
         for name, value in settings.items():
             setattr(self, name.replace(".", "__"), value)
 
-    def get_params(self, deep=True):
-        return {name: value for name, value in vars(self).items() if not name.endswith("_")}
+    def get_params(self, deep: bool = True) -> dict[str, typing.Any]:
+        """The parameters by their names, settings among them."""
+        return {name: value for name, value in vars(self).items() if not name.endswith("_") and not name.startswith("_")}
 
-    def set_params(self, **params):
+    def set_params(self, **params: typing.Any) -> Calibrator:
+        """Sets parameters and settings by their names."""
         for name, value in params.items():
             name = name.replace(".", "__")
-            if name not in ("method", "split", "seed") and "__" not in name:
-                raise ValueError(f"{name} is no parameter of a Calibrator: there are method, split, seed, and settings such as codebook__slots")
+            if name not in PARAMETERS and "__" not in name:
+                raise InputError(f"{name} is no parameter of a Calibrator: there are {', '.join(PARAMETERS)}, and settings such as codebook__slots")
             setattr(self, name, value)
         return self
 
-    def __repr__(self):
-        given = [f"{name}={value!r}" for name, value in self.get_params().items() if (name, value) not in (("split", None), ("seed", 0))]
+    def __repr__(self) -> str:
+        unsaid = {"method": None, "split": None, "seed": 0, "features": None}
+        given = [f"{name}={value!r}" for name, value in self.get_params().items() if name not in unsaid or value != unsaid[name]]
         return f"Calibrator({', '.join(given)})"
 
-    def fit(self, logits, y, features=None, sample_weight=None):
-        """Fits the method to logits (N×C), labels y (N) and, where it needs them, features (N×M).
+    def fit(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None, groups: Rows = None) -> Calibrator:
+        """Fits the method to rows that the classifier was not trained on.
 
-        One value for each row stands for two classes: the probability of class 1 where all lie in
-        0…1, else a score. y may be soft: the probabilities of the classes (N×C). sample_weight (N)
-        multiplies the loss of each row.
+        Parameters
+        ----------
+        X : (N×C) logits or probabilities
+            One value for each row stands for two classes: the probability of class 1 where all lie in
+            0…1, else a score. A frame or a table (pandas, Polars, Arrow, DuckDB) whose columns named in
+            the parameter features are features, and all others logits. Or an EvalPrediction of Hugging Face.
+        y : (N) classes, or (N×C) their probabilities
+        features : (N×M), where the method needs them and X does not hold them
+        sample_weight : (N)
+            Multiplies the loss of each row.
+        groups : (N)
+            Rows of one group are all fitted or all validated on: whole groups of a tenth of the rows are
+            validated on, as by split="paper".
         """
+        rows = parts(X, features, self.features)
+        y = rows.labels if y is None else y
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
-        one, logits = single(logits), columns(logits)
+        one, logits = single(rows.logits), columns(rows.logits)
         classes = classes_of(y, logits.shape[1])
-        words = ["fit", "--method", self.method, "--seed", plain(self.seed), "--json"]
-        if self.split is not None:
-            words += ["--split", self.split]
+        words = ["fit", "--seed", plain(self.seed), "--json"]
+        if self.method is not None:
+            words += ["--method", self.method]
+        split = "paper" if groups is not None and self.split is None else self.split
+        if split is not None:
+            words += ["--split", split]
         for name, value in self.get_params().items():
             if "__" in name:
                 words += ["--set", f"{name.replace('__', '.')}={plain(value)}"]
+        held = {"logits": logits, "labels": numbered(y, classes), "features": rows.features, "weights": sample_weight}
         with scratch() as folder:
-            write(folder / "rows.npz", cal_logits=logits, cal_labels=numbered(y, classes), cal_features=features, cal_weights=sample_weight)
+            write(folder / "rows.npz", **(_whole(held, groups, split, self.seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}))
             self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", within=folder))
             self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
             self.probabilities_ = self.result_.get("logits") == "probabilities"
-            self.network_ = _network(folder / "run", self.probabilities_)
+            vars(self).pop("network_", None)
+            self._network()
         self.result_.pop("out")
         self.classes_, self.n_features_in_ = classes, 1 if one else logits.shape[1]
-        self.fitted_on_ = None if soft(y) else (logits, y, features)
+        vars(self).pop("feature_names_in_", None)
+        if rows.names is not None:
+            self.n_features_in_, self.feature_names_in_ = len(rows.names), np.array(rows.names, dtype=object)
+        self.fitted_on_ = None if soft(y) else (logits, y, rows.features)
         return self
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, typing.Any]:
         """All but the rows of the fit, which predict_sets falls back on."""
         return {name: value for name, value in vars(self).items() if name != "fitted_on_"}
 
-    def predict_proba(self, logits, features=None):
+    def predict_proba(self, X: Rows, features: Rows = None) -> Array:
         """Calibrated probabilities (N×C)."""
         self._fitted()
-        logits = self._columns(logits)
-        if self.network_ is None:
+        return self._calibrated(self._parts(X, features))
+
+    def predict_log_proba(self, X: Rows, features: Rows = None) -> Array:
+        """The logarithms of calibrated probabilities (N×C)."""
+        with np.errstate(divide="ignore"):
+            return typing.cast(Array, np.log(self.predict_proba(X, features)))
+
+    def predict(self, X: Rows, features: Rows = None) -> Array:
+        """The most probable class of each row."""
+        p = self.predict_proba(X, features)
+        return typing.cast(Array, self.classes_[np.argmax(p, axis=1)])
+
+    def _calibrated(self, rows: Parts) -> Array:
+        logits, features = self._columns(rows.logits), rows.features
+        if (network := self._network()) is None:
             return self._applied(logits, features)["probs"]
-        if not self.network_.looked and len(logits) >= LOOKED[0]:
+        if not network.looked and len(logits) >= LOOKED[0]:
             some = np.sort(np.random.default_rng(0).choice(len(logits), min(len(logits), LOOKED[1]), replace=False))
             self._applied(logits[some], None if features is None else np.asanyarray(features)[some])
-            self.network_.looked = True
-        p = self.network_.probabilities(logits, features)
+            network.looked = True
+        p = network.probabilities(logits, features)
         return self._applied(logits, features)["probs"] if p is None else p
 
-    def predict(self, logits, features=None):
-        """The most probable class of each row."""
-        p = self.predict_proba(logits, features)
-        return self.classes_[np.argmax(p, axis=1)]
-
-    def predict_sets(self, logits, features, *, held_out=None, level=0.9):
+    def predict_sets(self, X: Rows, features: Rows = None, *, held_out: tuple[Rows, Rows, Rows] | None = None, level: float = 0.9) -> Array:
         """Sets of classes (N×C truth values) that hold the label with this probability, in each region.
 
         held_out is (logits, y, features) of rows that the model was not fitted to. Without it the
         rows of the fit stand for them, and a CalibraWarning says that the sets then cover less.
         """
         self._fitted()
+        rows = self._parts(X, features)
         part = "val" if held_out is not None else "cal"
         if held_out is None and (held_out := vars(self).get("fitted_on_")) is None:
             raise InputError("this Calibrator does not know the rows of its fit, or their labels are soft; hand over held_out=(logits, y, features)")
         other, y, those = held_out
-        rows = {f"{part}_logits": self._columns(other), f"{part}_labels": numbered(y, self.classes_), f"{part}_features": those}
-        return self._applied(logits, features, f"--sets={level}", **rows)["sets"].astype(bool)
+        apart = self._parts(other, those) if part == "val" else Parts(other, those, None, None)
+        more = {f"{part}_logits": self._columns(apart.logits), f"{part}_labels": numbered(y, self.classes_), f"{part}_features": apart.features}
+        return self._applied(rows.logits, rows.features, f"--sets={level}", **more)["sets"].astype(bool)
 
-    def diagnose(self, logits, y, features, **options):
+    def diagnose(self, X: Rows, y: Rows = None, features: Rows = None, **options: typing.Any) -> judging.Diagnosis:
         """Where the calibrated probabilities are wrong: see calibra.diagnose."""
-        return judging.diagnose(self.predict_proba(logits, features), y, features, classes=self.classes_, **options)
+        rows = self._fitted()._parts(X, features)
+        return judging.diagnose(self._calibrated(rows), rows.labels if y is None else y, rows.features, classes=self.classes_, **options)
 
-    def evaluate(self, logits, y, features=None, **options):
+    def evaluate(self, X: Rows, y: Rows = None, features: Rows = None, **options: typing.Any) -> judging.Evaluation:
         """How good the calibrated probabilities are: see calibra.evaluate."""
-        return judging.evaluate(self.predict_proba(logits, features), y, features, classes=self.classes_, **options)
+        rows = self._fitted()._parts(X, features)
+        return judging.evaluate(self._calibrated(rows), rows.labels if y is None else y, rows.features, classes=self.classes_, **options)
 
-    def score(self, logits, y, features=None):
+    def score(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None) -> float:
         """The share of rows whose most probable class is right; of soft labels, its mean probability by them."""
-        said = np.argmax(self.predict_proba(logits, features), axis=1)
-        y = numbered(y, self.classes_)
+        rows = self._fitted()._parts(X, features)
+        said = np.argmax(self._calibrated(rows), axis=1)
+        y = numbered(rows.labels if y is None else y, self.classes_)
         if len(y) != len(said):
             raise InputError(f"y has {len(y)} rows and logits have {len(said)}; they must be of the same rows")
         if not soft(y) and (strange := y[~np.isin(y, np.arange(len(self.classes_)))]).size:
             raise InputError(f"y holds {strange[0]}, which is none of the classes {self.classes_.tolist()[:10]}")
-        return float(np.mean(y[np.arange(len(y)), said] if soft(y) else y == said))
+        return float(np.average(y[np.arange(len(y)), said] if soft(y) else y == said, weights=sample_weight))
 
-    def save(self, folder):
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the model into a folder, which calibra apply and Calibrator.load read, in the place of one that is there."""
         folder = pathlib.Path(folder)
         self._fitted()._unpack(folder)
@@ -145,30 +218,38 @@ class Calibrator:
             if name not in self.run_:
                 (folder / name).unlink(missing_ok=True)
         kept = {"params": self.get_params(), "classes": self.classes_.tolist(), "probabilities": self.probabilities_, "columns": self.n_features_in_, "model": _digest(self.run_["model.safetensors"])}
+        if (names := vars(self).get("feature_names_in_")) is not None:
+            kept["names"] = names.tolist()
         (folder / "calibrator.json").write_text(json.dumps(kept, default=plain))
 
     @classmethod
-    def load(cls, folder):
-        """The model that save or calibra fit wrote into a folder."""
+    def load(cls, folder: str | os.PathLike[str]) -> Calibrator:
+        """The model that save or calibra fit wrote into a folder; the first prediction makes its network."""
         folder = pathlib.Path(folder)
         if not (folder / "model.safetensors").is_file():
             raise InputError(f"{folder}: holds no model.safetensors; name a folder that save or calibra fit wrote")
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        kept = {"params": {"method": config["method"], "seed": config["seed"]}, "classes": list(range(config["classes"]))}
-        run = {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
+        kept: dict[str, typing.Any] = {"params": {"method": config["method"], "seed": config["seed"]}, "classes": list(range(config["classes"]))}
+        files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
         if (folder / "calibrator.json").is_file():
             saved = json.loads((folder / "calibrator.json").read_text(encoding="utf-8"))
-            model = _digest(run["model.safetensors"])
+            model = _digest(files["model.safetensors"])
             if saved.get("model", model) == model:  # else calibra fit wrote another model there
                 kept = saved
         self = cls(**kept["params"])
-        self.run_, self.probabilities_ = run, kept.get("probabilities")
+        self.run_, self.probabilities_ = files, bool(kept.get("probabilities"))
         self.classes_ = np.array(kept["classes"])
         self.n_features_in_ = kept.get("columns", len(self.classes_))
-        self.network_ = _network(folder, self.probabilities_)
+        if "names" in kept:
+            self.feature_names_in_ = np.array(kept["names"], dtype=object)
         return self
 
-    def _applied(self, logits, features, *words, **more):
+    def _parts(self, X: Rows, features: Rows) -> Parts:
+        """X as logits and features; of a fitted Calibrator, the columns of a frame as those of the fit."""
+        names = vars(self).get("feature_names_in_")
+        return parts(X, features, self.features, None if names is None else names.tolist())
+
+    def _applied(self, logits: Rows, features: Rows, *words: str, **more: Rows) -> dict[str, Array]:
         """The arrays that calibra apply writes of these rows."""
         self._fitted()
         logits = self._columns(logits)
@@ -179,52 +260,73 @@ class Calibrator:
             with np.load(folder / "said.npz") as said:
                 return {key: said[key] for key in said.files}
 
-    def _columns(self, logits):
+    def _columns(self, logits: Rows) -> Array:
         """Logits as N×C; one value for each row is a probability where the fit's were."""
         classes, shape = len(self.classes_), np.asarray(logits).shape
         if len(shape) == 1 and classes != 2:
             raise InputError(f"logits has one dimension, which is one value for each row of two classes, and the model has {classes}. Reshape your data to N×{classes}")
-        if len(shape) == 2 and shape[1] not in (classes, self.n_features_in_):
-            raise InputError(f"X has {shape[1]} features, but Calibrator is expecting {self.n_features_in_} features as input: a column of logits for each class")
+        if len(shape) == 2 and shape[1] != classes and not (shape[1] == 1 and classes == 2):
+            raise InputError(f"X has {shape[1]} features, but Calibrator is expecting {classes} features as input: a column of logits for each class")
         return columns(logits, probabilities=self.probabilities_)
 
-    def _unpack(self, folder):
+    def _network(self) -> Network | None:
+        """The model in this process, made once; None of a method that has no network, which a warning says."""
+        if not hasattr(self, "network_"):
+            with _making, scratch() as folder:
+                if not hasattr(self, "network_"):
+                    self._unpack(folder)
+                    try:
+                        self.network_: Network | None = Network.of(folder, self.probabilities_)
+                    except InputError as refused:
+                        warnings.warn(f"{refused}; predictions start the command, which takes longer", CalibraWarning, stacklevel=3)
+                        self.network_ = None
+        return self.network_
+
+    def _unpack(self, folder: pathlib.Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in self.run_.items():
             (folder / name).write_bytes(content)
 
-    def _fitted(self):
+    def _fitted(self) -> Calibrator:
         if not hasattr(self, "run_"):
             raise _unfitted()("this Calibrator is not fitted yet; call fit first")
         return self
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "run_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> typing.Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
         return Tags(estimator_type="classifier", target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(), input_tags=InputTags())
 
 
-def _digest(model):
+def _whole(held: dict[str, Rows], groups: Rows, split: str | None, seed: int) -> dict[str, Rows]:
+    """The arrays of all rows as those of two sets, cal and val, of whole groups."""
+    if split == "none":
+        raise InputError('groups part the rows into those fitted and those validated on, and split="none" validates on none; leave out one of them')
+    groups = np.asarray(groups)
+    if groups.shape != (count := (len(held["logits"]),)):
+        raise InputError(f"groups has the shape {groups.shape}; it must be {count}, one group for each row")
+    found, of, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    drawn = np.random.default_rng(seed).permutation(len(found))
+    many = int(np.searchsorted(np.cumsum(sizes[drawn]), VALIDATED * len(groups))) + 1
+    if many >= len(found):
+        raise InputError(f"groups has {len(found)} groups, too few to validate on some and to fit on others; leave them out")
+    val = np.isin(of, drawn[:many])
+    sets = {"cal": ~val, "val": val}
+    return {f"{part}_{key}": np.asanyarray(value)[rows] for part, rows in sets.items() for key, value in held.items() if value is not None}
+
+
+def _digest(model: bytes) -> str:
     """Identifies the model that saved classes belong to."""
     return hashlib.sha256(model).hexdigest()
 
 
-def _unfitted():
+def _unfitted() -> type[Exception]:
     """scikit-learn's error where that is there, which tells by it that an estimator is not fitted."""
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:
         return ValueError
-    return NotFittedError
-
-
-def _network(model, probabilities):
-    """The model of a folder in this process; None of a method that has no network, which a warning says."""
-    try:
-        return Network.of(model, probabilities)
-    except InputError as refused:
-        warnings.warn(f"{refused}; predictions start the command, which takes longer", CalibraWarning, stacklevel=3)
-        return None
+    return typing.cast("type[Exception]", NotFittedError)

@@ -1,17 +1,22 @@
 """Rows as the command takes them: logits N×C, labels 0…C−1."""
+from __future__ import annotations
+
+import typing
+
 import numpy as np
 
 from calibra.command import InputError, array
+from calibra.tables import Array, Rows, single_column
 
 
-def columns(logits, name="logits", probabilities=None):
+def columns(logits: Rows, name: str = "logits", probabilities: bool | None = None) -> Array:
     """logits as N×C; one value for each row (N or N×1), as scikit-learn gives for two classes, as N×2.
 
     Such values are probabilities of class 1 where all lie in 0…1, and else scores, unless probabilities says which.
     """
     if hasattr(logits, "tocsr"):
         raise InputError(f"{name} is sparse; sparse input is not supported: hand over an array of numbers")
-    logits = array(logits, name)
+    logits = array(single_column(logits), name)
     if logits.dtype == object or logits.dtype.kind in "US":
         try:
             logits = logits.astype(float)
@@ -28,41 +33,41 @@ def columns(logits, name="logits", probabilities=None):
         logits = np.column_stack([1 - p if probabilities else np.zeros_like(p), p])
     if logits.ndim != 2:
         raise InputError(f"{name} has {logits.ndim} dimensions; it must have a row for each case and a column for each class")
-    return logits
+    return typing.cast(Array, logits)
 
 
-def single(logits):
+def single(logits: Rows) -> bool:
     """Whether there is one value for each row."""
     shape = np.asarray(logits).shape
     return len(shape) == 1 or len(shape) == 2 and shape[1] == 1
 
 
-def in_unit_interval(values):
+def in_unit_interval(values: Array) -> bool:
     """Whether all values lie in 0…1."""
     return bool(np.all((values >= 0) & (values <= 1)))
 
 
-def labels(y):
+def labels(y: Rows) -> Array:
     """y as an array of numbers or of text (N)."""
-    y = array(y, "y")
+    y = array(single_column(y), "y")
     if y.ndim == 2 and y.shape[1] == 1:
         y = y.ravel()
     if y.dtype != object:
-        return y
+        return typing.cast(Array, y)
     if all(isinstance(value, (int, np.integer)) for value in y.ravel().tolist()):
-        return y.astype(np.int64)
+        return typing.cast(Array, y.astype(np.int64))
     if all(isinstance(value, str) for value in y.ravel().tolist()):
-        return y.astype(str)
+        return typing.cast(Array, y.astype(str))
     raise InputError("y holds values that are neither all whole numbers nor all text. Unknown label type: name the classes by numbers or by text")
 
 
-def soft(y):
+def soft(y: Rows) -> bool:
     """Whether y holds the probabilities of the classes (N×C)."""
-    shape = np.asarray(y).shape
+    shape = np.asarray(single_column(y)).shape
     return len(shape) == 2 and shape[1] > 1
 
 
-def classes_of(y, count):
+def classes_of(y: Rows, count: int) -> Array:
     """The classes of `count` columns: 0…C−1 where y holds such numbers, else its values in order.
 
     The order is that of an ordered category of pandas, of numbers also where they are text, and else the alphabet's.
@@ -75,7 +80,7 @@ def classes_of(y, count):
         raise InputError(f"y is continuous: it holds {found[found != np.floor(found)][0]}; it must hold a class for each row. Unknown label type: continuous")
     if whole and len(found) and 0 <= found[0] and found[-1] < count:
         return np.arange(count)
-    order = getattr(y, "dtype", None)
+    order: typing.Any = getattr(y, "dtype", None)
     if getattr(order, "ordered", False) and len(order.categories) == count:
         return labels(order.categories)
     if found.dtype.kind == "U" and all(value.isdecimal() for value in found.tolist()):
@@ -89,14 +94,14 @@ def classes_of(y, count):
     raise InputError(f"y holds {len(found)} classes and there are {count} columns; number the classes 0…{count - 1} in the order of the columns")
 
 
-def numbered(y, classes):
+def numbered(y: Rows, classes: Array) -> Array:
     """The labels as numbers of their classes, or soft as they are; those that are none are left to the command."""
     if soft(y):
         return columns(y, "y")
     y = labels(y)
     if np.array_equal(classes, np.arange(len(classes))) and y.dtype.kind in "iubf":
         whole = y.astype(np.int64) if y.dtype.kind in "fb" else y
-        return whole if np.array_equal(whole, y) else y
+        return typing.cast(Array, whole if np.array_equal(whole, y) else y)
     place = {value: k for k, value in enumerate(classes.tolist())}
     for value, k in list(place.items()):
         place.setdefault(str(value), k)  # numbers that y has as text

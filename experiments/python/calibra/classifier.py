@@ -1,23 +1,31 @@
 """A classifier of scikit-learn with calibrated probabilities."""
+from __future__ import annotations
+
+import typing
+
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from calibra.calibrator import Calibrator
 from calibra.command import InputError
+from calibra.tables import Array, Rows
 
 
-class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A classifier whose probabilities are calibrated by a method of calibra, as CalibratedClassifierCV.
 
     Parameters
     ----------
     estimator : classifier with decision_function or predict_proba; None is LogisticRegression()
-    method : str
-        What is fitted to its scores: "stacked", "vq", "ts", or another of `calibra methods --all`.
+    method : str or None
+        What is fitted to its scores: "stacked", "vq", "ts", or another of `calibra methods --all`; None is what
+        `calibra fit` fits where it is not told.
     cv : int, splitter, iterable of (train, test), or "prefit"
         How rows are held out: the calibrator sees scores of rows that their estimator was not fitted to.
         With "prefit" the estimator is fitted already, and fit takes rows that it has not seen.
@@ -48,45 +56,63 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     array([8, 2, 0])
     """
 
-    def __init__(self, estimator=None, *, method="stacked", cv=5, ensemble=False, latent=None, seed=0, settings=None):
+    __metadata_request__fit = {"groups": UNUSED}  # the splitter asks for them
+
+    def __init__(
+        self,
+        estimator: typing.Any = None,
+        *,
+        method: str | None = None,
+        cv: typing.Any = 5,
+        ensemble: bool = False,
+        latent: typing.Any = None,
+        seed: int = 0,
+        settings: dict[str, typing.Any] | None = None,
+    ) -> None:
         self.estimator, self.method, self.cv, self.ensemble = estimator, method, cv, ensemble
         self.latent, self.seed, self.settings = latent, seed, settings
 
-    def fit(self, X, y, sample_weight=None, groups=None):
-        """Fits the estimator, unless it is fitted, and the calibrator; groups (N) go to the splitter."""
+    def fit(self, X: Rows, y: Rows, sample_weight: Rows = None, groups: Rows = None, **params: typing.Any) -> CalibratedClassifier:
+        """Fits the estimator, unless it is fitted, and the calibrator.
+
+        groups (N) go to the splitter, params to the estimator's fit, and sample_weight (N) to it and the
+        calibrator. With metadata routing the estimator and the splitter are given what they ask for.
+        """
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
-        estimator = LogisticRegression() if self.estimator is None else self.estimator
+        estimator = self._base()
         y = column_or_1d(y, warn=True)
         if sample_weight is not None and (sample_weight := np.asarray(sample_weight)).shape != y.shape:
             raise InputError(f"sample_weight has the shape {sample_weight.shape}; it must have one number for each of {len(y)} rows")
+        fit, split = self._routed(estimator, sample_weight, groups, params)
         if isinstance(self.cv, str):
             if self.cv != "prefit":
                 raise InputError(f'cv is {self.cv!r}; it must be "prefit", a number of folds, or a splitter')
             check_is_fitted(estimator)
             self.classes_ = estimator.classes_
-            folds = [(None, np.arange(len(y)))]
+            folds: list[tuple[typing.Any, Array]] = [(None, np.arange(len(y)))]
         else:
             self.classes_ = np.unique(y)
-            folds = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
+            folds = list(typing.cast(typing.Any, check_cv(self.cv, y, classifier=True)).split(X, y, **split))
             if callable(self.latent) and not hasattr(self.latent, "transform") and not self.ensemble:
                 raise InputError('latent takes features from the estimator, which differ from fold to fold; choose ensemble=True or cv="prefit"')
         self.transformer_ = self._transformer(X)
         fitted, scores, features, held = [], [], [], []
         for train, test in folds:
-            one = estimator if train is None else self._fitted(estimator, X, y, train, sample_weight)
+            one = estimator if train is None else self._fitted(estimator, X, y, train, fit)
             rows = _rows(X, test)
             fitted.append((one, test))
             scores.append(_scores(one, rows, self.classes_))
             features.append(self._features(one, rows))
             held.append(test)
-        place = np.searchsorted(self.classes_, y)
+        place = np.asarray(np.searchsorted(self.classes_, y))
         if self.ensemble:
             self.calibrated_ = [(one, self._calibrator(s, place[t], f, sample_weight, t)) for (one, t), s, f in zip(fitted, scores, features)]
         else:
             rows = np.concatenate(held)
-            feature = None if features[0] is None else np.concatenate(features)
-            last = fitted[0][0] if isinstance(self.cv, str) else self._fitted(estimator, X, y, np.arange(len(y)), sample_weight)
+            known = [one for one in features if one is not None]
+            feature = np.concatenate(known) if known else None
+            last = fitted[0][0] if isinstance(self.cv, str) else self._fitted(estimator, X, y, np.arange(len(y)), fit)
             self.calibrated_ = [(last, self._calibrator(np.concatenate(scores), place[rows], feature, sample_weight, rows))]
         self.estimator_ = self.calibrated_[0][0]
         if hasattr(self.estimator_, "n_features_in_"):
@@ -95,10 +121,10 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Rows) -> Array:
         """Calibrated probabilities (N×C); of an ensemble, the normalized geometric mean."""
         check_is_fitted(self)
-        logs = 0.0
+        logs: typing.Any = 0.0
         for estimator, calibrator in self.calibrated_:
             p = calibrator.predict_proba(_scores(estimator, X, self.classes_), self._features(estimator, X))
             if len(self.calibrated_) == 1:
@@ -106,31 +132,49 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             with np.errstate(divide="ignore"):
                 logs = logs + np.log(p) / len(self.calibrated_)
         p = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return p / p.sum(axis=1, keepdims=True)
+        return typing.cast(Array, p / p.sum(axis=1, keepdims=True))
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> Array:
         """The most probable class of each row."""
         p = self.predict_proba(X)
-        return self.classes_[np.argmax(p, axis=1)]
+        return typing.cast(Array, self.classes_[np.argmax(p, axis=1)])
 
-    def _fitted(self, estimator, X, y, train, sample_weight):
-        more = {}
-        if sample_weight is not None and has_fit_parameter(estimator, "sample_weight"):
-            more["sample_weight"] = np.asarray(sample_weight)[train]
-        one = clone(estimator).fit(_rows(X, train), y[train], **more)
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What fit, its estimator and its splitter ask for."""
+        fit = MethodMapping().add(caller="fit", callee="fit")
+        split = MethodMapping().add(caller="fit", callee="split")
+        return MetadataRouter(owner=self).add_self_request(self).add(estimator=self._base(), method_mapping=fit).add(splitter=self.cv, method_mapping=split)
+
+    def _base(self) -> typing.Any:
+        return LogisticRegression() if self.estimator is None else self.estimator
+
+    def _routed(self, estimator: typing.Any, sample_weight: Rows, groups: Rows, params: dict[str, typing.Any]) -> tuple[dict[str, Rows], dict[str, Rows]]:
+        """What goes to the estimator's fit, and to the splitter."""
+        given = {name: value for name, value in {"sample_weight": sample_weight, "groups": groups, **params}.items() if value is not None}
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **given)
+            return dict(routed.estimator.fit), dict(routed.splitter.split)
+        split = {"groups": given.pop("groups")} if groups is not None else {}
+        if not has_fit_parameter(estimator, "sample_weight"):
+            given.pop("sample_weight", None)
+        return given, split
+
+    def _fitted(self, estimator: typing.Any, X: Rows, y: Array, train: Array, params: dict[str, Rows]) -> typing.Any:
+        more = {name: _rows(value, train) if hasattr(value, "__len__") and len(value) == len(y) else value for name, value in params.items()}
+        one = typing.cast(typing.Any, clone(estimator)).fit(_rows(X, train), y[train], **more)
         if not np.array_equal(one.classes_, self.classes_):
             raise InputError(f"a fold has no rows of {len(self.classes_) - len(one.classes_)} classes; choose fewer folds")
         return one
 
-    def _calibrator(self, scores, labels, features, sample_weight, rows):
+    def _calibrator(self, scores: Array, labels: Array, features: Array | None, sample_weight: Rows, rows: Array) -> Calibrator:
         settings = {key.replace(".", "__"): value for key, value in (self.settings or {}).items()}
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         return Calibrator(self.method, seed=self.seed, **settings).fit(scores, labels, features, sample_weight=weight)
 
-    def _transformer(self, X):
-        return clone(self.latent).fit(X) if hasattr(self.latent, "transform") else None
+    def _transformer(self, X: Rows) -> typing.Any:
+        return typing.cast(typing.Any, clone(self.latent)).fit(X) if hasattr(self.latent, "transform") else None
 
-    def _features(self, estimator, X):
+    def _features(self, estimator: typing.Any, X: Rows) -> Array | None:
         if self.transformer_ is not None:
             X = self.transformer_.transform(X)
         elif self.latent is not None:
@@ -140,16 +184,16 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X = np.asarray(X)
         return X if X.ndim == 2 and X.dtype.kind in "fiub" else None
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibrated_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> typing.Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(LogisticRegression() if self.estimator is None else self.estimator).input_tags
+        tags.input_tags = get_tags(self._base()).input_tags
         return tags
 
 
-def _rows(X, rows):
+def _rows(X: Rows, rows: Array) -> Rows:
     """Rows of an array, a sparse matrix, a frame or a list."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
@@ -158,7 +202,7 @@ def _rows(X, rows):
     return np.asarray(X)[rows] if hasattr(X, "__array__") else [X[i] for i in rows]
 
 
-def _scores(estimator, X, classes):
+def _scores(estimator: typing.Any, X: Rows, classes: Array) -> Array:
     """What the estimator says of rows: a column for each class, or one value for each row of two."""
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(X))

@@ -1,4 +1,7 @@
 """Runs the binary: its progress, its warnings, its errors, and Ctrl-C."""
+from __future__ import annotations
+
+import collections.abc
 import contextlib
 import json
 import os
@@ -11,26 +14,43 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import typing
 import warnings
 
 import numpy as np
 
 
 class InputError(ValueError):
-    """What the command refuses, in its sentence: wrong rows, settings or flags."""
+    """What the command refuses, in its sentence: wrong rows, settings or flags. exit_code is its own, 2."""
+
+    exit_code = 2
+
+
+class FitError(RuntimeError):
+    """Work of the command that failed, in its sentence: a full disk, a fit that diverged, no device.
+
+    exit_code is the command's: 1, 3 without the device that was asked for, 70 for a fault of the program.
+    """
+
+    def __init__(self, sentence: str, exit_code: int = 1) -> None:
+        super().__init__(sentence, exit_code)
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class CalibraWarning(UserWarning):
     """What the command warns of."""
 
 
-def binary():
+def binary() -> str:
     """The command that came with this package; the environment variable CALIBRA names another."""
     if named := os.environ.get("CALIBRA"):
         return named
     name = "calibra" + (sysconfig.get_config_var("EXE") or "")
     beside = pathlib.Path(__file__).resolve().parent.parent  # pip install --target
-    folders = [sysconfig.get_path("scripts"), beside / "bin", pathlib.Path(sys.executable).parent]
+    folders: list[str | pathlib.Path] = [sysconfig.get_path("scripts"), beside / "bin", pathlib.Path(sys.executable).parent]
     with contextlib.suppress(KeyError):
         folders.append(sysconfig.get_path("scripts", scheme=sysconfig.get_preferred_scheme("user")))
     for folder in folders:
@@ -41,19 +61,28 @@ def binary():
     raise FileNotFoundError("the command calibra is not there; install the wheel of this platform, or name the binary in the environment variable CALIBRA")
 
 
-def run(*args, within=None):
+def run(*args: object, within: str | os.PathLike[str] | None = None) -> str:
     """What the command prints when it is run with these arguments.
 
     Ctrl-C ends it. within is a folder whose name its sentences and its JSON leave out.
+
+    Examples
+    --------
+    >>> import json, calibra
+    >>> [m["name"] for m in json.loads(calibra.run("methods", "--json"))][-1]
+    'dc-published'
     """
-    alone = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if os.name == "nt" else {"start_new_session": True}
+    alone: dict[str, typing.Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        alone = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     child = subprocess.Popen([binary(), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", **alone)
-    told = []
+    told: list[str] = []
     reader = threading.Thread(target=_follow, args=(child.stderr, told), daemon=True)
     reader.start()
+    assert child.stdout is not None
     with _unwound():
         try:
-            printed = child.stdout.read()
+            printed: str = child.stdout.read()
             code = child.wait()
         except BaseException:
             _end(child)
@@ -74,12 +103,17 @@ def run(*args, within=None):
         raise InputError(sentence)
     if code == 130:
         raise KeyboardInterrupt
-    raise RuntimeError(f"calibra ended with exit code {code}: {sentence}")
+    if code < 0:
+        sentence = f"calibra was ended by signal {-code}"
+    raise FitError(sentence or f"calibra ended with exit code {code}", code)
 
 
-def _end(child):
+def _end(child: subprocess.Popen[str]) -> None:
     """Asks the command to end, which removes what it had begun to write."""
-    child.send_signal(signal.CTRL_BREAK_EVENT if os.name == "nt" else signal.SIGINT)
+    if sys.platform == "win32":
+        child.send_signal(signal.CTRL_BREAK_EVENT)
+    else:
+        child.send_signal(signal.SIGINT)
     try:
         child.wait(10)
     except (subprocess.TimeoutExpired, KeyboardInterrupt):  # a second Ctrl-C
@@ -92,13 +126,13 @@ class _Terminated(BaseException):
 
 
 @contextlib.contextmanager
-def _unwound():
+def _unwound() -> collections.abc.Iterator[None]:
     """Holds SIGTERM, at which Python would end at once, until the block has ended the command and removed its files."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
 
-    def terminate(*_):
+    def terminate(*_: object) -> None:
         raise _Terminated
 
     signal.signal(signal.SIGTERM, terminate)
@@ -111,9 +145,9 @@ def _unwound():
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _follow(lines, told):
+def _follow(lines: typing.Any, told: list[str]) -> None:
     """Shows lines of progress as a bar, where tqdm is there, and keeps the others."""
-    bar = None
+    bar: typing.Any = None
     with lines:
         for line in lines:
             line = line.rstrip()
@@ -136,13 +170,13 @@ def _follow(lines, told):
 
 
 @contextlib.contextmanager
-def scratch():
+def scratch() -> collections.abc.Iterator[pathlib.Path]:
     """A folder for the files that go to the command and come from it."""
     with _unwound(), tempfile.TemporaryDirectory(prefix="calibra-") as folder:
         yield pathlib.Path(folder)
 
 
-def array(values, name):
+def array(values: typing.Any, name: str) -> np.ndarray[typing.Any, np.dtype[typing.Any]]:
     """values as an array; what a mask hides is missing, and never read."""
     if np.ma.is_masked(values):
         row = int(np.argwhere(np.ma.getmaskarray(values))[0][0])
@@ -150,12 +184,13 @@ def array(values, name):
     return np.asarray(values)
 
 
-def write(path, **arrays):
+def write(path: pathlib.Path, **arrays: typing.Any) -> None:
     """Writes the arrays that are not None as an npz file; numpy copies none of them."""
-    np.savez(path, **{key: array(values, key) for key, values in arrays.items() if values is not None})
+    given: dict[str, typing.Any] = {key: array(values, key) for key, values in arrays.items() if values is not None}
+    np.savez(path, **given)
 
 
-def flags(values):
+def flags(values: dict[str, typing.Any]) -> list[str]:
     """Keyword arguments as flags of the command: small_bin=20 is --small-bin 20."""
     words = []
     for key, value in values.items():
@@ -163,6 +198,6 @@ def flags(values):
     return words
 
 
-def plain(value):
+def plain(value: object) -> str:
     """A value as the command takes it."""
     return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)

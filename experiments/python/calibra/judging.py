@@ -1,13 +1,18 @@
 """What is said of probabilities: how good they are, and where they are wrong."""
+from __future__ import annotations
+
+import collections.abc
 import dataclasses
 import html
 import json
+import pathlib
 import typing
 
 import numpy as np
 
 from calibra.classes import classes_of, columns, numbered, single
 from calibra.command import array, flags, plain, run, scratch, write
+from calibra.tables import Array, Rows, single_column
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,14 +31,16 @@ class Metric:
     """A metric with its 95 % bootstrap interval and its noise floor, None where there is none."""
 
     value: float
-    interval: typing.Optional[tuple]
-    floor: typing.Optional[Floor]
+    interval: tuple[float, float] | None
+    floor: Floor | None
 
 
 class Page:
     """A report that a notebook shows as the command's own page."""
 
-    def _repr_html_(self):
+    html: str | None
+
+    def _repr_html_(self) -> str:
         if self.html is None:  # of parts there is no page
             return f"<pre>{html.escape(repr(self))}</pre>"
         return f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:640px;border:0"></iframe>'
@@ -45,14 +52,14 @@ class Evaluation(Page):
 
     rows: int
     classes: int
-    metrics: typing.Dict[str, Metric]
-    report: dict  # all that calibra evaluate --json prints
-    html: typing.Optional[str]  # None of merged parts
+    metrics: dict[str, Metric]
+    report: dict[str, typing.Any]  # all that calibra evaluate --json prints
+    html: str | None  # None of merged parts
 
-    def __getitem__(self, metric):
+    def __getitem__(self, metric: str) -> Metric:
         return self.metrics[metric]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = [f"{self.rows} rows, {self.classes} classes"]
         for name, m in self.metrics.items():
             interval = "" if m.interval is None else f"  {m.interval[0]:.5f} to {m.interval[1]:.5f}"
@@ -67,15 +74,15 @@ class Diagnosis(Page):
 
     verdict: str  # what to do, one of four sentences
     found: str  # what is wrong
-    regions: typing.List[dict]
-    report: dict  # all that calibra diagnose --json prints
-    html: str
+    regions: list[dict[str, typing.Any]]
+    report: dict[str, typing.Any]  # all that calibra diagnose --json prints
+    html: str | None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.verdict}\n{self.found}"
 
 
-def evaluate(p, y, features=None, *, sample_weight=None, classes=None, **options):
+def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> Evaluation:
     """Measures probabilities p (N×C, or N of class 1) of rows labelled y (N).
 
     The local metrics are measured in the principal components of the features (N×M). y may be
@@ -89,7 +96,7 @@ def evaluate(p, y, features=None, *, sample_weight=None, classes=None, **options
     return _evaluation(json.loads(printed), page)
 
 
-def totals(p, y, *, first=0, sample_weight=None, classes=None, **options):
+def totals(p: Rows, y: Rows, *, first: int = 0, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> bytes:
     """What the global metrics of some of many rows are made of, as bytes, for merged.
 
     first is the number of the first of these rows among all. sample_weight multiply what the rows count.
@@ -101,7 +108,7 @@ def totals(p, y, *, first=0, sample_weight=None, classes=None, **options):
         return (folder / "part.totals").read_bytes()
 
 
-def totals_of(numbers, p, y, **options):
+def totals_of(numbers: Rows, p: Rows, y: Rows, **options: typing.Any) -> collections.abc.Iterator[bytes]:
     """The totals of rows in any order, by their numbers among all: of each run that follow one another."""
     order = np.argsort(numbers, kind="stable")
     numbers, p, y = np.asarray(numbers)[order], np.stack(p)[order], np.asarray(y)[order]
@@ -110,7 +117,7 @@ def totals_of(numbers, p, y, **options):
         yield totals(p[lo:hi], y[lo:hi], first=int(numbers[lo]), classes=np.arange(p.shape[1]), **options)
 
 
-def merged(parts):
+def merged(parts: collections.abc.Iterable[bytes]) -> Evaluation:
     """The evaluation of all rows, of the totals of their parts in any order."""
     with scratch() as folder:
         for k, part in enumerate(parts):
@@ -118,7 +125,7 @@ def merged(parts):
         return _evaluation(json.loads(run("evaluate", "--in", folder, "--json", within=folder)), None)
 
 
-def _evaluation(report, page):
+def _evaluation(report: dict[str, typing.Any], page: str | None) -> Evaluation:
     metrics = {}
     for name, m in report["metrics"].items():
         interval = m.get("ci") and tuple(m["ci"])
@@ -126,7 +133,7 @@ def _evaluation(report, page):
     return Evaluation(report["rows"], report["classes"], metrics, report, page)
 
 
-def diagnose(p, y, features, *, sample_weight=None, classes=None, groups=None, **options):
+def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, classes: Rows = None, groups: Rows = None, **options: typing.Any) -> Diagnosis:
     """Says where probabilities p (N×C) of rows labelled y (N) are wrong.
 
     Regions lie in the principal components of the features (N×M). groups (N) are audited
@@ -140,12 +147,12 @@ def diagnose(p, y, features, *, sample_weight=None, classes=None, groups=None, *
     return Diagnosis(report["verdict"]["sentence"], report["found"], report["regions"], report, page)
 
 
-def _written(folder, p, y, features, classes, **more):
-    p = array(p, "p")
+def _written(folder: pathlib.Path, p: Rows, y: Rows, features: Rows, classes: Rows, **more: Rows) -> list[str | pathlib.Path]:
+    p = array(single_column(p), "p")
     p = columns(p, "p", probabilities=True if single(p) else None)
     classes = classes_of(y, p.shape[1]) if classes is None else np.asarray(classes)
     write(folder / "predictions.npz", probs=p, labels=numbered(y, classes), **more)
-    where = ["--in", folder / "predictions.npz"]
+    where: list[str | pathlib.Path] = ["--in", folder / "predictions.npz"]
     if features is not None:
         write(folder / "features.npz", features=features)
         where += ["--features", folder / "features.npz"]

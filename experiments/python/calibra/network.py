@@ -1,11 +1,16 @@
 """A fitted calibrator as a network that ONNX Runtime runs in this process."""
+from __future__ import annotations
+
 import os
+import pathlib
 import threading
+import typing
 
 import numpy as np
 
 from calibra.classes import in_unit_interval
 from calibra.command import run, scratch
+from calibra.tables import Array, Rows
 
 FLOOR = 1e-12  # what a probability of 0 is read as where its row has none that is less, as the command reads it
 
@@ -17,25 +22,27 @@ class Network:
     or what was pickled.
     """
 
-    def __init__(self, file, probabilities):
+    def __init__(self, file: bytes, probabilities: bool) -> None:
         self.file, self.of_probabilities = file, probabilities
-        self._lock, self._session, self._process = threading.Lock(), None, None
+        self._lock, self._process = threading.Lock(), 0
+        self._session: typing.Any = None
+        self._shapes: dict[str, list[typing.Any]] = {}
         self.looked = False  # whether the command has seen rows that this model was applied to
 
     @classmethod
-    def of(cls, model, probabilities):
+    def of(cls, model: pathlib.Path, probabilities: bool) -> Network:
         """The network of a model, a folder; InputError with the command's reason where it has none."""
         with scratch() as folder:
             run("export", "--model", model, "--onnx", folder / "model.onnx", "--numbers", "float64", within=folder)
             return cls((folder / "model.onnx").read_bytes(), probabilities)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, typing.Any]:
         return {"file": self.file, "probabilities": self.of_probabilities}
 
-    def __setstate__(self, state):
-        self.__init__(**state)
+    def __setstate__(self, state: dict[str, typing.Any]) -> None:
+        vars(self).update(vars(Network(**state)))
 
-    def session(self):
+    def session(self) -> typing.Any:
         """The session of this process."""
         with self._lock:
             if self._process != os.getpid():
@@ -47,29 +54,29 @@ class Network:
                 self._shapes, self._process = {i.name: i.shape for i in self._session.get_inputs()}, os.getpid()
             return self._session
 
-    def probabilities(self, logits, features):
+    def probabilities(self, logits: Array, features: Rows) -> Array | None:
         """Calibrated probabilities (N×C) of logits (N×C) and features (N×M).
 
         None of rows that the command is to be asked about: it may refuse them, with a sentence, or
         read them otherwise than those of the fit.
         """
         session = self.session()
-        logits = self._scores(logits)
-        if logits is None:
+        scores = self._scores(logits)
+        if scores is None:
             return None
         inputs = {}
         for name, (_, columns) in self._shapes.items():
-            values = {"logits": logits, "features": features}[name]
+            values = {"logits": scores, "features": features}[name]
             if values is None or hasattr(values, "tocsr") or np.ma.is_masked(values):
                 return None
             values = np.asarray(values)
             if values.dtype.kind not in "fiub" or values.shape != (len(logits), columns):
                 return None
             inputs[name] = np.ascontiguousarray(values, dtype=np.float64)
-        p = session.run(["probabilities"], inputs)[0]
+        p: Array = session.run(["probabilities"], inputs)[0]
         return None if np.isnan(p).any() else p
 
-    def _scores(self, logits):
+    def _scores(self, logits: Array) -> Array | None:
         """Logits, or the logarithms of probabilities, as the command reads these rows; None where it may doubt."""
         if logits.dtype.kind not in "fiub" or len(logits) == 0:
             return None
@@ -81,4 +88,4 @@ class Network:
             return None
         p = logits / sums
         least = np.where(p > 0, p, FLOOR).min(axis=1, keepdims=True).clip(max=FLOOR)
-        return np.log(np.where(p > 0, p, least))
+        return typing.cast(Array, np.log(np.where(p > 0, p, least)))

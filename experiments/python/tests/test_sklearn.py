@@ -1,4 +1,5 @@
 """The checks of scikit-learn that hold for a calibrator."""
+import json
 import pickle
 import warnings
 
@@ -7,19 +8,21 @@ import pandas
 import pytest
 import scipy.sparse
 
-pytest.importorskip("sklearn", "1.6")
+sklearn = pytest.importorskip("sklearn", "1.6")
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score, cross_validate, train_test_split
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import calibra
+from test_calibra import rows
 
 
 COLUMNS = "logits have a column for each class, and the rows of this check have not"
@@ -91,3 +94,69 @@ def test_it_composes():
         calibra.CalibratedClassifier(LogisticRegression(max_iter=300), method="vq", cv=2).fit(scipy.sparse.csr_matrix(x), y)
     with pytest.raises(calibra.InputError, match="differ from fold to fold"):
         calibra.CalibratedClassifier(latent=lambda e, X: X).fit(x, y)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_features_weights_and_groups_are_routed(routing):
+    """What a cross-validation hands over is what the same calls by hand are given."""
+    logits, y, features = rows(0)
+    groups, weight = np.arange(600) // 12, np.linspace(0.1, 2, 600)
+    asked = calibra.Calibrator("laplace").set_fit_request(features=True, sample_weight="w", groups=False)
+    asked.set_score_request(features=True, sample_weight=False).set_predict_proba_request(features=True)
+    more = {"features": features, "w": weight, "groups": groups}
+    found = cross_validate(asked, logits, y, cv=GroupKFold(3), params=more, return_estimator=True)
+    for (train, test), model, score in zip(GroupKFold(3).split(logits, y, groups), found["estimator"], found["test_score"]):
+        by_hand = calibra.Calibrator("laplace").fit(logits[train], y[train], features=features[train], sample_weight=weight[train])
+        assert model.run_["model.safetensors"] == by_hand.run_["model.safetensors"]
+        assert score == by_hand.score(logits[test], y[test], features[test])
+    # scikit-learn routes nothing to the predictions of cross_val_predict: there features are columns of X
+    said = cross_val_predict(calibra.Calibrator("laplace", features=range(4, 12)).set_fit_request(groups=False), np.hstack([logits, features]), y, cv=GroupKFold(3), params={"groups": groups}, method="predict_proba")
+    train, test = next(GroupKFold(3).split(logits, y, groups))
+    by_hand = calibra.Calibrator("laplace").fit(logits[train], y[train], features=features[train])
+    assert np.array_equal(said[test], by_hand.predict_proba(logits[test], features[test]))
+    search = GridSearchCV(asked, {"method": ["ts", "laplace"]}, cv=3, error_score="raise").fit(logits, y, features=features, w=weight)
+    assert set(search.cv_results_["param_method"]) == {"ts", "laplace"}
+    assert clone(asked).get_metadata_routing().fit.requests == {"features": True, "sample_weight": "w", "groups": False}
+    with pytest.raises(UnsetMetadataPassedError, match="features"):
+        cross_validate(calibra.Calibrator("ts"), logits, y, params={"features": features}, error_score="raise")
+    with pytest.raises(TypeError):
+        asked.set_fit_request(nosuch=True)
+
+
+def test_the_classifier_routes_to_its_estimator_and_splitter(routing):
+    x, _, y, _ = digits()
+    groups, weight = np.arange(700) // 7, np.linspace(0.1, 2, 700)
+
+    class Asked(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            self.weights_ = None if sample_weight is None else len(sample_weight)
+            return super().fit(X, y, sample_weight)
+
+    for wants in (True, False):
+        base = Asked(max_iter=300).set_fit_request(sample_weight=wants)
+        model = calibra.CalibratedClassifier(base, method="ts", cv=GroupKFold(3)).set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        found = cross_validate(model, x, y, cv=GroupKFold(2), params={"groups": groups, "sample_weight": weight}, return_estimator=True, error_score="raise")
+        assert found["test_score"].min() > 0.85 and all((m.estimator_.weights_ == 350) == wants for m in found["estimator"])
+
+
+def test_routing_is_to_be_enabled():
+    with pytest.raises(RuntimeError, match="enable_metadata_routing"):
+        calibra.Calibrator().set_fit_request(features=True)
+
+
+def test_whole_groups_are_validated_on():
+    logits, y, features = rows(0)
+    groups = np.arange(600) % 40
+    model = calibra.Calibrator("vq", optim__epochs=3).fit(logits, y, features=features, groups=groups)
+    config = json.loads(model.run_["config.json"])
+    assert config["validation_rows"] == 60 and config["calibration_rows"] == 540  # 4 groups of 15
+    for wrong, sentence in (({"groups": groups[:5]}, "has the shape"), ({"groups": np.zeros(600)}, "too few")):
+        with pytest.raises(calibra.InputError, match=sentence):
+            calibra.Calibrator("vq").fit(logits, y, features=features, **wrong)
+    with pytest.raises(calibra.InputError, match="leave out one"):
+        calibra.Calibrator("vq", split="none").fit(logits, y, features=features, groups=groups)

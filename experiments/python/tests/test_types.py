@@ -1,0 +1,47 @@
+"""The package has types, a version, and the command's errors and default method."""
+import json
+import pathlib
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import calibra
+from test_calibra import CAL
+
+PACKAGE = pathlib.Path(calibra.__file__).parent
+
+
+def test_types():
+    pytest.importorskip("mypy")
+    said = subprocess.run([sys.executable, "-m", "mypy", "--config-file", PACKAGE.parent / "pyproject.toml", "--strict", "--cache-dir", "/dev/null", PACKAGE], capture_output=True, text=True)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_version():
+    assert calibra.__version__.split(".")[0].isdecimal()
+
+
+def test_the_default_method_is_the_commands(tmp_path):
+    np.savez(tmp_path / "rows.npz", cal_logits=CAL[0], cal_labels=CAL[1], cal_features=CAL[2])
+    said = json.loads(calibra.run("fit", "--in", tmp_path / "rows.npz", "--out", tmp_path / "run", "--json"))
+    model = calibra.Calibrator().fit(*CAL[:2], features=CAL[2])
+    assert model.result_["method"] == said["method"]
+    assert model.run_["model.safetensors"] == (tmp_path / "run" / "model.safetensors").read_bytes()
+
+
+def test_errors_keep_the_commands_exit_codes(tmp_path):
+    with pytest.raises(calibra.InputError) as refused:
+        calibra.run("fit", "--in", tmp_path / "none.npz", "--out", tmp_path / "run")
+    assert refused.value.exit_code == 2 and isinstance(refused.value, ValueError)
+    if "none" not in json.loads(calibra.run("info", "--json"))["device"]:
+        pytest.skip("there is a device, whose lack is the failure here")
+    np.savez(tmp_path / "rows.npz", cal_logits=CAL[0], cal_labels=CAL[1], cal_features=CAL[2])
+    with pytest.raises(calibra.FitError) as failed:
+        calibra.run("fit", "--in", tmp_path / "rows.npz", "--method", "vq", "--device", "cuda", "--out", tmp_path / "run")
+    assert failed.value.exit_code == 3 and "\n" not in str(failed.value) and isinstance(failed.value, RuntimeError)
+    again = pickle.loads(pickle.dumps(failed.value))
+    assert (str(again), again.exit_code) == (str(failed.value), 3)
