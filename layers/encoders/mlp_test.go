@@ -3,6 +3,7 @@ package encoders
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"calibra/data"
@@ -72,6 +73,26 @@ func TestMLPForward(t *testing.T) {
 	h.Apply(func(_, _ int, v float64) float64 { return math.Max(v, 0) }, h)
 	if want := linear("output", h, 10); !mat.EqualApprox(out.Features, h, 1e-4) || !mat.EqualApprox(out.Logits, want, 1e-4) { // float32 sums of 64 terms
 		t.Error("features or logits are not those of the formula")
+	}
+}
+
+// TestNetworkMasksNoClass: of a row far outside the training rows the logits lie thousands apart, and each class still can be.
+func TestNetworkMasksNoClass(t *testing.T) {
+	digits := data.Digits().Split([]float64{0.5, 0.5}, newRand(1))[0]
+	m := MLP{Hidden: []int{7}, Optim: optim.Settings{Epochs: 1}}
+	if err := m.Fit(t.Context(), digits, nil, newRand(2)); err != nil {
+		t.Fatal(err)
+	}
+	far := mat.DenseCopyOf(digits.Features)
+	far.Scale(1e5, far)
+	for k := range 10 {
+		out, err := m.Encode(&data.Set{Features: far, Labels: slices.Repeat([]int{k}, digits.Len())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row, _ := out.MaskedLabel(); row >= 0 {
+			t.Fatalf("class %d cannot be in row %d", k, row)
+		}
 	}
 }
 

@@ -138,11 +138,22 @@ func EncodeInputs(ctx context.Context, e Encoder, in *data.Inputs, observe func(
 		}
 		widen(made.RawMatrix().Data[lo*m:], features)
 		widen(out.Logits.RawMatrix().Data[lo*c:], logits)
+		for i := lo; i < hi; i++ {
+			unmask(out.Logits.RawRowView(i))
+		}
 		if observe != nil {
 			observe(hi)
 		}
 	}
 	return out, nil
+}
+
+// unmask raises logits so low that they would count as masks ([data.MaskDepth]): a network excludes no class.
+func unmask(logits []float64) {
+	least := floats.Max(logits) - data.MaskDepth
+	for k, v := range logits {
+		logits[k] = max(v, least)
+	}
 }
 
 // Judge is the accuracy and the NLL of an encoder's logits on labelled rows.
