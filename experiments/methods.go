@@ -269,7 +269,7 @@ var beyond = []Method{
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Maps()...) },
 	},
 	{
-		Name: "stacked", Title: "Stacked", Group: Recommended, Former: "stacked-random",
+		Name: "mixture", Title: "Mixture", Group: Recommended, Former: "stacked",
 		Line:  "the anchored maps mixed, each by what it adds to the others in cross-validation, on codewords drawn from the slots",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-random",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },
@@ -375,14 +375,14 @@ var controls = []Method{
 		},
 	},
 	{
-		Name: "stacked-learned", Title: "Stacked learned", Group: Control,
-		Line:  "control: stacked on the paper's codewords, moving averages",
+		Name: "mixture-learned", Title: "Mixture learned", Group: Control, Former: "stacked-learned",
+		Line:  "control: mixture on the paper's codewords, moving averages",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(learnedCodes)) },
 	},
 	{
-		Name: "stacked-one", Title: "Stacked one", Group: Control,
-		Line:  "control: stacked on a single codeword",
+		Name: "mixture-one", Title: "Mixture one", Group: Control, Former: "stacked-one",
+		Line:  "control: mixture on a single codeword",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: slotsOnly, TriedOn: "vq-one",
 		New: func(o *Options) layers.Stateful {
 			base := o.anchor(learnedCodes)

@@ -59,7 +59,7 @@ func (c *evaluateCmd) verdict(r *metrics.Report) (*report.Verdict, error) {
 // A fit starts from the network's logits: where a run left the predictions, one map of the logits corrects others than these, and
 // so does the method of the run; then the command compares methods.
 func corrections(v *report.Verdict, predictions, features string) []string {
-	method := map[string]string{report.Corrections[1]: "sm", report.Corrections[2]: "stacked"}[v.ToUse()]
+	method := map[string]string{report.Corrections[1]: "sm", report.Corrections[2]: "mixture"}[v.ToUse()]
 	if method == "" {
 		return nil
 	}

@@ -429,13 +429,13 @@ var logitsFlag = []string{"--logits"}
 // likeFits are the rows of the README that only the program can compute, but two files must agree.
 var likeFits = slices.Concat(
 	likes([]string{"ts", "new-head"}, []string{"weights-two.npz", "weights-real-two-and-a-half.npz"}, "weights-none.npz", nil, alike, alike, false),
-	likes([]string{"stacked", "corrected", "auto", "boosted", "kc-original"}, []string{"weights-two.npz", "weights-real-two-and-a-half.npz"}, "weights-none.npz", nil, alike, alike, true),
-	likes([]string{"stacked", "corrected", "auto", "boosted"}, []string{"rows-twice.npz"}, "weights-none.npz", nil, .02, 0, true),
+	likes([]string{"mixture", "corrected", "auto", "boosted", "kc-original"}, []string{"weights-two.npz", "weights-real-two-and-a-half.npz"}, "weights-none.npz", nil, alike, alike, true),
+	likes([]string{"mixture", "corrected", "auto", "boosted"}, []string{"rows-twice.npz"}, "weights-none.npz", nil, .02, 0, true),
 	likes([]string{"kc-original"}, []string{"rows-twice.npz"}, "weights-none.npz", nil, .1, 0, true),
 	likes([]string{"ts", "order-preserving"}, []string{"mask-1e4.npz", "mask-1e20.npz", "mask-float32-min.npz"}, "mask-1000-below.npz", nil, alikeMasks, alikeMasks, false),
-	likes([]string{"stacked", "corrected", "auto"}, []string{"mask-1e4.npz", "mask-1e20.npz", "mask-float32-min.npz"}, "mask-1000-below.npz", nil, alikeMasks, alikeMasks, true),
+	likes([]string{"mixture", "corrected", "auto"}, []string{"mask-1e4.npz", "mask-1e20.npz", "mask-float32-min.npz"}, "mask-1000-below.npz", nil, alikeMasks, alikeMasks, true),
 	likes([]string{"ts", "anchored", "order-preserving"}, []string{"logits-less-log-sum.npz", "logits-plus-constants.npz"}, "logits.npz", logitsFlag, alike, alike, false),
-	likes([]string{"stacked", "corrected", "auto"}, []string{"logits-less-log-sum.npz", "logits-plus-constants.npz"}, "logits.npz", logitsFlag, alike, alike, true),
+	likes([]string{"mixture", "corrected", "auto"}, []string{"logits-less-log-sum.npz", "logits-plus-constants.npz"}, "logits.npz", logitsFlag, alike, alike, true),
 	likes([]string{"vq"}, []string{"offset-100.npz", "offset-10000.npz"}, "offset-0.npz", []string{"--slots", "6"}, .002, 0, false),
 )
 
@@ -466,8 +466,8 @@ func TestCasesAlike(t *testing.T) {
 			}
 		})
 	}
-	for _, method := range []string{"stacked", "corrected", "auto"} {
-		if method != "stacked" && !all {
+	for _, method := range []string{"mixture", "corrected", "auto"} {
+		if method != "mixture" && !all {
 			continue
 		}
 		t.Run("mask-one-entry.npz "+method, func(t *testing.T) {

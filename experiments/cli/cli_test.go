@@ -122,7 +122,7 @@ func TestFitThenApply(t *testing.T) {
 func TestSameSeedSameBytes(t *testing.T) {
 	in := write(t, features(300))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, method := range []string{"vq", "vq-dc", "stacked", "ts"} {
+	for _, method := range []string{"vq", "vq-dc", "mixture", "ts"} {
 		var first []byte
 		for _, cores := range []int{1, 2, 2} {
 			runtime.GOMAXPROCS(cores)

@@ -52,7 +52,7 @@ func TestDidYouMean(t *testing.T) {
 	for want, args := range map[string][]string{
 		`"fit"`:                      {"fitt"},
 		`"--method"`:                 {"fit", "--methd", "vq"},
-		"did you mean stacked?":      {"fit", "--in", in, "--method", "staked", "--out", out},
+		"did you mean mixture?":      {"fit", "--in", in, "--method", "mixtur", "--out", out},
 		"did you mean vq-dc?":        {"compare", "--in", in, "--methods", "vqdc", "--out", out},
 		"did you mean ablate-slots?": {"study", "ablate-slot", "--data", "letter", "--out", out},
 		"did you mean satellite?":    {"study", "main", "--data", "satelite", "--out", out},
@@ -75,7 +75,7 @@ func TestDidYouMean(t *testing.T) {
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		code, script, stderr := calibra(t, "completion", shell)
-		if code != 0 || !strings.Contains(script, "stacked") || !strings.Contains(script, "evaluate") {
+		if code != 0 || !strings.Contains(script, "mixture") || !strings.Contains(script, "evaluate") {
 			t.Errorf("%s exits %d: %s", shell, code, stderr)
 		}
 		path := filepath.Join(t.TempDir(), "script")

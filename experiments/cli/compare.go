@@ -17,7 +17,7 @@ import (
 
 type compareCmd struct {
 	In      string       `type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*; of data that the program brings, calibra export-features writes one."`
-	Methods []string     `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them, and all stands for the published ones (nc,ts,sm,vq,stacked)."`
+	Methods []string     `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them, and all stands for the published ones (nc,ts,sm,vq,mixture)."`
 	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Split   data.Holdout `placeholder:"paper|tables|none" group:"Validation:" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
 	Jobs    int          `placeholder:"N" most:"1024" help:"Number of fits to run at the same time (one per core)."`
@@ -220,7 +220,7 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings,
 }
 
 // recommended are the methods that compare fits where the user names none.
-var recommended = []string{report.Classifier, "ts", "sm", "vq", "stacked"}
+var recommended = []string{report.Classifier, "ts", "sm", "vq", "mixture"}
 
 // names are the methods asked for, each once, in the catalog's order.
 func (c *compareCmd) names(methods *experiments.Catalog) (names []string, err error) {

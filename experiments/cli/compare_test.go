@@ -167,7 +167,7 @@ func TestCompareRefusesWhatItCannotDo(t *testing.T) {
 // TestFormerNames: a name that a method had is the method, in the files too.
 func TestFormerNames(t *testing.T) {
 	in := write(t, features(160))
-	for former, now := range map[string]string{"stacked-random": "stacked", "corrected-random": "corrected"} {
+	for former, now := range map[string]string{"stacked": "mixture", "corrected-random": "corrected"} {
 		out := filepath.Join(t.TempDir(), "run")
 		code, stdout, stderr := calibra(t, "compare", "--in", in, "--methods", former, "--seeds", "1", "--json", "--out", out)
 		if code != 0 || !strings.Contains(stdout, `"`+now+`"`) || strings.Contains(stdout, former) {

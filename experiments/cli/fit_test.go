@@ -47,7 +47,7 @@ func TestFitAutoRanks(t *testing.T) {
 
 // TestFitMixtureShowsShares of the candidates, which add up to 1.
 func TestFitMixtureShowsShares(t *testing.T) {
-	t.Run("stacked", func(t *testing.T) { showsShares(t, "stacked", len(anchored.Maps()), small...) })
+	t.Run("mixture", func(t *testing.T) { showsShares(t, "mixture", len(anchored.Maps()), small...) })
 	t.Run("corrected", func(t *testing.T) { showsShares(t, "corrected", len(anchored.JointMaps())) })
 }
 

@@ -25,7 +25,7 @@ const paces = "testdata/paces.csv"
 
 // recorded are the fits in paces.
 var recorded = []experiments.Spec{
-	{Method: "stacked", Split: data.NoValidation}, {Method: "auto", Split: data.NoValidation}, {Method: "corrected", Split: data.NoValidation},
+	{Method: "mixture", Split: data.NoValidation}, {Method: "auto", Split: data.NoValidation}, {Method: "corrected", Split: data.NoValidation},
 	{Method: "vq", Split: data.PaperText},
 	{Method: "vq", Split: data.NoValidation}, {Method: "vq", Split: data.PaperText, Tune: true},
 }
@@ -147,10 +147,10 @@ func TestTimeLeftIsWithinAFactorOfTwo(t *testing.T) {
 
 // A bar has room for the innermost step that is counted; a line that is cut nowhere has all.
 func TestTold(t *testing.T) {
-	doing := []string{"step 1 of 2, fit stacked", "step 5 of 8, ordered-anchored", "fold 2 of 3", "iteration 7 of at most 2000, loss 0.1234"}
+	doing := []string{"step 1 of 2, fit mixture", "step 5 of 8, ordered-anchored", "fold 2 of 3", "iteration 7 of at most 2000, loss 0.1234"}
 	for width, want := range map[int]string{
 		60:            "about 50s left: step 5 of 8, ordered-anchored: fold 2 of 3: iteration 7 of at most 2000, loss 0.1234",
-		math.MaxInt32: "12s, about 50s left: step 1 of 2, fit stacked: step 5 of 8, ordered-anchored: fold 2 of 3: iteration 7 of at most 2000, loss 0.1234",
+		math.MaxInt32: "12s, about 50s left: step 1 of 2, fit mixture: step 5 of 8, ordered-anchored: fold 2 of 3: iteration 7 of at most 2000, loss 0.1234",
 	} {
 		if got := told(doing, 12*time.Second, 49.2, width); got != want {
 			t.Errorf("%d columns: %q", width, got)

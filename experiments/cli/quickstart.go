@@ -17,12 +17,12 @@ import (
 
 type quickstartCmd struct {
 	Seed uint64 `default:"0" help:"Seed of everything (${default})."`
-	Out  string `default:"runs/quickstart" type:"path" placeholder:"DIR" help:"Directory for report.html, features.npz, results.csv and the fitted model of stacked (${default})."`
+	Out  string `default:"runs/quickstart" type:"path" placeholder:"DIR" help:"Directory for report.html, features.npz, results.csv and the fitted model of mixture (${default})."`
 	JSON bool   `help:"Print the results as JSON."`
 }
 
 // quickMethods are the methods of the quickstart, the settings that are not their defaults, and
-// what each is. The w of vq is the best on validation rows of 32, 64 and 128; stacked judges its maps
+// what each is. The w of vq is the best on validation rows of 32, 64 and 128; mixture judges its maps
 // on a third of the rows, in half the time.
 var quickMethods = []struct {
 	name, set, line string
@@ -31,7 +31,7 @@ var quickMethods = []struct {
 	{name: "nc", line: "the network as it is", seconds: 0.1},
 	{name: "ts", line: "temperature scaling", seconds: 0.2},
 	{name: "vq", set: "codebook.slots=128", line: "the paper's, w = 128", seconds: 7},
-	{name: "stacked", set: "search.rows=2000", line: "anchored maps, mixed", seconds: 18},
+	{name: "mixture", set: "search.rows=2000", line: "anchored maps, mixed", seconds: 18},
 }
 
 // quickAgain explains why the command that is printed gives another NLL than the table.
@@ -69,7 +69,7 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	if q.verdict.ToUse() == q.last().Spec.Method {
 		t.note("%s", quickAgain)
 	}
-	return t.closing("wrote features, the run of stacked and %s", filepath.Join(c.Out, "report.html"))
+	return t.closing("wrote features, the run of mixture and %s", filepath.Join(c.Out, "report.html"))
 }
 
 // unfinished is the error of a quickstart that wrote nothing.

@@ -94,7 +94,7 @@ func onCodes(t *testing.T) (all []experiments.Method) {
 	t.Helper()
 	kinds := []experiments.Values{{"codebook.kind": "random"}, {"codebook.kind": "kmeans"}, {"codebook.kind": "ema", "codebook.softness": "1", "codebook.nearest": "3"}}
 	joint := []experiments.Values{{"codebook.kind": "kmeans", "joint.slots": "4", "joint.codewords": "12"}}
-	for name, sets := range map[string][]experiments.Values{"vq-nc": kinds, "vq": kinds, "stacked": kinds, "corrected": joint} {
+	for name, sets := range map[string][]experiments.Values{"vq-nc": kinds, "vq": kinds, "mixture": kinds, "corrected": joint} {
 		m, err := experiments.MethodByName(name)
 		if err != nil {
 			t.Fatal(err)

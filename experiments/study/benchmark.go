@@ -29,7 +29,7 @@ var benchmarkStudy = Study{
 	Views:   []View{forests, noiseFloor, sparsest, Results, tuningTable, timeTable},
 }
 
-// notBenchmarked are methods under an optimizer that stops short, parts of stacked, variants of
+// notBenchmarked are methods under an optimizer that stops short, parts of mixture, variants of
 // vq's form, and those that came after it.
 var notBenchmarked = []string{"ts-published", "dc-published",
 	"order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated",
