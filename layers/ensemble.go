@@ -13,6 +13,7 @@ import (
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/onnx"
+	"calibra/optim"
 )
 
 // Ensemble is one method, fitted to the same rows by several draws, of which it takes the mean of the log-probabilities:
@@ -25,7 +26,9 @@ import (
 // Wu and Gales 2021), while the mean of the scores stays as sure as its members.
 //
 // The first member is the fit that the method alone would give for the same rng; each other one has a seed that is drawn
-// from it. Members are fitted side by side and do not share what they draw, so the number of threads changes no byte.
+// from it. What the first one chose by the rows, such as the strengths of its parts, serves them all ([Redrawer]): averaging
+// takes away what the draws add, and a choice by cross-validation costs many fits. Members are fitted side by side and share
+// nothing that is drawn later, so the number of threads changes no byte.
 type Ensemble struct {
 	// Members are S calibrators of one kind, in any state; a fit replaces what they learned.
 	Members []Stateful
@@ -40,25 +43,44 @@ var _ interface {
 	onnx.Calibrator
 } = (*Ensemble)(nil)
 
-// Fit fits all members. If ctx is cancelled, the ensemble is that of the members that have learned something.
+// redrawn is about what a fit by the choice of another costs, of a fit that chooses.
+const redrawn = 0.1
+
+// Fit fits all members. If ctx is cancelled, the ensemble is that of the members that have learned something from these rows.
 func (e *Ensemble) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
-	if len(e.Members) == 0 {
+	n := len(e.Members)
+	if n == 0 {
 		return errors.New("layers: an ensemble has no members; give it at least one")
 	}
 	e.fitted = 0
-	draws := memberDraws(rng, len(e.Members))
-	err := errors.Join(SideBySide(ctx, "member", len(e.Members), func(ctx context.Context, k int) error {
+	draws, begun := memberDraws(rng, n), make([]bool, n)
+	fit := func(ctx context.Context, k int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		begun[k] = true
+		if m, ok := e.Members[k].(Redrawer); ok && k > 0 {
+			return m.Redraw(ctx, e.Members[0], cal, val, draws[k])
+		}
 		return e.Members[k].Fit(ctx, cal, val, draws[k])
-	})...)
+	}
+	chosen := 0 // the first members, that choose for the others
+	var err error
+	if _, ok := e.Members[0].(Redrawer); ok && n > 1 {
+		chosen = 1
+		alone := 1 / (1 + redrawn*float64(n-1))
+		err = fit(optim.Span(ctx, "member 1", 0, alone), 0)
+		ctx = optim.Span(ctx, "", alone, 1)
+	}
+	if err == nil {
+		err = errors.Join(SideBySide(ctx, "member", n-chosen, func(ctx context.Context, k int) error { return fit(ctx, chosen+k) })...)
+	}
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
 	var kept, rest []Stateful
-	for _, m := range e.Members {
-		if _, unfit := m.State(); unfit == nil {
+	for k, m := range e.Members {
+		if _, unfit := m.State(); begun[k] && unfit == nil {
 			kept = append(kept, m)
 		} else {
 			rest = append(rest, m)

@@ -20,6 +20,7 @@ import (
 //	a calibrator    Calibrator             all: Fit and Predict
 //	                Stateful               model files, every method of the command
 //	                Staged                 metrics.json, the report and curves of a run; BestEpochs; Ensemble
+//	                Redrawer               Ensemble, whose members share what the first one chose
 //	                Embedder, Similar      the metrics' own embedding of a method
 //	                Parametric             theory rate --map
 //	                Bounded                apply --intervals
@@ -69,6 +70,14 @@ type Stateful interface {
 type Staged interface {
 	// Stages reports how the last Fit went.
 	Stages() []Stage
+}
+
+// Redrawer is a calibrator that chooses its settings by the rows, and can fit others by the same choice.
+type Redrawer interface {
+	Calibrator
+	// Redraw is Fit, but for the settings, which are those that chosen found: a calibrator of the same kind that is fitted
+	// to the same rows. What the receiver draws, it draws from rng.
+	Redraw(ctx context.Context, chosen Calibrator, cal, val *data.Set, rng *rand.Rand) error
 }
 
 // Embedder is a calibrator with features of its own. The published tables measure its

@@ -3,6 +3,7 @@ package anchored
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/graph"
 	"calibra/layers"
@@ -65,14 +66,19 @@ func effort(m layers.Map, s layers.Sizes) float64 {
 		return read
 	}
 	for _, name := range w.Learned() {
-		shape := w.Tensor(name).Shape()
-		size := float64(shape.TotalSize())
-		if n := s.Places(); n > 0 && shape[0] == n {
-			size *= float64(s.Slots*s.CodesOf()) / float64(n)
+		size := float64(w.Tensor(name).Shape().TotalSize())
+		if tableOf(w, name, s) {
+			size *= float64(s.Slots*s.CodesOf()) / float64(s.Places())
 		}
 		read += size
 	}
 	return read
+}
+
+// tableOf tells a learned table with a row for each place of a codeword, of which a row reads those of its own codes.
+func tableOf(w *graph.Weights, name string, s layers.Sizes) bool {
+	n := s.Places()
+	return n > 0 && slices.Contains(w.Learned(), name) && w.Tensor(name).Shape()[0] == n
 }
 
 // rowEffort is what a map does with each class of a row besides: its softmax and loss.

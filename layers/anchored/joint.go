@@ -79,6 +79,7 @@ func NewJoint(s JointSettings) *Joint {
 
 var (
 	_ layers.Stateful = (*Joint)(nil)
+	_ layers.Redrawer = (*Joint)(nil)
 	_ Mixer           = (*Joint)(nil)
 )
 
@@ -130,6 +131,17 @@ func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	m.Stack.Base = choice.Of.base
 	best.ranking = rank(best.candidates, best.judged, best.right, best.aims.Weights)
 	return m.mix(optim.Span(ctx, "", judgedShare, 1), best, rng)
+}
+
+// Redraw fits the division, strengths and mixture that chosen, a Joint, has, by draws of its own.
+func (m *Joint) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *data.Set, rng *rand.Rand) error {
+	of, ok := chosen.(*Joint)
+	if !ok || of.Stack == nil || of.parts == nil {
+		return layers.ErrUnfitted
+	}
+	s := of.Base.Sizes()
+	m.Tried, m.Stack = nil, m.stack(layers.Division{Slots: s.Slots, Codewords: s.Codewords})
+	return m.Stack.Redraw(ctx, of.Stack, cal, val, rng)
 }
 
 // division is a base that divides in one way, and the maps judged on it.

@@ -2,6 +2,7 @@ package anchored
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"calibra/data"
@@ -92,5 +93,38 @@ func TestJointRefusesRows(t *testing.T) {
 	}
 	if _, err := m.Predict(crossed(10, 0, 1)); !errors.Is(err, layers.ErrUnfitted) {
 		t.Errorf("a prediction before the fit: %v", err)
+	}
+}
+
+// TestJointRedraws its codes, with the division, the mixture and the strengths of another.
+func TestJointRedraws(t *testing.T) {
+	first, m, rows := joint(), joint(), crossed(1500, 0.9, 1)
+	for _, j := range []*Joint{first, m} { // of codes that are drawn and stay, two draws are two divisions of the rows
+		j.settings.Base = func(d layers.Division) layers.Base {
+			return &Anchor{Slots: d.Slots, Codebook: layers.Fixed{Codewords: d.Codewords}}
+		}
+	}
+	if err := m.Redraw(t.Context(), first, rows, nil, newRand(3)); !errors.Is(err, layers.ErrUnfitted) {
+		t.Errorf("the choice of a Joint that is not fitted: %v", err)
+	}
+	if err := first.Fit(t.Context(), rows, nil, newRand(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Redraw(t.Context(), first, rows, nil, newRand(3)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(m.Shares(), first.Shares()) || m.T() != first.T() || m.Base.Sizes().Slots != first.Base.Sizes().Slots {
+		t.Errorf("shares %v, T %v and %d slots, where the first has %v, %v and %d", m.Shares(), m.T(), m.Base.Sizes().Slots, first.Shares(), first.T(), first.Base.Sizes().Slots)
+	}
+	for k, p := range m.parts {
+		for _, spread := range spreadsOf(p.Map) {
+			if is, was := p.weights.Float64s(spread.Name), first.parts[k].weights.Float64s(spread.Name); !slices.Equal(is, was) {
+				t.Errorf("%s: %s is %v, of the first %v", p.Name, spread.Name, is, was)
+			}
+		}
+	}
+	test := crossed(2000, 0.9, 3)
+	if one, other := nll(t, first, test), nll(t, m, test); one == other || other > one+0.1 { // two draws of codes on these rows are within 0.1
+		t.Errorf("NLL %v of the first, %v of other codes", one, other)
 	}
 }

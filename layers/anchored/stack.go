@@ -58,6 +58,7 @@ type Stack struct {
 	stages []layers.Stage
 	parts  []part // nil before Fit
 	t      float64
+	method optim.Method // of the parts' fits to all rows; nil before Fit
 }
 
 // part is a candidate in the mixture, fitted to all rows.
@@ -69,6 +70,7 @@ type part struct {
 
 var (
 	_ layers.Stateful = (*Stack)(nil)
+	_ layers.Redrawer = (*Stack)(nil)
 	_ Mixer           = (*Stack)(nil)
 )
 
@@ -107,28 +109,60 @@ func (s *Stack) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
 	if err := s.temper(ctx, c, shares); err != nil {
 		return err
 	}
-	efforts := make([]float64, len(shares))
-	for m, share := range shares {
-		if share > 0 {
-			efforts[m] = effort(s.Candidates[m].Map, s.Base.Sizes())
-		}
-	}
 	var parts []part
 	for m, share := range shares {
-		if share == 0 {
-			continue
+		if share > 0 {
+			parts = append(parts, part{s.Candidates[m], share, c.judged[m].weights[0]})
 		}
-		fitting := optim.Piece(ctx, "fit "+s.Candidates[m].Name+" to all rows", m, efforts...)
+	}
+	s.method = c.cv.method
+	return s.fit(ctx, parts, c.rows, rng)
+}
+
+// fit fits parts to all rows, each from the weights that it has.
+func (s *Stack) fit(ctx context.Context, parts []part, rows *layers.Rows, rng *rand.Rand) error {
+	sizes := s.Base.Sizes()
+	var efforts []float64
+	for _, p := range parts {
+		efforts = append(efforts, effort(p.Map, sizes))
+	}
+	for k, p := range parts {
+		fitting := optim.Piece(ctx, "fit "+p.Name+" to all rows", k, efforts...)
 		start := time.Now()
-		w, result, err := whole(fitting, s.Candidates[m].Map, s.Base.Sizes(), c.rows, c.judged[m].weights[0], c.cv.method, rng)
+		w, result, err := whole(fitting, p.Map, sizes, rows, p.weights, s.method, rng)
 		if err != nil {
-			return fmt.Errorf("fit %s: %w", s.Candidates[m].Name, err)
+			return fmt.Errorf("fit %s: %w", p.Name, err)
 		}
-		s.stages = append(s.stages, layers.Stage{Name: s.Candidates[m].Name, Result: result, Time: time.Since(start)})
-		parts = append(parts, part{s.Candidates[m], share, w})
+		s.stages = append(s.stages, layers.Stage{Name: p.Name, Result: result, Time: time.Since(start)})
+		parts[k].weights = w
 	}
 	s.parts = parts
 	return nil
+}
+
+// Redraw fits the base by draws of its own and the parts of chosen, a Stack, on it: their weights w, T and the spreads are
+// those that chosen found on its folds, and the fits begin where those of chosen ended, but for the tables that codes read.
+func (s *Stack) Redraw(ctx context.Context, chosen layers.Calibrator, cal, _ *data.Set, rng *rand.Rand) error {
+	s.Ranking, s.parts, s.stages = nil, nil, nil
+	of, ok := chosen.(*Stack)
+	if !ok || of.method == nil {
+		return layers.ErrUnfitted
+	}
+	if err := s.Base.Fit(optim.Span(ctx, "divide", 0, 0), cal, nil, rng); err != nil {
+		return err
+	}
+	sizes := s.Base.Sizes()
+	_, rows, err := seenBy(s.Base, sizes, cal, tensor.Float32)
+	if err != nil {
+		return err
+	}
+	var parts []part
+	for _, p := range of.parts {
+		shared, _ := p.weights.Split(func(name string) bool { return !tableOf(p.weights, name, sizes) })
+		parts = append(parts, part{p.Candidate, p.share, shared})
+	}
+	s.t, s.NLL, s.Error, s.method = of.t, of.NLL, of.Error, of.method
+	return s.fit(ctx, parts, rows, rng)
 }
 
 // temper finds T, and what the posterior loses on the held-out rows.
