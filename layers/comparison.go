@@ -56,7 +56,16 @@ const (
 
 // Compare holds a sample to the fingerprint. It is empty where the model has none or the
 // rows are of another width.
-func (p *Profile) Compare(s *Sample) *Comparison {
+func (p *Profile) Compare(s *Sample) *Comparison { return p.compare(s, "features", "logits") }
+
+// CompareShifted is [Profile.Compare] of rows whose classes are more or less frequent than those of the fit, by which features
+// and logits drift: it finds features of other columns alone.
+func (p *Profile) CompareShifted(s *Sample) *Comparison {
+	return &Comparison{Wrong: p.compare(s, "features").Wrong}
+}
+
+// compare holds these arrays of a sample to the fingerprint.
+func (p *Profile) compare(s *Sample, arrays ...string) *Comparison {
 	c := &Comparison{}
 	if p == nil || p.Fingerprint == nil || s.at == 0 {
 		return c
@@ -69,7 +78,7 @@ func (p *Profile) Compare(s *Sample) *Comparison {
 		{what: "feature", array: "features", names: s.names.Features, marks: f.Features, sd: spread, rows: s.features},
 		{what: "logit", array: "logits", names: s.names.Classes, marks: f.Logits, sd: p.Logits.deviations(), rows: s.logits},
 	} {
-		if a.marks == nil || a.rows == nil || a.marks.At.RawMatrix().Cols != a.rows.RawMatrix().Cols || len(a.sd) != len(a.marks.At.RawRowView(0)) {
+		if !slices.Contains(arrays, a.array) || a.marks == nil || a.rows == nil || a.marks.At.RawMatrix().Cols != a.rows.RawMatrix().Cols || len(a.sd) != len(a.marks.At.RawRowView(0)) {
 			continue
 		}
 		a.columns = sorted(a.rows)

@@ -208,15 +208,8 @@ func (f *Fingerprint) add(w *graph.Weights) {
 // readFingerprint is what add wrote, without what is damaged, nil where there is none: a model
 // predicts without.
 func readFingerprint(w *graph.Weights) *Fingerprint {
-	read := func(name string) *mat.Dense {
-		if !w.Has(name) || w.Tensor(name).Dims() != 2 {
-			return nil
-		}
-		shape := w.Tensor(name).Shape()
-		return mat.NewDense(shape[0], shape[1], w.Float64s(name))
-	}
 	marks := func(name string) *Marks {
-		at, below := read(fmt.Sprintf(fingerprintAt, name)), read(fmt.Sprintf(fingerprintBelow, name))
+		at, below := matrixOf(w, fmt.Sprintf(fingerprintAt, name)), matrixOf(w, fmt.Sprintf(fingerprintBelow, name))
 		if at == nil || below == nil || !sameDims(at, below) || at.RawMatrix().Rows != len(markQuantiles) {
 			return nil
 		}
@@ -226,7 +219,7 @@ func readFingerprint(w *graph.Weights) *Fingerprint {
 		return nil
 	}
 	f := &Fingerprint{Rows: int(w.Float64s(fingerprintOfRows)[0]), Features: marks("features"), Logits: marks("logits")}
-	if means := read(fingerprintByMean); means != nil && w.Has(fingerprintCounts) && f.Features != nil {
+	if means := matrixOf(w, fingerprintByMean); means != nil && w.Has(fingerprintCounts) && f.Features != nil {
 		counts := w.Float64s(fingerprintCounts)
 		if classes, width := means.Dims(); classes == len(counts) && width == f.Features.At.RawMatrix().Cols {
 			f.Means, f.Counts = means, counts

@@ -21,6 +21,7 @@ import (
 type Profile struct {
 	Features, Logits *Moments     // nil where the rows had none
 	Fingerprint      *Fingerprint // nil in files of before there was one
+	ByLabel          *ByLabel     // likewise, and of rows without labels
 }
 
 // Moments are mean and standard deviation of each column.
@@ -35,6 +36,7 @@ func ProfileOf(x *data.Set) *Profile {
 	s.Add(x)
 	p.Fingerprint = &Fingerprint{Rows: s.at, Features: marksOf(s.features), Logits: marksOf(s.logits)}
 	p.Fingerprint.Means, p.Fingerprint.Counts = s.means()
+	p.ByLabel = byLabel(x)
 	return p
 }
 
@@ -211,6 +213,7 @@ func (p *Profile) weights(dt tensor.Dtype) *graph.Weights {
 		add("features", p.Features)
 		add("logits", p.Logits)
 		p.Fingerprint.add(w)
+		p.ByLabel.add(w)
 	}
 	return w
 }
@@ -224,7 +227,7 @@ func readProfile(w *graph.Weights) *Profile {
 		}
 		return &Moments{w.Float64s(mean), w.Float64s(sd)}
 	}
-	p := &Profile{Features: read("features"), Logits: read("logits"), Fingerprint: readFingerprint(w)}
+	p := &Profile{Features: read("features"), Logits: read("logits"), Fingerprint: readFingerprint(w), ByLabel: readByLabel(w)}
 	if p.Features == nil && p.Logits == nil {
 		return nil
 	}

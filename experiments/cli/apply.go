@@ -44,7 +44,11 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 			return err
 		}
 	}
-	src, err := c.open(ctx, t, methods, m)
+	shift, err := c.shift(m)
+	if err != nil {
+		return err
+	}
+	src, err := c.open(ctx, t, methods, m, shift)
 	if err != nil {
 		return err
 	}
@@ -66,10 +70,14 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
+	priors, err := c.reweigh(ctx, t, shift, p)
+	if err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := disk.WriteArrays(c.Out, slices.Concat(p.Arrays(), embedded, asked)...); err != nil {
+	if err := disk.WriteArrays(c.Out, slices.Concat(p.Arrays(), embedded, asked, priors)...); err != nil {
 		return err
 	}
 	return t.printf("wrote %s: %d rows by %s%s\n", c.Out, src.Test.Len(), m.method.Name, notice)
@@ -130,7 +138,7 @@ func (m saved) predict(in string, lo int, x *data.Set) (*data.Predictions, error
 }
 
 // open reads the rows for a model, and warns where they do not look like those that it was fitted to.
-func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.Catalog, m saved) (*data.Source, error) {
+func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.Catalog, m saved, shift *layers.LabelShift) (*data.Source, error) {
 	seed, err := seedOf(c.Model)
 	if err != nil {
 		return nil, err
@@ -150,9 +158,7 @@ func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.C
 	if err := src.Settle(as); err != nil {
 		return nil, err
 	}
-	sample := layers.NewSample(src.Test.Len())
-	sample.Add(src.Test)
-	if err := c.differ(t, c.In, m.file.Profile.Compare(sample)); err != nil {
+	if err := c.differ(t, c.In, c.held(t, m, shift, src.Test)); err != nil {
 		return nil, err
 	}
 	if far := m.file.Profile.Far(src.Test); far != "" {
@@ -220,6 +226,7 @@ func sameClasses(path string, wide int, labels []int, classes int) error {
 
 // applyFlags set what calibra apply writes besides the predictions.
 type applyFlags struct {
+	NewPriors string   `type:"priors" placeholder:"FILE|estimate" help:"Reweigh the probabilities where the classes are more or less frequent than in the calibration rows: by a csv with the columns class and prior, or by priors estimated from these rows. Warns if the rows differ in another way."`
 	Intervals *float64 `placeholder:"0.9" group:"Intervals and prediction sets:" help:"Also write intervals of this level around each probability: lower and upper (N×C). Methods vq, corrected and mixture have them."`
 	Sets      *float64 `placeholder:"0.9" group:"Intervals and prediction sets:" help:"Also write prediction sets that hold the label with this probability: sets (N×C, 1 if a class is in) with a guarantee in each region, sets_marginal with a guarantee over all rows, and sets_region (N). They need val_* rows in the file, or its calibration rows."`
 	TwoStage  bool     `group:"Intervals and prediction sets:" help:"With --intervals: count the error of the quantized head too, which was fitted to the same rows as the map. It needs matrices of (M+1)·C + 2KC + C rows for M features, K codewords and C classes; at most 7000."`
@@ -231,6 +238,8 @@ func (f *applyFlags) check(model layers.Stateful) error {
 	_, both := model.(layers.BoundedInStages)
 	outside := func(level *float64) bool { return level != nil && !(*level > 0 && *level < 1) }
 	switch {
+	case f.NewPriors != "" && (f.Intervals != nil || f.Sets != nil):
+		return data.Inputf("", "--new-priors changes the probabilities and not their intervals or sets; leave out --intervals and --sets")
 	case f.TwoStage && f.Intervals == nil:
 		return data.Inputf("", "--two-stage widens intervals: give --intervals 0.9 too")
 	case f.Intervals != nil && !one:
@@ -252,7 +261,7 @@ func (f *applyFlags) check(model layers.Stateful) error {
 // where the output or the input is a table and where it takes the calibration rows of the same
 // file. The bytes are those of all rows at once.
 func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, error) {
-	if c.Intervals != nil || c.Sets != nil || data.IsTable(c.Out) {
+	if c.NewPriors != "" || c.Intervals != nil || c.Sets != nil || data.IsTable(c.Out) {
 		return false, nil
 	}
 	if _, err := os.Stat(m.embedding); err != nil {

@@ -54,7 +54,7 @@ func (c *fitCmd) traffic() traffic {
 }
 
 func (c *applyCmd) traffic() traffic {
-	return traffic{reads: append(model(c.Model), c.In), files: []string{c.Out}}
+	return traffic{reads: append(model(c.Model), c.In, c.priorsFile()), files: []string{c.Out}}
 }
 
 func (c *exportCmd) traffic() traffic {

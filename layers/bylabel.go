@@ -1,0 +1,131 @@
+package layers
+
+import (
+	"math"
+	"slices"
+
+	"calibra/data"
+	"calibra/graph"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// ByLabel is how often calibration rows of each class had their scores in each of B cells: by the class of the largest logit
+// and, within it, by fifths of the probability that this has. A label shift changes how often the classes are, and not their rows of this table.
+type ByLabel struct {
+	Counts *mat.Dense // C×B, as effective numbers of rows; B is 1 without logits and of more than mostCells
+	Cuts   *mat.Dense // C×4, the probabilities between the fifths of each class; nil where B is 1
+}
+
+const (
+	cellsOfClass = 5
+	mostCells    = 1 << 16 // C·B, of 114 classes
+)
+
+// byLabel counts labelled rows; nil of rows without labels.
+func byLabel(x *data.Set) *ByLabel {
+	if x.Labels == nil {
+		return nil
+	}
+	counts := x.Counts(max(x.Classes(), x.LabelClasses))
+	b := &ByLabel{Counts: mat.NewDense(len(counts), 1, counts)}
+	if c := x.Classes(); c == len(counts) && cellsOfClass*c*c <= mostCells {
+		b.Counts, b.Cuts = mat.NewDense(c, cellsOfClass*c, nil), mat.NewDense(c, cellsOfClass-1, nil)
+		tops := make([][]float64, c)
+		for i := range x.Len() {
+			k, p := top(x.Logits.RawRowView(i))
+			tops[k] = append(tops[k], p)
+		}
+		for k, all := range tops {
+			slices.Sort(all)
+			for fifth := range cellsOfClass - 1 {
+				if len(all) > 0 {
+					b.Cuts.Set(k, fifth, float64(float32(all[(fifth+1)*len(all)/cellsOfClass]))) // as a file holds it
+				}
+			}
+		}
+		for i := range x.Len() {
+			cell := b.cell(x.Logits.RawRowView(i))
+			for y, share := range x.Shares(i) {
+				b.Counts.Set(y, cell, b.Counts.At(y, cell)+x.Weight(i)*share)
+			}
+		}
+	}
+	b.Counts.Scale(x.Effective()/x.Total(), b.Counts)
+	return b
+}
+
+// top is the class of the largest logit and its probability.
+func top(logits []float64) (k int, p float64) {
+	k = floats.MaxIdx(logits)
+	return k, math.Exp(logits[k] - floats.LogSumExp(logits))
+}
+
+// cell is that of a row of logits.
+func (b *ByLabel) cell(logits []float64) int {
+	k, p := top(logits)
+	fifth := 0
+	for _, cut := range b.Cuts.RawRowView(k) {
+		if p >= cut {
+			fifth++
+		}
+	}
+	return cellsOfClass*k + fifth
+}
+
+// Priors are how frequent each class was (C), by weight.
+func (b *ByLabel) Priors() []float64 {
+	classes, _ := b.Counts.Dims()
+	priors := make([]float64, classes)
+	for y := range priors {
+		priors[y] = floats.Sum(b.Counts.RawRowView(y))
+	}
+	floats.Scale(1/floats.Sum(priors), priors)
+	return priors
+}
+
+// The names of its tensors, behind profilePrefix.
+const (
+	labelCounts = profilePrefix + "labels/counts"
+	labelCuts   = profilePrefix + "labels/cuts"
+)
+
+func (b *ByLabel) add(w *graph.Weights) {
+	if b == nil {
+		return
+	}
+	rows, columns := b.Counts.Dims()
+	w.AddState(labelCounts, b.Counts.RawMatrix().Data, rows, columns)
+	if b.Cuts != nil {
+		w.AddState(labelCuts, b.Cuts.RawMatrix().Data, rows, cellsOfClass-1)
+	}
+}
+
+// readByLabel is what add wrote, nil where that is damaged or not there: a model predicts without.
+func readByLabel(w *graph.Weights) *ByLabel {
+	counts, cuts := matrixOf(w, labelCounts), matrixOf(w, labelCuts)
+	if counts == nil || slices.ContainsFunc(counts.RawMatrix().Data, func(n float64) bool { return !(n >= 0) || math.IsInf(n, 1) }) || !(mat.Sum(counts) > 0) {
+		return nil
+	}
+	rows, columns := counts.Dims()
+	if cuts == nil || !sameDims(cuts, mat.NewDense(rows, cellsOfClass-1, nil)) || columns != cellsOfClass*rows {
+		cuts = nil
+		if columns != 1 {
+			return nil
+		}
+	}
+	return &ByLabel{counts, cuts}
+}
+
+// matrixOf is a tensor of two axes, nil where there is none that holds anything.
+func matrixOf(w *graph.Weights, name string) *mat.Dense {
+	if !w.Has(name) || w.Tensor(name).Dims() != 2 {
+		return nil
+	}
+	shape := w.Tensor(name).Shape()
+	if shape[0]*shape[1] == 0 {
+		return nil
+	}
+	return mat.NewDense(shape[0], shape[1], w.Float64s(name))
+}

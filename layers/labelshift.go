@@ -1,0 +1,85 @@
+package layers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"calibra/data"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// LabelShift is new rows whose classes are as frequent as π′, of a model whose calibration rows had the classes as often as
+// π. Where the rows of a class look as before, p′(x | y) = p(x | y), Bayes' rule gives
+//
+//	p′(y | x) ∝ p(y | x) π′_y/π_y
+//
+// (Saerens, Latinne & Decaestecker 2002, eq. 2.4). A class that no calibration row had has no part in it: its probability is 0.
+type LabelShift struct{ Old, New []float64 } // π and π′ (C), each sums to 1
+
+// Apply reweighs log-probabilities (N×C) in place. A row whose every class has the new prior 0 is a *data.InputError.
+func (s *LabelShift) Apply(path string, logProbs *mat.Dense) error {
+	shift := make([]float64, len(s.Old))
+	for y, old := range s.Old {
+		if shift[y] = math.Inf(-1); old > 0 {
+			shift[y] = math.Log(s.New[y] / old)
+		}
+	}
+	for i := range logProbs.RawMatrix().Rows {
+		row := logProbs.RawRowView(i)
+		floats.Add(row, shift)
+		sum := floats.LogSumExp(row)
+		if math.IsInf(sum, -1) {
+			return data.Inputf(path, "row %d can only be of classes whose new prior is 0; give one of them a prior above 0", i)
+		}
+		floats.AddConst(-sum, row)
+	}
+	return nil
+}
+
+// Estimate finds the new priors under which the predictions of new rows (N×C, weighed; nil: 1 each) are likeliest,
+//
+//	π′ = argmax Σ_i w_i log Σ_y p(y | x_i) π′_y/π_y ,
+//
+// to which the EM iteration of Saerens et al. (2002, eq. 2.9) converges. The sum is concave in π′ (Alexandari, Kundaje &
+// Shrikumar 2020), so Newton's method finds the same priors ([optim.Mixture]). They are as good as the predictions are
+// calibrated; of rows without a shift they are π if each class is predicted as often as it is true.
+func (s *LabelShift) Estimate(ctx context.Context, logProbs *mat.Dense, weights []float64) error {
+	n, classes := logProbs.Dims()
+	densities := make([]float64, 0, n*classes)
+	for i := range n {
+		for y, l := range logProbs.RawRowView(i) {
+			density := 0.0
+			if s.Old[y] > 0 {
+				density = math.Exp(l) / s.Old[y]
+			}
+			densities = append(densities, density)
+		}
+	}
+	s.New = slices.Clone(s.Old) // a class that is 0 stays 0
+	return optim.Mixture{Densities: densities, Counts: weights}.Minimize(ctx, s.New)
+}
+
+// String is "class a .50 → .10, …", of the six classes that change most.
+func (s *LabelShift) String(name func(class int) string) string {
+	order := data.UpTo(len(s.Old))
+	change := func(y int) float64 { return math.Abs(s.New[y] - s.Old[y]) }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(change(b), change(a)) })
+	const most = 6
+	text := ""
+	for at, y := range order {
+		if at == most {
+			return text + fmt.Sprintf(", and %d more", len(order)-most)
+		}
+		if at > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s %.3f → %.3f", name(y), s.Old[y], s.New[y])
+	}
+	return text
+}
