@@ -54,7 +54,8 @@ func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 		if err := w.add(optim.Span(step, "noise floors", 0.5, 1), r, run); err != nil {
 			return nil, err
 		}
-		if err := w.judge(); err != nil {
+		const asked = 2 // the classifier as it is, and the run
+		if err := w.judge(min(asked, len(w.runs))); err != nil {
 			return nil, err
 		}
 	}
@@ -74,9 +75,9 @@ func onLogits(ctx context.Context, method string, run *experiments.Run) (*experi
 	return experiments.Spec{Catalog: run.Spec.Catalog, Method: method, Data: run.Spec.Data, Split: data.NoValidation, Seed: run.Spec.Seed}.Fit(ctx, &source, nil)
 }
 
-// judge weighs the runs that are there.
-func (w *weighed) judge() (err error) {
-	w.verdict, err = study.Weigh(w.runs)
+// judge weighs the runs that are there, of which the first were asked for.
+func (w *weighed) judge(asked int) (err error) {
+	w.verdict, err = study.Weigh(w.runs, asked)
 	return err
 }
 

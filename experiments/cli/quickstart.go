@@ -114,7 +114,7 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 			return nil, err
 		}
 	}
-	if err := q.judge(); err != nil {
+	if err := q.judge(len(q.runs)); err != nil {
 		return nil, err
 	}
 	q.verdict.Commands = study.Commands(quoted(filepath.Join(relative(c.Out), "features.npz")), experiments.Spec{Method: q.verdict.ToUse(), Seed: c.Seed}, 0)

@@ -8,6 +8,9 @@ import (
 
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Corrections are the names that the verdict on an evaluation gives the predictions as they are, a correction of them alone,
@@ -17,75 +20,60 @@ var Corrections = [3]string{Classifier, "global", "local"}
 // judgedMetrics are those whose noise floors decide whether predictions are calibrated.
 var judgedMetrics = []metrics.Metric{metrics.ECE, metrics.LCE}
 
-// JudgeCorrections weighs predictions as they are, of an NLL and an accuracy on so many rows, against corrections of them;
-// g is nil where these were not measured.
+// JudgeCorrections weighs predictions as they are, of an NLL and an accuracy on so many rows, against corrections of them, by the
+// losses of the rows that no correction was fitted to; g is nil where these were not measured.
 func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*Verdict, error) {
-	candidates := []Candidate{{Name: Corrections[0], Title: "leaving the predictions as they are", NLL: nll, Accuracy: accuracy}}
-	saved := []metrics.Gain{{}}
+	candidates := []Candidate{{Name: Corrections[0], Title: "the predictions as they are", NLL: nll, Accuracy: accuracy}}
+	losses := [][]float64{nil}
 	if g != nil {
-		candidates = append(candidates,
-			Candidate{Name: Corrections[1], Title: "a correction of the predictions alone", NLL: nll - g.NLL.Global.Value, Accuracy: math.NaN(), Effort: 1},
-			Candidate{Name: Corrections[2], Title: "a correction by the latent space too", NLL: nll - g.NLL.Total.Value, Accuracy: math.NaN(), Effort: 2})
-		saved = append(saved, g.NLL.Global, g.NLL.Total)
+		n := len(g.ReachedNLL)
+		global := floats.AddTo(make([]float64, n), g.ReachedNLL, g.LocalNLL)
+		losses = [][]float64{floats.AddTo(make([]float64, n), global, g.GlobalNLL), global, g.ReachedNLL}
+		for k, title := range []string{"a correction of the predictions alone", "a correction by the predictions and the latent space"} {
+			candidates = append(candidates, Candidate{Name: Corrections[1+k], Title: title, NLL: stat.Mean(losses[1+k], nil), Accuracy: math.NaN(), Effort: 1 + k, Unasked: true})
+		}
 	}
 	return Judge(rows, candidates, 0, func(m metrics.Metric, reference int) ([]*Difference, error) {
-		out := make([]*Difference, len(candidates))
-		for i := range candidates {
-			if m != metrics.NLL || i == reference {
-				continue
-			}
-			gain := saved[max(i, reference)] // to the predictions as they are
-			if i+reference == 3 {            // of the corrections to each other
-				gain = g.NLL.Local
-			}
-			if out[i] = lost(gain); i < reference {
-				out[i].Value, out[i].Low, out[i].High = -out[i].Value, -out[i].High, -out[i].Low
-			}
+		if m != metrics.NLL {
+			return make([]*Difference, len(candidates)), nil
 		}
-		return out, nil
+		return InPairs(losses, reference, len(losses))
 	})
 }
 
 // JudgeDiagnosis weighs the predictions of a diagnosis against corrections of them, and says what is wrong.
 func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
 	v, err := JudgeCorrections(d.Rows, d.NLL, d.Accuracy, d.Recoverable)
-	if v != nil {
-		v.Why = append([]string{upper(d.Found) + "."}, v.Why[:min(len(v.Why), 2)]...)
+	if v == nil || err != nil {
+		return v, err
 	}
-	return v, err
+	found := upper(d.Found) + "."
+	if v.Say == Use && d.Kind == diagnosis.NoError && len(d.Wrong()) == 0 {
+		found = "No region, class, confidence or group is wrong by more than chance of its own; what is gained is little in many places."
+	}
+	v.Why = append([]string{found}, v.Why[:min(len(v.Why), 2)]...)
+	return v, nil
 }
 
 // JudgeEvaluation weighs predictions against corrections of them, and says whether they are
 // calibrated: by the noise floors of ECE and LCE, as far as those were measured.
 func JudgeEvaluation(r *metrics.Report) (*Verdict, error) {
-	nll, accuracy := r.Values[metrics.NLL], r.Values[metrics.Accuracy]
-	v, err := JudgeCorrections(r.Rows, nll, accuracy, r.Recovered)
+	v, err := JudgeCorrections(r.Rows, r.Values[metrics.NLL], r.Values[metrics.Accuracy], r.Recovered)
 	if v == nil || err != nil {
 		return v, err
 	}
-	floors, wrong := calibrated(r)
 	if r.Recovered == nil {
-		v.Say, v.Sentence = Leave, fmt.Sprintf("Leave it as it is. NLL %s, accuracy %s; corrections were not measured.", nats(nll), share(accuracy))
-		if wrong {
-			v.Say = CannotTell
-			v.Sentence = "Cannot tell yet. The predictions are not calibrated, and what a correction would save was not measured; hand over an embedding or --features, or compare methods."
-		}
+		v.Say = CannotTell
+		v.Sentence = "Cannot tell yet. What a correction would gain was not measured; hand over an embedding or --features, or compare methods."
 	}
-	if floors != "" {
+	if floors := v.calibrated(r); floors != "" {
 		v.Why = append([]string{floors}, v.Why[:min(len(v.Why), 2)]...)
 	}
 	return v, nil
 }
 
-// lost is a gain as the difference in NLL of the one that gains it, with the bounds and the p of the gain's own one-sided
-// test at 95 %, by which a diagnosis advises too.
-func lost(g metrics.Gain) *Difference {
-	const half = 1.644854 // of a 90 % interval, in standard errors
-	return &Difference{Value: -g.Value, Low: -g.Value - half*g.SE, High: -g.Value + half*g.SE, P: min(g.P, 1-g.P), Level: .9}
-}
-
-// calibrated says whether the predictions are, "" where no noise floor was measured.
-func calibrated(r *metrics.Report) (text string, not bool) {
+// calibrated says whether the predictions are, as far as noise floors tell; "" where none was measured.
+func (v *Verdict) calibrated(r *metrics.Report) string {
 	var parts, wrong []string
 	tested := slices.DeleteFunc(slices.Clone(judgedMetrics), func(m metrics.Metric) bool {
 		return r.Noise[m] == nil || math.IsNaN(r.Noise[m].PValue)
@@ -99,13 +87,18 @@ func calibrated(r *metrics.Report) (text string, not bool) {
 			wrong = append(wrong, part)
 		}
 	}
+	says := fmt.Sprintf("Calibrated as far as %s rows can tell: ", thousands(r.Rows))
 	switch {
 	case parts == nil:
-		return "", false
+		return ""
+	case wrong != nil && v.Say == Leave:
+		says, parts = "Not calibrated, by more than chance, and no correction gains by it: ", wrong
 	case wrong != nil:
-		return "Not calibrated, by more than chance: " + strings.Join(wrong, "; ") + ".", true
+		says, parts = "Not calibrated, by more than chance: ", wrong
+	case v.Say == Use:
+		says = "The NLL shows what these do not: "
 	}
-	return fmt.Sprintf("Calibrated as far as %s rows can tell: %s.", thousands(r.Rows), strings.Join(parts, "; ")), false
+	return says + strings.Join(parts, "; ") + "."
 }
 
 // RecoverableTable is what corrections would save, on rows that they were not fitted to.

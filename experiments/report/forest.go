@@ -23,8 +23,8 @@ func (v *Verdict) Forest(title string) *Figure {
 		x  string
 		of func(*Judged) *Difference
 	}{
-		{"NLL less that of " + best, func(j *Judged) *Difference { return j.ToBest }},
-		{"share of wrong rows less that of " + best, func(j *Judged) *Difference { return j.ErrorsToBest }},
+		{"NLL less that of " + best, func(j *Judged) *Difference { return j.ToLowest }},
+		{"share of wrong rows less that of " + best, func(j *Judged) *Difference { return j.ErrorsToLowest }},
 	} {
 		var lines []dotLine
 		known := false

@@ -22,6 +22,7 @@ type Candidate struct {
 	NLL      float64 `json:"nll"`
 	Accuracy float64 `json:"accuracy"`
 	Effort   int     `json:"-"` // how simple it is: of methods that do not differ significantly the least is enough
+	Unasked  bool    `json:"-"` // nobody asked for it: it may be what to use, and what not to use is never said of it
 }
 
 // Difference is how far a method lies from another in an error on the same test rows. Below 0
@@ -30,8 +31,7 @@ type Difference struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"` // of the interval
 	High  float64 `json:"high"`
-	P     float64 `json:"p"`               // of no difference, adjusted for all methods (Holm 1979)
-	Level float64 `json:"level,omitempty"` // of the interval; 0 is .95
+	P     float64 `json:"p"` // of no difference, adjusted for all methods (Holm 1979)
 }
 
 // NewDifference is the comparison with its p by Holm.
@@ -39,17 +39,46 @@ func NewDifference(c metrics.Comparison, holm float64) *Difference {
 	return &Difference{Value: c.Difference, Low: c.Interval.Low, High: c.Interval.High, P: holm}
 }
 
+// InPairs are the differences of methods, by their losses of the same rows, to one of them, with p by Holm over the first so many:
+// those after them were asked about only once the first had been told, which leaves their p as it is.
+func InPairs(losses [][]float64, reference, family int) ([]*Difference, error) {
+	out, p, at := make([]*Difference, len(losses)), []float64{}, []int{}
+	for i := range losses {
+		if i == reference {
+			continue
+		}
+		c, err := metrics.Compare(losses[i], losses[reference])
+		if err != nil {
+			return nil, err
+		}
+		if out[i] = NewDifference(*c, c.PValue); i < family {
+			p, at = append(p, c.PValue), append(at, i)
+		}
+	}
+	for k, holm := range metrics.Holm(p) {
+		out[at[k]].P = holm
+	}
+	return out, nil
+}
+
 // told reports whether the difference is more than chance at 5 %.
 func (d *Difference) told() bool { return d != nil && d.P < 0.05 }
 
 // String is "−.0718 (95 % −.0781 to −.0660, p ≤ 1e-6)".
 func (d *Difference) String() string {
-	return fmt.Sprintf("%s (%.0f %% %s to %s, %s)", nats(d.Value), 100*cmp.Or(d.Level, .95), nats(d.Low), nats(d.High), pEquals(d.P))
+	digits := decimals(d.Value, d.Low, d.High)
+	return fmt.Sprintf("%s (95 %% %s to %s, %s)", fixed(d.Value, digits), fixed(d.Low, digits), fixed(d.High, digits), pEquals(d.P))
 }
 
-// lowered is the difference as what is gained: "by .0718 (95 % .0660 to .0781, p ≤ 1e-6)".
-func (d *Difference) lowered() string {
-	return "by " + (&Difference{-d.Value, -d.High, -d.Low, d.P, d.Level}).String()
+// moves says what the method does to the NLL: "lowers the NLL by .0718 (95 % .0660 to .0781, p ≤ 1e-6)".
+func (d *Difference) moves() string {
+	switch {
+	case d.Value < 0:
+		return "lowers the NLL by " + (&Difference{-d.Value, -d.High, -d.Low, d.P}).String()
+	case d.Value > 0:
+		return "raises the NLL by " + d.String()
+	}
+	return "does not change the NLL"
 }
 
 // half is half the width of the interval.
@@ -79,17 +108,18 @@ type Verdict struct {
 	Data string `json:"data,omitempty"`
 	Rows int    `json:"test_rows"`
 	Say  Say    `json:"say"`
-	// Method is what to use, or not to use, or what may be worth more rows; the classifier where nothing is.
+	// Method is what to use, or not to use, or what may be worth more rows; the classifier where it is left as it is.
 	Method string `json:"method"`
-	// Of the method's NLL less the classifier's; 0 where there is none.
+	// Difference is the method's NLL less the classifier's with its interval and p; where the classifier is left as it is, that
+	// of the method that comes nearest. All are NaN where nothing was tested, and null in JSON.
 	Difference float64 `json:"difference"`
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
 	P          float64 `json:"p"`
-	// RowsNeeded are about as many test rows as would show the difference, where it cannot be told.
-	RowsNeeded int      `json:"rows_needed,omitempty"`
+	// RowsNeeded are about as many test rows as would show the difference, where it cannot be told; 0, and null in JSON, elsewhere.
+	RowsNeeded int      `json:"rows_needed"`
 	Avoid      []string `json:"do_not_use"`         // methods that raise the NLL
-	AsGood     []string `json:"as_good"`            // those that do not differ significantly from the lowest, the simplest first
+	AsGood     []string `json:"as_good"`            // those that do not differ significantly from the lowest that may be used, the simplest first
 	Sentence   string   `json:"sentence"`           // what it says
 	Why        []string `json:"why"`                // at most three lines
 	Commands   []string `json:"commands,omitempty"` // that fit what to use, and apply it
@@ -101,27 +131,50 @@ type Verdict struct {
 // top class is wrong; nil for the method itself and where they are not known.
 type Judged struct {
 	Candidate
-	ToClassifier *Difference `json:"nll_to_classifier,omitempty"`
-	ErrorsTo     *Difference `json:"errors_to_classifier,omitempty"`
-	ToBest       *Difference `json:"nll_to_lowest,omitempty"`
-	ErrorsToBest *Difference `json:"errors_to_lowest,omitempty"`
+	ToClassifier   *Difference `json:"nll_to_classifier,omitempty"`
+	ErrorsTo       *Difference `json:"errors_to_classifier,omitempty"`
+	ToLowest       *Difference `json:"nll_to_lowest,omitempty"`
+	ErrorsToLowest *Difference `json:"errors_to_lowest,omitempty"`
+}
+
+// MarshalJSON writes null for what was not tested.
+func (v *Verdict) MarshalJSON() ([]byte, error) {
+	type plain Verdict
+	var needed *int
+	if v.RowsNeeded > 0 {
+		needed = &v.RowsNeeded
+	}
+	return json.Marshal(struct {
+		Data       string   `json:"data,omitempty"`
+		Rows       int      `json:"test_rows"`
+		Say        Say      `json:"say"`
+		Method     string   `json:"method"`
+		Difference *float64 `json:"difference"`
+		Low        *float64 `json:"low"`
+		High       *float64 `json:"high"`
+		P          *float64 `json:"p"`
+		RowsNeeded *int     `json:"rows_needed"`
+		*plain
+	}{v.Data, v.Rows, v.Say, v.Method, known(v.Difference), known(v.Low), known(v.High), known(v.P), needed, (*plain)(v)})
 }
 
 // MarshalJSON writes the method without what is not known of it.
 func (j *Judged) MarshalJSON() ([]byte, error) {
 	type plain Judged
-	known := func(x float64) *float64 {
-		if math.IsNaN(x) {
-			return nil
-		}
-		return &x
-	}
 	return json.Marshal(struct {
 		Name     string   `json:"method"`
 		NLL      *float64 `json:"nll"`
 		Accuracy *float64 `json:"accuracy,omitempty"`
 		*plain
 	}{Name: j.Name, NLL: known(j.NLL), Accuracy: known(j.Accuracy), plain: (*plain)(j)})
+}
+
+// known is x, nil for NaN.
+func known(x float64) *float64 {
+	if math.IsNaN(x) {
+		return nil
+	}
+	return &x
 }
 
 // Classifier is the name of the method that leaves the classifier as it is.
@@ -133,7 +186,7 @@ const Classifier = "nc"
 // a candidate that has an NLL the verdict is nil.
 //
 // A method is to be used that lowers the NLL by more than chance (Holm over all methods, 5 %) and by what matters; of
-// those that do not differ significantly from the lowest it is the simplest, and one that costs accuracy only where none
+// those that do not differ significantly from the lowest of these it is the simplest, and one that costs accuracy only where none
 // else is there. Where none is, the classifier is left as it is if no interval leaves more to be gained than is worth
 // more rows, or if everything raises the NLL in these rows by that much.
 func Judge(rows int, candidates []Candidate, classifier int, differences func(m metrics.Metric, reference int) ([]*Difference, error)) (*Verdict, error) {
@@ -150,25 +203,27 @@ func Judge(rows int, candidates []Candidate, classifier int, differences func(m 
 	if err != nil {
 		return nil, err
 	}
-	v := &Verdict{Rows: rows, Method: Classifier, Avoid: []string{}, AsGood: []string{}, Why: []string{}}
+	nan := math.NaN()
+	v := &Verdict{Rows: rows, Method: Classifier, Difference: nan, Low: nan, High: nan, P: nan, Avoid: []string{}, AsGood: []string{}, Why: []string{}}
 	v.Methods = slices.DeleteFunc(slices.Clone(judged), func(j *Judged) bool { return math.IsNaN(j.NLL) })
 	slices.SortStableFunc(v.Methods, func(a, b *Judged) int { return cmp.Compare(a.NLL, b.NLL) })
-	for _, j := range v.byEffort() {
-		if j != judged[lowest] && j.ToBest != nil && !j.ToBest.told() {
-			v.AsGood = append(v.AsGood, j.Name)
+	// alike are the methods whose NLL differs from that of one by no more than chance, the simplest first.
+	alike := func(one *Judged) (same []*Judged, err error) {
+		to, err := differences(metrics.NLL, slices.Index(judged, one))
+		for i, d := range to {
+			if d != nil && !d.told() && judged[i] != one {
+				same = append(same, judged[i])
+			}
 		}
+		slices.SortStableFunc(same, func(a, b *Judged) int { return cmp.Compare(a.Effort, b.Effort) })
+		return same, err
 	}
 	if classifier < 0 || math.IsNaN(candidates[classifier].NLL) {
-		v.withoutClassifier()
-		return v, nil
+		same, err := alike(judged[lowest])
+		v.withoutClassifier(same)
+		return v, err
 	}
-	v.decide(judged[classifier])
-	return v, nil
-}
-
-// byEffort are the methods, the simplest first.
-func (v *Verdict) byEffort() []*Judged {
-	return slices.SortedStableFunc(slices.Values(v.Methods), func(a, b *Judged) int { return cmp.Compare(a.Effort, b.Effort) })
+	return v, v.decide(judged[classifier], alike)
 }
 
 // judgedBy are the candidates with their differences to the lowest and to the classifier.
@@ -182,8 +237,8 @@ func judgedBy(candidates []Candidate, lowest, classifier int, differences func(m
 		reference int
 		field     func(*Judged) **Difference
 	}{
-		{metrics.NLL, lowest, func(j *Judged) **Difference { return &j.ToBest }},
-		{metrics.Accuracy, lowest, func(j *Judged) **Difference { return &j.ErrorsToBest }},
+		{metrics.NLL, lowest, func(j *Judged) **Difference { return &j.ToLowest }},
+		{metrics.Accuracy, lowest, func(j *Judged) **Difference { return &j.ErrorsToLowest }},
 		{metrics.NLL, classifier, func(j *Judged) **Difference { return &j.ToClassifier }},
 		{metrics.Accuracy, classifier, func(j *Judged) **Difference { return &j.ErrorsTo }},
 	} {
@@ -201,18 +256,23 @@ func judgedBy(candidates []Candidate, lowest, classifier int, differences func(m
 	return judged, nil
 }
 
-// withoutClassifier is the verdict where nobody knows what calibration gains.
-func (v *Verdict) withoutClassifier() {
+// withoutClassifier is the verdict where nobody knows what calibration gains. The methods are as good as the lowest.
+func (v *Verdict) withoutClassifier(same []*Judged) {
 	first := v.Methods[0]
-	v.Say, v.Method = CannotTell, first.Name
+	v.Say, v.Method, v.AsGood = CannotTell, first.Name, names(same)
 	v.Sentence = "Cannot tell yet. The classifier as it is (nc) was not compared, so what calibration gains is not known; add nc to the methods."
-	v.Why = append(v.Why, fmt.Sprintf("%s has the lowest NLL, %s.%s", first.Title, nats(first.NLL), v.alike(first)))
+	v.because("%s has the lowest NLL, %s.%s", first.Title, nats(first.NLL), asGood(same))
+}
+
+// because adds a line to why.
+func (v *Verdict) because(format string, args ...any) {
+	v.Why = append(v.Why, fmt.Sprintf(format, args...))
 }
 
 // decide chooses what to say beside the classifier.
-func (v *Verdict) decide(nc *Judged) {
+func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) error {
 	matters := tooSmall * nc.NLL
-	var better, slight, worse, open []*Judged
+	var better, slight, open, harmful, worse []*Judged
 	for _, j := range v.Methods {
 		d := j.ToClassifier
 		switch {
@@ -221,32 +281,40 @@ func (v *Verdict) decide(nc *Judged) {
 			better = append(better, j)
 		case d.told() && d.Value < 0:
 			slight = append(slight, j)
+		case d.told() && d.Value > matters && j.Unasked:
+			harmful = append(harmful, j)
 		case d.told() && d.Value > matters:
 			worse = append(worse, j)
 		default:
 			open = append(open, j)
 		}
 	}
-	for _, j := range worse {
-		v.Avoid = append(v.Avoid, j.Name)
+	v.Avoid = names(worse)
+	same, err := alike(v.Methods[0])
+	if err != nil {
+		return err
 	}
+	v.AsGood = names(same)
 	switch {
 	case better != nil:
-		v.use(nc, better)
-	case worse != nil && slight == nil && open == nil:
-		v.Say = DoNotUse
-		v.of(worse[0])
-		v.Sentence = doNotUse(worse)
+		err = v.use(nc, better, alike)
+	case v.cannotTell(nc, open):
 	case slight != nil:
 		v.Say = Leave
 		v.of(slight[0])
-		v.Sentence = fmt.Sprintf("Leave it as it is. %s lowers the NLL %s, too small to matter.", upper(slight[0].Title), slight[0].ToClassifier.lowered())
+		v.Method = nc.Name
+		v.Sentence = fmt.Sprintf("Leave it as it is. %s %s, too small to matter.", upper(slight[0].Title), slight[0].ToClassifier.moves())
+	case worse != nil && open == nil:
+		v.Say = DoNotUse
+		v.of(worse[0])
+		v.Sentence = doNotUse(worse)
 	default:
-		v.leave(nc, open)
+		v.leave(nc, append(open, harmful...))
 	}
 	if v.Say != DoNotUse && worse != nil {
-		v.Why = append(v.Why, doNotUse(worse))
+		v.Why = append(v.Why[:min(len(v.Why), 2)], doNotUse(worse))
 	}
+	return err
 }
 
 // of gives the verdict the method and its difference to the classifier.
@@ -256,98 +324,128 @@ func (v *Verdict) of(j *Judged) {
 }
 
 // use says which of the better methods to use.
-func (v *Verdict) use(nc *Judged, better []*Judged) {
+func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judged, error)) error {
 	costs := func(j *Judged) bool { return j.ErrorsTo.told() && j.ErrorsTo.Value > 0 }
-	if slices.ContainsFunc(better, func(j *Judged) bool { return !costs(j) }) {
-		better = slices.DeleteFunc(better, costs)
+	free := slices.DeleteFunc(slices.Clone(better), costs)
+	if len(free) == 0 {
+		free = better
 	}
-	first, use := better[0], better[0]
-	for _, j := range better[1:] {
-		if (first != v.Methods[0] || slices.Contains(v.AsGood, j.Name)) && j.Effort < use.Effort && !differs(first, j) {
+	first := free[0]
+	same, err := alike(first)
+	if err != nil {
+		return err
+	}
+	same = slices.DeleteFunc(same, func(j *Judged) bool { return j == nc || costs(j) && !costs(first) })
+	use := first
+	for _, j := range same {
+		if slices.Contains(free, j) && j.Effort < use.Effort {
 			use = j
 		}
 	}
-	v.Say = Use
+	v.Say, v.AsGood = Use, names(same)
 	v.of(use)
-	v.Sentence = fmt.Sprintf("Use %s. It lowers the NLL %s.", use.Title, use.ToClassifier.lowered())
-	line := fmt.Sprintf("NLL %s → %s", nats(nc.NLL), nats(use.NLL))
+	v.Sentence = fmt.Sprintf("Use %s. It %s.", use.Title, use.ToClassifier.moves())
+	line := fmt.Sprintf("NLL %s", arrow(nc.NLL, use.NLL))
 	if d := use.ErrorsTo; d.told() {
-		line += fmt.Sprintf("; accuracy %s → %s (%s)", share(nc.Accuracy), share(use.Accuracy), pEquals(d.P))
+		line += fmt.Sprintf("; accuracy %s %s (%s)", map[bool]string{true: "falls", false: "rises"}[d.Value > 0], arrow(nc.Accuracy, use.Accuracy), pEquals(d.P))
 	}
-	v.Why = append(v.Why, line+".")
-	switch {
+	v.because("%s.", line)
+	switch lowest := v.Methods[0]; {
 	case use != first:
-		v.Why = append(v.Why, fmt.Sprintf("It is the simplest of those whose NLL differs by no more than chance from the lowest, %s of %s.", nats(first.NLL), first.Title))
-	default:
-		if text := v.alike(use); text != "" {
-			v.Why = append(v.Why, strings.TrimSpace(text))
-		}
+		v.because("It is the simplest of those whose NLL differs by no more than chance from that of %s, %s.", first.Title, nats(first.NLL))
+	case lowest != first && costs(lowest):
+		v.because("%s has a lower NLL still, %s, and costs accuracy: %s (%s).", upper(lowest.Title), nats(lowest.NLL), arrow(nc.Accuracy, lowest.Accuracy), pEquals(lowest.ErrorsTo.P))
+	case lowest != first:
+		v.because("%s has a lower NLL still, %s, which may be chance: it %s.", upper(lowest.Title), nats(lowest.NLL), lowest.ToClassifier.moves())
+	case len(same) > 0:
+		v.because("%s", strings.TrimSpace(asGood(same)))
 	}
+	return nil
 }
 
-// differs reports whether the second differs significantly from the first, where that is the lowest.
-func differs(first, second *Judged) bool { return first.ToBest == nil && second.ToBest.told() }
-
-// leave says that nothing is to be gained, or that it cannot be told yet.
-func (v *Verdict) leave(nc *Judged, open []*Judged) {
-	if open == nil {
-		v.Say = Leave
-		v.Sentence = "Leave it as it is. Nothing was compared with the classifier as it is."
-		return
-	}
-	hope, most := open[0], 0.0
+// cannotTell says, where it is so, that one of the methods may gain what is worth more rows.
+func (v *Verdict) cannotTell(nc *Judged, open []*Judged) bool {
+	most, worth := 0.0, max(worthShare*nc.NLL, worthNats)
 	for _, j := range open {
-		if most = max(most, -j.ToClassifier.Low); j.ToClassifier.Value < hope.ToClassifier.Value {
-			hope = j
+		most = max(most, -j.ToClassifier.Low)
+	}
+	if most <= worth || open[0].ToClassifier.Value >= worth {
+		return false
+	}
+	hope, tests := open[0], v.tests()
+	d := hope.ToClassifier
+	v.Say = CannotTell
+	v.of(hope)
+	v.RowsNeeded = rowsFor(v.Rows, d, worth, tests)
+	v.Sentence = fmt.Sprintf("Cannot tell yet. With %s rows a difference below %s cannot be seen; about %s rows would do.", thousands(v.Rows), nats(max(d.half(), math.Abs(d.Value))), thousands(v.RowsNeeded))
+	v.because("%s %s: %s.", upper(hope.Title), d.moves(), d.chance(tests))
+	return true
+}
+
+// tests are how many methods were compared with the classifier.
+func (v *Verdict) tests() (n int) {
+	for _, j := range v.Methods {
+		if j.ToClassifier != nil {
+			n++
 		}
 	}
-	worth := max(worthShare*nc.NLL, worthNats)
-	if d := hope.ToClassifier; d.Value < worth && most > worth {
+	return n
+}
+
+// chance says that the difference is no more than chance, and that so many tests were made where the interval does not show it.
+func (d *Difference) chance(tests int) string {
+	if tests > 1 && (d.Low > 0 || d.High < 0) {
+		return fmt.Sprintf("no more than chance among the %d methods compared", tests)
+	}
+	return "no more than chance"
+}
+
+// leave says that nothing is to be gained, by the methods that do not lower the NLL.
+func (v *Verdict) leave(nc *Judged, rest []*Judged) {
+	if rest == nil {
 		v.Say = CannotTell
-		v.of(hope)
-		v.RowsNeeded = rowsFor(v.Rows, d, worth)
-		v.Sentence = fmt.Sprintf("Cannot tell yet. With %s rows a difference below %s cannot be seen; about %s rows would do.", thousands(v.Rows), nats(d.half()), thousands(v.RowsNeeded))
-		line := "lowers the NLL " + d.lowered()
-		if d.Value > 0 {
-			line = "raises the NLL by " + d.String()
-		}
-		v.Why = append(v.Why, fmt.Sprintf("%s %s: no more than chance.", upper(hope.Title), line))
+		v.Sentence = "Cannot tell yet. Nothing was compared with the classifier as it is (nc); name a method."
 		return
+	}
+	most := 0.0
+	for _, j := range rest {
+		most = max(most, -j.ToClassifier.Low)
 	}
 	v.Say = Leave
-	v.Sentence = fmt.Sprintf("Leave it as it is. Nothing lowers the NLL by more than %s (95 %%).", nats(most))
-	d := hope.ToClassifier
-	v.Difference, v.Low, v.High, v.P = d.Value, d.Low, d.High, d.P
-	v.Why = append(v.Why, fmt.Sprintf("%s comes nearest: NLL %s → %s, by %v.", upper(hope.Title), nats(nc.NLL), nats(hope.NLL), d))
+	v.of(rest[0])
+	v.Method = nc.Name
+	v.Sentence = "Leave it as it is. Nothing lowers the NLL."
+	if most > 0 {
+		v.Sentence = fmt.Sprintf("Leave it as it is. Nothing lowers the NLL by more than %s (95 %%).", nats(most))
+	}
+	if d := rest[0].ToClassifier; d.told() {
+		v.because("%s comes nearest to a gain: it %s.", upper(rest[0].Title), d.moves())
+	} else {
+		v.because("%s comes nearest to a gain: it %s, %s.", upper(rest[0].Title), d.moves(), d.chance(v.tests()))
+	}
 }
 
-// rowsFor is about how many rows show the difference d, or what is worth them, at 5 % four times in five, of two significant
-// digits: by the paired variance, n ((z_.975 + z_.8) s / |d|)² where s is the standard error for n rows.
-func rowsFor(n int, d *Difference, worth float64) int {
-	const z, power = 1.959964, 0.841621
-	level := distuv.UnitNormal.Quantile((1 + cmp.Or(d.Level, .95)) / 2)
-	rows := float64(n) * math.Pow((z+power)*d.half()/level/max(math.Abs(d.Value), worth), 2)
+// rowsFor is about how many rows show the difference d, or what is worth them, four times in five by the first of so many tests that
+// Holm corrects at 5 %, of two significant digits: by the paired variance, n ((z_{1−.025/tests} + z_.8) s / |d|)² where s is
+// the standard error for n rows.
+func rowsFor(n int, d *Difference, worth float64, tests int) int {
+	z := func(p float64) float64 { return distuv.UnitNormal.Quantile(p) }
+	rows := float64(n) * math.Pow((z(1-.025/float64(tests))+z(.8))*d.half()/z(.975)/max(math.Abs(d.Value), worth), 2)
 	unit := math.Pow(10, math.Floor(math.Log10(rows))-1)
 	return int(math.Ceil(max(rows, float64(n)+1)/unit) * unit)
 }
 
-// doNotUse is the sentence on methods that raise the NLL.
+// doNotUse is the sentence on methods that raise the NLL, the least first.
 func doNotUse(worse []*Judged) string {
+	least := worse[0]
 	if len(worse) == 1 {
-		return fmt.Sprintf("Do not use %s. It raises the NLL by %v.", worse[0].Title, worse[0].ToClassifier)
+		return fmt.Sprintf("Do not use %s. It %s.", least.Title, least.ToClassifier.moves())
 	}
-	most := worse[len(worse)-1].ToClassifier.Value
-	return fmt.Sprintf("Do not use %s. They raise the NLL by %s to %s (p at most %s).", titles(worse), nats(worse[0].ToClassifier.Value), nats(most), P(slices.MaxFunc(worse, func(a, b *Judged) int { return cmp.Compare(a.ToClassifier.P, b.ToClassifier.P) }).ToClassifier.P))
+	return fmt.Sprintf("Do not use %s. Each raises the NLL, %s the least: by %v.", titles(worse), least.Title, least.ToClassifier)
 }
 
-// alike says which methods differ from the lowest by no more than chance, "" where none does.
-func (v *Verdict) alike(than *Judged) string {
-	var same []*Judged
-	for _, j := range v.byEffort() {
-		if j != than && slices.Contains(v.AsGood, j.Name) {
-			same = append(same, j)
-		}
-	}
+// asGood says which methods differ from the lowest by no more than chance, "" where none does.
+func asGood(same []*Judged) string {
 	switch len(same) {
 	case 0:
 		return ""
@@ -355,6 +453,11 @@ func (v *Verdict) alike(than *Judged) string {
 		return fmt.Sprintf(" %s differs from it by no more than chance.", upper(same[0].Title))
 	}
 	return fmt.Sprintf(" %s differ from it by no more than chance.", upper(titles(same)))
+}
+
+// names are those of the methods.
+func names(of []*Judged) []string {
+	return append([]string{}, data.Each(of, func(j *Judged) string { return j.Name })...)
 }
 
 // titles are those of the methods, six at most.
@@ -416,10 +519,32 @@ func share(x float64) string {
 	return nats(x)
 }
 
-// nats is a number of four decimals without its leading 0, with a minus sign of its own.
-func nats(x float64) string {
-	text := strings.TrimPrefix(fmt.Sprintf("%.4f", math.Abs(x)), "0")
-	if x < 0 && text != ".0000" {
+// nats is a number of four decimals, or of two digits where it is below .001, without its leading 0.
+func nats(x float64) string { return fixed(x, decimals(x)) }
+
+// arrow is how a number changes, "NLL .3000 → .2050", with the decimals that show it.
+func arrow(from, to float64) string {
+	digits := decimals(from - to)
+	return fixed(from, digits) + " → " + fixed(to, digits)
+}
+
+// decimals are four, or as many as show two digits of the largest of some numbers.
+func decimals(x ...float64) int {
+	const four, most = 4, 9
+	largest := 0.0
+	for _, v := range x {
+		largest = max(largest, math.Abs(v))
+	}
+	if largest == 0 || !(largest < 1) {
+		return four
+	}
+	return min(max(four, 1-int(math.Floor(math.Log10(largest)))), most)
+}
+
+// fixed is a number of so many decimals without its leading 0, with a minus sign of its own.
+func fixed(x float64, digits int) string {
+	text := strings.TrimPrefix(strconv.FormatFloat(math.Abs(x), 'f', digits, 64), "0")
+	if x < 0 && strings.Trim(text, ".0") != "" {
 		return "−" + text
 	}
 	return text

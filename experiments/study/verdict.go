@@ -188,33 +188,20 @@ func Apply(in, model string) string {
 }
 
 // Weigh is the verdict on runs that were judged on the same test rows. The first of them that
-// leaves the classifier as it is counts as that.
-func Weigh(runs []*experiments.Run) (*report.Verdict, error) {
+// leaves the classifier as it is counts as that. Those after the first asked were fitted because these showed harm: nobody asked for them.
+func Weigh(runs []*experiments.Run, asked int) (*report.Verdict, error) {
 	var candidates []report.Candidate
-	for _, r := range runs {
-		name, values := r.Spec.Method, r.Outcome.Metrics.Values
-		candidates = append(candidates, report.Candidate{Name: name, Title: name, NLL: values[metrics.NLL], Accuracy: values[metrics.Accuracy], Effort: effort(r.Spec.Catalog, name)})
+	losses := map[metrics.Metric][][]float64{}
+	for i, r := range runs {
+		m, name := r.Outcome.Metrics, r.Spec.Method
+		candidates = append(candidates, report.Candidate{
+			Name: name, Title: name, NLL: m.Values[metrics.NLL], Accuracy: m.Values[metrics.Accuracy], Effort: effort(r.Spec.Catalog, name), Unasked: i >= asked,
+		})
+		losses[metrics.NLL], losses[metrics.Accuracy] = append(losses[metrics.NLL], m.NLL), append(losses[metrics.Accuracy], m.Wrong)
 	}
 	classifier := slices.IndexFunc(runs, func(r *experiments.Run) bool { return r.Spec.Method == report.Classifier })
 	return report.Judge(len(runs[0].Outcome.Metrics.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
-		family := make([]*paired, len(runs))
-		for i := range runs {
-			if i == reference {
-				continue
-			}
-			a, b := runs[i].Outcome.Metrics, runs[reference].Outcome.Metrics
-			losses := [2][]float64{a.NLL, b.NLL}
-			if m == metrics.Accuracy {
-				losses = [2][]float64{a.Wrong, b.Wrong}
-			}
-			c, err := metrics.Compare(losses[0], losses[1])
-			if err != nil {
-				return nil, err
-			}
-			family[i] = &paired{Comparison: *c}
-		}
-		adjust(family)
-		return told(family), nil
+		return report.InPairs(losses[m], reference, asked)
 	})
 }
 
