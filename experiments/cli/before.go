@@ -145,9 +145,9 @@ func floored(r *metrics.Report) []cell {
 }
 
 // sections are the runs as a page shows them: their errors with noise floors, the differences to
-// the best, the reliability of each, and what the judged one, by its method, does beside the classifier.
+// the lowest NLL, the reliability of each, and what the judged one, by its method, does beside the classifier.
 func (w *weighed) sections(judged string) ([]*report.Section, error) {
-	t := &report.Table{Caption: "Errors on the test rows, the best above. The floor is what a perfectly calibrated model with these predictions would show.", Labels: []string{"Method"},
+	t := &report.Table{Caption: "Errors on the test rows, the lowest NLL above. The floor is what a perfectly calibrated model with these predictions would show.", Labels: []string{"Method"},
 		Values: report.Heads("NLL ↓", "ACC ↑", "ECE ↓", "floor", "LCE ↓", "floor")}
 	var diagrams []report.Diagram
 	for at, m := range w.verdict.Methods {
@@ -162,7 +162,7 @@ func (w *weighed) sections(judged string) ([]*report.Section, error) {
 	}
 	sections := []*report.Section{{Title: "Before and after", Tables: []*report.Table{t}}}
 	if forest := w.verdict.Forest(""); forest != nil {
-		sections[0].Figures = append(sections[0].Figures, &report.Drawing{Name: "differences", Caption: "Differences to the best method on the same test rows, with 95 % intervals; below 0 is better.", Figure: forest})
+		sections[0].Figures = append(sections[0].Figures, &report.Drawing{Name: "differences", Caption: "Differences to the lowest NLL on the same test rows, with 95 % intervals; below 0 is better.", Figure: forest})
 	}
 	var says []said
 	for _, name := range slices.Compact([]string{report.Classifier, judged}) {

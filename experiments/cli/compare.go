@@ -210,12 +210,12 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings,
 		}
 		return t.json(map[string]any{"methods": objects, "seeds": f.Settings.Seeds, "test_rows": testRows, "out": data.Line(c.Out), "verdict": verdicts[0]})
 	}
+	t.verdicts(verdicts)
 	t.tables(list)
-	t.printf("%s\n", folded("† worse than the best by more than chance, at 5 %. Each p is corrected by Holm for all methods compared.", width(t.out)))
+	t.printf("%s\n", folded("† worse than the best of its column by more than chance, at 5 %. Each p is corrected by Holm for all methods compared.", width(t.out)))
 	for _, line := range lines {
 		t.floored(line.Method+": ", line.Floored, testRows)
 	}
-	t.verdicts(verdicts)
 	return t.closing("%d of %d fits; wrote %s", len(f.Cells)-len(f.Failures), len(f.Cells), filepath.Join(c.Out, "report.html"))
 }
 

@@ -152,11 +152,11 @@ func (c *diagnoseCmd) write(text []byte, d *diagnosis.Diagnosis, v *figures.Verd
 // report prints the verdict, what could be saved, and what is wrong.
 func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, v *figures.Verdict) error {
 	t.verdicts([]*figures.Verdict{v})
-	t.printf("\n")
 	if list := wrongTable(d); len(list.rows) > 0 {
 		t.tables(list)
+		t.printf("\n")
 	}
-	return t.printf("\nwrote %s\n", filepath.Join(c.Out, "diagnosis.html"))
+	return t.printf("wrote %s\n", filepath.Join(c.Out, "diagnosis.html"))
 }
 
 // wrongTable is a row for all that is wrong.

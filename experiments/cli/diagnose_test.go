@@ -132,7 +132,7 @@ func TestDiagnosisSaysWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, text, _ := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "199", "--out", t.TempDir())
-	if code != 0 || !strings.HasPrefix(strings.TrimSpace(text), "Use a correction by the latent space too. It lowers the NLL by ") {
+	if code != 0 || !strings.HasPrefix(strings.TrimSpace(text), "Use a correction by the predictions and the latent space. It lowers the NLL by ") {
 		t.Fatalf("exit code %d, %q", code, text)
 	}
 	for _, want := range []string{"(age > ", "Wrong in 1 region; first: ", "fit --in " + features + " --method mixture", "age > "} {

@@ -265,6 +265,9 @@ func asUsage(err error) error {
 
 // report prints one line per metric, the independent checks, and what was found.
 func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Verdict) error {
+	if verdict != nil {
+		t.verdicts([]*report.Verdict{verdict})
+	}
 	t.printf("%s, %d classes, protocol %s\n\n", rowsText(r), r.Classes, r.Protocol)
 	t.tables(measuredTable(r))
 	var lines []string
@@ -304,9 +307,6 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 	}
 	t.printf("\n%s\n", strings.Join(lines, "\n"))
 	t.byName(r)
-	if verdict != nil {
-		t.verdicts([]*report.Verdict{verdict})
-	}
 	return t.closing("%s", found)
 }
 

@@ -223,6 +223,9 @@ func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
 
 // print prints the findings as tables.
 func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
+	if f.beside != nil {
+		t.verdicts([]*report.Verdict{f.beside.verdict})
+	}
 	if f.ranking != nil {
 		t.tables(f.ranking)
 		t.printf("%s", cmp.Or(f.mixture, "\n"))
@@ -243,7 +246,6 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 		for _, r := range f.beside.runs {
 			t.floored(r.Spec.Method+": ", r.Outcome.Metrics.Floored, r.Outcome.Metrics.Rows)
 		}
-		t.verdicts([]*report.Verdict{f.beside.verdict})
 	}
 	v := run.Outcome.Metrics.Values
 	return t.closing("%s: NLL %.4f, accuracy %.4f on %d test rows; wrote model, metrics, predictions and report.html to %s",

@@ -63,9 +63,9 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	if c.JSON {
 		return t.json(map[string]any{"results": list.objects(), "found": q.verdict.Text()[0], "verdict": q.verdict, "out": c.Out})
 	}
+	t.verdicts([]*report.Verdict{q.verdict})
 	t.printf("UCI letter: %d calibration rows, %d test rows, %d classes\n\n", q.source.Cal.Len(), q.source.Test.Len(), q.source.Classes)
 	t.tables(list)
-	t.verdicts([]*report.Verdict{q.verdict})
 	if q.verdict.ToUse() == q.last().Spec.Method {
 		t.note("%s", quickAgain)
 	}

@@ -274,8 +274,8 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, t
 	if c.JSON {
 		return t.json(map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "verdicts": verdicts})
 	}
-	t.tables(list)
 	t.verdicts(verdicts)
+	t.tables(list)
 	return t.closing("%d of %d cells are computed; wrote %s", there, len(f.Cells), filepath.Join(c.Out, "report.html"))
 }
 

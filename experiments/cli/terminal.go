@@ -144,11 +144,10 @@ func (t *terminal) json(v any) error {
 	return t.print(text.Bytes())
 }
 
-// verdicts prints what to do with what was found, a paragraph for each data set.
+// verdicts prints what to do with what was found, a paragraph for each data set, before what shows it.
 func (t *terminal) verdicts(all []*report.Verdict) error {
 	for _, v := range all {
 		var text strings.Builder
-		text.WriteString("\n")
 		if v.Data != "" {
 			text.WriteString(v.Data + "\n")
 		}
@@ -158,7 +157,7 @@ func (t *terminal) verdicts(all []*report.Verdict) error {
 		for _, command := range v.Commands {
 			text.WriteString("  " + continued(called(command), width(t.out)-2) + "\n")
 		}
-		t.print([]byte(text.String()))
+		t.print([]byte(text.String() + "\n"))
 	}
 	return t.failed
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Corrections are the names that the verdict on an evaluation gives the predictions as they are, a correction of them alone,
-// and one by the latent space too.
+// and one by the latent space besides.
 var Corrections = [3]string{Classifier, "global", "local"}
 
 // judgedMetrics are those whose noise floors decide whether predictions are calibrated.

@@ -10,21 +10,21 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Forest draws what the verdict weighs, the best method above: the difference of each method to
+// Forest draws what the verdict weighs, the lowest NLL above: the difference of each method to
 // it in NLL, and in the share of wrong rows where that is known, with 95 % intervals. On the
 // left of the line at 0 a method is better, on its right worse.
 func (v *Verdict) Forest(title string) *Figure {
 	var plots []*chart
-	best := v.Methods[0].Title
-	if utf8.RuneCountInString(best) > longName { // and would be cut off
-		best = "the best"
+	lowest := v.Methods[0].Title
+	if utf8.RuneCountInString(lowest) > longName { // and would be cut off
+		lowest = "the lowest"
 	}
 	for _, panel := range []struct {
 		x  string
 		of func(*Judged) *Difference
 	}{
-		{"NLL less that of " + best, func(j *Judged) *Difference { return j.ToLowest }},
-		{"share of wrong rows less that of " + best, func(j *Judged) *Difference { return j.ErrorsToLowest }},
+		{"NLL less that of " + lowest, func(j *Judged) *Difference { return j.ToLowest }},
+		{"share of wrong rows less that of " + lowest, func(j *Judged) *Difference { return j.ErrorsToLowest }},
 	} {
 		var lines []dotLine
 		known := false
@@ -37,7 +37,7 @@ func (v *Verdict) Forest(title string) *Figure {
 			} else if i > 0 {
 				line.at = math.NaN()
 			} else {
-				line.says = j.Title + ", the best"
+				line.says = j.Title + ", the lowest NLL"
 			}
 			lines = append(lines, line)
 		}

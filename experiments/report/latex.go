@@ -12,11 +12,14 @@ import (
 	"calibra/experiments/metrics"
 )
 
-// WriteLaTeX writes the document's tables in the paper's style. They need the
+// WriteLaTeX writes the document's verdicts, a paragraph each, and its tables in the paper's style. They need the
 // packages booktabs, multirow, graphicx and xcolor with the option table.
 func (d *Document) WriteLaTeX(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%% %s\n%% \\usepackage{booktabs,multirow,graphicx} \\usepackage[table]{xcolor}\n", data.Line(d.Title))
+	for _, v := range d.Verdict {
+		fmt.Fprintf(&b, "\n\\paragraph{%s.} %s\n", escapeTeX(cmp.Or(v.Title, "Verdict")), escapeTeX(strings.Join(v.Lines, " ")))
+	}
 	for _, s := range d.Sections {
 		for _, t := range s.Tables {
 			t.latex(&b)

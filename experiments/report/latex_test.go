@@ -16,7 +16,7 @@ func TestLaTeXCompiles(t *testing.T) {
 		"χ²/df at δ = 0, p̂ truly Dirichlet, β̂", "6⁴ = 1296, σ² ≫ 1, x₁ → ∞", "50 % & more_of #1 {braces} $x$ ~ ^ \\", "naïve Café – “quoted” — Łódź",
 		"日本語 ☃ Ж", "|C| < 5 ≤ 6 ± 1 … ‖θ‖ ∈ ℓ", "a^b_c", "−0.5",
 	}
-	doc := &Document{Title: "100 % & χ", Sections: []*Section{{}}}
+	doc := &Document{Title: "100 % & χ", Verdict: []Statement{{Title: names[0], Lines: names}, {Lines: names}}, Sections: []*Section{{}}}
 	for k, name := range names {
 		table := &Table{Caption: name, Labels: []string{name}, Values: []Head{{Text: name, Arrow: "↓"}}}
 		for _, other := range names {

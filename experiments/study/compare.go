@@ -95,7 +95,7 @@ func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 }
 
 // marksNote says what the marks of a table of results mean.
-const marksNote = "best of a column in bold, second underlined. † worse than the best by more than chance (in pairs on the test rows, Holm-corrected, 5 %)."
+const marksNote = "best of a column in bold, second underlined. † worse than the best of its column by more than chance (in pairs on the test rows, Holm-corrected, 5 %)."
 
 // Compared is Results with a dagger beside the LCE and NLL of a method that is significantly
 // worse than the best, and the bars.

@@ -218,8 +218,8 @@ func told(family []*paired) []*report.Difference {
 // forests are the verdicts as figures.
 func forests(ctx context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
-		Title: "Differences to the best",
-		Note:  "A dot is the difference of a method to the best one on the same test rows, its bar the 95 % interval of a paired t test over rows and seeds. Below 0 a method would be better, above 0 it is worse; a bar that reaches 0 shows no significant difference.",
+		Title: "Differences to the lowest NLL",
+		Note:  "A dot is the difference of a method to the one of lowest NLL on the same test rows, its bar the 95 % interval of a paired t test over rows and seeds. Below 0 a method would be better, above 0 it is worse; a bar that reaches 0 shows no significant difference.",
 	}
 	for _, s := range f.subjects() {
 		v, err := f.verdict(ctx, s)
@@ -230,7 +230,7 @@ func forests(ctx context.Context, f *Findings) (*report.Section, error) {
 			continue
 		}
 		if figure := v.Forest(s.Title()); figure != nil {
-			section.Figures = append(section.Figures, s.drawing("differences", "Differences to the best method on %s, with 95 %% intervals.", figure))
+			section.Figures = append(section.Figures, s.drawing("differences", "Differences to the lowest NLL on %s, with 95 %% intervals.", figure))
 		}
 	}
 	if section.Figures == nil {

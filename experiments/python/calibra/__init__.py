@@ -20,9 +20,9 @@ import typing
 
 from calibra.calibrator import Calibrator
 from calibra.command import CalibraWarning, FitError, InputError, run
-from calibra.judging import Diagnosis, Evaluation, Floor, Metric, diagnose, evaluate, merged, totals
+from calibra.judging import Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate, merged, totals
 
-__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "diagnose", "evaluate", "merged", "run", "totals"]
+__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Verdict", "diagnose", "evaluate", "merged", "run", "totals"]
 
 
 if typing.TYPE_CHECKING:

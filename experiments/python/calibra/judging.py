@@ -35,6 +35,35 @@ class Metric:
     floor: Floor | None
 
 
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What to do with a classifier: "use" a method, "leave it as it is", "do not use" one, or "cannot tell yet".
+
+    difference is what the method does to the NLL, low to high its 95 % interval, p of no difference; where the
+    classifier is left as it is, they are of the method that comes nearest to a gain, None where nothing was compared.
+    rows_needed are about as many as would show the difference where it cannot be told. str(verdict) is the text.
+    """
+
+    say: str
+    method: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    rows_needed: int | None
+    sentence: str
+    why: list[str]
+    commands: list[str] = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def of(cls, said: dict[str, typing.Any]) -> Verdict:
+        """The verdict as the command prints it in JSON."""
+        return cls(**{field.name: said[field.name] for field in dataclasses.fields(cls) if field.name in said})
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, *self.why])
+
+
 class Page:
     """A report that a notebook shows as the command's own page."""
 
@@ -56,6 +85,11 @@ class Evaluation(Page):
     report: dict[str, typing.Any]  # all that calibra evaluate --json prints
     html: str | None  # None of merged parts
 
+    @property
+    def verdict(self) -> Verdict | None:
+        """What to do with these probabilities; None of merged parts."""
+        return Verdict.of(self.report["verdict"]) if "verdict" in self.report else None
+
     def __getitem__(self, metric: str) -> Metric:
         return self.metrics[metric]
 
@@ -72,14 +106,14 @@ class Evaluation(Page):
 class Diagnosis(Page):
     """Where probabilities are wrong."""
 
-    verdict: str  # what to do, one of four sentences
+    verdict: Verdict  # what to do
     found: str  # what is wrong
     regions: list[dict[str, typing.Any]]
     report: dict[str, typing.Any]  # all that calibra diagnose --json prints
     html: str | None
 
     def __repr__(self) -> str:
-        return f"{self.verdict}\n{self.found}"
+        return str(self.verdict)
 
 
 def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> Evaluation:
@@ -144,7 +178,7 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
         printed = run("diagnose", *where, "--json", "--out", folder / "diagnosis", *flags(options), within=folder)
         page = (folder / "diagnosis" / "diagnosis.html").read_text(encoding="utf-8")
     report = json.loads(printed)
-    return Diagnosis(report["verdict"]["sentence"], report["found"], report["regions"], report, page)
+    return Diagnosis(Verdict.of(report["verdict"]), report["found"], report["regions"], report, page)
 
 
 def _written(folder: pathlib.Path, p: Rows, y: Rows, features: Rows, classes: Rows, **more: Rows) -> list[str | pathlib.Path]:

@@ -259,7 +259,7 @@ def test_evaluation():
 def test_diagnosis(stacked):
     broken = np.exp(3 * TEST[0]) / np.exp(3 * TEST[0]).sum(1, keepdims=True)
     said = calibra.diagnose(broken, TEST[1], TEST[2], redraws=99)
-    assert said.regions and said.verdict.startswith("Use a correction") and "calibrated as far as" not in said.found
+    assert said.regions and said.verdict.say == "use" and said.verdict.p < 0.05 and str(said.verdict).startswith("Use a correction") and "calibrated as far as" not in said.found
     assert said._repr_html_().startswith("<iframe") and "<html" in said.html
     assert "rows" in repr(stacked.diagnose(TEST[0], TEST[1], TEST[2], redraws=99, groups=TEST[1] % 2))
 
