@@ -32,11 +32,11 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     ensemble : bool
         True keeps an estimator with a calibrator for each fold, and averages their log-probabilities.
         False keeps one estimator, fitted to all rows, and one calibrator of all held-out scores.
-    latent : None, transformer, or callable(estimator, X)
+    latent : None, transformer, callable(estimator, X), or str
         The features (N×M) that local methods divide: those that a transformer makes of X, or what a
-        callable takes from the fitted estimator, such as a layer's outputs. None is X itself, where it is an
-        array of numbers. What a callable gives differs from fold to fold, so it goes with
-        ensemble=True or cv="prefit".
+        callable takes from the fitted estimator. A text names a layer of the network that the estimator holds as
+        module_, as skorch's do: its outputs. None is X itself, where it is an array of numbers. What a callable or
+        a layer gives differs from fold to fold, so it goes with ensemble=True or cv="prefit".
     seed : int
         Of what the method draws.
     settings : dict or None
@@ -94,7 +94,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         else:
             self.classes_ = np.unique(y)
             folds = list(typing.cast(typing.Any, check_cv(self.cv, y, classifier=True)).split(X, y, **split))
-            if callable(self.latent) and not hasattr(self.latent, "transform") and not self.ensemble:
+            if (isinstance(self.latent, str) or callable(self.latent) and not hasattr(self.latent, "transform")) and not self.ensemble:
                 raise InputError('latent takes features from the estimator, which differ from fold to fold; choose ensemble=True or cv="prefit"')
         self.transformer_ = self._transformer(X)
         fitted, scores, features, held = [], [], [], []
@@ -177,6 +177,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     def _features(self, estimator: typing.Any, X: Rows) -> Array | None:
         if self.transformer_ is not None:
             X = self.transformer_.transform(X)
+        elif isinstance(self.latent, str):
+            X = _of_layer(estimator, self.latent, X)
         elif self.latent is not None:
             X = self.latent(estimator, X)
         if hasattr(X, "tocsr"):
@@ -209,3 +211,14 @@ def _scores(estimator: typing.Any, X: Rows, classes: Array) -> Array:
         if scores.ndim == 1 or scores.shape[1] == len(classes):
             return scores
     return np.asarray(estimator.predict_proba(X))
+
+
+def _of_layer(estimator: typing.Any, layer: str, X: Rows) -> Array:
+    """What a layer of the estimator's network returns for rows (N×M)."""
+    import calibra.torch
+
+    if not hasattr(estimator, "module_"):
+        raise InputError(f"latent={layer!r} names a layer, and {type(estimator).__name__} holds no network as module_; hand over a callable or a transformer")
+    with calibra.torch.listening(estimator.module_, layer) as heard:
+        estimator.predict_proba(X)
+    return np.concatenate([part.detach().flatten(1).float().cpu().numpy() for part in heard])

@@ -69,7 +69,7 @@ def run(*args: object, within: str | os.PathLike[str] | None = None) -> str:
     Examples
     --------
     >>> import json, calibra
-    >>> [m["name"] for m in json.loads(calibra.run("methods", "--json"))][-1]
+    >>> [m["method"] for m in json.loads(calibra.run("methods", "--json"))][-1]
     'dc-published'
     """
     alone: dict[str, typing.Any] = {"start_new_session": True}

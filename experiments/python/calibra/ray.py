@@ -68,7 +68,7 @@ def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | N
     tasks = tasks or max(1, int(typing.cast(typing.Any, ray).cluster_resources().get("CPU", 1) // cores))
     command = ["study", name, *map(plain, words), "--out", str(out)]
 
-    @ray.remote(num_cpus=cores, max_retries=3)
+    @ray.remote(num_cpus=cores, max_retries=3)  # type: ignore[untyped-decorator]  # seen without types
     def share(k: int) -> None:
         run(*command, "--jobs", 1, "--shard", f"{k}/{tasks}")
 
