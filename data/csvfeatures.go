@@ -113,3 +113,31 @@ func (c *column) settle() {
 	}
 	c.isText, c.text, c.whole, c.values = false, nil, true, values
 }
+
+// HoldsRaw reports whether the csv file at path is a table of raw rows: whether it can be read, and its first row names
+// neither logits nor probabilities nor a column set, as that of a features file does.
+func HoldsRaw(path string) bool {
+	file, err := OpenFile(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	names := func(header []string) bool { return slices.ContainsFunc(header, ofFeaturesFile) }
+	records, err := newRecords(path, file, names)
+	if err != nil {
+		return false
+	}
+	header, err := records.Read()
+	return err == nil && !names(header)
+}
+
+// NamesFeatures reports whether a file of that name may be one of features.
+func NamesFeatures(path string) bool {
+	return ending(path) == ".npz" || isCSV(path) || kindOf(path) != nil
+}
+
+// ofFeaturesFile reports whether only a features file, be it with a spelling mistake, has a column of that name.
+func ofFeaturesFile(name string) bool {
+	name = columnName(name)
+	return name == "set" || strings.HasPrefix(strings.ToLower(name), "logit") || memberColumn.MatchString(name) && !strings.HasPrefix(name, "feature")
+}

@@ -24,6 +24,9 @@ type Predictions struct {
 	Groups  Groups
 }
 
+// ErrNoPredictions is the error of a features file that was named for predictions: what a [Source] is read from.
+var ErrNoPredictions = errors.New("has rows to calibrate and no predictions; calibra fit and apply write predictions")
+
 // predictedTolerance is how far from 1 the probabilities of a row may sum.
 const predictedTolerance = 1e-6
 
@@ -153,7 +156,7 @@ func readPredictions(a *archive) (*Predictions, error) {
 	switch {
 	case err != nil || predicted != nil:
 	case a.has("cal_logits") || a.has("test_logits"):
-		err = Inputf(a.path, "has rows to calibrate and no predictions; calibra fit and apply write predictions")
+		err = Inputf(a.path, "%w", ErrNoPredictions)
 	default:
 		err = a.missing(key)
 	}

@@ -21,7 +21,7 @@
 //	data.OpenRaw                 raw rows, divided once for pretrain, encode and studies
 //	encoders.MLP.Encode          features and logits of raw rows; encode's job does it by any network
 //	data.Open                    features and logits of a file; float32 stays (data.Singles)
-//	Catalog.OpenOrigin           where problems come from; Origin.Load is the Problem of a seed, from either of them; FeaturesOrigin of a file
+//	Catalog.OpenOrigin           where problems come from; Origin.Load is the Problem of a seed, from either of them
 //	Spec.Prepare                 validation rows set aside; the shared embedding, from the calibration rows
 //	layers.NewFeatures           features less their mean, as graphs read them
 //	Spec.FitPrepared             the method, fitted

@@ -70,9 +70,10 @@ type OriginSettings struct {
 //	proximity100                the second with 100
 //	longtail1000                likewise 1,000, most of them rare
 //	rare calibrated             wrong in rare regions alone, and right everywhere
-//	F.npz                       features of any backbone, or a MedMNIST file
+//	F.npz F.parquet F.csv …     features of any backbone
+//	F.npz                       a MedMNIST file, encoded
 //	cifar-10-binary.tar.gz      CIFAR images, encoded (cifar-100-binary.tar.gz too)
-//	F.csv F.csv.gz              a labelled table, encoded
+//	F.csv F.csv.gz              a labelled table without logits, encoded
 //	DIR                         the Shifts weather data, or the raw results
 //	                            *cal*.csv and *test*.csv of one classifier
 //	NAME:REST                   rows of a RawSource of the catalog, encoded
@@ -93,20 +94,19 @@ func (c *Catalog) OpenOrigin(arg string, s OriginSettings) (*Origin, error) {
 		o = syntheticOrigin(arg, synthetics[arg])
 	case isDir(arg):
 		o, err = directoryOrigin(arg)
-	case strings.HasSuffix(base, ".tar.gz"), strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"),
-		holdsImages(arg), strings.HasSuffix(base, "mnist.npz") && isMissing(arg): // which says where to get it
+	case holdsRaw(arg), strings.HasSuffix(base, ".tar.gz"), strings.HasSuffix(base, "mnist.npz") && isMissing(arg): // which says where to get it
 		o, err = rawOrigin(arg, raw, arg)
-	case strings.HasSuffix(base, ".npz"):
+	case data.NamesFeatures(arg):
 		o, err = featuresOrigin(arg, shifted, as)
 	case strings.Contains(base, "weather") && isMissing(arg): // likewise
 		o, err = weatherOrigin(arg)
 	default:
 		names := slices.Concat(DataNames, data.Each(c.RawSources(), func(s data.RawSource) string { return s.Name + ":…" }))
 		hint := ""
-		if near := data.Nearest(arg, names); near != "" {
+		if near := data.Nearest(base, names); near != "" {
 			hint = "did you mean " + near + "? "
 		}
-		return nil, data.Inputf(arg, "is not known as data; %sname %s, an npz or csv file, a CIFAR archive or a directory", hint, strings.Join(names, ", "))
+		return nil, data.Inputf(arg, "is not known as data; %sname %s, a file (npz, Parquet, Arrow, csv), a CIFAR archive or a directory", hint, strings.Join(names, ", "))
 	}
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (c *Catalog) OpenOrigin(arg string, s OriginSettings) (*Origin, error) {
 	if as != "" && !o.features {
 		return nil, data.Inputf(arg, "is no features file; --logits and --probabilities say what the logits of one are")
 	}
-	if shifted != "" && (o.Encoders != nil || !strings.HasSuffix(base, ".npz")) {
+	if shifted != "" && !o.features {
 		return nil, data.Inputf(shifted, "cannot be the shifted rows of %s; only a features file takes one", arg)
 	}
 	return o, nil
@@ -179,14 +179,14 @@ func (o *Origin) Features(ctx context.Context) (*Problem, error) {
 // Seeded reports whether Load's problem differs from seed to seed before it is split.
 func (o *Origin) Seeded() bool { return o.seeded }
 
-// featuresOrigin reads an npz file once; its name is DATASET-BACKBONE.npz.
+// featuresOrigin reads a features file once; the name of an npz file is DATASET-BACKBONE.npz.
 func featuresOrigin(path, shifted string, as data.Scores) (*Origin, error) {
 	digest, err := fileDigest(path, shifted)
 	if err != nil {
 		return nil, err
 	}
 	load := sync.OnceValues(func() (*Problem, error) {
-		p, err := openLabelled(context.Background(), path, as)
+		p, err := openLabelled(path, as)
 		if err != nil {
 			return nil, err
 		}
@@ -213,20 +213,6 @@ func featuresOrigin(path, shifted string, as data.Scores) (*Origin, error) {
 	return o, nil
 }
 
-// FeaturesOrigin is the origin of a features file of any format, and what it holds. Its logits are
-// what as names or, where that is "", what their values look like.
-func FeaturesOrigin(ctx context.Context, path string, as data.Scores) (*Origin, *Problem, error) {
-	p, err := openLabelled(ctx, path, as)
-	if err != nil {
-		return nil, nil, err
-	}
-	digest, err := data.Digest(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	return ofFeatures(path, digest, as, func() (*Problem, error) { return p, nil }), p, nil
-}
-
 // ofFeatures is the origin of a features file, whose cells are others where its logits are read as
 // something else.
 func ofFeatures(path, digest string, as data.Scores, load func() (*Problem, error)) *Origin {
@@ -238,8 +224,8 @@ func ofFeatures(path, digest string, as data.Scores, load func() (*Problem, erro
 	return o
 }
 
-func openLabelled(ctx context.Context, path string, as data.Scores) (*Problem, error) {
-	src, err := data.OpenContext(ctx, path, data.Names{})
+func openLabelled(path string, as data.Scores) (*Problem, error) {
+	src, err := data.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -317,6 +303,27 @@ func checkWidths(path string, rows *data.Set, other string, with *data.Set) erro
 		return data.Inputf(path, "has %d features a row, %s has %d; they must have the same", a, filepath.Base(other), b)
 	}
 	return nil
+}
+
+// Makes reports whether [Catalog.OpenOrigin] makes the rows that arg names, features of raw rows or a synthetic
+// problem, where a features file would have them already.
+func (c *Catalog) Makes(arg string) bool {
+	if c.HasData(arg) && isMissing(arg) {
+		return true
+	}
+	return holdsRaw(arg) || isDir(arg) && !isMissing(data.WeatherFile(arg, data.WeatherParts[0]))
+}
+
+// holdsRaw reports whether path is a file of raw rows.
+func holdsRaw(path string) bool {
+	base := filepath.Base(path)
+	switch {
+	case strings.HasSuffix(base, ".tar.gz"):
+		return !isMissing(path)
+	case strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"):
+		return data.HoldsRaw(path)
+	}
+	return holdsImages(path)
 }
 
 // holdsImages reports whether path is an npz file of MedMNIST's layout.

@@ -19,11 +19,12 @@ import (
 
 type applyCmd struct {
 	Model string `required:"" type:"model" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
-	In    string `required:"" type:"input" placeholder:"F.npz" help:"Features file with test_features and test_logits (as far as the method needs them), or the name of data that calibra brings, as for fit."`
+	In    string `required:"" type:"input" placeholder:"F.npz" help:"Rows to predict: a features file with test_features and test_logits (as far as the method needs them), or other data, as for fit."`
 	Out   string `required:"" type:"path" placeholder:"P.npz" help:"File to write: probs (N×C) of the test rows in the order of the file, with their labels and the embedding of the fit if the rows have labels and features. A name that ends in .parquet, .arrow or .feather gets a table."`
 
 	applyFlags
 	inputFlags
+	tableFlags
 }
 
 func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
@@ -39,7 +40,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	if !brought(methods, c.In) {
+	if !methods.Makes(c.In) {
 		if done, err := c.streamed(ctx, t, m); done || err != nil {
 			return err
 		}
@@ -143,7 +144,7 @@ func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.C
 	if err != nil {
 		return nil, err
 	}
-	src, err := openInput(ctx, t, methods, c.In, seed, m.file.Names)
+	src, err := c.tableFlags.open(ctx, t, methods, c.In, seed, m.file.Names)
 	if err != nil {
 		return nil, err
 	}

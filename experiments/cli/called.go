@@ -46,16 +46,17 @@ func programName() string {
 }
 
 // verdict is what to do with the predictions, nil where they have no NLL.
-func (c *evaluateCmd) verdict(r *metrics.Report) (*report.Verdict, error) {
+func (c *evaluateCmd) verdict(in *Judged, r *metrics.Report) (*report.Verdict, error) {
 	v, err := report.JudgeEvaluation(r)
 	if v == nil || err != nil {
 		return nil, err
 	}
-	v.Commands = corrections(v, c.In, c.Features)
+	v.Commands = in.corrections(v, c.Features)
 	return v, nil
 }
 
-// corrections are the commands that fit the correction to use to the features of some predictions, none of no correction.
+// corrections are the commands that fit the correction to use to the features of some predictions (a file, or "" for the
+// network's own), none of no correction.
 // A fit starts from the network's logits: where a run left the predictions, one map of the logits corrects others than these, and
 // so does the method of the run; then the command compares methods.
 func corrections(v *report.Verdict, predictions, features string) []string {
@@ -64,7 +65,7 @@ func corrections(v *report.Verdict, predictions, features string) []string {
 		return nil
 	}
 	in := quoted(cmp.Or(relative(features), "FEATURES.npz"))
-	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); err == nil && (spec.Method == method || method == "sm" && spec.Method != report.Classifier) {
+	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); predictions != "" && err == nil && (spec.Method == method || method == "sm" && spec.Method != report.Classifier) {
 		return []string{"calibra compare --in " + in + " --methods nc,ts,stacked,local-ts,corrected --out runs/corrections"}
 	}
 	return []string{"calibra fit --in " + in + " --method " + method + " --out runs/" + method}

@@ -165,7 +165,7 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 		kong.NamedMapper("input", decodeInput(methods)),
 		kong.NamedMapper("model", kong.MapperFunc(decodeModel)),
 		kong.NamedMapper("priors", kong.MapperFunc(decodePriors)),
-		kong.NamedMapper("predictions", kong.MapperFunc(decodePredictions)),
+		kong.NamedMapper("predictions", decodePredictions(methods)),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(methods, t),
 	)...)

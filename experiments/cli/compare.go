@@ -16,7 +16,7 @@ import (
 )
 
 type compareCmd struct {
-	In      string       `type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*; of data that the program brings, calibra export-features writes one."`
+	In      string       `type:"input" placeholder:"F.npz" help:"Rows to calibrate and test: a features file, or data that a network is trained on first, as for fit."`
 	Methods []string     `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them, and all stands for the published ones (nc,ts,sm,vq,mixture)."`
 	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Split   data.Holdout `placeholder:"paper|tables|none" group:"Validation:" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
@@ -28,6 +28,7 @@ type compareCmd struct {
 	JSON bool `help:"Print the table as JSON."`
 
 	inputFlags
+	tableFlags
 	settingFlags
 	deviceFlag
 	boardFlag
@@ -45,7 +46,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	names := set.Methods
-	origin, src, err := c.open(ctx, t, methods, names)
+	origin, err := c.origin(ctx, t, methods, names)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	if c.notice != "" {
 		t.note("%s", c.notice)
 	}
-	if err := c.report(ctx, t, findings, src.Test.Len()); err != nil {
+	if err := c.report(ctx, t, findings); err != nil {
 		return err
 	}
 	return warnFailures(t, plan)
@@ -78,7 +79,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 
 // finished compares fits that ended before.
 func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
-	if c.In != "" || c.Methods != nil || c.Split != "" || c.Tensorboard != "" || !reflect.ValueOf(c.inputFlags).IsZero() || !reflect.ValueOf(c.settingFlags).IsZero() {
+	if c.In != "" || c.Methods != nil || c.Split != "" || c.Tensorboard != "" || c.tableFlags != (tableFlags{}) || !reflect.ValueOf(c.inputFlags).IsZero() || !reflect.ValueOf(c.settingFlags).IsZero() {
 		return data.Inputf("", "--runs compares fits as they are; leave out --in, --methods, --split, --tensorboard and settings")
 	}
 	executor, err := c.executor()
@@ -99,7 +100,7 @@ func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experim
 	if err := writeFindings(ctx, findings, c.Out); err != nil {
 		return err
 	}
-	return c.report(ctx, t, findings, runs[0].TestRows)
+	return c.report(ctx, t, findings)
 }
 
 // settings are those of the flags.
@@ -147,41 +148,45 @@ func useless(plan *study.Plan) error {
 	return nil
 }
 
-// open reads the rows, which must have what each method needs.
-func (c *compareCmd) open(ctx context.Context, t *terminal, methods *experiments.Catalog, names []string) (*experiments.Origin, *data.Source, error) {
-	if brought(methods, c.In) {
-		return nil, nil, data.Inputf("", "compare reads a file, and %s is data that the program brings; calibra export-features --data %[1]s --out %[1]s.npz writes it to one", c.In)
-	}
-	origin, problem, err := experiments.FeaturesOrigin(ctx, c.In, c.scores())
+// origin is where the rows come from. Those of a features file must have what each method needs.
+func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experiments.Catalog, names []string) (*experiments.Origin, error) {
+	settings := c.tableFlags.settings()
+	settings.Scores = c.scores()
+	origin, err := methods.OpenOrigin(c.In, settings)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	problem, err := origin.Features(ctx)
+	if problem == nil || err != nil {
+		return origin, err
 	}
 	src := problem.Source
 	warnUnread(t, c.In, src.Unread)
 	fitted, err := found(methods, names)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, m := range fitted {
 		for _, key := range m.Needs {
 			if err := src.Require("cal_"+key, "test_"+key); err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", m.Name, err)
+				return nil, fmt.Errorf("%s: %w", m.Name, err)
 			}
 		}
 		if err := m.Suits(src); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		noteWeighing(t, m, src)
 	}
 	if err := c.told(t, src, problem.Beside, fitted...); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	warnEmptyClasses(t, src)
-	return origin, src, nil
+	return origin, nil
 }
 
 // report prints the table of results, and in one line what was found and where it is.
-func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings, testRows int) error {
+func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings) error {
+	testRows := f.TestRows()
 	section, err := study.Compared(ctx, f)
 	if err != nil {
 		return err

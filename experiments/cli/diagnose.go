@@ -12,13 +12,14 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
+	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	figures "calibra/experiments/report"
 )
 
 type diagnoseCmd struct {
-	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, and optionally class_names (C) and groups (N)."`
+	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, and optionally class_names (C) and groups (N). Of rows as calibra fit takes them, the predictions of the classifier itself are diagnosed."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Features of the same rows: array features, test_features or embedding (N×M) of this file. Regions are found in their principal components and described by feature_names (M), if the file has them."`
 	Rows      int    `least:"2" most:"1000000000" default:"50" group:"The search:" help:"Fewest rows of a region, both in the half where it is found and in the half where it is tested (${default})."`
 	Codewords int    `least:"2" most:"65536" default:"32" group:"The search:" help:"Largest number of codewords around which regions are searched in each half (${default})."`
@@ -27,15 +28,17 @@ type diagnoseCmd struct {
 	Out       string `required:"" type:"path" placeholder:"DIR" help:"Directory for diagnosis.html and diagnosis.json."`
 	AllRows   bool   `group:"The search:" help:"List the rows of all regions in diagnosis.json, also where they are more than 100,000."`
 	JSON      bool   `name:"json" help:"Print the diagnosis as JSON."`
+
+	tableFlags
 }
 
-func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
-	in, e, err := c.read(ctx)
+func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+	in, e, err := c.read(ctx, t, methods)
 	if err != nil {
 		return err
 	}
 	in.told(t)
-	if c.Features == "" {
+	if c.Features == "" && in.described == nil {
 		t.note("regions are told by directions of the embedding; --features FILE tells them by the columns of a features file")
 	}
 	bar := t.progress()
@@ -53,7 +56,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	verdict.Commands = corrections(verdict, c.In, c.Features)
+	verdict.Commands = in.corrections(verdict, c.Features)
 	d.Verdict = verdict
 	m, err := d.Map(in.LogProbs, in.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 1)))
 	if err != nil {
@@ -89,13 +92,13 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 }
 
 // read reads the predictions, where they lie, and how they are to be examined.
-func (c *diagnoseCmd) read(ctx context.Context) (in *Judged, e diagnosis.Examination, err error) {
-	if in, err = ReadJudged(ctx, c.In); err != nil {
+func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *experiments.Catalog) (in *Judged, e diagnosis.Examination, err error) {
+	if in, err = c.judged(ctx, t, methods, c.In, c.Seed); err != nil {
 		return nil, e, err
 	}
 	e = diagnosis.Examination{Rows: in.Weights, Soft: in.Soft, ClassNames: in.ClassNames, Search: diagnosis.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
 	switch {
-	case c.Features != "":
+	case c.Features != "" || in.described != nil:
 		var d *data.Described
 		if d, err = in.describe(c.Features); err == nil {
 			e.Features, e.Names = d.Features, d.Names

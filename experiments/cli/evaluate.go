@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -22,7 +23,7 @@ import (
 )
 
 type evaluateCmd struct {
-	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N, or N×C probabilities), and optionally an embedding (N×d) for the local metrics and weights (N)."`
+	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N, or N×C probabilities), and optionally an embedding (N×d) for the local metrics and weights (N). Of rows as calibra fit takes them, the predictions of the classifier itself are measured."`
 	Embedding string `placeholder:"KEY" group:"Local metrics:" help:"Array of the file to measure local errors in (embedding, if the file has it)."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Measure local errors in the principal components of these features of the same rows: array features, test_features or embedding (N×M) of the file."`
 
@@ -35,6 +36,7 @@ type evaluateCmd struct {
 	Plots   string `type:"path" placeholder:"DIR" help:"Draw reliability diagrams and the local error profile into this directory, as SVG, PNG and PDF."`
 	HTML    string `name:"html" type:"path" placeholder:"F.html" help:"Write the report with its figures as one HTML page."`
 
+	tableFlags
 	totalsFlags
 	deviceFlag
 }
@@ -52,7 +54,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	} else if r != nil {
 		return c.print(t, r, nil)
 	}
-	in, err := c.read(ctx)
+	in, err := c.read(ctx, t, catalog)
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if err != nil {
 		return err
 	}
-	verdict, err := c.verdict(r)
+	verdict, err := c.verdict(in, r)
 	if err != nil {
 		return err
 	}
@@ -218,17 +220,17 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 }
 
 // read reads the predictions, and where they are measured locally, from one and the same file.
-func (c *evaluateCmd) read(ctx context.Context) (*Judged, error) {
+func (c *evaluateCmd) read(ctx context.Context, t *terminal, catalog *experiments.Catalog) (*Judged, error) {
 	held, err := disk.Hold(c.In)
 	if err != nil {
 		return nil, err
 	}
 	defer held.Release()
-	in, err := ReadJudged(ctx, c.In)
+	in, err := c.judged(ctx, t, catalog, c.In, c.Seed)
 	if err != nil {
 		return nil, err
 	}
-	if c.Features != "" {
+	if c.Features != "" || in.described != nil && c.Embedding == "" {
 		_, err = in.describe(c.Features)
 	} else {
 		err = in.Embed(c.Embedding)
@@ -451,10 +453,6 @@ func (c *evaluateCmd) page() string {
 
 // writePage writes the evaluation as one HTML page.
 func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, drawn []*report.Drawing) error {
-	digest, err := data.Digest(c.In)
-	if err != nil {
-		return err
-	}
 	name := strings.TrimSuffix(filepath.Base(c.In), ".npz")
 	d := &report.Document{
 		Title: "Evaluation of " + name,
@@ -469,7 +467,16 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 		},
 		Sections: evaluationSections(r, drawn),
 	}
-	if d.Head, err = provenance(report.Fact{Name: "Data", Value: name + ", " + digest}); err != nil {
+	from := name
+	if _, err := os.Stat(c.In); err == nil { // else the program brings the rows
+		digest, err := data.Digest(c.In)
+		if err != nil {
+			return err
+		}
+		from += ", " + digest
+	}
+	var err error
+	if d.Head, err = provenance(report.Fact{Name: "Data", Value: from}); err != nil {
 		return err
 	}
 	if verdict != nil {

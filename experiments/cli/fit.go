@@ -26,7 +26,7 @@ import (
 )
 
 type fitCmd struct {
-	In     string       `required:"" type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and, to judge the fit on, test_features, test_logits, test_labels. Or data that calibra brings: letter, satellite, digits and the others that calibra study --help lists."`
+	In     string       `required:"" type:"input" placeholder:"F.npz" help:"Rows to calibrate and test: a features file, or data that a network is trained on first: letter, satellite, digits, a labelled csv, a MedMNIST npz or a CIFAR archive."`
 	Method string       `default:"vq" placeholder:"NAME" help:"Method to fit (${default}). calibra methods lists them."`
 	Split  data.Holdout `placeholder:"paper|tables|none" group:"Validation:" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or none. Without this flag: paper for methods that stop early, none for the others."`
 	Seed   uint64       `default:"0" help:"Seed of the split, the initial weights and the batches (${default})."`
@@ -35,6 +35,7 @@ type fitCmd struct {
 	JSON bool `help:"Print the results as JSON."`
 
 	inputFlags
+	tableFlags
 	settingFlags
 	deviceFlag
 	boardFlag
@@ -54,7 +55,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if err != nil {
 		return err
 	}
-	src, err := openInput(ctx, t, methods, c.In, c.Seed, data.Names{})
+	src, err := c.open(ctx, t, methods, c.In, c.Seed, data.Names{})
 	if err != nil {
 		return c.kept(err)
 	}

@@ -33,6 +33,11 @@ type tableFlags struct {
 	Header data.Header `placeholder:"yes|no" group:"The rows:" help:"Whether the first row of a csv file holds the column names (decided by what the row looks like)."`
 }
 
+// settings are those of raw rows.
+func (f *tableFlags) settings() experiments.OriginSettings {
+	return experiments.OriginSettings{Label: f.Label, Header: f.Header}
+}
+
 // scores is what the flags name, "" if nothing.
 func (f *inputFlags) scores() data.Scores {
 	switch {
@@ -156,28 +161,31 @@ func decodeModel(ctx *kong.DecodeContext, target reflect.Value) error {
 	return data.Inputf(path, "holds no model.safetensors; name the folder of a calibra fit, or a model.safetensors (compare keeps no models, and names the command that fits one)")
 }
 
-// decodePredictions is decodePath, and a folder with predictions.npz, as fit writes it, stands for that file.
-func decodePredictions(ctx *kong.DecodeContext, target reflect.Value) error {
-	err := decodePath(ctx, target)
-	file := filepath.Join(target.String(), "predictions.npz")
-	if _, absent := os.Stat(file); err == nil && absent == nil {
-		target.SetString(file)
+// decodePredictions is decodeInput, and a folder with predictions.npz, as fit writes it, stands for that file.
+func decodePredictions(methods *experiments.Catalog) kong.MapperFunc {
+	return func(ctx *kong.DecodeContext, target reflect.Value) error {
+		err := decodeInput(methods)(ctx, target)
+		file := filepath.Join(target.String(), "predictions.npz")
+		if _, absent := os.Stat(file); err == nil && absent == nil {
+			target.SetString(file)
+		}
+		return err
 	}
-	return err
 }
 
-// openInput reads a features file, or makes the rows of data of the catalog: features
-// and logits of the first encoder where they are raw, trained with the seed.
-func openInput(ctx context.Context, t *terminal, methods *experiments.Catalog, arg string, seed uint64, names data.Names) (*data.Source, error) {
-	if !brought(methods, arg) {
+// open reads a features file, or makes the rows of other data: features and logits of the first encoder where they are
+// raw, trained with the seed.
+func (f *tableFlags) open(ctx context.Context, t *terminal, methods *experiments.Catalog, arg string, seed uint64, names data.Names) (*data.Source, error) {
+	_, absent := os.Stat(arg)
+	if !methods.Makes(arg) && *f == (tableFlags{}) && (data.NamesFeatures(arg) || absent == nil) {
 		return data.OpenContext(ctx, arg, names)
 	}
-	o, err := methods.OpenOrigin(arg, experiments.OriginSettings{})
+	o, err := methods.OpenOrigin(arg, f.settings())
 	if err != nil {
 		return nil, err
 	}
 	if o.Encoders != nil {
-		t.note("training the encoder of %s", arg)
+		t.note("%s holds raw rows: a network is trained on some of them, and its outputs for others are calibrated", arg)
 	}
 	p, err := encoded(ctx, t, o, seed, "")
 	if err != nil {

@@ -132,6 +132,9 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 
 // coverage measures the prediction sets in the file of the predictions; nil if there are none.
 func (j *Judged) coverage() (*metrics.SetCoverage, error) {
+	if j.described != nil { // no predictions, nor sets of them
+		return nil, nil
+	}
 	has, err := data.HasArray(j.path, "sets")
 	if err != nil || !has {
 		return nil, err

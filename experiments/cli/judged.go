@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"calibra/data"
+	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
@@ -19,14 +23,26 @@ type Judged struct {
 	Embedding mat.Matrix // nil without
 
 	path            string
+	described       *data.Described      // of a features file's own rows, nil of predictions
 	rows            int                  // of the file
 	sets            *metrics.SetCoverage // of their prediction sets, nil without
 	classes, groups []metrics.Part       // of the rows, by name
 }
 
-// ReadJudged reads predictions with labels.
-func ReadJudged(ctx context.Context, path string) (*Judged, error) {
-	p, err := data.ReadPredictionsContext(ctx, path)
+// judged reads predictions with labels. Of a features file, and of other data that calibra fit takes, they are the
+// classifier's own for the test rows, which lie where the principal components of their features say.
+func (f *tableFlags) judged(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*Judged, error) {
+	var p *data.Predictions
+	var err error = data.ErrNoPredictions
+	if !methods.Makes(path) {
+		p, err = data.ReadPredictionsContext(ctx, path)
+	}
+	var src *data.Source
+	if errors.Is(err, data.ErrNoPredictions) {
+		if src, err = f.tested(ctx, t, methods, path, seed); err == nil {
+			p, err = unchanged(ctx, methods, src)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +50,60 @@ func ReadJudged(ctx context.Context, path string) (*Judged, error) {
 		return nil, data.Inputf(path, "has no labels to judge the predictions by")
 	}
 	j := &Judged{Predictions: p, path: path}
-	j.rows, _ = p.LogProbs.Dims()
+	if j.rows, _ = p.LogProbs.Dims(); src != nil && src.Test.Features != nil {
+		j.described = &data.Described{Features: data.Dense(src.Test.Features), Names: src.Test.Names.Features, Groups: src.Test.Groups}
+	}
 	return j, nil
+}
+
+// corrections are the commands that fit the correction to use to the features of these rows, which the file of that
+// name has: its own file where that is one of features.
+func (j *Judged) corrections(v *report.Verdict, features string) []string {
+	if j.described != nil {
+		return corrections(v, "", cmp.Or(features, j.path))
+	}
+	return corrections(v, j.path, features)
+}
+
+// tested is a features file, or other data, with test rows.
+func (f *tableFlags) tested(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*data.Source, error) {
+	src, err := f.open(ctx, t, methods, path, seed, data.Names{})
+	if err == nil {
+		err = src.Require("test_logits")
+	}
+	if err == nil {
+		err = src.Settle("")
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.note("%s holds no predictions: the classifier's own are judged, for its %d test rows", path, src.Test.Len())
+	return src, nil
+}
+
+// unchanged are the classifier's own predictions for the test rows.
+func unchanged(ctx context.Context, methods *experiments.Catalog, src *data.Source) (*data.Predictions, error) {
+	m, err := methods.Find(report.Classifier)
+	if err != nil {
+		return nil, err
+	}
+	classifier, _, err := m.Build(experiments.Options{Catalog: methods})
+	if err != nil {
+		return nil, err
+	}
+	if err := classifier.Fit(ctx, src.Test, nil, rand.New(rand.NewPCG(0, 0))); err != nil { // there is nothing to learn
+		return nil, err
+	}
+	p, err := classifier.Predict(src.Test)
+	if err != nil {
+		return nil, err
+	}
+	p.ClassNames, p.Order = src.Test.Names.Classes, src.Order
+	if src.Scores == data.Probabilities {
+		p.ReadAs = src.ReadAs
+	}
+	p.Take(src.Test)
+	return p, nil
 }
 
 // told prints what the array logits was taken for, where it holds no logits, and what is odd about the labels.
@@ -68,10 +136,12 @@ func (j *Judged) Embed(key string) error {
 	return nil
 }
 
-// describe reads the features of the rows from another file; their principal components are the embedding, and its
-// groups are those of rows that have none of their own.
-func (j *Judged) describe(path string) (*data.Described, error) {
-	d, err := j.Describe(path, j.path)
+// describe reads the features of the rows from another file, or takes their own where path is ""; their principal
+// components are the embedding, and its groups are those of rows that have none of their own.
+func (j *Judged) describe(path string) (d *data.Described, err error) {
+	if d = j.described; path != "" {
+		d, err = j.Describe(path, j.path)
+	}
 	if err != nil {
 		return nil, err
 	}

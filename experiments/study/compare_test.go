@@ -173,7 +173,7 @@ func Example_compare() {
 	}
 	ctx := context.Background()
 	set := Settings{Methods: []string{"nc", "ts"}, Seeds: []uint64{42, 43}, Split: data.PaperText}
-	o, _, err := experiments.FeaturesOrigin(ctx, features, "")
+	o, err := experiments.NewCatalog().OpenOrigin(features, experiments.OriginSettings{})
 	if err != nil {
 		fmt.Println(err)
 		return

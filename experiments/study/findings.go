@@ -37,6 +37,16 @@ func (s *Study) Findings(set Settings, p *Plan) *Findings {
 	return f
 }
 
+// TestRows is how many rows a cell was judged on, 0 where none has a result.
+func (f *Findings) TestRows() int {
+	for _, r := range f.Results {
+		if r != nil {
+			return r.TestRows
+		}
+	}
+	return 0
+}
+
 // source is what a subject's rows are features of.
 type source struct {
 	origin  *experiments.Origin
