@@ -66,7 +66,7 @@ func corrections(v *report.Verdict, predictions, features string) []string {
 	}
 	in := quoted(cmp.Or(relative(features), "FEATURES.npz"))
 	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); predictions != "" && err == nil && (spec.Method == method || method == "sm" && spec.Method != report.Classifier) {
-		return []string{"calibra compare --in " + in + " --methods nc,ts,stacked,local-ts,corrected --out runs/corrections"}
+		return []string{"calibra compare --in " + in + " --methods nc,ts,mixture,local-ts,corrected --out runs/corrections"}
 	}
 	return []string{"calibra fit --in " + in + " --method " + method + " --out runs/" + method}
 }
