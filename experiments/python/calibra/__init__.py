@@ -9,6 +9,7 @@ merged         the evaluation of all rows, of the totals of their parts
 diagnose       says in which regions, classes and groups probabilities are wrong
 run            runs any command of calibra
 torch          what a PyTorch model says of rows; the model and its calibrator as one module
+tracking       logs what the command wrote to MLflow and Weights & Biases
 ray, spark     apply and evaluate many rows on these, where they are installed
 
 All of them run the binary that came with the package. What it refuses is an InputError, work of it

@@ -1,0 +1,185 @@
+"""Logs what the command wrote to a tracker of experiments.
+
+    pip install "mlflow>=3"                      # or wandb
+
+    import calibra.tracking
+    calibra.tracking.log_run("runs/stacked")     # MLflow: the active run, or one of its own
+    calibra.tracking.log_wandb("runs/stacked")   # Weights & Biases, offline unless mode says otherwise
+
+A folder is one of `calibra fit` or `Calibrator.save`, or one of `calibra compare` or `study`. Of a fit parameters,
+metrics, losses of epochs, the page and the model are logged; of a comparison each method's mean metrics, figures and
+tables. TensorBoard's files are the command's: `calibra fit --tensorboard DIR`.
+"""
+from __future__ import annotations
+
+import collections
+import csv
+import dataclasses
+import json
+import os
+import pathlib
+import typing
+
+import numpy as np
+
+import calibra
+from calibra.calibrator import Calibrator
+from calibra.command import InputError
+from calibra.tables import Array, table
+
+FIGURES = (".png", ".svg")
+PAGES = ("report.html", "tables.md", "results.csv")
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """What a folder holds."""
+
+    folder: pathlib.Path
+    parameters: dict[str, typing.Any]
+    metrics: dict[str, float]  # of a comparison "method/metric", the mean over seeds
+    losses: list[tuple[int, dict[str, float]]]  # of each epoch: "stage/loss" and its like
+    files: list[pathlib.Path]  # figures, pages and tables
+    classes: int
+    features: int  # 0 of a method that needs none
+
+    @property
+    def model(self) -> bool:
+        """Whether there is a model."""
+        return (self.folder / "model.safetensors").is_file()
+
+
+def read(folder: str | os.PathLike[str]) -> Written:
+    """What the command wrote into a folder."""
+    folder = pathlib.Path(folder)
+    files = [folder / name for name in PAGES if (folder / name).is_file()]
+    if (folder / "config.json").is_file():
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        said = ("method", "data", "split", "seed", "calibration_rows", "validation_rows", "test_rows")
+        parameters = {name: config[name] for name in said if name in config} | config.get("settings", {})
+        measured = folder / "metrics.json"
+        metrics = json.loads(measured.read_text(encoding="utf-8"))["metrics"] if measured.is_file() else {}
+        model = Calibrator.load(folder) if (folder / "calibrator.json").is_file() else None
+        classes = config["classes"] if model is None else len(model.classes_)
+        return Written(folder, parameters, metrics, _losses(folder / "curves.csv"), files, classes, config.get("features") or 0)
+    if not (folder / "results.csv").is_file():
+        raise InputError(f"{folder}: holds neither config.json nor results.csv; name a folder that calibra fit, compare or study wrote")
+    found: dict[str, list[float]] = collections.defaultdict(list)
+    with open(folder / "results.csv", encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    for row in rows:
+        embedding = "" if row.get("embedding", "shared") == "shared" else f"/{row['embedding']} embedding"
+        found[f"{row['method']}/{row['metric']}{embedding}"].append(float(row["value"]))
+    figures = sorted(path for path in (folder / "figures").glob("*") if path.suffix in FIGURES)
+    methods = dict.fromkeys(row["method"] for row in rows)
+    seeds = dict.fromkeys(row["seed"] for row in rows)
+    return Written(folder, {"methods": ",".join(methods), "seeds": ",".join(seeds)}, {name: float(np.mean(values)) for name, values in found.items()}, [], files + figures, 0, 0)
+
+
+def _losses(path: pathlib.Path) -> list[tuple[int, dict[str, float]]]:
+    """The lines of curves.csv: an epoch, and each number by its stage and column."""
+    if not path.is_file():
+        return []
+    with open(path, encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    told = []
+    for row in rows:
+        stage, epoch = row.pop("stage"), int(row.pop("epoch"))
+        told.append((epoch, {f"{stage}/{name}": float(value) for name, value in row.items() if value and name != "kept"}))
+    return told
+
+
+def log_run(folder: str | os.PathLike[str], *, name: str | None = None, model: str = "model") -> str:
+    """Logs a folder to MLflow: into the active run, or one of its own in the current experiment, whose id is returned.
+
+    The model is a pyfunc named `model`: it takes {"logits": N×C, "features": N×M}, or a frame with columns logit_0, …,
+    feature_0, … (of a Calibrator fitted on a frame, that frame's columns), and returns probabilities (N×C), in the
+    process that loaded it.
+    """
+    import mlflow
+
+    wrote = read(folder)
+    active = mlflow.active_run()
+    run = active or mlflow.start_run(run_name=name or wrote.folder.name)
+    try:
+        mlflow.log_params(wrote.parameters)
+        mlflow.log_metrics(wrote.metrics)
+        for epoch, losses in wrote.losses:
+            mlflow.log_metrics(losses, step=epoch)
+        for path in wrote.files:
+            mlflow.log_artifact(str(path), "figures" if path.suffix in FIGURES else None)
+        if wrote.model:
+            _log_model(mlflow, wrote, model)
+    except BaseException:
+        if active is None:
+            mlflow.end_run("FAILED")
+        raise
+    if active is None:
+        mlflow.end_run()
+    return typing.cast(str, run.info.run_id)
+
+
+def _log_model(mlflow: typing.Any, wrote: Written, name: str) -> None:
+    from mlflow.models import ModelSignature
+    from mlflow.types import Schema, TensorSpec
+
+    calibrator = Calibrator.load(wrote.folder)
+    signature = None
+    if not hasattr(calibrator, "feature_names_in_"):  # else a frame's columns are what it takes
+        number = np.dtype(np.float64)
+        takes = [TensorSpec(number, (-1, wrote.classes), "logits")] + [TensorSpec(number, (-1, wrote.features), "features")] * bool(wrote.features)
+        signature = ModelSignature(Schema(takes), Schema([TensorSpec(number, (-1, wrote.classes))]))
+
+    class Model(mlflow.pyfunc.PythonModel):  # type: ignore[misc]  # seen without types
+        def load_context(self, context: typing.Any) -> None:
+            from calibra import Calibrator
+
+            self.calibrator = Calibrator.load(context.artifacts["run"])
+
+        def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # MLflow reads types as a schema
+            from calibra.tracking import predicted
+
+            return predicted(self.calibrator, model_input)
+
+    mlflow.pyfunc.log_model(name=name, python_model=Model(), artifacts={"run": str(wrote.folder)}, signature=signature, pip_requirements=[f"calibra=={calibra.__version__}"])
+
+
+def predicted(calibrator: Calibrator, rows: typing.Any) -> Array:
+    """Calibrated probabilities (N×C) of what a pyfunc is given."""
+    if isinstance(rows, dict):
+        return calibrator.predict_proba(np.asarray(rows["logits"]), None if rows.get("features") is None else np.asarray(rows["features"]))
+    if hasattr(calibrator, "feature_names_in_") or (columns := table(rows)) is None:
+        return calibrator.predict_proba(rows)
+    parts = {}
+    for part in ("logit", "feature"):
+        numbered = [name for name in columns if name.rpartition("_")[0] == part and name.rpartition("_")[2].isdecimal()]
+        parts[part] = [columns[name] for name in sorted(numbered, key=lambda name: int(name.rpartition("_")[2]))]
+    if not parts["logit"]:
+        raise InputError(f"the frame has no columns logit_0, logit_1, …; it has {', '.join(list(columns)[:10])}")
+    return calibrator.predict_proba(np.column_stack(parts["logit"]), np.column_stack(parts["feature"]) if parts["feature"] else None)
+
+
+def log_wandb(folder: str | os.PathLike[str], *, mode: str = "offline", **more: typing.Any) -> str:
+    """Logs a folder to Weights & Biases as a run of its own, whose id is returned; more goes to wandb.init."""
+    import wandb
+
+    wrote = read(folder)
+    more = {"project": "calibra", "name": wrote.folder.name, **more}
+    with wandb.init(mode=mode, config=wrote.parameters, **more) as run:
+        for name in dict.fromkeys(name for _, losses in wrote.losses for name in losses):
+            run.define_metric(name, step_metric="epoch")
+        for epoch, losses in wrote.losses:
+            run.log({"epoch": epoch, **losses})
+        run.summary.update(wrote.metrics)
+        for path in wrote.files:
+            if path.suffix == ".png":
+                run.log({f"figures/{path.stem}": wandb.Image(str(path))})
+            elif path.suffix == ".html":
+                run.log({path.stem: wandb.Html(path.read_text(encoding="utf-8"))})
+        if wrote.model:
+            held = wandb.Artifact(wrote.folder.name, type="model")
+            for path in sorted(wrote.folder.iterdir()):
+                if path.is_file():
+                    held.add_file(str(path))
+            run.log_artifact(held)
+        return typing.cast(str, run.id)
