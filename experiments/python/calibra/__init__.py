@@ -8,6 +8,7 @@ totals         what the global metrics of some of many rows are made of
 merged         the evaluation of all rows, of the totals of their parts
 diagnose       says in which regions, classes and groups probabilities are wrong
 run            runs any command of calibra
+metrics        scores as functions, for make_scorer of scikit-learn
 torch          what a PyTorch model says of rows; the model and its calibrator as one module
 tracking       logs what the command wrote to MLflow and Weights & Biases
 ray, spark     apply and evaluate many rows on these, where they are installed

@@ -1,0 +1,145 @@
+"""Metrics as functions of labels and probabilities, ready for make_scorer of scikit-learn.
+
+    from sklearn.metrics import make_scorer
+    scorer = make_scorer(calibra.metrics.nll, response_method="predict_proba", greater_is_better=False)
+
+    local = make_scorer(calibra.metrics.lce, response_method="predict_proba", greater_is_better=False)
+    local.set_score_request(features=True)       # with metadata routing
+
+Each takes y_true (N classes, or N×C their probabilities), y_prob (N×C, or N of the second class) and sample_weight
+(N), and is less where probabilities are better. labels are the classes of the columns; without them they are those of
+y_true in order, or 0…C−1. nll, brier, ece, ece_top, mce and ecce are computed here, in numpy, and are those of
+`calibra evaluate` to 1e-9. The local ones and noise floors are computed by the command.
+"""
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+
+from calibra import judging
+from calibra.classes import classes_of, columns, numbered, single, soft
+from calibra.command import InputError, array
+from calibra.tables import Array, Rows, single_column
+
+LEAST = 1e-12  # what a probability below costs, as the command's one floor has it
+BINS = 15
+
+
+class _Sample(typing.NamedTuple):
+    p: Array  # N×C
+    q: Array  # N×C, shares of the classes
+    weight: Array  # N, of sum 1
+
+
+def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
+    """Negative log-likelihood in nats: Σ_i w_i Σ_c −q_ic log p_ic.
+
+    Examples
+    --------
+    >>> import calibra.metrics
+    >>> round(calibra.metrics.nll([0, 1], [[0.5, 0.5], [0.25, 0.75]]), 4)
+    0.4904
+    """
+    p, q, w = _sample(y_true, y_prob, sample_weight, labels)
+    return float(w @ np.where(q > 0, -q * np.log(np.maximum(p, LEAST)), 0).sum(axis=1))
+
+
+def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
+    """Brier score, the sum over classes: Σ_i w_i Σ_c q_ic (1 − p_ic)² + (1 − q_ic) p_ic²."""
+    p, q, w = _sample(y_true, y_prob, sample_weight, labels)
+    return float(w @ ((p - q) ** 2 + q * (1 - q)).sum(axis=1))
+
+
+def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS, excess: bool = False) -> float:
+    """Expected calibration error of all classes: 1/C Σ_c Σ_b |Σ_{i∈B_bc} w_i (p_ic − q_ic)|, Kull et al. 2019.
+
+    A calibrated model's is not 0. excess takes off what its would be, the mean noise floor.
+    """
+    sample = _sample(y_true, y_prob, sample_weight, labels)
+    value = float(np.mean([np.abs(residual).sum() for _, residual in _gaps(sample, bins)]))
+    return value - noise("ece", y_true, y_prob, sample_weight=sample_weight, labels=labels, bins=bins).mean if excess else value
+
+
+def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
+    """Expected calibration error of the most probable class: Σ_b |Σ_{i∈B_b} w_i (conf_i − hit_i)|, Naeini et al. 2015."""
+    p, q, w = _sample(y_true, y_prob, sample_weight, labels)
+    rows, top = np.arange(len(p)), p.argmax(axis=1)
+    ((_, residual),) = _gaps(_Sample(p[rows, top, None], q[rows, top, None], w), bins)
+    return float(np.abs(residual).sum())
+
+
+def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
+    """Maximal calibration error: 1/C Σ_c max_b |freq_c(B_bc) − conf_c(B_bc)|."""
+    sample = _sample(y_true, y_prob, sample_weight, labels)
+    return float(np.mean([np.max(np.abs(residual[weight > 0]) / weight[weight > 0]) for weight, residual in _gaps(sample, bins)]))
+
+
+def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
+    """Expected cumulative calibration error: 1/C Σ_c of the mean over bins with rows of |Σ_{a≤b} residual_ac|."""
+    sample = _sample(y_true, y_prob, sample_weight, labels)
+    return float(np.mean([np.abs(np.cumsum(residual)[weight > 0]).mean() for weight, residual in _gaps(sample, bins)]))
+
+
+def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> float:
+    """Local calibration error in the principal components of the features (N×M); options are flags of calibra evaluate."""
+    return _measured("lce", y_true, y_prob, features, sample_weight, labels, redraws=0, **options).value
+
+
+def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> float:
+    """Maximal local calibration error, as lce."""
+    return _measured("mlce", y_true, y_prob, features, sample_weight, labels, redraws=0, **options).value
+
+
+def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> judging.Floor:
+    """The noise floor of a metric: what it shows where labels are redrawn from the probabilities, of calibrated ones.
+
+    Examples
+    --------
+    >>> import numpy as np, calibra.metrics
+    >>> y, p = np.arange(200) % 2, np.full((200, 2), 0.5)
+    >>> calibra.metrics.ece(y, p) < calibra.metrics.noise("ece", y, p).mean
+    True
+    """
+    floor = _measured(metric, y_true, y_prob, features, sample_weight, labels, **options).floor
+    if floor is None:
+        raise InputError(f"{metric} has no noise floor here")
+    return floor
+
+
+def _measured(metric: str, y: Rows, p: Rows, features: Rows, sample_weight: Rows, labels: Rows, **options: typing.Any) -> judging.Metric:
+    if features is None and metric in ("lce", "mlce"):
+        raise InputError(f"{metric} is measured in features; hand them over")
+    said = judging.evaluate(p, y, features, sample_weight=sample_weight, classes=labels, replicates=0, folds=0, **options)
+    if metric not in said.metrics:
+        raise InputError(f"{metric} is no metric of calibra evaluate; there are {', '.join(said.metrics)}")
+    return said[metric]
+
+
+def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, labels: Rows) -> _Sample:
+    p = array(single_column(y_prob), "y_prob")
+    p = columns(p, "y_prob", probabilities=True if single(p) else None).astype(np.float64)
+    sums = p.sum(axis=1, keepdims=True)
+    if len(p) == 0 or not np.all(np.abs(sums - 1) <= 1e-3) or p.min() < 0:
+        raise InputError("y_prob must hold at least one row, and in each row probabilities that sum to 1")
+    p = p / sums
+    classes = classes_of(y_true, p.shape[1]) if labels is None else np.asarray(labels)
+    y = numbered(y_true, classes)
+    if len(y) != len(p):
+        raise InputError(f"y_true has {len(y)} rows and y_prob has {len(p)}; they must be of the same rows")
+    if not soft(y) and (y.min() < 0 or y.max() >= p.shape[1] or y.dtype.kind not in "iu"):
+        raise InputError(f"y_true must hold whole numbers in 0…{p.shape[1] - 1}, or name its classes by labels")
+    q = y / y.sum(axis=1, keepdims=True) if soft(y) else np.eye(p.shape[1])[y]
+    w = np.ones(len(p)) if sample_weight is None else array(single_column(sample_weight), "sample_weight").astype(np.float64)
+    if w.shape != (len(p),) or not np.all(w >= 0) or w.sum() == 0:
+        raise InputError(f"sample_weight must be {len(p)} numbers of 0 or more, not all 0")
+    return _Sample(p, q, w / w.sum())
+
+
+def _gaps(sample: _Sample, bins: int) -> list[tuple[Array, Array]]:
+    """For each column the weight of its bins of equal width, and Σ_{i∈B_b} w_i (p_i − q_i)."""
+    p, q, w = sample
+    # a probability so near below an edge counts as on it, as experiments/internal/checked.OnEdge says
+    near = p + p * 2.0**-18 * np.minimum(1, 100 * np.maximum(0, 1 - p)) + 1e-12
+    place = np.clip(np.floor(near * bins).astype(np.int64), 0, bins - 1)
+    return [(np.bincount(k, w, bins), np.bincount(k, w * e, bins)) for k, e in zip(place.T, (p - q).T)]
