@@ -11,6 +11,7 @@ run            runs any command of calibra
 metrics        scores as functions, for make_scorer of scikit-learn
 torch          what a PyTorch model says of rows; the model and its calibrator as one module
 tracking       logs what the command wrote to MLflow and Weights & Biases
+probmetrics    methods as calibrators of probmetrics, which CalArena runs
 ray, spark     apply and evaluate many rows on these, where they are installed
 
 All of them run the binary that came with the package. What it refuses is an InputError, work of it
@@ -18,14 +19,16 @@ that fails a FitError, what it warns of a CalibraWarning.
 """
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import typing
 
+from calibra import metrics
 from calibra.calibrator import Calibrator
 from calibra.command import CalibraWarning, FitError, InputError, run
 from calibra.judging import Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate, merged, totals
 
-__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Verdict", "diagnose", "evaluate", "merged", "run", "totals"]
+__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Verdict", "diagnose", "evaluate", "merged", "metrics", "run", "totals"]
 
 
 if typing.TYPE_CHECKING:
@@ -42,4 +45,6 @@ def __getattr__(name: str) -> typing.Any:
         from calibra.classifier import CalibratedClassifier
 
         return CalibratedClassifier
+    if name in ("probmetrics", "ray", "spark", "torch", "tracking"):  # what they need is no dependency
+        return importlib.import_module(f"calibra.{name}")
     raise AttributeError(f"module 'calibra' has no attribute {name!r}")

@@ -21,9 +21,9 @@ def probabilities(seed, classes):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("ours, theirs, apart, loss", [("ts", TemperatureScalingCalibrator, 2e-3, 1e-5), ("sm", SMSCalibrator, 2e-2, 1e-4)])
+@pytest.mark.parametrize("ours, theirs, apart, loss", [("ts", TemperatureScalingCalibrator, 2e-8, 1e-8), ("sm", SMSCalibrator, 3e-3, 2e-5)])
 def test_the_same_method_says_the_same(ours, theirs, apart, loss, classes):
-    """Temperatures agree as far as their bisection of 30 steps does; theirs of matrix scaling stops at 1e-5 of a gradient."""
+    """Temperatures agree as far as its bisection of 30 steps goes, 6e-9; its matrix scaling stops at 1e-5, 1.4e-3 from our minimum."""
     (p, y), (other, truth) = probabilities(0, classes), probabilities(1, classes)
     a = Calibrated(ours).fit(p, y).predict_proba(other)
     b = theirs().fit(p, y).predict_proba(other)
@@ -54,3 +54,5 @@ def test_calarena_takes_them():
         assert one is not two
         p, y = probabilities(0, 4)
         assert one.fit(p, y).predict_proba(p).shape == (2000, 4)
+        p, y = probabilities(0, 2)
+        assert np.abs(two.fit(p[:, 1], y).predict_proba(p[:, 1]) - factories[name]().fit(p, y).predict_proba(p)).max() < 1e-9
