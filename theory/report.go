@@ -188,16 +188,11 @@ func WriteCSV(w io.Writer, rows []Row) error {
 // Group is the disk.Folder group of reports.
 const Group = "theory"
 
-// Add adds the table as <study>.csv and every figure's points as <study>-<figure>.csv to a folder.
+// Add adds the table as <study>.csv to a folder.
 func (r *Report) Add(to *disk.Folder) error {
 	err := to.WriteFile(r.Study+".csv", func(w io.Writer) error { return WriteCSV(w, r.Rows) })
 	if err != nil {
 		return fmt.Errorf("theory: save %s: %w", r.Study, err)
-	}
-	for _, figure := range r.Figures {
-		if err := figure.add(to, r.Study); err != nil {
-			return fmt.Errorf("theory: save %s: %w", r.Study, err)
-		}
 	}
 	return nil
 }
@@ -424,21 +419,6 @@ func (f *Figure) curve(label string) *Curve {
 func (c *Curve) add(x float64, y Estimate) {
 	c.X, c.Y = append(c.X, x), append(c.Y, y.Value)
 	c.Low, c.High = append(c.Low, y.Low), append(c.High, y.High)
-}
-
-// add adds the figure's points to a folder, as prefix-name.csv.
-func (f Figure) add(to *disk.Folder, prefix string) error {
-	records := [][]string{{"curve", f.XLabel, f.YLabel, "low", "high"}}
-	for _, curve := range f.Curves {
-		for i := range curve.X {
-			low, high := math.NaN(), math.NaN()
-			if curve.Low != nil {
-				low, high = curve.Low[i], curve.High[i]
-			}
-			records = append(records, []string{curve.Label, full(curve.X[i]), full(curve.Y[i]), full(low), full(high)})
-		}
-	}
-	return to.WriteFile(prefix+"-"+f.Name+".csv", func(w io.Writer) error { return data.NewCSVWriter(w).WriteAll(records) })
 }
 
 // powerLaw returns the prediction scale·x^exponent over the range of xs.

@@ -32,14 +32,18 @@ type compareCmd struct {
 	settingFlags
 	deviceFlag
 	boardFlag
+	figureFlags
 }
 
 func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+	figures, err := c.export("compare", c.Out)
 	switch {
+	case err != nil:
+		return err
 	case c.In == "" && c.Runs == nil:
 		return data.Inputf("", "name a features file by --in, or finished fits by --runs")
 	case c.Runs != nil:
-		return c.finished(ctx, t, methods)
+		return c.finished(ctx, t, methods, figures)
 	}
 	set, err := c.settings(methods)
 	if err != nil {
@@ -65,7 +69,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	}
 	findings := study.Compare.Findings(set, plan)
 	findings.Inputs = map[*experiments.Origin]string{origin: quoted(relative(c.In))}
-	if err := writeFindings(ctx, findings, c.Out, origin); err != nil {
+	if err := writeFindings(ctx, findings, c.Out, figures, origin); err != nil {
 		return err
 	}
 	if c.notice != "" {
@@ -78,7 +82,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 }
 
 // finished compares fits that ended before.
-func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experiments.Catalog, figures report.Export) error {
 	if c.In != "" || c.Methods != nil || c.Split != "" || c.Tensorboard != "" || c.tableFlags != (tableFlags{}) || !reflect.ValueOf(c.inputFlags).IsZero() || !reflect.ValueOf(c.settingFlags).IsZero() {
 		return data.Inputf("", "--runs compares fits as they are; leave out --in, --methods, --split, --tensorboard and settings")
 	}
@@ -97,7 +101,7 @@ func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experim
 		return err
 	}
 	bar.clear()
-	if err := writeFindings(ctx, findings, c.Out); err != nil {
+	if err := writeFindings(ctx, findings, c.Out, figures); err != nil {
 		return err
 	}
 	return c.report(ctx, t, findings)

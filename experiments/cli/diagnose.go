@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"calibra/data"
 	"calibra/data/disk"
@@ -30,9 +30,14 @@ type diagnoseCmd struct {
 	JSON      bool   `name:"json" help:"Print the diagnosis as JSON."`
 
 	tableFlags
+	figureFlags
 }
 
 func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+	export, err := c.export("diagnose", "")
+	if err != nil {
+		return err
+	}
 	in, e, err := c.read(ctx, t, methods)
 	if err != nil {
 		return err
@@ -66,7 +71,14 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if err != nil {
 		return fmt.Errorf("write the diagnosis: %w", err)
 	}
-	if err := c.write(text, d, verdict, m); err != nil {
+	page, err := c.page(in, d, verdict, m)
+	if err == nil {
+		err = c.write(text, page)
+	}
+	if err == nil {
+		err = export.Write(page.Drawings())
+	}
+	if err != nil {
 		return err
 	}
 	if c.JSON {
@@ -139,16 +151,25 @@ const diagnosisGroup = "diagnose"
 
 var diagnosisFiles = []string{"diagnosis.html", "diagnosis.json"}
 
-func (c *diagnoseCmd) write(text []byte, d *diagnosis.Diagnosis, v *figures.Verdict, m *diagnosis.Map) error {
+// page is the diagnosis as a page, with what the predictions look like.
+func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *figures.Verdict, m *diagnosis.Map) (*figures.Document, error) {
+	name := filepath.Base(c.In)
+	head, err := provenance(figures.Fact{Name: "Data", Value: name})
+	if err != nil {
+		return nil, err
+	}
+	drawn, err := portrait([]said{{strings.TrimSuffix(name, ".npz"), in.Predictions}}, in.ClassNames)
+	if err != nil {
+		return nil, err
+	}
+	return figures.Diagnosis("Where is it wrong? "+name, head, d, v, m, drawn)
+}
+
+func (c *diagnoseCmd) write(text []byte, page *figures.Document) error {
 	to := disk.NewFolder(c.Out, diagnosisGroup)
 	defer to.Discard()
 	to.WriteBytes("diagnosis.json", append(text, '\n'))
-	head, err := provenance(figures.Fact{Name: "Data", Value: filepath.Base(c.In)})
-	if err != nil {
-		return err
-	}
-	title := "Where is it wrong? " + filepath.Base(c.In)
-	to.WriteFile("diagnosis.html", func(w io.Writer) error { return figures.WriteDiagnosis(w, title, head, d, v, m) })
+	to.WriteFile("diagnosis.html", page.WriteHTML)
 	return to.Commit()
 }
 

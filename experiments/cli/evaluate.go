@@ -33,16 +33,20 @@ type evaluateCmd struct {
 	Folds   *int   `placeholder:"N" most:"10000" group:"Local metrics:" help:"Folds of the recoverable loss, which needs an embedding; 0 leaves it out (5; 0 if there are more than 256 classes or fewer than 50 rows)."`
 	Anchors int    `most:"1000000000" default:"0" placeholder:"N" group:"Local metrics:" help:"With more rows than N, measure local errors at a sample of N rows only, each against all rows. The sample is stratified by confidence. LCE then has a standard error, and MLCE is the largest error in the sample. 0 measures at all rows; the time grows with their square (${default})."`
 	JSON    bool   `name:"json" help:"Print the report as JSON."`
-	Plots   string `type:"path" placeholder:"DIR" help:"Draw reliability diagrams and the local error profile into this directory, as SVG, PNG and PDF."`
 	HTML    string `name:"html" type:"path" placeholder:"F.html" help:"Write the report with its figures as one HTML page."`
 
 	tableFlags
+	figureFlags
 	totalsFlags
 	deviceFlag
 }
 
 func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
 	settings, uncertainty, err := c.settings()
+	if err != nil {
+		return err
+	}
+	figures, err := c.export("evaluate", "")
 	if err != nil {
 		return err
 	}
@@ -79,7 +83,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if err != nil {
 		return err
 	}
-	return c.show(t, in.Predictions, r, verdict)
+	return c.show(t, in.Predictions, r, verdict, figures)
 }
 
 // measure measures the predictions, with what corrections would recover.
@@ -122,14 +126,14 @@ func (t *terminal) warnUnmeasured(r *metrics.Report) {
 }
 
 // show draws and prints what was measured.
-func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, verdict *report.Verdict) error {
+func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, verdict *report.Verdict, figures report.Export) error {
 	var drawn []*report.Drawing
 	var err error
-	if c.Plots != "" || c.HTML != "" {
+	if c.Figures != "" || c.HTML != "" {
 		drawn, err = c.drawings(p, r)
 	}
-	if err == nil && c.Plots != "" {
-		err = c.draw(drawn)
+	if err == nil && c.Figures != "" {
+		err = figures.Write(drawn)
 	}
 	if err == nil && c.HTML != "" {
 		err = c.writePage(r, verdict, drawn)
@@ -143,8 +147,8 @@ func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, 
 // merged is the report of a folder of totals, nil where there is none.
 func (c *evaluateCmd) merged(ctx context.Context) (*metrics.Report, error) {
 	r, err := merged(ctx, c.In)
-	if r != nil && (c.HTML != "" || c.Plots != "" || c.Totals != "" || c.Embedding != "" || c.Features != "") {
-		return nil, data.Inputf("", "%s is a folder of totals, of which there are the global metrics alone; leave --html, --plots, --totals, --embedding and --features out", c.In)
+	if r != nil && (c.HTML != "" || c.Figures != "" || c.Totals != "" || c.Embedding != "" || c.Features != "") {
+		return nil, data.Inputf("", "%s is a folder of totals, of which there are the global metrics alone; leave --html, --figures, --totals, --embedding and --features out", c.In)
 	}
 	return r, err
 }
@@ -302,7 +306,7 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 	if n := r.Noise[metrics.ECE]; n != nil {
 		found += fmt.Sprintf("; ECE is %.1f times its noise floor", r.Values[metrics.ECE]/n.Mean)
 	}
-	for _, path := range []string{c.Plots, c.HTML} {
+	for _, path := range []string{c.Figures, c.HTML} {
 		if path != "" {
 			found += "; wrote " + path
 		}
@@ -408,12 +412,7 @@ func (f *MetricFlags) Settings() (s metrics.Settings, u metrics.Uncertainty, err
 	return s, metrics.Uncertainty{Replicates: cmp.Or(f.Replicates, metrics.None), Redraws: cmp.Or(f.Redraws, metrics.None)}, nil
 }
 
-// plotsGroup is the disk.Folder group of --plots, and plots are its figures.
-const plotsGroup = "evaluate --plots"
-
-var plots = []string{"reliability-isotonic", "confusion", "triangle", "reliability-top", "reliability-classes", "ess-profile"}
-
-// drawings are the figures of an evaluation, some of plots.
+// drawings are the figures of an evaluation.
 func (c *evaluateCmd) drawings(p *data.Predictions, r *metrics.Report) ([]*report.Drawing, error) {
 	top, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Weights, Soft: p.Soft})
 	if err != nil {
@@ -431,16 +430,6 @@ func (c *evaluateCmd) drawings(p *data.Predictions, r *metrics.Report) ([]*repor
 			Caption: "Local calibration error from rows in sparse places to rows in dense ones, and the noise floor: what a perfectly calibrated model would show."})
 	}
 	return drawn, nil
-}
-
-// draw writes the figures into --plots.
-func (c *evaluateCmd) draw(drawn []*report.Drawing) error {
-	out := disk.NewFolder(c.Plots, plotsGroup)
-	defer out.Discard()
-	for _, d := range drawn {
-		d.Figure.Add(out, d.Name)
-	}
-	return out.Commit()
 }
 
 // page is where --html goes: a directory gets report.html.

@@ -123,20 +123,6 @@ func TestEvaluateForReaders(t *testing.T) {
 	}
 }
 
-func TestEvaluatePlots(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "figures")
-	if code, _ := output(t, "evaluate", "--in", predictions(t), "--replicates", "40", "--redraws", "0", "--plots", dir); code != 0 {
-		t.Fatalf("exit code %d", code)
-	}
-	for _, name := range []string{"reliability-top", "reliability-classes", "ess-profile"} {
-		for _, format := range []string{".svg", ".png", ".pdf"} {
-			if info, err := os.Stat(filepath.Join(dir, name+format)); err != nil || info.Size() < 1000 {
-				t.Errorf("%s%s: %v, %v", name, format, info, err)
-			}
-		}
-	}
-}
-
 // TestEvaluatePage: the page has every metric, the figures with their noise floor and where
 // it comes from; with a date given it is made again byte by byte.
 func TestEvaluatePage(t *testing.T) {

@@ -39,6 +39,7 @@ type fitCmd struct {
 	settingFlags
 	deviceFlag
 	boardFlag
+	figureFlags
 }
 
 func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
@@ -47,6 +48,10 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		return err
 	}
 	c.Method = method.Name
+	figures, err := c.export("fit", "")
+	if err != nil {
+		return err
+	}
 	settings, err := c.values(methods, []string{c.Method})
 	if err != nil {
 		return err
@@ -77,11 +82,11 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		return err
 	}
 	run.Beside = beside
-	return cmp.Or(c.finish(ctx, t, run), board.Fitted(run))
+	return cmp.Or(c.finish(ctx, t, run, figures), board.Fitted(run))
 }
 
 // finish evaluates the run, writes it, and prints it.
-func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run) error {
+func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run, figures report.Export) error {
 	f, err := c.find(ctx, t, run)
 	if err != nil {
 		if unwritten := run.Write(c.Out); unwritten != nil {
@@ -89,7 +94,7 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run) 
 		}
 		return fmt.Errorf("the model is in %s, without its page: %w", c.Out, err)
 	}
-	if err := c.write(run, f.page); err != nil {
+	if err := cmp.Or(c.write(run, f.page), figures.Write(f.page.Drawings())); err != nil {
 		return err
 	}
 	if c.notice != "" {
@@ -434,6 +439,6 @@ func curveSection(run *experiments.Run) *report.Section {
 	if figure == nil {
 		return nil
 	}
-	return &report.Section{Title: "Learning curves", Figures: []*report.Drawing{{Name: "curves", Figure: figure,
+	return &report.Section{Title: "Learning curves", Figures: []*report.Drawing{{Name: "learning", Figure: figure,
 		Caption: "The loss of each stage of the fit, on the rows it is fitted to and on validation rows, if there were any; a dot is at the epoch whose weights are kept. The numbers are in curves.csv."}}}
 }

@@ -35,7 +35,7 @@ var killedCommands = []killed{
 	{"apply --model DIR/model --in DIR/features.npz --out DIR/applied.npz", "applied.npz", whole(data.ReadPredictions)},
 	{"compare --in DIR/features.npz --methods nc,OTHER --seeds 42 --jobs 1 --out DIR/compared", "compared/metrics.json", held},
 	{"study main --data DIR/features.npz --methods nc,ts --seeds 42 --jobs 1 --out DIR/study", "study/results.csv", held},
-	{"evaluate --in DIR/model/predictions.npz --redraws 0 --replicates 0 --plots DIR/plots", "plots/reliability-top.svg", held},
+	{"evaluate --in DIR/model/predictions.npz --redraws 0 --replicates 0 --figures DIR/figures", "figures/reliability-top.svg", held},
 	{`pretrain --data DIR/table.csv --encoder mlp --network {"hidden":[4]} --epochs 12 --out DIR/trained`, "trained/config.json", held},
 	{"evaluate --in DIR/model/predictions.npz --redraws 0 --replicates 0 --html DIR/page.html", "page.html", wholePage},
 	{"diagnose --in DIR/model/predictions.npz --features DIR/features.npz --redraws 20 --out DIR/diagnosis", "diagnosis/diagnosis.json", held},

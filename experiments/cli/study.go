@@ -37,6 +37,7 @@ type studyCmd struct {
 	settingFlags
 	deviceFlag
 	boardFlag
+	figureFlags
 }
 
 // list names the studies.
@@ -137,6 +138,10 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 // planned is the study of these data, whose results print prints.
 func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, settings study.Settings, origins []*experiments.Origin, inputs map[*experiments.Origin]string,
 	print func(ctx context.Context, t *terminal, f *study.Findings, computed int) error) (*asked, error) {
+	figures, err := c.export("study", c.Out)
+	if err != nil {
+		return nil, err
+	}
 	cells, skipped, err := s.Cells(ctx, origins, settings)
 	if err != nil {
 		return nil, err
@@ -155,7 +160,7 @@ func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, set
 	return &asked{plan: plan, report: func(ctx context.Context, t *terminal) error {
 		f := s.Findings(settings, plan)
 		f.Skipped, f.Inputs = skipped, inputs
-		if err := writeFindings(ctx, f, c.Out, origins...); err != nil {
+		if err := writeFindings(ctx, f, c.Out, figures, origins...); err != nil {
 			return err
 		}
 		return print(ctx, t, f, plan.Computed())
@@ -244,14 +249,14 @@ func (c *studyCmd) places() error {
 }
 
 // writeFindings writes the report of findings on these data.
-func writeFindings(ctx context.Context, f *study.Findings, dir string, origins ...*experiments.Origin) (err error) {
+func writeFindings(ctx context.Context, f *study.Findings, dir string, figures report.Export, origins ...*experiments.Origin) (err error) {
 	named := data.Each(origins, func(o *experiments.Origin) report.Fact {
 		return report.Fact{Name: "Data", Value: o.Name + ", " + o.Digest}
 	})
 	if f.Head, err = provenance(named...); err != nil {
 		return err
 	}
-	if err = f.Write(ctx, dir); err != nil && len(f.Failures) < len(f.Cells) {
+	if err = f.Write(ctx, dir, figures); err != nil && len(f.Failures) < len(f.Cells) {
 		return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
 	}
 	return err

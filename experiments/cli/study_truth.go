@@ -23,6 +23,10 @@ var (
 
 // truth is study truth, whose sources are its own.
 func (c *studyCmd) truth(_ context.Context, _ *terminal, methods *experiments.Catalog) (*asked, error) {
+	figures, err := c.export("study", c.Out)
+	if err != nil {
+		return nil, err
+	}
 	t, err := c.truthStudy(methods)
 	if err != nil {
 		return nil, err
@@ -39,7 +43,7 @@ func (c *studyCmd) truth(_ context.Context, _ *terminal, methods *experiments.Ca
 		if f.Head, err = provenance(); err != nil {
 			return err
 		}
-		if err := f.Write(c.Out); err != nil {
+		if err := f.Write(c.Out, figures); err != nil {
 			return err
 		}
 		return c.reportTruth(term, f, plan)

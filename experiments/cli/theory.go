@@ -25,7 +25,8 @@ type theoryCmd struct {
 	Seeds   seeds    `placeholder:"LIST" help:"Run the studies with each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md). Seeds that --out has already are not run again."`
 	Own     ownRate  `embed:"" group:"Of the study rate only, for a problem and a map of your own:"`
 	JSON    bool     `help:"Print the rows of all studies as one JSON list or, with --seeds, the lines of seeds.md."`
-	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace those of an earlier run. With all studies, findings.md too."`
+	figureFlags
+	Out string `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace those of an earlier run. With all studies, findings.md too."`
 }
 
 // claims are the names of all studies.
@@ -38,7 +39,14 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 	if err != nil {
 		return err
 	}
+	figures, err := c.export("theory", c.Out)
+	if err != nil {
+		return err
+	}
 	if len(c.Seeds) > 0 {
+		if c.Figures != "" {
+			return data.Inputf("", "figures are of one seed; leave out --seeds or --figures")
+		}
 		return c.underSeeds(ctx, t, studies, settings)
 	}
 	reports, err := c.run(ctx, t, studies, settings)
@@ -50,8 +58,8 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 			failures = append(failures, r.Study+": "+quantity)
 		}
 	}
-	if c.Out != "" && len(reports) > 0 { // those that are whole, also after Ctrl-C
-		if err := c.write(reports, rows); err != nil {
+	if len(reports) > 0 { // those that are whole, also after Ctrl-C
+		if err := c.write(reports, rows, figures); err != nil {
 			return err
 		}
 	}
@@ -137,8 +145,12 @@ func (c *theoryCmd) chosen(settings *theory.Settings, all []theory.Study) ([]the
 	return studies, nil
 }
 
-// write puts the tables, the points of the figures and the report into --out.
-func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row) error {
+// write puts the tables and the report into --out, and the figures there or into --figures.
+func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures report.Export) error {
+	d := report.Theory(reports)
+	if c.Out == "" {
+		return figures.Write(d.Drawings())
+	}
 	out := disk.NewFolder(c.Out, theory.Group)
 	defer out.Discard()
 	for _, r := range reports {
@@ -153,8 +165,7 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row) error {
 		return err
 	}
 	out.WriteBytes("results.json", append(found, '\n'))
-	d := report.Theory(reports)
-	d.Folder = "." // beside the points of each figure
+	d.Folder = "." // beside the tables
 	if d.Head, err = provenance(report.Fact{Name: "Data", Value: "synthetic"}); err != nil {
 		return err
 	}
@@ -165,8 +176,8 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row) error {
 		d.Files = append(d.Files, "findings.md")
 	}
 	d.Files = append(d.Files, "tables.tex", "tables.md")
-	d.Add(out)
-	return out.Commit()
+	d.Add(out, figures)
+	return cmp.Or(out.Commit(), figures.Write(d.Drawings()))
 }
 
 // theoryTable is a study's quantities with their verdicts.

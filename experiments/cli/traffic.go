@@ -20,6 +20,7 @@ type traffic struct {
 	reads  []string
 	files  []string // that it writes by themselves
 	folder folder   // that it writes as one, prepared before it begins
+	drawn  folder   // of figures by themselves
 }
 
 // folder is a disk.Folder, none where dir is "".
@@ -50,7 +51,7 @@ func (c *newCmd) traffic() traffic {
 }
 
 func (c *fitCmd) traffic() traffic {
-	return traffic{reads: []string{c.In, c.Config}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}}
+	return traffic{reads: []string{c.In, c.Config}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}, drawn: c.figureFlags.folder()}
 }
 
 func (c *applyCmd) traffic() traffic {
@@ -62,12 +63,12 @@ func (c *exportCmd) traffic() traffic {
 }
 
 func (c *diagnoseCmd) traffic() traffic {
-	return traffic{reads: []string{c.In, c.Features}, folder: folder{c.Out, diagnosisGroup, diagnosisFiles}}
+	return traffic{reads: []string{c.In, c.Features}, folder: folder{c.Out, diagnosisGroup, diagnosisFiles}, drawn: c.figureFlags.folder()}
 }
 
 func (c *evaluateCmd) traffic() traffic {
 	beside := filepath.Join(filepath.Dir(c.In), "metrics.json")
-	return traffic{reads: []string{c.In, beside, c.Features}, files: []string{c.page(), c.Totals}, folder: folder{c.Plots, plotsGroup, pictures(plots...)}}
+	return traffic{reads: []string{c.In, beside, c.Features}, files: []string{c.page(), c.Totals}, drawn: c.figureFlags.folder()}
 }
 
 func (c *studyCmd) traffic() traffic {
@@ -75,15 +76,16 @@ func (c *studyCmd) traffic() traffic {
 	for _, arg := range c.Data {
 		reads = append(reads, rows(arg)...)
 	}
+	drawn := c.figureFlags.folder()
 	switch s, err := study.ByName(c.Name); {
 	case c.List || c.DryRun || c.part(): // no report
 		return traffic{reads: reads}
 	case err == nil:
-		return traffic{reads: reads, folder: folder{c.Out, s.Group(), s.FileNames()}}
+		return traffic{reads: reads, folder: folder{c.Out, s.Group(), s.FileNames()}, drawn: drawn}
 	case c.Name == study.SweepName:
-		return traffic{reads: reads, folder: folder{c.Out, study.Group, (&study.Study{}).FileNames()}}
+		return traffic{reads: reads, folder: folder{c.Out, study.Group, (&study.Study{}).FileNames()}, drawn: drawn}
 	}
-	return traffic{reads: reads, folder: folder{c.Out, study.Group, study.TruthFiles}}
+	return traffic{reads: reads, folder: folder{c.Out, study.Group, study.TruthFiles}, drawn: drawn}
 }
 
 func (c *compareCmd) traffic() traffic {
@@ -91,7 +93,7 @@ func (c *compareCmd) traffic() traffic {
 	for _, dir := range c.Runs {
 		reads = append(reads, folder{dir: dir, names: study.FinishedFiles}.paths()...)
 	}
-	return traffic{reads: reads, folder: folder{c.Out, study.Compare.Group(), study.Compare.FileNames()}}
+	return traffic{reads: reads, folder: folder{c.Out, study.Compare.Group(), study.Compare.FileNames()}, drawn: c.figureFlags.folder()}
 }
 
 func (c *benchCmd) traffic() traffic {
@@ -102,7 +104,7 @@ func (c *theoryCmd) traffic() traffic {
 	if len(c.Seeds) > 0 { // a file for each
 		return traffic{}
 	}
-	return traffic{folder: folder{c.Out, theory.Group, report.Files}}
+	return traffic{folder: folder{c.Out, theory.Group, report.Files}, drawn: c.figureFlags.folder()}
 }
 
 // paths are those of the folder's files and of their manifest.
@@ -111,11 +113,6 @@ func (f folder) paths() []string {
 		return nil
 	}
 	return data.Each(slices.Concat(f.names, []string{"manifest.json"}), func(name string) string { return filepath.Join(f.dir, name) })
-}
-
-// draws reports whether pictures in PDF are among the files.
-func (f folder) draws() bool {
-	return f.dir != "" && slices.ContainsFunc(f.names, func(name string) bool { return filepath.Ext(name) == ".pdf" })
 }
 
 // model is what is read of a fitted model, a folder or a file.
@@ -143,27 +140,12 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// pictures are the names of figures in all formats.
-func pictures(names ...string) (files []string) {
-	for _, name := range names {
-		for _, format := range report.Formats {
-			files = append(files, name+"."+format)
-		}
-	}
-	return files
-}
-
 // apart returns an *InputError if the command would write over a file that it reads, under
 // whatever name; or over one that belongs to a folder, if it writes single files; or if
 // what it reads is of two runs (see [disk.Hold]).
 func (t traffic) apart() error {
-	if t.folder.draws() {
-		if err := report.CheckTemporary(); err != nil {
-			return err
-		}
-	}
 	reads := slices.DeleteFunc(t.reads, func(path string) bool { return path == "" })
-	for _, out := range append(t.folder.paths(), t.files...) {
+	for _, out := range slices.Concat(t.folder.paths(), t.drawn.paths(), t.files) {
 		written, err := os.Stat(out)
 		if err != nil {
 			continue // nothing to be lost
@@ -202,11 +184,22 @@ func prepare(command any) (undo func(), err error) {
 	if err := t.apart(); err != nil {
 		return nil, data.Inputf("", "%w", err)
 	}
-	switch info, err := os.Stat(t.folder.dir); {
-	case t.folder.dir == "":
-		return undo, nil
-	case err == nil && !info.IsDir():
-		return nil, data.Inputf(t.folder.dir, "is a file; name a directory")
+	for _, dir := range []string{t.folder.dir, t.drawn.dir} {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			return nil, data.Inputf(dir, "is a file; name a directory")
+		}
 	}
-	return experiments.PrepareDir(t.folder.dir, t.folder.group, t.folder.names...)
+	for _, f := range []folder{t.folder, {dir: t.drawn.dir}} {
+		if f.dir == "" {
+			continue
+		}
+		before := undo
+		after, err := experiments.PrepareDir(f.dir, f.group, f.names...)
+		if err != nil {
+			before()
+			return nil, err
+		}
+		undo = func() { after(); before() }
+	}
+	return undo, nil
 }

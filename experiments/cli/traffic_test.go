@@ -57,7 +57,7 @@ func TestTrafficIsComplete(t *testing.T) {
 			if c, ok := command.Target.Addr().Interface().(interface{ traffic() traffic }); ok {
 				of = c.traffic()
 			}
-			known := slices.ContainsFunc(slices.Concat(of.reads, of.files, of.folder.paths()), func(path string) bool { return strings.HasPrefix(path, place) })
+			known := slices.ContainsFunc(slices.Concat(of.reads, of.files, of.folder.paths(), of.drawn.paths()), func(path string) bool { return strings.HasPrefix(path, place) })
 			flag.Target.SetZero()
 			if known == (unguarded[name] != "") {
 				t.Errorf("%s is in traffic: %v; its reason not to be there: %q", name, known, unguarded[name])
@@ -155,7 +155,7 @@ func TestInputsAreKept(t *testing.T) {
 		{"compare", "--methods", "ts", "--seeds", "42", "--in", in, "--out", own},
 		{"study", "main", "--data", in, "--out", own},
 		{"study", "main", "--data", in, "--shifted", filepath.Join(own, "x.npz"), "--out", own},
-		{"evaluate", "--in", in, "--plots", own},
+		{"evaluate", "--in", filepath.Join(own, "results.csv"), "--figures", own},
 		{"evaluate", "--in", predictions, "--html", filepath.Dir(report)},
 		{"evaluate", "--in", predictions, "--html", report},
 		{"apply", "--model", run, "--in", in, "--out", model},

@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"calibra/data"
 
@@ -56,7 +57,15 @@ const half = .36
 // would put it.
 func Bars(panels []BarPanel) *Figure {
 	most := slices.Max(data.Each(panels, func(p BarPanel) int { return len(p.Bars) }))
-	return newGrid(data.Each(panels, BarPanel.plot), 2, max(8.5*vg.Centimeter, vg.Length(most)*barWidth), 7*vg.Centimeter, nil, nil)
+	f := newGrid(data.Each(panels, BarPanel.plot), 2, max(8.5*vg.Centimeter, vg.Length(most)*barWidth), 7*vg.Centimeter, nil, nil)
+	f.points.head = []string{"panel", "method", "mean", "sd", "floor", "seeds"}
+	for _, panel := range panels {
+		for _, b := range panel.Bars {
+			seeds := strings.Trim(fmt.Sprint(b.Seeds), "[]")
+			f.points.add(panel.Title, b.Name, b.Mean, b.SD, b.Floor, seeds)
+		}
+	}
+	return f
 }
 
 // few reports whether the bar shows its seeds one by one.

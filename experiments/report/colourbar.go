@@ -17,7 +17,7 @@ type colourBar struct {
 const (
 	colourBarFrom  = vg.Length(8) // the map
 	colourBarThick = vg.Length(10)
-	colourBarSize  = vg.Length(8) // of its letters
+	colourBarSize  = letters
 )
 
 func (b colourBar) ticks() []plot.Tick { return evenTicks{}.Ticks(b.low, b.high) }

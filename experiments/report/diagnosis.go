@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -20,16 +19,16 @@ func gapText(x float64) string {
 	return strings.Replace(metrics.Signed(x, 3), "-", "−", 1)
 }
 
-// WriteDiagnosis writes a diagnosis as one page that needs nothing else; head describes where it
-// comes from. The map is of the rows that it was made of.
-func WriteDiagnosis(w io.Writer, title string, head []Fact, d *diagnosis.Diagnosis, v *Verdict, m *diagnosis.Map) error {
+// Diagnosis is the page of a diagnosis; head describes where it comes from. The map is of the rows that it was made of, drawn
+// are what their predictions look like.
+func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *Verdict, m *diagnosis.Map, drawn []*Drawing) (*Document, error) {
 	panel, err := Panel(mapTemplate, newMapView(d, m))
 	if err != nil {
-		return fmt.Errorf("report: write the map: %w", err)
+		return nil, fmt.Errorf("report: write the map: %w", err)
 	}
 	sections := []*Section{
 		{Title: "What to do", Tables: []*Table{RecoverableTable(d.Recoverable)}},
-		{Title: "Map", Note: "Each circle is rows near each other: its colour is how much their confidence exceeds their accuracy, its area how many they are. Rings are the regions of the table below; choose one there or here.", Panel: panel},
+		{Title: "Map", Note: "Each circle is rows near each other: its colour is how much their confidence exceeds their accuracy, its area how many they are. Rings are the regions of the table below; choose one there or here.", Panel: panel, Figures: []*Drawing{mapDrawing(d, m)}},
 	}
 	alike := ""
 	if d.Kind == diagnosis.GlobalError {
@@ -40,17 +39,19 @@ func WriteDiagnosis(w io.Writer, title string, head []Fact, d *diagnosis.Diagnos
 			"The gap is what was said less what was; intervals hold for all gaps of this page at once, p is adjusted for all of them. Wrong is a region whose interval does not hold 0: its gap is beyond “detectable”.",
 			Tables: []*Table{regionTable(d, "Regions of the latent space", d.Regions, savesColumn, nearestColumn)}})
 	}
-	sections = append(sections,
+	if drawing := gapDrawing(d); drawing != nil {
+		sections = append(sections, &Section{Title: "Gaps", Figures: []*Drawing{drawing}})
+	}
+	sections = append(sections, &Section{Title: "Reliability", Figures: append(drawn, regionDrawing(d, m)...)},
 		&Section{Title: "Classes", Tables: []*Table{regionTable(d, "All rows: the probability of each class, and that of the top class", d.Classes)}},
 		&Section{Title: "Confidence", Tables: []*Table{regionTable(d, "Tenths of the rows by the confidence of their top class", d.Confidence, savesColumn)}})
 	if d.Groups != nil {
 		sections = append(sections, &Section{Title: "Groups", Tables: []*Table{regionTable(d, "The groups of the file, each with the class that is worst off in it", d.Groups, savesColumn)}})
 	}
-	page := Document{Title: title, Verdict: []Statement{v.Statement()}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
+	return &Document{Title: title, Verdict: []Statement{v.Statement()}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
 		{"Rows", strconv.Itoa(d.Rows)}, {"Classes", strconv.Itoa(d.NumClasses)}, {"Level", fmt.Sprintf("%g for everything tested at once", d.Level)},
 		{"Redraws", strconv.Itoa(d.Redraws)}, {"Called wrong", fmt.Sprintf("beyond %.2f standard deviations, by the predictions or by the rows, whichever is larger", d.Critical)},
-		{"Corrections", d.Recoverable.Families[0] + ", by cross-fitting"}}}
-	return page.WriteHTML(w)
+		{"Corrections", d.Recoverable.Families[0] + ", by cross-fitting"}}}, nil
 }
 
 // regionColumn is a column of some tables of regions.

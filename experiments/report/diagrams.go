@@ -25,14 +25,18 @@ func Diagrams(diagrams []Diagram) *Figure {
 		}
 		plots = append(plots, p)
 	}
-	return newGrid(plots, 5, 4.4*vg.Centimeter, 5.2*vg.Centimeter, nil, nil)
+	f := newGrid(plots, 5, 4.4*vg.Centimeter, 5.2*vg.Centimeter, nil, nil)
+	f.points.head = []string{"method", "confidence", "frequency", "low", "high", "rows"}
+	for _, d := range diagrams {
+		d.record(&f.points, d.Name)
+	}
+	return f
 }
 
 func (d Diagram) plot() *chart {
 	p := newPlot()
 	rows, ece := calibrationError(d.Curve)
 	p.Title.Text = fmt.Sprintf("%s\nECE (top) %.4f", d.Name, ece)
-	p.Title.TextStyle.Font.Size = 9
 	p.X.Label.Text = "confidence"
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 	p.X.Tick.Marker, p.Y.Tick.Marker = unitTicks(2), unitTicks(2)
@@ -46,4 +50,13 @@ func (d Diagram) plot() *chart {
 	}
 	p.Add(newDiagonal(), reliabilityBins(d.Curve, ours))
 	return p
+}
+
+// record adds the bins that hold rows.
+func (d Diagram) record(to *points, name string) {
+	for k, n := range d.Count {
+		if n > 0 {
+			to.add(name, d.Confidence[k], d.Frequency[k], d.Low[k], d.High[k], n)
+		}
+	}
 }

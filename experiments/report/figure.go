@@ -2,14 +2,15 @@ package report
 
 import (
 	"bytes"
-	"calibra/data"
-	"errors"
 	"fmt"
 	"image/color"
 	"io"
-	"os"
+	"math"
+	"strconv"
 	"sync"
 	"time"
+
+	"calibra/data"
 
 	"codeberg.org/go-pdf/fpdf"
 	"gonum.org/v1/plot"
@@ -17,91 +18,135 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
-	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Figure is plots in a grid, or above each other, with a legend beside them if it has
+// Figure is plots side by side, or above each other, with a legend below them if it has
 // entries. One that cannot be drawn, such as of numbers that are not finite, shows the reason where it is rendered.
 type Figure struct {
-	grid          [][]*plot.Plot           // rows of one length, nil where there is none
-	shares        []float64                // of the height, one for each row of the grid; nil where rows are alike
-	bars          map[*plot.Plot]colourBar // on the right of plots
-	besides       vg.Length                // what the widest bar takes
-	legend        *plot.Legend
-	strip         vg.Length // on the right, for the legend
-	width, height vg.Length
-	err           error // why it cannot be drawn
+	panels  []panel
+	columns int                      // at most
+	cell    vg.Point                 // the size of a panel, where the page leaves room
+	shares  []float64                // of the height of the cell, one for each panel above the other; nil where they are side by side
+	bars    map[*plot.Plot]colourBar // on the right of plots
+	besides vg.Length                // what the widest bar takes
+	legend  []key
+	points  points // what is drawn, as numbers
+	err     error  // why it cannot be drawn
+}
+
+// panel is a plot with its texts, which a layout breaks into lines.
+type panel struct {
+	*plot.Plot
+	title, x, y string
+}
+
+// points is the data of a figure: a table with a line for each mark.
+type points struct {
+	head []string
+	rows [][]string
+}
+
+// add adds a line of texts, numbers and whole numbers; what is not a number is left empty.
+func (p *points) add(values ...any) {
+	var row []string
+	for _, v := range values {
+		text := fmt.Sprint(v)
+		if x, ok := v.(float64); ok {
+			if text = strconv.FormatFloat(x, 'g', -1, 64); math.IsNaN(x) {
+				text = ""
+			}
+		}
+		row = append(row, text)
+	}
+	p.rows = append(p.rows, row)
+}
+
+// at is the i-th of values, NaN where there are none.
+func at(values []float64, i int) float64 {
+	if values == nil {
+		return math.NaN()
+	}
+	return values[i]
+}
+
+// WriteCSV writes the numbers behind the figure, a line for each mark.
+func (f *Figure) WriteCSV(w io.Writer) error {
+	return data.NewCSVWriter(w).WriteAll(append([][]string{f.points.head}, f.points.rows...))
+}
+
+// Style is what figures are drawn for. The zero value is a screen: as wide as the figure needs, on white, letters of 10
+// points. With a Column it is paper: as wide as that, without a ground, letters of 7.5 points as outlines.
+type Style struct {
+	Column vg.Length
 }
 
 const (
-	margin = vg.Length(10) // the white around a figure
-	dpi    = 200           // of a PNG
+	margin  = vg.Length(6)  // the white around a figure
+	letters = vg.Length(10) // the size of letters before scaling
+	dpi     = 192           // of a PNG, twice that of a screen
 )
+
+// scale is from the layout to the page.
+func (style Style) scale() float64 {
+	if style.Column > 0 {
+		return 0.75
+	}
+	return 1
+}
 
 // Formats are the file formats a figure can be drawn in.
 var Formats = []string{"svg", "png", "pdf"}
 
 // undated stands in PDF files, for equal figures give equal bytes.
-var undated = time.Unix(0, 0).UTC()
-
-// repeatable makes PDF files of equal figures equal.
-var repeatable = sync.OnceFunc(func() {
-	fpdf.SetDefaultCreationDate(undated)
-	fpdf.SetDefaultModificationDate(undated)
-	fpdf.SetDefaultCatalogSort(true) // of fonts, which lie in a map
+var undated = sync.OnceFunc(func() {
+	fpdf.SetDefaultCreationDate(time.Unix(0, 0).UTC())
+	fpdf.SetDefaultModificationDate(time.Unix(0, 0).UTC())
 })
 
-// Render draws the figure in one of Formats, a PNG at 200 dots an inch. Equal figures
+// Render draws the figure for a screen in one of Formats.
+func (f *Figure) Render(format string) ([]byte, error) { return Style{}.Render(f, format) }
+
+// Render draws a figure in one of Formats, a PNG at 192 dots an inch. Equal figures
 // give equal bytes.
-func (f *Figure) Render(format string) ([]byte, error) {
-	switch {
-	case f.err != nil:
+func (style Style) Render(f *Figure, format string) ([]byte, error) {
+	if f.err != nil {
 		return nil, f.err
-	case format == "svg":
-		return f.render(vgsvg.New(f.width, f.height))
-	case format == "png":
-		return f.render(vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))})
-	case format == "pdf":
-		if err := CheckTemporary(); err != nil {
-			return nil, err
+	}
+	l, scale := f.layout(style.Column/vg.Length(style.scale())), style.scale()
+	w, h := l.size.X, l.size.Y
+	page := draw.Canvas{Rectangle: vg.Rectangle{Max: l.size}}
+	var file io.WriterTo
+	switch format {
+	case "svg":
+		c := newSVG(w, h)
+		page.Canvas, file = c, c
+		if style.Column > 0 {
+			page.Canvas, c.scale = outlined{c}, scale
 		}
-		repeatable()
-		return f.render(vgpdf.New(f.width, f.height))
+	case "png":
+		c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(int(dpi*scale)))}
+		page.Canvas, file = c, c
+	case "pdf":
+		undated()
+		c := vgpdf.New(w*vg.Length(scale), h*vg.Length(scale))
+		c.Scale(scale, scale)
+		page.Canvas, file = outlined{c}, c
+	default:
+		return nil, fmt.Errorf("report: draw a figure: there is no format %q", format)
 	}
-	return nil, fmt.Errorf("report: draw a figure: there is no format %q", format)
-}
-
-// CheckTemporary returns an *InputError where there is no directory for temporary files, in
-// which package vgpdf makes the fonts of a PDF.
-func CheckTemporary() error {
-	dir, err := os.MkdirTemp("", "calibra-")
-	if err != nil {
-		return data.Inputf("", "pictures in PDF need a directory for temporary files, and %s cannot be used (%w); set TMPDIR to one that can", os.TempDir(), errors.Unwrap(err))
+	if style.Column == 0 {
+		// an SVG has no ground of its own, and black letters are lost on a dark one
+		page.FillPolygon(color.White, corners(page.Rectangle))
 	}
-	return os.Remove(dir)
-}
-
-// canvas is what a figure is drawn on and written from.
-type canvas interface {
-	vg.CanvasSizer
-	io.WriterTo
+	l.draw(page)
+	var out bytes.Buffer
+	if _, err := file.WriteTo(&out); err != nil {
+		return nil, fmt.Errorf("report: write a figure: %w", err)
+	}
+	return out.Bytes(), nil
 }
 
 // corners are those of a rectangle, one after the other.
 func corners(r vg.Rectangle) []vg.Point {
 	return []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}}
-}
-
-func (f *Figure) render(on canvas) ([]byte, error) {
-	page := draw.New(on)
-	if _, white := on.(vgimg.PngCanvas); !white {
-		// an SVG has no ground of its own, and black letters are lost on a dark one
-		page.FillPolygon(color.White, corners(page.Rectangle))
-	}
-	f.draw(draw.Crop(page, margin, -margin, margin, -margin))
-	var out bytes.Buffer
-	if _, err := on.WriteTo(&out); err != nil {
-		return nil, fmt.Errorf("report: write a figure: %w", err)
-	}
-	return out.Bytes(), nil
 }

@@ -15,6 +15,7 @@ import (
 // left of the line at 0 a method is better, on its right worse.
 func (v *Verdict) Forest(title string) *Figure {
 	var plots []*chart
+	points := points{head: []string{"panel", "method", "difference", "low", "high", "p"}}
 	lowest := v.Methods[0].Title
 	if utf8.RuneCountInString(lowest) > longName { // and would be cut off
 		lowest = "the lowest"
@@ -33,6 +34,7 @@ func (v *Verdict) Forest(title string) *Figure {
 			if d := panel.of(j); d != nil {
 				known = true
 				line.at, line.low, line.high = d.Value, d.Low, d.High
+				points.add(panel.x, j.Title, d.Value, d.Low, d.High, d.P)
 				line.says = fmt.Sprintf("%s: %s%v", j.Title, map[bool]string{true: "+"}[d.Value > 0], d)
 			} else if i > 0 {
 				line.at = math.NaN()
@@ -52,7 +54,9 @@ func (v *Verdict) Forest(title string) *Figure {
 	if plots == nil {
 		return nil
 	}
-	return newGrid(plots, 2, 9*vg.Centimeter, vg.Length(len(v.Methods)+4)*0.55*vg.Centimeter, nil, nil)
+	f := newGrid(plots, 2, 9*vg.Centimeter, vg.Length(len(v.Methods)+4)*0.55*vg.Centimeter, nil, nil)
+	f.points = points
+	return f
 }
 
 // longName is how long the name of a method may be to stand below an axis.

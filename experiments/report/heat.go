@@ -34,7 +34,18 @@ func Heat(panels []HeatPanel, columns int) *Figure {
 		p, bar := panel.plot()
 		plots, bars[p.Plot] = append(plots, p), bar
 	}
-	return newGrid(plots, columns, width, panels[0].Height, nil, bars)
+	f := newGrid(plots, columns, width, panels[0].Height, nil, bars)
+	f.points.head = []string{"panel", "row", "column", "value"}
+	for _, panel := range panels {
+		for i, row := range panel.Rows {
+			for j, column := range panel.Columns {
+				if v := panel.Values.At(i, j); !math.IsNaN(v) {
+					f.points.add(panel.Title, row, column, v)
+				}
+			}
+		}
+	}
+	return f
 }
 
 // width is the panel's, or what its column names need so as not to touch.
@@ -94,8 +105,13 @@ func (panel HeatPanel) plot() (*chart, colourBar) {
 	low, high, p.err = panel.limits()
 	colour := func(v float64) color.NRGBA {
 		t := (v - low) / (high - low)
-		if panel.Diverging {
+		switch {
+		case panel.Diverging && panel.Text != nil: // pale enough for letters, in the light and in the dark
+			return diverging(0.25 + t/2)
+		case panel.Diverging:
 			return diverging(t)
+		case panel.Text != nil:
+			return sequential(0.55 * t)
 		}
 		return sequential(t)
 	}
@@ -131,18 +147,14 @@ func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 			fill := h.colour(v)
 			c.FillPolygon(fill, corners(cell))
 			middle := vg.Point{X: (cell.Min.X + cell.Max.X) / 2, Y: (cell.Min.Y + cell.Max.Y) / 2}
-			if page, live := inlineOf(c); live {
-				page.note(middle, pointNote, fmt.Sprintf("%s %s, %s %s: %.4g", h.Y, h.Rows[i], h.X, h.Columns[j], v))
+			if page, live := liveOf(c); live {
+				page.point(middle, fmt.Sprintf("%s %s, %s %s: %.4g", h.Y, h.Rows[i], h.X, h.Columns[j], v))
 			}
 			if h.Text == nil {
 				continue
 			}
 			style := p.X.Tick.Label
 			style.Rotation, style.XAlign, style.YAlign = 0, draw.XCenter, draw.YCenter
-			style.Color = color.Black
-			if 299*int(fill.R)+587*int(fill.G)+114*int(fill.B) < 140_000 {
-				style.Color = color.White
-			}
 			c.FillText(style, middle, h.Text(v))
 		}
 	}

@@ -20,20 +20,22 @@ func isotonic(all []Shown) *Figure {
 	curve, density := newPlot(), newPlot()
 	curve.Title.Text = "Reliability by isotonic regression"
 	curve.Y.Label.Text, density.X.Label.Text, density.Y.Label.Text = "frequency", "probability of the top class", "% of the rows"
-	const entry = 0.05                                               // of the axis, that a line of the legend takes
-	curve.Y.Min, curve.Y.Max = -0.04, 1.07+entry*float64(len(all)+1) // the legend is above all that is drawn
+	curve.Y.Min, curve.Y.Max = -0.04, 1.04
+	var legend keys
+	points := points{head: []string{"method", "part", "x", "y", "low", "high"}}
 	curve.Add(newGridLines(), newDiagonal())
 	left, least, most := 1.0, 100.0, 0.0
 	for k, s := range all {
 		judged := k == len(all)-1
 		if judged {
-			addBehind(curve, s.Isotonic)
+			addBehind(curve, s.Isotonic, &legend)
 		}
 		colour, _ := look(k, judged)
 		line := s.line(colour)
 		curve.Add(line)
-		curve.Legend.Add(fmt.Sprintf("%s: miscalibration %.4f", s.Name, s.Isotonic.Miscalibration), line.parts[0].(*plotter.Line))
+		legend.add(fmt.Sprintf("%s: miscalibration %.4f", s.Name, s.Isotonic.Miscalibration), line.parts[0].(*plotter.Line))
 		density.Add(s.outline(colour))
+		s.record(&points)
 		if first := slices.IndexFunc(s.Isotonic.Density, func(share float64) bool { return share > 0 }); first >= 0 {
 			left = min(left, float64(first)/float64(len(s.Isotonic.Density)))
 		}
@@ -49,9 +51,23 @@ func isotonic(all []Shown) *Figure {
 	curve.Y.Tick.Marker = unitTicks(5)
 	density.Y.Min, density.Y.Max = math.Floor(math.Log10(least)), math.Ceil(math.Log10(most)+0.01)
 	density.Y.Tick.Marker = decades{}
-	curve.Legend.Top, curve.Legend.Left = true, true
-	curve.Legend.XOffs, curve.Legend.YOffs = vg.Points(8), vg.Points(-2)
-	return newStack([]*chart{curve, density}, []float64{0.74, 0.26}, 12*vg.Centimeter, 15*vg.Centimeter)
+	f := newStack([]*chart{curve, density}, []float64{0.74, 0.26}, 12*vg.Centimeter, 15*vg.Centimeter, legend)
+	f.points = points
+	return f
+}
+
+// record adds the corners of the curve, its band and the shares of the rows.
+func (s Shown) record(to *points) {
+	none := math.NaN()
+	for i, x := range s.Isotonic.X {
+		to.add(s.Name, "curve", x, s.Isotonic.Y[i], none, none)
+	}
+	for i, x := range s.Isotonic.Places {
+		to.add(s.Name, "calibrated", x, none, s.Isotonic.Low[i], s.Isotonic.High[i])
+	}
+	for k, share := range s.Isotonic.Density {
+		to.add(s.Name, "share of the rows from x on", float64(k)/float64(len(s.Isotonic.Density)), share, none, none)
+	}
 }
 
 // line is the curve, with the texts of its corners.
@@ -67,7 +83,7 @@ func (s Shown) line(colour color.NRGBA) *marked {
 }
 
 // addBehind adds the band and the ticks of a curve.
-func addBehind(p *chart, l *diagnosis.Isotonic) {
+func addBehind(p *chart, l *diagnosis.Isotonic, legend *keys) {
 	if l.Places != nil {
 		var edge plotter.XYs
 		for k, x := range l.Places {
@@ -78,7 +94,7 @@ func addBehind(p *chart, l *diagnosis.Isotonic) {
 		}
 		band := newFill(faint(grey), edge...)
 		p.Add(band)
-		p.Legend.Add("95 % of calibrated predictions", band)
+		legend.add("95 % of calibrated predictions", band)
 	}
 	for _, ticks := range []struct {
 		at       []float64

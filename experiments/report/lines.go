@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -58,20 +59,13 @@ const fewSeeds = 10
 // same Y show the same quantity and get one scale, but for those apart.
 func Lines(panels []LinePanel) *Figure {
 	var plots []*chart
-	legend := newLegend()
-	named := map[string]bool{}
+	var legend keys
 	for _, panel := range panels {
 		p, entries := panel.draw()
 		plots = append(plots, p)
 		for _, e := range entries {
-			if !named[e.name] {
-				legend.Add(e.name, e.thumbnails...)
-			}
-			named[e.name] = true
+			legend.add(e.name, e.thumbnails...)
 		}
-	}
-	if len(named) == 0 {
-		legend = nil
 	}
 	for i, a := range panels {
 		for j, b := range panels {
@@ -80,17 +74,24 @@ func Lines(panels []LinePanel) *Figure {
 			}
 		}
 	}
-	return newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend, nil)
-}
-
-// entry names a series in the legend.
-type entry struct {
-	name       string
-	thumbnails []plot.Thumbnailer
+	f := newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend, nil)
+	f.points.head = []string{"panel", "series", "x", "y", "sd", "low", "high", "seeds"}
+	for _, panel := range panels {
+		for _, s := range panel.Series {
+			for i, x := range s.X {
+				seeds := ""
+				if s.Seeds != nil {
+					seeds = strings.Trim(fmt.Sprint(s.Seeds[i]), "[]")
+				}
+				f.points.add(panel.Title, s.Name, x, s.Mean[i], at(s.SD, i), at(s.Low, i), at(s.High, i), seeds)
+			}
+		}
+	}
+	return f
 }
 
 // draw also names the series that have names.
-func (panel LinePanel) draw() (p *chart, entries []entry) {
+func (panel LinePanel) draw() (p *chart, entries []key) {
 	p = newPlot()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.Title, panel.X, panel.Y
 	p.Add(newGridLines())
@@ -167,7 +168,7 @@ func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
 }
 
 // series is nil where s has no point.
-func (panel LinePanel) series(s Series, reach *reach) (*marked, *entry) {
+func (panel LinePanel) series(s Series, reach *reach) (*marked, *key) {
 	placed := panel.place(s, reach)
 	if len(placed.points) == 0 {
 		return nil, nil
@@ -194,7 +195,7 @@ func (panel LinePanel) series(s Series, reach *reach) (*marked, *entry) {
 		m.add(marks)
 		shown = append(shown, marks)
 	}
-	return m, &entry{s.Name, shown}
+	return m, &key{s.Name, shown}
 }
 
 // lineOf is the line through the points, as the kind of the series has it, and its marks.

@@ -83,6 +83,6 @@ func ESSProfile(title string, profile metrics.Profile) *Figure {
 	if figure == nil {
 		return &Figure{err: fmt.Errorf("report: draw %s: %w", title, errNothing)}
 	}
-	figure.width, figure.height = 14*vg.Centimeter, 9*vg.Centimeter
+	figure.cell = vg.Point{X: 12 * vg.Centimeter, Y: 8 * vg.Centimeter}
 	return figure
 }

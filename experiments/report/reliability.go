@@ -25,7 +25,10 @@ func Reliability(title string, c *metrics.Curve) *Figure {
 	curve.Add(newDiagonal(), reliabilityBins(c, ours))
 	rows, ece := calibrationError(c)
 	curve.X.Label.Text = fmt.Sprintf("95 %% Wilson intervals; dashes: perfect calibration\nmean gap of the bins %.4f, %d predictions", ece, rows)
-	return newStack([]*chart{curve, binCounts(c)}, []float64{0.74, 0.26}, 12*vg.Centimeter, 15*vg.Centimeter)
+	f := newStack([]*chart{curve, binCounts(c)}, []float64{0.74, 0.26}, 12*vg.Centimeter, 15*vg.Centimeter, nil)
+	f.points.head = []string{"of", "confidence", "frequency", "low", "high", "rows"}
+	Diagram{title, c}.record(&f.points, title)
+	return f
 }
 
 // newDiagonal is where a calibrated model's bins lie.

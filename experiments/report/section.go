@@ -40,10 +40,10 @@ type Section struct {
 	Note    string
 	Tables  []*Table
 	Figures []*Drawing
-	Panel   template.HTML // after the note, in the page alone
+	Panel   template.HTML // what a page shows in place of the figures
 }
 
-// Drawing is a figure in a Document. Its files are figures/NAME.svg, .png and .pdf.
+// Drawing is a figure in a Document. Its files begin with its name.
 type Drawing struct {
 	Name    string
 	Caption string

@@ -16,15 +16,24 @@ import (
 // predictions would not show, beyond two standard errors, are strong. It is nil where there are other than three classes.
 func simplexes(all []Shown, names []string) *Figure {
 	var plots []*chart
+	points := points{head: []string{"method", "part", "p0", "p1", "p2", "label or rows", "happened0", "happened1", "happened2"}}
 	for _, s := range all {
 		if s.Simplex != nil {
 			plots = append(plots, s.triangle(names))
+			for i, q := range s.Simplex.Points {
+				points.add(s.Name, "row", q[0], q[1], q[2], s.Simplex.Labels[i], "", "", "")
+			}
+			for _, c := range s.Simplex.Cells {
+				points.add(s.Name, "cell", c.Mean[0], c.Mean[1], c.Mean[2], c.Rows, c.Share[0], c.Share[1], c.Share[2])
+			}
 		}
 	}
 	if plots == nil {
 		return nil
 	}
-	return newGrid(plots, 2, 8.5*vg.Centimeter, 8.5*vg.Centimeter, nil, nil)
+	f := newGrid(plots, 2, 8.5*vg.Centimeter, 8.5*vg.Centimeter, nil, nil)
+	f.points = points
+	return f
 }
 
 // inTriangle is where probabilities lie in a triangle whose corners are the classes.
@@ -57,7 +66,7 @@ func (c *chart) addCorner(at plotter.XY, class int, names []string) {
 	if class < len(names) {
 		name = clippedName(names[class])
 	}
-	style := textStyle(10)
+	style := textStyle(letters)
 	style.XAlign = draw.XCenter
 	label := &plotter.Labels{XYs: plotter.XYs{at}, Labels: []string{name}, TextStyle: []draw.TextStyle{style}, Offset: vg.Point{Y: vg.Points(-14)}}
 	if at.Y > 0 {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	stdfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
@@ -140,19 +141,18 @@ func newPlot() *chart {
 	p.Title.Padding = vg.Points(6)
 	for _, text := range []*draw.TextStyle{
 		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
-		&p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
+		&p.X.Tick.Label, &p.Y.Tick.Label,
 	} {
-		text.Font.Variant, text.Font.Size, text.Color, text.Handler = "Sans", 10, ink, spaced{plottext.Plain{Fonts: font.DefaultCache}}
+		text.Font.Variant, text.Font.Size, text.Color, text.Handler = "Sans", letters, ink, spaced{plottext.Plain{Fonts: font.DefaultCache}}
 	}
-	p.Title.TextStyle.Font.Size = 12
+	p.Title.TextStyle.Font.Weight = stdfont.WeightBold
+	p.BackgroundColor = nil // a page has its own
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Label.Padding = vg.Points(4)
 		axis.Padding = 0
 		axis.LineStyle.Color, axis.Tick.Color = grey, grey
 		axis.Tick.Marker = evenTicks{}
 	}
-	p.Legend.ThumbnailWidth = vg.Points(16)
-	p.Legend.Padding = vg.Points(2)
 	return &chart{Plot: p}
 }
 
@@ -178,14 +178,6 @@ func (c *chart) rotate() {
 	c.X.Tick.Label.Rotation = math.Pi / 2
 	c.X.Tick.Label.XAlign, c.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
 	c.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot
-}
-
-// newLegend is an empty legend in the theme.
-func newLegend() *plot.Legend {
-	legend := newPlot().Legend
-	legend.Top, legend.Left = true, true
-	legend.Padding = vg.Points(3)
-	return &legend
 }
 
 func newGridLines() *plotter.Grid {

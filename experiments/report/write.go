@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"path/filepath"
 
@@ -11,11 +12,11 @@ import (
 // Files are the names of a document's files besides its figures.
 var Files = []string{"report.html", "tables.md", "tables.tex"}
 
-// Add adds report.html, tables.md, tables.tex and figures/NAME.svg, .png and .pdf to a folder.
-func (d *Document) Add(to *disk.Folder) {
-	for _, s := range d.Sections {
-		for _, f := range s.Figures {
-			f.Figure.Add(to, filepath.Join(cmp.Or(d.Folder, "figures"), f.Name))
+// Add adds report.html, tables.md and tables.tex to a folder, and its figures, unless e has a folder for these.
+func (d *Document) Add(to *disk.Folder, e Export) {
+	if e.Dir == "" {
+		for _, f := range d.Drawings() {
+			f.Add(to, cmp.Or(d.Folder, "figures"), e.Style)
 		}
 	}
 	for name, write := range map[string]func(io.Writer) error{
@@ -25,11 +26,52 @@ func (d *Document) Add(to *disk.Folder) {
 	}
 }
 
-// Add adds the figure in all Formats, by its name without them.
-func (f *Figure) Add(to *disk.Folder, name string) {
+// Drawings are the figures of all sections.
+func (d *Document) Drawings() (all []*Drawing) {
+	for _, s := range d.Sections {
+		if s != nil {
+			all = append(all, s.Figures...)
+		}
+	}
+	return all
+}
+
+// Export is where figures go, and what they are drawn for.
+type Export struct {
+	Dir, Group string // a disk.Folder; Dir is "" for none of their own
+	Style
+}
+
+// Write writes the figures into the folder, all or none of them: NAME.svg, NAME.pdf, NAME.png, and their data as NAME.csv; for paper
+// their captions as NAME.tex too.
+func (e Export) Write(all []*Drawing) error {
+	if e.Dir == "" {
+		return nil
+	}
+	to := disk.NewFolder(e.Dir, e.Group)
+	defer to.Discard()
+	for _, d := range all {
+		d.Add(to, "", e.Style)
+	}
+	return to.Commit()
+}
+
+// Add adds the files of the figure to a folder below to.
+func (d *Drawing) Add(to *disk.Folder, below string, style Style) {
+	name := filepath.Join(below, d.Name)
 	for _, format := range Formats {
-		image, err := f.Render(format)
+		image, err := style.Render(d.Figure, format)
 		to.Fail(err)
 		to.WriteBytes(name+"."+format, image)
 	}
+	to.WriteFile(name+".csv", d.Figure.WriteCSV)
+	if style.Column > 0 {
+		to.WriteFile(name+".tex", d.writeCaption)
+	}
+}
+
+// writeCaption writes the caption as LaTeX takes it.
+func (d *Drawing) writeCaption(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%% \\begin{figure}\\centering\\includegraphics{%[1]s.pdf}\\input{%[1]s.tex}\\end{figure}\n\\caption{%[2]s}\n\\label{fig:%[1]s}\n", d.Name, escapeTeX(cmp.Or(d.Caption, d.Name)))
+	return err
 }

@@ -57,9 +57,9 @@ func (s *Study) numbers() []string {
 }
 
 // Write puts the study's report into dir: report.html, tables.md, tables.tex,
-// figures/ and its files of numbers, all or none of them. If ctx is cancelled, the error wraps ctx.Err() and nothing was
+// figures/, unless these go elsewhere, and its files of numbers, all or none of them. If ctx is cancelled, the error wraps ctx.Err() and nothing was
 // written.
-func (f *Findings) Write(ctx context.Context, dir string) error {
+func (f *Findings) Write(ctx context.Context, dir string, figures report.Export) error {
 	d, err := f.Document(ctx)
 	if cancelled := ctx.Err(); cancelled != nil {
 		return fmt.Errorf("the cells are kept, the same command writes their report: %w", cancelled)
@@ -76,8 +76,8 @@ func (f *Findings) Write(ctx context.Context, dir string) error {
 	for _, file := range f.Study.files() {
 		to.WriteFile(file.Name, func(w io.Writer) error { return file.write(ctx, f, w) })
 	}
-	d.Add(to)
-	return to.Commit()
+	d.Add(to, figures)
+	return cmp.Or(to.Commit(), figures.Write(d.Drawings()))
 }
 
 // Document is the study's report. If ctx is cancelled, the error wraps ctx.Err().

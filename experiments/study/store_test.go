@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"calibra/experiments"
+	"calibra/experiments/report"
 )
 
 // TestStale: a cell of another program is computed again; a cell of the same program, or of one of
@@ -156,7 +157,7 @@ func TestEveryHistoryAlike(t *testing.T) {
 		}
 		f := &Findings{Study: &s, Settings: set, Cells: cells, Results: results, Store: st}
 		out := t.TempDir()
-		if err := f.Write(t.Context(), out); err != nil {
+		if err := f.Write(t.Context(), out, report.Export{}); err != nil {
 			t.Fatal(err)
 		}
 		var all strings.Builder

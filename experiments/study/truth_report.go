@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -65,10 +66,10 @@ var truths = []struct {
 	{"regional", func(p Predictor) float64 { return p.Regional }},
 }
 
-// Write puts the report into dir: report.html, tables.md, tables.tex, figures/, results.csv (a line
+// Write puts the report into dir: report.html, tables.md, tables.tex, figures/, unless these go elsewhere, results.csv (a line
 // a predictor), ranks.csv (a line a setting and metric), alarms.csv (a line a metric and predictor)
 // and diagnosis.csv.
-func (f *TruthFindings) Write(dir string) error {
+func (f *TruthFindings) Write(dir string, figures report.Export) error {
 	d := f.document()
 	d.Files = []string{"results.csv", "ranks.csv", "alarms.csv", "diagnosis.csv", "tables.tex", "tables.md"}
 	to := disk.NewFolder(dir, Group)
@@ -76,8 +77,8 @@ func (f *TruthFindings) Write(dir string) error {
 	for name, write := range map[string]func(io.Writer) error{"results.csv": f.writeResults, "ranks.csv": f.writeRanks, "alarms.csv": f.writeAlarms, "diagnosis.csv": f.writeDiagnosis} {
 		to.WriteFile(name, write)
 	}
-	d.Add(to)
-	return to.Commit()
+	d.Add(to, figures)
+	return cmp.Or(to.Commit(), figures.Write(d.Drawings()))
 }
 
 // setting is cells that differ in their seed alone.

@@ -12,6 +12,7 @@ import (
 
 	"calibra/experiments"
 	"calibra/experiments/program"
+	"calibra/experiments/report"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -74,7 +75,7 @@ func TestTruthKeepsItsCells(t *testing.T) {
 		if !(rho > .9) { // NLL of the same rows differs by the divergence and little noise
 			t.Errorf("NLL ranks by ρ = %v", rho)
 		}
-		if err := f.Write(t.TempDir()); err != nil {
+		if err := f.Write(t.TempDir(), report.Export{}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+
+	"calibra/data"
+	"calibra/experiments/diagnosis"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// gapColours are those of gapClass, from too little confidence to too much.
+var gapColours = map[string]color.NRGBA{
+	"g0": {0x21, 0x66, 0xac, 0xff}, "g1": {0x67, 0xa9, 0xcf, 0xff}, "g2": {0xd1, 0xd5, 0xdb, 0xff}, "g3": {0xef, 0x8a, 0x62, 0xff}, "g4": {0xb2, 0x18, 0x2b, 0xff},
+}
+
+// mapDrawing draws the planes of the map, which a page shows as a panel.
+func mapDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) *Drawing {
+	view := newMapView(d, m)
+	var plots []*chart
+	f := &Figure{}
+	f.points.head = []string{"plane", "part", "number", "x", "y", "rows", "gap"}
+	for _, plane := range m.Planes {
+		p := newPlot()
+		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = plane.Name, plane.Axes[0], plane.Axes[1]
+		p.Add(newGridLines())
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -mapEdge, mapEdge, -mapEdge, mapEdge
+		within := func(x float64) float64 { return max(-mapEdge, min(mapEdge, x)) }
+		var rows plotter.XYs
+		for i := 0; i < d.Rows; i += (d.Rows + mapRows - 1) / mapRows {
+			rows = append(rows, plotter.XY{X: within(plane.At.At(i, 0)), Y: within(plane.At.At(i, 1))})
+		}
+		p.Add(newDots(faded(muted), vg.Points(0.8), rows...))
+		for k, place := range slices.Concat(m.Places, m.Regions) {
+			var at plotter.XY
+			for _, i := range place.Rows {
+				at.X += plane.At.At(i, 0) / float64(len(place.Rows))
+				at.Y += plane.At.At(i, 1) / float64(len(place.Rows))
+			}
+			at.X, at.Y = within(at.X), within(at.Y)
+			radius := vg.Points(2 + 22*math.Sqrt(float64(len(place.Rows))/float64(d.Rows)))
+			dot := newDots(gapColours[gapClass(place.Gap)], radius, at)
+			part, number := "place", k
+			if region := k - len(m.Places); region >= 0 {
+				if part, number = "region", region+1; !d.Regions[region].Wrong {
+					continue
+				}
+				p.addRing(at, radius, number)
+			} else {
+				p.Add(dot)
+			}
+			f.points.add(plane.Name, part, number, at.X, at.Y, len(place.Rows), place.Gap)
+		}
+		plots = append(plots, p)
+	}
+	var legend keys
+	for _, mark := range view.Key {
+		legend.add(mark.Text, newDots(gapColours[mark.Class], vg.Points(4), plotter.XY{}))
+	}
+	drawn := newGrid(plots, 2, 8.5*vg.Centimeter, 8.5*vg.Centimeter, legend, nil)
+	drawn.points = f.points
+	return &Drawing{Name: "map", Figure: drawn,
+		Caption: "The latent space. Each disc is rows near each other: its colour is how much their confidence exceeds their accuracy, its area how many they are. Rings are the regions that are wrong, by their numbers."}
+}
+
+// addRing rings a region and writes its number into the ring.
+func (c *chart) addRing(at plotter.XY, radius vg.Length, number int) {
+	ring := newDots(ink, radius, at)
+	ring.Shape = draw.RingGlyph{}
+	style := textStyle(letters)
+	style.XAlign = draw.XCenter
+	c.Add(ring, &plotter.Labels{XYs: plotter.XYs{at}, Labels: []string{fmt.Sprint(number)}, TextStyle: []draw.TextStyle{style}})
+}
+
+// regionDrawing draws the reliability of the regions beside each other, of all of them the first; none where there are none.
+func regionDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) []*Drawing {
+	const most = 10
+	var diagrams []Diagram
+	for k, place := range m.Regions[:min(most, len(m.Regions))] {
+		diagrams = append(diagrams, Diagram{Name: fmt.Sprintf("Region %d", k+1), Curve: place.Top})
+	}
+	if diagrams == nil {
+		return nil
+	}
+	return []*Drawing{{Name: "reliability-regions", Figure: Diagrams(diagrams),
+		Caption: "How often the top class is right, against its probability, in each region of the table. Grey bars are the shares of its rows."}}
+}
+
+// gapDrawing draws the gaps of all that is judged, with their intervals; nil where nothing is.
+func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
+	const most = 12 // of a kind
+	var plots []*chart
+	longest := 0
+	points := points{head: []string{"of", "where", "class", "gap", "low", "high", "p", "rows"}}
+	for _, part := range []struct {
+		name    string
+		regions []diagnosis.Region
+	}{{"Regions", d.Regions}, {"Classes", d.Classes}, {"Confidence", d.Confidence}, {"Groups", d.Groups}} {
+		lines := data.Each(part.regions[:min(most, len(part.regions))], func(r diagnosis.Region) dotLine {
+			return dotLine{name: clippedName(lineName(part.name, d, r)), at: r.Gap, low: r.Low, high: r.High, ours: r.Wrong, says: fmt.Sprintf("%s: %s (%s to %s)", r.Describe, gapText(r.Gap), gapText(r.Low), gapText(r.High))}
+		})
+		if lines == nil {
+			continue
+		}
+		for _, r := range part.regions {
+			points.add(part.name, r.Describe, ClassOf(d, r), r.Gap, r.Low, r.High, r.P, r.Size)
+		}
+		longest = max(longest, len(lines))
+		if part.name == "Regions" { // as the table numbers them
+			for k := range lines {
+				lines[k].name = fmt.Sprintf("region %d", k+1)
+			}
+		}
+		p := dotLines(lines)
+		p.Title.Text, p.X.Label.Text = part.name, "confidence less frequency"
+		p.aroundZero(lines)
+		plots = append(plots, p)
+	}
+	if plots == nil {
+		return nil
+	}
+	f := newGrid(plots, 2, 8.5*vg.Centimeter, vg.Length(longest+4)*0.55*vg.Centimeter, nil, nil)
+	f.points = points
+	return &Drawing{Name: "gaps", Figure: f, Caption: "What was said less what was, with intervals that hold for all gaps at once; what is called wrong is blue."}
+}
+
+// lineName is what a line of gaps is called.
+func lineName(part string, d *diagnosis.Diagnosis, r diagnosis.Region) string {
+	if part == "Classes" {
+		return "class " + ClassOf(d, r)
+	}
+	return r.Describe
+}
