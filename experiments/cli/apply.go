@@ -81,7 +81,12 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err := disk.WriteArrays(c.Out, slices.Concat(p.Arrays(), embedded, asked, priors)...); err != nil {
 		return err
 	}
-	return t.printf("wrote %s: %d rows by %s%s\n", c.Out, src.Test.Len(), m.method.Name, notice)
+	return c.closing(t, src.Test.Len(), m, notice)
+}
+
+// closing says how many rows were calibrated.
+func (c *applyCmd) closing(t *terminal, rows int, m saved, notice string) error {
+	return t.closing(fmt.Sprintf("%d rows calibrated by %s%s", rows, m.method.Name, notice), relative(c.Out))
 }
 
 // load loads the model of the flags from the held files.
@@ -327,7 +332,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	if err != nil {
 		return err
 	}
-	return t.printf("wrote %s: %d rows by %s%s\n", c.Out, s.Rows, m.method.Name, notice)
+	return c.closing(t, s.Rows, m, notice)
 }
 
 // applied is a stream on its way through a model.

@@ -68,7 +68,7 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 		return json.NewEncoder(t.out).Encode(result) // one line, to be collected in a file
 	}
 	t.tables(list)
-	return t.printf("\nmeasured %d workloads, the best of %d; this machine multiplies at %.0f GFLOP/s and copies\nat %.1f GB/s\n", len(list.rows), c.Reps, roof.FlopsPerSecond/1e9, roof.BytesPerSecond/1e9)
+	return t.closing(fmt.Sprintf("the best of %d runs each; this machine multiplies at %.0f GFLOP/s and copies at %.1f GB/s", c.Reps, roof.FlopsPerSecond/1e9, roof.BytesPerSecond/1e9))
 }
 
 // workloads are all, or those that are named.
@@ -117,5 +117,5 @@ func (c *benchCmd) memory(ctx context.Context, t *terminal) error {
 		return err
 	}
 	t.tables(list)
-	return t.printf("\nwrote %s\n", c.Memory)
+	return t.closing(fmt.Sprintf("%d commands were measured", len(rows)), relative(c.Memory))
 }

@@ -99,7 +99,8 @@ func TestCompletionScripts(t *testing.T) {
 	}
 }
 
-// TestNarrow: output is as narrow as COLUMNS says; without it what goes to no terminal is whole. It has no escape codes.
+// TestNarrow: output is as narrow as COLUMNS says; without it what goes to no terminal is whole. It has no escape codes, and
+// its last line is a result and no path.
 func TestNarrow(t *testing.T) {
 	const narrow = 80
 	t.Setenv("COLUMNS", strconv.Itoa(narrow))
@@ -111,6 +112,9 @@ func TestNarrow(t *testing.T) {
 		{"evaluate", "--in", filepath.Join(fitted, "predictions.npz")},
 		{"compare", "--in", in, "--methods", "nc,ts,dc-published", "--seeds", "1,2", "--out", filepath.Join(dir, "c")},
 		{"study", "main", "--data", in, "--methods", "nc,ts", "--seeds", "1,2", "--out", filepath.Join(dir, "s")},
+		{"diagnose", "--in", fitted, "--redraws", "19", "--rows", "20", "--out", filepath.Join(dir, "d")},
+		{"apply", "--model", fitted, "--in", in, "--out", filepath.Join(dir, "p.npz")},
+		{"export", "--model", fitted, "--onnx", filepath.Join(dir, "m.onnx")},
 		{"study"}, {"methods"}, {"methods", "ln"}, {"methods", "vq"}, {"info"}, {"theory", "fast", "propositions"}, {"help", "fit"}, {},
 	} {
 		code, stdout, stderr := calibra(t, args...)
@@ -125,6 +129,23 @@ func TestNarrow(t *testing.T) {
 		if strings.Contains(stdout, "**") {
 			t.Errorf("%v prints asterisks", args)
 		}
+		lines := strings.Split(strings.TrimSpace(stdout), "\n")
+		if last := lines[len(lines)-1]; strings.HasPrefix(last, "wrote ") || strings.Contains(last, dir) {
+			t.Errorf("%v ends with a path: %s", args, last)
+		}
+	}
+	list := (&quick{}).table() // whose numbers take minutes
+	for _, m := range quickMethods {
+		row := []cell{words(m.name), words(m.line)}
+		for _, decimals := range []int{4, 4, 5, 5, 5, 5, 4} {
+			row = append(row, words(fmt.Sprintf("%.*f", decimals, 0.)))
+		}
+		list.add(row...)
+	}
+	var quickstart strings.Builder
+	dropped := list.write(&quickstart, narrow, false)
+	if line, _, _ := strings.Cut(quickstart.String(), "\n"); len(line) > narrow || len(dropped) > 1 {
+		t.Errorf("the table of quickstart takes %d columns without %v", len(line), dropped)
 	}
 	evaluate := []string{"evaluate", "--in", filepath.Join(fitted, "predictions.npz")}
 	if _, stdout, stderr := calibra(t, evaluate...); strings.Contains(stdout, "95th pct") || !strings.Contains(stderr, "95th pct") {

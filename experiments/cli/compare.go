@@ -225,7 +225,7 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings)
 	for _, line := range lines {
 		t.floored(line.Method+": ", line.Floored, testRows)
 	}
-	return t.closing("%d of %d fits; wrote %s", len(f.Cells)-len(f.Failures), len(f.Cells), filepath.Join(c.Out, "report.html"))
+	return t.closing(fmt.Sprintf("%d of %d fits; %s", len(f.Cells)-len(f.Failures), len(f.Cells), briefly(verdicts)), filepath.Join(relative(c.Out), "report.html"))
 }
 
 // recommended are the methods that compare fits where the user names none.

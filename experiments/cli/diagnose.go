@@ -178,9 +178,8 @@ func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, v *figures.Ver
 	t.verdicts([]*figures.Verdict{v})
 	if list := wrongTable(d); len(list.rows) > 0 {
 		t.tables(list)
-		t.printf("\n")
 	}
-	return t.printf("wrote %s\n", filepath.Join(c.Out, "diagnosis.html"))
+	return t.closing(d.Found, filepath.Join(relative(c.Out), "diagnosis.html"))
 }
 
 // wrongTable is a row for all that is wrong.

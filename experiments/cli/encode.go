@@ -60,7 +60,7 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 	for _, p := range parts {
 		x, err := encoders.EncodeInputs(ctx, network, p.in, func(rows int) {
 			done := float64(before + rows)
-			bar.at(done, float64(total), fmt.Sprintf("%d of %d rows%s", before+rows, total, bar.left(done, float64(total))))
+			bar.at(done, float64(total), fmt.Sprintf("%d of %d rows", before+rows, total))
 		})
 		if err != nil {
 			return err
@@ -77,12 +77,11 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 		}
 	}
 	bar.clear()
-	wrote := fmt.Sprintf("wrote %s: %d calibration and %d test rows of %s, %d features, %d classes\n",
-		c.Out, raw.Cal.Len(), raw.Test.Len(), raw.Name, network.Features(), network.Classes())
+	wrote, shifted := []string{relative(c.Out)}, ""
 	if raw.Shifted != nil {
-		wrote += fmt.Sprintf("wrote %s: %d shifted rows\n", shiftedPath(c.Out), raw.Shifted.Len())
+		wrote, shifted = append(wrote, relative(shiftedPath(c.Out))), fmt.Sprintf(", %d shifted", raw.Shifted.Len())
 	}
-	return t.print([]byte(wrote))
+	return t.closing(fmt.Sprintf("%d calibration, %d test%s rows of %s, %d features, %d classes", raw.Cal.Len(), raw.Test.Len(), shifted, raw.Name, network.Features(), network.Classes()), wrote...)
 }
 
 // encodedPart is rows whose arrays begin with name in the file at path.

@@ -306,14 +306,15 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 	if n := r.Noise[metrics.ECE]; n != nil {
 		found += fmt.Sprintf("; ECE is %.1f times its noise floor", r.Values[metrics.ECE]/n.Mean)
 	}
+	var wrote []string
 	for _, path := range []string{c.Figures, c.HTML} {
 		if path != "" {
-			found += "; wrote " + path
+			wrote = append(wrote, relative(path))
 		}
 	}
 	t.printf("\n%s\n", strings.Join(lines, "\n"))
 	t.byName(r)
-	return t.closing("%s", found)
+	return t.closing(found, wrote...)
 }
 
 // rowsText is how many rows count, and how many do not.

@@ -54,5 +54,5 @@ func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	return t.printf("wrote %s: %s\n", c.ONNX, method.Line)
+	return t.closing(method.Name+" as a network in ONNX: "+method.Line, relative(c.ONNX))
 }

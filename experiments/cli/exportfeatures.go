@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"calibra/data"
@@ -62,8 +63,7 @@ func (c *exportFeaturesCmd) Run(ctx context.Context, t *terminal, catalog *exper
 		return err
 	}
 	_, m := p.Source.Cal.Features.Dims()
-	return t.printf("wrote %s: %d calibration and %d test rows of %s, %d features, %d classes\n",
-		c.Out, p.Source.Cal.Len(), p.Source.Test.Len(), o.Name, m, p.Source.Classes)
+	return t.closing(fmt.Sprintf("%d calibration and %d test rows of %s, %d features, %d classes", p.Source.Cal.Len(), p.Source.Test.Len(), o.Name, m, p.Source.Classes), relative(c.Out))
 }
 
 // arrays are those of the file: the rows, the names of the classes (nil: none), and where they come from.

@@ -254,8 +254,8 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 		}
 	}
 	v := run.Outcome.Metrics.Values
-	return t.closing("%s: NLL %.4f, accuracy %.4f on %d test rows; wrote model, metrics, predictions and report.html to %s",
-		c.Method, v[metrics.NLL], v[metrics.Accuracy], run.Source.Test.Len(), c.Out)
+	return t.closing(fmt.Sprintf("%s: NLL %.4f, accuracy %.4f on %d test rows", c.Method, v[metrics.NLL], v[metrics.Accuracy], run.Source.Test.Len()),
+		"model, metrics, predictions and report.html to "+relative(c.Out))
 }
 
 // unjudged says what a fit wrote whose test rows have no labels, or are none.

@@ -222,7 +222,7 @@ func TestFitBroughtData(t *testing.T) {
 	if code, _, stderr := calibra(t, "fit", "--in", "cubic", "--method", "ts", "--out", out); code != 0 {
 		t.Fatal(stderr)
 	}
-	if code, stdout, stderr := calibra(t, "apply", "--in", "cubic", "--model", out, "--out", filepath.Join(out, "c.npz")); code != 0 || !strings.Contains(stdout, "rows by ts") {
+	if code, stdout, stderr := calibra(t, "apply", "--in", "cubic", "--model", out, "--out", filepath.Join(out, "c.npz")); code != 0 || !strings.Contains(stdout, "rows calibrated by ts") {
 		t.Errorf("%s%s", stdout, stderr)
 	}
 }

@@ -41,7 +41,7 @@ func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *dat
 			bar.clear()
 			bar, part = t.progress(), what
 		}
-		bar.at(done, 1, part+bar.left(done, 1))
+		bar.at(done, 1, part)
 	})
 	defer func() { bar.clear() }()
 	bounds := model.Bounds

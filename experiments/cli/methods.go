@@ -37,7 +37,7 @@ func (c *methodsCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	if aside > 0 {
 		more = fmt.Sprintf("; --all lists %d variants and controls more", aside)
 	}
-	return t.closing("%d methods; calibra methods NAME lists the settings of one%s", len(list.rows), more)
+	return t.closing(fmt.Sprintf("%d methods; calibra methods NAME lists the settings of one%s", len(list.rows), more))
 }
 
 // settings lists the keys of one method.
@@ -68,5 +68,5 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if m.Reference != "" {
 		line += " (" + m.Reference + ")"
 	}
-	return t.closing("%s: %s. It needs "+strings.Join(m.Needs, " and ")+". Set a key with --set KEY=VALUE, or in a file with --config", m.Name, line)
+	return t.closing(fmt.Sprintf("%s: %s. It needs %s. Set a key with --set KEY=VALUE, or in a file with --config", m.Name, line, strings.Join(m.Needs, " and ")))
 }

@@ -214,7 +214,7 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 		list.add(words(part.name), cell{text: strconv.Itoa(part.rows.Len()), value: part.rows.Len()}, decimals(accuracy, 4), decimals(nll, 4))
 		scores = append(scores, tensorboard.Scalar{Tag: "metrics/" + part.name + "_accuracy", Value: accuracy}, tensorboard.Scalar{Tag: "metrics/" + part.name + "_nll", Value: nll})
 		if part.name == "test" {
-			test = fmt.Sprintf("test accuracy %.4f; ", accuracy)
+			test = fmt.Sprintf("test accuracy %.4f, NLL %.4f", accuracy, nll)
 		}
 	}
 	if err := save(m, r, scores...); err != nil {
@@ -227,7 +227,9 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 		m.Network.Name(), raw.Name, m.Features(), m.Weights().Size(), r.Ended, r.Epochs, r.Best, m.Config.Result.Seconds)
 	t.printf("%s\n\n", strings.Join(broken(about, width(t.out)), "\n"))
 	t.tables(list)
-	return t.printf("\n%swrote %s; encode the rows set aside with\n  calibra encode --model %s --out F.npz\n", test, c.Out, c.Out)
+	out := relative(c.Out)
+	t.printf("\n%s\n  %s\n", folded("To write the features and logits of the rows that were set aside:", width(t.out)), called("calibra encode --model "+quoted(out)+" --out features.npz"))
+	return t.closing(test, out)
 }
 
 // chosen are the settings of the network and of its training.

@@ -41,8 +41,15 @@ func (t *terminal) progress() *progress {
 	return &progress{err: t.err, quiet: t.quiet, began: now, next: now.Add(silence)}
 }
 
-// at shows that done of total is done; text describes what that is.
+// at shows that done of total is done, how long that took and how long the rest should take; text describes what is done.
 func (p *progress) at(done, total float64, text string) {
+	now := time.Since(p.began)
+	left := now.Seconds() * (total - done) / done // of nothing done +Inf
+	p.show(done, total, told([]string{text}, now, left, p.room()))
+}
+
+// show shows that done of total is done, as the text says.
+func (p *progress) show(done, total float64, text string) {
 	now, text := time.Now(), data.Line(text)
 	if p.quiet || p.bar == nil && now.Sub(p.began) < silence || !(total > 0) {
 		return
@@ -79,14 +86,6 @@ func (p *progress) clear() {
 		_ = p.bar.Finish()
 		p.bar = nil
 	}
-}
-
-// left estimates how long the rest should take, ", about 3s left", once something is done.
-func (p *progress) left(done, total float64) string {
-	if done <= 0 || done >= total {
-		return ""
-	}
-	return fmt.Sprintf(", about %v left", time.Duration(float64(time.Since(p.began))*(total-done)/done).Round(time.Second))
 }
 
 // steps shows where a work is that reports to its context, whether it reports its inner steps or not: the step that goes on,
@@ -133,14 +132,19 @@ func (s *steps) show() {
 	defer s.mu.Unlock()
 	now := time.Since(s.began)
 	done, left := s.pace.at(now.Seconds())
-	s.progress.at(done, 1, told(s.doing, now, left, s.room()))
+	s.progress.show(done, 1, told(s.doing, now, left, s.room()))
 }
 
-// told is a line of a work that goes on: what is left, and what is done. Where it is longer than width, it begins with
-// the innermost of the steps that are counted.
+// told is a line of a work that goes on: how long it took, what is left where that is known, and what is done. Where it is
+// longer than width, it begins with the innermost of the steps that are counted.
 func told(doing []string, now time.Duration, left float64, width int) string {
-	head := fmt.Sprintf("about %v left", time.Duration(math.Ceil(left))*time.Second)
-	all := strings.Join(append([]string{now.Round(time.Second).String() + ", " + head}, doing...), ": ")
+	head := now.Round(time.Second).String()
+	all := head
+	if left <= mostLeft {
+		head = fmt.Sprintf("about %v left", time.Duration(math.Ceil(left))*time.Second)
+		all += ", " + head
+	}
+	all = strings.Join(append([]string{all}, doing...), ": ")
 	if utf8.RuneCountInString(all) <= width {
 		return all
 	}
@@ -152,6 +156,9 @@ func told(doing []string, now time.Duration, left float64, width int) string {
 	}
 	return strings.Join(append([]string{head}, doing...), ": ")
 }
+
+// mostLeft are the seconds beyond which an estimate says nothing.
+const mostLeft = 1e6
 
 // clear ends the work.
 func (s *steps) clear() {

@@ -28,10 +28,10 @@ var quickMethods = []struct {
 	name, set, line string
 	seconds         float64 // about what its fit takes, beside the others
 }{
-	{name: "nc", line: "the network as it is", seconds: 0.1},
+	{name: "nc", line: "the network itself", seconds: 0.1},
 	{name: "ts", line: "temperature scaling", seconds: 0.2},
-	{name: "vq", set: "codebook.slots=128", line: "the paper's, w = 128", seconds: 7},
-	{name: "mixture", set: "search.rows=2000", line: "anchored maps, mixed", seconds: 18},
+	{name: "vq", set: "codebook.slots=128", line: "paper's, w = 128", seconds: 7},
+	{name: "mixture", set: "search.rows=2000", line: "mixed anchored maps", seconds: 18},
 }
 
 // quickAgain explains why the command that is printed gives another NLL than the table.
@@ -69,7 +69,7 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	if q.verdict.ToUse() == q.last().Spec.Method {
 		t.note("%s", quickAgain)
 	}
-	return t.closing("wrote features, the run of mixture and %s", filepath.Join(c.Out, "report.html"))
+	return t.closing(q.verdict.Brief(), "features, the run of mixture and "+filepath.Join(relative(c.Out), "report.html"))
 }
 
 // unfinished is the error of a quickstart that wrote nothing.

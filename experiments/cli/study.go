@@ -281,7 +281,7 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, t
 	}
 	t.verdicts(verdicts)
 	t.tables(list)
-	return t.closing("%d of %d cells are computed; wrote %s", there, len(f.Cells), filepath.Join(c.Out, "report.html"))
+	return t.closing(fmt.Sprintf("%d of %d cells are computed; %s", there, len(f.Cells), briefly(verdicts)), filepath.Join(relative(c.Out), "report.html"))
 }
 
 // reportStatements prints the first table of a study that says what it found in sentences of its own, and these.
@@ -305,5 +305,5 @@ func (c *studyCmd) reportStatements(ctx context.Context, t *terminal, f *study.F
 			t.printf("%s\n", folded(line, width(t.out)))
 		}
 	}
-	return t.closing("%d of %d cells are computed; wrote %s", there, len(f.Cells), filepath.Join(c.Out, "report.html"))
+	return t.closing(fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)), filepath.Join(relative(c.Out), "report.html"))
 }

@@ -105,11 +105,7 @@ func (t *terminal) run(ctx context.Context, p *study.Plan, jobs int) error {
 	defer bar.clear()
 	return p.Run(ctx, program.Jobs(jobs), func(task study.Task) {
 		spent, ended = spent+cmp.Or(task.Seconds, 1), ended+1
-		rest := ""
-		if task.Seconds > 0 {
-			rest = bar.left(spent, total)
-		}
-		bar.at(spent, total, fmt.Sprintf("%d of %d cells%s; last %s", ended, left, rest, task.Cell))
+		bar.at(spent, total, fmt.Sprintf("%d of %d cells, the last %s", ended, left, task.Cell))
 	})
 }
 
@@ -158,7 +154,7 @@ func (g *gridFlags) runPart(ctx context.Context, t *terminal, p *study.Plan, job
 	if asJSON {
 		err = t.json(map[string]any{"cells": all, "done_before": before, "computed": computed, "failed": failures, "dir": dir})
 	} else {
-		err = t.closing("%d of %d cells are computed, %d were there already; they lie in %s", computed, all, before, dir)
+		err = t.closing(fmt.Sprintf("%d of %d cells are computed, %d were there already", computed, all, before), "cells to "+relative(dir))
 	}
 	if err != nil {
 		return err

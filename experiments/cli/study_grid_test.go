@@ -207,7 +207,7 @@ func TestStudyTruthCells(t *testing.T) {
 	}
 	code, stdout, stderr := calibra(t, append(slices.Clone(args), "--collect")...)
 	line := strings.Join(strings.Fields(stdout), " ")
-	if code != 0 || !strings.Contains(stderr, "9 of 10 cells are not in") || !strings.Contains(stderr, ": diagnose-0-0, ") || !strings.Contains(line, "1 of 10 cells are computed; wrote "+out) {
+	if code != 0 || !strings.Contains(stderr, "9 of 10 cells are not in") || !strings.Contains(stderr, ": diagnose-0-0, ") || !strings.Contains(line, "wrote "+out) || !strings.Contains(line, "1 of 10 cells are computed") {
 		t.Errorf("--collect exits %d: %s%s", code, stdout, stderr)
 	}
 	if code, stdout, _ := calibra(t, append(slices.Clone(args), "--collect", "--json")...); code != 0 || !json.Valid([]byte(stdout)) || !strings.Contains(stdout, `"computed": 1`) {

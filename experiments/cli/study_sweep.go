@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -156,5 +157,5 @@ func (c *studyCmd) reportSweep(ctx context.Context, t *terminal, f *study.Findin
 			t.printf("  %s\n", continued(called(command), width(t.out)-2))
 		}
 	}
-	return t.closing("%d of %d cells are computed; wrote %s", there, len(f.Cells), filepath.Join(c.Out, "report.html"))
+	return t.closing(fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)), filepath.Join(relative(c.Out), "report.html"))
 }

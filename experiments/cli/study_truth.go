@@ -135,7 +135,7 @@ func (c *studyCmd) reportTruth(term *terminal, f *study.TruthFindings, p *study.
 		best := slices.MaxFunc(ranked, func(a, b study.MetricRank) int { return cmp.Compare(a.Rho[0], b.Rho[0]) })
 		found = fmt.Sprintf("%s ranks predictors most nearly as their true squared error does, ρ = %.2f; ", best.Title, best.Rho[0])
 	}
-	return term.closing("%s%d of %d cells are computed; wrote %s", found, computed, len(p.Tasks), filepath.Join(c.Out, "report.html"))
+	return term.closing(fmt.Sprintf("%s%d of %d cells are computed", found, computed, len(p.Tasks)), filepath.Join(relative(c.Out), "report.html"))
 }
 
 // diagnosed is the diagnoses of predictions whose error is known.

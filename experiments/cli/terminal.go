@@ -94,10 +94,24 @@ func (t *terminal) printf(format string, args ...any) error {
 	return t.print(fmt.Appendf(nil, format, args...))
 }
 
-// closing prints the last line of a command, what was found and what was written where,
-// broken between words where the terminal is narrow.
-func (t *terminal) closing(format string, args ...any) error {
-	return t.printf("\n%s\n", folded(fmt.Sprintf(format, args...), width(t.out)))
+// closing prints what a command wrote, and its last line, which is its result; both are broken between words where the
+// terminal is narrow.
+func (t *terminal) closing(result string, wrote ...string) error {
+	text := "\n"
+	for _, what := range wrote {
+		text += folded("wrote "+what, width(t.out)) + "\n"
+	}
+	return t.printf("%s%s\n", text, folded(result, width(t.out)))
+}
+
+// briefly is what verdicts say, in a line.
+func briefly(all []*report.Verdict) string {
+	return strings.Join(data.Each(all, func(v *report.Verdict) string {
+		if v.Data != "" {
+			return v.Data + ": " + v.Brief()
+		}
+		return v.Brief()
+	}), "; ")
 }
 
 // folded is text in lines of at most width, broken between words alone: a path stays whole.

@@ -101,7 +101,7 @@ func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study,
 func (c *theoryCmd) run(ctx context.Context, t *terminal, studies []theory.Study, settings theory.Settings) (reports []*theory.Report, err error) {
 	bar := t.progress()
 	for i, study := range studies {
-		bar.at(float64(i), float64(len(studies)), fmt.Sprintf("%s, %d of %d studies%s", study.Name, i+1, len(studies), bar.left(float64(i), float64(len(studies)))))
+		bar.at(float64(i), float64(len(studies)), fmt.Sprintf("%s, %d of %d studies", study.Name, i+1, len(studies)))
 		r, err := study.Run(ctx, settings)
 		if err != nil {
 			return reports, err
@@ -204,9 +204,9 @@ func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
 	}
 	found := strings.TrimSuffix(held[0], ".")
 	if c.Out != "" {
-		found += "; wrote tables and figures to " + c.Out
+		return t.closing(found, "tables and figures to "+relative(c.Out))
 	}
-	return t.closing("%s", found)
+	return t.closing(found)
 }
 
 // ownRate is a rate study of a researcher's own design.

@@ -37,7 +37,7 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 	var all theory.Seeds
 	bar := t.progress()
 	for i, seed := range c.Seeds {
-		bar.at(float64(i), float64(len(c.Seeds)), fmt.Sprintf("%d of %d seeds%s", i, len(c.Seeds), bar.left(float64(i), float64(len(c.Seeds)))))
+		bar.at(float64(i), float64(len(c.Seeds)), fmt.Sprintf("%d of %d seeds", i, len(c.Seeds)))
 		settings.Seed = seed
 		rows := kept[i]
 		if rows == nil {

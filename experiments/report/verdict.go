@@ -489,6 +489,23 @@ func (v *Verdict) ToUse() string {
 // Text is the verdict in sentences.
 func (v *Verdict) Text() []string { return append([]string{v.Sentence}, v.Why...) }
 
+// Brief is what the verdict says in a few words: "use mixture: NLL .1563 instead of .2248".
+func (v *Verdict) Brief() string {
+	switch v.Say {
+	case Leave, CannotTell:
+		return string(v.Say)
+	}
+	said := string(v.Say) + " " + v.Method
+	nll := map[string]float64{}
+	for _, m := range v.Methods {
+		nll[m.Name] = m.NLL
+	}
+	if before, known := nll[Classifier]; known {
+		said += fmt.Sprintf(": NLL %s instead of %s", nats(nll[v.Method]), nats(before))
+	}
+	return said
+}
+
 // Statement is the verdict as a page shows it.
 func (v *Verdict) Statement() Statement {
 	return Statement{Title: v.Data, Lines: v.Text(), Commands: v.Commands}

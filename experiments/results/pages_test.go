@@ -62,7 +62,7 @@ func TestStale(t *testing.T) {
 		want           []string
 	}{
 		"a number":          {folder + "/paper.md", "| 0.45034 |", "| 0.45035 |", []string{"table published.csv"}},
-		"a quickstart":      {folder + "/quickstart.csv", "nc,the network as it is,0.", "nc,the network as it is,9.", []string{"lines quickstart.csv"}},
+		"a quickstart":      {folder + "/quickstart.csv", "nc,the network itself,0.", "nc,the network itself,9.", []string{"lines quickstart.csv"}},
 		"a reference":       {folder + "/published.csv", "0.45034", "0.5", []string{"table published.csv"}},
 		"a text in between": {"README.md", "## Further", "## More", nil},
 	} {
