@@ -58,9 +58,11 @@ func showsShares(t *testing.T, method string, candidates int, settings ...string
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	lines := strings.Split(stdout, "\n")
-	if !strings.HasSuffix(strings.TrimSpace(lines[0]), "share") {
+	head := slices.IndexFunc(lines, func(line string) bool { return strings.HasSuffix(strings.TrimSpace(line), "share") })
+	if head < 0 {
 		t.Fatalf("no shares are shown in\n%s", stdout)
 	}
+	lines = lines[head:]
 	var sum float64
 	for _, line := range lines[1 : 1+candidates] {
 		words := strings.Fields(line)
