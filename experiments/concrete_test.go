@@ -10,7 +10,6 @@ var partsOf = []string{"calibra/layers", "calibra/layers/anchored", "calibra/lay
 
 // askedByType are the files that may ask whether a part is of one concrete type, with the reason.
 var askedByType = map[string]string{
-	"layers/intervals.go": "has the covariance of Bilinear's own weights, which a map that embeds it may not have",
 	"layers/predictor.go": "reads codewords and head of Divide itself, which a base that embeds it may use otherwise",
 }
 

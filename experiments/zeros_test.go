@@ -76,6 +76,8 @@ var called = map[string]any{
 	"layers.NewTwoStage":      layers.NewTwoStage,
 	"layers.Remask":           layers.Remask[float64],
 	"layers.SizesOf":          layers.SizesOf,
+	"layers.DirectionOf":      layers.DirectionOf,
+	"layers.NewScores":        layers.NewScores,
 	"layers.NameOf":           layers.NameOf,
 	"layers.SideBySide":       layers.SideBySide,
 	"layers.LogSoftmax":       layers.LogSoftmax,

@@ -208,9 +208,13 @@ func (b *Builder) Update(name string, node *gorgonia.Node) {
 	b.updates = append(b.updates, update{t, node})
 }
 
-// Gradient is ∂loss/∂weight for every learned weight, in order. A weight that
+// Gradient is ∂loss/∂weight for every learned weight, in order, then ∂loss/∂x for the other nodes. A weight that
 // the loss does not depend on is an error.
-func (b *Builder) Gradient(loss *gorgonia.Node) gorgonia.Nodes {
+// By the nodes that come after it is differentiated too.
+func (b *Builder) Gradient(loss *gorgonia.Node, also ...*gorgonia.Node) gorgonia.Nodes {
+	if b.Err() != nil {
+		return nil
+	}
 	var learned gorgonia.Nodes
 	for _, name := range b.weights.Learned() {
 		n, used := b.leaves[name]
@@ -223,7 +227,7 @@ func (b *Builder) Gradient(loss *gorgonia.Node) gorgonia.Nodes {
 		return nil
 	}
 	defer b.lock()()
-	grads, err := gorgonia.Grad(loss, learned...)
+	grads, err := gorgonia.Grad(loss, append(learned, also...)...)
 	if err != nil {
 		b.Fail(fmt.Errorf("graph: gradient: %w", err))
 		return nil

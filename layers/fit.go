@@ -104,11 +104,10 @@ func Penalty(b *graph.Builder, weight string, c float64) *gorgonia.Node {
 
 // rowsFor puts what the map reads of a set into memory of the type of w, beside the base's view of it.
 func (t *Trained) rowsFor(x *data.Set, w *graph.Weights) (*Rows, *View, error) {
-	view, err := t.Base.View(x)
+	view, err := t.viewOf(x)
 	if err != nil {
 		return nil, nil, err
 	}
-	view.Set = x
 	rows, err := view.RowsFor(t.Map, w, t.Base.Sizes())
 	return rows, view, err
 }

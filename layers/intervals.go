@@ -11,22 +11,15 @@ import (
 
 var _ BoundedInStages = (*Trained)(nil)
 
-// Unbounded refuses all maps but [Bilinear].
+// Unbounded refuses what is not fitted, and a map without learned weights.
 func (t *Trained) Unbounded() error {
-	if !t.bilinear() {
-		return fmt.Errorf("layers: intervals are known for the bilinear map only, not for %s", NameOf(t.Map))
-	}
-	if t.weights == nil {
+	switch {
+	case t == nil || t.weights == nil:
 		return ErrUnfitted
+	case t.weights.Size() == 0:
+		return fmt.Errorf("layers: the map %s has no learned weight, so there is nothing that other rows would move", NameOf(t.Map))
 	}
 	return nil
-}
-
-// bilinear reports whether the map is [Bilinear] itself. The covariance is that of its weights, and one
-// that embeds it may learn others.
-func (t *Trained) bilinear() bool {
-	_, ok := t.Map.(Bilinear)
-	return ok
 }
 
 // Sizes are those of the base.

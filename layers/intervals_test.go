@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/graph"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
 )
 
 // outsideBase is a base that embeds none of this package's, and forwards what intervals and
@@ -91,7 +93,7 @@ func TestUnbounded(t *testing.T) {
 	if err := Train(&Divide{}, Bilinear{}, optim.Settings{}).Unbounded(); !errors.Is(err, ErrUnfitted) {
 		t.Errorf("before Fit: %v", err)
 	}
-	if err := Train(&Divide{}, Dirichlet{}, optim.Settings{}).Unbounded(); err == nil || errors.Is(err, ErrUnfitted) {
-		t.Errorf("of one map for all regions: %v", err)
+	if err := Fitted(&Divide{}, Identity{}, graph.NewWeights(tensor.Float64)).Unbounded(); err == nil || errors.Is(err, ErrUnfitted) {
+		t.Errorf("of a map without weights: %v", err)
 	}
 }

@@ -50,8 +50,9 @@ type predictorMemory struct {
 // Later fits do not change it.
 func (t *Trained) Compile() (*Predictor, error) {
 	d, divided := t.Base.(*Divide)
+	_, bilinear := t.Map.(Bilinear)
 	switch {
-	case !divided || !t.bilinear():
+	case !divided || !bilinear:
 		return nil, fmt.Errorf("layers: only a bilinear map on a divided space compiles, not %s on %s", NameOf(t.Map), NameOf(t.Base))
 	case t.weights == nil:
 		return nil, ErrUnfitted

@@ -1,11 +1,13 @@
 package layers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"calibra/data"
 	"calibra/graph"
@@ -17,15 +19,16 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
-// Sandwich is the sampling covariance of a fitted [Bilinear] map (White 1982): how
-// far its factors, and the posteriors made of them, would move on other calibration
-// rows. With s_j = ∂log q_j/∂θ at a row, θ = (receivers, senders, prior logits),
+// Sandwich is the sampling covariance of a fitted [Map] (White 1982): how far its learned weights θ, and the posteriors
+// made of them, would move on other calibration rows. With s_j = ∂log q_j/∂θ at a row ([Scores]),
 //
 //	F = Σ_rows Σ_j q_j s_j s_jᵀ + Λ,  Λ = ridge·N·I,
 //	J = Σ_rows s_y s_yᵀ/(1 − h)² + Λ,  h = s_yᵀ F⁻¹ s_y,
-//	Cov(θ̂) = F⁻¹ J F⁻¹ off the gauge.
+//	Cov(θ̂) = F⁻¹ J F⁻¹.
 //
 // The leverage h makes up for the rows' pull on the fit that judges them, as in
 // MacKinnon & White's HC3 (1985), the jackknife to first order.
@@ -34,17 +37,25 @@ import (
 // ridge of training counts as data that was seen, so that a codeword with few rows
 // has the prior's spread. It leaves out the bias that a ridge makes.
 //
-// The gauge (a_k, b_k) → (t a_k, b_k/t) and the shift of the prior's logits change
-// no posterior; Cov is zero along them, the errors those of balanced factors.
+// A [Costed] map is fitted to another loss than the likelihood: s_y is then the gradient of that loss at the row, its
+// penalty included, and F the Hessian of its sum, by fourth-order central differences.
+//
+// Directions in which no posterior of these rows changes, such as (a_k, b_k) → (t a_k, b_k/t) of [Bilinear] and a shift
+// of the logits of a prior, are Free. Without a ridge nothing is known along them and Cov is zero there; a posterior of
+// other rows that changes along them has no interval.
 type Sandwich struct {
-	sizes      Sizes
-	theta      []float64 // K·C receivers, K·C senders, balanced, C prior logits
-	learned    int       // how many of theta are learned: the prior may be fixed
-	covariance *mat.SymDense
-	bread      *mat.Dense // F⁻¹, with a curvature along the gauge
+	// Free are orthonormal directions of θ (P each) that the calibration rows do not identify.
+	Free [][]float64
 	// Occurrences is N_k, how often each codeword occurs in the calibration rows, or the sum of
-	// its shares (K).
+	// its shares (K); nil where the space is not divided.
 	Occurrences []float64
+
+	m          Map
+	weights    *graph.Weights // in float64
+	sizes      Sizes
+	ridge      float64
+	covariance *mat.SymDense
+	bread      *mat.Dense // F⁻¹, without a ridge with a curvature along Free
 }
 
 // Observed are labelled rows as a [Map] sees them.
@@ -154,45 +165,57 @@ func (f *forms) flush() {
 	f.tags = f.tags[:0]
 }
 
-// largestSandwich bounds 2KC + C: its matrices then take 300 MB each.
+// largestSandwich bounds P: its matrices then take 300 MB each.
 const largestSandwich = 6000
 
-// NewSandwich computes the covariance of weights w of a [Bilinear] fitted to the rows, with the ridge
-// λ of λ/2·‖θ‖² that training added to the mean loss. Learned slot scales, a view
-// that is not divided, and more than 6000 parameters are errors. If ctx is cancelled, the
-// error wraps ctx.Err().
-func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, error) {
-	if err := sandwiched(w, rows, s); err != nil {
+// NewSandwich computes the covariance of the learned weights of m, fitted to the rows, with the ridge
+// λ of λ/2·‖θ‖² that training added to the mean loss. More than 6000 learned weights are an error. If ctx is cancelled,
+// the error wraps ctx.Err().
+func NewSandwich(ctx context.Context, m Map, w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, error) {
+	if err := sandwiched(ctx, m, w, rows, s); err != nil {
 		return nil, err
 	}
-	x := newBalanced(w, s)
-	gradient := newGradients(x)
-	each := func(visit func(row int)) error { return gradient.each(ctx, "the map's information", rows, visit) }
-	gauge := x.gauge()
-	if err := x.invert(rows, gradient, each, gauge, ridge); err != nil {
+	x := &Sandwich{m: m, weights: w.As(tensor.Float64), sizes: s, ridge: ridge}
+	scores, err := newScored(x, rows)
+	if err != nil {
 		return nil, err
 	}
-	J := mat.NewSymDense(x.learned, nil)
-	for i := range x.learned {
-		J.SetSym(i, i, ridge*rows.total())
+	return x, x.fill(ctx, scores, rows)
+}
+
+// fill computes what x consists of.
+func (x *Sandwich) fill(ctx context.Context, scores *scored, rows Observed) error {
+	F, err := x.information(ctx, scores)
+	if err != nil {
+		return err
+	}
+	if err := x.invert(F, rows.total()); err != nil {
+		return err
+	}
+	J := mat.NewSymDense(x.dim(), nil)
+	for i := range x.dim() {
+		J.SetSym(i, i, x.ridge*rows.total())
 	}
 	squares := newOuterSum(J)
 	own := newForms(x.bread, func(row int, v []float64, leverage float64) {
 		w := rows.weight(row)
 		squares.add(math.Sqrt(rows.Count(row)*w)/(1-math.Min(w*leverage, LargestLeverage)), v)
 	})
-	err := each(func(row int) {
-		copy(own.next(row), gradient.rows.RawRowView(rows.Labels[row]))
-	})
+	err = scores.each(ctx, "the map's leverages", func(row int) { copy(own.next(row), scores.own) })
 	if err != nil {
-		return nil, err
+		return err
 	}
 	own.flush()
 	squares.flush()
 	x.covariance = sandwichOf(x.bread, J)
-	x.projectOff(gauge)
-	return x, nil
+	if x.ridge == 0 {
+		projectOff(x.covariance, x.Free)
+	}
+	return nil
 }
+
+// dim is P.
+func (x *Sandwich) dim() int { return x.weights.Size() }
 
 // sandwichOf is F⁻¹ J F⁻¹.
 func sandwichOf(bread *mat.Dense, J *mat.SymDense) *mat.SymDense {
@@ -208,163 +231,354 @@ func sandwichOf(bread *mat.Dense, J *mat.SymDense) *mat.SymDense {
 	return out
 }
 
-// newBalanced is the factors of w, balanced, and what is learned beside them.
-func newBalanced(w *graph.Weights, s Sizes) *Sandwich {
-	x := &Sandwich{sizes: s, Occurrences: make([]float64, s.Codewords)}
-	x.theta = slices.Concat(w.Float64s("bilinear/receiver"), w.Float64s("bilinear/sender"), w.Float64s("bilinear/prior"))
-	x.learned = 2 * s.Codewords * s.Classes
-	if slices.Contains(w.Learned(), "bilinear/prior") {
-		x.learned += s.Classes
+// sandwiched refuses maps and rows of which no covariance is known.
+func sandwiched(ctx context.Context, m Map, w *graph.Weights, rows Observed, s Sizes) error {
+	switch {
+	case ctx == nil || m == nil || w == nil || rows.View == nil || rows.View.LogProbs == nil:
+		return errors.New("layers: intervals are of a map, its weights and calibration rows, with a context; give all four")
+	case rows.Labels == nil:
+		return errors.New("layers: intervals need the labels of the calibration rows")
+	case data.InvalidLabel(rows.Labels, s.Classes) >= 0:
+		i := data.InvalidLabel(rows.Labels, s.Classes)
+		return fmt.Errorf("layers: calibration row %d is of class %d, the map has %d classes", i, rows.Labels[i], s.Classes)
+	case w.Size() > largestSandwich:
+		return fmt.Errorf("layers: intervals of %d parameters need matrices of their square; %d is the most, use fewer codewords", w.Size(), largestSandwich)
+	case rows.total() == 0:
+		return errors.New("layers: intervals need at least one calibration row")
 	}
-	x.balance()
-	return x
+	return nil
 }
 
-// each visits the rows that were seen, with s set to s_j. what names the work.
-func (s *gradients) each(ctx context.Context, what string, rows Observed, visit func(row int)) error {
-	for row := range rows.Labels {
+// scored are the scores of labelled rows.
+type scored struct {
+	*Scores
+	rows Observed
+	kept [][]float64 // of each row, its scores, once they are known; nil: there are too many to keep
+	own  []float64   // P, the score of the row with its label: s_y, or minus the gradient of a Costed map's loss
+
+	// Of a Costed map, else nil: its loss at single rows, and its mean over all by their counts.
+	loss, mean *graph.Objective
+}
+
+func newScored(x *Sandwich, rows Observed) (*scored, error) {
+	of, err := NewScores(x.m, x.weights, rows.View, x.sizes)
+	if err != nil {
+		return nil, err
+	}
+	s := &scored{Scores: of, rows: rows, own: make([]float64, x.dim())}
+	if C := len(of.LogQ); len(rows.Labels)*C*(1+C+x.dim()) <= keptScores {
+		s.kept = make([][]float64, len(rows.Labels))
+	}
+	if costed, ok := x.m.(Costed); ok {
+		seen, err := rows.View.RowsFor(x.m, x.weights, x.sizes)
+		if err != nil {
+			return nil, about("map", x.m, err)
+		}
+		counts := &data.Set{Labels: rows.Labels}
+		if rows.Counts != nil || rows.Weights != nil {
+			for row := range rows.Labels {
+				counts.Weights = append(counts.Weights, rows.Count(row))
+			}
+		}
+		aims, err := targetOf(counts, x.sizes.Classes, tensor.Float64)
+		if err != nil {
+			return nil, err
+		}
+		objective := func(seen *Rows) *graph.Objective {
+			return graph.NewObjective(x.weights, func(b *graph.Builder) *gorgonia.Node {
+				return costed.Loss(b, seen.Batch(b), int(math.Round(rows.total())))
+			})
+		}
+		s.loss, s.mean = objective(seen.Labelled(graph.Labels(rows.Labels))), objective(seen.aiming(aims))
+	}
+	return s, nil
+}
+
+// keptScores bounds the scores that are kept from one pass over the rows to the next: 32 MB of them.
+const keptScores = 4 << 20
+
+// set is Set, or what it gave before.
+func (s *scored) set(row int) error {
+	parts := [][]float64{s.LogQ, s.ByWeight.RawMatrix().Data, s.ByInput.RawMatrix().Data}
+	switch {
+	case s.kept == nil:
+		return s.Set(row)
+	case s.kept[row] == nil:
+		err := s.Set(row)
+		s.kept[row] = slices.Concat(parts...)
+		return err
+	}
+	rest := s.kept[row]
+	for _, part := range parts {
+		rest = rest[copy(part, rest):]
+	}
+	return nil
+}
+
+// each visits the rows that were seen, with the scores set to them. what names the work.
+func (s *scored) each(ctx context.Context, what string, visit func(row int)) error {
+	for row := range s.rows.Labels {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
 		}
-		optim.ReportProgress(ctx, what, float64(row)/float64(len(rows.Labels)))
-		if rows.Count(row) == 0 {
+		optim.ReportProgress(ctx, what, float64(row)/float64(len(s.rows.Labels)))
+		if s.rows.Count(row) == 0 {
 			continue
 		}
-		s.set(rows.View, row, rows.View.LogProbs.RawRowView(row))
-		s.center()
+		if err := cmp.Or(s.set(row), s.setOwn(row)); err != nil {
+			return err
+		}
 		visit(row)
 	}
 	return nil
 }
 
-// sandwiched refuses weights and rows of which no covariance is known.
-func sandwiched(w *graph.Weights, rows Observed, s Sizes) error {
-	dim := 2*s.Codewords*s.Classes + s.Classes
-	switch {
-	case w == nil || rows.View == nil:
-		return errors.New("layers: there are no weights, or no calibration rows")
-	case w.Has("bilinear/scale"):
-		return fmt.Errorf("layers: intervals are known for slot scales fixed at 1 only; fit the map with UnitScale")
-	case priorOfItsOwn(w):
-		return fmt.Errorf("layers: intervals are known for one prior of all regions only; fit the map with LearnedPrior")
-	case rows.View.Codes == nil || rows.Labels == nil:
-		return fmt.Errorf("layers: intervals need the codes and labels of the calibration rows")
-	case data.InvalidLabel(rows.Labels, s.Classes) >= 0:
-		i := data.InvalidLabel(rows.Labels, s.Classes)
-		return fmt.Errorf("layers: calibration row %d is of class %d, the map has %d classes", i, rows.Labels[i], s.Classes)
-	case dim > largestSandwich:
-		return fmt.Errorf("layers: intervals of %d parameters need matrices of their square; %d is the most, use fewer codewords", dim, largestSandwich)
+func (s *scored) setOwn(row int) error {
+	if s.loss == nil {
+		copy(s.own, s.ByWeight.RawRowView(s.rows.Labels[row]))
+		return nil
 	}
-	return nil
+	clear(s.own)
+	return addGradient(s.own, -1, s.loss, []int32{int32(row)})
 }
 
-// invert sets the bread F⁻¹ from the rows that each visits, and counts the codewords.
-func (x *Sandwich) invert(rows Observed, gradient *gradients, each func(visit func(row int)) error, gauge [][]float64, ridge float64) error {
-	F := mat.NewSymDense(x.learned, nil)
-	total := rows.total()
+// addGradient adds scale times the gradient of the mean over rows to dst.
+func addGradient(dst []float64, scale float64, of *graph.Objective, rows []int32) error {
+	_, gradients, err := of.Gradient(rows)
+	for _, g := range gradients {
+		floats.AddScaled(dst[:g.DataSize()], scale, g.Float64s())
+		dst = dst[g.DataSize():]
+	}
+	return err
+}
+
+// information is F but for its ridge, and sets the occurrences.
+func (x *Sandwich) information(ctx context.Context, s *scored) (*mat.SymDense, error) {
+	if s.rows.View.Codes != nil {
+		x.Occurrences = make([]float64, x.sizes.Codewords)
+		for row := range s.rows.Labels {
+			s.rows.View.eachCode(row, x.sizes, func(k int32, share float64) { x.Occurrences[k] += s.rows.Count(row) * share })
+		}
+	}
+	if s.loss != nil {
+		return x.hessian(ctx, s)
+	}
+	F := mat.NewSymDense(x.dim(), nil)
 	squares := newOuterSum(F)
-	err := each(func(row int) {
-		count := rows.Count(row)
-		rows.View.eachCode(row, x.sizes, func(k int32, share float64) { x.Occurrences[k] += count * share })
-		for j, logq := range gradient.logq {
-			squares.add(math.Sqrt(count*math.Exp(logq)), gradient.rows.RawRowView(j))
+	err := s.each(ctx, "the map's information", func(row int) {
+		for j, logq := range s.LogQ {
+			squares.add(math.Sqrt(s.rows.Count(row)*math.Exp(logq)), s.ByWeight.RawRowView(j))
 		}
 	})
-	if err != nil {
-		return err
-	}
 	squares.flush()
-	if total == 0 {
-		return fmt.Errorf("layers: intervals need at least one calibration row")
+	return F, err
+}
+
+// hessianStep is h of fourth-order central differences of a gradient: h⁴/30 times its fourth derivative and the rounding
+// 1e-16/h are near 1e-11.
+const hessianStep = 2e-4
+
+// hessian is Σ_rows ∇²loss by differences of its gradient,
+//
+//	∂g/∂θ_p ≈ [8 (g(θ+h) − g(θ−h)) − (g(θ+2h) − g(θ−2h))] / 12h .
+func (x *Sandwich) hessian(ctx context.Context, s *scored) (*mat.SymDense, error) {
+	full, p, n := mat.NewDense(x.dim(), x.dim(), nil), 0, len(s.rows.Labels)
+	for _, name := range x.weights.Learned() {
+		values := x.weights.Tensor(name).Float64s()
+		for i, at := range values {
+			column := full.RawRowView(p) // the Hessian is symmetric
+			optim.ReportProgress(ctx, "the map's information", float64(p)/float64(x.dim()))
+			for _, term := range []struct{ step, factor float64 }{{1, 8}, {-1, -8}, {2, -1}, {-2, 1}} {
+				values[i] = at + term.step*hessianStep
+				for lo := 0; lo < n; lo += EvaluationBatch {
+					batch := graph.Rows(lo, min(lo+EvaluationBatch, n))
+					share := s.rows.total() * float64(len(batch)) / float64(n)
+					if err := cmp.Or(ctx.Err(), addGradient(column, share*term.factor/(12*hessianStep), s.mean, batch)); err != nil {
+						values[i] = at
+						return nil, err
+					}
+				}
+			}
+			values[i] = at
+			p++
+		}
 	}
-	for i := range x.learned {
-		F.SetSym(i, i, F.At(i, i)+ridge*total)
+	F := mat.NewSymDense(x.dim(), nil)
+	for i := range x.dim() {
+		for j := i; j < x.dim(); j++ {
+			F.SetSym(i, j, (full.At(i, j)+full.At(j, i))/2)
+		}
 	}
-	// Off the gauge: a curvature of total along it, taken out again after inversion.
-	for _, v := range gauge {
-		F.SymRankOne(F, total, mat.NewVecDense(len(v), v))
+	return F, nil
+}
+
+// invert sets Free and the bread F⁻¹ of F, which comes without its ridge, of so many rows.
+func (x *Sandwich) invert(F *mat.SymDense, total float64) error {
+	part := identified
+	if _, costed := x.m.(Costed); costed {
+		part = identifiedByDifferences
+	}
+	x.Free = nullSpace(F, part)
+	if x.ridge == 0 { // a curvature of total along what is free, taken out of the covariance again
+		for _, v := range x.Free {
+			F.SymRankOne(F, total, mat.NewVecDense(len(v), v))
+		}
+	}
+	for i := range x.dim() {
+		F.SetSym(i, i, F.At(i, i)+x.ridge*total)
 	}
 	var cholesky mat.Cholesky
-	if !cholesky.Factorize(F) {
-		least := floats.MinIdx(x.Occurrences)
-		return fmt.Errorf("layers: the calibration rows do not identify every factor (codeword %d occurs %g times); fit with weight decay or bring more rows", least, x.Occurrences[least])
-	}
 	var inverse mat.SymDense
+	if !cholesky.Factorize(F) {
+		return fmt.Errorf("layers: the loss of %s has no minimum at its weights, so that no covariance is known; fit it for longer, or with weight decay", NameOf(x.m))
+	}
 	if err := cholesky.InverseTo(&inverse); err != nil {
-		return fmt.Errorf("layers: intervals: %w", err)
+		return fmt.Errorf("layers: intervals of %s: %w", NameOf(x.m), err)
 	}
 	x.bread = mat.DenseCopyOf(&inverse)
 	return nil
 }
 
-// balance rescales every pair of factors to |a_k| = |b_k|.
-func (x *Sandwich) balance() {
-	C := x.sizes.Classes
-	for k := range x.sizes.Codewords {
-		a, b := x.factors(k)
-		normA, normB := blas64.Nrm2(blas64.Vector{N: C, Inc: 1, Data: a}), blas64.Nrm2(blas64.Vector{N: C, Inc: 1, Data: b})
-		if normA == 0 || normB == 0 {
-			continue
-		}
-		t := math.Sqrt(normB / normA)
-		floats.Scale(t, a)
-		floats.Scale(1/t, b)
-	}
-}
+// A weight is identified beside the others where its curvature, less what they explain of it, is above this part of it.
+const (
+	identified              = 1e-10 // sums of squares leave 1e-15
+	identifiedByDifferences = 1e-7  // of gradients leave 1e-11 of the largest
+)
 
-func (x *Sandwich) factors(k int) (receiver, sender []float64) {
-	C, K := x.sizes.Classes, x.sizes.Codewords
-	return x.theta[k*C:][:C], x.theta[(K+k)*C:][:C]
-}
-
-// gauge returns orthonormal directions that change no posterior: (a_k, −b_k) for
-// each codeword, and the shift of learned prior logits.
-func (x *Sandwich) gauge() [][]float64 {
-	C, K := x.sizes.Classes, x.sizes.Codewords
-	var directions [][]float64
-	for k := range K {
-		a, b := x.factors(k)
-		v := make([]float64, x.learned)
-		copy(v[k*C:], a)
-		floats.AddScaled(v[(K+k)*C:][:C], -1, b)
-		if norm := floats.Norm(v, 2); norm > 0 {
-			floats.Scale(1/norm, v)
-			directions = append(directions, v)
+// nullSpace is an orthonormal basis of the null space of a positive semidefinite matrix, by Cholesky factorization with
+// pivots of the matrix with a diagonal of ones: PᵀFP = UᵀU, U = (U₁ U₂; 0 0), the null space is that of (−U₁⁻¹U₂; I).
+func nullSpace(F *mat.SymDense, part float64) (basis [][]float64) {
+	n := F.SymmetricDim()
+	scale, scaled := make([]float64, n), mat.NewSymDense(n, nil)
+	for i := range scale {
+		scale[i] = 1
+		if v := F.At(i, i); v > 0 {
+			scale[i] = 1 / math.Sqrt(v)
 		}
 	}
-	if x.learned == len(x.theta) {
-		v := make([]float64, x.learned)
-		for j := range C {
-			v[2*K*C+j] = 1 / math.Sqrt(float64(C))
+	for i := range n {
+		for j := i; j < n; j++ {
+			scaled.SetSym(i, j, F.At(i, j)*scale[i]*scale[j])
 		}
-		directions = append(directions, v)
 	}
-	return directions
+	var cholesky mat.PivotedCholesky
+	if cholesky.Factorize(scaled, part) {
+		return nil
+	}
+	rank, pivots := cholesky.Rank(), cholesky.ColumnPivots(nil)
+	var upper mat.TriDense
+	cholesky.UTo(&upper)
+	for k := rank; k < n; k++ {
+		v := make([]float64, n)
+		v[pivots[k]] = scale[pivots[k]]
+		head := make([]float64, rank)
+		for i := range head {
+			head[i] = -upper.At(i, k)
+		}
+		if rank > 0 {
+			raw := upper.RawTriangular()
+			raw.N = rank
+			blas64.Trsv(blas.NoTrans, raw, blas64.Vector{N: rank, Inc: 1, Data: head})
+		}
+		for i, h := range head {
+			v[pivots[i]] = h * scale[pivots[i]]
+		}
+		for range 2 { // Gram–Schmidt twice is orthogonal to rounding
+			floats.Scale(1/floats.Norm(v, 2), v)
+			for _, before := range basis {
+				floats.AddScaled(v, -floats.Dot(before, v), before)
+			}
+		}
+		floats.Scale(1/floats.Norm(v, 2), v)
+		basis = append(basis, v)
+	}
+	return basis
 }
 
-// projectOff takes the covariance to zero along orthonormal directions.
-func (x *Sandwich) projectOff(directions [][]float64) {
+// projectOff takes a covariance to zero along orthonormal directions.
+func projectOff(covariance *mat.SymDense, directions [][]float64) {
 	var cv mat.VecDense
 	for _, direction := range directions {
-		v := mat.NewVecDense(x.learned, direction)
-		cv.MulVec(x.covariance, v)
+		v := mat.NewVecDense(len(direction), direction)
+		cv.MulVec(covariance, v)
 		along := mat.Dot(v, &cv)
 		// (I − vvᵀ) Cov (I − vvᵀ) = Cov − v(Cov v)ᵀ − (Cov v)vᵀ + (vᵀCov v) vvᵀ.
-		x.covariance.RankTwo(x.covariance, -1, v, &cv)
-		x.covariance.SymRankOne(x.covariance, along, v)
+		covariance.RankTwo(covariance, -1, v, &cv)
+		covariance.SymRankOne(covariance, along, v)
 	}
 }
 
-// FactorErrors returns the standard errors of the balanced receivers and senders,
-// K×C each.
-func (x *Sandwich) FactorErrors() (receiver, sender *mat.Dense) {
-	C, K := x.sizes.Classes, x.sizes.Codewords
-	receiver, sender = mat.NewDense(K, C, nil), mat.NewDense(K, C, nil)
-	for i := range K * C {
-		receiver.Set(i/C, i%C, math.Sqrt(x.covariance.At(i, i)))
-		sender.Set(i/C, i%C, math.Sqrt(x.covariance.At(K*C+i, K*C+i)))
+// Covariance is Cov(θ̂) off the free directions (P×P).
+func (x *Sandwich) Covariance() *mat.SymDense {
+	c := mat.NewSymDense(x.dim(), nil)
+	c.CopySym(x.covariance)
+	if x.ridge > 0 {
+		projectOff(c, x.Free)
 	}
-	return receiver, sender
+	return c
+}
+
+// Errors are the standard errors of the learned weights, by their names and shapes: of what moves off the free
+// directions.
+func (x *Sandwich) Errors() *graph.Weights {
+	covariance, out, p := x.Covariance(), graph.NewWeights(tensor.Float64), 0
+	for _, name := range x.weights.Learned() {
+		shape := x.weights.Tensor(name).Shape()
+		errs := make([]float64, shape.TotalSize())
+		for i := range errs {
+			errs[i] = math.Sqrt(math.Max(covariance.At(p, p), 0))
+			p++
+		}
+		out.Add(name, errs, shape...)
+	}
+	return out
+}
+
+// namedDirections is how many free directions an error names.
+const namedDirections = 3
+
+// Identified is nil where the calibration rows tell of each direction of the learned weights, and otherwise an error that
+// names free directions.
+func (x *Sandwich) Identified() error {
+	if len(x.Free) == 0 {
+		return nil
+	}
+	var named []string
+	for _, v := range x.Free[:min(namedDirections, len(x.Free))] {
+		named = append(named, DirectionOf(x.weights, v))
+	}
+	if len(x.Free) > namedDirections {
+		named = append(named, "…")
+	}
+	return fmt.Errorf("layers: no posterior of the calibration rows changes along %d of the %d directions of %s's weights, so that they are not identified: %s",
+		len(x.Free), x.dim(), NameOf(x.m), strings.Join(named, "; "))
+}
+
+// namedEntries is how many entries of a direction are named.
+const namedEntries = 4
+
+// DirectionOf names a direction of the learned weights by its largest entries, such as
+// "0.58 region/bias[3] + 0.58 region/bias[4]".
+func DirectionOf(w *graph.Weights, direction []float64) string {
+	var names []string
+	for _, name := range w.Learned() {
+		for i := range w.Tensor(name).Shape().TotalSize() {
+			names = append(names, fmt.Sprintf("%s[%d]", name, i))
+		}
+	}
+	if len(names) != len(direction) {
+		return fmt.Sprintf("a direction of %d numbers, where there are %d", len(direction), len(names))
+	}
+	order := data.UpTo(len(direction))
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(math.Abs(direction[j]), math.Abs(direction[i])) })
+	var parts []string
+	for _, i := range order[:min(namedEntries, len(order))] {
+		parts = append(parts, fmt.Sprintf("%.2f %s", direction[i], names[i]))
+	}
+	if len(order) > namedEntries {
+		parts = append(parts, "…")
+	}
+	return strings.Join(parts, " + ")
 }
 
 // CheckLevel refuses a level that no interval has.
@@ -377,52 +591,79 @@ func CheckLevel(level float64) error {
 
 // Intervals returns, for each row of a view and each class, the two-sided interval
 // of the given level for the posterior q_j (N×C each), by the delta method on the
-// logit: logit q_j ± z·√(gᵀ Cov g), g = ∂logit q_j/∂θ = s_j/(1 − q_j). It ends early with
-// ctx's error.
+// logit: logit q_j ± z·√(gᵀ Cov g), g = ∂logit q_j/∂θ = (∂log q_j/∂θ)/(1 − q_j). A row whose posterior changes along a
+// free direction is an error, where there was no ridge. It ends early with ctx's error.
 func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower, upper *mat.Dense, err error) {
 	if err := CheckLevel(level); err != nil {
 		return nil, nil, err
 	}
-	if v.Codes == nil {
-		return nil, nil, fmt.Errorf("layers: intervals need rows whose latent space is divided")
+	scores, err := NewScores(x.m, x.weights, v, x.sizes)
+	if err != nil {
+		return nil, nil, err
 	}
 	z := distuv.UnitNormal.Quantile(0.5 + level/2)
 	n, C := v.LogProbs.Dims()
 	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
-	gradient := newGradients(x)
 	logit := make([]float64, n*C)
-	spread := newForms(mat.DenseCopyOf(x.covariance), func(at int, _ []float64, variance float64) {
+	spread := newForms(mat.DenseCopyOf(x.covariance), func(at int, g []float64, variance float64) {
 		reach := z * math.Sqrt(math.Max(variance, 0))
 		lower.Set(at/C, at%C, simd.Sigmoid64(logit[at]-reach))
 		upper.Set(at/C, at%C, simd.Sigmoid64(logit[at]+reach))
+		if err == nil {
+			err = x.tells(at/C, g)
+		}
 	})
 	for row := range n {
-		if err := ctx.Err(); err != nil {
+		if err := cmp.Or(ctx.Err(), scores.Set(row)); err != nil {
 			return nil, nil, err
 		}
 		optim.ReportProgress(ctx, "intervals of rows", float64(row)/float64(n))
-		gradient.set(v, row, v.LogProbs.RawRowView(row))
 		for j := range C {
 			at := row*C + j
-			logit[at] = gradient.logit(spread.next(at), j)
+			logit[at] = scores.logit(spread.next(at), j)
 		}
 	}
 	spread.flush()
-	return lower, upper, nil
+	return lower, upper, err
 }
 
-// Sandwich is the covariance of a fitted bilinear map on a divided base, from the
+// alongFree is which part of a gradient may lie along free directions: of those that change nothing, rounding leaves 1e-9.
+const alongFree = 1e-6
+
+// tells is an error where a row's logit, of gradient g, changes along what nothing is known of.
+func (x *Sandwich) tells(row int, g []float64) error {
+	if x.ridge > 0 {
+		return nil
+	}
+	for _, v := range x.Free {
+		if math.Abs(floats.Dot(v, g)) > alongFree*floats.Norm(g, 2) {
+			return fmt.Errorf("layers: row %d has no interval, since the calibration rows do not identify %s, along which its posterior changes; bring rows that do, or fit %s with weight decay", row, DirectionOf(x.weights, v), NameOf(x.m))
+		}
+	}
+	return nil
+}
+
+// Sandwich is the covariance of the fitted map, from the
 // calibration rows it was fitted to, or from others of their law: these count together as
 // many as were fitted. For the ridge see [NewSandwich]; [Trained.Ridge] is that of the fit.
 func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*Sandwich, error) {
 	if err := t.Unbounded(); err != nil {
 		return nil, err
 	}
-	view, err := t.Base.View(cal)
+	view, err := t.viewOf(cal)
 	if err != nil {
 		return nil, err
 	}
-	return NewSandwich(ctx, t.weights, Observe(view, cal, t.Base.Sizes()), t.Base.Sizes(), ridge)
+	return NewSandwich(ctx, t.Map, t.weights, Observe(view, cal, t.Base.Sizes()), t.Base.Sizes(), ridge)
+}
+
+// viewOf is what the base sees of a set, with the set itself for maps with inputs of their own.
+func (t *Trained) viewOf(x *data.Set) (*View, error) {
+	view, err := t.Base.View(x)
+	if err == nil {
+		view.Set = x
+	}
+	return view, err
 }
 
 // Observe are rows as a base of these sizes sees them, which count together as many as were fitted,
@@ -444,7 +685,7 @@ func Observe(view *View, cal *data.Set, s Sizes) Observed {
 
 // Intervals returns the interval of each posterior of x (N×C each) at a level.
 func (t *Trained) Intervals(ctx context.Context, s *Sandwich, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
-	view, err := t.Base.View(x)
+	view, err := t.viewOf(x)
 	if err != nil {
 		return nil, nil, err
 	}

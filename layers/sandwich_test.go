@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"calibra/data"
@@ -13,7 +14,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -31,49 +31,6 @@ func fittedBilinear(t *testing.T) (*Trained, Observed) {
 		t.Fatal(err)
 	}
 	return c, Observed{View: view, Labels: cal.Labels}
-}
-
-// The gradients are those of log q that Gorgonia finds.
-func TestGradientsAreTheGraphsGradients(t *testing.T) {
-	c, rows := fittedBilinear(t)
-	sizes := c.Base.Sizes()
-	s, err := NewSandwich(t.Context(), c.weights, rows, sizes, 1e-3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := c.weights.As(tensor.Float64)
-	K, C := sizes.Codewords, sizes.Classes
-	copy(w.Tensor("bilinear/receiver").Float64s(), s.theta[:K*C]) // balanced
-	copy(w.Tensor("bilinear/sender").Float64s(), s.theta[K*C:2*K*C])
-	tab := rows.View.Rows(tensor.Float64, sizes)
-	gradient := newGradients(s)
-	for row := range 20 {
-		gradient.set(rows.View, row, rows.View.LogProbs.RawRowView(row))
-		gradient.center()
-		for j := range C {
-			class := graph.Labels([]int{j})
-			o := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
-				return b.NLL(Bilinear{}.LogProbs(b, tab.Batch(b)), b.Table("class", class))
-			})
-			loss, grads, err := o.Gradient([]int32{int32(row)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !(math.Abs(loss+gradient.logq[j]) <= 1e-12) {
-				t.Fatalf("row %d: log q_%d = %g, the graph says %g", row, j, gradient.logq[j], -loss)
-			}
-			var at int
-			for _, g := range grads {
-				for _, v := range g.Float64s() {
-					// The graph's ψ is gonum's, good to 5e-11.
-					if got := gradient.rows.At(j, at); !(math.Abs(got+v) <= 1e-9*math.Max(1, math.Abs(v))) {
-						t.Fatalf("row %d: ∂log q_%d/∂θ_%d = %g, the graph says %g", row, j, at, got, -v)
-					}
-					at++
-				}
-			}
-		}
-	}
 }
 
 // Intervals hold the prediction and widen with the level; a row counted twice is two
@@ -111,21 +68,25 @@ func TestIntervalLaws(t *testing.T) {
 		Codes: append(slices.Clone(rows.View.Codes), rows.View.Codes...), LogProbs: new(mat.Dense),
 	}}
 	twice.View.LogProbs.Stack(rows.View.LogProbs, rows.View.LogProbs)
-	listed, err := NewSandwich(t.Context(), c.weights, twice, sizes, 1e-3)
+	listed, err := NewSandwich(t.Context(), Bilinear{}, c.weights, twice, sizes, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows.Counts = slices.Repeat([]float64{2}, len(rows.Labels))
-	counted, err := NewSandwich(t.Context(), c.weights, rows, sizes, 1e-3)
+	counted, err := NewSandwich(t.Context(), Bilinear{}, c.weights, rows, sizes, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !mat.EqualApprox(listed.covariance, counted.covariance, 1e-9) { // sums of 1200 rows, condition about 1e4
 		t.Error("rows listed twice and rows counted twice differ")
 	}
-	for _, v := range s.gauge() {
+	// A rescaling of each codeword's factors, and a shift of the prior's logits.
+	if free := sizes.Codewords + 1; len(s.Free) != free {
+		t.Errorf("%d directions are free, not %d: %v", len(s.Free), free, s.Identified())
+	}
+	for _, v := range s.Free {
 		var cv mat.VecDense
-		cv.MulVec(s.covariance, mat.NewVecDense(len(v), v))
+		cv.MulVec(s.Covariance(), mat.NewVecDense(len(v), v))
 		if norm := mat.Norm(&cv, 2); norm > 1e-12 {
 			t.Errorf("the covariance along the gauge is %g", norm)
 		}
@@ -186,7 +147,7 @@ func BenchmarkIntervals(b *testing.B) {
 		floats.AddConst(-floats.LogSumExp(p), p)
 	}
 	for b.Loop() {
-		s, err := NewSandwich(b.Context(), w, Observed{View: v, Labels: labels}, sizes, 1e-3)
+		s, err := NewSandwich(b.Context(), Bilinear{}, w, Observed{View: v, Labels: labels}, sizes, 1e-3)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -232,17 +193,17 @@ func TestSandwichCountsTheFittedRows(t *testing.T) {
 func TestSandwichRefuses(t *testing.T) {
 	c, rows := fittedBilinear(t)
 	sizes := c.Base.Sizes()
-	if _, err := NewSandwich(t.Context(), c.weights, Observed{View: rows.View}, sizes, 0); err == nil {
+	if _, err := NewSandwich(t.Context(), Bilinear{}, c.weights, Observed{View: rows.View}, sizes, 0); err == nil {
 		t.Error("rows without labels pass")
 	}
 	stray := slices.Clone(rows.Labels)
 	stray[3] = sizes.Classes
-	if _, err := NewSandwich(t.Context(), c.weights, Observed{View: rows.View, Labels: stray}, sizes, 0); err == nil {
+	if _, err := NewSandwich(t.Context(), Bilinear{}, c.weights, Observed{View: rows.View, Labels: stray}, sizes, 0); err == nil {
 		t.Error("a row of a class that the map has not passes")
 	}
-	huge := sizes
-	huge.Codewords = largestSandwich
-	if _, err := NewSandwich(t.Context(), c.weights, rows, huge, 0); err == nil {
+	huge := graph.NewWeights(tensor.Float64)
+	huge.Add("bilinear/receiver", make([]float64, largestSandwich+1), largestSandwich+1)
+	if _, err := NewSandwich(t.Context(), Bilinear{}, huge, rows, sizes, 0); err == nil {
 		t.Error("a covariance that fits no memory passes")
 	}
 	s, err := c.Sandwich(t.Context(), blobs(600, 1), 1e-3)
@@ -257,8 +218,23 @@ func TestSandwichRefuses(t *testing.T) {
 	if _, err := c.Sandwich(ctx, blobs(600, 1), 1e-3); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled covariance ends with %v", err)
 	}
-	other := Train(c.Base, Dirichlet{}, optim.Settings{})
-	if _, err := other.Sandwich(t.Context(), blobs(5, 1), 0); err == nil {
-		t.Error("a map that is not bilinear passes")
+	if _, err := Fitted(c.Base, Identity{}, graph.NewWeights(tensor.Float64)).Sandwich(t.Context(), blobs(5, 1), 0); err == nil {
+		t.Error("a map without weights passes")
+	}
+	// A codeword that no row has: without a ridge nothing is known of it, and a row that has it has no interval.
+	unseen := blobs(600, 1)
+	view, err := c.Base.View(unseen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := Observed{View: &View{LogProbs: view.LogProbs, Codes: slices.Repeat([]int32{0, 1, 2, 3}, 600)}, Labels: unseen.Labels}
+	if s, err = NewSandwich(t.Context(), Bilinear{}, c.weights, few, sizes, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Intervals(t.Context(), view, .9); err == nil || !strings.Contains(err.Error(), "row 0 has no interval") || s.Identified() == nil {
+		t.Errorf("codeword 4 has no row, and intervals end with %v", err)
+	}
+	if _, _, err := s.Intervals(t.Context(), few.View, .9); err != nil {
+		t.Error(err)
 	}
 }

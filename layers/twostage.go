@@ -16,16 +16,17 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
+	"gorgonia.org/tensor"
 )
 
-// TwoStage is the sampling covariance of the quantized head and the bilinear map together,
+// TwoStage is the sampling covariance of the quantized head and a map together,
 // both fitted to the same rows: the stacked estimating equations of Newey & McFadden
 // (1994, section 6). [Sandwich] takes p̂ as given; here the head's error reaches the posterior
 // twice, through p̂ and through the map that was fitted to it. With z the quantized
 // features and a 1, s¹ = (e_y − p̂) ⊗ z the head's score, s² the map's, at each row,
 //
 //	F₁ = Σ (diag p̂ − p̂p̂ᵀ) ⊗ zzᵀ + Λ₁,  F₂ as F of Sandwich,
-//	F₂₁ = Σ_rows Σ_j q_j s²_j (∂log q_j/∂θ₁)ᵀ,
+//	F₂₁ = Σ_rows Σ_j q_j s²_j (∂log q_j/∂θ₁)ᵀ, also of a [Costed] map,
 //	Cov(θ̂₁, θ̂₂) = B⁻¹ J B⁻ᵀ,  B = (F₁ 0; F₂₁ F₂),  J = Σ ssᵀ, s = (s¹, s²),
 //
 // each score over 1 − its leverage. The codebook is taken as given: its codewords are means
@@ -57,38 +58,41 @@ func throughHead(t, c, logp []float64) {
 	}
 }
 
-// byInput fills c (C) with ∂score_j/∂log p̂_i = α_ij − 1 + δ_ij of the row that was set.
-func (s *gradients) byInput(c []float64, j int, logp []float64) {
-	C := len(c)
-	for i := range c {
-		c[i] = 0
-		if logp[i] > HeadFloor {
-			c[i] = s.form[i*C+j] - 1
-			if i == j {
-				c[i]++
-			}
+// unfloored sets derivatives by log p̂ to 0 where log p̂ stands on the head's floor.
+func unfloored(byInput, logp []float64) []float64 {
+	for i, l := range logp {
+		if l <= HeadFloor {
+			byInput[i] = 0
 		}
 	}
+	return byInput
 }
 
 // Ridges are those of the trainings of a map and of its base's head.
 type Ridges struct{ Map, Head float64 }
 
-// NewTwoStage computes the covariance of weights w of a [Bilinear] and of the head that made the rows' log p̂
+// NewTwoStage computes the covariance of the learned weights of m and of the head that made the rows' log p̂
 // of quantized features z (N×M), with the ridges of both trainings. Beyond what Sandwich
 // refuses, more than 7000 numbers of head and map together are an error.
-func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.Dense, s Sizes, r Ridges) (*TwoStage, error) {
-	if err := twoStaged(rows, z, s); err != nil {
+func NewTwoStage(ctx context.Context, m Map, w *graph.Weights, rows Observed, z *mat.Dense, s Sizes, r Ridges) (*TwoStage, error) {
+	if err := twoStaged(w, rows, z, s); err != nil {
 		return nil, err
 	}
 	C := s.Classes
 	_, M := z.Dims()
-	alone, err := NewSandwich(ctx, w, rows, s, r.Map)
+	if err := sandwiched(ctx, m, w, rows, s); err != nil {
+		return nil, err
+	}
+	alone := &Sandwich{m: m, weights: w.As(tensor.Float64), sizes: s, ridge: r.Map}
+	of, err := newScored(alone, rows)
 	if err != nil {
 		return nil, err
 	}
+	if err := alone.fill(ctx, of, rows); err != nil {
+		return nil, err
+	}
 	x := &TwoStage{Sandwich: alone, first: (M + 1) * C}
-	f := &stackedScores{Sandwich: alone, rows: rows, z: z, gradient: newGradients(alone), ofHead: make([]float64, C)}
+	f := &stackedScores{Sandwich: alone, scored: of, z: z, ofHead: make([]float64, C)}
 	bread1, err := invertHead(ctx, rows, z, r.Head)
 	if err != nil {
 		return nil, err
@@ -102,12 +106,12 @@ func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.De
 	if err != nil {
 		return nil, err
 	}
-	J := mat.NewSymDense(x.first+alone.learned, nil)
+	J := mat.NewSymDense(x.first+alone.dim(), nil)
 	total := rows.total()
 	for i := range x.first {
 		J.SetSym(i, i, r.Head*total)
 	}
-	for i := range alone.learned {
+	for i := range alone.dim() {
 		J.SetSym(x.first+i, x.first+i, r.Map*total)
 	}
 	if err := f.addSquares(ctx, J, h); err != nil {
@@ -124,7 +128,7 @@ func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.De
 }
 
 // twoStaged refuses rows without their features, and too many parameters.
-func twoStaged(rows Observed, z *mat.Dense, s Sizes) error {
+func twoStaged(w *graph.Weights, rows Observed, z *mat.Dense, s Sizes) error {
 	if z == nil {
 		return errors.New("layers: intervals of two stages need the quantized features of the rows")
 	}
@@ -133,7 +137,7 @@ func twoStaged(rows Observed, z *mat.Dense, s Sizes) error {
 	if n != len(rows.Labels) {
 		return fmt.Errorf("layers: intervals of two stages need the quantized features of all %d rows, not of %d", len(rows.Labels), n)
 	}
-	if dim := (M+1)*C + 2*s.Codewords*C + C; dim > largestTwoStage {
+	if dim := (M+1)*C + w.Size(); dim > largestTwoStage {
 		return fmt.Errorf("layers: intervals of two stages take matrices of the square of %d parameters, of which the head has %d; %d is the most, reduce the features (pretrain) or use fewer codewords", dim, (M+1)*C, largestTwoStage)
 	}
 	return nil
@@ -155,16 +159,15 @@ func stackedBread(inverse1, inverse2, F21 *mat.Dense) *mat.Dense {
 
 // stackedScores are the scores of head and map at each row.
 type stackedScores struct {
-	*Sandwich // of the map
-	rows      Observed
+	*Sandwich            // of the map
+	*scored              // s² of the current row
 	z         *mat.Dense // N×M
-	gradient  *gradients // s² of the current row, for each class
 	ofHead    []float64  // C, e_y − p̂ of the current row
 }
 
-// each visits the rows that were seen, with gradient and ofHead set to them. what names the work.
-func (f *stackedScores) each(ctx context.Context, what string, visit func(row int, logp []float64)) error {
-	return f.gradient.each(ctx, what, f.rows, func(row int) {
+// eachStacked visits the rows that were seen, with the scores of both stages set to them. what names the work.
+func (f *stackedScores) eachStacked(ctx context.Context, what string, visit func(row int, logp []float64)) error {
+	return f.each(ctx, what, func(row int) {
 		logp := f.rows.View.LogProbs.RawRowView(row)
 		for i, l := range logp {
 			f.ofHead[i] = -math.Exp(l)
@@ -181,9 +184,9 @@ func (f *stackedScores) leverages(ctx context.Context, inverse1 *mat.Dense) (h [
 		h[stage] = make([]float64, len(f.rows.Labels))
 		stages[stage] = newForms(inverse, func(row int, _ []float64, own float64) { h[stage][row] = math.Min(own, LargestLeverage) })
 	}
-	err = f.each(ctx, "leverages", func(row int, _ []float64) {
+	err = f.eachStacked(ctx, "leverages", func(row int, _ []float64) {
 		headGradient(stages[0].next(row), f.ofHead, f.z.RawRowView(row))
-		copy(stages[1].next(row), f.gradient.rows.RawRowView(f.rows.Labels[row]))
+		copy(stages[1].next(row), f.own)
 	})
 	if err != nil {
 		return h, err
@@ -197,11 +200,11 @@ func (f *stackedScores) leverages(ctx context.Context, inverse1 *mat.Dense) (h [
 func (f *stackedScores) addSquares(ctx context.Context, J *mat.SymDense, h [2][]float64) error {
 	squares := newOuterSum(J)
 	both := make([]float64, J.SymmetricDim())
-	d1 := len(both) - f.learned
-	err := f.each(ctx, "scores", func(row int, _ []float64) {
+	d1 := len(both) - f.dim()
+	err := f.eachStacked(ctx, "scores", func(row int, _ []float64) {
 		headGradient(both[:d1], f.ofHead, f.z.RawRowView(row))
 		floats.Scale(1/(1-h[0][row]), both[:d1])
-		floats.ScaleTo(both[d1:], 1/(1-h[1][row]), f.gradient.rows.RawRowView(f.rows.Labels[row]))
+		floats.ScaleTo(both[d1:], 1/(1-h[1][row]), f.own)
 		squares.add(math.Sqrt(f.rows.Count(row)*f.rows.weight(row)), both)
 	})
 	if err != nil {
@@ -270,7 +273,7 @@ func invertHead(ctx context.Context, rows Observed, z *mat.Dense, ridge float64)
 
 // mapByHead is F₂₁ = Σ_rows Σ_j q_j s²_j (t_j ⊗ z)ᵀ, class by class of the head.
 func (f *stackedScores) mapByHead(ctx context.Context) (*mat.Dense, error) {
-	C, d2 := f.sizes.Classes, f.learned
+	C, d2 := f.sizes.Classes, f.dim()
 	_, M := f.z.Dims()
 	F := mat.NewDense(d2, (M+1)*C, nil)
 	across := make([]*mat.Dense, C) // of each class of the head: Σ_j q_j t_ji s²_j of each row
@@ -288,19 +291,12 @@ func (f *stackedScores) mapByHead(ctx context.Context) (*mat.Dense, error) {
 		withOne.Zero()
 		count = 0
 	}
-	c, center, t := make([]float64, C), make([]float64, C), make([]float64, C)
-	inputs := mat.NewDense(C, C, nil)
-	err := f.each(ctx, "what the head means for the map", func(row int, logp []float64) {
-		clear(center)
-		for j, logq := range f.gradient.logq {
-			f.gradient.byInput(inputs.RawRowView(j), j, logp)
-			floats.AddScaled(center, math.Exp(logq), inputs.RawRowView(j))
-		}
-		for j, logq := range f.gradient.logq {
-			floats.SubTo(c, inputs.RawRowView(j), center)
-			throughHead(t, c, logp)
+	t := make([]float64, C)
+	err := f.eachStacked(ctx, "what the head means for the map", func(row int, logp []float64) {
+		for j, logq := range f.LogQ {
+			throughHead(t, unfloored(f.ByInput.RawRowView(j), logp), logp)
 			for i, ti := range t {
-				floats.AddScaled(across[i].RawRowView(count), f.rows.Count(row)*math.Exp(logq)*ti, f.gradient.rows.RawRowView(j))
+				floats.AddScaled(across[i].RawRowView(count), f.rows.Count(row)*math.Exp(logq)*ti, f.ByWeight.RawRowView(j))
 			}
 		}
 		copy(withOne.RawRowView(count), f.z.RawRowView(row))
@@ -314,19 +310,24 @@ func (f *stackedScores) mapByHead(ctx context.Context) (*mat.Dense, error) {
 }
 
 // Intervals is [Sandwich.Intervals] with the head's error in it; z are the quantized features
-// of the view's rows (N×M). The gauge moves no posterior, so that the covariance along it
-// does not matter.
+// of the view's rows (N×M).
 func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level float64) (lower, upper *mat.Dense, err error) {
 	if err := CheckLevel(level); err != nil {
+		return nil, nil, err
+	}
+	if v == nil || z == nil {
+		return nil, nil, errors.New("layers: intervals of two stages need rows with their quantized features")
+	}
+	scores, err := NewScores(x.m, x.weights, v, x.sizes)
+	if err != nil {
 		return nil, nil, err
 	}
 	reach := distuv.UnitNormal.Quantile(0.5 + level/2)
 	n, C := v.LogProbs.Dims()
 	_, M := z.Dims()
 	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
-	d1, d2 := x.first, x.learned
+	d1, d2 := x.first, x.dim()
 	ofMap := x.joint.Slice(d1, d1+d2, d1, d1+d2)
-	gradient := newGradients(x.Sandwich)
 	r := newSpreads(C, d2)
 	for begin := 0; begin < n; begin += r.rows {
 		if err := ctx.Err(); err != nil {
@@ -334,7 +335,11 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 		}
 		optim.ReportProgress(ctx, "intervals of rows", float64(begin)/float64(n))
 		end := min(begin+r.rows, n)
-		withOne, gradients := withOnes(z.Slice(begin, end, 0, M).(*mat.Dense)), r.read(gradient, v, begin, end)
+		withOne := withOnes(z.Slice(begin, end, 0, M).(*mat.Dense))
+		gradients, err := r.read(scores, v, begin, end)
+		if err != nil {
+			return nil, nil, err
+		}
 		r.ofMap.Reset()
 		r.ofMap.Mul(gradients, ofMap)
 		for i := range C {
@@ -344,9 +349,11 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 		for row := begin; row < end; row++ {
 			logp := v.LogProbs.RawRowView(row)
 			r.set(row-begin, withOne.RawRowView(row-begin), gradients)
-			gradient.set(v, row, logp)
 			for j := range C {
-				logit, variance := r.along(gradient, j, logp)
+				logit, variance := r.along(row-begin, j, logp)
+				if err := x.tells(row, r.gradient(row-begin, gradients)); err != nil {
+					return nil, nil, err
+				}
 				half := reach * math.Sqrt(math.Max(variance, 0))
 				lower.Set(row, j, simd.Sigmoid64(logit-half))
 				upper.Set(row, j, simd.Sigmoid64(logit+half))
@@ -356,17 +363,33 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 	return lower, upper, nil
 }
 
-// read is the gradients of the scores of some rows of a view.
-func (r *spreads) read(gradient *gradients, v *View, begin, end int) *mat.Dense {
-	C, d2 := gradient.rows.Dims()
+// read is the gradients of log q of some rows of a view, by the weights.
+func (r *spreads) read(scores *Scores, v *View, begin, end int) (*mat.Dense, error) {
+	C, d2 := scores.ByWeight.Dims()
 	for row := begin; row < end; row++ {
-		gradient.set(v, row, v.LogProbs.RawRowView(row))
-		r.gradients.Slice((row-begin)*C, (row-begin+1)*C, 0, d2).(*mat.Dense).Copy(gradient.rows)
+		if err := scores.Set(row); err != nil {
+			return nil, err
+		}
+		at := (row - begin) * C
+		r.gradients.Slice(at, at+C, 0, d2).(*mat.Dense).Copy(scores.ByWeight)
+		copy(r.logq.RawRowView(row-begin), scores.LogQ)
+		for j := range C {
+			copy(r.byInput.RawRowView(at+j), unfloored(scores.ByInput.RawRowView(j), v.LogProbs.RawRowView(row)))
+		}
 	}
-	return r.gradients.Slice(0, (end-begin)*C, 0, d2).(*mat.Dense)
+	return r.gradients.Slice(0, (end-begin)*C, 0, d2).(*mat.Dense), nil
 }
 
-// set takes the row at a place of those at hand, of quantized features z with a 1, and gradients of its scores.
+// gradient is that of the logit of the last call of along, of the row at a place, by the map's weights.
+func (r *spreads) gradient(at int, gradients *mat.Dense) []float64 {
+	clear(r.whole)
+	for l, part := range r.parts {
+		floats.AddScaled(r.whole, part, gradients.RawRowView(at*len(r.parts)+l))
+	}
+	return r.whole
+}
+
+// set takes the row at a place of those at hand, of quantized features z with a 1, and gradients of its log q.
 func (r *spreads) set(at int, z []float64, gradients *mat.Dense) {
 	C, wide := len(r.ofHead), len(z)
 	for i := range C {
@@ -380,13 +403,12 @@ func (r *spreads) set(at int, z []float64, gradients *mat.Dense) {
 	}
 }
 
-// along is logit q_j of the row with log p̂, and its variance.
-func (r *spreads) along(gradient *gradients, j int, logp []float64) (logit, variance float64) {
-	logit = gradient.parts(r.parts, j)
+// along is logit q_j of the row at a place, with log p̂, and its variance.
+func (r *spreads) along(at, j int, logp []float64) (logit, variance float64) {
+	logit = logitParts(r.parts, r.logq.RawRowView(at), j)
 	clear(r.inputs)
 	for l, part := range r.parts {
-		gradient.byInput(r.input, l, logp)
-		floats.AddScaled(r.inputs, part, r.input)
+		floats.AddScaled(r.inputs, part, r.byInput.RawRowView(at*len(r.parts)+l))
 	}
 	throughHead(r.through, r.inputs, logp)
 	t, w := mat.NewVecDense(len(r.through), r.through), mat.NewVecDense(len(r.parts), r.parts)
@@ -394,54 +416,57 @@ func (r *spreads) along(gradient *gradients, j int, logp []float64) (logit, vari
 }
 
 // spreads computes variances of logits of a few rows at a time. The C gradients of a row
-// lie in the span of e_i ⊗ z, i < C, for the head and of the C gradients of the scores for the
+// lie in the span of e_i ⊗ z, i < C, for the head and of the C gradients of log q for the
 // map: with t and w their coordinates,
 //
 //	Var logit q_j = tᵀ head t + 2 tᵀ cross w + wᵀ own w.
 type spreads struct {
 	rows             int
 	gradients        *mat.Dense   // rows·C × d₂
+	byInput          *mat.Dense   // rows·C × C, of log q by log p̂
+	logq             *mat.Dense   // rows × C
 	ofMap            mat.Dense    // the gradients times the map's covariance
 	ofHead           []*mat.Dense // of each class i: (e_i ⊗ z) times the covariance, rows × (d₁+d₂)
 	head, cross, own *mat.Dense   // C×C of the current row
 	parts, through   []float64    // w and t
-	inputs, input    []float64
+	inputs           []float64
+	whole            []float64 // d₂
 }
 
 func newSpreads(C, d2 int) *spreads {
 	r := &spreads{rows: max(1, sandwichRows/C), head: mat.NewDense(C, C, nil), cross: mat.NewDense(C, C, nil), own: mat.NewDense(C, C, nil)}
-	r.gradients = mat.NewDense(r.rows*C, d2, nil)
+	r.gradients, r.byInput, r.logq = mat.NewDense(r.rows*C, d2, nil), mat.NewDense(r.rows*C, C, nil), mat.NewDense(r.rows, C, nil)
 	for range C {
 		r.ofHead = append(r.ofHead, new(mat.Dense))
 	}
 	r.parts, r.through = make([]float64, C), make([]float64, C)
-	r.inputs, r.input = make([]float64, C), make([]float64, C)
+	r.inputs, r.whole = make([]float64, C), make([]float64, d2)
 	return r
 }
 
-// TwoStage is the covariance of a fitted bilinear map and the head of its divided base,
+// TwoStage is the covariance of the fitted map and the head of its divided base,
 // from the calibration rows that both were fitted to, or others as in [Trained.Sandwich]. For
 // the ridges see [NewTwoStage]; those of the fit are [Trained.Ridge] and [Headed]'s.
 func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge float64) (*TwoStage, error) {
 	base, headed := t.Base.(Headed)
 	switch {
-	case !t.bilinear() || !headed:
-		return nil, fmt.Errorf("layers: intervals of two stages are known for the bilinear map on a divided base with a head only, not for %s on %s", NameOf(t.Map), NameOf(t.Base))
+	case !headed:
+		return nil, fmt.Errorf("layers: intervals of two stages count the error of a head, and %s has none that it tells of", NameOf(t.Base))
 	case t.weights == nil:
 		return nil, ErrUnfitted
 	}
-	view, err := base.View(cal)
+	view, err := t.viewOf(cal)
 	if err != nil {
 		return nil, err
 	}
 	z := data.Dense(base.Quantized(view))
-	return NewTwoStage(ctx, t.weights, Observe(view, cal, t.Base.Sizes()), z, base.Sizes(), Ridges{Map: ridge, Head: headRidge})
+	return NewTwoStage(ctx, t.Map, t.weights, Observe(view, cal, t.Base.Sizes()), z, base.Sizes(), Ridges{Map: ridge, Head: headRidge})
 }
 
 // TwoStageIntervals returns the interval of each posterior of x (N×C each) at a level, with
 // the error of both stages.
 func (t *Trained) TwoStageIntervals(ctx context.Context, s *TwoStage, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
-	view, err := t.Base.View(x)
+	view, err := t.viewOf(x)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -45,7 +45,7 @@ func TestTwoStageIntervals(t *testing.T) {
 	if wider < all/2 {
 		t.Errorf("%d of %d intervals are wider with the head's error in them", wider, all)
 	}
-	if _, err := NewTwoStage(t.Context(), c.weights, rows, mat.NewDense(3, 4, nil), c.Base.Sizes(), Ridges{}); err == nil {
+	if _, err := NewTwoStage(t.Context(), Bilinear{}, c.weights, rows, mat.NewDense(3, 4, nil), c.Base.Sizes(), Ridges{}); err == nil {
 		t.Error("features of three rows pass for those of all")
 	}
 }

@@ -1,15 +1,11 @@
 package theory
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
-	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/layers"
@@ -358,29 +354,6 @@ func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
 	}
 	floats.AddScaled(theta, spread, normals(len(theta), rng))
 	return theta, nil
-}
-
-// namedEntries is how many entries of a direction are named.
-const namedEntries = 4
-
-// words names a direction of θ by its largest entries, such as "0.58 region/bias[3] + 0.58 region/bias[4]".
-func (m *layered) words(direction []float64) string {
-	var names []string
-	for _, name := range m.learned {
-		for i := range m.weights.Tensor(name).Shape().TotalSize() {
-			names = append(names, fmt.Sprintf("%s[%d]", name, i))
-		}
-	}
-	order := data.UpTo(len(direction))
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(math.Abs(direction[j]), math.Abs(direction[i])) })
-	var parts []string
-	for _, i := range order[:min(namedEntries, len(order))] {
-		parts = append(parts, fmt.Sprintf("%.2f %s", direction[i], names[i]))
-	}
-	if len(order) > namedEntries {
-		parts = append(parts, "…")
-	}
-	return strings.Join(parts, " + ")
 }
 
 // rows is the default Target: what belongs to each codeword, then the rest. A layer

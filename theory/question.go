@@ -335,7 +335,7 @@ func (a *asked) findGauge(r *Report) error {
 	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", of.zeroAt, of.gapAt))
 	row := &r.Rows[len(r.Rows)-1]
 	for _, v := range found.Basis {
-		row.Where = append(row.Where, a.model.words(v))
+		row.Where = append(row.Where, layers.DirectionOf(a.model.weights, v))
 	}
 	return at.err
 }

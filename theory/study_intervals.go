@@ -97,29 +97,23 @@ func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 	return x, err
 }
 
-// intervalsAt are the intervals of factors that were fitted to a sample of N rows, beside their covariance.
+// intervalsAt are the intervals of factors that were fitted to a sample of N rows, beside their covariance; a trial is
+// lost where it has none.
 func (t *Table) intervalsAt(ctx context.Context, theta, sample []float64, N int) (of posteriorIntervals, s *layers.Sandwich, err error) {
 	rows := t.observed()
 	rows.Counts = make([]float64, len(sample))
 	floats.AddScaled(rows.Counts, float64(N), sample)
-	if s, _, err = sandwichOf(ctx, t.sizes(), theta, rows); err == nil {
+	weights, err := bilinearWeights(theta, t.sizes())
+	if err != nil {
+		return of, nil, err
+	}
+	if s, err = layers.NewSandwich(ctx, studied, weights, rows, t.sizes(), 0); err == nil {
 		of.lower, of.upper, err = s.Intervals(ctx, t.view(1), intervalLevel)
 	}
-	return of, s, err
-}
-
-// sandwichOf is the covariance of factors that were fitted to the rows, beside them; a trial is lost where it
-// has none.
-func sandwichOf(ctx context.Context, sizes layers.Sizes, theta []float64, rows layers.Observed) (*layers.Sandwich, *graph.Weights, error) {
-	weights, err := bilinearWeights(theta, sizes)
-	if err != nil {
-		return nil, nil, err
-	}
-	sandwich, err := layers.NewSandwich(ctx, weights, rows, sizes, 0)
 	if err != nil && ctx.Err() == nil {
 		err = lost{err}
 	}
-	return sandwich, weights, err
+	return of, s, err
 }
 
 // posteriorIntervals are those of each row and class.
@@ -150,9 +144,12 @@ func (t *Table) rarest(counts []float64) []float64 {
 	return least
 }
 
+// studied is the map of the studies of intervals.
+var studied = layers.Bilinear{Prior: layers.UniformPrior{}}
+
 // bilinearWeights are factors as the layer keeps them.
 func bilinearWeights(theta []float64, sizes layers.Sizes) (*graph.Weights, error) {
-	w, err := layers.Bilinear{Prior: layers.UniformPrior{}}.Init(sizes, newRand(0))
+	w, err := studied.Init(sizes, newRand(0))
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +211,7 @@ const varianceLeft = 0.015
 // varianceRatio is the variance that a sample of N rows estimates for a factor over that of the
 // population's sandwich, the mean over all. Unlike a coverage it hardly varies between samples.
 func varianceRatio(s *layers.Sandwich, at population, N int) float64 {
-	receiver, sender := s.FactorErrors()
-	errors := slices.Concat(receiver.RawMatrix().Data, sender.RawMatrix().Data)
+	errors := factorErrors(s)
 	var sum float64
 	for i, v := range errors {
 		sum += v * v / (at.covariance.At(i, i) / float64(N))
@@ -223,17 +219,17 @@ func varianceRatio(s *layers.Sandwich, at population, N int) float64 {
 	return sum / float64(len(errors))
 }
 
+// factorErrors are the standard errors of the balanced factors, receivers first.
+func factorErrors(s *layers.Sandwich) []float64 {
+	w := s.Errors()
+	return slices.Concat(w.Float64s("bilinear/receiver"), w.Float64s("bilinear/sender"))
+}
+
 // countFactors counts the same for every entry of a_k and b_k.
 func countFactors(c *coverage, s *layers.Sandwich, truth *Truth, theta []float64) {
 	z := distuv.UnitNormal.Quantile(0.5 + intervalLevel/2)
-	receiver, sender := s.FactorErrors()
 	K, C := truth.Design.Codewords, truth.Design.Classes
-	for i, errors := range []*mat.Dense{receiver, sender} {
-		for k := range K {
-			for j := range C {
-				at := (i*K+k)*C + j
-				c.count(s.Occurrences[k], math.Abs(theta[at]-truth.Theta[at]) <= z*errors.At(k, j))
-			}
-		}
+	for at, deviation := range factorErrors(s) {
+		c.count(s.Occurrences[at/C%K], math.Abs(theta[at]-truth.Theta[at]) <= z*deviation)
 	}
 }

@@ -299,7 +299,7 @@ func intervalsOfStages(ctx context.Context, theta, counts []float64, table *Tabl
 	sizes, rows := table.sizes(), table.observed()
 	_, sizes.Features = z.Dims()
 	rows.Counts = counts
-	one, weights, err := sandwichOf(ctx, sizes, theta, rows)
+	weights, err := bilinearWeights(theta, sizes)
 	if err != nil {
 		return alone, both, err
 	}
@@ -307,11 +307,11 @@ func intervalsOfStages(ctx context.Context, theta, counts []float64, table *Tabl
 	for i := range rows.Labels {
 		zRows.SetRow(i, z.RawRowView(i/table.Classes))
 	}
-	two, err := layers.NewTwoStage(ctx, weights, rows, zRows, sizes, layers.Ridges{})
+	two, err := layers.NewTwoStage(ctx, studied, weights, rows, zRows, sizes, layers.Ridges{})
 	if err != nil {
 		return alone, both, err
 	}
-	if alone.lower, alone.upper, err = one.Intervals(ctx, table.view(1), intervalLevel); err != nil {
+	if alone.lower, alone.upper, err = two.Sandwich.Intervals(ctx, table.view(1), intervalLevel); err != nil {
 		return alone, both, err
 	}
 	both.lower, both.upper, err = two.Intervals(ctx, table.view(1), z, intervalLevel)

@@ -2,6 +2,7 @@ package baselines
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strings"
 
@@ -78,6 +79,11 @@ func (m *Kernel) Restore(s layers.State) error {
 type remembering struct {
 	Fitted
 	memory *memory
+}
+
+// Unbounded says why there are no intervals.
+func (*remembering) Unbounded() error {
+	return errors.New("layers: intervals are of a map that predicts each row by itself, and this method averages the labels of like calibration rows")
 }
 
 // remember keeps the points of cal, also among the weights.

@@ -3,6 +3,7 @@ package baselines
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 
 	"calibra/data"
@@ -57,6 +58,11 @@ func (m *LocalNets) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 	of := localNetsMap{net, cmp.Or(m.Lambda, 1)}
 	m.byMinibatches(of, of.weights(e, sizes, rng), 1024, m.Method)
 	return wrap("Local Nets", m.Trained.Fit(ctx, cal, val, rng))
+}
+
+// Unbounded says why there are no intervals.
+func (*LocalNets) Unbounded() error {
+	return errors.New("layers: intervals are of a map fitted to each row by itself, and Local Nets are fitted to like rows together")
 }
 
 // Predict is log softmax(u), normalized in float64.
