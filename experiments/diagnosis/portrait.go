@@ -17,8 +17,8 @@ type Portrait struct {
 	Simplex   *Simplex   `json:"simplex,omitempty"`
 }
 
-// mostConfused is how many classes the confusion of a portrait has.
-const mostConfused = 20
+// wholeConfusion is up to how many classes the confusion of a portrait has all; of more it has the heaviestConfusion most confused.
+const wholeConfusion, heaviestConfusion = 100, 40
 
 // NewPortrait is that of predictions (N×C, in log-probabilities). Of by it takes Rows and Soft. The band
 // of its curve is drawn from rng; nil: it has none.
@@ -27,7 +27,11 @@ func NewPortrait(logProbs *mat.Dense, labels []int, by metrics.Settings, rng *ra
 	if err != nil {
 		return p, err
 	}
-	p.Isotonic, p.Confusion = isotonic(s, rng), confusion(s, mostConfused)
+	most := wholeConfusion
+	if s.Classes > wholeConfusion {
+		most = heaviestConfusion
+	}
+	p.Isotonic, p.Confusion = isotonic(s, rng), confusion(s, most)
 	if s.Classes == 3 {
 		p.Simplex = simplex(s)
 	}

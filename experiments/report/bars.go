@@ -103,11 +103,8 @@ func (panel BarPanel) plot() *chart {
 		p.Add(bar.at(float64(at), panel.Marks))
 	}
 	p.X.Min, p.X.Max = -.7, float64(len(panel.Bars))-.3
-	p.X.Tick.Marker = namedTicks(names)
+	p.X.Tick.Marker = namedTicks{names: names}
 	p.X.Tick.Length = 0
-	if slices.ContainsFunc(names, func(name string) bool { return p.X.Tick.Label.Width(name) > barWidth }) {
-		p.rotate()
-	}
 	p.Y.Min, p.Y.Max = 0, max(top*1.06, 1e-9)
 	if panel.Marks == DotsFromLeast && bottom <= top {
 		edge := max(0.08*(top-bottom), 1e-9)

@@ -17,15 +17,16 @@ func confusion(c *diagnosis.Confusion, names []string) *Figure {
 	if len(c.Taken) == 0 {
 		return nil
 	}
-	var called []string
 	place := map[int]int{}
+	var whole []string
 	for at, k := range c.Classes {
 		name := fmt.Sprint(k)
 		if k < len(names) {
-			name = clippedName(names[k])
+			name = names[k]
 		}
-		called, place[k] = append(called, name), at
+		whole, place[k] = append(whole, name), at
 	}
+	called := clippedNames(whole)
 	n := len(called)
 	rows := slices.Clone(called) // the first class stands above
 	slices.Reverse(rows)
@@ -47,20 +48,43 @@ func confusion(c *diagnosis.Confusion, names []string) *Figure {
 		}
 		return func(v float64) string { return fmt.Sprintf(format, v) }
 	}
-	size := max(7, vg.Length(n)*0.62) * vg.Centimeter
+	size := min(16, max(8, vg.Length(n)*0.5)) * vg.Centimeter
 	panel := HeatPanel{X: "top class", Y: "class", Rows: rows, Columns: called, Width: size, Height: size}
 	often, sure := panel, panel
 	often.Title, often.Values, often.Text, often.High = "% of a class taken for another", shares, number("%.2g"), most
 	sure.Title, sure.Values, sure.Text = "their mean probability", means, number("%.2f")
 	sure.Low, sure.High = 1/float64(c.Of), 1
-	return Heat([]HeatPanel{often, sure}, 2)
+	f := Heat([]HeatPanel{often, sure}, 2)
+	f.whole = map[string]string{}
+	for k, name := range called {
+		f.whole[name] = whole[k]
+	}
+	return f
 }
 
-// clippedName is a name as an axis has room for.
+// longestName is how many letters an axis has room for.
+const longestName = 14
+
+// clippedName is a name as an axis has room for: of a longer one the beginning and the end.
 func clippedName(name string) string {
-	const most = 14
-	if runes := []rune(name); len(runes) > most {
-		return string(runes[:most-1]) + "…"
+	const end = 4
+	if runes := []rune(name); len(runes) > longestName {
+		return string(runes[:longestName-end-1]) + "…" + string(runes[len(runes)-end:])
 	}
 	return name
+}
+
+// clippedNames clips names so that no two of them are alike: those that would be have their places before them.
+func clippedNames(names []string) []string {
+	short, times := make([]string, len(names)), map[string]int{}
+	for k, name := range names {
+		short[k] = clippedName(name)
+		times[short[k]]++
+	}
+	for k, name := range names {
+		if times[short[k]] > 1 {
+			short[k] = clippedName(fmt.Sprintf("%d %s", k, name))
+		}
+	}
+	return short
 }

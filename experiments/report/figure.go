@@ -30,8 +30,9 @@ type Figure struct {
 	bars    map[*plot.Plot]colourBar // on the right of plots
 	besides vg.Length                // what the widest bar takes
 	legend  []key
-	points  points // what is drawn, as numbers
-	err     error  // why it cannot be drawn
+	points  points            // what is drawn, as numbers
+	whole   map[string]string // names by what is left of those that are clipped
+	err     error             // why it cannot be drawn
 }
 
 // panel is a plot with its texts, which a layout breaks into lines.
@@ -114,7 +115,7 @@ func (style Style) Render(f *Figure, format string) ([]byte, error) {
 	}
 	l, scale := f.layout(style.Column/vg.Length(style.scale())), style.scale()
 	w, h := l.size.X, l.size.Y
-	page := draw.Canvas{Rectangle: vg.Rectangle{Max: l.size}}
+	page := onPage(nil, l.size)
 	var file io.WriterTo
 	switch format {
 	case "svg":
@@ -144,6 +145,11 @@ func (style Style) Render(f *Figure, format string) ([]byte, error) {
 		return nil, fmt.Errorf("report: write a figure: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// onPage is a canvas of a size.
+func onPage(c vg.Canvas, size vg.Point) draw.Canvas {
+	return draw.Canvas{Canvas: c, Rectangle: vg.Rectangle{Max: size}}
 }
 
 // corners are those of a rectangle, one after the other.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"slices"
-	"unicode/utf8"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot"
@@ -21,7 +19,7 @@ type HeatPanel struct {
 	Text          func(float64) string // written into each cell; nil for none
 	Diverging     bool                 // blue below 0, red above, in place of pale to dark
 	Low, High     float64              // ends of the colours, of a panel that is not Diverging; both 0: those of the values
-	Width, Height vg.Length            // of the panel; wider where its column names need it
+	Width, Height vg.Length            // of the panel
 }
 
 // Heat draws the panels side by side, each with the bar of its colours.
@@ -30,7 +28,7 @@ func Heat(panels []HeatPanel, columns int) *Figure {
 	var width vg.Length
 	bars := map[*plot.Plot]colourBar{}
 	for _, panel := range panels {
-		width = max(width, panel.width())
+		width = max(width, panel.Width)
 		p, bar := panel.plot()
 		plots, bars[p.Plot] = append(plots, p), bar
 	}
@@ -46,32 +44,6 @@ func Heat(panels []HeatPanel, columns int) *Figure {
 		}
 	}
 	return f
-}
-
-// width is the panel's, or what its column names need so as not to touch.
-func (panel HeatPanel) width() vg.Length {
-	style := newPlot().X.Tick.Label
-	var widest vg.Length
-	for _, name := range panel.Columns {
-		widest = max(widest, style.Width(name))
-	}
-	if panel.rotated() {
-		widest = style.Height("0")
-	}
-	const (
-		between = vg.Length(4)
-		beside  = vg.Length(50) // the names of the rows
-	)
-	if widest == 0 {
-		return panel.Width
-	}
-	return max(panel.Width, vg.Length(len(panel.Columns))*(widest+between)+beside)
-}
-
-// rotated reports whether the names of the columns are too long to stand side by side.
-func (panel HeatPanel) rotated() bool {
-	long := slices.ContainsFunc(panel.Columns, func(name string) bool { return utf8.RuneCountInString(name) > 3 })
-	return long && len(panel.Columns) > 4
 }
 
 // limits are the least and the greatest value that have colours.
@@ -118,13 +90,10 @@ func (panel HeatPanel) plot() (*chart, colourBar) {
 	rows, columns := panel.Values.Dims()
 	p.Add(cells{panel, colour})
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -.5, float64(columns)-.5, -.5, float64(rows)-.5
-	p.X.Tick.Marker = namedTicks(panel.Columns)
-	p.Y.Tick.Marker = namedTicks(panel.Rows)
+	p.X.Tick.Marker = namedTicks{names: panel.Columns}
+	p.Y.Tick.Marker = namedTicks{names: panel.Rows}
 	p.X.Tick.Length, p.Y.Tick.Length = 0, 0
 	p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0
-	if panel.rotated() {
-		p.rotate()
-	}
 	return p, colourBar{low, high, colour}
 }
 
@@ -134,9 +103,14 @@ type cells struct {
 	colour func(float64) color.NRGBA
 }
 
+// mostTold is how many cells of a page tell their values: more would make it heavy.
+const mostTold = 3000
+
 func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	rows, columns := h.Values.Dims()
+	page, live := liveOf(c)
+	told := 0
 	for i := range rows {
 		for j := range columns {
 			v := h.Values.At(i, j)
@@ -144,19 +118,24 @@ func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 				continue
 			}
 			cell := vg.Rectangle{Min: vg.Point{X: x(float64(j) - .5), Y: y(float64(i) - .5)}, Max: vg.Point{X: x(float64(j) + .5), Y: y(float64(i) + .5)}}
-			fill := h.colour(v)
-			c.FillPolygon(fill, corners(cell))
-			middle := vg.Point{X: (cell.Min.X + cell.Max.X) / 2, Y: (cell.Min.Y + cell.Max.Y) / 2}
-			if page, live := liveOf(c); live {
-				page.point(middle, fmt.Sprintf("%s %s, %s %s: %.4g", h.Y, h.Rows[i], h.X, h.Columns[j], v))
+			if told++; live && told <= mostTold {
+				page.cell(cell, h.colour(v), fmt.Sprintf("%s %s, %s %s: %.4g", h.Y, page.wholeName(h.Rows[i]), h.X, page.wholeName(h.Columns[j]), v))
+			} else {
+				c.FillPolygon(h.colour(v), corners(cell))
 			}
-			if h.Text == nil {
-				continue
+			if h.Text != nil {
+				h.write(c, p, cell, h.Text(v))
 			}
-			style := p.X.Tick.Label
-			style.Rotation, style.XAlign, style.YAlign = 0, draw.XCenter, draw.YCenter
-			c.FillText(style, middle, h.Text(v))
 		}
+	}
+}
+
+// write writes text into a cell that has room for it.
+func (h cells) write(c draw.Canvas, p *plot.Plot, cell vg.Rectangle, text string) {
+	style := p.Y.Tick.Label
+	style.Rotation, style.XAlign, style.YAlign = 0, draw.XCenter, draw.YCenter
+	if size := cell.Size(); style.Width(text)+2 <= size.X && nameLine <= size.Y {
+		c.FillText(style, vg.Point{X: (cell.Min.X + cell.Max.X) / 2, Y: (cell.Min.Y + cell.Max.Y) / 2}, text)
 	}
 }
 

@@ -25,7 +25,7 @@ func (f *Figure) Inline() ([]byte, error) {
 	size := vg.Point{X: width + 2*margin, Y: height + 2*margin}
 	if f.shares != nil {
 		c := newSVG(size.X, size.Y)
-		page := draw.Canvas{Canvas: live{c}, Rectangle: vg.Rectangle{Max: size}}
+		page := onPage(live{c, f.whole}, size)
 		for i, place := range l.places(draw.Crop(page, margin, -margin, margin, -margin), 1) {
 			l.place(i, place)
 		}
@@ -33,10 +33,10 @@ func (f *Figure) Inline() ([]byte, error) {
 	} else {
 		// as if below one another, so that all plots have one size
 		n := len(f.panels)
-		column := draw.Canvas{Canvas: newSVG(size.X, 1), Rectangle: vg.Rectangle{Max: vg.Point{X: l.cell.X, Y: vg.Length(n)*(height+gap) - gap}}}
+		column := onPage(newSVG(size.X, 1), vg.Point{X: l.cell.X, Y: vg.Length(n)*(height+gap) - gap})
 		for i, place := range l.places(column, 1) {
 			c := newSVG(size.X, size.Y)
-			place.Canvas = live{c}
+			place.Canvas = live{c, f.whole}
 			up := vg.Point{X: margin, Y: margin - vg.Length(n-1-i)*(height+gap)}
 			place.Min, place.Max = place.Min.Add(up), place.Max.Add(up)
 			l.place(i, place)
@@ -56,7 +56,7 @@ func (f *Figure) words(b *bytes.Buffer) {
 	b.WriteString("<ul class=\"legend\">\n")
 	for _, k := range f.legend {
 		c := newSVG(sampleWidth, sampleHeight)
-		k.sample(draw.Canvas{Canvas: c, Rectangle: vg.Rectangle{Max: vg.Point{X: sampleWidth, Y: sampleHeight}}})
+		k.sample(onPage(c, vg.Point{X: sampleWidth, Y: sampleHeight}))
 		fmt.Fprintf(b, "<li data-series=\"%s\">%s%s</li>\n", html.EscapeString(k.name), c.element(), html.EscapeString(k.name))
 	}
 	b.WriteString("</ul>\n")

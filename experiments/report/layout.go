@@ -51,7 +51,7 @@ type layout struct {
 }
 
 const (
-	narrowest = 0.8 // of a cell's width, before its figure gets a column less
+	narrowest = 0.65 // of a cell's width, before its figure gets a column less
 	widest    = 1.4 // of a cell's width
 )
 
@@ -86,6 +86,7 @@ func (l *layout) fold() {
 		if l.shares != nil {
 			height *= vg.Length(l.shares[i])
 		}
+		fitNames(p.Plot, vg.Point{X: l.cell.X, Y: height})
 		p.Title.Text = wrapped(p.title, p.Title.TextStyle, l.cell.X)
 		p.X.Label.Text = wrapped(p.x, p.X.Label.TextStyle, l.cell.X)
 		p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, height)

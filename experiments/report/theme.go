@@ -173,13 +173,6 @@ func (s spaced) Draw(c vg.Canvas, txt string, style plottext.Style, at vg.Point)
 // errNothing is of a plot without a number.
 var errNothing = errors.New("nothing was measured")
 
-// rotate writes the names below the plot upwards.
-func (c *chart) rotate() {
-	c.X.Tick.Label.Rotation = math.Pi / 2
-	c.X.Tick.Label.XAlign, c.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
-	c.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot
-}
-
 func newGridLines() *plotter.Grid {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = pale, pale

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // Logarithmic axes hold log10 of their values: gonum/plot v0.17 places the label of
@@ -16,9 +18,17 @@ import (
 // the first of these whose names do not touch. Where that leaves fewer than three, even steps are named.
 type logTicks struct{}
 
-var _ plot.Ticker = logTicks{}
+// tallTicks are logTicks of an axis upwards, along which a name is one line.
+type tallTicks struct{}
 
-func (logTicks) Ticks(low, high float64) []plot.Tick {
+var _, _ plot.Ticker = logTicks{}, tallTicks{}
+
+func (tallTicks) Ticks(low, high float64) []plot.Tick { return digitsOrEven(low, high, stacked) }
+
+func (logTicks) Ticks(low, high float64) []plot.Tick { return digitsOrEven(low, high, apart) }
+
+// digitsOrEven ticks digits whose names stay apart, or else even steps.
+func digitsOrEven(low, high float64, apart func([]plot.Tick, float64) bool) []plot.Tick {
 	for coarse := range 9 {
 		named, step := [][]float64{{1, 2, 5}, {1, 5}, {1}}[min(coarse, 2)], max(1, coarse-1)
 		ticks := digitTicks(low, high, named, step)
@@ -73,6 +83,22 @@ func apart(ticks []plot.Tick, length float64) bool {
 			return false
 		}
 		end = t.Value + half
+	}
+	return true
+}
+
+// stacked reports whether no two names of ticks, in ascending order, touch on an axis upwards of that length, which has room for
+// twelve lines.
+func stacked(ticks []plot.Tick, length float64) bool {
+	before := math.Inf(-1)
+	for _, t := range ticks {
+		if t.Label == "" {
+			continue
+		}
+		if t.Value-before < length/12 {
+			return false
+		}
+		before = t.Value
 	}
 	return true
 }
@@ -176,14 +202,62 @@ func (t placedTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// namedTicks puts names at 0, 1, 2, …
-type namedTicks []string
+// namedTicks puts names at 0, 1, 2, …, or every so many of them.
+type namedTicks struct {
+	names []string
+	every int // from the first, or, of an axis upwards, from the last; 0 is all
+}
 
 func (n namedTicks) Ticks(float64, float64) (ticks []plot.Tick) {
-	for at, name := range n {
-		ticks = append(ticks, plot.Tick{Value: float64(at), Label: name})
+	every := max(1, n.every)
+	for at, name := range n.names {
+		if at%every == 0 {
+			ticks = append(ticks, plot.Tick{Value: float64(at), Label: name})
+		}
 	}
 	return ticks
+}
+
+// widest is the width of the longest name.
+func (n namedTicks) widest() (width vg.Length) {
+	style := textStyle(letters)
+	for _, name := range n.names {
+		width = max(width, style.Width(name))
+	}
+	return width
+}
+
+// nameLine is what a name takes across its letters, with some white.
+const nameLine = vg.Length(11.5)
+
+// fitNames turns the names below a plot, and leaves some out, so that none touches another in a plot of this size with its axes; it
+// leaves out names beside it.
+func fitNames(p *plot.Plot, size vg.Point) {
+	below, named := p.X.Tick.Marker.(namedTicks)
+	beside, listed := p.Y.Tick.Marker.(namedTicks)
+	left := vg.Length(45) // of numbers and the label
+	if listed {
+		left = beside.widest() + 25
+	}
+	bottom := vg.Length(45)
+	if named {
+		step := (size.X - left) / vg.Length(p.X.Max-p.X.Min)
+		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = 0, draw.XCenter, draw.YTop
+		p.X.Padding = 0
+		below.every = 1
+		if below.widest()+4 > step {
+			bottom += below.widest()
+			below.every = max(1, int(math.Ceil(float64(nameLine/step))))
+			p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/2, draw.XRight, draw.YCenter
+			p.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot
+		}
+		p.X.Tick.Marker = below
+	}
+	if listed {
+		step := (size.Y - bottom) / vg.Length(p.Y.Max-p.Y.Min)
+		beside.every = max(1, int(math.Ceil(float64(nameLine/step))))
+		p.Y.Tick.Marker = beside
+	}
 }
 
 // unitTicks ticks the unit interval at 0, 1/n, …, 1.
