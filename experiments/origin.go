@@ -213,6 +213,24 @@ func featuresOrigin(path, shifted string, as data.Scores) (*Origin, error) {
 	return o, nil
 }
 
+// WholeOrigin is the origin of one labelled set (see [data.OpenWhole]), which folds divide. Its logits are what as names or, where
+// that is "", what their values look like.
+func WholeOrigin(ctx context.Context, path string, as data.Scores) (*Origin, error) {
+	src, err := data.OpenWhole(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := src.Settle(as); err != nil {
+		return nil, err
+	}
+	digest, err := data.Digest(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &Problem{Source: src, Beside: &rowcheck.Findings{Labels: rowcheck.OtherLabels("rows", src.Cal)}}
+	return ofFeatures(path, digest, as, func() (*Problem, error) { return p, nil }), nil
+}
+
 // ofFeatures is the origin of a features file, whose cells are others where its logits are read as
 // something else.
 func ofFeatures(path, digest string, as data.Scores, load func() (*Problem, error)) *Origin {

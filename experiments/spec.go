@@ -57,7 +57,18 @@ type Judging struct {
 	// HeldOut measures the NLL on a fifth of the calibration rows too, after a fit to the others, by which settings are
 	// chosen without a look at the test rows.
 	HeldOut bool `json:"held_out,omitempty"`
+	// Folds is into how many folds one labelled set is divided, each row to be predicted by a fit to the others; 0: the rows are
+	// divided already.
+	Folds int `json:"folds,omitempty"`
+	// Within is what each fold holds whole; "" is rows that are equal.
+	Within Within `json:"within,omitempty"`
 }
+
+// Within is what folds hold whole.
+type Within string
+
+// WholeGroups keeps the rows of a group in one fold, which then are one observation.
+const WholeGroups Within = "groups"
 
 // uncertainty is what the metrics are asked for.
 func (j Judging) uncertainty() metrics.Uncertainty {

@@ -1,11 +1,17 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 
 	"calibra/data"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 // Fold is one division of rows for cross-validation, by their numbers: a fit is to Fit and
@@ -36,6 +42,50 @@ func Folds(rows *data.Set, folds int, rng *rand.Rand) []Fold {
 		}
 	}
 	return all
+}
+
+// GroupFolds divides labelled rows into folds that hold each group of rows whole, or are an error where there are fewer groups than
+// folds. The largest group comes first, each to the fold in which the counts of classes come nearest to even ones.
+func GroupFolds(rows *data.Set, folds int, rng *rand.Rand) ([]Fold, error) {
+	of := map[int][]int{}
+	for i, g := range rows.Groups.Of {
+		of[g] = append(of[g], i)
+	}
+	groups := slices.Sorted(maps.Keys(of))
+	if len(groups) < folds {
+		return nil, &SettingError{Reason: fmt.Sprintf("%d folds of %d groups of rows; choose from 2 to the number of groups", folds, len(groups))}
+	}
+	rng.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
+	slices.SortStableFunc(groups, func(a, b int) int { return cmp.Compare(len(of[b]), len(of[a])) })
+	even := rows.Counts(rows.Classes())
+	floats.Scale(1/float64(folds), even)
+	all, counts := make([]Fold, folds), mat.NewDense(folds, len(even), nil)
+	for at, g := range groups {
+		own := rows.Rows(of[g]).Counts(len(even))
+		best, least := 0, math.Inf(1)
+		for k := range folds {
+			apart := 0.0 // how much further from even the fold comes to be
+			for y, n := range own {
+				d := counts.At(k, y) - even[y]
+				apart += (d+n)*(d+n) - d*d
+			}
+			if free := at >= folds || all[k].Held == nil; free && apart < least { // each fold has a group
+				best, least = k, apart
+			}
+		}
+		floats.Add(counts.RawRowView(best), own)
+		all[best].Held = append(all[best].Held, of[g]...)
+	}
+	for k := range all {
+		slices.Sort(all[k].Held)
+		for other := range all {
+			if other != k {
+				all[k].Fit = append(all[k].Fit, all[other].Held...)
+			}
+		}
+		slices.Sort(all[k].Fit)
+	}
+	return all, nil
 }
 
 // FewRows are n of the rows with these labels, stratified, for a choice that needs no more.

@@ -44,3 +44,34 @@ func TestFolds(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupFolds: each group lies whole in one fold, each row is held out once, and a class that all groups have alike is divided alike.
+func TestGroupFolds(t *testing.T) {
+	x := &data.Set{Labels: make([]int, 120), Groups: data.Groups{Of: make([]int, 120), Names: data.Numerals(24)}}
+	for i := range x.Labels {
+		x.Labels[i], x.Groups.Of[i] = i%3, i/5 // 24 groups of five
+	}
+	folds, err := GroupFolds(x, 5, newRand(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, seen := map[int]int{}, 0
+	for k, f := range folds {
+		if len(f.Held)+len(f.Fit) != 120 || len(f.Held) < 20 || len(f.Held) > 25 {
+			t.Errorf("fold %d holds out %d rows and is fitted to %d", k, len(f.Held), len(f.Fit))
+		}
+		for _, i := range f.Held {
+			seen++
+			if other, there := in[x.Groups.Of[i]]; there && other != k {
+				t.Errorf("group %d is in two folds", x.Groups.Of[i])
+			}
+			in[x.Groups.Of[i]] = k
+		}
+	}
+	if seen != 120 {
+		t.Errorf("%d rows are held out", seen)
+	}
+	if _, err := GroupFolds(x, 25, newRand(1)); err == nil {
+		t.Error("25 folds of 24 groups")
+	}
+}

@@ -16,12 +16,16 @@ import (
 )
 
 type compareCmd struct {
-	In      string       `type:"input" placeholder:"F.npz" help:"Rows to calibrate and test: a features file, or data that a network is trained on first, as for fit."`
-	Methods []string     `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them, and all stands for the published ones (nc,ts,sm,vq,mixture)."`
-	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
-	Split   data.Holdout `placeholder:"paper|tables|none" group:"Validation:" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
-	Jobs    int          `placeholder:"N" most:"1024" help:"Number of fits to run at the same time (one per core)."`
-	Out     string       `required:"" type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv, metrics.json and figures."`
+	In      string   `type:"input" placeholder:"F.npz" help:"Rows to calibrate and test: a features file, or data that a network is trained on first, as for fit."`
+	Methods []string `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them, and all stands for the published ones (nc,ts,sm,vq,mixture)."`
+	Seeds   seeds    `placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (42-46, and 42 with --folds)."`
+	Folds   int      `most:"1000" placeholder:"K" help:"The file has one labelled set without a split: predict every row by fits to the other K−1 of K folds, and judge them all. 5 is usual."`
+
+	WholeGroups bool `help:"With --folds: keep rows that share a group (the array groups) in one fold, and count a group as one observation."`
+
+	Split data.Holdout `placeholder:"paper|tables|none" group:"Validation:" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
+	Jobs  int          `placeholder:"N" most:"1024" help:"Number of fits to run at the same time (one per core)."`
+	Out   string       `required:"" type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv, metrics.json and figures."`
 
 	Runs []string `type:"paths" placeholder:"DIR" help:"Fit nothing; compare the finished fits in these folders. All must have been tested on the same rows."`
 
@@ -45,15 +49,18 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	case c.Runs != nil:
 		return c.finished(ctx, t, methods, figures)
 	}
+	if err := c.divisible(methods); err != nil {
+		return err
+	}
 	set, err := c.settings(methods)
 	if err != nil {
 		return err
 	}
-	names := set.Methods
-	origin, err := c.origin(ctx, t, methods, names)
+	origin, err := c.origin(ctx, t, methods, &set)
 	if err != nil {
 		return err
 	}
+	names := set.Methods
 	plan, err := c.plan(ctx, origin, set)
 	if err != nil {
 		return err
@@ -68,7 +75,9 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	findings := study.Compare.Findings(set, plan)
-	findings.Inputs = map[*experiments.Origin]string{origin: quoted(relative(c.In))}
+	if c.Folds == 0 { // else no rows of the file are calibration rows
+		findings.Inputs = map[*experiments.Origin]string{origin: quoted(relative(c.In))}
+	}
 	if err := writeFindings(ctx, findings, c.Out, figures, origin); err != nil {
 		return err
 	}
@@ -83,8 +92,8 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 
 // finished compares fits that ended before.
 func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experiments.Catalog, figures report.Export) error {
-	if c.In != "" || c.Methods != nil || c.Split != "" || c.Tensorboard != "" || c.tableFlags != (tableFlags{}) || !reflect.ValueOf(c.inputFlags).IsZero() || !reflect.ValueOf(c.settingFlags).IsZero() {
-		return data.Inputf("", "--runs compares fits as they are; leave out --in, --methods, --split, --tensorboard and settings")
+	if c.In != "" || c.Methods != nil || c.Folds != 0 || c.Split != "" || c.Tensorboard != "" || c.tableFlags != (tableFlags{}) || !reflect.ValueOf(c.inputFlags).IsZero() || !reflect.ValueOf(c.settingFlags).IsZero() {
+		return data.Inputf("", "--runs compares fits as they are; leave out --in, --methods, --folds, --split, --tensorboard and settings")
 	}
 	executor, err := c.executor()
 	if err != nil {
@@ -109,7 +118,16 @@ func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experim
 
 // settings are those of the flags.
 func (c *compareCmd) settings(methods *experiments.Catalog) (set study.Settings, err error) {
-	set = study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.Split}
+	set = study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.Split, Folds: c.Folds}
+	if set.Seeds == nil {
+		set.Seeds = []uint64{42, 43, 44, 45, 46}
+		if c.Folds > 0 {
+			set.Seeds = set.Seeds[:1]
+		}
+	}
+	if c.WholeGroups {
+		set.Within = experiments.WholeGroups
+	}
 	if set.Methods, err = c.names(methods); err != nil {
 		return set, err
 	}
@@ -152,11 +170,37 @@ func useless(plan *study.Plan) error {
 	return nil
 }
 
-// origin is where the rows come from. Those of a features file must have what each method needs.
-func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experiments.Catalog, names []string) (*experiments.Origin, error) {
+// divisible refuses folds that make no sense.
+func (c *compareCmd) divisible(methods *experiments.Catalog) error {
+	switch {
+	case c.Folds < 0 || c.Folds == 1:
+		return data.Inputf("", "--folds is %d; there must be two or more", c.Folds)
+	case c.Folds == 0 && c.WholeGroups:
+		return data.Inputf("", "--whole-groups is about folds; give --folds 5 too")
+	case c.Folds == 0:
+		return nil
+	case c.Split == data.PaperTables:
+		return data.Inputf("", "--split tables takes validation rows from the test rows, which --folds has not; choose paper or none")
+	case brought(methods, c.In) || c.tableFlags != (tableFlags{}):
+		return data.Inputf("", "--folds takes a file of predictions or features with labels; raw rows are split by themselves, so leave out --folds")
+	}
+	return nil
+}
+
+// open opens the rows: parted ones, or one set that folds divide.
+func (c *compareCmd) open(ctx context.Context, methods *experiments.Catalog) (*experiments.Origin, error) {
+	if c.Folds > 0 {
+		return experiments.WholeOrigin(ctx, c.In, c.scores())
+	}
 	settings := c.tableFlags.settings()
 	settings.Scores = c.scores()
-	origin, err := methods.OpenOrigin(c.In, settings)
+	return methods.OpenOrigin(c.In, settings)
+}
+
+// origin is where the rows come from. Those of a features file must have what each method needs; of the methods that nobody named
+// those that need features are left out of rows without.
+func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experiments.Catalog, set *study.Settings) (*experiments.Origin, error) {
+	origin, err := c.open(ctx, methods)
 	if err != nil {
 		return nil, err
 	}
@@ -165,15 +209,28 @@ func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experimen
 		return origin, err
 	}
 	src := problem.Source
+	if c.WholeGroups && src.Cal.Groups.Of == nil {
+		return nil, data.Inputf(c.In, "has no groups to keep whole; add the array groups, one for each row, or leave out --whole-groups")
+	}
 	warnUnread(t, c.In, src.Unread)
-	fitted, err := found(methods, names)
+	fitted, err := found(methods, set.Methods)
 	if err != nil {
 		return nil, err
 	}
+	if c.Methods == nil && src.Cal != nil && src.Cal.Features == nil {
+		fitted = slices.DeleteFunc(fitted, func(m experiments.Method) bool { return slices.Contains(m.Needs, "features") })
+		set.Methods = namesOf(fitted)
+	}
+	parts := []string{"cal_", "test_"}
+	if c.Folds > 0 {
+		parts = parts[:1]
+	}
 	for _, m := range fitted {
 		for _, key := range m.Needs {
-			if err := src.Require("cal_"+key, "test_"+key); err != nil {
-				return nil, fmt.Errorf("%s: %w", m.Name, err)
+			for _, part := range parts {
+				if err := src.Require(part + key); err != nil {
+					return nil, fmt.Errorf("%s: %w", m.Name, err)
+				}
 			}
 		}
 		if err := m.Suits(src); err != nil {
@@ -217,11 +274,18 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings)
 				objects[i]["floored"] = line.Floored
 			}
 		}
-		return t.json(map[string]any{"methods": objects, "seeds": f.Settings.Seeds, "test_rows": testRows, "out": data.Line(c.Out), "verdict": verdicts[0]})
+		result := map[string]any{"methods": objects, "seeds": f.Settings.Seeds, "test_rows": testRows, "out": data.Line(c.Out), "verdict": verdicts[0]}
+		if c.Folds > 0 {
+			result["folds"], result["whole_groups"], result["interval"] = c.Folds, c.WholeGroups, f.CrossFitted()
+		}
+		return t.json(result)
 	}
 	t.verdicts(verdicts)
 	t.tables(list)
 	t.printf("%s\n", folded("† worse than the best of its column by more than chance, at 5 %. Each p is corrected by Holm for all methods compared.", width(t.out)))
+	if text := f.CrossFitted(); text != "" {
+		t.printf("%s\n", folded(text, width(t.out)))
+	}
 	for _, line := range lines {
 		t.floored(line.Method+": ", line.Floored, testRows)
 	}

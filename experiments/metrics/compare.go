@@ -3,6 +3,7 @@ package metrics
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -47,6 +48,61 @@ func Compare(a, b []float64) (*Comparison, error) {
 	c.test()
 	c.PValue = max(c.PValue, math.Exp2(1-n))
 	return c, nil
+}
+
+// CompareGroups is [Compare] of rows of G groups (N numbers), of which those of one group are as good as one observation (Liang &
+// Zeger 1986):
+//
+//	s²/N  becomes  G/(G − 1) Σ_g (Σ_{i∈g} d_i − d̄)² / N² ,   with G − 1 degrees of freedom
+func CompareGroups(a, b []float64, groups []int) (*Comparison, error) {
+	c, err := Compare(a, b)
+	if err != nil || len(groups) != len(a) {
+		return nil, cmp.Or(err, fmt.Errorf("metrics: compare: %d groups of %d rows", len(groups), len(a)))
+	}
+	sums := map[int]float64{}
+	for i, g := range groups {
+		sums[g] += a[i] - b[i] - c.Difference
+	}
+	g, squares := float64(len(sums)), 0.0
+	for _, of := range slices.Sorted(maps.Keys(sums)) {
+		squares += sums[of] * sums[of]
+	}
+	c.df, c.se = g-1, 0
+	if g > 1 {
+		c.se = math.Sqrt(g/(g-1)*squares) / float64(len(a))
+	}
+	c.test()
+	c.PValue = max(c.PValue, math.Exp2(1-g))
+	return c, nil
+}
+
+// CrossFitted is the comparison of methods that were fitted, for each of K folds, to the rows of the others. These fits share rows,
+// so that their errors go together, and what the differences of rows show of them is too little. With n₂ = n₁/(K − 1) test rows for n₁
+// of a fit, J = K fits and s² the variance of the mean of n₂ rows, Nadeau & Bengio (2003, eq. 13) have
+//
+//	(1/J + n₂/n₁) s² ,   1 + K/(K − 1) times s²/J, which takes the rows for independent
+//
+// They estimate s² from the J means; here it is of the rows, of which there are more.
+func (c *Comparison) CrossFitted(folds int) *Comparison {
+	k := float64(folds)
+	wider := math.Sqrt(1 + k/(k-1))
+	out := *c
+	if out.se *= wider; c.df > 0 {
+		out.test()
+		out.PValue = max(out.PValue, math.Exp2(-c.df))
+		return &out
+	}
+	out.normal()
+	return &out
+}
+
+// normal gives the comparison the interval and the p-value of a normal difference of its standard error.
+func (c *Comparison) normal() {
+	reach := distuv.UnitNormal.Quantile(.975) * c.se
+	c.Interval, c.PValue = Interval{c.Difference - reach, c.Difference + reach}, 1
+	if c.se > 0 {
+		c.PValue = math.Erfc(math.Abs(c.Difference) / c.se / math.Sqrt2)
+	}
 }
 
 // test gives the comparison the interval and the p-value of its standard error.
@@ -103,12 +159,8 @@ func CompareReplicates(difference float64, a, b, withoutA, withoutB []float64) *
 		return nil
 	}
 	parts := float64(len(without))
-	sd := max(NewSpread(replicates).SD, NewSpread(without).SD*(parts-1)/math.Sqrt(max(parts, 1)))
-	reach := distuv.UnitNormal.Quantile(.975) * sd
-	c := &Comparison{Difference: difference, Interval: Interval{difference - reach, difference + reach}, PValue: 1}
-	if sd > 0 {
-		c.PValue = math.Erfc(math.Abs(difference) / sd / math.Sqrt2)
-	}
+	c := &Comparison{Difference: difference, se: max(NewSpread(replicates).SD, NewSpread(without).SD*(parts-1)/math.Sqrt(max(parts, 1)))}
+	c.normal()
 	return c
 }
 

@@ -138,3 +138,38 @@ func TestSpreads(t *testing.T) {
 		t.Errorf("marks of accuracy %v, want %v", got, want)
 	}
 }
+
+// TestCompareGroups: groups of one row are rows, and rows that are in the file three times, each a group with its copies, say as much
+// as one of them. Cross-fitting in five folds makes intervals 1.5 times as wide, √(1 + 5/4).
+func TestCompareGroups(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	var a, b, a3, b3 []float64
+	var single, triple []int
+	for i := range 50 {
+		x, y := rng.NormFloat64(), rng.NormFloat64()+.2
+		a, b, single = append(a, x), append(b, y), append(single, i)
+		for range 3 {
+			a3, b3, triple = append(a3, x), append(b3, y), append(triple, 7*i)
+		}
+	}
+	rows, err := Compare(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]struct {
+		a, b   []float64
+		groups []int
+	}{"single": {a, b, single}, "triple": {a3, b3, triple}} {
+		c, err := CompareGroups(of.a, of.b, of.groups)
+		if err != nil || !near(c.PValue, rows.PValue, 1e-9) || !near(c.Interval.Low, rows.Interval.Low, 1e-9) {
+			t.Errorf("%s: %+v, want %+v (%v)", name, c, rows, err)
+		}
+	}
+	wide := rows.CrossFitted(5)
+	if got := (wide.Interval.High - wide.Interval.Low) / (rows.Interval.High - rows.Interval.Low); !near(got, 1.5, 1e-12) {
+		t.Errorf("an interval is %v times as wide", got)
+	}
+	if _, err := CompareGroups(a, b, triple); err == nil {
+		t.Error("groups of other rows are taken")
+	}
+}

@@ -25,6 +25,9 @@ type Settings struct {
 	Shift experiments.Shift
 	// Methods restricts the study to some of its methods; nil means all.
 	Methods []string
+	// Folds divide one labelled set, and Within is what each holds whole; 0 where rows are divided already.
+	Folds  int
+	Within experiments.Within
 	// Set holds settings of each method.
 	Set map[string]experiments.Values
 }
@@ -139,7 +142,7 @@ func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experime
 	if spec.Judging = s.Judging; spec.Judging == (experiments.Judging{}) {
 		spec.Judging = usual(spec)
 	}
-	spec.Judging.Split = set.together(grid)
+	spec.Judging.Split, spec.Judging.Folds, spec.Judging.Within = set.together(grid), set.Folds, set.Within
 	if err := spec.Use(set.Set[spec.Method]); err != nil {
 		return c, "", err
 	}

@@ -122,6 +122,9 @@ func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
 		}
 	}
 	section := &report.Section{Title: "Results", Note: resultsNote, Tables: []*report.Table{t}}
+	if folds := f.CrossFitted(); folds != "" {
+		section.Note = folds + " Local metrics are measured in one embedding of all rows (PCA of the standardized features)."
+	}
 	s := f.shown()[0]
 	own, shared := s.localBars()
 	section.Figures = []*report.Drawing{

@@ -116,9 +116,12 @@ func pairedLosses(a, b *row, q quantity) (*paired, error) {
 	if seeds == nil {
 		return nil, nil
 	}
-	c, err := metrics.Compare(all.a, all.b)
+	c, err := all.compare()
 	if err != nil {
 		return nil, err
+	}
+	if folds := resultsA[0].Spec.Judging.Folds; folds > 0 {
+		c = c.CrossFitted(folds)
 	}
 	// From the sum of a row's seeds to one test of it.
 	return &paired{Comparison: *c.OverSeeds(seeds, float64(len(all.a))/float64(all.tests)), seeds: seeds}, nil
@@ -129,7 +132,16 @@ func pairedLosses(a, b *row, q quantity) (*paired, error) {
 type testedRows struct {
 	at    map[testedRow]int
 	a, b  []float64
-	tests int // of any row
+	group []int // where folds hold groups whole
+	tests int   // of any row
+}
+
+// compare compares the rows, or groups of them.
+func (t *testedRows) compare() (*metrics.Comparison, error) {
+	if t.group != nil {
+		return metrics.CompareGroups(t.a, t.b, t.group)
+	}
+	return metrics.Compare(t.a, t.b)
 }
 
 // testedRow is a row by its number, and where rows have none of their own by that of a seed.
@@ -154,6 +166,9 @@ func (t *testedRows) add(x, y *Result, key string, seed int) bool {
 		if !seen {
 			k, t.at[where] = len(t.a), len(t.a)
 			t.a, t.b = append(t.a, 0), append(t.b, 0)
+			if x.Groups != nil {
+				t.group = append(t.group, x.Groups[i])
+			}
 		}
 		t.a[k] += float64(loss)
 		t.b[k] += float64(lossesY[i])
@@ -183,6 +198,9 @@ func pairedReplicates(a, b *row, q quantity) *paired {
 		average(x, replicates), average(y, replicates), average(x, without), average(y, without))
 	if c == nil {
 		return nil
+	}
+	if folds := x[0].Spec.Judging.Folds; folds > 0 {
+		c = c.CrossFitted(folds)
 	}
 	return &paired{Comparison: *c}
 }

@@ -64,6 +64,7 @@ type Result struct {
 	// Rows are the numbers of the test rows that count in the data that all seeds split; nil where
 	// each seed draws rows of its own.
 	Rows   []int            `json:"rows,omitempty"`
+	Groups []int            `json:"groups,omitempty"`  // likewise those of the rows, where folds hold them whole
 	Truth  *metrics.Truth   `json:"truth,omitempty"`   // where the true posterior is known
 	ESS    *metrics.Profile `json:"ess,omitempty"`     // local error along the effective sample size, shared embedding
 	OwnESS *metrics.Profile `json:"own_ess,omitempty"` // likewise in the method's own

@@ -102,6 +102,10 @@ func (w *workshop) compute(ctx context.Context, c Cell) (r kept, err error) {
 
 // compute fits and judges the cell's method; its model lies beside the result.
 func (c SpecCell) compute(ctx context.Context, w *workshop) (kept, func(path string) error, error) {
+	if c.Spec.Judging.Folds > 0 {
+		r, err := c.crossFitted(ctx, w)
+		return r, nil, err
+	}
 	prepared, err := w.prepare(ctx, c)
 	if err != nil {
 		return nil, nil, err

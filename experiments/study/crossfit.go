@@ -1,0 +1,129 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// divided is one labelled set in folds, which the cells of a seed share.
+type divided struct {
+	source *data.Source // its calibration rows are the set
+	folds  []layers.Fold
+	shared *mat.Dense // N×P, the rows in the embedding of them all; nil without features
+}
+
+// divide divides the set of the cell by its seed.
+func (w *workshop) divide(ctx context.Context, c SpecCell) (*divided, error) {
+	problem, releaseProblem, problemErr := take(w, problemKey(c), func() (*experiments.Problem, error) {
+		return w.store.problem(ctx, c)
+	})
+	defer releaseProblem()
+	d, release, err := take(w, preparedKey(c), func() (d *divided, err error) {
+		if problemErr != nil {
+			return nil, problemErr
+		}
+		d = &divided{source: problem.Source}
+		rows := d.source.Cal
+		rng, folds := rand.New(rand.NewPCG(c.Spec.Seed, 8)), c.Spec.Judging.Folds
+		if c.Spec.Judging.Within == experiments.WholeGroups {
+			d.folds, err = layers.GroupFolds(rows, folds, rng)
+		} else if err = layers.CheckFolds(folds, rows.Len()); err == nil {
+			d.folds = layers.Folds(rows, folds, rng)
+		}
+		if err != nil || rows.Features == nil {
+			return d, err
+		}
+		fitted := rows.ForFit()
+		embed, err := data.FitWeightedEmbedding(fitted.Features, fitted.Weights, 0)
+		if err == nil {
+			d.shared = embed.Apply(rows.Features)
+		}
+		return d, err
+	})
+	defer release()
+	return d, err
+}
+
+// crossFitted judges predictions of all rows, each by a fit of the cell's method to the folds that do not hold it.
+func (c SpecCell) crossFitted(ctx context.Context, w *workshop) (*Result, error) {
+	d, err := w.divide(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	rows := d.source.Cal
+	said, runs := &data.Predictions{LogProbs: mat.NewDense(rows.Len(), d.source.Classes, nil), Labels: rows.Labels, ClassNames: rows.Names.Classes}, make([]*experiments.Run, len(d.folds))
+	said.Take(rows)
+	if err := cmp.Or(layers.SideBySide(ctx, "fold", len(d.folds), func(ctx context.Context, k int) (err error) {
+		runs[k], err = c.fitFold(ctx, d, d.folds[k], said.LogProbs)
+		return err
+	})...); err != nil {
+		return nil, err
+	}
+	run, err := c.Spec.JudgePredictions(ctx, said, d.shared, nil)
+	if err != nil {
+		return nil, err
+	}
+	source := *d.source
+	source.Test, run.Source = rows, &source
+	run.Spec = runs[0].Spec
+	run.Spec.Judging = c.Spec.Judging
+	for _, fold := range runs {
+		run.Fit += fold.Fit
+		run.Predict += fold.Predict
+	}
+	r, err := newResult(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	r.Rows = run.Outcome.Metrics.Counted
+	if r.Rows == nil {
+		r.Rows = data.UpTo(rows.Len())
+	}
+	if c.Spec.Judging.Within == experiments.WholeGroups {
+		r.Groups = data.Each(r.Rows, func(i int) int { return rows.Groups.Of[i] })
+	}
+	r.Time = time.Since(start).Seconds()
+	return r, nil
+}
+
+// fitFold writes the predictions of the rows that a fold holds out.
+func (c SpecCell) fitFold(ctx context.Context, d *divided, f layers.Fold, said *mat.Dense) (*experiments.Run, error) {
+	source, spec := *d.source, c.Spec
+	source.Cal, source.Test = d.source.Cal.Rows(f.Fit), d.source.Cal.Rows(f.Held)
+	source.Test.Labels, source.Test.Soft = nil, nil // they are judged together
+	spec.Judging = experiments.Judging{}
+	run, err := spec.Fit(ctx, &source, nil)
+	if err != nil {
+		return nil, err
+	}
+	if run.Outcome == nil {
+		return nil, fmt.Errorf("the method %s predicts none of the rows", spec.Method)
+	}
+	for at, i := range f.Held {
+		said.SetRow(i, run.Outcome.Predictions.LogProbs.RawRowView(at))
+	}
+	return run, nil
+}
+
+// CrossFitted says in a line what folds mean for intervals and p, "" where there are none.
+func (f *Findings) CrossFitted() string {
+	k := f.Settings.Folds
+	if k == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("Each row is predicted by a fit to the other %d of %d folds; intervals and p are wider for the rows that these fits share (Nadeau & Bengio 2003)", k-1, k)
+	if f.Settings.Within == experiments.WholeGroups {
+		text += ", and a group counts as one observation"
+	}
+	return text + "."
+}
