@@ -30,7 +30,10 @@ type evaluateCmd struct {
 	MetricFlags
 
 	Binning string `default:"width" enum:"width,quantile" placeholder:"width|quantile" group:"Metrics:" help:"Bins of equal width, or with about the same number of rows (quantile) (${default})."`
-	Folds   *int   `placeholder:"N" most:"10000" group:"Local metrics:" help:"Folds of the recoverable loss, which needs an embedding; 0 leaves it out (5; 0 if there are more than 256 classes or fewer than 50 rows)."`
+	Folds   *int   `placeholder:"K" most:"10000" help:"Ask whether a correction would help, by predicting every row with corrections fitted to the other K−1 of K folds; its interval counts the rows that they share. 0 leaves it out (5 with an embedding; 0 without, and for more than 256 classes or fewer than 50 rows)."`
+
+	WholeGroups bool `help:"With --folds: keep rows that share a group (the array groups) in one fold, and count a group as one observation."`
+
 	Anchors int    `most:"1000000000" default:"0" placeholder:"N" group:"Local metrics:" help:"With more rows than N, measure local errors at a sample of N rows only, each against all rows. The sample is stratified by confidence. LCE then has a standard error, and MLCE is the largest error in the sample. 0 measures at all rows; the time grows with their square (${default})."`
 	JSON    bool   `name:"json" help:"Print the report as JSON."`
 	HTML    string `name:"html" type:"path" placeholder:"F.html" help:"Write the report with its figures as one HTML page."`
@@ -99,11 +102,17 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 	settings.Rows, settings.Soft = p.Weights, p.Soft
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
 	var recovered *metrics.Recovered
+	if c.WholeGroups && p.Groups.Of == nil {
+		return nil, data.Inputf(c.In, "has no groups to keep whole; add the array groups, one for each row, or leave out --whole-groups")
+	}
 	if folds := c.folds(t, p, embedding); folds > 0 {
-		recovery := diagnosis.Recovery{Folds: folds, Rows: p.Weights, Soft: p.Soft, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
+		recovery := diagnosis.Recovery{Folds: folds, Groups: c.whole(p), Rows: p.Weights, Soft: p.Soft, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
 		var err error
 		if recovered, err = diagnosis.Recover(ctx, p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
 			return nil, asUsage(err)
+		}
+		if c.Folds != nil {
+			recovered.Ties.Folds = folds
 		}
 	}
 	r, err := metrics.Evaluate(ctx, p.LogProbs, p.Labels, spent(embedding), settings, uncertainty, c.rng())
@@ -174,10 +183,10 @@ func (c *evaluateCmd) folds(t *terminal, p *data.Predictions, embedding mat.Matr
 	rows, classes := p.LogProbs.Dims()
 	why := ""
 	switch {
-	case embedding == nil:
-		return 0
 	case c.Folds != nil:
 		return *c.Folds
+	case embedding == nil:
+		return 0
 	case rows < diagnosis.FewestRecoverableRows:
 		why = fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d. --folds 2 measures it nevertheless.", rows, diagnosis.FewestRecoverableRows)
 	case classes > recoverableClasses:
@@ -189,18 +198,20 @@ func (c *evaluateCmd) folds(t *terminal, p *data.Predictions, embedding mat.Matr
 	return 0
 }
 
-// needless is the error of a flag that only works with an embedding, nil if none was given.
-func (c *evaluateCmd) needless() error {
-	flag := ""
-	switch {
-	case c.Anchors > 0:
-		flag = "--anchors"
-	case c.Folds != nil && *c.Folds > 0:
-		flag = "--folds"
-	default:
+// whole are the groups that folds keep whole, nil where they need not.
+func (c *evaluateCmd) whole(p *data.Predictions) []int {
+	if !c.WholeGroups {
 		return nil
 	}
-	return data.Inputf("", "%s has no array embedding, which %s needs; name another array by --embedding, or leave %s out", c.In, flag, flag)
+	return p.Groups.Of
+}
+
+// needless is the error of a flag that only works with an embedding, nil if it was not given.
+func (c *evaluateCmd) needless() error {
+	if c.Anchors == 0 {
+		return nil
+	}
+	return data.Inputf("", "%s has no array embedding, which --anchors needs; name another array by --embedding, or leave --anchors out", c.In)
 }
 
 // settings turns the flags into settings, in which 0 means the default.
@@ -210,6 +221,8 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 		return s, u, data.Inputf("", "--anchors is %d; it must be 0, for all rows, or at least 2", c.Anchors)
 	case c.Embedding != "" && c.Features != "":
 		return s, u, data.Inputf("", "--embedding and --features both name where to measure locally; give one of them")
+	case c.WholeGroups && (c.Folds == nil || *c.Folds == 0):
+		return s, u, data.Inputf("", "--whole-groups is about folds; give --folds 5 too")
 	case c.Folds != nil && (*c.Folds < 0 || *c.Folds == 1):
 		return s, u, data.Inputf("", "--folds is %d; there must be two or more, or 0 for none", *c.Folds)
 	}
@@ -282,8 +295,14 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 	}
 	say("%s", checked(r))
 	if g := r.Recovered; g != nil {
-		say("recoverable NLL: %s nats a row by the predictions alone (at least %s), %s more by the embedding (at least %s)",
-			metrics.Signed(g.NLL.Global.Value, 5), metrics.Signed(g.NLL.Global.Low, 5), metrics.Signed(g.NLL.Local.Value, 5), metrics.Signed(g.NLL.Local.Low, 5))
+		text := fmt.Sprintf("recoverable NLL: %s nats a row by the predictions alone (at least %s)", metrics.Signed(g.NLL.Global.Value, 5), metrics.Signed(g.NLL.Global.Low, 5))
+		if g.LocalNLL != nil {
+			text += fmt.Sprintf(", %s more by the embedding (at least %s)", metrics.Signed(g.NLL.Local.Value, 5), metrics.Signed(g.NLL.Local.Low, 5))
+		}
+		say("%s", text)
+		if shared := g.Ties.String(); shared != "" {
+			say("%s", shared)
+		}
 	}
 	if r.Sets != nil {
 		var text strings.Builder

@@ -109,6 +109,13 @@ func TestFoldsHideTheirRows(t *testing.T) {
 	if nll, _ = compared(t, plain); nll["nc"] != before {
 		t.Errorf("as predictions the classifier's NLL is %v, want %v", nll["nc"], before)
 	}
+	for _, flags := range [][]string{{"--folds", "5"}, {"--folds", "5", "--whole-groups"}} {
+		args := append([]string{"evaluate", "--in", write(t, []data.Array{{Name: "logits", Value: all[1].Value}, {Name: "labels", Value: all[2].Value}, {Name: "groups", Value: groups}}), "--redraws", "0", "--replicates", "0", "--json"}, flags...)
+		code, text, stderr := calibra(t, args...)
+		if code != 0 || !strings.Contains(text, `"say": "use"`) || !strings.Contains(text, "the other 4 of 5 folds") || strings.Contains(text, "local_family") || strings.Contains(text, `"whole_groups": true`) != (len(flags) == 3) {
+			t.Errorf("%v: exit code %d, %s%s", flags, code, text, stderr)
+		}
+	}
 	for want, args := range map[string][]string{
 		"has cal and test rows":   {"--in", write(t, features(60)), "--folds", "5"},
 		"has no groups":           {"--in", plain, "--folds", "5", "--whole-groups"},

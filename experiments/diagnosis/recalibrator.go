@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -466,17 +467,25 @@ func folds(n, k int, rng *rand.Rand) []int {
 // foldsOf are folds of rows, those of one place in one fold. Where a place has more rows than a fold, rows are
 // told apart by little, and are parted one by one.
 func foldsOf(place []int, k int, rng *rand.Rand) []int {
-	number, count := map[int]int{}, []int(nil)
+	count := map[int]int{}
 	for _, p := range place {
-		if _, known := number[p]; !known {
-			number[p], count = len(count), append(count, 0)
-		}
-		count[number[p]]++
+		count[p]++
 	}
-	if slices.Max(count) > max(1, len(place)/k) {
+	if slices.Max(slices.Collect(maps.Values(count))) > max(1, len(place)/k) {
 		return folds(len(place), k, rng)
 	}
-	of := folds(len(count), k, rng)
+	return foldsOfWhole(place, k, rng)
+}
+
+// foldsOfWhole are folds of rows, those of one place in one fold.
+func foldsOfWhole(place []int, k int, rng *rand.Rand) []int {
+	number := map[int]int{}
+	for _, p := range place {
+		if _, known := number[p]; !known {
+			number[p] = len(number)
+		}
+	}
+	of := folds(len(number), k, rng)
 	fold := make([]int, len(place))
 	for i, p := range place {
 		fold[i] = of[number[p]]

@@ -21,8 +21,9 @@ type Recovery struct {
 	Folds         int          // K, of the outer cross-fitting; 0 means 5
 	Global, Local Recalibrator // nil: Shrunk{}
 
-	Rows []float64  // as [metrics.Settings.Rows]
-	Soft *mat.Dense // as [metrics.Settings.Soft]
+	Groups []int      // of the rows (N), which folds hold whole; nil: none
+	Rows   []float64  // as [metrics.Settings.Rows]
+	Soft   *mat.Dense // as [metrics.Settings.Soft]
 
 	// Progress, when set, is called from one goroutine at a time as each fold is done.
 	Progress func(done, total int)
@@ -48,6 +49,8 @@ const FewestRecoverableRows = 50
 //
 // Rows of one prediction in one place are in one fold, so that no correction knows a row by its copy.
 //
+// Without features (nil) there is g₀ alone.
+//
 // logProbs is N×C, features N×d, labels N, as for [metrics.Measure]; there must be two rows for each fold.
 func Recover(ctx context.Context, logProbs *mat.Dense, labels []int, features mat.Matrix, r Recovery, rng *rand.Rand) (*metrics.Recovered, error) {
 	x, err := recalibrate(ctx, logProbs, labels, features, r, rng)
@@ -70,8 +73,13 @@ func recalibrate(ctx context.Context, logProbs *mat.Dense, labels []int, feature
 	if err != nil {
 		return nil, err
 	}
-	if features, err = s.FeaturesOf(features); err != nil {
+	if !checked.Given(features) {
+		features, r.Local = nil, Unchanged{}
+	} else if features, err = s.FeaturesOf(features); err != nil {
 		return nil, err
+	}
+	if r.Groups != nil && s.Of != nil {
+		r.Groups = checked.Pick(r.Groups, s.Of)
 	}
 	if r.Folds == 0 {
 		r.Folds = defaultFolds
@@ -85,12 +93,23 @@ func recalibrate(ctx context.Context, logProbs *mat.Dense, labels []int, feature
 	if r.Folds < 2 || s.N < 2*r.Folds {
 		return nil, fmt.Errorf("diagnosis: recoverable loss: %d rows in %d folds: want two folds or more of two rows or more", s.N, r.Folds)
 	}
+	if n := len(distinct(r.Groups)); r.Groups != nil && n < r.Folds {
+		return nil, fmt.Errorf("diagnosis: recoverable loss: %d groups in %d folds: want as many groups as folds or more", n, r.Folds)
+	}
 	return crossFitted(ctx, s, features, r, rng)
 }
 
+// distinct are the different numbers, ascending.
+func distinct(numbers []int) []int { return slices.Compact(slices.Sorted(slices.Values(numbers))) }
+
 func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r Recovery, rng *rand.Rand) (*recalibrated, error) {
 	x := &crossFit{Recovery: r, sample: s, log: bounded(s), features: features, place: places(s, features)}
-	x.fold = foldsOf(x.place, r.Folds, rng)
+	if r.Groups == nil {
+		x.fold = foldsOf(x.place, r.Folds, rng)
+	} else {
+		x.place = r.Groups
+		x.fold = foldsOfWhole(x.place, r.Folds, rng)
+	}
 	x.global, x.local = mat.NewDense(s.N, s.Classes, nil), mat.NewDense(s.N, s.Classes, nil)
 	seed := rng.Uint64()
 	errs := make([]error, r.Folds)
@@ -105,7 +124,7 @@ func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r 
 	if err = cmp.Or(slices.Concat(errs, []error{err})...); err != nil {
 		return nil, fmt.Errorf("diagnosis: recoverable loss: %w", err)
 	}
-	out := &recalibrated{Recovered: &metrics.Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}}, global: x.global}
+	out := &recalibrated{Recovered: &metrics.Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}, Ties: metrics.Ties{Groups: r.Groups}}, global: x.global}
 	nll := [3][]float64{}
 	brier := [3][]float64{}
 	for m, p := range []*mat.Dense{s.Log, x.global, x.local} {
@@ -118,6 +137,9 @@ func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r 
 	}
 	out.GlobalNLL, out.LocalNLL = difference(nll[0], nll[1]), difference(nll[1], nll[2])
 	out.ReachedNLL, out.ReachedBrier = nll[2], brier[2]
+	if features == nil {
+		out.Families[1], out.LocalNLL = "", nil
+	}
 	out.NLL, out.Brier = metrics.NewGains(nll[0], nll[1], nll[2]), metrics.NewGains(brier[0], brier[1], brier[2])
 	return out, nil
 }

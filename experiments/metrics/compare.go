@@ -96,6 +96,37 @@ func (c *Comparison) CrossFitted(folds int) *Comparison {
 	return &out
 }
 
+// Ties are what the rows of a comparison share.
+type Ties struct {
+	Folds  int   // K of a cross-fit; 0: the fits saw none of the rows
+	Groups []int // N, of rows that together are one observation; nil: each is one
+}
+
+// Compare is [Compare], [CompareGroups] and [Comparison.CrossFitted] as the rows are tied.
+func (t Ties) Compare(a, b []float64) (c *Comparison, err error) {
+	if t.Groups == nil {
+		c, err = Compare(a, b)
+	} else {
+		c, err = CompareGroups(a, b, t.Groups)
+	}
+	if err != nil || t.Folds == 0 {
+		return c, err
+	}
+	return c.CrossFitted(t.Folds), nil
+}
+
+// String says in a line what the ties mean for intervals and p, "" where there are none.
+func (t Ties) String() string {
+	if t.Folds == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("Each row is predicted by a fit to the other %d of %d folds; intervals and p are wider for the rows that these fits share (Nadeau & Bengio 2003)", t.Folds-1, t.Folds)
+	if t.Groups != nil {
+		text += ", and a group counts as one observation"
+	}
+	return text + "."
+}
+
 // normal gives the comparison the interval and the p-value of a normal difference of its standard error.
 func (c *Comparison) normal() {
 	reach := distuv.UnitNormal.Quantile(.975) * c.se

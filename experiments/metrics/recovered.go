@@ -35,12 +35,14 @@ func NewGains(before, global, both []float64) Gains {
 // Recovered is the loss that is left on the table.
 type Recovered struct {
 	NLL, Brier Gains
-	// GlobalNLL and LocalNLL are of each row that counts the terms of which the gains of NLL are the means.
+	// GlobalNLL and LocalNLL are of each row that counts the terms of which the gains of NLL are the means; LocalNLL is nil where
+	// there are no features for a local correction.
 	GlobalNLL, LocalNLL []float64
 	// ReachedNLL and ReachedBrier are likewise the losses of the corrected predictions, by which
 	// other predictions of the same rows may be measured too; see [Recoverable].
 	ReachedNLL, ReachedBrier []float64
 	Families                 [2]string // of the global and of the local recalibrator
+	Ties                     Ties      // of the rows, as a verdict counts them
 }
 
 // Recoverable is the loss that one reference r shows to be recoverable from any predictions p
@@ -80,9 +82,12 @@ func newGain(rows []float64) Gain {
 // MarshalJSON writes what was recovered without the terms of each row.
 func (r *Recovered) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		NLL    Gains  `json:"nll"`
-		Brier  Gains  `json:"brier"`
-		Global string `json:"global_family"`
-		Local  string `json:"local_family"`
-	}{NLL: r.NLL, Brier: r.Brier, Global: r.Families[0], Local: r.Families[1]})
+		NLL         Gains  `json:"nll"`
+		Brier       Gains  `json:"brier"`
+		Global      string `json:"global_family"`
+		Local       string `json:"local_family,omitempty"`
+		Folds       int    `json:"folds,omitempty"`
+		WholeGroups bool   `json:"whole_groups,omitempty"`
+		Interval    string `json:"interval,omitempty"`
+	}{r.NLL, r.Brier, r.Families[0], r.Families[1], r.Ties.Folds, r.Ties.Groups != nil, r.Ties.String()})
 }

@@ -24,12 +24,18 @@ var judgedMetrics = []metrics.Metric{metrics.ECE, metrics.LCE}
 // losses of the rows that no correction was fitted to; g is nil where these were not measured.
 func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*Verdict, error) {
 	candidates := []Candidate{{Name: Corrections[0], Title: "the predictions as they are", NLL: nll, Accuracy: accuracy}}
-	losses := [][]float64{nil}
+	losses, ties := [][]float64{nil}, metrics.Ties{}
 	if g != nil {
 		n := len(g.ReachedNLL)
-		global := floats.AddTo(make([]float64, n), g.ReachedNLL, g.LocalNLL)
-		losses = [][]float64{floats.AddTo(make([]float64, n), global, g.GlobalNLL), global, g.ReachedNLL}
-		for k, title := range []string{"a correction of the predictions alone", "a correction by the predictions and the latent space"} {
+		global := slices.Clone(g.ReachedNLL)
+		if g.LocalNLL != nil {
+			floats.Add(global, g.LocalNLL)
+		}
+		losses, ties = [][]float64{floats.AddTo(make([]float64, n), global, g.GlobalNLL), global, g.ReachedNLL}, g.Ties
+		if g.LocalNLL == nil {
+			losses = losses[:2]
+		}
+		for k, title := range []string{"a correction of the predictions alone", "a correction by the predictions and the latent space"}[:len(losses)-1] {
 			candidates = append(candidates, Candidate{Name: Corrections[1+k], Title: title, NLL: stat.Mean(losses[1+k], nil), Accuracy: math.NaN(), Effort: 1 + k, Unasked: true})
 		}
 	}
@@ -37,7 +43,7 @@ func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*V
 		if m != metrics.NLL {
 			return make([]*Difference, len(candidates)), nil
 		}
-		return InPairs(losses, reference, len(losses))
+		return InPairs(losses, ties, reference, len(losses))
 	})
 }
 
@@ -107,6 +113,9 @@ func RecoverableTable(g *metrics.Recovered) *Table {
 		Values: Heads("nats a row", "at least", "p")}
 	for k, gain := range []metrics.Gain{g.NLL.Global, g.NLL.Local} {
 		name := []string{"of the predictions alone", "by the latent space, beyond that"}[k]
+		if k == 1 && g.LocalNLL == nil {
+			continue
+		}
 		t.Add("", Row{Labels: []string{name, g.Families[k]}, Cells: Texts(fmt.Sprintf("%.5f", gain.Value), fmt.Sprintf("%.5f", gain.Low), P(gain.P))})
 	}
 	return t

@@ -39,15 +39,15 @@ func NewDifference(c metrics.Comparison, holm float64) *Difference {
 	return &Difference{Value: c.Difference, Low: c.Interval.Low, High: c.Interval.High, P: holm}
 }
 
-// InPairs are the differences of methods, by their losses of the same rows, to one of them, with p by Holm over the first so many:
-// those after them were asked about only once the first had been told, which leaves their p as it is.
-func InPairs(losses [][]float64, reference, family int) ([]*Difference, error) {
+// InPairs are the differences of methods, by their losses of the same rows, so tied, to one of them, with p by Holm over the first so
+// many: those after them were asked about only once the first had been told, which leaves their p as it is.
+func InPairs(losses [][]float64, ties metrics.Ties, reference, family int) ([]*Difference, error) {
 	out, p, at := make([]*Difference, len(losses)), []float64{}, []int{}
 	for i := range losses {
 		if i == reference {
 			continue
 		}
-		c, err := metrics.Compare(losses[i], losses[reference])
+		c, err := ties.Compare(losses[i], losses[reference])
 		if err != nil {
 			return nil, err
 		}

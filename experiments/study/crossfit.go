@@ -9,6 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/metrics"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -117,13 +118,9 @@ func (c SpecCell) fitFold(ctx context.Context, d *divided, f layers.Fold, said *
 
 // CrossFitted says in a line what folds mean for intervals and p, "" where there are none.
 func (f *Findings) CrossFitted() string {
-	k := f.Settings.Folds
-	if k == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("Each row is predicted by a fit to the other %d of %d folds; intervals and p are wider for the rows that these fits share (Nadeau & Bengio 2003)", k-1, k)
+	ties := metrics.Ties{Folds: f.Settings.Folds}
 	if f.Settings.Within == experiments.WholeGroups {
-		text += ", and a group counts as one observation"
+		ties.Groups = []int{}
 	}
-	return text + "."
+	return ties.String()
 }

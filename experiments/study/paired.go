@@ -116,12 +116,9 @@ func pairedLosses(a, b *row, q quantity) (*paired, error) {
 	if seeds == nil {
 		return nil, nil
 	}
-	c, err := all.compare()
+	c, err := metrics.Ties{Folds: resultsA[0].Spec.Judging.Folds, Groups: all.group}.Compare(all.a, all.b)
 	if err != nil {
 		return nil, err
-	}
-	if folds := resultsA[0].Spec.Judging.Folds; folds > 0 {
-		c = c.CrossFitted(folds)
 	}
 	// From the sum of a row's seeds to one test of it.
 	return &paired{Comparison: *c.OverSeeds(seeds, float64(len(all.a))/float64(all.tests)), seeds: seeds}, nil
@@ -134,14 +131,6 @@ type testedRows struct {
 	a, b  []float64
 	group []int // where folds hold groups whole
 	tests int   // of any row
-}
-
-// compare compares the rows, or groups of them.
-func (t *testedRows) compare() (*metrics.Comparison, error) {
-	if t.group != nil {
-		return metrics.CompareGroups(t.a, t.b, t.group)
-	}
-	return metrics.Compare(t.a, t.b)
 }
 
 // testedRow is a row by its number, and where rows have none of their own by that of a seed.

@@ -201,7 +201,7 @@ func Weigh(runs []*experiments.Run, asked int) (*report.Verdict, error) {
 	}
 	classifier := slices.IndexFunc(runs, func(r *experiments.Run) bool { return r.Spec.Method == report.Classifier })
 	return report.Judge(len(runs[0].Outcome.Metrics.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
-		return report.InPairs(losses[m], reference, asked)
+		return report.InPairs(losses[m], metrics.Ties{}, reference, asked)
 	})
 }
 
