@@ -139,14 +139,7 @@ func nullOf(values []float64, part float64) nullity {
 // their squares, would not distinguish a poor design from a free direction. Of fewer entries than
 // parameters the others count as null too.
 func (p *probe) nullity(theta []float64) nullity {
-	scores := mat.NewDense(len(p.weights), len(theta), nil)
-	for entry, w := range p.weights {
-		row := scores.RawRowView(entry)
-		if p.err == nil {
-			p.err = p.model.Score(row, theta, entry)
-		}
-		floats.Scale(math.Sqrt(w), row)
-	}
+	scores := p.scoreRows(theta)
 	var svd mat.SVD
 	if p.err != nil || !svd.Factorize(scores, mat.SVDNone) {
 		p.err = cmp.Or(p.err, errors.New("theory: the singular values of the scores did not converge"))

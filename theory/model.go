@@ -126,6 +126,19 @@ func (p *probe) scores(theta []float64) *mat.SymDense {
 	return p.matrix(func(dst *mat.SymDense) error { return p.model.Scores(dst, theta, p.weights) })
 }
 
+// scoreRows are the rows √W ∇ℓᵀ of the entries (entries × Dim).
+func (p *probe) scoreRows(theta []float64) *mat.Dense {
+	rows := mat.NewDense(len(p.weights), len(theta), nil)
+	for entry, w := range p.weights {
+		row := rows.RawRowView(entry)
+		if p.err == nil {
+			p.err = p.model.Score(row, theta, entry)
+		}
+		floats.Scale(math.Sqrt(w), row)
+	}
+	return rows
+}
+
 // finite returns an error naming what is not finite, at the place where it appears.
 func finite(what string, values ...float64) error {
 	for i, x := range values {

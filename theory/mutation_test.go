@@ -286,6 +286,43 @@ func coupled(change func(e *experiment, p *problem) error) func(s *setup, r *Rep
 	}
 }
 
+// ofDraws changes the draws of study ensemble.
+func ofDraws(change func(x *ensemble)) func(s *setup, r *Report) error {
+	return func(s *setup, r *Report) error {
+		x := newEnsemble(s)
+		change(x)
+		return x.rows(context.Background(), r)
+	}
+}
+
+// seldom draws a tenth of the rows that any draw gives its rarest codeword.
+func seldom(population []float64) []float64 {
+	law := slices.Clone(population)
+	x := newEnsemble(newSetup(Settings{Seed: 1}))
+	for row := range x.Table.Cells {
+		for _, own := range x.own {
+			if own[row] == len(ownAtoms)-1 {
+				floats.ScaleTo(x.Table.of(law, row), 0.1, x.Table.of(population, row))
+			}
+		}
+	}
+	floats.Scale(1/floats.Sum(law), law)
+	return law
+}
+
+// arithmetic is the mean of the probabilities.
+func arithmetic(dst []float64, logs [][]float64, weights []float64) {
+	clear(dst)
+	for i, l := range logs {
+		for j := range dst {
+			dst[j] += weights[i] * math.Exp(l[j])
+		}
+	}
+	for j, p := range dst {
+		dst[j] = math.Log(p)
+	}
+}
+
 // The parts of study gauge, each by itself.
 
 func withNullity(s *setup, r *Report) error {
@@ -421,6 +458,24 @@ var mutations = []mutation{
 		return 1e-6 * theta[0]
 	}}), notices: []string{"population-gradient"}},
 	{name: "every eighth sample of 30 rows", study: "noise", part: rows(scarce()), notices: []string{"unsettled"}},
+
+	{name: "samples of a quarter of the rows", study: "ensemble", part: rows(func(n int) int { return n / 4 }), notices: []string{"one", "stays", "falls", "common-stays", "common-falls", "own-one", "own-stays"}},
+	{name: "samples that grow as √N", study: "ensemble", part: rows(slowly), notices: []string{"stays-n", "falls-n"}},
+	{name: "samples of even frequencies", study: "ensemble", part: law(evenly), notices: []string{"common-excess"}},
+	{name: "a tenth of the rows where an own codeword is rarest", study: "ensemble", part: law(seldom), notices: []string{"own-one-excess", "own-stays-excess"}},
+	{name: "fits whose arithmetic mean is taken", study: "ensemble", run: ofDraws(func(x *ensemble) { x.mean = arithmetic }), notices: []string{"identity"}},
+	{name: "members that never draw the same", study: "ensemble", run: ofDraws(func(x *ensemble) {
+		for i, ways := range x.ways {
+			for way, parts := range ways.parts {
+				if floats.Max(parts)*float64(members[i]) > 1.5 {
+					ways.probabilities[way] = 0
+				}
+			}
+			floats.Scale(1/floats.Sum(ways.probabilities), ways.probabilities)
+		}
+	}), notices: []string{"members-2", "members-4"}},
+	{name: "a ridge of 1e-3 in the loss", study: "ensemble", part: penalty(1e-3), notices: []string{"represents", "alone-stays", "alone-falls"}},
+	{name: "every eighth sample of 30 rows", study: "ensemble", part: rows(scarce()), notices: []string{"unsettled"}},
 
 	{name: "a gradient that is not the loss's", study: "assumptions", part: bend(bent{gradient: func(grad, _, _ []float64) float64 {
 		grad[0] += 1e-3

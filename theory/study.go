@@ -93,6 +93,7 @@ func Studies() []Study {
 		{"co-occurrence", "A6: two codewords seen only together cannot be told apart, whatever their counts", []part{runCooccurrence}},
 		{"triangular", "Theorem 2 where N_k is not Θ(N): the rate is the codeword's own count", []part{runTriangular}},
 		{"noise", "wrong codes: what the factors go to where the code of a slot is wrong with probability ε, and at what rate", []part{runNoise}},
+		{"ensemble", "the mean of several fits: what of the excess risk falls with 1/S, and what does not", []part{runEnsemble}},
 		{"assumptions", "A1 to A9 at θ* and in a neighbourhood of it", []part{runAssumptions}},
 		{"initialisation", "which starts reach the best optimum of the population", []part{runInitialisation}},
 		{"intervals", "from theory to practice: how often a fitted calibrator's intervals hold the truth", []part{runIntervals}},

@@ -18,7 +18,7 @@ import (
 // TestNearbyIsItsFormula: codes are the codewords in order of their distance, in both float types; shares are
 // the softmax of it, and at temperature 0 all of the nearest.
 func TestNearbyIsItsFormula(t *testing.T) {
-	const rows, w, d, K, tau = 300, 4, 3, 12, 0.5
+	const rows, w, d, K, tau = 300, 4, 3, 13, 0.5
 	rng := rand.New(rand.NewPCG(1, 2))
 	z, c := normals(rng, rows*w*d, 0), normals(rng, K*d, 0)
 	features, words := dense(z, rows, w*d), dense(c, K, d)

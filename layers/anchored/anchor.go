@@ -45,21 +45,27 @@ const codebookBatch = 128
 // Fit finds T and the codebook, and counts what supports each codeword. It needs
 // features, logits and labels.
 func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
+	_, _, err := a.fit(ctx, cal, rng)
+	return err
+}
+
+// fit is Fit, and gives the codes of cal, which support is counted by, with their shares if they have any.
+func (a *Anchor) fit(ctx context.Context, cal *data.Set, rng *rand.Rand) (codes []int32, shares []float32, err error) {
 	var t layers.Temperature
 	if err := t.Fit(ctx, cal, nil, rng); err != nil {
-		return err
+		return nil, nil, err
 	}
 	sizes, err := a.book().Over(cal, a.Slots)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	a.sizes = sizes
 	if a.sizes.Classes != cal.Classes() {
-		return fmt.Errorf("layers: the calibration rows have labels of %d classes and logits of %d", a.sizes.Classes, cal.Classes())
+		return nil, nil, fmt.Errorf("layers: the calibration rows have labels of %d classes and logits of %d", a.sizes.Classes, cal.Classes())
 	}
 	w, err := layers.StartCodes(a.book(), cal, a.sizes, rng)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	w.AddState("anchor/temperature", []float64{t.T()}, 1)
 	w.AddState("anchor/centre", []float64{centreOf(cal)}, 1)
@@ -69,17 +75,16 @@ func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 	w.AddState("anchor/sd", scale.SD, a.sizes.Features)
 	a.weights = w.As(tensor.Float32)
 	if err := a.learn(ctx, cal, rng); err != nil {
-		return err
+		return nil, nil, err
 	}
-	codes, shares, err := a.codes(cal)
-	if err != nil {
-		return err
+	if codes, shares, err = a.codes(cal); err != nil {
+		return nil, nil, err
 	}
 	support, each := a.weights.Tensor("anchor/support").Float32s(), len(codes)/cal.Len()
 	for at, k := range codes {
 		support[a.sizes.Place(at, k)] += float32(cal.Weight(at/each)) * shareAt(shares, at)
 	}
-	return nil
+	return codes, shares, nil
 }
 
 // centreOf is the mean logit of the rows by their weights, of the classes that can be.
@@ -186,6 +191,11 @@ func (a *Anchor) View(x *data.Set) (*layers.View, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.view(x, codes, shares), nil
+}
+
+// view is View where the codes of x are known.
+func (a *Anchor) view(x *data.Set, codes []int32, shares []float32) *layers.View {
 	t, centre := a.weights.Float64s("anchor/temperature")[0], a.weights.Float64s("anchor/centre")[0]
 	logits := mat.DenseCopyOf(data.LogProbs(x.Logits))
 	logits.Apply(func(_, _ int, l float64) float64 { return (l - centre) / t }, logits)
@@ -201,7 +211,7 @@ func (a *Anchor) View(x *data.Set) (*layers.View, error) {
 			featuresInput: &standardized{x.Features, a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")},
 		},
 		Tables: map[string]*mat.Dense{wordsInput: a.words()},
-	}, nil
+	}
 }
 
 // ViewONNX is log softmax(logits/T), the codes, and what maps on an Anchor see besides.

@@ -156,10 +156,7 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 			return nil, err
 		}
 	}
-	if err := base.Fit(optim.Span(ctx, "divide", 0, 0), cal, nil, rng); err != nil {
-		return nil, err
-	}
-	view, rows, err := seenBy(base, base.Sizes(), cal, tensor.Float32)
+	view, rows, err := fitBase(ctx, base, cal, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +170,26 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 	c.right = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.Share(row, floats.MaxIdx(said.RawRowView(row))) })
 	c.cv = newCrossValidation(sizes, part, c.aims, layers.Folds(whole, by.folds, folds), by, folds)
 	return c, nil
+}
+
+// fitBase fits the base to labelled rows, and gives its view of them, also as graphs read it, in float32. An [Anchor] finds
+// their codes once.
+func fitBase(ctx context.Context, base layers.Base, cal *data.Set, rng *rand.Rand) (*layers.View, *layers.Rows, error) {
+	ctx = optim.Span(ctx, "divide", 0, 0)
+	a, ok := base.(*Anchor)
+	if !ok {
+		if err := base.Fit(ctx, cal, nil, rng); err != nil {
+			return nil, nil, err
+		}
+		return seenBy(base, base.Sizes(), cal, tensor.Float32)
+	}
+	codes, shares, err := a.fit(ctx, cal, rng)
+	if err != nil {
+		return nil, nil, err
+	}
+	view := a.view(cal, codes, shares)
+	rows, err := view.Rows(tensor.Float32, a.sizes).LabelledBy(cal)
+	return view, rows, err
 }
 
 // seenBy is the view of labelled rows by a fitted base of these sizes, also as graphs read it.

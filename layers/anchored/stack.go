@@ -148,14 +148,11 @@ func (s *Stack) Redraw(ctx context.Context, chosen layers.Calibrator, cal, _ *da
 	if !ok || of.method == nil {
 		return layers.ErrUnfitted
 	}
-	if err := s.Base.Fit(optim.Span(ctx, "divide", 0, 0), cal, nil, rng); err != nil {
-		return err
-	}
-	sizes := s.Base.Sizes()
-	_, rows, err := seenBy(s.Base, sizes, cal, tensor.Float32)
+	_, rows, err := fitBase(ctx, s.Base, cal, rng)
 	if err != nil {
 		return err
 	}
+	sizes := s.Base.Sizes()
 	var parts []part
 	for _, p := range of.parts {
 		shared, _ := p.weights.Split(func(name string) bool { return !tableOf(p.weights, name, sizes) })

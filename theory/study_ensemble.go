@@ -1,0 +1,550 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// A row of the study has two slots. The codeword of the first is one of commonCodewords, the same in every fit. That of
+// the second is one of a fit's own, which hold ownAtoms values of p̂ in each cell of the first: which of them, each
+// fit draws for itself, as fits do that draw their codewords. In the other commonAtoms both slots have the common
+// codeword, without which a matrix could move from all common codewords to all own ones.
+const (
+	commonCodewords = 4
+	commonAtoms     = 15
+)
+
+var ownAtoms = []int{16, 8, 4, 2}
+
+// ownDraws is D, how many draws ξ there are. A fit takes one of them, each alike, whatever the others
+// take: means over draws are sums.
+const ownDraws = 4
+
+// members are S, of the means that are taken.
+var members = []int{1, 2, 4}
+
+// ensemble is a law q* that a fit can represent whatever it draws: all own codewords have the factors of one. With q̂_ξ
+// the fit of draw ξ to a sample of N rows, x a value of p̂ in a cell, and E_ξ the mean over draws,
+//
+//	log q̄_S = 1/S Σ_s log q̂_{ξ_s} + const ,  log q° = E_ξ log q̂_ξ + const ,
+//	E KL(q* ‖ q̄_S) = B + V_S ,  B = KL(q* ‖ q°) ,  V_S = E KL(q° ‖ q̄_S)            (Heskes 1998)
+//
+// since E log q̄_S is log q° but for a constant of each x. B does not know S, and V_S = V_1/S but for terms of third order in
+// log q̂_ξ − log q°. To first order in 1/N both are known: with W the weights of (x, label) and A_ξ the
+// rows √W ∇ℓ_ξᵀ at θ*, the errors of a fit are
+//
+//	√W (log q̂_ξ − log q*) = P_ξ z ,  z = (W_N − W)/√W ,  N Cov z = 1 − √W√Wᵀ ,
+//	P_ξ = A_ξ H_ξ⁺ A_ξᵀ ,
+//
+// a projection on df directions, one for each identified parameter. As KL is ½ Σ_y q* (log q̂ − log q*)² and more,
+//
+//	2N E B = ‖P̄‖² ,  2N E V_1 = df − ‖P̄‖² ,  P̄ = E_ξ P_ξ ,  ‖·‖ Frobenius:
+//
+// what all draws can express stays, and what one alone can falls. The rows of x have of B the part ‖P̄_x‖²/2N, of the risk
+// of one fit tr(P_ξ)_xx/2N, where x names the rows of its labels. The common codewords and the one direction in which
+// all own codewords move together, (2C−1)(commonCodewords + 1) parameters, are in every P_ξ.
+type ensemble struct {
+	*problem                // of the first draw
+	drawn    []*problem     // of each draw: its codes, the same law
+	own      [][]int        // of each draw, the own codeword of each x, from 0, or noOwn
+	atoms    int            // of a common codeword
+	mean     meanOf         // of the fits
+	ways     []compositions // of each S
+}
+
+// noOwn is where both slots have the common codeword.
+const noOwn = -1
+
+// meanOf puts into dst the log-probabilities of a mean of distributions, with weights that sum to one.
+type meanOf func(dst []float64, logs [][]float64, weights []float64)
+
+// geometric is the normalized mean of the logarithms.
+func geometric(dst []float64, logs [][]float64, weights []float64) {
+	clear(dst)
+	for i, l := range logs {
+		floats.AddScaled(dst, weights[i], l)
+	}
+	floats.AddConst(-floats.LogSumExp(dst), dst)
+}
+
+// compositions are the ways in which S fits take the draws: the part of the fits that takes each, and the probability.
+type compositions struct {
+	parts         [][]float64 // of each way, D
+	probabilities []float64
+}
+
+func compositionsOf(S int) (c compositions) {
+	ways := &Table{Cells: multisets(ownDraws, S)}
+	c.probabilities = ways.Multinomial(slices.Repeat([]float64{1. / ownDraws}, ownDraws))
+	for _, way := range ways.Cells {
+		parts := make([]float64, ownDraws)
+		for _, draw := range way.Codes {
+			parts[draw] += 1 / float64(S)
+		}
+		c.parts = append(c.parts, parts)
+	}
+	return c
+}
+
+func newEnsemble(s *setup) *ensemble {
+	rng := newRand(s.Seed, 70)
+	x := &ensemble{mean: geometric}
+	var codes []int // own codewords, as often as a common codeword meets them
+	for l, n := range ownAtoms {
+		codes = append(codes, slices.Repeat([]int{l}, n)...)
+	}
+	x.atoms = len(codes) + commonAtoms
+	d := Design{Classes: 3, Slots: 2, Codewords: commonCodewords + len(ownAtoms), Atoms: 1, Decades: 1.5, Identity: 1}
+	logP := newTable(Design{Classes: d.Classes, Atoms: x.atoms}, make([]Cell, commonCodewords), rng).LogP
+	theta := drawFactors(d, rng)
+	gauge := Rescaling{d.Classes, d.Codewords}
+	gauge.Fix(theta, nil)
+	receiver, sender := gauge.factors(theta, commonCodewords)
+	for l := range ownAtoms {
+		a, b := gauge.factors(theta, commonCodewords+l)
+		copy(a, receiver)
+		copy(b, sender)
+	}
+	for range ownDraws {
+		var own []int
+		var cells []Cell
+		for k := range commonCodewords {
+			for _, at := range rng.Perm(len(codes)) {
+				own, cells = append(own, codes[at]), append(cells, newCell([]int{k, commonCodewords + codes[at]}))
+			}
+			for range commonAtoms {
+				own, cells = append(own, noOwn), append(cells, newCell([]int{k, k}))
+			}
+		}
+		t := &Truth{Design: d, Theta: theta, Table: &Table{Classes: d.Classes, Codewords: d.Codewords, Atoms: 1, Cells: cells, LogP: logP}}
+		t.Label = labelLaw(t.Table, theta, d.Identity)
+		x.drawn, x.own = append(x.drawn, s.of(t)), append(x.own, own)
+	}
+	x.problem = x.drawn[0]
+	for _, S := range members {
+		x.ways = append(x.ways, compositionsOf(S))
+	}
+	return x
+}
+
+// common is the design of the first slot alone.
+func (x *ensemble) common() Design {
+	return Design{Codewords: commonCodewords, Decades: x.Design.Decades}
+}
+
+// weights are those of (x, label) where the common codewords have these frequencies.
+func (x *ensemble) weights(frequencies []float64) []float64 {
+	law := make([]float64, len(x.Table.Cells))
+	for row := range law {
+		law[row] = frequencies[row/x.atoms] / float64(x.atoms)
+	}
+	return x.Weights(law)
+}
+
+// eachDraw are the losses of all draws as one, so that they are forked together.
+type eachDraw struct {
+	Model
+	all []Model
+}
+
+func (x *ensemble) models() *eachDraw {
+	var m eachDraw
+	for _, draw := range x.drawn {
+		m.all = append(m.all, draw.model)
+	}
+	m.Model = m.all[0]
+	return &m
+}
+
+func (m *eachDraw) fork() Model {
+	var other eachDraw
+	for _, one := range m.all {
+		other.all = append(other.all, one.fork())
+	}
+	other.Model = other.all[0]
+	return &other
+}
+
+// excess is what each x adds to an excess risk: to B, and to the risk of a fit of each draw.
+type excess struct {
+	stays []float64
+	one   [][]float64
+}
+
+// Where the numbers of [ensemble.numbers] stand: those of all rows, then two of each common codeword, then two of each own.
+const (
+	oneRisk     = iota                            // of one fit
+	staysRisk                                     // B
+	commonRisks                                   // B and V_1 of the rows of a common codeword, mean over them
+	ownRisks    = commonRisks + 2*commonCodewords // of the fit with an own codeword, and B, of its rows, mean over them
+)
+
+// numbers sum an excess up, where the common codewords have these frequencies.
+func (x *ensemble) numbers(of excess, frequencies []float64) []float64 {
+	one := make([]float64, len(of.stays)) // mean over the draws
+	for _, values := range of.one {
+		floats.AddScaled(one, 1./ownDraws, values)
+	}
+	numbers := []float64{floats.Sum(one), floats.Sum(of.stays)}
+	for k, p := range frequencies {
+		stays, whole := floats.Sum(of.stays[k*x.atoms:][:x.atoms])/p, floats.Sum(one[k*x.atoms:][:x.atoms])/p
+		numbers = append(numbers, stays, whole-stays)
+	}
+	for l, n := range ownAtoms {
+		var one, stays float64
+		for draw, own := range x.own {
+			for row, code := range own {
+				if code == l {
+					one, stays = one+of.one[draw][row], stays+of.stays[row]
+				}
+			}
+		}
+		part := float64(ownDraws*n) / float64(x.atoms)
+		numbers = append(numbers, one/part, stays/part)
+	}
+	return numbers
+}
+
+// foretold is a law of the common codewords with N times its risks to first order.
+type foretold struct {
+	frequencies, weights []float64
+	numbers              []float64
+	reach                float64 // as of an experiment
+}
+
+func (x *ensemble) foretell(m *eachDraw, frequencies []float64) (f foretold, err error) {
+	f = foretold{frequencies: frequencies, weights: x.weights(frequencies)}
+	entries, C := len(f.weights), x.Design.Classes
+	of := excess{stays: make([]float64, entries/C)}
+	mean := mat.NewDense(entries, entries, nil) // P̄
+	for _, model := range m.all {
+		p, err := populationOf(f.weights, nil, x.Theta, model, x.gauge)
+		if err != nil {
+			return f, err
+		}
+		f.reach = math.Max(f.reach, math.Sqrt(operatorNorm(p.covariance)))
+		at := &probe{model: cheapest(model), weights: f.weights}
+		A := at.scoreRows(x.Theta)
+		if at.err != nil {
+			return f, at.err
+		}
+		var P mat.Dense
+		P.Product(A, p.naive, A.T())
+		mean.Add(mean, &P)
+		one := make([]float64, entries/C)
+		for i := range entries {
+			one[i/C] += P.At(i, i) / 2
+		}
+		of.one = append(of.one, one)
+	}
+	mean.Scale(1./ownDraws, mean)
+	for i := range entries {
+		row := mean.RawRowView(i)
+		of.stays[i/C] += floats.Dot(row, row) / 2
+	}
+	f.numbers = x.numbers(of, frequencies)
+	return f, nil
+}
+
+// measured fits all draws to a sample. It gives the numbers of its excess, S V_S/V_1 of each S but 1, and
+// the largest gap of Heskes' identity.
+func (x *ensemble) measured(m *eachDraw, f foretold, sample []float64) ([]float64, error) {
+	rows, C := len(x.Table.Cells), x.Design.Classes
+	logs, of := make([][]float64, ownDraws), excess{stays: make([]float64, rows), one: make([][]float64, ownDraws)}
+	for draw, model := range m.all {
+		theta, err := x.fit(model, sample)
+		if err != nil {
+			return nil, err
+		}
+		logs[draw], of.one[draw] = make([]float64, len(sample)), make([]float64, rows)
+		if err := model.LogProbs(logs[draw], theta); err != nil {
+			return nil, err
+		}
+	}
+	whole, falls := make([]float64, len(members)), make([]float64, len(members)) // E KL(q* ‖ q̄_S) and V_S
+	centre, mean, at := make([]float64, C), make([]float64, C), make([][]float64, ownDraws)
+	alike := slices.Repeat([]float64{1. / ownDraws}, ownDraws)
+	for row := range rows {
+		law, part := x.Table.of(x.Label, row), floats.Sum(x.Table.of(f.weights, row))
+		for draw := range at {
+			at[draw] = x.Table.of(logs[draw], row)
+			of.one[draw][row] = part * cellKL(law, at[draw], 1)
+		}
+		x.mean(centre, at, alike)
+		of.stays[row] = part * cellKL(law, centre, 1)
+		q := slices.Clone(centre)
+		exps(q)
+		for i, ways := range x.ways {
+			for way, probability := range ways.probabilities {
+				x.mean(mean, at, ways.parts[way])
+				whole[i] += probability * part * cellKL(law, mean, 1)
+				falls[i] += probability * part * cellKL(q, mean, 1)
+			}
+		}
+	}
+	numbers, gap := x.numbers(of, f.frequencies), 0.0
+	for i := range members {
+		gap = math.Max(gap, math.Abs(whole[i]-numbers[staysRisk]-falls[i]))
+	}
+	for i, S := range members[1:] {
+		numbers = append(numbers, float64(S)*falls[i+1]/falls[0])
+	}
+	return append(numbers, gap), nil
+}
+
+// aloneShares are frequencies that a common codeword takes alone.
+var aloneShares = []float64{1e-4, 1e-5}
+
+// alone are the slopes of B and V_1 of the rows of a common codeword on its frequency, moved alone, by the formula.
+func (x *ensemble) alone(ctx context.Context) (stays, falls float64, err error) {
+	all, err := each(ctx, commonCodewords*len(aloneShares), x.models(), func(model Model, i int) (foretold, error) {
+		return x.foretell(model.(*eachDraw), x.common().withShare(i/len(aloneShares), aloneShares[i%len(aloneShares)]))
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	var ofStays, ofFalls points
+	for i, f := range all {
+		k := i / len(aloneShares)
+		ofStays.add(f.frequencies[k], f.numbers[commonRisks+2*k], k)
+		ofFalls.add(f.frequencies[k], f.numbers[commonRisks+2*k+1], k)
+	}
+	return ofStays.slope(), ofFalls.slope(), nil
+}
+
+// represents is the largest ‖∇L(θ*)‖ of the draws, by the graph.
+func (x *ensemble) represents() (largest float64, err error) {
+	at := &probe{weights: x.weights(x.common().Frequencies(0))}
+	for _, draw := range x.drawn {
+		at.model = draw.model
+		_, grad := at.gradient(x.Theta)
+		largest = math.Max(largest, floats.Norm(grad, 2))
+	}
+	return largest, at.err
+}
+
+// ensembleOutcome is what samples under shifts of the common codewords' law gave.
+type ensembleOutcome struct {
+	*ensemble
+	*trials
+	laws   []foretold
+	tables [][][][]float64 // of each law, of each number of measured, by size and replicate
+	lost   []string
+}
+
+func (x *ensemble) run(ctx context.Context) (*ensembleOutcome, error) {
+	o, reach := &ensembleOutcome{ensemble: x}, 0.0
+	for _, shift := range evenShifts(x.common(), choose(x.setup, 2, 4)) {
+		f, err := x.foretell(x.models(), x.common().Frequencies(shift))
+		if err != nil {
+			return nil, err
+		}
+		o.laws, reach = append(o.laws, f), math.Max(reach, f.reach)
+	}
+	sizes, err := certainSizes(reach)
+	if err != nil {
+		return nil, err
+	}
+	sizes = slices.Delete(sizes, 1, 2) // three tell a slope
+	for i, f := range o.laws {
+		o.trials = x.draws(f.weights, sizes, x.replicates(24, 64), 71, uint64(i))
+		tables, lost, err := o.measure(ctx, x.models(), len(f.numbers)+len(members), func(model Model, t trial) ([]float64, error) {
+			return x.measured(model.(*eachDraw), f, o.draw(t))
+		})
+		if err != nil {
+			return nil, err
+		}
+		o.tables, o.lost = append(o.tables, tables), append(o.lost, lost...)
+	}
+	return o, nil
+}
+
+// gap is the largest of Heskes' identity.
+func (o *ensembleOutcome) gap() (largest float64) {
+	for _, tables := range o.tables {
+		for _, gaps := range tables[len(tables)-1] {
+			for _, gap := range valid(gaps) {
+				largest = math.Max(largest, gap)
+			}
+		}
+	}
+	return largest
+}
+
+// averages are the means over some replicates of the numbers of measured: of each size, of each law.
+type averages [][][]float64
+
+func (o *ensembleOutcome) averages(pick [][]int) averages {
+	a := make(averages, len(o.sizes))
+	for size := range o.sizes {
+		for law, tables := range o.tables {
+			var values []float64
+			for _, table := range tables {
+				var some []float64
+				for _, r := range pick[law*len(o.sizes)+size] {
+					some = append(some, table[size][r])
+				}
+				values = append(values, mean(valid(some)))
+			}
+			a[size] = append(a[size], values)
+		}
+	}
+	return a
+}
+
+// last are those of the largest N.
+func (a averages) last() [][]float64 { return a[len(a)-1] }
+
+// formula are N times the numbers, of each law, to first order.
+func (o *ensembleOutcome) formula() (all [][]float64) {
+	for _, f := range o.laws {
+		all = append(all, f.numbers)
+	}
+	return all
+}
+
+// falling is V_1 of all rows.
+func falling(numbers []float64) float64 { return numbers[oneRisk] - numbers[staysRisk] }
+
+// everyOther are the numbers that stand at n, n + 2, …, so many.
+func everyOther(n, many int) (all []func([]float64) float64) {
+	for i := range many {
+		all = append(all, func(numbers []float64) float64 { return numbers[n+2*i] })
+	}
+	return all
+}
+
+// toFormula is the mean over laws and numbers of measured over formula, at the largest N.
+func (o *ensembleOutcome) toFormula(of ...func([]float64) float64) func(a averages) float64 {
+	return func(a averages) float64 {
+		var ratios []float64
+		N := float64(o.sizes[len(o.sizes)-1])
+		for law, formula := range o.formula() {
+			for _, number := range of {
+				ratios = append(ratios, number(a.last()[law])*N/number(formula))
+			}
+		}
+		return mean(ratios)
+	}
+}
+
+// onN is the slope of a number on N.
+func (o *ensembleOutcome) onN(number func([]float64) float64) func(a averages) float64 {
+	return func(a averages) float64 {
+		var p points
+		for size, N := range o.sizes {
+			for law, numbers := range a[size] {
+				p.add(float64(N), number(numbers), law)
+			}
+		}
+		return p.slope()
+	}
+}
+
+// onCommon is the slope of B of the rows of a common codeword on its frequency, over the laws.
+func (o *ensembleOutcome) onCommon(of [][]float64) float64 {
+	var p points
+	for law, numbers := range of {
+		for k, share := range o.laws[law].frequencies {
+			p.add(share, numbers[commonRisks+2*k], k)
+		}
+	}
+	return p.slope()
+}
+
+// onOwn is the slope on the frequency of an own codeword of a risk on its rows, of which the first is at n.
+func (o *ensembleOutcome) onOwn(n int) func(of [][]float64) float64 {
+	return func(of [][]float64) float64 {
+		var p points
+		for law, numbers := range of {
+			for l, many := range ownAtoms {
+				p.add(float64(many), numbers[n+2*l], law)
+			}
+		}
+		return p.slope()
+	}
+}
+
+// report adds the rows of what the samples gave.
+func (o *ensembleOutcome) report(r *Report) {
+	type claim struct {
+		key, quantity string
+		target        float64
+		theory        string
+		of            func(a averages) float64
+	}
+	beyond := func(slope func(of [][]float64) float64) func(a averages) float64 {
+		return func(a averages) float64 { return slope(a.last()) - slope(o.formula()) }
+	}
+	claims := []claim{
+		{"one", "excess risk of one fit, measured/formula", 1, "1: df/2N", o.toFormula(everyOther(oneRisk, 1)...)},
+		{"stays", "B, which S does not lower, measured/formula", 1, "1: ‖P̄‖²/2N", o.toFormula(everyOther(staysRisk, 1)...)},
+		{"falls", "V_1, which falls with 1/S, measured/formula", 1, "1: (df − ‖P̄‖²)/2N", o.toFormula(falling)},
+		{"stays-n", "slope of B in N", -1, "−1", o.onN(everyOther(staysRisk, 1)[0])},
+		{"falls-n", "slope of V_1 in N", -1, "−1", o.onN(falling)},
+		{"common-stays", "B of the rows of a common codeword, measured/formula, mean", 1, "1", o.toFormula(everyOther(commonRisks, commonCodewords)...)},
+		{"common-falls", "V_1 of the same rows, measured/formula, mean", 1, "1", o.toFormula(everyOther(commonRisks+1, commonCodewords)...)},
+		{"common-excess", "slope of B of the rows of a common codeword on its frequency, less the formula's", 0, "0", beyond(o.onCommon)},
+		{"own-one", "risk of a fit on the rows of a codeword of its own, measured/formula, mean", 1, "1", o.toFormula(everyOther(ownRisks, len(ownAtoms))...)},
+		{"own-stays", "B of the same rows, measured/formula, mean", 1, "1", o.toFormula(everyOther(ownRisks+1, len(ownAtoms))...)},
+		{"own-one-excess", "slope of a fit's risk on the rows of a codeword of its own on its frequency, less the formula's", 0, "0", beyond(o.onOwn(ownRisks))},
+		{"own-stays-excess", "slope of B of the same rows, less the formula's", 0, "0", beyond(o.onOwn(ownRisks + 1))},
+	}
+	for i, S := range members[1:] {
+		of := len(o.laws[0].numbers) + i
+		claims = append(claims, claim{fmt.Sprintf("members-%d", S), fmt.Sprintf("S V_S/V_1 of S = %d", S), 1, "1 but for third order", func(a averages) (sum float64) {
+			for _, numbers := range a.last() {
+				sum += numbers[of] / float64(len(o.laws))
+			}
+			return sum
+		}})
+	}
+	estimates := bootstrap(len(o.laws)*len(o.sizes), o.count, newRand(o.Seed, 72), func(pick [][]int) (values []float64) {
+		a := o.averages(pick)
+		for _, c := range claims {
+			values = append(values, c.of(a))
+		}
+		return values
+	})
+	for i, c := range claims {
+		r.near(c.key, c.quantity, estimates[i], c.target, 0.01, c.theory)
+	}
+	formula := o.formula()
+	r.record("df", "df, 2N times the excess risk of one fit", exact(2*formula[0][oneRisk]), "(2C−1)K")
+	r.record("shared", "‖P̄‖², what of it S does not lower", exact(2*formula[0][staysRisk]), fmt.Sprintf("%d that all draws share, 1/%d of the others, and what these share by chance", (2*o.Design.Classes-1)*(commonCodewords+1), ownDraws))
+	r.record("common-slope", "slope of B of the rows of a common codeword on its frequency, by the formula", exact(o.onCommon(formula)), "near −1")
+	r.record("own-one-slope", "slope of a fit's risk on the rows of a codeword of its own on its frequency, by the formula", exact(o.onOwn(ownRisks)(formula)), "toward −1")
+	r.record("own-stays-slope", "slope of B of the same rows, by the formula", exact(o.onOwn(ownRisks+1)(formula)), "toward 0")
+}
+
+func runEnsemble(ctx context.Context, s *setup, r *Report) error {
+	return newEnsemble(s).rows(ctx, r)
+}
+
+// rows adds the rows of the study.
+func (x *ensemble) rows(ctx context.Context, r *Report) error {
+	gradient, err := x.represents()
+	if err != nil {
+		return err
+	}
+	r.rounding("represents", "‖∇L(θ*)‖ of the draws, by the graph", gradient, vanishing, "0: each draw can represent the law")
+	stays, falls, err := x.alone(ctx)
+	if err != nil {
+		return err
+	}
+	r.near("alone-stays", "slope of B of the rows of a common codeword on its frequency, moved alone, by the formula", exact(stays), -1, 0.05, "−1: no mean of fits has more of its rows")
+	r.near("alone-falls", "slope of V_1 of the same rows", exact(falls), 0, 0.05, "0: it is of own codewords")
+	o, err := x.run(ctx)
+	if err != nil {
+		return err
+	}
+	r.unsettled(o.lost, o.total()*len(o.laws), lostPart)
+	r.rounding("identity", "|E KL(q* ‖ q̄_S) − B − V_S|, largest over samples and S", o.gap(), vanishing, "0: the geometric mean splits exactly")
+	o.report(r)
+	return nil
+}
