@@ -121,7 +121,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 		return nil, asUsage(err)
 	}
 	t.warnUnmeasured(r)
-	r.Recovered, r.Sets, r.ByClass, r.ByGroup = recovered, in.sets, in.classes, in.groups
+	r.Recovered, r.Sets, r.ByClass, r.ByGroup, r.Multicalibration = recovered, in.sets, in.classes, in.groups, in.multi
 	return r, nil
 }
 
@@ -303,6 +303,9 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 		if shared := g.Ties.String(); shared != "" {
 			say("%s", shared)
 		}
+	}
+	if r.Multicalibration != nil {
+		say("%s", multicalibrationText(r.Multicalibration))
 	}
 	if r.Sets != nil {
 		var text strings.Builder
@@ -521,7 +524,12 @@ func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Se
 	if r.Recovered != nil {
 		sections = append(sections, &report.Section{Title: "Recoverable loss", Tables: []*report.Table{report.RecoverableTable(r.Recovered)}})
 	}
+	groups := partsSection("Groups", "The rows of each group; calibrated predictions are right as often as they are confident.", r.ByGroup)
+	if m := r.Multicalibration; m != nil {
+		text := multicalibrationText(m)
+		groups.Note += " " + strings.ToUpper(text[:1]) + text[1:] + "."
+		groups.Tables = append(groups.Tables, multicalibrationTable(m))
+	}
 	return append(sections,
-		partsSection("Classes", "How often each class is true and its mean probability; accuracy, confidence and NLL of the rows whose label it is.", r.ByClass),
-		partsSection("Groups", "The rows of each group; calibrated predictions are right as often as they are confident.", r.ByGroup))
+		partsSection("Classes", "How often each class is true and its mean probability; accuracy, confidence and NLL of the rows whose label it is.", r.ByClass), groups)
 }

@@ -27,6 +27,7 @@ type Judged struct {
 	rows            int                  // of the file
 	sets            *metrics.SetCoverage // of their prediction sets, nil without
 	classes, groups []metrics.Part       // of the rows, by name
+	multi           *metrics.Multicalibration
 }
 
 // judged reads predictions with labels. Of a features file, and of other data that calibra fit takes, they are the
@@ -169,9 +170,17 @@ func (j *Judged) byName() (err error) {
 			return err
 		}
 	}
-	if j.Groups.Of != nil {
-		j.groups, err = metrics.Parts(j.LogProbs, j.Labels, j.Groups.Of, j.Groups.Names, s)
+	if j.Groups.Of == nil {
+		return nil
 	}
+	if j.groups, err = metrics.Parts(j.LogProbs, j.Labels, j.Groups.Of, j.Groups.Names, s); err != nil {
+		return err
+	}
+	names := j.ClassNames
+	if names == nil {
+		names = data.Numerals(j.LogProbs.RawMatrix().Cols)
+	}
+	j.multi, err = metrics.NewMulticalibration(j.LogProbs, j.Labels, j.Groups.Of, j.Groups.Names, names, s)
 	return err
 }
 
@@ -200,13 +209,32 @@ func partsTable(head string, all []metrics.Part) *report.Table {
 
 // byName prints the tables of classes and groups, if there are any.
 func (t *terminal) byName(r *metrics.Report) error {
-	for _, of := range []*report.Table{partsTable("class", r.ByClass), partsTable("group", r.ByGroup)} {
+	for _, of := range []*report.Table{partsTable("class", r.ByClass), partsTable("group", r.ByGroup), multicalibrationTable(r.Multicalibration)} {
 		if of != nil {
 			t.printf("\n")
 			t.tables(reported(of, map[string]int{"share": 1, "predicted": 1}))
 		}
 	}
 	return t.failed
+}
+
+// multicalibrationTable is a row for all rows and for each group, in its worst class, the worst first; nil of none.
+func multicalibrationTable(m *metrics.Multicalibration) *report.Table {
+	if m == nil {
+		return nil
+	}
+	t := &report.Table{Labels: []string{"calibration of group", "class"}, Values: report.Heads("rows", "ECCE", "sigma", "p")}
+	worst := slices.SortedStableFunc(slices.Values(m.Groups), func(a, b metrics.Segment) int { return cmp.Compare(b.Sigma, a.Sigma) })
+	for _, s := range worst[:min(len(worst), mostParts)] {
+		t.Add("", report.Row{Labels: []string{cmp.Or(s.Group, "all rows"), s.Class}, Cells: report.Texts(metrics.Fixed(float64(s.Rows), 0), metrics.Fixed(s.ECCE, 4), metrics.Fixed(s.Sigma, 2), report.P(s.PValue))})
+	}
+	return t
+}
+
+// multicalibrationText says in a line which group is worst.
+func multicalibrationText(m *metrics.Multicalibration) string {
+	return fmt.Sprintf("multicalibration error %.5f, %.2f standard deviations of calibrated predictions (p %s; %s over all groups and classes): the worst is %s in class %s",
+		m.Error, m.Sigma, report.P(m.PValue), report.P(m.Adjusted), cmp.Or(m.Group, "all rows"), m.Class)
 }
 
 // partsSection is the same on a page; nil of none.

@@ -60,6 +60,7 @@ type Report struct {
 	Sets      *SetCoverage // of prediction sets that came with the predictions; nil without them
 	// ByClass is told of classes with names, ByGroup of rows with groups; nil without.
 	ByClass, ByGroup []Part
+	Multicalibration *Multicalibration // of rows with groups; nil without
 	// Verdict is what to do with the predictions, Failed which files are left out: of whoever measures, the last in JSON; nil without.
 	Verdict, Failed any
 }
@@ -383,22 +384,25 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	}
 	s, c := r.Settings, r.Checks
 	return json.Marshal(struct {
-		Protocol   Protocol        `json:"protocol"`
-		Rows       int             `json:"rows"`
-		Classes    int             `json:"classes"`
-		Settings   reportSettings  `json:"settings"`
-		Metrics    json.RawMessage `json:"metrics"`
-		Floored    *Floored        `json:"floored,omitempty"`
-		Checks     checksObject    `json:"checks"`
-		Recovered  *Recovered      `json:"recoverable,omitempty"`
-		Anchors    *AnchorSample   `json:"anchors,omitempty"`
-		Sets       *SetCoverage    `json:"sets,omitempty"`
-		ByClass    []Part          `json:"classes_by_name,omitempty"`
-		ByGroup    []Part          `json:"groups,omitempty"`
-		ESSProfile *essProfile     `json:"ess_profile,omitempty"`
-		Missing    string          `json:"missing,omitempty"`
-		Verdict    any             `json:"verdict,omitempty"`
-		Failed     any             `json:"failed,omitempty"`
+		Protocol  Protocol        `json:"protocol"`
+		Rows      int             `json:"rows"`
+		Classes   int             `json:"classes"`
+		Settings  reportSettings  `json:"settings"`
+		Metrics   json.RawMessage `json:"metrics"`
+		Floored   *Floored        `json:"floored,omitempty"`
+		Checks    checksObject    `json:"checks"`
+		Recovered *Recovered      `json:"recoverable,omitempty"`
+		Anchors   *AnchorSample   `json:"anchors,omitempty"`
+		Sets      *SetCoverage    `json:"sets,omitempty"`
+		ByClass   []Part          `json:"classes_by_name,omitempty"`
+		ByGroup   []Part          `json:"groups,omitempty"`
+
+		Multicalibration *Multicalibration `json:"multicalibration,omitempty"`
+
+		ESSProfile *essProfile `json:"ess_profile,omitempty"`
+		Missing    string      `json:"missing,omitempty"`
+		Verdict    any         `json:"verdict,omitempty"`
+		Failed     any         `json:"failed,omitempty"`
 	}{
 		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes, Metrics: metrics, Floored: r.Floored,
 		Settings: reportSettings{
@@ -409,7 +413,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 			ECE: c.ECEDebiased, TopECE: c.TopECEDebiased, Squared: c.SquaredDebiased,
 			SKCE: newNoisy(c.SKCE, noInterval, c.SKCENoise), Smooth: newNoisy(c.SmoothECE, noInterval, c.SmoothNoise),
 		},
-		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed,
+		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed,
 	})
 }
 
