@@ -1,6 +1,9 @@
-// Package data holds what every other room reads: features, logits and labels,
-// the files they come in, the splits they are cut into, and the embeddings that
-// local metrics live in. It knows nothing of Gorgonia, of training or of metrics.
+// Package data reads and writes rows: features, logits and labels. It also splits them, and computes the embeddings
+// in which local metrics find neighbours. It does not use Gorgonia, and knows nothing of training or metrics.
+//
+//	src, err := data.Open("features.npz")                 // a *Source: src.Cal, src.Val, src.Test are Sets
+//	split, err := src.Split(data.PaperText, rng)          // 10 % of the calibration rows become validation rows
+//	fmt.Println(split.Cal.Len(), split.Val.Len(), src.Classes)
 //
 // # Letters
 //
@@ -19,33 +22,37 @@
 //	known posteriors           package synthetic
 //	shifted rows               RawSettings.HeldOut, eval_out of the weather data
 //
-// A [Source] is a calibration problem, and a [Table] or images are what an encoder is trained on before there is one.
-// [OpenRaw] divides them into the rows that train it and those that calibrate, as [Inputs] that a network reads. What a
-// user can get wrong is an [*InputError] of one sentence. Files are written whole or not at all, by package disk.
+// A [Source] is a calibration problem. A [Table] or images are raw rows, on which an encoder is trained first. [OpenRaw]
+// divides raw rows into those that train the encoder and those that calibrate, as [Inputs] of a network. A mistake of the
+// user is an [*InputError] of one sentence. Package disk writes files, either completely or not at all.
 //
 // # Rows, weights, soft labels
 //
-// A row is one observation, and sets and predictions have the rows of the file in its order. A weight
-// multiplies what the row says in every fit and metric, and only ratios of weights matter ([Set.ForFit]);
-// 0 answers the row and counts it for nothing; what asks for a number of rows takes the effective one
-// ([Set.Effective]). A label is one class or, as soft labels, the probability of each, which are weights of
-// one row; test rows need none. Equal rows are never on two sides of a division ([Set.Stratify]). Scores are
-// normalized once, where rows enter, to log-probabilities: a constant of a row says nothing. A mask is a
-// logit far below the largest of its row ([MaskDepth]), −∞ too: a class of probability 0 at every
-// temperature. A probability is a score that came as one: they are told by their values ([Judge]) and
-// normalized, and those that only rounding tells apart are one ([Set.Resolution]); one of 0 is no mask but
-// [LeastProbability], whatever the other rows of its class say. Nothing else is clamped before the metrics.
+// A row is one observation. Sets and predictions keep the rows and the order of the file.
+//
+// A weight multiplies the loss of its row in every fit and metric. Only ratios of weights matter ([Set.ForFit]). A row
+// of weight 0 gets a prediction but does not count. A rule that depends on the number of rows uses the effective number
+// ([Set.Effective]).
+//
+// A label is one class. A soft label is the probability of each class, which acts as C weights of one row. Test rows
+// need no labels. Equal rows always fall on the same side of a split ([Set.Stratify]).
+//
+// Scores are normalized to log-probabilities once, where rows are read, because a constant that is added to a row means
+// nothing. A mask is a logit far below the largest of its row ([MaskDepth]), or −∞: the class has probability 0 at
+// every temperature. Probabilities in place of logits are recognized by their values ([Judge]) and normalized. Two
+// probabilities that differ only by rounding count as equal ([Set.Resolution]). A probability of 0 is not a mask; it
+// becomes [LeastProbability]. Nothing else is clamped before the metrics.
 //
 // # Names and tables
 //
-// Classes have the order of the columns of logits; names of classes that no column, array or ordered
-// category orders have that of the alphabet, and [Source].Order says so. Names are compared in one form of
-// Unicode. A [Table] file (Parquet, Arrow, csv) has one column for each meaning; two are refused. A csv file
-// is told by its bytes: delimiter, decimal mark, ends of lines, packing.
+// Classes have the order of the columns of logits. Names of classes are ordered by columns, an array or an ordered
+// category, otherwise alphabetically, and [Source].Order says which. Names are compared after Unicode normalization. A
+// table file (Parquet, Arrow, csv) has one column for each meaning; two are refused. Delimiter, decimal mark, line
+// endings and compression of a csv file are detected from its bytes.
 //
 // # Forms
 //
-// Matrices are row-major float64 here. Features that a file holds in single precision stay
-// so ([Singles]): parts of a split share them. Training reads a copy less their centre.
-// Between packages travel log-probabilities, never probabilities.
+// Matrices are row-major float64. Features that a file has in single precision stay in single precision ([Singles]),
+// and the parts of a split share their memory. Training reads a centred copy. Packages pass log-probabilities to each
+// other, never probabilities.
 package data

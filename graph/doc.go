@@ -1,6 +1,5 @@
-// Package graph is how Calibra runs Gorgonia. Everything learned is described as
-// a Gorgonia expression graph and differentiated by Gorgonia; this package holds
-// what lies between that graph and a training loop.
+// Package graph runs Gorgonia graphs for Calibra. Everything that is learned is described as a Gorgonia expression
+// graph and differentiated by Gorgonia. This package connects such a graph with a training loop.
 //
 //	Weights    ordered, named tensors that outlive any graph
 //	Builder    describes one graph; keeps the first error; refuses reused names
@@ -8,8 +7,8 @@
 //	Objective  a mean loss with its gradient, compiled once per batch size
 //	Function   outputs without a gradient, compiled once per batch size
 //	Executor   where these run: this process (CPU), or elsewhere
-//	Session    a fit that runs, one epoch a call
-//	Staged, Remote, Planned  what executors, sessions and optimizers may do beyond that
+//	Session    a running fit; one call computes one epoch
+//	Staged, Remote, Planned  optional interfaces of executors, sessions and optimizers
 //
 // # The house
 //
@@ -21,32 +20,30 @@
 //	                      ▼     ▼
 //	             graph/blas ──► graph/simd
 //
-// This package and [op] define what is computed and how this process does it. They know no
-// device: whoever wants one passes its Executor in the settings of a fit. A Program lists its
-// steps, so that an Executor can take them its own way, and leave to this process what it has
-// no code for.
+// This package and [op] define what is computed, and how this process computes it. They know no
+// device. To use one, pass its Executor in the settings of a fit. A Program lists its steps, so
+// that an Executor can run them in its own way and leave to this process those it has no code for.
 //
 // # Rows, not batches
 //
-// The data of a fit are tables (features, codes, labels) that a graph refers to
-// as a whole. A step is fed nothing but the numbers of the rows it works on, and
-// [Builder.Take] reads those rows inside the graph. Whoever owns the tables'
-// memory, be it this process or a device, moves them once.
+// A graph refers to the data of a fit (features, codes, labels) as whole tables. A step gets
+// only the row numbers of its batch, and [Builder.Take] reads these rows inside the graph.
+// So the tables are moved to a device only once.
 //
 // # Why an executor of our own
 //
 // Gorgonia's TapeMachine forgets its registers at each Reset, so a training loop
 // allocates every value anew; it accumulates gradients unless they are zeroed,
-// and hands each run to a fresh goroutine. Program walks the same graph in
+// and starts a new goroutine for each run. Program walks the same graph in
 // topological order and keeps each value where it is. A test holds the two equal.
 //
 // # Traps of Gorgonia that Builder closes
 //
 // Two leaves of equal name and shape silently become one node: names are unique
-// here, or an error. SoftMax and LogSoftMax of one input hash to the same node:
-// package op has its own. Dropout and random nodes draw from the clock: they are
-// refused, randomness comes in as an input. Graphs share global state while they
-// are built: building is serialized, running is not.
+// here, otherwise there is an error. SoftMax and LogSoftMax of one input hash to the same
+// node, so package op has its own. Dropout and random nodes are seeded by the clock, so they
+// are refused, and randomness must be an input. Graphs share global state while they are
+// built, so only one is built at a time; several may run at a time.
 //
 // # A loss with its gradient
 //

@@ -17,8 +17,14 @@
 //	Train(&Divide{}, Identity{}, …)    the quantized head alone (vq-nc)
 //	Train(&Divide{}, Dirichlet{}, …)   one map for all regions  (vq-dc)
 //
-// What a calibrator, a base or a map may do beyond that is a small interface each; interfaces.go lists them, with
-// who asks for them.
+// Fit and predict:
+//
+//	vq := Train(&Divide{}, Bilinear{}, optim.Settings{})
+//	err := vq.Fit(ctx, cal, val, rng)   // cal, val and test are *data.Set
+//	p, err := vq.Predict(test)          // p.LogProbs is N×C
+//
+// Optional abilities of a calibrator, a base or a map are small interfaces; interfaces.go lists them and says which code
+// uses each.
 //
 // # The calibrator as one matrix product
 //
@@ -36,19 +42,18 @@
 //
 // # Shapes, units, errors
 //
-// Features are N×M, logits and log-probabilities N×C, codes N×w; losses are nats a row.
-// Fit and Predict return an error of one sentence where a set lacks the features, logits
-// or labels that a method needs, has another width than it was fitted on, has labels
-// that are none of the classes, or gives a loss that is not finite, and Predict before
-// Fit. Slots that do not divide M and codewords that outnumber the rows are a
-// [*SettingError], a damaged model file is a [*data.InputError]. What describes a graph
-// (LogProbs, Form, Assign) reports to its Builder, and the function that is compiled
-// returns the first fault.
+// Features are N×M, logits and log-probabilities N×C, codes N×w. Losses are in nats per row.
+//
+// Fit and Predict return an error of one sentence if a set lacks the features, logits or labels that a method needs, has
+// another width than in the fit, has labels outside the classes, or gives a loss that is not finite. Predict before Fit
+// is an error too. If the number of slots does not divide M, or there are more codewords than rows, the error is a
+// [*SettingError]; for a damaged model file it is a [*data.InputError]. Functions that describe a graph (LogProbs, Form,
+// Assign) report errors to their Builder, and compiling the graph returns the first one.
 //
 // # Changing the parameterization
 //
 // Copy bilinear.go to a file of its own, rename the type, change Form or LogProbs, and
 // pass the new Map to Train. Add a row to the table of gradient_test.go, which fails
-// while it is missing. Only a prior or a slot scale that differs is a smaller change: a
-// type that meets [Prior] or [SlotScale], put into Bilinear's field.
+// while it is missing. If only the prior or the slot scale differs, write a type that
+// implements [Prior] or [SlotScale], and put it into Bilinear's field.
 package layers

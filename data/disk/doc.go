@@ -1,7 +1,12 @@
-// Package disk is how all of this module changes files: a file is there whole or as it was ([WriteFile]), files that
-// belong together are there all or none ([Folder]), and who reads several of them holds them meanwhile ([Hold]). A
-// process that is killed at any moment leaves nothing that the next does not finish or clear. Files are opened to be
-// read by package data.
+// Package disk writes all files of this module. A file is either written completely or stays as it was ([WriteFile]).
+// Files that belong together are all replaced or none of them ([Folder]). A reader of several files can hold them, so
+// that no writer changes them meanwhile ([Hold]). If a process is killed, the next one finishes or removes what it left.
+// Package data opens files for reading.
 //
-// What a user can get wrong is a *[data.InputError]. Every change goes through a [Disk], so that a test can let each fail.
+//	out := disk.NewFolder("runs/vq", group)
+//	defer out.Discard()
+//	out.WriteBytes("config.json", text)
+//	err := out.Commit() // the folder now has the new files
+//
+// A mistake of the user is a *[data.InputError]. Every change goes through a [Disk], so that a test can let any one fail.
 package disk

@@ -1,9 +1,9 @@
-// Package synthetic draws problems whose true posterior is known, so that the error of a calibrator or of a metric is
-// measured against the truth and not against labels.
+// Package synthetic draws problems whose true posterior is known, so that the error of a calibrator or of a metric
+// can be measured against the truth instead of against labels.
 //
-//	a classifier that errs in one way       NewCubic, NewProximity, NewRare, NewLongTail
-//	one that does not err                   NewCalibrated
-//	many that err by known amounts          NewPlanted
+//	a classifier with one kind of error            NewCubic, NewProximity, NewRare, NewLongTail
+//	a classifier without error                     NewCalibrated
+//	many classifiers with errors of known size     NewPlanted
 //
 // N, M and C mean what [calibra/data] says.
 package synthetic

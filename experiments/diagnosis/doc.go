@@ -1,26 +1,25 @@
-// Package diagnosis finds where predictions are wrong, and which correction is worth while.
+// Package diagnosis finds where predictions are wrong, and which correction is worthwhile.
 //
-// It sees the numbers that package metrics sees: an N×C matrix of log-probabilities, N labels, weights of the rows, and an
+// It sees the same numbers as package metrics: an N×C matrix of log-probabilities, N labels, weights of the rows, and an
 // N×d embedding. Letters are those of package data.
 //
 //	d, err := diagnosis.Diagnose(ctx, logProbs, labels, embedding, diagnosis.Examination{}, rng)
 //	fmt.Println(d.Found)
 //
-// [Conformal] makes prediction sets by regions; [NewPortrait] shows how reliable predictions are and what they take for what.
+// [Conformal] makes prediction sets by regions. [NewPortrait] shows how reliable predictions are and which classes they
+// confuse.
 //
 // # Recoverable loss
 //
-// [Recover] fits corrections of the predictions on part of the rows and measures on the
-// others what they save: nats left on the table by the predictions alone, a lower bound of
-// the calibration error, and by the latent space beyond that, one of the grouping loss.
-// Unlike LCE it is near 0 without an error, and no bandwidth decides what it sees. To
-// compare predictors, hold all against one correction ([metrics.Recoverable]): those fitted to each
-// predictor err by more than a few hundredths of a nat that lie between them.
+// [Recover] fits corrections on one part of the rows and measures on the others how much NLL they save. What a correction
+// of the predictions alone saves is a lower bound of the calibration error. What a correction by the latent space saves
+// beyond that is a lower bound of the grouping loss. Unlike LCE, these are near 0 if there is no error, and they have no
+// bandwidth. To compare predictors, use one correction for all ([metrics.Recoverable]): a correction fitted to each
+// predictor has errors larger than the few hundredths of a nat by which predictors differ.
 //
 // # Diagnosis
 //
-// [Diagnose] finds where predictions are wrong and which correction is worth while. It finds regions on one
-// half of the rows and tests them on the other, with p-values and intervals that hold for all of them at
-// once: of calibrated predictions, at most one diagnosis in twenty calls anything wrong, and of any predictions at most
-// one in twenty has a gap outside its interval.
+// [Diagnose] finds regions on one half of the rows and tests them on the other half. Its p-values and intervals hold for
+// all regions at once: if predictions are calibrated, at most one diagnosis in twenty calls anything wrong, and for any
+// predictions at most one in twenty has a gap outside its interval.
 package diagnosis

@@ -1,17 +1,20 @@
-// Package metrics measures how far predicted class probabilities can be trusted,
-// globally and locally, and how far the measurement itself can be.
+// Package metrics measures the calibration of predicted class probabilities, globally and locally, and how certain the
+// measurement is.
 //
-// It sees numbers only: an N×C matrix of log-probabilities, N labels, and for the
+//	r, err := metrics.Evaluate(ctx, logProbs, labels, embedding, metrics.Settings{}, metrics.Uncertainty{}, rng)
+//	fmt.Println(r.Values[metrics.ECE], r.Noise[metrics.ECE].Mean) // the error, and its noise floor
+//
+// It sees only numbers: an N×C matrix of log-probabilities, N labels, and for the
 // local metrics an N×d embedding. Letters are those of package data; p_ic is the
 // probability of class c in row i, y_i its label, e_ic = p_ic − 1[y_i = c] the residual.
 //
-// A row is one observation. A weight ([Settings.Rows]) multiplies what it adds to any sum; only the ratios of weights
-// matter, and a row of weight 0 is not there. A soft label ([Settings.Soft]) is C weights of one row: its share of
-// class c takes the place of 1[y_i = c] in every metric. Intervals resample rows, noise floors redraw one label for each, and
-// what needs a number of rows takes the effective one, (Σ w)²/Σ w².
+// A row is one observation. A weight ([Settings.Rows]) multiplies the row's part of every sum. Only the ratios of weights
+// matter, and a row of weight 0 is ignored. A soft label ([Settings.Soft]) gives each class c a share, which replaces
+// 1[y_i = c] in every metric. Intervals resample rows. Noise floors draw one label for each row. Rules that depend on the
+// number of rows use the effective number, (Σ w)²/Σ w².
 //
-// A probability below 1e-12 costs as much as 1e-12 where its logarithm counts. That is the one floor; [Floored] says
-// how much of the NLL it decides.
+// In logarithms, a probability below 1e-12 counts as 1e-12. There is no other floor. [Floored] says how much of the NLL
+// comes from such rows.
 //
 // # Global metrics
 //
@@ -35,12 +38,11 @@
 // effective sample size of the neighbourhood is ESS_i = (Σ_j K_ij)² / Σ_j K_ij² over j ≠ i.
 //
 // With γ = 10 in an embedding of total variance 50 two typical rows, at squared distance
-// 100, weigh exp(−½) ≈ .61: LCE is nearly a global error. Over 13 to 20 predictors of known
-// truth (calibra study truth, 2,000 rows, two draws) its rank correlation with the true
-// squared error is .96 where the error is global, .62 where it is local and .67 where it
-// is both. That of NLL is .95, .98 and .95; so is that of recoverable NLL by one
-// reference. So it must be: their expectation is the true error and a constant, and that error holds
-// grouping loss too. Calibration error proper, the distance to E[y | p], study truth ranks by as well.
+// 100, have the kernel weight exp(−½) ≈ .61, so LCE is nearly a global error. Over 13 to 20 predictors of known truth
+// (calibra study truth, 2,000 rows, two draws) its rank correlation with the true squared error is .96 for global errors,
+// .62 for local errors and .67 for both. NLL has .95, .98 and .95, and so has recoverable NLL by one reference. That is
+// expected, because the expectation of NLL is the true error plus a constant, and the true error includes the grouping
+// loss. Study truth also ranks by the calibration error itself, the distance to E[y | p].
 //
 // # Two protocols
 //
@@ -51,28 +53,24 @@
 //	        more than 20 rows
 //	Formula of the top confidence  mean_i Σ_c w_c |r_ic|     max_i Σ_c |r_ic|        sum over all bins
 //
-// The other metrics are the same in both. Where the paper's code is silent: a class
-// of which Tables skips every bin leaves the average.
+// The other metrics are the same in both. The paper's code does not say what happens if Tables skips every bin of a
+// class; here the class is left out of the average.
 //
 // # Uncertainty
 //
 // [Measure] gives the values alone. [Evaluate] adds a 95 % bootstrap interval over
-// the rows, and the noise floor: the same metrics when labels are redrawn from the
-// predictions, which are then perfectly calibrated. An error that averages absolute
-// values is never 0, so a value means little without its floor; the excess over it
-// and the p-value do. [MeasureWith] leaves out the checks. A
-// [Stratum] has a value and a floor of its own. [Checks] are estimates of the error without
-// that bias. [Compare], for LCE [CompareReplicates], and [Holm] distinguish methods on the
-// same rows; [Spread] and [Marks] print runs in the
-// paper's style.
+// the rows, and the noise floor: the same metrics for labels that are drawn from the predictions, so that the predictions
+// are perfectly calibrated. An average of absolute values is never 0, so compare a value with its floor: look at the
+// excess over the floor and at the p-value. [MeasureWith] leaves out the checks. A [Stratum] has its own value and floor.
+// [Checks] are estimates of the error without that bias. [Compare] (for LCE [CompareReplicates]) and [Holm] test methods
+// on the same rows. [Spread] and [Marks] print runs in the paper's style.
 //
-// [Recovered] is what corrections would save, which package diagnosis fits; to compare predictors, hold all against one
-// correction ([Recoverable]).
+// [Recovered] is what corrections would save; package diagnosis fits them. To compare predictors, use one correction for
+// all ([Recoverable]).
 //
 // # Kernel sums
 //
-// The kernel between two rows is the same for every class, replicate and redraw, so
-// each pass computes it once, in stripes of 64 rows that meet all others block by
-// block: memory grows with N·C, never N². All sums have an order of their own
-// whatever the number of threads, so the same seed gives the same bytes.
+// The kernel between two rows is the same for every class, replicate and redraw, so each pass computes it only once. A
+// pass takes 64 rows at a time and compares them with all other rows in blocks, so memory grows with N·C and not with N².
+// The order of all sums does not depend on the number of threads, so the same seed gives the same bytes.
 package metrics

@@ -1,3 +1,3 @@
-// Package program is the program that runs: which it is, so that its numbers are told from those of another
-// ([ThisProgram]), its pieces of work side by side ([SideBySide]), and whose fault a panic is ([Caught]).
+// Package program describes the running program. [ThisProgram] gives its version, which is recorded beside every result.
+// [SideBySide] runs pieces of work at the same time. [Caught] says whose fault a panic is.
 package program

@@ -1,3 +1,3 @@
-// Package report shows what package metrics measures: figures, and documents of
-// tables and figures as HTML, Markdown and LaTeX.
+// Package report draws figures, writes documents of tables and figures as HTML, Markdown and LaTeX, and decides the verdict
+// that all commands print ([Judge]).
 package report

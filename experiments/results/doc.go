@@ -1,5 +1,5 @@
-// Package results keeps the numbers of README.md and of the pages in this folder true to
-// the result files beside them, which are what commands wrote, unchanged.
+// Package results fills the tables of README.md and of the pages in this folder from the result files beside them. The
+// result files are the unchanged outputs of commands.
 //
 // A page is Markdown, written by hand. A table in it stands between two marks, the first
 // of which names what the table shows:
@@ -8,8 +8,8 @@
 //	…
 //	<!-- calibra:end -->
 //
-// [Generate] fills it. So no number of a table is copied by hand, and a number in the text
-// around must stand in a table of the same page: a page whose text has another is refused.
+// [Generate] fills the table, so that no number of a table is copied by hand. A number with two or more decimals in the
+// text must occur in a table of the same page; otherwise Generate returns an error.
 //
 // A table has a row for each value of the column rows. Its columns are either values, names
 // of columns of the file, or the values of the column columns, with one value in each cell:
@@ -24,14 +24,14 @@
 //	as=percent, as=text, decimals=N    values in %, as they are in the file, with N decimals
 //	as=digits                          values with three digits
 //	median                             the median of the lines of a cell, in place of their mean
-//	beside                             behind each value how many times that of the first row it is, or that is of it
+//	beside                             after each value, its ratio to the value of the first row (or the inverse)
 //
-// A file may be several, with commas between, and of JSON objects, one a line (.jsonl).
+// file may name several files, separated by commas. A file may have JSON objects, one per line (.jsonl).
 //
 // The column commit of a result file names the program that computed a line.
 //
-// The other mark is calibra:lines, a file of columns as it is.
+// The other mark is calibra:lines, which shows a file of columns unchanged.
 //
-// The command that makes each file stands on its page. New results are copied over the old
-// ones; calibra readme does the rest, and calibra readme --check fails on what is stale.
+// Each page names the commands that make its files. Copy new results over the old ones and run calibra readme.
+// calibra readme --check fails if a page does not agree with its files.
 package results

@@ -1,8 +1,8 @@
-// Package rowcheck looks for what is wrong with rows before a method is fitted to them: labels that number the classes in
-// another order than the logits ([OtherLabels]), features of other rows ([OtherFeatures]), test rows that are calibration
-// rows ([Repeated]), and calibration rows that the classifier was trained on ([TrainingRows]).
+// Package rowcheck looks for mistakes in the rows before a method is fitted: labels whose numbers have another order than
+// the columns of logits ([OtherLabels]), features that belong to other rows ([OtherFeatures]), test rows that are also
+// calibration rows ([Repeated]), and calibration rows on which the classifier was trained ([TrainingRows]).
 //
 //	findings := rowcheck.Find(source)
 //
-// Each is a sentence, or a value whose String is one, and is only told where chance is no reason for it.
+// Each finding is a sentence, or a value whose String is one. It is reported only if chance cannot explain it.
 package rowcheck

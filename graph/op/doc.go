@@ -1,6 +1,5 @@
-// Package op holds Calibra's own differentiable operations: plain Gorgonia ops
-// ([gorgonia.Op], differentiated through [gorgonia.SDOp]) for what the paper
-// needs and Gorgonia lacks, or allocates too freely for a training loop.
+// Package op holds Calibra's own differentiable operations. They are Gorgonia ops ([gorgonia.Op], differentiated
+// through [gorgonia.SDOp]) that Gorgonia lacks, or that allocate too much memory in Gorgonia for a training loop.
 //
 // Every op writes into a preallocated output, so a compiled program runs
 // without allocating; every op is generic over float32 (training) and float64
@@ -59,13 +58,13 @@
 // [Formed] has the language of Form; an op whose shapes it cannot express is [Shaped]. A method
 // WRT() []bool reports by which inputs an op has a derivative where that is not all of float type.
 //
-// A form that ends in "by B" lets a program compute some rows at a time of several ops, on several
-// threads; graphtest.Op checks that the op does compute each row by itself.
+// If a form ends in "by B", a program may compute several ops for some rows at a time, on several
+// threads. graphtest.Op checks that the op really computes each row independently.
 //
 // The function writes every element of v.Out(), whose memory is reused. A row in the table of
-// gradient_test.go checks the gradient; outside, graphtest.Op does. That is all: where a device
-// has no row for an op, this process runs it inside fits there. Such a row is one more function,
-// in graph/cuda/table.go.
+// gradient_test.go checks the gradient; in a package of your own, graphtest.Op checks it. Nothing else is
+// needed: if a device has no code for an op, this process runs the op during fits on that device. Code for a
+// device is one more function, in graph/cuda/table.go.
 //
 // # Products, and ops that are computed together
 //

@@ -1,14 +1,12 @@
-// Package anchored goes beyond the paper: calibration maps that keep the classifier's own
-// logits and let codewords correct them, and two ways to pick among such maps.
+// Package anchored goes beyond the paper. It has calibration maps that start from the classifier's own logits, which
+// codewords correct, and two ways to choose among such maps.
 //
 // # What it is for
 //
-// The paper's quantized head sees of a row its codewords alone, so it loses what the
-// classifier knew beside them, and with it some accuracy. A method of this package starts
-// from the classifier's logits at their best temperature and corrects them region by
-// region. Use it where there are logits and accuracy must not fall; use the paper's
-// calibrator (package layers) where there are features alone, or where the logits are not
-// to be trusted.
+// The paper's quantized head sees only the codewords of a row. It loses whatever else the classifier knew, and some
+// accuracy. A method of this package starts from the classifier's logits at their best temperature and corrects them
+// region by region. Use it if you have logits and accuracy must not fall. Use the paper's calibrator (package layers) if
+// you have only features, or do not trust the logits.
 //
 //	data.Set ──► Anchor ──► View (log p̂ at temperature T, codes, support) ──► Map ──► log-probabilities
 //
@@ -32,8 +30,8 @@
 //
 //	mean NLL + 1/(2N) Σ u²
 //
-// so a codeword with few rows stays near the coarser map and one with many moves as far
-// as its rows require. σ = 0 is the coarser map. The paper's own map runs on an [Anchor] too:
+// A codeword with few rows therefore stays near the coarser map, and one with many rows moves as far as they
+// require. σ = 0 gives the coarser map. The paper's own map runs on an [Anchor] too:
 // layers.Train(&Anchor{}, layers.Bilinear{}, …).
 //
 // # Which map, and how strong a prior
@@ -47,8 +45,7 @@
 //	stacked := anchored.Stack{Base: &anchored.Anchor{}, Candidates: anchored.Maps()}
 //	err := stacked.Fit(ctx, cal, nil, rng)
 //
-// How well they do against the paper's method and the baselines is in
-// experiments/results/benchmark.md.
+// experiments/results/benchmark.md compares them with the paper's method and the baselines.
 //
 // # A map of one's own
 //
@@ -58,7 +55,6 @@
 //
 // # Errors
 //
-// As in package layers: Fit and Predict return one sentence where a set lacks features,
-// logits or labels, or has another width than the model; settings that the data do not
-// allow are a *layers.SettingError.
+// As in package layers: Fit and Predict return an error of one sentence if a set lacks features, logits or labels, or
+// has another width than the model. Settings that the data do not allow are a *layers.SettingError.
 package anchored

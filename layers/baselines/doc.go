@@ -1,5 +1,9 @@
-// Package baselines holds the methods that the paper's calibrator is compared with,
-// one file each, all behind layers.Calibrator.
+// Package baselines has the methods with which the paper's calibrator is compared. Each is a layers.Calibrator in a file
+// of its own:
+//
+//	sm := &baselines.Structured{}
+//	err := sm.Fit(ctx, cal, nil, rng)
+//	p, err := sm.Predict(test)
 //
 //	Isotonic          ir            one-vs-rest isotonic regression (Zadrozny and Elkan 2002)
 //	Platt             ps            one-vs-rest logistic regression on the probabilities (Platt 1999)
@@ -17,29 +21,27 @@
 //	Kernel            kc            the same network's kernel, trained alone
 //	KCal              kc-original   kernel calibration (Lin et al. 2023)
 //
-// NC, TS and the quantized variants are made of package layers' own parts.
+// The methods nc and ts and the quantized variants are built from parts of package layers.
 //
 // # What the maps see
 //
-// ℓ is log p̂, the log-softmax of the logits ([data.LogProbs]), in float64, and nothing is clamped but what a reference
-// clamps. A class that cannot be, −∞ there, counts for nothing: ℓ is 0 where it is summed, its rows are no rows of
-// a function of that class, and no softmax sees it.
+// ℓ is log p̂, the log-softmax of the logits ([data.LogProbs]), in float64. It is clamped only where the reference of a
+// method clamps it. A class that is impossible in a row (ℓ = −∞) is left out there: sums take 0 for ℓ, functions of
+// that class do not use the row, and no softmax includes the class.
 //
 // # How they are fitted
 //
 // The maps with a closed form or a direct algorithm (Isotonic, Histogram, ProCal)
-// are computed. The others are Maps in the frame of package layers ([layers.Trained]), some
-// with a penalty or inputs of their own: the smooth ones are fitted over all rows at once by
-// L-BFGS in float64, or Newton's method (DirichletODIR), to a gradient that Result states; the
-// networks by Adam over minibatches
-// in float32. A fit that stopped short reports it in its Result.
+// are computed directly. The others are Maps that [layers.Trained] fits, some with a penalty or with inputs of their
+// own. Smooth maps are fitted over all rows at once, by L-BFGS in float64 or by Newton's method (DirichletODIR). The
+// networks are fitted by Adam over minibatches in float32. The Result states the size of the gradient at the end, and
+// whether the fit stopped early.
 //
 // # Shapes and errors
 //
 // Sets are those of package data: features N×M, logits N×C, labels N; predictions are
-// log-probabilities N×C. Fit returns an error of one sentence where cal lacks what the
-// method needs (logits and labels; features too for those that use regions), has
-// labels outside 0…C−1 or scores that are not finite; Predict before Fit and for rows of
-// another width; Restore for weights whose names or shapes are not the method's. A
-// cancelled Fit wraps ctx.Err().
+// log-probabilities N×C. Fit returns an error of one sentence if cal lacks what the method needs (logits and labels, and
+// features for methods that use regions), has labels outside 0…C−1, or scores that are not finite. Predict returns one
+// before Fit and for rows of another width. Restore returns one for weights whose names or shapes are not the method's.
+// The error of a cancelled Fit wraps ctx.Err().
 package baselines

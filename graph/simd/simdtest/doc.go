@@ -1,2 +1,2 @@
-// Package simdtest is what the tests of vector kernels share, and those of packages that compute by them.
+// Package simdtest has helpers for tests of vector kernels and of packages that use them.
 package simdtest
