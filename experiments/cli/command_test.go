@@ -282,10 +282,13 @@ func TestSentences(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"is a file; name a directory": {"study", "main", "--data", in, "--methods", "nc", "--out", file},
-		"ts: ":                        {"compare", "--in", write(t, unlogged), "--methods", "ts", "--out", out},
-		"at least 40":                 {"evaluate", "--in", predicted, "--replicates", "20"},
-		"must be a number > 0":        {"fit", "--in", in, "--set", "optim.rate=-1", "--out", out},
+		"fit lacks --out=DIR; write, for example, calibra fit --in": {"fit", "--in", in},
+		"there is no command nope; calibra help lists all":          {"nope"},
+		"such as calibra study main --data letter --out runs/main":  {"study", "main"},
+		"is a file; name a directory":                               {"study", "main", "--data", in, "--methods", "nc", "--out", file},
+		"ts: ":                                                      {"compare", "--in", write(t, unlogged), "--methods", "ts", "--out", out},
+		"at least 40":                                               {"evaluate", "--in", predicted, "--replicates", "20"},
+		"must be a number > 0":                                      {"fit", "--in", in, "--set", "optim.rate=-1", "--out", out},
 	} {
 		code, _, stderr := calibra(t, args...)
 		if code != exitUsage || !strings.Contains(stderr, want) || strings.Contains(stderr, "None") || strings.Contains(stderr, "0 classes") {

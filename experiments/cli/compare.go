@@ -45,7 +45,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	case err != nil:
 		return err
 	case c.In == "" && c.Runs == nil:
-		return data.Inputf("", "name a features file by --in, or finished fits by --runs")
+		return data.Inputf("", "name the rows by --in, such as calibra compare --in features.npz --out runs/compare, or finished fits by --runs")
 	case c.Runs != nil:
 		return c.finished(ctx, t, methods, figures)
 	}

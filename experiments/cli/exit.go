@@ -12,6 +12,8 @@ import (
 	"calibra/data"
 	"calibra/experiments/program"
 	"calibra/layers"
+
+	"github.com/alecthomas/kong"
 )
 
 // Exit codes besides 0.
@@ -87,12 +89,30 @@ func sentence(err error) string {
 	return "calibra: " + rooms.ReplaceAllString(err.Error(), "$1")
 }
 
-// wrongFlags is the parser's error in the words of a user.
+// wrongFlags is the parser's error in the words of a user, with a command that would work.
 func wrongFlags(err error) error {
+	text := err.Error()
 	for _, s := range flagFaults {
-		if m := s.parsers.FindStringSubmatch(err.Error()); m != nil {
+		if m := s.parsers.FindStringSubmatch(text); m != nil {
 			return data.Inputf("", "%s %s", m[1], s.ours)
 		}
+	}
+	command := "" // that was named
+	if parse := (*kong.ParseError)(nil); errors.As(err, &parse) && parse.Context.Selected() != nil {
+		command = parse.Context.Selected().Name
+	}
+	missing, flags := strings.CutPrefix(text, "missing flags: ")
+	argument, positional := strings.CutPrefix(text, "expected ")
+	switch {
+	case strings.Contains(text, "did you mean"):
+	case flags && command != "":
+		return data.Inputf("", "%s lacks %s; write, for example, %s", command, missing, firstExample(command))
+	case positional && command != "":
+		return data.Inputf("", "%s lacks %s; write, for example, %s", command, strings.Trim(argument, `"`), firstExample(command))
+	case strings.HasPrefix(text, "unknown flag ") && command != "":
+		return data.Inputf("", "%w; calibra %s --help --all lists the flags", err, command)
+	case strings.HasPrefix(text, "unexpected argument ") && command == "":
+		return data.Inputf("", "there is no command %s; calibra help lists all", strings.TrimPrefix(text, "unexpected argument "))
 	}
 	return data.Inputf("", "%w", err)
 }

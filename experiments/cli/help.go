@@ -62,6 +62,18 @@ func explain(k *kong.Kong, methods *experiments.Catalog) error {
 	return nil
 }
 
+// firstExample is the first command of a help text.
+func firstExample(command string) string {
+	text, _ := helps.ReadFile("help/" + command + ".txt")
+	for _, line := range strings.Split(strings.ReplaceAll(string(text), "\\\n", ""), "\n") {
+		if example, indented := strings.CutPrefix(line, "  "); indented && strings.HasPrefix(example, "calibra ") {
+			example, _, _ = strings.Cut(example, "#")
+			return strings.Join(strings.Fields(example), " ")
+		}
+	}
+	return "calibra " + command + " --help"
+}
+
 // allHelp is the help of --help --all: each flag, by groups, and the exit codes.
 func allHelp(o kong.HelpOptions, k *kong.Context) error {
 	if command := k.Selected(); command != nil {

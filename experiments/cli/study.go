@@ -173,7 +173,7 @@ func (c *studyCmd) suits() error {
 		return data.Inputf("", "--rows and --alarms are of study truth alone; leave them out of study %s", c.Name)
 	}
 	if len(c.Data) == 0 {
-		return data.Inputf("", "a study needs --data; name letter, satellite, digits, cubic, proximity, proximity100, longtail1000, rare, calibrated or a file")
+		return data.Inputf("", "a study needs --data, such as calibra study %s --data letter --out runs/%[1]s; calibra study --help lists what it may name", c.Name)
 	}
 	return c.places()
 }
@@ -241,7 +241,7 @@ func (c *studyCmd) places() error {
 	case c.Out == "" && c.Cells == "" && c.part():
 		return data.Inputf("", "name the directory of the cells by --cells, or that of the report by --out, beside which they are")
 	case c.Out == "" && !c.DryRun && !c.List && !c.part():
-		return data.Inputf("", "a study needs --out; name the directory for its report")
+		return data.Inputf("", "a study needs --out, the directory for its report, such as --out runs/%s", c.Name)
 	case c.Cells == "":
 		c.Cells = filepath.Join(c.Out, "cells")
 	}

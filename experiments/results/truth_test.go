@@ -32,9 +32,9 @@ func TestDocOfMetrics(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(strings.ReplaceAll(string(source), "\n//", " ")), " ")
 	for _, want := range []string{
-		fmt.Sprintf("is %s where the error is global, %s where it is local and %s where it is both", rho("global", "lce"), rho("local", "lce"), rho("mixed", "lce")),
-		fmt.Sprintf("That of NLL is %s, %s and %s", rho("global", "nll"), rho("local", "nll"), rho("mixed", "nll")),
-		fmt.Sprintf("%s, %s and %s; so is that of recoverable NLL by one reference", rho("global", "recoverable_shared"), rho("local", "recoverable_shared"), rho("mixed", "recoverable_shared")),
+		fmt.Sprintf("is %s for global errors, %s for local errors and %s for both", rho("global", "lce"), rho("local", "lce"), rho("mixed", "lce")),
+		fmt.Sprintf("NLL has %s, %s and %s", rho("global", "nll"), rho("local", "nll"), rho("mixed", "nll")),
+		fmt.Sprintf("%s, %s and %s, and so has recoverable NLL by one reference", rho("global", "recoverable_shared"), rho("local", "recoverable_shared"), rho("mixed", "recoverable_shared")),
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("metrics/doc.go does not say %q", want)
