@@ -122,6 +122,9 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 	}
 	t.warnUnmeasured(r)
 	r.Recovered, r.Sets, r.ByClass, r.ByGroup, r.Multicalibration = recovered, in.sets, in.classes, in.groups, in.multi
+	if r.LikelihoodRatio, err = metrics.NewLikelihoodRatio(p.LogProbs, p.Labels, in.counting()); err != nil {
+		return nil, asUsage(err)
+	}
 	return r, nil
 }
 
@@ -304,6 +307,9 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 			say("%s", shared)
 		}
 	}
+	if r.LikelihoodRatio != nil {
+		say("%s", ratioText(r.LikelihoodRatio))
+	}
 	if r.Multicalibration != nil {
 		say("%s", multicalibrationText(r.Multicalibration))
 	}
@@ -375,6 +381,11 @@ func measuredTable(r *metrics.Report) *table {
 		list.add(row...)
 	}
 	return list
+}
+
+// ratioText is the likelihood ratio test in a line.
+func ratioText(l *metrics.LikelihoodRatio) string {
+	return fmt.Sprintf("likelihood ratio test of calibration against vector scaling: χ² %.2f with %d degrees of freedom (p %s)", l.Statistic, l.Degrees, report.P(l.PValue))
 }
 
 // checked describes what the independent checks found.
@@ -502,6 +513,10 @@ func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Se
 	note := "Intervals are 95 % bootstrap intervals over the rows. The noise floor is what the same metric shows when labels are redrawn from the predictions, so that they are perfectly calibrated; p is the chance of a value as extreme under perfect calibration."
 	if missing := r.Missing(); missing != "" {
 		note += " " + missing + "."
+	}
+	if l := r.LikelihoodRatio; l != nil {
+		text := ratioText(l)
+		note += " " + strings.ToUpper(text[:1]) + text[1:] + "."
 	}
 	if r.Floored.Much() {
 		note += " " + flooredText(r.Floored, r.Rows) + "."

@@ -61,6 +61,7 @@ type Report struct {
 	// ByClass is told of classes with names, ByGroup of rows with groups; nil without.
 	ByClass, ByGroup []Part
 	Multicalibration *Multicalibration // of rows with groups; nil without
+	LikelihoodRatio  *LikelihoodRatio  // nil where there are too few rows, or too many classes
 	// Verdict is what to do with the predictions, Failed which files are left out: of whoever measures, the last in JSON; nil without.
 	Verdict, Failed any
 }
@@ -398,6 +399,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		ByGroup   []Part          `json:"groups,omitempty"`
 
 		Multicalibration *Multicalibration `json:"multicalibration,omitempty"`
+		LikelihoodRatio  *LikelihoodRatio  `json:"likelihood_ratio,omitempty"`
 
 		ESSProfile *essProfile `json:"ess_profile,omitempty"`
 		Missing    string      `json:"missing,omitempty"`
@@ -413,7 +415,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 			ECE: c.ECEDebiased, TopECE: c.TopECEDebiased, Squared: c.SquaredDebiased,
 			SKCE: newNoisy(c.SKCE, noInterval, c.SKCENoise), Smooth: newNoisy(c.SmoothECE, noInterval, c.SmoothNoise),
 		},
-		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed,
+		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, LikelihoodRatio: r.LikelihoodRatio, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed,
 	})
 }
 

@@ -1,0 +1,166 @@
+package metrics
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// LikelihoodRatio tests whether predictions p are calibrated against what vector scaling of them can say,
+//
+//	H0: p        H1: softmax(v ⊙ log p + b) ,  b_0 = 0
+//
+// by twice the logarithm of the ratio of their likelihoods, which under H0 is χ² with 2C − 1 degrees of freedom. It is the question
+// of Guthrie & Franck (2024) of two classes and of Vennos, Xing & Franck (2026, arXiv 2602.18573, MCLLO) of several; their maps scale
+// log-odds against one class, C − 1 of them, and vector scaling each class, so that no class is another's base. Weights count as their
+// effective number of rows. What no v and b can mend, such as an error in one region, it does not see.
+type LikelihoodRatio struct {
+	Statistic float64 `json:"statistic"`
+	Degrees   int     `json:"degrees_of_freedom"`
+	PValue    float64 `json:"p"` // of calibrated predictions
+	NLL       float64 `json:"nll"`
+	Fitted    float64 `json:"nll_fitted"` // of these rows under H1, which was fitted to them
+}
+
+const (
+	// rowsPerDegree are needed for χ² to hold about.
+	rowsPerDegree = 5
+	// mostRatioClasses bound the matrix of (2C − 1)² second derivatives.
+	mostRatioClasses = 256
+)
+
+// NewLikelihoodRatio tests predictions (N×C); nil of fewer than five rows a degree of freedom, or more than 256 classes. Of s it takes
+// Rows and Soft.
+func NewLikelihoodRatio(logProbs *mat.Dense, labels []int, s Settings) (*LikelihoodRatio, error) {
+	b, _, err := prepare(logProbs, labels, nil, s)
+	if err != nil {
+		return nil, err
+	}
+	f := &scaling{binned: b, log: mat.NewDense(b.N, b.Classes, nil)}
+	var squares float64
+	for i := range b.N {
+		squares += b.W(i) * b.W(i)
+		row := f.log.RawRowView(i)
+		for c := range row {
+			row[c] = b.LogProb(i, c)
+		}
+		floats.AddConst(-floats.LogSumExp(row), row)
+	}
+	degrees := 2*b.Classes - 1
+	rows := b.Total() * b.Total() / squares // effective
+	if rows < float64(rowsPerDegree*degrees) || b.Classes > mostRatioClasses {
+		return nil, nil
+	}
+	x := make([]float64, degrees)
+	for c := range b.Classes {
+		x[c] = 1
+	}
+	before := f.loss(x)
+	fitted := f.minimize(x)
+	r := &LikelihoodRatio{Statistic: 2 * rows * math.Max(0, before-fitted), Degrees: degrees, NLL: before, Fitted: fitted}
+	r.PValue = distuv.ChiSquared{K: float64(degrees)}.Survival(r.Statistic)
+	return r, nil
+}
+
+// scaling is the mean NLL of softmax(v ⊙ ℓ + b), of x = (v_0 … v_{C−1}, b_1 … b_{C−1}).
+type scaling struct {
+	*binned
+	log *mat.Dense // ℓ, N×C
+}
+
+// row writes the log-probabilities of row i.
+func (f *scaling) row(i int, x, out []float64) {
+	c := f.Classes
+	for k, l := range f.log.RawRowView(i) {
+		if out[k] = x[k] * l; k > 0 {
+			out[k] += x[c+k-1]
+		}
+	}
+	floats.AddConst(-floats.LogSumExp(out), out)
+}
+
+func (f *scaling) loss(x []float64) float64 {
+	var sum float64
+	out := make([]float64, f.Classes)
+	for i := range f.N {
+		f.row(i, x, out)
+		f.EachShare(i, func(y int, q float64) { sum -= f.W(i) * q * out[y] })
+	}
+	return sum / f.Total()
+}
+
+// newtonSteps bounds the steps; a dozen are usual, and more where the least lies at infinity, where a step gains ever less.
+const newtonSteps = 60
+
+// minimize moves x to the least by Newton's method, halving steps until the loss falls, and gives the least.
+func (f *scaling) minimize(x []float64) float64 {
+	loss := f.loss(x)
+	next := make([]float64, len(x))
+	for range newtonSteps {
+		gradient, hessian := f.derivatives(x)
+		var factor mat.Cholesky
+		step := mat.NewVecDense(len(x), nil)
+		if !factor.Factorize(hessian) || factor.SolveVecTo(step, mat.NewVecDense(len(x), gradient)) != nil {
+			return loss // flat to rounding
+		}
+		gain := floats.Dot(gradient, step.RawVector().Data)
+		if !(gain > 1e-14) { // in nats a row, twice what is left
+			return loss
+		}
+		for share := 1.0; ; share /= 2 {
+			if share < 1e-8 {
+				return loss
+			}
+			floats.AddScaledTo(next, x, -share, step.RawVector().Data)
+			if lower := f.loss(next); lower < loss {
+				copy(x, next)
+				loss = lower
+				break
+			}
+		}
+	}
+	return loss
+}
+
+// derivatives are the gradient and, with Q the N×(2C − 1) rows of √w (p ∘ ℓ, p) without p_0, the Hessian
+//
+//	∇² = Σ_i w_i Σ_c p_ic (ℓ_ic, 1)(ℓ_ic, 1)ᵀ  on the pairs (v_c, b_c)  −  QᵀQ .
+func (f *scaling) derivatives(x []float64) (gradient []float64, hessian *mat.SymDense) {
+	c, n, total := f.Classes, len(x), f.Total()
+	gradient, hessian = make([]float64, n), mat.NewSymDense(n, nil)
+	q, p := mat.NewDense(f.N, n, nil), make([]float64, c)
+	for i := range f.N {
+		f.row(i, x, p)
+		w, l, to := f.W(i)/total, f.log.RawRowView(i), q.RawRowView(i)
+		root := math.Sqrt(w)
+		for k := range p {
+			e := math.Exp(p[k])
+			r := w * (e - f.Share(i, k))
+			gradient[k] += r * l[k]
+			to[k] = root * e * l[k]
+			hessian.SetSym(k, k, hessian.At(k, k)+w*e*l[k]*l[k])
+			if k > 0 {
+				at := c + k - 1
+				gradient[at] += r
+				to[at] = root * e
+				hessian.SetSym(at, at, hessian.At(at, at)+w*e)
+				hessian.SetSym(k, at, hessian.At(k, at)+w*e*l[k])
+			}
+		}
+	}
+	var product mat.Dense
+	product.Mul(q.T(), q)
+	trace := 0.0
+	for i := range n {
+		for j := i; j < n; j++ {
+			hessian.SetSym(i, j, hessian.At(i, j)-product.At(i, j))
+		}
+		trace += hessian.At(i, i)
+	}
+	for i := range n { // lest a direction in which nothing changes stop the others
+		hessian.SetSym(i, i, hessian.At(i, i)+1e-12*trace)
+	}
+	return gradient, hessian
+}
