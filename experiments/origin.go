@@ -100,6 +100,8 @@ func (c *Catalog) OpenOrigin(arg string, s OriginSettings) (*Origin, error) {
 		o, err = featuresOrigin(arg, shifted, as)
 	case strings.Contains(base, "weather") && isMissing(arg): // likewise
 		o, err = weatherOrigin(arg)
+	case !isMissing(arg): // of another name, or no file
+		o, err = featuresOrigin(arg, shifted, as)
 	default:
 		names := slices.Concat(DataNames, data.Each(c.RawSources(), func(s data.RawSource) string { return s.Name + ":…" }))
 		hint := ""
@@ -281,10 +283,13 @@ var knownClasses = map[string][]string{
 
 // directoryOrigin is the weather data, or the raw results of one classifier.
 func directoryOrigin(dir string) (*Origin, error) {
-	cal, _ := filepath.Glob(filepath.Join(dir, "*cal*.csv"))
-	test, _ := filepath.Glob(filepath.Join(dir, "*test*.csv"))
-	if len(cal) != 1 || len(test) != 1 {
-		return weatherOrigin(dir)
+	cal, test := rawResults(dir)
+	if cal == nil {
+		o, err := weatherOrigin(dir)
+		if err != nil && !holdsWeather(dir) {
+			err = data.Inputf("", "%s: it is not a file but a directory, and has neither raw results (*cal*.csv and *test*.csv) nor weather data: %w", dir, err)
+		}
+		return o, err
 	}
 	digest, err := fileDigest(cal[0], test[0])
 	if err != nil {
@@ -303,6 +308,18 @@ func directoryOrigin(dir string) (*Origin, error) {
 		return &Problem{Source: src}, checkWidths(test[0], src.Test, cal[0], src.Cal)
 	})), nil
 }
+
+// rawResults are the two files of the raw results of one classifier in dir, nil where it has none.
+func rawResults(dir string) (cal, test []string) {
+	cal, _ = filepath.Glob(filepath.Join(dir, "*cal*.csv"))
+	test, _ = filepath.Glob(filepath.Join(dir, "*test*.csv"))
+	if len(cal) != 1 || len(test) != 1 {
+		return nil, nil
+	}
+	return cal, test
+}
+
+func holdsWeather(dir string) bool { return !isMissing(data.WeatherFile(dir, data.WeatherParts[0])) }
 
 // checkWidths returns an *InputError unless the rows of two files have as many logits and
 // features.
@@ -329,7 +346,8 @@ func (c *Catalog) Makes(arg string) bool {
 	if c.HasData(arg) && isMissing(arg) {
 		return true
 	}
-	return holdsRaw(arg) || isDir(arg) && !isMissing(data.WeatherFile(arg, data.WeatherParts[0]))
+	cal, _ := rawResults(arg)
+	return holdsRaw(arg) || isDir(arg) && (cal != nil || holdsWeather(arg))
 }
 
 // holdsRaw reports whether path is a file of raw rows.

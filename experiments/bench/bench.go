@@ -1,7 +1,6 @@
-// Package bench times the workloads that decide how long people wait: an epoch of
-// each training stage, a local calibration error, and predictions by the thousand.
-// Sizes and steps are those of a PyTorch script that a user would write for the same
-// work, so that the two can be run side by side.
+// Package bench times the workloads that take most of a user's time: an epoch of each training stage, a local
+// calibration error, and predictions in batches. Sizes and steps are those of a PyTorch script for the same work, so
+// that the two can be compared.
 package bench
 
 import (

@@ -1,6 +1,5 @@
-// Package cli is the command calibra as a library: one file for each command. A program
-// that has methods of its own is all of calibra for them too, fit, apply, compare and
-// study:
+// Package cli is the command calibra as a library, with one file for each command. A program that passes methods of its
+// own to [Main] has all commands for them too:
 //
 //	func main() {
 //		os.Exit(cli.Main(experiments.OnCodewords("mine", "my map", Mine{})))

@@ -1,5 +1,5 @@
-// Package graphtest checks derivatives against finite differences, in tests or wherever an
-// error can be told. A check that has nothing to check is an error.
+// Package graphtest checks derivatives against finite differences, in tests or elsewhere. A check that finds nothing to
+// check returns an error.
 //
 //	if err := graphtest.Gradient(w, 4, loss); err != nil {
 //		t.Error(err)

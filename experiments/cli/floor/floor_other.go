@@ -1,4 +1,4 @@
 //go:build !unix
 
-// Package floor checks nothing where a shell limits nothing.
+// Package floor checks nothing on systems whose shells set no limits.
 package floor

@@ -1,9 +1,8 @@
 //go:build unix
 
-// Package floor ends a program that imports it, in a sentence, where the shell allows its
-// process too little for any work. Others open files as their packages are initialized, and Go
-// ends with a trace where it cannot; those that import no other package than Go's are
-// initialized in the order of their paths, this one before them.
+// Package floor ends the program with one sentence if the shell's limits allow the process too little for any work.
+// Other packages open files while they are initialized, and Go would end with a stack trace there. Packages that import
+// only Go's own are initialized in the order of their paths, so this one comes before them.
 package floor
 
 import (

@@ -1,5 +1,5 @@
-// Package cudatest gives tests a CUDA device where there is none: the kernels of package
-// cuda, compiled by the host's C++ compiler, behind the Driver interface.
+// Package cudatest gives tests a CUDA device on machines without one. It compiles the kernels of package cuda with the
+// host's C++ compiler and runs them behind the Driver interface.
 package cudatest
 
 import (

@@ -1,8 +1,8 @@
 //go:build generate
 
-// Package isa is what the generators of assembly share, those of package simd and of
-// the tiles of the local metrics: the instruction set that a run writes for, the
-// registers that go with it, and the lowering of avo's AVX program to NEON (neon.go).
+// Package isa has the code that the generators of assembly share (those of package simd and of the tiles of the local
+// metrics): the instruction set for which a run generates code, its registers, and the translation of avo's AVX program
+// to NEON (neon.go).
 //
 // A generator writes each kernel once, mostly in avo's AVX instructions. It comes out
 // for AVX2 + FMA (8 lanes, masks in vector registers), for AVX-512 (16 lanes, masks in

@@ -1,10 +1,9 @@
 // Package minimax holds the polynomials behind the elementary functions of
 // package simd, shared by the generated assembly and the Go path.
 //
-// Each is the minimax fit of its degree, by the Remez exchange in 50 digits on
-// the stated interval, its coefficients then rounded to float32, lowest power
-// first. The stated error is that of the rounded polynomial in exact arithmetic,
-// relative to the function it serves; half an ulp of float32 is 6.0e-8.
+// Each polynomial is the minimax fit of its degree on the stated interval, found by the Remez algorithm in 50 digits. Its
+// coefficients were then rounded to float32; the lowest power comes first. The stated error is the relative error of the
+// rounded polynomial in exact arithmetic; half an ulp of float32 is 6.0e-8.
 package minimax
 
 // Range reduction.
