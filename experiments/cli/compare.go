@@ -205,12 +205,23 @@ func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experimen
 		return nil, err
 	}
 	problem, err := origin.Features(ctx)
+	if err != nil && c.Folds == 0 {
+		if _, whole := data.OpenWhole(ctx, c.In); whole == nil {
+			return nil, data.Inputf(c.In, "has one labelled set and no split into calibration and test rows; add --folds 5, by which every row is predicted by fits that did not see it")
+		}
+	}
 	if problem == nil || err != nil {
 		return origin, err
 	}
 	src := problem.Source
-	if c.WholeGroups && src.Cal.Groups.Of == nil {
-		return nil, data.Inputf(c.In, "has no groups to keep whole; add the array groups, one for each row, or leave out --whole-groups")
+	if c.WholeGroups {
+		of := slices.Compact(slices.Sorted(slices.Values(src.Cal.Groups.Of)))
+		switch {
+		case of == nil:
+			return nil, data.Inputf(c.In, "has no groups to keep whole; add the array groups, one for each row, or leave out --whole-groups")
+		case len(of) < c.Folds:
+			return nil, data.Inputf(c.In, "has %d groups of rows, too few for %d folds; choose from 2 to the number of groups", len(of), c.Folds)
+		}
 	}
 	warnUnread(t, c.In, src.Unread)
 	fitted, err := found(methods, set.Methods)

@@ -117,11 +117,12 @@ func TestFoldsHideTheirRows(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"has cal and test rows":   {"--in", write(t, features(60)), "--folds", "5"},
-		"has no groups":           {"--in", plain, "--folds", "5", "--whole-groups"},
-		"there must be two":       {"--in", plain, "--folds", "1"},
-		"give --folds 5 too":      {"--in", plain, "--whole-groups"},
-		"101 folds of 100 groups": {"--in", in, "--folds", "101", "--whole-groups", "--methods", "ts"},
+		"has cal and test rows": {"--in", write(t, features(60)), "--folds", "5"},
+		"has no groups":         {"--in", plain, "--folds", "5", "--whole-groups"},
+		"add --folds 5":         {"--in", in},
+		"there must be two":     {"--in", plain, "--folds", "1"},
+		"give --folds 5 too":    {"--in", plain, "--whole-groups"},
+		"too few for 101 folds": {"--in", in, "--folds", "101", "--whole-groups", "--methods", "ts"},
 	} {
 		code, _, stderr := calibra(t, append([]string{"compare", "--out", filepath.Join(t.TempDir(), "o")}, args...)...)
 		if code != exitUsage || !strings.Contains(stderr, want) {
