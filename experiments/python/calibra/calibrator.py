@@ -143,6 +143,49 @@ class Calibrator(Routed):
         self.fitted_on_ = None if soft(y) else (logits, y, rows.features)
         return self
 
+    def compare(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None, groups: Rows = None, *, methods: typing.Sequence[str] = ("nc",), folds: int = 5) -> judging.Comparison:
+        """Whether the method helps, on one labelled set: cross-fitted beside other methods, as calibra compare --folds.
+
+        Every row is predicted by fits to the other folds, and the interval of the verdict counts the rows that these share. Nothing
+        is kept: this calibrator is fitted, or not, as it was.
+
+        Parameters
+        ----------
+        X, y, features, sample_weight
+            As for fit.
+        groups : (N)
+            Rows of one group are in one fold, and are one observation.
+        methods : names of methods beside this one
+            "nc" is the classifier as it is. A Calibrator without a method is compared as the command does by default.
+        folds : how many
+
+        Examples
+        --------
+        >>> import calibra, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> y = rng.integers(3, size=300)
+        >>> logits = 6 * (np.eye(3)[y] + rng.normal(size=(300, 3)))         # too sure of themselves
+        >>> calibra.Calibrator("ts").compare(logits, y, folds=5).verdict.method
+        'ts'
+        """
+        rows = parts(X, features, self.features)
+        y = rows.labels if y is None else y
+        logits = columns(rows.logits)
+        words = ["compare", "--folds", plain(folds), "--seeds", plain(self.seed), "--json"]
+        if self.method is not None:
+            words += ["--methods", ",".join(dict.fromkeys([*methods, self.method]))]
+            words += [word for name, value in self.get_params().items() if "__" in name for word in ("--set", f"{self.method}.{name.replace('__', '.')}={plain(value)}")]
+        if self.split is not None:
+            words += ["--split", self.split]
+        if groups is not None:
+            words += ["--whole-groups"]
+        with scratch() as folder:
+            write(folder / "rows.npz", test_logits=logits, test_labels=numbered(y, classes_of(y, logits.shape[1])), test_features=rows.features, test_weights=sample_weight, test_groups=groups)
+            report = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "comparison", within=folder))
+            page = (folder / "comparison" / "report.html").read_text(encoding="utf-8")
+        report.pop("out")
+        return judging.Comparison(judging.Verdict.of(report["verdict"]), report["methods"], report, page)
+
     def __getstate__(self) -> dict[str, typing.Any]:
         """All but the rows of the fit, which predict_sets falls back on."""
         return {name: value for name, value in vars(self).items() if name != "fitted_on_"}

@@ -116,6 +116,19 @@ class Diagnosis(Page):
         return str(self.verdict)
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
+class Comparison(Page):
+    """Methods side by side on the same rows."""
+
+    verdict: Verdict  # which to use
+    methods: list[dict[str, typing.Any]]  # of each its metrics, the least NLL first
+    report: dict[str, typing.Any]  # all that calibra compare --json prints
+    html: str | None
+
+    def __repr__(self) -> str:
+        return str(self.verdict)
+
+
 def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> Evaluation:
     """Measures probabilities p (N×C, or N of class 1) of rows labelled y (N).
 

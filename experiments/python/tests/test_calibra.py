@@ -351,3 +351,14 @@ def test_version_follows_the_binary():
         pytest.skip("the package is not installed, but found by its path")
     said = calibra.run("--version")
     assert "(devel)" in said if installed.startswith("0.0.0.dev0") else installed.split(".dev")[0].split("+")[0] in said
+
+
+def test_compare_cross_fits_one_labelled_set():
+    logits, y, features = CAL
+    whole = calibra.Calibrator("ts").compare(3 * logits, y, folds=5)
+    assert whole.verdict.say == "use" and whole.verdict.method == "ts" and whole.report["folds"] == 5
+    assert {m["method"] for m in whole.methods} == {"nc", "ts"} and "Nadeau" in whole.report["interval"]
+    grouped = calibra.Calibrator("ts").compare(3 * logits, y, groups=np.arange(len(y)) // 4, folds=3)
+    assert grouped.report["whole_groups"] and "a group counts as one" in grouped.report["interval"]
+    with pytest.raises(calibra.InputError, match="too few for 5 folds"):
+        calibra.Calibrator("ts").compare(logits, y, groups=np.zeros(len(y), int))
