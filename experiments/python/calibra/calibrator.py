@@ -25,7 +25,7 @@ FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics
 # that are scaled or ordered otherwise than those of the fit.
 LOOKED = (30, 4096)
 
-PARAMETERS = ("method", "split", "seed", "features")
+PARAMETERS = ("method", "split", "seed", "features", "accept_shift")
 VALIDATED = 0.1  # the share of the rows that whole groups of at least so many are validated on, as the command's split "paper"
 
 _making = threading.Lock()  # held while a loaded model gets its network
@@ -45,6 +45,8 @@ class Calibrator(Routed):
         Of split, initial weights and batches.
     features : list of names or numbers, or None
         The columns of X that are features, where X holds them beside the logits.
+    accept_shift : bool
+        Predicts rows too that look scaled or ordered otherwise than those of the fit, which are refused else.
     **settings
         Of the method, as `calibra methods NAME` lists them, "__" in the place of the dot:
         codebook__slots=16, optim__rate=3e-4.
@@ -72,8 +74,8 @@ class Calibrator(Routed):
     array([[0.1, 0.8, 0.1]])
     """
 
-    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, **settings: typing.Any) -> None:
-        self.method, self.split, self.seed, self.features = method, split, seed, features
+    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, accept_shift: bool = False, **settings: typing.Any) -> None:
+        self.method, self.split, self.seed, self.features, self.accept_shift = method, split, seed, features, accept_shift
         for name, value in settings.items():
             setattr(self, name.replace(".", "__"), value)
 
@@ -91,7 +93,7 @@ class Calibrator(Routed):
         return self
 
     def __repr__(self) -> str:
-        unsaid = {"method": None, "split": None, "seed": 0, "features": None}
+        unsaid = {"method": None, "split": None, "seed": 0, "features": None, "accept_shift": False}
         given = [f"{name}={value!r}" for name, value in self.get_params().items() if name not in unsaid or value != unsaid[name]]
         return f"Calibrator({', '.join(given)})"
 
@@ -209,7 +211,7 @@ class Calibrator(Routed):
         logits, features = self._columns(rows.logits), rows.features
         if (network := self._network()) is None:
             return self._applied(logits, features)["probs"]
-        if not network.looked and len(logits) >= LOOKED[0]:
+        if not self.accept_shift and not network.looked and len(logits) >= LOOKED[0]:
             some = np.sort(np.random.default_rng(0).choice(len(logits), min(len(logits), LOOKED[1]), replace=False))
             self._applied(logits[some], None if features is None else np.asanyarray(features)[some])
             network.looked = True
@@ -299,7 +301,12 @@ class Calibrator(Routed):
         with scratch() as folder:
             self._unpack(folder / "run")
             write(folder / "rows.npz", test_logits=logits, test_features=features, **more)
-            run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder)
+            if self.accept_shift:
+                words = (*words, "--accept-shift")
+            try:
+                run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder)
+            except InputError as refused:
+                raise InputError(str(refused).replace("--accept-shift", "accept_shift=True")) from None
             with np.load(folder / "said.npz") as said:
                 return {key: said[key] for key in said.files}
 

@@ -35,7 +35,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     latent : None, transformer, callable(estimator, X), or str
         The features (N×M) that local methods divide: those that a transformer makes of X, or what a
         callable takes from the fitted estimator. A text names a layer of the network that the estimator holds as
-        module_, as skorch's do: its outputs. None is X itself, where it is an array of numbers. What a callable or
+        module_, as skorch's do: its outputs. None is X itself, where it is an array of numbers of which none is missing. What a callable or
         a layer gives differs from fold to fold, so it goes with ensemble=True or cv="prefit".
     seed : int
         Of what the method draws.
@@ -53,7 +53,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     >>> from calibra.classifier import CalibratedClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> CalibratedClassifier(method="ts", cv=3).fit(X[:500], y[:500]).predict(X[500:503])
-    array([8, 2, 0])
+    array([9, 2, 2])
     """
 
     __metadata_request__fit = {"groups": UNUSED}  # the splitter asks for them
@@ -169,7 +169,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     def _calibrator(self, scores: Array, labels: Array, features: Array | None, sample_weight: Rows, rows: Array) -> Calibrator:
         settings = {key.replace(".", "__"): value for key, value in (self.settings or {}).items()}
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
-        return Calibrator(self.method, seed=self.seed, **settings).fit(scores, labels, features, sample_weight=weight)
+        # its own estimator gave the scores, so that none are in another scale or order by mistake
+        return Calibrator(self.method, seed=self.seed, accept_shift=True, **settings).fit(scores, labels, features, sample_weight=weight)
 
     def _transformer(self, X: Rows) -> typing.Any:
         return typing.cast(typing.Any, clone(self.latent)).fit(X) if hasattr(self.latent, "transform") else None
@@ -184,7 +185,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         if hasattr(X, "tocsr"):
             return None
         X = np.asarray(X)
-        return X if X.ndim == 2 and X.dtype.kind in "fiub" else None
+        return X if X.ndim == 2 and X.dtype.kind in "fiub" and np.isfinite(X).all() else None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibrated_")

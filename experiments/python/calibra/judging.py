@@ -135,6 +135,14 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
     The local metrics are measured in the principal components of the features (N×M). y may be
     soft: probabilities of the classes (N×C). sample_weight (N) multiplies what each row counts.
     The options are flags of calibra evaluate: protocol="formula", replicates=1000, seed=1.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> y = np.arange(200) % 2
+    >>> said = calibra.evaluate(np.where(y, 0.7, 0.2), y)
+    >>> round(said["nll"].value, 4), said["ece"].floor.p_value < 0.05
+    (0.2899, True)
     """
     with scratch() as folder:
         where = _written(folder, p, y, features, classes, weights=sample_weight)
@@ -148,6 +156,14 @@ def totals(p: Rows, y: Rows, *, first: int = 0, sample_weight: Rows = None, clas
 
     first is the number of the first of these rows among all. sample_weight multiply what the rows count.
     The options are flags of calibra evaluate, the same for all parts.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> y = np.arange(200) % 2
+    >>> parts = [calibra.totals(np.where(y, 0.7, 0.2)[k : k + 100], y[k : k + 100], first=k) for k in (0, 100)]
+    >>> round(calibra.merged(parts)["nll"].value, 4)
+    0.2899
     """
     with scratch() as folder:
         where = _written(folder, p, y, None, classes, weights=sample_weight)
@@ -165,7 +181,7 @@ def totals_of(numbers: Rows, p: Rows, y: Rows, **options: typing.Any) -> collect
 
 
 def merged(parts: collections.abc.Iterable[bytes]) -> Evaluation:
-    """The evaluation of all rows, of the totals of their parts in any order."""
+    """The evaluation of all rows, of the totals of their parts in any order: see totals for an example."""
     with scratch() as folder:
         for k, part in enumerate(parts):
             (folder / f"{k}.totals").write_bytes(part)
@@ -185,6 +201,15 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
 
     Regions lie in the principal components of the features (N×M). groups (N) are audited
     too. The options are flags of calibra diagnose: rows=100, seed=1.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> features = rng.normal(size=(2000, 2))
+    >>> y = (rng.random(2000) < np.where(features[:, 0] > 0, 0.9, 0.5)).astype(int)
+    >>> len(calibra.diagnose(np.full(2000, 0.7), y, features, redraws=99).regions) > 0
+    True
     """
     with scratch() as folder:
         where = _written(folder, p, y, features, classes, weights=sample_weight, groups=groups)

@@ -46,7 +46,14 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
 
 
 def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
-    """Brier score, the sum over classes: Σ_i w_i Σ_c q_ic (1 − p_ic)² + (1 − q_ic) p_ic²."""
+    """Brier score, the sum over classes: Σ_i w_i Σ_c q_ic (1 − p_ic)² + (1 − q_ic) p_ic².
+
+    Examples
+    --------
+    >>> import calibra.metrics
+    >>> round(calibra.metrics.brier([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    0.25
+    """
     p, q, w = _sample(y_true, y_prob, sample_weight, labels)
     return float(w @ ((p - q) ** 2 + q * (1 - q)).sum(axis=1))
 
@@ -55,6 +62,12 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     """Expected calibration error of all classes: 1/C Σ_c Σ_b |Σ_{i∈B_bc} w_i (p_ic − q_ic)|, Kull et al. 2019.
 
     A calibrated model's is not 0. excess takes off what its would be, the mean noise floor.
+
+    Examples
+    --------
+    >>> import calibra.metrics
+    >>> round(calibra.metrics.ece([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    0.35
     """
     sample = _sample(y_true, y_prob, sample_weight, labels)
     value = float(np.mean([np.abs(residual).sum() for _, residual in _gaps(sample, bins)]))
@@ -62,7 +75,14 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
 
 
 def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
-    """Expected calibration error of the most probable class: Σ_b |Σ_{i∈B_b} w_i (conf_i − hit_i)|, Naeini et al. 2015."""
+    """Expected calibration error of the most probable class: Σ_b |Σ_{i∈B_b} w_i (conf_i − hit_i)|, Naeini et al. 2015.
+
+    Examples
+    --------
+    >>> import calibra.metrics
+    >>> round(calibra.metrics.ece_top([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    0.35
+    """
     p, q, w = _sample(y_true, y_prob, sample_weight, labels)
     rows, top = np.arange(len(p)), p.argmax(axis=1)
     ((_, residual),) = _gaps(_Sample(p[rows, top, None], q[rows, top, None], w), bins)
@@ -70,24 +90,56 @@ def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: R
 
 
 def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
-    """Maximal calibration error: 1/C Σ_c max_b |freq_c(B_bc) − conf_c(B_bc)|."""
+    """Maximal calibration error: 1/C Σ_c max_b |freq_c(B_bc) − conf_c(B_bc)|.
+
+    Examples
+    --------
+    >>> import calibra.metrics
+    >>> round(calibra.metrics.mce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    0.4
+    """
     sample = _sample(y_true, y_prob, sample_weight, labels)
     return float(np.mean([np.max(np.abs(residual[weight > 0]) / weight[weight > 0]) for weight, residual in _gaps(sample, bins)]))
 
 
 def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
-    """Expected cumulative calibration error: 1/C Σ_c of the mean over bins with rows of |Σ_{a≤b} residual_ac|."""
+    """Expected cumulative calibration error: 1/C Σ_c of the mean over bins with rows of |Σ_{a≤b} residual_ac|.
+
+    Examples
+    --------
+    >>> import calibra.metrics
+    >>> round(calibra.metrics.ecce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    0.1125
+    """
     sample = _sample(y_true, y_prob, sample_weight, labels)
     return float(np.mean([np.abs(np.cumsum(residual)[weight > 0]).mean() for weight, residual in _gaps(sample, bins)]))
 
 
 def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> float:
-    """Local calibration error in the principal components of the features (N×M); options are flags of calibra evaluate."""
+    """Local calibration error in the principal components of the features (N×M); options are flags of calibra evaluate.
+
+    Examples
+    --------
+    >>> import calibra.metrics
+    >>> import numpy as np
+    >>> y, p = np.arange(100) % 2, np.full((100, 2), 0.5)
+    >>> round(calibra.metrics.lce(y, p, features=y[:, None]), 4)
+    0.005
+    """
     return _measured("lce", y_true, y_prob, features, sample_weight, labels, redraws=0, **options).value
 
 
 def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> float:
-    """Maximal local calibration error, as lce."""
+    """Maximal local calibration error, as lce.
+
+    Examples
+    --------
+    >>> import calibra.metrics
+    >>> import numpy as np
+    >>> y, p = np.arange(100) % 2, np.full((100, 2), 0.5)
+    >>> round(calibra.metrics.mlce(y, p, features=y[:, None]), 4)
+    0.005
+    """
     return _measured("mlce", y_true, y_prob, features, sample_weight, labels, redraws=0, **options).value
 
 

@@ -42,7 +42,7 @@ class Calibrated(Base):  # type: ignore[misc]  # seen without types
     >>> from calibra.probmetrics import Calibrated
     >>> p = np.array([[0.9, 0.1], [0.2, 0.8]] * 50)
     >>> Calibrated("ts").fit(p, np.array([0, 1, 0, 0] * 25)).predict_proba(p[:1]).round(2)
-    array([[0.76, 0.24]])
+    array([[0.85, 0.15]])
     """
 
     def __init__(self, method: str = "ts", seed: int = 0, settings: dict[str, typing.Any] | None = None) -> None:

@@ -235,8 +235,9 @@ def test_wrong_inputs_are_noticed():
     with pytest.raises(calibra.InputError, match="holds logits and the model was fitted on probabilities"):
         model.predict_proba(TEST[0])
     model = calibra.Calibrator("ts").fit(*CAL[:2], features=CAL[2])
-    with pytest.raises(calibra.InputError, match="the features look scaled otherwise"):
+    with pytest.raises(calibra.InputError, match="the features look scaled otherwise.*accept_shift=True"):
         model.predict_proba(TEST[0], TEST[2] * 40)
+    assert np.array_equal(model.set_params(accept_shift=True).predict_proba(TEST[0], TEST[2] * 40), model.predict_proba(TEST[0], TEST[2]))
 
 
 def test_warnings_of_the_command():
