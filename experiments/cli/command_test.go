@@ -297,6 +297,13 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+// TestFolded: a p and a share stay on one line with their numbers.
+func TestFolded(t *testing.T) {
+	if got, want := folded("it lowers it (95 % .1 to .2, p = 0.06)", 30), "it lowers it (95 % .1 to .2,\np = 0.06)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestTableWidths: columns go by their drop, then text is broken between words.
 func TestTableWidths(t *testing.T) {
 	list := &table{columns: []column{{head: "method", left: true}, {head: "NLL"}, {head: "ECE", drop: 1}, {head: "what", left: true, wrap: true}}}

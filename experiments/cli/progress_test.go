@@ -156,6 +156,9 @@ func TestTold(t *testing.T) {
 			t.Errorf("%d columns: %q", width, got)
 		}
 	}
+	if got := told([]string{"row 0 of 9"}, 12*time.Second, math.Inf(1), 80); got != "12s: row 0 of 9" {
+		t.Errorf("where nothing is known of the rest, %q", got)
+	}
 	if got := told(nil, 12*time.Second, 49.2, 80); got != "12s, about 50s left" {
 		t.Errorf("of nothing told: %q", got)
 	}

@@ -114,11 +114,15 @@ func briefly(all []*report.Verdict) string {
 	}), "; ")
 }
 
+// joined are words that stay on one line: "p = 0.05" and "95 %".
+var joined = strings.NewReplacer("p = ", "p\x00=\x00", "p ≤ ", "p\x00≤\x00", " %", "\x00%")
+
 // folded is text in lines of at most width, broken between words alone: a path stays whole.
 func folded(text string, width int) string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for _, word := range strings.Fields(joined.Replace(text)) {
+		word = strings.ReplaceAll(word, "\x00", " ")
 		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
 			lines, line = append(lines, line), ""
 		}
