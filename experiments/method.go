@@ -183,7 +183,7 @@ func (m Method) make(o *Options) layers.Stateful {
 		return c
 	}
 	members := []layers.Stateful{c}
-	for range o.Int(membersKey, 1, 1, "", "fits of other draws, whose log-probabilities are averaged") - 1 {
+	for range o.Int(membersKey, 1, 1, "", "number of fits with different random draws, whose log-probabilities are averaged") - 1 {
 		other := *o
 		other.Observe, other.keys = nil, nil
 		members = append(members, m.New(&other))

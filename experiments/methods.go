@@ -201,7 +201,7 @@ var papers = []Method{
 	},
 	{
 		Name: "dac", Title: "DAC", Group: Baseline, Reference: "Tomani, Waseda, Shen and Cremers 2023",
-		Line:  "density-aware calibration: a temperature for each row, by how far it lies from the calibration rows",
+		Line:  "density-aware calibration: a temperature for each row, from its distance to the calibration rows",
 		Needs: onBoth, Cost: Cost{5, 0.5}, Candidates: listed("dac.neighbours", "50", "10", "200"),
 		Weighing: "a row's loss is multiplied by its weight, and its neighbours are rows alike",
 		New: func(o *Options) layers.Stateful {
@@ -210,7 +210,7 @@ var papers = []Method{
 	},
 	{
 		Name: "laplace", Title: "Laplace", Group: Baseline, Reference: "Daxberger et al. 2021",
-		Line:  "last-layer Laplace: logits less sure where the last layer's Gaussian posterior is wide",
+		Line:  "last-layer Laplace: logits shrunk by their variance under the last layer's Gaussian posterior",
 		Needs: onBoth, Cost: Moment,
 		Weighing: "a row's curvature is multiplied by its weight, of mean 1",
 		New:      func(o *Options) layers.Stateful { return &baselines.Laplace{} },
@@ -223,7 +223,7 @@ var papers = []Method{
 	},
 	{
 		Name: "ts-published", Group: Baseline, Reference: "Guo et al. 2017",
-		Line:  "temperature scaling by the published optimizer, which stops short",
+		Line:  "temperature scaling by the published optimizer, which stops before the optimum",
 		Needs: onLogits, Cost: Cost{15, 0},
 		New: func(o *Options) layers.Stateful {
 			return &baselines.PublishedTemperature{Method: o.fixedLBFGS()}
@@ -231,7 +231,7 @@ var papers = []Method{
 	},
 	{
 		Name: "dc-published", Group: Baseline, Reference: "Kull et al. 2019",
-		Line:  "Dirichlet calibration by the published optimizer, which stops short",
+		Line:  "Dirichlet calibration by the published optimizer, which stops before the optimum",
 		Needs: onLogits, Cost: Cost{15, 0.5},
 		New: func(o *Options) layers.Stateful {
 			return &baselines.PublishedDirichlet{Method: o.fixedLBFGS()}
@@ -249,7 +249,7 @@ var beyond = []Method{
 	onOriginal("anchored-dirichlet", "Anchored Dirichlet", Cost{20, 1}, anchored.Tables{On: anchored.ShrunkDirichlet{}},
 		"a shrunk global Dirichlet map of the original logits, corrected by codewords"),
 	onOriginal("anchored-head", "Anchored head", Cost{20, 1}, anchored.Tables{On: anchored.SlotHead{On: anchored.ShrunkDirichlet{}}},
-		"the same, codewords near each other corrected alike"),
+		"anchored-dirichlet with similar corrections for codewords near each other"),
 	{
 		Name: "anchored-bilinear", Title: "Anchored bilinear", Group: Variant,
 		Line:  "the paper's bilinear map on the original head at one temperature",
@@ -270,21 +270,21 @@ var beyond = []Method{
 	},
 	{
 		Name: "mixture", Title: "Mixture", Group: Recommended, Former: "stacked",
-		Line:  "the anchored maps mixed, each by what it adds to the others in cross-validation, on codewords drawn from the slots",
+		Line:  "a mixture of anchored maps on random codewords, weighted by cross-validation",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-random",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },
 	},
 
 	{
 		Name: "corrected", Title: "Corrected", Group: Variant, Former: "corrected-random",
-		Line:  "one joint correction of the classifier's scores: a linear map of the features and tables that soft codes of drawn codewords read",
+		Line:  "one joint correction of the classifier's scores: a linear map of the features, and tables for soft codes on random codewords",
 		Draws: true, Needs: onBoth, Cost: Cost{100, 1},
 		New: func(o *Options) layers.Stateful { return o.joint(drawnCodes) },
 	},
 
 	{
 		Name: "vq-start", Group: Variant,
-		Line:  "vq, with its start, the quantized head, as a candidate of early stopping",
+		Line:  "vq whose early stopping may return to the start, the quantized head alone",
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), o.bilinear(), fromStart(o.Stage("calibrate", published)))
@@ -292,7 +292,7 @@ var beyond = []Method{
 	},
 	{
 		Name: "vq-centred", Group: Variant,
-		Line:  "vq with steps of one size for any number of classes and slots, its start a candidate",
+		Line:  "vq-start with steps whose size does not depend on the numbers of classes and slots",
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), layers.Centred{}, fromStart(o.Stage("calibrate", published)))
@@ -308,7 +308,7 @@ var beyond = []Method{
 		},
 	},
 	variant("vq-diagonal", "vq with a diagonal of its own for each codeword", layers.Diagonal{}),
-	variant("vq-tied", "vq with receivers and senders alike", layers.Tied{}),
+	variant("vq-tied", "vq whose receivers equal its senders", layers.Tied{}),
 }
 
 // onOriginal is the method that fits m to the original head, its prior cross-validated.
@@ -356,7 +356,7 @@ var controls = []Method{
 	},
 	{
 		Name: "vq-random", Group: Control,
-		Line:  "control: vq on codewords drawn from the slots and never moved",
+		Line:  "control: vq on random codewords that never move",
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
@@ -376,7 +376,7 @@ var controls = []Method{
 	},
 	{
 		Name: "mixture-learned", Title: "Mixture learned", Group: Control, Former: "stacked-learned",
-		Line:  "control: mixture on the paper's codewords, moving averages",
+		Line:  "control: mixture on the paper's learned codewords",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(learnedCodes)) },
 	},

@@ -41,8 +41,8 @@ func (s *RuleSettings) adam() optim.Adam {
 	return optim.Adam{
 		Rate: s.Rate(), WeightDecay: s.Decay(),
 		Beta1:   s.Float("beta1", 0.9, inside, "decay of the mean of the gradient"),
-		Beta2:   s.Float("beta2", 0.999, inside, "decay of the mean of its square"),
-		Epsilon: s.Float("epsilon", 1e-8, Positive, "what is added to the root of that mean"),
+		Beta2:   s.Float("beta2", 0.999, inside, "decay of the mean of the squared gradient"),
+		Epsilon: s.Float("epsilon", 1e-8, Positive, "what is added to the root of the mean of the squared gradient"),
 	}
 }
 

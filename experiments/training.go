@@ -69,7 +69,7 @@ var ownRules = []string{wholeRule, bisectionRule, newtonRule}
 // minimize is Minimize of a method whose own way has another word, for which it gives nil and has no settings read.
 func (o *Options) minimize(own string) optim.Method {
 	names := slices.Compact([]string{own, wholeRule})
-	switch name := o.Choice("optim.rule", own, append(names, o.Catalog.ruleNames()...), "", "optimizer; one of steps, as adam, has optim.rate, batch, epochs, patience, schedule, clip and average too"); name {
+	switch name := o.Choice("optim.rule", own, append(names, o.Catalog.ruleNames()...), "", "optimizer; a rule of steps, such as adam, also has optim.rate, batch, epochs, patience, schedule, clip and average"); name {
 	case wholeRule:
 		return o.LBFGS()
 	case own:
@@ -239,14 +239,14 @@ func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
 	default:
 		c = o.averages(k)
 	}
-	softness = o.Float("codebook.softness", softness, NonNegative, "0", "how far a slot is shared out: its temperature, in mean distances from the nearest codeword to the second; 0: not; else codebook.nearest holds")
+	softness = o.Float("codebook.softness", softness, NonNegative, "0", "how softly a slot is assigned: the temperature, in units of the mean distance from the nearest codeword to the second; 0: to one codeword; otherwise codebook.nearest applies")
 	switch _, given := o.Values[nearestKey]; {
 	case softness > 0:
 		c = layers.Soft{Of: c, Softness: softness, Nearest: o.Int(nearestKey, 8, 1, "", "codewords that a slot is shared out among")}
 	case given:
 		o.err = cmp.Or(o.err, data.Inputf("", "%s is of soft codes alone, and these are not; set codebook.softness above 0 too, or leave it out", nearestKey))
 	}
-	if o.Choice("codebook.twin", "none", []string{"none", "random"}, "none", "random: the same codes, which learn nothing: codewords drawn from the slots, which never move") == "random" {
+	if o.Choice("codebook.twin", "none", []string{"none", "random"}, "none", "random: a control, the same codes on random codewords that never move") == "random" {
 		c = c.Twin()
 	}
 	return c
@@ -317,7 +317,7 @@ func (o *Options) joint(kind string) *anchored.Joint {
 func (o *Options) spreads(smallest, first, largest float64) anchored.SpreadGrid {
 	return anchored.SpreadGrid{
 		Smallest: o.Float("search.smallest", smallest, Positive, "", "smallest standard deviation of a correction's prior to try, in nats"),
-		First:    o.Float("search.first", first, Positive, "", "the one to begin with; each next is twice or half as large"),
+		First:    o.Float("search.first", first, Positive, "", "the standard deviation to try first; each next one is twice or half as large"),
 		Largest:  o.Float("search.largest", largest, Positive, "", "the largest to try"),
 	}
 }

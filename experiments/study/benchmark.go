@@ -14,7 +14,7 @@ import (
 // benchmarkStudy compares all methods and the controls with their settings chosen alike, as the tables of
 // experiments/results/benchmark.md have them.
 var benchmarkStudy = Study{
-	Name: "benchmark", Line: "all methods and controls, tuned alike",
+	Name: "benchmark", Line: "all methods and controls, with the same tuning",
 	Grid: func(*experiments.Origin) []experiments.Spec {
 		var specs []experiments.Spec
 		for _, m := range experiments.Methods {

@@ -59,7 +59,7 @@ var codebookStudy = Study{
 
 // calibrationSizeStudy fits on 5 … 100 % of the calibration rows.
 var calibrationSizeStudy = Study{
-	Name: "calsize", Line: "5 to 100 % of the calibration rows, LCE and NLL",
+	Name: "calsize", Line: "LCE and NLL with 5 to 100 % of the calibration rows",
 	Grid: func(*experiments.Origin) (specs []experiments.Spec) {
 		for _, spec := range each("vq", "sm", "dc", "kc", "ln", "ts", "nc") {
 			for _, spec.Fraction = range []float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0} {
@@ -74,7 +74,7 @@ var calibrationSizeStudy = Study{
 
 // shiftedStudy fits in distribution and judges on shifted rows.
 var shiftedStudy = Study{
-	Name: "ood", Line: "fitted in distribution, judged on a shifted test split",
+	Name: "ood", Line: "fitted on one distribution, tested on shifted rows",
 	Paper: []string{"weather-ood"},
 	Grid: func(o *experiments.Origin) []experiments.Spec {
 		specs := each(allMethods()...)

@@ -15,7 +15,7 @@ import (
 
 // optimizersStudy fits methods whose least loss is known by every rule.
 var optimizersStudy = Study{
-	Name: "optimizers", Line: "methods by every optimizer on one objective: which reach the optimum, and what stopping short costs",
+	Name: "optimizers", Line: "methods by every optimizer on one objective: which reach the optimum, and how much an early stop costs",
 	Grid:       always(optimizerGrid()),
 	Vary:       []Field{byMethod, byRule},
 	Judging:    experiments.Judging{Anchors: 1000},

@@ -19,7 +19,7 @@ import (
 // SweepName is the study of a grid of settings, whose grid whoever asks for it names: it is none of Studies.
 const (
 	SweepName = "sweep"
-	SweepLine = "settings of a method, every combination or some drawn, chosen on validation rows"
+	SweepLine = "every combination of settings of a method, or some at random, compared on validation rows"
 )
 
 // Swept is a setting with the values that a sweep gives it.
