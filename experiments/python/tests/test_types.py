@@ -16,7 +16,7 @@ PACKAGE = pathlib.Path(calibra.__file__).parent
 
 def test_types():
     pytest.importorskip("mypy")
-    said = subprocess.run([sys.executable, "-m", "mypy", "--config-file", PACKAGE.parent / "pyproject.toml", "--strict", "--cache-dir", "/dev/null", PACKAGE], capture_output=True, text=True)
+    said = subprocess.run([sys.executable, "-m", "mypy", "--config-file", pathlib.Path(__file__).parents[1] / "pyproject.toml", "--strict", "--cache-dir", "/dev/null", PACKAGE], capture_output=True, text=True)
     assert said.returncode == 0, said.stdout + said.stderr
     assert (PACKAGE / "py.typed").is_file()
 
