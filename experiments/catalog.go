@@ -40,11 +40,8 @@ func (m Method) join(c *Catalog) error {
 	if err := callable("method", m.Name, c.Names()); err != nil {
 		return err
 	}
-	switch {
-	case m.New == nil:
+	if m.New == nil {
 		return fmt.Errorf("the method %s has no New, which makes its calibrator", m.Name)
-	case len(m.Candidates) > Budget:
-		return fmt.Errorf("the method %s has %d candidates; %d at most are tried of every method", m.Name, len(m.Candidates), Budget)
 	}
 	c.methods = append(c.methods, m)
 	return nil

@@ -35,18 +35,17 @@ func TestPartsThatCannotJoin(t *testing.T) {
 	made := func(*experiments.Options) layers.Stateful { return silent{} }
 	row := func([]float64, int) float64 { return 0 }
 	for says, part := range map[string]experiments.Part{
-		`a method named "vq" already`:            experiments.Method{Name: "vq", New: made},
-		`a method cannot be named "a,b"`:         experiments.Method{Name: "a,b", New: made},
-		`a method cannot be named ""`:            experiments.Method{New: made},
-		"the method mine has no New":             experiments.Method{Name: "mine"},
-		"the method mine has 5 candidates; 4 at": experiments.Method{Name: "mine", New: made, Candidates: make([]experiments.Values, 5)},
-		`a rule named "adam" already`:            experiments.Rule{Name: "adam", New: func(*experiments.RuleSettings) optim.Rule { return nil }},
-		"the rule mine has no New":               experiments.Rule{Name: "mine"},
-		`two metrics with the key "nll"`:         experiments.Metric{Key: "nll", Row: row},
-		`a raw source cannot be named "a:b"`:     experiments.RawSource{Name: "a:b"},
-		`a study named "rate" already`:           experiments.Study{Name: "rate"},
-		"the raw source mine has no Open":        experiments.RawSource{Name: "mine"},
-		"part 1 is nil":                          nil,
+		`a method named "vq" already`:        experiments.Method{Name: "vq", New: made},
+		`a method cannot be named "a,b"`:     experiments.Method{Name: "a,b", New: made},
+		`a method cannot be named ""`:        experiments.Method{New: made},
+		"the method mine has no New":         experiments.Method{Name: "mine"},
+		`a rule named "adam" already`:        experiments.Rule{Name: "adam", New: func(*experiments.RuleSettings) optim.Rule { return nil }},
+		"the rule mine has no New":           experiments.Rule{Name: "mine"},
+		`two metrics with the key "nll"`:     experiments.Metric{Key: "nll", Row: row},
+		`a raw source cannot be named "a:b"`: experiments.RawSource{Name: "a:b"},
+		`a study named "rate" already`:       experiments.Study{Name: "rate"},
+		"the raw source mine has no Open":    experiments.RawSource{Name: "mine"},
+		"part 1 is nil":                      nil,
 	} {
 		if _, err := experiments.JoinCatalog(part); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v, not that %s", err, says)

@@ -36,12 +36,6 @@ type Method struct {
 	// New makes the calibrator, not fitted. It reads each of its settings from o, w and K among
 	// them, which is how the command knows them.
 	New func(o *Options) layers.Stateful
-	// Candidates are the settings that it chooses among where it is tuned, Budget of them at
-	// most; none where it has nothing to choose.
-	Candidates []Values
-	// TriedOn is the method that tries the candidates of one which is many fits itself: a part
-	// of it, which they differ in; "": itself.
-	TriedOn string
 	// Cost is what a fit takes; the zero Cost is of a method that nobody has timed.
 	Cost Cost
 }
@@ -157,7 +151,7 @@ func OnLogits(name, line string, m layers.Map) Method {
 func (m Method) Build(o Options) (layers.Stateful, []Key, error) {
 	c := m.make(&o)
 	o.measuring()
-	if !m.draws() && o.Values[membersKey] != "" {
+	if !m.Averages() && o.Values[MembersKey] != "" {
 		return nil, nil, drawsNothing(m.Name)
 	}
 	err := o.finish(m.Name + " has no")
@@ -167,23 +161,24 @@ func (m Method) Build(o Options) (layers.Stateful, []Key, error) {
 	return c, o.keys, err
 }
 
-// membersKey is S, how many fits the method is the mean of.
-const membersKey = "ensemble.members"
+// MembersKey is S, how many fits the method is the mean of.
+const MembersKey = "ensemble.members"
 
 func drawsNothing(method string) error {
-	return data.Inputf("", "%s draws nothing, so all members of an ensemble would be one fit; leave %s out", method, membersKey)
+	return data.Inputf("", "%s draws nothing, so all members of an ensemble would be one fit; leave %s out", method, MembersKey)
 }
 
-func (m Method) draws() bool { return m.StopsEarly || m.Draws }
+// Averages reports whether the method draws, so that the mean of several fits is another than one.
+func (m Method) Averages() bool { return m.StopsEarly || m.Draws }
 
 // make makes the calibrator, or the ensemble of so many. The first member alone is observed.
 func (m Method) make(o *Options) layers.Stateful {
 	c := m.New(o)
-	if !m.draws() || c == nil {
+	if !m.Averages() || c == nil {
 		return c
 	}
 	members := []layers.Stateful{c}
-	for range o.Int(membersKey, 1, 1, "", "number of fits with different random draws, whose log-probabilities are averaged") - 1 {
+	for range o.Int(MembersKey, 1, 1, "", "number of fits with different random draws, whose log-probabilities are averaged") - 1 {
 		other := *o
 		other.Observe, other.keys = nil, nil
 		members = append(members, m.New(&other))

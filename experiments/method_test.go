@@ -19,15 +19,6 @@ func TestMethodsAreWhole(t *testing.T) {
 			t.Errorf("%s and %s are written %s", m.Name, other, m.Written())
 		}
 		titles[m.Written()] = m.Name
-		tried, err := (*Catalog)(nil).Tried(m)
-		if err != nil {
-			t.Errorf("%s: %v", m.Name, err)
-		}
-		for _, candidate := range m.Candidates {
-			if own, _ := tried.own(nil, candidate); len(own) != len(candidate) {
-				t.Errorf("%s is tried on %s, which has not all of %v", m.Name, tried.Name, candidate)
-			}
-		}
 	}
 	outside := OnLogits("mine", "a map", nil)
 	if cheap, dear := Moment.Of(1e4, 512, 10), outside.Cost.Of(1e4, 512, 10); dear < 10*cheap {

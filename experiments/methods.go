@@ -18,7 +18,6 @@ var papers = []Method{
 		Name: "vq", Group: Paper, Reference: "Divide et Calibra",
 		Line:  "the paper's calibrator: quantized head, then a bilinear Dirichlet map for each region",
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
-		Candidates: []Values{{}, {"calibrate.rate": "1e-4"}, {slotsKey: "16"}, {slotsKey: "256", "calibrate.rate": "1e-4"}},
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), o.bilinear(), o.Stage("calibrate", published))
 		},
@@ -26,7 +25,7 @@ var papers = []Method{
 	{
 		Name: "vq-nc", Group: Paper, Reference: "Divide et Calibra",
 		Line:  "the quantized head alone, not calibrated",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{4, 0}, Candidates: codebooks,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{4, 0},
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), layers.Identity{}, optim.Settings{})
 		},
@@ -34,7 +33,7 @@ var papers = []Method{
 	{
 		Name: "vq-dc", Group: Paper, Reference: "Divide et Calibra",
 		Line:  "the quantized head with one global Dirichlet map",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), layers.Dirichlet{}, o.Stage("calibrate", published))
 		},
@@ -76,13 +75,12 @@ var papers = []Method{
 		Name: "dc-odir", Group: Baseline, Reference: "Kull et al. 2019",
 		Line:  "Dirichlet calibration, off-diagonal and intercept penalized, strengths cross-validated",
 		Needs: onLogits, Cost: Cost{65, 1.5},
-		Candidates: listed("odir.strengths", "10,1,1e-1,1e-2,1e-3", "100,10,1", "1,1e-2,1e-4", "1e-3,1e-5,1e-7"),
-		New:        func(o *Options) layers.Stateful { return o.odir() },
+		New: func(o *Options) layers.Stateful { return o.odir() },
 	},
 	{
 		Name: "sm", Group: Baseline, Reference: "Berta et al. 2025",
 		Line:  "structured matrix scaling",
-		Needs: onLogits, Cost: Cost{2, 1}, Candidates: listed("sm.strength", "1", "1e-2", "1e-1", "10"),
+		Needs: onLogits, Cost: Cost{2, 1},
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Structured{Method: o.newtonOr(), Strength: o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
 		},
@@ -90,7 +88,7 @@ var papers = []Method{
 	{
 		Name: "sv", Group: Baseline, Reference: "Berta et al. 2025",
 		Line:  "structured vector scaling",
-		Needs: onLogits, Cost: Moment, Candidates: listed("sv.strength", "1", "1e-2", "1e-1", "10"),
+		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful {
 			return &baselines.StructuredVector{Method: o.Minimize(), Strength: o.Float("sv.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
 		},
@@ -98,7 +96,7 @@ var papers = []Method{
 	{
 		Name: "kc", Group: Baseline, Reference: "Lin, Trivedi and Sun 2023, as the paper runs it",
 		Line:  "kernel calibration as the paper runs it: Local Nets' similarity, trained alone",
-		Needs: onBoth, StopsEarly: true, Cost: Cost{50, 0}, Candidates: nets,
+		Needs: onBoth, StopsEarly: true, Cost: Cost{50, 0},
 		Weighing: "a row enters each kernel sum by its weight",
 		New: func(o *Options) layers.Stateful {
 			hidden, dropout, sigma := o.net()
@@ -109,8 +107,7 @@ var papers = []Method{
 		Name: "kc-original", Group: Baseline, Reference: "Lin, Trivedi and Sun 2023",
 		Line:  "kernel calibration as its authors have it (KCal)",
 		Needs: onBoth, StopsEarly: true, Cost: Cost{40, 0},
-		Candidates: product("kcal.dimensions", []string{"32", "8"}, "optim.rate", []string{"1e-3", "3e-4"}),
-		Weighing:   "a row enters each kernel sum by its weight",
+		Weighing: "a row enters each kernel sum by its weight",
 		New: func(o *Options) layers.Stateful {
 			return &baselines.KCal{
 				Dimensions: o.Int("kcal.dimensions", 32, 1, "", "width of the learned projection"),
@@ -123,7 +120,7 @@ var papers = []Method{
 	{
 		Name: "ln", Group: Baseline, Reference: "Barbera et al. 2025",
 		Line:  "Local Nets: a new head that agrees with its neighbourhood",
-		Needs: onBoth, StopsEarly: true, Cost: Cost{60, 0}, Candidates: nets,
+		Needs: onBoth, StopsEarly: true, Cost: Cost{60, 0},
 		Weighing: "a row enters each kernel sum by its weight, which multiplies its loss too",
 		New: func(o *Options) layers.Stateful {
 			hidden, dropout, sigma := o.net()
@@ -136,14 +133,14 @@ var papers = []Method{
 	{
 		Name: "pc", Group: Baseline, Reference: "Xiong et al. 2023",
 		Line:  "ProCal: density ratio over confidence and proximity",
-		Needs: onBoth, Cost: Moment, Candidates: listed("procal.neighbours", "50", "10", "200", "500"),
+		Needs: onBoth, Cost: Moment,
 		Weighing: "a row enters each density by its weight, and its neighbours are rows alike",
 		New:      func(o *Options) layers.Stateful { return &baselines.ProCal{Neighbours: o.neighbours()} },
 	},
 	{
 		Name: "vector", Group: Baseline, Reference: "Guo et al. 2017",
 		Line:  "vector scaling: a scale and an offset for each class",
-		Needs: onLogits, Cost: Moment, Candidates: listed("vector.strength", "0", "1", "100", "1e4"),
+		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Vector{Method: o.Minimize(), Strength: o.Float("vector.strength", 0, NonNegative, "0", "penalty λ of scales and offsets; 0 is maximum likelihood")}
 		},
@@ -151,7 +148,7 @@ var papers = []Method{
 	{
 		Name: "histogram", Group: Baseline, Reference: "Zadrozny and Elkan 2001",
 		Line:  "histogram binning of each class against the rest",
-		Needs: onLogits, Cost: Moment, Candidates: listed("histogram.bins", "15", "5", "10", "30"),
+		Needs: onLogits, Cost: Moment,
 		Weighing: "its bins hold equal weight, and a bin's frequency is that of its weight",
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Histogram{Bins: o.Int("histogram.bins", 15, 1, "", "bins of each class")}
@@ -172,7 +169,7 @@ var papers = []Method{
 	{
 		Name: "spline", Group: Baseline, Reference: "Gupta et al. 2021",
 		Line:  "splines: the derivative of the cumulated frequency of each class against the rest",
-		Needs: onLogits, Cost: Moment, Candidates: listed("spline.knots", "6", "4", "10", "20"),
+		Needs: onLogits, Cost: Moment,
 		Weighing: "its quantiles are those of the weight, and its least squares are weighted",
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Spline{Knots: o.Int("spline.knots", 6, 3, "6", "knots of each class's spline")}
@@ -190,7 +187,6 @@ var papers = []Method{
 		Line:      "boosted residuals: trees of the features and the logits",
 		Reference: "Tax et al. 2025, two classes; the form for C classes is ours",
 		Draws:     true, Needs: onBoth, Cost: Cost{20, 1},
-		Candidates: product("boosted.depth", []string{"4", "2"}, "boosted.rate", []string{"0.2", "0.1"}),
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Boosted{
 				Rounds: o.Int("boosted.rounds", 200, 1, "", "trees at most"),
@@ -202,7 +198,7 @@ var papers = []Method{
 	{
 		Name: "dac", Title: "DAC", Group: Baseline, Reference: "Tomani, Waseda, Shen and Cremers 2023",
 		Line:  "density-aware calibration: a temperature for each row, from its distance to the calibration rows",
-		Needs: onBoth, Cost: Cost{5, 0.5}, Candidates: listed("dac.neighbours", "50", "10", "200"),
+		Needs: onBoth, Cost: Cost{5, 0.5},
 		Weighing: "a row's loss is multiplied by its weight, and its neighbours are rows alike",
 		New: func(o *Options) layers.Stateful {
 			return &baselines.DensityAware{Neighbours: o.Int("dac.neighbours", 50, 1, "", "the neighbour whose distance counts"), Method: o.Minimize()}
@@ -265,13 +261,13 @@ var beyond = []Method{
 	{
 		Name: "auto", Title: "Auto", Group: Variant,
 		Line:  "the best of the anchored maps by cross-validation, the simplest within one standard error",
-		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
+		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Maps()...) },
 	},
 	{
 		Name: "mixture", Title: "Mixture", Group: Recommended, Former: "stacked",
 		Line:  "a mixture of anchored maps on random codewords, weighted by cross-validation",
-		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-random",
+		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },
 	},
 
@@ -285,7 +281,7 @@ var beyond = []Method{
 	{
 		Name: "vq-start", Group: Variant,
 		Line:  "vq whose early stopping may return to the start, the quantized head alone",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), o.bilinear(), fromStart(o.Stage("calibrate", published)))
 		},
@@ -293,7 +289,7 @@ var beyond = []Method{
 	{
 		Name: "vq-centred", Group: Variant,
 		Line:  "vq-start with steps whose size does not depend on the numbers of classes and slots",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), layers.Centred{}, fromStart(o.Stage("calibrate", published)))
 		},
@@ -347,7 +343,7 @@ var controls = []Method{
 	{
 		Name: "new-head", Title: "New head", Group: Control,
 		Line:  "control: a new last layer on the unquantized features with the logits, penalized",
-		Needs: onBoth, Cost: Cost{10, 1}, Candidates: listed("head.strength", "10", "1", "100", "1e3"),
+		Needs: onBoth, Cost: Cost{10, 1},
 		New: func(o *Options) layers.Stateful {
 			return &baselines.LastLayer{
 				Strength: o.Float("head.strength", 10, Positive, "", "penalty λ of the new layer's weights"), Method: o.Minimize(),
@@ -357,7 +353,7 @@ var controls = []Method{
 	{
 		Name: "vq-random", Group: Control,
 		Line:  "control: vq on random codewords that never move",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
 			divide.Codebook = divide.Codebook.Twin()
@@ -367,7 +363,7 @@ var controls = []Method{
 	{
 		Name: "vq-one", Group: Control,
 		Line:  "control: vq on a single codeword",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: slotsOnly,
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
 			divide.Codebook = o.one()
@@ -377,13 +373,13 @@ var controls = []Method{
 	{
 		Name: "mixture-learned", Title: "Mixture learned", Group: Control, Former: "stacked-learned",
 		Line:  "control: mixture on the paper's learned codewords",
-		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
+		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(learnedCodes)) },
 	},
 	{
 		Name: "mixture-one", Title: "Mixture one", Group: Control, Former: "stacked-one",
 		Line:  "control: mixture on a single codeword",
-		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2}, Candidates: slotsOnly, TriedOn: "vq-one",
+		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
 		New: func(o *Options) layers.Stateful {
 			base := o.anchor(learnedCodes)
 			base.Codebook = o.one()

@@ -22,7 +22,7 @@ type Run struct {
 	Model   layers.Stateful
 	Keys    []Key           // the settings that the model was built with
 	Source  *data.Source    // after the split
-	Fit     time.Duration   // wall time of the fit, of the tuning too
+	Fit     time.Duration   // wall time of the fit
 	Predict time.Duration   // wall time of the test rows' predictions
 	Outcome *Outcome        // nil without test rows of what the method reads
 	Stages  []layers.Stage  // how each stage of the fit ended
@@ -64,17 +64,6 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe Observer) (*
 	costs := s.costs(method, p.Source)
 	within := func(what string, part int) context.Context { return optim.Piece(ctx, what, part, costs[:]...) }
 	start := time.Now()
-	if s.Tune {
-		var failed string
-		if s, failed, err = s.tune(within("choose the settings", tuning), method, r.Source.Cal); err != nil {
-			return nil, err
-		}
-		if failed != "" {
-			r.Stages = []layers.Stage{{Name: "choose", Result: optim.Result{Ended: failed}, Time: time.Since(start)}}
-		}
-		r.Spec = s
-		r.Spec.Tune = true
-	}
 	if s.Judging.HeldOut {
 		if r.HeldOut, err = s.trial(method, r.Source.Cal).loss(within("fit to four fifths of the rows", holding), s, method, 0); err != nil {
 			return nil, fmt.Errorf("fit %s to four fifths of the rows: %w", s.Method, err)
@@ -127,8 +116,7 @@ func (r *Run) build(ctx context.Context, s Spec, method Method, observe Observer
 
 // The parts of a run.
 const (
-	tuning = iota
-	holding
+	holding = iota
 	probing
 	fitting
 	measuring
@@ -143,9 +131,6 @@ func (s Spec) costs(method Method, src *data.Source) (costs [runParts]float64) {
 	}
 	fit := method.Cost.Of(float64(src.Cal.Len()), features, src.Classes)
 	costs[fitting] = fit
-	if s.Tune {
-		costs[tuning] = 0.8 * fit * float64(len(method.Candidates))
-	}
 	if s.Judging.HeldOut {
 		costs[holding] = 0.8 * fit
 	}
@@ -211,7 +196,7 @@ func (s Spec) method(src *data.Source) (Method, error) {
 // fitted: a first fit on nine tenths of them stops early on the last.
 func (s Spec) epochs(ctx context.Context, method Method, options Options, cal *data.Set, rng *rand.Rand) (map[string]int, []layers.Stage, error) {
 	fit, judge := layers.Probe(cal, rng)
-	options.Values = options.Values.With(Values{membersKey: "1"}) // all members train as long as the first
+	options.Values = options.Values.With(Values{MembersKey: "1"}) // all members train as long as the first
 	if observe := options.Observe; observe != nil {
 		options.Observe = func(stage string) func(optim.Epoch) { return observe(probePrefix + stage) }
 	}

@@ -25,9 +25,6 @@ type Spec struct {
 	// Shift judges on shifted rows in place of the test rows; fit and validation rows
 	// stay in distribution. "" is no shift.
 	Shift Shift
-	// Tune chooses among the method's candidates on held-out calibration rows before the fit;
-	// Set is then the first.
-	Tune bool
 	// Set holds the settings of the method, "codebook.slots=32 optim.rate=3e-4"; what it does
 	// not name has its default.
 	Set string
@@ -221,7 +218,6 @@ type file struct {
 	Encoder   string       `json:"encoder,omitempty"`
 	Fraction  float64      `json:"calibration_fraction,omitempty"`
 	Shift     Shift        `json:"shift,omitempty"`
-	Tune      bool         `json:"tune,omitempty"`
 	Set       string       `json:"set,omitempty"` // besides those above
 	Judging   Judging      `json:"judging,omitzero"`
 }
@@ -229,7 +225,7 @@ type file struct {
 func (s Spec) file() file {
 	f := file{
 		Method: s.Method, Data: s.Data, Split: s.Split, Seed: s.Seed, Slots: s.Slots(), Codewords: s.Codewords(), EMA: s.Start(),
-		Encoder: s.Encoder, Fraction: s.Fraction, Shift: s.Shift, Tune: s.Tune, Set: s.Set, Judging: s.Judging,
+		Encoder: s.Encoder, Fraction: s.Fraction, Shift: s.Shift, Set: s.Set, Judging: s.Judging,
 	}
 	rest := s.values()
 	delete(rest, startKey)
@@ -254,7 +250,7 @@ func (s *Spec) UnmarshalJSON(text []byte) error {
 	}
 	*s = Spec{
 		Method: f.Method, Data: f.Data, Split: f.Split, Seed: f.Seed, Encoder: f.Encoder, Fraction: f.Fraction,
-		Shift: f.Shift, Tune: f.Tune, Set: f.Set, Judging: f.Judging,
+		Shift: f.Shift, Set: f.Set, Judging: f.Judging,
 	}
 	apart := Values{}
 	if f.Slots > 0 {

@@ -121,7 +121,7 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 	}
 	for _, key := range v.Names() {
 		if !used[key] {
-			if key == membersKey {
+			if key == MembersKey {
 				return nil, drawsNothing(names[0])
 			}
 			if strings.HasPrefix(key, optimPrefix) && !slices.ContainsFunc(known, func(name string) bool { return strings.HasPrefix(name, optimPrefix) }) {

@@ -1,94 +1,56 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
-	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/report"
 )
 
-// benchmarkStudy compares all methods and the controls with their settings chosen alike, as the tables of
-// experiments/results/benchmark.md have them.
+const benchmarkName = "benchmark"
+
+// benchmarkStudy compares methods, each with its default settings, and means of several fits on many sources, and takes
+// the tests of experiments/results/benchmark-protocol.md.
 var benchmarkStudy = Study{
-	Name: "benchmark", Line: "all methods and controls, with the same tuning",
-	Grid: func(*experiments.Origin) []experiments.Spec {
-		var specs []experiments.Spec
-		for _, m := range experiments.Methods {
-			if !slices.Contains(notBenchmarked, m.Name) {
-				specs = append(specs, experiments.Spec{Method: m.Name, Tune: true})
-			}
-		}
-		return append(specs, experiments.Spec{Method: "vq"})
-	},
-	Vary:    []Field{byMethod, byTuning},
+	Name: benchmarkName, Line: "methods and means of several fits on many sources, and the tests of its protocol",
+	Grid:    always(contenders()),
+	Vary:    []Field{{byMethod.Head, contender}},
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000},
-	Views:   []View{forests, noiseFloor, sparsest, Results, tuningTable, timeTable},
+	Views:   []View{across, gains, Results, noiseFloor, sparsest, forests, timeTable},
+	Files:   append(slices.Clone(gridFiles), File{"tests.csv", writeTests}, File{"gains.csv", writeGains}),
 }
 
-// notBenchmarked are methods under an optimizer that stops short, parts of mixture, variants of
-// vq's form, and those that came after it.
-var notBenchmarked = []string{"ts-published", "dc-published",
-	"order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated",
-	"vq-rank", "vq-diagonal", "vq-tied",
-	"sv", "boosted"}
+// single are the methods that the benchmark fits once. Those of them that draw have a first fit like their mean's.
+var single = []string{report.Classifier, "ts", "ets", "vector", "sm", "dc", "beta", "ir", "new-head", "boosted", "local-ts", "vq", "mixture", "corrected"}
 
-// byTuning distinguishes a method that chose among its candidates from the same at its defaults,
-// and from one that has nothing to choose.
-var byTuning = Field{"Settings", func(s experiments.Spec) string {
-	switch {
-	case !tunable(s):
-		return "–"
-	case s.Tune:
-		return "chosen"
+// means are those of five fits.
+var means = []experiments.Spec{fits("vq", 5), fits("corrected", 5)}
+
+func contenders() (specs []experiments.Spec) {
+	for _, name := range single {
+		specs = append(specs, fits(name, 1))
 	}
-	return "default"
-}}
-
-// tunable reports whether the Spec's method has settings to choose among.
-func tunable(s experiments.Spec) bool {
-	m, err := s.Catalog.Find(s.Method)
-	return err == nil && len(m.Candidates) > 0
+	return append(specs, means...)
 }
 
-// tuningTable counts what was chosen, seed by seed.
-var tuningTable = tables("Which settings were chosen", "", func(f *Findings) []*report.Table {
-	t := &report.Table{Caption: "Settings chosen, with the number of seeds.", Labels: []string{"Method"}, Values: report.Heads("chosen")}
-	for _, s := range f.subjects() {
-		for _, r := range s.rows {
-			if !r.spec.Tune {
-				continue
-			}
-			if words := r.counted(func(res *Result) []string { return []string{chosen(res.Spec)} }); words != "" {
-				t.Add(s.Title(), report.Row{Labels: []string{title(r.spec)}, Cells: report.Texts(words)})
-			}
-		}
+// fits is the Spec of the mean of so many fits of the method, of one fit where it draws nothing.
+func fits(method string, members int) experiments.Spec {
+	s := experiments.Spec{Method: method}
+	if m, err := s.Catalog.Find(method); err == nil && m.Averages() {
+		s.Set = fmt.Sprintf("%s=%d", experiments.MembersKey, members)
 	}
-	return []*report.Table{t}
-})
-
-// counted is the words of the row's seeds with the number of seeds that have each: "anchored 3, gated 2".
-func (r *row) counted(words func(*Result) []string) string {
-	counts := map[string]int{}
-	for _, res := range r.results {
-		for _, word := range words(res) {
-			counts[word]++
-		}
-	}
-	return strings.Join(data.Each(slices.Sorted(maps.Keys(counts)), func(word string) string { return fmt.Sprintf("%s %d", word, counts[word]) }), ", ")
+	return s
 }
 
-// chosen is the settings of a fitted Spec in words.
-func chosen(s experiments.Spec) string {
-	text := s.Others()
-	if w := s.Slots(); w > 0 {
-		text = fmt.Sprintf("w=%d K=%d %s", w, s.Codewords(), text)
+// members is of how many fits the Spec's method is the mean.
+func members(s experiments.Spec) string { return cmp.Or(s.Value(experiments.MembersKey), "1") }
+
+// contender is what the benchmark calls a Spec: "Corrected × 5".
+func contender(s experiments.Spec) string {
+	if m := members(s); m != "1" {
+		return title(s) + " × " + m
 	}
-	if text == "" {
-		return "defaults"
-	}
-	return text
+	return title(s)
 }

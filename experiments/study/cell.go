@@ -56,9 +56,6 @@ func (c SpecCell) String() string {
 	if c.Spec.Fraction > 0 {
 		text += fmt.Sprintf(" on %g %%", 100*c.Spec.Fraction)
 	}
-	if c.Spec.Tune {
-		text += " chosen"
-	}
 	if c.Spec.Shift != "" {
 		text += ", shift " + string(c.Spec.Shift)
 	}

@@ -16,9 +16,6 @@ func cost(spec experiments.Spec, method experiments.Method, size experiments.Siz
 		fitted *= spec.Fraction
 	}
 	fit := method.Cost.Of(fitted, size.Features, size.Classes)
-	if tried, err := spec.Catalog.Tried(method); err == nil && spec.Tune { // each candidate is fitted to four fifths of the rows
-		fit += float64(len(method.Candidates)) * tried.Cost.Of(.8*fitted, size.Features, size.Classes)
-	}
 	if spec.Judging.HeldOut {
 		fit += method.Cost.Of(.8*fitted, size.Features, size.Classes)
 	}

@@ -30,10 +30,13 @@ func (s *Study) files() []File {
 	if s.Files != nil {
 		return s.Files
 	}
-	return []File{
-		{"results.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeResults(w) }},
-		{"times.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeTimes(w) }},
-	}
+	return gridFiles
+}
+
+// gridFiles are those of most studies.
+var gridFiles = []File{
+	{"results.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeResults(w) }},
+	{"times.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeTimes(w) }},
 }
 
 // Group is the disk.Folder group of its report. Studies write over each other, and not over
@@ -234,7 +237,7 @@ var specColumns = []column[SpecCell]{
 	{"ema", func(c SpecCell) string { return c.Spec.Start() }},
 	{"calibration_fraction", func(c SpecCell) string { return number(fraction(c.Spec)) }},
 	{"shift", func(c SpecCell) string { return string(c.Spec.Shift) }},
-	{"tuned", func(c SpecCell) string { return strconv.FormatBool(c.Spec.Tune) }},
+	{"members", func(c SpecCell) string { return members(c.Spec) }},
 	{"split", func(c SpecCell) string { return string(c.Spec.Split) }},
 	{"seed", func(c SpecCell) string { return strconv.FormatUint(c.Spec.Seed, 10) }},
 	{"settings", func(c SpecCell) string { return c.Spec.Set }}, // among them the kind of codes

@@ -132,17 +132,6 @@ func (s *subject) row(method string) *row {
 	return nil
 }
 
-// tuned is the row of the method that chose its settings, else any of it; nil if it has no
-// results.
-func (s *subject) tuned(method string) (found *row) {
-	for _, r := range s.rows {
-		if r.spec.Method == method && len(r.results) > 0 && (found == nil || r.spec.Tune) {
-			found = r
-		}
-	}
-	return found
-}
-
 // best is the row of the best mean of a metric, nil if none has one.
 func (s *subject) best(q quantity) (best *row) {
 	for _, r := range s.rows {

@@ -247,7 +247,7 @@ func TestShifted(t *testing.T) {
 }
 
 // TestAddedMethods: a method that a study has not is added as the others are, with each of their
-// parts of the rows and its tuning, and where it has their settings.
+// parts of the rows, and where it has their settings.
 func TestAddedMethods(t *testing.T) {
 	own := experiments.Method{Name: "own", Line: "a test", New: func(o *experiments.Options) layers.Stateful {
 		o.Float("own.x", 1, experiments.Positive, "", "a test")
@@ -260,7 +260,7 @@ func TestAddedMethods(t *testing.T) {
 	}{
 		{&mainStudy, []experiments.Spec{{}}},
 		{&calibrationSizeStudy, []experiments.Spec{{Fraction: .05}, {Fraction: .1}, {Fraction: .2}, {Fraction: .4}, {Fraction: .6}, {Fraction: .8}, {}}},
-		{&benchmarkStudy, []experiments.Spec{{Tune: true}}},
+		{&benchmarkStudy, []experiments.Spec{{}}},
 		{&slotsStudy, nil}, // which tells no methods apart
 	} {
 		got := c.of.grid(origin(t, "cubic"), set)

@@ -35,7 +35,7 @@ func effort(c *experiments.Catalog, name string) int {
 var errorRate = quantity{metric: metrics.Accuracy, key: "errors", title: "errors", value: func(r *Result) float64 { return 1 - at(r.Shared, metrics.Accuracy.String()) }}
 
 // Verdicts name the method to use on each data set. They are of the rows that are fitted to all
-// calibration rows, and of a method that was run tuned and not, of the tuned.
+// calibration rows.
 func (f *Findings) Verdicts(ctx context.Context) (all []*report.Verdict, err error) {
 	subjects := f.subjects()
 	for _, s := range subjects {
@@ -96,7 +96,7 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 // candidates are what the verdict chooses among, and which rows of the subject they are.
 func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows []int) {
 	for i, r := range s.rows {
-		if len(r.results) == 0 || r.spec.Fraction > 0 || f.ranked() && !f.labelled() && s.tuned(r.spec.Method) != r {
+		if len(r.results) == 0 || r.spec.Fraction > 0 {
 			continue
 		}
 		c := report.Candidate{
@@ -115,7 +115,9 @@ func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows [
 }
 
 // labelled reports whether the study calls its rows by their labels and not by their methods.
-func (f *Findings) labelled() bool { return f.Study.Name == compareName }
+func (f *Findings) labelled() bool {
+	return f.Study.Name == compareName || f.Study.Name == benchmarkName
+}
 
 // called is what verdicts, and lines of a comparison, call the row of a study whose rows are methods.
 func (f *Findings) called(r *row) string {
@@ -139,7 +141,7 @@ func (f *Findings) named(r *row) string {
 // ranked reports whether the study's rows are methods, which tables show the best first; those of
 // a grid of sizes keep its order.
 func (f *Findings) ranked() bool {
-	return !slices.ContainsFunc(f.Study.Vary, func(v Field) bool { return v.Head != byMethod.Head && v.Head != byTuning.Head })
+	return !slices.ContainsFunc(f.Study.Vary, func(v Field) bool { return v.Head != byMethod.Head })
 }
 
 // shown are the subjects with their rows as tables and bars show them.

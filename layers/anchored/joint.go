@@ -133,11 +133,14 @@ func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	return m.mix(optim.Span(ctx, "", judgedShare, 1), best, rng)
 }
 
-// Redraw fits the division, strengths and mixture that chosen, a Joint, has, by draws of its own.
+// Redraw fits the division, strengths and mixture that chosen, a Joint, has, by draws of its own; of few rows it is Fit, as that of [Stack.Redraw].
 func (m *Joint) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *data.Set, rng *rand.Rand) error {
 	of, ok := chosen.(*Joint)
 	if !ok || of.Stack == nil || of.parts == nil {
 		return layers.ErrUnfitted
+	}
+	if cal.Len() <= fewRows {
+		return m.Fit(ctx, cal, val, rng)
 	}
 	s := of.Base.Sizes()
 	m.Tried, m.Stack = nil, m.stack(layers.Division{Slots: s.Slots, Codewords: s.Codewords})

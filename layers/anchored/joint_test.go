@@ -96,9 +96,9 @@ func TestJointRefusesRows(t *testing.T) {
 	}
 }
 
-// TestJointRedraws its codes, with the division, the mixture and the strengths of another.
+// TestJointRedraws its codes, with the division, the mixture and the strengths of another; of few rows it chooses its own.
 func TestJointRedraws(t *testing.T) {
-	first, m, rows := joint(), joint(), crossed(1500, 0.9, 1)
+	first, m, rows := joint(), joint(), crossed(fewRows+4, 0.9, 1)
 	for _, j := range []*Joint{first, m} { // of codes that are drawn and stay, two draws are two divisions of the rows
 		j.settings.Base = func(d layers.Division) layers.Base {
 			return &Anchor{Slots: d.Slots, Codebook: layers.Fixed{Codewords: d.Codewords}}
@@ -122,6 +122,17 @@ func TestJointRedraws(t *testing.T) {
 				t.Errorf("%s: %s is %v, of the first %v", p.Name, spread.Name, is, was)
 			}
 		}
+	}
+	few, alone := crossed(300, 0.9, 1), joint()
+	alone.settings.Base = m.settings.Base
+	if err := errors.Join(m.Redraw(t.Context(), first, few, nil, newRand(3)), alone.Fit(t.Context(), few, nil, newRand(3))); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(m.Shares(), alone.Shares()) {
+		t.Errorf("of few rows the shares are %v, of a fit alone %v", m.Shares(), alone.Shares())
+	}
+	if err := m.Redraw(t.Context(), first, rows, nil, newRand(3)); err != nil {
+		t.Fatal(err)
 	}
 	test := crossed(2000, 0.9, 3)
 	if one, other := nll(t, first, test), nll(t, m, test); one == other || other > one+0.1 { // two draws of codes on these rows are within 0.1

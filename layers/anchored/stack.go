@@ -141,12 +141,16 @@ func (s *Stack) fit(ctx context.Context, parts []part, rows *layers.Rows, rng *r
 }
 
 // Redraw fits the base by draws of its own and the parts of chosen, a Stack, on it: their weights w, T and the spreads are
-// those that chosen found on its folds, and the fits begin where those of chosen ended, but for the tables that codes read.
-func (s *Stack) Redraw(ctx context.Context, chosen layers.Calibrator, cal, _ *data.Set, rng *rand.Rand) error {
+// those that chosen found on its folds, and the fits begin where those of chosen ended, but for the tables that codes read. Of few rows it is
+// Fit: folds of its own then cost little, and what they choose varies with the draw, which averaging takes away too.
+func (s *Stack) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *data.Set, rng *rand.Rand) error {
 	s.Ranking, s.parts, s.stages = nil, nil, nil
 	of, ok := chosen.(*Stack)
 	if !ok || of.method == nil {
 		return layers.ErrUnfitted
+	}
+	if cal.Len() <= fewRows {
+		return s.Fit(ctx, cal, val, rng)
 	}
 	_, rows, err := fitBase(ctx, s.Base, cal, rng)
 	if err != nil {

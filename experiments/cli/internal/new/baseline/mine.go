@@ -35,7 +35,6 @@ var (
 var mine = experiments.Method{
 	Name: "mine", Title: "Bias", Line: "a number for each class, until mean probabilities are the classes' shares",
 	Needs: []string{"logits"}, Cost: experiments.Moment,
-	Candidates: []experiments.Values{{}, {"bias.steps": "1"}},
 	New: func(o *experiments.Options) layers.Stateful {
 		return &Bias{Steps: o.Int("bias.steps", 20, 1, "", "steps of the iteration")}
 	},

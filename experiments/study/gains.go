@@ -1,0 +1,92 @@
+package study
+
+import (
+	"context"
+	"encoding/csv"
+	"io"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+)
+
+// shownGains are the contenders whose change of NLL is shown and tested source by source.
+var shownGains = []experiments.Spec{fits("vq", 1), fits("vq", 5), fits("mixture", 1), fits("corrected", 1), fits("corrected", 5)}
+
+// gain is what a contender changes on a source: the NLL on its test rows less that of the classifier, paired over
+// rows and seeds.
+type gain struct {
+	source     string
+	classifier float64 // its NLL
+	*paired
+}
+
+// gains by source of one contender, p corrected by Holm over the sources.
+func (f *Findings) gainsOf(ctx context.Context, spec experiments.Spec) (all []gain, err error) {
+	for _, s := range f.subjects() {
+		reference := s.row(report.Classifier)
+		if reference == nil {
+			continue
+		}
+		differences, err := f.differences(ctx, s, reference, sharedMetric(metrics.NLL))
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range s.rows {
+			if contender(r.spec) == contender(spec) && differences[i] != nil {
+				one := *differences[i]
+				all = append(all, gain{s.Title(), reference.spread(sharedMetric(metrics.NLL)).Mean, &one})
+			}
+		}
+	}
+	adjust(data.Each(all, func(g gain) *paired { return g.paired }))
+	return all, nil
+}
+
+// gains is the picture of what the contenders change, in percent of the classifier's NLL, and its numbers.
+func gains(ctx context.Context, f *Findings) (*report.Section, error) {
+	section := &report.Section{Title: "Against the classifier as it is",
+		Note: "NLL on test rows less that of the classifier, in percent of it, with 95 % intervals over rows and seeds; p after Holm's correction over the sources."}
+	var panels []report.GainPanel
+	for _, spec := range shownGains {
+		all, err := f.gainsOf(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			continue
+		}
+		panel := report.GainPanel{Title: contender(spec)}
+		t := &report.Table{Caption: contender(spec) + " against the classifier.", Labels: []string{"Source"}, Values: report.Heads("NLL of the classifier", "difference", "interval", "p")}
+		for _, g := range all {
+			scale := 100 / g.classifier
+			panel.Sources = append(panel.Sources, report.Gain{Source: g.source, Change: scale * g.Difference, Low: scale * g.Interval.Low, High: scale * g.Interval.High})
+			t.Add("", report.Row{Labels: []string{g.source}, Cells: report.Texts(alone(g.classifier, metrics.NLL),
+				metrics.Signed(g.Difference, 4), metrics.Signed(g.Interval.Low, 4)+" to "+metrics.Signed(g.Interval.High, 4), report.P(g.holm))})
+		}
+		panels = append(panels, panel)
+		section.Tables = append(section.Tables, t)
+	}
+	if panels == nil {
+		return nil, nil
+	}
+	section.Figures = []*report.Drawing{{Name: "gain", Figure: report.Gains(panels),
+		Caption: "Change of NLL against the classifier as it is, source by source, with 95 % intervals over test rows and seeds; below 0 is better."}}
+	return section, nil
+}
+
+// writeGains writes the differences of the shown contenders to the classifier.
+func writeGains(ctx context.Context, f *Findings, out io.Writer) error {
+	lines := [][]string{{"method", "members", "data", "nll_nc", "difference", "low", "high", "p_holm"}}
+	for _, spec := range shownGains {
+		all, err := f.gainsOf(ctx, spec)
+		if err != nil {
+			return err
+		}
+		for _, g := range all {
+			lines = append(lines, []string{spec.Method, members(spec), g.source, number(g.classifier), number(g.Difference), number(g.Interval.Low), number(g.Interval.High), number(g.holm)})
+		}
+	}
+	return csv.NewWriter(out).WriteAll(lines)
+}
