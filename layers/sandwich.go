@@ -33,7 +33,8 @@ import (
 // The leverage h makes up for the rows' pull on the fit that judges them, as in
 // MacKinnon & White's HC3 (1985), the jackknife to first order.
 // F is the Gauss–Newton Hessian: unlike the Hessian it is positive semidefinite
-// wherever training stopped, and equals it in expectation where the map is right. The
+// wherever training stopped, and equals it where the map's scores are linear in θ, and in expectation where the map is
+// right. The
 // ridge of training counts as data that was seen, so that a codeword with few rows
 // has the prior's spread. It leaves out the bias that a ridge makes.
 //
@@ -572,6 +573,7 @@ func DirectionOf(w *graph.Weights, direction []float64) string {
 	order := data.UpTo(len(direction))
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(math.Abs(direction[j]), math.Abs(direction[i])) })
 	var parts []string
+	order = slices.DeleteFunc(order, func(i int) bool { return math.Abs(direction[i]) < 0.005 }) // 0.00 in two digits
 	for _, i := range order[:min(namedEntries, len(order))] {
 		parts = append(parts, fmt.Sprintf("%.2f %s", direction[i], names[i]))
 	}
