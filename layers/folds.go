@@ -47,6 +47,9 @@ func Folds(rows *data.Set, folds int, rng *rand.Rand) []Fold {
 // GroupFolds divides labelled rows into folds that hold each group of rows whole, or are an error where there are fewer groups than
 // folds. The largest group comes first, each to the fold in which the counts of classes come nearest to even ones.
 func GroupFolds(rows *data.Set, folds int, rng *rand.Rand) ([]Fold, error) {
+	if rows == nil || folds < 2 || rng == nil {
+		return nil, &SettingError{Reason: "folds of groups need rows, at least 2 folds and random numbers"}
+	}
 	of := map[int][]int{}
 	for i, g := range rows.Groups.Of {
 		of[g] = append(of[g], i)
