@@ -431,8 +431,9 @@ func (v *Verdict) leave(nc *Judged, rest []*Judged) {
 func rowsFor(n int, d *Difference, worth float64, tests int) int {
 	z := func(p float64) float64 { return distuv.UnitNormal.Quantile(p) }
 	rows := float64(n) * math.Pow((z(1-.025/float64(tests))+z(.8))*d.half()/z(.975)/max(math.Abs(d.Value), worth), 2)
+	rows = max(rows, float64(n)+1) // a difference without an interval would need none
 	unit := math.Pow(10, math.Floor(math.Log10(rows))-1)
-	return int(math.Ceil(max(rows, float64(n)+1)/unit) * unit)
+	return int(math.Ceil(rows/unit) * unit)
 }
 
 // doNotUse is the sentence on methods that raise the NLL, the least first.

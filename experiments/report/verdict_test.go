@@ -131,6 +131,9 @@ func TestRowsNeeded(t *testing.T) {
 			t.Errorf("%d tests: %d rows, power %.3f", tests, n, power)
 		}
 	}
+	if n := rowsFor(40, &Difference{}, .01, 1); n != 41 {
+		t.Errorf("a difference without an interval needs %d rows, not one more", n)
+	}
 }
 
 func TestP(t *testing.T) {
