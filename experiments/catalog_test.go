@@ -67,9 +67,9 @@ func TestPartsThatGiveNothing(t *testing.T) {
 	mine := experiments.Method{Name: "mine", New: func(*experiments.Options) layers.Stateful { return nil }}
 	_, _, errors["the New of the method mine gives no calibrator"] = mine.Build(experiments.Options{})
 	x := &data.Set{Logits: mat.NewDense(3, 1, nil)}
-	_, errors["the Predict of experiments_test.silent gives neither"] = experiments.Predict(silent{}, x)
-	_, errors["the Predict of experiments_test.silent gives 1 rows for 3"] = experiments.Predict(silent{1}, x)
-	_, errors["the State of experiments_test.silent has no weights"] = layers.NewModel("mine", silent{})
+	_, errors["the Predict of silent gives neither"] = experiments.Predict(silent{}, x)
+	_, errors["the Predict of silent gives 1 rows for 3"] = experiments.Predict(silent{1}, x)
+	_, errors["the State of silent has no weights"] = layers.NewModel("mine", silent{})
 	for says, err := range errors {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v, not that %s", err, says)

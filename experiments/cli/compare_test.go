@@ -152,7 +152,7 @@ func TestCompareRefusesWhatItCannotDo(t *testing.T) {
 	for want, args := range map[string][]string{
 		"there is no method": {"--in", in, "--methods", "magic", "--out", out},
 		"not a seed":         {"--in", in, "--methods", "nc", "--seeds", "x", "--out", out},
-		"test_labels":        {"--in", write(t, features(60)[:3]), "--methods", "nc", "--out", out},
+		"add --folds 5":      {"--in", write(t, features(60)[:3]), "--methods", "nc", "--out", out},
 	} {
 		code, _, stderr := calibra(t, append([]string{"compare"}, args...)...)
 		if code != exitUsage || !strings.Contains(stderr, want) {

@@ -529,14 +529,6 @@ func listed(words []string) string {
 	return strings.Join(words, "")
 }
 
-// share is a share of rows, ".9477".
-func share(x float64) string {
-	if math.IsNaN(x) {
-		return "unknown"
-	}
-	return nats(x)
-}
-
 // nats is a number of four decimals, or of two digits where it is below .001, without its leading 0.
 func nats(x float64) string { return fixed(x, decimals(x)) }
 

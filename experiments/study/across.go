@@ -17,16 +17,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// pair is a comparison that the benchmark's protocol names.
-type pair struct{ first, second experiments.Spec }
-
-// asked are the protocol's tests in its order: each is taken if all before it held.
-var asked = []pair{
-	{fits("corrected", 5), fits("mixture", 1)},
-	{fits("corrected", 5), fits("corrected", 1)},
-	{fits("vq", 5), fits("vq", 1)},
-}
-
 // ratio is the comparison of two contenders by NLL with the sources as units:
 //
 //	r_s = mean over the seeds of log(NLL_first / NLL_second) on the test rows of source s
@@ -147,7 +137,7 @@ func (f *Findings) ratios() (tests, besides []*ratio, err error) {
 			err = failed
 		}
 	}
-	for _, one := range slices.Concat([]experiments.Spec{fits("vq", 1), fits("mixture", 1), fits("corrected", 1)}, means) {
+	for _, one := range gainers {
 		add(f.ratio(pair{one, fits(report.Classifier, 1)}))
 		add(f.toBest(one))
 	}

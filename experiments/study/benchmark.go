@@ -28,6 +28,19 @@ var single = []string{report.Classifier, "ts", "ets", "vector", "sm", "dc", "bet
 // means are those of five fits.
 var means = []experiments.Spec{fits("vq", 5), fits("corrected", 5)}
 
+// pair is a comparison that the benchmark's protocol names.
+type pair struct{ first, second experiments.Spec }
+
+// asked are the protocol's tests in its order: each is taken if all before it held.
+var asked = []pair{
+	{fits("corrected", 5), fits("mixture", 1)},
+	{fits("corrected", 5), fits("corrected", 1)},
+	{fits("vq", 5), fits("vq", 1)},
+}
+
+// gainers are the contenders whose change of NLL is told source by source.
+var gainers = []experiments.Spec{fits("vq", 1), fits("vq", 5), fits("mixture", 1), fits("corrected", 1), fits("corrected", 5)}
+
 func contenders() (specs []experiments.Spec) {
 	for _, name := range single {
 		specs = append(specs, fits(name, 1))

@@ -11,9 +11,6 @@ import (
 	"calibra/experiments/report"
 )
 
-// shownGains are the contenders whose change of NLL is shown and tested source by source.
-var shownGains = []experiments.Spec{fits("vq", 1), fits("vq", 5), fits("mixture", 1), fits("corrected", 1), fits("corrected", 5)}
-
 // gain is what a contender changes on a source: the NLL on its test rows less that of the classifier, paired over
 // rows and seeds.
 type gain struct {
@@ -49,7 +46,7 @@ func gains(ctx context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{Title: "Against the classifier as it is",
 		Note: "NLL on test rows less that of the classifier, in percent of it, with 95 % intervals over rows and seeds; p after Holm's correction over the sources."}
 	var panels []report.GainPanel
-	for _, spec := range shownGains {
+	for _, spec := range gainers {
 		all, err := f.gainsOf(ctx, spec)
 		if err != nil {
 			return nil, err
@@ -79,7 +76,7 @@ func gains(ctx context.Context, f *Findings) (*report.Section, error) {
 // writeGains writes the differences of the shown contenders to the classifier.
 func writeGains(ctx context.Context, f *Findings, out io.Writer) error {
 	lines := [][]string{{"method", "members", "data", "nll_nc", "difference", "low", "high", "p_holm"}}
-	for _, spec := range shownGains {
+	for _, spec := range gainers {
 		all, err := f.gainsOf(ctx, spec)
 		if err != nil {
 			return err
