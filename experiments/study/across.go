@@ -2,19 +2,17 @@ package study
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 
+	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // ratio is the comparison of two contenders by NLL with the sources as units:
@@ -37,12 +35,13 @@ func newRatio(first, second string, sources []float64) (*ratio, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s against %s: %w", first, second, err)
 	}
-	r := &ratio{first: first, second: second, sources: sources, p: p, low: math.Inf(-1), high: math.Inf(1)}
-	mean, sd := stat.MeanStdDev(sources, nil)
-	r.mean = mean
-	if n := float64(len(sources)); n > 1 {
-		half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(.975) * sd / math.Sqrt(n)
-		r.low, r.high = mean-half, mean+half
+	c, err := metrics.Compare(sources, make([]float64, len(sources)))
+	if err != nil {
+		return nil, err
+	}
+	r := &ratio{first: first, second: second, sources: sources, mean: c.Difference, p: p, low: math.Inf(-1), high: math.Inf(1)}
+	if len(sources) > 1 {
+		r.low, r.high = c.Interval.Low, c.Interval.High
 	}
 	return r, nil
 }
@@ -57,34 +56,27 @@ func (r *ratio) lower() (n int) {
 	return n
 }
 
-// nlls are the contender's on a source by seed, nil where it has none.
-func (s *subject) nlls(name string) map[uint64]float64 {
-	for _, r := range s.rows {
-		if contender(r.spec) == name && len(r.results) > 0 {
-			by := map[uint64]float64{}
-			for _, result := range r.results {
-				by[result.Spec.Seed] = at(result.Shared, metrics.NLL.String())
-			}
-			return by
-		}
+// contender is its row, nil where it has no results.
+func (s *subject) contender(spec experiments.Spec) *row {
+	if i := slices.IndexFunc(s.rows, func(r *row) bool { return contender(r.spec) == contender(spec) && len(r.results) > 0 }); i >= 0 {
+		return s.rows[i]
 	}
 	return nil
 }
 
 // ratio is that of two contenders over all sources.
 func (f *Findings) ratio(p pair) (*ratio, error) {
-	first, second := contender(p.first), contender(p.second)
-	return newRatio(first, second, f.bySource(first, func(s *subject) map[uint64]float64 { return s.nlls(second) }))
+	return newRatio(contender(p.first), contender(p.second), f.bySource(p.first, func(s *subject) *row { return s.contender(p.second) }))
 }
 
 // toBest is the ratio of a contender to that single method which has the lowest mean NLL on each source's test rows, in hindsight.
 func (f *Findings) toBest(spec experiments.Spec) (*ratio, error) {
-	return newRatio(contender(spec), "the best single method in hindsight", f.bySource(contender(spec), func(s *subject) (best map[uint64]float64) {
+	return newRatio(contender(spec), "the best single method in hindsight", f.bySource(spec, func(s *subject) (best *row) {
 		least := math.Inf(1)
 		for _, name := range single {
-			if by := s.nlls(contender(fits(name, 1))); by != nil {
-				if mean := meanOf(by); mean < least {
-					best, least = by, mean
+			if r := s.contender(fits(name, 1)); r != nil {
+				if mean := r.spread(sharedMetric(metrics.NLL)).Mean; mean < least {
+					best, least = r, mean
 				}
 			}
 		}
@@ -92,23 +84,18 @@ func (f *Findings) toBest(spec experiments.Spec) (*ratio, error) {
 	}))
 }
 
-func meanOf(by map[uint64]float64) (mean float64) {
-	for _, seed := range slices.Sorted(maps.Keys(by)) {
-		mean += by[seed] / float64(len(by))
-	}
-	return mean
-}
-
-// bySource are r_s of the first contender and what each source's second one has by seed.
-func (f *Findings) bySource(first string, second func(*subject) map[uint64]float64) (sources []float64) {
+// bySource are r_s of the first contender and a second row of each source.
+func (f *Findings) bySource(first experiments.Spec, second func(*subject) *row) (sources []float64) {
+	nll := sharedMetric(metrics.NLL).value
 	for _, s := range f.subjects() {
-		a, b := s.nlls(first), second(s)
+		a, b := s.contender(first), second(s)
+		if a == nil || b == nil {
+			continue
+		}
 		var logs []float64
-		for _, seed := range f.Settings.Seeds {
-			x, one := a[seed]
-			if y, other := b[seed]; one && other {
-				logs = append(logs, math.Log(x/y))
-			}
+		x, y := common(a, b)
+		for k := range x {
+			logs = append(logs, math.Log(nll(x[k])/nll(y[k])))
 		}
 		if logs != nil {
 			sources = append(sources, stat.Mean(logs, nil))
@@ -182,6 +169,5 @@ func writeTests(_ context.Context, f *Findings, out io.Writer) error {
 		}
 		lines = append(lines, []string{test, r.first, r.second, fmt.Sprint(len(r.sources)), fmt.Sprint(r.lower()), number(r.mean), number(r.low), number(r.high), number(r.p)})
 	}
-	w := csv.NewWriter(out)
-	return w.WriteAll(lines)
+	return data.NewCSVWriter(out).WriteAll(lines)
 }

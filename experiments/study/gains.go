@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"encoding/csv"
 	"io"
 
 	"calibra/data"
@@ -85,5 +84,5 @@ func writeGains(ctx context.Context, f *Findings, out io.Writer) error {
 			lines = append(lines, []string{spec.Method, members(spec), g.source, number(g.classifier), number(g.Difference), number(g.Interval.Low), number(g.Interval.High), number(g.holm)})
 		}
 	}
-	return csv.NewWriter(out).WriteAll(lines)
+	return data.NewCSVWriter(out).WriteAll(lines)
 }
