@@ -31,8 +31,12 @@ func Folds(rows *data.Set, folds int, rng *rand.Rand) []Fold {
 	if rows == nil || folds < 1 {
 		return nil
 	}
-	parts := rows.Stratify(slices.Repeat([]float64{1 / float64(folds)}, folds), rng)
-	all := make([]Fold, folds)
+	return foldsOf(rows.Stratify(slices.Repeat([]float64{1 / float64(folds)}, folds), rng))
+}
+
+// foldsOf are the folds that hold out each part, and fit to the others one after another.
+func foldsOf(parts [][]int) []Fold {
+	all := make([]Fold, len(parts))
 	for k, held := range parts {
 		all[k].Held = held
 		for other, part := range parts {
@@ -62,7 +66,7 @@ func GroupFolds(rows *data.Set, folds int, rng *rand.Rand) ([]Fold, error) {
 	slices.SortStableFunc(groups, func(a, b int) int { return cmp.Compare(len(of[b]), len(of[a])) })
 	even := rows.Counts(rows.Classes())
 	floats.Scale(1/float64(folds), even)
-	all, counts := make([]Fold, folds), mat.NewDense(folds, len(even), nil)
+	held, counts := make([][]int, folds), mat.NewDense(folds, len(even), nil)
 	for at, g := range groups {
 		own := rows.Rows(of[g]).Counts(len(even))
 		best, least := 0, math.Inf(1)
@@ -72,20 +76,18 @@ func GroupFolds(rows *data.Set, folds int, rng *rand.Rand) ([]Fold, error) {
 				d := counts.At(k, y) - even[y]
 				apart += (d+n)*(d+n) - d*d
 			}
-			if free := at >= folds || all[k].Held == nil; free && apart < least { // each fold has a group
+			if free := at >= folds || held[k] == nil; free && apart < least { // each fold has a group
 				best, least = k, apart
 			}
 		}
 		floats.Add(counts.RawRowView(best), own)
-		all[best].Held = append(all[best].Held, of[g]...)
+		held[best] = append(held[best], of[g]...)
 	}
+	for _, part := range held {
+		slices.Sort(part)
+	}
+	all := foldsOf(held)
 	for k := range all {
-		slices.Sort(all[k].Held)
-		for other := range all {
-			if other != k {
-				all[k].Fit = append(all[k].Fit, all[other].Held...)
-			}
-		}
 		slices.Sort(all[k].Fit)
 	}
 	return all, nil
