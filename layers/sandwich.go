@@ -632,13 +632,17 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 // alongFree is which part of a gradient may lie along free directions: of those that change nothing, rounding leaves 1e-9.
 const alongFree = 1e-6
 
+// blind reports whether nothing is known along some direction.
+func (x *Sandwich) blind() bool { return x.ridge == 0 && len(x.Free) > 0 }
+
 // tells is an error where a row's logit, of gradient g, changes along what nothing is known of.
 func (x *Sandwich) tells(row int, g []float64) error {
-	if x.ridge > 0 {
+	if !x.blind() {
 		return nil
 	}
+	most := alongFree * floats.Norm(g, 2)
 	for _, v := range x.Free {
-		if math.Abs(floats.Dot(v, g)) > alongFree*floats.Norm(g, 2) {
+		if math.Abs(floats.Dot(v, g)) > most {
 			return fmt.Errorf("layers: row %d has no interval, since the calibration rows do not identify %s, along which its posterior changes; bring rows that do, or fit %s with weight decay", row, DirectionOf(x.weights, v), NameOf(x.m))
 		}
 	}

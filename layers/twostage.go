@@ -351,8 +351,10 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 			r.set(row-begin, withOne.RawRowView(row-begin), gradients)
 			for j := range C {
 				logit, variance := r.along(row-begin, j, logp)
-				if err := x.tells(row, r.gradient(row-begin, gradients)); err != nil {
-					return nil, nil, err
+				if x.blind() {
+					if err := x.tells(row, r.gradient(row-begin, gradients)); err != nil {
+						return nil, nil, err
+					}
 				}
 				half := reach * math.Sqrt(math.Max(variance, 0))
 				lower.Set(row, j, simd.Sigmoid64(logit-half))

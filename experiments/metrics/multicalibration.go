@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -59,11 +60,10 @@ func NewMulticalibration(logProbs *mat.Dense, labels, groups []int, names, class
 		g := groups[b.InputRow(i)]
 		if byGroup[g] == nil {
 			byGroup[g] = &stretch{name: names[g]}
-			segments = append(segments, byGroup[g])
 		}
 		byGroup[g].rows++
 	}
-	slices.SortFunc(segments[1:], func(x, y *stretch) int { return slices.Index(byGroup, x) - slices.Index(byGroup, y) })
+	segments = append(segments, slices.DeleteFunc(slices.Clone(byGroup), func(s *stretch) bool { return s == nil })...)
 	first := 0
 	if b.Classes == 2 {
 		first = 1
@@ -135,15 +135,7 @@ func (b *binned) stretches(c int, all *stretch, of func(i int) *stretch, segment
 		}
 	}
 	order := checked.FirstToLast(b.N)
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case p[i] < p[j]:
-			return -1
-		case p[i] > p[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
 	for from := 0; from < b.N; {
 		to := from
 		for ; to < b.N && p[order[to]] == p[order[from]]; to++ {
