@@ -104,7 +104,7 @@ func (f *Findings) bySource(first experiments.Spec, second func(*subject) *row) 
 	return sources
 }
 
-// ratios are the protocol's tests, and after them what is told besides: the means against the classifier and against
+// ratios are the protocol's tests, nil where no source has both contenders, and after them what is told besides: the means against the classifier and against
 // the best single method of each source.
 func (f *Findings) ratios() (tests, besides []*ratio, err error) {
 	for _, p := range asked {
@@ -112,9 +112,7 @@ func (f *Findings) ratios() (tests, besides []*ratio, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if r != nil {
-			tests = append(tests, r)
-		}
+		tests = append(tests, r)
 	}
 	add := func(r *ratio, failed error) {
 		if r != nil {
@@ -134,12 +132,15 @@ func (f *Findings) ratios() (tests, besides []*ratio, err error) {
 // across is the section of the comparisons with sources as units.
 func across(_ context.Context, f *Findings) (*report.Section, error) {
 	tests, besides, err := f.ratios()
-	if err != nil || tests == nil {
+	if err != nil {
 		return nil, err
 	}
 	table := func(caption string, all []*ratio) *report.Table {
 		t := &report.Table{Caption: caption, Labels: []string{"First", "Second"}, Values: report.Heads("change of NLL", "95 % interval", "lower on", "p")}
 		for _, r := range all {
+			if r == nil {
+				continue
+			}
 			t.Add("", report.Row{Labels: []string{r.first, r.second}, Cells: report.Texts(
 				percent(r.mean), percent(r.low)+" to "+percent(r.high), fmt.Sprintf("%d of %d", r.lower(), len(r.sources)), report.P(r.p))})
 		}
@@ -163,6 +164,9 @@ func writeTests(_ context.Context, f *Findings, out io.Writer) error {
 	}
 	lines := [][]string{{"test", "first", "second", "sources", "lower_on", "log_ratio", "low", "high", "p"}}
 	for i, r := range slices.Concat(tests, besides) {
+		if r == nil {
+			continue
+		}
 		test := ""
 		if i < len(tests) {
 			test = fmt.Sprint(i + 1)
