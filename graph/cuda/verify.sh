@@ -6,6 +6,7 @@
 #                                    tracked files in graph/cuda/verify/carry/, under 50 MiB:
 #                                    test programs (linked to libc alone) and, if ../shared has
 #                                    it, data/cifar10-resnet.npz
+#   graph/cuda/verify.sh card        without what needs no card, where time on the card is short
 #
 # What needs no card runs first. Without a card it then says so and exits with 3. Logs go to
 # $OUT, or else to graph/cuda/verify/, all of them in logs.tgz too; the end of each log of a step
@@ -88,14 +89,15 @@ step() {
   [ "${PIPESTATUS[0]}" -eq 0 ] || failed "$name"
 }
 
-step "host cuda" 120 graph/cuda -test.run Host
-step "host optim" 60 optim -test.run HostDevice
-step "host fits" 60 layers -test.run HostDevice
-step "host encoders" 60 layers/encoders -test.run HostDevice
-step "host baselines" 60 layers/baselines -test.run HostDevice
-step "host metrics" 60 experiments/metrics -test.run HostDevice
-
-step "host breakdown" 60 experiments/bench -test.v -test.run HostBreakdown
+if [ "${1:-}" != card ]; then
+  step "host cuda" 120 graph/cuda -test.run Host
+  step "host optim" 60 optim -test.run HostDevice
+  step "host fits" 60 layers -test.run HostDevice
+  step "host encoders" 60 layers/encoders -test.run HostDevice
+  step "host baselines" 60 layers/baselines -test.run HostDevice
+  step "host metrics" 60 experiments/metrics -test.run HostDevice
+  step "host breakdown" 60 experiments/bench -test.v -test.run HostBreakdown
+fi
 
 step "card" 20 graph/cuda -test.v -test.run CardGamma
 if grep -q 'there is no card to test on' "$out/card.log"; then
@@ -142,6 +144,8 @@ for c in (10, 100):
     show(f"quantizer rows={rows} classes={c}", peer["quantizer_epoch"](C=c))
 for c in (10, 100):
     show(f"calibrator rows={rows} classes={c}", peer["calibrator_epoch"](c, int(rows)), 5 if device == "cuda" else 1)
+run, n = peer["inference"]()
+show(f"predictions rows={n} classes=10", run)
 for n, c in sizes:
     show(f"LCE rows={n} classes={c}", peer["lce"](c, n), 1)
 PYTHON
