@@ -38,12 +38,9 @@ type Predictor struct {
 // predictorBatch is how many rows the predictor works on at a time.
 const predictorBatch = 256
 
-// centredRows is how many of them are less the centre at a time.
-const centredRows = 32
-
 type predictorMemory struct {
-	codes                     []int32
-	centred, logp, mass, form []float32
+	codes            []int32
+	logp, mass, form []float32
 }
 
 // Compile turns a fitted calibrator into a Predictor, which is held to the graph on a few rows.
@@ -86,7 +83,7 @@ func (t *Trained) Compile() (*Predictor, error) {
 	p.book.Set(words, k, width)
 	p.memory.New = func() any {
 		return &predictorMemory{
-			codes: make([]int32, predictorBatch*w), centred: make([]float32, centredRows*s.Features), logp: make([]float32, predictorBatch*c),
+			codes: make([]int32, predictorBatch*w), logp: make([]float32, predictorBatch*c),
 			mass: make([]float32, predictorBatch*k), form: make([]float32, predictorBatch*c*c),
 		}
 	}
@@ -159,7 +156,7 @@ func (p *Predictor) batch(dst, features []float32) {
 	mem := p.memory.Get().(*predictorMemory)
 	codes, logp, mass, form := mem.codes[:n*w], mem.logp[:n*c], mem.mass[:n*k], mem.form[:n*c*c]
 
-	p.nearest(codes, features, mem.centred)
+	simd.NearestCentred(codes, features, p.centre, &p.book)
 	clear(mass)
 	for b := range n {
 		row, counts := logp[b*c:(b+1)*c], mass[b*k:(b+1)*k]
@@ -184,20 +181,6 @@ func (p *Predictor) batch(dst, features []float32) {
 	}
 	op.LogSoftmaxRows(dst, dst, c)
 	p.memory.Put(mem)
-}
-
-// nearest writes the codes of the rows' features less the centre, so many rows at a time as z has room for:
-// few enough that they are still in the cache when they are searched.
-func (p *Predictor) nearest(codes []int32, features, z []float32) {
-	m, w := p.sizes.Features, p.sizes.Slots
-	for len(codes) > 0 {
-		n := min(len(codes)/w, len(z)/m)
-		for b := range n {
-			simd.Less(z[b*m:(b+1)*m], features[b*m:(b+1)*m], p.centre)
-		}
-		simd.NearestRows(codes[:n*w], z[:n*m], &p.book)
-		codes, features = codes[n*w:], features[n*m:]
-	}
 }
 
 // addSlots adds to row the rows of the table that the slots name: Σ_i T[i, s(i), ·], four slots at a time so

@@ -193,17 +193,3 @@ func transposeKernel(dst []float32, width int, src []float32, stride, n, k int) 
 	}
 	sets[isa].singles.transpose(dst, width, src, stride, n, k)
 }
-
-// productTile writes the products of m rows of x with the codewords of c.
-func productTile(scores []float32, stride int, x []float32, m int, c *Codebook) {
-	if isa == portable {
-		productTilePortable(scores, stride, x, m, c)
-		return
-	}
-	s := sets[isa].singles
-	for p := 0; p < stride; p += c.width {
-		for l := 0; l < c.d; l += depth {
-			s.panel(false, m, min(depth, c.d-l), x[l:], c.d, c.turned[p*c.d+l*c.width:], c.width, scores[p:], stride, c.width, 1, l > 0)
-		}
-	}
-}

@@ -14,7 +14,6 @@ type kernels struct {
 	axpy      func(y *float32, a float32, x *float32, n int)
 	less      func(z, x *float32, c *float64, n int) // n a multiple of 8
 	outer     func(m, a, b *float32, rows, c int)
-	argmin    func(codes *int32, half, scores *float32, rows, n, stride int)
 	takeRows  func(y, table *float32, list *int32, count, stride, n int)
 	addToRows func(table, x *float32, codes *int32, slots, stride, next, n int)
 	sumRows   func(y, table *float32, codes *int32, slots, stride, next, n int)
@@ -27,7 +26,8 @@ type kernels struct {
 	slopes       func(slope, psi, psiSum, gradient, logp *float32, rows, c int)
 	scaleColumns func(x, gradient *float32, rows, c int)
 
-	screen func(j *screenJob)
+	screen     func(j *screenJob)
+	nearestTwo func(codes *int32, least, second, scores, x, words, half *float32, groups, d int, ahead *float32, lines int) float32
 
 	singles *gemmKernels[float32]
 	doubles *gemmKernels[float64]
@@ -115,12 +115,11 @@ func lessKernel(z, x []float32, c []float64) {
 	lessPortable(z[n:], x[n:], c[n:])
 }
 
-func argminKernel(codes []int32, half, scores []float32, stride int) {
-	if k := sets[isa].argmin; k != nil && len(codes) > 0 {
-		k(&codes[0], &half[0], &scores[0], len(codes), len(half), 4*stride)
-	} else {
-		argminPortable(codes, half, scores, stride)
+func nearestTwoKernel(t *slotTile, c *Codebook, next []float32, lines int) float32 {
+	if k := sets[isa].nearestTwo; k != nil {
+		return k(&t.codes[0], &t.least[0], &t.second[0], &t.scores[0], &t.turned[0], &c.turned[0], &c.half[0], len(c.half)/wordsAtATime(), c.d, &next[0], lines)
 	}
+	return nearestTwoPortable(t, c)
 }
 
 func takeRowsKernel(y, table []float32, list []int32, c int) {

@@ -6,14 +6,12 @@ import (
 	"sync"
 )
 
-// Codebook is a codebook prepared for nearest-codeword search: the K codewords
-// turned for the product kernel, and half their squared norms. The zero value is
-// empty; Set fills it, and fills it again without allocating. Between calls of Set
+// Codebook is a codebook prepared for nearest-codeword search: the K codewords turned for the kernel, and half their
+// squared norms. The zero value is empty; Set fills it, and fills it again without allocating. Between calls of Set
 // it may be read by many goroutines.
 type Codebook struct {
 	k, d        int
-	width       int       // columns of a panel
-	turned      []float32 // panels of d×width, codewords as columns, zeros behind them
+	turned      []float32 // groups of wordsAtATime codewords, as the columns of d rows; zeros behind the last
 	half        []float32 // ½|c_k|², +∞ behind the last
 	short, long float64   // the least and the largest |c_k|
 	screen      screen
@@ -24,19 +22,19 @@ func (c *Codebook) Set(words []float32, k, d int) {
 	if k <= 0 || d <= 0 || len(words) != k*d {
 		panic(fmt.Sprintf("simd: a codebook of %d×%d from %d numbers", k, d, len(words)))
 	}
-	c.k, c.d, c.width = k, d, tileColumns()
-	panels := ceil(k, c.width)
-	c.turned = resize(c.turned, panels*c.width*d)
-	c.half = resize(c.half, panels*c.width)
+	c.k, c.d = k, d
+	h := wordsAtATime()
+	padded := ceil(k, h) * h
+	c.turned, c.half = resize(c.turned, padded*d), resize(c.half, padded)
 	for j := range c.half {
 		c.half[j] = float32(math.Inf(1))
 	}
 	least, most := math.Inf(1), 0.0
 	for j := range k {
 		var norm float64
-		to := c.turned[j/c.width*c.width*d+j%c.width:]
+		to := c.column(j)
 		for l, x := range words[j*d : (j+1)*d] {
-			to[l*c.width] = x
+			to[l*h] = x
 			norm += float64(x) * float64(x)
 		}
 		c.half[j] = float32(norm / 2)
@@ -44,6 +42,12 @@ func (c *Codebook) Set(words []float32, k, d int) {
 	}
 	c.short, c.long = math.Sqrt(least), math.Sqrt(most)
 	c.screen.set(c, words)
+}
+
+// column begins with the first number of codeword j; the others follow, wordsAtATime apart.
+func (c *Codebook) column(j int) []float32 {
+	h := wordsAtATime()
+	return c.turned[j/h*h*c.d+j%h:]
 }
 
 // resize returns n zeros, in x if they fit.
@@ -69,7 +73,16 @@ func NearestRows(codes []int32, x []float32, c *Codebook) {
 	if c.k == 0 || len(x) != len(codes)*c.d {
 		panic(fmt.Sprintf("simd: %d codes of %d numbers with a codebook of %d×%d", len(codes), len(x), c.k, c.d))
 	}
-	search(codes, x, nil, len(codes), c)
+	search(nearestSearch{codes: codes, x: x, group: max(1, len(codes)), c: c})
+}
+
+// NearestCentred is NearestRows of features less a centre, as [Less] subtracts it: features is N×M, the centre M, a
+// multiple of d, and each row has M/d codes. It panics if the lengths disagree.
+func NearestCentred(codes []int32, features []float32, centre []float64, c *Codebook) {
+	if c.k == 0 || len(centre) == 0 || len(centre)%c.d != 0 || len(features)%len(centre) != 0 || len(features) != len(codes)*c.d {
+		panic(fmt.Sprintf("simd: %d codes of %d numbers with a centre of %d and a codebook of %d×%d", len(codes), len(features), len(centre), c.k, c.d))
+	}
+	search(nearestSearch{codes: codes, x: features, centre: centre, group: len(centre) / c.d, c: c})
 }
 
 // NearestGathered is NearestRows of some rows of a feature matrix, read in place:
@@ -84,30 +97,30 @@ func NearestGathered(codes []int32, features []float32, rows []int32, width int,
 			panic(fmt.Sprintf("simd: row %d of a matrix of %d rows", r, len(features)/width))
 		}
 	}
-	search(codes, features, rows, width/c.d, c)
+	search(nearestSearch{codes: codes, x: features, rows: rows, group: width / c.d, c: c})
 }
 
-// search cuts the codes into groups, each of consecutive slots: of one gathered row,
-// or of all of x.
-func search(codes []int32, x []float32, rows []int32, group int, c *Codebook) {
-	// blocks of some 2¹⁹ multiplications, what waking a thread costs; a screen does four times as many meanwhile
-	multiplications := 1 << 19
-	if c.screen.on {
-		multiplications *= 4
+// search cuts the codes into blocks.
+func search(s nearestSearch) {
+	// blocks of some 2²⁰ multiplications, what waking a thread costs; a screen does twice as many meanwhile
+	multiplications := 1 << 20
+	if s.c.screen.on {
+		multiplications *= 2
 	}
-	perBlock := max(1, multiplications/(c.d*len(c.half)*tileSide)) * tileSide
-	if rows != nil {
-		perBlock = max(1, perBlock/group) * group
+	s.perBlock = max(1, multiplications/(s.c.d*len(s.c.half)*mostAtATime)) * mostAtATime
+	if s.rows != nil {
+		s.perBlock = max(1, s.perBlock/s.group) * s.group
 	}
-	searches.Run(ceil(len(codes), perBlock), nearestSearch{codes, x, rows, group, c, perBlock})
+	searches.Run(ceil(len(s.codes), s.perBlock), s)
 }
 
 // nearestSearch is one search in flight.
 type nearestSearch struct {
 	codes    []int32
 	x        []float32
-	rows     []int32
-	group    int
+	centre   []float64 // of a row; nil: 0
+	rows     []int32   // of x; nil: all
+	group    int       // slots of a row
 	c        *Codebook
 	perBlock int
 }
@@ -118,76 +131,164 @@ func (s *nearestSearch) Block(i int) {
 	lo := i * s.perBlock
 	hi := min(lo+s.perBlock, len(s.codes))
 	if !s.c.screen.on {
-		s.runs(lo, hi, s.c.assign)
+		s.compare(lo, hi)
 		return
 	}
 	m := screens.Get().(*screenMemory)
 	m.reserve(s.c)
-	s.runs(lo, hi, func(codes []int32, x []float32) { m.add(codes, x, s.c) })
+	if s.centre != nil {
+		m.centred = resize(m.centred, s.perBlock*s.c.d)
+		s.copySlots(m.centred, lo, hi)
+		m.add(s.codes[lo:hi], m.centred[:(hi-lo)*s.c.d], s.c)
+	} else {
+		for lo < hi {
+			from, n := s.run(lo, hi)
+			m.add(s.codes[lo:lo+n], s.x[from:from+n*s.c.d], s.c)
+			lo += n
+		}
+	}
 	m.finish(s.c)
 	m.job = screenJob{}
 	screens.Put(m)
 }
 
-// runs calls assign for each run of slots that lie one after the other.
-func (s *nearestSearch) runs(lo, hi int, assign func(codes []int32, x []float32)) {
+// run is where slot lo begins in x, and how many slots from there on, before slot hi, lie one behind the other.
+func (s *nearestSearch) run(lo, hi int) (from, n int) {
+	row, slot := lo/s.group, lo%s.group
+	if s.rows != nil {
+		row = int(s.rows[row])
+	}
+	return (row*s.group + slot) * s.c.d, min(hi-lo, s.group-slot)
+}
+
+// copySlots copies slots, less their centre, to z.
+func (s *nearestSearch) copySlots(z []float32, lo, hi int) {
 	d := s.c.d
-	if s.rows == nil {
-		assign(s.codes[lo:hi], s.x[lo*d:hi*d])
-		return
+	for lo < hi {
+		from, n := s.run(lo, hi)
+		if s.centre != nil {
+			lessKernel(z[:n*d], s.x[from:from+n*d], s.centre[lo%s.group*d:][:n*d])
+		} else {
+			copy(z, s.x[from:from+n*d])
+		}
+		lo, z = lo+n, z[n*d:]
 	}
-	for ; lo < hi; lo += s.group {
-		from := int(s.rows[lo/s.group]) * s.group * d
-		assign(s.codes[lo:lo+s.group], s.x[from:from+s.group*d])
+}
+
+// compare finds the codes of slots on the calling goroutine.
+func (s *nearestSearch) compare(lo, hi int) {
+	t := slotTiles.Get().(*slotTile)
+	wide, d := slotsAtATime(), s.c.d
+	t.reserve(s.c)
+	for ; lo < hi; lo += wide {
+		n := min(wide, hi-lo)
+		from, together := s.run(lo, hi)
+		x := s.x[from:]
+		if together < wide || s.centre != nil || d%(wide/2) != 0 {
+			s.copySlots(t.z, lo, lo+n)
+			x = t.z
+		}
+		next, lines := from, 0
+		if lo+wide < hi {
+			next, together = s.run(lo+wide, hi)
+			lines = ceil(ceil(min(wide, together)*d, 16), len(s.c.half)/wordsAtATime())
+		}
+		t.compare(s.codes[lo:lo+n], x, s.c, s.x[next:], lines)
 	}
+	slotTiles.Put(t)
 }
 
 // assign finds the codes of the rows x on the calling goroutine.
 func (c *Codebook) assign(codes []int32, x []float32) {
-	scores := tiles.Get().(*scoreTile)
-	n := len(c.half)
-	rows := max(12, tileSize/n/12*12)
-	if len(scores.products) < rows*n {
-		scores.products = make([]float32, rows*n)
-	}
-	for lo := 0; lo < len(codes); lo += rows {
-		hi := min(lo+rows, len(codes))
-		productTile(scores.products, n, x[lo*c.d:], hi-lo, c)
-		argminKernel(codes[lo:hi], c.half, scores.products, n)
-		c.settle(codes[lo:hi], x[lo*c.d:], scores)
-	}
-	tiles.Put(scores)
+	s := nearestSearch{codes: codes, x: x, group: max(1, len(codes)), c: c}
+	s.compare(0, len(codes))
 }
 
-// settle searches again by differences, in float64, for the rows of x whose two least scores are so near that rounding
-// may have decided which is less.
-func (c *Codebook) settle(codes []int32, x []float32, t *scoreTile) {
-	if c.k == 1 {
+// slotTile is what a comparison of slotsAtATime slots needs, all of it in the first two levels of cache.
+type slotTile struct {
+	z      []float32 // slots that do not lie together in a vector's whole numbers
+	turned []float32 // their numbers, a row of all slots for each
+	scores []float32 // a row of all slots for each codeword
+	codes  [mostAtATime]int32
+	least  [mostAtATime]float32
+	second [mostAtATime]float32
+}
+
+var slotTiles = sync.Pool{New: func() any { return new(slotTile) }}
+
+// mostAtATime is the largest of slotsAtATime.
+const mostAtATime = 32
+
+// slotsAtATime is how many slots nearestTwo compares with the codewords: two vectors of them.
+func slotsAtATime() int {
+	switch isa {
+	case avx512, amx:
+		return 32
+	case avx2:
+		return 16
+	}
+	return 8
+}
+
+// wordsAtATime is how many codewords nearestTwo multiplies at a time, those of a group.
+func wordsAtATime() int {
+	if isa == avx2 {
+		return 4
+	}
+	return 8
+}
+
+// reserve makes room for slots of c. A kernel that turns them reads whole vectors.
+func (t *slotTile) reserve(c *Codebook) {
+	wide := slotsAtATime()
+	deep := ceil(c.d, wide/2) * wide / 2
+	for _, room := range []struct {
+		x *[]float32
+		n int
+	}{{&t.z, wide*c.d + deep}, {&t.turned, wide * deep}, {&t.scores, wide * len(c.half)}} {
+		if len(*room.x) < room.n {
+			*room.x = make([]float32, room.n)
+		}
+	}
+}
+
+// compare finds the codes of slots that begin with x, which holds slotsAtATime of them, and numbers behind them where d
+// is no multiple of a vector. Meanwhile lines from next on are fetched, so many for each group of codewords.
+func (t *slotTile) compare(codes []int32, x []float32, c *Codebook, next []float32, lines int) {
+	wide, n := slotsAtATime(), len(codes)
+	turnSlots(t.turned, x, c.d)
+	closest := nearestTwoKernel(t, c, next, lines)
+	copy(codes, t.codes[:n])
+	loose := c.limit(x[:n*c.d]) // no row is longer than all of them together
+	if float64(closest) > loose {
 		return
 	}
-	n := len(c.half)
-	if len(t.second) < len(codes) {
-		t.second, t.least = make([]int32, len(codes)), make([]float32, len(codes))
-	}
-	second := t.second[:len(codes)]
-	for i, k := range codes {
-		product := &t.products[i*n+int(k)]
-		t.least[i] = c.half[k] - *product
-		*product = float32(math.Inf(-1)) // no other search of the row finds k
-	}
-	argminKernel(second, c.half, t.products, n)
-	loose := c.limit(x[:len(codes)*c.d]) // no row is longer than all of them together
-	for i, k := range second {
-		gap := float64(c.half[k]-t.products[i*n+int(k)]) - float64(t.least[i])
+	// rounding may have decided which of two scores is less: search by differences, in float64
+	for i := range n {
+		gap := float64(t.second[i]) - float64(t.least[i])
 		if gap > loose {
 			continue
 		}
-		row, scores := x[i*c.d:(i+1)*c.d], t.products[i*n:(i+1)*n]
+		row := x[i*c.d : (i+1)*c.d]
 		limit := c.limit(row)
 		if gap > limit || !(limit >= 0) {
 			continue
 		}
-		codes[i] = c.nearestOf(row, codes[i], float64(t.least[i])+limit, scores)
+		codes[i] = c.nearestOf(row, codes[i], float64(t.least[i])+limit, t.scores[i:], wide)
+	}
+}
+
+// turnSlots writes the numbers of slotsAtATime slots, d each, as rows of all slots, and what lies behind a slot as
+// further rows, to the next multiple of a vector.
+func turnSlots(turned, x []float32, d int) {
+	wide := slotsAtATime()
+	if isa == portable {
+		transposePortable(turned, wide, x, d, wide, d)
+		return
+	}
+	s := sets[isa].singles
+	for i := 0; i < wide; i += s.lanes {
+		s.packTransposed(&turned[i], s.size*wide, &x[i*d], s.size*d, ceil(d, s.lanes)*s.lanes)
 	}
 }
 
@@ -221,74 +322,54 @@ func (c *Codebook) limit(x []float32) float64 {
 	return 2 * (1.01*u*longest*(longest+(d+1)*length) + (d+2)*0x1p-149)
 }
 
-// nearestOf is the nearest to x, by differences, of codeword code and those whose scores are not above most.
-func (c *Codebook) nearestOf(x []float32, code int32, most float64, scores []float32) int32 {
+// nearestOf is the nearest to x, by differences, of codeword code and those whose scores are not above most; scores are
+// so far apart.
+func (c *Codebook) nearestOf(x []float32, code int32, most float64, scores []float32, apart int) int32 {
 	nearest, least := code, math.Inf(1)
+	h := wordsAtATime()
 	for k := range int32(c.k) {
-		if k != code && float64(c.half[k]-scores[k]) > most {
+		if k != code && float64(scores[int(k)*apart]) > most {
 			continue
 		}
-		word := c.turned[int(k)/c.width*c.width*c.d+int(k)%c.width:]
-		var apart float64
+		word := c.column(int(k))
+		var distance float64
 		for l, v := range x {
-			e := float64(v) - float64(word[l*c.width])
-			apart += e * e
+			e := float64(v) - float64(word[l*h])
+			distance += e * e
 		}
-		if apart < least {
-			nearest, least = k, apart
+		if distance < least {
+			nearest, least = k, distance
 		}
 	}
 	return nearest
 }
 
-// scoreTile holds the products of some rows with all codewords: 32 KiB, a
-// first-level cache, unless one tile of 12 rows needs more.
-type scoreTile struct {
-	products []float32
-	second   []int32   // the second nearest of each row
-	least    []float32 // its least score
-}
-
-const tileSize = 8192
-
-var tiles = sync.Pool{New: func() any { return &scoreTile{products: make([]float32, tileSize)} }}
-
-// tileColumns is the number of codewords in a panel of the product kernel.
-func tileColumns() int {
-	switch isa {
-	case avx512, amx:
-		return 32
-	case neon:
-		return 8
-	}
-	return 16
-}
-
-func argminPortable(codes []int32, half, scores []float32, stride int) {
-	for i := range codes {
-		least := float32(math.Inf(1))
-		codes[i] = 0
-		for j, s := range scores[i*stride : i*stride+len(half)] {
-			if v := half[j] - s; v < least {
-				least, codes[i] = v, int32(j)
+// nearestTwoPortable scores all slots of a tile against the codewords, s_k = ½|c_k|² − x·c_k, and keeps the first index
+// of the least score of each slot, that score and the next. The result is the least distance between the two.
+func nearestTwoPortable(t *slotTile, c *Codebook) float32 {
+	wide, h := slotsAtATime(), wordsAtATime()
+	closest := float32(math.Inf(1))
+	for i := range wide {
+		code, least, second := int32(0), float32(math.Inf(1)), float32(math.Inf(1))
+		for k, half := range c.half {
+			word := c.column(k)
+			var product float32
+			for l := range c.d {
+				product += t.turned[l*wide+i] * word[l*h]
+			}
+			s := half - product
+			t.scores[k*wide+i] = s
+			switch {
+			case s < least:
+				code, least, second = int32(k), s, least
+			case s < second:
+				second = s
 			}
 		}
-	}
-}
-
-// productTilePortable writes the products of m rows of x with the turned codewords.
-func productTilePortable(scores []float32, stride int, x []float32, m int, c *Codebook) {
-	for i := range m {
-		row := scores[i*stride : (i+1)*stride]
-		clear(row)
-		for p := 0; p < stride; p += c.width {
-			to := row[p : p+c.width]
-			for l, v := range x[i*c.d : (i+1)*c.d] {
-				from := c.turned[p*c.d+l*c.width:][:len(to)]
-				for j, w := range from {
-					to[j] += v * w
-				}
-			}
+		t.codes[i], t.least[i], t.second[i] = code, least, second
+		if gap := second - least; gap < closest {
+			closest = gap
 		}
 	}
+	return closest
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -123,6 +124,34 @@ func TestNearestThreads(t *testing.T) {
 	}
 }
 
+// TestNearestCentred holds codes of rows less a centre to those of the rows that Less makes, for slots that fill vectors
+// and such that do not.
+func TestNearestCentred(t *testing.T) {
+	for _, size := range [][3]int{{40, 64, 32}, {3, 4, 5}, {50, 3, 8}, {1, 70, 1}} {
+		const k = 13
+		n, w, d := size[0], size[1], size[2]
+		words, x, centre, z := normals(k*d, 1), normals(n*w*d, 2), make([]float64, w*d), make([]float32, n*w*d)
+		for j := range centre {
+			centre[j] = 100 + math.Sqrt(float64(j))
+		}
+		for i := range x {
+			x[i] += float32(centre[i%len(centre)])
+		}
+		eachInstructionSet(t, func(t *testing.T) {
+			var c Codebook
+			c.Set(words, k, d)
+			want, got := make([]int32, n*w), make([]int32, n*w)
+			for i := range n {
+				Less(z[i*w*d:(i+1)*w*d], x[i*w*d:(i+1)*w*d], centre)
+			}
+			NearestRows(want, z, &c)
+			if NearestCentred(got, x, centre, &c); !slices.Equal(got, want) {
+				t.Errorf("%v: other codes than of the rows less their centre", size)
+			}
+		})
+	}
+}
+
 func BenchmarkNearest(b *testing.B) {
 	const n, k, d = 8192, 64, 32 // a batch of 128 rows of 64 slots
 	words, x := normals(k*d, 1), normals(n*d, 2)
@@ -132,6 +161,14 @@ func BenchmarkNearest(b *testing.B) {
 		for b.Loop() {
 			c.Set(words, k, d)
 			NearestRows(codes, x, &c)
+		}
+		b.ReportMetric(2*n*k*d*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+	})
+	b.Run("centred", func(b *testing.B) {
+		centre := make([]float64, 64*d)
+		c.Set(words, k, d)
+		for b.Loop() {
+			NearestCentred(codes, x, centre, &c)
 		}
 		b.ReportMetric(2*n*k*d*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 	})

@@ -14,7 +14,7 @@ func axpyAVX2(y *float32, a float32, x *float32, n int)
 func lessAVX2(z *float32, x *float32, c *float64, n int)
 
 //go:noescape
-func argminAVX2(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
+func nearestTwoAVX2(codes *int32, least *float32, second *float32, scores *float32, x *float32, words *float32, half *float32, groups int, d int, ahead *float32, lines int) float32
 
 //go:noescape
 func takeRowsAVX2(y *float32, table *float32, list *int32, count int, stride int, n int)

@@ -162,81 +162,195 @@ loop:
 	VZEROUPPER
 	RET
 
-// func argminAVX2(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
-// Requires: AVX, AVX2, CMOV
-TEXT ·argminAVX2(SB), NOSPLIT, $0-48
-	MOVQ         codes+0(FP), AX
-	MOVQ         h+8(FP), CX
-	MOVQ         scores+16(FP), DX
-	MOVQ         rows+24(FP), BX
-	MOVQ         n+32(FP), SI
-	MOVQ         stride+40(FP), DI
-	VMOVUPS      ramp<>+0(SB), Y0
-	VBROADCASTSS c00000008<>+0(SB), Y1
+// func nearestTwoAVX2(codes *int32, least *float32, second *float32, scores *float32, x *float32, words *float32, half *float32, groups int, d int, ahead *float32, lines int) float32
+// Requires: AVX, AVX2, FMA3, MMX+, SSE
+TEXT ·nearestTwoAVX2(SB), NOSPLIT, $0-92
+	MOVQ         words+40(FP), AX
+	MOVQ         half+48(FP), CX
+	MOVQ         groups+56(FP), DX
+	MOVQ         scores+24(FP), BX
+	MOVQ         ahead+72(FP), SI
+	MOVQ         least+8(FP), DI
+	MOVQ         second+16(FP), R8
+	MOVQ         codes+0(FP), R9
+	VBROADCASTSS c7f800000<>+0(SB), Y0
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y0, (R8)
+	VPXOR        Y0, Y0, Y0
+	VMOVUPS      Y0, (R9)
+	MOVQ         least+8(FP), DI
+	MOVQ         second+16(FP), R8
+	MOVQ         codes+0(FP), R9
+	VBROADCASTSS c7f800000<>+0(SB), Y0
+	VMOVUPS      Y0, 32(DI)
+	VMOVUPS      Y0, 32(R8)
+	VPXOR        Y0, Y0, Y0
+	VMOVUPS      Y0, 32(R9)
+	VPXOR        Y0, Y0, Y0
 
-row:
-	VBROADCASTSS c7f800000<>+0(SB), Y2
-	VPXOR        Y3, Y3, Y3
-	VMOVAPS      Y0, Y4
-	XORQ         R8, R8
+group:
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	MOVQ  x+32(FP), DI
+	MOVQ  d+64(FP), R8
 
-column:
-	VMOVUPS      (CX)(R8*4), Y5
-	VSUBPS       (DX)(R8*4), Y5, Y5
-	VCMPPS       $0x11, Y2, Y5, Y6
-	VBLENDVPS    Y6, Y5, Y2, Y2
-	VBLENDVPS    Y6, Y4, Y3, Y3
-	VPADDD       Y1, Y4, Y4
-	ADDQ         $0x08, R8
-	CMPQ         R8, SI
-	JL           column
-	VMOVAPS      Y2, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y5
-	VMINPS       Y5, Y4, Y4
-	VPERMILPS    $0x4e, Y4, Y5
-	VMINPS       Y5, Y4, Y4
-	VPERMILPS    $0xb1, Y4, Y5
-	VMINPS       Y5, Y4, Y4
-	VBROADCASTSS c7fffffff<>+0(SB), Y5
-	VCMPPS       $0x00, Y4, Y2, Y2
-	VBLENDVPS    Y2, Y3, Y5, Y5
-	VPERM2F128   $0x01, Y5, Y5, Y2
-	VPMINSD      Y2, Y5, Y5
-	VPERMILPS    $0x4e, Y5, Y2
-	VPMINSD      Y2, Y5, Y5
-	VPERMILPS    $0xb1, Y5, Y2
-	VPMINSD      Y2, Y5, Y5
-	VMOVD        X5, R8
-	XORL         R9, R9
-	CMPL         R8, $0x7fffffff
-	CMOVLEQ      R9, R8
-	MOVL         R8, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         DI, DX
-	DECQ         BX
-	JNZ          row
+depth:
+	VMOVUPS      (DI), Y9
+	VMOVUPS      32(DI), Y10
+	VBROADCASTSS (AX), Y11
+	VFMADD231PS  Y11, Y9, Y1
+	VFMADD231PS  Y11, Y10, Y2
+	VBROADCASTSS 4(AX), Y11
+	VFMADD231PS  Y11, Y9, Y3
+	VFMADD231PS  Y11, Y10, Y4
+	VBROADCASTSS 8(AX), Y11
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y10, Y6
+	VBROADCASTSS 12(AX), Y11
+	VFMADD231PS  Y11, Y9, Y7
+	VFMADD231PS  Y11, Y10, Y8
+	ADDQ         $+64, DI
+	ADDQ         $+16, AX
+	DECQ         R8
+	JNZ          depth
+	MOVQ         lines+80(FP), DI
+	TESTQ        DI, DI
+	JZ           fetched
+
+fetch:
+	PREFETCHT0 (SI)
+	ADDQ       $0x40, SI
+	DECQ       DI
+	JNZ        fetch
+
+fetched:
+	MOVQ         least+8(FP), DI
+	MOVQ         second+16(FP), R8
+	MOVQ         codes+0(FP), R9
+	VMOVUPS      (DI), Y9
+	VMOVUPS      (R8), Y10
+	VMOVUPS      (R9), Y11
+	VMOVAPS      Y0, Y12
+	VBROADCASTSS (CX), Y13
+	VSUBPS       Y1, Y13, Y13
+	VMOVUPS      Y13, (BX)
+	VCMPPS       $0x11, Y9, Y13, Y1
+	VBLENDVPS    Y1, Y12, Y11, Y11
+	VMAXPS       Y9, Y13, Y1
+	VMINPS       Y9, Y13, Y9
+	VMINPS       Y10, Y1, Y10
+	VPADDD       c00000001<>+0(SB), Y12, Y12
+	VBROADCASTSS 4(CX), Y1
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y1, 64(BX)
+	VCMPPS       $0x11, Y9, Y1, Y3
+	VBLENDVPS    Y3, Y12, Y11, Y11
+	VMAXPS       Y9, Y1, Y3
+	VMINPS       Y9, Y1, Y9
+	VMINPS       Y10, Y3, Y10
+	VPADDD       c00000001<>+0(SB), Y12, Y12
+	VBROADCASTSS 8(CX), Y1
+	VSUBPS       Y5, Y1, Y1
+	VMOVUPS      Y1, 128(BX)
+	VCMPPS       $0x11, Y9, Y1, Y3
+	VBLENDVPS    Y3, Y12, Y11, Y11
+	VMAXPS       Y9, Y1, Y3
+	VMINPS       Y9, Y1, Y9
+	VMINPS       Y10, Y3, Y10
+	VPADDD       c00000001<>+0(SB), Y12, Y12
+	VBROADCASTSS 12(CX), Y1
+	VSUBPS       Y7, Y1, Y1
+	VMOVUPS      Y1, 192(BX)
+	VCMPPS       $0x11, Y9, Y1, Y3
+	VBLENDVPS    Y3, Y12, Y11, Y11
+	VMAXPS       Y9, Y1, Y3
+	VMINPS       Y9, Y1, Y9
+	VMINPS       Y10, Y3, Y10
+	VPADDD       c00000001<>+0(SB), Y12, Y12
+	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y10, (R8)
+	VMOVUPS      Y11, (R9)
+	MOVQ         least+8(FP), DI
+	MOVQ         second+16(FP), R8
+	MOVQ         codes+0(FP), R9
+	VMOVUPS      32(DI), Y1
+	VMOVUPS      32(R8), Y3
+	VMOVUPS      32(R9), Y5
+	VMOVAPS      Y0, Y7
+	VBROADCASTSS (CX), Y9
+	VSUBPS       Y2, Y9, Y9
+	VMOVUPS      Y9, 32(BX)
+	VCMPPS       $0x11, Y1, Y9, Y2
+	VBLENDVPS    Y2, Y7, Y5, Y5
+	VMAXPS       Y1, Y9, Y2
+	VMINPS       Y1, Y9, Y1
+	VMINPS       Y3, Y2, Y3
+	VPADDD       c00000001<>+0(SB), Y7, Y7
+	VBROADCASTSS 4(CX), Y2
+	VSUBPS       Y4, Y2, Y2
+	VMOVUPS      Y2, 96(BX)
+	VCMPPS       $0x11, Y1, Y2, Y4
+	VBLENDVPS    Y4, Y7, Y5, Y5
+	VMAXPS       Y1, Y2, Y4
+	VMINPS       Y1, Y2, Y1
+	VMINPS       Y3, Y4, Y3
+	VPADDD       c00000001<>+0(SB), Y7, Y7
+	VBROADCASTSS 8(CX), Y2
+	VSUBPS       Y6, Y2, Y2
+	VMOVUPS      Y2, 160(BX)
+	VCMPPS       $0x11, Y1, Y2, Y4
+	VBLENDVPS    Y4, Y7, Y5, Y5
+	VMAXPS       Y1, Y2, Y4
+	VMINPS       Y1, Y2, Y1
+	VMINPS       Y3, Y4, Y3
+	VPADDD       c00000001<>+0(SB), Y7, Y7
+	VBROADCASTSS 12(CX), Y2
+	VSUBPS       Y8, Y2, Y2
+	VMOVUPS      Y2, 224(BX)
+	VCMPPS       $0x11, Y1, Y2, Y4
+	VBLENDVPS    Y4, Y7, Y5, Y5
+	VMAXPS       Y1, Y2, Y4
+	VMINPS       Y1, Y2, Y1
+	VMINPS       Y3, Y4, Y3
+	VPADDD       c00000001<>+0(SB), Y7, Y7
+	VMOVUPS      Y1, 32(DI)
+	VMOVUPS      Y3, 32(R8)
+	VMOVUPS      Y5, 32(R9)
+	VPADDD       c00000004<>+0(SB), Y0, Y0
+	ADDQ         $+16, CX
+	ADDQ         $+256, BX
+	DECQ         DX
+	JNZ          group
+	VBROADCASTSS c7f800000<>+0(SB), Y0
+	MOVQ         least+8(FP), AX
+	MOVQ         second+16(FP), CX
+	MOVQ         codes+0(FP), DX
+	VMOVUPS      (AX), Y1
+	VMOVUPS      (CX), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMINPS       Y0, Y2, Y0
+	MOVQ         least+8(FP), AX
+	MOVQ         second+16(FP), CX
+	MOVQ         codes+0(FP), DX
+	VMOVUPS      32(AX), Y1
+	VMOVUPS      32(CX), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMINPS       Y0, Y2, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y1
+	VMINPS       Y1, Y0, Y0
+	VPERMILPS    $0x4e, Y0, Y1
+	VMINPS       Y1, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y1
+	VMINPS       Y1, Y0, Y0
+	MOVSS        X0, ret+88(FP)
 	VZEROUPPER
 	RET
-
-DATA ramp<>+0(SB)/4, $0x00000000
-DATA ramp<>+4(SB)/4, $0x00000001
-DATA ramp<>+8(SB)/4, $0x00000002
-DATA ramp<>+12(SB)/4, $0x00000003
-DATA ramp<>+16(SB)/4, $0x00000004
-DATA ramp<>+20(SB)/4, $0x00000005
-DATA ramp<>+24(SB)/4, $0x00000006
-DATA ramp<>+28(SB)/4, $0x00000007
-GLOBL ramp<>(SB), RODATA|NOPTR, $32
-
-DATA c00000008<>+0(SB)/4, $0x00000008
-DATA c00000008<>+4(SB)/4, $0x00000008
-DATA c00000008<>+8(SB)/4, $0x00000008
-DATA c00000008<>+12(SB)/4, $0x00000008
-DATA c00000008<>+16(SB)/4, $0x00000008
-DATA c00000008<>+20(SB)/4, $0x00000008
-DATA c00000008<>+24(SB)/4, $0x00000008
-DATA c00000008<>+28(SB)/4, $0x00000008
-GLOBL c00000008<>(SB), RODATA|NOPTR, $32
 
 DATA c7f800000<>+0(SB)/4, $0x7f800000
 DATA c7f800000<>+4(SB)/4, $0x7f800000
@@ -248,15 +362,25 @@ DATA c7f800000<>+24(SB)/4, $0x7f800000
 DATA c7f800000<>+28(SB)/4, $0x7f800000
 GLOBL c7f800000<>(SB), RODATA|NOPTR, $32
 
-DATA c7fffffff<>+0(SB)/4, $0x7fffffff
-DATA c7fffffff<>+4(SB)/4, $0x7fffffff
-DATA c7fffffff<>+8(SB)/4, $0x7fffffff
-DATA c7fffffff<>+12(SB)/4, $0x7fffffff
-DATA c7fffffff<>+16(SB)/4, $0x7fffffff
-DATA c7fffffff<>+20(SB)/4, $0x7fffffff
-DATA c7fffffff<>+24(SB)/4, $0x7fffffff
-DATA c7fffffff<>+28(SB)/4, $0x7fffffff
-GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
+DATA c00000001<>+0(SB)/4, $0x00000001
+DATA c00000001<>+4(SB)/4, $0x00000001
+DATA c00000001<>+8(SB)/4, $0x00000001
+DATA c00000001<>+12(SB)/4, $0x00000001
+DATA c00000001<>+16(SB)/4, $0x00000001
+DATA c00000001<>+20(SB)/4, $0x00000001
+DATA c00000001<>+24(SB)/4, $0x00000001
+DATA c00000001<>+28(SB)/4, $0x00000001
+GLOBL c00000001<>(SB), RODATA|NOPTR, $32
+
+DATA c00000004<>+0(SB)/4, $0x00000004
+DATA c00000004<>+4(SB)/4, $0x00000004
+DATA c00000004<>+8(SB)/4, $0x00000004
+DATA c00000004<>+12(SB)/4, $0x00000004
+DATA c00000004<>+16(SB)/4, $0x00000004
+DATA c00000004<>+20(SB)/4, $0x00000004
+DATA c00000004<>+24(SB)/4, $0x00000004
+DATA c00000004<>+28(SB)/4, $0x00000004
+GLOBL c00000004<>(SB), RODATA|NOPTR, $32
 
 // func takeRowsAVX2(y *float32, table *float32, list *int32, count int, stride int, n int)
 // Requires: AVX

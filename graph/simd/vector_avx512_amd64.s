@@ -149,92 +149,298 @@ loop:
 	VZEROUPPER
 	RET
 
-// func argminAVX512(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·argminAVX512(SB), NOSPLIT, $0-48
-	MOVQ         codes+0(FP), AX
-	MOVQ         h+8(FP), CX
-	MOVQ         scores+16(FP), DX
-	MOVQ         rows+24(FP), BX
-	MOVQ         n+32(FP), SI
-	MOVQ         stride+40(FP), DI
-	VMOVUPS      ramp<>+0(SB), Z0
-	VBROADCASTSS c00000010<>+0(SB), Z1
+// func nearestTwoAVX512(codes *int32, least *float32, second *float32, scores *float32, x *float32, words *float32, half *float32, groups int, d int, ahead *float32, lines int) float32
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·nearestTwoAVX512(SB), NOSPLIT, $0-92
+	MOVQ         words+40(FP), AX
+	MOVQ         half+48(FP), CX
+	MOVQ         groups+56(FP), DX
+	MOVQ         scores+24(FP), BX
+	MOVQ         ahead+72(FP), SI
+	MOVQ         least+8(FP), DI
+	MOVQ         second+16(FP), R8
+	MOVQ         codes+0(FP), R9
+	VBROADCASTSS c7f800000<>+0(SB), Z0
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z0, (R8)
+	VPXORD       Z0, Z0, Z0
+	VMOVUPS      Z0, (R9)
+	MOVQ         least+8(FP), DI
+	MOVQ         second+16(FP), R8
+	MOVQ         codes+0(FP), R9
+	VBROADCASTSS c7f800000<>+0(SB), Z0
+	VMOVUPS      Z0, 64(DI)
+	VMOVUPS      Z0, 64(R8)
+	VPXORD       Z0, Z0, Z0
+	VMOVUPS      Z0, 64(R9)
+	VPXORD       Z0, Z0, Z0
 
-row:
-	VBROADCASTSS c7f800000<>+0(SB), Z2
-	VPXORD       Z3, Z3, Z3
-	VMOVAPS      Z0, Z4
-	XORQ         R8, R8
+group:
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	MOVQ   x+32(FP), DI
+	MOVQ   d+64(FP), R8
 
-column:
-	VMOVUPS      (CX)(R8*4), Z5
-	VSUBPS       (DX)(R8*4), Z5, Z5
-	VCMPPS       $0x11, Z2, Z5, K1
-	VMOVAPS      Z5, K1, Z2
-	VMOVAPS      Z4, K1, Z3
-	VPADDD       Z1, Z4, Z4
-	ADDQ         $0x10, R8
-	CMPQ         R8, SI
-	JL           column
-	VMOVAPS      Z2, Z4
-	VSHUFF64X2   $0x4e, Z4, Z4, Z5
-	VMINPS       Z5, Z4, Z4
-	VSHUFF64X2   $0xb1, Z4, Z4, Z5
-	VMINPS       Z5, Z4, Z4
-	VPERMILPS    $0x4e, Z4, Z5
-	VMINPS       Z5, Z4, Z4
-	VPERMILPS    $0xb1, Z4, Z5
-	VMINPS       Z5, Z4, Z4
-	VBROADCASTSS c7fffffff<>+0(SB), Z5
-	VCMPPS       $0x00, Z4, Z2, K1
-	VMOVAPS      Z3, K1, Z5
-	VSHUFF64X2   $0x4e, Z5, Z5, Z2
-	VPMINSD      Z2, Z5, Z5
-	VSHUFF64X2   $0xb1, Z5, Z5, Z2
-	VPMINSD      Z2, Z5, Z5
-	VPERMILPS    $0x4e, Z5, Z2
-	VPMINSD      Z2, Z5, Z5
-	VPERMILPS    $0xb1, Z5, Z2
-	VPMINSD      Z2, Z5, Z5
-	VMOVD        X5, R8
-	XORL         R9, R9
-	CMPL         R8, $0x7fffffff
-	CMOVLEQ      R9, R8
-	MOVL         R8, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         DI, DX
-	DECQ         BX
-	JNZ          row
+depth:
+	VMOVUPS      (DI), Z17
+	VMOVUPS      64(DI), Z18
+	VBROADCASTSS (AX), Z19
+	VFMADD231PS  Z19, Z17, Z1
+	VFMADD231PS  Z19, Z18, Z2
+	VBROADCASTSS 4(AX), Z19
+	VFMADD231PS  Z19, Z17, Z3
+	VFMADD231PS  Z19, Z18, Z4
+	VBROADCASTSS 8(AX), Z19
+	VFMADD231PS  Z19, Z17, Z5
+	VFMADD231PS  Z19, Z18, Z6
+	VBROADCASTSS 12(AX), Z19
+	VFMADD231PS  Z19, Z17, Z7
+	VFMADD231PS  Z19, Z18, Z8
+	VBROADCASTSS 16(AX), Z19
+	VFMADD231PS  Z19, Z17, Z9
+	VFMADD231PS  Z19, Z18, Z10
+	VBROADCASTSS 20(AX), Z19
+	VFMADD231PS  Z19, Z17, Z11
+	VFMADD231PS  Z19, Z18, Z12
+	VBROADCASTSS 24(AX), Z19
+	VFMADD231PS  Z19, Z17, Z13
+	VFMADD231PS  Z19, Z18, Z14
+	VBROADCASTSS 28(AX), Z19
+	VFMADD231PS  Z19, Z17, Z15
+	VFMADD231PS  Z19, Z18, Z16
+	ADDQ         $+128, DI
+	ADDQ         $+32, AX
+	DECQ         R8
+	JNZ          depth
+	MOVQ         lines+80(FP), DI
+	TESTQ        DI, DI
+	JZ           fetched
+
+fetch:
+	PREFETCHT0 (SI)
+	ADDQ       $0x40, SI
+	DECQ       DI
+	JNZ        fetch
+
+fetched:
+	MOVQ         least+8(FP), DI
+	MOVQ         second+16(FP), R8
+	MOVQ         codes+0(FP), R9
+	VMOVUPS      (DI), Z17
+	VMOVUPS      (R8), Z18
+	VMOVUPS      (R9), Z19
+	VMOVAPS      Z0, Z20
+	VBROADCASTSS (CX), Z21
+	VSUBPS       Z1, Z21, Z21
+	VMOVUPS      Z21, (BX)
+	VCMPPS       $0x11, Z17, Z21, K1
+	VMOVAPS      Z20, K1, Z19
+	VMAXPS       Z17, Z21, Z1
+	VMINPS       Z17, Z21, Z17
+	VMINPS       Z18, Z1, Z18
+	VPADDD.BCST  c00000001<>+0(SB), Z20, Z20
+	VBROADCASTSS 4(CX), Z1
+	VSUBPS       Z3, Z1, Z1
+	VMOVUPS      Z1, 128(BX)
+	VCMPPS       $0x11, Z17, Z1, K1
+	VMOVAPS      Z20, K1, Z19
+	VMAXPS       Z17, Z1, Z3
+	VMINPS       Z17, Z1, Z17
+	VMINPS       Z18, Z3, Z18
+	VPADDD.BCST  c00000001<>+0(SB), Z20, Z20
+	VBROADCASTSS 8(CX), Z1
+	VSUBPS       Z5, Z1, Z1
+	VMOVUPS      Z1, 256(BX)
+	VCMPPS       $0x11, Z17, Z1, K1
+	VMOVAPS      Z20, K1, Z19
+	VMAXPS       Z17, Z1, Z3
+	VMINPS       Z17, Z1, Z17
+	VMINPS       Z18, Z3, Z18
+	VPADDD.BCST  c00000001<>+0(SB), Z20, Z20
+	VBROADCASTSS 12(CX), Z1
+	VSUBPS       Z7, Z1, Z1
+	VMOVUPS      Z1, 384(BX)
+	VCMPPS       $0x11, Z17, Z1, K1
+	VMOVAPS      Z20, K1, Z19
+	VMAXPS       Z17, Z1, Z3
+	VMINPS       Z17, Z1, Z17
+	VMINPS       Z18, Z3, Z18
+	VPADDD.BCST  c00000001<>+0(SB), Z20, Z20
+	VBROADCASTSS 16(CX), Z1
+	VSUBPS       Z9, Z1, Z1
+	VMOVUPS      Z1, 512(BX)
+	VCMPPS       $0x11, Z17, Z1, K1
+	VMOVAPS      Z20, K1, Z19
+	VMAXPS       Z17, Z1, Z3
+	VMINPS       Z17, Z1, Z17
+	VMINPS       Z18, Z3, Z18
+	VPADDD.BCST  c00000001<>+0(SB), Z20, Z20
+	VBROADCASTSS 20(CX), Z1
+	VSUBPS       Z11, Z1, Z1
+	VMOVUPS      Z1, 640(BX)
+	VCMPPS       $0x11, Z17, Z1, K1
+	VMOVAPS      Z20, K1, Z19
+	VMAXPS       Z17, Z1, Z3
+	VMINPS       Z17, Z1, Z17
+	VMINPS       Z18, Z3, Z18
+	VPADDD.BCST  c00000001<>+0(SB), Z20, Z20
+	VBROADCASTSS 24(CX), Z1
+	VSUBPS       Z13, Z1, Z1
+	VMOVUPS      Z1, 768(BX)
+	VCMPPS       $0x11, Z17, Z1, K1
+	VMOVAPS      Z20, K1, Z19
+	VMAXPS       Z17, Z1, Z3
+	VMINPS       Z17, Z1, Z17
+	VMINPS       Z18, Z3, Z18
+	VPADDD.BCST  c00000001<>+0(SB), Z20, Z20
+	VBROADCASTSS 28(CX), Z1
+	VSUBPS       Z15, Z1, Z1
+	VMOVUPS      Z1, 896(BX)
+	VCMPPS       $0x11, Z17, Z1, K1
+	VMOVAPS      Z20, K1, Z19
+	VMAXPS       Z17, Z1, Z3
+	VMINPS       Z17, Z1, Z17
+	VMINPS       Z18, Z3, Z18
+	VPADDD.BCST  c00000001<>+0(SB), Z20, Z20
+	VMOVUPS      Z17, (DI)
+	VMOVUPS      Z18, (R8)
+	VMOVUPS      Z19, (R9)
+	MOVQ         least+8(FP), DI
+	MOVQ         second+16(FP), R8
+	MOVQ         codes+0(FP), R9
+	VMOVUPS      64(DI), Z1
+	VMOVUPS      64(R8), Z3
+	VMOVUPS      64(R9), Z5
+	VMOVAPS      Z0, Z7
+	VBROADCASTSS (CX), Z9
+	VSUBPS       Z2, Z9, Z9
+	VMOVUPS      Z9, 64(BX)
+	VCMPPS       $0x11, Z1, Z9, K1
+	VMOVAPS      Z7, K1, Z5
+	VMAXPS       Z1, Z9, Z2
+	VMINPS       Z1, Z9, Z1
+	VMINPS       Z3, Z2, Z3
+	VPADDD.BCST  c00000001<>+0(SB), Z7, Z7
+	VBROADCASTSS 4(CX), Z2
+	VSUBPS       Z4, Z2, Z2
+	VMOVUPS      Z2, 192(BX)
+	VCMPPS       $0x11, Z1, Z2, K1
+	VMOVAPS      Z7, K1, Z5
+	VMAXPS       Z1, Z2, Z4
+	VMINPS       Z1, Z2, Z1
+	VMINPS       Z3, Z4, Z3
+	VPADDD.BCST  c00000001<>+0(SB), Z7, Z7
+	VBROADCASTSS 8(CX), Z2
+	VSUBPS       Z6, Z2, Z2
+	VMOVUPS      Z2, 320(BX)
+	VCMPPS       $0x11, Z1, Z2, K1
+	VMOVAPS      Z7, K1, Z5
+	VMAXPS       Z1, Z2, Z4
+	VMINPS       Z1, Z2, Z1
+	VMINPS       Z3, Z4, Z3
+	VPADDD.BCST  c00000001<>+0(SB), Z7, Z7
+	VBROADCASTSS 12(CX), Z2
+	VSUBPS       Z8, Z2, Z2
+	VMOVUPS      Z2, 448(BX)
+	VCMPPS       $0x11, Z1, Z2, K1
+	VMOVAPS      Z7, K1, Z5
+	VMAXPS       Z1, Z2, Z4
+	VMINPS       Z1, Z2, Z1
+	VMINPS       Z3, Z4, Z3
+	VPADDD.BCST  c00000001<>+0(SB), Z7, Z7
+	VBROADCASTSS 16(CX), Z2
+	VSUBPS       Z10, Z2, Z2
+	VMOVUPS      Z2, 576(BX)
+	VCMPPS       $0x11, Z1, Z2, K1
+	VMOVAPS      Z7, K1, Z5
+	VMAXPS       Z1, Z2, Z4
+	VMINPS       Z1, Z2, Z1
+	VMINPS       Z3, Z4, Z3
+	VPADDD.BCST  c00000001<>+0(SB), Z7, Z7
+	VBROADCASTSS 20(CX), Z2
+	VSUBPS       Z12, Z2, Z2
+	VMOVUPS      Z2, 704(BX)
+	VCMPPS       $0x11, Z1, Z2, K1
+	VMOVAPS      Z7, K1, Z5
+	VMAXPS       Z1, Z2, Z4
+	VMINPS       Z1, Z2, Z1
+	VMINPS       Z3, Z4, Z3
+	VPADDD.BCST  c00000001<>+0(SB), Z7, Z7
+	VBROADCASTSS 24(CX), Z2
+	VSUBPS       Z14, Z2, Z2
+	VMOVUPS      Z2, 832(BX)
+	VCMPPS       $0x11, Z1, Z2, K1
+	VMOVAPS      Z7, K1, Z5
+	VMAXPS       Z1, Z2, Z4
+	VMINPS       Z1, Z2, Z1
+	VMINPS       Z3, Z4, Z3
+	VPADDD.BCST  c00000001<>+0(SB), Z7, Z7
+	VBROADCASTSS 28(CX), Z2
+	VSUBPS       Z16, Z2, Z2
+	VMOVUPS      Z2, 960(BX)
+	VCMPPS       $0x11, Z1, Z2, K1
+	VMOVAPS      Z7, K1, Z5
+	VMAXPS       Z1, Z2, Z4
+	VMINPS       Z1, Z2, Z1
+	VMINPS       Z3, Z4, Z3
+	VPADDD.BCST  c00000001<>+0(SB), Z7, Z7
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z3, 64(R8)
+	VMOVUPS      Z5, 64(R9)
+	VPADDD.BCST  c00000008<>+0(SB), Z0, Z0
+	ADDQ         $+32, CX
+	ADDQ         $+1024, BX
+	DECQ         DX
+	JNZ          group
+	VBROADCASTSS c7f800000<>+0(SB), Z0
+	MOVQ         least+8(FP), AX
+	MOVQ         second+16(FP), CX
+	MOVQ         codes+0(FP), DX
+	VMOVUPS      (AX), Z1
+	VMOVUPS      (CX), Z2
+	VSUBPS       Z1, Z2, Z2
+	VMINPS       Z0, Z2, Z0
+	MOVQ         least+8(FP), AX
+	MOVQ         second+16(FP), CX
+	MOVQ         codes+0(FP), DX
+	VMOVUPS      64(AX), Z1
+	VMOVUPS      64(CX), Z2
+	VSUBPS       Z1, Z2, Z2
+	VMINPS       Z0, Z2, Z0
+	VSHUFF64X2   $0x4e, Z0, Z0, Z1
+	VMINPS       Z1, Z0, Z0
+	VSHUFF64X2   $0xb1, Z0, Z0, Z1
+	VMINPS       Z1, Z0, Z0
+	VPERMILPS    $0x4e, Z0, Z1
+	VMINPS       Z1, Z0, Z0
+	VPERMILPS    $0xb1, Z0, Z1
+	VMINPS       Z1, Z0, Z0
+	MOVSS        X0, ret+88(FP)
 	VZEROUPPER
 	RET
-
-DATA ramp<>+0(SB)/4, $0x00000000
-DATA ramp<>+4(SB)/4, $0x00000001
-DATA ramp<>+8(SB)/4, $0x00000002
-DATA ramp<>+12(SB)/4, $0x00000003
-DATA ramp<>+16(SB)/4, $0x00000004
-DATA ramp<>+20(SB)/4, $0x00000005
-DATA ramp<>+24(SB)/4, $0x00000006
-DATA ramp<>+28(SB)/4, $0x00000007
-DATA ramp<>+32(SB)/4, $0x00000008
-DATA ramp<>+36(SB)/4, $0x00000009
-DATA ramp<>+40(SB)/4, $0x0000000a
-DATA ramp<>+44(SB)/4, $0x0000000b
-DATA ramp<>+48(SB)/4, $0x0000000c
-DATA ramp<>+52(SB)/4, $0x0000000d
-DATA ramp<>+56(SB)/4, $0x0000000e
-DATA ramp<>+60(SB)/4, $0x0000000f
-GLOBL ramp<>(SB), RODATA|NOPTR, $64
-
-DATA c00000010<>+0(SB)/4, $0x00000010
-GLOBL c00000010<>(SB), RODATA|NOPTR, $4
 
 DATA c7f800000<>+0(SB)/4, $0x7f800000
 GLOBL c7f800000<>(SB), RODATA|NOPTR, $4
 
-DATA c7fffffff<>+0(SB)/4, $0x7fffffff
-GLOBL c7fffffff<>(SB), RODATA|NOPTR, $4
+DATA c00000001<>+0(SB)/4, $0x00000001
+GLOBL c00000001<>(SB), RODATA|NOPTR, $4
+
+DATA c00000008<>+0(SB)/4, $0x00000008
+GLOBL c00000008<>(SB), RODATA|NOPTR, $4
 
 // func takeRowsAVX512(y *float32, table *float32, list *int32, count int, stride int, n int)
 // Requires: AVX, AVX512F

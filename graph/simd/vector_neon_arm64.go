@@ -11,7 +11,7 @@ func dotNEON(x *float32, y *float32, n int) float32
 func axpyNEON(y *float32, a float32, x *float32, n int)
 
 //go:noescape
-func argminNEON(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
+func nearestTwoNEON(codes *int32, least *float32, second *float32, scores *float32, x *float32, words *float32, half *float32, groups int, d int, ahead *float32, lines int) float32
 
 //go:noescape
 func takeRowsNEON(y *float32, table *float32, list *int32, count int, stride int, n int)

@@ -194,66 +194,303 @@ part3One:
 	FMOVS F1, (R0)
 	JMP   part3Done
 
-// func argminNEON(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
-TEXT ·argminNEON(SB), NOSPLIT, $0-48
-	MOVD  $constants<>(SB), R9
-	MOVD  codes+0(FP), R0
-	MOVD  h+8(FP), R1
-	MOVD  scores+16(FP), R2
-	MOVD  rows+24(FP), R3
-	MOVD  n+32(FP), R6
-	MOVD  stride+40(FP), R7
-	MOVD  $ramp<>(SB), R8
-	FMOVQ (R8), F0
-	FMOVQ (R9), F1
+// func nearestTwoNEON(codes *int32, least *float32, second *float32, scores *float32, x *float32, words *float32, half *float32, groups int, d int, ahead *float32, lines int) float32
+TEXT ·nearestTwoNEON(SB), NOSPLIT, $0-92
+	MOVD  $constants<>(SB), R7
+	MOVD  words+40(FP), R0
+	MOVD  half+48(FP), R1
+	MOVD  groups+56(FP), R2
+	MOVD  scores+24(FP), R3
+	MOVD  ahead+72(FP), R6
+	MOVD  least+8(FP), R6
+	MOVD  second+16(FP), R8
+	MOVD  codes+0(FP), R9
+	FMOVQ (R7), F0
+	FMOVQ F0, (R6)
+	FMOVQ F0, (R8)
+	VMOVI $0x00, V0.B16
+	FMOVQ F0, (R9)
+	MOVD  least+8(FP), R6
+	MOVD  second+16(FP), R8
+	MOVD  codes+0(FP), R9
+	FMOVQ (R7), F0
+	FMOVQ F0, 16(R6)
+	FMOVQ F0, 16(R8)
+	VMOVI $0x00, V0.B16
+	FMOVQ F0, 16(R9)
+	VMOVI $0x00, V0.B16
 
-row:
-	FMOVQ 16(R9), F2
+group:
+	VMOVI $0x00, V1.B16
+	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
-	VMOV  V0.B16, V4.B16
-	MOVD  $0x00, R8
+	VMOVI $0x00, V4.B16
+	VMOVI $0x00, V5.B16
+	VMOVI $0x00, V6.B16
+	VMOVI $0x00, V7.B16
+	VMOVI $0x00, V8.B16
+	VMOVI $0x00, V9.B16
+	VMOVI $0x00, V10.B16
+	VMOVI $0x00, V11.B16
+	VMOVI $0x00, V12.B16
+	VMOVI $0x00, V13.B16
+	VMOVI $0x00, V14.B16
+	VMOVI $0x00, V15.B16
+	VMOVI $0x00, V16.B16
+	MOVD  x+32(FP), R6
+	MOVD  d+64(FP), R8
 
-column:
-	ADD    R8<<2, R1, R10
-	FMOVQ  (R10), F5
-	ADD    R8<<2, R2, R10
-	FMOVQ  (R10), F6
-	WORD   $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
-	WORD   $0x6ea5e446 // fcmgt v6.4s, v2.4s, v5.4s
-	VBIT   V6.B16, V5.B16, V2.B16
-	VBIT   V6.B16, V4.B16, V3.B16
-	VADD   V1.S4, V4.S4, V4.S4
-	ADD    $0x04, R8, R8
-	CMP    R6, R8
-	BLT    column
-	VMOV   V2.B16, V4.B16
-	VEXT   $0x08, V4.B16, V4.B16, V5.B16
-	WORD   $0x4ea5f484 // fmin v4.4s, v4.4s, v5.4s
-	VREV64 V4.S4, V5.S4
-	WORD   $0x4ea5f484 // fmin v4.4s, v4.4s, v5.4s
-	FMOVQ  32(R9), F5
-	WORD   $0x4e24e442 // fcmeq v2.4s, v2.4s, v4.4s
-	VBIT   V2.B16, V3.B16, V5.B16
-	VEXT   $0x08, V5.B16, V5.B16, V2.B16
-	WORD   $0x4ea26ca5 // smin v5.4s, v5.4s, v2.4s
-	VREV64 V5.S4, V2.S4
-	WORD   $0x4ea26ca5 // smin v5.4s, v5.4s, v2.4s
-	FMOVS  F5, R8
-	MOVD   $0x00, R10
-	CMPW   $0x7fffffff, R8
-	CSEL   EQ, R10, R8, R8
-	MOVW   R8, (R0)
-	ADD    $0x04, R0, R0
-	ADD    R7, R2, R2
-	SUBS   $0x01, R3, R3
-	BNE    row
+depth:
+	FMOVQ  (R6), F17
+	FMOVQ  16(R6), F18
+	VLD1R  (R0), [V19.S4]
+	VFMLA  V19.S4, V17.S4, V1.S4
+	VFMLA  V19.S4, V18.S4, V2.S4
+	ADD    $0x04, R0, R9
+	VLD1R  (R9), [V19.S4]
+	VFMLA  V19.S4, V17.S4, V3.S4
+	VFMLA  V19.S4, V18.S4, V4.S4
+	ADD    $0x08, R0, R9
+	VLD1R  (R9), [V19.S4]
+	VFMLA  V19.S4, V17.S4, V5.S4
+	VFMLA  V19.S4, V18.S4, V6.S4
+	ADD    $0x0c, R0, R9
+	VLD1R  (R9), [V19.S4]
+	VFMLA  V19.S4, V17.S4, V7.S4
+	VFMLA  V19.S4, V18.S4, V8.S4
+	ADD    $0x10, R0, R9
+	VLD1R  (R9), [V19.S4]
+	VFMLA  V19.S4, V17.S4, V9.S4
+	VFMLA  V19.S4, V18.S4, V10.S4
+	ADD    $0x14, R0, R9
+	VLD1R  (R9), [V19.S4]
+	VFMLA  V19.S4, V17.S4, V11.S4
+	VFMLA  V19.S4, V18.S4, V12.S4
+	ADD    $0x18, R0, R9
+	VLD1R  (R9), [V19.S4]
+	VFMLA  V19.S4, V17.S4, V13.S4
+	VFMLA  V19.S4, V18.S4, V14.S4
+	ADD    $0x1c, R0, R9
+	VLD1R  (R9), [V19.S4]
+	VFMLA  V19.S4, V17.S4, V15.S4
+	VFMLA  V19.S4, V18.S4, V16.S4
+	ADD    $+32, R6, R6
+	ADD    $+32, R0, R0
+	SUBS   $0x01, R8, R8
+	BNE    depth
+	MOVD   least+8(FP), R6
+	MOVD   second+16(FP), R8
+	MOVD   codes+0(FP), R9
+	FMOVQ  (R6), F17
+	FMOVQ  (R8), F18
+	FMOVQ  (R9), F19
+	VMOV   V0.B16, V20.B16
+	VLD1R  (R1), [V21.S4]
+	WORD   $0x4ea1d6b5 // fsub v21.4s, v21.4s, v1.4s
+	FMOVQ  F21, (R3)
+	WORD   $0x6eb5e621 // fcmgt v1.4s, v17.4s, v21.4s
+	VBIT   V1.B16, V20.B16, V19.B16
+	WORD   $0x4e31f6a1 // fmax v1.4s, v21.4s, v17.4s
+	WORD   $0x4eb1f6b1 // fmin v17.4s, v21.4s, v17.4s
+	WORD   $0x4eb2f432 // fmin v18.4s, v1.4s, v18.4s
+	FMOVQ  16(R7), F21
+	VADD   V21.S4, V20.S4, V20.S4
+	ADD    $0x04, R1, R10
+	VLD1R  (R10), [V1.S4]
+	WORD   $0x4ea3d421 // fsub v1.4s, v1.4s, v3.4s
+	FMOVQ  F1, 32(R3)
+	WORD   $0x6ea1e623 // fcmgt v3.4s, v17.4s, v1.4s
+	VBIT   V3.B16, V20.B16, V19.B16
+	WORD   $0x4e31f423 // fmax v3.4s, v1.4s, v17.4s
+	WORD   $0x4eb1f431 // fmin v17.4s, v1.4s, v17.4s
+	WORD   $0x4eb2f472 // fmin v18.4s, v3.4s, v18.4s
+	VADD   V21.S4, V20.S4, V20.S4
+	ADD    $0x08, R1, R10
+	VLD1R  (R10), [V1.S4]
+	WORD   $0x4ea5d421 // fsub v1.4s, v1.4s, v5.4s
+	FMOVQ  F1, 64(R3)
+	WORD   $0x6ea1e623 // fcmgt v3.4s, v17.4s, v1.4s
+	VBIT   V3.B16, V20.B16, V19.B16
+	WORD   $0x4e31f423 // fmax v3.4s, v1.4s, v17.4s
+	WORD   $0x4eb1f431 // fmin v17.4s, v1.4s, v17.4s
+	WORD   $0x4eb2f472 // fmin v18.4s, v3.4s, v18.4s
+	FMOVQ  16(R7), F3
+	VADD   V3.S4, V20.S4, V20.S4
+	ADD    $0x0c, R1, R10
+	VLD1R  (R10), [V1.S4]
+	WORD   $0x4ea7d421 // fsub v1.4s, v1.4s, v7.4s
+	FMOVQ  F1, 96(R3)
+	WORD   $0x6ea1e625 // fcmgt v5.4s, v17.4s, v1.4s
+	VBIT   V5.B16, V20.B16, V19.B16
+	WORD   $0x4e31f425 // fmax v5.4s, v1.4s, v17.4s
+	WORD   $0x4eb1f431 // fmin v17.4s, v1.4s, v17.4s
+	WORD   $0x4eb2f4b2 // fmin v18.4s, v5.4s, v18.4s
+	VADD   V3.S4, V20.S4, V20.S4
+	ADD    $0x10, R1, R10
+	VLD1R  (R10), [V1.S4]
+	WORD   $0x4ea9d421 // fsub v1.4s, v1.4s, v9.4s
+	FMOVQ  F1, 128(R3)
+	WORD   $0x6ea1e623 // fcmgt v3.4s, v17.4s, v1.4s
+	VBIT   V3.B16, V20.B16, V19.B16
+	WORD   $0x4e31f423 // fmax v3.4s, v1.4s, v17.4s
+	WORD   $0x4eb1f431 // fmin v17.4s, v1.4s, v17.4s
+	WORD   $0x4eb2f472 // fmin v18.4s, v3.4s, v18.4s
+	FMOVQ  16(R7), F3
+	VADD   V3.S4, V20.S4, V20.S4
+	ADD    $0x14, R1, R10
+	VLD1R  (R10), [V1.S4]
+	WORD   $0x4eabd421 // fsub v1.4s, v1.4s, v11.4s
+	FMOVQ  F1, 160(R3)
+	WORD   $0x6ea1e625 // fcmgt v5.4s, v17.4s, v1.4s
+	VBIT   V5.B16, V20.B16, V19.B16
+	WORD   $0x4e31f425 // fmax v5.4s, v1.4s, v17.4s
+	WORD   $0x4eb1f431 // fmin v17.4s, v1.4s, v17.4s
+	WORD   $0x4eb2f4b2 // fmin v18.4s, v5.4s, v18.4s
+	VADD   V3.S4, V20.S4, V20.S4
+	ADD    $0x18, R1, R10
+	VLD1R  (R10), [V1.S4]
+	WORD   $0x4eadd421 // fsub v1.4s, v1.4s, v13.4s
+	FMOVQ  F1, 192(R3)
+	WORD   $0x6ea1e623 // fcmgt v3.4s, v17.4s, v1.4s
+	VBIT   V3.B16, V20.B16, V19.B16
+	WORD   $0x4e31f423 // fmax v3.4s, v1.4s, v17.4s
+	WORD   $0x4eb1f431 // fmin v17.4s, v1.4s, v17.4s
+	WORD   $0x4eb2f472 // fmin v18.4s, v3.4s, v18.4s
+	FMOVQ  16(R7), F3
+	VADD   V3.S4, V20.S4, V20.S4
+	ADD    $0x1c, R1, R10
+	VLD1R  (R10), [V1.S4]
+	WORD   $0x4eafd421 // fsub v1.4s, v1.4s, v15.4s
+	FMOVQ  F1, 224(R3)
+	WORD   $0x6ea1e625 // fcmgt v5.4s, v17.4s, v1.4s
+	VBIT   V5.B16, V20.B16, V19.B16
+	WORD   $0x4e31f425 // fmax v5.4s, v1.4s, v17.4s
+	WORD   $0x4eb1f431 // fmin v17.4s, v1.4s, v17.4s
+	WORD   $0x4eb2f4b2 // fmin v18.4s, v5.4s, v18.4s
+	VADD   V3.S4, V20.S4, V20.S4
+	FMOVQ  F17, (R6)
+	FMOVQ  F18, (R8)
+	FMOVQ  F19, (R9)
+	MOVD   least+8(FP), R6
+	MOVD   second+16(FP), R8
+	MOVD   codes+0(FP), R9
+	FMOVQ  16(R6), F1
+	FMOVQ  16(R8), F3
+	FMOVQ  16(R9), F5
+	VMOV   V0.B16, V7.B16
+	VLD1R  (R1), [V9.S4]
+	WORD   $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	FMOVQ  F9, 16(R3)
+	WORD   $0x6ea9e422 // fcmgt v2.4s, v1.4s, v9.4s
+	VBIT   V2.B16, V7.B16, V5.B16
+	WORD   $0x4e21f522 // fmax v2.4s, v9.4s, v1.4s
+	WORD   $0x4ea1f521 // fmin v1.4s, v9.4s, v1.4s
+	WORD   $0x4ea3f443 // fmin v3.4s, v2.4s, v3.4s
+	FMOVQ  16(R7), F9
+	VADD   V9.S4, V7.S4, V7.S4
+	ADD    $0x04, R1, R10
+	VLD1R  (R10), [V2.S4]
+	WORD   $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	FMOVQ  F2, 48(R3)
+	WORD   $0x6ea2e424 // fcmgt v4.4s, v1.4s, v2.4s
+	VBIT   V4.B16, V7.B16, V5.B16
+	WORD   $0x4e21f444 // fmax v4.4s, v2.4s, v1.4s
+	WORD   $0x4ea1f441 // fmin v1.4s, v2.4s, v1.4s
+	WORD   $0x4ea3f483 // fmin v3.4s, v4.4s, v3.4s
+	VADD   V9.S4, V7.S4, V7.S4
+	ADD    $0x08, R1, R10
+	VLD1R  (R10), [V2.S4]
+	WORD   $0x4ea6d442 // fsub v2.4s, v2.4s, v6.4s
+	FMOVQ  F2, 80(R3)
+	WORD   $0x6ea2e424 // fcmgt v4.4s, v1.4s, v2.4s
+	VBIT   V4.B16, V7.B16, V5.B16
+	WORD   $0x4e21f444 // fmax v4.4s, v2.4s, v1.4s
+	WORD   $0x4ea1f441 // fmin v1.4s, v2.4s, v1.4s
+	WORD   $0x4ea3f483 // fmin v3.4s, v4.4s, v3.4s
+	FMOVQ  16(R7), F4
+	VADD   V4.S4, V7.S4, V7.S4
+	ADD    $0x0c, R1, R10
+	VLD1R  (R10), [V2.S4]
+	WORD   $0x4ea8d442 // fsub v2.4s, v2.4s, v8.4s
+	FMOVQ  F2, 112(R3)
+	WORD   $0x6ea2e426 // fcmgt v6.4s, v1.4s, v2.4s
+	VBIT   V6.B16, V7.B16, V5.B16
+	WORD   $0x4e21f446 // fmax v6.4s, v2.4s, v1.4s
+	WORD   $0x4ea1f441 // fmin v1.4s, v2.4s, v1.4s
+	WORD   $0x4ea3f4c3 // fmin v3.4s, v6.4s, v3.4s
+	VADD   V4.S4, V7.S4, V7.S4
+	ADD    $0x10, R1, R10
+	VLD1R  (R10), [V2.S4]
+	WORD   $0x4eaad442 // fsub v2.4s, v2.4s, v10.4s
+	FMOVQ  F2, 144(R3)
+	WORD   $0x6ea2e424 // fcmgt v4.4s, v1.4s, v2.4s
+	VBIT   V4.B16, V7.B16, V5.B16
+	WORD   $0x4e21f444 // fmax v4.4s, v2.4s, v1.4s
+	WORD   $0x4ea1f441 // fmin v1.4s, v2.4s, v1.4s
+	WORD   $0x4ea3f483 // fmin v3.4s, v4.4s, v3.4s
+	FMOVQ  16(R7), F4
+	VADD   V4.S4, V7.S4, V7.S4
+	ADD    $0x14, R1, R10
+	VLD1R  (R10), [V2.S4]
+	WORD   $0x4eacd442 // fsub v2.4s, v2.4s, v12.4s
+	FMOVQ  F2, 176(R3)
+	WORD   $0x6ea2e426 // fcmgt v6.4s, v1.4s, v2.4s
+	VBIT   V6.B16, V7.B16, V5.B16
+	WORD   $0x4e21f446 // fmax v6.4s, v2.4s, v1.4s
+	WORD   $0x4ea1f441 // fmin v1.4s, v2.4s, v1.4s
+	WORD   $0x4ea3f4c3 // fmin v3.4s, v6.4s, v3.4s
+	VADD   V4.S4, V7.S4, V7.S4
+	ADD    $0x18, R1, R10
+	VLD1R  (R10), [V2.S4]
+	WORD   $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
+	FMOVQ  F2, 208(R3)
+	WORD   $0x6ea2e424 // fcmgt v4.4s, v1.4s, v2.4s
+	VBIT   V4.B16, V7.B16, V5.B16
+	WORD   $0x4e21f444 // fmax v4.4s, v2.4s, v1.4s
+	WORD   $0x4ea1f441 // fmin v1.4s, v2.4s, v1.4s
+	WORD   $0x4ea3f483 // fmin v3.4s, v4.4s, v3.4s
+	FMOVQ  16(R7), F4
+	VADD   V4.S4, V7.S4, V7.S4
+	ADD    $0x1c, R1, R10
+	VLD1R  (R10), [V2.S4]
+	WORD   $0x4eb0d442 // fsub v2.4s, v2.4s, v16.4s
+	FMOVQ  F2, 240(R3)
+	WORD   $0x6ea2e426 // fcmgt v6.4s, v1.4s, v2.4s
+	VBIT   V6.B16, V7.B16, V5.B16
+	WORD   $0x4e21f446 // fmax v6.4s, v2.4s, v1.4s
+	WORD   $0x4ea1f441 // fmin v1.4s, v2.4s, v1.4s
+	WORD   $0x4ea3f4c3 // fmin v3.4s, v6.4s, v3.4s
+	VADD   V4.S4, V7.S4, V7.S4
+	FMOVQ  F1, 16(R6)
+	FMOVQ  F3, 16(R8)
+	FMOVQ  F5, 16(R9)
+	FMOVQ  32(R7), F1
+	VADD   V1.S4, V0.S4, V0.S4
+	ADD    $+32, R1, R1
+	ADD    $+256, R3, R3
+	SUBS   $0x01, R2, R2
+	BNE    group
+	FMOVQ  (R7), F0
+	MOVD   least+8(FP), R0
+	MOVD   second+16(FP), R1
+	MOVD   codes+0(FP), R2
+	FMOVQ  (R0), F1
+	FMOVQ  (R1), F2
+	WORD   $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
+	WORD   $0x4ea0f440 // fmin v0.4s, v2.4s, v0.4s
+	MOVD   least+8(FP), R0
+	MOVD   second+16(FP), R1
+	MOVD   codes+0(FP), R2
+	FMOVQ  16(R0), F1
+	FMOVQ  16(R1), F2
+	WORD   $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
+	WORD   $0x4ea0f440 // fmin v0.4s, v2.4s, v0.4s
+	VEXT   $0x08, V0.B16, V0.B16, V1.B16
+	WORD   $0x4ea1f400 // fmin v0.4s, v0.4s, v1.4s
+	VREV64 V0.S4, V1.S4
+	WORD   $0x4ea1f400 // fmin v0.4s, v0.4s, v1.4s
+	FMOVS  F0, ret+88(FP)
 	RET
-
-DATA ramp<>+0(SB)/4, $0x00000000
-DATA ramp<>+4(SB)/4, $0x00000001
-DATA ramp<>+8(SB)/4, $0x00000002
-DATA ramp<>+12(SB)/4, $0x00000003
-GLOBL ramp<>(SB), RODATA|NOPTR, $16
 
 // func takeRowsNEON(y *float32, table *float32, list *int32, count int, stride int, n int)
 TEXT ·takeRowsNEON(SB), NOSPLIT, $0-48
@@ -860,16 +1097,16 @@ part3One:
 	FMOVS F2, (R8)
 	JMP   part3Done
 
-DATA constants<>+0(SB)/4, $0x00000004
-DATA constants<>+4(SB)/4, $0x00000004
-DATA constants<>+8(SB)/4, $0x00000004
-DATA constants<>+12(SB)/4, $0x00000004
-DATA constants<>+16(SB)/4, $0x7f800000
-DATA constants<>+20(SB)/4, $0x7f800000
-DATA constants<>+24(SB)/4, $0x7f800000
-DATA constants<>+28(SB)/4, $0x7f800000
-DATA constants<>+32(SB)/4, $0x7fffffff
-DATA constants<>+36(SB)/4, $0x7fffffff
-DATA constants<>+40(SB)/4, $0x7fffffff
-DATA constants<>+44(SB)/4, $0x7fffffff
+DATA constants<>+0(SB)/4, $0x7f800000
+DATA constants<>+4(SB)/4, $0x7f800000
+DATA constants<>+8(SB)/4, $0x7f800000
+DATA constants<>+12(SB)/4, $0x7f800000
+DATA constants<>+16(SB)/4, $0x00000001
+DATA constants<>+20(SB)/4, $0x00000001
+DATA constants<>+24(SB)/4, $0x00000001
+DATA constants<>+28(SB)/4, $0x00000001
+DATA constants<>+32(SB)/4, $0x00000008
+DATA constants<>+36(SB)/4, $0x00000008
+DATA constants<>+40(SB)/4, $0x00000008
+DATA constants<>+44(SB)/4, $0x00000008
 GLOBL constants<>(SB), RODATA|NOPTR, $48

@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
@@ -19,7 +18,7 @@ func vectorUnit() {
 	if isa.Target != isa.NEON {
 		kernel("less", "(z, x *float32, c *float64, n int)", less)
 	}
-	kernel("argmin", "(codes *int32, h, scores *float32, rows, n, stride int)", argmin)
+	kernel("nearestTwo", "(codes *int32, least, second, scores, x, words, half *float32, groups, d int, ahead *float32, lines int) float32", nearestTwo)
 	kernel("takeRows", "(y, table *float32, list *int32, count, stride, n int)", takeRows)
 	kernel("addToRows", "(table, x *float32, codes *int32, slots, stride, next, n int)", addToRows)
 	kernel("sumRows", "(y, table *float32, codes *int32, slots, stride, next, n int)", sumRows)
@@ -277,58 +276,6 @@ func eachSlot(label string, table, codes reg.Register, body func(row reg.Registe
 	ADDQ(next, table)
 	DECQ(slots)
 	JNZ(operand.LabelRef(label))
-}
-
-// argmin writes for each of rows rows of scores (stride bytes apart, n of them,
-// n a multiple of the lanes) the first index of the least h − score.
-func argmin() {
-	codes, h, scores := gp("codes"), gp("h"), gp("scores")
-	rows, n, stride := gp("rows"), gp("n"), gp("stride")
-	width := isa.Lanes()
-
-	ramp := GLOBL("ramp", isa.ReadOnly)
-	for i := range width {
-		DATA(4*i, operand.U32(i))
-	}
-	first := isa.NewVec()
-	VMOVUPS(ramp, first)
-	step := load(bits(uint32(width)))
-
-	Label("row")
-	least := load(k(math.Inf(1)))
-	best, index := zero(), copyOf(first)
-	j := GP64()
-	XORQ(j, j)
-	Label("column")
-	v := isa.NewVec()
-	VMOVUPS(operand.Mem{Base: h, Index: j, Scale: 4}, v)
-	VSUBPS(operand.Mem{Base: scores, Index: j, Scale: 4}, v, v)
-	m := compare(isa.IsLess, least, v)
-	choose(m, v, least)
-	choose(m, index, best)
-	addInt(step, index, index)
-	ADDQ(operand.Imm(uint64(width)), j)
-	CMPQ(j, n)
-	JL(operand.LabelRef("column"))
-
-	// The least of the lanes, in all lanes; the first index among those that have it.
-	all := copyOf(least)
-	acrossLanes(all, VMINPS)
-	candidates := load(bits(1<<31 - 1))
-	choose(compare(isa.IsEqual, all, least), best, candidates)
-	acrossLanes(candidates, VPMINSD)
-	at := GP32()
-	VMOVD(candidates.AsX(), at)
-	// no candidate: every score was NaN
-	none := GP32()
-	XORL(none, none)
-	CMPL(at, operand.Imm(1<<31-1))
-	CMOVLEQ(none, at)
-	MOVL(at, operand.Mem{Base: codes})
-	ADDQ(operand.Imm(4), codes)
-	ADDQ(stride, scores)
-	DECQ(rows)
-	JNZ(operand.LabelRef("row"))
 }
 
 // acrossLanes combines all lanes of v with op into every lane.
