@@ -47,7 +47,7 @@ func programName() string {
 
 // verdict is what to do with the predictions, nil where they have no NLL.
 func (c *evaluateCmd) verdict(in *Judged, r *metrics.Report) (*report.Verdict, error) {
-	v, err := report.JudgeEvaluation(r)
+	v, err := report.JudgeEvaluation(r, c.unmeasured)
 	if v == nil || err != nil {
 		return nil, err
 	}

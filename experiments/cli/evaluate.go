@@ -30,7 +30,7 @@ type evaluateCmd struct {
 	MetricFlags
 
 	Binning string `default:"width" enum:"width,quantile" placeholder:"width|quantile" group:"Metrics:" help:"Bins of equal width, or with about the same number of rows (quantile) (${default})."`
-	Folds   *int   `placeholder:"K" most:"10000" help:"Ask whether a correction would help, by predicting every row with corrections fitted to the other K−1 of K folds; its interval counts the rows that they share. 0 leaves it out (5 with an embedding; 0 without, and for more than 256 classes or fewer than 50 rows)."`
+	Folds   *int   `placeholder:"K" most:"10000" help:"Number of folds: each row is corrected by fits to the other K−1 folds. If given, the interval counts the rows that these fits share. 0 leaves corrections out (5; 0 for more than 256 classes or fewer than 50 rows)."`
 
 	WholeGroups bool `help:"With --folds: keep rows that share a group (the array groups) in one fold, and count a group as one observation."`
 
@@ -42,6 +42,8 @@ type evaluateCmd struct {
 	figureFlags
 	totalsFlags
 	deviceFlag
+
+	unmeasured string // why nothing is said of what a correction would gain, "" where it is
 }
 
 func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
@@ -105,7 +107,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 	if c.WholeGroups && p.Groups.Of == nil {
 		return nil, data.Inputf(c.In, "has no groups to keep whole; add the array groups, one for each row, or leave out --whole-groups")
 	}
-	if folds := c.folds(t, p, embedding); folds > 0 {
+	if folds := c.folds(t, p); folds > 0 {
 		recovery := diagnosis.Recovery{Folds: folds, Groups: c.whole(p), Rows: p.Weights, Soft: p.Soft, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
 		var err error
 		if recovered, err = diagnosis.Recover(ctx, p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
@@ -182,22 +184,22 @@ func (c *evaluateCmd) rng() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 0))
 const recoverableClasses = 256
 
 // folds are those of the recoverable loss, 0 where it is not measured.
-func (c *evaluateCmd) folds(t *terminal, p *data.Predictions, embedding mat.Matrix) int {
+func (c *evaluateCmd) folds(t *terminal, p *data.Predictions) int {
 	rows, classes := p.LogProbs.Dims()
-	why := ""
 	switch {
+	case c.Folds != nil && *c.Folds == 0:
+		c.unmeasured = "--folds 0 leaves it out"
+		return 0
 	case c.Folds != nil:
 		return *c.Folds
-	case embedding == nil:
-		return 0
 	case rows < diagnosis.FewestRecoverableRows:
-		why = fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d. --folds 2 measures it nevertheless.", rows, diagnosis.FewestRecoverableRows)
+		c.unmeasured = fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d (--folds 2 measures it nevertheless)", rows, diagnosis.FewestRecoverableRows)
 	case classes > recoverableClasses:
-		why = fmt.Sprintf("of %d classes its corrections have %d numbers. --folds 5 measures it nevertheless.", classes, classes*classes)
+		c.unmeasured = fmt.Sprintf("of %d classes its corrections have %d numbers (--folds 5 measures it nevertheless)", classes, classes*classes)
 	default:
 		return 5
 	}
-	t.note("The recoverable loss is left out: %s", why)
+	t.note("The recoverable loss is left out: %s.", c.unmeasured)
 	return 0
 }
 

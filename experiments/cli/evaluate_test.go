@@ -241,7 +241,7 @@ func TestEvaluateFewRows(t *testing.T) {
 	}
 }
 
-// TestEvaluateNeedsAnEmbedding for what is asked for by these flags.
+// TestEvaluateNeedsAnEmbedding for anchors alone: what a correction of the predictions gains is measured without.
 func TestEvaluateNeedsAnEmbedding(t *testing.T) {
 	in := predictions(t, data.Array{Name: "labels", Value: make([]int, 300)})
 	for _, args := range [][]string{{"--anchors", "5"}, {"--folds", "0", "--anchors", "5"}} {
@@ -250,8 +250,11 @@ func TestEvaluateNeedsAnEmbedding(t *testing.T) {
 			t.Errorf("%v: exit code %d: %s%s", args, code, stdout, stderr)
 		}
 	}
-	if code, _, stderr := calibra(t, "evaluate", "--in", in, "--redraws", "0", "--replicates", "0", "--folds", "0"); code != 0 {
-		t.Errorf("--folds 0: exit code %d: %s", code, stderr)
+	for folds, want := range map[string]string{"0": "Cannot tell yet. What a correction would gain was not measured: --folds 0 leaves it out.", "3": "by the predictions alone (at least"} {
+		code, stdout, stderr := calibra(t, "evaluate", "--in", in, "--redraws", "0", "--replicates", "0", "--folds", folds)
+		if code != 0 || !strings.Contains(stdout, want) || strings.Contains(stdout, "more by the embedding") {
+			t.Errorf("--folds %s: exit code %d: %s%s", folds, code, stdout, stderr)
+		}
 	}
 }
 

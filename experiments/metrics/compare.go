@@ -17,6 +17,7 @@ type Comparison struct {
 	Difference float64  // mean of a − b: negative where a is better in an error
 	Interval   Interval // 95 % interval of the difference
 	PValue     float64  // two-sided, of no difference
+	FromSeeds  float64  // the share of the difference's variance that is from seed to seed
 
 	se, df float64 // the standard error of the difference, and its degrees of freedom
 }
@@ -161,6 +162,7 @@ func (c *Comparison) OverSeeds(seeds []float64, scale float64) *Comparison {
 	if len(seeds) > 1 {
 		rows, own := out.se*out.se, of.SD*of.SD/float64(len(seeds))
 		if sum := rows + own; sum > 0 {
+			out.FromSeeds = own / sum
 			out.se, out.df = math.Sqrt(sum), sum*sum/(rows*rows/max(c.df, 1)+own*own/float64(len(seeds)-1))
 		}
 	}

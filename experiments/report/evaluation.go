@@ -10,7 +10,6 @@ import (
 	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 )
 
 // Corrections are the names that the verdict on an evaluation gives the predictions as they are, a correction of them alone,
@@ -26,17 +25,12 @@ func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*V
 	candidates := []Candidate{{Name: Corrections[0], Title: "the predictions as they are", NLL: nll, Accuracy: accuracy}}
 	losses, ties := [][]float64{nil}, metrics.Ties{}
 	if g != nil {
-		n := len(g.ReachedNLL)
-		global := slices.Clone(g.ReachedNLL)
+		asItIs := make([]float64, len(g.GlobalNLL))
+		losses, ties = [][]float64{asItIs, floats.ScaleTo(make([]float64, len(asItIs)), -1, g.GlobalNLL)}, g.Ties // of each row, beyond what it is
+		candidates = append(candidates, Candidate{Name: Corrections[1], Title: "a correction of the predictions alone", NLL: nll - g.NLL.Global.Value, Accuracy: math.NaN(), Effort: 1, Unasked: true})
 		if g.LocalNLL != nil {
-			floats.Add(global, g.LocalNLL)
-		}
-		losses, ties = [][]float64{floats.AddTo(make([]float64, n), global, g.GlobalNLL), global, g.ReachedNLL}, g.Ties
-		if g.LocalNLL == nil {
-			losses = losses[:2]
-		}
-		for k, title := range []string{"a correction of the predictions alone", "a correction by the predictions and the latent space"}[:len(losses)-1] {
-			candidates = append(candidates, Candidate{Name: Corrections[1+k], Title: title, NLL: stat.Mean(losses[1+k], nil), Accuracy: math.NaN(), Effort: 1 + k, Unasked: true})
+			losses = append(losses, floats.SubTo(make([]float64, len(asItIs)), losses[1], g.LocalNLL))
+			candidates = append(candidates, Candidate{Name: Corrections[2], Title: "a correction by the predictions and the latent space", NLL: nll - g.NLL.Total.Value, Accuracy: math.NaN(), Effort: 2, Unasked: true})
 		}
 	}
 	return Judge(rows, candidates, 0, func(m metrics.Metric, reference int) ([]*Difference, error) {
@@ -61,16 +55,16 @@ func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
 	return v, nil
 }
 
-// JudgeEvaluation weighs predictions against corrections of them, and says whether they are
-// calibrated: by the noise floors of ECE and LCE, as far as those were measured.
-func JudgeEvaluation(r *metrics.Report) (*Verdict, error) {
+// JudgeEvaluation weighs predictions against corrections of them, which were not measured for a reason, "" where they were, and says
+// whether they are calibrated: by the noise floors of ECE and LCE, as far as those were measured.
+func JudgeEvaluation(r *metrics.Report, reason string) (*Verdict, error) {
 	v, err := JudgeCorrections(r.Rows, r.Values[metrics.NLL], r.Values[metrics.Accuracy], r.Recovered)
 	if v == nil || err != nil {
 		return v, err
 	}
 	if r.Recovered == nil {
 		v.Say = CannotTell
-		v.Sentence = "Cannot tell yet. What a correction would gain was not measured; hand over an embedding or --features, or compare methods."
+		v.Sentence = fmt.Sprintf("Cannot tell yet. What a correction would gain was not measured: %s.", reason)
 	}
 	if floors := v.calibrated(r); floors != "" {
 		v.Why = append([]string{floors}, v.Why[:min(len(v.Why), 2)]...)

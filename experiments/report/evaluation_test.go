@@ -39,15 +39,12 @@ func TestJudgeEvaluation(t *testing.T) {
 		{"a local one, which no floor shows", low, [2]float64{0, .001}, [2]float64{.2, .01}, Use, "local", "Use a correction by the predictions and the latent space. It lowers the NLL by .2000", "The NLL shows what these do not: ECE 0.02000, of calibrated predictions 0.01000"},
 		{"errors below the floor are no fault", &metrics.Noise{Mean: .03, PValue: 1. / 51, Excess: -.01}, [2]float64{0, .01}, [2]float64{0, 0}, CannotTell, "global", "Cannot tell yet.", "Calibrated as far as"},
 	} {
-		r := &metrics.Report{Recovered: &metrics.Recovered{GlobalNLL: rowsOf(test.global[0], test.global[1]), LocalNLL: rowsOf(test.local[0], test.local[1])}}
-		r.Recovered.ReachedNLL = make([]float64, 500)
-		for i := range r.Recovered.ReachedNLL {
-			r.Recovered.ReachedNLL[i] = .5 - r.Recovered.GlobalNLL[i] - r.Recovered.LocalNLL[i]
-		}
+		r := &metrics.Report{Recovered: &metrics.Recovered{Families: [2]string{"some", "others"}, GlobalNLL: rowsOf(test.global[0], test.global[1]), LocalNLL: rowsOf(test.local[0], test.local[1])}}
+		r.Recovered.NLL.Global.Value, r.Recovered.NLL.Total.Value = test.global[0], test.global[0]+test.local[0]
 		r.Rows, r.Uncertainty.Redraws = 500, 50
 		r.Values[metrics.NLL], r.Values[metrics.Accuracy], r.Values[metrics.ECE] = .5, .8, .02
 		r.Noise[metrics.ECE] = test.ece
-		v, err := JudgeEvaluation(r)
+		v, err := JudgeEvaluation(r, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +58,7 @@ func TestJudgeEvaluation(t *testing.T) {
 	}
 	alone := &metrics.Report{}
 	alone.Values[metrics.NLL], alone.Values[metrics.Accuracy] = .5, .8
-	if v, err := JudgeEvaluation(alone); err != nil || v.Say != CannotTell || !strings.Contains(v.Sentence, "was not measured") {
+	if v, err := JudgeEvaluation(alone, "40 rows are too few"); err != nil || v.Say != CannotTell || !strings.Contains(v.Sentence, "was not measured: 40 rows are too few.") {
 		t.Errorf("without floors and corrections: %v, %v", v, err)
 	}
 }

@@ -32,11 +32,13 @@ type Difference struct {
 	Low   float64 `json:"low"` // of the interval
 	High  float64 `json:"high"`
 	P     float64 `json:"p"` // of no difference, adjusted for all methods (Holm 1979)
+
+	seeds float64 // the share of its variance that is from seed to seed, and that more rows leave as it is
 }
 
 // NewDifference is the comparison with its p by Holm.
 func NewDifference(c metrics.Comparison, holm float64) *Difference {
-	return &Difference{Value: c.Difference, Low: c.Interval.Low, High: c.Interval.High, P: holm}
+	return &Difference{Value: c.Difference, Low: c.Interval.Low, High: c.Interval.High, P: holm, seeds: c.FromSeeds}
 }
 
 // InPairs are the differences of methods, by their losses of the same rows, so tied, to one of them, with p by Holm over the first so
@@ -73,12 +75,12 @@ func (d *Difference) String() string {
 // moves says what the method does to the NLL: "lowers the NLL by .0718 (95 % .0660 to .0781, p ≤ 1e-6)".
 func (d *Difference) moves() string {
 	switch {
+	case max(math.Abs(d.Low), math.Abs(d.High)) < nothing:
+		return "does not change the NLL"
 	case d.Value < 0:
-		return "lowers the NLL by " + (&Difference{-d.Value, -d.High, -d.Low, d.P}).String()
-	case d.Value > 0:
-		return "raises the NLL by " + d.String()
+		return "lowers the NLL by " + (&Difference{Value: -d.Value, Low: -d.High, High: -d.Low, P: d.P}).String()
 	}
-	return "does not change the NLL"
+	return "raises the NLL by " + d.String()
 }
 
 // half is half the width of the interval.
@@ -96,8 +98,9 @@ const (
 )
 
 const (
-	// tooSmall is the share of the NLL below which a difference does not matter, however sure it is.
-	tooSmall = 1e-3
+	// tooSmall is the share of the NLL below which a difference does not matter, however sure it is, and smallNats what
+	// never does: it changes the probability of the label by a factor of 1.0001.
+	tooSmall, smallNats = 1e-3, 1e-4
 	// worthShare of the NLL, or worthNats, is what may be left to gain where the classifier is left as it is.
 	worthShare, worthNats = .02, .002
 )
@@ -116,7 +119,8 @@ type Verdict struct {
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
 	P          float64 `json:"p"`
-	// RowsNeeded are about as many test rows as would show the difference, where it cannot be told; 0, and null in JSON, elsewhere.
+	// RowsNeeded are about as many test rows as would show the difference, where it cannot be told for want of rows; 0, and null in
+	// JSON, elsewhere.
 	RowsNeeded int      `json:"rows_needed"`
 	Avoid      []string `json:"do_not_use"`         // methods that raise the NLL
 	AsGood     []string `json:"as_good"`            // those that do not differ significantly from the lowest that may be used, the simplest first
@@ -188,7 +192,7 @@ const Classifier = "nc"
 // A method is to be used that lowers the NLL by more than chance (Holm over all methods, 5 %) and by what matters; of
 // those that do not differ significantly from the lowest of these it is the simplest, and one that costs accuracy only where none
 // else is there. Where none is, the classifier is left as it is if no interval leaves more to be gained than is worth
-// more rows, or if everything raises the NLL in these rows by that much.
+// more rows, or if whatever leaves as much leans to harm.
 func Judge(rows int, candidates []Candidate, classifier int, differences func(m metrics.Metric, reference int) ([]*Difference, error)) (*Verdict, error) {
 	lowest := -1
 	for i, c := range candidates {
@@ -271,7 +275,7 @@ func (v *Verdict) because(format string, args ...any) {
 
 // decide chooses what to say beside the classifier.
 func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) error {
-	matters := tooSmall * nc.NLL
+	matters := max(tooSmall*nc.NLL, smallNats)
 	var better, slight, open, harmful, worse []*Judged
 	for _, j := range v.Methods {
 		d := j.ToClassifier
@@ -295,19 +299,23 @@ func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) err
 		return err
 	}
 	v.AsGood = names(same)
+	asked := func(j *Judged) bool { return !j.Unasked }
 	switch {
 	case better != nil:
 		err = v.use(nc, better, alike)
+	case worse != nil && !slices.ContainsFunc(slices.Concat(slight, open), asked):
+		v.Say = DoNotUse
+		v.of(worse[0])
+		v.Sentence = doNotUse(worse)
+		for _, j := range slices.Concat(slight, open) {
+			v.because("%s %s.", upper(j.Title), j.ToClassifier.tells(1))
+		}
 	case v.cannotTell(nc, open):
 	case slight != nil:
 		v.Say = Leave
 		v.of(slight[0])
 		v.Method = nc.Name
 		v.Sentence = fmt.Sprintf("Leave it as it is. %s %s, too small to matter.", upper(slight[0].Title), slight[0].ToClassifier.moves())
-	case worse != nil && open == nil:
-		v.Say = DoNotUse
-		v.of(worse[0])
-		v.Sentence = doNotUse(worse)
 	default:
 		v.leave(nc, append(open, harmful...))
 	}
@@ -356,29 +364,33 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judg
 	case lowest != first && costs(lowest):
 		v.because("%s has a lower NLL still, %s, and costs accuracy: %s (%s).", upper(lowest.Title), nats(lowest.NLL), arrow(nc.Accuracy, lowest.Accuracy), pEquals(lowest.ErrorsTo.P))
 	case lowest != first:
-		v.because("%s has a lower NLL still, %s, which may be chance: it %s.", upper(lowest.Title), nats(lowest.NLL), lowest.ToClassifier.moves())
+		v.because("%s has a lower NLL still, %s, but it %s.", upper(lowest.Title), nats(lowest.NLL), lowest.ToClassifier.tells(v.tests()))
 	case len(same) > 0:
 		v.because("%s", strings.TrimSpace(asGood(same)))
 	}
 	return nil
 }
 
-// cannotTell says, where it is so, that one of the methods may gain what is worth more rows.
+// cannotTell says, where it is so, that one of the methods may gain what is worth more rows: its interval holds as much, and it does not
+// lean to harm by a standard error.
 func (v *Verdict) cannotTell(nc *Judged, open []*Judged) bool {
-	most, worth := 0.0, max(worthShare*nc.NLL, worthNats)
-	for _, j := range open {
-		most = max(most, -j.ToClassifier.Low)
-	}
-	if most <= worth || open[0].ToClassifier.Value >= worth {
+	worth := max(worthShare*nc.NLL, worthNats)
+	at := slices.IndexFunc(open, func(j *Judged) bool {
+		return -j.ToClassifier.Low > worth && j.ToClassifier.Value < j.ToClassifier.half()/2
+	})
+	if at < 0 {
 		return false
 	}
-	hope, tests := open[0], v.tests()
+	hope, tests := open[at], v.tests()
 	d := hope.ToClassifier
 	v.Say = CannotTell
 	v.of(hope)
-	v.RowsNeeded = rowsFor(v.Rows, d, worth, tests)
-	v.Sentence = fmt.Sprintf("Cannot tell yet. With %s rows a difference below %s cannot be seen; about %s rows would do.", thousands(v.Rows), nats(max(d.half(), math.Abs(d.Value))), thousands(v.RowsNeeded))
-	v.because("%s %s: %s.", upper(hope.Title), d.moves(), d.chance(tests))
+	would := "more rows alone would not do, as it differs from seed to seed; add seeds"
+	if v.RowsNeeded = rowsFor(v.Rows, d, max(-d.Value, worth), tests); v.RowsNeeded > 0 {
+		would = fmt.Sprintf("about %s rows would do", thousands(v.RowsNeeded))
+	}
+	v.Sentence = fmt.Sprintf("Cannot tell yet. With %s rows a difference below %s cannot be seen; %s.", thousands(v.Rows), nats(max(d.half(), math.Abs(d.Value))), would)
+	v.because("%s %s.", upper(hope.Title), d.tells(tests))
 	return true
 }
 
@@ -392,12 +404,15 @@ func (v *Verdict) tests() (n int) {
 	return n
 }
 
-// chance says that the difference is no more than chance, and that so many tests were made where the interval does not show it.
-func (d *Difference) chance(tests int) string {
-	if tests > 1 && (d.Low > 0 || d.High < 0) {
-		return fmt.Sprintf("no more than chance among the %d methods compared", tests)
+// tells is moves, with whether it is more than chance; it says that so many tests were made where the interval does not show it.
+func (d *Difference) tells(tests int) string {
+	switch {
+	case d.told() || max(math.Abs(d.Low), math.Abs(d.High)) < nothing:
+		return d.moves()
+	case tests > 1 && (d.Low > 0 || d.High < 0):
+		return fmt.Sprintf("%s, no more than chance among the %d methods compared", d.moves(), tests)
 	}
-	return "no more than chance"
+	return d.moves() + ", no more than chance"
 }
 
 // leave says that nothing is to be gained, by the methods that do not lower the NLL.
@@ -415,23 +430,23 @@ func (v *Verdict) leave(nc *Judged, rest []*Judged) {
 	v.of(rest[0])
 	v.Method = nc.Name
 	v.Sentence = "Leave it as it is. Nothing lowers the NLL."
-	if most > 0 {
+	if most >= nothing {
 		v.Sentence = fmt.Sprintf("Leave it as it is. Nothing lowers the NLL by more than %s (95 %%).", nats(most))
 	}
-	if d := rest[0].ToClassifier; d.told() {
-		v.because("%s comes nearest to a gain: it %s.", upper(rest[0].Title), d.moves())
-	} else {
-		v.because("%s comes nearest to a gain: it %s, %s.", upper(rest[0].Title), d.moves(), d.chance(v.tests()))
-	}
+	v.because("%s comes nearest to a gain: it %s.", upper(rest[0].Title), rest[0].ToClassifier.tells(v.tests()))
 }
 
-// rowsFor is about how many rows show the difference d, or what is worth them, four times in five by the first of so many tests that
-// Holm corrects at 5 %, of two significant digits: by the paired variance, n ((z_{1−.025/tests} + z_.8) s / |d|)² where s is
-// the standard error for n rows.
-func rowsFor(n int, d *Difference, worth float64, tests int) int {
+// rowsFor is about how many rows show a gain, four times in five by the first of so many tests that Holm corrects at 5 %, of two
+// significant digits; 0 where none do. Of the variance v of the difference for n rows more rows lessen what is not from seed to seed:
+//
+//	v_rows n/N + v_seeds = (gain / (z_{1−.025/tests} + z_.8))²
+func rowsFor(n int, d *Difference, gain float64, tests int) int {
 	z := func(p float64) float64 { return distuv.UnitNormal.Quantile(p) }
-	rows := float64(n) * math.Pow((z(1-.025/float64(tests))+z(.8))*d.half()/z(.975)/max(math.Abs(d.Value), worth), 2)
-	rows = max(rows, float64(n)+1) // a difference without an interval would need none
+	v, enough := math.Pow(d.half()/z(.975), 2), math.Pow(gain/(z(1-.025/float64(tests))+z(.8)), 2)
+	if v > 0 && d.seeds*v >= enough {
+		return 0
+	}
+	rows := max(float64(n)*(1-d.seeds)*v/(enough-d.seeds*v), float64(n)+1) // a difference without an interval would need none
 	unit := math.Pow(10, math.Floor(math.Log10(rows))-1)
 	return int(math.Ceil(rows/unit) * unit)
 }
@@ -538,14 +553,17 @@ func arrow(from, to float64) string {
 	return fixed(from, digits) + " → " + fixed(to, digits)
 }
 
+// nothing is what rounds to 0 in six decimals.
+const nothing = 5e-7
+
 // decimals are four, or as many as show two digits of the largest of some numbers.
 func decimals(x ...float64) int {
-	const four, most = 4, 9
+	const four, most = 4, 6
 	largest := 0.0
 	for _, v := range x {
 		largest = max(largest, math.Abs(v))
 	}
-	if largest == 0 || !(largest < 1) {
+	if !(largest >= nothing && largest < 1) {
 		return four
 	}
 	return min(max(four, 1-int(math.Floor(math.Log10(largest)))), most)

@@ -1,0 +1,363 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"html"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"calibra/data"
+	"calibra/data/disk"
+	"calibra/experiments/report"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/sampleuv"
+)
+
+// situation is made data of which the right verdict is known before a command is asked. Of each row the features x ~ N(0, I) give
+// the true scores s, and these the label: P(y) = softmax(s). The classifier says something else.
+type situation struct {
+	name, truth     string
+	rows            [2]int                                      // for calibration and for test
+	classes         int                                         // 0 is 3
+	says            func(s, x []float64, y int, rng *rand.Rand) // turns s into the classifier's logits
+	rarely          bool                                        // the last class is hardly seen
+	weighted, group bool
+	method, methods string // what fit and compare are asked for
+	seeds           string
+	set             []string
+	study           bool // asked of study main too
+}
+
+// times says the true scores times a number.
+func times(by float64) func(s, x []float64, y int, rng *rand.Rand) {
+	return func(s, x []float64, y int, rng *rand.Rand) {
+		for c := range s {
+			s[c] *= by
+		}
+	}
+}
+
+var situations = []situation{
+	{name: "better", study: true, truth: "The classifier is overconfident by 2.5; one temperature mends it.", rows: [2]int{400, 400}, says: times(2.5), method: "ts", methods: "nc,ts"},
+	{name: "worse", study: true, truth: "The classifier is right; isotonic regression on 60 rows is not.", rows: [2]int{60, 800}, says: times(1), method: "ir", methods: "nc,ir,histogram"},
+	{name: "equal", truth: "The classifier is right; many rows say so.", rows: [2]int{2000, 2000}, says: times(1), method: "ts", methods: "nc,ts,vector"},
+	{name: "tied", truth: "One temperature mends all; vector scaling finds no more.", rows: [2]int{1000, 600}, says: times(2), method: "vector", methods: "nc,ts,vector"},
+	{name: "few rows", truth: "The classifier is somewhat overconfident; 40 rows do not show it.", rows: [2]int{200, 40}, says: times(1.5), method: "ts", methods: "nc,ts"},
+	{name: "weighted", study: true, truth: "Rows weigh 0 to 3; the classifier is overconfident by 2.", rows: [2]int{400, 400}, says: times(2), weighted: true, method: "ts", methods: "nc,ts"},
+	{name: "groups", truth: "Overconfident by 4 where the first feature is above .5, right elsewhere; groups name the halves of the second.", rows: [2]int{800, 800}, group: true,
+		says: func(s, x []float64, y int, rng *rand.Rand) {
+			if x[0] > .5 {
+				times(4)(s, x, y, rng)
+			}
+		}, method: "ts", methods: "nc,ts,local-ts"},
+	{name: "one class hardly seen", truth: "Of four classes one has two rows in a hundred; the classifier says one in a thousand.", rows: [2]int{600, 600}, classes: 4, rarely: true,
+		says: func(s, x []float64, y int, rng *rand.Rand) { s[3] -= 3 }, method: "vector", methods: "nc,ts,vector,histogram"},
+	{name: "perfect", truth: "The classifier never errs and is sure of it.", rows: [2]int{400, 400}, says: func(s, x []float64, y int, rng *rand.Rand) {
+		for c := range s {
+			s[c] = -7 + rng.Float64()
+		}
+		s[y] = 7
+	}, method: "vector", methods: "nc,ts,vector"},
+	{name: "at the floor", truth: "The predictions are calibrated; their ECE is noise.", rows: [2]int{500, 500}, says: times(1), method: "ts", methods: "nc,ts"},
+	{name: "three seeds that disagree", truth: "The classifier is overconfident by 1.6; beta calibration on 40 rows, of which each seed holds out others, differs from seed to seed.", rows: [2]int{40, 500}, says: times(1.6), method: "beta", methods: "nc,beta",
+		seeds: "1,2,3", set: []string{"--split", "paper"}},
+	{name: "accuracy falls", truth: "Overconfident by 15 among six classes: bins of each class, on 150 rows, lower the NLL and mix the classes up.", rows: [2]int{150, 800}, classes: 6, says: times(15), method: "histogram", methods: "nc,histogram"},
+}
+
+// files writes the situation as a features file, and its test rows as predictions and as features.
+func (s *situation) files(t *testing.T, dir string) (features, predictions, rows string) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(53, uint64(len(s.name))))
+	classes := cmp.Or(s.classes, 3)
+	scores := mat.NewDense(5, classes, nil) // of the features and 1
+	for j := range 5 {
+		for c := range classes {
+			if scores.Set(j, c, rng.NormFloat64()); j == 4 {
+				scores.Set(j, c, 0)
+			}
+		}
+	}
+	if s.rarely {
+		scores.Set(4, classes-1, -3)
+	}
+	var all, said, seen []data.Array
+	for k, part := range []string{"cal", "test"} {
+		n := s.rows[k]
+		x, logits, labels := mat.NewDense(n, 4, nil), mat.NewDense(n, classes, nil), make([]int, n)
+		weights, groups := make([]float64, n), make([]int, n)
+		for i := range n {
+			row, score := x.RawRowView(i), logits.RawRowView(i)
+			for j := range row {
+				row[j] = rng.NormFloat64()
+			}
+			p := make([]float64, classes)
+			for c := range score {
+				score[c] = scores.At(4, c)
+				for j, v := range row {
+					score[c] += v * scores.At(j, c)
+				}
+				p[c] = math.Exp(score[c])
+			}
+			labels[i], _ = sampleuv.NewWeighted(p, rng).Take()
+			s.says(score, row, labels[i], rng)
+			weights[i] = float64(rng.IntN(7)) / 2
+			if row[1] > 0 {
+				groups[i] = 1
+			}
+		}
+		of := []data.Array{{Name: "features", Value: x}, {Name: "logits", Value: logits}, {Name: "labels", Value: labels}}
+		if s.weighted {
+			of = append(of, data.Array{Name: "weights", Value: weights})
+		}
+		if s.group {
+			of = append(of, data.Array{Name: "groups", Value: groups})
+		}
+		said, seen = of[1:], of[:1]
+		for _, a := range of {
+			all = append(all, data.Array{Name: part + "_" + a.Name, Value: a.Value})
+		}
+	}
+	features, predictions, rows = filepath.Join(dir, "features.npz"), filepath.Join(dir, "predictions.npz"), filepath.Join(dir, "rows.npz")
+	for path, arrays := range map[string][]data.Array{features: all, predictions: said, rows: seen} {
+		if err := disk.WriteNPZ(path, arrays...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return features, predictions, rows
+}
+
+// judgement is a verdict as an output has it.
+type judgement struct {
+	Say                      string
+	Method                   string
+	Difference, Low, High, P *float64
+	RowsNeeded               *int `json:"rows_needed"`
+	Sentence                 string
+	Why                      []string
+}
+
+func (v judgement) text() []string { return append([]string{v.Sentence}, v.Why...) }
+
+// TestSituations: of twelve made situations each command says the same words in the terminal, on its page, in Markdown and LaTeX, in
+// JSON and in Python, and the numbers in the words are those in JSON. What they say is testdata/verdicts.md, which was read
+// before it was kept.
+func TestSituations(t *testing.T) {
+	dir := t.TempDir()
+	var lines strings.Builder
+	lines.WriteString("What commands say of made data of which the truth is known; `go test -run Situations ./experiments/cli` holds it.\n")
+	asked := map[string]map[string]judgement{} // of Python too
+	for k, s := range situations {
+		at := func(name string) string { return filepath.Join(dir, s.name, name) }
+		if err := os.MkdirAll(at("."), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		features, predictions, rows := s.files(t, at("."))
+		fmt.Fprintf(&lines, "\n## %s\n\n%s\n\n| command | verdict |\n|---|---|\n", strings.ToUpper(s.name[:1])+s.name[1:], s.truth)
+		asked[s.name] = map[string]judgement{}
+		seeds := cmp.Or(s.seeds, "1")
+		for _, c := range []struct {
+			args  []string
+			files []string
+		}{
+			{slices.Concat([]string{"fit", "--in", features, "--method", s.method, "--seed", "1", "--out", at("fit")}, s.set), []string{"fit/report.html"}},
+			{slices.Concat([]string{"compare", "--in", features, "--methods", s.methods, "--seeds", seeds, "--out", at("compare")}, s.set), []string{"compare/report.html", "compare/tables.md", "compare/tables.tex"}},
+			{[]string{"study", "main", "--data", features, "--methods", s.methods, "--seeds", seeds, "--out", at("study")}, []string{"study/report.html", "study/tables.md", "study/tables.tex"}},
+			{[]string{"evaluate", "--in", predictions, "--features", rows, "--replicates", "0", "--redraws", "59", "--html", at("evaluate.html")}, []string{"evaluate.html"}},
+			{[]string{"diagnose", "--in", predictions, "--features", rows, "--redraws", "99", "--rows", "20", "--out", at("diagnose")}, []string{"diagnose/diagnosis.html"}},
+		} {
+			if c.args[0] == "study" && !s.study {
+				continue
+			}
+			name := s.name + ", " + c.args[0]
+			code, printed, stderr := calibra(t, append(c.args, "--json")...)
+			if code != 0 {
+				t.Fatalf("%s exits %d: %s", name, code, stderr)
+			}
+			var object struct {
+				Verdict  *judgement
+				Verdicts []judgement
+			}
+			if err := json.Unmarshal([]byte(printed), &object); err != nil {
+				t.Fatal(err)
+			}
+			v := object.Verdict
+			if v == nil {
+				v = &object.Verdicts[0]
+			}
+			asked[s.name][c.args[0]] = *v
+			text := v.text()
+			fmt.Fprintf(&lines, "| %s | %s |\n", c.args[0], strings.Join(text, " "))
+			numbered(t, name, *v)
+			for _, file := range c.files {
+				if got, err := os.ReadFile(at(file)); err != nil || !strings.Contains(plainly(filepath.Ext(file), string(got)), strings.Join(text, " ")) {
+					t.Errorf("%s: %s does not say %q (%v)", name, file, strings.Join(text, " "), err)
+				}
+			}
+			if printsPages := len(c.files) == 3; printsPages && k%3 != 0 { // which takes most of the time
+				continue
+			}
+			if code, printed, stderr := calibra(t, c.args...); code != 0 || !strings.HasPrefix(printed, strings.Join(text, "\n")+"\n") {
+				t.Errorf("%s, exit code %d, in the terminal does not begin with %q: %.300s%s", name, code, text, printed, stderr)
+			}
+		}
+	}
+	const page = "testdata/verdicts.md"
+	if os.Getenv("CALIBRA_UPDATE") != "" {
+		if err := os.WriteFile(page, []byte(lines.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept, err := os.ReadFile(page); err != nil || string(kept) != lines.String() {
+		t.Errorf("%s is stale (%v); CALIBRA_UPDATE=1 writes it, for you to read:\n%s", page, err, lines.String())
+	}
+	t.Run("Python", func(t *testing.T) { inPython(t, dir, asked) })
+}
+
+// numbered holds the numbers of a verdict to its words: where there are any the sentence has them, or the first line that follows.
+func numbered(t *testing.T, name string, v judgement) {
+	t.Helper()
+	if v.Difference == nil {
+		if v.P != nil || v.Low != nil || v.High != nil {
+			t.Errorf("%s: no difference, and p %v", name, v.P)
+		}
+		return
+	}
+	d := report.Difference{Value: *v.Difference, Low: *v.Low, High: *v.High, P: *v.P}
+	if d.Value < 0 {
+		d.Value, d.Low, d.High = -d.Value, -d.High, -d.Low
+	}
+	if all := strings.Join(v.text(), " "); !strings.Contains(all, d.String()) && !strings.Contains(all, "does not change the NLL") {
+		t.Errorf("%s: %q does not have the numbers of JSON, %v", name, all, &d)
+	}
+	if would := strings.Contains(v.Sentence, "rows would do"); would != (v.RowsNeeded != nil) || would && v.Say != string(report.CannotTell) {
+		t.Errorf("%s: %s, and rows needed are %v", name, v.Sentence, v.RowsNeeded)
+	}
+}
+
+var (
+	tags   = regexp.MustCompile(`<[^>]*>`)
+	spaces = regexp.MustCompile(`\s+`)
+	inTeX  = strings.NewReplacer(`$-$`, "−", `$\leq$`, "≤", `$\to$`, "→", `$<$`, "<", `$>$`, ">", `\%`, "%", `\_`, "_", `\&`, "&", `\#`, "#", "--", "–")
+)
+
+// plainly is the text of a file as it is read.
+func plainly(kind, text string) string {
+	switch kind {
+	case ".html":
+		text = html.UnescapeString(tags.ReplaceAllString(text, " "))
+	case ".tex":
+		text = inTeX.Replace(text)
+	case ".md":
+		text = strings.ReplaceAll(text, "&lt;", "<")
+	}
+	return spaces.ReplaceAllString(text, " ")
+}
+
+// inPython asks the package the same, of the same files, and holds its verdicts to those of the command.
+func inPython(t *testing.T, dir string, asked map[string]map[string]judgement) {
+	t.Helper()
+	command := filepath.Join(dir, "calibra")
+	if err := os.WriteFile(command, fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asCommand, os.Args[0]), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CALIBRA", command)
+	t.Setenv("PYTHONPATH", "../python")
+	var folders []string
+	for k, s := range situations {
+		if k%3 == 0 || os.Getenv("CALIBRA_CHECK") == "all" { // each is four processes
+			folders = append(folders, filepath.Join(dir, s.name))
+		}
+	}
+	out := casePython(t, `
+import dataclasses, json, pathlib, sys, warnings
+import numpy as np
+import calibra
+warnings.simplefilter("ignore")
+said = {}
+for folder in map(pathlib.Path, sys.argv[1:]):
+    rows, features = np.load(folder / "predictions.npz"), np.load(folder / "rows.npz")["features"]
+    p = np.exp(rows["logits"] - rows["logits"].max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    weights = rows["weights"] if "weights" in rows else None
+    groups = rows["groups"] if "groups" in rows else None
+    e = calibra.evaluate(p, rows["labels"], features, sample_weight=weights, replicates=0, redraws=59).verdict
+    d = calibra.diagnose(p, rows["labels"], features, sample_weight=weights, groups=groups, redraws=99, rows=20).verdict
+    assert str(d).splitlines() == [d.sentence, *d.why]
+    said[folder.name] = {"evaluate": dataclasses.asdict(e), "diagnose": dataclasses.asdict(d)}
+print(json.dumps(said))
+`, folders...)
+	var said map[string]map[string]judgement
+	if err := json.Unmarshal(out, &said); err != nil {
+		t.Fatalf("%v: %.300s", err, out)
+	}
+	if len(said) != len(folders) {
+		t.Errorf("Python has %d situations", len(said))
+	}
+	for name, of := range said {
+		for question, v := range of {
+			want := asked[name][question]
+			if !slices.Equal(v.text(), want.text()) || v.Say != want.Say || v.Method != want.Method || (v.RowsNeeded == nil) != (want.RowsNeeded == nil) {
+				t.Errorf("%s, %s: Python says %q, the command %q", name, question, v.text(), want.text())
+			}
+			for k, pair := range [][2]*float64{{v.Difference, want.Difference}, {v.Low, want.Low}, {v.High, want.High}, {v.P, want.P}} {
+				// The command reads logits, Python hands it probabilities: 1e-9 is what softmax and log leave.
+				if (pair[0] == nil) != (pair[1] == nil) || pair[0] != nil && math.Abs(*pair[0]-*pair[1]) > 1e-9 {
+					t.Errorf("%s, %s: number %d in Python differs from the command's", name, question, k)
+				}
+			}
+		}
+	}
+}
+
+// TestVerdictNumbers: numpy and scipy find the same NLLs, differences, intervals, p and rows needed from the predictions of fits, and
+// say the same by the rule: of one method and of several, with weights, of one seed and of several.
+func TestVerdictNumbers(t *testing.T) {
+	python := os.Getenv("CALIBRA_PYTHON")
+	if python == "" {
+		t.Skip("the numbers are computed again in Python: set CALIBRA_PYTHON to one with numpy and scipy")
+	}
+	for k, name := range []string{"worse", "few rows", "weighted", "one class hardly seen", "three seeds that disagree", "tied"} {
+		if os.Getenv("CALIBRA_CHECK") != "all" && k%2 != 0 { // half of them by default
+			continue
+		}
+		s, dir := situations[slices.IndexFunc(situations, func(s situation) bool { return s.name == name })], t.TempDir()
+		at := func(name string) string { return filepath.Join(dir, name) }
+		features, _, _ := s.files(t, dir)
+		seeds := cmp.Or(s.seeds, "1")
+		code, printed, stderr := calibra(t, slices.Concat([]string{"compare", "--in", features, "--methods", s.methods, "--seeds", seeds, "--json", "--out", at("compare")}, s.set)...)
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		var object struct{ Verdict json.RawMessage }
+		if err := json.Unmarshal([]byte(printed), &object); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at("verdict.json"), object.Verdict, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		files := []string{at("verdict.json"), features}
+		for _, method := range strings.Split(s.methods, ",") {
+			for _, seed := range strings.Split(seeds, ",") {
+				run := at(method + seed)
+				if code, _, stderr := calibra(t, slices.Concat([]string{"fit", "--in", features, "--method", method, "--seed", seed, "--out", run}, s.set)...); code != 0 {
+					t.Fatal(stderr)
+				}
+				files = append(files, method, seed, filepath.Join(run, "predictions.npz"))
+			}
+		}
+		args := append([]string{"-B", filepath.Join("testdata", "verdict.py")}, files...)
+		if out, err := exec.Command(python, args...).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+}
