@@ -33,16 +33,16 @@ func ToNeighbour(k, l, K int) (p float64) {
 	return p
 }
 
-// reading is the law of the cell that is read for each cell, cells × cells: the total-probability mixture
+// Reading is the law of the cell that is read for each cell, cells × cells: the total-probability mixture
 // of regions. Where p̂ tells nothing of the cell, rows of cell V with label y have the law
 //
 //	P(V, y | p̂) = Σ_U P(U) P(V | U) q(y | U, p̂),
 //
 // of true cells U.
-type reading struct{ *mat.Dense }
+type Reading struct{ *mat.Dense }
 
-// misread is the reading of slots that are each wrong with probability ε, whatever the others are.
-func (t *Table) misread(by Channel, epsilon float64) reading {
+// Misread is the reading of slots that are each wrong with probability ε, whatever the others are. The table holds all cells.
+func (t *Table) Misread(by Channel, epsilon float64) Reading {
 	return t.reading(func(codes []int, to func(codes []int, p float64)) {
 		seen := slices.Clone(codes)
 		var slot func(i int, p float64)
@@ -66,8 +66,8 @@ func (t *Table) misread(by Channel, epsilon float64) reading {
 	})
 }
 
-// misreadOnce is the reading of cells of which one slot, any alike, is wrong.
-func (t *Table) misreadOnce(by Channel) reading {
+// MisreadOnce is the reading of cells of which one slot, any alike, is wrong. The table holds all cells.
+func (t *Table) MisreadOnce(by Channel) Reading {
 	return t.reading(func(codes []int, to func(codes []int, p float64)) {
 		for i, k := range codes {
 			for l := range t.Codewords {
@@ -79,13 +79,13 @@ func (t *Table) misreadOnce(by Channel) reading {
 	})
 }
 
-// reading adds up what each cell's codes are read as. The table holds all cells.
-func (t *Table) reading(of func(codes []int, to func(codes []int, p float64))) reading {
+// reading adds up what each cell's codes are read as.
+func (t *Table) reading(of func(codes []int, to func(codes []int, p float64))) Reading {
 	at := map[string]int{}
 	for v, cell := range t.Cells {
 		at[fmt.Sprint(cell.Codes)] = v
 	}
-	r := reading{mat.NewDense(len(t.Cells), len(t.Cells), nil)}
+	r := Reading{mat.NewDense(len(t.Cells), len(t.Cells), nil)}
 	for u, cell := range t.Cells {
 		of(cell.Codes, func(codes []int, p float64) {
 			v := at[fmt.Sprint(slices.Sorted(slices.Values(codes)))]
@@ -97,7 +97,7 @@ func (t *Table) reading(of func(codes []int, to func(codes []int, p float64))) r
 
 // joint is the probability of each (true cell, cell that is read, atom, label), where weights have that of
 // each (true cell, atom, label).
-func (r reading) joint(weights []float64) (joint []float64) {
+func (r Reading) joint(weights []float64) (joint []float64) {
 	cells, _ := r.Dims()
 	size := len(weights) / cells
 	for u := range cells {
@@ -110,8 +110,8 @@ func (r reading) joint(weights []float64) (joint []float64) {
 	return joint
 }
 
-// of are the weights of rows as they are read.
-func (r reading) of(weights []float64) []float64 { return seen(r.joint(weights), len(weights)) }
+// Of are the weights of rows as they are read.
+func (r Reading) Of(weights []float64) []float64 { return seen(r.joint(weights), len(weights)) }
 
 // seen adds a joint law, or a sample of one, up over the true cells, which nobody sees; it has that many weights.
 func seen(joint []float64, weights int) []float64 {

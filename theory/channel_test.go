@@ -18,10 +18,10 @@ func TestReadingsAreOfSlots(t *testing.T) {
 	table := newTable(d, multisets(d.Codewords, d.Slots), newRand(1))
 	for name, by := range map[string]Channel{"any": ToAny, "neighbour": ToNeighbour} {
 		const epsilon, draws, h = 0.3, 20_000, 1e-6
-		read, once, little := table.misread(by, epsilon), table.misreadOnce(by), table.misread(by, h)
+		read, once, little := table.Misread(by, epsilon), table.MisreadOnce(by), table.Misread(by, h)
 		rng := newRand(2)
 		for u, cell := range table.Cells {
-			for _, r := range []reading{read, once, little} {
+			for _, r := range []Reading{read, once, little} {
 				if sum := floats.Sum(r.RawRowView(u)); !scalar.EqualWithinAbs(sum, 1, 1e-12) { // a sum of 64 terms
 					t.Fatalf("%s: what cell %v is read as has probability %g", name, cell.Codes, sum)
 				}

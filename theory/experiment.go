@@ -17,6 +17,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // experiment estimates one model from many samples of a few populations (the
@@ -212,8 +213,13 @@ func (e *experiment) reach() float64 {
 	return largest
 }
 
-// waldOutlier marks replicates that left the neighbourhood where the theory holds.
+// waldOutlier marks replicates that left the neighbourhood where the theory holds. Of fewer than 20 degrees of freedom
+// chance gives as much, and the mark is what χ² exceeds with probability 2.5e-4.
 const waldOutlier = 2.5
+
+func outlying(wald float64, freedom int) bool {
+	return wald > math.Max(waldOutlier*float64(freedom), distuv.ChiSquared{K: float64(freedom)}.Quantile(1-2.5e-4))
+}
 
 // keepNeighbourhood takes the replicates that left the neighbourhood of θ* (Wald/df
 // above waldOutlier) out of the errors, and returns how many left at the largest N,
@@ -221,14 +227,10 @@ const waldOutlier = 2.5
 func (o *outcome) keepNeighbourhood() (where []string) {
 	for i, x := range o.all {
 		at := o.nth(i)
-		freedom := float64(o.populations[at.law].freedom())
-		if x.wald <= waldOutlier*freedom {
-			continue
+		if freedom := o.populations[at.law].freedom(); outlying(x.wald, freedom) {
+			where = append(where, fmt.Sprintf("%s: Wald/df = %.2g", o.name(at), x.wald/float64(freedom)))
+			o.leave(&o.all[i])
 		}
-		if !math.IsNaN(x.wald) {
-			where = append(where, fmt.Sprintf("%s: Wald/df = %.2g", o.name(at), x.wald/freedom))
-		}
-		o.leave(&o.all[i])
 	}
 	return append(where, o.unsettled...)
 }

@@ -170,6 +170,13 @@ var _ Target = Products{}
 // Blocks is K.
 func (p Products) Blocks() int { return p.Codewords }
 
+// Of is vec M_k, C² entries.
+func (p Products) Of(k int, theta []float64) []float64 {
+	m := make([]float64, p.Classes*p.Classes)
+	factors(p).add(m, theta, k, 1)
+	return m
+}
+
 // Size is ‖M_k‖ = |a_k| |b_k|.
 func (p Products) Size(k int, theta []float64) float64 {
 	a, b := p.factors(theta, k)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 
 	"calibra/graph"
@@ -313,27 +314,38 @@ func (m generative) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(b.Apply(op.DirichletScores(0), m.Form(b, in), in.LogProbs))
 }
 
-// trained is the layer of the main job on a table, with the prior and σ² fixed as
-// the studies suppose: the model that they put to the test.
+// paper is the layer of the main job, with the prior and σ² fixed as the studies suppose.
+var paper = layers.Bilinear{Prior: layers.UniformPrior{}}
+
+// trained is that layer on a table: the model that the studies put to the test.
 func trained(t *Table, identity float64) Model {
-	var layer layers.Map = layers.Bilinear{Prior: layers.UniformPrior{}}
 	if identity == 0 {
-		layer = generative{layers.Bilinear{Prior: layers.UniformPrior{}}}
+		return modelOf(generative{paper}, t)
 	}
+	return modelOf(paper, t)
+}
+
+// modelOf is the loss of a map, with that by hand where the map is the paper's.
+func modelOf(layer layers.Map, t *Table) Model {
 	m := newLayered(layer, t)
-	m.analytic = newBilinear(t, identity)
+	for identity, known := range []layers.Map{generative{paper}, paper} {
+		if reflect.DeepEqual(layer, known) {
+			m.analytic = newBilinear(t, float64(identity))
+		}
+	}
 	return m
 }
 
-// settle is the pseudo-true θ* under the weights, from a point near it.
-func (m *layered) settle(from, weights []float64) ([]float64, error) {
-	theta, at := slices.Clone(from), &probe{model: m, weights: weights}
-	gauge, _ := at.nullSpace(theta)
+// settle is the pseudo-true θ* under the weights, from a point near it. A gauge that is nil is found.
+func settle(model Model, gauge Gauge, from, weights []float64) ([]float64, error) {
+	theta, at := slices.Clone(from), &probe{model: model, weights: weights}
+	if gauge == nil {
+		gauge, _ = at.nullSpace(theta)
+	}
 	if at.err != nil {
 		return nil, at.err
 	}
-	m.reference = nil // the Hessian of each step: the start may be far
-	if err := minimize(m, gauge, theta, weights); err != nil {
+	if err := minimize(model, gauge, theta, weights); err != nil {
 		return nil, fmt.Errorf("theory: the law has no optimum near the map's truth; lower what disturbs it: %w", err)
 	}
 	return theta, nil

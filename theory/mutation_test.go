@@ -456,8 +456,8 @@ var mutations = []mutation{
 	{name: "a graph whose gradient strays from the formula's", study: "noise", part: bend(bent{stray: true, gradient: func(grad, theta, _ []float64) float64 {
 		grad[0] += 1e-6
 		return 1e-6 * theta[0]
-	}}), notices: []string{"population-gradient"}},
-	{name: "every eighth sample of 30 rows", study: "noise", part: rows(scarce()), notices: []string{"unsettled"}},
+	}}), notices: []string{"any-population-gradient", "neighbour-population-gradient"}},
+	{name: "every eighth sample of 30 rows", study: "noise", part: rows(scarce()), notices: []string{"any-unsettled", "neighbour-unsettled"}},
 
 	{name: "samples of a quarter of the rows", study: "ensemble", part: rows(func(n int) int { return n / 4 }), notices: []string{"one", "stays", "falls", "common-stays", "common-falls", "own-one", "own-stays"}},
 	{name: "samples that grow as √N", study: "ensemble", part: rows(slowly), notices: []string{"stays-n", "falls-n"}},

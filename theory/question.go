@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 
 	"calibra/layers"
 
@@ -21,19 +23,26 @@ import (
 type Question struct {
 	Name       string // begins the keys of its rows; "" where a study has one question
 	Population Population
-	Channel    Channel // codes are misread by; nil: they are read as they are
-	Wrong      float64 // probability that the code of a slot is misread
+	Channel    Channel   // codes are misread by; nil: they are read as they are
+	Wrong      []float64 // probabilities that the code of a slot is misread, each a population of its own
 	Estimator  Estimator
+	Rows       []string // the rows of study rate that are reported, by their keys; nil: all
 	Statistics []Statistic
+	// Figures are drawn of the outcome; those of one name of several questions, on common axes. nil: those of study rate.
+	Figures func(o *Outcome) []Figure
 
-	Sizes      []int // N, increasing, at least two; nil: four over a factor of 30, large enough for first-order theory
-	Shifts     int   // cyclic shifts of the codeword frequencies; 0: 4, or 1 where each shift would have a gauge of its own
-	Replicates int   // samples per shift and N; 0: 40
+	Sizes      []int  // N, increasing, at least two; nil: four over a factor of 30, large enough for first-order theory
+	Shifts     int    // cyclic shifts of the codeword frequencies; 0: 4, or 1 where each shift would have a gauge of its own
+	Replicates int    // samples per population and N; 0: 40
+	Stream     uint64 // names the random numbers of its samples among those of the questions of a seed
 }
 
 // Population is how rows are drawn: their codes and log p̂ by the design, their label by the law of a map.
 type Population struct {
 	Design Design
+	// Truth draws the design's cells, their log p̂, and the law of the label at weights of the estimator; nil: it is drawn
+	// by Law and Spread.
+	Truth func(seed uint64) (*Truth, error)
 	// Law is the map whose output is the law of the label, at its start plus N(0, Spread²); nil: that of the estimator.
 	Law    layers.Map
 	Spread float64 // 0: 0.5
@@ -55,6 +64,8 @@ type Statistic struct {
 	Target        float64 // what theory says; NaN: nothing, and the number is reported without a band
 	Within        float64 // what theory leaves open; chance comes on top
 	Theory        string  // the same in words
+	// Expect gives Target and Within where they follow from the outcome; nil: they are as given.
+	Expect func(o *Outcome) (target, within float64)
 }
 
 // Limit is where an estimator goes under one law, and how its errors are then:
@@ -64,6 +75,7 @@ type Limit struct {
 	Theta      []float64     // θ*, the pseudo-true parameters
 	Hessian    *mat.SymDense // H = ∇²L(θ*)
 	Scores     *mat.SymDense // J = E ∇ℓ ∇ℓᵀ
+	Inverse    *mat.SymDense // H⁺
 	Covariance *mat.SymDense // S, the sandwich
 	Free       [][]float64   // orthonormal directions that change no loss
 }
@@ -81,7 +93,7 @@ func NewLimit(model Model, gauge Gauge, theta, weights []float64) (Limit, error)
 }
 
 func (p *population) limit() Limit {
-	return Limit{p.theta, p.hessian, p.scores, p.covariance, p.directions}
+	return Limit{p.theta, p.hessian, p.scores, p.naive, p.covariance, p.directions}
 }
 
 // NewModel is the loss of a map on a table, differentiated by the map's own graph.
@@ -116,21 +128,62 @@ func Free(model Model, theta, weights []float64) (NullSpace, error) {
 // Outcome is what samples of a question gave.
 type Outcome struct {
 	Truth  *Truth
+	Model  Model   // of the estimator
 	Sizes  []int   // N
-	Limits []Limit // of each shift of the law
+	Limits []Limit // of each shift of the law, of each probability Wrong
 	of     *outcome
+	err    error // of a limit that was asked for
 }
 
-// Estimates are θ̂ of the samples of a shift and a size; nil of a sample that had none near θ*.
-func (o *Outcome) Estimates(shift, size int) (all [][]float64) {
-	for _, one := range o.of.at(shift, size) {
+// Limit is where the estimator goes under other weights, the minimum that a descent from a near point finds. Where it
+// finds none, that is the error of the question.
+func (o *Outcome) Limit(from, weights []float64) Limit {
+	theta := slices.Clone(from)
+	if err := minimize(o.Model, o.of.gauge, theta, weights); err != nil {
+		o.err = cmp.Or(o.err, err)
+	}
+	o.of.gauge.Fix(theta, from)
+	limit, err := NewLimit(o.Model, o.of.gauge, theta, weights)
+	o.err = cmp.Or(o.err, err)
+	return limit
+}
+
+// Gradient is ∇L at theta under some weights.
+func (o *Outcome) Gradient(theta, weights []float64) []float64 {
+	at := &probe{model: o.Model, weights: weights}
+	_, grad := at.gradient(theta)
+	o.err = cmp.Or(o.err, at.err)
+	return grad
+}
+
+// Usable are the limits and blocks that first-order theory is expected to describe at the largest N.
+func (o *Outcome) Usable() iter.Seq2[int, int] { return o.of.usable(len(o.Sizes) - 1) }
+
+// Predicted is √N times the root mean square error of a block that the sandwich predicts about a limit.
+func (o *Outcome) Predicted(limit, block int) float64 {
+	return o.of.populations[limit].predicted[block]
+}
+
+// RMS is the root mean square of a number of the estimates at the largest N.
+func (o *Outcome) RMS(limit int, number func(theta []float64) float64) Estimate {
+	return rmsEstimate(o.of.values(limit, len(o.Sizes)-1, func(one replicate) float64 {
+		if one.theta == nil {
+			return math.NaN()
+		}
+		return number(one.theta)
+	}))
+}
+
+// Estimates are θ̂ of the samples about a limit, of a size; nil of a sample that had none near θ*.
+func (o *Outcome) Estimates(limit, size int) (all [][]float64) {
+	for _, one := range o.of.at(limit, size) {
 		all = append(all, one.theta)
 	}
 	return all
 }
 
-// Mean is the mean over the samples of the largest size of a number of their estimates, averaged over the shifts.
-func (o *Outcome) Mean(number func(shift int, theta []float64) float64) Estimate {
+// Mean is the mean over the samples of the largest size of a number of their estimates, averaged over the limits.
+func (o *Outcome) Mean(number func(limit int, theta []float64) float64) Estimate {
 	sums := o.summed(len(o.Sizes)-1, number)
 	floats.Scale(1/float64(len(o.Limits)), sums)
 	return meanEstimate(valid(sums))
@@ -138,10 +191,10 @@ func (o *Outcome) Mean(number func(shift int, theta []float64) float64) Estimate
 
 // Slope is the slope in N, log on log, of the root mean square of a number of the estimates, with its 95 % interval
 // by the bootstrap.
-func (o *Outcome) Slope(number func(shift int, theta []float64) float64) Estimate {
+func (o *Outcome) Slope(number func(limit int, theta []float64) float64) Estimate {
 	table := make([][]float64, len(o.Sizes))
 	for size := range table {
-		table[size] = o.summed(size, func(shift int, theta []float64) float64 { return square(number(shift, theta)) })
+		table[size] = o.summed(size, func(limit int, theta []float64) float64 { return square(number(limit, theta)) })
 		for r, sum := range table[size] {
 			table[size][r] = math.Sqrt(sum)
 		}
@@ -149,15 +202,15 @@ func (o *Outcome) Slope(number func(shift int, theta []float64) float64) Estimat
 	return o.of.slopes(newRand(o.of.Seed, o.of.salt, 2<<32), table)[0]
 }
 
-// summed is the sum over the shifts of a number, for each replicate; NaN where one of its fits was lost.
-func (o *Outcome) summed(size int, number func(shift int, theta []float64) float64) []float64 {
+// summed is the sum over the limits of a number, for each replicate; NaN where one of its fits was lost.
+func (o *Outcome) summed(size int, number func(limit int, theta []float64) float64) []float64 {
 	sums := make([]float64, o.of.count)
-	for shift := range o.Limits {
-		for r, theta := range o.Estimates(shift, size) {
+	for limit := range o.Limits {
+		for r, theta := range o.Estimates(limit, size) {
 			if theta == nil {
 				sums[r] = math.NaN()
 			} else {
-				sums[r] += number(shift, theta)
+				sums[r] += number(limit, theta)
 			}
 		}
 	}
@@ -177,7 +230,7 @@ func valid(values []float64) (some []float64) {
 // exact reports whether the estimator can represent the law, which then is its limit under every shift.
 func (q *Question) exact() bool {
 	_, costed := q.Estimator.Map.(layers.Costed)
-	return !costed && q.Population.Law == nil && q.Population.Disturb == nil && q.Channel == nil
+	return !costed && q.Population.Truth == nil && q.Population.Law == nil && q.Population.Disturb == nil && q.Channel == nil
 }
 
 func (q Question) withDefaults() Question {
@@ -193,8 +246,8 @@ func (q Question) Check() error {
 	if q.Estimator.Map == nil {
 		return errors.New("theory: a question needs an estimator; give Estimator a Map")
 	}
-	if !q.exact() && q.Estimator.Gauge == nil && q.Shifts > 1 {
-		return fmt.Errorf("theory: a disturbed law is studied under one shift, since each has a θ* and a gauge of its own; leave %d shifts out, or give the Gauge", q.Shifts)
+	if !q.exact() && q.Estimator.Gauge == nil && (q.Shifts > 1 || len(q.Wrong) > 1) {
+		return fmt.Errorf("theory: a disturbed law is studied under one shift and one probability Wrong, since each has a θ* and a gauge of its own; leave %d of them out, or give the Gauge", max(1, q.Shifts)*max(1, len(q.Wrong))-1)
 	}
 	q = q.withDefaults()
 	d := q.Population.Design
@@ -207,10 +260,15 @@ func (q Question) Check() error {
 		return fmt.Errorf("theory: a rate needs at least 1 shift of the codeword frequencies, got %d", q.Shifts)
 	case !(q.Population.Spread >= 0) || math.IsInf(q.Population.Spread, 1):
 		return fmt.Errorf("theory: the spread of the truth must be a number of at least 0, got %g", q.Population.Spread)
-	case !(q.Wrong >= 0 && q.Wrong <= 1):
-		return fmt.Errorf("theory: a code is wrong with a probability from 0 to 1, not %g", q.Wrong)
-	case (q.Channel == nil) != (q.Wrong == 0):
+	case q.Population.Truth != nil && q.Population.Law != nil:
+		return errors.New("theory: the Truth of a population is its law; leave Law out")
+	case (q.Channel == nil) != (len(q.Wrong) == 0):
 		return errors.New("theory: codes are misread by a Channel with the probability Wrong; give both or none")
+	}
+	for _, p := range q.Wrong {
+		if !(p > 0 && p <= 1) {
+			return fmt.Errorf("theory: a code is wrong with a probability above 0 and up to 1, not %g", p)
+		}
 	}
 	for i, n := range q.Sizes {
 		if n < 1 || i > 0 && n <= q.Sizes[i-1] {
@@ -240,68 +298,92 @@ func estimable(m layers.Map) error {
 type asked struct {
 	Question
 	*Truth
-	seed  uint64
-	model *layered
-	laws  [][]float64 // of the true cells, one a population: shifts of the codeword frequencies
-	read  *reading    // nil: codes are read as they are
+	with  *setup
+	layer *layered
+	model Model       // of the layer, as the setup makes it
+	laws  [][]float64 // of the true cells: shifts of the codeword frequencies
+	reads []Reading   // of each probability Wrong; nil: codes are read as they are
+	start []float64   // where descents to limits begin
+	first []float64   // the limit under the first law
 }
 
 // ask draws the truth of a question, and the limit of its estimator under the first law.
-func (q Question) ask(seed uint64) (a *asked, err error) {
-	d := q.Population.Design
-	table := support(d, evenShifts(d, q.Shifts), newRand(seed, 1))
-	if q.Channel != nil {
-		if table.drawn != nil {
-			return nil, errors.New("theory: codes can be misread as those of any cell, and the design has too many to hold all; give fewer slots or codewords")
-		}
-		table.alike()
-		read := table.misread(q.Channel, q.Wrong)
-		a = &asked{read: &read}
-	} else {
-		a = new(asked)
-	}
-	a.Question, a.seed, a.model = q, seed, newLayered(q.Estimator.Map, table)
-	if err := a.model.alone(); err != nil {
+func (q Question) ask(with *setup) (a *asked, err error) {
+	a = &asked{Question: q, with: with}
+	if err := a.draw(); err != nil {
 		return nil, err
 	}
-	a.Truth = &Truth{Design: d, Table: table}
 	a.laws = a.shifted(q.Shifts)
-	law := a.model
-	if q.Population.Law != nil && !reflect.DeepEqual(q.Population.Law, q.Estimator.Map) {
-		law = newLayered(q.Population.Law, table)
+	for _, wrong := range q.Wrong {
+		a.reads = append(a.reads, a.Table.Misread(q.Channel, wrong))
 	}
-	at := &probe{model: law}
-	if a.Theta, err = law.draw(q.Population.Spread, newRand(seed, 2)); err != nil {
-		return nil, err
-	}
-	if a.Label = at.posteriors(table, a.Theta); at.err != nil {
-		return nil, at.err
-	}
-	if q.Population.Disturb != nil {
-		q.Population.Disturb(a.Truth, newRand(seed, 3))
-	}
-	if law != a.model {
-		if a.Theta, err = a.model.draw(q.Population.Spread, newRand(seed, 2)); err != nil {
-			return nil, err
-		}
-	}
-	if !q.exact() {
-		a.Theta, err = a.model.settle(a.Theta, a.weights(0))
+	if a.first = a.start; !q.exact() {
+		a.first, err = settle(a.model, a.Estimator.Gauge, a.start, a.weights(0, 0))
 	}
 	return a, err
 }
 
-// joint are the weights of rows with the cell that they are read in, under a shift; nil where it is the true one.
-func (a *asked) joint(shift int) []float64 {
-	if a.read == nil {
+// draw draws the table, the law of the label and the start.
+func (a *asked) draw() (err error) {
+	p, seed := a.Population, a.with.Seed
+	if p.Truth != nil {
+		if a.Truth, err = p.Truth(seed); err != nil {
+			return err
+		}
+		if a.Channel != nil && !a.Table.isAlike() {
+			return errors.New("theory: codes are misread where p̂ tells nothing of the cell; let Truth call Alike")
+		}
+	} else {
+		a.Truth = &Truth{Design: p.Design, Table: support(p.Design, evenShifts(p.Design, a.Shifts), newRand(seed, 1))}
+		if a.Channel != nil {
+			a.Table.alike()
+		}
+	}
+	if a.Channel != nil && a.Table.drawn != nil {
+		return errors.New("theory: codes can be misread as those of any cell, and the design has too many to hold all; give fewer slots or codewords")
+	}
+	a.layer, a.model = newLayered(a.Estimator.Map, a.Table), a.with.layer(a.Estimator.Map, a.Table)
+	if err := a.layer.alone(); err != nil {
+		return err
+	}
+	if p.Truth == nil {
+		law := a.layer
+		if p.Law != nil && !reflect.DeepEqual(p.Law, a.Estimator.Map) {
+			law = newLayered(p.Law, a.Table)
+		}
+		at := &probe{model: law}
+		if a.Theta, err = law.draw(p.Spread, newRand(seed, 2)); err != nil {
+			return err
+		}
+		if a.Label = at.posteriors(a.Table, a.Theta); at.err != nil {
+			return at.err
+		}
+		if a.start = a.Theta; law != a.layer {
+			if a.start, err = a.layer.draw(p.Spread, newRand(seed, 2)); err != nil {
+				return err
+			}
+		}
+	} else {
+		a.start = a.Theta
+	}
+	if p.Disturb != nil {
+		p.Disturb(a.Truth, newRand(seed, 3))
+	}
+	return nil
+}
+
+// joint are the weights of rows with the cell that they are read in, under a shift and a probability Wrong; nil where it is
+// the true one.
+func (a *asked) joint(shift, wrong int) []float64 {
+	if a.reads == nil {
 		return nil
 	}
-	return a.read.joint(a.Weights(a.laws[shift]))
+	return a.reads[wrong].joint(a.Weights(a.laws[shift]))
 }
 
 // weights are those of rows as they are read.
-func (a *asked) weights(shift int) []float64 {
-	if joint := a.joint(shift); joint != nil {
+func (a *asked) weights(shift, wrong int) []float64 {
+	if joint := a.joint(shift, wrong); joint != nil {
 		return seen(joint, len(a.Label))
 	}
 	return a.Weights(a.laws[shift])
@@ -309,18 +391,19 @@ func (a *asked) weights(shift int) []float64 {
 
 // experiment is the estimation of θ* under all shifts.
 func (a *asked) experiment(ctx context.Context) (e *experiment, err error) {
-	a.Estimator.Gauge.Fix(a.Theta, nil)
+	a.Estimator.Gauge.Fix(a.first, nil)
 	target := a.Estimator.Target
 	if target == nil {
-		target = a.model.rows()
+		target = a.layer.rows()
 	}
 	e = &experiment{
-		trials: trials{setup: newSetup(Settings{Seed: a.seed}), sizes: a.Sizes, count: a.Replicates}, table: a.Table,
-		model: a.model, gauge: a.Estimator.Gauge, target: target, disturbed: !a.exact(),
+		trials: trials{setup: a.with, sizes: a.Sizes, count: min(a.with.most.replicates, a.Replicates)}, table: a.Table,
+		model: a.model, gauge: a.Estimator.Gauge, target: target, salt: a.Stream, disturbed: !a.exact(),
 	}
-	e.populations, err = each(ctx, len(a.laws), a.model, func(model Model, i int) (population, error) {
-		return a.population(model, i, target)
+	found, err := each(ctx, len(a.laws), a.model, func(model Model, shift int) ([]population, error) {
+		return a.populations(model, shift, target)
 	})
+	e.populations = slices.Concat(found...)
 	if err == nil && e.sizes == nil {
 		e.sizes, err = certainSizes(e.reach())
 	}
@@ -329,45 +412,52 @@ func (a *asked) experiment(ctx context.Context) (e *experiment, err error) {
 
 // findGauge takes the null space of the population Hessian at θ* as the gauge, and reports it.
 func (a *asked) findGauge(r *Report) error {
-	at := &probe{model: a.model, weights: a.weights(0)}
-	found, of := at.nullSpace(a.Theta)
+	at := &probe{model: a.model, weights: a.weights(0, 0)}
+	found, of := at.nullSpace(a.first)
 	a.Estimator.Gauge = found
 	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", of.zeroAt, of.gapAt))
 	row := &r.Rows[len(r.Rows)-1]
 	for _, v := range found.Basis {
-		row.Where = append(row.Where, layers.DirectionOf(a.model.weights, v))
+		row.Where = append(row.Where, layers.DirectionOf(a.layer.weights, v))
 	}
 	return at.err
 }
 
-// population is that of the i-th shift, with a θ* of its own where the estimator cannot represent the law.
-func (a *asked) population(model Model, i int, target Target) (of population, err error) {
-	theta := a.Theta
-	if !a.exact() && i > 0 {
-		if theta, err = model.(*layered).settle(a.Theta, a.weights(i)); err != nil {
-			return of, err
+// populations are those of a shift, each with a θ* of its own where the estimator cannot represent the law: a descent from
+// that of the Wrong before it.
+func (a *asked) populations(model Model, shift int, target Target) (all []population, err error) {
+	from := a.start
+	for wrong := range max(1, len(a.reads)) {
+		theta, weights := a.first, a.weights(shift, wrong)
+		if !a.exact() && (shift > 0 || wrong > 0) {
+			if theta, err = settle(model, a.Estimator.Gauge, from, weights); err != nil {
+				return nil, err
+			}
+			a.Estimator.Gauge.Fix(theta, a.first)
 		}
-		a.Estimator.Gauge.Fix(theta, a.Theta)
+		occupancy := a.Table.Occupancy(a.laws[shift])
+		if a.reads != nil {
+			occupancy = a.Table.Occupancy(a.Table.ofCells(weights))
+		}
+		of, err := populationOf(weights, occupancy, theta, model, a.Estimator.Gauge)
+		if err != nil {
+			return nil, err
+		}
+		of.joint = a.joint(shift, wrong)
+		for len(of.occupancy) < target.Blocks() {
+			of.occupancy = append(of.occupancy, 1) // what is shared occurs in every row
+		}
+		all, from = append(all, of), theta
 	}
-	if joint := a.joint(i); joint != nil {
-		weights := seen(joint, len(a.Label))
-		of, err = populationOf(weights, a.Table.Occupancy(a.Table.ofCells(weights)), theta, model, a.Estimator.Gauge)
-		of.joint = joint
-	} else {
-		of, err = a.populationAt(theta, a.laws[i], model, a.Estimator.Gauge)
-	}
-	for len(of.occupancy) < target.Blocks() {
-		of.occupancy = append(of.occupancy, 1) // what is shared occurs in every row
-	}
-	return of, err
+	return all, nil
 }
 
 // answer adds the rows of a question.
-func (q Question) answer(ctx context.Context, seed uint64, r *Report) error {
+func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
 	if err := q.Check(); err != nil {
 		return err
 	}
-	a, err := q.withDefaults().ask(seed)
+	a, err := q.withDefaults().ask(with)
 	if err != nil {
 		return err
 	}
@@ -387,46 +477,66 @@ func (q Question) answer(ctx context.Context, seed uint64, r *Report) error {
 	if err != nil {
 		return err
 	}
-	o := &Outcome{Truth: a.Truth, Sizes: e.sizes, of: of}
+	if q.Rows != nil {
+		r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return !slices.Contains(q.Rows, row.Key) })
+	}
+	o := &Outcome{Truth: a.Truth, Model: e.model, Sizes: e.sizes, of: of}
 	for i := range e.populations {
 		o.Limits = append(o.Limits, e.populations[i].limit())
 	}
 	for _, s := range q.Statistics {
+		if s.Expect != nil {
+			s.Target, s.Within = s.Expect(o)
+		}
 		if estimate := s.Of(o); math.IsNaN(s.Target) {
 			r.record(s.Key, s.Quantity, estimate, s.Theory)
 		} else {
 			r.near(s.Key, s.Quantity, estimate, s.Target, s.Within, s.Theory)
 		}
 	}
-	return nil
+	if q.Figures != nil {
+		r.Figures = q.Figures(o)
+	}
+	return o.err
 }
 
 // NewStudy is a study of one's own: the rows and figures of its questions, one after another. Its seed is that of the run.
 func NewStudy(name, claim string, questions ...Question) Study {
-	s := Study{Name: name, Claim: claim}
-	for _, q := range questions {
-		s.parts = append(s.parts, func(ctx context.Context, with *setup, r *Report) error {
-			own := &Report{Study: r.Study, Seed: r.Seed}
-			err := q.answer(ctx, with.Seed, own)
-			r.join(q.Name, own)
-			return err
-		})
-	}
-	return s
+	return Study{Name: name, Claim: claim, parts: []part{ask(func(*setup) []Question { return questions })}}
 }
 
-// join adds the rows and figures of another report, whose names begin with name where it is not "".
-func (r *Report) join(name string, other *Report) {
+// ask is the part of a study that puts questions.
+func ask(of func(s *setup) []Question) part {
+	return func(ctx context.Context, s *setup, r *Report) error {
+		for _, q := range of(s) {
+			own := &Report{Study: r.Study, Seed: r.Seed}
+			err := q.answer(ctx, s, own)
+			r.join(q, own)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// join adds the rows and figures of a question, whose names begin with its own where that is not "". Its own figures
+// keep their names, and share the axes of those before them.
+func (r *Report) join(q Question, other *Report) {
 	for _, row := range other.Rows {
-		if name != "" {
-			row.Key, row.Quantity = name+"-"+row.Key, name+": "+row.Quantity
+		if q.Name != "" {
+			row.Key, row.Quantity = q.Name+"-"+row.Key, q.Name+": "+row.Quantity
 		}
 		r.Rows = append(r.Rows, row)
 	}
 	for _, f := range other.Figures {
-		if name != "" {
-			f.Name, f.Title = name+"-"+f.Name, f.Title+", "+name
+		if q.Figures == nil && q.Name != "" {
+			f.Name, f.Title = q.Name+"-"+f.Name, f.Title+", "+q.Name
 		}
-		r.Figures = append(r.Figures, f)
+		if at := slices.IndexFunc(r.Figures, func(g Figure) bool { return g.Name == f.Name }); at >= 0 {
+			r.Figures[at].Curves = append(r.Figures[at].Curves, f.Curves...)
+		} else {
+			r.Figures = append(r.Figures, f)
+		}
 	}
 }

@@ -44,7 +44,7 @@ func noisyTilts() Question {
 				}
 			},
 		},
-		Channel: ToAny, Wrong: 0.1, Estimator: Estimator{Map: tilts{0.05}, Gauge: NullSpace{}}, Shifts: 2,
+		Channel: ToAny, Wrong: []float64{0.1}, Estimator: Estimator{Map: tilts{0.05}, Gauge: NullSpace{}}, Shifts: 2,
 	}
 }
 
@@ -73,8 +73,8 @@ func TestQuestionOfOnesOwn(t *testing.T) {
 	}
 
 	// The same by the parts: the weights of the population that is read, and Fit from the truth.
-	read := truth.Table.misread(q.Channel, q.Wrong)
-	weights := read.of(truth.Weights(truth.Table.Multinomial(q.Population.Design.Frequencies(0))))
+	read := truth.Table.Misread(q.Channel, q.Wrong[0])
+	weights := read.Of(truth.Weights(truth.Table.Multinomial(q.Population.Design.Frequencies(0))))
 	model, err := NewModel(q.Estimator.Map, truth.Table)
 	if err != nil {
 		t.Fatal(err)
@@ -112,8 +112,8 @@ func TestFreeDirectionsAreNamed(t *testing.T) {
 func TestQuestionsAreChecked(t *testing.T) {
 	for want, change := range map[string]func(q *Question){
 		"needs an estimator":        func(q *Question) { q.Estimator.Map = nil },
-		"give both or none":         func(q *Question) { q.Wrong = 0 },
-		"from 0 to 1":               func(q *Question) { q.Wrong = 2 },
+		"give both or none":         func(q *Question) { q.Wrong = nil },
+		"a probability above 0":     func(q *Question) { q.Wrong = []float64{2} },
 		"needs a Key":               func(q *Question) { q.Statistics = []Statistic{{}} },
 		"under one shift":           func(q *Question) { q.Estimator.Gauge = nil },
 		"too many to hold all":      func(q *Question) { q.Population.Design.Slots = 20 },

@@ -32,6 +32,9 @@ func (e *experiment) report(ctx context.Context, r *Report) (*outcome, error) {
 	}
 	r.rounding("population-gradient", "‖∇L(θ*)‖ of the population", gradient, bound, theory)
 	o, err := e.run(ctx)
+	if err == nil && e.disturbed {
+		o.unsettled = o.keepNeighbourhood()
+	}
 	if err == nil {
 		o.report(r)
 	}
@@ -59,8 +62,11 @@ func (o *outcome) report(r *Report) {
 		r.ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, all.leftOutOfWald(), "1")
 		r.power("wald-power", "probability that Wald/df notices a covariance a tenth too large", all.Wald, 1, 1/1.1, all.leftOutOfWald())
 	}
+	if e.disturbed {
+		r.record("naive", "naive H⁻¹ prediction / sandwich", exact(all.NaiveRatio), "1 if the estimator could represent the law")
+	}
 	r.near("beta-n", "β_N, mean of blocks", all.BetaN, -0.5, all.leftOutOfSlope(), "−1/2")
-	if e.varied() && !math.IsNaN(all.BetaP.Value) {
+	if e.varied() && !math.IsNaN(all.PredictedBetaP) {
 		r.record("beta-p", "β_p", all.BetaP, "−1/2 if constants were equal")
 		r.near("beta-p-excess", "β_p − sandwich β_p", all.BetaPExcess, 0, all.leftOut(), "0")
 		low, high := o.singleDesignBetaP()
@@ -151,18 +157,19 @@ type rateStatistics struct {
 	*outcome
 	firstSize, last int // sizes that a slope in N begins and ends with
 
-	Ratio         Estimate // mean over blocks of RMSE/pred at the largest N
-	Worst, Best   float64  // largest and smallest such ratio
-	Wald          Estimate // mean Wald statistic over its degrees of freedom
-	BetaN         Estimate // mean over blocks of the slope of log RMSE on log N
-	BetaP         Estimate // slope of log RMSE on log N_k, codeword effects removed
-	BetaPExcess   Estimate // BetaP minus the same slope of log pred
-	ThetaSlope    Estimate // slope of log ‖θ̂ − θ*‖ on log N (Theorem 1)
-	GradientSlope Estimate // slope of log ‖∇L_N(θ*)‖ on log N (A3)
-	NaiveRatio    float64  // mean over blocks of the naive prediction over the sandwich's
-	Blocks        int      // blocks that enter at the largest N
-	Null          float64  // largest ‖H v‖ over gauge directions
-	Freedom       int
+	Ratio          Estimate // mean over blocks of RMSE/pred at the largest N
+	Worst, Best    float64  // largest and smallest such ratio
+	Wald           Estimate // mean Wald statistic over its degrees of freedom
+	BetaN          Estimate // mean over blocks of the slope of log RMSE on log N
+	BetaP          Estimate // slope of log RMSE on log N_k, codeword effects removed
+	BetaPExcess    Estimate // BetaP minus the same slope of log pred
+	PredictedBetaP float64  // that slope; NaN where no block varies
+	ThetaSlope     Estimate // slope of log ‖θ̂ − θ*‖ on log N (Theorem 1)
+	GradientSlope  Estimate // slope of log ‖∇L_N(θ*)‖ on log N (A3)
+	NaiveRatio     float64  // mean over blocks of the naive prediction over the sandwich's
+	Blocks         int      // blocks that enter at the largest N
+	Null           float64  // largest ‖H v‖ over gauge directions
+	Freedom        int
 
 	Extremes Band // where Worst and Best must lie: see extremes
 	// Second and SecondFirst are the mean over blocks of (pred_k/|M_k|)² at the largest and
@@ -196,12 +203,14 @@ func (o *outcome) statistics(firstSize int) *rateStatistics {
 
 // theory is what holds of the usable blocks whatever the replicates.
 func (x *rateStatistics) theory() {
+	var predicted points
 	for s, k := range x.usable(x.last) {
 		x.Blocks++
+		predicted.add(x.populations[s].occupancy[k], x.populations[s].predicted[k], k)
 		x.NaiveRatio += x.populations[s].naively[k] / x.populations[s].predicted[k]
 		x.Second += square(x.relative(s, x.last, k))
 	}
-	x.NaiveRatio /= float64(x.Blocks)
+	x.NaiveRatio, x.PredictedBetaP = x.NaiveRatio/float64(x.Blocks), predicted.slope()
 	x.Second /= float64(x.Blocks)
 	var early float64
 	for s, k := range x.usable(x.firstSize) {

@@ -15,7 +15,7 @@ import (
 //	H⁺ = (H + VVᵀ)⁻¹ − VVᵀ,  S = H⁺ J H⁺,  √N (θ̂ − θ*) → N(0, S) off the gauge.
 type population struct {
 	weights    []float64 // cells × R × C
-	joint      []float64 // what samples are drawn by, where codes are misread (see reading); nil: weights
+	joint      []float64 // what samples are drawn by, where codes are misread (see Reading); nil: weights
 	occupancy  []float64 // E[n_k] per row
 	theta      []float64 // θ*
 	directions [][]float64

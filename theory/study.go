@@ -92,7 +92,7 @@ func Studies() []Study {
 		{"unshared", "one free map per cell learns from the cell's own rows only; shared factors from all", []part{runUnshared}},
 		{"co-occurrence", "A6: two codewords seen only together cannot be told apart, whatever their counts", []part{runCooccurrence}},
 		{"triangular", "Theorem 2 where N_k is not Θ(N): the rate is the codeword's own count", []part{runTriangular}},
-		{"noise", "wrong codes: what the factors go to where the code of a slot is wrong with probability ε, and at what rate", []part{runNoise}},
+		{"noise", "wrong codes: what the factors go to where the code of a slot is wrong with probability ε, and at what rate", []part{ask(noise)}},
 		{"ensemble", "the mean of several fits: what of the excess risk falls with 1/S, and what does not", []part{runEnsemble}},
 		{"assumptions", "A1 to A9 at θ* and in a neighbourhood of it", []part{runAssumptions}},
 		{"initialisation", "which starts reach the best optimum of the population", []part{runInitialisation}},
@@ -118,7 +118,7 @@ type setup struct {
 func newSetup(settings Settings) *setup {
 	s := &setup{
 		Settings: settings, small: Fast(), sample: Sample, trained: trained,
-		layer:   func(m layers.Map, t *Table) Model { return newLayered(m, t) },
+		layer:   modelOf,
 		free:    func(t *Table, identity float64) Model { return newForm(t, identity, unshared{t.Classes}) },
 		disturb: func(t *Truth, rng *rand.Rand) { t.misspecify(disturbance, rng) },
 	}

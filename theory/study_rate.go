@@ -73,7 +73,7 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 		return nil, err
 	}
 	r := &Report{Study: "rate", Claim: fmt.Sprintf("Theorems 1 and 2 for %T", m), Seed: s.Seed}
-	if err := s.question(m, d).answer(ctx, s.Seed, r); err != nil {
+	if err := s.question(m, d).answer(ctx, newSetup(Settings{Seed: s.Seed}), r); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -3,6 +3,7 @@ package theory
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distmv"
@@ -35,12 +36,30 @@ func newTruth(d Design, cells []Cell, rng *rand.Rand) *Truth {
 	return t
 }
 
+// Alike gives every cell the values of p̂ that the first has, so that p̂ tells nothing of the cell, and the label its
+// law there. It is for a truth as [NewTruth] draws it.
+func (t *Truth) Alike() {
+	t.Table.alike()
+	t.Label = labelLaw(t.Table, t.Theta, t.Design.Identity)
+}
+
 // alike gives every cell the values of p̂ that the first has, so that p̂ tells nothing of the cell.
 func (t *Table) alike() {
 	first := t.of(t.LogP, 0)
 	for v := range t.Cells {
 		copy(t.of(t.LogP, v), first)
 	}
+}
+
+// isAlike reports whether it is so.
+func (t *Table) isAlike() bool {
+	first := t.of(t.LogP, 0)
+	for v := range t.Cells {
+		if !slices.Equal(t.of(t.LogP, v), first) {
+			return false
+		}
+	}
+	return true
 }
 
 func drawFactors(d Design, rng *rand.Rand) []float64 {
