@@ -183,6 +183,12 @@ func (c *Catalog) Grouped() []Method {
 	})
 }
 
+// Recommended is the method to take where nothing is known, and what commands and Python fit where none is named.
+func (c *Catalog) Recommended() Method {
+	all := c.List()
+	return all[slices.IndexFunc(all, func(m Method) bool { return m.Group == Recommended })]
+}
+
 // Names lists the names in the catalog's order.
 func (c *Catalog) Names() []string {
 	return data.Each(c.List(), func(m Method) string { return m.Name })

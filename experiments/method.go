@@ -21,6 +21,8 @@ type Method struct {
 	// Title is how tables write it; "": its name in capitals.
 	Title string
 	Group Group
+	// Instead are those to take, of the recommended method, where rows lack an array that it needs: the first whose arrays they have.
+	Instead []string
 	// Reference is where it was published: "Guo et al. 2017".
 	Reference string
 	// Needs are the arrays of every part that it reads, besides labels.
@@ -45,7 +47,7 @@ type Group string
 
 // The groups, in the order of lists.
 const (
-	Recommended Group = "recommended" // what to take where nothing is known
+	Recommended Group = "recommended" // the one to take where nothing is known, which commands and Python fit by default
 	Paper       Group = "paper"       // the paper's calibrator and its parts
 	Baseline    Group = "baseline"    // published by others
 	Outside     Group = ""            // of a module from outside

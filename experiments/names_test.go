@@ -17,7 +17,6 @@ var mayName = map[string]string{
 	"experiments/cli/study_truth.go":  chosen, // few that are fitted at once
 	"experiments/cli/compare.go":      chosen, // what compare fits where nobody says
 	"experiments/cli/before.go":       chosen, // the remedy of a fit that does harm
-	"experiments/cli/called.go":       chosen, // the corrections that are advised
 	"experiments/cli/theory.go":       chosen, // the map whose theory is the paper's
 	"experiments/bench/memory.go":     chosen, // the workload
 	"experiments/study/study.go":      chosen, // the order of the paper's tables

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"calibra/data"
@@ -172,6 +173,16 @@ func (s Spec) method(src *data.Source) (Method, error) {
 	if err != nil {
 		return Method{}, err
 	}
+	for _, key := range s.needs(method, src) {
+		if err := src.Require(key); err != nil {
+			return method, err
+		}
+	}
+	return method, method.Suits(src)
+}
+
+// needs are the arrays of src that the fit of the method reads, and those by which it is judged.
+func (s Spec) needs(method Method, src *data.Source) (needs []string) {
 	parts := []string{"cal"}
 	if src.Val != nil && s.Split != data.NoValidation && method.StopsEarly {
 		parts = append(parts, "val")
@@ -179,17 +190,31 @@ func (s Spec) method(src *data.Source) (Method, error) {
 	if src.Test != nil && src.Test.Labels != nil {
 		parts = append(parts, "test")
 	}
-	var needs []string
 	for _, part := range parts {
 		needs = append(needs, part+"_labels")
 		for _, key := range method.Needs {
 			needs = append(needs, part+"_"+key)
 		}
 	}
-	if err := src.Require(needs...); err != nil {
-		return method, err
+	return needs
+}
+
+// Recommended is the recommended method, or, where src lacks an array that it needs, the first of its Instead whose arrays src
+// has. lacks is then that array.
+func (s Spec) Recommended(src *data.Source) (m Method, lacks string) {
+	lack := func(key string) bool { return src.Require(key) != nil }
+	recommended := s.Catalog.Recommended()
+	needs := s.needs(recommended, src)
+	at := slices.IndexFunc(needs, lack)
+	if at < 0 {
+		return recommended, ""
 	}
-	return method, method.Suits(src)
+	for _, name := range recommended.Instead {
+		if m, err := s.Catalog.Find(name); err == nil && !slices.ContainsFunc(s.needs(m, src), lack) {
+			return m, needs[at]
+		}
+	}
+	return recommended, ""
 }
 
 // epochs finds how long each stage should train when all calibration rows are to be

@@ -60,13 +60,15 @@ func (c *evaluateCmd) verdict(in *Judged, r *metrics.Report) (*report.Verdict, e
 // A fit starts from the network's logits: where a run left the predictions, one map of the logits corrects others than these, and
 // so does the method of the run; then the command compares methods.
 func corrections(v *report.Verdict, predictions, features string) []string {
-	method := map[string]string{report.Corrections[1]: "sm", report.Corrections[2]: "mixture"}[v.ToUse()]
+	recommended := (*experiments.Catalog)(nil).Recommended()
+	global := recommended.Instead[0] // which reads logits alone
+	method := map[string]string{report.Corrections[1]: global, report.Corrections[2]: recommended.Name}[v.ToUse()]
 	if method == "" {
 		return nil
 	}
 	in := quoted(cmp.Or(relative(features), "FEATURES.npz"))
-	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); predictions != "" && err == nil && (spec.Method == method || method == "sm" && spec.Method != report.Classifier) {
-		return []string{"calibra compare --in " + in + " --methods nc,ts,mixture,local-ts,corrected --out runs/corrections"}
+	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); predictions != "" && err == nil && (spec.Method == method || method == global && spec.Method != report.Classifier) {
+		return []string{"calibra compare --in " + in + " --methods nc,ts," + recommended.Name + ",local-ts,corrected --out runs/corrections"}
 	}
 	return []string{"calibra fit --in " + in + " --method " + method + " --out runs/" + method}
 }

@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -156,6 +157,7 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 	return kong.New(flags, append(options,
 		kong.Name("calibra"),
 		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, measure both."),
+		defaults(methods),
 		kong.Exit(func(int) { panic(errExit) }),
 		kong.Writers(t.out, t.err),
 		kong.PostBuild(func(k *kong.Kong) error { return explain(k, methods) }),
@@ -168,6 +170,19 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(methods, t),
 	)...)
+}
+
+// defaults are what the help says of the methods that are fitted where none is named.
+func defaults(methods *experiments.Catalog) kong.Vars {
+	recommended := methods.Recommended()
+	var instead []string
+	for _, name := range recommended.Instead {
+		if m, err := methods.Find(name); err == nil {
+			lacking := slices.DeleteFunc(slices.Clone(recommended.Needs), func(key string) bool { return slices.Contains(m.Needs, key) })
+			instead = append(instead, name+" without "+strings.Join(lacking, " and "))
+		}
+	}
+	return kong.Vars{"recommended": recommended.Name, "instead": strings.Join(instead, ", "), "compared": strings.Join(usual(methods), ",")}
 }
 
 // decodePath makes a path absolute. An empty one, as of a shell variable that is not

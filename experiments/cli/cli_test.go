@@ -86,7 +86,7 @@ var small = []string{"--slots", "4", "--codewords", "8"}
 
 func TestFitThenApply(t *testing.T) {
 	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
-	code, stdout, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...)
+	code, stdout, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--out", out}, small...)...)
 	if code != 0 || !strings.Contains(stdout, "NLL") {
 		t.Fatalf("fit exits %d: %s%s", code, stdout, stderr)
 	}
@@ -213,7 +213,7 @@ func TestBadInput(t *testing.T) {
 		"unknown flag":    {good, []string{"--speed", "9"}, []string{"--speed"}},
 	} {
 		out := filepath.Join(t.TempDir(), "run")
-		code, _, stderr := calibra(t, slices.Concat([]string{"fit", "--in", c.in, "--out", out}, small, c.args)...)
+		code, _, stderr := calibra(t, slices.Concat([]string{"fit", "--method", "vq", "--in", c.in, "--out", out}, small, c.args)...)
 		if code != exitUsage {
 			t.Errorf("%s: exit code %d, not %d: %s", name, code, exitUsage, stderr)
 		}
@@ -240,7 +240,7 @@ func TestClassWithoutRowsWarnsAndWorks(t *testing.T) {
 		}
 	}
 	in, out := write(t, arrays), filepath.Join(t.TempDir(), "run")
-	code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...)
+	code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--out", out}, small...)...)
 	if code != 0 || !strings.Contains(stderr, "warning") || !strings.Contains(stderr, "[1]") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -262,7 +262,7 @@ func TestFewTestRows(t *testing.T) {
 		arrays[3+i] = a
 	}
 	in, out := write(t, arrays), filepath.Join(t.TempDir(), "run")
-	code, stdout, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...)
+	code, stdout, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--out", out}, small...)...)
 	if code != 0 || strings.Contains(stdout, "NaN") {
 		t.Fatalf("fit exits %d: %s%s", code, stdout, stderr)
 	}
@@ -277,7 +277,7 @@ func TestFewTestRows(t *testing.T) {
 func TestFitOverAnEarlierFit(t *testing.T) {
 	arrays := features(300)
 	in, out := write(t, arrays), filepath.Join(t.TempDir(), "run")
-	if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...); code != 0 {
+	if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--out", out}, small...)...); code != 0 {
 		t.Fatal(stderr)
 	}
 	model := filepath.Join(out, "model.safetensors")
@@ -295,7 +295,7 @@ func TestFitOverAnEarlierFit(t *testing.T) {
 	if after, err := os.ReadFile(model); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("an interrupted fit replaced the model (%v)", err)
 	}
-	if code, _, stderr := calibra(t, append([]string{"fit", "--in", write(t, arrays[:3]), "--out", out}, small...)...); code != 0 {
+	if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", write(t, arrays[:3]), "--out", out}, small...)...); code != 0 {
 		t.Fatal(stderr)
 	}
 	for _, name := range []string{"metrics.json", "predictions.npz"} {
@@ -307,7 +307,7 @@ func TestFitOverAnEarlierFit(t *testing.T) {
 
 func TestDamagedModel(t *testing.T) {
 	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
-	if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...); code != 0 {
+	if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--out", out}, small...)...); code != 0 {
 		t.Fatal(stderr)
 	}
 	model := filepath.Join(out, "model.safetensors")
@@ -341,7 +341,7 @@ func TestDamagedModel(t *testing.T) {
 // A model that reads no logits does not notice that the rows are of other classes.
 func TestApplyToOtherClasses(t *testing.T) {
 	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
-	if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...); code != 0 {
+	if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--out", out}, small...)...); code != 0 {
 		t.Fatal(stderr)
 	}
 	x := features(30)[3]

@@ -56,7 +56,7 @@ func TestDidYouMean(t *testing.T) {
 		"did you mean vq-dc?":        {"compare", "--in", in, "--methods", "vqdc", "--out", out},
 		"did you mean ablate-slots?": {"study", "ablate-slot", "--data", "letter", "--out", out},
 		"did you mean satellite?":    {"study", "main", "--data", "satelite", "--out", out},
-		"did you mean optim.rate?":   {"fit", "--in", in, "--set", "optim.rat=1", "--out", out},
+		"did you mean optim.rate?":   {"fit", "--method", "vq", "--in", in, "--set", "optim.rat=1", "--out", out},
 		"did you mean resmlp?":       {"pretrain", "--data", "letter", "--encoder", "resmpl", "--out", out},
 		"did you mean triangular?":   {"theory", "triangulr"},
 		"did you mean zsh?":          {"completion", "zsch"},
@@ -107,7 +107,7 @@ func TestNarrow(t *testing.T) {
 	in, dir := write(t, features(160)), t.TempDir()
 	fitted := filepath.Join(dir, "fit")
 	for _, args := range [][]string{
-		append([]string{"fit", "--in", in, "--out", fitted}, small...),
+		append([]string{"fit", "--method", "vq", "--in", in, "--out", fitted}, small...),
 		append([]string{"fit", "--in", in, "--method", "auto", "--out", filepath.Join(dir, "auto")}, small...),
 		{"evaluate", "--in", filepath.Join(fitted, "predictions.npz")},
 		{"compare", "--in", in, "--methods", "nc,ts,dc-published", "--seeds", "1,2", "--out", filepath.Join(dir, "c")},
@@ -177,7 +177,7 @@ func TestJSON(t *testing.T) {
 // TestQuiet: no notes.
 func TestQuiet(t *testing.T) {
 	in := write(t, features(160))
-	code, _, stderr := calibra(t, append([]string{"fit", "--quiet", "--in", in, "--out", filepath.Join(t.TempDir(), "run")}, small...)...)
+	code, _, stderr := calibra(t, append([]string{"fit", "--quiet", "--method", "vq", "--in", in, "--out", filepath.Join(t.TempDir(), "run")}, small...)...)
 	if code != 0 || stderr != "" {
 		t.Errorf("exits %d and says %q", code, stderr)
 	}
@@ -288,7 +288,7 @@ func TestSentences(t *testing.T) {
 		"is a file; name a directory":                               {"study", "main", "--data", in, "--methods", "nc", "--out", file},
 		"ts: ":                                                      {"compare", "--in", write(t, unlogged), "--methods", "ts", "--out", out},
 		"at least 40":                                               {"evaluate", "--in", predicted, "--replicates", "20"},
-		"must be a number > 0":                                      {"fit", "--in", in, "--set", "optim.rate=-1", "--out", out},
+		"must be a number > 0":                                      {"fit", "--method", "vq", "--in", in, "--set", "optim.rate=-1", "--out", out},
 	} {
 		code, _, stderr := calibra(t, args...)
 		if code != exitUsage || !strings.Contains(stderr, want) || strings.Contains(stderr, "None") || strings.Contains(stderr, "0 classes") {

@@ -17,7 +17,7 @@ import (
 
 type compareCmd struct {
 	In      string   `type:"input" placeholder:"F.npz" help:"Rows to calibrate and test: a features file, or data that a network is trained on first, as for fit."`
-	Methods []string `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them, and all stands for the published ones (nc,ts,sm,vq,mixture)."`
+	Methods []string `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them, and all stands for the published ones (${compared})."`
 	Seeds   seeds    `placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (42-46, and 42 with --folds)."`
 	Folds   int      `most:"1000" placeholder:"K" help:"The file has one labelled set without a split: predict every row by fits to the other K−1 of K folds, and judge them all. 5 is usual."`
 
@@ -303,14 +303,18 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings)
 	return t.closing(fmt.Sprintf("%d of %d fits; %s", len(f.Cells)-len(f.Failures), len(f.Cells), briefly(verdicts)), filepath.Join(relative(c.Out), "report.html"))
 }
 
-// recommended are the methods that compare fits where the user names none.
-var recommended = []string{report.Classifier, "ts", "sm", "vq", "mixture"}
+// usual are the methods that compare fits where the user names none: the classifier as it is, the simplest one, and the
+// recommended one with those that are taken in its place.
+func usual(methods *experiments.Catalog) []string {
+	m := methods.Recommended()
+	return slices.Concat([]string{report.Classifier, "ts"}, m.Instead, []string{m.Name})
+}
 
 // names are the methods asked for, each once, in the catalog's order.
 func (c *compareCmd) names(methods *experiments.Catalog) (names []string, err error) {
 	asked := c.Methods
 	if asked == nil {
-		asked = recommended
+		asked = usual(methods)
 	}
 	all := slices.Contains(asked, "all")
 	named, err := found(methods, slices.DeleteFunc(slices.Clone(asked), func(name string) bool { return name == "all" }))

@@ -27,7 +27,7 @@ import (
 
 type fitCmd struct {
 	In     string       `required:"" type:"input" placeholder:"F.npz" help:"Rows to calibrate and test: a features file, or data that a network is trained on first: letter, satellite, digits, a labelled csv, a MedMNIST npz or a CIFAR archive."`
-	Method string       `default:"vq" placeholder:"NAME" help:"Method to fit (${default}). calibra methods lists them."`
+	Method string       `placeholder:"NAME" help:"Method to fit (${recommended}; ${instead}). calibra methods lists them."`
 	Split  data.Holdout `placeholder:"paper|tables|none" group:"Validation:" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or none. Without this flag: paper for methods that stop early, none for the others."`
 	Seed   uint64       `default:"0" help:"Seed of the split, the initial weights and the batches (${default})."`
 	Out    string       `required:"" type:"path" placeholder:"DIR" help:"Directory for the model, config.json, metrics.json, predictions.npz, curves.csv and report.html."`
@@ -43,9 +43,12 @@ type fitCmd struct {
 }
 
 func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
-	method, err := methods.Find(c.Method)
-	if err != nil {
-		return err
+	method, err := methods.Recommended(), error(nil)
+	named := c.Method != ""
+	if named {
+		if method, err = methods.Find(c.Method); err != nil {
+			return err
+		}
 	}
 	c.Method = method.Name
 	figures, err := c.export("fit", "")
@@ -65,14 +68,22 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		return c.kept(err)
 	}
 	warnUnread(t, c.In, src.Unread)
+	if !named {
+		other, lacks := experiments.Spec{Catalog: methods, Split: c.Split}.Recommended(src)
+		if lacks != "" {
+			t.warn("%s has no %s, which the default method %s needs; %s is fitted in its place", filepath.Base(c.In), lacks, method.Name, other.Name)
+			if settings, err = c.values(methods, []string{other.Name}); err != nil {
+				return err
+			}
+		}
+		method, c.Method = other, other.Name
+	}
 	beside, err := c.settle(t, src, method)
 	if err != nil {
 		return err
 	}
 	warnEmptyClasses(t, src)
-	if method, err := methods.Find(c.Method); err == nil {
-		noteWeighing(t, method, src)
-	}
+	noteWeighing(t, method, src)
 	board, err := c.board().Begin(filepath.Base(c.Out))
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // A fit leaves a page with its verdict and figures that say what they show, and how its losses went.
 func TestFitPage(t *testing.T) {
 	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
-	if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...); code != 0 {
+	if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--out", out}, small...)...); code != 0 {
 		t.Fatal(stderr)
 	}
 	text, err := os.ReadFile(filepath.Join(out, "report.html"))

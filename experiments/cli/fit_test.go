@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/experiments"
 	"calibra/layers"
 	"calibra/layers/anchored"
 
@@ -129,7 +130,7 @@ func TestFitKnowsTheClassesOfAllParts(t *testing.T) {
 	in, dir := write(t, slices.DeleteFunc(arrays, func(a data.Array) bool { return strings.HasSuffix(a.Name, "_logits") })), t.TempDir()
 	for _, split := range []string{"paper", "tables", "none"} {
 		out := filepath.Join(dir, split)
-		code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--split", split, "--set", "optim.epochs=2", "--out", out}, small...)...)
+		code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--split", split, "--set", "optim.epochs=2", "--out", out}, small...)...)
 		if code != 0 || !strings.Contains(stderr, "no calibration row is of class [3]") {
 			t.Fatalf("%s: exit code %d: %s", split, code, stderr)
 		}
@@ -155,12 +156,12 @@ func TestFitRefusesFeaturesOutOfReach(t *testing.T) {
 		return arrays
 	}
 	out, run := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "run")
-	if code, _, stderr := calibra(t, append([]string{"fit", "--in", write(t, scaled(1e15, "cal_features", "test_features")), "--set", "optim.epochs=2", "--out", run}, small...)...); code != 0 {
+	if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", write(t, scaled(1e15, "cal_features", "test_features")), "--set", "optim.epochs=2", "--out", run}, small...)...); code != 0 {
 		t.Fatalf("features of 1e15: exit code %d: %s", code, stderr)
 	}
 	large := write(t, scaled(1e30, "cal_features", "test_features"))
 	for _, args := range [][]string{
-		append([]string{"fit", "--in", large, "--out", out}, small...),
+		append([]string{"fit", "--method", "vq", "--in", large, "--out", out}, small...),
 		append([]string{"fit", "--in", large, "--method", "anchored", "--out", out}, small...),
 		{"apply", "--in", large, "--model", run, "--out", out + ".npz"},
 	} {
@@ -226,5 +227,49 @@ func TestFitBroughtData(t *testing.T) {
 	}
 	if code, stdout, stderr := calibra(t, "apply", "--in", "cubic", "--model", out, "--out", filepath.Join(out, "c.npz")); code != 0 || !strings.Contains(stdout, "rows calibrated by ts") {
 		t.Errorf("%s%s", stdout, stderr)
+	}
+}
+
+// TestDefaultMethod: where none is named, fit takes the recommended method, or tells which array of the rows it lacks and takes the
+// one in its place; the help of fit and compare, the README and the quickstart name the same.
+func TestDefaultMethod(t *testing.T) {
+	recommended := (*experiments.Catalog)(nil).Recommended()
+	without := func(key string) []data.Array {
+		return slices.DeleteFunc(features(80), func(a data.Array) bool { return strings.HasSuffix(a.Name, key) })
+	}
+	for _, c := range []struct {
+		rows         []data.Array
+		method, told string
+	}{
+		{features(80), recommended.Name, ""},
+		{without("_features"), recommended.Instead[0], "features.npz has no cal_features, which the default method mixture needs; sm is fitted in its place"},
+		{without("_logits"), recommended.Instead[1], "features.npz has no cal_logits, which the default method mixture needs; vq is fitted in its place"},
+		{without("test_features"), recommended.Instead[0], "features.npz has no test_features, "},
+	} {
+		out := filepath.Join(t.TempDir(), "run")
+		code, _, stderr := calibra(t, "fit", "--quiet", "--in", write(t, c.rows), "--out", out)
+		spec, err := experiments.ReadSpec(out)
+		if code != 0 || err != nil || spec.Method != c.method || !strings.Contains(stderr, c.told) || c.told == "" && stderr != "" {
+			t.Errorf("fit exits %d with %s (%v): %s\nwant %s and %q", code, spec.Method, err, stderr, c.method, c.told)
+		}
+	}
+	if code, _, stderr := calibra(t, "fit", "--in", write(t, without("_features")), "--method", recommended.Name, "--out", filepath.Join(t.TempDir(), "run")); code != exitUsage || !strings.Contains(stderr, "has no cal_features") {
+		t.Errorf("a method that is named exits %d: %s", code, stderr)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ofFit, _ := calibra(t, "fit", "--help")
+	_, ofCompare, _ := calibra(t, "compare", "--help")
+	for what, text := range map[string]string{"README": string(readme), "fit --help": ofFit, "compare --help": ofCompare} {
+		for _, name := range append(recommended.Instead, recommended.Name) {
+			if !strings.Contains(text, name) {
+				t.Errorf("%s does not name %s", what, name)
+			}
+		}
+	}
+	if last := quickMethods[len(quickMethods)-1].name; last != recommended.Name {
+		t.Errorf("the quickstart ends with %s", last)
 	}
 }

@@ -21,7 +21,7 @@ func TestApplyIntervals(t *testing.T) {
 	if err := disk.WriteNPZ(in, features(300)...); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := calibra(t, "fit", "--in", in, "--slots", "4", "--codewords", "6", "--split", "paper", "--out", model); code != 0 {
+	if code, _, stderr := calibra(t, "fit", "--method", "vq", "--in", in, "--slots", "4", "--codewords", "6", "--split", "paper", "--out", model); code != 0 {
 		t.Fatal(stderr)
 	}
 	apply := func(extra ...string) (int, string) {
@@ -75,7 +75,7 @@ func TestApplyIntervals(t *testing.T) {
 func fitAndApply(t *testing.T, model, in string, settings ...string) (lower, upper *mat.Dense, stderr string) {
 	t.Helper()
 	if _, err := os.Stat(model); err != nil {
-		if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--slots", "4", "--codewords", "6", "--out", model}, settings...)...); code != 0 {
+		if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--slots", "4", "--codewords", "6", "--out", model}, settings...)...); code != 0 {
 			t.Fatal(stderr)
 		}
 	}
@@ -193,7 +193,7 @@ func TestIntervalsTakeTheFitsPenalty(t *testing.T) {
 	}
 	for _, rule := range []string{"adamw", "lion"} {
 		model := filepath.Join(dir, rule)
-		if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--slots", "4", "--codewords", "6", "--out", model, "--set", "divide.rule=" + rule}, still...)...); code != 0 {
+		if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--slots", "4", "--codewords", "6", "--out", model, "--set", "divide.rule=" + rule}, still...)...); code != 0 {
 			t.Fatal(stderr)
 		}
 		if code, stderr := apply(model); code != 0 {

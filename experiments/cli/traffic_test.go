@@ -18,7 +18,7 @@ import (
 // commands are all commands of the program with their flags.
 func commands(t *testing.T) []*kong.Node {
 	t.Helper()
-	parser, err := kong.New(&cli{}, kong.NamedMapper("path", kong.MapperFunc(decodePath)))
+	parser, err := kong.New(&cli{}, defaults(nil), kong.NamedMapper("path", kong.MapperFunc(decodePath)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +90,8 @@ func TestLimits(t *testing.T) {
 	for _, args := range [][]string{
 		{"compare", "--in", in, "--out", out, "--jobs", "1000000"},
 		{"compare", "--in", in, "--out", out, "--seeds", "0-999999999"},
-		{"fit", "--in", in, "--out", out, "--codewords", "1000000000"},
-		{"fit", "--in", in, "--out", out, "--slots", "1000000000"},
+		{"fit", "--method", "vq", "--in", in, "--out", out, "--codewords", "1000000000"},
+		{"fit", "--method", "vq", "--in", in, "--out", out, "--slots", "1000000000"},
 		{"evaluate", "--in", in, "--redraws", "2000000000"},
 		{"evaluate", "--in", in, "--replicates", "2000000000"},
 		{"evaluate", "--in", in, "--bins", "2000000000"},

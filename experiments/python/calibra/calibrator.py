@@ -37,8 +37,8 @@ class Calibrator(Routed):
     Parameters
     ----------
     method : str or None
-        What to fit: "stacked", "vq", "ts", or another that `calibra methods --all` lists. None is what
-        `calibra fit` fits where it is not told.
+        What to fit: "mixture", "vq", "ts", or another that `calibra methods --all` lists. None is the recommended
+        method, as for `calibra fit`: mixture, or, where there are no features, sm, which a CalibraWarning says.
     split : {"paper", "tables", "none"} or None
         Where validation rows come from; None is the method's own.
     seed : int

@@ -24,8 +24,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     ----------
     estimator : classifier with decision_function or predict_proba; None is LogisticRegression()
     method : str or None
-        What is fitted to its scores: "stacked", "vq", "ts", or another of `calibra methods --all`; None is what
-        `calibra fit` fits where it is not told.
+        What is fitted to its scores: "mixture", "vq", "ts", or another of `calibra methods --all`; None is
+        the recommended method, as for Calibrator.
     cv : int, splitter, iterable of (train, test), or "prefit"
         How rows are held out: the calibrator sees scores of rows that their estimator was not fitted to.
         With "prefit" the estimator is fitted already, and fit takes rows that it has not seen.

@@ -30,8 +30,8 @@ class Calibrated(Base):  # type: ignore[misc]  # seen without types
 
     Parameters
     ----------
-    method : str
-        One that needs logits alone, as `calibra methods` tells.
+    method : str or None
+        One that needs logits alone, as `calibra methods` tells. None is the one that is recommended without features.
     seed : int
     settings : dict or None
         Of the method, as `calibra methods NAME` lists them.
@@ -45,7 +45,7 @@ class Calibrated(Base):  # type: ignore[misc]  # seen without types
     array([[0.85, 0.15]])
     """
 
-    def __init__(self, method: str = "ts", seed: int = 0, settings: dict[str, typing.Any] | None = None) -> None:
+    def __init__(self, method: str | None = None, seed: int = 0, settings: dict[str, typing.Any] | None = None) -> None:
         super().__init__()
         self.method, self.seed, self.settings = method, seed, settings
 

@@ -3,7 +3,7 @@
     pip install "ray[data]"
 
     import calibra.ray
-    said = calibra.ray.apply("runs/stacked", ray.data.read_parquet("rows"), features="features")
+    said = calibra.ray.apply("runs/mixture", ray.data.read_parquet("rows"), features="features")
     calibra.ray.evaluate(said)
     calibra.ray.study("main", "--data", "letter", out="/shared/runs/main")
 

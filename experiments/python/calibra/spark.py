@@ -3,7 +3,7 @@
     pip install pyspark pandas pyarrow            # and a Java, 17 or later
 
     import calibra.spark
-    said = calibra.spark.apply("runs/stacked", table, features="features")
+    said = calibra.spark.apply("runs/mixture", table, features="features")
     calibra.spark.evaluate(said)
 
 Workers need this package. Batches are of spark.sql.execution.arrow.maxRecordsPerBatch rows. The probabilities are those

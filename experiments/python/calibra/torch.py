@@ -2,7 +2,7 @@
 
     import calibra, calibra.torch
 
-    calibrator = calibra.Calibrator("stacked").fit(*calibra.torch.outputs(model, cal_loader, layer="avgpool"))
+    calibrator = calibra.Calibrator("mixture").fit(*calibra.torch.outputs(model, cal_loader, layer="avgpool"))
     calibrated = calibra.torch.Calibrated(model, calibrator, layer="avgpool")
     calibrated(x)                                # log-probabilities, B×C
 
@@ -124,7 +124,7 @@ class Calibrated(nn.Module):  # type: ignore[misc]  # seen without torch's types
         super().__init__()
         network = calibrator._fitted()._network()
         if network is None:
-            raise InputError("the calibrator's method has no network, which torch would run; fit another, such as ts or stacked")
+            raise InputError("the calibrator's method has no network, which torch would run; fit another, such as ts or mixture")
         self.model, self.layer, self.of_probabilities = model, layer, network.of_probabilities
         self.calibrator = Graph(network.file)
         if "features" in self.calibrator.inputs and layer is None:

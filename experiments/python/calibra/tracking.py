@@ -3,8 +3,8 @@
     pip install "mlflow>=3"                      # or wandb
 
     import calibra.tracking
-    calibra.tracking.log_run("runs/stacked")     # MLflow: the active run, or one of its own
-    calibra.tracking.log_wandb("runs/stacked")   # Weights & Biases, offline unless mode says otherwise
+    calibra.tracking.log_run("runs/mixture")     # MLflow: the active run, or one of its own
+    calibra.tracking.log_wandb("runs/mixture")   # Weights & Biases, offline unless mode says otherwise
 
 A folder is one of `calibra fit` or `Calibrator.save`, or one of `calibra compare` or `study`. Of a fit parameters,
 metrics, losses of epochs, the page and the model are logged; of a comparison each method's mean metrics, figures and

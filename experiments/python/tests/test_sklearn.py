@@ -71,7 +71,7 @@ def test_a_forest_is_calibrated(more):
     forest = RandomForestClassifier(50, random_state=0).fit(x[:350], names[y[:350]])
     raw = log_loss(names[truth], forest.predict_proba(other))
     rows = slice(350, None) if "cv" in more else slice(None)
-    model = calibra.CalibratedClassifier(forest, **{"method": "stacked", "cv": 3, **more}).fit(x[rows], names[y[rows]])
+    model = calibra.CalibratedClassifier(forest, **{"method": "mixture", "cv": 3, **more}).fit(x[rows], names[y[rows]])
     assert model.classes_.tolist() == sorted(names)
     assert log_loss(names[truth], model.predict_proba(other)) < 0.5 * raw
     assert model.score(other, names[truth]) > 0.93
