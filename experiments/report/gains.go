@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"math"
 
-	"calibra/data"
-
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 )
 
-// GainPanel is what one method changes on several sources.
-type GainPanel struct {
-	Title   string
+// Gains is what one method changes on several sources.
+type Gains struct {
+	Method  string
+	Ours    bool // in the colour of the paper's calibrator
 	Sources []Gain
 }
 
@@ -21,23 +22,42 @@ type Gain struct {
 	Change, Low, High float64
 }
 
-// Gains draws the panels side by side on one axis, a source a line: on the left of the line at 0 the NLL is lower.
-func Gains(panels []GainPanel) *Figure {
-	low, high, most := 0., 0., 0
-	var plots []*chart
-	for _, panel := range panels {
-		lines := data.Each(panel.Sources, func(g Gain) dotLine {
+// DrawGains draws the methods on one axis, below each other in each source: on the left of the line at 0 the NLL is
+// lower. All methods have the same sources.
+func DrawGains(all []Gains) *Figure {
+	p := newPlot()
+	p.Add(newGridLines())
+	sources := all[0].Sources
+	ticks := make(plot.ConstantTicks, len(sources))
+	for i, g := range sources {
+		ticks[i] = plot.Tick{Value: float64(len(sources) - i), Label: g.Source}
+	}
+	p.Y.Min, p.Y.Max, p.Y.Tick.Marker, p.X.Tick.Marker = 0.5, float64(len(sources))+0.5, ticks, spacedTicks{}
+	p.X.Label.Text = "change of NLL, %"
+	p.Add(newDashes(plotter.XY{X: 0, Y: p.Y.Min}, plotter.XY{X: 0, Y: p.Y.Max}))
+	var legend keys
+	points := points{head: []string{"method", "source", "change", "low", "high"}}
+	low, high := 0., 0.
+	for i, method := range all {
+		m, dots := &marked{name: method.Method}, plotter.XYs{}
+		colour, shape := look(i, method.Ours)
+		for j, g := range method.Sources {
+			y := float64(len(sources)-j) + 0.7*(0.5-(float64(i)+0.5)/float64(len(all)))
+			dots = append(dots, plotter.XY{X: g.Change, Y: y})
+			m.add(newLine(faint(colour), vg.Points(4), plotter.XY{X: g.Low, Y: y}, plotter.XY{X: g.High, Y: y}))
+			m.label(g.Change, y, fmt.Sprintf("%s, %s: %+.1f %% (%+.1f to %+.1f)", method.Method, g.Source, g.Change, g.Low, g.High))
+			points.add(method.Method, g.Source, g.Change, g.Low, g.High)
 			low, high = math.Min(low, g.Low), math.Max(high, g.High)
-			return dotLine{name: g.Source, at: g.Change, low: g.Low, high: g.High, says: fmt.Sprintf("%s: %+.1f %% (%+.1f to %+.1f)", g.Source, g.Change, g.Low, g.High)}
-		})
-		p := dotLines(lines)
-		p.Title.Text, p.X.Label.Text = panel.Title, "change of NLL, %"
-		p.aroundZero(lines)
-		plots, most = append(plots, p), max(most, len(lines))
+		}
+		marks := newDots(colour, vg.Points(3), dots...)
+		marks.Shape = shape
+		m.add(marks)
+		p.Add(m)
+		legend.add(method.Method, marks)
 	}
 	edge := 0.03 * (high - low)
-	for _, p := range plots {
-		p.X.Min, p.X.Max = low-edge, high+edge
-	}
-	return newGrid(plots, 2, 9*vg.Centimeter, vg.Length(most+4)*0.5*vg.Centimeter, nil, nil)
+	p.X.Min, p.X.Max = low-edge, high+edge
+	f := newGrid([]*chart{p}, 1, 17*vg.Centimeter, vg.Length(len(sources)+2)*0.9*vg.Centimeter, legend, nil)
+	f.points = points
+	return f
 }

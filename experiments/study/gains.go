@@ -44,7 +44,7 @@ func (f *Findings) gainsOf(ctx context.Context, spec experiments.Spec) (all []ga
 func gains(ctx context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{Title: "Against the classifier as it is",
 		Note: "NLL on test rows less that of the classifier, in percent of it, with 95 % intervals over rows and seeds; p after Holm's correction over the sources."}
-	var panels []report.GainPanel
+	var drawn []report.Gains
 	for _, spec := range gainers {
 		all, err := f.gainsOf(ctx, spec)
 		if err != nil {
@@ -53,21 +53,21 @@ func gains(ctx context.Context, f *Findings) (*report.Section, error) {
 		if all == nil {
 			continue
 		}
-		panel := report.GainPanel{Title: contender(spec)}
+		changes := report.Gains{Method: contender(spec), Ours: contender(spec) == contender(gainers[0])}
 		t := &report.Table{Caption: contender(spec) + " against the classifier.", Labels: []string{"Source"}, Values: report.Heads("NLL of the classifier", "difference", "interval", "p")}
 		for _, g := range all {
 			scale := 100 / g.classifier
-			panel.Sources = append(panel.Sources, report.Gain{Source: g.source, Change: scale * g.Difference, Low: scale * g.Interval.Low, High: scale * g.Interval.High})
+			changes.Sources = append(changes.Sources, report.Gain{Source: g.source, Change: scale * g.Difference, Low: scale * g.Interval.Low, High: scale * g.Interval.High})
 			t.Add("", report.Row{Labels: []string{g.source}, Cells: report.Texts(alone(g.classifier, metrics.NLL),
 				metrics.Signed(g.Difference, 4), metrics.Signed(g.Interval.Low, 4)+" to "+metrics.Signed(g.Interval.High, 4), report.P(g.holm))})
 		}
-		panels = append(panels, panel)
+		drawn = append(drawn, changes)
 		section.Tables = append(section.Tables, t)
 	}
-	if panels == nil {
+	if drawn == nil {
 		return nil, nil
 	}
-	section.Figures = []*report.Drawing{{Name: "gain", Figure: report.Gains(panels),
+	section.Figures = []*report.Drawing{{Name: "gain", Figure: report.DrawGains(drawn),
 		Caption: "Change of NLL against the classifier as it is, source by source, with 95 % intervals over test rows and seeds; below 0 is better."}}
 	return section, nil
 }
