@@ -145,26 +145,100 @@ column:
 	MOVQ       rows+40(FP), R10
 	MOVQ       logp+32(FP), R11
 
-row:
+rows5:
+	CMPQ         R10, $0x05
+	JL           end5
+	MOVQ         R8, R12
 	VBROADCASTSS (R11), Y3
 	VMASKMOVPS   (R9), Y0, Y4
+	VMASKMOVPS   (R12), Y0, Y5
 	VSUBPS       Y4, Y3, Y3
 	VADDPS       Y2, Y3, Y3
 	VMULPS       Y1, Y3, Y3
-	VMASKMOVPS   (R8), Y0, Y4
-	VMULPS       Y4, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	ADDQ         DI, R9
+	ADDQ         DI, R12
+	ADDQ         $0x04, R11
+	VBROADCASTSS (R11), Y4
+	VMASKMOVPS   (R9), Y0, Y5
+	VMASKMOVPS   (R12), Y0, Y6
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y2, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	ADDQ         DI, R9
+	ADDQ         DI, R12
+	ADDQ         $0x04, R11
+	VBROADCASTSS (R11), Y5
+	VMASKMOVPS   (R9), Y0, Y6
+	VMASKMOVPS   (R12), Y0, Y7
+	VSUBPS       Y6, Y5, Y5
+	VADDPS       Y2, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	ADDQ         DI, R9
+	ADDQ         DI, R12
+	ADDQ         $0x04, R11
+	VBROADCASTSS (R11), Y6
+	VMASKMOVPS   (R9), Y0, Y7
+	VMASKMOVPS   (R12), Y0, Y8
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y2, Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	ADDQ         DI, R9
+	ADDQ         DI, R12
+	ADDQ         $0x04, R11
+	VBROADCASTSS (R11), Y7
+	VMASKMOVPS   (R9), Y0, Y8
+	VMASKMOVPS   (R12), Y0, Y9
+	VSUBPS       Y8, Y7, Y7
+	VADDPS       Y2, Y7, Y7
+	VMULPS       Y1, Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	ADDQ         DI, R9
+	ADDQ         DI, R12
+	ADDQ         $0x04, R11
 	VMASKMOVPS   Y3, Y0, (R8)
 	ADDQ         DI, R8
+	VMASKMOVPS   Y4, Y0, (R8)
+	ADDQ         DI, R8
+	VMASKMOVPS   Y5, Y0, (R8)
+	ADDQ         DI, R8
+	VMASKMOVPS   Y6, Y0, (R8)
+	ADDQ         DI, R8
+	VMASKMOVPS   Y7, Y0, (R8)
+	ADDQ         DI, R8
+	SUBQ         $0x05, R10
+	JMP          rows5
+
+end5:
+rows1:
+	CMPQ         R10, $0x01
+	JL           end1
+	MOVQ         R8, R12
+	VBROADCASTSS (R11), Y3
+	VMASKMOVPS   (R9), Y0, Y4
+	VMASKMOVPS   (R12), Y0, Y5
+	VSUBPS       Y4, Y3, Y3
+	VADDPS       Y2, Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y5, Y3, Y3
 	ADDQ         DI, R9
+	ADDQ         DI, R12
 	ADDQ         $0x04, R11
-	DECQ         R10
-	JNZ          row
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	ADDQ         $0x20, DX
-	ADDQ         $0x20, BX
-	SUBQ         $0x08, SI
-	JG           column
+	VMASKMOVPS   Y3, Y0, (R8)
+	ADDQ         DI, R8
+	SUBQ         $0x01, R10
+	JMP          rows1
+
+end1:
+	ADDQ $0x20, AX
+	ADDQ $0x20, CX
+	ADDQ $0x20, DX
+	ADDQ $0x20, BX
+	SUBQ $0x08, SI
+	JG   column
 	VZEROUPPER
 	RET
 
@@ -186,20 +260,59 @@ column:
 	NEGQ       SI
 	VMOVUPS    (DI)(SI*4), Y0
 	VMASKMOVPS (CX), Y0, Y1
-	MOVQ       AX, SI
-	MOVQ       rows+16(FP), DI
+	MOVQ       rows+16(FP), SI
+	MOVQ       AX, DI
 
-row:
-	VMASKMOVPS (SI), Y0, Y2
+rows5:
+	CMPQ       SI, $0x05
+	JL         end5
+	MOVQ       DI, R8
+	VMASKMOVPS (R8), Y0, Y2
 	VMULPS     Y1, Y2, Y2
-	VMASKMOVPS Y2, Y0, (SI)
-	ADDQ       BX, SI
-	DECQ       DI
-	JNZ        row
-	ADDQ       $0x20, AX
-	ADDQ       $0x20, CX
-	SUBQ       $0x08, DX
-	JG         column
+	ADDQ       BX, R8
+	VMASKMOVPS (R8), Y0, Y3
+	VMULPS     Y1, Y3, Y3
+	ADDQ       BX, R8
+	VMASKMOVPS (R8), Y0, Y4
+	VMULPS     Y1, Y4, Y4
+	ADDQ       BX, R8
+	VMASKMOVPS (R8), Y0, Y5
+	VMULPS     Y1, Y5, Y5
+	ADDQ       BX, R8
+	VMASKMOVPS (R8), Y0, Y6
+	VMULPS     Y1, Y6, Y6
+	ADDQ       BX, R8
+	VMASKMOVPS Y2, Y0, (DI)
+	ADDQ       BX, DI
+	VMASKMOVPS Y3, Y0, (DI)
+	ADDQ       BX, DI
+	VMASKMOVPS Y4, Y0, (DI)
+	ADDQ       BX, DI
+	VMASKMOVPS Y5, Y0, (DI)
+	ADDQ       BX, DI
+	VMASKMOVPS Y6, Y0, (DI)
+	ADDQ       BX, DI
+	SUBQ       $0x05, SI
+	JMP        rows5
+
+end5:
+rows1:
+	CMPQ       SI, $0x01
+	JL         end1
+	MOVQ       DI, R8
+	VMASKMOVPS (R8), Y0, Y2
+	VMULPS     Y1, Y2, Y2
+	ADDQ       BX, R8
+	VMASKMOVPS Y2, Y0, (DI)
+	ADDQ       BX, DI
+	SUBQ       $0x01, SI
+	JMP        rows1
+
+end1:
+	ADDQ $0x20, AX
+	ADDQ $0x20, CX
+	SUBQ $0x08, DX
+	JG   column
 	VZEROUPPER
 	RET
 

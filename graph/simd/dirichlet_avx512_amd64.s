@@ -123,26 +123,100 @@ column:
 	MOVQ      rows+40(FP), R10
 	MOVQ      logp+32(FP), R11
 
-row:
+rows5:
+	CMPQ         R10, $0x05
+	JL           end5
+	MOVQ         CX, R12
 	VBROADCASTSS (R11), Z2
 	VMOVUPS.Z    (R9), K1, Z3
+	VMOVUPS.Z    (R12), K1, Z4
 	VSUBPS       Z3, Z2, Z2
 	VADDPS       Z1, Z2, Z2
 	VMULPS       Z0, Z2, Z2
-	VMOVUPS.Z    (CX), K1, Z3
-	VMULPS       Z3, Z2, Z2
+	VMULPS       Z4, Z2, Z2
+	ADDQ         R8, R9
+	ADDQ         R8, R12
+	ADDQ         $0x04, R11
+	VBROADCASTSS (R11), Z3
+	VMOVUPS.Z    (R9), K1, Z4
+	VMOVUPS.Z    (R12), K1, Z5
+	VSUBPS       Z4, Z3, Z3
+	VADDPS       Z1, Z3, Z3
+	VMULPS       Z0, Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	ADDQ         R8, R9
+	ADDQ         R8, R12
+	ADDQ         $0x04, R11
+	VBROADCASTSS (R11), Z4
+	VMOVUPS.Z    (R9), K1, Z5
+	VMOVUPS.Z    (R12), K1, Z6
+	VSUBPS       Z5, Z4, Z4
+	VADDPS       Z1, Z4, Z4
+	VMULPS       Z0, Z4, Z4
+	VMULPS       Z6, Z4, Z4
+	ADDQ         R8, R9
+	ADDQ         R8, R12
+	ADDQ         $0x04, R11
+	VBROADCASTSS (R11), Z5
+	VMOVUPS.Z    (R9), K1, Z6
+	VMOVUPS.Z    (R12), K1, Z7
+	VSUBPS       Z6, Z5, Z5
+	VADDPS       Z1, Z5, Z5
+	VMULPS       Z0, Z5, Z5
+	VMULPS       Z7, Z5, Z5
+	ADDQ         R8, R9
+	ADDQ         R8, R12
+	ADDQ         $0x04, R11
+	VBROADCASTSS (R11), Z6
+	VMOVUPS.Z    (R9), K1, Z7
+	VMOVUPS.Z    (R12), K1, Z8
+	VSUBPS       Z7, Z6, Z6
+	VADDPS       Z1, Z6, Z6
+	VMULPS       Z0, Z6, Z6
+	VMULPS       Z8, Z6, Z6
+	ADDQ         R8, R9
+	ADDQ         R8, R12
+	ADDQ         $0x04, R11
 	VMOVUPS      Z2, K1, (CX)
 	ADDQ         R8, CX
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         R8, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         R8, CX
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         R8, CX
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         R8, CX
+	SUBQ         $0x05, R10
+	JMP          rows5
+
+end5:
+rows1:
+	CMPQ         R10, $0x01
+	JL           end1
+	MOVQ         CX, R12
+	VBROADCASTSS (R11), Z2
+	VMOVUPS.Z    (R9), K1, Z3
+	VMOVUPS.Z    (R12), K1, Z4
+	VSUBPS       Z3, Z2, Z2
+	VADDPS       Z1, Z2, Z2
+	VMULPS       Z0, Z2, Z2
+	VMULPS       Z4, Z2, Z2
 	ADDQ         R8, R9
+	ADDQ         R8, R12
 	ADDQ         $0x04, R11
-	DECQ         R10
-	JNZ          row
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, DX
-	ADDQ         $0x40, BX
-	ADDQ         $0x40, SI
-	SUBQ         $0x10, DI
-	JG           column
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         R8, CX
+	SUBQ         $0x01, R10
+	JMP          rows1
+
+end1:
+	ADDQ $0x40, AX
+	ADDQ $0x40, DX
+	ADDQ $0x40, BX
+	ADDQ $0x40, SI
+	SUBQ $0x10, DI
+	JG   column
 	VZEROUPPER
 	RET
 
@@ -165,20 +239,59 @@ column:
 	DECQ      DI
 	KMOVW     DI, K1
 	VMOVUPS.Z (DX), K1, Z0
-	MOVQ      AX, CX
-	MOVQ      rows+16(FP), DI
+	MOVQ      rows+16(FP), CX
+	MOVQ      AX, DI
 
-row:
-	VMOVUPS.Z (CX), K1, Z1
+rows5:
+	CMPQ      CX, $0x05
+	JL        end5
+	MOVQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z1
 	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, K1, (CX)
-	ADDQ      SI, CX
-	DECQ      DI
-	JNZ       row
-	ADDQ      $0x40, AX
-	ADDQ      $0x40, DX
-	SUBQ      $0x10, BX
-	JG        column
+	ADDQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z2
+	VMULPS    Z0, Z2, Z2
+	ADDQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z3
+	VMULPS    Z0, Z3, Z3
+	ADDQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VMULPS    Z0, Z4, Z4
+	ADDQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z5
+	VMULPS    Z0, Z5, Z5
+	ADDQ      SI, R8
+	VMOVUPS   Z1, K1, (DI)
+	ADDQ      SI, DI
+	VMOVUPS   Z2, K1, (DI)
+	ADDQ      SI, DI
+	VMOVUPS   Z3, K1, (DI)
+	ADDQ      SI, DI
+	VMOVUPS   Z4, K1, (DI)
+	ADDQ      SI, DI
+	VMOVUPS   Z5, K1, (DI)
+	ADDQ      SI, DI
+	SUBQ      $0x05, CX
+	JMP       rows5
+
+end5:
+rows1:
+	CMPQ      CX, $0x01
+	JL        end1
+	MOVQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z1
+	VMULPS    Z0, Z1, Z1
+	ADDQ      SI, R8
+	VMOVUPS   Z1, K1, (DI)
+	ADDQ      SI, DI
+	SUBQ      $0x01, CX
+	JMP       rows1
+
+end1:
+	ADDQ $0x40, AX
+	ADDQ $0x40, DX
+	SUBQ $0x10, BX
+	JG   column
 	VZEROUPPER
 	RET
 

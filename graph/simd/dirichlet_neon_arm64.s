@@ -261,29 +261,148 @@ part2Done:
 	MOVD rows+40(FP), R11
 	MOVD logp+32(FP), R12
 
-row:
+rows5:
+	CMP   $0x05, R11
+	BLT   end5
+	MOVD  R9, R13
 	VLD1R (R12), [V2.S4]
 	TBZ   $0x02, R8, part3
 	FMOVQ (R10), F3
 
 part3Done:
+	TBZ   $0x02, R8, part4
+	FMOVQ (R13), F4
+
+part4Done:
 	WORD  $0x4ea3d442 // fsub v2.4s, v2.4s, v3.4s
 	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	TBZ   $0x02, R8, part4
-	FMOVQ (R9), F3
-
-part4Done:
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	ADD   R7, R10, R10
+	ADD   R7, R13, R13
+	ADD   $0x04, R12, R12
+	VLD1R (R12), [V3.S4]
 	TBZ   $0x02, R8, part5
-	FMOVQ F2, (R9)
+	FMOVQ (R10), F4
 
 part5Done:
-	ADD  R7, R9, R9
-	ADD  R7, R10, R10
-	ADD  $0x04, R12, R12
-	SUBS $0x01, R11, R11
-	BNE  row
+	TBZ   $0x02, R8, part6
+	FMOVQ (R13), F5
+
+part6Done:
+	WORD  $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
+	ADD   R7, R10, R10
+	ADD   R7, R13, R13
+	ADD   $0x04, R12, R12
+	VLD1R (R12), [V4.S4]
+	TBZ   $0x02, R8, part7
+	FMOVQ (R10), F5
+
+part7Done:
+	TBZ   $0x02, R8, part8
+	FMOVQ (R13), F6
+
+part8Done:
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	ADD   R7, R10, R10
+	ADD   R7, R13, R13
+	ADD   $0x04, R12, R12
+	VLD1R (R12), [V5.S4]
+	TBZ   $0x02, R8, part9
+	FMOVQ (R10), F6
+
+part9Done:
+	TBZ   $0x02, R8, part10
+	FMOVQ (R13), F7
+
+part10Done:
+	WORD  $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD  $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	ADD   R7, R10, R10
+	ADD   R7, R13, R13
+	ADD   $0x04, R12, R12
+	VLD1R (R12), [V6.S4]
+	TBZ   $0x02, R8, part11
+	FMOVQ (R10), F7
+
+part11Done:
+	TBZ   $0x02, R8, part12
+	FMOVQ (R13), F8
+
+part12Done:
+	WORD  $0x4ea7d4c6 // fsub v6.4s, v6.4s, v7.4s
+	WORD  $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
+	ADD   R7, R10, R10
+	ADD   R7, R13, R13
+	ADD   $0x04, R12, R12
+	TBZ   $0x02, R8, part13
+	FMOVQ F2, (R9)
+
+part13Done:
+	ADD   R7, R9, R9
+	TBZ   $0x02, R8, part14
+	FMOVQ F3, (R9)
+
+part14Done:
+	ADD   R7, R9, R9
+	TBZ   $0x02, R8, part15
+	FMOVQ F4, (R9)
+
+part15Done:
+	ADD   R7, R9, R9
+	TBZ   $0x02, R8, part16
+	FMOVQ F5, (R9)
+
+part16Done:
+	ADD   R7, R9, R9
+	TBZ   $0x02, R8, part17
+	FMOVQ F6, (R9)
+
+part17Done:
+	ADD R7, R9, R9
+	SUB $0x05, R11, R11
+	JMP rows5
+
+end5:
+rows1:
+	CMP   $0x01, R11
+	BLT   end1
+	MOVD  R9, R13
+	VLD1R (R12), [V2.S4]
+	TBZ   $0x02, R8, part18
+	FMOVQ (R10), F3
+
+part18Done:
+	TBZ   $0x02, R8, part19
+	FMOVQ (R13), F4
+
+part19Done:
+	WORD  $0x4ea3d442 // fsub v2.4s, v2.4s, v3.4s
+	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	ADD   R7, R10, R10
+	ADD   R7, R13, R13
+	ADD   $0x04, R12, R12
+	TBZ   $0x02, R8, part20
+	FMOVQ F2, (R9)
+
+part20Done:
+	ADD R7, R9, R9
+	SUB $0x01, R11, R11
+	JMP rows1
+
+end1:
 	ADD  $0x10, R0, R0
 	ADD  $0x10, R1, R1
 	ADD  $0x10, R2, R2
@@ -325,8 +444,8 @@ part3:
 	TBZ   $0x01, R8, part3One
 	FMOVD (R10), F3
 	TBZ   $0x00, R8, part3Done
-	ADD   $0x08, R10, R13
-	VLD1  (R13), V3.S[2]
+	ADD   $0x08, R10, R14
+	VLD1  (R14), V3.S[2]
 	JMP   part3Done
 
 part3One:
@@ -335,31 +454,236 @@ part3One:
 	JMP   part3Done
 
 part4:
-	VMOVI $0x00, V3.B16
+	VMOVI $0x00, V4.B16
 	TBZ   $0x01, R8, part4One
-	FMOVD (R9), F3
+	FMOVD (R13), F4
 	TBZ   $0x00, R8, part4Done
-	ADD   $0x08, R9, R13
-	VLD1  (R13), V3.S[2]
+	ADD   $0x08, R13, R14
+	VLD1  (R14), V4.S[2]
 	JMP   part4Done
 
 part4One:
 	TBZ   $0x00, R8, part4Done
-	FMOVS (R9), F3
+	FMOVS (R13), F4
 	JMP   part4Done
 
 part5:
+	VMOVI $0x00, V4.B16
 	TBZ   $0x01, R8, part5One
-	FMOVD F2, (R9)
+	FMOVD (R10), F4
 	TBZ   $0x00, R8, part5Done
-	ADD   $0x08, R9, R13
-	VST1  V2.S[2], (R13)
+	ADD   $0x08, R10, R14
+	VLD1  (R14), V4.S[2]
 	JMP   part5Done
 
 part5One:
 	TBZ   $0x00, R8, part5Done
-	FMOVS F2, (R9)
+	FMOVS (R10), F4
 	JMP   part5Done
+
+part6:
+	VMOVI $0x00, V5.B16
+	TBZ   $0x01, R8, part6One
+	FMOVD (R13), F5
+	TBZ   $0x00, R8, part6Done
+	ADD   $0x08, R13, R14
+	VLD1  (R14), V5.S[2]
+	JMP   part6Done
+
+part6One:
+	TBZ   $0x00, R8, part6Done
+	FMOVS (R13), F5
+	JMP   part6Done
+
+part7:
+	VMOVI $0x00, V5.B16
+	TBZ   $0x01, R8, part7One
+	FMOVD (R10), F5
+	TBZ   $0x00, R8, part7Done
+	ADD   $0x08, R10, R14
+	VLD1  (R14), V5.S[2]
+	JMP   part7Done
+
+part7One:
+	TBZ   $0x00, R8, part7Done
+	FMOVS (R10), F5
+	JMP   part7Done
+
+part8:
+	VMOVI $0x00, V6.B16
+	TBZ   $0x01, R8, part8One
+	FMOVD (R13), F6
+	TBZ   $0x00, R8, part8Done
+	ADD   $0x08, R13, R14
+	VLD1  (R14), V6.S[2]
+	JMP   part8Done
+
+part8One:
+	TBZ   $0x00, R8, part8Done
+	FMOVS (R13), F6
+	JMP   part8Done
+
+part9:
+	VMOVI $0x00, V6.B16
+	TBZ   $0x01, R8, part9One
+	FMOVD (R10), F6
+	TBZ   $0x00, R8, part9Done
+	ADD   $0x08, R10, R14
+	VLD1  (R14), V6.S[2]
+	JMP   part9Done
+
+part9One:
+	TBZ   $0x00, R8, part9Done
+	FMOVS (R10), F6
+	JMP   part9Done
+
+part10:
+	VMOVI $0x00, V7.B16
+	TBZ   $0x01, R8, part10One
+	FMOVD (R13), F7
+	TBZ   $0x00, R8, part10Done
+	ADD   $0x08, R13, R14
+	VLD1  (R14), V7.S[2]
+	JMP   part10Done
+
+part10One:
+	TBZ   $0x00, R8, part10Done
+	FMOVS (R13), F7
+	JMP   part10Done
+
+part11:
+	VMOVI $0x00, V7.B16
+	TBZ   $0x01, R8, part11One
+	FMOVD (R10), F7
+	TBZ   $0x00, R8, part11Done
+	ADD   $0x08, R10, R14
+	VLD1  (R14), V7.S[2]
+	JMP   part11Done
+
+part11One:
+	TBZ   $0x00, R8, part11Done
+	FMOVS (R10), F7
+	JMP   part11Done
+
+part12:
+	VMOVI $0x00, V8.B16
+	TBZ   $0x01, R8, part12One
+	FMOVD (R13), F8
+	TBZ   $0x00, R8, part12Done
+	ADD   $0x08, R13, R14
+	VLD1  (R14), V8.S[2]
+	JMP   part12Done
+
+part12One:
+	TBZ   $0x00, R8, part12Done
+	FMOVS (R13), F8
+	JMP   part12Done
+
+part13:
+	TBZ   $0x01, R8, part13One
+	FMOVD F2, (R9)
+	TBZ   $0x00, R8, part13Done
+	ADD   $0x08, R9, R13
+	VST1  V2.S[2], (R13)
+	JMP   part13Done
+
+part13One:
+	TBZ   $0x00, R8, part13Done
+	FMOVS F2, (R9)
+	JMP   part13Done
+
+part14:
+	TBZ   $0x01, R8, part14One
+	FMOVD F3, (R9)
+	TBZ   $0x00, R8, part14Done
+	ADD   $0x08, R9, R13
+	VST1  V3.S[2], (R13)
+	JMP   part14Done
+
+part14One:
+	TBZ   $0x00, R8, part14Done
+	FMOVS F3, (R9)
+	JMP   part14Done
+
+part15:
+	TBZ   $0x01, R8, part15One
+	FMOVD F4, (R9)
+	TBZ   $0x00, R8, part15Done
+	ADD   $0x08, R9, R13
+	VST1  V4.S[2], (R13)
+	JMP   part15Done
+
+part15One:
+	TBZ   $0x00, R8, part15Done
+	FMOVS F4, (R9)
+	JMP   part15Done
+
+part16:
+	TBZ   $0x01, R8, part16One
+	FMOVD F5, (R9)
+	TBZ   $0x00, R8, part16Done
+	ADD   $0x08, R9, R13
+	VST1  V5.S[2], (R13)
+	JMP   part16Done
+
+part16One:
+	TBZ   $0x00, R8, part16Done
+	FMOVS F5, (R9)
+	JMP   part16Done
+
+part17:
+	TBZ   $0x01, R8, part17One
+	FMOVD F6, (R9)
+	TBZ   $0x00, R8, part17Done
+	ADD   $0x08, R9, R13
+	VST1  V6.S[2], (R13)
+	JMP   part17Done
+
+part17One:
+	TBZ   $0x00, R8, part17Done
+	FMOVS F6, (R9)
+	JMP   part17Done
+
+part18:
+	VMOVI $0x00, V3.B16
+	TBZ   $0x01, R8, part18One
+	FMOVD (R10), F3
+	TBZ   $0x00, R8, part18Done
+	ADD   $0x08, R10, R14
+	VLD1  (R14), V3.S[2]
+	JMP   part18Done
+
+part18One:
+	TBZ   $0x00, R8, part18Done
+	FMOVS (R10), F3
+	JMP   part18Done
+
+part19:
+	VMOVI $0x00, V4.B16
+	TBZ   $0x01, R8, part19One
+	FMOVD (R13), F4
+	TBZ   $0x00, R8, part19Done
+	ADD   $0x08, R13, R14
+	VLD1  (R14), V4.S[2]
+	JMP   part19Done
+
+part19One:
+	TBZ   $0x00, R8, part19Done
+	FMOVS (R13), F4
+	JMP   part19Done
+
+part20:
+	TBZ   $0x01, R8, part20One
+	FMOVD F2, (R9)
+	TBZ   $0x00, R8, part20Done
+	ADD   $0x08, R9, R13
+	VST1  V2.S[2], (R13)
+	JMP   part20Done
+
+part20One:
+	TBZ   $0x00, R8, part20Done
+	FMOVS F2, (R9)
+	JMP   part20Done
 
 // func scaleColumnsNEON(x *float32, gradient *float32, rows int, c int)
 TEXT ·scaleColumnsNEON(SB), NOSPLIT, $0-32
@@ -378,22 +702,91 @@ column:
 	FMOVQ (R1), F0
 
 part1Done:
-	MOVD R0, R7
-	MOVD rows+16(FP), R8
+	MOVD rows+16(FP), R7
+	MOVD R0, R8
 
-row:
+rows5:
+	CMP   $0x05, R7
+	BLT   end5
+	MOVD  R8, R9
 	TBZ   $0x02, R6, part2
-	FMOVQ (R7), F1
+	FMOVQ (R9), F1
 
 part2Done:
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	ADD   R3, R9, R9
 	TBZ   $0x02, R6, part3
-	FMOVQ F1, (R7)
+	FMOVQ (R9), F2
 
 part3Done:
-	ADD  R3, R7, R7
-	SUBS $0x01, R8, R8
-	BNE  row
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD   R3, R9, R9
+	TBZ   $0x02, R6, part4
+	FMOVQ (R9), F3
+
+part4Done:
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	ADD   R3, R9, R9
+	TBZ   $0x02, R6, part5
+	FMOVQ (R9), F4
+
+part5Done:
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	ADD   R3, R9, R9
+	TBZ   $0x02, R6, part6
+	FMOVQ (R9), F5
+
+part6Done:
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	ADD   R3, R9, R9
+	TBZ   $0x02, R6, part7
+	FMOVQ F1, (R8)
+
+part7Done:
+	ADD   R3, R8, R8
+	TBZ   $0x02, R6, part8
+	FMOVQ F2, (R8)
+
+part8Done:
+	ADD   R3, R8, R8
+	TBZ   $0x02, R6, part9
+	FMOVQ F3, (R8)
+
+part9Done:
+	ADD   R3, R8, R8
+	TBZ   $0x02, R6, part10
+	FMOVQ F4, (R8)
+
+part10Done:
+	ADD   R3, R8, R8
+	TBZ   $0x02, R6, part11
+	FMOVQ F5, (R8)
+
+part11Done:
+	ADD R3, R8, R8
+	SUB $0x05, R7, R7
+	JMP rows5
+
+end5:
+rows1:
+	CMP   $0x01, R7
+	BLT   end1
+	MOVD  R8, R9
+	TBZ   $0x02, R6, part12
+	FMOVQ (R9), F1
+
+part12Done:
+	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	ADD   R3, R9, R9
+	TBZ   $0x02, R6, part13
+	FMOVQ F1, (R8)
+
+part13Done:
+	ADD R3, R8, R8
+	SUB $0x01, R7, R7
+	JMP rows1
+
+end1:
 	ADD  $0x10, R0, R0
 	ADD  $0x10, R1, R1
 	SUBS $0x04, R2, R2
@@ -417,29 +810,164 @@ part1One:
 part2:
 	VMOVI $0x00, V1.B16
 	TBZ   $0x01, R6, part2One
-	FMOVD (R7), F1
+	FMOVD (R9), F1
 	TBZ   $0x00, R6, part2Done
-	ADD   $0x08, R7, R9
-	VLD1  (R9), V1.S[2]
+	ADD   $0x08, R9, R10
+	VLD1  (R10), V1.S[2]
 	JMP   part2Done
 
 part2One:
 	TBZ   $0x00, R6, part2Done
-	FMOVS (R7), F1
+	FMOVS (R9), F1
 	JMP   part2Done
 
 part3:
+	VMOVI $0x00, V2.B16
 	TBZ   $0x01, R6, part3One
-	FMOVD F1, (R7)
+	FMOVD (R9), F2
 	TBZ   $0x00, R6, part3Done
-	ADD   $0x08, R7, R9
-	VST1  V1.S[2], (R9)
+	ADD   $0x08, R9, R10
+	VLD1  (R10), V2.S[2]
 	JMP   part3Done
 
 part3One:
 	TBZ   $0x00, R6, part3Done
-	FMOVS F1, (R7)
+	FMOVS (R9), F2
 	JMP   part3Done
+
+part4:
+	VMOVI $0x00, V3.B16
+	TBZ   $0x01, R6, part4One
+	FMOVD (R9), F3
+	TBZ   $0x00, R6, part4Done
+	ADD   $0x08, R9, R10
+	VLD1  (R10), V3.S[2]
+	JMP   part4Done
+
+part4One:
+	TBZ   $0x00, R6, part4Done
+	FMOVS (R9), F3
+	JMP   part4Done
+
+part5:
+	VMOVI $0x00, V4.B16
+	TBZ   $0x01, R6, part5One
+	FMOVD (R9), F4
+	TBZ   $0x00, R6, part5Done
+	ADD   $0x08, R9, R10
+	VLD1  (R10), V4.S[2]
+	JMP   part5Done
+
+part5One:
+	TBZ   $0x00, R6, part5Done
+	FMOVS (R9), F4
+	JMP   part5Done
+
+part6:
+	VMOVI $0x00, V5.B16
+	TBZ   $0x01, R6, part6One
+	FMOVD (R9), F5
+	TBZ   $0x00, R6, part6Done
+	ADD   $0x08, R9, R10
+	VLD1  (R10), V5.S[2]
+	JMP   part6Done
+
+part6One:
+	TBZ   $0x00, R6, part6Done
+	FMOVS (R9), F5
+	JMP   part6Done
+
+part7:
+	TBZ   $0x01, R6, part7One
+	FMOVD F1, (R8)
+	TBZ   $0x00, R6, part7Done
+	ADD   $0x08, R8, R9
+	VST1  V1.S[2], (R9)
+	JMP   part7Done
+
+part7One:
+	TBZ   $0x00, R6, part7Done
+	FMOVS F1, (R8)
+	JMP   part7Done
+
+part8:
+	TBZ   $0x01, R6, part8One
+	FMOVD F2, (R8)
+	TBZ   $0x00, R6, part8Done
+	ADD   $0x08, R8, R9
+	VST1  V2.S[2], (R9)
+	JMP   part8Done
+
+part8One:
+	TBZ   $0x00, R6, part8Done
+	FMOVS F2, (R8)
+	JMP   part8Done
+
+part9:
+	TBZ   $0x01, R6, part9One
+	FMOVD F3, (R8)
+	TBZ   $0x00, R6, part9Done
+	ADD   $0x08, R8, R9
+	VST1  V3.S[2], (R9)
+	JMP   part9Done
+
+part9One:
+	TBZ   $0x00, R6, part9Done
+	FMOVS F3, (R8)
+	JMP   part9Done
+
+part10:
+	TBZ   $0x01, R6, part10One
+	FMOVD F4, (R8)
+	TBZ   $0x00, R6, part10Done
+	ADD   $0x08, R8, R9
+	VST1  V4.S[2], (R9)
+	JMP   part10Done
+
+part10One:
+	TBZ   $0x00, R6, part10Done
+	FMOVS F4, (R8)
+	JMP   part10Done
+
+part11:
+	TBZ   $0x01, R6, part11One
+	FMOVD F5, (R8)
+	TBZ   $0x00, R6, part11Done
+	ADD   $0x08, R8, R9
+	VST1  V5.S[2], (R9)
+	JMP   part11Done
+
+part11One:
+	TBZ   $0x00, R6, part11Done
+	FMOVS F5, (R8)
+	JMP   part11Done
+
+part12:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R6, part12One
+	FMOVD (R9), F1
+	TBZ   $0x00, R6, part12Done
+	ADD   $0x08, R9, R10
+	VLD1  (R10), V1.S[2]
+	JMP   part12Done
+
+part12One:
+	TBZ   $0x00, R6, part12Done
+	FMOVS (R9), F1
+	JMP   part12Done
+
+part13:
+	TBZ   $0x01, R6, part13One
+	FMOVD F1, (R8)
+	TBZ   $0x00, R6, part13Done
+	ADD   $0x08, R8, R9
+	VST1  V1.S[2], (R9)
+	JMP   part13Done
+
+part13One:
+	TBZ   $0x00, R6, part13Done
+	FMOVS F1, (R8)
+	JMP   part13Done
 
 // func outerNEON(m *float32, a *float32, b *float32, rows int, c int)
 TEXT ·outerNEON(SB), NOSPLIT, $0-40

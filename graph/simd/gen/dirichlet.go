@@ -3,6 +3,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -31,6 +33,40 @@ func overRows(rows, stride reg.Register, walking []reg.Register, entry reg.Regis
 	}
 	DECQ(rows)
 	JNZ(operand.LabelRef("row"))
+}
+
+// together are the rows that replaceRows loads before it stores the first of them. A row is shorter than a vector where
+// there are few classes, and a load that a store still under way touches waits for it.
+var together = []int{5, 1}
+
+// replaceRows emits a loop over rows whose numbers at p are replaced: load gives what body needs of a row, body the
+// numbers to store. Pointers walk on by stride, and entry, if any, by one float.
+func replaceRows(rows, stride, p reg.Register, walking []reg.Register, entry reg.Register, store func(vec, reg.Register), load func(p reg.Register) []vec, body func(x []vec) vec) {
+	for _, n := range together {
+		label, next := fmt.Sprint("rows", n), fmt.Sprint("end", n)
+		Label(label)
+		CMPQ(rows, operand.Imm(uint64(n)))
+		JL(operand.LabelRef(next))
+		at := GP64()
+		MOVQ(p, at)
+		var y []vec
+		for range n {
+			y = append(y, body(load(at)))
+			for _, w := range append(walking, at) {
+				ADDQ(stride, w)
+			}
+			if entry != nil {
+				ADDQ(operand.Imm(4), entry)
+			}
+		}
+		for _, v := range y {
+			store(v, p)
+			ADDQ(stride, p)
+		}
+		SUBQ(operand.Imm(uint64(n)), rows)
+		JMP(operand.LabelRef(label))
+		Label(next)
+	}
 }
 
 // overColumns emits a loop over the c columns, a vector at a time. body gets a load and a
@@ -115,13 +151,14 @@ func slopes() {
 		gj, sj := load(g.ptr), load(psiSum.ptr)
 		slopeAt, psiAt := slope.walker(), psi.walker()
 		rows, logp := gp("rows"), gp("logp")
-		overRows(rows, stride, []reg.Register{slopeAt, psiAt}, logp, func() {
-			x := broadcast(logp)
-			sub(load(psiAt), x, x)
-			add(sj, x, x)
-			mul(gj, x, x)
-			mul(load(slopeAt), x, x)
-			store(x, slopeAt)
+		replaceRows(rows, stride, slopeAt, []reg.Register{psiAt}, logp, store, func(at reg.Register) []vec {
+			return []vec{broadcast(logp), load(psiAt), load(at)}
+		}, func(x []vec) vec {
+			sub(x[1], x[0], x[0])
+			add(sj, x[0], x[0])
+			mul(gj, x[0], x[0])
+			mul(x[2], x[0], x[0])
+			return x[0]
 		})
 	})
 }
@@ -130,11 +167,10 @@ func slopes() {
 func scaleColumns() {
 	x, g := param("x"), param("gradient")
 	overColumns([]array{x, g}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
-		gj, at := load(g.ptr), x.walker()
-		overRows(gp("rows"), stride, []reg.Register{at}, nil, func() {
-			v := load(at)
-			mul(gj, v, v)
-			store(v, at)
+		gj := load(g.ptr)
+		replaceRows(gp("rows"), stride, x.walker(), nil, nil, store, func(at reg.Register) []vec { return []vec{load(at)} }, func(x []vec) vec {
+			mul(gj, x[0], x[0])
+			return x[0]
 		})
 	})
 }
