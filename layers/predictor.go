@@ -39,8 +39,8 @@ type Predictor struct {
 const predictorBatch = 256
 
 type predictorMemory struct {
-	codes            []int32
-	logp, mass, form []float32
+	codes                    []int32
+	logp, scores, mass, form []float32
 }
 
 // Compile turns a fitted calibrator into a Predictor, which is held to the graph on a few rows.
@@ -83,7 +83,7 @@ func (t *Trained) Compile() (*Predictor, error) {
 	p.book.Set(words, k, width)
 	p.memory.New = func() any {
 		return &predictorMemory{
-			codes: make([]int32, predictorBatch*w), logp: make([]float32, predictorBatch*c),
+			codes: make([]int32, predictorBatch*w), logp: make([]float32, predictorBatch*c), scores: make([]float32, predictorBatch*c),
 			mass: make([]float32, predictorBatch*k), form: make([]float32, predictorBatch*c*c),
 		}
 	}
@@ -154,12 +154,12 @@ func (p *Predictor) batch(dst, features []float32) {
 	w, c, k := p.sizes.Slots, p.sizes.Classes, p.sizes.Codewords
 	n := len(dst) / c
 	mem := p.memory.Get().(*predictorMemory)
-	codes, logp, mass, form := mem.codes[:n*w], mem.logp[:n*c], mem.mass[:n*k], mem.form[:n*c*c]
+	codes, logp, scores, mass, form := mem.codes[:n*w], mem.logp[:n*c], mem.scores[:n*c], mem.mass[:n*k], mem.form[:n*c*c]
 
 	simd.NearestCentred(codes, features, p.centre, &p.book)
 	clear(mass)
 	for b := range n {
-		row, counts := logp[b*c:(b+1)*c], mass[b*k:(b+1)*k]
+		row, counts := scores[b*c:(b+1)*c], mass[b*k:(b+1)*k]
 		slots := codes[b*w : (b+1)*w]
 		for i, s := range slots {
 			counts[s] += p.scale[i]
@@ -167,18 +167,18 @@ func (p *Predictor) batch(dst, features []float32) {
 		simd.SumRows(row, p.table, slots, k)
 		simd.Axpy(row, 1, p.bias)
 	}
-	op.LogSoftmaxRows(logp, logp, c)
+	op.LogSoftmaxRows(logp, scores, c)
 	floor := float32(HeadFloor)
 	for i, v := range logp {
 		logp[i] = max(v, floor)
 	}
 	simd.Sgemm(blas.NoTrans, blas.NoTrans, n, c*c, k, 1, mass, k, p.outer, c*c, 0, form, c*c)
-	simd.DirichletScores(dst, form, logp, c, 1, op.AlphaFloor)
+	simd.DirichletScores(scores, form, logp, c, 1, op.AlphaFloor)
 	for b := range n {
 		for j, v := range p.prior {
-			dst[b*c+j] += v
+			scores[b*c+j] += v
 		}
 	}
-	op.LogSoftmaxRows(dst, dst, c)
+	op.LogSoftmaxRows(dst, scores, c)
 	p.memory.Put(mem)
 }

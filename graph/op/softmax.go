@@ -32,24 +32,13 @@ func logSoftmax[F Float](_ LogSoftmaxOp, v Args[F]) {
 	wholeRows(len(x), c, func(lo, hi int) { rows(out[lo:hi], x[lo:hi], c) })
 }
 
-// LogSoftmaxRows normalizes each row of x (B×C) into out, which may be x.
+// LogSoftmaxRows normalizes each row of x (B×C) into out, which may be x, but is faster where it is not.
 func LogSoftmaxRows(out, x []float32, c int) {
 	memory := borrow[float32](len(x))
 	defer memory.back()
 	e := memory.values
 	var sums [abreast]float32
-	for b := 0; b < len(x); b += c {
-		row, dst := x[b:b+c], out[b:b+c]
-		top := row[0]
-		for _, v := range row[1:] {
-			if v > top { // a NaN stays in the row, and makes all of it NaN
-				top = v
-			}
-		}
-		for j, v := range row {
-			dst[j] = v - top
-		}
-	}
+	simd.LessMost(out, x, c) // a NaN stays in the row, and makes all of it NaN
 	simd.Exp(e, out)
 	for b := 0; b < len(x); b += c {
 		at := b / c % abreast

@@ -28,6 +28,7 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				Lgamma64(doubles, doubles)
 				GaussianRow(x, y, 1, 1)
 				Axpy(y, Dot(x, y), x)
+				LessMost(y, x, n)
 				Adam{Beta1: 0.9}.Step(x, y, z, w)
 				codes := simdtest.Guarded(t, make([]int32, 3))
 				TakeRows(simdtest.Guarded(t, make([]float32, 3*n)), simdtest.Guarded(t, make([]float32, n)), codes, n)

@@ -13,6 +13,7 @@ type kernels struct {
 	dot       func(x, y *float32, n int) float32
 	axpy      func(y *float32, a float32, x *float32, n int)
 	less      func(z, x *float32, c *float64, n int) // n a multiple of 8
+	lessMost  func(z, x *float32, rows, c int)
 	outer     func(m, a, b *float32, rows, c int)
 	takeRows  func(y, table *float32, list *int32, count, stride, n int)
 	addToRows func(table, x *float32, codes *int32, slots, stride, next, n int)
@@ -120,6 +121,14 @@ func nearestTwoKernel(t *slotTile, c *Codebook, next []float32, lines int) float
 		return k(&t.codes[0], &t.least[0], &t.second[0], &t.scores[0], &t.turned[0], &c.turned[0], &c.half[0], len(c.half)/wordsAtATime(), c.d, &next[0], lines)
 	}
 	return nearestTwoPortable(t, c)
+}
+
+func lessMostKernel(z, x []float32, c int) {
+	if k := sets[isa].lessMost; k != nil {
+		k(&z[0], &x[0], len(x)/c, c)
+	} else {
+		lessMostPortable(z, x, c)
+	}
 }
 
 func takeRowsKernel(y, table []float32, list []int32, c int) {

@@ -31,6 +31,33 @@ func lessPortable(z, x []float32, c []float64) {
 	}
 }
 
+// LessMost sets z to x (B×c) less the greatest of its row; all of a row that has a NaN may be NaN. It panics if the lengths
+// differ or are no rows of c.
+func LessMost(z, x []float32, c int) {
+	sameLength("LessMost", len(z), len(x))
+	if c <= 0 || len(x)%c != 0 {
+		panic(fmt.Sprintf("simd: LessMost of %d numbers in rows of %d", len(x), c))
+	}
+	if len(x) > 0 {
+		lessMostKernel(z, x, c)
+	}
+}
+
+func lessMostPortable(z, x []float32, c int) {
+	for b := 0; b < len(x); b += c {
+		row := x[b : b+c]
+		most := row[0]
+		for _, v := range row[1:] {
+			if v > most {
+				most = v
+			}
+		}
+		for j, v := range row {
+			z[b+j] = v - most
+		}
+	}
+}
+
 // Outer sets m, a matrix of len(a) rows and len(b) columns, to a·bᵀ. It panics if m has
 // another size.
 func Outer(m, a, b []float32) {

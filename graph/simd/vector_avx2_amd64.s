@@ -162,6 +162,77 @@ loop:
 	VZEROUPPER
 	RET
 
+// func lessMostAVX2(z *float32, x *float32, rows int, c int)
+// Requires: AVX
+TEXT ·lessMostAVX2(SB), NOSPLIT, $0-32
+	MOVQ         z+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         c+24(FP), BX
+	MOVQ         BX, DI
+	ANDQ         $0x07, DI
+	MOVQ         BX, SI
+	SUBQ         DI, SI
+	SHLQ         $0x02, SI
+	SHLQ         $0x02, BX
+	LEAQ         tail<>+32(SB), R8
+	NEGQ         DI
+	VMOVUPS      (R8)(DI*4), Y0
+	VBROADCASTSS cff800000<>+0(SB), Y1
+
+row:
+	VMOVAPS Y1, Y2
+	XORQ    DI, DI
+
+most:
+	CMPQ   DI, SI
+	JGE    mostRest
+	VMAXPS (CX)(DI*1), Y2, Y2
+	ADDQ   $0x20, DI
+	JMP    most
+
+mostRest:
+	VMASKMOVPS (CX)(SI*1), Y0, Y3
+	VMOVAPS    Y1, Y4
+	VBLENDVPS  Y0, Y3, Y4, Y4
+	VMAXPS     Y4, Y2, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y4
+	VMAXPS     Y4, Y2, Y2
+	VPERMILPS  $0x4e, Y2, Y4
+	VMAXPS     Y4, Y2, Y2
+	VPERMILPS  $0xb1, Y2, Y4
+	VMAXPS     Y4, Y2, Y2
+	XORQ       DI, DI
+
+less:
+	CMPQ    DI, SI
+	JGE     lessRest
+	VMOVUPS (CX)(DI*1), Y4
+	VSUBPS  Y2, Y4, Y4
+	VMOVUPS Y4, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	JMP     less
+
+lessRest:
+	VSUBPS     Y2, Y3, Y3
+	VMASKMOVPS Y3, Y0, (AX)(SI*1)
+	ADDQ       BX, CX
+	ADDQ       BX, AX
+	DECQ       DX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+DATA cff800000<>+0(SB)/4, $0xff800000
+DATA cff800000<>+4(SB)/4, $0xff800000
+DATA cff800000<>+8(SB)/4, $0xff800000
+DATA cff800000<>+12(SB)/4, $0xff800000
+DATA cff800000<>+16(SB)/4, $0xff800000
+DATA cff800000<>+20(SB)/4, $0xff800000
+DATA cff800000<>+24(SB)/4, $0xff800000
+DATA cff800000<>+28(SB)/4, $0xff800000
+GLOBL cff800000<>(SB), RODATA|NOPTR, $32
+
 // func nearestTwoAVX2(codes *int32, least *float32, second *float32, scores *float32, x *float32, words *float32, half *float32, groups int, d int, ahead *float32, lines int) float32
 // Requires: AVX, AVX2, FMA3, MMX+, SSE
 TEXT ·nearestTwoAVX2(SB), NOSPLIT, $0-92

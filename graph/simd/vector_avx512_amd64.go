@@ -14,6 +14,9 @@ func axpyAVX512(y *float32, a float32, x *float32, n int)
 func lessAVX512(z *float32, x *float32, c *float64, n int)
 
 //go:noescape
+func lessMostAVX512(z *float32, x *float32, rows int, c int)
+
+//go:noescape
 func nearestTwoAVX512(codes *int32, least *float32, second *float32, scores *float32, x *float32, words *float32, half *float32, groups int, d int, ahead *float32, lines int) float32
 
 //go:noescape

@@ -149,6 +149,73 @@ loop:
 	VZEROUPPER
 	RET
 
+// func lessMostAVX512(z *float32, x *float32, rows int, c int)
+// Requires: AVX, AVX512F
+TEXT ·lessMostAVX512(SB), NOSPLIT, $0-32
+	MOVQ         z+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         rows+16(FP), BX
+	MOVQ         c+24(FP), SI
+	MOVQ         SI, CX
+	ANDQ         $0x0f, CX
+	MOVQ         SI, DI
+	SUBQ         CX, DI
+	SHLQ         $0x02, DI
+	SHLQ         $0x02, SI
+	MOVQ         $+1, R8
+	SHLQ         CL, R8
+	DECQ         R8
+	KMOVW        R8, K1
+	VBROADCASTSS cff800000<>+0(SB), Z0
+
+row:
+	VMOVAPS Z0, Z1
+	XORQ    CX, CX
+
+most:
+	CMPQ   CX, DI
+	JGE    mostRest
+	VMAXPS (DX)(CX*1), Z1, Z1
+	ADDQ   $0x40, CX
+	JMP    most
+
+mostRest:
+	VMOVUPS.Z  (DX)(DI*1), K1, Z2
+	VMOVAPS    Z0, Z3
+	VMOVAPS    Z2, K1, Z3
+	VMAXPS     Z3, Z1, Z1
+	VSHUFF64X2 $0x4e, Z1, Z1, Z3
+	VMAXPS     Z3, Z1, Z1
+	VSHUFF64X2 $0xb1, Z1, Z1, Z3
+	VMAXPS     Z3, Z1, Z1
+	VPERMILPS  $0x4e, Z1, Z3
+	VMAXPS     Z3, Z1, Z1
+	VPERMILPS  $0xb1, Z1, Z3
+	VMAXPS     Z3, Z1, Z1
+	XORQ       CX, CX
+
+less:
+	CMPQ    CX, DI
+	JGE     lessRest
+	VMOVUPS (DX)(CX*1), Z3
+	VSUBPS  Z1, Z3, Z3
+	VMOVUPS Z3, (AX)(CX*1)
+	ADDQ    $0x40, CX
+	JMP     less
+
+lessRest:
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, K1, (AX)(DI*1)
+	ADDQ    SI, DX
+	ADDQ    SI, AX
+	DECQ    BX
+	JNZ     row
+	VZEROUPPER
+	RET
+
+DATA cff800000<>+0(SB)/4, $0xff800000
+GLOBL cff800000<>(SB), RODATA|NOPTR, $4
+
 // func nearestTwoAVX512(codes *int32, least *float32, second *float32, scores *float32, x *float32, words *float32, half *float32, groups int, d int, ahead *float32, lines int) float32
 // Requires: AVX, AVX512F, MMX+, SSE
 TEXT ·nearestTwoAVX512(SB), NOSPLIT, $0-92

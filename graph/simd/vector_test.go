@@ -104,6 +104,30 @@ func TestLess(t *testing.T) {
 	})
 }
 
+// TestLessMost holds rows less their greatest number to plain Go; a NaN stays one.
+func TestLessMost(t *testing.T) {
+	eachInstructionSet(t, func(t *testing.T) {
+		for _, c := range []int{1, 2, 3, 8, 10, 15, 16, 17, 32, 100} {
+			x := normals(7*c, uint64(c))
+			x[2*c], x[3*c-1] = float32(math.Inf(-1)), float32(math.Inf(-1))
+			got, want := make([]float32, len(x)), make([]float32, len(x))
+			lessMostPortable(want, x, c)
+			LessMost(got, x, c)
+			for i, w := range want {
+				if got[i] != w && (w == w || got[i] == got[i]) {
+					t.Fatalf("%d columns: number %d is %v, want %v", c, i, got[i], w)
+				}
+			}
+			nan := slices.Clone(x)
+			nan[c-1] = float32(math.NaN())
+			LessMost(nan, nan, c)
+			if nan[c-1] == nan[c-1] || !slices.Equal(nan[3*c:], want[3*c:]) {
+				t.Errorf("%d columns: a NaN is lost or in other rows", c)
+			}
+		}
+	})
+}
+
 // TestSumListed holds the sum of rows that a list names to the definition.
 func TestSumListed(t *testing.T) {
 	const rows = 5
@@ -200,6 +224,24 @@ func BenchmarkVector(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/elem")
 	})
+}
+
+// BenchmarkLessMost is of 1,024 rows of 10 classes and of 100.
+func BenchmarkLessMost(b *testing.B) {
+	for _, c := range []int{10, 100} {
+		x, z := normals(1024*c, 1), make([]float32, 1024*c)
+		for _, bench := range []struct {
+			name string
+			run  func(z, x []float32, c int)
+		}{{"Go", lessMostPortable}, {"LessMost", LessMost}} {
+			b.Run(fmt.Sprintf("%s/%d", bench.name, c), func(b *testing.B) {
+				for b.Loop() {
+					bench.run(z, x, c)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*1024), "ns/row")
+			})
+		}
+	}
 }
 
 // BenchmarkRows adds 256 rows out of a table of 25 for each, of 10 numbers and of 100: in plain

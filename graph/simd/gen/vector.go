@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
@@ -17,6 +18,7 @@ func vectorUnit() {
 	kernel("axpy", "(y *float32, a float32, x *float32, n int)", axpy)
 	if isa.Target != isa.NEON {
 		kernel("less", "(z, x *float32, c *float64, n int)", less)
+		kernel("lessMost", "(z, x *float32, rows, c int)", lessMost)
 	}
 	kernel("nearestTwo", "(codes *int32, least, second, scores, x, words, half *float32, groups, d int, ahead *float32, lines int) float32", nearestTwo)
 	kernel("takeRows", "(y, table *float32, list *int32, count, stride, n int)", takeRows)
@@ -93,6 +95,52 @@ func less() {
 	ADDQ(operand.U32(uint32(8*doubles)), c)
 	SUBQ(operand.U32(uint32(doubles)), n)
 	JNZ(operand.LabelRef("loop"))
+}
+
+// lessMost sets z to x less the greatest of its row, of rows of c numbers.
+func lessMost() {
+	z, x, rows, c := gp("z"), gp("x"), gp("rows"), gp("c")
+	bytes := 4 * isa.Lanes()
+	whole, rest := GP64(), GP64() // bytes of a row in whole vectors, numbers behind them
+	MOVQ(c, rest)
+	ANDQ(operand.Imm(uint64(isa.Lanes()-1)), rest)
+	MOVQ(c, whole)
+	SUBQ(rest, whole)
+	SHLQ(operand.Imm(2), whole)
+	SHLQ(operand.Imm(2), c)
+	m, lowest := tailMask(isa.Lanes())(rest), load(k(math.Inf(-1)))
+	each := func(label string, body func(at reg.Register)) {
+		at := GP64()
+		XORQ(at, at)
+		Label(label)
+		CMPQ(at, whole)
+		JGE(operand.LabelRef(label + "Rest"))
+		body(at)
+		ADDQ(operand.Imm(uint64(bytes)), at)
+		JMP(operand.LabelRef(label))
+		Label(label + "Rest")
+	}
+	tail := func(of reg.Register) operand.Mem { return operand.Mem{Base: of, Index: whole, Scale: 1} }
+
+	Label("row")
+	most, last, y := copyOf(lowest), isa.NewVec(), isa.NewVec()
+	each("most", func(at reg.Register) { greater(operand.Mem{Base: x, Index: at, Scale: 1}, most, most) })
+	maskedLoad(m, tail(x), last)
+	end := copyOf(lowest)
+	choose(m, last, end)
+	greater(end, most, most)
+	acrossLanes(most, VMAXPS)
+	each("less", func(at reg.Register) {
+		VMOVUPS(operand.Mem{Base: x, Index: at, Scale: 1}, y)
+		sub(most, y, y)
+		VMOVUPS(y, operand.Mem{Base: z, Index: at, Scale: 1})
+	})
+	sub(most, last, last)
+	maskedStore(m, last, tail(z))
+	ADDQ(c, x)
+	ADDQ(c, z)
+	DECQ(rows)
+	JNZ(operand.LabelRef("row"))
 }
 
 // takeRows copies n columns of the rows of a table that a list names; rows are stride bytes long, there and in y.
