@@ -23,6 +23,7 @@ import (
 type terminal struct {
 	out, err *os.File
 	quiet    bool // neither notes nor progress
+	open     bool // the last that was printed does not end with an empty line
 	failed   error
 }
 
@@ -69,6 +70,7 @@ func (t *terminal) print(text []byte) error {
 		if _, err := io.WriteString(t.out, harmless(string(text))); err != nil {
 			t.failed = fmt.Errorf("the results could not be printed: %w", err)
 		}
+		t.open = !bytes.HasSuffix(text, []byte("\n\n"))
 	}
 	return t.failed
 }
@@ -97,7 +99,10 @@ func (t *terminal) printf(format string, args ...any) error {
 // closing prints what a command wrote, and its last line, which is its result; both are broken between words where the
 // terminal is narrow.
 func (t *terminal) closing(result string, wrote ...string) error {
-	text := "\n"
+	var text string
+	if t.open {
+		text = "\n"
+	}
 	for _, what := range wrote {
 		text += folded("wrote "+what, width(t.out)) + "\n"
 	}

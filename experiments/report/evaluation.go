@@ -41,17 +41,17 @@ func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*V
 	})
 }
 
-// JudgeDiagnosis weighs the predictions of a diagnosis against corrections of them, and says what is wrong.
+// JudgeDiagnosis weighs the predictions of a diagnosis against corrections of them, and says what is wrong: where a correction
+// helps and no region is wrong by itself, it says so in d.Found too.
 func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
 	v, err := JudgeCorrections(d.Rows, d.NLL, d.Accuracy, d.Recoverable)
 	if v == nil || err != nil {
 		return v, err
 	}
-	found := upper(d.Found) + "."
 	if v.Say == Use && d.Kind == diagnosis.NoError && len(d.Wrong()) == 0 {
-		found = "No region, class, confidence or group is wrong by more than chance of its own; what is gained is little in many places."
+		d.Found = "wrong by little in many places: no region, class, confidence or group is wrong by more than chance by itself"
 	}
-	v.Why = append([]string{found}, v.Why[:min(len(v.Why), 2)]...)
+	v.Why = append([]string{upper(d.Found) + "."}, v.Why[:min(len(v.Why), 2)]...)
 	return v, nil
 }
 
