@@ -144,11 +144,12 @@ func (OuterLeftOp) Form() string                { return "K E, K D -> K E/D" }
 func (o OuterLeftOp) Run(out Value, in []Value) { Dispatch(o, out, in, left, left) }
 
 func left[F Float](_ OuterLeftOp, v Args[F]) {
-	eachOuter(pick[func(g, y, b []F)](contractLeft[float32], contractLeft[float64]), v.In(0), v.Out(), v.In(1), v.Shape(0)[0])
+	eachOuter(pick[func(g, y, b []F)](contractLeft32, contractLeft64), v.In(0), v.Out(), v.In(1), v.Shape(0)[0])
 }
 
-func contractLeft[F Float](g, y, b []F) {
-	dot := pick[func(x, y []F) F](simd.Dot, dot[float64])
+func contractLeft32(g, y, b []float32) { simd.Dots(y, g, b) }
+
+func contractLeft64(g, y, b []float64) {
 	for i := range y {
 		y[i] = dot(g[i*len(b):(i+1)*len(b)], b)
 	}
@@ -199,7 +200,8 @@ type outers[F Float] struct {
 
 // Block works on rows of some 8,192 entries of M.
 func (o *outers[F]) Block(i int) {
-	for k := i * o.rowsPerBlock(); k < min((i+1)*o.rowsPerBlock(), len(o.a)/o.c); k++ {
+	per := o.rowsPerBlock()
+	for k := i * per; k < min((i+1)*per, len(o.a)/o.c); k++ {
 		o.of(o.m[k*o.c*o.d:(k+1)*o.c*o.d], o.a[k*o.c:(k+1)*o.c], o.b[k*o.d:(k+1)*o.d])
 	}
 }

@@ -3,6 +3,8 @@ package op
 import (
 	"fmt"
 	"slices"
+
+	"calibra/graph/simd"
 )
 
 // Take reads the rows of a table (N×M) that rows (B) names: a B×M matrix. Tables
@@ -39,13 +41,13 @@ func (o TakeOp) Run(out Value, in []Value) {
 	case o.Table.Int:
 		takeRows(Values[int32](out), Values[int32](in[0]), rows, width)
 	case IsFloat32(out):
-		takeRows(Values[float32](out), Values[float32](in[0]), rows, width)
+		simd.TakeRows(Values[float32](out), Values[float32](in[0]), rows, width)
 	default:
 		takeRows(Values[float64](out), Values[float64](in[0]), rows, width)
 	}
 }
 
-func takeRows[T Float | int32](out, table []T, rows []int32, width int) {
+func takeRows[T float64 | int32](out, table []T, rows []int32, width int) {
 	for i, r := range rows {
 		copy(out[i*width:(i+1)*width], table[int(r)*width:])
 	}

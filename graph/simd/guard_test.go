@@ -29,9 +29,11 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				GaussianRow(x, y, 1, 1)
 				Axpy(y, Dot(x, y), x)
 				LessMost(y, x, n)
+				Dots(simdtest.Guarded(t, make([]float32, 3)), simdtest.Guarded(t, make([]float32, 3*n)), x)
 				Adam{Beta1: 0.9}.Step(x, y, z, w)
 				codes := simdtest.Guarded(t, make([]int32, 3))
 				TakeRows(simdtest.Guarded(t, make([]float32, 3*n)), simdtest.Guarded(t, make([]float32, n)), codes, n)
+				TakeRows(simdtest.Guarded(t, make([]float32, 7*n)), x, simdtest.Guarded(t, make([]int32, 7)), n)
 				table := simdtest.Guarded(t, make([]float32, 3*2*n))
 				codes[2] = 1
 				SumRows(x, table, codes, 2)

@@ -11,11 +11,12 @@ type kernels struct {
 	gaussianRow                   func(row, sq *float32, n int, si, scale float32)
 
 	dot       func(x, y *float32, n int) float32
+	dots      func(y, m, b *float32, rows, n int)
 	axpy      func(y *float32, a float32, x *float32, n int)
 	less      func(z, x *float32, c *float64, n int) // n a multiple of 8
 	lessMost  func(z, x *float32, rows, c int)
 	outer     func(m, a, b *float32, rows, c int)
-	takeRows  func(y, table *float32, list *int32, count, stride, n int)
+	takeRows  func(y, table *float32, list *int32, count, stride, n, ahead int)
 	addToRows func(table, x *float32, codes *int32, slots, stride, next, n int)
 	sumRows   func(y, table *float32, codes *int32, slots, stride, next, n int)
 	sumShares func(y, table *float32, places *int32, shares *float32, count, stride, n int)
@@ -98,6 +99,14 @@ func dotKernel(x, y []float32) float32 {
 	return dotPortable(x, y)
 }
 
+func dotsKernel(y, g, b []float32) {
+	if k := sets[isa].dots; k != nil {
+		k(&y[0], &g[0], &b[0], len(y), len(b))
+	} else {
+		dotsPortable(y, g, b)
+	}
+}
+
 func axpyKernel(y []float32, a float32, x []float32) {
 	if k := sets[isa].axpy; k != nil && len(x) > 0 {
 		k(&y[0], a, &x[0], len(x))
@@ -132,12 +141,19 @@ func lessMostKernel(z, x []float32, c int) {
 }
 
 func takeRowsKernel(y, table []float32, list []int32, c int) {
+	ahead := len(list)
+	if len(table) > inCache { // else its rows are near already
+		ahead = 4
+	}
 	if k := sets[isa].takeRows; k != nil {
-		k(&y[0], &table[0], &list[0], len(list), 4*c, c)
+		k(&y[0], &table[0], &list[0], len(list), 4*c, c, ahead)
 	} else {
 		takeRowsPortable(y, table, list, c)
 	}
 }
+
+// inCache is how many numbers stay in the second-level cache, with room for others.
+const inCache = 1 << 16
 
 func addToRowsKernel(table, x []float32, codes []int32, rows int) {
 	if k := sets[isa].addToRows; k != nil {

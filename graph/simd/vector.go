@@ -12,6 +12,24 @@ func Dot(x, y []float32) float32 {
 	return dotKernel(x, y)
 }
 
+// Dots sets number i of y to row i of g times b, the [Dot] of the two. It panics if g has not as many rows of b's length as
+// y has numbers.
+func Dots(y, g, b []float32) {
+	sameLength("Dots", len(g), len(y)*len(b))
+	switch {
+	case len(b) == 0:
+		clear(y)
+	case len(y) > 0:
+		dotsKernel(y, g, b)
+	}
+}
+
+func dotsPortable(y, g, b []float32) {
+	for i := range y {
+		y[i] = dotPortable(g[i*len(b):(i+1)*len(b)], b)
+	}
+}
+
 // Axpy adds a·x to y. It panics if the lengths differ.
 func Axpy(y []float32, a float32, x []float32) {
 	sameLength("Axpy", len(y), len(x))

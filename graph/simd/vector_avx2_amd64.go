@@ -8,6 +8,9 @@ package simd
 func dotAVX2(x *float32, y *float32, n int) float32
 
 //go:noescape
+func dotsAVX2(y *float32, m *float32, b *float32, rows int, n int)
+
+//go:noescape
 func axpyAVX2(y *float32, a float32, x *float32, n int)
 
 //go:noescape
@@ -20,7 +23,7 @@ func lessMostAVX2(z *float32, x *float32, rows int, c int)
 func nearestTwoAVX2(codes *int32, least *float32, second *float32, scores *float32, x *float32, words *float32, half *float32, groups int, d int, ahead *float32, lines int) float32
 
 //go:noescape
-func takeRowsAVX2(y *float32, table *float32, list *int32, count int, stride int, n int)
+func takeRowsAVX2(y *float32, table *float32, list *int32, count int, stride int, n int, ahead int)
 
 //go:noescape
 func addToRowsAVX2(table *float32, x *float32, codes *int32, slots int, stride int, next int, n int)

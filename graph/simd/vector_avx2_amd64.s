@@ -95,6 +95,90 @@ DATA tail<>+56(SB)/4, $0x00000000
 DATA tail<>+60(SB)/4, $0x00000000
 GLOBL tail<>(SB), RODATA|NOPTR, $64
 
+// func dotsAVX2(y *float32, m *float32, b *float32, rows int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-40
+	MOVQ y+0(FP), AX
+	MOVQ m+8(FP), CX
+	MOVQ rows+24(FP), DX
+
+row:
+	MOVQ  n+32(FP), BX
+	MOVQ  CX, SI
+	MOVQ  BX, DI
+	SHLQ  $0x02, DI
+	ADDQ  DI, CX
+	MOVQ  b+16(FP), DI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+group:
+	CMPQ        BX, $0x20
+	JL          rest
+	VMOVUPS     (SI), Y4
+	VFMADD231PS (DI), Y4, Y0
+	VMOVUPS     32(SI), Y4
+	VFMADD231PS 32(DI), Y4, Y1
+	VMOVUPS     64(SI), Y4
+	VFMADD231PS 64(DI), Y4, Y2
+	VMOVUPS     96(SI), Y4
+	VFMADD231PS 96(DI), Y4, Y3
+	ADDQ        $+128, SI
+	ADDQ        $+128, DI
+	SUBQ        $0x20, BX
+	JMP         group
+
+rest:
+	TESTQ BX, BX
+	JLE   done
+
+loop:
+	CMPQ       BX, $0x08
+	JGE        fullLoad
+	LEAQ       tail<>+32(SB), R8
+	MOVQ       BX, R9
+	NEGQ       R9
+	VMOVUPS    (R8)(R9*4), Y5
+	VMASKMOVPS (SI), Y5, Y4
+	VMASKMOVPS (DI), Y5, Y5
+	JMP        compute
+
+fullLoad:
+	VMOVUPS (SI), Y4
+	VMOVUPS (DI), Y5
+
+compute:
+	VFMADD231PS Y4, Y5, Y0
+	CMPQ        BX, $0x08
+	JGE         fullStore
+	JMP         done
+
+fullStore:
+	ADDQ $+32, SI
+	ADDQ $+32, DI
+	SUBQ $0x08, BX
+	JG   loop
+
+done:
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	VMOVAPS      Y0, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, (AX)
+	ADDQ         $0x04, AX
+	DECQ         DX
+	JNZ          row
+	VZEROUPPER
+	RET
+
 // func axpyAVX2(y *float32, a float32, x *float32, n int)
 // Requires: AVX, FMA3
 TEXT ·axpyAVX2(SB), NOSPLIT, $0-32
@@ -453,52 +537,71 @@ DATA c00000004<>+24(SB)/4, $0x00000004
 DATA c00000004<>+28(SB)/4, $0x00000004
 GLOBL c00000004<>(SB), RODATA|NOPTR, $32
 
-// func takeRowsAVX2(y *float32, table *float32, list *int32, count int, stride int, n int)
-// Requires: AVX
-TEXT ·takeRowsAVX2(SB), NOSPLIT, $0-48
+// func takeRowsAVX2(y *float32, table *float32, list *int32, count int, stride int, n int, ahead int)
+// Requires: AVX, MMX+
+TEXT ·takeRowsAVX2(SB), NOSPLIT, $0-56
 	MOVQ y+0(FP), AX
 	MOVQ table+8(FP), CX
 	MOVQ list+16(FP), DX
 	MOVQ count+24(FP), BX
 	MOVQ stride+32(FP), SI
 	MOVQ n+40(FP), DI
+	MOVQ ahead+48(FP), R8
 
 row:
-	MOVLQSX (DX), R8
-	IMULQ   SI, R8
-	ADDQ    CX, R8
-	MOVQ    AX, R9
-	MOVQ    DI, R10
+	CMPQ    BX, R8
+	JLE     fetched
+	MOVLQSX (DX)(R8*4), R9
+	IMULQ   SI, R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	ADDQ    $0x3f, R10
+	SHRQ    $0x06, R10
 	TESTQ   R10, R10
+	JZ      fetched
+
+fetch:
+	PREFETCHT0 (R9)
+	ADDQ       $0x40, R9
+	DECQ       R10
+	JNZ        fetch
+
+fetched:
+	MOVLQSX (DX), R9
+	IMULQ   SI, R9
+	ADDQ    CX, R9
+	MOVQ    AX, R10
+	MOVQ    DI, R11
+	TESTQ   R11, R11
 	JLE     done
 
 loop:
-	CMPQ       R10, $0x08
+	CMPQ       R11, $0x08
 	JGE        fullLoad
-	LEAQ       tail<>+32(SB), R11
-	MOVQ       R10, R12
-	NEGQ       R12
-	VMOVUPS    (R11)(R12*4), Y0
-	VMASKMOVPS (R8), Y0, Y0
+	LEAQ       tail<>+32(SB), R12
+	MOVQ       R11, R13
+	NEGQ       R13
+	VMOVUPS    (R12)(R13*4), Y0
+	VMASKMOVPS (R9), Y0, Y0
 	JMP        compute
 
 fullLoad:
-	VMOVUPS (R8), Y0
+	VMOVUPS (R9), Y0
 
 compute:
-	CMPQ       R10, $0x08
+	CMPQ       R11, $0x08
 	JGE        fullStore
-	LEAQ       tail<>+32(SB), R8
-	NEGQ       R10
-	VMOVUPS    (R8)(R10*4), Y1
-	VMASKMOVPS Y0, Y1, (R9)
+	LEAQ       tail<>+32(SB), R9
+	NEGQ       R11
+	VMOVUPS    (R9)(R11*4), Y1
+	VMASKMOVPS Y0, Y1, (R10)
 	JMP        done
 
 fullStore:
-	VMOVUPS Y0, (R9)
-	ADDQ    $+32, R8
+	VMOVUPS Y0, (R10)
 	ADDQ    $+32, R9
-	SUBQ    $0x08, R10
+	ADDQ    $+32, R10
+	SUBQ    $0x08, R11
 	JG      loop
 
 done:

@@ -79,6 +79,92 @@ done:
 	VZEROUPPER
 	RET
 
+// func dotsAVX512(y *float32, m *float32, b *float32, rows int, n int)
+// Requires: AVX, AVX512F
+TEXT ·dotsAVX512(SB), NOSPLIT, $0-40
+	MOVQ y+0(FP), AX
+	MOVQ m+8(FP), DX
+	MOVQ rows+24(FP), BX
+
+row:
+	MOVQ   n+32(FP), SI
+	MOVQ   DX, DI
+	MOVQ   SI, CX
+	SHLQ   $0x02, CX
+	ADDQ   CX, DX
+	MOVQ   b+16(FP), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+group:
+	CMPQ        SI, $0x40
+	JL          rest
+	VMOVUPS     (DI), Z4
+	VFMADD231PS (R8), Z4, Z0
+	VMOVUPS     64(DI), Z4
+	VFMADD231PS 64(R8), Z4, Z1
+	VMOVUPS     128(DI), Z4
+	VFMADD231PS 128(R8), Z4, Z2
+	VMOVUPS     192(DI), Z4
+	VFMADD231PS 192(R8), Z4, Z3
+	ADDQ        $+256, DI
+	ADDQ        $+256, R8
+	SUBQ        $0x40, SI
+	JMP         group
+
+rest:
+	TESTQ SI, SI
+	JLE   done
+
+loop:
+	CMPQ      SI, $0x10
+	JGE       fullLoad
+	MOVQ      SI, CX
+	MOVQ      $+1, R9
+	SHLQ      CL, R9
+	DECQ      R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (DI), K1, Z4
+	VMOVUPS.Z (R8), K1, Z5
+	JMP       compute
+
+fullLoad:
+	VMOVUPS (DI), Z4
+	VMOVUPS (R8), Z5
+
+compute:
+	VFMADD231PS Z4, Z5, Z0
+	CMPQ        SI, $0x10
+	JGE         fullStore
+	JMP         done
+
+fullStore:
+	ADDQ $+64, DI
+	ADDQ $+64, R8
+	SUBQ $0x10, SI
+	JG   loop
+
+done:
+	VADDPS        Z1, Z0, Z0
+	VADDPS        Z3, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+	VMOVSS        X0, (AX)
+	ADDQ          $0x04, AX
+	DECQ          BX
+	JNZ           row
+	VZEROUPPER
+	RET
+
 // func axpyAVX512(y *float32, a float32, x *float32, n int)
 // Requires: AVX, AVX512F
 TEXT ·axpyAVX512(SB), NOSPLIT, $0-32
@@ -509,55 +595,74 @@ GLOBL c00000001<>(SB), RODATA|NOPTR, $4
 DATA c00000008<>+0(SB)/4, $0x00000008
 GLOBL c00000008<>(SB), RODATA|NOPTR, $4
 
-// func takeRowsAVX512(y *float32, table *float32, list *int32, count int, stride int, n int)
-// Requires: AVX, AVX512F
-TEXT ·takeRowsAVX512(SB), NOSPLIT, $0-48
+// func takeRowsAVX512(y *float32, table *float32, list *int32, count int, stride int, n int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·takeRowsAVX512(SB), NOSPLIT, $0-56
 	MOVQ y+0(FP), AX
 	MOVQ table+8(FP), DX
 	MOVQ list+16(FP), BX
 	MOVQ count+24(FP), SI
 	MOVQ stride+32(FP), DI
 	MOVQ n+40(FP), R8
+	MOVQ ahead+48(FP), R9
 
 row:
-	MOVLQSX (BX), R9
-	IMULQ   DI, R9
-	ADDQ    DX, R9
-	MOVQ    AX, R10
-	MOVQ    R8, R11
-	TESTQ   R11, R11
+	CMPQ    SI, R9
+	JLE     fetched
+	MOVLQSX (BX)(R9*4), CX
+	IMULQ   DI, CX
+	ADDQ    DX, CX
+	MOVQ    DI, R10
+	ADDQ    $0x3f, R10
+	SHRQ    $0x06, R10
+	TESTQ   R10, R10
+	JZ      fetched
+
+fetch:
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	DECQ       R10
+	JNZ        fetch
+
+fetched:
+	MOVLQSX (BX), R10
+	IMULQ   DI, R10
+	ADDQ    DX, R10
+	MOVQ    AX, R11
+	MOVQ    R8, R12
+	TESTQ   R12, R12
 	JLE     done
 
 loop:
-	CMPQ      R11, $0x10
+	CMPQ      R12, $0x10
 	JGE       fullLoad
-	MOVQ      R11, CX
-	MOVQ      $+1, R12
-	SHLQ      CL, R12
-	DECQ      R12
-	KMOVW     R12, K1
-	VMOVUPS.Z (R9), K1, Z0
+	MOVQ      R12, CX
+	MOVQ      $+1, R13
+	SHLQ      CL, R13
+	DECQ      R13
+	KMOVW     R13, K1
+	VMOVUPS.Z (R10), K1, Z0
 	JMP       compute
 
 fullLoad:
-	VMOVUPS (R9), Z0
+	VMOVUPS (R10), Z0
 
 compute:
-	CMPQ    R11, $0x10
+	CMPQ    R12, $0x10
 	JGE     fullStore
-	MOVQ    R11, CX
-	MOVQ    $+1, R9
-	SHLQ    CL, R9
-	DECQ    R9
-	KMOVW   R9, K1
-	VMOVUPS Z0, K1, (R10)
+	MOVQ    R12, CX
+	MOVQ    $+1, R10
+	SHLQ    CL, R10
+	DECQ    R10
+	KMOVW   R10, K1
+	VMOVUPS Z0, K1, (R11)
 	JMP     done
 
 fullStore:
-	VMOVUPS Z0, (R10)
-	ADDQ    $+64, R9
+	VMOVUPS Z0, (R11)
 	ADDQ    $+64, R10
-	SUBQ    $0x10, R11
+	ADDQ    $+64, R11
+	SUBQ    $0x10, R12
 	JG      loop
 
 done:

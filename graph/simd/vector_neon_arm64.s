@@ -106,6 +106,119 @@ part2One:
 	FMOVS (R1), F5
 	JMP   part2Done
 
+// func dotsNEON(y *float32, m *float32, b *float32, rows int, n int)
+TEXT ·dotsNEON(SB), NOSPLIT, $0-40
+	MOVD y+0(FP), R0
+	MOVD m+8(FP), R1
+	MOVD rows+24(FP), R2
+
+row:
+	MOVD  n+32(FP), R3
+	MOVD  R1, R6
+	MOVD  R3, R7
+	LSL   $0x02, R7, R7
+	ADD   R7, R1, R1
+	MOVD  b+16(FP), R7
+	VMOVI $0x00, V0.B16
+	VMOVI $0x00, V1.B16
+	VMOVI $0x00, V2.B16
+	VMOVI $0x00, V3.B16
+
+group:
+	CMP   $0x10, R3
+	BLT   rest
+	FMOVQ (R6), F4
+	FMOVQ (R7), F5
+	VFMLA V5.S4, V4.S4, V0.S4
+	FMOVQ 16(R6), F4
+	FMOVQ 16(R7), F5
+	VFMLA V5.S4, V4.S4, V1.S4
+	FMOVQ 32(R6), F4
+	FMOVQ 32(R7), F5
+	VFMLA V5.S4, V4.S4, V2.S4
+	FMOVQ 48(R6), F4
+	FMOVQ 48(R7), F5
+	VFMLA V5.S4, V4.S4, V3.S4
+	ADD   $+64, R6, R6
+	ADD   $+64, R7, R7
+	SUB   $0x10, R3, R3
+	JMP   group
+
+rest:
+	CMP $0x00, R3
+	BLE done
+
+loop:
+	CMP   $0x04, R3
+	BGE   fullLoad
+	TBZ   $0x02, R3, part1
+	FMOVQ (R6), F4
+
+part1Done:
+	TBZ   $0x02, R3, part2
+	FMOVQ (R7), F5
+
+part2Done:
+	JMP compute
+
+fullLoad:
+	FMOVQ (R6), F4
+	FMOVQ (R7), F5
+
+compute:
+	VFMLA V4.S4, V5.S4, V0.S4
+	CMP   $0x04, R3
+	BGE   fullStore
+	JMP   done
+
+fullStore:
+	ADD  $+16, R6, R6
+	ADD  $+16, R7, R7
+	SUBS $0x04, R3, R3
+	BGT  loop
+
+done:
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	VEXT  $0x08, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VTRN2 V0.S4, V0.S4, V1.S4
+	FADDS F1, F0, F0
+	FMOVS F0, (R0)
+	ADD   $0x04, R0, R0
+	SUBS  $0x01, R2, R2
+	BNE   row
+	RET
+
+part1:
+	VMOVI $0x00, V4.B16
+	TBZ   $0x01, R3, part1One
+	FMOVD (R6), F4
+	TBZ   $0x00, R3, part1Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V4.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R3, part1Done
+	FMOVS (R6), F4
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V5.B16
+	TBZ   $0x01, R3, part2One
+	FMOVD (R7), F5
+	TBZ   $0x00, R3, part2Done
+	ADD   $0x08, R7, R8
+	VLD1  (R8), V5.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R3, part2Done
+	FMOVS (R7), F5
+	JMP   part2Done
+
 // func axpyNEON(y *float32, a float32, x *float32, n int)
 TEXT ·axpyNEON(SB), NOSPLIT, $0-32
 	FMOVS a+8(FP), F0
@@ -492,14 +605,15 @@ depth:
 	FMOVS  F0, ret+88(FP)
 	RET
 
-// func takeRowsNEON(y *float32, table *float32, list *int32, count int, stride int, n int)
-TEXT ·takeRowsNEON(SB), NOSPLIT, $0-48
+// func takeRowsNEON(y *float32, table *float32, list *int32, count int, stride int, n int, ahead int)
+TEXT ·takeRowsNEON(SB), NOSPLIT, $0-56
 	MOVD y+0(FP), R0
 	MOVD table+8(FP), R1
 	MOVD list+16(FP), R2
 	MOVD count+24(FP), R3
 	MOVD stride+32(FP), R6
 	MOVD n+40(FP), R7
+	MOVD ahead+48(FP), R8
 
 row:
 	MOVW (R2), R8

@@ -104,6 +104,21 @@ func TestLess(t *testing.T) {
 	})
 }
 
+// TestDots holds each number to the Dot of its row, bit for bit.
+func TestDots(t *testing.T) {
+	eachInstructionSet(t, func(t *testing.T) {
+		for n := range 70 {
+			g, b, y, want := normals(5*n, 1), normals(n, 2), normals(5, 3), make([]float32, 5)
+			for i := range want {
+				want[i] = Dot(g[i*n:(i+1)*n], b)
+			}
+			if Dots(y, g, b); !slices.Equal(y, want) {
+				t.Errorf("%d columns: %v, want %v", n, y, want)
+			}
+		}
+	})
+}
+
 // TestLessMost holds rows less their greatest number to plain Go; a NaN stays one.
 func TestLessMost(t *testing.T) {
 	eachInstructionSet(t, func(t *testing.T) {
@@ -217,6 +232,12 @@ func BenchmarkVector(b *testing.B) {
 			Dot(x, y)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/elem")
+	})
+	b.Run("Dots", func(b *testing.B) { // of rows of ten
+		for b.Loop() {
+			Dots(y[:200], x[:2000], x[:10])
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*200), "ns/row")
 	})
 	b.Run("Axpy", func(b *testing.B) {
 		for b.Loop() {

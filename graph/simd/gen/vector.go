@@ -15,24 +15,43 @@ import (
 
 func vectorUnit() {
 	kernel("dot", "(x, y *float32, n int) float32", dot)
+	kernel("dots", "(y, m, b *float32, rows, n int)", dots)
 	kernel("axpy", "(y *float32, a float32, x *float32, n int)", axpy)
 	if isa.Target != isa.NEON {
 		kernel("less", "(z, x *float32, c *float64, n int)", less)
 		kernel("lessMost", "(z, x *float32, rows, c int)", lessMost)
 	}
 	kernel("nearestTwo", "(codes *int32, least, second, scores, x, words, half *float32, groups, d int, ahead *float32, lines int) float32", nearestTwo)
-	kernel("takeRows", "(y, table *float32, list *int32, count, stride, n int)", takeRows)
+	kernel("takeRows", "(y, table *float32, list *int32, count, stride, n, ahead int)", takeRows)
 	kernel("addToRows", "(table, x *float32, codes *int32, slots, stride, next, n int)", addToRows)
 	kernel("sumRows", "(y, table *float32, codes *int32, slots, stride, next, n int)", sumRows)
 	kernel("sumShares", "(y, table *float32, places *int32, shares *float32, count, stride, n int)", sumShares)
 	kernel("addShares", "(table, x *float32, places *int32, shares *float32, count, stride, n int)", addShares)
 }
 
-// dot returns Σ x·y: four running sums over whole groups of four vectors, then
-// one vector at a time into the first.
+// dot returns Σ x·y.
 func dot() {
-	x, y := param("x"), param("y")
-	n := gp("n")
+	Store(dotOf(gp("x"), gp("y"), gp("n")).AsX(), ReturnIndex(0))
+}
+
+// dots sets number i of y to Σ m·b of row i of m, n numbers each, as dot.
+func dots() {
+	y, m, rows := gp("y"), gp("m"), gp("rows")
+	Label("row")
+	n, x, bytes := gp("n"), GP64(), GP64()
+	MOVQ(m, x)
+	MOVQ(n, bytes)
+	SHLQ(operand.Imm(2), bytes)
+	ADDQ(bytes, m)
+	VMOVSS(dotOf(x, gp("b"), n).AsX(), operand.Mem{Base: y})
+	ADDQ(operand.Imm(4), y)
+	DECQ(rows)
+	JNZ(operand.LabelRef("row"))
+}
+
+// dotOf is Σ x·y: four running sums over whole groups of four vectors, then
+// one vector at a time into the first.
+func dotOf(x, y, n reg.Register) vec {
 	var s [4]vec
 	for i := range s {
 		s[i] = zero()
@@ -43,23 +62,22 @@ func dot() {
 	JL(operand.LabelRef("rest"))
 	for i := range s {
 		v := isa.NewVec()
-		VMOVUPS(operand.Mem{Base: x.ptr, Disp: 4 * width * i}, v)
-		VFMADD231PS(operand.Mem{Base: y.ptr, Disp: 4 * width * i}, v, s[i])
+		VMOVUPS(operand.Mem{Base: x, Disp: 4 * width * i}, v)
+		VFMADD231PS(operand.Mem{Base: y, Disp: 4 * width * i}, v, s[i])
 	}
-	ADDQ(operand.I32(16*width), x.ptr)
-	ADDQ(operand.I32(16*width), y.ptr)
+	ADDQ(operand.I32(16*width), x)
+	ADDQ(operand.I32(16*width), y)
 	SUBQ(operand.Imm(uint64(4*width)), n)
 	JMP(operand.LabelRef("group"))
 	Label("rest")
-	vectors(n, []array{x, y}, nil, func(v []vec) []vec {
+	vectors(n, []array{{x}, {y}}, nil, func(v []vec) []vec {
 		mulAdd(v[0], v[1], s[0])
 		return nil
 	})
 	add(s[1], s[0], s[0])
 	add(s[3], s[2], s[2])
 	add(s[2], s[0], s[0])
-	result := sumLanes(s[0])
-	Store(result.AsX(), ReturnIndex(0))
+	return sumLanes(s[0])
 }
 
 // axpy adds a·x to y.
@@ -144,11 +162,25 @@ func lessMost() {
 }
 
 // takeRows copies n columns of the rows of a table that a list names; rows are stride bytes long, there and in y.
+// Meanwhile the row that the list names so far ahead is fetched, if it goes so far.
 func takeRows() {
 	y, table := gp("y"), gp("table")
 	list, count := gp("list"), gp("count")
 	stride, n := gp("stride"), gp("n")
+	ahead := gp("ahead")
 	Label("row")
+	if isa.Target != isa.NEON {
+		CMPQ(count, ahead)
+		JLE(operand.LabelRef("fetched"))
+		row, lines := GP64(), GP64()
+		MOVLQSX(operand.Mem{Base: list, Index: ahead, Scale: 4}, row)
+		IMULQ(stride, row)
+		ADDQ(table, row)
+		MOVQ(stride, lines)
+		ADDQ(operand.Imm(63), lines)
+		SHRQ(operand.Imm(6), lines)
+		fetch(row, lines)
+	}
 	from, to, left := GP64(), GP64(), GP64()
 	MOVLQSX(operand.Mem{Base: list}, from)
 	IMULQ(stride, from)
