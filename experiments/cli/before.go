@@ -77,7 +77,7 @@ func onLogits(ctx context.Context, method string, run *experiments.Run) (*experi
 
 // judge weighs the runs that are there, of which the first were asked for.
 func (w *weighed) judge(asked int) (err error) {
-	w.verdict, err = study.Weigh(w.runs, asked)
+	w.verdict, err = study.Weigh(w.runs, w.floors, asked)
 	return err
 }
 

@@ -135,7 +135,7 @@ func TestDiagnosisSaysWhatToDo(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(strings.TrimSpace(text), "Use a correction by the predictions and the latent space. It lowers the NLL by ") {
 		t.Fatalf("exit code %d, %q", code, text)
 	}
-	for _, want := range []string{"(age > ", "Wrong in 1 region; first: ", "fit --in " + features + " --method mixture", "age > "} {
+	for _, want := range []string{"(age > ", "Wrong in 1 region: in ", "fit --in " + features + " --method mixture", "age > "} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in %s", want, text)
 		}

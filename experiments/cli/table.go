@@ -107,7 +107,7 @@ func (t *table) squeeze(shown, widths []int, excess int) {
 	}
 }
 
-// write prints the table, and returns the heads of the columns that the width has no room for.
+// write prints the table, and returns the heads of the columns that the width has no room for, but of those that hold nothing.
 func (t *table) write(out io.Writer, width int, styled bool) (dropped []string) {
 	shown, widths := t.fit(width)
 	if strings.TrimSpace(strings.Join(t.heads(), "")) != "" {
@@ -118,7 +118,7 @@ func (t *table) write(out io.Writer, width int, styled bool) (dropped []string) 
 		t.writeRow(out, row, shown, widths, styled)
 	}
 	for j, c := range t.columns {
-		if !slices.Contains(shown, j) {
+		if !slices.Contains(shown, j) && slices.ContainsFunc(t.rows, func(row []cell) bool { return strings.Trim(row[j].text, "– ") != "" }) {
 			dropped = append(dropped, c.head)
 		}
 	}

@@ -74,7 +74,7 @@ func TestDiagnoseFindsThePlantedCluster(t *testing.T) {
 	const n = 2400
 	c := newClustered(n, .5, newRand(1))
 	d := diagnose(t, c, diagnosis.Examination{Redraws: 199}, 2)
-	if len(d.Regions) == 0 || !d.Regions[0].Wrong || d.Kind != diagnosis.LocalError || !strings.HasPrefix(d.Found, "wrong in 1 region; ") {
+	if len(d.Regions) == 0 || !d.Regions[0].Wrong || d.Kind != diagnosis.LocalError || !strings.HasPrefix(d.Found, "wrong in 1 region: ") {
 		t.Fatalf("%s, %s", d.Found, d.Kind)
 	}
 	planted, hit := 0, 0

@@ -26,9 +26,10 @@ func (d *Diagnosis) className(c int) string {
 // found says what is wrong in a sentence.
 func (d *Diagnosis) found() string {
 	wrong, regions := d.Wrong(), len(wrongOf(d.Regions))
-	plural := "s"
+	in := fmt.Sprintf("%d regions", regions)
+	first := "; first: " // of several
 	if regions == 1 {
-		plural = ""
+		in, first = "1 region", ": "
 	}
 	switch {
 	case len(wrong) == 0:
@@ -38,13 +39,13 @@ func (d *Diagnosis) found() string {
 		if top := d.Classes[d.NumClasses]; top.Wrong {
 			worst = top
 		}
-		return fmt.Sprintf("wrong everywhere alike: the error is global; %s", worst.sentence(d))
+		return fmt.Sprintf("wrong everywhere alike: %s", worst.sentence(d))
 	case d.Kind == BothErrors:
-		return fmt.Sprintf("wrong everywhere, and in %d region%s beyond that; first: %s", regions, plural, d.Regions[0].sentence(d))
+		return fmt.Sprintf("wrong everywhere, and in %s beyond that%s%s", in, first, d.Regions[0].sentence(d))
 	case regions == 0:
 		return fmt.Sprintf("wrong in no region, but in %d of the classes, confidences and groups; first: %s", len(wrong), leastP(wrong).sentence(d))
 	}
-	return fmt.Sprintf("wrong in %d region%s; first: %s", regions, plural, d.Regions[0].sentence(d))
+	return fmt.Sprintf("wrong in %s%s%s", in, first, d.Regions[0].sentence(d))
 }
 
 // leastP is the one of least p, the first among equals.

@@ -140,7 +140,11 @@ func (r Region) sentence(d *Diagnosis) string {
 	if r.Class != nil {
 		class = d.className(*r.Class)
 	}
-	return fmt.Sprintf("%d rows (%s), %s said %.3f and was %.3f", r.Size, r.Describe, class, r.Confidence, r.Frequency)
+	rows := fmt.Sprintf("%d rows (%s)", r.Size, r.Describe)
+	if r.Size == d.Rows {
+		rows = fmt.Sprintf("all %d rows", r.Size)
+	}
+	return fmt.Sprintf("in %s %s said %.3f and was right in %.3f of them", rows, class, r.Confidence, r.Frequency)
 }
 
 // WithoutRows are the regions without the numbers of their rows.

@@ -23,6 +23,15 @@ type Candidate struct {
 	Accuracy float64 `json:"accuracy"`
 	Effort   int     `json:"-"` // how simple it is: of methods that do not differ significantly the least is enough
 	Unasked  bool    `json:"-"` // nobody asked for it: it may be what to use, and what not to use is never said of it
+
+	Calibration *Calibration `json:"-"` // nil where it was not measured
+	Cost        string       `json:"-"` // what using it costs, in a sentence; "" where nothing is worth a word
+}
+
+// Calibration is a calibration error beside its noise floor.
+type Calibration struct {
+	ECE   float64
+	Floor float64 // what calibrated predictions would show; NaN where nobody measured it
 }
 
 // Difference is how far a method lies from another in an error on the same test rows. Below 0
@@ -307,6 +316,9 @@ func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) err
 		v.Say = DoNotUse
 		v.of(worse[0])
 		v.Sentence = doNotUse(worse)
+		if v.Methods[0] == nc {
+			v.because("Keep the classifier as it is: it has the lowest NLL, %s.", nats(nc.NLL))
+		}
 		for _, j := range slices.Concat(slight, open) {
 			v.because("%s %s.", upper(j.Title), j.ToClassifier.tells(1))
 		}
@@ -354,19 +366,28 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judg
 	v.of(use)
 	v.Sentence = fmt.Sprintf("Use %s. It %s.", use.Title, use.ToClassifier.moves())
 	line := fmt.Sprintf("NLL %s", arrow(nc.NLL, use.NLL))
+	if from, to := nc.Calibration, use.Calibration; from != nil && to != nil && !math.IsNaN(from.ECE-to.ECE) {
+		line += fmt.Sprintf("; ECE %s", arrow(from.ECE, to.ECE))
+		if !math.IsNaN(to.Floor) {
+			line += fmt.Sprintf(" (%s if calibrated)", fixed(to.Floor, decimals(from.ECE-to.ECE)))
+		}
+	}
 	if d := use.ErrorsTo; d.told() {
 		line += fmt.Sprintf("; accuracy %s %s (%s)", map[bool]string{true: "falls", false: "rises"}[d.Value > 0], arrow(nc.Accuracy, use.Accuracy), pEquals(d.P))
 	}
 	v.because("%s.", line)
 	switch lowest := v.Methods[0]; {
 	case use != first:
-		v.because("It is the simplest of those whose NLL differs by no more than chance from that of %s, %s.", first.Title, nats(first.NLL))
+		v.because("%s has a lower NLL, %s, but by no more than chance, and it is less simple.", upper(first.Title), nats(first.NLL))
 	case lowest != first && costs(lowest):
 		v.because("%s has a lower NLL still, %s, and costs accuracy: %s (%s).", upper(lowest.Title), nats(lowest.NLL), arrow(nc.Accuracy, lowest.Accuracy), pEquals(lowest.ErrorsTo.P))
 	case lowest != first:
-		v.because("%s has a lower NLL still, %s, but it %s.", upper(lowest.Title), nats(lowest.NLL), lowest.ToClassifier.tells(v.tests()))
+		v.because("%s has the lowest NLL, %s, but may not help: it %s.", upper(lowest.Title), nats(lowest.NLL), lowest.ToClassifier.tells(v.tests()))
 	case len(same) > 0:
 		v.because("%s", strings.TrimSpace(asGood(same)))
+	}
+	if use.Cost != "" {
+		v.because("%s", use.Cost)
 	}
 	return nil
 }
@@ -389,7 +410,11 @@ func (v *Verdict) cannotTell(nc *Judged, open []*Judged) bool {
 	if v.RowsNeeded = rowsFor(v.Rows, d, max(-d.Value, worth), tests); v.RowsNeeded > 0 {
 		would = fmt.Sprintf("about %s rows would do", thousands(v.RowsNeeded))
 	}
-	v.Sentence = fmt.Sprintf("Cannot tell yet. With %s rows a difference below %s cannot be seen; %s.", thousands(v.Rows), nats(max(d.half(), math.Abs(d.Value))), would)
+	rows := "test rows"
+	if hope.Unasked { // a correction, for which all rows are
+		rows = "rows"
+	}
+	v.Sentence = fmt.Sprintf("Cannot tell yet. With %s %s a difference below %s cannot be seen; %s.", thousands(v.Rows), rows, nats(max(d.half(), math.Abs(d.Value))), would)
 	v.because("%s %s.", upper(hope.Title), d.tells(tests))
 	return true
 }

@@ -49,6 +49,10 @@ func TestJudge(t *testing.T) {
 	middling := Candidate{Name: "middling", Title: "middling", NLL: .25, Accuracy: .9, Effort: 1}
 	remedy := Candidate{Name: "remedy", Title: "remedy", NLL: .35, Accuracy: .9, Effort: 1, Unasked: true}
 	unsure := Candidate{Name: "unsure", Title: "unsure", NLL: .2995, Accuracy: .9, Effort: 3, Unasked: true}
+	measured := func(of Candidate, ece float64, cost string) Candidate {
+		of.Calibration, of.Cost = &Calibration{ece, .02}, cost
+		return of
+	}
 	small := func(nll float64, of Candidate) Candidate { of.NLL = nll; return of }
 	for _, test := range []struct {
 		name                     string
@@ -57,14 +61,16 @@ func TestJudge(t *testing.T) {
 		method, avoid, as, lines string
 	}{
 		{"the simplest of those that are alike", []Candidate{nc, vq, sm, ts}, Use, "ts", "vq", "ts",
-			"Use ts. It lowers the NLL by .0950 (95 % .0850 to .1050, p ≤ 1e-6).|NLL .3000 → .2050.|It is the simplest of those whose NLL differs by no more than chance from that of sm, .2000.|Do not use vq. It raises the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6)."},
+			"Use ts. It lowers the NLL by .0950 (95 % .0850 to .1050, p ≤ 1e-6).|NLL .3000 → .2050.|sm has a lower NLL, .2000, but by no more than chance, and it is less simple.|Do not use vq. It raises the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6)."},
 		{"the lowest alone", []Candidate{nc, sm}, Use, "sm", "", "", "Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000."},
-		{"what was asked for harms", []Candidate{vq, nc}, DoNotUse, "vq", "vq", "", "Do not use vq. It raises the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6)."},
-		{"all harm", []Candidate{nc, vq, {Name: "dc", Title: "dc", NLL: .5, Accuracy: .8}}, DoNotUse, "vq", "vq dc", "", "Do not use vq and dc. Each raises the NLL, vq the least: by .1000 (95 % .0900 to .1100, p ≤ 1e-6)."},
+		{"what was asked for harms", []Candidate{vq, nc}, DoNotUse, "vq", "vq", "", "Do not use vq. It raises the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|Keep the classifier as it is: it has the lowest NLL, .3000."},
+		{"all harm", []Candidate{nc, vq, {Name: "dc", Title: "dc", NLL: .5, Accuracy: .8}}, DoNotUse, "vq", "vq dc", "", "Do not use vq and dc. Each raises the NLL, vq the least: by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|Keep the classifier as it is: it has the lowest NLL, .3000."},
+		{"an error beside its floor, and what it costs", []Candidate{measured(nc, .05, ""), measured(sm, .01, "It needs the features of each row.")}, Use, "sm", "", "",
+			"Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000; ECE .0500 → .0100 (.0200 if calibrated).|It needs the features of each row."},
 		{"nothing can be gained", []Candidate{nc, {Name: "flat", Title: "flat", NLL: .3059, Accuracy: .9}}, Leave, "nc", "", "flat",
 			"Leave it as it is. Nothing lowers the NLL by more than .0041 (95 %).|flat comes nearest to a gain: it raises the NLL by .0059 (95 % −.0041 to .0159, p = 0.5), no more than chance."},
 		{"the rows are too few", []Candidate{nc, flat}, CannotTell, "flat", "", "nc",
-			"Cannot tell yet. With 1,000 rows a difference below .0100 cannot be seen; about 5,700 rows would do.|flat lowers the NLL by .0005 (95 % −.0095 to .0105, p = 0.5), no more than chance."},
+			"Cannot tell yet. With 1,000 test rows a difference below .0100 cannot be seen; about 5,700 rows would do.|flat lowers the NLL by .0005 (95 % −.0095 to .0105, p = 0.5), no more than chance."},
 		{"no classifier", []Candidate{ts, vq}, CannotTell, "ts", "", "", "Cannot tell yet. The classifier as it is (nc) was not compared, so what calibration gains is not known; add nc to the methods.|ts has the lowest NLL, .2050."},
 		{"accuracy lost is no remedy", []Candidate{nc, sm, sly}, Use, "sm", "", "", "Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000.|sly has a lower NLL still, .1990, and costs accuracy: .9000 → .7000 (p ≤ 1e-6)."},
 		{"nor is a simpler one that is worse", []Candidate{nc, sm, sly, middling}, Use, "sm", "", "", "Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000.|sly has a lower NLL still, .1990, and costs accuracy: .9000 → .7000 (p ≤ 1e-6)."},

@@ -188,7 +188,7 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 	}
 	losses := func(m int) []float64 { return runs[m].Outcome.Metrics.NLL }
 	for n, s := range map[int]*said{2: one, 1 + len(fourMethods): four} {
-		v, err := Weigh(runs[:n], n)
+		v, err := Weigh(runs[:n], nil, n)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,6 +31,14 @@ func effort(c *experiments.Catalog, name string) int {
 	return len(simple) + beyondSimple*len(m.Needs) + int(m.Cost.Seconds)
 }
 
+// costOf is what using a method costs besides its fit: the features of each row.
+func costOf(c *experiments.Catalog, name string) string {
+	if m, err := c.Find(name); err == nil && slices.Contains(m.Needs, "features") {
+		return "It needs the features of each row."
+	}
+	return ""
+}
+
 // errorRate is the share of test rows whose top class is not their label.
 var errorRate = quantity{metric: metrics.Accuracy, key: "errors", title: "errors", value: func(r *Result) float64 { return 1 - at(r.Shared, metrics.Accuracy.String()) }}
 
@@ -101,7 +109,8 @@ func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows [
 		}
 		c := report.Candidate{
 			Name: r.spec.Method, Title: f.named(r), NLL: r.spread(sharedMetric(metrics.NLL)).Mean,
-			Accuracy: r.spread(sharedMetric(metrics.Accuracy)).Mean, Effort: effort(r.spec.Catalog, r.spec.Method),
+			Accuracy: r.spread(sharedMetric(metrics.Accuracy)).Mean, Effort: effort(r.spec.Catalog, r.spec.Method), Cost: costOf(r.spec.Catalog, r.spec.Method),
+			Calibration: &report.Calibration{ECE: r.spread(sharedMetric(metrics.ECE)).Mean, Floor: r.spread(noiseOf(metrics.ECE, sharedEmbedding)).Mean},
 		}
 		if f.ranked() {
 			c.Name, c.Title = f.called(r), f.called(r)
@@ -191,14 +200,20 @@ func Apply(in, model string) string {
 
 // Weigh is the verdict on runs that were judged on the same test rows. The first of them that
 // leaves the classifier as it is counts as that. Those after the first asked were fitted because these showed harm: nobody asked for them.
-func Weigh(runs []*experiments.Run, asked int) (*report.Verdict, error) {
+// floors are the reports of the runs with their noise floors; nil where nobody measured them.
+func Weigh(runs []*experiments.Run, floors []*metrics.Report, asked int) (*report.Verdict, error) {
 	var candidates []report.Candidate
 	losses := map[metrics.Metric][][]float64{}
 	for i, r := range runs {
 		m, name := r.Outcome.Metrics, r.Spec.Method
-		candidates = append(candidates, report.Candidate{
+		c := report.Candidate{
 			Name: name, Title: name, NLL: m.Values[metrics.NLL], Accuracy: m.Values[metrics.Accuracy], Effort: effort(r.Spec.Catalog, name), Unasked: i >= asked,
-		})
+			Calibration: &report.Calibration{ECE: m.Values[metrics.ECE], Floor: math.NaN()}, Cost: costOf(r.Spec.Catalog, name),
+		}
+		if floors != nil && floors[i].Noise[metrics.ECE] != nil {
+			c.Calibration.Floor = floors[i].Noise[metrics.ECE].Mean
+		}
+		candidates = append(candidates, c)
 		losses[metrics.NLL], losses[metrics.Accuracy] = append(losses[metrics.NLL], m.NLL), append(losses[metrics.Accuracy], m.Wrong)
 	}
 	classifier := slices.IndexFunc(runs, func(r *experiments.Run) bool { return r.Spec.Method == report.Classifier })
