@@ -178,6 +178,7 @@ func (c *fitCmd) interrupted(run interface{ Write(dir string) error }, interrupt
 type findings struct {
 	ranking *table   // of its candidates, nil where it has none
 	mixture string   // what is said of their mixture
+	kept    string   // that the classifier is kept as it is, "" where it is not
 	beside  *weighed // nil where nothing is to be set beside
 	page    *report.Document
 }
@@ -188,6 +189,10 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 		f.ranking = rankingTable(m.Ranks(), m.Shares())
 		nll, standardError := m.HeldOut()
 		f.mixture = fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f\n\n", nll, standardError, m.T())
+		if before, kept := m.Kept(); kept {
+			f.kept = fmt.Sprintf("%s keeps the classifier as it is: on held-out rows its NLL is %.4f, that of the mixture %.4f", c.Method, before, nll)
+			t.warn("%s", f.kept)
+		}
 	} else if m, ok := run.Model.(anchored.Ranker); ok && len(m.Ranks()) > 1 {
 		f.ranking = rankingTable(m.Ranks(), nil)
 	}
@@ -218,11 +223,12 @@ type fitted struct {
 	Both       []map[string]any `json:"before_and_after,omitempty"`
 	Verdict    *report.Verdict  `json:"verdict,omitempty"`
 	Candidates []map[string]any `json:"candidates,omitempty"`
+	Kept       string           `json:"classifier_kept,omitempty"`
 }
 
 // json is what the fit found, as JSON.
 func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
-	out := fitted{Method: c.Method, Out: data.Line(c.Out), Findings: run.Beside}
+	out := fitted{Method: c.Method, Out: data.Line(c.Out), Findings: run.Beside, Kept: f.kept}
 	if run.Judged() {
 		out.Results, out.Floored = runTable(run).objects()[0], run.Outcome.Metrics.Floored
 	}
@@ -393,6 +399,9 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 		doc.Files = append(doc.Files, "metrics.json", "predictions.npz")
 	}
 	doc.Intro += "."
+	if f.kept != "" {
+		doc.Intro += " " + f.kept + "."
+	}
 	switch {
 	case f.beside != nil:
 		doc.Verdict = []report.Statement{f.beside.verdict.Statement()}

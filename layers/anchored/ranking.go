@@ -80,6 +80,8 @@ type Mixer interface {
 	T() float64
 	// HeldOut is the mean loss of the held-out rows under the mixture, and its standard error.
 	HeldOut() (nll, standardError float64)
+	// Kept reports whether the classifier is kept as it is, since the mixture does not lower its loss before, that of the held-out rows.
+	Kept() (before float64, kept bool)
 }
 
 // contest is cross-validation of candidates over the calibration rows.
@@ -87,6 +89,7 @@ type contest struct {
 	rows       *layers.Rows // of the calibration set, in float32, labelled
 	aims       *data.Set    // labels and weights of those that the folds divide
 	right      []float64    // of those, 1 where the base has it right, the label's share of a soft one
+	before     []float64    // what those lose by the classifier as it is, nil without logits
 	cv         *crossValidation
 	candidates []Candidate
 	judged     []*judgement // in the candidates' order, as is the ranking
@@ -168,6 +171,10 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 		part, c.aims, said, whole = c.rows.Of(divided), c.aims.Rows(divided), data.RowsOf(said, divided), cal.Rows(divided)
 	}
 	c.right = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.Share(row, floats.MaxIdx(said.RawRowView(row))) })
+	if whole.Logits != nil {
+		logProbs := data.LogProbs(whole.Logits)
+		c.before = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.CrossEntropy(row, logProbs.RawRowView(row)) })
+	}
 	c.cv = newCrossValidation(sizes, part, c.aims, layers.Folds(whole, by.folds, folds), by, folds)
 	return c, nil
 }

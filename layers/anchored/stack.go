@@ -39,6 +39,9 @@ import (
 // Candidates of less weight than a row has, 1/N, are left out unless none has more; the
 // others are fitted to all rows by L-BFGS in float32, as far as they were to be judged. The mixture is no
 // Map: its parts have weights of the same names. Validation rows are not looked at.
+//
+// Where the held-out rows lose no less by the mixture than by the classifier as it is, the classifier is kept: the
+// posterior is its own. So it is where it errs in hardly any row, and there is nothing to learn from.
 type Stack struct {
 	Base       layers.Base
 	Candidates []Candidate // with names that differ, the simpler first
@@ -54,9 +57,11 @@ type Stack struct {
 	// NLL is the mean loss of the held-out rows under the posterior that mixes the folds'
 	// fits, and Error its standard error. w and T were fitted to these rows.
 	NLL, Error float64
+	// Before is their mean loss under the classifier as it is, 0 of rows without logits.
+	Before float64
 
 	stages []layers.Stage
-	parts  []part // nil before Fit
+	parts  []part // nil before Fit; none where the classifier is kept
 	t      float64
 	method optim.Method // of the parts' fits to all rows; nil before Fit
 }
@@ -109,14 +114,23 @@ func (s *Stack) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
 	if err := s.temper(ctx, c, shares); err != nil {
 		return err
 	}
-	var parts []part
+	s.method = c.cv.method
+	parts := []part{}
 	for m, share := range shares {
-		if share > 0 {
+		if share > 0 && !s.harms(c) {
 			parts = append(parts, part{s.Candidates[m], share, c.judged[m].weights[0]})
 		}
 	}
-	s.method = c.cv.method
 	return s.fit(ctx, parts, c.rows, rng)
+}
+
+// harms reports whether the held-out rows lose no less by the mixture than by the classifier as it is.
+func (s *Stack) harms(c *contest) bool {
+	if c.before == nil {
+		return false
+	}
+	s.Before, _ = meanError(c.before, c.aims.Weights)
+	return s.NLL >= s.Before
 }
 
 // fit fits parts to all rows, each from the weights that it has.
@@ -157,12 +171,12 @@ func (s *Stack) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *
 		return err
 	}
 	sizes := s.Base.Sizes()
-	var parts []part
+	parts := []part{}
 	for _, p := range of.parts {
 		shared, _ := p.weights.Split(func(name string) bool { return !tableOf(p.weights, name, sizes) })
 		parts = append(parts, part{p.Candidate, p.share, shared})
 	}
-	s.t, s.NLL, s.Error, s.method = of.t, of.NLL, of.Error, of.method
+	s.t, s.NLL, s.Error, s.Before, s.method = of.t, of.NLL, of.Error, of.Before, of.method
 	return s.fit(ctx, parts, rows, rng)
 }
 
@@ -298,13 +312,18 @@ func (s *Stack) Ranks() []Ranked { return s.Ranking }
 // HeldOut is the fields NLL and Error.
 func (s *Stack) HeldOut() (nll, standardError float64) { return s.NLL, s.Error }
 
+// Kept reports whether the classifier is kept as it is, and the mean loss of the held-out rows under it.
+func (s *Stack) Kept() (before float64, kept bool) {
+	return s.Before, s.parts != nil && len(s.parts) == 0
+}
+
 // T is the temperature of the mixture.
 func (s *Stack) T() float64 { return s.t }
 
 // Stages are the fits of the parts to all rows, by their names.
 func (s *Stack) Stages() []layers.Stage { return s.stages }
 
-// Predict is the posterior of the mixture.
+// Predict is the posterior of the mixture, or what the classifier says where it is kept.
 func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 	if s.parts == nil {
 		return nil, layers.ErrUnfitted
@@ -312,6 +331,9 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 	view, err := s.Base.View(x)
 	if err != nil {
 		return nil, err
+	}
+	if len(s.parts) == 0 {
+		return data.NewPredictions(layers.LogSoftmax(data.LogProbs(x.Logits)), x)
 	}
 	sizes := s.Base.Sizes()
 	tab := view.Rows(tensor.Float32, sizes)
@@ -327,7 +349,7 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 	return data.NewPredictions(s.posterior(mix(said, shares, sizes.Classes)), x)
 }
 
-// ONNX is the logarithm of (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T).
+// ONNX is the logarithm of (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T), or that of the classifier's probabilities.
 func (s *Stack) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if s.parts == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
@@ -335,6 +357,9 @@ func (s *Stack) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	v, err := layers.BaseONNX(g, s.Base)
 	if err != nil {
 		return onnx.Outputs{}, err
+	}
+	if len(s.parts) == 0 {
+		return v.Outputs(g.Logits(v.Sizes.Classes)), nil
 	}
 	mixed := ""
 	for _, p := range s.parts {
@@ -365,6 +390,7 @@ type stacking struct {
 	Names       []string  `json:"parts"`
 	Shares      []float64 `json:"shares"`
 	Temperature float64   `json:"mixture_temperature"`
+	Kept        bool      `json:"classifier_kept,omitempty"` // there are no parts
 }
 
 // State is the base's, with T, w and the names of the parts in the configuration, whose
@@ -377,7 +403,7 @@ func (s *Stack) State() (layers.State, error) {
 	if err != nil {
 		return layers.State{}, err
 	}
-	own := stacking{Temperature: s.t}
+	own := stacking{Temperature: s.t, Kept: len(s.parts) == 0}
 	weights := graph.NewWeights(tensor.Float32).Join(state.Weights)
 	for _, p := range s.parts {
 		own.Names, own.Shares = append(own.Names, p.Name), append(own.Shares, p.share)
@@ -411,10 +437,10 @@ func (s *Stack) Restore(state layers.State) error {
 	if err := json.Unmarshal(state.Config, &own); err != nil {
 		return fmt.Errorf("layers: the mixture cannot be read: %w", err)
 	}
-	if len(own.Names) == 0 || len(own.Names) != len(own.Shares) || !(own.Temperature > 0) {
+	if (len(own.Names) == 0) != own.Kept || len(own.Names) != len(own.Shares) || !(own.Temperature > 0) {
 		return errors.New("layers: the model's mixture has no parts with a share for each, or no temperature")
 	}
-	var parts []part
+	parts := []part{}
 	rest := state.Weights
 	for k, name := range own.Names {
 		of, err := candidateOf(s.Candidates, name)
