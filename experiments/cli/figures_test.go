@@ -27,7 +27,7 @@ func TestFigures(t *testing.T) {
 		{"diagnose", []string{"diagnose", "--in", predictions, "--redraws", "19", "--out", at("diagnosis")}, []string{"map", "gaps", "reliability-isotonic", "confusion"}},
 		{"compare", []string{"compare", "--in", in, "--methods", "nc,ts", "--seeds", "1", "--out", at("compared")}, []string{"local", "global"}},
 		{"study", []string{"study", "main", "--data", in, "--methods", "nc,ts", "--seeds", "1", "--out", at("study")}, nil},
-		{"theory", []string{"theory", "fast", "rate"}, []string{"rate-error", "rate-ratio"}},
+		{"theory", []string{"theory", "fast", "co-occurrence"}, []string{"co-occurrence-error", "co-occurrence-schur"}}, // the cheapest with figures
 	} {
 		for _, style := range []string{"screen", "paper"} {
 			to := at("of " + c.name)
