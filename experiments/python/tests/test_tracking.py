@@ -78,6 +78,7 @@ def test_wandb(folders, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_CACHE_DIR", str(tmp_path / "cache"))
     for folder in ("fit", "compare"):
         name = calibra.tracking.log_wandb(folders / folder)
+        wandb.teardown()  # a run that is finished may still be written by wandb's own process; this waits for its end
         (file,) = tmp_path.glob(f"wandb/offline-run-*-{name}/run-{name}.wandb")
         found = summary(wandb, file)
         for metric, value in calibra.tracking.read(folders / folder).metrics.items():
