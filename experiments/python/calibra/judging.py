@@ -129,11 +129,12 @@ class Comparison(Page):
         return str(self.verdict)
 
 
-def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> Evaluation:
+def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = None, classes: Rows = None, groups: Rows = None, **options: typing.Any) -> Evaluation:
     """Measures probabilities p (N×C, or N of class 1) of rows labelled y (N).
 
     The local metrics are measured in the principal components of the features (N×M). y may be
     soft: probabilities of the classes (N×C). sample_weight (N) multiplies what each row counts.
+    Of groups (N) each is measured, and the multicalibration error of all.
     The options are flags of calibra evaluate: protocol="formula", replicates=1000, seed=1.
 
     Examples
@@ -145,7 +146,7 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
     (0.2899, True)
     """
     with scratch() as folder:
-        where = _written(folder, p, y, features, classes, weights=sample_weight)
+        where = _written(folder, p, y, features, classes, weights=sample_weight, groups=groups)
         printed = run("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options), within=folder)
         page = (folder / "report.html").read_text(encoding="utf-8")
     return _evaluation(json.loads(printed), page)

@@ -58,6 +58,25 @@ def test_local_metrics_and_floors_are_the_commands():
             call()
 
 
+def test_multicalibration_is_the_commands():
+    p, (_, y, _) = softmax(TEST[0]), TEST
+    groups, weight = np.array(["left", "right", "far"])[np.arange(600) % 3], np.linspace(0.1, 3, 600)
+    said = calibra.evaluate(p, y, groups=groups, sample_weight=weight, replicates=0, redraws=0, folds=0).report["multicalibration"]
+    assert metrics.multicalibration_error(y, p, groups, sample_weight=weight) == said["error"]
+    # The definition, of probabilities without ties: the segment and class with the greatest ECCE/σ, in units of σ of all rows
+    w, sigma, widest = weight / weight.sum(), {}, (0.0, 0)
+    for c in range(4):
+        sigma[c] = np.sqrt((w**2 * p[:, c] * (1 - p[:, c])).sum())
+        for rows in (np.arange(600), *(np.flatnonzero(groups == g) for g in set(groups))):
+            rows = rows[np.argsort(p[rows, c])]
+            v = w[rows] / w[rows].sum()
+            walk = np.concatenate([[0], np.cumsum(v * ((y[rows] == c) - p[rows, c]))])
+            widest = max(widest, (np.ptp(walk) / np.sqrt((v**2 * p[rows, c] * (1 - p[rows, c])).sum()), c))
+    assert said["error"] == pytest.approx(widest[0] * sigma[widest[1]], abs=1e-9)
+    with pytest.raises(calibra.InputError, match="hand them over"):
+        metrics.multicalibration_error(y, p, None)
+
+
 def test_names_of_classes():
     p, y = softmax(TEST[0]), TEST[1]
     names = np.array(["dog", "ant", "cat", "bee"])  # of the columns
