@@ -7,6 +7,7 @@ import functools
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 
@@ -27,6 +28,8 @@ PLATFORMS = {
 def binary():
     if path := os.environ.get("CALIBRA_BINARY"):
         return pathlib.Path(path).resolve()
+    if shutil.which("go") is None:
+        raise SystemExit("calibra is built from source by Go, which is not on the PATH: install it from https://go.dev/dl and repeat the command, or install a wheel")
     folder = tempfile.mkdtemp()
     here = pathlib.Path(__file__).parent
     environment = {**os.environ, "CGO_ENABLED": "0"}
