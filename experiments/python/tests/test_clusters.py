@@ -1,6 +1,7 @@
 """Ray and Spark on this machine say what the command says of all rows at once."""
 import filecmp
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -59,7 +60,8 @@ def test_ray(model, all_at_once, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("java"), reason="Spark needs a Java")
-def test_spark(model, all_at_once):
+def test_spark(model, all_at_once, monkeypatch):
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # of the workers, else the python3 of PATH, which may have no calibra
     sql = pytest.importorskip("pyspark.sql")
     import calibra.spark
     import pandas
