@@ -199,19 +199,27 @@ func (s Spec) needs(method Method, src *data.Source) (needs []string) {
 	return needs
 }
 
-// Recommended is the recommended method, or, where src lacks an array that it needs, the first of its Instead whose arrays src
-// has. lacks is then that array.
+// Recommended is the recommended method. Where src lacks an array that it needs, it is the first of its Instead whose arrays src
+// has, and where the calibration rows are too few, its Few; lacks then says what is lacking.
 func (s Spec) Recommended(src *data.Source) (m Method, lacks string) {
 	lack := func(key string) bool { return src.Require(key) != nil }
 	recommended := s.Catalog.Recommended()
 	needs := s.needs(recommended, src)
-	at := slices.IndexFunc(needs, lack)
-	if at < 0 {
-		return recommended, ""
+	if at := slices.IndexFunc(needs, lack); at >= 0 {
+		return s.first(recommended, recommended.Instead, src, "no "+needs[at])
 	}
-	for _, name := range recommended.Instead {
-		if m, err := s.Catalog.Find(name); err == nil && !slices.ContainsFunc(s.needs(m, src), lack) {
-			return m, needs[at]
+	if rows := src.Cal.Len(); rows < recommended.Fewest {
+		return s.first(recommended, []string{recommended.Few}, src, fmt.Sprintf("%d calibration rows, fewer than the %d", rows, recommended.Fewest))
+	}
+	return recommended, ""
+}
+
+// first is the first of the names whose arrays src has, and lacks; the recommended method where there is none.
+func (s Spec) first(recommended Method, names []string, src *data.Source, lacks string) (Method, string) {
+	for _, name := range names {
+		m, err := s.Catalog.Find(name)
+		if err == nil && !slices.ContainsFunc(s.needs(m, src), func(key string) bool { return src.Require(key) != nil }) {
+			return m, lacks
 		}
 	}
 	return recommended, ""

@@ -182,6 +182,9 @@ func defaults(methods *experiments.Catalog) kong.Vars {
 			instead = append(instead, name+" without "+strings.Join(lacking, " and "))
 		}
 	}
+	if recommended.Few != "" {
+		instead = append(instead, fmt.Sprintf("%s with fewer than %d calibration rows", recommended.Few, recommended.Fewest))
+	}
 	return kong.Vars{"recommended": recommended.Name, "instead": strings.Join(instead, ", "), "compared": strings.Join(usual(methods), ",")}
 }
 
