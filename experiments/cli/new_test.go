@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -80,15 +81,22 @@ func TestModulesAsTold(t *testing.T) {
 	parent := parentOf(t)
 	_, readme, _ := strings.Cut(readText(t, root(t), "README.md"), "<!-- new -->\n")
 	readme, _, _ = strings.Cut(readme, "<!-- end -->")
-	followed(t, filepath.Join(parent, "calibra"), typed(readme))
+	done := typed(readme)
+	followed(t, filepath.Join(parent, "calibra"), done)
 	entries, err := templates.ReadDir("internal/new")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range entries {
 		dir := filepath.Join(parent, part.Name())
-		followed(t, filepath.Join(parent, "calibra"), []string{"./calibra new ../" + part.Name() + " --" + part.Name(), "cd ../" + part.Name(), "go vet ./..."})
-		out := followed(t, dir, typed(readText(t, dir, "README.md")))
+		first := []string{"./calibra new ../" + part.Name() + " --" + part.Name(), "cd ../" + part.Name(), "go vet ./..."}
+		var before []string
+		if part.Name() == "map" { // README.md wrote it to mine, and did the first of what it tells
+			dir, first, before = filepath.Join(parent, "mine"), []string{"cd ../mine", "go vet ./..."}, done
+		}
+		followed(t, filepath.Join(parent, "calibra"), first)
+		tells := typed(readText(t, dir, "README.md"))
+		out := followed(t, dir, slices.DeleteFunc(tells, func(command string) bool { return slices.Contains(before, command) }))
 		if !strings.Contains(out, "mine") && !strings.Contains(out, "Spherical") {
 			t.Errorf("nothing names the part of %s:\n%s", part.Name(), out)
 		}
