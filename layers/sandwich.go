@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"calibra/data"
 	"calibra/graph"
@@ -19,7 +18,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
-	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -250,169 +248,6 @@ func sandwiched(ctx context.Context, m Map, w *graph.Weights, rows Observed, s S
 	return nil
 }
 
-// scored are the scores of labelled rows.
-type scored struct {
-	*Scores
-	rows Observed
-	kept [][]float64 // of each row, its scores, once they are known; nil: there are too many to keep
-	own  []float64   // P, the score of the row with its label: s_y, or minus the gradient of a Costed map's loss
-
-	// Of a Costed map, else nil: its loss at single rows, and its mean over all by their counts.
-	loss, mean *graph.Objective
-}
-
-func newScored(x *Sandwich, rows Observed) (*scored, error) {
-	of, err := NewScores(x.m, x.weights, rows.View, x.sizes)
-	if err != nil {
-		return nil, err
-	}
-	s := &scored{Scores: of, rows: rows, own: make([]float64, x.dim())}
-	if C := len(of.LogQ); len(rows.Labels)*C*(1+C+x.dim()) <= keptScores {
-		s.kept = make([][]float64, len(rows.Labels))
-	}
-	if costed, ok := x.m.(Costed); ok {
-		seen, err := rows.View.RowsFor(x.m, x.weights, x.sizes)
-		if err != nil {
-			return nil, about("map", x.m, err)
-		}
-		counts := &data.Set{Labels: rows.Labels}
-		if rows.Counts != nil || rows.Weights != nil {
-			for row := range rows.Labels {
-				counts.Weights = append(counts.Weights, rows.Count(row))
-			}
-		}
-		aims, err := targetOf(counts, x.sizes.Classes, tensor.Float64)
-		if err != nil {
-			return nil, err
-		}
-		objective := func(seen *Rows) *graph.Objective {
-			return graph.NewObjective(x.weights, func(b *graph.Builder) *gorgonia.Node {
-				return costed.Loss(b, seen.Batch(b), int(math.Round(rows.total())))
-			})
-		}
-		s.loss, s.mean = objective(seen.Labelled(graph.Labels(rows.Labels))), objective(seen.aiming(aims))
-	}
-	return s, nil
-}
-
-// keptScores bounds the scores that are kept from one pass over the rows to the next: 32 MB of them.
-const keptScores = 4 << 20
-
-// set is Set, or what it gave before.
-func (s *scored) set(row int) error {
-	parts := [][]float64{s.LogQ, s.ByWeight.RawMatrix().Data, s.ByInput.RawMatrix().Data}
-	switch {
-	case s.kept == nil:
-		return s.Set(row)
-	case s.kept[row] == nil:
-		err := s.Set(row)
-		s.kept[row] = slices.Concat(parts...)
-		return err
-	}
-	rest := s.kept[row]
-	for _, part := range parts {
-		rest = rest[copy(part, rest):]
-	}
-	return nil
-}
-
-// each visits the rows that were seen, with the scores set to them. what names the work.
-func (s *scored) each(ctx context.Context, what string, visit func(row int)) error {
-	for row := range s.rows.Labels {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
-		}
-		optim.ReportProgress(ctx, what, float64(row)/float64(len(s.rows.Labels)))
-		if s.rows.Count(row) == 0 {
-			continue
-		}
-		if err := cmp.Or(s.set(row), s.setOwn(row)); err != nil {
-			return err
-		}
-		visit(row)
-	}
-	return nil
-}
-
-func (s *scored) setOwn(row int) error {
-	if s.loss == nil {
-		copy(s.own, s.ByWeight.RawRowView(s.rows.Labels[row]))
-		return nil
-	}
-	clear(s.own)
-	return addGradient(s.own, -1, s.loss, []int32{int32(row)})
-}
-
-// addGradient adds scale times the gradient of the mean over rows to dst.
-func addGradient(dst []float64, scale float64, of *graph.Objective, rows []int32) error {
-	_, gradients, err := of.Gradient(rows)
-	for _, g := range gradients {
-		floats.AddScaled(dst[:g.DataSize()], scale, g.Float64s())
-		dst = dst[g.DataSize():]
-	}
-	return err
-}
-
-// information is F but for its ridge, and sets the occurrences.
-func (x *Sandwich) information(ctx context.Context, s *scored) (*mat.SymDense, error) {
-	if s.rows.View.Codes != nil {
-		x.Occurrences = make([]float64, x.sizes.Codewords)
-		for row := range s.rows.Labels {
-			s.rows.View.eachCode(row, x.sizes, func(k int32, share float64) { x.Occurrences[k] += s.rows.Count(row) * share })
-		}
-	}
-	if s.loss != nil {
-		return x.hessian(ctx, s)
-	}
-	F := mat.NewSymDense(x.dim(), nil)
-	squares := newOuterSum(F)
-	err := s.each(ctx, "the map's information", func(row int) {
-		for j, logq := range s.LogQ {
-			squares.add(math.Sqrt(s.rows.Count(row)*math.Exp(logq)), s.ByWeight.RawRowView(j))
-		}
-	})
-	squares.flush()
-	return F, err
-}
-
-// hessianStep is h of fourth-order central differences of a gradient: h⁴/30 times its fourth derivative and the rounding
-// 1e-16/h are near 1e-11.
-const hessianStep = 2e-4
-
-// hessian is Σ_rows ∇²loss by differences of its gradient,
-//
-//	∂g/∂θ_p ≈ [8 (g(θ+h) − g(θ−h)) − (g(θ+2h) − g(θ−2h))] / 12h .
-func (x *Sandwich) hessian(ctx context.Context, s *scored) (*mat.SymDense, error) {
-	full, p, n := mat.NewDense(x.dim(), x.dim(), nil), 0, len(s.rows.Labels)
-	for _, name := range x.weights.Learned() {
-		values := x.weights.Tensor(name).Float64s()
-		for i, at := range values {
-			column := full.RawRowView(p) // the Hessian is symmetric
-			optim.ReportProgress(ctx, "the map's information", float64(p)/float64(x.dim()))
-			for _, term := range []struct{ step, factor float64 }{{1, 8}, {-1, -8}, {2, -1}, {-2, 1}} {
-				values[i] = at + term.step*hessianStep
-				for lo := 0; lo < n; lo += EvaluationBatch {
-					batch := graph.Rows(lo, min(lo+EvaluationBatch, n))
-					share := s.rows.total() * float64(len(batch)) / float64(n)
-					if err := cmp.Or(ctx.Err(), addGradient(column, share*term.factor/(12*hessianStep), s.mean, batch)); err != nil {
-						values[i] = at
-						return nil, err
-					}
-				}
-			}
-			values[i] = at
-			p++
-		}
-	}
-	F := mat.NewSymDense(x.dim(), nil)
-	for i := range x.dim() {
-		for j := i; j < x.dim(); j++ {
-			F.SetSym(i, j, (full.At(i, j)+full.At(j, i))/2)
-		}
-	}
-	return F, nil
-}
-
 // invert sets Free and the bread F⁻¹ of F, which comes without its ridge, of so many rows.
 func (x *Sandwich) invert(F *mat.SymDense, total float64) error {
 	part := identified
@@ -440,75 +275,6 @@ func (x *Sandwich) invert(F *mat.SymDense, total float64) error {
 	return nil
 }
 
-// A weight is identified beside the others where its curvature, less what they explain of it, is above this part of it.
-const (
-	identified              = 1e-10 // sums of squares leave 1e-15
-	identifiedByDifferences = 1e-7  // of gradients leave 1e-11 of the largest
-)
-
-// nullSpace is an orthonormal basis of the null space of a positive semidefinite matrix, by Cholesky factorization with
-// pivots of the matrix with a diagonal of ones: PᵀFP = UᵀU, U = (U₁ U₂; 0 0), the null space is that of (−U₁⁻¹U₂; I).
-func nullSpace(F *mat.SymDense, part float64) (basis [][]float64) {
-	n := F.SymmetricDim()
-	scale, scaled := make([]float64, n), mat.NewSymDense(n, nil)
-	for i := range scale {
-		scale[i] = 1
-		if v := F.At(i, i); v > 0 {
-			scale[i] = 1 / math.Sqrt(v)
-		}
-	}
-	for i := range n {
-		for j := i; j < n; j++ {
-			scaled.SetSym(i, j, F.At(i, j)*scale[i]*scale[j])
-		}
-	}
-	var cholesky mat.PivotedCholesky
-	if cholesky.Factorize(scaled, part) {
-		return nil
-	}
-	rank, pivots := cholesky.Rank(), cholesky.ColumnPivots(nil)
-	var upper mat.TriDense
-	cholesky.UTo(&upper)
-	for k := rank; k < n; k++ {
-		v := make([]float64, n)
-		v[pivots[k]] = scale[pivots[k]]
-		head := make([]float64, rank)
-		for i := range head {
-			head[i] = -upper.At(i, k)
-		}
-		if rank > 0 {
-			raw := upper.RawTriangular()
-			raw.N = rank
-			blas64.Trsv(blas.NoTrans, raw, blas64.Vector{N: rank, Inc: 1, Data: head})
-		}
-		for i, h := range head {
-			v[pivots[i]] = h * scale[pivots[i]]
-		}
-		for range 2 { // Gram–Schmidt twice is orthogonal to rounding
-			floats.Scale(1/floats.Norm(v, 2), v)
-			for _, before := range basis {
-				floats.AddScaled(v, -floats.Dot(before, v), before)
-			}
-		}
-		floats.Scale(1/floats.Norm(v, 2), v)
-		basis = append(basis, v)
-	}
-	return basis
-}
-
-// projectOff takes a covariance to zero along orthonormal directions.
-func projectOff(covariance *mat.SymDense, directions [][]float64) {
-	var cv mat.VecDense
-	for _, direction := range directions {
-		v := mat.NewVecDense(len(direction), direction)
-		cv.MulVec(covariance, v)
-		along := mat.Dot(v, &cv)
-		// (I − vvᵀ) Cov (I − vvᵀ) = Cov − v(Cov v)ᵀ − (Cov v)vᵀ + (vᵀCov v) vvᵀ.
-		covariance.RankTwo(covariance, -1, v, &cv)
-		covariance.SymRankOne(covariance, along, v)
-	}
-}
-
 // Covariance is Cov(θ̂) off the free directions (P×P).
 func (x *Sandwich) Covariance() *mat.SymDense {
 	c := mat.NewSymDense(x.dim(), nil)
@@ -533,54 +299,6 @@ func (x *Sandwich) Errors() *graph.Weights {
 		out.Add(name, errs, shape...)
 	}
 	return out
-}
-
-// namedDirections is how many free directions an error names.
-const namedDirections = 3
-
-// Identified is nil where the calibration rows tell of each direction of the learned weights, and otherwise an error that
-// names free directions.
-func (x *Sandwich) Identified() error {
-	if len(x.Free) == 0 {
-		return nil
-	}
-	var named []string
-	for _, v := range x.Free[:min(namedDirections, len(x.Free))] {
-		named = append(named, DirectionOf(x.weights, v))
-	}
-	if len(x.Free) > namedDirections {
-		named = append(named, "…")
-	}
-	return fmt.Errorf("layers: no posterior of the calibration rows changes along %d of the %d directions of %s's weights, so that they are not identified: %s",
-		len(x.Free), x.dim(), NameOf(x.m), strings.Join(named, "; "))
-}
-
-// namedEntries is how many entries of a direction are named.
-const namedEntries = 4
-
-// DirectionOf names a direction of the learned weights by its largest entries, such as
-// "0.58 region/bias[3] + 0.58 region/bias[4]".
-func DirectionOf(w *graph.Weights, direction []float64) string {
-	var names []string
-	for _, name := range w.Learned() {
-		for i := range w.Tensor(name).Shape().TotalSize() {
-			names = append(names, fmt.Sprintf("%s[%d]", name, i))
-		}
-	}
-	if len(names) != len(direction) {
-		return fmt.Sprintf("a direction of %d numbers, where there are %d", len(direction), len(names))
-	}
-	order := data.UpTo(len(direction))
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(math.Abs(direction[j]), math.Abs(direction[i])) })
-	var parts []string
-	order = slices.DeleteFunc(order, func(i int) bool { return math.Abs(direction[i]) < 0.005 }) // 0.00 in two digits
-	for _, i := range order[:min(namedEntries, len(order))] {
-		parts = append(parts, fmt.Sprintf("%.2f %s", direction[i], names[i]))
-	}
-	if len(order) > namedEntries {
-		parts = append(parts, "…")
-	}
-	return strings.Join(parts, " + ")
 }
 
 // CheckLevel refuses a level that no interval has.
@@ -627,26 +345,6 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 	}
 	spread.flush()
 	return lower, upper, err
-}
-
-// alongFree is which part of a gradient may lie along free directions: of those that change nothing, rounding leaves 1e-9.
-const alongFree = 1e-6
-
-// blind reports whether nothing is known along some direction.
-func (x *Sandwich) blind() bool { return x.ridge == 0 && len(x.Free) > 0 }
-
-// tells is an error where a row's logit, of gradient g, changes along what nothing is known of.
-func (x *Sandwich) tells(row int, g []float64) error {
-	if !x.blind() {
-		return nil
-	}
-	most := alongFree * floats.Norm(g, 2)
-	for _, v := range x.Free {
-		if math.Abs(floats.Dot(v, g)) > most {
-			return fmt.Errorf("layers: row %d has no interval, since the calibration rows do not identify %s, along which its posterior changes; bring rows that do, or fit %s with weight decay", row, DirectionOf(x.weights, v), NameOf(x.m))
-		}
-	}
-	return nil
 }
 
 // Sandwich is the covariance of the fitted map, from the

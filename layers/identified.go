@@ -1,0 +1,154 @@
+package layers
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"calibra/data"
+	"calibra/graph"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// A weight is identified beside the others where its curvature, less what they explain of it, is above this part of it.
+const (
+	identified              = 1e-10 // sums of squares leave 1e-15
+	identifiedByDifferences = 1e-7  // of gradients leave 1e-11 of the largest
+)
+
+// nullSpace is an orthonormal basis of the null space of a positive semidefinite matrix, by Cholesky factorization with
+// pivots of the matrix with a diagonal of ones: PᵀFP = UᵀU, U = (U₁ U₂; 0 0), the null space is that of (−U₁⁻¹U₂; I).
+func nullSpace(F *mat.SymDense, part float64) (basis [][]float64) {
+	n := F.SymmetricDim()
+	scale, scaled := make([]float64, n), mat.NewSymDense(n, nil)
+	for i := range scale {
+		scale[i] = 1
+		if v := F.At(i, i); v > 0 {
+			scale[i] = 1 / math.Sqrt(v)
+		}
+	}
+	for i := range n {
+		for j := i; j < n; j++ {
+			scaled.SetSym(i, j, F.At(i, j)*scale[i]*scale[j])
+		}
+	}
+	var cholesky mat.PivotedCholesky
+	if cholesky.Factorize(scaled, part) {
+		return nil
+	}
+	rank, pivots := cholesky.Rank(), cholesky.ColumnPivots(nil)
+	var upper mat.TriDense
+	cholesky.UTo(&upper)
+	for k := rank; k < n; k++ {
+		v := make([]float64, n)
+		v[pivots[k]] = scale[pivots[k]]
+		head := make([]float64, rank)
+		for i := range head {
+			head[i] = -upper.At(i, k)
+		}
+		if rank > 0 {
+			raw := upper.RawTriangular()
+			raw.N = rank
+			blas64.Trsv(blas.NoTrans, raw, blas64.Vector{N: rank, Inc: 1, Data: head})
+		}
+		for i, h := range head {
+			v[pivots[i]] = h * scale[pivots[i]]
+		}
+		for range 2 { // Gram–Schmidt twice is orthogonal to rounding
+			floats.Scale(1/floats.Norm(v, 2), v)
+			for _, before := range basis {
+				floats.AddScaled(v, -floats.Dot(before, v), before)
+			}
+		}
+		floats.Scale(1/floats.Norm(v, 2), v)
+		basis = append(basis, v)
+	}
+	return basis
+}
+
+// projectOff takes a covariance to zero along orthonormal directions.
+func projectOff(covariance *mat.SymDense, directions [][]float64) {
+	var cv mat.VecDense
+	for _, direction := range directions {
+		v := mat.NewVecDense(len(direction), direction)
+		cv.MulVec(covariance, v)
+		along := mat.Dot(v, &cv)
+		// (I − vvᵀ) Cov (I − vvᵀ) = Cov − v(Cov v)ᵀ − (Cov v)vᵀ + (vᵀCov v) vvᵀ.
+		covariance.RankTwo(covariance, -1, v, &cv)
+		covariance.SymRankOne(covariance, along, v)
+	}
+}
+
+// namedDirections is how many free directions an error names.
+const namedDirections = 3
+
+// Identified is nil where the calibration rows tell of each direction of the learned weights, and otherwise an error that
+// names free directions.
+func (x *Sandwich) Identified() error {
+	if len(x.Free) == 0 {
+		return nil
+	}
+	var named []string
+	for _, v := range x.Free[:min(namedDirections, len(x.Free))] {
+		named = append(named, DirectionOf(x.weights, v))
+	}
+	if len(x.Free) > namedDirections {
+		named = append(named, "…")
+	}
+	return fmt.Errorf("layers: no posterior of the calibration rows changes along %d of the %d directions of %s's weights, so that they are not identified: %s",
+		len(x.Free), x.dim(), NameOf(x.m), strings.Join(named, "; "))
+}
+
+// namedEntries is how many entries of a direction are named.
+const namedEntries = 4
+
+// DirectionOf names a direction of the learned weights by its largest entries, such as
+// "0.58 region/bias[3] + 0.58 region/bias[4]".
+func DirectionOf(w *graph.Weights, direction []float64) string {
+	var names []string
+	for _, name := range w.Learned() {
+		for i := range w.Tensor(name).Shape().TotalSize() {
+			names = append(names, fmt.Sprintf("%s[%d]", name, i))
+		}
+	}
+	if len(names) != len(direction) {
+		return fmt.Sprintf("a direction of %d numbers, where there are %d", len(direction), len(names))
+	}
+	order := data.UpTo(len(direction))
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(math.Abs(direction[j]), math.Abs(direction[i])) })
+	var parts []string
+	order = slices.DeleteFunc(order, func(i int) bool { return math.Abs(direction[i]) < 0.005 }) // 0.00 in two digits
+	for _, i := range order[:min(namedEntries, len(order))] {
+		parts = append(parts, fmt.Sprintf("%.2f %s", direction[i], names[i]))
+	}
+	if len(order) > namedEntries {
+		parts = append(parts, "…")
+	}
+	return strings.Join(parts, " + ")
+}
+
+// alongFree is which part of a gradient may lie along free directions: of those that change nothing, rounding leaves 1e-9.
+const alongFree = 1e-6
+
+// blind reports whether nothing is known along some direction.
+func (x *Sandwich) blind() bool { return x.ridge == 0 && len(x.Free) > 0 }
+
+// tells is an error where a row's logit, of gradient g, changes along what nothing is known of.
+func (x *Sandwich) tells(row int, g []float64) error {
+	if !x.blind() {
+		return nil
+	}
+	most := alongFree * floats.Norm(g, 2)
+	for _, v := range x.Free {
+		if math.Abs(floats.Dot(v, g)) > most {
+			return fmt.Errorf("layers: row %d has no interval, since the calibration rows do not identify %s, along which its posterior changes; bring rows that do, or fit %s with weight decay", row, DirectionOf(x.weights, v), NameOf(x.m))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package layers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// scored are the scores of labelled rows.
+type scored struct {
+	*Scores
+	rows Observed
+	kept [][]float64 // of each row, its scores, once they are known; nil: there are too many to keep
+	own  []float64   // P, the score of the row with its label: s_y, or minus the gradient of a Costed map's loss
+
+	// Of a Costed map, else nil: its loss at single rows, and its mean over all by their counts.
+	loss, mean *graph.Objective
+}
+
+func newScored(x *Sandwich, rows Observed) (*scored, error) {
+	of, err := NewScores(x.m, x.weights, rows.View, x.sizes)
+	if err != nil {
+		return nil, err
+	}
+	s := &scored{Scores: of, rows: rows, own: make([]float64, x.dim())}
+	if C := len(of.LogQ); len(rows.Labels)*C*(1+C+x.dim()) <= keptScores {
+		s.kept = make([][]float64, len(rows.Labels))
+	}
+	if costed, ok := x.m.(Costed); ok {
+		seen, err := rows.View.RowsFor(x.m, x.weights, x.sizes)
+		if err != nil {
+			return nil, about("map", x.m, err)
+		}
+		counts := &data.Set{Labels: rows.Labels}
+		if rows.Counts != nil || rows.Weights != nil {
+			for row := range rows.Labels {
+				counts.Weights = append(counts.Weights, rows.Count(row))
+			}
+		}
+		aims, err := targetOf(counts, x.sizes.Classes, tensor.Float64)
+		if err != nil {
+			return nil, err
+		}
+		objective := func(seen *Rows) *graph.Objective {
+			return graph.NewObjective(x.weights, func(b *graph.Builder) *gorgonia.Node {
+				return costed.Loss(b, seen.Batch(b), int(math.Round(rows.total())))
+			})
+		}
+		s.loss, s.mean = objective(seen.Labelled(graph.Labels(rows.Labels))), objective(seen.aiming(aims))
+	}
+	return s, nil
+}
+
+// keptScores bounds the scores that are kept from one pass over the rows to the next: 32 MB of them.
+const keptScores = 4 << 20
+
+// set is Set, or what it gave before.
+func (s *scored) set(row int) error {
+	parts := [][]float64{s.LogQ, s.ByWeight.RawMatrix().Data, s.ByInput.RawMatrix().Data}
+	switch {
+	case s.kept == nil:
+		return s.Set(row)
+	case s.kept[row] == nil:
+		err := s.Set(row)
+		s.kept[row] = slices.Concat(parts...)
+		return err
+	}
+	rest := s.kept[row]
+	for _, part := range parts {
+		rest = rest[copy(part, rest):]
+	}
+	return nil
+}
+
+// each visits the rows that were seen, with the scores set to them. what names the work.
+func (s *scored) each(ctx context.Context, what string, visit func(row int)) error {
+	for row := range s.rows.Labels {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
+		}
+		optim.ReportProgress(ctx, what, float64(row)/float64(len(s.rows.Labels)))
+		if s.rows.Count(row) == 0 {
+			continue
+		}
+		if err := cmp.Or(s.set(row), s.setOwn(row)); err != nil {
+			return err
+		}
+		visit(row)
+	}
+	return nil
+}
+
+func (s *scored) setOwn(row int) error {
+	if s.loss == nil {
+		copy(s.own, s.ByWeight.RawRowView(s.rows.Labels[row]))
+		return nil
+	}
+	clear(s.own)
+	return addGradient(s.own, -1, s.loss, []int32{int32(row)})
+}
+
+// addGradient adds scale times the gradient of the mean over rows to dst.
+func addGradient(dst []float64, scale float64, of *graph.Objective, rows []int32) error {
+	_, gradients, err := of.Gradient(rows)
+	for _, g := range gradients {
+		floats.AddScaled(dst[:g.DataSize()], scale, g.Float64s())
+		dst = dst[g.DataSize():]
+	}
+	return err
+}
+
+// information is F but for its ridge, and sets the occurrences.
+func (x *Sandwich) information(ctx context.Context, s *scored) (*mat.SymDense, error) {
+	if s.rows.View.Codes != nil {
+		x.Occurrences = make([]float64, x.sizes.Codewords)
+		for row := range s.rows.Labels {
+			s.rows.View.eachCode(row, x.sizes, func(k int32, share float64) { x.Occurrences[k] += s.rows.Count(row) * share })
+		}
+	}
+	if s.loss != nil {
+		return x.hessian(ctx, s)
+	}
+	F := mat.NewSymDense(x.dim(), nil)
+	squares := newOuterSum(F)
+	err := s.each(ctx, "the map's information", func(row int) {
+		for j, logq := range s.LogQ {
+			squares.add(math.Sqrt(s.rows.Count(row)*math.Exp(logq)), s.ByWeight.RawRowView(j))
+		}
+	})
+	squares.flush()
+	return F, err
+}
+
+// hessianStep is h of fourth-order central differences of a gradient: h⁴/30 times its fourth derivative and the rounding
+// 1e-16/h are near 1e-11.
+const hessianStep = 2e-4
+
+// hessian is Σ_rows ∇²loss by differences of its gradient,
+//
+//	∂g/∂θ_p ≈ [8 (g(θ+h) − g(θ−h)) − (g(θ+2h) − g(θ−2h))] / 12h .
+func (x *Sandwich) hessian(ctx context.Context, s *scored) (*mat.SymDense, error) {
+	full, p, n := mat.NewDense(x.dim(), x.dim(), nil), 0, len(s.rows.Labels)
+	for _, name := range x.weights.Learned() {
+		values := x.weights.Tensor(name).Float64s()
+		for i, at := range values {
+			column := full.RawRowView(p) // the Hessian is symmetric
+			optim.ReportProgress(ctx, "the map's information", float64(p)/float64(x.dim()))
+			for _, term := range []struct{ step, factor float64 }{{1, 8}, {-1, -8}, {2, -1}, {-2, 1}} {
+				values[i] = at + term.step*hessianStep
+				for lo := 0; lo < n; lo += EvaluationBatch {
+					batch := graph.Rows(lo, min(lo+EvaluationBatch, n))
+					share := s.rows.total() * float64(len(batch)) / float64(n)
+					if err := cmp.Or(ctx.Err(), addGradient(column, share*term.factor/(12*hessianStep), s.mean, batch)); err != nil {
+						values[i] = at
+						return nil, err
+					}
+				}
+			}
+			values[i] = at
+			p++
+		}
+	}
+	F := mat.NewSymDense(x.dim(), nil)
+	for i := range x.dim() {
+		for j := i; j < x.dim(); j++ {
+			F.SetSym(i, j, (full.At(i, j)+full.At(j, i))/2)
+		}
+	}
+	return F, nil
+}
