@@ -70,7 +70,7 @@ func (t *terminal) print(text []byte) error {
 		if _, err := io.WriteString(t.out, harmless(string(text))); err != nil {
 			t.failed = fmt.Errorf("the results could not be printed: %w", err)
 		}
-		t.open = !bytes.HasSuffix(text, []byte("\n\n"))
+		t.open = !bytes.HasSuffix(text, []byte("\n\n")) && string(text) != "\n"
 	}
 	return t.failed
 }
