@@ -76,7 +76,7 @@ func NearestRows(codes []int32, x []float32, c *Codebook) {
 	search(nearestSearch{codes: codes, x: x, group: max(1, len(codes)), c: c})
 }
 
-// NearestCentred is NearestRows of features less a centre, as [Less] subtracts it: features is N×M, the centre M, a
+// NearestCentred is NearestRows of features less a centre, subtracted in float64 and then rounded: features is N×M, the centre M, a
 // multiple of d, and each row has M/d codes. It panics if the lengths disagree.
 func NearestCentred(codes []int32, features []float32, centre []float64, c *Codebook) {
 	if c.k == 0 || len(centre) == 0 || len(centre)%c.d != 0 || len(features)%len(centre) != 0 || len(features) != len(codes)*c.d {

@@ -142,7 +142,7 @@ func TestNearestCentred(t *testing.T) {
 			c.Set(words, k, d)
 			want, got := make([]int32, n*w), make([]int32, n*w)
 			for i := range n {
-				Less(z[i*w*d:(i+1)*w*d], x[i*w*d:(i+1)*w*d], centre)
+				lessKernel(z[i*w*d:(i+1)*w*d], x[i*w*d:(i+1)*w*d], centre)
 			}
 			NearestRows(want, z, &c)
 			if NearestCentred(got, x, centre, &c); !slices.Equal(got, want) {

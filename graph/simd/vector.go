@@ -36,13 +36,7 @@ func Axpy(y []float32, a float32, x []float32) {
 	axpyKernel(y, a, x)
 }
 
-// Less sets z to x − c, subtracted in float64 and then rounded. It panics if the lengths differ.
-func Less(z, x []float32, c []float64) {
-	sameLength("Less", len(z), len(x))
-	sameLength("Less", len(c), len(x))
-	lessKernel(z, x, c)
-}
-
+// lessPortable sets z to x − c, subtracted in float64 and then rounded.
 func lessPortable(z, x []float32, c []float64) {
 	for i, v := range x {
 		z[i] = float32(float64(v) - c[i])

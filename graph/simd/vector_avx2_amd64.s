@@ -325,22 +325,22 @@ TEXT ·nearestTwoAVX2(SB), NOSPLIT, $0-92
 	MOVQ         groups+56(FP), DX
 	MOVQ         scores+24(FP), BX
 	MOVQ         ahead+72(FP), SI
-	MOVQ         least+8(FP), DI
-	MOVQ         second+16(FP), R8
-	MOVQ         codes+0(FP), R9
 	VBROADCASTSS c7f800000<>+0(SB), Y0
+	MOVQ         least+8(FP), DI
 	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y0, (R8)
+	MOVQ         second+16(FP), DI
+	VMOVUPS      Y0, (DI)
 	VPXOR        Y0, Y0, Y0
-	VMOVUPS      Y0, (R9)
-	MOVQ         least+8(FP), DI
-	MOVQ         second+16(FP), R8
-	MOVQ         codes+0(FP), R9
+	MOVQ         codes+0(FP), DI
+	VMOVUPS      Y0, (DI)
 	VBROADCASTSS c7f800000<>+0(SB), Y0
+	MOVQ         least+8(FP), DI
 	VMOVUPS      Y0, 32(DI)
-	VMOVUPS      Y0, 32(R8)
+	MOVQ         second+16(FP), DI
+	VMOVUPS      Y0, 32(DI)
 	VPXOR        Y0, Y0, Y0
-	VMOVUPS      Y0, 32(R9)
+	MOVQ         codes+0(FP), DI
+	VMOVUPS      Y0, 32(DI)
 	VPXOR        Y0, Y0, Y0
 
 group:
@@ -484,17 +484,15 @@ fetched:
 	JNZ          group
 	VBROADCASTSS c7f800000<>+0(SB), Y0
 	MOVQ         least+8(FP), AX
-	MOVQ         second+16(FP), CX
-	MOVQ         codes+0(FP), DX
 	VMOVUPS      (AX), Y1
-	VMOVUPS      (CX), Y2
+	MOVQ         second+16(FP), AX
+	VMOVUPS      (AX), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMINPS       Y0, Y2, Y0
 	MOVQ         least+8(FP), AX
-	MOVQ         second+16(FP), CX
-	MOVQ         codes+0(FP), DX
 	VMOVUPS      32(AX), Y1
-	VMOVUPS      32(CX), Y2
+	MOVQ         second+16(FP), AX
+	VMOVUPS      32(AX), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMINPS       Y0, Y2, Y0
 	VPERM2F128   $0x01, Y0, Y0, Y1

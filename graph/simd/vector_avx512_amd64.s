@@ -310,22 +310,22 @@ TEXT ·nearestTwoAVX512(SB), NOSPLIT, $0-92
 	MOVQ         groups+56(FP), DX
 	MOVQ         scores+24(FP), BX
 	MOVQ         ahead+72(FP), SI
-	MOVQ         least+8(FP), DI
-	MOVQ         second+16(FP), R8
-	MOVQ         codes+0(FP), R9
 	VBROADCASTSS c7f800000<>+0(SB), Z0
+	MOVQ         least+8(FP), DI
 	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z0, (R8)
+	MOVQ         second+16(FP), DI
+	VMOVUPS      Z0, (DI)
 	VPXORD       Z0, Z0, Z0
-	VMOVUPS      Z0, (R9)
-	MOVQ         least+8(FP), DI
-	MOVQ         second+16(FP), R8
-	MOVQ         codes+0(FP), R9
+	MOVQ         codes+0(FP), DI
+	VMOVUPS      Z0, (DI)
 	VBROADCASTSS c7f800000<>+0(SB), Z0
+	MOVQ         least+8(FP), DI
 	VMOVUPS      Z0, 64(DI)
-	VMOVUPS      Z0, 64(R8)
+	MOVQ         second+16(FP), DI
+	VMOVUPS      Z0, 64(DI)
 	VPXORD       Z0, Z0, Z0
-	VMOVUPS      Z0, 64(R9)
+	MOVQ         codes+0(FP), DI
+	VMOVUPS      Z0, 64(DI)
 	VPXORD       Z0, Z0, Z0
 
 group:
@@ -561,17 +561,15 @@ fetched:
 	JNZ          group
 	VBROADCASTSS c7f800000<>+0(SB), Z0
 	MOVQ         least+8(FP), AX
-	MOVQ         second+16(FP), CX
-	MOVQ         codes+0(FP), DX
 	VMOVUPS      (AX), Z1
-	VMOVUPS      (CX), Z2
+	MOVQ         second+16(FP), AX
+	VMOVUPS      (AX), Z2
 	VSUBPS       Z1, Z2, Z2
 	VMINPS       Z0, Z2, Z0
 	MOVQ         least+8(FP), AX
-	MOVQ         second+16(FP), CX
-	MOVQ         codes+0(FP), DX
 	VMOVUPS      64(AX), Z1
-	VMOVUPS      64(CX), Z2
+	MOVQ         second+16(FP), AX
+	VMOVUPS      64(AX), Z2
 	VSUBPS       Z1, Z2, Z2
 	VMINPS       Z0, Z2, Z0
 	VSHUFF64X2   $0x4e, Z0, Z0, Z1

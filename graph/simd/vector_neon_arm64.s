@@ -315,22 +315,22 @@ TEXT ·nearestTwoNEON(SB), NOSPLIT, $0-92
 	MOVD  groups+56(FP), R2
 	MOVD  scores+24(FP), R3
 	MOVD  ahead+72(FP), R6
-	MOVD  least+8(FP), R6
-	MOVD  second+16(FP), R8
-	MOVD  codes+0(FP), R9
 	FMOVQ (R7), F0
+	MOVD  least+8(FP), R6
 	FMOVQ F0, (R6)
-	FMOVQ F0, (R8)
+	MOVD  second+16(FP), R6
+	FMOVQ F0, (R6)
 	VMOVI $0x00, V0.B16
-	FMOVQ F0, (R9)
-	MOVD  least+8(FP), R6
-	MOVD  second+16(FP), R8
-	MOVD  codes+0(FP), R9
+	MOVD  codes+0(FP), R6
+	FMOVQ F0, (R6)
 	FMOVQ (R7), F0
+	MOVD  least+8(FP), R6
 	FMOVQ F0, 16(R6)
-	FMOVQ F0, 16(R8)
+	MOVD  second+16(FP), R6
+	FMOVQ F0, 16(R6)
 	VMOVI $0x00, V0.B16
-	FMOVQ F0, 16(R9)
+	MOVD  codes+0(FP), R6
+	FMOVQ F0, 16(R6)
 	VMOVI $0x00, V0.B16
 
 group:
@@ -585,17 +585,15 @@ depth:
 	BNE    group
 	FMOVQ  (R7), F0
 	MOVD   least+8(FP), R0
-	MOVD   second+16(FP), R1
-	MOVD   codes+0(FP), R2
 	FMOVQ  (R0), F1
-	FMOVQ  (R1), F2
+	MOVD   second+16(FP), R0
+	FMOVQ  (R0), F2
 	WORD   $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD   $0x4ea0f440 // fmin v0.4s, v2.4s, v0.4s
 	MOVD   least+8(FP), R0
-	MOVD   second+16(FP), R1
-	MOVD   codes+0(FP), R2
 	FMOVQ  16(R0), F1
-	FMOVQ  16(R1), F2
+	MOVD   second+16(FP), R0
+	FMOVQ  16(R0), F2
 	WORD   $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD   $0x4ea0f440 // fmin v0.4s, v2.4s, v0.4s
 	VEXT   $0x08, V0.B16, V0.B16, V1.B16

@@ -97,7 +97,7 @@ func TestLess(t *testing.T) {
 			}
 			z := normals(n+1, 2)
 			after := z[n]
-			if Less(z[:n], x, c); !slices.Equal(z[:n], want) || z[n] != after {
+			if lessKernel(z[:n], x, c); !slices.Equal(z[:n], want) || z[n] != after {
 				t.Errorf("%d numbers: %v, want %v", n, z, want)
 			}
 		}

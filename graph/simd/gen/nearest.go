@@ -29,21 +29,49 @@ func nearestTwo() {
 	h, bytes := wordsAtATime(), 4*isa.Lanes()
 	words, half := gp("words"), gp("half")
 	groups, scores, ahead := gp("groups"), gp("scores"), gp("ahead")
-	inMemory := func(v int, body func(least, second, codes operand.Mem)) {
-		at := func(name string) operand.Mem { return operand.Mem{Base: gp(name), Disp: bytes * v} }
-		body(at("least"), at("second"), at("codes"))
-	}
 	for v := range 2 {
-		inMemory(v, func(least, second, codes operand.Mem) {
-			most := load(k(math.Inf(1)))
-			VMOVUPS(most, least)
-			VMOVUPS(most, second)
-			VMOVUPS(zero(), codes)
-		})
+		most := load(k(math.Inf(1)))
+		VMOVUPS(most, twoOf("least", v))
+		VMOVUPS(most, twoOf("second", v))
+		VMOVUPS(zero(), twoOf("codes", v))
 	}
 	index := zero()
 
 	Label("group")
+	acc := groupProducts(words, h)
+	if isa.Target != isa.NEON {
+		fetch(ahead, gp("lines"))
+	}
+	for v := range 2 {
+		keepNearest(v, acc, index, half, scores)
+	}
+	addInt(bits(uint32(h)), index, index)
+	ADDQ(operand.I32(int32(4*h)), half)
+	ADDQ(operand.I32(int32(2*bytes*h)), scores)
+	DECQ(groups)
+	JNZ(operand.LabelRef("group"))
+
+	closest := load(k(math.Inf(1)))
+	for v := range 2 {
+		l, s := isa.NewVec(), isa.NewVec()
+		VMOVUPS(twoOf("least", v), l)
+		VMOVUPS(twoOf("second", v), s)
+		sub(l, s, s)
+		lesser(closest, s, closest) // closest, where s is not a number
+	}
+	acrossLanes(closest, VMINPS)
+	Store(closest.AsX(), ReturnIndex(0))
+}
+
+// twoOf is vector v of the two that an argument of nearestTwo points at.
+func twoOf(argument string, v int) operand.Mem {
+	return operand.Mem{Base: gp(argument), Disp: 4 * isa.Lanes() * v}
+}
+
+// groupProducts is x·c of the slots in two vectors and of the h codewords of a group, at which words points and behind
+// which it ends.
+func groupProducts(words reg.Register, h int) [][2]vec {
+	bytes := 4 * isa.Lanes()
 	acc := make([][2]vec, h)
 	for i := range acc {
 		acc[i] = [2]vec{zero(), zero()}
@@ -66,51 +94,32 @@ func nearestTwo() {
 	ADDQ(operand.I32(int32(4*h)), words)
 	DECQ(d)
 	JNZ(operand.LabelRef("depth"))
-	if isa.Target != isa.NEON {
-		fetch(ahead, gp("lines"))
-	}
+	return acc
+}
 
-	for v := range 2 {
-		inMemory(v, func(leastAt, secondAt, codesAt operand.Mem) {
-			least, second, best := isa.NewVec(), isa.NewVec(), isa.NewVec()
-			VMOVUPS(leastAt, least)
-			VMOVUPS(secondAt, second)
-			VMOVUPS(codesAt, best)
-			number := copyOf(index)
-			for i := range acc {
-				s, greatest := isa.NewVec(), isa.NewVec()
-				VBROADCASTSS(operand.Mem{Base: half, Disp: 4 * i}, s)
-				sub(acc[i][v], s, s)
-				VMOVUPS(s, operand.Mem{Base: scores, Disp: bytes * (2*i + v)})
-				choose(compare(isa.IsLess, least, s), number, best)
-				greater(least, s, greatest) // least, where s is not a number
-				lesser(least, s, least)
-				lesser(second, greatest, second)
-				addInt(bits(1), number, number)
-			}
-			VMOVUPS(least, leastAt)
-			VMOVUPS(second, secondAt)
-			VMOVUPS(best, codesAt)
-		})
+// keepNearest writes the scores of the slots in vector v by the products acc, of codewords from index on, and keeps the
+// least of each slot, its index and the next.
+func keepNearest(v int, acc [][2]vec, index vec, half, scores reg.Register) {
+	least, second, best := isa.NewVec(), isa.NewVec(), isa.NewVec()
+	leastAt, secondAt, codesAt := twoOf("least", v), twoOf("second", v), twoOf("codes", v)
+	VMOVUPS(leastAt, least)
+	VMOVUPS(secondAt, second)
+	VMOVUPS(codesAt, best)
+	number := copyOf(index)
+	for i := range acc {
+		s, greatest := isa.NewVec(), isa.NewVec()
+		VBROADCASTSS(operand.Mem{Base: half, Disp: 4 * i}, s)
+		sub(acc[i][v], s, s)
+		VMOVUPS(s, operand.Mem{Base: scores, Disp: 4 * isa.Lanes() * (2*i + v)})
+		choose(compare(isa.IsLess, least, s), number, best)
+		greater(least, s, greatest) // least, where s is not a number
+		lesser(least, s, least)
+		lesser(second, greatest, second)
+		addInt(bits(1), number, number)
 	}
-	addInt(bits(uint32(h)), index, index)
-	ADDQ(operand.I32(int32(4*h)), half)
-	ADDQ(operand.I32(int32(2*bytes*h)), scores)
-	DECQ(groups)
-	JNZ(operand.LabelRef("group"))
-
-	closest := load(k(math.Inf(1)))
-	for v := range 2 {
-		inMemory(v, func(least, second, _ operand.Mem) {
-			l, s := isa.NewVec(), isa.NewVec()
-			VMOVUPS(least, l)
-			VMOVUPS(second, s)
-			sub(l, s, s)
-			lesser(closest, s, closest) // closest, where s is not a number
-		})
-	}
-	acrossLanes(closest, VMINPS)
-	Store(closest.AsX(), ReturnIndex(0))
+	VMOVUPS(least, leastAt)
+	VMOVUPS(second, secondAt)
+	VMOVUPS(best, codesAt)
 }
 
 // fetch moves ahead on by so many lines, which it fetches.
