@@ -116,21 +116,17 @@ func (s *Stack) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
 	}
 	s.method = c.cv.method
 	parts := []part{}
+	if s.Before = 0; c.before != nil {
+		if s.Before, _ = meanError(c.before, c.aims.Weights); s.NLL >= s.Before {
+			return s.fit(ctx, parts, c.rows, rng) // the classifier is kept
+		}
+	}
 	for m, share := range shares {
-		if share > 0 && !s.harms(c) {
+		if share > 0 {
 			parts = append(parts, part{s.Candidates[m], share, c.judged[m].weights[0]})
 		}
 	}
 	return s.fit(ctx, parts, c.rows, rng)
-}
-
-// harms reports whether the held-out rows lose no less by the mixture than by the classifier as it is.
-func (s *Stack) harms(c *contest) bool {
-	if c.before == nil {
-		return false
-	}
-	s.Before, _ = meanError(c.before, c.aims.Weights)
-	return s.NLL >= s.Before
 }
 
 // fit fits parts to all rows, each from the weights that it has.
