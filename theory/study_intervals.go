@@ -107,7 +107,7 @@ func (t *Table) intervalsAt(ctx context.Context, theta, sample []float64, N int)
 	if err != nil {
 		return of, nil, err
 	}
-	if s, err = layers.NewSandwich(ctx, studied, weights, rows, t.sizes(), 0); err == nil {
+	if s, err = layers.NewSandwich(ctx, paper, weights, rows, t.sizes(), 0); err == nil {
 		of.lower, of.upper, err = s.Intervals(ctx, t.view(1), intervalLevel)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -144,12 +144,9 @@ func (t *Table) rarest(counts []float64) []float64 {
 	return least
 }
 
-// studied is the map of the studies of intervals.
-var studied = layers.Bilinear{Prior: layers.UniformPrior{}}
-
 // bilinearWeights are factors as the layer keeps them.
 func bilinearWeights(theta []float64, sizes layers.Sizes) (*graph.Weights, error) {
-	w, err := studied.Init(sizes, newRand(0))
+	w, err := paper.Init(sizes, newRand(0))
 	if err != nil {
 		return nil, err
 	}

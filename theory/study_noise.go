@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"calibra/layers"
-
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -45,7 +43,7 @@ func noise(s *setup) (questions []Question) {
 			Name: x.key, Stream: 61<<32 + uint64(i),
 			Population: Population{Design: d, Truth: x.truth},
 			Channel:    x.by, Wrong: wrongParts,
-			Estimator: Estimator{Map: layers.Bilinear{Prior: layers.UniformPrior{}}, Gauge: factors.Rescaling, Target: factors},
+			Estimator: Estimator{Map: paper, Gauge: factors.Rescaling, Target: factors},
 			Rows:      []string{"population-gradient", "unsettled", "ratio", "wald", "beta-n", "beta-p", "beta-p-excess", "naive"},
 			Statistics: append([]Statistic{
 				{Key: "linear", Quantity: "derivative of the limits in ε, gap to the formula's in parts of it, largest", Of: x.linear, Within: 0.01, Theory: "0: θ'(0) = −w H⁺∇L_moved"},
