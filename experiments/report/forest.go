@@ -5,6 +5,8 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"calibra/data"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -86,14 +88,24 @@ type dotLine struct {
 	says          string
 }
 
-// dotLines is a plot of the lines, the first above.
-func dotLines(lines []dotLine) *chart {
+// newLanes is a plot with a line for each name, the first above; line i is at height len(names) − i.
+func newLanes(names []string) *chart {
 	p := newPlot()
 	p.Add(newGridLines())
 	var ticks plot.ConstantTicks
+	for i, name := range names {
+		ticks = append(ticks, plot.Tick{Value: float64(len(names) - i), Label: name})
+	}
+	p.Y.Tick.Marker, p.X.Tick.Marker = ticks, spacedTicks{}
+	p.Y.Min, p.Y.Max = 0.5, float64(len(names))+0.5
+	return p
+}
+
+// dotLines is a plot of the lines, the first above.
+func dotLines(lines []dotLine) *chart {
+	p := newLanes(data.Each(lines, func(l dotLine) string { return l.name }))
 	for i, l := range lines {
 		y := float64(len(lines) - i)
-		ticks = append(ticks, plot.Tick{Value: y, Label: l.name})
 		if math.IsNaN(l.at) {
 			continue
 		}
@@ -103,7 +115,5 @@ func dotLines(lines []dotLine) *chart {
 		m.label(l.at, y, l.says)
 		p.Add(m)
 	}
-	p.Y.Tick.Marker, p.X.Tick.Marker = ticks, spacedTicks{}
-	p.Y.Min, p.Y.Max = 0.5, float64(len(lines))+0.5
 	return p
 }

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/plot"
+	"calibra/data"
+
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 )
@@ -25,14 +26,8 @@ type Gain struct {
 // DrawGains draws the methods on one axis, below each other in each source: on the left of the line at 0 the NLL is
 // lower. All methods have the same sources.
 func DrawGains(all []Gains) *Figure {
-	p := newPlot()
-	p.Add(newGridLines())
 	sources := all[0].Sources
-	ticks := make(plot.ConstantTicks, len(sources))
-	for i, g := range sources {
-		ticks[i] = plot.Tick{Value: float64(len(sources) - i), Label: g.Source}
-	}
-	p.Y.Min, p.Y.Max, p.Y.Tick.Marker, p.X.Tick.Marker = 0.5, float64(len(sources))+0.5, ticks, spacedTicks{}
+	p := newLanes(data.Each(sources, func(g Gain) string { return g.Source }))
 	p.X.Label.Text = "change of NLL, %"
 	p.Add(newDashes(plotter.XY{X: 0, Y: p.Y.Min}, plotter.XY{X: 0, Y: p.Y.Max}))
 	var legend keys
