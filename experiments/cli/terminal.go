@@ -22,8 +22,8 @@ import (
 // terminal is where a command prints: results on out, notes and progress on err.
 type terminal struct {
 	out, err *os.File
-	quiet    bool // neither notes nor progress
-	open     bool // the last that was printed does not end with an empty line
+	quiet    bool   // neither notes nor progress
+	end      string // the last two characters that were printed
 	failed   error
 }
 
@@ -70,7 +70,8 @@ func (t *terminal) print(text []byte) error {
 		if _, err := io.WriteString(t.out, harmless(string(text))); err != nil {
 			t.failed = fmt.Errorf("the results could not be printed: %w", err)
 		}
-		t.open = !bytes.HasSuffix(text, []byte("\n\n")) && string(text) != "\n"
+		t.end += string(text)
+		t.end = t.end[max(0, len(t.end)-2):]
 	}
 	return t.failed
 }
@@ -97,10 +98,10 @@ func (t *terminal) printf(format string, args ...any) error {
 }
 
 // closing prints what a command wrote, and its last line, which is its result; both are broken between words where the
-// terminal is narrow.
+// terminal is narrow. An empty line parts them from what stands above.
 func (t *terminal) closing(result string, wrote ...string) error {
 	var text string
-	if t.open {
+	if t.end != "" && t.end != "\n\n" {
 		text = "\n"
 	}
 	for _, what := range wrote {
