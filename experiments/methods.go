@@ -265,7 +265,7 @@ var beyond = []Method{
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Maps()...) },
 	},
 	{
-		Name: "mixture", Title: "Mixture", Group: Recommended, Former: "stacked", Instead: []string{"sm", "vq"}, Fewest: 64, Few: "ts",
+		Name: "mixture", Title: "Mixture", Group: Recommended, Former: "stacked", Instead: []string{"sm", "vq"}, Fewest: defaultCodewords, Few: "ts",
 		Line:  "a mixture of anchored maps on random codewords, weighted by cross-validation",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },

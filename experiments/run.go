@@ -173,10 +173,8 @@ func (s Spec) method(src *data.Source) (Method, error) {
 	if err != nil {
 		return Method{}, err
 	}
-	for _, key := range s.needs(method, src) {
-		if err := src.Require(key); err != nil {
-			return method, err
-		}
+	if err := src.Require(s.needs(method, src)...); err != nil {
+		return method, err
 	}
 	return method, method.Suits(src)
 }
@@ -202,27 +200,28 @@ func (s Spec) needs(method Method, src *data.Source) (needs []string) {
 // Recommended is the recommended method. Where src lacks an array that it needs, it is the first of its Instead whose arrays src
 // has, and where the calibration rows are too few, its Few; lacks then says what is lacking.
 func (s Spec) Recommended(src *data.Source) (m Method, lacks string) {
-	lack := func(key string) bool { return src.Require(key) != nil }
 	recommended := s.Catalog.Recommended()
-	needs := s.needs(recommended, src)
-	if at := slices.IndexFunc(needs, lack); at >= 0 {
-		return s.first(recommended, recommended.Instead, src, "no "+needs[at])
+	var instead []string
+	if key := s.missing(recommended, src); key != "" {
+		instead, lacks = recommended.Instead, "no "+key
+	} else if rows := src.Cal.Len(); rows < recommended.Fewest {
+		instead, lacks = []string{recommended.Few}, fmt.Sprintf("%d calibration rows, fewer than the %d", rows, recommended.Fewest)
 	}
-	if rows := src.Cal.Len(); rows < recommended.Fewest {
-		return s.first(recommended, []string{recommended.Few}, src, fmt.Sprintf("%d calibration rows, fewer than the %d", rows, recommended.Fewest))
-	}
-	return recommended, ""
-}
-
-// first is the first of the names whose arrays src has, and lacks; the recommended method where there is none.
-func (s Spec) first(recommended Method, names []string, src *data.Source, lacks string) (Method, string) {
-	for _, name := range names {
-		m, err := s.Catalog.Find(name)
-		if err == nil && !slices.ContainsFunc(s.needs(m, src), func(key string) bool { return src.Require(key) != nil }) {
+	for _, name := range instead {
+		if m, err := s.Catalog.Find(name); err == nil && s.missing(m, src) == "" {
 			return m, lacks
 		}
 	}
 	return recommended, ""
+}
+
+// missing is the first array that the method needs and src has not, "" where it has all.
+func (s Spec) missing(method Method, src *data.Source) string {
+	needs := s.needs(method, src)
+	if at := slices.IndexFunc(needs, func(key string) bool { return src.Require(key) != nil }); at >= 0 {
+		return needs[at]
+	}
+	return ""
 }
 
 // epochs finds how long each stage should train when all calibration rows are to be

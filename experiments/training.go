@@ -220,10 +220,13 @@ const (
 	drawnCodes   = "random"
 )
 
+// defaultCodewords is K, and so the fewest calibration rows of a method that divides.
+const defaultCodewords = 64
+
 // codebook reads the settings codebook.… of every method that divides, whose codes are of that
 // kind by default.
 func (o *Options) codebook(kind string) layers.Codes {
-	return o.codes(o.Int(codewordsKey, 64, 1, "64", "codewords K that all slots share"), kind, 0)
+	return o.codes(o.Int(codewordsKey, defaultCodewords, 1, "64", "codewords K that all slots share"), kind, 0)
 }
 
 // codes reads the kind of K codewords and how far they are softened, with the defaults of a method.

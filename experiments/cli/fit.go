@@ -43,12 +43,13 @@ type fitCmd struct {
 }
 
 func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
-	method, err := methods.Recommended(), error(nil)
 	named := c.Method != ""
-	if named {
-		if method, err = methods.Find(c.Method); err != nil {
-			return err
-		}
+	if !named {
+		c.Method = methods.Recommended().Name
+	}
+	method, err := methods.Find(c.Method)
+	if err != nil {
+		return err
 	}
 	c.Method = method.Name
 	figures, err := c.export("fit", "")
