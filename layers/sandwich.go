@@ -30,11 +30,11 @@ import (
 //
 // The leverage h makes up for the rows' pull on the fit that judges them, as in
 // MacKinnon & White's HC3 (1985), the jackknife to first order.
-// F is the Gauss–Newton Hessian: unlike the Hessian it is positive semidefinite
-// wherever training stopped, and equals it where the map's scores are linear in θ, and in expectation where the map is
-// right. The
-// ridge of training counts as data that was seen, so that a codeword with few rows
-// has the prior's spread. It leaves out the bias that a ridge makes.
+// F is the Gauss–Newton Hessian. Unlike the Hessian it is positive semidefinite wherever training stopped. The two are equal where the
+// map's scores are linear in θ, and in expectation where the map is right. Elsewhere the errors are approximate: of a
+// bilinear map, with a tenth of the labels at random, they were .7 to 1.7 times those of a bootstrap.
+// The ridge of training counts as data that was seen, so that a codeword with few rows
+// has the prior's spread. The covariance leaves out the bias that a ridge makes.
 //
 // A [Costed] map is fitted to another loss than the likelihood: s_y is then the gradient of that loss at the row, its
 // penalty included, and F the Hessian of its sum, by fourth-order central differences.
