@@ -14,7 +14,6 @@ var mayName = map[string]string{
 	"experiments/methods.go": defines,
 
 	"experiments/cli/quickstart.go":   chosen, // what a newcomer sees
-	"experiments/cli/study_truth.go":  chosen, // few that are fitted at once
 	"experiments/cli/compare.go":      chosen, // what compare fits where nobody says
 	"experiments/cli/before.go":       chosen, // the remedy of a fit that does harm
 	"experiments/cli/theory.go":       chosen, // the map whose theory is the paper's

@@ -80,7 +80,7 @@ func completedWords(methods *experiments.Catalog) (map[string][]string, error) {
 	sources := data.Each(methods.RawSources(), func(s data.RawSource) string { return s.Name + ":" })
 	return map[string][]string{
 		"--method": names, "--methods": names, "--data": slices.Concat(experiments.DataNames, sources), "--encoder": {"mlp", "resmlp", "ftt", "resnet"}, "--set": slices.Compact(keys),
-		"study": append(studies, study.SweepName, study.TruthName), "theory": append(claims(methods), "fast", "all"), "methods": names, "completion": shells,
+		"study": append(studies, study.SweepName), "theory": append(claims(methods), "fast", "all"), "methods": names, "completion": shells,
 	}, nil
 }
 

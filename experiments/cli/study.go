@@ -26,9 +26,7 @@ type studyCmd struct {
 	DryRun  bool              `xor:"grid" help:"List the cells and the estimated time, and compute nothing."`
 	Out     string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
 	Cells   string            `type:"path" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
-	Rows    []int             `placeholder:"N" group:"Of one study only:" help:"For study truth: how many rows each source gives. The first number is used for every source; with more than one, one source is studied at each number of rows, and also with other numbers of features and classes (2000,500)."`
 	Random  int               `least:"0" most:"1000000" placeholder:"N" group:"Of one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
-	Alarms  *int              `least:"0" most:"1000000" placeholder:"N" group:"Of one study only:" help:"For study truth: number of draws behind the false alarm rates (40). 0 also leaves out the intervals of diagnoses and the planted regions."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
 
@@ -47,7 +45,6 @@ func (c *studyCmd) list(t *terminal) error {
 		list.add(words(s.Name), words(s.Line))
 	}
 	list.add(words(study.SweepName), words(study.SweepLine))
-	list.add(words(study.TruthName), words(study.TruthLine))
 	if c.JSON {
 		return t.json(list.objects())
 	}
@@ -68,10 +65,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		return err
 	}
 	ask := c.grid
-	switch c.Name {
-	case study.TruthName:
-		ask = c.truth
-	case study.SweepName:
+	if c.Name == study.SweepName {
 		ask = c.sweep
 	}
 	if c.Random != 0 && c.Name != study.SweepName {
@@ -152,7 +146,7 @@ func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, set
 	if len(cells) == 0 {
 		return nil, data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
 	}
-	plan, err := planOf(c, cells)
+	plan, err := c.planOf(cells)
 	if err != nil {
 		return nil, err
 	}
@@ -169,9 +163,6 @@ func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, set
 
 // suits is an error unless the flags are those of a study of Specs.
 func (c *studyCmd) suits() error {
-	if c.Rows != nil || c.Alarms != nil {
-		return data.Inputf("", "--rows and --alarms are of study truth alone; leave them out of study %s", c.Name)
-	}
 	if len(c.Data) == 0 {
 		return data.Inputf("", "a study needs --data, such as calibra study %s --data letter --out runs/%[1]s; calibra study --help lists what it may name", c.Name)
 	}
@@ -211,7 +202,7 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiment
 }
 
 // planOf are the cells, of which the directory of the flags may have some.
-func planOf[C study.Cell](c *studyCmd, cells []C) (*study.Plan, error) {
+func (c *studyCmd) planOf(cells []study.Cell) (*study.Plan, error) {
 	store, err := study.OpenStore(c.Cells)
 	if err != nil {
 		return nil, err

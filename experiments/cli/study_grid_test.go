@@ -185,72 +185,23 @@ func TestStudyCell(t *testing.T) {
 	}
 }
 
-// TestStudyTruthCells: study truth has cells of its own kind, dealt out alike, which tell
-// methods apart; a damaged one is named.
-func TestStudyTruthCells(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "out")
-	args := []string{"study", "truth", "--data", "global", "--seeds", "1", "--rows", "200", "--alarms", "0", "--methods", "ts", "--out", out}
-	vector := append(slices.Clone(args), "--methods", "vector", "--set", "vector.strength=.1")
-	tasks := listed(t, args...)
-	id := tasks[0].ID
-	if code, stdout, stderr := calibra(t, append(slices.Clone(args), "--cell", id)...); code != 0 || !strings.Contains(stdout, "1 of 1 cells are computed, 0 were there") {
-		t.Fatalf("--cell exits %d: %s%s", code, stdout, stderr)
-	}
-	if now := listed(t, args...); !now[0].Done || now[1].Done || now[0].Data != "global" || now[0].Method != "ts" {
-		t.Errorf("after one cell: %+v", now[:2])
-	}
-	if now := listed(t, vector...); now[0].Done || now[0].Method != "ts,vector" {
-		t.Errorf("of other methods: %+v", now[0])
-	}
-	if code, _, stderr := calibra(t, append(slices.Clone(vector), "--collect")...); code != exitUsage || !strings.Contains(stderr, "none of the 10 cells") {
-		t.Errorf("--collect of other methods exits %d: %s", code, stderr)
-	}
-	code, stdout, stderr := calibra(t, append(slices.Clone(args), "--collect")...)
-	line := strings.Join(strings.Fields(stdout), " ")
-	if code != 0 || !strings.Contains(stderr, "9 of 10 cells are not in") || !strings.Contains(stderr, ": diagnose-0-0, ") || !strings.Contains(line, "wrote "+out) || !strings.Contains(line, "1 of 10 cells are computed") {
-		t.Errorf("--collect exits %d: %s%s", code, stdout, stderr)
-	}
-	if code, stdout, _ := calibra(t, append(slices.Clone(args), "--collect", "--json")...); code != 0 || !json.Valid([]byte(stdout)) || !strings.Contains(stdout, `"computed": 1`) {
-		t.Errorf("--collect --json exits %d: %s", code, stdout)
-	}
-	path := filepath.Join(out, "cells", id+".json")
-	if err := os.WriteFile(path, []byte("{"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	code, stdout, stderr = calibra(t, append(slices.Clone(args), "--cell", id)...)
-	if code != exitFailure || !strings.Contains(stdout, "0 of 1 cells are computed, 0 were there") || !strings.Contains(stderr, path) || !strings.Contains(stderr, "delete it") {
-		t.Errorf("--cell of a damaged cell exits %d: %s%s", code, stdout, stderr)
-	}
-	if now := listed(t, args...); now[0].Done {
-		t.Errorf("a damaged cell is done: %+v", now[0])
-	}
-}
-
-// TestStudyTruthFlags: what study truth has no use for it refuses, and the others refuse
-// what is its own.
-func TestStudyTruthFlags(t *testing.T) {
-	for want, args := range map[string][]string{
-		"leave out --split":                {"truth", "--split", "paper"},
-		"leave out --shift":                {"truth", "--shift", "noise"},
-		"leave out --shifted":              {"truth", "--shifted", "x.npz"},
-		"leave out metrics.bins":           {"truth", "--set", "metrics.bins=10"},
-		"setting vector.strngth":           {"truth", "--set", "vector.strngth=1"},
-		"is not YAML of settings":          {"truth", "--config", write(t, features(60))},
-		"given by --slots and as a sett":   {"truth", "--methods", "vq", "--slots", "8", "--set", "codebook.slots=8"},
-		"--rows and --alarms are of study": {"main", "--data", "letter", "--alarms", "3"},
+// TestStudyCellsBySettings: settings make other cells, those of no method are told, and a device that is not there stops a study.
+func TestStudyCellsBySettings(t *testing.T) {
+	args := []string{"study", "main", "--data", write(t, features(60)), "--seeds", "1", "--cells", t.TempDir()}
+	for want, more := range map[string][]string{
+		"setting vector.strngth":         {"--methods", "vector", "--set", "vector.strngth=1"},
+		"is not YAML of settings":        {"--config", write(t, features(60))},
+		"given by --slots and as a sett": {"--methods", "vq", "--slots", "2", "--set", "codebook.slots=2"},
 	} {
-		code, _, stderr := calibra(t, append(append([]string{"study"}, args...), "--list", "--cells", t.TempDir())...)
-		if code != exitUsage || !strings.Contains(stderr, want) {
-			t.Errorf("%v exits %d without %q: %s", args, code, want, stderr)
+		if code, _, stderr := calibra(t, append(append(slices.Clone(args), more...), "--list")...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v exits %d without %q: %s", more, code, want, stderr)
 		}
 	}
-	for _, args := range [][]string{{"truth"}, {"main", "--data", write(t, features(60))}} {
-		if code, _, stderr := calibra(t, append(append([]string{"study"}, args...), "--methods", "ts", "--slots", "8", "--dry-run", "--cells", t.TempDir())...); code != 0 || !strings.Contains(stderr, "--slots changed nothing") {
-			t.Errorf("study %v --slots of ts exits %d: %s", args, code, stderr)
-		}
+	if code, _, stderr := calibra(t, append(slices.Clone(args), "--methods", "ts", "--slots", "2", "--dry-run")...); code != 0 || !strings.Contains(stderr, "--slots changed nothing") {
+		t.Errorf("--slots of ts exits %d: %s", code, stderr)
 	}
-	args := []string{"study", "truth", "--cells", t.TempDir(), "--methods", "vq"}
-	if a, b := listed(t, args...), listed(t, append(slices.Clone(args), "--slots", "8", "--codewords", "16", "--ema", "zero")...); a[0].ID == b[0].ID {
+	args = append(args, "--methods", "vq")
+	if a, b := listed(t, args...), listed(t, append(slices.Clone(args), "--slots", "2", "--codewords", "16", "--ema", "zero")...); a[0].ID == b[0].ID {
 		t.Errorf("with other settings the cell is %s, too", a[0].ID)
 	}
 	var flag deviceFlag

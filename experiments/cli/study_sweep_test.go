@@ -144,7 +144,6 @@ func TestSweepRefuses(t *testing.T) {
 		"vq has no setting optim.raet":     {"--method", "vq", "--set", "optim.raet=1,2"},
 		"optim.rate is \"x\"":              {"--method", "vq", "--set", "optim.rate=1,x"},
 		"fewer than the 3 of --random":     {"--method", "vq", "--set", "optim.rate=1,2", "--random", "3"},
-		"of study truth alone":             {"--method", "vq", "--set", "optim.rate=1,2", "--alarms", "3"},
 		"judges on the test rows":          {"--method", "vq", "--set", "optim.rate=1,2", "--shift", "noise"},
 		"more than 1000000 combinations":   {"--method", "vq", "--set", "optim.rate=" + series(1001), "--set", "optim.batch=" + series(1001)},
 		"too many for a sweep; draw up to": {"--method", "vq", "--set", "optim.rate=" + series(200), "--set", "optim.batch=" + series(200)},

@@ -146,10 +146,6 @@ func TestTensorboardOfCells(t *testing.T) {
 			t.Errorf("%s: %v", name, b.Metrics[name])
 		}
 	}
-	code, _, stderr := calibra(t, "study", "truth", "--out", filepath.Join(dir, "truth"), "--tensorboard", board)
-	if code != exitUsage {
-		t.Errorf("study truth exits %d: %s", code, stderr)
-	}
 }
 
 // single is a number as TensorBoard keeps scalars.

@@ -82,10 +82,8 @@ func (c *studyCmd) traffic() traffic {
 		return traffic{reads: reads}
 	case err == nil:
 		return traffic{reads: reads, folder: folder{c.Out, s.Group(), s.FileNames()}, drawn: drawn}
-	case c.Name == study.SweepName:
-		return traffic{reads: reads, folder: folder{c.Out, study.Group, (&study.Study{}).FileNames()}, drawn: drawn}
 	}
-	return traffic{reads: reads, folder: folder{c.Out, study.Group, study.TruthFiles}, drawn: drawn}
+	return traffic{reads: reads, folder: folder{c.Out, study.Group, (&study.Study{}).FileNames()}, drawn: drawn}
 }
 
 func (c *compareCmd) traffic() traffic {

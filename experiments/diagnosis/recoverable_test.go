@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/data"
-	"calibra/data/synthetic"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 
@@ -48,48 +46,38 @@ func recovered(t *testing.T, logProbs *mat.Dense, labels []int, features *mat.De
 
 // TestRecoverTellsGlobalFromLocal holds the gains to the true divergence of planted errors.
 func TestRecoverTellsGlobalFromLocal(t *testing.T) {
-	const n = 2500
-	rng := newRand(1)
-	for _, name := range []string{"global", "mixed"} {
-		g := synthetic.NewPlanted(name, synthetic.PlantedSettings{Features: 12}, rng)
-		set, q, said := g.Draw(n, rng)
-		for k, grade := range g.Grades {
-			if grade.Name != "global 0.5" && grade.Name != "local 0.75" && grade.Name != "exact" {
-				continue
+	x, labels, q, said := graded(2500, 12, 4, newRand(1))
+	for k, g := range grades {
+		r := recovered(t, said[k], labels, x)
+		kl, total := divergence(said[k], q), r.NLL.Total
+		t.Logf("%s: KL %.4f, gains %+.4f global, %+.4f local, SE %.4f", g.name, kl, r.NLL.Global.Value, r.NLL.Local.Value, total.SE)
+		// A lower bound of the divergence on average: four deviations of the rows' noise.
+		if !(total.Value < kl+4*total.SE+1e-4) {
+			t.Errorf("%s: %.4f nats recovered of %.4f", g.name, total.Value, kl)
+		}
+		switch g.name {
+		case "exact":
+			// 2,500 rows cost what is fitted to noise; 0.003 nats is a tenth of the
+			// -.02 to -.027 that an unshrunk fit loses on as many rows.
+			if math.Abs(total.Value) > .003 || total.Low > 0 {
+				t.Errorf("of calibrated predictions %+.4f nats recovered, at least %+.4f", total.Value, total.Low)
 			}
-			r := recovered(t, said[k], set.Labels, data.Dense(set.Features))
-			kl, total := divergence(said[k], q), r.NLL.Total
-			t.Logf("%s, %s: KL %.4f, gains %+.4f global, %+.4f local, SE %.4f", name, grade.Name, kl, r.NLL.Global.Value, r.NLL.Local.Value, total.SE)
-			// A lower bound of the divergence on average: four deviations of the rows' noise.
-			if !(total.Value < kl+4*total.SE+1e-4) {
-				t.Errorf("%s, %s: %.4f nats recovered of %.4f", name, grade.Name, total.Value, kl)
+		case "global":
+			if !(r.NLL.Global.Low > kl/2 && math.Abs(r.NLL.Local.Value) < kl/10) {
+				t.Errorf("a global error of %.4f nats gives %+v", kl, r.NLL)
 			}
-			switch grade.Name {
-			case "exact":
-				// 2,500 rows cost what is fitted to noise; 0.003 nats is a tenth of the
-				// -.02 to -.027 that an unshrunk fit loses on as many rows.
-				if math.Abs(total.Value) > .003 || total.Low > 0 {
-					t.Errorf("%s: of calibrated predictions %+.4f nats recovered, at least %+.4f", name, total.Value, total.Low)
-				}
-			case "global 0.5":
-				if !(r.NLL.Global.Low > kl/2 && math.Abs(r.NLL.Local.Value) < kl/10) {
-					t.Errorf("%s: a global error of %.4f nats gives %+v", name, kl, r.NLL)
-				}
-			case "local 0.75":
-				if !(r.NLL.Local.Low > 0 && total.Low > kl/3 && r.Brier.Local.Low > 0) {
-					t.Errorf("%s: a local error of %.4f nats gives %+v", name, kl, r.NLL)
-				}
+		case "local":
+			if !(r.NLL.Local.Low > 0 && total.Low > kl/3 && r.Brier.Local.Low > 0) {
+				t.Errorf("a local error of %.4f nats gives %+v", kl, r.NLL)
 			}
 		}
 	}
 }
 
 func TestRecoverLaws(t *testing.T) {
-	rng := newRand(2)
-	g := synthetic.NewPlanted("mixed", synthetic.PlantedSettings{Features: 8, Classes: 3}, rng)
-	set, _, said := g.Draw(400, rng)
+	x, drawn, _, said := graded(400, 8, 3, newRand(2))
 	p := said[len(said)-1]
-	a, b := recovered(t, p, set.Labels, data.Dense(set.Features)), recovered(t, p, set.Labels, data.Dense(set.Features))
+	a, b := recovered(t, p, drawn, x), recovered(t, p, drawn, x)
 	if a.NLL != b.NLL || a.Brier != b.Brier {
 		t.Errorf("the same seed gives %+v and %+v", a.NLL, b.NLL)
 	}
@@ -108,13 +96,13 @@ func TestRecoverLaws(t *testing.T) {
 		for c := range 3 {
 			turned.Set(i, (c+1)%3, p.At(i, c))
 		}
-		labels[i] = (set.Labels[i] + 1) % 3
+		labels[i] = (drawn[i] + 1) % 3
 	}
-	if r := recovered(t, turned, labels, data.Dense(set.Features)); math.Abs(r.NLL.Total.Value-a.NLL.Total.Value) > 1e-3 {
+	if r := recovered(t, turned, labels, x); math.Abs(r.NLL.Total.Value-a.NLL.Total.Value) > 1e-3 {
 		t.Errorf("relabelled classes: %v became %v", a.NLL.Total, r.NLL.Total)
 	}
 	// an identity gains nothing
-	r, err := diagnosis.Recover(context.Background(), p, set.Labels, data.Dense(set.Features), diagnosis.Recovery{Global: diagnosis.Unchanged{}, Local: diagnosis.Unchanged{}}, newRand(1))
+	r, err := diagnosis.Recover(context.Background(), p, drawn, x, diagnosis.Recovery{Global: diagnosis.Unchanged{}, Local: diagnosis.Unchanged{}}, newRand(1))
 	if err != nil || math.Abs(r.NLL.Total.Value) > 1e-12 {
 		t.Errorf("no correction gains %+v, %v", r, err)
 	}
@@ -127,13 +115,11 @@ func TestRecoverLaws(t *testing.T) {
 // TestRecoverableHasOneYardstick: held against one reference, predictions differ by what their
 // NLL differs by, to rounding, so that they rank alike; and what is recoverable stays below the true divergence.
 func TestRecoverableHasOneYardstick(t *testing.T) {
-	rng := newRand(4)
-	g := synthetic.NewPlanted("mixed", synthetic.PlantedSettings{Features: 8, Classes: 3}, rng)
-	set, q, said := g.Draw(600, rng)
-	reached := recovered(t, said[len(said)-1], set.Labels, data.Dense(set.Features)).ReachedNLL
+	x, labels, q, said := graded(600, 8, 3, newRand(4))
+	reached := recovered(t, said[len(said)-1], labels, x).ReachedNLL
 	var first, nll float64
 	for k, p := range said {
-		m, err := metrics.Measure(context.Background(), p, set.Labels, nil, metrics.Settings{})
+		m, err := metrics.Measure(context.Background(), p, labels, nil, metrics.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,10 +128,10 @@ func TestRecoverableHasOneYardstick(t *testing.T) {
 			first, nll = r.Value, m.Values[metrics.NLL]
 		}
 		if d := r.Value - first - (m.Values[metrics.NLL] - nll); math.Abs(d) > 1e-12 {
-			t.Errorf("%s: off its NLL by %g more than the first", g.Grades[k].Name, d)
+			t.Errorf("%s: off its NLL by %g more than the first", grades[k].name, d)
 		}
 		if kl := divergence(p, q); r.Low > kl {
-			t.Errorf("%s: at least %.4f nats are recoverable of a divergence of %.4f", g.Grades[k].Name, r.Low, kl)
+			t.Errorf("%s: at least %.4f nats are recoverable of a divergence of %.4f", grades[k].name, r.Low, kl)
 		}
 	}
 }

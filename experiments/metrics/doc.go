@@ -39,10 +39,10 @@
 //
 // With γ = 10 in an embedding of total variance 50 two typical rows, at squared distance
 // 100, have the kernel weight exp(−½) ≈ .61, so LCE is nearly a global error. Over 13 to 20 predictors of known truth
-// (calibra study truth, 2,000 rows, two draws) its rank correlation with the true squared error is .96 for global errors,
+// (experiments/results/truth.md, 2,000 rows, two draws) its rank correlation with the true squared error is .96 for global errors,
 // .62 for local errors and .67 for both. NLL has .95, .98 and .95, and so has recoverable NLL by one reference. That is
 // expected, because the expectation of NLL is the true error plus a constant, and the true error includes the grouping
-// loss. Study truth also ranks by the calibration error itself, the distance to E[y | p].
+// loss. That page also ranks by the calibration error itself, the distance to E[y | p].
 //
 // # Two protocols
 //

@@ -32,8 +32,8 @@ type Settings struct {
 	Set map[string]experiments.Values
 }
 
-// SpecCell is one Spec on one origin.
-type SpecCell struct {
+// Cell is one Spec on one origin.
+type Cell struct {
 	Spec   experiments.Spec
 	Key    string // of its files
 	Origin *experiments.Origin
@@ -41,7 +41,7 @@ type SpecCell struct {
 }
 
 // String names the cell: "letter vq w=64 |C|=64 seed 42".
-func (c SpecCell) String() string {
+func (c Cell) String() string {
 	text := c.Spec.Data
 	if c.Spec.Encoder != "" {
 		text += "/" + c.Spec.Encoder
@@ -62,14 +62,12 @@ func (c SpecCell) String() string {
 	return fmt.Sprintf("%s seed %d", text, c.Spec.Seed)
 }
 
-func (c SpecCell) task() Task {
+func (c Cell) task() Task {
 	return Task{ID: c.Key, Method: c.Spec.Method, Data: c.Spec.Data, Seed: c.Spec.Seed, Cell: c.String(), Seconds: c.Cost, shift: c.Spec.Shift}
 }
 
-func (c SpecCell) blank() kept { return &Result{} }
-
 // shares are the keys of its problem and of that as it is split.
-func (c SpecCell) shares() []string { return []string{problemKey(c), preparedKey(c)} }
+func (c Cell) shares() []string { return []string{problemKey(c), preparedKey(c)} }
 
 // Skipped is a cell that its data rule out.
 type Skipped struct {
@@ -79,7 +77,7 @@ type Skipped struct {
 // Cells lists the study's grid on the origins: origin by origin, encoder by
 // encoder, seed by seed, so that what cells share is made once. Origins that tables
 // would name alike are a *data.InputError.
-func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Settings) (cells []SpecCell, skipped []Skipped, err error) {
+func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Settings) (cells []Cell, skipped []Skipped, err error) {
 	for i, o := range origins {
 		sameTitle := func(other *experiments.Origin) bool {
 			return other.Dataset == o.Dataset && other.Backbone == o.Backbone
@@ -118,7 +116,7 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 
 // cell is that of a Spec of the grid, with all filled in that the study leaves open, or why the
 // data rule it out.
-func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experiments.Size, set Settings, grid []experiments.Spec) (c SpecCell, why string, err error) {
+func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experiments.Size, set Settings, grid []experiments.Spec) (c Cell, why string, err error) {
 	if o.Encoders != nil && spec.Encoder == "" {
 		spec.Encoder = o.Encoders[0].Name
 	}
@@ -151,7 +149,7 @@ func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experime
 			return c, fmt.Sprintf("%d slots do not divide its %d features", w, size.Features), nil
 		}
 	}
-	return SpecCell{Spec: spec, Key: key(spec, o.Digest), Origin: o, Cost: cost(spec, method, size)}, "", nil
+	return Cell{Spec: spec, Key: key(spec, o.Digest), Origin: o, Cost: cost(spec, method, size)}, "", nil
 }
 
 // MethodNames are the methods of the study's grid on the origins.

@@ -38,7 +38,7 @@ func compared(t *testing.T, results ...*Result) []Line {
 	f := &Findings{Study: &Compare, Results: results}
 	o := &experiments.Origin{}
 	for _, r := range results {
-		f.Cells = append(f.Cells, SpecCell{Spec: r.Spec, Origin: o})
+		f.Cells = append(f.Cells, Cell{Spec: r.Spec, Origin: o})
 	}
 	lines, err := f.Lines(t.Context())
 	if err != nil {

@@ -23,7 +23,7 @@ type divided struct {
 }
 
 // divide divides the set of the cell by its seed.
-func (w *workshop) divide(ctx context.Context, c SpecCell) (*divided, error) {
+func (w *workshop) divide(ctx context.Context, c Cell) (*divided, error) {
 	problem, releaseProblem, problemErr := take(w, problemKey(c), func() (*experiments.Problem, error) {
 		return w.store.problem(ctx, c)
 	})
@@ -55,7 +55,7 @@ func (w *workshop) divide(ctx context.Context, c SpecCell) (*divided, error) {
 }
 
 // crossFitted judges predictions of all rows, each by a fit of the cell's method to the folds that do not hold it.
-func (c SpecCell) crossFitted(ctx context.Context, w *workshop) (*Result, error) {
+func (c Cell) crossFitted(ctx context.Context, w *workshop) (*Result, error) {
 	d, err := w.divide(ctx, c)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (c SpecCell) crossFitted(ctx context.Context, w *workshop) (*Result, error)
 }
 
 // fitFold writes the predictions of the rows that a fold holds out.
-func (c SpecCell) fitFold(ctx context.Context, d *divided, f layers.Fold, said *mat.Dense) (*experiments.Run, error) {
+func (c Cell) fitFold(ctx context.Context, d *divided, f layers.Fold, said *mat.Dense) (*experiments.Run, error) {
 	source, spec := *d.source, c.Spec
 	source.Cal, source.Test = d.source.Cal.Rows(f.Fit), d.source.Cal.Rows(f.Held)
 	source.Test.Labels, source.Test.Soft = nil, nil // they are judged together

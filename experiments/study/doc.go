@@ -9,18 +9,15 @@
 //	err = s.Findings(settings, plan).Write(ctx, dir)
 //
 // To add a study, write a file with a Study and add its name to [Studies]. [Compare] is the study behind calibra compare.
-// [Truth] has its own sources and is not a grid of Specs, but it has cells too.
 //
 // # Cells
 //
-// A [Cell] is one unit of computation: one Spec on one origin, or one draw of study truth. Its result is one file, which is
-// written completely or not at all. The file is named by the cell's id; for a Spec this is a hash of the Spec and of the
-// contents of the data:
+// A [Cell] is one unit of computation: one Spec on one origin. Its result is one file, which is
+// written completely or not at all. The file is named by a hash of the Spec and of the contents of the data:
 //
 //	DIR/KEY.json           the result
 //	DIR/KEY.safetensors    the fitted model
 //	DIR/encoded-KEY.npz    what an encoder made of raw rows
-//	DIR/HASH.grid          the cells that a process wants, written before it begins (see [Grid])
 //
 // So an interrupted study goes on where it stopped, and studies that share a directory share their cells. The numbers of a
 // cell depend only on its Spec and data, not on other cells or on the number of threads, so results.csv is always the same.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -228,19 +227,19 @@ func priorWords(names []string, priors []float64) string {
 }
 
 // specColumns are the parts of a Spec that csv files hold.
-var specColumns = []column[SpecCell]{
-	{"data", func(c SpecCell) string { return c.Spec.Data }},
-	{"encoder", func(c SpecCell) string { return c.Spec.Encoder }},
-	{"method", func(c SpecCell) string { return c.Spec.Method }},
-	{"slots", func(c SpecCell) string { return strconv.Itoa(c.Spec.Slots()) }},
-	{"codewords", func(c SpecCell) string { return strconv.Itoa(c.Spec.Codewords()) }},
-	{"ema", func(c SpecCell) string { return c.Spec.Start() }},
-	{"calibration_fraction", func(c SpecCell) string { return number(fraction(c.Spec)) }},
-	{"shift", func(c SpecCell) string { return string(c.Spec.Shift) }},
-	{"members", func(c SpecCell) string { return members(c.Spec) }},
-	{"split", func(c SpecCell) string { return string(c.Spec.Split) }},
-	{"seed", func(c SpecCell) string { return strconv.FormatUint(c.Spec.Seed, 10) }},
-	{"settings", func(c SpecCell) string { return c.Spec.Set }}, // among them the kind of codes
+var specColumns = []column[Cell]{
+	{"data", func(c Cell) string { return c.Spec.Data }},
+	{"encoder", func(c Cell) string { return c.Spec.Encoder }},
+	{"method", func(c Cell) string { return c.Spec.Method }},
+	{"slots", func(c Cell) string { return strconv.Itoa(c.Spec.Slots()) }},
+	{"codewords", func(c Cell) string { return strconv.Itoa(c.Spec.Codewords()) }},
+	{"ema", func(c Cell) string { return c.Spec.Start() }},
+	{"calibration_fraction", func(c Cell) string { return number(fraction(c.Spec)) }},
+	{"shift", func(c Cell) string { return string(c.Spec.Shift) }},
+	{"members", func(c Cell) string { return members(c.Spec) }},
+	{"split", func(c Cell) string { return string(c.Spec.Split) }},
+	{"seed", func(c Cell) string { return strconv.FormatUint(c.Spec.Seed, 10) }},
+	{"settings", func(c Cell) string { return c.Spec.Set }}, // among them the kind of codes
 }
 
 // number writes all digits of x, nothing for NaN.
@@ -273,7 +272,7 @@ func (c *columns) add(name string, value func(*Result) float64) {
 }
 
 func (f *Findings) writeCSV(w io.Writer, columns columns) error {
-	lines := [][]string{slices.Concat(data.Each(specColumns, column[SpecCell].head), data.Each(columns, column[*Result].head))}
+	lines := [][]string{slices.Concat(data.Each(specColumns, column[Cell].head), data.Each(columns, column[*Result].head))}
 	for i, cell := range f.Cells {
 		if r := f.Results[i]; r != nil {
 			lines = append(lines, slices.Concat(line(specColumns, cell), line(columns, r)))
@@ -316,21 +315,6 @@ func (f *Findings) writeResults(w io.Writer) error {
 
 // commitColumn is the commit of the program that made a result.
 var commitColumn = column[*Result]{"commit", func(r *Result) string { return r.Program.Commit }}
-
-// commitsOf is the commit of the program that made results, or those of several in a row.
-func commitsOf[R interface {
-	comparable
-	kept
-}](results []R) string {
-	var none R
-	commits := map[string]bool{}
-	for _, r := range results {
-		if r != none {
-			commits[r.program().Commit] = true
-		}
-	}
-	return strings.Join(slices.Sorted(maps.Keys(commits)), " ")
-}
 
 func (f *Findings) writeTimes(w io.Writer) error {
 	var all columns

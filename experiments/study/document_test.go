@@ -8,7 +8,7 @@ import (
 )
 
 // made are a study's findings on one seed whose results are as result says.
-func made(t *testing.T, s *Study, result func(SpecCell) *Result) *Findings {
+func made(t *testing.T, s *Study, result func(Cell) *Result) *Findings {
 	t.Helper()
 	one := settings
 	one.Seeds = one.Seeds[:1]
@@ -25,7 +25,7 @@ func made(t *testing.T, s *Study, result func(SpecCell) *Result) *Findings {
 
 // The report gives the class shares of the most calibration rows, not of a part.
 func TestClassSharesAreOfTheMostRows(t *testing.T) {
-	f := made(t, &calibrationSizeStudy, func(c SpecCell) *Result {
+	f := made(t, &calibrationSizeStudy, func(c Cell) *Result {
 		if fraction(c.Spec) < 1 {
 			return &Result{CalibrationRows: int(300 * c.Spec.Fraction), Classes: 2, Priors: []float64{.9, .1}}
 		}
@@ -40,7 +40,7 @@ func TestClassSharesAreOfTheMostRows(t *testing.T) {
 
 // An epoch of a small set takes milliseconds, which the table of times shows.
 func TestTimesOfSmallSets(t *testing.T) {
-	f := made(t, &timeStudy, func(SpecCell) *Result {
+	f := made(t, &timeStudy, func(Cell) *Result {
 		return &Result{Stages: []Stage{{Name: "divide", Seconds: .5, Epochs: 100}, {Name: "calibrate", Seconds: .03, Epochs: 50}}}
 	})
 	section, err := timeTable(t.Context(), f)

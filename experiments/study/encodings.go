@@ -29,7 +29,7 @@ type encoding struct {
 
 // problem is the cell's problem. What an encoder makes of raw rows is kept beside the
 // cells, so that it is trained once for all studies that share them.
-func (st Store) problem(ctx context.Context, c SpecCell) (*experiments.Problem, error) {
+func (st Store) problem(ctx context.Context, c Cell) (*experiments.Problem, error) {
 	if c.Origin.Encoders == nil {
 		return c.Origin.Load(ctx, c.Spec.Seed, c.Spec.Encoder, c.Spec.Shift)
 	}
@@ -69,7 +69,7 @@ func arrays(part string, s *data.Set) []data.Array {
 }
 
 // readProblem reads what writeProblem wrote, nil if that is not there or stale.
-func (st Store) readProblem(base string, c SpecCell) (*experiments.Problem, error) {
+func (st Store) readProblem(base string, c Cell) (*experiments.Problem, error) {
 	var e encoding
 	err := readJSON(base+".json", &e)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,7 @@ import (
 type Findings struct {
 	Study    *Study
 	Settings Settings
-	Cells    []SpecCell
+	Cells    []Cell
 	Results  []*Result // of each cell, nil where it failed
 	Failures []Failure
 	Skipped  []Skipped
@@ -29,12 +29,7 @@ type Findings struct {
 
 // Findings are those of the plan of the study's cells.
 func (s *Study) Findings(set Settings, p *Plan) *Findings {
-	f := &Findings{Study: s, Settings: set, Results: make([]*Result, len(p.cells)), Failures: p.Failures(), Store: p.Store}
-	for i, c := range p.cells {
-		f.Cells = append(f.Cells, c.(SpecCell))
-		f.Results[i], _ = p.results[i].(*Result)
-	}
-	return f
+	return &Findings{Study: s, Settings: set, Cells: p.cells, Results: p.results, Failures: p.Failures(), Store: p.Store}
 }
 
 // TestRows is how many rows a cell was judged on, 0 where none has a result.
@@ -63,7 +58,7 @@ type subject struct {
 type row struct {
 	spec    experiments.Spec // of the first seed
 	labels  []string         // one a field that the study varies
-	cells   []SpecCell
+	cells   []Cell
 	results []*Result // those that are there
 }
 

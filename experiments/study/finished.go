@@ -155,7 +155,7 @@ func CompareFinished(ctx context.Context, all []*Finished, e experiments.Executo
 	for _, f := range all {
 		f.Spec.Executor, f.Spec.Data = e, f.Dir // two fits may be alike in all else
 		names[f.Spec] = f.Name
-		out.Cells = append(out.Cells, SpecCell{Spec: f.Spec, Origin: origin})
+		out.Cells = append(out.Cells, Cell{Spec: f.Spec, Origin: origin})
 		if !slices.Contains(out.Settings.Seeds, f.Spec.Seed) {
 			out.Settings.Seeds = append(out.Settings.Seeds, f.Spec.Seed)
 		}

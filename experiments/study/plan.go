@@ -13,22 +13,6 @@ import (
 	"calibra/experiments/report/tensorboard"
 )
 
-// Cell is what a study computes at once and keeps as one file: a [SpecCell], or a [TruthCell] or
-// [DiagnosisRate] of study truth.
-type Cell interface {
-	task() Task       // but for Done
-	shares() []string // keys of what it shares with other cells, the last of what those have that are computed beside it
-	blank() kept      // that its file is read into
-	// compute gives the result and what writes the file beside it that has this path but for its ending, nil for none.
-	compute(context.Context, *workshop) (kept, func(path string) error, error)
-}
-
-// kept is the result of a cell, as its file holds it.
-type kept interface {
-	program() *program.Program // that computed it
-	id() string                // of its cell; "" where it does not name one
-}
-
 // Failure is a cell that could not be computed, or whose file is damaged.
 type Failure struct {
 	Task
@@ -38,7 +22,7 @@ type Failure struct {
 func (f Failure) Error() string { return fmt.Sprintf("%s: %v", f.Cell, f.Err) }
 func (f Failure) Unwrap() error { return f.Err }
 
-// Plan is the cells of a study, of whatever kind, with what a store has of them.
+// Plan is the cells of a study with what a store has of them.
 type Plan struct {
 	Store Store
 	Tasks []Task             // the cells, as they are dealt out
@@ -46,17 +30,17 @@ type Plan struct {
 	Board *tensorboard.Board // of the cells that are computed
 
 	cells   []Cell
-	results []kept  // of each cell, nil where it is to be computed
-	errs    []error // of each cell that failed or whose file is damaged
+	results []*Result // of each cell, nil where it is to be computed
+	errs    []error   // of each cell that failed or whose file is damaged
 }
 
 // NewPlan reads what the store has of the cells.
-func NewPlan[C Cell](st Store, cells []C) *Plan {
+func NewPlan(st Store, cells []Cell) *Plan {
 	n := len(cells)
-	p := &Plan{Store: st, Tasks: make([]Task, n), cells: make([]Cell, n), results: make([]kept, n), errs: make([]error, n)}
+	p := &Plan{Store: st, Tasks: make([]Task, n), cells: cells, results: make([]*Result, n), errs: make([]error, n)}
 	for i, c := range cells {
 		r, stale, err := st.find(c)
-		p.cells[i], p.results[i], p.errs[i], p.Tasks[i] = c, r, err, c.task()
+		p.results[i], p.errs[i], p.Tasks[i] = r, err, c.task()
 		p.Tasks[i].Done = r != nil
 		if stale {
 			p.Stale = append(p.Stale, p.Tasks[i])
@@ -150,9 +134,7 @@ func (p *Plan) order(todo []int) {
 	turn := map[string]int{}
 	beside := make([]string, len(p.cells))
 	for _, i := range todo {
-		if keys := p.cells[i].shares(); keys != nil {
-			beside[i] = keys[len(keys)-1]
-		}
+		beside[i] = preparedKey(p.cells[i])
 		if turn[beside[i]] == 0 {
 			turn[beside[i]] = len(turn) + 1
 		}

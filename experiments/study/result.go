@@ -129,9 +129,6 @@ type Other struct {
 	Without    gapped    `json:"without,omitempty"`
 }
 
-func (r *Result) program() *program.Program { return &r.Program }
-func (r *Result) id() string                { return "" } // its key is of the data, too
-
 // addOthers adds what methods are compared by in the metrics from outside.
 func (r *Result) addOthers(own []metrics.OwnValue) {
 	for _, o := range own {

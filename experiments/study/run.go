@@ -32,7 +32,7 @@ func newWorkshop(st Store, board *tensorboard.Board) *workshop {
 	return &workshop{store: st, board: board, made: map[string]*shared{}}
 }
 
-func problemKey(c SpecCell) string {
+func problemKey(c Cell) string {
 	key := c.Spec.Data + "/" + c.Origin.Digest + "/" + c.Spec.Encoder
 	if c.Origin.Seeded() {
 		key += fmt.Sprintf("/%d", c.Spec.Seed)
@@ -43,7 +43,7 @@ func problemKey(c SpecCell) string {
 	return key
 }
 
-func preparedKey(c SpecCell) string {
+func preparedKey(c Cell) string {
 	return fmt.Sprintf("split %s/%d/%s", problemKey(c), c.Spec.Seed, c.Spec.Judged())
 }
 
@@ -80,7 +80,7 @@ func (w *workshop) drop(key string) {
 }
 
 // compute runs one cell and keeps its result. A panic is that cell's failure.
-func (w *workshop) compute(ctx context.Context, c Cell) (r kept, err error) {
+func (w *workshop) compute(ctx context.Context, c Cell) (r *Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r, err = nil, program.Caught(p)
@@ -96,12 +96,12 @@ func (w *workshop) compute(ctx context.Context, c Cell) (r kept, err error) {
 	if err != nil {
 		return nil, err
 	}
-	*r.program() = w.store.Program
+	r.Program = w.store.Program
 	return r, w.store.write(c, r, beside)
 }
 
 // compute fits and judges the cell's method; its model lies beside the result.
-func (c SpecCell) compute(ctx context.Context, w *workshop) (kept, func(path string) error, error) {
+func (c Cell) compute(ctx context.Context, w *workshop) (*Result, func(path string) error, error) {
 	if c.Spec.Judging.Folds > 0 {
 		r, err := c.crossFitted(ctx, w)
 		return r, nil, err
@@ -149,7 +149,7 @@ func rowNumbers(test *data.Set, o *experiments.Origin) []int {
 // run fits the cell's method. A cell that is judged on shifted rows, but fitted on the same
 // rows as its twin in distribution, takes the twin's model, if the store has that, and gives
 // the twin's result too.
-func (c SpecCell) run(ctx context.Context, st Store, p *experiments.Prepared, observe experiments.Observer) (run *experiments.Run, twin *Result, err error) {
+func (c Cell) run(ctx context.Context, st Store, p *experiments.Prepared, observe experiments.Observer) (run *experiments.Run, twin *Result, err error) {
 	if c.Spec.Shift != "" && c.Spec.Shift != experiments.RegionShift {
 		inside := c
 		inside.Spec.Shift = ""
@@ -164,7 +164,7 @@ func (c SpecCell) run(ctx context.Context, st Store, p *experiments.Prepared, ob
 				return nil, nil, err
 			}
 			run, err = c.Spec.Judge(ctx, p, model)
-			return run, there.(*Result), err
+			return run, there, err
 		}
 	}
 	run, err = c.Spec.FitPrepared(ctx, p, observe)
@@ -172,7 +172,7 @@ func (c SpecCell) run(ctx context.Context, st Store, p *experiments.Prepared, ob
 }
 
 // prepare is the split problem of the cell.
-func (w *workshop) prepare(ctx context.Context, c SpecCell) (*experiments.Prepared, error) {
+func (w *workshop) prepare(ctx context.Context, c Cell) (*experiments.Prepared, error) {
 	problem, releaseProblem, problemErr := take(w, problemKey(c), func() (*experiments.Problem, error) {
 		return w.store.problem(ctx, c)
 	})

@@ -30,11 +30,11 @@ func OpenStore(dir string) (Store, error) {
 
 // find is the result of a cell that may be used, nil if it is still to be computed, and
 // whether another program's is there.
-func (st Store) find(c Cell) (r kept, stale bool, err error) {
+func (st Store) find(c Cell) (r *Result, stale bool, err error) {
 	if r, err = st.read(c); err != nil || r == nil {
 		return nil, false, err
 	}
-	if !r.program().Same(st.Program) {
+	if !r.Program.Same(st.Program) {
 		return nil, true, nil
 	}
 	return r, false, nil
@@ -43,21 +43,18 @@ func (st Store) find(c Cell) (r kept, stale bool, err error) {
 const modelEnding = ".safetensors"
 
 // base is the path of a cell's files but for their endings.
-func (st Store) base(c Cell) string { return filepath.Join(st.Dir, c.task().ID) }
+func (st Store) base(c Cell) string { return filepath.Join(st.Dir, c.Key) }
 
 func (st Store) modelPath(c Cell) string { return st.base(c) + modelEnding }
 
 func (st Store) path(c Cell) string { return st.base(c) + ".json" }
 
 // read is the cell's result, stale or not; nil if there is none.
-func (st Store) read(c Cell) (kept, error) {
-	r := c.blank()
+func (st Store) read(c Cell) (*Result, error) {
+	r := &Result{}
 	err := readJSON(st.path(c), r)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	if id := c.task().ID; err == nil && r.id() != "" && r.id() != id {
-		err = data.Inputf(st.path(c), "does not hold the cell %s; delete it", id)
 	}
 	if err != nil {
 		return nil, err
@@ -70,7 +67,7 @@ func (st Store) read(c Cell) (kept, error) {
 // are replaced: that process may write between any two steps of this one. A kill before the
 // last step leaves a stale result as it was, beside the new model; a failure of it leaves no
 // model of a cell that is not there.
-func (st Store) write(c Cell, r kept, beside func(path string) error) error {
+func (st Store) write(c Cell, r *Result, beside func(path string) error) error {
 	if there, _, err := st.find(c); err != nil || there != nil {
 		return err
 	}

@@ -42,11 +42,10 @@ func TestStale(t *testing.T) {
 	}
 	computeAll(earlier)
 	for _, c := range cells {
-		there, err := earlier.read(c)
-		if err != nil || there == nil {
-			t.Fatal(there, err)
+		r, err := earlier.read(c)
+		if err != nil || r == nil {
+			t.Fatal(r, err)
 		}
-		r := there.(*Result)
 		r.Shared["nll"] = wrong
 		if err := writeJSON(earlier.path(c), r); err != nil {
 			t.Fatal(err)
@@ -86,7 +85,7 @@ func TestOthersKeepTheirFirstCells(t *testing.T) {
 	st := store(t, filepath.Join(t.TempDir(), "cells"))
 	failing := cells[0]
 	failing.Spec.Method, failing.Key = "nosuch", "failing"
-	for _, mine := range [][]SpecCell{{}, {failing}} {
+	for _, mine := range [][]Cell{{}, {failing}} {
 		if _, failures, err := run(t.Context(), st, mine, 1, nil); err != nil || len(failures) != len(mine) {
 			t.Fatal(failures, err)
 		}
@@ -102,7 +101,7 @@ func TestOthersKeepTheirFirstCells(t *testing.T) {
 // one that another process writes meanwhile stays.
 func TestWriteNeverRemoves(t *testing.T) {
 	st := store(t, t.TempDir())
-	c := SpecCell{Key: "key", Spec: experiments.Spec{Method: "nc"}}
+	c := Cell{Key: "key", Spec: experiments.Spec{Method: "nc"}}
 	if err := writeJSON(st.path(c), &Result{}); err != nil { // by no program
 		t.Fatal(err)
 	}

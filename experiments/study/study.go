@@ -48,7 +48,7 @@ func usual(s experiments.Spec) experiments.Judging {
 // ByName finds a study; an unknown name is a *data.InputError that lists the known
 // ones.
 func ByName(name string) (*Study, error) {
-	return data.Find("study", name, Studies, func(s *Study) string { return s.Name }, SweepName, TruthName)
+	return data.Find("study", name, Studies, func(s *Study) string { return s.Name }, SweepName)
 }
 
 // tableOrder is the order of the paper's tables; methods beyond them follow in

@@ -68,7 +68,7 @@ func store(t *testing.T, dir string) Store {
 var settings = Settings{Seeds: []uint64{1, 2}, Split: data.PaperTables}
 
 // run computes what the store lacks of the cells.
-func run(ctx context.Context, st Store, cells []SpecCell, jobs int, observe func(Task)) ([]*Result, []Failure, error) {
+func run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Task)) ([]*Result, []Failure, error) {
 	p := NewPlan(st, cells)
 	err := p.Run(ctx, jobs, observe)
 	return (&Study{}).Findings(settings, p).Results, p.Failures(), err
@@ -363,7 +363,7 @@ func ExampleStudy_Cells() {
 // TestEncodedOnce: what an encoder made is the same from its file as from training.
 func TestEncodedOnce(t *testing.T) {
 	o := origin(t, "digits")
-	c := SpecCell{Spec: experiments.Spec{Data: "digits", Encoder: "mlp-shallow", Seed: 1}, Origin: o}
+	c := Cell{Spec: experiments.Spec{Data: "digits", Encoder: "mlp-shallow", Seed: 1}, Origin: o}
 	st := store(t, t.TempDir())
 	trained, err := st.problem(t.Context(), c)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"calibra/experiments"
 )
 
-// Task is one cell as it is dealt out to many processes, whatever the study's kind. Its
+// Task is one cell as it is dealt out to many processes. Its
 // JSON is a line of calibra study --list.
 type Task struct {
 	ID      string  `json:"id"`
-	Method  string  `json:"method"` // several, with commas, where one cell judges several
+	Method  string  `json:"method"`
 	Data    string  `json:"data"`
 	Seed    uint64  `json:"seed"`
 	Done    bool    `json:"done"`
