@@ -287,7 +287,7 @@ func asUsage(err error) error {
 	return data.Inputf("", "%w", err)
 }
 
-// report prints one line per metric, the independent checks, and what was found.
+// report prints one line per metric, and what was found.
 func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Verdict) error {
 	if verdict != nil {
 		t.verdicts([]*report.Verdict{verdict})
@@ -298,7 +298,9 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 	say := func(format string, args ...any) {
 		lines = append(lines, broken(fmt.Sprintf(format, args...), width(t.out))...)
 	}
-	say("%s", checked(r))
+	if !math.IsNaN(r.SmoothECE) {
+		say("%s", smoothText(r))
+	}
 	if g := r.Recovered; g != nil {
 		text := fmt.Sprintf("recoverable NLL: %s nats a row by the predictions alone (at least %s)", metrics.Signed(g.NLL.Global.Value, 5), metrics.Signed(g.NLL.Global.Low, 5))
 		if g.LocalNLL != nil {
@@ -390,22 +392,13 @@ func ratioText(l *metrics.LikelihoodRatio) string {
 	return fmt.Sprintf("likelihood ratio test of calibration against vector scaling: χ² %.2f with %d degrees of freedom (p %s)", l.Statistic, l.Degrees, report.P(l.PValue))
 }
 
-// checked describes what the independent checks found.
-func checked(r *metrics.Report) string {
-	checks := fmt.Sprintf("without their noise: ECE %.5f, ECE (top) %.5f, squared error %.3g", r.Checks.ECEDebiased, r.Checks.TopECEDebiased, r.Checks.SquaredDebiased)
-	if !math.IsNaN(r.Checks.SKCE) {
-		checks += fmt.Sprintf("; kernel calibration error %.3g", r.Checks.SKCE)
-		if n := r.Checks.SKCENoise; n != nil {
-			checks += fmt.Sprintf(" (p %s)", report.PAmong(n.PValue, r.Uncertainty.Redraws))
-		}
+// smoothText is the smooth calibration error in a line.
+func smoothText(r *metrics.Report) string {
+	text := fmt.Sprintf("smooth ECE (top) %.5f", r.SmoothECE)
+	if n := r.SmoothNoise; n != nil {
+		text += fmt.Sprintf(", floor %.5f (p %s)", n.Mean, report.PAmong(n.PValue, r.Uncertainty.Redraws))
 	}
-	if !math.IsNaN(r.Checks.SmoothECE) {
-		checks += fmt.Sprintf("; smooth ECE (top) %.5f", r.Checks.SmoothECE)
-		if n := r.Checks.SmoothNoise; n != nil {
-			checks += fmt.Sprintf(", floor %.5f (p %s)", n.Mean, report.PAmong(n.PValue, r.Uncertainty.Redraws))
-		}
-	}
-	return checks
+	return text
 }
 
 // MetricFlags set what is measured.

@@ -54,7 +54,10 @@ type Report struct {
 	Without [Metrics][]float64
 	Noise   [Metrics]*Noise // nil where there is none
 	Strata  []Stratum       // of [Settings.Strata], nil without them or an embedding
-	Checks  Checks
+	// SmoothECE is the smooth calibration error of the top class (Błasiok and Nakkiran 2023), without bins and with a
+	// bandwidth that it chooses itself. NaN where it was not asked for, or rows are measured in parts.
+	SmoothECE   float64
+	SmoothNoise *Noise // nil without redraws
 	// Recovered is Recover's result for the same predictions, in the embedding; nil where it was not requested.
 	Recovered *Recovered
 	Sets      *SetCoverage // of prediction sets that came with the predictions; nil without them
@@ -86,52 +89,42 @@ func (r *Report) Measured() (all []Measured) {
 }
 
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
-// the noise floor of labels redrawn from the predictions, and the checks. The
+// the noise floor of labels redrawn from the predictions, and the smooth calibration error. The
 // arguments before u are those of Measure, and so are the values.
 func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings, u Uncertainty, rng *rand.Rand) (*Report, error) {
 	b, z, err := prepare(logProbs, labels, embedding, s)
 	if err != nil {
 		return nil, err
 	}
-	p := &checked.Progress{Total: (b.labelPasses() + b.uncertainPasses(z)) * b.receivers(), Report: s.Progress}
-	r, redrawn, err := b.uncertain(ctx, z, u, p, rng)
+	r, redrawn, err := b.uncertain(ctx, z, u, b.progress(z, s), rng)
 	if err != nil {
 		return nil, err
 	}
-	b.debiased(&r.Checks)
-	if err := b.smooth(ctx, redrawn, &r.Checks); err != nil {
-		return r, err
-	}
-	return r, b.skce(ctx, redrawn, p, &r.Checks)
+	return r, b.smooth(ctx, redrawn, r)
 }
 
 // MeasureWith is Measure with the uncertainty of every metric, and the noise floor of every
-// stratum: Evaluate without the checks.
+// stratum: Evaluate without the smooth calibration error.
 func MeasureWith(ctx context.Context, logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings, u Uncertainty, rng *rand.Rand) (*Report, error) {
 	b, z, err := prepare(logProbs, labels, embedding, s)
 	if err != nil {
 		return nil, err
 	}
-	p := &checked.Progress{Total: b.uncertainPasses(z) * b.receivers(), Report: s.Progress}
-	r, _, err := b.uncertain(ctx, z, u, p, rng)
+	r, _, err := b.uncertain(ctx, z, u, b.progress(z, s), rng)
 	return r, err
 }
 
-// uncertainPasses is how often uncertain goes through the kernel.
-func (b *binned) uncertainPasses(z *scaled) int {
-	if z == nil {
-		return 0
+// progress counts how often uncertain goes through the kernel: for the values, for resampled rows with redrawn labels, and
+// for the latter alone where labels are soft and redrawn ones are not.
+func (b *binned) progress(z *scaled, s Settings) *checked.Progress {
+	passes := 0
+	if z != nil {
+		passes = 2
+		if b.Shares != nil {
+			passes++
+		}
 	}
-	return 1 + b.labelPasses() // the values, their uncertainty
-}
-
-// labelPasses are how often the kernel is gone through for resampled rows and redrawn labels: once for
-// each where labels are soft and redrawn ones are not.
-func (b *binned) labelPasses() int {
-	if b.Shares != nil {
-		return 2
-	}
-	return 1
+	return &checked.Progress{Total: passes * b.receivers(), Report: s.Progress}
 }
 
 // uncertain measures with the uncertainty, and gives the redrawn labels too.
@@ -144,7 +137,7 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *che
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &Report{Measurement: *m, Settings: b.settings, Uncertainty: u}
+	r := &Report{Measurement: *m, Settings: b.settings, Uncertainty: u, SmoothECE: math.NaN()}
 	x, err := b.resample(ctx, r, rng)
 	if err != nil {
 		return nil, nil, err
@@ -311,10 +304,9 @@ func (u *localPass) count(ctx context.Context, n *neighbours, p *checked.Progres
 			tallies = append(tallies, func() { u.resampled.merge(o.tally) })
 		}
 		if !counted {
-			o := n.newRedrawer(places, u.labels)
-			counts := o.tallied(u.local)
+			o := n.newRedrawer(places, u.labels, u.local)
 			observers = append(observers, o)
-			tallies = append(tallies, func() { u.relabelled.merge(counts) })
+			tallies = append(tallies, func() { u.relabelled.merge(o.counts) })
 		}
 		return observers
 	})
@@ -361,17 +353,10 @@ type (
 		Replicates int    `json:"replicates"`
 		Redraws    int    `json:"redraws"`
 	}
-	checksObject struct {
-		ECE     float64 `json:"ece_debiased"`
-		TopECE  float64 `json:"ece_top_debiased"`
-		Squared float64 `json:"squared_ce_debiased"`
-		SKCE    *noisy  `json:"skce,omitempty"`
-		Smooth  *noisy  `json:"smece_top,omitempty"`
-	}
 )
 
 // MarshalJSON writes the report: under "metrics" each metric's value, "ci" and
-// "noise", then "checks" and the ESS profile. What could not be measured is left
+// "noise", then what was found besides and the ESS profile. What could not be measured is left
 // out, and "missing" gives the reason.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	metrics, err := r.object(func(m Measured) any { return newNoisy(m.Value, m.Interval, m.Noise) })
@@ -383,7 +368,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		p := r.Local.ESSProfile(defaultBins)
 		ess = &essProfile{p.LCE, p.At, p.Count}
 	}
-	s, c := r.Settings, r.Checks
+	s := r.Settings
 	return json.Marshal(struct {
 		Protocol  Protocol        `json:"protocol"`
 		Rows      int             `json:"rows"`
@@ -391,7 +376,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Settings  reportSettings  `json:"settings"`
 		Metrics   json.RawMessage `json:"metrics"`
 		Floored   *Floored        `json:"floored,omitempty"`
-		Checks    checksObject    `json:"checks"`
+		Smooth    *noisy          `json:"smece_top,omitempty"`
 		Recovered *Recovered      `json:"recoverable,omitempty"`
 		Anchors   *AnchorSample   `json:"anchors,omitempty"`
 		Sets      *SetCoverage    `json:"sets,omitempty"`
@@ -411,10 +396,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 			Bins: s.Bins, Binning: s.Binning.String(), Bandwidth: number(s.Bandwidth), Weights: s.weightsName(), SmallBin: s.SmallBin,
 			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,
 		},
-		Checks: checksObject{
-			ECE: c.ECEDebiased, TopECE: c.TopECEDebiased, Squared: c.SquaredDebiased,
-			SKCE: newNoisy(c.SKCE, noInterval, c.SKCENoise), Smooth: newNoisy(c.SmoothECE, noInterval, c.SmoothNoise),
-		},
+		Smooth:    newNoisy(r.SmoothECE, noInterval, r.SmoothNoise),
 		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, LikelihoodRatio: r.LikelihoodRatio, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed,
 	})
 }

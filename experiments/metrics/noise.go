@@ -88,10 +88,21 @@ func drawClass(cumulative []float64, rng *rand.Rand) (c int) {
 	return c
 }
 
+// certain are the rows with certain labels, for what redrawn ones alone decide; b where labels are certain.
+func (b *binned) certain() *binned {
+	if b.Shares == nil {
+		return b
+	}
+	s, out := *b.Sample, *b
+	s.Shares, out.Sample = nil, &s
+	return &out
+}
+
 // redrawer is the observer that sums the kernel over the rows of each redrawn label
 // and own bin, Y_ic = Σ_j K_ij 1[y_j = c]. As e_jc changes with the label alone, the
 // redrawn R is R + Y(observed) − Y(redrawn). A row is in one class per redraw, so a
-// pair costs one addition per redraw, whatever C.
+// pair costs one addition per redraw, whatever C. It counts the local residuals |(R + e_i)/(S + 1)|; of row i,
+// e counts w_i times and 1 is w_i.
 type redrawer struct {
 	sample *checked.Sample
 	places []ids     // T+1 of rows: where row j adds itself; first the observed labels
@@ -100,9 +111,9 @@ type redrawer struct {
 	height int       // C + slots + 1: a row of sums for each dominant bin, each slot, and what is skipped
 	y      []float32 // (T+1)×height×lanes
 
-	// residuals is called with the stripe's Σ_{j≠i} K_ij e_jc for each redraw in turn.
-	residuals func(t *stripe, redraw, c, l int, r float64)
-	done      func(t *stripe)
+	counts *tally    // of the local residuals of each redraw
+	local  *Local    // to whose floor their means are added
+	norm   []float64 // T×lanes: Σ_c of them, of the stripe
 }
 
 var _ observer = (*redrawer)(nil)
@@ -127,9 +138,12 @@ func (n *neighbours) redrawPlaces(labels []ids) []ids {
 	return places
 }
 
-func (n *neighbours) newRedrawer(places, labels []ids) *redrawer {
-	height := n.classes + n.slots + 1
-	return &redrawer{sample: n.sample, places: places, labels: labels, block: make([]int32, n.longestBlock()), height: height, y: make([]float32, len(labels)*height*lanes)}
+func (n *neighbours) newRedrawer(places, labels []ids, local *Local) *redrawer {
+	height, redraws := n.classes+n.slots+1, len(labels)-1
+	return &redrawer{
+		sample: n.sample, places: places, labels: labels, block: make([]int32, n.longestBlock()), height: height, y: make([]float32, len(labels)*height*lanes),
+		counts: tallyOf(n.sample, redraws), local: local, norm: make([]float64, redraws*lanes),
+	}
 }
 
 func (o *redrawer) begin(*stripe) { clear(o.y) }
@@ -157,11 +171,24 @@ func (o *redrawer) end(t *stripe) {
 			at := place*lanes + l
 			base := t.total[c*lanes+l] + float64(o.y[at])
 			for k := 1; k < len(o.labels); k++ {
-				o.residuals(t, k-1, c, l, base-float64(o.y[k*size+at]))
+				o.count(t, k-1, c, l, base-float64(o.y[k*size+at]))
 			}
 		}
 	}
-	o.done(t)
+	for at, x := range o.norm {
+		o.counts.addNorm(at/lanes, x)
+	}
+	clear(o.norm)
+}
+
+// count counts the residual of lane l and class c under redraw k, where r is Σ_{j≠i} K_ij e_jc.
+func (o *redrawer) count(t *stripe, k, c, l int, r float64) {
+	e, w := o.residualOf(t, k, t.first+l, c), o.sample.W(t.order[t.first+l])
+	_, s, _ := t.sumsOf(c)
+	x := math.Abs(r+w*e) / (t.total[s+l] + w)
+	o.counts.add(k, c, x, w)
+	o.local.Floor.RawRowView(o.local.place(t.order[t.first+l]))[c] += x / float64(o.counts.variants)
+	o.norm[k*lanes+l] += x
 }
 
 // residualOf is e_ic of position j under redraw k.
@@ -175,26 +202,4 @@ func (o *redrawer) residualOf(t *stripe, k, j, c int) float64 {
 		e--
 	}
 	return e
-}
-
-// tallied makes the redrawer count local residuals: |(R + e_i)/(S + 1)|. It adds their
-// means over the redraws to the floor of local. Of row i, e counts w_i times and 1 is w_i.
-func (o *redrawer) tallied(local *Local) *tally {
-	counts := tallyOf(o.sample, len(o.labels)-1)
-	norm := make([]float64, counts.variants*lanes)
-	o.residuals = func(t *stripe, k, c, l int, r float64) {
-		e, w := o.residualOf(t, k, t.first+l, c), o.sample.W(t.order[t.first+l])
-		_, s, _ := t.sumsOf(c)
-		x := math.Abs(r+w*e) / (t.total[s+l] + w)
-		counts.add(k, c, x, w)
-		local.Floor.RawRowView(local.place(t.order[t.first+l]))[c] += x / float64(counts.variants)
-		norm[k*lanes+l] += x
-	}
-	o.done = func(*stripe) {
-		for at, x := range norm {
-			counts.addNorm(at/lanes, x)
-		}
-		clear(norm)
-	}
-	return counts
 }

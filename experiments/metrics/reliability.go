@@ -53,6 +53,20 @@ func PoolCurves(curves []*Curve) *Curve {
 	return bins.curve()
 }
 
+// binCounts are per bin Σ w, Σ w² (nil of curves pooled), and the sums of confidences and hits by weight.
+type binCounts struct{ size, squares, confidence, hits []float64 }
+
+func newBinCounts(bins int) binCounts {
+	return binCounts{size: make([]float64, bins), squares: make([]float64, bins), confidence: make([]float64, bins), hits: make([]float64, bins)}
+}
+
+func (f binCounts) add(k int, w, confidence, hit float64) {
+	f.size[k] += w
+	f.squares[k] += w * w
+	f.confidence[k] += w * confidence
+	f.hits[k] += w * hit
+}
+
 // wilson is the 95 % score interval of a frequency of hits in n > 0 rows, which has a
 // width where all rows hit or none (Wilson 1927):
 //

@@ -131,7 +131,7 @@ func (k *smoothingKernel) smooth(f, y []float64) []float64 {
 }
 
 // smooth fills SmoothECE, and its noise under the redrawn labels (T × N).
-func (b *binned) smooth(ctx context.Context, redrawn []ids, out *Checks) error {
+func (b *binned) smooth(ctx context.Context, redrawn []ids, out *Report) error {
 	s := newSmoothed(b.Confidences(), b.Weight)
 	errorUnder := func(labels checked.Truth) float64 {
 		return s.error(func(i int) float64 { return labels.Share(i, int(b.Top[i])) })

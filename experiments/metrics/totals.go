@@ -32,7 +32,6 @@ type totals struct {
 	Seed        uint64
 	Rows        int64   // that count
 	Counts      []int64 // (C+1)×bins, of rows
-	Squares     []exact // (C+1)×bins: Σ w²
 	Floored     int64   // rows (see Floored), and what they lose
 	FlooredLoss exact
 	All         rowTotals
@@ -81,7 +80,7 @@ func NewTotals(classes int, s Settings, u Uncertainty, seed uint64) (*Totals, er
 		return nil, fmt.Errorf("metrics: totals need bins of equal width, as quantiles of all rows are not known part by part")
 	}
 	size := (classes + 1) * s.Bins
-	t := totals{Classes: classes, Settings: s, Uncertainty: u, Seed: seed, All: newRowTotals(classes, s.Bins), Counts: make([]int64, size), Squares: make([]exact, size)}
+	t := totals{Classes: classes, Settings: s, Uncertainty: u, Seed: seed, All: newRowTotals(classes, s.Bins), Counts: make([]int64, size)}
 	for range u.Replicates {
 		t.Replicates = append(t.Replicates, newRowTotals(classes, s.Bins))
 	}
@@ -186,7 +185,6 @@ func (t *totals) count(b *binned, i int) {
 	for c, k := range b.binsOf(i) {
 		at := c*b.settings.Bins + int(k)
 		t.Counts[at]++
-		t.Squares[at].merge(exactly(w * w))
 	}
 	if loss := b.Loss(i, b.Truth); b.below(i) {
 		t.Floored++
@@ -271,7 +269,6 @@ func (t *Totals) Merge(other *Totals) error {
 	for at, n := range b.Counts {
 		a.Counts[at] += n
 	}
-	mergeExact(a.Squares, b.Squares)
 	a.All.merge(&b.All)
 	for k := range a.Replicates {
 		a.Replicates[k].merge(&b.Replicates[k])
@@ -300,8 +297,7 @@ func (l *labelled) merge(other *labelled) {
 func (t *totals) check() error {
 	size, bins := (t.Classes+1)*t.Settings.Bins, t.Settings.Bins
 	whole := t.Classes >= 2 && bins >= 1 && bins <= math.MaxUint16 && t.Classes <= math.MaxInt32 &&
-		len(t.Counts) == size && len(t.Squares) == size &&
-		len(t.Replicates) == t.Uncertainty.Replicates && len(t.Drawn) == t.Uncertainty.Redraws
+		len(t.Counts) == size && len(t.Replicates) == t.Uncertainty.Replicates && len(t.Drawn) == t.Uncertainty.Redraws
 	labels := slices.Clone(t.Drawn)
 	for _, c := range append([]rowTotals{t.All}, t.Replicates...) {
 		whole = whole && len(c.Rows.Weight) == size && len(c.Rows.Prob) == size
@@ -333,8 +329,7 @@ func (t *Totals) UnmarshalBinary(text []byte) error {
 	return t.t.check()
 }
 
-// Report is computed from the totals: the metrics that need no neighbours, and the debiased
-// checks.
+// Report is computed from the totals: the metrics that need no neighbours.
 func (t *Totals) Report() (*Report, error) {
 	if t.Rows() == 0 {
 		return nil, fmt.Errorf("metrics: there are no predictions to measure: give at least one row")
@@ -342,7 +337,7 @@ func (t *Totals) Report() (*Report, error) {
 	v := &t.t
 	r := &Report{
 		Measurement: Measurement{Protocol: v.Settings.Protocol, Rows: t.Rows(), Classes: v.Classes, Values: v.values(&v.All.Rows, &v.All.Labels)},
-		Settings:    v.Settings, Uncertainty: v.Uncertainty,
+		Settings:    v.Settings, Uncertainty: v.Uncertainty, SmoothECE: math.NaN(), // of all rows at once
 	}
 	var replicates, redraws []Values
 	for _, c := range v.Replicates {
@@ -358,18 +353,7 @@ func (t *Totals) Report() (*Report, error) {
 			r.spread(m, replicates, redraws)
 		}
 	}
-	r.Checks.debiased(v.classWeights(&v.All.Labels), func(c int) binCounts {
-		bins := newBinCounts(v.Settings.Bins)
-		bins.hitSquares = bins.hits // of a soft label no less than they are
-		for k := range bins.size {
-			at := c*v.Settings.Bins + k
-			bins.size[k], bins.squares[k] = v.All.Rows.Weight[at].float(), v.Squares[at].float()
-			bins.confidence[k], bins.hits[k] = v.All.Rows.Prob[at].float(), v.All.Labels.Hits[at].float()
-		}
-		return bins
-	})
 	r.Floored = newFloored(int(v.Floored), v.FlooredLoss.float(), v.All.Labels.NLL.float())
-	r.Checks.SKCE, r.Checks.SmoothECE = math.NaN(), math.NaN() // of pairs of rows, and of all at once
 	return r, nil
 }
 

@@ -93,14 +93,6 @@ func TestTotals(t *testing.T) {
 					t.Errorf("the noise of %v is %+v, Evaluate's %+v", m, n, o)
 				}
 			}
-			for name, pair := range map[string][2]float64{
-				"ece": {got.Checks.ECEDebiased, want.Checks.ECEDebiased}, "top": {got.Checks.TopECEDebiased, want.Checks.TopECEDebiased},
-				"squared": {got.Checks.SquaredDebiased, want.Checks.SquaredDebiased},
-			} {
-				if math.Abs(pair[0]-pair[1]) > 1e-12 {
-					t.Errorf("debiased %s is %v, Evaluate has %v", name, pair[0], pair[1])
-				}
-			}
 			text, err := json.Marshal(got)
 			if err != nil {
 				t.Fatal(err)
@@ -188,8 +180,8 @@ func TestTotalsOfWeights(t *testing.T) {
 				t.Errorf("the interval of %v is %v times as wide", m, r)
 			}
 		}
-		if got.Rows != want.Rows || q == nil && !near(got.Checks.SquaredDebiased, want.Checks.SquaredDebiased, 1e-9) {
-			t.Errorf("%d rows with %+v, want %d with %+v", got.Rows, got.Checks, want.Rows, want.Checks)
+		if got.Rows != want.Rows {
+			t.Errorf("%d rows, want %d", got.Rows, want.Rows)
 		}
 	}
 }
