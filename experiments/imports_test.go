@@ -28,8 +28,8 @@ var rooms = []struct {
 	{"calibra/layers", []string{"calibra/data", "calibra/graph", "calibra/optim"}},
 	{"calibra/theory", []string{"calibra/data", "calibra/graph", "calibra/optim", "calibra/layers"}},
 	{"calibra/experiments/internal/checked", nil},
-	{"calibra/experiments/metrics", []string{"calibra/experiments/internal/checked", "calibra/graph/simd"}},
-	{"calibra/experiments/diagnosis", []string{"calibra/experiments/internal/checked", "calibra/experiments/metrics", "calibra/graph/simd"}},
+	{"calibra/experiments/metrics", []string{"calibra/experiments/internal/checked", "calibra/graph/simd", "calibra/optim/pav"}},
+	{"calibra/experiments/diagnosis", []string{"calibra/experiments/internal/checked", "calibra/experiments/metrics", "calibra/graph/simd", "calibra/optim/pav"}},
 	{"calibra/experiments", []string{"calibra"}},
 	{"calibra/notebooks", []string{"calibra"}},
 }

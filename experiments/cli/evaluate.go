@@ -293,7 +293,11 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 		t.verdicts([]*report.Verdict{verdict})
 	}
 	t.printf("%s, %d classes, protocol %s\n\n", rowsText(r), r.Classes, r.Protocol)
-	t.tables(measuredTable(r))
+	t.tables(measuredTable(r, "metric", r.Measured()))
+	if r.Decomposition != nil {
+		t.printf("\n")
+		t.tables(measuredTable(r, partOfScore, r.Decomposition.Measured()))
+	}
 	var lines []string
 	say := func(format string, args ...any) {
 		lines = append(lines, broken(fmt.Sprintf(format, args...), width(t.out))...)
@@ -360,17 +364,20 @@ func rowsText(r *metrics.Report) string {
 // sameError is how near LCE lies to ECE, relative to it, where the kernel does not tell rows apart.
 const sameError = .01
 
-// measuredTable is a row for each metric that was measured: its value and, as far as they were asked for, its interval, its
+// partOfScore is the head of the table of a decomposition.
+const partOfScore = "part of the score"
+
+// measuredTable is a row for each number that was measured: its value and, as far as they were asked for, its interval, its
 // noise floor, the floor's 95th percentile, what the metric exceeds it by, and how likely that is of calibrated predictions.
-func measuredTable(r *metrics.Report) *table {
-	list := &table{columns: []column{{head: "metric", left: true}, {head: "value"}}}
+func measuredTable(r *metrics.Report, head string, measured []metrics.Measured) *table {
+	list := &table{columns: []column{{head: head, left: true}, {head: "value"}}}
 	if r.Uncertainty.Replicates > 0 {
 		list.columns = append(list.columns, column{head: "95 % interval", drop: 1})
 	}
 	if r.Uncertainty.Redraws > 0 {
 		list.columns = append(list.columns, column{head: "noise floor"}, column{head: "95th pct", drop: 3}, column{head: "excess", drop: 2}, column{head: "p calibrated"})
 	}
-	for _, m := range r.Measured() {
+	for _, m := range measured {
 		texts := []string{m.Title, metrics.Fixed(m.Value, 5)}
 		if r.Uncertainty.Replicates > 0 {
 			texts = append(texts, fmt.Sprintf("%.5f – %.5f", m.Interval.Low, m.Interval.High))
@@ -503,6 +510,9 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 	return disk.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
 }
 
+// partsNote says what the parts of the scores are.
+const partsNote = "Miscalibration is what recalibration of the same rows by isotonic regression takes off the score, uncertainty the score of the class shares alone, and discrimination what the recalibrated probabilities take off that (CORP, Dimitriadis et al. 2021). With more than two classes, the Brier score is the sum over the classes, and the recalibrated probabilities of the NLL are divided by their sum."
+
 // evaluationSections are those of the page, nil where there is nothing to show.
 func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Section {
 	note := "Intervals are 95 % bootstrap intervals over the rows. The noise floor is what the same metric shows when labels are redrawn from the predictions, so that they are perfectly calibrated; p is the chance of a value as extreme under perfect calibration."
@@ -516,7 +526,10 @@ func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Se
 	if r.Floored.Much() {
 		note += " " + flooredText(r.Floored, r.Rows) + "."
 	}
-	sections := []*report.Section{{Title: "Metrics", Note: note, Tables: []*report.Table{measuredTable(r).page("")}}}
+	sections := []*report.Section{{Title: "Metrics", Note: note, Tables: []*report.Table{measuredTable(r, "metric", r.Measured()).page("")}}}
+	if r.Decomposition != nil {
+		sections = append(sections, &report.Section{Title: "Parts of the scores", Note: partsNote, Tables: []*report.Table{measuredTable(r, partOfScore, r.Decomposition.Measured()).page("")}})
+	}
 	for _, part := range []struct{ title, note, prefix string }{
 		{"Reliability", "Bars are 95 % Wilson intervals of each bin.", "reliability"},
 		{"Where it is wrong", "", "confusion"}, {"In the triangle", "", "triangle"}, {"Local calibration", "", "ess"},

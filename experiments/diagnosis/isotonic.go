@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"calibra/experiments/internal/checked"
+	"calibra/optim/pav"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -130,20 +131,14 @@ func (c *Isotonic) At(x float64) float64 {
 	return c.Y[k-1] + t*(c.Y[k]-c.Y[k-1])
 }
 
-// pooling is isotonic regression on the same x by the pooling of adjacent violators.
+// pooling is isotonic regression on the same x.
 type pooling struct {
 	x      []float64 // distinct, ascending
 	rows   []int     // at each
 	of     []float64 // their weights, one for each
 	weight []float64 // of all of them
 	sum    []float64 // of their hits
-	blocks []block
-}
-
-// block is neighbouring x with one value.
-type block struct {
-	first, last int
-	weight, sum float64
+	pools  []pav.Pool
 }
 
 func newPooling(ascending, weights []float64) *pooling {
@@ -166,20 +161,11 @@ func (p *pooling) corners(hits []float64) (x, y []float64) {
 		p.sum[k] = floats.Dot(hits[at:at+n], p.of[at:at+n])
 		at += n
 	}
-	p.blocks = p.blocks[:0]
-	for k := range p.x {
-		b := block{first: k, last: k, weight: p.weight[k], sum: p.sum[k]}
-		for n := len(p.blocks); n > 0 && p.blocks[n-1].sum*b.weight >= b.sum*p.blocks[n-1].weight; n-- {
-			before := p.blocks[n-1]
-			b.first, b.weight, b.sum = before.first, before.weight+b.weight, before.sum+b.sum
-			p.blocks = p.blocks[:n-1]
-		}
-		p.blocks = append(p.blocks, b)
-	}
-	for _, b := range p.blocks {
-		x, y = append(x, p.x[b.first]), append(y, b.sum/b.weight)
-		if b.last > b.first {
-			x, y = append(x, p.x[b.last]), append(y, b.sum/b.weight)
+	p.pools = pav.Pools(p.pools[:0], p.weight, p.sum)
+	for _, b := range p.pools {
+		x, y = append(x, p.x[b.First]), append(y, b.Mean())
+		if b.Last > b.First {
+			x, y = append(x, p.x[b.Last]), append(y, b.Mean())
 		}
 	}
 	return x, y

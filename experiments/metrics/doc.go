@@ -61,7 +61,7 @@
 // [Measure] gives the values alone. [Evaluate] adds a 95 % bootstrap interval over
 // the rows, and the noise floor: the same metrics for labels that are drawn from the predictions, so that the predictions
 // are perfectly calibrated. An average of absolute values is never 0, so compare a value with its floor: look at the
-// excess over the floor and at the p-value. A [Stratum] has its own value and floor.
+// excess over the floor and at the p-value. [MeasureWith] leaves out the [Decomposition]. A [Stratum] has its own value and floor.
 // [Compare] (for LCE [CompareReplicates]) and [Holm] test methods on the same rows. [Spread] and [Marks] print runs in the paper's style.
 //
 // [Recovered] is what corrections would save; package diagnosis fits them. To compare predictors, use one correction for

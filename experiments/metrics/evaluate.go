@@ -65,6 +65,7 @@ type Report struct {
 	ByClass, ByGroup []Part
 	Multicalibration *Multicalibration // of rows with groups; nil without
 	LikelihoodRatio  *LikelihoodRatio  // nil where there are too few rows, or too many classes
+	Decomposition    *Decomposition    // of Evaluate; nil otherwise
 	// Verdict is what to do with the predictions, Failed which files are left out: of whoever measures, the last in JSON; nil without.
 	Verdict, Failed any
 }
@@ -89,22 +90,25 @@ func (r *Report) Measured() (all []Measured) {
 }
 
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
-// the noise floor of labels redrawn from the predictions, and the smooth calibration error. The
+// the noise floor of labels redrawn from the predictions, the smooth calibration error and the decomposition. The
 // arguments before u are those of Measure, and so are the values.
 func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings, u Uncertainty, rng *rand.Rand) (*Report, error) {
 	b, z, err := prepare(logProbs, labels, embedding, s)
 	if err != nil {
 		return nil, err
 	}
-	r, redrawn, err := b.uncertain(ctx, z, u, b.progress(z, s), rng)
+	r, x, err := b.uncertain(ctx, z, u, b.progress(z, s), rng)
 	if err != nil {
 		return nil, err
 	}
-	return r, b.smooth(ctx, redrawn, r)
+	if r.Decomposition, err = b.decompose(ctx, r, x); err != nil {
+		return r, err
+	}
+	return r, b.smooth(ctx, x.redrawn, r)
 }
 
 // MeasureWith is Measure with the uncertainty of every metric, and the noise floor of every
-// stratum: Evaluate without the smooth calibration error.
+// stratum: Evaluate without the smooth calibration error and the decomposition.
 func MeasureWith(ctx context.Context, logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings, u Uncertainty, rng *rand.Rand) (*Report, error) {
 	b, z, err := prepare(logProbs, labels, embedding, s)
 	if err != nil {
@@ -127,8 +131,8 @@ func (b *binned) progress(z *scaled, s Settings) *checked.Progress {
 	return &checked.Progress{Total: passes * b.receivers(), Report: s.Progress}
 }
 
-// uncertain measures with the uncertainty, and gives the redrawn labels too.
-func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *checked.Progress, rng *rand.Rand) (*Report, []ids, error) {
+// uncertain measures with the uncertainty, and gives the resamples too.
+func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *checked.Progress, rng *rand.Rand) (*Report, *resamples, error) {
 	u, err := u.filled()
 	if err != nil {
 		return nil, nil, err
@@ -165,13 +169,13 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *che
 		half := distuv.UnitNormal.Quantile(.975) * r.Anchors.SE
 		r.Intervals[LCE] = Interval{max(r.Values[LCE]-half, 0), r.Values[LCE] + half}
 	}
-	return r, x.redrawn, nil
+	return r, x, nil
 }
 
 // resamples are the metrics of resampled rows and of redrawn labels, the local ones not yet known.
 type resamples struct {
+	*variants
 	replicates, redraws []Values
-	redrawn             []ids // T×N
 }
 
 // resample measures them, as many as r sets, and fills in the uncertainty of metrics from outside.
@@ -195,7 +199,7 @@ func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resa
 	for j := range r.Own {
 		r.Own[j].spread(v, func(k int) float64 { return own[k][j] })
 	}
-	return &resamples{values[:v.firstPart()], values[v.firstRedraw():], v.redrawn}, nil
+	return &resamples{v, values[:v.firstPart()], values[v.firstRedraw():]}, nil
 }
 
 // spread fills in the interval and the noise floor of a metric, as far as there are replicates and redraws.
@@ -385,6 +389,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 
 		Multicalibration *Multicalibration `json:"multicalibration,omitempty"`
 		LikelihoodRatio  *LikelihoodRatio  `json:"likelihood_ratio,omitempty"`
+		Decomposition    *Decomposition    `json:"decomposition,omitempty"`
 
 		ESSProfile *essProfile `json:"ess_profile,omitempty"`
 		Missing    string      `json:"missing,omitempty"`
@@ -397,7 +402,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,
 		},
 		Smooth:    newNoisy(r.SmoothECE, noInterval, r.SmoothNoise),
-		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, LikelihoodRatio: r.LikelihoodRatio, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed,
+		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, LikelihoodRatio: r.LikelihoodRatio, Decomposition: r.Decomposition, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed,
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"calibra/data"
 	"calibra/graph/onnx"
 	"calibra/layers"
+	"calibra/optim/pav"
 )
 
 // Isotonic is one-vs-rest isotonic regression (Zadrozny and Elkan 2002): for each
@@ -35,36 +36,26 @@ func (m *Isotonic) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g
 // Restore sets the thresholds of all classes, laid end to end.
 func (m *Isotonic) Restore(s layers.State) error { return m.restore(s, "isotonic") }
 
-// isotonic is the isotonic regression of target on x by pooling adjacent violators
-// (Barlow et al. 1972), by weights (nil: 1 each). Rows of one value are averaged first. Of each pool its two
+// isotonic is the isotonic regression of target on x by pooling adjacent violators,
+// by weights (nil: 1 each). Rows of one value are averaged first. Of each pool its two
 // ends are kept, between which the function is constant, as far out as what t takes for their value.
 func isotonic(x []value, target, weights []float64, t ties) steps {
-	type pool struct{ lo, hi, weight, sum float64 }
-	var pools []pool
-	for at, v := range x {
-		p := pool{}
-		p.lo, p.hi = reach(x, at, t.width)
+	weight, sum := make([]float64, len(x)), make([]float64, len(x))
+	for k, v := range x {
 		for _, i := range v.rows {
 			w := weightOf(weights, i)
-			p.weight += w
-			p.sum += w * target[i]
+			weight[k] += w
+			sum[k] += w * target[i]
 		}
-		for len(pools) > 0 {
-			before := pools[len(pools)-1]
-			if before.sum*p.weight < p.sum*before.weight { // means in order
-				break
-			}
-			p = pool{lo: before.lo, hi: p.hi, weight: before.weight + p.weight, sum: before.sum + p.sum}
-			pools = pools[:len(pools)-1]
-		}
-		pools = append(pools, p)
 	}
 	var s steps
-	for _, p := range pools {
-		y := p.sum / p.weight
-		s.x, s.y = append(s.x, p.lo), append(s.y, y)
-		if p.hi > p.lo {
-			s.x, s.y = append(s.x, p.hi), append(s.y, y)
+	for _, p := range pav.Pools(nil, weight, sum) {
+		lo, _ := reach(x, p.First, t.width)
+		_, hi := reach(x, p.Last, t.width)
+		y := p.Mean()
+		s.x, s.y = append(s.x, lo), append(s.y, y)
+		if hi > lo {
+			s.x, s.y = append(s.x, hi), append(s.y, y)
 		}
 	}
 	return s
