@@ -193,6 +193,9 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 			if len(replicates) > 0 {
 				p.Interval = around(p.Value, across(replicates, found))
 			}
+			if m == Brier {
+				p.Interval = p.Interval.possible(m, p.Value)
+			}
 			return p, across
 		}
 		miscalibration, across := part(func(score float64, s scores) float64 { return score - s.recalibrated[at] })

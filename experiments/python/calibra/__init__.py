@@ -26,9 +26,9 @@ import typing
 from calibra import metrics
 from calibra.calibrator import Calibrator
 from calibra.command import CalibraWarning, FitError, InputError, run
-from calibra.judging import Comparison, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate, merged, totals
+from calibra.judging import Comparison, Decomposition, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate, merged, totals
 
-__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Comparison", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Verdict", "diagnose", "evaluate", "merged", "metrics", "run", "totals"]
+__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Verdict", "diagnose", "evaluate", "merged", "metrics", "run", "totals"]
 
 
 if typing.TYPE_CHECKING:

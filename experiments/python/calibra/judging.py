@@ -36,6 +36,24 @@ class Metric:
 
 
 @dataclasses.dataclass(frozen=True)
+class Decomposition:
+    """The parts of a proper score: miscalibration − discrimination + uncertainty. See calibra.metrics.decompose.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> y = np.arange(200) % 2
+    >>> parts = calibra.evaluate(np.where(y, 0.7, 0.2), y, folds=0).decomposition["brier"]
+    >>> round(parts.miscalibration.value, 4), round(parts.discrimination.value, 4), parts.uncertainty.value
+    (0.13, 0.5, 0.5)
+    """
+
+    miscalibration: Metric
+    discrimination: Metric
+    uncertainty: Metric
+
+
+@dataclasses.dataclass(frozen=True)
 class Verdict:
     """What to do with a classifier: "use" a method, "leave it as it is", "do not use" one, or "cannot tell yet".
 
@@ -89,6 +107,12 @@ class Evaluation(Page):
     def verdict(self) -> Verdict | None:
         """What to do with these probabilities; None of merged parts."""
         return Verdict.of(self.report["verdict"]) if "verdict" in self.report else None
+
+    @property
+    def decomposition(self) -> dict[str, Decomposition]:
+        """The parts of the scores "nll" and "brier"; empty of merged parts."""
+        scores = self.report.get("decomposition", {})
+        return {score: Decomposition(**{part: _metric(said) for part, said in parts.items()}) for score, parts in scores.items()}
 
     def __getitem__(self, metric: str) -> Metric:
         return self.metrics[metric]
@@ -190,11 +214,12 @@ def merged(parts: collections.abc.Iterable[bytes]) -> Evaluation:
 
 
 def _evaluation(report: dict[str, typing.Any], page: str | None) -> Evaluation:
-    metrics = {}
-    for name, m in report["metrics"].items():
-        interval = m.get("ci") and tuple(m["ci"])
-        metrics[name] = Metric(m["value"], interval, Floor(**m["noise"]) if m.get("noise") else None)
-    return Evaluation(report["rows"], report["classes"], metrics, report, page)
+    return Evaluation(report["rows"], report["classes"], {name: _metric(m) for name, m in report["metrics"].items()}, report, page)
+
+
+def _metric(said: dict[str, typing.Any]) -> Metric:
+    interval = (said["ci"][0], said["ci"][1]) if "ci" in said else None
+    return Metric(said["value"], interval, Floor(**said["noise"]) if "noise" in said else None)
 
 
 def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, classes: Rows = None, groups: Rows = None, **options: typing.Any) -> Diagnosis:

@@ -9,7 +9,7 @@
 Each takes y_true (N classes, or N×C their probabilities), y_prob (N×C, or N of the second class) and sample_weight
 (N), and is less where probabilities are better. labels are the classes of the columns; without them they are those of
 y_true in order, or 0…C−1. nll, brier, ece, ece_top, mce and ecce are computed here, in numpy, and are those of
-`calibra evaluate` to 1e-9. The local ones, that of groups and noise floors are computed by the command.
+`calibra evaluate` to 1e-9. The local ones, that of groups, noise floors and the parts of a score are computed by the command.
 """
 from __future__ import annotations
 
@@ -143,6 +143,29 @@ def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = No
     return _measured("mlce", y_true, y_prob, features, sample_weight, labels, redraws=0, **options).value
 
 
+def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> float:
+    """Effective sample size of the neighbourhoods that lce takes its means over, (Σ_j K_ij)²/Σ_j K_ij², on average over rows and classes.
+
+    It is neither better nor worse where it is large: where it is small lce is noisy, where it is near the number of rows of a
+    bin lce is nearly a global error. It is the mean of the profile ess_profile of calibra evaluate.
+
+    Examples
+    --------
+    >>> import calibra.metrics
+    >>> import numpy as np
+    >>> y, p = np.arange(100) % 2, np.full((100, 2), 0.5)
+    >>> round(calibra.metrics.ess(y, p, features=y[:, None]), 1)
+    99.0
+    """
+    if features is None:
+        raise InputError("ess is measured in features; hand them over")
+    said = judging.evaluate(y_prob, y_true, features, sample_weight=sample_weight, classes=labels, replicates=0, redraws=0, folds=0, **options)
+    if "ess_profile" not in said.report:
+        raise InputError("ess needs a bin of rows that is not skipped as too small; set small_bin=0")
+    profile = said.report["ess_profile"]
+    return float(np.average(profile["ess"], weights=profile["count"]))
+
+
 def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
     """Multicalibration error over groups (N names or numbers), as a difference of probabilities: Guy et al. 2025, as MCGrad has it.
 
@@ -158,6 +181,30 @@ def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_w
         raise InputError("multicalibration_error is measured in groups; hand them over")
     said = judging.evaluate(y_prob, y_true, sample_weight=sample_weight, classes=labels, groups=groups, replicates=0, redraws=0, folds=0)
     return float(said.report["multicalibration"]["error"])
+
+
+def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> judging.Decomposition:
+    """The parts of a proper score, "nll" or "brier": miscalibration − discrimination + uncertainty (CORP, Dimitriadis et al. 2021).
+
+    Isotonic regression of each class on its probability recalibrates the same rows. Miscalibration is what that takes off the score,
+    uncertainty the score of the class shares alone, and discrimination what the recalibrated probabilities take off that. Of two
+    classes this is CORP itself. Of more, the Brier score is the sum over the classes, each against the rest, and for the NLL the
+    recalibrated probabilities of a row are divided by their sum. Each part is a Metric with an interval; the miscalibration has
+    its noise floor, which is above 0 as the curves are fitted to the rows that they are judged on. options are flags of
+    calibra evaluate: replicates=1000, seed=1.
+
+    Examples
+    --------
+    >>> import calibra.metrics
+    >>> import numpy as np
+    >>> y = np.arange(200) % 2
+    >>> parts = calibra.metrics.decompose(y, np.where(y, 0.7, 0.2), score="brier")
+    >>> round(parts.miscalibration.value - parts.discrimination.value + parts.uncertainty.value, 4)
+    0.13
+    """
+    if score not in ("nll", "brier"):
+        raise InputError(f'score must be "nll" or "brier", not {score!r}')
+    return judging.evaluate(y_prob, y_true, sample_weight=sample_weight, classes=labels, folds=0, **options).decomposition[score]
 
 
 def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> judging.Floor:

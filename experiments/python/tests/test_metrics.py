@@ -58,6 +58,81 @@ def test_local_metrics_and_floors_are_the_commands():
             call()
 
 
+def test_every_scorer_is_the_commands_number():
+    sklearn = pytest.importorskip("sklearn", "1.6")
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import make_scorer
+
+    (x, y, features), groups = TEST, np.arange(600) % 3
+    model = LogisticRegression().fit(x[:100], y[:100])
+    said = calibra.evaluate(model.predict_proba(x), y, features, groups=groups, replicates=0)
+    profile = said.report["ess_profile"]
+    of = {"features": features}
+    for name, fixed, given, right in (
+        ("nll", {}, {}, said["nll"].value),
+        ("brier", {}, {}, said["brier"].value),
+        ("ece", {}, {}, said["ece"].value),
+        ("ece", {"excess": True}, {}, calibra.evaluate(model.predict_proba(x), y, replicates=0)["ece"].floor.excess),
+        ("lce", {}, of, said["lce"].value),
+        ("mlce", {}, of, said["mlce"].value),
+        ("ess", {}, of, np.average(profile["ess"], weights=profile["count"])),
+        ("multicalibration_error", {}, {"groups": groups}, said.report["multicalibration"]["error"]),
+    ):
+        with sklearn.config_context(enable_metadata_routing=True):
+            scorer = make_scorer(getattr(metrics, name), response_method="predict_proba", greater_is_better=False, **fixed)
+            assert abs(scorer.set_score_request(**dict.fromkeys(given, True))(model, x, y, **given) + right) < 1e-9, name
+
+
+def test_ess_is_that_of_the_neighbourhoods():
+    p, (_, y, features) = softmax(TEST[0])[:150], (part[:150] for part in TEST)
+    found = metrics.ess(y, p, features, bins=1, small_bin=0, bandwidth=4)
+    # The definition, in one bin of all rows and standardized features; the command computes kernels in float32
+    z = (features - features.mean(0)) / features.std(0)
+    apart = ((z[:, None] - z[None]) ** 2).sum(2)
+    k = np.exp(-apart / (2 * 4**2)) * (1 - np.eye(150))
+    assert found == pytest.approx((k.sum(1) ** 2 / (k**2).sum(1)).mean(), rel=1e-6)
+    with pytest.raises(calibra.InputError, match="hand them over"):
+        metrics.ess(y, p, None)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("weigh", [False, True])
+def test_the_decomposition_is_that_of_model_diagnostics(classes, weigh):
+    """Its decompose is of one class: the Brier score of all is their sum, and the NLL of a class is that of it and the rest."""
+    theirs = pytest.importorskip("model_diagnostics.scoring", reason="model-diagnostics is not installed")
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(2000, classes))
+    p, y = softmax(2 * z), (softmax(z).cumsum(1) < rng.random((2000, 1))).sum(1).clip(max=classes - 1)
+    p[::2] = p[0]  # many ties
+    weight = rng.uniform(0.1, 3, 2000) if weigh else None
+    names = ("miscalibration", "discrimination", "uncertainty")
+
+    def ours(y, p, score):
+        parts = metrics.decompose(y, p, score=score, sample_weight=weight, replicates=0, redraws=0)
+        return np.array([getattr(parts, name).value for name in names])
+
+    def of(k, function):
+        return theirs.decompose((y == k).astype(float), p[:, k], weight, scoring_function=function())[names].to_numpy()[0]
+
+    assert np.abs(ours(y, p, "brier") - sum(of(k, theirs.SquaredError) for k in range(classes))).max() < 1e-9
+    for k in range(classes):
+        assert np.abs(ours((y == k).astype(int), p[:, k], "nll") - of(k, theirs.LogLoss)).max() < 1e-9
+    if classes == 2:
+        assert np.abs(ours(y, p, "nll") - of(1, theirs.LogLoss)).max() < 1e-9
+
+
+def test_the_decomposition_adds_up_to_the_score():
+    p, y = softmax(2 * TEST[0]), TEST[1]
+    for score in ("nll", "brier"):
+        parts = metrics.decompose(y, p, score=score, seed=1)
+        assert abs(parts.miscalibration.value - parts.discrimination.value + parts.uncertainty.value - getattr(metrics, score)(y, p)) < 1e-9
+        for part in (parts.miscalibration, parts.discrimination, parts.uncertainty):
+            assert part.interval[0] <= part.value <= part.interval[1]
+        assert parts.miscalibration.floor.p_value < 0.05 and parts.uncertainty.floor is None
+    with pytest.raises(calibra.InputError, match="score must be"):
+        metrics.decompose(y, p, score="ece")
+
+
 def test_multicalibration_is_the_commands():
     p, (_, y, _) = softmax(TEST[0]), TEST
     groups, weight = np.array(["left", "right", "far"])[np.arange(600) % 3], np.linspace(0.1, 3, 600)
