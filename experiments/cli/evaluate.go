@@ -532,7 +532,7 @@ func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Se
 	}
 	for _, part := range []struct{ title, note, prefix string }{
 		{"Reliability", "Bars are 95 % Wilson intervals of each bin.", "reliability"},
-		{"Where it is wrong", "", "confusion"}, {"In the triangle", "", "triangle"}, {"Local calibration", "", "ess"},
+		{"Where it is wrong", "", "confusion"}, {"Local calibration", "", "ess"},
 	} {
 		section := &report.Section{Title: part.title, Note: part.note}
 		for _, figure := range drawn {

@@ -22,8 +22,8 @@ func TestFigures(t *testing.T) {
 		args  []string
 		drawn []string // among others
 	}{
-		{"fit", nil, []string{"reliability-isotonic", "confusion", "triangle", "differences", "learning"}},
-		{"evaluate", []string{"evaluate", "--in", predictions, "--replicates", "0", "--redraws", "5"}, []string{"reliability-isotonic", "confusion", "triangle", "ess-profile"}},
+		{"fit", nil, []string{"reliability-isotonic", "confusion", "differences", "learning"}},
+		{"evaluate", []string{"evaluate", "--in", predictions, "--replicates", "0", "--redraws", "5"}, []string{"reliability-isotonic", "confusion", "ess-profile"}},
 		{"diagnose", []string{"diagnose", "--in", predictions, "--redraws", "19", "--out", at("diagnosis")}, []string{"map", "gaps", "reliability-isotonic", "confusion"}},
 		{"compare", []string{"compare", "--in", in, "--methods", "nc,ts", "--seeds", "1", "--out", at("compared")}, []string{"local", "global"}},
 		{"study", []string{"study", "main", "--data", in, "--methods", "nc,ts", "--seeds", "1", "--out", at("study")}, nil},

@@ -22,7 +22,7 @@ func TestFitPage(t *testing.T) {
 	page, _, _ := strings.Cut(string(text), "<script>")
 	for _, part := range []string{
 		`class="verdict"`, "calibra apply", `aria-label="How often the top class is right`, `aria-label="What vq takes for what`,
-		`aria-label="The rows in the triangle`, `aria-label="The loss of each stage`, `href="curves.csv"`, "codebook.slots",
+		`aria-label="The loss of each stage`, `href="curves.csv"`, "codebook.slots",
 	} {
 		if !strings.Contains(page, part) {
 			t.Errorf("the page has no %s", part)

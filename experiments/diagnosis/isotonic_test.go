@@ -120,28 +120,6 @@ func TestConfusion(t *testing.T) {
 	}
 }
 
-// 100 rows at (.6, .3, .1): 40 have label 1 where 30 should, by a standard deviation of √(100·.21), and no class lies further.
-func TestSimplex(t *testing.T) {
-	logProbs, labels := mat.NewDense(100, 3, nil), make([]int, 100)
-	for i := range labels {
-		logProbs.SetRow(i, []float64{math.Log(.6), math.Log(.3), math.Log(.1)})
-		if i >= 50 {
-			labels[i] = 1
-		}
-		if i >= 90 {
-			labels[i] = 2
-		}
-	}
-	s := simplex(sampleOf(t, logProbs, labels, nil))
-	if len(s.Cells) != 1 || s.Cells[0].Rows != 100 || len(s.Points) != 100 {
-		t.Fatalf("there are %d cells and %d points", len(s.Cells), len(s.Points))
-	}
-	c := s.Cells[0]
-	if !scalar.EqualWithinAbs(c.Mean[0], .6, 1e-12) || !scalar.EqualWithinAbs(c.Share[1], .4, 1e-12) || !scalar.EqualWithinAbs(c.Z, 10/math.Sqrt(21), 1e-9) {
-		t.Errorf("the cell is %+v", c)
-	}
-}
-
 // checked are predictions whose rows count by the weights, nil: 1 each.
 func sampleOf(t *testing.T, logProbs *mat.Dense, labels []int, weights []float64) *checked.Sample {
 	t.Helper()

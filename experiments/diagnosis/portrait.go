@@ -9,12 +9,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Portrait is what predictions look like: how reliable they are, what they take for what, and of three classes how they
-// lie in their triangle.
+// Portrait is what predictions look like: how reliable they are, and what they take for what.
 type Portrait struct {
 	Isotonic  *Isotonic  `json:"isotonic,omitempty"`
 	Confusion *Confusion `json:"confusion,omitempty"`
-	Simplex   *Simplex   `json:"simplex,omitempty"`
 }
 
 // wholeConfusion is up to how many classes the confusion of a portrait has all; of more it has the heaviestConfusion most confused.
@@ -32,8 +30,5 @@ func NewPortrait(logProbs *mat.Dense, labels []int, by metrics.Settings, rng *ra
 		most = heaviestConfusion
 	}
 	p.Isotonic, p.Confusion = isotonic(s, rng), confusion(s, most)
-	if s.Classes == 3 {
-		p.Simplex = simplex(s)
-	}
 	return p, nil
 }

@@ -9,8 +9,7 @@ type Shown struct {
 }
 
 // Portraits draws the predictions of several methods for the same rows: their reliability on one axis, and of the last,
-// which is judged, what it takes for what; of three classes their triangles. Classes have these names, or their numbers
-// where it is nil.
+// which is judged, what it takes for what. Classes have these names, or their numbers where it is nil.
 func Portraits(all []Shown, classes []string) []*Drawing {
 	drawn := []*Drawing{{Name: "reliability-isotonic", Figure: isotonic(all),
 		Caption: "How often the top class is right, against its probability, by isotonic regression, which needs no bins. Calibrated predictions would stay in the grey band. The ticks are rows: right above, wrong below. Miscalibration is what the curve would take off the Brier score of the top class."}}
@@ -24,10 +23,5 @@ func Portraits(all []Shown, classes []string) []*Drawing {
 			drawn = append(drawn, &Drawing{Name: "confusion", Caption: caption, Figure: figure})
 		}
 	}
-	triangles := simplexes(all, classes)
-	if triangles == nil {
-		return drawn
-	}
-	return append(drawn, &Drawing{Name: "triangle", Figure: triangles,
-		Caption: "The rows in the triangle of their three probabilities, coloured by their labels. An arrow leads from what is said of the rows of a cell to what happens; strong ones are longer than chance makes them."})
+	return drawn
 }
