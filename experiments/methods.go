@@ -196,22 +196,6 @@ var papers = []Method{
 		},
 	},
 	{
-		Name: "dac", Title: "DAC", Group: Baseline, Reference: "Tomani, Waseda, Shen and Cremers 2023",
-		Line:  "density-aware calibration: a temperature for each row, from its distance to the calibration rows",
-		Needs: onBoth, Cost: Cost{5, 0.5},
-		Weighing: "a row's loss is multiplied by its weight, and its neighbours are rows alike",
-		New: func(o *Options) layers.Stateful {
-			return &baselines.DensityAware{Neighbours: o.Int("dac.neighbours", 50, 1, "", "the neighbour whose distance counts"), Method: o.Minimize()}
-		},
-	},
-	{
-		Name: "laplace", Title: "Laplace", Group: Baseline, Reference: "Daxberger et al. 2021",
-		Line:  "last-layer Laplace: logits shrunk by their variance under the last layer's Gaussian posterior",
-		Needs: onBoth, Cost: Moment,
-		Weighing: "a row's curvature is multiplied by its weight, of mean 1",
-		New:      func(o *Options) layers.Stateful { return &baselines.Laplace{} },
-	},
-	{
 		Name: "local-ts", Group: Baseline, Reference: "Ding et al. 2021",
 		Line:  "local temperature scaling: a temperature for each row, from its features",
 		Needs: onBoth, Cost: Moment,
@@ -256,8 +240,6 @@ var beyond = []Method{
 	},
 	onOriginal("local-temperature", "Local temperature", Cost{5, 0}, anchored.LocalTemperature{},
 		"a temperature for each region, from its codewords"),
-	onOriginal("gated", "Gated", Cost{15, 1}, anchored.Gated{},
-		"one temperature, mixed with the anchored map by the support of the region"),
 	{
 		Name: "auto", Title: "Auto", Group: Variant,
 		Line:  "the best of the anchored maps by cross-validation, the simplest within one standard error",

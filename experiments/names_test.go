@@ -27,7 +27,6 @@ var mayName = map[string]string{
 	"graph/cuda/choose.go":            another, // likewise
 	"graph/simd/gen/main.go":          another, // a unit of the processor
 	"layers/anchored/tables.go":       another, // weights of a model file
-	"layers/anchored/gated.go":        another, // likewise
 	"layers/anchored/ranking.go":      another, // candidates of a mixture, as its stages are called
 	"layers/anchored/joint.go":        another, // likewise
 	"layers/baselines/histogram.go":   another, // weights of a model file

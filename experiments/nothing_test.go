@@ -25,7 +25,6 @@ var without = map[string]string{
 	"ln":           averages,
 	"pc":           "moves the confidence alone, by the density of rows that are right",
 	"spline":       "is fitted to cumulative frequencies, not to the likelihood",
-	"laplace":      "chooses its prior on rows held out, and makes logits only less sure",
 	"ts-published": "stops where the published optimizer does",
 	"dc-published": "stops where the published optimizer does",
 }

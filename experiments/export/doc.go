@@ -22,7 +22,7 @@
 // ViewONNX, and a map with inputs of its own needs InputsONNX. Methods that are tables write them by hand. If a part
 // cannot be exported, the error names the part and the method that it needs.
 //
-// Methods that use other rows to predict a row cannot be exported: kc, pc and dac read their calibration rows.
+// Methods that use other rows to predict a row cannot be exported: kc and pc read their calibration rows.
 //
 // This test compares ONNX Runtime with calibra apply on your own rows, and writes differences, file sizes and rows per
 // second to TABLE.md:

@@ -148,7 +148,7 @@ func fitted(t *testing.T, m experiments.Method) layers.Stateful {
 }
 
 // refused are the methods that predict a row with the help of other rows.
-var refused = map[string]bool{"kc": true, "kc-original": true, "dac": true, "pc": true}
+var refused = map[string]bool{"kc": true, "kc-original": true, "pc": true}
 
 // networkCheck is a line of testdata/check.py.
 type networkCheck struct {

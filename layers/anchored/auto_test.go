@@ -284,12 +284,12 @@ func TestAutoRefuses(t *testing.T) {
 			t.Errorf("rows without %s are accepted", what)
 		}
 	}
-	for _, m := range []layers.Map{Tables{}, SlotHead{}, LocalTemperature{}, Gated{}} {
+	for _, m := range []layers.Map{Tables{}, SlotHead{}, LocalTemperature{}} {
 		if _, err := m.Init(layers.Sizes{Classes: 3}, newRand(1)); err == nil {
 			t.Errorf("%T starts without regions", m)
 		}
 	}
-	restored := auto(Candidate{"gated", Gated{}})
+	restored := auto(Candidate{"local-temperature", LocalTemperature{}})
 	if err := restored.Restore(layers.State{Config: []byte(`{"classes":3,"counts":[1,1,1],"choice":"anchored"}`), Weights: graph.NewWeights(tensor.Float32)}); err == nil {
 		t.Error("a map that is no candidate is restored")
 	}

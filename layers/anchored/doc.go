@@ -21,7 +21,6 @@
 //	ShrunkDirichlet    softmax(scores + clr(p̂) Δ + b)            C² + C more
 //	SlotHead           softmax(scores + Σ_i ĉ_i,s(i) V_i)        M·C more
 //	Tables             softmax(scores + Σ_i h_i,s(i))            w·K·C more
-//	Gated              a mixture of Tempered and Tables          3 + w·K·C
 //	Linear             softmax(scores + z V), z the features     M·C more
 //	Settled            the map of another fit, as it is          none
 //

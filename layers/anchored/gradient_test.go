@@ -25,7 +25,6 @@ var allMaps = map[string][]layers.Map{
 	"Linear":           {Linear{}, Linear{On: ShrunkDirichlet{}}, Tables{On: Linear{}}},
 	"Settled":          {Settled{Of: OrderPreserving{}}, Tables{On: Linear{On: Settled{Of: OrderPreserving{}}}}},
 	"LocalTemperature": {LocalTemperature{}},
-	"Gated":            {Gated{}},
 }
 
 // TestMapGradients checks each map, with the loss of its prior, at a random point.

@@ -25,7 +25,6 @@ func calibrators() map[string]layers.Stateful {
 		"auto":              auto(Maps()...),
 		"stacked":           stack(Maps()...),
 		"corrected":         joint(),
-		"gated":             auto(Candidate{"gated", Gated{}}),
 		"anchored-head":     auto(Candidate{"anchored-head", Tables{On: SlotHead{On: ShrunkDirichlet{}}}}),
 		"anchored-bilinear": layers.Train(anchor(), layers.Bilinear{}, optim.Settings{Epochs: 4}),
 	}
@@ -153,7 +152,7 @@ func TestInterruptedChoiceKeepsNoOldMap(t *testing.T) {
 func TestBaseInterruptedBeforeItLearnedKeepsNothing(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, m := range []layers.Map{layers.Bilinear{}, Gated{}} {
+	for _, m := range []layers.Map{layers.Bilinear{}, Tables{}} {
 		c := layers.Train(anchor(), m, optim.Settings{})
 		if err := c.Fit(cancelled, blobs(100, 8), nil, newRand(1)); !errors.Is(err, context.Canceled) {
 			t.Errorf("%T: the interruption is reported as %v", m, err)

@@ -33,9 +33,7 @@ func candidateOf(all []Candidate, name string) (Candidate, error) {
 
 // Maps are the candidates on an [Anchor], the simpler first. All but the first
 // and [LocalTemperature] correct an [OrderPreserving] map, which is one temperature
-// where nothing is gained by more. [Gated] is none of them: under a prior that is
-// fitted already its gate opens for every region (on the letter data its held-out loss
-// is that of [Tables] to 1e-6), at more cost.
+// where nothing is gained by more.
 func Maps() []Candidate {
 	linear := ShrunkDirichlet{On: OrderPreserving{}}
 	return []Candidate{

@@ -14,8 +14,6 @@
 //	Histogram         histogram     one-vs-rest histogram binning (Zadrozny and Elkan 2001)
 //	Beta              beta          one-vs-rest beta calibration (Kull et al. 2017)
 //	LocalTemperature  local-ts      softmax(logits / T(x)) (after Ding et al. 2021)
-//	DensityAware      dac           softmax(log p̂ / T(distance from the calibration rows)) (Tomani et al. 2023)
-//	Laplace           laplace       logits shrunk by their variance under a posterior of the last layer (Daxberger et al. 2021)
 //	ProCal            pc            density ratio over confidence and proximity (Xiong et al. 2023)
 //	LocalNets         ln            a head trained to agree with its neighbourhood (Barbera et al. 2025)
 //	Kernel            kc            the same network's kernel, trained alone

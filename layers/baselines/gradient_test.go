@@ -40,7 +40,7 @@ func maps(t *testing.T, cal *data.Set) map[string]layers.Map {
 		}
 	}
 	for _, m := range []layers.Map{
-		densityMap{}, vectorMap{strength: 2}, odirMap{whitenedMap{whitening: white}, 0.3, 0.2},
+		vectorMap{strength: 2}, odirMap{whitenedMap{whitening: white}, 0.3, 0.2},
 		similarityMap{width: 7, sigma: 1}, localNetsMap{similarityMap{width: 7, sigma: 1}, 0.7}, // a kernel that few rows are near in
 	} {
 		out[reflect.TypeOf(m).Name()] = m

@@ -199,7 +199,7 @@ func TestDistortionsAreUndone(t *testing.T) {
 		p       problem
 		methods []string
 	}{
-		"temperature":       {problems()["temperature"], []string{"ts", "vector", "dc", "dc-odir", "sm", "local-ts", "dac"}},
+		"temperature":       {problems()["temperature"], []string{"ts", "vector", "dc", "dc-odir", "sm", "local-ts"}},
 		"dirichlet":         {problems()["dirichlet"], []string{"dc"}},
 		"class scales":      {problem{3, func(l, _ []float64) { floats.Mul(l, []float64{0.5, 2, 1.25}) }, -1}, []string{"dc"}},
 		"local temperature": {problem{3, func(l, x []float64) { floats.Scale(math.Exp(floats.Dot(hot, x)), l) }, -1}, []string{"local-ts"}},
@@ -343,7 +343,7 @@ func TestMissingInputsAreNamed(t *testing.T) {
 	for name, m := range methods() {
 		err := m.new().Fit(t.Context(), bare, nil, newRand(1))
 		switch name {
-		case "local-ts", "procal", "ln", "kc", "kc-original", "new-head", "boosted", "dac", "laplace":
+		case "local-ts", "procal", "ln", "kc", "kc-original", "new-head", "boosted":
 			if err == nil {
 				t.Errorf("%s is fitted without features", name)
 			}

@@ -69,8 +69,6 @@ func within(e effort) map[string]method {
 		"venn-abers":   {new: func() layers.Stateful { return &VennAbers{} }, commutes: 1e-9},
 		"local-ts":     {new: func() layers.Stateful { return &LocalTemperature{Method: e.smooth} }, parameters: func(_, p int) int { return 1 + p }, commutes: converged},
 		"boosted":      {new: func() layers.Stateful { return &Boosted{Rounds: 2, Depth: 2} }},
-		"dac":          {new: func() layers.Stateful { return &DensityAware{Method: e.smooth} }, parameters: func(int, int) int { return 3 }, commutes: converged},
-		"laplace":      {new: func() layers.Stateful { return &Laplace{Precisions: []float64{10}} }, commutes: 1e-6},
 		"new-head":     {new: func() layers.Stateful { return &LastLayer{Method: e.smooth} }, commutes: converged},
 		"procal":       {new: func() layers.Stateful { return &ProCal{} }, commutes: 1e-6},
 		"ln":           {new: func() layers.Stateful { return &LocalNets{Hidden: 8, Method: optim.Settings{Epochs: e.epochs}} }},

@@ -254,7 +254,7 @@ func (m *ProCal) Restore(s layers.State) error {
 	if of.w.Has("procal/weights") {
 		rows.weights = of.w.Float64s("procal/weights")
 	}
-	m.kept, m.near = of, &proximity{of.matrix("proximity/points"), int(neighbours), meanProximity}
+	m.kept, m.near = of, &proximity{of.matrix("proximity/points"), int(neighbours)}
 	m.densityRatio = newDensityRatio(rows)
 	return nil
 }

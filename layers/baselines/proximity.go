@@ -22,7 +22,6 @@ import (
 type proximity struct {
 	points *mat.Dense // N×P, of length 1 (or 0)
 	k      int        // K
-	say    func(nearest largest) float64
 }
 
 // meanProximity is exp(−mean of the squared distances).
@@ -40,7 +39,7 @@ func newProximity(z *mat.Dense, k int) (*proximity, error) {
 	if k = cmp.Or(k, defaultNeighbours); k < 0 {
 		return nil, &layers.SettingError{Reason: fmt.Sprintf("%d neighbours make no proximity; choose at least 1", k)}
 	}
-	return &proximity{unitRows(z), k, meanProximity}, nil
+	return &proximity{unitRows(z), k}, nil
 }
 
 // unitRows divides each row by its length; rows of zeros stay.
@@ -102,7 +101,7 @@ func (p *proximity) search(ctx context.Context, rows *mat.Dense, kinds []int) []
 				}
 				nearest.keep(max(0, own+squares[j]-2*product), p.k)
 			}
-			out[i] = p.say(nearest)
+			out[i] = meanProximity(nearest)
 		}
 	})
 	return out

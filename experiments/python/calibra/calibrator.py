@@ -61,7 +61,7 @@ class Calibrator(Routed):
         What calibra fit --json printed.
 
     Fitted on rows that the classifier was not trained on. Predictions are made in this process by ONNX Runtime, and
-    are those of calibra apply within 1e-6; of methods that have no network (kc, pc, dac) the command makes them. The
+    are those of calibra apply within 1e-6; of methods that have no network (kc, pc) the command makes them. The
     command looks at the first batch of rows too, and refuses columns that are scaled or ordered otherwise than those
     of the fit.
 

@@ -106,21 +106,21 @@ def test_features_weights_and_groups_are_routed(routing):
     """What a cross-validation hands over is what the same calls by hand are given."""
     logits, y, features = rows(0)
     groups, weight = np.arange(600) // 12, np.linspace(0.1, 2, 600)
-    asked = calibra.Calibrator("laplace").set_fit_request(features=True, sample_weight="w", groups=False)
+    asked = calibra.Calibrator("local-ts").set_fit_request(features=True, sample_weight="w", groups=False)
     asked.set_score_request(features=True, sample_weight=False).set_predict_proba_request(features=True)
     more = {"features": features, "w": weight, "groups": groups}
     found = cross_validate(asked, logits, y, cv=GroupKFold(3), params=more, return_estimator=True)
     for (train, test), model, score in zip(GroupKFold(3).split(logits, y, groups), found["estimator"], found["test_score"]):
-        by_hand = calibra.Calibrator("laplace").fit(logits[train], y[train], features=features[train], sample_weight=weight[train])
+        by_hand = calibra.Calibrator("local-ts").fit(logits[train], y[train], features=features[train], sample_weight=weight[train])
         assert model.run_["model.safetensors"] == by_hand.run_["model.safetensors"]
         assert score == by_hand.score(logits[test], y[test], features[test])
     # scikit-learn routes nothing to the predictions of cross_val_predict: there features are columns of X
-    said = cross_val_predict(calibra.Calibrator("laplace", features=range(4, 12)).set_fit_request(groups=False), np.hstack([logits, features]), y, cv=GroupKFold(3), params={"groups": groups}, method="predict_proba")
+    said = cross_val_predict(calibra.Calibrator("local-ts", features=range(4, 12)).set_fit_request(groups=False), np.hstack([logits, features]), y, cv=GroupKFold(3), params={"groups": groups}, method="predict_proba")
     train, test = next(GroupKFold(3).split(logits, y, groups))
-    by_hand = calibra.Calibrator("laplace").fit(logits[train], y[train], features=features[train])
+    by_hand = calibra.Calibrator("local-ts").fit(logits[train], y[train], features=features[train])
     assert np.array_equal(said[test], by_hand.predict_proba(logits[test], features[test]))
-    search = GridSearchCV(asked, {"method": ["ts", "laplace"]}, cv=3, error_score="raise").fit(logits, y, features=features, w=weight)
-    assert set(search.cv_results_["param_method"]) == {"ts", "laplace"}
+    search = GridSearchCV(asked, {"method": ["ts", "local-ts"]}, cv=3, error_score="raise").fit(logits, y, features=features, w=weight)
+    assert set(search.cv_results_["param_method"]) == {"ts", "local-ts"}
     assert clone(asked).get_metadata_routing().fit.requests == {"features": True, "sample_weight": "w", "groups": False}
     with pytest.raises(UnsetMetadataPassedError, match="features"):
         cross_validate(calibra.Calibrator("ts"), logits, y, params={"features": features}, error_score="raise")

@@ -61,13 +61,13 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def plain():
-    return calibra.Calibrator("laplace").fit(CAL[0], CAL[1], features=CAL[2])
+    return calibra.Calibrator("local-ts").fit(CAL[0], CAL[1], features=CAL[2])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_features_are_columns(plain, kind, tmp_path):
     names = {"array": list(range(4, 12)), "arrow of lists": ["f"]}.get(kind, FEATURES)
-    model = calibra.Calibrator("laplace", features=names).fit(KINDS[kind](CAL), CAL[1])
+    model = calibra.Calibrator("local-ts", features=names).fit(KINDS[kind](CAL), CAL[1])
     assert model.run_["model.safetensors"] == plain.run_["model.safetensors"]
     p = plain.predict_proba(TEST[0], TEST[2])
     assert np.array_equal(model.predict_proba(KINDS[kind](TEST)), p)
@@ -79,25 +79,25 @@ def test_features_are_columns(plain, kind, tmp_path):
 
 def test_columns_are_found_by_their_names(plain):
     frame = pandas_frame(TEST)
-    model = calibra.Calibrator("laplace", features=FEATURES).fit(pandas_frame(CAL), CAL[1])
+    model = calibra.Calibrator("local-ts", features=FEATURES).fit(pandas_frame(CAL), CAL[1])
     assert model.n_features_in_ == 12 and model.feature_names_in_.tolist() == LOGITS + FEATURES
     assert np.array_equal(model.predict_proba(frame[frame.columns[::-1]]), plain.predict_proba(TEST[0], TEST[2]))
     with pytest.raises(calibra.InputError, match="has no column 'f3'"):
         model.predict_proba(frame.drop(columns="f3"))
     with pytest.raises(calibra.InputError, match="has no column 'age'"):
-        calibra.Calibrator("laplace", features=["age"]).fit(frame, TEST[1])
+        calibra.Calibrator("local-ts", features=["age"]).fit(frame, TEST[1])
     with pytest.raises(calibra.InputError, match="choose one"):
         model.predict_proba(TEST[0], TEST[2])
     with pytest.raises(calibra.InputError, match="has no column besides"):
         calibra.Calibrator("ts", features=FEATURES).fit(frame[FEATURES], TEST[1])
-    named = calibra.Calibrator("laplace").fit(pandas_frame(CAL), CAL[1], features=FEATURES)
+    named = calibra.Calibrator("local-ts").fit(pandas_frame(CAL), CAL[1], features=FEATURES)
     assert np.array_equal(named.predict_proba(frame, features=FEATURES), plain.predict_proba(TEST[0], TEST[2]))
 
 
 def test_labels_of_tables(plain):
     pyarrow = pytest.importorskip("pyarrow")
     for y in (pyarrow.chunked_array([CAL[1]]), Stream(pyarrow.table({"y": CAL[1]}))):
-        assert calibra.Calibrator("laplace").fit(CAL[0], y, features=CAL[2]).run_["model.safetensors"] == plain.run_["model.safetensors"]
+        assert calibra.Calibrator("local-ts").fit(CAL[0], y, features=CAL[2]).run_["model.safetensors"] == plain.run_["model.safetensors"]
 
 
 def test_what_has_no_columns_is_no_table():
@@ -114,7 +114,7 @@ def test_what_a_trainer_predicted(hidden):
         more = {"none": rows[0], "pooled": (rows[0], rows[2]), "layers": (rows[0], (layers, layers[:, ::-1]))}[hidden]
         return types.SimpleNamespace(predictions=more, label_ids=rows[1])  # an EvalPrediction has these two
 
-    method = "ts" if hidden == "none" else "laplace"
+    method = "ts" if hidden == "none" else "local-ts"
     model = calibra.Calibrator(method).fit(said(CAL))
     expected = calibra.Calibrator(method).fit(CAL[0], CAL[1], features=None if hidden == "none" else CAL[2])
     assert model.run_["model.safetensors"] == expected.run_["model.safetensors"]

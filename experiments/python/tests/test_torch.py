@@ -118,7 +118,7 @@ def test_mistakes_are_said(images):
         (lambda: calibra.torch.outputs(model, []), "no batches"),
         (lambda: calibra.torch.outputs(nn.Identity(), loader(x, y), layer=None), "must return logits"),
         (lambda: calibra.torch.write("f.npz", model, train=loader(x, y)), "no set of rows"),
-        (lambda: calibra.torch.Calibrated(model, calibra.Calibrator("laplace").fit(*calibra.torch.outputs(model, loader(x, y)))), "name the layer"),
+        (lambda: calibra.torch.Calibrated(model, calibra.Calibrator("local-ts").fit(*calibra.torch.outputs(model, loader(x, y)))), "name the layer"),
     ):
         with pytest.raises(calibra.InputError, match=sentence):
             call()
@@ -156,7 +156,7 @@ def test_every_method_is_the_same_in_torch(images, method):
 def test_it_is_a_module(images, tmp_path):
     model, x, y = images
     said = calibra.torch.outputs(model, loader(x, y), layer="avgpool")
-    calibrator = calibra.Calibrator("laplace").fit(*said)
+    calibrator = calibra.Calibrator("local-ts").fit(*said)
     calibrated = calibra.torch.Calibrated(model, calibrator, layer="avgpool").eval()
     with torch.no_grad():
         logs = calibrated(x[:7])
@@ -212,7 +212,7 @@ def test_the_latent_of_a_classifier_is_a_layer(digits):
             with torch.no_grad():
                 return np.concatenate([torch.softmax(model(part), 1).numpy() for part in torch.as_tensor(X).split(100)])
 
-    classifier = calibra.CalibratedClassifier(Net().fit(None, y), method="laplace", cv="prefit", latent="1").fit(x[:700].numpy(), y[:700].numpy())
+    classifier = calibra.CalibratedClassifier(Net().fit(None, y), method="local-ts", cv="prefit", latent="1").fit(x[:700].numpy(), y[:700].numpy())
     features = model[:2](x[:700]).detach().numpy()
-    direct = calibra.Calibrator("laplace").fit(Net().fit(None, y).predict_proba(x[:700]), y[:700].numpy(), features=features)
+    direct = calibra.Calibrator("local-ts").fit(Net().fit(None, y).predict_proba(x[:700]), y[:700].numpy(), features=features)
     assert np.abs(classifier.predict_proba(x[:700].numpy()) - direct.predict_proba(Net().fit(None, y).predict_proba(x[:700]), features)).max() < 1e-5

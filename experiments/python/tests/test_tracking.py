@@ -19,7 +19,7 @@ def folders(tmp_path_factory):
     calibra.run("compare", "--in", base / "rows.npz", "--methods", "nc,ts", "--seeds", "42,43", "--out", base / "compare")
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(np.hstack([CAL[0], CAL[2]]), columns=[f"c{k}" for k in range(12)])
-    calibra.Calibrator("laplace", features=[f"c{k}" for k in range(4, 12)]).fit(frame, CAL[1]).save(base / "frame")
+    calibra.Calibrator("local-ts", features=[f"c{k}" for k in range(4, 12)]).fit(frame, CAL[1]).save(base / "frame")
     return base
 
 
