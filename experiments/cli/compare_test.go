@@ -119,7 +119,7 @@ func TestCompareJSON(t *testing.T) {
 					t.Errorf("%s is %v", key, value)
 				}
 			}
-			for _, key := range []string{"nll", "accuracy", "lce_shared"} {
+			for _, key := range []string{"nll", "accuracy", "lce_shared", "phi_nll", "phi_brier"} {
 				if _, there := m[key+"_sd"]; there != several || m[key] == nil {
 					t.Errorf("seeds %s: %s is missing, or %s_sd is there: %v", seeds, key, key, m)
 				}

@@ -261,4 +261,4 @@ func spreadOf(v report.Cell) cell {
 }
 
 // resultDrops are what the tables of results lose first.
-var resultDrops = map[string]int{"MLCE own": 7, "MLCE shared": 6, "ECCE": 5, "LCE own": 4, "ECE": 2, "KL to truth": 1}
+var resultDrops = map[string]int{"PHI Brier": 8, "MLCE own": 7, "MLCE shared": 6, "ECCE": 5, "LCE own": 4, "PHI NLL": 3, "ECE": 2, "KL to truth": 1}

@@ -94,8 +94,40 @@ func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 	return lines, nil
 }
 
-// marksNote says what the marks of a table of results mean.
+// marksNote is of the marks.
 const marksNote = "best of a column in bold, second underlined. † worse than the best of its column by more than chance (in pairs on the test rows, Holm-corrected, 5 %)."
+
+// improvements are what a method takes off the NLL and the Brier score of the classifier on the same test rows, the post-hoc improvement
+// (PHI) by which CalArena ranks methods (Berta et al. 2026): S(classifier) − S(method). There are none without the classifier.
+func (f *Findings) improvements() (all []quantity) {
+	classifier := map[string]*Result{} // by its test rows
+	for _, r := range f.Results {
+		if r != nil && r.Spec.Method == report.Classifier {
+			classifier[r.TestDigest] = r
+		}
+	}
+	if len(classifier) == 0 {
+		return nil
+	}
+	for _, m := range []metrics.Metric{metrics.NLL, metrics.Brier} {
+		score := sharedMetric(m)
+		all = append(all, quantity{metric: m, key: "phi_" + score.key, title: "PHI " + score.title, unranked: true, value: func(r *Result) float64 {
+			if before := classifier[r.TestDigest]; before != nil {
+				return score.value(before) - score.value(r)
+			}
+			return nan
+		}})
+	}
+	return all
+}
+
+// note says what the marks and columns of a table of results mean.
+func (f *Findings) note() string {
+	if f.improvements() == nil {
+		return marksNote
+	}
+	return marksNote + " PHI is the post-hoc improvement: the score of the classifier less that of the method, so above 0 is better."
+}
 
 // Compared is Results with a dagger beside the LCE and NLL of a method that is significantly
 // worse than the best, and the bars.
@@ -104,8 +136,8 @@ func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns := append(resultColumns(false), f.others()...)
-	t := f.table("Mean ± standard deviation over the seeds. The best method above; "+marksNote, columns)
+	columns := slices.Concat(resultColumns(false), f.improvements(), f.others())
+	t := f.table("Mean ± standard deviation over the seeds. The best method above; "+f.note(), columns)
 	rows := t.Blocks[0].Rows[:0]
 	for _, row := range t.Blocks[0].Rows { // of a method that failed there is nothing to show
 		if slices.ContainsFunc(lines, func(l Line) bool { return l.Method == row.Labels[0] }) {
@@ -221,6 +253,11 @@ func writeValues(_ context.Context, f *Findings, out io.Writer) error {
 			add("shared", r.Shared, r.Intervals, q.key)
 			add("own", r.Own, r.OwnIntervals, q.key)
 		}
+		for _, q := range f.improvements() {
+			if v := q.value(r); !math.IsNaN(v) {
+				add("shared", map[string]float64{q.key: v}, nil, q.key)
+			}
+		}
 	}
 	return data.NewCSVWriter(out).WriteAll(lines)
 }
@@ -248,7 +285,7 @@ type (
 // summary is that of one method.
 func (f *Findings) summary(l Line) methodSummary {
 	one := methodSummary{Metrics: map[string]summaryValue{}, Own: map[string]summaryValue{}, Against: l.Against}
-	for _, q := range f.measured() {
+	for _, q := range append(f.measured(), f.improvements()...) {
 		v := summaryValue{Spread: l.row.spread(q)}
 		if math.IsNaN(v.Mean) {
 			continue

@@ -47,6 +47,28 @@ func compared(t *testing.T, results ...*Result) []Line {
 	return lines
 }
 
+// TestImprovements: a method's is the classifier's score on the same test rows less its own, and without the classifier there are none.
+func TestImprovements(t *testing.T) {
+	result := func(method, rows string, nll, brier float64) *Result {
+		r := fitted(method, 1, []float32{1}, nan)
+		r.TestDigest, r.Shared["nll"], r.Shared["brier"] = rows, nll, brier
+		return r
+	}
+	ts := []*Result{result("ts", "a", .5, .3), result("ts", "b", .75, .5), result("ts", "c", .5, .5)}
+	f := &Findings{Results: append(ts, result("nc", "a", .75, .25), result("nc", "b", .5, .5))}
+	all := f.improvements()
+	for i, want := range [][]float64{{.25, -.05}, {-.25, 0}, {nan, nan}} {
+		for k, q := range all {
+			if got := q.value(ts[i]); math.IsNaN(got) != math.IsNaN(want[k]) || math.Abs(got-want[k]) > 1e-12 {
+				t.Errorf("%s of result %d is %v, not %v", q.title, i, got, want[k])
+			}
+		}
+	}
+	if f.Results = ts; f.improvements() != nil {
+		t.Error("there is no classifier, and yet improvements on it")
+	}
+}
+
 // Fits that failed leave their seed out of a comparison: rows of another seed are other
 // rows.
 func TestLinesCompareTheSeedsOfBoth(t *testing.T) {

@@ -184,7 +184,7 @@ func comparedFits(ctx context.Context, f *Findings) (*report.Section, error) {
 	section, err := Compared(ctx, f)
 	if err == nil {
 		section.Note = "Local metrics are measured in each method's own embedding and in the one shared by all. A method without an embedding of its own has the same number in both."
-		section.Tables[0].Caption = "The best fit above; " + marksNote
+		section.Tables[0].Caption = "The best fit above; " + f.note()
 	}
 	return section, err
 }

@@ -1,4 +1,6 @@
 """Methods of calibra in probmetrics, beside its own on the same rows."""
+import json
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,22 @@ def test_it_is_a_calibrator_of_probmetrics():
     assert np.array_equal(one.predict(p), said.argmax(1))
     mixed = MixtureCalibrator(Calibrated("ts")).fit(p, y).predict_proba(p)
     assert mixed.shape == p.shape and np.allclose(mixed.sum(1), 1)
+
+
+def test_the_improvements_of_compare_are_calarenas(tmp_path):
+    """Its compute_absolute_improvements takes what a method scores off what the classifier scores, by probmetrics, times 100.
+
+    Of labels that are given probability 0, the two count another floor.
+    """
+    (p, y), (other, truth) = probabilities(0, 4), probabilities(1, 4)
+    np.savez(tmp_path / "rows.npz", cal_logits=np.log(p), cal_labels=y, test_logits=np.log(other), test_labels=truth)
+    said = json.loads(calibra.run("compare", "--in", tmp_path / "rows.npz", "--methods", "nc,ts,sm", "--seeds", "0", "--out", tmp_path / "out", "--json"))
+    of = Metrics.from_names(["logloss", "brier"]).compute_all_from_labels_probs
+    before = of(torch.tensor(truth), torch.tensor(other))
+    for line in said["methods"]:
+        after = of(torch.tensor(truth), torch.tensor(Calibrated(line["method"]).fit(p, y).predict_proba(other))) if line["method"] != "nc" else before
+        for ours, theirs in (("phi_nll", "logloss"), ("phi_brier", "brier")):
+            assert abs(line[ours] - (before[theirs] - after[theirs]).item()) < 1e-9, (line["method"], ours)
 
 
 def test_calarena_takes_them():
