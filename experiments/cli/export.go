@@ -15,10 +15,6 @@ type exportCmd struct {
 	ONNX  string `name:"onnx" required:"" type:"path" placeholder:"F.onnx" help:"Network to write. Its inputs are features and logits, as far as the method reads them. Its outputs are probabilities and, where the method has a codebook, codes."`
 
 	Numbers string `enum:"float32,float64" default:"float32" help:"Type of the inputs and of the probabilities: float32 or float64. float64 gives the numbers of calibra apply (${default})."`
-
-	Backbone       string `type:"path" placeholder:"B.onnx" help:"Put the calibrator behind this network: one file then turns the raw input into calibrated probabilities."`
-	FeaturesOutput string `placeholder:"NAME" group:"The backbone:" help:"Output of the backbone that holds the features (features)."`
-	LogitsOutput   string `placeholder:"NAME" group:"The backbone:" help:"Output of the backbone that holds the logits (logits, or its only output)."`
 }
 
 func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
@@ -27,28 +23,11 @@ func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	var backbone *export.Backbone
-	switch {
-	case c.Backbone != "":
-		file, err := data.ReadFile(c.Backbone)
-		if err != nil {
-			return err
-		}
-		backbone = &export.Backbone{Path: c.Backbone, File: file, Features: c.FeaturesOutput, Logits: c.LogitsOutput}
-	case c.FeaturesOutput != "" || c.LogitsOutput != "":
-		return data.Inputf("", "--features-output and --logits-output name outputs of --backbone, which is not given")
-	}
 	numbers := map[string]export.Numbers{"float32": export.Float32, "float64": export.Float64}[c.Numbers]
-	if backbone != nil && numbers != export.Float32 {
-		return data.Inputf("", "--numbers float64 is of a network by itself, and --backbone hands over float32; leave one of them out")
-	}
 	if end := filepath.Ext(c.ONNX); end != "" && end != ".onnx" {
 		return data.Inputf(c.ONNX, "ends in %s and would hold a network in ONNX; name a file that ends in .onnx", end)
 	}
 	err = disk.WriteFile(c.ONNX, func(out io.Writer) error {
-		if backbone != nil {
-			return export.Glue(out, *backbone, method.Name, model)
-		}
 		return export.Write(out, numbers, method.Name, model)
 	})
 	if err != nil {

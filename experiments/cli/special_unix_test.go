@@ -43,7 +43,6 @@ func TestSpecialFiles(t *testing.T) {
 		{"compare", "--in", in, "--methods", "ts", "--config", "SPECIAL", "--out", out},
 		{"study", "main", "--data", "SPECIAL", "--out", out},
 		{"study", "main", "--data", in, "--config", "SPECIAL", "--out", out},
-		{"export", "--model", run, "--backbone", "SPECIAL", "--onnx", out},
 		{"pretrain", "--data", "SPECIAL", "--out", out},
 	}
 	for special, what := range map[string]string{pipe: "not a file but a pipe", link: "not a file but a pipe", socket: "not a file but a socket", "/dev/zero": "not a file but a device", dir: "not a file but a directory"} {

@@ -59,7 +59,7 @@ func (c *applyCmd) traffic() traffic {
 }
 
 func (c *exportCmd) traffic() traffic {
-	return traffic{reads: append(model(c.Model), c.Backbone), files: []string{c.ONNX}}
+	return traffic{reads: model(c.Model), files: []string{c.ONNX}}
 }
 
 func (c *diagnoseCmd) traffic() traffic {

@@ -248,9 +248,6 @@ func TestExportedNetworksSayWhatApplySays(t *testing.T) {
 			written++
 		}
 	}
-	if *in == "" {
-		written += glue(t, dir, test)
-	}
 	cmd := exec.Command(path, filepath.Join("testdata", "check.py"), dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -323,59 +320,4 @@ func TestOthersAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
-}
-
-// glue writes vq behind backbones of two versions whose features and logits are those of the
-// problem, and gives how many.
-func glue(t *testing.T, dir string, test *data.Set) int {
-	t.Helper()
-	raw := mat.NewDense(test.Len(), 20, nil)
-	raw.Augment(test.Features, test.Logits)
-	take := func(from, columns int) []float32 { // of the 20 raw numbers
-		picks := make([]float32, 20*columns)
-		for j := range columns {
-			picks[(from+j)*columns+j] = 1
-		}
-		return picks
-	}
-	backbone := func(version int64) []byte {
-		b := onnx.New(version, onnx.Single, nil)
-		x := b.Cast(b.Input("raw", 20), onnx.Single)
-		b.Output("embedding", b.MatMul(x, onnx.Table(b, take(0, 16), 20, 16)), onnx.Single, 16)
-		b.Output("logits", b.MatMul(x, onnx.Table(b, take(16, 4), 20, 4)), onnx.Single, 4)
-		return b.File("")
-	}
-	method, err := experiments.NewCatalog().Find("vq")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := fitted(t, method)
-	probs, _ := applied(t, c, test)
-	versions := []int64{onnx.LeastVersion, 18} // in 16 and 18 operators changed
-	for _, version := range versions {
-		var out bytes.Buffer
-		if err := Glue(&out, Backbone{File: backbone(version), Features: "embedding"}, "vq", c); err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.Join(dir, fmt.Sprintf("glued-%d", version))
-		if err := os.WriteFile(name+".onnx", out.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if err := disk.WriteNPZ(name+".npz", data.Array{Name: "raw", Value: raw}, data.Array{Name: "probs", Value: probs}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	file := backbone(onnx.LeastVersion)
-	for what, b := range map[string]Backbone{
-		"no network":        {File: []byte("abc")},
-		"no such output":    {File: file, Features: "penultimate"},
-		"features unnamed":  {File: file},
-		"too old operators": {File: backbone(11), Features: "embedding"},
-	} {
-		var input *data.InputError
-		if err := Glue(&bytes.Buffer{}, b, "vq", c); !errors.As(err, &input) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	return len(versions)
 }

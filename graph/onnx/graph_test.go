@@ -27,7 +27,7 @@ func TestStepsOfThisProcessAreNotWritten(t *testing.T) {
 	if there, err := p.Elsewhere(); err != nil || there == p {
 		t.Fatalf("ramps are no example of such a step any more (%v)", err)
 	}
-	g := New(Version, Single, nil)
+	g := New(Single)
 	if out, err := g.Graph(weights, map[*tensor.Dense]Value{rows: g.Logits(2)}, build); err != nil || len(out) != 1 {
 		t.Errorf("%v, %v", out, err)
 	}

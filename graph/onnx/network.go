@@ -23,26 +23,19 @@ type Network struct {
 	outputs   []message
 	named     map[Value]bool // the names of the outputs
 	values    int
-	version   int64             // of ONNX's operators
-	numbers   Element           // of inputs and probabilities
-	taken     map[string]Value  // inputs in float64, as far as they were asked for
-	given     map[Value]Value   // and of those in float32
-	logits    Value             // log-softmax of the input of that name, "" where it is not read
-	masks     Value             // N×C, whether a class cannot be
-	bound     map[string]string // inputs that a backbone computes, by the names of its outputs
+	numbers   Element          // of inputs and probabilities
+	taken     map[string]Value // inputs in float64, as far as they were asked for
+	given     map[Value]Value  // and of those in float32
+	logits    Value            // log-softmax of the input of that name, "" where it is not read
+	masks     Value            // N×C, whether a class cannot be
 }
 
-// Version is that of ONNX's own operators which a network requires by itself. It uses none that
-// changed between LeastVersion and that.
-const (
-	Version      = 17
-	LeastVersion = 13
-)
+// version is that of ONNX's own operators which a network requires.
+const version = 17
 
-// New is an empty network in a version of ONNX's operators, whose inputs and probabilities are numbers of a type, Single
-// or Double. Bound are the inputs, features or logits, that are values of another network, which it is to stand behind.
-func New(version int64, numbers Element, bound map[string]Value) *Network {
-	return &Network{numbers: numbers, known: map[[sha256.Size]byte]string{}, taken: map[string]Value{}, given: map[Value]Value{}, named: map[Value]bool{}, version: version, bound: bound}
+// New is an empty network whose inputs and probabilities are numbers of a type, Single or Double.
+func New(numbers Element) *Network {
+	return &Network{numbers: numbers, known: map[[sha256.Size]byte]string{}, taken: map[string]Value{}, given: map[Value]Value{}, named: map[Value]bool{}}
 }
 
 // node is an operator and what it reads and gives.
@@ -100,9 +93,6 @@ func (g *Network) Unmasked(x Value, number float64) Value {
 	return g.Where(g.masks, g.Scalar(number), x)
 }
 
-// Lacks reports whether the network has inputs of its own, which no other network gives.
-func (g *Network) Lacks() bool { return len(g.inputs) > 0 }
-
 // SetOutputs declares the network's outputs. The probabilities of a row that calibra apply would refuse are NaN.
 func (g *Network) SetOutputs(o Outputs) {
 	if o.LogProbs != "" {
@@ -141,35 +131,16 @@ func (g *Network) refused(name string) Value {
 
 // File is the network as a file, which names the method, unless "".
 func (g *Network) File(method string) []byte {
-	m := message{}.Number(1, 8).Text(2, domain).Bytes(7, g.graph()) // ir_version, producer_name, graph
-	return g.Finish(m.Bytes(8, opset(g.version)), method)
-}
-
-// Behind is the head of a file of version ir whose graph, its outputs left out, is followed by
-// this one.
-func (g *Network) Behind(graph []byte, ir int64) []byte {
-	whole := g.parts(graph)
-	for _, o := range g.outputs {
-		whole = whole.Bytes(12, o)
+	m := message{}.Number(1, 8).Text(2, domain).Bytes(7, g.graph()).Bytes(8, opset(version)) // ir_version, producer_name, graph, opset_import
+	if method != "" {
+		m = m.Bytes(14, message{}.Text(1, "method").Text(2, method)) // metadata_props
 	}
-	return message{}.Number(1, ir).Text(2, domain).Bytes(7, whole)
+	return m
 }
 
-// Finish adds to a file the method's name, unless "".
-func (g *Network) Finish(file []byte, method string) []byte {
-	if method == "" {
-		return file
-	}
-	return message(file).Bytes(14, message{}.Text(1, "method").Text(2, method)) // metadata_props
-}
-
-// name is a new name. All start with the domain, and those behind another network with more, so
-// that they meet none of that network's.
+// name is a new name. All start with the domain.
 func (g *Network) name(of string) string {
 	g.values++
-	if g.bound != nil {
-		of = "behind/" + of
-	}
 	return fmt.Sprintf("%s/%s_%d", domain, of, g.values)
 }
 
@@ -237,10 +208,7 @@ func (g *Network) Sum(x string, axis int64, keep int) string {
 
 // most is the largest along the last axis, which stays with length 1.
 func (g *Network) most(x Value) Value {
-	if g.version < 18 {
-		return g.Node("ReduceMax", []Value{x}, Ints("axes", 1), Int("keepdims", 1))
-	}
-	return g.Node("ReduceMax", []Value{x, g.Indices(1)}, Int("keepdims", 1))
+	return g.Node("ReduceMax", []Value{x}, Ints("axes", 1), Int("keepdims", 1))
 }
 
 // less is whether x is less than a number.
@@ -250,10 +218,7 @@ func (g *Network) less(x Value, than float64) Value {
 
 // product multiplies along an axis, which goes.
 func (g *Network) product(x Value, axis int64) Value {
-	if g.version < 18 {
-		return g.Node("ReduceProd", []Value{x}, Ints("axes", int(axis)), Int("keepdims", 0))
-	}
-	return g.Node("ReduceProd", []Value{x, g.Indices(axis)}, Int("keepdims", 0))
+	return g.Node("ReduceProd", []Value{x}, Ints("axes", int(axis)), Int("keepdims", 0))
 }
 
 // Reshape gives x another shape: 0 keeps an axis, −1 takes what is left.
@@ -288,22 +253,15 @@ func (g *Network) Softplus(x string) string {
 	return g.Max(x, g.Log(g.Add(g.Exp(g.Min(x, g.Scalar(40))), g.Scalar(1))))
 }
 
-// Input is an input of rows (N×columns) in float64, which is declared once. One that another network
-// computes is none.
+// Input is an input of rows (N×columns) in float64, which is declared once.
 func (g *Network) Input(name string, columns int) Value {
 	if value, ok := g.taken[name]; ok {
 		return value
 	}
-	value, ok := g.bound[name]
-	if ok {
-		value = g.Cast(value, g.numbers)
-	} else {
-		g.inputs = append(g.inputs, valueInfo(name, g.numbers, columns))
-		value = name
-	}
-	if g.taken[name] = value; g.numbers == Single {
-		g.taken[name] = g.Cast(value, Double)
-		g.given[g.taken[name]] = value
+	g.inputs = append(g.inputs, valueInfo(name, g.numbers, columns))
+	if g.taken[name] = name; g.numbers == Single {
+		g.taken[name] = g.Cast(name, Double)
+		g.given[g.taken[name]] = name
 	}
 	return g.taken[name]
 }
@@ -315,21 +273,9 @@ func (g *Network) Output(name, value string, kind Element, columns int) {
 	g.outputs = append(g.outputs, valueInfo(name, kind, columns))
 }
 
-// graph is the GraphProto.
+// graph is the GraphProto, with the operators and constants that the outputs need: an engine may compute what nothing reads.
 func (g *Network) graph() message {
-	m := g.parts(message{}.Text(2, domain))
-	for _, in := range g.inputs {
-		m = m.Bytes(11, in)
-	}
-	for _, out := range g.outputs {
-		m = m.Bytes(12, out)
-	}
-	return m
-}
-
-// parts adds the operators and constants to a graph, as far as the outputs need them: an engine
-// may compute what nothing reads.
-func (g *Network) parts(m message) message {
+	m := message{}.Text(2, domain)
 	needed := maps.Clone(g.named)
 	var nodes []message
 	for _, n := range slices.Backward(g.nodes) {
@@ -347,6 +293,12 @@ func (g *Network) parts(m message) message {
 		if needed[c.name] {
 			m = m.Bytes(5, c.text)
 		}
+	}
+	for _, in := range g.inputs {
+		m = m.Bytes(11, in)
+	}
+	for _, out := range g.outputs {
+		m = m.Bytes(12, out)
 	}
 	return m
 }

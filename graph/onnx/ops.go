@@ -164,12 +164,8 @@ func (g *Network) turned(x string, t blas.Transpose) string {
 // for each place (1×p), or B×p.
 func (g *Network) Mass(codes, weight Value, p, k int) Value {
 	each := g.Mul(filled(g, codes, 1., int64(p)), weight)
-	if g.version >= 16 { // from then on ScatterElements adds up
-		none := filled(g, codes, 0., int64(k))
-		return g.Node("ScatterElements", []Value{none, codes, each}, Int("axis", 1), Text("reduction", "add"))
-	}
-	is := g.Node("Equal", []Value{g.Reshape(codes, 0, int64(p), 1), Table(g, multiples(k, 1), 1, 1, k)})
-	return g.Sum(g.Mul(g.Cast(is, Double), g.Reshape(each, 0, int64(p), 1)), 1, 0)
+	none := filled(g, codes, 0., int64(k))
+	return g.Node("ScatterElements", []Value{none, codes, each}, Int("axis", 1), Text("reduction", "add"))
 }
 
 // TableSum is Σ_i table[i·K + s(i)], of a table of w·K rows and codes B×w.
