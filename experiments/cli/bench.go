@@ -42,7 +42,7 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	result := map[string]any{"rows": c.Rows, "threads": simd.Threads(), "blas": blas.Describe().Name, "vector_units": simd.InstructionSet()}
+	result := map[string]any{"rows": c.Rows, "threads": simd.Threads(), "blas": blas.Name(), "vector_units": simd.InstructionSet()}
 	roof := bench.MeasureRoof()
 	shares := map[string]float64{}
 	result["roof"], result["share_of_roof"] = roof, shares

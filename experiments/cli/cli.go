@@ -146,9 +146,6 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 		return err
 	}
 	defer undo()
-	if b := blas.Describe(); b.Problem != nil {
-		t.warn("%v; matrix products run on %s instead", b.Problem, b.Name)
-	}
 	return k.Run()
 }
 

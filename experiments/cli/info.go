@@ -38,11 +38,7 @@ func (c *infoCmd) Run(t *terminal) error {
 	add("cores", fmt.Sprintf("%d of %d", runtime.GOMAXPROCS(0), runtime.NumCPU()))
 	add("vector units", simd.InstructionSet())
 	add("device", deviceFound())
-	b := blas.Describe()
-	add("matrix products", fmt.Sprintf("%s, %d threads", strings.Join(strings.Fields(b.Name+" "+b.Version), " "), b.Threads))
-	if b.Problem != nil {
-		add(blas.Variable, fmt.Sprintf("not followed: %v", b.Problem))
-	}
+	add("matrix products", fmt.Sprintf("%s, %d threads", blas.Name(), simd.Threads()))
 	if build, ok := debug.ReadBuildInfo(); ok {
 		add("calibra", build.Main.Version)
 		for _, name := range modules {

@@ -32,7 +32,7 @@ type Program struct {
 // ThisProgram is the one that runs.
 func ThisProgram() (Program, error) {
 	digest, err := executableDigest()
-	return Program{Version: version(), Digest: digest, Commit: commit(), Products: products()}, err
+	return Program{Version: version(), Digest: digest, Commit: commit(), Products: blas.Name()}, err
 }
 
 // Same reports whether both make the same numbers: they are one file, or of one commit.
@@ -96,12 +96,4 @@ func commit() (revision string) {
 		}
 	}
 	return revision
-}
-
-func products() string {
-	b := blas.Describe()
-	if b.Name == "calibra" && b.Version != "go" {
-		return "calibra"
-	}
-	return strings.TrimSpace(b.Name + " " + b.Version)
 }

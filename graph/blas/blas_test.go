@@ -3,11 +3,8 @@ package blas
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"calibra/graph/simd"
@@ -21,7 +18,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var implementations = []choice{native(), plain()}
+var implementations = []struct {
+	gorgonia.BLAS
+	name string
+}{{kernels{}, "calibra"}, {gonum.Implementation{}, "gonum"}}
 
 func random(n int, seed uint64) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -96,58 +96,18 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-func TestSelectReachesEveryone(t *testing.T) {
+func TestInstallReachesEveryone(t *testing.T) {
 	if got := fmt.Sprintf("%T", blas64.Implementation()); got != "gonum.Implementation" {
 		t.Errorf("before Install gonum multiplies with %s", got)
 	}
 	Install()
-	defer Select("")
-	for _, c := range implementations {
-		if err := Select(c.name); err != nil {
-			t.Fatal(err)
-		}
-		if got := Describe().Name; got != c.name {
-			t.Errorf("Select(%q) gives %q", c.name, got)
-		}
-		want := fmt.Sprintf("%T", c.BLAS)
-		for who, got := range map[string]any{
-			"gonum float32": blas32.Implementation(), "gonum float64": blas64.Implementation(),
-			"gorgonia": gorgonia.WhichBLAS(), "tensor": tensor.WhichBLAS(),
-		} {
-			if fmt.Sprintf("%T", got) != want {
-				t.Errorf("after Select(%q) %s multiplies with %T", c.name, who, got)
-			}
-		}
-	}
-}
-
-func TestSelectRefuses(t *testing.T) {
-	before := Describe()
-	if err := Select("blast"); err == nil {
-		t.Error("Select(blast) succeeds")
-	}
-	if after := Describe(); after != before {
-		t.Errorf("a failed Select changes %+v to %+v", before, after)
-	}
-}
-
-// CALIBRA_BLAS is read once, so each value gets a process.
-func TestVariable(t *testing.T) {
-	if os.Getenv("BLAS_TEST_CHILD") != "" {
-		fmt.Printf("child runs %s, problem %v\n", Describe().Name, Describe().Problem)
-		return
-	}
-	want := map[string]string{
-		"gonum":   "child runs gonum, problem <nil>",
-		"calibra": "child runs calibra, problem <nil>",
-		"blast":   `problem blas: CALIBRA_BLAS: "blast" is neither`,
-	}
-	for value, line := range want {
-		child := exec.Command(os.Args[0], "-test.run=^TestVariable$", "-test.v")
-		child.Env = append(os.Environ(), "BLAS_TEST_CHILD=1", Variable+"="+value)
-		out, err := child.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), line) {
-			t.Errorf("%s=%s prints %s (%v), want %q", Variable, value, out, err, line)
+	want := fmt.Sprintf("%T", Current())
+	for who, got := range map[string]any{
+		"gonum float32": blas32.Implementation(), "gonum float64": blas64.Implementation(),
+		"gorgonia": gorgonia.WhichBLAS(), "tensor": tensor.WhichBLAS(),
+	} {
+		if fmt.Sprintf("%T", got) != want {
+			t.Errorf("after Install %s multiplies with %T", who, got)
 		}
 	}
 }
@@ -207,16 +167,4 @@ func BenchmarkSgemm(b *testing.B) {
 			})
 		}
 	}
-}
-
-func ExampleSelect() {
-	defer Select("")
-	if err := Select("gonum"); err != nil {
-		fmt.Println(err)
-	}
-	fmt.Println(Describe().Name)
-	fmt.Println(Select("blast"))
-	// Output:
-	// gonum
-	// blas: select: "blast" is neither calibra nor gonum
 }

@@ -1,6 +1,7 @@
 package tile
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -36,7 +37,7 @@ func eachInstructionSet(t *testing.T, f func(t *testing.T)) {
 		avx512:   {portable, avx2, avx512},
 		neon:     {portable, neon},
 	}[best] {
-		t.Run(isa.String(), f)
+		t.Run(fmt.Sprint("instruction set ", isa), f)
 	}
 }
 
