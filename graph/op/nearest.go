@@ -85,7 +85,16 @@ func (o NearbyOp) Form() string {
 	return fmt.Sprintf("B M, K d -> int B M/d*%[1]d where K-%[1]d", o.Of)
 }
 
-func (o NearbyOp) Run(out Value, in []Value) { Dispatch(o, out, in, nearby, nearby) }
+func (o NearbyOp) Run(out Value, in []Value) { Dispatch(o, out, in, nearby32, nearby64) }
+
+func nearby32(o NearbyOp, v Args[float32]) {
+	book := codebookOf(v.In(1), v.Columns(1))
+	simd.NearbyRows(v.OutInts(), v.In(0), o.Of, book)
+	codebooks.Put(book)
+}
+
+// nearby64 is the readable form, which float32 is tested against.
+func nearby64(o NearbyOp, v Args[float64]) { nearby(o, v) }
 
 func nearby[F Float](o NearbyOp, v Args[F]) {
 	codes, z, words, d := v.OutInts(), v.In(0), widened(v.In(1)), v.Columns(1)

@@ -66,6 +66,9 @@ package simd
 //go:generate go run -tags generate ./gen -unit vector -isa AVX2 -pkg simd -out vector_avx2_amd64.s -stubs vector_avx2_amd64.go
 //go:generate go run -tags generate ./gen -unit vector -isa AVX512 -pkg simd -out vector_avx512_amd64.s -stubs vector_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit vector -isa NEON -pkg simd -out vector_neon_arm64.s -stubs vector_neon_arm64.go
+//go:generate go run -tags generate ./gen -unit nearby -isa AVX2 -pkg simd -out nearby_avx2_amd64.s -stubs nearby_avx2_amd64.go
+//go:generate go run -tags generate ./gen -unit nearby -isa AVX512 -pkg simd -out nearby_avx512_amd64.s -stubs nearby_avx512_amd64.go
+//go:generate go run -tags generate ./gen -unit nearby -isa NEON -pkg simd -out nearby_neon_arm64.s -stubs nearby_neon_arm64.go
 //go:generate go run -tags generate ./gen -unit screen -isa AVX512 -pkg simd -out screen_avx512_amd64.s -stubs screen_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit adam -isa AVX2 -pkg simd -out adam_avx2_amd64.s -stubs adam_avx2_amd64.go
 //go:generate go run -tags generate ./gen -unit adam -isa AVX512 -pkg simd -out adam_avx512_amd64.s -stubs adam_avx512_amd64.go

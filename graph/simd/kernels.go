@@ -1,5 +1,7 @@
 package simd
 
+import "math"
+
 // kernels are the assembly of one instruction set. Its portable form defines what each computes.
 type kernels struct {
 	exp, sigmoid, lgamma, digamma func(dst, x *float32, n int)
@@ -30,6 +32,8 @@ type kernels struct {
 
 	screen     func(j *screenJob)
 	nearestTwo func(codes *int32, least, second, scores, x, words, half *float32, groups, d int, ahead *float32, lines int) float32
+	// marks is a number only in its bits
+	leastScores func(least, scores *float32, words, levels int, marks float32)
 
 	singles *gemmKernels[float32]
 	doubles *gemmKernels[float64]
@@ -130,6 +134,14 @@ func nearestTwoKernel(t *slotTile, c *Codebook, next []float32, lines int) float
 		return k(&t.codes[0], &t.least[0], &t.second[0], &t.scores[0], &t.turned[0], &c.turned[0], &c.half[0], len(c.half)/wordsAtATime(), c.d, &next[0], lines)
 	}
 	return nearestTwoPortable(t, c)
+}
+
+func leastScoresKernel(least, scores []float32, words, levels, marked int) {
+	if k := sets[isa].leastScores; k != nil {
+		k(&least[0], &scores[0], words, levels, math.Float32frombits(^uint32(0)<<marked))
+	} else {
+		leastScoresPortable(least, scores, words, levels, marked)
+	}
 }
 
 func lessMostKernel(z, x []float32, c int) {

@@ -51,9 +51,9 @@ func (c *Codebook) column(j int) []float32 {
 }
 
 // resize returns n zeros, in x if they fit.
-func resize(x []float32, n int) []float32 {
+func resize[T any](x []T, n int) []T {
 	if cap(x) < n {
-		return make([]float32, n)
+		return make([]T, n)
 	}
 	x = x[:n]
 	clear(x)
@@ -292,17 +292,17 @@ func turnSlots(turned, x []float32, d int) {
 	}
 }
 
-// limit is how far apart two scores of rows as long as x at most may be that rounding has changed the order of; NaN where
-// x is not finite. With u = 2⁻²⁴, X = |x| and Y the largest |c_k| that matters, a score is off by
-//
-//	u Y² of ½|c|², its own rounding and that of the difference,
-//	(d+1) u XY of d products and of the difference, all a hundredth more for terms of higher order, and
-//	(d+2) 2⁻¹⁴⁹ of results that are subnormal.
-//
-// The nearest codeword is no longer than 2X + y, y being the least |c_k|, since |x − c| ≤ X + y. One that is longer than
-// 3X + 2y is farther off by a tenth of its square, and rounding does not make it the nearest.
+// limit is how far apart the scores of the two nearest codewords of rows as long as x at most may be that rounding has changed
+// the order of; NaN where x is not finite. The nearest codeword is no longer than 2X + y, y being the least |c_k|, since
+// |x − c| ≤ X + y. One that is longer than 3X + 2y is farther off by a tenth of its square, and rounding does not make it
+// the nearest.
 func (c *Codebook) limit(x []float32) float64 {
-	const u = 0x1p-24
+	length := lengthOf(x)
+	return c.within(length, min(c.long, 3*length+2*c.short))
+}
+
+// lengthOf is |x|, or a little more; NaN where x is not finite.
+func lengthOf(x []float32) float64 {
 	norm := float64(Dot(x, x))
 	if !(norm < math.MaxFloat32) { // in float32
 		norm = 0
@@ -313,13 +313,24 @@ func (c *Codebook) limit(x []float32) float64 {
 			return math.NaN()
 		}
 	}
+	return math.Sqrt(norm)*(1+float64(len(x))*unit) + 0x1p-64 // a square below 2⁻¹⁴⁹ is 0
+}
+
+// unit is u, the rounding of float32.
+const unit = 0x1p-24
+
+// within is how far apart two scores of rows of a length X and of codewords no longer than Y may be that rounding has changed the
+// order of. With u = 2⁻²⁴ a score is off by
+//
+//	u Y² of ½|c|², its own rounding and that of the difference,
+//	(d+1) u XY of d products and of the difference, all a hundredth more for terms of higher order, and
+//	(d+2) 2⁻¹⁴⁹ of results that are subnormal.
+func (c *Codebook) within(length, longest float64) float64 {
 	d := float64(c.d)
-	length := math.Sqrt(norm)*(1+float64(len(x))*u) + 0x1p-64 // a square below 2⁻¹⁴⁹ is 0
-	longest := min(c.long, 3*length+2*c.short)
 	if length*c.long*d > 0x1p126 { // products may overflow
 		return math.Inf(1)
 	}
-	return 2 * (1.01*u*longest*(longest+(d+1)*length) + (d+2)*0x1p-149)
+	return 2 * (1.01*unit*longest*(longest+(d+1)*length) + (d+2)*0x1p-149)
 }
 
 // nearestOf is the nearest to x, by differences, of codeword code and those whose scores are not above most; scores are

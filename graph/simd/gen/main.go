@@ -21,6 +21,7 @@ var units = map[string]func(){
 	"vector":     vectorUnit,
 	"adam":       adamUnit,
 	"screen":     screenUnit,
+	"nearby":     nearbyUnit,
 }
 
 func main() {
