@@ -130,19 +130,21 @@ func (e *Ensemble) Predict(x *data.Set) (*data.Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	var sum *mat.Dense
-	for _, m := range members {
-		p, err := m.Predict(x)
-		switch {
-		case err != nil:
+	if len(members) == 1 {
+		return members[0].Predict(x)
+	}
+	said := make([]*data.Predictions, len(members))
+	for _, err := range SideBySide(context.Background(), "member", len(members), func(_ context.Context, k int) (err error) {
+		said[k], err = members[k].Predict(x)
+		return err
+	}) {
+		if err != nil { // rows that one member refuses, all do
 			return nil, err
-		case len(members) == 1:
-			return p, nil
-		case sum == nil:
-			sum = mat.DenseCopyOf(p.LogProbs)
-		default:
-			sum.Add(sum, p.LogProbs)
 		}
+	}
+	sum := mat.DenseCopyOf(said[0].LogProbs)
+	for _, p := range said[1:] {
+		sum.Add(sum, p.LogProbs)
 	}
 	sum.Scale(1/float64(len(members)), sum)
 	return data.NewPredictions(Renormalize(sum), x)

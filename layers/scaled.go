@@ -79,7 +79,9 @@ func (c Scaled) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error {
 	mean, scale, buffer := w.Float64s("codebook/mean"), w.Float64s("codebook/scale"), make([]float64, s.Features)
 	for i := range n {
 		for j, v := range data.Row(x, i, buffer) {
-			most = max(most, math.Abs(v), math.Abs(v-mean[j])*scale[j])
+			if z := math.Abs(v-mean[j]) * scale[j]; !(math.Abs(v) <= most && z <= most) {
+				most = max(most, math.Abs(v), z)
+			}
 		}
 	}
 	return c.of().Reach(mat.NewDense(1, 1, []float64{most}), w, s)

@@ -238,10 +238,7 @@ func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
 		}
 	}
 	for name, x := range v.Inputs {
-		r.inputs[name] = sync.OnceValue(func() *tensor.Dense {
-			filled, _ := unmasked(data.Dense(x))
-			return graph.Matrix(dt, filled)
-		})
+		r.inputs[name] = sync.OnceValue(func() *tensor.Dense { return inputTable(dt, x) })
 	}
 	for name, x := range v.Tables {
 		r.tables[name] = graph.Matrix(dt, x)
@@ -272,6 +269,30 @@ func unmasked(x *mat.Dense) (filled, masks *mat.Dense) {
 	return filled, masks
 }
 
+// inputTable is x (N×D) as a graph reads it, with 0 in place of −∞.
+func inputTable(dt tensor.Dtype, x mat.Matrix) *tensor.Dense {
+	n, d := x.Dims()
+	t, buffer := tensor.New(tensor.Of(dt), tensor.WithShape(n, d)), make([]float64, d)
+	for i := range n {
+		row := data.Row(x, i, buffer)
+		if dt == tensor.Float32 {
+			fill(t.Float32s()[i*d:(i+1)*d], row)
+		} else {
+			fill(t.Float64s()[i*d:(i+1)*d], row)
+		}
+	}
+	return t
+}
+
+func fill[T float32 | float64](dst []T, row []float64) {
+	for j, v := range row {
+		if data.Masked(v) {
+			v = 0
+		}
+		dst[j] = T(v)
+	}
+}
+
 // Remask puts −∞ into log-probabilities that a graph gave, in place of what stands for it there.
 func Remask[T float32 | float64](logProbs []T) {
 	for i, l := range logProbs {
@@ -298,6 +319,9 @@ func (r *Rows) Dtype() tensor.Dtype { return r.logProbs.Dtype() }
 // sharesOf are the shares of the codes, N×p.
 func (v *View) sharesOf(dt tensor.Dtype, s Sizes) *tensor.Dense {
 	p := s.Slots * s.CodesOf()
+	if dt == tensor.Float32 {
+		return tensor.New(tensor.WithShape(len(v.Shares)/p, p), tensor.WithBacking(v.Shares))
+	}
 	return graph.Tensor(dt, data.Each(v.Shares, func(e float32) float64 { return float64(e) }), len(v.Shares)/p, p)
 }
 
@@ -315,11 +339,14 @@ func (v *View) eachCode(row int, s Sizes, visit func(k int32, share float64)) {
 	}
 }
 
-// places are the table rows of codes.
+// places are the table rows of codes, as [Sizes.Place].
 func places(codes []int32, s Sizes) []int32 {
-	out := make([]int32, len(codes))
-	for at, k := range codes {
-		out[at] = int32(s.Place(at, k))
+	out, each := make([]int32, len(codes)), s.CodesOf()
+	for at := 0; at < len(codes); at += each {
+		first := int32(at / each % s.Slots * s.Codewords)
+		for j, k := range codes[at : at+each] {
+			out[at+j] = first + k
+		}
 	}
 	return out
 }

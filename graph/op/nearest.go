@@ -173,23 +173,36 @@ func nearShares[F Float](o NearSharesOp, v Args[F]) {
 	})
 }
 
+// listed are ‖z − c_k‖² of the codewords that codes list, four side by side, as each adds to what it has.
+func listed[F Float](dist, z, c []F, codes []int32) {
+	d, j := len(z), 0
+	word := func(j int) []F { return c[int(codes[j])*d:][:d] }
+	for ; j+4 <= len(codes); j += 4 {
+		c0, c1, c2, c3 := word(j), word(j+1), word(j+2), word(j+3)
+		var s0, s1, s2, s3 F
+		for i, v := range z {
+			e0, e1, e2, e3 := v-c0[i], v-c1[i], v-c2[i], v-c3[i]
+			s0, s1, s2, s3 = s0+e0*e0, s1+e1*e1, s2+e2*e2, s3+e3*e3
+		}
+		dist[j], dist[j+1], dist[j+2], dist[j+3] = s0, s1, s2, s3
+	}
+	for ; j < len(codes); j++ {
+		var sum F
+		for i, v := range word(j) {
+			sum += (z[i] - v) * (z[i] - v)
+		}
+		dist[j] = sum
+	}
+}
+
 func share[F Float](e, z, c []F, codes []int32, tau F) {
-	d := len(z)
-	var least, total F
-	for j, k := range codes {
-		var dist F
-		for i, v := range c[int(k)*d:][:d] {
-			dist += (z[i] - v) * (z[i] - v)
-		}
-		if j == 0 {
-			least = dist
-		}
-		switch {
-		case j == 0:
-			e[j] = 1
-		case tau > 0:
-			e[j] = F(math.Exp(-float64(max(dist-least, 0) / tau)))
-		default:
+	listed(e, z, c, codes)
+	least, total := e[0], F(1)
+	e[0] = 1
+	for j := 1; j < len(e); j++ {
+		if tau > 0 {
+			e[j] = F(math.Exp(-float64(max(e[j]-least, 0) / tau)))
+		} else {
 			e[j] = 0
 		}
 		total += e[j]

@@ -24,6 +24,7 @@
 //	Adam                                one step of Adam
 //	Sgemm Dgemm                         C = α·op(A)·op(B) + β·C
 //	NearestRows NearestGathered         codes of slots, with a Codebook
+//	NearbyRows                          the several nearest, likewise
 //	SumRows AddToRows                   one row for each slot of a table, and its transpose
 //	SumListed TakeRows                  rows of a table that a list names: their sum, and copies
 //	Run Jobs SetThreads Abreast         blocks of work on the idle cores

@@ -199,20 +199,43 @@ func (a *Anchor) view(x *data.Set, codes []int32, shares []float32) *layers.View
 	t, centre := a.weights.Float64s("anchor/temperature")[0], a.weights.Float64s("anchor/centre")[0]
 	logits := mat.DenseCopyOf(data.LogProbs(x.Logits))
 	logits.Apply(func(_, _ int, l float64) float64 { return (l - centre) / t }, logits)
-	counts, total := a.weights.Float64s("anchor/support"), a.sizes.Slots
-	support, each := make([]float64, x.Len()), len(codes)/x.Len()
-	for at, k := range codes {
-		support[at/each] += float64(shareAt(shares, at)) * math.Log1p(counts[a.sizes.Place(at, k)]) / float64(total)
-	}
 	return &layers.View{
 		LogProbs: layers.LogSoftmax(logits), Codes: codes, Shares: shares,
 		Inputs: map[string]mat.Matrix{
-			supportInput: mat.NewDense(x.Len(), 1, support), logitsInput: logits,
+			supportInput: &supported{a, codes, shares, x.Len()}, logitsInput: logits,
 			featuresInput: &standardized{x.Features, a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")},
 		},
 		Tables: map[string]*mat.Dense{wordsInput: a.words()},
 	}
 }
+
+// supported is the input support of rows with these codes (N×1), computed where a map reads it.
+type supported struct {
+	of     *Anchor
+	codes  []int32
+	shares []float32
+	n      int
+}
+
+var _ data.Rows = (*supported)(nil)
+
+// Dims is N and 1.
+func (s *supported) Dims() (n, m int) { return s.n, 1 }
+
+// At is the number of row i.
+func (s *supported) At(i, _ int) (sum float64) {
+	counts, each := s.of.weights.Tensor("anchor/support").Float32s(), len(s.codes)/s.n
+	for at := i * each; at < (i+1)*each; at++ {
+		sum += float64(shareAt(s.shares, at)) * math.Log1p(float64(counts[s.of.sizes.Place(at, s.codes[at])])) / float64(s.of.sizes.Slots)
+	}
+	return sum
+}
+
+// T is the transpose.
+func (s *supported) T() mat.Matrix { return mat.Transpose{Matrix: s} }
+
+// Row writes the number of row i to dst.
+func (s *supported) Row(dst []float64, i int) { dst[0] = s.At(i, 0) }
 
 // ViewONNX is log softmax(logits/T), the codes, and what maps on an Anchor see besides.
 func (a *Anchor) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
