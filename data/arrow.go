@@ -1,6 +1,7 @@
 package data
 
 import (
+	"calibra/data/parquet"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -252,7 +253,7 @@ func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
 		}
 		return func(i int) float64 { return entry(a.GetValueIndex(i)) }, whole
 	case *arrays.Float16:
-		return func(i int) float64 { return float64(Half(a.Value(i).Uint16())) }, false // Float32 is wrong near 0
+		return func(i int) float64 { return parquet.Half(a.Value(i).Uint16()) }, false // Float32 is wrong near 0
 	case *arrays.Float32:
 		return numbersOf[float32](a), false
 	case *arrays.Float64:

@@ -219,9 +219,6 @@ func (h *header) chunks(r io.Reader, n int, decode func(at int, b []byte)) error
 	return nil
 }
 
-// Half is the value of a half-precision number.
-func Half(bits uint16) float32 { return halves()[bits] }
-
 // halves is the value of each of the 65,536 half-precision numbers.
 var halves = sync.OnceValue(func() *[1 << 16]float32 {
 	var table [1 << 16]float32

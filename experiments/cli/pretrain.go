@@ -27,18 +27,16 @@ type pretrainCmd struct {
 	Network     string   `placeholder:"JSON" group:"The network:" help:"Settings of the network as config.json holds them. Those not named keep their defaults."`
 	Categorical []string `placeholder:"COLUMN" group:"The network:" help:"Columns of whole numbers that ftt treats as categories, by name or by number from 1. Columns of text are categories anyway."`
 	tableFlags
-	HeldOut  float64   `placeholder:"SHARE" group:"The rows:" help:"Share of the rows of a table, from one region of it, that are kept apart as shifted rows (none)."`
-	Epochs   int       `placeholder:"N" most:"1000000" default:"-1" help:"Largest number of epochs. 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
-	Batch    int       `placeholder:"N" most:"1000000" group:"Training:" help:"Rows per step (128)."`
-	Rate     float64   `placeholder:"X" group:"Training:" help:"Learning rate (0.001)."`
-	Decay    float64   `placeholder:"X" default:"-1" group:"Training:" help:"AdamW's weight decay (0.01; mlp 0)."`
-	Patience int       `placeholder:"N" most:"1000000" group:"Training:" help:"Stop after this many epochs without a better validation NLL (10)."`
-	Seed     uint64    `default:"0" help:"Seed of the division of the rows, the weights and the batches (${default})."`
-	Weights  string    `type:"path" placeholder:"F.safetensors" group:"Start from trained weights:" help:"Start from these weights: a PyTorch state dict of the same architecture, or the weights of an interrupted run."`
-	Mean     []float64 `placeholder:"X" group:"Start from trained weights:" help:"What the training of --weights subtracted from each column or channel (the training rows' means)."`
-	SD       []float64 `name:"sd" placeholder:"X" group:"Start from trained weights:" help:"What the training of --weights divided each column or channel by (the training rows' standard deviations)."`
-	JSON     bool      `help:"Print the results as JSON."`
-	Out      string    `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
+	HeldOut  float64 `placeholder:"SHARE" group:"The rows:" help:"Share of the rows of a table, from one region of it, that are kept apart as shifted rows (none)."`
+	Epochs   int     `placeholder:"N" most:"1000000" default:"-1" help:"Largest number of epochs. 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
+	Batch    int     `placeholder:"N" most:"1000000" group:"Training:" help:"Rows per step (128)."`
+	Rate     float64 `placeholder:"X" group:"Training:" help:"Learning rate (0.001)."`
+	Decay    float64 `placeholder:"X" default:"-1" group:"Training:" help:"AdamW's weight decay (0.01; mlp 0)."`
+	Patience int     `placeholder:"N" most:"1000000" group:"Training:" help:"Stop after this many epochs without a better validation NLL (10)."`
+	Seed     uint64  `default:"0" help:"Seed of the division of the rows, the weights and the batches (${default})."`
+	Weights  string  `type:"path" placeholder:"F.safetensors" group:"Training:" help:"Start from these weights of an interrupted run."`
+	JSON     bool    `help:"Print the results as JSON."`
+	Out      string  `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
 	deviceFlag
 	boardFlag
 }
@@ -135,7 +133,7 @@ func (c *pretrainCmd) rows(catalog *experiments.Catalog) (origin encoders.Origin
 
 // training are the settings of the flags for these rows, with the weights to begin from.
 func (c *pretrainCmd) training(raw *data.Raw) (settings encoders.Settings, err error) {
-	settings = encoders.Settings{Optim: c.settings(), Mean: c.Mean, SD: c.SD}
+	settings = encoders.Settings{Optim: c.settings()}
 	if settings.Optim.Executor, err = c.executor(); err != nil {
 		return settings, err
 	}
@@ -143,7 +141,7 @@ func (c *pretrainCmd) training(raw *data.Raw) (settings encoders.Settings, err e
 	if c.Weights == "" {
 		return settings, nil
 	}
-	if settings.Start, err = encoders.ReadStateDict(c.Weights); err != nil {
+	if settings.Start, err = encoders.ReadWeights(c.Weights); err != nil {
 		return settings, err
 	}
 	settings.Optim.Start, err = encoders.ReadOptimizer(c.Weights)

@@ -192,7 +192,6 @@ func TestPretrainBadInput(t *testing.T) {
 		"network":       {[]string{"--network", `{"width":3}`}, "width"},
 		"two networks":  {[]string{"--network", `{"blocks":1} {"blocks":2}`}, "follows"},
 		"rate":          {[]string{"--rate", "nan"}, "finite"},
-		"mean":          {[]string{"--data", ids, "--mean", "nan,1", "--sd", "1,1"}, "mean of NaN"},
 		"same category": {[]string{"--data", ids, "--encoder", "ftt", "--categorical", "2,2"}, "column 2 of"},
 		"label":         {[]string{"--label", "x"}, "is not a csv file"},
 		"heads":         {[]string{"--encoder", "ftt", "--network", `{"heads":7}`}, "heads"},
@@ -205,7 +204,6 @@ func TestPretrainBadInput(t *testing.T) {
 		"identifiers":   {[]string{"--data", ids, "--encoder", "ftt", "--categorical", "1"}, "holds 2e+09"},
 		"no categories": {[]string{"--categorical", "1"}, "--categorical"},
 		"no weights":    {[]string{"--weights", "none.safetensors"}, "none.safetensors"},
-		"sd":            {[]string{"--sd", "0,1"}, "standard deviations"},
 	} {
 		out := filepath.Join(t.TempDir(), "encoder")
 		code, _, stderr := calibra(t, append([]string{"pretrain", "--data", "digits", "--out", out}, c.args...)...)

@@ -117,14 +117,9 @@ func (m *Model) Save(dir string) error {
 	return f.Commit()
 }
 
-// ReadOptimizer is what the optimizer remembered of the checkpoint whose weights are at path, or
-// nil if nothing is beside them: they are no checkpoint's.
-func ReadOptimizer(path string) (*graph.Weights, error) {
-	path = filepath.Join(filepath.Dir(path), optimizerFile)
+// ReadWeights reads the weights that Save wrote to path. Whatever is wrong with the file is a *data.InputError.
+func ReadWeights(path string) (*graph.Weights, error) {
 	file, err := data.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +128,30 @@ func ReadOptimizer(path string) (*graph.Weights, error) {
 		return nil, data.Inputf(path, "%w", err)
 	}
 	return w, nil
+}
+
+// assign overwrites w by the tensors of the same names in from, which must be of the same network.
+func assign(w, from *graph.Weights) error {
+	if err := from.Require(w.Shapes()); err != nil {
+		return fmt.Errorf("they are of another network: %w", err)
+	}
+	for _, name := range w.Names() {
+		if err := tensor.Copy(w.Tensor(name), from.Tensor(name)); err != nil {
+			return fmt.Errorf("the weight %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// ReadOptimizer is what the optimizer remembered of the checkpoint whose weights are at path, or
+// nil if nothing is beside them: they are no checkpoint's.
+func ReadOptimizer(path string) (*graph.Weights, error) {
+	path = filepath.Join(filepath.Dir(path), optimizerFile)
+	w, err := ReadWeights(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return w, err
 }
 
 // Load reads a model that Save wrote. Whatever is wrong with its files is a
@@ -171,7 +190,7 @@ func Load(dir string) (*Model, error) {
 	}
 	m.weights = w.As(tensor.Float32)
 	path = held.Path(filepath.Join(dir, weightsFile))
-	start, err := ReadStateDict(path)
+	start, err := ReadWeights(path)
 	if err != nil {
 		return nil, err
 	}

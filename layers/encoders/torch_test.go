@@ -49,7 +49,7 @@ func TestTorchStateDicts(t *testing.T) {
 			if err := json.Unmarshal(text, &want); err != nil {
 				t.Fatal(err)
 			}
-			state, err := ReadStateDict(filepath.Join("testdata", name+".safetensors"))
+			state, err := ReadWeights(filepath.Join("testdata", name+".safetensors"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,10 +60,11 @@ func TestTorchStateDicts(t *testing.T) {
 			n, width := len(want.X), Values(c.shape)
 			in := (&data.Table{Features: mat.NewDense(n, width, x), Labels: make([]int, n), Classes: []string{"a", "b", "c"}}).Inputs()
 			in.Shape = c.shape
-			m, err := Start(c.network, in, Settings{Start: state, Mean: make([]float64, c.shape[0]), SD: slices.Repeat([]float64{1}, Values(c.shape[:1]))}, newRand(1))
+			m, err := Start(c.network, in, Settings{Start: state}, newRand(1))
 			if err != nil {
 				t.Fatal(err)
 			}
+			m.Config.Scale = Scale{make([]float64, c.shape[0]), slices.Repeat([]float64{1}, Values(c.shape[:1]))}
 			out, err := EncodeInputs(t.Context(), m, in, nil)
 			if err != nil {
 				t.Fatal(err)

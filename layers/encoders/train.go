@@ -21,13 +21,11 @@ import (
 type Settings struct {
 	Optim optim.Settings
 	// Start are weights to begin from, by name, in place of the network's own
-	// draws: those of an interrupted fit or of a state dict.
+	// draws: those of an interrupted fit.
 	Start *graph.Weights
 	// Checkpoint is called after each epoch whose weights are the best so far, with
 	// a model of those weights; it may be nil.
 	Checkpoint func(*Model, optim.Epoch)
-	// Mean and SD are what rows are standardized by; nil: those of the training rows.
-	Mean, SD []float64
 	// Others are rows that the model shall compute with later. They are checked before it
 	// is trained, like those that train it.
 	Others []*data.Inputs
@@ -57,7 +55,7 @@ func Train(ctx context.Context, n Network, train, val *data.Inputs, s Settings, 
 }
 
 // Start is the model that [Train] begins with: the network's own draws, or the
-// weights of s.Start, standardizing rows by train or by s.
+// weights of s.Start, standardizing rows by train.
 func Start(n Network, train *data.Inputs, s Settings, rng *rand.Rand) (*Model, error) {
 	if train == nil || train.Len() == 0 {
 		return nil, fmt.Errorf("encoders: training needs rows with labels")
@@ -67,12 +65,6 @@ func Start(n Network, train *data.Inputs, s Settings, rng *rand.Rand) (*Model, e
 	}
 	m := &Model{Network: n, Config: Config{Architecture: n.Name(), Shape: train.Shape, Classes: classesOf(train)}}
 	m.Config.Scale = fitScale(train, categoriesOf(n))
-	if s.Mean != nil {
-		m.Config.Scale.Mean = s.Mean
-	}
-	if s.SD != nil {
-		m.Config.Scale.SD = s.SD
-	}
 	if err := m.Config.check(); err != nil {
 		return nil, data.Inputf("", "%w", err)
 	}

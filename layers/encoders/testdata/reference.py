@@ -9,9 +9,10 @@ from torch.nn import functional as F
 def save(path, tensors):
     header, body = {}, b""
     for name, t in tensors.items():
-        kind = {torch.float32: "F32", torch.int64: "I64"}[t.dtype]
+        if t.dtype != torch.float32:  # num_batches_tracked
+            continue
         raw = t.contiguous().numpy().tobytes()
-        header[name] = {"dtype": kind, "shape": list(t.shape), "data_offsets": [len(body), len(body) + len(raw)]}
+        header[name] = {"dtype": "F32", "shape": list(t.shape), "data_offsets": [len(body), len(body) + len(raw)]}
         body += raw
     text = json.dumps(header).encode()
     with open(path, "wb") as f:
