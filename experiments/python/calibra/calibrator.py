@@ -72,6 +72,24 @@ class Calibrator(Routed):
     >>> logits = 4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3]     # one row in five is wrong
     >>> calibra.Calibrator("ts").fit(logits, y).predict_proba(logits[:1]).round(3)
     array([[0.1, 0.8, 0.1]])
+
+    Its answers, their classes and logarithms, and how good they are:
+
+    >>> model = calibra.Calibrator(seed=1).set_params(method="ts").fit(logits, y)
+    >>> model.get_params()["method"], model.predict(logits[:4]), model.predict_log_proba(logits).shape, model.score(logits, y)
+    ('ts', array([1, 1, 2, 0]), (300, 3), 0.8)
+    >>> model.predict_sets(logits[:1], logits[:1], held_out=(logits, y, logits), level=0.85)
+    array([[ True,  True,  True]])
+    >>> round(model.evaluate(logits, y, folds=0)["nll"].value, 2), model.diagnose(logits, y, features=logits).verdict.say
+    (0.64, 'use')
+
+    A model is kept in a folder, which calibra apply reads too:
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(folder)
+    ...     calibra.Calibrator.load(folder).predict(logits[:4])
+    array([1, 1, 2, 0])
     """
 
     def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, accept_shift: bool = False, **settings: typing.Any) -> None:
@@ -80,11 +98,32 @@ class Calibrator(Routed):
             setattr(self, name.replace(".", "__"), value)
 
     def get_params(self, deep: bool = True) -> dict[str, typing.Any]:
-        """The parameters by their names, settings among them."""
+        """The parameters by their names, settings among them.
+
+        Parameters
+        ----------
+        deep : bool
+            Nothing lies deeper; scikit-learn asks.
+
+        Returns
+        -------
+        dict
+        """
         return {name: value for name, value in vars(self).items() if not name.endswith("_") and not name.startswith("_")}
 
     def set_params(self, **params: typing.Any) -> Calibrator:
-        """Sets parameters and settings by their names."""
+        """Sets parameters and settings by their names.
+
+        Parameters
+        ----------
+        **params
+            As the constructor takes them.
+
+        Returns
+        -------
+        Calibrator
+            Itself.
+        """
         for name, value in params.items():
             name = name.replace(".", "__")
             if name not in PARAMETERS and "__" not in name:
@@ -113,6 +152,11 @@ class Calibrator(Routed):
         groups : (N)
             Rows of one group are all fitted or all validated on: whole groups of a tenth of the rows are
             validated on, as by split="paper".
+
+        Returns
+        -------
+        Calibrator
+            Itself.
         """
         rows = parts(X, features, self.features)
         y = rows.labels if y is None else y
@@ -153,13 +197,21 @@ class Calibrator(Routed):
 
         Parameters
         ----------
-        X, y, features, sample_weight
+        X : array of N×C logits or probabilities, or a table
             As for fit.
-        groups : (N)
+        y : array of N classes, or N×C of their probabilities
+        features : array of N×M, or None
+            As for fit.
+        sample_weight : array of N numbers, or None
+        groups : array of N, or None
             Rows of one group are in one fold, and are one observation.
         methods : names of methods beside this one
             "nc" is the classifier as it is. A Calibrator without a method is compared as the command does by default.
-        folds : how many
+        folds : int
+
+        Returns
+        -------
+        Comparison
 
         Examples
         --------
@@ -193,17 +245,53 @@ class Calibrator(Routed):
         return {name: value for name, value in vars(self).items() if name != "fitted_on_"}
 
     def predict_proba(self, X: Rows, features: Rows = None) -> Array:
-        """Calibrated probabilities (N×C)."""
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array of N×C logits or probabilities, or a table
+            As for fit.
+        features : array of N×M, or None
+            As for fit.
+
+        Returns
+        -------
+        array of N×C
+        """
         self._fitted()
         return self._calibrated(self._parts(X, features))
 
     def predict_log_proba(self, X: Rows, features: Rows = None) -> Array:
-        """The logarithms of calibrated probabilities (N×C)."""
+        """The logarithms of calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array of N×C logits or probabilities, or a table
+            As for fit.
+        features : array of N×M, or None
+            As for fit.
+
+        Returns
+        -------
+        array of N×C
+        """
         with np.errstate(divide="ignore"):
             return typing.cast(Array, np.log(self.predict_proba(X, features)))
 
     def predict(self, X: Rows, features: Rows = None) -> Array:
-        """The most probable class of each row."""
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array of N×C logits or probabilities, or a table
+            As for fit.
+        features : array of N×M, or None
+            As for fit.
+
+        Returns
+        -------
+        array of N
+        """
         p = self.predict_proba(X, features)
         return typing.cast(Array, self.classes_[np.argmax(p, axis=1)])
 
@@ -219,10 +307,22 @@ class Calibrator(Routed):
         return self._applied(logits, features)["probs"] if p is None else p
 
     def predict_sets(self, X: Rows, features: Rows = None, *, held_out: tuple[Rows, Rows, Rows] | None = None, level: float = 0.9) -> Array:
-        """Sets of classes (N×C truth values) that hold the label with this probability, in each region.
+        """Sets of classes that hold the label with this probability, in each region.
 
-        held_out is (logits, y, features) of rows that the model was not fitted to. Without it the
-        rows of the fit stand for them, and a CalibraWarning says that the sets then cover less.
+        Parameters
+        ----------
+        X : array of N×C logits or probabilities, or a table
+            As for fit.
+        features : array of N×M, or None
+            As for fit.
+        held_out : (logits, y, features) or None
+            Of rows that the model was not fitted to. None is the rows of the fit, and a CalibraWarning says that the sets then cover less.
+        level : float
+            The probability.
+
+        Returns
+        -------
+        array of N×C truth values
         """
         self._fitted()
         rows = self._parts(X, features)
@@ -235,17 +335,61 @@ class Calibrator(Routed):
         return self._applied(rows.logits, rows.features, f"--sets={level}", **more)["sets"].astype(bool)
 
     def diagnose(self, X: Rows, y: Rows = None, features: Rows = None, **options: typing.Any) -> judging.Diagnosis:
-        """Where the calibrated probabilities are wrong: see calibra.diagnose."""
+        """Where the calibrated probabilities are wrong: see calibra.diagnose.
+
+        Parameters
+        ----------
+        X : array of N×C logits or probabilities, or a table
+            As for fit.
+        y : array of N classes, or N×C of their probabilities
+        features : array of N×M, or None
+            As for fit.
+        **options
+            Of calibra.diagnose.
+
+        Returns
+        -------
+        Diagnosis
+        """
         rows = self._fitted()._parts(X, features)
         return judging.diagnose(self._calibrated(rows), rows.labels if y is None else y, rows.features, classes=self.classes_, **options)
 
     def evaluate(self, X: Rows, y: Rows = None, features: Rows = None, **options: typing.Any) -> judging.Evaluation:
-        """How good the calibrated probabilities are: see calibra.evaluate."""
+        """How good the calibrated probabilities are: see calibra.evaluate.
+
+        Parameters
+        ----------
+        X : array of N×C logits or probabilities, or a table
+            As for fit.
+        y : array of N classes, or N×C of their probabilities
+        features : array of N×M, or None
+            As for fit.
+        **options
+            Of calibra.evaluate.
+
+        Returns
+        -------
+        Evaluation
+        """
         rows = self._fitted()._parts(X, features)
         return judging.evaluate(self._calibrated(rows), rows.labels if y is None else y, rows.features, classes=self.classes_, **options)
 
     def score(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None) -> float:
-        """The share of rows whose most probable class is right; of soft labels, its mean probability by them."""
+        """The share of rows whose most probable class is right; of soft labels, its mean probability by them.
+
+        Parameters
+        ----------
+        X : array of N×C logits or probabilities, or a table
+            As for fit.
+        y : array of N classes, or N×C of their probabilities
+        features : array of N×M, or None
+            As for fit.
+        sample_weight : array of N numbers, or None
+
+        Returns
+        -------
+        float
+        """
         rows = self._fitted()._parts(X, features)
         said = np.argmax(self._calibrated(rows), axis=1)
         y = numbered(rows.labels if y is None else y, self.classes_)
@@ -256,7 +400,12 @@ class Calibrator(Routed):
         return float(np.average(y[np.arange(len(y)), said] if soft(y) else y == said, weights=sample_weight))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes the model into a folder, which calibra apply and Calibrator.load read, in the place of one that is there."""
+        """Writes the model into a folder, which calibra apply and Calibrator.load read, in the place of one that is there.
+
+        Parameters
+        ----------
+        folder : path
+        """
         folder = pathlib.Path(folder)
         self._fitted()._unpack(folder)
         for name in FILES:
@@ -269,7 +418,16 @@ class Calibrator(Routed):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Calibrator:
-        """The model that save or calibra fit wrote into a folder; the first prediction makes its network."""
+        """The model that save or calibra fit wrote into a folder; the first prediction makes its network.
+
+        Parameters
+        ----------
+        folder : path
+
+        Returns
+        -------
+        Calibrator
+        """
         folder = pathlib.Path(folder)
         if not (folder / "model.safetensors").is_file():
             raise InputError(f"{folder}: holds no model.safetensors; name a folder that save or calibra fit wrote")

@@ -52,8 +52,9 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     >>> from sklearn.datasets import load_digits
     >>> from calibra.classifier import CalibratedClassifier
     >>> X, y = load_digits(return_X_y=True)
-    >>> CalibratedClassifier(method="ts", cv=3).fit(X[:500], y[:500]).predict(X[500:503])
-    array([9, 2, 2])
+    >>> model = CalibratedClassifier(method="ts", cv=3).fit(X[:500], y[:500])
+    >>> model.predict(X[500:503]), model.predict_proba(X[500:503]).shape
+    (array([9, 2, 2]), (3, 10))
     """
 
     __metadata_request__fit = {"groups": UNUSED}  # the splitter asks for them
@@ -75,8 +76,23 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     def fit(self, X: Rows, y: Rows, sample_weight: Rows = None, groups: Rows = None, **params: typing.Any) -> CalibratedClassifier:
         """Fits the estimator, unless it is fitted, and the calibrator.
 
-        groups (N) go to the splitter, params to the estimator's fit, and sample_weight (N) to it and the
-        calibrator. With metadata routing the estimator and the splitter are given what they ask for.
+        With metadata routing the estimator and the splitter are given what they ask for.
+
+        Parameters
+        ----------
+        X : what the estimator takes, N rows
+        y : array of N classes
+        sample_weight : array of N numbers, or None
+            For the estimator, where its fit takes them, and the calibrator.
+        groups : array of N, or None
+            For the splitter.
+        **params
+            For the estimator's fit.
+
+        Returns
+        -------
+        CalibratedClassifier
+            Itself.
         """
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
@@ -122,7 +138,16 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         return self
 
     def predict_proba(self, X: Rows) -> Array:
-        """Calibrated probabilities (N×C); of an ensemble, the normalized geometric mean."""
+        """Calibrated probabilities; of an ensemble, the normalized geometric mean.
+
+        Parameters
+        ----------
+        X : what the estimator takes, N rows
+
+        Returns
+        -------
+        array of N×C
+        """
         check_is_fitted(self)
         logs: typing.Any = 0.0
         for estimator, calibrator in self.calibrated_:
@@ -135,12 +160,32 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         return typing.cast(Array, p / p.sum(axis=1, keepdims=True))
 
     def predict(self, X: Rows) -> Array:
-        """The most probable class of each row."""
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : what the estimator takes, N rows
+
+        Returns
+        -------
+        array of N
+        """
         p = self.predict_proba(X)
         return typing.cast(Array, self.classes_[np.argmax(p, axis=1)])
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What fit, its estimator and its splitter ask for."""
+        """What fit, its estimator and its splitter ask for.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+
+        Examples
+        --------
+        >>> from calibra.classifier import CalibratedClassifier
+        >>> sorted(CalibratedClassifier().get_metadata_routing()._route_mappings)
+        ['estimator', 'splitter']
+        """
         fit = MethodMapping().add(caller="fit", callee="fit")
         split = MethodMapping().add(caller="fit", callee="split")
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=self._base(), method_mapping=fit).add(splitter=self.cv, method_mapping=split)

@@ -21,7 +21,17 @@ import numpy as np
 
 
 class InputError(ValueError):
-    """What the command refuses, in its sentence: wrong rows, settings or flags. exit_code is its own, 2."""
+    """What the command refuses, in its sentence: wrong rows, settings or flags. exit_code is its own, 2.
+
+    Examples
+    --------
+    >>> import calibra
+    >>> try:
+    ...     calibra.run("fit", "--in", "none.npz", "--out", "run")
+    ... except calibra.InputError as refused:
+    ...     refused.exit_code
+    2
+    """
 
     exit_code = 2
 
@@ -29,7 +39,18 @@ class InputError(ValueError):
 class FitError(RuntimeError):
     """Work of the command that failed, in its sentence: a full disk, a fit that diverged, no device.
 
-    exit_code is the command's: 1, 3 without the device that was asked for, 70 for a fault of the program.
+    Parameters
+    ----------
+    sentence : str
+    exit_code : int
+        The command's: 1, 3 without the device that was asked for, 70 for a fault of the program.
+
+    Examples
+    --------
+    >>> import calibra
+    >>> failed = calibra.FitError("there is no device to compute on", 3)
+    >>> str(failed), failed.exit_code
+    ('there is no device to compute on', 3)
     """
 
     def __init__(self, sentence: str, exit_code: int = 1) -> None:
@@ -41,7 +62,18 @@ class FitError(RuntimeError):
 
 
 class CalibraWarning(UserWarning):
-    """What the command warns of."""
+    """What the command warns of.
+
+    Examples
+    --------
+    >>> import warnings, calibra, numpy as np
+    >>> y = np.arange(300) % 3
+    >>> with warnings.catch_warnings(record=True) as heard:
+    ...     warnings.simplefilter("always")
+    ...     _ = calibra.Calibrator().fit(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y)      # without features
+    >>> issubclass(heard[0].category, calibra.CalibraWarning)
+    True
+    """
 
 
 def binary() -> str:
@@ -64,7 +96,19 @@ def binary() -> str:
 def run(*args: object, within: str | os.PathLike[str] | None = None) -> str:
     """What the command prints when it is run with these arguments.
 
-    Ctrl-C ends it. within is a folder whose name its sentences and its JSON leave out.
+    Ctrl-C ends it.
+
+    Parameters
+    ----------
+    *args : object
+        Its words: each goes as its str.
+    within : path or None
+        A folder whose name its sentences and its JSON leave out.
+
+    Returns
+    -------
+    str
+        Its standard output. What it warns of is a CalibraWarning, what it refuses an InputError, and work that fails a FitError.
 
     Examples
     --------

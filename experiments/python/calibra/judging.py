@@ -17,7 +17,28 @@ from calibra.tables import Array, Rows, single_column
 
 @dataclasses.dataclass(frozen=True)
 class Floor:
-    """What a metric shows where labels are redrawn from the predictions: calibrated ones."""
+    """What a metric shows where labels are redrawn from the predictions: calibrated ones.
+
+    Parameters
+    ----------
+    mean : float
+    sd : float
+    p95 : float
+        The 95th percentile.
+    excess : float
+        The value less the mean.
+    p_value : float
+        The chance of a value as extreme as this one, of calibrated predictions.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> y = np.arange(200) % 2
+
+    >>> floor = calibra.evaluate(np.where(y, 0.7, 0.2), y, folds=0)["ece"].floor
+    >>> floor.mean < floor.p95 and floor.excess > 0
+    True
+    """
 
     mean: float
     sd: float
@@ -28,7 +49,25 @@ class Floor:
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """A metric with its 95 % bootstrap interval and its noise floor, None where there is none."""
+    """A metric with its uncertainty.
+
+    Parameters
+    ----------
+    value : float
+    interval : (float, float) or None
+        95 % by the bootstrap, None where there is none.
+    floor : Floor or None
+        What calibrated predictions would show, None where there is none.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> y = np.arange(200) % 2
+
+    >>> nll = calibra.evaluate(np.where(y, 0.7, 0.2), y, folds=0)["nll"]
+    >>> nll.interval[0] < nll.value < nll.interval[1]
+    True
+    """
 
     value: float
     interval: tuple[float, float] | None
@@ -39,10 +78,17 @@ class Metric:
 class Decomposition:
     """The parts of a proper score: miscalibration − discrimination + uncertainty. See calibra.metrics.decompose.
 
+    Parameters
+    ----------
+    miscalibration : Metric
+    discrimination : Metric
+    uncertainty : Metric
+
     Examples
     --------
     >>> import calibra, numpy as np
     >>> y = np.arange(200) % 2
+
     >>> parts = calibra.evaluate(np.where(y, 0.7, 0.2), y, folds=0).decomposition["brier"]
     >>> round(parts.miscalibration.value, 4), round(parts.discrimination.value, 4), parts.uncertainty.value
     (0.13, 0.5, 0.5)
@@ -57,9 +103,37 @@ class Decomposition:
 class Verdict:
     """What to do with a classifier: "use" a method, "leave it as it is", "do not use" one, or "cannot tell yet".
 
-    difference is what the method does to the NLL, low to high its 95 % interval, p of no difference; where the
-    classifier is left as it is, they are of the method that comes nearest to a gain, None where nothing was compared.
-    rows_needed are about as many as would show the difference where it cannot be told. str(verdict) is the text.
+    Where the classifier is left as it is, the numbers are of the method that comes nearest to a gain, and None where nothing was
+    compared. str(verdict) is the text.
+
+    Parameters
+    ----------
+    say : str
+    method : str
+    difference : float or None
+        What the method does to the NLL.
+    low : float or None
+        Of its 95 % interval.
+    high : float or None
+        Likewise.
+    p : float or None
+        Of no difference.
+    rows_needed : int or None
+        About as many as would show the difference, where it cannot be told.
+    sentence : str
+    why : list of str
+        The lines below the sentence.
+    commands : list of str
+        Those that do what it says.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(3, size=600)
+    >>> logits = 6 * (np.eye(3)[y] + rng.normal(size=(600, 3)))
+    >>> calibra.Calibrator("ts").compare(logits, y).verdict.say
+    'use'
     """
 
     say: str
@@ -75,7 +149,23 @@ class Verdict:
 
     @classmethod
     def of(cls, said: dict[str, typing.Any]) -> Verdict:
-        """The verdict as the command prints it in JSON."""
+        """The verdict as the command prints it in JSON.
+
+        Parameters
+        ----------
+        said : dict
+
+        Returns
+        -------
+        Verdict
+
+        Examples
+        --------
+        >>> import calibra
+        >>> said = dict.fromkeys(("difference", "low", "high", "p", "rows_needed"))
+        >>> str(calibra.Verdict.of({**said, "say": "cannot tell yet", "method": "", "sentence": "Cannot tell yet.", "why": []}))
+        'Cannot tell yet.'
+        """
         return cls(**{field.name: said[field.name] for field in dataclasses.fields(cls) if field.name in said})
 
     def __str__(self) -> str:
@@ -95,7 +185,27 @@ class Page:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Evaluation(Page):
-    """The metrics of probabilities: evaluation["nll"].value, .interval, .floor."""
+    """The metrics of probabilities: evaluation["nll"].value, .interval, .floor. A notebook shows the command's page.
+
+    Parameters
+    ----------
+    rows : int
+    classes : int
+    metrics : dict of str to Metric
+    report : dict
+        All that calibra evaluate --json prints.
+    html : str or None
+        The page; None of merged parts.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> y = np.arange(200) % 2
+
+    >>> said = calibra.evaluate(np.where(y, 0.7, 0.2), y)
+    >>> said.rows, round(said["brier"].value, 2), said.verdict.say, sorted(said.decomposition)
+    (200, 0.13, 'use', ['brier', 'nll'])
+    """
 
     rows: int
     classes: int
@@ -128,7 +238,30 @@ class Evaluation(Page):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Diagnosis(Page):
-    """Where probabilities are wrong."""
+    """Where probabilities are wrong. A notebook shows the command's page.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        What to do.
+    found : str
+        What is wrong.
+    regions : list of dict
+    report : dict
+        All that calibra diagnose --json prints.
+    html : str or None
+        The page.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> features = rng.normal(size=(2000, 2))
+    >>> y = (rng.random(2000) < np.where(features[:, 0] > 0, 0.9, 0.5)).astype(int)
+    >>> said = calibra.diagnose(np.full(2000, 0.7), y, features, redraws=99)
+    >>> said.verdict.say, "region" in said.found
+    ('use', True)
+    """
 
     verdict: Verdict  # what to do
     found: str  # what is wrong
@@ -142,7 +275,29 @@ class Diagnosis(Page):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Comparison(Page):
-    """Methods side by side on the same rows."""
+    """Methods side by side on the same rows. A notebook shows the command's page.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        Which to use.
+    methods : list of dict
+        Of each its metrics, the least NLL first; phi_nll and phi_brier are what it improves on the classifier.
+    report : dict
+        All that calibra compare --json prints.
+    html : str or None
+        The page.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(3, size=300)
+    >>> logits = 6 * (np.eye(3)[y] + rng.normal(size=(300, 3)))
+    >>> said = calibra.Calibrator("ts").compare(logits, y)
+    >>> [m["method"] for m in said.methods], said.methods[0]["phi_nll"] > 0
+    (['ts', 'nc'], True)
+    """
 
     verdict: Verdict  # which to use
     methods: list[dict[str, typing.Any]]  # of each its metrics, the least NLL first
@@ -154,17 +309,32 @@ class Comparison(Page):
 
 
 def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = None, classes: Rows = None, groups: Rows = None, **options: typing.Any) -> Evaluation:
-    """Measures probabilities p (N×C, or N of class 1) of rows labelled y (N).
+    """Measures probabilities.
 
-    The local metrics are measured in the principal components of the features (N×M). y may be
-    soft: probabilities of the classes (N×C). sample_weight (N) multiplies what each row counts.
-    Of groups (N) each is measured, and the multicalibration error of all.
-    The options are flags of calibra evaluate: protocol="formula", replicates=1000, seed=1.
+    Parameters
+    ----------
+    p : array of N×C probabilities, or N of class 1
+    y : array of N classes, or N×C of their probabilities
+    features : array of N×M, or None
+        The local metrics are measured in their principal components.
+    sample_weight : array of N numbers, or None
+        What each row counts.
+    classes : array of C classes, or None
+        Those of the columns; None is those of y in order, or 0…C−1.
+    groups : array of N names or numbers, or None
+        Each is measured, and the multicalibration error of all.
+    **options
+        Flags of calibra evaluate: protocol="formula", replicates=1000, seed=1.
+
+    Returns
+    -------
+    Evaluation
 
     Examples
     --------
     >>> import calibra, numpy as np
     >>> y = np.arange(200) % 2
+
     >>> said = calibra.evaluate(np.where(y, 0.7, 0.2), y)
     >>> round(said["nll"].value, 4), said["ece"].floor.p_value < 0.05
     (0.2899, True)
@@ -177,15 +347,30 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
 
 
 def totals(p: Rows, y: Rows, *, first: int = 0, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> bytes:
-    """What the global metrics of some of many rows are made of, as bytes, for merged.
+    """What the global metrics of some of many rows are made of, for merged.
 
-    first is the number of the first of these rows among all. sample_weight multiply what the rows count.
-    The options are flags of calibra evaluate, the same for all parts.
+    Parameters
+    ----------
+    p : array of N×C probabilities, or N of class 1
+    y : array of N classes, or N×C of their probabilities
+    first : int
+        The number of the first of these rows among all.
+    sample_weight : array of N numbers, or None
+        What each row counts.
+    classes : array of C classes, or None
+        Those of the columns; None is those of y in order, or 0…C−1.
+    **options
+        Flags of calibra evaluate, the same for all parts.
+
+    Returns
+    -------
+    bytes
 
     Examples
     --------
     >>> import calibra, numpy as np
     >>> y = np.arange(200) % 2
+
     >>> parts = [calibra.totals(np.where(y, 0.7, 0.2)[k : k + 100], y[k : k + 100], first=k) for k in (0, 100)]
     >>> round(calibra.merged(parts)["nll"].value, 4)
     0.2899
@@ -206,7 +391,27 @@ def totals_of(numbers: Rows, p: Rows, y: Rows, **options: typing.Any) -> collect
 
 
 def merged(parts: collections.abc.Iterable[bytes]) -> Evaluation:
-    """The evaluation of all rows, of the totals of their parts in any order: see totals for an example."""
+    """The evaluation of all rows, of the totals of their parts in any order.
+
+    Parameters
+    ----------
+    parts : iterable of bytes
+        What totals gave.
+
+    Returns
+    -------
+    Evaluation
+        Without local metrics, decomposition, verdict and page.
+
+    Examples
+    --------
+    >>> import calibra, numpy as np
+    >>> y = np.arange(200) % 2
+
+    >>> parts = [calibra.totals(np.where(y, 0.7, 0.2)[k : k + 100], y[k : k + 100], first=k) for k in (100, 0)]
+    >>> calibra.merged(parts).rows
+    200
+    """
     with scratch() as folder:
         for k, part in enumerate(parts):
             (folder / f"{k}.totals").write_bytes(part)
@@ -223,10 +428,26 @@ def _metric(said: dict[str, typing.Any]) -> Metric:
 
 
 def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, classes: Rows = None, groups: Rows = None, **options: typing.Any) -> Diagnosis:
-    """Says where probabilities p (N×C) of rows labelled y (N) are wrong.
+    """Says where probabilities are wrong.
 
-    Regions lie in the principal components of the features (N×M). groups (N) are audited
-    too. The options are flags of calibra diagnose: rows=100, seed=1.
+    Parameters
+    ----------
+    p : array of N×C probabilities, or N of class 1
+    y : array of N classes, or N×C of their probabilities
+    features : array of N×M
+        Regions lie in their principal components.
+    sample_weight : array of N numbers, or None
+        What each row counts.
+    classes : array of C classes, or None
+        Those of the columns; None is those of y in order, or 0…C−1.
+    groups : array of N names or numbers, or None
+        They are audited too.
+    **options
+        Flags of calibra diagnose: rows=100, seed=1.
+
+    Returns
+    -------
+    Diagnosis
 
     Examples
     --------

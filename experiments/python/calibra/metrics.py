@@ -22,6 +22,8 @@ from calibra.classes import classes_of, columns, numbered, single, soft
 from calibra.command import InputError, array
 from calibra.tables import Array, Rows, single_column
 
+__all__ = ["brier", "decompose", "ecce", "ece", "ece_top", "ess", "lce", "mce", "mlce", "multicalibration_error", "nll", "noise"]
+
 LEAST = 1e-12  # what a probability below costs, as the command's one floor has it
 BINS = 15
 
@@ -34,6 +36,20 @@ class _Sample(typing.NamedTuple):
 
 def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
     """Negative log-likelihood in nats: Σ_i w_i Σ_c −q_ic log p_ic.
+
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+
+    Returns
+    -------
+    float
+        In nats. A probability below 1e-12 counts as 1e-12.
 
     Examples
     --------
@@ -48,6 +64,20 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
 def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
     """Brier score, the sum over classes: Σ_i w_i Σ_c q_ic (1 − p_ic)² + (1 − q_ic) p_ic².
 
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+
+    Returns
+    -------
+    float
+        From 0 to 2.
+
     Examples
     --------
     >>> import calibra.metrics
@@ -61,7 +91,23 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
 def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS, excess: bool = False) -> float:
     """Expected calibration error of all classes: 1/C Σ_c Σ_b |Σ_{i∈B_bc} w_i (p_ic − q_ic)|, Kull et al. 2019.
 
-    A calibrated model's is not 0. excess takes off what its would be, the mean noise floor.
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+    bins : int
+        How many of equal width lie between 0 and 1.
+    excess : bool
+        Whether to take off what a calibrated model's would be, the mean noise floor, which the command draws.
+
+    Returns
+    -------
+    float
+        0 or more; a calibrated model's is above 0, as noise("ece", …) says.
 
     Examples
     --------
@@ -76,6 +122,22 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
 
 def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
     """Expected calibration error of the most probable class: Σ_b |Σ_{i∈B_b} w_i (conf_i − hit_i)|, Naeini et al. 2015.
+
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+    bins : int
+        How many of equal width lie between 0 and 1.
+
+    Returns
+    -------
+    float
+        0 or more; a calibrated model's is above 0, as noise("ece_top", …) says.
 
     Examples
     --------
@@ -92,6 +154,22 @@ def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: R
 def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
     """Maximal calibration error: 1/C Σ_c max_b |freq_c(B_bc) − conf_c(B_bc)|.
 
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+    bins : int
+        How many of equal width lie between 0 and 1.
+
+    Returns
+    -------
+    float
+        0 or more; a calibrated model's is above 0, as noise("mce", …) says.
+
     Examples
     --------
     >>> import calibra.metrics
@@ -105,6 +183,22 @@ def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
 def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
     """Expected cumulative calibration error: 1/C Σ_c of the mean over bins with rows of |Σ_{a≤b} residual_ac|.
 
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+    bins : int
+        How many of equal width lie between 0 and 1.
+
+    Returns
+    -------
+    float
+        0 or more; a calibrated model's is above 0, as noise("ecce", …) says.
+
     Examples
     --------
     >>> import calibra.metrics
@@ -116,7 +210,25 @@ def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows
 
 
 def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> float:
-    """Local calibration error in the principal components of the features (N×M); options are flags of calibra evaluate.
+    """Local calibration error in the principal components of the features, Luo et al. 2022.
+
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    features : array of N×M
+        The errors are measured in their principal components.
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+    **options
+        Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
+
+    Returns
+    -------
+    float
+        0 or more; a calibrated model's is above 0, as noise("lce", …) says.
 
     Examples
     --------
@@ -132,6 +244,24 @@ def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
 def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> float:
     """Maximal local calibration error, as lce.
 
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    features : array of N×M
+        The errors are measured in their principal components.
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+    **options
+        Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
+
+    Returns
+    -------
+    float
+        0 or more; a calibrated model's is above 0, as noise("mlce", …) says.
+
     Examples
     --------
     >>> import calibra.metrics
@@ -144,10 +274,28 @@ def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = No
 
 
 def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> float:
-    """Effective sample size of the neighbourhoods that lce takes its means over, (Σ_j K_ij)²/Σ_j K_ij², on average over rows and classes.
+    """Effective sample size of the neighbourhoods that lce takes its means over, on average over rows and classes.
 
-    It is neither better nor worse where it is large: where it is small lce is noisy, where it is near the number of rows of a
-    bin lce is nearly a global error. It is the mean of the profile ess_profile of calibra evaluate.
+    It is (Σ_j K_ij)²/Σ_j K_ij² over the other rows j of the bin. Where it is small, lce is noisy; where it is near the number of rows
+    of a bin, lce is nearly a global error. It is the mean of the profile ess_profile of `calibra evaluate`.
+
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    features : array of N×M
+        The errors are measured in their principal components.
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+    **options
+        Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
+
+    Returns
+    -------
+    float
+        A number of rows.
 
     Examples
     --------
@@ -167,7 +315,22 @@ def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
 
 
 def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
-    """Multicalibration error over groups (N names or numbers), as a difference of probabilities: Guy et al. 2025, as MCGrad has it.
+    """Multicalibration error over groups: Guy et al. 2025, as MCGrad has it.
+
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    groups : array of N names or numbers
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+
+    Returns
+    -------
+    float
+        The error of the worst group and class, as a difference of probabilities.
 
     Examples
     --------
@@ -184,14 +347,30 @@ def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_w
 
 
 def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> judging.Decomposition:
-    """The parts of a proper score, "nll" or "brier": miscalibration − discrimination + uncertainty (CORP, Dimitriadis et al. 2021).
+    """The parts of a proper score: miscalibration − discrimination + uncertainty (CORP, Dimitriadis et al. 2021).
 
     Isotonic regression of each class on its probability recalibrates the same rows. Miscalibration is what that takes off the score,
     uncertainty the score of the class shares alone, and discrimination what the recalibrated probabilities take off that. Of two
     classes this is CORP itself. Of more, the Brier score is the sum over the classes, each against the rest, and for the NLL the
-    recalibrated probabilities of a row are divided by their sum. Each part is a Metric with an interval; the miscalibration has
-    its noise floor, which is above 0 as the curves are fitted to the rows that they are judged on. options are flags of
-    calibra evaluate: replicates=1000, seed=1.
+    recalibrated probabilities of a row are divided by their sum.
+
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    score : {"nll", "brier"}
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+    **options
+        Flags of `calibra evaluate`, such as replicates=1000 or seed=1.
+
+    Returns
+    -------
+    Decomposition
+        Each part a Metric with an interval; the miscalibration with its noise floor, which is above 0, as the curves are fitted to
+        the rows that they are judged on.
 
     Examples
     --------
@@ -209,6 +388,25 @@ def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: 
 
 def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> judging.Floor:
     """The noise floor of a metric: what it shows where labels are redrawn from the probabilities, of calibrated ones.
+
+    Parameters
+    ----------
+    metric : str
+        Its key: "ece", "lce", …
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    features : array of N×M, or None
+        Those of the local metrics.
+    sample_weight : array of N numbers, or None
+        What each row counts; None is 1 each.
+    labels : array of C classes, or None
+        Those of the columns; None is those of y_true in order, or 0…C−1.
+    **options
+        Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
+
+    Returns
+    -------
+    Floor
 
     Examples
     --------

@@ -24,6 +24,8 @@ from calibra.calibrator import Calibrator
 from calibra.command import run
 from calibra.tables import Array
 
+__all__ = ["Calibrated", "custom_calibrators"]
+
 
 class Calibrated(Base):  # type: ignore[misc]  # seen without types
     """A method of calibra with the interface of probmetrics' calibrators: fit(p, y), predict_proba(p), and those of torch.
@@ -57,7 +59,19 @@ class Calibrated(Base):  # type: ignore[misc]  # seen without types
 
 
 def custom_calibrators() -> dict[str, collections.abc.Callable[[], Calibrated]]:
-    """Factories by the names "calibra ts", "calibra sm", …, as CalArena's CUSTOM_CALIBRATORS has them."""
+    """Factories of all methods that need no features, as CalArena's CUSTOM_CALIBRATORS has them.
+
+    Returns
+    -------
+    dict of str to callable
+        By the names "calibra ts", "calibra sm", …
+
+    Examples
+    --------
+    >>> from calibra.probmetrics import custom_calibrators
+    >>> custom_calibrators()["calibra ts"]()
+    Calibrated(method='ts')
+    """
     listed = json.loads(run("methods", "--json"))
     return {f"calibra {m['method']}": functools.partial(Calibrated, m["method"]) for m in listed if m["needs"] == ["logits"]}
 

@@ -23,6 +23,8 @@ from calibra.calibrator import Calibrator
 from calibra.command import plain, run
 from calibra.judging import Evaluation, merged, totals_of
 
+__all__ = ["apply", "evaluate", "study"]
+
 ROWS = 16384  # of a batch: a multiple of those that the command computes at once
 
 
@@ -39,18 +41,66 @@ class _Apply:
 
 
 def apply(model: str | os.PathLike[str], rows: typing.Any, *, logits: str = "logits", features: str | None = None, workers: int = 2, batch_size: int = ROWS) -> typing.Any:
-    """The rows (a Dataset) with a column probs more: their calibrated probabilities.
+    """The rows with a column probs more: their calibrated probabilities.
 
-    model is the folder that calibra fit or Calibrator.save wrote, which all workers see. logits and
-    features name columns that hold an array for each row.
+    Parameters
+    ----------
+    model : path
+        The folder that calibra fit or Calibrator.save wrote, which all workers see.
+    rows : ray.data.Dataset
+    logits : str
+        A column that holds an array for each row.
+    features : str or None
+        Likewise.
+    workers : int
+    batch_size : int
+
+    Returns
+    -------
+    ray.data.Dataset
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, ray, calibra, calibra.ray
+    >>> y = np.arange(300) % 3
+    >>> logits = 4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     calibra.Calibrator("ts").fit(logits, y).save(folder)
+    ...     said = calibra.ray.apply(folder, ray.data.from_numpy(logits), logits="data").take(1)
+    >>> said[0]["probs"].round(2)
+    array([0.1, 0.8, 0.1])
+    >>> ray.shutdown()
     """
     return rows.map_batches(_Apply, fn_constructor_args=(str(model), logits, features), batch_size=batch_size, concurrency=workers)
 
 
 def evaluate(rows: typing.Any, *, probs: str = "probs", labels: str = "label", numbers: str = "id", batch_size: int = ROWS, **options: typing.Any) -> Evaluation:
-    """The global metrics of rows (a Dataset), as calibra.evaluate gives them.
+    """The global metrics of rows, as calibra.evaluate gives them.
 
-    numbers names a column that numbers all rows from 0. The options are flags of calibra evaluate.
+    Parameters
+    ----------
+    rows : ray.data.Dataset
+    probs : str
+        A column that holds an array for each row.
+    labels : str
+        The column of classes.
+    numbers : str
+        A column that numbers all rows from 0.
+    batch_size : int
+    **options
+        Flags of calibra evaluate.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> import ray, calibra.ray
+    >>> rows = ray.data.from_items([{"id": k, "label": k % 2, "probs": [0.75, 0.25]} for k in range(200)])
+    >>> round(calibra.ray.evaluate(rows)["nll"].value, 4)
+    0.837
+    >>> ray.shutdown()
     """
 
     def counted(batch: dict[str, typing.Any]) -> dict[str, typing.Any]:
@@ -60,10 +110,35 @@ def evaluate(rows: typing.Any, *, probs: str = "probs", labels: str = "label", n
 
 
 def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | None = None, cores: int = 1) -> str:
-    """Computes a study, its cells shared among tasks of Ray, and writes its report into the folder out.
+    """Computes a study, its cells shared among tasks of Ray, and writes its report into a folder.
 
-    All workers see out. words are those of calibra study; one cell is computed at a time by each
-    task, which takes so many cores. What was computed before is not computed again.
+    What was computed before is not computed again.
+
+    Parameters
+    ----------
+    name : str
+    *words : object
+        Those of calibra study.
+    out : path
+        The folder, which all workers see.
+    tasks : int or None
+        Each computes a cell at a time; None is as many as the cluster has cores for.
+    cores : int
+        Of a task.
+
+    Returns
+    -------
+    str
+        What the command prints at the end.
+
+    Examples
+    --------
+    >>> import tempfile, ray, calibra.ray
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     said = calibra.ray.study("main", "--data", "letter", "--methods", "nc,ts", "--seeds", 1, out=folder, tasks=1)
+    >>> "2 of 2 cells" in said
+    True
+    >>> ray.shutdown()
     """
     tasks = tasks or max(1, int(typing.cast(typing.Any, ray).cluster_resources().get("CPU", 1) // cores))
     command = ["study", name, *map(plain, words), "--out", str(out)]

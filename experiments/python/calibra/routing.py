@@ -21,30 +21,98 @@ class Routed:
     """An estimator that says which metadata its methods want of those that a search or a pipeline is given.
 
     True asks for it, False does without it, None fails where it is given, and a name asks for what has that name.
+
+    Examples
+    --------
+    >>> import calibra, sklearn
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     routed = calibra.Calibrator("vq").set_fit_request(features=True, sample_weight=False, groups=False)
+    ...     routed = routed.set_predict_request(features=True).set_predict_proba_request(features=True)
+    ...     routed = routed.set_predict_log_proba_request(features=True).set_score_request(features="measured")
+    >>> routed.get_metadata_routing().score.requests["features"]
+    'measured'
     """
 
     def set_fit_request(self: Self, *, features: Request = UNCHANGED, sample_weight: Request = UNCHANGED, groups: Request = UNCHANGED) -> Self:
-        """Asks for metadata of fit."""
+        """Asks for metadata of fit.
+
+        Parameters
+        ----------
+        features : True, False, None or str
+        sample_weight : True, False, None or str
+        groups : True, False, None or str
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         return self._asked("fit", features=features, sample_weight=sample_weight, groups=groups)
 
     def set_predict_request(self: Self, *, features: Request = UNCHANGED) -> Self:
-        """Asks for metadata of predict."""
+        """Asks for metadata of predict.
+
+        Parameters
+        ----------
+        features : True, False, None or str
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         return self._asked("predict", features=features)
 
     def set_predict_proba_request(self: Self, *, features: Request = UNCHANGED) -> Self:
-        """Asks for metadata of predict_proba."""
+        """Asks for metadata of predict_proba.
+
+        Parameters
+        ----------
+        features : True, False, None or str
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         return self._asked("predict_proba", features=features)
 
     def set_predict_log_proba_request(self: Self, *, features: Request = UNCHANGED) -> Self:
-        """Asks for metadata of predict_log_proba."""
+        """Asks for metadata of predict_log_proba.
+
+        Parameters
+        ----------
+        features : True, False, None or str
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         return self._asked("predict_log_proba", features=features)
 
     def set_score_request(self: Self, *, features: Request = UNCHANGED, sample_weight: Request = UNCHANGED) -> Self:
-        """Asks for metadata of score."""
+        """Asks for metadata of score.
+
+        Parameters
+        ----------
+        features : True, False, None or str
+        sample_weight : True, False, None or str
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         return self._asked("score", features=features, sample_weight=sample_weight)
 
     def get_metadata_routing(self) -> typing.Any:
-        """What each method asks for, a sklearn.utils.metadata_routing.MetadataRequest."""
+        """What each method asks for.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRequest
+        """
         from sklearn.utils.metadata_routing import MetadataRequest
 
         asked = vars(self).get("_metadata_request")

@@ -22,12 +22,40 @@ from pyspark.sql import types
 from calibra.calibrator import Calibrator
 from calibra.judging import Evaluation, merged, totals_of
 
+__all__ = ["apply", "evaluate"]
+
 
 def apply(model: str | os.PathLike[str], table: typing.Any, *, logits: str = "logits", features: str | None = None) -> typing.Any:
-    """The rows of a data frame with a column probs more: their calibrated probabilities.
+    """The rows with a column probs more: their calibrated probabilities.
 
-    model is the folder that calibra fit or Calibrator.save wrote, which all workers see. logits and
-    features name columns that hold an array for each row.
+    Parameters
+    ----------
+    model : path
+        The folder that calibra fit or Calibrator.save wrote, which all workers see.
+    table : pyspark.sql.DataFrame
+    logits : str
+        A column that holds an array for each row.
+    features : str or None
+        Likewise.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, calibra, calibra.spark
+    >>> from pyspark.sql import SparkSession
+    >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
+    >>> y = np.arange(300) % 3
+    >>> logits = 4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3]
+    >>> table = spark.createDataFrame([(row.tolist(),) for row in logits[:1]], ["logits"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     calibra.Calibrator("ts").fit(logits, y).save(folder)
+    ...     said = calibra.spark.apply(folder, table).collect()
+    >>> np.round(said[0]["probs"], 2)
+    array([0.1, 0.8, 0.1])
+    >>> spark.stop()
     """
     model = str(model)
 
@@ -42,9 +70,33 @@ def apply(model: str | os.PathLike[str], table: typing.Any, *, logits: str = "lo
 
 
 def evaluate(table: typing.Any, *, probs: str = "probs", labels: str = "label", numbers: str = "id", **options: typing.Any) -> Evaluation:
-    """The global metrics of the rows of a data frame, as calibra.evaluate gives them.
+    """The global metrics of rows, as calibra.evaluate gives them.
 
-    numbers names a column that numbers all rows from 0. The options are flags of calibra evaluate.
+    Parameters
+    ----------
+    table : pyspark.sql.DataFrame
+    probs : str
+        A column that holds an array for each row.
+    labels : str
+        The column of classes.
+    numbers : str
+        A column that numbers all rows from 0.
+    **options
+        Flags of calibra evaluate.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> import calibra.spark
+    >>> from pyspark.sql import SparkSession
+    >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
+    >>> rows = spark.createDataFrame([(k, k % 2, [0.75, 0.25]) for k in range(200)], ["id", "label", "probs"])
+    >>> round(calibra.spark.evaluate(rows)["nll"].value, 4)
+    0.837
+    >>> spark.stop()
     """
 
     def counted(batches: collections.abc.Iterable[typing.Any]) -> collections.abc.Iterator[typing.Any]:

@@ -26,11 +26,30 @@ from calibra.network import FLOOR
 from calibra.onnx import Graph
 from calibra.tables import Array
 
+__all__ = ["Calibrated", "Outputs", "outputs", "write"]
+
 Tensor = typing.Any  # torch.Tensor
 
 
 class Outputs(typing.NamedTuple):
-    """What a model says of N rows, in the order of Calibrator.fit; y is None where the loader has no labels."""
+    """What a model says of N rows, in the order of Calibrator.fit.
+
+    Parameters
+    ----------
+    logits : array of N×C
+    y : array of N, or None
+        None where the loader has no labels.
+    features : array of N×M, or None
+        None without a layer.
+
+    Examples
+    --------
+    >>> import numpy as np, calibra, calibra.torch
+    >>> y = np.arange(300) % 3
+    >>> said = calibra.torch.Outputs(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y, None)
+    >>> calibra.Calibrator("ts").fit(*said).classes_
+    array([0, 1, 2])
+    """
 
     logits: Array  # N×C
     y: Array | None  # N
@@ -49,9 +68,14 @@ def outputs(model: typing.Any, loader: collections.abc.Iterable[typing.Any], lay
         (x, y), (x, …, y), x alone, or a dict whose "labels" are y and whose other entries are the model's arguments.
     layer : str, nn.Module or None
         Whose outputs are the features, flattened to M numbers for each row; None for no features.
-    device : where the batches go; None is where the model's parameters are.
+    device : torch.device, str or None
+        Where the batches go; None is where the model's parameters are.
     autocast : torch.dtype or None
         Runs the model in mixed precision of this type.
+
+    Returns
+    -------
+    Outputs
 
     Examples
     --------
@@ -87,7 +111,28 @@ def outputs(model: typing.Any, loader: collections.abc.Iterable[typing.Any], lay
 
 
 def write(path: str | os.PathLike[str], model: typing.Any, layer: typing.Any = "avgpool", *, device: typing.Any = None, autocast: typing.Any = None, **loaders: collections.abc.Iterable[typing.Any]) -> None:
-    """Writes a features file, as `calibra fit --in` takes it: cal=loader, test=loader and, if there are, val=loader."""
+    """Writes a features file, as `calibra fit --in` takes it.
+
+    Parameters
+    ----------
+    path : path
+    model : nn.Module
+        As for outputs.
+    layer : str, nn.Module or None
+    device : torch.device, str or None
+    autocast : torch.dtype or None
+    **loaders : iterables of batches
+        cal=loader, test=loader and, if there are, val=loader.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, torch, calibra.torch
+    >>> rows = torch.utils.data.TensorDataset(torch.randn(10, 3), torch.arange(10) % 2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     calibra.torch.write(f"{folder}/f.npz", torch.nn.Linear(3, 2), None, cal=torch.utils.data.DataLoader(rows, batch_size=4))
+    ...     sorted(np.load(f"{folder}/f.npz").files)
+    ['cal_labels', 'cal_logits']
+    """
     if unknown := set(loaders) - {"cal", "val", "test"}:
         raise InputError(f"{sorted(unknown)[0]} is no set of rows; a features file has cal, val and test")
     arrays = {}
@@ -133,6 +178,28 @@ class Calibrated(nn.Module):  # type: ignore[misc]  # seen without torch's types
             _layer(model, layer)
 
     def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
+        """The calibrated log-probabilities of rows.
+
+        Parameters
+        ----------
+        *inputs : tensors of B rows
+            As the model takes them.
+        **named : tensors of B rows
+            Likewise.
+
+        Returns
+        -------
+        tensor of B×C
+
+        Examples
+        --------
+        >>> import torch, calibra, calibra.torch
+        >>> x, y = torch.randn(200, 3), torch.arange(200) % 2
+        >>> model = torch.nn.Linear(3, 2)
+        >>> calibrator = calibra.Calibrator("ts").fit(model(x).detach(), y)
+        >>> calibra.torch.Calibrated(model, calibrator)(x[:4]).shape
+        torch.Size([4, 2])
+        """
         with listening(self.model, self.layer) as heard:
             logits = _logits(self.model(*inputs, **named))
         with torch.autocast(logits.device.type, enabled=False):

@@ -27,6 +27,8 @@ from calibra.calibrator import Calibrator
 from calibra.command import InputError
 from calibra.tables import Array, table
 
+__all__ = ["log_run", "log_wandb"]
+
 FIGURES = (".png", ".svg")
 PAGES = ("report.html", "tables.md", "results.csv")
 
@@ -90,11 +92,38 @@ def _losses(path: pathlib.Path) -> list[tuple[int, dict[str, float]]]:
 
 
 def log_run(folder: str | os.PathLike[str], *, name: str | None = None, model: str = "model") -> str:
-    """Logs a folder to MLflow: into the active run, or one of its own in the current experiment, whose id is returned.
+    """Logs a folder to MLflow: into the active run, or one of its own in the current experiment.
 
-    The model is a pyfunc named `model`: it takes {"logits": N×C, "features": N×M}, or a frame with columns logit_0, …,
-    feature_0, … (of a Calibrator fitted on a frame, that frame's columns), and returns probabilities (N×C), in the
-    process that loaded it.
+    The model is a pyfunc that takes {"logits": N×C, "features": N×M}, or a frame with columns logit_0, …, feature_0, … (of a Calibrator
+    fitted on a frame, that frame's columns), and returns probabilities (N×C), in the process that loaded it.
+
+    Parameters
+    ----------
+    folder : path
+        What calibra fit, compare or study wrote, or Calibrator.save.
+    name : str or None
+        Of a run of its own; None is the folder's name.
+    model : str
+        What the model is named.
+
+    Returns
+    -------
+    str
+        The id of the run.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, calibra, calibra.tracking
+    >>> y = np.arange(300) % 3
+    >>> model = calibra.Calibrator("ts").fit(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y)
+
+    >>> import mlflow
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
+    ...     _ = mlflow.set_experiment(experiment_id=mlflow.create_experiment("example", f"{folder}/artifacts"))
+    ...     model.save(f"{folder}/model")
+    ...     mlflow.get_run(calibra.tracking.log_run(f"{folder}/model")).data.params["method"]
+    'ts'
     """
     import mlflow
 
@@ -159,8 +188,34 @@ def predicted(calibrator: Calibrator, rows: typing.Any) -> Array:
     return calibrator.predict_proba(np.column_stack(parts["logit"]), np.column_stack(parts["feature"]) if parts["feature"] else None)
 
 
-def log_wandb(folder: str | os.PathLike[str], *, mode: str = "offline", **more: typing.Any) -> str:
-    """Logs a folder to Weights & Biases as a run of its own, whose id is returned; more goes to wandb.init."""
+def log_wandb(folder: str | os.PathLike[str], *, mode: typing.Literal["offline", "online", "disabled"] = "offline", **more: typing.Any) -> str:
+    """Logs a folder to Weights & Biases as a run of its own.
+
+    Parameters
+    ----------
+    folder : path
+        What calibra fit, compare or study wrote, or Calibrator.save.
+    mode : {"offline", "online", "disabled"}
+        Of wandb.init.
+    **more
+        For wandb.init, such as project="calibra".
+
+    Returns
+    -------
+    str
+        The id of the run.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, calibra, calibra.tracking
+    >>> y = np.arange(300) % 3
+    >>> model = calibra.Calibrator("ts").fit(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y)
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model")
+    ...     isinstance(calibra.tracking.log_wandb(f"{folder}/model", mode="disabled", dir=folder), str)
+    True
+    """
     import wandb
 
     wrote = read(folder)
