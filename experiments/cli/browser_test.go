@@ -38,7 +38,8 @@ type message struct {
 // window is how a page is looked at.
 type window struct {
 	width, height int
-	dark          bool
+	dark, print   bool
+	noScripts     bool
 	noScrollbars  bool
 	patience      int // in milliseconds of the page's own time, which passes as fast as it can
 }
@@ -104,7 +105,7 @@ func (b *browser) openTab() error {
 		return err
 	}
 	b.session = tab.SessionID
-	for _, what := range []string{"Page", "Runtime", "Log"} {
+	for _, what := range []string{"Page", "Runtime", "Log", "Network"} {
 		if err := b.ask(what+".enable", nil, nil); err != nil {
 			return err
 		}
@@ -167,24 +168,38 @@ func (b *browser) wait(name string) error {
 	}
 }
 
-// open opens a page and lets its time pass.
-func (b *browser) open(address string, w window) error {
-	theme := "light"
+// look changes how the page that is open is looked at.
+func (b *browser) look(w window) error {
+	theme, media := "light", "" // that of the screen, and on paper that of paper
 	if w.dark {
 		theme = "dark"
+	}
+	if w.print {
+		media = "print"
 	}
 	for _, what := range []struct {
 		method string
 		params map[string]any
 	}{
-		{"Page.navigate", map[string]any{"url": "about:blank"}}, // nothing of the page before
 		{"Emulation.setDeviceMetricsOverride", map[string]any{"width": w.width, "height": w.height, "deviceScaleFactor": 1, "mobile": false}},
 		{"Emulation.setScrollbarsHidden", map[string]any{"hidden": w.noScrollbars}},
-		{"Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": theme}}}},
+		{"Emulation.setScriptExecutionDisabled", map[string]any{"value": w.noScripts}},
+		{"Emulation.setEmulatedMedia", map[string]any{"media": media, "features": []map[string]string{{"name": "prefers-color-scheme", "value": theme}}}},
 	} {
 		if err := b.ask(what.method, what.params, nil); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// open opens a page and lets its time pass.
+func (b *browser) open(address string, w window) error {
+	if err := b.ask("Page.navigate", map[string]any{"url": "about:blank"}, nil); err != nil { // nothing of the page before
+		return err
+	}
+	if err := b.look(w); err != nil {
+		return err
 	}
 	b.events = nil
 	var reached struct{ ErrorText string }
@@ -198,6 +213,35 @@ func (b *browser) open(address string, w window) error {
 		return err
 	}
 	return b.wait("Emulation.virtualTimeBudgetExpired")
+}
+
+// evaluate is the text that an expression of JavaScript has in the page that is open.
+func (b *browser) evaluate(expression string) (string, error) {
+	var shown struct {
+		Result           struct{ Value string }
+		ExceptionDetails json.RawMessage
+	}
+	if err := b.ask("Runtime.evaluate", map[string]any{"expression": expression}, &shown); err != nil {
+		return "", err
+	}
+	if shown.ExceptionDetails != nil {
+		return "", errors.New(string(shown.ExceptionDetails))
+	}
+	return shown.Result.Value, nil
+}
+
+// requests are the addresses that the page which is open asked for, but for its own.
+func (b *browser) requests() (addresses []string) {
+	for _, m := range b.events {
+		var asked struct {
+			DocumentURL string
+			Request     struct{ URL string }
+		}
+		if m.Method == "Network.requestWillBeSent" && json.Unmarshal(m.Params, &asked) == nil && asked.Request.URL != asked.DocumentURL && !strings.HasPrefix(asked.Request.URL, "data:") {
+			addresses = append(addresses, asked.Request.URL)
+		}
+	}
+	return addresses
 }
 
 // console is what the page that is open said on its console, and what the browser said of it.
@@ -221,17 +265,16 @@ func browse(t *testing.T, page string, w window) (dom string, console []string) 
 	if !strings.HasPrefix(page, "http://") {
 		page = "file://" + page
 	}
-	var shown struct{ Result struct{ Value string } }
 	hung := time.AfterFunc(time.Minute, func() { _ = b.process.Process.Kill() })
 	defer hung.Stop()
 	err = b.open(page, w)
 	if err == nil {
-		err = b.ask("Runtime.evaluate", map[string]any{"expression": "document.documentElement.outerHTML"}, &shown)
+		dom, err = b.evaluate("document.documentElement.outerHTML")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return shown.Result.Value, b.console()
+	return dom, b.console()
 }
 
 // printed is the page that is open as a PDF.

@@ -83,7 +83,7 @@ func (panel HeatPanel) plot() (*chart, colourBar) {
 		case panel.Diverging:
 			return diverging(t)
 		case panel.Text != nil:
-			return sequential(0.55 * t)
+			return sequential(0.47 * t) // beyond, letters in the dark have a contrast below 4.5
 		}
 		return sequential(t)
 	}

@@ -79,7 +79,7 @@ func (f *Figure) layout(width vg.Length) *layout {
 	return l
 }
 
-// fold breaks titles and names of axes into lines that the cell has room for.
+// fold breaks titles and names of axes into lines that the cell has room for; places breaks titles once more.
 func (l *layout) fold() {
 	for i, p := range l.panels {
 		height := l.cell.Y
@@ -121,6 +121,12 @@ func (l *layout) places(page draw.Canvas, columns int) (all []draw.Canvas) {
 	tiles := draw.Tiles{Rows: len(grid), Cols: columns, PadX: gap + l.besides, PadY: gap}
 	if l.shares != nil {
 		tiles.PadY = 0
+	}
+	for i, c := range slices.Concat(plot.Align(grid, tiles, page)...) { // a title has the room that the names of the axes leave
+		if i < len(l.panels) {
+			p := l.panels[i]
+			p.Title.Text = wrapped(p.title, p.Title.TextStyle, c.Max.X-c.Min.X)
+		}
 	}
 	top, height := page.Max.Y, page.Max.Y-page.Min.Y
 	for _, row := range plot.Align(grid, tiles, page) {

@@ -153,7 +153,11 @@ func (evenTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	}
 	decimals := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
 	for k := math.Ceil(low / step); k*step <= high; k++ {
-		ticks = append(ticks, plot.Tick{Value: k * step, Label: fmt.Sprintf("%.*f", decimals, k*step+0)}) // −0 + 0 is 0
+		tick := plot.Tick{Value: k * step, Label: fmt.Sprintf("%.*f", decimals, k*step+0)} // −0 + 0 is 0
+		if tick.Value >= 1e4 && high < 1000*step {                                         // short has four digits
+			tick.Label = short(tick.Value)
+		}
+		ticks = append(ticks, tick)
 	}
 	return ticks
 }
