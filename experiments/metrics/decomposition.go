@@ -24,7 +24,9 @@ import (
 // probabilities that sum to 1, so its S_C is that of q̂_ic/Σ_k q̂_ik, which method ir predicts; these are not the least in NLL, and
 // its first two parts may fall below 0.
 //
-// The curves are fitted to the rows they are judged on, so calibrated predictions show a miscalibration above 0: see its noise floor.
+// The curves are fitted to the rows they are judged on, so S_C is too low, and miscalibration and discrimination are too high, both by
+// about the noise floor of the miscalibration: what calibrated predictions show. Intervals are of the values as they are, like those of
+// every metric. Less the floor they hold what many rows show in about nine of ten draws (TestPartsLessTheFloor).
 type Decomposition struct{ NLL, Brier ScoreParts }
 
 // ScoreParts are those of one score.

@@ -75,21 +75,37 @@ func TestLawsOfDecomposition(t *testing.T) {
 	same("miscalibration of classes in another order", evaluateRows(t, swapped, other, nil, Settings{}, onlyValues).Decomposition.NLL.Miscalibration.Value, of.NLL.Miscalibration.Value)
 }
 
-// TestMiscalibrationAndItsFloor: that of calibrated predictions lies where its floor says, that of sharper ones above, and an interval
-// of 95 % holds what 20,000 rows show.
-func TestMiscalibrationAndItsFloor(t *testing.T) {
-	for sharpness, found := range map[float64]bool{1: false, 2: true} {
-		p := generate(1000, 3, 1, sharpness, rand.New(rand.NewPCG(5, 6)))
-		many := generate(20000, 3, 1, sharpness, rand.New(rand.NewPCG(7, 8)))
-		d := evaluateRows(t, p.logProbs, p.labels, nil, Settings{}, Uncertainty{}).Decomposition
-		of := evaluateRows(t, many.logProbs, many.labels, nil, Settings{}, onlyValues).Decomposition
-		for name, parts := range map[string][2]ScoreParts{"NLL": {d.NLL, of.NLL}, "Brier": {d.Brier, of.Brier}} {
-			if got := parts[0].Miscalibration.Noise.Exceeded(.05, 1); got != found {
-				t.Errorf("sharpness %v, %s: miscalibration %+v", sharpness, name, parts[0].Miscalibration)
+// TestPartsLessTheFloor: the miscalibration of calibrated predictions lies where its floor says, that of sharper ones above it; and
+// less the floor the intervals of 95 % hold what 20,000 rows show in most draws: 32 to 39 of 40, fewest of the discrimination
+// of calibrated predictions.
+func TestPartsLessTheFloor(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const draws = 40
+	for sharpness, mostFound := range map[float64]int{1: draws / 4, 2: draws} {
+		many := generate(20000, 3, 1, sharpness, rng)
+		want := evaluateRows(t, many.logProbs, many.labels, nil, Settings{}, onlyValues).Decomposition
+		found, held := 0, [4]int{}
+		for range draws {
+			p := generate(500, 3, 1, sharpness, rng)
+			d := evaluateRows(t, p.logProbs, p.labels, nil, Settings{}, Uncertainty{Replicates: 100, Redraws: 20}).Decomposition
+			if d.NLL.Miscalibration.Noise.Exceeded(.05, 1) {
+				found++
 			}
-			few, want := parts[0].Discrimination, parts[1].Discrimination.Value
-			if few.Interval.Low > want || few.Interval.High < want {
-				t.Errorf("sharpness %v, %s: discrimination %+v does not hold %v", sharpness, name, few, want)
+			for k, parts := range [][2]ScoreParts{{d.NLL, want.NLL}, {d.Brier, want.Brier}} {
+				floor := parts[0].Miscalibration.Noise.Mean
+				for j, part := range [][2]ScorePart{{parts[0].Miscalibration, parts[1].Miscalibration}, {parts[0].Discrimination, parts[1].Discrimination}} {
+					if few, of := part[0].Interval, part[1].Value; few.Low-floor <= of && of <= few.High-floor {
+						held[2*k+j]++
+					}
+				}
+			}
+		}
+		if found > mostFound || found < mostFound-draws/4 {
+			t.Errorf("sharpness %v: miscalibration is found in %d of %d draws", sharpness, found, draws)
+		}
+		for k, n := range held {
+			if n < draws*3/4 {
+				t.Errorf("sharpness %v: interval %d less the floor holds the part in %d of %d draws", sharpness, k, n, draws)
 			}
 		}
 	}
