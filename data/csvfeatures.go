@@ -8,9 +8,7 @@ import (
 	"strings"
 )
 
-// A csv file of features has a header and a row for each example. Its columns are those of a table
-// file; the column true is the label where there is no other, as raw results of the paper's authors
-// have it.
+// A csv file of features has a header and a row for each example. Its columns are those of a table file.
 
 // readFeaturesCSV reads the columns of r, and the names that they give.
 func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
@@ -56,16 +54,10 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 
 // csvColumns are the columns that a header names.
 func csvColumns(header []string) []*column {
-	columns, labelled := make([]*column, len(header)), false
+	columns := make([]*column, len(header))
 	for j, name := range header {
 		columns[j] = newColumn(strings.Clone(name))
-		labelled = labelled || columns[j].isLabel()
-	}
-	for _, c := range columns {
-		if c.name == "true" && !labelled {
-			c.name = "label"
-		}
-		c.isText = slices.Contains(textColumns, c.name)
+		columns[j].isText = slices.Contains(textColumns, columns[j].name)
 	}
 	return columns
 }

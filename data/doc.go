@@ -16,7 +16,7 @@
 //
 // # Where rows come from
 //
-//	features of any backbone   Open (npz, Parquet, Arrow, csv), OpenRawResults (csv of the paper's authors)
+//	features of any backbone   Open (npz, Parquet, Arrow, csv)
 //	raw tables                 Letter, Satellite, Digits (embedded), OpenCSV, OpenRaw (weather data)
 //	raw images                 OpenRaw (CIFAR, MedMNIST)
 //	known posteriors           package synthetic

@@ -41,24 +41,6 @@ func FuzzReadPredictions(f *testing.F) {
 	})
 }
 
-// FuzzOpenRawResults: whatever the text, rows that fit together, or an input error.
-func FuzzOpenRawResults(f *testing.F) {
-	f.Add([]byte("true,preds,logits_0,logits_1,features_0\n1,0,2,3,4\n0,0,1,2,3\n"))
-	f.Add([]byte("logits_1,logits_0,true\n1e300,-1e300,1.0\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := OpenRawResults(tempFile(t, "r.csv", text))
-		if err != nil {
-			if !isInput(err) {
-				t.Fatalf("%v is no input error", err)
-			}
-			return
-		}
-		if n, c := s.Logits.Dims(); n != len(s.Labels) || InvalidLabel(s.Labels, c) >= 0 || s.Features != nil && Dense(s.Features).RawMatrix().Rows != n {
-			t.Fatalf("%d×%d logits, labels %v", n, c, s.Labels)
-		}
-	})
-}
-
 // FuzzOpenMedMNIST: whatever the bytes, images that fit together, or an input error.
 func FuzzOpenMedMNIST(f *testing.F) {
 	var members []member

@@ -65,7 +65,7 @@ func TestAllocatesWhatIsThere(t *testing.T) {
 		"one quotation": {"f.csv.gz", endless(t, "1,2,\"3"+strings.Repeat("\n1,2,3", 5e6), 1),
 			func(path string) error { _, err := OpenCSV(path, ""); return err }, "more than 4 MB"},
 		"one line of results": {"f.csv", append([]byte(header), bytes.Repeat([]byte("1,"), 1e7)...),
-			func(path string) error { _, err := OpenRawResults(path); return err }, "more than 4 MB"},
+			func(path string) error { _, err := Open(path); return err }, "more than 4 MB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := tempFile(t, c.file, c.text)

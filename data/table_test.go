@@ -152,8 +152,8 @@ func TestByteOrderMark(t *testing.T) {
 			t.Errorf("%s: got %s", name, got)
 		}
 	}
-	if _, err := OpenRawResults(tempFile(t, "r.csv", []byte("\ufefftrue,preds,logits_0,logits_1\n1,0,2,3\n"))); err != nil {
-		t.Errorf("raw results: %v", err)
+	if _, err := Open(tempFile(t, "r.csv", []byte("\ufefflabel,preds,logits_0,logits_1\n1,0,2,3\n"))); err != nil {
+		t.Errorf("features: %v", err)
 	}
 }
 

@@ -74,8 +74,7 @@ type OriginSettings struct {
 //	F.npz                       a MedMNIST file, encoded
 //	cifar-10-binary.tar.gz      CIFAR images, encoded (cifar-100-binary.tar.gz too)
 //	F.csv F.csv.gz              a labelled table without logits, encoded
-//	DIR                         the Shifts weather data, or the raw results
-//	                            *cal*.csv and *test*.csv of one classifier
+//	DIR                         the Shifts weather data
 //	NAME:REST                   rows of a RawSource of the catalog, encoded
 //
 // Whatever is wrong with a file is a *data.InputError that states where to get it.
@@ -93,7 +92,7 @@ func (c *Catalog) OpenOrigin(arg string, s OriginSettings) (*Origin, error) {
 	case synthetics[arg].problem != nil:
 		o = syntheticOrigin(arg, synthetics[arg])
 	case isDir(arg):
-		o, err = directoryOrigin(arg)
+		o, err = weatherOrigin(arg)
 	case holdsRaw(arg), strings.HasSuffix(base, ".tar.gz"), strings.HasSuffix(base, "mnist.npz") && isMissing(arg): // which says where to get it
 		o, err = rawOrigin(arg, raw, arg)
 	case data.NamesFeatures(arg):
@@ -281,44 +280,6 @@ var knownClasses = map[string][]string{
 	"cifar10": {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"},
 }
 
-// directoryOrigin is the weather data, or the raw results of one classifier.
-func directoryOrigin(dir string) (*Origin, error) {
-	cal, test := rawResults(dir)
-	if cal == nil {
-		o, err := weatherOrigin(dir)
-		if err != nil && !holdsWeather(dir) {
-			err = data.Inputf("", "%s: it is not a file but a directory, and has neither raw results (*cal*.csv and *test*.csv) nor weather data: %w", dir, err)
-		}
-		return o, err
-	}
-	digest, err := fileDigest(cal[0], test[0])
-	if err != nil {
-		return nil, err
-	}
-	return named(filepath.Base(dir), digest, sync.OnceValues(func() (*Problem, error) {
-		src := &data.Source{Path: dir}
-		var err error
-		if src.Cal, err = data.OpenRawResults(cal[0]); err != nil {
-			return nil, err
-		}
-		if src.Test, err = data.OpenRawResults(test[0]); err != nil {
-			return nil, err
-		}
-		src.Classes = src.Cal.Classes()
-		return &Problem{Source: src}, checkWidths(test[0], src.Test, cal[0], src.Cal)
-	})), nil
-}
-
-// rawResults are the two files of the raw results of one classifier in dir, nil where it has none.
-func rawResults(dir string) (cal, test []string) {
-	cal, _ = filepath.Glob(filepath.Join(dir, "*cal*.csv"))
-	test, _ = filepath.Glob(filepath.Join(dir, "*test*.csv"))
-	if len(cal) != 1 || len(test) != 1 {
-		return nil, nil
-	}
-	return cal, test
-}
-
 func holdsWeather(dir string) bool { return !isMissing(data.WeatherFile(dir, data.WeatherParts[0])) }
 
 // checkWidths returns an *InputError unless the rows of two files have as many logits and
@@ -346,8 +307,7 @@ func (c *Catalog) Makes(arg string) bool {
 	if c.HasData(arg) && isMissing(arg) {
 		return true
 	}
-	cal, _ := rawResults(arg)
-	return holdsRaw(arg) || isDir(arg) && (cal != nil || holdsWeather(arg))
+	return holdsRaw(arg) || isDir(arg) && holdsWeather(arg)
 }
 
 // holdsRaw reports whether path is a file of raw rows.

@@ -42,17 +42,6 @@ func rows(n, classes int, rng *rand.Rand, line func(b *strings.Builder, y int, x
 	return b.String()
 }
 
-func rawResults(t *testing.T) string {
-	dir, rng := t.TempDir(), rand.New(rand.NewPCG(1, 1))
-	for _, part := range []string{"raw_results_cal.csv", "raw_results_test.csv"} {
-		text := "true,preds,logits_0,logits_1,logits_2,features_0,features_1\n" + rows(120, 3, rng, func(b *strings.Builder, y int, x float64) {
-			fmt.Fprintf(b, "%d,0,%g,%g,%g,%g,%g\n", y, -x, 0., x-2, x, rng.NormFloat64())
-		})
-		put(t, dir, part, []byte(text))
-	}
-	return dir
-}
-
 func weather(t *testing.T) string {
 	dir, rng := filepath.Join(t.TempDir(), "weather"), rand.New(rand.NewPCG(1, 1))
 	if err := os.Mkdir(dir, 0o777); err != nil {
@@ -146,7 +135,6 @@ func TestOrigins(t *testing.T) {
 		shifted, encoded   bool
 		encoder            string // the smaller one of many features, "" for the default
 	}{
-		{rawResults(t), "", 3, 120, 120, false, false, ""},
 		{weather(t), "weather", 5, 150, 150, true, true, ""},
 		{table(t), "irises", 3, 90, 90, true, true, ""},
 		{cifar10(t), "cifar10", 10, 30, 68, false, true, "mlp-shallow"}, // the last of 45, 10 and 45 % of 150 rows
@@ -250,12 +238,9 @@ func TestOriginsRefuse(t *testing.T) {
 	wide, more := filepath.Join(dir, "wide.npz"), filepath.Join(dir, "more.npz")
 	features(t, wide, 3, 2)
 	features(t, more, 2, 3)
-	raw := rawResults(t)
-	put(t, raw, "raw_results_test.csv", []byte("true,logits_0,logits_1,logits_2,features_0\n0,1,2,3,4\n"))
 	for _, c := range []struct{ arg, shifted, want string }{
 		{two, wide, "has 3 features a row, two.npz has 2"},
 		{two, more, "has logits of 3 classes, two.npz of 2"},
-		{raw, "", "has 1 features a row, raw_results_cal.csv has 2"},
 		{tissue(t), two, "cannot be the shifted rows of"},
 		{put(t, dir, "few.csv", []byte("1,2,a\n3,4,b\n")), "", "has 2 rows, too few"},
 	} {

@@ -13,7 +13,7 @@ import (
 )
 
 type exportFeaturesCmd struct {
-	Data    string `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data or raw results."`
+	Data    string `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data."`
 	Encoder string `placeholder:"NAME" help:"Network that encodes raw rows (the first that studies use)."`
 	tableFlags
 	Seed uint64 `default:"0" help:"Seed of the division of the rows and of the encoder (${default})."`

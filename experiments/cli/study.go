@@ -15,7 +15,7 @@ import (
 
 type studyCmd struct {
 	Name string   `arg:"" optional:"" help:"Study to run. Without it, all studies are listed."`
-	Data []string `placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data or raw results."`
+	Data []string `placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data."`
 	tableFlags
 	Shifted string            `type:"path" placeholder:"F.npz" group:"Of one study only:" help:"For study ood: a features file whose test rows are the shifted ones of --data F.npz."`
 	Shift   experiments.Shift `placeholder:"region|noise|thin|given" group:"Of one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without it, the first that the data have of given, region, noise, thin."`
