@@ -15,13 +15,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+// TestApplyIntervals of one model and of an ensemble.
 func TestApplyIntervals(t *testing.T) {
+	for _, members := range []string{"1", "2"} {
+		t.Run(members, func(t *testing.T) { applyIntervals(t, "ensemble.members="+members) })
+	}
+}
+
+func applyIntervals(t *testing.T, set string) {
 	dir := t.TempDir()
 	in, model, out := filepath.Join(dir, "f.npz"), filepath.Join(dir, "vq"), filepath.Join(dir, "p.npz")
 	if err := disk.WriteNPZ(in, features(300)...); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := calibra(t, "fit", "--method", "vq", "--in", in, "--slots", "4", "--codewords", "6", "--split", "paper", "--out", model); code != 0 {
+	if code, _, stderr := calibra(t, "fit", "--method", "vq", "--in", in, "--slots", "4", "--codewords", "6", "--split", "paper", "--set", set, "--out", model); code != 0 {
 		t.Fatal(stderr)
 	}
 	apply := func(extra ...string) (int, string) {

@@ -1,9 +1,12 @@
 package laws
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
+	"calibra/data/synthetic"
 	"calibra/experiments"
 	"calibra/layers"
 
@@ -81,6 +84,48 @@ func TestEnsembles(t *testing.T) {
 				t.Error("the restored ensemble says otherwise")
 			}
 		})
+	}
+}
+
+// TestEnsembleIntervalsHoldMore of the true posteriors than those of one member, on rows whose law is known: of 600 rows and four laws
+// .543 of 90 % against .603. What neither holds is the bias of the method.
+func TestEnsembleIntervalsHoldMore(t *testing.T) {
+	const laws, rows, level = 4, 600, 0.9
+	held := map[int]float64{}
+	for law := range uint64(laws) {
+		for _, members := range []int{1, 5} {
+			rng := rand.New(rand.NewPCG(law, 7))
+			problem := synthetic.NewCubic(synthetic.Settings{Classes: 3, Features: 8}, rng)
+			cal, _ := problem.Draw(rows, rng)
+			x, truth := problem.Draw(rows/2, rng)
+			m, err := experiments.MethodByName("vq")
+			if err != nil {
+				t.Fatal(err)
+			}
+			set := mustValues(t, fmt.Sprintf("codebook.slots=4 codebook.codewords=16 %s=%d", membersKey, members))
+			model, _, err := m.Build(experiments.Options{Values: set, Features: 8})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := model.Fit(t.Context(), cal, nil, rng); err != nil {
+				t.Fatal(err)
+			}
+			lower, upper, err := model.(layers.Bounded).Bounds(t.Context(), cal, x, level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, c := truth.Dims()
+			for i := range n {
+				for j := range c {
+					if q := truth.At(i, j); lower.At(i, j) <= q && q <= upper.At(i, j) {
+						held[members] += 1 / float64(laws*n*c)
+					}
+				}
+			}
+		}
+	}
+	if !(held[5] > held[1] && held[5] > 0.5 && held[5] <= level) {
+		t.Errorf("intervals of 90 %% hold %.3f of the true posteriors with one member and %.3f with five", held[1], held[5])
 	}
 }
 

@@ -19,10 +19,13 @@ import (
 
 var _ layers.Bounded = (*Stack)(nil)
 
-// Unbounded is nil of a fitted mixture.
+// Unbounded is nil of a fitted mixture that does not keep the classifier.
 func (s *Stack) Unbounded() error {
 	if s.parts == nil {
 		return layers.ErrUnfitted
+	}
+	if len(s.parts) == 0 {
+		return errors.New("layers: the classifier is kept as it is, so there is nothing that other rows would move")
 	}
 	return nil
 }
