@@ -163,6 +163,3 @@ func (d *Device) prepare(tf32 string) error {
 	}
 	return fmt.Errorf("cuda: %s is %q; set it to 1, or to 0 for products in float32", tf32Variable, tf32)
 }
-
-// CardDriver is the driver of the first card.
-func CardDriver() (Driver, error) { return openDriver() }

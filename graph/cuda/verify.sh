@@ -96,7 +96,6 @@ if [ "${1:-}" != card ]; then
   step "host encoders" 60 layers/encoders -test.run HostDevice
   step "host baselines" 60 layers/baselines -test.run HostDevice
   step "host metrics" 60 experiments/metrics -test.run HostDevice
-  step "host breakdown" 60 experiments/bench -test.v -test.run HostBreakdown
 fi
 
 step "card" 20 graph/cuda -test.v -test.run CardGamma
@@ -116,7 +115,6 @@ step "card metrics" 60 experiments/metrics -test.v -test.run Card
 step "card all fits" 60 experiments/bench -test.v -test.run CardFits
 step "card cifar" 90 experiments/bench -test.v -test.run CardOnCIFAR
 step "card crossover" 40 experiments/bench -test.v -test.run CardCrossover
-step "card breakdown" 60 experiments/bench -test.v -test.run CardBreakdown
 step "card times" 90 experiments/bench -test.run xxx -test.bench Card -test.benchtime 20x
 CALIBRA_CUDA_TF32=1 step "card times in tf32" 40 experiments/bench -test.run xxx -test.bench 'CardQ|CardCal' -test.benchtime 20x
 step "wall clock" 60 experiments/bench -test.run xxx -test.bench OnDeviceWorkloads -test.benchtime 3x

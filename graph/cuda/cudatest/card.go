@@ -21,22 +21,6 @@ func OwnCard(t testing.TB) *cuda.Device {
 	return card(t, cuda.OpenCard)
 }
 
-// ProfiledCard is the same card as a device of its own whose launches are timed.
-func ProfiledCard(t testing.TB) (*cuda.Device, *Profile) {
-	t.Helper()
-	var p *Profile
-	d := card(t, func() (*cuda.Device, error) {
-		driver, err := cuda.CardDriver()
-		if err != nil {
-			return nil, err
-		}
-		p = NewProfile(driver)
-		p.Delay = 1 << 30
-		return cuda.Open(p)
-	})
-	return d, p
-}
-
 func card(t testing.TB, open func() (*cuda.Device, error)) *cuda.Device {
 	t.Helper()
 	d, err := open()
