@@ -149,16 +149,9 @@ func floored(r *metrics.Report) []cell {
 func (w *weighed) sections(judged string) ([]*report.Section, error) {
 	t := &report.Table{Caption: "Errors on the test rows, the lowest NLL above. The floor is what a perfectly calibrated model with these predictions would show.", Labels: []string{"Method"},
 		Values: report.Heads("NLL ↓", "ACC ↑", "ECE ↓", "floor", "LCE ↓", "floor")}
-	var diagrams []report.Diagram
 	for at, m := range w.verdict.Methods {
 		i := w.place(m.Name)
 		t.Add("", report.Row{Labels: []string{m.Title}, Cells: data.Each(floored(w.floors[i]), cell.onPage), Winner: at == 0})
-		p := w.runs[i].Outcome.Predictions
-		top, _, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft})
-		if err != nil {
-			return nil, err
-		}
-		diagrams = append(diagrams, report.Diagram{Name: m.Title, Curve: top})
 	}
 	sections := []*report.Section{{Title: "Before and after", Tables: []*report.Table{t}}}
 	if forest := w.verdict.Forest(""); forest != nil {
@@ -172,8 +165,7 @@ func (w *weighed) sections(judged string) ([]*report.Section, error) {
 	if err != nil {
 		return nil, err
 	}
-	bins := &report.Drawing{Name: "reliability", Caption: "How often the top class is right, against its probability, in bins. Grey bars are the shares of the rows.", Figure: report.Diagrams(diagrams)}
 	return append(sections,
-		&report.Section{Title: "Reliability", Figures: []*report.Drawing{drawn[0], bins}},
+		&report.Section{Title: "Reliability", Figures: drawn[:1]},
 		&report.Section{Title: "Where it is wrong", Figures: drawn[1:]}), nil
 }

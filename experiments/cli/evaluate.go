@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"calibra/data"
@@ -450,7 +451,7 @@ func (f *MetricFlags) Settings() (s metrics.Settings, u metrics.Uncertainty, err
 
 // drawings are the figures of an evaluation.
 func (c *evaluateCmd) drawings(p *data.Predictions, r *metrics.Report) ([]*report.Drawing, error) {
-	top, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Weights, Soft: p.Soft})
+	_, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Weights, Soft: p.Soft})
 	if err != nil {
 		return nil, err
 	}
@@ -458,8 +459,7 @@ func (c *evaluateCmd) drawings(p *data.Predictions, r *metrics.Report) ([]*repor
 	if err != nil {
 		return nil, err
 	}
-	drawn = append(drawn,
-		&report.Drawing{Name: "reliability-top", Caption: "How often the top class is right, against its probability.", Figure: report.Reliability("Reliability of the top class", top)},
+	drawn = slices.Insert(drawn, 1,
 		&report.Drawing{Name: "reliability-classes", Caption: "How often any class is right, against its probability.", Figure: report.Reliability("Reliability of all classes", classes)})
 	if !math.IsNaN(r.Values[metrics.LCE]) {
 		drawn = append(drawn, &report.Drawing{Name: "ess-profile", Figure: report.ESSProfile("Local calibration along density", r.Local.ESSProfile(15)),

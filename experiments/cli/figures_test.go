@@ -22,9 +22,9 @@ func TestFigures(t *testing.T) {
 		args  []string
 		drawn []string // among others
 	}{
-		{"fit", nil, []string{"reliability-isotonic", "confusion", "differences", "learning"}},
-		{"evaluate", []string{"evaluate", "--in", predictions, "--replicates", "0", "--redraws", "5"}, []string{"reliability-isotonic", "confusion", "ess-profile"}},
-		{"diagnose", []string{"diagnose", "--in", predictions, "--redraws", "19", "--out", at("diagnosis")}, []string{"map", "gaps", "reliability-isotonic", "confusion"}},
+		{"fit", nil, []string{"reliability-top", "confusion", "differences", "learning"}},
+		{"evaluate", []string{"evaluate", "--in", predictions, "--replicates", "0", "--redraws", "5"}, []string{"reliability-top", "confusion", "ess-profile"}},
+		{"diagnose", []string{"diagnose", "--in", predictions, "--redraws", "19", "--out", at("diagnosis")}, []string{"map", "gaps", "reliability-top", "confusion"}},
 		{"compare", []string{"compare", "--in", in, "--methods", "nc,ts", "--seeds", "1", "--out", at("compared")}, []string{"local", "global"}},
 		{"study", []string{"study", "main", "--data", in, "--methods", "nc,ts", "--seeds", "1", "--out", at("study")}, nil},
 		{"theory", []string{"theory", "fast", "co-occurrence"}, []string{"co-occurrence-error", "co-occurrence-schur"}}, // the cheapest with figures

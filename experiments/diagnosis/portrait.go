@@ -11,15 +11,15 @@ import (
 
 // Portrait is what predictions look like: how reliable they are, and what they take for what.
 type Portrait struct {
-	Isotonic  *Isotonic  `json:"isotonic,omitempty"`
-	Confusion *Confusion `json:"confusion,omitempty"`
+	Reliability *Reliability `json:"reliability,omitempty"`
+	Confusion   *Confusion   `json:"confusion,omitempty"`
 }
 
 // wholeConfusion is up to how many classes the confusion of a portrait has all; of more it has the heaviestConfusion most confused.
 const wholeConfusion, heaviestConfusion = 100, 40
 
 // NewPortrait is that of predictions (N×C, in log-probabilities). Of by it takes Rows and Soft. The band
-// of its curve is drawn from rng; nil: it has none.
+// of its curve and the bars of its bins are drawn from rng; nil: it has none.
 func NewPortrait(logProbs *mat.Dense, labels []int, by metrics.Settings, rng *rand.Rand) (p Portrait, err error) {
 	s, err := checked.NewSample(logProbs, labels, by.Rows, by.Soft)
 	if err != nil {
@@ -29,6 +29,6 @@ func NewPortrait(logProbs *mat.Dense, labels []int, by metrics.Settings, rng *ra
 	if s.Classes > wholeConfusion {
 		most = heaviestConfusion
 	}
-	p.Isotonic, p.Confusion = isotonic(s, rng), confusion(s, most)
+	p.Reliability, p.Confusion = reliability(s, rng), confusion(s, most)
 	return p, nil
 }

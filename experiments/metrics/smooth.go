@@ -45,6 +45,12 @@ func newSmoothed(confidence, weight []float64) *smoothed {
 
 // error is smECE of the rows, hit being the share of the top class in each.
 func (s *smoothed) error(hit func(i int) float64) float64 {
+	_, smECE := s.width(hit)
+	return smECE
+}
+
+// width is the σ where smECE_σ is σ, and smECE there.
+func (s *smoothed) width(hit func(i int) float64) (sigma, smECE float64) {
 	residual := make([]float64, len(s.confidence))
 	for i, f := range s.confidence {
 		residual[i] = f - hit(i)
@@ -60,7 +66,7 @@ func (s *smoothed) error(hit func(i int) float64) float64 {
 			low = middle
 		}
 	}
-	return s.at(low, residual)
+	return low, s.at(low, residual)
 }
 
 // at is smECE_σ.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +43,7 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *Verdict, m 
 	if drawing := gapDrawing(d); drawing != nil {
 		sections = append(sections, &Section{Title: "Gaps", Figures: []*Drawing{drawing}})
 	}
-	sections = append(sections, &Section{Title: "Reliability", Figures: append(drawn, regionDrawing(d, m)...)},
+	sections = append(sections, &Section{Title: "Reliability", Figures: slices.Insert(drawn, 1, regionDrawing(d, m)...)},
 		&Section{Title: "Classes", Tables: []*Table{regionTable(d, "All rows: the probability of each class, and that of the top class", d.Classes)}},
 		&Section{Title: "Confidence", Tables: []*Table{regionTable(d, "Tenths of the rows by the confidence of their top class", d.Confidence, savesColumn)}})
 	if d.Groups != nil {

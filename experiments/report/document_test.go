@@ -2,11 +2,14 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/mat"
@@ -128,6 +131,17 @@ func kinds() map[string]*Figure {
 	out["lines"] = Lines([]LinePanel{{Title: "Q2", X: "ESS", Y: "LCE", Log: true, Series: series}, {Title: "size", X: "%", Y: "NLL", Log: true, Places: map[float64]string{1: "1", 100: "all"}, Series: series, LogY: true}})
 	out["heat"] = Heat([]HeatPanel{{Title: "grid", Values: values, Rows: []string{"32", "64"}, Columns: []string{"16", "32", "64"}, Text: func(float64) string { return "x" }, Width: 8 * vg.Centimeter, Height: 5 * vg.Centimeter}}, 1)
 	out["diagrams"] = Diagrams([]Diagram{{"VQ", &metrics.Curve{Confidence: []float64{nan, .9}, Frequency: []float64{nan, 1}, Low: []float64{nan, .5}, High: []float64{nan, 1}, Count: []int{0, 5}}}})
+	var shown []Shown
+	for _, rows := range []int{3, 500} { // so few have no curve
+		rng := rand.New(rand.NewPCG(1, uint64(rows)))
+		logProbs, _, labels := overconfident(rows, 3, rng)
+		portrait, err := diagnosis.NewPortrait(logProbs, labels, metrics.Settings{}, rng)
+		if err != nil {
+			panic(err)
+		}
+		shown = append(shown, Shown{fmt.Sprint(rows), portrait})
+	}
+	out["smoothed"] = smoothed(shown)
 	profile := metrics.Profile{LCE: []float64{.1, .05}, At: []float64{0, 30}, Count: []int{9, 9}, Floor: []float64{.02, .01}}
 	out["profiles"] = Profiles([]ProfilePanel{{"own", []ProfileLine{{"VQ", true, 0, []metrics.Profile{profile, profile}}, {"NC", false, 1, []metrics.Profile{profile}}}}})
 	return out

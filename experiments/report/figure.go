@@ -131,7 +131,7 @@ func (style Style) Render(f *Figure, format string) ([]byte, error) {
 		undated()
 		c := vgpdf.New(w*vg.Length(scale), h*vg.Length(scale))
 		c.Scale(scale, scale)
-		page.Canvas, file = outlined{c}, c
+		page.Canvas, file = outlined{straight{c}}, c
 	default:
 		return nil, fmt.Errorf("report: draw a figure: there is no format %q", format)
 	}

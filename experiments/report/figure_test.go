@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/csv"
 	"encoding/xml"
 	"errors"
@@ -89,6 +90,29 @@ func TestPaper(t *testing.T) {
 				t.Errorf("%s: a PNG %d wide (%v)", name, c.Width, err)
 			}
 		}
+	}
+}
+
+// TestColoursOfPDF: a band in a PDF has the colour that it has in an SVG, and not one that is darker by its opacity.
+func TestColoursOfPDF(t *testing.T) {
+	pdf, err := kinds()["smoothed"].Render("pdf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawn []byte
+	for _, part := range bytes.Split(pdf, []byte("stream\n"))[1:] {
+		if r, err := zlib.NewReader(bytes.NewReader(part)); err == nil {
+			text, _ := io.ReadAll(r) // its end is that of the stream
+			drawn = append(drawn, text...)
+		}
+	}
+	fill := func(r, g, b uint32) []byte {
+		return fmt.Appendf(nil, "%.3f %.3f %.3f rg", float64(r>>8)/255, float64(g>>8)/255, float64(b>>8)/255)
+	}
+	r, g, b, _ := ours.RGBA()
+	lessR, lessG, lessB, _ := faint(ours).RGBA()
+	if !bytes.Contains(drawn, fill(r, g, b)) || bytes.Contains(drawn, fill(lessR, lessG, lessB)) {
+		t.Errorf("nothing is filled with %s, or a band with %s", fill(r, g, b), fill(lessR, lessG, lessB))
 	}
 }
 

@@ -11,8 +11,8 @@ type Shown struct {
 // Portraits draws the predictions of several methods for the same rows: their reliability on one axis, and of the last,
 // which is judged, what it takes for what. Classes have these names, or their numbers where it is nil.
 func Portraits(all []Shown, classes []string) []*Drawing {
-	drawn := []*Drawing{{Name: "reliability-isotonic", Figure: isotonic(all),
-		Caption: "How often the top class is right, against its probability, by isotonic regression, which needs no bins. Calibrated predictions would stay in the grey band. The ticks are rows: right above, wrong below. Miscalibration is what the curve would take off the Brier score of the top class."}}
+	drawn := []*Drawing{{Name: "reliability-top", Figure: smoothed(all),
+		Caption: "How often the top class is right, against its probability: a smooth curve, and bins of about as many rows each. The bins of calibrated predictions would lie in the grey bars. Below, where the rows are. smECE is the mean distance of the curve from the dashes."}}
 	judged := all[len(all)-1]
 	if c := judged.Confusion; c != nil {
 		caption := "What " + judged.Name + " takes for what, and how surely: of the rows of a class those whose top class is another, and the mean probability of that."

@@ -51,7 +51,7 @@ func (f *Findings) portraits(s *subject) []*report.Drawing {
 	var shown []report.Shown
 	var classes []string
 	for _, r := range []*row{s.row(report.Classifier), best} {
-		if r == nil || len(r.results) == 0 || r.results[0].Isotonic == nil || len(shown) > 0 && r.spec.Method == report.Classifier {
+		if r == nil || len(r.results) == 0 || r.results[0].Reliability == nil || len(shown) > 0 && r.spec.Method == report.Classifier {
 			continue
 		}
 		shown, classes = append(shown, report.Shown{Name: f.method(r), Portrait: r.results[0].Portrait}), r.results[0].ClassNames
@@ -61,7 +61,7 @@ func (f *Findings) portraits(s *subject) []*report.Drawing {
 	}
 	drawn := report.Portraits(shown, classes)
 	for _, d := range drawn {
-		d.Name, d.Caption = strings.TrimPrefix(d.Name, "reliability-")+"-"+s.slug(), d.Caption+fmt.Sprintf(" On %s, of the first seed.", s.Title())
+		d.Name, d.Caption = d.Name+"-"+s.slug(), d.Caption+fmt.Sprintf(" On %s, of the first seed.", s.Title())
 	}
 	return drawn
 }
