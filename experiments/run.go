@@ -12,6 +12,7 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/experiments/rowcheck"
 	"calibra/layers"
+	"calibra/layers/anchored"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
@@ -271,6 +272,31 @@ func Predict(model layers.Stateful, x *data.Set) (*data.Predictions, error) {
 		return nil, fmt.Errorf("the Predict of %s gives %d rows for %d", layers.NameOf(model), n, x.Len())
 	}
 	return p, nil
+}
+
+// Kept says that a model of the method keeps the classifier as it is, or how many of its members do, and by which losses of
+// held-out rows; "" where none does.
+func (r *Run) Kept() string {
+	members, kept, why := layers.MembersOf(r.Model), 0, ""
+	for _, m := range members {
+		mixer, ok := m.(anchored.Mixer)
+		if !ok {
+			return ""
+		}
+		if before, keeps := mixer.Kept(); keeps {
+			if kept++; why == "" {
+				nll, _ := mixer.HeldOut()
+				why = fmt.Sprintf("on held-out rows its NLL is %.4f, that of the mixture %.4f", before, nll)
+			}
+		}
+	}
+	switch kept {
+	case 0:
+		return ""
+	case len(members):
+		return fmt.Sprintf("%s keeps the classifier as it is: %s", r.Spec.Method, why)
+	}
+	return fmt.Sprintf("%d of %d members of %s keep the classifier as it is: %s", kept, len(members), r.Spec.Method, why)
 }
 
 // Judged reports whether the run has metrics, for which its test rows need labels.

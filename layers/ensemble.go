@@ -39,6 +39,7 @@ type Ensemble struct {
 var _ interface {
 	Stateful
 	Staged
+	Averaging
 	Embedder
 	onnx.Calibrator
 } = (*Ensemble)(nil)
@@ -116,7 +117,10 @@ func (r *replay) Uint64() uint64 {
 	return next
 }
 
-// members are those that are fitted.
+// Fitted are the members that are fitted.
+func (e *Ensemble) Fitted() []Stateful { return e.Members[:e.fitted] }
+
+// members are those that are fitted, of which there must be one.
 func (e *Ensemble) members() ([]Stateful, error) {
 	if e == nil || e.fitted == 0 {
 		return nil, ErrUnfitted

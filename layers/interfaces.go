@@ -21,6 +21,7 @@ import (
 //	                Stateful               model files, every method of the command
 //	                Staged                 metrics.json, the report and curves of a run; BestEpochs; Ensemble
 //	                Redrawer               Ensemble, whose members share what the first one chose
+//	                Averaging              fit, compare and study, which tell of candidates and kept classifiers of the members
 //	                Embedder, Similar      the metrics' own embedding of a method
 //	                Parametric             theory rate --map
 //	                Bounded                apply --intervals
@@ -78,6 +79,20 @@ type Redrawer interface {
 	// Redraw is Fit, but for the settings, which are those that chosen found: a calibrator of the same kind that is fitted
 	// to the same rows. What the receiver draws, it draws from rng.
 	Redraw(ctx context.Context, chosen Calibrator, cal, val *data.Set, rng *rand.Rand) error
+}
+
+// Averaging is a calibrator that is a mean of others.
+type Averaging interface {
+	// Fitted are those that are fitted, the first of which is what its rng alone would give; nil before Fit.
+	Fitted() []Stateful
+}
+
+// MembersOf are those of an average, and of any other calibrator itself.
+func MembersOf(c Stateful) []Stateful {
+	if a, ok := c.(Averaging); ok {
+		return a.Fitted()
+	}
+	return []Stateful{c}
 }
 
 // Embedder is a calibrator with features of its own. The published tables measure its

@@ -284,6 +284,9 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings)
 			if line.Floored != nil {
 				objects[i]["floored"] = line.Floored
 			}
+			if line.Kept != "" {
+				objects[i]["classifier_kept"] = line.Kept
+			}
 		}
 		result := map[string]any{"methods": objects, "seeds": f.Settings.Seeds, "test_rows": testRows, "out": data.Line(c.Out), "verdict": verdicts[0]}
 		if c.Folds > 0 {
@@ -299,6 +302,9 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings)
 	}
 	for _, line := range lines {
 		t.floored(line.Method+": ", line.Floored, testRows)
+		if line.Kept != "" {
+			t.printf("\n%s\n", folded(line.Kept+".", width(t.out)))
+		}
 	}
 	return t.closing(fmt.Sprintf("%d of %d fits; %s", len(f.Cells)-len(f.Failures), len(f.Cells), briefly(verdicts)), filepath.Join(relative(c.Out), "report.html"))
 }

@@ -14,6 +14,8 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // TestCompare runs every method on a small problem: all are in the tables, the files
@@ -172,6 +174,39 @@ func TestFormerNames(t *testing.T) {
 		code, stdout, stderr := calibra(t, "compare", "--in", in, "--methods", former, "--seeds", "1", "--json", "--out", out)
 		if code != 0 || !strings.Contains(stdout, `"`+now+`"`) || strings.Contains(stdout, former) {
 			t.Errorf("%s: %d\n%s%s", former, code, stdout, stderr)
+		}
+	}
+}
+
+// TestKeptIsTold: fit, compare and its metrics.json say that a mixture keeps a classifier that is always right, and how many
+// members of an ensemble do.
+func TestKeptIsTold(t *testing.T) {
+	arrays := features(200)
+	for i, a := range arrays {
+		if logits, ok := a.Value.(*mat.Dense); ok && strings.HasSuffix(a.Name, "logits") {
+			for row, y := range arrays[i+1].Value.([]int) {
+				logits.SetRow(row, []float64{0, 0, 0})
+				logits.Set(row, y, 8)
+			}
+		}
+	}
+	in, out := write(t, arrays), filepath.Join(t.TempDir(), "c")
+	for _, members := range []string{"1", "2"} {
+		var told struct {
+			Kept string `json:"classifier_kept"`
+		}
+		_, stdout, stderr := calibra(t, "fit", "--in", in, "--method", "mixture", "--set", "ensemble.members="+members, "--json", "--out", filepath.Join(t.TempDir(), "m"))
+		if err := json.Unmarshal([]byte(stdout), &told); err != nil || !strings.HasPrefix(told.Kept, "mixture keeps the classifier as it is") || !strings.Contains(stderr, told.Kept) {
+			t.Errorf("%s members: %q, %v: %s", members, told.Kept, err, stderr)
+		}
+	}
+	_, stdout, stderr := calibra(t, "compare", "--in", in, "--methods", "nc,mixture", "--seeds", "1,2", "--out", out)
+	if !strings.Contains(stdout, "with 2 of 2 seeds mixture keeps the classifier") {
+		t.Errorf("compare does not tell: %s%s", stdout, stderr)
+	}
+	for _, file := range []string{"metrics.json", "report.html"} {
+		if text, err := os.ReadFile(filepath.Join(out, file)); err != nil || !strings.Contains(string(text), "with 2 of 2 seeds mixture keeps the classifier") {
+			t.Errorf("%s does not tell: %v", file, err)
 		}
 	}
 }

@@ -179,6 +179,7 @@ func (c *fitCmd) interrupted(run interface{ Write(dir string) error }, interrupt
 type findings struct {
 	ranking *table   // of its candidates, nil where it has none
 	mixture string   // what is said of their mixture
+	whose   string   // of which member they are, "" of a model without
 	kept    string   // that the classifier is kept as it is, "" where it is not
 	beside  *weighed // nil where nothing is to be set beside
 	page    *report.Document
@@ -186,16 +187,19 @@ type findings struct {
 
 // find computes what the fit found.
 func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f findings, err error) {
-	if m, ok := run.Model.(anchored.Mixer); ok {
+	members := layers.MembersOf(run.Model)
+	if m, ok := members[0].(anchored.Mixer); ok {
 		f.ranking = rankingTable(m.Ranks(), m.Shares())
 		nll, standardError := m.HeldOut()
-		f.mixture = fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f\n\n", nll, standardError, m.T())
-		if before, kept := m.Kept(); kept {
-			f.kept = fmt.Sprintf("%s keeps the classifier as it is: on held-out rows its NLL is %.4f, that of the mixture %.4f", c.Method, before, nll)
+		f.mixture = fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f", nll, standardError, m.T())
+		if f.kept = run.Kept(); f.kept != "" {
 			t.warn("%s", f.kept)
 		}
-	} else if m, ok := run.Model.(anchored.Ranker); ok && len(m.Ranks()) > 1 {
+	} else if m, ok := members[0].(anchored.Ranker); ok && len(m.Ranks()) > 1 {
 		f.ranking = rankingTable(m.Ranks(), nil)
+	}
+	if f.ranking != nil && len(members) > 1 {
+		f.whose = fmt.Sprintf("the first of %d members", len(members))
 	}
 	if run.Judged() {
 		t.warnUnmeasured(run.Outcome.Metrics)
@@ -252,7 +256,13 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 	}
 	if f.ranking != nil {
 		t.tables(f.ranking)
-		t.printf("%s", cmp.Or(f.mixture, "\n"))
+		if f.mixture != "" {
+			t.printf("%s\n", f.mixture)
+		}
+		if f.whose != "" {
+			t.printf("these are the candidates of %s\n", f.whose)
+		}
+		t.printf("\n")
 	}
 	if !run.Judged() {
 		return t.printf("%s\n", c.unjudged(run))
@@ -320,6 +330,14 @@ func rankingTable(ranking []anchored.Ranked, shares []float64) *table {
 		t.add(words(r.Name), decimals(r.NLL, 4), decimals(r.Error, 4), decimals(r.Excess, 4), decimals(r.ExcessError, 4), decimals(r.Lost, 4), decimals(r.LostError, 4), chosen)
 	}
 	return t
+}
+
+// prefixed is text behind a prefix, "" of no text.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
 }
 
 // warnUnread names the arrays of a file that nothing reads.
@@ -417,7 +435,7 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 		doc.Sections = []*report.Section{{Title: "Reliability", Figures: drawn}}
 	}
 	if f.ranking != nil {
-		doc.Sections = append(doc.Sections, &report.Section{Title: "Candidates", Tables: []*report.Table{f.ranking.page("What cross-validation over the calibration rows says of each map.")}})
+		doc.Sections = append(doc.Sections, &report.Section{Title: "Candidates", Tables: []*report.Table{f.ranking.page("What cross-validation over the calibration rows says of each map" + prefixed(" of ", f.whose) + ".")}})
 	}
 	if curves := curveSection(run); curves != nil {
 		doc.Sections, doc.Files = append(doc.Sections, curves), append(doc.Files, "curves.csv")

@@ -268,10 +268,17 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, t
 		return err
 	}
 	if c.JSON {
-		return t.json(map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "verdicts": verdicts})
+		result := map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "verdicts": verdicts}
+		if kept := f.Kept(); kept != nil {
+			result["classifier_kept"] = kept
+		}
+		return t.json(result)
 	}
 	t.verdicts(verdicts)
 	t.tables(list)
+	for _, text := range f.Kept() {
+		t.printf("%s\n", folded(text+".", width(t.out)))
+	}
 	return t.closing(fmt.Sprintf("%d of %d cells are computed; %s", there, len(f.Cells), briefly(verdicts)), filepath.Join(relative(c.Out), "report.html"))
 }
 

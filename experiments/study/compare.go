@@ -51,6 +51,7 @@ type Line struct {
 	NLL     metrics.Spread
 	Seconds metrics.Spread      // of its cells
 	Floored *metrics.Floored    // of the seed whose floored rows bear most; nil where none has any
+	Kept    string              // with how many seeds the method keeps the classifier; "" with none
 	Against map[string]*Against // by the key of LCE, NLL and metrics from outside; nil for the best itself
 	row     *row
 }
@@ -65,6 +66,35 @@ func (r *row) floored() (most *metrics.Floored) {
 	return most
 }
 
+// kept says with how many seeds the fits of the row keep the classifier as it is, "" with none.
+func (r *row) kept() string {
+	var keeping []*Result
+	for _, result := range r.results {
+		if result.Kept != "" {
+			keeping = append(keeping, result)
+		}
+	}
+	switch {
+	case keeping == nil:
+		return ""
+	case len(r.results) == 1:
+		return keeping[0].Kept
+	}
+	return fmt.Sprintf("with %d of %d seeds %s (seed %d)", len(keeping), len(r.results), keeping[0].Kept, keeping[0].Spec.Seed)
+}
+
+// Kept are the rows whose fits keep the classifier as it is, in one sentence each.
+func (f *Findings) Kept() (all []string) {
+	for _, s := range f.subjects() {
+		for _, r := range s.rows {
+			if text := r.kept(); text != "" {
+				all = append(all, s.Title()+": "+text)
+			}
+		}
+	}
+	return all
+}
+
 // Lines are the methods of a comparison that have a result, the least NLL first.
 func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 	var lines []Line
@@ -72,7 +102,7 @@ func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 		s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return r.results == nil })
 		first := len(lines)
 		for _, r := range s.rows {
-			lines = append(lines, Line{Method: f.called(r), NLL: r.spread(sharedMetric(metrics.NLL)), Floored: r.floored(), Against: map[string]*Against{}, row: r,
+			lines = append(lines, Line{Method: f.called(r), NLL: r.spread(sharedMetric(metrics.NLL)), Floored: r.floored(), Kept: r.kept(), Against: map[string]*Against{}, row: r,
 				Seconds: r.spread(quantity{value: func(r *Result) float64 { return r.Time }})})
 		}
 		for _, q := range f.testedBy() {
@@ -272,6 +302,7 @@ type (
 		Metrics map[string]summaryValue `json:"metrics"`
 		Own     map[string]summaryValue `json:"own_embedding,omitempty"`
 		Against map[string]*Against     `json:"against_best,omitempty"`
+		Kept    string                  `json:"classifier_kept,omitempty"`
 	}
 	summary struct {
 		Protocol metrics.Protocol         `json:"protocol"`
@@ -284,7 +315,7 @@ type (
 
 // summary is that of one method.
 func (f *Findings) summary(l Line) methodSummary {
-	one := methodSummary{Metrics: map[string]summaryValue{}, Own: map[string]summaryValue{}, Against: l.Against}
+	one := methodSummary{Metrics: map[string]summaryValue{}, Own: map[string]summaryValue{}, Against: l.Against, Kept: l.Kept}
 	for _, q := range append(f.measured(), f.improvements()...) {
 		v := summaryValue{Spread: l.row.spread(q)}
 		if math.IsNaN(v.Mean) {

@@ -172,6 +172,9 @@ func (f *Findings) runFacts() (facts []report.Fact) {
 			}
 		}
 	}
+	for _, text := range f.Kept() {
+		facts = append(facts, report.Fact{Name: "Classifier kept", Value: text})
+	}
 	return append(facts, report.Fact{Name: "Program", Value: strings.Join(versions, "; ")})
 }
 

@@ -61,6 +61,8 @@ type Result struct {
 	Wrong  []float32 `json:"wrong,omitempty"`
 	// Floored are the test rows whose label was given next to no probability; nil where none was.
 	Floored *metrics.Floored `json:"floored,omitempty"`
+	// Kept says that the fit keeps the classifier as it is ([experiments.Run.Kept]); "" where it does not.
+	Kept string `json:"classifier_kept,omitempty"`
 	// Rows are the numbers of the test rows that count in the data that all seeds split; nil where
 	// each seed draws rows of its own.
 	Rows   []int            `json:"rows,omitempty"`
@@ -171,7 +173,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	}
 	r := &Result{
 		Spec: run.Spec, Protocol: o.Metrics.Protocol,
-		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Predict: run.Predict.Seconds(), Losses: singles(o.Metrics.NLL), Floored: o.Metrics.Floored,
+		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Predict: run.Predict.Seconds(), Losses: singles(o.Metrics.NLL), Floored: o.Metrics.Floored, Kept: run.Kept(),
 	}
 	if run.Spec.Judging.HeldOut {
 		r.HeldOut = &run.HeldOut
