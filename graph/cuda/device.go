@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -18,7 +17,6 @@ type Device struct {
 	driver    Driver
 	stream    Stream
 	module    Module
-	ampere    Module // of TF32 products; 0: products are of float32
 	functions map[string]Function
 	pool      *pool
 	staging   staging
@@ -166,20 +164,6 @@ func (d *Device) wait() error {
 	return d.err
 }
 
-// useTF32 has the matrix units make all products from now on, rounding factors to 10 bits of
-// mantissa. A card without them is an error.
-func (d *Device) useTF32() error {
-	if major, minor := d.driver.Capability(); major < 8 {
-		return fmt.Errorf("cuda: %s has compute capability %d.%d and no TF32, which begins with 8.0; unset %s", d.Name(), major, minor, tf32Variable)
-	}
-	module, err := d.driver.Load(ampereImage)
-	if err != nil {
-		return fmt.Errorf("cuda: load the TF32 kernels on %s: %w", d.Name(), err)
-	}
-	d.ampere = module
-	return d.preload(ampereImage)
-}
-
 // preload finds all kernels of an image, so that none is loaded while launches are recorded.
 func (d *Device) preload(image []byte) error {
 	for _, name := range entries.FindAllSubmatch(image, -1) {
@@ -193,12 +177,8 @@ var entries = regexp.MustCompile(`(?m)^\.visible \.entry (\w+)\(`)
 func (d *Device) function(name string) Function {
 	f, ok := d.functions[name]
 	if !ok && d.err == nil {
-		module := d.module
-		if strings.HasPrefix(name, "product_tf32_") {
-			module = d.ampere
-		}
 		var err error
-		if f, err = d.driver.Function(module, name); err != nil {
+		if f, err = d.driver.Function(d.module, name); err != nil {
 			d.err = fmt.Errorf("cuda: kernel %s: %w", name, err)
 		} else {
 			d.functions[name] = f

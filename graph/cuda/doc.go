@@ -15,8 +15,7 @@
 //	                                             of each op
 //
 // libcuda is opened with purego. The kernels are
-// CUDA C++ in kernels/, compiled by go generate to PTX for compute capability 7.0 (the
-// products in TF32: 8.0), which a driver of CUDA 11.8 or later compiles for whatever later card
+// CUDA C++ in kernels/, compiled by go generate to PTX for compute capability 7.0, which a driver of CUDA 11.8 or later compiles for whatever later card
 // there is. The PTX is committed, with the hash of the sources it was made from.
 //
 // # Launches
@@ -49,8 +48,7 @@
 // lists the words; an op that needs more has a function). A row of onDevice in table_test.go compares it with the op's
 // own Run in float32 and float64. A new kernel is written in kernels/, and go generate compiles it to PTX with NVRTC 11.8.
 //
-// Matrix products are computed in float32. With CALIBRA_CUDA_TF32=1, cards of compute capability 8.0 or later compute
-// those of op.MatMul, op.BlockMatMul and attention in TF32, with errors of about 1e-3. An older card returns an error.
+// Matrix products are computed in float32, not in TF32, whose errors are about 1e-3.
 //
 // # Same bytes
 //

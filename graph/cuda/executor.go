@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"os"
 	"sync"
 
 	"calibra/graph"
@@ -132,12 +131,7 @@ func (e *Executor) withRoom(work func() error) error {
 	})
 }
 
-// tf32Variable is the environment variable that, set to 1, has products on the device made in
-// TF32; else they are of float32.
-const tf32Variable = "CALIBRA_CUDA_TF32"
-
-// OpenCard is a device of its own on the first card, whose kernels are loaded, and whose products
-// are made as tf32Variable sets. Without a card the error wraps [ErrNoDevice].
+// OpenCard is a device of its own on the first card, whose kernels are loaded. Without a card the error wraps [ErrNoDevice].
 func OpenCard() (*Device, error) {
 	driver, err := openDriver()
 	if err != nil {
@@ -147,19 +141,5 @@ func OpenCard() (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.preload(kernelImage); err != nil {
-		return nil, err
-	}
-	return d, d.prepare(os.Getenv(tf32Variable))
-}
-
-// prepare follows tf32Variable.
-func (d *Device) prepare(tf32 string) error {
-	switch tf32 {
-	case "", "0":
-		return nil
-	case "1":
-		return d.useTF32()
-	}
-	return fmt.Errorf("cuda: %s is %q; set it to 1, or to 0 for products in float32", tf32Variable, tf32)
+	return d, d.preload(kernelImage)
 }

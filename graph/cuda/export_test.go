@@ -41,7 +41,6 @@ func HasMap(f string) bool {
 
 func (d *Device) Enqueue(o gorgonia.Op, out operand, in []operand) { d.enqueue(o, out, in) }
 func (d *Device) FillInt(m Memory, v int32)                        { d.fillInt(m, v) }
-func (d *Device) UseTF32() error                                   { return d.useTF32() }
 func (d *Device) NewCursor() cursor                                { return d.newCursor() }
 func (d *Device) NewTaking(n int, of []taken) pieces               { return d.newTaking(n, of) }
 func (d *Device) NewBlending(of []blended) pieces                  { return d.newBlending(of) }

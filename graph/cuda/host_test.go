@@ -12,25 +12,22 @@ import (
 	"testing"
 )
 
-// The embedded PTX is what the sources say, for compute capability 7.0 and, for products in
-// TF32, 8.0, and has every kernel that is launched.
+// The embedded PTX is what the sources say, for compute capability 7.0, and has every kernel that is launched.
 func TestHostKernelsAreCompiled(t *testing.T) {
 	hash, err := KernelsHash(os.DirFS("kernels"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for target, image := range map[string][]byte{"sm_70": kernelImage, "sm_80": ampereImage} {
-		if line, _, _ := strings.Cut(string(image), "\n"); line != "// sources sha256:"+hash {
-			t.Errorf("the PTX for %s is of other sources (%s); run go generate ./graph/cuda", target, line)
-		}
-		if !strings.Contains(string(image), ".target "+target) {
-			t.Errorf("the PTX is not for %s", target)
-		}
-		if !strings.Contains(string(image), ".version 7.8\n") {
-			t.Errorf("the PTX for %s is not of version 7.8, that of %s, which users are told to have", target, oldestDriver)
-		}
+	ptx := string(kernelImage)
+	if line, _, _ := strings.Cut(ptx, "\n"); line != "// sources sha256:"+hash {
+		t.Errorf("the PTX is of other sources (%s); run go generate ./graph/cuda", line)
 	}
-	ptx := string(kernelImage) + string(ampereImage)
+	if !strings.Contains(ptx, ".target sm_70") {
+		t.Error("the PTX is not for sm_70")
+	}
+	if !strings.Contains(ptx, ".version 7.8\n") {
+		t.Errorf("the PTX is not of version 7.8, that of %s, which users are told to have", oldestDriver)
+	}
 	sources, err := filepath.Glob("[lr]*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +43,7 @@ func TestHostKernelsAreCompiled(t *testing.T) {
 			}
 		}
 	}
-	for _, kernel := range []string{"product_nn", "product_nt", "product_tn", "product_tf32_nn", "product_tf32_nt", "product_tf32_tn"} {
+	for _, kernel := range []string{"product_nn", "product_nt", "product_tn"} {
 		if !strings.Contains(ptx, ".entry "+kernel+"(") {
 			t.Errorf("kernel %s is not in the PTX", kernel)
 		}
@@ -66,55 +63,26 @@ func TestHostNoFloatAtomics(t *testing.T) {
 }
 
 // The toolkit's assembler, where there is one, accepts the PTX for each generation of
-// cards, without spilling registers. It takes seconds: eighty kernels, for seven generations.
+// cards, without spilling registers. It takes seconds: seventy-seven kernels, for five generations.
 func TestHostKernelsAssemble(t *testing.T) {
 	ptxas, err := exec.LookPath("ptxas")
 	if err != nil {
 		t.Skip("there is no ptxas (pip install nvidia-cuda-nvcc-cu12 brings it)")
 	}
-	for _, pair := range [][2]string{{"kernels.ptx", "sm_70"}, {"kernels.ptx", "sm_75"}, {"kernels.ptx", "sm_80"}, {"kernels.ptx", "sm_90"}, {"kernels.ptx", "sm_100"}, {"ampere.ptx", "sm_80"}, {"ampere.ptx", "sm_90"}, {"ampere.ptx", "sm_100"}} {
-		file, arch := pair[0], pair[1]
-		out, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", filepath.Join(t.TempDir(), "kernels.cubin"), file).CombinedOutput()
+	for _, arch := range []string{"sm_70", "sm_75", "sm_80", "sm_90", "sm_100"} {
+		out, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", filepath.Join(t.TempDir(), "kernels.cubin"), "kernels.ptx").CombinedOutput()
 		if strings.Contains(string(out), "is not defined for option 'gpu-name'") {
 			t.Logf("this ptxas knows no %s", arch) // CUDA 13 begins at 7.5; drivers still compile for 7.0
 			continue
 		}
 		if err != nil {
-			t.Errorf("ptxas of %s for %s: %v\n%s", file, arch, err, out)
+			t.Errorf("ptxas for %s: %v\n%s", arch, err, out)
 		}
 		for _, line := range strings.Split(string(out), "\n") {
 			if strings.Contains(line, "spill") && !strings.Contains(line, "0 bytes spill stores") {
 				t.Errorf("%s: %s", arch, strings.TrimSpace(line))
 			}
 		}
-	}
-}
-
-// old is a card of compute capability 7.5.
-type old struct{ Driver }
-
-func (old) Name() string           { return "an old card" }
-func (old) Capability() (int, int) { return 7, 5 }
-func (old) Version() (int, int)    { return 12, 9 }
-
-// TF32 is used only when asked for, and refused where there is none.
-func TestHostTF32IsAskedFor(t *testing.T) {
-	d := &Device{driver: old{}}
-	for setting, want := range map[string]string{
-		"": "", "0": "",
-		"1":    "cuda: an old card has compute capability 7.5 and no TF32, which begins with 8.0; unset CALIBRA_CUDA_TF32",
-		"fast": `cuda: CALIBRA_CUDA_TF32 is "fast"; set it to 1, or to 0 for products in float32`,
-	} {
-		said := ""
-		if err := d.prepare(setting); err != nil {
-			said = err.Error()
-		}
-		if said != want {
-			t.Errorf("%q gives %q", setting, said)
-		}
-	}
-	if d.ampere != 0 {
-		t.Error("products are in TF32")
 	}
 }
 

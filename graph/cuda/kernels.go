@@ -15,11 +15,6 @@ import (
 //go:embed kernels.ptx
 var kernelImage []byte
 
-// ampereImage is kernels/ampere.cu likewise, for compute capability 8.0.
-//
-//go:embed ampere.ptx
-var ampereImage []byte
-
 // KernelsHash is the hash of kernel sources in a folder: SHA-256 over the name and text of
 // each, in order of name.
 func KernelsHash(folder fs.FS) (string, error) {

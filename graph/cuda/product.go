@@ -110,9 +110,6 @@ const mostLayers = 1 << 15
 // products multiplies all pairs, the last one of another depth.
 func (d *Device) products(p product, last int) {
 	name := [...]string{"product_nn", "product_nt", "product_tn"}[p.of]
-	if d.ampere != 0 {
-		name = [...]string{"product_tf32_nn", "product_tf32_nt", "product_tf32_tn"}[p.of]
-	}
 	x, y, z := p.apartX, p.apartY, p.apartZ
 	d.launch(name, tiles(p.m, p.n, min(p.count, mostLayers)), p.z, p.x, p.y, p.m, p.n, p.k, last, p.count, p.inner,
 		x.row, x.outer, x.inner, y.row, y.outer, y.inner, z.row, z.outer, z.inner)

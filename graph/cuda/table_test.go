@@ -386,68 +386,6 @@ func keepNaNs(t *testing.T, d *cuda.Device) {
 	}
 }
 
-// Products in TF32 are those of factors rounded to 10 bits of mantissa, in any orientation and
-// number. The units may add with fewer guard bits than float32 has, hence ten times its
-// tolerance on a card.
-func TestHostProductsInTF32(t *testing.T) {
-	var devices []*cuda.Device
-	for seed := range uint64(2) {
-		driver := cudatest.Driver(t, seed)
-		driver.Major = 8
-		d := cudatest.Open(t, driver)
-		if err := d.UseTF32(); err != nil {
-			t.Fatal(err)
-		}
-		devices = append(devices, d)
-	}
-	productsInTF32(t, devices[0], devices[1], 1e-5)
-}
-
-func TestCardProductsInTF32(t *testing.T) {
-	d := cudatest.OwnCard(t)
-	if err := d.UseTF32(); err != nil {
-		t.Skip(err)
-	}
-	productsInTF32(t, d, d, 1e-4)
-}
-
-func productsInTF32(t *testing.T, first, second *cuda.Device, tolerance float64) {
-	for _, name := range []string{"MatMulOp", "BlockMatMulOp", "HeadScoresOp", "HeadMixOp", "HeadMixBackOp"} {
-		for trial := range 2 {
-			inputs := onDevice[name].in(rand.New(rand.NewPCG(9, uint64(trial))))
-			for _, o := range onDevice[name].ops(inputs) {
-				var rounded []gorgonia.Value
-				for _, x := range inputs {
-					y := x.Clone().(*tensor.Dense)
-					for i, v := range y.Float64s() {
-						bits := math.Float32bits(float32(v))
-						y.Float64s()[i] = float64(math.Float32frombits((bits + 1<<12) &^ (1<<13 - 1)))
-					}
-					rounded = append(rounded, y)
-				}
-				want, err := o.Do(rounded...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := runOn(t, first, o, inputs, want.Shape())
-				if !slices.Equal(got, runOn(t, second, o, inputs, want.Shape())) {
-					t.Fatalf("%v: another order of threads gives other bytes", o)
-				}
-				size := 1.0
-				for _, v := range op.Values[float64](want) {
-					size = math.Max(size, math.Abs(v))
-				}
-				for i, v := range op.Values[float64](want) {
-					x := float64(math.Float32frombits(binary.LittleEndian.Uint32(got[4*i:])))
-					if !(math.Abs(x-v) <= tolerance*size) {
-						t.Fatalf("%v: entry %d of %d is %v, not %v", o, i, len(got)/4, x, v)
-					}
-				}
-			}
-		}
-	}
-}
-
 // Of codewords that are equal the first is taken, wherever in the tiles they lie.
 func TestHostNearestTakesTheFirstOfTies(t *testing.T) {
 	d := cudatest.Device(t, 4)

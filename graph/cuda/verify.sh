@@ -116,7 +116,6 @@ step "card all fits" 60 experiments/bench -test.v -test.run CardFits
 step "card cifar" 90 experiments/bench -test.v -test.run CardOnCIFAR
 step "card crossover" 40 experiments/bench -test.v -test.run CardCrossover
 step "card times" 90 experiments/bench -test.run xxx -test.bench Card -test.benchtime 20x
-CALIBRA_CUDA_TF32=1 step "card times in tf32" 40 experiments/bench -test.run xxx -test.bench 'CardQ|CardCal' -test.benchtime 20x
 step "wall clock" 60 experiments/bench -test.run xxx -test.bench OnDeviceWorkloads -test.benchtime 3x
 
 # torch DEVICE ROWS LCE… times peer_torch.py's workloads at the sizes of ours on a device.

@@ -178,7 +178,6 @@ func table(folder string) (string, error) {
 // program is the emulator's source without its tables.
 const program = `#include "shim.h"
 #include "kernels.cu"
-#include "ampere.cu"
 
 extern "C" const char *emulate(const char *name, const unsigned *size, const uint64_t *cells, uint64_t seed) {
 	prepare(size, seed);

@@ -96,31 +96,6 @@ static unsigned __ballot_sync(unsigned, bool vote) {
     return votes;
 }
 
-// to_tf32 and multiply_fragments are those of kernels/tf32.cuh.
-static unsigned to_tf32(float x) {
-    unsigned bits;
-    memcpy(&bits, &x, sizeof x);
-    return (bits + 0x1000) & ~0x1fffu;
-}
-
-static unsigned fragments[most][6];
-
-static float fragment(int lane, int at) {
-    float v;
-    memcpy(&v, &fragments[current / 32 * 32 + lane][at], sizeof v);
-    return v;
-}
-
-static void multiply_fragments(float z[4], const unsigned x[4], const unsigned y[2]) {
-    for (int i = 0; i < 6; i++) fragments[current][i] = i < 4 ? x[i] : y[i - 4];
-    leave(at_warp);
-    int group = current % 32 / 4, column = current % 4 * 2;
-    for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 8; k++)
-            z[i] += fragment(group * 4 + k % 4, i / 2 + k / 4 * 2) * fragment((column + i % 2) * 4 + k % 4, 4 + k / 4);
-    leave(at_warp);
-}
-
 static uint64_t drawn;
 
 static unsigned draw(unsigned n) {

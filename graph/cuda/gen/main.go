@@ -1,6 +1,5 @@
 // Command gen compiles the kernels of package cuda to PTX with NVRTC, the toolkit's
-// compiler as a library: kernels.ptx and, for cards with TF32, ampere.ptx, the first line
-// of each the hash of the sources. It needs
+// compiler as a library: kernels.ptx, whose first line is the hash of the sources. It needs
 // libnvrtc of CUDA 11 or 12 (Debian: libnvrtc11.2 in non-free), found by the loader or
 // named by NVRTC.
 package main
@@ -25,14 +24,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, module := range []struct{ name, arch string }{{"kernels", "compute_70"}, {"ampere", "compute_80"}} {
-		ptx, err := compile("kernels", module.name+".cu", module.arch)
-		if err != nil {
-			log.Fatal(err)
-		}
-		if err := os.WriteFile(module.name+".ptx", fmt.Appendf(nil, "// sources sha256:%s\n%s", hash, ptx), 0o644); err != nil {
-			log.Fatal(err)
-		}
+	ptx, err := compile("kernels", "kernels.cu", "compute_70")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile("kernels.ptx", fmt.Appendf(nil, "// sources sha256:%s\n%s", hash, ptx), 0o644); err != nil {
+		log.Fatal(err)
 	}
 }
 
