@@ -1,6 +1,8 @@
 package diagnosis
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,7 +15,23 @@ import (
 )
 
 // SearchSettings are how regions are searched for: around the codewords balls are tried. Its zero value is the default.
-type SearchSettings = TreeSettings
+type SearchSettings struct {
+	Codewords int // at most; 0 means 32
+	Rows      int // a region has so many of the rows it was found on, or more; 0 means 50
+}
+
+const (
+	defaultCodewords = 32
+	defaultRegion    = 50
+)
+
+func (s SearchSettings) filled() (SearchSettings, error) {
+	if s.Codewords < 0 || s.Rows < 0 {
+		return s, fmt.Errorf("diagnosis: a search around %d codewords for regions of %d rows: want numbers above 0", s.Codewords, s.Rows)
+	}
+	s.Codewords, s.Rows = cmp.Or(s.Codewords, defaultCodewords), cmp.Or(s.Rows, defaultRegion)
+	return s, nil
+}
 
 const (
 	searchCuts       = 64  // places between which a coordinate may be cut, at its quantiles

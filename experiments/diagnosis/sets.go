@@ -25,19 +25,19 @@ import (
 // row's 1 (Tibshirani, Foygel Barber, Candès and Ramdas 2019); a soft label has C scores, by its shares.
 type Conformal struct {
 	Level     float64
-	tree      *Tree
-	cell      []int     // of each leaf of the tree
-	threshold []float64 // of each cell
+	space     space
+	codewords *mat.Dense // of the space; the rows nearest to one are a cell
+	threshold []float64  // of each cell
 	marginal  float64
 }
 
 // setRows is how many labelled rows a cell has, or more.
 const setRows = 100
 
-// NewConformal takes labelled rows that the model has not been fitted to. One half of them, drawn
-// at random, grows a [Tree]; the scores of the other half decide which regions stay apart: two that were united are told
-// apart again only if both, and all within them, have 100 of its rows. The marginal sets use all rows. Of by it takes
-// Rows and Soft.
+// NewConformal takes labelled rows that the model has not been fitted to. One half of them, drawn at random, gives the codewords:
+// k-means' in the embedding with two directions more, along which its residuals vary most, so that rows of a cell tend to be wrong
+// alike. The other half gives the scores; codewords with fewer than 100 of its rows are left out. The marginal sets use all
+// rows. Of by it takes Rows and Soft.
 func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, by metrics.Settings, level float64, rng *rand.Rand) (*Conformal, error) {
 	s, err := checked.NewSample(logProbs, labels, by.Rows, by.Soft)
 	if err != nil {
@@ -55,21 +55,19 @@ func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, by me
 	}
 	half := foldsOf(places(s, z), 2, rng)
 	grown, scored := apart(half, 0)
-	out := &Conformal{Level: level}
-	if out.tree, err = GrowTree(checked.RowsOf(z, grown), s.Misses(grown, s.Classes), TreeSettings{Rows: setRows}, rng); err != nil {
-		return nil, err
-	}
+	inside := checked.RowsOf(z, grown)
+	out := &Conformal{Level: level, space: newSpace(inside, s.Misses(grown, s.Classes))}
+	words := lloyd(out.space.place(inside), min(defaultCodewords, max(1, len(grown)/setRows)), rng)
+	out.codewords = dissolved(words, out.space.place(checked.RowsOf(z, scored)), setRows)
 	all := make([]weighedScore, 0, s.N)
 	for i := range s.N {
 		all = scores(s, all, i)
 	}
 	out.marginal = conformalQuantile(all, level)
-	leaf := out.tree.Leaf(checked.RowsOf(z, scored))
-	out.cell = out.tree.cells(leaf, setRows)
-	byCell := make([][]weighedScore, slices.Max(out.cell)+1)
-	for at, i := range scored {
-		cell := &byCell[out.cell[leaf[at]]]
-		*cell = scores(s, *cell, i)
+	cells, _ := out.codewords.Dims()
+	byCell := make([][]weighedScore, cells)
+	for at, k := range out.cells(checked.RowsOf(z, scored)) {
+		byCell[k] = scores(s, byCell[k], scored[at])
 	}
 	for _, of := range byCell {
 		out.threshold = append(out.threshold, conformalQuantile(of, level))
@@ -105,42 +103,17 @@ func conformalQuantile(scores []weighedScore, level float64) float64 {
 	return math.Inf(1)
 }
 
-// cells cuts the tree from its root, as long as both parts keep so many of the rows whose
-// leaves are given, and numbers what is left: for each leaf its cell.
-func (t *Tree) cells(leaf []int, rows int) []int {
-	count := make([]int, len(t.nodes))
-	for _, l := range leaf {
-		for k := l; k >= 0; k = t.nodes[k].parent {
-			count[k]++
-		}
-	}
-	cell, cells := make([]int, t.Leaves()), 0
-	const open = -1
-	var cut func(k, in int) // region k, which lies in a cell or is open to be cut
-	cut = func(k, in int) {
-		n := t.nodes[k]
-		if leaf := n.left < 0; in == open && (leaf || count[n.left] < rows || count[n.right] < rows) {
-			in = cells
-			cells++
-		}
-		if n.left < 0 {
-			cell[k] = in
-			return
-		}
-		cut(n.left, in)
-		cut(n.right, in)
-	}
-	cut(len(t.nodes)-1, open)
-	return cell
+// cells are those of rows (N).
+func (c *Conformal) cells(embedding *mat.Dense) []int {
+	return nearest(c.space.place(embedding), c.codewords)
 }
 
 // Sets are the prediction sets of rows, N×C each, 1 where the class is in the set, and the
 // cell of each row (N).
 func (c *Conformal) Sets(logProbs, embedding *mat.Dense) (regional, marginal *mat.Dense, cell []int) {
 	n, classes := logProbs.Dims()
-	regional, marginal, cell = mat.NewDense(n, classes, nil), mat.NewDense(n, classes, nil), c.tree.Leaf(embedding)
+	regional, marginal, cell = mat.NewDense(n, classes, nil), mat.NewDense(n, classes, nil), c.cells(embedding)
 	for i := range n {
-		cell[i] = c.cell[cell[i]]
 		row := logProbs.RawRowView(i)
 		top := floats.MaxIdx(row)
 		for k, l := range row {

@@ -46,14 +46,6 @@ var (
 	muted = color.NRGBA{0x9f, 0xb3, 0xc8, 0xff} // bars beside ours
 )
 
-// ClassColour is the colour of a class. Colours repeat after seventeen.
-func ClassColour(c int) color.NRGBA {
-	if c == 0 {
-		return ours
-	}
-	return others[(c-1)%len(others)]
-}
-
 // look is the colour and the mark of a series.
 func look(style int, isOurs bool) (color.NRGBA, draw.GlyphDrawer) {
 	if isOurs {
