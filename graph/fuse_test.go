@@ -105,6 +105,11 @@ func TestOpsLookUpOnceWhatTheyReplaceLooksUp(t *testing.T) {
 			}
 			numbers[7] = k - 1
 			codes, x := graph.Codes(numbers, w), graph.Tensor(dt, normals(rng, n*c), n, c)
+			places := slices.Clone(numbers)
+			for at := range places {
+				places[at] += int32(at % w * k)
+			}
+			at, shares := graph.Codes(places, w), graph.Tensor(dt, normals(rng, n*w), n, w)
 			g, v := graph.Tensor(dt, normals(rng, n*c), n, c), graph.Tensor(dt, normals(rng, p), p, 1)
 			weights := graph.NewWeights(dt)
 			weights.Add("unused", []float64{0}, 1)
@@ -112,6 +117,7 @@ func TestOpsLookUpOnceWhatTheyReplaceLooksUp(t *testing.T) {
 				z := b.Take("x", x)
 				return gorgonia.Nodes{
 					b.Apply(op.TableScatter(k), b.Take("codes", codes), z),
+					b.Apply(op.ShareScatter(w, w*k), b.Take("places", at), b.Take("shares", shares), z),
 					b.Apply(op.Ramps(knots), z, b.Table("v", v)),
 					b.Apply(op.New(op.RampSumsOp{Knots: knots}), z, b.Take("g", g)),
 				}
@@ -124,6 +130,7 @@ func TestOpsLookUpOnceWhatTheyReplaceLooksUp(t *testing.T) {
 				in []gorgonia.Value
 			}{
 				{op.TableScatter(k), []gorgonia.Value{codes, x}},
+				{op.ShareScatter(w, w*k), []gorgonia.Value{at, shares, x}},
 				{op.Ramps(knots), []gorgonia.Value{x, v}},
 				{op.New(op.RampSumsOp{Knots: knots}), []gorgonia.Value{x, g}},
 			} {

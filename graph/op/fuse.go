@@ -56,25 +56,36 @@ func FuseHere(o gorgonia.Op, inputs []*Node) (gorgonia.Op, []*Node, bool) {
 
 // lookedUp is [FuseHere] for ops that look something up; nil where there is nothing to look up.
 func lookedUp(k Kernel, inputs []*Node) (Kernel, []*Node) {
-	var look, then Kernel
+	var looks []Kernel // the first looks in the first input, the second in the first two
+	var then Kernel
+	wide := func() bool { return inputs[len(inputs)-1].Shape()[1] > widestPlace }
 	switch k := k.(type) {
 	case TableScatterOp:
-		if inputs[1].Shape()[1] > widestPlace {
+		if wide() {
 			return nil, nil
 		}
-		look, then = byPlaceOp(k), scatterByPlaceOp(k)
+		looks, then = []Kernel{byPlaceOp(k)}, scatterByPlaceOp(k)
+	case ShareScatterOp:
+		if wide() {
+			return nil, nil
+		}
+		looks, then = []Kernel{listPlacesOp{k.Rows}, listSharesOp{k.Rows}}, scatterListedOp{k.Rows}
 	case RampsOp:
-		look, then = piecesOp(k), bendOp(k)
+		looks, then = []Kernel{piecesOp(k)}, bendOp(k)
 	case RampSumsOp:
-		look, then = piecesOp(k), sumPiecesOp(k)
+		looks, then = []Kernel{piecesOp(k)}, sumPiecesOp(k)
 	default:
 		return nil, nil
 	}
-	found, err := Apply(Op{look}, inputs[0])
-	if err != nil {
-		return nil, nil
+	var found []*Node
+	for i, look := range looks {
+		n, err := Apply(Op{look}, inputs[:i+1]...)
+		if err != nil {
+			return nil, nil
+		}
+		found = append(found, n)
 	}
-	return then, append([]*Node{found}, inputs...)
+	return then, append(found, inputs...)
 }
 
 // runLookedUp runs an op that [FuseHere] has not parted: it looks up, and then does what that is for.

@@ -122,13 +122,18 @@ func scatterByPlace[F Float](_ scatterByPlaceOp, v Args[F]) {
 	table, x, c := v.Out(), v.In(2), v.Columns(2)
 	ends, lists := splitLists(v.Ints(0), len(v.Ints(1)))
 	sum := pick[func(y, x []F, rows []int32)](simd.SumListed, simd.SumListed64)
-	inBlocks(len(ends), max(1, placeBlock*len(ends)/max(1, len(lists))), func(lo, hi int) {
+	eachList(ends, len(lists), func(p int, begin, end int32) { sum(table[p*c:(p+1)*c], x, lists[begin:end]) })
+}
+
+// eachList calls f with the number of each list and where it begins and ends among so many numbers, side by side.
+func eachList(ends []int32, numbers int, f func(p int, begin, end int32)) {
+	inBlocks(len(ends), max(1, placeBlock*len(ends)/max(1, numbers)), func(lo, hi int) {
 		begin := int32(0)
 		if lo > 0 {
 			begin = ends[lo-1]
 		}
 		for p := lo; p < hi; p++ {
-			sum(table[p*c:(p+1)*c], x, lists[begin:ends[p]])
+			f(p, begin, ends[p])
 			begin = ends[p]
 		}
 	})
@@ -191,6 +196,71 @@ func shareScatter[F Float](o ShareScatterOp, v Args[F]) {
 }
 
 func (ShareScatterOp) WRT() []bool { return []bool{false, false, true} }
+
+// listPlacesOp lists of each row of a table the rows b in whose places it stands, ascending, as [byPlaceOp] does by codes.
+type listPlacesOp struct{ Rows int }
+
+func (o listPlacesOp) Form() string { return fmt.Sprintf("int B p -> int %d+B*p", o.Rows) }
+
+func (o listPlacesOp) Run(out Value, in []Value) {
+	places, p := Values[int32](in[0]), columns(in[0])
+	ends, rows := splitLists(Values[int32](out), len(places))
+	beginLists(ends, places)
+	for at, place := range places {
+		rows[ends[place]] = int32(at / p)
+		ends[place]++
+	}
+}
+
+// beginLists sets ends to where the list of each place begins.
+func beginLists(ends, places []int32) {
+	clear(ends)
+	for _, place := range places {
+		ends[place]++
+	}
+	begin := int32(0)
+	for place, n := range ends {
+		ends[place], begin = begin, begin+n
+	}
+}
+
+// listSharesOp gives shares the order of [listPlacesOp].
+type listSharesOp struct{ Rows int }
+
+func (listSharesOp) Form() string                { return "int B p, B p -> B*p" }
+func (o listSharesOp) Run(out Value, in []Value) { Dispatch(o, out, in, listShares, listShares) }
+
+func listShares[F Float](o listSharesOp, v Args[F]) {
+	ends := borrow[int32](o.Rows)
+	defer ends.back()
+	listed, places, next := v.Out(), v.Ints(0), ends.values
+	beginLists(next, places)
+	for at, share := range v.In(1) {
+		place := places[at]
+		listed[next[place]] = share
+		next[place]++
+	}
+}
+
+// scatterListedOp is [ShareScatter] of rows and shares that are listed: each row of the table is the sum of the rows in
+// its list, times their shares, in the order in which ShareScatter adds them.
+type scatterListedOp struct{ Rows int }
+
+func (o scatterListedOp) Form() string {
+	return fmt.Sprintf("int %[1]d+B*p, B*p, int B p, B p, B C -> %[1]d C", o.Rows)
+}
+func (o scatterListedOp) Run(out Value, in []Value) {
+	Dispatch(o, out, in, scatterListed, scatterListed)
+}
+
+func scatterListed[F Float](_ scatterListedOp, v Args[F]) {
+	table, shares, x, c := v.Out(), v.In(1), v.In(4), v.Columns(4)
+	sum := pick[func(y, table []F, places []int32, shares []F)](simd.SumShares, simd.SumShares64)
+	ends, rows := splitLists(v.Ints(0), len(shares))
+	eachList(ends, len(rows), func(p int, begin, end int32) {
+		sum(table[p*c:(p+1)*c], x, rows[begin:end], shares[begin:end])
+	})
+}
 
 func (o ShareScatterOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	return Nodes{nil, nil, ShareSum(o.Slots).Of(g, in[0], in[1])}, nil
