@@ -171,12 +171,12 @@ func right[F Float](_ OuterRightOp, v Args[F]) {
 
 // contractRight32 writes each number once: rows of y share a cache line, and threads write them side by side.
 func contractRight32(g, a, y []float32) {
-	all := borrow[int32](len(a))
+	all := borrow[int32](len(a) + 1)
 	defer all.back()
-	for i := range a {
+	for i := range all.values {
 		all.values[i] = int32(i)
 	}
-	simd.SumShares(y, g, all.values, a)
+	simd.SumShares(y, g, len(y), 0, all.values[len(a):], all.values[:len(a)], a)
 }
 
 func contractRight64(g, a, y []float64) {

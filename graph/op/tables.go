@@ -114,7 +114,7 @@ func (o scatterByPlaceOp) Run(out Value, in []Value) {
 // placeBlock is about how many rows of lists one call adds up, and widestPlace the width of rows up to
 // which one has room beside the others in a cache: wider ones are added where they stand.
 const (
-	placeBlock  = 1 << 12
+	placeBlock  = 1 << 13
 	widestPlace = 64
 )
 
@@ -122,20 +122,22 @@ func scatterByPlace[F Float](_ scatterByPlaceOp, v Args[F]) {
 	table, x, c := v.Out(), v.In(2), v.Columns(2)
 	ends, lists := splitLists(v.Ints(0), len(v.Ints(1)))
 	sum := pick[func(y, x []F, rows []int32)](simd.SumListed, simd.SumListed64)
-	eachList(ends, len(lists), func(p int, begin, end int32) { sum(table[p*c:(p+1)*c], x, lists[begin:end]) })
+	inLists(ends, len(lists), func(lo, hi int, begin int32) {
+		for p := lo; p < hi; p++ {
+			sum(table[p*c:(p+1)*c], x, lists[begin:ends[p]])
+			begin = ends[p]
+		}
+	})
 }
 
-// eachList calls f with the number of each list and where it begins and ends among so many numbers, side by side.
-func eachList(ends []int32, numbers int, f func(p int, begin, end int32)) {
+// inLists calls f for lists lo … hi−1 of so many numbers, with where the first of them begins, side by side.
+func inLists(ends []int32, numbers int, f func(lo, hi int, begin int32)) {
 	inBlocks(len(ends), max(1, placeBlock*len(ends)/max(1, numbers)), func(lo, hi int) {
 		begin := int32(0)
 		if lo > 0 {
 			begin = ends[lo-1]
 		}
-		for p := lo; p < hi; p++ {
-			f(p, begin, ends[p])
-			begin = ends[p]
-		}
+		f(lo, hi, begin)
 	})
 }
 
@@ -161,10 +163,19 @@ func (o ShareSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, shareSum, 
 
 func shareSum[F Float](_ ShareSumOp, v Args[F]) {
 	y, table, places, shares, p, c := v.Out(), v.In(0), v.Ints(1), v.In(2), v.Columns(1), v.Columns(0)
-	sum := pick[func(y, table []F, places []int32, shares []F)](simd.SumShares, simd.SumShares64)
-	inRows(len(places)/p, rowBlock, func(b int) {
-		sum(y[b*c:(b+1)*c], table, places[b*p:(b+1)*p], shares[b*p:(b+1)*p])
+	sum := sumShares[F]()
+	rowwise(len(places)/p, func(lo, hi int) {
+		ends := borrow[int32](hi - lo)
+		defer ends.back()
+		for b := range ends.values {
+			ends.values[b] = int32((b + 1) * p)
+		}
+		sum(y[lo*c:hi*c], table, c, 0, ends.values, places[lo*p:hi*p], shares[lo*p:hi*p])
 	})
+}
+
+func sumShares[F Float]() func(y, table []F, c int, begin int32, ends, places []int32, shares []F) {
+	return pick[func(y, table []F, c int, begin int32, ends, places []int32, shares []F)](simd.SumShares, simd.SumShares64)
 }
 
 func (ShareSumOp) WRT() []bool { return []bool{true, false, false} }
@@ -255,10 +266,10 @@ func (o scatterListedOp) Run(out Value, in []Value) {
 
 func scatterListed[F Float](_ scatterListedOp, v Args[F]) {
 	table, shares, x, c := v.Out(), v.In(1), v.In(4), v.Columns(4)
-	sum := pick[func(y, table []F, places []int32, shares []F)](simd.SumShares, simd.SumShares64)
 	ends, rows := splitLists(v.Ints(0), len(shares))
-	eachList(ends, len(rows), func(p int, begin, end int32) {
-		sum(table[p*c:(p+1)*c], x, rows[begin:end], shares[begin:end])
+	sum := sumShares[F]()
+	inLists(ends, len(rows), func(lo, hi int, begin int32) {
+		sum(table[lo*c:hi*c], x, c, begin, ends[lo:hi], rows, shares)
 	})
 }
 

@@ -108,5 +108,8 @@ func Axpy64(y []float64, a float64, x []float64)              { axpyPortable(y, 
 func AddToRows64(table, x []float64, codes []int32, k int)    { addToRowsPortable(table, x, codes, k) }
 func SumRows64(y, table []float64, codes []int32, k int)      { sumRowsPortable(y, table, codes, k) }
 func SumListed64(y, x []float64, list []int32)                { sumRowsPortable(y, x, list, 0) }
-func SumShares64(y, table []float64, at []int32, e []float64) { sumSharesPortable(y, table, at, e) }
 func AddShares64(table, x []float64, at []int32, e []float64) { addSharesPortable(table, x, at, e) }
+func SumShares64(y, table []float64, c int, begin int32, ends, places []int32, shares []float64) {
+	clear(y)
+	sumSharesPortable(y, table, c, begin, ends, places, shares)
+}

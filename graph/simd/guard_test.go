@@ -40,7 +40,9 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				AddToRows(table, x, codes, 2)
 				SumListed(x, simdtest.Guarded(t, make([]float32, 2*n)), codes)
 				shares := simdtest.Guarded(t, make([]float32, 3))
-				SumShares(x, table, codes, shares)
+				SumShares(x, table, n, 0, []int32{3}, codes, shares)
+				SumShares(simdtest.Guarded(t, make([]float32, 5*n)), table, n, 0, []int32{3, 6, 9, 12, 15}, simdtest.Guarded(t, make([]int32, 15)), simdtest.Guarded(t, make([]float32, 15)))
+				AddToRows(simdtest.Guarded(t, make([]float32, 17*n)), x, simdtest.Guarded(t, make([]int32, 17)), 1)
 				AddShares(table, x, codes, shares)
 				var c Codebook
 				c.Set(simdtest.Guarded(t, uniforms[float32](5*n, 6)), 5, n)

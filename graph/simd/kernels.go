@@ -12,18 +12,20 @@ type kernels struct {
 	lgamma64                      func(dst, x *float64, n int)
 	gaussianRow                   func(row, sq *float32, n int, si, scale float32)
 
-	dot       func(x, y *float32, n int) float32
-	dots      func(y, m, b *float32, rows, n int)
-	axpy      func(y *float32, a float32, x *float32, n int)
-	less      func(z, x *float32, c *float64, n int) // n a multiple of 8
-	lessMost  func(z, x *float32, rows, c int)
-	outer     func(m, a, b *float32, rows, c int)
-	takeRows  func(y, table *float32, list *int32, count, stride, n, ahead int)
-	addToRows func(table, x *float32, codes *int32, slots, stride, next, n int)
-	sumRows   func(y, table *float32, codes *int32, slots, stride, next, n int)
-	sumShares func(y, table *float32, places *int32, shares *float32, count, stride, n int)
-	addShares func(table, x *float32, places *int32, shares *float32, count, stride, n int)
-	adam      func(theta, grad, m, v *float32, n int, beta1, rest1, beta2, rest2, decay, shrink, rate, scale, epsilon float32)
+	dot           func(x, y *float32, n int) float32
+	dots          func(y, m, b *float32, rows, n int)
+	axpy          func(y *float32, a float32, x *float32, n int)
+	less          func(z, x *float32, c *float64, n int) // n a multiple of 8
+	lessMost      func(z, x *float32, rows, c int)
+	outer         func(m, a, b *float32, rows, c int)
+	takeRows      func(y, table *float32, list *int32, count, stride, n, ahead int)
+	addToRows     func(table, x *float32, codes *int32, slots, stride, next, n int)
+	sumRows       func(y, table *float32, codes *int32, slots, stride, next, n int)
+	sumShares     func(y, table *float32, places *int32, shares *float32, count, stride, n int)
+	sumSharesFour func(y0, y1, y2, y3, table *float32, p0, p1, p2, p3 *int32, s0, s1, s2, s3 *float32, count, stride, n int)
+	mostCode      func(codes *int32, n int) uint32 // n a multiple of 16
+	addShares     func(table, x *float32, places *int32, shares *float32, count, stride, n int)
+	adam          func(theta, grad, m, v *float32, n int, beta1, rest1, beta2, rest2, decay, shrink, rate, scale, epsilon float32)
 
 	scoreSums    func(sum, rest, alpha, lg, logp *float32, rows, c int)
 	columnSums   func(sum, alpha *float32, rows, c int)
@@ -183,12 +185,76 @@ func sumRowsKernel(y, table []float32, codes []int32, rows int) {
 	}
 }
 
-func sumSharesKernel(y, table []float32, places []int32, shares []float32) {
-	if k := sets[isa].sumShares; k != nil {
-		k(&y[0], &table[0], &places[0], &shares[0], len(places), 4*len(y), len(y))
-	} else {
-		sumSharesPortable(y, table, places, shares)
+// sumSharesKernel adds lists of places, of narrow rows four at a time: one that has come to its end makes room for the
+// next.
+func sumSharesKernel(y, table []float32, c int, begin int32, ends, places []int32, shares []float32) {
+	k := &sets[isa]
+	if k.sumShares == nil {
+		sumSharesPortable(y, table, c, begin, ends, places, shares)
+		return
 	}
+	next := 0
+	take := func() (l placeList, ok bool) {
+		for ; next < len(ends) && !ok; next++ {
+			l, ok = placeList{next * c, begin, ends[next]}, begin < ends[next]
+			begin = ends[next]
+		}
+		return l, ok
+	}
+	var lists [4]placeList
+	held := 0
+	for k.sumSharesFour != nil && c <= narrowRow {
+		for ok := true; held < len(lists) && ok; {
+			if lists[held], ok = take(); ok {
+				held++
+			}
+		}
+		if held < len(lists) {
+			break
+		}
+		a, b, d, e := lists[0], lists[1], lists[2], lists[3]
+		count := min(a.end-a.at, b.end-b.at, d.end-d.at, e.end-e.at)
+		k.sumSharesFour(&y[a.y], &y[b.y], &y[d.y], &y[e.y], &table[0], &places[a.at], &places[b.at], &places[d.at], &places[e.at],
+			&shares[a.at], &shares[b.at], &shares[d.at], &shares[e.at], int(count), 4*c, c)
+		held = 0
+		for _, l := range lists {
+			if l.at += count; l.at < l.end {
+				lists[held] = l
+				held++
+			}
+		}
+	}
+	one := func(l placeList) {
+		k.sumShares(&y[l.y], &table[0], &places[l.at], &shares[l.at], int(l.end-l.at), 4*c, c)
+	}
+	for _, l := range lists[:held] {
+		one(l)
+	}
+	for l, ok := take(); ok; l, ok = take() {
+		one(l)
+	}
+}
+
+// placeList is where a list of places goes on and ends, and the number of y at which its sum begins.
+type placeList struct {
+	y       int
+	at, end int32
+}
+
+// narrowRow is up to how many numbers of a row sumShares has too few sums under way to be fast.
+const narrowRow = 32
+
+func mostCodeKernel(codes []int32) (most uint32) {
+	n := 0
+	if k := sets[isa].mostCode; k != nil {
+		if n = len(codes) &^ 15; n > 0 {
+			most = k(&codes[0], n)
+		}
+	}
+	for _, code := range codes[n:] {
+		most = max(most, uint32(code))
+	}
+	return most
 }
 
 func addSharesKernel(table, x []float32, places []int32, shares []float32) {

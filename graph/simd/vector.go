@@ -139,31 +139,34 @@ func SumListed(y, x []float32, list []int32) {
 	}
 }
 
-// SumShares sets y (C) to the sum of the rows of a table, C long, that places name, each times its
-// share. It panics if the table has no such row, or shares are not as many as places.
-func SumShares(y, table []float32, places []int32, shares []float32) {
-	checkPlaces("SumShares", table, y, places, shares)
-	switch {
-	case len(places) == 0:
-		clear(y)
-	case len(y) > 0:
-		sumSharesKernel(y, table, places, shares)
+// SumShares sets each row of y (L×C) to the sum of the rows of a table, C long, that its list of places names, each
+// times its share. Places and shares hold the lists one after another, the first from begin on, and ends is where each
+// of the L ends. It panics if the table has no such row, if lists end before they begin, or y has another size.
+func SumShares(y, table []float32, c int, begin int32, ends, places []int32, shares []float32) {
+	sameLength("SumShares", len(shares), len(places))
+	sameLength("SumShares", len(y), len(ends)*c)
+	clear(y)
+	if len(y) == 0 {
+		return
 	}
+	last := begin
+	for _, end := range ends {
+		if end < last {
+			panic(fmt.Sprintf("simd: SumShares: a list ends at %d and begins at %d", end, last))
+		}
+		last = end
+	}
+	checkCodes("SumShares", places[begin:last], len(table)/c)
+	sumSharesKernel(y, table, c, begin, ends, places, shares)
 }
 
 // AddShares is the transpose of [SumShares]: it adds x (C), times each share, to the row of the
 // table that the place names.
 func AddShares(table, x []float32, places []int32, shares []float32) {
-	checkPlaces("AddShares", table, x, places, shares)
+	sameLength("AddShares", len(shares), len(places))
 	if len(x) > 0 && len(places) > 0 {
+		checkCodes("AddShares", places, len(table)/len(x))
 		addSharesKernel(table, x, places, shares)
-	}
-}
-
-func checkPlaces(name string, table, x []float32, places []int32, shares []float32) {
-	sameLength(name, len(shares), len(places))
-	if len(x) > 0 {
-		checkCodes(name, places, len(table)/len(x))
 	}
 }
 
@@ -173,13 +176,8 @@ func checkRows(name string, table, x []float32, codes []int32, k int) {
 }
 
 func checkCodes(name string, codes []int32, k int) {
-	var outside int32 // negative where a code or k−1−code is, without a branch for each
-	last := int32(k - 1)
-	for _, code := range codes {
-		outside |= code | (last - code)
-	}
-	if outside < 0 {
-		wrong := slices.IndexFunc(codes, func(code int32) bool { return code < 0 || code > last })
+	if len(codes) > 0 && int(mostCodeKernel(codes)) >= k { // negative ones are the greatest unsigned
+		wrong := slices.IndexFunc(codes, func(code int32) bool { return code < 0 || int(code) >= k })
 		panic(fmt.Sprintf("simd: %s: code %d of %d rows", name, codes[wrong], k))
 	}
 }
@@ -202,10 +200,12 @@ func sumRowsPortable[F float32 | float64](y, table []F, codes []int32, k int) {
 	}
 }
 
-func sumSharesPortable[F float32 | float64](y, table []F, places []int32, shares []F) {
-	clear(y)
-	for j, place := range places {
-		axpyPortable(y, shares[j], table[int(place)*len(y):][:len(y)])
+// sumSharesPortable adds to y.
+func sumSharesPortable[F float32 | float64](y, table []F, c int, begin int32, ends, places []int32, shares []F) {
+	for l, end := range ends {
+		for ; begin < end; begin++ {
+			axpyPortable(y[l*c:(l+1)*c], shares[begin], table[int(places[begin])*c:][:c])
+		}
 	}
 }
 

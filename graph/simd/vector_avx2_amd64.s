@@ -803,23 +803,23 @@ done:
 	RET
 
 // func sumSharesAVX2(y *float32, table *float32, places *int32, shares *float32, count int, stride int, n int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, FMA3
 TEXT ·sumSharesAVX2(SB), NOSPLIT, $0-56
 	MOVQ y+0(FP), AX
 	MOVQ table+8(FP), CX
 	MOVQ n+48(FP), DX
 
 by4:
-	CMPQ  DX, $0x20
-	JL    below4
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	MOVQ  places+16(FP), BX
-	MOVQ  shares+24(FP), SI
-	MOVQ  count+32(FP), DI
-	MOVQ  stride+40(FP), R8
+	CMPQ    DX, $0x20
+	JL      below4
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	MOVQ    places+16(FP), BX
+	MOVQ    shares+24(FP), SI
+	MOVQ    count+32(FP), DI
+	MOVQ    stride+40(FP), R8
 
 by4place:
 	MOVLQSX      (BX), R9
@@ -849,14 +849,14 @@ by4place:
 
 below4:
 by2:
-	CMPQ  DX, $0x10
-	JL    below2
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	MOVQ  places+16(FP), BX
-	MOVQ  shares+24(FP), SI
-	MOVQ  count+32(FP), DI
-	MOVQ  stride+40(FP), R8
+	CMPQ    DX, $0x10
+	JL      below2
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	MOVQ    places+16(FP), BX
+	MOVQ    shares+24(FP), SI
+	MOVQ    count+32(FP), DI
+	MOVQ    stride+40(FP), R8
 
 by2place:
 	MOVLQSX      (BX), R9
@@ -880,13 +880,13 @@ by2place:
 
 below2:
 by1:
-	CMPQ  DX, $0x08
-	JL    below1
-	VPXOR Y0, Y0, Y0
-	MOVQ  places+16(FP), BX
-	MOVQ  shares+24(FP), SI
-	MOVQ  count+32(FP), DI
-	MOVQ  stride+40(FP), R8
+	CMPQ    DX, $0x08
+	JL      below1
+	VMOVUPS (AX), Y0
+	MOVQ    places+16(FP), BX
+	MOVQ    shares+24(FP), SI
+	MOVQ    count+32(FP), DI
+	MOVQ    stride+40(FP), R8
 
 by1place:
 	MOVLQSX      (BX), R9
@@ -906,16 +906,16 @@ by1place:
 	JMP          by1
 
 below1:
-	TESTQ   DX, DX
-	JLE     done
-	LEAQ    tail<>+32(SB), BX
-	NEGQ    DX
-	VMOVUPS (BX)(DX*4), Y0
-	VPXOR   Y1, Y1, Y1
-	MOVQ    places+16(FP), DX
-	MOVQ    shares+24(FP), BX
-	MOVQ    count+32(FP), SI
-	MOVQ    stride+40(FP), DI
+	TESTQ      DX, DX
+	JLE        done
+	LEAQ       tail<>+32(SB), BX
+	NEGQ       DX
+	VMOVUPS    (BX)(DX*4), Y0
+	VMASKMOVPS (AX), Y0, Y1
+	MOVQ       places+16(FP), DX
+	MOVQ       shares+24(FP), BX
+	MOVQ       count+32(FP), SI
+	MOVQ       stride+40(FP), DI
 
 partplace:
 	MOVLQSX      (DX), R8
@@ -931,6 +931,148 @@ partplace:
 	VMASKMOVPS   Y1, Y0, (AX)
 
 done:
+	VZEROUPPER
+	RET
+
+// func sumSharesFourAVX2(y0 *float32, y1 *float32, y2 *float32, y3 *float32, table *float32, p0 *int32, p1 *int32, p2 *int32, p3 *int32, s0 *float32, s1 *float32, s2 *float32, s3 *float32, count int, stride int, n int)
+// Requires: AVX, FMA3
+TEXT ·sumSharesFourAVX2(SB), NOSPLIT, $0-128
+	MOVQ table+32(FP), AX
+	MOVQ stride+112(FP), CX
+	MOVQ n+120(FP), DX
+	XORQ BX, BX
+	MOVQ p0+40(FP), SI
+	MOVQ s0+72(FP), DI
+	MOVQ p1+48(FP), R8
+	MOVQ s1+80(FP), R9
+	MOVQ p2+56(FP), R10
+	MOVQ s2+88(FP), R11
+	MOVQ p3+64(FP), R12
+	MOVQ s3+96(FP), R13
+
+whole:
+	CMPQ    DX, $0x08
+	JL      part
+	MOVQ    y0+0(FP), R14
+	VMOVUPS (R14)(BX*1), Y0
+	MOVQ    y1+8(FP), R14
+	VMOVUPS (R14)(BX*1), Y1
+	MOVQ    y2+16(FP), R14
+	VMOVUPS (R14)(BX*1), Y2
+	MOVQ    y3+24(FP), R14
+	VMOVUPS (R14)(BX*1), Y3
+	XORQ    R15, R15
+
+wholeplace:
+	MOVLQSX      (SI)(R15*4), R14
+	IMULQ        CX, R14
+	VBROADCASTSS (DI)(R15*4), Y5
+	VMOVUPS      (AX)(R14*1), Y4
+	VFMADD231PS  Y4, Y5, Y0
+	MOVLQSX      (R8)(R15*4), R14
+	IMULQ        CX, R14
+	VBROADCASTSS (R9)(R15*4), Y5
+	VMOVUPS      (AX)(R14*1), Y4
+	VFMADD231PS  Y4, Y5, Y1
+	MOVLQSX      (R10)(R15*4), R14
+	IMULQ        CX, R14
+	VBROADCASTSS (R11)(R15*4), Y5
+	VMOVUPS      (AX)(R14*1), Y4
+	VFMADD231PS  Y4, Y5, Y2
+	MOVLQSX      (R12)(R15*4), R14
+	IMULQ        CX, R14
+	VBROADCASTSS (R13)(R15*4), Y5
+	VMOVUPS      (AX)(R14*1), Y4
+	VFMADD231PS  Y4, Y5, Y3
+	INCQ         R15
+	CMPQ         R15, count+104(FP)
+	JL           wholeplace
+	MOVQ         y0+0(FP), R14
+	VMOVUPS      Y0, (R14)(BX*1)
+	MOVQ         y1+8(FP), R14
+	VMOVUPS      Y1, (R14)(BX*1)
+	MOVQ         y2+16(FP), R14
+	VMOVUPS      Y2, (R14)(BX*1)
+	MOVQ         y3+24(FP), R14
+	VMOVUPS      Y3, (R14)(BX*1)
+	ADDQ         $+32, AX
+	ADDQ         $+32, BX
+	SUBQ         $0x08, DX
+	JMP          whole
+
+part:
+	TESTQ      DX, DX
+	JLE        done
+	LEAQ       tail<>+32(SB), R14
+	NEGQ       DX
+	VMOVUPS    (R14)(DX*4), Y0
+	MOVQ       y0+0(FP), DX
+	VMASKMOVPS (DX)(BX*1), Y0, Y1
+	MOVQ       y1+8(FP), DX
+	VMASKMOVPS (DX)(BX*1), Y0, Y2
+	MOVQ       y2+16(FP), DX
+	VMASKMOVPS (DX)(BX*1), Y0, Y3
+	MOVQ       y3+24(FP), DX
+	VMASKMOVPS (DX)(BX*1), Y0, Y4
+	XORQ       R14, R14
+
+partplace:
+	MOVLQSX      (SI)(R14*4), DX
+	IMULQ        CX, DX
+	VBROADCASTSS (DI)(R14*4), Y6
+	VMASKMOVPS   (AX)(DX*1), Y0, Y5
+	VFMADD231PS  Y5, Y6, Y1
+	MOVLQSX      (R8)(R14*4), DX
+	IMULQ        CX, DX
+	VBROADCASTSS (R9)(R14*4), Y6
+	VMASKMOVPS   (AX)(DX*1), Y0, Y5
+	VFMADD231PS  Y5, Y6, Y2
+	MOVLQSX      (R10)(R14*4), DX
+	IMULQ        CX, DX
+	VBROADCASTSS (R11)(R14*4), Y6
+	VMASKMOVPS   (AX)(DX*1), Y0, Y5
+	VFMADD231PS  Y5, Y6, Y3
+	MOVLQSX      (R12)(R14*4), DX
+	IMULQ        CX, DX
+	VBROADCASTSS (R13)(R14*4), Y6
+	VMASKMOVPS   (AX)(DX*1), Y0, Y5
+	VFMADD231PS  Y5, Y6, Y4
+	INCQ         R14
+	CMPQ         R14, count+104(FP)
+	JL           partplace
+	MOVQ         y0+0(FP), DX
+	VMASKMOVPS   Y1, Y0, (DX)(BX*1)
+	MOVQ         y1+8(FP), DX
+	VMASKMOVPS   Y2, Y0, (DX)(BX*1)
+	MOVQ         y2+16(FP), DX
+	VMASKMOVPS   Y3, Y0, (DX)(BX*1)
+	MOVQ         y3+24(FP), DX
+	VMASKMOVPS   Y4, Y0, (DX)(BX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mostCodeAVX2(codes *int32, n int) uint32
+// Requires: AVX, AVX2
+TEXT ·mostCodeAVX2(SB), NOSPLIT, $0-20
+	MOVQ  codes+0(FP), AX
+	MOVQ  n+8(FP), CX
+	VPXOR Y0, Y0, Y0
+
+codes:
+	VPMAXUD    (AX), Y0, Y0
+	ADDQ       $0x20, AX
+	SUBQ       $0x08, CX
+	JNZ        codes
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VPMAXUD    Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VPMAXUD    Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VPMAXUD    Y1, Y0, Y0
+	VMOVD      X0, AX
+	MOVL       AX, ret+16(FP)
 	VZEROUPPER
 	RET
 

@@ -35,4 +35,10 @@ func sumRowsAVX512(y *float32, table *float32, codes *int32, slots int, stride i
 func sumSharesAVX512(y *float32, table *float32, places *int32, shares *float32, count int, stride int, n int)
 
 //go:noescape
+func sumSharesFourAVX512(y0 *float32, y1 *float32, y2 *float32, y3 *float32, table *float32, p0 *int32, p1 *int32, p2 *int32, p3 *int32, s0 *float32, s1 *float32, s2 *float32, s3 *float32, count int, stride int, n int)
+
+//go:noescape
+func mostCodeAVX512(codes *int32, n int) uint32
+
+//go:noescape
 func addSharesAVX512(table *float32, x *float32, places *int32, shares *float32, count int, stride int, n int)

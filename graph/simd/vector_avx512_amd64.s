@@ -876,16 +876,16 @@ TEXT ·sumSharesAVX512(SB), NOSPLIT, $0-56
 	MOVQ n+48(FP), CX
 
 by4:
-	CMPQ   CX, $0x40
-	JL     below4
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	MOVQ   places+16(FP), BX
-	MOVQ   shares+24(FP), SI
-	MOVQ   count+32(FP), DI
-	MOVQ   stride+40(FP), R8
+	CMPQ    CX, $0x40
+	JL      below4
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	MOVQ    places+16(FP), BX
+	MOVQ    shares+24(FP), SI
+	MOVQ    count+32(FP), DI
+	MOVQ    stride+40(FP), R8
 
 by4place:
 	MOVLQSX      (BX), R9
@@ -915,14 +915,14 @@ by4place:
 
 below4:
 by2:
-	CMPQ   CX, $0x20
-	JL     below2
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	MOVQ   places+16(FP), BX
-	MOVQ   shares+24(FP), SI
-	MOVQ   count+32(FP), DI
-	MOVQ   stride+40(FP), R8
+	CMPQ    CX, $0x20
+	JL      below2
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	MOVQ    places+16(FP), BX
+	MOVQ    shares+24(FP), SI
+	MOVQ    count+32(FP), DI
+	MOVQ    stride+40(FP), R8
 
 by2place:
 	MOVLQSX      (BX), R9
@@ -946,13 +946,13 @@ by2place:
 
 below2:
 by1:
-	CMPQ   CX, $0x10
-	JL     below1
-	VPXORD Z0, Z0, Z0
-	MOVQ   places+16(FP), BX
-	MOVQ   shares+24(FP), SI
-	MOVQ   count+32(FP), DI
-	MOVQ   stride+40(FP), R8
+	CMPQ    CX, $0x10
+	JL      below1
+	VMOVUPS (AX), Z0
+	MOVQ    places+16(FP), BX
+	MOVQ    shares+24(FP), SI
+	MOVQ    count+32(FP), DI
+	MOVQ    stride+40(FP), R8
 
 by1place:
 	MOVLQSX      (BX), R9
@@ -972,17 +972,17 @@ by1place:
 	JMP          by1
 
 below1:
-	TESTQ  CX, CX
-	JLE    done
-	MOVQ   $+1, BX
-	SHLQ   CL, BX
-	DECQ   BX
-	KMOVW  BX, K1
-	VPXORD Z0, Z0, Z0
-	MOVQ   places+16(FP), CX
-	MOVQ   shares+24(FP), BX
-	MOVQ   count+32(FP), SI
-	MOVQ   stride+40(FP), DI
+	TESTQ     CX, CX
+	JLE       done
+	MOVQ      $+1, BX
+	SHLQ      CL, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX), K1, Z0
+	MOVQ      places+16(FP), CX
+	MOVQ      shares+24(FP), BX
+	MOVQ      count+32(FP), SI
+	MOVQ      stride+40(FP), DI
 
 partplace:
 	MOVLQSX      (CX), R8
@@ -998,6 +998,151 @@ partplace:
 	VMOVUPS      Z0, K1, (AX)
 
 done:
+	VZEROUPPER
+	RET
+
+// func sumSharesFourAVX512(y0 *float32, y1 *float32, y2 *float32, y3 *float32, table *float32, p0 *int32, p1 *int32, p2 *int32, p3 *int32, s0 *float32, s1 *float32, s2 *float32, s3 *float32, count int, stride int, n int)
+// Requires: AVX, AVX512F
+TEXT ·sumSharesFourAVX512(SB), NOSPLIT, $0-128
+	MOVQ table+32(FP), AX
+	MOVQ stride+112(FP), DX
+	MOVQ n+120(FP), CX
+	XORQ BX, BX
+	MOVQ p0+40(FP), SI
+	MOVQ s0+72(FP), DI
+	MOVQ p1+48(FP), R8
+	MOVQ s1+80(FP), R9
+	MOVQ p2+56(FP), R10
+	MOVQ s2+88(FP), R11
+	MOVQ p3+64(FP), R12
+	MOVQ s3+96(FP), R13
+
+whole:
+	CMPQ    CX, $0x10
+	JL      part
+	MOVQ    y0+0(FP), R14
+	VMOVUPS (R14)(BX*1), Z0
+	MOVQ    y1+8(FP), R14
+	VMOVUPS (R14)(BX*1), Z1
+	MOVQ    y2+16(FP), R14
+	VMOVUPS (R14)(BX*1), Z2
+	MOVQ    y3+24(FP), R14
+	VMOVUPS (R14)(BX*1), Z3
+	XORQ    R15, R15
+
+wholeplace:
+	MOVLQSX      (SI)(R15*4), R14
+	IMULQ        DX, R14
+	VBROADCASTSS (DI)(R15*4), Z5
+	VMOVUPS      (AX)(R14*1), Z4
+	VFMADD231PS  Z4, Z5, Z0
+	MOVLQSX      (R8)(R15*4), R14
+	IMULQ        DX, R14
+	VBROADCASTSS (R9)(R15*4), Z5
+	VMOVUPS      (AX)(R14*1), Z4
+	VFMADD231PS  Z4, Z5, Z1
+	MOVLQSX      (R10)(R15*4), R14
+	IMULQ        DX, R14
+	VBROADCASTSS (R11)(R15*4), Z5
+	VMOVUPS      (AX)(R14*1), Z4
+	VFMADD231PS  Z4, Z5, Z2
+	MOVLQSX      (R12)(R15*4), R14
+	IMULQ        DX, R14
+	VBROADCASTSS (R13)(R15*4), Z5
+	VMOVUPS      (AX)(R14*1), Z4
+	VFMADD231PS  Z4, Z5, Z3
+	INCQ         R15
+	CMPQ         R15, count+104(FP)
+	JL           wholeplace
+	MOVQ         y0+0(FP), R14
+	VMOVUPS      Z0, (R14)(BX*1)
+	MOVQ         y1+8(FP), R14
+	VMOVUPS      Z1, (R14)(BX*1)
+	MOVQ         y2+16(FP), R14
+	VMOVUPS      Z2, (R14)(BX*1)
+	MOVQ         y3+24(FP), R14
+	VMOVUPS      Z3, (R14)(BX*1)
+	ADDQ         $+64, AX
+	ADDQ         $+64, BX
+	SUBQ         $0x10, CX
+	JMP          whole
+
+part:
+	TESTQ     CX, CX
+	JLE       done
+	MOVQ      $+1, R14
+	SHLQ      CL, R14
+	DECQ      R14
+	KMOVW     R14, K1
+	MOVQ      y0+0(FP), CX
+	VMOVUPS.Z (CX)(BX*1), K1, Z0
+	MOVQ      y1+8(FP), CX
+	VMOVUPS.Z (CX)(BX*1), K1, Z1
+	MOVQ      y2+16(FP), CX
+	VMOVUPS.Z (CX)(BX*1), K1, Z2
+	MOVQ      y3+24(FP), CX
+	VMOVUPS.Z (CX)(BX*1), K1, Z3
+	XORQ      R14, R14
+
+partplace:
+	MOVLQSX      (SI)(R14*4), CX
+	IMULQ        DX, CX
+	VBROADCASTSS (DI)(R14*4), Z5
+	VMOVUPS.Z    (AX)(CX*1), K1, Z4
+	VFMADD231PS  Z4, Z5, Z0
+	MOVLQSX      (R8)(R14*4), CX
+	IMULQ        DX, CX
+	VBROADCASTSS (R9)(R14*4), Z5
+	VMOVUPS.Z    (AX)(CX*1), K1, Z4
+	VFMADD231PS  Z4, Z5, Z1
+	MOVLQSX      (R10)(R14*4), CX
+	IMULQ        DX, CX
+	VBROADCASTSS (R11)(R14*4), Z5
+	VMOVUPS.Z    (AX)(CX*1), K1, Z4
+	VFMADD231PS  Z4, Z5, Z2
+	MOVLQSX      (R12)(R14*4), CX
+	IMULQ        DX, CX
+	VBROADCASTSS (R13)(R14*4), Z5
+	VMOVUPS.Z    (AX)(CX*1), K1, Z4
+	VFMADD231PS  Z4, Z5, Z3
+	INCQ         R14
+	CMPQ         R14, count+104(FP)
+	JL           partplace
+	MOVQ         y0+0(FP), CX
+	VMOVUPS      Z0, K1, (CX)(BX*1)
+	MOVQ         y1+8(FP), CX
+	VMOVUPS      Z1, K1, (CX)(BX*1)
+	MOVQ         y2+16(FP), CX
+	VMOVUPS      Z2, K1, (CX)(BX*1)
+	MOVQ         y3+24(FP), CX
+	VMOVUPS      Z3, K1, (CX)(BX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mostCodeAVX512(codes *int32, n int) uint32
+// Requires: AVX, AVX512F
+TEXT ·mostCodeAVX512(SB), NOSPLIT, $0-20
+	MOVQ   codes+0(FP), AX
+	MOVQ   n+8(FP), CX
+	VPXORD Z0, Z0, Z0
+
+codes:
+	VPMAXUD    (AX), Z0, Z0
+	ADDQ       $0x40, AX
+	SUBQ       $0x10, CX
+	JNZ        codes
+	VSHUFF64X2 $0x4e, Z0, Z0, Z1
+	VPMAXUD    Z1, Z0, Z0
+	VSHUFF64X2 $0xb1, Z0, Z0, Z1
+	VPMAXUD    Z1, Z0, Z0
+	VPERMILPS  $0x4e, Z0, Z1
+	VPMAXUD    Z1, Z0, Z0
+	VPERMILPS  $0xb1, Z0, Z1
+	VPMAXUD    Z1, Z0, Z0
+	VMOVD      X0, AX
+	MOVL       AX, ret+16(FP)
 	VZEROUPPER
 	RET
 

@@ -952,10 +952,10 @@ TEXT ·sumSharesNEON(SB), NOSPLIT, $0-56
 by4:
 	CMP   $0x10, R2
 	BLT   below4
-	VMOVI $0x00, V0.B16
-	VMOVI $0x00, V1.B16
-	VMOVI $0x00, V2.B16
-	VMOVI $0x00, V3.B16
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
 	MOVD  places+16(FP), R3
 	MOVD  shares+24(FP), R6
 	MOVD  count+32(FP), R7
@@ -991,8 +991,8 @@ below4:
 by2:
 	CMP   $0x08, R2
 	BLT   below2
-	VMOVI $0x00, V0.B16
-	VMOVI $0x00, V1.B16
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
 	MOVD  places+16(FP), R3
 	MOVD  shares+24(FP), R6
 	MOVD  count+32(FP), R7
@@ -1022,7 +1022,7 @@ below2:
 by1:
 	CMP   $0x04, R2
 	BLT   below1
-	VMOVI $0x00, V0.B16
+	FMOVQ (R0), F0
 	MOVD  places+16(FP), R3
 	MOVD  shares+24(FP), R6
 	MOVD  count+32(FP), R7
@@ -1048,59 +1048,76 @@ by1place:
 below1:
 	CMP   $0x00, R2
 	BLE   done
-	VMOVI $0x00, V0.B16
-	MOVD  places+16(FP), R3
-	MOVD  shares+24(FP), R6
-	MOVD  count+32(FP), R7
-	MOVD  stride+40(FP), R8
+	TBZ   $0x02, R2, part1
+	FMOVQ (R0), F0
+
+part1Done:
+	MOVD places+16(FP), R3
+	MOVD shares+24(FP), R6
+	MOVD count+32(FP), R7
+	MOVD stride+40(FP), R8
 
 partplace:
 	MOVW  (R3), R9
 	MUL   R8, R9, R9
 	ADD   R1, R9, R9
 	VLD1R (R6), [V1.S4]
-	TBZ   $0x02, R2, part1
+	TBZ   $0x02, R2, part2
 	FMOVQ (R9), F2
 
-part1Done:
+part2Done:
 	VFMLA V2.S4, V1.S4, V0.S4
 	ADD   $0x04, R3, R3
 	ADD   $0x04, R6, R6
 	SUBS  $0x01, R7, R7
 	BNE   partplace
-	TBZ   $0x02, R2, part2
+	TBZ   $0x02, R2, part3
 	FMOVQ F0, (R0)
 
-part2Done:
+part3Done:
 done:
 	RET
 
 part1:
-	VMOVI $0x00, V2.B16
+	VMOVI $0x00, V0.B16
 	TBZ   $0x01, R2, part1One
-	FMOVD (R9), F2
+	FMOVD (R0), F0
 	TBZ   $0x00, R2, part1Done
-	ADD   $0x08, R9, R9
-	VLD1  (R9), V2.S[2]
+	ADD   $0x08, R0, R3
+	VLD1  (R3), V0.S[2]
 	JMP   part1Done
 
 part1One:
 	TBZ   $0x00, R2, part1Done
-	FMOVS (R9), F2
+	FMOVS (R0), F0
 	JMP   part1Done
 
 part2:
+	VMOVI $0x00, V2.B16
 	TBZ   $0x01, R2, part2One
-	FMOVD F0, (R0)
+	FMOVD (R9), F2
 	TBZ   $0x00, R2, part2Done
-	ADD   $0x08, R0, R0
-	VST1  V0.S[2], (R0)
+	ADD   $0x08, R9, R9
+	VLD1  (R9), V2.S[2]
 	JMP   part2Done
 
 part2One:
 	TBZ   $0x00, R2, part2Done
-	FMOVS F0, (R0)
+	FMOVS (R9), F2
 	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R2, part3One
+	FMOVD F0, (R0)
+	TBZ   $0x00, R2, part3Done
+	ADD   $0x08, R0, R0
+	VST1  V0.S[2], (R0)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R2, part3Done
+	FMOVS F0, (R0)
+	JMP   part3Done
 
 // func addSharesNEON(table *float32, x *float32, places *int32, shares *float32, count int, stride int, n int)
 TEXT ·addSharesNEON(SB), NOSPLIT, $0-56

@@ -308,35 +308,50 @@ func ExampleAxpy() {
 	// Output: [11 12] 265
 }
 
-// TestShares holds the sum of rows by shares, and its transpose, to one [Axpy] after the other.
+// TestShares holds the sums of rows by shares, and their transpose, to one [Axpy] after the other: of lists of any
+// lengths, behind others.
 func TestShares(t *testing.T) {
-	places, shares := []int32{3, 0, 3, 8, 4, 1, 0}, []float32{0.5, 0, 0.25, 1, 0.1, 0.7, 0.3}
+	places, shares := []int32{7, 3, 0, 3, 8, 4, 1, 0, 5, 5, 2, 6, 1, 8}, []float32{9, 0.5, 0, 0.25, 1, 0.1, 0.7, 0.3, 2, 3, -1, 4, 0.2, 0.6}
 	eachInstructionSet(t, func(t *testing.T) {
-		for _, c := range []int{0, 1, 3, 8, 16, 26, 31, 32, 64, 67, 128, 150} {
-			table, x := normals(9*c, 1), normals(c, 2)
-			sum, added := make([]float32, c), slices.Clone(table)
-			for j, place := range places {
-				Axpy(sum, shares[j], table[int(place)*c:][:c])
-				Axpy(added[int(place)*c:][:c], shares[j], x)
-			}
-			y := normals(c, 3)
-			SumShares(y, table, places, shares)
-			if !slices.Equal(y, sum) {
-				t.Errorf("%d columns: the sum is %v, want %v", c, y, sum)
-			}
-			AddShares(table, x, places, shares)
-			if !slices.Equal(table, added) {
-				t.Errorf("%d columns: the table is %v, want %v", c, table, added)
+		for _, ends := range [][]int32{{}, {1}, {8}, {3, 5, 7, 9}, {1, 4, 4, 9}, {4, 6, 8, 10, 14}, {8, 9, 10, 11, 12, 13, 13, 14, 14}} {
+			for _, c := range []int{0, 1, 3, 8, 16, 26, 31, 32, 64, 67, 128, 150} {
+				table, y := normals(9*c, 1), normals(len(ends)*c, 3)
+				sums := make([]float32, len(y))
+				begin := int32(1)
+				for l, end := range ends {
+					for ; begin < end; begin++ {
+						Axpy(sums[l*c:(l+1)*c], shares[begin], table[int(places[begin])*c:][:c])
+					}
+				}
+				SumShares(y, table, c, 1, ends, places, shares)
+				if !slices.Equal(y, sums) {
+					t.Errorf("lists to %v of %d columns: the sums are %v, want %v", ends, c, y, sums)
+				}
+				x, added := normals(c, 2), slices.Clone(table)
+				for j, place := range places {
+					Axpy(added[int(place)*c:][:c], shares[j], x)
+				}
+				AddShares(table, x, places, shares)
+				if !slices.Equal(table, added) {
+					t.Errorf("%d columns: the table is %v, want %v", c, table, added)
+				}
 			}
 		}
-		for _, f := range []func(x, table []float32, places []int32, shares []float32){SumShares, func(x, table []float32, places []int32, shares []float32) { AddShares(table, x, places, shares) }} {
+		long := make([]int32, 40)
+		for _, refused := range []func(){
+			func() { SumShares(make([]float32, 4), make([]float32, 8), 4, 0, []int32{1}, []int32{2}, []float32{1}) },
+			func() { SumShares(make([]float32, 4), make([]float32, 8), 4, 1, []int32{0}, []int32{0}, []float32{1}) },
+			func() { AddShares(make([]float32, 8), make([]float32, 4), []int32{-1}, []float32{1}) },
+			func() { long[7] = -1; AddShares(make([]float32, 8), make([]float32, 4), long, make([]float32, 40)) },
+			func() { long[7] = 2; AddShares(make([]float32, 8), make([]float32, 4), long, make([]float32, 40)) },
+		} {
 			func() {
 				defer func() {
 					if recover() == nil {
-						t.Error("a place past the last row was taken")
+						t.Error("a place past the last row was taken, or a list that ends before it begins")
 					}
 				}()
-				f(make([]float32, 4), make([]float32, 8), []int32{2}, []float32{1})
+				refused()
 			}()
 		}
 	})

@@ -26,6 +26,10 @@ func vectorUnit() {
 	kernel("addToRows", "(table, x *float32, codes *int32, slots, stride, next, n int)", addToRows)
 	kernel("sumRows", "(y, table *float32, codes *int32, slots, stride, next, n int)", sumRows)
 	kernel("sumShares", "(y, table *float32, places *int32, shares *float32, count, stride, n int)", sumShares)
+	if isa.Target != isa.NEON {
+		kernel("sumSharesFour", "(y0, y1, y2, y3, table *float32, p0, p1, p2, p3 *int32, s0, s1, s2, s3 *float32, count, stride, n int)", sumSharesFour)
+		kernel("mostCode", "(codes *int32, n int) uint32", mostCode)
+	}
 	kernel("addShares", "(table, x *float32, places *int32, shares *float32, count, stride, n int)", addShares)
 }
 
@@ -219,7 +223,7 @@ type loader func(i int, row reg.Register) vec
 func sumRows() {
 	y, table := param("y"), param("table")
 	codes := gp("codes")
-	sumColumns(y, table, "slot", func(label string, s []vec, load loader) {
+	sumColumns(y, table, "slot", false, func(label string, s []vec, load loader) {
 		first, code := GP64(), GP64()
 		MOVQ(table.ptr, first)
 		MOVQ(codes, code)
@@ -231,11 +235,11 @@ func sumRows() {
 	})
 }
 
-// sumShares sets n columns of y to the sum of the rows of a table that places name, each times
-// its share; rows are stride bytes long.
+// sumShares adds to n columns of y the rows of a table that places name, each times its share; rows are
+// stride bytes long.
 func sumShares() {
 	y, table := param("y"), param("table")
-	sumColumns(y, table, "place", func(label string, s []vec, load loader) {
+	sumColumns(y, table, "place", true, func(label string, s []vec, load loader) {
 		eachPlace(label, table.ptr, func(row reg.Register, share vec) {
 			for i := range s {
 				mulAdd(load(i, row), share, s[i])
@@ -244,15 +248,19 @@ func sumShares() {
 	})
 }
 
-// sumColumns ends a kernel that sets n columns of y to sums of rows of a table. Four vectors of sums stay
-// in registers; each emits the loop that adds the rows to some of them.
-func sumColumns(y, table array, what string, each func(label string, s []vec, load loader)) {
+// sumColumns ends a kernel that sets n columns of y to sums of rows of a table, which begin with y where they go
+// on. Four vectors of sums stay in registers; each emits the loop that adds the rows to some of them.
+func sumColumns(y, table array, what string, goOn bool, each func(label string, s []vec, load loader)) {
 	n := gp("n")
 	width := isa.Lanes()
 	tail := tailMask(width)
 	sums := func(label string, count int, load loader) (s []vec) {
-		for range count {
-			s = append(s, zero())
+		for i := range count {
+			if goOn {
+				s = append(s, load(i, y.ptr))
+			} else {
+				s = append(s, zero())
+			}
 		}
 		each(label+what, s, load)
 		return s
@@ -285,6 +293,75 @@ func sumColumns(y, table array, what string, each func(label string, s []vec, lo
 	})
 	maskedStore(m, s[0], operand.Mem{Base: y.ptr})
 	Label("done")
+}
+
+// sumSharesFour adds to n columns each of y0 … y3 as sumShares does, by count places each. What one of them waits for,
+// the next does not.
+func sumSharesFour() {
+	table, stride, n, column := param("table"), gp("stride"), gp("n"), GP64()
+	XORQ(column, column) // in bytes
+	var places, shares [4]reg.Register
+	for l := range places {
+		places[l], shares[l] = gp(fmt.Sprint("p", l)), gp(fmt.Sprint("s", l))
+	}
+	width := isa.Lanes()
+	columns := func(label string, load func(from operand.Mem, to vec), store func(from vec, to operand.Mem)) {
+		var s [4]vec
+		row := GP64()
+		y := func(l int) operand.Mem {
+			MOVQ(isa.ParamAddr(fmt.Sprint("y", l)), row)
+			return operand.Mem{Base: row, Index: column, Scale: 1}
+		}
+		for l := range s {
+			s[l] = isa.NewVec()
+			load(y(l), s[l])
+		}
+		at := GP64()
+		XORQ(at, at)
+		Label(label)
+		for l := range s {
+			v, share := isa.NewVec(), isa.NewVec()
+			MOVLQSX(operand.Mem{Base: places[l], Index: at, Scale: 4}, row)
+			IMULQ(stride, row)
+			VBROADCASTSS(operand.Mem{Base: shares[l], Index: at, Scale: 4}, share)
+			load(operand.Mem{Base: table.ptr, Index: row, Scale: 1}, v)
+			mulAdd(v, share, s[l])
+		}
+		INCQ(at)
+		CMPQ(at, isa.ParamAddr("count"))
+		JL(operand.LabelRef(label))
+		for l := range s {
+			store(s[l], y(l))
+		}
+	}
+	Label("whole")
+	CMPQ(n, operand.Imm(uint64(width)))
+	JL(operand.LabelRef("part"))
+	columns("wholeplace", func(from operand.Mem, to vec) { VMOVUPS(from, to) }, func(from vec, to operand.Mem) { VMOVUPS(from, to) })
+	advance(4*width, []array{table, {column}})
+	SUBQ(operand.Imm(uint64(width)), n)
+	JMP(operand.LabelRef("whole"))
+	Label("part")
+	TESTQ(n, n)
+	JLE(operand.LabelRef("done"))
+	m := tailMask(width)(n)
+	columns("partplace", func(from operand.Mem, to vec) { maskedLoad(m, from, to) }, func(from vec, to operand.Mem) { maskedStore(m, from, to) })
+	Label("done")
+}
+
+// mostCode is the greatest of n codes as if they were unsigned, n a multiple of the lanes.
+func mostCode() {
+	codes, n := gp("codes"), gp("n")
+	most := zero()
+	Label("codes")
+	VPMAXUD(operand.Mem{Base: codes}, most, most)
+	ADDQ(operand.Imm(uint64(4*isa.Lanes())), codes)
+	SUBQ(operand.Imm(uint64(isa.Lanes())), n)
+	JNZ(operand.LabelRef("codes"))
+	acrossLanes(most, VPMAXUD)
+	code := GP32()
+	VMOVD(most.AsX(), code)
+	Store(code, ReturnIndex(0))
 }
 
 // addShares adds n columns of x, times their shares, to the rows of a table that places name. A
