@@ -37,7 +37,13 @@ type lessCentre struct {
 	centre []float64
 }
 
-var _ data.Rows = (*lessCentre)(nil)
+var (
+	_ data.Rows = (*lessCentre)(nil)
+	_ Derived   = (*lessCentre)(nil)
+)
+
+// From is x and the centre.
+func (c *lessCentre) From() (x mat.Matrix, by [][]float64) { return c.x, [][]float64{c.centre} }
 
 // Dims is N and M.
 func (c *lessCentre) Dims() (n, m int) { return c.x.Dims() }

@@ -139,16 +139,18 @@ func reach(z, c float64, s Sizes) error {
 
 // largest is the largest magnitude among the numbers of x.
 func largest(x mat.Matrix) float64 {
-	n, m := x.Dims()
-	most, buffer := 0.0, make([]float64, m)
-	for i := range n {
-		for _, v := range data.Row(x, i, buffer) {
-			if v = math.Abs(v); v > most {
-				most = v
+	return once(x, "largest", func() (most float64) {
+		n, m := x.Dims()
+		buffer := make([]float64, m)
+		for i := range n {
+			for _, v := range data.Row(x, i, buffer) {
+				if v = math.Abs(v); v > most {
+					most = v
+				}
 			}
 		}
-	}
-	return most
+		return most
+	})
 }
 
 // StartCodes is the centre of cal's features and the state that codes start with on features less
@@ -226,7 +228,11 @@ func AssignAll(c Codes, w *graph.Weights, x mat.Matrix, s Sizes) (codes []int32,
 	}
 	n, _ := x.Dims()
 	for block := range slices.Chunk(data.UpTo(n), assignBlock) {
-		features := NewFeatures(data.Select(x, block), w)
+		part := x
+		if len(block) < n {
+			part = data.Select(unshared(x), block)
+		}
+		features := NewFeatures(part, w)
 		f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes { return codesOf(b, c, features.Take(b, "features"), s) })
 		tables, err := f.Tables(len(block), EvaluationBatch)
 		if err != nil {

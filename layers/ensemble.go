@@ -137,9 +137,9 @@ func (e *Ensemble) Predict(x *data.Set) (*data.Predictions, error) {
 	if len(members) == 1 {
 		return members[0].Predict(x)
 	}
-	said := make([]*data.Predictions, len(members))
+	said, rows := make([]*data.Predictions, len(members)), share(x)
 	for _, err := range SideBySide(context.Background(), "member", len(members), func(_ context.Context, k int) (err error) {
-		said[k], err = members[k].Predict(x)
+		said[k], err = members[k].Predict(rows)
 		return err
 	}) {
 		if err != nil { // rows that one member refuses, all do

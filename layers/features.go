@@ -18,15 +18,17 @@ func NewFeatures(x mat.Matrix, w *graph.Weights) *Features {
 		return &Features{}
 	}
 	x = LessCentre(x, w)
-	n, m := x.Dims()
-	values, buffer := make([]float32, n*m), make([]float64, m)
-	for i := range n {
-		row := values[i*m : (i+1)*m]
-		for j, v := range data.Row(x, i, buffer) {
-			row[j] = float32(v)
+	return once(x, "features", func() *Features {
+		n, m := x.Dims()
+		values, buffer := make([]float32, n*m), make([]float64, m)
+		for i := range n {
+			row := values[i*m : (i+1)*m]
+			for j, v := range data.Row(x, i, buffer) {
+				row[j] = float32(v)
+			}
 		}
-	}
-	return &Features{tensor.New(tensor.WithShape(n, m), tensor.WithBacking(values))}
+		return &Features{tensor.New(tensor.WithShape(n, m), tensor.WithBacking(values))}
+	})
 }
 
 // Take describes those of the rows that a step works on, B×M.

@@ -74,16 +74,19 @@ func (c Scaled) Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Sizes
 
 // Reach is that of Of for the standardized features.
 func (c Scaled) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error {
-	n, _ := x.Dims()
-	most := 0.0
-	mean, scale, buffer := w.Float64s("codebook/mean"), w.Float64s("codebook/scale"), make([]float64, s.Features)
-	for i := range n {
-		for j, v := range data.Row(x, i, buffer) {
-			if z := math.Abs(v-mean[j]) * scale[j]; !(math.Abs(v) <= most && z <= most) {
-				most = max(most, math.Abs(v), z)
+	mean, scale := w.Float64s("codebook/mean"), w.Float64s("codebook/scale")
+	most := once(x, "reach", func() (most float64) {
+		n, _ := x.Dims()
+		buffer := make([]float64, s.Features)
+		for i := range n {
+			for j, v := range data.Row(x, i, buffer) {
+				if z := math.Abs(v-mean[j]) * scale[j]; !(math.Abs(v) <= most && z <= most) {
+					most = max(most, math.Abs(v), z)
+				}
 			}
 		}
-	}
+		return most
+	}, mean, scale)
 	return c.of().Reach(mat.NewDense(1, 1, []float64{most}), w, s)
 }
 

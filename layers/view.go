@@ -271,17 +271,19 @@ func unmasked(x *mat.Dense) (filled, masks *mat.Dense) {
 
 // inputTable is x (N×D) as a graph reads it, with 0 in place of −∞.
 func inputTable(dt tensor.Dtype, x mat.Matrix) *tensor.Dense {
-	n, d := x.Dims()
-	t, buffer := tensor.New(tensor.Of(dt), tensor.WithShape(n, d)), make([]float64, d)
-	for i := range n {
-		row := data.Row(x, i, buffer)
-		if dt == tensor.Float32 {
-			fill(t.Float32s()[i*d:(i+1)*d], row)
-		} else {
-			fill(t.Float64s()[i*d:(i+1)*d], row)
+	return once(x, dt.String()+" table", func() *tensor.Dense {
+		n, d := x.Dims()
+		t, buffer := tensor.New(tensor.Of(dt), tensor.WithShape(n, d)), make([]float64, d)
+		for i := range n {
+			row := data.Row(x, i, buffer)
+			if dt == tensor.Float32 {
+				fill(t.Float32s()[i*d:(i+1)*d], row)
+			} else {
+				fill(t.Float64s()[i*d:(i+1)*d], row)
+			}
 		}
-	}
-	return t
+		return t
+	})
 }
 
 func fill[T float32 | float64](dst []T, row []float64) {

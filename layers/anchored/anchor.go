@@ -273,7 +273,15 @@ type standardized struct {
 	mean, sd []float64
 }
 
-var _ data.Rows = (*standardized)(nil)
+var (
+	_ data.Rows      = (*standardized)(nil)
+	_ layers.Derived = (*standardized)(nil)
+)
+
+// From are the rows as they are, with mean and standard deviations.
+func (s *standardized) From() (x mat.Matrix, by [][]float64) {
+	return s.Matrix, [][]float64{s.mean, s.sd}
+}
 
 // At is the number at row i, column j.
 func (s *standardized) At(i, j int) float64 { return (s.Matrix.At(i, j) - s.mean[j]) / s.sd[j] }

@@ -1,0 +1,45 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"calibra/data/synthetic"
+	"calibra/experiments"
+)
+
+// BenchmarkEnsembles predicts rows of 64 features and ten classes by one member and by five, in ns a row.
+func BenchmarkEnsembles(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	problem := synthetic.NewProximity(synthetic.Settings{Features: 64, Classes: 10}, rng)
+	cal, _ := problem.Draw(600, rng)
+	x, _ := problem.Draw(4096, rng)
+	for _, method := range []string{"vq", "mixture", "corrected"} {
+		for _, members := range []int{1, 5} {
+			b.Run(fmt.Sprintf("%s/members=%d", method, members), func(b *testing.B) {
+				m, err := experiments.MethodByName(method)
+				if err != nil {
+					b.Fatal(err)
+				}
+				set, err := experiments.ParseValues(fmt.Sprintf("ensemble.members=%d", members))
+				if err != nil {
+					b.Fatal(err)
+				}
+				model, _, err := m.Build(experiments.Options{Values: set, Features: 64})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := model.Fit(b.Context(), cal, nil, rand.New(rand.NewPCG(2, 0))); err != nil {
+					b.Fatal(err)
+				}
+				for b.Loop() {
+					if _, err := model.Predict(x); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*x.Len()), "ns/row")
+			})
+		}
+	}
+}
