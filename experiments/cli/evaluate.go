@@ -460,7 +460,7 @@ func (c *evaluateCmd) drawings(p *data.Predictions, r *metrics.Report) ([]*repor
 		return nil, err
 	}
 	drawn = slices.Insert(drawn, 1,
-		&report.Drawing{Name: "reliability-classes", Caption: "How often any class is right, against its probability.", Figure: report.Reliability("Reliability of all classes", classes)})
+		&report.Drawing{Name: "reliability-classes", Caption: "How often any class is right, against its probability, in bins of one width.", Figure: report.Reliability("Reliability of all classes", classes)})
 	if !math.IsNaN(r.Values[metrics.LCE]) {
 		drawn = append(drawn, &report.Drawing{Name: "ess-profile", Figure: report.ESSProfile("Local calibration along density", r.Local.ESSProfile(15)),
 			Caption: "Local calibration error from rows in sparse places to rows in dense ones, and the noise floor: what a perfectly calibrated model would show."})
@@ -530,11 +530,10 @@ func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Se
 	if r.Decomposition != nil {
 		sections = append(sections, &report.Section{Title: "Parts of the scores", Note: partsNote, Tables: []*report.Table{measuredTable(r, partOfScore, r.Decomposition.Measured()).page("")}})
 	}
-	for _, part := range []struct{ title, note, prefix string }{
-		{"Reliability", "Bars are 95 % Wilson intervals of each bin.", "reliability"},
-		{"Where it is wrong", "", "confusion"}, {"Local calibration", "", "ess"},
+	for _, part := range []struct{ title, prefix string }{
+		{"Reliability", "reliability"}, {"Where it is wrong", "confusion"}, {"Local calibration", "ess"},
 	} {
-		section := &report.Section{Title: part.title, Note: part.note}
+		section := &report.Section{Title: part.title}
 		for _, figure := range drawn {
 			if strings.HasPrefix(figure.Name, part.prefix) {
 				section.Figures = append(section.Figures, figure)

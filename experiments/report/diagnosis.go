@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -43,7 +42,11 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *Verdict, m 
 	if drawing := gapDrawing(d); drawing != nil {
 		sections = append(sections, &Section{Title: "Gaps", Figures: []*Drawing{drawing}})
 	}
-	sections = append(sections, &Section{Title: "Reliability", Figures: slices.Insert(drawn, 1, regionDrawing(d, m)...)},
+	sections = append(sections, &Section{Title: "Reliability", Figures: append(drawn[:1:1], regionDrawing(d, m)...)})
+	if len(drawn) > 1 {
+		sections = append(sections, &Section{Title: "What is taken for what", Figures: drawn[1:]})
+	}
+	sections = append(sections,
 		&Section{Title: "Classes", Tables: []*Table{regionTable(d, "All rows: the probability of each class, and that of the top class", d.Classes)}},
 		&Section{Title: "Confidence", Tables: []*Table{regionTable(d, "Tenths of the rows by the confidence of their top class", d.Confidence, savesColumn)}})
 	if d.Groups != nil {

@@ -19,8 +19,9 @@ var style string
 //go:embed report.js
 var script string
 
-// Tables of more than manyColumns are printed in small letters, those of up to fewColumns side by side.
-const manyColumns, fewColumns = 12, 5
+// Tables of more than manyColumns are printed in small letters, those of up to fewColumns side by side. On a wide screen those of up
+// to halfColumns have room in half a page.
+const manyColumns, fewColumns, halfColumns = 12, 5, 7
 
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"style":   func() template.CSS { return template.CSS(style) },
@@ -32,6 +33,8 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"many":    func(t *Table) bool { return t.columns() > manyColumns },
 	"few":     func(t *Table) bool { return t.columns() <= fewColumns },
 	"series":  (*Table).series,
+	"place":   placed,
+	"narrow":  (*Figure).narrow,
 	"latex": func(t *Table) string {
 		var b strings.Builder
 		t.latex(&b)
@@ -52,6 +55,30 @@ func Panel(t *template.Template, values any) (template.HTML, error) {
 }
 
 func (t *Table) columns() int { return len(t.Labels) + len(t.Values) }
+
+// single reports whether the section has one figure, which has room in half a wide page, as all else in it.
+func (s *Section) single() bool {
+	return s.Panel == "" && len(s.Figures) == 1 && s.Figures[0].Figure.narrow() &&
+		!slices.ContainsFunc(s.Tables, func(t *Table) bool { return t.columns() > halfColumns })
+}
+
+// placed is where the i-th section stands on a wide page: of two neighbours with one figure each "half" beside the other, else a
+// figure "beside" what is said of it.
+func placed(all []*Section, i int) string {
+	first := i // of the neighbours with one figure
+	for first > 0 && all[first-1].single() {
+		first--
+	}
+	switch {
+	case !all[i].single():
+		return ""
+	case (i-first)%2 == 1 || i+1 < len(all) && all[i+1].single():
+		return "half"
+	case all[i].Note == "" && all[i].Tables == nil:
+		return ""
+	}
+	return "beside"
+}
 
 // series is the name that the row has in figures, "" if its table is not of methods.
 func (t *Table) series(r Row) string {

@@ -20,7 +20,7 @@ func (f *Figure) Inline() ([]byte, error) {
 	}
 	l := f.layout(0)
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "<div class=\"panels\" style=\"--columns:%d\">\n", l.columns)
+	fmt.Fprintf(&b, "<div class=\"panels\" style=\"--columns:%d;--half:%d\">\n", l.columns, max(1, min(l.columns, int(halfPage/(l.cell.X+f.besides)))))
 	width, height := l.cell.X+f.besides, l.cell.Y
 	size := vg.Point{X: width + 2*margin, Y: height + 2*margin}
 	if f.shares != nil {
@@ -47,6 +47,12 @@ func (f *Figure) Inline() ([]byte, error) {
 	f.words(&b)
 	return b.Bytes(), nil
 }
+
+// halfPage is the width of half a wide page, at least: there a figure has as many panels side by side as are hardly smaller.
+const halfPage = 19 * vg.Centimeter
+
+// narrow reports whether the panels of the figure have room in half a wide page.
+func (f *Figure) narrow() bool { return f.cell.X+f.besides <= 13*vg.Centimeter }
 
 // words writes the legend.
 func (f *Figure) words(b *bytes.Buffer) {

@@ -15,7 +15,8 @@ import (
 // an axis of plot.LogScale off its middle.
 
 // logTicks names 1, 2, 5, 10, 20, … of a logarithmic axis, or else 1, 5, 10, 50, … or powers of ten, every second, and so on:
-// the first of these whose names do not touch. Where that leaves fewer than three, even steps are named.
+// the first of these whose names do not touch. Where that leaves fewer than three, or two of an axis of more than a power of ten, even
+// steps are named.
 type logTicks struct{}
 
 // tallTicks are logTicks of an axis upwards, along which a name is one line.
@@ -29,10 +30,14 @@ func (logTicks) Ticks(low, high float64) []plot.Tick { return digitsOrEven(low, 
 
 // digitsOrEven ticks digits whose names stay apart, or else even steps.
 func digitsOrEven(low, high float64, apart func([]plot.Tick, float64) bool) []plot.Tick {
+	fewest := 3
+	if high-low > 1 {
+		fewest = 2
+	}
 	for coarse := range 9 {
 		named, step := [][]float64{{1, 2, 5}, {1, 5}, {1}}[min(coarse, 2)], max(1, coarse-1)
 		ticks := digitTicks(low, high, named, step)
-		if countNamed(ticks) < 3 {
+		if countNamed(ticks) < fewest {
 			break
 		}
 		if apart(ticks, high-low) {
