@@ -91,6 +91,10 @@ func (c *Catalog) OpenOrigin(arg string, s OriginSettings) (*Origin, error) {
 		o, err = rawOrigin(arg, raw)
 	case synthetics[arg].problem != nil:
 		o = syntheticOrigin(arg, synthetics[arg])
+	case isDir(arg) && !holdsWeather(arg):
+		if o, err = weatherOrigin(arg); err != nil { // which says where to get the data
+			err = data.Inputf("", "%s: it is not a file but a directory, and has no weather data: %w", arg, err)
+		}
 	case isDir(arg):
 		o, err = weatherOrigin(arg)
 	case holdsRaw(arg), strings.HasSuffix(base, ".tar.gz"), strings.HasSuffix(base, "mnist.npz") && isMissing(arg): // which says where to get it
