@@ -107,7 +107,7 @@ type redrawer struct {
 	sample *checked.Sample
 	places []ids     // T+1 of rows: where row j adds itself; first the observed labels
 	labels []ids     // T+1 of N
-	block  []int32   // the places of a block
+	block  []int32   // the places of a block, under each of them
 	height int       // C + slots + 1: a row of sums for each dominant bin, each slot, and what is skipped
 	y      []float32 // (T+1)×height×lanes
 
@@ -141,7 +141,7 @@ func (n *neighbours) redrawPlaces(labels []ids) []ids {
 func (n *neighbours) newRedrawer(places, labels []ids, local *Local) *redrawer {
 	height, redraws := n.classes+n.slots+1, len(labels)-1
 	return &redrawer{
-		sample: n.sample, places: places, labels: labels, block: make([]int32, n.longestBlock()), height: height, y: make([]float32, len(labels)*height*lanes),
+		sample: n.sample, places: places, labels: labels, block: make([]int32, len(labels)*n.longestBlock()), height: height, y: make([]float32, len(labels)*height*lanes),
 		counts: tallyOf(n.sample, redraws), local: local, norm: make([]float64, redraws*lanes),
 	}
 }
@@ -149,10 +149,11 @@ func (n *neighbours) newRedrawer(places, labels []ids, local *Local) *redrawer {
 func (o *redrawer) begin(*stripe) { clear(o.y) }
 
 func (o *redrawer) met(t *stripe, _, j0, j1 int) {
-	size := o.height * lanes
+	rows := j1 - j0
 	for k, place := range o.places {
-		tile.AddRows(o.y[k*size:(k+1)*size], place.slice(o.block[:j1-j0], j0), t.kernel)
+		place.slice(o.block[k*rows:(k+1)*rows], j0)
 	}
+	tile.AddRows(o.y, o.block[:len(o.places)*rows], rows, t.kernel)
 }
 
 func (o *redrawer) end(t *stripe) {

@@ -75,7 +75,7 @@ var bits = []struct {
 		for j := range index {
 			index[j] = int32(j * j % 7)
 		}
-		AddRows(dst, index, uniforms(40*Lanes, 2))
+		AddRows(dst, index, 40, uniforms(40*Lanes, 2))
 		return digest(dst)
 	}, 0x56f97ab05f326f15},
 	{"SumLists", func() uint64 {

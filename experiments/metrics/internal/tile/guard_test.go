@@ -24,7 +24,7 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				}
 				Gaussian(some(n*Lanes, 4))
 				Accumulate(simdtest.Guarded(t, make([]float64, n*Lanes)), some(n*Lanes, 5))
-				AddRows(some(Lanes, 6), simdtest.Guarded(t, make([]int32, n)), some(n*Lanes, 7))
+				AddRows(some(5*Lanes, 6), simdtest.Guarded(t, make([]int32, 5*n)), n, some(n*Lanes, 7))
 			})
 		}
 		lists := someLists()

@@ -19,7 +19,7 @@ type kernels struct {
 	multiply, multiplySquares, distances [registerRows]blockKernel
 
 	gaussian   func(x *float32, n int)
-	addRows    func(dst *float32, index *int32, n int, b *float32)
+	addRows    [2]func(dst *float32, size int, index *int32, n int, b *float32) // of one table, and of rowTables
 	sumLists   func(dst *float32, columns *int32, n int, from, rows *int32, e, k *float32)
 	accumulate func(dst *float64, x *float32, n int)
 }
@@ -35,11 +35,19 @@ func gaussianKernel(x []float32) {
 	}
 }
 
-func addRowsKernel(dst []float32, index []int32, b []float32) {
-	if kernel := sets[isa].addRows; kernel != nil && len(index) > 0 {
-		kernel(&dst[0], &index[0], len(index), &b[0])
-	} else {
-		addRowsPortable(dst, index, b)
+func addRowsKernel(dst []float32, size int, index []int32, n int, b []float32) {
+	one, several := sets[isa].addRows[0], sets[isa].addRows[1]
+	if one == nil || n == 0 {
+		addRowsPortable(dst, size, index, n, b)
+		return
+	}
+	tables := len(index) / n
+	t := 0
+	for ; t+rowTables <= tables; t += rowTables {
+		several(&dst[t*size*Lanes], size, &index[t*n], n, &b[0])
+	}
+	for ; t < tables; t++ {
+		one(&dst[t*size*Lanes], size, &index[t*n], n, &b[0])
 	}
 }
 

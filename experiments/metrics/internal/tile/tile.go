@@ -61,16 +61,24 @@ func Gaussian(x []float32) {
 	gaussianKernel(x)
 }
 
-// AddRows adds row j of b to row index[j] of dst, for all j in turn. Each index must lie in dst.
-func AddRows(dst []float32, index []int32, b []float32) {
-	need(len(b), len(index)*Lanes)
-	rows := int32(len(dst) / Lanes)
+// rowTables is how many tables the assembly of AddRows adds to side by side.
+const rowTables = 4
+
+// AddRows adds row j of b to row index[j] of dst, for all j of n rows in turn. Dst is tables of the same size, one after
+// another, and index has n numbers for each. Every index must lie in its table.
+func AddRows(dst []float32, index []int32, n int, b []float32) {
+	need(len(b), n*Lanes)
+	if n == 0 || len(index) == 0 {
+		return
+	}
+	tables := len(index) / n
+	size := len(dst) / Lanes / tables
 	for _, to := range index {
-		if uint32(to) >= uint32(rows) {
+		if uint32(to) >= uint32(size) {
 			panic("tile: AddRows: index out of range")
 		}
 	}
-	addRowsKernel(dst, index, b)
+	addRowsKernel(dst, size, index[:tables*n], n, b)
 }
 
 // Lists are lists of rows of a tile, each row with a factor.
@@ -194,9 +202,9 @@ func gaussianPortable(x []float32) {
 	}
 }
 
-func addRowsPortable(dst []float32, index []int32, b []float32) {
-	for j, to := range index {
-		d, row := (*[Lanes]float32)(dst[int(to)*Lanes:]), (*[Lanes]float32)(b[j*Lanes:])
+func addRowsPortable(dst []float32, size int, index []int32, n int, b []float32) {
+	for at, to := range index {
+		d, row := (*[Lanes]float32)(dst[(at/n*size+int(to))*Lanes:]), (*[Lanes]float32)(b[at%n*Lanes:])
 		for l := range d {
 			d[l] += row[l]
 		}

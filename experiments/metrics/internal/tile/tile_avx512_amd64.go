@@ -62,7 +62,10 @@ func distances6AVX512(dst *float32, a *float32, stride int, k int, b *float32)
 func gaussianAVX512(x *float32, n int)
 
 //go:noescape
-func addRowsAVX512(dst *float32, index *int32, n int, b *float32)
+func addRows1AVX512(dst *float32, size int, index *int32, n int, b *float32)
+
+//go:noescape
+func addRows4AVX512(dst *float32, size int, index *int32, n int, b *float32)
 
 //go:noescape
 func sumListsAVX512(dst *float32, columns *int32, n int, from *int32, rows *int32, e *float32, k *float32)

@@ -1707,84 +1707,386 @@ loop:
 	BNE   loop
 	RET
 
-// func addRowsNEON(dst *float32, index *int32, n int, b *float32)
-TEXT ·addRowsNEON(SB), NOSPLIT, $0-32
-	MOVD dst+0(FP), R0
-	MOVD index+8(FP), R1
-	MOVD n+16(FP), R2
-	MOVD b+24(FP), R3
+// func addRows1NEON(dst *float32, size int, index *int32, n int, b *float32)
+TEXT ·addRows1NEON(SB), NOSPLIT, $0-40
+	MOVD size+8(FP), R0
+	MOVD n+24(FP), R1
+	MOVD dst+0(FP), R2
+	MOVD index+16(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x08, R0, R0
+	MOVD R1, R0
+	LSL  $0x02, R1, R1
 
 loop:
-	MOVW  (R1), R6
-	LSL   $0x08, R6, R6
-	ADD   R0, R6, R6
-	FMOVQ (R3), F0
-	FMOVQ (R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R6)
-	FMOVQ 16(R3), F0
+	FMOVQ (R6), F0
 	FMOVQ 16(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R6)
-	FMOVQ 32(R3), F0
-	FMOVQ 32(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R6)
-	FMOVQ 48(R3), F0
-	FMOVQ 48(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R6)
-	FMOVQ 64(R3), F0
-	FMOVQ 64(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 64(R6)
-	FMOVQ 80(R3), F0
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
+	MOVW  (R3), R1
+	LSL   $0x08, R1, R1
+	ADD   R2, R1, R1
+	FMOVQ (R1), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ F0, (R1)
+	FMOVQ 16(R1), F0
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	FMOVQ F0, 16(R1)
+	FMOVQ 32(R1), F0
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 32(R1)
+	FMOVQ 48(R1), F0
+	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 48(R1)
+	FMOVQ 64(R6), F0
 	FMOVQ 80(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 80(R6)
-	FMOVQ 96(R3), F0
-	FMOVQ 96(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 96(R6)
-	FMOVQ 112(R3), F0
-	FMOVQ 112(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R6)
-	FMOVQ 128(R3), F0
-	FMOVQ 128(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 128(R6)
-	FMOVQ 144(R3), F0
+	FMOVQ 96(R6), F2
+	FMOVQ 112(R6), F3
+	MOVW  (R3), R1
+	LSL   $0x08, R1, R1
+	ADD   R2, R1, R1
+	FMOVQ 64(R1), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ F0, 64(R1)
+	FMOVQ 80(R1), F0
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	FMOVQ F0, 80(R1)
+	FMOVQ 96(R1), F0
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 96(R1)
+	FMOVQ 112(R1), F0
+	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 112(R1)
+	FMOVQ 128(R6), F0
 	FMOVQ 144(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 144(R6)
-	FMOVQ 160(R3), F0
-	FMOVQ 160(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 160(R6)
-	FMOVQ 176(R3), F0
-	FMOVQ 176(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 176(R6)
-	FMOVQ 192(R3), F0
-	FMOVQ 192(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 192(R6)
-	FMOVQ 208(R3), F0
+	FMOVQ 160(R6), F2
+	FMOVQ 176(R6), F3
+	MOVW  (R3), R1
+	LSL   $0x08, R1, R1
+	ADD   R2, R1, R1
+	FMOVQ 128(R1), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ F0, 128(R1)
+	FMOVQ 144(R1), F0
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	FMOVQ F0, 144(R1)
+	FMOVQ 160(R1), F0
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 160(R1)
+	FMOVQ 176(R1), F0
+	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 176(R1)
+	FMOVQ 192(R6), F0
 	FMOVQ 208(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 208(R6)
-	FMOVQ 224(R3), F0
-	FMOVQ 224(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 224(R6)
-	FMOVQ 240(R3), F0
-	FMOVQ 240(R6), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 240(R6)
-	ADD   $0x04, R1, R1
-	ADD   $0x00000100, R3, R3
-	SUBS  $0x01, R2, R2
+	FMOVQ 224(R6), F2
+	FMOVQ 240(R6), F3
+	MOVW  (R3), R1
+	LSL   $0x08, R1, R1
+	ADD   R2, R1, R1
+	FMOVQ 192(R1), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ F0, 192(R1)
+	FMOVQ 208(R1), F0
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	FMOVQ F0, 208(R1)
+	FMOVQ 224(R1), F0
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 224(R1)
+	FMOVQ 240(R1), F0
+	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 240(R1)
+	ADD   $0x04, R3, R3
+	ADD   $0x00000100, R6, R6
+	SUBS  $0x01, R0, R0
+	BNE   loop
+	RET
+
+// func addRows4NEON(dst *float32, size int, index *int32, n int, b *float32)
+TEXT ·addRows4NEON(SB), NOSPLIT, $0-40
+	MOVD size+8(FP), R0
+	MOVD n+24(FP), R1
+	MOVD dst+0(FP), R2
+	MOVD index+16(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x08, R0, R0
+	MOVD R1, R7
+	LSL  $0x02, R1, R1
+	MOVD R2, R8
+	ADD  R0, R8, R8
+	MOVD R3, R9
+	ADD  R1, R9, R9
+	MOVD R8, R10
+	ADD  R0, R10, R10
+	MOVD R9, R11
+	ADD  R1, R11, R11
+	MOVD R10, R12
+	ADD  R0, R12, R12
+	MOVD R11, R0
+	ADD  R1, R0, R0
+
+loop:
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
+	MOVW  (R3), R1
+	LSL   $0x08, R1, R1
+	ADD   R2, R1, R1
+	FMOVQ (R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, (R1)
+	FMOVQ 16(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 16(R1)
+	FMOVQ 32(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 32(R1)
+	FMOVQ 48(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 48(R1)
+	MOVW  (R9), R1
+	LSL   $0x08, R1, R1
+	ADD   R8, R1, R1
+	FMOVQ (R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, (R1)
+	FMOVQ 16(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 16(R1)
+	FMOVQ 32(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 32(R1)
+	FMOVQ 48(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 48(R1)
+	MOVW  (R11), R1
+	LSL   $0x08, R1, R1
+	ADD   R10, R1, R1
+	FMOVQ (R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, (R1)
+	FMOVQ 16(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 16(R1)
+	FMOVQ 32(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 32(R1)
+	FMOVQ 48(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 48(R1)
+	MOVW  (R0), R1
+	LSL   $0x08, R1, R1
+	ADD   R12, R1, R1
+	FMOVQ (R1), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ F0, (R1)
+	FMOVQ 16(R1), F0
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	FMOVQ F0, 16(R1)
+	FMOVQ 32(R1), F0
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 32(R1)
+	FMOVQ 48(R1), F0
+	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 48(R1)
+	FMOVQ 64(R6), F0
+	FMOVQ 80(R6), F1
+	FMOVQ 96(R6), F2
+	FMOVQ 112(R6), F3
+	MOVW  (R3), R1
+	LSL   $0x08, R1, R1
+	ADD   R2, R1, R1
+	FMOVQ 64(R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, 64(R1)
+	FMOVQ 80(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 80(R1)
+	FMOVQ 96(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 96(R1)
+	FMOVQ 112(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 112(R1)
+	MOVW  (R9), R1
+	LSL   $0x08, R1, R1
+	ADD   R8, R1, R1
+	FMOVQ 64(R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, 64(R1)
+	FMOVQ 80(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 80(R1)
+	FMOVQ 96(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 96(R1)
+	FMOVQ 112(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 112(R1)
+	MOVW  (R11), R1
+	LSL   $0x08, R1, R1
+	ADD   R10, R1, R1
+	FMOVQ 64(R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, 64(R1)
+	FMOVQ 80(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 80(R1)
+	FMOVQ 96(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 96(R1)
+	FMOVQ 112(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 112(R1)
+	MOVW  (R0), R1
+	LSL   $0x08, R1, R1
+	ADD   R12, R1, R1
+	FMOVQ 64(R1), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ F0, 64(R1)
+	FMOVQ 80(R1), F0
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	FMOVQ F0, 80(R1)
+	FMOVQ 96(R1), F0
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 96(R1)
+	FMOVQ 112(R1), F0
+	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 112(R1)
+	FMOVQ 128(R6), F0
+	FMOVQ 144(R6), F1
+	FMOVQ 160(R6), F2
+	FMOVQ 176(R6), F3
+	MOVW  (R3), R1
+	LSL   $0x08, R1, R1
+	ADD   R2, R1, R1
+	FMOVQ 128(R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, 128(R1)
+	FMOVQ 144(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 144(R1)
+	FMOVQ 160(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 160(R1)
+	FMOVQ 176(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 176(R1)
+	MOVW  (R9), R1
+	LSL   $0x08, R1, R1
+	ADD   R8, R1, R1
+	FMOVQ 128(R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, 128(R1)
+	FMOVQ 144(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 144(R1)
+	FMOVQ 160(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 160(R1)
+	FMOVQ 176(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 176(R1)
+	MOVW  (R11), R1
+	LSL   $0x08, R1, R1
+	ADD   R10, R1, R1
+	FMOVQ 128(R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, 128(R1)
+	FMOVQ 144(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 144(R1)
+	FMOVQ 160(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 160(R1)
+	FMOVQ 176(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 176(R1)
+	MOVW  (R0), R1
+	LSL   $0x08, R1, R1
+	ADD   R12, R1, R1
+	FMOVQ 128(R1), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ F0, 128(R1)
+	FMOVQ 144(R1), F0
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	FMOVQ F0, 144(R1)
+	FMOVQ 160(R1), F0
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 160(R1)
+	FMOVQ 176(R1), F0
+	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 176(R1)
+	FMOVQ 192(R6), F0
+	FMOVQ 208(R6), F1
+	FMOVQ 224(R6), F2
+	FMOVQ 240(R6), F3
+	MOVW  (R3), R1
+	LSL   $0x08, R1, R1
+	ADD   R2, R1, R1
+	FMOVQ 192(R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, 192(R1)
+	FMOVQ 208(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 208(R1)
+	FMOVQ 224(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 224(R1)
+	FMOVQ 240(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 240(R1)
+	MOVW  (R9), R1
+	LSL   $0x08, R1, R1
+	ADD   R8, R1, R1
+	FMOVQ 192(R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, 192(R1)
+	FMOVQ 208(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 208(R1)
+	FMOVQ 224(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 224(R1)
+	FMOVQ 240(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 240(R1)
+	MOVW  (R11), R1
+	LSL   $0x08, R1, R1
+	ADD   R10, R1, R1
+	FMOVQ 192(R1), F4
+	WORD  $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
+	FMOVQ F4, 192(R1)
+	FMOVQ 208(R1), F4
+	WORD  $0x4e24d424 // fadd v4.4s, v1.4s, v4.4s
+	FMOVQ F4, 208(R1)
+	FMOVQ 224(R1), F4
+	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ F4, 224(R1)
+	FMOVQ 240(R1), F4
+	WORD  $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ F4, 240(R1)
+	MOVW  (R0), R1
+	LSL   $0x08, R1, R1
+	ADD   R12, R1, R1
+	FMOVQ 192(R1), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ F0, 192(R1)
+	FMOVQ 208(R1), F0
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	FMOVQ F0, 208(R1)
+	FMOVQ 224(R1), F0
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 224(R1)
+	FMOVQ 240(R1), F0
+	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 240(R1)
+	ADD   $0x04, R3, R3
+	ADD   $0x04, R9, R9
+	ADD   $0x04, R11, R11
+	ADD   $0x04, R0, R0
+	ADD   $0x00000100, R6, R6
+	SUBS  $0x01, R7, R7
 	BNE   loop
 	RET
 

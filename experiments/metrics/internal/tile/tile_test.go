@@ -65,15 +65,16 @@ func testAgainstPlainGo(t *testing.T) {
 			same(t, "Distances", got, want, k)
 		}
 	}
-	x, index := random(40*Lanes, rng), make([]int32, 40)
+	x, index := random(40*Lanes, rng), make([]int32, 6*40)
 	for j := range index {
 		index[j] = int32(rng.IntN(7))
 	}
-	got := random(7*Lanes, rng)
+	got := random(6*7*Lanes, rng)
 	want := append([]float32(nil), got...)
-	AddRows(got, index, x)
-	addRowsPortable(want, index, x)
+	AddRows(got, index, 40, x)
+	addRowsPortable(want, 7, index, 40, x)
 	same(t, "AddRows", got, want, 0)
+	got, want = got[:7*Lanes], want[:7*Lanes]
 	columns, lists := someColumns(), someLists()
 	SumLists(got, columns, lists, x)
 	sumListsPortable(want, columns.all, lists, x)
@@ -125,7 +126,7 @@ func testShortSlices(t *testing.T) {
 			MultiplySquares(make([]float32, 2*Lanes), make([]float32, 4), 2, 2, 2, make([]float32, 2*Lanes-1))
 		},
 		"Gaussian":         func() { Gaussian(make([]float32, 65)) },
-		"AddRows":          func() { AddRows(make([]float32, 2*Lanes), []int32{2}, make([]float32, Lanes)) },
+		"AddRows":          func() { AddRows(make([]float32, 4*Lanes), []int32{1, 2}, 1, make([]float32, Lanes)) },
 		"Accumulate":       func() { Accumulate(make([]float64, Lanes-1), make([]float32, Lanes)) },
 		"SumLists to few":  func() { SumLists(make([]float32, 3*Lanes-1), someColumns(), someLists(), make([]float32, 4*Lanes)) },
 		"SumLists of few":  func() { SumLists(make([]float32, 3*Lanes), someColumns(), someLists(), make([]float32, 4*Lanes-1)) },
@@ -168,7 +169,7 @@ func BenchmarkTile(b *testing.B) {
 		"gaussian":        func() { Gaussian(k) },
 		"multiply":        func() { Multiply(sums, columns, rows, 24, rows, k) },
 		"multiplySquares": func() { MultiplySquares(sums, columns, rows, 24, rows, k) },
-		"addRows":         func() { AddRows(sums, index, k) },
+		"addRows":         func() { AddRows(sums, index, rows, k) },
 		"sumLists":        func() { SumLists(sums, places, lists, k) },
 		"accumulate":      func() { Accumulate(total, sums) },
 	} {

@@ -14,6 +14,7 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 
 	"calibra/graph/simd/gen/isa"
 )
@@ -43,7 +44,8 @@ func main() {
 			distances(rows)
 		}
 		gaussian()
-		addRows()
+		addRows(1)
+		addRows(tables)
 		sumLists()
 		accumulate()
 	})
@@ -257,27 +259,54 @@ func timesPlus(c, x, p isa.Vec) isa.Vec {
 	return sum
 }
 
-// addRows: dst[index[j]] += b[j] for n rows of 64.
-func addRows() {
-	isa.Kernel("addRows", "(dst *float32, index *int32, n int, b *float32)")
-	dst := Load(Param("dst"), GP64())
-	index := Load(Param("index"), GP64())
+// tables is how many tables addRows adds to side by side: what an addition to one of them waits for, the others do not.
+const tables = 4
+
+// addRows: row index[t·n+j] of table t += b[j] for n rows of 64, of so many tables, size rows apart.
+func addRows(count int) {
+	isa.Kernel(fmt.Sprint("addRows", count), "(dst *float32, size int, index *int32, n int, b *float32)")
+	size := Load(Param("size"), GP64())
 	n := Load(Param("n"), GP64())
+	dst, index := []reg.Register{Load(Param("dst"), GP64())}, []reg.Register{Load(Param("index"), GP64())}
 	b := Load(Param("b"), GP64())
-	Label("loop")
-	to := GP64()
-	MOVLQSX(Mem{Base: index}, to)
-	SHLQ(U8(8), to) // 64 float32
-	ADDQ(dst, to)
-	for v := 0; v < columns; v += isa.Lanes() {
-		x := isa.NewVec()
-		VMOVUPS(Mem{Base: b, Disp: 4 * v}, x)
-		VADDPS(Mem{Base: to, Disp: 4 * v}, x, x)
-		VMOVUPS(x, Mem{Base: to, Disp: 4 * v})
+	SHLQ(U8(8), size) // 64 float32
+	left := GP64()
+	MOVQ(n, left)
+	SHLQ(U8(2), n)
+	for t := 1; t < count; t++ {
+		table, places := GP64(), GP64()
+		MOVQ(dst[t-1], table)
+		ADDQ(size, table)
+		MOVQ(index[t-1], places)
+		ADDQ(n, places)
+		dst, index = append(dst, table), append(index, places)
 	}
-	ADDQ(U8(4), index)
+	Label("loop")
+	var row []isa.Vec
+	for v := 0; v < columns; v += panel() * isa.Lanes() {
+		row = row[:0]
+		for at := v; at < min(v+panel()*isa.Lanes(), columns); at += isa.Lanes() {
+			x := isa.NewVec()
+			VMOVUPS(Mem{Base: b, Disp: 4 * at}, x)
+			row = append(row, x)
+		}
+		for t := range count {
+			to := GP64()
+			MOVLQSX(Mem{Base: index[t]}, to)
+			SHLQ(U8(8), to)
+			ADDQ(dst[t], to)
+			for i, x := range row {
+				sum := isa.NewVec()
+				VADDPS(Mem{Base: to, Disp: 4 * (v + i*isa.Lanes())}, x, sum)
+				VMOVUPS(sum, Mem{Base: to, Disp: 4 * (v + i*isa.Lanes())})
+			}
+		}
+	}
+	for t := range count {
+		ADDQ(U8(4), index[t])
+	}
 	ADDQ(U32(4*columns), b)
-	DECQ(n)
+	DECQ(left)
 	JNZ(LabelRef("loop"))
 	isa.Leave()
 }
