@@ -59,17 +59,29 @@ func Needs(ctx context.Context, program, dir string, s Size, observe func(done, 
 			return nil, err
 		}
 		args := data.Each(c.args, func(arg string) string { return strings.ReplaceAll(arg, "%s", dir) })
-		cmd := exec.CommandContext(ctx, program, append(args, "--in", in, "--quiet")...)
-		cmd.Env = append(os.Environ(), "CALIBRA_DEVICE=cpu")
-		var said bytes.Buffer
-		cmd.Stderr = &said
-		began := time.Now()
-		if err := cmd.Run(); err != nil {
-			return nil, fmt.Errorf("measure calibra %s: %w: %s", c.shown, err, said.Bytes())
+		u, err := use(ctx, program, append(args, "--in", in)...)
+		if err != nil {
+			return nil, err
 		}
-		wall, input, used := time.Since(began).Seconds(), float64(info.Size())/1e6, peak(cmd.ProcessState)
-		rows = append(rows, []string{c.shown, strconv.Itoa(s.Rows), strconv.Itoa(s.Features), strconv.Itoa(s.Classes), fmt.Sprintf("%.0f", input), fmt.Sprintf("%.0f", used),
-			fmt.Sprintf("%.1f", used/input), fmt.Sprintf("%.1f", cmd.ProcessState.UserTime().Seconds()), fmt.Sprintf("%.1f", wall), strconv.Itoa(runtime.NumCPU())})
+		input := float64(info.Size()) / 1e6
+		rows = append(rows, []string{c.shown, strconv.Itoa(s.Rows), strconv.Itoa(s.Features), strconv.Itoa(s.Classes), fmt.Sprintf("%.0f", input), fmt.Sprintf("%.0f", u.peak),
+			fmt.Sprintf("%.1f", u.peak/input), fmt.Sprintf("%.1f", u.core), fmt.Sprintf("%.1f", u.wall), strconv.Itoa(runtime.NumCPU())})
 	}
 	return rows, nil
+}
+
+// used is what a process took: seconds of all its threads, seconds by the clock, and MB at its peak.
+type used struct{ core, wall, peak float64 }
+
+// use runs the program, alone, and gives what it took.
+func use(ctx context.Context, program string, args ...string) (used, error) {
+	cmd := exec.CommandContext(ctx, program, append(args, "--quiet")...)
+	cmd.Env = append(os.Environ(), "CALIBRA_DEVICE=cpu")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		return used{}, fmt.Errorf("measure calibra %s: %w: %s", strings.Join(args, " "), err, said.Bytes())
+	}
+	return used{cmd.ProcessState.UserTime().Seconds(), time.Since(began).Seconds(), peak(cmd.ProcessState)}, nil
 }

@@ -24,6 +24,7 @@ type benchCmd struct {
 	JSON bool   `help:"Print one JSON object."`
 
 	Memory   string `type:"path" placeholder:"F.csv" help:"Instead, measure peak memory and time of fit, apply and evaluate on --rows random rows, and write them to this file."`
+	In       string `type:"input" placeholder:"F.npz" help:"With --memory: measure fit, apply and export of one and of five members of vq, mixture and corrected on this features file instead."`
 	Features int    `least:"1" most:"1000000" default:"512" help:"With --memory: features of a row (${default})."`
 	Classes  int    `least:"2" most:"100000" default:"10" help:"With --memory: classes (${default})."`
 
@@ -31,8 +32,11 @@ type benchCmd struct {
 }
 
 func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
-	if c.Memory != "" {
+	switch {
+	case c.Memory != "":
 		return c.memory(ctx, t)
+	case c.In != "":
+		return data.Inputf("", "--in is the file on which --memory measures commands; give --memory F.csv too")
 	}
 	executor, err := c.executor()
 	if err != nil {
@@ -100,18 +104,25 @@ func (c *benchCmd) memory(ctx context.Context, t *terminal) error {
 	defer os.RemoveAll(dir)
 	bar := t.progress()
 	defer bar.clear()
-	rows, err := bench.Needs(ctx, program, dir, bench.Size{Rows: c.Rows, Features: c.Features, Classes: c.Classes},
-		func(done, of int, next string) { bar.at(float64(done), float64(of), next) })
+	observe := func(done, of int, next string) { bar.at(float64(done), float64(of), next) }
+	head := bench.NeedsHead
+	var rows [][]string
+	if c.In != "" {
+		head = bench.MembersHead
+		rows, err = bench.Members(ctx, program, c.In, dir, observe)
+	} else {
+		rows, err = bench.Needs(ctx, program, dir, bench.Size{Rows: c.Rows, Features: c.Features, Classes: c.Classes}, observe)
+	}
 	if err != nil {
 		return err
 	}
 	bar.clear()
-	list := &table{columns: data.Each(bench.NeedsHead, func(head string) column { return column{head: head, left: head == "command"} })}
+	list := &table{columns: data.Each(head, func(head string) column { return column{head: head, left: head == "command" || head == "method"} })}
 	for _, row := range rows {
 		list.add(data.Each(row, func(text string) cell { return words(text) })...)
 	}
 	err = disk.WriteFile(c.Memory, func(w io.Writer) error {
-		return data.NewCSVWriter(w).WriteAll(append([][]string{bench.NeedsHead}, rows...))
+		return data.NewCSVWriter(w).WriteAll(append([][]string{head}, rows...))
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"os"
@@ -59,11 +60,35 @@ func TestBenchMemory(t *testing.T) {
 	}
 }
 
+// TestBenchMembers: fit, apply and export of one and of five members of three methods, on a file.
+func TestBenchMembers(t *testing.T) {
+	t.Setenv(asCommand, "1")
+	out := filepath.Join(t.TempDir(), "members.csv")
+	code, stdout, stderr := calibra(t, "bench", "--memory", out, "--in", write(t, features(80)))
+	if code != 0 {
+		t.Fatalf("exits %d: %s", code, stderr)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(lines) != 1+3*2*3 {
+		t.Fatalf("%v: %v", lines, err)
+	}
+	for _, line := range lines[1:] {
+		if written, err := strconv.ParseFloat(line[7], 64); err != nil || !(written > 0) || !strings.Contains(stdout, line[0]) {
+			t.Errorf("%v", line)
+		}
+	}
+}
+
 func TestBenchRefuses(t *testing.T) {
 	for _, c := range []struct{ flag, value, want string }{
 		{"--only", "quantizer", "quantizer_epoch_s, calibrator_epoch_s_c10"},
 		{"--rows", "10", "at least 64"},
 		{"--reps", "0", "--reps"},
+		{"--in", write(t, features(80)), "--memory"},
 	} {
 		code, stdout, stderr := calibra(t, "bench", "--json", c.flag, c.value)
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, c.want) {

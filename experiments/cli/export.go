@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 
@@ -8,6 +9,7 @@ import (
 	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/export"
+	"calibra/layers"
 )
 
 type exportCmd struct {
@@ -33,5 +35,9 @@ func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	return t.closing(method.Name+" as a network in ONNX: "+method.Line, relative(c.ONNX))
+	of := ""
+	if n := len(layers.MembersOf(model)); n > 1 {
+		of = fmt.Sprintf(", the mean of %d members,", n)
+	}
+	return t.closing(method.Name+of+" as a network in ONNX: "+method.Line, relative(c.ONNX))
 }

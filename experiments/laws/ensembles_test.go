@@ -35,8 +35,8 @@ func (q *asked) says(t *testing.T, c layers.Calibrator) []float64 {
 	return p.LogProbs.RawMatrix().Data
 }
 
-// TestEnsembles holds each method to this: it can be an ensemble if two seeds give it two fits, and only then; the first member is
-// the fit of its seed; the ensemble is the normalized geometric mean of its members, and so is what it is restored to.
+// TestEnsembles holds each method to this: it can be an ensemble if two seeds give it two fits, and only then; that of one is the
+// method; the first member is the fit of its seed; the ensemble is the normalized geometric mean of its members, and so is what it is restored to.
 func TestEnsembles(t *testing.T) {
 	q, other := prepare(t, problems[0].file, 7), prepare(t, problems[0].file, 8)
 	if q.err != nil || other.err != nil {
@@ -52,6 +52,9 @@ func TestEnsembles(t *testing.T) {
 			}
 			if !draws {
 				return
+			}
+			if !floats.Equal(one, q.says(t, q.fitted(t, m, 7, membersKey+"=1"))) {
+				t.Error("an ensemble of one is not the method")
 			}
 			model := q.fitted(t, m, 7, membersKey+"=2")
 			members := model.(*layers.Ensemble).Members

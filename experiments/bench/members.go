@@ -1,0 +1,74 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"calibra/data"
+)
+
+// MembersHead are the columns of [Members].
+var MembersHead = []string{"method", "command", "members", "rows", "core seconds", "seconds", "peak MB", "written MB", "cores"}
+
+// memberMethods are those whose ensembles are measured, and memberCounts of how many members.
+var (
+	memberMethods = []string{"vq", "mixture", "corrected"}
+	memberCounts  = []int{1, 5}
+)
+
+// Members measures what the program at a path needs to fit one and five members of a method to the features file in, to apply
+// them to its test rows and to export them: seconds of all threads and by the clock, the peak of the process as the system
+// counts it, and the bytes of model, predictions and network. observe is told of each command that begins.
+func Members(ctx context.Context, program, in, dir string, observe func(done, of int, next string)) (rows [][]string, err error) {
+	src, err := data.OpenContext(ctx, in, data.Names{})
+	if err != nil {
+		return nil, err
+	}
+	if err := src.Require("cal_features", "cal_logits", "cal_labels", "test_features", "test_logits", "test_labels"); err != nil {
+		return nil, err
+	}
+	fitted, tested := src.Cal.Len(), src.Test.Len()
+	src = nil // the commands have the memory
+	commands := []struct {
+		name    string
+		rows    int
+		written string
+		args    func(model, out string) []string
+	}{
+		{"fit", fitted, "model.safetensors", nil},
+		{"apply", tested, "p.npz", func(model, out string) []string { return []string{"apply", "--model", model, "--in", in, "--out", out} }},
+		{"export", 0, "m.onnx", func(model, out string) []string { return []string{"export", "--model", model, "--onnx", out} }},
+	}
+	for m, method := range memberMethods {
+		for s, members := range memberCounts {
+			model := filepath.Join(dir, fmt.Sprintf("%s-%d", method, members))
+			for k, c := range commands {
+				observe((m*len(memberCounts)+s)*len(commands)+k, len(memberMethods)*len(memberCounts)*len(commands), fmt.Sprintf("%s, %d members: %s", method, members, c.name))
+				written := filepath.Join(model, c.written)
+				args := []string{"fit", "--method", method, "--in", in, "--set", fmt.Sprintf("ensemble.members=%d", members), "--out", model}
+				if c.args != nil {
+					args = c.args(model, written)
+				}
+				u, err := use(ctx, program, args...)
+				if err != nil {
+					return nil, err
+				}
+				info, err := os.Stat(written)
+				if err != nil {
+					return nil, err
+				}
+				count := "" // of rows: an export reads none
+				if c.rows > 0 {
+					count = strconv.Itoa(c.rows)
+				}
+				rows = append(rows, []string{method, c.name, strconv.Itoa(members), count, fmt.Sprintf("%.1f", u.core), fmt.Sprintf("%.1f", u.wall),
+					fmt.Sprintf("%.0f", u.peak), fmt.Sprintf("%.2f", float64(info.Size())/1e6), strconv.Itoa(runtime.NumCPU())})
+			}
+		}
+	}
+	return rows, nil
+}
