@@ -21,7 +21,6 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
-	_ "calibra/experiments/cli/floor" // before any package opens a file
 	"calibra/experiments/program"
 	"calibra/graph/blas"
 	"calibra/graph/simd"
