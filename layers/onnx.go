@@ -187,13 +187,13 @@ func (o *Original) ViewONNX(g *onnx.Network) (*ONNXView, error) {
 	return &ONNXView{LogProbs: g.Logits(o.sizes.Classes), Masks: g.Masks()}, nil
 }
 
-// ONNX is log softmax(logits / T).
+// ONNX is softmax(logits / T).
 func (m *Temperature) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if m.weights == nil {
 		return onnx.Outputs{}, ErrUnfitted
 	}
 	c := m.sizes.Classes
-	return onnx.Outputs{LogProbs: g.Div(g.Logits(c), g.Scalar(m.T())), Classes: c}, nil
+	return onnx.Outputs{Probabilities: g.Softmax(g.Div(g.Scores(c), g.Scalar(m.T()))), Classes: c}, nil
 }
 
 // ViewONNX is the codes and the head.

@@ -26,8 +26,10 @@ type Network struct {
 	numbers   Element          // of inputs and probabilities
 	taken     map[string]Value // inputs in float64, as far as they were asked for
 	given     map[Value]Value  // and of those in float32
-	logits    Value            // log-softmax of the input of that name, "" where it is not read
+	below     Value            // the input logits less the largest of its row, "" where it is not read
 	masks     Value            // N×C, whether a class cannot be
+	scores    Value            // below, −∞ of such a class
+	logits    Value            // log-softmax of scores
 }
 
 // version is that of ONNX's own operators which a network requires.
@@ -69,12 +71,22 @@ type Outputs struct {
 // Features and Logits are the inputs of those names (N×columns) in float64.
 func (g *Network) Features(columns int) Value { return g.Input("features", columns) }
 
+// Scores are the logits of each row (N×C) less its largest, −∞ of a class that is masked: log-probabilities up to a
+// constant of the row. A row that holds NaN or +∞, or −∞ alone, has NaN.
+func (g *Network) Scores(classes int) Value {
+	if g.scores == "" {
+		logits := g.Input("logits", classes)
+		g.below = g.Sub(logits, g.most(logits))
+		g.masks = g.less(g.below, -maskDepth)
+		g.scores = g.Where(g.masks, g.Scalar(math.Inf(-1)), g.below)
+	}
+	return g.scores
+}
+
 // Logits are log-softmax of those of each row (N×C), −∞ of a class that is masked, as data.LogProbs.
 func (g *Network) Logits(classes int) Value {
 	if g.logits == "" {
-		logs := g.LogSoftmax(g.Input("logits", classes))
-		g.masks = g.less(g.Sub(logs, g.most(logs)), -maskDepth)
-		g.logits = g.LogSoftmax(g.Where(g.masks, g.Scalar(math.Inf(-1)), logs))
+		g.logits = g.LogSoftmax(g.Scores(classes))
 	}
 	return g.logits
 }
@@ -99,7 +111,7 @@ func (g *Network) SetOutputs(o Outputs) {
 		o.Probabilities = g.Softmax(g.Unmasked(o.LogProbs, math.Inf(-1)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.taken)) {
-		o.Probabilities = g.Where(g.refused(name), g.Scalar(math.NaN()), o.Probabilities)
+		o.Probabilities = g.Add(o.Probabilities, g.Where(g.refused(name), g.Scalar(math.NaN()), g.Scalar(0)))
 	}
 	if g.numbers == Single {
 		o.Probabilities = g.Cast(o.Probabilities, Single)
@@ -113,20 +125,10 @@ func (g *Network) SetOutputs(o Outputs) {
 // refused is true for each row (N×1) of an input with a number that is not finite. Of logits −∞ is that of a class that
 // cannot be, and a row of nothing else is refused.
 func (g *Network) refused(name string) Value {
-	x, infinite := g.taken[name], g.Scalar(math.Inf(1))
-	if g.numbers == Single {
-		x, infinite = g.given[x], Table(g, []float32{float32(math.Inf(1))})
+	if name == "logits" && g.below != "" {
+		return g.Node("IsNaN", []Value{g.Sum(g.below, 1, 1)})
 	}
-	below := func(x Value) Value { return g.Node("Less", []Value{x, infinite}) }
-	some := func(condition Value) Value {
-		return g.Node("Greater", []Value{g.Sum(g.Cast(condition, Double), 1, 1), g.Scalar(0)})
-	}
-	not := func(condition Value) Value { return g.Node("Not", []Value{condition}) }
-	finite := below(g.Node("Abs", []Value{x}))
-	if name != "logits" {
-		return some(not(finite))
-	}
-	return g.Node("Or", []Value{some(not(below(x))), not(some(finite))})
+	return g.Node("IsNaN", []Value{g.Sum(g.Mul(g.taken[name], g.Scalar(0)), 1, 1)}) // 0·∞ is NaN
 }
 
 // File is the network as a file, which names the method, unless "".

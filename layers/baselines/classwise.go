@@ -188,75 +188,88 @@ func ascending(x []float64) []int {
 	return order
 }
 
-// stepsONNX are functions of one number in a network, one for each class, by their points:
-// the points of all classes one after another, P each, padded by such as no number reaches.
+// stepsONNX are functions of one number in a network, one for each class. Tables ((P+1)×C) hold what belongs to each class
+// where 0…P of its points lie below a number.
 type stepsONNX struct {
-	g      *onnx.Network
-	x, y   onnx.Value // C·P
-	first  onnx.Value // where the points of each class begin (1×C)
-	last   onnx.Value // the number of points of each class less one (1×C)
-	points int        // P
+	g         *onnx.Network
+	functions []steps
+	x         []float64 // (P+1)×C, padded by points that no number reaches
+	points    int       // P, the most of a class
 }
 
 func newStepsONNX(g *onnx.Network, functions []steps) stepsONNX {
-	c, p := len(functions), 0
-	for _, s := range functions {
-		p = max(p, len(s.x))
+	s := stepsONNX{g: g, functions: functions}
+	for _, f := range functions {
+		s.points = max(s.points, len(f.x))
 	}
-	x, y, last, first := make([]float64, c*p), make([]float64, c*p), make([]int64, c), make([]int64, c)
-	for k, s := range functions {
-		n := len(s.x)
-		for j := range p {
-			x[k*p+j], y[k*p+j] = math.Inf(1), s.y[n-1]
+	s.x = s.table(func(f steps, i int) float64 {
+		if i == len(f.x) {
+			return math.Inf(1)
 		}
-		copy(x[k*p:], s.x)
-		copy(y[k*p:], s.y)
-		last[k], first[k] = int64(n-1), int64(k*p)
-	}
-	return stepsONNX{
-		g: g, x: onnx.Table(g, x, c*p), y: onnx.Table(g, y, c*p), points: p,
-		last: onnx.Table(g, last, 1, c), first: onnx.Table(g, first, 1, c),
-	}
+		return f.x[i]
+	})
+	return s
 }
 
-// count is how many points of each class stand in the relation to v (N×C), Less or LessOrEqual: a
-// search that halves what is left of all classes' points at once.
-func (s stepsONNX) count(relation string, v onnx.Value) onnx.Value {
-	g := s.g
-	taken := func(found onnx.Value, at, n int) onnx.Value { // n where point found+at stands in the relation
-		x := g.Gather(s.x, g.Add(found, g.Indices(int64(at))))
-		return g.Mul(g.Cast(g.Node(relation, []onnx.Value{x, v}), onnx.Int64), g.Indices(int64(n)))
+// table holds a value of each function for each number i of points, as of its last where it has fewer than P.
+func (s stepsONNX) table(value func(f steps, i int) float64) (values []float64) {
+	for i := range s.points + 1 {
+		for _, f := range s.functions {
+			values = append(values, value(f, min(i, len(f.x))))
+		}
 	}
-	found, left := s.first, s.points
-	for left > 1 {
-		half := left / 2
-		found = g.Add(found, taken(found, half-1, half))
-		left -= half
-	}
-	return g.Sub(g.Add(found, taken(found, 0, 1)), s.first)
+	return values
 }
 
-// at is the value of a flat table at the index of each class (N×C).
-func (s stepsONNX) at(table, index onnx.Value) onnx.Value {
-	return s.g.Gather(table, s.g.Add(index, s.first))
+// at is the value of a table in the row of each class that rows (N×C) say.
+func (s stepsONNX) at(table []float64, rows onnx.Value) onnx.Value {
+	return s.g.Node("GatherElements", []onnx.Value{onnx.Table(s.g, table, s.points+1, len(s.functions)), rows}, onnx.Int("axis", 0))
+}
+
+// below is how many points of each class stand in the relation to v (N×C), Less or LessOrEqual: a search that halves what is
+// left of all classes' points at once.
+func (s stepsONNX) below(relation string, v onnx.Value) (found onnx.Value) {
+	g, left := s.g, s.points
+	for left > 0 {
+		half := max(left/2, 1)
+		point := onnx.Table(g, s.x[(half-1)*len(s.functions):][:len(s.functions)], 1, len(s.functions))
+		switch {
+		case found != "" && half > 1:
+			point = s.at(s.x, g.Add(found, g.Indices(int64(half-1))))
+		case found != "":
+			point = s.at(s.x, found)
+		}
+		taken := g.Mul(g.Cast(g.Node(relation, []onnx.Value{point, v}), onnx.Int64), g.Indices(int64(half)))
+		if found != "" {
+			taken = g.Add(found, taken)
+		}
+		found, left = taken, left-half
+	}
+	return found
 }
 
 // bin is steps.bin.
 func (s stepsONNX) bin(v onnx.Value) onnx.Value {
-	return s.at(s.y, s.g.Min(s.count("Less", v), s.last))
+	return s.at(s.table(func(f steps, i int) float64 { return f.y[min(i, len(f.y)-1)] }), s.below("Less", v))
 }
 
-// line is steps.at.
+// line is steps.at: (v − x₀)/width · rise + y₀.
 func (s stepsONNX) line(v onnx.Value) onnx.Value {
-	g := s.g
-	below := s.count("Less", v)
-	next, before := g.Min(below, s.last), g.Max(g.Sub(below, g.Indices(1)), g.Indices(0))
-	x0, x1 := s.at(s.x, before), s.at(s.x, next)
-	y0, y1 := s.at(s.y, before), s.at(s.y, next)
-	width := g.Sub(x1, x0)
-	inside := g.Node("Greater", []onnx.Value{width, g.Scalar(0)})
-	part := g.Div(g.Sub(v, x0), g.Where(inside, width, g.Scalar(1)))
-	return g.Where(inside, g.Add(g.Mul(part, g.Sub(y1, y0)), y0), y1)
+	g, place := s.g, s.below("Less", v)
+	at := func(inside func(f steps, i int) float64, outside func(f steps, end int) float64) onnx.Value {
+		return s.at(s.table(func(f steps, i int) float64 {
+			if i == 0 || i == len(f.x) {
+				return outside(f, max(i-1, 0))
+			}
+			return inside(f, i)
+		}), place)
+	}
+	none := func(steps, int) float64 { return 0 }
+	x0 := at(func(f steps, i int) float64 { return f.x[i-1] }, none)
+	y0 := at(func(f steps, i int) float64 { return f.y[i-1] }, func(f steps, end int) float64 { return f.y[end] })
+	width := at(func(f steps, i int) float64 { return f.x[i] - f.x[i-1] }, func(steps, int) float64 { return 1 })
+	rise := at(func(f steps, i int) float64 { return f.y[i] - f.y[i-1] }, none)
+	return g.Add(g.Mul(g.Div(g.Sub(v, x0), width), rise), y0)
 }
 
 // sharesONNX divides each row by its sum over the classes that can be, uniform where that is 0, and gives

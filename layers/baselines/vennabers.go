@@ -158,12 +158,18 @@ func (m *VennAbers) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	}
 	p := g.Exp(g.Logits(m.sizes.Classes))
 	lower, upper := newStepsONNX(g, m.lower), newStepsONNX(g, m.upper)
-	below := lower.count("LessOrEqual", p) // points ≤ p̂
-	p0 := lower.at(lower.y, g.Max(g.Sub(below, g.Indices(1)), g.Indices(0)))
-	p0 = g.Where(g.Node("Greater", []onnx.Value{below, g.Indices(0)}), p0, g.Scalar(0))
-	above := upper.count("Less", p) // points < p̂
-	p1 := upper.at(upper.y, g.Min(above, upper.last))
-	p1 = g.Where(g.Node("Greater", []onnx.Value{above, upper.last}), g.Scalar(1), p1)
+	p0 := lower.at(lower.table(func(f steps, i int) float64 { // before
+		if i == 0 {
+			return 0
+		}
+		return f.y[i-1]
+	}), lower.below("LessOrEqual", p))
+	p1 := upper.at(upper.table(func(f steps, i int) float64 { // after
+		if i == len(f.y) {
+			return 1
+		}
+		return f.y[i]
+	}), upper.below("Less", p))
 	merged := g.Div(p1, g.Add(g.Sub(g.Scalar(1), p0), p1))
 	return onnx.Outputs{Probabilities: sharesONNX(g, merged, m.sizes.Classes), Classes: m.sizes.Classes}, nil
 }

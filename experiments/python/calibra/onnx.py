@@ -121,7 +121,6 @@ def _reshape(s: Step) -> Value:
 
 # What each operator of opset 17 that an exported network has is in torch.
 OPERATORS: dict[str, collections.abc.Callable[[Step], Value]] = {
-    "Abs": _by(torch.abs),
     "Add": _by(torch.add),
     "ArgMax": lambda s: s.values[0].argmax(s.axis, keepdim=s.kept),
     "Cast": lambda s: s.values[0].to(TYPES[s.attributes["to"]]),
@@ -131,8 +130,10 @@ OPERATORS: dict[str, collections.abc.Callable[[Step], Value]] = {
     "Equal": _by(torch.eq),
     "Exp": _by(torch.exp),
     "Gather": _gather,
+    "GatherElements": lambda s: s.values[0].gather(s.axis, s.values[1]),
     "Greater": _by(torch.gt),
     "Identity": lambda s: s.values[0],
+    "IsNaN": _by(torch.isnan),
     "Less": _by(torch.lt),
     "LessOrEqual": _by(torch.le),
     "Log": _by(torch.log),
@@ -142,8 +143,6 @@ OPERATORS: dict[str, collections.abc.Callable[[Step], Value]] = {
     "Min": _by(torch.minimum),
     "Mul": _by(torch.mul),
     "Neg": _by(torch.neg),
-    "Not": _by(torch.logical_not),
-    "Or": _by(torch.logical_or),
     "ReduceMax": lambda s: s.values[0].amax(list(s.attributes["axes"]), keepdim=s.kept),
     "ReduceProd": _product,
     "ReduceSum": lambda s: s.values[0].sum(s.numbers(1), keepdim=s.kept),

@@ -84,6 +84,15 @@ def test_saved_and_pickled_models_predict_the_same(tmp_path, mixture):
         calibra.Calibrator.load(tmp_path)
 
 
+def test_rows_of_many_blocks_are_those_of_one():
+    model = calibra.Calibrator("ts").fit(*CAL[:2])
+    rows = np.tile(CAL[0], (-(-3 * calibra.network.BLOCK // CAL[0].size), 1))
+    assert np.array_equal(model.predict_proba(rows)[-len(CAL[0]) :], model.predict_proba(CAL[0]))
+    rows[-1] = np.inf  # the command says which
+    with pytest.raises(calibra.InputError, match=f"row {len(rows) - 1}"):
+        model.predict_proba(rows)
+
+
 def test_a_folder_holds_one_model(tmp_path, mixture):
     """What save or fit writes takes the place of what was there: no curves, features or names of an earlier model are left."""
     folder = tmp_path / "run"
