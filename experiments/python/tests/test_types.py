@@ -13,14 +13,24 @@ import calibra
 from test_calibra import CAL
 
 PACKAGE = pathlib.Path(calibra.__file__).parent
+PROJECT = pathlib.Path(__file__).parents[1] / "pyproject.toml"
 
 
-def test_types(tmp_path):
+def test_types_by_mypy(tmp_path):
     pytest.importorskip("mypy")
     alone = shutil.copytree(PACKAGE, tmp_path / "calibra")  # mypy refuses a folder beside other packages, as an installed one is
-    said = subprocess.run([sys.executable, "-m", "mypy", "--config-file", pathlib.Path(__file__).parents[1] / "pyproject.toml", "--strict", "--cache-dir", "/dev/null", alone], capture_output=True, text=True)
+    said = subprocess.run([sys.executable, "-m", "mypy", "--config-file", PROJECT, "--strict", "--cache-dir", "/dev/null", alone], capture_output=True, text=True)
     assert said.returncode == 0, said.stdout + said.stderr
     assert (PACKAGE / "py.typed").is_file()
+
+
+def test_types_by_pyright():
+    pytest.importorskip("pyright")
+    pyright = [sys.executable, "-m", "pyright"]
+    if subprocess.run([*pyright, "--version"], capture_output=True).returncode:
+        pytest.skip("pyright fetches Node, which cannot be had here")
+    said = subprocess.run([*pyright, "--project", PROJECT, "--pythonpath", sys.executable], capture_output=True, text=True)
+    assert said.returncode == 0 and "0 errors, 0 warnings" in said.stdout, said.stdout + said.stderr
 
 
 def test_version():
