@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/andybalholm/brotli"
+	"github.com/dsnet/compress/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
@@ -38,7 +38,13 @@ var codecs = map[int64]func(dst, src []byte) error{
 		}
 		return fill(dst, r)
 	},
-	4: func(dst, src []byte) error { return fill(dst, brotli.NewReader(bytes.NewReader(src))) },
+	4: func(dst, src []byte) error {
+		r, err := brotli.NewReader(bytes.NewReader(src), nil)
+		if err != nil {
+			return err
+		}
+		return fill(dst, r)
+	},
 	6: func(dst, src []byte) error {
 		r, err := zstd.NewReader(bytes.NewReader(src), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(max(zstd.MinWindowSize, min(1<<27, 2*uint64(len(dst))+1<<20))))
