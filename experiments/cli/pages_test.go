@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,8 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // looks are all ways that a page is looked at: as narrow as a telephone, a tablet, a laptop, and a wide screen, each light, dark and
@@ -119,6 +122,31 @@ func TestPagesInBrowser(t *testing.T) {
 		for _, wrong := range lookAt(t, at(page.file), page.want) {
 			t.Errorf("%s, %s", page.name, wrong)
 		}
+	}
+}
+
+// TestPageOfManyClasses: the page of 100 classes, each of which is taken for each, has at most 1.5 MB.
+func TestPageOfManyClasses(t *testing.T) {
+	const classes = 100
+	rng, page := rand.New(rand.NewPCG(3, 100)), filepath.Join(t.TempDir(), "evaluate.html")
+	logits, labels := mat.NewDense(classes*classes, classes, nil), make([]int, classes*classes)
+	for i := range labels {
+		labels[i] = i / classes
+		for c := range classes {
+			logits.Set(i, c, rng.NormFloat64())
+		}
+		logits.Set(i, i%classes, 4+rng.Float64())
+	}
+	in := write(t, []data.Array{{Name: "logits", Value: logits}, {Name: "labels", Value: labels}})
+	if code, _, stderr := calibra(t, "evaluate", "--in", in, "--replicates", "0", "--redraws", "0", "--folds", "0", "--html", page); code != 0 {
+		t.Fatal(stderr)
+	}
+	file, err := os.Stat(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file.Size() > 1.5e6 {
+		t.Errorf("%s has %d bytes", page, file.Size())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments/diagnosis"
@@ -134,5 +135,5 @@ func lineName(part string, d *diagnosis.Diagnosis, r diagnosis.Region) string {
 	if part == "Classes" {
 		return "class " + ClassOf(d, r)
 	}
-	return r.Describe
+	return strings.TrimPrefix(r.Describe, "confidence ")
 }

@@ -39,7 +39,7 @@ func DrawGains(all []Gains) *Figure {
 		for j, g := range method.Sources {
 			y := float64(len(sources)-j) + 0.7*(0.5-(float64(i)+0.5)/float64(len(all)))
 			dots = append(dots, plotter.XY{X: g.Change, Y: y})
-			m.add(newLine(faint(colour), vg.Points(4), plotter.XY{X: g.Low, Y: y}, plotter.XY{X: g.High, Y: y}))
+			m.add(newLine(faded(colour), vg.Points(2), plotter.XY{X: g.Low, Y: y}, plotter.XY{X: g.High, Y: y}))
 			m.label(g.Change, y, fmt.Sprintf("%s, %s: %+.1f %% (%+.1f to %+.1f)", method.Method, g.Source, g.Change, g.Low, g.High))
 			points.add(method.Method, g.Source, g.Change, g.Low, g.High)
 			low, high = math.Min(low, g.Low), math.Max(high, g.High)

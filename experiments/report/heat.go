@@ -103,8 +103,8 @@ type cells struct {
 	colour func(float64) color.NRGBA
 }
 
-// mostTold is how many cells of a page tell their values: more would make it heavy.
-const mostTold = 3000
+// mostTold is how many cells of a panel tell their values on a page, as many as forty classes have: more would make it heavy.
+const mostTold = 1600
 
 func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
@@ -118,9 +118,12 @@ func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 				continue
 			}
 			cell := vg.Rectangle{Min: vg.Point{X: x(float64(j) - .5), Y: y(float64(i) - .5)}, Max: vg.Point{X: x(float64(j) + .5), Y: y(float64(i) + .5)}}
-			if told++; live && told <= mostTold {
+			switch told++; {
+			case live && told <= mostTold:
 				page.cell(cell, h.colour(v), fmt.Sprintf("%s %s, %s %s: %.4g", h.Y, page.wholeName(h.Rows[i]), h.X, page.wholeName(h.Columns[j]), v))
-			} else {
+			case live:
+				page.plainCell(cell, h.colour(v))
+			default:
 				c.FillPolygon(h.colour(v), corners(cell))
 			}
 			if h.Text != nil {

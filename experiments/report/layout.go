@@ -61,6 +61,10 @@ func (f *Figure) layout(width vg.Length) *layout {
 	room := width - 2*margin
 	if width > 0 {
 		l.columns = max(1, min(f.columns, int((room+gap)/(narrowest*f.cell.X+f.besides+gap))))
+		widest := vg.Length(widest)
+		if f.shares != nil { // which are high
+			widest = 1
+		}
 		l.cell.X = min(widest*f.cell.X, (room-vg.Length(l.columns-1)*gap)/vg.Length(l.columns)-f.besides)
 		l.cell.Y *= l.cell.X / f.cell.X
 	}

@@ -255,6 +255,13 @@ func (l live) cell(r vg.Rectangle, c color.NRGBA, text string) {
 	fmt.Fprintf(&l.out, "<rect class=\"cell\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"%s><title>%s</title></rect>\n", places(x), places(y), places(right-x), places(bottom-y), paint("fill", c), html.EscapeString(text))
 }
 
+// plainCell is a rectangle that tells nothing, in few letters.
+func (l live) plainCell(r vg.Rectangle, c color.NRGBA) {
+	x, bottom := l.at(r.Min)
+	right, y := l.at(r.Max)
+	fmt.Fprintf(&l.out, "<path d=\"M%sh%sv%sH%sz\"%s/>\n", places(x, y), places(right-x), places(bottom-y), places(x), paint("fill", c))
+}
+
 // liveOf is the live canvas that c is a part of, false if it is of another.
 func liveOf(c draw.Canvas) (live, bool) {
 	for {

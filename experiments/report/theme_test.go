@@ -1,7 +1,11 @@
 package report
 
 import (
+	"fmt"
 	"image/color"
+	"maps"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/lucasb-eyer/go-colorful"
@@ -16,11 +20,22 @@ var visions = map[string][3][3]float64{
 	"tritanopia":   {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}},
 }
 
-// TestColoursStayApart: by CIEDE2000, on whose scale 1 is about what an eye just notices,
-// neighbours in the order of colours differ by 12 and more whatever the eye, and so do
-// all pairs of the first seven.
+// inTheDark is what becomes of a colour in the dark, where figures have filter: invert(1) hue-rotate(180deg) (the matrix of Filter
+// Effects Module Level 1).
+func inTheDark(c color.NRGBA) color.NRGBA {
+	r, g, b := 255-float64(c.R), 255-float64(c.G), 255-float64(c.B)
+	channel := func(x float64) uint8 { return uint8(math.Round(min(255, max(0, x)))) }
+	return color.NRGBA{channel(-.574*r + 1.43*g + .144*b), channel(.426*r + .43*g + .144*b), channel(.426*r + 1.43*g - .856*b), c.A}
+}
+
+// TestColoursStayApart: by CIEDE2000, on whose scale 1 is about what an eye just notices, neighbours in the order of colours differ by 12
+// and more whatever the eye, in the light and in the dark, and so do all pairs of the first seven, and all colours of gaps on the map,
+// and each from the page.
 func TestColoursStayApart(t *testing.T) {
-	order := append([]color.NRGBA{ours}, others...)
+	order, gaps := append([]color.NRGBA{ours}, others...), []color.NRGBA{}
+	for _, class := range slices.Sorted(maps.Keys(gapColours)) {
+		gaps = append(gaps, gapColours[class])
+	}
 	for eye, m := range visions {
 		seen := func(c color.NRGBA) colorful.Color {
 			exact, _ := colorful.MakeColor(c)
@@ -28,13 +43,23 @@ func TestColoursStayApart(t *testing.T) {
 			see := func(row [3]float64) float64 { return row[0]*r + row[1]*g + row[2]*b }
 			return colorful.LinearRgb(see(m[0]), see(m[1]), see(m[2])).Clamped()
 		}
-		for i, a := range order {
-			for j, b := range order[:i] {
-				if j != i-1 && i >= 7 {
-					continue
+		check := func(name string, a, b color.NRGBA) {
+			t.Helper()
+			if apart := 100 * seen(a).DistanceCIEDE2000(seen(b)); apart < 12 {
+				t.Errorf("%s, %s: %v and %v are %.1f apart", eye, name, a, b, apart)
+			}
+		}
+		for _, all := range [][]color.NRGBA{order, gaps} {
+			for i, a := range all {
+				for j, b := range all[:i] {
+					if j == i-1 || i < 7 {
+						check(fmt.Sprintf("in the light, %d and %d", j, i), a, b)
+						check(fmt.Sprintf("in the dark, %d and %d", j, i), inTheDark(a), inTheDark(b))
+					}
 				}
-				if apart := 100 * seen(a).DistanceCIEDE2000(seen(b)); apart < 12 {
-					t.Errorf("%s: colours %d and %d, %v and %v, are %.1f apart", eye, j, i, b, a, apart)
+				if len(all) == len(order) { // discs of gaps have a rim
+					check("beside the page", a, color.NRGBA{255, 255, 255, 255})
+					check("beside the page in the dark", inTheDark(a), color.NRGBA{0x14, 0x19, 0x1f, 255}) // --page of report.css
 				}
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -83,7 +85,7 @@ func apart(ticks []plot.Tick, length float64) bool {
 		if t.Label == "" {
 			continue
 		}
-		half := float64(len(t.Label)+between) / 2 * length / axisCharacters
+		half := float64(utf8.RuneCountInString(t.Label)+between) / 2 * length / axisCharacters
 		if t.Value-half < end {
 			return false
 		}
@@ -158,8 +160,8 @@ func (evenTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	}
 	decimals := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
 	for k := math.Ceil(low / step); k*step <= high; k++ {
-		tick := plot.Tick{Value: k * step, Label: fmt.Sprintf("%.*f", decimals, k*step+0)} // −0 + 0 is 0
-		if tick.Value >= 1e4 && high < 1000*step {                                         // short has four digits
+		tick := plot.Tick{Value: k * step, Label: strings.Replace(fmt.Sprintf("%.*f", decimals, k*step+0), "-", "−", 1)} // −0 + 0 is 0
+		if tick.Value >= 1e4 && high < 1000*step {                                                                       // short has four digits
 			tick.Label = short(tick.Value)
 		}
 		ticks = append(ticks, tick)

@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/plot"
@@ -58,7 +59,7 @@ func checkTicks(t *testing.T, ticks []plot.Tick, low, high float64, value func(f
 		case 'G':
 			text, unit = text[:len(text)-1], 1e9
 		}
-		name, err := strconv.ParseFloat(text, 64)
+		name, err := strconv.ParseFloat(strings.Replace(text, "−", "-", 1), 64)
 		if err != nil {
 			t.Fatal(err)
 		}
