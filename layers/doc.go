@@ -52,8 +52,7 @@
 //
 // # Changing the parameterization
 //
-// Copy bilinear.go to a file of its own, rename the type, change Form or LogProbs, and
-// pass the new Map to Train. Add a row to the table of gradient_test.go, which fails
-// while it is missing. If only the prior or the slot scale differs, write a type that
-// implements [Prior] or [SlotScale], and put it into Bilinear's field.
+// "calibra new DIR --map" writes a module with [Bilinear] in full, under a name of its own, with tests. Change its LogProbs there. If only
+// the prior or the slot scale differs, write a type that implements [Prior] or [SlotScale], and put it into the field of
+// [Bilinear]. A map of this package gets a row in the table of gradient_test.go, which fails while it is missing.
 package layers

@@ -22,11 +22,56 @@ const (
 	identifiedByDifferences = 1e-7  // of gradients leave 1e-11 of the largest
 )
 
-// nullSpace is an orthonormal basis of the null space of a positive semidefinite matrix, by Cholesky factorization with
-// pivots of the matrix with a diagonal of ones: PᵀFP = UᵀU, U = (U₁ U₂; 0 0), the null space is that of (−U₁⁻¹U₂; I).
+// nullSpace is an orthonormal basis of the null space of a positive semidefinite matrix with a diagonal of ones, by Cholesky
+// factorization with pivots: PᵀFP = UᵀU, U = (U₁ U₂; 0 0), the null space is that of (−U₁⁻¹U₂; I).
 func nullSpace(F *mat.SymDense, part float64) (basis [][]float64) {
 	n := F.SymmetricDim()
-	scale, scaled := make([]float64, n), mat.NewSymDense(n, nil)
+	var cholesky mat.PivotedCholesky
+	if cholesky.Factorize(F, part) {
+		return nil
+	}
+	rank, pivots := cholesky.Rank(), cholesky.ColumnPivots(nil)
+	var upper mat.TriDense
+	cholesky.UTo(&upper)
+	for k := rank; k < n; k++ {
+		v := make([]float64, n)
+		v[pivots[k]] = 1
+		head := make([]float64, rank)
+		for i := range head {
+			head[i] = -upper.At(i, k)
+		}
+		if rank > 0 {
+			raw := upper.RawTriangular()
+			raw.N = rank
+			blas64.Trsv(blas.NoTrans, raw, blas64.Vector{N: rank, Inc: 1, Data: head})
+		}
+		for i, h := range head {
+			v[pivots[i]] = h
+		}
+		basis = append(basis, v)
+	}
+	orthonormalize(basis)
+	return basis
+}
+
+// orthonormalize makes vectors an orthonormal basis of what they span.
+func orthonormalize(basis [][]float64) {
+	for i, v := range basis {
+		for range 2 { // Gram–Schmidt twice is orthogonal to rounding
+			floats.Scale(1/floats.Norm(v, 2), v)
+			for _, before := range basis[:i] {
+				floats.AddScaled(v, -floats.Dot(before, v), before)
+			}
+		}
+		floats.Scale(1/floats.Norm(v, 2), v)
+	}
+}
+
+// unitDiagonal is S F S with a diagonal of ones, and S (1 where F has a 0): what units the weights have makes no
+// difference to its condition.
+func unitDiagonal(F *mat.SymDense) (scaled *mat.SymDense, scale []float64) {
+	n := F.SymmetricDim()
+	scaled, scale = mat.NewSymDense(n, nil), make([]float64, n)
 	for i := range scale {
 		scale[i] = 1
 		if v := F.At(i, i); v > 0 {
@@ -38,38 +83,7 @@ func nullSpace(F *mat.SymDense, part float64) (basis [][]float64) {
 			scaled.SetSym(i, j, F.At(i, j)*scale[i]*scale[j])
 		}
 	}
-	var cholesky mat.PivotedCholesky
-	if cholesky.Factorize(scaled, part) {
-		return nil
-	}
-	rank, pivots := cholesky.Rank(), cholesky.ColumnPivots(nil)
-	var upper mat.TriDense
-	cholesky.UTo(&upper)
-	for k := rank; k < n; k++ {
-		v := make([]float64, n)
-		v[pivots[k]] = scale[pivots[k]]
-		head := make([]float64, rank)
-		for i := range head {
-			head[i] = -upper.At(i, k)
-		}
-		if rank > 0 {
-			raw := upper.RawTriangular()
-			raw.N = rank
-			blas64.Trsv(blas.NoTrans, raw, blas64.Vector{N: rank, Inc: 1, Data: head})
-		}
-		for i, h := range head {
-			v[pivots[i]] = h * scale[pivots[i]]
-		}
-		for range 2 { // Gram–Schmidt twice is orthogonal to rounding
-			floats.Scale(1/floats.Norm(v, 2), v)
-			for _, before := range basis {
-				floats.AddScaled(v, -floats.Dot(before, v), before)
-			}
-		}
-		floats.Scale(1/floats.Norm(v, 2), v)
-		basis = append(basis, v)
-	}
-	return basis
+	return scaled, scale
 }
 
 // projectOff takes a covariance to zero along orthonormal directions.

@@ -54,7 +54,7 @@ type Sandwich struct {
 	sizes      Sizes
 	ridge      float64
 	covariance *mat.SymDense
-	bread      *mat.Dense // F⁻¹, without a ridge with a curvature along Free
+	bread      *mat.Dense // F⁻¹, without a ridge an inverse off Free
 }
 
 // Observed are labelled rows as a [Map] sees them.
@@ -254,24 +254,30 @@ func (x *Sandwich) invert(F *mat.SymDense, total float64) error {
 	if _, costed := x.m.(Costed); costed {
 		part = identifiedByDifferences
 	}
-	x.Free = nullSpace(F, part)
-	if x.ridge == 0 { // a curvature of total along what is free, taken out of the covariance again
-		for _, v := range x.Free {
-			F.SymRankOne(F, total, mat.NewVecDense(len(v), v))
-		}
+	scaled, scale := unitDiagonal(F)
+	free := nullSpace(scaled, part)
+	x.Free = make([][]float64, len(free))
+	for i, v := range free {
+		x.Free[i] = floats.MulTo(make([]float64, len(v)), scale, v) // F S v = S⁻¹ (S F S) v = 0
 	}
-	for i := range x.dim() {
-		F.SetSym(i, i, F.At(i, i)+x.ridge*total)
+	orthonormalize(x.Free)
+	if x.ridge == 0 { // a curvature of 1 along what is free, taken out of the covariance again
+		for _, v := range free {
+			scaled.SymRankOne(scaled, 1, mat.NewVecDense(len(v), v))
+		}
+	} else {
+		for i := range x.dim() {
+			F.SetSym(i, i, F.At(i, i)+x.ridge*total)
+		}
+		scaled, scale = unitDiagonal(F)
 	}
 	var cholesky mat.Cholesky
 	var inverse mat.SymDense
-	if !cholesky.Factorize(F) {
+	if !cholesky.Factorize(scaled) || cholesky.InverseTo(&inverse) != nil {
 		return fmt.Errorf("layers: the loss of %s has no minimum at its weights, so that no covariance is known; fit it for longer, or with weight decay", NameOf(x.m))
 	}
-	if err := cholesky.InverseTo(&inverse); err != nil {
-		return fmt.Errorf("layers: intervals of %s: %w", NameOf(x.m), err)
-	}
-	x.bread = mat.DenseCopyOf(&inverse)
+	x.bread = mat.NewDense(x.dim(), x.dim(), nil)
+	x.bread.Apply(func(i, j int, v float64) float64 { return scale[i] * v * scale[j] }, &inverse)
 	return nil
 }
 

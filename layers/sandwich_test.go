@@ -238,3 +238,42 @@ func TestSandwichRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnitsOfWeights: the inverse information of weights in other units is that of the weights, in these units, off the
+// direction that is free (here (1, −1, 0, 0) in the first units).
+func TestUnitsOfWeights(t *testing.T) {
+	information := func(units []float64) *mat.SymDense {
+		F := mat.NewSymDense(4, []float64{
+			2, 2, .5, .1,
+			2, 2, .5, .1,
+			.5, .5, 3, .2,
+			.1, .1, .2, 1,
+		})
+		for i, u := range units {
+			for j := i; j < len(units); j++ {
+				F.SetSym(i, j, F.At(i, j)/(u*units[j]))
+			}
+		}
+		return F
+	}
+	row := []float64{.3, .3, -1, 2} // a gradient that the free direction does not change
+	variance := func(units []float64) float64 {
+		x := Sandwich{m: Bilinear{}, weights: graph.NewWeights(tensor.Float64)}
+		x.weights.Add("w", make([]float64, 4), 4)
+		if err := x.invert(information(units), 100); err != nil {
+			t.Fatalf("units %g: %v", units, err)
+		}
+		if len(x.Free) != 1 {
+			t.Fatalf("units %g: %d directions are free", units, len(x.Free))
+		}
+		g := mat.NewVecDense(4, floats.DivTo(make([]float64, 4), row, units))
+		if along := mat.Dot(g, mat.NewVecDense(4, x.Free[0])); math.Abs(along) > 1e-12*mat.Norm(g, 2) {
+			t.Errorf("units %g: the gradient has %g along the free direction", units, along)
+		}
+		return mat.Inner(g, x.bread, g)
+	}
+	want := variance([]float64{1, 1, 1, 1})
+	if got := variance([]float64{1e9, 1e-6, 1e-9, 1e6}); math.Abs(got-want) > 1e-12*want { // rounding of four weights
+		t.Errorf("the variance is %v, in other units %v", want, got)
+	}
+}
