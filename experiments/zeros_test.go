@@ -79,6 +79,7 @@ var called = map[string]any{
 	"layers.DirectionOf":      layers.DirectionOf,
 	"layers.NewScores":        layers.NewScores,
 	"layers.NameOf":           layers.NameOf,
+	"layers.MembersOf":        layers.MembersOf,
 	"layers.GroupFolds":       layers.GroupFolds,
 	"layers.SideBySide":       layers.SideBySide,
 	"layers.LogSoftmax":       layers.LogSoftmax,
