@@ -13,6 +13,7 @@ import (
 	"calibra/data"
 	"calibra/optim"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/sourcegraph/conc"
 )
 
@@ -23,14 +24,15 @@ type progress struct {
 	err   *os.File
 	quiet bool
 	began time.Time
-	next  time.Time // of a line, or of the bar's next change
-	drawn int       // places of the bar that stands on the terminal; 0: none
+	next  time.Time // of a line
+	bar   *progressbar.ProgressBar
 }
 
 const (
-	silence   = 2 * time.Second
-	barWidth  = 8
-	aroundBar = len(" 100% ||") + 1 // what stands beside text and bar, and the place of the cursor
+	silence  = 2 * time.Second
+	barWidth = 8
+	// aroundBar is what package progressbar prints beside description and bar: " 100% ||".
+	aroundBar = 12
 )
 
 // progress begins a work.
@@ -49,23 +51,22 @@ func (p *progress) at(done, total float64, text string) {
 // show shows that done of total is done, as the text says.
 func (p *progress) show(done, total float64, text string) {
 	now, text := time.Now(), data.Line(text)
-	if p.quiet || now.Before(p.next) || !(total > 0) {
+	if p.quiet || p.bar == nil && now.Sub(p.began) < silence || !(total > 0) {
 		return
 	}
 	if p.live() {
-		p.next = now.Add(100 * time.Millisecond)
-		p.draw(fmt.Sprintf("%s %3.0f%% |%-*s|", clipped(text, p.room()), 100*done/total, barWidth, strings.Repeat("█", min(barWidth, int(barWidth*done/total)))))
+		if p.bar == nil {
+			p.bar = progressbar.NewOptions(1000, progressbar.OptionSetWriter(p.err), progressbar.OptionSetWidth(barWidth),
+				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(100*time.Millisecond))
+		}
+		p.bar.Describe(clipped(text, p.room()))
+		_ = p.bar.Set(int(1000 * done / total)) // a terminal that cannot be written to shows nothing
 		return
 	}
-	p.next = now.Add(5 * time.Second)
-	fmt.Fprintf(p.err, "%s (%.0f %%)\n", text, 100*done/total)
-}
-
-// draw puts a bar in the place of the one before; a terminal that cannot be written to shows nothing.
-func (p *progress) draw(bar string) {
-	places := utf8.RuneCountInString(bar)
-	fmt.Fprintf(p.err, "\r%s%s", bar, strings.Repeat(" ", max(0, p.drawn-places)))
-	p.drawn = places
+	if now.After(p.next) {
+		p.next = now.Add(5 * time.Second)
+		fmt.Fprintf(p.err, "%s (%.0f %%)\n", text, 100*done/total)
+	}
 }
 
 // live reports whether there is a terminal that a bar can move on.
@@ -81,9 +82,9 @@ func (p *progress) room() int {
 
 // clear takes the bar away.
 func (p *progress) clear() {
-	if p.drawn > 0 {
-		p.draw("")
-		fmt.Fprint(p.err, "\r")
+	if p.bar != nil {
+		_ = p.bar.Finish()
+		p.bar = nil
 	}
 }
 
