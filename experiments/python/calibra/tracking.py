@@ -25,7 +25,7 @@ import numpy as np
 import calibra
 from calibra.calibrator import Calibrator
 from calibra.command import InputError
-from calibra.tables import Array, table
+from calibra.tables import Array
 
 __all__ = ["log_run", "log_wandb"]
 
@@ -94,8 +94,9 @@ def _losses(path: pathlib.Path) -> list[tuple[int, dict[str, float]]]:
 def log_run(folder: str | os.PathLike[str], *, name: str | None = None, model: str = "model") -> str:
     """Logs a folder to MLflow: into the active run, or one of its own in the current experiment.
 
-    The model is a pyfunc that takes {"logits": N×C, "features": N×M}, or a frame with columns logit_0, …, feature_0, … (of a Calibrator
-    fitted on a frame, that frame's columns), and returns probabilities (N×C), in the process that loaded it.
+    The model is a pyfunc that takes {"logits": N×C, "features": N×M}, or of a Calibrator fitted on a frame a frame with these columns, and
+    returns probabilities (N×C), in the process that loaded it. `mlflow models serve -m runs:/ID/model --env-manager local`
+    serves it: POST {"inputs": {"logits": …, "features": …}} to /invocations.
 
     Parameters
     ----------
@@ -177,15 +178,7 @@ def predicted(calibrator: Calibrator, rows: typing.Any) -> Array:
     """Calibrated probabilities (N×C) of what a pyfunc is given."""
     if isinstance(rows, dict):
         return calibrator.predict_proba(np.asarray(rows["logits"]), None if rows.get("features") is None else np.asarray(rows["features"]))
-    if hasattr(calibrator, "feature_names_in_") or (columns := table(rows)) is None:
-        return calibrator.predict_proba(rows)
-    parts = {}
-    for part in ("logit", "feature"):
-        numbered = [name for name in columns if name.rpartition("_")[0] == part and name.rpartition("_")[2].isdecimal()]
-        parts[part] = [columns[name] for name in sorted(numbered, key=lambda name: int(name.rpartition("_")[2]))]
-    if not parts["logit"]:
-        raise InputError(f"the frame has no columns logit_0, logit_1, …; it has {', '.join(list(columns)[:10])}")
-    return calibrator.predict_proba(np.column_stack(parts["logit"]), np.column_stack(parts["feature"]) if parts["feature"] else None)
+    return calibrator.predict_proba(rows)
 
 
 def log_wandb(folder: str | os.PathLike[str], *, mode: typing.Literal["offline", "online", "disabled"] = "offline", **more: typing.Any) -> str:

@@ -56,9 +56,6 @@ def test_mlflow(folders, tmp_path, monkeypatch):
     p = calibrator.predict_proba(TEST[0], TEST[2])
     assert np.array_equal(loaded.predict({"logits": TEST[0], "features": TEST[2]}), p)
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(np.hstack([TEST[2], TEST[0]]), columns=[f"feature_{j}" for j in range(8)] + [f"logit_{k}" for k in range(4)])
-    assert np.array_equal(calibra.tracking.predicted(calibrator, frame), p)
-
     with mlflow.start_run() as mine:
         assert calibra.tracking.log_run(folders / "frame") == mine.info.run_id
     loaded = mlflow.pyfunc.load_model(f"runs:/{mine.info.run_id}/model")
