@@ -162,7 +162,7 @@ func TestDiagnosisIsConsistent(t *testing.T) {
 	}
 }
 
-// TestDiagnosisRaisesFewFalseAlarms is the short form of what calibra study truth does 200 times.
+// TestDiagnosisRaisesFewFalseAlarms is the short form of the alarms of experiments/results/truth.md, which are of 200 draws.
 func TestDiagnosisRaisesFewFalseAlarms(t *testing.T) {
 	const runs = 60
 	alarms := 0
