@@ -355,7 +355,8 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 
 // Sandwich is the covariance of the fitted map, from the
 // calibration rows it was fitted to, or from others of their law: these count together as
-// many as were fitted. For the ridge see [NewSandwich]; [Trained.Ridge] is that of the fit.
+// many as the map was fitted to. For the ridge see [NewSandwich]; [Trained.Ridge] is that of the fit. A fit that ended where the loss has
+// no minimum has no covariance, which is an error: [optim.Settings] has a weight decay, [optim.LBFGS] none.
 func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*Sandwich, error) {
 	if err := t.Unbounded(); err != nil {
 		return nil, err
@@ -364,7 +365,10 @@ func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*
 	if err != nil {
 		return nil, err
 	}
-	return NewSandwich(ctx, t.Map, t.weights, Observe(view, cal, t.Base.Sizes()), t.Base.Sizes(), ridge)
+	sizes := t.Base.Sizes()
+	fitted := sizes
+	fitted.Weighed = cmp.Or(t.rows, sizes.Rows()) // the base may have been fitted to others
+	return NewSandwich(ctx, t.Map, t.weights, Observe(view, cal, fitted), sizes, ridge)
 }
 
 // viewOf is what the base sees of a set, with the set itself for maps with inputs of their own.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +188,36 @@ func TestSandwichCountsTheFittedRows(t *testing.T) {
 	}
 	if floats.Sum(other.Occurrences) != float64(len(rows.View.Codes)) {
 		t.Errorf("codewords occur %g times in %d slots", floats.Sum(other.Occurrences), len(rows.View.Codes))
+	}
+}
+
+// keptBase is a base that is not fitted again.
+type keptBase struct{ Base }
+
+func (keptBase) Fit(context.Context, *data.Set, *data.Set, *rand.Rand) error { return nil }
+
+// A map that is fitted to other rows than its base has the covariance of its own rows.
+func TestSandwichCountsTheRowsOfTheMap(t *testing.T) {
+	c, _ := fittedBilinear(t)
+	few := blobs(200, 1)
+	again := Train(keptBase{c.Base}, Bilinear{}, optim.Settings{Epochs: 5})
+	if err := again.Fit(t.Context(), few, blobs(100, 2), newRand(3)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := again.Sandwich(t.Context(), few, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := c.Base.View(few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := NewSandwich(t.Context(), Bilinear{}, again.weights, Observed{View: view, Labels: few.Labels}, c.Base.Sizes(), 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.EqualApprox(got.covariance, want.covariance, 1e-8*mat.Max(want.covariance)) {
+		t.Error("the covariance counts the rows of the base, not those of the map")
 	}
 }
 

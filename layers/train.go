@@ -37,6 +37,7 @@ type Trained struct {
 
 	stages  []Stage        // of the last Fit
 	weights *graph.Weights // of the Map
+	rows    int            // that the Map was fitted to in the last Fit; 0: those of the base, as of a restored one
 }
 
 var _ Stateful = (*Trained)(nil)
@@ -62,7 +63,7 @@ const dividing = 0.75
 // Fit fits the base, freezes it, and fits the map on its view of cal. An interrupted
 // fit keeps what it learned, one that fails for another reason nothing.
 func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (err error) {
-	t.stages, t.weights, t.Result = nil, nil, optim.Result{} // the base is about to change
+	t.stages, t.weights, t.Result, t.rows = nil, nil, optim.Result{}, 0 // the base is about to change
 	defer func() {
 		if err != nil && ctx.Err() == nil {
 			t.weights = nil
@@ -97,6 +98,7 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 	if err != nil {
 		return err
 	}
+	t.rows = cal.Len()
 	return t.fit(optim.Span(ctx, name, divided, 1), name, rows, val, rng)
 }
 
@@ -306,7 +308,7 @@ func (t *Trained) Restore(s State) error {
 		}
 		return err
 	}
-	t.weights = mine
+	t.weights, t.rows = mine, 0
 	return nil
 }
 
