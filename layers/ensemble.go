@@ -130,20 +130,28 @@ func (e *Ensemble) members() ([]Stateful, error) {
 
 // Predict is the normalized mean of the members' log-probabilities. A class to which a member gives probability 0 has 0.
 func (e *Ensemble) Predict(x *data.Set) (*data.Predictions, error) {
+	mean, _, err := e.predict(x)
+	return mean, err
+}
+
+// predict is Predict, with what each member says.
+func (e *Ensemble) predict(x *data.Set) (mean *data.Predictions, said []*data.Predictions, err error) {
 	members, err := e.members()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(members) == 1 {
-		return members[0].Predict(x)
+		mean, err = members[0].Predict(x)
+		return mean, []*data.Predictions{mean}, err
 	}
-	said, rows := make([]*data.Predictions, len(members)), share(x)
+	rows := share(x)
+	said = make([]*data.Predictions, len(members))
 	for _, err := range SideBySide(context.Background(), "member", len(members), func(_ context.Context, k int) (err error) {
 		said[k], err = members[k].Predict(rows)
 		return err
 	}) {
 		if err != nil { // rows that one member refuses, all do
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	sum := mat.DenseCopyOf(said[0].LogProbs)
@@ -151,7 +159,8 @@ func (e *Ensemble) Predict(x *data.Set) (*data.Predictions, error) {
 		sum.Add(sum, p.LogProbs)
 	}
 	sum.Scale(1/float64(len(members)), sum)
-	return data.NewPredictions(Renormalize(sum), x)
+	mean, err = data.NewPredictions(Renormalize(sum), x)
+	return mean, said, err
 }
 
 // Stages are those of all members, those after the first with the number of the member.

@@ -83,7 +83,7 @@ func (e *Ensemble) bounds(ctx context.Context, x *data.Set, level float64, of fu
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := e.Predict(x)
+	p, said, err := e.predict(x)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,11 +92,7 @@ func (e *Ensemble) bounds(ctx context.Context, x *data.Set, level float64, of fu
 	reach := mat.NewDense(n, c, nil) // the mean of half the members' intervals
 	var logits []*mat.Dense
 	for k, m := range members {
-		said, err := m.Predict(x)
-		if err != nil {
-			return nil, nil, err
-		}
-		logits = append(logits, logitsOf(said.LogProbs))
+		logits = append(logits, logitsOf(said[k].LogProbs))
 		if m.(Bounded).Unbounded() != nil {
 			continue // no other row would move it
 		}
