@@ -94,17 +94,16 @@ func nearby32(o NearbyOp, v Args[float32]) {
 }
 
 // nearby64 is the readable form, which float32 is tested against.
-func nearby64(o NearbyOp, v Args[float64]) { nearby(o, v) }
-
-func nearby[F Float](o NearbyOp, v Args[F]) {
-	codes, z, words, d := v.OutInts(), v.In(0), widened(v.In(1)), v.Columns(1)
+func nearby64(o NearbyOp, v Args[float64]) {
+	codes, z, c, d := v.OutInts(), v.In(0), v.In(1), v.Columns(1)
+	all := make([]int32, len(c)/d)
+	for k := range all {
+		all[k] = int32(k)
+	}
 	rowwise(len(z)/d, func(lo, hi int) { // slot by slot
-		best, slot, dist := make([]float64, o.Of), make([]float64, d), make([]float64, len(words)/d)
+		best, dist := make([]float64, o.Of), make([]float64, len(all))
 		for at := lo; at < hi; at++ {
-			for j, x := range z[at*d : (at+1)*d] {
-				slot[j] = float64(x)
-			}
-			distances(dist, slot, words)
+			listed(dist, z[at*d:(at+1)*d], c, all)
 			to := codes[at*o.Of : (at+1)*o.Of]
 			for k, x := range dist {
 				if k < o.Of || x < best[o.Of-1] {
@@ -113,32 +112,6 @@ func nearby[F Float](o NearbyOp, v Args[F]) {
 			}
 		}
 	})
-}
-
-// widened is x in float64.
-func widened[F Float](x []F) []float64 {
-	wide := make([]float64, len(x))
-	for i, v := range x {
-		wide[i] = float64(v)
-	}
-	return wide
-}
-
-// distances are ‖x − c_k‖² (K), the sums those of [apart]; four side by side, as each adds to what it has.
-func distances(dist, x, words []float64) {
-	d, k := len(x), 0
-	for ; k+4 <= len(dist); k += 4 {
-		c0, c1, c2, c3 := words[k*d:][:d], words[(k+1)*d:][:d], words[(k+2)*d:][:d], words[(k+3)*d:][:d]
-		var s0, s1, s2, s3 float64
-		for j, v := range x {
-			e0, e1, e2, e3 := v-c0[j], v-c1[j], v-c2[j], v-c3[j]
-			s0, s1, s2, s3 = s0+e0*e0, s1+e1*e1, s2+e2*e2, s3+e3*e3
-		}
-		dist[k], dist[k+1], dist[k+2], dist[k+3] = s0, s1, s2, s3
-	}
-	for ; k < len(dist); k++ {
-		dist[k] = apart(x, words[k*d:][:d])
-	}
 }
 
 // insert puts k, whose distance is dist, among those found in order of their distances, if it is
