@@ -27,9 +27,6 @@ const Single = 2e-5
 func Types(w *graph.Weights, rows int, loss func(*graph.Builder) *gorgonia.Node) error {
 	return values(w, rows, func(b *graph.Builder) gorgonia.Nodes {
 		l := loss(b)
-		if b.Err() != nil {
-			return gorgonia.Nodes{l}
-		}
 		return append(gorgonia.Nodes{l}, b.Gradient(l)...)
 	})
 }
