@@ -179,7 +179,7 @@ func (c *fitCmd) interrupted(run interface{ Write(dir string) error }, interrupt
 type findings struct {
 	ranking *table   // of its candidates, nil where it has none
 	mixture string   // what is said of their mixture
-	whose   string   // of which member they are, "" of a model without
+	whose   string   // " of" which member they are, "" of a model without
 	kept    string   // that the classifier is kept as it is, "" where it is not
 	beside  *weighed // nil where nothing is to be set beside
 	page    *report.Document
@@ -199,7 +199,7 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 		f.ranking = rankingTable(m.Ranks(), nil)
 	}
 	if f.ranking != nil && len(members) > 1 {
-		f.whose = fmt.Sprintf("the first of %d members", len(members))
+		f.whose = fmt.Sprintf(" of the first of %d members", len(members))
 	}
 	if run.Judged() {
 		t.warnUnmeasured(run.Outcome.Metrics)
@@ -260,7 +260,7 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 			t.printf("%s\n", f.mixture)
 		}
 		if f.whose != "" {
-			t.printf("these are the candidates of %s\n", f.whose)
+			t.printf("these are the candidates%s\n", f.whose)
 		}
 		t.printf("\n")
 	}
@@ -330,14 +330,6 @@ func rankingTable(ranking []anchored.Ranked, shares []float64) *table {
 		t.add(words(r.Name), decimals(r.NLL, 4), decimals(r.Error, 4), decimals(r.Excess, 4), decimals(r.ExcessError, 4), decimals(r.Lost, 4), decimals(r.LostError, 4), chosen)
 	}
 	return t
-}
-
-// prefixed is text behind a prefix, "" of no text.
-func prefixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
 }
 
 // warnUnread names the arrays of a file that nothing reads.
@@ -435,7 +427,7 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 		doc.Sections = []*report.Section{{Title: "Reliability", Figures: drawn}}
 	}
 	if f.ranking != nil {
-		doc.Sections = append(doc.Sections, &report.Section{Title: "Candidates", Tables: []*report.Table{f.ranking.page("What cross-validation over the calibration rows says of each map" + prefixed(" of ", f.whose) + ".")}})
+		doc.Sections = append(doc.Sections, &report.Section{Title: "Candidates", Tables: []*report.Table{f.ranking.page("What cross-validation over the calibration rows says of each map" + f.whose + ".")}})
 	}
 	if curves := curveSection(run); curves != nil {
 		doc.Sections, doc.Files = append(doc.Sections, curves), append(doc.Files, "curves.csv")
