@@ -50,7 +50,9 @@ var papers = []Method{
 		Name: "ts", Group: Baseline, Reference: "Guo et al. 2017",
 		Line:  "temperature scaling: one number for all logits",
 		Needs: onLogits, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return &layers.Temperature{Method: o.minimize(bisectionRule)} },
+		New: func(o *Options) layers.Stateful {
+			return &layers.Temperature{Method: o.minimize(bisectionRule), Prior: o.temperaturePrior()}
+		},
 	},
 
 	{

@@ -289,6 +289,14 @@ func fromStart(m optim.Method) optim.Method {
 	return m
 }
 
+// temperaturePrior is the standard deviation of a prior of log T, 0 where there is none.
+func (o *Options) temperaturePrior() float64 {
+	if s := o.FloatOr("temperature.prior", "none", Positive, "none", "standard deviation s of a prior log T ~ N(0, s²), which draws temperatures toward 1; .2 is tried"); s != nil {
+		return *s
+	}
+	return 0
+}
+
 // anchor is the original head on a divided space, whose codes are of that kind by default.
 func (o *Options) anchor(kind string) *anchored.Anchor {
 	return &anchored.Anchor{Slots: o.slots(), Codebook: o.codebook(kind), Passes: o.Int("codebook.passes", 10, 1, "", "passes of the codebook over the calibration rows")}

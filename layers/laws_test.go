@@ -12,6 +12,7 @@ import (
 	"calibra/graph"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -146,6 +147,47 @@ func TestTemperatureUndoesATemperature(t *testing.T) {
 	}
 	if !strings.Contains(m.Result.Ended, "bound") || m.T() > 0.01 {
 		t.Errorf("T = %v, ended because %s", m.T(), m.Result.Ended)
+	}
+}
+
+// TestPriorOfATemperature: under a prior t = log T is t₀ N/(N + N₀) but for terms of third order, and it ends where no row is wrong.
+func TestPriorOfATemperature(t *testing.T) {
+	const s = 0.1
+	cal := blobs(500, 5)
+	fit := func(prior float64) float64 {
+		t.Helper()
+		m := Temperature{Prior: prior}
+		if err := m.Fit(t.Context(), cal, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		return math.Log(m.T())
+	}
+	slope := func(at float64) (slope float64) { // of mean NLL by t: Σ_j q_j ℓ_j − ℓ_y, ℓ = logits/T
+		for i, y := range cal.Labels {
+			var scores [3]float64
+			for j := range scores {
+				scores[j] = cal.Logits.At(i, j) * math.Exp(-at)
+			}
+			for _, score := range scores {
+				slope += math.Exp(score-floats.LogSumExp(scores[:])) * (scores[y] - score) / 500
+			}
+		}
+		return slope
+	}
+	cal.Logits.Scale(math.Exp(-fit(0)-0.02), cal.Logits) // t₀ = −.02
+	information := (slope(1e-4) - slope(-1e-4)) / 2e-4
+	start := fit(0)
+	if got, want := fit(s), start*500/(500+1/(s*s*information)); !scalar.EqualWithinRel(got, want, 0.02) { // by the third order, t₀ itself
+		t.Errorf("t is %v, not %v; without the prior it is %v", got, want, start)
+	}
+	for i, y := range cal.Labels {
+		for j := range 3 {
+			cal.Logits.Set(i, j, 0)
+		}
+		cal.Logits.Set(i, y, 5)
+	}
+	if at := fit(s); !(math.Abs(slope(at)+at/(s*s*500)) <= 1e-7) { // the fit ends at 1e-8, in the same precision
+		t.Errorf("of labels that are never wrong t is %v, where the derivative of the loss is %v", at, slope(at)+at/(s*s*500))
 	}
 }
 

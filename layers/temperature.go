@@ -27,6 +27,19 @@ import (
 type Temperature struct {
 	// Method is another than bisection, which starts at T = 1; nil: bisection.
 	Method optim.Method
+	// Prior is the standard deviation s of t ~ N(0, s²); 0: there is no prior, as published. N rows are then fitted by
+	//
+	//	mean NLL + t²/(2 s² N)
+	//
+	// the logarithm of the prior's density counted once for all rows. Before any row is seen T lies between e^−s and e^s
+	// with a chance of two in three: at s = .2 between .82 and 1.22. At T = 1 the NLL of a row has by t the expected second
+	// derivative I = Var_p(log p), the variance of the log-probabilities under themselves. To second order
+	//
+	//	t = t₀ N/(N + N₀) ,  N₀ = 1/(s² I)
+	//
+	// with t₀ of no prior: the prior weighs as N₀ rows that say T = 1. Where the classifier is nearly certain, I is small,
+	// rows say little of T, and N₀ is large. t lies between 0 and t₀; above 0 the loss is convex there, so t is unique.
+	Prior float64
 
 	// Result of the last Fit. It states it if T ends on a bound.
 	Result optim.Result
@@ -59,7 +72,11 @@ func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand)
 		// logits · e^(−t)
 		in := rows.Batch(b)
 		inverse := b.Apply(op.Exp(1), b.Apply(op.Scale(1, -1), b.Weight("temperature/log")))
-		return meanNLL(b, b.LogSoftmax(in.Mask(b, b.Apply(op.TimesScalar(), in.LogProbs, inverse))), labels)
+		nll := meanNLL(b, b.LogSoftmax(in.Mask(b, b.Apply(op.TimesScalar(), in.LogProbs, inverse))), labels)
+		if m.Prior == 0 {
+			return nll
+		}
+		return b.Plus(nll, Penalty(b, "temperature/log", 1/(2*m.Prior*m.Prior*float64(cal.Len()))))
 	})
 	least, most := temperatureRange(logits)
 	start := time.Now()
