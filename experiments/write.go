@@ -30,6 +30,7 @@ type summary struct {
 	Metrics   json.RawMessage  `json:"metrics,omitempty"` // nil where the test rows have no labels
 	Floored   *metrics.Floored `json:"floored,omitempty"`
 	Own       *local           `json:"own_embedding,omitempty"`
+	Kept      string           `json:"classifier_kept,omitempty"` // [Run.Kept]
 	rowcheck.Findings
 }
 
@@ -193,7 +194,7 @@ func (r *Run) addSummary(f *disk.Folder) {
 	o := r.Outcome
 	settings, err := r.Spec.Measuring()
 	f.Fail(err)
-	s := summary{Protocol: settings.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed, Embedding: "none", Findings: r.Beside}
+	s := summary{Protocol: settings.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed, Embedding: "none", Kept: r.Kept(), Findings: r.Beside}
 	if r.Judged() {
 		s.Metrics, err = metrics.Object(o.Metrics.Values, o.Metrics.Own)
 		f.Fail(err)

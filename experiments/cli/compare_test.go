@@ -178,7 +178,7 @@ func TestFormerNames(t *testing.T) {
 	}
 }
 
-// TestKeptIsTold: fit, compare and its metrics.json say that a mixture keeps a classifier that is always right, and how many
+// TestKeptIsTold: fit, compare, also of finished fits, and its metrics.json say that a mixture keeps a classifier that is always right, and how many
 // members of an ensemble do.
 func TestKeptIsTold(t *testing.T) {
 	arrays := features(200)
@@ -190,17 +190,21 @@ func TestKeptIsTold(t *testing.T) {
 			}
 		}
 	}
-	in, out := write(t, arrays), filepath.Join(t.TempDir(), "c")
+	in, out, runs := write(t, arrays), filepath.Join(t.TempDir(), "c"), t.TempDir()
 	for _, members := range []string{"1", "2"} {
 		var told struct {
 			Kept string `json:"classifier_kept"`
 		}
-		_, stdout, stderr := calibra(t, "fit", "--in", in, "--method", "mixture", "--set", "ensemble.members="+members, "--json", "--out", filepath.Join(t.TempDir(), "m"))
+		_, stdout, stderr := calibra(t, "fit", "--in", in, "--method", "mixture", "--set", "ensemble.members="+members, "--json", "--out", filepath.Join(runs, members))
 		if err := json.Unmarshal([]byte(stdout), &told); err != nil || !strings.HasPrefix(told.Kept, "mixture keeps the classifier as it is") || !strings.Contains(stderr, told.Kept) {
 			t.Errorf("%s members: %q, %v: %s", members, told.Kept, err, stderr)
 		}
 	}
-	_, stdout, stderr := calibra(t, "compare", "--in", in, "--methods", "nc,mixture", "--seeds", "1,2", "--out", out)
+	_, stdout, stderr := calibra(t, "compare", "--runs", filepath.Join(runs, "1")+","+filepath.Join(runs, "2"), "--json", "--out", out)
+	if strings.Count(stdout, `"classifier_kept"`) != 2 || !strings.Contains(stdout, `"classifier_kept": "2: mixture keeps the classifier as it is`) {
+		t.Errorf("compare --runs does not tell: %s%s", stdout, stderr)
+	}
+	_, stdout, stderr = calibra(t, "compare", "--in", in, "--methods", "nc,mixture", "--seeds", "1,2", "--out", out)
 	if !strings.Contains(stdout, "with 2 of 2 seeds mixture keeps the classifier") {
 		t.Errorf("compare does not tell: %s%s", stdout, stderr)
 	}

@@ -32,6 +32,7 @@ type Finished struct {
 	predictions *data.Predictions
 	shared, own *mat.Dense // the test rows in both embeddings, nil where there are none
 	epochs      string     // of its stages, in words
+	kept        string     // [experiments.Run.Kept]
 	model       int64      // bytes of its file
 }
 
@@ -48,7 +49,7 @@ type recorded struct {
 }
 
 // FinishedFiles are the files of a fit that are read.
-var FinishedFiles = []string{"config.json", "predictions.npz", "curves.csv", "model.safetensors"}
+var FinishedFiles = []string{"config.json", "predictions.npz", "metrics.json", "curves.csv", "model.safetensors"}
 
 // mostFinished are compared at once: as many as figures have colours to tell them apart.
 const mostFinished = 12
@@ -111,6 +112,13 @@ func readFinished(ctx context.Context, dir string) (f *Finished, err error) {
 		}
 		*into = data.Dense(x)
 	}
+	var told struct {
+		Kept string `json:"classifier_kept"`
+	}
+	if err = readJSON(filepath.Join(dir, "metrics.json"), &told); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f.kept = told.Kept
 	if info, err := os.Stat(filepath.Join(dir, "model.safetensors")); err == nil {
 		f.model = info.Size()
 	}
@@ -174,6 +182,9 @@ func CompareFinished(ctx context.Context, all []*Finished, e experiments.Executo
 		}
 		r.Spec.Seed = 0 // fits of any seeds are pairs, as they tested the same rows
 		r.Features, r.CalibrationRows, r.ValidationRows, r.TestDigest, r.Program = f.Features, f.CalibrationRows, f.ValidationRows, f.TestDigest, f.Program
+		if f.kept != "" {
+			r.Kept = f.Name + ": " + f.kept
+		}
 		out.Results[i] = r
 	}
 	return out, nil
