@@ -274,19 +274,22 @@ func Predict(model layers.Stateful, x *data.Set) (*data.Predictions, error) {
 	return p, nil
 }
 
-// Kept says that a model of the method keeps the classifier as it is, or how many of its members do, and by which losses of
-// held-out rows; "" where none does.
+// Kept says that a model of the method keeps the classifier, as it is or at a temperature, or how many of its members do, and
+// by which losses of held-out rows of the first; "" where none does.
 func (r *Run) Kept() string {
-	members, kept, why := layers.MembersOf(r.Model), 0, ""
+	members, kept, how := layers.MembersOf(r.Model), 0, ""
 	for _, m := range members {
 		mixer, ok := m.(anchored.Mixer)
 		if !ok {
 			return ""
 		}
-		if before, keeps := mixer.Kept(); keeps {
-			if kept++; why == "" {
+		if t, own, keeps := mixer.Kept(); keeps {
+			if kept++; how == "" {
+				if how = "as it is"; t != 1 {
+					how = fmt.Sprintf("at temperature %.3f", t)
+				}
 				nll, _ := mixer.HeldOut()
-				why = fmt.Sprintf("on held-out rows its NLL is %.4f, that of the mixture %.4f", before, nll)
+				how += fmt.Sprintf(": on held-out rows its NLL is %.4f, that of the mixture %.4f", own, nll)
 			}
 		}
 	}
@@ -294,9 +297,9 @@ func (r *Run) Kept() string {
 	case 0:
 		return ""
 	case len(members):
-		return fmt.Sprintf("%s keeps the classifier as it is: %s", r.Spec.Method, why)
+		return fmt.Sprintf("%s keeps the classifier %s", r.Spec.Method, how)
 	}
-	return fmt.Sprintf("%d of %d members of %s keep the classifier as it is: %s", kept, len(members), r.Spec.Method, why)
+	return fmt.Sprintf("%d of %d members of %s keep the classifier, the first %s", kept, len(members), r.Spec.Method, how)
 }
 
 // Judged reports whether the run has metrics, for which its test rows need labels.

@@ -196,12 +196,12 @@ func TestKeptIsTold(t *testing.T) {
 			Kept string `json:"classifier_kept"`
 		}
 		_, stdout, stderr := calibra(t, "fit", "--in", in, "--method", "mixture", "--set", "ensemble.members="+members, "--json", "--out", filepath.Join(runs, members))
-		if err := json.Unmarshal([]byte(stdout), &told); err != nil || !strings.HasPrefix(told.Kept, "mixture keeps the classifier as it is") || !strings.Contains(stderr, told.Kept) {
+		if err := json.Unmarshal([]byte(stdout), &told); err != nil || !strings.HasPrefix(told.Kept, "mixture keeps the classifier at temperature 0.9") || !strings.Contains(stderr, told.Kept) {
 			t.Errorf("%s members: %q, %v: %s", members, told.Kept, err, stderr)
 		}
 	}
 	_, stdout, stderr := calibra(t, "compare", "--runs", filepath.Join(runs, "1")+","+filepath.Join(runs, "2"), "--json", "--out", out)
-	if strings.Count(stdout, `"classifier_kept"`) != 2 || !strings.Contains(stdout, `"classifier_kept": "2: mixture keeps the classifier as it is`) {
+	if strings.Count(stdout, `"classifier_kept"`) != 2 || !strings.Contains(stdout, `"classifier_kept": "2: mixture keeps the classifier at temperature 0.9`) {
 		t.Errorf("compare --runs does not tell: %s%s", stdout, stderr)
 	}
 	_, stdout, stderr = calibra(t, "compare", "--in", in, "--methods", "nc,mixture", "--seeds", "1,2", "--out", out)

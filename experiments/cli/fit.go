@@ -180,7 +180,7 @@ type findings struct {
 	ranking *table   // of its candidates, nil where it has none
 	mixture string   // what is said of their mixture
 	whose   string   // " of" which member they are, "" of a model without
-	kept    string   // that the classifier is kept as it is, "" where it is not
+	kept    string   // that the classifier is kept, "" where it is not
 	beside  *weighed // nil where nothing is to be set beside
 	page    *report.Document
 }

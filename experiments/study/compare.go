@@ -83,7 +83,7 @@ func (r *row) kept() string {
 	return fmt.Sprintf("with %d of %d seeds %s (seed %d)", len(keeping), len(r.results), keeping[0].Kept, keeping[0].Spec.Seed)
 }
 
-// Kept are the rows whose fits keep the classifier as it is, in one sentence each.
+// Kept are the rows whose fits keep the classifier, in one sentence each.
 func (f *Findings) Kept() (all []string) {
 	for _, s := range f.subjects() {
 		for _, r := range s.rows {

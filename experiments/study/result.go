@@ -61,7 +61,7 @@ type Result struct {
 	Wrong  []float32 `json:"wrong,omitempty"`
 	// Floored are the test rows whose label was given next to no probability; nil where none was.
 	Floored *metrics.Floored `json:"floored,omitempty"`
-	// Kept says that the fit keeps the classifier as it is ([experiments.Run.Kept]); "" where it does not.
+	// Kept says that the fit keeps the classifier ([experiments.Run.Kept]); "" where it does not.
 	Kept string `json:"classifier_kept,omitempty"`
 	// Rows are the numbers of the test rows that count in the data that all seeds split; nil where
 	// each seed draws rows of its own.

@@ -25,7 +25,7 @@ func (s *Stack) Unbounded() error {
 		return layers.ErrUnfitted
 	}
 	if len(s.parts) == 0 {
-		return errors.New("layers: the classifier is kept as it is, so there is nothing that other rows would move")
+		return errors.New("layers: the classifier is kept, so there is nothing that other rows would move")
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/tensor"
 )
@@ -78,8 +79,9 @@ type Mixer interface {
 	T() float64
 	// HeldOut is the mean loss of the held-out rows under the mixture, and its standard error.
 	HeldOut() (nll, standardError float64)
-	// Kept reports whether the classifier is kept as it is, since the mixture does not lower its loss before, that of the held-out rows.
-	Kept() (before float64, kept bool)
+	// Kept reports whether the classifier is kept, since the mixture does not lower its loss of the held-out rows, at which
+	// temperature T, 1 as it is, and that loss.
+	Kept() (t, nll float64, kept bool)
 }
 
 // contest is cross-validation of candidates over the calibration rows.
@@ -87,7 +89,9 @@ type contest struct {
 	rows       *layers.Rows // of the calibration set, in float32, labelled
 	aims       *data.Set    // labels and weights of those that the folds divide
 	right      []float64    // of those, 1 where the base has it right, the label's share of a soft one
+	logits     *mat.Dense   // of those, the classifier's; nil where it has none
 	before     []float64    // what those lose by the classifier as it is, nil without logits
+	divided    []layers.Fold
 	cv         *crossValidation
 	candidates []Candidate
 	judged     []*judgement // in the candidates' order, as is the ranking
@@ -170,10 +174,11 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 	}
 	c.right = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.Share(row, floats.MaxIdx(said.RawRowView(row))) })
 	if whole.Logits != nil {
-		logProbs := data.LogProbs(whole.Logits)
-		c.before = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.CrossEntropy(row, logProbs.RawRowView(row)) })
+		c.logits = data.LogProbs(whole.Logits)
+		c.before = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.CrossEntropy(row, c.logits.RawRowView(row)) })
 	}
-	c.cv = newCrossValidation(sizes, part, c.aims, layers.Folds(whole, by.folds, folds), by, folds)
+	c.divided = layers.Folds(whole, by.folds, folds)
+	c.cv = newCrossValidation(sizes, part, c.aims, c.divided, by, folds)
 	return c, nil
 }
 

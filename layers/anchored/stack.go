@@ -41,7 +41,8 @@ import (
 // Map: its parts have weights of the same names. Validation rows are not looked at.
 //
 // Where the held-out rows lose no less by the mixture than by the classifier as it is, the classifier is kept: the
-// posterior is its own. So it is where it errs in hardly any row, and there is nothing to learn from.
+// posterior is its own. So it is where it errs in hardly any row, and there is little to learn from. It is kept at a
+// temperature T, log T ~ N(0, .2²), if that lowers the held-out loss by more than the standard error of the difference.
 type Stack struct {
 	Base       layers.Base
 	Candidates []Candidate // with names that differ, the simpler first
@@ -57,12 +58,11 @@ type Stack struct {
 	// NLL is the mean loss of the held-out rows under the posterior that mixes the folds'
 	// fits, and Error its standard error. w and T were fitted to these rows.
 	NLL, Error float64
-	// Before is their mean loss under the classifier as it is, 0 of rows without logits.
-	Before float64
 
 	stages []layers.Stage
 	parts  []part // nil before Fit; none where the classifier is kept
 	t      float64
+	alone  kept         // that takes their place
 	method optim.Method // of the parts' fits to all rows; nil before Fit
 }
 
@@ -116,9 +116,12 @@ func (s *Stack) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
 	}
 	s.method = c.cv.method
 	parts := []part{}
-	if s.Before = 0; c.before != nil {
-		if s.Before, _ = meanError(c.before, c.aims.Weights); s.NLL >= s.Before {
-			return s.fit(ctx, parts, c.rows, rng) // the classifier is kept
+	if c.before != nil {
+		if before, _ := meanError(c.before, c.aims.Weights); s.NLL >= before {
+			if s.alone, err = c.keep(ctx, before); err != nil {
+				return err
+			}
+			return s.fit(ctx, parts, c.rows, rng)
 		}
 	}
 	for m, share := range shares {
@@ -172,7 +175,7 @@ func (s *Stack) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *
 		shared, _ := p.weights.Split(func(name string) bool { return !tableOf(p.weights, name, sizes) })
 		parts = append(parts, part{p.Candidate, p.share, shared})
 	}
-	s.t, s.NLL, s.Error, s.Before, s.method = of.t, of.NLL, of.Error, of.Before, of.method
+	s.t, s.NLL, s.Error, s.alone, s.method = of.t, of.NLL, of.Error, of.alone, of.method
 	return s.fit(ctx, parts, rows, rng)
 }
 
@@ -308,9 +311,9 @@ func (s *Stack) Ranks() []Ranked { return s.Ranking }
 // HeldOut is the fields NLL and Error.
 func (s *Stack) HeldOut() (nll, standardError float64) { return s.NLL, s.Error }
 
-// Kept reports whether the classifier is kept as it is, and the mean loss of the held-out rows under it.
-func (s *Stack) Kept() (before float64, kept bool) {
-	return s.Before, s.parts != nil && len(s.parts) == 0
+// Kept reports whether the classifier is kept, its T, and the mean loss of the held-out rows under it.
+func (s *Stack) Kept() (t, nll float64, kept bool) {
+	return s.alone.T, s.alone.nll, s.parts != nil && len(s.parts) == 0
 }
 
 // T is the temperature of the mixture.
@@ -329,7 +332,7 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 		return nil, err
 	}
 	if len(s.parts) == 0 {
-		return data.NewPredictions(layers.LogSoftmax(data.LogProbs(x.Logits)), x)
+		return data.NewPredictions(s.alone.posterior(x), x)
 	}
 	sizes := s.Base.Sizes()
 	tab := view.Rows(tensor.Float32, sizes)
@@ -345,7 +348,7 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 	return data.NewPredictions(s.posterior(mix(said, shares, sizes.Classes)), x)
 }
 
-// ONNX is the logarithm of (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T), or that of the classifier's probabilities.
+// ONNX is the logarithm of (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T), or of what is kept.
 func (s *Stack) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if s.parts == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
@@ -355,7 +358,7 @@ func (s *Stack) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 		return onnx.Outputs{}, err
 	}
 	if len(s.parts) == 0 {
-		return v.Outputs(g.Logits(v.Sizes.Classes)), nil
+		return v.Outputs(g.Div(g.Logits(v.Sizes.Classes), g.Scalar(s.alone.T))), nil
 	}
 	mixed := ""
 	for _, p := range s.parts {
@@ -387,6 +390,7 @@ type stacking struct {
 	Shares      []float64 `json:"shares"`
 	Temperature float64   `json:"mixture_temperature"`
 	Kept        bool      `json:"classifier_kept,omitempty"` // there are no parts
+	Alone       *kept     `json:"kept,omitempty"`            // nil where there are, and in files of a program that kept it at T = 1
 }
 
 // State is the base's, with T, w and the names of the parts in the configuration, whose
@@ -400,6 +404,9 @@ func (s *Stack) State() (layers.State, error) {
 		return layers.State{}, err
 	}
 	own := stacking{Temperature: s.t, Kept: len(s.parts) == 0}
+	if own.Kept {
+		own.Alone = &s.alone
+	}
 	weights := graph.NewWeights(tensor.Float32).Join(state.Weights)
 	for _, p := range s.parts {
 		own.Names, own.Shares = append(own.Names, p.Name), append(own.Shares, p.share)
@@ -433,7 +440,10 @@ func (s *Stack) Restore(state layers.State) error {
 	if err := json.Unmarshal(state.Config, &own); err != nil {
 		return fmt.Errorf("layers: the mixture cannot be read: %w", err)
 	}
-	if (len(own.Names) == 0) != own.Kept || len(own.Names) != len(own.Shares) || !(own.Temperature > 0) {
+	if own.Alone == nil {
+		own.Alone = &kept{T: 1}
+	}
+	if (len(own.Names) == 0) != own.Kept || len(own.Names) != len(own.Shares) || !(own.Temperature > 0 && own.Alone.T > 0) {
 		return errors.New("layers: the model's mixture has no parts with a share for each, or no temperature")
 	}
 	parts := []part{}
@@ -465,6 +475,6 @@ func (s *Stack) Restore(state layers.State) error {
 			return err
 		}
 	}
-	s.parts, s.t = parts, own.Temperature
+	s.parts, s.t, s.alone = parts, own.Temperature, *own.Alone
 	return nil
 }

@@ -156,12 +156,19 @@ func localized(n int, seed uint64) *data.Set {
 }
 
 // TestStackKeepsTheClassifier: where it is right in all rows, the mixture, which is never certain, loses more, and what the classifier says
-// is what the model and its file say.
+// is what the model and its file say: as it is where it is certain, else a little more sure.
 func TestStackKeepsTheClassifier(t *testing.T) {
+	keepsTheClassifier(t, 60, 1, 1)
+	keepsTheClassifier(t, 12, .9, .999)
+}
+
+// keepsTheClassifier is of one whose logit of the label is more by margin, and which is kept at a temperature from least to most.
+func keepsTheClassifier(t *testing.T, margin, least, most float64) {
+	t.Helper()
 	cal, test := localized(300, 31), localized(100, 32)
 	for _, x := range []*data.Set{cal, test} {
 		for i, y := range x.Labels {
-			x.Logits.Set(i, y, x.Logits.At(i, y)+60)
+			x.Logits.Set(i, y, x.Logits.At(i, y)+margin)
 		}
 	}
 	s, restored := stack(Maps()...), stack(Maps()...)
@@ -174,11 +181,14 @@ func TestStackKeepsTheClassifier(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, kept := m.Kept(); !kept || !mat.EqualApprox(p.LogProbs, data.LogProbs(test.Logits), 1e-12) || floats.Sum(m.Shares()) != 0 {
-			t.Errorf("kept is %v, of shares %v", kept, m.Shares())
+		at, _, kept := m.Kept()
+		want := mat.DenseCopyOf(test.Logits)
+		want.Scale(1/at, want)
+		if !kept || !(least <= at && at <= most) || !mat.EqualApprox(p.LogProbs, data.LogProbs(want), 1e-12) || floats.Sum(m.Shares()) != 0 {
+			t.Errorf("kept is %v, at temperature %v, of shares %v", kept, at, m.Shares())
 		}
 	}
-	if before, _ := s.Kept(); !(before < s.NLL) || s.NLL < math.Log1p(1./300)/2 {
+	if _, before, _ := s.Kept(); !(before < s.NLL) || s.NLL < math.Log1p(1./300)/2 {
 		t.Errorf("the held-out rows lose %v, and %v by the mixture", before, s.NLL)
 	}
 }
