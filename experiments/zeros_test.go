@@ -44,6 +44,7 @@ var called = map[string]any{
 	"layers.Tries":            layers.Tries[int],
 	"layers.Perplexity":       layers.Perplexity,
 	"layers.StartCodes":       layers.StartCodes,
+	"layers.StartMap":         layers.StartMap,
 	"layers.AssignAll":        layers.AssignAll,
 	"layers.RestoreCodes":     layers.RestoreCodes,
 	"layers.ExchangedClasses": layers.ExchangedClasses,

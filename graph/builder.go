@@ -208,8 +208,21 @@ func (b *Builder) Update(name string, node *gorgonia.Node) {
 	b.updates = append(b.updates, update{t, node})
 }
 
+// NoGradient is the error of a learned weight by which a loss has no gradient.
+type NoGradient struct {
+	Weight string
+	Read   bool // by ops that have none; false: by nothing
+}
+
+func (e *NoGradient) Error() string {
+	if e.Read {
+		return fmt.Sprintf("graph: the loss reads weight %q by ops alone that have no gradient; read it by others, or add it by AddState", e.Weight)
+	}
+	return fmt.Sprintf("graph: the loss does not depend on weight %q; read it in the output or the loss, or leave it out", e.Weight)
+}
+
 // Gradient is ∂loss/∂weight for every learned weight, in order, then ∂loss/∂x for the other nodes. A weight that
-// the loss does not depend on is an error.
+// the loss does not depend on is a [NoGradient].
 // By the nodes that come after it is differentiated too.
 func (b *Builder) Gradient(loss *gorgonia.Node, also ...*gorgonia.Node) gorgonia.Nodes {
 	if b.Err() != nil {
@@ -218,8 +231,8 @@ func (b *Builder) Gradient(loss *gorgonia.Node, also ...*gorgonia.Node) gorgonia
 	var learned gorgonia.Nodes
 	for _, name := range b.weights.Learned() {
 		n, used := b.leaves[name]
-		if !used {
-			b.Fail(fmt.Errorf("graph: the loss does not depend on weight %q", name))
+		if !used || !b.Reads(loss, n) {
+			b.Fail(&NoGradient{Weight: name})
 		}
 		learned = append(learned, n)
 	}
@@ -228,6 +241,11 @@ func (b *Builder) Gradient(loss *gorgonia.Node, also ...*gorgonia.Node) gorgonia
 	}
 	defer b.lock()()
 	grads, err := gorgonia.Grad(loss, append(learned, also...)...)
+	if none := new(gorgonia.SymDiffError); errors.As(err, none) && none.Node() == nil { // of the weights, not of an op
+		if at := slices.IndexFunc(learned, func(n *gorgonia.Node) bool { return slices.Contains(none.Nodes(), n) }); at >= 0 {
+			b.Fail(&NoGradient{b.weights.Learned()[at], true})
+		}
+	}
 	if err != nil {
 		b.Fail(fmt.Errorf("graph: gradient: %w", err))
 		return nil

@@ -304,12 +304,17 @@ func TestUpdatesBesideOutputs(t *testing.T) {
 func TestErrorsStickAndNameTheirCause(t *testing.T) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("used", []float64{1, 2}, 1, 2)
-	w.Add("idle", []float64{1}, 1)
+	w.Add("idle", []float64{1, 2}, 1, 2)
 	for _, c := range []struct {
 		describe func(*graph.Builder) *gorgonia.Node
 		want     string
 	}{
 		{func(b *graph.Builder) *gorgonia.Node { return b.Apply(op.Sum(2), b.Weight("used")) }, `does not depend on weight "idle"`},
+		{func(b *graph.Builder) *gorgonia.Node { b.Weight("idle"); return b.Apply(op.Sum(2), b.Weight("used")) }, `does not depend on weight "idle"`},
+		{func(b *graph.Builder) *gorgonia.Node {
+			codes := b.Apply(op.Nearest(), b.Weight("used"), b.Weight("idle"))
+			return b.Apply(op.Sum(2), b.Apply(op.TableSum(), b.Weight("used"), codes))
+		}, `reads weight "idle" by ops alone that have no gradient`},
 		{func(b *graph.Builder) *gorgonia.Node { return b.Plus(b.Weight("missing"), b.Weight("used")) }, `no weight "missing"`},
 		{func(b *graph.Builder) *gorgonia.Node { return b.MatMul(b.Weight("used"), b.Weight("used")) }, "the shapes do not fit"},
 		{func(b *graph.Builder) *gorgonia.Node { b.Weight("idle"); return b.Weight("used") }, "a loss is one number"},

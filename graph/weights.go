@@ -29,7 +29,7 @@ func NewWeights(dt tensor.Dtype) *Weights {
 }
 
 // Add appends a learned weight with the given values, row by row. It panics if
-// the name is taken or the number of values is not the shape's.
+// the name is taken, the shape has no elements or the number of values is not the shape's.
 func (w *Weights) Add(name string, values []float64, shape ...int) {
 	w.add(w.dtype, name, values, shape)
 }
@@ -37,6 +37,9 @@ func (w *Weights) Add(name string, values []float64, shape ...int) {
 func (w *Weights) add(dt tensor.Dtype, name string, values []float64, shape tensor.Shape) {
 	if _, taken := w.tensors[name]; taken {
 		misused("weight %q is added twice", name)
+	}
+	if axis := slices.IndexFunc(shape, func(n int) bool { return n < 1 }); axis >= 0 {
+		misused("weight %q has no %s: its shape is %v; give it at least one, or leave the weight out", name, [...]string{"rows", "columns", "elements"}[min(axis, 2)], shape)
 	}
 	if n := shape.TotalSize(); n != len(values) {
 		misused("weight %q of shape %v is given %d values", name, shape, len(values))

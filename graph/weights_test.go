@@ -33,3 +33,25 @@ func TestRequire(t *testing.T) {
 		}
 	}
 }
+
+// A weight without an element is a sentence, whatever its axis, and so is one of too few values.
+func TestWeightsOfNoElements(t *testing.T) {
+	for _, c := range []struct {
+		shape []int
+		want  string
+	}{
+		{[]int{0, 3}, `weight "mine/left" has no rows`}, {[]int{0}, `weight "mine/left" has no rows`}, {[]int{3, 0}, `weight "mine/left" has no columns`},
+		{[]int{2, 3, 0}, `weight "mine/left" has no elements`}, {[]int{-1, -1}, `weight "mine/left" has no rows`}, {[]int{2}, "is given 0 values"},
+	} {
+		for _, add := range []func(*graph.Weights, string, []float64, ...int){(*graph.Weights).Add, (*graph.Weights).AddState, (*graph.Weights).AddExact} {
+			err := func() (err error) {
+				defer graph.Recover(&err)
+				add(graph.NewWeights(tensor.Float64), "mine/left", nil, c.shape...)
+				return nil
+			}()
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("a weight of shape %v is told as %v", c.shape, err)
+			}
+		}
+	}
+}

@@ -37,7 +37,7 @@ func NameOf(part any) string {
 
 // about is err with the name of the part that it is about.
 func about(kind string, part any, err error) error {
-	if err == nil || strings.Contains(err.Error(), NameOf(part)) {
+	if err == nil || strings.Contains(err.Error(), " "+NameOf(part)) { // a weight's name follows a quote
 		return err
 	}
 	return fmt.Errorf("layers: the %s %s: %w", kind, NameOf(part), err)
@@ -168,7 +168,7 @@ func checkOn(m Map, v *View, labels []int, s Sizes, spread float64, rng *rand.Ra
 
 // displaced are the weights of m in float64, those learned moved from their start by N(0, spread²).
 func displaced(m Map, s Sizes, spread float64, rng *rand.Rand) (*graph.Weights, error) {
-	w, err := initial(m, s, rng)
+	w, err := StartMap(m, s, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,8 @@ func CheckCalibrator(build func() Stateful, rng *rand.Rand) error {
 	return about("calibrator", c, checkCalibrator(c, build, rng))
 }
 
-func checkCalibrator(c Stateful, build func() Stateful, rng *rand.Rand) error {
+func checkCalibrator(c Stateful, build func() Stateful, rng *rand.Rand) (err error) {
+	defer graph.Recover(&err)
 	cal, val, test := threeClasses(120, rng), threeClasses(60, rng), threeClasses(60, rng)
 	if _, err := c.Predict(test); err == nil {
 		return errors.New("it predicts before it is fitted; return layers.ErrUnfitted")

@@ -198,6 +198,8 @@ func (m faulty) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	}
 	w, err := Dirichlet{}.Init(s, rng)
 	switch m.fault {
+	case "no rows":
+		w.Add("faulty/left", nil, 0, s.Classes)
 	case "not a number":
 		w.AddState("faulty", []float64{1, math.NaN()}, 2)
 	case "codes alone":
@@ -210,6 +212,9 @@ func (m faulty) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 	switch m.fault {
 	case "no node":
 		return nil
+	case "unread":
+		b.Weight("dirichlet/bias")
+		return b.LogSoftmax(b.MatMul(in.LogProbs, b.Weight("dirichlet/weight")))
 	case "other columns":
 		return b.LogSoftmax(in.Mass)
 	case "codes alone":
@@ -264,10 +269,15 @@ func TestFaultsOfParts(t *testing.T) {
 	for fault, says := range map[string]string{
 		"no weights": "the Init of faulty gives no weights", "not a number": `the Init of faulty gives weight "faulty" NaN at position 1`,
 		"the base's name": `the map faulty and its base both have a weight "codebook/codewords"`,
+		"no rows":         `the map faulty: graph: weight "faulty/left" has no rows`,
+		"unread":          `the map faulty: graph: the loss does not depend on weight "dirichlet/bias"`,
 		"no node":         "the LogProbs of faulty gives no node", "other columns": "the LogProbs of faulty is of shape",
 	} {
 		if err := fit(Codebook{Codewords: 6}, faulty{fault}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("a map with %s is told as %v", fault, err)
+		}
+		if err := CheckMap(faulty{fault}, newRand(1)); fault != "the base's name" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("to CheckMap a map with %s is told as %v", fault, err)
 		}
 	}
 	if err := fit(Codebook{Codewords: 6}, faulty{"codes alone"}); err != nil {

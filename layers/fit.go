@@ -55,11 +55,13 @@ func LogProbsOf(m Map) func(b *graph.Builder, in Batch) *gorgonia.Node {
 	}
 }
 
-// initial are the weights that m starts with, each number of which is finite.
-func initial(m Map, s Sizes, rng *rand.Rand) (w *graph.Weights, err error) {
+// StartMap are the weights that m starts with, each number of which is finite. What its Init does wrong is an error with the
+// name of the map.
+func StartMap(m Map, s Sizes, rng *rand.Rand) (w *graph.Weights, err error) {
 	if m == nil {
 		return nil, errors.New("layers: there is no map")
 	}
+	defer func() { err = about("map", m, err) }()
 	defer graph.Recover(&err)
 	w, err = m.Init(s, rng)
 	if err != nil {

@@ -106,7 +106,7 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 func (t *Trained) begin(s Sizes, rng *rand.Rand) (err error) {
 	w := t.Start
 	if w == nil {
-		if w, err = initial(t.Map, s, rng); err != nil {
+		if w, err = StartMap(t.Map, s, rng); err != nil {
 			return err
 		}
 	}
@@ -165,6 +165,9 @@ func (t *Trained) fit(ctx context.Context, name string, rows *Rows, val *data.Se
 	t.stages = append(t.stages, Stage{name, t.Result, time.Since(began)})
 	if base, unfitted := t.Base.State(); unfitted == nil && base.Weights != nil && len(base.Weights.Names()) > 0 && base.Weights.Dtype() != t.weights.Dtype() {
 		t.weights = t.weights.As(base.Weights.Dtype()) // one file keeps both
+	}
+	if none := (*graph.NoGradient)(nil); errors.As(err, &none) {
+		err = about("map", t.Map, none)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -314,7 +317,7 @@ func (t *Trained) Restore(s State) error {
 
 // startOf are the weights that a map starts with, whatever they are drawn as.
 func startOf(m Map, s Sizes) (*graph.Weights, error) {
-	return initial(m, s, rand.New(rand.NewPCG(0, 0)))
+	return StartMap(m, s, rand.New(rand.NewPCG(0, 0)))
 }
 
 // fewClasses is up to how many classes the weights of a map are made without asking how

@@ -55,7 +55,7 @@ type compiled struct {
 // at its first use.
 func newLayered(layer layers.Map, t *Table) *layered {
 	m := &layered{layer: layer, table: t, sizes: t.sizes()}
-	if m.weights, m.err = layer.Init(m.sizes, newRand(0)); m.err != nil {
+	if m.weights, m.err = layers.StartMap(layer, m.sizes, newRand(0)); m.err != nil {
 		m.err = fmt.Errorf("theory: start the layer: %w", m.err)
 		m.weights = graph.NewWeights(tensor.Float64)
 	} else if m.learned = m.weights.Learned(); len(m.learned) == 0 {
@@ -98,7 +98,7 @@ func (m *layered) compile(rows, told int) *compiled {
 	}
 	outputs := append(gorgonia.Nodes{loss, logq}, b.Gradient(loss)...)
 	if c.program, m.err = b.Compile(outputs...); m.err != nil {
-		m.err = fmt.Errorf("theory: compile the layer: %w", m.err)
+		m.err = fmt.Errorf("theory: the map %s: %w", layers.NameOf(m.layer), m.err)
 	}
 	return c
 }
@@ -356,7 +356,7 @@ func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
 	if m.err != nil {
 		return nil, m.err
 	}
-	start, err := m.layer.Init(m.sizes, rng)
+	start, err := layers.StartMap(m.layer, m.sizes, rng)
 	if err != nil {
 		return nil, fmt.Errorf("theory: start the layer: %w", err)
 	}

@@ -43,7 +43,7 @@ type way map[string][]float64
 
 // newEstimate is that of weights w of m, fitted to the rows observed.
 func newEstimate(m layers.Map, s layers.Sizes, w *graph.Weights, observed layers.Observed, rows *layers.Rows) (*estimate, error) {
-	own, err := m.Init(s, rand.New(rand.NewPCG(0, 0)))
+	own, err := layers.StartMap(m, s, rand.New(rand.NewPCG(0, 0)))
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ type posterior struct {
 // place of a codeword it reads those of its own codes. A map that cannot start is told by its fit.
 func effort(m layers.Map, s layers.Sizes) float64 {
 	read := rowEffort * float64(s.Classes)
-	w, err := m.Init(s, rand.New(rand.NewPCG(0, 0)))
+	w, err := layers.StartMap(m, s, rand.New(rand.NewPCG(0, 0)))
 	if err != nil {
 		return read
 	}
