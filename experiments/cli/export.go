@@ -20,19 +20,16 @@ type exportCmd struct {
 }
 
 func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
+	if err := checkONNX(c.ONNX); err != nil {
+		return err
+	}
 	path := modelFile(c.Model)
 	model, method, err := methods.Load(path)
 	if err != nil {
 		return err
 	}
 	numbers := map[string]export.Numbers{"float32": export.Float32, "float64": export.Float64}[c.Numbers]
-	if end := filepath.Ext(c.ONNX); end != "" && end != ".onnx" {
-		return data.Inputf(c.ONNX, "ends in %s and would hold a network in ONNX; name a file that ends in .onnx", end)
-	}
-	err = disk.WriteFile(c.ONNX, func(out io.Writer) error {
-		return export.Write(out, numbers, method.Name, model)
-	})
-	if err != nil {
+	if err := writeONNX(c.ONNX, numbers, method.Name, model); err != nil {
 		return err
 	}
 	of := ""
@@ -40,4 +37,17 @@ func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
 		of = fmt.Sprintf(", the mean of %d members,", n)
 	}
 	return t.closing(method.Name+of+" as a network in ONNX: "+method.Line, relative(c.ONNX))
+}
+
+// checkONNX is an *InputError of a file whose name is that of another kind; "" is none.
+func checkONNX(path string) error {
+	if end := filepath.Ext(path); end != "" && end != ".onnx" {
+		return data.Inputf(path, "ends in %s and would hold a network in ONNX; name a file that ends in .onnx", end)
+	}
+	return nil
+}
+
+// writeONNX writes a model of this method as a network.
+func writeONNX(path string, numbers export.Numbers, method string, model layers.Stateful) error {
+	return disk.WriteFile(path, func(out io.Writer) error { return export.Write(out, numbers, method, model) })
 }

@@ -16,6 +16,7 @@ import (
 	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/export"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
@@ -32,7 +33,8 @@ type fitCmd struct {
 	Seed   uint64       `default:"0" help:"Seed of the split, the initial weights and the batches (${default})."`
 	Out    string       `required:"" type:"path" placeholder:"DIR" help:"Directory for the model, config.json, metrics.json, predictions.npz, curves.csv and report.html."`
 
-	JSON bool `help:"Print the results as JSON."`
+	ONNX string `name:"onnx" type:"path" placeholder:"F.onnx" help:"Also write the model as a network in ONNX, in float64, as calibra export --numbers float64 does."`
+	JSON bool   `help:"Print the results as JSON."`
 
 	inputFlags
 	tableFlags
@@ -53,7 +55,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	}
 	c.Method = method.Name
 	figures, err := c.export("fit", "")
-	if err != nil {
+	if err := cmp.Or(err, checkONNX(c.ONNX)); err != nil {
 		return err
 	}
 	settings, err := c.values(methods, []string{c.Method})
@@ -109,6 +111,9 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run, 
 	if err := cmp.Or(c.write(run, f.page), figures.Write(f.page.Drawings())); err != nil {
 		return err
 	}
+	if err := c.network(t, run); err != nil {
+		return err
+	}
 	if c.notice != "" {
 		t.note("%s", c.notice)
 	}
@@ -153,6 +158,19 @@ func (c *fitCmd) write(run *experiments.Run, page *report.Document) error {
 	run.Add(out)
 	out.WriteFile(experiments.RunPage, page.WriteHTML)
 	return out.Commit()
+}
+
+// network writes the model as a network, where that is asked for; of a method that has none, a warning says why.
+func (c *fitCmd) network(t *terminal, run *experiments.Run) error {
+	if c.ONNX == "" {
+		return nil
+	}
+	err := writeONNX(c.ONNX, export.Float64, c.Method, run.Model)
+	if refused := new(data.InputError); errors.As(err, &refused) {
+		t.warn("no network is written: %v", refused)
+		return nil
+	}
+	return err
 }
 
 // kept is the error, and, after an interruption, states that an earlier model is as it was.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -272,5 +273,34 @@ func TestDefaultMethod(t *testing.T) {
 	}
 	if last := quickMethods[len(quickMethods)-1].name; last != recommended.Name {
 		t.Errorf("the quickstart ends with %s", last)
+	}
+}
+
+// TestFitWritesTheNetworkOfExport: fit --onnx writes what export --numbers float64 writes of the model, and says why where a method
+// has no network.
+func TestFitWritesTheNetworkOfExport(t *testing.T) {
+	in, dir := write(t, features(80)), t.TempDir()
+	for _, method := range []string{"ts", "ir", "vq", "mixture", "kc"} {
+		model, network, again := filepath.Join(dir, method), filepath.Join(dir, method+".onnx"), filepath.Join(dir, method+"-again.onnx")
+		code, _, stderr := calibra(t, "fit", "--in", in, "--method", method, "--out", model, "--onnx", network)
+		if code != 0 {
+			t.Fatalf("%s: fit exits %d: %s", method, code, stderr)
+		}
+		written, err := os.ReadFile(network)
+		if method == "kc" {
+			if !os.IsNotExist(err) || !strings.Contains(stderr, "no network is written: kc cannot be written as ONNX") {
+				t.Errorf("%s has a network (%v): %s", method, err, stderr)
+			}
+			continue
+		}
+		if code, _, stderr := calibra(t, "export", "--model", model, "--onnx", again, "--numbers", "float64"); code != 0 {
+			t.Fatalf("%s: export exits %d: %s", method, code, stderr)
+		}
+		if exported, err := os.ReadFile(again); err != nil || !bytes.Equal(written, exported) {
+			t.Errorf("%s: the network of fit has %d bytes, that of export %d (%v)", method, len(written), len(exported), err)
+		}
+	}
+	if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "ts", "--out", filepath.Join(dir, "none"), "--onnx", "m.npz"); code != 2 || !strings.Contains(stderr, "m.npz: ends in .npz") {
+		t.Errorf("a name of another kind exits %d: %s", code, stderr)
 	}
 }

@@ -51,7 +51,7 @@ func (c *newCmd) traffic() traffic {
 }
 
 func (c *fitCmd) traffic() traffic {
-	return traffic{reads: []string{c.In, c.Config}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}, drawn: c.figureFlags.folder()}
+	return traffic{reads: []string{c.In, c.Config}, files: []string{c.ONNX}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}, drawn: c.figureFlags.folder()}
 }
 
 func (c *applyCmd) traffic() traffic {

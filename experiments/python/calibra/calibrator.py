@@ -25,6 +25,8 @@ FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics
 # that are scaled or ordered otherwise than those of the fit.
 LOOKED = (30, 4096)
 
+NETWORK = "model.onnx"
+
 PARAMETERS = ("method", "split", "seed", "features", "accept_shift")
 VALIDATED = 0.1  # the share of the rows that whole groups of at least so many are validated on, as the command's split "paper"
 
@@ -174,13 +176,15 @@ class Calibrator(Routed):
             if "__" in name:
                 words += ["--set", f"{name.replace('__', '.')}={plain(value)}"]
         held = {"logits": logits, "labels": numbered(y, classes), "features": rows.features, "weights": sample_weight}
-        with scratch() as folder:
-            write(folder / "rows.npz", **(_whole(held, groups, split, self.seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}))
-            self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", within=folder))
+        arrays = _whole(held, groups, split, self.seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}
+        with scratch(*arrays.values()) as folder:
+            write(folder / "rows.npz", **arrays)
+            self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK, within=folder))
             self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
             self.probabilities_ = self.result_.get("logits") == "probabilities"
-            vars(self).pop("network_", None)
-            self._network()
+            self.network_: Network | None = None  # what the command has told why
+            if (folder / NETWORK).is_file():
+                self.network_ = Network((folder / NETWORK).read_bytes(), self.probabilities_)
         self.result_.pop("out")
         self.classes_, self.n_features_in_ = classes, 1 if one else logits.shape[1]
         vars(self).pop("feature_names_in_", None)
@@ -233,8 +237,9 @@ class Calibrator(Routed):
             words += ["--split", self.split]
         if groups is not None:
             words += ["--whole-groups"]
-        with scratch() as folder:
-            write(folder / "rows.npz", test_logits=logits, test_labels=numbered(y, classes_of(y, logits.shape[1])), test_features=rows.features, test_weights=sample_weight, test_groups=groups)
+        arrays = {"logits": logits, "labels": numbered(y, classes_of(y, logits.shape[1])), "features": rows.features, "weights": sample_weight, "groups": groups}
+        with scratch(*arrays.values()) as folder:
+            write(folder / "rows.npz", **{f"test_{key}": value for key, value in arrays.items()})
             report = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "comparison", within=folder))
             page = (folder / "comparison" / "report.html").read_text(encoding="utf-8")
         report.pop("out")
@@ -456,7 +461,7 @@ class Calibrator(Routed):
         """The arrays that calibra apply writes of these rows."""
         self._fitted()
         logits = self._columns(logits)
-        with scratch() as folder:
+        with scratch(logits, features, *more.values()) as folder:
             self._unpack(folder / "run")
             write(folder / "rows.npz", test_logits=logits, test_features=features, **more)
             if self.accept_shift:
@@ -478,15 +483,16 @@ class Calibrator(Routed):
         return columns(logits, probabilities=self.probabilities_)
 
     def _network(self) -> Network | None:
-        """The model in this process, made once; None of a method that has no network, which a warning says."""
+        """The model in this process, made once; None of a method that has no network, whose rows the command predicts."""
         if not hasattr(self, "network_"):
             with _making, scratch() as folder:
                 if not hasattr(self, "network_"):
-                    self._unpack(folder)
+                    self._unpack(folder / "run")
                     try:
-                        self.network_: Network | None = Network.of(folder, self.probabilities_)
+                        run("export", "--model", folder / "run", "--onnx", folder / NETWORK, "--numbers", "float64", within=folder)
+                        self.network_ = Network((folder / NETWORK).read_bytes(), self.probabilities_)
                     except InputError as refused:
-                        warnings.warn(f"{refused}; predictions start the command, which takes longer", CalibraWarning, stacklevel=3)
+                        warnings.warn(f"no network is written: {refused}", CalibraWarning, stacklevel=3)
                         self.network_ = None
         return self.network_
 

@@ -213,11 +213,26 @@ def _follow(lines: typing.Any, told: list[str]) -> None:
         bar.close()
 
 
+MEMORY = "/dev/shm"  # where Linux keeps files in memory
+ROOM = 64 << 20  # bytes that models, pages and the like may take there
+
+
 @contextlib.contextmanager
-def scratch() -> collections.abc.Iterator[pathlib.Path]:
-    """A folder for the files that go to the command and come from it."""
-    with _unwound(), tempfile.TemporaryDirectory(prefix="calibra-") as folder:
+def scratch(*arrays: typing.Any) -> collections.abc.Iterator[pathlib.Path]:
+    """A folder for the files that go to the command, these arrays (or None) among them, and come from it.
+
+    It lies in memory where that has room for four times the arrays: what the command writes of them is float64.
+    """
+    with _unwound(), tempfile.TemporaryDirectory(prefix="calibra-", dir=_memory(4 * sum(np.asarray(values).nbytes for values in arrays) + ROOM)) as folder:
         yield pathlib.Path(folder)
+
+
+def _memory(size: int) -> str | None:
+    """A folder in memory that has room for so many bytes; None, which is the folder for temporary files, where there is none."""
+    if not os.access(MEMORY, os.W_OK | os.X_OK):
+        return None
+    free = os.statvfs(MEMORY)
+    return MEMORY if free.f_bavail * free.f_frsize >= size else None
 
 
 def array(values: typing.Any, name: str) -> np.ndarray[typing.Any, np.dtype[typing.Any]]:

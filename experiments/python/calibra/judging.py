@@ -339,7 +339,7 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
     >>> round(said["nll"].value, 4), said["ece"].floor.p_value < 0.05
     (0.2899, True)
     """
-    with scratch() as folder:
+    with scratch(p, y, features) as folder:
         where = _written(folder, p, y, features, classes, weights=sample_weight, groups=groups)
         printed = run("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options), within=folder)
         page = (folder / "report.html").read_text(encoding="utf-8")
@@ -375,7 +375,7 @@ def totals(p: Rows, y: Rows, *, first: int = 0, sample_weight: Rows = None, clas
     >>> round(calibra.merged(parts)["nll"].value, 4)
     0.2899
     """
-    with scratch() as folder:
+    with scratch(p, y) as folder:
         where = _written(folder, p, y, None, classes, weights=sample_weight)
         run("evaluate", *where, "--totals", folder / "part.totals", "--first", plain(first), *flags(options), within=folder)
         return (folder / "part.totals").read_bytes()
@@ -458,7 +458,7 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
     >>> len(calibra.diagnose(np.full(2000, 0.7), y, features, redraws=99).regions) > 0
     True
     """
-    with scratch() as folder:
+    with scratch(p, y, features) as folder:
         where = _written(folder, p, y, features, classes, weights=sample_weight, groups=groups)
         printed = run("diagnose", *where, "--json", "--out", folder / "diagnosis", *flags(options), within=folder)
         page = (folder / "diagnosis" / "diagnosis.html").read_text(encoding="utf-8")

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
-import pathlib
 import sys
 import threading
 import typing
@@ -11,7 +10,6 @@ import typing
 import numpy as np
 
 from calibra.classes import in_unit_interval
-from calibra.command import run, scratch
 from calibra.tables import Array, Rows
 
 # Numbers (features and logits) of the rows that are computed at a time, and the fewest rows: their values stay in the
@@ -34,13 +32,6 @@ class Network:
         self._session: typing.Any = None
         self._shapes: dict[str, list[typing.Any]] = {}
         self.looked = False  # whether the command has seen rows that this model was applied to
-
-    @classmethod
-    def of(cls, model: pathlib.Path, probabilities: bool) -> Network:
-        """The network of a model, a folder; InputError with the command's reason where it has none."""
-        with scratch() as folder:
-            run("export", "--model", model, "--onnx", folder / "model.onnx", "--numbers", "float64", within=folder)
-            return cls((folder / "model.onnx").read_bytes(), probabilities)
 
     def __getstate__(self) -> dict[str, typing.Any]:
         return {"file": self.file, "probabilities": self.of_probabilities}

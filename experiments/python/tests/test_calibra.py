@@ -30,12 +30,13 @@ CAL, TEST = rows(0), rows(1)
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(tmp_path, monkeypatch):
-    """No call leaves a file in the folder for temporary files."""
-    folder = tmp_path / "scratch"
-    folder.mkdir()
+    """No call leaves a file in memory or in the folder for temporary files."""
+    memory, folder = tmp_path / "memory", tmp_path / "scratch"
+    memory.mkdir(), folder.mkdir()
+    monkeypatch.setattr(command, "MEMORY", str(memory))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield
-    assert list(folder.iterdir()) == []
+    assert [*memory.iterdir(), *folder.iterdir()] == []
 
 
 @pytest.fixture(scope="module")
@@ -344,22 +345,49 @@ def test_ctrl_c_ends_the_command(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGTERM is no signal there")
-def test_sigterm_leaves_nothing_behind(tmp_path):
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+def test_a_fit_that_is_ended_leaves_nothing_behind(tmp_path, end):
     np.savez(tmp_path / "rows.npz", logits=CAL[0], y=CAL[1], features=CAL[2])
     left = tmp_path / "left"
     left.mkdir()
-    program = f"import calibra, numpy\nf = numpy.load({str(tmp_path / 'rows.npz')!r})\ncalibra.Calibrator('vq', optim__epochs=100000, optim__patience=100000).fit(f['logits'], f['y'], features=f['features'])"
-    child = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(left)})
+    program = f"""import signal, calibra, numpy
+signal.signal(signal.SIGINT, signal.default_int_handler)
+calibra.command.MEMORY = {str(left)!r}
+f = numpy.load({str(tmp_path / 'rows.npz')!r})
+calibra.Calibrator('vq', optim__epochs=100000, optim__patience=100000).fit(f['logits'], f['y'], features=f['features'])"""
+    child = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (grandchildren := children(child.pid)):
         assert time.monotonic() < deadline and child.poll() is None
         time.sleep(0.05)
     time.sleep(1)
-    assert list(left.iterdir())
-    child.terminate()
+    assert [path.name for path in left.glob("*/*.npz")] == ["rows.npz"]
+    child.send_signal(end)
     child.communicate(timeout=60)
-    assert child.returncode == -signal.SIGTERM and list(left.iterdir()) == []
+    assert child.returncode == -end and list(left.iterdir()) == []
     assert not any(pathlib.Path(f"/proc/{pid}").exists() for pid in grandchildren)
+
+
+def test_a_fit_starts_the_command_once(monkeypatch):
+    began = []
+
+    class Counted(subprocess.Popen):
+        def __init__(self, words, **more):
+            began.append((words[1], words[words.index("--in") + 1]))
+            super().__init__(words, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", Counted)
+    model = calibra.Calibrator("ts").fit(*CAL[:2])
+    assert model.predict_proba(TEST[0][:20]).shape == (20, 4)  # too few for the command to look at
+    with pytest.warns(calibra.CalibraWarning, match="no network is written: kc "):
+        calibra.Calibrator("kc").fit(*CAL[:2], features=CAL[2])
+    with monkeypatch.context() as full:
+        full.setattr(command, "ROOM", 1 << 60)  # more than any memory has
+        calibra.Calibrator("ts").fit(*CAL[:2])
+    with pytest.raises(calibra.InputError):
+        calibra.Calibrator("vq").fit(*CAL[:2])  # without features
+    assert [word for word, _ in began] == 4 * ["fit"]
+    assert [pathlib.Path(path).parent.parent.name for _, path in began] == ["memory", "memory", "scratch", "memory"]
 
 
 def children(pid):
