@@ -2,6 +2,7 @@ package theory
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -31,6 +32,27 @@ func ToNeighbour(k, l, K int) (p float64) {
 		}
 	}
 	return p
+}
+
+// lawfulSum is how far from 1 probabilities may add up: what rounding leaves of a few hundred.
+const lawfulSum = 1e-9
+
+// check refuses a channel that gives no probabilities; nil gives none, and K of nothing is refused elsewhere.
+func (c Channel) check(K int) error {
+	for k := 0; c != nil && k < K; k++ {
+		sum := 0.0
+		for l := range K {
+			p := c(k, l, K)
+			if !(p >= 0) {
+				return fmt.Errorf("theory: the Channel reads codeword %d as %d with the probability %g; it is at least 0", k, l, p)
+			}
+			sum += p
+		}
+		if !(math.Abs(sum-1) <= lawfulSum) {
+			return fmt.Errorf("theory: the Channel reads codeword %d as others with probabilities that sum to %g, of K = %d codewords; over l they sum to 1", k, sum, K)
+		}
+	}
+	return nil
 }
 
 // Reading is the law of the cell that is read for each cell, cells × cells: the total-probability mixture

@@ -10,7 +10,8 @@ import (
 )
 
 // Model is a calibrator's loss on a finite table, as a function of its flattened
-// parameters θ. weights has one entry per (cell, atom, label); L is −Σ W log q.
+// parameters θ. weights W has one entry per (cell, atom, label); L is −Σ W log q or, of a
+// [layers.Costed] map, its own loss with its penalty, of which W are the weights of the labels.
 // An implementation may keep scratch memory: one Model per goroutine (fork).
 type Model interface {
 	// Dim is the number of parameters.
@@ -21,7 +22,7 @@ type Model interface {
 	Gradient(grad, theta, weights []float64) (float64, error)
 	// Hessian fills hess with ∇²L(θ).
 	Hessian(hess *mat.SymDense, theta, weights []float64) error
-	// Scores fills outer with J = Σ W ∇ℓ ∇ℓᵀ, the second moment of the score.
+	// Scores fills outer with J = Σ W ∇ℓ ∇ℓᵀ, the second moment of the score; ℓ is the loss of one entry, L = Σ W ℓ.
 	Scores(outer *mat.SymDense, theta, weights []float64) error
 	// Score fills grad with ∇ℓ of one entry, a (cell, atom, label) in the order of weights.
 	Score(grad, theta []float64, entry int) error

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 
 	"calibra/layers"
 
@@ -21,12 +22,12 @@ import (
 // study rate (errors against the sandwich, slopes in N and N_k), about the limit of this estimator, and its
 // statistics. [NewStudy] makes a study of some.
 type Question struct {
-	Name       string // begins the keys of its rows; "" where a study has one question
+	Name       string // begins the keys of its rows; "" where a study has one question alone
 	Population Population
 	Channel    Channel   // codes are misread by; nil: they are read as they are
 	Wrong      []float64 // probabilities that the code of a slot is misread, each a population of its own
 	Estimator  Estimator
-	Rows       []string // the rows of study rate that are reported, by their keys; nil: all
+	Rows       []string // the rows of study rate that are reported, by their keys ([Question.Check] lists them); nil: all
 	Statistics []Statistic
 	// Figures are drawn of the outcome; those of one name of several questions, on common axes. nil: those of study rate.
 	Figures func(o *Outcome) []Figure
@@ -46,7 +47,7 @@ type Population struct {
 	// Law is the map whose output is the law of the label, at its start plus N(0, Spread²); nil: that of the estimator.
 	Law    layers.Map
 	Spread float64 // 0: 0.5
-	// Disturb changes the law, t.Label; nil: it is the map's.
+	// Disturb changes the law, t.Label, whose probabilities still sum to 1 at each (cell, atom); nil: it is the map's.
 	Disturb func(t *Truth, rng *rand.Rand)
 }
 
@@ -59,11 +60,13 @@ type Estimator struct {
 
 // Statistic is a number of what samples gave, with what theory says of it.
 type Statistic struct {
-	Key, Quantity string
-	Of            func(o *Outcome) Estimate
-	Target        float64 // what theory says; NaN: nothing, and the number is reported without a band
-	Within        float64 // what theory leaves open; chance comes on top
-	Theory        string  // the same in words
+	Key, Quantity string // Key is its own among the question's rows
+	// Of computes it; Estimate{Value: x} is a number without error. Where it cannot, it calls o.Fail with the reason and
+	// returns anything: the study ends with the first. What it asks of o that fails does so by itself, and is zero.
+	Of     func(o *Outcome) Estimate
+	Target float64 // what theory says; NaN: nothing, and the number is reported without a band
+	Within float64 // what theory leaves open; chance comes on top
+	Theory string  // the same in words
 	// Expect gives Target and Within where they follow from the outcome; nil: they are as given.
 	Expect func(o *Outcome) (target, within float64)
 }
@@ -72,6 +75,7 @@ type Statistic struct {
 //
 //	√N (θ̂ − θ*) → N(0, S) off the free directions,  S = H⁺ J H⁺.
 type Limit struct {
+	Weights    []float64     // of the population, P(cell, atom, label) as rows are read
 	Theta      []float64     // θ*, the pseudo-true parameters
 	Hessian    *mat.SymDense // H = ∇²L(θ*)
 	Scores     *mat.SymDense // J = E ∇ℓ ∇ℓᵀ
@@ -93,7 +97,7 @@ func NewLimit(model Model, gauge Gauge, theta, weights []float64) (Limit, error)
 }
 
 func (p *population) limit() Limit {
-	return Limit{p.theta, p.hessian, p.scores, p.naive, p.covariance, p.directions}
+	return Limit{p.weights, p.theta, p.hessian, p.scores, p.naive, p.covariance, p.directions}
 }
 
 // NewModel is the loss of a map on a table, differentiated by the map's own graph.
@@ -132,19 +136,22 @@ type Outcome struct {
 	Sizes  []int   // N
 	Limits []Limit // of each shift of the law, of each probability Wrong
 	of     *outcome
-	err    error // of a limit that was asked for
+	err    error // why the question cannot be answered
 }
+
+// Fail ends the question with an error, unless it has one already.
+func (o *Outcome) Fail(err error) { o.err = cmp.Or(o.err, err) }
 
 // Limit is where the estimator goes under other weights, the minimum that a descent from a near point finds. Where it
 // finds none, that is the error of the question.
 func (o *Outcome) Limit(from, weights []float64) Limit {
 	theta := slices.Clone(from)
 	if err := minimize(o.Model, o.of.gauge, theta, weights); err != nil {
-		o.err = cmp.Or(o.err, err)
+		o.Fail(err)
 	}
 	o.of.gauge.Fix(theta, from)
 	limit, err := NewLimit(o.Model, o.of.gauge, theta, weights)
-	o.err = cmp.Or(o.err, err)
+	o.Fail(err)
 	return limit
 }
 
@@ -152,7 +159,7 @@ func (o *Outcome) Limit(from, weights []float64) Limit {
 func (o *Outcome) Gradient(theta, weights []float64) []float64 {
 	at := &probe{model: o.Model, weights: weights}
 	_, grad := at.gradient(theta)
-	o.err = cmp.Or(o.err, at.err)
+	o.Fail(at.err)
 	return grad
 }
 
@@ -275,12 +282,45 @@ func (q Question) Check() error {
 			return fmt.Errorf("theory: sample sizes must be positive and increase, got %v", q.Sizes)
 		}
 	}
-	for _, s := range q.Statistics {
-		if s.Key == "" || s.Of == nil {
-			return fmt.Errorf("theory: statistic %q needs a Key and Of, which computes it", s.Quantity)
+	for _, key := range q.Rows {
+		if !slices.Contains(rateKeys, key) {
+			return fmt.Errorf("theory: the Rows of a question are some of %s, not %q", strings.Join(rateKeys, ", "), key)
 		}
 	}
-	return cmp.Or(d.Check(), estimable(q.Estimator.Map))
+	own := map[string]bool{}
+	for _, s := range q.Statistics {
+		switch {
+		case s.Key == "" || s.Of == nil:
+			return fmt.Errorf("theory: statistic %q needs a Key and Of, which computes it", s.Quantity)
+		case own[s.Key]:
+			return fmt.Errorf("theory: two statistics have the key %q; give each its own", s.Key)
+		case slices.Contains(rateKeys, s.Key):
+			return fmt.Errorf("theory: the key %q is of a row that every question has, as it has %s; give the statistic another", s.Key, strings.Join(rateKeys, ", "))
+		}
+		own[s.Key] = true
+	}
+	if err := d.Check(); err != nil {
+		return err
+	}
+	return cmp.Or(q.Channel.check(d.Codewords), estimable(q.Estimator.Map))
+}
+
+// checkAll refuses questions of which one cannot be asked, or whose rows would have one key.
+func checkAll(questions []Question) error {
+	names := map[string]bool{}
+	for _, q := range questions {
+		switch {
+		case q.Name == "" && len(questions) > 1:
+			return fmt.Errorf("theory: of %d questions each needs a Name, with which the keys of its rows begin", len(questions))
+		case names[q.Name]:
+			return fmt.Errorf("theory: two questions have the Name %q; give each its own", q.Name)
+		}
+		names[q.Name] = true
+		if err := q.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // estimable refuses a map whose fit draws at random or reads more of a row than log p̂ and its region.
@@ -327,7 +367,10 @@ func (q Question) ask(with *setup) (a *asked, err error) {
 func (a *asked) draw() (err error) {
 	p, seed := a.Population, a.with.Seed
 	if p.Truth != nil {
-		if a.Truth, err = p.Truth(seed); err != nil {
+		if a.Truth, err = p.Truth(seed); err == nil && (a.Truth == nil || a.Table == nil) {
+			err = errors.New("theory: the Truth of a population gives no truth, or one without a Table; make it by NewTruth")
+		}
+		if err != nil {
 			return err
 		}
 		if a.Channel != nil && !a.Table.isAlike() {
@@ -369,7 +412,10 @@ func (a *asked) draw() (err error) {
 	if p.Disturb != nil {
 		p.Disturb(a.Truth, newRand(seed, 3))
 	}
-	return nil
+	if n := a.layer.Dim(); len(a.start) != n {
+		return fmt.Errorf("theory: the Theta of the Truth has %d numbers, and %s has %d weights; give it as many", len(a.start), layers.NameOf(a.Estimator.Map), n)
+	}
+	return a.lawful()
 }
 
 // joint are the weights of rows with the cell that they are read in, under a shift and a probability Wrong; nil where it is
@@ -454,9 +500,6 @@ func (a *asked) populations(model Model, shift int, target Target) (all []popula
 
 // answer adds the rows of a question.
 func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
-	if err := q.Check(); err != nil {
-		return err
-	}
 	a, err := q.withDefaults().ask(with)
 	if err != nil {
 		return err
@@ -501,6 +544,7 @@ func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
 }
 
 // NewStudy is a study of one's own: the rows and figures of its questions, one after another. Its seed is that of the run.
+// Questions that cannot be asked, or whose names or keys are not their own, are the error of its [Study.Run].
 func NewStudy(name, claim string, questions ...Question) Study {
 	return Study{Name: name, Claim: claim, parts: []part{ask(func(*setup) []Question { return questions })}}
 }
@@ -508,7 +552,11 @@ func NewStudy(name, claim string, questions ...Question) Study {
 // ask is the part of a study that puts questions.
 func ask(of func(s *setup) []Question) part {
 	return func(ctx context.Context, s *setup, r *Report) error {
-		for _, q := range of(s) {
+		questions := of(s)
+		if err := checkAll(questions); err != nil {
+			return err
+		}
+		for _, q := range questions {
 			own := &Report{Study: r.Study, Seed: r.Seed}
 			err := q.answer(ctx, s, own)
 			r.join(q, own)

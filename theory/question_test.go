@@ -1,8 +1,12 @@
 package theory
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,11 +122,97 @@ func TestQuestionsAreChecked(t *testing.T) {
 		"under one shift":           func(q *Question) { q.Estimator.Gauge = nil },
 		"too many to hold all":      func(q *Question) { q.Population.Design.Slots = 20 },
 		"at least 2 classes, got 0": func(q *Question) { q.Population.Design = Design{} },
+		`two statistics have the key "size"`: func(q *Question) {
+			of := func(*Outcome) Estimate { return Estimate{} }
+			q.Statistics = []Statistic{{Key: "size", Of: of}, {Key: "size", Of: of}}
+		},
+		`the key "beta-n" is of a row that every question has`: func(q *Question) {
+			q.Statistics = []Statistic{{Key: "beta-n", Of: func(*Outcome) Estimate { return Estimate{} }}}
+		},
+		`the Rows of a question are some of nullity, reach`:              func(q *Question) { q.Rows = []string{"blah"} },
+		"reads codeword 0 as others with probabilities that sum to 0.75": func(q *Question) { q.Channel = func(_, _, K int) float64 { return 0.75 / float64(K) } },
+		"reads codeword 0 as 1 with the probability -1":                  func(q *Question) { q.Channel = func(k, l, _ int) float64 { return float64(k - l) } },
+		"in cell [0 0], atom 0, which sum to 1.8": func(q *Question) {
+			q.Population.Disturb = func(t *Truth, _ *rand.Rand) { floats.Scale(1.8, t.Label) }
+		},
+		"gives no truth": func(q *Question) { q.Population.Truth = func(uint64) (*Truth, error) { return nil, nil } },
+		"the Theta of the Truth has 24 numbers, and tilts has 12": func(q *Question) {
+			q.Population.Truth = func(seed uint64) (*Truth, error) {
+				t, err := NewTruth(q.Population.Design, newRand(seed))
+				t.Alike()
+				return t, err
+			}
+		},
+		"the sixth digit is wrong": func(q *Question) {
+			q.Replicates, q.Sizes, q.Shifts = 2, []int{1e5, 1e6}, 1
+			q.Statistics = []Statistic{{Key: "own", Of: func(o *Outcome) Estimate {
+				o.Fail(errors.New("the sixth digit is wrong"))
+				return Estimate{}
+			}}}
+		},
 	} {
 		q := noisyTilts()
 		change(&q)
 		if _, err := NewStudy("mine", "", q).Run(t.Context(), Settings{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", want, err)
 		}
+	}
+}
+
+// The rows of several questions have keys of their own.
+func TestQuestionsHaveNames(t *testing.T) {
+	for want, names := range map[string][]string{
+		"of 2 questions each needs a Name": {"", "b"}, `two questions have the Name "a"`: {"a", "a"},
+	} {
+		var questions []Question
+		for _, name := range names {
+			q := noisyTilts()
+			q.Name = name
+			questions = append(questions, q)
+		}
+		if _, err := NewStudy("mine", "", questions...).Run(t.Context(), Settings{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("names %q: %v", names, err)
+		}
+	}
+}
+
+// rateKeys are the keys of the rows of study rate and its like, all and no other.
+func TestRateKeys(t *testing.T) {
+	file, err := os.Open("testdata/results.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := ReadCSV(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewStudy("mine", "", Question{Population: Population{Design: noisyTilts().Population.Design}, Estimator: Estimator{Map: tilts{0}}, Replicates: 2, Shifts: 1}).Run(t.Context(), Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := []string{"naive"} // of a law that the map cannot represent, in study noise
+	for _, row := range append(rows, r.Rows...) {
+		if row.Study == "mine" || row.Study == "rate" && !strings.HasSuffix(row.Key, "-by-hand") {
+			found = append(found, row.Key)
+		}
+	}
+	slices.Sort(found)
+	if found = slices.Compact(found); !slices.Equal(found, slices.Sorted(slices.Values(rateKeys))) {
+		t.Errorf("the rows have the keys %q, rateKeys are %q", found, rateKeys)
+	}
+}
+
+// An estimate of a value alone is exact: it has no interval, in any form.
+func TestExactEstimate(t *testing.T) {
+	r := &Report{Study: "mine"}
+	r.near("key", "quantity", Estimate{Value: 2}, 2, 0.1, "")
+	row := r.Rows[0]
+	text, err := json.Marshal(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if record := row.record(); row.Interval() != "" || strings.Contains(string(text), "interval") || record[4] != "" || record[5] != "" {
+		t.Errorf("an exact number has the interval %q, %s, %q", row.Interval(), text, record)
 	}
 }

@@ -20,6 +20,12 @@ const lostPart = 0.005
 // neighbourhood of θ* (shared/theory.md, section 4), and how many populations may have no θ*.
 const outlierPart = 0.03
 
+// rateKeys are those of the rows that every question has, or some of them.
+var rateKeys = []string{
+	"nullity", "reach", "n", "population-gradient", "unsettled", "gauge-curvature", "ratio", "ratio-greatest", "ratio-least", "wald", "wald-power", "naive",
+	"beta-n", "beta-p", "beta-p-excess", "beta-p-alone-least", "beta-p-alone-greatest", "theorem-1", "a3", "pair-ratio", "pair-beta-n",
+}
+
 // report runs the experiment and adds the rows of the rate studies.
 func (e *experiment) report(ctx context.Context, r *Report) (*outcome, error) {
 	gradient, err := e.populationGradient()

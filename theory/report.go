@@ -85,10 +85,11 @@ func short(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 
 // Interval is the 95 % interval as a report prints it, "[0.9, 1.1]"; empty where there is none.
 func (e Estimate) Interval() string {
-	if math.IsNaN(e.Low) {
+	low, high := e.bounds()
+	if math.IsNaN(low) {
 		return ""
 	}
-	return "[" + short(e.Low) + ", " + short(e.High) + "]"
+	return "[" + short(low) + ", " + short(high) + "]"
 }
 
 // shownCases is how many of the cases that a row counts a table prints.
@@ -141,8 +142,8 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	if finite("target", r.Target) == nil {
 		fields.Target = (*jsonNumber)(&r.Target)
 	}
-	if finite("interval", r.Low, r.High) == nil {
-		fields.Interval, fields.Error = &[2]float64{r.Low, r.High}, r.Error
+	if low, high := r.bounds(); finite("interval", low, high) == nil {
+		fields.Interval, fields.Error = &[2]float64{low, high}, r.Error
 	}
 	if r.Band != nil {
 		fields.Band, fields.Level = &[2]jsonNumber{jsonNumber(r.Band.Low), jsonNumber(r.Band.High)}, &r.Level
@@ -169,7 +170,8 @@ func (r Row) record() []string {
 	if r.Band != nil {
 		band = []string{open(r.Band.Low), open(r.Band.High), full(r.Level)}
 	}
-	return append([]string{r.Study, r.Key, r.Quantity, full(r.Value), full(r.Low), full(r.High), full(r.Target), r.Theory}, append(band, r.Verdict())...)
+	low, high := r.bounds()
+	return append([]string{r.Study, r.Key, r.Quantity, full(r.Value), full(low), full(high), full(r.Target), r.Theory}, append(band, r.Verdict())...)
 }
 
 // WriteCSV writes rows of any studies as one table, columns study, key, quantity, value, low,
@@ -240,7 +242,7 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 	for line, record := range table[1:] {
 		row := Row{
 			Study: record[0], Key: record[1], Quantity: record[2], Theory: record[7], Target: number(record[6], nan),
-			Estimate: Estimate{Value: number(record[3], nan), Low: number(record[4], nan), High: number(record[5], nan)},
+			Estimate: Estimate{Value: number(record[3], nan), Low: number(record[4], 0), High: number(record[5], 0)},
 		}
 		band, level := Band{number(record[8], math.Inf(-1)), number(record[9], math.Inf(1))}, number(record[10], nan)
 		if record[11] != "" {
@@ -418,7 +420,8 @@ func (f *Figure) curve(label string) *Curve {
 // add appends a point with its interval.
 func (c *Curve) add(x float64, y Estimate) {
 	c.X, c.Y = append(c.X, x), append(c.Y, y.Value)
-	c.Low, c.High = append(c.Low, y.Low), append(c.High, y.High)
+	low, high := y.bounds()
+	c.Low, c.High = append(c.Low, low), append(c.High, high)
 }
 
 // powerLaw returns the prediction scale·x^exponent over the range of xs.

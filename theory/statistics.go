@@ -63,15 +63,23 @@ func plane(x1, x2, y []float64) (b1, b2 float64) {
 }
 
 // Estimate is a number from replicates, with its standard error, that error's degrees of
-// freedom and a 95 % bootstrap interval. Error is 0 and Low and High are NaN where the
-// number is exact, or computed from one population and not from replicates.
+// freedom and a 95 % bootstrap interval. Estimate{Value: x} is a number that is exact, or computed
+// from one population and not from replicates: it has no error, and an interval that is a point is none.
 type Estimate struct {
 	Value, Low, High float64
 	Error            float64
 	Freedom          int
 }
 
-func exact(value float64) Estimate { return Estimate{Value: value, Low: math.NaN(), High: math.NaN()} }
+func exact(value float64) Estimate { return Estimate{Value: value} }
+
+// bounds are the ends of the interval, NaN where there is none.
+func (e Estimate) bounds() (low, high float64) {
+	if e.Low < e.High {
+		return e.Low, e.High
+	}
+	return math.NaN(), math.NaN()
+}
 
 // over is the estimate divided by a positive number without error.
 func (e Estimate) over(x float64) Estimate {

@@ -73,7 +73,11 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 		return nil, err
 	}
 	r := &Report{Study: "rate", Claim: fmt.Sprintf("Theorems 1 and 2 for %T", m), Seed: s.Seed}
-	if err := s.question(m, d).answer(ctx, newSetup(Settings{Seed: s.Seed}), r); err != nil {
+	q := s.question(m, d)
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	if err := q.answer(ctx, newSetup(Settings{Seed: s.Seed}), r); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,13 +14,16 @@ import (
 // factorScale is the length of a true factor: a_k, b_k = 1.4·unit(1 + N(0, I)).
 const factorScale = 1.4
 
-// Truth is a synthetic problem: a table, the factors that made it, and the law of
+// Truth is a synthetic problem: a table, the weights that made it, and the law of
 // the label at every (cell, atom).
 type Truth struct {
 	Design Design
 	Table  *Table
-	Theta  []float64 // 2·K·C, receivers then senders, balanced
-	Label  []float64 // cells × R × C, P(y = j | cell, atom)
+	// Theta are the weights of the map that is the law, before anything disturbs it: of the paper's map 2·K·C, receivers
+	// then senders. Where the estimator is another map, a descent to its limit begins at weights of its own, or, of a truth
+	// that a [Population] is given, here.
+	Theta []float64
+	Label []float64 // cells × R × C, P(y = j | cell, atom)
 }
 
 // NewTruth draws a well-specified problem over all cells of the design.
@@ -140,6 +144,21 @@ func (t *Truth) misspecify(disturbance float64, rng *rand.Rand) {
 			}
 		}
 	}
+}
+
+// lawful refuses a label that has no law at some (cell, atom).
+func (t *Truth) lawful() error {
+	C, R := t.Table.Classes, t.Table.Atoms
+	if n := t.Table.Rows() * C; len(t.Label) != n {
+		return fmt.Errorf("theory: the Label of the truth has %d probabilities, not %d, one for each cell, atom and class", len(t.Label), n)
+	}
+	for row := range t.Table.Rows() {
+		q := t.Label[row*C:][:C]
+		if sum := floats.Sum(q); !(floats.Min(q) >= 0 && math.Abs(sum-1) <= lawfulSum) {
+			return fmt.Errorf("theory: the label has the probabilities %.4g in cell %v, atom %d, which sum to %.4g; each is at least 0, and they sum to 1: see what disturbs the law", q, t.Table.Cells[row/R].Codes, row%R, sum)
+		}
+	}
+	return nil
 }
 
 // Weights returns the population weights P(cell, atom, label), which sum to one.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"calibra/graph"
@@ -25,6 +26,11 @@ var mine = theory.NewStudy("mine", "label noise and an L1 penalty", theory.Quest
 		Of: func(o *theory.Outcome) theory.Estimate {
 			limit := o.Limits[0].Theta // of the one shift of the law
 			return o.Mean(func(_ int, v []float64) float64 { return floats.Dot(v, limit) / floats.Dot(limit, limit) })
+		},
+	}, {
+		Key: "size", Quantity: "‖θ*‖", Target: math.NaN(), Theory: "less with more noise, or λ", // reported, without a band
+		Of: func(o *theory.Outcome) theory.Estimate {
+			return theory.Estimate{Value: floats.Norm(o.Limits[0].Theta, 2)} // of the population: no chance is in it
 		},
 	}},
 })
