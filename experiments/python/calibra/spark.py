@@ -1,13 +1,14 @@
-"""Applies a calibrator and evaluates predictions on Spark.
+"""Applies a calibrator, evaluates predictions and computes a study on Spark.
 
     pip install pyspark pandas pyarrow            # and a Java, 17 or later
 
     import calibra.spark
     said = calibra.spark.apply("runs/mixture", table, features="features")
     calibra.spark.evaluate(said)
+    calibra.spark.study("main", "--data", "letter", out="/shared/runs/main")
 
 Workers need this package. Batches are of spark.sql.execution.arrow.maxRecordsPerBatch rows. The probabilities are those
-of the command within 1e-12, as products of other batches round otherwise; the sums of metrics have its bytes.
+of the command within 1e-12, as products of other batches round otherwise; sums of metrics and studies have its bytes.
 """
 from __future__ import annotations
 
@@ -17,12 +18,13 @@ import typing
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import types
+from pyspark.sql import SparkSession, types
 
 from calibra.calibrator import Calibrator
+from calibra.command import plain, run
 from calibra.judging import Evaluation, merged, totals_of
 
-__all__ = ["apply", "evaluate"]
+__all__ = ["apply", "evaluate", "study"]
 
 
 def apply(model: str | os.PathLike[str], table: typing.Any, *, logits: str = "logits", features: str | None = None) -> typing.Any:
@@ -105,3 +107,45 @@ def evaluate(table: typing.Any, *, probs: str = "probs", labels: str = "label", 
             yield pa.RecordBatch.from_pydict({"part": [*totals_of(rows[numbers], rows[probs], rows[labels], **options)]})
 
     return merged(bytes(row["part"]) for row in table.mapInArrow(counted, "part binary").collect())
+
+
+def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | None = None) -> str:
+    """Computes a study, its cells shared among tasks of Spark, and writes its report into a folder.
+
+    What was computed before is not computed again.
+
+    Parameters
+    ----------
+    name : str
+    *words : object
+        Those of calibra study.
+    out : path
+        The folder, which all workers see.
+    tasks : int or None
+        Each computes a cell at a time; None is as many as Spark runs at once.
+
+    Returns
+    -------
+    str
+        What the command prints at the end.
+
+    Examples
+    --------
+    >>> import tempfile, calibra.spark
+    >>> from pyspark.sql import SparkSession
+    >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     said = calibra.spark.study("main", "--data", "letter", "--methods", "nc,ts", "--seeds", 1, out=folder)
+    >>> "2 of 2 cells" in said
+    True
+    >>> spark.stop()
+    """
+    context: typing.Any = SparkSession.builder.getOrCreate().sparkContext
+    shares = tasks or context.defaultParallelism
+    command = ["study", name, *map(plain, words), "--out", str(out)]
+
+    def compute(k: int) -> None:
+        run(*command, "--jobs", 1, "--shard", f"{k + 1}/{shares}")
+
+    context.parallelize(range(shares), shares).foreach(compute)
+    return run(*command, "--collect")

@@ -39,6 +39,13 @@ def agree(measured, p, y):
         assert abs(m.value - whole[name].value) < 1e-11  # of sums in fixed point
 
 
+def shares_cells(study, folder):
+    words = ["--data", "digits", "--methods", "nc,ts", "--seeds", "42,43"]
+    study("main", *words, out=folder / "shared", tasks=2)
+    calibra.run("study", "main", *words, "--out", folder / "alone")
+    assert filecmp.cmp(folder / "shared" / "results.csv", folder / "alone" / "results.csv", shallow=False)
+
+
 def test_ray(model, all_at_once, tmp_path):
     ray = pytest.importorskip("ray")
     import calibra.ray
@@ -51,16 +58,13 @@ def test_ray(model, all_at_once, tmp_path):
         found = sorted(said.take_all(), key=lambda row: row["id"])
         assert np.array_equal(np.stack([row["probs"] for row in found]), p)
         agree(calibra.ray.evaluate(said, batch_size=5000), p, y)
-        words = ["--data", "digits", "--methods", "nc,ts", "--seeds", "42,43"]
-        calibra.ray.study("main", *words, out=tmp_path / "ray", tasks=2)
-        calibra.run("study", "main", *words, "--out", tmp_path / "alone")
-        assert filecmp.cmp(tmp_path / "ray" / "results.csv", tmp_path / "alone" / "results.csv", shallow=False)
+        shares_cells(calibra.ray.study, tmp_path)
     finally:
         ray.shutdown()
 
 
 @pytest.mark.skipif(not shutil.which("java"), reason="Spark needs a Java")
-def test_spark(model, all_at_once, monkeypatch):
+def test_spark(model, all_at_once, monkeypatch, tmp_path):
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # of the workers, else the python3 of PATH, which may have no calibra
     sql = pytest.importorskip("pyspark.sql")
     import calibra.spark
@@ -73,5 +77,6 @@ def test_spark(model, all_at_once, monkeypatch):
         said = calibra.spark.apply(model, table).cache()
         assert np.abs(np.stack(said.toPandas().sort_values("id")["probs"]) - p).max() < 1e-12
         agree(calibra.spark.evaluate(said), p, y)
+        shares_cells(calibra.spark.study, tmp_path)
     finally:
         spark.stop()
