@@ -30,8 +30,16 @@ BINS = 15
 
 class _Sample(typing.NamedTuple):
     p: Array  # N×C
-    q: Array  # N×C, shares of the classes
+    y: Array  # N numbers of classes, or N×C shares of them
     weight: Array  # N, of sum 1
+
+    def shares(self, c: int) -> Array:
+        """Those of class c (N)."""
+        return typing.cast(Array, self.y == c if self.y.ndim == 1 else self.y[:, c])
+
+    def said(self) -> Array:
+        """The probabilities of the labels, which are numbers (N)."""
+        return typing.cast(Array, self.p[np.arange(len(self.p)), self.y])
 
 
 def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
@@ -57,8 +65,10 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     >>> round(calibra.metrics.nll([0, 1], [[0.5, 0.5], [0.25, 0.75]]), 4)
     0.4904
     """
-    p, q, w = _sample(y_true, y_prob, sample_weight, labels)
-    return float(w @ np.where(q > 0, -q * np.log(np.maximum(p, LEAST)), 0).sum(axis=1))
+    sample = p, y, w = _sample(y_true, y_prob, sample_weight, labels)
+    if y.ndim == 1:
+        return float(-w @ np.log(np.maximum(sample.said(), LEAST)))
+    return float(w @ np.where(y > 0, -y * np.log(np.maximum(p, LEAST)), 0).sum(axis=1))
 
 
 def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
@@ -84,8 +94,10 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     >>> round(calibra.metrics.brier([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.25
     """
-    p, q, w = _sample(y_true, y_prob, sample_weight, labels)
-    return float(w @ ((p - q) ** 2 + q * (1 - q)).sum(axis=1))
+    sample = p, y, w = _sample(y_true, y_prob, sample_weight, labels)
+    if y.ndim == 1:
+        return float(w @ (np.einsum("ic,ic->i", p, p) - 2 * sample.said() + 1))
+    return float(w @ ((p - y) ** 2 + y * (1 - y)).sum(axis=1))
 
 
 def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS, excess: bool = False) -> float:
@@ -145,9 +157,10 @@ def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: R
     >>> round(calibra.metrics.ece_top([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.35
     """
-    p, q, w = _sample(y_true, y_prob, sample_weight, labels)
+    p, y, w = _sample(y_true, y_prob, sample_weight, labels)
     rows, top = np.arange(len(p)), p.argmax(axis=1)
-    ((_, residual),) = _gaps(_Sample(p[rows, top, None], q[rows, top, None], w), bins)
+    right = y == top if y.ndim == 1 else y[rows, top]
+    ((_, residual),) = _gaps(_Sample(p[rows, top, None], right[:, None], w), bins)
     return float(np.abs(residual).sum())
 
 
@@ -432,7 +445,7 @@ def _measured(metric: str, y: Rows, p: Rows, features: Rows, sample_weight: Rows
 
 def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, labels: Rows) -> _Sample:
     p = array(single_column(y_prob), "y_prob")
-    p = columns(p, "y_prob", probabilities=True if single(p) else None).astype(np.float64)
+    p = columns(p, "y_prob", probabilities=True if single(p) else None).astype(np.float64, copy=False)
     sums = p.sum(axis=1, keepdims=True)
     if len(p) == 0 or not np.all(np.abs(sums - 1) <= 1e-3) or p.min() < 0:
         raise InputError("y_prob must hold at least one row, and in each row probabilities that sum to 1")
@@ -443,17 +456,18 @@ def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, labels: Rows) -> _S
         raise InputError(f"y_true has {len(y)} rows and y_prob has {len(p)}; they must be of the same rows")
     if not soft(y) and (y.min() < 0 or y.max() >= p.shape[1] or y.dtype.kind not in "iu"):
         raise InputError(f"y_true must hold whole numbers in 0…{p.shape[1] - 1}, or name its classes by labels")
-    q = y / y.sum(axis=1, keepdims=True) if soft(y) else np.eye(p.shape[1])[y]
     w = np.ones(len(p)) if sample_weight is None else array(single_column(sample_weight), "sample_weight").astype(np.float64)
     if w.shape != (len(p),) or not np.all(w >= 0) or w.sum() == 0:
         raise InputError(f"sample_weight must be {len(p)} numbers of 0 or more, not all 0")
-    return _Sample(p, q, w / w.sum())
+    return _Sample(p, y / y.sum(axis=1, keepdims=True) if soft(y) else y, w / w.sum())
 
 
 def _gaps(sample: _Sample, bins: int) -> list[tuple[Array, Array]]:
     """For each column the weight of its bins of equal width, and Σ_{i∈B_b} w_i (p_i − q_i)."""
-    p, q, w = sample
-    # a probability so near below an edge counts as on it, as experiments/internal/checked.OnEdge says
-    near = p + p * 2.0**-18 * np.minimum(1, 100 * np.maximum(0, 1 - p)) + 1e-12
-    place = np.clip(np.floor(near * bins).astype(np.int64), 0, bins - 1)
-    return [(np.bincount(k, w, bins), np.bincount(k, w * e, bins)) for k, e in zip(place.T, (p - q).T)]
+    gaps = []
+    for c, p in enumerate(sample.p.T.copy()):
+        # a probability so near below an edge counts as on it, as experiments/internal/checked.OnEdge says
+        near = p + p * 2.0**-18 * np.minimum(1, 100 * np.maximum(0, 1 - p)) + 1e-12
+        k = np.clip((near * bins).astype(np.int64), 0, bins - 1)
+        gaps.append((np.bincount(k, sample.weight, bins), np.bincount(k, sample.weight * (p - sample.shares(c)), bins)))
+    return gaps
