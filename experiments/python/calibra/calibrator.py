@@ -185,6 +185,7 @@ class Calibrator(Routed):
             self.network_: Network | None = None  # what the command has told why
             if (folder / NETWORK).is_file():
                 self.network_ = Network((folder / NETWORK).read_bytes(), self.probabilities_)
+                self.network_.session()  # here, so that the first prediction waits for none
         self.result_.pop("out")
         self.classes_, self.n_features_in_ = classes, 1 if one else logits.shape[1]
         vars(self).pop("feature_names_in_", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import collections.abc
 import contextlib
 import json
+import logging
 import os
 import pathlib
 import re
@@ -18,6 +19,8 @@ import typing
 import warnings
 
 import numpy as np
+
+_logger = logging.getLogger("calibra")  # of the command's notes
 
 
 class InputError(ValueError):
@@ -190,7 +193,7 @@ def _unwound() -> collections.abc.Iterator[None]:
 
 
 def _follow(lines: typing.Any, told: list[str]) -> None:
-    """Shows lines of progress as a bar, where tqdm is there, and keeps the others."""
+    """Shows lines of progress as a bar, where tqdm is there, and keeps the others; those that are no warning are logged."""
     bar: typing.Any = None
     with lines:
         for line in lines:
@@ -199,6 +202,8 @@ def _follow(lines: typing.Any, told: list[str]) -> None:
             if not progress:
                 if line:
                     told.append(line)
+                if line and not line.startswith("calibra: "):
+                    _logger.info("%s", line)
                 continue
             if bar is None:
                 try:

@@ -1,4 +1,5 @@
 """What the package promises, each against the command itself."""
+import copy
 import json
 import os
 import pathlib
@@ -83,6 +84,26 @@ def test_saved_and_pickled_models_predict_the_same(tmp_path, mixture):
     assert np.array_equal(pickle.loads(pickle.dumps(mixture)).predict_proba(TEST[0], TEST[2]), p)
     with pytest.raises(calibra.InputError, match="holds no model.safetensors"):
         calibra.Calibrator.load(tmp_path)
+
+
+@pytest.mark.parametrize("method", [m["method"] for m in json.loads(command.run("methods", "--all", "--json"))])
+def test_every_method_predicts_as_apply_does(method):
+    settings = {"optim__epochs": 2} if "optim.epochs" in [k["key"] for k in json.loads(command.run("methods", method, "--json"))] else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", calibra.CalibraWarning)  # of kc and pc, which have no network
+        model = calibra.Calibrator(method, **settings).fit(CAL[0][:200], CAL[1][:200], features=CAL[2][:200])
+        assert np.abs(model.predict_proba(TEST[0], TEST[2]) - model._applied(TEST[0], TEST[2])["probs"]).max() < 1e-6
+
+
+def test_threads_forks_and_copies_predict_the_same():
+    joblib = pytest.importorskip("joblib")
+    model = calibra.Calibrator("ts").fit(*CAL[:2])
+    parts = np.array_split(TEST[0][:100], 4)  # each too few for the command to look at
+    expected = [model.predict_proba(part) for part in parts]
+    for backend in ("threading", "loky", "multiprocessing"):  # the last forks under Linux
+        said = joblib.Parallel(2, backend=backend)(joblib.delayed(model.predict_proba)(part) for part in parts)
+        assert all(np.array_equal(a, b) for a, b in zip(said, expected)), backend
+    assert np.array_equal(copy.deepcopy(model).predict_proba(parts[0]), expected[0])
 
 
 def test_rows_of_many_blocks_are_those_of_one():
@@ -302,7 +323,8 @@ def test_prediction_sets_hold_the_label(mixture):
         pickle.loads(pickle.dumps(mixture)).predict_sets(others[0], others[2])
 
 
-def test_progress_is_a_bar(monkeypatch, tmp_path):
+def test_progress_is_a_bar(monkeypatch, tmp_path, caplog):
+    caplog.set_level("INFO", "calibra")
     shown = []
 
     class Bar:
@@ -325,6 +347,7 @@ def test_progress_is_a_bar(monkeypatch, tmp_path):
     lines.write_text("a note\nmeasuring (40 %)\ncalibra: warning: w\nmeasuring (80 %)\n")
     command._follow(lines.open(), told)
     assert shown == ["measuring", 40, "measuring", 80, "closed"] and told == ["a note", "calibra: warning: w"]
+    assert caplog.messages == ["a note"]  # a warning is a CalibraWarning
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a console's Ctrl-C is no signal there")
