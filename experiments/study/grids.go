@@ -62,7 +62,7 @@ var calibrationSizeStudy = Study{
 	Name: "calsize", Line: "LCE and NLL with 5 to 100 % of the calibration rows",
 	Grid: func(*experiments.Origin) (specs []experiments.Spec) {
 		for _, spec := range each("vq", "sm", "dc", "kc", "ln", "ts", "nc") {
-			for _, spec.Fraction = range []float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0} {
+			for _, spec.Fraction = range []float64{0.05, 1. / 16, 0.1, 0.2, 0.25, 0.4, 0.6, 0.8, 0} {
 				specs = append(specs, spec)
 			}
 		}

@@ -259,7 +259,7 @@ func TestAddedMethods(t *testing.T) {
 		want []experiments.Spec
 	}{
 		{&mainStudy, []experiments.Spec{{}}},
-		{&calibrationSizeStudy, []experiments.Spec{{Fraction: .05}, {Fraction: .1}, {Fraction: .2}, {Fraction: .4}, {Fraction: .6}, {Fraction: .8}, {}}},
+		{&calibrationSizeStudy, []experiments.Spec{{Fraction: .05}, {Fraction: .0625}, {Fraction: .1}, {Fraction: .2}, {Fraction: .25}, {Fraction: .4}, {Fraction: .6}, {Fraction: .8}, {}}},
 		{&benchmarkStudy, []experiments.Spec{{}}},
 		{&slotsStudy, nil}, // which tells no methods apart
 	} {
