@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 
 	"calibra/graph"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Descent minimizes a loss by steps of a [Rule] where no validation rows are asked, as [LBFGS] does without one: the loss
@@ -44,7 +42,7 @@ func (d Descent) Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Resul
 	if r.Loss, err = measure(); err != nil {
 		return r, err
 	}
-	r.Validation, r.GradientNorm = math.NaN(), floats.Norm(whole.grad, math.Inf(1))
+	r.Validation, r.GradientNorm = math.NaN(), largest(whole.grad)
 	status, ended := r.Status, r.Ended
 	if status == NoBetterValidation {
 		status, ended = Stalled, fmt.Sprintf("no lower loss in %d epochs", r.Epochs-r.Best)

@@ -59,7 +59,7 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Resu
 	at.loss, at.grad = f.loss(at.x), slices.Clone(f.grad)
 	r := Result{Validation: math.NaN()}
 	for level := false; f.err == nil; {
-		r.Best, r.Loss, r.GradientNorm = r.Epochs, at.loss, floats.Norm(at.grad, math.Inf(1))
+		r.Best, r.Loss, r.GradientNorm = r.Epochs, at.loss, largest(at.grad)
 		switch {
 		case level:
 			return r.ended(r.stationaryWithin(torchGradient, Stalled), "the loss changed by less than %.0e in iteration %d; the gradient is %.1e", torchChange, r.Epochs, r.GradientNorm)
@@ -78,12 +78,12 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Resu
 		if !at.advance(rate) {
 			return r.ended(Stalled, "the loss no longer falls; the gradient is %.1e", r.GradientNorm)
 		}
-		level = floats.Norm(at.step, math.Inf(1)) <= torchChange || math.Abs(at.loss-before) < torchChange
+		level = largest(at.step) <= torchChange || math.Abs(at.loss-before) < torchChange
 		r.Epochs++
 		if f.err == nil && math.IsInf(at.loss, 1) {
 			return r, fmt.Errorf("optim: the loss is not finite in iteration %d; choose a smaller rate than %g", r.Epochs, s.Rate)
 		}
-		r.Curve = append(r.Curve, Point{r.Epochs, at.loss, math.NaN(), floats.Norm(at.grad, math.Inf(1))})
+		r.Curve = append(r.Curve, Point{r.Epochs, at.loss, math.NaN(), largest(at.grad)})
 		Epoch{Number: r.Epochs, Of: s.Iterations, Loss: at.loss, Validation: math.NaN()}.report(ctx, "iteration", float64(r.Epochs)/float64(s.Iterations))
 	}
 	return r, f.err

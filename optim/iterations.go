@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // iterations are those of a fit over all rows at once, as others see them.
@@ -22,7 +20,7 @@ func (i iterations) next(ctx context.Context, r *Result, loss float64, gradient 
 	r.Epochs++
 	r.Best, r.Loss = r.Epochs, loss
 	e := i.epoch(r)
-	e.Gradient = floats.Norm(gradient, math.Inf(1))
+	e.Gradient = largest(gradient)
 	r.Curve = append(r.Curve, Point{e.Number, e.Loss, e.Validation, e.Gradient})
 	e.report(ctx, "iteration", float64(e.Number)/float64(e.Number+usualIterations))
 	if i.observe != nil {

@@ -88,7 +88,7 @@ func (s Newton) Descend(ctx context.Context, f Curved, x []float64) (Result, err
 	defer watched.end(&r)
 	equations := ConjugateGradients{Left: forcing, Products: s.Products}
 	for {
-		r.GradientNorm = floats.Norm(n.grad, math.Inf(1))
+		r.GradientNorm = largest(n.grad)
 		switch {
 		case r.Loss-r.Loss != 0 || r.GradientNorm-r.GradientNorm != 0:
 			return r, fmt.Errorf("optim: loss or gradient is not finite in iteration %d", r.Epochs)
@@ -129,7 +129,7 @@ func (n *newton) descend(from, norm float64) (float64, bool) {
 		floats.AddScaledTo(n.next, n.x, length, n.step)
 		loss := n.f.Gradient(n.ahead, n.next)
 		// Near the optimum a loss cannot show its decrease, but its gradient can.
-		flat := math.Abs(loss-from) <= 1e-14*math.Abs(from) && floats.Norm(n.ahead, math.Inf(1)) < norm
+		flat := math.Abs(loss-from) <= 1e-14*math.Abs(from) && largest(n.ahead) < norm
 		if loss <= from+wolfeDecrease*length*slope || flat {
 			copy(n.x, n.next)
 			copy(n.grad, n.ahead)
