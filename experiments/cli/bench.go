@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -19,24 +21,30 @@ import (
 
 type benchCmd struct {
 	Rows int    `least:"64" most:"10000000" default:"10000" help:"Rows of the training workloads (${default})."`
-	Reps int    `least:"1" most:"10000" default:"3" help:"Repetitions; the fastest counts (${default})."`
+	Reps int    `least:"1" most:"10000" default:"3" help:"Repetitions, of which the fastest counts; with --peers, turns (${default})."`
 	Only string `placeholder:"KEY,…" help:"Only these workloads, by their JSON keys."`
 	JSON bool   `help:"Print one JSON object."`
 
-	Memory   string `type:"path" placeholder:"F.csv" help:"Instead, measure peak memory and time of fit, apply and evaluate on --rows random rows, and write them to this file."`
+	Memory   string `type:"path" xor:"instead" placeholder:"F.csv" help:"Instead, measure peak memory and time of fit, apply and evaluate on --rows random rows, and write them to this file."`
 	In       string `type:"input" placeholder:"F.npz" help:"With --memory: measure fit, apply and export of one and of five members of vq, mixture and corrected on this features file instead."`
+	Peers    string `type:"path" xor:"instead" placeholder:"F.csv" help:"Instead, measure whole jobs by calibra's Python package and by other libraries, on --rows random rows, and write them to this file."`
+	Python   string `placeholder:"PYTHON" help:"With --peers: the Python that has the libraries (python3)."`
 	Features int    `least:"1" most:"1000000" default:"512" help:"With --memory: features of a row (${default})."`
-	Classes  int    `least:"2" most:"100000" default:"10" help:"With --memory: classes (${default})."`
+	Classes  int    `least:"2" most:"100000" default:"10" help:"With --memory and --peers: classes (${default})."`
 
 	deviceFlag
 }
 
 func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	switch {
+	case c.In != "" && c.Memory == "":
+		return data.Inputf("", "--in is the file on which --memory measures commands; give --memory F.csv too")
+	case c.Python != "" && c.Peers == "":
+		return data.Inputf("", "--python runs the jobs of --peers; give --peers F.csv too")
 	case c.Memory != "":
 		return c.memory(ctx, t)
-	case c.In != "":
-		return data.Inputf("", "--in is the file on which --memory measures commands; give --memory F.csv too")
+	case c.Peers != "":
+		return c.peers(ctx, t)
 	}
 	executor, err := c.executor()
 	if err != nil {
@@ -91,8 +99,38 @@ func (c *benchCmd) workloads(executor experiments.Executor) ([]bench.Workload, e
 	return slices.DeleteFunc(workloads, func(w bench.Workload) bool { return !slices.Contains(keys, w.Key) }), nil
 }
 
-// memory measures what commands need on files of these sizes, and writes it.
+// memory measures what commands need on files of these sizes, or on one, and writes it.
 func (c *benchCmd) memory(ctx context.Context, t *terminal) error {
+	if c.In != "" {
+		return c.measured(t, "commands", c.Memory, bench.MembersHead, func(program, dir string, observe observer) ([][]string, error) {
+			return bench.Members(ctx, program, c.In, dir, observe)
+		})
+	}
+	return c.measured(t, "commands", c.Memory, bench.NeedsHead, func(program, dir string, observe observer) ([][]string, error) {
+		return bench.Needs(ctx, program, dir, bench.Size{Rows: c.Rows, Features: c.Features, Classes: c.Classes}, observe)
+	})
+}
+
+// observer is told of each thing that is measured next.
+type observer = func(done, of int, next string)
+
+// peers measures whole jobs by this program and by other libraries, and writes it.
+func (c *benchCmd) peers(ctx context.Context, t *terminal) error {
+	return c.measured(t, "jobs", c.Peers, bench.JobsHead, func(program, dir string, observe observer) ([][]string, error) {
+		python, err := exec.LookPath(cmp.Or(c.Python, "python3"))
+		if err != nil {
+			return nil, data.Inputf("", "the libraries need a Python: %w; name one that has them by --python", err)
+		}
+		rows, lacking, err := bench.Jobs(ctx, python, program, dir, bench.Size{Rows: c.Rows, Classes: c.Classes}, c.Reps, observe)
+		for _, why := range lacking {
+			t.note("%s; it is left out", why)
+		}
+		return rows, err
+	})
+}
+
+// measured writes what a function measures of this program, in a folder for its files, and prints it.
+func (c *benchCmd) measured(t *terminal, what, path string, head []string, measure func(program, dir string, observe observer) ([][]string, error)) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program, which is to be measured: %w", err)
@@ -104,29 +142,23 @@ func (c *benchCmd) memory(ctx context.Context, t *terminal) error {
 	defer os.RemoveAll(dir)
 	bar := t.progress()
 	defer bar.clear()
-	observe := func(done, of int, next string) { bar.at(float64(done), float64(of), next) }
-	head := bench.NeedsHead
-	var rows [][]string
-	if c.In != "" {
-		head = bench.MembersHead
-		rows, err = bench.Members(ctx, program, c.In, dir, observe)
-	} else {
-		rows, err = bench.Needs(ctx, program, dir, bench.Size{Rows: c.Rows, Features: c.Features, Classes: c.Classes}, observe)
-	}
+	rows, err := measure(program, dir, func(done, of int, next string) { bar.at(float64(done), float64(of), next) })
 	if err != nil {
 		return err
 	}
 	bar.clear()
-	list := &table{columns: data.Each(head, func(head string) column { return column{head: head, left: head == "command" || head == "method"} })}
+	list := &table{columns: data.Each(head, func(head string) column {
+		return column{head: head, left: slices.Contains([]string{"command", "method", "library", "version"}, head)}
+	})}
 	for _, row := range rows {
 		list.add(data.Each(row, func(text string) cell { return words(text) })...)
 	}
-	err = disk.WriteFile(c.Memory, func(w io.Writer) error {
+	err = disk.WriteFile(path, func(w io.Writer) error {
 		return data.NewCSVWriter(w).WriteAll(append([][]string{head}, rows...))
 	})
 	if err != nil {
 		return err
 	}
 	t.tables(list)
-	return t.closing(fmt.Sprintf("%d commands were measured", len(rows)), relative(c.Memory))
+	return t.closing(fmt.Sprintf("%d %s were measured", len(rows), what), relative(path))
 }

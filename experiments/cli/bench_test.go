@@ -89,10 +89,54 @@ func TestBenchRefuses(t *testing.T) {
 		{"--rows", "10", "at least 64"},
 		{"--reps", "0", "--reps"},
 		{"--in", write(t, features(80)), "--memory"},
+		{"--python", "python3", "--peers"},
 	} {
 		code, stdout, stderr := calibra(t, "bench", "--json", c.flag, c.value)
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s %s exits %d: %s%s", c.flag, c.value, code, stdout, stderr)
+		}
+	}
+}
+
+// TestBenchPeers: a job of each method by a Python that has this package alone, and a sentence for each library that it lacks.
+func TestBenchPeers(t *testing.T) {
+	python := os.Getenv("CALIBRA_PYTHON")
+	if python == "" {
+		t.Skip("CALIBRA_PYTHON names no Python with numpy and onnxruntime")
+	}
+	folder, err := filepath.Abs("../python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", folder)
+	t.Setenv(asCommand, "1") // of this executable, which Python starts as the command
+	path := filepath.Join(t.TempDir(), "jobs.csv")
+	code, _, stderr := calibra(t, "bench", "--peers", path, "--rows", "2000", "--classes", "3", "--reps", "1", "--python", python)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := map[string]int{}
+	for _, line := range lines[1:] {
+		done[line[1]]++
+		if nll, err := strconv.ParseFloat(line[11], 64); err != nil || !(nll > 0 && nll < 2) {
+			t.Errorf("%v: the NLL is %s", line[:4], line[11])
+		}
+	}
+	if done["calibra"] != 3 {
+		t.Errorf("calibra has done %d jobs: %s", done["calibra"], stderr)
+	}
+	for _, name := range []string{"netcal", "probmetrics", "scikit-learn", "torch-uncertainty"} {
+		if done[name] == 0 && !strings.Contains(stderr, name+" cannot be imported") {
+			t.Errorf("%s has done nothing, and nothing says so: %s", name, stderr)
 		}
 	}
 }

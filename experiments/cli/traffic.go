@@ -95,7 +95,7 @@ func (c *compareCmd) traffic() traffic {
 }
 
 func (c *benchCmd) traffic() traffic {
-	return traffic{files: []string{c.Memory}}
+	return traffic{files: []string{c.Memory, c.Peers}}
 }
 
 func (c *theoryCmd) traffic() traffic {

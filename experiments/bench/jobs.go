@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"calibra/data"
+	"calibra/data/disk"
+)
+
+// jobs.py does a whole job by one library.
+//
+//go:embed jobs.py
+var jobs []byte
+
+// jobFeatures are those that the rows of jobs are made from; the jobs read logits alone.
+const jobFeatures = 16
+
+// calibrationRows are what jobs are fitted to.
+const calibrationRows = 10000
+
+// JobsHead are the columns of [Jobs]: seconds of the fit, of the first prediction of all rows, of NLL and ECE, and of the whole job
+// from the start of Python to the file it writes; the most memory of all its processes; the NLL; and, after the job, the
+// best times of one row, of a thousand, and of all once more.
+var JobsHead = []string{"turn", "library", "version", "method", "rows", "classes", "fit_s", "predict_s", "metrics_s", "job_s", "peak_mb", "nll", "one_row_ms", "thousand_rows_ms", "again_s"}
+
+// Jobs measures whole jobs by calibra's Python package and by libraries that a user would pick, by turns: logits of 10,000
+// rows are read from a file, a method is fitted, other rows are read, predicted, measured and written. python names the
+// interpreter, program what its calibra runs. lacking are the libraries that cannot be imported there.
+func Jobs(ctx context.Context, python, program, dir string, s Size, turns int, observe func(done, of int, next string)) (rows [][]string, lacking []string, err error) {
+	parts := []part{{[3]string{"", "cal_logits", "cal_labels"}, calibrationRows}, {[3]string{"", "test_logits", "test_labels"}, s.Rows}}
+	arrays := slices.DeleteFunc(newRows(jobFeatures, s.Classes).arrays(parts), func(a data.Array) bool { return a.Name == "" }) // no features
+	in, out := filepath.Join(dir, "rows.npz"), filepath.Join(dir, "out.npz")
+	if err := disk.WriteNPZ(in, arrays...); err != nil {
+		return nil, nil, err
+	}
+	script := filepath.Join(dir, "jobs.py")
+	err = disk.WriteFile(script, func(w io.Writer) error { _, err := w.Write(jobs); return err })
+	if err != nil {
+		return nil, nil, err
+	}
+	listed, err := exec.CommandContext(ctx, python, script).Output()
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the jobs by %s: %w", python, err)
+	}
+	var all [][2]string // library and method
+	if err := json.Unmarshal(listed, &all); err != nil {
+		return nil, nil, err
+	}
+	missing := map[string]bool{}
+	for turn := range turns {
+		for k, one := range all {
+			library, method := one[0], one[1]
+			observe(turn*len(all)+k, turns*len(all), library+" "+method)
+			if missing[library] {
+				continue
+			}
+			told, err := job(ctx, exec.CommandContext(ctx, python, script, library, method, in, out), program)
+			if absent := new(absentError); errors.As(err, &absent) {
+				missing[library], lacking = true, append(lacking, absent.why)
+				continue
+			}
+			if err != nil {
+				return nil, nil, fmt.Errorf("measure %s of %s: %w", method, library, err)
+			}
+			told["turn"], told["rows"], told["classes"] = turn+1, s.Rows, s.Classes
+			rows = append(rows, line(told))
+		}
+	}
+	return rows, lacking, nil
+}
+
+// absentError says that a library cannot be imported.
+type absentError struct{ why string }
+
+func (e *absentError) Error() string { return e.why }
+
+// job runs a job in a process of its own and returns what it tells.
+func job(ctx context.Context, cmd *exec.Cmd, program string) (told map[string]any, err error) {
+	began := float64(time.Now().UnixMicro()) / 1e6
+	cmd.Env = append(os.Environ(), "CALIBRA="+program, "CALIBRA_JOB_BEGAN="+strconv.FormatFloat(began, 'f', 6, 64), "PYTHONWARNINGS=ignore")
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second // for Python to remove its files
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	last := strings.TrimSpace(said.String())
+	last = last[strings.LastIndexByte(last, '\n')+1:]
+	if ended := new(exec.ExitError); errors.As(err, &ended) && ended.ExitCode() == 3 {
+		return nil, &absentError{last}
+	}
+	if err != nil {
+		return nil, errors.Join(ctx.Err(), fmt.Errorf("%w: %s", err, last))
+	}
+	out = bytes.TrimSpace(out)
+	return told, json.Unmarshal(out[bytes.LastIndexByte(out, '\n')+1:], &told)
+}
+
+// line are the values by [JobsHead].
+func line(told map[string]any) (values []string) {
+	for _, key := range JobsHead {
+		if number, ok := told[key].(float64); ok {
+			told[key] = strconv.FormatFloat(number, 'g', 4, 64)
+		}
+		values = append(values, fmt.Sprint(told[key]))
+	}
+	return values
+}
