@@ -69,7 +69,7 @@ var ownRules = []string{wholeRule, bisectionRule, newtonRule}
 // minimize is Minimize of a method whose own way has another word, for which it gives nil and has no settings read.
 func (o *Options) minimize(own string) optim.Method {
 	names := slices.Compact([]string{own, wholeRule})
-	switch name := o.Choice("optim.rule", own, append(names, o.Catalog.ruleNames()...), "", "optimizer; a rule of steps, such as adam, also has optim.rate, batch, epochs, patience, schedule, clip and average"); name {
+	switch name := o.Choice("optim.rule", own, append(names, o.Catalog.ruleNames()...), "", "optimizer; a rule of steps, such as adam, has settings of its own: calibra methods NAME --set optim.rule=adam lists them"); name {
 	case wholeRule:
 		return o.LBFGS()
 	case own:

@@ -94,12 +94,44 @@ func (v Values) With(more Values) Values {
 // begins with its name and a dot, which wins ("vq.optim.rate" is the optim.rate of vq
 // alone). A key that none of them has is a *data.InputError.
 func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
+	out, unread, known, err := c.divide(v, names)
+	if err != nil || unread == nil {
+		return out, err
+	}
+	key := unread[0]
+	if key == MembersKey {
+		return nil, drawsNothing(names[0])
+	}
+	if strings.HasPrefix(key, optimPrefix) && !slices.ContainsFunc(known, func(name string) bool { return strings.HasPrefix(name, optimPrefix) }) {
+		return nil, takesNoOptimizer(strings.Join(names, ", "), key)
+	}
+	slices.Sort(known)
+	whose := names[0] + " has no"
+	if rule := v["optim.rule"]; rule != "" && strings.HasPrefix(key, optimPrefix) {
+		whose = names[0] + " with optim.rule=" + rule + " has no"
+	}
+	if last := len(names) - 1; last > 0 {
+		whose = "none of " + strings.Join(names[:last], ", ") + " and " + names[last] + " has a"
+	}
+	if i := slices.IndexFunc(c.List(), func(m Method) bool { return m.Has(key, v) }); i >= 0 {
+		key += ", which " + c.List()[i].Name + " has"
+	}
+	return nil, unknownKey(whose, key, slices.Compact(known))
+}
+
+// Unread are the keys that Divide refuses, in alphabetical order.
+func (c *Catalog) Unread(v Values, names []string) ([]string, error) {
+	_, unread, _, err := c.divide(v, names)
+	return unread, err
+}
+
+// divide is Divide without its error about keys that none has: these are unread; known are all that there are.
+func (c *Catalog) divide(v Values, names []string) (out map[string]Values, unread, known []string, err error) {
 	out, used := map[string]Values{}, map[string]bool{}
-	known := []string{}
 	for _, name := range names {
 		m, err := c.Find(name)
 		if err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 		own := Values{}
 		for key, text := range v {
@@ -116,29 +148,15 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 			out[name] = mine
 		}
 		if _, _, err := m.Build(Options{Catalog: c, Values: mine}); err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 	}
 	for _, key := range v.Names() {
 		if !used[key] {
-			if key == MembersKey {
-				return nil, drawsNothing(names[0])
-			}
-			if strings.HasPrefix(key, optimPrefix) && !slices.ContainsFunc(known, func(name string) bool { return strings.HasPrefix(name, optimPrefix) }) {
-				return nil, takesNoOptimizer(strings.Join(names, ", "), key)
-			}
-			slices.Sort(known)
-			whose := names[0] + " has no"
-			if last := len(names) - 1; last > 0 {
-				whose = "none of " + strings.Join(names[:last], ", ") + " and " + names[last] + " has a"
-			}
-			if i := slices.IndexFunc(c.List(), func(m Method) bool { return m.Has(key, v) }); i >= 0 {
-				key += ", which " + c.List()[i].Name + " has"
-			}
-			return nil, unknownKey(whose, key, slices.Compact(known))
+			unread = append(unread, key)
 		}
 	}
-	return out, nil
+	return out, unread, known, nil
 }
 
 // optimPrefix begins the settings of optimizers.

@@ -2,48 +2,12 @@ package cli
 
 import (
 	"cmp"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime/debug"
-	"strings"
 
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
-
-// called is a command of calibra, such as "calibra fit --in F", as who called this program can
-// type it: by its name where a shell finds that, else by the path that it was called by, and
-// by go run where that built it.
-func called(command string) string {
-	rest := strings.TrimPrefix(command, "calibra ")
-	if rest == command {
-		return command
-	}
-	self, name := os.Args[0], programName()
-	info, ok := debug.ReadBuildInfo()
-	switch _, err := exec.LookPath(name); {
-	case underGoRun() && ok && info.Main.Path != "calibra":
-		self = "go run ."
-	case err == nil:
-		self = name
-	case underGoRun():
-		self = "go run ./experiments/cmd/calibra"
-	}
-	return self + " " + rest
-}
-
-// underGoRun reports whether go run, or go test, built this program for once.
-func underGoRun() bool { return strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") }
-
-// programName is what this program is called, which knows parts of another module by another name.
-func programName() string {
-	if underGoRun() {
-		return "calibra"
-	}
-	return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-}
 
 // verdict is what to do with the predictions, nil where they have no NLL.
 func (c *evaluateCmd) verdict(in *Judged, r *metrics.Report) (*report.Verdict, error) {

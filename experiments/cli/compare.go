@@ -92,8 +92,8 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 
 // finished compares fits that ended before.
 func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experiments.Catalog, figures report.Export) error {
-	if c.In != "" || c.Methods != nil || c.Folds != 0 || c.Split != "" || c.Tensorboard != "" || c.tableFlags != (tableFlags{}) || !reflect.ValueOf(c.inputFlags).IsZero() || !reflect.ValueOf(c.settingFlags).IsZero() {
-		return data.Inputf("", "--runs compares fits as they are; leave out --in, --methods, --folds, --split, --tensorboard and settings")
+	if !reflect.ValueOf(c.withoutThoseOfRuns()).IsZero() {
+		return data.Inputf("", "--runs compares fits as they are; of the other flags it takes --out, --json, --device and those of figures alone; leave out the rest")
 	}
 	executor, err := c.executor()
 	if err != nil {
@@ -114,6 +114,12 @@ func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experim
 		return err
 	}
 	return c.report(ctx, t, findings)
+}
+
+// withoutThoseOfRuns are the flags without those that finished fits are compared with.
+func (c compareCmd) withoutThoseOfRuns() compareCmd {
+	c.Runs, c.Out, c.JSON, c.deviceFlag, c.figureFlags = nil, "", false, deviceFlag{}, figureFlags{}
+	return c
 }
 
 // settings are those of the flags.

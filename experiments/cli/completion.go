@@ -11,6 +11,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/experiments/study"
 
 	"github.com/alecthomas/kong"
@@ -44,7 +45,7 @@ func (c *completionCmd) Run(k *kong.Context, t *terminal, methods *experiments.C
 	}
 	file := c.Shell + ".tmpl"
 	script := template.Must(template.New(file).Funcs(template.FuncMap{
-		"program": programName, "quote": plainQuotes, "methods": methods.Grouped,
+		"program": program.Name, "quote": plainQuotes, "methods": methods.Grouped,
 		"words": func(argument string) string { return strings.Join(words[argument], " ") },
 		"flags": func(c *kong.Node) []*kong.Flag { return slices.Concat(c.AllFlags(true)...) },
 		"values": func(f *kong.Flag) string {

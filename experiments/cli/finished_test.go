@@ -111,7 +111,7 @@ func TestCompareFinishedRefuses(t *testing.T) {
 			t.Errorf("%v exits %d: %s%s", runs, code, stdout, stderr)
 		}
 	}
-	for _, more := range [][]string{{"--in", write(t, features(60))}, {"--set", "optim.epochs=2"}, {"--methods", "ts"}} {
+	for _, more := range [][]string{{"--in", write(t, features(60))}, {"--set", "optim.epochs=2"}, {"--methods", "ts"}, {"--seeds", "1"}, {"--jobs", "2"}, {"--label", "y"}, {"--accept-shift"}} {
 		if code, _, stderr := calibra(t, append([]string{"compare", "--runs", at("a"), "--out", at("out")}, more...)...); code != exitUsage || !strings.Contains(stderr, "leave out") {
 			t.Errorf("with %v it exits %d: %s", more, code, stderr)
 		}

@@ -66,7 +66,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if err != nil {
 		return err
 	}
-	src, err := c.open(ctx, t, methods, c.In, c.Seed, data.Names{})
+	src, err := c.open(ctx, t, methods, c.In, c.Seed, data.Names{}, c.scores())
 	if err != nil {
 		return c.kept(err)
 	}
@@ -228,7 +228,7 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 			return f, err
 		}
 		if f.beside != nil {
-			f.beside.verdict.Commands = c.next(f.beside.verdict.ToUse())
+			f.beside.verdict.Commands = c.next(run.Spec.Catalog, f.beside.verdict.ToUse())
 		}
 	}
 	f.page, err = c.document(run, f)
@@ -314,11 +314,15 @@ func (c *fitCmd) unjudged(run *experiments.Run) string {
 
 // next are the commands that follow from a fit: those that fit and apply the method to use, the last alone where it is this
 // one, and where there is none, that which tries others.
-func (c *fitCmd) next(use string) []string {
+func (c *fitCmd) next(methods *experiments.Catalog, use string) []string {
 	in := quoted(relative(c.In))
 	switch use {
 	case report.Classifier:
-		return []string{"calibra compare --in " + in + " --out runs/compare"}
+		fitted := ""
+		if names := usual(methods); !slices.Contains(names, c.Method) {
+			fitted = " --methods " + strings.Join(append(names, c.Method), ",")
+		}
+		return []string{"calibra compare --in " + in + fitted + " --out runs/compare"}
 	case c.Method:
 		return []string{study.Apply(in, quoted(relative(c.Out)))}
 	}

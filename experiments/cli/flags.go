@@ -164,6 +164,7 @@ func (c *cli) AfterApply(line *kong.Context, t *terminal) error {
 		most, _ := strconv.ParseInt(flag.Tag.Get("most"), 10, 64)
 		least, unbounded := strconv.ParseInt(flag.Tag.Get("least"), 10, 64)
 		switch n, whole := number(flag.Target); {
+		case flag.Target.Kind() == reflect.Pointer && flag.Target.IsNil(): // it is not given
 		case whole && n > most:
 			return data.Inputf("", "--%s is %d; at most %d are possible", flag.Name, n, most)
 		case whole && n < least && unbounded == nil:

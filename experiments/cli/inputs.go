@@ -174,13 +174,15 @@ func decodePredictions(methods *experiments.Catalog) kong.MapperFunc {
 }
 
 // open reads a features file, or makes the rows of other data: features and logits of the first encoder where they are
-// raw, trained with the seed.
-func (f *tableFlags) open(ctx context.Context, t *terminal, methods *experiments.Catalog, arg string, seed uint64, names data.Names) (*data.Source, error) {
+// raw, trained with the seed. as is what the user says that logits are, "" for nothing.
+func (f *tableFlags) open(ctx context.Context, t *terminal, methods *experiments.Catalog, arg string, seed uint64, names data.Names, as data.Scores) (*data.Source, error) {
 	_, absent := os.Stat(arg)
 	if !methods.Makes(arg) && *f == (tableFlags{}) && (data.NamesFeatures(arg) || absent == nil) {
 		return data.OpenContext(ctx, arg, names)
 	}
-	o, err := methods.OpenOrigin(arg, f.settings())
+	settings := f.settings()
+	settings.Scores = as
+	o, err := methods.OpenOrigin(arg, settings)
 	if err != nil {
 		return nil, err
 	}

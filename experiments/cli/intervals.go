@@ -55,7 +55,19 @@ func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *dat
 	if err != nil {
 		return nil, asUsage(err)
 	}
+	tellWidth(t, lower, upper, m.model.(layers.Bounded))
 	return []data.Array{{Name: "lower", Value: lower}, {Name: "upper", Value: upper}}, nil
+}
+
+// tellWidth warns of intervals that say next to nothing, as those of more weights than the rows determine are.
+func tellWidth(t *terminal, lower, upper *mat.Dense, model layers.Bounded) {
+	const useless = .5 // half of all that a probability may be
+	var width mat.Dense
+	width.Sub(upper, lower)
+	rows, classes := width.Dims()
+	if mean := mat.Sum(&width) / float64(rows*classes); mean > useless {
+		t.warn("warning: the intervals are %.2f wide on average, too wide to be of use: %d calibration rows do not determine the weights of this model. Fit fewer (--codewords, --slots), hold them by weight decay (--set optim.decay=…), or bring more rows.", mean, model.Sizes().Rows())
+	}
 }
 
 // fittedRows are the calibration rows of src that the model was fitted to: all of them, or

@@ -68,7 +68,7 @@ func (j *Judged) corrections(v *report.Verdict, features string) []string {
 
 // tested is a features file, or other data, with test rows.
 func (f *tableFlags) tested(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*data.Source, error) {
-	src, err := f.open(ctx, t, methods, path, seed, data.Names{})
+	src, err := f.open(ctx, t, methods, path, seed, data.Names{}, "")
 	if err == nil {
 		err = src.Require("test_logits")
 	}

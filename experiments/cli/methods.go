@@ -11,12 +11,18 @@ import (
 type methodsCmd struct {
 	Name string `arg:"" optional:"" help:"Method whose settings are to be listed."`
 	All  bool   `help:"Also list variants and controls."`
-	JSON bool   `help:"Print JSON."`
+
+	Set []string `sep:"none" placeholder:"KEY=VALUE" help:"With NAME: list the settings that the method has with this one, such as those of a rule with optim.rule=adam."`
+
+	JSON bool `help:"Print JSON."`
 }
 
 func (c *methodsCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	if c.Name != "" {
 		return c.settings(t, methods)
+	}
+	if c.Set != nil {
+		return data.Inputf("", "--set is of the settings of one method; name it, such as calibra methods ts --set optim.rule=adam")
 	}
 	list := &table{columns: []column{
 		{head: "method", left: true}, {head: "group", left: true, drop: 1}, {head: "needs", left: true, wrap: true}, {head: "what it is", key: "what", left: true, wrap: true},
@@ -46,7 +52,15 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	_, keys, err := m.Build(experiments.Options{Catalog: methods})
+	values, err := experiments.ReadValues("", c.Set)
+	if err != nil {
+		return err
+	}
+	divided, err := methods.Divide(values, []string{m.Name})
+	if err != nil {
+		return err
+	}
+	_, keys, err := m.Build(experiments.Options{Catalog: methods, Values: divided[m.Name]})
 	if err != nil {
 		return err
 	}

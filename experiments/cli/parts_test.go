@@ -11,6 +11,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/layers"
 	"calibra/optim"
 	"calibra/theory"
@@ -84,7 +85,7 @@ func TestProgramFromOutside(t *testing.T) {
 	args := os.Args
 	defer func() { os.Args = args }()
 	os.Args = []string{filepath.Join(t.TempDir(), "mine")}
-	if got := called("calibra fit --in F"); got != os.Args[0]+" fit --in F" {
+	if got := program.Called("calibra fit --in F"); got != os.Args[0]+" fit --in F" {
 		t.Errorf("it is called %s", got)
 	}
 	for shell, want := range map[string]string{"bash": "complete -F _calibra mine\n", "zsh": "#compdef mine\n", "fish": "complete -c mine -f\n"} {

@@ -16,6 +16,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/experiments/report/tensorboard"
 	"calibra/layers/encoders"
 	"calibra/optim"
@@ -226,7 +227,7 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 	t.printf("%s\n\n", strings.Join(broken(about, width(t.out)), "\n"))
 	t.tables(list)
 	out := relative(c.Out)
-	t.printf("\n%s\n  %s\n", folded("To write the features and logits of the rows that were set aside:", width(t.out)), called("calibra encode --model "+quoted(out)+" --out features.npz"))
+	t.printf("\n%s\n  %s\n", folded("To write the features and logits of the rows that were set aside:", width(t.out)), program.Called("calibra encode --model "+quoted(out)+" --out features.npz"))
 	return t.closing(test, out)
 }
 

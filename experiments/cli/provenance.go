@@ -31,7 +31,7 @@ func provenance(facts ...report.Fact) ([]report.Fact, error) {
 		}
 		date = time.Unix(seconds, 0)
 	}
-	head := []report.Fact{{Name: "Command", Value: "calibra " + quoted(os.Args[1:]...)}, {Name: "Program", Value: program.String()}}
+	head := []report.Fact{{Name: "Command", Value: report.Called("calibra " + quoted(os.Args[1:]...))}, {Name: "Program", Value: program.String()}}
 	head = append(head, facts...)
 	return append(head,
 		report.Fact{Name: "Machine", Value: fmt.Sprintf("%s/%s, %d of %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), runtime.NumCPU(), simd.InstructionSet())},

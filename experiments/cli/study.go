@@ -26,7 +26,7 @@ type studyCmd struct {
 	DryRun  bool              `xor:"grid" help:"List the cells and the estimated time, and compute nothing."`
 	Out     string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
 	Cells   string            `type:"path" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
-	Random  int               `least:"0" most:"1000000" placeholder:"N" group:"Of one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
+	Random  *int              `least:"1" most:"1000000" placeholder:"N" group:"Of one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
 
@@ -59,6 +59,9 @@ type asked struct {
 
 func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	if c.Name == "" {
+		if c.Data != nil || c.Methods != nil || c.Set != nil || c.Out != "" {
+			return data.Inputf("", "name the study, such as calibra study main --data letter --out runs/main; calibra study lists them")
+		}
 		return c.list(t)
 	}
 	if err := c.gridFlags.settle(t); err != nil {
@@ -68,7 +71,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if c.Name == study.SweepName {
 		ask = c.sweep
 	}
-	if c.Random != 0 && c.Name != study.SweepName {
+	if c.Random != nil && c.Name != study.SweepName {
 		return data.Inputf("", "--random is of study sweep alone; leave it out of study %s", c.Name)
 	}
 	a, err := ask(ctx, t, methods)
@@ -222,6 +225,9 @@ func (c *studyCmd) settings(methods *experiments.Catalog, s *study.Study, origin
 		return none, err
 	}
 	settings := study.Settings{Catalog: methods, Executor: executor, Methods: namesOf(named), Seeds: c.Seeds, Split: cmp.Or(c.Split, data.PaperTables), Shift: c.Shift}
+	if (c.Shift != "" || c.Shifted != "") && !s.Shifted(origins, settings) {
+		return none, data.Inputf("", "study %s judges on the test rows as they are; leave out --shift and --shifted, or run study ood", s.Name)
+	}
 	settings.Set, err = c.values(methods, s.MethodNames(origins, settings))
 	return settings, err
 }
@@ -296,12 +302,7 @@ func (c *studyCmd) reportStatements(ctx context.Context, t *terminal, f *study.F
 	if c.JSON {
 		return t.json(map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "found": data.Each(statements, func(s report.Statement) map[string]any { return map[string]any{"data": s.Title, "lines": s.Lines} })})
 	}
+	t.statements(statements)
 	t.tables(list)
-	for _, s := range statements {
-		t.printf("\n%s\n", s.Title)
-		for _, line := range s.Lines {
-			t.printf("%s\n", folded(line, width(t.out)))
-		}
-	}
 	return t.closing(fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)), filepath.Join(relative(c.Out), "report.html"))
 }

@@ -19,7 +19,7 @@ func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *experiments.
 		return nil, data.Inputf("", "study sweep needs --method; name the method whose settings are varied")
 	}
 	if c.Shift != "" || c.Shifted != "" {
-		return nil, data.Inputf("", "study sweep judges on the test rows as they are; leave out --shift and --shifted")
+		return nil, data.Inputf("", "study sweep judges on the test rows as they are; leave out --shift and --shifted, or run study ood")
 	}
 	if err := c.suits(); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *experiments.
 	if err != nil {
 		return nil, err
 	}
-	s := study.Sweep{Catalog: methods, Methods: namesOf(named), Random: c.Random}
+	s := study.Sweep{Catalog: methods, Methods: namesOf(named), Random: or(c.Random, 0)}
 	if s.Swept, s.Fixed, err = c.swept(methods, s.Methods); err != nil {
 		return nil, err
 	}
@@ -146,16 +146,11 @@ func (c *studyCmd) reportSweep(ctx context.Context, t *terminal, f *study.Findin
 	if c.JSON {
 		return t.json(map[string]any{"study": f.Study.Name, "results": lists[0].objects(), "test": lists[1].objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "chosen": choices})
 	}
-	t.tables(lists[0])
-	for _, choice := range choices {
-		line := choice.Line()
-		if len(choices) > 1 {
-			line = choice.Data + ": " + line
-		}
-		t.printf("\n%s\n", folded(line, width(t.out)))
-		for _, command := range choice.Commands {
-			t.printf("  %s\n", continued(called(command), width(t.out)-2))
-		}
+	statements, err := f.Study.Statements(ctx, f)
+	if err != nil {
+		return err
 	}
+	t.statements(statements)
+	t.tables(lists[0])
 	return t.closing(fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)), filepath.Join(relative(c.Out), "report.html"))
 }

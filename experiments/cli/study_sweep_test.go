@@ -22,6 +22,9 @@ func sweep(t *testing.T, in, out string, more ...string) (found struct {
 		Validation float64                     `json:"validation_nll"`
 		Test       float64                     `json:"test_nll"`
 		Interval   struct{ Low, High float64 } `json:"test_interval"`
+		Verdict    *struct{ Methods []any }
+		Second     string
+		Difference *struct{ Value float64 } `json:"difference_to_second"`
 	}
 }, rows []map[string]string) {
 	t.Helper()
@@ -134,19 +137,39 @@ func TestSweepLists(t *testing.T) {
 	}
 }
 
+// TestSweepOfRules: a setting of one rule is varied with that rule alone; beside the classifier a sweep has a verdict.
+func TestSweepOfRules(t *testing.T) {
+	found, rows := sweep(t, write(t, features(300)), t.TempDir(), "--method", "nc,ts", "--set", "optim.rule=adam,sgd", "--set", "optim.beta2=0.9,0.99", "--set", "optim.momentum=0.5", "--set", "optim.epochs=5", "--seeds", "1,2")
+	var sets []string
+	for _, row := range rows {
+		sets = append(sets, row["settings"])
+	}
+	slices.Sort(sets)
+	want := []string{"", "optim.beta2=0.9 optim.epochs=5 optim.rule=adam", "optim.beta2=0.99 optim.epochs=5 optim.rule=adam", "optim.epochs=5 optim.momentum=0.5 optim.rule=sgd"}
+	if sets = slices.Compact(sets); !slices.Equal(sets, want) {
+		t.Errorf("the settings are %q, want %q", sets, want)
+	}
+	chosen := found.Chosen[0]
+	if chosen.Method != "ts" || chosen.Verdict == nil || len(chosen.Verdict.Methods) != 2 || chosen.Second == "" || chosen.Difference == nil {
+		t.Errorf("%+v", chosen)
+	}
+}
+
 func TestSweepRefuses(t *testing.T) {
 	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "out")
 	for want, more := range map[string][]string{
-		"needs --method":                   {"--set", "optim.rate=1,2"},
-		"several values":                   {"--method", "vq", "--set", "optim.rate=1"},
-		"twice; name each value once":      {"--method", "vq", "--set", "optim.rate=1,1"},
-		"is given by --slots":              {"--method", "vq", "--slots", "4", "--set", "slots=2,4"},
-		"vq has no setting optim.raet":     {"--method", "vq", "--set", "optim.raet=1,2"},
-		"optim.rate is \"x\"":              {"--method", "vq", "--set", "optim.rate=1,x"},
-		"fewer than the 3 of --random":     {"--method", "vq", "--set", "optim.rate=1,2", "--random", "3"},
-		"judges on the test rows":          {"--method", "vq", "--set", "optim.rate=1,2", "--shift", "noise"},
-		"more than 1000000 combinations":   {"--method", "vq", "--set", "optim.rate=" + series(1001), "--set", "optim.batch=" + series(1001)},
-		"too many for a sweep; draw up to": {"--method", "vq", "--set", "optim.rate=" + series(200), "--set", "optim.batch=" + series(200)},
+		"needs --method":               {"--set", "optim.rate=1,2"},
+		"several values":               {"--method", "vq", "--set", "optim.rate=1"},
+		"twice; name each value once":  {"--method", "vq", "--set", "optim.rate=1,1"},
+		"is given by --slots":          {"--method", "vq", "--slots", "4", "--set", "slots=2,4"},
+		"vq has no setting optim.raet": {"--method", "vq", "--set", "optim.raet=1,2"},
+		"optim.rate is \"x\"":          {"--method", "vq", "--set", "optim.rate=1,x"},
+		"fewer than the 3 of --random": {"--method", "vq", "--set", "optim.rate=1,2", "--random", "3"},
+		"at least 1":                   {"--method", "vq", "--set", "optim.rate=1,2", "--random", "0"},
+		"ts with optim.rule=adam has no setting optim.weight": {"--method", "ts", "--set", "optim.rule=adam,lion", "--set", "optim.weight=1,2"},
+		"judges on the test rows":                             {"--method", "vq", "--set", "optim.rate=1,2", "--shift", "noise"},
+		"more than 1000000 combinations":                      {"--method", "vq", "--set", "optim.rate=" + series(1001), "--set", "optim.batch=" + series(1001)},
+		"too many for a sweep; draw up to":                    {"--method", "vq", "--set", "optim.rate=" + series(200), "--set", "optim.batch=" + series(200)},
 	} {
 		code, _, stderr := calibra(t, append([]string{"study", "sweep", "--data", in, "--out", out}, more...)...)
 		if code != exitUsage || !strings.Contains(stderr, want) {

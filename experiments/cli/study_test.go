@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"calibra/data"
+	"calibra/experiments/study"
 )
 
 // TestStudySurvivesKill: a study killed with SIGKILL in the middle and started
@@ -132,6 +133,10 @@ func TestStudyRefuses(t *testing.T) {
 		{"study main --data whatever", "is not known as data"},
 		{"study ood --data letter --shifted x.npz", "only a features file takes one"},
 		{"study main --data letter --seeds x", "seeds"},
+		{"study --data letter", "name the study"},
+		{"study ablate-codebook --data letter --codewords 16", "study ablate-codebook sets codebook.codewords itself"},
+		{"study optimizers --data letter --set optim.rule=adam", "study optimizers sets optim.rule itself"},
+		{"fit --in letter --probabilities", "is no features file; --logits and --probabilities say"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		args := strings.Fields(c.args)
@@ -144,6 +149,17 @@ func TestStudyRefuses(t *testing.T) {
 		}
 		if _, err := os.Stat(out); err == nil {
 			t.Errorf("%s made its directory", c.args)
+		}
+	}
+}
+
+// TestStudyShift: the study of shifted rows alone takes a shift.
+func TestStudyShift(t *testing.T) {
+	for _, name := range append(data.Each(study.Studies, func(s *study.Study) string { return s.Name }), "sweep --method ts --set optim.rule=adam,lion") {
+		args := append([]string{"study"}, strings.Fields(name+" --data letter --seeds 1 --shift noise --dry-run")...)
+		code, _, stderr := calibra(t, append(args, "--out", filepath.Join(t.TempDir(), "out"))...)
+		if shifted := name == "ood"; shifted != (code == 0) || !shifted && (code != exitUsage || !strings.Contains(stderr, "judges on the test rows as they are")) {
+			t.Errorf("study %s --shift noise exits %d: %s", name, code, stderr)
 		}
 	}
 }

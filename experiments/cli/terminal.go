@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"calibra/data"
+	"calibra/experiments/program"
 	"calibra/experiments/report"
 
 	"golang.org/x/term"
@@ -170,16 +171,21 @@ func (t *terminal) json(v any) error {
 
 // verdicts prints what to do with what was found, a paragraph for each data set, before what shows it.
 func (t *terminal) verdicts(all []*report.Verdict) error {
-	for _, v := range all {
+	return t.statements(data.Each(all, (*report.Verdict).Statement))
+}
+
+// statements prints a paragraph each.
+func (t *terminal) statements(all []report.Statement) error {
+	for _, s := range all {
 		var text strings.Builder
-		if v.Data != "" {
-			text.WriteString(v.Data + "\n")
+		if s.Title != "" {
+			text.WriteString(s.Title + "\n")
 		}
-		for _, line := range v.Text() {
+		for _, line := range s.Lines {
 			text.WriteString(folded(line, width(t.out)) + "\n")
 		}
-		for _, command := range v.Commands {
-			text.WriteString("  " + continued(called(command), width(t.out)-2) + "\n")
+		for _, command := range s.Commands {
+			text.WriteString("  " + continued(program.Called(command), width(t.out)-2) + "\n")
 		}
 		t.print([]byte(text.String() + "\n"))
 	}

@@ -288,7 +288,7 @@ func mapOf(name string, methods *experiments.Catalog) (layers.Map, error) {
 			return m, nil
 		}
 	}
-	return nil, data.Inputf("", "method %s is no single map; choose one such as vq or vq-dc", name)
+	return nil, data.Inputf("", "method %s has no map of vectors of codewords, of which study rate measures the errors; choose one such as vq or vq-dc", name)
 }
 
 // design is the design of the flags. One law of the codewords is asked for at most.

@@ -97,6 +97,8 @@ func (v *Verdict) calibrated(r *metrics.Report) string {
 		says, parts = "Not calibrated, by more than chance: ", wrong
 	case v.Say == Use:
 		says = "The NLL shows what these do not: "
+	case r.LikelihoodRatio != nil && r.LikelihoodRatio.PValue < 0.05:
+		says = fmt.Sprintf("The likelihood ratio test shows miscalibration that these do not (%s), of which no correction takes away more than chance: ", pEquals(r.LikelihoodRatio.PValue))
 	}
 	return says + strings.Join(parts, "; ") + "."
 }

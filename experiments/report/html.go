@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"calibra/experiments/metrics"
+	"calibra/experiments/program"
 )
 
 //go:embed report.html.tmpl
@@ -26,6 +27,7 @@ const manyColumns, fewColumns, halfColumns = 12, 5, 7
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"style":   func() template.CSS { return template.CSS(style) },
 	"script":  func() template.JS { return template.JS(script) },
+	"called":  Called,
 	"best":    func(c Cell) bool { return c.Mark == metrics.Best },
 	"second":  func(c Cell) bool { return c.Mark == metrics.Second },
 	"named":   (*Table).named,
@@ -95,4 +97,13 @@ func (d *Document) WriteHTML(w io.Writer) error {
 	shown := *d
 	shown.Sections = slices.DeleteFunc(slices.Clone(d.Sections), func(s *Section) bool { return s == nil })
 	return pageTemplate.Execute(w, &shown)
+}
+
+// Called is a command as the reader of a page can type it: the name of a program from outside, which alone has its parts, in place
+// of calibra's.
+func Called(command string) string {
+	if program.Outside() {
+		return program.Called(command)
+	}
+	return command
 }

@@ -440,6 +440,9 @@ func (d *Difference) tells(tests int) string {
 	return d.moves() + ", no more than chance"
 }
 
+// Tells says what a difference alone, of no others, does to the NLL, and whether that is more than chance.
+func (d *Difference) Tells() string { return d.tells(1) }
+
 // leave says that nothing is to be gained, by the methods that do not lower the NLL.
 func (v *Verdict) leave(nc *Judged, rest []*Judged) {
 	if rest == nil {
@@ -513,7 +516,7 @@ func titles(of []*Judged) string {
 
 // upper is a title at the beginning of a sentence. Names of methods stay as they are.
 func upper(title string) string {
-	if strings.Contains(title, " ") {
+	if strings.Contains(title, " ") && !strings.Contains(title, "=") { // a method with its settings begins with its name
 		return strings.ToUpper(title[:1]) + title[1:]
 	}
 	return title

@@ -138,6 +138,11 @@ func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experime
 		spec.Judging = usual(spec)
 	}
 	spec.Judging.Split, spec.Judging.Folds, spec.Judging.Within = set.together(grid), set.Folds, set.Within
+	for _, key := range set.Set[spec.Method].Names() {
+		if own := spec.Value(key); own != "" && own != set.Set[spec.Method][key] {
+			return c, "", data.Inputf("", "study %s sets %s itself; leave it out, or name its values to study sweep", s.Name, key)
+		}
+	}
 	if err := spec.Use(set.Set[spec.Method]); err != nil {
 		return c, "", err
 	}
@@ -150,6 +155,13 @@ func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experime
 		}
 	}
 	return Cell{Spec: spec, Key: key(spec, o.Digest), Origin: o, Cost: cost(spec, method, size)}, "", nil
+}
+
+// Shifted reports whether any cell of the study's grid on the origins is judged on shifted rows.
+func (s *Study) Shifted(origins []*experiments.Origin, set Settings) bool {
+	return slices.ContainsFunc(origins, func(o *experiments.Origin) bool {
+		return slices.ContainsFunc(s.grid(o, set), func(spec experiments.Spec) bool { return spec.Shift != "" })
+	})
 }
 
 // MethodNames are the methods of the study's grid on the origins.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -71,36 +72,56 @@ func (s Swept) field() Field {
 	}}
 }
 
-// specs are a Spec for each method and combination of what the method has of them.
+// specs are a Spec for each method and combination of what the method has of them. A setting that a combination has no use
+// for, as one rule's beside another rule, is left out of that combination.
 func (s Sweep) specs() ([]experiments.Spec, error) {
-	places, err := s.places()
+	combined, err := s.combined()
 	if err != nil {
 		return nil, err
 	}
-	of := map[string][]experiments.Spec{}
-	for _, at := range places {
-		combined := experiments.Values{}
-		for i := len(s.Swept) - 1; i >= 0; i-- { // the last setting changes first
-			values := s.Swept[i].Values
-			combined[s.Swept[i].Key] = values[at%len(values)]
-			at /= len(values)
+	unread, of := make([][]string, len(combined)), map[string]int{}
+	for i, values := range combined {
+		if unread[i], err = s.Catalog.Unread(values, s.Methods); err != nil {
+			return nil, err
 		}
-		divided, err := s.Catalog.Divide(s.Fixed.With(combined), s.Methods)
+		for _, key := range unread[i] {
+			of[key]++
+		}
+	}
+	specs := map[string][]experiments.Spec{}
+	for i, values := range combined {
+		maps.DeleteFunc(values, func(key, _ string) bool { return of[key] < len(combined) && slices.Contains(unread[i], key) })
+		divided, err := s.Catalog.Divide(values, s.Methods)
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range s.Methods {
 			spec := experiments.Spec{Method: name, Set: divided[name].String()}
-			if !slices.Contains(of[name], spec) {
-				of[name] = append(of[name], spec)
+			if !slices.Contains(specs[name], spec) {
+				specs[name] = append(specs[name], spec)
 			}
 		}
 	}
 	var all []experiments.Spec
 	for _, name := range s.Methods {
-		all = append(all, of[name]...)
+		all = append(all, specs[name]...)
 	}
 	return all, nil
+}
+
+// combined are the settings of every combination.
+func (s Sweep) combined() (all []experiments.Values, err error) {
+	places, err := s.places()
+	for _, at := range places {
+		values := s.Fixed.With(nil)
+		for i := len(s.Swept) - 1; i >= 0; i-- { // the last setting changes first
+			of := s.Swept[i].Values
+			values[s.Swept[i].Key] = of[at%len(of)]
+			at /= len(of)
+		}
+		all = append(all, values)
+	}
+	return all, err
 }
 
 // places are the numbers of the combinations, ascending.
@@ -167,37 +188,54 @@ type Choice struct {
 	Seconds    float64            `json:"fit_seconds"`   // of a fit
 	Of         int                `json:"of"`            // settings that it was chosen among
 	Commands   []string           `json:"commands,omitempty"`
+	// Verdict sets it beside the classifier as it is on test rows, nil where the sweep has no nc.
+	Verdict *report.Verdict `json:"verdict,omitempty"`
+	// Second are the settings of the second lowest validation NLL, and Difference how the choice differs from them on test rows.
+	Second     string             `json:"second,omitempty"`
+	Difference *report.Difference `json:"difference_to_second,omitempty"`
+	// Edge names each number of the settings that is the least or the largest that was tried.
+	Edge []string `json:"edge,omitempty"`
 
 	title string
-	words string         // of the settings, in the order of the grid
+	words string         // of the method and its settings, in the order of the grid
 	seeds metrics.Spread // of Validation
 }
 
 // Choices are those of each data set.
 func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
 	for _, s := range f.chosenFirst() {
-		best := s.rows[0]
-		if math.IsInf(best.validated(), 1) {
+		tried := slices.DeleteFunc(slices.Clone(s.rows), func(r *row) bool { return math.IsInf(r.validated(), 1) || r.spec.Method == report.Classifier })
+		if len(tried) == 0 {
 			continue
 		}
-		c := Choice{Data: s.origin.Name, Method: best.spec.Method, Settings: experiments.Values{}, Validation: best.validated(), seeds: best.spread(validation), Seconds: best.spread(fitSeconds).Mean, title: s.Title()}
-		for _, r := range s.rows {
-			if !math.IsInf(r.validated(), 1) {
-				c.Of++
-			}
-		}
-		var words []string
-		for _, field := range f.Study.Vary {
-			if value := field.Of(best.spec); field.Head != byMethod.Head && value != "–" {
-				c.Settings[field.Head] = value
-				words = append(words, field.Head+"="+value)
-			}
-		}
-		c.words = strings.Join(words, ", ")
+		best := tried[0]
+		c := Choice{Data: s.origin.Name, Method: best.spec.Method, Settings: f.chosen(best), Validation: best.validated(), seeds: best.spread(validation), Seconds: best.spread(fitSeconds).Mean, Of: len(tried), title: s.Title(), words: f.worded(best)}
 		if c.Test, c.Interval, err = best.mean(ctx); err != nil {
 			return nil, err
 		}
-		if in := f.Inputs[s.origin]; in != "" {
+		if len(tried) > 1 {
+			d, err := pairedLosses(best, tried[1], sharedMetric(metrics.NLL))
+			if err != nil {
+				return nil, err
+			}
+			if d != nil {
+				c.Second, c.Difference = f.worded(tried[1]), report.NewDifference(d.Comparison, d.PValue)
+			}
+		}
+		if nc := slices.IndexFunc(s.rows, func(r *row) bool { return r.spec.Method == report.Classifier }); nc >= 0 {
+			both := *s
+			both.rows = []*row{s.rows[nc], best}
+			if c.Verdict, err = f.verdict(ctx, &both); err != nil {
+				return nil, err
+			}
+		}
+		for key, value := range c.Settings {
+			if side := f.side(key, value, tried); side != "" {
+				c.Edge = append(c.Edge, key+"="+value+" ("+side+")")
+			}
+		}
+		slices.Sort(c.Edge)
+		if in := f.Inputs[s.origin]; in != "" && (c.Verdict == nil || c.Verdict.Say == report.Use || c.Verdict.Say == report.CannotTell) {
 			spec := best.results[0].Spec
 			spec.Catalog = best.spec.Catalog
 			c.Commands = Commands(in, spec, best.results[0].Features)
@@ -205,6 +243,89 @@ func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// chosen are the row's values of what the sweep varies.
+func (f *Findings) chosen(r *row) experiments.Values {
+	values := experiments.Values{}
+	for _, field := range f.Study.Vary {
+		if value := field.Of(r.spec); field.Head != byMethod.Head && value != "–" {
+			values[field.Head] = value
+		}
+	}
+	return values
+}
+
+// worded is the row's method with its settings: "vq with codebook.codewords=16, optim.rate=1e-3".
+func (f *Findings) worded(r *row) string {
+	var words []string
+	values := f.chosen(r)
+	for _, field := range f.Study.Vary {
+		if value, there := values[field.Head]; there {
+			words = append(words, field.Head+"="+value)
+		}
+	}
+	if words == nil {
+		return r.spec.Method
+	}
+	return r.spec.Method + " with " + strings.Join(words, ", ")
+}
+
+// side is which end of the numbers that were tried the value of a setting is, "" where it is between them or no number.
+func (f *Findings) side(key, value string, tried []*row) string {
+	var numbers []float64
+	for _, r := range tried {
+		text, there := f.chosen(r)[key]
+		x, err := strconv.ParseFloat(text, 64)
+		switch {
+		case there && err != nil:
+			return ""
+		case there:
+			numbers = append(numbers, x)
+		}
+	}
+	x, err := strconv.ParseFloat(value, 64)
+	least, largest := slices.Min(numbers), slices.Max(numbers)
+	switch {
+	case err != nil || least == largest:
+		return ""
+	case x == least:
+		return "the least tried"
+	case x == largest:
+		return "the largest tried"
+	}
+	return ""
+}
+
+// overAll says which settings have the least mean of log NLL on validation rows over several data sets, "" of one.
+func (f *Findings) overAll() string {
+	subjects := f.subjects()
+	if len(subjects) < 2 {
+		return ""
+	}
+	excess, of := map[string]float64{}, map[string]int{}
+	for _, s := range subjects {
+		least := math.Inf(1)
+		for _, r := range s.rows {
+			least = min(least, r.validated())
+		}
+		for _, r := range s.rows {
+			if x := r.validated(); least > 0 && !math.IsInf(x, 1) {
+				excess[f.worded(r)] += math.Log(x / least)
+				of[f.worded(r)]++
+			}
+		}
+	}
+	best := ""
+	for _, words := range slices.Sorted(maps.Keys(of)) {
+		if of[words] == len(subjects) && (best == "" || excess[words] < excess[best]) {
+			best = words
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("Over all %d data sets: %s; its NLL on validation rows is %s %% above the least of each, in the geometric mean.", len(subjects), best, metrics.Fixed(100*math.Expm1(excess[best]/float64(len(subjects))), 1))
 }
 
 // mean is the NLL of the row's test rows over its seeds with its 95 % interval: that of the difference to a loss of 0.
@@ -220,26 +341,42 @@ func (r *row) mean(ctx context.Context) (float64, metrics.Interval, error) {
 	return p.Difference, p.Interval, nil
 }
 
-// Line says the choice in a sentence.
-func (c Choice) Line() string {
-	chosen := c.Method
-	if c.words != "" { // else the method has none of the settings
-		chosen += " with " + c.words
+// Lines say the choice: what to do beside the classifier, what was chosen, and how sure that is.
+func (c Choice) Lines() (lines []string) {
+	if c.Verdict != nil {
+		lines = c.Verdict.Text()
 	}
-	return fmt.Sprintf("Chosen on validation rows, of %d: %s, NLL %s there. On test rows its NLL is %s (95 %% %s to %s); a fit takes %s s.", c.Of, chosen, c.seeds.Format(metrics.NLL),
-		metrics.Nats(c.Test), metrics.Nats(c.Interval.Low), metrics.Nats(c.Interval.High), metrics.Fixed(c.Seconds, 2))
+	lines = append(lines, fmt.Sprintf("Chosen on validation rows, of %d: %s, NLL %s there. On test rows its NLL is %s (95 %% %s to %s); a fit takes %s s.", c.Of, c.words, c.seeds.Format(metrics.NLL),
+		metrics.Nats(c.Test), metrics.Nats(c.Interval.Low), metrics.Nats(c.Interval.High), metrics.Fixed(c.Seconds, 2)))
+	if c.Difference != nil {
+		lines = append(lines, fmt.Sprintf("Beside the second, %s, it %s on test rows.", c.Second, c.Difference.Tells()))
+	}
+	if c.Edge != nil {
+		lines = append(lines, "At the edge of what was tried: "+strings.Join(c.Edge, ", ")+". Values beyond may do better.")
+	}
+	if c.Verdict == nil {
+		lines = append(lines, "Whether it lowers the NLL of the classifier is told where nc is among the methods: --method nc,"+c.Method+".")
+	}
+	return lines
 }
 
 // chosenStatements are the choices as a page shows them.
 func chosenStatements(ctx context.Context, f *Findings) ([]report.Statement, error) {
 	choices, err := f.Choices(ctx)
-	return data.Each(choices, func(c Choice) report.Statement {
-		s := report.Statement{Lines: []string{c.Line()}, Commands: c.Commands}
+	if err != nil {
+		return nil, err
+	}
+	said := data.Each(choices, func(c Choice) report.Statement {
+		s := report.Statement{Lines: c.Lines(), Commands: c.Commands}
 		if len(choices) > 1 {
 			s.Title = c.title
 		}
 		return s
-	}), err
+	})
+	if over := f.overAll(); over != "" {
+		said = append(said, report.Statement{Lines: []string{over}})
+	}
+	return said, nil
 }
 
 // validationSection is what was chosen, and by what.
@@ -278,7 +415,7 @@ func (f *Findings) settings(caption string, columns ...quantity) *report.Table {
 
 // cell is the quantity without a mark; seconds have two decimals.
 func (q quantity) cell(x metrics.Spread) report.Cell {
-	if q.unranked {
+	if q.unranked && !math.IsNaN(x.Mean) {
 		return report.Cell{Text: metrics.Fixed(x.Mean, 2)}
 	}
 	return report.Cell{Text: x.Format(q.metric), Spread: x}
