@@ -23,10 +23,11 @@ type Method struct {
 	Group Group
 	// Instead are those to take, of the recommended method, where rows lack an array that it needs: the first whose arrays they have.
 	Instead []string
-	// Fewest are the calibration rows that the recommended method needs at its defaults, and Few is what to take where there are
-	// fewer.
+	// Fewest are the calibration rows that the recommended method needs at its defaults, Few is what to take where there are
+	// fewer, and FewSet are its settings.
 	Fewest int
 	Few    string
+	FewSet Values
 	// Reference is where it was published: "Guo et al. 2017".
 	Reference string
 	// Needs are the arrays of every part that it reads, besides labels.

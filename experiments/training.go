@@ -291,7 +291,7 @@ func fromStart(m optim.Method) optim.Method {
 
 // temperaturePrior is the standard deviation of a prior of log T, 0 where there is none.
 func (o *Options) temperaturePrior() float64 {
-	if s := o.FloatOr("temperature.prior", "none", Positive, "none", "standard deviation s of a prior log T ~ N(0, s²), which draws temperatures toward 1; .2 is tried"); s != nil {
+	if s := o.FloatOr("temperature.prior", "none", Positive, "none", "standard deviation s of a prior log T ~ N(0, s²), which draws T toward 1; try .2 where the classifier hardly errs"); s != nil {
 		return *s
 	}
 	return 0

@@ -74,10 +74,15 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if !named {
 		other, lacks := experiments.Spec{Catalog: methods, Split: c.Split}.Recommended(src)
 		if lacks != "" {
-			t.warn("%s has %s that the default method %s needs; %s is fitted in its place", filepath.Base(c.In), lacks, method.Name, other.Name)
 			if settings, err = c.values(methods, []string{other.Name}); err != nil {
 				return err
 			}
+			called := other.Name
+			if called == method.Few {
+				set := method.FewSet.With(settings[called])
+				settings[called], called = set, called+" with "+set.String()
+			}
+			t.warn("%s has %s that the default method %s needs; %s is fitted in its place", filepath.Base(c.In), lacks, method.Name, called)
 		}
 		method, c.Method = other, other.Name
 	}

@@ -246,7 +246,7 @@ func TestDefaultMethod(t *testing.T) {
 		{without("_features"), recommended.Instead[0], "features.npz has no cal_features that the default method mixture needs; sm is fitted in its place"},
 		{without("_logits"), recommended.Instead[1], "features.npz has no cal_logits that the default method mixture needs; vq is fitted in its place"},
 		{without("test_features"), recommended.Instead[0], "features.npz has no test_features "},
-		{features(recommended.Fewest - 1), recommended.Few, "features.npz has 63 calibration rows, fewer than the 64 that the default method mixture needs; ts is fitted in its place"},
+		{features(recommended.Fewest - 1), recommended.Few, "features.npz has 63 calibration rows, fewer than the 64 that the default method mixture needs; ts with temperature.prior=.2 is fitted in its place"},
 	} {
 		out := filepath.Join(t.TempDir(), "run")
 		code, _, stderr := calibra(t, "fit", "--quiet", "--in", write(t, c.rows), "--out", out)
