@@ -111,7 +111,7 @@ func (g *Network) SetOutputs(o Outputs) {
 		o.Probabilities = g.Softmax(g.Unmasked(o.LogProbs, math.Inf(-1)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.taken)) {
-		o.Probabilities = g.Add(o.Probabilities, g.Where(g.refused(name), g.Scalar(math.NaN()), g.Scalar(0)))
+		o.Probabilities = g.Add(o.Probabilities, g.refused(name))
 	}
 	if g.numbers == Single {
 		o.Probabilities = g.Cast(o.Probabilities, Single)
@@ -122,13 +122,16 @@ func (g *Network) SetOutputs(o Outputs) {
 	}
 }
 
-// refused is true for each row (N×1) of an input with a number that is not finite. Of logits −∞ is that of a class that
-// cannot be, and a row of nothing else is refused.
+// refused is NaN for each row (N×1) of an input with a number that is not finite, else 0. Of logits −∞ is that of a class
+// that cannot be, and a row of nothing else is refused.
 func (g *Network) refused(name string) Value {
 	if name == "logits" && g.below != "" {
-		return g.Node("IsNaN", []Value{g.Sum(g.below, 1, 1)})
+		return g.Where(g.Node("IsNaN", []Value{g.Sum(g.below, 1, 1)}), g.Scalar(math.NaN()), g.Scalar(0))
 	}
-	return g.Node("IsNaN", []Value{g.Sum(g.Mul(g.taken[name], g.Scalar(0)), 1, 1)}) // 0·∞ is NaN
+	if g.numbers == Single { // 0·∞ and 0·NaN are NaN, in the numbers that were given as in float64
+		return g.Cast(g.Sum(g.Mul(name, Table(g, []float32{0})), 1, 1), Double)
+	}
+	return g.Sum(g.Mul(name, g.Scalar(0)), 1, 1)
 }
 
 // File is the network as a file, which names the method, unless "".
