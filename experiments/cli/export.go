@@ -29,7 +29,10 @@ func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
 		return err
 	}
 	numbers := map[string]export.Numbers{"float32": export.Float32, "float64": export.Float64}[c.Numbers]
-	if err := writeONNX(c.ONNX, numbers, method.Name, model); err != nil {
+	err = disk.WriteFile(c.ONNX, func(out io.Writer) error {
+		return export.Write(out, numbers, method.Name, model)
+	})
+	if err != nil {
 		return err
 	}
 	of := ""
@@ -45,9 +48,4 @@ func checkONNX(path string) error {
 		return data.Inputf(path, "ends in %s and would hold a network in ONNX; name a file that ends in .onnx", end)
 	}
 	return nil
-}
-
-// writeONNX writes a model of this method as a network.
-func writeONNX(path string, numbers export.Numbers, method string, model layers.Stateful) error {
-	return disk.WriteFile(path, func(out io.Writer) error { return export.Write(out, numbers, method, model) })
 }

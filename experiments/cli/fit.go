@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -170,12 +172,16 @@ func (c *fitCmd) network(t *terminal, run *experiments.Run) error {
 	if c.ONNX == "" {
 		return nil
 	}
-	err := writeONNX(c.ONNX, export.Float64, c.Method, run.Model)
+	var file bytes.Buffer
+	err := export.Write(&file, export.Float64, c.Method, run.Model)
 	if refused := new(data.InputError); errors.As(err, &refused) {
 		t.warn("no network is written: %v", refused)
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(c.ONNX, func(out io.Writer) error { _, err := out.Write(file.Bytes()); return err })
 }
 
 // kept is the error, and, after an interruption, states that an earlier model is as it was.

@@ -303,4 +303,7 @@ func TestFitWritesTheNetworkOfExport(t *testing.T) {
 	if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "ts", "--out", filepath.Join(dir, "none"), "--onnx", "m.npz"); code != 2 || !strings.Contains(stderr, "m.npz: ends in .npz") {
 		t.Errorf("a name of another kind exits %d: %s", code, stderr)
 	}
+	if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "ts", "--out", filepath.Join(dir, "ts"), "--onnx", filepath.Join(dir, "none", "m.onnx")); code == 0 || !strings.Contains(stderr, "cannot be written") {
+		t.Errorf("a folder that is not there exits %d: %s", code, stderr)
+	}
 }
