@@ -66,11 +66,11 @@ func Workloads(rows int, e experiments.Executor) []Workload {
 		},
 		{Key: "lce_s_c10", What: "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", Work: lceCost(20250, 50, 10), Measure: of(lce, size{20250, 10})},
 		{Key: "lce_s_c100_5000rows", What: "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", Work: lceCost(5000, 50, 100), Measure: of(lce, size{5000, 100})},
-		{Key: "inference_rows_per_s", What: "calibrated predictions in batches of 1,024", PerSecond: true, Work: inferenceCost(1, 10), Measure: inference},
+		{Key: "inference_rows_per_s", What: "calibrated predictions in batches of 1,024", PerSecond: true, Work: inferenceCost(1, 10), Measure: of(inference, size{20000, 10})},
 	}
 }
 
-// timed is the seconds of an epoch or an evaluation of this size, the best of so many.
+// timed is the seconds of an epoch or an evaluation of this size, the best of so many, or the rows per second of predictions.
 type timed func(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error)
 
 // fastest observes a fit and keeps the shortest epoch but the first, in seconds.
@@ -176,8 +176,9 @@ func lce(ctx context.Context, e experiments.Executor, s size, reps int) (float64
 	})
 }
 
-func inference(ctx context.Context, reps int) (float64, error) {
-	const rows, classes, batch = 20000, 10, 1024
+func inference(ctx context.Context, _ experiments.Executor, of size, reps int) (float64, error) {
+	const batch = 1024
+	rows, classes := of.Rows, of.Classes
 	rng := newRand()
 	c := layers.Train(&layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: optim.Settings{Epochs: 1}}, layers.Bilinear{}, optim.Settings{Epochs: 1})
 	if err := c.Fit(ctx, activations(rng, 1000, Features, classes), nil, rng); err != nil {
@@ -198,7 +199,7 @@ func inference(ctx context.Context, reps int) (float64, error) {
 		}
 		return nil
 	})
-	return rows / s, err
+	return float64(rows) / s, err
 }
 
 // best is the shortest of reps runs, after one to warm up, in seconds.
