@@ -42,7 +42,7 @@ func TestTheoryOfOnesOwn(t *testing.T) {
 		"for the study rate":            {"theory", "gauge", "--zipf", "1"},
 		"did you mean vq-dc?":           {"theory", "rate", "--map", "vqdc"},
 		"at least 2 codewords":          {"theory", "rate", "--codewords", "1"},
-		"has no map of vectors":              {"theory", "rate", "--map", "kc"},
+		"has no map of vectors":         {"theory", "rate", "--map", "kc"},
 		"give --out DIR":                {"theory", "fast", "--seeds", "0-1"},
 		"one or the other":              {"theory", "fast", "--seeds", "0-1", "--seed", "0", "--out", "none"},
 		"at least 2 replicates":         {"theory", "rate", "--replicates", "1"},
