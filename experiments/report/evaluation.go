@@ -51,7 +51,7 @@ func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
 	if v.Say == Use && d.Kind == diagnosis.NoError && len(d.Wrong()) == 0 {
 		d.Found = "wrong by little in many places: no region, class, confidence or group is wrong by more than chance by itself"
 	}
-	v.Why = append([]string{upper(d.Found) + "."}, v.Why[:min(len(v.Why), 2)]...)
+	v.Why = append([]string{strings.ToUpper(d.Found[:1]) + d.Found[1:] + "."}, v.Why[:min(len(v.Why), 2)]...)
 	return v, nil
 }
 

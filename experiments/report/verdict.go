@@ -514,9 +514,9 @@ func titles(of []*Judged) string {
 	return listed(out)
 }
 
-// upper is a title at the beginning of a sentence. Names of methods stay as they are.
+// upper is a title at the beginning of a sentence. Names of methods stay as they are: what begins with an article is none.
 func upper(title string) string {
-	if strings.Contains(title, " ") && !strings.Contains(title, "=") { // a method with its settings begins with its name
+	if strings.HasPrefix(title, "a ") || strings.HasPrefix(title, "the ") {
 		return strings.ToUpper(title[:1]) + title[1:]
 	}
 	return title

@@ -22,7 +22,7 @@ const compareName = "compare"
 // and reports which differ by more than chance. It has a command of its own, calibra compare,
 // and is none of Studies.
 var Compare = Study{
-	Name: compareName, Line: "methods side by side, and which of them differ by more than chance",
+	Name: compareName, Title: "Methods side by side", Line: "methods side by side, and which of them differ by more than chance",
 	Grid:    always(each((*experiments.Catalog)(nil).Names()...)),
 	Vary:    []Field{{byMethod.Head, func(s experiments.Spec) string { return s.Method }}},
 	Views:   []View{Compared, forests, reliabilityDiagrams, intervalsTable, differencesTable},
@@ -167,7 +167,7 @@ func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
 		return nil, err
 	}
 	columns := slices.Concat(resultColumns(false), f.improvements(), f.others())
-	t := f.table("Mean ± standard deviation over the seeds. The best method above; "+f.note(), columns)
+	t := f.table("Mean ± standard deviation over the seeds. The lowest NLL above; "+f.note(), columns)
 	rows := t.Blocks[0].Rows[:0]
 	for _, row := range t.Blocks[0].Rows { // of a method that failed there is nothing to show
 		if slices.ContainsFunc(lines, func(l Line) bool { return l.Method == row.Labels[0] }) {

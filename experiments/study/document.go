@@ -84,7 +84,7 @@ func (f *Findings) Write(ctx context.Context, dir string, figures report.Export)
 
 // Document is the study's report. If ctx is cancelled, the error wraps ctx.Err().
 func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
-	d := &report.Document{Title: "Study " + f.Study.Name, Intro: strings.ToUpper(f.Study.Line[:1]) + f.Study.Line[1:] + ".", Head: f.Head, Facts: f.facts()}
+	d := &report.Document{Title: cmp.Or(f.Study.Title, "Study "+f.Study.Name), Intro: strings.ToUpper(f.Study.Line[:1]) + f.Study.Line[1:] + ".", Head: f.Head, Facts: f.facts()}
 	if slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil }) {
 		statements := f.Study.Statements
 		if statements == nil {

@@ -13,6 +13,8 @@ import (
 type Study struct {
 	Name string // "main"
 	Line string // what it is, in one line
+	// Title is that of its page; "" stands for "Study" and its name.
+	Title string
 	// Paper names the paper's tables that the results stand beside, of package paper.
 	Paper []string
 	// Grid lists the Specs for one origin. Data, split, seed and averages are filled
