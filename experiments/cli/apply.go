@@ -345,6 +345,8 @@ type applied struct {
 	progress *progress
 	room     int               // for rows, in bytes
 	first    *data.Predictions // of the first batch
+	embed    *data.Embedding   // of the rows as they are predicted; nil: they are read once more
+	embedded []float64         // what it made of them
 	err      error             // that ended a pass
 }
 
@@ -399,6 +401,9 @@ func (j *applied) predict(ctx context.Context, write func([]float64) error) erro
 			}
 		}
 		j.first = nil
+		if j.embed != nil {
+			j.embedded = append(j.embedded, j.embed.Apply(x.Features).RawMatrix().Data...)
+		}
 		var probs mat.Dense
 		probs.Apply(func(_, _ int, v float64) float64 { return math.Exp(v) }, p.LogProbs)
 		n, _ := probs.Dims()
@@ -407,7 +412,8 @@ func (j *applied) predict(ctx context.Context, write func([]float64) error) erro
 	})
 }
 
-// embedding is the array embedding of all rows, or why there is none.
+// embedding is the array embedding of all rows, or why there is none. It is made while the rows are predicted where all of it
+// has room in memory, and else of the rows read once more, as the file has its arrays one behind the other.
 func (j *applied) embedding(ctx context.Context) (arrays []data.Array, notice string, err error) {
 	s := j.stream
 	if s.Width == 0 {
@@ -418,7 +424,13 @@ func (j *applied) embedding(ctx context.Context) (arrays []data.Array, notice st
 		return nil, notice, err
 	}
 	_, components := e.Axes.Dims()
+	if size := s.Rows * components; 8*size <= j.room {
+		j.embed, j.embedded = e, make([]float64, 0, size)
+	}
 	return []data.Array{{Name: "embedding", Value: data.Streamed(s.Rows, components, func(write func([]float64) error) error {
+		if j.embed != nil {
+			return write(j.embedded)
+		}
 		return j.note(s.Each(ctx, j.batch(), true, func(_ int, x *data.Set) error {
 			return write(e.Apply(x.Features).RawMatrix().Data)
 		}))

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -60,6 +61,24 @@ func TestApplyInBatchesIsApply(t *testing.T) {
 	}
 	if !bytes.Equal(got, want.Bytes()) {
 		t.Error("the predictions are not those of all rows at once")
+	}
+
+	s, err := data.OpenStream(in, "test", data.Names{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	j := &applied{stream: s, model: saved{embedding: filepath.Join(model, "embedding.npz")}, room: 1} // too little for all rows
+	arrays, _, err := j.embedding(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again, all bytes.Buffer
+	if err := errors.Join(data.NPZ(arrays...)(&again), data.NPZ(data.Array{Name: "embedding", Value: e.Apply(test.Features)})(&all)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(again.Bytes(), all.Bytes()) {
+		t.Error("the embedding of rows that are read once more is another")
 	}
 }
 
