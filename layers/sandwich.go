@@ -365,11 +365,11 @@ func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*
 	if err != nil {
 		return nil, err
 	}
-	sizes := t.Base.Sizes()
-	fitted := sizes
-	fitted.Weighed = cmp.Or(t.rows, sizes.Rows()) // the base may have been fitted to others
-	return NewSandwich(ctx, t.Map, t.weights, Observe(view, cal, fitted), sizes, ridge)
+	return NewSandwich(ctx, t.Map, t.weights, Observe(view, cal, t.fitted()), t.Base.Sizes(), ridge)
 }
+
+// fitted is how many rows the map was fitted to; its base may have been fitted to others.
+func (t *Trained) fitted() int { return cmp.Or(t.rows, t.Base.Sizes().Rows()) }
 
 // viewOf is what the base sees of a set, with the set itself for maps with inputs of their own.
 func (t *Trained) viewOf(x *data.Set) (*View, error) {
@@ -380,13 +380,13 @@ func (t *Trained) viewOf(x *data.Set) (*View, error) {
 	return view, err
 }
 
-// Observe are rows as a base of these sizes sees them, which count together as many as were fitted,
-// each by its weight.
-func Observe(view *View, cal *data.Set, s Sizes) Observed {
+// Observe are rows as a base sees them, which count together as many as were fitted, 0 as many as there are, each
+// by its weight.
+func Observe(view *View, cal *data.Set, fitted int) Observed {
 	if cal == nil {
 		return Observed{View: view}
 	}
-	rows, fitted, n := Observed{View: view, Labels: cal.Labels}, s.Rows(), cal.Len()
+	rows, n := Observed{View: view, Labels: cal.Labels}, cal.Len()
 	if cal.Weights != nil {
 		mean := cal.Total() / float64(n)
 		rows.Weights = data.Each(cal.Weights, func(w float64) float64 { return w / mean })

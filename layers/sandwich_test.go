@@ -192,7 +192,7 @@ func TestSandwichCountsTheFittedRows(t *testing.T) {
 }
 
 // keptBase is a base that is not fitted again.
-type keptBase struct{ Base }
+type keptBase struct{ *Divide }
 
 func (keptBase) Fit(context.Context, *data.Set, *data.Set, *rand.Rand) error { return nil }
 
@@ -200,7 +200,7 @@ func (keptBase) Fit(context.Context, *data.Set, *data.Set, *rand.Rand) error { r
 func TestSandwichCountsTheRowsOfTheMap(t *testing.T) {
 	c, _ := fittedBilinear(t)
 	few := blobs(200, 1)
-	again := Train(keptBase{c.Base}, Bilinear{}, optim.Settings{Epochs: 5})
+	again := Train(keptBase{c.Base.(*Divide)}, Bilinear{}, optim.Settings{Epochs: 5})
 	if err := again.Fit(t.Context(), few, blobs(100, 2), newRand(3)); err != nil {
 		t.Fatal(err)
 	}
@@ -218,6 +218,9 @@ func TestSandwichCountsTheRowsOfTheMap(t *testing.T) {
 	}
 	if !mat.EqualApprox(got.covariance, want.covariance, 1e-8*mat.Max(want.covariance)) {
 		t.Error("the covariance counts the rows of the base, not those of the map")
+	}
+	if _, err := again.TwoStage(t.Context(), few, 1e-3, 1e-3); err == nil || !strings.Contains(err.Error(), "this head was fitted to 600 and its map to 200") {
+		t.Errorf("two stages with rows of their own: %v", err)
 	}
 }
 

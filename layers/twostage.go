@@ -447,8 +447,8 @@ func newSpreads(C, d2 int) *spreads {
 }
 
 // TwoStage is the covariance of the fitted map and the head of its divided base,
-// from the calibration rows that both were fitted to, or others as in [Trained.Sandwich]. For
-// the ridges see [NewTwoStage]; those of the fit are [Trained.Ridge] and [Headed]'s.
+// from the calibration rows that both were fitted to, or others as in [Trained.Sandwich]. A map that was fitted to
+// other rows than its base is an error. For the ridges see [NewTwoStage]; those of the fit are [Trained.Ridge] and [Headed]'s.
 func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge float64) (*TwoStage, error) {
 	base, headed := t.Base.(Headed)
 	switch {
@@ -456,13 +456,15 @@ func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge 
 		return nil, fmt.Errorf("layers: intervals of two stages count the error of a head, and %s has none that it tells of", NameOf(t.Base))
 	case t.weights == nil:
 		return nil, ErrUnfitted
+	case t.fitted() != base.Sizes().Rows():
+		return nil, fmt.Errorf("layers: intervals of two stages are of a head and a map that were fitted to the same rows; this head was fitted to %d and its map to %d: take the head as given by Sandwich, or fit both again", base.Sizes().Rows(), t.fitted())
 	}
 	view, err := t.viewOf(cal)
 	if err != nil {
 		return nil, err
 	}
 	z := data.Dense(base.Quantized(view))
-	return NewTwoStage(ctx, t.Map, t.weights, Observe(view, cal, t.Base.Sizes()), z, base.Sizes(), Ridges{Map: ridge, Head: headRidge})
+	return NewTwoStage(ctx, t.Map, t.weights, Observe(view, cal, t.fitted()), z, base.Sizes(), Ridges{Map: ridge, Head: headRidge})
 }
 
 // TwoStageIntervals returns the interval of each posterior of x (N×C each) at a level, with

@@ -20,7 +20,7 @@ import (
 )
 
 type theoryCmd struct {
-	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples."`
+	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; a study of a module of its own is run as it is written."`
 	Seed    *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
 	Seeds   seeds    `placeholder:"LIST" help:"Run the studies with each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md). Seeds that --out has already are not run again."`
 	Own     ownRate  `embed:"" group:"Of the study rate only, for a problem and a map of your own:"`

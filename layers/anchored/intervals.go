@@ -1,6 +1,7 @@
 package anchored
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,7 @@ func (s *Stack) spread(ctx context.Context, cal, x *data.Set, by drawing) (logit
 	if err != nil {
 		return nil, nil, err
 	}
-	observed, rows, tests := layers.Observe(seen, cal, sizes), seen.Rows(tensor.Float64, sizes), view.Rows(tensor.Float64, sizes)
+	observed, rows, tests := layers.Observe(seen, cal, cmp.Or(s.fitted, sizes.Rows())), seen.Rows(tensor.Float64, sizes), view.Rows(tensor.Float64, sizes)
 	if i := data.InvalidLabel(observed.Labels, sizes.Classes); observed.Labels == nil || i >= 0 {
 		return nil, nil, fmt.Errorf("each calibration row needs a label of the %d classes", sizes.Classes)
 	}

@@ -169,16 +169,31 @@ func TestDrawsAreTheSandwich(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	// Parts count the rows that they were fitted to, not those of their base: fewer leave a wider spread, here 2.5 times.
+	s.Base.(*seenBase).sizes.Weighed = 4 * n
+	of := func(fitted int) *mat.Dense {
+		s.fitted = fitted
+		_, variances, err := s.spread(t.Context(), cal, x, drawing{count: count, left: 1e-9, noise: unit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return variances
+	}
+	if few, many := mat.Sum(of(n)), mat.Sum(of(4*n)); !(few > 1.5*many) || mat.Sum(of(0)) != many {
+		t.Errorf("the variances sum to %g of %d rows that the parts were fitted to and %g of %d", few, n, many, 4*n)
+	}
+	s.Base.(*seenBase).sizes.Weighed, s.fitted = 0, 0
+
 	const settled = 13 // weights of an OrderPreserving
 	ofFirst, q1 := gradientsOf(t, first, s.parts[0].weights, seen, sizes)
 	ofBase, qb := gradientsOf(t, first, s.parts[1].weights, seen, sizes)
 	ofSecond, q2 := gradientsOf(t, flat, s.parts[1].weights, seen, sizes)
-	base := dense(ofBase, qb, nil, labels, penalty[:settled], 0, all)
+	restedOn := dense(ofBase, qb, nil, labels, penalty[:settled], 0, all)
 	var through mat.Dense
-	through.Mul(ofSecond.Slice(0, n*c, 0, settled), base)
+	through.Mul(ofSecond.Slice(0, n*c, 0, settled), restedOn)
 	own := dense(mat.DenseCopyOf(ofSecond.Slice(0, n*c, settled, all)), q2, &through, labels, penalty[settled:], settled, all)
 	var both, m1, m2 mat.Dense
-	both.Stack(base, own)
+	both.Stack(restedOn, own)
 	testFirst, p1 := gradientsOf(t, first, s.parts[0].weights, view, sizes)
 	testSecond, p2 := gradientsOf(t, flat, s.parts[1].weights, view, sizes)
 	m1.Mul(testFirst, dense(ofFirst, q1, nil, labels, penalty[:settled], 0, all))

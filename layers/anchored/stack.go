@@ -63,6 +63,7 @@ type Stack struct {
 	parts  []part // nil before Fit; none where the classifier is kept
 	t      float64
 	alone  kept         // that takes their place
+	fitted int          // rows that the parts were fitted to; 0: those of the base, as of a restored one
 	method optim.Method // of the parts' fits to all rows; nil before Fit
 }
 
@@ -149,7 +150,7 @@ func (s *Stack) fit(ctx context.Context, parts []part, rows *layers.Rows, rng *r
 		s.stages = append(s.stages, layers.Stage{Name: p.Name, Result: result, Time: time.Since(start)})
 		parts[k].weights = w
 	}
-	s.parts = parts
+	s.parts, s.fitted = parts, rows.Len()
 	return nil
 }
 
@@ -475,6 +476,6 @@ func (s *Stack) Restore(state layers.State) error {
 			return err
 		}
 	}
-	s.parts, s.t, s.alone = parts, own.Temperature, *own.Alone
+	s.parts, s.fitted, s.t, s.alone = parts, 0, own.Temperature, *own.Alone
 	return nil
 }
