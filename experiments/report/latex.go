@@ -29,6 +29,9 @@ func (d *Document) WriteLaTeX(w io.Writer) error {
 	return err
 }
 
+// noWider opens what shrinks a table that is wider than the page to its width.
+const noWider = `\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{`
+
 func (t *Table) latex(b *strings.Builder) {
 	var heads []string
 	if t.named() {
@@ -39,7 +42,7 @@ func (t *Table) latex(b *strings.Builder) {
 		arrow := map[string]string{"↓": `$\,\downarrow$`, "↑": `$\,\uparrow$`}[h.Arrow]
 		heads = append(heads, escapeTeX(h.Text)+arrow)
 	}
-	fmt.Fprintf(b, "\n\\begin{table*}[t]\n\\centering\n\\scriptsize\n\\caption{%s}\n\\begin{tabular}{%s}\n\\toprule\n%s \\\\\n", escapeTeX(t.Caption), strings.Repeat("c", len(heads)), strings.Join(heads, " & "))
+	fmt.Fprintf(b, "\n\\begin{table*}[t]\n\\centering\n\\scriptsize\n\\caption{%s}\n%s\\begin{tabular}{%s}\n\\toprule\n%s \\\\\n", escapeTeX(t.Caption), noWider, strings.Repeat("c", len(heads)), strings.Join(heads, " & "))
 	for _, block := range t.Blocks {
 		b.WriteString("\\midrule\n")
 		if t.named() {
@@ -59,7 +62,7 @@ func (t *Table) latex(b *strings.Builder) {
 			fmt.Fprintf(b, "%s \\\\\n", strings.Join(cells, " & "))
 		}
 	}
-	b.WriteString("\\bottomrule\n\\end{tabular}\n\\end{table*}\n")
+	b.WriteString("\\bottomrule\n\\end{tabular}}\n\\end{table*}\n")
 }
 
 func (c Cell) latex() string {

@@ -51,8 +51,8 @@ type layout struct {
 }
 
 const (
-	narrowest = 0.65 // of a cell's width, before its figure gets a column less
-	widest    = 1.4  // of a cell's width
+	narrowest = 0.8 // of a cell's width, before its figure gets a column less
+	widest    = 1.4 // of a cell's width
 )
 
 // layout is that on a page of this width, and of the width that the figure needs where it is 0.

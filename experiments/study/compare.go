@@ -233,7 +233,7 @@ func differencesTable(ctx context.Context, f *Findings) (*report.Section, error)
 	for _, q := range f.testedBy() {
 		heads = append(heads, report.Heads(q.title+" difference", "interval", "p")...)
 	}
-	return f.lineTable(ctx, "Differences", "Difference to the best method on the same test rows (below 0 is better), its 95 % interval, and the p-value of no difference, Holm-corrected.", heads, func(l Line) (cells []report.Cell) {
+	return f.lineTable(ctx, "Differences", "Difference to the method of the lowest NLL on the same test rows (below 0 is better), its 95 % interval, and the p-value of no difference, Holm-corrected.", heads, func(l Line) (cells []report.Cell) {
 		for _, q := range f.testedBy() {
 			a := l.Against[q.key]
 			if a == nil {
