@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
+	"image/png"
 	"io"
 	"math"
 	"strconv"
@@ -125,8 +126,8 @@ func (style Style) Render(f *Figure, format string) ([]byte, error) {
 			page.Canvas, c.scale = outlined{c}, scale
 		}
 	case "png":
-		c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(int(dpi*scale)))}
-		page.Canvas, file = c, c
+		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(int(dpi*scale)))
+		page.Canvas, file = c, pngFile{c}
 	case "pdf":
 		undated()
 		c := vgpdf.New(w*vg.Length(scale), h*vg.Length(scale))
@@ -145,6 +146,13 @@ func (style Style) Render(f *Figure, format string) ([]byte, error) {
 		return nil, fmt.Errorf("report: write a figure: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// pngFile writes a canvas as PNG. It compresses little, as most of the time of a figure went into that.
+type pngFile struct{ *vgimg.Canvas }
+
+func (f pngFile) WriteTo(w io.Writer) (int64, error) {
+	return 0, (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(w, f.Image())
 }
 
 // onPage is a canvas of a size.
