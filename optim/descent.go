@@ -46,6 +46,9 @@ func (d Descent) Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Resul
 	status, ended := r.Status, r.Ended
 	if status == NoBetterValidation {
 		status, ended = Stalled, fmt.Sprintf("no lower loss in %d epochs", r.Epochs-r.Best)
+		if r.Best == 0 {
+			ended += " than at the start, which is kept"
+		}
 	}
 	return r.ended(r.stationaryWithin(of.Gradient, status), "%s; the gradient is %.1e", ended, r.GradientNorm)
 }

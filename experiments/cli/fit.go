@@ -126,6 +126,9 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run, 
 	}
 	for _, s := range run.Stages {
 		t.note("%s: %s, %.1f s", s.Name, s.Result, s.Time.Seconds())
+		if s.Result.Best == 0 && s.Result.Status == optim.Stalled {
+			t.warn("warning: no step lowered the loss of %s, which stays as it started; try another optim.rule, or a smaller optim.rate", c.Method)
+		}
 	}
 	if c.JSON {
 		if !run.Judged() {
