@@ -148,6 +148,9 @@ func (c *Catalog) divide(v Values, names []string) (out map[string]Values, unrea
 			out[name] = mine
 		}
 		if _, _, err := m.Build(Options{Catalog: c, Values: mine}); err != nil {
+			if len(names) > 1 {
+				err = fmt.Errorf("%s: %w", name, err)
+			}
 			return nil, nil, nil, err
 		}
 	}

@@ -250,6 +250,9 @@ func (o ownRate) study(studies []string, methods *experiments.Catalog) (theory.S
 	if err != nil {
 		return none, err
 	}
+	if settings.Shifts > d.Codewords {
+		return none, data.Inputf("", "--shifts is %d; the frequencies of %d codewords have %[2]d cyclic shifts", settings.Shifts, d.Codewords)
+	}
 	return theory.OwnRate(name, m, d, settings), nil
 }
 
