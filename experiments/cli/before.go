@@ -149,9 +149,9 @@ func floored(r *metrics.Report) []cell {
 func (w *weighed) sections(judged string) ([]*report.Section, error) {
 	t := &report.Table{Caption: "Errors on the test rows, the lowest NLL above. The floor is what a perfectly calibrated model with these predictions would show.", Labels: []string{"Method"},
 		Values: report.Heads("NLL ↓", "ACC ↑", "ECE ↓", "floor", "LCE ↓", "floor")}
-	for at, m := range w.verdict.Methods {
+	for _, m := range w.verdict.Methods {
 		i := w.place(m.Name)
-		t.Add("", report.Row{Labels: []string{m.Title}, Cells: data.Each(floored(w.floors[i]), cell.onPage), Winner: at == 0})
+		t.Add("", report.Row{Labels: []string{m.Title}, Cells: data.Each(floored(w.floors[i]), cell.onPage), Winner: w.verdict.Chooses(m.Name)})
 	}
 	sections := []*report.Section{{Title: "Before and after", Tables: []*report.Table{t}}}
 	if forest := w.verdict.Forest(""); forest != nil {

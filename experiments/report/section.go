@@ -110,7 +110,7 @@ type Block struct {
 type Row struct {
 	Labels []string
 	Cells  []Cell
-	Winner bool // the best of its block, shaded
+	Winner bool // of its block, shaded: the lowest NLL, or what a verdict chooses
 }
 
 // Cell is a number as it is printed, ".0053±.0007", with its place in the column.

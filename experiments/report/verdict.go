@@ -530,6 +530,9 @@ func (v *Verdict) ToUse() string {
 	return Classifier
 }
 
+// Chooses reports whether the method is the one to go on with: never where the rows cannot tell yet.
+func (v *Verdict) Chooses(name string) bool { return v.Say != CannotTell && v.ToUse() == name }
+
 // Text is the verdict in sentences.
 func (v *Verdict) Text() []string { return append([]string{v.Sentence}, v.Why...) }
 

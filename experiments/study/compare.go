@@ -22,7 +22,7 @@ const compareName = "compare"
 // and reports which differ by more than chance. It has a command of its own, calibra compare,
 // and is none of Studies.
 var Compare = Study{
-	Name: compareName, Title: "Methods side by side", Line: "methods side by side, and which of them differ by more than chance",
+	Name: compareName, Title: "Comparison of methods", Line: "methods side by side, and which of them differ by more than chance",
 	Grid:    always(each((*experiments.Catalog)(nil).Names()...)),
 	Vary:    []Field{{byMethod.Head, func(s experiments.Spec) string { return s.Method }}},
 	Views:   []View{Compared, forests, reliabilityDiagrams, intervalsTable, differencesTable},
@@ -167,9 +167,14 @@ func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
 		return nil, err
 	}
 	columns := slices.Concat(resultColumns(false), f.improvements(), f.others())
-	t := f.table("Mean ± standard deviation over the seeds. The lowest NLL above; "+f.note(), columns)
+	verdicts, err := f.Verdicts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := f.table("Mean ± standard deviation over the seeds. The lowest NLL above; marked is the method to go on with, where the rows can tell; "+f.note(), columns)
 	rows := t.Blocks[0].Rows[:0]
 	for _, row := range t.Blocks[0].Rows { // of a method that failed there is nothing to show
+		row.Winner = len(verdicts) > 0 && verdicts[0].Chooses(row.Labels[0])
 		if slices.ContainsFunc(lines, func(l Line) bool { return l.Method == row.Labels[0] }) {
 			rows = append(rows, row)
 		}
