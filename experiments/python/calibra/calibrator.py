@@ -179,7 +179,10 @@ class Calibrator(Routed):
         arrays = _whole(held, groups, split, self.seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}
         with scratch(*arrays.values()) as folder:
             write(folder / "rows.npz", **arrays)
-            self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK, within=folder))
+            try:
+                self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK, within=folder))
+            except InputError as refused:
+                raise _said(refused) from None
             self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
             self.probabilities_ = self.result_.get("logits") == "probabilities"
             self.network_: Network | None = None  # what the command has told why
@@ -470,7 +473,7 @@ class Calibrator(Routed):
             try:
                 run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder)
             except InputError as refused:
-                raise InputError(str(refused).replace("--accept-shift", "accept_shift=True")) from None
+                raise _said(refused) from None
             with np.load(folder / "said.npz") as said:
                 return {key: said[key] for key in said.files}
 
@@ -536,6 +539,14 @@ def _whole(held: dict[str, Rows], groups: Rows, split: str | None, seed: int) ->
 def _digest(model: bytes) -> str:
     """Identifies the model that saved classes belong to."""
     return hashlib.sha256(model).hexdigest()
+
+
+def _said(refused: InputError) -> InputError:
+    """What the command refuses in the words of who called this package, and knows no rows.npz."""
+    text = str(refused)
+    if "has no cal_features" in text or "has no test_features" in text:
+        return InputError("the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features")
+    return InputError(text.replace("--accept-shift", "accept_shift=True"))
 
 
 def _unfitted() -> type[Exception]:

@@ -4,7 +4,10 @@
     scorer = make_scorer(calibra.metrics.nll, response_method="predict_proba", greater_is_better=False)
 
     local = make_scorer(calibra.metrics.lce, response_method="predict_proba", greater_is_better=False)
-    local.set_score_request(features=True)       # with metadata routing
+    local.set_score_request(features=True)       # with metadata routing, for the metric alone
+
+scikit-learn hands no metadata to predict_proba inside a scorer: a Calibrator whose method needs features takes them from columns of X
+there, Calibrator(features=[…]).
 
 Each takes y_true (N classes, or N×C their probabilities), y_prob (N×C, or N of the second class) and sample_weight
 (N), and is less where probabilities are better. labels are the classes of the columns; without them they are those of

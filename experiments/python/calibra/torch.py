@@ -32,7 +32,7 @@ Tensor = typing.Any  # torch.Tensor
 
 
 class Outputs(typing.NamedTuple):
-    """What a model says of N rows, in the order of Calibrator.fit.
+    """What a model says of N rows: logits, y and features, in the order of Calibrator.fit.
 
     Parameters
     ----------

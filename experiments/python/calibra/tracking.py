@@ -42,8 +42,6 @@ class Written:
     metrics: dict[str, float]  # of a comparison "method/metric", the mean over seeds
     losses: list[tuple[int, dict[str, float]]]  # of each epoch: "stage/loss" and its like
     files: list[pathlib.Path]  # figures, pages and tables
-    classes: int
-    features: int  # 0 of a method that needs none
 
     @property
     def model(self) -> bool:
@@ -61,9 +59,7 @@ def read(folder: str | os.PathLike[str]) -> Written:
         parameters = {name: config[name] for name in said if name in config} | config.get("settings", {})
         measured = folder / "metrics.json"
         metrics = json.loads(measured.read_text(encoding="utf-8"))["metrics"] if measured.is_file() else {}
-        model = Calibrator.load(folder) if (folder / "calibrator.json").is_file() else None
-        classes = config["classes"] if model is None else len(model.classes_)
-        return Written(folder, parameters, metrics, _losses(folder / "curves.csv"), files, classes, config.get("features") or 0)
+        return Written(folder, parameters, metrics, _losses(folder / "curves.csv"), files)
     if not (folder / "results.csv").is_file():
         raise InputError(f"{folder}: holds neither config.json nor results.csv; name a folder that calibra fit, compare or study wrote")
     found: dict[str, list[float]] = collections.defaultdict(list)
@@ -75,7 +71,7 @@ def read(folder: str | os.PathLike[str]) -> Written:
     figures = sorted(path for path in (folder / "figures").glob("*") if path.suffix in FIGURES)
     methods = dict.fromkeys(row["method"] for row in rows)
     seeds = dict.fromkeys(row["seed"] for row in rows)
-    return Written(folder, {"methods": ",".join(methods), "seeds": ",".join(seeds)}, {name: float(np.mean(values)) for name, values in found.items()}, [], files + figures, 0, 0)
+    return Written(folder, {"methods": ",".join(methods), "seeds": ",".join(seeds)}, {name: float(np.mean(values)) for name, values in found.items()}, [], files + figures)
 
 
 def _losses(path: pathlib.Path) -> list[tuple[int, dict[str, float]]]:
@@ -150,16 +146,6 @@ def log_run(folder: str | os.PathLike[str], *, name: str | None = None, model: s
 
 
 def _log_model(mlflow: typing.Any, wrote: Written, name: str) -> None:
-    from mlflow.models import ModelSignature
-    from mlflow.types import Schema, TensorSpec
-
-    calibrator = Calibrator.load(wrote.folder)
-    signature = None
-    if not hasattr(calibrator, "feature_names_in_"):  # else a frame's columns are what it takes
-        number = np.dtype(np.float64)
-        takes = [TensorSpec(number, (-1, wrote.classes), "logits")] + [TensorSpec(number, (-1, wrote.features), "features")] * bool(wrote.features)
-        signature = ModelSignature(Schema(takes), Schema([TensorSpec(number, (-1, wrote.classes))]))
-
     class Model(mlflow.pyfunc.PythonModel):  # type: ignore[misc]  # seen without types
         def load_context(self, context: typing.Any) -> None:
             from calibra import Calibrator
@@ -171,7 +157,7 @@ def _log_model(mlflow: typing.Any, wrote: Written, name: str) -> None:
 
             return predicted(self.calibrator, model_input)
 
-    mlflow.pyfunc.log_model(name=name, python_model=Model(), artifacts={"run": str(wrote.folder)}, signature=signature, pip_requirements=[f"calibra=={calibra.__version__}"])
+    mlflow.pyfunc.log_model(name=name, python_model=Model(), artifacts={"run": str(wrote.folder)}, pip_requirements=[f"calibra=={calibra.__version__}"])
 
 
 def predicted(calibrator: Calibrator, rows: typing.Any) -> Array:

@@ -90,7 +90,7 @@ def test_it_composes():
     assert list(model.feature_names_in_) == list(frame.columns)
     sparse = calibra.CalibratedClassifier(LogisticRegression(max_iter=300), method="ts", cv=2).fit(scipy.sparse.csr_matrix(x), y)
     assert sparse.score(scipy.sparse.csr_matrix(other), truth) > 0.9
-    with pytest.raises(calibra.InputError, match="no cal_features"):
+    with pytest.raises(calibra.InputError, match="needs features"):
         calibra.CalibratedClassifier(LogisticRegression(max_iter=300), method="vq", cv=2).fit(scipy.sparse.csr_matrix(x), y)
     with pytest.raises(calibra.InputError, match="differ from fold to fold"):
         calibra.CalibratedClassifier(latent=lambda e, X: X).fit(x, y)
