@@ -220,13 +220,14 @@ func (c *Catalog) Load(path string) (layers.Stateful, Method, error) {
 	if err != nil {
 		return nil, Method{}, err
 	}
+	const byWhom = "%w; a model with parts of a module from outside is read by the program of that module"
 	method, err := c.Find(file.Method)
 	if err != nil {
-		return nil, Method{}, data.Inputf(path, "%w", err)
+		return nil, Method{}, data.Inputf(path, byWhom, err)
 	}
 	model, _, err := method.Build(Options{Catalog: c, Values: file.Settings})
 	if err != nil {
-		return nil, Method{}, data.Inputf(path, "%w", err)
+		return nil, Method{}, data.Inputf(path, byWhom, err)
 	}
 	if err := file.Restore(model); err != nil {
 		return nil, Method{}, data.Inputf(path, "%w", err)

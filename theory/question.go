@@ -142,9 +142,21 @@ type Outcome struct {
 // Fail ends the question with an error, unless it has one already.
 func (o *Outcome) Fail(err error) { o.err = cmp.Or(o.err, err) }
 
+// fits returns an error unless there are as many parameters and weights as the model has.
+func (o *Outcome) fits(theta, weights []float64) error {
+	if n, all := o.Model.Dim(), len(o.Truth.Label); len(theta) != n || len(weights) != all {
+		return fmt.Errorf("theory: the model has %d parameters and %d weights of the population; got %d and %d", n, all, len(theta), len(weights))
+	}
+	return nil
+}
+
 // Limit is where the estimator goes under other weights, the minimum that a descent from a near point finds. Where it
 // finds none, that is the error of the question.
 func (o *Outcome) Limit(from, weights []float64) Limit {
+	if err := o.fits(from, weights); err != nil {
+		o.Fail(err)
+		return Limit{}
+	}
 	theta := slices.Clone(from)
 	if err := minimize(o.Model, o.of.gauge, theta, weights); err != nil {
 		o.Fail(err)
@@ -157,7 +169,7 @@ func (o *Outcome) Limit(from, weights []float64) Limit {
 
 // Gradient is ∇L at theta under some weights.
 func (o *Outcome) Gradient(theta, weights []float64) []float64 {
-	at := &probe{model: o.Model, weights: weights}
+	at := &probe{model: o.Model, weights: weights, err: o.fits(theta, weights)}
 	_, grad := at.gradient(theta)
 	o.Fail(at.err)
 	return grad
@@ -183,6 +195,10 @@ func (o *Outcome) RMS(limit int, number func(theta []float64) float64) Estimate 
 
 // Estimates are θ̂ of the samples about a limit, of a size; nil of a sample that had none near θ*.
 func (o *Outcome) Estimates(limit, size int) (all [][]float64) {
+	if limit < 0 || limit >= len(o.Limits) || size < 0 || size >= len(o.Sizes) {
+		o.Fail(fmt.Errorf("theory: there are %d limits and %d sizes, counted from 0; got %d and %d", len(o.Limits), len(o.Sizes), limit, size))
+		return nil
+	}
 	for _, one := range o.of.at(limit, size) {
 		all = append(all, one.theta)
 	}
@@ -531,7 +547,11 @@ func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
 		if s.Expect != nil {
 			s.Target, s.Within = s.Expect(o)
 		}
-		if estimate := s.Of(o); math.IsNaN(s.Target) {
+		estimate := s.Of(o)
+		if estimate.Error > 0 && estimate.Freedom < 1 {
+			o.Fail(fmt.Errorf("theory: the statistic %s has the Error %g and no Freedom, the degrees of freedom of its t interval; give both, or none where the value is exact", s.Key, estimate.Error))
+		}
+		if math.IsNaN(s.Target) {
 			r.record(s.Key, s.Quantity, estimate, s.Theory)
 		} else {
 			r.near(s.Key, s.Quantity, estimate, s.Target, s.Within, s.Theory)

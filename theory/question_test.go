@@ -114,6 +114,12 @@ func TestFreeDirectionsAreNamed(t *testing.T) {
 
 // A question that cannot be asked is one sentence.
 func TestQuestionsAreChecked(t *testing.T) {
+	told := func(of func(o *Outcome) Estimate) func(q *Question) {
+		return func(q *Question) {
+			q.Replicates, q.Sizes, q.Shifts = 2, []int{1e5, 1e6}, 1
+			q.Statistics = []Statistic{{Key: "own", Of: of}}
+		}
+	}
 	for want, change := range map[string]func(q *Question){
 		"needs an estimator":        func(q *Question) { q.Estimator.Map = nil },
 		"give both or none":         func(q *Question) { q.Wrong = nil },
@@ -143,13 +149,13 @@ func TestQuestionsAreChecked(t *testing.T) {
 				return t, err
 			}
 		},
-		"the sixth digit is wrong": func(q *Question) {
-			q.Replicates, q.Sizes, q.Shifts = 2, []int{1e5, 1e6}, 1
-			q.Statistics = []Statistic{{Key: "own", Of: func(o *Outcome) Estimate {
-				o.Fail(errors.New("the sixth digit is wrong"))
-				return Estimate{}
-			}}}
-		},
+		"the sixth digit is wrong": told(func(o *Outcome) Estimate {
+			o.Fail(errors.New("the sixth digit is wrong"))
+			return Estimate{}
+		}),
+		"has the Error 0.1 and no Freedom":        told(func(*Outcome) Estimate { return Estimate{Value: 1, Error: 0.1} }),
+		"the model has 12 parameters and ":        told(func(o *Outcome) Estimate { return exact(o.Gradient(nil, o.Limits[0].Weights)[0]) }),
+		"there are 1 limits and 2 sizes, counted": told(func(o *Outcome) Estimate { return exact(float64(len(o.Estimates(5, 9)))) }),
 	} {
 		q := noisyTilts()
 		change(&q)

@@ -20,8 +20,8 @@ import (
 )
 
 type benchCmd struct {
-	Rows int    `least:"64" most:"10000000" default:"10000" help:"Rows of the training workloads (${default})."`
-	Reps int    `least:"1" most:"10000" default:"3" help:"Repetitions, of which the fastest counts; with --peers, turns (${default})."`
+	Rows *int   `least:"64" most:"10000000" placeholder:"N" help:"Rows of the training workloads (10000)."`
+	Reps *int   `least:"1" most:"10000" placeholder:"N" help:"Repetitions, of which the fastest counts; with --peers, turns (3)."`
 	Only string `placeholder:"KEY,…" help:"Only these workloads, by their JSON keys."`
 	JSON bool   `help:"Print one JSON object."`
 
@@ -29,8 +29,8 @@ type benchCmd struct {
 	In       string `type:"input" placeholder:"F.npz" help:"With --memory: measure fit, apply and export of one and of five members of vq, mixture and corrected on this features file instead."`
 	Peers    string `type:"path" xor:"instead" placeholder:"F.csv" help:"Instead, measure whole jobs by calibra's Python package and by other libraries, on --rows random rows, and write them to this file."`
 	Python   string `placeholder:"PYTHON" help:"With --peers: the Python that has the libraries (python3)."`
-	Features int    `least:"1" most:"1000000" default:"512" help:"With --memory: features of a row (${default})."`
-	Classes  int    `least:"2" most:"100000" default:"10" help:"With --memory and --peers: classes (${default})."`
+	Features *int   `least:"1" most:"1000000" placeholder:"N" help:"With --memory: features of a row (512)."`
+	Classes  *int   `least:"2" most:"100000" placeholder:"N" help:"With --memory and --peers: classes (10)."`
 
 	deviceFlag
 }
@@ -41,6 +41,11 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 		return data.Inputf("", "--in is the file on which --memory measures commands; give --memory F.csv too")
 	case c.Python != "" && c.Peers == "":
 		return data.Inputf("", "--python runs the jobs of --peers; give --peers F.csv too")
+	}
+	if err := c.unread(); err != nil {
+		return err
+	}
+	switch {
 	case c.Memory != "":
 		return c.memory(ctx, t)
 	case c.Peers != "":
@@ -54,7 +59,7 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	result := map[string]any{"rows": c.Rows, "threads": simd.Threads(), "blas": blas.Name(), "vector_units": simd.InstructionSet()}
+	result := map[string]any{"rows": c.rows(), "threads": simd.Threads(), "blas": blas.Name(), "vector_units": simd.InstructionSet()}
 	roof := bench.MeasureRoof()
 	shares := map[string]float64{}
 	result["roof"], result["share_of_roof"] = roof, shares
@@ -63,7 +68,7 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	defer bar.clear()
 	for i, w := range workloads {
 		bar.at(float64(i), float64(len(workloads)), w.Key)
-		figure, err := w.Measure(ctx, c.Reps)
+		figure, err := w.Measure(ctx, or(c.Reps, 3))
 		if err != nil {
 			return fmt.Errorf("bench %s: %w", w.Key, err)
 		}
@@ -80,12 +85,36 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 		return json.NewEncoder(t.out).Encode(result) // one line, to be collected in a file
 	}
 	t.tables(list)
-	return t.closing(fmt.Sprintf("the best of %d runs each; this machine multiplies at %.0f GFLOP/s and copies at %.1f GB/s", c.Reps, roof.FlopsPerSecond/1e9, roof.BytesPerSecond/1e9))
+	return t.closing(fmt.Sprintf("the best of %d runs each; this machine multiplies at %.0f GFLOP/s and copies at %.1f GB/s", or(c.Reps, 3), roof.FlopsPerSecond/1e9, roof.BytesPerSecond/1e9))
+}
+
+func (c *benchCmd) rows() int { return or(c.Rows, 10000) }
+
+// unread is an error where a flag is given that what is measured does not read.
+func (c *benchCmd) unread() error {
+	what, reads := "bench", []string{"--rows", "--reps", "--only", "--json"}
+	switch {
+	case c.In != "":
+		what, reads = "bench --memory --in", nil
+	case c.Memory != "":
+		what, reads = "bench --memory", []string{"--rows", "--features", "--classes"}
+	case c.Peers != "":
+		what, reads = "bench --peers", []string{"--rows", "--reps", "--classes"}
+	}
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"--rows", c.Rows != nil}, {"--reps", c.Reps != nil}, {"--only", c.Only != ""}, {"--json", c.JSON}, {"--features", c.Features != nil}, {"--classes", c.Classes != nil}} {
+		if flag.given && !slices.Contains(reads, flag.name) {
+			return data.Inputf("", "%s does not read %s; leave it out", what, flag.name)
+		}
+	}
+	return nil
 }
 
 // workloads are all, or those that are named.
 func (c *benchCmd) workloads(executor experiments.Executor) ([]bench.Workload, error) {
-	workloads := bench.Workloads(c.Rows, executor)
+	workloads := bench.Workloads(c.rows(), executor)
 	if c.Only == "" {
 		return workloads, nil
 	}
@@ -107,7 +136,7 @@ func (c *benchCmd) memory(ctx context.Context, t *terminal) error {
 		})
 	}
 	return c.measured(t, "commands", c.Memory, bench.NeedsHead, func(program, dir string, observe observer) ([][]string, error) {
-		return bench.Needs(ctx, program, dir, bench.Size{Rows: c.Rows, Features: c.Features, Classes: c.Classes}, observe)
+		return bench.Needs(ctx, program, dir, bench.Size{Rows: c.rows(), Features: or(c.Features, 512), Classes: or(c.Classes, 10)}, observe)
 	})
 }
 
@@ -121,9 +150,12 @@ func (c *benchCmd) peers(ctx context.Context, t *terminal) error {
 		if err != nil {
 			return nil, data.Inputf("", "the libraries need a Python: %w; name one that has them by --python", err)
 		}
-		rows, lacking, err := bench.Jobs(ctx, python, program, dir, bench.Size{Rows: c.Rows, Classes: c.Classes}, c.Reps, observe)
+		rows, lacking, err := bench.Jobs(ctx, python, program, dir, bench.Size{Rows: c.rows(), Classes: or(c.Classes, 10)}, or(c.Reps, 3), observe)
 		for _, why := range lacking {
 			t.note("%s; it is left out", why)
+		}
+		if err == nil && len(rows) == 0 {
+			err = data.Inputf("", "%s has none of the libraries, and nothing was measured; install some, or name another Python by --python", python)
 		}
 		return rows, err
 	})

@@ -140,3 +140,20 @@ func TestBenchPeers(t *testing.T) {
 		}
 	}
 }
+
+// TestBenchReadsItsFlags: a flag that what is measured does not read is refused.
+func TestBenchReadsItsFlags(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "to.csv")
+	for want, args := range map[string][]string{
+		"bench does not read --features":         {"--features", "64"},
+		"bench does not read --classes":          {"--classes", "5"},
+		"bench --memory does not read --only":    {"--memory", to, "--only", "lce_s_c10"},
+		"bench --memory does not read --json":    {"--memory", to, "--json"},
+		"bench --peers does not read --only":     {"--peers", to, "--only", "lce_s_c10"},
+		"bench --memory --in does not read --ro": {"--memory", to, "--in", write(t, features(60)), "--rows", "100"},
+	} {
+		if code, _, stderr := calibra(t, append([]string{"bench"}, args...)...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("bench %v exits %d: %s", args, code, stderr)
+		}
+	}
+}

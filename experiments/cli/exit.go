@@ -122,7 +122,7 @@ var flagFaults = []struct {
 	ours    string
 }{
 	{regexp.MustCompile(`^(--[\w-]+): expected .* but got (?:"EOL" |"--.*\(long flag\))`), "lacks its value"},
-	{regexp.MustCompile(`^(--[\w-]+): expected .* but got ".*" \(short flag\)`), "has a value that begins with a dash; write them as one, such as --decades=-1"},
+	{regexp.MustCompile(`^(--[\w-]+): expected .* but got ".*" \(short flag\)`), "has a value that begins with a dash; write flag and value as one word, with ="},
 	{regexp.MustCompile(`^(--[\w-]+): expected (?:uint value|a valid 64 bit uint) but got `), "must be a whole number of 0 or more"},
 	{regexp.MustCompile(`^(--[\w-]+): expected a valid 64 bit int but got `), "must be a whole number"},
 	{regexp.MustCompile(`^(--[\w-]+): expected a float but got `), "must be a number"},

@@ -48,6 +48,9 @@ func (c *methodsCmd) Run(t *terminal, methods *experiments.Catalog) error {
 
 // settings lists the keys of one method.
 func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
+	if c.All {
+		return data.Inputf("", "--all is of the list of methods; leave it out, or the name %s", c.Name)
+	}
 	m, err := methods.Find(c.Name)
 	if err != nil {
 		return err

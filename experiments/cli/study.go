@@ -59,10 +59,13 @@ type asked struct {
 
 func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	if c.Name == "" {
-		if c.Data != nil || c.Methods != nil || c.Set != nil || c.Out != "" {
+		if c.Data != nil || c.Methods != nil || c.Set != nil || c.Out != "" || c.DryRun || c.List {
 			return data.Inputf("", "name the study, such as calibra study main --data letter --out runs/main; calibra study lists them")
 		}
 		return c.list(t)
+	}
+	if c.DryRun && c.JSON {
+		return data.Inputf("", "--dry-run prints a table; --list prints the cells as JSON lines")
 	}
 	if err := c.gridFlags.settle(t); err != nil {
 		return err

@@ -57,7 +57,7 @@ const mostFinished = 12
 // ReadFinished reads finished fits, which must have tested the same rows.
 func ReadFinished(ctx context.Context, dirs []string, catalog *experiments.Catalog) ([]*Finished, error) {
 	if len(dirs) < 2 || len(dirs) > mostFinished {
-		return nil, data.Inputf("", "%d finished fits are named; name from 2 to %d", len(dirs), mostFinished)
+		return nil, data.Inputf("", "--runs names %d; name from 2 to %d finished fits", len(dirs), mostFinished)
 	}
 	var all []*Finished
 	for _, dir := range dirs {
