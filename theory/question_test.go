@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -184,15 +183,7 @@ func TestQuestionsHaveNames(t *testing.T) {
 
 // rateKeys are the keys of the rows of study rate and its like, all and no other.
 func TestRateKeys(t *testing.T) {
-	file, err := os.Open("testdata/results.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	rows, err := ReadCSV(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := kept(t)
 	r, err := NewStudy("mine", "", Question{Population: Population{Design: noisyTilts().Population.Design}, Estimator: Estimator{Map: tilts{0}}, Replicates: 2, Shifts: 1}).Run(t.Context(), Settings{})
 	if err != nil {
 		t.Fatal(err)
