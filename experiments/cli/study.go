@@ -138,6 +138,9 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 // planned is the study of these data, whose results print prints.
 func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, settings study.Settings, origins []*experiments.Origin, inputs map[*experiments.Origin]string,
 	print func(ctx context.Context, t *terminal, f *study.Findings, computed int) error) (*asked, error) {
+	if (c.Shift != "" || c.Shifted != "") && !s.Shifted(origins, settings) {
+		return nil, data.Inputf("", "study %s judges on the test rows as they are; leave out --shift and --shifted, or run study ood", s.Name)
+	}
 	figures, err := c.export("study", c.Out)
 	if err != nil {
 		return nil, err
@@ -228,9 +231,6 @@ func (c *studyCmd) settings(methods *experiments.Catalog, s *study.Study, origin
 		return none, err
 	}
 	settings := study.Settings{Catalog: methods, Executor: executor, Methods: namesOf(named), Seeds: c.Seeds, Split: cmp.Or(c.Split, data.PaperTables), Shift: c.Shift}
-	if (c.Shift != "" || c.Shifted != "") && !s.Shifted(origins, settings) {
-		return none, data.Inputf("", "study %s judges on the test rows as they are; leave out --shift and --shifted, or run study ood", s.Name)
-	}
 	settings.Set, err = c.values(methods, s.MethodNames(origins, settings))
 	return settings, err
 }

@@ -18,9 +18,6 @@ func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *experiments.
 	if c.Methods == nil {
 		return nil, data.Inputf("", "study sweep needs --method; name the method whose settings are varied")
 	}
-	if c.Shift != "" || c.Shifted != "" {
-		return nil, data.Inputf("", "study sweep judges on the test rows as they are; leave out --shift and --shifted, or run study ood")
-	}
 	if err := c.suits(); err != nil {
 		return nil, err
 	}
@@ -139,11 +136,11 @@ func (c *studyCmd) reportSweep(ctx context.Context, t *terminal, f *study.Findin
 		}
 		lists = append(lists, reported(section.Tables[0], nil))
 	}
-	choices, err := f.Choices(ctx)
-	if err != nil {
-		return err
-	}
 	if c.JSON {
+		choices, err := f.Choices(ctx)
+		if err != nil {
+			return err
+		}
 		return t.json(map[string]any{"study": f.Study.Name, "results": lists[0].objects(), "test": lists[1].objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "chosen": choices})
 	}
 	statements, err := f.Study.Statements(ctx, f)
