@@ -65,10 +65,13 @@ func (s Sweep) Study() (*Study, error) {
 	return study, nil
 }
 
+// without stands for the value of a setting that a method does not have.
+const without = "–"
+
 // field distinguishes rows by the setting, or by that which "vq.optim.rate" is of vq.
 func (s Swept) field() Field {
 	return Field{s.Key, func(spec experiments.Spec) string {
-		return cmp.Or(spec.Value(s.Key), spec.Value(strings.TrimPrefix(s.Key, spec.Method+".")), "–")
+		return cmp.Or(spec.Value(s.Key), spec.Value(strings.TrimPrefix(s.Key, spec.Method+".")), without)
 	}}
 }
 
@@ -229,12 +232,11 @@ func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
 				return nil, err
 			}
 		}
-		for key, value := range c.Settings {
-			if side := f.side(key, value, tried); side != "" {
-				c.Edge = append(c.Edge, key+"="+value+" ("+side+")")
+		for _, field := range f.Study.Vary {
+			if side := sideOf(field, best, tried); side != "" {
+				c.Edge = append(c.Edge, field.Head+"="+field.Of(best.spec)+" ("+side+")")
 			}
 		}
-		slices.Sort(c.Edge)
 		if in := f.Inputs[s.origin]; in != "" && (c.Verdict == nil || c.Verdict.Say == report.Use || c.Verdict.Say == report.CannotTell) {
 			spec := best.results[0].Spec
 			spec.Catalog = best.spec.Catalog
@@ -249,7 +251,7 @@ func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
 func (f *Findings) chosen(r *row) experiments.Values {
 	values := experiments.Values{}
 	for _, field := range f.Study.Vary {
-		if value := field.Of(r.spec); field.Head != byMethod.Head && value != "–" {
+		if value := field.Of(r.spec); field.Head != byMethod.Head && value != without {
 			values[field.Head] = value
 		}
 	}
@@ -271,27 +273,27 @@ func (f *Findings) worded(r *row) string {
 	return r.spec.Method + " with " + strings.Join(words, ", ")
 }
 
-// side is which end of the numbers that were tried the value of a setting is, "" where it is between them or no number.
-func (f *Findings) side(key, value string, tried []*row) string {
+// sideOf is which end of the numbers that were tried the row's value is, "" where it is between them or not all are numbers.
+func sideOf(field Field, of *row, tried []*row) string {
 	var numbers []float64
 	for _, r := range tried {
-		text, there := f.chosen(r)[key]
-		x, err := strconv.ParseFloat(text, 64)
-		switch {
-		case there && err != nil:
-			return ""
-		case there:
-			numbers = append(numbers, x)
+		value := field.Of(r.spec)
+		if value == without {
+			continue
 		}
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return ""
+		}
+		numbers = append(numbers, x)
 	}
-	x, err := strconv.ParseFloat(value, 64)
-	least, largest := slices.Min(numbers), slices.Max(numbers)
+	x, err := strconv.ParseFloat(field.Of(of.spec), 64)
 	switch {
-	case err != nil || least == largest:
+	case err != nil || slices.Min(numbers) == slices.Max(numbers):
 		return ""
-	case x == least:
+	case x == slices.Min(numbers):
 		return "the least tried"
-	case x == largest:
+	case x == slices.Max(numbers):
 		return "the largest tried"
 	}
 	return ""

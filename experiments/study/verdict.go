@@ -140,7 +140,7 @@ func (f *Findings) called(r *row) string {
 func (f *Findings) named(r *row) string {
 	name := r.spec.Method
 	for i, field := range f.Study.Vary {
-		if field.Head != byMethod.Head {
+		if field.Head != byMethod.Head && r.labels[i] != without {
 			name += fmt.Sprintf(" %s=%s", field.Head, r.labels[i])
 		}
 	}
