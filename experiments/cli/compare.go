@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
 )
@@ -77,6 +79,9 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	findings := study.Compare.Findings(set, plan)
 	if c.Folds == 0 { // else no rows of the file are calibration rows
 		findings.Inputs = map[*experiments.Origin]string{origin: quoted(relative(c.In))}
+		if err := c.where(ctx, t, methods, origin, findings); err != nil {
+			return err
+		}
 	}
 	if err := writeFindings(ctx, findings, c.Out, figures, origin); err != nil {
 		return err
@@ -88,6 +93,42 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	return warnFailures(t, plan)
+}
+
+// where adds to findings where the classifier is wrong, as calibra diagnose says it of these test rows, if the verdict is to use a
+// method and the rows are of one features file.
+func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiments.Catalog, origin *experiments.Origin, findings *study.Findings) error {
+	problem, err := origin.Features(ctx)
+	if problem == nil || err != nil {
+		return err
+	}
+	verdicts, err := findings.Verdicts(ctx)
+	if err != nil || verdicts == nil || verdicts[0].Say != report.Use {
+		return err
+	}
+	test := problem.Source.Test.ForFit()
+	if test.Features == nil || test.Len() < diagnosis.FewestRows || test.Soft == nil && slices.Min(test.Labels) == slices.Max(test.Labels) {
+		return nil
+	}
+	rows, err := unchanged(ctx, methods, problem.Source, c.In)
+	if err != nil {
+		return err
+	}
+	e, err := rows.examination("")
+	if err != nil {
+		return err
+	}
+	bar := t.progress()
+	defer bar.clear()
+	e.Progress = func(done, total int) { bar.at(float64(done), float64(total), "finding where the classifier is wrong") }
+	d, err := diagnosis.Diagnose(ctx, rows.LogProbs, rows.Labels, data.Dense(rows.Embedding), e, rand.New(rand.NewPCG(0, 0)))
+	if err != nil {
+		return err
+	}
+	if _, err = report.JudgeDiagnosis(d); len(d.Wrong()) > 0 {
+		findings.Where = map[*experiments.Origin]string{origin: "The classifier is " + d.Found + "."}
+	}
+	return err
 }
 
 // finished compares fits that ended before.

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"calibra/data"
@@ -108,25 +107,14 @@ func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *experiment
 	if in, err = c.judged(ctx, t, methods, c.In, c.Seed); err != nil {
 		return nil, e, err
 	}
-	e = diagnosis.Examination{Rows: in.Weights, Soft: in.Soft, ClassNames: in.ClassNames, Search: diagnosis.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
-	switch {
-	case c.Features != "" || in.described != nil:
-		var d *data.Described
-		if d, err = in.describe(c.Features); err == nil {
-			e.Features, e.Names = d.Features, d.Names
-		}
-	default:
-		if err = in.Embed(""); err == nil && in.Embedding == nil {
-			err = data.Inputf(c.In, "has no embedding; name the features of its rows with --features F.npz")
-		}
+	if e, err = in.examination(c.Features); err != nil {
+		return nil, e, err
 	}
-	e.Groups, e.GroupNames = in.Groups.Of, data.Each(in.Groups.Names, func(name string) string {
-		if _, err := strconv.Atoi(name); err == nil { // a number says nothing by itself
-			return "group " + name
-		}
-		return name
-	})
-	return in, e, err
+	if in.Embedding == nil {
+		return nil, e, data.Inputf(c.In, "has no embedding; name the features of its rows with --features F.npz")
+	}
+	e.Search, e.Redraws = diagnosis.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, c.Redraws
+	return in, e, nil
 }
 
 // listedRows are written of all regions together, unless all are asked for.

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
@@ -33,26 +35,26 @@ type Judged struct {
 // judged reads predictions with labels. Of a features file, and of other data that calibra fit takes, they are the
 // classifier's own for the test rows, which lie where the principal components of their features say.
 func (f *tableFlags) judged(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*Judged, error) {
-	var p *data.Predictions
 	var err error = data.ErrNoPredictions
+	var j *Judged
 	if !methods.Makes(path) {
-		p, err = data.ReadPredictionsContext(ctx, path)
+		var p *data.Predictions
+		if p, err = data.ReadPredictionsContext(ctx, path); err == nil {
+			j = &Judged{Predictions: p, path: path}
+			j.rows, _ = p.LogProbs.Dims()
+		}
 	}
-	var src *data.Source
 	if errors.Is(err, data.ErrNoPredictions) {
+		var src *data.Source
 		if src, err = f.tested(ctx, t, methods, path, seed); err == nil {
-			p, err = unchanged(ctx, methods, src)
+			j, err = unchanged(ctx, methods, src, path)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if p.Labels == nil {
+	if j.Labels == nil {
 		return nil, data.Inputf(path, "has no labels to judge the predictions by")
-	}
-	j := &Judged{Predictions: p, path: path}
-	if j.rows, _ = p.LogProbs.Dims(); src != nil && src.Test.Features != nil {
-		j.described = &data.Described{Features: data.Dense(src.Test.Features), Names: src.Test.Names.Features, Groups: src.Test.Groups}
 	}
 	return j, nil
 }
@@ -82,8 +84,8 @@ func (f *tableFlags) tested(ctx context.Context, t *terminal, methods *experimen
 	return src, nil
 }
 
-// unchanged are the classifier's own predictions for the test rows.
-func unchanged(ctx context.Context, methods *experiments.Catalog, src *data.Source) (*data.Predictions, error) {
+// unchanged are the classifier's own predictions for the test rows of a file.
+func unchanged(ctx context.Context, methods *experiments.Catalog, src *data.Source, path string) (*Judged, error) {
 	m, err := methods.Find(report.Classifier)
 	if err != nil {
 		return nil, err
@@ -104,7 +106,11 @@ func unchanged(ctx context.Context, methods *experiments.Catalog, src *data.Sour
 		p.ReadAs = src.ReadAs
 	}
 	p.Take(src.Test)
-	return p, nil
+	j := &Judged{Predictions: p, path: path}
+	if j.rows, _ = p.LogProbs.Dims(); src.Test.Features != nil {
+		j.described = &data.Described{Features: data.Dense(src.Test.Features), Names: src.Test.Names.Features, Groups: src.Test.Groups}
+	}
+	return j, nil
 }
 
 // told prints what the array logits was taken for, where it holds no logits, and what is odd about the labels.
@@ -155,6 +161,28 @@ func (j *Judged) describe(path string) (d *data.Described, err error) {
 		j.Groups = d.Groups
 	}
 	return d, nil
+}
+
+// examination is how the rows are diagnosed: by the features that another file has of them or, where path is "", by their own, if there
+// are any.
+func (j *Judged) examination(path string) (e diagnosis.Examination, err error) {
+	e = diagnosis.Examination{Rows: j.Weights, Soft: j.Soft, ClassNames: j.ClassNames}
+	if path != "" || j.described != nil {
+		d, err := j.describe(path)
+		if err != nil {
+			return e, err
+		}
+		e.Features, e.Names = d.Features, d.Names
+	} else if err := j.Embed(""); err != nil {
+		return e, err
+	}
+	e.Groups, e.GroupNames = j.Groups.Of, data.Each(j.Groups.Names, func(name string) string {
+		if _, err := strconv.Atoi(name); err == nil { // a number says nothing by itself
+			return "group " + name
+		}
+		return name
+	})
+	return e, nil
 }
 
 // counting is how the rows count and what their labels are.

@@ -361,3 +361,24 @@ func TestVerdictNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestCompareSaysWhere: a comparison that says which method to use says where the classifier is wrong, in the words of diagnose.
+func TestCompareSaysWhere(t *testing.T) {
+	dir := t.TempDir()
+	s := situations[slices.IndexFunc(situations, func(s situation) bool { return s.name == "groups" })]
+	features, _, _ := s.files(t, dir)
+	var compared struct{ Verdict judgement }
+	var diagnosed struct{ Found string }
+	for into, args := range map[any][]string{
+		&compared:  {"compare", "--in", features, "--methods", s.methods, "--seeds", "1", "--out", filepath.Join(dir, "compare")},
+		&diagnosed: {"diagnose", "--in", features, "--out", filepath.Join(dir, "diagnose")},
+	} {
+		code, printed, stderr := calibra(t, append(args, "--json")...)
+		if err := json.Unmarshal([]byte(printed), into); code != 0 || err != nil {
+			t.Fatalf("%s exits %d: %v, %s", args[0], code, err, stderr)
+		}
+	}
+	if want := "The classifier is " + diagnosed.Found + "."; compared.Verdict.Why[1] != want || !strings.Contains(want, "in 1 region") {
+		t.Errorf("compare says %q, diagnose %q", compared.Verdict.Why, diagnosed.Found)
+	}
+}

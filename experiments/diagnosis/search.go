@@ -25,6 +25,9 @@ const (
 	defaultRegion    = 50
 )
 
+// FewestRows are those that a diagnosis needs by default: a region on one half, and one on the other.
+const FewestRows = 2 * defaultRegion
+
 func (s SearchSettings) filled() (SearchSettings, error) {
 	if s.Codewords < 0 || s.Rows < 0 {
 		return s, fmt.Errorf("diagnosis: a search around %d codewords for regions of %d rows: want numbers above 0", s.Codewords, s.Rows)

@@ -41,15 +41,19 @@ func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*V
 	})
 }
 
-// JudgeDiagnosis weighs the predictions of a diagnosis against corrections of them, and says what is wrong: where a correction
-// helps and no region is wrong by itself, it says so in d.Found too.
+// JudgeDiagnosis weighs the predictions of a diagnosis against corrections of them, and says what is wrong. d.Found agrees with it:
+// it says so where a correction helps and no region is wrong by itself, and never "alike" where a correction by the latent space is
+// what helps.
 func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
 	v, err := JudgeCorrections(d.Rows, d.NLL, d.Accuracy, d.Recoverable)
 	if v == nil || err != nil {
 		return v, err
 	}
-	if v.Say == Use && d.Kind == diagnosis.NoError && len(d.Wrong()) == 0 {
+	switch {
+	case v.Say == Use && d.Kind == diagnosis.NoError && len(d.Wrong()) == 0:
 		d.Found = "wrong by little in many places: no region, class, confidence or group is wrong by more than chance by itself"
+	case v.Say == Use && v.Method == Corrections[2]:
+		d.Found = strings.Replace(d.Found, "wrong everywhere alike:", "wrong everywhere, in some places more than in others:", 1)
 	}
 	v.Why = append([]string{strings.ToUpper(d.Found[:1]) + d.Found[1:] + "."}, v.Why[:min(len(v.Why), 2)]...)
 	return v, nil

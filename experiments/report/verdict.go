@@ -26,6 +26,7 @@ type Candidate struct {
 
 	Calibration *Calibration `json:"-"` // nil where it was not measured
 	Cost        string       `json:"-"` // what using it costs, in a sentence; "" where nothing is worth a word
+	Where       string       `json:"-"` // where it is wrong, in a sentence; "" where nobody looked
 }
 
 // Calibration is a calibration error beside its noise floor.
@@ -367,15 +368,18 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judg
 	v.Sentence = fmt.Sprintf("Use %s. It %s.", use.Title, use.ToClassifier.moves())
 	line := fmt.Sprintf("NLL %s", arrow(nc.NLL, use.NLL))
 	if from, to := nc.Calibration, use.Calibration; from != nil && to != nil && !math.IsNaN(from.ECE-to.ECE) {
-		line += fmt.Sprintf("; ECE %s", arrow(from.ECE, to.ECE))
+		line += "; ECE " + arrow(from.ECE, to.ECE)
 		if !math.IsNaN(to.Floor) {
-			line += fmt.Sprintf(" (%s if calibrated)", fixed(to.Floor, decimals(from.ECE-to.ECE)))
+			line += fmt.Sprintf(" (%s if calibrated)", nats(to.Floor))
 		}
 	}
 	if d := use.ErrorsTo; d.told() {
 		line += fmt.Sprintf("; accuracy %s %s (%s)", map[bool]string{true: "falls", false: "rises"}[d.Value > 0], arrow(nc.Accuracy, use.Accuracy), pEquals(d.P))
 	}
 	v.because("%s.", line)
+	if nc.Where != "" {
+		v.because("%s", nc.Where)
+	}
 	switch lowest := v.Methods[0]; {
 	case use != first:
 		v.because("%s has a lower NLL, %s, but by no more than chance, and it is less simple.", upper(first.Title), nats(first.NLL))
@@ -388,6 +392,10 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judg
 	}
 	if use.Cost != "" {
 		v.because("%s", use.Cost)
+	}
+	const most = 3
+	if len(v.Why) > most {
+		v.Why = append(v.Why[:most-1], strings.Join(v.Why[most-1:], " "))
 	}
 	return nil
 }
@@ -578,8 +586,11 @@ func listed(words []string) string {
 // nats is a number of four decimals, or of two digits where it is below .001, without its leading 0.
 func nats(x float64) string { return fixed(x, decimals(x)) }
 
-// arrow is how a number changes, "NLL .3000 → .2050", with the decimals that show it.
+// arrow is how a number changes, ".3000 → .2050", with the decimals that show it, or "stays .3000" where four do not.
 func arrow(from, to float64) string {
+	if math.Abs(from-to) < smallNats/2 {
+		return "stays " + nats(to)
+	}
 	digits := decimals(from - to)
 	return fixed(from, digits) + " → " + fixed(to, digits)
 }

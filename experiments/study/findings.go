@@ -23,6 +23,8 @@ type Findings struct {
 	Store    Store         // of the cells
 	// Inputs are what the user named the data by, for the commands of a verdict; nil for none.
 	Inputs map[*experiments.Origin]string
+	// Where says in a sentence where the classifier of the data is wrong; nil where nobody looked.
+	Where map[*experiments.Origin]string
 
 	answers map[question]map[experiments.Spec]*paired // to what was asked before
 }

@@ -77,6 +77,9 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 			classifier = k
 		}
 	}
+	if classifier >= 0 {
+		candidates[classifier].Where = f.Where[s.origin]
+	}
 	v, err := report.Judge(s.largest().TestRows, candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
 		q := sharedMetric(m)
 		if m == metrics.Accuracy {
