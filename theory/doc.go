@@ -48,7 +48,6 @@
 //	calibra theory fast                        the small designs, under a minute
 //	calibra theory all --out DIR               the designs of the specification
 //	calibra theory fast --seeds 0-99 --out DIR how often each row is out of its band
-//	calibra theory rate --slots 8 --codewords 20 --zipf 1.2 --map vq
 //
 // In Go, [Find] a study and Run it, or run [Rate] on your own Map and [Design]; its example has twenty lines. Rate finds
 // the directions that the Map leaves free. It chooses sample sizes that are large enough for first-order theory in the

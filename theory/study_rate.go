@@ -83,11 +83,6 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 	return r, nil
 }
 
-// OwnRate is Rate as a study, whose seed is that of its run.
-func OwnRate(name string, m layers.Map, d Design, s RateSettings) Study {
-	return NewStudy("rate", fmt.Sprintf("Theorems 1 and 2 for %s with C = %d, w = %d, K = %d", name, d.Classes, d.Slots, d.Codewords), s.question(m, d))
-}
-
 // newRate is the experiment of study rate.
 func newRate(ctx context.Context, s *setup) (*experiment, *problem, error) {
 	p := s.problem(s.design(), newRand(s.Seed, 1))
