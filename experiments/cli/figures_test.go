@@ -72,6 +72,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s has figures in two places", name)
 		}
 	}
+	compiles(t, filepath.Join(at("compared"), "tables.tex"), at("of fit"), at("of evaluate"), at("of diagnose"), at("of compare"), at("of theory"))
 	caption, err := os.ReadFile(filepath.Join(at("of fit"), "confusion.tex"))
 	if err != nil || !bytes.Contains(caption, []byte(`\caption{What vq takes for what`)) || !bytes.Contains(caption, []byte(`\label{fig:confusion}`)) {
 		t.Errorf("%s, %v", caption, err)

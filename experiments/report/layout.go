@@ -53,6 +53,8 @@ type layout struct {
 const (
 	narrowest = 0.8 // of a cell's width, before its figure gets a column less
 	widest    = 1.4 // of a cell's width
+	highest   = 2.5 // of a page's width, which a column of 84 mm has room for, and a caption below
+	flattest  = 0.6 // of a cell's height
 )
 
 // layout is that on a page of this width, and of the width that the figure needs where it is 0.
@@ -78,12 +80,15 @@ func (f *Figure) layout(width vg.Length) *layout {
 	}
 	l.left = margin + (room-across)/2
 	l.legend = flow(f.legend, across)
+	if high := (highest*width-heightOf(l.legend))/rows - gap; width > 0 && l.cell.Y > high {
+		l.cell.Y = max(high, flattest*l.cell.Y)
+	}
 	l.size = vg.Point{X: room + 2*margin, Y: rows*(l.cell.Y+gap) - gap + 2*margin + heightOf(l.legend)}
 	l.fold()
 	return l
 }
 
-// fold breaks titles and names of axes into lines that the cell has room for; places breaks titles once more.
+// fold breaks titles and names of axes into lines that the cell has room for; places breaks them once more.
 func (l *layout) fold() {
 	for i, p := range l.panels {
 		height := l.cell.Y
@@ -130,6 +135,11 @@ func (l *layout) places(page draw.Canvas, columns int) (all []draw.Canvas) {
 		if i < len(l.panels) {
 			p := l.panels[i]
 			p.Title.Text = wrapped(p.title, p.Title.TextStyle, c.Max.X-c.Min.X)
+			if l.shares == nil { // names of axes stand amid their axis
+				size := p.DataCanvas(c).Size()
+				p.X.Label.Text = wrapped(p.x, p.X.Label.TextStyle, size.X)
+				p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, size.Y)
+			}
 		}
 	}
 	top, height := page.Max.Y, page.Max.Y-page.Min.Y
