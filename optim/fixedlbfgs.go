@@ -55,7 +55,7 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Resu
 		return Result{}, err
 	}
 	defer f.gradients.Close()
-	at := &fixedSteps{f: f, x: f.start(), history: pairs{most: torchHistory, least: torchSmallestProduct}}
+	at := &fixedSteps{f: f, x: f.start()}
 	at.loss, at.grad = f.loss(at.x), slices.Clone(f.grad)
 	r := Result{Validation: math.NaN()}
 	for level := false; f.err == nil; {
@@ -99,7 +99,7 @@ type fixedSteps struct {
 
 // advance takes a step of rate times the direction; false where that does not lead down.
 func (a *fixedSteps) advance(rate float64) bool {
-	a.step, a.change = a.history.memory(len(a.x))
+	a.step, a.change = make([]float64, len(a.x)), make([]float64, len(a.x))
 	a.history.direction(a.step, a.grad)
 	if floats.Dot(a.grad, a.step) > -torchChange {
 		return false
@@ -111,4 +111,43 @@ func (a *fixedSteps) advance(rate float64) bool {
 	copy(a.grad, a.f.grad)
 	a.history.add(a.step, a.change)
 	return true
+}
+
+// pairs is the history of L-BFGS: steps s, changes of the gradient y, 1/(s·y), and
+// the scale s·y/y·y of the last.
+type pairs struct {
+	s, y    [][]float64
+	inverse []float64
+	scale   float64
+}
+
+// add keeps a pair and forgets the oldest where there are too many.
+func (h *pairs) add(s, y []float64) {
+	product := floats.Dot(s, y)
+	if product <= torchSmallestProduct {
+		return
+	}
+	if len(h.s) == torchHistory {
+		h.s, h.y, h.inverse = slices.Delete(h.s, 0, 1), slices.Delete(h.y, 0, 1), slices.Delete(h.inverse, 0, 1)
+	}
+	h.s, h.y, h.inverse = append(h.s, s), append(h.y, y), append(h.inverse, 1/product)
+	h.scale = product / floats.Dot(y, y)
+}
+
+// direction is −H·grad by the two-loop recursion (Nocedal and Wright 2006,
+// algorithm 7.4).
+func (h *pairs) direction(d, grad []float64) {
+	floats.ScaleTo(d, -1, grad)
+	if len(h.s) == 0 {
+		return
+	}
+	a := make([]float64, len(h.s))
+	for i := len(h.s) - 1; i >= 0; i-- {
+		a[i] = h.inverse[i] * floats.Dot(h.s[i], d)
+		floats.AddScaled(d, -a[i], h.y[i])
+	}
+	floats.Scale(h.scale, d)
+	for i := range h.s {
+		floats.AddScaled(d, a[i]-h.inverse[i]*floats.Dot(h.y[i], d), h.s[i])
+	}
 }

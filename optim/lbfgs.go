@@ -47,30 +47,16 @@ const decreaseIterations = 10
 // settings are gonum's for the iterations that are left.
 func (s LBFGS) settings(steps *recorder) *optimize.Settings {
 	out := &optimize.Settings{
-		MajorIterations: s.Iterations - steps.result.Epochs + 1, // gonum counts the start
-		FuncEvaluations: 20 * s.Iterations,                      // a search among infinite losses need not end by itself
-		Recorder:        steps,
+		GradientThreshold: s.Gradient,
+		MajorIterations:   s.Iterations - steps.result.Epochs + 1, // gonum counts the start
+		FuncEvaluations:   20 * s.Iterations,                      // a search among infinite losses need not end by itself
+		Recorder:          steps,
+		Converger:         optimize.NeverTerminate{},
 	}
-	level := optimize.Converger(optimize.NeverTerminate{})
 	if s.Decrease > 0 {
-		level = &optimize.FunctionConverge{Absolute: s.Decrease, Iterations: decreaseIterations}
+		out.Converger = &optimize.FunctionConverge{Absolute: s.Decrease, Iterations: decreaseIterations}
 	}
-	out.Converger = stationary{level, s.Gradient}
 	return out
-}
-
-// stationary ends a fit whose gradient is small, as gonum's GradientThreshold does, or as the Converger does.
-type stationary struct {
-	optimize.Converger
-	gradient float64
-}
-
-// Converged asks for the gradient first.
-func (s stationary) Converged(at *optimize.Location) optimize.Status {
-	if at.Gradient != nil && largest(at.Gradient) < s.gradient {
-		return optimize.GradientThreshold
-	}
-	return s.Converger.Converged(at)
 }
 
 // storedNumbers are 128 MB of differences: an iteration goes through all of them twice.
@@ -143,7 +129,7 @@ func (s LBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, e
 		steps := &recorder{ctx: ctx, f: f, result: &r, iterations: watched}
 		out, err := optimize.Minimize(
 			optimize.Problem{Func: f.loss, Grad: f.gradient, Status: steps.status}, x,
-			s.settings(steps), &limitedMemory{history: pairs{most: store, least: math.Inf(-1)}, search: search(p.Loss.Weights().Dtype())})
+			s.settings(steps), &optimize.LBFGS{Linesearcher: search(p.Loss.Weights().Dtype()), Store: store, GradStopThreshold: math.NaN()})
 		if out != nil && out.Location.Gradient != nil {
 			x = out.X
 			r.Epochs = before + max(out.Stats.MajorIterations-1, 0) // the last one is not recorded

@@ -9,18 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// largest is ‖x‖∞, NaN where x has one. That of floats calls a function for each number.
-func largest(x []float64) (norm float64) {
-	for _, v := range x {
-		if a := math.Abs(v); !(a <= norm) {
-			if a != a {
-				return a
-			}
-			norm = a
-		}
-	}
-	return norm
-}
+// largest is ‖x‖∞, NaN where x has one.
+func largest(x []float64) float64 { return floats.Norm(x, math.Inf(1)) }
 
 // norms are those of the gradients of steps, ‖g‖₂ over all weights together, as far as they were not taken.
 type norms struct {

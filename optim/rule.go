@@ -1,10 +1,6 @@
 package optim
 
-import (
-	"calibra/graph/simd"
-
-	"gorgonia.org/tensor"
-)
+import "gorgonia.org/tensor"
 
 // Rule turns gradients into steps: one of those here, a [Chain] of them, or one of your own.
 type Rule interface {
@@ -50,49 +46,30 @@ func (c Chain) Parts() (parts []Part) {
 }
 
 // Each replaces every update by f of the weight θ, its update u and what the part remembers of
-// it, which f may change. It computes in float64 and rounds once to the weights' type. f is
-// called from several goroutines.
+// it, which f may change. It computes in float64 and rounds once to the weights' type.
 func Each(w []Weight, f func(theta, u float64, state []float64) float64) {
 	for _, w := range w {
 		if w.Value.Dtype() == tensor.Float32 {
-			run(newNumbers(w, f, (*tensor.Dense).Float32s))
+			each(w, f, (*tensor.Dense).Float32s)
 		} else {
-			run(newNumbers(w, f, (*tensor.Dense).Float64s))
+			each(w, f, (*tensor.Dense).Float64s)
 		}
 	}
 }
 
-// numbers are those of a weight, of which blocks are computed side by side.
-type numbers[F float32 | float64] struct {
-	f        func(theta, u float64, state []float64) float64
-	theta, u []F
-	state    [][]F
-}
-
-const numbersOfABlock = 1 << 12
-
-func newNumbers[F float32 | float64](w Weight, f func(theta, u float64, state []float64) float64, of func(*tensor.Dense) []F) *numbers[F] {
-	n := &numbers[F]{f: f, theta: of(w.Value), u: of(w.Update)}
+func each[F float32 | float64](w Weight, f func(theta, u float64, state []float64) float64, of func(*tensor.Dense) []F) {
+	theta, u, now := of(w.Value), of(w.Update), make([]float64, len(w.State))
+	var state [][]F
 	for _, s := range w.State {
-		n.state = append(n.state, of(s))
+		state = append(state, of(s))
 	}
-	return n
-}
-
-func run[F float32 | float64](n *numbers[F]) {
-	simd.Run((len(n.u)+numbersOfABlock-1)/numbersOfABlock, n)
-}
-
-// Block computes one of them.
-func (n *numbers[F]) Block(block int) {
-	state := make([]float64, len(n.state))
-	for i := block * numbersOfABlock; i < min((block+1)*numbersOfABlock, len(n.u)); i++ {
-		for k, s := range n.state {
-			state[k] = float64(s[i])
+	for i := range u {
+		for k, s := range state {
+			now[k] = float64(s[i])
 		}
-		n.u[i] = F(n.f(float64(n.theta[i]), float64(n.u[i]), state))
-		for k, s := range n.state {
-			s[i] = F(state[k])
+		u[i] = F(f(float64(theta[i]), float64(u[i]), now))
+		for k, s := range state {
+			s[i] = F(now[k])
 		}
 	}
 }
