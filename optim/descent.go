@@ -19,7 +19,7 @@ var _ Method = Descent{}
 // Minimize takes the steps.
 func (d Descent) Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Result, error) {
 	of, _ := LBFGS{}.withDefaults()
-	whole, err := newFullBatch(p, of.Rows, d.Executor)
+	whole, err := newFullBatch(p, rowsAtOnce, d.Executor)
 	if err != nil {
 		return Result{}, err
 	}

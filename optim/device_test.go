@@ -44,7 +44,7 @@ var minimizers = map[string]func(t *testing.T, p optim.Problem, e graph.Executor
 		return optim.Minimize(t.Context(), p, optim.LBFGS{Rows: 128, Iterations: 6, Gradient: 1e-4, Executor: e}, nil)
 	},
 	"FixedLBFGS": func(t *testing.T, p optim.Problem, e graph.Executor) (optim.Result, error) {
-		return optim.Minimize(t.Context(), p, optim.FixedLBFGS{Rate: 0.1, Rows: 128, Iterations: 6, Executor: e}, nil)
+		return optim.Minimize(t.Context(), p, optim.FixedLBFGS{Rate: 0.1, Iterations: 6, Executor: e}, nil)
 	},
 }
 

@@ -20,7 +20,6 @@ import (
 type FixedLBFGS struct {
 	Rate       float64        // 0: 1e-3
 	Iterations int            // at most; 0: 1000
-	Rows       int            // rows evaluated at once; 0: 4096
 	Executor   graph.Executor // where loss and gradient are computed; nil: in this process
 }
 
@@ -35,10 +34,10 @@ const (
 )
 
 func (s FixedLBFGS) withDefaults() (FixedLBFGS, error) {
-	if s.Rate < 0 || s.Iterations < 0 || s.Rows < 0 {
-		return s, fmt.Errorf("optim: rate %g, iterations %d and rows %d must be positive", s.Rate, s.Iterations, s.Rows)
+	if s.Rate < 0 || s.Iterations < 0 {
+		return s, fmt.Errorf("optim: rate %g and iterations %d must be positive", s.Rate, s.Iterations)
 	}
-	s.Rate, s.Iterations, s.Rows = cmp.Or(s.Rate, 1e-3), cmp.Or(s.Iterations, 1000), cmp.Or(s.Rows, 4096)
+	s.Rate, s.Iterations = cmp.Or(s.Rate, 1e-3), cmp.Or(s.Iterations, 1000)
 	return s, nil
 }
 
@@ -50,7 +49,7 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Resu
 	if err != nil {
 		return Result{}, err
 	}
-	f, err := newFullBatch(p, s.Rows, s.Executor)
+	f, err := newFullBatch(p, rowsAtOnce, s.Executor)
 	if err != nil {
 		return Result{}, err
 	}
@@ -84,7 +83,7 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Resu
 			return r, fmt.Errorf("optim: the loss is not finite in iteration %d; choose a smaller rate than %g", r.Epochs, s.Rate)
 		}
 		r.Curve = append(r.Curve, Point{r.Epochs, at.loss, math.NaN(), largest(at.grad)})
-		Epoch{Number: r.Epochs, Of: s.Iterations, Loss: at.loss, Validation: math.NaN()}.report(ctx, "iteration", float64(r.Epochs)/float64(s.Iterations))
+		r.report(ctx, "iteration", s.Iterations, float64(r.Epochs)/float64(s.Iterations))
 	}
 	return r, f.err
 }

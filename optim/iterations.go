@@ -6,39 +6,15 @@ import (
 	"math"
 )
 
-// iterations are those of a fit over all rows at once, as others see them.
-type iterations struct {
-	of      int         // at most
-	observe func(Epoch) // may be nil
-}
-
 // usualIterations are those after which half of a fit is expected to be done: how many it takes is not known.
 const usualIterations = 50
 
-// next counts an iteration that ended at a loss with a gradient.
-func (i iterations) next(ctx context.Context, r *Result, loss float64, gradient []float64) {
+// next counts an iteration over all rows, of so many at most, that ended at a loss with a gradient.
+func (r *Result) next(ctx context.Context, of int, loss float64, gradient []float64) {
 	r.Epochs++
 	r.Best, r.Loss = r.Epochs, loss
-	e := i.epoch(r)
-	e.Gradient = largest(gradient)
-	r.Curve = append(r.Curve, Point{e.Number, e.Loss, e.Validation, e.Gradient})
-	e.report(ctx, "iteration", float64(e.Number)/float64(e.Number+usualIterations))
-	if i.observe != nil {
-		i.observe(e)
-	}
-}
-
-// end records that no iteration follows.
-func (i iterations) end(r *Result) {
-	if i.observe != nil {
-		e := i.epoch(r)
-		e.Last = true
-		i.observe(e)
-	}
-}
-
-func (i iterations) epoch(r *Result) Epoch {
-	return Epoch{Number: r.Epochs, Of: i.of, Loss: r.Loss, Validation: math.NaN(), Gradient: math.NaN(), Rate: math.NaN(), Best: r.Epochs}
+	r.Curve = append(r.Curve, Point{r.Epochs, loss, math.NaN(), largest(gradient)})
+	r.report(ctx, "iteration", of, float64(r.Epochs)/float64(r.Epochs+usualIterations))
 }
 
 // How fits over all rows end, in words.

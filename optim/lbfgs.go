@@ -27,7 +27,6 @@ type LBFGS struct {
 	Iterations int            // line searches at most; 0: 2000
 	Rows       int            // rows evaluated at once, which bounds memory; 0: 4096
 	Store      int            // pairs of differences kept; 0: 20, or as many as make 2²⁴ numbers, and 5 at least
-	Observe    func(Epoch)    // called after each iteration; may be nil
 	Executor   graph.Executor // where loss and gradient are computed; nil: in this process
 }
 
@@ -37,9 +36,12 @@ func (s LBFGS) withDefaults() (LBFGS, error) {
 	if s.Gradient < 0 || s.Decrease < 0 || s.Iterations < 0 || s.Rows < 0 || s.Store < 0 {
 		return s, fmt.Errorf("optim: gradient %g, decrease %g, iterations %d, rows %d and store %d must be positive", s.Gradient, s.Decrease, s.Iterations, s.Rows, s.Store)
 	}
-	s.Gradient, s.Iterations, s.Rows = cmp.Or(s.Gradient, 1e-6), cmp.Or(s.Iterations, 2000), cmp.Or(s.Rows, 4096)
+	s.Gradient, s.Iterations, s.Rows = cmp.Or(s.Gradient, 1e-6), cmp.Or(s.Iterations, 2000), cmp.Or(s.Rows, rowsAtOnce)
 	return s, nil
 }
+
+// rowsAtOnce bound the memory of an evaluation over all rows.
+const rowsAtOnce = 4096
 
 // decreaseIterations are those that Decrease is measured over.
 const decreaseIterations = 10
@@ -121,12 +123,10 @@ func (s LBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, e
 	store := cmp.Or(s.Store, storeOf(p.Loss.Weights().Size()))
 	defer f.gradients.Close()
 	r := Result{Validation: math.NaN(), GradientNorm: math.NaN()}
-	watched := iterations{s.Iterations, s.Observe}
-	defer watched.end(&r)
 	x := f.start()
 	for {
 		before := r.Epochs
-		steps := &recorder{ctx: ctx, f: f, result: &r, iterations: watched}
+		steps := &recorder{ctx: ctx, f: f, result: &r, of: s.Iterations}
 		out, err := optimize.Minimize(
 			optimize.Problem{Func: f.loss, Grad: f.gradient, Status: steps.status}, x,
 			s.settings(steps), &optimize.LBFGS{Linesearcher: search(p.Loss.Weights().Dtype()), Store: store, GradStopThreshold: math.NaN()})
@@ -168,12 +168,12 @@ const longestSearch = 40
 
 // recorder counts gonum's iterations, watches the context, and reports.
 type recorder struct {
-	ctx        context.Context
-	f          *fullBatch
-	result     *Result
-	iterations iterations
-	started    bool
-	searched   int // evaluations of the line search so far
+	ctx      context.Context
+	f        *fullBatch
+	result   *Result
+	of       int // iterations at most
+	started  bool
+	searched int // evaluations of the line search so far
 }
 
 func (*recorder) Init() error { return nil }
@@ -187,7 +187,7 @@ func (r *recorder) Record(at *optimize.Location, op optimize.Operation, _ *optim
 		r.started = true
 		return nil
 	}
-	r.iterations.next(r.ctx, r.result, at.F, at.Gradient)
+	r.result.next(r.ctx, r.of, at.F, at.Gradient)
 	return nil
 }
 
@@ -300,20 +300,8 @@ func (f *fullBatch) evaluate(x []float64) {
 		at := 0
 		for _, g := range grads {
 			n := g.DataSize()
-			addShare(f.grad[at:at+n], share, g)
+			floats.AddScaled(f.grad[at:at+n], share, graph.Float64s(g))
 			at += n
 		}
-	}
-}
-
-// addShare adds share times a piece's gradient.
-func addShare(sum []float64, share float64, grad *tensor.Dense) {
-	single, ok := grad.Data().([]float32)
-	if !ok {
-		floats.AddScaled(sum, share, graph.Float64s(grad))
-		return
-	}
-	for i, g := range single { // of many classes a copy in float64 would be larger than the rows
-		sum[i] += share * float64(g)
 	}
 }

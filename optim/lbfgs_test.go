@@ -166,12 +166,13 @@ func TestDecreaseEndsAFit(t *testing.T) {
 func TestInterruptedLBFGSKeepsItsWeights(t *testing.T) {
 	p, w := rosenbrock(1)
 	ctx, cancel := context.WithCancel(t.Context())
-	s := optim.LBFGS{Observe: func(e optim.Epoch) {
-		if e.Number == 5 {
+	iterations := 0
+	watched := optim.WithProgress(ctx, func([]string, float64, float64) {
+		if iterations++; iterations == 5 {
 			cancel()
 		}
-	}}
-	r, err := optim.Minimize(ctx, p, s, nil)
+	})
+	r, err := optim.Minimize(watched, p, optim.LBFGS{}, nil)
 	if !errors.Is(err, context.Canceled) || r.Epochs < 5 || r.Converged() {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -55,7 +55,6 @@ type Epoch struct {
 	Gradient   float64 // see [Point]
 	Rate       float64 // η of the last step, by its schedule; NaN of a rule without a [Rate] and over all rows
 	Best       int     // the epoch whose weights would be kept now
-	Last       bool    // no epoch follows
 	// Device is how long the epoch's steps took a device by its own clock; 0 in this process.
 	Device time.Duration
 
@@ -199,10 +198,10 @@ func (f *fit) epoch(ctx context.Context, epoch int, order []int32) error {
 	stalled := epoch-r.Best >= f.settings.Patience
 	e := Epoch{
 		Number: epoch, Of: f.settings.Epochs, Loss: loss, Validation: validation, Gradient: f.state.norms.take(), Rate: f.state.rate(), Best: r.Best,
-		Last: stalled || epoch == f.settings.Epochs, session: f.session, optimizer: f.state, weights: f.problem.Loss.Weights(),
+		session: f.session, optimizer: f.state, weights: f.problem.Loss.Weights(),
 	}
 	r.Curve = append(r.Curve, Point{epoch, loss, validation, e.Gradient})
-	e.report(ctx, "epoch", min(1, float64(epoch)/e.expected(f.settings.Patience)))
+	r.report(ctx, "epoch", e.Of, min(1, float64(epoch)/e.expected(f.settings.Patience)))
 	if f.settings.Observe != nil {
 		if timed, ok := f.session.(interface{ Elapsed() time.Duration }); ok {
 			e.Device = timed.Elapsed()

@@ -27,10 +27,9 @@ type Curved interface {
 // of so many weights that L-BFGS takes hundreds of iterations and no Hessian fits into
 // memory.
 type Newton struct {
-	Gradient   float64     // the ∞-norm of the gradient to reach; 0: 1e-6
-	Iterations int         // steps at most; 0: 100
-	Products   int         // products with the Hessian for a step at most; 0: 200
-	Observe    func(Epoch) // called after each step; may be nil
+	Gradient   float64 // the ∞-norm of the gradient to reach; 0: 1e-6
+	Iterations int     // steps at most; 0: 100
+	Products   int     // products with the Hessian for a step at most; 0: 200
 }
 
 func (s Newton) withDefaults() (Newton, error) {
@@ -84,8 +83,6 @@ func (s Newton) Descend(ctx context.Context, f Curved, x []float64) (Result, err
 	n := &newton{f: f, x: x, grad: make([]float64, size), step: make([]float64, size), next: make([]float64, size), ahead: make([]float64, size)}
 	r := Result{Validation: math.NaN(), GradientNorm: math.NaN()}
 	r.Loss = n.f.Gradient(n.grad, n.x)
-	watched := iterations{s.Iterations, s.Observe}
-	defer watched.end(&r)
 	equations := ConjugateGradients{Left: forcing, Products: s.Products}
 	for {
 		r.GradientNorm = largest(n.grad)
@@ -111,7 +108,7 @@ func (s Newton) Descend(ctx context.Context, f Curved, x []float64) (Result, err
 				return r, fmt.Errorf("optim: iteration %d: %w", r.Epochs, err)
 			}
 		}
-		watched.next(ctx, &r, loss, n.grad)
+		r.next(ctx, s.Iterations, loss, n.grad)
 	}
 }
 

@@ -118,14 +118,15 @@ func ReportProgress(ctx context.Context, what string, done float64) {
 	}
 }
 
-// report reports an epoch or an iteration, and which share of the fit is behind it.
-func (e Epoch) report(ctx context.Context, unit string, done float64) {
+// report reports the last epoch or iteration, of so many at most, and which share of the fit is behind it.
+func (r *Result) report(ctx context.Context, unit string, of int, done float64) {
 	if partOf(ctx) == nil {
 		return
 	}
-	text := fmt.Sprintf("%s %d of at most %d, loss %.4f", unit, e.Number, e.Of, e.Loss)
-	if !math.IsNaN(e.Validation) {
-		text += fmt.Sprintf(", validation %.4f", e.Validation)
+	p := r.Curve[len(r.Curve)-1]
+	text := fmt.Sprintf("%s %d of at most %d, loss %.4f", unit, p.Epoch, of, p.Loss)
+	if !math.IsNaN(p.Validation) {
+		text += fmt.Sprintf(", validation %.4f", p.Validation)
 	}
 	ReportProgress(ctx, text, done)
 }

@@ -254,7 +254,7 @@ func TestStateGoesOn(t *testing.T) {
 			p := quadratic.make(tensor.Float64)
 			var state *graph.Weights
 			after(t, p, 12, optim.Settings{Rule: r, Average: average, Observe: func(e optim.Epoch) {
-				if e.Last {
+				if e.Number == e.Of {
 					var err error
 					if state, err = e.State(); err != nil {
 						t.Fatal(err)
