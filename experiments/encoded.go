@@ -115,7 +115,7 @@ func rawOrigin(arg string, given data.RawSettings, files ...string) (*Origin, er
 		Name: raw.Name, Dataset: calledInTables(raw.Name),
 		Digest:   digest + ", encoded in float64", // lest the cells of another encoding are taken for this one's
 		Encoders: MLPs, Shifts: []Shift{ThinShift}, seeded: true, classes: raw.Classes, Notice: raw.Notice,
-		size: Size{Rows: raw.Cal.Len(), Classes: len(raw.Classes)},
+		size: Size{Rows: raw.Cal.Len(), Classes: len(raw.Classes), Tested: raw.Test.Len()},
 	}
 	inside := given
 	inside.HeldOut = heldOut
@@ -180,7 +180,7 @@ const syntheticFeatures = 64
 func syntheticOrigin(name string, s generated) *Origin {
 	return &Origin{
 		Name: name, Dataset: name, Backbone: "known", Digest: "synthetic", seeded: true, Shifts: []Shift{ThinShift},
-		size: Size{Rows: s.rows.cal, Features: syntheticFeatures, Classes: s.classes},
+		size: Size{Rows: s.rows.cal, Features: syntheticFeatures, Classes: s.classes, Tested: s.rows.test},
 		load: func(_ context.Context, seed uint64, _ Encoder) (*Problem, error) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			g := s.problem(synthetic.Settings{Features: syntheticFeatures, Classes: s.classes}, rng)

@@ -50,6 +50,7 @@ type Size struct {
 	Rows     int // of calibration, before the split
 	Features int // M
 	Classes  int // C
+	Tested   int // labelled test rows
 }
 
 // OriginSettings are what is known of the data of [Catalog.OpenOrigin] besides their name. The zero value is nothing.
@@ -166,11 +167,22 @@ func (o *Origin) Size(ctx context.Context, encoder string) (Size, error) {
 	if err != nil {
 		return Size{}, err
 	}
-	size := Size{Rows: p.Source.Cal.Len(), Classes: p.Source.Classes}
-	if x := p.Source.Cal.Features; x != nil {
-		_, size.Features = x.Dims()
+	return SizeOf(p.Source), nil
+}
+
+// SizeOf is the size of a problem.
+func SizeOf(src *data.Source) (s Size) {
+	s.Classes = src.Classes
+	if src.Cal != nil {
+		s.Rows = src.Cal.Len()
+		if x := src.Cal.Features; x != nil {
+			_, s.Features = x.Dims()
+		}
 	}
-	return size, nil
+	if src.Test != nil && src.Test.Labels != nil {
+		s.Tested = src.Test.Len()
+	}
+	return s
 }
 
 // Features is the problem of a features file, nil of what is none.

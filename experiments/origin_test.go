@@ -164,8 +164,7 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("%s has %d classes, %d and %d rows, shifted %v", c.arg, src.Classes, src.Cal.Len(), src.Test.Len(), p.Shifted != nil)
 		}
 		claimed, err := o.Size(t.Context(), c.encoder)
-		_, width := src.Cal.Features.Dims()
-		if has := (experiments.Size{Rows: src.Cal.Len(), Features: width, Classes: src.Classes}); err != nil || claimed != has {
+		if has := experiments.SizeOf(src); err != nil || claimed != has {
 			t.Errorf("%s claims %+v, has %+v: %v", c.arg, claimed, has, err)
 		}
 		for _, shift := range append([]experiments.Shift{""}, o.Shifts...) {

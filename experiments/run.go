@@ -59,15 +59,15 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe Observer) (*
 	if err != nil {
 		return nil, err
 	}
+	costs := s.costs(method, SizeOf(p.Source))
 	if p, err = p.partFor(s); err != nil {
 		return nil, err
 	}
 	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed}
-	costs := s.costs(method, p.Source)
 	within := func(what string, part int) context.Context { return optim.Piece(ctx, what, part, costs[:]...) }
 	start := time.Now()
 	if s.Judging.HeldOut {
-		if r.HeldOut, err = s.trial(method, r.Source.Cal).loss(within("fit to four fifths of the rows", holding), s, method, 0); err != nil {
+		if r.HeldOut, err = s.heldOut(within("fit to four fifths of the rows", holding), method, r.Source.Cal); err != nil {
 			return nil, fmt.Errorf("fit %s to four fifths of the rows: %w", s.Method, err)
 		}
 	}
@@ -92,6 +92,31 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe Observer) (*
 		}
 	}
 	return r, nil
+}
+
+// heldOut is the mean NLL on a stratified fifth of the calibration rows after a fit of the method to the others, of which one
+// that stops early stops by a tenth.
+func (s Spec) heldOut(ctx context.Context, method Method, cal *data.Set) (float64, error) {
+	parts := cal.Stratify([]float64{0.72, 0.08, 0.2}, rand.New(rand.NewPCG(s.Seed, 6)))
+	var stop *data.Set // nil of a method that does not
+	if method.StopsEarly {
+		stop = cal.Rows(parts[1])
+	} else {
+		parts[0] = slices.Sorted(slices.Values(slices.Concat(parts[0], parts[1])))
+	}
+	fitted := cal.Rows(parts[0])
+	options, err := s.options(fitted, nil)
+	if err != nil {
+		return 0, err
+	}
+	model, _, err := method.Build(options)
+	if err != nil {
+		return 0, err
+	}
+	if err := model.Fit(ctx, fitted, stop, rand.New(rand.NewPCG(s.Seed, 100))); err != nil {
+		return 0, err
+	}
+	return layers.HeldOutLoss(model, cal.Rows(parts[2]))
 }
 
 // answers reports whether there are test rows of what the method reads.
@@ -125,32 +150,33 @@ const (
 	runParts
 )
 
-// costs are about what the parts of the Spec's run on src take, in seconds of one core; 0 of those that it has not.
-func (s Spec) costs(method Method, src *data.Source) (costs [runParts]float64) {
-	features := 0
-	if x := src.Cal.Features; x != nil {
-		_, features = x.Dims()
+// costs are about what the parts of the Spec's run on data of that size take, in seconds of one core; 0 of those that it has not.
+func (s Spec) costs(method Method, size Size) (costs [runParts]float64) {
+	rows, tested := float64(size.Rows), float64(size.Tested)
+	if s.Fraction > 0 {
+		rows *= s.Fraction
 	}
-	fit := method.Cost.Of(float64(src.Cal.Len()), features, src.Classes)
+	fit := method.Cost.Of(rows, size.Features, size.Classes)
 	costs[fitting] = fit
 	if s.Judging.HeldOut {
 		costs[holding] = 0.8 * fit
 	}
-	if method.StopsEarly && src.Val == nil {
+	if method.StopsEarly && s.Split == data.NoValidation {
 		costs[probing] = 0.9 * fit
 	}
-	if src.Test != nil && src.Test.Labels != nil {
-		const pair = 4e-8 // seconds of a pair of rows in a local metric
-		n := float64(src.Test.Len())
-		costs[measuring] = pair * n * n
+	judged := tested
+	if anchors := s.Judging.Anchors; anchors > 0 {
+		judged = min(tested, float64(anchors))
 	}
+	const pair = 4e-8 // seconds of a pair of rows in a local metric
+	costs[measuring] = pair * judged * tested * (1 + float64(size.Classes)/40)
 	return costs
 }
 
-// Expected is about how many seconds the Spec's run on src takes on one core, by the cost of its method.
-func (s Spec) Expected(src *data.Source) (seconds float64) {
-	if method, err := s.Catalog.Find(s.Method); err == nil && src.Cal != nil {
-		for _, c := range s.costs(method, src) {
+// Expected is about how many seconds the Spec's run on data of that size takes on one core, by the cost of its method.
+func (s Spec) Expected(size Size) (seconds float64) {
+	if method, err := s.Catalog.Find(s.Method); err == nil {
+		for _, c := range s.costs(method, size) {
 			seconds += c
 		}
 	}

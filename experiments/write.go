@@ -39,9 +39,8 @@ type local struct {
 	MLCE float64 `json:"mlce"`
 }
 
-// configuration is config.json.
-type configuration struct {
-	file
+// Configuration is what config.json says of a run besides its Spec.
+type Configuration struct {
 	Classes         int `json:"classes"`
 	Features        int `json:"features"`
 	CalibrationRows int `json:"calibration_rows"`
@@ -160,7 +159,10 @@ func (r *Run) Add(f *disk.Folder) {
 	c := r.configuration()
 	c.Program, err = program.ThisProgram()
 	f.Fail(err)
-	addJSON(f, "config.json", c)
+	addJSON(f, "config.json", struct {
+		file
+		Configuration
+	}{r.Spec.file(), c})
 }
 
 // predictions are the arrays of the run's predictions for the test rows.
@@ -218,22 +220,20 @@ func (r *Run) Settings() map[string]any {
 	return all
 }
 
-func (r *Run) configuration() configuration {
+func (r *Run) configuration() Configuration {
 	rows := func(s *data.Set) int {
 		if s == nil {
 			return 0
 		}
 		return s.Len()
 	}
-	c := configuration{
-		file: r.Spec.file(), Classes: r.Source.Classes, CalibrationRows: rows(r.Source.Cal),
+	size := SizeOf(r.Source)
+	c := Configuration{
+		Classes: size.Classes, Features: size.Features, CalibrationRows: size.Rows,
 		ValidationRows: rows(r.Source.Val), TestRows: rows(r.Source.Test), Settings: r.Settings(),
 	}
 	if r.Source.Test != nil {
 		c.TestDigest = r.Source.Test.Digest()
-	}
-	if x := r.Source.Cal.Features; x != nil {
-		_, c.Features = x.Dims()
 	}
 	return c
 }

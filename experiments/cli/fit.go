@@ -149,7 +149,7 @@ func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, sr
 	if err := spec.Use(values); err != nil {
 		return nil, err
 	}
-	ctx, steps := t.steps(ctx, spec.Expected(src))
+	ctx, steps := t.steps(ctx, spec.Expected(experiments.SizeOf(src)))
 	run, err := spec.Fit(ctx, src, observe)
 	steps.clear()
 	if errors.Is(err, context.Canceled) && run != nil {

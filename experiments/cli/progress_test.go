@@ -123,7 +123,7 @@ func TestTimeLeftIsWithinAFactorOfTwo(t *testing.T) {
 		steps := runs[name]
 		total := steps[len(steps)-1].at
 		at := silence.Seconds()
-		p := pace{expected: spec.Expected(letters)}
+		p := pace{expected: spec.Expected(experiments.SizeOf(letters))}
 		before := 0.0
 		for _, s := range steps {
 			if before <= at && at < s.at {

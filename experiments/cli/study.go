@@ -82,7 +82,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if c.List {
 		return printTasks(t, a.plan.Tasks)
 	}
-	c.warnStale(t, len(a.plan.Stale))
+	c.warnStale(t, a.plan.Tasks)
 	if c.part() {
 		return c.runPart(ctx, t, a.plan, c.Jobs, c.JSON)
 	}

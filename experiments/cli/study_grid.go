@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,13 +57,11 @@ func (g *gridFlags) part() bool { return g.Cell != "" || g.Shard != "" }
 // mostShares bounds n of --shard i/n.
 const mostShares = 1_000_000
 
-// chosen are the places of the tasks that --cell or --shard name.
-func (g *gridFlags) chosen(tasks []study.Task) ([]int, error) {
+// chosen are the tasks that --cell or --shard name.
+func (g *gridFlags) chosen(tasks []*study.Task) ([]*study.Task, error) {
 	if g.Cell != "" {
-		for at, task := range tasks {
-			if task.ID == g.Cell {
-				return []int{at}, nil
-			}
+		if at := slices.IndexFunc(tasks, func(t *study.Task) bool { return t.ID == g.Cell }); at >= 0 {
+			return tasks[at : at+1], nil
 		}
 		return nil, data.Inputf("", "the study has no cell %q for these data, methods and seeds; the same command with --list prints them", g.Cell)
 	}
@@ -76,7 +75,7 @@ func (g *gridFlags) chosen(tasks []study.Task) ([]int, error) {
 }
 
 // print prints the tasks as JSON lines.
-func printTasks(t *terminal, tasks []study.Task) error {
+func printTasks(t *terminal, tasks []*study.Task) error {
 	for _, task := range tasks {
 		line, err := json.Marshal(task)
 		if err != nil {
@@ -91,32 +90,32 @@ func printTasks(t *terminal, tasks []study.Task) error {
 // expected to take, or by their number where nobody knows.
 func (t *terminal) run(ctx context.Context, p *study.Plan, jobs int) error {
 	var total, spent float64
-	left, ended := p.Left(), 0
+	done, ended := p.Computed(), 0
 	for _, task := range p.Tasks {
 		if !task.Done {
 			total += cmp.Or(task.Seconds, 1)
 		}
 	}
-	if done := p.Computed(); done > 0 {
+	if done > 0 {
 		t.note("%d of %d cells are there already", done, len(p.Tasks))
 	}
 	bar := t.progress()
 	defer bar.clear()
-	return p.Run(ctx, program.Jobs(jobs), func(task study.Task) {
+	return p.Run(ctx, program.Jobs(jobs), func(task *study.Task) {
 		spent, ended = spent+cmp.Or(task.Seconds, 1), ended+1
-		bar.at(spent, total, fmt.Sprintf("%d of %d cells, the last %s", ended, left, task.Cell))
+		bar.at(spent, total, fmt.Sprintf("%d of %d cells, the last %s", ended, len(p.Tasks)-done, task.Cell))
 	})
 }
 
 // runPart computes the cells that --cell or --shard name and prints what was done. Cells that were done before are
 // computed by nobody.
 func (g *gridFlags) runPart(ctx context.Context, t *terminal, p *study.Plan, jobs int, asJSON bool) error {
-	places, err := g.chosen(p.Tasks)
+	tasks, err := g.chosen(p.Tasks)
 	if err != nil {
 		return err
 	}
-	part, dir := p.Part(places), p.Store.Dir
-	all, before := len(places), part.Computed()
+	part := &study.Plan{Store: p.Store, Board: p.Board, Tasks: tasks}
+	all, before, dir := len(tasks), part.Computed(), p.Store.Dir
 	if err := t.run(ctx, part, jobs); err != nil {
 		return err
 	}
@@ -147,22 +146,14 @@ func warnFailures(t *terminal, p *study.Plan) error {
 
 // warnMissing names the cells that a report lacks besides the stale and the damaged ones.
 func warnMissing(t *terminal, p *study.Plan) error {
-	known := map[string]bool{}
-	for _, task := range p.Stale {
-		known[task.ID] = true
-	}
-	damaged := p.Failures()
-	for _, f := range damaged {
-		known[f.ID] = true
-	}
 	var missing []string
 	for _, task := range p.Tasks {
-		if !task.Done && !known[task.ID] {
+		if !task.Done && !task.Stale && task.Err == nil {
 			missing = append(missing, task.Cell)
 		}
 	}
 	all, dir := len(p.Tasks), p.Store.Dir
-	switch none := p.Computed()+len(damaged) == 0; {
+	switch none := p.Computed()+len(p.Failures()) == 0; {
 	case none && len(missing) == all:
 		return data.Inputf("", "none of the %d cells is in %s; compute them first, by --shard or without --collect", all, dir)
 	case none:
@@ -183,10 +174,15 @@ func someOf(names []string) string {
 }
 
 // warnStale counts the cells that another program computed.
-func (c *studyCmd) warnStale(t *terminal, stale int) {
-	what := "computed again"
-	if c.Collect {
+func (g *gridFlags) warnStale(t *terminal, tasks []*study.Task) {
+	what, stale := "computed again", 0
+	if g.Collect {
 		what = "left out"
+	}
+	for _, task := range tasks {
+		if task.Stale {
+			stale++
+		}
 	}
 	if stale > 0 {
 		t.warn("%d cells were computed by another program, and are %s", stale, what)

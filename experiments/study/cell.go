@@ -62,10 +62,6 @@ func (c Cell) String() string {
 	return fmt.Sprintf("%s seed %d", text, c.Spec.Seed)
 }
 
-func (c Cell) task() Task {
-	return Task{ID: c.Key, Method: c.Spec.Method, Data: c.Spec.Data, Seed: c.Spec.Seed, Cell: c.String(), Seconds: c.Cost, shift: c.Spec.Shift}
-}
-
 // shares are the keys of its problem and of that as it is split.
 func (c Cell) shares() []string { return []string{problemKey(c), preparedKey(c)} }
 
@@ -154,7 +150,7 @@ func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experime
 			return c, fmt.Sprintf("%d slots do not divide its %d features", w, size.Features), nil
 		}
 	}
-	return Cell{Spec: spec, Key: key(spec, o.Digest), Origin: o, Cost: cost(spec, method, size)}, "", nil
+	return Cell{Spec: spec, Key: key(spec, o.Digest), Origin: o, Cost: overhead + spec.Expected(size)}, "", nil
 }
 
 // Shifted reports whether any cell of the study's grid on the origins is judged on shifted rows.
@@ -175,6 +171,9 @@ func (s *Study) MethodNames(origins []*experiments.Origin, set Settings) []strin
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// overhead is what a cell takes besides its fit and its metrics, in seconds.
+const overhead = .3
 
 func shiftNames(shifts []experiments.Shift) string {
 	return strings.Join(data.Each(shifts, func(s experiments.Shift) string { return string(s) }), ", ")

@@ -211,7 +211,7 @@ func Example_compare() {
 		return
 	}
 	plan := NewPlan(store, cells)
-	if err := plan.Run(ctx, 0, nil); err != nil || plan.Failures() != nil {
+	if err := plan.Run(ctx, 0, nil); err != nil || len(plan.Failures()) > 0 {
 		fmt.Println(err, plan.Failures())
 		return
 	}

@@ -22,41 +22,30 @@ type divided struct {
 	shared *mat.Dense // N×P, the rows in the embedding of them all; nil without features
 }
 
-// divide divides the set of the cell by its seed.
-func (w *workshop) divide(ctx context.Context, c Cell) (*divided, error) {
-	problem, releaseProblem, problemErr := take(w, problemKey(c), func() (*experiments.Problem, error) {
-		return w.store.problem(ctx, c)
-	})
-	defer releaseProblem()
-	d, release, err := take(w, preparedKey(c), func() (d *divided, err error) {
-		if problemErr != nil {
-			return nil, problemErr
-		}
-		d = &divided{source: problem.Source}
-		rows := d.source.Cal
-		rng, folds := rand.New(rand.NewPCG(c.Spec.Seed, 8)), c.Spec.Judging.Folds
-		if c.Spec.Judging.Within == experiments.WholeGroups {
-			d.folds, err = layers.GroupFolds(rows, folds, rng)
-		} else if err = layers.CheckFolds(folds, rows.Len()); err == nil {
-			d.folds = layers.Folds(rows, folds, rng)
-		}
-		if err != nil || rows.Features == nil {
-			return d, err
-		}
-		fitted := rows.ForFit()
-		embed, err := data.FitWeightedEmbedding(fitted.Features, fitted.Weights, 0)
-		if err == nil {
-			d.shared = embed.Apply(rows.Features)
-		}
+// divide divides the set of the problem by the cell's seed.
+func (c Cell) divide(problem *experiments.Problem) (d *divided, err error) {
+	d = &divided{source: problem.Source}
+	rows := d.source.Cal
+	rng, folds := rand.New(rand.NewPCG(c.Spec.Seed, 8)), c.Spec.Judging.Folds
+	if c.Spec.Judging.Within == experiments.WholeGroups {
+		d.folds, err = layers.GroupFolds(rows, folds, rng)
+	} else if err = layers.CheckFolds(folds, rows.Len()); err == nil {
+		d.folds = layers.Folds(rows, folds, rng)
+	}
+	if err != nil || rows.Features == nil {
 		return d, err
-	})
-	defer release()
+	}
+	fitted := rows.ForFit()
+	embed, err := data.FitWeightedEmbedding(fitted.Features, fitted.Weights, 0)
+	if err == nil {
+		d.shared = embed.Apply(rows.Features)
+	}
 	return d, err
 }
 
 // crossFitted judges predictions of all rows, each by a fit of the cell's method to the folds that do not hold it.
 func (c Cell) crossFitted(ctx context.Context, w *workshop) (*Result, error) {
-	d, err := w.divide(ctx, c)
+	d, err := prepare(ctx, w, c, c.divide)
 	if err != nil {
 		return nil, err
 	}

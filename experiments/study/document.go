@@ -104,7 +104,7 @@ func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 			}
 		}
 	}
-	d.Failures = data.Each(f.Failures, Failure.Error)
+	d.Failures = data.Each(f.Failures, (*Task).Error)
 	return d, nil
 }
 

@@ -17,7 +17,7 @@ type Findings struct {
 	Settings Settings
 	Cells    []Cell
 	Results  []*Result // of each cell, nil where it failed
-	Failures []Failure
+	Failures []*Task
 	Skipped  []Skipped
 	Head     []report.Fact // of the report: where it comes from
 	Store    Store         // of the cells
@@ -31,7 +31,10 @@ type Findings struct {
 
 // Findings are those of the plan of the study's cells.
 func (s *Study) Findings(set Settings, p *Plan) *Findings {
-	return &Findings{Study: s, Settings: set, Cells: p.cells, Results: p.results, Failures: p.Failures(), Store: p.Store}
+	return &Findings{
+		Study: s, Settings: set, Failures: p.Failures(), Store: p.Store,
+		Cells: data.Each(p.Tasks, func(t *Task) Cell { return t.cell }), Results: data.Each(p.Tasks, func(t *Task) *Result { return t.result }),
+	}
 }
 
 // TestRows is how many rows a cell was judged on, 0 where none has a result.

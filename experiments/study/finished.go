@@ -16,7 +16,6 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
-	"calibra/experiments/program"
 	"calibra/experiments/report"
 
 	"gonum.org/v1/gonum/mat"
@@ -27,25 +26,13 @@ type Finished struct {
 	Dir  string
 	Name string // in tables and figures
 	Spec experiments.Spec
-	recorded
+	experiments.Configuration
 
 	predictions *data.Predictions
 	shared, own *mat.Dense // the test rows in both embeddings, nil where there are none
 	epochs      string     // of its stages, in words
 	kept        string     // [experiments.Run.Kept]
 	model       int64      // bytes of its file
-}
-
-// recorded is what of config.json a Spec does not hold.
-type recorded struct {
-	Classes         int             `json:"classes"`
-	Features        int             `json:"features"`
-	CalibrationRows int             `json:"calibration_rows"`
-	ValidationRows  int             `json:"validation_rows"`
-	TestRows        int             `json:"test_rows"`
-	TestDigest      string          `json:"test_digest"`
-	Settings        map[string]any  `json:"settings"`
-	Program         program.Program `json:"program"`
 }
 
 // FinishedFiles are the files of a fit that are read.
@@ -93,7 +80,7 @@ func readFinished(ctx context.Context, dir string) (f *Finished, err error) {
 		return nil, err
 	}
 	f.Spec.Judging = Compare.Judging
-	if err = readJSON(filepath.Join(dir, "config.json"), &f.recorded); err != nil {
+	if err = readJSON(filepath.Join(dir, "config.json"), &f.Configuration); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, "predictions.npz")

@@ -8,78 +8,69 @@ import (
 	"path/filepath"
 	"slices"
 
+	"calibra/data"
 	"calibra/data/disk"
+	"calibra/experiments"
 	"calibra/experiments/program"
 	"calibra/experiments/report/tensorboard"
 )
 
-// Failure is a cell that could not be computed, or whose file is damaged.
-type Failure struct {
-	Task
-	Err error
+// Task is a cell of a plan, with what the store has of it. Its JSON is a line of calibra study --list. As an error it says
+// why there is no result.
+type Task struct {
+	ID      string  `json:"id"`
+	Method  string  `json:"method"`
+	Data    string  `json:"data"`
+	Seed    uint64  `json:"seed"`
+	Done    bool    `json:"done"`
+	Cell    string  `json:"cell"`              // in words
+	Seconds float64 `json:"seconds,omitempty"` // it is expected to take on one core; 0: unknown
+
+	Stale bool  `json:"-"` // the store has that of another program, and it is computed again
+	Err   error `json:"-"` // the fit failed, or the file is damaged
+
+	cell   Cell
+	result *Result // nil where it is to be computed
 }
 
-func (f Failure) Error() string { return fmt.Sprintf("%s: %v", f.Cell, f.Err) }
-func (f Failure) Unwrap() error { return f.Err }
+func (t *Task) Error() string { return fmt.Sprintf("%s: %v", t.Cell, t.Err) }
+func (t *Task) Unwrap() error { return t.Err }
 
 // Plan is the cells of a study with what a store has of them.
 type Plan struct {
 	Store Store
-	Tasks []Task             // the cells, as they are dealt out
-	Stale []Task             // those of another program, which are computed again
+	Tasks []*Task
 	Board *tensorboard.Board // of the cells that are computed
-
-	cells   []Cell
-	results []*Result // of each cell, nil where it is to be computed
-	errs    []error   // of each cell that failed or whose file is damaged
 }
 
 // NewPlan reads what the store has of the cells.
 func NewPlan(st Store, cells []Cell) *Plan {
-	n := len(cells)
-	p := &Plan{Store: st, Tasks: make([]Task, n), cells: cells, results: make([]*Result, n), errs: make([]error, n)}
-	for i, c := range cells {
-		r, stale, err := st.find(c)
-		p.results[i], p.errs[i], p.Tasks[i] = r, err, c.task()
-		p.Tasks[i].Done = r != nil
-		if stale {
-			p.Stale = append(p.Stale, p.Tasks[i])
-		}
-	}
-	return p
+	return &Plan{Store: st, Tasks: data.Each(cells, func(c Cell) *Task {
+		t := &Task{ID: c.Key, Method: c.Spec.Method, Data: c.Spec.Data, Seed: c.Spec.Seed, Cell: c.String(), Seconds: c.Cost, cell: c}
+		t.result, t.Stale, t.Err = st.find(c)
+		t.Done = t.result != nil
+		return t
+	})}
 }
 
-// Part is the plan of the cells at these places alone.
-func (p *Plan) Part(places []int) *Plan {
-	part := &Plan{Store: p.Store, Board: p.Board}
-	for _, i := range places {
-		part.Tasks, part.cells = append(part.Tasks, p.Tasks[i]), append(part.cells, p.cells[i])
-		part.results, part.errs = append(part.results, p.results[i]), append(part.errs, p.errs[i])
-	}
-	return part
-}
-
-// Failures are the cells that failed, and those whose files are damaged.
-func (p *Plan) Failures() (all []Failure) {
-	for i, err := range p.errs {
-		if err != nil {
-			all = append(all, Failure{p.Tasks[i], err})
+// those are the tasks of which is true.
+func (p *Plan) those(is func(*Task) bool) (all []*Task) {
+	for _, t := range p.Tasks {
+		if is(t) {
+			all = append(all, t)
 		}
 	}
 	return all
 }
 
-// Computed is how many cells have a result.
-func (p *Plan) Computed() int { return len(p.results) - p.Left() }
+// Failures are the cells that failed, and those whose files are damaged; nil if there are none.
+func (p *Plan) Failures() []*Task {
+	return p.those(func(t *Task) bool { return t.Err != nil })
+}
 
-// Left is how many cells have no result.
-func (p *Plan) Left() (n int) {
-	for _, r := range p.results {
-		if r == nil {
-			n++
-		}
-	}
-	return n
+// Computed is how many cells have a result.
+func (p *Plan) Computed() int {
+	return len(p.those(func(t *Task) bool { return t.result != nil }))
 }
 
 // Run computes the cells that the store lacks, jobs at a time (0 means one a core). A cell
@@ -88,9 +79,8 @@ func (p *Plan) Left() (n int) {
 // done is taken from there.
 //
 // If ctx is cancelled, the cells that ended stay in the store and the error wraps
-// ctx.Err(). Where all cells failed, a directory that is empty is removed; a process that has
-// something to keep makes it again.
-func (p *Plan) Run(ctx context.Context, jobs int, observe func(Task)) error {
+// ctx.Err(). Where all cells failed, a directory that is empty is removed.
+func (p *Plan) Run(ctx context.Context, jobs int, observe func(*Task)) error {
 	dir := p.Store.Dir
 	if err := makeDir(dir); err != nil {
 		return err
@@ -99,26 +89,23 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(Task)) error {
 		return slices.Contains([]string{".json", ".safetensors", ".npz"}, filepath.Ext(name))
 	})
 	shop := newWorkshop(p.Store, p.Board)
-	var todo []int
-	for i, c := range p.cells {
-		if p.results[i] == nil && p.errs[i] == nil {
-			todo = append(todo, i)
-			shop.expect(c)
-		}
+	todo := p.those(func(t *Task) bool { return t.result == nil && t.Err == nil })
+	for _, t := range todo {
+		shop.expect(t.cell)
 	}
-	p.order(todo)
+	order(todo)
 	err := program.SideBySide(ctx, len(todo), jobs, func(k int) {
-		i := todo[k]
-		r, err := shop.compute(ctx, p.cells[i])
-		if p.results[i] = r; !errors.Is(err, ctx.Err()) {
-			p.errs[i] = err
+		t := todo[k]
+		r, err := shop.compute(ctx, t.cell)
+		if t.result = r; !errors.Is(err, ctx.Err()) {
+			t.Err = err
 		}
 	}, func(k int) {
 		if observe != nil {
-			observe(p.Tasks[todo[k]])
+			observe(todo[k])
 		}
 	})
-	if n := len(p.cells); n > 0 && len(p.Failures()) == n {
+	if n := len(p.Tasks); n > 0 && len(p.Failures()) == n {
 		_ = disk.Remove(dir) // unless something is in it
 	}
 	if err != nil {
@@ -127,20 +114,33 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(Task)) error {
 	return nil
 }
 
-// order sorts the places of cells: those that share something stay together and the longest
+// order sorts tasks: those that share something stay together and the longest
 // goes first, lest a core be left with a long fit at the end. Those that are judged on shifted
 // rows go last, as they take the models of the others.
-func (p *Plan) order(todo []int) {
+func order(todo []*Task) {
 	turn := map[string]int{}
-	beside := make([]string, len(p.cells))
-	for _, i := range todo {
-		beside[i] = preparedKey(p.cells[i])
-		if turn[beside[i]] == 0 {
-			turn[beside[i]] = len(turn) + 1
+	for _, t := range todo {
+		if key := preparedKey(t.cell); turn[key] == 0 {
+			turn[key] = len(turn) + 1
 		}
 	}
-	slices.SortStableFunc(todo, func(i, j int) int {
-		a, b := p.Tasks[i], p.Tasks[j]
-		return cmp.Or(cmp.Compare(turn[beside[i]], turn[beside[j]]), cmp.Compare(a.shift, b.shift), cmp.Compare(b.Seconds, a.Seconds)) // no shift is the least
+	shift := func(t *Task) experiments.Shift { return t.cell.Spec.Shift } // none is the least
+	slices.SortStableFunc(todo, func(a, b *Task) int {
+		return cmp.Or(cmp.Compare(turn[preparedKey(a.cell)], turn[preparedKey(b.cell)]), cmp.Compare(shift(a), shift(b)), cmp.Compare(b.Seconds, a.Seconds))
 	})
+}
+
+// Share are the tasks of the i-th of n shares, i from 1, in their order. Every task is
+// in one share, whoever computes it and whatever is done, so that n processes that know nothing of
+// each other compute all. Shares take about the same time: the longest task goes first, each
+// to the share that has the least.
+func Share(tasks []*Task, i, n int) []*Task {
+	cost := func(t *Task) int64 { return 1 + int64(1000*t.Seconds) } // whole milliseconds add up alike on every machine
+	load, mine := make([]int64, n), map[*Task]bool{}
+	for _, t := range slices.SortedStableFunc(slices.Values(tasks), func(a, b *Task) int { return cmp.Compare(cost(b), cost(a)) }) {
+		least := slices.Index(load, slices.Min(load))
+		load[least] += cost(t)
+		mine[t] = least == i-1
+	}
+	return slices.DeleteFunc(slices.Clone(tasks), func(t *Task) bool { return !mine[t] })
 }

@@ -211,13 +211,11 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 
 // describe fills in what the rows of the source are.
 func (r *Result) describe(src *data.Source) {
-	r.Classes, r.Priors, r.CalibrationRows = src.Classes, make([]float64, src.Classes), src.Cal.Len()
+	size := experiments.SizeOf(src)
+	r.Classes, r.Features, r.CalibrationRows, r.Priors = size.Classes, size.Features, size.Rows, make([]float64, size.Classes)
 	r.TestRows, r.TestDigest = src.Test.Len(), src.Test.Digest()
 	if src.Val != nil {
 		r.ValidationRows = src.Val.Len()
-	}
-	if src.Cal.Features != nil {
-		_, r.Features = src.Cal.Features.Dims()
 	}
 	for i := range src.Cal.Labels {
 		for k, share := range src.Cal.Shares(i) {

@@ -106,7 +106,7 @@ func (c Cell) compute(ctx context.Context, w *workshop) (*Result, func(path stri
 		r, err := c.crossFitted(ctx, w)
 		return r, nil, err
 	}
-	prepared, err := w.prepare(ctx, c)
+	prepared, err := prepare(ctx, w, c, c.Spec.Prepare)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -171,17 +171,17 @@ func (c Cell) run(ctx context.Context, st Store, p *experiments.Prepared, observ
 	return run, nil, err
 }
 
-// prepare is the split problem of the cell.
-func (w *workshop) prepare(ctx context.Context, c Cell) (*experiments.Prepared, error) {
+// prepare is what the cells of one split share, made of the cell's problem.
+func prepare[T any](ctx context.Context, w *workshop, c Cell, make func(*experiments.Problem) (T, error)) (T, error) {
 	problem, releaseProblem, problemErr := take(w, problemKey(c), func() (*experiments.Problem, error) {
 		return w.store.problem(ctx, c)
 	})
 	defer releaseProblem()
-	prepared, release, err := take(w, preparedKey(c), func() (*experiments.Prepared, error) {
+	prepared, release, err := take(w, preparedKey(c), func() (none T, err error) {
 		if problemErr != nil {
-			return nil, problemErr
+			return none, problemErr
 		}
-		return c.Spec.Prepare(problem)
+		return make(problem)
 	})
 	defer release()
 	return prepared, err

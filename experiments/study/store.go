@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"calibra/data"
@@ -71,35 +70,21 @@ func (st Store) write(c Cell, r *Result, beside func(path string) error) error {
 	if there, _, err := st.find(c); err != nil || there != nil {
 		return err
 	}
+	if err := makeDir(st.Dir); err != nil { // that another process removed, which had nothing to keep
+		return err
+	}
 	if beside != nil {
-		if err := st.place(func() error { return beside(st.base(c)) }); err != nil {
+		if err := beside(st.base(c)); err != nil {
 			return err
 		}
 	}
-	err := st.place(func() error { return writeJSON(st.path(c), r) })
+	err := writeJSON(st.path(c), r)
 	if err != nil {
 		if there, _ := st.read(c); there == nil {
 			_ = disk.Remove(st.modelPath(c))
 		}
 	}
 	return err
-}
-
-// place writes a file of the store. A process that has nothing to keep removes the directory
-// while it is empty, so that it may have to be made anew.
-func (st Store) place(write func() error) error {
-	for {
-		err := write()
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if _, there := os.Stat(st.Dir); there == nil {
-			return err
-		}
-		if err := makeDir(st.Dir); err != nil {
-			return err
-		}
-	}
 }
 
 // makeDir makes a directory of cells, unless it is there.

@@ -31,8 +31,8 @@ func TestStale(t *testing.T) {
 	earlier.Program.Digest, earlier.Program.Commit = "earlier", "0123456789ab"
 	computeAll := func(st Store) (nll []float64, computed int) {
 		t.Helper()
-		results, failures, err := run(t.Context(), st, cells, 1, func(Task) { computed++ })
-		if err != nil || failures != nil {
+		results, failures, err := run(t.Context(), st, cells, 1, func(*Task) { computed++ })
+		if err != nil || len(failures) > 0 {
 			t.Fatal(err, failures)
 		}
 		for _, r := range results {
@@ -56,8 +56,8 @@ func TestStale(t *testing.T) {
 	if nll, computed := computeAll(same); computed != 0 || slices.ContainsFunc(nll, func(x float64) bool { return x != wrong }) {
 		t.Errorf("of the same commit: %d computed, NLL %v", computed, nll)
 	}
-	if p := NewPlan(st, cells); p.Failures() != nil || len(p.Stale) != len(cells) {
-		t.Errorf("of %d stale cells %v are named, %v", len(cells), p.Stale, p.Failures())
+	if p := NewPlan(st, cells); len(p.Failures()) > 0 || slices.ContainsFunc(p.Tasks, func(t *Task) bool { return !t.Stale }) {
+		t.Errorf("not all of %d stale cells are named, %v", len(cells), p.Failures())
 	}
 	for _, want := range []int{len(cells), 0} { // the second time they are there
 		nll, computed := computeAll(st)
@@ -89,8 +89,7 @@ func TestOthersKeepTheirFirstCells(t *testing.T) {
 		if _, failures, err := run(t.Context(), st, mine, 1, nil); err != nil || len(failures) != len(mine) {
 			t.Fatal(failures, err)
 		}
-		err := st.place(func() error { return writeJSON(st.path(cells[0]), &Result{}) }) // of another process
-		if err != nil {
+		if err := st.write(cells[0], &Result{}, nil); err != nil { // of another process
 			t.Errorf("after %d cells, all failed: %v", len(mine), err)
 		}
 		os.Remove(st.path(cells[0]))
@@ -151,7 +150,7 @@ func TestEveryHistoryAlike(t *testing.T) {
 		}
 		st := store(t, dir)
 		results, failures, err := run(t.Context(), st, cells, 2, nil)
-		if err != nil || failures != nil {
+		if err != nil || len(failures) > 0 {
 			t.Fatal(err, failures)
 		}
 		f := &Findings{Study: &s, Settings: set, Cells: cells, Results: results, Store: st}
@@ -184,7 +183,7 @@ func TestEveryHistoryAlike(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := 0
-	if _, _, err := run(ctx, store(t, stopped), cells, 1, func(Task) {
+	if _, _, err := run(ctx, store(t, stopped), cells, 1, func(*Task) {
 		if ended++; ended == 4 { // with the other two methods of the second seed to come
 			stop()
 		}
