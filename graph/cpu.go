@@ -26,8 +26,6 @@ func (cpu) Gradients(o *Objective, _ int) (Gradients, error) {
 	return inPlace{o, map[*Program]*known{}}, nil
 }
 
-func (cpu) Tables(f *Function, n, size int) ([]*tensor.Dense, error) { return f.Tables(n, size) }
-
 // inPlace computes the gradients of an objective where it is. The tables stay what they are until
 // Close, so what depends on them and on the rows alone is computed once for each piece of rows.
 type inPlace struct {

@@ -8,7 +8,7 @@
 //	Function   outputs without a gradient, compiled once per batch size
 //	Executor   where these run: this process (CPU), or elsewhere
 //	Session    a running fit; one call computes one epoch
-//	Staged, Remote, Planned  optional interfaces of executors, sessions and optimizers
+//	Remote, Planned  optional interfaces of sessions and optimizers
 //
 // # The house
 //

@@ -10,8 +10,7 @@ import (
 // this process, and [On] makes that [CPU]. Whoever implements it elsewhere runs what a [Program]
 // lists; an operation that it has no code for it can leave to the operation's own Do.
 //
-// Fit and Gradients are all that one must have; [CPU] is the least of them. What else it may do is
-// an interface of its own, [Staged] for executors and [Remote] for sessions.
+// [CPU] is the least of them. What else a session may do is an interface of its own, [Remote].
 //
 // No method holds anything that another waits for once it has returned: sessions may be open
 // side by side, and an observer of a fit may begin another.
@@ -22,8 +21,6 @@ type Executor interface {
 	// Gradients is where a method whose steps are taken in this process has loss and gradient
 	// of o computed, of up to so many rows each.
 	Gradients(o *Objective, rows int) (Gradients, error)
-	// Tables is [Function.Tables].
-	Tables(f *Function, n, size int) ([]*tensor.Dense, error)
 }
 
 // Session is a fit that runs. Between its calls the weights may lie elsewhere, see [Remote]: those

@@ -93,8 +93,7 @@ func (f *Function) Each(n, size int, visit func(lo int, outputs []gorgonia.Value
 }
 
 // Tables are the outputs of rows 0…n−1, computed in batches of at most size: of an output
-// whose first dimension is the batch, a tensor with n instead. See [Executor] for tables that
-// are computed and stay elsewhere.
+// whose first dimension is the batch, a tensor with n instead.
 func (f *Function) Tables(n, size int) ([]*tensor.Dense, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("graph: a table of no rows")

@@ -2,23 +2,6 @@ package graph
 
 import "gorgonia.org/tensor"
 
-// Staged is an [Executor] that can keep what the stages of one fit share.
-type Staged interface {
-	Executor
-	// Stages is an executor of the same place for one fit in stages. Tables that its work reads or
-	// makes and weights that it learns stay there from stage to stage until end; meanwhile nothing
-	// else may change them.
-	Stages() (e Executor, end func())
-}
-
-// Stages is that of a [Staged], or e itself.
-func Stages(e Executor) (stages Executor, end func()) {
-	if s, ok := On(e).(Staged); ok {
-		return s.Stages()
-	}
-	return On(e), func() {}
-}
-
 // Remote is a [Session] whose weights do not lie in memory.
 type Remote interface {
 	Session

@@ -36,9 +36,7 @@ type Divide struct {
 	sizes   Sizes
 	weights *graph.Weights
 
-	// Of a fit in stages: the features of its sets, made once, and where they stay.
-	tables map[*data.Set]*Features
-	stages graph.Executor
+	tables map[*data.Set]*Features // of a fit in stages: the features of its sets, made once
 }
 
 var (
@@ -47,8 +45,7 @@ var (
 	_ keeper = (*Divide)(nil)
 )
 
-// keep lets the fit of stages make the features of the sets tables once, and keeps them where the
-// fit runs, with codebook, head and codes, until leave is called.
+// keep lets the fit of stages make the features of the sets tables once, and keeps them until leave is called.
 func (d *Divide) keep(sets ...*data.Set) (leave func()) {
 	d.tables = map[*data.Set]*Features{}
 	for _, x := range sets {
@@ -56,20 +53,7 @@ func (d *Divide) keep(sets ...*data.Set) (leave func()) {
 			d.tables[x] = nil
 		}
 	}
-	stages, end := graph.Stages(d.Optim.Executor)
-	d.stages = stages
-	return func() {
-		end()
-		d.tables, d.stages = nil, nil
-	}
-}
-
-// executor is e, or that which a fit in stages keeps.
-func (d *Divide) executor(e graph.Executor) graph.Executor {
-	if d.stages != nil && e == d.Optim.Executor {
-		return d.stages
-	}
-	return e
+	return func() { d.tables = nil }
 }
 
 // table is the features of x as graphs read them.
@@ -123,9 +107,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 		})
 		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }
 	}
-	settings := decayed(d.Optim)
-	settings.Executor = d.executor(settings.Executor)
-	if d.Result, err = optim.Minimize(ctx, problem, settings, rng); err != nil {
+	if d.Result, err = optim.Minimize(ctx, problem, decayed(d.Optim), rng); err != nil {
 		return fmt.Errorf("divide: %w", err)
 	}
 	return nil
@@ -184,7 +166,7 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
 		return codesOf(b, d.codes(), features.Take(b, "features"), d.sizes, d.head)
 	})
-	tables, err := graph.On(d.executor(d.Optim.Executor)).Tables(f, x.Len(), EvaluationBatch)
+	tables, err := f.Tables(x.Len(), EvaluationBatch)
 	if err != nil {
 		return nil, err
 	}

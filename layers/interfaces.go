@@ -162,10 +162,9 @@ type ONNXBase interface {
 	ViewONNX(g *onnx.Network) (*ONNXView, error)
 }
 
-// keeper is a Base that keeps what its own fit and that of its map share where both run.
+// keeper is a Base that keeps what its own fit and that of its map share.
 type keeper interface {
 	keep(sets ...*data.Set) (leave func())
-	executor(graph.Executor) graph.Executor
 }
 
 // Map is a calibration map as a graph. It is what a researcher edits: one file,

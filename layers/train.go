@@ -153,11 +153,7 @@ func (t *Trained) fit(ctx context.Context, name string, rows *Rows, val *data.Se
 		if problem.Validation, err = t.validation(val, rows.Effective()); err != nil {
 			return err
 		}
-		settings := decayed(t.Optim)
-		if k, ok := t.Base.(keeper); ok {
-			settings.Executor = k.executor(settings.Executor)
-		}
-		method = settings
+		method = decayed(t.Optim)
 	}
 	began := time.Now()
 	var err error

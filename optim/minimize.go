@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"time"
 
 	"calibra/graph"
 )
@@ -55,8 +54,6 @@ type Epoch struct {
 	Gradient   float64 // see [Point]
 	Rate       float64 // η of the last step, by its schedule; NaN of a rule without a [Rate] and over all rows
 	Best       int     // the epoch whose weights would be kept now
-	// Device is how long the epoch's steps took a device by its own clock; 0 in this process.
-	Device time.Duration
 
 	session   graph.Session
 	optimizer *optimizer
@@ -203,9 +200,6 @@ func (f *fit) epoch(ctx context.Context, epoch int, order []int32) error {
 	r.Curve = append(r.Curve, Point{epoch, loss, validation, e.Gradient})
 	r.report(ctx, "epoch", e.Of, min(1, float64(epoch)/e.expected(f.settings.Patience)))
 	if f.settings.Observe != nil {
-		if timed, ok := f.session.(interface{ Elapsed() time.Duration }); ok {
-			e.Device = timed.Elapsed()
-		}
 		f.settings.Observe(e)
 	}
 	if err := exchangeAverage(f.session, f.state); err != nil {

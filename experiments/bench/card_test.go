@@ -15,9 +15,8 @@ import (
 	"calibra/optim"
 )
 
-// The benchmarks of a card report medians by its own clock, warm, beside the two numbers
-// that bound them from below: arithmetic over the card's rate, and traffic over the rate
-// of a copy measured here. For the wall clock see calibra bench --device cuda.
+// The benchmarks of a card report medians, warm, beside what bounds them from below: traffic over the rate
+// of a copy measured here.
 //
 //	go test -run xxx -bench Card -benchtime 20x ./experiments/bench
 
@@ -34,7 +33,7 @@ func BenchmarkCardQuantizer(b *testing.B) {
 			if err := fit.Fit(b.Context(), set, nil, newRand()); err != nil {
 				b.Fatal(err)
 			}
-			times.report(b, d, quantizerCost(10000, float64(classes)), 10000*4*2*Features)
+			times.report(b, d, 10000*4*2*Features)
 		})
 	}
 }
@@ -52,7 +51,7 @@ func BenchmarkCardCalibrator(b *testing.B) {
 				b.Fatal(err)
 			}
 			// A and ∂A of a step are written and read, in the card's cache where it holds them
-			times.report(b, d, calibratorCost(10000, float64(classes)), 10000*4*4*float64(classes*classes))
+			times.report(b, d, 10000*4*4*float64(classes*classes))
 		})
 	}
 }
@@ -68,21 +67,17 @@ func BenchmarkCardLCE(b *testing.B) {
 			d.Lock()
 			defer d.Unlock()
 			for range b.N + 2 {
-				watch := d.Stopwatch()
-				watch.Start(d)
+				times.begin()
 				if err := l.Sum(b.Context(), d, nil); err != nil {
 					b.Fatal(err)
 				}
 				if err := l.Residuals(residual, ess); err != nil {
 					b.Fatal(err)
 				}
-				times = append(times, watch.Stop(d))
+				times.lap()
 				l.Free()
 			}
-			// each pair once: the difference and its square by dimension, the exponential,
-			// and three sums for both rows in every class
-			pairs := float64(size.rows) * float64(size.rows) / 2
-			times.report(b, d, Cost{Flops: pairs * float64(2*l.Dim+20+2*6*size.classes)}, float64(4*len(l.Z)+8*cells+16*cells))
+			times.report(b, d, float64(4*len(l.Z)+8*cells+16*cells))
 		})
 	}
 }
@@ -116,14 +111,14 @@ func TestCardCrossover(t *testing.T) {
 	})
 	var each clock
 	for range 12 {
-		watch := d.Stopwatch()
-		watch.Start(d)
+		each.begin()
 		d.Replay(empty)
-		each = append(each, watch.Stop(d)/launches)
+		cuda.Download(d, make([]float32, 1), x)
+		each.lap()
 	}
 	d.Forget(empty)
 	d.Free(x)
-	launch, roof := each.median(), MeasureRoof()
+	launch, roof := each.median()/launches, MeasureRoof()
 	t.Logf("a launch of a recorded step takes %v; the CPU multiplies at %.0f GFLOP/s: %.0f operations a launch (auto asks for %.0f)", launch, roof.FlopsPerSecond/1e9, launch.Seconds()*roof.FlopsPerSecond, cuda.Worth)
 	for _, classes := range []int{2, 3, 5, 10, 20, 50} {
 		var seconds [2]float64
@@ -143,27 +138,30 @@ func name(rows, classes int) string {
 	return fmt.Sprintf("rows=%d/classes=%d", rows, classes)
 }
 
-// clock is what the device's clock says of each epoch; the first two warm up.
-type clock []time.Duration
+// clock is how long laps took; the first two warm up. The device is done with what it was given at the end of each.
+type clock struct {
+	last time.Time
+	laps []time.Duration
+}
 
-func (c *clock) observe(e optim.Epoch) { *c = append(*c, e.Device) }
+func (c *clock) begin() { c.last = time.Now() }
 
-func (c clock) median() time.Duration {
-	warm := slices.Sorted(slices.Values(c[2:]))
+func (c *clock) lap() {
+	c.laps = append(c.laps, time.Since(c.last))
+	c.begin()
+}
+
+func (c *clock) observe(optim.Epoch) { c.lap() }
+
+func (c *clock) median() time.Duration {
+	warm := slices.Sorted(slices.Values(c.laps[2:]))
 	return warm[len(warm)/2]
 }
 
-func (c clock) report(b *testing.B, d *cuda.Device, work Cost, bytes float64) {
-	median := c.median().Seconds()
-	rate, err := d.Rate()
-	if err != nil {
-		b.Fatal(err)
-	}
-	arithmetic, traffic := work.Flops/rate, bytes/copyRate(b, d)
+func (c *clock) report(b *testing.B, d *cuda.Device, bytes float64) {
+	median, traffic := c.median().Seconds(), bytes/copyRate(b, d)
 	b.ReportMetric(1e3*median, "ms")
-	b.ReportMetric(1e3*arithmetic, "ms-arithmetic")
 	b.ReportMetric(1e3*traffic, "ms-traffic")
-	b.ReportMetric(median/max(arithmetic, traffic), "×floor")
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -171,17 +169,15 @@ func (c clock) report(b *testing.B, d *cuda.Device, work Cost, bytes float64) {
 func copyRate(b *testing.B, d *cuda.Device) float64 {
 	x, y := d.Alloc(64<<20), d.Alloc(64<<20)
 	defer d.Free(x, y)
-	var best time.Duration
+	var copies clock
 	for range 5 {
-		watch := d.Stopwatch()
-		watch.Start(d)
+		copies.begin()
 		d.Copy(y, x)
-		if t := watch.Stop(d); best == 0 || t < best {
-			best = t
-		}
+		cuda.Download(d, make([]float32, 1), y)
+		copies.lap()
 	}
 	if err := d.Err(); err != nil {
 		b.Fatal(err)
 	}
-	return 2 * float64(x.Bytes()) / best.Seconds()
+	return 2 * float64(x.Bytes()) / slices.Min(copies.laps).Seconds()
 }

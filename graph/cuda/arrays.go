@@ -19,15 +19,9 @@ func newArrays(e *Executor) *arrays {
 	return &arrays{e, map[*tensor.Dense]Memory{}, map[*graph.Program]*program{}}
 }
 
-// onDevice is the memory of a table or weight, at the first call taken from the stages
-// or uploaded.
+// onDevice is the memory of a table or weight, at the first call uploaded.
 func (a *arrays) onDevice(t *tensor.Dense) Memory {
 	if m, ok := a.at[t]; ok {
-		return m
-	}
-	if m, ok := a.kept[t]; ok {
-		delete(a.kept, t)
-		a.at[t] = m // also after an error, or nobody would free it
 		return m
 	}
 	m := a.device.Alloc(t.DataSize())
@@ -40,12 +34,6 @@ func (a *arrays) onDevice(t *tensor.Dense) Memory {
 	return m
 }
 
-// drop frees the memory of a weight that is no longer what is in memory.
-func (a *arrays) drop(t *tensor.Dense) {
-	a.device.Free(a.at[t])
-	delete(a.at, t)
-}
-
 // unload frees a program, if it was loaded.
 func (a *arrays) unload(p *graph.Program) {
 	if l, ok := a.programs[p]; ok {
@@ -54,17 +42,13 @@ func (a *arrays) unload(p *graph.Program) {
 	}
 }
 
-// free gives tables and weights to the stages, or all back to the device.
+// free gives all back to the device.
 func (a *arrays) free() {
 	for p := range a.programs {
 		a.unload(p)
 	}
-	for t, m := range a.at {
-		if a.kept == nil {
-			a.device.Free(m)
-		} else {
-			a.kept[t] = m
-		}
+	for _, m := range a.at {
+		a.device.Free(m)
 	}
 }
 

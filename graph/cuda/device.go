@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp"
 	"sync"
-	"time"
 	"unsafe"
 )
 
@@ -19,12 +18,8 @@ type Device struct {
 	module    Module
 	functions map[string]Function
 	pool      *pool
-	staging   staging
 	held      *[]Memory // while recording: what is freed meanwhile
-	watch     *Stopwatch
 	err       error
-
-	stages map[*Executor]bool // those open
 }
 
 // Open makes a device of a driver: it loads the kernels.
@@ -37,7 +32,7 @@ func Open(d Driver) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cuda: load the kernels on %s: %w", d.Name(), err)
 	}
-	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d), staging: staging{driver: d}, stages: map[*Executor]bool{}}, nil
+	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d)}, nil
 }
 
 // Name is the card's.
@@ -111,10 +106,10 @@ type element interface {
 	int32 | int64 | float32 | float64
 }
 
-// Upload enqueues a copy of x to m, which must hold it. x may be changed afterwards.
+// Upload copies x to m, which must hold it, once all that was enqueued before is done.
 func Upload[T element](d *Device, m Memory, x []T) {
 	if d.err == nil && len(x) > 0 {
-		d.fail(d.staging.upload(d.stream, m.Slice(0, size(x)).at, bytesOf(x)))
+		d.fail(d.driver.Upload(d.stream, m.Slice(0, size(x)).at, unsafe.Pointer(&x[0]), size(x)))
 	}
 }
 
@@ -128,13 +123,12 @@ func Uploaded[T element](d *Device, x []T) Memory {
 // Download copies the beginning of m to x, once all that was enqueued before is done.
 func Download[T element](d *Device, x []T, m Memory) {
 	if d.err == nil && len(x) > 0 {
-		d.fail(d.staging.download(d.stream, bytesOf(x), m.Slice(0, size(x)).at))
+		d.fail(d.driver.Download(d.stream, unsafe.Pointer(&x[0]), m.Slice(0, size(x)).at, size(x)))
 	}
 }
 
-// size is how many bytes x takes, and bytesOf are those, of which there must be some.
-func size[T element](x []T) int       { return len(x) * int(unsafe.Sizeof(*new(T))) }
-func bytesOf[T element](x []T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), size(x)) }
+// size is how many bytes x takes.
+func size[T element](x []T) int { return len(x) * int(unsafe.Sizeof(*new(T))) }
 
 // Copy enqueues a copy of src to the beginning of dst.
 func (d *Device) Copy(dst, src Memory) {
@@ -302,49 +296,4 @@ func (d *Device) Forget(r Recording) {
 		d.fail(d.driver.FreeGraph(r.graph))
 	}
 	d.Free(r.held...)
-}
-
-// Rate is the float32 operations a second that the card can do at its highest clock.
-func (d *Device) Rate() (float64, error) { return d.driver.Rate() }
-
-// Stopwatch takes the time by the device's own clock.
-type Stopwatch struct{ from, to Event }
-
-// Stopwatch is the device's.
-func (d *Device) Stopwatch() Stopwatch {
-	if d.watch != nil {
-		return *d.watch
-	}
-	var s Stopwatch
-	for _, e := range []*Event{&s.from, &s.to} {
-		if d.err == nil {
-			var err error
-			*e, err = d.driver.NewEvent()
-			d.fail(err)
-		}
-	}
-	if d.err == nil {
-		d.watch = &s
-	}
-	return s
-}
-
-// Start enqueues the beginning.
-func (s Stopwatch) Start(d *Device) {
-	if d.err == nil {
-		d.fail(d.driver.Mark(s.from, d.stream))
-	}
-}
-
-// Stop waits for all that was enqueued since, and is how long the device took.
-func (s Stopwatch) Stop(d *Device) time.Duration {
-	if d.err == nil {
-		d.fail(d.driver.Mark(s.to, d.stream))
-	}
-	if d.wait() != nil {
-		return 0
-	}
-	ms, err := d.driver.Milliseconds(s.from, s.to)
-	d.fail(err)
-	return time.Duration(float64(ms) * float64(time.Millisecond))
 }

@@ -20,8 +20,8 @@
 //
 // # Launches
 //
-// Every method of Device that computes puts launches into the device's only stream and returns at once. As in CUDA
-// itself, an error may appear later. After the first error all calls do nothing, and [Device.Err] returns that error.
+// Every method of Device that computes puts launches into the device's only stream and returns at once; copies from
+// and to memory wait for them. As in CUDA itself, an error may appear later. After the first error all calls do nothing, and [Device.Err] returns that error.
 //
 // The arguments of a launch do not change from step to step of a fit, because the step number is counted in device
 // memory. [Device.Record] can therefore keep the launches of one step as a graph and replay it.
@@ -34,8 +34,7 @@
 // process: its inputs are downloaded and its output is uploaded. A message says so once. For quasi-Newton methods, loss
 // and gradient run on the device. For the metrics, the local residuals, their noise floor and their bootstrap do.
 //
-// Fits in float64, predictions and global metrics stay on the CPU. Between the stages of a fit
-// that shares stages (graph.Staged), tables, weights and the results computed from them stay on the card.
+// Fits in float64, predictions and global metrics stay on the CPU.
 //
 // The device is locked during a call of a session, but not while an observer, a validation or a describing function
 // runs. So fits may start inside other fits, and several may run at the same time.

@@ -14,16 +14,10 @@ type Executor struct {
 	device *Device
 	worth  float64 // of a launch; see WherePays
 	falls  bool    // whether the CPU takes over what the device cannot do
-	*notices
-	// What work before left of tables and weights, under the device's lock; nil but between stages.
-	kept map[*tensor.Dense]Memory
-}
 
-// notices are sentences that are told once each.
-type notices struct {
 	lock   sync.Mutex
 	notice func(sentence string)
-	told   map[string]bool
+	told   map[string]bool // sentences that were given to notice
 }
 
 var _ graph.Executor = (*Executor)(nil)
@@ -31,7 +25,7 @@ var _ graph.Executor = (*Executor)(nil)
 // On runs all work of float32 on d; what fails there is an error. notice, which may be nil, is
 // said in a sentence, once each, where work runs and why.
 func On(d *Device, notice func(sentence string)) *Executor {
-	return &Executor{device: d, notices: &notices{notice: notice, told: map[string]bool{}}}
+	return &Executor{device: d, notice: notice, told: map[string]bool{}}
 }
 
 // Worth is the work, in multiplications and additions between two launches, from which a device
@@ -49,12 +43,12 @@ func WherePays(d *Device, worth float64, notice func(sentence string)) *Executor
 }
 
 // notify gives a sentence to notice, once.
-func (n *notices) notify(format string, of ...any) {
-	n.lock.Lock()
-	defer n.lock.Unlock()
-	if s := fmt.Sprintf(format, of...); n.notice != nil && !n.told[s] {
-		n.told[s] = true
-		n.notice(s)
+func (e *Executor) notify(format string, of ...any) {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	if s := fmt.Sprintf(format, of...); e.notice != nil && !e.told[s] {
+		e.told[s] = true
+		e.notice(s)
 	}
 }
 
@@ -110,25 +104,6 @@ func (e *Executor) do(work func() error) error {
 	}
 	d.clearError()
 	return err
-}
-
-// withRoom does the same, and where memory is too small once more without what stages keep.
-func (e *Executor) withRoom(work func() error) error {
-	return e.do(func() error {
-		err := work()
-		if !OutOfMemory(err) {
-			return err
-		}
-		some := false
-		for r := range e.device.stages {
-			some = r.dropKept() || some
-		}
-		if !some {
-			return err
-		}
-		e.device.clearError()
-		return work()
-	})
 }
 
 // OpenCard is a device of its own on the first card, whose kernels are loaded. Without a card the error wraps [ErrNoDevice].

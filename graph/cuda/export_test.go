@@ -10,20 +10,21 @@ import (
 
 type (
 	Step    = step
-	Launch  = enqueuer
+	Launch  = func(*Device)
 	Operand = operand
 )
 
 var (
 	LaunchesOf = launchesOf
 	Takings    = takings
-	Blendings  = blendings
 	Has        = has
 )
 
-func NewStep(o gorgonia.Op, out operand, in []operand) Step { return step{Op: o, Out: out, In: in} }
+func NewStep(o gorgonia.Op, out operand, in []operand) Step {
+	return step{o, out, in, bind(o, out, in)}
+}
 
-func Run(d *Device, l Launch) { l.enqueue(d) }
+func (s step) Launch() Launch { return s.launch }
 
 // Rows are the kinds of ops in the table.
 func Rows() (kinds []reflect.Type) {
@@ -39,12 +40,10 @@ func HasMap(f string) bool {
 	return has
 }
 
-func (d *Device) Enqueue(o gorgonia.Op, out operand, in []operand) { d.enqueue(o, out, in) }
+func (d *Device) Enqueue(o gorgonia.Op, out operand, in []operand) { bind(o, out, in)(d) }
 func (d *Device) FillInt(m Memory, v int32)                        { d.fillInt(m, v) }
 func (d *Device) NewCursor() cursor                                { return d.newCursor() }
 func (d *Device) NewTaking(n int, of []taken) pieces               { return d.newTaking(n, of) }
-func (d *Device) NewBlending(of []blended) pieces                  { return d.newBlending(of) }
-func (d *Device) BlendAll(b pieces)                                { d.blendAll(b) }
 func (d *Device) TakeRows(t pieces, order Memory, at cursor, batch int) {
 	d.takeRows(t, order, at, batch)
 }

@@ -55,21 +55,6 @@ var fused = map[string]together{
 	"no movingAverages of two decays": {averaged, []stepOf{
 		{op.Count(), []int{0, 2}}, {op.Blend(1, 0.99), []int{2, 4}}, {op.ScatterAdd(7), []int{0, 1}}, {op.Blend(2, 0.9), []int{3, 6}}, {op.Normalize(1e-8), []int{7, 5}},
 	}, []int{1, 3, 4}, 5},
-	"rectified sum":              {two, []stepOf{{op.Plus(2), []int{0, 1}}, {op.ReLU(2), []int{2}}, {op.New(op.ReLUGradOp{Of: op.Matrix}), []int{3, 0}}}, []int{1, 2}, 2},
-	"rectified sum of rows":      {row, []stepOf{{op.AddRow(), []int{0, 1}}, {op.ReLU(2), []int{2}}}, []int{1}, 1},
-	"rectified sum that is read": {two, []stepOf{{op.Plus(2), []int{0, 1}}, {op.ReLU(2), []int{2}}, {op.Times(2), []int{2, 3}}}, []int{2}, 3},
-	"rectified normalization":    {planar("channel", "positive", "channel", "channel"), []stepOf{{op.BatchNorm(4, 1e-5), []int{0, 1, 2, 3, 4}}, {op.ReLU(4), []int{5}}}, []int{1}, 1},
-	"gradients of outer products": {func(rng *rand.Rand) []*tensor.Dense {
-		k, c, d := 1+rng.IntN(20), 1+rng.IntN(40), 1+rng.IntN(40)
-		return []*tensor.Dense{normalTensor(rng, 0, k, c), normalTensor(rng, 0, k, d), normalTensor(rng, 0, k, c*d)}
-	}, []stepOf{{op.OuterLeft(), []int{2, 1}}, {op.OuterRight(), []int{2, 0}}}, []int{0, 1}, 1},
-	"gradients of batch normalization": {planar("channel", "positive", "same"), []stepOf{
-		{op.New(op.ChannelSumOp{Of: op.Images}), []int{3}}, {op.New(op.BatchNormScaleOp{Of: op.Images, Eps: 1e-5}), []int{0, 1, 2, 3}},
-	}, []int{0, 1}, 1},
-	"gradients, one of the other": {func(rng *rand.Rand) []*tensor.Dense {
-		k, c := 1+rng.IntN(20), 1+rng.IntN(40)
-		return []*tensor.Dense{normalTensor(rng, 0, k, c), normalTensor(rng, 0, k, c*c)}
-	}, []stepOf{{op.OuterLeft(), []int{1, 0}}, {op.OuterRight(), []int{1, 2}}}, []int{0, 1}, 2},
 }
 
 // scored are scores, labels, the gradient by the loss, and a row.
@@ -109,7 +94,7 @@ func launchesAgree(t *testing.T, first, second *cuda.Device) {
 				}
 				alone, _ := c.onDevice(t, first, inputs, wide, all, func(steps []cuda.Step, _ []cuda.Memory) (l []cuda.Launch) {
 					for _, s := range steps {
-						l = append(l, s)
+						l = append(l, s.Launch())
 					}
 					return l
 				})
@@ -180,7 +165,7 @@ func (c together) onDevice(t *testing.T, d *cuda.Device, inputs []*tensor.Dense,
 	}
 	list := launch(steps, keep)
 	for _, l := range list {
-		cuda.Run(d, l)
+		l(d)
 	}
 	for _, s := range steps {
 		results = append(results, downloaded(t, d, s.Out))
@@ -238,36 +223,6 @@ func rowsAreTaken(t *testing.T, d *cuda.Device) {
 			if written := slices.Equal(got, rows.Int32s()); written != (others != nil) {
 				t.Errorf("the row numbers are %v, read by %d steps", got, len(others))
 			}
-		}
-	}
-}
-
-// Moving averages that no step reads are those of Blend, whatever their number and decays.
-func TestHostAveragesAreMadeAtOnce(t *testing.T) { averagesAreMade(t, cudatest.Device(t, 1)) }
-
-func TestCardAveragesAreMadeAtOnce(t *testing.T) { averagesAreMade(t, cudatest.Card(t)) }
-
-func averagesAreMade(t *testing.T, d *cuda.Device) {
-	rng := rand.New(rand.NewPCG(4, 0))
-	var steps []cuda.Step
-	var alone [][]byte
-	for i, n := range []int{1, 255, 256, 700} {
-		o, old, fresh := op.Blend(1, 1-0.1/float64(i+1)), normalTensor(rng, 0, n), normalTensor(rng, 0, n)
-		alone = append(alone, runOn(t, d, o, []*tensor.Dense{old, fresh}, tensor.Shape{n}))
-		steps = append(steps, cuda.NewStep(o, cuda.Operand{d.Alloc(n), tensor.Shape{n}}, []cuda.Operand{uploaded(d, old), uploaded(d, fresh)}))
-	}
-	read := cuda.NewStep(op.Blend(1, 0.5), cuda.Operand{d.Alloc(1), tensor.Shape{1}}, steps[0].In)
-	reader := cuda.NewStep(op.Scale(1, 2), cuda.Operand{d.Alloc(1), tensor.Shape{1}}, []cuda.Operand{read.Out})
-	averaged, others := cuda.Blendings(append([]cuda.Step{read, reader}, steps...))
-	if len(averaged) != len(steps) || len(others) != 2 {
-		t.Fatalf("%d averages and %d other steps", len(averaged), len(others))
-	}
-	blending := d.NewBlending(averaged)
-	d.BlendAll(blending)
-	blending.Free(d)
-	for i, s := range steps {
-		if !bytes.Equal(downloaded(t, d, s.Out), alone[i]) {
-			t.Errorf("an average of %d numbers is other bytes than by itself", s.Out.Size())
 		}
 	}
 }

@@ -27,26 +27,32 @@ func newGradients(e *Executor, o *graph.Objective) *gradients {
 // Gradients moves values and gradients of o, of up to rows rows each, to the device, or leaves
 // them to the CPU. The first value is computed on both, and must agree.
 func (e *Executor) Gradients(o *graph.Objective, rows int) (graph.Gradients, error) {
-	here, err := e.takes(o, rows)
-	if err != nil {
-		return nil, err
-	}
-	if !here {
-		return graph.CPU.Gradients(o, rows)
-	}
 	s := newGradients(e, o)
-	loss, grads, err := o.Gradient(graph.Rows(0, rows))
-	if err != nil {
-		return nil, err
-	}
-	if err := e.withRoom(func() error { return s.check(rows, loss, grads) }); err != nil {
-		s.Close()
-		if err = e.Instead("a fit runs", err); err != nil {
-			return nil, err
+	here, err := s.begins(rows, func(loss float64, grads []*tensor.Dense) error {
+		err := s.check(rows, loss, grads)
+		if err != nil {
+			s.free()
 		}
+		return err
+	})
+	if err == nil && !here {
 		return graph.CPU.Gradients(o, rows)
 	}
-	return s, nil
+	return s, err
+}
+
+// begins reports whether the device is to compute s, in steps of so many rows: it takes it, and try, given
+// what the CPU says of the first step, does not fail there.
+func (s *gradients) begins(rows int, try func(loss float64, grads []*tensor.Dense) error) (here bool, err error) {
+	if here, err := s.takes(s.loss, rows); err != nil || !here {
+		return false, err
+	}
+	loss, grads, err := s.loss.Gradient(graph.Rows(0, rows))
+	if err != nil {
+		return false, err
+	}
+	err = s.do(func() error { return try(loss, grads) })
+	return err == nil, s.Instead("a fit runs", err)
 }
 
 // Gradient is [graph.Objective.Gradient].
@@ -103,15 +109,5 @@ func (s *gradients) result(l *program) float64 {
 
 // Close gives the memory back.
 func (s *gradients) Close() {
-	s.do(func() error {
-		s.dropWeights() // the host moves them
-		s.free()
-		return nil
-	})
-}
-
-func (s *gradients) dropWeights() {
-	for _, t := range s.weights() {
-		s.drop(t)
-	}
+	s.do(func() error { s.free(); return nil })
 }

@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -30,11 +31,10 @@ var _ Driver = (*libcuda)(nil)
 // the version.
 var symbols = strings.Fields(`
 	cuInit cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetAttribute cuDevicePrimaryCtxRetain
-	cuCtxSetCurrent cuMemGetInfo_v2 cuMemAlloc_v2 cuMemFree_v2 cuMemAllocHost_v2 cuMemcpyHtoDAsync_v2
+	cuCtxSetCurrent cuMemGetInfo_v2 cuMemAlloc_v2 cuMemFree_v2 cuMemcpyHtoDAsync_v2
 	cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2 cuMemsetD32Async cuStreamCreate cuStreamSynchronize
 	cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphDestroy cuGraphLaunch
-	cuGraphExecDestroy cuModuleLoadData cuModuleGetFunction cuLaunchKernel cuEventCreate cuEventRecord
-	cuEventSynchronize cuEventElapsedTime`)
+	cuGraphExecDestroy cuModuleLoadData cuModuleGetFunction cuLaunchKernel`)
 
 // libraries are the driver's, never the toolkit's stub.
 var libraries = []string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
@@ -119,32 +119,14 @@ func (d *libcuda) call(name string, args ...uintptr) error {
 
 // Attributes of a device (CUdevice_attribute).
 const (
-	attributeClock           = 13 // kHz
-	attributeMultiprocessors = 16
-	attributeMajor           = 75
-	attributeMinor           = 76
+	attributeMajor = 75
+	attributeMinor = 76
 )
 
 func (d *libcuda) attribute(which uintptr) (int, error) {
 	var v int32
 	err := d.call("cuDeviceGetAttribute", uintptr(unsafe.Pointer(&v)), which, uintptr(d.device))
 	return int(v), err
-}
-
-func (d *libcuda) Rate() (float64, error) {
-	clock, err := d.attribute(attributeClock)
-	if err != nil {
-		return 0, err
-	}
-	multiprocessors, err := d.attribute(attributeMultiprocessors)
-	if err != nil {
-		return 0, err
-	}
-	lanes := 128 // float32 lanes of a multiprocessor: 64 on Volta, Turing and the A100
-	if d.major == 7 || d.major == 8 && d.minor == 0 {
-		lanes = 64
-	}
-	return 2 * float64(lanes) * float64(multiprocessors) * float64(clock) * 1e3, nil
 }
 
 func (d *libcuda) Name() string                   { return d.name }
@@ -170,17 +152,14 @@ func (d *libcuda) Alloc(bytes int) (p Pointer, err error) {
 
 func (d *libcuda) Free(p Pointer) error { return d.call("cuMemFree", uintptr(p)) }
 
-func (d *libcuda) AllocHost(bytes int) (p unsafe.Pointer, err error) {
-	err = d.call("cuMemAllocHost", uintptr(unsafe.Pointer(&p)), uintptr(bytes))
-	return p, err
-}
-
 func (d *libcuda) Upload(s Stream, dst Pointer, src unsafe.Pointer, bytes int) error {
-	return d.call("cuMemcpyHtoDAsync", uintptr(dst), uintptr(src), uintptr(bytes), uintptr(s))
+	defer runtime.KeepAlive(src)
+	return cmp.Or(d.call("cuMemcpyHtoDAsync", uintptr(dst), uintptr(src), uintptr(bytes), uintptr(s)), d.Synchronize(s))
 }
 
 func (d *libcuda) Download(s Stream, dst unsafe.Pointer, src Pointer, bytes int) error {
-	return d.call("cuMemcpyDtoHAsync", uintptr(dst), uintptr(src), uintptr(bytes), uintptr(s))
+	defer runtime.KeepAlive(dst)
+	return cmp.Or(d.call("cuMemcpyDtoHAsync", uintptr(dst), uintptr(src), uintptr(bytes), uintptr(s)), d.Synchronize(s))
 }
 
 func (d *libcuda) Copy(s Stream, dst, src Pointer, bytes int) error {
@@ -241,19 +220,3 @@ func (d *libcuda) LaunchGraph(s Stream, g Graph) error {
 }
 
 func (d *libcuda) FreeGraph(g Graph) error { return d.call("cuGraphExecDestroy", uintptr(g)) }
-
-func (d *libcuda) NewEvent() (e Event, err error) {
-	err = d.call("cuEventCreate", uintptr(unsafe.Pointer(&e)), 0)
-	return e, err
-}
-
-func (d *libcuda) Mark(e Event, s Stream) error {
-	return d.call("cuEventRecord", uintptr(e), uintptr(s))
-}
-
-func (d *libcuda) Wait(e Event) error { return d.call("cuEventSynchronize", uintptr(e)) }
-
-func (d *libcuda) Milliseconds(from, to Event) (ms float32, err error) {
-	err = d.call("cuEventElapsedTime", uintptr(unsafe.Pointer(&ms)), uintptr(from), uintptr(to))
-	return ms, err
-}

@@ -15,8 +15,7 @@ import (
 // program is a [graph.Program] whose values lie on a device.
 type program struct {
 	taking   pieces // the rows of a step
-	launches []enqueuer
-	averages pieces
+	launches []func(*Device)
 	outputs  []operand
 	states   []Memory // weights that are updated,
 	updates  []Memory // and by what
@@ -50,16 +49,16 @@ func (a *arrays) load(of *graph.Program) (*program, error) {
 		for _, k := range s.Inputs {
 			of.In = append(of.In, operands[k])
 		}
-		if !has(s.Op) {
-			of.own = newOwnStep(p, s)
+		if has(s.Op) {
+			of.launch = bind(of.Op, of.Out, of.In)
+		} else {
+			of.launch = here(p, s, of)
 			l.waits = true
 		}
 		steps = append(steps, of)
 	}
 	taken, steps := takings(steps, numbers)
 	l.taking = d.newTaking(p.Rows.DataSize(), taken)
-	averaged, steps := blendings(steps)
-	l.averages = d.newBlending(averaged)
 	l.launches = launchesOf(steps, append(kept, l.updates...))
 	if err := d.Err(); err != nil {
 		l.free(d)
@@ -107,50 +106,43 @@ func (l *program) runRows(d *Device, rows []int32) {
 func (l *program) runStep(d *Device, order Memory, at cursor, batch int) {
 	d.takeRows(l.taking, order, at, batch)
 	for _, launch := range l.launches {
-		launch.enqueue(d)
+		launch(d)
 	}
-	d.blendAll(l.averages)
 }
 
 func (l *program) free(d *Device) {
 	l.taking.Free(d)
-	l.averages.Free(d)
 	d.Free(l.own...)
 }
 
-// ownStep is a step of a program that this process takes, for want of a kernel: its inputs are
-// downloaded and its output is uploaded.
-type ownStep struct {
-	in  []gorgonia.Value
-	out gorgonia.Value
-}
-
-func newOwnStep(p *graph.Program, s graph.Step) *ownStep {
+// here is what runs a step of p in this process, for want of a kernel: its inputs are downloaded and its output
+// is uploaded.
+func here(p *graph.Program, s graph.Step, at step) func(*Device) {
 	like := func(i int) gorgonia.Value { return op.Zero(p.Values[i].Dtype(), p.Values[i].Shape()) }
-	o := &ownStep{out: like(s.Output)}
+	out := like(s.Output)
+	var in []gorgonia.Value
 	for _, k := range s.Inputs {
-		o.in = append(o.in, like(k))
+		in = append(in, like(k))
 	}
-	return o
-}
-
-func (o *ownStep) run(d *Device, s step) {
-	for i, v := range o.in {
-		download(d, v, s.In[i].Memory)
+	return func(d *Device) {
+		for i, v := range in {
+			download(d, v, at.In[i].Memory)
+		}
+		if d.err != nil {
+			return
+		}
+		var err error
+		if ours, is := s.Op.(op.Op); is {
+			_, err = ours.UsePreallocDo(out, in...)
+		} else {
+			out, err = s.Op.Do(in...)
+		}
+		if err != nil {
+			d.err = fmt.Errorf("cuda: %v: %w", s.Op, err)
+			return
+		}
+		upload(d, at.Out.Memory, out)
 	}
-	if d.err != nil {
-		return
-	}
-	if ours, is := s.Op.(op.Op); is {
-		_, d.err = ours.UsePreallocDo(o.out, o.in...)
-	} else {
-		o.out, d.err = s.Op.Do(o.in...)
-	}
-	if d.err != nil {
-		d.err = fmt.Errorf("cuda: %v: %w", s.Op, d.err)
-		return
-	}
-	upload(d, s.Out.Memory, o.out)
 }
 
 // without are the kinds of ops of p that devices have no row for.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"calibra/graph"
 
@@ -21,11 +20,9 @@ type session struct {
 	pass      pass // nil: the optimizer moves the weights in memory
 	batch     int
 	best      []Memory // a copy of each weight
-	moved     bool     // the weights are no longer those in memory
 	cursor    cursor
 	order     Memory
 	steps     map[int]*sessionStep
-	elapsed   time.Duration // of the last epoch
 }
 
 type sessionStep struct {
@@ -38,36 +35,18 @@ type sessionStep struct {
 // the memory too small. The first step is computed on both, and must agree.
 func (e *Executor) Fit(o *graph.Objective, m graph.Optimizer, rows, batch int) (graph.Session, error) {
 	batch = min(batch, rows)
-	here, err := e.takes(o, batch)
+	s := &session{gradients: newGradients(e, o), optimizer: m, pass: passOf(m), batch: batch, steps: map[int]*sessionStep{}}
+	here, err := s.begins(batch, func(loss float64, grads []*tensor.Dense) error {
+		err := s.start(rows, loss, grads)
+		if err != nil {
+			s.free()
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	if !here {
-		return graph.CPU.Fit(o, m, rows, batch)
-	}
-	sizes, err := compiled(o.Program, rows, batch)
-	if err != nil {
-		return nil, err
-	}
-	loss, grads, err := o.Gradient(graph.Rows(0, batch))
-	if err != nil {
-		return nil, err
-	}
-	var s *session
-	err = e.withRoom(func() error {
-		try := &session{gradients: newGradients(e, o), optimizer: m, pass: passOf(m), batch: batch, steps: map[int]*sessionStep{}}
-		if err := try.start(rows, sizes, loss, grads); err != nil {
-			try.moved = true // soon, by the CPU
-			try.free()
-			return err
-		}
-		s = try
-		return nil
-	})
-	if err != nil {
-		if err = e.Instead("a fit runs", err); err != nil {
-			return nil, err
-		}
 		return graph.CPU.Fit(o, m, rows, batch)
 	}
 	if s.pass == nil {
@@ -76,8 +55,12 @@ func (e *Executor) Fit(o *graph.Objective, m graph.Optimizer, rows, batch int) (
 	return s, nil
 }
 
-func (s *session) start(rows int, sizes map[int]*graph.Program, loss float64, grads []*tensor.Dense) error {
+func (s *session) start(rows int, loss float64, grads []*tensor.Dense) error {
 	d := s.device
+	sizes, err := compiled(s.loss.Program, rows, s.batch)
+	if err != nil {
+		return err
+	}
 	for _, t := range s.weights() {
 		s.onDevice(t)
 		s.best = append(s.best, d.Alloc(t.DataSize()))
@@ -214,14 +197,11 @@ func (s *session) Epoch(ctx context.Context, order []int32) (loss float64, err e
 
 func (s *session) epoch(ctx context.Context, order []int32) (float64, error) {
 	d := s.device
-	watch := d.Stopwatch()
-	watch.Start(d)
 	Upload(d, s.order, order)
 	if s.pass != nil {
 		s.pass.epoch(d, s.optimizer.(graph.Planned).Plan((len(order)+s.batch-1)/s.batch))
 	}
 	s.cursor.Begin(d)
-	s.moved = true
 	for lo, batch := 0, 1; lo < len(order); lo, batch = lo+s.batch, batch+1 {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -238,7 +218,6 @@ func (s *session) epoch(ctx context.Context, order []int32) (float64, error) {
 			}
 		}
 	}
-	s.elapsed = watch.Stop(d)
 	total, first := make([]float64, 1), make([]int32, 1)
 	Download(d, total, s.cursor.Total)
 	Download(d, first, s.cursor.Trouble)
@@ -250,8 +229,6 @@ func (s *session) epoch(ctx context.Context, order []int32) (float64, error) {
 	}
 	return total[0] / float64(len(order)), nil
 }
-
-func (s *session) Elapsed() time.Duration { return s.elapsed }
 
 func (s *session) Keep() error { return s.do(s.copyBest) }
 
@@ -285,11 +262,7 @@ func (s *session) pull() error {
 	for _, t := range s.weights() {
 		download(s.device, t, s.onDevice(t))
 	}
-	if err := s.device.Err(); err != nil {
-		return err
-	}
-	s.moved = false
-	return nil
+	return s.device.Err()
 }
 
 func (s *session) Send() error {
@@ -297,7 +270,6 @@ func (s *session) Send() error {
 		for _, t := range s.weights() {
 			upload(s.device, s.onDevice(t), t)
 		}
-		s.moved = false
 		return s.device.Err()
 	})
 }
@@ -312,7 +284,7 @@ func (s *session) Mean(f *graph.Function, n, size int) (mean float64, err error)
 	if err != nil {
 		return 0, err
 	}
-	err = s.withRoom(func() error {
+	err = s.do(func() error {
 		mean, err = s.batches(sizes, n, size)
 		return err
 	})
@@ -362,6 +334,22 @@ func (s *session) batches(sizes map[int]*graph.Program, n, size int) (mean float
 	return sum / float64(n), nil
 }
 
+// compiled are the programs of n rows in batches of size, by their number of rows.
+func compiled(of func(rows int) (*graph.Program, error), n, size int) (map[int]*graph.Program, error) {
+	programs := map[int]*graph.Program{}
+	for _, rows := range []int{min(size, n), n % size} {
+		if rows == 0 || programs[rows] != nil {
+			continue
+		}
+		p, err := of(rows)
+		if err != nil {
+			return nil, err
+		}
+		programs[rows] = p
+	}
+	return programs, nil
+}
+
 // Close gives the memory back. The weights in memory are those of the last Restore.
 func (s *session) Close() { s.do(func() error { s.free(); return nil }) }
 
@@ -373,9 +361,6 @@ func (s *session) free() {
 		}
 		st.learned.Free(d)
 		st.updated.Free(d)
-	}
-	if s.moved {
-		s.dropWeights()
 	}
 	s.arrays.free()
 	d.Free(s.best...)

@@ -202,3 +202,5 @@ func TestHostFitsWithinFits(t *testing.T) {
 		}
 	}
 }
+
+func normals(rng *rand.Rand, n int) []float64 { return randoms(rng, n, 1) }

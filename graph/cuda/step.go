@@ -82,28 +82,6 @@ func eachPiece(m Memory, f func(offset Pointer, n int)) {
 	}
 }
 
-// blended is γ·old + (1−γ)·fresh of two arrays, such as a running mean.
-type blended struct {
-	out, old, fresh Memory
-	gamma, rest     float32 // γ, 1−γ
-}
-
-// newBlending is of all these, which one launch blends. A piece is out, old, fresh, its size, and
-// the bits of γ and 1−γ.
-func (d *Device) newBlending(of []blended) pieces {
-	var table []int64
-	for _, b := range of {
-		factors := int64(math.Float32bits(b.rest))<<32 | int64(math.Float32bits(b.gamma))
-		eachPiece(b.out, func(at Pointer, n int) {
-			table = append(table, int64(b.out.at+at), int64(b.old.at+at), int64(b.fresh.at+at), int64(n), factors)
-		})
-	}
-	return d.newPieces(table, 5)
-}
-
-// blendAll makes all of them.
-func (d *Device) blendAll(of pieces) { d.launch("blend_all", blocks(of.count), of.at) }
-
 // newParameters are arrays theta and, for each, one of the same size by which it is moved, such as
 // weights and their gradients: one launch moves them all. A piece is θ, g, where it begins among
 // all, and its size.

@@ -60,14 +60,11 @@ func has(o gorgonia.Op) bool {
 	return has
 }
 
-// enqueue runs o, which has a row, on d.
-func (d *Device) enqueue(o gorgonia.Op, out operand, in []operand) { bind(o, out, in)(d) }
-
 // bind is what enqueues o, which has a row, again and again.
 func bind(o gorgonia.Op, out operand, in []operand) func(*Device) {
 	ours, is := o.(op.Op)
-	if !is {
-		return func(d *Device) { d.combine("plus", out, in[0], in[1]) }
+	if !is { // Gorgonia's sum
+		ours = op.Plus(len(out.Shape))
 	}
 	r := table[reflect.TypeOf(ours.Kernel)]
 	if r.enqueue != nil {
@@ -169,11 +166,11 @@ var grids = map[string]func(n int) Grid{"each": each, "warps": warps, "columns":
 
 // functions are those of the kernels map, of one element x, and combine, of two x and y. With
 // settings v and u: scaled is v·x, flooredLog log max(x, v), blend v·x + u·y, divideAbove and
-// passAbove are y/x and y where x > v, else 0, eluSlope is y·min(1, 1+x), plusReLU max(x+y, 0).
+// passAbove are y/x and y where x > v, else 0, eluSlope is y·min(1, 1+x).
 var functions = map[string]int{
 	"softplus": 0, "sigmoid": 1, "relu": 2, "exp": 3, "lgamma": 4, "digamma": 5, "y(1-y)": 6,
 	"scaled": 7, "flooredLog": 8, "trigamma": 9, "elu": 10,
-	"plus": 0, "times": 1, "blend": 2, "divideAbove": 3, "passAbove": 4, "eluSlope": 5, "plusReLU": 6,
+	"plus": 0, "times": 1, "blend": 2, "divideAbove": 3, "passAbove": 4, "eluSlope": 5,
 }
 
 func function(name string) int {
@@ -275,10 +272,11 @@ var functionRows = []row{
 		d.multiply(product{of: layoutOf(o.X, o.Y), z: out.Memory, x: in[0].Memory, y: in[1].Memory, m: m, n: out.columns(), k: k})
 	}),
 	on(func(d *Device, _ op.OuterLeftOp, out operand, in []operand) {
-		d.outerSides(out, operand{}, in[0], operand{}, in[1])
+		left := warps(out.Size()).X
+		d.launch("outer_sides", columnBlocks(left, 1, 1), out, Memory{}, in[0], Memory{}, in[1], left, in[0].Shape[0], out.columns(), in[1].columns())
 	}),
 	on(func(d *Device, _ op.OuterRightOp, out operand, in []operand) {
-		d.outerSides(operand{}, out, in[0], in[1], operand{})
+		d.launch("outer_sides", columns(out.Size()), Memory{}, out, in[0], in[1], Memory{}, 0, in[0].Shape[0], in[1].columns(), out.columns())
 	}),
 	on(func(d *Device, o op.PullOp, out operand, in []operand) { // 2c Σ_j E_ij (y_j − x_i)
 		moved, sums := d.Alloc(out.Size()), d.Alloc(out.Shape[0])
@@ -296,30 +294,6 @@ var functionRows = []row{
 		classes := in[1].Size() - 1
 		d.launch("background", warps(classes), out, in[0], in[1], in[2], in[3], int64(o.Seed), out.Size(), classes)
 	}),
-}
-
-// combine takes y again and again for all of x.
-func (d *Device) combine(f string, out, x, y operand) {
-	d.launch("combine", each(out.Size()), out, x, y, function(f), float32(0), float32(0), y.Size(), out.Size())
-}
-
-// outerSides are y_ki = Σ_j G_k[i,j] b_kj (da, K×C) and y_kj = Σ_i G_k[i,j] a_ki (db, K×D),
-// each unless it is none.
-func (d *Device) outerSides(da, db, g, a, b operand) {
-	left, right := 0, 0                  // blocks
-	like := func(x, y operand) operand { // the one of two of one shape that there is
-		if x.Memory == (Memory{}) {
-			return y
-		}
-		return x
-	}
-	if da.Memory != (Memory{}) {
-		left = warps(da.Size()).X
-	}
-	if db.Memory != (Memory{}) {
-		right = columns(db.Size()).X
-	}
-	d.launch("outer_sides", columnBlocks(left+right, 1, 1), da, db, g, a, b, left, g.Shape[0], like(da, a).columns(), like(db, b).columns())
 }
 
 // scatterPart is how many slots one block of a scatter looks through.

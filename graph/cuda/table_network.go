@@ -42,10 +42,11 @@ var networkRows = []row{
 		d.channel(channelSum{of: 0, out: out, x: in[0], count: 1})
 	}),
 	on(func(d *Device, o op.BatchNormScaleOp, out operand, in []operand) {
-		d.batchNormScale(o, out, operand{}, in)
+		d.channel(channelSum{of: 2, out: out, x: in[0], mean: in[1], variance: in[2], g: in[3], epsilon: float32(o.Eps), count: 1})
 	}),
 	on(func(d *Device, o op.BatchNormOp, out operand, in []operand) {
-		d.batchNorm(o, float32(math.Inf(-1)), out, in)
+		c := channelsOf(out)
+		d.launch("batch_norm", each(out.Size()), out, in[0], in[1], in[2], in[3], in[4], float32(o.Eps), float32(math.Inf(-1)), c.channels, c.area, out.Size())
 	}),
 	on(func(d *Device, o op.BatchNormInputOp, out operand, in []operand) {
 		c := channelsOf(out)
@@ -138,38 +139,23 @@ func channelsOf(x operand) channels {
 func (c channels) values() float32 { return float32(c.n * c.area) }
 
 // channelSum is a sum of each channel's values of x, divided by count: 0 of x, 1 of (x−μ)², 2 of
-// (x−μ)g, divided by √(v + ε) too. Unless sum is none, it is that of g.
+// (x−μ)g, divided by √(v + ε) too.
 type channelSum struct {
-	of                             int
-	out, sum, x, mean, g, variance operand
-	epsilon, count                 float32
+	of                        int
+	out, x, mean, g, variance operand
+	epsilon, count            float32
 }
 
 // channelPart is how many values of a channel one block adds.
 const channelPart = 8192
 
 func (d *Device) channel(s channelSum) {
-	c, layers := channelsOf(s.x), 1
-	if s.sum.Memory != (Memory{}) {
-		layers = 2
-	}
+	c := channelsOf(s.x)
 	cut := max(1, (c.n*c.area+channelPart-1)/channelPart)
-	sums, finish := d.alloc64(layers*cut*c.channels), each(c.channels)
-	finish.Z = layers
-	d.launch("channel_parts", box(c.channels, cut, layers), sums, s.x, s.mean, s.g, s.of, c.n, c.channels, c.area, channelPart)
-	d.launch("channel_finish", finish, s.out, s.sum, sums, s.variance, s.epsilon, s.count, cut, c.channels)
+	sums := d.alloc64(cut * c.channels)
+	d.launch("channel_parts", box(c.channels, cut, 1), sums, s.x, s.mean, s.g, s.of, c.n, c.channels, c.area, channelPart)
+	d.launch("channel_finish", each(c.channels), s.out, Memory{}, sums, s.variance, s.epsilon, s.count, cut, c.channels)
 	d.Free(sums)
-}
-
-// batchNorm is γ(x − μ)/√(v + ε) + β, or floor where that is less.
-func (d *Device) batchNorm(o op.BatchNormOp, floor float32, out operand, in []operand) {
-	c := channelsOf(out)
-	d.launch("batch_norm", each(out.Size()), out, in[0], in[1], in[2], in[3], in[4], float32(o.Eps), floor, c.channels, c.area, out.Size())
-}
-
-// batchNormScale is the gradient by γ and, unless sum is none, Σ g of each channel.
-func (d *Device) batchNormScale(o op.BatchNormScaleOp, out, sum operand, in []operand) {
-	d.channel(channelSum{of: 2, out: out, sum: sum, x: in[0], mean: in[1], variance: in[2], g: in[3], epsilon: float32(o.Eps), count: 1})
 }
 
 // block is one of o's matrices, which lie below each other.

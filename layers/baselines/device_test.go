@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"testing"
-	"time"
 
 	"calibra/data"
 	"calibra/graph"
@@ -19,20 +18,25 @@ var trained = map[string]func(optim.Settings) layers.Calibrator{
 	"KCal":       func(s optim.Settings) layers.Calibrator { return &KCal{Dimensions: 5, Method: s} },
 }
 
-func trainedOn(t *testing.T, d *cudatest.GPU, method func(optim.Settings) layers.Calibrator) (*data.Predictions, time.Duration) {
+func trainedOn(t *testing.T, d *cudatest.GPU, method func(optim.Settings) layers.Calibrator) *data.Predictions {
 	t.Helper()
 	if d == nil {
 		return trainedBy(t, nil, method)
 	}
-	return trainedBy(t, cudatest.On(d), method)
+	e, told := cudatest.Told(d)
+	defer func() {
+		if len(*told) == 0 {
+			t.Fatal("nothing ran on the device")
+		}
+	}()
+	return trainedBy(t, e, method)
 }
 
-func trainedBy(t *testing.T, e graph.Executor, method func(optim.Settings) layers.Calibrator) (*data.Predictions, time.Duration) {
+func trainedBy(t *testing.T, e graph.Executor, method func(optim.Settings) layers.Calibrator) *data.Predictions {
 	t.Helper()
-	var clock time.Duration
-	c := method(optim.Settings{Epochs: 3, Batch: 32, Rule: optim.SGD{Rate: 0.01, Momentum: 0.9}, Executor: e, Observe: func(e optim.Epoch) { clock += e.Device }})
+	c := method(optim.Settings{Epochs: 3, Batch: 32, Rule: optim.SGD{Rate: 0.01, Momentum: 0.9}, Executor: e})
 	fit(t, c, deviceProblem(107), deviceProblem(41))
-	return predict(t, c, deviceProblem(50)), clock
+	return predict(t, c, deviceProblem(50))
 }
 
 // deviceProblem has features that its labels and logits agree with.
@@ -68,12 +72,9 @@ func TestCardFitsBaselines(t *testing.T) {
 func baselinesAgree(t *testing.T, one, two *cudatest.GPU) {
 	for name, method := range trained {
 		t.Run(name, func(t *testing.T) {
-			want, _ := trainedOn(t, nil, method)
-			got, clock := trainedOn(t, one, method)
-			again, _ := trainedOn(t, two, method)
-			if clock == 0 {
-				t.Fatal("nothing ran on the device")
-			}
+			want := trainedOn(t, nil, method)
+			got := trainedOn(t, one, method)
+			again := trainedOn(t, two, method)
 			if !mat.Equal(got.LogProbs, again.LogProbs) {
 				t.Error("the posteriors depend on the order of threads")
 			}
@@ -88,9 +89,9 @@ func baselinesAgree(t *testing.T, one, two *cudatest.GPU) {
 func TestHostDeviceFitsBaselinesInAnyMemory(t *testing.T) {
 	for name, method := range trained {
 		t.Run(name, func(t *testing.T) {
-			want, _ := trainedOn(t, nil, method)
+			want := trainedOn(t, nil, method)
 			cudatest.InAnyMemory(t, 200000, 9970, func(bytes int, e *cudatest.Executor) {
-				got, _ := trainedBy(t, e, method)
+				got := trainedBy(t, e, method)
 				if !mat.EqualApprox(want.LogProbs, got.LogProbs, 1e-4) {
 					t.Errorf("with %d bytes the posteriors differ by more than 1e-4", bytes)
 				}

@@ -3,7 +3,6 @@ package cudatest
 import (
 	"fmt"
 	"sync"
-	"time"
 	"unsafe"
 
 	"calibra/graph/cuda"
@@ -14,8 +13,6 @@ import (
 type Emulator struct {
 	// Capacity is how many bytes can be in use; 0: no bound.
 	Capacity int
-	// NoHostMemory refuses AllocHost.
-	NoHostMemory bool
 	// Major is the compute capability's; 0: 7.
 	Major int
 	// Syncs counts the host's waits for the device, Launches the kernels run, replayed
@@ -32,15 +29,6 @@ type Emulator struct {
 	graphs    [][]func() error
 	recording bool
 	recorded  []func() error
-	travels   []func() error // copies from and to the host that nothing has waited for
-	arrived   int            // copies before those
-	events    []event
-}
-
-// event is when it was marked last, and how many copies were enqueued before.
-type event struct {
-	at     time.Time
-	copies int
 }
 
 var _ cuda.Driver = (*Emulator)(nil)
@@ -71,9 +59,6 @@ func (e *Emulator) Memory() (free, total int, err error) {
 	return total - e.inUse, total, nil
 }
 
-// Rate is of no card.
-func (e *Emulator) Rate() (float64, error) { return 0, e.failed("cuDeviceGetAttribute", 801) }
-
 // InUse is how many bytes are allocated.
 func (e *Emulator) InUse() int { return e.inUse }
 
@@ -93,11 +78,8 @@ func (e *Emulator) Alloc(bytes int) (cuda.Pointer, error) {
 	return p, nil
 }
 
-// Free lets go of memory, after what was enqueued before.
+// Free lets go of memory.
 func (e *Emulator) Free(p cuda.Pointer) error {
-	if err := e.arrive(); err != nil {
-		return err
-	}
 	array, ok := e.arrays[p]
 	if !ok {
 		return e.failed("cuMemFree", 1)
@@ -123,56 +105,26 @@ func (e *Emulator) do(f func() error) error {
 		e.recorded = append(e.recorded, f)
 		return nil
 	}
-	if err := e.arrive(); err != nil {
-		return err
-	}
 	return f()
 }
 
-// arrive ends the copies from and to the host: as late as the order of the stream allows,
-// so that who does not wait for them is found out.
-func (e *Emulator) arrive() error { return e.arriveUntil(e.arrived + len(e.travels)) }
-
-// arriveUntil ends the first copies.
-func (e *Emulator) arriveUntil(copies int) error {
-	for e.arrived < copies {
-		move := e.travels[0]
-		e.travels, e.arrived = e.travels[1:], e.arrived+1
-		if err := move(); err != nil {
-			return err
-		}
-	}
-	return nil
+func (e *Emulator) Upload(s cuda.Stream, dst cuda.Pointer, src unsafe.Pointer, bytes int) error {
+	return e.travel(s, &e.Uploaded, dst, bytes, func(device []byte) { copy(device, unsafe.Slice((*byte)(src), bytes)) })
 }
 
-// AllocHost is memory like any other here: all copies arrive late.
-func (e *Emulator) AllocHost(bytes int) (unsafe.Pointer, error) {
-	if e.NoHostMemory {
-		return nil, e.failed("cuMemAllocHost", 2)
-	}
-	return unsafe.Pointer(unsafe.SliceData(make([]byte, bytes))), nil
+func (e *Emulator) Download(s cuda.Stream, dst unsafe.Pointer, src cuda.Pointer, bytes int) error {
+	return e.travel(s, &e.Downloaded, src, bytes, func(device []byte) { copy(unsafe.Slice((*byte)(dst), bytes), device) })
 }
 
-func (e *Emulator) Upload(_ cuda.Stream, dst cuda.Pointer, src unsafe.Pointer, bytes int) error {
-	return e.travel("cuMemcpyHtoDAsync", &e.Uploaded, dst, bytes, func(device []byte) { copy(device, unsafe.Slice((*byte)(src), bytes)) })
-}
-
-func (e *Emulator) Download(_ cuda.Stream, dst unsafe.Pointer, src cuda.Pointer, bytes int) error {
-	return e.travel("cuMemcpyDtoHAsync", &e.Downloaded, src, bytes, func(device []byte) { copy(unsafe.Slice((*byte)(dst), bytes), device) })
-}
-
-// travel copies from or to device memory, later.
-func (e *Emulator) travel(call string, count *int, at cuda.Pointer, bytes int, move func(device []byte)) error {
-	if e.recording {
-		return e.failed(call, 900)
+// travel copies from or to device memory.
+func (e *Emulator) travel(s cuda.Stream, count *int, at cuda.Pointer, bytes int, move func(device []byte)) error {
+	if err := e.Synchronize(s); err != nil {
+		return err
 	}
 	*count += bytes
-	e.travels = append(e.travels, func() error {
-		device, err := e.at(at, bytes)
-		move(device)
-		return err
-	})
-	return nil
+	device, err := e.at(at, bytes)
+	move(device)
+	return err
 }
 
 func (e *Emulator) Copy(_ cuda.Stream, dst, src cuda.Pointer, bytes int) error {
@@ -204,7 +156,7 @@ func (e *Emulator) Synchronize(cuda.Stream) error {
 		return e.failed("cuStreamSynchronize", 900)
 	}
 	e.Syncs++
-	return e.arrive()
+	return nil
 }
 
 func (e *Emulator) Load([]byte) (cuda.Module, error) { return 1, nil }
@@ -246,9 +198,6 @@ func (e *Emulator) EndCapture(cuda.Stream) (cuda.Graph, error) {
 }
 
 func (e *Emulator) LaunchGraph(_ cuda.Stream, g cuda.Graph) error {
-	if err := e.arrive(); err != nil {
-		return err
-	}
 	for _, f := range e.graphs[g-1] {
 		if err := f(); err != nil {
 			return err
@@ -260,20 +209,4 @@ func (e *Emulator) LaunchGraph(_ cuda.Stream, g cuda.Graph) error {
 func (e *Emulator) FreeGraph(g cuda.Graph) error {
 	e.graphs[g-1] = nil
 	return nil
-}
-
-func (e *Emulator) NewEvent() (cuda.Event, error) {
-	e.events = append(e.events, event{})
-	return cuda.Event(len(e.events)), nil
-}
-
-func (e *Emulator) Mark(at cuda.Event, _ cuda.Stream) error {
-	e.events[at-1] = event{time.Now(), e.arrived + len(e.travels)}
-	return nil
-}
-
-func (e *Emulator) Wait(at cuda.Event) error { return e.arriveUntil(e.events[at-1].copies) }
-
-func (e *Emulator) Milliseconds(from, to cuda.Event) (float32, error) {
-	return float32(e.events[to-1].at.Sub(e.events[from-1].at).Seconds() * 1000), nil
 }
