@@ -20,7 +20,6 @@ var called = map[string]any{
 	"graph.Normals":           graph.Normals,
 	"graph.Uniforms":          graph.Uniforms,
 	"graph.NewObjective":      graph.NewObjective,
-	"graph.Stages":            graph.Stages,
 	"graph.Fetch":             graph.Fetch,
 	"graph.Send":              graph.Send,
 	"graph.WriteSafetensors":  graph.WriteSafetensors,
