@@ -65,7 +65,7 @@ var papers = []Method{
 		Name: "ps", Group: Baseline, Reference: "Platt 1999",
 		Line:  "Platt scaling: a logistic regression on the probabilities for each class",
 		Needs: onLogits, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return &baselines.Platt{Method: o.Minimize()} },
+		New: func(o *Options) layers.Stateful { return baselines.Platt(o.Minimize()) },
 	},
 	{
 		Name: "dc", Group: Baseline, Reference: "Kull et al. 2019",
@@ -84,7 +84,7 @@ var papers = []Method{
 		Line:  "structured matrix scaling",
 		Needs: onLogits, Cost: Cost{2, 1},
 		New: func(o *Options) layers.Stateful {
-			return &baselines.Structured{Method: o.newtonOr(), Strength: o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
+			return baselines.Structured(o.newtonOr(), o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by"))
 		},
 	},
 	{
@@ -92,7 +92,7 @@ var papers = []Method{
 		Line:  "structured vector scaling",
 		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful {
-			return &baselines.StructuredVector{Method: o.Minimize(), Strength: o.Float("sv.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
+			return baselines.StructuredVector(o.Minimize(), o.Float("sv.strength", 1, Positive, "1", "what the published penalties are multiplied by"))
 		},
 	},
 	{
@@ -144,7 +144,7 @@ var papers = []Method{
 		Line:  "vector scaling: a scale and an offset for each class",
 		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful {
-			return &baselines.Vector{Method: o.Minimize(), Strength: o.Float("vector.strength", 0, NonNegative, "0", "penalty λ of scales and offsets; 0 is maximum likelihood")}
+			return baselines.Vector(o.Minimize(), o.Float("vector.strength", 0, NonNegative, "0", "penalty λ of scales and offsets; 0 is maximum likelihood"))
 		},
 	},
 	{
@@ -160,7 +160,7 @@ var papers = []Method{
 		Name: "beta", Group: Baseline, Reference: "Kull, Silva Filho and Flach 2017",
 		Line:  "beta calibration of each class against the rest",
 		Needs: onLogits, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return &baselines.Beta{Method: o.Minimize()} },
+		New: func(o *Options) layers.Stateful { return baselines.Beta(o.Minimize()) },
 	},
 	{
 		Name: "ets", Group: Baseline, Reference: "Zhang, Kailkhura and Han 2020",
@@ -201,14 +201,14 @@ var papers = []Method{
 		Name: "local-ts", Group: Baseline, Reference: "Ding et al. 2021",
 		Line:  "local temperature scaling: a temperature for each row, from its features",
 		Needs: onBoth, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return &baselines.LocalTemperature{Method: o.Minimize()} },
+		New: func(o *Options) layers.Stateful { return baselines.LocalTemperature(o.Minimize()) },
 	},
 	{
 		Name: "ts-published", Group: Baseline, Reference: "Guo et al. 2017",
 		Line:  "temperature scaling by the published optimizer, which stops before the optimum",
 		Needs: onLogits, Cost: Cost{15, 0},
 		New: func(o *Options) layers.Stateful {
-			return &baselines.PublishedTemperature{Method: o.fixedLBFGS()}
+			return baselines.PublishedTemperature(o.fixedLBFGS())
 		},
 	},
 	{
@@ -216,7 +216,7 @@ var papers = []Method{
 		Line:  "Dirichlet calibration by the published optimizer, which stops before the optimum",
 		Needs: onLogits, Cost: Cost{15, 0.5},
 		New: func(o *Options) layers.Stateful {
-			return &baselines.PublishedDirichlet{Method: o.fixedLBFGS()}
+			return baselines.PublishedDirichlet(o.fixedLBFGS())
 		},
 	},
 }
@@ -329,9 +329,8 @@ var controls = []Method{
 		Line:  "control: a new last layer on the unquantized features with the logits, penalized",
 		Needs: onBoth, Cost: Cost{10, 1},
 		New: func(o *Options) layers.Stateful {
-			return &baselines.LastLayer{
-				Strength: o.Float("head.strength", 10, Positive, "", "penalty λ of the new layer's weights"), Method: o.Minimize(),
-			}
+			strength := o.Float("head.strength", 10, Positive, "", "penalty λ of the new layer's weights")
+			return baselines.LastLayer(o.Minimize(), strength)
 		},
 	},
 	{

@@ -8,6 +8,7 @@ import (
 	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/layers"
+	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
@@ -20,14 +21,14 @@ import (
 //
 // by maximum likelihood from the identity a = b = 1, c = 0. The constraint is kept by
 // a = eᵘ and b = eᵛ, so that a coefficient which ought to be 0 only nears it.
-// p̂ and 1 − p̂ have 1e-12 added before the logarithm.
-type Beta = Differentiable[betaMap]
+// p̂ and 1 − p̂ have 1e-12 added before the logarithm. A nil method is L-BFGS.
+func Beta(method optim.Method) *Smooth {
+	return &Smooth{title: "beta calibration", of: betaMap{}, method: method}
+}
 
 // betaMap has weights beta/success (u), beta/failure (v) and beta/bias (c), all of
 // length C. Its inputs are log p̂ and −log(1 − p̂).
 type betaMap struct{}
-
-func (betaMap) title() string { return "beta calibration" }
 
 func (betaMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)

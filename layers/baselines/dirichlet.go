@@ -38,13 +38,13 @@ var _ layers.Stateful = (*Dirichlet)(nil)
 func (m *Dirichlet) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	_, l, err := logProbsToFit(cal)
 	if err != nil {
-		return wrap(dirichletMap{}.title(), err)
+		return wrap("Dirichlet calibration", err)
 	}
 	white, err := whiten(floored(l))
 	if err == nil {
 		err = m.fitWhitened(ctx, whitenedMap{whitening: white}, white, cal, m.Method, rng)
 	}
-	return wrap(dirichletMap{}.title(), err)
+	return wrap("Dirichlet calibration", err)
 }
 
 // fitWhitened fits a map of whitened inputs from the identity and keeps it as the map of ℓ.
@@ -63,8 +63,6 @@ func (m *Dirichlet) Restore(s layers.State) error { return m.restore(dirichletMa
 // dirichletMap has weights dirichlet/weight (C×C) and dirichlet/bias (C). Its input is ℓ
 // with its floor.
 type dirichletMap struct{ flooredInput }
-
-func (dirichletMap) title() string { return "Dirichlet calibration" }
 
 func (dirichletMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)

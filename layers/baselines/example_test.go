@@ -49,14 +49,14 @@ func Example() {
 	}{
 		{"temperature", &layers.Temperature{}},
 		{"isotonic", &baselines.Isotonic{}},
-		{"Platt", &baselines.Platt{}},
-		{"beta", &baselines.Beta{}},
+		{"Platt", baselines.Platt(nil)},
+		{"beta", baselines.Beta(nil)},
 		{"histogram", &baselines.Histogram{}},
-		{"vector", &baselines.Vector{}},
+		{"vector", baselines.Vector(nil, 0)},
 		{"Dirichlet", &baselines.Dirichlet{}},
 		{"Dirichlet, ODIR", &baselines.DirichletODIR{}},
-		{"structured", &baselines.Structured{}},
-		{"local temperature", &baselines.LocalTemperature{}},
+		{"structured", baselines.Structured(nil, 0)},
+		{"local temperature", baselines.LocalTemperature(nil)},
 		{"ProCal", &baselines.ProCal{}},
 	} {
 		fmt.Printf("%-20s %.2f\n", m.name, nll(m, cal, test))

@@ -136,12 +136,12 @@ func TestPlattAgainstReference(t *testing.T) {
 	var r reference
 	golden(t, "baselines", &r)
 	cal, test := r.sets()
-	var m Platt
+	m := Platt(nil)
 	if err := m.Fit(t.Context(), cal, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Log(m.Result.Ended)
-	nearProbs(t, predict(t, &m, test), r.Expect.Platt.Probs, 1e-4)
+	nearProbs(t, predict(t, m, test), r.Expect.Platt.Probs, 1e-4)
 }
 
 func TestDirichletAgainstReference(t *testing.T) {

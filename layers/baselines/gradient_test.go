@@ -15,6 +15,7 @@ import (
 	"calibra/data"
 	"calibra/graph"
 	"calibra/layers"
+	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
@@ -179,9 +180,8 @@ func TestPublishedOptimizerStopsShort(t *testing.T) {
 	fit(t, &best, cal, nil)
 	last := 1.5
 	for _, iterations := range []int{200, 600} {
-		m := PublishedTemperature{}
-		m.Method.Iterations = iterations
-		fit(t, &m, cal, nil)
+		m := PublishedTemperature(optim.FixedLBFGS{Iterations: iterations})
+		fit(t, m, cal, nil)
 		at := m.Weights().Float64s("temperature")[0]
 		if !(last < at && at < best.T()) || m.Result.Converged() || m.Result.Epochs != iterations {
 			t.Errorf("T = %v after %d iterations, before %v, at the optimum %v: %s", at, iterations, last, best.T(), m.Result.Ended)

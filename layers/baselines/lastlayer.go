@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"cmp"
-	"context"
 	"math/rand/v2"
 
 	"calibra/data"
@@ -22,29 +21,18 @@ import (
 //
 // from Δ = V = 0, b = 0, minimizing mean NLL + (λ/n)(‖Δ‖² + ‖V‖²). It is a control and
 // nobody's method: a method that divides the features into regions should do better than
-// these features do undivided.
-type LastLayer struct {
-	Strength float64      // λ; 0: 10
-	Method   optim.Method // nil: L-BFGS
-
-	Fitted
+// these features do undivided. It needs features. A strength λ of 0 is 10, a nil method
+// L-BFGS.
+func LastLayer(method optim.Method, strength float64) *Smooth {
+	of := lastLayerMap{strength: cmp.Or(strength, 10)}
+	return &Smooth{title: "the last layer", of: of, method: method, begin: func(cal *data.Set) (*graph.Weights, optim.Method, error) {
+		sizes, err := sizesOf(cal, withFeatures)
+		if err != nil {
+			return nil, nil, err
+		}
+		return lastLayerWeights(sizes.Classes, data.FitWeighted(cal.Features, cal.Weights)), nil, nil
+	}}
 }
-
-var _ layers.Stateful = (*LastLayer)(nil)
-
-// Fit learns from cal, which needs features; there is nothing to stop early.
-func (m *LastLayer) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	sizes, err := sizesOf(cal, withFeatures)
-	if err != nil {
-		return err
-	}
-	scale := data.FitWeighted(cal.Features, cal.Weights)
-	w := lastLayerWeights(sizes.Classes, scale)
-	return wrap("the last layer", m.fit(ctx, lastLayerMap{strength: cmp.Or(m.Strength, 10)}, cal, w, m.Method, rng))
-}
-
-// Restore sets them.
-func (m *LastLayer) Restore(s layers.State) error { return m.restore(lastLayerMap{}, s) }
 
 // lastLayerMap has weights last/logits/weight (C×C, Δ), last/logits/bias (C, b),
 // last/features (M×C, V) and as state the standardizer. Its inputs are ℓ and z.

@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -26,26 +25,18 @@ import (
 // surroundings in image and logits. A feature vector has no surroundings, so here
 // log T is linear in z, the 50 leading principal components of the standardized
 // features, each divided by its standard deviation. Maximum likelihood with the
-// penalty ‖u‖²/n, the weight of a standard normal prior on √2·u, from T = 1.
-type LocalTemperature struct {
-	Method optim.Method // nil: L-BFGS
-
-	Fitted
+// penalty ‖u‖²/n, the weight of a standard normal prior on √2·u, from T = 1. It needs features; a nil method is
+// L-BFGS.
+func LocalTemperature(method optim.Method) *Smooth {
+	const title = "local temperatures"
+	return &Smooth{title: title, of: localTemperatureMap{}, method: method, begin: func(cal *data.Set) (*graph.Weights, optim.Method, error) {
+		e, err := fitEmbedding(cal)
+		if err != nil {
+			return nil, nil, wrap(title, err)
+		}
+		return temperatures(e), nil, nil
+	}}
 }
-
-var _ layers.Stateful = (*LocalTemperature)(nil)
-
-// Fit learns from cal, which needs features; there is nothing to stop early.
-func (m *LocalTemperature) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	e, err := fitEmbedding(cal)
-	if err == nil {
-		err = m.fit(ctx, localTemperatureMap{}, cal, temperatures(e), m.Method, rng)
-	}
-	return wrap("local temperatures", err)
-}
-
-// Restore sets them.
-func (m *LocalTemperature) Restore(s layers.State) error { return m.restore(localTemperatureMap{}, s) }
 
 // localTemperatureMap has weights temperature/weight (P×1), temperature/log (1) and
 // the embedding's. It reads ℓ and z.

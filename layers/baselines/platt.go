@@ -6,6 +6,7 @@ import (
 	"calibra/graph"
 	"calibra/graph/onnx"
 	"calibra/layers"
+	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
@@ -18,13 +19,13 @@ import (
 //	p_k ∝ σ(w_kᵀ p̂ + c_k) ,  minimize ½‖w_k‖² + Σ_i log-loss_ik
 //
 // with the intercept free; scikit-learn's LogisticRegression with C = 1. Platt
-// (1999) has one score, its own margin, for each class.
-type Platt = Differentiable[plattMap]
+// (1999) has one score, its own margin, for each class. A nil method is L-BFGS.
+func Platt(method optim.Method) *Smooth {
+	return &Smooth{title: "Platt scaling", of: plattMap{}, method: method}
+}
 
 // plattMap has weights platt/weight (C×C) and platt/bias (C). Its input is p̂.
 type plattMap struct{}
-
-func (plattMap) title() string { return "Platt scaling" }
 
 func (plattMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)

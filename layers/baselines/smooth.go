@@ -100,52 +100,38 @@ func (c curved) Minimize(ctx context.Context, p optim.Problem, rng *rand.Rand) (
 	return c.by.Minimize(ctx, p, rng)
 }
 
-// named is a map that names a failed fit.
-type named interface {
-	layers.Map
-	title() string
-}
-
-// Differentiable is the map M of the classifier's prediction, fitted to all rows from M's start. There is nothing to stop
-// early: validation rows are not looked at.
-type Differentiable[M named] struct {
-	Method optim.Method // nil: L-BFGS
-
+// Smooth is a map of the classifier's prediction, fitted to all rows at once. There is nothing to stop early: validation
+// rows are not looked at.
+type Smooth struct {
 	Fitted
+
+	title  string // names a failed fit
+	of     layers.Map
+	method optim.Method // nil: L-BFGS
+	begin  beginning    // nil: the weights that the map starts with, by that method
 }
+
+// beginning is what a map starts with on the rows of a fit, and by what it is fitted: nil, by the method that was asked for.
+type beginning func(cal *data.Set) (*graph.Weights, optim.Method, error)
+
+var _ layers.Stateful = (*Smooth)(nil)
 
 // Fit learns from cal.
-func (s *Differentiable[M]) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	var m M
-	return wrap(m.title(), s.fit(ctx, m, cal, nil, s.Method, rng))
+func (s *Smooth) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) (err error) {
+	var start *graph.Weights
+	method := s.method
+	if s.begin != nil {
+		var own optim.Method
+		if start, own, err = s.begin(cal); err != nil {
+			return err
+		}
+		method = cmp.Or(own, method)
+	}
+	return wrap(s.title, s.fit(ctx, s.of, cal, start, method, rng))
 }
 
-// Restore sets the weights of M.
-func (s *Differentiable[M]) Restore(state layers.State) error {
-	var m M
-	return s.restore(m, state)
-}
-
-// Published is the map M fitted by the optimizer behind published tables, L-BFGS with a
-// fixed rate of 1e-3 and no line search, which stops short of the optimum. It explains
-// published numbers and is no default.
-type Published[M named] struct {
-	Method optim.FixedLBFGS // Iterations 0: 1000; some published runs had 2000
-
-	Fitted
-}
-
-// Fit learns from cal.
-func (p *Published[M]) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	var m M
-	return wrap(m.title()+" as published", p.fit(ctx, m, cal, nil, p.Method, rng))
-}
-
-// Restore sets the weights of M.
-func (p *Published[M]) Restore(state layers.State) error {
-	var m M
-	return p.restore(m, state)
-}
+// Restore sets the weights of the map.
+func (s *Smooth) Restore(state layers.State) error { return s.restore(s.of, state) }
 
 // oneVsRest describes the log-posterior of logistic scores s, one for each class,
 //

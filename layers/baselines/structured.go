@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"math/rand/v2"
 
@@ -30,25 +29,18 @@ import (
 //
 // The last is strictly convex in Δ and b; its optimum is found by Newton's method, to an ∞-norm of
 // the gradient of 1e-6: at the 1e-5 of its authors probabilities are up to 1e-4 from the optimum's.
-type Structured struct {
-	Strength float64      // multiplies the three penalties; 0: 1, as published
-	Method   optim.Method // nil: Newton's
-
-	Fitted
-}
-
-var _ layers.Stateful = (*Structured)(nil)
-
-// Fit learns from cal; there is nothing to stop early.
-func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	of := structuredMap{strength: m.Strength}
-	w, l, err := smoothedStart(of, cal)
-	if err != nil {
-		return err
-	}
-	smooth(l, w)
-	method := curved{newStructuredLoss(l, aimsOf(cal), cmp.Or(m.Strength, 1)), cmp.Or[optim.Method](m.Method, optim.Newton{})}
-	return wrap("structured matrix scaling", m.fit(ctx, of, cal, w, method, rng))
+//
+// The strength multiplies the three penalties, 0: 1, as published; a nil method is Newton's.
+func Structured(method optim.Method, strength float64) *Smooth {
+	of := structuredMap{strength: strength}
+	return &Smooth{title: "structured matrix scaling", of: of, begin: func(cal *data.Set) (*graph.Weights, optim.Method, error) {
+		w, l, err := smoothedStart(of, cal)
+		if err != nil {
+			return nil, nil, err
+		}
+		smooth(l, w)
+		return w, curved{newStructuredLoss(l, aimsOf(cal), cmp.Or(strength, 1)), cmp.Or[optim.Method](method, optim.Newton{})}, nil
+	}}
 }
 
 // smoothedStart are the weights that a map of x starts with, u among them, and ℓ of the rows.
@@ -63,9 +55,6 @@ func smoothedStart(m layers.Map, cal *data.Set) (*graph.Weights, *mat.Dense, err
 	}
 	return w, l, err
 }
-
-// Restore sets them.
-func (m *Structured) Restore(s layers.State) error { return m.restore(structuredMap{}, s) }
 
 // bisectInverse is step 1: u.
 func bisectInverse(l *mat.Dense, aims *data.Set) float64 {

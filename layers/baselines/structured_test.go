@@ -83,14 +83,14 @@ func (s structuredProblem) derivatives(theta []float64) (grad []float64, hessian
 func TestStructuredAgainstNewton(t *testing.T) {
 	cal, _ := problems()["dirichlet"].draw(300, 7)
 	const c = 3
-	theta := func(m *Structured) []float64 {
+	theta := func(m *Smooth) []float64 {
 		var delta mat.Dense
 		delta.CloneFrom(mat.NewDense(c, c, m.Weights().Float64s("structured/weight")).T())
 		return append(delta.RawMatrix().Data, m.Weights().Float64s("structured/bias")...)
 	}
 	for _, tolerance := range []float64{0, 1e-9} { // 0 is the default, 1e-6
-		m := Structured{Method: optim.Newton{Gradient: tolerance}}
-		fit(t, &m, cal, nil)
+		m := Structured(optim.Newton{Gradient: tolerance}, 0)
+		fit(t, m, cal, nil)
 		view, err := m.Base.View(cal)
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestStructuredAgainstNewton(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := structuredProblem{in["smoothed"].(*mat.Dense), cal.Labels}
-		grad, _ := s.derivatives(theta(&m))
+		grad, _ := s.derivatives(theta(m))
 		size := floats.Norm(grad, math.Inf(1))
 		// Two ways to sum 300 terms of order 1.
 		if !scalar.EqualWithinAbs(size, m.Result.GradientNorm, 1e-13) || !m.Result.Converged() {
@@ -126,7 +126,7 @@ func TestStructuredAgainstNewton(t *testing.T) {
 			floats.Sub(newton, step.RawVector().Data)
 		}
 		// A gradient of 1e-9 over the least curvature, 2C/n = 0.02.
-		if got := theta(&m); !floats.EqualApprox(got, newton, 1e-7) {
+		if got := theta(m); !floats.EqualApprox(got, newton, 1e-7) {
 			t.Errorf("the optimum is\n%v, Newton's\n%v", got, newton)
 		}
 	}
@@ -137,8 +137,8 @@ func TestStructuredAgainstNewton(t *testing.T) {
 func TestStructuredLossIsTheGraphs(t *testing.T) {
 	for _, strength := range []float64{1, 0.01} {
 		cal, _ := problems()["dirichlet"].draw(300, 7)
-		m := Structured{Strength: strength, Method: optim.Newton{Gradient: 1e-9}}
-		fit(t, &m, cal, nil)
+		m := Structured(optim.Newton{Gradient: 1e-9}, strength)
+		fit(t, m, cal, nil)
 		view, err := m.Base.View(cal)
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"cmp"
-	"context"
 	"math/rand/v2"
 
 	"calibra/data"
@@ -21,28 +20,15 @@ import (
 //	posterior = softmax(x + v ⊙ x + b)
 //
 // minimizing mean NLL + (C/n)(‖b‖² + ‖v‖²), which is strictly convex, from v = b = 0. x are the
-// smoothed log-probabilities at the best temperature, as there.
-type StructuredVector struct {
-	Strength float64      // multiplies both penalties; 0: 1, as published
-	Method   optim.Method // nil: L-BFGS
-
-	Fitted
+// smoothed log-probabilities at the best temperature, as there. The strength multiplies both penalties, 0: 1, as published;
+// a nil method is L-BFGS.
+func StructuredVector(method optim.Method, strength float64) *Smooth {
+	of := structuredVectorMap{strength: strength}
+	return &Smooth{title: "structured vector scaling", of: of, method: method, begin: func(cal *data.Set) (*graph.Weights, optim.Method, error) {
+		w, _, err := smoothedStart(of, cal)
+		return w, nil, err
+	}}
 }
-
-var _ layers.Stateful = (*StructuredVector)(nil)
-
-// Fit learns from cal; there is nothing to stop early.
-func (m *StructuredVector) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	of := structuredVectorMap{strength: m.Strength}
-	w, _, err := smoothedStart(of, cal)
-	if err != nil {
-		return err
-	}
-	return wrap("structured vector scaling", m.fit(ctx, of, cal, w, m.Method, rng))
-}
-
-// Restore sets them.
-func (m *StructuredVector) Restore(s layers.State) error { return m.restore(structuredVectorMap{}, s) }
 
 // structuredVectorMap has weights structured/scale (C, v) and structured/bias (C), the state and
 // the input of structuredMap.

@@ -1,11 +1,9 @@
 package baselines
 
 import (
-	"context"
 	"math/rand/v2"
 	"slices"
 
-	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/layers"
@@ -20,23 +18,11 @@ import (
 // by one number per row, which v multiplies class by class, the two are different
 // maps; this is the one of ℓ, which depends on the probabilities alone.
 //
-// A Strength λ adds the penalty (λ/n)(‖v − 1‖² + ‖b‖²), by which few rows move less.
-type Vector struct {
-	Strength float64      // λ; 0 is maximum likelihood
-	Method   optim.Method // nil: L-BFGS
-
-	Fitted
+// A strength λ adds the penalty (λ/n)(‖v − 1‖² + ‖b‖²), by which few rows move less; 0 is maximum likelihood. A nil
+// method is L-BFGS.
+func Vector(method optim.Method, strength float64) *Smooth {
+	return &Smooth{title: "vector scaling", of: vectorMap{strength: strength}, method: method}
 }
-
-var _ layers.Stateful = (*Vector)(nil)
-
-// Fit learns from cal; there is nothing to stop early.
-func (m *Vector) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	return wrap("vector scaling", m.fit(ctx, vectorMap{strength: m.Strength}, cal, nil, m.Method, rng))
-}
-
-// Restore sets v and b.
-func (m *Vector) Restore(s layers.State) error { return m.restore(vectorMap{}, s) }
 
 // vectorMap has weights vector/scale (C) and vector/bias (C). Its input is ℓ with its
 // floor.
