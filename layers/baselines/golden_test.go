@@ -165,25 +165,17 @@ func TestProCalAgainstReference(t *testing.T) {
 	var r reference
 	golden(t, "baselines", &r)
 	cal, test := r.sets()
-	near, err := newProximity(data.Dense(cal.Features), r.Expect.ProCal.Neighbours)
+	sizes, err := sizesOf(cal, withFeatures)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sizes, err := sizesOf(cal)
-	if err != nil {
+	m, n := ProCal{Neighbours: r.Expect.ProCal.Neighbours}, sizes.Features
+	given := &data.Embedding{
+		Scale: &data.Standardizer{Mean: make([]float64, n), SD: ones(n)},
+		Axes:  mat.NewDense(n, n, identity(n)), Variances: ones(n),
+	}
+	if err := m.fitRows(t.Context(), cal, sizes, given); err != nil {
 		t.Fatal(err)
 	}
-	own, err := near.own(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := observed(cal, sizes, own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := replaceTops(test, sizes, near.of(data.Dense(test.Features)), newDensityRatio(rows).of)
-	if err != nil {
-		t.Fatal(err)
-	}
-	nearProbs(t, p, r.Expect.ProCal.Probs, 1e-5)
+	nearProbs(t, predict(t, &m, test), r.Expect.ProCal.Probs, 1e-5)
 }

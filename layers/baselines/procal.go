@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -35,8 +36,9 @@ import (
 type ProCal struct {
 	Neighbours int // K; 0: 50
 
-	kept // the embedding, proximity/… and procal/…
-	near *proximity
+	kept   // the embedding, proximity/… and procal/…
+	points *mat.Dense
+	near   int // K of the fit
 	densityRatio
 }
 
@@ -45,56 +47,51 @@ var _ layers.Stateful = (*ProCal)(nil)
 // Fit searches neighbours and keeps the calibration rows; there is nothing to stop
 // early, and interrupted or failed it keeps nothing.
 func (m *ProCal) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	return wrap("ProCal", m.fitRows(ctx, cal))
+	sizes, e, err := toEmbed(cal)
+	if err == nil {
+		err = m.fitRows(ctx, cal, sizes, e)
+	}
+	return wrap("ProCal", err)
 }
 
-func (m *ProCal) fitRows(ctx context.Context, cal *data.Set) error {
-	sizes, e, err := toEmbed(cal)
-	if err != nil {
-		return err
-	}
+func (m *ProCal) fitRows(ctx context.Context, cal *data.Set, sizes layers.Sizes, e *data.Embedding) error {
 	w := graph.NewWeights(tensor.Float64)
 	addEmbedding(w, e)
 	z, err := embed(w, cal)
 	if err != nil {
 		return err
 	}
-	near, err := newProximity(z, m.Neighbours)
+	near := cmp.Or(m.Neighbours, defaultNeighbours)
+	if near < 0 {
+		return &layers.SettingError{Reason: fmt.Sprintf("%d neighbours make no proximity; choose at least 1", near)}
+	}
+	points, kinds := unitRows(z), cal.Kinds()
+	if kinds == nil {
+		kinds = data.UpTo(cal.Len())
+	}
+	own := proximity(ctx, points, points, near, kinds)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("interrupted in the search for neighbours: %w", err)
+	}
+	_, tops, confidence, err := topsOf(cal, sizes)
 	if err != nil {
 		return err
 	}
-	own, err := near.own(ctx, cal.Kinds())
-	if err != nil {
-		return err
-	}
-	rows, err := observed(cal, sizes, own)
-	if err != nil {
-		return err
-	}
-	n, d := near.points.Dims()
-	w.AddState("proximity/points", near.points.RawMatrix().Data, n, d)
-	w.AddState("proximity/neighbours", []float64{float64(near.k)}, 1)
-	w.AddState("procal/confidence", rows.confidence, n)
-	w.AddState("procal/proximity", rows.proximity, n)
-	w.AddState("procal/right", rows.right, n)
-	if rows.weights != nil {
-		w.AddState("procal/weights", rows.weights, n)
-	}
-	m.kept, m.near, m.densityRatio = kept{sizes, w}, near, newDensityRatio(rows)
-	return nil
-}
-
-// seen is what the calibration rows show: the confidence and proximity of each, how probable it
-// is that its top class is right, 1 or 0 of a certain label, and its weight (nil: 1 each).
-type seen struct{ confidence, proximity, right, weights []float64 }
-
-func observed(cal *data.Set, s layers.Sizes, proximity []float64) (seen, error) {
-	_, tops, confidence, err := topsOf(cal, s)
-	right := make([]float64, len(tops))
+	right := make([]float64, len(tops)) // how probable it is that the top class is right
 	for i, top := range tops {
 		right[i] = cal.Share(i, top)
 	}
-	return seen{confidence, proximity, right, cal.Weights}, err
+	n, d := points.Dims()
+	w.AddState("proximity/points", points.RawMatrix().Data, n, d)
+	w.AddState("proximity/neighbours", []float64{float64(near)}, 1)
+	w.AddState("procal/confidence", confidence, n)
+	w.AddState("procal/proximity", own, n)
+	w.AddState("procal/right", right, n)
+	if cal.Weights != nil {
+		w.AddState("procal/weights", cal.Weights, n)
+	}
+	m.kept, m.points, m.near, m.densityRatio = kept{sizes, w}, points, near, newDensityRatio(w)
+	return nil
 }
 
 // topsOf is p̂ of each row of x (N×C), its top class and the probability of that.
@@ -119,16 +116,11 @@ func (m *ProCal) Predict(x *data.Set) (*data.Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return replaceTops(x, m.sizes, m.near.of(z), m.of)
-}
-
-// replaceTops is replaceTop of each row by c(confidence, proximity).
-func replaceTops(x *data.Set, s layers.Sizes, proximity []float64, c func(confidence, proximity []float64) []float64) (*data.Predictions, error) {
-	p, tops, confidence, err := topsOf(x, s)
+	p, tops, confidence, err := topsOf(x, m.sizes)
 	if err != nil {
 		return nil, err
 	}
-	calibrated := c(confidence, proximity)
+	calibrated := m.of(confidence, proximity(context.Background(), m.points, unitRows(z), m.near, nil))
 	for i, row := range rowsOf(p) {
 		replaceTop(row, tops[i], calibrated[i])
 	}
@@ -155,12 +147,18 @@ func replaceTop(row []float64, top int, c float64) {
 // densityRatio is f₊ and f₋.
 type densityRatio struct{ right, wrong density }
 
-func newDensityRatio(s seen) densityRatio {
+// newDensityRatio is that of the rows that the weights of a model keep.
+func newDensityRatio(w *graph.Weights) densityRatio {
 	var d densityRatio
-	for i, hit := range s.right {
-		w := weightOf(s.weights, i)
-		d.right.add(s.confidence[i], s.proximity[i], w*hit)
-		d.wrong.add(s.confidence[i], s.proximity[i], w*(1-hit))
+	var weights []float64
+	if w.Has("procal/weights") {
+		weights = w.Float64s("procal/weights")
+	}
+	confidence, proximity := w.Float64s("procal/confidence"), w.Float64s("procal/proximity")
+	for i, hit := range w.Float64s("procal/right") {
+		of := weightOf(weights, i)
+		d.right.add(confidence[i], proximity[i], of*hit)
+		d.wrong.add(confidence[i], proximity[i], of*(1-hit))
 	}
 	d.right.setBandwidths()
 	d.wrong.setBandwidths()
@@ -250,11 +248,6 @@ func (m *ProCal) Restore(s layers.State) error {
 	if neighbours < 1 || neighbours != math.Trunc(neighbours) || neighbours > math.MaxInt32 {
 		return fmt.Errorf("baselines: %v neighbours make no proximity", neighbours)
 	}
-	rows := seen{confidence: of.w.Float64s("procal/confidence"), proximity: of.w.Float64s("procal/proximity"), right: of.w.Float64s("procal/right")}
-	if of.w.Has("procal/weights") {
-		rows.weights = of.w.Float64s("procal/weights")
-	}
-	m.kept, m.near = of, &proximity{of.matrix("proximity/points"), int(neighbours)}
-	m.densityRatio = newDensityRatio(rows)
+	m.kept, m.points, m.near, m.densityRatio = of, of.matrix("proximity/points"), int(neighbours), newDensityRatio(of.w)
 	return nil
 }

@@ -24,14 +24,11 @@ func TestProximityAgainstSorting(t *testing.T) {
 	}
 	points, queries := draw(150), draw(100)
 	for _, k := range []int{1, 7, 50, 400} {
-		p, err := newProximity(points, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		of := unitRows(points)
 		check := func(got []float64, rows *mat.Dense, own bool) {
 			for i, x := range rowsOf(unitRows(rows)) {
 				var distances []float64
-				for j, y := range rowsOf(p.points) {
+				for j, y := range rowsOf(of) {
 					if !own || i != j {
 						d := floats.Distance(x, y, 2)
 						distances = append(distances, d*d)
@@ -45,12 +42,8 @@ func TestProximityAgainstSorting(t *testing.T) {
 				}
 			}
 		}
-		check(p.of(queries), queries, false)
-		own, err := p.own(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(own, points, true)
+		check(proximity(t.Context(), of, unitRows(queries), k, nil), queries, false)
+		check(proximity(t.Context(), of, of, k, data.UpTo(150)), points, true)
 	}
 }
 
