@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-var _ BoundedInStages = (*Trained)(nil)
+var _ Bounded = (*Trained)(nil)
 
 // Unbounded refuses what is not fitted, and a map without learned weights.
 func (t *Trained) Unbounded() error {
@@ -36,23 +36,4 @@ func (t *Trained) Bounds(ctx context.Context, cal, x *data.Set, level float64) (
 		return nil, nil, err
 	}
 	return t.Intervals(ctx, spread, x, level)
-}
-
-// BoundsOfStages are by [TwoStage] with the penalties of both fits. The base must be [Headed].
-func (t *Trained) BoundsOfStages(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
-	ridge, err := t.Ridge()
-	if err != nil {
-		return nil, nil, err
-	}
-	headRidge := 0.0
-	if base, ok := t.Base.(Headed); ok { // TwoStage refuses the others
-		if headRidge, err = base.Ridge(); err != nil {
-			return nil, nil, err
-		}
-	}
-	spread, err := t.TwoStage(ctx, cal, ridge, headRidge)
-	if err != nil {
-		return nil, nil, err
-	}
-	return t.TwoStageIntervals(ctx, spread, x, level)
 }

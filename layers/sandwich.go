@@ -171,25 +171,26 @@ const largestSandwich = 6000
 // λ of λ/2·‖θ‖² that training added to the mean loss. More than 6000 learned weights are an error. If ctx is cancelled,
 // the error wraps ctx.Err().
 func NewSandwich(ctx context.Context, m Map, w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, error) {
+	x, _, err := newSandwich(ctx, m, w, rows, s, ridge)
+	return x, err
+}
+
+// newSandwich gives the scores of the rows too.
+func newSandwich(ctx context.Context, m Map, w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, *scored, error) {
 	if err := sandwiched(ctx, m, w, rows, s); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	x := &Sandwich{m: m, weights: w.As(tensor.Float64), sizes: s, ridge: ridge}
 	scores, err := newScored(x, rows)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return x, x.fill(ctx, scores, rows)
-}
-
-// fill computes what x consists of.
-func (x *Sandwich) fill(ctx context.Context, scores *scored, rows Observed) error {
 	F, err := x.information(ctx, scores)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if err := x.invert(F, rows.total()); err != nil {
-		return err
+		return nil, nil, err
 	}
 	J := mat.NewSymDense(x.dim(), nil)
 	for i := range x.dim() {
@@ -202,7 +203,7 @@ func (x *Sandwich) fill(ctx context.Context, scores *scored, rows Observed) erro
 	})
 	err = scores.each(ctx, "the map's leverages", func(row int) { copy(own.next(row), scores.own) })
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	own.flush()
 	squares.flush()
@@ -210,7 +211,7 @@ func (x *Sandwich) fill(ctx context.Context, scores *scored, rows Observed) erro
 	if x.ridge == 0 {
 		projectOff(x.covariance, x.Free)
 	}
-	return nil
+	return x, scores, nil
 }
 
 // dim is P.
@@ -320,6 +321,14 @@ func CheckLevel(level float64) error {
 // logit: logit q_j ± z·√(gᵀ Cov g), g = ∂logit q_j/∂θ = (∂log q_j/∂θ)/(1 − q_j). A row whose posterior changes along a
 // free direction is an error, where there was no ridge. It ends early with ctx's error.
 func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower, upper *mat.Dense, err error) {
+	return x.intervals(ctx, v, level, mat.DenseCopyOf(x.covariance), func(scores *Scores, gradient []float64, _, j int) float64 {
+		return scores.logit(gradient, j)
+	})
+}
+
+// intervals are those of a covariance of some weights, the last of which are θ. logit gives the logit of class j of a row, and
+// writes its gradient by them.
+func (x *Sandwich) intervals(ctx context.Context, v *View, level float64, covariance *mat.Dense, logit func(scores *Scores, gradient []float64, row, j int) float64) (lower, upper *mat.Dense, err error) {
 	if err := CheckLevel(level); err != nil {
 		return nil, nil, err
 	}
@@ -330,13 +339,13 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 	z := distuv.UnitNormal.Quantile(0.5 + level/2)
 	n, C := v.LogProbs.Dims()
 	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
-	logit := make([]float64, n*C)
-	spread := newForms(mat.DenseCopyOf(x.covariance), func(at int, g []float64, variance float64) {
+	logits := make([]float64, n*C)
+	spread := newForms(covariance, func(at int, g []float64, variance float64) {
 		reach := z * math.Sqrt(math.Max(variance, 0))
-		lower.Set(at/C, at%C, simd.Sigmoid64(logit[at]-reach))
-		upper.Set(at/C, at%C, simd.Sigmoid64(logit[at]+reach))
+		lower.Set(at/C, at%C, simd.Sigmoid64(logits[at]-reach))
+		upper.Set(at/C, at%C, simd.Sigmoid64(logits[at]+reach))
 		if err == nil {
-			err = x.tells(at/C, g)
+			err = x.tells(at/C, g[len(g)-x.dim():])
 		}
 	})
 	for row := range n {
@@ -346,7 +355,7 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 		optim.ReportProgress(ctx, "intervals of rows", float64(row)/float64(n))
 		for j := range C {
 			at := row*C + j
-			logit[at] = scores.logit(spread.next(at), j)
+			logits[at] = logit(scores, spread.next(at), row, j)
 		}
 	}
 	spread.flush()
