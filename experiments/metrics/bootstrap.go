@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"calibra/experiments/internal/checked"
-	"calibra/experiments/metrics/internal/tile"
+	"calibra/graph/simd"
+
+	"gonum.org/v1/gonum/blas"
 )
 
 // Interval is a 95 % range of values.
@@ -163,10 +165,8 @@ func (o *resampler) met(t *stripe, _, j0, _ int) {
 func (o *resampler) end(t *stripe) {
 	for c := range t.classes {
 		at := c * o.count * lanes
-		clear(o.rb)
-		tile.Multiply(o.rb, o.draws, o.count, o.replicates, o.count, o.r[at:])
-		clear(o.sb)
-		tile.Multiply(o.sb, o.draws, o.count, o.replicates, o.count, o.s[at:])
+		simd.Sgemm(blas.NoTrans, blas.NoTrans, o.replicates, lanes, o.count, 1, o.draws, o.count, o.r[at:], lanes, 0, o.rb, lanes)
+		simd.Sgemm(blas.NoTrans, blas.NoTrans, o.replicates, lanes, o.count, 1, o.draws, o.count, o.s[at:], lanes, 0, o.sb, lanes)
 		for l := range t.count {
 			j := t.first + l
 			if t.own[c*t.rows+j] == skipped {
