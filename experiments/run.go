@@ -183,16 +183,6 @@ func (s Spec) Expected(size Size) (seconds float64) {
 	return seconds
 }
 
-// Judge is FitPrepared with a model that was fitted before, on the same rows.
-func (s Spec) Judge(ctx context.Context, p *Prepared, model layers.Stateful) (*Run, error) {
-	p, err := p.partFor(s)
-	if err != nil {
-		return nil, err
-	}
-	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed, Model: model}
-	return r, r.answer(ctx, p)
-}
-
 // method finds the Spec's method and what it needs in src: in the calibration rows, in
 // validation rows that it will stop by, and in test rows that it will be judged on.
 func (s Spec) method(src *data.Source) (Method, error) {

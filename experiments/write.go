@@ -100,28 +100,15 @@ func ReadSpec(dir string) (s Spec, err error) {
 	return s, nil
 }
 
-// WriteModel saves a model of the Spec's method, with the settings that it was built with
-// and, where the rows it was fitted on are given, where those lay.
-func (s Spec) WriteModel(path string, m layers.Stateful, cal *data.Set) error {
-	model, err := s.model(m, cal)
-	if err != nil {
-		return err
-	}
-	return model.Write(path)
-}
-
-func (s Spec) model(m layers.Stateful, cal *data.Set) (*layers.Model, error) {
-	model, err := layers.NewModel(s.Method, m)
+// model is the run's, with the settings that it was built with and what it knows of the rows that it was fitted to.
+func (r *Run) model() (*layers.Model, error) {
+	model, err := layers.NewModel(r.Spec.Method, r.Model)
 	if err != nil {
 		return nil, err
 	}
-	if model.Settings, err = ParseValues(s.Others()); err != nil {
-		return nil, err
-	}
-	if cal != nil {
-		model.Profile, model.Names = layers.ProfileOf(cal), cal.Names
-	}
-	return model, nil
+	model.Profile, model.Names, model.Scores = layers.ProfileOf(r.Source.Cal), r.Source.Cal.Names, r.Source.Scores
+	model.Settings, err = ParseValues(r.Spec.Others())
+	return model, err
 }
 
 // Write puts the run's files into dir, all or none of them. A run without an
@@ -135,12 +122,11 @@ func (r *Run) Write(dir string) error {
 
 // Add adds the run's files to a folder, or what is wrong with them.
 func (r *Run) Add(f *disk.Folder) {
-	model, err := r.Spec.model(r.Model, r.Source.Cal)
+	model, err := r.model()
 	if err != nil {
 		f.Fail(err)
 		return
 	}
-	model.Scores = r.Source.Scores
 	f.WriteFile("model.safetensors", model.Encode)
 	if r.Embed == nil {
 		f.Absent("embedding.npz")

@@ -85,7 +85,6 @@ func shiftNote(_ context.Context, f *Findings) (*report.Section, error) {
 	}
 	return &report.Section{
 		Title: "The shift",
-		Note: "Methods are fitted and stopped on rows in distribution and judged on shifted rows: " + strings.Join(lines, "; ") +
-			". Models are those of the study main, where its cells are at hand and the shift leaves the calibration rows as they are.",
+		Note:  "Methods are fitted and stopped on rows in distribution and judged on shifted rows: " + strings.Join(lines, "; ") + ".",
 	}, nil
 }

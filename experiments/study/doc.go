@@ -16,7 +16,6 @@
 // written completely or not at all. The file is named by a hash of the Spec and of the contents of the data:
 //
 //	DIR/KEY.json           the result
-//	DIR/KEY.safetensors    the fitted model
 //	DIR/encoded-KEY.npz    what an encoder made of raw rows
 //
 // So an interrupted study goes on where it stopped, and studies that share a directory share their cells. The numbers of a

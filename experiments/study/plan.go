@@ -10,7 +10,6 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
 	"calibra/experiments/program"
 	"calibra/experiments/report/tensorboard"
 )
@@ -86,7 +85,7 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(*Task)) error {
 		return err
 	}
 	disk.Sweep(dir, func(name string) bool { // what killed studies left of their files
-		return slices.Contains([]string{".json", ".safetensors", ".npz"}, filepath.Ext(name))
+		return slices.Contains([]string{".json", ".npz"}, filepath.Ext(name))
 	})
 	shop := newWorkshop(p.Store, p.Board)
 	todo := p.those(func(t *Task) bool { return t.result == nil && t.Err == nil })
@@ -115,8 +114,7 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(*Task)) error {
 }
 
 // order sorts tasks: those that share something stay together and the longest
-// goes first, lest a core be left with a long fit at the end. Those that are judged on shifted
-// rows go last, as they take the models of the others.
+// goes first, lest a core be left with a long fit at the end.
 func order(todo []*Task) {
 	turn := map[string]int{}
 	for _, t := range todo {
@@ -124,9 +122,8 @@ func order(todo []*Task) {
 			turn[key] = len(turn) + 1
 		}
 	}
-	shift := func(t *Task) experiments.Shift { return t.cell.Spec.Shift } // none is the least
 	slices.SortStableFunc(todo, func(a, b *Task) int {
-		return cmp.Or(cmp.Compare(turn[preparedKey(a.cell)], turn[preparedKey(b.cell)]), cmp.Compare(shift(a), shift(b)), cmp.Compare(b.Seconds, a.Seconds))
+		return cmp.Or(cmp.Compare(turn[preparedKey(a.cell)], turn[preparedKey(b.cell)]), cmp.Compare(b.Seconds, a.Seconds))
 	})
 }
 

@@ -92,49 +92,44 @@ func (w *workshop) compute(ctx context.Context, c Cell) (r *Result, err error) {
 		}
 		return r, err
 	}
-	r, beside, err := c.compute(ctx, w)
-	if err != nil {
+	if r, err = c.compute(ctx, w); err != nil {
 		return nil, err
 	}
 	r.Program = w.store.Program
-	return r, w.store.write(c, r, beside)
+	return r, w.store.write(c, r)
 }
 
-// compute fits and judges the cell's method; its model lies beside the result.
-func (c Cell) compute(ctx context.Context, w *workshop) (*Result, func(path string) error, error) {
+// compute fits and judges the cell's method.
+func (c Cell) compute(ctx context.Context, w *workshop) (*Result, error) {
 	if c.Spec.Judging.Folds > 0 {
-		r, err := c.crossFitted(ctx, w)
-		return r, nil, err
+		return c.crossFitted(ctx, w)
 	}
 	prepared, err := prepare(ctx, w, c, c.Spec.Prepare)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	start := time.Now()
 	board, err := w.board.Begin(c.String() + " " + c.Key[:6])
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	run, twin, err := c.run(ctx, w.store, prepared, board.Observer())
+	run, err := c.Spec.FitPrepared(ctx, prepared, board.Observer())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := board.Fitted(run); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	r, err := newResult(ctx, run)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	r.Rows = rowNumbers(run.Source.Test, c.Origin)
 	if counted := run.Outcome.Metrics.Counted; counted != nil && r.Rows != nil {
 		r.Rows = data.Each(counted, func(i int) int { return r.Rows[i] })
 	}
 	r.Time = time.Since(start).Seconds()
-	if twin != nil {
-		r.Fit, r.Stages = twin.Fit, twin.Stages
-	}
-	return r, func(path string) error { return c.Spec.WriteModel(path+modelEnding, run.Model, nil) }, nil
+	return r, nil
 }
 
 // rowNumbers are those of the test rows in what all seeds split: all of it where each
@@ -144,31 +139,6 @@ func rowNumbers(test *data.Set, o *experiments.Origin) []int {
 		return test.Numbers
 	}
 	return data.UpTo(test.Len())
-}
-
-// run fits the cell's method. A cell that is judged on shifted rows, but fitted on the same
-// rows as its twin in distribution, takes the twin's model, if the store has that, and gives
-// the twin's result too.
-func (c Cell) run(ctx context.Context, st Store, p *experiments.Prepared, observe experiments.Observer) (run *experiments.Run, twin *Result, err error) {
-	if c.Spec.Shift != "" && c.Spec.Shift != experiments.RegionShift {
-		inside := c
-		inside.Spec.Shift = ""
-		inside.Key = key(inside.Spec, c.Origin.Digest)
-		there, _, err := st.find(inside)
-		if err != nil {
-			return nil, nil, err
-		}
-		if there != nil {
-			model, _, err := c.Spec.Catalog.Load(st.modelPath(inside))
-			if err != nil {
-				return nil, nil, err
-			}
-			run, err = c.Spec.Judge(ctx, p, model)
-			return run, there, err
-		}
-	}
-	run, err = c.Spec.FitPrepared(ctx, p, observe)
-	return run, nil, err
 }
 
 // prepare is what the cells of one split share, made of the cell's problem.

@@ -39,14 +39,7 @@ func (st Store) find(c Cell) (r *Result, stale bool, err error) {
 	return r, false, nil
 }
 
-const modelEnding = ".safetensors"
-
-// base is the path of a cell's files but for their endings.
-func (st Store) base(c Cell) string { return filepath.Join(st.Dir, c.Key) }
-
-func (st Store) modelPath(c Cell) string { return st.base(c) + modelEnding }
-
-func (st Store) path(c Cell) string { return st.base(c) + ".json" }
+func (st Store) path(c Cell) string { return filepath.Join(st.Dir, c.Key+".json") }
 
 // read is the cell's result, stale or not; nil if there is none.
 func (st Store) read(c Cell) (*Result, error) {
@@ -61,30 +54,15 @@ func (st Store) read(c Cell) (*Result, error) {
 	return r, nil
 }
 
-// write keeps the result, what lies beside it before it, so that a cell that is there is
-// there in full. One that another process has kept meanwhile is the same and stays. Files
-// are replaced: that process may write between any two steps of this one. A kill before the
-// last step leaves a stale result as it was, beside the new model; a failure of it leaves no
-// model of a cell that is not there.
-func (st Store) write(c Cell, r *Result, beside func(path string) error) error {
+// write keeps the result. One that another process has kept meanwhile is the same and stays.
+func (st Store) write(c Cell, r *Result) error {
 	if there, _, err := st.find(c); err != nil || there != nil {
 		return err
 	}
 	if err := makeDir(st.Dir); err != nil { // that another process removed, which had nothing to keep
 		return err
 	}
-	if beside != nil {
-		if err := beside(st.base(c)); err != nil {
-			return err
-		}
-	}
-	err := writeJSON(st.path(c), r)
-	if err != nil {
-		if there, _ := st.read(c); there == nil {
-			_ = disk.Remove(st.modelPath(c))
-		}
-	}
-	return err
+	return writeJSON(st.path(c), r)
 }
 
 // makeDir makes a directory of cells, unless it is there.

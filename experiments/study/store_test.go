@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -89,35 +88,10 @@ func TestOthersKeepTheirFirstCells(t *testing.T) {
 		if _, failures, err := run(t.Context(), st, mine, 1, nil); err != nil || len(failures) != len(mine) {
 			t.Fatal(failures, err)
 		}
-		if err := st.write(cells[0], &Result{}, nil); err != nil { // of another process
+		if err := st.write(cells[0], &Result{}); err != nil { // of another process
 			t.Errorf("after %d cells, all failed: %v", len(mine), err)
 		}
 		os.Remove(st.path(cells[0]))
-	}
-}
-
-// TestWriteNeverRemoves: between the steps of a write a stale cell is still there, and a fresh
-// one that another process writes meanwhile stays.
-func TestWriteNeverRemoves(t *testing.T) {
-	st := store(t, t.TempDir())
-	c := Cell{Key: "key", Spec: experiments.Spec{Method: "nc"}}
-	if err := writeJSON(st.path(c), &Result{}); err != nil { // by no program
-		t.Fatal(err)
-	}
-	model := func(string) error {
-		if r, err := st.read(c); r == nil || err != nil {
-			t.Errorf("the stale cell is gone: %v", err)
-		}
-		if err := writeJSON(st.path(c), &Result{Program: st.Program}); err != nil {
-			t.Error(err)
-		}
-		return errors.New("no model")
-	}
-	if err := st.write(c, &Result{Program: st.Program}, model); err == nil {
-		t.Fatal("a cell without its model was written")
-	}
-	if r, _, err := st.find(c); r == nil || err != nil {
-		t.Errorf("the fresh cell is gone: %v", err)
 	}
 }
 
