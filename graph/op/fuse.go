@@ -70,6 +70,9 @@ func lookedUp(k Kernel, inputs []*Node) (Kernel, []*Node) {
 			return nil, nil
 		}
 		looks, then = []Kernel{listPlacesOp{k.Rows}, listSharesOp{k.Rows}}, scatterListedOp{k.Rows}
+	case ShareSumOp:
+		inputs = []*Node{inputs[1], inputs[0], inputs[2]}
+		looks, then = []Kernel{largestOp{}}, checkedSumOp(k)
 	case RampsOp:
 		looks, then = []Kernel{piecesOp(k)}, bendOp(k)
 	case RampSumsOp:

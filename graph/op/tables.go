@@ -159,23 +159,87 @@ type ShareSumOp struct{ Slots int }
 func (o ShareSumOp) Form() string {
 	return fmt.Sprintf("R C, int B p, B p -> B C where p/%[1]d R/%[1]d", o.Slots)
 }
-func (o ShareSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, shareSum, shareSum) }
+func (o ShareSumOp) Run(out Value, in []Value) {
+	runLookedUp(largestOp{}, checkedSumOp(o), out, []Value{in[1], in[0], in[2]})
+}
 
-func shareSum[F Float](_ ShareSumOp, v Args[F]) {
-	y, table, places, shares, p, c := v.Out(), v.In(0), v.Ints(1), v.In(2), v.Columns(1), v.Columns(0)
-	sum := sumShares[F]()
+// largestOp is the greatest of places as if they were unsigned, so that one below 0 is greater than any other.
+type largestOp struct{}
+
+func (largestOp) Form() string { return "int B p -> int 1" }
+
+func (largestOp) Run(out Value, in []Value) {
+	Values[int32](out)[0] = int32(simd.Largest(Values[int32](in[0])))
+}
+
+// checkedSumOp is [ShareSum] of places whose largest is known, so that they need not be gone through in each step.
+type checkedSumOp struct{ Slots int }
+
+func (checkedSumOp) Form() string                { return "int 1, int B p, R C, B p -> B C" }
+func (o checkedSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, checkedSum, checkedSum) }
+
+func checkedSum[F Float](_ checkedSumOp, v Args[F]) {
+	y, places, shares, p, c := v.Out(), v.Ints(1), v.In(3), v.Columns(1), v.Columns(2)
+	if most, rows := uint32(v.Ints(0)[0]), v.Shape(2)[0]; len(places) > 0 && most >= uint32(rows) {
+		panic(fmt.Sprintf("op: place %d of %d rows", int32(most), rows))
+	}
+	table := widen(v.In(2), c, len(places))
+	defer table.back()
 	rowwise(len(places)/p, func(lo, hi int) {
 		ends := borrow[int32](hi - lo)
 		defer ends.back()
 		for b := range ends.values {
 			ends.values[b] = int32((b + 1) * p)
 		}
-		sum(y[lo*c:hi*c], table, c, 0, ends.values, places[lo*p:hi*p], shares[lo*p:hi*p])
+		table.sum(y[lo*c:hi*c], 0, ends.values, places[lo*p:hi*p], shares[lo*p:hi*p])
 	})
 }
 
-func sumShares[F Float]() func(y, table []F, c int, begin int32, ends, places []int32, shares []F) {
-	return pick[func(y, table []F, c int, begin int32, ends, places []int32, shares []F)](simd.SumShares, simd.SumShares64)
+// wideTable is a table (R×C) whose rows are copied to wider ones where [simd.SumShares] adds those up faster.
+type wideTable[F Float] struct {
+	rows     []F
+	c, width int
+	copied   *scratch[F] // nil where they are not
+}
+
+// widen is a table with rows of c numbers, so many of which are to be added up.
+func widen[F Float](table []F, c, places int) wideTable[F] {
+	t, n := wideTable[F]{table, c, c, nil}, len(table)/c
+	if any(*new(F)) == any(float32(0)) && places > 2*n {
+		t.width = simd.WideRow(c)
+	}
+	if t.width > c {
+		t.copied = borrow[F](n * t.width)
+		t.rows = t.copied.values
+		rowwise(n, func(lo, hi int) {
+			for r := lo; r < hi; r++ {
+				row := t.rows[r*t.width:][:t.width]
+				clear(row[copy(row, table[r*c:][:c]):])
+			}
+		})
+	}
+	return t
+}
+
+func (t wideTable[F]) back() {
+	if t.copied != nil {
+		t.copied.back()
+	}
+}
+
+// sum is [simd.SumShares] of places that the table has.
+func (t wideTable[F]) sum(y []F, begin int32, ends, places []int32, shares []F) {
+	sum := pick[func(y, table []F, c int, begin int32, ends, places []int32, shares []F)](simd.SumSharesChecked, simd.SumShares64)
+	if t.copied == nil {
+		sum(y, t.rows, t.c, begin, ends, places, shares)
+		return
+	}
+	wide := borrow[F](len(ends) * t.width)
+	defer wide.back()
+	sum(wide.values, t.rows, t.width, begin, ends, places, shares)
+	for r := range ends {
+		copy(y[r*t.c:][:t.c], wide.values[r*t.width:])
+	}
 }
 
 func (ShareSumOp) WRT() []bool { return []bool{true, false, false} }
@@ -265,11 +329,12 @@ func (o scatterListedOp) Run(out Value, in []Value) {
 }
 
 func scatterListed[F Float](_ scatterListedOp, v Args[F]) {
-	table, shares, x, c := v.Out(), v.In(1), v.In(4), v.Columns(4)
+	table, shares, c := v.Out(), v.In(1), v.Columns(4)
 	ends, rows := splitLists(v.Ints(0), len(shares))
-	sum := sumShares[F]()
+	x := widen(v.In(4), c, len(rows))
+	defer x.back()
 	inLists(ends, len(rows), func(lo, hi int, begin int32) {
-		sum(table[lo*c:hi*c], x, c, begin, ends[lo:hi], rows, shares)
+		x.sum(table[lo*c:hi*c], begin, ends[lo:hi], rows, shares)
 	})
 }
 

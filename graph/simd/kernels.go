@@ -244,6 +244,14 @@ type placeList struct {
 // narrowRow is up to how many numbers of a row sumShares has too few sums under way to be fast.
 const narrowRow = 32
 
+// WideRow is how many numbers a row of c should have for [SumShares]: of narrow ones whole vectors.
+func WideRow(c int) int {
+	if k := &sets[isa]; k.sumSharesFour != nil && c <= narrowRow {
+		return ceil(c, k.singles.lanes) * k.singles.lanes
+	}
+	return c
+}
+
 func mostCodeKernel(codes []int32) (most uint32) {
 	n := 0
 	if k := sets[isa].mostCode; k != nil {

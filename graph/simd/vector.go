@@ -143,6 +143,14 @@ func SumListed(y, x []float32, list []int32) {
 // times its share. Places and shares hold the lists one after another, the first from begin on, and ends is where each
 // of the L ends. It panics if the table has no such row, if lists end before they begin, or y has another size.
 func SumShares(y, table []float32, c int, begin int32, ends, places []int32, shares []float32) {
+	if len(ends) > 0 && begin <= ends[len(ends)-1] && len(y) > 0 {
+		checkCodes("SumShares", places[begin:ends[len(ends)-1]], len(table)/c)
+	}
+	SumSharesChecked(y, table, c, begin, ends, places, shares)
+}
+
+// SumSharesChecked is [SumShares] of places that the table has, which it does not ask.
+func SumSharesChecked(y, table []float32, c int, begin int32, ends, places []int32, shares []float32) {
 	sameLength("SumShares", len(shares), len(places))
 	sameLength("SumShares", len(y), len(ends)*c)
 	clear(y)
@@ -156,7 +164,6 @@ func SumShares(y, table []float32, c int, begin int32, ends, places []int32, sha
 		}
 		last = end
 	}
-	checkCodes("SumShares", places[begin:last], len(table)/c)
 	sumSharesKernel(y, table, c, begin, ends, places, shares)
 }
 
@@ -174,6 +181,9 @@ func checkRows(name string, table, x []float32, codes []int32, k int) {
 	sameLength(name, len(table), len(codes)*k*len(x))
 	checkCodes(name, codes, k)
 }
+
+// Largest is the greatest of codes as if they were unsigned: a negative one is greater than any other.
+func Largest(codes []int32) uint32 { return mostCodeKernel(codes) }
 
 func checkCodes(name string, codes []int32, k int) {
 	if len(codes) > 0 && int(mostCodeKernel(codes)) >= k { // negative ones are the greatest unsigned
