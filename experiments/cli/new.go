@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"io/fs"
@@ -16,8 +17,9 @@ import (
 	"calibra/data/disk"
 )
 
-// newCmd writes a module of a researcher's own: the files of one folder of internal/new, each of which is a program
-// that this repository builds and tests, with a go.mod that finds calibra in a clone.
+// newCmd writes a module of a researcher's own: the files of one folder of internal/new, with a go.mod that finds calibra in a
+// clone. Each folder is a program that this repository builds. Its tests ask for the build tag modules, which is not written;
+// they run in the modules that TestModulesAsTold writes, in a step of .ci/run, as each needs a program of its own.
 type newCmd struct {
 	Dir      string `arg:"" type:"path" help:"Folder to write; it must be new or empty."`
 	Map      bool   `xor:"part" help:"A calibration map: the paper's bilinear calibrator in full, for you to change."`
@@ -93,6 +95,7 @@ func module(part, dir, clone string) (files []moduleFile, err error) {
 		if err != nil {
 			return nil, err
 		}
+		text = bytes.TrimPrefix(text, []byte("//go:build modules\n\n"))
 		files, imports = append(files, moduleFile{e.Name(), text}), imports+string(text)
 	}
 	mod, err := data.ReadSmall(filepath.Join(clone, "go.mod"), mostModule)

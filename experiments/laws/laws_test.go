@@ -237,9 +237,15 @@ var cheap = experiments.Values{
 	"optim.gradient": "1e-9", "search.folds": "2", "search.smallest": "1", "search.first": "1", "search.largest": "1",
 }
 
+// halted do not come to an optimum, however long they go on: 100 steps do what their thousands do.
+var halted = []string{"ts-published", "dc-published", "new-head"}
+
 // settings are those of cheap that the method has.
 func settings(m experiments.Method) string {
 	own := experiments.Values{}
+	if slices.Contains(halted, m.Name) {
+		own["optim.iterations"] = "100"
+	}
 	for key, value := range cheap {
 		if m.Has(key, nil) {
 			own[key] = value

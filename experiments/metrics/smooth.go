@@ -100,40 +100,49 @@ func newSmoothingKernel(sigma float64) *smoothingKernel {
 	return k
 }
 
-// smooth is Σ_i K_σ(t, f_i) y_i at the points t, each f_i shared by the two points of the
-// grid beside it; y of nil is 1.
+// smooth is Σ_i K_σ(t, f_i) y_i at the points t; y of nil is 1.
 func (k *smoothingKernel) smooth(f, y []float64) []float64 {
 	last := k.grid - 1
 	mass := make([]float64, k.grid+2*k.half) // reflected at both ends
 	inner := mass[k.half : k.half+k.grid]
-	for i, x := range f {
-		v := 1.0
-		if y != nil {
-			v = y[i]
-		}
-		at := x * float64(last)
-		j := min(max(int(at), 0), last-1)
-		inner[j] += (1 - (at - float64(j))) * v
-		inner[j+1] += (at - float64(j)) * v
-	}
+	k.share(inner, f, y)
 	for d := 1; d <= k.half; d++ {
 		mass[k.half-d] = inner[d]
 		mass[k.half+last+d] = inner[last-d]
 	}
 	on := func(j int) float64 { return floats.Dot(mass[j:j+len(k.weight)], k.weight) } // at a point of the grid
 	out := make([]float64, len(k.at))
-	right, high := -1, 0.0 // the point of the grid after the last t, and the sum there
+	next, high := -1, 0.0 // the point of the grid after the last t, and the sum there
 	for i, t := range k.at {
-		at := t * float64(last)
-		j := min(int(at), last-1)
+		j, right := k.beside(t)
 		low := high
-		if j != right {
+		if j != next {
 			low = on(j)
 		}
-		right, high = j+1, on(j+1)
-		out[i] = low + (at-float64(j))*(high-low)
+		next, high = j+1, on(j+1)
+		out[i] = low + right*(high-low)
 	}
 	return out
+}
+
+// share adds each y_i to the two points of the grid beside f_i; y of nil is 1.
+func (k *smoothingKernel) share(mass, f, y []float64) {
+	for i, x := range f {
+		v := 1.0
+		if y != nil {
+			v = y[i]
+		}
+		j, right := k.beside(x)
+		mass[j] += (1 - right) * v
+		mass[j+1] += right * v
+	}
+}
+
+// beside is the point of the grid on the left of x, and the share of x that the point on its right has.
+func (k *smoothingKernel) beside(x float64) (j int, right float64) {
+	at := x * float64(k.grid-1)
+	j = min(max(int(at), 0), k.grid-2)
+	return j, at - float64(j)
 }
 
 // smooth fills SmoothECE, and its noise under the redrawn labels (T × N).

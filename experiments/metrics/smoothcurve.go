@@ -5,7 +5,11 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/graph/simd"
+
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -27,11 +31,12 @@ type SmoothCurve struct {
 }
 
 const (
-	curvePlaces  = 101
-	curveRedraws = 200
-	curveFewest  = 40  // redraws
-	curveWork    = 2e7 // rows that are redrawn in all: of many rows the band needs fewer redraws
-	curveRows    = 5   // as many, by their kernels, lie at each place: where there are fewer the curve has none
+	curvePlaces   = 101
+	curveRedraws  = 200
+	curveFewest   = 40  // redraws
+	curveWork     = 2e7 // rows that are redrawn in all: of many rows the band needs fewer redraws
+	curveTogether = 34  // places that share a matrix, as they see nearly the same points of the grid
+	curveRows     = 5   // as many, by their kernels, lie at each place: where there are fewer the curve has none
 )
 
 // NewSmoothCurve is the curve of rows; weight nil: 1. Its band is drawn from rng; nil: it has none.
@@ -71,26 +76,58 @@ func (k *smoothingKernel) regress(confidence, hit, weight []float64) []float64 {
 	return hits
 }
 
-// band finds Low and High.
+// band finds Low and High. A place sums the points of the grid that lie within its kernel, so that a matrix smooths all redraws.
 func (c *SmoothCurve) band(kernel *smoothingKernel, confidence, hit, weight []float64, rng *rand.Rand) {
 	n := len(confidence)
-	values := make([][]float64, len(c.At))
+	redraws := max(curveFewest, min(curveRedraws, int(curveWork)/n))
+	shares := mat.NewDense(2*redraws, kernel.grid, nil) // of the rows that are drawn, and of those of them that hit
 	drawn := make([]float64, n)
-	for range max(curveFewest, min(curveRedraws, int(curveWork)/n)) {
+	for k := range redraws {
 		clear(drawn)
 		for range n {
 			i := rng.IntN(n)
 			drawn[i] += weight[i]
 		}
-		for k, y := range kernel.regress(confidence, hit, drawn) {
-			if !math.IsNaN(y) { // no row near the place was drawn
-				values[k] = append(values[k], y)
+		kernel.share(shares.RawRowView(2*k), confidence, drawn)
+		kernel.share(shares.RawRowView(2*k+1), confidence, floats.MulTo(drawn, drawn, hit))
+	}
+	for places := range slices.Chunk(c.At, curveTogether) {
+		sees, from, to := kernel.matrix(places)
+		smooth := mat.NewDense(len(places), 2*redraws, nil)
+		simd.Dgemm(blas.NoTrans, blas.Trans, len(places), 2*redraws, to-from, 1, sees.RawMatrix().Data, to-from,
+			shares.RawMatrix().Data[from:], kernel.grid, 0, smooth.RawMatrix().Data, 2*redraws)
+		for i := range places {
+			var v []float64
+			for pair := range slices.Chunk(smooth.RawRowView(i), 2) {
+				if pair[0] > 0 { // a row near the place was drawn
+					v = append(v, math.Min(1, pair[1]/pair[0]))
+				}
 			}
+			slices.Sort(v)
+			c.Low = append(c.Low, stat.Quantile(0.025, stat.Empirical, v, nil))
+			c.High = append(c.High, stat.Quantile(0.975, stat.Empirical, v, nil))
 		}
 	}
-	for _, v := range values {
-		slices.Sort(v)
-		c.Low = append(c.Low, stat.Quantile(0.025, stat.Empirical, v, nil))
-		c.High = append(c.High, stat.Quantile(0.975, stat.Empirical, v, nil))
-	}
 }
+
+// matrix is K_σ at places (rows), which ascend, of the points of the grid from the first that one of them sees to before to.
+func (k *smoothingKernel) matrix(places []float64) (kernel *mat.Dense, from, to int) {
+	last := k.grid - 1
+	first, _ := k.beside(places[0])
+	final, _ := k.beside(places[len(places)-1])
+	from, to = max(first-k.half, 0), min(final+1+k.half, last)+1
+	kernel = mat.NewDense(len(places), to-from, nil)
+	add := func(i, j int, w float64) { // to the point of the grid, or to the one that it is the image of
+		kernel.RawRowView(i)[last-abs(last-abs(j))-from] += w
+	}
+	for i, t := range places {
+		j, right := k.beside(t)
+		for d, w := range k.weight {
+			add(i, j+d-k.half, (1-right)*w)
+			add(i, j+1+d-k.half, right*w)
+		}
+	}
+	return kernel, from, to
+}
+
+func abs(x int) int { return max(x, -x) }

@@ -136,8 +136,8 @@ func (style Style) Render(f *Figure, format string) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("report: draw a figure: there is no format %q", format)
 	}
-	if style.Column == 0 {
-		// an SVG has no ground of its own, and black letters are lost on a dark one
+	if style.Column == 0 && format != "png" {
+		// an SVG has no ground of its own, and black letters are lost on a dark one; a PNG is white
 		page.FillPolygon(color.White, corners(page.Rectangle))
 	}
 	l.draw(page)

@@ -1,3 +1,5 @@
+//go:build modules
+
 package main
 
 import (
