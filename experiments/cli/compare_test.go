@@ -21,6 +21,7 @@ import (
 // TestCompare runs every method on a small problem: all are in the tables, the files
 // have the same bytes on one core and on two, and the differences are to the best.
 func TestCompare(t *testing.T) {
+	inAllFormats(t)
 	in := write(t, features(160))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	first := map[string][]byte{}

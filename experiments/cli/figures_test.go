@@ -11,6 +11,7 @@ import (
 
 // TestFigures: each command that draws exports all its figures by --figures, in all forms; on paper with captions.
 func TestFigures(t *testing.T) {
+	inAllFormats(t)
 	in, dir := write(t, features(300)), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--method", "vq", "--out", at("fit"), "--figures", at("of fit")}, small...)...); code != 0 {
