@@ -75,7 +75,7 @@ func lookAt(t *testing.T, file string, want seen) (wrong []string) {
 func TestLooksFindWhatIsWrong(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "faulty.html")
 	page := `<p style="color:#aaa">pale</p><pre style="overflow:auto;width:50px">a line that scrolls</pre>
-<svg width="50" height="20"><text y="15">beyond its figure</text><rect width="50" height="20" fill="#333"/><text x="2" y="15">dark</text></svg>
+<svg width="50" height="20"><text y="15">beyond its figure</text><rect width="50" height="20" fill="#333"/><text x="2" y="16">dark</text></svg>
 <p style="white-space:nowrap">` + strings.Repeat("far beyond the window ", 99) + `</p><img src="https://example.invalid/a.png"><script>undefinedFunction()</script>`
 	if err := os.WriteFile(file, []byte(page), 0o666); err != nil {
 		t.Fatal(err)
