@@ -40,9 +40,9 @@ type Divide struct {
 }
 
 var (
-	_ Quantizing = (*Divide)(nil)
-	_ Staged     = (*Divide)(nil)
-	_ keeper     = (*Divide)(nil)
+	_ Headed = (*Divide)(nil)
+	_ Staged = (*Divide)(nil)
+	_ keeper = (*Divide)(nil)
 )
 
 // keep lets the fit of stages make the features of the sets tables once, and keeps them until leave is called.
@@ -241,6 +241,19 @@ func (d *Divide) Restore(s State) error {
 	}
 	d.sizes, d.weights, d.Slots = sizes, weights, sizes.Slots
 	return nil
+}
+
+// Ridge is λ of the penalty ½λ‖θ‖² that the head was fitted with; an error where its weight
+// decay is none.
+func (d *Divide) Ridge() (float64, error) { return ridgeOf("head", d.Optim) }
+
+// ridgeOf is λ of what was fitted so.
+func ridgeOf(what string, s optim.Settings) (float64, error) {
+	ridge, err := optim.Ridge(decayed(s).Rule)
+	if err != nil {
+		return 0, fmt.Errorf("layers: the penalty of the %s: %w", what, err)
+	}
+	return ridge, nil
 }
 
 // decayed is s with the paper's rule, Adam with coupled weight decay 1e-3, unless

@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-var _ Bounded = (*Ensemble)(nil)
+var _ BoundedInStages = (*Ensemble)(nil)
 
 // Unbounded is nil if one of the members has bounds. The others are such as keep the classifier: no other row would move them.
 func (e *Ensemble) Unbounded() error {
@@ -55,6 +55,24 @@ func (e *Ensemble) Sizes() Sizes {
 // (TestEnsembleBoundsCover). The bias of the method is in neither: of 600 rows of a cubic problem of three classes one vq
 // holds 54 % of the true posteriors and five hold 60 %, one corrected 56 % and five 61 %.
 func (e *Ensemble) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
+	return e.bounds(ctx, x, level, func(ctx context.Context, m Stateful) (lower, upper *mat.Dense, err error) {
+		return m.(Bounded).Bounds(ctx, cal, x, level)
+	})
+}
+
+// BoundsOfStages are as Bounds; the members' count the error of their bases.
+func (e *Ensemble) BoundsOfStages(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
+	return e.bounds(ctx, x, level, func(ctx context.Context, m Stateful) (lower, upper *mat.Dense, err error) {
+		b, ok := m.(BoundedInStages)
+		if !ok {
+			return nil, nil, fmt.Errorf("layers: intervals of two stages are not known for %s; ask for those of one", NameOf(m))
+		}
+		return b.BoundsOfStages(ctx, cal, x, level)
+	})
+}
+
+// bounds are those of the ensemble, from those of each member.
+func (e *Ensemble) bounds(ctx context.Context, x *data.Set, level float64, of func(context.Context, Stateful) (lower, upper *mat.Dense, err error)) (lower, upper *mat.Dense, err error) {
 	if err := CheckLevel(level); err != nil {
 		return nil, nil, err
 	}
@@ -78,7 +96,7 @@ func (e *Ensemble) Bounds(ctx context.Context, cal, x *data.Set, level float64) 
 		if m.(Bounded).Unbounded() != nil {
 			continue // no other row would move it
 		}
-		low, high, err := m.(Bounded).Bounds(optim.Span(ctx, fmt.Sprintf("member %d", k+1), float64(k)/count, float64(k+1)/count), cal, x, level)
+		low, high, err := of(optim.Span(ctx, fmt.Sprintf("member %d", k+1), float64(k)/count, float64(k+1)/count), m)
 		if err != nil {
 			return nil, nil, fmt.Errorf("member %d: %w", k+1, err)
 		}

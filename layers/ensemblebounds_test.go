@@ -109,4 +109,7 @@ func TestEnsembleBoundsRefuse(t *testing.T) {
 	if got, want := half.At(0, 0), simd.Sigmoid64(1-0.5*distuv.UnitNormal.Quantile(0.95)); math.Abs(got-want) > 1e-12 {
 		t.Errorf("half the members move half as far: %v, not %v", got, want)
 	}
+	if _, _, err := (&Ensemble{Members: []Stateful{moved, moved}, fitted: 2}).BoundsOfStages(t.Context(), nil, x, 0.9); err == nil {
+		t.Error("bounds of two stages of members that have none")
+	}
 }

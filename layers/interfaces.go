@@ -24,11 +24,13 @@ import (
 //	                Averaging              fit, compare and study, which tell of candidates and kept classifiers of the members
 //	                Embedder, Similar      the metrics' own embedding of a method
 //	                Bounded                apply --intervals
+//	                BoundedInStages        apply --intervals --two-stage
 //	                onnx.Calibrator        export --onnx
 //	                anchored.Ranker        fit, which prints the candidates; anchored.Mixer, with their shares
 //	a base          Base                   Train
 //	                Staged, Embedder       Trained, for its own
 //	                Quantizing             Trained.Read and Usage: the codes and quantized features of rows
+//	                Headed                 Trained.TwoStage: the error of its head
 //	                ONNXBase               Trained.ONNX
 //	a map           Map                    Train
 //	                Costed                 a fit to another loss, such as that with a penalty
@@ -120,6 +122,12 @@ type Bounded interface {
 	Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error)
 }
 
+// BoundedInStages is Bounded, and can count the error of its base too.
+type BoundedInStages interface {
+	Bounded
+	BoundsOfStages(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error)
+}
+
 // Base is the predictor that a [Map] calibrates.
 type Base interface {
 	// Fit learns the base itself, if it has anything to learn.
@@ -138,6 +146,14 @@ type Quantizing interface {
 	Base
 	// Quantized are the features of the rows of a view that it made.
 	Quantized(v *View) *Quantized
+}
+
+// Headed is a Quantizing base whose p̂ is a linear head with a bias on these features, fitted to
+// the calibration rows with the penalty ½λ‖θ‖²: what [TwoStage] counts the error of.
+type Headed interface {
+	Quantizing
+	// Ridge is λ, an error where what the head was fitted with is no such penalty.
+	Ridge() (float64, error)
 }
 
 // ONNXBase is a [Base] that writes itself in ONNX, so that every [Map] on it does.

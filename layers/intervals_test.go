@@ -27,11 +27,13 @@ func (o outsideBase) State() (State, error)           { return o.of.State() }
 func (o outsideBase) Restore(s State) error           { return o.of.Restore(s) }
 func (o outsideBase) Stages() []Stage                 { return []Stage{{"outside", o.of.Result, 0}} }
 func (o outsideBase) Quantized(v *View) *Quantized    { return o.of.Quantized(v) }
+func (o outsideBase) Ridge() (float64, error)         { return o.of.Ridge() }
 
 // plainBase has no more than a Base must.
 type plainBase struct{ Base }
 
-// A base from elsewhere has its stages in the report and its codes read, as Divide has.
+// A base from elsewhere has its stages in the report, its codes read and its head's error
+// counted, as Divide has.
 func TestBasesFromElsewhere(t *testing.T) {
 	own, _ := fittedBilinear(t)
 	short := optim.Settings{Epochs: 10}
@@ -58,12 +60,19 @@ func TestBasesFromElsewhere(t *testing.T) {
 	if _, got, err := other.Read(x); err != nil || got == nil || !mat.Equal(got, want) {
 		t.Errorf("the regions are not read: %v", err)
 	}
-	lower, upper, err := own.Bounds(t.Context(), cal, x, 0.9)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l, u, err := other.Bounds(t.Context(), cal, x, 0.9); err != nil || !mat.Equal(l, lower) || !mat.Equal(u, upper) {
-		t.Errorf("the bounds on a base from elsewhere differ: %v", err)
+	type bounds = func(BoundedInStages) (lower, upper *mat.Dense, err error)
+	for name, of := range map[string]bounds{
+		"one stage":  func(c BoundedInStages) (_, _ *mat.Dense, _ error) { return c.Bounds(t.Context(), cal, x, 0.9) },
+		"two stages": func(c BoundedInStages) (_, _ *mat.Dense, _ error) { return c.BoundsOfStages(t.Context(), cal, x, 0.9) },
+	} {
+		lower, upper, err := of(own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, u, err := of(other)
+		if err != nil || !mat.Equal(l, lower) || !mat.Equal(u, upper) {
+			t.Errorf("%s: the bounds on a base from elsewhere differ: %v", name, err)
+		}
 	}
 	plain := fit(plainBase{divide()})
 	if s := plain.Stages(); len(s) != 1 || s[0].Name != "calibrate" {
@@ -74,6 +83,9 @@ func TestBasesFromElsewhere(t *testing.T) {
 	}
 	if _, _, err := plain.Bounds(t.Context(), cal, x, 0.9); err != nil {
 		t.Error(err)
+	}
+	if _, _, err := plain.BoundsOfStages(t.Context(), cal, x, 0.9); err == nil {
+		t.Error("the error of a head that nobody tells of is counted")
 	}
 }
 

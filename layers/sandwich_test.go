@@ -175,21 +175,9 @@ func TestSandwichCountsTheFittedRows(t *testing.T) {
 	if !mat.EqualApprox(once.covariance, other.covariance, 1e-8*mat.Max(once.covariance)) { // sums in another order
 		t.Error("rows that are listed twice change the covariance of a map that was fitted to them once")
 	}
-	view, err := c.Base.View(blobs(50, 4))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var bounds []*mat.Dense
-	for _, rows := range []*data.Set{cal, twice} {
-		lower, upper, err := twoStageOf(t, c, rows).Intervals(t.Context(), view, data.Dense(c.Base.(*Divide).Quantized(view)), 0.9)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bounds = append(bounds, lower, upper)
-	}
-	const rounding = 1e-7 // a curvature of 1e-9 along a shift of all logits leaves seven of 16 digits
-	if !mat.EqualApprox(bounds[0], bounds[2], rounding) || !mat.EqualApprox(bounds[1], bounds[3], rounding) {
-		t.Error("rows that are listed twice change the intervals of both stages")
+	both, alone := twoStageOf(t, c, twice), twoStageOf(t, c, cal)
+	if !mat.EqualApprox(both.joint, alone.joint, 1e-8*mat.Max(alone.joint)) {
+		t.Error("rows that are listed twice change the covariance of both stages")
 	}
 	if floats.Sum(other.Occurrences) != float64(len(rows.View.Codes)) {
 		t.Errorf("codewords occur %g times in %d slots", floats.Sum(other.Occurrences), len(rows.View.Codes))
@@ -223,6 +211,9 @@ func TestSandwichCountsTheRowsOfTheMap(t *testing.T) {
 	}
 	if !mat.EqualApprox(got.covariance, want.covariance, 1e-8*mat.Max(want.covariance)) {
 		t.Error("the covariance counts the rows of the base, not those of the map")
+	}
+	if _, _, err := again.BoundsOfStages(t.Context(), few, few, 0.9); err == nil || !strings.Contains(err.Error(), "this head was fitted to 600 and its map to 200") {
+		t.Errorf("two stages with rows of their own: %v", err)
 	}
 }
 

@@ -198,11 +198,7 @@ func (t *Trained) Ridge() (float64, error) {
 	if t.Method != nil {
 		return 0, nil
 	}
-	ridge, err := optim.Ridge(decayed(t.Optim).Rule)
-	if err != nil {
-		return 0, fmt.Errorf("layers: the penalty of the map: %w", err)
-	}
-	return ridge, nil
+	return ridgeOf("map", t.Optim)
 }
 
 // Stages reports how the last Fit went: those of the base, if it is [Staged], and Name, if the map

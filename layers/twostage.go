@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"calibra/graph"
 
@@ -55,63 +56,102 @@ func throughHead(c, logp []float64) {
 	}
 }
 
+// Ridges are those of the trainings of a map and of its base's head.
+type Ridges struct{ Map, Head float64 }
+
 // NewTwoStage computes the covariance of the learned weights of m and of the head that made the rows' log p̂
-// of quantized features z (N×M), both fitted without a ridge. Beyond what Sandwich
+// of quantized features z (N×M), with the ridges of both trainings. Beyond what Sandwich
 // refuses, more than 7000 numbers of head and map together are an error.
-func NewTwoStage(ctx context.Context, m Map, w *graph.Weights, rows Observed, z *mat.Dense, s Sizes) (*TwoStage, error) {
+func NewTwoStage(ctx context.Context, m Map, w *graph.Weights, rows Observed, z *mat.Dense, s Sizes, r Ridges) (*TwoStage, error) {
 	if z == nil {
 		return nil, errors.New("layers: intervals of two stages need the quantized features of the rows")
 	}
-	alone, scores, err := newSandwich(ctx, m, w, rows, s, 0)
-	if err != nil {
-		return nil, err
-	}
 	n, M := z.Dims()
-	d1, d2 := (M+1)*s.Classes, alone.dim()
 	if n != len(rows.Labels) {
 		return nil, fmt.Errorf("layers: intervals of two stages need the quantized features of all %d rows, not of %d", len(rows.Labels), n)
 	}
-	if d1+d2 > largestTwoStage {
-		return nil, fmt.Errorf("layers: intervals of two stages take matrices of the square of %d parameters, of which the head has %d; %d is the most, reduce the features (pretrain) or use fewer codewords", d1+d2, d1, largestTwoStage)
+	d1 := (M + 1) * s.Classes
+	if dim := d1 + w.Size(); dim > largestTwoStage {
+		return nil, fmt.Errorf("layers: intervals of two stages take matrices of the square of %d parameters, of which the head has %d; %d is the most, reduce the features (pretrain) or use fewer codewords", dim, d1, largestTwoStage)
 	}
-	bread1, err := invertHead(rows, z)
+	alone, scores, err := newSandwich(ctx, m, w, rows, s, r.Map)
 	if err != nil {
 		return nil, err
 	}
-	F21 := mat.NewDense(d2, d1, nil) // Σ_rows Σ_j q_j s²_j (t_j ⊗ z)ᵀ
-	t, across := make([]float64, s.Classes), mat.NewVecDense(d1, nil)
+	bread1, err := invertHead(ctx, rows, z, r.Head)
+	if err != nil {
+		return nil, err
+	}
+	dim := d1 + alone.dim()
+	// Σ_rows Σ_j q_j vvᵀ with v = (t_j ⊗ z, s²_j), of which F₂₁ is a block.
+	across, v := mat.NewSymDense(dim, nil), make([]float64, dim)
+	products := newOuterSum(across)
 	err = scores.each(ctx, "what the head means for the map", func(row int) {
 		for j, logq := range scores.LogQ {
-			copy(t, scores.ByInput.RawRowView(j))
+			t := scores.ByInput.RawRowView(j)
 			throughHead(t, rows.View.LogProbs.RawRowView(row))
-			headGradient(across.RawVector().Data, t, z.RawRowView(row))
-			F21.RankOne(F21, rows.Count(row)*math.Exp(logq), scores.ByWeight.RowView(j), across)
+			headGradient(v[:d1], t, z.RawRowView(row))
+			copy(v[d1:], scores.ByWeight.RawRowView(j))
+			products.add(math.Sqrt(rows.Count(row)*math.Exp(logq)), v)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	J, both := mat.NewSymDense(d1+d2, nil), make([]float64, d1+d2) // both are s of a row, each score over 1 − its leverage
-	ofHead, ofMap := mat.NewVecDense(d1, both[:d1]), mat.NewVecDense(d2, both[d1:])
-	squares := newOuterSum(J)
-	err = scores.each(ctx, "scores", func(row int) {
-		for i, l := range rows.View.LogProbs.RawRowView(row) {
-			t[i] = -math.Exp(l)
+	products.flush()
+	J := mat.NewSymDense(dim, nil)
+	for i := range dim {
+		J.SetSym(i, i, r.Map*rows.total())
+		if i < d1 {
+			J.SetSym(i, i, r.Head*rows.total())
 		}
-		t[rows.Labels[row]]++
-		headGradient(ofHead.RawVector().Data, t, z.RawRowView(row))
-		copy(ofMap.RawVector().Data, scores.own)
-		ofHead.ScaleVec(1/(1-math.Min(mat.Inner(ofHead, bread1, ofHead), LargestLeverage)), ofHead)
-		ofMap.ScaleVec(1/(1-math.Min(mat.Inner(ofMap, alone.bread, ofMap), LargestLeverage)), ofMap)
+	}
+	if err := addSquares(ctx, J, scores, z, [2]*mat.Dense{bread1, alone.bread}); err != nil {
+		return nil, err
+	}
+	F21 := mat.NewDense(dim-d1, d1, nil)
+	F21.Apply(func(i, j int, _ float64) float64 { return across.At(d1+i, j) }, F21)
+	bread, joint := stackedBread(bread1, alone.bread, F21), new(mat.Dense)
+	joint.Product(bread, mat.DenseCopyOf(J), bread.T())
+	return &TwoStage{alone, joint}, nil
+}
+
+// addSquares adds Σ ssᵀ to J, the score of head and of map each over 1 − its leverage by its own F⁻¹.
+func addSquares(ctx context.Context, J *mat.SymDense, scores *scored, z *mat.Dense, inverses [2]*mat.Dense) error {
+	rows, d1 := scores.rows, inverses[0].RawMatrix().Rows
+	certain := mat.NewDense(len(rows.Labels), 2, nil) // 1 − h
+	var stages [2]*forms
+	for stage, inverse := range inverses {
+		stages[stage] = newForms(inverse, func(row int, _ []float64, h float64) { certain.Set(row, stage, 1-math.Min(h, LargestLeverage)) })
+	}
+	apart := make([]float64, len(scores.LogQ)) // e_y − p̂
+	each := func(what string, visit func(row int)) error {
+		return scores.each(ctx, what, func(row int) {
+			for i, l := range rows.View.LogProbs.RawRowView(row) {
+				apart[i] = -math.Exp(l)
+			}
+			apart[rows.Labels[row]]++
+			visit(row)
+		})
+	}
+	err := each("leverages", func(row int) {
+		headGradient(stages[0].next(row), apart, z.RawRowView(row))
+		copy(stages[1].next(row), scores.own)
+	})
+	if err != nil {
+		return err
+	}
+	stages[0].flush()
+	stages[1].flush()
+	squares, both := newOuterSum(J), make([]float64, J.SymmetricDim())
+	err = each("scores", func(row int) {
+		headGradient(both[:d1], apart, z.RawRowView(row))
+		floats.Scale(1/certain.At(row, 0), both[:d1])
+		floats.ScaleTo(both[d1:], 1/certain.At(row, 1), scores.own)
 		squares.add(math.Sqrt(rows.Count(row)*rows.weight(row)), both)
 	})
-	if err != nil {
-		return nil, err
-	}
 	squares.flush()
-	bread, joint := stackedBread(bread1, alone.bread, F21), new(mat.Dense)
-	joint.Product(bread, J, bread.T())
-	return &TwoStage{alone, joint}, nil
+	return err
 }
 
 // stackedBread is B⁻¹ = (F₁⁻¹ 0; −F₂⁻¹F₂₁F₁⁻¹ F₂⁻¹) of F₁⁻¹, F₂⁻¹ and F₂₁.
@@ -127,32 +167,43 @@ func stackedBread(inverse1, inverse2, F21 *mat.Dense) *mat.Dense {
 	return bread
 }
 
-// invertHead is F₁⁻¹.
-func invertHead(rows Observed, z *mat.Dense) (*mat.Dense, error) {
-	_, M := z.Dims()
+// invertHead is F₁⁻¹. Block (i, l) of F₁ is Zᵀ diag(p̂_i (1[i=l] − p̂_l)) Z, Z with a column of ones.
+func invertHead(ctx context.Context, rows Observed, z *mat.Dense, ridge float64) (*mat.Dense, error) {
+	n, M := z.Dims()
 	_, C := rows.View.LogProbs.Dims()
-	F, t, v := mat.NewSymDense((M+1)*C, nil), make([]float64, C), make([]float64, (M+1)*C)
-	squares := newOuterSum(F) // Σ_l p̂_l (e_l − p̂)(e_l − p̂)ᵀ = diag p̂ − p̂p̂ᵀ
-	for row := range rows.Labels {
-		logp := rows.View.LogProbs.RawRowView(row)
-		for l, of := range logp {
-			for i, other := range logp {
-				t[i] = -math.Exp(other)
+	var withOne, scaled, block mat.Dense
+	withOne.Augment(z, mat.NewVecDense(n, slices.Repeat([]float64{1}, n)))
+	F := mat.NewSymDense((M+1)*C, nil)
+	for i := range C {
+		for l := i; l < C; l++ {
+			if err := ctx.Err(); err != nil {
+				return nil, fmt.Errorf("layers: intervals of two stages, interrupted at the head's information: %w", err)
 			}
-			t[l]++
-			headGradient(v, t, z.RawRowView(row))
-			squares.add(math.Sqrt(rows.Count(row)*math.Exp(of)), v)
+			scaled.CloneFrom(&withOne)
+			for row := range n {
+				weight := -math.Exp(rows.View.LogProbs.At(row, l))
+				if i == l {
+					weight++
+				}
+				floats.Scale(weight*rows.Count(row)*math.Exp(rows.View.LogProbs.At(row, i)), scaled.RawRowView(row))
+			}
+			block.Reset()
+			block.Mul(withOne.T(), &scaled)
+			for j := range M + 1 {
+				for k := range M + 1 {
+					F.SetSym(i*(M+1)+j, l*(M+1)+k, block.At(j, k))
+				}
+			}
 		}
 	}
-	squares.flush()
 	// A shift of all logits moves no p̂: a curvature of its own keeps F₁ invertible.
 	for i := range (M + 1) * C {
-		F.SetSym(i, i, F.At(i, i)+1e-9*rows.total())
+		F.SetSym(i, i, F.At(i, i)+math.Max(ridge, 1e-9)*rows.total())
 	}
 	var cholesky mat.Cholesky
 	var inverse mat.SymDense
 	if !cholesky.Factorize(F) || cholesky.InverseTo(&inverse) != nil {
-		return nil, errors.New("layers: the calibration rows do not identify the head")
+		return nil, errors.New("layers: the calibration rows do not identify the head; fit it with weight decay")
 	}
 	return mat.DenseCopyOf(&inverse), nil
 }

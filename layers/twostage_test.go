@@ -44,7 +44,7 @@ func TestTwoStageIntervals(t *testing.T) {
 	if wider < all/2 {
 		t.Errorf("%d of %d intervals are wider with the head's error in them", wider, all)
 	}
-	if _, err := NewTwoStage(t.Context(), Bilinear{}, c.weights, rows, mat.NewDense(3, 4, nil), c.Base.Sizes()); err == nil {
+	if _, err := NewTwoStage(t.Context(), Bilinear{}, c.weights, rows, mat.NewDense(3, 4, nil), c.Base.Sizes(), Ridges{}); err == nil {
 		t.Error("features of three rows pass for those of all")
 	}
 }
@@ -57,7 +57,7 @@ func twoStageOf(t *testing.T, c *Trained, cal *data.Set) *TwoStage {
 		t.Fatal(err)
 	}
 	z := data.Dense(c.Base.(*Divide).Quantized(view))
-	both, err := NewTwoStage(t.Context(), c.Map, c.weights, Observe(view, cal, 600), z, c.Base.Sizes())
+	both, err := NewTwoStage(t.Context(), c.Map, c.weights, Observe(view, cal, 600), z, c.Base.Sizes(), Ridges{1e-3, 1e-3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -307,7 +307,7 @@ func intervalsOfStages(ctx context.Context, theta, counts []float64, table *Tabl
 	for i := range rows.Labels {
 		zRows.SetRow(i, z.RawRowView(i/table.Classes))
 	}
-	two, err := layers.NewTwoStage(ctx, paper, weights, rows, zRows, sizes)
+	two, err := layers.NewTwoStage(ctx, paper, weights, rows, zRows, sizes, layers.Ridges{})
 	if err != nil {
 		return alone, both, err
 	}

@@ -235,19 +235,25 @@ type applyFlags struct {
 	NewPriors string   `type:"priors" placeholder:"FILE|estimate" help:"Reweigh the probabilities where the classes are more or less frequent than in the calibration rows: by a csv with the columns class and prior, or by priors estimated from these rows. Warns if the rows differ in another way."`
 	Intervals *float64 `placeholder:"0.9" group:"Intervals and prediction sets:" help:"Also write intervals of this level around each probability: lower and upper (N×C). Every map that is fitted row by row has them (vq, dc, vector, maps of your own …), mixtures of maps (corrected, mixture), and ensembles of these."`
 	Sets      *float64 `placeholder:"0.9" group:"Intervals and prediction sets:" help:"Also write prediction sets that hold the label with this probability: sets (N×C, 1 if a class is in) with a guarantee in each region, sets_marginal with a guarantee over all rows, and sets_region (N). They need val_* rows in the file, or its calibration rows."`
+	TwoStage  bool     `group:"Intervals and prediction sets:" help:"With --intervals: count the error of the quantized head too, which was fitted to the same rows as the map. It needs matrices of (M+1)·C + P rows for M features, C classes and the P weights of the map (2KC + C of vq); at most 7000."`
 }
 
 // check refuses flags that make no sense, or not for this model.
 func (f *applyFlags) check(model layers.Stateful) error {
 	bounded, one := model.(layers.Bounded)
+	_, both := model.(layers.BoundedInStages)
 	outside := func(level *float64) bool { return level != nil && !(*level > 0 && *level < 1) }
 	switch {
 	case f.NewPriors != "" && (f.Intervals != nil || f.Sets != nil):
 		return data.Inputf("", "--new-priors changes the probabilities and not their intervals or sets; leave out --intervals and --sets")
+	case f.TwoStage && f.Intervals == nil:
+		return data.Inputf("", "--two-stage widens intervals: give --intervals 0.9 too")
 	case f.Intervals != nil && !one:
 		return data.Inputf("", "--intervals is known for maps (such as vq, dc, vector or one of your own) for mixtures of maps (corrected, mixture) and for ensembles of these only")
 	case f.Intervals != nil && bounded.Unbounded() != nil:
 		return data.Inputf("", "--intervals: %w", bounded.Unbounded())
+	case f.TwoStage && !both:
+		return data.Inputf("", "--two-stage is not known for this model; give --intervals alone")
 	case outside(f.Intervals):
 		return data.Inputf("", "--intervals has the level %g; it must lie between 0 and 1", *f.Intervals)
 	case outside(f.Sets):

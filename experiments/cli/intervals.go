@@ -44,14 +44,18 @@ func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *dat
 		bar.at(done, 1, part)
 	})
 	defer func() { bar.clear() }()
-	lower, upper, err := model.Bounds(ctx, cal, src.Test, *c.Intervals)
+	bounds := model.Bounds
+	if c.TwoStage {
+		bounds = model.(layers.BoundedInStages).BoundsOfStages
+	}
+	lower, upper, err := bounds(ctx, cal, src.Test, *c.Intervals)
 	if errors.Is(err, optim.ErrDecoupled) {
 		err = fmt.Errorf("--intervals needs weight decay that is a penalty on the loss; fit with optim.rule adam, nadam or sgd, or with optim.decay=0 (%w)", err)
 	}
 	if err != nil {
 		return nil, asUsage(err)
 	}
-	tellWidth(t, lower, upper, model)
+	tellWidth(t, lower, upper, m.model.(layers.Bounded))
 	return []data.Array{{Name: "lower", Value: lower}, {Name: "upper", Value: upper}}, nil
 }
 

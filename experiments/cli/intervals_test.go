@@ -38,6 +38,28 @@ func applyIntervals(t *testing.T, set string) {
 	if code, stderr := apply("--intervals", "0.9"); code != 0 {
 		t.Fatal(stderr)
 	}
+	width := func() (sum float64) {
+		lower, err := data.ReadMatrix(out, "lower")
+		if err != nil {
+			t.Fatal(err)
+		}
+		upper, err := data.ReadMatrix(out, "upper")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lower.Sub(upper, lower)
+		return mat.Sum(lower)
+	}
+	alone := width()
+	if code, stderr := apply("--intervals", "0.9", "--two-stage"); code != 0 {
+		t.Fatal(stderr)
+	}
+	if both := width(); !(both > alone) {
+		t.Errorf("with the head's error the intervals are %g wide together, without it %g", both, alone)
+	}
+	if code, stderr := apply("--two-stage"); code != exitUsage || !strings.Contains(stderr, "--intervals") {
+		t.Errorf("two stages of no intervals: code %d, %q", code, stderr)
+	}
 	for _, level := range []string{"1.5", "0"} {
 		if code, stderr := apply("--intervals", level); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("level %s: code %d, %q", level, code, stderr)
@@ -152,18 +174,44 @@ func TestIntervalsTakeTheFitsPenalty(t *testing.T) {
 	if strong := of("strong", "--set", "calibrate.decay=10"); !(strong < plain/2) {
 		t.Errorf("a decay of 10 leaves intervals of %g, one of 0.001 of %g", strong, plain)
 	}
-	for stage, usable := range map[string]bool{"divide": true, "calibrate": false} {
-		model := filepath.Join(dir, stage)
-		if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--slots", "4", "--codewords", "6", "--out", model, "--set", stage + ".rule=adamw"}, still...)...); code != 0 {
+	head := filepath.Join(dir, "head")
+	of("head", "--set", "divide.decay=10")
+	apply := func(model string, extra ...string) (int, string) {
+		code, _, stderr := calibra(t, append([]string{"apply", "--model", model, "--in", in, "--out", filepath.Join(dir, "p.npz"), "--intervals", "0.9"}, extra...)...)
+		return code, stderr
+	}
+	widths := map[string]float64{}
+	for _, name := range []string{"plain", "head"} {
+		if code, stderr := apply(filepath.Join(dir, name), "--two-stage"); code != 0 {
 			t.Fatal(stderr)
 		}
-		code, _, stderr := calibra(t, "apply", "--model", model, "--in", in, "--out", filepath.Join(dir, "p.npz"), "--intervals", "0.9")
-		if usable && code != 0 {
-			t.Errorf("adamw of the head alone does not matter to the map's intervals: %s", stderr)
+		lower, err := data.ReadMatrix(filepath.Join(dir, "p.npz"), "lower")
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !usable && (code != exitUsage || !strings.Contains(stderr, "optim.decay=0") || strings.Count(stderr, "\n") != 1) {
-			t.Errorf("adamw of the map: code %d, %q", code, stderr)
+		upper, err := data.ReadMatrix(filepath.Join(dir, "p.npz"), "upper")
+		if err != nil {
+			t.Fatal(err)
 		}
+		widths[name] = spread(lower, upper)
+	}
+	if !(widths["head"] < widths["plain"]) {
+		t.Errorf("a decay of the head of 10 leaves intervals of %g, one of 0.001 of %g", widths["head"], widths["plain"])
+	}
+	for _, rule := range []string{"adamw", "lion"} {
+		model := filepath.Join(dir, rule)
+		if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--slots", "4", "--codewords", "6", "--out", model, "--set", "divide.rule=" + rule}, still...)...); code != 0 {
+			t.Fatal(stderr)
+		}
+		if code, stderr := apply(model); code != 0 {
+			t.Errorf("%s of the head alone does not matter to the map's intervals: %s", rule, stderr)
+		}
+		if code, stderr := apply(model, "--two-stage"); code != exitUsage || !strings.Contains(stderr, "optim.decay=0") || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: code %d, %q", rule, code, stderr)
+		}
+	}
+	if code, stderr := apply(head); code != 0 {
+		t.Error(stderr)
 	}
 }
 
@@ -219,6 +267,9 @@ func TestIntervalsOfMixtures(t *testing.T) {
 				t.Fatalf("row %d, class %d: %g in %g … %g", i, j, p, lower, upper)
 			}
 		}
+	}
+	if code, _, stderr := calibra(t, "apply", "--model", model, "--in", in, "--intervals", "0.9", "--two-stage", "--out", out); code != exitUsage || !strings.Contains(stderr, "give --intervals alone") {
+		t.Errorf("two stages of a mixture: code %d, %q", code, stderr)
 	}
 	if code, _, stderr := calibra(t, "apply", "--model", fit("ts"), "--in", in, "--intervals", "0.9", "--out", out); code != exitUsage || !strings.Contains(stderr, "corrected") {
 		t.Errorf("intervals of one temperature: code %d, %q", code, stderr)
