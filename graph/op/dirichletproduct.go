@@ -80,7 +80,7 @@ func scoresOfProduct[F Float](o scoresOfProductOp, v Args[F]) {
 	c, sum := p.c, make([]F, len(score))
 	clear(score)
 	p.each(func(b, i, rows int, a []F) {
-		addScores(sum[b*c:(b+1)*c], score[b*c:(b+1)*c], a, p.logp[b*c+i:][:rows], 1)
+		addScores(sum[b*c:(b+1)*c], score[b*c:(b+1)*c], a, p.logp[b*c+i:][:rows])
 	})
 	rowwise(len(score)/c, func(lo, hi int) {
 		endScores(score[lo*c:hi*c], sum[lo*c:hi*c], p.logp[lo*c:hi*c], delta)
@@ -130,7 +130,7 @@ func productByInput[F Float](o productByInputOp, v Args[F]) {
 	dlogp, p, delta := v.Out(), newMassProduct(v), F(o.Delta)
 	c, g := p.c, p.logp // the third input is g here
 	p.each(func(b, i, rows int, a []F) {
-		setWeights(dlogp[b*c+i:][:rows], a, g[b*c:(b+1)*c], 1)
+		setWeights(dlogp[b*c+i:][:rows], a, g[b*c:(b+1)*c])
 	})
 	for at, v := range g {
 		dlogp[at] += delta * v
@@ -173,33 +173,32 @@ func (p *massProduct[F]) each(f func(b, i, rows int, a []F)) {
 // gradients calls f with ∂A in place of A.
 func (p *massProduct[F]) gradients(g []F, f func(i, rows int, da []F)) {
 	c, psi := p.c, make([]F, len(p.logp))
-	p.each(func(b, _, _ int, a []F) { addColumns(psi[b*c:(b+1)*c], a, 1) })
+	p.each(func(b, _, _ int, a []F) { addColumns(psi[b*c:(b+1)*c], a) })
 	rowwise(p.b, func(lo, hi int) { digammas(psi[lo*c : hi*c]) })
 	p.parts(func(i, rows int, a []F) {
 		size := rows * c
 		parallel(p.b, func(b int) {
-			setGradients(a[b*size:(b+1)*size], p.logp[b*c+i:][:rows], psi[b*c:(b+1)*c], g[b*c:(b+1)*c], 1)
+			setGradients(a[b*size:(b+1)*size], p.logp[b*c+i:][:rows], psi[b*c:(b+1)*c], g[b*c:(b+1)*c])
 		})
 		f(i, rows, a)
 	})
 }
 
 // The scores of one matrix A (C×C) are sums over its rows, so that some rows at a time are
-// enough for them and for their gradients. A row may stand for several classes: with count n
-// its concentrations are n·(softplus(A) + ε).
+// enough for them and for their gradients.
 
 // addScores adds rows of A (R×C) to the sums behind the scores,
 //
 //	sum_j += Σ_i α_ij ,  rest_j += Σ_i (α_ij − 1) log p̂_i − log Γ(α_ij)
-func addScores[F Float](sum, rest, a, logp []F, count F) {
+func addScores[F Float](sum, rest, a, logp []F) {
 	if a, ok := any(a).([]float32); ok {
-		simd.DirichletPart(any(sum).([]float32), any(rest).([]float32), a, any(logp).([]float32), float32(count), AlphaFloor)
+		simd.DirichletPart(any(sum).([]float32), any(rest).([]float32), a, any(logp).([]float32), AlphaFloor)
 		return
 	}
 	c := len(sum)
 	for i, l := range logp {
 		for j, v := range a[i*c : (i+1)*c] {
-			alpha := float64(count) * (simd.Softplus64(float64(v)) + AlphaFloor)
+			alpha := simd.Softplus64(float64(v)) + AlphaFloor
 			sum[j] += F(alpha)
 			rest[j] += F((alpha-1)*float64(l) - lgamma(alpha))
 		}
@@ -221,13 +220,13 @@ func endScores[F Float](rest, sum, logp []F, delta F) {
 }
 
 // addColumns adds the rows' Σ_i α_ij to sum.
-func addColumns[F Float](sum, a []F, count F) {
+func addColumns[F Float](sum, a []F) {
 	if a, ok := any(a).([]float32); ok {
-		simd.DirichletColumns(any(sum).([]float32), a, float32(count), AlphaFloor)
+		simd.DirichletColumns(any(sum).([]float32), a, AlphaFloor)
 		return
 	}
 	for at, v := range a {
-		sum[at%len(sum)] += F(float64(count) * (simd.Softplus64(float64(v)) + AlphaFloor))
+		sum[at%len(sum)] += F(simd.Softplus64(float64(v)) + AlphaFloor)
 	}
 }
 
@@ -244,29 +243,29 @@ func digammas[F Float](x []F) {
 
 // setGradients replaces rows of A by ∂/∂A_ij of Σ_j g_j·score_j, psi_j being ψ(Σ_l α_lj):
 //
-//	g_j (log p̂_i − ψ(α_ij) + psi_j) · n sigmoid(A_ij)
-func setGradients[F Float](a, logp, psi, g []F, count F) {
+//	g_j (log p̂_i − ψ(α_ij) + psi_j) · sigmoid(A_ij)
+func setGradients[F Float](a, logp, psi, g []F) {
 	if a, ok := any(a).([]float32); ok {
-		simd.DirichletPartGradient(a, a, any(logp).([]float32), any(psi).([]float32), any(g).([]float32), float32(count), AlphaFloor)
+		simd.DirichletPartGradient(a, a, any(logp).([]float32), any(psi).([]float32), any(g).([]float32), AlphaFloor)
 		return
 	}
 	c := len(g)
 	for i, l := range logp {
 		for j, v := range a[i*c : (i+1)*c] {
 			y, derivative := simd.SoftplusSigmoid64(float64(v))
-			alpha := float64(count) * (y + AlphaFloor)
-			a[i*c+j] = F(float64(g[j]) * (float64(l) - simd.Digamma64(alpha) + float64(psi[j])) * float64(count) * derivative)
+			alpha := y + AlphaFloor
+			a[i*c+j] = F(float64(g[j]) * (float64(l) - simd.Digamma64(alpha) + float64(psi[j])) * derivative)
 		}
 	}
 }
 
 // setWeights sets dlogp_i to Σ_j g_j (α_ij − 1), the gradient of Σ_j g_j·score_j by log p̂_i.
-func setWeights[F Float](dlogp, a, g []F, count F) {
+func setWeights[F Float](dlogp, a, g []F) {
 	c := len(g)
 	for i := range dlogp {
 		var sum float64
 		for j, v := range a[i*c : (i+1)*c] {
-			sum += float64(g[j]) * (float64(count)*(simd.Softplus64(float64(v))+AlphaFloor) - 1)
+			sum += float64(g[j]) * (simd.Softplus64(float64(v)) + AlphaFloor - 1)
 		}
 		dlogp[i] = F(sum)
 	}

@@ -18,8 +18,10 @@ func (a Adam) Step(theta, grad, m, v []float32) {
 	sameLength("Adam.Step", len(theta), len(grad))
 	sameLength("Adam.Step", len(theta), len(m))
 	sameLength("Adam.Step", len(theta), len(v))
-	if len(theta) > 0 {
-		adamKernel(a, theta, grad, m, v)
+	if k := sets[isa].adam; k != nil && len(theta) > 0 {
+		k(&theta[0], &grad[0], &m[0], &v[0], len(theta), a.Beta1, 1-a.Beta1, a.Beta2, 1-a.Beta2, a.Decay, a.Shrink, a.Rate, a.Scale, a.Epsilon)
+	} else {
+		adamPortable(a, theta, grad, m, v)
 	}
 }
 

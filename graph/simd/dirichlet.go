@@ -129,7 +129,12 @@ func DirichletScoresAndGradient(score, gradient, a, logp []float32, c int, delta
 func ScaleColumns(x, g []float32, c int) {
 	mustBeBatch("ScaleColumns", c, len(x), len(g), len(g))
 	for b := 0; b < len(g); b += c {
-		scaleColumnsKernel(x[b*c:(b+c)*c], g[b:b+c])
+		matrix, row := x[b*c:(b+c)*c], g[b:b+c]
+		if k := sets[isa].scaleColumns; k != nil {
+			k(&matrix[0], &row[0], c, c)
+		} else {
+			scaleColumnsPortable(matrix, row)
+		}
 	}
 }
 

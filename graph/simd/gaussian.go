@@ -15,7 +15,11 @@ import (
 // smallest normal float32, 1.2e-38, are 0. It panics if the lengths differ.
 func GaussianRow(row, sq []float32, si, gamma float32) {
 	sameLength("GaussianRow", len(row), len(sq))
-	gaussianRowKernel(row, sq, si, gaussianScale(gamma))
+	if k := sets[isa].gaussianRow; k != nil && len(row) > 0 {
+		k(&row[0], &sq[0], len(row), si, gaussianScale(gamma))
+	} else {
+		gaussianRowPortable(row, sq, si, gaussianScale(gamma))
+	}
 }
 
 // gaussianScale returns −1/(2γ²).

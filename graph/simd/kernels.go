@@ -90,37 +90,6 @@ func lgammaDigammaKernel(lg, psi, x []float32) {
 	}
 }
 
-func gaussianRowKernel(row, sq []float32, si, scale float32) {
-	if k := sets[isa].gaussianRow; k != nil && len(row) > 0 {
-		k(&row[0], &sq[0], len(row), si, scale)
-	} else {
-		gaussianRowPortable(row, sq, si, scale)
-	}
-}
-
-func dotKernel(x, y []float32) float32 {
-	if k := sets[isa].dot; k != nil && len(x) > 0 {
-		return k(&x[0], &y[0], len(x))
-	}
-	return dotPortable(x, y)
-}
-
-func dotsKernel(y, g, b []float32) {
-	if k := sets[isa].dots; k != nil {
-		k(&y[0], &g[0], &b[0], len(y), len(b))
-	} else {
-		dotsPortable(y, g, b)
-	}
-}
-
-func axpyKernel(y []float32, a float32, x []float32) {
-	if k := sets[isa].axpy; k != nil && len(x) > 0 {
-		k(&y[0], a, &x[0], len(x))
-	} else {
-		axpyPortable(y, a, x)
-	}
-}
-
 func lessKernel(z, x []float32, c []float64) {
 	n := 0
 	if k := sets[isa].less; k != nil {
@@ -143,37 +112,6 @@ func leastScoresKernel(least, scores []float32, words, levels, marked int) {
 		k(&least[0], &scores[0], words, levels, math.Float32frombits(^uint32(0)<<marked))
 	} else {
 		leastScoresPortable(least, scores, words, levels, marked)
-	}
-}
-
-func lessMostKernel(z, x []float32, c int) {
-	if k := sets[isa].lessMost; k != nil {
-		k(&z[0], &x[0], len(x)/c, c)
-	} else {
-		lessMostPortable(z, x, c)
-	}
-}
-
-func takeRowsKernel(y, table []float32, list []int32, c int) {
-	ahead := len(list)
-	if len(table) > inCache { // else its rows are near already
-		ahead = 4
-	}
-	if k := sets[isa].takeRows; k != nil {
-		k(&y[0], &table[0], &list[0], len(list), 4*c, c, ahead)
-	} else {
-		takeRowsPortable(y, table, list, c)
-	}
-}
-
-// inCache is how many numbers stay in the second-level cache, with room for others.
-const inCache = 1 << 16
-
-func addToRowsKernel(table, x []float32, codes []int32, rows int) {
-	if k := sets[isa].addToRows; k != nil {
-		k(&table[0], &x[0], &codes[0], len(codes), 4*len(x), 4*rows*len(x), len(x))
-	} else {
-		addToRowsPortable(table, x, codes, rows)
 	}
 }
 
@@ -252,35 +190,6 @@ func WideRow(c int) int {
 	return c
 }
 
-func mostCodeKernel(codes []int32) (most uint32) {
-	n := 0
-	if k := sets[isa].mostCode; k != nil {
-		if n = len(codes) &^ 15; n > 0 {
-			most = k(&codes[0], n)
-		}
-	}
-	for _, code := range codes[n:] {
-		most = max(most, uint32(code))
-	}
-	return most
-}
-
-func addSharesKernel(table, x []float32, places []int32, shares []float32) {
-	if k := sets[isa].addShares; k != nil {
-		k(&table[0], &x[0], &places[0], &shares[0], len(places), 4*len(x), len(x))
-	} else {
-		addSharesPortable(table, x, places, shares)
-	}
-}
-
-func adamKernel(a Adam, theta, grad, m, v []float32) {
-	if k := sets[isa].adam; k != nil {
-		k(&theta[0], &grad[0], &m[0], &v[0], len(theta), a.Beta1, 1-a.Beta1, a.Beta2, 1-a.Beta2, a.Decay, a.Shrink, a.Rate, a.Scale, a.Epsilon)
-	} else {
-		adamPortable(a, theta, grad, m, v)
-	}
-}
-
 func scoreSumsKernel(sum, rest, alpha, lg, logp []float32) {
 	if k := sets[isa].scoreSums; k != nil {
 		k(&sum[0], &rest[0], &alpha[0], &lg[0], &logp[0], len(logp), len(sum))
@@ -302,21 +211,5 @@ func slopesKernel(slope, psi, psiSum, g, logp []float32) {
 		k(&slope[0], &psi[0], &psiSum[0], &g[0], &logp[0], len(logp), len(g))
 	} else {
 		slopesPortable(slope, psi, psiSum, g, logp)
-	}
-}
-
-func scaleColumnsKernel(x, g []float32) {
-	if k := sets[isa].scaleColumns; k != nil {
-		k(&x[0], &g[0], len(x)/len(g), len(g))
-	} else {
-		scaleColumnsPortable(x, g)
-	}
-}
-
-func outerKernel(m, a, b []float32) {
-	if k := sets[isa].outer; k != nil {
-		k(&m[0], &a[0], &b[0], len(a), len(b))
-	} else {
-		outerPortable(m, a, b)
 	}
 }

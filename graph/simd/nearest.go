@@ -130,22 +130,16 @@ var searches Jobs[nearestSearch, *nearestSearch]
 func (s *nearestSearch) Block(i int) {
 	lo := i * s.perBlock
 	hi := min(lo+s.perBlock, len(s.codes))
-	if !s.c.screen.on {
+	if !s.c.screen.on || s.centre != nil {
 		s.compare(lo, hi)
 		return
 	}
 	m := screens.Get().(*screenMemory)
 	m.reserve(s.c)
-	if s.centre != nil {
-		m.centred = resize(m.centred, s.perBlock*s.c.d)
-		s.copySlots(m.centred, lo, hi)
-		m.add(s.codes[lo:hi], m.centred[:(hi-lo)*s.c.d], s.c)
-	} else {
-		for lo < hi {
-			from, n := s.run(lo, hi)
-			m.add(s.codes[lo:lo+n], s.x[from:from+n*s.c.d], s.c)
-			lo += n
-		}
+	for lo < hi {
+		from, n := s.run(lo, hi)
+		m.add(s.codes[lo:lo+n], s.x[from:from+n*s.c.d], s.c)
+		lo += n
 	}
 	m.finish(s.c)
 	m.job = screenJob{}

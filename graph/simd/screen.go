@@ -158,21 +158,20 @@ const (
 
 // screenMemory is what one search needs: groups of slots wait until there are enough for a job.
 type screenMemory struct {
-	job     screenJob
-	from    [screenGroups + screenAtATime]*float32
-	to      [screenGroups][]int32
-	waits   int // groups
-	limit   [screenAtATime * tileSide]float32
-	unsure  [screenGroups]uint16
-	found   [screenGroups * tileSide]int32
-	slots   []float32
-	deep    int // numbers in the slots that were in slots last
-	scores  []float32
-	centred []float32     // the slots of a block less their centre
-	again   []float32     // slots for the exact search
-	place   [tileSide]int // of each in its group
-	exact   [tileSide]int32
-	twice   int // slots searched again so far
+	job    screenJob
+	from   [screenGroups + screenAtATime]*float32
+	to     [screenGroups][]int32
+	waits  int // groups
+	limit  [screenAtATime * tileSide]float32
+	unsure [screenGroups]uint16
+	found  [screenGroups * tileSide]int32
+	slots  []float32
+	deep   int // numbers in the slots that were in slots last
+	scores []float32
+	again  []float32     // slots for the exact search
+	place  [tileSide]int // of each in its group
+	exact  [tileSide]int32
+	twice  int // slots searched again so far
 }
 
 var screens = sync.Pool{New: func() any { return new(screenMemory) }}

@@ -9,22 +9,20 @@ import (
 // It panics if the lengths differ.
 func Dot(x, y []float32) float32 {
 	sameLength("Dot", len(x), len(y))
-	return dotKernel(x, y)
+	if k := sets[isa].dot; k != nil && len(x) > 0 {
+		return k(&x[0], &y[0], len(x))
+	}
+	return dotPortable(x, y)
 }
 
 // Dots sets number i of y to row i of g times b, the [Dot] of the two. It panics if g has not as many rows of b's length as
 // y has numbers.
 func Dots(y, g, b []float32) {
 	sameLength("Dots", len(g), len(y)*len(b))
-	switch {
-	case len(b) == 0:
-		clear(y)
-	case len(y) > 0:
-		dotsKernel(y, g, b)
+	if k := sets[isa].dots; k != nil && len(g) > 0 {
+		k(&y[0], &g[0], &b[0], len(y), len(b))
+		return
 	}
-}
-
-func dotsPortable(y, g, b []float32) {
 	for i := range y {
 		y[i] = dotPortable(g[i*len(b):(i+1)*len(b)], b)
 	}
@@ -33,7 +31,11 @@ func dotsPortable(y, g, b []float32) {
 // Axpy adds a·x to y. It panics if the lengths differ.
 func Axpy(y []float32, a float32, x []float32) {
 	sameLength("Axpy", len(y), len(x))
-	axpyKernel(y, a, x)
+	if k := sets[isa].axpy; k != nil && len(x) > 0 {
+		k(&y[0], a, &x[0], len(x))
+	} else {
+		axpyPortable(y, a, x)
+	}
 }
 
 // lessPortable sets z to x − c, subtracted in float64 and then rounded.
@@ -50,8 +52,10 @@ func LessMost(z, x []float32, c int) {
 	if c <= 0 || len(x)%c != 0 {
 		panic(fmt.Sprintf("simd: LessMost of %d numbers in rows of %d", len(x), c))
 	}
-	if len(x) > 0 {
-		lessMostKernel(z, x, c)
+	if k := sets[isa].lessMost; k != nil && len(x) > 0 {
+		k(&z[0], &x[0], len(x)/c, c)
+	} else {
+		lessMostPortable(z, x, c)
 	}
 }
 
@@ -74,8 +78,10 @@ func lessMostPortable(z, x []float32, c int) {
 // another size.
 func Outer(m, a, b []float32) {
 	sameLength("Outer", len(m), len(a)*len(b))
-	if len(m) > 0 {
-		outerKernel(m, a, b)
+	if k := sets[isa].outer; k != nil && len(m) > 0 {
+		k(&m[0], &a[0], &b[0], len(a), len(b))
+	} else {
+		outerPortable(m, a, b)
 	}
 }
 
@@ -92,11 +98,23 @@ func outerPortable[F float32 | float64](m, a, b []F) {
 // or the table has no room for them.
 func TakeRows(y, table []float32, list []int32, c int) {
 	sameLength("TakeRows", len(y), len(list)*c)
-	if len(y) > 0 {
-		checkCodes("TakeRows", list, len(table)/c)
-		takeRowsKernel(y, table, list, c)
+	if len(y) == 0 {
+		return
+	}
+	checkCodes("TakeRows", list, len(table)/c)
+	ahead := len(list)
+	if len(table) > inCache { // else its rows are near already
+		ahead = 4
+	}
+	if k := sets[isa].takeRows; k != nil {
+		k(&y[0], &table[0], &list[0], len(list), 4*c, c, ahead)
+	} else {
+		takeRowsPortable(y, table, list, c)
 	}
 }
+
+// inCache is how many numbers stay in the second-level cache, with room for others.
+const inCache = 1 << 16
 
 func takeRowsPortable(y, table []float32, list []int32, c int) {
 	for i, r := range list {
@@ -109,8 +127,10 @@ func takeRowsPortable(y, table []float32, list []int32, c int) {
 // none of the k rows.
 func AddToRows(table, x []float32, codes []int32, k int) {
 	checkRows("AddToRows", table, x, codes, k)
-	if len(x) > 0 && len(codes) > 0 {
-		addToRowsKernel(table, x, codes, k)
+	if add := sets[isa].addToRows; add != nil && len(x) > 0 && len(codes) > 0 {
+		add(&table[0], &x[0], &codes[0], len(codes), 4*len(x), 4*k*len(x), len(x))
+	} else {
+		addToRowsPortable(table, x, codes, k)
 	}
 }
 
@@ -173,7 +193,11 @@ func AddShares(table, x []float32, places []int32, shares []float32) {
 	sameLength("AddShares", len(shares), len(places))
 	if len(x) > 0 && len(places) > 0 {
 		checkCodes("AddShares", places, len(table)/len(x))
-		addSharesKernel(table, x, places, shares)
+	}
+	if k := sets[isa].addShares; k != nil && len(x) > 0 && len(places) > 0 {
+		k(&table[0], &x[0], &places[0], &shares[0], len(places), 4*len(x), len(x))
+	} else {
+		addSharesPortable(table, x, places, shares)
 	}
 }
 
@@ -183,10 +207,21 @@ func checkRows(name string, table, x []float32, codes []int32, k int) {
 }
 
 // Largest is the greatest of codes as if they were unsigned: a negative one is greater than any other.
-func Largest(codes []int32) uint32 { return mostCodeKernel(codes) }
+func Largest(codes []int32) (most uint32) {
+	n := 0
+	if k := sets[isa].mostCode; k != nil {
+		if n = len(codes) &^ 15; n > 0 {
+			most = k(&codes[0], n)
+		}
+	}
+	for _, code := range codes[n:] {
+		most = max(most, uint32(code))
+	}
+	return most
+}
 
 func checkCodes(name string, codes []int32, k int) {
-	if len(codes) > 0 && int(mostCodeKernel(codes)) >= k { // negative ones are the greatest unsigned
+	if len(codes) > 0 && int(Largest(codes)) >= k {
 		wrong := slices.IndexFunc(codes, func(code int32) bool { return code < 0 || int(code) >= k })
 		panic(fmt.Sprintf("simd: %s: code %d of %d rows", name, codes[wrong], k))
 	}
