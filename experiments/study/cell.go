@@ -62,9 +62,6 @@ func (c Cell) String() string {
 	return fmt.Sprintf("%s seed %d", text, c.Spec.Seed)
 }
 
-// shares are the keys of its problem and of that as it is split.
-func (c Cell) shares() []string { return []string{problemKey(c), preparedKey(c)} }
-
 // Skipped is a cell that its data rule out.
 type Skipped struct {
 	Data, Why string

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"calibra/data"
@@ -206,60 +206,45 @@ var reliabilityTogether = figures("Reliability", "", plain(func(f *Findings, s *
 	return report.Portraits(shown, s.results()[0].ClassNames)
 }))
 
+// ofSpec are the settings of a fit that its method does not have.
+var ofSpec = []string{"method", "split", "seed", "calibration rows", "validation rows", "commit"}
+
+// settings are all of a fit, by their keys.
+func (f *Finished) settings() map[string]any {
+	all := map[string]any{
+		"method": f.Spec.Method, "split": f.Spec.Split, "seed": f.Spec.Seed, "calibration rows": f.CalibrationRows,
+		"validation rows": f.ValidationRows, "commit": cmp.Or(f.Program.Commit, "unknown"),
+	}
+	maps.Copy(all, f.Settings)
+	return all
+}
+
 // differingSettings is the table of what fits that have a setting have in different values.
 func differingSettings(all []*Finished) View {
 	return func(context.Context, *Findings) (*report.Section, error) {
-		t := &report.Table{Caption: "Settings that differ; – where a method has none of the name.", Labels: []string{"Setting"}, Values: report.Heads(namesOf(all)...)}
-		for _, key := range settingKeys(all) {
-			values := data.Each(all, func(f *Finished) any {
-				if v, there := f.setting(key); there {
-					return v
+		names := data.Each(all, func(f *Finished) string { return f.Name })
+		t := &report.Table{Caption: "Settings that differ; – where a method has none of the name.", Labels: []string{"Setting"}, Values: report.Heads(names...)}
+		settings, others := data.Each(all, (*Finished).settings), map[string]any{}
+		for _, f := range all {
+			maps.Copy(others, f.Settings)
+		}
+		for _, key := range slices.Concat(ofSpec, slices.Sorted(maps.Keys(others))) {
+			cells, different := []any{}, map[string]bool{}
+			for _, of := range settings {
+				value, there := of[key]
+				if !there {
+					value = without
+				} else {
+					different[fmt.Sprint(value)] = true
 				}
-				return "–"
-			})
-			told := slices.DeleteFunc(slices.Clone(values), func(v any) bool { return v == "–" })
-			if len(told) > 1 && slices.ContainsFunc(told, func(v any) bool { return fmt.Sprint(v) != fmt.Sprint(told[0]) }) {
-				t.Add("", report.Row{Labels: []string{key}, Cells: report.Texts(values...)})
+				cells = append(cells, value)
+			}
+			if len(different) > 1 {
+				t.Add("", report.Row{Labels: []string{key}, Cells: report.Texts(cells...)})
 			}
 		}
 		return &report.Section{Title: "Settings", Tables: []*report.Table{t}}, nil
 	}
-}
-
-func namesOf(all []*Finished) []string {
-	return data.Each(all, func(f *Finished) string { return f.Name })
-}
-
-// settingKeys are those of any of the fits, of the Spec first.
-func settingKeys(all []*Finished) []string {
-	var keys []string
-	for _, f := range all {
-		for key := range f.Settings {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return append([]string{"method", "split", "seed", "calibration rows", "validation rows", "commit"}, slices.Compact(keys)...)
-}
-
-// setting is a fit's of that key.
-func (f *Finished) setting(key string) (value any, there bool) {
-	switch key {
-	case "method":
-		return f.Spec.Method, true
-	case "split":
-		return string(f.Spec.Split), true
-	case "seed":
-		return strconv.FormatUint(f.Spec.Seed, 10), true
-	case "calibration rows":
-		return f.CalibrationRows, true
-	case "validation rows":
-		return f.ValidationRows, true
-	case "commit":
-		return cmp.Or(f.Program.Commit, "unknown"), true
-	}
-	value, there = f.Settings[key]
-	return value, there
 }
 
 // costs is the table of what the fits took.

@@ -87,11 +87,8 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(*Task)) error {
 	disk.Sweep(dir, func(name string) bool { // what killed studies left of their files
 		return slices.Contains([]string{".json", ".npz"}, filepath.Ext(name))
 	})
-	shop := newWorkshop(p.Store, p.Board)
+	shop := &workshop{store: p.Store, board: p.Board}
 	todo := p.those(func(t *Task) bool { return t.result == nil && t.Err == nil })
-	for _, t := range todo {
-		shop.expect(t.cell)
-	}
 	order(todo)
 	err := program.SideBySide(ctx, len(todo), jobs, func(k int) {
 		t := todo[k]

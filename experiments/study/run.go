@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,24 +13,36 @@ import (
 	"calibra/experiments/report/tensorboard"
 )
 
-// workshop holds what cells share, as long as one still needs it.
+// workshop holds what cells share. Cells begin in an order that keeps together those which share something, so that what
+// was used last is enough.
 type workshop struct {
 	store Store
 	board *tensorboard.Board
 	mu    sync.Mutex
-	made  map[string]*shared
+	made  []held // what was used last at the end
 }
 
-// shared is a value made by the first who needs it and dropped by the last.
-type shared struct {
-	once  sync.Once
-	value any
-	err   error
-	users int
+// held is a value that the first who needs it makes.
+type held struct {
+	key  string
+	once any // of take
 }
 
-func newWorkshop(st Store, board *tensorboard.Board) *workshop {
-	return &workshop{store: st, board: board, made: map[string]*shared{}}
+// mostMade are the problem and the split of some cells, and those of the next.
+const mostMade = 4
+
+// take is the value that key stands for.
+func take[T any](w *workshop, key string, make func() (T, error)) (T, error) {
+	w.mu.Lock()
+	one := held{key, sync.OnceValues(make)}
+	if at := slices.IndexFunc(w.made, func(h held) bool { return h.key == key }); at >= 0 {
+		one = w.made[at]
+		w.made = slices.Delete(w.made, at, at+1)
+	}
+	w.made = append(w.made, one)
+	w.made = slices.Delete(w.made, 0, max(0, len(w.made)-mostMade))
+	w.mu.Unlock()
+	return one.once.(func() (T, error))()
 }
 
 func problemKey(c Cell) string {
@@ -47,38 +60,6 @@ func preparedKey(c Cell) string {
 	return fmt.Sprintf("split %s/%d/%s", problemKey(c), c.Spec.Seed, c.Spec.Judged())
 }
 
-// expect announces a cell.
-func (w *workshop) expect(c Cell) {
-	for _, key := range c.shares() {
-		if w.made[key] == nil {
-			w.made[key] = &shared{}
-		}
-		w.made[key].users++
-	}
-}
-
-// take gives the value that key stands for; release gives it back.
-func take[T any](w *workshop, key string, make func() (T, error)) (value T, release func(), err error) {
-	w.mu.Lock()
-	s := w.made[key]
-	w.mu.Unlock()
-	s.once.Do(func() {
-		s.err = fmt.Errorf("what it shares with other cells could not be made") // should make panic
-		s.value, s.err = make()
-	})
-	value, _ = s.value.(T)
-	return value, func() { w.drop(key) }, s.err
-}
-
-// drop records that one who announced it needs the value no more.
-func (w *workshop) drop(key string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.made[key].users--; w.made[key].users == 0 {
-		delete(w.made, key)
-	}
-}
-
 // compute runs one cell and keeps its result. A panic is that cell's failure.
 func (w *workshop) compute(ctx context.Context, c Cell) (r *Result, err error) {
 	defer func() {
@@ -87,9 +68,6 @@ func (w *workshop) compute(ctx context.Context, c Cell) (r *Result, err error) {
 		}
 	}()
 	if r, _, err = w.store.find(c); r != nil || err != nil { // by another process
-		for _, key := range c.shares() {
-			w.drop(key)
-		}
 		return r, err
 	}
 	if r, err = c.compute(ctx, w); err != nil {
@@ -143,16 +121,11 @@ func rowNumbers(test *data.Set, o *experiments.Origin) []int {
 
 // prepare is what the cells of one split share, made of the cell's problem.
 func prepare[T any](ctx context.Context, w *workshop, c Cell, make func(*experiments.Problem) (T, error)) (T, error) {
-	problem, releaseProblem, problemErr := take(w, problemKey(c), func() (*experiments.Problem, error) {
-		return w.store.problem(ctx, c)
-	})
-	defer releaseProblem()
-	prepared, release, err := take(w, preparedKey(c), func() (none T, err error) {
-		if problemErr != nil {
-			return none, problemErr
+	return take(w, preparedKey(c), func() (none T, err error) {
+		problem, err := take(w, problemKey(c), func() (*experiments.Problem, error) { return w.store.problem(ctx, c) })
+		if err != nil {
+			return none, err
 		}
 		return make(problem)
 	})
-	defer release()
-	return prepared, err
 }
