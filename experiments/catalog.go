@@ -122,28 +122,13 @@ func JoinCatalog(more ...Part) (*Catalog, error) {
 }
 
 // Metrics are those from outside.
-func (c *Catalog) Metrics() []metrics.Own {
-	if c == nil {
-		return nil
-	}
-	return c.metrics
-}
+func (c *Catalog) Metrics() []metrics.Own { return c.orOwn().metrics }
 
 // RawSources are those from outside.
-func (c *Catalog) RawSources() []data.RawSource {
-	if c == nil {
-		return nil
-	}
-	return c.sources
-}
+func (c *Catalog) RawSources() []data.RawSource { return c.orOwn().sources }
 
 // Studies are those of the theory, with those from outside at their end.
-func (c *Catalog) Studies() []theory.Study {
-	if c == nil {
-		return theory.Studies()
-	}
-	return append(theory.Studies(), c.studies...)
-}
+func (c *Catalog) Studies() []theory.Study { return append(theory.Studies(), c.orOwn().studies...) }
 
 // DataNames are the data that the program brings.
 var DataNames = []string{"letter", "satellite", "digits", "cubic", "proximity", "proximity100", "longtail1000", "rare", "calibrated"}
@@ -157,15 +142,16 @@ func (c *Catalog) readsRaw(arg string) bool {
 	return ok && slices.ContainsFunc(c.RawSources(), func(s data.RawSource) bool { return s.Name == name })
 }
 
-func (c *Catalog) ruleList() []Rule {
+// orOwn is the catalog or, where it is nil, that of this package but for its methods, whose settings look rules up.
+func (c *Catalog) orOwn() *Catalog {
 	if c == nil {
-		return rules
+		return &Catalog{rules: rules}
 	}
-	return c.rules
+	return c
 }
 
 func (c *Catalog) ruleNames() []string {
-	return data.Each(c.ruleList(), func(r Rule) string { return r.Name })
+	return data.Each(c.orOwn().rules, func(r Rule) string { return r.Name })
 }
 
 // List is the methods in order.

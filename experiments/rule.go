@@ -69,6 +69,6 @@ var rules = []Rule{
 // rule is the one of that name; the first where it is unknown, which the setting that
 // names it reports.
 func (c *Catalog) rule(name string) Rule {
-	known := c.ruleList()
+	known := c.orOwn().rules
 	return known[max(0, slices.IndexFunc(known, func(r Rule) bool { return r.Name == name }))]
 }

@@ -161,7 +161,7 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 		kong.NamedMapper("paths", kong.MapperFunc(decodePaths)),
 		kong.NamedMapper("input", decodeInput(methods)),
 		kong.NamedMapper("model", kong.MapperFunc(decodeModel)),
-		kong.NamedMapper("priors", kong.MapperFunc(decodePriors)),
+		kong.NamedMapper("priors", decodePathOr(func(word string) bool { return word == estimate })),
 		kong.NamedMapper("predictions", decodePredictions(methods)),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(methods, t),

@@ -139,8 +139,13 @@ func brought(methods *experiments.Catalog, arg string) bool {
 
 // decodeInput is decodePath for what may name data of the catalog.
 func decodeInput(methods *experiments.Catalog) kong.MapperFunc {
+	return decodePathOr(func(word string) bool { return brought(methods, word) })
+}
+
+// decodePathOr is decodePath, but for some words.
+func decodePathOr(is func(word string) bool) kong.MapperFunc {
 	return func(ctx *kong.DecodeContext, target reflect.Value) error {
-		if token := ctx.Scan.Peek(); brought(methods, token.String()) {
+		if token := ctx.Scan.Peek(); is(token.String()) {
 			target.SetString(ctx.Scan.Pop().String())
 			return nil
 		}

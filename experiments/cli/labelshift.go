@@ -2,25 +2,13 @@ package cli
 
 import (
 	"context"
-	"reflect"
 
 	"calibra/data"
 	"calibra/layers"
-
-	"github.com/alecthomas/kong"
 )
 
 // estimate in place of a file of priors asks for those under which the rows are likeliest.
 const estimate = "estimate"
-
-// decodePriors is decodePath, but for estimate.
-func decodePriors(ctx *kong.DecodeContext, target reflect.Value) error {
-	if token := ctx.Scan.Peek(); token.String() == estimate {
-		target.SetString(ctx.Scan.Pop().String())
-		return nil
-	}
-	return decodePath(ctx, target)
-}
 
 // priorsFile is that of --new-priors, "" where they are estimated or not asked for.
 func (f *applyFlags) priorsFile() string {

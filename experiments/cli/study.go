@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 
 	"calibra/data"
@@ -263,24 +264,16 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, t
 	if err != nil {
 		return err
 	}
-	list := reported(section.Tables[0], resultDrops)
 	verdicts, err := f.Verdicts(ctx)
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		result := map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "verdicts": verdicts}
-		if kept := f.Kept(); kept != nil {
-			result["classifier_kept"] = kept
-		}
-		return t.json(result)
+	kept := f.Kept()
+	more := map[string]any{"verdicts": verdicts}
+	if kept != nil {
+		more["classifier_kept"] = kept
 	}
-	t.verdicts(verdicts)
-	t.tables(list)
-	for _, text := range f.Kept() {
-		t.printf("%s\n", folded(text+".", width(t.out)))
-	}
-	return t.closing(fmt.Sprintf("%d of %d cells are computed; %s", there, len(f.Cells), briefly(verdicts)), filepath.Join(relative(c.Out), "report.html"))
+	return c.print(t, f, there, reported(section.Tables[0], resultDrops), more, data.Each(verdicts, (*report.Verdict).Statement), kept, briefly(verdicts))
 }
 
 // reportStatements prints the first table of a study that says what it found in sentences of its own, and these.
@@ -293,11 +286,27 @@ func (c *studyCmd) reportStatements(ctx context.Context, t *terminal, f *study.F
 	if err != nil {
 		return err
 	}
+	found := data.Each(statements, func(s report.Statement) map[string]any { return map[string]any{"data": s.Title, "lines": s.Lines} })
 	list := reported(section.Tables[0], map[string]int{"loss": 4, "epochs": 3, "gradient": 2, "seconds": 1})
+	return c.print(t, f, there, list, map[string]any{"found": found}, statements, nil, "")
+}
+
+// print prints findings: what they say, the table, notes and, in a line, how many cells are there and what that shows; or as
+// JSON the table with more.
+func (c *studyCmd) print(t *terminal, f *study.Findings, there int, list *table, more map[string]any, said []report.Statement, notes []string, shown string) error {
 	if c.JSON {
-		return t.json(map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "found": data.Each(statements, func(s report.Statement) map[string]any { return map[string]any{"data": s.Title, "lines": s.Lines} })})
+		result := map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out}
+		maps.Copy(result, more)
+		return t.json(result)
 	}
-	t.statements(statements)
+	t.statements(said)
 	t.tables(list)
-	return t.closing(fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)), filepath.Join(relative(c.Out), "report.html"))
+	for _, text := range notes {
+		t.printf("%s\n", folded(text+".", width(t.out)))
+	}
+	line := fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells))
+	if shown != "" {
+		line += "; " + shown
+	}
+	return t.closing(line, filepath.Join(relative(c.Out), "report.html"))
 }

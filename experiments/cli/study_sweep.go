@@ -3,8 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -136,18 +134,13 @@ func (c *studyCmd) reportSweep(ctx context.Context, t *terminal, f *study.Findin
 		}
 		lists = append(lists, reported(section.Tables[0], nil))
 	}
-	if c.JSON {
-		choices, err := f.Choices(ctx)
-		if err != nil {
-			return err
-		}
-		return t.json(map[string]any{"study": f.Study.Name, "results": lists[0].objects(), "test": lists[1].objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "chosen": choices})
+	choices, err := f.Choices(ctx)
+	if err != nil {
+		return err
 	}
 	statements, err := f.Study.Statements(ctx, f)
 	if err != nil {
 		return err
 	}
-	t.statements(statements)
-	t.tables(lists[0])
-	return t.closing(fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)), filepath.Join(relative(c.Out), "report.html"))
+	return c.print(t, f, there, lists[0], map[string]any{"test": lists[1].objects(), "chosen": choices}, statements, nil, "")
 }

@@ -99,7 +99,7 @@ type arguments map[string]string
 func (a arguments) has(key string) bool { return a[key] != "" }
 
 // argumentKeys are all that a mark may have.
-var argumentKeys = []string{"file", "peers", "rows", "values", "columns", "value", "where", "best", "spread", "head", "heads", "as", "decimals", "beside", "median"}
+var argumentKeys = []string{"file", "rows", "values", "columns", "value", "where", "best", "spread", "head", "heads", "as", "decimals", "beside", "median"}
 
 // parse reads "file=main.csv head=\"two words\" spread".
 func parse(text string) (arguments, error) {

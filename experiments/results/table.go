@@ -257,29 +257,30 @@ func where(lines []record, text string) []record {
 
 // spreadOf is the spread of an expression over lines; its mean is NaN of none.
 func spreadOf(lines []record, expression string) (metrics.Spread, error) {
-	var values []float64
-	for _, r := range lines {
-		x, err := r.number(expression)
-		if err != nil {
-			return metrics.Spread{}, err
-		}
-		values = append(values, x)
-	}
-	return metrics.NewSpread(values), nil
+	values, err := numbers(lines, expression)
+	return metrics.NewSpread(values), err
 }
 
 // medianOf is the median of an expression over lines, without a spread.
 func medianOf(lines []record, expression string) (metrics.Spread, error) {
-	var values []float64
-	for _, r := range lines {
-		x, err := r.number(expression)
-		if err != nil {
-			return metrics.Spread{}, err
-		}
-		values = append(values, x)
+	values, err := numbers(lines, expression)
+	if err != nil {
+		return metrics.Spread{}, err
 	}
 	slices.Sort(values)
 	return metrics.Spread{Mean: (values[(len(values)-1)/2] + values[len(values)/2]) / 2}, nil
+}
+
+// numbers are an expression of each line.
+func numbers(lines []record, expression string) (values []float64, err error) {
+	for _, r := range lines {
+		x, err := r.number(expression)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, x)
+	}
+	return values, nil
 }
 
 // text is a value as the table writes it.
