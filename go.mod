@@ -10,6 +10,7 @@ require (
 	github.com/chewxy/hm v1.0.0
 	github.com/dsnet/compress v0.0.1
 	github.com/ebitengine/purego v0.11.3
+	github.com/goccy/go-yaml v1.19.2
 	github.com/google/flatbuffers v25.12.19+incompatible
 	github.com/klauspost/compress v1.19.2
 	github.com/lucasb-eyer/go-colorful v1.4.1

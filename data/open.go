@@ -10,8 +10,11 @@ import (
 	"syscall"
 )
 
-// mostConfiguration is what a file may hold that is read at once: a configuration, a manifest or a cell, as this program writes them.
-const mostConfiguration = 16 << 20
+// What a file may hold that is read at once.
+const (
+	MostSettings      = 64 << 10 // written by hand
+	mostConfiguration = 16 << 20 // written by this program: a configuration, a manifest, a cell
+)
 
 // OpenFile opens the file at path to be read, the one that it points to if it is a link.
 // What is no file is an *InputError that names what it is, and nothing waits for a pipe.

@@ -9,6 +9,8 @@ import (
 	"calibra/data/synthetic"
 	"calibra/layers/encoders"
 	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Encoder is a network that turns raw rows into features and logits.
@@ -35,7 +37,8 @@ type encoding struct {
 
 // EncodeTable trains the encoder on the table's training rows, until it is accurate
 // and overconfident, and gives its features and logits of those that calibrate and those
-// that test (see [data.OpenRaw]).
+// that test (see [data.OpenRaw]). The shifted rows are the test rows with noise on each
+// raw column, N(0, (sd/2)²).
 func EncodeTable(ctx context.Context, t *data.Table, e Encoder, seed uint64, observe func(optim.Epoch)) (*Problem, error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s := data.RawSettings{Columns: data.AsTheyAre}
@@ -46,13 +49,14 @@ func EncodeTable(ctx context.Context, t *data.Table, e Encoder, seed uint64, obs
 	if err != nil {
 		return nil, err
 	}
-	return encoding{e, observe}.problem(ctx, raw, rng, "")
+	shifted := noisy(raw.Test.Set(), rand.New(rand.NewPCG(seed, 3)))
+	return encoding{e, observe}.problem(ctx, raw, rng, shifted, NoiseShift)
 }
 
 // problem trains on the training rows, stopping early on the validation rows if there are
-// any, and encodes the other parts, of which the shifted rows are those of the shift. Each row is converted to a matrix
+// any, and encodes the other parts; shifted may be nil. Each row is converted to a matrix
 // once.
-func (w encoding) problem(ctx context.Context, raw *data.Raw, rng *rand.Rand, shift Shift) (*Problem, error) {
+func (w encoding) problem(ctx context.Context, raw *data.Raw, rng *rand.Rand, shifted *data.Set, shift Shift) (*Problem, error) {
 	if known := slices.Max(raw.Train.Labels) + 1; known < len(raw.Classes) { // the encoder has logits of so many
 		return nil, data.Inputf("", "%s has no training row of class %s, which the encoder could not tell from others; leave its rows out", raw.Name, raw.Classes[known])
 	}
@@ -64,7 +68,7 @@ func (w encoding) problem(ctx context.Context, raw *data.Raw, rng *rand.Rand, sh
 	for _, part := range []struct {
 		raw *data.Set
 		dst **data.Set
-	}{{raw.Cal.Set(), &p.Source.Cal}, {raw.Test.Set(), &p.Source.Test}, {raw.Shifted.Set(), &p.Shifted}} {
+	}{{raw.Cal.Set(), &p.Source.Cal}, {raw.Test.Set(), &p.Source.Test}, {shifted, &p.Shifted}} {
 		if part.raw == nil {
 			continue
 		}
@@ -75,6 +79,14 @@ func (w encoding) problem(ctx context.Context, raw *data.Raw, rng *rand.Rand, sh
 		(*part.dst).Names.Classes = raw.Classes
 	}
 	return p, nil
+}
+
+// noisy is x with N(0, (sd/2)²) added to each column.
+func noisy(x *data.Set, rng *rand.Rand) *data.Set {
+	scale := data.FitStandardizer(x.Features)
+	z := mat.DenseCopyOf(x.Features)
+	z.Apply(func(_, j int, v float64) float64 { return v + scale.SD[j]/2*rng.NormFloat64() }, z)
+	return &data.Set{Features: z, Labels: x.Labels, Numbers: x.Numbers}
 }
 
 // rawOrigin is the origin of raw rows, which an encoder is trained on first; files are
@@ -112,15 +124,15 @@ func rawOrigin(arg string, given data.RawSettings, files ...string) (*Origin, er
 		o.Shifts = []Shift{GivenShift, ThinShift}
 		o.load = rawLoader(arg, given, GivenShift)
 	case table:
-		o.Shifts = []Shift{RegionShift, ThinShift}
-		o.load, o.loadInside = rawLoader(arg, given, ""), rawLoader(arg, inside, RegionShift)
+		o.Shifts = []Shift{RegionShift, NoiseShift, ThinShift}
+		o.load, o.loadInside = rawLoader(arg, given, NoiseShift), rawLoader(arg, inside, RegionShift)
 	default:
 		o.load = rawLoader(arg, given, "")
 	}
 	return o, nil
 }
 
-// rawLoader divides and encodes the raw rows of arg, whose shifted rows are those of the shift.
+// rawLoader divides and encodes the raw rows of arg, and shifts rows by a shift.
 func rawLoader(arg string, s data.RawSettings, shift Shift) loader {
 	return func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -128,7 +140,11 @@ func rawLoader(arg string, s data.RawSettings, shift Shift) loader {
 		if err != nil {
 			return nil, err
 		}
-		return encoding{encoder: e}.problem(ctx, raw, rng, shift)
+		shifted := raw.Shifted.Set()
+		if shift == NoiseShift {
+			shifted = noisy(raw.Test.Set(), rand.New(rand.NewPCG(seed, 3)))
+		}
+		return encoding{encoder: e}.problem(ctx, raw, rng, shifted, shift)
 	}
 }
 

@@ -3,6 +3,8 @@ package experiments
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -78,6 +80,29 @@ func TestSettingsAreRefused(t *testing.T) {
 	m, _ := MethodByName("vq")
 	if _, _, err := m.Build(Options{Values: Values{"optim.rule": "sgd", "optim.momentum": "0.9"}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSettingsFile: groups may be nested or dotted, lists are lists, and --set wins.
+func TestSettingsFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings.yaml")
+	text := "optim:\n  rate: 3.0e-4\n  epochs: 7\ndivide.batch: 64\nodir: {strengths: [1, 0.1]}\nbilinear.scale: learned\n"
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadValues(path, []string{"optim.epochs=9"})
+	want := Values{"optim.rate": "0.0003", "optim.epochs": "9", "divide.batch": "64", "odir.strengths": "1,0.1", "bilinear.scale": "learned"}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v (%v), want %v", got, err, want)
+	}
+	for _, bad := range []string{"- 1\n", "optim: [\n", "optim:\n", "optim: {rate: 1}\noptim.rate: 2\n"} {
+		if err := os.WriteFile(path, []byte(bad), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var input *data.InputError
+		if _, err := ReadValues(path, nil); !errors.As(err, &input) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", bad, err)
+		}
 	}
 }
 

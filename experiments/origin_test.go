@@ -136,10 +136,10 @@ func TestOrigins(t *testing.T) {
 		encoder            string // the smaller one of many features, "" for the default
 	}{
 		{weather(t), "weather", 5, 150, 150, true, true, ""},
-		{table(t), "irises", 3, 90, 90, false, true, ""},
+		{table(t), "irises", 3, 90, 90, true, true, ""},
 		{cifar10(t), "cifar10", 10, 30, 68, false, true, "mlp-shallow"}, // the last of 45, 10 and 45 % of 150 rows
 		{tissue(t), "tissue", 3, 60, 30, false, true, "mlp-shallow"},
-		{"digits", "digits", 10, 539, 540, false, true, "mlp-shallow"},
+		{"digits", "digits", 10, 539, 540, true, true, "mlp-shallow"},
 		{"cubic", "cubic", 4, 5000, 10000, false, false, ""},
 		{"proximity", "proximity", 4, 5000, 10000, false, false, ""},
 	} {

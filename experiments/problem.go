@@ -125,6 +125,8 @@ const (
 	// principal component of its columns. Neither the classifier nor the calibrator sees
 	// that region.
 	RegionShift Shift = "region"
+	// NoiseShift is of a raw table's test rows with N(0, (sd/2)²) added to each column.
+	NoiseShift Shift = "noise"
 	// ThinShift is of the half of the test rows where the calibration rows are thinnest in
 	// the shared embedding. They are in distribution, but few rows were seen there.
 	ThinShift Shift = "thin"
@@ -135,6 +137,7 @@ func (s Shift) Line() string {
 	return map[Shift]string{
 		GivenShift:  "given: the shifted rows that the data bring, of --shifted or of other climates",
 		RegionShift: "region: the fifth of the rows farthest along the first principal component of the raw columns, which neither classifier nor calibrator saw",
+		NoiseShift:  "noise: the test rows with half a standard deviation of Gaussian noise on each raw column",
 		ThinShift:   "thin: the half of the test rows farthest from their tenth nearest calibration row in the shared embedding, which are in distribution",
 	}[s]
 }

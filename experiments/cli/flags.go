@@ -16,12 +16,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// settingFlags are of the commands that fit: every setting of a method by --set, and the codebook's by flags of their own.
+// settingFlags are of the commands that fit: every setting of a method, by --set or from a
+// file, and the codebook's by flags of their own.
 type settingFlags struct {
 	Slots     *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of slots w that the features are cut into. It must divide the number M of features (the largest divisor of M up to 64)."`
 	Codewords *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of codewords K in the codebook, which all slots share (64)."`
 	EMA       *string  `placeholder:"warm|zero" group:"Settings of the methods:" help:"What the codebook's moving averages start from: the first codewords (warm), or zero as in the published code (zero) (warm)."`
 	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4. May be repeated. METHOD.KEY=VALUE sets it for one of several methods. calibra methods NAME lists the keys."`
+	Config    string   `type:"path" placeholder:"F.yaml" group:"Settings of the methods:" help:"Settings from a YAML file with the same keys. --set overrides them."`
 
 	notice string // to be told at the end: flags that changed nothing
 }
@@ -63,7 +65,7 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 // read are the settings of all flags. Flags of the codebook that no named method would read are left out, and notice names
 // them.
 func (f *settingFlags) read(methods *experiments.Catalog, names []string) (experiments.Values, error) {
-	v, err := experiments.ReadValues(f.Set)
+	v, err := experiments.ReadValues(f.Config, f.Set)
 	if err != nil {
 		return nil, err
 	}

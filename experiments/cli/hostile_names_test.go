@@ -103,6 +103,11 @@ func FuzzHostileNames(f *testing.F) {
 				in = path
 			}
 		}
+		settings := filepath.Join(dir, "settings.yaml")
+		key, _ := json.Marshal(name)
+		if err := os.WriteFile(settings, append(key, ": 1\n"...), 0o666); err != nil {
+			t.Fatal(err)
+		}
 		table := filepath.Join(dir, "table.csv")
 		var rows bytes.Buffer
 		w := csv.NewWriter(&rows)
@@ -118,6 +123,7 @@ func FuzzHostileNames(f *testing.F) {
 			{"diagnose", "--in", grouped, "--features", named, "--redraws", "19", "--json", "--out", filepath.Join(dir, "diagnosis")},
 			{"evaluate", "--in", grouped, "--redraws", "0", "--replicates", "0", "--html", filepath.Join(dir, "page.html")},
 			{"compare", "--in", in, "--methods", "ts,nc", "--seeds", "1", "--out", filepath.Join(dir, "compared")},
+			{"fit", "--in", in, "--method", "ts", "--config", settings, "--out", filepath.Join(dir, "fitted")},
 			{"fit", "--in", in, "--method", "ts", "--set", strings.ReplaceAll(name, "\x00", "") + "=1", "--out", filepath.Join(dir, "fitted")},
 			{"fit", "--in", filepath.Join(dir, "none"+strings.ReplaceAll(name, "\x00", "")), "--method", strings.ReplaceAll(name, "\x00", ""), "--out", filepath.Join(dir, "fitted")},
 			{"pretrain", "--data", table, "--encoder", "mlp", "--network", `{"hidden":[2]}`, "--epochs", "1", "--out", filepath.Join(dir, "trained")},
@@ -137,7 +143,7 @@ func FuzzHostileNames(f *testing.F) {
 			}
 		}
 		err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-			if err == nil && e.Type().IsRegular() && path != table {
+			if err == nil && e.Type().IsRegular() && path != table && path != settings {
 				if err := harmlessFile(path); err != nil {
 					t.Errorf("of the name %.60q %s %v", name, path, err)
 				}

@@ -190,6 +190,7 @@ func TestStudyCellsBySettings(t *testing.T) {
 	args := []string{"study", "main", "--data", write(t, features(60)), "--seeds", "1", "--cells", t.TempDir()}
 	for want, more := range map[string][]string{
 		"setting vector.strngth":         {"--methods", "vector", "--set", "vector.strngth=1"},
+		"is not YAML of settings":        {"--config", write(t, features(60))},
 		"given by --slots and as a sett": {"--methods", "vq", "--slots", "2", "--set", "codebook.slots=2"},
 	} {
 		if code, _, stderr := calibra(t, append(append(slices.Clone(args), more...), "--list")...); code != exitUsage || !strings.Contains(stderr, want) {

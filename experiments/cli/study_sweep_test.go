@@ -167,7 +167,7 @@ func TestSweepRefuses(t *testing.T) {
 		"fewer than the 3 of --random": {"--method", "vq", "--set", "optim.rate=1,2", "--random", "3"},
 		"at least 1":                   {"--method", "vq", "--set", "optim.rate=1,2", "--random", "0"},
 		"ts with optim.rule=adam has no setting optim.weight": {"--method", "ts", "--set", "optim.rule=adam,lion", "--set", "optim.weight=1,2"},
-		"judges on the test rows":                             {"--method", "vq", "--set", "optim.rate=1,2", "--shift", "thin"},
+		"judges on the test rows":                             {"--method", "vq", "--set", "optim.rate=1,2", "--shift", "noise"},
 		"more than 1000000 combinations":                      {"--method", "vq", "--set", "optim.rate=" + series(1001), "--set", "optim.batch=" + series(1001)},
 		"too many for a sweep; draw up to":                    {"--method", "vq", "--set", "optim.rate=" + series(200), "--set", "optim.batch=" + series(200)},
 	} {

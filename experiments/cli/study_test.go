@@ -156,10 +156,10 @@ func TestStudyRefuses(t *testing.T) {
 // TestStudyShift: the study of shifted rows alone takes a shift.
 func TestStudyShift(t *testing.T) {
 	for _, name := range append(data.Each(study.Studies, func(s *study.Study) string { return s.Name }), "sweep --method ts --set optim.rule=adam,lion") {
-		args := append([]string{"study"}, strings.Fields(name+" --data letter --seeds 1 --shift thin --list")...)
+		args := append([]string{"study"}, strings.Fields(name+" --data letter --seeds 1 --shift noise --list")...)
 		code, _, stderr := calibra(t, append(args, "--out", filepath.Join(t.TempDir(), "out"))...)
 		if shifted := name == "ood"; shifted != (code == 0) || !shifted && (code != exitUsage || !strings.Contains(stderr, "judges on the test rows as they are")) {
-			t.Errorf("study %s --shift thin exits %d: %s", name, code, stderr)
+			t.Errorf("study %s --shift noise exits %d: %s", name, code, stderr)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestReportInBrowser(t *testing.T) {
 	if len(console) > 0 {
 		t.Errorf("on the console: %s", strings.Join(console, "\n"))
 	}
-	for _, want := range []string{"<svg", "Program", "Command", "Machine", "Date"} {
+	for _, want := range []string{"<svg", "Class shares", "Program", "Command", "Machine", "Date"} {
 		if !strings.Contains(dom, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -51,7 +51,7 @@ func (c *newCmd) traffic() traffic {
 }
 
 func (c *fitCmd) traffic() traffic {
-	return traffic{reads: []string{c.In}, files: []string{c.ONNX}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}, drawn: c.figureFlags.folder()}
+	return traffic{reads: []string{c.In, c.Config}, files: []string{c.ONNX}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}, drawn: c.figureFlags.folder()}
 }
 
 func (c *applyCmd) traffic() traffic {
@@ -72,7 +72,7 @@ func (c *evaluateCmd) traffic() traffic {
 }
 
 func (c *studyCmd) traffic() traffic {
-	reads := []string{c.Shifted}
+	reads := []string{c.Shifted, c.Config}
 	for _, arg := range c.Data {
 		reads = append(reads, rows(arg)...)
 	}
@@ -87,7 +87,7 @@ func (c *studyCmd) traffic() traffic {
 }
 
 func (c *compareCmd) traffic() traffic {
-	reads := []string{c.In}
+	reads := []string{c.In, c.Config}
 	for _, dir := range c.Runs {
 		reads = append(reads, folder{dir: dir, names: study.FinishedFiles}.paths()...)
 	}

@@ -149,7 +149,8 @@ func (f *Findings) facts() []report.Fact {
 			continue
 		}
 		facts = append(facts,
-			report.Fact{Name: s.Title(), Value: fmt.Sprintf("%d classes, %d features; %s calibration, %d validation, %d test rows", r.Classes, r.Features, s.calibrationRows(), r.ValidationRows, r.TestRows)})
+			report.Fact{Name: s.Title(), Value: fmt.Sprintf("%d classes, %d features; %s calibration, %d validation, %d test rows", r.Classes, r.Features, s.calibrationRows(), r.ValidationRows, r.TestRows)},
+			report.Fact{Name: "Class shares", Value: priorWords(f.classNames(s, r.Classes), r.Priors)})
 	}
 	left := data.Each(f.Skipped, func(s Skipped) report.Fact { return report.Fact{Name: "Left out", Value: s.Data + ": " + s.Why} })
 	return slices.Concat(facts, left, f.runFacts())
@@ -197,8 +198,35 @@ func (s *subject) largest() *Result {
 	return slices.MaxFunc(all, byCalibrationRows)
 }
 
+// mostClasses is the most whose names tables list.
+const mostClasses = 40
+
+// classNames are the subject's classes, or numbers; empty if there are too many.
+func (f *Findings) classNames(s *subject, classes int) []string {
+	names := make([]string, classes)
+	known := s.origin.Classes()
+	for c := range names {
+		switch {
+		case classes > mostClasses:
+		case len(known) == classes:
+			names[c] = known[c]
+		default:
+			names[c] = strconv.Itoa(c)
+		}
+	}
+	return names
+}
+
 func seedWords(seeds []uint64) []string {
 	return data.Each(seeds, func(s uint64) string { return strconv.FormatUint(s, 10) })
+}
+
+func priorWords(names []string, priors []float64) string {
+	var out []string
+	for c, p := range priors {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %.3f", names[c], p)))
+	}
+	return strings.Join(out, ", ")
 }
 
 // specColumns are the parts of a Spec that csv files hold.

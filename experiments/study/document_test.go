@@ -1,6 +1,7 @@
 package study
 
 import (
+	"strings"
 	"testing"
 
 	"calibra/experiments"
@@ -20,6 +21,21 @@ func made(t *testing.T, s *Study, result func(Cell) *Result) *Findings {
 		f.Results = append(f.Results, result(c))
 	}
 	return f
+}
+
+// The report gives the class shares of the most calibration rows, not of a part.
+func TestClassSharesAreOfTheMostRows(t *testing.T) {
+	f := made(t, &calibrationSizeStudy, func(c Cell) *Result {
+		if fraction(c.Spec) < 1 {
+			return &Result{CalibrationRows: int(300 * c.Spec.Fraction), Classes: 2, Priors: []float64{.9, .1}}
+		}
+		return &Result{CalibrationRows: 300, Classes: 2, Priors: []float64{.75, .25}}
+	})
+	for _, fact := range f.facts() {
+		if fact.Name == "Class shares" && !strings.Contains(fact.Value, "0.250") {
+			t.Errorf("the class shares are %q", fact.Value)
+		}
+	}
 }
 
 // An epoch of a small set takes milliseconds, which the table of times shows.

@@ -28,6 +28,8 @@ type Result struct {
 	TestRows        int `json:"test_rows"`
 	// TestDigest identifies the test rows.
 	TestDigest string `json:"test_digest,omitempty"`
+	// Priors are the class shares of the calibration rows.
+	Priors []float64 `json:"priors"`
 
 	Shared map[string]float64 `json:"metrics"` // in the embedding shared by all methods
 	// HeldOut is the NLL on calibration rows held out of a fit before; nil where that was not asked for.
@@ -210,10 +212,15 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 // describe fills in what the rows of the source are.
 func (r *Result) describe(src *data.Source) {
 	size := experiments.SizeOf(src)
-	r.Classes, r.Features, r.CalibrationRows = size.Classes, size.Features, size.Rows
+	r.Classes, r.Features, r.CalibrationRows, r.Priors = size.Classes, size.Features, size.Rows, make([]float64, size.Classes)
 	r.TestRows, r.TestDigest = src.Test.Len(), src.Test.Digest()
 	if src.Val != nil {
 		r.ValidationRows = src.Val.Len()
+	}
+	for i := range src.Cal.Labels {
+		for k, share := range src.Cal.Shares(i) {
+			r.Priors[k] += src.Cal.Weight(i) * share / src.Cal.Total()
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"calibra/data"
@@ -59,10 +60,15 @@ func (st Store) write(c Cell, r *Result) error {
 	if there, _, err := st.find(c); err != nil || there != nil {
 		return err
 	}
-	if err := makeDir(st.Dir); err != nil { // that another process removed, which had nothing to keep
-		return err
+	for {
+		err := writeJSON(st.path(c), r)
+		if _, missing := os.Stat(st.Dir); !errors.Is(err, fs.ErrNotExist) || missing == nil {
+			return err
+		}
+		if err := makeDir(st.Dir); err != nil { // another process removed it, which had nothing to keep
+			return err
+		}
 	}
-	return writeJSON(st.path(c), r)
 }
 
 // makeDir makes a directory of cells, unless it is there.

@@ -352,7 +352,7 @@ func ExampleStudy_Cells() {
 // TestEncodedOnce: what an encoder made is the same from its file as from training.
 func TestEncodedOnce(t *testing.T) {
 	o := origin(t, "digits")
-	c := Cell{Spec: experiments.Spec{Data: "digits", Encoder: "mlp-shallow", Seed: 1, Shift: experiments.RegionShift}, Origin: o}
+	c := Cell{Spec: experiments.Spec{Data: "digits", Encoder: "mlp-shallow", Seed: 1}, Origin: o}
 	st := store(t, t.TempDir())
 	trained, err := st.problem(t.Context(), c)
 	if err != nil {
@@ -402,7 +402,7 @@ func TestShiftsByName(t *testing.T) {
 	for _, c := range []struct {
 		shift experiments.Shift
 		rows  int // of 108 test rows of the seed after a tenth went to validation, or of the region
-	}{{experiments.RegionShift, rows / 5}, {experiments.ThinShift, 54}} {
+	}{{experiments.RegionShift, rows / 5}, {experiments.NoiseShift, 120}, {experiments.ThinShift, 54}} {
 		set := one
 		set.Shift = c.shift
 		cells, _, err := shiftedStudy.Cells(t.Context(), o, set)
@@ -426,13 +426,13 @@ func TestShiftsByName(t *testing.T) {
 			t.Errorf("%s: the report says %v, %v", c.shift, note, err)
 		}
 	}
-	if len(nll) != 2 {
-		t.Errorf("two shifts have the NLL %v", nll)
+	if len(nll) != 3 {
+		t.Errorf("three shifts have the NLL %v", nll)
 	}
 	wrong := one
 	wrong.Shift = experiments.GivenShift
 	var input *data.InputError
-	if _, _, err := shiftedStudy.Cells(t.Context(), o, wrong); !errors.As(err, &input) || !strings.Contains(err.Error(), "choose one of region, thin") {
+	if _, _, err := shiftedStudy.Cells(t.Context(), o, wrong); !errors.As(err, &input) || !strings.Contains(err.Error(), "choose one of region, noise, thin") {
 		t.Errorf("a shift that a table has not: %v", err)
 	}
 }

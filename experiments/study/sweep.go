@@ -54,7 +54,6 @@ func (s Sweep) Study() (*Study, error) {
 	study := &Study{
 		Name: SweepName, Line: SweepLine, Grid: always(specs),
 		Judging: experiments.Judging{HeldOut: true, Anchors: 4000}, Statements: chosenStatements,
-		Views: []View{validationSection, testSection},
 	}
 	if len(s.Methods) > 1 {
 		study.Vary = []Field{byMethod}
@@ -62,6 +61,7 @@ func (s Sweep) Study() (*Study, error) {
 	for _, swept := range s.Swept {
 		study.Vary = append(study.Vary, swept.field())
 	}
+	study.Views = []View{validationSection(s.Swept), testSection(s.Swept)}
 	return study, nil
 }
 
@@ -382,20 +382,26 @@ func chosenStatements(ctx context.Context, f *Findings) ([]report.Statement, err
 }
 
 // validationSection is what was chosen, and by what.
-func validationSection(_ context.Context, f *Findings) (*report.Section, error) {
-	return &report.Section{
-		Title: "Chosen on validation rows", Note: "Settings are chosen by " + heldOutNote + ".",
-		Tables: []*report.Table{f.settings("Settings by their NLL on validation rows, mean and standard deviation over the seeds; the chosen first.", validation, fitSeconds)},
-	}, nil
+func validationSection(swept []Swept) View {
+	return func(_ context.Context, f *Findings) (*report.Section, error) {
+		return &report.Section{
+			Title: "Chosen on validation rows", Note: "Settings are chosen by " + heldOutNote + ".",
+			Tables:  []*report.Table{f.settings("Settings by their NLL on validation rows, mean and standard deviation over the seeds; the chosen first.", validation, fitSeconds), f.marginalTable("NLL on validation rows and cost of a fit for each value, the other settings averaged.", swept, validation, fitSeconds)},
+			Figures: f.marginalFigures("validation", swept, validation),
+		}, nil
+	}
 }
 
 // testSection is what the settings reach on rows that they were not chosen on.
-func testSection(_ context.Context, f *Findings) (*report.Section, error) {
-	shown := append([]quantity{sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy), sharedMetric(metrics.ECE), sharedMetric(metrics.LCE)}, f.others()...)
-	return &report.Section{
-		Title: "On test rows", Note: "What the settings reach on rows that had no part in the choice, in the order of the table above. To choose by these numbers would be to choose on the test rows.",
-		Tables: []*report.Table{f.settings("The same settings on test rows.", shown...)},
-	}, nil
+func testSection(swept []Swept) View {
+	return func(_ context.Context, f *Findings) (*report.Section, error) {
+		shown := append([]quantity{sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy), sharedMetric(metrics.ECE), sharedMetric(metrics.LCE)}, f.others()...)
+		return &report.Section{
+			Title: "On test rows", Note: "What the settings reach on rows that had no part in the choice, in the order of the table above. To choose by these numbers would be to choose on the test rows.",
+			Tables:  []*report.Table{f.settings("The same settings on test rows.", shown...), f.marginalTable("NLL on test rows for each value, the other settings averaged.", swept, sharedMetric(metrics.NLL))},
+			Figures: f.marginalFigures("test", swept, sharedMetric(metrics.NLL)),
+		}, nil
+	}
 }
 
 // settings is a table of quantities of every setting, the chosen first.
@@ -415,6 +421,103 @@ func (q quantity) cell(x metrics.Spread) report.Cell {
 		return report.Cell{Text: metrics.Fixed(x.Mean, 2)}
 	}
 	return report.Cell{Text: x.Format(q.metric), Spread: x}
+}
+
+// marginal is a value of a setting with the rows of a method that have it.
+type marginal struct {
+	method, value string
+	rows          []*row
+}
+
+// marginals are those of the setting, method by method, by its values in the order in which they were given.
+func (s *subject) marginals(swept Swept) (all []marginal) {
+	field := swept.field()
+	methods := data.Each(s.rows, func(r *row) string { return r.spec.Method })
+	slices.Sort(methods)
+	for _, method := range slices.Compact(methods) {
+		for _, value := range swept.Values {
+			m := marginal{method: method, value: value}
+			for _, r := range s.rows {
+				if r.spec.Method == method && field.Of(r.spec) == value && len(r.results) > 0 {
+					m.rows = append(m.rows, r)
+				}
+			}
+			if m.rows != nil {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// spread is the quantity over the rows, each the mean of its seeds.
+func (m marginal) spread(q quantity) metrics.Spread {
+	return metrics.NewSpread(data.Each(m.rows, func(r *row) float64 { return r.spread(q).Mean }))
+}
+
+// marginalTable shows, for each value of each setting, the quantities averaged over the other settings.
+func (f *Findings) marginalTable(caption string, swept []Swept, columns ...quantity) *report.Table {
+	t := &report.Table{Caption: caption, Labels: []string{"Method", "setting", "value"}, Values: append(report.Heads("combinations"), headsOf(columns)...)}
+	for _, s := range f.subjects() {
+		for _, key := range swept {
+			for _, m := range s.marginals(key) {
+				cells := report.Texts(len(m.rows))
+				for _, q := range columns {
+					cells = append(cells, q.cell(m.spread(q)))
+				}
+				t.Add(s.Title(), report.Row{Labels: []string{f.Settings.Catalog.Title(m.method), key.Key, m.value}, Cells: cells})
+			}
+		}
+	}
+	return t
+}
+
+// marginalFigures show a quantity along the values of each setting, the other settings averaged, with their standard deviation.
+func (f *Findings) marginalFigures(name string, swept []Swept, q quantity) (all []*report.Drawing) {
+	for _, s := range f.subjects() {
+		var panels []report.LinePanel
+		for _, key := range swept {
+			at, log := key.axis()
+			panel := report.LinePanel{Title: key.Key, X: key.Key, Y: q.title, Log: log, Places: map[float64]string{}}
+			for _, m := range s.marginals(key) {
+				k := slices.IndexFunc(panel.Series, func(line report.Series) bool { return line.Name == f.Settings.Catalog.Title(m.method) })
+				if k < 0 {
+					k = len(panel.Series)
+					panel.Series = append(panel.Series, report.Series{Name: f.Settings.Catalog.Title(m.method), Ours: m.method == tableOrder[0], Style: style(f.Settings.Catalog, m.method)})
+				}
+				line, x, v := &panel.Series[k], at[m.value], m.spread(q)
+				panel.Places[x] = m.value
+				line.X, line.Mean, line.SD = append(line.X, x), append(line.Mean, v.Mean), append(line.SD, v.SD)
+			}
+			if panel.Series != nil {
+				panels = append(panels, panel)
+			}
+		}
+		if panels != nil {
+			all = append(all, s.drawing("sweep-"+name, strings.ToUpper(q.title[:1])+q.title[1:]+" of %s for each value of a setting, the other settings averaged; the band is their standard deviation.", report.Lines(panels)))
+		}
+	}
+	return all
+}
+
+// axis is where each value stands: numbers at themselves, on a logarithmic axis where all are positive and the largest is
+// some times the smallest; words side by side.
+func (s Swept) axis() (at map[string]float64, log bool) {
+	const wide = 4
+	at = map[string]float64{}
+	var numbers []float64
+	for _, value := range s.Values {
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			for i, value := range s.Values {
+				at[value] = float64(i)
+			}
+			return at, false
+		}
+		at[value], numbers = x, append(numbers, x)
+	}
+	least := slices.Min(numbers)
+	return at, least > 0 && slices.Max(numbers) >= wide*least
 }
 
 // sweepColumns are what results.csv has of a sweep before the metrics of the test rows.
