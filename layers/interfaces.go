@@ -23,6 +23,7 @@ import (
 //	                Redrawer               Ensemble, whose members share what the first one chose
 //	                Averaging              fit, compare and study, which tell of candidates and kept classifiers of the members
 //	                Embedder, Similar      the metrics' own embedding of a method
+//	                Parametric             theory rate --map
 //	                Bounded                apply --intervals
 //	                BoundedInStages        apply --intervals --two-stage
 //	                onnx.Calibrator        export --onnx
@@ -107,6 +108,12 @@ type Embedder interface {
 type Similar interface {
 	// Similarity gives x's rows in that space (N×P).
 	Similarity(x *data.Set) (*mat.Dense, error)
+}
+
+// Parametric is a calibrator that is one [Map].
+type Parametric interface {
+	// Parameterization is that map, nil of a method that has none before Fit.
+	Parameterization() Map
 }
 
 // Bounded is a fitted calibrator that knows how far its posteriors would move on other

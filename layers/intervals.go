@@ -38,36 +38,21 @@ func (t *Trained) Bounds(ctx context.Context, cal, x *data.Set, level float64) (
 	return t.Intervals(ctx, spread, x, level)
 }
 
-// BoundsOfStages are by [TwoStage] with the penalties of both fits. The base must be [Headed], and fitted to the rows of the map.
+// BoundsOfStages are by [TwoStage] with the penalties of both fits. The base must be [Headed].
 func (t *Trained) BoundsOfStages(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
-	base, headed := t.Base.(Headed)
-	switch {
-	case !headed:
-		return nil, nil, fmt.Errorf("layers: intervals of two stages count the error of a head, and %s has none that it tells of", NameOf(t.Base))
-	case t.weights == nil:
-		return nil, nil, ErrUnfitted
-	case t.fitted() != base.Sizes().Rows():
-		return nil, nil, fmt.Errorf("layers: intervals of two stages are of a head and a map that were fitted to the same rows; this head was fitted to %d and its map to %d: take the head as given by Sandwich, or fit both again", base.Sizes().Rows(), t.fitted())
-	}
-	var ridges Ridges
-	if ridges.Map, err = t.Ridge(); err != nil {
-		return nil, nil, err
-	}
-	if ridges.Head, err = base.Ridge(); err != nil {
-		return nil, nil, err
-	}
-	seen, err := t.viewOf(cal)
+	ridge, err := t.Ridge()
 	if err != nil {
 		return nil, nil, err
 	}
-	view, err := t.viewOf(x)
+	headRidge := 0.0
+	if base, ok := t.Base.(Headed); ok { // TwoStage refuses the others
+		if headRidge, err = base.Ridge(); err != nil {
+			return nil, nil, err
+		}
+	}
+	spread, err := t.TwoStage(ctx, cal, ridge, headRidge)
 	if err != nil {
 		return nil, nil, err
 	}
-	quantized := func(v *View) *mat.Dense { return data.Dense(base.Quantized(v)) }
-	spread, err := NewTwoStage(ctx, t.Map, t.weights, Observe(seen, cal, t.fitted()), quantized(seen), base.Sizes(), ridges)
-	if err != nil {
-		return nil, nil, err
-	}
-	return spread.Intervals(ctx, view, quantized(view), level)
+	return t.TwoStageIntervals(ctx, spread, x, level)
 }

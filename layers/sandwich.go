@@ -171,26 +171,25 @@ const largestSandwich = 6000
 // λ of λ/2·‖θ‖² that training added to the mean loss. More than 6000 learned weights are an error. If ctx is cancelled,
 // the error wraps ctx.Err().
 func NewSandwich(ctx context.Context, m Map, w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, error) {
-	x, _, err := newSandwich(ctx, m, w, rows, s, ridge)
-	return x, err
-}
-
-// newSandwich gives the scores of the rows too.
-func newSandwich(ctx context.Context, m Map, w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, *scored, error) {
 	if err := sandwiched(ctx, m, w, rows, s); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	x := &Sandwich{m: m, weights: w.As(tensor.Float64), sizes: s, ridge: ridge}
 	scores, err := newScored(x, rows)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	return x, x.fill(ctx, scores, rows)
+}
+
+// fill computes what x consists of.
+func (x *Sandwich) fill(ctx context.Context, scores *scored, rows Observed) error {
 	F, err := x.information(ctx, scores)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	if err := x.invert(F, rows.total()); err != nil {
-		return nil, nil, err
+		return err
 	}
 	J := mat.NewSymDense(x.dim(), nil)
 	for i := range x.dim() {
@@ -203,7 +202,7 @@ func newSandwich(ctx context.Context, m Map, w *graph.Weights, rows Observed, s 
 	})
 	err = scores.each(ctx, "the map's leverages", func(row int) { copy(own.next(row), scores.own) })
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	own.flush()
 	squares.flush()
@@ -211,7 +210,7 @@ func newSandwich(ctx context.Context, m Map, w *graph.Weights, rows Observed, s 
 	if x.ridge == 0 {
 		projectOff(x.covariance, x.Free)
 	}
-	return x, scores, nil
+	return nil
 }
 
 // dim is P.
@@ -321,14 +320,6 @@ func CheckLevel(level float64) error {
 // logit: logit q_j ± z·√(gᵀ Cov g), g = ∂logit q_j/∂θ = (∂log q_j/∂θ)/(1 − q_j). A row whose posterior changes along a
 // free direction is an error, where there was no ridge. It ends early with ctx's error.
 func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower, upper *mat.Dense, err error) {
-	return x.intervals(ctx, v, level, mat.DenseCopyOf(x.covariance), func(scores *Scores, gradient []float64, _, j int) float64 {
-		return scores.logit(gradient, j)
-	})
-}
-
-// intervals are those of a covariance of some weights, the last of which are θ. logit gives the logit of class j of a row, and
-// writes its gradient by them.
-func (x *Sandwich) intervals(ctx context.Context, v *View, level float64, covariance *mat.Dense, logit func(scores *Scores, gradient []float64, row, j int) float64) (lower, upper *mat.Dense, err error) {
 	if err := CheckLevel(level); err != nil {
 		return nil, nil, err
 	}
@@ -339,13 +330,13 @@ func (x *Sandwich) intervals(ctx context.Context, v *View, level float64, covari
 	z := distuv.UnitNormal.Quantile(0.5 + level/2)
 	n, C := v.LogProbs.Dims()
 	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
-	logits := make([]float64, n*C)
-	spread := newForms(covariance, func(at int, g []float64, variance float64) {
+	logit := make([]float64, n*C)
+	spread := newForms(mat.DenseCopyOf(x.covariance), func(at int, g []float64, variance float64) {
 		reach := z * math.Sqrt(math.Max(variance, 0))
-		lower.Set(at/C, at%C, simd.Sigmoid64(logits[at]-reach))
-		upper.Set(at/C, at%C, simd.Sigmoid64(logits[at]+reach))
+		lower.Set(at/C, at%C, simd.Sigmoid64(logit[at]-reach))
+		upper.Set(at/C, at%C, simd.Sigmoid64(logit[at]+reach))
 		if err == nil {
-			err = x.tells(at/C, g[len(g)-x.dim():])
+			err = x.tells(at/C, g)
 		}
 	})
 	for row := range n {
@@ -355,7 +346,7 @@ func (x *Sandwich) intervals(ctx context.Context, v *View, level float64, covari
 		optim.ReportProgress(ctx, "intervals of rows", float64(row)/float64(n))
 		for j := range C {
 			at := row*C + j
-			logits[at] = logit(scores, spread.next(at), row, j)
+			logit[at] = scores.logit(spread.next(at), j)
 		}
 	}
 	spread.flush()

@@ -175,7 +175,14 @@ func TestSandwichCountsTheFittedRows(t *testing.T) {
 	if !mat.EqualApprox(once.covariance, other.covariance, 1e-8*mat.Max(once.covariance)) { // sums in another order
 		t.Error("rows that are listed twice change the covariance of a map that was fitted to them once")
 	}
-	both, alone := twoStageOf(t, c, twice), twoStageOf(t, c, cal)
+	both, err := c.TwoStage(t.Context(), twice, 1e-3, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := c.TwoStage(t.Context(), cal, 1e-3, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !mat.EqualApprox(both.joint, alone.joint, 1e-8*mat.Max(alone.joint)) {
 		t.Error("rows that are listed twice change the covariance of both stages")
 	}
@@ -212,7 +219,7 @@ func TestSandwichCountsTheRowsOfTheMap(t *testing.T) {
 	if !mat.EqualApprox(got.covariance, want.covariance, 1e-8*mat.Max(want.covariance)) {
 		t.Error("the covariance counts the rows of the base, not those of the map")
 	}
-	if _, _, err := again.BoundsOfStages(t.Context(), few, few, 0.9); err == nil || !strings.Contains(err.Error(), "this head was fitted to 600 and its map to 200") {
+	if _, err := again.TwoStage(t.Context(), few, 1e-3, 1e-3); err == nil || !strings.Contains(err.Error(), "this head was fitted to 600 and its map to 200") {
 		t.Errorf("two stages with rows of their own: %v", err)
 	}
 }

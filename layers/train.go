@@ -192,6 +192,9 @@ func (t *Trained) validation(val *data.Set, fitted int) (func(graph.Session) (fl
 	return func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }, nil
 }
 
+// Parameterization is the map, of which there is no more than one; nil if there is none yet.
+func (t *Trained) Parameterization() Map { return t.Map }
+
 // Ridge is λ of the penalty ½λ‖θ‖² that the map was fitted with; an error where its weight
 // decay is none.
 func (t *Trained) Ridge() (float64, error) {

@@ -3,8 +3,6 @@ package layers
 import (
 	"testing"
 
-	"calibra/data"
-
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -13,17 +11,20 @@ import (
 // the map alone, and with it they are wider for most posteriors.
 func TestTwoStageIntervals(t *testing.T) {
 	c, rows := fittedBilinear(t)
-	x := blobs(50, 4)
-	both := twoStageOf(t, c, blobs(600, 1))
-	view, err := c.Base.View(x)
+	cal, x := blobs(600, 1), blobs(50, 4)
+	alone, err := c.Sandwich(t.Context(), cal, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	low, high, err := both.Sandwich.Intervals(t.Context(), view, 0.9)
+	both, err := c.TwoStage(t.Context(), cal, 1e-3, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	low2, high2, err := both.Intervals(t.Context(), view, data.Dense(c.Base.(*Divide).Quantized(view)), 0.9)
+	low, high, err := c.Intervals(t.Context(), alone, x, 0.9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	low2, high2, err := c.TwoStageIntervals(t.Context(), both, x, 0.9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,19 +48,4 @@ func TestTwoStageIntervals(t *testing.T) {
 	if _, err := NewTwoStage(t.Context(), Bilinear{}, c.weights, rows, mat.NewDense(3, 4, nil), c.Base.Sizes(), Ridges{}); err == nil {
 		t.Error("features of three rows pass for those of all")
 	}
-}
-
-// twoStageOf is the covariance of both stages from rows that count as the 600 of the fit.
-func twoStageOf(t *testing.T, c *Trained, cal *data.Set) *TwoStage {
-	t.Helper()
-	view, err := c.Base.View(cal)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z := data.Dense(c.Base.(*Divide).Quantized(view))
-	both, err := NewTwoStage(t.Context(), c.Map, c.weights, Observe(view, cal, 600), z, c.Base.Sizes(), Ridges{1e-3, 1e-3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return both
 }

@@ -1,18 +1,19 @@
 package theory
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
-	"calibra/data"
 	"calibra/graph/op"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/combin"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Design is how large a synthetic calibration problem is and how unevenly its
@@ -31,6 +32,9 @@ type Design struct {
 	// Law, when given, is the probability of each codeword up to a factor, K numbers, in
 	// place of Decades and Zipf.
 	Law []float64
+	// Cells is the most cells that a table holds; 0: 1000. A design with more multisets of
+	// w codewords takes 300 that are drawn from its law.
+	Cells int
 	// Identity is δ, the multiple of the identity added to α − 1 in the linear term:
 	// 1 in the published calibrator, 0 in Proposition 2.
 	Identity float64
@@ -50,9 +54,6 @@ func Full() Design {
 // softplusFloor is ε of α = softplus(A) + ε.
 const softplusFloor = op.AlphaFloor
 
-// mostCells is how many cells a design has at most.
-const mostCells = 1000
-
 // Check reports the first impossible size as one sentence.
 func (d Design) Check() error {
 	switch {
@@ -66,8 +67,8 @@ func (d Design) Check() error {
 		return fmt.Errorf("theory: a design needs at least 1 atom per cell, got %d", d.Atoms)
 	case d.Law != nil && (len(d.Law) != d.Codewords || slices.ContainsFunc(d.Law, func(p float64) bool { return !(p > 0) || math.IsInf(p, 1) })):
 		return fmt.Errorf("theory: a law of codewords needs %d positive numbers, one for each codeword, got %v", d.Codewords, d.Law)
-	case combin.LogGeneralizedBinomial(float64(d.Codewords+d.Slots-1), float64(d.Slots)) > math.Log(mostCells):
-		return fmt.Errorf("theory: a design of %d slots of %d codewords has more than %d cells, of which a table holds all; give fewer slots or codewords", d.Slots, d.Codewords, mostCells)
+	case d.Cells < 0:
+		return fmt.Errorf("theory: a design cannot have %d cells; give at least 1, or 0 for the default", d.Cells)
 	case !(d.Decades >= 0 && d.Zipf >= 0) || math.IsInf(d.Decades+d.Zipf, 1):
 		return fmt.Errorf("theory: codeword frequencies must not rise with k: give Decades and Zipf ≥ 0, got %g and %g", d.Decades, d.Zipf)
 	}
@@ -133,7 +134,7 @@ func newCell(codes []int) Cell {
 
 // sequenced are the cells of slots that are told apart: one for each of the K^w index sequences.
 func sequenced(codewords, slots int) []Cell {
-	return data.Each(combin.Cartesian(slices.Repeat([]int{codewords}, slots)), newCell)
+	return cellsOf(combin.Cartesian(slices.Repeat([]int{codewords}, slots)))
 }
 
 // multisets are the cells of slots alike: every non-decreasing sequence of w codewords out of K. The i-th
@@ -145,7 +146,14 @@ func multisets(codewords, slots int) []Cell {
 			codes[i] -= i
 		}
 	}
-	return data.Each(combinations, newCell)
+	return cellsOf(combinations)
+}
+
+func cellsOf(codes [][]int) (cells []Cell) {
+	for _, of := range codes {
+		cells = append(cells, newCell(of))
+	}
+	return cells
 }
 
 // Table is the finite support of a synthetic problem: every cell, and in every
@@ -155,6 +163,9 @@ type Table struct {
 	Classes, Codewords, Atoms int
 	Cells                     []Cell
 	LogP                      []float64 // cells × R × C, log p̂
+	// drawn is the logarithm of the density that Cells were drawn from, over how often each was,
+	// where they are not all; nil where they are.
+	drawn []float64
 }
 
 // sizes are those of the problem as layers see it, of one row of each class.
@@ -196,6 +207,62 @@ func (t *Table) of(values []float64, v int) []float64 {
 // Rows is the number of (cell, atom) pairs.
 func (t *Table) Rows() int { return len(t.Cells) * t.Atoms }
 
+// mostCells is how many cells a table holds at most unless its design sets Cells, and drawnCells
+// how many are drawn where there are more.
+const (
+	mostCells  = 1000
+	drawnCells = 300
+)
+
+// support is the table of a design: all its cells, or some that are drawn from the mixture of
+// the given shifts of its law. Each cell's probability is then divided by that mixture's and
+// multiplied by how often it was drawn, so that codewords keep their frequencies on average.
+func support(d Design, shifts []int, rng *rand.Rand) *Table {
+	limit := cmp.Or(d.Cells, mostCells)
+	multisetsOf := combin.LogGeneralizedBinomial(float64(d.Codewords+d.Slots-1), float64(d.Slots))
+	if math.Round(math.Exp(multisetsOf)) <= float64(limit) {
+		return newTable(d, multisets(d.Codewords, d.Slots), rng)
+	}
+	limit = cmp.Or(d.Cells, drawnCells)
+	var laws []distuv.Categorical
+	for _, shift := range shifts {
+		laws = append(laws, distuv.NewCategorical(d.Frequencies(shift), rng))
+	}
+	seen := map[string]int{}
+	var cells []Cell
+	var times []float64 // how often each was drawn
+	// A law of few likely cells may not have that many: draws end after a hundred for each.
+	for try := 0; try < 100*limit && len(cells) < limit; try++ {
+		codes := make([]int, d.Slots)
+		for i := range codes {
+			codes[i] = int(laws[try%len(laws)].Rand())
+		}
+		slices.Sort(codes)
+		name := fmt.Sprint(codes)
+		at, found := seen[name]
+		if !found {
+			at = len(cells)
+			seen[name] = at
+			cells, times = append(cells, newCell(codes)), append(times, 0)
+		}
+		times[at]++
+	}
+	t := newTable(d, cells, rng)
+	t.weigh(d, shifts, times)
+	return t
+}
+
+// weigh divides the law of the cells by the mixture of shifts that they were drawn from, and
+// multiplies it by how often each was.
+func (t *Table) weigh(d Design, shifts []int, times []float64) {
+	mixture := make([]float64, len(t.Cells))
+	for _, shift := range shifts {
+		floats.Add(mixture, t.Multinomial(d.Frequencies(shift)))
+	}
+	floats.Div(mixture, times)
+	t.drawn = logs(mixture)
+}
+
 // Prediction probabilities come from Dir(atomConcentration) and stay above atomFloor.
 const (
 	atomConcentration = 0.5
@@ -219,7 +286,8 @@ func newTable(d Design, cells []Cell, rng *rand.Rand) *Table {
 }
 
 // Multinomial returns the probability of each cell when the w slots are drawn
-// independently from p: w!/Π n_k! · Π p_k^{n_k}.
+// independently from p: w!/Π n_k! · Π p_k^{n_k}; of cells that were drawn, in parts of the
+// law that they were drawn from, and normalized.
 func (t *Table) Multinomial(p []float64) []float64 {
 	probs := make([]float64, len(t.Cells))
 	for v, cell := range t.Cells {
@@ -228,7 +296,13 @@ func (t *Table) Multinomial(p []float64) []float64 {
 			arrangements, _ := math.Lgamma(o.Count + 1)
 			log += o.Count*math.Log(p[o.Codeword]) - arrangements
 		}
+		if t.drawn != nil {
+			log -= t.drawn[v]
+		}
 		probs[v] = math.Exp(log)
+	}
+	if t.drawn != nil {
+		floats.Scale(1/floats.Sum(probs), probs)
 	}
 	return probs
 }

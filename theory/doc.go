@@ -18,7 +18,7 @@
 //
 // [Studies] lists what is checked, claim by claim; a [Study] gives a [Report] whose rows
 // state the [Band] in which each number must lie. Not only the slopes of errors are compared with the sandwich, but also
-// their constants. A study of one [Question] does the same for any layers.Map.
+// their constants. [Rate] does the same for any layers.Map.
 //
 // # Why a finite support
 //
@@ -48,15 +48,17 @@
 //	calibra theory fast                        the small designs, under a minute
 //	calibra theory all --out DIR               the designs of the specification
 //	calibra theory fast --seeds 0-99 --out DIR how often each row is out of its band
+//	calibra theory rate --slots 8 --codewords 20 --zipf 1.2 --map vq
 //
-// In Go, [Find] a study and Run it, or make one of your own Map and [Design] by [NewStudy]; its example has twenty lines. It
-// finds the directions that the Map leaves free, and chooses sample sizes that are large enough for first-order theory in
-// the other directions.
+// In Go, [Find] a study and Run it, or run [Rate] on your own Map and [Design]; its example has twenty lines. Rate finds
+// the directions that the Map leaves free. It chooses sample sizes that are large enough for first-order theory in the
+// other directions.
 //
 // To write a study of your own, call [NewStudy] with a [Question]: a [Population] (how codes, p̂ and labels are drawn), a
 // [Channel] that codes are misread by, an [Estimator] (any Map, with its own loss where it has one) and
 // [Statistic]s with their bands; study_noise.go is one to copy. It has the rows of study rate about the limit of that estimator, and
-// experiments.Study makes it a part that the command takes by its name, as calibra new DIR --study writes one.
+// experiments.Study makes it a part that the command takes by its name, as calibra new DIR --study writes one. [NewModel], [Fit], [Free] and
+// [NewLimit] are what it is made of: the loss, θ̂ or θ*, what is not identified, and H, J and the sandwich.
 //
 // # Bands
 //

@@ -89,7 +89,7 @@ func (e *experiment) usable(size int) iter.Seq2[int, int] {
 // relative is pred_k/|M*_k| at a size.
 func (e *experiment) relative(s, size, k int) float64 {
 	p := &e.populations[s]
-	return p.predicted[k] / math.Sqrt(float64(e.sizes[size])) / e.target.Size(k, p.Theta)
+	return p.predicted[k] / math.Sqrt(float64(e.sizes[size])) / e.target.Size(k, p.theta)
 }
 
 // aim makes target what is compared with θ*.
@@ -110,7 +110,7 @@ func (e *experiment) run(ctx context.Context) (*outcome, error) {
 		if p := e.populations[x.law]; p.joint != nil {
 			return p.joint
 		}
-		return e.populations[x.law].Weights
+		return e.populations[x.law].weights
 	}
 	e.rand = func(x trial) *rand.Rand {
 		return newRand(e.Seed, e.salt, uint64(x.law), uint64(x.size), uint64(x.rep))
@@ -140,16 +140,16 @@ func (e *experiment) checkSizes() error {
 func (e *experiment) replicate(model Model, t trial) (x replicate, err error) {
 	sample, at := e.draw(t), &e.populations[t.law]
 	if at.joint != nil {
-		sample = seen(sample, len(at.Weights))
+		sample = seen(sample, len(at.weights))
 	}
 	if p, ok := model.(interface{ precondition(*mat.SymDense) }); ok {
-		p.precondition(at.Hessian)
+		p.precondition(at.hessian)
 	}
 	by := &probe{model: cheapest(model), weights: sample}
-	_, grad := by.gradient(at.Theta)
+	_, grad := by.gradient(at.theta)
 	x.gradNorm = floats.Norm(grad, 2)
 
-	theta := slices.Clone(at.Theta)
+	theta := slices.Clone(at.theta)
 	if err := cmp.Or(by.err, minimize(model, e.gauge, theta, sample)); err != nil {
 		e.leave(&x)
 		if far := new(UnsettledError); errors.As(err, &far) {
@@ -160,9 +160,9 @@ func (e *experiment) replicate(model Model, t trial) (x replicate, err error) {
 	by.model = model
 	_, grad = by.gradient(theta)
 	projectOff(grad, e.gauge.Directions(theta))
-	e.gauge.Fix(theta, at.Theta)
+	e.gauge.Fix(theta, at.theta)
 	x.theta, x.residual, x.wald = theta, floats.Norm(grad, 2), at.wald(theta, t.rows)
-	x.thetaError, x.blockError = floats.Distance(theta, at.Theta, 2), e.distances(t.law, theta)
+	x.thetaError, x.blockError = floats.Distance(theta, at.theta, 2), e.distances(t.law, theta)
 	return x, by.err
 }
 
@@ -177,7 +177,7 @@ func (e *experiment) distances(s int, theta []float64) []float64 {
 	blocks := slices.Repeat([]float64{math.NaN()}, e.target.Blocks())
 	if theta != nil {
 		for k := range blocks {
-			blocks[k] = e.target.Distance(k, theta, e.populations[s].Theta)
+			blocks[k] = e.target.Distance(k, theta, e.populations[s].theta)
 		}
 	}
 	return blocks
@@ -208,7 +208,7 @@ func (o *outcome) withTarget(target Target) *outcome {
 func (e *experiment) reach() float64 {
 	var largest float64
 	for _, p := range e.populations {
-		largest = math.Max(largest, math.Sqrt(operatorNorm(p.Covariance)))
+		largest = math.Max(largest, math.Sqrt(operatorNorm(p.covariance)))
 	}
 	return largest
 }
@@ -399,15 +399,15 @@ func each[T any](ctx context.Context, n int, model Model, of func(model Model, i
 func (e *experiment) populationGradient() (float64, error) {
 	largest, at := 0.0, &probe{model: e.model}
 	for _, p := range e.populations {
-		at.weights = p.Weights
-		_, grad := at.gradient(p.Theta)
+		at.weights = p.weights
+		_, grad := at.gradient(p.theta)
 		largest = math.Max(largest, floats.Norm(grad, 2))
 	}
 	return largest, at.err
 }
 
 // certainRate is the standard deviation of θ̂ in its least certain direction at the smallest
-// N that a question chooses.
+// N that Rate chooses.
 const certainRate = 0.05
 
 // mostRows keeps counts exact in float64.

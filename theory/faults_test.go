@@ -74,7 +74,7 @@ func (f fault) in(o *outcome, d Design) *outcome {
 	e.populations = slices.Clone(e.populations)
 	for s, p := range e.populations {
 		if f.predict != nil {
-			e.populations[s].Covariance, e.populations[s].precision = f.predict(p.Covariance, p.precision, p, d)
+			e.populations[s].covariance, e.populations[s].precision = f.predict(p.covariance, p.precision, p, d)
 		}
 	}
 	e.aim(e.target)

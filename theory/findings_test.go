@@ -2,14 +2,9 @@ package theory
 
 import (
 	"bytes"
-	"encoding/csv"
 	"flag"
-	"fmt"
-	"io"
 	"math"
 	"os"
-	"slices"
-	"strconv"
 	"testing"
 )
 
@@ -23,49 +18,11 @@ func kept(t *testing.T) []Row {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	rows, err := readCSV(file)
+	rows, err := ReadCSV(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return rows
-}
-
-// readCSV reads what [WriteCSV] wrote. Verdicts follow from values and bands.
-func readCSV(r io.Reader) ([]Row, error) {
-	table, err := csv.NewReader(r).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	if len(table) == 0 || !slices.Equal(table[0], columns) {
-		return nil, fmt.Errorf("is no table of theory rows: the columns must be %v", columns)
-	}
-	number := func(text string, absent float64) float64 {
-		if text == "" {
-			return absent
-		}
-		x, failed := strconv.ParseFloat(text, 64)
-		if failed != nil && err == nil {
-			err = fmt.Errorf("%q is no number", text)
-		}
-		return x
-	}
-	var rows []Row
-	nan := math.NaN()
-	for line, record := range table[1:] {
-		row := Row{
-			Study: record[0], Key: record[1], Quantity: record[2], Theory: record[7], Target: number(record[6], nan),
-			Estimate: Estimate{Value: number(record[3], nan), Low: number(record[4], 0), High: number(record[5], 0)},
-		}
-		band, level := Band{number(record[8], math.Inf(-1)), number(record[9], math.Inf(1))}, number(record[10], nan)
-		if record[11] != "" {
-			row.Band, row.Level = &band, level
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", line+2, err)
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
 }
 
 // FINDINGS.md is of the run in testdata/results.csv. After a change of a study:
@@ -101,7 +58,7 @@ func TestTablesReadBack(t *testing.T) {
 	if err := WriteCSV(&text, rows); err != nil {
 		t.Fatal(err)
 	}
-	again, err := readCSV(&text)
+	again, err := ReadCSV(&text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -37,12 +38,14 @@ type Question struct {
 	Stream     uint64 // names the random numbers of its samples among those of the questions of a seed
 }
 
-// Population is how rows are drawn: their codes and log p̂ by the design, their label by a law.
+// Population is how rows are drawn: their codes and log p̂ by the design, their label by the law of a map.
 type Population struct {
 	Design Design
-	// Truth draws the design's cells, their log p̂, and the law of the label at weights of the estimator; nil: the law is
-	// the estimator's map at its start plus N(0, Spread²).
-	Truth  func(seed uint64) (*Truth, error)
+	// Truth draws the design's cells, their log p̂, and the law of the label at weights of the estimator; nil: it is drawn
+	// by Law and Spread.
+	Truth func(seed uint64) (*Truth, error)
+	// Law is the map whose output is the law of the label, at its start plus N(0, Spread²); nil: that of the estimator.
+	Law    layers.Map
 	Spread float64 // 0: 0.5
 	// Disturb changes the law, t.Label, whose probabilities still sum to 1 at each (cell, atom); nil: it is the map's.
 	Disturb func(t *Truth, rng *rand.Rand)
@@ -81,6 +84,51 @@ type Limit struct {
 	Free       [][]float64   // orthonormal directions that change no loss
 }
 
+// errNoModel is of functions that are given none.
+var errNoModel = errors.New("theory: there is no model, or no gauge; make one by NewModel, and the other by Free")
+
+// NewLimit is the limit at theta of a model under the weights of a population: theta must be where [Fit] ends there.
+func NewLimit(model Model, gauge Gauge, theta, weights []float64) (Limit, error) {
+	if model == nil || gauge == nil {
+		return Limit{}, errNoModel
+	}
+	p, err := populationOf(weights, nil, theta, model, gauge)
+	return p.limit(), err
+}
+
+func (p *population) limit() Limit {
+	return Limit{p.weights, p.theta, p.hessian, p.scores, p.naive, p.covariance, p.directions}
+}
+
+// NewModel is the loss of a map on a table, differentiated by the map's own graph.
+func NewModel(m layers.Map, t *Table) (Model, error) {
+	if m == nil || t == nil {
+		return nil, errors.New("theory: a model is of a map and a table; give both")
+	}
+	model := newLayered(m, t)
+	return model, model.err
+}
+
+// Fit brings theta to the stationary point of the loss under the weights that a damped Newton descent finds from it:
+// those of a population give θ*, those of a [Sample] θ̂. Where it finds none the error is an *[UnsettledError].
+func Fit(model Model, gauge Gauge, theta, weights []float64) error {
+	if model == nil || gauge == nil {
+		return errNoModel
+	}
+	return minimize(model, gauge, theta, weights)
+}
+
+// Free are the directions at theta that change no gradient: the null space of the Hessian. A map is identified
+// where there are none.
+func Free(model Model, theta, weights []float64) (NullSpace, error) {
+	if model == nil {
+		return NullSpace{}, errNoModel
+	}
+	at := &probe{model: model, weights: weights}
+	gauge, _ := at.nullSpace(theta)
+	return gauge, at.err
+}
+
 // Outcome is what samples of a question gave.
 type Outcome struct {
 	Truth  *Truth
@@ -114,9 +162,9 @@ func (o *Outcome) Limit(from, weights []float64) Limit {
 		o.Fail(err)
 	}
 	o.of.gauge.Fix(theta, from)
-	p, err := populationOf(weights, nil, theta, o.Model, o.of.gauge)
+	limit, err := NewLimit(o.Model, o.of.gauge, theta, weights)
 	o.Fail(err)
-	return p.Limit
+	return limit
 }
 
 // Gradient is ∇L at theta under some weights.
@@ -192,10 +240,20 @@ func (o *Outcome) summed(size int, number func(limit int, theta []float64) float
 	return sums
 }
 
+// valid are the values that are numbers.
+func valid(values []float64) (some []float64) {
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			some = append(some, v)
+		}
+	}
+	return some
+}
+
 // exact reports whether the estimator can represent the law, which then is its limit under every shift.
 func (q *Question) exact() bool {
 	_, costed := q.Estimator.Map.(layers.Costed)
-	return !costed && q.Population.Truth == nil && q.Population.Disturb == nil && q.Channel == nil
+	return !costed && q.Population.Truth == nil && q.Population.Law == nil && q.Population.Disturb == nil && q.Channel == nil
 }
 
 func (q Question) withDefaults() Question {
@@ -225,6 +283,8 @@ func (q Question) Check() error {
 		return fmt.Errorf("theory: a rate needs at least 1 shift of the codeword frequencies, got %d", q.Shifts)
 	case !(q.Population.Spread >= 0) || math.IsInf(q.Population.Spread, 1):
 		return fmt.Errorf("theory: the spread of the truth must be a number of at least 0, got %g", q.Population.Spread)
+	case q.Population.Truth != nil && q.Population.Law != nil:
+		return errors.New("theory: the Truth of a population is its law; leave Law out")
 	case (q.Channel == nil) != (len(q.Wrong) == 0):
 		return errors.New("theory: codes are misread by a Channel with the probability Wrong; give both or none")
 	}
@@ -299,6 +359,7 @@ type asked struct {
 	model Model       // of the layer, as the setup makes it
 	laws  [][]float64 // of the true cells: shifts of the codeword frequencies
 	reads []Reading   // of each probability Wrong; nil: codes are read as they are
+	start []float64   // where descents to limits begin
 	first []float64   // the limit under the first law
 }
 
@@ -312,13 +373,13 @@ func (q Question) ask(with *setup) (a *asked, err error) {
 	for _, wrong := range q.Wrong {
 		a.reads = append(a.reads, a.Table.Misread(q.Channel, wrong))
 	}
-	if a.first = a.Theta; !q.exact() {
-		a.first, err = settle(a.model, a.Estimator.Gauge, a.Theta, a.weights(0, 0))
+	if a.first = a.start; !q.exact() {
+		a.first, err = settle(a.model, a.Estimator.Gauge, a.start, a.weights(0, 0))
 	}
 	return a, err
 }
 
-// draw draws the table and the law of the label.
+// draw draws the table, the law of the label and the start.
 func (a *asked) draw() (err error) {
 	p, seed := a.Population, a.with.Seed
 	if p.Truth != nil {
@@ -332,29 +393,43 @@ func (a *asked) draw() (err error) {
 			return errors.New("theory: codes are misread where p̂ tells nothing of the cell; let Truth call Alike")
 		}
 	} else {
-		a.Truth = &Truth{Design: p.Design, Table: newTable(p.Design, multisets(p.Design.Codewords, p.Design.Slots), newRand(seed, 1))}
+		a.Truth = &Truth{Design: p.Design, Table: support(p.Design, evenShifts(p.Design, a.Shifts), newRand(seed, 1))}
 		if a.Channel != nil {
 			a.Table.alike()
 		}
+	}
+	if a.Channel != nil && a.Table.drawn != nil {
+		return errors.New("theory: codes can be misread as those of any cell, and the design has too many to hold all; give fewer slots or codewords")
 	}
 	a.layer, a.model = newLayered(a.Estimator.Map, a.Table), a.with.layer(a.Estimator.Map, a.Table)
 	if err := a.layer.alone(); err != nil {
 		return err
 	}
 	if p.Truth == nil {
-		if a.Theta, err = a.layer.draw(p.Spread, newRand(seed, 2)); err != nil {
+		law := a.layer
+		if p.Law != nil && !reflect.DeepEqual(p.Law, a.Estimator.Map) {
+			law = newLayered(p.Law, a.Table)
+		}
+		at := &probe{model: law}
+		if a.Theta, err = law.draw(p.Spread, newRand(seed, 2)); err != nil {
 			return err
 		}
-		at := &probe{model: a.layer}
 		if a.Label = at.posteriors(a.Table, a.Theta); at.err != nil {
 			return at.err
 		}
+		if a.start = a.Theta; law != a.layer {
+			if a.start, err = a.layer.draw(p.Spread, newRand(seed, 2)); err != nil {
+				return err
+			}
+		}
+	} else {
+		a.start = a.Theta
 	}
 	if p.Disturb != nil {
 		p.Disturb(a.Truth, newRand(seed, 3))
 	}
-	if n := a.layer.Dim(); len(a.Theta) != n {
-		return fmt.Errorf("theory: the Theta of the Truth has %d numbers, and %s has %d weights; give it as many", len(a.Theta), layers.NameOf(a.Estimator.Map), n)
+	if n := a.layer.Dim(); len(a.start) != n {
+		return fmt.Errorf("theory: the Theta of the Truth has %d numbers, and %s has %d weights; give it as many", len(a.start), layers.NameOf(a.Estimator.Map), n)
 	}
 	return a.lawful()
 }
@@ -413,7 +488,7 @@ func (a *asked) findGauge(r *Report) error {
 // populations are those of a shift, each with a θ* of its own where the estimator cannot represent the law: a descent from
 // that of the Wrong before it.
 func (a *asked) populations(model Model, shift int, target Target) (all []population, err error) {
-	from := a.Theta
+	from := a.start
 	for wrong := range max(1, len(a.reads)) {
 		theta, weights := a.first, a.weights(shift, wrong)
 		if !a.exact() && (shift > 0 || wrong > 0) {
@@ -466,7 +541,7 @@ func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
 	}
 	o := &Outcome{Truth: a.Truth, Model: e.model, Sizes: e.sizes, of: of}
 	for i := range e.populations {
-		o.Limits = append(o.Limits, e.populations[i].Limit)
+		o.Limits = append(o.Limits, e.populations[i].limit())
 	}
 	for _, s := range q.Statistics {
 		if s.Expect != nil {

@@ -52,7 +52,7 @@ func noisyTilts() Question {
 }
 
 // A question from outside: limit, sandwich and rates of a map with a loss of its own, on codes and labels that are
-// wrong. Its statistics see the fits; the limit is where a descent on the population puts it.
+// wrong. Its statistics see the fits; the limit is where the exported parts put it.
 func TestQuestionOfOnesOwn(t *testing.T) {
 	q := noisyTilts()
 	size := func(_ int, v []float64) float64 { return floats.Norm(v, 2) }
@@ -75,24 +75,26 @@ func TestQuestionOfOnesOwn(t *testing.T) {
 		t.Errorf("the statistics are %+v, %+v", row, size)
 	}
 
-	// The same by the parts: the weights of the population that is read, and a descent from 0.
+	// The same by the parts: the weights of the population that is read, and Fit from the truth.
 	read := truth.Table.Misread(q.Channel, q.Wrong[0])
 	weights := read.Of(truth.Weights(truth.Table.Multinomial(q.Population.Design.Frequencies(0))))
-	model := modelOf(q.Estimator.Map, truth.Table)
-	theta, err := settle(model, NullSpace{}, make([]float64, model.Dim()), weights)
+	model, err := NewModel(q.Estimator.Map, truth.Table)
 	if err != nil {
 		t.Fatal(err)
 	}
+	theta := make([]float64, model.Dim())
+	if err := Fit(model, NullSpace{}, theta, weights); err != nil {
+		t.Fatal(err)
+	}
 	if !floats.EqualApprox(theta, limits[0].Theta, 1e-9) { // ‖∇L‖ ≤ 1e-11 over the least curvature, 0.05
-		t.Errorf("the descent ends %g from the limit", floats.Distance(theta, limits[0].Theta, 2))
+		t.Errorf("Fit ends %g from the limit", floats.Distance(theta, limits[0].Theta, 2))
 	}
-	limit, err := populationOf(weights, nil, theta, model, NullSpace{})
+	limit, err := NewLimit(model, NullSpace{}, theta, weights)
 	if err != nil || !scalar.EqualWithinRel(limit.Covariance.At(0, 0), limits[0].Covariance.At(0, 0), 1e-6) { // as above
-		t.Errorf("the sandwich: %v, %v", limit.Covariance, err)
+		t.Errorf("NewLimit: %v, %v", limit.Covariance, err)
 	}
-	at := &probe{model: model, weights: weights}
-	if free, _ := at.nullSpace(theta); at.err != nil || len(free.Basis) > 0 {
-		t.Errorf("with a ridge %d directions are free (%v)", len(free.Basis), at.err)
+	if free, err := Free(model, theta, weights); err != nil || len(free.Basis) > 0 {
+		t.Errorf("with a ridge %d directions are free (%v)", len(free.Basis), err)
 	}
 }
 
@@ -123,7 +125,7 @@ func TestQuestionsAreChecked(t *testing.T) {
 		"a probability above 0":     func(q *Question) { q.Wrong = []float64{2} },
 		"needs a Key":               func(q *Question) { q.Statistics = []Statistic{{}} },
 		"under one shift":           func(q *Question) { q.Estimator.Gauge = nil },
-		"more than 1000 cells":      func(q *Question) { q.Population.Design.Slots = 20 },
+		"too many to hold all":      func(q *Question) { q.Population.Design.Slots = 20 },
 		"at least 2 classes, got 0": func(q *Question) { q.Population.Design = Design{} },
 		`two statistics have the key "size"`: func(q *Question) {
 			of := func(*Outcome) Estimate { return Estimate{} }

@@ -3,7 +3,6 @@ package theory
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -15,13 +14,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// rates asks a question of a map on a design alone, whose labels have its law.
-func rates(m layers.Map, d Design, seed uint64, q Question) (*Report, error) {
-	q.Population.Design, q.Estimator.Map = d, m
-	return NewStudy("rate", "Theorems 1 and 2", q).Run(context.Background(), Settings{Seed: seed})
-}
-
-// The defaults of a question suit any design: sample sizes follow from what the design identifies.
+// The defaults of Rate suit any design: sample sizes follow from what the design identifies.
 // A few replicates are enough, since their bands are as wide as they are uncertain.
 func TestRateOfAnyDesign(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -31,17 +24,17 @@ func TestRateOfAnyDesign(t *testing.T) {
 		"fast":                   {Design: Fast()},
 		"two classes, one slot":  {Design: Design{Classes: 2, Slots: 1, Codewords: 5, Atoms: 8, Decades: 1}},
 		"five classes":           {Design: Design{Classes: 5, Slots: 2, Codewords: 4, Atoms: 4, Decades: 1, Identity: 1}},
-		"six slots":              {Design: Design{Classes: 3, Slots: 6, Codewords: 4, Atoms: 2, Zipf: 1.2}},
+		"eight slots, drawn":     {Design: Design{Classes: 3, Slots: 8, Codewords: 12, Atoms: 2, Zipf: 1.2, Cells: 50}},
 		"frequencies of any law": {Design: Design{Classes: 3, Slots: 3, Codewords: 4, Atoms: 4, Law: []float64{5, 1, 1, 0.2}}},
 		"misspecified":           {Design: Design{Classes: 3, Slots: 2, Codewords: 4, Atoms: 6, Decades: 1}, disturbance: 0.1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := Question{Shifts: 2, Replicates: 3}
+			settings := RateSettings{Seed: 1, Shifts: 2, Replicates: 3, Disturbance: test.disturbance}
 			if test.disturbance > 0 {
-				q.Shifts, q.Population.Disturb = 1, func(t *Truth, rng *rand.Rand) { t.misspecify(test.disturbance, rng) }
+				settings.Shifts = 1
 			}
-			r, err := rates(layers.Bilinear{Prior: layers.UniformPrior{}}, test.Design, 1, q)
+			r, err := Rate(context.Background(), layers.Bilinear{Prior: layers.UniformPrior{}}, test.Design, settings)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +57,7 @@ func inBands(t *testing.T, r *Report) {
 }
 
 // Any Map can be asked, also one whose free directions bend: a codeword's factors of rank 2 are
-// free up to an invertible 2×2 matrix. The study finds how many directions are free.
+// free up to an invertible 2×2 matrix. Rate finds how many directions are free.
 func TestRateOfAnyMap(t *testing.T) {
 	d := Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 6, Decades: 1}
 	for name, test := range map[string]struct {
@@ -79,7 +72,7 @@ func TestRateOfAnyMap(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := rates(test.Map, d, 1, Question{Shifts: 2, Replicates: 10})
+			r, err := Rate(context.Background(), test.Map, d, RateSettings{Seed: 1, Shifts: 2, Replicates: 10})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +89,7 @@ func TestRateOfAnyMap(t *testing.T) {
 func TestBandsWidenWithFewReplicates(t *testing.T) {
 	d := Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 4, Decades: 1}
 	width := func(replicates int) float64 {
-		r, err := rates(layers.Dirichlet{}, d, 1, Question{Sizes: []int{1e6, 1e7}, Shifts: 1, Replicates: replicates})
+		r, err := Rate(context.Background(), layers.Dirichlet{}, d, RateSettings{Seed: 1, Sizes: []int{1e6, 1e7}, Shifts: 1, Replicates: replicates})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +104,7 @@ func TestBandsWidenWithFewReplicates(t *testing.T) {
 	}
 }
 
-// Frequencies are those of the design's law.
+// Frequencies are those of the design's law, also where the cells are drawn from it.
 func TestDesignsTakeAnyLaw(t *testing.T) {
 	d := Design{Classes: 2, Slots: 6, Codewords: 5, Atoms: 1, Law: []float64{8, 4, 2, 1, 1}}
 	if got := d.Frequencies(0); !floats.EqualApprox(got, []float64{0.5, 0.25, 0.125, 0.0625, 0.0625}, 1e-15) {
@@ -120,10 +113,21 @@ func TestDesignsTakeAnyLaw(t *testing.T) {
 	if got := d.Frequencies(1)[4]; got != 0.5 {
 		t.Errorf("a shift leaves the last codeword %g", got)
 	}
-	table := newTable(d, multisets(d.Codewords, d.Slots), newRand(1)) // all 210 cells
-	for k, occupancy := range table.Occupancy(table.Multinomial(d.Frequencies(0))) {
-		if p := d.Frequencies(0)[k]; !scalar.EqualWithinAbs(occupancy, 6*p, 1e-12) {
-			t.Errorf("codeword %d occurs %g times in a row, not %g", k, occupancy, 6*p)
+	whole := support(d, []int{0}, newRand(1)) // all 210 cells
+	d.Cells = 150
+	drawn := support(d, []int{0}, newRand(1))
+	if len(whole.Cells) != 210 || len(drawn.Cells) != 150 {
+		t.Fatalf("%d and %d cells", len(whole.Cells), len(drawn.Cells))
+	}
+	all, some := whole.Occupancy(whole.Multinomial(d.Frequencies(0))), drawn.Occupancy(drawn.Multinomial(d.Frequencies(0)))
+	for k, p := range d.Frequencies(0) {
+		if !scalar.EqualWithinAbs(all[k], 6*p, 1e-12) {
+			t.Errorf("codeword %d occurs %g times in a row, not %g", k, all[k], 6*p)
+		}
+		// 150 different cells take some 2,000 draws, which hold the rarest codeword 750 times: a
+		// standard deviation of 4 %.
+		if ratio := some[k] / (6 * p); ratio < 0.85 || ratio > 1.15 {
+			t.Errorf("in drawn cells codeword %d occurs %g times in a row, not %g", k, some[k], 6*p)
 		}
 	}
 	for _, law := range [][]float64{{1, 2}, {1, 1, 1, 1, 0}, {1, 1, 1, 1, -1}} {
@@ -143,7 +147,7 @@ func (m penalized) Loss(b *graph.Builder, in layers.Batch, rows int) *gorgonia.N
 
 // A penalty whose weight changes with the rows has no limit, and is refused.
 func TestRateRefusesPenaltiesOfRows(t *testing.T) {
-	_, err := rates(penalized{layers.Bilinear{Prior: layers.UniformPrior{}}}, Fast(), 0, Question{})
+	_, err := Rate(context.Background(), penalized{layers.Bilinear{Prior: layers.UniformPrior{}}}, Fast(), RateSettings{})
 	if err == nil || !strings.Contains(err.Error(), "penalized changes with the number of rows") {
 		t.Errorf("the study of a map with a penalty ends with %v", err)
 	}

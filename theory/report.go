@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -212,6 +213,47 @@ func open(x float64) string {
 		return ""
 	}
 	return full(x)
+}
+
+// ReadCSV reads what [WriteCSV] wrote. Verdicts follow from values and bands.
+func ReadCSV(r io.Reader) ([]Row, error) {
+	if r == nil {
+		return nil, errors.New("theory: there is nothing to read rows from")
+	}
+	table, err := csv.NewReader(r).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(table) == 0 || !slices.Equal(table[0], columns) {
+		return nil, fmt.Errorf("is no table of theory rows: the columns must be %v", columns)
+	}
+	number := func(text string, absent float64) float64 {
+		if text == "" {
+			return absent
+		}
+		x, failed := strconv.ParseFloat(text, 64)
+		if failed != nil && err == nil {
+			err = fmt.Errorf("%q is no number", text)
+		}
+		return x
+	}
+	var rows []Row
+	nan := math.NaN()
+	for line, record := range table[1:] {
+		row := Row{
+			Study: record[0], Key: record[1], Quantity: record[2], Theory: record[7], Target: number(record[6], nan),
+			Estimate: Estimate{Value: number(record[3], nan), Low: number(record[4], 0), High: number(record[5], 0)},
+		}
+		band, level := Band{number(record[8], math.Inf(-1)), number(record[9], math.Inf(1))}, number(record[10], nan)
+		if record[11] != "" {
+			row.Band, row.Level = &band, level
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", line+2, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
 }
 
 // rowLevel is the false-alarm level of a judged row: the probability that it falls

@@ -9,17 +9,23 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// population is one law of (cell, atom, label), with the [Limit] that fits it best and what the theory
+// population is one law of (cell, atom, label), with the parameters that fit it best and what the theory
 // predicts for an estimator there: with V the orthonormal gauge directions,
 //
 //	H⁺ = (H + VVᵀ)⁻¹ − VVᵀ,  S = H⁺ J H⁺,  √N (θ̂ − θ*) → N(0, S) off the gauge.
 type population struct {
-	Limit
-	joint     []float64     // what samples are drawn by, where codes are misread (see Reading); nil: Weights
-	occupancy []float64     // E[n_k] per row
-	precision *mat.SymDense // S⁺ = H J⁺ H; nil where J is singular off V, as under a ridge
-	null      float64       // ‖H V‖_max, zero when the gauge is one of H
-	gap       float64       // how far the loss of the next best minimum lies above, where that was searched
+	weights    []float64 // cells × R × C
+	joint      []float64 // what samples are drawn by, where codes are misread (see Reading); nil: weights
+	occupancy  []float64 // E[n_k] per row
+	theta      []float64 // θ*
+	directions [][]float64
+	hessian    *mat.SymDense // H
+	scores     *mat.SymDense // J
+	naive      *mat.SymDense // H⁺
+	covariance *mat.SymDense // S
+	precision  *mat.SymDense // S⁺ = H J⁺ H; nil where J is singular off V, as under a ridge
+	null       float64       // ‖H V‖_max, zero when the gauge is one of H
+	gap        float64       // how far the loss of the next best minimum lies above, where that was searched
 
 	// pred_k = √(tr[(D S Dᵀ)_kk]/N) of each block of a target at N = 1, and the same from H⁺ in place of S.
 	predicted, naively []float64
@@ -34,21 +40,22 @@ func (t *Truth) populationAt(theta, law []float64, model Model, gauge Gauge) (po
 // populationOf is the population of these weights, whose codewords occur so often.
 func populationOf(weights, occupancy, theta []float64, model Model, gauge Gauge) (population, error) {
 	at := &probe{model: cheapest(model), weights: weights}
-	p := population{occupancy: occupancy, Limit: Limit{
-		Weights: weights, Theta: slices.Clone(theta), Free: gauge.Directions(theta), Hessian: at.hessian(theta), Scores: at.scores(theta),
-	}}
+	p := population{
+		weights: weights, occupancy: occupancy, theta: slices.Clone(theta),
+		directions: gauge.Directions(theta), hessian: at.hessian(theta), scores: at.scores(theta),
+	}
 	if at.err != nil {
 		return p, at.err
 	}
-	for _, v := range p.Free {
-		p.null = math.Max(p.null, floats.Norm(product(p.Hessian, v), math.Inf(1)))
+	for _, v := range p.directions {
+		p.null = math.Max(p.null, floats.Norm(product(p.hessian, v), math.Inf(1)))
 	}
-	if p.Inverse = quotientInverse(p.Hessian, p.Free); p.Inverse == nil {
+	if p.naive = quotientInverse(p.hessian, p.directions); p.naive == nil {
 		return p, errors.New("theory: the population Hessian is not positive definite off the gauge: give more atoms or cells, or fewer codewords")
 	}
-	p.Covariance = congruence(p.Scores, p.Inverse)
-	if inverse := quotientInverse(p.Scores, p.Free); inverse != nil {
-		p.precision = congruence(inverse, p.Hessian)
+	p.covariance = congruence(p.scores, p.naive)
+	if inverse := quotientInverse(p.scores, p.directions); inverse != nil {
+		p.precision = congruence(inverse, p.hessian)
 	}
 	return p, nil
 }
@@ -57,9 +64,9 @@ func populationOf(weights, occupancy, theta []float64, model Model, gauge Gauge)
 func (p *population) predict(target Target) {
 	p.predicted, p.naively = nil, nil
 	for k := range target.Blocks() {
-		d := target.Jacobian(k, p.Theta)
-		p.predicted = append(p.predicted, predictedError(d, p.Covariance, 1))
-		p.naively = append(p.naively, predictedError(d, p.Inverse, 1))
+		d := target.Jacobian(k, p.theta)
+		p.predicted = append(p.predicted, predictedError(d, p.covariance, 1))
+		p.naively = append(p.naively, predictedError(d, p.naive, 1))
 	}
 }
 
@@ -70,13 +77,13 @@ func (p *population) wald(theta []float64, n int) float64 {
 		return math.NaN()
 	}
 	offset := make([]float64, len(theta))
-	floats.SubTo(offset, theta, p.Theta)
-	projectOff(offset, p.Free)
+	floats.SubTo(offset, theta, p.theta)
+	projectOff(offset, p.directions)
 	d := mat.NewVecDense(len(offset), offset)
 	return float64(n) * mat.Inner(d, p.precision, d)
 }
 
-func (p *population) freedom() int { return len(p.Theta) - len(p.Free) }
+func (p *population) freedom() int { return len(p.theta) - len(p.directions) }
 
 // predictedError returns √(tr(D C Dᵀ)/N): the root mean squared error of a function
 // of θ with Jacobian D whose estimator has covariance C/N.

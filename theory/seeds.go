@@ -96,7 +96,7 @@ func (s *Seeds) Markdown(w io.Writer) error {
 	fmt.Fprintf(&b, "%d runs (seeds %s), %s. %d judged rows a run, %d of them with chance in them.\n\n", len(s.Runs), ranges(s.Runs), s.aborted(), len(s.lines), byChance)
 	fmt.Fprintf(&b, "A run with any row out of band: %d of %d; its level is at most %.2g %%, so that %.2g are expected at most.\n", len(seeds), len(s.Runs), 100*s.familyLevel(), s.familyLevel()*float64(len(s.Runs)))
 	fmt.Fprintf(&b, "Rows out of band: %d of %d.\n\n", out, judged)
-	fmt.Fprintf(&b, "The command `theory … --seeds LIST --out DIR` writes this table.\n\n")
+	fmt.Fprintf(&b, "The command `theory … --seeds LIST --out DIR` writes this table, and runs no seed again that DIR holds from the same program.\n\n")
 	fmt.Fprintln(&b, "| study | row | level | runs | out of band | mean | standard deviation |\n| --- | --- | --- | --- | --- | --- | --- |")
 	for _, of := range s.lines {
 		outs := fmt.Sprint(len(of.Out))

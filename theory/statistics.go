@@ -141,7 +141,12 @@ func rms(values []float64, at []int) float64 {
 // rmsEstimate is the root mean square of values with its standard error: that of the
 // mean square, halved and divided by the root.
 func rmsEstimate(values []float64) Estimate {
-	squares := data.Each(valid(values), square)
+	var squares []float64
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			squares = append(squares, v*v)
+		}
+	}
 	m, sd := stat.MeanStdDev(squares, nil)
 	root := math.Sqrt(m)
 	return withError(root, sd/math.Sqrt(float64(len(squares)))/(2*root), len(squares)-1)
@@ -159,12 +164,13 @@ func withError(value, err float64, freedom int) Estimate {
 	return Estimate{Value: value, Low: value - half, High: value + half, Error: err, Freedom: freedom}
 }
 
-// valid are the values that are numbers.
-func valid(values []float64) []float64 {
-	return slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+func logs(values []float64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = math.Log(v)
+	}
+	return out
 }
-
-func logs(values []float64) []float64 { return data.Each(values, math.Log) }
 
 func exps(values []float64) {
 	for i, v := range values {

@@ -52,11 +52,11 @@ func nearby(theta []float64, rng *rand.Rand) []float64 {
 // under the expectation, and the envelopes.
 func (e *experiment) smoothness(_ context.Context, r *Report) error {
 	rng, p := newRand(e.Seed, 26), e.populations[0]
-	at, n := &probe{model: e.model, weights: p.Weights}, e.model.Dim()
+	at, n := &probe{model: e.model, weights: p.weights}, e.model.Dim()
 	numeric, differences := make([]float64, n), mat.NewDense(n, n, nil)
 	var worst, worstHess float64
 	for range 3 {
-		theta := nearby(p.Theta, rng)
+		theta := nearby(p.theta, rng)
 		loss := func(x []float64) float64 { l, _ := at.gradient(x); return l }
 		fd.Gradient(numeric, loss, theta, &fd.Settings{Formula: fd.Central})
 		_, grad := at.gradient(theta)
@@ -74,13 +74,13 @@ func (e *experiment) smoothness(_ context.Context, r *Report) error {
 
 // envelopes checks E∇ℓ row by row against ∇Eℓ, and E sup ‖∇ℓ‖ over points of Θ_local.
 func (e *experiment) envelopes(r *Report, rng *rand.Rand) error {
-	p, at := e.populations[0], &probe{model: e.model, weights: e.populations[0].Weights}
-	theta := nearby(p.Theta, rng)
+	p, at := e.populations[0], &probe{model: e.model, weights: e.populations[0].weights}
+	theta := nearby(p.theta, rng)
 	_, grad := at.gradient(theta)
-	points := [][]float64{theta, p.Theta, nearby(theta, rng), nearby(theta, rng)}
+	points := [][]float64{theta, p.theta, nearby(theta, rng), nearby(theta, rng)}
 	var envelope, envelopeHess, largest float64
-	sum, row := make([]float64, len(theta)), &probe{model: cheapest(e.model), weights: make([]float64, len(p.Weights))}
-	for i, w := range p.Weights {
+	sum, row := make([]float64, len(theta)), &probe{model: cheapest(e.model), weights: make([]float64, len(p.weights))}
+	for i, w := range p.weights {
 		if w == 0 {
 			continue
 		}
@@ -110,9 +110,9 @@ func (e *experiment) envelopes(r *Report, rng *rand.Rand) error {
 func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
 	p := e.populations[0]
 	points, rng := make([]expansion, 5), newRand(e.Seed, 27)
-	expected := &probe{model: e.model, weights: p.Weights}
+	expected := &probe{model: e.model, weights: p.weights}
 	for i := range points {
-		theta := p.Theta
+		theta := p.theta
 		if i > 0 {
 			theta = nearby(theta, rng)
 		}
@@ -163,7 +163,7 @@ func (p *probe) expand(theta []float64) expansion {
 
 // of are trials of one population, under random numbers of that name.
 func (e *experiment) of(p population, name uint64) *trials {
-	return e.setup.draws(p.Weights, e.sizes, e.count, name)
+	return e.setup.draws(p.weights, e.sizes, e.count, name)
 }
 
 // widest is how wide a neighbourhood of A4 may be: within half of it the curvature keeps half of
@@ -185,7 +185,7 @@ func (e *experiment) localCurvature(r *Report, width float64) error {
 	radius, kept := math.Inf(1), math.Inf(1)
 	strays, starts := 0, 0
 	for _, p := range e.populations {
-		at, of := p.Theta, &probe{model: model, weights: p.Weights}
+		at, of := p.theta, &probe{model: model, weights: p.weights}
 		here := of.leastCurvature(gauge, at)
 		reach := width * (here / of.sharpest(p))
 		for range 8 {
@@ -193,7 +193,7 @@ func (e *experiment) localCurvature(r *Report, width float64) error {
 			floats.AddScaled(point, reach/2/floats.Norm(direction, 2), direction)
 			kept = math.Min(kept, of.leastCurvature(gauge, point)/here)
 			starts++
-			if minimize(model, e.gauge, point, p.Weights) != nil {
+			if minimize(model, e.gauge, point, p.weights) != nil {
 				strays++
 				continue
 			}

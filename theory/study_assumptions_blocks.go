@@ -21,7 +21,7 @@ type entanglement struct {
 
 // coupling is that of codeword k.
 func (p population) coupling(gauge Rescaling, k int) (x entanglement) {
-	h, j, directions := p.Hessian, p.Scores, p.Free
+	h, j, directions := p.hessian, p.scores, p.directions
 	block := gauge.coordinates(k)
 	x.constant = schurConstant(h, block, directions, directions)
 	// a_k or b_k alone, as printed: the other factor among the others can undo it. The
@@ -30,7 +30,7 @@ func (p population) coupling(gauge Rescaling, k int) (x entanglement) {
 	x.receiver = math.Abs(schurConstant(h, block[:gauge.Classes], nil, others))
 	x.sender = math.Abs(schurConstant(h, block[gauge.Classes:], nil, others))
 
-	rest := complement(len(p.Theta), block)
+	rest := complement(len(p.theta), block)
 	inverse := quotientInverse(symmetric(dense(h, rest, rest)), restrict(directions, rest))
 	if inverse == nil {
 		x.influence = math.NaN()
@@ -103,7 +103,7 @@ func (e *experiment) manySlots(_ context.Context, r *Report) error {
 	if err != nil {
 		return err
 	}
-	c := schurConstant(of.Hessian, p.gauge.coordinates(0), of.Free, of.Free)
+	c := schurConstant(of.hessian, p.gauge.coordinates(0), of.directions, of.directions)
 	r.record("a6-many-slots", "A6: c_k of the most frequent codeword at w = 8", exact(c), "lower still")
 	return nil
 }
@@ -118,9 +118,9 @@ func (e *experiment) lipschitz(ctx context.Context, r *Report) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		sample, population := &probe{model: model, weights: e.sample(p.Weights, 1e6, rng)}, &probe{model: model, weights: p.Weights}
+		sample, population := &probe{model: model, weights: e.sample(p.weights, 1e6, rng)}, &probe{model: model, weights: p.weights}
 		for range 10 {
-			x, y := nearby(p.Theta, rng), nearby(p.Theta, rng)
+			x, y := nearby(p.theta, rng), nearby(p.theta, rng)
 			ofSamples, ofPopulations = math.Max(ofSamples, sample.steepness(x, y)), math.Max(ofPopulations, population.steepness(x, y))
 		}
 		// Random pairs understate a supremum: along the top curvature's own third
@@ -146,8 +146,8 @@ func (p *probe) steepness(x, y []float64) float64 {
 // eigenvector v of the largest change and the direction ∇(vᵀ∇²L v) it changes in.
 func (p *probe) sharpest(of population) (norm float64) {
 	const h = bendingStep
-	theta, n := of.Theta, len(of.Theta)
-	_, vectors := spectrum(of.Hessian)
+	theta, n := of.theta, len(of.theta)
+	_, vectors := spectrum(of.hessian)
 	v := mat.Col(nil, n-1, vectors)
 	point := make([]float64, n)
 	for range 10 {
@@ -155,7 +155,7 @@ func (p *probe) sharpest(of population) (norm float64) {
 		floats.Scale(1/floats.Norm(u, 2), u)
 		floats.AddScaledTo(point, theta, h, u)
 		hess := p.newton(point)
-		subtract(hess, of.Hessian)
+		subtract(hess, of.hessian)
 		hess.ScaleSym(1/h, hess)
 		values, vectors := spectrum(hess)
 		top := 0
@@ -199,12 +199,12 @@ func (e *experiment) conditionalLaw(ctx context.Context, r *Report) error {
 	k := gauge.Codewords / 2
 	block := gauge.coordinates(k)
 	model := cheapest(e.model)
-	population := &probe{model: model, weights: p.Weights}
-	expected := population.newton(p.Theta)
+	population := &probe{model: model, weights: p.weights}
+	expected := population.newton(p.theta)
 	t := e.of(p, 46)
 	gap, _, err := t.measure(ctx, model, 1, func(model Model, x trial) ([]float64, error) {
 		at := &probe{model: model, weights: t.draw(x)}
-		hess := at.newton(p.Theta)
+		hess := at.newton(p.theta)
 		subtract(hess, expected)
 		return []float64{mat.Norm(dense(hess, block, block), 2) / p.occupancy[k]}, at.err
 	})
@@ -223,11 +223,11 @@ func (e *experiment) meanGradients() (block, cell, hessian float64, err error) {
 	at, total := &probe{model: cheapest(e.model)}, make([]float64, e.model.Dim())
 	norms := make([]float64, gauge.Codewords)
 	for v, c := range e.table.Cells {
-		at.weights = make([]float64, len(p.Weights))
-		mass := floats.Sum(e.table.of(p.Weights, v))
-		floats.AddScaled(e.table.of(at.weights, v), 1/mass, e.table.of(p.Weights, v))
-		_, grad := at.gradient(p.Theta)
-		hess := at.newton(p.Theta)
+		at.weights = make([]float64, len(p.weights))
+		mass := floats.Sum(e.table.of(p.weights, v))
+		floats.AddScaled(e.table.of(at.weights, v), 1/mass, e.table.of(p.weights, v))
+		_, grad := at.gradient(p.theta)
+		hess := at.newton(p.theta)
 		floats.AddScaled(total, mass, grad)
 		for _, o := range c.Occurrences {
 			own := gauge.coordinates(o.Codeword)
@@ -255,18 +255,18 @@ func (e *experiment) taylor(_ context.Context, r *Report) error {
 	p := e.populations[0]
 	model := cheapest(e.model)
 	n := model.Dim()
-	sample := e.sample(p.Weights, 1e5, newRand(e.Seed, 48))
-	fit := slices.Clone(p.Theta)
+	sample := e.sample(p.weights, 1e5, newRand(e.Seed, 48))
+	fit := slices.Clone(p.theta)
 	lost := minimize(model, e.target.(Products).Rescaling, fit, sample) != nil
 	of := &probe{model: model, weights: sample}
-	_, here := of.gradient(p.Theta)
+	_, here := of.gradient(p.theta)
 	_, there := of.gradient(fit)
 	step, change := make([]float64, n), make([]float64, n)
-	floats.SubTo(step, fit, p.Theta)
+	floats.SubTo(step, fit, p.theta)
 	floats.SubTo(change, there, here)
 	point := make([]float64, n)
 	along := func(t float64) []float64 {
-		floats.AddScaledTo(point, p.Theta, t, step)
+		floats.AddScaledTo(point, p.theta, t, step)
 		return product(of.newton(point), step)
 	}
 	// With a spacing of 1/200 in t the least residual is good to a hundredth of itself.

@@ -78,7 +78,7 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 	r.unsettled(o.unsettled, e.total(), lostPart)
 	constants := Curve{Label: "Schur constant c_0", Style: Joined}
 	for n, p := range e.populations {
-		c := schurConstant(p.Hessian, e.gauge.(Rescaling).coordinates(0), p.Free, p.Free)
+		c := schurConstant(p.hessian, e.gauge.(Rescaling).coordinates(0), p.directions, p.directions)
 		constants.X, constants.Y = append(constants.X, 1-overlaps[n]), append(constants.Y, c)
 	}
 	errors := o.reportOverlaps(r, constants.Y)

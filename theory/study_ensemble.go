@@ -227,14 +227,14 @@ func (x *ensemble) foretell(m *eachDraw, frequencies []float64) (f foretold, err
 		if err != nil {
 			return f, err
 		}
-		f.reach = math.Max(f.reach, math.Sqrt(operatorNorm(p.Covariance)))
+		f.reach = math.Max(f.reach, math.Sqrt(operatorNorm(p.covariance)))
 		at := &probe{model: cheapest(model), weights: f.weights}
 		A := at.scoreRows(x.Theta)
 		if at.err != nil {
 			return f, at.err
 		}
 		var P mat.Dense
-		P.Product(A, p.Inverse, A.T())
+		P.Product(A, p.naive, A.T())
 		mean.Add(mean, &P)
 		one := make([]float64, entries/C)
 		for i := range entries {

@@ -72,7 +72,7 @@ func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := s.draws(of.Weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), s.replicates(40, 200))
+	t := s.draws(of.weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), s.replicates(40, 200))
 	index := func(x trial) int { return x.size*t.count + x.rep }
 	t.rand = func(x trial) *rand.Rand { return newRand(s.Seed, 42, uint64(index(x))) }
 	n := t.total()
@@ -211,7 +211,7 @@ func varianceRatio(s *layers.Sandwich, at population, N int) float64 {
 	errors := factorErrors(s)
 	var sum float64
 	for i, v := range errors {
-		sum += v * v / (at.Covariance.At(i, i) / float64(N))
+		sum += v * v / (at.covariance.At(i, i) / float64(N))
 	}
 	return sum / float64(len(errors))
 }

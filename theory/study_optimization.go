@@ -143,16 +143,16 @@ func (e *experiment) respond(ctx context.Context, chosen func(population int) []
 	perPopulation, err := each(ctx, len(e.populations), e.model, func(model Model, at int) (moves []response, err error) {
 		p := e.populations[at]
 		rng := newRand(e.Seed, 11, uint64(len(e.populations)), uint64(at))
-		sample := e.sample(p.Weights, N, rng)
-		fit := slices.Clone(p.Theta)
+		sample := e.sample(p.weights, N, rng)
+		fit := slices.Clone(p.theta)
 		settled := minimize(model, e.gauge, fit, sample) == nil
-		e.gauge.Fix(fit, p.Theta)
+		e.gauge.Fix(fit, p.theta)
 		for _, k := range chosen(at) {
 			// E|(H⁺u)_k|² over unit u off the gauge is tr[(H⁺H⁺)_kk]/freedom.
 			var sum float64
 			for _, row := range gauge.coordinates(k) {
-				for col := range p.Theta {
-					h := p.Inverse.At(row, col)
+				for col := range p.theta {
+					h := p.naive.At(row, col)
 					sum += h * h
 				}
 			}
@@ -215,8 +215,8 @@ var schedules = []schedule{
 //	E‖θ̂ − θ*‖² = tr(S)/N + ε_N² tr(H⁺H⁺)/df.
 func (e *experiment) schedules(ctx context.Context, r *Report) error {
 	p := e.populations[0]
-	sampling := p.Covariance.Trace()
-	bending := congruence(mat.NewDiagDense(len(p.Theta), slices.Repeat([]float64{1}, len(p.Theta))), p.Inverse).Trace() / float64(p.freedom())
+	sampling := p.covariance.Trace()
+	bending := congruence(mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta))), p.naive).Trace() / float64(p.freedom())
 	figure := Figure{
 		Name: "schedules", Title: "Theorem 1 with a residual ε_N",
 		XLabel: "N", YLabel: "RMS of ‖θ̂ − θ*‖", LogX: true, LogY: true,
@@ -253,15 +253,15 @@ func (e *experiment) schedules(ctx context.Context, r *Report) error {
 // trials without one.
 func (e *experiment) scheduled(ctx context.Context, law schedule, n uint64) (t *trials, errors [][][]float64, losses []string, err error) {
 	p := e.populations[0]
-	t = e.setup.draws(p.Weights, []int{1e7, 1e8, 1e9}, e.setup.replicates(20, 60), 13, n)
+	t = e.setup.draws(p.weights, []int{1e7, 1e8, 1e9}, e.setup.replicates(20, 60), 13, n)
 	t.what = law.name
 	errors, losses, err = t.measure(ctx, e.model, 1, func(model Model, x trial) ([]float64, error) {
-		at, theta := &probe{model: model, weights: t.draw(x)}, slices.Clone(p.Theta)
+		at, theta := &probe{model: model, weights: t.draw(x)}, slices.Clone(p.theta)
 		at.minimize(e.gauge, theta)
 		at.model = &quadratic{Model: model, tilt: randomResidual(law.at(x.rows), theta, e.target.(Products).Rescaling, x.rng)}
 		at.minimize(e.gauge, theta)
-		e.gauge.Fix(theta, p.Theta)
-		return []float64{floats.Distance(theta, p.Theta, 2)}, at.err
+		e.gauge.Fix(theta, p.theta)
+		return []float64{floats.Distance(theta, p.theta, 2)}, at.err
 	})
 	return t, errors, losses, err
 }
@@ -269,11 +269,11 @@ func (e *experiment) scheduled(ctx context.Context, law schedule, n uint64) (t *
 // earlyStop compares where L-BFGS stops at ‖∇L‖ ≤ tolerance with where Newton does.
 func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
 	K, p, tolerances := e.target.Blocks(), e.populations[0], []float64{2e-5, 1e-8}
-	t := e.setup.draws(p.Weights, []int{1e6}, choose(e.setup, 4, 20))
+	t := e.setup.draws(p.weights, []int{1e6}, choose(e.setup, 4, 20))
 	t.rand = func(x trial) *rand.Rand { return newRand(e.Seed, 15, uint64(x.rep)) }
 	// Of each block, what each tolerance leaves and then the statistical error.
 	errors, _, err := t.measure(ctx, e.model, K*(len(tolerances)+1), func(model Model, x trial) (found []float64, err error) {
-		sample, optimum := t.draw(x), slices.Clone(p.Theta)
+		sample, optimum := t.draw(x), slices.Clone(p.theta)
 		if err := minimize(model, e.gauge, optimum, sample); err != nil {
 			return nil, lost{err}
 		}
@@ -283,13 +283,13 @@ func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
 			}
 		}
 		for _, tolerance := range tolerances {
-			stopped, err := stoppedAt(tolerance, cheapest(model), p.Theta, sample)
+			stopped, err := stoppedAt(tolerance, cheapest(model), p.theta, sample)
 			if err != nil {
 				return nil, err
 			}
 			distances(stopped, optimum)
 		}
-		distances(optimum, p.Theta)
+		distances(optimum, p.theta)
 		return found, nil
 	})
 	if err != nil {

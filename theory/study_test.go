@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,7 +28,7 @@ func TestStudiesDoNotDependOnCores(t *testing.T) {
 	var first string
 	for _, cores := range []int{1, 2, 4} {
 		runtime.GOMAXPROCS(cores)
-		r, err := rates(layers.Dirichlet{}, d, 5, Question{Sizes: []int{1e5, 1e6}, Replicates: 5})
+		r, err := Rate(context.Background(), layers.Dirichlet{}, d, RateSettings{Seed: 5, Sizes: []int{1e5, 1e6}, Replicates: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,16 +53,16 @@ func TestBadInput(t *testing.T) {
 		what   string
 		layer  layers.Map
 		design Design
-		Question
+		RateSettings
 		want string
 	}{
-		{"one codeword", layers.Bilinear{}, lone, Question{}, "at least 2 codewords"},
-		{"small N", layers.Bilinear{Prior: layers.UniformPrior{}}, good, Question{Sizes: []int{10, 20}, Replicates: 2}, "too small"},
-		{"one size", layers.Bilinear{}, good, Question{Sizes: []int{1e5}}, "two sample sizes"},
-		{"nothing learned", layers.Identity{}, good, Question{}, "no learned weight"},
-		{"a gauge that leaves null directions", layers.Dirichlet{}, good, Question{Estimator: Estimator{Gauge: NullSpace{}}}, "not positive definite off the gauge"},
+		{"one codeword", layers.Bilinear{}, lone, RateSettings{}, "at least 2 codewords"},
+		{"small N", layers.Bilinear{Prior: layers.UniformPrior{}}, good, RateSettings{Sizes: []int{10, 20}, Replicates: 2}, "too small"},
+		{"one size", layers.Bilinear{}, good, RateSettings{Sizes: []int{1e5}}, "two sample sizes"},
+		{"nothing learned", layers.Identity{}, good, RateSettings{}, "no learned weight"},
+		{"a gauge that leaves null directions", layers.Dirichlet{}, good, RateSettings{Gauge: NullSpace{}}, "not positive definite off the gauge"},
 	} {
-		_, err := rates(test.layer, test.design, 0, test.Question)
+		_, err := Rate(context.Background(), test.layer, test.design, test.RateSettings)
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", test.what, err)
 		}
@@ -225,4 +226,20 @@ func TestSamplesAreMultinomial(t *testing.T) {
 	if chi2 > 137 {
 		t.Errorf("means are off by χ² = %g for %d entries", chi2, len(population))
 	}
+}
+
+// A researcher's own layer needs no more than its Map.
+func ExampleRate() {
+	d := Design{Classes: 3, Slots: 2, Codewords: 4, Atoms: 6, Decades: 1}
+	r, err := Rate(context.Background(), layers.Dirichlet{}, d, RateSettings{Seed: 1, Sizes: []int{1e5, 1e6}, Replicates: 400})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// softmax(Wᵀ log p̂ + b) is free to shift b and each row of W.
+	fmt.Println(r.Rows[0].Quantity, r.Rows[0].Value)
+	fmt.Println("outside their bands:", r.Failures())
+	// Output:
+	// null directions of the population Hessian 4
+	// outside their bands: []
 }

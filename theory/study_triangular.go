@@ -35,10 +35,10 @@ func newTriangular(s *setup) (*triangular, error) {
 			return nil, err
 		}
 		logNk := math.Log(float64(N) * of.occupancy[rareCodeword])
-		x.laws = append(x.laws, of.Weights)
+		x.laws = append(x.laws, of.weights)
 		x.logNk = append(x.logNk, logNk)
 		x.predicted.X = append(x.predicted.X, math.Exp(logNk))
-		x.predicted.Y = append(x.predicted.Y, predictedError(p.target.Jacobian(rareCodeword, p.Theta), of.Covariance, N))
+		x.predicted.Y = append(x.predicted.Y, predictedError(p.target.Jacobian(rareCodeword, p.Theta), of.covariance, N))
 	}
 	return x, nil
 }

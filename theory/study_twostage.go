@@ -70,7 +70,7 @@ func newPipeline(rng *rand.Rand) (*pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.reach = math.Sqrt(operatorNorm(of.Covariance))
+	p.reach = math.Sqrt(operatorNorm(of.covariance))
 	return p, nil
 }
 

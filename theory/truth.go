@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"calibra/graph"
-
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distmv"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -22,7 +20,8 @@ type Truth struct {
 	Design Design
 	Table  *Table
 	// Theta are the weights of the map that is the law, before anything disturbs it: of the paper's map 2·K·C, receivers
-	// then senders. A descent to the limit of an estimator begins here.
+	// then senders. Where the estimator is another map, a descent to its limit begins at weights of its own, or, of a truth
+	// that a [Population] is given, here.
 	Theta []float64
 	Label []float64 // cells × R × C, P(y = j | cell, atom)
 }
@@ -199,7 +198,13 @@ func mix(x uint64) uint64 {
 }
 
 // normals are n draws of N(0, 1).
-func normals(n int, rng *rand.Rand) []float64 { return graph.Normals(n, 0, 1, rng) }
+func normals(n int, rng *rand.Rand) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	return x
+}
 
 // drawMultinomial fills counts with one Multinomial(n, prob) draw by successive
 // conditional binomials. Its cost does not depend on n. Σ prob need not be 1.

@@ -57,6 +57,9 @@ func TestTheoryOfAPart(t *testing.T) {
 	if code, _, stderr := with(t, "theory", "askd"); code != exitUsage || !strings.Contains(stderr, "did you mean asked?") {
 		t.Errorf("a slip exits %d: %s", code, stderr)
 	}
+	if code, _, stderr := with(t, "theory", "asked", "--zipf", "1"); code != exitUsage || !strings.Contains(stderr, "for the study rate") {
+		t.Errorf("a flag of study rate exits %d: %s", code, stderr)
+	}
 }
 
 // with runs the command with the parts.

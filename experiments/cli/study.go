@@ -9,6 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/program"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
 )
@@ -23,6 +24,7 @@ type studyCmd struct {
 	Methods []string          `aliases:"method" placeholder:"NAME" help:"Only these of the study's methods (all). A sweep needs them; --method is the same flag."`
 	Split   data.Holdout      `placeholder:"paper|tables" group:"Validation:" help:"Where validation rows come from: 10 % of the test rows as in the published tables (tables), or 10 % of the calibration rows as in the paper's text (paper) (tables)."`
 	Jobs    int               `placeholder:"N" most:"1024" help:"Number of cells to compute at the same time (one per core)."`
+	DryRun  bool              `xor:"grid" help:"List the cells and the estimated time, and compute nothing."`
 	Out     string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
 	Cells   string            `type:"path" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
 	Random  *int              `least:"1" most:"1000000" placeholder:"N" group:"Of one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
@@ -58,10 +60,13 @@ type asked struct {
 
 func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	if c.Name == "" {
-		if c.Data != nil || c.Methods != nil || c.Set != nil || c.Out != "" || c.List {
+		if c.Data != nil || c.Methods != nil || c.Set != nil || c.Out != "" || c.DryRun || c.List {
 			return data.Inputf("", "name the study, such as calibra study main --data letter --out runs/main; calibra study lists them")
 		}
 		return c.list(t)
+	}
+	if c.DryRun && c.JSON {
+		return data.Inputf("", "--dry-run prints a table; --list prints the cells as JSON lines")
 	}
 	if err := c.gridFlags.settle(t); err != nil {
 		return err
@@ -84,6 +89,9 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		return printTasks(t, a.plan.Tasks)
 	}
 	c.warnStale(t, a.plan.Tasks)
+	if c.DryRun {
+		return listCells(t, a.plan, program.Jobs(c.Jobs))
+	}
 	if c.part() {
 		return c.runPart(ctx, t, a.plan, c.Jobs, c.JSON)
 	}
@@ -233,7 +241,7 @@ func (c *studyCmd) places() error {
 	switch {
 	case c.Out == "" && c.Cells == "" && c.part():
 		return data.Inputf("", "name the directory of the cells by --cells, or that of the report by --out, beside which they are")
-	case c.Out == "" && !c.List && !c.part():
+	case c.Out == "" && !c.DryRun && !c.List && !c.part():
 		return data.Inputf("", "a study needs --out, the directory for its report, such as --out runs/%s", c.Name)
 	case c.Cells == "":
 		c.Cells = filepath.Join(c.Out, "cells")

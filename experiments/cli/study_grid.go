@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"calibra/data"
 	"calibra/experiments/program"
@@ -18,7 +19,7 @@ import (
 // gridFlags deal the cells of a study out to many processes, which share one directory of
 // cells.
 type gridFlags struct {
-	List    bool   `xor:"grid" group:"Parts of a study, on many machines:" help:"Compute nothing. Print the cells as JSON lines: id, method, data, seed, done, and the seconds that each should take."`
+	List    bool   `xor:"grid" group:"Parts of a study, on many machines:" help:"Print the cells as JSON lines: id, method, data, seed, done."`
 	Cell    string `xor:"grid" placeholder:"ID" group:"Parts of a study, on many machines:" help:"Compute only the cell with this id of --list, and write no report."`
 	Shard   string `xor:"grid" placeholder:"i/n" group:"Parts of a study, on many machines:" help:"Compute the i-th of n equal parts of the cells, and write no report. In a Slurm job array the part is SLURM_ARRAY_TASK_ID of SLURM_ARRAY_TASK_COUNT; 1/1 computes all."`
 	Collect bool   `xor:"grid" group:"Parts of a study, on many machines:" help:"Compute nothing. Write the report of the computed cells, and name those that are missing."`
@@ -105,6 +106,34 @@ func (t *terminal) run(ctx context.Context, p *study.Plan, jobs int) error {
 		spent, ended = spent+cmp.Or(task.Seconds, 1), ended+1
 		bar.at(spent, total, fmt.Sprintf("%d of %d cells, the last %s", ended, len(p.Tasks)-done, task.Cell))
 	})
+}
+
+// listCells prints the cells and, where that is known, how long what is left should take.
+func listCells(t *terminal, p *study.Plan, jobs int) error {
+	timed := p.Tasks[0].Seconds > 0
+	key, state := "id", "done"
+	if timed {
+		key, state = "key", "time"
+	}
+	list := &table{columns: []column{{head: key, left: true, drop: 1}, {head: "cell", left: true, wrap: true}, {head: state, left: true}}}
+	seconds := 0.0
+	for _, task := range p.Tasks {
+		state := ""
+		switch {
+		case task.Done:
+			state = "done"
+		case timed:
+			state = fmt.Sprintf("about %.0f s", task.Seconds)
+			seconds += task.Seconds
+		}
+		list.add(words(task.ID), words(task.Cell), words(state))
+	}
+	t.tables(list)
+	t.printf("%d cells, %d to compute", len(p.Tasks), len(p.Tasks)-p.Computed())
+	if timed {
+		t.printf(", about %s on %d at a time", (time.Duration(seconds/float64(jobs)) * time.Second).Round(time.Second), jobs)
+	}
+	return t.printf("\n")
 }
 
 // runPart computes the cells that --cell or --shard name and prints what was done. Cells that were done before are

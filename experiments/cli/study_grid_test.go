@@ -197,7 +197,7 @@ func TestStudyCellsBySettings(t *testing.T) {
 			t.Errorf("%v exits %d without %q: %s", more, code, want, stderr)
 		}
 	}
-	if code, _, stderr := calibra(t, append(slices.Clone(args), "--methods", "ts", "--slots", "2", "--list")...); code != 0 || !strings.Contains(stderr, "--slots changed nothing") {
+	if code, _, stderr := calibra(t, append(slices.Clone(args), "--methods", "ts", "--slots", "2", "--dry-run")...); code != 0 || !strings.Contains(stderr, "--slots changed nothing") {
 		t.Errorf("--slots of ts exits %d: %s", code, stderr)
 	}
 	args = append(args, "--methods", "vq")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,22 +15,24 @@ import (
 	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/report"
+	"calibra/layers"
 	"calibra/theory"
 )
 
 type theoryCmd struct {
 	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; a study of a module of its own is run as it is written."`
 	Seed    *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
-	Seeds   seeds    `placeholder:"LIST" help:"Run the studies with each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md)."`
+	Seeds   seeds    `placeholder:"LIST" help:"Run the studies with each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md). Seeds that --out has already are not run again."`
+	Own     ownRate  `embed:"" group:"Of the study rate only, for a problem and a map of your own:"`
 	JSON    bool     `help:"Print the rows of all studies as one JSON list or, with --seeds, the lines of seeds.md."`
 	figureFlags
 	Out string `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace those of an earlier run. With all studies, findings.md too."`
 }
 
 // claims are the names of all studies.
-func claims(methods *experiments.Catalog) []string {
-	return data.Each(methods.Studies(), func(s theory.Study) string { return s.Name })
-}
+func claims(methods *experiments.Catalog) []string { return data.Each(methods.Studies(), studyName) }
+
+func studyName(s theory.Study) string { return s.Name }
 
 func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	studies, settings, err := c.asked(methods)
@@ -84,8 +87,14 @@ func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study,
 		}
 		settings.Seed = *c.Seed
 	}
-	studies, err = c.chosen(&settings, methods.Studies())
-	return studies, settings, err
+	if studies, err = c.chosen(&settings, methods.Studies()); err != nil {
+		return nil, settings, err
+	}
+	if !c.Own.given() {
+		return studies, settings, nil
+	}
+	own, err := c.Own.study(c.Studies, methods)
+	return []theory.Study{own}, settings, err
 }
 
 // run carries the studies out and prints each as it ends, unless as JSON in the end.
@@ -198,6 +207,118 @@ func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
 		return t.closing(found, "tables and figures to "+relative(c.Out))
 	}
 	return t.closing(found)
+}
+
+// ownRate is a rate study of a researcher's own design.
+type ownRate struct {
+	Map         string    `placeholder:"NAME" help:"Map to study: that of a method such as vq or vq-dc (vq)."`
+	Slots       *int      `most:"1000000" placeholder:"W" help:"Slots w (3)."`
+	Codewords   *int      `most:"1000000" placeholder:"K" help:"Codewords K (8)."`
+	Classes     *int      `most:"1000000" placeholder:"C" help:"Classes C (3)."`
+	Atoms       *int      `most:"1000000" placeholder:"R" help:"Number of different predictions in each region (6)."`
+	Zipf        *float64  `placeholder:"X" help:"Codeword k has a frequency proportional to 1/k^X."`
+	Decades     *float64  `placeholder:"X" help:"Codeword frequencies spread evenly, on a log scale, over X decades (2)."`
+	Frequencies []float64 `placeholder:"P" help:"Relative frequency of each codeword."`
+	Disturbance float64   `placeholder:"X" help:"Noise on the logits of the true posterior, which the map cannot represent (0)."`
+	Spread      *float64  `placeholder:"X" help:"Noise that turns the start of the fit into the true parameters (0.5)."`
+	Shifts      *int      `most:"1000000" placeholder:"N" help:"Number of cyclic shifts of the frequencies (4)."`
+	Replicates  *int      `most:"1000000" placeholder:"N" help:"Samples for each shift and size (40). Fewer make the bands wider."`
+	Sizes       []int     `placeholder:"N" help:"Sample sizes, in increasing order (chosen from the errors that the theory predicts)."`
+}
+
+// given reports whether anything of the study was asked for.
+func (o ownRate) given() bool {
+	return !reflect.ValueOf(o).IsZero()
+}
+
+// study is the study "rate" of the design that was asked for.
+func (o ownRate) study(studies []string, methods *experiments.Catalog) (theory.Study, error) {
+	var none theory.Study
+	if len(studies) != 1 || studies[0] != "rate" {
+		return none, data.Inputf("", "a design or a map of your own is for the study rate alone: calibra theory rate --slots 8 …, not %q", strings.Join(studies, " "))
+	}
+	name := cmp.Or(o.Map, "vq")
+	m, err := mapOf(name, methods)
+	if err != nil {
+		return none, err
+	}
+	d, err := o.design()
+	if err != nil {
+		return none, err
+	}
+	settings, err := o.settings()
+	if err != nil {
+		return none, err
+	}
+	if settings.Shifts > d.Codewords {
+		return none, data.Inputf("", "--shifts is %d; the frequencies of %d codewords have %[2]d cyclic shifts", settings.Shifts, d.Codewords)
+	}
+	return theory.OwnRate(name, m, d, settings), nil
+}
+
+// settings are those of the flags. What is 0 there is a default, so that a flag of 0 is refused.
+func (o ownRate) settings() (s theory.RateSettings, err error) {
+	for _, flag := range []struct{ name, text string }{{"shifts", given(o.Shifts)}, {"replicates", given(o.Replicates)}, {"spread", given(o.Spread)}} {
+		if flag.text == "0" {
+			return s, data.Inputf("", "--%s is 0; give a positive number, or leave it out", flag.name)
+		}
+	}
+	s = theory.RateSettings{
+		Spread: or(o.Spread, 0), Disturbance: o.Disturbance, Sizes: o.Sizes, Shifts: or(o.Shifts, 0), Replicates: or(o.Replicates, 0),
+	}
+	if err := s.Check(); err != nil {
+		return s, data.Inputf("", "%w", err)
+	}
+	return s, nil
+}
+
+// mapOf is the map of a method.
+func mapOf(name string, methods *experiments.Catalog) (layers.Map, error) {
+	if name == "vq" {
+		// The prior is left out: its shift is free, which the study would find and take out.
+		return layers.Bilinear{Prior: layers.UniformPrior{}}, nil
+	}
+	method, err := methods.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	model, _, err := method.Build(experiments.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if one, ok := model.(layers.Parametric); ok {
+		if m := one.Parameterization(); m != nil {
+			return m, nil
+		}
+	}
+	return nil, data.Inputf("", "method %s has no map of vectors of codewords, of which study rate measures the errors; choose one such as vq or vq-dc", name)
+}
+
+// design is the design of the flags. One law of the codewords is asked for at most.
+func (o ownRate) design() (d theory.Design, err error) {
+	var laws []string
+	for _, law := range []struct {
+		name  string
+		given bool
+	}{{"--zipf", o.Zipf != nil}, {"--decades", o.Decades != nil}, {"--frequencies", o.Frequencies != nil}} {
+		if law.given {
+			laws = append(laws, law.name)
+		}
+	}
+	if len(laws) > 1 {
+		return d, data.Inputf("", "%s each say how often codewords are used; give one of them", strings.Join(laws, " and "))
+	}
+	d = theory.Design{
+		Classes: or(o.Classes, 3), Slots: or(o.Slots, 3), Codewords: or(o.Codewords, cmp.Or(len(o.Frequencies), 8)), Atoms: or(o.Atoms, 6),
+		Decades: or(o.Decades, 2), Law: o.Frequencies,
+	}
+	if o.Zipf != nil { // 1/k⁰ is even, as is a fall over 0 decades
+		d.Zipf, d.Decades = *o.Zipf, 0
+	}
+	if err := d.Check(); err != nil {
+		return d, data.Inputf("", "%w", err)
+	}
+	return d, nil
 }
 
 // or is the value of a flag, or another where it is not given.

@@ -78,7 +78,7 @@ func (c *studyCmd) traffic() traffic {
 	}
 	drawn := c.figureFlags.folder()
 	switch s, err := study.ByName(c.Name); {
-	case c.List || c.part(): // no report
+	case c.List || c.DryRun || c.part(): // no report
 		return traffic{reads: reads}
 	case err == nil:
 		return traffic{reads: reads, folder: folder{c.Out, s.Group(), s.FileNames()}, drawn: drawn}
