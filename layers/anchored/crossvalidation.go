@@ -134,9 +134,9 @@ func (cv *crossValidation) judge(ctx context.Context, m layers.Map) (*judgement,
 	return best, nil
 }
 
-// along looks for the finest spread of m, of which coarse is the judgement at 0. If the first spread has a lower loss than 0,
-// it goes up as long as the loss falls. Otherwise, or if the loss rises at once, it goes down from the first. A map without
-// a spread is judged as it is.
+// along looks for the finest spread of m from coarse, the judgement of 0: upwards as
+// long as the loss falls or, if it rises at once, downwards. A map without a spread is
+// judged as it is.
 func (cv *crossValidation) along(ctx context.Context, m layers.Map, fits []*posterior, coarse *judgement) (*judgement, error) {
 	if coarse == nil {
 		return cv.fit(ctx, fits)
@@ -153,14 +153,7 @@ func (cv *crossValidation) along(ctx context.Context, m layers.Map, fits []*post
 	if err != nil {
 		return nil, err
 	}
-	up := false
-	if from := w.best.weights; first == w.best.mean {
-		if up, err = w.walk(ctx, 2, first); !up {
-			for k, p := range w.fits {
-				p.from(from[k]) // where the first ended
-			}
-		}
-	}
+	up, err := w.walk(ctx, 2, first)
 	if err == nil && !up {
 		_, err = w.walk(ctx, 1./2, first)
 	}
