@@ -6,9 +6,7 @@ import (
 	"slices"
 
 	"calibra/experiments/internal/checked"
-	"calibra/graph/simd"
-
-	"gonum.org/v1/gonum/blas"
+	"calibra/experiments/metrics/internal/tile"
 )
 
 // Interval is a 95 % range of values.
@@ -165,8 +163,10 @@ func (o *resampler) met(t *stripe, _, j0, _ int) {
 func (o *resampler) end(t *stripe) {
 	for c := range t.classes {
 		at := c * o.count * lanes
-		simd.Sgemm(blas.NoTrans, blas.NoTrans, o.replicates, lanes, o.count, 1, o.draws, o.count, o.r[at:], lanes, 0, o.rb, lanes)
-		simd.Sgemm(blas.NoTrans, blas.NoTrans, o.replicates, lanes, o.count, 1, o.draws, o.count, o.s[at:], lanes, 0, o.sb, lanes)
+		clear(o.rb)
+		tile.Multiply(o.rb, o.draws, o.count, o.replicates, o.count, o.r[at:])
+		clear(o.sb)
+		tile.Multiply(o.sb, o.draws, o.count, o.replicates, o.count, o.s[at:])
 		for l := range t.count {
 			j := t.first + l
 			if t.own[c*t.rows+j] == skipped {

@@ -301,7 +301,7 @@ func (u *localPass) count(ctx context.Context, n *neighbours, p *checked.Progres
 		places = n.redrawPlaces(u.labels)
 	}
 	var tallies []func()
-	err = n.each(ctx, p, false, func() (observers []observer) {
+	err = n.each(ctx, p, func() (observers []observer) {
 		if !drawn {
 			o := newResampler(u.groups, u.resampled)
 			observers = append(observers, o)

@@ -112,7 +112,7 @@ const agreement = 1e-3
 func (n *neighbours) agrees(out *Local) error {
 	rows, classes := out.Residual.Dims()
 	want := &Local{Residual: mat.NewDense(rows, classes, nil), ESS: mat.NewDense(rows, classes, nil)}
-	n.newStripe([]observer{writer{want}}, true).run(0)
+	n.newStripe([]observer{writer{want}}).run(0)
 	for _, i := range n.order[:min(lanes, n.rows)] {
 		for c := range n.classes {
 			r, s := want.Residual.At(i, c), want.ESS.At(i, c)

@@ -67,7 +67,7 @@ func (b *binned) local(ctx context.Context, z *scaled, p *checked.Progress) (*Lo
 		case n.mutual():
 			err = n.eachPair(ctx, p, writer{out})
 		default:
-			err = n.each(ctx, p, true, writers)
+			err = n.each(ctx, p, writers)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("metrics: measure locally: %w", err)

@@ -48,7 +48,7 @@ func (n *neighbours) eachPair(ctx context.Context, progress *checked.Progress, o
 	}
 	threads := min(runtime.GOMAXPROCS(0), (blocks+1)/2)
 	return checked.InParallelWith(ctx, threads, func() func(int) {
-		t := n.newStripe([]observer{out}, true)
+		t := n.newStripe([]observer{out})
 		mirror := make([]float32, blockRows*blockRows)
 		return func(int) { m.work(ctx, t, mirror) }
 	})

@@ -29,7 +29,7 @@ func TestPairsMeetOnce(t *testing.T) {
 		n := pairsOf(t, rows)
 		local := func() *Local { return &Local{Residual: mat.NewDense(rows, 4, nil), ESS: mat.NewDense(rows, 4, nil)} }
 		want := local()
-		if err := n.each(t.Context(), &checked.Progress{}, true, func() []observer { return []observer{writer{want}} }); err != nil {
+		if err := n.each(t.Context(), &checked.Progress{}, func() []observer { return []observer{writer{want}} }); err != nil {
 			t.Fatal(err)
 		}
 		for _, threads := range []int{1, 3} {

@@ -6,8 +6,6 @@ import (
 	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics/internal/tile"
 	"calibra/graph/simd"
-
-	"gonum.org/v1/gonum/blas"
 )
 
 // lanes is the number of rows of a stripe.
@@ -24,11 +22,10 @@ type stripe struct {
 	*neighbours
 	first, count int // positions first … first+count−1
 
-	turned  []float32 // d×lanes: the stripe's z/γ by column
-	kernel  []float32 // block×lanes: K_ji, 0 for j = i
-	squares []float32 // block×lanes: K_ji², nil where nobody asks for Q
-	block   []float32 // height×lanes: each row's sums of the block over its own bins; any number where one is skipped
-	total   []float64 // the same of all blocks
+	turned []float32 // d×lanes: the stripe's z/γ by column
+	kernel []float32 // block×lanes: K_ji, 0 for j = i
+	block  []float32 // height×lanes: each row's sums of the block over its own bins; any number where one is skipped
+	total  []float64 // the same of all blocks
 
 	observers []observer
 }
@@ -42,9 +39,8 @@ type observer interface {
 	end(t *stripe)
 }
 
-// newStripe sums Q with squares alone.
-func (n *neighbours) newStripe(observers []observer, squares bool) *stripe {
-	t := &stripe{
+func (n *neighbours) newStripe(observers []observer) *stripe {
+	return &stripe{
 		neighbours: n,
 		observers:  observers,
 		turned:     make([]float32, n.dim*lanes),
@@ -52,10 +48,6 @@ func (n *neighbours) newStripe(observers []observer, squares bool) *stripe {
 		block:      make([]float32, n.height()*lanes),
 		total:      make([]float64, n.height()*lanes),
 	}
-	if squares {
-		t.squares = make([]float32, n.longestBlock()*lanes)
-	}
-	return t
 }
 
 // moveTo moves the stripe to the positions from first on.
@@ -94,17 +86,11 @@ func (t *stripe) run(first int) {
 // sum adds the rows of block k, whose kernel values are given.
 func (t *stripe) sum(k int, kernel []float32) {
 	j0, rows, order := t.blocks[k], t.blocks[k+1]-t.blocks[k], t.classes+t.masks
-	simd.Sgemm(blas.NoTrans, blas.NoTrans, order, lanes, rows, 1, t.dense[j0:], t.rows, kernel, lanes, 0, t.block, lanes)
-	if t.squares != nil {
-		for at, x := range kernel[:rows*lanes] {
-			t.squares[at] = x * x
-		}
-		simd.Sgemm(blas.NoTrans, blas.NoTrans, t.masks, lanes, rows, 1, t.dense[t.classes*t.rows+j0:], t.rows, t.squares, lanes, 0, t.block[order*lanes:], lanes)
-	}
+	clear(t.block)
+	tile.Multiply(t.block, t.dense[j0:], t.rows, order, rows, kernel)
+	tile.MultiplySquares(t.block[order*lanes:], t.dense[t.classes*t.rows+j0:], t.rows, t.masks, rows, kernel)
 	tile.SumLists(t.block, t.outlying[t.first/lanes], t.outside[k], kernel)
-	for at, x := range t.block {
-		t.total[at] += float64(x)
-	}
+	tile.Accumulate(t.total, t.block)
 }
 
 // fillKernel writes K_ji for j in block k and the rows i of the stripe, 0 for i = j.
@@ -129,10 +115,10 @@ func (t *stripe) weigh(kernel []float32, j0 int) {
 }
 
 // each takes all stripes through all blocks, each goroutine with observers of its
-// own, which newObservers makes and which see disjoint rows; with squares they see Q too.
-func (n *neighbours) each(ctx context.Context, progress *checked.Progress, squares bool, newObservers func() []observer) error {
+// own, which newObservers makes and which see disjoint rows.
+func (n *neighbours) each(ctx context.Context, progress *checked.Progress, newObservers func() []observer) error {
 	return checked.InParallelWith(ctx, (n.receivers+lanes-1)/lanes, func() func(int) {
-		t := n.newStripe(newObservers(), squares)
+		t := n.newStripe(newObservers())
 		return func(k int) {
 			t.run(k * lanes)
 			progress.Add(t.count)

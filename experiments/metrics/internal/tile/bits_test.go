@@ -35,6 +35,21 @@ func exponents(n int) []float32 {
 	return x
 }
 
+// products runs a function of blocks with every height of a block, alone and after a
+// whole one.
+func products(f func(dst, a []float32, stride, m, k int, b []float32)) func() uint64 {
+	return func() uint64 {
+		const k, stride = 53, 57
+		var all [][]float32
+		for m := 1; m <= 2*registerRows; m++ {
+			dst := uniforms(m*Lanes, 3)
+			f(dst, uniforms(m*stride, 1), stride, m, k, uniforms(k*Lanes, 2))
+			all = append(all, dst)
+		}
+		return digest(all...)
+	}
+}
+
 // bits is a computation and the digest of what it gives on every instruction set but
 // plain Go. The digests were printed by this test under AVX-512; a change of a formula
 // changes them.
@@ -43,16 +58,9 @@ var bits = []struct {
 	of     func() uint64
 	digest uint64
 }{
-	{"Distances", func() uint64 { // with every height of a block, alone and after a whole one
-		const k, stride = 53, 57
-		var all [][]float32
-		for m := 1; m <= 2*registerRows; m++ {
-			dst := uniforms(m*Lanes, 3)
-			Distances(dst, uniforms(m*stride, 1), stride, m, k, uniforms(k*Lanes, 2))
-			all = append(all, dst)
-		}
-		return digest(all...)
-	}, 0x0e40054d75208c7b},
+	{"Multiply", products(Multiply), 0x5b440ae95c0c900e},
+	{"MultiplySquares", products(MultiplySquares), 0x8406e2ef146c598d},
+	{"Distances", products(Distances), 0x0e40054d75208c7b},
 	{"Gaussian", func() uint64 {
 		x := exponents(1 << 16)
 		Gaussian(x)
@@ -75,6 +83,16 @@ var bits = []struct {
 		SumLists(dst, someColumns(), someLists(), uniforms(4*Lanes, 2))
 		return digest(dst)
 	}, 0x281e5ce322604226},
+	{"Accumulate", func() uint64 {
+		dst := make([]float64, 2*Lanes)
+		for i := range dst {
+			dst[i] = 1 / float64(i+1)
+		}
+		Accumulate(dst, uniforms(len(dst), 1))
+		h := fnv.New64a()
+		binary.Write(h, binary.LittleEndian, dst)
+		return h.Sum64()
+	}, 0x639029aa00f9cb39},
 }
 
 // someLists are a list of no row and others of three, with factors that every processor has alike.

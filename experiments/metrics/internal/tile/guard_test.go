@@ -18,9 +18,12 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				for _, k := range []int{1, 2, 53} {
 					stride := k + n%3
 					dst, a, b := some(n*Lanes, 1), some((n-1)*stride+k, 2), some(k*Lanes, 3)
+					Multiply(dst, a, stride, n, k, b)
+					MultiplySquares(dst, a, stride, n, k, b)
 					Distances(dst, a, stride, n, k, b)
 				}
 				Gaussian(some(n*Lanes, 4))
+				Accumulate(simdtest.Guarded(t, make([]float64, n*Lanes)), some(n*Lanes, 5))
 				AddRows(some(5*Lanes, 6), simdtest.Guarded(t, make([]int32, 5*n)), n, some(n*Lanes, 7))
 			})
 		}

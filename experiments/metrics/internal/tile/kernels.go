@@ -10,13 +10,18 @@ const (
 	neon                           // 4 lanes, arm64
 )
 
+// blockKernel computes a block of 1 to registerRows rows.
+type blockKernel func(dst, a *float32, stride, k int, b *float32)
+
 // kernels are the assembly of one instruction set, by the rows of a block where it matters. What
 // each computes, its portable form says.
 type kernels struct {
-	distances [registerRows]func(dst, a *float32, stride, k int, b *float32)
-	gaussian  func(x *float32, n int)
-	addRows   [2]func(dst *float32, size int, index *int32, n int, b *float32) // of one table, and of rowTables
-	sumLists  func(dst *float32, columns *int32, n int, from, rows *int32, e, k *float32)
+	multiply, multiplySquares, distances [registerRows]blockKernel
+
+	gaussian   func(x *float32, n int)
+	addRows    [2]func(dst *float32, size int, index *int32, n int, b *float32) // of one table, and of rowTables
+	sumLists   func(dst *float32, columns *int32, n int, from, rows *int32, e, k *float32)
+	accumulate func(dst *float64, x *float32, n int)
 }
 
 // Each function below runs the kernel of the instruction set, or the portable form where there is
@@ -51,5 +56,13 @@ func sumListsKernel(dst []float32, columns []Column, lists Lists, k []float32) {
 		kernel(&dst[0], &columns[0].R, len(columns), &lists.from[0], &lists.rows[0], &lists.e[0], &k[0])
 	} else {
 		sumListsPortable(dst, columns, lists, k)
+	}
+}
+
+func accumulateKernel(dst []float64, x []float32) {
+	if kernel := sets[isa].accumulate; kernel != nil && len(x) > 0 {
+		kernel(&dst[0], &x[0], len(x))
+	} else {
+		accumulatePortable(dst, x)
 	}
 }

@@ -8,7 +8,9 @@ var isa = neon
 
 var sets = [neon + 1]kernels{
 	neon: {
-		distances: [registerRows]func(dst, a *float32, stride, k int, b *float32){distances1NEON, distances2NEON, distances3NEON, distances4NEON, distances5NEON, distances6NEON},
-		gaussian:  gaussianNEON, addRows: [2]func(dst *float32, size int, index *int32, n int, b *float32){addRows1NEON, addRows4NEON}, sumLists: sumListsNEON,
+		multiply:        [registerRows]blockKernel{multiply1NEON, multiply2NEON, multiply3NEON, multiply4NEON, multiply5NEON, multiply6NEON},
+		multiplySquares: [registerRows]blockKernel{multiplySquares1NEON, multiplySquares2NEON, multiplySquares3NEON, multiplySquares4NEON, multiplySquares5NEON, multiplySquares6NEON},
+		distances:       [registerRows]blockKernel{distances1NEON, distances2NEON, distances3NEON, distances4NEON, distances5NEON, distances6NEON},
+		gaussian:        gaussianNEON, addRows: [2]func(dst *float32, size int, index *int32, n int, b *float32){addRows1NEON, addRows4NEON}, sumLists: sumListsNEON, accumulate: accumulateNEON,
 	},
 }

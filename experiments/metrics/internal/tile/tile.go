@@ -15,11 +15,30 @@ const leastExponent = -41
 // registerRows is how many rows of a tile the assembly keeps in registers.
 const registerRows = 6
 
+// Multiply adds a·b to dst: dst is m×64, a is m×k with rows stride apart, b is k×64.
+func Multiply(dst, a []float32, stride, m, k int, b []float32) {
+	if k > 0 {
+		inBlocks(&sets[isa].multiply, multiplyPortable, dst, a, stride, m, k, b)
+	}
+}
+
+// MultiplySquares adds a·b² to dst, the squares being those of the values of b; shapes are those of Multiply.
+func MultiplySquares(dst, a []float32, stride, m, k int, b []float32) {
+	if k > 0 {
+		inBlocks(&sets[isa].multiplySquares, multiplySquaresPortable, dst, a, stride, m, k, b)
+	}
+}
+
 // Distances sets dst to −½‖a_j − b_l‖²: dst is m×64, a is m×k with rows stride
 // apart, b is k×64, a point in each column. Taking differences before squares costs
 // twice the arithmetic of ‖a‖² + ‖b‖² − 2a·b, and keeps small distances between
 // points of large norm exact.
 func Distances(dst, a []float32, stride, m, k int, b []float32) {
+	inBlocks(&sets[isa].distances, distancesPortable, dst, a, stride, m, k, b)
+}
+
+// inBlocks runs the kernels of blocks of rows one after another, or the portable form where there are none or k is 0.
+func inBlocks(kernels *[registerRows]blockKernel, portable func(dst, a []float32, stride, m, k int, b []float32), dst, a []float32, stride, m, k int, b []float32) {
 	if m == 0 {
 		return
 	}
@@ -28,19 +47,17 @@ func Distances(dst, a []float32, stride, m, k int, b []float32) {
 	need(len(b), k*Lanes)
 	for i := 0; i < m; i += registerRows {
 		rows := min(registerRows, m-i)
-		if kernel := sets[isa].distances[rows-1]; kernel != nil && k > 0 {
+		if kernel := kernels[rows-1]; kernel != nil && k > 0 {
 			kernel(&dst[i*Lanes], &a[i*stride], stride, k, &b[0])
 		} else {
-			distancesPortable(dst[i*Lanes:], a[i*stride:], stride, rows, k, b)
+			portable(dst[i*Lanes:], a[i*stride:], stride, rows, k, b)
 		}
 	}
 }
 
 // Gaussian replaces each x ≤ 0 by exp(x), which it takes as 0 below −41. The length is a multiple of 64.
 func Gaussian(x []float32) {
-	if len(x)%Lanes != 0 {
-		panic("tile: the length is no multiple of 64")
-	}
+	whole(x)
 	gaussianKernel(x)
 }
 
@@ -117,9 +134,45 @@ func SumLists(dst []float32, columns Columns, lists Lists, k []float32) {
 	sumListsKernel(dst, columns.all, lists, k)
 }
 
+// Accumulate adds x to dst. The length is a multiple of 64.
+func Accumulate(dst []float64, x []float32) {
+	need(len(dst), len(x))
+	whole(x)
+	accumulateKernel(dst, x)
+}
+
+func whole(x []float32) {
+	if len(x)%Lanes != 0 {
+		panic("tile: the length is no multiple of 64")
+	}
+}
+
 func need(length, least int) {
 	if length < least {
 		panic("tile: a slice is shorter than its shape")
+	}
+}
+
+func multiplyPortable(dst, a []float32, stride, m, k int, b []float32) {
+	for i := range m {
+		d := (*[Lanes]float32)(dst[i*Lanes:])
+		for j, x := range a[i*stride : i*stride+k] {
+			row := (*[Lanes]float32)(b[j*Lanes:])
+			for l := range d {
+				d[l] += x * row[l]
+			}
+		}
+	}
+}
+
+func multiplySquaresPortable(dst, a []float32, stride, m, k int, b []float32) {
+	for i := range m {
+		d := (*[Lanes]float32)(dst[i*Lanes:])
+		for j, x := range a[i*stride : i*stride+k] {
+			for l, v := range (*[Lanes]float32)(b[j*Lanes:]) {
+				d[l] += x * (v * v)
+			}
+		}
 	}
 }
 
@@ -168,5 +221,11 @@ func sumListsPortable(dst []float32, columns []Column, lists Lists, k []float32)
 			q += x * x
 		}
 		dst[c.R], dst[c.S], dst[c.Q] = r, s, q
+	}
+}
+
+func accumulatePortable(dst []float64, x []float32) {
+	for i, v := range x {
+		dst[i] += float64(v)
 	}
 }

@@ -5,19 +5,55 @@
 package tile
 
 //go:noescape
+func multiply1AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares1AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances1AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiply2AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares2AVX2(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func distances2AVX2(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
+func multiply3AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares3AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances3AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiply4AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares4AVX2(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func distances4AVX2(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
+func multiply5AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares5AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances5AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiply6AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares6AVX2(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func distances6AVX2(dst *float32, a *float32, stride int, k int, b *float32)
@@ -33,3 +69,6 @@ func addRows4AVX2(dst *float32, size int, index *int32, n int, b *float32)
 
 //go:noescape
 func sumListsAVX2(dst *float32, columns *int32, n int, from *int32, rows *int32, e *float32, k *float32)
+
+//go:noescape
+func accumulateAVX2(dst *float64, x *float32, n int)

@@ -4,6 +4,88 @@
 
 #include "textflag.h"
 
+// func multiply1AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiply1AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y2
+	VMOVUPS      32(R10), Y3
+	VBROADCASTSS (R8), Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VFMADD231PS  Y4, Y3, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func multiplySquares1AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiplySquares1AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y2
+	VMOVUPS      32(R10), Y3
+	VMULPS       Y2, Y2, Y2
+	VMULPS       Y3, Y3, Y3
+	VBROADCASTSS (R8), Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VFMADD231PS  Y4, Y3, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
 // func distances1AVX2(dst *float32, a *float32, stride int, k int, b *float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·distances1AVX2(SB), NOSPLIT, $0-40
@@ -51,6 +133,102 @@ step:
 
 DATA cbf000000<>+0(SB)/4, $0xbf000000
 GLOBL cbf000000<>(SB), RODATA|NOPTR, $4
+
+// func multiply2AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiply2AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 256(AX), Y2
+	VMOVUPS 288(AX), Y3
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y4
+	VMOVUPS      32(R10), Y5
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (R8)(DX*1), Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y3, 288(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func multiplySquares2AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiplySquares2AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 256(AX), Y2
+	VMOVUPS 288(AX), Y3
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y4
+	VMOVUPS      32(R10), Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y5, Y5
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (R8)(DX*1), Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y3, 288(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
 
 // func distances2AVX2(dst *float32, a *float32, stride int, k int, b *float32)
 // Requires: AVX, AVX2, FMA3
@@ -101,6 +279,116 @@ step:
 	VMOVUPS      Y3, 256(AX)
 	VMULPS       Y0, Y4, Y4
 	VMOVUPS      Y4, 288(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func multiply3AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiply3AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 256(AX), Y2
+	VMOVUPS 288(AX), Y3
+	VMOVUPS 512(AX), Y4
+	VMOVUPS 544(AX), Y5
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y6
+	VMOVUPS      32(R10), Y7
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (R8)(DX*1), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (R8)(DX*2), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y3, 288(AX)
+	VMOVUPS      Y4, 512(AX)
+	VMOVUPS      Y5, 544(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func multiplySquares3AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiplySquares3AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 256(AX), Y2
+	VMOVUPS 288(AX), Y3
+	VMOVUPS 512(AX), Y4
+	VMOVUPS 544(AX), Y5
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y6
+	VMOVUPS      32(R10), Y7
+	VMULPS       Y6, Y6, Y6
+	VMULPS       Y7, Y7, Y7
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (R8)(DX*1), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (R8)(DX*2), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y3, 288(AX)
+	VMOVUPS      Y4, 512(AX)
+	VMOVUPS      Y5, 544(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, SI
 	DECQ         DI
@@ -168,6 +456,130 @@ step:
 	VMOVUPS      Y5, 512(AX)
 	VMULPS       Y0, Y6, Y6
 	VMOVUPS      Y6, 544(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func multiply4AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiply4AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 256(AX), Y2
+	VMOVUPS 288(AX), Y3
+	VMOVUPS 512(AX), Y4
+	VMOVUPS 544(AX), Y5
+	VMOVUPS 768(AX), Y6
+	VMOVUPS 800(AX), Y7
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y8
+	VMOVUPS      32(R10), Y9
+	VBROADCASTSS (R8), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS (R8)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS (R8)(DX*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y3, 288(AX)
+	VMOVUPS      Y4, 512(AX)
+	VMOVUPS      Y5, 544(AX)
+	VMOVUPS      Y6, 768(AX)
+	VMOVUPS      Y7, 800(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func multiplySquares4AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiplySquares4AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 256(AX), Y2
+	VMOVUPS 288(AX), Y3
+	VMOVUPS 512(AX), Y4
+	VMOVUPS 544(AX), Y5
+	VMOVUPS 768(AX), Y6
+	VMOVUPS 800(AX), Y7
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y8
+	VMOVUPS      32(R10), Y9
+	VMULPS       Y8, Y8, Y8
+	VMULPS       Y9, Y9, Y9
+	VBROADCASTSS (R8), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS (R8)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS (R8)(DX*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y3, 288(AX)
+	VMOVUPS      Y4, 512(AX)
+	VMOVUPS      Y5, 544(AX)
+	VMOVUPS      Y6, 768(AX)
+	VMOVUPS      Y7, 800(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, SI
 	DECQ         DI
@@ -246,6 +658,144 @@ step:
 	VMOVUPS      Y7, 768(AX)
 	VMULPS       Y0, Y8, Y8
 	VMOVUPS      Y8, 800(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func multiply5AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiply5AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 256(AX), Y2
+	VMOVUPS 288(AX), Y3
+	VMOVUPS 512(AX), Y4
+	VMOVUPS 544(AX), Y5
+	VMOVUPS 768(AX), Y6
+	VMOVUPS 800(AX), Y7
+	VMOVUPS 1024(AX), Y8
+	VMOVUPS 1056(AX), Y9
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y10
+	VMOVUPS      32(R10), Y11
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y12, Y10, Y0
+	VFMADD231PS  Y12, Y11, Y1
+	VBROADCASTSS (R8)(DX*1), Y12
+	VFMADD231PS  Y12, Y10, Y2
+	VFMADD231PS  Y12, Y11, Y3
+	VBROADCASTSS (R8)(DX*2), Y12
+	VFMADD231PS  Y12, Y10, Y4
+	VFMADD231PS  Y12, Y11, Y5
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y12, Y10, Y6
+	VFMADD231PS  Y12, Y11, Y7
+	VBROADCASTSS (R9)(DX*1), Y12
+	VFMADD231PS  Y12, Y10, Y8
+	VFMADD231PS  Y12, Y11, Y9
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y3, 288(AX)
+	VMOVUPS      Y4, 512(AX)
+	VMOVUPS      Y5, 544(AX)
+	VMOVUPS      Y6, 768(AX)
+	VMOVUPS      Y7, 800(AX)
+	VMOVUPS      Y8, 1024(AX)
+	VMOVUPS      Y9, 1056(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func multiplySquares5AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiplySquares5AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 256(AX), Y2
+	VMOVUPS 288(AX), Y3
+	VMOVUPS 512(AX), Y4
+	VMOVUPS 544(AX), Y5
+	VMOVUPS 768(AX), Y6
+	VMOVUPS 800(AX), Y7
+	VMOVUPS 1024(AX), Y8
+	VMOVUPS 1056(AX), Y9
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y10
+	VMOVUPS      32(R10), Y11
+	VMULPS       Y10, Y10, Y10
+	VMULPS       Y11, Y11, Y11
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y12, Y10, Y0
+	VFMADD231PS  Y12, Y11, Y1
+	VBROADCASTSS (R8)(DX*1), Y12
+	VFMADD231PS  Y12, Y10, Y2
+	VFMADD231PS  Y12, Y11, Y3
+	VBROADCASTSS (R8)(DX*2), Y12
+	VFMADD231PS  Y12, Y10, Y4
+	VFMADD231PS  Y12, Y11, Y5
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y12, Y10, Y6
+	VFMADD231PS  Y12, Y11, Y7
+	VBROADCASTSS (R9)(DX*1), Y12
+	VFMADD231PS  Y12, Y10, Y8
+	VFMADD231PS  Y12, Y11, Y9
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y3, 288(AX)
+	VMOVUPS      Y4, 512(AX)
+	VMOVUPS      Y5, 544(AX)
+	VMOVUPS      Y6, 768(AX)
+	VMOVUPS      Y7, 800(AX)
+	VMOVUPS      Y8, 1024(AX)
+	VMOVUPS      Y9, 1056(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, SI
 	DECQ         DI
@@ -335,6 +885,158 @@ step:
 	VMOVUPS      Y9, 1024(AX)
 	VMULPS       Y0, Y10, Y10
 	VMOVUPS      Y10, 1056(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func multiply6AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiply6AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 256(AX), Y2
+	VMOVUPS 288(AX), Y3
+	VMOVUPS 512(AX), Y4
+	VMOVUPS 544(AX), Y5
+	VMOVUPS 768(AX), Y6
+	VMOVUPS 800(AX), Y7
+	VMOVUPS 1024(AX), Y8
+	VMOVUPS 1056(AX), Y9
+	VMOVUPS 1280(AX), Y10
+	VMOVUPS 1312(AX), Y11
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y1
+	VBROADCASTSS (R8)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS (R8)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y5
+	VBROADCASTSS (R9), Y14
+	VFMADD231PS  Y14, Y12, Y6
+	VFMADD231PS  Y14, Y13, Y7
+	VBROADCASTSS (R9)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y9
+	VBROADCASTSS (R9)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y10
+	VFMADD231PS  Y14, Y13, Y11
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y3, 288(AX)
+	VMOVUPS      Y4, 512(AX)
+	VMOVUPS      Y5, 544(AX)
+	VMOVUPS      Y6, 768(AX)
+	VMOVUPS      Y7, 800(AX)
+	VMOVUPS      Y8, 1024(AX)
+	VMOVUPS      Y9, 1056(AX)
+	VMOVUPS      Y10, 1280(AX)
+	VMOVUPS      Y11, 1312(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func multiplySquares6AVX2(dst *float32, a *float32, stride int, k int, b *float32)
+// Requires: AVX, FMA3
+TEXT ·multiplySquares6AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ b+32(FP), SI
+	SHLQ $0x02, DX
+	MOVQ $0x00000004, DI
+
+panel:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 256(AX), Y2
+	VMOVUPS 288(AX), Y3
+	VMOVUPS 512(AX), Y4
+	VMOVUPS 544(AX), Y5
+	VMOVUPS 768(AX), Y6
+	VMOVUPS 800(AX), Y7
+	VMOVUPS 1024(AX), Y8
+	VMOVUPS 1056(AX), Y9
+	VMOVUPS 1280(AX), Y10
+	VMOVUPS 1312(AX), Y11
+	MOVQ    CX, R8
+	LEAQ    (DX)(DX*2), R9
+	ADDQ    CX, R9
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+
+step:
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMULPS       Y12, Y12, Y12
+	VMULPS       Y13, Y13, Y13
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y1
+	VBROADCASTSS (R8)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS (R8)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y5
+	VBROADCASTSS (R9), Y14
+	VFMADD231PS  Y14, Y12, Y6
+	VFMADD231PS  Y14, Y13, Y7
+	VBROADCASTSS (R9)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y9
+	VBROADCASTSS (R9)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y10
+	VFMADD231PS  Y14, Y13, Y11
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000100, R10
+	DECQ         R11
+	JNZ          step
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y3, 288(AX)
+	VMOVUPS      Y4, 512(AX)
+	VMOVUPS      Y5, 544(AX)
+	VMOVUPS      Y6, 768(AX)
+	VMOVUPS      Y7, 800(AX)
+	VMOVUPS      Y8, 1024(AX)
+	VMOVUPS      Y9, 1056(AX)
+	VMOVUPS      Y10, 1280(AX)
+	VMOVUPS      Y11, 1312(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, SI
 	DECQ         DI
@@ -779,5 +1481,68 @@ store:
 	ADDQ    $0x10, CX
 	DECQ    DX
 	JNZ     column
+	VZEROUPPER
+	RET
+
+// func accumulateAVX2(dst *float64, x *float32, n int)
+// Requires: AVX
+TEXT ·accumulateAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop:
+	VCVTPS2PD (CX), Y0
+	VADDPD    (AX), Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VCVTPS2PD 16(CX), Y0
+	VADDPD    32(AX), Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	VCVTPS2PD 32(CX), Y0
+	VADDPD    64(AX), Y0, Y0
+	VMOVUPS   Y0, 64(AX)
+	VCVTPS2PD 48(CX), Y0
+	VADDPD    96(AX), Y0, Y0
+	VMOVUPS   Y0, 96(AX)
+	VCVTPS2PD 64(CX), Y0
+	VADDPD    128(AX), Y0, Y0
+	VMOVUPS   Y0, 128(AX)
+	VCVTPS2PD 80(CX), Y0
+	VADDPD    160(AX), Y0, Y0
+	VMOVUPS   Y0, 160(AX)
+	VCVTPS2PD 96(CX), Y0
+	VADDPD    192(AX), Y0, Y0
+	VMOVUPS   Y0, 192(AX)
+	VCVTPS2PD 112(CX), Y0
+	VADDPD    224(AX), Y0, Y0
+	VMOVUPS   Y0, 224(AX)
+	VCVTPS2PD 128(CX), Y0
+	VADDPD    256(AX), Y0, Y0
+	VMOVUPS   Y0, 256(AX)
+	VCVTPS2PD 144(CX), Y0
+	VADDPD    288(AX), Y0, Y0
+	VMOVUPS   Y0, 288(AX)
+	VCVTPS2PD 160(CX), Y0
+	VADDPD    320(AX), Y0, Y0
+	VMOVUPS   Y0, 320(AX)
+	VCVTPS2PD 176(CX), Y0
+	VADDPD    352(AX), Y0, Y0
+	VMOVUPS   Y0, 352(AX)
+	VCVTPS2PD 192(CX), Y0
+	VADDPD    384(AX), Y0, Y0
+	VMOVUPS   Y0, 384(AX)
+	VCVTPS2PD 208(CX), Y0
+	VADDPD    416(AX), Y0, Y0
+	VMOVUPS   Y0, 416(AX)
+	VCVTPS2PD 224(CX), Y0
+	VADDPD    448(AX), Y0, Y0
+	VMOVUPS   Y0, 448(AX)
+	VCVTPS2PD 240(CX), Y0
+	VADDPD    480(AX), Y0, Y0
+	VMOVUPS   Y0, 480(AX)
+	ADDQ      $0x00000100, CX
+	ADDQ      $0x00000200, AX
+	SUBQ      $0x00000040, DX
+	JNZ       loop
 	VZEROUPPER
 	RET

@@ -5,19 +5,55 @@
 package tile
 
 //go:noescape
+func multiply1AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares1AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances1AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiply2AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares2AVX512(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func distances2AVX512(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
+func multiply3AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares3AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances3AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiply4AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares4AVX512(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func distances4AVX512(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
+func multiply5AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares5AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances5AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiply6AVX512(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares6AVX512(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func distances6AVX512(dst *float32, a *float32, stride int, k int, b *float32)
@@ -33,3 +69,6 @@ func addRows4AVX512(dst *float32, size int, index *int32, n int, b *float32)
 
 //go:noescape
 func sumListsAVX512(dst *float32, columns *int32, n int, from *int32, rows *int32, e *float32, k *float32)
+
+//go:noescape
+func accumulateAVX512(dst *float64, x *float32, n int)

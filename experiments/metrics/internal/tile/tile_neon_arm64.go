@@ -5,19 +5,55 @@
 package tile
 
 //go:noescape
+func multiply1NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares1NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances1NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiply2NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares2NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func distances2NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
+func multiply3NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares3NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances3NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiply4NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares4NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func distances4NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
+func multiply5NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares5NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances5NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiply6NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares6NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func distances6NEON(dst *float32, a *float32, stride int, k int, b *float32)
@@ -33,3 +69,6 @@ func addRows4NEON(dst *float32, size int, index *int32, n int, b *float32)
 
 //go:noescape
 func sumListsNEON(dst *float32, columns *int32, n int, from *int32, rows *int32, e *float32, k *float32)
+
+//go:noescape
+func accumulateNEON(dst *float64, x *float32, n int)

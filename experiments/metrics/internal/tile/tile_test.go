@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -53,6 +54,12 @@ func testAgainstPlainGo(t *testing.T) {
 			a, b := random(m*stride+k, rng), random(k*Lanes, rng)
 			got := random(m*Lanes, rng)
 			want := append([]float32(nil), got...)
+			Multiply(got, a, stride, m, k, b)
+			multiplyPortable(want, a, stride, m, k, b)
+			same(t, "Multiply", got, want, k)
+			MultiplySquares(got, a, stride, m, k, b)
+			multiplySquaresPortable(want, a, stride, m, k, b)
+			same(t, "MultiplySquares", got, want, 5*k) // squares of 5 and more
 			Distances(got, a, stride, m, k, b)
 			distancesPortable(want, a, stride, m, k, b)
 			same(t, "Distances", got, want, k)
@@ -72,6 +79,14 @@ func testAgainstPlainGo(t *testing.T) {
 	SumLists(got, columns, lists, x)
 	sumListsPortable(want, columns.all, lists, x)
 	same(t, "SumLists", got, want, 4)
+	total, plain := make([]float64, 7*Lanes), make([]float64, 7*Lanes)
+	for range 2 {
+		Accumulate(total, want)
+		accumulatePortable(plain, want)
+	}
+	if !slices.Equal(total, plain) {
+		t.Error("Accumulate differs from plain Go")
+	}
 }
 
 func TestGaussian(t *testing.T) { eachInstructionSet(t, testGaussian) }
@@ -105,9 +120,14 @@ func TestShortSlicesPanic(t *testing.T) { eachInstructionSet(t, testShortSlices)
 
 func testShortSlices(t *testing.T) {
 	for name, call := range map[string]func(){
-		"Distances":        func() { Distances(make([]float32, 2*Lanes), make([]float32, 3), 2, 2, 2, make([]float32, 2*Lanes)) },
+		"Multiply":  func() { Multiply(make([]float32, 2*Lanes-1), make([]float32, 4), 2, 2, 2, make([]float32, 2*Lanes)) },
+		"Distances": func() { Distances(make([]float32, 2*Lanes), make([]float32, 3), 2, 2, 2, make([]float32, 2*Lanes)) },
+		"MultiplySquares": func() {
+			MultiplySquares(make([]float32, 2*Lanes), make([]float32, 4), 2, 2, 2, make([]float32, 2*Lanes-1))
+		},
 		"Gaussian":         func() { Gaussian(make([]float32, 65)) },
 		"AddRows":          func() { AddRows(make([]float32, 4*Lanes), []int32{1, 2}, 1, make([]float32, Lanes)) },
+		"Accumulate":       func() { Accumulate(make([]float64, Lanes-1), make([]float32, Lanes)) },
 		"SumLists to few":  func() { SumLists(make([]float32, 3*Lanes-1), someColumns(), someLists(), make([]float32, 4*Lanes)) },
 		"SumLists of few":  func() { SumLists(make([]float32, 3*Lanes), someColumns(), someLists(), make([]float32, 4*Lanes-1)) },
 		"SumLists of none": func() { SumLists(make([]float32, 3*Lanes), someColumns(), Lists{}, make([]float32, 4*Lanes)) },
@@ -133,7 +153,7 @@ func BenchmarkTile(b *testing.B) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	const rows, width = 256, 50
 	a, points := random(rows*width, rng), random(width*Lanes, rng)
-	k := make([]float32, rows*Lanes)
+	k, total := make([]float32, rows*Lanes), make([]float64, 24*Lanes)
 	sums, columns := make([]float32, 24*Lanes), random(24*rows, rng)
 	index := make([]int32, rows)
 	for j := range index {
@@ -145,10 +165,13 @@ func BenchmarkTile(b *testing.B) {
 	}
 	places := NewColumns(all)
 	for name, call := range map[string]func(){
-		"distances": func() { Distances(k, a, width, rows, width, points) },
-		"gaussian":  func() { Gaussian(k) },
-		"addRows":   func() { AddRows(sums, index, rows, k) },
-		"sumLists":  func() { SumLists(sums, places, lists, k) },
+		"distances":       func() { Distances(k, a, width, rows, width, points) },
+		"gaussian":        func() { Gaussian(k) },
+		"multiply":        func() { Multiply(sums, columns, rows, 24, rows, k) },
+		"multiplySquares": func() { MultiplySquares(sums, columns, rows, 24, rows, k) },
+		"addRows":         func() { AddRows(sums, index, rows, k) },
+		"sumLists":        func() { SumLists(sums, places, lists, k) },
+		"accumulate":      func() { Accumulate(total, sums) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -39,18 +39,22 @@ func main() {
 	flag.Parse()
 	isa.Write(func() {
 		for rows := 1; rows <= maxRows; rows++ {
+			multiply(rows)
+			multiplySquares(rows)
 			distances(rows)
 		}
 		gaussian()
 		addRows(1)
 		addRows(tables)
 		sumLists()
+		accumulate()
 	})
 }
 
-// distances: dst = −½ Σ_k (a_k − b_k)², by panels of the columns of dst (rows×64).
-func distances(rows int) {
-	isa.Kernel(fmt.Sprintf("distances%d", rows), "(dst *float32, a *float32, stride int, k int, b *float32)")
+// block walks dst (rows×64) by panels of columns; inner sees the accumulators, loaded
+// from dst, and for each step of k the panel's vectors of b and how to broadcast a's value of a row.
+func block(name string, rows int, step func(acc [][]isa.Vec, b []isa.Vec, a func(row int, to isa.Vec)), scale bool) {
+	isa.Kernel(fmt.Sprintf("%s%d", name, rows), "(dst *float32, a *float32, stride int, k int, b *float32)")
 	dst := Load(Param("dst"), GP64())
 	a := Load(Param("a"), GP64())
 	stride := Load(Param("stride"), GP64())
@@ -58,16 +62,25 @@ func distances(rows int) {
 	b := Load(Param("b"), GP64())
 	SHLQ(U8(2), stride)
 	wide := panel() * isa.Lanes()
-	half := constant(-0.5)
+
+	var half isa.Vec
+	if scale {
+		half = isa.NewVec()
+		broadcastConstant(-0.5, half)
+	}
 	panels := GP64()
 	MOVQ(U32(columns/wide), panels)
 	Label("panel")
 	acc := make([][]isa.Vec, rows)
 	for r := range acc {
-		for range panel() {
+		for v := range panel() {
 			x := isa.NewVec()
 			acc[r] = append(acc[r], x)
-			isa.Clear(x)
+			if scale {
+				isa.Clear(x)
+			} else {
+				VMOVUPS(Mem{Base: dst, Disp: 4 * (r*columns + v*isa.Lanes())}, x)
+			}
 		}
 	}
 	// rows 0…2 from a, rows 3…5 from a3 = a + 3·stride
@@ -78,13 +91,12 @@ func distances(rows int) {
 	MOVQ(b, from)
 	MOVQ(k, left)
 	Label("step")
-	points := make([]isa.Vec, panel())
-	for v := range points {
-		points[v] = isa.NewVec()
-		VMOVUPS(Mem{Base: from, Disp: 4 * v * isa.Lanes()}, points[v])
+	vectors := make([]isa.Vec, panel())
+	for v := range vectors {
+		vectors[v] = isa.NewVec()
+		VMOVUPS(Mem{Base: from, Disp: 4 * v * isa.Lanes()}, vectors[v])
 	}
-	x := isa.NewVec()
-	for r := range acc {
+	step(acc, vectors, func(r int, to isa.Vec) {
 		m := Mem{Base: at}
 		if r >= 3 {
 			m.Base = at3
@@ -92,13 +104,8 @@ func distances(rows int) {
 		if r%3 > 0 {
 			m.Index, m.Scale = stride, uint8(r%3)
 		}
-		VBROADCASTSS(m, x)
-		for v := range points {
-			d := isa.NewVec()
-			VSUBPS(points[v], x, d)
-			VFMADD231PS(d, d, acc[r][v])
-		}
-	}
+		VBROADCASTSS(m, to)
+	})
 	ADDQ(U8(4), at)
 	ADDQ(U8(4), at3)
 	ADDQ(U32(4*columns), from)
@@ -106,7 +113,9 @@ func distances(rows int) {
 	JNZ(LabelRef("step"))
 	for r := range acc {
 		for v, x := range acc[r] {
-			VMULPS(half, x, x)
+			if scale {
+				VMULPS(half, x, x)
+			}
 			VMOVUPS(x, Mem{Base: dst, Disp: 4 * (r*columns + v*isa.Lanes())})
 		}
 	}
@@ -115,6 +124,50 @@ func distances(rows int) {
 	DECQ(panels)
 	JNZ(LabelRef("panel"))
 	isa.Leave()
+}
+
+// multiply: dst += a·b.
+func multiply(rows int) {
+	block("multiply", rows, func(acc [][]isa.Vec, b []isa.Vec, a func(int, isa.Vec)) {
+		x := isa.NewVec()
+		for r := range acc {
+			a(r, x)
+			for v := range b {
+				VFMADD231PS(x, b[v], acc[r][v])
+			}
+		}
+	}, false)
+}
+
+// multiplySquares: dst += a·b², the squares of the values of b.
+func multiplySquares(rows int) {
+	block("multiplySquares", rows, func(acc [][]isa.Vec, b []isa.Vec, a func(int, isa.Vec)) {
+		x := isa.NewVec()
+		for _, v := range b {
+			VMULPS(v, v, v)
+		}
+		for r := range acc {
+			a(r, x)
+			for v := range b {
+				VFMADD231PS(x, b[v], acc[r][v])
+			}
+		}
+	}, false)
+}
+
+// distances: dst = −½ Σ_k (a_k − b_k)².
+func distances(rows int) {
+	block("distances", rows, func(acc [][]isa.Vec, b []isa.Vec, a func(int, isa.Vec)) {
+		x := isa.NewVec()
+		for r := range acc {
+			a(r, x)
+			for v := range b {
+				d := isa.NewVec()
+				VSUBPS(b[v], x, d)
+				VFMADD231PS(d, d, acc[r][v])
+			}
+		}
+	}, true)
 }
 
 var constants = map[uint32]Mem{}
@@ -308,5 +361,25 @@ func sumLists() {
 	ADDQ(U8(16), columns)
 	DECQ(n)
 	JNZ(LabelRef("column"))
+	isa.Leave()
+}
+
+// accumulate: dst[i] += x[i].
+func accumulate() {
+	isa.Kernel("accumulate", "(dst *float64, x *float32, n int)")
+	dst := Load(Param("dst"), GP64())
+	x := Load(Param("x"), GP64())
+	n := Load(Param("n"), GP64())
+	Label("loop")
+	for v := 0; v < columns; v += isa.Lanes() / 2 {
+		wide := isa.NewVec()
+		VCVTPS2PD(Mem{Base: x, Disp: 4 * v}, wide)
+		VADDPD(Mem{Base: dst, Disp: 8 * v}, wide, wide)
+		VMOVUPS(wide, Mem{Base: dst, Disp: 8 * v})
+	}
+	ADDQ(U32(4*columns), x)
+	ADDQ(U32(8*columns), dst)
+	SUBQ(U32(columns), n)
+	JNZ(LabelRef("loop"))
 	isa.Leave()
 }
