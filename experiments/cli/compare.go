@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -118,10 +117,7 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiment
 	if err != nil {
 		return err
 	}
-	bar := t.progress()
-	defer bar.clear()
-	e.Progress = func(done, total int) { bar.at(float64(done), float64(total), "finding where the classifier is wrong") }
-	d, err := diagnosis.Diagnose(ctx, rows.LogProbs, rows.Labels, data.Dense(rows.Embedding), e, rand.New(rand.NewPCG(0, 0)))
+	d, err := rows.diagnose(ctx, t, e, 0, "finding where the classifier is wrong")
 	if err != nil {
 		return err
 	}

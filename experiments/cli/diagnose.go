@@ -45,13 +45,9 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if c.Features == "" && in.described == nil {
 		t.note("regions are told by directions of the embedding; --features FILE tells them by the columns of a features file")
 	}
-	bar := t.progress()
-	e.Progress = func(done, total int) { bar.at(float64(done), float64(total), "diagnosing") }
-	embedding := data.Dense(in.Embedding)
-	d, err := diagnosis.Diagnose(ctx, in.LogProbs, in.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 0)))
-	bar.clear()
+	d, err := in.diagnose(ctx, t, e, c.Seed, "diagnosing")
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
 	if err := c.together(ctx, in, d); err != nil {
 		return err
@@ -62,7 +58,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	}
 	verdict.Commands = in.corrections(verdict, c.Features)
 	d.Verdict = verdict
-	m, err := d.Map(in.LogProbs, in.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 1)))
+	m, err := d.Map(in.LogProbs, in.Labels, data.Dense(in.Embedding), e, rand.New(rand.NewPCG(c.Seed, 1)))
 	if err != nil {
 		return asUsage(err)
 	}

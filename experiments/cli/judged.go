@@ -35,15 +35,7 @@ type Judged struct {
 // judged reads predictions with labels. Of a features file, and of other data that calibra fit takes, they are the
 // classifier's own for the test rows, which lie where the principal components of their features say.
 func (f *tableFlags) judged(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*Judged, error) {
-	var err error = data.ErrNoPredictions
-	var j *Judged
-	if !methods.Makes(path) {
-		var p *data.Predictions
-		if p, err = data.ReadPredictionsContext(ctx, path); err == nil {
-			j = &Judged{Predictions: p, path: path}
-			j.rows, _ = p.LogProbs.Dims()
-		}
-	}
+	j, err := readJudged(ctx, methods, path)
 	if errors.Is(err, data.ErrNoPredictions) {
 		var src *data.Source
 		if src, err = f.tested(ctx, t, methods, path, seed); err == nil {
@@ -57,6 +49,23 @@ func (f *tableFlags) judged(ctx context.Context, t *terminal, methods *experimen
 		return nil, data.Inputf(path, "has no labels to judge the predictions by")
 	}
 	return j, nil
+}
+
+// readJudged are predictions that a file holds; of what the program makes itself there are none.
+func readJudged(ctx context.Context, methods *experiments.Catalog, path string) (*Judged, error) {
+	if methods.Makes(path) {
+		return nil, data.ErrNoPredictions
+	}
+	p, err := data.ReadPredictionsContext(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return newJudged(p, path), nil
+}
+
+func newJudged(p *data.Predictions, path string) *Judged {
+	rows, _ := p.LogProbs.Dims()
+	return &Judged{Predictions: p, path: path, rows: rows}
 }
 
 // corrections are the commands that fit the correction to use to the features of these rows, which the file of that
@@ -106,8 +115,8 @@ func unchanged(ctx context.Context, methods *experiments.Catalog, src *data.Sour
 		p.ReadAs = src.ReadAs
 	}
 	p.Take(src.Test)
-	j := &Judged{Predictions: p, path: path}
-	if j.rows, _ = p.LogProbs.Dims(); src.Test.Features != nil {
+	j := newJudged(p, path)
+	if src.Test.Features != nil {
 		j.described = &data.Described{Features: data.Dense(src.Test.Features), Names: src.Test.Names.Features, Groups: src.Test.Groups}
 	}
 	return j, nil
@@ -183,6 +192,18 @@ func (j *Judged) examination(path string) (e diagnosis.Examination, err error) {
 		return name
 	})
 	return e, nil
+}
+
+// diagnose diagnoses the rows, which have an embedding, by draws of the seed; the bar says what it is for.
+func (j *Judged) diagnose(ctx context.Context, t *terminal, e diagnosis.Examination, seed uint64, what string) (*diagnosis.Diagnosis, error) {
+	bar := t.progress()
+	defer bar.clear()
+	e.Progress = func(done, total int) { bar.at(float64(done), float64(total), what) }
+	d, err := diagnosis.Diagnose(ctx, j.LogProbs, j.Labels, data.Dense(j.Embedding), e, rand.New(rand.NewPCG(seed, 0)))
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	return d, nil
 }
 
 // counting is how the rows count and what their labels are.

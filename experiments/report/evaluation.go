@@ -55,7 +55,7 @@ func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
 	case v.Say == Use && v.Method == Corrections[2]:
 		d.Found = strings.Replace(d.Found, "wrong everywhere alike:", "wrong everywhere, in some places more than in others:", 1)
 	}
-	v.Why = append([]string{strings.ToUpper(d.Found[:1]) + d.Found[1:] + "."}, v.Why[:min(len(v.Why), 2)]...)
+	v.Why = append([]string{strings.ToUpper(d.Found[:1]) + d.Found[1:] + "."}, v.Why[:min(len(v.Why), mostWhy-1)]...)
 	return v, nil
 }
 
@@ -71,7 +71,7 @@ func JudgeEvaluation(r *metrics.Report, reason string) (*Verdict, error) {
 		v.Sentence = fmt.Sprintf("Cannot tell yet. What a correction would gain was not measured: %s.", reason)
 	}
 	if floors := v.calibrated(r); floors != "" {
-		v.Why = append([]string{floors}, v.Why[:min(len(v.Why), 2)]...)
+		v.Why = append([]string{floors}, v.Why[:min(len(v.Why), mostWhy-1)]...)
 	}
 	return v, nil
 }

@@ -115,6 +115,9 @@ const (
 	worthShare, worthNats = .02, .002
 )
 
+// mostWhy are the lines of a verdict's why at most.
+const mostWhy = 3
+
 // Verdict says what to do with a classifier, by what some methods show on the same test rows, in one sentence with one
 // number, its interval and its p, and in at most three lines why.
 type Verdict struct {
@@ -333,7 +336,7 @@ func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) err
 		v.leave(nc, append(open, harmful...))
 	}
 	if v.Say != DoNotUse && worse != nil {
-		v.Why = append(v.Why[:min(len(v.Why), 2)], doNotUse(worse))
+		v.Why = append(v.Why[:min(len(v.Why), mostWhy-1)], doNotUse(worse))
 	}
 	return err
 }
@@ -393,9 +396,8 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judg
 	if use.Cost != "" {
 		v.because("%s", use.Cost)
 	}
-	const most = 3
-	if len(v.Why) > most {
-		v.Why = append(v.Why[:most-1], strings.Join(v.Why[most-1:], " "))
+	if len(v.Why) > mostWhy {
+		v.Why = append(v.Why[:mostWhy-1], strings.Join(v.Why[mostWhy-1:], " "))
 	}
 	return nil
 }

@@ -46,9 +46,10 @@ func proximity(ctx context.Context, points, rows *mat.Dense, k int, kinds []int)
 		}
 		products := make([]float64, (hi-lo)*n)
 		simd.Dgemm(blas.NoTrans, blas.Trans, hi-lo, n, d, 1, rows.RawMatrix().Data[lo*d:hi*d], d, points.RawMatrix().Data, d, 0, products, n)
+		nearest := make([]float64, 0, min(k, n)) // ascending
 		for i := lo; i < hi; i++ {
 			own := floats.Dot(rows.RawRowView(i), rows.RawRowView(i))
-			var nearest []float64 // ascending
+			nearest = nearest[:0]
 			for j, product := range products[(i-lo)*n : (i-lo+1)*n] {
 				if kinds != nil && kinds[i] == kinds[j] {
 					continue
