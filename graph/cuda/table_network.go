@@ -46,7 +46,7 @@ var networkRows = []row{
 	}),
 	on(func(d *Device, o op.BatchNormOp, out operand, in []operand) {
 		c := channelsOf(out)
-		d.launch("batch_norm", each(out.Size()), out, in[0], in[1], in[2], in[3], in[4], float32(o.Eps), float32(math.Inf(-1)), c.channels, c.area, out.Size())
+		d.launch("batch_norm", each(out.Size()), out, in[0], in[1], in[2], in[3], in[4], float32(o.Eps), c.channels, c.area, out.Size())
 	}),
 	on(func(d *Device, o op.BatchNormInputOp, out operand, in []operand) {
 		c := channelsOf(out)
@@ -154,7 +154,7 @@ func (d *Device) channel(s channelSum) {
 	cut := max(1, (c.n*c.area+channelPart-1)/channelPart)
 	sums := d.alloc64(cut * c.channels)
 	d.launch("channel_parts", box(c.channels, cut, 1), sums, s.x, s.mean, s.g, s.of, c.n, c.channels, c.area, channelPart)
-	d.launch("channel_finish", each(c.channels), s.out, Memory{}, sums, s.variance, s.epsilon, s.count, cut, c.channels)
+	d.launch("channel_finish", each(c.channels), s.out, sums, s.variance, s.epsilon, s.count, cut, c.channels)
 	d.Free(sums)
 }
 

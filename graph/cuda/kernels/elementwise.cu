@@ -35,7 +35,6 @@ extern "C" __global__ void combine(float *out, const float *x, const float *y, i
         case 3: z = a > v ? b / a : 0.0f; break;
         case 4: z = a > v ? b : 0.0f; break;
         case 5: z = b * capped(1 + a, 1.0f); break;
-        case 6: z = floored(a + b, 0.0f); break;
         }
         out[i] = z;
     }

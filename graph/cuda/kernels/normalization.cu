@@ -3,11 +3,10 @@
 #include "common.cuh"
 
 // channel_parts sums, for channel blockIdx.x and part blockIdx.y of its n·area values, x,
-// (x − μ)² or (x − μ) g; sums is parts×C. Blocks of a second layer sum g.
+// (x − μ)² or (x − μ) g; sums is parts×C.
 extern "C" __global__ void __launch_bounds__(256) channel_parts(double *sums, const float *x, const float *mean, const float *g, int f, int n, int channels, int area, int part) {
     __shared__ double shared[256];
     int c = blockIdx.x, end = min(n * area, (int)(blockIdx.y + 1) * part);
-    if (blockIdx.z) sums += (size_t)gridDim.y * channels, x = g, mean = 0, f = 0;
     float mu = mean ? mean[c] : 0, sum = 0;
     for (int i = blockIdx.y * part + threadIdx.x; i < end; i += 256) {
         size_t at = ((size_t)(i / area) * channels + c) * area + i % area;
@@ -23,10 +22,8 @@ extern "C" __global__ void __launch_bounds__(256) channel_parts(double *sums, co
 }
 
 // channel_finish adds the parts in their order, divides by count, and multiplies by
-// 1/√(v + ε) where there are variances. Blocks of a second layer make of the second layer's
-// sums the second result.
-extern "C" __global__ void channel_finish(float *out, float *second, const double *sums, const float *variance, float epsilon, float count, int parts, int channels) {
-    if (blockIdx.z) out = second, sums += (size_t)parts * channels, variance = 0;
+// 1/√(v + ε) where there are variances.
+extern "C" __global__ void channel_finish(float *out, const double *sums, const float *variance, float epsilon, float count, int parts, int channels) {
     for (unsigned c = first(); c < channels; c += stride()) {
         double sum = 0;
         for (int p = 0; p < parts; p++) sum += sums[(size_t)p * channels + c];
@@ -35,12 +32,11 @@ extern "C" __global__ void channel_finish(float *out, float *second, const doubl
     }
 }
 
-// batch_norm is γ (x − μ)/√(v + ε) + β, or floor where that is less.
-extern "C" __global__ void batch_norm(float *y, const float *x, const float *mean, const float *variance, const float *gamma, const float *beta, float epsilon, float floor, int channels, int area, int n) {
+// batch_norm is γ (x − μ)/√(v + ε) + β.
+extern "C" __global__ void batch_norm(float *y, const float *x, const float *mean, const float *variance, const float *gamma, const float *beta, float epsilon, int channels, int area, int n) {
     for (unsigned i = first(); i < n; i += stride()) {
         int c = i / area % channels;
-        float v = fmaf(gamma[c] / sqrtf(variance[c] + epsilon), x[i] - mean[c], beta[c]);
-        y[i] = floored(v, floor);
+        y[i] = fmaf(gamma[c] / sqrtf(variance[c] + epsilon), x[i] - mean[c], beta[c]);
     }
 }
 

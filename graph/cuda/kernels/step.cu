@@ -21,21 +21,6 @@ extern "C" __global__ void take_rows(const Taken *pieces, const int *order, cons
     t.out[i] = t.table ? t.table[(size_t)row * width + i % width] : row;
 }
 
-// Blended is a part of an array, at most a block's threads long, and of the two it is blended
-// from, by γ and 1−γ.
-struct Blended {
-    float *out;
-    const float *old, *fresh;
-    long long size;
-    float gamma, rest;
-};
-
-// blend_all is γ·old + (1−γ)·fresh, a block a piece.
-extern "C" __global__ void blend_all(const Blended *pieces) {
-    Blended b = pieces[blockIdx.x];
-    if (threadIdx.x < b.size) b.out[threadIdx.x] = blended(b.gamma, b.old[threadIdx.x], b.rest, b.fresh[threadIdx.x]);
-}
-
 // Piece is a part of a parameter θ with its gradient, at most a block's threads long. It
 // begins `from` elements into what the optimizer remembers of all parameters.
 struct Piece {
