@@ -288,6 +288,7 @@ type design struct {
 	functions, tilts          []float64 // ψ (D) and ℓ̃ (C) of a block's rows, or of all
 	made                      int       // of how many rows, where they are kept of all
 	psi, tilt, scores, slopes []float64 // of a block: ψ, ℓ̃, and twice C+1 numbers for each row
+	likelihood, sums          []float64 // of a block: Σ_c q_ic s_ic and Σ_c exp s_ic of the scores s, less the largest
 }
 
 // designRows are those of a block, and keptFunctions up to how many numbers the functions of all
@@ -341,44 +342,38 @@ func (d *design) fill(lo, hi int) {
 	}
 }
 
-// each calls do for each row, at its place in the block.
-func (d *design) each(theta []float64, do func(i, at int), done func(rows int)) {
+// each calls do for each row, at its place in the block, and done for each block, which begins with row lo.
+func (d *design) each(theta []float64, do func(i, at int), done func(lo, rows int)) {
 	for lo := 0; lo < d.rows; lo += designRows {
 		hi := min(lo+designRows, d.rows)
 		d.block(theta, lo, hi)
 		for i := lo; i < hi; i++ {
 			do(i, i-lo)
 		}
-		done(hi - lo)
+		done(lo, hi-lo)
 	}
 }
 
-// shift writes the recalibrated scores of row i, which is at that place in the block.
-func (d *design) shift(dst []float64, i, at int) {
+// shift writes the recalibrated scores of row i, which is at that place in the block, and returns the largest.
+func (d *design) shift(dst []float64, i, at int) (most float64) {
 	c := d.classes
 	s, tilt := d.scores[at*(c+1):(at+1)*(c+1)], d.tilt[at*c:(at+1)*c]
+	turn := s[c]
+	most = math.Inf(-1)
 	for k, l := range d.l.RawRowView(i) {
-		dst[k] = l + s[k] + s[c]*tilt[k]
+		v := l + s[k] + turn*tilt[k]
+		dst[k] = v
+		if v > most {
+			most = v
+		}
 	}
+	return most
 }
 
 // row writes the recalibrated log-probabilities of row i.
 func (d *design) row(dst []float64, i, at int) {
 	d.shift(dst, i, at)
 	floats.AddConst(-floats.LogSumExp(dst), dst)
-}
-
-// softmax writes the recalibrated probabilities of row i, and returns Σ_c q_ic log of them.
-func (d *design) softmax(dst []float64, i, at int) float64 {
-	d.shift(dst, i, at)
-	most, sum := floats.Max(dst), 0.
-	score := d.y.dot(dst, i) - most
-	for k, v := range dst {
-		dst[k] = math.Exp(v - most)
-		sum += dst[k]
-	}
-	floats.Scale(1/sum, dst)
-	return score - math.Log(sum)
 }
 
 // loss is the mean NLL by weight, without a penalty; nil Θ is the identity.
@@ -394,35 +389,54 @@ func (d *design) loss(theta []float64) float64 {
 			p[c] = max(p[c], checked.LeastLogProb)
 		}
 		sum -= d.y.weight(i) * d.y.dot(p, i)
-	}, func(int) {})
+	}, func(int, int) {})
 	return sum / d.total
 }
 
 func (d *design) logProbs(theta []float64) *mat.Dense {
 	out := mat.NewDense(d.rows, d.classes, nil)
-	d.each(theta, func(i, at int) { d.row(out.RawRowView(i), i, at) }, func(int) {})
+	d.each(theta, func(i, at int) { d.row(out.RawRowView(i), i, at) }, func(int, int) {})
 	return out
 }
 
 // gradient is the mean NLL by weight and, in grad (D×(C+1)), its slopes ΨᵀG/Σ w, where row i of G is
 // w_i times p_ic − q_ic for W and Σ_c ℓ̃_ic (p_ic − q_ic) for a.
 func (d *design) gradient(theta, grad []float64) float64 {
+	c, k := d.classes, d.classes+1
 	if d.slopes == nil {
-		d.slopes = make([]float64, min(designRows, d.rows)*(d.classes+1))
+		n := min(designRows, d.rows)
+		d.slopes, d.likelihood, d.sums = make([]float64, n*k), make([]float64, n), make([]float64, n)
 	}
-	c := d.classes
 	clear(grad)
 	var sum float64
 	d.each(theta, func(i, at int) {
-		g := d.slopes[at*(c+1) : (at+1)*(c+1)]
-		sum -= d.y.weight(i) * d.softmax(g[:c], i, at)
-		d.y.take(g[:c], i)
-		g[c] = floats.Dot(g[:c], d.tilt[at*c:(at+1)*c])
-		if d.y.Weights != nil {
-			floats.Scale(d.y.Weights[i], g)
+		g := d.slopes[at*k:][:c]
+		floats.AddConst(-d.shift(g, i, at), g)
+		d.likelihood[at] = d.y.dot(g, i)
+		d.slopes[at*k+c] = 0
+	}, func(lo, rows int) {
+		slopes, sums := d.slopes[:rows*k], d.sums[:rows]
+		simd.ExpNegative64(slopes, slopes)
+		for at := range sums {
+			g := slopes[at*k : (at+1)*k]
+			p := g[:c]
+			var total float64
+			for _, v := range p {
+				total += v
+			}
+			sums[at] = total
+			floats.Scale(1/total, p)
+			d.y.take(p, lo+at)
+			g[c] = floats.Dot(p, d.tilt[at*c:(at+1)*c])
+			if d.y.Weights != nil {
+				floats.Scale(d.y.Weights[lo+at], g)
+			}
 		}
-	}, func(rows int) {
-		simd.Dgemm(blas.Trans, blas.NoTrans, d.width, c+1, rows, 1/d.total, d.psi, d.width, d.slopes, c+1, 1, grad, c+1)
+		simd.Log64(sums, sums)
+		for at, logSum := range sums {
+			sum -= d.y.weight(lo+at) * (d.likelihood[at] - logSum)
+		}
+		simd.Dgemm(blas.Trans, blas.NoTrans, d.width, k, rows, 1/d.total, d.psi, d.width, slopes, k, 1, grad, k)
 	})
 	return sum / d.total
 }

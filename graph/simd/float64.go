@@ -33,6 +33,38 @@ func Lgamma64(dst, x []float64) {
 	lgamma64Kernel(dst, x)
 }
 
+// ExpNegative64 sets dst = eˣ for x ≤ 0, the bits of [math.Exp] on amd64, and e⁻³⁰⁰ for x < −300. It panics if the
+// lengths differ; dst may be x.
+func ExpNegative64(dst, x []float64) {
+	sameLength("ExpNegative64", len(dst), len(x))
+	expNegative64Kernel(dst, x)
+}
+
+// Log64 sets dst = ln x, the bits of [math.Log] on amd64; its kernels are for normal x > 0. It panics if the lengths
+// differ; dst may be x.
+func Log64(dst, x []float64) {
+	sameLength("Log64", len(dst), len(x))
+	for _, v := range x {
+		if !(v >= 0x1p-1022 && v <= math.MaxFloat64) {
+			log64Portable(dst, x)
+			return
+		}
+	}
+	log64Kernel(dst, x)
+}
+
+func expNegative64Portable(dst, x []float64) {
+	for i, v := range x {
+		dst[i] = math.Exp(max(v, -300))
+	}
+}
+
+func log64Portable(dst, x []float64) {
+	for i, v := range x {
+		dst[i] = math.Log(v)
+	}
+}
+
 func softplus64Portable(dst, x []float64, epsilon float64) {
 	for i, v := range x {
 		dst[i] = Softplus64(v) + epsilon

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -70,6 +71,33 @@ func TestLgamma64(t *testing.T) {
 		Lgamma64(got, x)
 		mustAgree(t, "Lgamma64", x, got, want)
 	})
+}
+
+func TestExpNegative64(t *testing.T) {
+	x := []float64{0, math.Copysign(0, -1), -300, -301, -1e300, math.Inf(-1), math.NaN()}
+	for _, v := range numbers64(1e-300, 300, 0x1p-53, math.Ln2/2, math.Ln2, 29*math.Ln2, 300) {
+		x = append(x, -v)
+	}
+	want, got := make([]float64, len(x)), make([]float64, len(x))
+	expNegative64Portable(want, x)
+	eachInstructionSet(t, func(t *testing.T) {
+		ExpNegative64(got, x)
+		mustAgree(t, "ExpNegative64", x, got, want)
+	})
+}
+
+func TestLog64(t *testing.T) {
+	x := numbers64(0x1p-1022, math.MaxFloat64, 0x1p-1022, math.Sqrt2/2, 1, math.Sqrt2, 2)
+	x = slices.DeleteFunc(x, func(v float64) bool { return !(v >= 0x1p-1022 && v <= math.MaxFloat64) })
+	beside := append([]float64{2, 0, -1, 5e-324, math.Inf(1), math.NaN()}, x[:100]...) // not the kernel's but Go's
+	for _, x := range [][]float64{x, beside} {
+		want, got := make([]float64, len(x)), make([]float64, len(x))
+		log64Portable(want, x)
+		eachInstructionSet(t, func(t *testing.T) {
+			Log64(got, x)
+			mustAgree(t, "Log64", x, got, want)
+		})
+	}
 }
 
 // The marks of softplus are where e^−|x| crosses a bound of log1p, both ways.

@@ -5,6 +5,12 @@
 package simd
 
 //go:noescape
+func expNegative64AVX2(dst *float64, x *float64, n int)
+
+//go:noescape
+func log64AVX2(dst *float64, x *float64, n int)
+
+//go:noescape
 func lgamma64AVX2(dst *float64, x *float64, n int)
 
 //go:noescape

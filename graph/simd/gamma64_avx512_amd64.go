@@ -5,6 +5,12 @@
 package simd
 
 //go:noescape
+func expNegative64AVX512(dst *float64, x *float64, n int)
+
+//go:noescape
+func log64AVX512(dst *float64, x *float64, n int)
+
+//go:noescape
 func lgamma64AVX512(dst *float64, x *float64, n int)
 
 //go:noescape

@@ -5,6 +5,12 @@
 package simd
 
 //go:noescape
+func expNegative64NEON(dst *float64, x *float64, n int)
+
+//go:noescape
+func log64NEON(dst *float64, x *float64, n int)
+
+//go:noescape
 func lgamma64NEON(dst *float64, x *float64, n int)
 
 //go:noescape

@@ -4,6 +4,403 @@
 
 #include "textflag.h"
 
+// func expNegative64NEON(dst *float64, x *float64, n int)
+TEXT ·expNegative64NEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R3
+	MOVD n+16(FP), R0
+	MOVD x+8(FP), R1
+	MOVD dst+0(FP), R2
+
+pair:
+	CMP   $0x04, R0
+	BLT   single
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ (R3), F2
+	VORR  V2.B16, V0.B16, V0.B16
+	VORR  V2.B16, V1.B16, V2.B16
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R3), F3
+	WORD  $0x4e60f420 // fmax v0.2d, v1.2d, v0.2d
+	WORD  $0x4e62f462 // fmax v2.2d, v3.2d, v2.2d
+	FMOVQ 32(R3), F3
+	WORD  $0x6e63dc01 // fmul v1.2d, v0.2d, v3.2d
+	WORD  $0x6e63dc45 // fmul v5.2d, v2.2d, v3.2d
+	WORD  $0x4e618821 // frintn v1.2d, v1.2d
+	WORD  $0x4e6188a5 // frintn v5.2d, v5.2d
+	FMOVQ 48(R3), F3
+	VFMLS V3.D2, V1.D2, V0.D2
+	VFMLS V3.D2, V5.D2, V2.D2
+	FMOVQ 64(R3), F3
+	VFMLS V3.D2, V1.D2, V0.D2
+	VFMLS V3.D2, V5.D2, V2.D2
+	FMOVQ 80(R3), F3
+	WORD  $0x6e63dc00 // fmul v0.2d, v0.2d, v3.2d
+	WORD  $0x6e63dc42 // fmul v2.2d, v2.2d, v3.2d
+	FMOVQ 96(R3), F3
+	FMOVQ 96(R3), F6
+	FMOVQ 112(R3), F4
+	FMOVQ 112(R3), F7
+	VFMLA V3.D2, V0.D2, V4.D2
+	VFMLA V6.D2, V2.D2, V7.D2
+	FMOVQ 128(R3), F3
+	FMOVQ 128(R3), F6
+	VFMLA V4.D2, V0.D2, V3.D2
+	VFMLA V7.D2, V2.D2, V6.D2
+	FMOVQ 144(R3), F4
+	FMOVQ 144(R3), F7
+	VFMLA V3.D2, V0.D2, V4.D2
+	VFMLA V6.D2, V2.D2, V7.D2
+	FMOVQ 160(R3), F3
+	FMOVQ 160(R3), F6
+	VFMLA V4.D2, V0.D2, V3.D2
+	VFMLA V7.D2, V2.D2, V6.D2
+	FMOVQ 176(R3), F4
+	FMOVQ 176(R3), F7
+	VFMLA V3.D2, V0.D2, V4.D2
+	VFMLA V6.D2, V2.D2, V7.D2
+	FMOVQ 192(R3), F3
+	FMOVQ 192(R3), F6
+	VFMLA V4.D2, V0.D2, V3.D2
+	VFMLA V7.D2, V2.D2, V6.D2
+	FMOVQ 208(R3), F4
+	FMOVQ 208(R3), F7
+	VFMLA V3.D2, V0.D2, V4.D2
+	VFMLA V6.D2, V2.D2, V7.D2
+	WORD  $0x6e64dc00 // fmul v0.2d, v0.2d, v4.2d
+	WORD  $0x6e67dc42 // fmul v2.2d, v2.2d, v7.2d
+	FMOVQ 224(R3), F6
+	WORD  $0x4e66d403 // fadd v3.2d, v0.2d, v6.2d
+	WORD  $0x4e66d444 // fadd v4.2d, v2.2d, v6.2d
+	WORD  $0x6e63dc00 // fmul v0.2d, v0.2d, v3.2d
+	WORD  $0x6e64dc42 // fmul v2.2d, v2.2d, v4.2d
+	WORD  $0x4e66d403 // fadd v3.2d, v0.2d, v6.2d
+	WORD  $0x4e66d444 // fadd v4.2d, v2.2d, v6.2d
+	WORD  $0x6e63dc00 // fmul v0.2d, v0.2d, v3.2d
+	WORD  $0x6e64dc42 // fmul v2.2d, v2.2d, v4.2d
+	WORD  $0x4e66d403 // fadd v3.2d, v0.2d, v6.2d
+	WORD  $0x4e66d444 // fadd v4.2d, v2.2d, v6.2d
+	WORD  $0x6e63dc00 // fmul v0.2d, v0.2d, v3.2d
+	WORD  $0x6e64dc42 // fmul v2.2d, v2.2d, v4.2d
+	WORD  $0x4e66d403 // fadd v3.2d, v0.2d, v6.2d
+	FMOVQ 224(R3), F4
+	WORD  $0x4e64d446 // fadd v6.2d, v2.2d, v4.2d
+	FMOVQ 208(R3), F4
+	FMOVQ 208(R3), F7
+	VFMLA V0.D2, V3.D2, V4.D2
+	VFMLA V2.D2, V6.D2, V7.D2
+	FMOVQ 240(R3), F0
+	WORD  $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD  $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	VSHL  $0x34, V1.D2, V1.D2
+	VSHL  $0x34, V5.D2, V5.D2
+	WORD  $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
+	WORD  $0x6e65dce7 // fmul v7.2d, v7.2d, v5.2d
+	FMOVQ F4, (R2)
+	FMOVQ F7, 16(R2)
+	ADD   $+32, R1, R1
+	ADD   $+32, R2, R2
+	SUB   $0x04, R0, R0
+	JMP   pair
+
+single:
+	CMP $0x00, R0
+	BLE done
+
+loop:
+	CMP   $0x02, R0
+	BGE   fullLoad
+	TBZ   $0x01, R0, part1
+	FMOVQ (R1), F0
+
+part1Done:
+	JMP compute
+
+fullLoad:
+	FMOVQ (R1), F0
+
+compute:
+	FMOVQ (R3), F1
+	VORR  V1.B16, V0.B16, V0.B16
+	FMOVQ 16(R3), F1
+	WORD  $0x4e60f420 // fmax v0.2d, v1.2d, v0.2d
+	FMOVQ 32(R3), F1
+	WORD  $0x6e61dc01 // fmul v1.2d, v0.2d, v1.2d
+	WORD  $0x4e618821 // frintn v1.2d, v1.2d
+	FMOVQ 48(R3), F2
+	VFMLS V2.D2, V1.D2, V0.D2
+	FMOVQ 64(R3), F2
+	VFMLS V2.D2, V1.D2, V0.D2
+	FMOVQ 80(R3), F2
+	WORD  $0x6e62dc00 // fmul v0.2d, v0.2d, v2.2d
+	FMOVQ 96(R3), F2
+	FMOVQ 112(R3), F3
+	VFMLA V2.D2, V0.D2, V3.D2
+	FMOVQ 128(R3), F2
+	VFMLA V3.D2, V0.D2, V2.D2
+	FMOVQ 144(R3), F3
+	VFMLA V2.D2, V0.D2, V3.D2
+	FMOVQ 160(R3), F2
+	VFMLA V3.D2, V0.D2, V2.D2
+	FMOVQ 176(R3), F3
+	VFMLA V2.D2, V0.D2, V3.D2
+	FMOVQ 192(R3), F2
+	VFMLA V3.D2, V0.D2, V2.D2
+	FMOVQ 208(R3), F3
+	VFMLA V2.D2, V0.D2, V3.D2
+	WORD  $0x6e63dc00 // fmul v0.2d, v0.2d, v3.2d
+	FMOVQ 224(R3), F3
+	WORD  $0x4e63d402 // fadd v2.2d, v0.2d, v3.2d
+	WORD  $0x6e62dc00 // fmul v0.2d, v0.2d, v2.2d
+	WORD  $0x4e63d402 // fadd v2.2d, v0.2d, v3.2d
+	WORD  $0x6e62dc00 // fmul v0.2d, v0.2d, v2.2d
+	WORD  $0x4e63d402 // fadd v2.2d, v0.2d, v3.2d
+	WORD  $0x6e62dc00 // fmul v0.2d, v0.2d, v2.2d
+	WORD  $0x4e63d402 // fadd v2.2d, v0.2d, v3.2d
+	FMOVQ 208(R3), F3
+	VFMLA V0.D2, V2.D2, V3.D2
+	FMOVQ 240(R3), F0
+	WORD  $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	VSHL  $0x34, V1.D2, V1.D2
+	WORD  $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
+	CMP   $0x02, R0
+	BGE   fullStore
+	TBZ   $0x01, R0, part2
+	FMOVQ F3, (R2)
+
+part2Done:
+	JMP done
+
+fullStore:
+	FMOVQ F3, (R2)
+	ADD   $+16, R1, R1
+	ADD   $+16, R2, R2
+	SUBS  $0x02, R0, R0
+	BGT   loop
+
+done:
+	RET
+
+part1:
+	FMOVD (R1), F0
+	JMP   part1Done
+
+part2:
+	FMOVD F3, (R2)
+	JMP   part2Done
+
+// func log64NEON(dst *float64, x *float64, n int)
+TEXT ·log64NEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R3
+	MOVD n+16(FP), R0
+	MOVD x+8(FP), R1
+	MOVD dst+0(FP), R2
+
+pair:
+	CMP   $0x04, R0
+	BLT   single
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	VUSHR $0x34, V0.D2, V2.D2
+	VUSHR $0x34, V1.D2, V3.D2
+	FMOVQ 256(R3), F4
+	VORR  V4.B16, V2.B16, V2.B16
+	VORR  V4.B16, V3.B16, V3.B16
+	FMOVQ 272(R3), F4
+	WORD  $0x4ee4d442 // fsub v2.2d, v2.2d, v4.2d
+	WORD  $0x4ee4d463 // fsub v3.2d, v3.2d, v4.2d
+	FMOVQ 288(R3), F4
+	VAND  V4.B16, V0.B16, V0.B16
+	VAND  V4.B16, V1.B16, V4.B16
+	FMOVQ 192(R3), F1
+	VORR  V1.B16, V0.B16, V0.B16
+	VORR  V1.B16, V4.B16, V4.B16
+	FMOVQ 304(R3), F5
+	WORD  $0x6ee0e4a1 // fcmgt v1.2d, v5.2d, v0.2d
+	WORD  $0x6ee4e4a5 // fcmgt v5.2d, v5.2d, v4.2d
+	FMOVQ 208(R3), F7
+	VAND  V7.B16, V1.B16, V6.B16
+	WORD  $0x4ee6d442 // fsub v2.2d, v2.2d, v6.2d
+	VAND  V7.B16, V5.B16, V6.B16
+	WORD  $0x4ee6d463 // fsub v3.2d, v3.2d, v6.2d
+	VAND  V0.B16, V1.B16, V1.B16
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	VAND  V4.B16, V5.B16, V1.B16
+	WORD  $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
+	WORD  $0x4ee7d400 // fsub v0.2d, v0.2d, v7.2d
+	WORD  $0x4ee7d484 // fsub v4.2d, v4.2d, v7.2d
+	FMOVQ 320(R3), F5
+	WORD  $0x6e65dc41 // fmul v1.2d, v2.2d, v5.2d
+	WORD  $0x6e65dc69 // fmul v9.2d, v3.2d, v5.2d
+	FMOVQ 336(R3), F5
+	WORD  $0x6e65dc42 // fmul v2.2d, v2.2d, v5.2d
+	WORD  $0x6e65dc63 // fmul v3.2d, v3.2d, v5.2d
+	FMOVQ 224(R3), F6
+	WORD  $0x4e66d405 // fadd v5.2d, v0.2d, v6.2d
+	WORD  $0x4e66d48a // fadd v10.2d, v4.2d, v6.2d
+	WORD  $0x6e65fc05 // fdiv v5.2d, v0.2d, v5.2d
+	WORD  $0x6e6afc8a // fdiv v10.2d, v4.2d, v10.2d
+	WORD  $0x6e65dca6 // fmul v6.2d, v5.2d, v5.2d
+	WORD  $0x6e6add4b // fmul v11.2d, v10.2d, v10.2d
+	WORD  $0x6e66dcc7 // fmul v7.2d, v6.2d, v6.2d
+	WORD  $0x6e6bdd6c // fmul v12.2d, v11.2d, v11.2d
+	FMOVQ 352(R3), F8
+	FMOVQ 352(R3), F13
+	WORD  $0x6e67dd08 // fmul v8.2d, v8.2d, v7.2d
+	WORD  $0x6e6cddad // fmul v13.2d, v13.2d, v12.2d
+	FMOVQ 368(R3), F14
+	WORD  $0x4e6ed508 // fadd v8.2d, v8.2d, v14.2d
+	WORD  $0x4e6ed5ad // fadd v13.2d, v13.2d, v14.2d
+	WORD  $0x6e67dd08 // fmul v8.2d, v8.2d, v7.2d
+	WORD  $0x6e6cddad // fmul v13.2d, v13.2d, v12.2d
+	FMOVQ 384(R3), F14
+	WORD  $0x4e6ed508 // fadd v8.2d, v8.2d, v14.2d
+	WORD  $0x4e6ed5ad // fadd v13.2d, v13.2d, v14.2d
+	WORD  $0x6e67dd08 // fmul v8.2d, v8.2d, v7.2d
+	WORD  $0x6e6cddad // fmul v13.2d, v13.2d, v12.2d
+	FMOVQ 400(R3), F14
+	WORD  $0x4e6ed508 // fadd v8.2d, v8.2d, v14.2d
+	WORD  $0x4e6ed5ad // fadd v13.2d, v13.2d, v14.2d
+	WORD  $0x6e66dd06 // fmul v6.2d, v8.2d, v6.2d
+	WORD  $0x6e6bddab // fmul v11.2d, v13.2d, v11.2d
+	FMOVQ 416(R3), F8
+	FMOVQ 416(R3), F13
+	WORD  $0x6e67dd08 // fmul v8.2d, v8.2d, v7.2d
+	WORD  $0x6e6cddad // fmul v13.2d, v13.2d, v12.2d
+	FMOVQ 432(R3), F14
+	WORD  $0x4e6ed508 // fadd v8.2d, v8.2d, v14.2d
+	WORD  $0x4e6ed5ad // fadd v13.2d, v13.2d, v14.2d
+	WORD  $0x6e67dd08 // fmul v8.2d, v8.2d, v7.2d
+	WORD  $0x6e6cddad // fmul v13.2d, v13.2d, v12.2d
+	FMOVQ 448(R3), F14
+	WORD  $0x4e6ed508 // fadd v8.2d, v8.2d, v14.2d
+	WORD  $0x4e6ed5ad // fadd v13.2d, v13.2d, v14.2d
+	WORD  $0x6e67dd07 // fmul v7.2d, v8.2d, v7.2d
+	WORD  $0x6e6cdda8 // fmul v8.2d, v13.2d, v12.2d
+	WORD  $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD  $0x4e68d56b // fadd v11.2d, v11.2d, v8.2d
+	FMOVQ 192(R3), F8
+	WORD  $0x6e68dc07 // fmul v7.2d, v0.2d, v8.2d
+	WORD  $0x6e68dc88 // fmul v8.2d, v4.2d, v8.2d
+	WORD  $0x6e60dce7 // fmul v7.2d, v7.2d, v0.2d
+	WORD  $0x6e64dd08 // fmul v8.2d, v8.2d, v4.2d
+	WORD  $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD  $0x4e68d56b // fadd v11.2d, v11.2d, v8.2d
+	WORD  $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
+	WORD  $0x6e6add6b // fmul v11.2d, v11.2d, v10.2d
+	WORD  $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
+	WORD  $0x4e69d56b // fadd v11.2d, v11.2d, v9.2d
+	WORD  $0x4ee6d4e7 // fsub v7.2d, v7.2d, v6.2d
+	WORD  $0x4eebd508 // fsub v8.2d, v8.2d, v11.2d
+	WORD  $0x4ee0d4e7 // fsub v7.2d, v7.2d, v0.2d
+	WORD  $0x4ee4d508 // fsub v8.2d, v8.2d, v4.2d
+	WORD  $0x4ee7d440 // fsub v0.2d, v2.2d, v7.2d
+	WORD  $0x4ee8d461 // fsub v1.2d, v3.2d, v8.2d
+	FMOVQ F0, (R2)
+	FMOVQ F1, 16(R2)
+	ADD   $+32, R1, R1
+	ADD   $+32, R2, R2
+	SUB   $0x04, R0, R0
+	JMP   pair
+
+single:
+	CMP $0x00, R0
+	BLE done
+
+loop:
+	CMP   $0x02, R0
+	BGE   fullLoad
+	TBZ   $0x01, R0, part1
+	FMOVQ (R1), F0
+
+part1Done:
+	JMP compute
+
+fullLoad:
+	FMOVQ (R1), F0
+
+compute:
+	VUSHR $0x34, V0.D2, V1.D2
+	FMOVQ 256(R3), F2
+	VORR  V2.B16, V1.B16, V1.B16
+	FMOVQ 272(R3), F2
+	WORD  $0x4ee2d421 // fsub v1.2d, v1.2d, v2.2d
+	FMOVQ 288(R3), F2
+	VAND  V2.B16, V0.B16, V0.B16
+	FMOVQ 192(R3), F2
+	VORR  V2.B16, V0.B16, V0.B16
+	FMOVQ 304(R3), F2
+	WORD  $0x6ee0e442 // fcmgt v2.2d, v2.2d, v0.2d
+	FMOVQ 208(R3), F4
+	VAND  V4.B16, V2.B16, V3.B16
+	WORD  $0x4ee3d421 // fsub v1.2d, v1.2d, v3.2d
+	VAND  V0.B16, V2.B16, V2.B16
+	WORD  $0x4e62d400 // fadd v0.2d, v0.2d, v2.2d
+	WORD  $0x4ee4d400 // fsub v0.2d, v0.2d, v4.2d
+	FMOVQ 320(R3), F2
+	WORD  $0x6e62dc22 // fmul v2.2d, v1.2d, v2.2d
+	FMOVQ 336(R3), F3
+	WORD  $0x6e63dc21 // fmul v1.2d, v1.2d, v3.2d
+	FMOVQ 224(R3), F3
+	WORD  $0x4e63d403 // fadd v3.2d, v0.2d, v3.2d
+	WORD  $0x6e63fc03 // fdiv v3.2d, v0.2d, v3.2d
+	WORD  $0x6e63dc64 // fmul v4.2d, v3.2d, v3.2d
+	WORD  $0x6e64dc85 // fmul v5.2d, v4.2d, v4.2d
+	FMOVQ 352(R3), F6
+	WORD  $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
+	FMOVQ 368(R3), F7
+	WORD  $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD  $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
+	FMOVQ 384(R3), F7
+	WORD  $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD  $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
+	FMOVQ 400(R3), F7
+	WORD  $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD  $0x6e64dcc4 // fmul v4.2d, v6.2d, v4.2d
+	FMOVQ 416(R3), F6
+	WORD  $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
+	FMOVQ 432(R3), F7
+	WORD  $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD  $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
+	FMOVQ 448(R3), F7
+	WORD  $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD  $0x6e65dcc5 // fmul v5.2d, v6.2d, v5.2d
+	WORD  $0x4e65d484 // fadd v4.2d, v4.2d, v5.2d
+	FMOVQ 192(R3), F5
+	WORD  $0x6e65dc05 // fmul v5.2d, v0.2d, v5.2d
+	WORD  $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD  $0x4e65d484 // fadd v4.2d, v4.2d, v5.2d
+	WORD  $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD  $0x4e62d484 // fadd v4.2d, v4.2d, v2.2d
+	WORD  $0x4ee4d4a5 // fsub v5.2d, v5.2d, v4.2d
+	WORD  $0x4ee0d4a5 // fsub v5.2d, v5.2d, v0.2d
+	WORD  $0x4ee5d420 // fsub v0.2d, v1.2d, v5.2d
+	CMP   $0x02, R0
+	BGE   fullStore
+	TBZ   $0x01, R0, part2
+	FMOVQ F0, (R2)
+
+part2Done:
+	JMP done
+
+fullStore:
+	FMOVQ F0, (R2)
+	ADD   $+16, R1, R1
+	ADD   $+16, R2, R2
+	SUBS  $0x02, R0, R0
+	BGT   loop
+
+done:
+	RET
+
+part1:
+	FMOVD (R1), F0
+	JMP   part1Done
+
+part2:
+	FMOVD F0, (R2)
+	JMP   part2Done
+
 // func lgamma64NEON(dst *float64, x *float64, n int)
 TEXT ·lgamma64NEON(SB), NOSPLIT, $0-24
 	MOVD $constants<>(SB), R3
@@ -18,52 +415,52 @@ pair:
 	FMOVQ 16(R1), F1
 	VMOV  V0.B16, V2.B16
 	VMOV  V1.B16, V5.B16
-	FMOVQ (R3), F3
-	FMOVQ (R3), F6
+	FMOVQ 464(R3), F3
+	FMOVQ 464(R3), F6
 	WORD  $0x4ee3d403 // fsub v3.2d, v0.2d, v3.2d
 	WORD  $0x4ee6d426 // fsub v6.2d, v1.2d, v6.2d
-	FMOVQ 16(R3), F7
+	FMOVQ 480(R3), F7
 	WORD  $0x6e67e404 // fcmge v4.2d, v0.2d, v7.2d
 	WORD  $0x6e67e427 // fcmge v7.2d, v1.2d, v7.2d
 	VBIT  V4.B16, V3.B16, V2.B16
 	VBIT  V7.B16, V6.B16, V5.B16
-	FMOVQ 32(R3), F3
-	FMOVQ 32(R3), F6
+	FMOVQ 208(R3), F3
+	FMOVQ 208(R3), F6
 	WORD  $0x4ee0d463 // fsub v3.2d, v3.2d, v0.2d
 	WORD  $0x4ee1d4c6 // fsub v6.2d, v6.2d, v1.2d
-	FMOVQ 48(R3), F7
+	FMOVQ 496(R3), F7
 	WORD  $0x6e67e404 // fcmge v4.2d, v0.2d, v7.2d
 	WORD  $0x6e67e427 // fcmge v7.2d, v1.2d, v7.2d
 	VBIT  V4.B16, V3.B16, V2.B16
 	VBIT  V7.B16, V6.B16, V5.B16
-	FMOVQ 32(R3), F3
-	FMOVQ 32(R3), F6
+	FMOVQ 208(R3), F3
+	FMOVQ 208(R3), F6
 	WORD  $0x4ee3d403 // fsub v3.2d, v0.2d, v3.2d
 	WORD  $0x4ee6d426 // fsub v6.2d, v1.2d, v6.2d
-	FMOVQ 64(R3), F7
+	FMOVQ 512(R3), F7
 	WORD  $0x6e67e404 // fcmge v4.2d, v0.2d, v7.2d
 	WORD  $0x6e67e427 // fcmge v7.2d, v1.2d, v7.2d
 	VBIT  V4.B16, V3.B16, V2.B16
 	VBIT  V7.B16, V6.B16, V5.B16
-	FMOVQ 80(R3), F3
-	FMOVQ 80(R3), F6
+	FMOVQ 528(R3), F3
+	FMOVQ 528(R3), F6
 	WORD  $0x4ee3d403 // fsub v3.2d, v0.2d, v3.2d
 	WORD  $0x4ee6d426 // fsub v6.2d, v1.2d, v6.2d
-	FMOVQ 96(R3), F7
+	FMOVQ 544(R3), F7
 	WORD  $0x6e67e404 // fcmge v4.2d, v0.2d, v7.2d
 	WORD  $0x6e67e427 // fcmge v7.2d, v1.2d, v7.2d
 	VBIT  V4.B16, V3.B16, V2.B16
 	VBIT  V7.B16, V6.B16, V5.B16
-	FMOVQ 112(R3), F3
-	FMOVQ 112(R3), F6
+	FMOVQ 224(R3), F3
+	FMOVQ 224(R3), F6
 	WORD  $0x4ee0d463 // fsub v3.2d, v3.2d, v0.2d
 	WORD  $0x4ee1d4c6 // fsub v6.2d, v6.2d, v1.2d
-	FMOVQ 128(R3), F7
+	FMOVQ 560(R3), F7
 	WORD  $0x6e67e404 // fcmge v4.2d, v0.2d, v7.2d
 	WORD  $0x6e67e427 // fcmge v7.2d, v1.2d, v7.2d
 	VBIT  V4.B16, V3.B16, V2.B16
 	VBIT  V7.B16, V6.B16, V5.B16
-	FMOVQ 112(R3), F4
+	FMOVQ 224(R3), F4
 	WORD  $0x6e64e403 // fcmge v3.2d, v0.2d, v4.2d
 	WORD  $0x6e64e426 // fcmge v6.2d, v1.2d, v4.2d
 	WORD  $0x4e619804 // frintm v4.2d, v0.2d
@@ -72,152 +469,152 @@ pair:
 	WORD  $0x4ee7d427 // fsub v7.2d, v1.2d, v7.2d
 	VBIT  V3.B16, V4.B16, V2.B16
 	VBIT  V6.B16, V7.B16, V5.B16
-	FMOVQ 144(R3), F3
-	FMOVQ 144(R3), F4
+	FMOVQ 576(R3), F3
+	FMOVQ 576(R3), F4
 	WORD  $0x6e62dc63 // fmul v3.2d, v3.2d, v2.2d
 	WORD  $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
-	FMOVQ 160(R3), F6
+	FMOVQ 592(R3), F6
 	WORD  $0x4e66d463 // fadd v3.2d, v3.2d, v6.2d
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x6e62dc63 // fmul v3.2d, v3.2d, v2.2d
 	WORD  $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
-	FMOVQ 176(R3), F6
+	FMOVQ 608(R3), F6
 	WORD  $0x4e66d463 // fadd v3.2d, v3.2d, v6.2d
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x6e62dc63 // fmul v3.2d, v3.2d, v2.2d
 	WORD  $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
-	FMOVQ 192(R3), F6
+	FMOVQ 624(R3), F6
 	WORD  $0x4e66d463 // fadd v3.2d, v3.2d, v6.2d
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x6e62dc63 // fmul v3.2d, v3.2d, v2.2d
 	WORD  $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
-	FMOVQ 208(R3), F6
+	FMOVQ 640(R3), F6
 	WORD  $0x4e66d463 // fadd v3.2d, v3.2d, v6.2d
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x6e62dc63 // fmul v3.2d, v3.2d, v2.2d
 	WORD  $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
-	FMOVQ 224(R3), F6
+	FMOVQ 656(R3), F6
 	WORD  $0x4e66d463 // fadd v3.2d, v3.2d, v6.2d
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x6e62dc63 // fmul v3.2d, v3.2d, v2.2d
 	WORD  $0x6e65dc87 // fmul v7.2d, v4.2d, v5.2d
-	FMOVQ 112(R3), F6
+	FMOVQ 224(R3), F6
 	WORD  $0x6e66e404 // fcmge v4.2d, v0.2d, v6.2d
 	WORD  $0x6e66e428 // fcmge v8.2d, v1.2d, v6.2d
-	FMOVQ 240(R3), F6
-	FMOVQ 240(R3), F9
+	FMOVQ 672(R3), F6
+	FMOVQ 672(R3), F9
 	WORD  $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
-	FMOVQ 256(R3), F10
+	FMOVQ 688(R3), F10
 	WORD  $0x4e6ad4c6 // fadd v6.2d, v6.2d, v10.2d
 	WORD  $0x4e6ad529 // fadd v9.2d, v9.2d, v10.2d
 	WORD  $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
-	FMOVQ 272(R3), F10
+	FMOVQ 704(R3), F10
 	WORD  $0x4e6ad4c6 // fadd v6.2d, v6.2d, v10.2d
 	WORD  $0x4e6ad529 // fadd v9.2d, v9.2d, v10.2d
 	WORD  $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
-	FMOVQ 288(R3), F10
+	FMOVQ 720(R3), F10
 	WORD  $0x4e6ad4c6 // fadd v6.2d, v6.2d, v10.2d
 	WORD  $0x4e6ad529 // fadd v9.2d, v9.2d, v10.2d
 	WORD  $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
-	FMOVQ 304(R3), F10
+	FMOVQ 736(R3), F10
 	WORD  $0x4e6ad4c6 // fadd v6.2d, v6.2d, v10.2d
 	WORD  $0x4e6ad529 // fadd v9.2d, v9.2d, v10.2d
 	WORD  $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
-	FMOVQ 320(R3), F10
+	FMOVQ 752(R3), F10
 	WORD  $0x4e6ad4c6 // fadd v6.2d, v6.2d, v10.2d
 	WORD  $0x4e6ad529 // fadd v9.2d, v9.2d, v10.2d
 	WORD  $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
-	FMOVQ 224(R3), F10
+	FMOVQ 656(R3), F10
 	WORD  $0x4e6ad4c6 // fadd v6.2d, v6.2d, v10.2d
 	WORD  $0x4e6ad529 // fadd v9.2d, v9.2d, v10.2d
 	WORD  $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
 	VBIT  V4.B16, V6.B16, V3.B16
 	VBIT  V8.B16, V9.B16, V7.B16
-	FMOVQ 336(R3), F6
+	FMOVQ 768(R3), F6
 	WORD  $0x6e66e404 // fcmge v4.2d, v0.2d, v6.2d
 	WORD  $0x6e66e426 // fcmge v6.2d, v1.2d, v6.2d
-	FMOVQ 32(R3), F8
+	FMOVQ 208(R3), F8
 	VBIT  V4.B16, V8.B16, V3.B16
 	VBIT  V6.B16, V8.B16, V7.B16
-	FMOVQ 352(R3), F4
-	FMOVQ 352(R3), F9
+	FMOVQ 784(R3), F4
+	FMOVQ 784(R3), F9
 	WORD  $0x6e62dc84 // fmul v4.2d, v4.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
-	FMOVQ 368(R3), F6
+	FMOVQ 800(R3), F6
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x4e66d529 // fadd v9.2d, v9.2d, v6.2d
 	WORD  $0x6e62dc84 // fmul v4.2d, v4.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
-	FMOVQ 384(R3), F6
+	FMOVQ 816(R3), F6
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x4e66d529 // fadd v9.2d, v9.2d, v6.2d
 	WORD  $0x6e62dc84 // fmul v4.2d, v4.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
-	FMOVQ 400(R3), F6
+	FMOVQ 832(R3), F6
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x4e66d529 // fadd v9.2d, v9.2d, v6.2d
 	WORD  $0x6e62dc84 // fmul v4.2d, v4.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
-	FMOVQ 416(R3), F6
+	FMOVQ 848(R3), F6
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x4e66d529 // fadd v9.2d, v9.2d, v6.2d
 	WORD  $0x6e62dc84 // fmul v4.2d, v4.2d, v2.2d
 	WORD  $0x6e65dd29 // fmul v9.2d, v9.2d, v5.2d
-	FMOVQ 32(R3), F6
+	FMOVQ 208(R3), F6
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x4e66d529 // fadd v9.2d, v9.2d, v6.2d
-	FMOVQ 112(R3), F8
+	FMOVQ 224(R3), F8
 	WORD  $0x6e68e406 // fcmge v6.2d, v0.2d, v8.2d
 	WORD  $0x6e68e42a // fcmge v10.2d, v1.2d, v8.2d
-	FMOVQ 432(R3), F8
-	FMOVQ 432(R3), F11
+	FMOVQ 864(R3), F8
+	FMOVQ 864(R3), F11
 	WORD  $0x6e62dd08 // fmul v8.2d, v8.2d, v2.2d
 	WORD  $0x6e65dd6b // fmul v11.2d, v11.2d, v5.2d
-	FMOVQ 448(R3), F12
+	FMOVQ 880(R3), F12
 	WORD  $0x4e6cd508 // fadd v8.2d, v8.2d, v12.2d
 	WORD  $0x4e6cd56b // fadd v11.2d, v11.2d, v12.2d
 	WORD  $0x6e62dd08 // fmul v8.2d, v8.2d, v2.2d
 	WORD  $0x6e65dd6b // fmul v11.2d, v11.2d, v5.2d
-	FMOVQ 464(R3), F12
+	FMOVQ 896(R3), F12
 	WORD  $0x4e6cd508 // fadd v8.2d, v8.2d, v12.2d
 	WORD  $0x4e6cd56b // fadd v11.2d, v11.2d, v12.2d
 	WORD  $0x6e62dd08 // fmul v8.2d, v8.2d, v2.2d
 	WORD  $0x6e65dd6b // fmul v11.2d, v11.2d, v5.2d
-	FMOVQ 480(R3), F12
+	FMOVQ 912(R3), F12
 	WORD  $0x4e6cd508 // fadd v8.2d, v8.2d, v12.2d
 	WORD  $0x4e6cd56b // fadd v11.2d, v11.2d, v12.2d
 	WORD  $0x6e62dd08 // fmul v8.2d, v8.2d, v2.2d
 	WORD  $0x6e65dd6b // fmul v11.2d, v11.2d, v5.2d
-	FMOVQ 496(R3), F12
+	FMOVQ 928(R3), F12
 	WORD  $0x4e6cd508 // fadd v8.2d, v8.2d, v12.2d
 	WORD  $0x4e6cd56b // fadd v11.2d, v11.2d, v12.2d
 	WORD  $0x6e62dd08 // fmul v8.2d, v8.2d, v2.2d
 	WORD  $0x6e65dd6b // fmul v11.2d, v11.2d, v5.2d
-	FMOVQ 512(R3), F12
+	FMOVQ 944(R3), F12
 	WORD  $0x4e6cd508 // fadd v8.2d, v8.2d, v12.2d
 	WORD  $0x4e6cd56b // fadd v11.2d, v11.2d, v12.2d
 	WORD  $0x6e62dd08 // fmul v8.2d, v8.2d, v2.2d
 	WORD  $0x6e65dd6b // fmul v11.2d, v11.2d, v5.2d
-	FMOVQ 32(R3), F12
+	FMOVQ 208(R3), F12
 	WORD  $0x4e6cd508 // fadd v8.2d, v8.2d, v12.2d
 	WORD  $0x4e6cd56b // fadd v11.2d, v11.2d, v12.2d
 	VBIT  V6.B16, V8.B16, V4.B16
 	VBIT  V10.B16, V11.B16, V9.B16
-	FMOVQ 336(R3), F8
+	FMOVQ 768(R3), F8
 	WORD  $0x6e68e406 // fcmge v6.2d, v0.2d, v8.2d
 	WORD  $0x6e68e428 // fcmge v8.2d, v1.2d, v8.2d
 	VBIT  V6.B16, V0.B16, V4.B16
 	VBIT  V8.B16, V1.B16, V9.B16
 	WORD  $0x6e64fc63 // fdiv v3.2d, v3.2d, v4.2d
 	WORD  $0x6e69fce7 // fdiv v7.2d, v7.2d, v9.2d
-	FMOVQ 528(R3), F6
+	FMOVQ 192(R3), F6
 	WORD  $0x6e66dc44 // fmul v4.2d, v2.2d, v6.2d
 	WORD  $0x6e66dcac // fmul v12.2d, v5.2d, v6.2d
 	WORD  $0x4ee4d466 // fsub v6.2d, v3.2d, v4.2d
@@ -228,143 +625,143 @@ pair:
 	WORD  $0x6e65dcae // fmul v14.2d, v5.2d, v5.2d
 	WORD  $0x6e68dc4a // fmul v10.2d, v2.2d, v8.2d
 	WORD  $0x6e6edcb0 // fmul v16.2d, v5.2d, v14.2d
-	FMOVQ 544(R3), F9
-	FMOVQ 544(R3), F15
+	FMOVQ 960(R3), F9
+	FMOVQ 960(R3), F15
 	WORD  $0x6e6add29 // fmul v9.2d, v9.2d, v10.2d
 	WORD  $0x6e70ddef // fmul v15.2d, v15.2d, v16.2d
-	FMOVQ 560(R3), F11
+	FMOVQ 976(R3), F11
 	WORD  $0x4e6bd529 // fadd v9.2d, v9.2d, v11.2d
 	WORD  $0x4e6bd5ef // fadd v15.2d, v15.2d, v11.2d
 	WORD  $0x6e6add29 // fmul v9.2d, v9.2d, v10.2d
 	WORD  $0x6e70ddef // fmul v15.2d, v15.2d, v16.2d
-	FMOVQ 576(R3), F11
+	FMOVQ 992(R3), F11
 	WORD  $0x4e6bd529 // fadd v9.2d, v9.2d, v11.2d
 	WORD  $0x4e6bd5ef // fadd v15.2d, v15.2d, v11.2d
 	WORD  $0x6e6add29 // fmul v9.2d, v9.2d, v10.2d
 	WORD  $0x6e70ddef // fmul v15.2d, v15.2d, v16.2d
-	FMOVQ 592(R3), F11
+	FMOVQ 1008(R3), F11
 	WORD  $0x4e6bd529 // fadd v9.2d, v9.2d, v11.2d
 	WORD  $0x4e6bd5ef // fadd v15.2d, v15.2d, v11.2d
 	WORD  $0x6e6add29 // fmul v9.2d, v9.2d, v10.2d
 	WORD  $0x6e70ddef // fmul v15.2d, v15.2d, v16.2d
-	FMOVQ 608(R3), F11
+	FMOVQ 1024(R3), F11
 	WORD  $0x4e6bd529 // fadd v9.2d, v9.2d, v11.2d
 	WORD  $0x4e6bd5ef // fadd v15.2d, v15.2d, v11.2d
 	WORD  $0x6e62dd29 // fmul v9.2d, v9.2d, v2.2d
 	WORD  $0x6e65ddef // fmul v15.2d, v15.2d, v5.2d
-	FMOVQ 624(R3), F11
-	FMOVQ 624(R3), F17
+	FMOVQ 1040(R3), F11
+	FMOVQ 1040(R3), F17
 	WORD  $0x6e6add6b // fmul v11.2d, v11.2d, v10.2d
 	WORD  $0x6e70de31 // fmul v17.2d, v17.2d, v16.2d
-	FMOVQ 640(R3), F18
+	FMOVQ 1056(R3), F18
 	WORD  $0x4e72d56b // fadd v11.2d, v11.2d, v18.2d
 	WORD  $0x4e72d631 // fadd v17.2d, v17.2d, v18.2d
 	WORD  $0x6e6add6b // fmul v11.2d, v11.2d, v10.2d
 	WORD  $0x6e70de31 // fmul v17.2d, v17.2d, v16.2d
-	FMOVQ 656(R3), F18
+	FMOVQ 1072(R3), F18
 	WORD  $0x4e72d56b // fadd v11.2d, v11.2d, v18.2d
 	WORD  $0x4e72d631 // fadd v17.2d, v17.2d, v18.2d
 	WORD  $0x6e6add6b // fmul v11.2d, v11.2d, v10.2d
 	WORD  $0x6e70de31 // fmul v17.2d, v17.2d, v16.2d
-	FMOVQ 672(R3), F18
+	FMOVQ 1088(R3), F18
 	WORD  $0x4e72d56b // fadd v11.2d, v11.2d, v18.2d
 	WORD  $0x4e72d631 // fadd v17.2d, v17.2d, v18.2d
 	WORD  $0x6e6add6b // fmul v11.2d, v11.2d, v10.2d
 	WORD  $0x6e70de31 // fmul v17.2d, v17.2d, v16.2d
-	FMOVQ 688(R3), F18
+	FMOVQ 1104(R3), F18
 	WORD  $0x4e72d56b // fadd v11.2d, v11.2d, v18.2d
 	WORD  $0x4e72d631 // fadd v17.2d, v17.2d, v18.2d
 	WORD  $0x4e6bd529 // fadd v9.2d, v9.2d, v11.2d
 	WORD  $0x4e71d5ef // fadd v15.2d, v15.2d, v17.2d
 	WORD  $0x6e6add29 // fmul v9.2d, v9.2d, v10.2d
 	WORD  $0x6e70ddef // fmul v15.2d, v15.2d, v16.2d
-	FMOVQ 704(R3), F11
-	FMOVQ 704(R3), F17
+	FMOVQ 1120(R3), F11
+	FMOVQ 1120(R3), F17
 	WORD  $0x4ee9d56b // fsub v11.2d, v11.2d, v9.2d
 	WORD  $0x4eefd631 // fsub v17.2d, v17.2d, v15.2d
-	FMOVQ 720(R3), F9
-	FMOVQ 720(R3), F15
+	FMOVQ 1136(R3), F9
+	FMOVQ 1136(R3), F15
 	WORD  $0x6e6add29 // fmul v9.2d, v9.2d, v10.2d
 	WORD  $0x6e70ddef // fmul v15.2d, v15.2d, v16.2d
-	FMOVQ 736(R3), F18
+	FMOVQ 1152(R3), F18
 	WORD  $0x4e72d529 // fadd v9.2d, v9.2d, v18.2d
 	WORD  $0x4e72d5ef // fadd v15.2d, v15.2d, v18.2d
 	WORD  $0x6e6add29 // fmul v9.2d, v9.2d, v10.2d
 	WORD  $0x6e70ddef // fmul v15.2d, v15.2d, v16.2d
-	FMOVQ 752(R3), F18
+	FMOVQ 1168(R3), F18
 	WORD  $0x4e72d529 // fadd v9.2d, v9.2d, v18.2d
 	WORD  $0x4e72d5ef // fadd v15.2d, v15.2d, v18.2d
 	WORD  $0x6e6add29 // fmul v9.2d, v9.2d, v10.2d
 	WORD  $0x6e70ddef // fmul v15.2d, v15.2d, v16.2d
-	FMOVQ 768(R3), F18
+	FMOVQ 1184(R3), F18
 	WORD  $0x4e72d529 // fadd v9.2d, v9.2d, v18.2d
 	WORD  $0x4e72d5ef // fadd v15.2d, v15.2d, v18.2d
 	WORD  $0x6e6add29 // fmul v9.2d, v9.2d, v10.2d
 	WORD  $0x6e70ddef // fmul v15.2d, v15.2d, v16.2d
-	FMOVQ 784(R3), F10
+	FMOVQ 1200(R3), F10
 	WORD  $0x4e6ad529 // fadd v9.2d, v9.2d, v10.2d
 	WORD  $0x4e6ad5ef // fadd v15.2d, v15.2d, v10.2d
 	WORD  $0x6e68dd29 // fmul v9.2d, v9.2d, v8.2d
 	WORD  $0x6e6eddef // fmul v15.2d, v15.2d, v14.2d
 	WORD  $0x4eebd529 // fsub v9.2d, v9.2d, v11.2d
 	WORD  $0x4ef1d5ef // fsub v15.2d, v15.2d, v17.2d
-	FMOVQ 800(R3), F8
+	FMOVQ 1216(R3), F8
 	WORD  $0x4e68d529 // fadd v9.2d, v9.2d, v8.2d
 	WORD  $0x4e68d5ef // fadd v15.2d, v15.2d, v8.2d
 	WORD  $0x6e62dc48 // fmul v8.2d, v2.2d, v2.2d
 	WORD  $0x6e65dcae // fmul v14.2d, v5.2d, v5.2d
-	FMOVQ 816(R3), F10
-	FMOVQ 816(R3), F16
+	FMOVQ 1232(R3), F10
+	FMOVQ 1232(R3), F16
 	WORD  $0x6e68dd4a // fmul v10.2d, v10.2d, v8.2d
 	WORD  $0x6e6ede10 // fmul v16.2d, v16.2d, v14.2d
-	FMOVQ 832(R3), F11
+	FMOVQ 1248(R3), F11
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x4e6bd610 // fadd v16.2d, v16.2d, v11.2d
 	WORD  $0x6e68dd4a // fmul v10.2d, v10.2d, v8.2d
 	WORD  $0x6e6ede10 // fmul v16.2d, v16.2d, v14.2d
-	FMOVQ 848(R3), F11
+	FMOVQ 1264(R3), F11
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x4e6bd610 // fadd v16.2d, v16.2d, v11.2d
 	WORD  $0x6e68dd4a // fmul v10.2d, v10.2d, v8.2d
 	WORD  $0x6e6ede10 // fmul v16.2d, v16.2d, v14.2d
-	FMOVQ 864(R3), F11
+	FMOVQ 1280(R3), F11
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x4e6bd610 // fadd v16.2d, v16.2d, v11.2d
 	WORD  $0x6e68dd4a // fmul v10.2d, v10.2d, v8.2d
 	WORD  $0x6e6ede10 // fmul v16.2d, v16.2d, v14.2d
-	FMOVQ 880(R3), F11
+	FMOVQ 1296(R3), F11
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x4e6bd610 // fadd v16.2d, v16.2d, v11.2d
 	WORD  $0x6e68dd4a // fmul v10.2d, v10.2d, v8.2d
 	WORD  $0x6e6ede10 // fmul v16.2d, v16.2d, v14.2d
-	FMOVQ 896(R3), F11
+	FMOVQ 1312(R3), F11
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x4e6bd610 // fadd v16.2d, v16.2d, v11.2d
-	FMOVQ 912(R3), F11
-	FMOVQ 912(R3), F17
+	FMOVQ 1328(R3), F11
+	FMOVQ 1328(R3), F17
 	WORD  $0x6e68dd6b // fmul v11.2d, v11.2d, v8.2d
 	WORD  $0x6e6ede31 // fmul v17.2d, v17.2d, v14.2d
-	FMOVQ 928(R3), F18
+	FMOVQ 1344(R3), F18
 	WORD  $0x4e72d56b // fadd v11.2d, v11.2d, v18.2d
 	WORD  $0x4e72d631 // fadd v17.2d, v17.2d, v18.2d
 	WORD  $0x6e68dd6b // fmul v11.2d, v11.2d, v8.2d
 	WORD  $0x6e6ede31 // fmul v17.2d, v17.2d, v14.2d
-	FMOVQ 944(R3), F18
+	FMOVQ 1360(R3), F18
 	WORD  $0x4e72d56b // fadd v11.2d, v11.2d, v18.2d
 	WORD  $0x4e72d631 // fadd v17.2d, v17.2d, v18.2d
 	WORD  $0x6e68dd6b // fmul v11.2d, v11.2d, v8.2d
 	WORD  $0x6e6ede31 // fmul v17.2d, v17.2d, v14.2d
-	FMOVQ 960(R3), F18
+	FMOVQ 1376(R3), F18
 	WORD  $0x4e72d56b // fadd v11.2d, v11.2d, v18.2d
 	WORD  $0x4e72d631 // fadd v17.2d, v17.2d, v18.2d
 	WORD  $0x6e68dd6b // fmul v11.2d, v11.2d, v8.2d
 	WORD  $0x6e6ede31 // fmul v17.2d, v17.2d, v14.2d
-	FMOVQ 976(R3), F18
+	FMOVQ 1392(R3), F18
 	WORD  $0x4e72d56b // fadd v11.2d, v11.2d, v18.2d
 	WORD  $0x4e72d631 // fadd v17.2d, v17.2d, v18.2d
 	WORD  $0x6e68dd6b // fmul v11.2d, v11.2d, v8.2d
 	WORD  $0x6e6ede31 // fmul v17.2d, v17.2d, v14.2d
-	FMOVQ 992(R3), F18
+	FMOVQ 1408(R3), F18
 	WORD  $0x4e72d56b // fadd v11.2d, v11.2d, v18.2d
 	WORD  $0x4e72d631 // fadd v17.2d, v17.2d, v18.2d
 	WORD  $0x6e68dd6b // fmul v11.2d, v11.2d, v8.2d
@@ -373,118 +770,118 @@ pair:
 	WORD  $0x6e65de10 // fmul v16.2d, v16.2d, v5.2d
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x4e71d610 // fadd v16.2d, v16.2d, v17.2d
-	FMOVQ 528(R3), F11
+	FMOVQ 192(R3), F11
 	WORD  $0x6e6bdc48 // fmul v8.2d, v2.2d, v11.2d
 	WORD  $0x6e6bdcab // fmul v11.2d, v5.2d, v11.2d
 	WORD  $0x4ee8d54a // fsub v10.2d, v10.2d, v8.2d
 	WORD  $0x4eebd610 // fsub v16.2d, v16.2d, v11.2d
 	VMOV  V6.B16, V8.B16
 	VMOV  V13.B16, V14.B16
-	FMOVQ 16(R3), F17
+	FMOVQ 480(R3), F17
 	WORD  $0x6e71e40b // fcmge v11.2d, v0.2d, v17.2d
 	WORD  $0x6e71e431 // fcmge v17.2d, v1.2d, v17.2d
 	VBIT  V11.B16, V9.B16, V8.B16
 	VBIT  V17.B16, V15.B16, V14.B16
-	FMOVQ 48(R3), F17
+	FMOVQ 496(R3), F17
 	WORD  $0x6e71e40b // fcmge v11.2d, v0.2d, v17.2d
 	WORD  $0x6e71e431 // fcmge v17.2d, v1.2d, v17.2d
 	VBIT  V11.B16, V10.B16, V8.B16
 	VBIT  V17.B16, V16.B16, V14.B16
-	FMOVQ 64(R3), F17
+	FMOVQ 512(R3), F17
 	WORD  $0x6e71e40b // fcmge v11.2d, v0.2d, v17.2d
 	WORD  $0x6e71e431 // fcmge v17.2d, v1.2d, v17.2d
 	VBIT  V11.B16, V6.B16, V8.B16
 	VBIT  V17.B16, V13.B16, V14.B16
-	FMOVQ 96(R3), F11
+	FMOVQ 544(R3), F11
 	WORD  $0x6e6be406 // fcmge v6.2d, v0.2d, v11.2d
 	WORD  $0x6e6be42b // fcmge v11.2d, v1.2d, v11.2d
 	VBIT  V6.B16, V9.B16, V8.B16
 	VBIT  V11.B16, V15.B16, V14.B16
-	FMOVQ 128(R3), F9
+	FMOVQ 560(R3), F9
 	WORD  $0x6e69e406 // fcmge v6.2d, v0.2d, v9.2d
 	WORD  $0x6e69e429 // fcmge v9.2d, v1.2d, v9.2d
 	VBIT  V6.B16, V10.B16, V8.B16
 	VBIT  V9.B16, V16.B16, V14.B16
-	FMOVQ 32(R3), F6
-	FMOVQ 32(R3), F11
-	FMOVQ 1008(R3), F16
+	FMOVQ 208(R3), F6
+	FMOVQ 208(R3), F11
+	FMOVQ 1424(R3), F16
 	WORD  $0x4e70d449 // fadd v9.2d, v2.2d, v16.2d
 	WORD  $0x4e70d4ad // fadd v13.2d, v5.2d, v16.2d
-	FMOVQ 1024(R3), F15
+	FMOVQ 1440(R3), F15
 	WORD  $0x6e6fe40a // fcmge v10.2d, v0.2d, v15.2d
 	WORD  $0x6e6fe42f // fcmge v15.2d, v1.2d, v15.2d
 	WORD  $0x6e69dcc9 // fmul v9.2d, v6.2d, v9.2d
 	WORD  $0x6e6ddd6d // fmul v13.2d, v11.2d, v13.2d
 	VBIT  V10.B16, V9.B16, V6.B16
 	VBIT  V15.B16, V13.B16, V11.B16
-	FMOVQ 1040(R3), F13
+	FMOVQ 1456(R3), F13
 	WORD  $0x4e6dd449 // fadd v9.2d, v2.2d, v13.2d
 	WORD  $0x4e6dd4aa // fadd v10.2d, v5.2d, v13.2d
 	WORD  $0x6e70e40f // fcmge v15.2d, v0.2d, v16.2d
-	FMOVQ 1008(R3), F16
+	FMOVQ 1424(R3), F16
 	WORD  $0x6e70e430 // fcmge v16.2d, v1.2d, v16.2d
 	WORD  $0x6e69dcc9 // fmul v9.2d, v6.2d, v9.2d
 	WORD  $0x6e6add6a // fmul v10.2d, v11.2d, v10.2d
 	VBIT  V15.B16, V9.B16, V6.B16
 	VBIT  V16.B16, V10.B16, V11.B16
-	FMOVQ 1056(R3), F15
+	FMOVQ 1472(R3), F15
 	WORD  $0x4e6fd449 // fadd v9.2d, v2.2d, v15.2d
 	WORD  $0x4e6fd4aa // fadd v10.2d, v5.2d, v15.2d
 	WORD  $0x6e6de40d // fcmge v13.2d, v0.2d, v13.2d
-	FMOVQ 1040(R3), F16
+	FMOVQ 1456(R3), F16
 	WORD  $0x6e70e430 // fcmge v16.2d, v1.2d, v16.2d
 	WORD  $0x6e69dcc9 // fmul v9.2d, v6.2d, v9.2d
 	WORD  $0x6e6add6a // fmul v10.2d, v11.2d, v10.2d
 	VBIT  V13.B16, V9.B16, V6.B16
 	VBIT  V16.B16, V10.B16, V11.B16
-	FMOVQ 1072(R3), F13
+	FMOVQ 1488(R3), F13
 	WORD  $0x4e6dd449 // fadd v9.2d, v2.2d, v13.2d
 	WORD  $0x4e6dd4aa // fadd v10.2d, v5.2d, v13.2d
 	WORD  $0x6e6fe40f // fcmge v15.2d, v0.2d, v15.2d
-	FMOVQ 1056(R3), F16
+	FMOVQ 1472(R3), F16
 	WORD  $0x6e70e430 // fcmge v16.2d, v1.2d, v16.2d
 	WORD  $0x6e69dcc9 // fmul v9.2d, v6.2d, v9.2d
 	WORD  $0x6e6add6a // fmul v10.2d, v11.2d, v10.2d
 	VBIT  V15.B16, V9.B16, V6.B16
 	VBIT  V16.B16, V10.B16, V11.B16
-	FMOVQ 112(R3), F9
+	FMOVQ 224(R3), F9
 	WORD  $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
 	WORD  $0x4e69d4a5 // fadd v5.2d, v5.2d, v9.2d
 	WORD  $0x6e6de409 // fcmge v9.2d, v0.2d, v13.2d
-	FMOVQ 1072(R3), F10
+	FMOVQ 1488(R3), F10
 	WORD  $0x6e6ae42a // fcmge v10.2d, v1.2d, v10.2d
 	WORD  $0x6e62dcc2 // fmul v2.2d, v6.2d, v2.2d
 	WORD  $0x6e65dd65 // fmul v5.2d, v11.2d, v5.2d
 	VBIT  V9.B16, V2.B16, V6.B16
 	VBIT  V10.B16, V5.B16, V11.B16
-	FMOVQ 64(R3), F5
+	FMOVQ 512(R3), F5
 	WORD  $0x6ee0e4a2 // fcmgt v2.2d, v5.2d, v0.2d
 	WORD  $0x6ee1e4a5 // fcmgt v5.2d, v5.2d, v1.2d
 	VBIT  V2.B16, V0.B16, V6.B16
 	VBIT  V5.B16, V1.B16, V11.B16
-	FMOVQ 336(R3), F5
+	FMOVQ 768(R3), F5
 	WORD  $0x6e65e402 // fcmge v2.2d, v0.2d, v5.2d
 	WORD  $0x6e65e425 // fcmge v5.2d, v1.2d, v5.2d
 	VBIT  V2.B16, V0.B16, V6.B16
 	VBIT  V5.B16, V1.B16, V11.B16
 	VUSHR $0x34, V6.D2, V2.D2
 	VUSHR $0x34, V11.D2, V5.D2
-	FMOVQ 1088(R3), F9
+	FMOVQ 256(R3), F9
 	VORR  V9.B16, V2.B16, V2.B16
 	VORR  V9.B16, V5.B16, V5.B16
-	FMOVQ 1104(R3), F9
+	FMOVQ 272(R3), F9
 	WORD  $0x4ee9d442 // fsub v2.2d, v2.2d, v9.2d
 	WORD  $0x4ee9d4a5 // fsub v5.2d, v5.2d, v9.2d
-	FMOVQ 1120(R3), F9
+	FMOVQ 288(R3), F9
 	VAND  V9.B16, V6.B16, V6.B16
 	VAND  V9.B16, V11.B16, V10.B16
-	FMOVQ 528(R3), F9
+	FMOVQ 192(R3), F9
 	VORR  V9.B16, V6.B16, V6.B16
 	VORR  V9.B16, V10.B16, V10.B16
-	FMOVQ 1136(R3), F11
+	FMOVQ 304(R3), F11
 	WORD  $0x6ee6e569 // fcmgt v9.2d, v11.2d, v6.2d
 	WORD  $0x6eeae56b // fcmgt v11.2d, v11.2d, v10.2d
-	FMOVQ 32(R3), F15
+	FMOVQ 208(R3), F15
 	VAND  V15.B16, V9.B16, V13.B16
 	WORD  $0x4eedd442 // fsub v2.2d, v2.2d, v13.2d
 	VAND  V15.B16, V11.B16, V13.B16
@@ -495,13 +892,13 @@ pair:
 	WORD  $0x4e69d54a // fadd v10.2d, v10.2d, v9.2d
 	WORD  $0x4eefd4c6 // fsub v6.2d, v6.2d, v15.2d
 	WORD  $0x4eefd54a // fsub v10.2d, v10.2d, v15.2d
-	FMOVQ 1152(R3), F11
+	FMOVQ 320(R3), F11
 	WORD  $0x6e6bdc49 // fmul v9.2d, v2.2d, v11.2d
 	WORD  $0x6e6bdcb1 // fmul v17.2d, v5.2d, v11.2d
-	FMOVQ 1168(R3), F11
+	FMOVQ 336(R3), F11
 	WORD  $0x6e6bdc42 // fmul v2.2d, v2.2d, v11.2d
 	WORD  $0x6e6bdca5 // fmul v5.2d, v5.2d, v11.2d
-	FMOVQ 112(R3), F13
+	FMOVQ 224(R3), F13
 	WORD  $0x4e6dd4cb // fadd v11.2d, v6.2d, v13.2d
 	WORD  $0x4e6dd552 // fadd v18.2d, v10.2d, v13.2d
 	WORD  $0x6e6bfccb // fdiv v11.2d, v6.2d, v11.2d
@@ -510,42 +907,42 @@ pair:
 	WORD  $0x6e72de53 // fmul v19.2d, v18.2d, v18.2d
 	WORD  $0x6e6dddaf // fmul v15.2d, v13.2d, v13.2d
 	WORD  $0x6e73de74 // fmul v20.2d, v19.2d, v19.2d
-	FMOVQ 1184(R3), F16
-	FMOVQ 1184(R3), F21
+	FMOVQ 352(R3), F16
+	FMOVQ 352(R3), F21
 	WORD  $0x6e6fde10 // fmul v16.2d, v16.2d, v15.2d
 	WORD  $0x6e74deb5 // fmul v21.2d, v21.2d, v20.2d
-	FMOVQ 1200(R3), F22
+	FMOVQ 368(R3), F22
 	WORD  $0x4e76d610 // fadd v16.2d, v16.2d, v22.2d
 	WORD  $0x4e76d6b5 // fadd v21.2d, v21.2d, v22.2d
 	WORD  $0x6e6fde10 // fmul v16.2d, v16.2d, v15.2d
 	WORD  $0x6e74deb5 // fmul v21.2d, v21.2d, v20.2d
-	FMOVQ 1216(R3), F22
+	FMOVQ 384(R3), F22
 	WORD  $0x4e76d610 // fadd v16.2d, v16.2d, v22.2d
 	WORD  $0x4e76d6b5 // fadd v21.2d, v21.2d, v22.2d
 	WORD  $0x6e6fde10 // fmul v16.2d, v16.2d, v15.2d
 	WORD  $0x6e74deb5 // fmul v21.2d, v21.2d, v20.2d
-	FMOVQ 1232(R3), F22
+	FMOVQ 400(R3), F22
 	WORD  $0x4e76d610 // fadd v16.2d, v16.2d, v22.2d
 	WORD  $0x4e76d6b5 // fadd v21.2d, v21.2d, v22.2d
 	WORD  $0x6e6dde0d // fmul v13.2d, v16.2d, v13.2d
 	WORD  $0x6e73deb3 // fmul v19.2d, v21.2d, v19.2d
-	FMOVQ 1248(R3), F16
-	FMOVQ 1248(R3), F21
+	FMOVQ 416(R3), F16
+	FMOVQ 416(R3), F21
 	WORD  $0x6e6fde10 // fmul v16.2d, v16.2d, v15.2d
 	WORD  $0x6e74deb5 // fmul v21.2d, v21.2d, v20.2d
-	FMOVQ 1264(R3), F22
+	FMOVQ 432(R3), F22
 	WORD  $0x4e76d610 // fadd v16.2d, v16.2d, v22.2d
 	WORD  $0x4e76d6b5 // fadd v21.2d, v21.2d, v22.2d
 	WORD  $0x6e6fde10 // fmul v16.2d, v16.2d, v15.2d
 	WORD  $0x6e74deb5 // fmul v21.2d, v21.2d, v20.2d
-	FMOVQ 1280(R3), F22
+	FMOVQ 448(R3), F22
 	WORD  $0x4e76d610 // fadd v16.2d, v16.2d, v22.2d
 	WORD  $0x4e76d6b5 // fadd v21.2d, v21.2d, v22.2d
 	WORD  $0x6e6fde0f // fmul v15.2d, v16.2d, v15.2d
 	WORD  $0x6e74deb0 // fmul v16.2d, v21.2d, v20.2d
 	WORD  $0x4e6fd5ad // fadd v13.2d, v13.2d, v15.2d
 	WORD  $0x4e70d673 // fadd v19.2d, v19.2d, v16.2d
-	FMOVQ 528(R3), F16
+	FMOVQ 192(R3), F16
 	WORD  $0x6e70dccf // fmul v15.2d, v6.2d, v16.2d
 	WORD  $0x6e70dd50 // fmul v16.2d, v10.2d, v16.2d
 	WORD  $0x6e66ddef // fmul v15.2d, v15.2d, v6.2d
@@ -566,64 +963,64 @@ pair:
 	WORD  $0x4e66d58c // fadd v12.2d, v12.2d, v6.2d
 	WORD  $0x4ee2d508 // fsub v8.2d, v8.2d, v2.2d
 	WORD  $0x4ee6d5ce // fsub v14.2d, v14.2d, v6.2d
-	FMOVQ 1296(R3), F5
+	FMOVQ 1504(R3), F5
 	WORD  $0x4e65d508 // fadd v8.2d, v8.2d, v5.2d
 	WORD  $0x4e65d5ce // fadd v14.2d, v14.2d, v5.2d
-	FMOVQ 112(R3), F9
+	FMOVQ 224(R3), F9
 	WORD  $0x6e69e405 // fcmge v5.2d, v0.2d, v9.2d
 	WORD  $0x6e69e429 // fcmge v9.2d, v1.2d, v9.2d
 	VBIT  V5.B16, V4.B16, V8.B16
 	VBIT  V9.B16, V12.B16, V14.B16
 	WORD  $0x6e63dc64 // fmul v4.2d, v3.2d, v3.2d
 	WORD  $0x6e67dce9 // fmul v9.2d, v7.2d, v7.2d
-	FMOVQ 1312(R3), F5
-	FMOVQ 1312(R3), F10
+	FMOVQ 1520(R3), F5
+	FMOVQ 1520(R3), F10
 	WORD  $0x6e64dca5 // fmul v5.2d, v5.2d, v4.2d
 	WORD  $0x6e69dd4a // fmul v10.2d, v10.2d, v9.2d
-	FMOVQ 1328(R3), F11
+	FMOVQ 1536(R3), F11
 	WORD  $0x4e6bd4a5 // fadd v5.2d, v5.2d, v11.2d
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x6e64dca5 // fmul v5.2d, v5.2d, v4.2d
 	WORD  $0x6e69dd4a // fmul v10.2d, v10.2d, v9.2d
-	FMOVQ 1344(R3), F11
+	FMOVQ 1552(R3), F11
 	WORD  $0x4e6bd4a5 // fadd v5.2d, v5.2d, v11.2d
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x6e64dca5 // fmul v5.2d, v5.2d, v4.2d
 	WORD  $0x6e69dd4a // fmul v10.2d, v10.2d, v9.2d
-	FMOVQ 1360(R3), F11
+	FMOVQ 1568(R3), F11
 	WORD  $0x4e6bd4a5 // fadd v5.2d, v5.2d, v11.2d
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x6e64dca5 // fmul v5.2d, v5.2d, v4.2d
 	WORD  $0x6e69dd4a // fmul v10.2d, v10.2d, v9.2d
-	FMOVQ 1376(R3), F11
+	FMOVQ 1584(R3), F11
 	WORD  $0x4e6bd4a5 // fadd v5.2d, v5.2d, v11.2d
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x6e64dca5 // fmul v5.2d, v5.2d, v4.2d
 	WORD  $0x6e69dd4a // fmul v10.2d, v10.2d, v9.2d
-	FMOVQ 1392(R3), F4
+	FMOVQ 1600(R3), F4
 	WORD  $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
 	WORD  $0x4e64d54a // fadd v10.2d, v10.2d, v4.2d
 	WORD  $0x6e63dca3 // fmul v3.2d, v5.2d, v3.2d
 	WORD  $0x6e67dd45 // fmul v5.2d, v10.2d, v7.2d
-	FMOVQ 1408(R3), F4
+	FMOVQ 1616(R3), F4
 	WORD  $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
 	WORD  $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
-	FMOVQ 32(R3), F4
+	FMOVQ 208(R3), F4
 	WORD  $0x4ee4d442 // fsub v2.2d, v2.2d, v4.2d
 	WORD  $0x4ee4d4c6 // fsub v6.2d, v6.2d, v4.2d
-	FMOVQ 528(R3), F7
+	FMOVQ 192(R3), F7
 	WORD  $0x4ee7d404 // fsub v4.2d, v0.2d, v7.2d
 	WORD  $0x4ee7d427 // fsub v7.2d, v1.2d, v7.2d
 	WORD  $0x6e62dc84 // fmul v4.2d, v4.2d, v2.2d
 	WORD  $0x6e66dce7 // fmul v7.2d, v7.2d, v6.2d
 	WORD  $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
 	WORD  $0x4e65d4e7 // fadd v7.2d, v7.2d, v5.2d
-	FMOVQ 336(R3), F3
+	FMOVQ 768(R3), F3
 	WORD  $0x6e63e402 // fcmge v2.2d, v0.2d, v3.2d
 	WORD  $0x6e63e423 // fcmge v3.2d, v1.2d, v3.2d
 	VBIT  V2.B16, V4.B16, V8.B16
 	VBIT  V3.B16, V7.B16, V14.B16
-	FMOVQ 1424(R3), F3
+	FMOVQ 1632(R3), F3
 	WORD  $0x6ee0e462 // fcmgt v2.2d, v3.2d, v0.2d
 	WORD  $0x6e205842 // not v2.16b, v2.16b
 	WORD  $0x6ee1e463 // fcmgt v3.2d, v3.2d, v1.2d
@@ -655,311 +1052,311 @@ fullLoad:
 
 compute:
 	VMOV  V0.B16, V1.B16
-	FMOVQ (R3), F2
+	FMOVQ 464(R3), F2
 	WORD  $0x4ee2d402 // fsub v2.2d, v0.2d, v2.2d
-	FMOVQ 16(R3), F3
+	FMOVQ 480(R3), F3
 	WORD  $0x6e63e403 // fcmge v3.2d, v0.2d, v3.2d
 	VBIT  V3.B16, V2.B16, V1.B16
-	FMOVQ 32(R3), F2
+	FMOVQ 208(R3), F2
 	WORD  $0x4ee0d442 // fsub v2.2d, v2.2d, v0.2d
-	FMOVQ 48(R3), F3
+	FMOVQ 496(R3), F3
 	WORD  $0x6e63e403 // fcmge v3.2d, v0.2d, v3.2d
 	VBIT  V3.B16, V2.B16, V1.B16
-	FMOVQ 32(R3), F2
+	FMOVQ 208(R3), F2
 	WORD  $0x4ee2d402 // fsub v2.2d, v0.2d, v2.2d
-	FMOVQ 64(R3), F3
+	FMOVQ 512(R3), F3
 	WORD  $0x6e63e403 // fcmge v3.2d, v0.2d, v3.2d
 	VBIT  V3.B16, V2.B16, V1.B16
-	FMOVQ 80(R3), F2
+	FMOVQ 528(R3), F2
 	WORD  $0x4ee2d402 // fsub v2.2d, v0.2d, v2.2d
-	FMOVQ 96(R3), F3
+	FMOVQ 544(R3), F3
 	WORD  $0x6e63e403 // fcmge v3.2d, v0.2d, v3.2d
 	VBIT  V3.B16, V2.B16, V1.B16
-	FMOVQ 112(R3), F2
+	FMOVQ 224(R3), F2
 	WORD  $0x4ee0d442 // fsub v2.2d, v2.2d, v0.2d
-	FMOVQ 128(R3), F3
+	FMOVQ 560(R3), F3
 	WORD  $0x6e63e403 // fcmge v3.2d, v0.2d, v3.2d
 	VBIT  V3.B16, V2.B16, V1.B16
-	FMOVQ 112(R3), F2
+	FMOVQ 224(R3), F2
 	WORD  $0x6e62e402 // fcmge v2.2d, v0.2d, v2.2d
 	WORD  $0x4e619803 // frintm v3.2d, v0.2d
 	WORD  $0x4ee3d403 // fsub v3.2d, v0.2d, v3.2d
 	VBIT  V2.B16, V3.B16, V1.B16
-	FMOVQ 144(R3), F2
+	FMOVQ 576(R3), F2
 	WORD  $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	FMOVQ 160(R3), F3
+	FMOVQ 592(R3), F3
 	WORD  $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
 	WORD  $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	FMOVQ 176(R3), F3
+	FMOVQ 608(R3), F3
 	WORD  $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
 	WORD  $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	FMOVQ 192(R3), F3
+	FMOVQ 624(R3), F3
 	WORD  $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
 	WORD  $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	FMOVQ 208(R3), F3
+	FMOVQ 640(R3), F3
+	WORD  $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	WORD  $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
+	FMOVQ 656(R3), F3
 	WORD  $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
 	WORD  $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
 	FMOVQ 224(R3), F3
-	WORD  $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
-	WORD  $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	FMOVQ 112(R3), F3
 	WORD  $0x6e63e403 // fcmge v3.2d, v0.2d, v3.2d
-	FMOVQ 240(R3), F4
+	FMOVQ 672(R3), F4
 	WORD  $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	FMOVQ 256(R3), F5
+	FMOVQ 688(R3), F5
 	WORD  $0x4e65d484 // fadd v4.2d, v4.2d, v5.2d
 	WORD  $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	FMOVQ 272(R3), F5
+	FMOVQ 704(R3), F5
 	WORD  $0x4e65d484 // fadd v4.2d, v4.2d, v5.2d
 	WORD  $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	FMOVQ 288(R3), F5
+	FMOVQ 720(R3), F5
 	WORD  $0x4e65d484 // fadd v4.2d, v4.2d, v5.2d
 	WORD  $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	FMOVQ 304(R3), F5
+	FMOVQ 736(R3), F5
 	WORD  $0x4e65d484 // fadd v4.2d, v4.2d, v5.2d
 	WORD  $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	FMOVQ 320(R3), F5
+	FMOVQ 752(R3), F5
 	WORD  $0x4e65d484 // fadd v4.2d, v4.2d, v5.2d
 	WORD  $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	FMOVQ 224(R3), F5
+	FMOVQ 656(R3), F5
 	WORD  $0x4e65d484 // fadd v4.2d, v4.2d, v5.2d
 	WORD  $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
 	VBIT  V3.B16, V4.B16, V2.B16
-	FMOVQ 336(R3), F3
+	FMOVQ 768(R3), F3
 	WORD  $0x6e63e403 // fcmge v3.2d, v0.2d, v3.2d
-	FMOVQ 32(R3), F4
+	FMOVQ 208(R3), F4
 	VBIT  V3.B16, V4.B16, V2.B16
-	FMOVQ 352(R3), F3
+	FMOVQ 784(R3), F3
 	WORD  $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
-	FMOVQ 368(R3), F4
+	FMOVQ 800(R3), F4
 	WORD  $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
 	WORD  $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
-	FMOVQ 384(R3), F4
+	FMOVQ 816(R3), F4
 	WORD  $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
 	WORD  $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
-	FMOVQ 400(R3), F4
+	FMOVQ 832(R3), F4
 	WORD  $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
 	WORD  $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
-	FMOVQ 416(R3), F4
+	FMOVQ 848(R3), F4
 	WORD  $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
 	WORD  $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
-	FMOVQ 32(R3), F4
+	FMOVQ 208(R3), F4
 	WORD  $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
-	FMOVQ 112(R3), F4
+	FMOVQ 224(R3), F4
 	WORD  $0x6e64e404 // fcmge v4.2d, v0.2d, v4.2d
-	FMOVQ 432(R3), F5
+	FMOVQ 864(R3), F5
 	WORD  $0x6e61dca5 // fmul v5.2d, v5.2d, v1.2d
-	FMOVQ 448(R3), F6
+	FMOVQ 880(R3), F6
 	WORD  $0x4e66d4a5 // fadd v5.2d, v5.2d, v6.2d
 	WORD  $0x6e61dca5 // fmul v5.2d, v5.2d, v1.2d
-	FMOVQ 464(R3), F6
+	FMOVQ 896(R3), F6
 	WORD  $0x4e66d4a5 // fadd v5.2d, v5.2d, v6.2d
 	WORD  $0x6e61dca5 // fmul v5.2d, v5.2d, v1.2d
-	FMOVQ 480(R3), F6
+	FMOVQ 912(R3), F6
 	WORD  $0x4e66d4a5 // fadd v5.2d, v5.2d, v6.2d
 	WORD  $0x6e61dca5 // fmul v5.2d, v5.2d, v1.2d
-	FMOVQ 496(R3), F6
+	FMOVQ 928(R3), F6
 	WORD  $0x4e66d4a5 // fadd v5.2d, v5.2d, v6.2d
 	WORD  $0x6e61dca5 // fmul v5.2d, v5.2d, v1.2d
-	FMOVQ 512(R3), F6
+	FMOVQ 944(R3), F6
 	WORD  $0x4e66d4a5 // fadd v5.2d, v5.2d, v6.2d
 	WORD  $0x6e61dca5 // fmul v5.2d, v5.2d, v1.2d
-	FMOVQ 32(R3), F6
+	FMOVQ 208(R3), F6
 	WORD  $0x4e66d4a5 // fadd v5.2d, v5.2d, v6.2d
 	VBIT  V4.B16, V5.B16, V3.B16
-	FMOVQ 336(R3), F4
+	FMOVQ 768(R3), F4
 	WORD  $0x6e64e404 // fcmge v4.2d, v0.2d, v4.2d
 	VBIT  V4.B16, V0.B16, V3.B16
 	WORD  $0x6e63fc42 // fdiv v2.2d, v2.2d, v3.2d
-	FMOVQ 528(R3), F3
+	FMOVQ 192(R3), F3
 	WORD  $0x6e63dc23 // fmul v3.2d, v1.2d, v3.2d
 	WORD  $0x4ee3d444 // fsub v4.2d, v2.2d, v3.2d
 	WORD  $0x4e63d443 // fadd v3.2d, v2.2d, v3.2d
 	WORD  $0x6e61dc25 // fmul v5.2d, v1.2d, v1.2d
 	WORD  $0x6e65dc27 // fmul v7.2d, v1.2d, v5.2d
-	FMOVQ 544(R3), F6
+	FMOVQ 960(R3), F6
 	WORD  $0x6e67dcc6 // fmul v6.2d, v6.2d, v7.2d
-	FMOVQ 560(R3), F8
+	FMOVQ 976(R3), F8
 	WORD  $0x4e68d4c6 // fadd v6.2d, v6.2d, v8.2d
 	WORD  $0x6e67dcc6 // fmul v6.2d, v6.2d, v7.2d
-	FMOVQ 576(R3), F8
+	FMOVQ 992(R3), F8
 	WORD  $0x4e68d4c6 // fadd v6.2d, v6.2d, v8.2d
 	WORD  $0x6e67dcc6 // fmul v6.2d, v6.2d, v7.2d
-	FMOVQ 592(R3), F8
+	FMOVQ 1008(R3), F8
 	WORD  $0x4e68d4c6 // fadd v6.2d, v6.2d, v8.2d
 	WORD  $0x6e67dcc6 // fmul v6.2d, v6.2d, v7.2d
-	FMOVQ 608(R3), F8
+	FMOVQ 1024(R3), F8
 	WORD  $0x4e68d4c6 // fadd v6.2d, v6.2d, v8.2d
 	WORD  $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	FMOVQ 624(R3), F8
+	FMOVQ 1040(R3), F8
 	WORD  $0x6e67dd08 // fmul v8.2d, v8.2d, v7.2d
-	FMOVQ 640(R3), F9
+	FMOVQ 1056(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e67dd08 // fmul v8.2d, v8.2d, v7.2d
-	FMOVQ 656(R3), F9
+	FMOVQ 1072(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e67dd08 // fmul v8.2d, v8.2d, v7.2d
-	FMOVQ 672(R3), F9
+	FMOVQ 1088(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e67dd08 // fmul v8.2d, v8.2d, v7.2d
-	FMOVQ 688(R3), F9
+	FMOVQ 1104(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x4e68d4c6 // fadd v6.2d, v6.2d, v8.2d
 	WORD  $0x6e67dcc6 // fmul v6.2d, v6.2d, v7.2d
-	FMOVQ 704(R3), F8
+	FMOVQ 1120(R3), F8
 	WORD  $0x4ee6d508 // fsub v8.2d, v8.2d, v6.2d
-	FMOVQ 720(R3), F6
+	FMOVQ 1136(R3), F6
 	WORD  $0x6e67dcc6 // fmul v6.2d, v6.2d, v7.2d
-	FMOVQ 736(R3), F9
+	FMOVQ 1152(R3), F9
 	WORD  $0x4e69d4c6 // fadd v6.2d, v6.2d, v9.2d
 	WORD  $0x6e67dcc6 // fmul v6.2d, v6.2d, v7.2d
-	FMOVQ 752(R3), F9
+	FMOVQ 1168(R3), F9
 	WORD  $0x4e69d4c6 // fadd v6.2d, v6.2d, v9.2d
 	WORD  $0x6e67dcc6 // fmul v6.2d, v6.2d, v7.2d
-	FMOVQ 768(R3), F9
+	FMOVQ 1184(R3), F9
 	WORD  $0x4e69d4c6 // fadd v6.2d, v6.2d, v9.2d
 	WORD  $0x6e67dcc6 // fmul v6.2d, v6.2d, v7.2d
-	FMOVQ 784(R3), F7
+	FMOVQ 1200(R3), F7
 	WORD  $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
 	WORD  $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
 	WORD  $0x4ee8d4c6 // fsub v6.2d, v6.2d, v8.2d
-	FMOVQ 800(R3), F5
+	FMOVQ 1216(R3), F5
 	WORD  $0x4e65d4c6 // fadd v6.2d, v6.2d, v5.2d
 	WORD  $0x6e61dc25 // fmul v5.2d, v1.2d, v1.2d
-	FMOVQ 816(R3), F7
+	FMOVQ 1232(R3), F7
 	WORD  $0x6e65dce7 // fmul v7.2d, v7.2d, v5.2d
-	FMOVQ 832(R3), F8
+	FMOVQ 1248(R3), F8
 	WORD  $0x4e68d4e7 // fadd v7.2d, v7.2d, v8.2d
 	WORD  $0x6e65dce7 // fmul v7.2d, v7.2d, v5.2d
-	FMOVQ 848(R3), F8
+	FMOVQ 1264(R3), F8
 	WORD  $0x4e68d4e7 // fadd v7.2d, v7.2d, v8.2d
 	WORD  $0x6e65dce7 // fmul v7.2d, v7.2d, v5.2d
-	FMOVQ 864(R3), F8
+	FMOVQ 1280(R3), F8
 	WORD  $0x4e68d4e7 // fadd v7.2d, v7.2d, v8.2d
 	WORD  $0x6e65dce7 // fmul v7.2d, v7.2d, v5.2d
-	FMOVQ 880(R3), F8
+	FMOVQ 1296(R3), F8
 	WORD  $0x4e68d4e7 // fadd v7.2d, v7.2d, v8.2d
 	WORD  $0x6e65dce7 // fmul v7.2d, v7.2d, v5.2d
-	FMOVQ 896(R3), F8
+	FMOVQ 1312(R3), F8
 	WORD  $0x4e68d4e7 // fadd v7.2d, v7.2d, v8.2d
-	FMOVQ 912(R3), F8
+	FMOVQ 1328(R3), F8
 	WORD  $0x6e65dd08 // fmul v8.2d, v8.2d, v5.2d
-	FMOVQ 928(R3), F9
+	FMOVQ 1344(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e65dd08 // fmul v8.2d, v8.2d, v5.2d
-	FMOVQ 944(R3), F9
+	FMOVQ 1360(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e65dd08 // fmul v8.2d, v8.2d, v5.2d
-	FMOVQ 960(R3), F9
+	FMOVQ 1376(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e65dd08 // fmul v8.2d, v8.2d, v5.2d
-	FMOVQ 976(R3), F9
+	FMOVQ 1392(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e65dd08 // fmul v8.2d, v8.2d, v5.2d
-	FMOVQ 992(R3), F9
+	FMOVQ 1408(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e65dd08 // fmul v8.2d, v8.2d, v5.2d
 	WORD  $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
 	WORD  $0x4e68d4e7 // fadd v7.2d, v7.2d, v8.2d
-	FMOVQ 528(R3), F5
+	FMOVQ 192(R3), F5
 	WORD  $0x6e65dc25 // fmul v5.2d, v1.2d, v5.2d
 	WORD  $0x4ee5d4e7 // fsub v7.2d, v7.2d, v5.2d
 	VMOV  V4.B16, V5.B16
-	FMOVQ 16(R3), F8
+	FMOVQ 480(R3), F8
 	WORD  $0x6e68e408 // fcmge v8.2d, v0.2d, v8.2d
 	VBIT  V8.B16, V6.B16, V5.B16
-	FMOVQ 48(R3), F8
+	FMOVQ 496(R3), F8
 	WORD  $0x6e68e408 // fcmge v8.2d, v0.2d, v8.2d
 	VBIT  V8.B16, V7.B16, V5.B16
-	FMOVQ 64(R3), F8
+	FMOVQ 512(R3), F8
 	WORD  $0x6e68e408 // fcmge v8.2d, v0.2d, v8.2d
 	VBIT  V8.B16, V4.B16, V5.B16
-	FMOVQ 96(R3), F4
+	FMOVQ 544(R3), F4
 	WORD  $0x6e64e404 // fcmge v4.2d, v0.2d, v4.2d
 	VBIT  V4.B16, V6.B16, V5.B16
-	FMOVQ 128(R3), F4
+	FMOVQ 560(R3), F4
 	WORD  $0x6e64e404 // fcmge v4.2d, v0.2d, v4.2d
 	VBIT  V4.B16, V7.B16, V5.B16
-	FMOVQ 32(R3), F4
-	FMOVQ 1008(R3), F8
+	FMOVQ 208(R3), F4
+	FMOVQ 1424(R3), F8
 	WORD  $0x4e68d426 // fadd v6.2d, v1.2d, v8.2d
-	FMOVQ 1024(R3), F7
+	FMOVQ 1440(R3), F7
 	WORD  $0x6e67e407 // fcmge v7.2d, v0.2d, v7.2d
 	WORD  $0x6e66dc86 // fmul v6.2d, v4.2d, v6.2d
 	VBIT  V7.B16, V6.B16, V4.B16
-	FMOVQ 1040(R3), F7
+	FMOVQ 1456(R3), F7
 	WORD  $0x4e67d426 // fadd v6.2d, v1.2d, v7.2d
 	WORD  $0x6e68e408 // fcmge v8.2d, v0.2d, v8.2d
 	WORD  $0x6e66dc86 // fmul v6.2d, v4.2d, v6.2d
 	VBIT  V8.B16, V6.B16, V4.B16
-	FMOVQ 1056(R3), F8
+	FMOVQ 1472(R3), F8
 	WORD  $0x4e68d426 // fadd v6.2d, v1.2d, v8.2d
 	WORD  $0x6e67e407 // fcmge v7.2d, v0.2d, v7.2d
 	WORD  $0x6e66dc86 // fmul v6.2d, v4.2d, v6.2d
 	VBIT  V7.B16, V6.B16, V4.B16
-	FMOVQ 1072(R3), F7
+	FMOVQ 1488(R3), F7
 	WORD  $0x4e67d426 // fadd v6.2d, v1.2d, v7.2d
 	WORD  $0x6e68e408 // fcmge v8.2d, v0.2d, v8.2d
 	WORD  $0x6e66dc86 // fmul v6.2d, v4.2d, v6.2d
 	VBIT  V8.B16, V6.B16, V4.B16
-	FMOVQ 112(R3), F6
+	FMOVQ 224(R3), F6
 	WORD  $0x4e66d421 // fadd v1.2d, v1.2d, v6.2d
 	WORD  $0x6e67e406 // fcmge v6.2d, v0.2d, v7.2d
 	WORD  $0x6e61dc81 // fmul v1.2d, v4.2d, v1.2d
 	VBIT  V6.B16, V1.B16, V4.B16
-	FMOVQ 64(R3), F1
+	FMOVQ 512(R3), F1
 	WORD  $0x6ee0e421 // fcmgt v1.2d, v1.2d, v0.2d
 	VBIT  V1.B16, V0.B16, V4.B16
-	FMOVQ 336(R3), F1
+	FMOVQ 768(R3), F1
 	WORD  $0x6e61e401 // fcmge v1.2d, v0.2d, v1.2d
 	VBIT  V1.B16, V0.B16, V4.B16
 	VUSHR $0x34, V4.D2, V1.D2
-	FMOVQ 1088(R3), F6
+	FMOVQ 256(R3), F6
 	VORR  V6.B16, V1.B16, V1.B16
-	FMOVQ 1104(R3), F6
+	FMOVQ 272(R3), F6
 	WORD  $0x4ee6d421 // fsub v1.2d, v1.2d, v6.2d
-	FMOVQ 1120(R3), F6
+	FMOVQ 288(R3), F6
 	VAND  V6.B16, V4.B16, V4.B16
-	FMOVQ 528(R3), F6
+	FMOVQ 192(R3), F6
 	VORR  V6.B16, V4.B16, V4.B16
-	FMOVQ 1136(R3), F6
+	FMOVQ 304(R3), F6
 	WORD  $0x6ee4e4c6 // fcmgt v6.2d, v6.2d, v4.2d
-	FMOVQ 32(R3), F8
+	FMOVQ 208(R3), F8
 	VAND  V8.B16, V6.B16, V7.B16
 	WORD  $0x4ee7d421 // fsub v1.2d, v1.2d, v7.2d
 	VAND  V4.B16, V6.B16, V6.B16
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x4ee8d484 // fsub v4.2d, v4.2d, v8.2d
-	FMOVQ 1152(R3), F6
+	FMOVQ 320(R3), F6
 	WORD  $0x6e66dc26 // fmul v6.2d, v1.2d, v6.2d
-	FMOVQ 1168(R3), F7
+	FMOVQ 336(R3), F7
 	WORD  $0x6e67dc21 // fmul v1.2d, v1.2d, v7.2d
-	FMOVQ 112(R3), F7
+	FMOVQ 224(R3), F7
 	WORD  $0x4e67d487 // fadd v7.2d, v4.2d, v7.2d
 	WORD  $0x6e67fc87 // fdiv v7.2d, v4.2d, v7.2d
 	WORD  $0x6e67dce8 // fmul v8.2d, v7.2d, v7.2d
 	WORD  $0x6e68dd09 // fmul v9.2d, v8.2d, v8.2d
-	FMOVQ 1184(R3), F10
+	FMOVQ 352(R3), F10
 	WORD  $0x6e69dd4a // fmul v10.2d, v10.2d, v9.2d
-	FMOVQ 1200(R3), F11
+	FMOVQ 368(R3), F11
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x6e69dd4a // fmul v10.2d, v10.2d, v9.2d
-	FMOVQ 1216(R3), F11
+	FMOVQ 384(R3), F11
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x6e69dd4a // fmul v10.2d, v10.2d, v9.2d
-	FMOVQ 1232(R3), F11
+	FMOVQ 400(R3), F11
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x6e68dd48 // fmul v8.2d, v10.2d, v8.2d
-	FMOVQ 1248(R3), F10
+	FMOVQ 416(R3), F10
 	WORD  $0x6e69dd4a // fmul v10.2d, v10.2d, v9.2d
-	FMOVQ 1264(R3), F11
+	FMOVQ 432(R3), F11
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x6e69dd4a // fmul v10.2d, v10.2d, v9.2d
-	FMOVQ 1280(R3), F11
+	FMOVQ 448(R3), F11
 	WORD  $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
 	WORD  $0x6e69dd49 // fmul v9.2d, v10.2d, v9.2d
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
-	FMOVQ 528(R3), F9
+	FMOVQ 192(R3), F9
 	WORD  $0x6e69dc89 // fmul v9.2d, v4.2d, v9.2d
 	WORD  $0x6e64dd29 // fmul v9.2d, v9.2d, v4.2d
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
@@ -970,41 +1367,41 @@ compute:
 	WORD  $0x4ee9d421 // fsub v1.2d, v1.2d, v9.2d
 	WORD  $0x4e61d463 // fadd v3.2d, v3.2d, v1.2d
 	WORD  $0x4ee1d4a5 // fsub v5.2d, v5.2d, v1.2d
-	FMOVQ 1296(R3), F4
+	FMOVQ 1504(R3), F4
 	WORD  $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
-	FMOVQ 112(R3), F4
+	FMOVQ 224(R3), F4
 	WORD  $0x6e64e404 // fcmge v4.2d, v0.2d, v4.2d
 	VBIT  V4.B16, V3.B16, V5.B16
 	WORD  $0x6e62dc43 // fmul v3.2d, v2.2d, v2.2d
-	FMOVQ 1312(R3), F4
+	FMOVQ 1520(R3), F4
 	WORD  $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
-	FMOVQ 1328(R3), F6
+	FMOVQ 1536(R3), F6
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
-	FMOVQ 1344(R3), F6
+	FMOVQ 1552(R3), F6
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
-	FMOVQ 1360(R3), F6
+	FMOVQ 1568(R3), F6
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
-	FMOVQ 1376(R3), F6
+	FMOVQ 1584(R3), F6
 	WORD  $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	WORD  $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
-	FMOVQ 1392(R3), F3
+	FMOVQ 1600(R3), F3
 	WORD  $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
 	WORD  $0x6e62dc82 // fmul v2.2d, v4.2d, v2.2d
-	FMOVQ 1408(R3), F3
+	FMOVQ 1616(R3), F3
 	WORD  $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
-	FMOVQ 32(R3), F3
+	FMOVQ 208(R3), F3
 	WORD  $0x4ee3d421 // fsub v1.2d, v1.2d, v3.2d
-	FMOVQ 528(R3), F3
+	FMOVQ 192(R3), F3
 	WORD  $0x4ee3d403 // fsub v3.2d, v0.2d, v3.2d
 	WORD  $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
 	WORD  $0x4e62d463 // fadd v3.2d, v3.2d, v2.2d
-	FMOVQ 336(R3), F1
+	FMOVQ 768(R3), F1
 	WORD  $0x6e61e401 // fcmge v1.2d, v0.2d, v1.2d
 	VBIT  V1.B16, V3.B16, V5.B16
-	FMOVQ 1424(R3), F1
+	FMOVQ 1632(R3), F1
 	WORD  $0x6ee0e421 // fcmgt v1.2d, v1.2d, v0.2d
 	WORD  $0x6e205821 // not v1.16b, v1.16b
 	VBIT  V1.B16, V0.B16, V5.B16
@@ -1048,60 +1445,60 @@ pair:
 	BLT   single
 	FMOVQ (R1), F1
 	FMOVQ 16(R1), F2
-	FMOVQ 1440(R3), F4
+	FMOVQ (R3), F4
 	VORR  V4.B16, V1.B16, V3.B16
 	VORR  V4.B16, V2.B16, V5.B16
-	FMOVQ 1456(R3), F4
-	FMOVQ 1456(R3), F6
+	FMOVQ 16(R3), F4
+	FMOVQ 16(R3), F6
 	WORD  $0x4e63f483 // fmax v3.2d, v4.2d, v3.2d
 	WORD  $0x4e65f4c5 // fmax v5.2d, v6.2d, v5.2d
-	FMOVQ 1472(R3), F6
+	FMOVQ 32(R3), F6
 	WORD  $0x6e66dc64 // fmul v4.2d, v3.2d, v6.2d
 	WORD  $0x6e66dca8 // fmul v8.2d, v5.2d, v6.2d
 	WORD  $0x4e618884 // frintn v4.2d, v4.2d
 	WORD  $0x4e618908 // frintn v8.2d, v8.2d
-	FMOVQ 1488(R3), F6
+	FMOVQ 48(R3), F6
 	VFMLS V6.D2, V4.D2, V3.D2
 	VFMLS V6.D2, V8.D2, V5.D2
-	FMOVQ 1504(R3), F6
+	FMOVQ 64(R3), F6
 	VFMLS V6.D2, V4.D2, V3.D2
 	VFMLS V6.D2, V8.D2, V5.D2
-	FMOVQ 1520(R3), F6
+	FMOVQ 80(R3), F6
 	WORD  $0x6e66dc63 // fmul v3.2d, v3.2d, v6.2d
 	WORD  $0x6e66dca5 // fmul v5.2d, v5.2d, v6.2d
-	FMOVQ 1536(R3), F6
-	FMOVQ 1536(R3), F9
-	FMOVQ 1552(R3), F7
-	FMOVQ 1552(R3), F10
+	FMOVQ 96(R3), F6
+	FMOVQ 96(R3), F9
+	FMOVQ 112(R3), F7
+	FMOVQ 112(R3), F10
 	VFMLA V6.D2, V3.D2, V7.D2
 	VFMLA V9.D2, V5.D2, V10.D2
-	FMOVQ 1568(R3), F6
-	FMOVQ 1568(R3), F9
+	FMOVQ 128(R3), F6
+	FMOVQ 128(R3), F9
 	VFMLA V7.D2, V3.D2, V6.D2
 	VFMLA V10.D2, V5.D2, V9.D2
-	FMOVQ 1584(R3), F7
-	FMOVQ 1584(R3), F10
+	FMOVQ 144(R3), F7
+	FMOVQ 144(R3), F10
 	VFMLA V6.D2, V3.D2, V7.D2
 	VFMLA V9.D2, V5.D2, V10.D2
-	FMOVQ 1600(R3), F6
-	FMOVQ 1600(R3), F9
+	FMOVQ 160(R3), F6
+	FMOVQ 160(R3), F9
 	VFMLA V7.D2, V3.D2, V6.D2
 	VFMLA V10.D2, V5.D2, V9.D2
-	FMOVQ 1616(R3), F7
-	FMOVQ 1616(R3), F10
+	FMOVQ 176(R3), F7
+	FMOVQ 176(R3), F10
 	VFMLA V6.D2, V3.D2, V7.D2
 	VFMLA V9.D2, V5.D2, V10.D2
-	FMOVQ 528(R3), F6
-	FMOVQ 528(R3), F9
+	FMOVQ 192(R3), F6
+	FMOVQ 192(R3), F9
 	VFMLA V7.D2, V3.D2, V6.D2
 	VFMLA V10.D2, V5.D2, V9.D2
-	FMOVQ 32(R3), F7
-	FMOVQ 32(R3), F10
+	FMOVQ 208(R3), F7
+	FMOVQ 208(R3), F10
 	VFMLA V6.D2, V3.D2, V7.D2
 	VFMLA V9.D2, V5.D2, V10.D2
 	WORD  $0x6e67dc63 // fmul v3.2d, v3.2d, v7.2d
 	WORD  $0x6e6adca5 // fmul v5.2d, v5.2d, v10.2d
-	FMOVQ 112(R3), F9
+	FMOVQ 224(R3), F9
 	WORD  $0x4e69d466 // fadd v6.2d, v3.2d, v9.2d
 	WORD  $0x4e69d4a7 // fadd v7.2d, v5.2d, v9.2d
 	WORD  $0x6e66dc63 // fmul v3.2d, v3.2d, v6.2d
@@ -1115,41 +1512,41 @@ pair:
 	WORD  $0x6e66dc63 // fmul v3.2d, v3.2d, v6.2d
 	WORD  $0x6e67dca5 // fmul v5.2d, v5.2d, v7.2d
 	WORD  $0x4e69d466 // fadd v6.2d, v3.2d, v9.2d
-	FMOVQ 112(R3), F7
+	FMOVQ 224(R3), F7
 	WORD  $0x4e67d4a9 // fadd v9.2d, v5.2d, v7.2d
-	FMOVQ 32(R3), F7
-	FMOVQ 32(R3), F10
+	FMOVQ 208(R3), F7
+	FMOVQ 208(R3), F10
 	VFMLA V3.D2, V6.D2, V7.D2
 	VFMLA V5.D2, V9.D2, V10.D2
-	FMOVQ 1632(R3), F3
+	FMOVQ 240(R3), F3
 	WORD  $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
 	WORD  $0x4e63d508 // fadd v8.2d, v8.2d, v3.2d
 	VSHL  $0x34, V4.D2, V4.D2
 	VSHL  $0x34, V8.D2, V8.D2
 	WORD  $0x6e64dce7 // fmul v7.2d, v7.2d, v4.2d
 	WORD  $0x6e68dd4a // fmul v10.2d, v10.2d, v8.2d
-	FMOVQ 32(R3), F5
+	FMOVQ 208(R3), F5
 	WORD  $0x4e65d4e3 // fadd v3.2d, v7.2d, v5.2d
 	WORD  $0x4e65d546 // fadd v6.2d, v10.2d, v5.2d
 	WORD  $0x4ee5d464 // fsub v4.2d, v3.2d, v5.2d
 	WORD  $0x4ee5d4c8 // fsub v8.2d, v6.2d, v5.2d
 	WORD  $0x4ee4d4e4 // fsub v4.2d, v7.2d, v4.2d
 	WORD  $0x4ee8d548 // fsub v8.2d, v10.2d, v8.2d
-	FMOVQ 112(R3), F9
+	FMOVQ 224(R3), F9
 	WORD  $0x6e69e465 // fcmge v5.2d, v3.2d, v9.2d
 	WORD  $0x6e69e4c9 // fcmge v9.2d, v6.2d, v9.2d
-	FMOVQ 1296(R3), F11
+	FMOVQ 1504(R3), F11
 	VBIT  V5.B16, V11.B16, V4.B16
 	VBIT  V9.B16, V11.B16, V8.B16
 	WORD  $0x6e63fc84 // fdiv v4.2d, v4.2d, v3.2d
 	WORD  $0x6e66fd08 // fdiv v8.2d, v8.2d, v6.2d
-	FMOVQ 1152(R3), F5
+	FMOVQ 320(R3), F5
 	WORD  $0x4e65d484 // fadd v4.2d, v4.2d, v5.2d
 	WORD  $0x4e65d508 // fadd v8.2d, v8.2d, v5.2d
-	FMOVQ 528(R3), F5
+	FMOVQ 192(R3), F5
 	WORD  $0x6e65dc63 // fmul v3.2d, v3.2d, v5.2d
 	WORD  $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
-	FMOVQ 32(R3), F5
+	FMOVQ 208(R3), F5
 	WORD  $0x4ee5d463 // fsub v3.2d, v3.2d, v5.2d
 	WORD  $0x4ee5d4c6 // fsub v6.2d, v6.2d, v5.2d
 	VMOV  V7.B16, V5.B16
@@ -1175,51 +1572,51 @@ pair:
 	VBIT  V6.B16, V8.B16, V14.B16
 	WORD  $0x6e71e4e3 // fcmge v3.2d, v7.2d, v17.2d
 	WORD  $0x6e71e544 // fcmge v4.2d, v10.2d, v17.2d
-	FMOVQ 1168(R3), F6
+	FMOVQ 336(R3), F6
 	VBIT  V3.B16, V6.B16, V11.B16
 	VBIT  V4.B16, V6.B16, V15.B16
-	FMOVQ 112(R3), F4
+	FMOVQ 224(R3), F4
 	WORD  $0x4e64d4a3 // fadd v3.2d, v5.2d, v4.2d
 	WORD  $0x4e64d5a8 // fadd v8.2d, v13.2d, v4.2d
 	WORD  $0x6e63fca3 // fdiv v3.2d, v5.2d, v3.2d
 	WORD  $0x6e68fda8 // fdiv v8.2d, v13.2d, v8.2d
 	WORD  $0x6e63dc64 // fmul v4.2d, v3.2d, v3.2d
 	WORD  $0x6e68dd0c // fmul v12.2d, v8.2d, v8.2d
-	FMOVQ 1184(R3), F6
-	FMOVQ 1184(R3), F16
+	FMOVQ 352(R3), F6
+	FMOVQ 352(R3), F16
 	WORD  $0x6e64dcc6 // fmul v6.2d, v6.2d, v4.2d
 	WORD  $0x6e6cde10 // fmul v16.2d, v16.2d, v12.2d
-	FMOVQ 1248(R3), F17
+	FMOVQ 416(R3), F17
 	WORD  $0x4e71d4c6 // fadd v6.2d, v6.2d, v17.2d
 	WORD  $0x4e71d610 // fadd v16.2d, v16.2d, v17.2d
 	WORD  $0x6e64dcc6 // fmul v6.2d, v6.2d, v4.2d
 	WORD  $0x6e6cde10 // fmul v16.2d, v16.2d, v12.2d
-	FMOVQ 1200(R3), F17
+	FMOVQ 368(R3), F17
 	WORD  $0x4e71d4c6 // fadd v6.2d, v6.2d, v17.2d
 	WORD  $0x4e71d610 // fadd v16.2d, v16.2d, v17.2d
 	WORD  $0x6e64dcc6 // fmul v6.2d, v6.2d, v4.2d
 	WORD  $0x6e6cde10 // fmul v16.2d, v16.2d, v12.2d
-	FMOVQ 1264(R3), F17
+	FMOVQ 432(R3), F17
 	WORD  $0x4e71d4c6 // fadd v6.2d, v6.2d, v17.2d
 	WORD  $0x4e71d610 // fadd v16.2d, v16.2d, v17.2d
 	WORD  $0x6e64dcc6 // fmul v6.2d, v6.2d, v4.2d
 	WORD  $0x6e6cde10 // fmul v16.2d, v16.2d, v12.2d
-	FMOVQ 1216(R3), F17
+	FMOVQ 384(R3), F17
 	WORD  $0x4e71d4c6 // fadd v6.2d, v6.2d, v17.2d
 	WORD  $0x4e71d610 // fadd v16.2d, v16.2d, v17.2d
 	WORD  $0x6e64dcc6 // fmul v6.2d, v6.2d, v4.2d
 	WORD  $0x6e6cde10 // fmul v16.2d, v16.2d, v12.2d
-	FMOVQ 1280(R3), F17
+	FMOVQ 448(R3), F17
 	WORD  $0x4e71d4c6 // fadd v6.2d, v6.2d, v17.2d
 	WORD  $0x4e71d610 // fadd v16.2d, v16.2d, v17.2d
 	WORD  $0x6e64dcc6 // fmul v6.2d, v6.2d, v4.2d
 	WORD  $0x6e6cde10 // fmul v16.2d, v16.2d, v12.2d
-	FMOVQ 1232(R3), F17
+	FMOVQ 400(R3), F17
 	WORD  $0x4e71d4c6 // fadd v6.2d, v6.2d, v17.2d
 	WORD  $0x4e71d610 // fadd v16.2d, v16.2d, v17.2d
 	WORD  $0x6e64dcc4 // fmul v4.2d, v6.2d, v4.2d
 	WORD  $0x6e6cde0c // fmul v12.2d, v16.2d, v12.2d
-	FMOVQ 528(R3), F16
+	FMOVQ 192(R3), F16
 	WORD  $0x6e70dca6 // fmul v6.2d, v5.2d, v16.2d
 	WORD  $0x6e70ddb0 // fmul v16.2d, v13.2d, v16.2d
 	WORD  $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
@@ -1238,7 +1635,7 @@ pair:
 	WORD  $0x4ef0d5e5 // fsub v5.2d, v15.2d, v16.2d
 	WORD  $0x6e67dce4 // fmul v4.2d, v7.2d, v7.2d
 	WORD  $0x6e6add46 // fmul v6.2d, v10.2d, v10.2d
-	FMOVQ 528(R3), F8
+	FMOVQ 192(R3), F8
 	WORD  $0x6e68dc84 // fmul v4.2d, v4.2d, v8.2d
 	WORD  $0x6e68dcc6 // fmul v6.2d, v6.2d, v8.2d
 	WORD  $0x4ee4d4e4 // fsub v4.2d, v7.2d, v4.2d
@@ -1280,36 +1677,36 @@ fullLoad:
 	FMOVQ (R1), F1
 
 compute:
-	FMOVQ 1440(R3), F2
+	FMOVQ (R3), F2
 	VORR  V2.B16, V1.B16, V2.B16
-	FMOVQ 1456(R3), F3
+	FMOVQ 16(R3), F3
 	WORD  $0x4e62f462 // fmax v2.2d, v3.2d, v2.2d
-	FMOVQ 1472(R3), F3
+	FMOVQ 32(R3), F3
 	WORD  $0x6e63dc43 // fmul v3.2d, v2.2d, v3.2d
 	WORD  $0x4e618863 // frintn v3.2d, v3.2d
-	FMOVQ 1488(R3), F4
+	FMOVQ 48(R3), F4
 	VFMLS V4.D2, V3.D2, V2.D2
-	FMOVQ 1504(R3), F4
+	FMOVQ 64(R3), F4
 	VFMLS V4.D2, V3.D2, V2.D2
-	FMOVQ 1520(R3), F4
+	FMOVQ 80(R3), F4
 	WORD  $0x6e64dc42 // fmul v2.2d, v2.2d, v4.2d
-	FMOVQ 1536(R3), F4
-	FMOVQ 1552(R3), F5
+	FMOVQ 96(R3), F4
+	FMOVQ 112(R3), F5
 	VFMLA V4.D2, V2.D2, V5.D2
-	FMOVQ 1568(R3), F4
+	FMOVQ 128(R3), F4
 	VFMLA V5.D2, V2.D2, V4.D2
-	FMOVQ 1584(R3), F5
+	FMOVQ 144(R3), F5
 	VFMLA V4.D2, V2.D2, V5.D2
-	FMOVQ 1600(R3), F4
+	FMOVQ 160(R3), F4
 	VFMLA V5.D2, V2.D2, V4.D2
-	FMOVQ 1616(R3), F5
+	FMOVQ 176(R3), F5
 	VFMLA V4.D2, V2.D2, V5.D2
-	FMOVQ 528(R3), F4
+	FMOVQ 192(R3), F4
 	VFMLA V5.D2, V2.D2, V4.D2
-	FMOVQ 32(R3), F5
+	FMOVQ 208(R3), F5
 	VFMLA V4.D2, V2.D2, V5.D2
 	WORD  $0x6e65dc42 // fmul v2.2d, v2.2d, v5.2d
-	FMOVQ 112(R3), F5
+	FMOVQ 224(R3), F5
 	WORD  $0x4e65d444 // fadd v4.2d, v2.2d, v5.2d
 	WORD  $0x6e64dc42 // fmul v2.2d, v2.2d, v4.2d
 	WORD  $0x4e65d444 // fadd v4.2d, v2.2d, v5.2d
@@ -1317,24 +1714,24 @@ compute:
 	WORD  $0x4e65d444 // fadd v4.2d, v2.2d, v5.2d
 	WORD  $0x6e64dc42 // fmul v2.2d, v2.2d, v4.2d
 	WORD  $0x4e65d444 // fadd v4.2d, v2.2d, v5.2d
-	FMOVQ 32(R3), F5
+	FMOVQ 208(R3), F5
 	VFMLA V2.D2, V4.D2, V5.D2
-	FMOVQ 1632(R3), F2
+	FMOVQ 240(R3), F2
 	WORD  $0x4e62d463 // fadd v3.2d, v3.2d, v2.2d
 	VSHL  $0x34, V3.D2, V3.D2
 	WORD  $0x6e63dca5 // fmul v5.2d, v5.2d, v3.2d
-	FMOVQ 32(R3), F6
+	FMOVQ 208(R3), F6
 	WORD  $0x4e66d4a2 // fadd v2.2d, v5.2d, v6.2d
 	WORD  $0x4ee6d443 // fsub v3.2d, v2.2d, v6.2d
 	WORD  $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
-	FMOVQ 112(R3), F4
+	FMOVQ 224(R3), F4
 	WORD  $0x6e64e444 // fcmge v4.2d, v2.2d, v4.2d
-	FMOVQ 1296(R3), F7
+	FMOVQ 1504(R3), F7
 	VBIT  V4.B16, V7.B16, V3.B16
 	WORD  $0x6e62fc63 // fdiv v3.2d, v3.2d, v2.2d
-	FMOVQ 1152(R3), F4
+	FMOVQ 320(R3), F4
 	WORD  $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
-	FMOVQ 528(R3), F4
+	FMOVQ 192(R3), F4
 	WORD  $0x6e64dc42 // fmul v2.2d, v2.2d, v4.2d
 	WORD  $0x4ee6d442 // fsub v2.2d, v2.2d, v6.2d
 	VMOV  V5.B16, V4.B16
@@ -1350,33 +1747,33 @@ compute:
 	WORD  $0x6e69e4a2 // fcmge v2.2d, v5.2d, v9.2d
 	VBIT  V2.B16, V3.B16, V6.B16
 	WORD  $0x6e69e4a2 // fcmge v2.2d, v5.2d, v9.2d
-	FMOVQ 1168(R3), F3
+	FMOVQ 336(R3), F3
 	VBIT  V2.B16, V3.B16, V7.B16
-	FMOVQ 112(R3), F2
+	FMOVQ 224(R3), F2
 	WORD  $0x4e62d482 // fadd v2.2d, v4.2d, v2.2d
 	WORD  $0x6e62fc82 // fdiv v2.2d, v4.2d, v2.2d
 	WORD  $0x6e62dc43 // fmul v3.2d, v2.2d, v2.2d
-	FMOVQ 1184(R3), F8
+	FMOVQ 352(R3), F8
 	WORD  $0x6e63dd08 // fmul v8.2d, v8.2d, v3.2d
-	FMOVQ 1248(R3), F9
+	FMOVQ 416(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e63dd08 // fmul v8.2d, v8.2d, v3.2d
-	FMOVQ 1200(R3), F9
+	FMOVQ 368(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e63dd08 // fmul v8.2d, v8.2d, v3.2d
-	FMOVQ 1264(R3), F9
+	FMOVQ 432(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e63dd08 // fmul v8.2d, v8.2d, v3.2d
-	FMOVQ 1216(R3), F9
+	FMOVQ 384(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e63dd08 // fmul v8.2d, v8.2d, v3.2d
-	FMOVQ 1280(R3), F9
+	FMOVQ 448(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e63dd08 // fmul v8.2d, v8.2d, v3.2d
-	FMOVQ 1232(R3), F9
+	FMOVQ 400(R3), F9
 	WORD  $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
 	WORD  $0x6e63dd03 // fmul v3.2d, v8.2d, v3.2d
-	FMOVQ 528(R3), F9
+	FMOVQ 192(R3), F9
 	WORD  $0x6e69dc88 // fmul v8.2d, v4.2d, v9.2d
 	WORD  $0x6e64dd08 // fmul v8.2d, v8.2d, v4.2d
 	WORD  $0x4e68d463 // fadd v3.2d, v3.2d, v8.2d
@@ -1421,212 +1818,212 @@ part2:
 	FMOVD F2, (R2)
 	JMP   part2Done
 
-DATA constants<>+0(SB)/8, $0x3fdd8b618d5af8fc
-DATA constants<>+8(SB)/8, $0x3fdd8b618d5af8fc
-DATA constants<>+16(SB)/8, $0x3fc88766f1c02f69
-DATA constants<>+24(SB)/8, $0x3fc88766f1c02f69
-DATA constants<>+32(SB)/8, $0x3ff0000000000000
-DATA constants<>+40(SB)/8, $0x3ff0000000000000
-DATA constants<>+48(SB)/8, $0x3fe76987d0eaed22
-DATA constants<>+56(SB)/8, $0x3fe76987d0eaed22
-DATA constants<>+64(SB)/8, $0x3fecccccccccccce
-DATA constants<>+72(SB)/8, $0x3fecccccccccccce
-DATA constants<>+80(SB)/8, $0x3ff762d86356be3f
-DATA constants<>+88(SB)/8, $0x3ff762d86356be3f
-DATA constants<>+96(SB)/8, $0x3ff310ecde3805ed
-DATA constants<>+104(SB)/8, $0x3ff310ecde3805ed
-DATA constants<>+112(SB)/8, $0x4000000000000000
-DATA constants<>+120(SB)/8, $0x4000000000000000
-DATA constants<>+128(SB)/8, $0x3ffbb4c3e8757691
-DATA constants<>+136(SB)/8, $0x3ffbb4c3e8757691
-DATA constants<>+144(SB)/8, $0x3f8b678bbf2bab09
-DATA constants<>+152(SB)/8, $0x3f8b678bbf2bab09
-DATA constants<>+160(SB)/8, $0x3fcd4eaef6010924
-DATA constants<>+168(SB)/8, $0x3fcd4eaef6010924
-DATA constants<>+176(SB)/8, $0x3fef497644ea8450
-DATA constants<>+184(SB)/8, $0x3fef497644ea8450
-DATA constants<>+192(SB)/8, $0x3ff7475cd119bd6f
-DATA constants<>+200(SB)/8, $0x3ff7475cd119bd6f
-DATA constants<>+208(SB)/8, $0x3fe4401e8b005dff
-DATA constants<>+216(SB)/8, $0x3fe4401e8b005dff
-DATA constants<>+224(SB)/8, $0xbfb3c467e37db0c8
-DATA constants<>+232(SB)/8, $0xbfb3c467e37db0c8
-DATA constants<>+240(SB)/8, $0x3f00bfecdd17e945
-DATA constants<>+248(SB)/8, $0x3f00bfecdd17e945
-DATA constants<>+256(SB)/8, $0x3f5e26b67368f239
-DATA constants<>+264(SB)/8, $0x3f5e26b67368f239
-DATA constants<>+272(SB)/8, $0x3f9b481c7e939961
-DATA constants<>+280(SB)/8, $0x3f9b481c7e939961
-DATA constants<>+288(SB)/8, $0x3fc2bb9cbee5f2f7
-DATA constants<>+296(SB)/8, $0x3fc2bb9cbee5f2f7
-DATA constants<>+304(SB)/8, $0x3fd4d98f4f139f59
-DATA constants<>+312(SB)/8, $0x3fd4d98f4f139f59
-DATA constants<>+320(SB)/8, $0x3fcb848b36e20878
-DATA constants<>+328(SB)/8, $0x3fcb848b36e20878
-DATA constants<>+336(SB)/8, $0x4020000000000000
-DATA constants<>+344(SB)/8, $0x4020000000000000
-DATA constants<>+352(SB)/8, $0x3f6a5abb57d0cf61
-DATA constants<>+360(SB)/8, $0x3f6a5abb57d0cf61
-DATA constants<>+368(SB)/8, $0x3fbaae55d6537c88
-DATA constants<>+376(SB)/8, $0x3fbaae55d6537c88
-DATA constants<>+384(SB)/8, $0x3fe89dfbe45050af
-DATA constants<>+392(SB)/8, $0x3fe89dfbe45050af
-DATA constants<>+400(SB)/8, $0x40010725a42b18f5
-DATA constants<>+408(SB)/8, $0x40010725a42b18f5
-DATA constants<>+416(SB)/8, $0x4003a5d7c2bd619c
-DATA constants<>+424(SB)/8, $0x4003a5d7c2bd619c
-DATA constants<>+432(SB)/8, $0x3edebaf7a5b38140
-DATA constants<>+440(SB)/8, $0x3edebaf7a5b38140
-DATA constants<>+448(SB)/8, $0x3f497ddaca41a95b
-DATA constants<>+456(SB)/8, $0x3f497ddaca41a95b
-DATA constants<>+464(SB)/8, $0x3f9317ea742ed475
-DATA constants<>+472(SB)/8, $0x3f9317ea742ed475
-DATA constants<>+480(SB)/8, $0x3fc601edccfbdf27
-DATA constants<>+488(SB)/8, $0x3fc601edccfbdf27
-DATA constants<>+496(SB)/8, $0x3fe71a1893d3dcdc
-DATA constants<>+504(SB)/8, $0x3fe71a1893d3dcdc
-DATA constants<>+512(SB)/8, $0x3ff645a762c4ab74
-DATA constants<>+520(SB)/8, $0x3ff645a762c4ab74
-DATA constants<>+528(SB)/8, $0x3fe0000000000000
-DATA constants<>+536(SB)/8, $0x3fe0000000000000
-DATA constants<>+544(SB)/8, $0x3f35fd3ee8c2d3f4
-DATA constants<>+552(SB)/8, $0x3f35fd3ee8c2d3f4
-DATA constants<>+560(SB)/8, $0xbf41a6109c73e0ec
-DATA constants<>+568(SB)/8, $0xbf41a6109c73e0ec
-DATA constants<>+576(SB)/8, $0x3f6282d32e15c915
-DATA constants<>+584(SB)/8, $0x3f6282d32e15c915
-DATA constants<>+592(SB)/8, $0xbf851f9fba91ec6a
-DATA constants<>+600(SB)/8, $0xbf851f9fba91ec6a
-DATA constants<>+608(SB)/8, $0x3fb08b4294d5419b
-DATA constants<>+616(SB)/8, $0x3fb08b4294d5419b
-DATA constants<>+624(SB)/8, $0xbf347f24ecc38c38
-DATA constants<>+632(SB)/8, $0xbf347f24ecc38c38
-DATA constants<>+640(SB)/8, $0x3f4cdf0cef61a8e9
-DATA constants<>+648(SB)/8, $0x3f4cdf0cef61a8e9
-DATA constants<>+656(SB)/8, $0xbf6e2effb3e914d7
-DATA constants<>+664(SB)/8, $0xbf6e2effb3e914d7
-DATA constants<>+672(SB)/8, $0x3f9266e7970af9ec
-DATA constants<>+680(SB)/8, $0x3f9266e7970af9ec
-DATA constants<>+688(SB)/8, $0xbfc2e4278dc6c509
-DATA constants<>+696(SB)/8, $0xbfc2e4278dc6c509
-DATA constants<>+704(SB)/8, $0xbc50c7caa48a971f
-DATA constants<>+712(SB)/8, $0xbc50c7caa48a971f
-DATA constants<>+720(SB)/8, $0x3f34af6d6c0ebbf7
-DATA constants<>+728(SB)/8, $0x3f34af6d6c0ebbf7
-DATA constants<>+736(SB)/8, $0xbf56fe8ebf2d1af1
-DATA constants<>+744(SB)/8, $0xbf56fe8ebf2d1af1
-DATA constants<>+752(SB)/8, $0x3f78fce0e370e344
-DATA constants<>+760(SB)/8, $0x3f78fce0e370e344
-DATA constants<>+768(SB)/8, $0xbfa0c9a8df35b713
-DATA constants<>+776(SB)/8, $0xbfa0c9a8df35b713
-DATA constants<>+784(SB)/8, $0x3fdef72bc8ee38a2
-DATA constants<>+792(SB)/8, $0x3fdef72bc8ee38a2
-DATA constants<>+800(SB)/8, $0xbfbf19b9bcc38a42
-DATA constants<>+808(SB)/8, $0xbfbf19b9bcc38a42
-DATA constants<>+816(SB)/8, $0x3efa7074428cfa52
-DATA constants<>+824(SB)/8, $0x3efa7074428cfa52
-DATA constants<>+832(SB)/8, $0x3f2cf2eced10e54d
-DATA constants<>+840(SB)/8, $0x3f2cf2eced10e54d
-DATA constants<>+848(SB)/8, $0x3f538a94116f3f5d
-DATA constants<>+856(SB)/8, $0x3f538a94116f3f5d
-DATA constants<>+864(SB)/8, $0x3f7e404fb68fefe8
-DATA constants<>+872(SB)/8, $0x3f7e404fb68fefe8
-DATA constants<>+880(SB)/8, $0x3fb13e001a5562a7
-DATA constants<>+888(SB)/8, $0x3fb13e001a5562a7
-DATA constants<>+896(SB)/8, $0x3fb3c467e37db0c8
-DATA constants<>+904(SB)/8, $0x3fb3c467e37db0c8
-DATA constants<>+912(SB)/8, $0x3f07858e90a45837
-DATA constants<>+920(SB)/8, $0x3f07858e90a45837
-DATA constants<>+928(SB)/8, $0x3f1c5088987dfb07
-DATA constants<>+936(SB)/8, $0x3f1c5088987dfb07
-DATA constants<>+944(SB)/8, $0x3f40b6c689b99c00
-DATA constants<>+952(SB)/8, $0x3f40b6c689b99c00
-DATA constants<>+960(SB)/8, $0x3f67add8ccb7926b
-DATA constants<>+968(SB)/8, $0x3f67add8ccb7926b
-DATA constants<>+976(SB)/8, $0x3f951322ac92547b
-DATA constants<>+984(SB)/8, $0x3f951322ac92547b
-DATA constants<>+992(SB)/8, $0x3fd4a34cc4a60fad
-DATA constants<>+1000(SB)/8, $0x3fd4a34cc4a60fad
-DATA constants<>+1008(SB)/8, $0x4018000000000000
-DATA constants<>+1016(SB)/8, $0x4018000000000000
-DATA constants<>+1024(SB)/8, $0x401c000000000000
-DATA constants<>+1032(SB)/8, $0x401c000000000000
-DATA constants<>+1040(SB)/8, $0x4014000000000000
-DATA constants<>+1048(SB)/8, $0x4014000000000000
-DATA constants<>+1056(SB)/8, $0x4010000000000000
-DATA constants<>+1064(SB)/8, $0x4010000000000000
-DATA constants<>+1072(SB)/8, $0x4008000000000000
-DATA constants<>+1080(SB)/8, $0x4008000000000000
-DATA constants<>+1088(SB)/8, $0x4330000000000000
-DATA constants<>+1096(SB)/8, $0x4330000000000000
-DATA constants<>+1104(SB)/8, $0x43300000000003fe
-DATA constants<>+1112(SB)/8, $0x43300000000003fe
-DATA constants<>+1120(SB)/8, $0x000fffffffffffff
-DATA constants<>+1128(SB)/8, $0x000fffffffffffff
-DATA constants<>+1136(SB)/8, $0x3fe6a09e667f3bce
-DATA constants<>+1144(SB)/8, $0x3fe6a09e667f3bce
-DATA constants<>+1152(SB)/8, $0x3dea39ef35793c76
-DATA constants<>+1160(SB)/8, $0x3dea39ef35793c76
-DATA constants<>+1168(SB)/8, $0x3fe62e42fee00000
-DATA constants<>+1176(SB)/8, $0x3fe62e42fee00000
-DATA constants<>+1184(SB)/8, $0x3fc2f112df3e5244
-DATA constants<>+1192(SB)/8, $0x3fc2f112df3e5244
-DATA constants<>+1200(SB)/8, $0x3fc7466496cb03de
-DATA constants<>+1208(SB)/8, $0x3fc7466496cb03de
-DATA constants<>+1216(SB)/8, $0x3fd2492494229359
-DATA constants<>+1224(SB)/8, $0x3fd2492494229359
-DATA constants<>+1232(SB)/8, $0x3fe5555555555593
-DATA constants<>+1240(SB)/8, $0x3fe5555555555593
-DATA constants<>+1248(SB)/8, $0x3fc39a09d078c69f
-DATA constants<>+1256(SB)/8, $0x3fc39a09d078c69f
-DATA constants<>+1264(SB)/8, $0x3fcc71c51d8e78af
-DATA constants<>+1272(SB)/8, $0x3fcc71c51d8e78af
-DATA constants<>+1280(SB)/8, $0x3fd999999997fa04
-DATA constants<>+1288(SB)/8, $0x3fd999999997fa04
-DATA constants<>+1296(SB)/8, $0x0000000000000000
-DATA constants<>+1304(SB)/8, $0x0000000000000000
-DATA constants<>+1312(SB)/8, $0xbf5ab89d0b9e43e4
-DATA constants<>+1320(SB)/8, $0xbf5ab89d0b9e43e4
-DATA constants<>+1328(SB)/8, $0x3f4b67ba4cdad5d1
-DATA constants<>+1336(SB)/8, $0x3f4b67ba4cdad5d1
-DATA constants<>+1344(SB)/8, $0xbf4380cb8c0fe741
-DATA constants<>+1352(SB)/8, $0xbf4380cb8c0fe741
-DATA constants<>+1360(SB)/8, $0x3f4a019f98cf38b6
-DATA constants<>+1368(SB)/8, $0x3f4a019f98cf38b6
-DATA constants<>+1376(SB)/8, $0xbf66c16c16b02e5c
-DATA constants<>+1384(SB)/8, $0xbf66c16c16b02e5c
-DATA constants<>+1392(SB)/8, $0x3fb555555555553b
-DATA constants<>+1400(SB)/8, $0x3fb555555555553b
-DATA constants<>+1408(SB)/8, $0x3fdacfe390c97d69
-DATA constants<>+1416(SB)/8, $0x3fdacfe390c97d69
-DATA constants<>+1424(SB)/8, $0x7ff0000000000000
-DATA constants<>+1432(SB)/8, $0x7ff0000000000000
-DATA constants<>+1440(SB)/8, $0x8000000000000000
-DATA constants<>+1448(SB)/8, $0x8000000000000000
-DATA constants<>+1456(SB)/8, $0xc072c00000000000
-DATA constants<>+1464(SB)/8, $0xc072c00000000000
-DATA constants<>+1472(SB)/8, $0x3ff71547652b82fe
-DATA constants<>+1480(SB)/8, $0x3ff71547652b82fe
-DATA constants<>+1488(SB)/8, $0x3fe62e42fefa3000
-DATA constants<>+1496(SB)/8, $0x3fe62e42fefa3000
-DATA constants<>+1504(SB)/8, $0x3d53de6af278ece6
-DATA constants<>+1512(SB)/8, $0x3d53de6af278ece6
-DATA constants<>+1520(SB)/8, $0x3fb0000000000000
-DATA constants<>+1528(SB)/8, $0x3fb0000000000000
-DATA constants<>+1536(SB)/8, $0x3efa01a01a01a01a
-DATA constants<>+1544(SB)/8, $0x3efa01a01a01a01a
-DATA constants<>+1552(SB)/8, $0x3f2a01a01a01a01a
-DATA constants<>+1560(SB)/8, $0x3f2a01a01a01a01a
-DATA constants<>+1568(SB)/8, $0x3f56c16c16c16c17
-DATA constants<>+1576(SB)/8, $0x3f56c16c16c16c17
-DATA constants<>+1584(SB)/8, $0x3f81111111111111
-DATA constants<>+1592(SB)/8, $0x3f81111111111111
-DATA constants<>+1600(SB)/8, $0x3fa5555555555555
-DATA constants<>+1608(SB)/8, $0x3fa5555555555555
-DATA constants<>+1616(SB)/8, $0x3fc5555555555555
-DATA constants<>+1624(SB)/8, $0x3fc5555555555555
-DATA constants<>+1632(SB)/8, $0x43300000000003ff
-DATA constants<>+1640(SB)/8, $0x43300000000003ff
+DATA constants<>+0(SB)/8, $0x8000000000000000
+DATA constants<>+8(SB)/8, $0x8000000000000000
+DATA constants<>+16(SB)/8, $0xc072c00000000000
+DATA constants<>+24(SB)/8, $0xc072c00000000000
+DATA constants<>+32(SB)/8, $0x3ff71547652b82fe
+DATA constants<>+40(SB)/8, $0x3ff71547652b82fe
+DATA constants<>+48(SB)/8, $0x3fe62e42fefa3000
+DATA constants<>+56(SB)/8, $0x3fe62e42fefa3000
+DATA constants<>+64(SB)/8, $0x3d53de6af278ece6
+DATA constants<>+72(SB)/8, $0x3d53de6af278ece6
+DATA constants<>+80(SB)/8, $0x3fb0000000000000
+DATA constants<>+88(SB)/8, $0x3fb0000000000000
+DATA constants<>+96(SB)/8, $0x3efa01a01a01a01a
+DATA constants<>+104(SB)/8, $0x3efa01a01a01a01a
+DATA constants<>+112(SB)/8, $0x3f2a01a01a01a01a
+DATA constants<>+120(SB)/8, $0x3f2a01a01a01a01a
+DATA constants<>+128(SB)/8, $0x3f56c16c16c16c17
+DATA constants<>+136(SB)/8, $0x3f56c16c16c16c17
+DATA constants<>+144(SB)/8, $0x3f81111111111111
+DATA constants<>+152(SB)/8, $0x3f81111111111111
+DATA constants<>+160(SB)/8, $0x3fa5555555555555
+DATA constants<>+168(SB)/8, $0x3fa5555555555555
+DATA constants<>+176(SB)/8, $0x3fc5555555555555
+DATA constants<>+184(SB)/8, $0x3fc5555555555555
+DATA constants<>+192(SB)/8, $0x3fe0000000000000
+DATA constants<>+200(SB)/8, $0x3fe0000000000000
+DATA constants<>+208(SB)/8, $0x3ff0000000000000
+DATA constants<>+216(SB)/8, $0x3ff0000000000000
+DATA constants<>+224(SB)/8, $0x4000000000000000
+DATA constants<>+232(SB)/8, $0x4000000000000000
+DATA constants<>+240(SB)/8, $0x43300000000003ff
+DATA constants<>+248(SB)/8, $0x43300000000003ff
+DATA constants<>+256(SB)/8, $0x4330000000000000
+DATA constants<>+264(SB)/8, $0x4330000000000000
+DATA constants<>+272(SB)/8, $0x43300000000003fe
+DATA constants<>+280(SB)/8, $0x43300000000003fe
+DATA constants<>+288(SB)/8, $0x000fffffffffffff
+DATA constants<>+296(SB)/8, $0x000fffffffffffff
+DATA constants<>+304(SB)/8, $0x3fe6a09e667f3bce
+DATA constants<>+312(SB)/8, $0x3fe6a09e667f3bce
+DATA constants<>+320(SB)/8, $0x3dea39ef35793c76
+DATA constants<>+328(SB)/8, $0x3dea39ef35793c76
+DATA constants<>+336(SB)/8, $0x3fe62e42fee00000
+DATA constants<>+344(SB)/8, $0x3fe62e42fee00000
+DATA constants<>+352(SB)/8, $0x3fc2f112df3e5244
+DATA constants<>+360(SB)/8, $0x3fc2f112df3e5244
+DATA constants<>+368(SB)/8, $0x3fc7466496cb03de
+DATA constants<>+376(SB)/8, $0x3fc7466496cb03de
+DATA constants<>+384(SB)/8, $0x3fd2492494229359
+DATA constants<>+392(SB)/8, $0x3fd2492494229359
+DATA constants<>+400(SB)/8, $0x3fe5555555555593
+DATA constants<>+408(SB)/8, $0x3fe5555555555593
+DATA constants<>+416(SB)/8, $0x3fc39a09d078c69f
+DATA constants<>+424(SB)/8, $0x3fc39a09d078c69f
+DATA constants<>+432(SB)/8, $0x3fcc71c51d8e78af
+DATA constants<>+440(SB)/8, $0x3fcc71c51d8e78af
+DATA constants<>+448(SB)/8, $0x3fd999999997fa04
+DATA constants<>+456(SB)/8, $0x3fd999999997fa04
+DATA constants<>+464(SB)/8, $0x3fdd8b618d5af8fc
+DATA constants<>+472(SB)/8, $0x3fdd8b618d5af8fc
+DATA constants<>+480(SB)/8, $0x3fc88766f1c02f69
+DATA constants<>+488(SB)/8, $0x3fc88766f1c02f69
+DATA constants<>+496(SB)/8, $0x3fe76987d0eaed22
+DATA constants<>+504(SB)/8, $0x3fe76987d0eaed22
+DATA constants<>+512(SB)/8, $0x3fecccccccccccce
+DATA constants<>+520(SB)/8, $0x3fecccccccccccce
+DATA constants<>+528(SB)/8, $0x3ff762d86356be3f
+DATA constants<>+536(SB)/8, $0x3ff762d86356be3f
+DATA constants<>+544(SB)/8, $0x3ff310ecde3805ed
+DATA constants<>+552(SB)/8, $0x3ff310ecde3805ed
+DATA constants<>+560(SB)/8, $0x3ffbb4c3e8757691
+DATA constants<>+568(SB)/8, $0x3ffbb4c3e8757691
+DATA constants<>+576(SB)/8, $0x3f8b678bbf2bab09
+DATA constants<>+584(SB)/8, $0x3f8b678bbf2bab09
+DATA constants<>+592(SB)/8, $0x3fcd4eaef6010924
+DATA constants<>+600(SB)/8, $0x3fcd4eaef6010924
+DATA constants<>+608(SB)/8, $0x3fef497644ea8450
+DATA constants<>+616(SB)/8, $0x3fef497644ea8450
+DATA constants<>+624(SB)/8, $0x3ff7475cd119bd6f
+DATA constants<>+632(SB)/8, $0x3ff7475cd119bd6f
+DATA constants<>+640(SB)/8, $0x3fe4401e8b005dff
+DATA constants<>+648(SB)/8, $0x3fe4401e8b005dff
+DATA constants<>+656(SB)/8, $0xbfb3c467e37db0c8
+DATA constants<>+664(SB)/8, $0xbfb3c467e37db0c8
+DATA constants<>+672(SB)/8, $0x3f00bfecdd17e945
+DATA constants<>+680(SB)/8, $0x3f00bfecdd17e945
+DATA constants<>+688(SB)/8, $0x3f5e26b67368f239
+DATA constants<>+696(SB)/8, $0x3f5e26b67368f239
+DATA constants<>+704(SB)/8, $0x3f9b481c7e939961
+DATA constants<>+712(SB)/8, $0x3f9b481c7e939961
+DATA constants<>+720(SB)/8, $0x3fc2bb9cbee5f2f7
+DATA constants<>+728(SB)/8, $0x3fc2bb9cbee5f2f7
+DATA constants<>+736(SB)/8, $0x3fd4d98f4f139f59
+DATA constants<>+744(SB)/8, $0x3fd4d98f4f139f59
+DATA constants<>+752(SB)/8, $0x3fcb848b36e20878
+DATA constants<>+760(SB)/8, $0x3fcb848b36e20878
+DATA constants<>+768(SB)/8, $0x4020000000000000
+DATA constants<>+776(SB)/8, $0x4020000000000000
+DATA constants<>+784(SB)/8, $0x3f6a5abb57d0cf61
+DATA constants<>+792(SB)/8, $0x3f6a5abb57d0cf61
+DATA constants<>+800(SB)/8, $0x3fbaae55d6537c88
+DATA constants<>+808(SB)/8, $0x3fbaae55d6537c88
+DATA constants<>+816(SB)/8, $0x3fe89dfbe45050af
+DATA constants<>+824(SB)/8, $0x3fe89dfbe45050af
+DATA constants<>+832(SB)/8, $0x40010725a42b18f5
+DATA constants<>+840(SB)/8, $0x40010725a42b18f5
+DATA constants<>+848(SB)/8, $0x4003a5d7c2bd619c
+DATA constants<>+856(SB)/8, $0x4003a5d7c2bd619c
+DATA constants<>+864(SB)/8, $0x3edebaf7a5b38140
+DATA constants<>+872(SB)/8, $0x3edebaf7a5b38140
+DATA constants<>+880(SB)/8, $0x3f497ddaca41a95b
+DATA constants<>+888(SB)/8, $0x3f497ddaca41a95b
+DATA constants<>+896(SB)/8, $0x3f9317ea742ed475
+DATA constants<>+904(SB)/8, $0x3f9317ea742ed475
+DATA constants<>+912(SB)/8, $0x3fc601edccfbdf27
+DATA constants<>+920(SB)/8, $0x3fc601edccfbdf27
+DATA constants<>+928(SB)/8, $0x3fe71a1893d3dcdc
+DATA constants<>+936(SB)/8, $0x3fe71a1893d3dcdc
+DATA constants<>+944(SB)/8, $0x3ff645a762c4ab74
+DATA constants<>+952(SB)/8, $0x3ff645a762c4ab74
+DATA constants<>+960(SB)/8, $0x3f35fd3ee8c2d3f4
+DATA constants<>+968(SB)/8, $0x3f35fd3ee8c2d3f4
+DATA constants<>+976(SB)/8, $0xbf41a6109c73e0ec
+DATA constants<>+984(SB)/8, $0xbf41a6109c73e0ec
+DATA constants<>+992(SB)/8, $0x3f6282d32e15c915
+DATA constants<>+1000(SB)/8, $0x3f6282d32e15c915
+DATA constants<>+1008(SB)/8, $0xbf851f9fba91ec6a
+DATA constants<>+1016(SB)/8, $0xbf851f9fba91ec6a
+DATA constants<>+1024(SB)/8, $0x3fb08b4294d5419b
+DATA constants<>+1032(SB)/8, $0x3fb08b4294d5419b
+DATA constants<>+1040(SB)/8, $0xbf347f24ecc38c38
+DATA constants<>+1048(SB)/8, $0xbf347f24ecc38c38
+DATA constants<>+1056(SB)/8, $0x3f4cdf0cef61a8e9
+DATA constants<>+1064(SB)/8, $0x3f4cdf0cef61a8e9
+DATA constants<>+1072(SB)/8, $0xbf6e2effb3e914d7
+DATA constants<>+1080(SB)/8, $0xbf6e2effb3e914d7
+DATA constants<>+1088(SB)/8, $0x3f9266e7970af9ec
+DATA constants<>+1096(SB)/8, $0x3f9266e7970af9ec
+DATA constants<>+1104(SB)/8, $0xbfc2e4278dc6c509
+DATA constants<>+1112(SB)/8, $0xbfc2e4278dc6c509
+DATA constants<>+1120(SB)/8, $0xbc50c7caa48a971f
+DATA constants<>+1128(SB)/8, $0xbc50c7caa48a971f
+DATA constants<>+1136(SB)/8, $0x3f34af6d6c0ebbf7
+DATA constants<>+1144(SB)/8, $0x3f34af6d6c0ebbf7
+DATA constants<>+1152(SB)/8, $0xbf56fe8ebf2d1af1
+DATA constants<>+1160(SB)/8, $0xbf56fe8ebf2d1af1
+DATA constants<>+1168(SB)/8, $0x3f78fce0e370e344
+DATA constants<>+1176(SB)/8, $0x3f78fce0e370e344
+DATA constants<>+1184(SB)/8, $0xbfa0c9a8df35b713
+DATA constants<>+1192(SB)/8, $0xbfa0c9a8df35b713
+DATA constants<>+1200(SB)/8, $0x3fdef72bc8ee38a2
+DATA constants<>+1208(SB)/8, $0x3fdef72bc8ee38a2
+DATA constants<>+1216(SB)/8, $0xbfbf19b9bcc38a42
+DATA constants<>+1224(SB)/8, $0xbfbf19b9bcc38a42
+DATA constants<>+1232(SB)/8, $0x3efa7074428cfa52
+DATA constants<>+1240(SB)/8, $0x3efa7074428cfa52
+DATA constants<>+1248(SB)/8, $0x3f2cf2eced10e54d
+DATA constants<>+1256(SB)/8, $0x3f2cf2eced10e54d
+DATA constants<>+1264(SB)/8, $0x3f538a94116f3f5d
+DATA constants<>+1272(SB)/8, $0x3f538a94116f3f5d
+DATA constants<>+1280(SB)/8, $0x3f7e404fb68fefe8
+DATA constants<>+1288(SB)/8, $0x3f7e404fb68fefe8
+DATA constants<>+1296(SB)/8, $0x3fb13e001a5562a7
+DATA constants<>+1304(SB)/8, $0x3fb13e001a5562a7
+DATA constants<>+1312(SB)/8, $0x3fb3c467e37db0c8
+DATA constants<>+1320(SB)/8, $0x3fb3c467e37db0c8
+DATA constants<>+1328(SB)/8, $0x3f07858e90a45837
+DATA constants<>+1336(SB)/8, $0x3f07858e90a45837
+DATA constants<>+1344(SB)/8, $0x3f1c5088987dfb07
+DATA constants<>+1352(SB)/8, $0x3f1c5088987dfb07
+DATA constants<>+1360(SB)/8, $0x3f40b6c689b99c00
+DATA constants<>+1368(SB)/8, $0x3f40b6c689b99c00
+DATA constants<>+1376(SB)/8, $0x3f67add8ccb7926b
+DATA constants<>+1384(SB)/8, $0x3f67add8ccb7926b
+DATA constants<>+1392(SB)/8, $0x3f951322ac92547b
+DATA constants<>+1400(SB)/8, $0x3f951322ac92547b
+DATA constants<>+1408(SB)/8, $0x3fd4a34cc4a60fad
+DATA constants<>+1416(SB)/8, $0x3fd4a34cc4a60fad
+DATA constants<>+1424(SB)/8, $0x4018000000000000
+DATA constants<>+1432(SB)/8, $0x4018000000000000
+DATA constants<>+1440(SB)/8, $0x401c000000000000
+DATA constants<>+1448(SB)/8, $0x401c000000000000
+DATA constants<>+1456(SB)/8, $0x4014000000000000
+DATA constants<>+1464(SB)/8, $0x4014000000000000
+DATA constants<>+1472(SB)/8, $0x4010000000000000
+DATA constants<>+1480(SB)/8, $0x4010000000000000
+DATA constants<>+1488(SB)/8, $0x4008000000000000
+DATA constants<>+1496(SB)/8, $0x4008000000000000
+DATA constants<>+1504(SB)/8, $0x0000000000000000
+DATA constants<>+1512(SB)/8, $0x0000000000000000
+DATA constants<>+1520(SB)/8, $0xbf5ab89d0b9e43e4
+DATA constants<>+1528(SB)/8, $0xbf5ab89d0b9e43e4
+DATA constants<>+1536(SB)/8, $0x3f4b67ba4cdad5d1
+DATA constants<>+1544(SB)/8, $0x3f4b67ba4cdad5d1
+DATA constants<>+1552(SB)/8, $0xbf4380cb8c0fe741
+DATA constants<>+1560(SB)/8, $0xbf4380cb8c0fe741
+DATA constants<>+1568(SB)/8, $0x3f4a019f98cf38b6
+DATA constants<>+1576(SB)/8, $0x3f4a019f98cf38b6
+DATA constants<>+1584(SB)/8, $0xbf66c16c16b02e5c
+DATA constants<>+1592(SB)/8, $0xbf66c16c16b02e5c
+DATA constants<>+1600(SB)/8, $0x3fb555555555553b
+DATA constants<>+1608(SB)/8, $0x3fb555555555553b
+DATA constants<>+1616(SB)/8, $0x3fdacfe390c97d69
+DATA constants<>+1624(SB)/8, $0x3fdacfe390c97d69
+DATA constants<>+1632(SB)/8, $0x7ff0000000000000
+DATA constants<>+1640(SB)/8, $0x7ff0000000000000
 DATA constants<>+1648(SB)/8, $0x3fda827999fcef32
 DATA constants<>+1656(SB)/8, $0x3fda827999fcef32
 DATA constants<>+1664(SB)/8, $0x3fda827999fcef30

@@ -4,13 +4,13 @@ import "math"
 
 // kernels are the assembly of one instruction set. Its portable form defines what each computes.
 type kernels struct {
-	exp, sigmoid, lgamma, digamma func(dst, x *float32, n int)
-	softplus                      func(dst, x *float32, n int, epsilon float32)
-	softplusSigmoid               func(alpha, sigma, a *float32, n int, epsilon float32)
-	lgammaDigamma                 func(lg, psi, x *float32, n int)
-	softplus64                    func(dst, x *float64, n int, epsilon float64)
-	lgamma64                      func(dst, x *float64, n int)
-	gaussianRow                   func(row, sq *float32, n int, si, scale float32)
+	exp, sigmoid, lgamma, digamma  func(dst, x *float32, n int)
+	softplus                       func(dst, x *float32, n int, epsilon float32)
+	softplusSigmoid                func(alpha, sigma, a *float32, n int, epsilon float32)
+	lgammaDigamma                  func(lg, psi, x *float32, n int)
+	softplus64                     func(dst, x *float64, n int, epsilon float64)
+	lgamma64, expNegative64, log64 func(dst, x *float64, n int)
+	gaussianRow                    func(row, sq *float32, n int, si, scale float32)
 
 	dot           func(x, y *float32, n int) float32
 	dots          func(y, m, b *float32, rows, n int)
@@ -57,6 +57,10 @@ func sigmoidKernel(dst, x []float32)  { mapKernel(sets[isa].sigmoid, sigmoidPort
 func lgammaKernel(dst, x []float32)   { mapKernel(sets[isa].lgamma, lgammaPortable, dst, x) }
 func digammaKernel(dst, x []float32)  { mapKernel(sets[isa].digamma, digammaPortable, dst, x) }
 func lgamma64Kernel(dst, x []float64) { mapKernel(sets[isa].lgamma64, lgamma64Portable, dst, x) }
+func log64Kernel(dst, x []float64)    { mapKernel(sets[isa].log64, log64Portable, dst, x) }
+func expNegative64Kernel(dst, x []float64) {
+	mapKernel(sets[isa].expNegative64, expNegative64Portable, dst, x)
+}
 
 func shiftedKernel[F float](k func(dst, x *F, n int, epsilon F), portable func(dst, x []F, epsilon F), dst, x []F, epsilon F) {
 	if k != nil && len(x) > 0 {

@@ -16,6 +16,8 @@ import (
 // on amd64, in the same operations: both branches of a condition, of which one is chosen.
 func gamma64Unit() {
 	double = true
+	each("expNegative64", "(dst, x *float64, n int)", "", "x", "dst", func(_, x []vec) []vec { return []vec{expMinusAbs64(x[0])} })
+	each("log64", "(dst, x *float64, n int)", "", "x", "dst", func(_, x []vec) []vec { return []vec{log64(x[0])} })
 	each("lgamma64", "(dst, x *float64, n int)", "", "x", "dst", func(_, x []vec) []vec { return []vec{lgamma64(x[0])} })
 	each("softplus64", "(dst, x *float64, n int, epsilon float64)", "epsilon", "x", "dst", func(c, x []vec) []vec {
 		y := log1pUnit64(expMinusAbs64(x[0]))
