@@ -9,6 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -101,13 +102,20 @@ func marksOf(x *mat.Dense) *Marks {
 
 // sorted are the columns of x, each in ascending order.
 func sorted(x *mat.Dense) [][]float64 {
-	n, m := x.Dims()
-	columns := make([][]float64, m)
-	for j := range columns {
-		columns[j] = mat.Col(make([]float64, n), j, x)
-		slices.Sort(columns[j])
-	}
-	return columns
+	_, m := x.Dims()
+	s := &sorting{x, make([][]float64, m)}
+	simd.Run(m, s)
+	return s.columns
+}
+
+type sorting struct {
+	of      *mat.Dense
+	columns [][]float64
+}
+
+func (s *sorting) Block(j int) {
+	s.columns[j] = mat.Col(nil, j, s.of)
+	slices.Sort(s.columns[j])
 }
 
 // below is the share of a sorted column at or below v.
