@@ -16,22 +16,58 @@ import (
 	"calibra/data/disk"
 )
 
-// Size is that of the files on which commands are measured.
-type Size struct{ Rows, Features, Classes int }
+// Size is that of the files on which commands are measured, and of the codes of vq; 0: as the method has them.
+type Size struct{ Rows, Features, Classes, Slots, Codewords int }
 
 // testRows are those of a fit.
 const testRows = 1000
 
-// measuredCommands are the commands that [Needs] measures, each with the file that it reads; %s is the folder of the files.
-var measuredCommands = []struct {
+// command is one that is measured on the file in; %s in its arguments is the folder of the files.
+type command struct {
 	shown, in string
 	args      []string
-}{
-	{"fit --method ts", "fit", []string{"fit", "--method", "ts", "--out", "%s/ts"}},
-	{"apply, a model of ts", "apply", []string{"apply", "--model", "%s/ts", "--out", "%s/out.npz"}},
-	{"fit --method vq --set optim.epochs=2", "fit", []string{"fit", "--method", "vq", "--set", "optim.epochs=2", "--out", "%s/vq"}},
-	{"apply, a model of vq", "apply", []string{"apply", "--model", "%s/vq", "--out", "%s/out.npz"}},
-	{"evaluate --anchors 2000 --folds 0", "evaluate", []string{"evaluate", "--anchors", "2000", "--folds", "0"}},
+	codes     bool // of a model whose time depends on slots and codewords
+}
+
+// commands are those that [Needs] measures.
+func (s Size) commands() []command {
+	fit := []string{"fit", "--method", "vq", "--set", "optim.epochs=2", "--out", "%s/vq"}
+	for key, n := range map[string]int{"codebook.slots": s.Slots, "codebook.codewords": s.Codewords} {
+		if n > 0 {
+			fit = append(fit, "--set", fmt.Sprintf("%s=%d", key, n))
+		}
+	}
+	return []command{
+		{"fit --method ts", "fit", []string{"fit", "--method", "ts", "--out", "%s/ts"}, false},
+		{"apply, a model of ts", "apply", []string{"apply", "--model", "%s/ts", "--out", "%s/out.npz"}, false},
+		{"fit --method vq --set optim.epochs=2", "fit", fit, true},
+		{"apply, a model of vq", "apply", []string{"apply", "--model", "%s/vq", "--out", "%s/out.npz"}, true},
+		{"evaluate --anchors 2000 --folds 0", "evaluate", []string{"evaluate", "--anchors", "2000", "--folds", "0"}, false},
+	}
+}
+
+// write writes the files that the commands read.
+func (s Size) write(dir string) error {
+	random := newRows(s.Features, s.Classes)
+	for name, parts := range map[string][]part{
+		"fit":      {{[3]string{"cal_features", "cal_logits", "cal_labels"}, s.Rows}, {[3]string{"test_features", "test_logits", "test_labels"}, testRows}},
+		"apply":    {{[3]string{"test_features", "test_logits", "test_labels"}, s.Rows}},
+		"evaluate": {{[3]string{"embedding", "logits", "labels"}, s.Rows}},
+	} {
+		if err := disk.WriteNPZ(filepath.Join(dir, name+".npz"), random.arrays(parts)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file is the one that the command reads.
+func (c command) file(dir string) string { return filepath.Join(dir, c.in+".npz") }
+
+// use runs the command of the program on the files in dir.
+func (c command) use(ctx context.Context, program, dir string) (used, error) {
+	args := data.Each(c.args, func(arg string) string { return strings.ReplaceAll(arg, "%s", dir) })
+	return use(ctx, program, append(args, "--in", c.file(dir))...)
 }
 
 // NeedsHead are the columns of [Needs].
@@ -41,25 +77,17 @@ var NeedsHead = []string{"command", "rows", "features", "classes", "input MB", "
 // random rows in dir. The peak is that of the process, as the system counts it; core seconds are those of all its threads.
 // observe is told of each command that begins.
 func Needs(ctx context.Context, program, dir string, s Size, observe func(done, of int, next string)) (rows [][]string, err error) {
-	random := newRows(s.Features, s.Classes)
-	for name, parts := range map[string][]part{
-		"fit":      {{[3]string{"cal_features", "cal_logits", "cal_labels"}, s.Rows}, {[3]string{"test_features", "test_logits", "test_labels"}, testRows}},
-		"apply":    {{[3]string{"test_features", "test_logits", "test_labels"}, s.Rows}},
-		"evaluate": {{[3]string{"embedding", "logits", "labels"}, s.Rows}},
-	} {
-		if err := disk.WriteNPZ(filepath.Join(dir, name+".npz"), random.arrays(parts)...); err != nil {
-			return nil, err
-		}
+	if err := s.write(dir); err != nil {
+		return nil, err
 	}
-	for k, c := range measuredCommands {
-		observe(k, len(measuredCommands), c.shown)
-		in := filepath.Join(dir, c.in+".npz")
-		info, err := os.Stat(in)
+	commands := s.commands()
+	for k, c := range commands {
+		observe(k, len(commands), c.shown)
+		info, err := os.Stat(c.file(dir))
 		if err != nil {
 			return nil, err
 		}
-		args := data.Each(c.args, func(arg string) string { return strings.ReplaceAll(arg, "%s", dir) })
-		u, err := use(ctx, program, append(args, "--in", in)...)
+		u, err := c.use(ctx, program, dir)
 		if err != nil {
 			return nil, err
 		}

@@ -27,10 +27,11 @@ type benchCmd struct {
 
 	Memory   string `type:"path" xor:"instead" placeholder:"F.csv" help:"Instead, measure peak memory and time of fit, apply and evaluate on --rows random rows, and write them to this file."`
 	In       string `type:"input" placeholder:"F.npz" help:"With --memory: measure fit, apply and export of one and of five members of vq, mixture and corrected on this features file instead."`
+	Growth   string `type:"path" xor:"instead" placeholder:"F.csv" help:"Instead, double rows, classes, slots and codewords three times, one while the others stay, and write how the time and memory of fit, apply and evaluate grow to this file."`
 	Peers    string `type:"path" xor:"instead" placeholder:"F.csv" help:"Instead, measure whole jobs by calibra's Python package and by other libraries, on --rows random rows, and write them to this file."`
 	Python   string `placeholder:"PYTHON" help:"With --peers: the Python that has the libraries (python3)."`
-	Features *int   `least:"1" most:"1000000" placeholder:"N" help:"With --memory: features of a row (512)."`
-	Classes  *int   `least:"2" most:"100000" placeholder:"N" help:"With --memory and --peers: classes (10)."`
+	Features *int   `least:"1" most:"1000000" placeholder:"N" help:"Features of a row: 512 with --memory, 64 with --growth."`
+	Classes  *int   `least:"2" most:"100000" placeholder:"N" help:"With --memory, --growth and --peers: classes (10)."`
 
 	deviceFlag
 }
@@ -48,6 +49,8 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	switch {
 	case c.Memory != "":
 		return c.memory(ctx, t)
+	case c.Growth != "":
+		return c.growth(ctx, t)
 	case c.Peers != "":
 		return c.peers(ctx, t)
 	}
@@ -98,6 +101,8 @@ func (c *benchCmd) unread() error {
 		what, reads = "bench --memory --in", nil
 	case c.Memory != "":
 		what, reads = "bench --memory", []string{"--rows", "--features", "--classes"}
+	case c.Growth != "":
+		what, reads = "bench --growth", []string{"--rows", "--reps", "--features", "--classes"}
 	case c.Peers != "":
 		what, reads = "bench --peers", []string{"--rows", "--reps", "--classes"}
 	}
@@ -137,6 +142,17 @@ func (c *benchCmd) memory(ctx context.Context, t *terminal) error {
 	}
 	return c.measured(t, "commands", c.Memory, bench.NeedsHead, func(program, dir string, observe observer) ([][]string, error) {
 		return bench.Needs(ctx, program, dir, bench.Size{Rows: c.rows(), Features: or(c.Features, 512), Classes: or(c.Classes, 10)}, observe)
+	})
+}
+
+// growth measures how time and memory of commands grow with their sizes, and writes it.
+func (c *benchCmd) growth(ctx context.Context, t *terminal) error {
+	return c.measured(t, "commands", c.Growth, bench.GrowthHead, func(program, dir string, observe observer) ([][]string, error) {
+		from := bench.Size{Rows: c.rows(), Features: or(c.Features, 64), Classes: or(c.Classes, 10), Slots: 8, Codewords: 16}
+		if from.Features%(8*from.Slots) != 0 {
+			return nil, data.Inputf("", "--features %d cannot be cut into 64 slots, the most that --growth measures; give a multiple of 64", from.Features)
+		}
+		return bench.Growth(ctx, program, dir, from, or(c.Reps, 3), observe)
 	})
 }
 
@@ -180,7 +196,7 @@ func (c *benchCmd) measured(t *terminal, what, path string, head []string, measu
 	}
 	bar.clear()
 	list := &table{columns: data.Each(head, func(head string) column {
-		return column{head: head, left: slices.Contains([]string{"command", "method", "library", "version"}, head)}
+		return column{head: head, left: slices.Contains([]string{"command", "doubled", "method", "library", "version"}, head)}
 	})}
 	for _, row := range rows {
 		list.add(data.Each(row, func(text string) cell { return words(text) })...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -141,6 +142,39 @@ func TestBenchPeers(t *testing.T) {
 	}
 }
 
+// TestBenchGrowth: every size is doubled, and more of it takes more time and memory, by no more than the square.
+func TestBenchGrowth(t *testing.T) {
+	if os.Getenv("CALIBRA_CHECK") != "all" {
+		t.Skip("starts 64 commands: asked with CALIBRA_CHECK=all")
+	}
+	t.Setenv(asCommand, "1")
+	path := filepath.Join(t.TempDir(), "growth.csv")
+	if code, _, stderr := calibra(t, "bench", "--growth", path, "--rows", "2000", "--reps", "1"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doubled := map[string]int{}
+	for _, line := range lines[1:] {
+		doubled[line[1]]++
+		for _, column := range []int{6, 10} { // exponents of time and memory
+			if v, err := strconv.ParseFloat(line[column], 64); err != nil || v < -1 || v > 2.5 {
+				t.Errorf("%v: the exponent is %s", line[:4], line[column])
+			}
+		}
+	}
+	if want := map[string]int{"rows": 6, "classes": 6, "slots": 2, "codewords": 2}; !maps.Equal(doubled, want) {
+		t.Errorf("doubled %v, not %v", doubled, want)
+	}
+}
+
 // TestBenchReadsItsFlags: a flag that what is measured does not read is refused.
 func TestBenchReadsItsFlags(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "to.csv")
@@ -150,6 +184,8 @@ func TestBenchReadsItsFlags(t *testing.T) {
 		"bench --memory does not read --only":    {"--memory", to, "--only", "lce_s_c10"},
 		"bench --memory does not read --json":    {"--memory", to, "--json"},
 		"bench --peers does not read --only":     {"--peers", to, "--only", "lce_s_c10"},
+		"bench --growth does not read --json":    {"--growth", to, "--json"},
+		"cannot be cut into 64 slots":            {"--growth", to, "--features", "50"},
 		"bench --memory --in does not read --ro": {"--memory", to, "--in", write(t, features(60)), "--rows", "100"},
 	} {
 		if code, _, stderr := calibra(t, append([]string{"bench"}, args...)...); code != exitUsage || !strings.Contains(stderr, want) {
