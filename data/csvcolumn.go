@@ -103,7 +103,7 @@ func (c *csvColumn) dated() bool { return c.text != "" && !c.undated }
 func (c *csvColumn) notice(name string) string {
 	switch n := c.fields; {
 	case c.dated():
-		return fmt.Sprintf("column %s holds dates, as %q, each of which is read as a value of its own; write them as numbers, such as days since the first, or leave it out", name, c.text)
+		return fmt.Sprintf("column %s holds dates, as %q, each read as a separate value; write them as numbers, such as days since the first, or leave it out", name, c.text)
 	case len(c.order) > n/2 && n >= manyRows:
 		return fmt.Sprintf("column %s has %d values in %d rows and looks like an identifier; leave it out", name, len(c.order), n)
 	case c.numeric > n/2:

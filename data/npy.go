@@ -290,7 +290,7 @@ func written(value any) (Written, error) {
 			return nil
 		}), nil
 	}
-	return Written{}, fmt.Errorf("is a %T, of which an npz file has no array", value)
+	return Written{}, fmt.Errorf("is a %T, which an npz file cannot hold", value)
 }
 
 func writtenSlice[T any](descr string, values []T) Written {

@@ -189,7 +189,7 @@ func (r *Raw) check() error {
 	case least == 0:
 		return Inputf("", "%s has %d rows, too few to train, calibrate and test on", r.Name, rows)
 	case r.Shifted != nil && r.Shifted.Len() == 0:
-		return Inputf("", "%s has %d rows, of which the share held out as shifted is not a single one; hold out more", r.Name, rows)
+		return Inputf("", "%s has %d rows, and the share held out as shifted is less than one row; hold out more", r.Name, rows)
 	case len(r.Classes) < 2:
 		return Inputf("", "%s has rows of one class, %.40q; a classifier tells at least two apart", r.Name, r.Classes)
 	}

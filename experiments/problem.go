@@ -100,7 +100,7 @@ func (p *Prepared) partFor(s Spec) (*Prepared, error) {
 	if f := s.Fraction; f > 0 && f < 1 {
 		parts := source.Cal.Stratify([]float64{f, 1 - f}, rand.New(rand.NewPCG(s.Seed, 2)))
 		if len(parts[0]) == 0 {
-			return nil, data.Inputf(source.Path, "has %d calibration rows, of which %g %% are not a single one", source.Cal.Len(), 100*f)
+			return nil, data.Inputf(source.Path, "has %d calibration rows, and %g %% of them are less than one row", source.Cal.Len(), 100*f)
 		}
 		source.Cal = source.Cal.Rows(parts[0])
 	}

@@ -38,7 +38,7 @@ type Drift struct {
 
 // String is a sentence of a warning.
 func (d Drift) String() string {
-	return fmt.Sprintf("the %s lie otherwise than those of the fit in %d of %d columns, most in column %s: %.0f %% of the rows are below what %.0f %% were below",
+	return fmt.Sprintf("the %s lie otherwise than those of the fit in %d of %d columns, most in column %s: %.0f %% of the rows are below a value that %.0f %% of the fit's rows were below",
 		d.Array, d.Drifted, d.Columns, named(d.Column, d.Name), 100*d.Is, 100*d.Was)
 }
 

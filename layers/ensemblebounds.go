@@ -65,7 +65,7 @@ func (e *Ensemble) BoundsOfStages(ctx context.Context, cal, x *data.Set, level f
 	return e.bounds(ctx, x, level, func(ctx context.Context, m Stateful) (lower, upper *mat.Dense, err error) {
 		b, ok := m.(BoundedInStages)
 		if !ok {
-			return nil, nil, fmt.Errorf("layers: intervals of two stages are not known for %s; ask for those of one", NameOf(m))
+			return nil, nil, fmt.Errorf("layers: intervals of two stages are not known for %s; ask for intervals of one stage", NameOf(m))
 		}
 		return b.BoundsOfStages(ctx, cal, x, level)
 	})

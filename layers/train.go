@@ -129,7 +129,7 @@ func (t *Trained) apart(w *graph.Weights) error {
 	}
 	for _, name := range w.Names() {
 		if base.Weights.Has(name) {
-			return fmt.Errorf("layers: the map %s and its base both have a weight %q, and one file keeps them: give that of the map another name", NameOf(t.Map), name)
+			return fmt.Errorf("layers: the map %s and its base both have a weight %q, and one file keeps them: give the map's weight another name", NameOf(t.Map), name)
 		}
 	}
 	return nil

@@ -138,7 +138,7 @@ func twoStaged(w *graph.Weights, rows Observed, z *mat.Dense, s Sizes) error {
 		return fmt.Errorf("layers: intervals of two stages need the quantized features of all %d rows, not of %d", len(rows.Labels), n)
 	}
 	if dim := (M+1)*C + w.Size(); dim > largestTwoStage {
-		return fmt.Errorf("layers: intervals of two stages take matrices of the square of %d parameters, of which the head has %d; %d is the most, reduce the features (pretrain) or use fewer codewords", dim, (M+1)*C, largestTwoStage)
+		return fmt.Errorf("layers: intervals of two stages take square matrices of %d parameters, %d of them in the head; at most %d are possible: reduce the features (pretrain) or use fewer codewords", dim, (M+1)*C, largestTwoStage)
 	}
 	return nil
 }

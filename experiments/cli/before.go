@@ -147,7 +147,7 @@ func floored(r *metrics.Report) []cell {
 // sections are the runs as a page shows them: their errors with noise floors, the differences to
 // the lowest NLL, the reliability of each, and what the judged one, by its method, does beside the classifier.
 func (w *weighed) sections(judged string) ([]*report.Section, error) {
-	t := &report.Table{Caption: "Errors on the test rows, the lowest NLL above. The floor is what a perfectly calibrated model with these predictions would show.", Labels: []string{"Method"},
+	t := &report.Table{Caption: "Errors on the test rows, in the order of NLL. The floor is the error that a perfectly calibrated model with these predictions would show.", Labels: []string{"Method"},
 		Values: report.Heads("NLL ↓", "ACC ↑", "ECE ↓", "floor", "LCE ↓", "floor")}
 	for _, m := range w.verdict.Methods {
 		i := w.place(m.Name)

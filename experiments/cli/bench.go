@@ -21,7 +21,7 @@ import (
 
 type benchCmd struct {
 	Rows *int   `least:"64" most:"10000000" placeholder:"N" help:"Rows of the training workloads (10000)."`
-	Reps *int   `least:"1" most:"10000" placeholder:"N" help:"Repetitions, of which the fastest counts; with --peers, turns (3)."`
+	Reps *int   `least:"1" most:"10000" placeholder:"N" help:"Number of repetitions; the fastest counts. With --peers, number of turns (3)."`
 	Only string `placeholder:"KEY,…" help:"Only these workloads, by their JSON keys."`
 	JSON bool   `help:"Print one JSON object."`
 

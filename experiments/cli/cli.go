@@ -50,8 +50,8 @@ type cli struct {
 	Help           helpCmd           `cmd:"" group:"This program:" help:"Explain a command."`
 	Readme         readmeCmd         `cmd:"" hidden:"" help:"Write the tables and pictures of README.md from its result files."`
 
-	Quiet   bool        `short:"q" group:"Of every command:" help:"Print results and errors only: no progress, no notes."`
-	Version versionFlag `group:"Of every command:" help:"Print the version and exit."`
+	Quiet   bool        `short:"q" group:"Flags of every command:" help:"Print results and errors only: no progress, no notes."`
+	Version versionFlag `group:"Flags of every command:" help:"Print the version and exit."`
 }
 
 // versionFlag prints the version and ends the program.
@@ -152,7 +152,7 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiments.Catalog, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(flags, append(options,
 		kong.Name("calibra"),
-		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, measure both."),
+		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, and measure what error remains."),
 		defaults(methods),
 		kong.Exit(func(int) { panic(errExit) }),
 		kong.Writers(t.out, t.err),

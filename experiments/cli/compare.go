@@ -18,7 +18,7 @@ import (
 
 type compareCmd struct {
 	In      string   `type:"input" placeholder:"F.npz" help:"Rows to calibrate and test: a features file, or data that a network is trained on first, as for fit."`
-	Methods []string `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them, and all stands for the published ones (${compared})."`
+	Methods []string `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them. The word all stands for the published methods (${compared})."`
 	Seeds   seeds    `placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (42-46, and 42 with --folds)."`
 	Folds   int      `most:"1000" placeholder:"K" help:"The file has one labelled set without a split: predict every row by fits to the other K−1 of K folds, and judge them all. 5 is usual."`
 
@@ -130,7 +130,7 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiment
 // finished compares fits that ended before.
 func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experiments.Catalog, figures report.Export) error {
 	if !reflect.ValueOf(c.withoutThoseOfRuns()).IsZero() {
-		return data.Inputf("", "--runs compares fits as they are; of the other flags it takes --out, --json, --device and those of figures alone; leave out the rest")
+		return data.Inputf("", "--runs compares fits as they are; it takes only --out, --json, --device and the flags of figures beside; leave out the rest")
 	}
 	executor, err := c.executor()
 	if err != nil {

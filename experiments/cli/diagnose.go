@@ -18,14 +18,14 @@ import (
 )
 
 type diagnoseCmd struct {
-	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, and optionally class_names (C) and groups (N). Of rows as calibra fit takes them, the predictions of the classifier itself are diagnosed."`
+	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, and optionally class_names (C) and groups (N). If they are rows for calibra fit, the classifier's own predictions are diagnosed."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Features of the same rows: array features, test_features or embedding (N×M) of this file. Regions are found in their principal components and described by feature_names (M), if the file has them."`
 	Rows      int    `least:"2" most:"1000000000" default:"50" group:"The search:" help:"Fewest rows of a region, both in the half where it is found and in the half where it is tested (${default})."`
 	Codewords int    `least:"2" most:"65536" default:"32" group:"The search:" help:"Largest number of codewords around which regions are searched in each half (${default})."`
 	Redraws   int    `least:"19" most:"1000000" default:"999" group:"The search:" help:"How often labels are drawn from the predictions for the p-values (${default})."`
 	Seed      uint64 `default:"0" help:"Seed of the halves, the codewords and the draws (${default})."`
 	Out       string `required:"" type:"path" placeholder:"DIR" help:"Directory for diagnosis.html and diagnosis.json."`
-	AllRows   bool   `group:"The search:" help:"List the rows of all regions in diagnosis.json, also where they are more than 100,000."`
+	AllRows   bool   `group:"The search:" help:"List the rows of all regions in diagnosis.json, even more than 100,000."`
 	JSON      bool   `name:"json" help:"Print the diagnosis as JSON."`
 
 	tableFlags
@@ -43,7 +43,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	}
 	in.told(t)
 	if c.Features == "" && in.described == nil {
-		t.note("regions are told by directions of the embedding; --features FILE tells them by the columns of a features file")
+		t.note("regions are described by directions of the embedding; --features FILE describes them by the columns of a features file")
 	}
 	d, err := in.diagnose(ctx, t, e, c.Seed, "diagnosing")
 	if err != nil {

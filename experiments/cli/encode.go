@@ -129,7 +129,7 @@ func (c *encodeCmd) beside(trained encoders.Origin) (encoders.Origin, error) {
 		}
 	}
 	if c.Seed != nil && o.Seed != trained.Seed || o.Label != "" && o.Label != trained.Label || o.Header != "" && o.Header != trained.Header || o.HeldOut != 0 && o.HeldOut != trained.HeldOut {
-		return o, data.Inputf(c.Model, "was trained on rows of %s divided otherwise, some of which would now calibrate it; leave --seed, --label and --held-out out", trained.Data)
+		return o, data.Inputf(c.Model, "was trained on rows of %s divided otherwise, and some of its training rows would calibrate it; leave --seed, --label and --held-out out", trained.Data)
 	}
 	return trained, nil
 }
@@ -156,7 +156,7 @@ func (c *encodeCmd) open() (*encoders.Model, *data.Raw, error) {
 		return nil, nil, err
 	}
 	if origin.Rows != "" && origin.Rows != raw.Train.Digest() {
-		return nil, nil, data.Inputf(c.Model, "was trained on rows of %s that are no longer those of the same division, so that some of them would now calibrate it; restore the data or pretrain anew", origin.Data)
+		return nil, nil, data.Inputf(c.Model, "was trained on other rows than the same division of %s gives, and some of its training rows would calibrate it; restore the data or pretrain anew", origin.Data)
 	}
 	return m, raw, nil
 }

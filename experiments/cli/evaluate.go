@@ -24,14 +24,14 @@ import (
 )
 
 type evaluateCmd struct {
-	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N, or N×C probabilities), and optionally an embedding (N×d) for the local metrics and weights (N). Of rows as calibra fit takes them, the predictions of the classifier itself are measured."`
+	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N, or N×C probabilities), and optionally an embedding (N×d) for the local metrics and weights (N). If they are rows for calibra fit, the classifier's own predictions are measured."`
 	Embedding string `placeholder:"KEY" group:"Local metrics:" help:"Array of the file to measure local errors in (embedding, if the file has it)."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Measure local errors in the principal components of these features of the same rows: array features, test_features or embedding (N×M) of the file."`
 
 	MetricFlags
 
 	Binning string `default:"width" enum:"width,quantile" placeholder:"width|quantile" group:"Metrics:" help:"Bins of equal width, or with about the same number of rows (quantile) (${default})."`
-	Folds   *int   `placeholder:"K" most:"10000" help:"Number of folds: each row is corrected by fits to the other K−1 folds. If given, the interval counts the rows that these fits share. 0 leaves corrections out (5; 0 for more than 256 classes or fewer than 50 rows)."`
+	Folds   *int   `placeholder:"K" most:"10000" help:"Number of folds: each row is corrected by fits to the other K−1 folds. If given, the interval is widened because these fits share rows. 0 leaves corrections out (5; 0 for more than 256 classes or fewer than 50 rows)."`
 
 	WholeGroups bool `help:"With --folds: keep rows that share a group (the array groups) in one fold, and count a group as one observation."`
 
@@ -163,7 +163,7 @@ func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, 
 func (c *evaluateCmd) merged(ctx context.Context) (*metrics.Report, error) {
 	r, err := merged(ctx, c.In)
 	if r != nil && (c.HTML != "" || c.Figures != "" || c.Totals != "" || c.Embedding != "" || c.Features != "") {
-		return nil, data.Inputf("", "%s is a folder of totals, of which there are the global metrics alone; leave --html, --figures, --totals, --embedding and --features out", c.In)
+		return nil, data.Inputf("", "%s is a folder of totals, which give only the global metrics; leave --html, --figures, --totals, --embedding and --features out", c.In)
 	}
 	return r, err
 }
@@ -511,11 +511,11 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 }
 
 // partsNote says what the parts of the scores are.
-const partsNote = "Miscalibration is what recalibration of the same rows by isotonic regression takes off the score, uncertainty the score of the class shares alone, and discrimination what the recalibrated probabilities take off that (CORP, Dimitriadis et al. 2021). With more than two classes, the Brier score is the sum over the classes, and the recalibrated probabilities of the NLL are divided by their sum."
+const partsNote = "Miscalibration is how much isotonic regression of the same rows lowers the score. Uncertainty is the score of the class shares alone, and discrimination is how much lower the recalibrated score is than that (CORP, Dimitriadis et al. 2021). With more than two classes, the Brier score is the sum over the classes, and the recalibrated probabilities of the NLL are divided by their sum."
 
 // evaluationSections are those of the page, nil where there is nothing to show.
 func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Section {
-	note := "Intervals are 95 % bootstrap intervals over the rows. The noise floor is what the same metric shows when labels are redrawn from the predictions, so that they are perfectly calibrated; p is the chance of a value as extreme under perfect calibration."
+	note := "Intervals are 95 % bootstrap intervals over the rows. The noise floor is the same metric for labels that are redrawn from the predictions, so that the predictions are perfectly calibrated. p is the chance of a value as extreme under perfect calibration."
 	if missing := r.Missing(); missing != "" {
 		note += " " + missing + "."
 	}

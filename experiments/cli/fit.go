@@ -33,7 +33,7 @@ type fitCmd struct {
 	Method string       `placeholder:"NAME" help:"Method to fit (${recommended}; ${instead}). calibra methods lists them."`
 	Split  data.Holdout `placeholder:"paper|tables|none" group:"Validation:" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or none. Without this flag: paper for methods that stop early, none for the others."`
 	Seed   uint64       `default:"0" help:"Seed of the split, the initial weights and the batches (${default})."`
-	Out    string       `required:"" type:"path" placeholder:"DIR" help:"Directory for the model, config.json, metrics.json, predictions.npz, curves.csv and report.html."`
+	Out    string       `required:"" type:"path" placeholder:"DIR" help:"Directory for the model, config.json, metrics.json, predictions.npz, report.html and, after training in epochs, curves.csv."`
 
 	ONNX string `name:"onnx" type:"path" placeholder:"F.onnx" help:"Also write the model as a network in ONNX, in float64, as calibra export --numbers float64 does."`
 	JSON bool   `help:"Print the results as JSON."`

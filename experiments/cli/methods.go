@@ -12,7 +12,7 @@ type methodsCmd struct {
 	Name string `arg:"" optional:"" help:"Method whose settings are to be listed."`
 	All  bool   `help:"Also list variants and controls."`
 
-	Set []string `sep:"none" placeholder:"KEY=VALUE" help:"With NAME: list the settings that the method has with this one, such as those of a rule with optim.rule=adam."`
+	Set []string `sep:"none" placeholder:"KEY=VALUE" help:"With NAME: list the settings that the method has with this one, such as the settings of a rule with optim.rule=adam."`
 
 	JSON bool `help:"Print JSON."`
 }

@@ -25,8 +25,8 @@ import (
 type pretrainCmd struct {
 	Data        string   `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data."`
 	Encoder     string   `default:"resmlp" placeholder:"NAME" help:"mlp, resmlp (residual MLP), ftt (FT-Transformer) or resnet (${default})."`
-	Network     string   `placeholder:"JSON" group:"The network:" help:"Settings of the network as config.json holds them. Those not named keep their defaults."`
-	Categorical []string `placeholder:"COLUMN" group:"The network:" help:"Columns of whole numbers that ftt treats as categories, by name or by number from 1. Columns of text are categories anyway."`
+	Network     string   `placeholder:"JSON" group:"The network:" help:"Settings of the network, as in config.json. The others keep their defaults."`
+	Categorical []string `placeholder:"COLUMN" group:"The network:" help:"Columns of whole numbers that ftt treats as categories, by name or by number from 1. Columns of text become columns of 0 and 1."`
 	tableFlags
 	HeldOut  float64 `placeholder:"SHARE" group:"The rows:" help:"Share of the rows of a table, from one region of it, that are kept apart as shifted rows (none)."`
 	Epochs   int     `placeholder:"N" most:"1000000" default:"-1" help:"Largest number of epochs. 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
@@ -322,7 +322,7 @@ func categorical(raw *data.Raw, name string) (int, error) {
 		names := data.Each(raw.Columns, func(c data.RawColumn) string { return c.Name })
 		return 0, data.Inputf("", "%s has no column %q; its columns are %s", raw.Name, name, strings.Join(names, ", "))
 	case raw.Columns[k].Values != nil:
-		return 0, data.Inputf("", "column %s of %s is text, which every encoder reads as one number a value; leave it out of --categorical", name, raw.Name)
+		return 0, data.Inputf("", "column %s of %s is text, which every encoder reads as one column of 0 and 1 for each value; leave it out of --categorical", name, raw.Name)
 	case raw.Columns[k].Constant:
 		return 0, data.Inputf("", "column %s of %s is constant in the training rows, and no encoder reads it; leave it out of --categorical", name, raw.Name)
 	case raw.Columns[k].Missing:

@@ -71,7 +71,7 @@ func TestSentencesOfInputs(t *testing.T) {
 		{fit(file("hole.csv", "logit_0,logit_1,label,set\n1,2,,cal\n2,1,0,cal\n")), "line 2: column label has no label at row 0, and other rows whose set is cal have one (1 of 2 lack it)"},
 		{fit(write(t, twice)), "class_names holds a name twice; every class has its own"},
 		{fit(write(t, fromOne)), "cal_labels holds 3 at row"},
-		{[]string{"evaluate", "--in", parts, "--html", out}, "is a folder of totals, of which there are the global metrics alone; leave --html, --figures, --totals, --embedding and --features out"},
+		{[]string{"evaluate", "--in", parts, "--html", out}, "is a folder of totals, which give only the global metrics; leave --html, --figures, --totals, --embedding and --features out"},
 		{[]string{"apply", "--model", model, "--in", write(t, soft), "--intervals", "0.9", "--out", out}, "cal_labels holds probabilities of classes and the intervals need one class of each calibration row; hand over the classes"},
 	} {
 		code, _, stderr := calibra(t, c.args...)

@@ -18,8 +18,8 @@ type studyCmd struct {
 	Name string   `arg:"" optional:"" help:"Study to run. Without it, all studies are listed."`
 	Data []string `placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data."`
 	tableFlags
-	Shifted string            `type:"path" placeholder:"F.npz" group:"Of one study only:" help:"For study ood: a features file whose test rows are the shifted ones of --data F.npz."`
-	Shift   experiments.Shift `placeholder:"region|noise|thin|given" group:"Of one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without it, the first that the data have of given, region, noise, thin."`
+	Shifted string            `type:"path" placeholder:"F.npz" group:"For one study only:" help:"For study ood: a features file whose test rows are the shifted rows for --data F.npz."`
+	Shift   experiments.Shift `placeholder:"region|noise|thin|given" group:"For one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without this flag, the first of given, region, noise and thin that the data have."`
 	Seeds   seeds             `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Methods []string          `aliases:"method" placeholder:"NAME" help:"Only these of the study's methods (all). A sweep needs them; --method is the same flag."`
 	Split   data.Holdout      `placeholder:"paper|tables" group:"Validation:" help:"Where validation rows come from: 10 % of the test rows as in the published tables (tables), or 10 % of the calibration rows as in the paper's text (paper) (tables)."`
@@ -27,7 +27,7 @@ type studyCmd struct {
 	DryRun  bool              `xor:"grid" help:"List the cells and the estimated time, and compute nothing."`
 	Out     string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
 	Cells   string            `type:"path" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
-	Random  *int              `least:"1" most:"1000000" placeholder:"N" group:"Of one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
+	Random  *int              `least:"1" most:"1000000" placeholder:"N" group:"For one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
 
@@ -240,7 +240,7 @@ func (c *studyCmd) settings(methods *experiments.Catalog, s *study.Study, origin
 func (c *studyCmd) places() error {
 	switch {
 	case c.Out == "" && c.Cells == "" && c.part():
-		return data.Inputf("", "name the directory of the cells by --cells, or that of the report by --out, beside which they are")
+		return data.Inputf("", "name the directory of the cells by --cells, or the directory of the report by --out")
 	case c.Out == "" && !c.DryRun && !c.List && !c.part():
 		return data.Inputf("", "a study needs --out, the directory for its report, such as --out runs/%s", c.Name)
 	case c.Cells == "":

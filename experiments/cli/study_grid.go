@@ -22,7 +22,7 @@ type gridFlags struct {
 	List    bool   `xor:"grid" group:"Parts of a study, on many machines:" help:"Print the cells as JSON lines: id, method, data, seed, done."`
 	Cell    string `xor:"grid" placeholder:"ID" group:"Parts of a study, on many machines:" help:"Compute only the cell with this id of --list, and write no report."`
 	Shard   string `xor:"grid" placeholder:"i/n" group:"Parts of a study, on many machines:" help:"Compute the i-th of n equal parts of the cells, and write no report. In a Slurm job array the part is SLURM_ARRAY_TASK_ID of SLURM_ARRAY_TASK_COUNT; 1/1 computes all."`
-	Collect bool   `xor:"grid" group:"Parts of a study, on many machines:" help:"Compute nothing. Write the report of the computed cells, and name those that are missing."`
+	Collect bool   `xor:"grid" group:"Parts of a study, on many machines:" help:"Compute nothing. Write the report of the computed cells, and name the missing ones."`
 }
 
 // settle reads the share of a Slurm job array, where nothing else is asked for.

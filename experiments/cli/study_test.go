@@ -97,7 +97,7 @@ func TestStudyOfLogits(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "out")
 	code, _, stderr := calibra(t, "study", "calsize", "--data", write(t, logits), "--seeds", "1", "--methods", "ts,nc", "--out", out)
-	if code != exitFailure || !strings.Contains(stderr, "has 15 calibration rows, of which 5 % are not a single one") || !strings.Contains(stderr, "4 of 18 cells failed") {
+	if code != exitFailure || !strings.Contains(stderr, "has 15 calibration rows, and 5 % of them are less than one row") || !strings.Contains(stderr, "4 of 18 cells failed") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if drawn, _ := filepath.Glob(filepath.Join(out, "figures", "calsize-*.svg")); len(drawn) != 1 {

@@ -20,13 +20,13 @@ import (
 )
 
 type theoryCmd struct {
-	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; a study of a module of its own is run as it is written."`
+	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; it does not change studies from modules of your own."`
 	Seed    *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
 	Seeds   seeds    `placeholder:"LIST" help:"Run the studies with each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md). Seeds that --out has already are not run again."`
-	Own     ownRate  `embed:"" group:"Of the study rate only, for a problem and a map of your own:"`
+	Own     ownRate  `embed:"" group:"For the study rate only, a problem and a map of your own:"`
 	JSON    bool     `help:"Print the rows of all studies as one JSON list or, with --seeds, the lines of seeds.md."`
 	figureFlags
-	Out string `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace those of an earlier run. With all studies, findings.md too."`
+	Out string `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace the files of an earlier run. With all studies, findings.md too."`
 }
 
 // claims are the names of all studies.
@@ -211,7 +211,7 @@ func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
 
 // ownRate is a rate study of a researcher's own design.
 type ownRate struct {
-	Map         string    `placeholder:"NAME" help:"Map to study: that of a method such as vq or vq-dc (vq)."`
+	Map         string    `placeholder:"NAME" help:"Method whose map is studied, such as vq or vq-dc (vq)."`
 	Slots       *int      `most:"1000000" placeholder:"W" help:"Slots w (3)."`
 	Codewords   *int      `most:"1000000" placeholder:"K" help:"Codewords K (8)."`
 	Classes     *int      `most:"1000000" placeholder:"C" help:"Classes C (3)."`
@@ -220,7 +220,7 @@ type ownRate struct {
 	Decades     *float64  `placeholder:"X" help:"Codeword frequencies spread evenly, on a log scale, over X decades (2)."`
 	Frequencies []float64 `placeholder:"P" help:"Relative frequency of each codeword."`
 	Disturbance float64   `placeholder:"X" help:"Noise on the logits of the true posterior, which the map cannot represent (0)."`
-	Spread      *float64  `placeholder:"X" help:"Noise that turns the start of the fit into the true parameters (0.5)."`
+	Spread      *float64  `placeholder:"X" help:"Standard deviation of the noise added to the start of the fit to draw the true parameters (0.5)."`
 	Shifts      *int      `most:"1000000" placeholder:"N" help:"Number of cyclic shifts of the frequencies (4)."`
 	Replicates  *int      `most:"1000000" placeholder:"N" help:"Samples for each shift and size (40). Fewer make the bands wider."`
 	Sizes       []int     `placeholder:"N" help:"Sample sizes, in increasing order (chosen from the errors that the theory predicts)."`
@@ -291,7 +291,7 @@ func mapOf(name string, methods *experiments.Catalog) (layers.Map, error) {
 			return m, nil
 		}
 	}
-	return nil, data.Inputf("", "method %s has no map of vectors of codewords, of which study rate measures the errors; choose one such as vq or vq-dc", name)
+	return nil, data.Inputf("", "method %s has no map of vectors of codewords, whose errors study rate measures; choose one such as vq or vq-dc", name)
 }
 
 // design is the design of the flags. One law of the codewords is asked for at most.

@@ -28,15 +28,15 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *Verdict, m 
 	}
 	sections := []*Section{
 		{Title: "What to do", Tables: []*Table{RecoverableTable(d.Recoverable)}},
-		{Title: "Map", Note: "Each circle is rows near each other: its colour is how much their confidence exceeds their accuracy, its area how many they are. Rings are the regions of the table below; choose one there or here.", Panel: panel, Figures: []*Drawing{mapDrawing(d, m)}},
+		{Title: "Map", Note: "Each circle stands for rows near each other. Its colour shows how much their confidence exceeds their accuracy, its area how many they are. Rings are the regions of the table below; choose one there or here.", Panel: panel, Figures: []*Drawing{mapDrawing(d, m)}},
 	}
 	alike := ""
 	if d.Kind == diagnosis.GlobalError {
 		alike = "These regions are no worse than the rest: a correction of the predictions alone leaves none of them wrong. "
 	}
 	if len(d.Regions) > 0 {
-		sections = append(sections, &Section{Title: "Regions", Note: alike + "Those called wrong first, the one before whose correction would save most in all. Every row lies in a region that was found without it. " +
-			"The gap is what was said less what was; intervals hold for all gaps of this page at once, p is adjusted for all of them. Wrong is a region whose interval does not hold 0: its gap is beyond “detectable”.",
+		sections = append(sections, &Section{Title: "Regions", Note: alike + "Regions called wrong come first, in the order of what their correction would save in all. No row took part in finding its own region. " +
+			"The gap is the predicted minus the observed frequency. Intervals hold for all gaps of this page at once, and p is adjusted for all of them. A region is called wrong if its interval does not hold 0: its gap is beyond “detectable”.",
 			Tables: []*Table{regionTable(d, "Regions of the latent space", d.Regions, savesColumn, nearestColumn)}})
 	}
 	if drawing := gapDrawing(d); drawing != nil {
@@ -44,10 +44,10 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *Verdict, m 
 	}
 	sections = append(sections, &Section{Title: "Reliability", Figures: append(drawn[:1:1], regionDrawing(d, m)...)})
 	if len(drawn) > 1 {
-		sections = append(sections, &Section{Title: "What is taken for what", Figures: drawn[1:]})
+		sections = append(sections, &Section{Title: "Which class is taken for which", Figures: drawn[1:]})
 	}
 	sections = append(sections,
-		&Section{Title: "Classes", Tables: []*Table{regionTable(d, "All rows: the probability of each class, and that of the top class", d.Classes)}},
+		&Section{Title: "Classes", Tables: []*Table{regionTable(d, "All rows: the probability of each class and of the top class", d.Classes)}},
 		&Section{Title: "Confidence", Tables: []*Table{regionTable(d, "Tenths of the rows by the confidence of their top class", d.Confidence, savesColumn)}})
 	if d.Groups != nil {
 		sections = append(sections, &Section{Title: "Groups", Tables: []*Table{regionTable(d, "The groups of the file, each with the class that is worst off in it", d.Groups, savesColumn)}})

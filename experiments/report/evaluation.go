@@ -102,7 +102,7 @@ func (v *Verdict) calibrated(r *metrics.Report) string {
 	case v.Say == Use:
 		says = "The NLL shows what these do not: "
 	case r.LikelihoodRatio != nil && r.LikelihoodRatio.PValue < 0.05:
-		says = fmt.Sprintf("The likelihood ratio test shows miscalibration that these do not (%s), of which no correction takes away more than chance: ", pEquals(r.LikelihoodRatio.PValue))
+		says = fmt.Sprintf("The likelihood ratio test shows miscalibration (%s), but no correction gains by more than chance, and these metrics do not show it: ", pEquals(r.LikelihoodRatio.PValue))
 	}
 	return says + strings.Join(parts, "; ") + "."
 }

@@ -76,7 +76,7 @@ func (r *row) name() string {
 
 // noiseFloor is the table of what is left of each metric above its noise floor.
 var noiseFloor = tables("Noise floor",
-	"A finite sample makes even a perfectly calibrated model look wrong. Noise is what each metric shows of labels redrawn from the model's own predictions, local ones in its own embedding and in the shared one; what exceeds it is miscalibration. A sharper model has a lower floor, so raw values of different models do not compare their calibration alone.",
+	"A finite sample makes even a perfectly calibrated model look wrong. Noise is the value of each metric for labels redrawn from the model's own predictions; local metrics have one in the model's own embedding and one in the shared one. The excess over it is miscalibration. A sharper model has a lower floor, so raw values of different models do not compare their calibration alone.",
 	func(f *Findings) []*report.Table {
 		var columns []quantity
 		for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {

@@ -156,7 +156,7 @@ func (f *Findings) note() string {
 	if f.improvements() == nil {
 		return marksNote
 	}
-	return marksNote + " PHI is the post-hoc improvement: the score of the classifier less that of the method, so above 0 is better."
+	return marksNote + " PHI is the post-hoc improvement: the score of the classifier minus the score of the method, so above 0 is better."
 }
 
 // Compared is Results with a dagger beside the LCE and NLL of a method that is significantly

@@ -250,7 +250,7 @@ func differingSettings(all []*Finished) View {
 // costs is the table of what the fits took.
 func costs(all []*Finished) View {
 	return func(context.Context, *Findings) (*report.Section, error) {
-		t := &report.Table{Caption: "Seconds are what the method is expected to take for so many rows, on one core; epochs and iterations are those that its stages ran; the model is its file.",
+		t := &report.Table{Caption: "Seconds are the expected time of the method for so many rows, on one core. Epochs and iterations count what its stages ran. Model is the size of its file.",
 			Labels: []string{"Method"}, Values: report.Heads("seconds", "model, kB", "epochs")}
 		for _, f := range all {
 			seconds := "–"

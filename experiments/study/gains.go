@@ -43,7 +43,7 @@ func (f *Findings) gainsOf(ctx context.Context, spec experiments.Spec) (all []ga
 // gains is the picture of what the contenders change, in percent of the classifier's NLL, and its numbers.
 func gains(ctx context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{Title: "Against the classifier as it is",
-		Note: "NLL on test rows less that of the classifier, in percent of it, with 95 % intervals over rows and seeds; p after Holm's correction over the sources."}
+		Note: "Change of the classifier's NLL on test rows, in percent, with 95 % intervals over rows and seeds; p after Holm's correction over the sources."}
 	var drawn []report.Gains
 	for _, spec := range gainers {
 		all, err := f.gainsOf(ctx, spec)

@@ -109,7 +109,7 @@ const reachedWithin = 1e-6
 
 // optimizersTable shows what each optimizer reached.
 var optimizersTable = tables("What each optimizer reached",
-	"All optimizers of a method minimize the same loss on the same calibration rows, from the same start. The optimum is the loss of L-BFGS to a gradient of 1e-10 (Newton’s method and bisection, where a method has them, must agree). Rules of steps run 200 epochs of batches of 128 rows under a cosine schedule, with a rate of 1e-2 (sgd: 1e-1, momentum .9), and keep the epoch of the least loss. ts-published and dc-published are the published code’s L-BFGS of fixed steps. The test NLL lost is that of the optimum taken away: below 0 stopping short regularizes.",
+	"All optimizers of a method minimize the same loss on the same calibration rows, from the same start. The optimum is the loss of L-BFGS to a gradient of 1e-10 (Newton’s method and bisection, where a method has them, must agree). Rules that go by steps run 200 epochs of batches of 128 rows under a cosine schedule, with a rate of 1e-2 (sgd: 1e-1, momentum .9), and keep the epoch of the least loss. ts-published and dc-published are the published code’s L-BFGS of fixed steps. The test NLL lost is the test NLL minus the optimum's: below 0, stopping early regularizes.",
 	func(f *Findings) []*report.Table {
 		above, lost := f.aboveOptimum()
 		heads := report.Heads("loss", "above the optimum", "gradient", "epochs", "seconds", "test NLL ↓", "test NLL lost")

@@ -38,7 +38,7 @@ var profiles = figures("Local error by support (Q2)",
 // sparsest is the table of local error where calibration rows are sparse, middling and
 // dense.
 var sparsest = tables("Sparse, middle, dense",
-	"Thirds of the test rows by the distance to their tenth nearest calibration row in the shared embedding: the same rows for every method, fixed before any was fitted. Noise is what the same rows show of labels redrawn from the model's own predictions. (Above, the effective sample size is counted inside each method's own bins, so that its sparse rows are other rows for each method.)",
+	"Thirds of the test rows by the distance to their tenth nearest calibration row in the shared embedding: the same rows for every method, fixed before any was fitted. Noise is the error of the same rows for labels redrawn from the model's own predictions. (Above, the effective sample size is counted inside each method's own bins, so its sparse rows differ from method to method.)",
 	func(f *Findings) (all []*report.Table) {
 		for _, view := range embeddings {
 			var columns []quantity

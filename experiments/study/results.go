@@ -51,7 +51,7 @@ func Results(_ context.Context, f *Findings) (*report.Section, error) {
 		},
 	}
 	if known {
-		section.Note += " Of synthetic data the posterior is known: true LCE is the mean |p − q| of all rows and classes, which neither labels nor kernel blur, and KL to truth the part of the negative log-likelihood that a better calibrator could save."
+		section.Note += " The posterior of synthetic data is known. True LCE is the mean |p − q| over all rows and classes, without noise from labels or smoothing by a kernel. KL to truth is the part of the negative log-likelihood that a better calibrator could save."
 	}
 	if t := f.besidePaper(); t != nil {
 		section.Tables = append(section.Tables, t)

@@ -239,7 +239,7 @@ func told(family []*paired) []*report.Difference {
 func forests(ctx context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Differences to the lowest NLL",
-		Note:  "A dot is the difference of a method to the one of lowest NLL on the same test rows, its bar the 95 % interval of a paired t test over rows and seeds. Below 0 a method would be better, above 0 it is worse; a bar that reaches 0 shows no significant difference.",
+		Note:  "A dot is the difference between a method and the method of lowest NLL on the same test rows. Its bar is the 95 % interval of a paired t test over rows and seeds. Above 0 a method is worse, below 0 better; a bar that reaches 0 shows no significant difference.",
 	}
 	for _, s := range f.subjects() {
 		v, err := f.verdict(ctx, s)

@@ -199,7 +199,7 @@ func (o Op) SymDiff(in Nodes, out, grad *Node) (grads Nodes, err error) {
 	for i, asked := range o.DiffWRT(len(in)) {
 		switch {
 		case asked && grads[i] == nil:
-			return nil, fmt.Errorf("op: %v: Grad gives no node for input %d, of which WRT says that it has a derivative", o, i)
+			return nil, fmt.Errorf("op: %v: Grad gives no node for input %d, and WRT says that it has a derivative", o, i)
 		case asked && !grads[i].Shape().Eq(in[i].Shape()):
 			return nil, fmt.Errorf("op: %v: Grad gives input %d of shape %v a node of shape %v; the derivative by an input has its shape", o, i, in[i].Shape(), grads[i].Shape())
 		}
