@@ -252,7 +252,14 @@ func (cv *crossValidation) add(ctx context.Context, j *judgement, fits []*poster
 
 // judge writes the output of p for each held row.
 func (f *fold) judge(p *posterior, j *judgement) error {
-	return f.held.Function(p.weights, layers.LogProbsOf(p.m)).Each(len(f.rows), layers.EvaluationBatch, func(lo int, out []gorgonia.Value) error {
+	says := p.says
+	if says == nil {
+		says = f.held.Function(p.weights, layers.LogProbsOf(p.m))
+	}
+	if p.keeps {
+		p.says = says
+	}
+	return says.Each(len(f.rows), layers.EvaluationBatch, func(lo int, out []gorgonia.Value) error {
 		single, double, c := out[0].(*tensor.Dense).Float32s(), graph.Float64s(out[0]), j.logProbs.Shape()[1]
 		for i := range len(single) / c {
 			row, logProbs := f.rows[lo+i], double[i*c:(i+1)*c]

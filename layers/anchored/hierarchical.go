@@ -55,7 +55,14 @@ type posterior struct {
 	m       layers.Map
 	weights *graph.Weights
 	rows    *layers.Rows
+	keeps   bool             // its graphs, from one fit to the next
+	loss    *graph.Objective // nil: not there
+	says    *graph.Function  // of the rows that are held out; nil: not there
 }
+
+// keptLogits is of how many logits a posterior keeps its graphs, which describe all spreads alike: of few, as to compile them
+// takes longer than a fit; of many classes they are larger than the rows, and there as long as a fit.
+const keptLogits = 1 << 15
 
 // effort is about what a row costs in a step of a fit of m: the numbers that it reads. Of a table with a row for each
 // place of a codeword it reads those of its own codes. A map that cannot start is told by its fit.
@@ -90,7 +97,7 @@ func newPosterior(m layers.Map, s layers.Sizes, rows *layers.Rows, rng *rand.Ran
 	if err != nil {
 		return nil, err
 	}
-	return &posterior{m, w.As(rows.Dtype()), rows}, nil
+	return &posterior{m: m, weights: w.As(rows.Dtype()), rows: rows, keeps: rows.Len()*s.Classes <= keptLogits}, nil
 }
 
 // penalized is a map with the loss of its prior.
@@ -131,11 +138,17 @@ func (p *posterior) spread(s Spread, to float64) {
 }
 
 // fit minimizes mean NLL + 1/(2N) Σ u² over all rows at once. A map without weights is fitted
-// already. The graph, of many classes larger than the rows, is there as long as the fit.
+// already.
 func (p *posterior) fit(ctx context.Context, m optim.Method, rng *rand.Rand) (optim.Result, error) {
 	if len(p.weights.Learned()) == 0 {
 		return optim.Result{Ended: "there is nothing to learn", Status: optim.StartKept}, nil
 	}
-	loss := layers.Objective(penalized{p.m}, p.weights, p.rows)
+	loss := p.loss
+	if loss == nil {
+		loss = layers.Objective(penalized{p.m}, p.weights, p.rows)
+	}
+	if p.keeps {
+		p.loss = loss
+	}
 	return optim.Minimize(ctx, optim.Problem{Loss: loss, Rows: p.rows.Len()}, m, rng)
 }
