@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -51,11 +52,20 @@ func reliability(s *checked.Sample, rng *rand.Rand) *Reliability {
 	}
 	floats.Scale(1/floats.Sum(weights), r.Density)
 	r.Curve = metrics.NewSmoothCurve(confidence, hits, weights, rng)
-	for _, rows := range equalMasses(confidence, weights) {
+	bins := equalMasses(confidence, weights)
+	sources := make([]*rand.PCG, len(bins))
+	for k, rows := range bins {
 		r.Bins = append(r.Bins, newMassBin(confidence[rows[0]:rows[1]], hits[rows[0]:rows[1]], weights[rows[0]:rows[1]]))
 		if rng != nil {
-			r.Bins[len(r.Bins)-1].redraw(confidence[rows[0]:rows[1]], weights[rows[0]:rows[1]], max(fewestDraws, min(binRedraws, int(binWork)/s.N)), rng)
+			sources[k] = rand.NewPCG(rng.Uint64(), rng.Uint64())
 		}
+	}
+	if rng != nil {
+		redraws := max(fewestDraws, min(binRedraws, int(binWork)/s.N))
+		checked.InParallel(len(bins), func(k int) {
+			rows := bins[k]
+			r.Bins[k].redraw(confidence[rows[0]:rows[1]], weights[rows[0]:rows[1]], redraws, sources[k])
+		})
 	}
 	return r
 }
@@ -81,12 +91,18 @@ func newMassBin(confidence, hits, weights []float64) MassBin {
 }
 
 // redraw finds Low and High.
-func (b *MassBin) redraw(confidence, weights []float64, redraws int, rng *rand.Rand) {
-	frequencies, total := make([]float64, redraws), floats.Sum(weights)
+func (b *MassBin) redraw(confidence, weights []float64, redraws int, source *rand.PCG) {
+	const digits = 53                        // of a draw
+	below := make([]uint64, len(confidence)) // a draw below it is a hit
+	share := floats.ScaleTo(make([]float64, len(weights)), 1/floats.Sum(weights), weights)
+	for i, p := range confidence {
+		below[i] = uint64(math.Ldexp(p, digits))
+	}
+	frequencies := make([]float64, redraws)
 	for k := range frequencies {
-		for i, p := range confidence {
-			if rng.Float64() < p {
-				frequencies[k] += weights[i] / total
+		for i, most := range below {
+			if source.Uint64()>>(64-digits) < most {
+				frequencies[k] += share[i]
 			}
 		}
 	}
