@@ -107,7 +107,7 @@ func (c *column) settle() {
 }
 
 // HoldsRaw reports whether the csv file at path is a table of raw rows: whether it can be read, and its first row names
-// neither logits nor probabilities nor a column set, as that of a features file does.
+// no logits, no probabilities and no column set, as a features file would.
 func HoldsRaw(path string) bool {
 	file, err := OpenFile(path)
 	if err != nil {

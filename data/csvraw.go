@@ -22,7 +22,7 @@ func OpenCSV(path, label string) (*Table, error) { return CSV{Label: label}.Open
 type CSV struct {
 	Label  string // name of the label column; "": the last
 	Header Header
-	// Columns are those of an encoder: a column that was text is text here, though it may hold numbers alone.
+	// Columns are an encoder's columns: a column that was text is read as text, even if it holds only numbers.
 	Columns []RawColumn
 }
 
@@ -36,10 +36,9 @@ const (
 )
 
 // Open reads a labelled table, such as those of the UCI repository, from the csv file at path.
-// A column is of numbers, some of which may be missing, or of text. A first row in which
-// some feature is not a number is the header, unless its text occurs below it; where it may be one or a row, Header must be set.
-// Whatever is wrong with the file, a row without a label and a label that is a quantity
-// included, is an *InputError.
+// A column holds numbers, some of which may be missing, or text. A first row in which
+// some feature is not a number is the header, unless its text occurs below it; if it may be either, Header must be set.
+// Any fault of the file is an *InputError, also a row without a label or a label that is a quantity.
 func (c CSV) Open(path string) (*Table, error) {
 	f, err := OpenFile(path)
 	if err != nil {

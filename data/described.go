@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Described is what a features file knows of rows that were predicted.
+// Described is a features file's description of rows that were predicted.
 type Described struct {
 	Features *mat.Dense // N×M
 	Names    []string   // M, nil if none are known

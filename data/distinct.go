@@ -8,8 +8,8 @@ import (
 )
 
 // Distinct are the kinds of rows, each with the numbers of its rows, ascending, in the order in which they first occur:
-// rows of one kind have equal logits, features and labels. It is nil where no two rows are equal, or there is nothing but
-// labels to tell them apart.
+// rows of one kind have equal logits, features and labels. It is nil if no two rows are equal, or if rows have only
+// labels.
 func (s *Set) Distinct() [][]int {
 	if s.Logits == nil && s.Features == nil {
 		return nil

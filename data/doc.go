@@ -23,7 +23,7 @@
 //	shifted rows               RawSettings.HeldOut, eval_out of the weather data
 //
 // A [Source] is a calibration problem. A [Table] or images are raw rows, on which an encoder is trained first. [OpenRaw]
-// divides raw rows into those that train the encoder and those that calibrate, as [Inputs] of a network. A mistake of the
+// divides raw rows: some train the encoder, the others calibrate and test, as [Inputs] of a network. A mistake of the
 // user is an [*InputError] of one sentence. Package disk writes files, either completely or not at all.
 //
 // # Rows, weights, soft labels

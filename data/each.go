@@ -1,6 +1,6 @@
 package data
 
-// Each is what of gives of each of all, in their order; nil of none.
+// Each returns of(x) for each x of all, in order; nil if all is empty.
 func Each[T, U any](all []T, of func(T) U) (out []U) {
 	for _, x := range all {
 		out = append(out, of(x))

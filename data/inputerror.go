@@ -15,9 +15,9 @@ type InputError struct {
 	Err  error  // the sentence
 }
 
-// Inputf returns an *InputError about the file at path; format and args are
-// those of fmt.Errorf, %w included. Of an error about a file only the cause is told, since
-// the path stands before the sentence.
+// Inputf returns an *InputError about the file at path; format and args work as in
+// fmt.Errorf, with %w. An error about a file is reduced to its cause, since the path
+// stands before the sentence.
 func Inputf(path, format string, args ...any) error {
 	if path != "" {
 		args = slices.Clone(args)

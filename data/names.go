@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Names are what a file calls classes and features, nil where it does not. It holds them as text
+// Names are a file's names of classes and features, nil if it has none. It holds them as text
 // beside its rows: class_names (C), in the order of the columns of logits and of the labels
 // 0…C−1, and feature_names (M). Labels may be text themselves: names of class_names or, without
 // it, the classes in ascending order (numbers ascend as numbers).

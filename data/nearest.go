@@ -10,8 +10,8 @@ import (
 )
 
 // Unknown is the *[InputError] for a name that is not among the known ones: "there is no
-// method "vqq"; did you mean vq? Choose one of …". Kind is what the name is of. Of many known
-// names it lists the nearest.
+// method "vqq"; did you mean vq? Choose one of …". Kind is the kind of thing named, such as
+// method. If many names are known, it lists the nearest ones.
 func Unknown(kind, name string, known []string) error {
 	const many, near = 20, 5
 	hint, choose := "", "choose one of "
@@ -30,7 +30,7 @@ func Unknown(kind, name string, known []string) error {
 	return Inputf("", "there is no %s %q; %s%s%s%s", kind, name, hint, choose, strings.Join(known, ", "), rest)
 }
 
-// Find is the one of all that has the name, or the error of [Unknown], to which others are known too.
+// Find returns the element of all that has the name, or the error of [Unknown], which also lists the names in others.
 func Find[T any](kind, name string, all []T, nameOf func(T) string, others ...string) (found T, err error) {
 	var known []string
 	for _, x := range all {

@@ -16,8 +16,8 @@ const (
 	mostConfiguration = 16 << 20 // written by this program: a configuration, a manifest, a cell
 )
 
-// OpenFile opens the file at path to be read, the one that it points to if it is a link.
-// What is no file is an *InputError that names what it is, and nothing waits for a pipe.
+// OpenFile opens the file at path, or the file that the link at path points to, for reading.
+// Anything that is no file is an *InputError that names what it is; OpenFile never waits for a pipe.
 func OpenFile(path string) (*os.File, error) {
 	f, err := openRegular(func() (fs.FileInfo, error) { return os.Stat(path) }, func(flag int) (*os.File, error) { return os.OpenFile(path, flag, 0) })
 	if err != nil {
@@ -35,7 +35,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadPlain is [ReadConfiguration] of the file name below root, which is no link. Where there is none, the error is fs.ErrNotExist.
+// ReadPlain is [ReadConfiguration] of the file name below root, which must not be a link. If there is no file, the error is fs.ErrNotExist.
 func ReadPlain(root *os.Root, name string) ([]byte, error) {
 	path := filepath.Join(root.Name(), name)
 	info, err := root.Lstat(name)

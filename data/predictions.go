@@ -96,8 +96,8 @@ type rowError struct {
 
 func (e *rowError) Error() string { return fmt.Sprintf(e.format, append([]any{e.row}, e.args...)...) }
 
-// At is err of rows that begin with row lo of those that the user knows: an error of
-// [NewPredictions] names the row by its number there, others are as they were.
+// At renumbers an error of [NewPredictions] about a batch that begins with the user's row lo:
+// it names the row by the user's number. Other errors stay as they are.
 func At(err error, lo int) error {
 	var e *rowError
 	if lo == 0 || !errors.As(err, &e) {
@@ -234,8 +234,8 @@ func (e *entry) logProbs() (m *mat.Dense, readAs string, err error) {
 	return Normalize(m), readAs, nil
 }
 
-// Normalize makes the probabilities of each row of scores (N×C) sum to 1, in place. Unlike [LogProbs] it masks none:
-// what is judged is what was predicted.
+// Normalize makes the probabilities of each row of scores (N×C) sum to 1, in place. Unlike [LogProbs] it masks no
+// class, since predictions are judged as they were made.
 func Normalize(m *mat.Dense) *mat.Dense {
 	for i := range m.RawMatrix().Rows {
 		row := m.RawRowView(i)

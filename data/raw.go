@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Raw is a problem from before any classifier saw it, divided into the rows that
-// train a classifier and stop its training, and those that a calibrator is fitted
-// and judged on. There is one division for each kind of source, see [OpenRaw].
+// Raw is a problem before any classifier saw it. Some rows train a classifier and stop
+// its training; a calibrator is fitted to and judged on the others. There is one division
+// for each kind of source, see [OpenRaw].
 type Raw struct {
 	Name    string
 	Classes []string
@@ -23,24 +23,24 @@ type Raw struct {
 	Cal     *Inputs
 	Test    *Inputs
 	Shifted *Inputs // rows of another distribution; nil if the data bring none
-	// Columns are those of a table, and what a row has of each; nil of images.
+	// Columns are the columns of a table and how they are read; nil for images.
 	Columns []RawColumn
 	Notice  string // what is odd about the rows, "" if nothing is
 }
 
 // RawSettings chooses how raw data are divided. The zero value holds nothing out.
 type RawSettings struct {
-	// HeldOut is the share of a table's rows, those of one region of its columns
-	// that lie together, that are kept from everything else as shifted rows.
+	// HeldOut is the share of a table's rows, all from one region of its columns,
+	// that are kept apart as shifted rows.
 	HeldOut float64
 	// Label is the name of a csv file's label column; "" is the last.
 	Label string
 	// Header reports whether a csv file has one.
 	Header Header
-	// Columns are what a table's columns are to be read as, those of an encoder that was trained on
-	// them. nil: as the rows that train say.
+	// Columns say how a table's columns are read: as for the encoder that was trained on
+	// them. nil: as the training rows say.
 	Columns []RawColumn
-	// Sources are those that a module from outside knows how to read, by name.
+	// Sources are the sources of other modules, by name.
 	Sources []RawSource
 }
 

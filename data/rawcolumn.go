@@ -21,7 +21,7 @@ type RawColumn struct {
 	// Values are the different values of a column of text among the training rows, in ascending order. A missing
 	// value is one of them, and a row with any other value has zeros.
 	Values []string `json:"values,omitempty"`
-	// Mean is what stands in for a missing number: that of the training rows that have one.
+	// Mean replaces a missing number: the mean of the training rows that have one.
 	Mean     float64 `json:"mean,omitempty"`
 	Missing  bool    `json:"missing,omitempty"`  // a number that a training row lacks
 	Constant bool    `json:"constant,omitempty"` // all training rows have one value

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Scores is what the arrays of logits hold.
+// Scores says what the arrays of logits hold.
 type Scores string
 
 // Logits are as a network gives them, up to a constant of each row; Probabilities are after its
@@ -30,9 +30,9 @@ const MaskDepth = 745
 // that is less. It is the floor of the metrics, so that the classifier as it is has the same loss before and after.
 const LeastProbability = 1e-12
 
-// LogProbs are the log-probabilities of each row of scores, log-softmax over the classes that are not masked;
-// of those that are, [MaskDepth] below the row's largest, −∞. It is scores itself where they are that already.
-// A row that holds NaN or +∞, or −∞ alone, is NaN.
+// LogProbs are the log-probabilities of each row of scores: log-softmax over the classes that are not masked, and −∞
+// for masked classes ([MaskDepth] below the row's largest). If scores are log-probabilities already, it returns scores
+// itself. A row that holds NaN or +∞, or only −∞, is NaN.
 func LogProbs(scores *mat.Dense) *mat.Dense {
 	n, c := scores.Dims()
 	out := scores
@@ -133,7 +133,7 @@ type Judge struct {
 // without being asked.
 const closest, loosest = 1e-4, 0.2
 
-// Add shows the judge rows, of which the first has the number first.
+// Add shows rows to the judge; first is the number of the first row.
 func (j *Judge) Add(m *mat.Dense, first int) {
 	n, c := m.Dims()
 	j.columns = c
@@ -161,8 +161,8 @@ func (j *Judge) Add(m *mat.Dense, first int) {
 	}
 }
 
-// Looks is what the values look like, "" where there are none. In doubt are values in 0…1 whose rows sum to
-// about 1, or most of them to 1, but not all within the rounding.
+// Looks says what the values look like, "" if there are none. Values are in doubt if they lie in 0…1 and their rows sum
+// to about 1, or most of them to 1, but not all within the rounding.
 func (j *Judge) Looks() Scores {
 	switch far := max(1-j.sums[0], j.sums[1]-1); {
 	case j.rows == 0:
@@ -328,8 +328,8 @@ func (s *Set) take(scores Scores) {
 	s.Logits = LogProbs(s.Logits)
 }
 
-// Looks is what the logits of all parts look like, "" where there are none, or an *InputError where they
-// look different.
+// Looks says what the logits of all parts look like, "" if there are none. If parts look different, it returns an
+// *InputError.
 func (s *Source) Looks() (looks Scores, err error) {
 	first := "" // array
 	for name, set := range s.sets() {
@@ -347,7 +347,7 @@ func (s *Source) Looks() (looks Scores, err error) {
 	return looks, nil
 }
 
-// Looks is what the logits of the set look like, "" where there are none.
+// Looks says what the logits of the set look like, "" if there are none.
 func (s *Set) Looks() Scores { return s.judge().Looks() }
 
 // judge is that of the logits.
@@ -359,9 +359,9 @@ func (s *Set) judge() *Judge {
 	return j
 }
 
-// Settle reads the logits of all parts as what as says or, where that is "", their values look like: it puts
-// their log-probabilities in their place (see [LogProbs]). It records the answer in Scores and ReadAs. An
-// *InputError is what may be either, a row that is no distribution, and a label of a class that its row masks.
+// Settle replaces the logits of all parts by log-probabilities (see [LogProbs]). It reads them as given by as or, if as
+// is "", as their values look. It records the answer in Scores and ReadAs. Values that may be either, a row that is no
+// distribution, and a label of a masked class are an *InputError.
 func (s *Source) Settle(as Scores) error {
 	looks, err := s.Looks()
 	if as == "" {

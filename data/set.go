@@ -27,10 +27,10 @@ type Set struct {
 	Numbers []int
 	Names   Names
 	// Weights multiply the losses of the rows (N): finite, 0 or more, not all 0, and otherwise of any size, as the
-	// file has them; nil: 1 each. Fits take those of [Set.ForFit].
+	// file has them; nil: 1 each. Fits take the weights of [Set.ForFit].
 	Weights []float64
-	// Soft are the probabilities of the classes (N×C) of rows whose class is not certain, of which
-	// Labels are the largest; nil: Labels are certain.
+	// Soft are the probabilities of the classes (N×C) if classes are not certain; Labels are then the
+	// classes of largest probability. nil: Labels are certain.
 	Soft *mat.Dense
 	// Groups are those of test rows.
 	Groups Groups

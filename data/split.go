@@ -68,9 +68,9 @@ func Stratify(labels []int, fractions []float64, rng *rand.Rand) [][]int {
 	return stratify(labels, nil, quotas(len(labels), fractions), rng)
 }
 
-// Stratify is the function of that name for labelled rows of which equal ones (see [Set.Distinct]) are in one part,
-// so that no part is judged by rows that another was fitted to: parts then have their rows to within the equal rows
-// of one kind. Only where there are fewer kinds than parts, or no class has two, equal rows are parted.
+// Stratify is the function of that name for labelled rows, and keeps equal rows (see [Set.Distinct]) in one part,
+// so that no part is judged by rows that another was fitted to. The sizes of the parts are then exact up to the equal
+// rows of one kind. Equal rows are separated only if there are fewer kinds than parts, or no class has two kinds.
 func (s *Set) Stratify(fractions []float64, rng *rand.Rand) [][]int {
 	kinds, quota := s.Distinct(), quotas(s.Len(), fractions)
 	labels, sizes, classes := make([]int, len(kinds)), make([]int, len(kinds)), map[int]bool{}

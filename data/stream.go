@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Stream is one part of an npz file of features, as [Open] describes it, of which a batch of
-// rows is in memory at a time, and the labels.
+// Stream is one part of an npz file of features, as [Open] describes it. It keeps one batch of
+// rows at a time in memory, and all labels.
 type Stream struct {
 	Labels  []int      // N; nil if the file has none
 	Rows    int        // N
@@ -19,7 +19,7 @@ type Stream struct {
 	Soft    *mat.Dense // N×C, of labels that are not certain; nil: they are
 	Weights []float64  // N, as the file has them; nil: 1
 	Groups  Groups
-	// Scores are what the logits are read as, and ReadAs is the same in words, once Settle was called.
+	// Scores says how the logits are read, and ReadAs says it in words, after Settle was called.
 	Scores Scores
 	ReadAs string
 
@@ -93,7 +93,7 @@ func (s *Stream) Require(keys ...string) error {
 	return require(s.a.path, s.have, keys)
 }
 
-// Looks is what the logits of all rows look like, "" where there are none.
+// Looks says what the logits of all rows look like, "" if there are none.
 func (s *Stream) Looks(ctx context.Context) (Scores, error) {
 	s.judge = nil
 	if s.logits == nil {

@@ -584,7 +584,7 @@ func (c *column) array(rows []int) any {
 	return ints
 }
 
-// Formatted returns what writes arrays of N rows in the format that the ending of path names: a
+// Formatted returns a function that writes arrays of N rows in the format that the ending of path names: a
 // Parquet (.parquet) or Arrow (.arrow, .feather) table of one row for each of theirs, or else an npz
 // file. In a table the array labels is the column label, and one of a single number stands in every
 // row.

@@ -49,8 +49,8 @@ func (a *archive) weights(key string, n int) ([]float64, error) {
 //
 //	w_i N / Σ_j w_j , rounded to float32,
 //
-// so that they sum to their number N. All weights may be multiplied by any number: rounding takes away what that
-// leaves in the last digits of float64. Where all are equal there are no weights; of no rows of positive weight it is nil.
+// so that they sum to their number N. Multiplying all weights by one number changes nothing: rounding removes the
+// differences in the last digits of float64. If all are equal there are no weights; if no weight is positive, it is nil.
 func (s *Set) ForFit() *Set {
 	if s == nil || s.Weights == nil {
 		return s
@@ -90,7 +90,7 @@ func at[T any](x []T, index []int) []T {
 	return out
 }
 
-// Weight is that of row i, 1 without weights.
+// Weight is the weight of row i, 1 without weights.
 func (s *Set) Weight(i int) float64 {
 	if s.Weights == nil {
 		return 1
@@ -136,8 +136,8 @@ func (s *Set) Share(i, k int) float64 {
 	return 0
 }
 
-// Shares are the classes that row i may be of, with the probability of each: its label with 1, or
-// those that a soft label names.
+// Shares are the possible classes of row i with their probabilities: its label with 1, or the
+// classes of its soft label.
 func (s *Set) Shares(i int) iter.Seq2[int, float64] {
 	return func(yield func(k int, share float64) bool) {
 		if s.Soft == nil {

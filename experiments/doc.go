@@ -13,7 +13,7 @@
 //	model.safetensors   the fitted calibrator
 //	predictions.npz     probs, labels and the shared embedding of the test rows
 //	embedding.npz       the shared embedding itself, for other rows
-//	curves.csv          how the losses of each stage went: stage, epoch, loss, validation_loss, kept
+//	curves.csv          the losses of each stage that is trained in epochs: stage, epoch, loss, validation_loss, kept
 //
 // # The way of a row
 //

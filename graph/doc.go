@@ -35,9 +35,9 @@
 // Gorgonia's TapeMachine forgets its registers at each Reset, so a training loop
 // allocates every value anew; it accumulates gradients unless they are zeroed,
 // and starts a new goroutine for each run. Program walks the same graph in
-// topological order and keeps each value where it is. A test holds the two equal.
+// topological order and keeps each value where it is. A test checks that both give equal values.
 //
-// # Traps of Gorgonia that Builder closes
+// # Pitfalls of Gorgonia that Builder avoids
 //
 // Two leaves of equal name and shape silently become one node: names are unique
 // here, otherwise there is an error. SoftMax and LogSoftMax of one input hash to the same

@@ -55,10 +55,10 @@
 // other directions.
 //
 // To write a study of your own, call [NewStudy] with a [Question]: a [Population] (how codes, p̂ and labels are drawn), a
-// [Channel] that codes are misread by, an [Estimator] (any Map, with its own loss where it has one) and
-// [Statistic]s with their bands; study_noise.go is one to copy. It has the rows of study rate about the limit of that estimator, and
-// experiments.Study makes it a part that the command takes by its name, as calibra new DIR --study writes one. [NewModel], [Fit], [Free] and
-// [NewLimit] are what it is made of: the loss, θ̂ or θ*, what is not identified, and H, J and the sandwich.
+// [Channel] (how codes are misread), an [Estimator] (any Map, with its own loss if it has one) and
+// [Statistic]s with their bands; study_noise.go is one to copy. The study also reports the rows of study rate for the limit of its estimator.
+// experiments.Study makes it a part that the command knows by its name; calibra new DIR --study writes one. A study uses [NewModel] (the
+// loss), [Fit] (θ̂ or θ*), [Free] (the directions that are not identified) and [NewLimit] (H, J and the sandwich).
 //
 // # Bands
 //

@@ -9,9 +9,9 @@ import (
 // interrupted is what [Interrupt] was given.
 var interrupted atomic.Pointer[func(change, path string) error]
 
-// Interrupt lets before be told of each change of the disk that this module makes: create, write, sync, mkdir, rename or
-// remove, and of what. One that it returns an error of is not made. It is for tests, of which one at a time may do so,
-// until restore is called.
+// Interrupt calls before ahead of each change of the disk that this module makes (create, write, sync, mkdir, rename or
+// remove), with the path. If before returns an error, the change is not made. It is for tests, one at a time, until
+// restore is called.
 func Interrupt(before func(change, path string) error) (restore func()) {
 	interrupted.Store(&before)
 	return func() { interrupted.Store(nil) }

@@ -31,9 +31,9 @@ type Folder struct {
 // stageBase is NAME in the name of a directory that files are made in.
 const stageBase = "calibra"
 
-// NewFolder is a set of files for dir, which is made with the first of them. The group
-// names those that replace each other: what an earlier set of the group had and this one
-// has not is removed with [Folder.Commit].
+// NewFolder is a set of files for dir, which is made with the first file. Sets of one group
+// replace each other: [Folder.Commit] removes the files that an earlier set of the group had
+// and this set has not.
 func NewFolder(dir, group string) *Folder {
 	return &Folder{dir: dir, group: group, files: map[string]string{}}
 }

@@ -20,7 +20,7 @@ func NewCalibrated(s Settings, rng *rand.Rand) *Problem {
 //	(1 + s) u + 2s b_region ,   b from N(0, I)
 //
 // with s the Strength: overconfident, and drawn to other classes in each region. Elsewhere
-// they are u, which is exact. Of six regions the wrong three hold a ninth of the rows.
+// they are u, which is exact. With six regions, the three wrong ones hold a ninth of the rows.
 func NewRare(s Settings, rng *rand.Rand) *Problem {
 	g, r := newRegions(s, rng)
 	s = g.Settings
@@ -35,7 +35,7 @@ func NewRare(s Settings, rng *rand.Rand) *Problem {
 	return g
 }
 
-// NewLongTail is a classifier of many classes, few of them common: that of [NewProximity]
+// NewLongTail is a classifier of many classes, few of them common: the classifier of [NewProximity]
 // with three times its weights, and the posterior of a row
 //
 //	softmax(u),  u_k = w_kᵀ z − log(1 + k) ,

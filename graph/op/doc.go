@@ -56,7 +56,7 @@
 //	func elu[F Float](o ELUOp, v Args[F])                  // for float32 and for float64
 //
 // [Formed] has the language of Form; an op whose shapes it cannot express is [Shaped]. A method
-// WRT() []bool reports by which inputs an op has a derivative where that is not all of float type.
+// WRT() []bool reports by which inputs an op has a derivative, if not by all inputs of float type.
 //
 // If a form ends in "by B", a program may compute several ops for some rows at a time, on several
 // threads. graphtest.Op checks that the op really computes each row independently.
