@@ -106,8 +106,8 @@ func At(err error, lo int) error {
 	return &rowError{e.row + lo, e.format, e.args}
 }
 
-// Arrays is p as it is written to a file by [WriteNPZ]: probs (N×C, float64) and,
-// where known, labels (N, int64, or N×C where they are not certain), weights (N) and class_names (C).
+// Arrays is p as package disk writes it to a file: probs (N×C, float64) and,
+// if known, labels (N, int64, or N×C if they are not certain), weights (N) and class_names (C).
 func (p *Predictions) Arrays() []Array {
 	var probs mat.Dense
 	probs.Apply(func(_, _ int, v float64) float64 { return math.Exp(v) }, p.LogProbs)

@@ -98,7 +98,7 @@ type misuse string
 // misused panics with a sentence.
 func misused(format string, args ...any) { panic(misuse(fmt.Sprintf("graph: "+format, args...))) }
 
-// Dtype is the float type of the graph, that of its weights.
+// Dtype is the float type of the graph and of its weights.
 func (b *Builder) Dtype() tensor.Dtype {
 	if b == nil {
 		return tensor.Float64

@@ -24,7 +24,7 @@ type Executor interface {
 }
 
 // Session is a fit that runs. Between its calls the weights may lie elsewhere, see [Remote]: those
-// in memory are then those of the start, or of the last Restore.
+// in memory are then the weights of the start, or of the last Restore.
 type Session interface {
 	// Epoch takes a step for each batch of rows in the given order and gives their mean loss. A
 	// loss or gradient that is not finite is an error that names the batch. A cancelled ctx ends

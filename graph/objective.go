@@ -57,7 +57,7 @@ func (o *Objective) Commit(rows int) error { return o.bySize[rows].Commit() }
 // rows, or is empty.
 func (o *Objective) NonFinite(rows int) string { return o.bySize[rows].NonFinite() }
 
-// Trouble names what of loss and gradient is not finite, or is empty.
+// Trouble names the parts of loss and gradient that are not finite; it is empty if all are.
 func (o *Objective) Trouble(loss float64, grads []*tensor.Dense) string {
 	if loss-loss != 0 { // so is x − x of NaN and the infinities alone
 		return "the loss"

@@ -20,7 +20,7 @@ func Fetch(s Session) error {
 	return nil
 }
 
-// Send takes the weights in memory for those of a session.
+// Send replaces the weights of a session by the weights in memory.
 func Send(s Session) error {
 	if r, ok := s.(Remote); ok {
 		return r.Send()

@@ -164,7 +164,7 @@ func (w *Weights) Join(others ...*Weights) *Weights {
 	return w
 }
 
-// Require is an error unless the weights are exactly those of shapes, by name.
+// Require returns an error unless the weights have exactly the names and shapes of shapes.
 func (w *Weights) Require(shapes map[string]tensor.Shape) error {
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
 		if !w.Has(name) {
@@ -183,7 +183,7 @@ func (w *Weights) Require(shapes map[string]tensor.Shape) error {
 	return nil
 }
 
-// Shapes are those of all weights by name, as Require takes them.
+// Shapes are the shapes of all weights by name, as Require takes them.
 func (w *Weights) Shapes() map[string]tensor.Shape {
 	shapes := make(map[string]tensor.Shape, len(w.names))
 	for name, t := range w.tensors {

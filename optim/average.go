@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Average sets how much the weights after a step count in their average ā, which is what a fit
+// Average sets how much the weights after a step count in their average ā, which a fit
 // validates and keeps:
 //
 //	ā ← ā + s_t (θ − ā)

@@ -21,10 +21,10 @@ type ConjugateGradients struct {
 	Products int     // products with A at most
 }
 
-// Solve writes to x what solves A·x = b, from 0, and returns how many products it took. The status is
-// Stationary where no more of b is left than may be, Limit where all products were taken, and Stalled
-// where the curvature along a direction is lost in rounding: x is what was found before, along the
-// first direction that direction itself. b is kept unless it is x. An error is ctx's.
+// Solve writes the solution of A·x = b to x, starting from 0, and returns how many products it took. The status is
+// Stationary if the residual is small enough, Limit if all products were taken, and Stalled if the curvature along a
+// direction is lost in rounding: x is then the solution so far or, along the first direction, that direction itself.
+// b stays unchanged unless it is x. An error is ctx's.
 func (s ConjugateGradients) Solve(ctx context.Context, a Linear, x, b []float64) (products int, status Status, err error) {
 	n := len(b)
 	memory := make([]float64, 4*n)

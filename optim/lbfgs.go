@@ -18,9 +18,9 @@ import (
 
 // LBFGS minimizes p's loss over all its rows by the limited-memory BFGS method
 // (Nocedal 1980) with gonum's strong-Wolfe line search of Moré and Thuente (1994), to a gradient whose ∞-norm the result states. It is for smooth losses,
-// of float64 weights or, where a gradient of some 1e-5 is small enough, of float32
-// weights, whose steps are still computed in float64; p.Validation is not looked at. The zero value
-// is what the convex baselines are fitted with.
+// of float64 weights or, if a gradient of some 1e-5 is small enough, of float32
+// weights, whose steps are still computed in float64. It ignores p.Validation. The convex baselines
+// are fitted with the zero value.
 type LBFGS struct {
 	Gradient   float64        // the ∞-norm of the full gradient to reach; 0: 1e-6
 	Decrease   float64        // ends the fit once ten iterations lower the loss by less; 0: never
@@ -107,10 +107,10 @@ func (a *approximateWolfe) Iterate(f, g float64) (optimize.Operation, float64, e
 	return a.MoreThuente.Iterate(f, g)
 }
 
-// Minimize lets gonum minimize p. Where a line search fails, which near the
-// rounding error of the loss it does, the method starts afresh from the best point
-// without its history; a second failure in a row without progress ends the fit. A fit that ends before the
-// gradient, or the decrease of the loss, is as small as asked reports that in Ended and has not converged.
+// Minimize lets gonum minimize p. If a line search fails, as it does near the
+// rounding error of the loss, the method starts again from the best point
+// without its history; a second failure in a row without progress ends the fit. If the fit ends before the
+// gradient, or the decrease of the loss, is as small as asked, Ended says so and the fit has not converged.
 func (s LBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
 	s, err := s.withDefaults()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"calibra/graph"
 )
 
-// Problem is what a [Method] minimizes: a mean loss over rows 0…Rows−1 in the learned weights of its graph.
+// Problem is the input of a [Method]: a mean loss over rows 0…Rows−1 in the learned weights of its graph.
 type Problem struct {
 	Loss *graph.Objective
 	Rows int

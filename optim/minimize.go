@@ -11,8 +11,8 @@ import (
 	"calibra/graph"
 )
 
-// Settings are a [Method]: steps by a [Rule] over shuffled minibatches. The zero value is what the
-// paper trains with, but for the weight decay of 1e-3 that package layers sets.
+// Settings are a [Method]: steps by a [Rule] over shuffled minibatches. The zero value has the
+// paper's settings, except for the weight decay of 1e-3 that package layers sets.
 type Settings struct {
 	Rule     Rule           // nil: Adam{} with its defaults
 	Batch    int            // rows per step; 0: 128
@@ -23,13 +23,13 @@ type Settings struct {
 	// Norms measures the norm of each step's gradient, for [Point].Gradient. On a device it is not known.
 	Norms bool
 	// KeepStart lets the weights before the first epoch, as epoch 0, be the best by
-	// validation loss. Where a fit starts at a map that is good already, no epoch need
-	// then make it worse. The published code does not.
+	// validation loss, so a fit that starts at a good map cannot make it worse. The
+	// published code does not do this.
 	KeepStart bool
-	// Average is what of the weights after each step is validated and kept in place of the last;
-	// nil: the last. Weights that a graph updates are not averaged.
+	// Average is the average of the weights after each step that is validated and kept; nil: the
+	// last weights are. Weights that a graph updates are not averaged.
 	Average Average
-	// Start is what the rule remembers from a fit before, by [Epoch.State]; nil: nothing.
+	// Start is the state of the rule at the end of an earlier fit, from [Epoch.State]; nil: none.
 	Start *graph.Weights
 }
 
@@ -45,7 +45,7 @@ func (s Settings) withDefaults() (Settings, error) {
 	return s, nil
 }
 
-// Epoch is what an observer sees of a fit.
+// Epoch shows one epoch of a fit to an observer.
 type Epoch struct {
 	Number     int     // from 1
 	Of         int     // the most there can be
@@ -63,10 +63,10 @@ type Epoch struct {
 // Fetch brings the weights of the fit into memory, where they are not always.
 func (e Epoch) Fetch() error { return graph.Fetch(e.session) }
 
-// Weights are those of the fit after the epoch, in memory: not to be changed.
+// Weights are the weights of the fit after the epoch, in memory. Do not change them.
 func (e Epoch) Weights() (*graph.Weights, error) { return e.weights, e.Fetch() }
 
-// State is what the rule remembers, for a fit that goes on from here: see [Settings.Start].
+// State is the state of the rule, for a fit that goes on from here: see [Settings.Start].
 func (e Epoch) State() (*graph.Weights, error) {
 	if err := e.Fetch(); err != nil {
 		return nil, err

@@ -11,14 +11,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Mixture finds the weights w of a mixture of M densities that minimize the mean loss of N rows, of
-// which part m gives row i the probability p_im:
+// Mixture finds the weights w of a mixture of M densities that minimize the mean loss of N rows;
+// part m gives row i the probability p_im:
 //
 //	−(1/N) Σ_i log Σ_m w_m p_im ,  w ≥ 0 ,  Σ_m w_m = 1
 //
-// A weight of w that is 0 stays 0. A row for which all other parts give 0 has no part in it.
+// A weight of w that is 0 stays 0. A row for which all other parts give 0 is left out.
 //
-// Without the last condition, and with Σ_m w_m added to the loss, the least is the same. Newton's
+// Without the last condition, and with Σ_m w_m added to the loss, the minimum is the same. Newton's
 // method finds it with a barrier −μ Σ_m log w_m, for ever smaller μ. At the least of one,
 // g_m = (1/N) Σ_i p_im / Σ_l w_l p_il is 1 − μ/w_m, so that Σ_m w_m = 1 + Mμ; the loss, which is
 // convex, is then at most max_m g_m Σ_m w_m − 1 ≤ Mμ above the least (Lindsay 1983). That ends
@@ -29,8 +29,8 @@ type Mixture struct {
 	Gap       float64   // in nats a row; 0: 1e-10
 }
 
-// Minimize finds the weights from w (M), in place, of which those above 0 start alike. Where no row
-// distinguishes the parts w is kept. An error is ctx's, or says that lengths do not fit.
+// Minimize finds the weights in place, in w (M); entries above 0 start equal. If no row
+// distinguishes the parts, w is kept. An error is ctx's, or says that lengths do not fit.
 func (s Mixture) Minimize(ctx context.Context, w []float64) error {
 	p, gap := s.Densities, cmp.Or(s.Gap, 1e-10)
 	if len(w) == 0 || len(p)%len(w) != 0 || s.Counts != nil && len(s.Counts) != len(p)/len(w) {

@@ -50,7 +50,7 @@ const renewal = 20
 
 var _ Method = Newton{}
 
-// Minimize minimizes p's loss, of which it needs the curvature. An error says where there is none.
+// Minimize minimizes p's loss and needs its curvature. If there is none, the error says so.
 func (s Newton) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
 	if err := p.check(); err != nil {
 		return Result{}, err

@@ -60,8 +60,8 @@ func Span(ctx context.Context, what string, from, to float64) context.Context {
 	return context.WithValue(ctx, progressKey{}, part)
 }
 
-// Piece is the context of the i-th part of several, and reports that it begins. costs, in any unit, are what each of
-// them takes, 0 of those that there are not.
+// Piece is the context of the i-th part of several, and reports that it begins. costs, in any unit, are the times of
+// the parts; a part that does not exist has 0.
 func Piece(ctx context.Context, what string, i int, costs ...float64) context.Context {
 	var before, all float64
 	number, of := 1, 0

@@ -4,7 +4,7 @@ import "gorgonia.org/tensor"
 
 // Rule turns gradients into steps: one of those here, a [Chain] of them, or one of your own.
 type Rule interface {
-	// Parts are what the rule does, one after the other. A rule that is one part gives itself.
+	// Parts are the parts of the rule, in order. A rule of one part returns itself.
 	Parts() []Part
 }
 
@@ -32,12 +32,12 @@ type Time struct {
 	Steps int // that the fit takes if it does not stop early
 }
 
-// Chain is rules one after the other: the updates of one are what the next begins with.
+// Chain applies rules one after the other: each rule begins with the updates of the rule before.
 //
 //	optim.Chain{optim.Clip{Norm: 1}, optim.Adam{Rate: 1e-3}, optim.Scheduled{By: optim.Cosine{}}}
 type Chain []Rule
 
-// Parts are those of all its rules.
+// Parts are the parts of all its rules.
 func (c Chain) Parts() (parts []Part) {
 	for _, r := range c {
 		parts = append(parts, r.Parts()...)

@@ -48,13 +48,13 @@ func (c Cosine) Factor(t Time) float64 {
 }
 
 // WarmUp rises in a straight line over the first steps, and then follows another schedule
-// over those that are left.
+// over the remaining steps.
 type WarmUp struct {
 	Steps int      // 0: a twentieth of all, at least one
 	Then  Schedule // nil: 1 for all of them
 }
 
-// Factor is t/Steps, then that of Then.
+// Factor is t/Steps, then the factor of Then.
 func (s WarmUp) Factor(t Time) float64 {
 	if s.Steps == 0 {
 		s.Steps = max(t.Steps/20, 1)
@@ -75,7 +75,7 @@ type OneCycle struct {
 	Start, End float64 // 0: 1/25, and 1e-4 of Start
 }
 
-// Factor is that of the cosine in progress.
+// Factor is the factor of the current cosine.
 func (s OneCycle) Factor(t Time) float64 {
 	start := cmp.Or(s.Start, 1./25)
 	end := cmp.Or(s.End, 1e-4*start)

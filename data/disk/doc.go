@@ -8,5 +8,5 @@
 //	out.WriteBytes("config.json", text)
 //	err := out.Commit() // the folder now has the new files
 //
-// A mistake of the user is a *[data.InputError]. Every change goes through a [Disk], so a test can make any change fail.
+// A mistake of the user is a *[data.InputError]. [Interrupt] hears of every change, so a test can make any change fail.
 package disk

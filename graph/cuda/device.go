@@ -85,7 +85,7 @@ func (d *Device) allocBytes(bytes int) Memory {
 	return m
 }
 
-// Free gives arrays back; those that were never allocated are passed over.
+// Free gives arrays back, and ignores arrays that were never allocated.
 func (d *Device) Free(arrays ...Memory) {
 	for _, m := range arrays {
 		switch {

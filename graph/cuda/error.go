@@ -11,7 +11,7 @@ type Error struct {
 	Code int    // of the driver, such as 2
 }
 
-// Error names the error and describes in a sentence what it means, of those that are known.
+// Error names the error and, if it is a known one, says in a sentence what it means.
 func (e *Error) Error() string {
 	if known, ok := codes[e.Code]; ok {
 		return fmt.Sprintf("%s: %s", e.Call, known)

@@ -29,7 +29,7 @@ func On(d *Device, notice func(sentence string)) *Executor {
 }
 
 // Worth is the work, in multiplications and additions between two launches, from which a device
-// should pay. TestCardCrossover of experiments/bench measures it: on an H200 beside 16 cores, an
+// should be faster. TestCardCrossover of experiments/bench measures it: on an H200 beside 16 cores, an
 // epoch of the calibrator took .53 ms on the card and .69 ms on the CPU at 190 thousand, .54 and
 // .89 ms at 420 thousand. To start the card takes .3 s besides, once a process.
 const Worth = 250e3

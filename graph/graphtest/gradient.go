@@ -24,7 +24,7 @@ import (
 // rounding.
 const Step = 6e-6
 
-// Tolerance is what a correct gradient keeps to, relative to the largest entry of
+// Tolerance is the largest error of a correct gradient, relative to the largest entry of
 // its weight's gradient: both errors at Step are near 4e-11 times the loss's
 // third derivative or value, and 1e-7 leaves room for losses of size 1000.
 const Tolerance = 1e-7

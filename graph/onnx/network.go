@@ -83,7 +83,7 @@ func (g *Network) Scores(classes int) Value {
 	return g.scores
 }
 
-// Logits are log-softmax of those of each row (N×C), −∞ of a class that is masked, as data.LogProbs.
+// Logits are the log-softmax of each row's logits (N×C), −∞ for a masked class, as in data.LogProbs.
 func (g *Network) Logits(classes int) Value {
 	if g.logits == "" {
 		g.logits = g.LogSoftmax(g.Scores(classes))
@@ -231,7 +231,7 @@ func (g *Network) Reshape(x string, shape ...int64) string {
 	return g.Node("Reshape", []string{x, g.Indices(shape...)})
 }
 
-// Cast converts the elements of x. An input in float32 is the one that was given.
+// Cast converts the elements of x. For a float32 input it returns the input itself.
 func (g *Network) Cast(x string, to Element) string {
 	if given, ok := g.given[x]; ok && to == Single {
 		return given

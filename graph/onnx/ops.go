@@ -28,12 +28,12 @@ type Kernel interface {
 }
 
 // Operand is an input of an op: its value in the network, and its shape for a batch of one
-// size, whose first axis is that of the rows where it has one.
+// size. If it has rows, they are its first axis.
 type Operand struct {
 	Value Value
 	Shape tensor.Shape
-	// Constant is its value where that depends on no row, else nil. Of an operand with a row for
-	// each of the batch it has [Probe] rows, of which [Network.Each] makes one that all have.
+	// Constant is its value if that depends on no row, else nil. If the operand has a row for each
+	// row of the batch, Constant has [Probe] rows, which [Network.Each] reduces to one for all.
 	Constant gorgonia.Value
 }
 

@@ -144,7 +144,7 @@ func Infer(text string, in []Shape) (Shape, error) {
 	return lengths.all(axes[len(axes)-1])
 }
 
-// Lengths are those of a form's axes, by their words.
+// Lengths are the lengths of a form's axes, by their words.
 type Lengths map[string]int
 
 // Bind gives the lengths of a form for inputs of given shapes, or an error where they do not fit.
@@ -182,8 +182,8 @@ func (l Lengths) all(words []string) (Shape, error) {
 	return s, nil
 }
 
-// Of is what a word stands for, such as B*C; not ok where it is unknown, a quotient is not
-// whole or a difference negative.
+// Of is the value of a word, such as B*C. It is not ok if the word is unknown, a quotient is not
+// whole or a difference is negative.
 func (l Lengths) Of(word string) (n int, ok bool) {
 	for _, sign := range "-+*/" {
 		first, second, found := strings.Cut(word, string(sign))

@@ -38,7 +38,7 @@ func Fuse(o gorgonia.Op, inputs []*Node) (gorgonia.Op, []*Node) {
 // FuseHere replaces an op by one that this process alone has code for, if there is one: scores
 // and slopes of a product that is too large to be made (dirichletproduct.go), and ops that look
 // something up in data, which an op of its own then does before them (tables.go, ramps.go).
-// Where the data are those of the step before, a program takes that op once.
+// If the data are the same as in the step before, a program runs that op once.
 func FuseHere(o gorgonia.Op, inputs []*Node) (gorgonia.Op, []*Node, bool) {
 	ours, ok := o.(Op)
 	if !ok {

@@ -90,7 +90,7 @@ func crossEntropyGradients[F Float](_ CrossEntropyGradOp, v Args[F]) {
 // no gradient.
 func JensenShannon() Op { return Op{JensenShannonOp{}} }
 
-// WeightedJensenShannon is that of rows with weights v (B), a mean over entries of v_i times the row's.
+// WeightedJensenShannon is [JensenShannon] for rows with weights v (B): the mean over entries of v_i times the row's entry.
 func WeightedJensenShannon() Op { return Op{WeightedJensenShannonOp{}} }
 
 const jensenShannonFloor = 1e-4
@@ -169,7 +169,7 @@ func (WeightedJensenShannonOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	return Nodes{by.Of(in[0], in[1], in[2], g), by.Of(in[1], in[0], in[2], g), nil}, nil
 }
 
-// WeightedJensenShannonGradOp is that of [JensenShannonGradOp], times the weights of the rows.
+// WeightedJensenShannonGradOp is [JensenShannonGradOp] times the weights of the rows.
 type WeightedJensenShannonGradOp struct{}
 
 func (WeightedJensenShannonGradOp) Form() string { return "B C, B C, B, () -> B C" }

@@ -13,8 +13,8 @@ import (
 //	s(i) = argmin_k ‖z⁽ⁱ⁾ − c_k‖²,   the first index on ties
 //
 // from features z (B×M) and a codebook c (K×d) to codes s (B×w), w = M/d.
-// Distances are those of differences in float64: ½‖c_k‖² − z⁽ⁱ⁾·c_k cancels where slots and
-// codewords lie farther from 0 than from each other. Codes have no derivative.
+// Distances are computed from differences in float64: ½‖c_k‖² − z⁽ⁱ⁾·c_k loses digits if slots
+// and codewords lie farther from 0 than from each other. Codes have no derivative.
 func Nearest() Op { return Op{NearestOp{}} }
 
 // NearestOp is the op of [Nearest].
@@ -63,7 +63,7 @@ func apart[F Float](x, y []F) (sum float64) {
 }
 
 // Nearby assigns to each slot its m nearest codewords, the nearest first, the first index on ties: from
-// features z (B×M) and codewords c (K×d) to codes (B×w·m), slot by slot. Of one codeword it is
+// features z (B×M) and codewords c (K×d) to codes (B×w·m), slot by slot. With m = 1 it is
 // [Nearest]. Codes have no derivative.
 func Nearby(m int) Op { return Op{NearbyOp{m}} }
 

@@ -21,9 +21,8 @@ func ChannelMean(dims int) Op { return Op{ChannelMeanOp{Kind{Dims: dims}}} }
 // ChannelVariance is v (C), divided by the number of values, from X and μ.
 func ChannelVariance(dims int) Op { return Op{ChannelVarianceOp{Kind{Dims: dims}}} }
 
-// BatchNorm is y from X, μ, v, γ and β. Its derivative takes μ and v for those of X
-// itself, through which they depend on X: it is right only for [ChannelMean] and
-// [ChannelVariance] of the same X.
+// BatchNorm computes y from X, μ, v, γ and β. Its derivative takes μ and v for the moments of X,
+// which depend on X: it is right only for [ChannelMean] and [ChannelVariance] of the same X.
 func BatchNorm(dims int, eps float64) Op { return Op{BatchNormOp{Kind{Dims: dims}, eps}} }
 
 // channelForm is a form in which X stands for the axes of channels.

@@ -37,8 +37,8 @@ func New(k Kernel) Op {
 	return o
 }
 
-// Kernel is what one operation adds to the common frame, of which it is a [Formed] or a [Shaped]
-// part. Its fields, printed, are part of the node's hash: two kernels that compute different
+// Kernel is the part of an op that differs from op to op. It is also a [Formed] or a [Shaped].
+// Its fields, printed, are part of the node's hash: two kernels that compute different
 // things must print differently, so every number that matters is a field, and none is a pointer.
 type Kernel interface {
 	// Run computes out, whose memory holds anything, from in: in float32 and in float64,
@@ -50,7 +50,7 @@ type Kernel interface {
 type Differentiable interface {
 	Kernel
 	// Grad gives ∂L/∂input from g = ∂L/∂output in terms of ops, see [Op.Of]: nil for inputs of
-	// int32, and for those that a method WRT() []bool, if there is one, has false for.
+	// int32, and for inputs whose entry in WRT() []bool is false, if there is such a method.
 	Grad(in Nodes, out, g *Node) (Nodes, error)
 }
 

@@ -41,13 +41,13 @@ func floatType(out Value, in []Value) tensor.Dtype {
 	return t
 }
 
-// Args are the values of one run, F being the type of those that are no int32.
+// Args are the values of one run. F is the type of all values that are not int32.
 type Args[F Float] struct {
 	out Value
 	in  []Value
 }
 
-// Out is the output's memory, and In that of input i, row by row.
+// Out is the output's memory, and In the memory of input i, row by row.
 func (v Args[F]) Out() []F     { return Values[F](v.out) }
 func (v Args[F]) In(i int) []F { return Values[F](v.in[i]) }
 
@@ -226,7 +226,7 @@ func NewRows(v Value, lo, hi int) *Rows {
 	return &Rows{Value: v, lo: lo, hi: hi, shape: shape}
 }
 
-// Shape is that of the rows alone.
+// Shape is the shape of these rows.
 func (r *Rows) Shape() Shape { return r.shape }
 
 // cut is those rows of the memory of a value.

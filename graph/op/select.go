@@ -150,7 +150,7 @@ func toCodes[F Float](o CategoryOp, v Args[F]) {
 }
 
 // Reshape reads the values of a tensor with dims dimensions, in order, as one of
-// another shape. A first dimension of −1 is what the others leave.
+// another shape. A first dimension of −1 is computed from the others.
 func Reshape(dims int, shape ...int) Op {
 	o := ReshapeOp{Of: Kind{Dims: dims}, to: Kind{Dims: len(shape)}}
 	copy(o.To[:], shape)

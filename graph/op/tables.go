@@ -146,7 +146,7 @@ func inLists(ends []int32, numbers int, f func(lo, hi int, begin int32)) {
 //
 //	y_b = Σ_j e_bj T[place_bj]
 //
-// Places go slot by slot: those of the i-th of w slots lie in the i-th of w equal parts of the
+// Places go slot by slot: the places of the i-th of w slots lie in the i-th of w equal parts of the
 // table. With one place for each slot and shares of 1 it is [TableSum].
 func ShareSum(w int) Op { return Op{ShareSumOp{w}} }
 

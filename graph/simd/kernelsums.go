@@ -1,6 +1,6 @@
 package simd
 
-// KernelRows are N rows of which local metrics take sums of Gaussian kernel values.
+// KernelRows are N rows over which local metrics sum Gaussian kernel values.
 type KernelRows struct {
 	Rows, Dim, Classes int       // N, d and C
 	Z                  []float32 // N×d: coordinates in units of the bandwidth
