@@ -19,10 +19,10 @@ import (
 //
 //	α(V) = softplus(Σ_i σ_i² a_s(i) b_s(i)ᵀ) + ε
 //
-// from which the posterior follows as in the package documentation. Weights:
-// bilinear/receiver and bilinear/sender (K×C each), and those of Scale and Prior.
+// The package documentation derives the posterior from them. Weights:
+// bilinear/receiver and bilinear/sender (K×C each), and the weights of Scale and Prior.
 //
-// The zero value is what the published results were made with: σ² = 1, a learned
+// The zero value has the settings of the published results: σ² = 1, a learned
 // prior, the identity added to the linear term.
 type Bilinear struct {
 	Scale SlotScale // σ²; nil: UnitScale{}

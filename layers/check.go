@@ -20,7 +20,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// NameOf is what errors call a map or a calibrator: what its String says or, without, its type's own name.
+// NameOf is the name of a map or a calibrator in errors: its String or, without one, the name of its type.
 func NameOf(part any) string {
 	if s, ok := part.(fmt.Stringer); ok {
 		return s.String()

@@ -9,7 +9,7 @@ import (
 	"calibra/data"
 )
 
-// Choice is what [Choose] found.
+// Choice is the result of [Choose].
 type Choice[T any] struct {
 	At     int       // place of the chosen candidate; -1: none
 	Of     T         // what its trial made
@@ -19,15 +19,15 @@ type Choice[T any] struct {
 	Failed string
 }
 
-// Choose tries candidates in turn and keeps the one that loses least, the first of those that
-// lose alike. A trial fits a candidate and gives what it made with its loss on rows that the fit
-// did not see: rows held out ([HeldOutLoss]), or the folds of a cross-validation ([Folds]). What
-// trials share, rows and seed above all, is made before them, so that candidates differ in
-// nothing but themselves.
+// Choose tries candidates in turn and keeps the one with the least loss, the first one on
+// ties. A trial fits a candidate and gives the fit with its loss on rows that the fit
+// did not see: rows held out ([HeldOutLoss]), or the folds of a cross-validation ([Folds]).
+// Rows, seed and whatever else trials share are made before them, so that only the candidates
+// differ.
 //
-// A candidate whose trial fails, or whose loss is not finite, is left out; Failed states it, but
-// where the rows do not allow it (a [*SettingError]). If all are left out the error is that of
-// the first. A cancelled ctx ends the choice, with the best until then or, in the first trial, with
+// A candidate whose trial fails, or whose loss is not finite, is left out, and Failed states it,
+// unless the rows do not allow it (a [*SettingError]). If all are left out, the error is the
+// first one's. A cancelled ctx ends the choice, with the best until then or, in the first trial, with
 // what that made.
 func Choose[T any](ctx context.Context, candidates int, try func(at int) (T, float64, error)) (Choice[T], error) {
 	c := Choice[T]{At: -1, Loss: math.Inf(1)}

@@ -38,7 +38,7 @@ var _ Codes = Codebook{}
 // emaEpsilon is ε, which keeps the codeword of an empty count finite.
 const emaEpsilon = 1e-8
 
-// EMAStart is what the averages start from, such as [WarmStart] or [ZeroStart].
+// EMAStart is the start of the averages, such as [WarmStart] or [ZeroStart].
 type EMAStart interface {
 	// Count is the initial m_k; the initial T_k is m_k c_k.
 	Count() float64

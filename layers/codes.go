@@ -19,12 +19,12 @@ import (
 )
 
 // Codes divide the latent space: they give each of the w slots of a row one codeword, or shares
-// of several. [Codebook] is the paper's kind, [Fixed] and [KMeans] are others, which [Soft] and [Scaled]
-// build upon. [Divide] and the anchored maps take any.
+// of several. [Codebook] is the paper's kind; [Fixed] and [KMeans] are others. [Soft] and [Scaled]
+// build upon them. [Divide] and the anchored maps take any.
 //
-// What codes learn is state among the weights, named codebook/…. A kind that has codewords
-// keeps them as codebook/codewords (K×d), by which rows are embedded and reported; one that has
-// none may give no Quantize, and then serves bases that see codes alone.
+// The learned state of codes stands among the weights, named codebook/…. A kind that has codewords
+// keeps them as codebook/codewords (K×d); rows are embedded and reported by them. A kind without
+// codewords may give no Quantize; it then serves only bases that read codes.
 type Codes interface {
 	// Over is the sizes of the problem that cal's features make when they are cut into w slots
 	// (0: 64). What the rows do not allow is a [*SettingError].
@@ -44,7 +44,7 @@ type Codes interface {
 	// single precision with what is among the weights.
 	Reach(x mat.Matrix, w *graph.Weights, s Sizes) error
 	// Twin is codes of the same shape that learn nothing: their codewords are drawn from the
-	// slots and never move. What a kind's learning adds is what it gains over its twin.
+	// slots and never move. The gain of a kind over its twin comes from its learning.
 	Twin() Codes
 }
 

@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Comparison is how rows differ from those that a model was fitted on.
+// Comparison says how rows differ from the rows that a model was fitted on.
 type Comparison struct {
 	Drift []Drift `json:"drift,omitempty"` // of the arrays that drifted
 	// Wrong has a sentence for each array whose columns stand in another order or are scaled
@@ -25,11 +25,11 @@ type Comparison struct {
 	Wrong []string `json:"accepted_shift,omitempty"`
 }
 
-// Drift is how the columns of an array lie otherwise than in the rows of the fit.
+// Drift says how the columns of an array lie otherwise than in the rows of the fit.
 type Drift struct {
 	Array   string  `json:"array"` // features or logits
 	Columns int     `json:"columns"`
-	Drifted int     `json:"drifted"`        // columns of which that is certain
+	Drifted int     `json:"drifted"`        // columns that certainly do
 	Column  int     `json:"column"`         // that drifted most
 	Name    string  `json:"name,omitempty"` // of that column, where it has one
 	Was     float64 `json:"was"`            // share of the fit's rows below a threshold of that column,
@@ -58,8 +58,8 @@ const (
 // rows are of another width.
 func (p *Profile) Compare(s *Sample) *Comparison { return p.compare(s, "features", "logits") }
 
-// CompareShifted is [Profile.Compare] of rows whose classes are more or less frequent than those of the fit, by which features
-// and logits drift: it finds features of other columns alone.
+// CompareShifted is [Profile.Compare] for rows whose classes are more or less frequent than in the fit. Features and
+// logits then drift, so it finds only features of other columns.
 func (p *Profile) CompareShifted(s *Sample) *Comparison {
 	return &Comparison{Wrong: p.compare(s, "features").Wrong}
 }

@@ -16,18 +16,18 @@ import (
 	"calibra/optim"
 )
 
-// Ensemble is one method, fitted to the same rows by several draws, of which it takes the mean of the log-probabilities:
+// Ensemble is one method, fitted to the same rows with several draws; it averages their log-probabilities:
 //
 //	log p(c | x) = 1/S Σ_s log p_s(c | x) + const,   s = 1 … S
 //
-// What a fit draws (codewords, folds, minibatches, starts) adds a variance that averaging takes away (Breiman 1996,
+// The draws of a fit (codewords, folds, minibatches, starts) add a variance that averaging removes (Breiman 1996,
 // Machine Learning 24; Lakshminarayanan et al. 2017). The mean is geometric: members that are calibrated differ where
 // they err, and the arithmetic mean of their probabilities is less sure than the rows are right (Rahaman and Thiery 2021;
 // Wu and Gales 2021), while the mean of the scores stays as sure as its members.
 //
-// The first member is the fit that the method alone would give for the same rng; each other one has a seed that is drawn
-// from it. What the first one chose by the rows, such as the strengths of its parts, serves them all ([Redrawer]): averaging
-// takes away what the draws add, and a choice by cross-validation costs many fits. Members are fitted side by side and share
+// The first member is the fit that the method alone would give for the same rng; every other member has a seed that is drawn
+// from it. All members share what the first one chose by the rows, such as the strengths of its parts ([Redrawer]):
+// averaging removes only what the draws add, and a choice by cross-validation costs many fits. Members are fitted side by side and share
 // nothing that is drawn later, so the number of threads changes no byte.
 type Ensemble struct {
 	// Members are S calibrators of one kind, in any state; a fit replaces what they learned.
@@ -47,7 +47,7 @@ var _ interface {
 // redrawn is about what a fit by the choice of another costs, of a fit that chooses.
 const redrawn = 0.1
 
-// Fit fits all members. If ctx is cancelled, the ensemble is that of the members that have learned something from these rows.
+// Fit fits all members. If ctx is cancelled, the ensemble keeps the members that have learned something from these rows.
 func (e *Ensemble) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
 	n := len(e.Members)
 	if n == 0 {
@@ -163,7 +163,7 @@ func (e *Ensemble) predict(x *data.Set) (mean *data.Predictions, said []*data.Pr
 	return mean, said, err
 }
 
-// Stages are those of all members, those after the first with the number of the member.
+// Stages are the stages of all members, named with the number of the member after the first.
 func (e *Ensemble) Stages() (all []Stage) {
 	for k, m := range e.Members[:e.fitted] {
 		staged, ok := m.(Staged)
@@ -200,7 +200,7 @@ type ensembleState struct {
 	Members []json.RawMessage `json:"members"`
 }
 
-// State is that of all members, the weights of each behind "member1/" and so on.
+// State is the state of all members: the names of their weights begin with "member1/" and so on.
 func (e *Ensemble) State() (State, error) {
 	members, err := e.members()
 	if err != nil {

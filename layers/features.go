@@ -31,7 +31,7 @@ func NewFeatures(x mat.Matrix, w *graph.Weights) *Features {
 	})
 }
 
-// Take describes those of the rows that a step works on, B×M.
+// Take describes the features of the rows that a step works on, B×M.
 func (f *Features) Take(b *graph.Builder, name string) *gorgonia.Node { return b.Take(name, f.table) }
 
 // Quantized are the quantized features of N rows (N×M), kept as their codes: of one codeword

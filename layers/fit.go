@@ -55,7 +55,7 @@ func LogProbsOf(m Map) func(b *graph.Builder, in Batch) *gorgonia.Node {
 	}
 }
 
-// StartMap are the weights that m starts with, each number of which is finite. What its Init does wrong is an error with the
+// StartMap are the weights that m starts with; all numbers are finite. A fault of its Init is an error with the
 // name of the map.
 func StartMap(m Map, s Sizes, rng *rand.Rand) (w *graph.Weights, err error) {
 	if m == nil {
@@ -141,10 +141,10 @@ func (v *View) RowsFor(m Map, w *graph.Weights, s Sizes) (*Rows, error) {
 	return with.Rows(w.Dtype(), s), nil
 }
 
-// Weights are those of the map, nil before Fit.
+// Weights are the weights of the map, nil before Fit.
 func (t *Trained) Weights() *graph.Weights { return t.weights }
 
-// Noise is what a step draws by: whatever is drawn is a function of both.
+// Noise is the randomness of a step: every draw is a function of both fields.
 type Noise struct {
 	Seed uint64         // of the fit
 	Step *gorgonia.Node // how many steps were before (1)

@@ -48,8 +48,8 @@ func foldsOf(parts [][]int) []Fold {
 	return all
 }
 
-// GroupFolds divides labelled rows into folds that hold each group of rows whole, or are an error where there are fewer groups than
-// folds. The largest group comes first, each to the fold in which the counts of classes come nearest to even ones.
+// GroupFolds divides labelled rows into folds and keeps each group of rows in one fold. Fewer groups than folds are an
+// error. The largest group comes first; each goes to the fold where it makes the counts of classes most even.
 func GroupFolds(rows *data.Set, folds int, rng *rand.Rand) ([]Fold, error) {
 	if rows == nil || folds < 2 || rng == nil {
 		return nil, &SettingError{Reason: "folds of groups need rows, at least 2 folds and random numbers"}

@@ -63,7 +63,7 @@ type Stateful interface {
 	// State is the fitted state. It fails before Fit.
 	State() (State, error)
 	// Restore replaces the receiver's state. It refuses weights whose names or
-	// shapes are not those that the configuration calls for.
+	// shapes do not fit the configuration.
 	Restore(State) error
 }
 
@@ -76,18 +76,18 @@ type Staged interface {
 // Redrawer is a calibrator that chooses its settings by the rows, and can fit others by the same choice.
 type Redrawer interface {
 	Calibrator
-	// Redraw is Fit, but for the settings, which are those that chosen found: a calibrator of the same kind that is fitted
-	// to the same rows. What the receiver draws, it draws from rng.
+	// Redraw is Fit with the settings that chosen found; chosen is a calibrator of the same kind, fitted to the same
+	// rows. The receiver draws from rng.
 	Redraw(ctx context.Context, chosen Calibrator, cal, val *data.Set, rng *rand.Rand) error
 }
 
 // Averaging is a calibrator that is a mean of others.
 type Averaging interface {
-	// Fitted are those that are fitted, the first of which is what its rng alone would give; nil before Fit.
+	// Fitted are the fitted members; the first is the fit that its rng alone would give. nil before Fit.
 	Fitted() []Stateful
 }
 
-// MembersOf are those of an average, and of any other calibrator itself.
+// MembersOf are the members of an average; for any other calibrator, the calibrator itself.
 func MembersOf(c Stateful) []Stateful {
 	if a, ok := c.(Averaging); ok {
 		return a.Fitted()
@@ -102,9 +102,9 @@ type Embedder interface {
 	Embed(x *data.Set) (mat.Matrix, error)
 }
 
-// Similar is a calibrator that learns which rows are alike. The published tables measure
+// Similar is a calibrator that learns which rows are similar. The published tables measure
 // its local calibration in the learned similarity itself, neither standardized nor
-// projected, as the distances in it are what was learned.
+// projected, since its distances were learned.
 type Similar interface {
 	// Similarity gives x's rows in that space (N×P).
 	Similarity(x *data.Set) (*mat.Dense, error)
@@ -124,8 +124,8 @@ type Bounded interface {
 	Unbounded() error
 	// Sizes have the class counts of the rows of the fit.
 	Sizes() Sizes
-	// Bounds are those of each posterior of x at a level (N×C each), from the rows of the fit
-	// or from others of their law, which count together as many.
+	// Bounds are the bounds of each posterior of x at a level (N×C each), from the rows of the fit
+	// or from other rows of their law, which count as many in all.
 	Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error)
 }
 
@@ -141,7 +141,7 @@ type Base interface {
 	Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error
 	// View is log p̂ and the region of each row of x.
 	View(x *data.Set) (*View, error)
-	// Sizes are those that a Map on top can count on, after Fit.
+	// Sizes are the sizes that a Map on top can rely on, after Fit.
 	Sizes() Sizes
 	// State and Restore are as in Stateful; the weights may be empty.
 	State() (State, error)
@@ -174,8 +174,8 @@ type keeper interface {
 	keep(sets ...*data.Set) (leave func())
 }
 
-// Map is a calibration map as a graph. It is what a researcher edits: one file,
-// one Map. A Map is a description; its weights live beside it.
+// Map is a calibration map as a graph, the part that a researcher edits: one file,
+// one Map. A Map is a description; its weights are kept beside it.
 type Map interface {
 	// Init draws the starting weights, in float64, named by paths such as
 	// "bilinear/receiver". A Map that needs regions returns an error if s has none.
@@ -198,7 +198,7 @@ type Costed interface {
 // are judged by its loss without noise.
 type Noisy interface {
 	Map
-	// NoisyLoss describes the loss of a step, as [Costed] does that of rows.
+	// NoisyLoss describes the loss of a step, as [Costed] describes the loss of rows.
 	NoisyLoss(b *graph.Builder, in Batch, rows int, noise Noise) *gorgonia.Node
 }
 

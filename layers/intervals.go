@@ -22,7 +22,7 @@ func (t *Trained) Unbounded() error {
 	return nil
 }
 
-// Sizes are those of the base.
+// Sizes are the sizes of the base.
 func (t *Trained) Sizes() Sizes { return t.Base.Sizes() }
 
 // Bounds are by [Sandwich] with the penalty of the fit; the base is taken as given.

@@ -14,12 +14,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// LabelShift is new rows whose classes are as frequent as π′, of a model whose calibration rows had the classes as often as
-// π. Where the rows of a class look as before, p′(x | y) = p(x | y), Bayes' rule gives
+// LabelShift corrects predictions for new class frequencies: π in the calibration rows of the model, π′ in the new rows.
+// If the rows of each class look as before, p′(x | y) = p(x | y), Bayes' rule gives
 //
 //	p′(y | x) ∝ p(y | x) π′_y/π_y
 //
-// (Saerens, Latinne & Decaestecker 2002, eq. 2.4). A class that no calibration row had has no part in it: its probability is 0.
+// (Saerens, Latinne & Decaestecker 2002, eq. 2.4). A class without calibration rows gets the probability 0.
 type LabelShift struct{ Old, New []float64 } // π and π′ (C), each sums to 1
 
 // Apply reweighs log-probabilities (N×C) in place. A row whose every class has the new prior 0 is a *data.InputError.
@@ -42,13 +42,13 @@ func (s *LabelShift) Apply(path string, logProbs *mat.Dense) error {
 	return nil
 }
 
-// Estimate finds the new priors under which the predictions of new rows (N×C, weighed; nil: 1 each) are likeliest,
+// Estimate finds the new priors of most likelihood for the predictions of new rows (N×C, weighed; nil: 1 each),
 //
 //	π′ = argmax Σ_i w_i log Σ_y p(y | x_i) π′_y/π_y ,
 //
-// to which the EM iteration of Saerens et al. (2002, eq. 2.9) converges. The sum is concave in π′ (Alexandari, Kundaje &
-// Shrikumar 2020), so Newton's method finds the same priors ([optim.Mixture]). They are as good as the predictions are
-// calibrated; of rows without a shift they are π if each class is predicted as often as it is true.
+// The EM iteration of Saerens et al. (2002, eq. 2.9) converges to them. The sum is concave in π′ (Alexandari, Kundaje &
+// Shrikumar 2020), so Newton's method finds the same priors ([optim.Mixture]). They are only as good as the predictions are
+// calibrated. Without a shift they are π if each class is predicted as often as it is true.
 func (s *LabelShift) Estimate(ctx context.Context, logProbs *mat.Dense, weights []float64) error {
 	n, classes := logProbs.Dims()
 	densities := make([]float64, 0, n*classes)

@@ -23,7 +23,7 @@ const (
 // no longer; its other weights mean what they meant.
 var ofRawLogits = []string{"anchor/centre", "scores/scale"}
 
-// Model is what a model file holds: a method's name, the settings that are not its
+// Model is the content of a model file: a method's name, the settings that are not its
 // defaults, and its fitted state.
 type Model struct {
 	Method   string

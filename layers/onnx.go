@@ -42,7 +42,7 @@ func (t *Trained) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	return v.Outputs(logs), nil
 }
 
-// BaseONNX is what a fitted base makes of all rows.
+// BaseONNX holds the outputs of a fitted base for all rows.
 func BaseONNX(g *onnx.Network, base Base) (*ONNXView, error) {
 	says, ok := base.(ONNXBase)
 	if !ok {

@@ -93,7 +93,7 @@ func lower(row []float64) {
 }
 
 // Of reports whether x can be the rows that were measured: whether all moments that both have
-// agree within the rounding of a float32 file. Without moments any rows can be.
+// agree within the rounding of a float32 file. Without moments it is true of any rows.
 func (p *Profile) Of(x *data.Set) bool {
 	if p == nil {
 		return true

@@ -18,7 +18,7 @@ func requireRegions(what string, s Sizes) error {
 }
 
 // RegionScores describes the scores of a map whose form is A(V) = Σ_k n_k(V) F_k, from the
-// table F (K×C², entry i·C+j for predicted class i and true class j): those of [Bilinear]
+// table F (K×C², entry i·C+j for predicted class i and true class j): the scores of [Bilinear]
 // with any matrix in place of a_k b_kᵀ. The prior's weights are under name.
 func RegionScores(b *graph.Builder, in Batch, table *gorgonia.Node, prior Prior, name string) *gorgonia.Node {
 	if prior == nil {

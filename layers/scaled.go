@@ -14,8 +14,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Scaled are codes of standardized features: of each column less its mean on the calibration
-// rows, over its standard deviation. Quantized features are those of the standardized ones.
+// Scaled are codes of standardized features: each column minus its mean on the calibration
+// rows, over its standard deviation. The standardized features are quantized.
 //
 // It adds the state codebook/mean and codebook/scale (M each), the mean and one over the
 // standard deviation.
@@ -28,7 +28,7 @@ func (c Scaled) of() Codes { return cmp.Or[Codes](c.Of, Codebook{}) }
 // Over is the sizes of Of.
 func (c Scaled) Over(cal *data.Set, slots int) (Sizes, error) { return c.of().Over(cal, slots) }
 
-// Init is that of Of on standardized features.
+// Init is the Init of Of on standardized features.
 func (c Scaled) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	scale := data.FitStandardizer(cal.Features)
 	standard := *cal
@@ -44,7 +44,7 @@ func (c Scaled) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) e
 	return c.of().Init(w, &standard, s, rng)
 }
 
-// State is that of Of, with mean and scale.
+// State is the state of Of, with mean and scale.
 func (c Scaled) State(s Sizes) map[string]tensor.Shape {
 	shapes := c.of().State(s)
 	shapes["codebook/mean"], shapes["codebook/scale"] = tensor.Shape{s.Features}, tensor.Shape{s.Features}
@@ -62,17 +62,17 @@ func (c Scaled) Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment {
 	return c.of().Assign(b, c.standard(b, z), s)
 }
 
-// Quantize is that of Of.
+// Quantize is the Quantize of Of.
 func (c Scaled) Quantize(b *graph.Builder, a Assignment, s Sizes) *gorgonia.Node {
 	return c.of().Quantize(b, a, s)
 }
 
-// Update is that of Of with the standardized features.
+// Update is the Update of Of with the standardized features.
 func (c Scaled) Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Sizes) {
 	c.of().Update(b, c.standard(b, z), a, s)
 }
 
-// Reach is that of Of for the standardized features.
+// Reach is the Reach of Of for the standardized features.
 func (c Scaled) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error {
 	mean, scale := w.Float64s("codebook/mean"), w.Float64s("codebook/scale")
 	most := once(x, "reach", func() (most float64) {

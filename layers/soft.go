@@ -17,10 +17,10 @@ import (
 //
 //	e_k ∝ exp(−(D_k − min D)/τ) ,  D_k = ‖z⁽ⁱ⁾ − c_k‖² ,  Σ_k e_k = 1 ,
 //
-// where Of gives it to the nearest alone, which τ → 0 does too. τ is Softness times the mean
-// over slots of what the second nearest codeword is farther off than the nearest, when the
-// codes start. The regions' masses are sums of shares, n_k(V) = Σ_i σ_i² e_ik. Of learns its
-// codewords as it does without Soft.
+// while Of, like τ → 0, assigns it only to the nearest. τ is Softness times a mean over slots when
+// the codes start: how much farther away the second nearest codeword is than the nearest. The
+// regions' masses are sums of shares, n_k(V) = Σ_i σ_i² e_ik. Of learns its codewords as it does
+// without Soft.
 //
 // It adds the state codebook/temperature, τ.
 type Soft struct {
@@ -42,7 +42,7 @@ func (c Soft) Over(cal *data.Set, slots int) (Sizes, error) {
 	return s, err
 }
 
-// Init is that of Of, with τ.
+// Init is the Init of Of, with τ.
 func (c Soft) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	if err := c.of().Init(w, cal, s, rng); err != nil || s.Nearest < 2 {
 		return err
@@ -90,7 +90,7 @@ func (c Soft) Twin() Codes {
 	return Soft{Of: c.of().Twin(), Nearest: c.Nearest, Softness: c.Softness}
 }
 
-// State is that of Of, with τ.
+// State is the state of Of, with τ.
 func (c Soft) State(s Sizes) map[string]tensor.Shape {
 	shapes := c.of().State(s)
 	if s.Nearest > 1 {
@@ -117,7 +117,7 @@ func (c Soft) Quantize(b *graph.Builder, a Assignment, s Sizes) *gorgonia.Node {
 	return b.Apply(op.WordSum(s.Slots), b.Weight("codebook/codewords"), a.Codes, a.Shares)
 }
 
-// Update is that of Of with the nearest codeword of each slot.
+// Update is the Update of Of with the nearest codeword of each slot.
 func (c Soft) Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Sizes) {
 	s.Nearest = 0
 	nearest := c.of().Assign(b, z, s)
@@ -125,5 +125,5 @@ func (c Soft) Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Sizes) 
 	c.of().Update(b, z, nearest, s)
 }
 
-// Reach is that of Of.
+// Reach is the Reach of Of.
 func (c Soft) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error { return c.of().Reach(x, w, s) }

@@ -42,9 +42,9 @@ type Trained struct {
 
 var _ Stateful = (*Trained)(nil)
 
-// Train lifts any Map to a calibrator. The Map is fitted on the predictions of the
-// fitted base: by [optim.Settings], the zero of which nil stands for, in minibatches, stopped early by its own validation loss; by
-// any other method over all rows, without validation rows.
+// Train makes a calibrator of any Map, which is fitted on the predictions of the
+// fitted base. [optim.Settings] fit it in minibatches and stop early by its own validation loss; a nil method stands for
+// their zero value. Any other method fits it over all rows, without validation rows.
 func Train(base Base, m Map, method optim.Method) *Trained {
 	if s, steps := cmp.Or[optim.Method](method, optim.Settings{}).(optim.Settings); steps {
 		return &Trained{Base: base, Map: m, Optim: s}
@@ -192,7 +192,7 @@ func (t *Trained) validation(val *data.Set, fitted int) (func(graph.Session) (fl
 	return func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }, nil
 }
 
-// Parameterization is the map, of which there is no more than one; nil if there is none yet.
+// Parameterization is the map; nil if there is none yet.
 func (t *Trained) Parameterization() Map { return t.Map }
 
 // Ridge is λ of the penalty ½λ‖θ‖² that the map was fitted with; an error where its weight
@@ -204,12 +204,12 @@ func (t *Trained) Ridge() (float64, error) {
 	return ridgeOf("map", t.Optim)
 }
 
-// Stages reports how the last Fit went: those of the base, if it is [Staged], and Name, if the map
+// Stages reports how the last Fit went: the stages of the base, if it is [Staged], and the map's stage, Name, if the map
 // has anything to learn.
 func (t *Trained) Stages() []Stage { return t.stages }
 
 // Predict gives the map's posterior for each row of x, computed in float64: a Dirichlet score
-// is a small difference of large numbers, of which float32 leaves probabilities within
+// is a small difference of large numbers, so float32 would give probabilities within
 // 1e-5 only. The base's view of the rows is in its own precision.
 func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
 	p, _, err := t.Read(x)
@@ -252,7 +252,7 @@ func (t *Trained) Usage(x *data.Set) ([]int, error) {
 	return d.Quantized(v).Usage(), nil
 }
 
-// Of is what describe computes for each row of x (N×D), such as a layer inside the map.
+// Of computes what describe describes for each row of x (N×D), such as a layer inside the map.
 func (t *Trained) Of(x *data.Set, describe func(b *graph.Builder, in Batch) *gorgonia.Node) (*tensor.Dense, error) {
 	if t.weights == nil {
 		return nil, ErrUnfitted
@@ -320,9 +320,9 @@ func startOf(m Map, s Sizes) (*graph.Weights, error) {
 // many they will be.
 const fewClasses = 64
 
-// RestoreWeights is the weights that a map starts with, of the saved values: a model file
+// RestoreWeights are the weights that a map starts with, with the saved values: a model file
 // does not distinguish learned weights from state, such as a prior that is fixed. M, w and K of s
-// must be those of weights that are there, a base's. C may be only what a file claims: the map
+// must be those of a base's weights that are there. C may be a file's mere claim: the map
 // is first started with few classes and then with twice as many each time, and a claim is refused
 // as soon as the map has more values than are saved. More classes must not make fewer values.
 func RestoreWeights(m Map, s Sizes, saved *graph.Weights) (*graph.Weights, error) {

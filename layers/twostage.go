@@ -68,7 +68,7 @@ func unfloored(byInput, logp []float64) []float64 {
 	return byInput
 }
 
-// Ridges are those of the trainings of a map and of its base's head.
+// Ridges are the ridges of the trainings of a map and of its base's head.
 type Ridges struct{ Map, Head float64 }
 
 // NewTwoStage computes the covariance of the learned weights of m and of the head that made the rows' log p̂
@@ -448,7 +448,7 @@ func newSpreads(C, d2 int) *spreads {
 
 // TwoStage is the covariance of the fitted map and the head of its divided base,
 // from the calibration rows that both were fitted to, or others as in [Trained.Sandwich]. A map that was fitted to
-// other rows than its base is an error. For the ridges see [NewTwoStage]; those of the fit are [Trained.Ridge] and [Headed]'s.
+// other rows than its base is an error. For the ridges see [NewTwoStage]; [Trained.Ridge] and [Headed] give the ridges of the fit.
 func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge float64) (*TwoStage, error) {
 	base, headed := t.Base.(Headed)
 	switch {

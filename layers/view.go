@@ -17,8 +17,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// View is what a [Base] makes of a set: the uncalibrated prediction and the region
-// of each row, and by name whatever else the Maps on that base read.
+// View is the output of a [Base] for a set: the uncalibrated prediction and the region
+// of each row, and by name all else that the Maps on that base read.
 type View struct {
 	LogProbs *mat.Dense    // N×C, log p̂; −∞ of a class that cannot be
 	Codes    []int32       // N×w codeword indices, row by row; nil if the Base does not divide
@@ -30,7 +30,7 @@ type View struct {
 	Tables map[string]*mat.Dense // the same for all rows
 }
 
-// Batch is what a [Map] sees of a batch: symbolic inputs of B rows.
+// Batch is the input of a [Map]: symbolic inputs of B rows.
 type Batch struct {
 	LogProbs *gorgonia.Node // B×C, log p̂; 0 of a class that cannot be, which so counts for nothing in sums
 	Masks    *gorgonia.Node // B×C, 0, or far below any score of a class that cannot be; nil: all can be
@@ -80,8 +80,8 @@ func (in Batch) EachClass(b *graph.Builder, x *gorgonia.Node) *gorgonia.Node {
 	return b.MatMul(x, b.Table("all_classes", ones(b.Dtype(), 1, b.Dim(in.LogProbs, 1))))
 }
 
-// Labels are those of the batch (B) or, of rows with weights or several classes, their targets
-// (B×C): [graph.Builder.NLL] takes either. A batch without fails the builder.
+// Labels are the labels of the batch (B) or, for rows with weights or several classes, their targets
+// (B×C); [graph.Builder.NLL] takes either. A batch without labels fails the builder.
 func (in Batch) Labels(b *graph.Builder) *gorgonia.Node {
 	if in.targets != nil {
 		return in.targets
@@ -104,7 +104,7 @@ func (in Batch) Input(b *graph.Builder, name string) *gorgonia.Node {
 	return b.Fail(fmt.Errorf("layers: the map needs a base that gives %q", name))
 }
 
-// AllRows is the input of that name of all rows rather than of those of the batch. A part
+// AllRows is the input of that name for all rows, not only those of the batch. A part
 // ([Rows.Of]) has none.
 func (in Batch) AllRows(b *graph.Builder, name string) *gorgonia.Node {
 	if in.rows != nil && in.rows.index == nil {
@@ -115,7 +115,7 @@ func (in Batch) AllRows(b *graph.Builder, name string) *gorgonia.Node {
 	return b.Fail(fmt.Errorf("layers: the map needs all rows of %q", name))
 }
 
-// Weights are those of the batch's rows (B), of mean 1 among all; nil where there are none.
+// Weights are the weights of the batch's rows (B), with mean 1 over all rows; nil if there are none.
 func (in Batch) Weights(b *graph.Builder) *gorgonia.Node {
 	if in.rows == nil || in.rows.weights == nil {
 		return nil
@@ -131,7 +131,7 @@ func (in Batch) Kinds(b *graph.Builder) *gorgonia.Node {
 	return in.rows.take(b, "view/kinds", in.rows.kinds)
 }
 
-// KindsOf are those of rows that a node names; of all rows, as [Batch.AllRows].
+// KindsOf are the kinds of the rows that a node names, among all rows as in [Batch.AllRows].
 func (in Batch) KindsOf(b *graph.Builder, rows *gorgonia.Node) *gorgonia.Node {
 	if in.rows == nil || in.rows.kinds == nil {
 		return rows
@@ -139,7 +139,7 @@ func (in Batch) KindsOf(b *graph.Builder, rows *gorgonia.Node) *gorgonia.Node {
 	return b.TakeAt("view/kinds", in.rows.kinds, rows)
 }
 
-// With is the batch with one more input, as a test or a study makes one by hand.
+// With is the batch with one more input, for tests and studies that make a batch by hand.
 func (in Batch) With(name string, node *gorgonia.Node) Batch {
 	before := in.named
 	in.named = func(asked string) *gorgonia.Node {
@@ -174,7 +174,7 @@ type Rows struct {
 // Labelled are the rows with labels, as [graph.Labels] makes them, for a loss.
 func (r *Rows) Labelled(labels *tensor.Dense) *Rows { return r.aiming(target{table: labels}) }
 
-// LabelledBy are the rows, which are those of x, with its labels and weights, and which of them are equal.
+// LabelledBy are the rows, which must be those of x, with its labels, weights and kinds of equal rows.
 func (r *Rows) LabelledBy(x *data.Set) (*Rows, error) {
 	t, err := targetOf(x, r.sizes.Classes, r.Dtype())
 	with := r.aiming(t)
@@ -304,7 +304,7 @@ func Remask[T float32 | float64](logProbs []T) {
 	}
 }
 
-// Mask describes scores (B×C), those of classes that cannot be so low that no softmax sees them.
+// Mask describes scores (B×C) in which impossible classes are so low that no softmax sees them.
 func (in Batch) Mask(b *graph.Builder, scores *gorgonia.Node) *gorgonia.Node {
 	if in.Masks == nil || b.Err() != nil {
 		return scores
@@ -399,7 +399,7 @@ func (r *Rows) Batch(b *graph.Builder) Batch {
 	return in
 }
 
-// Function is what describe describes of the rows.
+// Function compiles the outputs that describe describes for the rows.
 func (r *Rows) Function(weights *graph.Weights, describe func(*graph.Builder, Batch) *gorgonia.Node) *graph.Function {
 	return graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{describe(b, r.Batch(b))} })
 }
@@ -417,8 +417,8 @@ func (r *Rows) of(weights *graph.Weights, describe func(*graph.Builder, Batch) *
 	return tables[0], nil
 }
 
-// Posterior is the output of a map with weights for the rows (N×C), in log-probabilities; an error
-// where they are those of no distribution.
+// Posterior is the output of a map with weights for the rows (N×C), in log-probabilities. It is an error
+// if a row is no distribution.
 func (r *Rows) Posterior(m Map, weights *graph.Weights) (*mat.Dense, error) {
 	table, err := r.of(weights, LogProbsOf(m))
 	if err != nil {
@@ -481,7 +481,7 @@ func (s Sizes) Rows() int {
 	return int(math.Round(floats.Sum(s.Counts))) // of shares of rows, sums of which round
 }
 
-// SizesOf are those of rows that are not divided. C is the number of logits or, without
+// SizesOf are the sizes of rows that are not divided. C is the number of logits or, without
 // logits, what the set states or one more than the largest label.
 func SizesOf(x *data.Set) Sizes {
 	if x == nil {

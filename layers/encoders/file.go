@@ -24,7 +24,7 @@ const (
 	optimizerFile = "optimizer.safetensors" // of a checkpoint
 )
 
-// Config is what a model's directory records beside the weights.
+// Config is the record in a model's directory beside the weights.
 type Config struct {
 	Architecture string           `json:"architecture"`      // mlp, resmlp, ftt, resnet
 	Settings     json.RawMessage  `json:"settings"`          // the network's own
@@ -143,8 +143,8 @@ func assign(w, from *graph.Weights) error {
 	return nil
 }
 
-// ReadOptimizer is what the optimizer remembered of the checkpoint whose weights are at path, or
-// nil if nothing is beside them: they are no checkpoint's.
+// ReadOptimizer reads the optimizer's state of the checkpoint whose weights are at path. It is
+// nil if there is none: the weights are then no checkpoint's.
 func ReadOptimizer(path string) (*graph.Weights, error) {
 	path = filepath.Join(filepath.Dir(path), optimizerFile)
 	w, err := ReadWeights(path)

@@ -22,7 +22,7 @@ import (
 //	t ← t + W₂ Dropout(ReGLU(W₁ LayerNorm(t)))
 //
 // follow, the last one on [CLS] alone. features = ReLU(LayerNorm([CLS])), and a
-// linear layer makes the logits. Attention is that of several heads, softmax(QKᵀ/√(d/h)) V,
+// linear layer makes the logits. Attention has several heads, softmax(QKᵀ/√(d/h)) V,
 // with dropout on its weights. The weights are named as in the Python package
 // rtdl_revisiting_models.
 type FTTransformer struct {
@@ -55,7 +55,7 @@ func (f *FTTransformer) rates() (attention, hidden float64) {
 	return orRate(f.AttentionDropout, 0.1), orRate(f.HiddenDropout, 0.1)
 }
 
-// Width is that of a token.
+// Width is the width of a token.
 func (f *FTTransformer) Width() int { return cmp.Or(f.Token, 64) }
 
 func (f *FTTransformer) categories() []Category { return f.Categorical }
@@ -142,7 +142,7 @@ func (f *FTTransformer) Init(shape []int, classes int, rng *rand.Rand) (*graph.W
 	return w.done()
 }
 
-// Forward is that of [Network].
+// Forward implements [Network].
 func (f *FTTransformer) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node) {
 	d, blocks, _, _ := f.sizes()
 	if p.Err() != nil {

@@ -42,7 +42,7 @@ func (m *MLP) hidden() []int {
 	return m.Hidden
 }
 
-// Width is that of the last hidden layer.
+// Width is the width of the last hidden layer.
 func (m *MLP) Width() int { return m.hidden()[len(m.hidden())-1] }
 
 func hiddenLayer(l int) string { return fmt.Sprintf("blocks.%d.linear", l) }
@@ -81,7 +81,7 @@ func (m *MLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights, er
 	return w.done()
 }
 
-// Forward is that of [Network].
+// Forward implements [Network].
 func (m *MLP) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node) {
 	for l := range m.hidden() {
 		x = p.ReLU(p.Linear(hiddenLayer(l), x))

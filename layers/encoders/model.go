@@ -13,8 +13,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Encoder is a frozen classifier of which the last layer's input is read: what
-// [Load] gives, or any network that other software trained.
+// Encoder is a frozen classifier whose features are the input of its last layer. [Load]
+// gives one; any network that other software trained can be one.
 type Encoder interface {
 	Shape() []int // of a row: {columns}, or {channels, height, width}
 	Features() int
@@ -29,8 +29,8 @@ type Encoder interface {
 type Model struct {
 	Network Network
 	Config  Config
-	// Optimizer is what the rule remembers that trains the model, where it is a checkpoint
-	// that another training may go on from: see [optim.Epoch.State].
+	// Optimizer is the state of the rule that trains the model, if the model is a checkpoint
+	// from which another training may go on: see [optim.Epoch.State].
 	Optimizer *graph.Weights
 
 	weights *graph.Weights // in the type that the model was trained in, or float32
@@ -53,7 +53,7 @@ func batchOf(shape []int) int {
 	return evaluationBatch
 }
 
-// Shape is that of a row.
+// Shape is the shape of a row.
 func (m *Model) Shape() []int { return m.Config.Shape }
 
 // Features is M.
@@ -65,7 +65,7 @@ func (m *Model) Classes() int { return len(m.Config.Classes) }
 // Weights are the network's, not copies.
 func (m *Model) Weights() *graph.Weights { return m.weights }
 
-// Encode is that of [Encoder].
+// Encode implements [Encoder].
 func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
 	width, batch := Values(m.Config.Shape), batchOf(m.Config.Shape)
 	if len(x)%width != 0 {

@@ -14,10 +14,10 @@ import (
 )
 
 // Network is an architecture: how its weights begin, and the graph from rows to
-// features and logits. The names and shapes of the weights are those of a PyTorch
-// state dict of the same network, a linear layer's weight being out×in.
+// features and logits. The weights have the names and shapes of the state dict of
+// the same network in PyTorch: the weight of a linear layer is out×in.
 type Network interface {
-	// Name is what the command line and config.json call the architecture.
+	// Name is the name of the architecture on the command line and in config.json.
 	Name() string
 	// Init draws the weights for rows of the given shape, in float64. Settings
 	// that the shape does not allow are a *data.InputError.

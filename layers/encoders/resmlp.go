@@ -41,7 +41,7 @@ func (r *ResMLP) rates() (hidden, residual float64) {
 	return orRate(r.HiddenDropout, 0.2), orRate(r.ResidualDropout, 0.1)
 }
 
-// Width is that of a block.
+// Width is the width of a block.
 func (r *ResMLP) Width() int { return cmp.Or(r.Block, 128) }
 
 // Init begins as PyTorch does.
@@ -69,7 +69,7 @@ func (r *ResMLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 	return w.done()
 }
 
-// Forward is that of [Network].
+// Forward implements [Network].
 func (r *ResMLP) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node) {
 	_, _, blocks := r.sizes()
 	hidden, residual := r.rates()

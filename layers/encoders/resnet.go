@@ -17,12 +17,12 @@ import (
 //
 //	y = ReLU(BN(conv(ReLU(BN(conv(x))))) + x)
 //
-// of which every stage but the first begins with a stride of 2, and global average
-// pooling, whose values are the features; dropout and a linear layer follow. Where a
-// block changes the shape, a 1×1 convolution with batch norm takes x's place in the
-// sum. Training rows are shifted and mirrored at random. The weights are named as
-// torchvision names those of a ResNet of basic blocks: one with a 3×3 first
-// convolution of stride 1 and no max pooling is this network.
+// and global average pooling, whose values are the features. Every stage but the first
+// begins with a stride of 2. Dropout and a linear layer follow. If a block changes the
+// shape, a 1×1 convolution with batch norm replaces x in the sum. Training rows are
+// shifted and mirrored at random. The weights are named as in torchvision's ResNet of
+// basic blocks: with a 3×3 first convolution of stride 1 and no max pooling, it is this
+// network.
 type ResNet struct {
 	Widths  []int   `json:"widths"`  // channels of each stage, the last is M; nil: 16, 32, 64
 	Blocks  int     `json:"blocks"`  // of each stage; 0: 3, which makes ResNet-20
@@ -43,7 +43,7 @@ func (r *ResNet) widths() []int {
 	return r.Widths
 }
 
-// Width is that of the last stage.
+// Width is the width of the last stage.
 func (r *ResNet) Width() int { return r.widths()[len(r.widths())-1] }
 
 // basicBlock is one block's place in the network.
@@ -114,7 +114,7 @@ func (r *ResNet) shift() int { return max(cmp.Or(r.Shift, 4), 0) }
 
 func (r *ResNet) mirror() float64 { return orRate(r.Mirror, 0.5) }
 
-// Forward is that of [Network].
+// Forward implements [Network].
 func (r *ResNet) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node) {
 	c, h, w := p.Shape[0], p.Shape[1], p.Shape[2]
 	if p.train != nil {

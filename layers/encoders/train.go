@@ -21,17 +21,17 @@ import (
 type Settings struct {
 	Optim optim.Settings
 	// Start are weights to begin from, by name, in place of the network's own
-	// draws: those of an interrupted fit.
+	// draws, such as the weights of an interrupted fit.
 	Start *graph.Weights
 	// Checkpoint is called after each epoch whose weights are the best so far, with
 	// a model of those weights; it may be nil.
 	Checkpoint func(*Model, optim.Epoch)
-	// Others are rows that the model shall compute with later. They are checked before it
-	// is trained, like those that train it.
+	// Others are rows for later use of the model. They are checked before it is trained,
+	// like the training rows.
 	Others []*data.Inputs
 	// Type is the float type that the model is trained and encodes in; the zero value:
-	// float32. A hundred epochs multiply rounding errors until they show; those of
-	// float64 do not, whatever order a BLAS sums in.
+	// float32. In a hundred epochs the rounding errors of float32 grow until they show;
+	// those of float64 do not, in whatever order a BLAS sums.
 	Type tensor.Dtype
 }
 

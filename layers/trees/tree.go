@@ -27,7 +27,7 @@ type Settings struct {
 const leastGain = 1e-9
 
 // Grow grows a tree on the gradients g and curvatures h (N×C each) that splits some columns of b.
-// Where no split gains anything it is one leaf.
+// If no split gains anything, the tree is one leaf.
 func Grow(b *Bins, columns []int, g, h *mat.Dense, s Settings) *Tree {
 	s = Settings{cmp.Or(s.Depth, 4), cmp.Or(s.Ridge, 1), cmp.Or(s.Curvature, 1)}
 	t := &Tree{}
