@@ -22,7 +22,7 @@ type Catalog struct {
 	studies []theory.Study
 }
 
-// Part is what a catalog holds: a [Method], a [Rule], a [Metric], a [RawSource] or a [Study].
+// Part is an entry of a catalog: a [Method], a [Rule], a [Metric], a [RawSource] or a [Study].
 type Part interface{ join(*Catalog) error }
 
 // Metric is a metric of a module from outside, with the fields of [metrics.Own]: Key, Title,
@@ -127,7 +127,7 @@ func (c *Catalog) Metrics() []metrics.Own { return c.orOwn().metrics }
 // RawSources are those from outside.
 func (c *Catalog) RawSources() []data.RawSource { return c.orOwn().sources }
 
-// Studies are those of the theory, with those from outside at their end.
+// Studies are the studies of the theory, then the studies from outside.
 func (c *Catalog) Studies() []theory.Study { return append(theory.Studies(), c.orOwn().studies...) }
 
 // DataNames are the data that the program brings.
@@ -162,7 +162,7 @@ func (c *Catalog) List() []Method {
 	return c.methods
 }
 
-// Grouped are the methods as lists have them: the recommended, the paper's, those of others, variants, controls.
+// Grouped are the methods in the order of lists: the recommended one, the paper's, baselines, variants, controls.
 func (c *Catalog) Grouped() []Method {
 	return slices.SortedStableFunc(slices.Values(c.List()), func(a, b Method) int {
 		return slices.Index(groups, a.Group) - slices.Index(groups, b.Group)

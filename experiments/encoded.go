@@ -36,8 +36,8 @@ type encoding struct {
 }
 
 // EncodeTable trains the encoder on the table's training rows, until it is accurate
-// and overconfident, and gives its features and logits of those that calibrate and those
-// that test (see [data.OpenRaw]). The shifted rows are the test rows with noise on each
+// and overconfident, and gives its features and logits of the calibration and test rows
+// (see [data.OpenRaw]). The shifted rows are the test rows with noise on each
 // raw column, N(0, (sd/2)²).
 func EncodeTable(ctx context.Context, t *data.Table, e Encoder, seed uint64, observe func(optim.Epoch)) (*Problem, error) {
 	rng := rand.New(rand.NewPCG(seed, 1))

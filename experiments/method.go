@@ -15,7 +15,7 @@ import (
 // the meaning that is told with it.
 type Method struct {
 	Name string // by which commands, files and tables know it: "vq"
-	// Former is a name that it had, by which commands and earlier files may still name it.
+	// Former is an earlier name, which commands and earlier files may use.
 	Former string
 	Line   string // what it is, in one line
 	// Title is how tables write it; "": its name in capitals.
@@ -23,8 +23,8 @@ type Method struct {
 	Group Group
 	// Instead are those to take, of the recommended method, where rows lack an array that it needs: the first whose arrays they have.
 	Instead []string
-	// Fewest are the calibration rows that the recommended method needs at its defaults, Few is what to take where there are
-	// fewer, and FewSet are its settings.
+	// Fewest is the number of calibration rows that the recommended method needs at its defaults. With fewer rows, the
+	// method Few with the settings FewSet replaces it.
 	Fewest int
 	Few    string
 	FewSet Values
@@ -37,13 +37,13 @@ type Method struct {
 	Weighing string
 	// StopsEarly reports whether it needs validation rows to know when to stop.
 	StopsEarly bool
-	// Draws reports whether its fit depends on the seed, as that of a method that stops early does: it draws minibatches.
-	// What draws can be an ensemble.
+	// Draws reports whether its fit depends on the seed, as the fit of a method that stops early does: it draws minibatches.
+	// A method that draws can be an ensemble.
 	Draws bool
 	// New makes the calibrator, not fitted. It reads each of its settings from o, w and K among
 	// them, which is how the command knows them.
 	New func(o *Options) layers.Stateful
-	// Cost is what a fit takes; the zero Cost is of a method that nobody has timed.
+	// Cost is the cost of a fit; a method that nobody has timed has the zero Cost.
 	Cost Cost
 }
 
@@ -62,15 +62,15 @@ const (
 
 var groups = []Group{Recommended, Paper, Baseline, Outside, Variant, Control}
 
-// Published reports whether comparisons of all methods hold it: the paper's, those of others,
-// and those that a module from outside brings.
+// Published reports whether comparisons of all methods include it: the paper's methods,
+// baselines, and methods of other modules.
 func (g Group) Published() bool { return g == Paper || g == Baseline || g == Outside }
 
 // Aside reports whether lists leave it out unless all are asked for: the variants and the controls.
 func (g Group) Aside() bool { return g == Variant || g == Control }
 
-// Cost is about what a fit takes on one core: Seconds for 10,000 rows of 10 classes and 512
-// features, and the power of the classes by which that grows. Times are those of times.csv in
+// Cost is the approximate cost of a fit on one core: Seconds for 10,000 rows of 10 classes and 512
+// features, and the power of the classes by which they grow. Times are from times.csv in
 // studies on CIFAR-10 features, letters and proximity100.
 type Cost struct{ Seconds, ClassPower float64 }
 
@@ -84,8 +84,8 @@ var untimed = Cost{Seconds: 30, ClassPower: 1}
 // Timed reports whether somebody has timed it.
 func (c Cost) Timed() bool { return c != Cost{} }
 
-// Of is the seconds of a fit to rows of some features and classes; half of them are spent on
-// the features.
+// Of is the seconds of a fit to rows with these numbers of features and classes; half of them are
+// spent on the features.
 func (c Cost) Of(rows float64, features, classes int) float64 {
 	if !c.Timed() {
 		c = untimed

@@ -15,12 +15,12 @@ import (
 // Observer gives an observer for each stage of a fit that runs in epochs, by its name in [Run.Curves].
 type Observer func(stage string) func(optim.Epoch)
 
-// Options are what a method is built with. Its New reads every setting by name, with
-// default, range and meaning; the answer is what the user set, or the default:
+// Options are the settings that a method is built with. Its New reads every setting by name,
+// with default, range and meaning, and gets the user's value or the default:
 //
 //	rank := o.Int("rank-r.rank", 2, 1, "", "factors of each codeword")
 //
-// So a key is declared where it is used, and what was asked is all that the method has.
+// So a key is declared where it is used, and the method has exactly the settings that New reads.
 type Options struct {
 	// Values are the settings that the user chose.
 	Values Values

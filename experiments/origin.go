@@ -23,11 +23,11 @@ type Origin struct {
 	Backbone string // "resnet", or "" where Encoders name it
 	// Digest identifies the origin's contents.
 	Digest string
-	// Encoders are what raw rows may be encoded with; nil where there are features
+	// Encoders are the possible encoders of raw rows; nil if there are features
 	// already.
 	Encoders []Encoder
 
-	// Notice is what is odd about the rows of raw data, "" if nothing is.
+	// Notice says what is odd about the rows of raw data, "" if nothing is.
 	Notice string
 
 	// Shifts are the shifts that its rows can be judged under, the default first.
@@ -53,13 +53,13 @@ type Size struct {
 	Tested   int // labelled test rows
 }
 
-// OriginSettings are what is known of the data of [Catalog.OpenOrigin] besides their name. The zero value is nothing.
+// OriginSettings describe the data of [Catalog.OpenOrigin] besides their name. The zero value says nothing.
 type OriginSettings struct {
 	// Shifted, unless "", is an npz features file whose test rows are the shifted ones of a features file.
 	Shifted string
-	// Scores are what the logits of a features file are; "": what their values look like.
+	// Scores says what the logits of a features file are; "": what their values look like.
 	Scores data.Scores
-	// Label and Header are those of a csv file of raw rows, see [data.CSV].
+	// Label and Header describe a csv file of raw rows, see [data.CSV].
 	Label  string
 	Header data.Header
 }
@@ -153,7 +153,7 @@ func (o *Origin) Load(ctx context.Context, seed uint64, encoder string, shift Sh
 	return o.load(ctx, seed, e)
 }
 
-// Size is that of the problem with the encoder's rows.
+// Size is the size of the problem with the encoder's rows.
 func (o *Origin) Size(ctx context.Context, encoder string) (Size, error) {
 	if size := o.size; size.Rows > 0 {
 		for i, e := range o.Encoders {
@@ -230,8 +230,8 @@ func featuresOrigin(path, shifted string, as data.Scores) (*Origin, error) {
 	return o, nil
 }
 
-// WholeOrigin is the origin of one labelled set (see [data.OpenWhole]), which folds divide. Its logits are what as names or, where
-// that is "", what their values look like.
+// WholeOrigin is the origin of one labelled set (see [data.OpenWhole]), which folds divide. Its logits are read as as says or, if
+// as is "", as their values look.
 func WholeOrigin(ctx context.Context, path string, as data.Scores) (*Origin, error) {
 	src, err := data.OpenWhole(ctx, path)
 	if err != nil {

@@ -27,8 +27,8 @@ type Problem struct {
 	Notice  string             // what is odd about the rows of raw data, "" if nothing is
 }
 
-// Prepared is what all methods share on one problem, seed and split: the rows,
-// and the embedding in which every method is measured alike.
+// Prepared holds all that methods share on one problem, seed and split: the rows,
+// and the embedding in which every method is measured.
 type Prepared struct {
 	Source *data.Source // after the split
 	whole  *data.Set    // the calibration rows before it
@@ -42,9 +42,9 @@ type Prepared struct {
 }
 
 // Prepare splits the problem by the Spec and fits the shared embedding.
-// Specs that differ in method, settings, fraction, shift or judging alone may share the
-// result, which no run changes. So may one that wants no validation rows: it gets back those
-// that were set aside.
+// Specs that differ only in method, settings, fraction, shift or judging may share the
+// result, which no run changes. A Spec without validation rows may share it too: it gets back
+// the rows that were set aside.
 func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 	pcg := rand.NewPCG(s.Seed, 0)
 	out := &Prepared{Truth: p.Truth}
@@ -114,11 +114,11 @@ func (p *Prepared) partFor(s Spec) (*Prepared, error) {
 	return &out, nil
 }
 
-// Shift names rows of another distribution than those of the fit.
+// Shift names rows of another distribution than the rows of the fit.
 type Shift string
 
 const (
-	// GivenShift is of rows that the data bring: those of another features file, or
+	// GivenShift takes the shifted rows that come with the data: another features file, or
 	// other climates of the weather data (eval_out).
 	GivenShift Shift = "given"
 	// RegionShift is of the fifth of a raw table's rows that lie farthest along the first

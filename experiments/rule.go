@@ -14,7 +14,7 @@ type Rule struct {
 	New func(s *RuleSettings) optim.Rule
 }
 
-// RuleSettings are what a rule is made with.
+// RuleSettings are the settings of a rule.
 type RuleSettings struct {
 	decay float64 // the default of the stage
 	paper func(any) string

@@ -32,7 +32,7 @@ type Run struct {
 	Usage   []int           // codeword assignments of the test slots, nil if undivided
 	Embed   *data.Embedding // the shared embedding, nil without features
 	HeldOut float64         // see [Judging.HeldOut]; 0 where it was not asked for
-	// Beside is what whoever fitted found of the test rows beside the calibration rows.
+	// Beside holds the findings of the caller about the test rows beside the calibration rows.
 	Beside rowcheck.Findings
 }
 
@@ -214,8 +214,8 @@ func (s Spec) needs(method Method, src *data.Source) (needs []string) {
 	return needs
 }
 
-// Recommended is the recommended method. Where src lacks an array that it needs, it is the first of its Instead whose arrays src
-// has, and where the calibration rows are too few, its Few; lacks then says what is lacking.
+// Recommended is the recommended method. If src lacks an array that it needs, it is the first method of its Instead whose arrays
+// src has; if there are too few calibration rows, it is its Few. lacks then says what is lacking.
 func (s Spec) Recommended(src *data.Source) (m Method, lacks string) {
 	recommended := s.Catalog.Recommended()
 	var instead []string
@@ -291,7 +291,7 @@ func Predict(model layers.Stateful, x *data.Set) (*data.Predictions, error) {
 }
 
 // Kept says that a model of the method keeps the classifier, as it is or at a temperature, or how many of its members do, and
-// by which losses of held-out rows of the first; "" where none does.
+// gives the held-out losses of the first one; "" if none does.
 func (r *Run) Kept() string {
 	members, kept, how := layers.MembersOf(r.Model), 0, ""
 	for _, m := range members {

@@ -28,7 +28,7 @@ type Spec struct {
 	// Set holds the settings of the method, "codebook.slots=32 optim.rate=3e-4"; what it does
 	// not name has its default.
 	Set string
-	// Judging is what the run is judged by besides the values of the metrics.
+	// Judging says by what the run is judged besides the values of the metrics.
 	Judging Judging
 	// Catalog is where Method is looked up; nil means Methods.
 	Catalog *Catalog
@@ -36,11 +36,11 @@ type Spec struct {
 	Executor Executor
 }
 
-// Judging is what runs are judged by besides the values of the metrics, and on which rows.
-// Its zero value is nothing, on the rows of the Spec's own split.
+// Judging says by what runs are judged besides the values of the metrics, and on which rows.
+// The zero value adds nothing, on the rows of the Spec's own split.
 type Judging struct {
-	// Split is what the problem is prepared by, for Specs whose own differ: so the shared
-	// embedding is one for all. "" is the Spec's own.
+	// Split prepares the problem for Specs with different splits, so all share one
+	// embedding. "" is the Spec's own split.
 	Split data.Holdout `json:"split,omitempty"`
 	// Replicates is the number of bootstrap replicates behind intervals, of the same resamples
 	// in every run, which makes replicates of two runs pairs; 0 for none.
@@ -51,17 +51,17 @@ type Judging struct {
 	// Anchors is at how many of the test rows the local metrics are measured, where there are
 	// more; 0 means at all.
 	Anchors int `json:"anchors,omitempty"`
-	// HeldOut measures the NLL on a fifth of the calibration rows too, after a fit to the others, by which settings are
-	// chosen without a look at the test rows.
+	// HeldOut also measures the NLL on a fifth of the calibration rows, after a fit to the others, so that settings can be
+	// chosen without the test rows.
 	HeldOut bool `json:"held_out,omitempty"`
 	// Folds is into how many folds one labelled set is divided, each row to be predicted by a fit to the others; 0: the rows are
 	// divided already.
 	Folds int `json:"folds,omitempty"`
-	// Within is what each fold holds whole; "" is rows that are equal.
+	// Within says which rows stay in one fold; "" means equal rows.
 	Within Within `json:"within,omitempty"`
 }
 
-// Within is what folds hold whole.
+// Within says which rows stay in one fold.
 type Within string
 
 // WholeGroups keeps the rows of a group in one fold, which then are one observation.
@@ -97,7 +97,7 @@ func defaultSlots(features int) int {
 	return slots
 }
 
-// Use adds the settings v of the method to those of Set. One that Set has with another value
+// Use adds the settings v of the method to Set. A setting that Set has with another value
 // is a *data.InputError.
 func (s *Spec) Use(v Values) error {
 	set := s.values()
@@ -123,13 +123,13 @@ func (s Spec) Possible() bool {
 	return err == nil
 }
 
-// With is the Spec with settings in place of its own.
+// With is the Spec with these settings in place of its own.
 func (s Spec) With(v Values) Spec {
 	s.Set = s.values().With(v).String()
 	return s
 }
 
-// Measuring is what the run is measured with.
+// Measuring are the settings of the run's metrics.
 func (s Spec) Measuring() (metrics.Settings, error) {
 	o := Options{Values: s.values()}
 	m := o.measuring()
@@ -179,7 +179,7 @@ func (s Spec) Slots() int { return s.integer(slotsKey) }
 // Codewords is the K that the Spec sets, 0 where it leaves it open.
 func (s Spec) Codewords() int { return s.integer(codewordsKey) }
 
-// Start is what the codebook's averages start from, "" where the Spec leaves it open.
+// Start is the start of the codebook's averages, "" if the Spec leaves it open.
 func (s Spec) Start() string { return s.Value(startKey) }
 
 // Value is a setting of the Spec, "" where it leaves it open.

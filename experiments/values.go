@@ -72,7 +72,7 @@ func (v Values) flatten(path, group string, tree map[string]any) error {
 // ParseValues reads "optim.rate=3e-4 divide.epochs=200".
 func ParseValues(text string) (Values, error) { return ReadValues("", strings.Fields(text)) }
 
-// String is what ParseValues reads, keys in alphabetical order.
+// String is the text that ParseValues reads, keys in alphabetical order.
 func (v Values) String() string {
 	return strings.Join(data.Each(v.Names(), func(key string) string {
 		return key + "=" + strings.Join(strings.Fields(v[key]), "")
@@ -82,7 +82,7 @@ func (v Values) String() string {
 // Names lists the keys in alphabetical order.
 func (v Values) Names() []string { return slices.Sorted(maps.Keys(v)) }
 
-// With is v with more settings, which win.
+// With is v with more settings, which replace those of v.
 func (v Values) With(more Values) Values {
 	all := Values{}
 	maps.Copy(all, v)

@@ -39,7 +39,7 @@ type local struct {
 	MLCE float64 `json:"mlce"`
 }
 
-// Configuration is what config.json says of a run besides its Spec.
+// Configuration is the content of config.json besides the Spec.
 type Configuration struct {
 	Classes         int `json:"classes"`
 	Features        int `json:"features"`
@@ -112,7 +112,7 @@ func (r *Run) model() (*layers.Model, error) {
 }
 
 // Write puts the run's files into dir, all or none of them. A run without an
-// outcome has no metrics and no predictions; those of an earlier one are removed.
+// outcome has no metrics and no predictions; the files of an earlier run are removed.
 func (r *Run) Write(dir string) error {
 	f := disk.NewFolder(dir, RunGroup)
 	defer f.Discard()
@@ -224,8 +224,8 @@ func (r *Run) configuration() Configuration {
 	return c
 }
 
-// ReadRepeated are those of the run whose predictions are in a file; nil where there are none, or where the file is
-// of no run.
+// ReadRepeated are the repeated rows of the run whose predictions are in a file; nil if there are none, or if the file
+// belongs to no run.
 func ReadRepeated(predictions string) *rowcheck.RepeatedRows {
 	if filepath.Base(predictions) != "predictions.npz" {
 		return nil

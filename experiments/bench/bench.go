@@ -36,7 +36,7 @@ type Workload struct {
 	What string
 	// PerSecond means that the figure is rows per second, not seconds.
 	PerSecond bool
-	// Work is what one epoch or evaluation costs at least, or one row if PerSecond.
+	// Work is the least cost of one epoch or evaluation, or of one row if PerSecond.
 	Work Cost
 	// Measure is the figure's best of reps repetitions, after one to warm up.
 	Measure func(ctx context.Context, reps int) (float64, error)

@@ -8,11 +8,11 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// Cost is what a workload cannot do without: multiplications and additions, and
+// Cost is the unavoidable work of a workload: multiplications and additions, and
 // bytes that pass memory because they fit no cache.
 type Cost struct{ Flops, Bytes float64 }
 
-// Roof is what the machine gives, measured beside the workloads.
+// Roof is the speed of the machine, measured beside the workloads.
 type Roof struct {
 	FlopsPerSecond float64 `json:"sgemm_flops_per_s"` // of a 1024×256 by 256×1024 product
 	BytesPerSecond float64 `json:"copy_bytes_per_s"`  // read and written by a copy of 64 MiB
@@ -51,7 +51,7 @@ func (h *halves) Block(i int) {
 	copy(h.y[i*half:(i+1)*half], h.x[i*half:(i+1)*half])
 }
 
-// Floor is the shortest time, in seconds, that the roof allows for c: that of its
+// Floor is the shortest time, in seconds, that the roof allows for c: the time of its
 // arithmetic or of its traffic, whichever is longer.
 func (r Roof) Floor(c Cost) float64 {
 	return max(c.Flops/r.FlopsPerSecond, c.Bytes/r.BytesPerSecond)

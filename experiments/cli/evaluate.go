@@ -424,8 +424,8 @@ type MetricFlags struct {
 // fewestReplicates is of package metrics: fewer have no 2.5 % quantile.
 const fewestReplicates = 40
 
-// Settings turns the flags into settings, in which 0 means the default. What is wrong with
-// them is an error with the exit code of wrong usage.
+// Settings turns the flags into settings, in which 0 means the default. A wrong flag
+// is an error with the exit code of wrong usage.
 func (f *MetricFlags) Settings() (s metrics.Settings, u metrics.Uncertainty, err error) {
 	switch {
 	case !(f.Bandwidth > 0):

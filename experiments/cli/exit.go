@@ -48,7 +48,7 @@ func failed[E error](sentence string, causes []E) error {
 	return errors.New(sentence)
 }
 
-// ExitCode is what calibra exits with after err, 0 after none.
+// ExitCode is the exit code of calibra after err, 0 if err is nil.
 func ExitCode(err error) int {
 	var (
 		input   *data.InputError

@@ -133,7 +133,7 @@ func (j *Judged) told(t *terminal) {
 	warnOf(t, j.path, rowcheck.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights}))
 }
 
-// Embed reads the embedding of the array named or, where key is "", that of the default name if the file has it.
+// Embed reads the embedding from the array key or, if key is "", from the array of the default name if the file has it.
 func (j *Judged) Embed(key string) error {
 	if key == "" {
 		key = "embedding"

@@ -8,7 +8,7 @@ import (
 	"calibra/experiments/internal/checked"
 )
 
-// Confusion is what is taken for what, and how surely.
+// Confusion says which classes are taken for which others, and with what probability.
 type Confusion struct {
 	Classes []int      `json:"classes"` // the numbers of those it has, ascending
 	Rows    []float64  `json:"rows"`    // of each of them

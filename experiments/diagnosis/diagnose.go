@@ -88,7 +88,7 @@ func (e Examination) filled(rows, counted int) (Examination, error) {
 
 // Diagnosis is where predictions are wrong.
 type Diagnosis struct {
-	// Found is what is wrong, in a sentence. Verdict is what to do, of whoever asked; nil without.
+	// Found says in a sentence what is wrong. Verdict says what to do, if the caller sets it; otherwise nil.
 	Found   string `json:"found"`
 	Verdict any    `json:"verdict,omitempty"`
 	// Kind is the error that there is; Global and Local have what corrections of each kind would save.
@@ -113,7 +113,7 @@ type Diagnosis struct {
 	Recoverable      *metrics.Recovered `json:"recoverable"`
 }
 
-// Kind is what error a diagnosis finds.
+// Kind is the kind of error that a diagnosis finds.
 type Kind string
 
 const (
@@ -126,28 +126,28 @@ const (
 // Diagnose finds the regions of the embedding (N×d) in which predictions (N×C) and labels
 // (N) disagree.
 //
-// The rows are halved at random, those of one prediction in one place in one half. On each half regions are searched: pieces that a few cuts make,
-// by features and by distances to codewords, until what is left differs no more from the predictions; rows in clusters
-// apart are pieces of their own. Pieces of the two halves that overlap are one region, whose rows are those that the piece of the other half
-// holds. Each is tested for each class c, and for the top class, by
+// The rows are halved at random; rows with equal prediction and place stay in one half. On each half regions are searched: a few cuts,
+// by features and by distances to codewords, make pieces until the rest does not differ from the predictions; rows in separate
+// clusters are separate pieces. Pieces of the two halves that overlap are one region, whose rows are those that the piece of the other half
+// holds. Each region is tested for each class c, and for the top class, by
 //
 //	T = Σ_{i∈R} w_i e_ic / √(max(V, S) + 4)
 //
-// where V = Σ_{i∈R} w_i² p_ic(1 − p_ic) is the variance if the predictions are right and S = Σ_{i∈R} w_i² (e_ic − ē_c)² what the
-// rows show of it (w_i = 1 without weights). All rows for each class, tenths of the
+// where V = Σ_{i∈R} w_i² p_ic(1 − p_ic) is the variance if the predictions are right, and S = Σ_{i∈R} w_i² (e_ic − ē_c)² is its
+// estimate from the rows (w_i = 1 without weights). All rows for each class, tenths of the
 // rows by confidence, and groups are tested beside. Of calibrated predictions, and of others, the largest |T| over
 // everything tested is as large as the maxima of two kinds of draws: labels redrawn from the predictions, with V alone, and a
 // wild bootstrap of the residuals, with S alone. The adjusted p-value of T is the larger of the two shares of draws, the
 // observed rows among them, whose maximum is as large, and Critical what all but a share Level stay below. So
-// it holds however small or nested the regions, and the chance that anything is called wrong of calibrated predictions
-// is at most Level (up to what the two halves know of each other through their pieces).
+// it holds however small or nested the regions, and the chance that anything is called wrong in calibrated predictions
+// is at most Level (up to the dependence of the two halves through their pieces).
 //
-// Intervals hold for all gaps at once, be the predictions right or wrong, by the same T. One rule decides what is wrong: |T| is above
+// Intervals hold for all gaps at once, whether the predictions are right or wrong, by the same T. One rule decides what is wrong: |T| is above
 // Critical, p is at most Level, the gap is beyond Detectable, and its interval does not hold 0; each is equivalent.
 //
-// Where a global correction saves something, regions are searched among what it leaves too. They are reported where
-// the rows outside all regions are wrong alike: by a third of the regions' gap or more. The error is global where none is left,
-// if so or if regions hold more than half of the rows.
+// If a global correction saves something, regions are also searched after that correction. These are reported if
+// the rows outside all regions are similarly wrong: by a third of the regions' gap or more. The error is global if no region is left
+// and either this holds or regions hold more than half of the rows.
 //
 // Memory grows with N·d, time with N·(C·redraws + d).
 func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, e Examination, rng *rand.Rand) (*Diagnosis, error) {

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Portrait is what predictions look like: how reliable they are, and what they take for what.
+// Portrait shows predictions: how reliable they are, and which classes they take for which others.
 type Portrait struct {
 	Reliability *Reliability `json:"reliability,omitempty"`
 	Confusion   *Confusion   `json:"confusion,omitempty"`
@@ -18,7 +18,7 @@ type Portrait struct {
 // wholeConfusion is up to how many classes the confusion of a portrait has all; of more it has the heaviestConfusion most confused.
 const wholeConfusion, heaviestConfusion = 100, 40
 
-// NewPortrait is that of predictions (N×C, in log-probabilities). Of by it takes Rows and Soft. The band
+// NewPortrait is the portrait of predictions (N×C, in log-probabilities). It uses Rows and Soft of by. The band
 // of its curve and the bars of its bins are drawn from rng; nil: it has none.
 func NewPortrait(logProbs *mat.Dense, labels []int, by metrics.Settings, rng *rand.Rand) (p Portrait, err error) {
 	s, err := checked.NewSample(logProbs, labels, by.Rows, by.Soft)

@@ -16,7 +16,7 @@ import (
 // Map is the rows of an embedding in planes, and the places that they lie in: the rows of a codeword each, and
 // the regions of the diagnosis.
 type Map struct {
-	// Planes are that of the two directions of largest variance and, where a region is wrong, that in
+	// Planes are the plane of the two directions of largest variance and, for each wrong region, the plane in
 	// which it and the next one lie farthest from the others.
 	Planes []Plane
 	Places []Place

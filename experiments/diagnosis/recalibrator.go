@@ -31,7 +31,7 @@ type Recalibrator interface {
 	Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (Correction, error)
 }
 
-// Targets are what a Recalibrator learns of N rows.
+// Targets are the targets of N rows for a Recalibrator.
 type Targets struct {
 	Labels  []int      // N, of a soft label the class of largest share
 	Soft    *mat.Dense // N×C, shares of the classes; nil: labels are certain
@@ -101,7 +101,7 @@ func (y *Targets) dot(x []float64, i int) float64 {
 	return floats.Dot(x, y.Soft.RawRowView(i))
 }
 
-// Correction is what a Recalibrator learned.
+// Correction is a fitted Recalibrator.
 type Correction interface {
 	// Apply returns recalibrated log-probabilities (N×C) of rows as Fit has them.
 	Apply(logProbs *mat.Dense, features mat.Matrix) (*mat.Dense, error)
@@ -111,12 +111,11 @@ type Correction interface {
 //
 //	g(x) = softmax(log p + Wᵀψ + (aᵀψ) ℓ̃) ,  minimizing  mean NLL + (‖W‖² + ‖a‖²)/(2nσ²)
 //
-// (n the effective number of rows that count differently)
-// where ψ are D functions of the row, W is D×C, a is D, and ℓ̃ the centred
-// log-probabilities in units of their root mean square: W moves classes, a turns the
-// confidence up or down. The functions have a total variance of 1, so that σ is how far, in
-// nats, the penalty lets them move a logit. It is 0 (the identity), 1/16, 1/8, …, 4, whichever
-// has the least loss on the rows held out of three inner folds, so that predictions
+// where n is the effective number of rows, ψ are D functions of the row, W is D×C, a is D, and ℓ̃
+// are the centred log-probabilities in units of their root mean square: W moves classes, a turns
+// the confidence up or down. The functions have a total variance of 1, so σ is how far, in
+// nats, the penalty lets them move a logit. σ is 0 (the identity), 1/16, 1/8, …, or 4, whichever
+// has the least loss on the rows held out of three inner folds, so predictions
 // without an error stay as they are.
 //
 // Without features ψ are functions of the prediction: 1, ℓ̃_1 … ℓ̃_C and a piecewise linear one

@@ -47,7 +47,7 @@ const FewestRecoverableRows = 50
 // as far as g₀ has found the calibration error. The better the families, the tighter;
 // those of [Shrunk] leave predictions without an error as they are.
 //
-// Rows of one prediction in one place are in one fold, so that no correction knows a row by its copy.
+// Rows with equal prediction and place are in one fold, so no correction learns a row from its copy.
 //
 // Without features (nil) there is g₀ alone.
 //

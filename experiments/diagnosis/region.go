@@ -14,8 +14,8 @@ import (
 type Region struct {
 	Rows []int `json:"rows,omitempty"` // of the input, ascending, counted from 0; JSON leaves them out of Classes and Confidence
 	Size int   `json:"size"`
-	// EffectiveSize is (Σ v)²/Σ v², v = w p(1 − p) of Class: rows whose outcome is open
-	// count, those that are certain do not.
+	// EffectiveSize is (Σ v)²/Σ v², v = w p(1 − p) of Class: rows with an uncertain outcome
+	// count, rows with a certain one do not.
 	EffectiveSize float64 `json:"effective_size"`
 	Class         *int    `json:"class"` // nil: the top class of each row
 	ClassName     string  `json:"class_name,omitempty"`
@@ -37,8 +37,8 @@ type Region struct {
 	Accuracy float64 `json:"accuracy"`
 	// Prototype is the rows nearest the region's mean, the nearest first; nil without a region.
 	Prototype []int `json:"prototype,omitempty"`
-	// PerClass are the gaps of the classes that were tested with their adjusted p, the top class last:
-	// of many classes those of largest |T|.
+	// PerClass are the gaps of the tested classes with their adjusted p, the top class last; if there
+	// are many classes, those of largest |T|.
 	PerClass []ClassGap `json:"per_class,omitempty"`
 }
 

@@ -25,7 +25,7 @@ const (
 	defaultRegion    = 50
 )
 
-// FewestRows are those that a diagnosis needs by default: a region on one half, and one on the other.
+// FewestRows is the number of rows that a diagnosis needs by default: for a region on each half.
 const FewestRows = 2 * defaultRegion
 
 func (s SearchSettings) filled() (SearchSettings, error) {

@@ -28,13 +28,13 @@ func Called(command string) string {
 	return self + " " + rest
 }
 
-// Outside reports whether this program is that of a module from outside, which has parts of its own.
+// Outside reports whether this program belongs to another module, which has parts of its own.
 func Outside() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && info.Main.Path != "calibra"
 }
 
-// Name is what this program is called, which knows parts of another module by another name.
+// Name is the name of this program; a program with parts of another module has another name.
 func Name() string {
 	if underGoRun() {
 		return "calibra"

@@ -29,7 +29,7 @@ type Program struct {
 	Products string `json:"matrix_products"`
 }
 
-// ThisProgram is the one that runs.
+// ThisProgram is the running program.
 func ThisProgram() (Program, error) {
 	digest, err := executableDigest()
 	return Program{Version: version(), Digest: digest, Commit: commit(), Products: blas.Name()}, err

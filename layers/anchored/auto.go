@@ -99,7 +99,7 @@ func (a *Auto) Predict(x *data.Set) (*data.Predictions, error) { return a.fitted
 // ONNX writes the chosen map.
 func (a *Auto) ONNX(g *onnx.Network) (onnx.Outputs, error) { return a.fitted.ONNX(g) }
 
-// Embed is that of the base, if it has one.
+// Embed is the Embed of the base, if it has one.
 func (a *Auto) Embed(x *data.Set) (mat.Matrix, error) {
 	return layers.Fitted(a.Base, nil, nil).Embed(x)
 }

@@ -31,7 +31,7 @@ func (s *Stack) Unbounded() error {
 	return nil
 }
 
-// Sizes are those of the base.
+// Sizes are the sizes of the base.
 func (s *Stack) Sizes() layers.Sizes { return s.Base.Sizes() }
 
 // Bounds are by the delta method on the logit of each posterior, with the covariance of
@@ -40,23 +40,22 @@ func (s *Stack) Sizes() layers.Sizes { return s.Base.Sizes() }
 //
 //	F = Σ_rows Σ_j q_j s_j s_jᵀ + Λ ,  J = Σ_rows s_y s_yᵀ/(1 − h)² + Λ ,  Cov(θ̂) = F⁻¹ J F⁻¹
 //
-// A joint correction has some 100,000 weights, so that neither F nor Cov is ever there. Instead
+// A joint correction has some 100,000 weights, so neither F nor Cov is ever computed. Instead
 // [intervalDraws] vectors δ ~ N(0, Cov) are drawn, F δ = Σ_rows ε s_y/(1 − h) + Λ^½ ε′ with
 // standard normal ε and ε′, by conjugate gradients (Papandreou and Yuille 2010; Kline and Santos
 // 2012). One ε serves all parts, since they were fitted to the same rows, and one ε′ the weights of
-// one name. The variance of a logit is the mean square of what δ moves it by; quantiles of Student's t
-// make up for the mean being one of draws, which leave a half-width an error of an eighth. The leverages h
-// are of as many draws. The draws are the same each time.
+// one name. The variance of a logit is the mean square of its moves by δ; quantiles of Student's t
+// allow for the finite number of draws, which leaves a half-width an error of an eighth. The leverages h
+// come from as many draws. The draws are the same each time.
 //
-// The error of a map that another leaves as it is ([Settled]) counts: its δ, of the same ε, moves the
-// residuals that the correction is fitted to. What is taken as given: the strengths, which were
-// chosen on the same rows, the weights and the temperature of the mixture, and the base, which is
-// the codes, the scale of the features and one temperature. Nor do they hold the bias that priors
-// and the mixture make: where map, prior and strengths are those of the law, 90 % of true posteriors
-// lie within intervals of 90 %; after a fit of three Gaussian classes that chooses them on 1,000 rows,
-// 66 to 80 %. Where cross-validation leaves a correction nearly free, as on letter, Λ outweighs what
-// the fitted rows still show, and intervals are wide: half of the likeliest classes there have one
-// wider than .76.
+// The error of a [Settled] map counts: its δ, from the same ε, moves the residuals that the
+// correction is fitted to. Taken as given are the strengths, which were chosen on the same rows, the
+// weights and the temperature of the mixture, and the base: the codes, the scale of the features and one
+// temperature. The intervals also leave out the bias of the priors and of the mixture. If map, prior and
+// strengths are those of the law, 90 % of true posteriors lie within intervals of 90 %; after a fit of three
+// Gaussian classes that chooses them on 1,000 rows, 66 to 80 % do. If cross-validation leaves a correction
+// nearly free, as on letter, Λ outweighs the information of the fitted rows, and intervals are wide: there,
+// half of the likeliest classes have an interval wider than .76.
 func (s *Stack) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
 	if err := layers.CheckLevel(level); err != nil {
 		return nil, nil, err

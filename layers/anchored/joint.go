@@ -18,16 +18,16 @@ import (
 //
 //	scores = base + φ z V/√M + Σ_i Σ_k e_ik(z) h_ik ,  h_ik = σ u_ik/√w
 //
-// base is an [OrderPreserving] map as a fit of its own left it ([Settled]), with a
-// [ShrunkDirichlet] one that is fitted with the rest, so that what is fitted is convex. Where
-// [Stack] mixes eight maps on hard codes, Joint grows one map by a part at a time ([JointMaps]),
-// each part's strength chosen on the same folds while the parts before it go on to move. The
-// codes are those of whichever division, w and K, has the least held-out loss; the maps before
-// the codes are judged once for all divisions, and the search for a division's strength begins
-// where that of the one before it ended.
+// base is an [OrderPreserving] map with the weights of its own fit ([Settled]), and a
+// [ShrunkDirichlet] map that is fitted with the rest, so the fit is convex. [Stack] mixes eight
+// maps on hard codes; Joint grows one map by a part at a time ([JointMaps]). Each part's strength
+// is chosen on the same folds, while the earlier parts go on to move. The codes come from the
+// division, w and K, of least held-out loss. The maps before the codes are judged once for all
+// divisions, and the search for a division's strength begins where the search for the division
+// before it ended.
 //
 // Last the maps of that chain are mixed as [Stack] mixes them, by their outputs for held-out rows.
-// So where the codes, or the features, add nothing, what is left is the map without them.
+// If the codes, or the features, add nothing, the map without them remains.
 type Joint struct {
 	*Stack // the mixture; its Base is that of the chosen division
 
@@ -39,7 +39,7 @@ type Joint struct {
 
 // JointSettings of [NewJoint].
 type JointSettings struct {
-	// Divisions are to choose among; those that the rows do not allow are left out. nil: as many
+	// Divisions are the candidates; divisions that the rows do not allow are left out. nil: as many
 	// slots as divide the features, up to 64 with 64 codewords and up to 32 with 256.
 	Divisions []layers.Division
 	// Base makes a base that is divided so, or, of no division, one that is to be restored.
@@ -133,7 +133,7 @@ func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	return m.mix(optim.Span(ctx, "", judgedShare, 1), best, rng)
 }
 
-// Redraw fits the division, strengths and mixture that chosen, a Joint, has, by draws of its own; of few rows it is Fit, as that of [Stack.Redraw].
+// Redraw fits with draws of its own, and with the division, strengths and mixture of chosen, a Joint; with few rows it is Fit, as in [Stack.Redraw].
 func (m *Joint) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *data.Set, rng *rand.Rand) error {
 	of, ok := chosen.(*Joint)
 	if !ok || of.Stack == nil || of.parts == nil {

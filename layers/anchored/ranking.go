@@ -53,12 +53,12 @@ func Maps() []Candidate {
 type Ranked struct {
 	Name       string
 	NLL, Error float64 // mean held-out loss of a row, and its standard error
-	// Excess is the mean over the rows of the loss less that of the candidate with the
-	// least of those that take part, ExcessError the standard error of this mean: the
-	// rows are the same, so it is far smaller than Error.
+	// Excess is the mean over the rows of the loss minus the loss of the best candidate that
+	// takes part. ExcessError is the standard error of this mean: the rows are the same, so it
+	// is far smaller than Error.
 	Excess, ExcessError float64
-	// Lost is the share of the rows that the base has right less that of the
-	// candidate, LostError its standard error, of the rows' differences too.
+	// Lost is the accuracy of the base minus the accuracy of the candidate. LostError is its
+	// standard error, also from the rows' differences.
 	Lost, LostError float64
 	Spreads         []float64 // as chosen, the coarsest correction's first
 	Chosen          bool
@@ -66,7 +66,7 @@ type Ranked struct {
 
 // Ranker is a calibrator that judged candidates by rows held out.
 type Ranker interface {
-	// Ranks are what the last Fit found, in the candidates' order; nil before.
+	// Ranks are the results of the last Fit, in the candidates' order; nil before.
 	Ranks() []Ranked
 }
 

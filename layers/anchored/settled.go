@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Settled is a map as a fit of its own left it: what is added to its scores is learned, it is
-// not. A correction that can distinguish every calibration row would else make a temperature beside
-// it ever surer, since on those rows it is never wrong.
+// Settled is a map with the weights of its own fit: only what is added to its scores is learned.
+// Otherwise a correction that can distinguish every calibration row would make the temperature beside
+// it ever surer, since it is never wrong on those rows.
 //
 // Weights: those of Of, all of them state.
 type Settled struct{ Of Scored }
@@ -38,7 +38,7 @@ func (m Settled) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return m.Of.LogProbs(b, in)
 }
 
-// Scores describes those of Of.
+// Scores describes the scores of Of.
 func (m Settled) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node { return m.Of.Scores(b, in) }
 
 // resting is a map that leaves another as it was fitted before.

@@ -19,8 +19,8 @@ import (
 //
 // ρ is how far the prior lets the map leave On. A column has C − 1 entries off the
 // diagonal, so their spread falls with C, as in structured matrix scaling (Berta et
-// al. 2025). The loss is as convex as that of On; the centred log-ratios (Aitchison
-// 1982) leave their sum, which has no effect, out of it.
+// al. 2025). The loss is convex if On's is; the centred log-ratios (Aitchison
+// 1982) leave out their sum, which has no effect.
 //
 // Weights: those of On, shrunk_dirichlet/weight (C×C, D), /bias (C, β) and the
 // state /spread (1, ρ).

@@ -18,7 +18,7 @@ import (
 //	posterior = softmax(scores + Σ_i g_i,s(i)) ,  g_ik = φ ĉ_ik V_i / √M ,  V_i ~ N(0, I)
 //
 // with ĉ_ik codeword k standardized by the features of slot i (1×d) and V_i d×C: near
-// codewords are corrected alike. The loss is as convex as that of On.
+// codewords get similar corrections. The loss is convex if On's is.
 //
 // Weights: those of On, slot_head/weight (M×C, V) and the state slot_head/spread (1, φ).
 type SlotHead struct{ On Scored } // nil: Tempered{}

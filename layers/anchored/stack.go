@@ -30,18 +30,18 @@ import (
 //
 // The folds of Auto's cross-validation give for each calibration row what each candidate
 // predicts without having seen it. On these w maximizes the mean of log Σ_m w_m p_m, which is
-// concave, and then T that of q. Where the held-out rows do not distinguish maps, Auto
-// keeps one and its error; the mixture's error is the smaller, the less the maps' own go
-// together, and it is less sure than they are where they disagree. The last step adds to
-// the N rows one of which nothing is known (Laplace's rule, as in structured matrix
+// concave, and then T maximizes the mean of log q. If the held-out rows do not distinguish maps,
+// Auto keeps one map with its error. The mixture's error is smaller the less the errors of the
+// maps are correlated, and the mixture is less sure where the maps disagree. The last step adds to
+// the N rows one of unknown class (Laplace's rule, as in structured matrix
 // scaling): N rows cannot show that a class is rarer than that.
 //
-// Candidates of less weight than a row has, 1/N, are left out unless none has more; the
-// others are fitted to all rows by L-BFGS in float32, as far as they were to be judged. The mixture is no
-// Map: its parts have weights of the same names. Validation rows are not looked at.
+// Candidates of less weight than 1/N, the weight of a row, are left out unless none has more; the
+// others are fitted to all rows by L-BFGS in float32, as far as they were for the choice. The mixture is no
+// Map: its parts have weights of the same names. It ignores validation rows.
 //
-// Where the held-out rows lose no less by the mixture than by the classifier as it is, the classifier is kept: the
-// posterior is its own. So it is where it errs in hardly any row, and there is little to learn from. It is kept at a
+// If the mixture does not lower the loss of the held-out rows below the classifier's, the classifier is kept: the
+// posterior is its own. This happens if the classifier errs in hardly any row, so there is little to learn from. It is kept at a
 // temperature T, log T ~ N(0, .2²), if that lowers the held-out loss by more than the standard error of the difference.
 type Stack struct {
 	Base       layers.Base
@@ -154,9 +154,9 @@ func (s *Stack) fit(ctx context.Context, parts []part, rows *layers.Rows, rng *r
 	return nil
 }
 
-// Redraw fits the base by draws of its own and the parts of chosen, a Stack, on it: their weights w, T and the spreads are
-// those that chosen found on its folds, and the fits begin where those of chosen ended, but for the tables that codes read. Of few rows it is
-// Fit: folds of its own then cost little, and what they choose varies with the draw, which averaging takes away too.
+// Redraw fits the base with draws of its own, and on it the parts of chosen, a Stack. It takes the weights w, T and the spreads
+// that chosen found on its folds. The fits begin where the fits of chosen ended, except for the tables that codes read. With few rows it is
+// Fit: folds of its own then cost little, and averaging also removes the variance of their choices.
 func (s *Stack) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *data.Set, rng *rand.Rand) error {
 	s.Ranking, s.parts, s.stages = nil, nil, nil
 	of, ok := chosen.(*Stack)
@@ -380,7 +380,7 @@ func (s *Stack) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	return v.Outputs(g.Log(g.Add(g.Mul(q, g.Scalar(keep)), g.Scalar(floor)))), nil
 }
 
-// Embed is that of the base, if it has one.
+// Embed is the Embed of the base, if it has one.
 func (s *Stack) Embed(x *data.Set) (mat.Matrix, error) {
 	return layers.Fitted(s.Base, nil, nil).Embed(x)
 }

@@ -19,8 +19,7 @@ import (
 //
 // σ is how far, in nats, the prior lets a region move a logit; 0 leaves the global
 // map. The mean of the likelihood over N_ik rows outweighs the prior as N_ik grows,
-// so a codeword is corrected as far as its support allows. The loss is as convex as
-// that of On.
+// so a codeword is corrected as far as its support allows. The loss is convex if On's is.
 //
 // Weights: those of On, anchored/correction ((w·K)×C, u) and the state
 // anchored/spread (1, σ).

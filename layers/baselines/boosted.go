@@ -20,17 +20,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Boosted are boosted residuals: trees that see the features and what the classifier said, each
-// grown on what those before it leave (Friedman 2001),
+// Boosted are boosted residuals: trees of the features and the classifier's scores, each
+// grown on the residuals of the trees before it (Friedman 2001),
 //
 //	posterior = softmax(βℓ + η Σ_r v_r(z, βℓ))
 //
-// MCGrad (Tax et al. 2025) calibrates two classes so; its means are here, the form for C classes
-// is ours: a tree has C outputs, and its gradient w(p − y) and curvature w p(1 − p) in all of them,
-// w the row's weight and y its label, 1 in its class, or the shares of a soft one. Of
-// those means these are here: β, by maximum likelihood before the first tree; a least curvature of
-// a leaf; and how many trees there are by the loss of a stratified fifth of the rows held out,
-// after which all rows are fitted with as many. Each tree uses a part of the columns, drawn.
+// MCGrad (Tax et al. 2025) calibrates two classes in this way; the form for C classes is ours. A
+// tree has C outputs, with the gradient w(p − y) and the curvature w p(1 − p) in all of them; w is
+// the row's weight and y its label, 1 in its class, or the shares of a soft label. As in MCGrad, β
+// is found by maximum likelihood before the first tree, a leaf has a least curvature, and the loss
+// of a stratified fifth of the rows, held out, gives the number of trees; all rows are then fitted
+// with as many. Each tree uses a random part of the columns.
 type Boosted struct {
 	Rounds int     // trees at most; 0: 200
 	Depth  int     // 0: 4

@@ -21,7 +21,7 @@ import (
 //
 //	posterior = w₁ softmax(z/T) + w₂ softmax(z) + w₃/C ,  w ≥ 0 ,  Σ w = 1
 //
-// T is that of temperature scaling; w then minimizes the mean NLL, which is convex in it.
+// T is the temperature of temperature scaling; w then minimizes the mean NLL, which is convex in w.
 type EnsembleTemperature struct{ kept } // ensemble/temperature (1), ensemble/weight (3)
 
 var _ layers.Stateful = (*EnsembleTemperature)(nil)

@@ -35,10 +35,10 @@ import (
 //
 // BN standardizes with the moments of all calibration rows rather than of a batch,
 // so that rows do not depend on their batch; its scale and shift are W₁'s and c's.
-// The optimizer, which the authors leave open, is that of every net here: Adam with
+// The authors leave the optimizer open; it is the same for every network here: Adam with
 // rate 1e-3, at most 100 epochs, early stopping on the validation rows' log loss
-// over all calibration rows. It needs features and labels; of the logits it takes
-// only their number.
+// over all calibration rows. It needs features and labels, and only the number of
+// logits.
 type KCal struct {
 	Dimensions int          // d; 0: 32
 	Bandwidth  float64      // h₀, that it trains with; 0: 1

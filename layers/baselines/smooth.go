@@ -36,8 +36,8 @@ func (o *original) View(x *data.Set) (*layers.View, error) {
 	return &layers.View{LogProbs: l}, err
 }
 
-// Fitted is what a map learned on the classifier's own prediction. Result, of the last fit,
-// is among what it embeds.
+// Fitted is a map fitted on the classifier's own prediction. It embeds the Result of the
+// last fit.
 type Fitted struct{ layers.Trained }
 
 // fit minimizes m's loss over cal by a method, L-BFGS where that is nil, from the weights start, or m's own where that is

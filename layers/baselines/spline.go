@@ -22,14 +22,14 @@ import (
 //	h(t) = (1/N) Σ_{rows up to t} w (1[y = k] − p̂_k)
 //
 // is how far the frequency of class k runs ahead of its probability. A natural cubic spline
-// is fitted to h by least squares; its derivative is what p̂_k lacks at the t-quantile. So
+// is fitted to h by least squares; its derivative is the correction of p̂_k at the t-quantile:
 //
 //	f(p̂_k) = p̂_k + h′(t) , clipped to [0, 1] ,
 //
 // at the calibration rows, linear between them and constant outside, and the classes' values
 // are divided by their sum. Fitting the difference, as the authors' code does, leaves
-// calibrated probabilities as they are. Of rows with weights w, N is their sum, t goes in equal
-// steps of it, and the squares of the fit are multiplied by them.
+// calibrated probabilities as they are. If rows have weights w, N is their sum, t goes in equal
+// steps of it, and the squares of the fit are multiplied by w.
 type Spline struct {
 	Knots int // of the spline, evenly spaced over [0, 1]; 0: 6
 
@@ -71,7 +71,7 @@ func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 // Predict gives the normalized one-vs-rest values.
 func (m *Spline) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.at) }
 
-// ONNX is what Predict computes.
+// ONNX writes what Predict computes.
 func (m *Spline) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.line) }
 
 // Restore sets the values at the calibration rows.

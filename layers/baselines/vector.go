@@ -16,9 +16,9 @@ import (
 // Vector scaling (Guo et al. 2017): softmax(v ⊙ ℓ + b), a scale and an offset for
 // each class, by maximum likelihood from v = 1 and b = 0. As ℓ and the logits differ
 // by one number per row, which v multiplies class by class, the two are different
-// maps; this is the one of ℓ, which depends on the probabilities alone.
+// maps; this is the map of ℓ, which depends only on the probabilities.
 //
-// A strength λ adds the penalty (λ/n)(‖v − 1‖² + ‖b‖²), by which few rows move less; 0 is maximum likelihood. A nil
+// A strength λ adds the penalty (λ/n)(‖v − 1‖² + ‖b‖²), so few rows move the map less; 0 is maximum likelihood. A nil
 // method is L-BFGS.
 func Vector(method optim.Method, strength float64) *Smooth {
 	return &Smooth{title: "vector scaling", of: vectorMap{strength: strength}, method: method}
