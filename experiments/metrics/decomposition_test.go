@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"calibra/experiments/internal/checked"
 	"calibra/experiments/internal/checked/checkedtest"
 
 	"gonum.org/v1/gonum/mat"
@@ -75,6 +76,24 @@ func TestLawsOfDecomposition(t *testing.T) {
 	same("miscalibration of classes in another order", evaluateRows(t, swapped, other, nil, Settings{}, onlyValues).Decomposition.NLL.Miscalibration.Value, of.NLL.Miscalibration.Value)
 }
 
+// decomposed is Evaluate's decomposition, without the smooth calibration error, which takes most of its time.
+func decomposed(t *testing.T, p problem, u Uncertainty) *Decomposition {
+	t.Helper()
+	b, z, err := prepare(p.logProbs, p.labels, nil, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, x, err := b.uncertain(t.Context(), z, u, &checked.Progress{}, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := b.decompose(t.Context(), r, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // TestPartsLessTheFloor: the miscalibration of calibrated predictions lies where its floor says, that of sharper ones above it; and
 // less the floor the intervals of 95 % hold what 20,000 rows show in most draws: 32 to 39 of 40, fewest of the discrimination
 // of calibrated predictions.
@@ -87,7 +106,7 @@ func TestPartsLessTheFloor(t *testing.T) {
 		found, held := 0, [4]int{}
 		for range draws {
 			p := generate(500, 3, 1, sharpness, rng)
-			d := evaluateRows(t, p.logProbs, p.labels, nil, Settings{}, Uncertainty{Replicates: 100, Redraws: 20}).Decomposition
+			d := decomposed(t, p, Uncertainty{Replicates: 100, Redraws: 20})
 			if d.NLL.Miscalibration.Noise.Exceeded(.05, 1) {
 				found++
 			}

@@ -165,7 +165,10 @@ func TestPValuesAreUniform(t *testing.T) {
 	pvalues := map[string][]float64{}
 	for k := range repetitions {
 		p := generate(150, 3, 3, 1, rand.New(rand.NewPCG(5, uint64(k))))
-		r := p.evaluate(t, Settings{Weighting: Weighting(k % 2), Protocol: protocols[k/2%2]}, Uncertainty{Replicates: None, Redraws: redraws}, uint64(k))
+		r, err := MeasureWith(t.Context(), p.logProbs, p.labels, p.embedding, Settings{Weighting: Weighting(k % 2), Protocol: protocols[k/2%2]}, Uncertainty{Replicates: None, Redraws: redraws}, rand.New(rand.NewPCG(uint64(k), 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
 		for m := range Metrics {
 			pvalues[m.String()] = append(pvalues[m.String()], r.Noise[m].PValue)
 		}

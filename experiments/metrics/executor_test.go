@@ -108,7 +108,7 @@ func TestHostDeviceRedrawsAsTheCPUDoes(t *testing.T) {
 func TestHostDeviceMeasuresInAnyMemory(t *testing.T) {
 	logProbs, labels, z := localProblem(70, 3, 2)
 	measure := func(e Executor) *Report {
-		r, err := Evaluate(t.Context(), logProbs, labels, z, Settings{Executor: e}, Uncertainty{Replicates: 40, Redraws: 5}, rand.New(rand.NewPCG(3, 4)))
+		r, err := MeasureWith(t.Context(), logProbs, labels, z, Settings{Executor: e}, Uncertainty{Replicates: 40, Redraws: 5}, rand.New(rand.NewPCG(3, 4)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func redrawsAgree(t *testing.T, one, two *cudatest.GPU) {
 			logProbs, labels, z := localProblem(size.n, size.classes, size.d)
 			var got []*Report
 			for _, d := range []*cudatest.GPU{nil, one, two} {
-				r, err := Evaluate(t.Context(), logProbs, labels, z, Settings{Protocol: protocol, Executor: on(d)}, Uncertainty{Replicates: size.replicates, Redraws: 20}, rand.New(rand.NewPCG(3, 4)))
+				r, err := MeasureWith(t.Context(), logProbs, labels, z, Settings{Protocol: protocol, Executor: on(d)}, Uncertainty{Replicates: size.replicates, Redraws: 20}, rand.New(rand.NewPCG(3, 4)))
 				if err != nil {
 					t.Fatal(err)
 				}

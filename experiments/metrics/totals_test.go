@@ -60,12 +60,12 @@ func miscalibrated(n, classes int, rng *rand.Rand) (logProbs *mat.Dense, labels 
 }
 
 // TestTotals: whatever the parts, their order and the machines between, totals have the same
-// bytes and the values of Evaluate.
+// bytes and the values of MeasureWith.
 func TestTotals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	logProbs, labels, z := miscalibrated(1700, 5, rng)
 	for _, s := range []Settings{{}, {Protocol: Formula, Bins: 10}, {Weighting: Frequency, SmallBin: NoSmallBin, Bandwidth: 3}} {
-		want, err := Evaluate(t.Context(), logProbs, labels, z, s, Uncertainty{Replicates: 400, Redraws: 200}, rand.New(rand.NewPCG(1, 0)))
+		want, err := MeasureWith(t.Context(), logProbs, labels, z, s, Uncertainty{Replicates: 400, Redraws: 200}, rand.New(rand.NewPCG(1, 0)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,16 +81,16 @@ func TestTotals(t *testing.T) {
 					continue
 				}
 				if !(math.Abs(got.Values[m]-want.Values[m]) <= 1e-12) { // the rounding of sums over 1,700 rows
-					t.Errorf("%v is %v, Evaluate has %v", m, got.Values[m], want.Values[m])
+					t.Errorf("%v is %v, MeasureWith has %v", m, got.Values[m], want.Values[m])
 				}
 				// Either bootstrap's width is off by 5 % of itself (1/√(2·400) for a normal
 				// one), and so is that of the noise floor by 200 redraws.
 				a, b := got.Intervals[m].High-got.Intervals[m].Low, want.Intervals[m].High-want.Intervals[m].Low
 				if math.Abs(a-b) > .25*b {
-					t.Errorf("the interval of %v is %v wide, Evaluate's %v", m, a, b)
+					t.Errorf("the interval of %v is %v wide, MeasureWith's %v", m, a, b)
 				}
 				if n, o := got.Noise[m], want.Noise[m]; math.Abs(n.Mean-o.Mean) > 5*math.Sqrt(2./200)*o.SD || math.Abs(n.SD-o.SD) > .3*o.SD {
-					t.Errorf("the noise of %v is %+v, Evaluate's %+v", m, n, o)
+					t.Errorf("the noise of %v is %+v, MeasureWith's %+v", m, n, o)
 				}
 			}
 			text, err := json.Marshal(got)
@@ -134,7 +134,7 @@ func totalsOf(t *testing.T, parts []part, s Settings) (all *Totals) {
 	return all
 }
 
-// TestTotalsOfWeights: totals of weighed rows and of soft labels, added up in two parts, have the values that Evaluate has.
+// TestTotalsOfWeights: totals of weighed rows and of soft labels, added up in two parts, have the values that MeasureWith has.
 func TestTotalsOfWeights(t *testing.T) {
 	l, labels, z, weights, soft := checkedtest.Weighed()
 	s := Settings{Bandwidth: 1, SmallBin: NoSmallBin, Weighting: Frequency}
@@ -142,7 +142,7 @@ func TestTotalsOfWeights(t *testing.T) {
 	for _, q := range []*mat.Dense{nil, soft} {
 		by := s
 		by.Rows, by.Soft = weights, q
-		want := evaluateRows(t, l, labels, z, by, u)
+		want := measureRows(t, l, labels, z, by, u)
 		var all *Totals
 		halves := [][]int{checked.FirstToLast(110), checked.FirstToLast(len(labels))[110:]}
 		for _, rows := range halves {
