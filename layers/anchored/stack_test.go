@@ -109,9 +109,10 @@ func TestMixtureKeepsTheOnlyGoodPart(t *testing.T) {
 
 // TestMixtureOfARowOnItsOwn: what one part alone says of a row, e^−800 being 0, keeps that
 // part, however its weight of 1/N is rounded; of two such parts, each of less weight than
-// a row, the loss of theirs is no reason for weights that are not numbers.
+// a row, the loss of theirs is no reason for weights that are not numbers. Of the numbers below 300 a third once
+// rounded the part away.
 func TestMixtureOfARowOnItsOwn(t *testing.T) {
-	for n := 2; n < 1000; n++ {
+	for n := 2; n < 300; n++ {
 		common, rare := make([]float64, n), make([]float64, n)
 		for i := range n {
 			common[i], rare[i] = 0.1, 60
