@@ -56,11 +56,11 @@ func (c Channel) check(K int) error {
 }
 
 // Reading is the law of the cell that is read for each cell, cells × cells: the total-probability mixture
-// of regions. Where p̂ tells nothing of the cell, rows of cell V with label y have the law
+// of regions. If p̂ does not depend on the cell, rows of cell V with label y have the law
 //
 //	P(V, y | p̂) = Σ_U P(U) P(V | U) q(y | U, p̂),
 //
-// of true cells U.
+// with true cells U.
 type Reading struct{ *mat.Dense }
 
 // Misread is the reading of slots that are each wrong with probability ε, whatever the others are. The table holds all cells.
@@ -88,7 +88,7 @@ func (t *Table) Misread(by Channel, epsilon float64) Reading {
 	})
 }
 
-// MisreadOnce is the reading of cells of which one slot, any alike, is wrong. The table holds all cells.
+// MisreadOnce is the reading of cells with one wrong slot; each slot is equally likely. The table holds all cells.
 func (t *Table) MisreadOnce(by Channel) Reading {
 	return t.reading(func(codes []int, to func(codes []int, p float64)) {
 		for i, k := range codes {
@@ -132,7 +132,7 @@ func (r Reading) joint(weights []float64) (joint []float64) {
 	return joint
 }
 
-// Of are the weights of rows as they are read.
+// Of returns the weights of rows as they are read.
 func (r Reading) Of(weights []float64) []float64 { return seen(r.joint(weights), len(weights)) }
 
 // seen adds a joint law, or a sample of one, up over the true cells, which nobody sees; it has that many weights.

@@ -23,13 +23,13 @@ type Comparison struct {
 }
 
 // Compare tests whether two methods differ on the rows on which both were measured. a and b
-// hold one score per row that owes nothing to the other rows' labels, such as
-// [Measurement.NLL]; for others see [CompareReplicates]. Interval and p-value are those of Student's t test of the
+// hold one score per row that does not depend on the other rows' labels, such as
+// [Measurement.NLL]; for others see [CompareReplicates]. Interval and p-value come from Student's t test of the
 // differences d of N rows:
 //
 //	d̄ ± t_{.975, N−1} s/√N ,   p = 2 P(T_{N−1} ≤ −|d̄| √N / s)
 //
-// It is 2^(1−N) at least, the chance that all N lean to one side, which alone equal numbers show.
+// p is at least 2^(1−N), the chance that all N differences have one sign; equal differences show no more.
 func Compare(a, b []float64) (*Comparison, error) {
 	if len(a) != len(b) || len(a) == 0 {
 		return nil, fmt.Errorf("metrics: compare: %d scores with %d: give both methods' scores of the same rows", len(a), len(b))
@@ -51,7 +51,7 @@ func Compare(a, b []float64) (*Comparison, error) {
 	return c, nil
 }
 
-// CompareGroups is [Compare] of rows of G groups (N numbers), of which those of one group are as good as one observation (Liang &
+// CompareGroups is [Compare] for rows in G groups (N numbers); the rows of a group count as one observation (Liang &
 // Zeger 1986):
 //
 //	s²/N  becomes  G/(G − 1) Σ_g (Σ_{i∈g} d_i − d̄)² / N² ,   with G − 1 degrees of freedom
@@ -77,13 +77,13 @@ func CompareGroups(a, b []float64, groups []int) (*Comparison, error) {
 	return c, nil
 }
 
-// CrossFitted is the comparison of methods that were fitted, for each of K folds, to the rows of the others. These fits share rows,
-// so that their errors go together, and what the differences of rows show of them is too little. With n₂ = n₁/(K − 1) test rows for n₁
-// of a fit, J = K fits and s² the variance of the mean of n₂ rows, Nadeau & Bengio (2003, eq. 13) have
+// CrossFitted is the comparison of methods that were fitted, for each of K folds, to the rows of the other folds. These fits share
+// rows, so their errors are correlated, and the differences of rows show too little variance. With n₂ = n₁/(K − 1) test rows for n₁
+// rows of a fit, J = K fits and s² the variance of the mean of n₂ rows, Nadeau & Bengio (2003, eq. 13) have
 //
-//	(1/J + n₂/n₁) s² ,   1 + K/(K − 1) times s²/J, which takes the rows for independent
+//	(1/J + n₂/n₁) s² ,   1 + K/(K − 1) times s²/J, the variance of independent rows
 //
-// They estimate s² from the J means; here it is of the rows, of which there are more.
+// They estimate s² from the J means; here it is estimated from the rows, since there are more of them.
 func (c *Comparison) CrossFitted(folds int) *Comparison {
 	k := float64(folds)
 	wider := math.Sqrt(1 + k/(k-1))
@@ -97,7 +97,7 @@ func (c *Comparison) CrossFitted(folds int) *Comparison {
 	return &out
 }
 
-// Ties are what the rows of a comparison share.
+// Ties describe the dependence between the rows of a comparison.
 type Ties struct {
 	Folds  int   // K of a cross-fit; 0: the fits saw none of the rows
 	Groups []int // N, of rows that together are one observation; nil: each is one
@@ -151,8 +151,8 @@ func (c *Comparison) test() {
 	}
 }
 
-// OverSeeds is the comparison of the mean of S seeds, whose differences d_s vary beyond what their rows do. c is of the
-// rows: of each row's mean over the seeds, in units of which one is scale. Variances add up, with the degrees of freedom of
+// OverSeeds is the comparison of the mean of S seeds, whose differences d_s vary more than their rows explain. c compares
+// each row's mean over the seeds, in units of which one is scale. Variances add up, with the degrees of freedom of
 // Satterthwaite (1946):
 //
 //	s² = s_rows² + s_seeds²/S ,   ν = s⁴ / (s_rows⁴/(N − 1) + (s_seeds²/S)²/(S − 1))
@@ -172,20 +172,20 @@ func (c *Comparison) OverSeeds(seeds []float64, scale float64) *Comparison {
 }
 
 // CompareReplicates tests whether two methods differ in a metric of the rows together,
-// such as LCE: neighbours share their labels, so that the residuals of single rows err
-// together and cannot be resampled one by one. difference is that of the two values; a and
-// b are the metric's replicates in pairs ([Report.Replicates]), withoutA and withoutB its
-// values without parts of the rows ([Report.Without]). P-value and interval are those of a
-// normal difference, whose standard deviation is the larger one of
+// such as LCE: neighbours share their labels, so the residuals of single rows are
+// correlated and cannot be resampled one by one. difference is the difference of the two
+// values; a and b are the metric's replicates in pairs ([Report.Replicates]), withoutA and
+// withoutB its values without parts of the rows ([Report.Without]). P-value and interval come
+// from a normal distribution, whose standard deviation is the larger one of
 //
-//	bootstrap  that of the replicates a_k − b_k,
+//	bootstrap  the standard deviation of the replicates a_k − b_k,
 //	jackknife  √((P − 1)/P Σ_p (d_p − d̄)²),  d_p the difference without part p.
 //
-// The bootstrap's alone is too small where errors are near their noise: resampled residuals
-// change sign more often, and their absolute values follow the rows less. At 5 % it told
-// methods as wrong as each other apart in 10 % of the cases. Replicates that are all equal,
-// as of a single row, show no difference. It is nil where the difference or all but a few
-// of the replicates are NaN. It panics if pairs are not of one length.
+// The bootstrap's alone is too small if errors are near their noise: resampled residuals
+// change sign more often, and their absolute values follow the rows less. At 5 % it found a
+// difference between equally wrong methods in 10 % of the cases. Replicates that are all equal,
+// as for a single row, show no difference. It is nil if the difference or all but a few
+// of the replicates are NaN. It panics if pairs have different lengths.
 func CompareReplicates(difference float64, a, b, withoutA, withoutB []float64) *Comparison {
 	replicates, without := differences(a, b), differences(withoutA, withoutB)
 	if math.IsNaN(difference) || len(replicates) < fewestReplicates {

@@ -12,24 +12,24 @@ import (
 	"calibra/optim/pav"
 )
 
-// Decomposition is what the NLL and the Brier score are made of (CORP: Dimitriadis, Gneiting and Jordan 2021),
+// Decomposition splits the NLL and the Brier score into three parts (CORP: Dimitriadis, Gneiting and Jordan 2021),
 //
 //	S = miscalibration − discrimination + uncertainty = (S − S_C) − (S_R − S_C) + S_R
 //
 // S_C is the score of the recalibrated probabilities q̂_ic, for each class the isotonic regression of 1[y_i = c] on p_ic over the same
-// rows, and S_R that of the shares of the classes. With two classes this is CORP itself: the Brier score of both classes is
+// rows, and S_R is the score of the shares of the classes. With two classes this is CORP itself: the Brier score of both classes is
 // twice that of one.
 //
-// With more classes the Brier score is the sum over the classes of CORP's, so that no part is below 0. The NLL needs
-// probabilities that sum to 1, so its S_C is that of q̂_ic/Σ_k q̂_ik, which method ir predicts; these are not the least in NLL, and
-// its first two parts may fall below 0.
+// With more classes the Brier score is the sum over the classes of CORP's, so no part is below 0. The NLL needs
+// probabilities that sum to 1, so its S_C is the score of q̂_ic/Σ_k q̂_ik, the prediction of method ir. These do not minimize the NLL,
+// so its first two parts may fall below 0.
 //
-// The curves are fitted to the rows they are judged on, so S_C is too low, and miscalibration and discrimination are too high, both by
-// about the noise floor of the miscalibration: what calibrated predictions show. Intervals are of the values as they are, like those of
-// every metric. Less the floor they hold what many rows show in about nine of ten draws (TestPartsLessTheFloor).
+// The curves are fitted to the rows they are judged on, so S_C is too low. Miscalibration and discrimination are both too high by
+// about the noise floor of the miscalibration, which calibrated predictions show. Intervals are for the values as they are, as for
+// every metric. After subtraction of the floor they hold the value of many rows in about nine of ten draws (TestPartsLessTheFloor).
 type Decomposition struct{ NLL, Brier ScoreParts }
 
-// ScoreParts are those of one score.
+// ScoreParts are the parts of one score.
 type ScoreParts struct{ Miscalibration, Discrimination, Uncertainty ScorePart }
 
 // ScorePart is one of them, in the units of the score.

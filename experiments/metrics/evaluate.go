@@ -66,7 +66,7 @@ type Report struct {
 	Multicalibration *Multicalibration // of rows with groups; nil without
 	LikelihoodRatio  *LikelihoodRatio  // nil where there are too few rows, or too many classes
 	Decomposition    *Decomposition    // of Evaluate; nil otherwise
-	// Verdict is what to do with the predictions, Failed which files are left out: of whoever measures, the last in JSON; nil without.
+	// Verdict says what to do with the predictions, and Failed names files that are left out. The caller sets them, the last in JSON; nil without.
 	Verdict, Failed any
 }
 
@@ -91,7 +91,7 @@ func (r *Report) Measured() (all []Measured) {
 
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
 // the noise floor of labels redrawn from the predictions, the smooth calibration error and the decomposition. The
-// arguments before u are those of Measure, and so are the values.
+// arguments before u and the values are the same as for Measure.
 func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings, u Uncertainty, rng *rand.Rand) (*Report, error) {
 	b, z, err := prepare(logProbs, labels, embedding, s)
 	if err != nil {

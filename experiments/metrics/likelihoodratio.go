@@ -31,8 +31,8 @@ const (
 	mostRatioClasses = 256
 )
 
-// NewLikelihoodRatio tests predictions (N×C); nil of fewer than five rows a degree of freedom, or more than 256 classes. Of s it takes
-// Rows and Soft.
+// NewLikelihoodRatio tests predictions (N×C). It is nil with fewer than five rows per degree of freedom, or more than 256 classes. It
+// uses Rows and Soft of s.
 func NewLikelihoodRatio(logProbs *mat.Dense, labels []int, s Settings) (*LikelihoodRatio, error) {
 	b, _, err := prepare(logProbs, labels, nil, s)
 	if err != nil {

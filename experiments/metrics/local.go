@@ -13,7 +13,7 @@ import (
 
 // Local holds the local metrics of each row.
 type Local struct {
-	// Rows are those that are measured, ascending, of the rows that count: the rows of the matrices. nil: all.
+	// Rows are the measured rows, ascending, among the rows that count; they are the rows of the matrices. nil: all.
 	Rows []int
 	// Residual is N×C, or of as many rows as Rows: the kernel mean of p_jc − 1[y_j = c] over the rows j in the
 	// bin of row i (i included), NaN where the bin was skipped.

@@ -9,8 +9,8 @@ import (
 	"calibra/experiments/metrics/internal/tile"
 )
 
-// Noise is what a metric shows of a perfectly calibrated model with these
-// predictions: its distribution when labels are redrawn from them.
+// Noise is the distribution of a metric for a perfectly calibrated model with these
+// predictions: labels are redrawn from them.
 type Noise struct {
 	Mean   float64 `json:"mean"`
 	SD     float64 `json:"sd"`

@@ -13,16 +13,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Own is a metric that a module from outside brings. It has an interval, a noise floor and a
-// paired test as those of this package have. One of Row and All is set.
+// Own is a metric of another module. It has an interval, a noise floor and a
+// paired test like the metrics of this package. One of Row and All is set.
 type Own struct {
 	Key   string // in result files: lower-case letters, digits and underscores
 	Title string // in tables; "": Key
 	// HigherIsBetter marks that it is no error.
 	HigherIsBetter bool
-	// Row is the metric of one row, of its C log-probabilities (−Inf is a probability of 0) and
-	// its label; that of all rows is their mean. NaN, of Row and All, is what cannot be measured
-	// and is left out of tables; an infinity is an error.
+	// Row is the metric of one row, from its C log-probabilities (−Inf is a probability of 0) and
+	// its label; the metric of all rows is their mean. NaN from Row or All means that the value cannot
+	// be measured; tables leave it out. An infinity is an error.
 	Row func(logProbs []float64, label int) float64
 	// All is the metric of all rows together (logProbs N×C), which count by weight: how often a
 	// row was drawn, times its own weight. The arguments are to be left as they are; calls may be at the same time.

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Part is what predictions show of some of the rows: those of a class or of a group.
+// Part has the metrics of some of the rows: a class or a group.
 type Part struct {
 	Name       string  `json:"name"`
 	Rows       float64 `json:"rows"`     // by weight: all rows together are as many as count
@@ -21,7 +21,7 @@ type Part struct {
 }
 
 // Parts are the classes of the rows' labels (part nil) or the groups of the rows (N numbers), with
-// these names, those without rows left out. Of s it takes Rows and Soft.
+// these names, without the empty ones. It uses Rows and Soft of s.
 func Parts(logProbs *mat.Dense, labels, part []int, names []string, s Settings) ([]Part, error) {
 	b, _, err := prepare(logProbs, labels, nil, s)
 	if err != nil {

@@ -19,15 +19,15 @@ type Gain struct {
 	P     float64 `json:"p_value"` // of a gain of 0 or less, normal
 }
 
-// Gains is what a global correction saves of a loss, what a local one saves beyond that,
-// and both together.
+// Gains are the savings of a loss by a global correction, by a local correction beyond that,
+// and by both together.
 type Gains struct {
 	Global Gain `json:"global"`
 	Local  Gain `json:"local"`
 	Total  Gain `json:"total"`
 }
 
-// NewGains are those of the rows' losses as they are, after the global correction, and after both.
+// NewGains are the gains from the rows' losses as they are, after the global correction, and after both.
 func NewGains(before, global, both []float64) Gains {
 	return Gains{Global: Recoverable(before, global), Local: Recoverable(global, both), Total: Recoverable(before, both)}
 }
@@ -35,11 +35,11 @@ func NewGains(before, global, both []float64) Gains {
 // Recovered is the loss that is left on the table.
 type Recovered struct {
 	NLL, Brier Gains
-	// GlobalNLL and LocalNLL are of each row that counts the terms of which the gains of NLL are the means; LocalNLL is nil where
+	// GlobalNLL and LocalNLL have a term for each row that counts; the gains of NLL are their means. LocalNLL is nil if
 	// there are no features for a local correction.
 	GlobalNLL, LocalNLL []float64
-	// ReachedNLL and ReachedBrier are likewise the losses of the corrected predictions, by which
-	// other predictions of the same rows may be measured too; see [Recoverable].
+	// ReachedNLL and ReachedBrier are the losses of the corrected predictions, row by row. Other
+	// predictions of the same rows can be measured against them; see [Recoverable].
 	ReachedNLL, ReachedBrier []float64
 	Families                 [2]string // of the global and of the local recalibrator
 	Ties                     Ties      // of the rows, as a verdict counts them
@@ -51,10 +51,10 @@ type Recovered struct {
 //
 //	R = mean[ℓ(p) − ℓ(r)]
 //
-// Whatever r is, as long as it was not fitted to the row it is asked about, R is on average
-// at most the divergence of p from the truth. Predictions that are held against one r rank as
-// ℓ ranks them, while the gains of corrections that are fitted to each of them differ by
-// the noise of their fits too. Where p is better than r, R is negative.
+// For any r that was not fitted to the rows it is measured on, R is on average at most the
+// divergence of p from the truth. Predictions that are compared with one r rank as ℓ ranks
+// them. The gains of corrections fitted to each of them also differ by the noise of their
+// fits. If p is better than r, R is negative.
 func Recoverable(losses, reached []float64) Gain {
 	return newGain(floats.SubTo(make([]float64, len(losses)), losses, reached))
 }

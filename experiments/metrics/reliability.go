@@ -15,7 +15,7 @@ type Curve struct {
 }
 
 // Reliability returns the curve of the top class's confidence, N predictions, and
-// that of all classes' probabilities, N·C predictions. Of s it takes the bins, Rows and Soft.
+// the curve of all classes' probabilities, N·C predictions. It uses the bins, Rows and Soft of s.
 func Reliability(logProbs *mat.Dense, labels []int, s Settings) (top, classes *Curve, err error) {
 	b, _, err := prepare(logProbs, labels, nil, s)
 	if err != nil {
@@ -25,7 +25,7 @@ func Reliability(logProbs *mat.Dense, labels []int, s Settings) (top, classes *C
 	return observed.top.curve(), observed.classes.curve(), nil
 }
 
-// NewCurve is that of predictions of some confidence, how often each hit and what it weighs, in bins of equal width.
+// NewCurve is the curve of predictions from their confidences, hits and weights, in bins of equal width.
 func NewCurve(bins int, confidence, hit, weight []float64) *Curve {
 	counts := newBinCounts(bins)
 	for i, p := range confidence {
@@ -36,7 +36,7 @@ func NewCurve(bins int, confidence, hit, weight []float64) *Curve {
 
 // PoolCurves joins the curves of several models on the same rows, such as those of
 // several seeds. Confidence and Frequency are means over all their predictions, Count is
-// the mean count: more models are no more rows, so the intervals stay those of one.
+// the mean count: more models are not more rows, so the intervals stay as wide as for one.
 func PoolCurves(curves []*Curve) *Curve {
 	bins := newBinCounts(len(curves[0].Count))
 	bins.squares = nil // the rows of one

@@ -14,7 +14,7 @@ import (
 type Protocol int
 
 const (
-	// Tables is what the paper's tables were made with: local bins by each class's
+	// Tables is the protocol of the paper's tables: local bins by each class's
 	// own probability, thinly populated bins skipped, ECCE divided by the number of
 	// non-empty bins, MLCE the class average of the maxima.
 	Tables Protocol = iota
@@ -76,7 +76,7 @@ const (
 	Frequency
 )
 
-// Settings are what is measured. The zero value is the setting of the paper's tables.
+// Settings say what is measured. The zero value has the settings of the paper's tables.
 type Settings struct {
 	Protocol Protocol // default Tables
 
@@ -99,8 +99,8 @@ type Settings struct {
 	// Soft are the shares of each row's classes (N×C), which sum to 1, in place of its label; nil: labels are certain.
 	Soft *mat.Dense
 
-	// Strata cut the rows into parts 0…S−1 (N), of which [Report.Strata] has the local
-	// calibration error each; nil for none.
+	// Strata divide the rows into parts 0…S−1 (N); [Report.Strata] has the local calibration
+	// error of each. nil for none.
 	Strata []int
 
 	// Anchors, where there are more rows, is at how many of them the local metrics are

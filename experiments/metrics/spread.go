@@ -37,8 +37,8 @@ func (m Metric) decimals() int {
 	return 4
 }
 
-// Format writes the spread in the style of the paper's tables, ".0053±.0007", and that of a single run, or of runs that
-// are alike in as many digits, without a deviation.
+// Format writes the spread in the style of the paper's tables, ".0053±.0007". A single run, or runs that are equal in
+// these digits, have no deviation.
 func (s Spread) Format(m Metric) string {
 	if math.IsNaN(s.Mean) {
 		return "–"

@@ -13,15 +13,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Totals are the sums over rows that the global metrics, their intervals, noise floors and
-// debiased checks are made of. Totals of different rows add up to those of all: the parts
+// Totals are the sums over rows that give the global metrics, their intervals, noise floors and
+// debiased checks. Totals of different rows add up to the totals of all: the parts
 // may be counted on many machines, in any order, and give the same bytes.
 //
-// Evaluate has the same values, to the rounding of its own sums (1e-12). The bootstrap gives
-// each row a weight that is Poisson of mean 1 in each replicate, where that of Evaluate draws
+// Evaluate has the same values, up to the rounding of its own sums (1e-12). The bootstrap gives
+// each row a Poisson weight of mean 1 in each replicate, where the bootstrap of Evaluate draws
 // exactly as many rows as there are; with many rows these are the same (Chamandy, Muralidharan,
-// Najmi and Naidu 2012). These and redrawn labels depend on the seed and on the row's number. Weights of rows are
-// added as they are: those of all parts must be on one scale.
+// Najmi and Naidu 2012). The weights and the redrawn labels depend on the seed and on the row's number. Weights of rows are
+// added as they are, so all parts must have them on one scale.
 type Totals struct{ t totals }
 
 // totals has the fields that travel between machines.
@@ -60,8 +60,8 @@ type labelled struct {
 	Brier  exact
 }
 
-// NewTotals are those of no rows. Bins must be of equal width, as quantiles of all rows are
-// known only when all have been seen. The numbers of u mean what they do in Evaluate.
+// NewTotals are the totals of no rows. Bins must have equal width, since quantiles of all rows are
+// known only at the end. The numbers of u mean the same as in Evaluate.
 func NewTotals(classes int, s Settings, u Uncertainty, seed uint64) (*Totals, error) {
 	s.Progress, s.Executor, s.Strata = nil, nil, nil
 	s, err := s.filled(classes)
@@ -111,8 +111,8 @@ const (
 	mostTotalsWeight  = 1e9
 )
 
-// Add counts rows, whose numbers are first, first + 1, …; the arguments before are those of
-// Measure, of by it takes Rows and Soft. No two rows may have the same number.
+// Add counts rows, whose numbers are first, first + 1, …. The arguments before first are as for
+// Measure; it uses Rows and Soft of by. No two rows may have the same number.
 func (t *Totals) Add(logProbs *mat.Dense, labels []int, by Settings, first uint64) error {
 	s, err := checked.NewSample(logProbs, labels, by.Rows, by.Soft)
 	if err != nil {

@@ -61,7 +61,7 @@ func unmeasured() (v Values) {
 // MarshalJSON writes an object with the metrics' keys, leaving out what could not be measured.
 func (v Values) MarshalJSON() ([]byte, error) { return Object(v, nil) }
 
-// Object is the values with those of own metrics behind them, as result files hold them.
+// Object has the values and then the values of own metrics, as in result files.
 func Object(v Values, own []OwnValue) (json.RawMessage, error) {
 	r := Report{Measurement: Measurement{Values: v, Own: own}}
 	return r.object(func(m Measured) any { return m.Value })

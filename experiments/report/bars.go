@@ -41,8 +41,8 @@ type Bar struct {
 	// Seeds are the values that Mean is of, drawn as dots in place of SD as long as they
 	// are few.
 	Seeds []float64
-	// Floor is what the metric would be of a perfectly calibrated model, NaN if that
-	// is not known.
+	// Floor is the value of the metric for a perfectly calibrated model, NaN if it is
+	// not known.
 	Floor float64
 }
 

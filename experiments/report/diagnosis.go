@@ -19,8 +19,8 @@ func gapText(x float64) string {
 	return strings.Replace(metrics.Signed(x, 3), "-", "−", 1)
 }
 
-// Diagnosis is the page of a diagnosis; head describes where it comes from. The map is of the rows that it was made of, drawn
-// are what their predictions look like.
+// Diagnosis is the page of a diagnosis; head describes where it comes from. The map m shows the same rows, and drawn are the
+// drawings of their predictions.
 func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *Verdict, m *diagnosis.Map, drawn []*Drawing) (*Document, error) {
 	panel, err := Panel(mapTemplate, newMapView(d, m))
 	if err != nil {

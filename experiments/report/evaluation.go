@@ -41,9 +41,9 @@ func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*V
 	})
 }
 
-// JudgeDiagnosis weighs the predictions of a diagnosis against corrections of them, and says what is wrong. d.Found agrees with it:
-// it says so where a correction helps and no region is wrong by itself, and never "alike" where a correction by the latent space is
-// what helps.
+// JudgeDiagnosis compares the predictions of a diagnosis with corrections of them, and says what is wrong. It makes d.Found agree:
+// d.Found says so if a correction helps and no region is wrong by itself, and never says "alike" if a correction by the latent space
+// helps.
 func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
 	v, err := JudgeCorrections(d.Rows, d.NLL, d.Accuracy, d.Recoverable)
 	if v == nil || err != nil {
@@ -107,7 +107,7 @@ func (v *Verdict) calibrated(r *metrics.Report) string {
 	return says + strings.Join(parts, "; ") + "."
 }
 
-// RecoverableTable is what corrections would save, on rows that they were not fitted to.
+// RecoverableTable shows the savings of corrections, on rows that they were not fitted to.
 func RecoverableTable(g *metrics.Recovered) *Table {
 	t := &Table{Caption: "What corrections would save, on rows that they were not fitted to", Labels: []string{"correction", "family"},
 		Values: Heads("nats a row", "at least", "p")}

@@ -76,8 +76,8 @@ func (f *Figure) WriteCSV(w io.Writer) error {
 	return data.NewCSVWriter(w).WriteAll(append([][]string{f.points.head}, f.points.rows...))
 }
 
-// Style is what figures are drawn for. The zero value is a screen: as wide as the figure needs, on white, letters of 10
-// points. With a Column it is paper: as wide as that, without a ground, letters of 7.5 points as outlines.
+// Style says where figures are shown. The zero value is a screen: as wide as the figure needs, on white, letters of 10
+// points. With a Column it is paper: as wide as the column, without a background, letters of 7.5 points as outlines.
 type Style struct {
 	Column vg.Length
 }

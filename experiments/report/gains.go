@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Gains is what one method changes on several sources.
+// Gains are the changes by one method on several sources.
 type Gains struct {
 	Method  string
 	Ours    bool // in the colour of the paper's calibrator

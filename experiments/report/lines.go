@@ -24,7 +24,7 @@ type LinePanel struct {
 	Apart bool
 }
 
-// Series is what one method, or one quantity, shows in a figure of lines.
+// Series are the points of one method, or one quantity, in a figure of lines.
 type Series struct {
 	Name string
 	Ours bool // drawn in front, in the colour of the paper's calibrator

@@ -2,7 +2,7 @@ package report
 
 import "calibra/experiments/diagnosis"
 
-// Shown is what the predictions of a method look like.
+// Shown are the predictions of a method as a figure shows them.
 type Shown struct {
 	Name string
 	diagnosis.Portrait

@@ -14,8 +14,8 @@ import (
 type Document struct {
 	Title string
 	Intro string
-	// Verdict is what to do with what was found, a statement for each data set: the first that
-	// every format shows.
+	// Verdict says what to do, with a statement for each data set. Every format shows it
+	// first.
 	Verdict []Statement
 	// Head describes where the page comes from: command, program, data, machine, date; it stands at
 	// the foot. As these differ from run to run, no other format than HTML has them.
@@ -27,7 +27,7 @@ type Document struct {
 	Facts    []Fact   // how the numbers were made, the footer
 }
 
-// Statement is what was found of one thing, and the commands that follow from it.
+// Statement is a finding about one thing, and the commands that follow from it.
 type Statement struct {
 	Title    string // what it is about; "" where there is but one
 	Lines    []string
@@ -66,7 +66,7 @@ func (t *Table) named() bool {
 	return slices.ContainsFunc(t.Blocks, func(b Block) bool { return b.Name != "" })
 }
 
-// Add adds a row to the block of that name, which begins with its first row; "" is that of a table whose blocks have no names.
+// Add adds a row to the block of that name, which begins with its first row. In a table without named blocks the name is "".
 func (t *Table) Add(block string, r Row) {
 	if n := len(t.Blocks); n == 0 || t.Blocks[n-1].Name != block {
 		t.Blocks = append(t.Blocks, Block{Name: block})
@@ -75,7 +75,7 @@ func (t *Table) Add(block string, r Row) {
 	last.Rows = append(last.Rows, r)
 }
 
-// Heads are the heads of value columns, of which one may end in an arrow: "NLL ↓".
+// Heads are the heads of value columns. A head may end in an arrow: "NLL ↓".
 func Heads(texts ...string) (heads []Head) {
 	for _, text := range texts {
 		head := Head{Text: text}

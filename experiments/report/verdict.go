@@ -96,7 +96,7 @@ func (d *Difference) moves() string {
 // half is half the width of the interval.
 func (d *Difference) half() float64 { return (d.High - d.Low) / 2 }
 
-// Say is what a verdict says.
+// Say is the answer of a verdict.
 type Say string
 
 // What verdicts say, and nothing else.
@@ -124,10 +124,10 @@ type Verdict struct {
 	Data string `json:"data,omitempty"`
 	Rows int    `json:"test_rows"`
 	Say  Say    `json:"say"`
-	// Method is what to use, or not to use, or what may be worth more rows; the classifier where it is left as it is.
+	// Method is the method to use, or not to use, or the one that may be worth more rows; the classifier if it is left as it is.
 	Method string `json:"method"`
-	// Difference is the method's NLL less the classifier's with its interval and p; where the classifier is left as it is, that
-	// of the method that comes nearest. All are NaN where nothing was tested, and null in JSON.
+	// Difference is the method's NLL minus the classifier's with its interval and p; if the classifier is left as it is, it is the
+	// difference of the nearest method. All are NaN if nothing was tested, and null in JSON.
 	Difference float64 `json:"difference"`
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
@@ -197,15 +197,15 @@ func known(x float64) *float64 {
 // Classifier is the name of the method that leaves the classifier as it is.
 const Classifier = "nc"
 
-// Judge weighs the candidates; classifier is the place of the one that is the classifier as it
-// is, −1 if there is none, and rows are those that all were tested on. differences gives those of all candidates to one of
-// them in NLL or in accuracy, of which it is the share of wrong rows; nil where they are not known. Without
+// Judge compares the candidates; classifier is the place of the classifier as it
+// is, −1 if there is none, and rows is the number of rows that all were tested on. differences gives the differences of all
+// candidates to one of them, in NLL or in the share of wrong rows; nil if they are not known. Without
 // a candidate that has an NLL the verdict is nil.
 //
-// A method is to be used that lowers the NLL by more than chance (Holm over all methods, 5 %) and by what matters; of
-// those that do not differ significantly from the lowest of these it is the simplest, and one that costs accuracy only where none
-// else is there. Where none is, the classifier is left as it is if no interval leaves more to be gained than is worth
-// more rows, or if whatever leaves as much leans to harm.
+// A method is to be used if it lowers the NLL by more than chance (Holm over all methods, 5 %) and by an amount that matters.
+// Among those that do not differ significantly from the lowest it is the simplest; a method that costs accuracy is chosen only if
+// there is no other. If no method qualifies, the classifier is left as it is if no interval leaves a gain that is worth
+// more rows, or if every method that leaves as much tends to harm.
 func Judge(rows int, candidates []Candidate, classifier int, differences func(m metrics.Metric, reference int) ([]*Difference, error)) (*Verdict, error) {
 	lowest := -1
 	for i, c := range candidates {
@@ -546,7 +546,7 @@ func (v *Verdict) Chooses(name string) bool { return v.Say != CannotTell && v.To
 // Text is the verdict in sentences.
 func (v *Verdict) Text() []string { return append([]string{v.Sentence}, v.Why...) }
 
-// Brief is what the verdict says in a few words: "use mixture: NLL .1563 instead of .2248".
+// Brief is the verdict in a few words: "use mixture: NLL .1563 instead of .2248".
 func (v *Verdict) Brief() string {
 	switch v.Say {
 	case Leave, CannotTell:

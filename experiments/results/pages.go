@@ -28,7 +28,7 @@ type File struct {
 }
 
 // Generate makes README.md and the pages as they should be, for the repository at root, and
-// returns what of them is stale.
+// returns the stale parts.
 func Generate(root string) ([]File, error) {
 	dir := filepath.Join(root, folder)
 	pages, err := filepath.Glob(filepath.Join(dir, "*.md"))

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Findings is what is found of the rows before a fit, of test rows beside calibration rows above all; nil or "" where
-// that is nothing.
+// Findings are the findings about the rows before a fit, mainly about test rows beside calibration rows; nil or "" if
+// there are none.
 type Findings struct {
 	layers.Comparison
 	Labels     string        `json:"-"` // see [OtherLabels], of the calibration rows

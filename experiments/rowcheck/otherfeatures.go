@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// OtherFeatures describes features that seem to be those of other rows than the logits, of the calibration rows or of the
-// test rows: logits that do not depend on the features, where those of the other part do, or where so many rows would show
-// even a weak dependence. It is "" where none are.
+// OtherFeatures describes features of the calibration rows or of the test rows that seem to belong to other rows than the
+// logits: the logits do not depend on the features, although they do in the other part, or although so many rows would show
+// even a weak dependence. It is "" if there are none.
 func OtherFeatures(cal, test *data.Set) string {
 	c, t := dependenceOf(cal), dependenceOf(test)
 	const looks = "the features of the %s look like those of other rows: the logits do not depend on them (distance correlation %.2f, p = %.2g), and in the %s they do (%.2f); hand over the features of each row, in the order of the rows"

@@ -13,9 +13,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// OtherLabels describes labels that seem to number the classes in another order than the columns of the logits, or to be
-// those of other rows; it is "" where they seem to be neither. The rows are called what rows says: "test rows". Those of
-// weight 0 are left out.
+// OtherLabels describes labels that seem to number the classes in another order than the columns of the logits, or to
+// belong to other rows; it is "" if they seem to do neither. rows is the name of the rows in the sentence, such as "test
+// rows". Rows of weight 0 are left out.
 func OtherLabels(rows string, x *data.Set) string {
 	x = x.ForFit()
 	if x == nil || x.Logits == nil || x.Labels == nil || data.InvalidLabel(x.Labels, x.Classes()) >= 0 {

@@ -25,9 +25,9 @@ func (r *RepeatedRows) String() string {
 // repeatedShare is the share of the test rows from which on that is told: fewer change no figure by much.
 const repeatedShare = 0.1
 
-// Repeated counts the test rows whose features and logits are, to the last digit, those of a calibration row. It is nil
-// where they are few, and where they are no more than chance allows: outputs of few values, such as votes, coincide. Of
-// those, it is told also if those of equal labels are more than that.
+// Repeated counts the test rows whose features and logits equal those of a calibration row to the last digit. It is nil
+// if they are few, or no more than chance allows: outputs of few values, such as votes, coincide. In this case it counts
+// in the same way the rows whose labels are equal too.
 func Repeated(cal, test *data.Set) *RepeatedRows {
 	if cal == nil || test == nil || test.Len() == 0 || test.Features == nil && test.Logits == nil {
 		return nil

@@ -13,19 +13,19 @@ import (
 	"calibra/experiments"
 )
 
-// Settings is what a whole study is run with.
+// Settings are the settings of a whole study.
 type Settings struct {
 	Catalog *experiments.Catalog // where methods are looked up; nil: experiments.Methods
 	// Executor is where fits and kernel sums run; nil: in this process.
 	Executor experiments.Executor
 	Seeds    []uint64     // in any order; cells, sums and tests take them ascending
 	Split    data.Holdout // "" is each method's own
-	// Shift is that of the cells that are judged on shifted rows; "" means the first that
+	// Shift is the shift of the cells that are judged on shifted rows; "" means the first that
 	// the data offer.
 	Shift experiments.Shift
 	// Methods restricts the study to some of its methods; nil means all.
 	Methods []string
-	// Folds divide one labelled set, and Within is what each holds whole; 0 where rows are divided already.
+	// Folds divide one labelled set, and Within says which rows stay in one fold; 0 if rows are divided already.
 	Folds  int
 	Within experiments.Within
 	// Set holds settings of each method.

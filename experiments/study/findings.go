@@ -21,15 +21,15 @@ type Findings struct {
 	Skipped  []Skipped
 	Head     []report.Fact // of the report: where it comes from
 	Store    Store         // of the cells
-	// Inputs are what the user named the data by, for the commands of a verdict; nil for none.
+	// Inputs are the user's names of the data, for the commands of a verdict; nil for none.
 	Inputs map[*experiments.Origin]string
-	// Where says in a sentence where the classifier of the data is wrong; nil where nobody looked.
+	// Where says in a sentence where the classifier of the data is wrong; nil if nobody looked.
 	Where map[*experiments.Origin]string
 
 	answers map[question]map[experiments.Spec]*paired // to what was asked before
 }
 
-// Findings are those of the plan of the study's cells.
+// Findings are the findings from the plan of the study's cells.
 func (s *Study) Findings(set Settings, p *Plan) *Findings {
 	return &Findings{
 		Study: s, Settings: set, Failures: p.Failures(), Store: p.Store,

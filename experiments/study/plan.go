@@ -73,12 +73,12 @@ func (p *Plan) Computed() int {
 }
 
 // Run computes the cells that the store lacks, jobs at a time (0 means one a core). A cell
-// that fails, or whose file is damaged, does not stop the others. observe is told of each cell
-// that ends, and may be nil. Other processes may compute cells of the same store meanwhile; what they have
-// done is taken from there.
+// that fails, or whose file is damaged, does not stop the others. observe is called for each cell
+// that ends, and may be nil. Other processes may compute cells of the same store meanwhile; their results
+// are taken from there.
 //
 // If ctx is cancelled, the cells that ended stay in the store and the error wraps
-// ctx.Err(). Where all cells failed, a directory that is empty is removed.
+// ctx.Err(). If all cells failed, an empty directory is removed.
 func (p *Plan) Run(ctx context.Context, jobs int, observe func(*Task)) error {
 	dir := p.Store.Dir
 	if err := makeDir(dir); err != nil {

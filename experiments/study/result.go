@@ -15,7 +15,7 @@ import (
 	"calibra/experiments/program"
 )
 
-// Result is what a study keeps of a cell.
+// Result is the stored result of a cell.
 type Result struct {
 	Spec     experiments.Spec `json:"spec"`
 	Protocol metrics.Protocol `json:"protocol"` // of the metrics
@@ -35,7 +35,7 @@ type Result struct {
 	// HeldOut is the NLL on calibration rows held out of a fit before; nil where that was not asked for.
 	HeldOut *float64           `json:"held_out_nll,omitempty"`
 	Own     map[string]float64 `json:"own,omitempty"` // lce and mlce in the method's own, if it has one
-	// Noise and OwnNoise are what Shared and Own would be of a calibrated model: the mean of
+	// Noise and OwnNoise are the values of Shared and Own for a calibrated model: the mean of
 	// redraws.
 	Noise    map[string]float64 `json:"noise"`
 	OwnNoise map[string]float64 `json:"own_noise,omitempty"`
@@ -47,8 +47,8 @@ type Result struct {
 	// test rows; nil where none were asked for.
 	Intervals    map[string]metrics.Interval `json:"intervals,omitempty"`
 	OwnIntervals map[string]metrics.Interval `json:"own_intervals,omitempty"`
-	// Replicates and Without are those of LCE in the shared embedding, by which methods are
-	// compared in pairs (see [metrics.Report]); nil likewise.
+	// Replicates and Without belong to LCE in the shared embedding; methods are compared in
+	// pairs by them (see [metrics.Report]). nil likewise.
 	Replicates gapped `json:"replicates,omitempty"`
 	Without    gapped `json:"without,omitempty"`
 	// Others are metrics from outside by key: their values, intervals and noise floors stand in
@@ -124,7 +124,7 @@ func (g *gapped) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Other is what two methods are compared by in a metric from outside.
+// Other holds the values by which two methods are compared in a metric of another module.
 type Other struct {
 	Losses     []float32 `json:"losses,omitempty"` // of each test row; nil of a metric of all rows together
 	Replicates gapped    `json:"replicates,omitempty"`

@@ -13,7 +13,7 @@ import (
 type Study struct {
 	Name string // "main"
 	Line string // what it is, in one line
-	// Title is that of its page; "" stands for "Study" and its name.
+	// Title is the title of its page; "" stands for "Study" and its name.
 	Title string
 	// Paper names the paper's tables that the results stand beside, of package paper.
 	Paper []string
@@ -25,13 +25,13 @@ type Study struct {
 	Vary []Field
 	// Views are the parts of its report, in order.
 	Views []View
-	// Judging is what its cells are judged by; the zero value stands for usual.
+	// Judging says by what its cells are judged; the zero value stands for usual.
 	Judging experiments.Judging
 	// Files are the numbers that it writes beside its report; nil means results.csv and times.csv.
 	Files []File
-	// Statements are what its results say; nil means the verdicts on its methods.
+	// Statements sum up its results; nil means the verdicts on its methods.
 	Statements func(context.Context, *Findings) ([]report.Statement, error)
-	// Facts are how its numbers were made; nil means those of a grid.
+	// Facts say how its numbers were made; nil means the facts of a grid.
 	Facts func(*Findings) []report.Fact
 }
 

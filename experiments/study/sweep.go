@@ -204,7 +204,7 @@ type Choice struct {
 	seeds metrics.Spread // of Validation
 }
 
-// Choices are those of each data set.
+// Choices are the choices for each data set.
 func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
 	for _, s := range f.chosenFirst() {
 		tried := slices.DeleteFunc(slices.Clone(s.rows), func(r *row) bool { return math.IsInf(r.validated(), 1) || r.spec.Method == report.Classifier })

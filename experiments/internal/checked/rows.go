@@ -75,7 +75,7 @@ func RowsOf(x mat.Matrix, rows []int) *mat.Dense {
 	return out
 }
 
-// Moments are those of MomentsOf, of a matrix.
+// Moments is MomentsOf for a matrix.
 func Moments(x mat.Matrix) (mean, sd []float64) {
 	n, d := x.Dims()
 	buffer := make([]float64, d)

@@ -128,7 +128,7 @@ func (s *Sample) Loss(i int, of Truth) float64 {
 // Residual is e_ic = p_ic − q_ic.
 func (s *Sample) Residual(i, c int) float64 { return s.Prob[i*s.Classes+c] - s.Share(i, c) }
 
-// Probability is p_ic, that of the top class for c = C.
+// Probability is p_ic; c = C stands for the top class.
 func (s *Sample) Probability(i, c int) float64 {
 	if c == s.Classes {
 		c = int(s.Top[i])
@@ -136,7 +136,7 @@ func (s *Sample) Probability(i, c int) float64 {
 	return s.Prob[i*s.Classes+c]
 }
 
-// Hit is q_ic, that of the top class for c = C.
+// Hit is q_ic; c = C stands for the top class.
 func (s *Sample) Hit(i, c int) float64 {
 	if c == s.Classes {
 		c = int(s.Top[i])
@@ -144,7 +144,7 @@ func (s *Sample) Hit(i, c int) float64 {
 	return s.Share(i, c)
 }
 
-// Miss is e_ic = p_ic − q_ic, that of the top class for c = C.
+// Miss is e_ic = p_ic − q_ic; c = C stands for the top class.
 func (s *Sample) Miss(i, c int) float64 {
 	if c == s.Classes {
 		c = int(s.Top[i])
@@ -152,7 +152,7 @@ func (s *Sample) Miss(i, c int) float64 {
 	return s.Residual(i, c)
 }
 
-// Misses are those of some rows for the classes below most.
+// Misses are the misses of some rows for the classes below most.
 func (s *Sample) Misses(rows []int, most int) *mat.Dense {
 	out := mat.NewDense(len(rows), most, nil)
 	for at, i := range rows {
@@ -166,7 +166,7 @@ func (s *Sample) Misses(rows []int, most int) *mat.Dense {
 // Confidence is max_c p_ic.
 func (s *Sample) Confidence(i int) float64 { return s.Prob[i*s.Classes+int(s.Top[i])] }
 
-// Confidences are those of all rows.
+// Confidences are the confidences of all rows.
 func (s *Sample) Confidences() []float64 {
 	out := make([]float64, s.N)
 	for i := range out {
@@ -184,7 +184,7 @@ func (s *Sample) Cumulate(dst []float64, i int) {
 	}
 }
 
-// FeaturesOf are those of the rows that count, of which there must be one finite row for each prediction.
+// FeaturesOf are the features of the rows that count; there must be one finite row for each prediction.
 func (s *Sample) FeaturesOf(features mat.Matrix) (mat.Matrix, error) {
 	if !Given(features) {
 		return nil, fmt.Errorf("there are no features: give one row for each of the %d predictions", s.Input)

@@ -127,7 +127,7 @@ func (s *Sample) Times(drawn []float64) []float64 {
 	return drawn
 }
 
-// Mean is that of x by weight.
+// Mean is the mean of x by weight.
 func (s *Sample) Mean(x []float64) float64 {
 	var sum float64
 	for i, v := range x {

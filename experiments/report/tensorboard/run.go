@@ -25,7 +25,7 @@ func NewBoard(dir string) *Board {
 	return &Board{dir}
 }
 
-// Begin begins the run of that name, of which all but letters, digits and a few signs become hyphens.
+// Begin begins the run of that name. All characters but letters, digits and a few signs become hyphens.
 func (b *Board) Begin(name string) (*Run, error) {
 	if b == nil {
 		return nil, nil
@@ -52,7 +52,7 @@ type Run struct {
 	live   map[string]bool // stages whose epochs were observed
 }
 
-// Observer is what a fit tells of its stages in [experiments.Spec.Fit], nil where nothing is to be written.
+// Observer observes the stages of a fit in [experiments.Spec.Fit]; nil if nothing is to be written.
 func (r *Run) Observer() experiments.Observer {
 	if r == nil {
 		return nil

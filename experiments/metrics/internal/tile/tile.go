@@ -22,7 +22,7 @@ func Multiply(dst, a []float32, stride, m, k int, b []float32) {
 	}
 }
 
-// MultiplySquares adds a·b² to dst, the squares being those of the values of b; shapes are those of Multiply.
+// MultiplySquares adds a·b² to dst, with the values of b squared one by one; shapes as in Multiply.
 func MultiplySquares(dst, a []float32, stride, m, k int, b []float32) {
 	if k > 0 {
 		inBlocks(&sets[isa].multiplySquares, multiplySquaresPortable, dst, a, stride, m, k, b)
