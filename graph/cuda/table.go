@@ -199,8 +199,12 @@ var rows = []row{
 	{op.NormalizeOp{}, "normalize", "each size", "out x0 x1 .Eps d size", nil},
 	{op.TakeOp{}, "take", "each size", "out x0 x1 size/size1 size", nil},
 	{op.GatherOp{}, "take", "each size", "out x0 x1 d size", nil},
-	{op.MassOp{}, "mass", "blocks B", "out x0 x1 w .K", nil},
-	{op.SlotSumOp{}, "slot_sum", "columns w", "out x0 x1 B w K", nil},
+	{op.MassOp{}, "mass", "blocks B", "out x0 - x1 w 1 .K", nil},
+	{op.ShareMassOp{}, "mass", "blocks B", "out x0 x1 x2 p p/w .K", nil},
+	{op.SlotSumOp{}, "slot_sum", "columns w", "out x0 - x1 B w 1 K", nil},
+	{op.ShareSlotSumOp{}, "slot_sum", "columns .Slots", "out x0 x1 x2 B .Slots p/.Slots K", nil},
+	{op.ShareSumOp{}, "share_sum", "each size", "out x0 x1 x2 p C size", nil},
+	{op.WordSumOp{}, "share_sum", "each size", "out x0 x1 x2 p/.Slots d size", nil},
 	{op.TableSumOp{}, "table_sum", "each size", "out x0 x1 w R/w C size", nil},
 	{op.TableScatterOp{}, "table_scatter", "each size", "out x0 x1 B w .K C size", nil},
 	{op.OuterOp{}, "outer", "warps K*C", "out x0 x1 C D K*C", nil},
@@ -267,6 +271,29 @@ var functionRows = []row{
 	on(func(d *Device, _ op.ScatterTakenOp, out operand, in []operand) {
 		d.scatterAdd(out, in[0], in[1], in[2])
 	}),
+	on(func(d *Device, o op.NearbyOp, out operand, in []operand) {
+		best := d.Alloc(out.Size())
+		d.launch("nearby", each(out.Size()/o.Of), out, best, in[0], in[1], o.Of, in[1].columns(), in[1].Shape[0], out.Size()/o.Of)
+		d.Free(best)
+	}),
+	on(func(d *Device, o op.NearSharesOp, out operand, in []operand) {
+		d.launch("near_shares", each(out.Size()/o.Of), out, in[0], in[1], in[2], in[3], float32(op.LeastShare), o.Of, in[1].columns(), out.Size()/o.Of)
+	}),
+	on(func(d *Device, o op.ShareScatterOp, out operand, in []operand) { // in parts of the rows, added afterwards
+		b, p, c := in[2].Shape[0], in[0].columns(), out.columns()
+		part := max(leastScattered, (b+mostScatters-1)/mostScatters)
+		cut, tiles := (b+part-1)/part, (o.Rows/o.Slots+scatterPlaces-1)/scatterPlaces
+		sums := out.Memory
+		if cut > 1 {
+			sums = d.Alloc(cut * out.Size())
+		}
+		grid := Grid{X: o.Slots, Y: cut, Z: tiles * ((c + 31) / 32), ThreadsX: 32, ThreadsY: 1}
+		d.launch("share_scatter", grid, sums, in[0], in[1], in[2], b, o.Slots, p, o.Rows, c, part)
+		if cut > 1 {
+			d.launch("sum_parts", each(out.Size()), out, sums, out.Size(), cut)
+			d.Free(sums)
+		}
+	}),
 	on(func(d *Device, o op.MatMulOp, out operand, in []operand) {
 		m, k := oriented(in[0].Shape, o.X)
 		d.multiply(product{of: layoutOf(o.X, o.Y), z: out.Memory, x: in[0].Memory, y: in[1].Memory, m: m, n: out.columns(), k: k})
@@ -295,6 +322,14 @@ var functionRows = []row{
 		d.launch("background", warps(classes), out, in[0], in[1], in[2], in[3], int64(o.Seed), out.Size(), classes)
 	}),
 }
+
+// A block of the kernel share_scatter keeps so many places of a slot. It takes at least leastScattered rows, and more where there
+// would be more than mostScatters parts of them.
+const (
+	scatterPlaces  = 64
+	leastScattered = 128
+	mostScatters   = 32
+)
 
 // scatterPart is how many slots one block of a scatter looks through.
 const scatterPart = 1024

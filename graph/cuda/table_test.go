@@ -97,6 +97,43 @@ var onDevice = map[string]checked{
 		b := 1 + rng.IntN(50)
 		return []*tensor.Dense{integers(rng, 11, b, 1+rng.IntN(70)), normalTensor(rng, 0, b, 11)}
 	}},
+	"ShareMassOp": {always(op.ShareMass(300)), func(rng *rand.Rand) []*tensor.Dense {
+		w, each := 1+rng.IntN(90), 1+rng.IntN(5)
+		b := 1 + rng.IntN(9)
+		return []*tensor.Dense{integers(rng, 300, b, w*each), normalTensor(rng, 0, b, w*each), normalTensor(rng, 0, w)}
+	}},
+	"ShareSlotSumOp": {always(op.New(op.ShareSlotSumOp{Slots: 33})), func(rng *rand.Rand) []*tensor.Dense {
+		b, p := 1+rng.IntN(50), 33*(1+rng.IntN(4))
+		return []*tensor.Dense{integers(rng, 11, b, p), normalTensor(rng, 0, b, p), normalTensor(rng, 0, b, 11)}
+	}},
+	"NearbyOp": {always(op.Nearby(1), op.Nearby(4)), func(rng *rand.Rand) []*tensor.Dense {
+		w, d := 1+rng.IntN(9), 1+rng.IntN(40)
+		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(40), w*d), normalTensor(rng, 0, 4+rng.IntN(130), d)}
+	}},
+	"NearSharesOp": {always(op.NearShares(3)), func(rng *rand.Rand) []*tensor.Dense {
+		b, w, d := 1+rng.IntN(40), 1+rng.IntN(9), 1+rng.IntN(40)
+		z, words := normalTensor(rng, 0, b, w*d), normalTensor(rng, 0, 3+rng.IntN(60), d)
+		codes, err := op.Nearby(3).Do(z, words)
+		if err != nil {
+			panic(err)
+		}
+		tau := float64(rng.IntN(3)) // 0: the nearest alone
+		return []*tensor.Dense{z, words, codes.(*tensor.Dense), tensor.New(tensor.WithShape(1), tensor.WithBacking([]float64{tau}))}
+	}},
+	"ShareSumOp": {always(op.ShareSum(3)), func(rng *rand.Rand) []*tensor.Dense {
+		b, k := 1+rng.IntN(300), 1+rng.IntN(150)
+		places := slotPlaces(rng, b, 3, 1+rng.IntN(5), k)
+		return []*tensor.Dense{normalTensor(rng, 0, 3*k, 1+rng.IntN(40)), places, normalTensor(rng, 0, places.Shape()...)}
+	}},
+	"ShareScatterOp": {always(op.ShareScatter(3, 3*130)), func(rng *rand.Rand) []*tensor.Dense {
+		b := 1 + rng.IntN(300)
+		places := slotPlaces(rng, b, 3, 1+rng.IntN(5), 130)
+		return []*tensor.Dense{places, normalTensor(rng, 0, places.Shape()...), normalTensor(rng, 0, b, 1+rng.IntN(70))}
+	}},
+	"WordSumOp": {always(op.WordSum(3)), func(rng *rand.Rand) []*tensor.Dense {
+		b, p, k := 1+rng.IntN(40), 3*(1+rng.IntN(5)), 1+rng.IntN(70)
+		return []*tensor.Dense{normalTensor(rng, 0, k, 1+rng.IntN(40)), integers(rng, k, b, p), normalTensor(rng, 0, b, p)}
+	}},
 	// The CPU adds short rows four at a time and those of 16 and more by a vector kernel; the
 	// device adds all in the order of the slots.
 	"TableSumOp": {always(op.TableSum()), func(rng *rand.Rand) []*tensor.Dense {
@@ -178,6 +215,15 @@ var onDevice = map[string]checked{
 	"SpreadOp":         {always(op.Spread(77)), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{normalTensor(rng, 0, 1)} }},
 	"SumOp":            {always(op.Sum(2)), one},
 	"FillOp":           {always(op.New(op.FillOp{Of: op.Matrix})), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{one(rng)[0], normalTensor(rng, 0)} }},
+}
+
+// slotPlaces are each places of w slots in tables of k rows.
+func slotPlaces(rng *rand.Rand, b, w, each, k int) *tensor.Dense {
+	places := integers(rng, k, b, w*each)
+	for at := range places.Int32s() {
+		places.Int32s()[at] += int32(at % (w * each) / each * k)
+	}
+	return places
 }
 
 func always(ops ...op.Op) func([]*tensor.Dense) []op.Op {

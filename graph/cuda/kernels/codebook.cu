@@ -136,31 +136,37 @@ extern "C" __global__ void take(int *out, const int *table, const int *rows, int
     for (unsigned i = first(); i < n; i += stride()) out[i] = table[(size_t)rows[i / width] * width + i % width];
 }
 
-// mass is n_bk = Σ_i σ_i² 1[s(b,i) = k], a block per row b.
-extern "C" __global__ void __launch_bounds__(256) mass(float *out, const int *codes, const float *scale, int w, int k) {
+// mass is n_bk = Σ_i σ_i² Σ_j e_ij 1[s_j(b,i) = k], a block per row b of p codes, as many for each slot; shares may be null: 1.
+extern "C" __global__ void __launch_bounds__(256) mass(float *out, const int *codes, const float *shares, const float *scale, int p, int each, int k) {
     __shared__ int code[256];
     __shared__ float weight[256];
     for (int word = threadIdx.x; word < (k + 255) / 256 * 256; word += 256) {
         float sum = 0;
-        for (int i0 = 0; i0 < w; i0 += 256) {
+        for (int i0 = 0; i0 < p; i0 += 256) {
             int i = i0 + threadIdx.x;
+            size_t at = (size_t)blockIdx.x * p + i;
             __syncthreads();
-            code[threadIdx.x] = i < w ? codes[(size_t)blockIdx.x * w + i] : -1;
-            weight[threadIdx.x] = i < w ? scale[i] : 0;
+            code[threadIdx.x] = i < p ? codes[at] : -1;
+            weight[threadIdx.x] = i >= p ? 0 : shares ? shares[at] * scale[i / each] : scale[i / each];
             __syncthreads();
-            for (int l = 0; l < min(256, w - i0); l++)
+            for (int l = 0; l < min(256, p - i0); l++)
                 if (code[l] == word) sum += weight[l];
         }
         if (word < k) out[(size_t)blockIdx.x * k + word] = sum;
     }
 }
 
-// slot_sum is h_i = Σ_b G[b, s(b,i)], the transpose of mass by σ².
-extern "C" __global__ void __launch_bounds__(256) slot_sum(float *out, const int *codes, const float *g, int b, int w, int k) {
+// slot_sum is h_i = Σ_b Σ_j e_ij G[b, s_j(b,i)], the transpose of mass by σ².
+extern "C" __global__ void __launch_bounds__(256) slot_sum(float *out, const int *codes, const float *shares, const float *g, int b, int w, int each, int k) {
     int i = blockIdx.x * COLUMNS + threadIdx.x;
     float sum = 0;
     if (i < w)
-        for (int row = threadIdx.y; row < b; row += SHARERS) sum += g[(size_t)row * k + codes[(size_t)row * w + i]];
+        for (int row = threadIdx.y; row < b; row += SHARERS)
+            for (int j = 0; j < each; j++) {
+                size_t at = ((size_t)row * w + i) * each + j;
+                float v = g[(size_t)row * k + codes[at]];
+                sum += shares ? shares[at] * v : v;
+            }
     sum = column_sum(sum);
     if (threadIdx.y == 0 && i < w) out[i] = sum;
 }

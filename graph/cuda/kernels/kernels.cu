@@ -11,5 +11,6 @@
 #include "random.cu"
 #include "redraw.cu"
 #include "resample.cu"
+#include "shares.cu"
 #include "softmax.cu"
 #include "step.cu"
