@@ -20,6 +20,8 @@ type Device struct {
 	pool      *pool
 	held      *[]Memory // while recording: what is freed meanwhile
 	err       error
+
+	constants map[string]Memory // see constant
 }
 
 // Open makes a device of a driver: it loads the kernels.
@@ -32,7 +34,7 @@ func Open(d Driver) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cuda: load the kernels on %s: %w", d.Name(), err)
 	}
-	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d)}, nil
+	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d), constants: map[string]Memory{}}, nil
 }
 
 // Name is the card's.
@@ -117,6 +119,22 @@ func Upload[T element](d *Device, m Memory, x []T) {
 func Uploaded[T element](d *Device, x []T) Memory {
 	m := d.allocBytes(size(x))
 	Upload(d, m, x)
+	return m
+}
+
+// constant is x as float32, uploaded where an op asks for it first, which may not be while a step is recorded, and kept.
+func (d *Device) constant(x []float64) Memory {
+	key := fmt.Sprint(x)
+	m, known := d.constants[key]
+	if !known {
+		short := make([]float32, len(x))
+		for i, v := range x {
+			short[i] = float32(v)
+		}
+		if m = Uploaded(d, short); d.err == nil {
+			d.constants[key] = m
+		}
+	}
 	return m
 }
 

@@ -294,6 +294,12 @@ var functionRows = []row{
 			d.Free(sums)
 		}
 	}),
+	on(func(d *Device, o op.RampsOp, out operand, in []operand) {
+		d.launch("ramps", each(out.Size()), out, in[0], in[1], d.constant(o.Knots), len(o.Knots), out.Size())
+	}),
+	on(func(d *Device, o op.RampSumsOp, out operand, in []operand) {
+		d.launch("ramp_sums", blocks(out.Size()), out, in[0], in[1], d.constant(o.Knots), len(o.Knots), in[0].Size())
+	}),
 	on(func(d *Device, o op.MatMulOp, out operand, in []operand) {
 		m, k := oriented(in[0].Shape, o.X)
 		d.multiply(product{of: layoutOf(o.X, o.Y), z: out.Memory, x: in[0].Memory, y: in[1].Memory, m: m, n: out.columns(), k: k})

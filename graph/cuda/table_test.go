@@ -97,6 +97,10 @@ var onDevice = map[string]checked{
 		b := 1 + rng.IntN(50)
 		return []*tensor.Dense{integers(rng, 11, b, 1+rng.IntN(70)), normalTensor(rng, 0, b, 11)}
 	}},
+	"RampsOp": {always(op.Ramps(knots)), func(rng *rand.Rand) []*tensor.Dense {
+		return []*tensor.Dense{one(rng)[0], normalTensor(rng, 0, len(knots)+1, 1)}
+	}},
+	"RampSumsOp": {always(op.New(op.RampSumsOp{Knots: knots})), two},
 	"ShareMassOp": {always(op.ShareMass(300)), func(rng *rand.Rand) []*tensor.Dense {
 		w, each := 1+rng.IntN(90), 1+rng.IntN(5)
 		b := 1 + rng.IntN(9)
@@ -216,6 +220,9 @@ var onDevice = map[string]checked{
 	"SumOp":            {always(op.Sum(2)), one},
 	"FillOp":           {always(op.New(op.FillOp{Of: op.Matrix})), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{one(rng)[0], normalTensor(rng, 0)} }},
 }
+
+// knots of ramps lie on one side of 0, on the other, and on it.
+var knots = []float64{-1.5, -0.25, 0, 0.5, 1}
 
 // slotPlaces are each places of w slots in tables of k rows.
 func slotPlaces(rng *rand.Rand, b, w, each, k int) *tensor.Dense {

@@ -8,6 +8,7 @@
 #include "neighbours.cu"
 #include "normalization.cu"
 #include "product.cu"
+#include "ramps.cu"
 #include "random.cu"
 #include "redraw.cu"
 #include "resample.cu"
