@@ -120,7 +120,7 @@ func (f *fusion) crossEntropy(i int) {
 	b := x.Shape[0]
 	f.launches[gradient], f.launches[i] = nil, nil
 	f.launches[forward] = func(d *Device) {
-		d.launch("cross_entropy", warps(b), logp, last.Out, x, row, labels, Memory{}, g, b, x.columns())
+		d.launch("cross_entropy", warps(b), logp, last.Out, x, row, labels, g, b, x.columns())
 	}
 }
 

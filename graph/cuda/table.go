@@ -221,8 +221,10 @@ var rows = []row{
 	{op.SoftmaxGradOp{}, "softmax_grad", "warps N", "out x0 x1 N C", nil},
 	{op.SharesOp{}, "shares", "warps N", "out x0 N C", nil},
 	{op.SharesGradOp{}, "shares_grad", "warps N", "out x0 x1 N C", nil},
-	{op.NLLOp{}, "nll", "blocks 1", "out x0 x1 - B C", nil}, // the kernels can weigh rows, which nothing uses
+	{op.NLLOp{}, "nll", "blocks 1", "out x0 x1 - B C", nil},
 	{op.NLLGradOp{}, "nll_grad", "each size", "out x1 - x2 B C size", nil},
+	{op.CrossEntropyOp{}, "nll", "blocks 1", "out x0 - x1 B C", nil},
+	{op.CrossEntropyGradOp{}, "nll_grad", "each size", "out - x0 x1 B C size", nil},
 	{op.JensenShannonOp{}, "jensen_shannon", "blocks 1", "out x0 x1 size0", nil},
 	{op.JensenShannonGradOp{}, "jensen_shannon_grad", "each size", "out x0 x1 x2 size", nil},
 

@@ -196,6 +196,15 @@ var onDevice = map[string]checked{
 		b, c := 1+rng.IntN(90), 1+rng.IntN(12)
 		return []*tensor.Dense{logs(rng, b, c), integers(rng, c, b), normalTensor(rng, 0)}
 	}},
+	"CrossEntropyOp": {always(op.CrossEntropy()), func(rng *rand.Rand) []*tensor.Dense {
+		b, c := 1+rng.IntN(90), 1+rng.IntN(12)
+		logp, targets := logs(rng, b, c), normalTensor(rng, 0, b, c)
+		logp.Float64s()[0], targets.Float64s()[0] = math.Inf(-1), 0 // has no part in it
+		return []*tensor.Dense{logp, targets}
+	}},
+	"CrossEntropyGradOp": {always(op.New(op.CrossEntropyGradOp{})), func(rng *rand.Rand) []*tensor.Dense {
+		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(90), 1+rng.IntN(12)), normalTensor(rng, 0)}
+	}},
 	"ElementwiseOp": {always(op.Softplus(2), op.Sigmoid(2), op.Exp(2), op.New(op.ElementwiseOp{Of: op.Matrix, F: "y(1-y)"})), one}, // ln Γ and its derivatives: gammaFunctions
 	"ReLUOp":        {always(op.ReLU(2)), one},
 	"ReLUGradOp": {always(op.New(op.ReLUGradOp{Of: op.Matrix})), func(rng *rand.Rand) []*tensor.Dense { // y is not negative

@@ -53,33 +53,32 @@ extern "C" __global__ void softmax_grad(float *out, const float *y, const float 
     for (int j = lane; j < c; j += 32) out[(size_t)row * c + j] = y[j] * (g[j] - mean);
 }
 
-// nll is −Σ_b ω_b log p_b[y_b]; without weights ω_b = 1/b. One block.
-extern "C" __global__ void __launch_bounds__(256) nll(float *loss, const float *logp, const int *labels, const float *weights, int b, int c) {
+// nll is −(1/b) Σ_b log p_b[y_b], or −(1/b) Σ_b Σ_c t_bc log p_bc of targets (b×c) where labels are null. One block.
+extern "C" __global__ void __launch_bounds__(256) nll(float *loss, const float *logp, const int *labels, const float *targets, int b, int c) {
     __shared__ double part[256];
     double sum = 0;
-    for (int row = threadIdx.x; row < b; row += 256)
-        sum -= (weights ? (double)weights[row] : 1) * (double)logp[(size_t)row * c + labels[row]];
+    if (labels)
+        for (int row = threadIdx.x; row < b; row += 256) sum -= (double)logp[(size_t)row * c + labels[row]];
+    else
+        for (size_t i = threadIdx.x; i < (size_t)b * c; i += 256)
+            if (targets[i] != 0) sum -= (double)targets[i] * (double)logp[i];
     part[threadIdx.x] = sum;
     for (int half = 128; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
     }
-    if (threadIdx.x == 0) *loss = (float)(weights ? part[0] : part[0] / b);
+    if (threadIdx.x == 0) *loss = (float)(part[0] / b);
 }
 
-// nll_grad is −g ω_b at each row's label and 0 elsewhere, n = b·c entries.
-extern "C" __global__ void nll_grad(float *out, const int *labels, const float *weights, const float *g, int b, int c, int n) {
-    for (unsigned at = first(); at < n; at += stride()) {
-        int row = at / c;
-        float v = 0;
-        if (labels[row] == at % c) v = weights ? -*g * weights[row] : -*g / (float)b;
-        out[at] = v;
-    }
+// nll_grad is −g/b at each row's label and 0 elsewhere, n = b·c entries, or that times the targets.
+extern "C" __global__ void nll_grad(float *out, const int *labels, const float *targets, const float *g, int b, int c, int n) {
+    for (unsigned at = first(); at < n; at += stride())
+        out[at] = -*g / (float)b * (labels ? (float)(labels[at / c] == at % c) : targets[at]);
 }
 
 // cross_entropy is log_softmax of x + row, where there is one, and beside it the gradient of
-// nll by x, ω_b g (p_j − 1[j = y_b]) as log_softmax_grad has it, a warp a row.
-extern "C" __global__ void cross_entropy(float *logp, float *dx, const float *x, const float *row, const int *labels, const float *weights, const float *g, int b, int c) {
+// nll by x, (g/b) (p_j − 1[j = y_b]) as log_softmax_grad has it, a warp a row.
+extern "C" __global__ void cross_entropy(float *logp, float *dx, const float *x, const float *row, const int *labels, const float *g, int b, int c) {
     int at = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (at >= b) return;
     logp += (size_t)at * c;
@@ -94,7 +93,7 @@ extern "C" __global__ void cross_entropy(float *logp, float *dx, const float *x,
     float sum = 0;
     for (int j = lane; j < c; j += 32) sum += expf(logp[j] - top);
     float log_sum = logf(warp_sum(sum));
-    float slope = weights ? -*g * weights[at] : -*g / (float)b; // by log p at the label
+    float slope = -*g / (float)b; // by log p at the label
     for (int j = lane; j < c; j += 32) {
         logp[j] = logp[j] - top - log_sum;
         dx[j] = (labels[at] == j ? slope : 0.0f) - expf(logp[j]) * slope;
