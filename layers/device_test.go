@@ -1,6 +1,7 @@
 package layers_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -38,26 +39,38 @@ func deviceProblem(n int) *data.Set {
 	return s
 }
 
-func fitOn(t *testing.T, d *cudatest.GPU, m layers.Map, rule optim.Rule, validated bool) (layers.State, []layers.Stage, *data.Predictions) {
+// deviceFit is a fit of a map on a divided space.
+type deviceFit struct {
+	of        layers.Map
+	codes     layers.Codes // nil: five codewords
+	rule      optim.Rule   // nil: Adam
+	validated bool
+}
+
+func fitOn(t *testing.T, d *cudatest.GPU, f deviceFit) (layers.State, []layers.Stage, *data.Predictions) {
 	t.Helper()
 	if d == nil {
-		return fitBy(t, nil, m, rule, validated)
+		return fitBy(t, nil, f)
 	}
 	e, told := cudatest.Told(d)
 	defer func() {
 		if len(*told) == 0 {
 			t.Fatal("nothing ran on the device")
 		}
+		if all := strings.Join(*told, "\n"); strings.Contains(all, "has no CUDA kernel") {
+			t.Error(all)
+		}
 	}()
-	return fitBy(t, e, m, rule, validated)
+	return fitBy(t, e, f)
 }
 
-func fitBy(t *testing.T, e graph.Executor, m layers.Map, rule optim.Rule, validated bool) (layers.State, []layers.Stage, *data.Predictions) {
+func fitBy(t *testing.T, e graph.Executor, f deviceFit) (layers.State, []layers.Stage, *data.Predictions) {
 	t.Helper()
-	s := optim.Settings{Epochs: 4, Batch: 32, Rule: rule, Executor: e}
-	c := layers.Train(&layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: s}, m, s)
+	s := optim.Settings{Epochs: 4, Batch: 32, Rule: f.rule, Executor: e}
+	codes := cmp.Or[layers.Codes](f.codes, layers.Codebook{Codewords: 5})
+	c := layers.Train(&layers.Divide{Slots: 4, Codebook: codes, Optim: s}, f.of, s)
 	var val *data.Set
-	if validated {
+	if f.validated {
 		val = deviceProblem(41)
 	}
 	if err := c.Fit(context.Background(), deviceProblem(107), val, rand.New(rand.NewPCG(1, 2))); err != nil {
@@ -87,21 +100,18 @@ func TestCardFitsAsTheCPUDoes(t *testing.T) {
 }
 
 func fitsAgree(t *testing.T, one, two *cudatest.GPU) {
-	for name, m := range map[string]layers.Map{
-		"bilinear":       layers.Bilinear{},
-		"learned scale":  layers.Bilinear{Scale: layers.LearnedScale{}, Prior: layers.CountPrior{}},
-		"dirichlet":      layers.Dirichlet{},
-		"validated":      layers.Bilinear{},
-		"decoupled rule": layers.Dirichlet{}, // a bilinear map's first gradients are rounding, which Adam would enlarge
+	for name, f := range map[string]deviceFit{
+		"bilinear":       {of: layers.Bilinear{}},
+		"learned scale":  {of: layers.Bilinear{Scale: layers.LearnedScale{}, Prior: layers.CountPrior{}}},
+		"dirichlet":      {of: layers.Dirichlet{}},
+		"soft codes":     {of: layers.Bilinear{Scale: layers.LearnedScale{}}, codes: layers.Soft{Of: layers.Codebook{Codewords: 5}, Nearest: 3}},
+		"validated":      {of: layers.Bilinear{}, validated: true},
+		"decoupled rule": {of: layers.Dirichlet{}, rule: optim.AdamW{Rate: 1e-2, WeightDecay: 0.1}}, // a bilinear map's first gradients are rounding, which Adam would enlarge
 	} {
 		t.Run(name, func(t *testing.T) {
-			var rule optim.Rule
-			if name == "decoupled rule" {
-				rule = optim.AdamW{Rate: 1e-2, WeightDecay: 0.1}
-			}
-			want, stages, posterior := fitOn(t, nil, m, rule, name == "validated")
-			got, deviceStages, devicePosterior := fitOn(t, one, m, rule, name == "validated")
-			again, _, _ := fitOn(t, two, m, rule, name == "validated")
+			want, stages, posterior := fitOn(t, nil, f)
+			got, deviceStages, devicePosterior := fitOn(t, one, f)
+			again, _, _ := fitOn(t, two, f)
 			for _, name := range want.Weights.Names() {
 				x, y, z := want.Weights.Float64s(name), got.Weights.Float64s(name), again.Weights.Float64s(name)
 				if !slices.Equal(y, z) {
@@ -159,9 +169,9 @@ func TestHostDeviceStepsWithoutWaiting(t *testing.T) {
 // However much memory there is, auto ends where the CPU does: without room it leaves the validation loss and at
 // last the whole fit to the CPU.
 func TestHostDeviceFitsIntoAnyMemory(t *testing.T) {
-	want, _, _ := fitOn(t, nil, layers.Bilinear{}, nil, true)
+	want, _, _ := fitOn(t, nil, deviceFit{of: layers.Bilinear{}, validated: true})
 	cudatest.InAnyMemory(t, 30000, 970, func(bytes int, e *cudatest.Executor) {
-		got, _, _ := fitBy(t, e, layers.Bilinear{}, nil, true)
+		got, _, _ := fitBy(t, e, deviceFit{of: layers.Bilinear{}, validated: true})
 		for _, name := range want.Weights.Names() {
 			x, y := want.Weights.Float64s(name), got.Weights.Float64s(name)
 			for i := range x {
@@ -203,12 +213,12 @@ func TestHostDeviceInterrupted(t *testing.T) {
 // A fit that is too large for the device says what was too little: auto leaves it to the
 // CPU, cuda fails.
 func TestHostDeviceTooSmall(t *testing.T) {
-	want, _, _ := fitOn(t, nil, layers.Bilinear{}, nil, true)
+	want, _, _ := fitOn(t, nil, deviceFit{of: layers.Bilinear{}, validated: true})
 	driver := cudatest.Driver(t, 1)
 	driver.Capacity = 12000
 	d := cudatest.Open(t, driver)
 	e, said := cudatest.Lent(d)
-	got, _, _ := fitBy(t, e, layers.Bilinear{}, nil, true)
+	got, _, _ := fitBy(t, e, deviceFit{of: layers.Bilinear{}, validated: true})
 	for _, name := range want.Weights.Names() {
 		if !slices.Equal(want.Weights.Float64s(name), got.Weights.Float64s(name)) {
 			t.Errorf("%s is not the CPU's", name)

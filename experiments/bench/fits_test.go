@@ -39,6 +39,9 @@ var cardFits = map[string]func(t *testing.T, s optim.Settings) *mat.Dense{
 	"bilinear": calibrated(func(s optim.Settings) layers.Calibrator {
 		return layers.Train(&layers.Divide{Slots: 8, Codebook: layers.Codebook{Codewords: 16}, Optim: s}, layers.Bilinear{}, s)
 	}),
+	"soft codes": calibrated(func(s optim.Settings) layers.Calibrator {
+		return layers.Train(&layers.Divide{Slots: 8, Codebook: layers.Soft{Of: layers.Codebook{Codewords: 16}}, Optim: s}, layers.Bilinear{Scale: layers.LearnedScale{}}, s)
+	}),
 	"Local Nets": calibrated(func(s optim.Settings) layers.Calibrator { return &baselines.LocalNets{Method: s} }),
 	"KCal":       calibrated(func(s optim.Settings) layers.Calibrator { return &baselines.KCal{Method: s} }),
 	"resmlp":     encoded(&encoders.ResMLP{HiddenDropout: 0.2}, 64),
