@@ -80,8 +80,8 @@ func (g Rescaling) Fix(theta, reference []float64) {
 }
 
 // NullSpace is the gauge found by computation: the null space of a Hessian at a
-// point. Its representative is the one that differs from the point only off it.
-// The zero value means that everything is identified.
+// point. Its representative of another point differs from the first point only off the
+// null space. The zero value means that everything is identified.
 type NullSpace struct {
 	Point []float64
 	Basis [][]float64 // orthonormal
@@ -149,8 +149,8 @@ func (p *probe) nullity(theta []float64) nullity {
 	return nullOf(append(values, make([]float64, len(theta)-len(values))...), nullScore)
 }
 
-// Target names what of θ is compared between an estimate and θ*, block by block:
-// functions of θ that no change of gauge moves.
+// Target names the functions of θ that are compared between an estimate and θ*, block by
+// block. No change of gauge moves them.
 type Target interface {
 	// Blocks is the number of blocks; block k belongs to codeword k.
 	Blocks() int
@@ -170,7 +170,7 @@ var _ Target = Products{}
 // Blocks is K.
 func (p Products) Blocks() int { return p.Codewords }
 
-// Of is vec M_k, C² entries.
+// Of returns vec M_k, C² entries.
 func (p Products) Of(k int, theta []float64) []float64 {
 	m := make([]float64, p.Classes*p.Classes)
 	factors(p).add(m, theta, k, 1)

@@ -10,8 +10,8 @@ import (
 )
 
 // Model is a calibrator's loss on a finite table, as a function of its flattened
-// parameters θ. weights W has one entry per (cell, atom, label); L is −Σ W log q or, of a
-// [layers.Costed] map, its own loss with its penalty, of which W are the weights of the labels.
+// parameters θ. weights W has one entry per (cell, atom, label); L is −Σ W log q or, for a
+// [layers.Costed] map, its own loss with its penalty, where W are the weights of the labels.
 // An implementation may keep scratch memory: one Model per goroutine (fork).
 type Model interface {
 	// Dim is the number of parameters.

@@ -18,9 +18,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Question is put to an estimator: where its estimates go on samples of a population, and how fast. Its rows are those of
-// study rate (errors against the sandwich, slopes in N and N_k), about the limit of this estimator, and its
-// statistics. [NewStudy] makes a study of some.
+// Question asks of an estimator where its estimates go on samples of a population, and how fast. Its rows are the rows of
+// study rate (errors against the sandwich, slopes in N and N_k) for the limit of this estimator, and its
+// statistics. [NewStudy] makes a study of several questions.
 type Question struct {
 	Name       string // begins the keys of its rows; "" where a study has one question alone
 	Population Population
@@ -29,7 +29,7 @@ type Question struct {
 	Estimator  Estimator
 	Rows       []string // the rows of study rate that are reported, by their keys ([Question.Check] lists them); nil: all
 	Statistics []Statistic
-	// Figures are drawn of the outcome; those of one name of several questions, on common axes. nil: those of study rate.
+	// Figures are drawn from the outcome; figures of one name from several questions share axes. nil: those of study rate.
 	Figures func(o *Outcome) []Figure
 
 	Sizes      []int  // N, increasing, at least two; nil: four over a factor of 30, large enough for first-order theory
@@ -44,7 +44,7 @@ type Population struct {
 	// Truth draws the design's cells, their log p̂, and the law of the label at weights of the estimator; nil: it is drawn
 	// by Law and Spread.
 	Truth func(seed uint64) (*Truth, error)
-	// Law is the map whose output is the law of the label, at its start plus N(0, Spread²); nil: that of the estimator.
+	// Law is the map whose output is the law of the label, at its start plus N(0, Spread²); nil: the estimator's map.
 	Law    layers.Map
 	Spread float64 // 0: 0.5
 	// Disturb changes the law, t.Label, whose probabilities still sum to 1 at each (cell, atom); nil: it is the map's.
@@ -61,8 +61,8 @@ type Estimator struct {
 // Statistic is a number of what samples gave, with what theory says of it.
 type Statistic struct {
 	Key, Quantity string // Key is its own among the question's rows
-	// Of computes it; Estimate{Value: x} is a number without error. Where it cannot, it calls o.Fail with the reason and
-	// returns anything: the study ends with the first. What it asks of o that fails does so by itself, and is zero.
+	// Of computes it; Estimate{Value: x} is a number without error. If it cannot, it calls o.Fail with the reason and
+	// returns anything: the study ends with the first failure. A method of o that fails calls o.Fail itself and returns zero.
 	Of     func(o *Outcome) Estimate
 	Target float64 // what theory says; NaN: nothing, and the number is reported without a band
 	Within float64 // what theory leaves open; chance comes on top
@@ -109,8 +109,8 @@ func NewModel(m layers.Map, t *Table) (Model, error) {
 	return model, model.err
 }
 
-// Fit brings theta to the stationary point of the loss under the weights that a damped Newton descent finds from it:
-// those of a population give θ*, those of a [Sample] θ̂. Where it finds none the error is an *[UnsettledError].
+// Fit moves theta to a stationary point of the loss under the weights, by a damped Newton descent from theta. The weights
+// of a population give θ*, the weights of a [Sample] θ̂. If it finds none, the error is an *[UnsettledError].
 func Fit(model Model, gauge Gauge, theta, weights []float64) error {
 	if model == nil || gauge == nil {
 		return errNoModel
@@ -129,7 +129,7 @@ func Free(model Model, theta, weights []float64) (NullSpace, error) {
 	return gauge, at.err
 }
 
-// Outcome is what samples of a question gave.
+// Outcome is the result of a question on its samples.
 type Outcome struct {
 	Truth  *Truth
 	Model  Model   // of the estimator
@@ -150,8 +150,8 @@ func (o *Outcome) fits(theta, weights []float64) error {
 	return nil
 }
 
-// Limit is where the estimator goes under other weights, the minimum that a descent from a near point finds. Where it
-// finds none, that is the error of the question.
+// Limit is the limit of the estimator under other weights: the minimum that a descent from a near point finds. If it
+// finds none, the question fails.
 func (o *Outcome) Limit(from, weights []float64) Limit {
 	if err := o.fits(from, weights); err != nil {
 		o.Fail(err)
@@ -563,8 +563,8 @@ func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
 	return o.err
 }
 
-// NewStudy is a study of one's own: the rows and figures of its questions, one after another. Its seed is that of the run.
-// Questions that cannot be asked, or whose names or keys are not their own, are the error of its [Study.Run].
+// NewStudy is a study of your own: the rows and figures of its questions, one after another. Its seed is the seed of the run.
+// If a question cannot be asked, or names or keys occur twice, [Study.Run] returns an error.
 func NewStudy(name, claim string, questions ...Question) Study {
 	return Study{Name: name, Claim: claim, parts: []part{ask(func(*setup) []Question { return questions })}}
 }

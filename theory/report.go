@@ -55,7 +55,7 @@ func (r Row) Verdict() string {
 	return "FAIL"
 }
 
-// Judged counts the rows that have a band, and those that lie in theirs.
+// Judged counts the rows that have a band, and the rows that lie in their band.
 func Judged(rows []Row) (judged, in int) {
 	for _, row := range rows {
 		if row.Band == nil {

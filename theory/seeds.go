@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Seeds is what the same studies gave under many seeds: how often each judged row fell
-// outside its band, beside how often its level lets it.
+// Seeds are the results of the same studies under many seeds: how often each judged row fell
+// outside its band, beside the number that its level allows.
 type Seeds struct {
 	Runs    []uint64 // the seeds
 	Aborted []Abort

@@ -16,10 +16,10 @@ import (
 type RateSettings struct {
 	Seed uint64
 
-	// Gauge is what the layer's parameters leave free. nil: the null space of the
+	// Gauge has the directions that change no prediction. nil: the null space of the
 	// population Hessian at θ*, computed and reported.
 	Gauge Gauge
-	// Target is what is compared with θ*. nil: row k of every K-rowed weight is block
+	// Target names what is compared with θ*. nil: row k of every K-rowed weight is block
 	// k, and all other weights are one further block.
 	Target Target
 	// Spread is the standard deviation of the N(0, Spread²) that is added to the
@@ -62,7 +62,7 @@ func (s RateSettings) Check() error {
 // Rate studies a researcher's own layer as study "rate" does the paper's: it draws
 // θ*, lets the layer at θ* be the law of the labels, fits the layer to samples of
 // growing size, and compares the errors with the sandwich. The loss and its
-// derivatives are those of the layer's graph; the layer needs no more than its Map.
+// derivatives come from the layer's graph; the layer needs only its Map.
 // Bands widen with few replicates.
 //
 // A map with a loss of its own (layers.Costed) is studied with it; one with inputs of its own is an error, as is a
@@ -83,7 +83,7 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 	return r, nil
 }
 
-// OwnRate is Rate as a study, whose seed is that of its run.
+// OwnRate is Rate as a study with the seed of its run.
 func OwnRate(name string, m layers.Map, d Design, s RateSettings) Study {
 	return NewStudy("rate", fmt.Sprintf("Theorems 1 and 2 for %s with C = %d, w = %d, K = %d", name, d.Classes, d.Slots, d.Codewords), s.question(m, d))
 }

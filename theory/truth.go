@@ -19,9 +19,9 @@ const factorScale = 1.4
 type Truth struct {
 	Design Design
 	Table  *Table
-	// Theta are the weights of the map that is the law, before anything disturbs it: of the paper's map 2·K·C, receivers
-	// then senders. Where the estimator is another map, a descent to its limit begins at weights of its own, or, of a truth
-	// that a [Population] is given, here.
+	// Theta are the weights of the law's map before any disturbance: for the paper's map 2·K·C, receivers
+	// then senders. If the estimator is another map, a descent to its limit begins at weights of its own or, if the
+	// [Population] was given a truth, here.
 	Theta []float64
 	Label []float64 // cells × R × C, P(y = j | cell, atom)
 }
