@@ -92,7 +92,7 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 		return asUsage(err)
 	}
 	if n := r.Noise[metrics.ECE]; n.Exceeded(d.Level, 2) { // of two tests, as evaluate's
-		d.Found = fmt.Sprintf("wrong by little, and nowhere in particular: ECE, which adds the errors of all classes up, is %.5f and would be %.5f of calibrated predictions (p %s), but no region, class, confidence or group is wrong by more than chance among all that are looked at",
+		d.Found = fmt.Sprintf("wrong by little, and nowhere in particular: ECE, which sums the errors of all classes, is %.5f (%.5f if calibrated, p %s), but no region, class, confidence or group is wrong by more than chance among all that were tested",
 			r.Values[metrics.ECE], n.Mean, figures.PAmong(n.PValue, r.Uncertainty.Redraws))
 	}
 	return nil
@@ -169,7 +169,7 @@ func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, v *figures.Ver
 // wrongTable is a row for all that is wrong.
 func wrongTable(d *diagnosis.Diagnosis) *table {
 	list := &table{columns: []column{
-		{head: "called"}, {head: "rows"}, {head: "class"}, {head: "said", drop: 2}, {head: "was", drop: 3}, {head: "gap"},
+		{head: "called"}, {head: "rows"}, {head: "class"}, {head: "predicted", drop: 2}, {head: "observed", drop: 3}, {head: "gap"},
 		{head: "interval", drop: 5}, {head: "p"}, {head: "detectable", drop: 4}, {head: "saves"}, {head: "where", left: true, wrap: true},
 	}}
 	add := func(regions []diagnosis.Region, saves func(diagnosis.Region) string) {

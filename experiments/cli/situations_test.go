@@ -154,7 +154,7 @@ func (v judgement) text() []string { return append([]string{v.Sentence}, v.Why..
 func TestSituations(t *testing.T) {
 	dir := t.TempDir()
 	var lines strings.Builder
-	lines.WriteString("What commands say of made data of which the truth is known; `go test -run Situations ./experiments/cli` holds it.\n")
+	lines.WriteString("What commands say about made data with a known truth; `go test -run Situations ./experiments/cli` checks it.\n")
 	asked := map[string]map[string]judgement{} // of Python too
 	for k, s := range situations {
 		at := func(name string) string { return filepath.Join(dir, s.name, name) }

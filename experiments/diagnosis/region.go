@@ -136,15 +136,14 @@ func (x *exam) prototype(rows []int) []int {
 
 // sentence describes what is wrong with a region.
 func (r Region) sentence(d *Diagnosis) string {
-	class := "the top class"
-	if r.Class != nil {
-		class = d.className(*r.Class)
-	}
 	rows := fmt.Sprintf("%d rows (%s)", r.Size, r.Describe)
 	if r.Size == d.Rows {
 		rows = fmt.Sprintf("all %d rows", r.Size)
 	}
-	return fmt.Sprintf("in %s %s said %.3f and was right in %.3f of them", rows, class, r.Confidence, r.Frequency)
+	if r.Class == nil {
+		return fmt.Sprintf("in %s the confidence is %.3f and the accuracy %.3f", rows, r.Confidence, r.Frequency)
+	}
+	return fmt.Sprintf("in %s the probability of %s is %.3f and its frequency %.3f", rows, d.className(*r.Class), r.Confidence, r.Frequency)
 }
 
 // WithoutRows are the regions without the numbers of their rows.

@@ -87,8 +87,8 @@ func regionTable(d *diagnosis.Diagnosis, caption string, regions []diagnosis.Reg
 	columns := append([]regionColumn{
 		{"rows", func(r diagnosis.Region) string { return strconv.Itoa(r.Size) }},
 		{"class", func(r diagnosis.Region) string { return ClassOf(d, r) }},
-		{"said", func(r diagnosis.Region) string { return metrics.Fixed(r.Confidence, 3) }},
-		{"was", func(r diagnosis.Region) string { return metrics.Fixed(r.Frequency, 3) }},
+		{"predicted", func(r diagnosis.Region) string { return metrics.Fixed(r.Confidence, 3) }},
+		{"observed", func(r diagnosis.Region) string { return metrics.Fixed(r.Frequency, 3) }},
 		{"gap", func(r diagnosis.Region) string { return gapText(r.Gap) }},
 		{"interval", func(r diagnosis.Region) string { return gapText(r.Low) + " to " + gapText(r.High) }},
 		{"p", func(r diagnosis.Region) string { return metrics.Fixed(r.P, 3) }},

@@ -21,7 +21,7 @@
     document.querySelectorAll("[data-place]").forEach(e => e.classList.toggle("chosen", e.dataset.place === String(number)));
     at.replaceChildren();
     word(p.text, at, "h3");
-    const told = p.bins.map(b => `said ${b[0].toFixed(2)}, was ${b[1].toFixed(2)} of ${b[2]} rows`).join("; ");
+    const told = p.bins.map(b => `predicted ${b[0].toFixed(2)}, observed ${b[1].toFixed(2)} in ${b[2]} rows`).join("; ");
     const s = svg("svg", {viewBox: "0 0 300 300", role: "img", "aria-label": "Reliability diagram of the top class: " + told}, at);
     svg("line", {x1: 40, y1: 260, x2: 290, y2: 10, class: "diagonal"}, s);
     const x = v => 40 + 250 * v, y = v => 260 - 250 * v, most = Math.max(...p.bins.map(b => b[2]));

@@ -127,7 +127,7 @@ func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
 	}
 	f := newGrid(plots, 2, 8.5*vg.Centimeter, vg.Length(longest+4)*0.55*vg.Centimeter, nil, nil)
 	f.points = points
-	return &Drawing{Name: "gaps", Figure: f, Caption: "What was said less what was, with intervals that hold for all gaps at once; what is called wrong is blue."}
+	return &Drawing{Name: "gaps", Figure: f, Caption: "The predicted minus the observed frequency, with intervals that hold for all gaps at once; gaps that are called wrong are blue."}
 }
 
 // lineName is what a line of gaps is called.
