@@ -34,7 +34,7 @@ var exitCodes = []struct {
 	{exitFailure, "the work failed: a full disk, a failed fit, a claim outside its band"},
 	{exitUsage, "the input or the flags are wrong"},
 	{exitNoDevice, "--device cuda, and there is no device or too little memory on it"},
-	{exitInternal, "a fault of this program; the sentence says where to report it"},
+	{exitInternal, "a fault of this program; the message says where to report it"},
 	{exitInterrupted, "interrupted by Ctrl-C or SIGTERM"},
 }
 

@@ -66,7 +66,7 @@ func mapDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) *Drawing {
 	drawn := newGrid(plots, 2, 8.5*vg.Centimeter, 8.5*vg.Centimeter, legend, nil)
 	drawn.points = f.points
 	return &Drawing{Name: "map", Figure: drawn,
-		Caption: "The latent space. Each disc is rows near each other: its colour is how much their confidence exceeds their accuracy, its area how many they are. Rings are the regions that are wrong, by their numbers."}
+		Caption: "The latent space. Each disc stands for rows near each other: its colour shows how much their confidence exceeds their accuracy, its area how many they are. Rings are the wrong regions, by their numbers."}
 }
 
 // addRing rings a region and writes its number into the ring.
