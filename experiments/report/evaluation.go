@@ -109,7 +109,7 @@ func (v *Verdict) calibrated(r *metrics.Report) string {
 
 // RecoverableTable shows the savings of corrections, on rows that they were not fitted to.
 func RecoverableTable(g *metrics.Recovered) *Table {
-	t := &Table{Caption: "What corrections would save, on rows that they were not fitted to", Labels: []string{"correction", "family"},
+	t := &Table{Caption: "Savings by corrections, on rows that they were not fitted to", Labels: []string{"correction", "family"},
 		Values: Heads("nats a row", "at least", "p")}
 	for k, gain := range []metrics.Gain{g.NLL.Global, g.NLL.Local} {
 		name := []string{"of the predictions alone", "by the latent space, beyond that"}[k]

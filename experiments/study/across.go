@@ -147,7 +147,7 @@ func across(_ context.Context, f *Findings) (*report.Section, error) {
 		return t
 	}
 	return &report.Section{Title: "Across sources",
-		Note: "The mean over the sources of the log-ratio of NLL on test rows, the seeds averaged within a source, as a change in percent: below 0 the first is better. p is of the exact sign-flip test over the sources.",
+		Note: "The log-ratio of NLL on test rows, averaged over the seeds of a source and then over the sources, as a change in percent: below 0 the first is better. p comes from the exact sign-flip test over the sources.",
 		Tables: []*report.Table{table("The tests of the protocol, in their order.", tests),
 			table("What is told besides.", besides)},
 	}, nil

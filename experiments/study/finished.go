@@ -223,7 +223,7 @@ func (f *Finished) settings() map[string]any {
 func differingSettings(all []*Finished) View {
 	return func(context.Context, *Findings) (*report.Section, error) {
 		names := data.Each(all, func(f *Finished) string { return f.Name })
-		t := &report.Table{Caption: "Settings that differ; – where a method has none of the name.", Labels: []string{"Setting"}, Values: report.Heads(names...)}
+		t := &report.Table{Caption: "Settings that differ; – means that a method has no such setting.", Labels: []string{"Setting"}, Values: report.Heads(names...)}
 		settings, others := data.Each(all, (*Finished).settings), map[string]any{}
 		for _, f := range all {
 			maps.Copy(others, f.Settings)

@@ -397,7 +397,7 @@ func testSection(swept []Swept) View {
 	return func(_ context.Context, f *Findings) (*report.Section, error) {
 		shown := append([]quantity{sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy), sharedMetric(metrics.ECE), sharedMetric(metrics.LCE)}, f.others()...)
 		return &report.Section{
-			Title: "On test rows", Note: "What the settings reach on rows that had no part in the choice, in the order of the table above. To choose by these numbers would be to choose on the test rows.",
+			Title: "On test rows", Note: "The settings on rows that had no part in the choice, in the order of the table above. Do not choose by these numbers: they come from the test rows.",
 			Tables:  []*report.Table{f.settings("The same settings on test rows.", shown...), f.marginalTable("NLL on test rows for each value, the other settings averaged.", swept, sharedMetric(metrics.NLL))},
 			Figures: f.marginalFigures("test", swept, sharedMetric(metrics.NLL)),
 		}, nil

@@ -9,13 +9,13 @@ merged         the evaluation of all rows, of the totals of their parts
 diagnose       says in which regions, classes and groups probabilities are wrong
 run            runs any command of calibra
 metrics        scores as functions, for make_scorer of scikit-learn
-torch          what a PyTorch model says of rows; the model and its calibrator as one module
+torch          reads a PyTorch model's outputs; joins the model and its calibrator in one module
 tracking       logs what the command wrote to MLflow and Weights & Biases
 probmetrics    methods as calibrators of probmetrics, which CalArena runs
 ray, spark     apply and evaluate many rows on these, where they are installed
 
-All of them run the binary that came with the package. What it refuses is an InputError, work of it
-that fails a FitError, what it warns of a CalibraWarning.
+All of them run the binary of the package. If it refuses its input, that is an InputError; if its work
+fails, a FitError. A warning is a CalibraWarning.
 """
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from calibra.network import Network
 from calibra.routing import Routed
 from calibra.tables import Array, Names, Parts, Rows, parts
 
-# What a run may have, of which save leaves none of an earlier one.
+# Files that a run may have; save removes those of an earlier run.
 FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics.json", "model.safetensors", "predictions.npz", "report.html")
 
 # The first batch of so many rows, or some of them, is shown to the command, which refuses columns
@@ -39,18 +39,18 @@ class Calibrator(Routed):
     Parameters
     ----------
     method : str or None
-        What to fit: "mixture", "vq", "ts", or another that `calibra methods --all` lists. None is the recommended
-        method, as for `calibra fit`: mixture, or, where there are no features, sm, which a CalibraWarning says.
+        The method to fit: "mixture", "vq", "ts", or another that `calibra methods --all` lists. None takes the recommended
+        method, as in `calibra fit`: mixture; without features sm, with fewer than 64 rows ts, and a CalibraWarning says so.
     split : {"paper", "tables", "none"} or None
         Where validation rows come from; None is the method's own.
     seed : int
-        Of split, initial weights and batches.
+        Seed of the split, the initial weights and the batches.
     features : list of names or numbers, or None
-        The columns of X that are features, where X holds them beside the logits.
+        The columns of X that are features, if X holds them beside the logits.
     accept_shift : bool
-        Predicts rows too that look scaled or ordered otherwise than those of the fit, which are refused else.
+        True also predicts rows whose columns seem to have another scale or order than in the fit; otherwise they are refused.
     **settings
-        Of the method, as `calibra methods NAME` lists them, "__" in the place of the dot:
+        Settings of the method, as `calibra methods NAME` lists them, with "__" for the dot:
         codebook__slots=16, optim__rate=3e-4.
 
     Attributes
@@ -58,14 +58,13 @@ class Calibrator(Routed):
     classes_ : array (C)
         The classes of y, one for each column of the logits.
     run_ : dict
-        What calibra fit wrote: the bytes of its files by their names.
+        The files that calibra fit wrote: their bytes by name.
     result_ : dict
-        What calibra fit --json printed.
+        The output of calibra fit --json.
 
-    Fitted on rows that the classifier was not trained on. Predictions are made in this process by ONNX Runtime, and
-    are those of calibra apply within 1e-6; of methods that have no network (kc, pc) the command makes them. The
-    command looks at the first batch of rows too, and refuses columns that are scaled or ordered otherwise than those
-    of the fit.
+    Fit it to rows that the classifier was not trained on. ONNX Runtime predicts in this process, within 1e-6 of
+    calibra apply; for methods that have no network (kc, pc) the command predicts. The command also checks the
+    first batch of rows, and refuses columns with another scale or order than in the fit.
 
     Examples
     --------
@@ -457,7 +456,7 @@ class Calibrator(Routed):
         return self
 
     def _parts(self, X: Rows, features: Rows) -> Parts:
-        """X as logits and features; of a fitted Calibrator, the columns of a frame as those of the fit."""
+        """X as logits and features; a fitted Calibrator takes the columns of a frame by the names of the fit."""
         names = vars(self).get("feature_names_in_")
         return parts(X, features, self.features, None if names is None else names.tolist())
 
@@ -542,7 +541,7 @@ def _digest(model: bytes) -> str:
 
 
 def _said(refused: InputError) -> InputError:
-    """What the command refuses in the words of who called this package, and knows no rows.npz."""
+    """The command's error in the words of a caller of this package, who knows no rows.npz."""
     text = str(refused)
     if "has no cal_features" in text or "has no test_features" in text:
         return InputError("the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features")

@@ -70,7 +70,7 @@ def soft(y: Rows) -> bool:
 def classes_of(y: Rows, count: int) -> Array:
     """The classes of `count` columns: 0…C−1 where y holds such numbers, else its values in order.
 
-    The order is that of an ordered category of pandas, of numbers also where they are text, and else the alphabet's.
+    The order is that of an ordered category of pandas, of numbers (also as text), or else of the alphabet.
     """
     if soft(y):
         return np.arange(count)

@@ -24,7 +24,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     ----------
     estimator : classifier with decision_function or predict_proba; None is LogisticRegression()
     method : str or None
-        What is fitted to its scores: "mixture", "vq", "ts", or another of `calibra methods --all`; None is
+        The method that is fitted to its scores: "mixture", "vq", "ts", or another of `calibra methods --all`; None is
         the recommended method, as for Calibrator.
     cv : int, splitter, iterable of (train, test), or "prefit"
         How rows are held out: the calibrator sees scores of rows that their estimator was not fitted to.
@@ -33,12 +33,12 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         True keeps an estimator with a calibrator for each fold, and averages their log-probabilities.
         False keeps one estimator, fitted to all rows, and one calibrator of all held-out scores.
     latent : None, transformer, callable(estimator, X), or str
-        The features (N×M) that local methods divide: those that a transformer makes of X, or what a
-        callable takes from the fitted estimator. A text names a layer of the network that the estimator holds as
-        module_, as skorch's do: its outputs. None is X itself, where it is an array of numbers of which none is missing. What a callable or
-        a layer gives differs from fold to fold, so it goes with ensemble=True or cv="prefit".
+        The features (N×M) that local methods divide: the output of a transformer for X, or of a callable for
+        the fitted estimator and X. A text names a layer of the network that the estimator holds as module_, as
+        skorch's do; its outputs are the features. None is X itself, if X is an array of numbers without missing ones.
+        The outputs of a callable or a layer differ from fold to fold, so these need ensemble=True or cv="prefit".
     seed : int
-        Of what the method draws.
+        Seed of the method's draws.
     settings : dict or None
         Settings of the method, as `calibra methods NAME` lists them: {"codebook.slots": 16}.
 
@@ -194,7 +194,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         return LogisticRegression() if self.estimator is None else self.estimator
 
     def _routed(self, estimator: typing.Any, sample_weight: Rows, groups: Rows, params: dict[str, typing.Any]) -> tuple[dict[str, Rows], dict[str, Rows]]:
-        """What goes to the estimator's fit, and to the splitter."""
+        """The arguments for the estimator's fit, and for the splitter."""
         given = {name: value for name, value in {"sample_weight": sample_weight, "groups": groups, **params}.items() if value is not None}
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **given)
@@ -251,7 +251,7 @@ def _rows(X: Rows, rows: Array) -> Rows:
 
 
 def _scores(estimator: typing.Any, X: Rows, classes: Array) -> Array:
-    """What the estimator says of rows: a column for each class, or one value for each row of two."""
+    """The estimator's scores of rows: a column for each class, or one value for each row of two classes."""
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(X))
         if scores.ndim == 1 or scores.shape[1] == len(classes):
@@ -260,7 +260,7 @@ def _scores(estimator: typing.Any, X: Rows, classes: Array) -> Array:
 
 
 def _of_layer(estimator: typing.Any, layer: str, X: Rows) -> Array:
-    """What a layer of the estimator's network returns for rows (N×M)."""
+    """The outputs of a layer of the estimator's network for rows (N×M)."""
     import calibra.torch
 
     if not hasattr(estimator, "module_"):

@@ -24,7 +24,7 @@ _logger = logging.getLogger("calibra")  # of the command's notes
 
 
 class InputError(ValueError):
-    """What the command refuses, in its sentence: wrong rows, settings or flags. exit_code is its own, 2.
+    """The command refuses wrong rows, settings or flags; the text is its sentence. exit_code is 2.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class FitError(RuntimeError):
 
 
 class CalibraWarning(UserWarning):
-    """What the command warns of.
+    """A warning of the command.
 
     Examples
     --------
@@ -97,21 +97,21 @@ def binary() -> str:
 
 
 def run(*args: object, within: str | os.PathLike[str] | None = None) -> str:
-    """What the command prints when it is run with these arguments.
+    """Runs the command with these arguments and returns its output.
 
     Ctrl-C ends it.
 
     Parameters
     ----------
     *args : object
-        Its words: each goes as its str.
+        Its arguments, each converted by str.
     within : path or None
-        A folder whose name its sentences and its JSON leave out.
+        A folder whose name is left out of its sentences and its JSON.
 
     Returns
     -------
     str
-        Its standard output. What it warns of is a CalibraWarning, what it refuses an InputError, and work that fails a FitError.
+        Its standard output. A warning is a CalibraWarning, refused input an InputError, and failed work a FitError.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is said of probabilities: how good they are, and where they are wrong."""
+"""Judges probabilities: how good they are, and where they are wrong."""
 from __future__ import annotations
 
 import collections.abc
@@ -17,7 +17,7 @@ from calibra.tables import Array, Rows, single_column
 
 @dataclasses.dataclass(frozen=True)
 class Floor:
-    """What a metric shows where labels are redrawn from the predictions: calibrated ones.
+    """The value of a metric for calibrated predictions: labels are redrawn from the predictions.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class Floor:
     p95 : float
         The 95th percentile.
     excess : float
-        The value less the mean.
+        The value minus the mean.
     p_value : float
-        The chance of a value as extreme as this one, of calibrated predictions.
+        The chance of a value as extreme as this one for calibrated predictions.
 
     Examples
     --------
@@ -55,9 +55,9 @@ class Metric:
     ----------
     value : float
     interval : (float, float) or None
-        95 % by the bootstrap, None where there is none.
+        95 % by the bootstrap, None if there is none.
     floor : Floor or None
-        What calibrated predictions would show, None where there is none.
+        The value for calibrated predictions, None if there is none.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Decomposition:
 class Verdict:
     """What to do with a classifier: "use" a method, "leave it as it is", "do not use" one, or "cannot tell yet".
 
-    Where the classifier is left as it is, the numbers are of the method that comes nearest to a gain, and None where nothing was
+    If the classifier is left as it is, the numbers belong to the method that comes nearest to a gain. They are None if nothing was
     compared. str(verdict) is the text.
 
     Parameters
@@ -111,11 +111,11 @@ class Verdict:
     say : str
     method : str
     difference : float or None
-        What the method does to the NLL.
+        The change of the NLL by the method.
     low : float or None
-        Of its 95 % interval.
+        Lower end of its 95 % interval.
     high : float or None
-        Likewise.
+        Upper end of the interval.
     p : float or None
         Of no difference.
     rows_needed : int or None
@@ -215,7 +215,7 @@ class Evaluation(Page):
 
     @property
     def verdict(self) -> Verdict | None:
-        """What to do with these probabilities; None of merged parts."""
+        """The advice for these probabilities; None for merged parts."""
         return Verdict.of(self.report["verdict"]) if "verdict" in self.report else None
 
     @property
@@ -243,9 +243,9 @@ class Diagnosis(Page):
     Parameters
     ----------
     verdict : Verdict
-        What to do.
+        The advice.
     found : str
-        What is wrong.
+        The finding, in a sentence.
     regions : list of dict
     report : dict
         All that calibra diagnose --json prints.
@@ -318,9 +318,9 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
     features : array of N×M, or None
         The local metrics are measured in their principal components.
     sample_weight : array of N numbers, or None
-        What each row counts.
+        Weights of the rows.
     classes : array of C classes, or None
-        Those of the columns; None is those of y in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y in order, or 0…C−1.
     groups : array of N names or numbers, or None
         Each is measured, and the multicalibration error of all.
     **options
@@ -347,7 +347,7 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
 
 
 def totals(p: Rows, y: Rows, *, first: int = 0, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> bytes:
-    """What the global metrics of some of many rows are made of, for merged.
+    """Sums for the global metrics of some of many rows, for merged.
 
     Parameters
     ----------
@@ -356,9 +356,9 @@ def totals(p: Rows, y: Rows, *, first: int = 0, sample_weight: Rows = None, clas
     first : int
         The number of the first of these rows among all.
     sample_weight : array of N numbers, or None
-        What each row counts.
+        Weights of the rows.
     classes : array of C classes, or None
-        Those of the columns; None is those of y in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y in order, or 0…C−1.
     **options
         Flags of calibra evaluate, the same for all parts.
 
@@ -396,7 +396,7 @@ def merged(parts: collections.abc.Iterable[bytes]) -> Evaluation:
     Parameters
     ----------
     parts : iterable of bytes
-        What totals gave.
+        Results of totals.
 
     Returns
     -------
@@ -437,9 +437,9 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
     features : array of N×M
         Regions lie in their principal components.
     sample_weight : array of N numbers, or None
-        What each row counts.
+        Weights of the rows.
     classes : array of C classes, or None
-        Those of the columns; None is those of y in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y in order, or 0…C−1.
     groups : array of N names or numbers, or None
         They are audited too.
     **options

@@ -10,9 +10,9 @@ scikit-learn hands no metadata to predict_proba inside a scorer: a Calibrator wh
 there, Calibrator(features=[…]).
 
 Each takes y_true (N classes, or N×C their probabilities), y_prob (N×C, or N of the second class) and sample_weight
-(N), and is less where probabilities are better. labels are the classes of the columns; without them they are those of
-y_true in order, or 0…C−1. nll, brier, ece, ece_top, mce and ecce are computed here, in numpy, and are those of
-`calibra evaluate` to 1e-9. The local ones, that of groups, noise floors and the parts of a score are computed by the command.
+(N), and is lower for better probabilities. labels are the classes of the columns; without them they are the classes of
+y_true in order, or 0…C−1. nll, brier, ece, ece_top, mce and ecce are computed here, in numpy, and equal those of
+`calibra evaluate` to 1e-9. The command computes the local metrics, the metric of groups, noise floors and the parts of a score.
 """
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     y_true : array of N classes, or N×C of their probabilities
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
 
     Returns
     -------
@@ -80,9 +80,9 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     y_true : array of N classes, or N×C of their probabilities
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
 
     Returns
     -------
@@ -109,9 +109,9 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     y_true : array of N classes, or N×C of their probabilities
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
     bins : int
         How many of equal width lie between 0 and 1.
     excess : bool
@@ -141,9 +141,9 @@ def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: R
     y_true : array of N classes, or N×C of their probabilities
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
     bins : int
         How many of equal width lie between 0 and 1.
 
@@ -173,9 +173,9 @@ def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     y_true : array of N classes, or N×C of their probabilities
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
     bins : int
         How many of equal width lie between 0 and 1.
 
@@ -202,9 +202,9 @@ def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows
     y_true : array of N classes, or N×C of their probabilities
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
     bins : int
         How many of equal width lie between 0 and 1.
 
@@ -233,9 +233,9 @@ def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
     features : array of N×M
         The errors are measured in their principal components.
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 
@@ -265,9 +265,9 @@ def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = No
     features : array of N×M
         The errors are measured in their principal components.
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 
@@ -300,9 +300,9 @@ def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
     features : array of N×M
         The errors are measured in their principal components.
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 
@@ -337,9 +337,9 @@ def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_w
     y_prob : array of N×C probabilities, or N of the second class
     groups : array of N names or numbers
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
 
     Returns
     -------
@@ -363,9 +363,9 @@ def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_w
 def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> judging.Decomposition:
     """The parts of a proper score: miscalibration − discrimination + uncertainty (CORP, Dimitriadis et al. 2021).
 
-    Isotonic regression of each class on its probability recalibrates the same rows. Miscalibration is what that takes off the score,
-    uncertainty the score of the class shares alone, and discrimination what the recalibrated probabilities take off that. Of two
-    classes this is CORP itself. Of more, the Brier score is the sum over the classes, each against the rest, and for the NLL the
+    Isotonic regression of each class on its probability recalibrates the same rows. Miscalibration is how much this lowers the score.
+    Uncertainty is the score of the class shares alone, and discrimination is how much lower the recalibrated score is than that. With
+    two classes this is CORP itself. With more, the Brier score is the sum over the classes, each against the rest, and for the NLL the
     recalibrated probabilities of a row are divided by their sum.
 
     Parameters
@@ -374,9 +374,9 @@ def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: 
     y_prob : array of N×C probabilities, or N of the second class
     score : {"nll", "brier"}
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
     **options
         Flags of `calibra evaluate`, such as replicates=1000 or seed=1.
 
@@ -412,9 +412,9 @@ def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sam
     features : array of N×M, or None
         Those of the local metrics.
     sample_weight : array of N numbers, or None
-        What each row counts; None is 1 each.
+        Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Those of the columns; None is those of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 

@@ -7,8 +7,8 @@
     calibra.ray.evaluate(said)
     calibra.ray.study("main", "--data", "letter", out="/shared/runs/main")
 
-Workers need this package. What they compute has the bytes of the command: batches of rows are of a
-size that it computes at once too, and sums of metrics do not depend on their order.
+Workers need this package. Their results have the same bytes as the command's: it also computes batches
+of this size, and sums of metrics do not depend on their order.
 """
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def evaluate(rows: typing.Any, *, probs: str = "probs", labels: str = "label", n
 def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | None = None, cores: int = 1) -> str:
     """Computes a study, its cells shared among tasks of Ray, and writes its report into a folder.
 
-    What was computed before is not computed again.
+    Finished cells are not computed again.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | N
     Returns
     -------
     str
-        What the command prints at the end.
+        The last output of the command.
 
     Examples
     --------

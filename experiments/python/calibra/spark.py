@@ -112,7 +112,7 @@ def evaluate(table: typing.Any, *, probs: str = "probs", labels: str = "label", 
 def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | None = None) -> str:
     """Computes a study, its cells shared among tasks of Spark, and writes its report into a folder.
 
-    What was computed before is not computed again.
+    Finished cells are not computed again.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | N
     Returns
     -------
     str
-        What the command prints at the end.
+        The last output of the command.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What holds rows besides arrays: frames and tables with named columns, and what a Trainer of Hugging Face predicted."""
+"""Reads rows from frames and tables with named columns, and from the predictions of a Trainer of Hugging Face."""
 from __future__ import annotations
 
 import typing
@@ -24,7 +24,7 @@ class Parts(typing.NamedTuple):
 def parts(X: Rows, features: Rows | None, named: Names | None, known: list[str] | None = None) -> Parts:
     """X as logits and features: its columns named in `named`, or by their numbers, are features, all others logits.
 
-    features may be such names as well. Of known columns, a table has all, in any order.
+    features may be such names as well. A table must have all known columns, in any order.
     """
     if hasattr(X, "predictions") and hasattr(X, "label_ids"):
         return _predicted(X, features)
@@ -119,8 +119,8 @@ def _beside(columns: typing.Iterable[Array]) -> Array:
 def _predicted(said: typing.Any, features: Rows | None) -> Parts:
     """An EvalPrediction of Hugging Face: logits, or a tuple that begins with them and has hidden states after them.
 
-    Of hidden states the last layer's are features; where it has a vector for each token (N×T×M), those of the first
-    token, which the head of a classifier such as BERT reads.
+    The features are the hidden states of the last layer. If it has a vector for each token (N×T×M), they are the
+    vectors of the first token, which the head of a classifier such as BERT reads.
     """
     logits, *more = said.predictions if isinstance(said.predictions, (tuple, list)) else (said.predictions,)
     if features is None and more:

@@ -1,4 +1,4 @@
-"""What a PyTorch model says of rows, for a calibrator; and the model with its calibrator as one module.
+"""Reads a PyTorch model's outputs for a calibrator, and joins the model and its calibrator in one module.
 
     import calibra, calibra.torch
 
@@ -32,13 +32,13 @@ Tensor = typing.Any  # torch.Tensor
 
 
 class Outputs(typing.NamedTuple):
-    """What a model says of N rows: logits, y and features, in the order of Calibrator.fit.
+    """A model's outputs for N rows: logits, y and features, in the order of Calibrator.fit.
 
     Parameters
     ----------
     logits : array of N×C
     y : array of N, or None
-        None where the loader has no labels.
+        None if the loader has no labels.
     features : array of N×M, or None
         None without a layer.
 
@@ -62,12 +62,12 @@ def outputs(model: typing.Any, loader: collections.abc.Iterable[typing.Any], lay
     Parameters
     ----------
     model : nn.Module
-        What it returns are logits (B×C), has them as its attribute logits, or is a tuple that begins with them.
+        It returns logits (B×C), an object with the attribute logits, or a tuple that begins with them.
         It is run in evaluation mode, and left in the mode it was in.
     loader : iterable of batches
         (x, y), (x, …, y), x alone, or a dict whose "labels" are y and whose other entries are the model's arguments.
     layer : str, nn.Module or None
-        Whose outputs are the features, flattened to M numbers for each row; None for no features.
+        The layer whose outputs are the features, flattened to M numbers for each row; None for no features.
     device : torch.device, str or None
         Where the batches go; None is where the model's parameters are.
     autocast : torch.dtype or None
@@ -150,10 +150,10 @@ class Calibrated(nn.Module):  # type: ignore[misc]  # seen without torch's types
     model : nn.Module that returns logits, as `outputs` takes it
     calibrator : Calibrator
         Fitted or loaded. It becomes operations of torch, in float64 wherever the module's other numbers
-        go; its answers are those of calibra apply within 1e-6, or the model's own precision. It can be
+        go; its answers agree with calibra apply within 1e-6, or the model's own precision. It can be
         traced, exported, and differentiated by its input.
     layer : str, nn.Module or None
-        Whose outputs the calibrator's features were; None where its method needs none.
+        The layer whose outputs were the calibrator's features; None if its method needs none.
 
     Examples
     --------

@@ -6,9 +6,9 @@
     calibra.tracking.log_run("runs/mixture")     # MLflow: the active run, or one of its own
     calibra.tracking.log_wandb("runs/mixture")   # Weights & Biases, offline unless mode says otherwise
 
-A folder is one of `calibra fit` or `Calibrator.save`, or one of `calibra compare` or `study`. Of a fit parameters,
-metrics, losses of epochs, the page and the model are logged; of a comparison each method's mean metrics, figures and
-tables. TensorBoard's files are the command's: `calibra fit --tensorboard DIR`.
+A folder comes from `calibra fit` or `Calibrator.save`, or from `calibra compare` or `study`. A fit logs parameters,
+metrics, losses of epochs, the page and the model. A comparison logs each method's mean metrics, figures and
+tables. The command writes TensorBoard's files: `calibra fit --tensorboard DIR`.
 """
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ def log_run(folder: str | os.PathLike[str], *, name: str | None = None, model: s
     Parameters
     ----------
     folder : path
-        What calibra fit, compare or study wrote, or Calibrator.save.
+        The folder that calibra fit, compare or study wrote, or Calibrator.save.
     name : str or None
-        Of a run of its own; None is the folder's name.
+        Name of a new run; None is the folder's name.
     model : str
-        What the model is named.
+        Name of the model.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def log_wandb(folder: str | os.PathLike[str], *, mode: typing.Literal["offline",
     Parameters
     ----------
     folder : path
-        What calibra fit, compare or study wrote, or Calibrator.save.
+        The folder that calibra fit, compare or study wrote, or Calibrator.save.
     mode : {"offline", "online", "disabled"}
         Of wandb.init.
     **more
