@@ -18,7 +18,7 @@ import (
 // that is the last.
 func OpenCSV(path, label string) (*Table, error) { return CSV{Label: label}.Open(path) }
 
-// CSV is what is known of a csv file of raw rows.
+// CSV describes a csv file of raw rows.
 type CSV struct {
 	Label  string // name of the label column; "": the last
 	Header Header

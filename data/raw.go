@@ -49,7 +49,7 @@ type RawSettings struct {
 type RawSource struct {
 	Name string // without a colon
 	Line string // what it is, in one line
-	// Open reads the rows that rest names and divides them, those of a table by [Table.Divide].
+	// Open reads the rows that rest names and divides them, the rows of a table by [Table.Divide].
 	// The same rest and rng give the same rows.
 	Open func(rest string, s RawSettings, rng *rand.Rand) (*Raw, error)
 }

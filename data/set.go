@@ -32,7 +32,7 @@ type Set struct {
 	// Soft are the probabilities of the classes (N×C) if classes are not certain; Labels are then the
 	// classes of largest probability. nil: Labels are certain.
 	Soft *mat.Dense
-	// Groups are those of test rows.
+	// Groups are the groups of test rows.
 	Groups Groups
 }
 

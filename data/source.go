@@ -35,14 +35,14 @@ type Source struct {
 // and test_groups (N), integers or texts, or groups, where test rows are of groups that are to be told apart,
 // with group_names (G) where integers have names; and class_names (C) and feature_names (M) of text. Labels of text are numbered by class_names
 // or, without it, in ascending order. provenance, cal_rows and test_rows, as calibra export-features
-// writes them, are for whoever wants to know where the rows come from.
-// Parts and arrays may be missing (see [Source.Require]); those that are there
+// writes them, say where the rows come from.
+// Parts and arrays may be missing (see [Source.Require]); the present ones
 // must agree in N, M and C. Without logits C is one more than the largest
 // label. Whatever is wrong with the file is an *InputError.
 func Open(path string) (*Source, error) { return OpenContext(context.Background(), path, Names{}) }
 
 // OpenContext is [Open] of a file whose classes and features have the names that a model was fitted
-// with: they number labels of text, and those of the file must be the same. It ends when ctx is
+// with: they number labels of text, and the names in the file must be the same. It ends when ctx is
 // cancelled, with an error that wraps its error.
 func OpenContext(ctx context.Context, path string, names Names) (*Source, error) {
 	return wanted(ctx, path, func(a *archive) (*Source, error) { return readSource(a, names) })

@@ -24,7 +24,7 @@ type Observer func(stage string) func(optim.Epoch)
 type Options struct {
 	// Values are the settings that the user chose.
 	Values Values
-	// Catalog is where the rules that optim.rule names are looked up; nil means those of this package.
+	// Catalog is where the rules that optim.rule names are looked up; nil means the rules of this package.
 	Catalog *Catalog
 	// Features is M where it is known, else 0: the default of w depends on it.
 	Features int

@@ -203,7 +203,7 @@ func (s Spec) integer(key string) int {
 	return n
 }
 
-// Others are the settings of the Spec without those of Slots, Codewords and Start.
+// Others are the settings of the Spec except Slots, Codewords and Start.
 func (s Spec) Others() string { return s.file().Set }
 
 // file is a Spec as config.json and the files of a study keep it.

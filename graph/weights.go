@@ -136,7 +136,7 @@ func (w *Weights) As(dt tensor.Dtype) *Weights {
 	return c
 }
 
-// Set overwrites the values of w by those of src, which must have the same names,
+// Set overwrites the values of w with the values of src, which must have the same names,
 // shapes and float type; it panics otherwise. Memory stays where it is, so graphs
 // that refer to w see the new values.
 func (w *Weights) Set(src *Weights) {

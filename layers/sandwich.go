@@ -31,7 +31,7 @@ import (
 // The leverage h makes up for the rows' pull on the fit that judges them, as in
 // MacKinnon & White's HC3 (1985), the jackknife to first order.
 // F is the Gauss–Newton Hessian. Unlike the Hessian it is positive semidefinite wherever training stopped. The two are equal where the
-// map's scores are linear in θ, and in expectation where the map is right. Elsewhere the errors are approximate: of a
+// map's scores are linear in θ, and in expectation where the map is right. Elsewhere the errors are approximate: for a
 // bilinear map, with a tenth of the labels at random, they were .7 to 1.7 times those of a bootstrap.
 // The ridge of training counts as data that was seen, so that a codeword with few rows
 // has the prior's spread. The covariance leaves out the bias that a ridge makes.
@@ -355,7 +355,7 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 
 // Sandwich is the covariance of the fitted map, from the
 // calibration rows it was fitted to, or from others of their law: these count together as
-// many as the map was fitted to. For the ridge see [NewSandwich]; [Trained.Ridge] is that of the fit. A fit that ended where the loss has
+// many as the map was fitted to. For the ridge see [NewSandwich]; [Trained.Ridge] is the ridge of the fit. A fit that ended where the loss has
 // no minimum has no covariance, which is an error: [optim.Settings] has a weight decay, [optim.LBFGS] none.
 func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*Sandwich, error) {
 	if err := t.Unbounded(); err != nil {

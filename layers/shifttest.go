@@ -24,7 +24,7 @@ func (s *ShiftTest) Elsewhere() bool { return s != nil && s.PValue < .01 && s.Ap
 //
 //	H0:  N_yb ~ θ_yb ,  O_b ~ Σ_y π′_y θ_yb        H1:  O_b ~ any
 //
-// θ and π′ are those of most likelihood under H0, by EM for a mixture of which some members are labelled (Hosmer 1973). Twice
+// θ and π′ maximize the likelihood under H0, by EM for a mixture with some labelled members (Hosmer 1973). Twice
 // the log ratio is χ² with B − C degrees of freedom, or B − 1 where the new priors are given (nil: they are not). Cells of
 // fewer than ten rows are joined to others. With B = C the H0 of unknown priors holds of any counts: its solution is BBSE's
 // (Lipton, Wang & Smola 2018), whose assumption the other cells test. It is nil where there is nothing to test.

@@ -16,7 +16,7 @@ import (
 	"calibra/data/disk"
 )
 
-// Size is that of the files on which commands are measured, and of the codes of vq; 0: as the method has them.
+// Size is the size of the files on which commands are measured, and of the codes of vq; 0: as the method has them.
 type Size struct{ Rows, Features, Classes, Slots, Codewords int }
 
 // testRows are those of a fit.
@@ -73,8 +73,8 @@ func (c command) use(ctx context.Context, program, dir string) (used, error) {
 // NeedsHead are the columns of [Needs].
 var NeedsHead = []string{"command", "rows", "features", "classes", "input MB", "peak MB", "peak / input", "core seconds", "seconds", "cores"}
 
-// Needs measures what the program at a path needs of memory and time: fit, apply and evaluate, one after the other, on files of
-// random rows in dir. The peak is that of the process, as the system counts it; core seconds are those of all its threads.
+// Needs measures the memory and time of the program at a path: fit, apply and evaluate, one after the other, on files of
+// random rows in dir. The peak is the peak of the process, as the system counts it; core seconds add up all its threads.
 // observe is told of each command that begins.
 func Needs(ctx context.Context, program, dir string, s Size, observe func(done, of int, next string)) (rows [][]string, err error) {
 	if err := s.write(dir); err != nil {

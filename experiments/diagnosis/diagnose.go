@@ -96,7 +96,7 @@ type Diagnosis struct {
 	// Regions of the latent space: those called wrong first, the one before whose correction would save most
 	// in all. Each row lies in a region that was found without it.
 	Regions []Region `json:"regions"`
-	// All rows, the rows of each class being its probabilities, those of a confidence, those of a group.
+	// All rows by the probability of each class, then rows by confidence, then rows by group.
 	Classes    []Region `json:"classes"`
 	Confidence []Region `json:"confidence"`
 	Groups     []Region `json:"groups,omitempty"`

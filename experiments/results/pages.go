@@ -24,7 +24,7 @@ var fillers = map[string]func(dir string, a arguments) (string, error){
 type File struct {
 	Path    string
 	Content []byte
-	Stale   []string // what of it differs from the file on disk; nil if nothing
+	Stale   []string // the parts that differ from the file on disk; nil if none do
 }
 
 // Generate makes README.md and the pages as they should be, for the repository at root, and

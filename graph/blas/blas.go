@@ -26,7 +26,7 @@ func Current() gorgonia.BLAS {
 	return kernels{}
 }
 
-// Name is what Current is called: calibra or gonum.
+// Name is the name of Current: calibra or gonum.
 func Name() string {
 	if simd.InstructionSet() == "go" {
 		return "gonum"

@@ -58,7 +58,7 @@ type Calibrator interface {
 	ONNX(g *Network) (Outputs, error)
 }
 
-// Outputs are what a network gives for each row.
+// Outputs are a network's outputs for each row.
 type Outputs struct {
 	// LogProbs (N×C, float64) are log-probabilities up to a constant of each row, and
 	// Probabilities are normalized; one of the two is given.

@@ -104,7 +104,7 @@ func (o ShareSlotSumOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	return Nodes{nil, nil, ShareMass(in[2].Shape()[1]).Of(in[0], in[1], g)}, nil
 }
 
-// WordSum is what shares e of codewords c (R×d) make of each of w slots,
+// WordSum is the sum of codewords c (R×d) by shares e, for each of w slots:
 //
 //	q⁽ⁱ⁾ = Σ_j e_ij c_s_j(i)
 //

@@ -23,7 +23,7 @@ import (
 type MLP struct {
 	Hidden []int `json:"hidden"` // widths of h_1 … h_L; nil: 256, 128
 
-	// Optim is what Fit trains with, Result how its last call ended.
+	// Optim has the settings of Fit, and Result says how its last call ended.
 	Optim  optim.Settings `json:"-"`
 	Result optim.Result   `json:"-"`
 

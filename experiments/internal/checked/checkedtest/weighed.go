@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Weighed are 300 rows with features, of which every third one has weight 0, and soft labels for them.
+// Weighed are 300 rows with features and soft labels; every third row has weight 0.
 func Weighed() (logProbs *mat.Dense, labels []int, z *mat.Dense, weights []float64, soft *mat.Dense) {
 	rng := rand.New(rand.NewPCG(31, 0))
 	const n, c = 300, 3
