@@ -93,8 +93,8 @@ type Diagnosis struct {
 	Verdict any    `json:"verdict,omitempty"`
 	// Kind is the error that there is; Global and Local have what corrections of each kind would save.
 	Kind Kind `json:"kind"`
-	// Regions of the latent space: those called wrong first, the one before whose correction would save most
-	// in all. Each row lies in a region that was found without it.
+	// Regions of the latent space. Regions called wrong come first, in the order of what their correction would
+	// save in all. No row took part in finding its own region.
 	Regions []Region `json:"regions"`
 	// All rows by the probability of each class, then rows by confidence, then rows by group.
 	Classes    []Region `json:"classes"`
