@@ -30,7 +30,7 @@
 //
 // Fits in float32 run on the device. The steps of a session are recorded once and replayed. Adam and SGD, with or
 // without a schedule, update the weights on the device (pass.go). Any other rule of package optim updates them in this
-// process; gradients and weights are then copied at each step. An op without a row in the table is also run by this
+// process; gradients and weights are then copied at each step. An op of your own without a row in the table is also run by this
 // process: its inputs are downloaded and its output is uploaded. A message says so once. For quasi-Newton methods, loss
 // and gradient run on the device. For the metrics, the local residuals, their noise floor and their bootstrap do.
 //

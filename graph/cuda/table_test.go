@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -529,4 +532,32 @@ func single(x []float64) []float32 {
 		y[i] = float32(v)
 	}
 	return y
+}
+
+// Every kind of op that a graph can hold runs on a device, so that no fit goes back and forth at each step. An op of your own
+// may be without a row.
+func TestHostEveryOpHasARow(t *testing.T) {
+	files, err := filepath.Glob("../op/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files of ops: %v", len(files), err)
+	}
+	kind := regexp.MustCompile(`(?m)^func \([a-z]* ?([A-Z][A-Za-z]*Op)\) Run\(`)
+	rows, found := map[string]bool{}, 0
+	for _, r := range cuda.Rows() {
+		rows[r.Name()] = true
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range kind.FindAllStringSubmatch(string(source), -1) {
+			if found++; !rows[m[1]] {
+				t.Errorf("%s has no row", m[1])
+			}
+		}
+	}
+	if found < len(rows)/2 {
+		t.Errorf("%d kinds of ops in ../op, %d rows", found, len(rows))
+	}
 }

@@ -88,13 +88,13 @@ __device__ __forceinline__ double divergence(double &p, double q, double &m) {
     return (bernoulli(p, m) + bernoulli(q, m)) / 2;
 }
 
-// jensen_shannon is the mean over n entries of √max(divergence, ε). One block.
-extern "C" __global__ void __launch_bounds__(256) jensen_shannon(float *out, const float *p, const float *q, int n) {
+// jensen_shannon is the mean over n entries of v_b √max(divergence, ε), v the weights of the rows of c entries; null: 1. One block.
+extern "C" __global__ void __launch_bounds__(256) jensen_shannon(float *out, const float *p, const float *q, const float *weights, int c, int n) {
     __shared__ double part[256];
     double sum = 0;
     for (int i = threadIdx.x; i < n; i += 256) {
         double a = p[i], m;
-        sum += sqrt(floored(divergence(a, q[i], m), DIVERGENCE_FLOOR));
+        sum += (weights ? weights[i / c] : 1.0f) * sqrt(floored(divergence(a, q[i], m), DIVERGENCE_FLOOR));
     }
     part[threadIdx.x] = sum;
     for (int half = 128; half > 0; half /= 2) {
@@ -106,9 +106,9 @@ extern "C" __global__ void __launch_bounds__(256) jensen_shannon(float *out, con
 
 // jensen_shannon_grad is its gradient by p, 0 where p was clamped or the divergence
 // floored.
-extern "C" __global__ void jensen_shannon_grad(float *out, const float *p, const float *q, const float *g, int n) {
+extern "C" __global__ void jensen_shannon_grad(float *out, const float *p, const float *q, const float *weights, const float *g, int c, int n) {
     for (unsigned i = first(); i < n; i += stride()) {
-        double a = p[i], m, js = divergence(a, q[i], m), slope = (double)*g / n;
+        double a = p[i], m, js = divergence(a, q[i], m), slope = (double)*g / n * (weights ? weights[i / c] : 1.0f);
         out[i] = a != (double)p[i] || js <= DIVERGENCE_FLOOR ? 0.0f : (float)(slope * (log(a / m) - log((1 - a) / (1 - m))) / (4 * sqrt(js)));
     }
 }
