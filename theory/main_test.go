@@ -1,12 +1,13 @@
 package theory
 
 import (
-	"runtime/debug"
 	"testing"
+
+	"calibra/graph/simd/simdtest"
 )
 
 // TestMain collects the little garbage of many small fits rarely.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
+	simdtest.SeldomCollect()
 	m.Run()
 }

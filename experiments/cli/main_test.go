@@ -3,10 +3,10 @@ package cli
 import (
 	"os"
 	"runtime"
-	"runtime/debug"
 	"testing"
 
 	"calibra/experiments/report"
+	"calibra/graph/simd/simdtest"
 )
 
 // asCommand makes the test binary the command itself.
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		os.Exit(Main())
 	}
 	runtime.GOMAXPROCS(1)
-	debug.SetGCPercent(400)
+	simdtest.SeldomCollect()
 	if os.Getenv("CALIBRA_CHECK") != "all" {
 		report.Formats = []string{"svg"}
 	}

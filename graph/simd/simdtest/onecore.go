@@ -1,6 +1,7 @@
 package simdtest
 
 import (
+	"flag"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -11,6 +12,16 @@ import (
 // all of them two.
 func OneCore(m *testing.M) {
 	runtime.GOMAXPROCS(1)
-	debug.SetGCPercent(400)
+	SeldomCollect()
 	m.Run()
+}
+
+// SeldomCollect collects the little garbage of tests rarely, and samples what is allocated only where go test is asked
+// for a profile of it.
+func SeldomCollect() {
+	debug.SetGCPercent(400)
+	flag.Parse()
+	if flag.Lookup("test.memprofile").Value.String() == "" {
+		runtime.MemProfileRate = 0
+	}
 }
