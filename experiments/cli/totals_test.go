@@ -102,7 +102,7 @@ func TestTotalsThatAreRefused(t *testing.T) {
 		}
 	}
 	write("a.totals")
-	refused("of which there are the global metrics alone", "--html", filepath.Join(folder, "r.html"))
+	refused("which give only the global metrics", "--html", filepath.Join(folder, "r.html"))
 	if err := os.WriteFile(filepath.Join(folder, "b.totals"), []byte("no totals"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func (c *compareCmd) traffic() traffic {
 }
 
 func (c *benchCmd) traffic() traffic {
-	return traffic{files: []string{c.Memory, c.Peers}}
+	return traffic{files: []string{c.Memory, c.Growth, c.Peers}}
 }
 
 func (c *theoryCmd) traffic() traffic {
