@@ -247,7 +247,7 @@ func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
 	case softness > 0:
 		c = layers.Soft{Of: c, Softness: softness, Nearest: o.Int(nearestKey, 8, 1, "", "codewords that a slot is shared out among")}
 	case given:
-		o.err = cmp.Or(o.err, data.Inputf("", "%s is of soft codes alone, and these are not; set codebook.softness above 0 too, or leave it out", nearestKey))
+		o.err = cmp.Or(o.err, errNotSoft)
 	}
 	if o.Choice("codebook.twin", "none", []string{"none", "random"}, "none", "random: a control, the same codes on random codewords that never move") == "random" {
 		c = c.Twin()
@@ -257,6 +257,8 @@ func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
 
 // nearestKey is the setting that soft codes alone have.
 const nearestKey = "codebook.nearest"
+
+var errNotSoft = data.Inputf("", "%s is of soft codes alone, and these are not; set codebook.softness above 0 too, or leave it out", nearestKey)
 
 // one reads the settings of a codebook, of which it leaves a single codeword.
 func (o *Options) one() layers.Codes {

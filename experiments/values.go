@@ -105,6 +105,10 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 	if strings.HasPrefix(key, optimPrefix) && !slices.ContainsFunc(known, func(name string) bool { return strings.HasPrefix(name, optimPrefix) }) {
 		return nil, takesNoOptimizer(strings.Join(names, ", "), key)
 	}
+	soft := v.With(Values{"codebook.softness": "1"})
+	if key == nearestKey && slices.ContainsFunc(names, func(name string) bool { m, err := c.Find(name); return err == nil && m.Has(key, soft) }) {
+		return nil, errNotSoft
+	}
 	slices.Sort(known)
 	whose := names[0] + " has no"
 	if rule := v["optim.rule"]; rule != "" && strings.HasPrefix(key, optimPrefix) {

@@ -11,7 +11,7 @@ import (
 )
 
 // GrowthHead are the columns of [Growth].
-var GrowthHead = []string{"command", "doubled", "from", "to", "core seconds", "core seconds at last", "exponent", "last doubling", "peak MB", "peak MB at last", "exponent of MB"}
+var GrowthHead = []string{"command", "doubled", "from", "to", "core s from", "core s to", "exponent", "last doubling", "MB from", "MB to", "exponent of MB"}
 
 // doublings is how often each size is doubled.
 const doublings = 3
@@ -59,8 +59,8 @@ func Growth(ctx context.Context, program, dir string, s Size, reps int, observe 
 		for i, c := range commands {
 			time, peak := seconds[i], peaks[i]
 			rows = append(rows, []string{c.shown, g.name, strconv.Itoa(from), strconv.Itoa(from << doublings),
-				fmt.Sprintf("%.2f", time[0]), fmt.Sprintf("%.2f", time[doublings]), fmt.Sprintf("%.2f", exponent(time)), fmt.Sprintf("%.2f", exponent(time[doublings-1:])),
-				fmt.Sprintf("%.0f", peak[0]), fmt.Sprintf("%.0f", peak[doublings]), fmt.Sprintf("%.2f", exponent(peak))})
+				fmt.Sprintf("%.2f", time[0]), fmt.Sprintf("%.2f", time[doublings]), exponent(time), exponent(time[doublings-1:]),
+				fmt.Sprintf("%.0f", peak[0]), fmt.Sprintf("%.0f", peak[doublings]), exponent(peak)})
 		}
 	}
 	return rows, nil
@@ -72,12 +72,12 @@ func (s Size) growing(codes bool) []command {
 	return slices.DeleteFunc(commands, func(c command) bool { return codes && !c.codes })
 }
 
-// exponent is the slope of log₂ y by the number of doublings.
-func exponent(y []float64) float64 {
+// exponent is the slope of log₂ y by the number of doublings, of two decimals.
+func exponent(y []float64) string {
 	at, logs := make([]float64, len(y)), make([]float64, len(y))
 	for i, v := range y {
 		at[i], logs[i] = float64(i), math.Log2(v)
 	}
 	_, slope := stat.LinearRegression(at, logs, nil, false)
-	return slope
+	return fmt.Sprintf("%.2f", math.Round(100*slope)/100+0) // and −0 is 0
 }

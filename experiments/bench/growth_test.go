@@ -1,18 +1,20 @@
 package bench
 
-import (
-	"math"
-	"testing"
-)
+import "testing"
 
-// A fixed cost of 1 bends the exponent of 4ⁿ down at first; without it, it is 2.
+// A fixed cost bends an exponent down, and the last doubling less.
 func TestExponent(t *testing.T) {
-	if e := exponent([]float64{1, 4, 16, 64}); math.Abs(e-2) > 1e-12 {
-		t.Errorf("the exponent of 1, 4, 16, 64 is %g", e)
-	}
-	bent := []float64{1 + 1, 1 + 4, 1 + 16, 1 + 64}
-	all, last := exponent(bent), exponent(bent[2:])
-	if !(all < last && last < 2) {
-		t.Errorf("with a fixed cost the exponent is %g, that of the last doubling %g", all, last)
+	for _, c := range []struct {
+		y    []float64
+		want string
+	}{
+		{[]float64{1, 4, 16, 64}, "2.00"},
+		{[]float64{1 + 1, 1 + 4, 1 + 16, 1 + 64}, "1.68"},
+		{[]float64{1 + 16, 1 + 64}, "1.93"},
+		{[]float64{1, 0.999, 1, 0.999}, "0.00"},
+	} {
+		if e := exponent(c.y); e != c.want {
+			t.Errorf("the exponent of %v is %s, not %s", c.y, e, c.want)
+		}
 	}
 }

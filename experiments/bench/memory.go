@@ -108,7 +108,9 @@ func use(ctx context.Context, program string, args ...string) (used, error) {
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	began := time.Now()
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); ctx.Err() != nil {
+		return used{}, fmt.Errorf("measure calibra %s: %w", args[0], ctx.Err())
+	} else if err != nil {
 		return used{}, fmt.Errorf("measure calibra %s: %w: %s", strings.Join(args, " "), err, said.Bytes())
 	}
 	return used{cmd.ProcessState.UserTime().Seconds(), time.Since(began).Seconds(), peak(cmd.ProcessState)}, nil

@@ -152,6 +152,9 @@ func (c *benchCmd) growth(ctx context.Context, t *terminal) error {
 		if from.Features%(8*from.Slots) != 0 {
 			return nil, data.Inputf("", "--features %d cannot be cut into 64 slots, the most that --growth measures; give a multiple of 64", from.Features)
 		}
+		if from.Rows < 200 {
+			return nil, data.Inputf("", "--rows %d are too few for the 128 codewords that --growth measures; give 200 or more, and thousands for times that tell more than the start of a command", from.Rows)
+		}
 		return bench.Growth(ctx, program, dir, from, or(c.Reps, 3), observe)
 	})
 }
@@ -190,23 +193,24 @@ func (c *benchCmd) measured(t *terminal, what, path string, head []string, measu
 	defer os.RemoveAll(dir)
 	bar := t.progress()
 	defer bar.clear()
-	rows, err := measure(program, dir, func(done, of int, next string) { bar.at(float64(done), float64(of), next) })
-	if err != nil {
-		return err
-	}
-	bar.clear()
 	list := &table{columns: data.Each(head, func(head string) column {
 		return column{head: head, left: slices.Contains([]string{"command", "doubled", "method", "library", "version"}, head)}
 	})}
-	for _, row := range rows {
-		list.add(data.Each(row, func(text string) cell { return words(text) })...)
-	}
-	err = disk.WriteFile(path, func(w io.Writer) error {
+	var failed error
+	err = disk.WriteFile(path, func(w io.Writer) error { // begun before the work, which is in vain where it cannot be written
+		var rows [][]string
+		if rows, failed = measure(program, dir, func(done, of int, next string) { bar.at(float64(done), float64(of), next) }); failed != nil {
+			return failed
+		}
+		for _, row := range rows {
+			list.add(data.Each(row, func(text string) cell { return words(text) })...)
+		}
 		return data.NewCSVWriter(w).WriteAll(append([][]string{head}, rows...))
 	})
-	if err != nil {
+	if err := cmp.Or(failed, err); err != nil {
 		return err
 	}
+	bar.clear()
 	t.tables(list)
-	return t.closing(fmt.Sprintf("%d %s were measured", len(rows), what), relative(path))
+	return t.closing(fmt.Sprintf("%d %s were measured", len(list.rows), what), relative(path))
 }

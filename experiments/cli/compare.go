@@ -339,7 +339,7 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings)
 	}
 	t.verdicts(verdicts)
 	t.tables(list)
-	t.printf("%s\n", folded("† worse than the best of its column by more than chance, at 5 %. Each p is corrected by Holm for all methods compared.", width(t.out)))
+	t.printf("%s\n", folded("† NLL, or LCE shared, worse than the best by more than chance, at 5 %. Each p is corrected by Holm for all methods compared.", width(t.out)))
 	if text := f.CrossFitted(); text != "" {
 		t.printf("%s\n", folded(text, width(t.out)))
 	}

@@ -82,7 +82,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	return c.report(t, d, verdict)
 }
 
-// together says, where nothing is called wrong by itself, whether all rows together are: evaluate asks that alone.
+// together says, where nothing is called wrong by itself, whether all rows together are, by the tests of evaluate.
 func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Diagnosis) error {
 	if len(d.Wrong()) > 0 {
 		return nil
@@ -91,9 +91,18 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 	if err != nil {
 		return asUsage(err)
 	}
+	ratio, err := metrics.NewLikelihoodRatio(in.LogProbs, in.Labels, in.counting())
+	if err != nil {
+		return asUsage(err)
+	}
+	shown := ""
 	if n := r.Noise[metrics.ECE]; n.Exceeded(d.Level, 2) { // of two tests, as evaluate's
-		d.Found = fmt.Sprintf("wrong by little, and nowhere in particular: ECE, which sums the errors of all classes, is %.5f (%.5f if calibrated, p %s), but no region, class, confidence or group is wrong by more than chance among all that were tested",
-			r.Values[metrics.ECE], n.Mean, figures.PAmong(n.PValue, r.Uncertainty.Redraws))
+		shown = fmt.Sprintf("ECE, which sums the errors of all classes, is %.5f (%.5f if calibrated, p %s)", r.Values[metrics.ECE], n.Mean, figures.PAmong(n.PValue, r.Uncertainty.Redraws))
+	} else if ratio != nil && ratio.PValue < d.Level {
+		shown = fmt.Sprintf("the likelihood ratio test shows miscalibration (p %s)", figures.P(ratio.PValue))
+	}
+	if shown != "" {
+		d.Found = "wrong by little, and nowhere in particular: " + shown + ", but no region, class, confidence or group is wrong by more than chance among all that were tested"
 	}
 	return nil
 }
@@ -169,7 +178,7 @@ func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, v *figures.Ver
 // wrongTable is a row for all that is wrong.
 func wrongTable(d *diagnosis.Diagnosis) *table {
 	list := &table{columns: []column{
-		{head: "called"}, {head: "rows"}, {head: "class"}, {head: "predicted", drop: 2}, {head: "observed", drop: 3}, {head: "gap"},
+		{head: "called", drop: 6}, {head: "rows"}, {head: "class"}, {head: "predicted", drop: 2}, {head: "observed", drop: 3}, {head: "gap"},
 		{head: "interval", drop: 5}, {head: "p"}, {head: "detectable", drop: 4}, {head: "saves"}, {head: "where", left: true, wrap: true},
 	}}
 	add := func(regions []diagnosis.Region, saves func(diagnosis.Region) string) {

@@ -192,13 +192,29 @@ func (f *tableFlags) open(ctx context.Context, t *terminal, methods *experiments
 		return nil, err
 	}
 	if o.Encoders != nil {
-		t.note("%s holds raw rows: a network is trained on some of them, and its outputs for others are calibrated", arg)
+		t.note("%s holds raw rows%s: a network is trained on some of them, and its outputs for others are calibrated", arg, f.labels(arg, o.Classes()))
 	}
 	p, err := encoded(ctx, t, o, seed, "")
 	if err != nil {
 		return nil, err
 	}
 	return p.Source, nil
+}
+
+// labels is what raw rows are labelled with, so that a label that was read from another column is noticed.
+func (f *tableFlags) labels(arg string, classes []string) string {
+	const most = 5
+	if len(classes) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(" of %d classes, %s", len(classes), strings.Join(data.Each(classes[:min(most, len(classes))], data.Line), ", "))
+	if len(classes) > most {
+		text += " …"
+	}
+	if f.Label == "" && strings.Contains(filepath.Base(arg), ".csv") {
+		text += " (by the last column; --label names another)"
+	}
+	return text
 }
 
 // encoded are the rows of data, by the encoder of that name where they are raw ("": the first), trained with the seed.

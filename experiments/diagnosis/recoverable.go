@@ -127,7 +127,7 @@ func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r 
 	out := &recalibrated{Recovered: &metrics.Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}, Ties: metrics.Ties{Groups: r.Groups}}, global: x.global}
 	nll := [3][]float64{}
 	brier := [3][]float64{}
-	for m, p := range []*mat.Dense{s.Log, x.global, x.local} {
+	for m, p := range []*mat.Dense{x.log, x.global, x.local} { // of log p as corrections have it, so that one that changes nothing gains 0
 		nll[m], brier[m] = lossesOf(s, p)
 	}
 	out.gain = difference(nll[0], nll[2])

@@ -277,7 +277,7 @@ func judgedBy(candidates []Candidate, lowest, classifier int, differences func(m
 func (v *Verdict) withoutClassifier(same []*Judged) {
 	first := v.Methods[0]
 	v.Say, v.Method, v.AsGood = CannotTell, first.Name, names(same)
-	v.Sentence = "Cannot tell yet. The classifier as it is (nc) was not compared, so what calibration gains is not known; add nc to the methods."
+	v.Sentence = "Cannot tell yet. The classifier as it is (nc) was not compared, so what calibration gains is not known; compare nc too."
 	v.because("%s has the lowest NLL, %s.%s", first.Title, nats(first.NLL), asGood(same))
 }
 
@@ -467,9 +467,9 @@ func (v *Verdict) leave(nc *Judged, rest []*Judged) {
 	v.Say = Leave
 	v.of(rest[0])
 	v.Method = nc.Name
-	v.Sentence = "Leave it as it is. Nothing lowers the NLL."
+	v.Sentence = "Leave it as it is. Nothing that was tried lowers the NLL."
 	if most >= nothing {
-		v.Sentence = fmt.Sprintf("Leave it as it is. Nothing lowers the NLL by more than %s (95 %%).", nats(most))
+		v.Sentence = fmt.Sprintf("Leave it as it is. Nothing that was tried lowers the NLL by more than %s (95 %%).", nats(most))
 	}
 	v.because("%s comes nearest to a gain: it %s.", upper(rest[0].Title), rest[0].ToClassifier.tells(v.tests()))
 }
