@@ -31,6 +31,17 @@ __device__ __forceinline__ float column_sum(float v) {
     return sum;
 }
 
+// block_sum adds the parts that the 256 threads of a block hold, always in the same order; thread 0 has the sum.
+__device__ __forceinline__ double block_sum(double v) {
+    __shared__ double part[256];
+    part[threadIdx.x] = v;
+    for (int half = 128; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+    }
+    return part[0];
+}
+
 // first and stride of the elements that a thread of a one-dimensional grid takes; there are
 // fewer than 2³¹, and a division of 64 bits would cost more than most elements.
 __device__ __forceinline__ unsigned first() { return blockIdx.x * blockDim.x + threadIdx.x; }

@@ -67,13 +67,8 @@ extern "C" __global__ void sum_columns(float *out, const float *x, int b, int c)
 
 // sum_all adds n elements in float64, times those of y where it is not null. One block.
 extern "C" __global__ void __launch_bounds__(256) sum_all(float *out, const float *x, const float *y, int n) {
-    __shared__ double part[256];
     double sum = 0;
     for (int i = threadIdx.x; i < n; i += 256) sum += (double)x[i] * (y ? (double)y[i] : 1);
-    part[threadIdx.x] = sum;
-    for (int half = 128; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
-    }
-    if (threadIdx.x == 0) *out = (float)part[0];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) *out = (float)sum;
 }

@@ -90,18 +90,13 @@ __device__ __forceinline__ double divergence(double &p, double q, double &m) {
 
 // jensen_shannon is the mean over n entries of v_b √max(divergence, ε), v the weights of the rows of c entries; null: 1. One block.
 extern "C" __global__ void __launch_bounds__(256) jensen_shannon(float *out, const float *p, const float *q, const float *weights, int c, int n) {
-    __shared__ double part[256];
     double sum = 0;
     for (int i = threadIdx.x; i < n; i += 256) {
         double a = p[i], m;
         sum += (weights ? weights[i / c] : 1.0f) * sqrt(floored(divergence(a, q[i], m), DIVERGENCE_FLOOR));
     }
-    part[threadIdx.x] = sum;
-    for (int half = 128; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
-    }
-    if (threadIdx.x == 0) *out = (float)(part[0] / n);
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) *out = (float)(sum / n);
 }
 
 // jensen_shannon_grad is its gradient by p, 0 where p was clamped or the divergence

@@ -5,7 +5,6 @@
 // channel_parts sums, for channel blockIdx.x and part blockIdx.y of its n·area values, x,
 // (x − μ)² or (x − μ) g; sums is parts×C.
 extern "C" __global__ void __launch_bounds__(256) channel_parts(double *sums, const float *x, const float *mean, const float *g, int f, int n, int channels, int area, int part) {
-    __shared__ double shared[256];
     int c = blockIdx.x, end = min(n * area, (int)(blockIdx.y + 1) * part);
     float mu = mean ? mean[c] : 0, sum = 0;
     for (int i = blockIdx.y * part + threadIdx.x; i < end; i += 256) {
@@ -13,12 +12,8 @@ extern "C" __global__ void __launch_bounds__(256) channel_parts(double *sums, co
         float v = x[at] - mu;
         sum += f == 0 ? v : f == 1 ? v * v : v * g[at];
     }
-    shared[threadIdx.x] = sum;
-    for (int half = 128; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
-    }
-    if (threadIdx.x == 0) sums[(size_t)blockIdx.y * channels + c] = shared[0];
+    double all = block_sum(sum);
+    if (threadIdx.x == 0) sums[(size_t)blockIdx.y * channels + c] = all;
 }
 
 // channel_finish adds the parts in their order, divides by count, and multiplies by

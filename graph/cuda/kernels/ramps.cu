@@ -20,13 +20,8 @@ extern "C" __global__ void ramps(float *out, const float *z, const float *v, con
 
 // ramp_sums is its transpose, h_m = Σ_i g_i r_m(z_i), a block a piece.
 extern "C" __global__ void __launch_bounds__(256) ramp_sums(float *out, const float *z, const float *g, const float *knots, int count, int n) {
-    __shared__ double part[256];
     double sum = 0;
     for (int i = threadIdx.x; i < n; i += 256) sum += g[i] * ramp(z[i], knots, count, blockIdx.x);
-    part[threadIdx.x] = sum;
-    for (int half = 128; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
-    }
-    if (threadIdx.x == 0) out[blockIdx.x] = (float)part[0];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) out[blockIdx.x] = (float)sum;
 }

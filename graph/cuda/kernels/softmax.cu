@@ -55,19 +55,14 @@ extern "C" __global__ void softmax_grad(float *out, const float *y, const float 
 
 // nll is −(1/b) Σ_b log p_b[y_b], or −(1/b) Σ_b Σ_c t_bc log p_bc of targets (b×c) where labels are null. One block.
 extern "C" __global__ void __launch_bounds__(256) nll(float *loss, const float *logp, const int *labels, const float *targets, int b, int c) {
-    __shared__ double part[256];
     double sum = 0;
     if (labels)
         for (int row = threadIdx.x; row < b; row += 256) sum -= (double)logp[(size_t)row * c + labels[row]];
     else
         for (size_t i = threadIdx.x; i < (size_t)b * c; i += 256)
             if (targets[i] != 0) sum -= (double)targets[i] * (double)logp[i];
-    part[threadIdx.x] = sum;
-    for (int half = 128; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
-    }
-    if (threadIdx.x == 0) *loss = (float)(part[0] / b);
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) *loss = (float)(sum / b);
 }
 
 // nll_grad is −g/b at each row's label and 0 elsewhere, n = b·c entries, or that times the targets.
