@@ -32,10 +32,11 @@ type command struct {
 // commands are those that [Needs] measures.
 func (s Size) commands() []command {
 	fit := []string{"fit", "--method", "vq", "--set", "optim.epochs=2", "--out", "%s/vq"}
-	for key, n := range map[string]int{"codebook.slots": s.Slots, "codebook.codewords": s.Codewords} {
-		if n > 0 {
-			fit = append(fit, "--set", fmt.Sprintf("%s=%d", key, n))
-		}
+	if s.Slots > 0 {
+		fit = append(fit, "--set", fmt.Sprintf("codebook.slots=%d", s.Slots))
+	}
+	if s.Codewords > 0 {
+		fit = append(fit, "--set", fmt.Sprintf("codebook.codewords=%d", s.Codewords))
 	}
 	return []command{
 		{"fit --method ts", "fit", []string{"fit", "--method", "ts", "--out", "%s/ts"}, false},

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"maps"
@@ -37,6 +36,21 @@ func TestBenchJSON(t *testing.T) {
 	}
 }
 
+// csvLines are the lines of a csv file, the head among them.
+func csvLines(t *testing.T, path string) [][]string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
 // TestBenchMemory: each command has its peak, on files of the size that is asked for.
 func TestBenchMemory(t *testing.T) {
 	t.Setenv(asCommand, "1") // of this executable, which is measured
@@ -45,14 +59,9 @@ func TestBenchMemory(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exits %d: %s", code, stderr)
 	}
-	f, err := os.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil || len(lines) != 6 {
-		t.Fatalf("%v: %v", lines, err)
+	lines := csvLines(t, out)
+	if len(lines) != 6 {
+		t.Fatal(lines)
 	}
 	for _, line := range lines[1:] {
 		if peak, err := strconv.ParseFloat(line[5], 64); err != nil || runtime.GOOS != "windows" && !(peak > 1) || line[1] != "5000" || !strings.Contains(stdout, line[0]) {
@@ -69,13 +78,9 @@ func TestBenchMembers(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exits %d: %s", code, stderr)
 	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil || len(lines) != 1+3*2*3 {
-		t.Fatalf("%v: %v", lines, err)
+	lines := csvLines(t, out)
+	if len(lines) != 1+3*2*3 {
+		t.Fatal(lines)
 	}
 	for _, line := range lines[1:] {
 		if written, err := strconv.ParseFloat(line[7], 64); err != nil || !(written > 0) || !strings.Contains(stdout, line[0]) {
@@ -116,15 +121,7 @@ func TestBenchPeers(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := csvLines(t, path)
 	done := map[string]int{}
 	for _, line := range lines[1:] {
 		done[line[1]]++
@@ -152,15 +149,7 @@ func TestBenchGrowth(t *testing.T) {
 	if code, _, stderr := calibra(t, "bench", "--growth", path, "--rows", "2000", "--reps", "1"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := csvLines(t, path)
 	doubled := map[string]int{}
 	for _, line := range lines[1:] {
 		doubled[line[1]]++

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/csv"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,14 +30,9 @@ func TestFitPage(t *testing.T) {
 	if at := strings.Index(page, "NaN"); at >= 0 {
 		t.Errorf("the page has a NaN: …%s", page[max(0, at-80):at+3])
 	}
-	f, err := os.Open(filepath.Join(out, "curves.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil || strings.Join(lines[0], ",") != "stage,epoch,loss,validation_loss,kept" {
-		t.Fatalf("%v: %v", lines[0], err)
+	lines := csvLines(t, filepath.Join(out, "curves.csv"))
+	if strings.Join(lines[0], ",") != "stage,epoch,loss,validation_loss,kept" {
+		t.Fatal(lines[0])
 	}
 	kept, least, best := map[string]int{}, map[string]float64{}, map[string]string{}
 	for _, line := range lines[1:] {

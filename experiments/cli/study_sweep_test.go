@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,15 +33,7 @@ func sweep(t *testing.T, in, out string, more ...string) (found struct {
 	if err := json.Unmarshal([]byte(stdout), &found); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(filepath.Join(out, "results.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := csvLines(t, filepath.Join(out, "results.csv"))
 	for _, line := range lines[1:] {
 		row := map[string]string{}
 		for j, head := range lines[0] {

@@ -420,7 +420,7 @@ func (d *design) gradient(theta, grad []float64) float64 {
 			g := slopes[at*k : (at+1)*k]
 			p := g[:c]
 			var total float64
-			for _, v := range p {
+			for _, v := range p { // one by one; floats.Sum adds in another order, and where L-BFGS stops hangs on the last digits
 				total += v
 			}
 			sums[at] = total
