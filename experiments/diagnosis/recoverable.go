@@ -124,12 +124,17 @@ func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r 
 	if err = cmp.Or(slices.Concat(errs, []error{err})...); err != nil {
 		return nil, fmt.Errorf("diagnosis: recoverable loss: %w", err)
 	}
-	out := &recalibrated{Recovered: &metrics.Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}, Ties: metrics.Ties{Groups: r.Groups}}, global: x.global}
+	out := &recalibrated{Recovered: &metrics.Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}, Ties: metrics.Ties{Groups: r.Groups, Effective: s.Effective()}}, global: x.global}
 	nll := [3][]float64{}
 	brier := [3][]float64{}
+	says := [3]*checked.Sample{}
 	for m, p := range []*mat.Dense{x.log, x.global, x.local} { // of log p as corrections have it, so that one that changes nothing gains 0
 		nll[m], brier[m] = lossesOf(s, p)
+		if says[m], err = s.Saying(p); err != nil {
+			return nil, err
+		}
 	}
+	out.Says(says)
 	out.gain = difference(nll[0], nll[2])
 	for m := range nll {
 		s.Plain(nll[m])
@@ -140,8 +145,7 @@ func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r 
 	if features == nil {
 		out.Families[1], out.LocalNLL = "", nil
 	}
-	out.NLL, out.Brier = metrics.NewGains(nll[0], nll[1], nll[2]), metrics.NewGains(brier[0], brier[1], brier[2])
-	return out, nil
+	return out, out.Gain(nll, brier)
 }
 
 // crossFit is log-probabilities recalibrated by what the other folds say.

@@ -123,7 +123,10 @@ func TestRecoverableHasOneYardstick(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := metrics.Recoverable(m.NLL, reached)
+		r, err := metrics.Recoverable(m.NLL, reached)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if k == 0 {
 			first, nll = r.Value, m.Values[metrics.NLL]
 		}

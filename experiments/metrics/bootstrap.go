@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,11 +10,27 @@ import (
 	"calibra/experiments/metrics/internal/tile"
 )
 
-// Interval is a 95 % range of values.
+// Interval is a 95 % range of values; NaN and NaN where there is none.
 type Interval struct{ Low, High float64 }
 
-// noInterval is of what was not resampled.
 var noInterval = Interval{math.NaN(), math.NaN()}
+
+// Signed is the interval in so many decimals with signs, "+0.0012 – +0.0030"; "–" where there is none.
+func (i Interval) Signed(decimals int) string {
+	if math.IsNaN(i.Low) {
+		return "–"
+	}
+	return Signed(i.Low, decimals) + " – " + Signed(i.High, decimals)
+}
+
+// MarshalJSON writes null where there is none.
+func (i Interval) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(i.Low) {
+		return []byte("null"), nil
+	}
+	type plain Interval
+	return json.Marshal(plain(i))
+}
 
 // around is the interval of a statistic's value at this sample size, from its
 // bootstrap replicates: their quantiles, moved so that their mean falls on the value.

@@ -9,6 +9,7 @@ import (
 
 	"calibra/experiments/internal/checked"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -20,7 +21,12 @@ type Comparison struct {
 	FromSeeds  float64  // the share of the difference's variance that is from seed to seed
 
 	se, df float64 // the standard error of the difference, and its degrees of freedom
+	rows   float64 // as many independent rows of weight 1 have this standard error
 }
+
+// leastDifference is how far losses of one row may differ by rounding alone. Where no row's differ by more, there is no
+// difference: it is 0 without an interval, and p is 1.
+const leastDifference = 1e-12
 
 // Compare tests whether two methods differ on the rows on which both were measured. a and b
 // hold one score per row that does not depend on the other rows' labels, such as
@@ -34,17 +40,21 @@ func Compare(a, b []float64) (*Comparison, error) {
 	if len(a) != len(b) || len(a) == 0 {
 		return nil, fmt.Errorf("metrics: compare: %d scores with %d: give both methods' scores of the same rows", len(a), len(b))
 	}
-	difference := make([]float64, len(a))
+	difference, differ := make([]float64, len(a)), false
 	for i := range a {
 		difference[i] = a[i] - b[i]
+		differ = differ || math.Abs(difference[i]) > leastDifference
 		if math.IsNaN(difference[i]) || math.IsInf(difference[i], 0) {
 			return nil, fmt.Errorf("metrics: compare: row %d: the scores %v and %v have no difference", i, a[i], b[i])
 		}
 	}
 	s, n := NewSpread(difference), float64(len(a))
-	c := &Comparison{Difference: s.Mean, df: n - 1}
+	c := &Comparison{Difference: s.Mean, df: n - 1, rows: n}
 	if n > 1 {
 		c.se = s.SD / math.Sqrt(n)
+	}
+	if !differ {
+		c.Difference, c.se = 0, 0
 	}
 	c.test()
 	c.PValue = max(c.PValue, math.Exp2(1-n))
@@ -60,21 +70,37 @@ func CompareGroups(a, b []float64, groups []int) (*Comparison, error) {
 	if err != nil || len(groups) != len(a) {
 		return nil, cmp.Or(err, fmt.Errorf("metrics: compare: %d groups of %d rows", len(groups), len(a)))
 	}
-	sums := map[int]float64{}
-	for i, g := range groups {
-		sums[g] += a[i] - b[i] - c.Difference
+	if c.Difference == 0 && c.se == 0 {
+		return c, nil
 	}
-	g, squares := float64(len(sums)), 0.0
-	for _, of := range slices.Sorted(maps.Keys(sums)) {
-		squares += sums[of] * sums[of]
-	}
+	d := floats.SubTo(make([]float64, len(a)), a, b)
+	floats.AddConst(-c.Difference, d)
+	sums := sumsOf(d, groups)
+	g, squares := float64(len(sums)), floats.Dot(sums, sums)
+	alone := c.se
 	c.df, c.se = g-1, 0
 	if g > 1 {
 		c.se = math.Sqrt(g/(g-1)*squares) / float64(len(a))
 	}
+	if c.rows = g; c.se > 0 {
+		c.rows = float64(len(a)) * min(1, alone*alone/(c.se*c.se))
+	}
 	c.test()
 	c.PValue = max(c.PValue, math.Exp2(1-g))
 	return c, nil
+}
+
+// sumsOf are the sums of the rows of each group, by ascending group.
+func sumsOf(x []float64, groups []int) []float64 {
+	sums := map[int]float64{}
+	for i, g := range groups {
+		sums[g] += x[i]
+	}
+	var out []float64
+	for _, g := range slices.Sorted(maps.Keys(sums)) {
+		out = append(out, sums[g])
+	}
+	return out
 }
 
 // CrossFitted is the comparison of methods that were fitted, for each of K folds, to the rows of the other folds. These fits share
@@ -88,6 +114,7 @@ func (c *Comparison) CrossFitted(folds int) *Comparison {
 	k := float64(folds)
 	wider := math.Sqrt(1 + k/(k-1))
 	out := *c
+	out.rows /= wider * wider
 	if out.se *= wider; c.df > 0 {
 		out.test()
 		out.PValue = max(out.PValue, math.Exp2(-c.df))
@@ -97,23 +124,113 @@ func (c *Comparison) CrossFitted(folds int) *Comparison {
 	return &out
 }
 
-// Ties describe the dependence between the rows of a comparison.
+// Ties describe how the rows of a comparison count.
 type Ties struct {
-	Folds  int   // K of a cross-fit; 0: the fits saw none of the rows
-	Groups []int // N, of rows that together are one observation; nil: each is one
+	Folds     int       // K of a cross-fit; 0: the fits saw none of the rows
+	Groups    []int     // N, of rows that together are one observation; nil: each is one
+	Law       *Law      // of the NLLs' difference; nil: not known
+	Effective float64   // the effective number of weighted rows where the law is not known; 0: each counts alike
+	Seeds     []float64 // the difference of each seed, whose losses of a row are summed; nil: one run
+	Tests     int       // of all rows by all seeds
 }
 
-// Compare is [Compare], [CompareGroups] and [Comparison.CrossFitted] as the rows are tied.
-func (t Ties) Compare(a, b []float64) (c *Comparison, err error) {
+// Compare tests whether a method lowers or raises an error of single rows: a and b are its losses and those of another
+// method (N). It is [Compare], [CompareGroups], [Comparison.CrossFitted] and [Comparison.OverSeeds] as the rows are tied.
+// As a t test sees nothing of a rare loss that did not occur, p is the larger one of this test and of a second: of the
+// likelihood for NLL, of the signs for Accuracy.
+func (t Ties) Compare(m Metric, a, b []float64) (*Comparison, error) {
+	c, err := t.paired(a, b)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Difference == 0:
+	case m == NLL:
+		c.likelihood(t.Law, len(a))
+	case m == Accuracy:
+		c.signs(t.observations(a, b), t.scale(len(a))/float64(len(a)))
+	}
+	return c, nil
+}
+
+// paired is the t test of rows so tied.
+func (t Ties) paired(a, b []float64) (c *Comparison, err error) {
 	if t.Groups == nil {
 		c, err = Compare(a, b)
 	} else {
 		c, err = CompareGroups(a, b, t.Groups)
 	}
-	if err != nil || t.Folds == 0 {
-		return c, err
+	if err != nil {
+		return nil, err
 	}
-	return c.CrossFitted(t.Folds), nil
+	if t.Effective > 0 && t.Law == nil {
+		c.rows *= t.Effective / float64(len(a))
+	}
+	if t.Folds > 0 {
+		c = c.CrossFitted(t.Folds)
+	}
+	if t.Seeds != nil {
+		c = c.OverSeeds(t.Seeds, t.scale(len(a)))
+	}
+	return c, nil
+}
+
+// scale is how many of so many rows' sums over seeds one test of a row is.
+func (t Ties) scale(rows int) float64 {
+	if t.Seeds == nil {
+		return 1
+	}
+	return float64(rows) / float64(t.Tests)
+}
+
+// observations are the differences of independent rows or groups.
+func (t Ties) observations(a, b []float64) []float64 {
+	d := floats.SubTo(make([]float64, len(a)), a, b)
+	if t.Groups == nil {
+		return d
+	}
+	return sumsOf(d, t.Groups)
+}
+
+// likelihood holds p to the law of the sum of the rows' differences for labels drawn from b, of a claim that a is better,
+// and for labels drawn from a, of a claim that it is worse. No rare label has to occur for it. The interval is at least
+// that of a normal difference of this p, d̄ ± z_{.975} |d̄| / z_{1−p/2} (Miettinen 1976).
+func (c *Comparison) likelihood(l *Law, rows int) {
+	p := l.chance(float64(rows)*c.Difference, c.rows/float64(rows))
+	z := distuv.UnitNormal.Quantile
+	if of := z(1 - p/2); of > 0 {
+		c.atLeast(p, z(.975)*math.Abs(c.Difference)/of)
+	}
+}
+
+// signs holds p to the exact test of the signs of differences, of which n are not 0 (McNemar 1947). They count unit each. The interval is
+// at least that of the share of positive ones (Clopper & Pearson 1934).
+func (c *Comparison) signs(d []float64, unit float64) {
+	var below, above float64
+	for _, x := range d {
+		switch {
+		case x < 0:
+			below++
+		case x > 0:
+			above++
+		}
+	}
+	n := below + above
+	if n == 0 {
+		return
+	}
+	fewer := min(below, above)
+	share := 0. // of the fewer, at most
+	if fewer < n {
+		share = distuv.Beta{Alpha: fewer + 1, Beta: n - fewer}.Quantile(.975)
+	}
+	towards := floats.Norm(d, 1) * unit * (2*share - 1) // beyond 0 where positive
+	c.atLeast(2*distuv.Binomial{N: n, P: .5}.CDF(fewer), math.Abs(c.Difference)+towards)
+}
+
+// atLeast raises p and half the width of the interval to these.
+func (c *Comparison) atLeast(p, reach float64) {
+	c.PValue = max(c.PValue, min(p, 1))
+	c.Interval = Interval{min(c.Interval.Low, c.Difference-reach), max(c.Interval.High, c.Difference+reach)}
 }
 
 // String says in a line what the ties mean for intervals and p, "" where there are none.
@@ -132,8 +249,11 @@ func (t Ties) String() string {
 func (c *Comparison) normal() {
 	reach := distuv.UnitNormal.Quantile(.975) * c.se
 	c.Interval, c.PValue = Interval{c.Difference - reach, c.Difference + reach}, 1
-	if c.se > 0 {
+	switch {
+	case c.se > 0:
 		c.PValue = math.Erfc(math.Abs(c.Difference) / c.se / math.Sqrt2)
+	case c.Difference == 0:
+		c.Interval = noInterval
 	}
 }
 
@@ -141,13 +261,13 @@ func (c *Comparison) normal() {
 func (c *Comparison) test() {
 	c.Interval, c.PValue = Interval{c.Difference, c.Difference}, 0
 	switch {
+	case c.Difference == 0 && c.se == 0:
+		c.Interval, c.PValue = noInterval, 1
 	case c.se > 0:
 		t := distuv.StudentsT{Sigma: 1, Nu: c.df}
 		reach := t.Quantile(.975) * c.se
 		c.Interval = Interval{c.Difference - reach, c.Difference + reach}
 		c.PValue = 2 * t.CDF(-math.Abs(c.Difference)/c.se)
-	case c.Difference == 0:
-		c.PValue = 1
 	}
 }
 
@@ -158,7 +278,10 @@ func (c *Comparison) test() {
 //	s² = s_rows² + s_seeds²/S ,   ν = s⁴ / (s_rows⁴/(N − 1) + (s_seeds²/S)²/(S − 1))
 func (c *Comparison) OverSeeds(seeds []float64, scale float64) *Comparison {
 	of := NewSpread(seeds)
-	out := &Comparison{Difference: of.Mean, se: scale * c.se, df: c.df}
+	out := &Comparison{Difference: of.Mean, se: scale * c.se, df: c.df, rows: c.rows}
+	if c.se == 0 && floats.Norm(seeds, math.Inf(1)) <= leastDifference {
+		out.Difference = 0
+	}
 	if len(seeds) > 1 {
 		rows, own := out.se*out.se, of.SD*of.SD/float64(len(seeds))
 		if sum := rows + own; sum > 0 {
@@ -193,6 +316,9 @@ func CompareReplicates(difference float64, a, b, withoutA, withoutB []float64) *
 	}
 	parts := float64(len(without))
 	c := &Comparison{Difference: difference, se: max(NewSpread(replicates).SD, NewSpread(without).SD*(parts-1)/math.Sqrt(max(parts, 1)))}
+	if floats.Norm(append(replicates, difference), math.Inf(1)) <= leastDifference {
+		c.Difference, c.se = 0, 0
+	}
 	c.normal()
 	return c
 }

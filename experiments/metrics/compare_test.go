@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 // Of two methods alike in expectation, a p-value is uniform.
@@ -171,5 +174,140 @@ func TestCompareGroups(t *testing.T) {
 	}
 	if _, err := CompareGroups(a, b, triple); err == nil {
 		t.Error("groups of other rows are taken")
+	}
+}
+
+// calibratedRows are N rows of C classes whose log-probabilities are true, at true scores of a standard deviation, with labels drawn
+// from them; the first class is less likely by rare.
+func calibratedRows(n, classes int, sd, rare float64, rng *rand.Rand) (logProbs *mat.Dense, labels []int) {
+	logProbs, labels = mat.NewDense(n, classes, nil), make([]int, n)
+	for i := range labels {
+		row := logProbs.RawRowView(i)
+		for c := range row {
+			row[c] = sd * rng.NormFloat64()
+		}
+		row[0] -= rare
+		floats.AddConst(-floats.LogSumExp(row), row)
+		for u := rng.Float64() - math.Exp(row[0]); u > 0 && labels[i] < classes-1; u -= math.Exp(row[labels[i]]) {
+			labels[i]++
+		}
+	}
+	return logProbs, labels
+}
+
+// tempered is softmax(ℓ/T).
+func tempered(logProbs *mat.Dense, t float64) *mat.Dense {
+	out := mat.DenseCopyOf(logProbs)
+	out.Scale(1/t, out)
+	for i := range out.RawMatrix().Rows {
+		row := out.RawRowView(i)
+		floats.AddConst(-floats.LogSumExp(row), row)
+	}
+	return out
+}
+
+// TestNoBetterThanTheTruth: predictions that sharpen true ones show no gain in more than 5 % of the draws, though the labels that would
+// speak against them are rare: expected 60, 3, 1 and .3 times in a draw. The t test alone finds a gain wherever none occurs.
+func TestNoBetterThanTheTruth(t *testing.T) {
+	const draws = 400
+	for _, test := range []struct{ rare, sharp float64 }{{1, .9}, {4, .8}, {5, .5}, {7, .3}} {
+		claimed, alone := 0, 0
+		for k := range draws {
+			b, labels := calibratedRows(300, 2, .5, test.rare, rand.New(rand.NewPCG(66, uint64(k))))
+			a := tempered(b, test.sharp)
+			var losses [2][]float64
+			for m, p := range []*mat.Dense{a, b} {
+				for i, y := range labels {
+					losses[m] = append(losses[m], -p.At(i, y))
+				}
+			}
+			law, err := NewLaw(a, b, labels, Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := Ties{Law: law}.Compare(NLL, losses[0], losses[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Difference < 0 && c.PValue < .05 {
+				claimed++
+			}
+			if t, err := Compare(losses[0], losses[1]); err == nil && t.Difference < 0 && t.PValue < .05 {
+				alone++
+			}
+			if (c.PValue < .05) != (c.Interval.Low > 0 || c.Interval.High < 0) {
+				t.Fatalf("draw %d: p = %v beside %v", k, c.PValue, c.Interval)
+			}
+		}
+		if most := .05 + 2*math.Sqrt(.05*.95/draws); float64(claimed)/draws > most {
+			t.Errorf("rare by %v: a gain in %d of %d draws", test.rare, claimed, draws)
+		}
+		t.Logf("rare by %v: %d of %d draws, %d by the t test alone", test.rare, claimed, draws, alone)
+	}
+}
+
+// TestLaw: its logarithms are those of means over all labels of three rows, written out, and the bound holds the exact chance.
+func TestLaw(t *testing.T) {
+	rng := rand.New(rand.NewPCG(66, 1))
+	b, labels := calibratedRows(3, 3, 1.5, 0, rng)
+	a, _ := calibratedRows(3, 3, 1.5, 0, rng)
+	weights := []float64{2, .5, .5}
+	law, err := NewLaw(a, b, labels, Settings{Rows: weights})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var means [len(tilts)]float64
+	var sums, chances []float64
+	for y := range 27 {
+		sum, log := 0., 0.
+		for i, c := range []int{y % 3, y / 3 % 3, y / 9} {
+			sum += weights[i] * (b.At(i, c) - a.At(i, c))
+			log += b.At(i, c)
+		}
+		sums, chances = append(sums, sum), append(chances, math.Exp(log))
+		for k, lambda := range tilts {
+			means[k] += math.Exp(log - lambda*sum)
+		}
+	}
+	for k, mean := range means {
+		if !near(law.Better[k], math.Log(mean), 1e-12) {
+			t.Errorf("λ = %v: %v, want %v", tilts[k], law.Better[k], math.Log(mean))
+		}
+	}
+	for _, s := range sums {
+		exact := 0.
+		for k, x := range sums {
+			if x <= s {
+				exact += chances[k]
+			}
+		}
+		if s < 0 && law.chance(s, 1) < exact {
+			t.Errorf("a chance of %v is bounded by %v", exact, law.chance(s, 1))
+		}
+	}
+}
+
+// Predictions that are equal but for rounding do not differ: 0, without an interval, and p = 1.
+func TestCompareOfEqualPredictions(t *testing.T) {
+	a := []float64{.1, .2, .3}
+	b := []float64{.1 + 1e-17, .2, .3 + 1e-13}
+	for _, ties := range []Ties{{}, {Folds: 5}, {Groups: []int{0, 0, 1}}, {Seeds: []float64{1e-18}, Tests: 3}} {
+		c, err := ties.Compare(NLL, a, b)
+		if err != nil || c.Difference != 0 || c.PValue != 1 || c.Interval.Low == c.Interval.Low {
+			t.Errorf("%+v: %+v, %v", ties, c, err)
+		}
+	}
+}
+
+// TestSigns: of ten rows that one method alone has wrong, nine are the first's: p = 22/1024 (the binomial), where the t test has .012 of 30 rows.
+func TestSigns(t *testing.T) {
+	a, b := make([]float64, 30), make([]float64, 30)
+	for i := range 9 {
+		a[i] = 1
+	}
+	b[9] = 1
+	c, err := Ties{}.Compare(Accuracy, a, b)
+	if err != nil || !near(c.PValue, 22./1024, 1e-12) || c.Interval.Low <= 0 {
+		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -20,6 +20,8 @@ type Measurement struct {
 	// NLL and Wrong are of each row that counts −log p of its label, and 1 where its top class is another, else 0, by
 	// weight: their means are NLL and 1 − accuracy, and differ between predictions of the same rows as these do.
 	NLL, Wrong []float64
+	Effective  float64 // the effective number of the rows
+	Events     *Events
 	Floored    *Floored      // nil where no row is
 	Local      *Local        // nil without an embedding
 	Anchors    *AnchorSample // where LCE was measured at a sample of the rows; nil where at all
@@ -73,6 +75,7 @@ func (b *binned) measure(ctx context.Context, z *scaled, p *checked.Progress) (*
 		Values: b.global(b.observed()),
 		Own:    own,
 		NLL:    make([]float64, b.N), Wrong: make([]float64, b.N),
+		Effective: b.Effective(), Events: EventsOf(b.Sample),
 	}
 	for i := range m.NLL {
 		m.NLL[i], m.Wrong[i] = b.Loss(i, b.Truth), 1-b.Hit(i, b.Classes)

@@ -2,11 +2,9 @@ package metrics
 
 import (
 	"encoding/json"
-	"math"
 
 	"calibra/experiments/internal/checked"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -27,9 +25,41 @@ type Gains struct {
 	Total  Gain `json:"total"`
 }
 
-// NewGains are the gains from the rows' losses as they are, after the global correction, and after both.
-func NewGains(before, global, both []float64) Gains {
-	return Gains{Global: Recoverable(before, global), Local: Recoverable(global, both), Total: Recoverable(before, both)}
+// Says takes the predictions of the rows as they are, after the global correction, and after both.
+func (r *Recovered) Says(all [3]*checked.Sample) {
+	for k, s := range all {
+		r.Events[k] = EventsOf(s)
+	}
+	r.laws = [3]*Law{LawOf(all[1], all[0]), LawOf(all[2], all[0]), LawOf(all[2], all[1])}
+}
+
+// Law is that of predictions a and b, numbered as in r.Events.
+func (r *Recovered) Law(a, b int) (*Law, error) {
+	if a < b {
+		law, err := r.Law(b, a)
+		return law.Swapped(), err
+	}
+	return r.laws[a+b-1], nil
+}
+
+// Gain fills in the gains, from the losses of rows as they are, after the global correction, and after both (N each), in NLL
+// and in the Brier score. It uses r.Ties and what [Recovered.Says] took.
+func (r *Recovered) Gain(nll, brier [3][]float64) (err error) {
+	for _, of := range []struct {
+		nll, brier *Gain
+		from, to   int
+		law        *Law
+	}{{&r.NLL.Global, &r.Brier.Global, 0, 1, r.laws[0]}, {&r.NLL.Local, &r.Brier.Local, 1, 2, r.laws[2]}, {&r.NLL.Total, &r.Brier.Total, 0, 2, r.laws[1]}} {
+		t := r.Ties
+		t.Law = of.law
+		if *of.nll, err = recoverable(nll[of.from], nll[of.to], nll[of.from], nll[of.to], t); err != nil {
+			return err
+		}
+		if *of.brier, err = recoverable(brier[of.from], brier[of.to], nll[of.from], nll[of.to], t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Recovered is the loss that is left on the table.
@@ -41,13 +71,15 @@ type Recovered struct {
 	// ReachedNLL and ReachedBrier are the losses of the corrected predictions, row by row. Other
 	// predictions of the same rows can be measured against them; see [Recoverable].
 	ReachedNLL, ReachedBrier []float64
-	Families                 [2]string // of the global and of the local recalibrator
-	Ties                     Ties      // of the rows, as a verdict counts them
+	Families                 [2]string  // of the global and of the local recalibrator
+	Ties                     Ties       // of the rows, as a verdict counts them
+	Events                   [3]*Events // of the predictions as they are, after the global correction, and after both
+	laws                     [3]*Law    // of the same: global less as they are, both less as they are, both less global
 }
 
 // Recoverable is the loss that one reference r shows to be recoverable from any predictions p
-// of its rows: the mean over rows of how far their losses (N, NLL or Brier) lie above those
-// that r reaches, such as [Recovered.ReachedNLL] of the classifier that p was made from:
+// of its rows: the mean over rows of how far their NLL (N) lies above that which
+// r reaches, such as [Recovered.ReachedNLL] of the classifier that p was made from:
 //
 //	R = mean[ℓ(p) − ℓ(r)]
 //
@@ -55,28 +87,45 @@ type Recovered struct {
 // divergence of p from the truth. Predictions that are compared with one r rank as ℓ ranks
 // them. The gains of corrections fitted to each of them also differ by the noise of their
 // fits. If p is better than r, R is negative.
-func Recoverable(losses, reached []float64) Gain {
-	return newGain(floats.SubTo(make([]float64, len(losses)), losses, reached))
+func Recoverable(losses, reached []float64) (Gain, error) {
+	return recoverable(losses, reached, losses, reached, Ties{})
 }
 
-// newGain is the mean of the rows' gains with its interval.
-func newGain(rows []float64) Gain {
-	g := Gain{Value: checked.Mean(rows)}
-	for _, x := range rows {
-		g.SE += (x - g.Value) * (x - g.Value)
+// recoverable is what rows save of a loss by going from one prediction to another, of those NLLs. As another loss that is
+// proper falls no more than by chance for labels drawn from the first, p of each is at least the bound of the NLL's
+// ([Comparison.likelihood]).
+func recoverable(from, to, nllFrom, nllTo []float64, t Ties) (Gain, error) {
+	c, err := t.paired(from, to)
+	if err != nil {
+		return Gain{}, err
 	}
-	n := float64(len(rows))
-	g.SE = math.Sqrt(g.SE / (n - 1) / n)
-	g.Low = g.Value - distuv.UnitNormal.Quantile(.95)*g.SE
-	switch {
-	case g.SE > 0:
-		g.P = distuv.UnitNormal.Survival(g.Value / g.SE)
-	case g.Value > 0:
+	nll, err := t.paired(nllFrom, nllTo)
+	if err != nil {
+		return Gain{}, err
+	}
+	g := Gain{Value: c.Difference, SE: c.se, Low: c.Difference, P: 1}
+	if c.Difference == 0 {
+		return g, nil
+	}
+	if c.se > 0 {
+		law := distuv.StudentsT{Sigma: 1, Nu: c.df}
+		g.P, g.Low = law.Survival(c.Difference/c.se), c.Difference-law.Quantile(.95)*c.se
+	} else if c.Difference > 0 {
 		g.P = 0
-	default:
-		g.P = 1
 	}
-	return g
+	bound, rows := 1., float64(len(from))
+	if nll.Difference > 0 {
+		bound = t.Law.chance(-rows*nll.Difference, nll.rows/rows)
+	}
+	if bound > g.P {
+		g.P = bound
+		if z := distuv.UnitNormal.Quantile(1 - bound); z > 0 {
+			g.Low = min(g.Low, g.Value*(1-distuv.UnitNormal.Quantile(.95)/z))
+		} else {
+			g.Low = min(g.Low, 0)
+		}
+	}
+	return g, nil
 }
 
 // MarshalJSON writes what was recovered without the terms of each row.

@@ -25,19 +25,20 @@ func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*V
 	candidates := []Candidate{{Name: Corrections[0], Title: "the predictions as they are", NLL: nll, Accuracy: accuracy}}
 	losses, ties := [][]float64{nil}, metrics.Ties{}
 	if g != nil {
+		candidates[0].Events = g.Events[0]
 		asItIs := make([]float64, len(g.GlobalNLL))
 		losses, ties = [][]float64{asItIs, floats.ScaleTo(make([]float64, len(asItIs)), -1, g.GlobalNLL)}, g.Ties // of each row, beyond what it is
-		candidates = append(candidates, Candidate{Name: Corrections[1], Title: "a correction of the predictions alone", NLL: nll - g.NLL.Global.Value, Accuracy: math.NaN(), Effort: 1, Unasked: true})
+		candidates = append(candidates, Candidate{Name: Corrections[1], Title: "a correction of the predictions alone", NLL: nll - g.NLL.Global.Value, Accuracy: math.NaN(), Effort: 1, Unasked: true, Events: g.Events[1]})
 		if g.LocalNLL != nil {
 			losses = append(losses, floats.SubTo(make([]float64, len(asItIs)), losses[1], g.LocalNLL))
-			candidates = append(candidates, Candidate{Name: Corrections[2], Title: "a correction by the predictions and the latent space", NLL: nll - g.NLL.Total.Value, Accuracy: math.NaN(), Effort: 2, Unasked: true})
+			candidates = append(candidates, Candidate{Name: Corrections[2], Title: "a correction by the predictions and the latent space", NLL: nll - g.NLL.Total.Value, Accuracy: math.NaN(), Effort: 2, Unasked: true, Events: g.Events[2]})
 		}
 	}
 	return Judge(rows, candidates, 0, func(m metrics.Metric, reference int) ([]*Difference, error) {
 		if m != metrics.NLL {
 			return make([]*Difference, len(candidates)), nil
 		}
-		return InPairs(losses, ties, reference, len(losses))
+		return InPairs(m, losses, ties, g.Law, reference, len(losses))
 	})
 }
 

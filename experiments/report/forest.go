@@ -69,7 +69,7 @@ func (c *chart) aroundZero(lines []dotLine) {
 	c.Add(newDashes(plotter.XY{X: 0, Y: c.Y.Min}, plotter.XY{X: 0, Y: c.Y.Max}))
 	low, high := 0., 0.
 	for _, l := range lines {
-		if !math.IsNaN(l.at) {
+		if !math.IsNaN(l.low) {
 			low, high = min(low, l.low), max(high, l.high)
 		}
 	}
@@ -83,8 +83,8 @@ func (c *chart) aroundZero(lines []dotLine) {
 // dotLine is a dot with its interval on a line of its own; a NaN at leaves the line empty.
 type dotLine struct {
 	name          string
-	at, low, high float64
-	ours          bool // in the colour of what the figure is about
+	at, low, high float64 // NaN ends of equal predictions
+	ours          bool    // in the colour of what the figure is about
 	says          string
 }
 
@@ -111,7 +111,10 @@ func dotLines(lines []dotLine) *chart {
 		}
 		m := &marked{name: l.name}
 		colour, _ := look(0, l.ours)
-		m.add(newLine(faint(colour), vg.Points(6), plotter.XY{X: l.low, Y: y}, plotter.XY{X: l.high, Y: y}), newDots(colour, vg.Points(3.5), plotter.XY{X: l.at, Y: y}))
+		if !math.IsNaN(l.low) {
+			m.add(newLine(faint(colour), vg.Points(6), plotter.XY{X: l.low, Y: y}, plotter.XY{X: l.high, Y: y}))
+		}
+		m.add(newDots(colour, vg.Points(3.5), plotter.XY{X: l.at, Y: y}))
 		m.label(l.at, y, l.says)
 		p.Add(m)
 	}

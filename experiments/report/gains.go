@@ -17,7 +17,7 @@ type Gains struct {
 	Sources []Gain
 }
 
-// Gain is a change of NLL in percent with its 95 % interval.
+// Gain is a change of NLL in percent with its 95 % interval, NaN of equal predictions.
 type Gain struct {
 	Source            string
 	Change, Low, High float64
@@ -39,10 +39,12 @@ func DrawGains(all []Gains) *Figure {
 		for j, g := range method.Sources {
 			y := float64(len(sources)-j) + 0.7*(0.5-(float64(i)+0.5)/float64(len(all)))
 			dots = append(dots, plotter.XY{X: g.Change, Y: y})
-			m.add(newLine(faded(colour), vg.Points(2), plotter.XY{X: g.Low, Y: y}, plotter.XY{X: g.High, Y: y}))
+			if !math.IsNaN(g.Low) {
+				m.add(newLine(faded(colour), vg.Points(2), plotter.XY{X: g.Low, Y: y}, plotter.XY{X: g.High, Y: y}))
+				low, high = math.Min(low, g.Low), math.Max(high, g.High)
+			}
 			m.label(g.Change, y, fmt.Sprintf("%s, %s: %+.1f %% (%+.1f to %+.1f)", method.Method, g.Source, g.Change, g.Low, g.High))
 			points.add(method.Method, g.Source, g.Change, g.Low, g.High)
-			low, high = math.Min(low, g.Low), math.Max(high, g.High)
 		}
 		marks := newDots(colour, vg.Points(3), dots...)
 		marks.Shape = shape

@@ -12,6 +12,7 @@ import (
 	"calibra/data"
 	"calibra/experiments/metrics"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -24,9 +25,10 @@ type Candidate struct {
 	Effort   int     `json:"-"` // how simple it is: of methods that do not differ significantly the least is enough
 	Unasked  bool    `json:"-"` // nobody asked for it: it may be what to use, and what not to use is never said of it
 
-	Calibration *Calibration `json:"-"` // nil where it was not measured
-	Cost        string       `json:"-"` // what using it costs, in a sentence; "" where nothing is worth a word
-	Where       string       `json:"-"` // where it is wrong, in a sentence; "" where nobody looked
+	Calibration *Calibration    `json:"-"` // nil where it was not measured
+	Events      *metrics.Events `json:"-"` // of the test rows under its predictions; nil where nobody counted
+	Cost        string          `json:"-"` // what using it costs, in a sentence; "" where nothing is worth a word
+	Where       string          `json:"-"` // where it is wrong, in a sentence; "" where nobody looked
 }
 
 // Calibration is a calibration error beside its noise floor.
@@ -36,12 +38,12 @@ type Calibration struct {
 }
 
 // Difference is how far a method lies from another in an error on the same test rows. Below 0
-// the method is the better one.
+// the method is the better one. Equal predictions have the difference 0, without an interval (NaN, and null in JSON).
 type Difference struct {
-	Value float64 `json:"value"`
-	Low   float64 `json:"low"` // of the interval
-	High  float64 `json:"high"`
-	P     float64 `json:"p"` // of no difference, adjusted for all methods (Holm 1979)
+	Value float64
+	Low   float64 // of the interval
+	High  float64
+	P     float64 // of no difference, adjusted for all methods (Holm 1979)
 
 	seeds float64 // the share of its variance that is from seed to seed, and that more rows leave as it is
 }
@@ -51,15 +53,31 @@ func NewDifference(c metrics.Comparison, holm float64) *Difference {
 	return &Difference{Value: c.Difference, Low: c.Interval.Low, High: c.Interval.High, P: holm, seeds: c.FromSeeds}
 }
 
-// InPairs are the differences of methods, by their losses of the same rows, so tied, to one of them, with p by Holm over the first so
+// MarshalJSON writes the difference.
+func (d *Difference) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Value float64  `json:"value"`
+		Low   *float64 `json:"low"`
+		High  *float64 `json:"high"`
+		P     float64  `json:"p"`
+	}{d.Value, known(d.Low), known(d.High), d.P})
+}
+
+// InPairs are the differences of methods in a metric, by their losses of the same rows, so tied, to one of them, with p by Holm over the first so
 // many: those after them were asked about only once the first had been told, which leaves their p as it is.
-func InPairs(losses [][]float64, ties metrics.Ties, reference, family int) ([]*Difference, error) {
+func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties, law func(i, reference int) (*metrics.Law, error), reference, family int) ([]*Difference, error) {
 	out, p, at := make([]*Difference, len(losses)), []float64{}, []int{}
 	for i := range losses {
 		if i == reference {
 			continue
 		}
-		c, err := ties.Compare(losses[i], losses[reference])
+		var err error
+		if ties.Law = nil; m == metrics.NLL {
+			if ties.Law, err = law(i, reference); err != nil {
+				return nil, err
+			}
+		}
+		c, err := ties.Compare(m, losses[i], losses[reference])
 		if err != nil {
 			return nil, err
 		}
@@ -76,8 +94,11 @@ func InPairs(losses [][]float64, ties metrics.Ties, reference, family int) ([]*D
 // told reports whether the difference is more than chance at 5 %.
 func (d *Difference) told() bool { return d != nil && d.P < 0.05 }
 
-// String is "−.0718 (95 % −.0781 to −.0660, p ≤ 1e-6)".
+// String is "−.0718 (95 % −.0781 to −.0660, p ≤ 1e-6)", or "0, of equal predictions".
 func (d *Difference) String() string {
+	if math.IsNaN(d.Low) {
+		return "0, of equal predictions"
+	}
 	digits := decimals(d.Value, d.Low, d.High)
 	return fmt.Sprintf("%s (95 %% %s to %s, %s)", fixed(d.Value, digits), fixed(d.Low, digits), fixed(d.High, digits), pEquals(d.P))
 }
@@ -85,12 +106,25 @@ func (d *Difference) String() string {
 // moves says what the method does to the NLL: "lowers the NLL by .0718 (95 % .0660 to .0781, p ≤ 1e-6)".
 func (d *Difference) moves() string {
 	switch {
-	case max(math.Abs(d.Low), math.Abs(d.High)) < nothing:
+	case d.none():
 		return "does not change the NLL"
 	case d.Value < 0:
 		return "lowers the NLL by " + (&Difference{Value: -d.Value, Low: -d.High, High: -d.Low, P: d.P}).String()
 	}
 	return "raises the NLL by " + d.String()
+}
+
+// none reports whether there is no difference, or one that no number shows.
+func (d *Difference) none() bool {
+	return d.Value == 0 || max(math.Abs(d.Low), math.Abs(d.High)) < nothing
+}
+
+// most is the largest gain in the interval, 0 where there is none.
+func (d *Difference) most() float64 {
+	if !(d.Low < 0) {
+		return 0
+	}
+	return -d.Low
 }
 
 // half is half the width of the interval.
@@ -108,11 +142,11 @@ const (
 )
 
 const (
-	// tooSmall is the share of the NLL below which a difference does not matter, however sure it is, and smallNats what
-	// never does: it changes the probability of the label by a factor of 1.0001.
-	tooSmall, smallNats = 1e-3, 1e-4
-	// worthShare of the NLL, or worthNats, is what may be left to gain where the classifier is left as it is.
-	worthShare, worthNats = .02, .002
+	// tooSmall is the share of the NLL, and of the NLL of each class against the rest, below which a difference does not
+	// matter, however sure it is.
+	tooSmall = 1e-3
+	// worthShare is the share of the NLL that may be left to gain where the classifier is left as it is.
+	worthShare = .02
 )
 
 // mostWhy are the lines of a verdict's why at most.
@@ -288,19 +322,20 @@ func (v *Verdict) because(format string, args ...any) {
 
 // decide chooses what to say beside the classifier.
 func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) error {
-	matters := max(tooSmall*nc.NLL, smallNats)
-	var better, slight, open, harmful, worse []*Judged
+	var better, slight, open, harmful, worse, scarce []*Judged
 	for _, j := range v.Methods {
 		d := j.ToClassifier
 		switch {
 		case j == nc || d == nil:
-		case d.told() && d.Value < -matters:
+		case j.few(nc).Few():
+			scarce = append(scarce, j)
+		case d.told() && d.Value < 0 && j.matters(nc):
 			better = append(better, j)
 		case d.told() && d.Value < 0:
 			slight = append(slight, j)
-		case d.told() && d.Value > matters && j.Unasked:
+		case d.told() && j.matters(nc) && j.Unasked:
 			harmful = append(harmful, j)
-		case d.told() && d.Value > matters:
+		case d.told() && j.matters(nc):
 			worse = append(worse, j)
 		default:
 			open = append(open, j)
@@ -326,6 +361,8 @@ func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) err
 		for _, j := range slices.Concat(slight, open) {
 			v.because("%s %s.", upper(j.Title), j.ToClassifier.tells(1))
 		}
+	case scarce != nil && !slices.ContainsFunc(slices.Concat(slight, open), asked):
+		v.tooFew(nc, scarce[0])
 	case v.cannotTell(nc, open):
 	case slight != nil:
 		v.Say = Leave
@@ -339,6 +376,59 @@ func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) err
 		v.Why = append(v.Why[:min(len(v.Why), mostWhy-1)], doNotUse(worse))
 	}
 	return err
+}
+
+// few is whether the test rows have too few events to tell the method from the classifier.
+func (j *Judged) few(nc *Judged) metrics.Scarce {
+	if j.Events == nil || nc.Events == nil {
+		return metrics.Scarce{Most: math.Inf(1)}
+	}
+	return metrics.Few(j.Events, nc.Events, floats.Sum(nc.Events.Of)*j.ToClassifier.Value)
+}
+
+// matters reports whether the method's difference is more than a small share of the classifier's NLL, or of the NLL of one class against
+// the rest, which by the same bound as that of the NLL ([metrics.Ties.Compare]) is more than chance.
+func (j *Judged) matters(nc *Judged) bool {
+	if math.Abs(j.ToClassifier.Value) > tooSmall*nc.NLL {
+		return true
+	}
+	if j.Events == nil || nc.Events == nil {
+		return false
+	}
+	rows, classes := floats.Sum(nc.Events.Of), float64(len(nc.Events.Of))
+	for c, loss := range nc.Events.Loss {
+		d := j.Events.Loss[c] - loss
+		if d*j.ToClassifier.Value > 0 && math.Abs(d) > tooSmall*loss && math.Exp(-rows*math.Abs(d)) < .05/classes {
+			return true
+		}
+	}
+	return false
+}
+
+// tooFew says that too few events occur among the test rows, or are expected there, for a method to be told from the classifier.
+func (v *Verdict) tooFew(nc, hope *Judged) {
+	v.Say = CannotTell
+	v.of(hope)
+	few, what := hope.few(nc), "rows whose top class is wrong"
+	if few.Class >= 0 {
+		what = fmt.Sprintf("rows of class %d", few.Class)
+	}
+	would := fmt.Sprintf("rows with at least %d of them would do", metrics.FewestEvents)
+	if few.Most > 0 {
+		v.RowsNeeded = twoDigits(float64(v.Rows) * metrics.FewestEvents / few.Most)
+		would = fmt.Sprintf("about %s rows would do", thousands(v.RowsNeeded))
+	}
+	v.Sentence = fmt.Sprintf("Cannot tell yet. Among %s rows there are %s %s, and at most %s are expected; %s.",
+		thousands(v.Rows), count(few.Seen), what, count(few.Expected), would)
+	v.because("%s %s, no more than can be chance with so few.", upper(hope.Title), hope.ToClassifier.moves())
+}
+
+// count is a number of rows, whole or of two digits.
+func count(x float64) string {
+	if x == math.Trunc(x) && x < 1e6 {
+		return thousands(int(x))
+	}
+	return fmt.Sprintf("%.2g", x)
 }
 
 // of gives the verdict the method and its difference to the classifier.
@@ -405,9 +495,9 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judg
 // cannotTell says, where it is so, that one of the methods may gain what is worth more rows: its interval holds as much, and it does not
 // lean to harm by a standard error.
 func (v *Verdict) cannotTell(nc *Judged, open []*Judged) bool {
-	worth := max(worthShare*nc.NLL, worthNats)
+	worth := worthShare * nc.NLL
 	at := slices.IndexFunc(open, func(j *Judged) bool {
-		return -j.ToClassifier.Low > worth && j.ToClassifier.Value < j.ToClassifier.half()/2
+		return j.ToClassifier.most() > worth && j.ToClassifier.Value < j.ToClassifier.half()/2
 	})
 	if at < 0 {
 		return false
@@ -442,7 +532,7 @@ func (v *Verdict) tests() (n int) {
 // tells is moves, with whether it is more than chance; it says that so many tests were made where the interval does not show it.
 func (d *Difference) tells(tests int) string {
 	switch {
-	case d.told() || max(math.Abs(d.Low), math.Abs(d.High)) < nothing:
+	case d.told() || d.none():
 		return d.moves()
 	case tests > 1 && (d.Low > 0 || d.High < 0):
 		return fmt.Sprintf("%s, no more than chance among the %d methods compared", d.moves(), tests)
@@ -462,7 +552,7 @@ func (v *Verdict) leave(nc *Judged, rest []*Judged) {
 	}
 	most := 0.0
 	for _, j := range rest {
-		most = max(most, -j.ToClassifier.Low)
+		most = max(most, j.ToClassifier.most())
 	}
 	v.Say = Leave
 	v.of(rest[0])
@@ -485,7 +575,12 @@ func rowsFor(n int, d *Difference, gain float64, tests int) int {
 		return 0
 	}
 	rows := max(float64(n)*(1-d.seeds)*v/(enough-d.seeds*v), float64(n)+1) // a difference without an interval would need none
-	unit := math.Pow(10, math.Floor(math.Log10(rows))-1)
+	return twoDigits(rows)
+}
+
+// twoDigits is the number of rows, rounded up to two significant digits.
+func twoDigits(rows float64) int {
+	unit := math.Pow(10, max(math.Floor(math.Log10(rows))-1, 0))
 	return int(math.Ceil(rows/unit) * unit)
 }
 
@@ -588,21 +683,23 @@ func listed(words []string) string {
 // nats is a number of four decimals, or of two digits where it is below .001, without its leading 0.
 func nats(x float64) string { return fixed(x, decimals(x)) }
 
-// arrow is how a number changes, ".3000 → .2050", with the decimals that show it, or "stays .3000" where four do not.
+// arrow is how a number changes, ".3000 → .2050", with the decimals that show it, or "stays .3000" where four do not and it is by less than
+// a thousandth.
 func arrow(from, to float64) string {
-	if math.Abs(from-to) < smallNats/2 {
+	const fourDecimals = 5e-5
+	if math.Abs(from-to) < fourDecimals && math.Abs(from-to) < tooSmall*math.Abs(from) {
 		return "stays " + nats(to)
 	}
 	digits := decimals(from - to)
 	return fixed(from, digits) + " → " + fixed(to, digits)
 }
 
-// nothing is what rounds to 0 in six decimals.
-const nothing = 5e-7
+// nothing is what rounds to 0 in nine decimals.
+const nothing = 5e-10
 
 // decimals are four, or as many as show two digits of the largest of some numbers.
 func decimals(x ...float64) int {
-	const four, most = 4, 6
+	const four, most = 4, 9
 	largest := 0.0
 	for _, v := range x {
 		largest = max(largest, math.Abs(v))

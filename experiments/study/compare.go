@@ -245,7 +245,7 @@ func differencesTable(ctx context.Context, f *Findings) (*report.Section, error)
 				cells = append(cells, report.Texts("–", "–", "–")...)
 				continue
 			}
-			cells = append(cells, report.Texts(metrics.Signed(a.Difference, 5), metrics.Signed(a.Interval.Low, 5)+" – "+metrics.Signed(a.Interval.High, 5), report.P(a.Holm))...)
+			cells = append(cells, report.Texts(metrics.Signed(a.Difference, 5), a.Interval.Signed(5), report.P(a.Holm))...)
 		}
 		return cells
 	})

@@ -15,7 +15,6 @@ import (
 	"calibra/data/disk"
 	"calibra/data/synthetic"
 	"calibra/experiments"
-	"calibra/experiments/metrics"
 )
 
 // fitted is a result with the NLL of each of the rows that all seeds test, and the
@@ -81,8 +80,8 @@ func TestLinesCompareTheSeedsOfBoth(t *testing.T) {
 		t.Errorf("the best, or a method without a seed of the best's, is compared")
 	}
 	a := lines[1].Against["nll"]
-	// every row loses 1 more: the difference is certain
-	if a == nil || a.Best != "vq" || a.Difference != 1 || a.Interval != (metrics.Interval{Low: 1, High: 1}) {
+	// every row loses 1 more: the t test has no spread, and the labels of four rows have p = exp(−4) < 2^(1−4)
+	if a == nil || a.Best != "vq" || a.Difference != 1 || a.PValue != .125 || !(0 < a.Interval.Low && a.Interval.Low < 1) {
 		t.Errorf("TS differs from VQ by %+v, not by 1", a)
 	}
 }
@@ -94,7 +93,7 @@ func TestLinesAverageOverSeeds(t *testing.T) {
 		fitted("vq", 1, even, nan), fitted("vq", 2, even, nan),
 		fitted("ts", 1, []float32{2, 4, 2, 4, 2, 4}, nan), fitted("ts", 2, []float32{4, 2, 4, 2, 4, 2}, nan),
 	)
-	if a := lines[1].Against["nll"]; a.Difference != 2 || a.Interval != (metrics.Interval{Low: 2, High: 2}) || !a.Significant() {
+	if a := lines[1].Against["nll"]; a.Difference != 2 || a.PValue != math.Exp2(-5) || !(0 < a.Interval.Low && a.Interval.Low < 2) || !a.Significant() {
 		t.Errorf("averaged over the seeds each row loses 2 more, not %+v", a)
 	}
 }

@@ -59,7 +59,7 @@ func gains(ctx context.Context, f *Findings) (*report.Section, error) {
 			scale := 100 / g.classifier
 			changes.Sources = append(changes.Sources, report.Gain{Source: g.source, Change: scale * g.Difference, Low: scale * g.Interval.Low, High: scale * g.Interval.High})
 			t.Add("", report.Row{Labels: []string{g.source}, Cells: report.Texts(alone(g.classifier, metrics.NLL),
-				metrics.Signed(g.Difference, 4), metrics.Signed(g.Interval.Low, 4)+" to "+metrics.Signed(g.Interval.High, 4), report.P(g.holm))})
+				metrics.Signed(g.Difference, 4), g.Interval.Signed(4), report.P(g.holm))})
 		}
 		drawn = append(drawn, changes)
 		section.Tables = append(section.Tables, t)

@@ -10,6 +10,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/program"
+	"calibra/experiments/report"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -46,6 +47,17 @@ func (r *Result) losses(key string) []float32 {
 		return r.wrong()
 	}
 	return r.Others[key].Losses
+}
+
+// tested is the metric as it is tested in pairs: as an error of which no more is known where it is neither NLL nor accuracy.
+func (q quantity) tested() metrics.Metric {
+	switch q.key {
+	case metrics.NLL.String():
+		return metrics.NLL
+	case errorRate.key:
+		return metrics.Accuracy
+	}
+	return metrics.Brier
 }
 
 // replicates are those of the metric of that key, with its values without parts of the rows.
@@ -104,6 +116,7 @@ func common(a, b *row) (x, y []*Result) {
 // if there are none.
 func pairedLosses(a, b *row, q quantity) (*paired, error) {
 	all := testedRows{at: map[testedRow]int{}}
+	var laws []*metrics.Law
 	var seeds []float64
 	resultsA, resultsB := common(a, b)
 	for k, x := range resultsA {
@@ -112,16 +125,28 @@ func pairedLosses(a, b *row, q quantity) (*paired, error) {
 			continue
 		}
 		seeds = append(seeds, q.value(x)-q.value(y))
+		laws = append(laws, lawBetween(x, y))
 	}
 	if seeds == nil {
 		return nil, nil
 	}
-	c, err := metrics.Ties{Folds: resultsA[0].Spec.Judging.Folds, Groups: all.group}.Compare(all.a, all.b)
+	ties := metrics.Ties{Law: metrics.SumOfLaws(laws, float64(len(all.a))/float64(all.tests)), Folds: resultsA[0].Spec.Judging.Folds, Groups: all.group, Effective: all.effective(), Seeds: seeds, Tests: all.tests}
+	c, err := ties.Compare(q.tested(), all.a, all.b)
 	if err != nil {
 		return nil, err
 	}
-	// From the sum of a row's seeds to one test of it.
-	return &paired{Comparison: *c.OverSeeds(seeds, float64(len(all.a))/float64(all.tests)), seeds: seeds}, nil
+	return &paired{Comparison: *c, seeds: seeds}, nil
+}
+
+// lawBetween is the law of a difference, nil where neither leaves the classifier as it is, beside which laws are known.
+func lawBetween(x, y *Result) *metrics.Law {
+	switch report.Classifier {
+	case y.Spec.Method:
+		return x.Law
+	case x.Spec.Method:
+		return y.Law.Swapped()
+	}
+	return nil
 }
 
 // testedRows are losses of two methods on the same rows. A row that several seeds test is one observation,
@@ -129,9 +154,13 @@ func pairedLosses(a, b *row, q quantity) (*paired, error) {
 type testedRows struct {
 	at    map[testedRow]int
 	a, b  []float64
-	group []int // where folds hold groups whole
-	tests int   // of any row
+	group []int   // where folds hold groups whole
+	tests int     // of any row
+	count float64 // the effective number of these
 }
+
+// effective is the effective number of the rows.
+func (t *testedRows) effective() float64 { return t.count / float64(t.tests) * float64(len(t.a)) }
 
 // testedRow is a row by its number, and where rows have none of their own by that of a seed.
 type testedRow struct{ number, seed int }
@@ -163,6 +192,7 @@ func (t *testedRows) add(x, y *Result, key string, seed int) bool {
 		t.b[k] += float64(lossesY[i])
 	}
 	t.tests += len(lossesX)
+	t.count += cmp.Or(x.Effective, float64(len(lossesX)))
 	return true
 }
 

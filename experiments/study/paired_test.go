@@ -22,12 +22,12 @@ func judged(method string, seed uint64, nll float64, losses ...float32) *Result 
 }
 
 // TestPairedLosses: seeds are compared with their own kind, and a difference that is
-// the same in every row is certain.
+// the same in every row is as certain as the number of rows allows.
 func TestPairedLosses(t *testing.T) {
 	a := &row{results: []*Result{judged("auto", 1, 0, 1, 2, 3, 4), judged("auto", 2, 0, 1, 1, 1, 1)}}
 	b := &row{results: []*Result{judged("ts", 2, 0, 2, 2, 2, 2), judged("ts", 1, 0, 2, 3, 4, 5), judged("ts", 3, 0, 0, 0, 0, 0)}}
 	c, err := pairedLosses(a, b, sharedMetric(metrics.NLL))
-	if err != nil || c.Difference != -1 || c.Interval != (metrics.Interval{Low: -1, High: -1}) || c.PValue > 0.01 {
+	if err != nil || c.Difference != -1 || c.Interval.High >= 0 || c.PValue != math.Exp2(-7) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if c, err = pairedLosses(a, a, sharedMetric(metrics.NLL)); err != nil || c.Difference != 0 || c.PValue != 1 {

@@ -57,8 +57,11 @@ type Result struct {
 	Losses []float32        `json:"losses,omitempty"` // −log p of each test row's label, by weight, on which methods are compared in pairs
 	// Misses are the places of the test rows whose top class is not their label; nil where that
 	// was not kept, or rows have weights or soft labels: they have Wrong.
-	Misses []int     `json:"misses"`
-	Wrong  []float32 `json:"wrong,omitempty"`
+	Misses    []int           `json:"misses"`
+	Wrong     []float32       `json:"wrong,omitempty"`
+	Effective float64         `json:"effective_rows,omitempty"` // of the test rows
+	Events    *metrics.Events `json:"events,omitempty"`
+	Law       *metrics.Law    `json:"law,omitempty"` // of its NLL less that of the classifier as it is; nil where that is not known
 	// Floored are the test rows whose label was given next to no probability; nil where none was.
 	Floored *metrics.Floored `json:"floored,omitempty"`
 	// Kept says that the fit keeps the classifier ([experiments.Run.Kept]); "" where it does not.
@@ -173,13 +176,17 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	}
 	r := &Result{
 		Spec: run.Spec, Protocol: o.Metrics.Protocol,
-		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Predict: run.Predict.Seconds(), Losses: singles(o.Metrics.NLL), Floored: o.Metrics.Floored, Kept: run.Kept(),
+		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Predict: run.Predict.Seconds(), Losses: singles(o.Metrics.NLL), Effective: o.Metrics.Effective, Events: o.Metrics.Events, Floored: o.Metrics.Floored, Kept: run.Kept(),
 	}
 	if run.Spec.Judging.HeldOut {
 		r.HeldOut = &run.HeldOut
 	}
 	r.wrongRows(run)
 	r.describe(run.Source)
+	var err error
+	if r.Law, err = lawOf(run); err != nil {
+		return nil, err
+	}
 	if m := o.OwnMetrics; m != nil {
 		r.OwnESS, r.OwnStrata = profile(&m.Measurement), strata(m)
 		values, intervals, noise := byKey(m)
@@ -198,7 +205,6 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		}
 		r.Stages = append(r.Stages, stage)
 	}
-	var err error
 	if r.Bins, err = confidenceBins(o.Predictions); err != nil {
 		return nil, err
 	}
@@ -207,6 +213,15 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		r.Portrait, err = diagnosis.NewPortrait(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft}, rand.New(rand.NewPCG(run.Spec.Seed, 7)))
 	}
 	return r, err
+}
+
+// lawOf is the law of a run's NLL less that of the classifier's own for the same rows.
+func lawOf(run *experiments.Run) (*metrics.Law, error) {
+	p, test := run.Outcome.Predictions, run.Source.Test
+	if n, c := p.LogProbs.Dims(); test.Logits == nil || test.Logits.RawMatrix().Rows != n || test.Logits.RawMatrix().Cols != c {
+		return nil, nil
+	}
+	return metrics.NewLaw(p.LogProbs, data.LogProbs(test.Logits), p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft})
 }
 
 // describe fills in what the rows of the source are.

@@ -114,6 +114,7 @@ func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows [
 			Name: r.spec.Method, Title: f.named(r), NLL: r.spread(sharedMetric(metrics.NLL)).Mean,
 			Accuracy: r.spread(sharedMetric(metrics.Accuracy)).Mean, Effort: effort(r.spec.Catalog, r.spec.Method), Cost: costOf(r.spec.Catalog, r.spec.Method),
 			Calibration: &report.Calibration{ECE: r.spread(sharedMetric(metrics.ECE)).Mean, Floor: r.spread(noiseOf(metrics.ECE, sharedEmbedding)).Mean},
+			Events:      r.events(),
 		}
 		if f.ranked() {
 			c.Name, c.Title = f.called(r), f.called(r)
@@ -124,6 +125,21 @@ func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows [
 		rows, candidates = append(rows, i), append(candidates, c)
 	}
 	return candidates, rows
+}
+
+// events are those of the row's test rows: of the first seed, or of all where each seed draws rows of its own; nil where no result has them.
+func (r *row) events() *metrics.Events {
+	var sum *metrics.Events
+	for _, x := range r.results {
+		switch {
+		case x.Events == nil:
+		case sum == nil:
+			sum = x.Events
+		case x.Rows == nil:
+			sum = sum.Plus(x.Events)
+		}
+	}
+	return sum
 }
 
 // labelled reports whether the study calls its rows by their labels and not by their methods.
@@ -211,7 +227,7 @@ func Weigh(runs []*experiments.Run, floors []*metrics.Report, asked int) (*repor
 		m, name := r.Outcome.Metrics, r.Spec.Method
 		c := report.Candidate{
 			Name: name, Title: name, NLL: m.Values[metrics.NLL], Accuracy: m.Values[metrics.Accuracy], Effort: effort(r.Spec.Catalog, name), Unasked: i >= asked,
-			Calibration: &report.Calibration{ECE: m.Values[metrics.ECE], Floor: math.NaN()}, Cost: costOf(r.Spec.Catalog, name),
+			Calibration: &report.Calibration{ECE: m.Values[metrics.ECE], Floor: math.NaN()}, Events: m.Events, Cost: costOf(r.Spec.Catalog, name),
 		}
 		if floors != nil && floors[i].Noise[metrics.ECE] != nil {
 			c.Calibration.Floor = floors[i].Noise[metrics.ECE].Mean
@@ -221,7 +237,11 @@ func Weigh(runs []*experiments.Run, floors []*metrics.Report, asked int) (*repor
 	}
 	classifier := slices.IndexFunc(runs, func(r *experiments.Run) bool { return r.Spec.Method == report.Classifier })
 	return report.Judge(len(runs[0].Outcome.Metrics.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
-		return report.InPairs(losses[m], metrics.Ties{}, reference, asked)
+		law := func(i, reference int) (*metrics.Law, error) {
+			p := runs[i].Outcome.Predictions
+			return metrics.NewLaw(p.LogProbs, runs[reference].Outcome.Predictions.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft})
+		}
+		return report.InPairs(m, losses[m], metrics.Ties{Effective: runs[0].Outcome.Metrics.Effective}, law, reference, asked)
 	})
 }
 

@@ -152,3 +152,12 @@ func (s *Sample) Plain(x []float64) []float64 {
 	}
 	return x
 }
+
+// Effective is the effective number of rows.
+func (s *Sample) Effective() float64 {
+	var squares float64
+	for i := range s.N {
+		squares += s.W(i) * s.W(i)
+	}
+	return s.Total() * s.Total() / squares
+}
