@@ -193,12 +193,23 @@ func (t Ties) observations(a, b []float64) []float64 {
 
 // likelihood holds p to the law of the sum of the rows' differences for labels drawn from b, of a claim that a is better,
 // and for labels drawn from a, of a claim that it is worse. No rare label has to occur for it. The interval is at least
-// that of a normal difference of this p, d̄ ± z_{.975} |d̄| / z_{1−p/2} (Miettinen 1976).
+// that of a normal difference of this p, d̄ ± z_{.975} |d̄| / z_{1−p/2} (Miettinen 1976), and where p is not below .05 it
+// reaches as far beyond 0 as the law does beyond its mean.
 func (c *Comparison) likelihood(l *Law, rows int) {
-	p := l.chance(float64(rows)*c.Difference, c.rows/float64(rows))
+	n := float64(rows)
+	p := l.chance(n*c.Difference, c.rows/n)
 	z := distuv.UnitNormal.Quantile
 	if of := z(1 - p/2); of > 0 {
-		c.atLeast(p, z(.975)*math.Abs(c.Difference)/of)
+		reach := z(.975) * math.Abs(c.Difference) / of
+		c.atLeast(p, reach, reach)
+	}
+	if l == nil || p < .05 {
+		return
+	}
+	if to0 := l.below(n*c.Difference, c.rows/n) / n; c.Difference < 0 {
+		c.atLeast(p, 0, to0)
+	} else {
+		c.atLeast(p, to0, 0)
 	}
 }
 
@@ -224,13 +235,14 @@ func (c *Comparison) signs(d []float64, unit float64) {
 		share = distuv.Beta{Alpha: fewer + 1, Beta: n - fewer}.Quantile(.975)
 	}
 	towards := floats.Norm(d, 1) * unit * (2*share - 1) // beyond 0 where positive
-	c.atLeast(2*distuv.Binomial{N: n, P: .5}.CDF(fewer), math.Abs(c.Difference)+towards)
+	reach := math.Abs(c.Difference) + towards
+	c.atLeast(2*distuv.Binomial{N: n, P: .5}.CDF(fewer), reach, reach)
 }
 
-// atLeast raises p and half the width of the interval to these.
-func (c *Comparison) atLeast(p, reach float64) {
+// atLeast raises p, and how far the interval reaches below and above the difference, to these.
+func (c *Comparison) atLeast(p, below, above float64) {
 	c.PValue = max(c.PValue, min(p, 1))
-	c.Interval = Interval{min(c.Interval.Low, c.Difference-reach), max(c.Interval.High, c.Difference+reach)}
+	c.Interval = Interval{min(c.Interval.Low, c.Difference-below), max(c.Interval.High, c.Difference+above)}
 }
 
 // String says in a line what the ties mean for intervals and p, "" where there are none.

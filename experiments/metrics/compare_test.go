@@ -270,8 +270,8 @@ func TestLaw(t *testing.T) {
 		}
 	}
 	for k, mean := range means {
-		if !near(law.Better[k], math.Log(mean), 1e-12) {
-			t.Errorf("λ = %v: %v, want %v", tilts[k], law.Better[k], math.Log(mean))
+		if !near(law.Better.Logs[k], math.Log(mean), 1e-12) {
+			t.Errorf("λ = %v: %v, want %v", tilts[k], law.Better.Logs[k], math.Log(mean))
 		}
 	}
 	for _, s := range sums {

@@ -5,7 +5,6 @@ import (
 
 	"calibra/experiments/internal/checked"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -22,7 +21,11 @@ type Law struct {
 	Worse  moments `json:"worse"`
 }
 
-type moments [len(tilts)]float64
+// moments are these logarithms, and the mean of the sum as it is, Σ_i w_i Σ_c b_ic log (b_ic/a_ic) of labels drawn from b.
+type moments struct {
+	Logs [len(tilts)]float64 `json:"logs"`
+	Mean float64             `json:"mean"`
+}
 
 // NewLaw is the law for predictions a and b (N×C log-probabilities) of the same rows. It uses Rows of s.
 func NewLaw(a, b *mat.Dense, labels []int, s Settings) (*Law, error) {
@@ -68,11 +71,13 @@ func SumOfLaws(all []*Law, times float64) *Law {
 
 // add adds log Σ_c from_c (to_c/from_c)^{λw} of row i.
 func (m *moments) add(to, from *checked.Sample, i int) {
-	var sum, power moments
+	var sum, power [len(tilts)]float64
 	for c := range to.Classes {
 		log := from.LogProb(i, c)
 		p := math.Exp(log)
-		power[0] = math.Exp(tilts[0] * to.W(i) * (to.LogProb(i, c) - log))
+		ratio := to.W(i) * (to.LogProb(i, c) - log)
+		m.Mean -= p * ratio
+		power[0] = math.Exp(tilts[0] * ratio)
 		power[1] = power[0] * power[0]
 		power[2] = power[1] * power[0]
 		for k := 3; k < len(tilts); k++ { // tilts[k] is twice tilts[k−2]
@@ -83,18 +88,20 @@ func (m *moments) add(to, from *checked.Sample, i int) {
 		}
 	}
 	for k, x := range sum {
-		m[k] += math.Log(x)
+		m.Logs[k] += math.Log(x)
 	}
 }
 
 // add adds another law's logarithms times a number.
 func (l *Law) add(other *Law, times float64) {
-	floats.AddScaled(l.Better[:], times, other.Better[:])
-	floats.AddScaled(l.Worse[:], times, other.Worse[:])
-	for _, m := range []*moments{&l.Better, &l.Worse} {
-		for k := range m {
-			m[k] = min(m[k], math.MaxFloat32) // JSON has no infinity
-		}
+	l.Better.sum(&other.Better, times)
+	l.Worse.sum(&other.Worse, times)
+}
+
+func (m *moments) sum(other *moments, times float64) {
+	m.Mean += times * other.Mean
+	for k, x := range other.Logs {
+		m.Logs[k] = min(m.Logs[k]+times*x, math.MaxFloat32) // JSON has no infinity
 	}
 }
 
@@ -122,8 +129,22 @@ func (l *Law) chance(sum, share float64) float64 {
 		of = l.Worse
 	}
 	least := 0.
-	for k, log := range of {
+	for k, log := range of.Logs {
 		least = min(least, share*(log-tilts[k]*size))
 	}
 	return math.Exp(least)
+}
+
+// below bounds how far below its mean the sum lies in all but 2.5 % of the draws of labels from b if it is below 0, and else
+// how far above its mean in those from a.
+func (l *Law) below(sum, share float64) float64 {
+	of := l.Better
+	if sum > 0 {
+		of = l.Worse
+	}
+	least := math.Inf(1)
+	for k, lambda := range tilts {
+		least = min(least, of.Mean+(of.Logs[k]+math.Log(40)/share)/lambda)
+	}
+	return least
 }
