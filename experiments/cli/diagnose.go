@@ -91,7 +91,7 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 	if err != nil {
 		return asUsage(err)
 	}
-	ratio, err := metrics.NewLikelihoodRatio(in.LogProbs, in.Labels, in.counting())
+	ratio, err := metrics.NewLikelihoodRatio(in.LogProbs, in.Labels, in.counting(), rand.New(rand.NewPCG(c.Seed, 5)))
 	if err != nil {
 		return asUsage(err)
 	}

@@ -125,7 +125,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 	}
 	t.warnUnmeasured(r)
 	r.Recovered, r.Sets, r.ByClass, r.ByGroup, r.Multicalibration = recovered, in.sets, in.classes, in.groups, in.multi
-	if r.LikelihoodRatio, err = metrics.NewLikelihoodRatio(p.LogProbs, p.Labels, in.counting()); err != nil {
+	if r.LikelihoodRatio, err = metrics.NewLikelihoodRatio(p.LogProbs, p.Labels, in.counting(), rand.New(rand.NewPCG(c.Seed, 5))); err != nil {
 		return nil, asUsage(err)
 	}
 	return r, nil

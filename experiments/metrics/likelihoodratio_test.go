@@ -31,7 +31,7 @@ func TestLikelihoodRatioIsScipys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range golden.Cases {
-		got, err := NewLikelihoodRatio(dense(want.LogProbs), want.Labels, Settings{})
+		got, err := NewLikelihoodRatio(dense(want.LogProbs), want.Labels, Settings{}, rand.New(rand.NewPCG(0, 0)))
 		if err != nil || got.Degrees != want.Degrees || !near(got.Statistic, want.Statistic, 1e-8) || !near(got.PValue, want.P, 1e-8) {
 			t.Errorf("%d classes: %+v, want %v with p %v (%v)", len(want.LogProbs[0]), got, want.Statistic, want.P, err)
 		}
@@ -40,7 +40,7 @@ func TestLikelihoodRatioIsScipys(t *testing.T) {
 			rows[i] = 3
 		}
 		if double.Rows = rows; err == nil {
-			if again, err := NewLikelihoodRatio(dense(want.LogProbs), want.Labels, double); err != nil || !near(again.Statistic, got.Statistic, 1e-9) {
+			if again, err := NewLikelihoodRatio(dense(want.LogProbs), want.Labels, double, rand.New(rand.NewPCG(0, 0))); err != nil || !near(again.Statistic, got.Statistic, 1e-9) {
 				t.Errorf("with weights of 3 for each row: %+v (%v)", again, err)
 			}
 		}
@@ -63,7 +63,7 @@ func TestLikelihoodRatioOfCalibrated(t *testing.T) {
 				u -= math.Exp(row[labels[i]])
 			}
 		}
-		r, err := NewLikelihoodRatio(l, labels, Settings{})
+		r, err := NewLikelihoodRatio(l, labels, Settings{}, rng)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestLikelihoodRatioOfCalibrated(t *testing.T) {
 			floats.Scale(2, row)
 			floats.AddConst(-floats.LogSumExp(row), row)
 		}
-		if r, err = NewLikelihoodRatio(l, labels, Settings{}); err != nil || r.PValue > 1e-4 {
+		if r, err = NewLikelihoodRatio(l, labels, Settings{}, rng); err != nil || r.PValue > 1e-4 {
 			t.Errorf("draw %d of predictions twice as sharp: %+v (%v)", draw, r, err)
 		}
 	}
@@ -85,7 +85,27 @@ func TestLikelihoodRatioOfCalibrated(t *testing.T) {
 	}
 	few := mat.NewDense(20, 3, nil)
 	few.Apply(func(int, int, float64) float64 { return -math.Log(3) }, few)
-	if r, err := NewLikelihoodRatio(few, make([]int, 20), Settings{}); err != nil || r != nil {
+	if r, err := NewLikelihoodRatio(few, make([]int, 20), Settings{}, rand.New(rand.NewPCG(0, 0))); err != nil || r != nil {
 		t.Errorf("20 rows test five parameters: %+v (%v)", r, err)
+	}
+}
+
+// TestLikelihoodRatioOfRareEvents: of an event expected three times in 300 rows redraws give p; χ² rejected a fifth of such calibrated draws.
+func TestLikelihoodRatioOfRareEvents(t *testing.T) {
+	const draws = 50
+	rejected := 0
+	for draw := range draws {
+		rng := rand.New(rand.NewPCG(66, uint64(draw)))
+		l, labels := calibratedRows(300, 2, .35, 4.5, rng)
+		r, err := NewLikelihoodRatio(l, labels, Settings{}, rng)
+		if err != nil || r.Redraws == 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if r.PValue < .05 {
+			rejected++
+		}
+	}
+	if most := .05*draws + 2*math.Sqrt(draws*.05*.95); float64(rejected) > most {
+		t.Errorf("%d of %d calibrated draws are rejected at 5 %%", rejected, draws)
 	}
 }
