@@ -226,10 +226,12 @@ func (r *repeats) differing() (observed, expected float64) {
 	return observed, expected
 }
 
-// byLabels reports whether labels differ in far fewer cells than they would by chance: in none though 7 are expected, which
-// happens with probability e^−7 < .001, or in a tenth though that has a probability below 1e-6.
+// enough are expected of something, by which its absence has a probability of e^−7 < .001.
+const enough = 7
+
+// byLabels reports whether labels differ in far fewer cells than they would by chance: in none though enough are expected, or in a tenth though that has a probability below 1e-6.
 func (r *repeats) byLabels() bool {
-	const enough, few = 7, .1
+	const few = .1
 	observed, expected := r.differing()
 	if observed == 0 {
 		return expected >= enough
@@ -246,7 +248,7 @@ func (r *repeats) byValues() bool {
 	if slices.ContainsFunc(r.cells, func(c cell) bool { return c.differ }) {
 		return false
 	}
-	return r.continuous() && (r.twice() || r.of.Features != nil && r.alike())
+	return r.continuous() && (r.stepped() || r.of.Features != nil && r.alike())
 }
 
 // continuous reports whether one of the first features is continuous or, without features, the probability of the second
@@ -305,16 +307,20 @@ func simple(v float64) bool {
 	return false
 }
 
-// twice reports whether cells have one row or k rows, and nothing between: k ≥ 3 of at least ten.
-func (r *repeats) twice() bool {
+// stepped reports whether cells have one row or k rows, and nothing between: k ≥ 3 of at least ten, or k = 2 of so many that
+// chance would give seven cells three rows. Of cells with any chances, the expected numbers F_m of those with m rows, sums of
+// e^−λ λ^m/m!, obey (2 F_2)² ≤ F_1 · 6 F_3 (Cauchy and Schwarz).
+func (r *repeats) stepped() bool {
 	const least = 10
 	times := map[int]int{}
 	for _, c := range r.cells {
 		times[c.rows]++
 	}
+	single := max(times[1], 1)
 	delete(times, 1)
 	for k, cells := range times {
-		return len(times) == 1 && k > 2 && cells >= least
+		thirds := 2 * float64(cells) * float64(cells) / (3 * float64(single))
+		return len(times) == 1 && (k > 2 && cells >= least || k == 2 && thirds >= enough)
 	}
 	return false
 }

@@ -96,6 +96,7 @@ var copying = map[string]func(rng *rand.Rand, n int) []int{
 		}
 		return rows
 	},
+	"a half twice": func(_ *rand.Rand, n int) []int { return slices.Concat(data.UpTo(n), data.UpTo(n/2)) },
 	"a half five times": func(_ *rand.Rand, n int) []int {
 		return slices.Concat(data.UpTo(n), slices.Repeat(data.UpTo(n/2), 4))
 	},
