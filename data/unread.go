@@ -47,7 +47,7 @@ func (a *archive) unreadBeside(embedding string) string {
 // unknown names the arrays that are not among the known ones.
 func (a *archive) unknown(known []string) string {
 	var shown []string
-	for _, key := range a.keys {
+	for _, key := range slices.Concat(a.keys, a.left) {
 		name := key
 		for _, part := range partPrefixes {
 			if a.table && strings.HasPrefix(key, part) {
