@@ -67,11 +67,11 @@ func TestUnread(t *testing.T) {
 	}{
 		{"f.npz", "", []Array{{"test_logits", logits}, {"class_names", []string{"a", "b"}}}},
 		{"f.npz", "nothing reads cal_lables (did you mean cal_labels?), other", []Array{{"test_logits", logits}, {"cal_lables", []int{0, 1}}, {"other", []int{1}}}},
-		{"f.csv", "nothing reads the index that pandas wrote (index=False leaves it out), lable (did you mean labels?), sex", nil},
+		{"f.csv", "nothing reads the index that pandas wrote (index=False leaves it out), lable (did you mean labels?), sex, group (did you mean groups?)", nil},
 		{"f.parquet", "nothing reads price", []Array{{"logits", logits}, {"price", []float64{1, 2}}}},
 	} {
 		path := filepath.Join(t.TempDir(), c.file)
-		err := os.WriteFile(path, []byte(",feature_0,logit_a,logit_b,lable,sex,set\n0,1,2,3,4,5,cal\n1,2,3,4,5,6,test\n"), 0o666)
+		err := os.WriteFile(path, []byte(",feature_0,logit_a,logit_b,lable,sex,set,group\n0,1,2,3,4,5,cal,East\n1,2,3,4,5,6,test,West\n"), 0o666)
 		if c.arrays != nil {
 			err = writeTable(path, c.arrays...)
 		}

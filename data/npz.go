@@ -20,6 +20,7 @@ type archive struct {
 	members map[string]*zip.File
 	keys    []string // in file order
 	table   bool     // it stands for a table
+	left    []string // columns of the table that are no arrays
 	names   Names
 	// categories are the classes of labels whose order the file keeps, nil without; order says which order of
 	// classes was taken for labels that name them, "" where the classes have names beside the labels.

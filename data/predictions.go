@@ -19,9 +19,19 @@ type Predictions struct {
 	Order      string   // of the classes, as of a [Source]
 	ReadAs     string   // what an array logits was taken for where it holds no logits; else ""
 
-	Weights []float64  // N, as of a [Set]
-	Soft    *mat.Dense // N×C, as of a [Set]
-	Groups  Groups
+	Weights     []float64  // N, as of a [Set]
+	TestWeights []float64  // N, likewise; no file has them
+	Soft        *mat.Dense // N×C, as of a [Set]
+	Groups      Groups
+	unread      func(embedding string) string
+}
+
+// Unread names the arrays of the file that nothing reads, in words; "" if there are none. An embedding of another name is read.
+func (p *Predictions) Unread(embedding string) string {
+	if p.unread == nil {
+		return ""
+	}
+	return p.unread(embedding)
 }
 
 // ErrNoPredictions is the error of a features file that was named for predictions: what a [Source] is read from.
@@ -131,7 +141,17 @@ func (p *Predictions) Beside() (arrays []Array) {
 }
 
 // Take takes from the rows what is known of them but their labels: weights, probabilities of the classes and groups.
-func (p *Predictions) Take(x *Set) { p.Weights, p.Soft, p.Groups = x.Weights, x.Soft, x.Groups }
+func (p *Predictions) Take(x *Set) {
+	p.Weights, p.TestWeights, p.Soft, p.Groups = x.Weights, x.TestWeights, x.Soft, x.Groups
+}
+
+// Counting are the weights by which tests count the rows, nil: all alike.
+func (p *Predictions) Counting() []float64 {
+	if p.TestWeights != nil {
+		return p.TestWeights
+	}
+	return p.Weights
+}
 
 // ReadPredictions reads predictions, ours or another tool's, from the npz file
 // at path: log_probs or else probs or else logits (N×C, the first that is there)
@@ -175,7 +195,7 @@ func readPredictions(a *archive) (*Predictions, error) {
 	if err := a.checkNames(c); err != nil {
 		return nil, err
 	}
-	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes, Order: a.order, ReadAs: readAs}
+	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes, Order: a.order, ReadAs: readAs, unread: a.unreadBeside}
 	if p.Weights, err = a.weights("weights", rows.n); err != nil {
 		return nil, err
 	}

@@ -29,6 +29,9 @@ type Set struct {
 	// Weights multiply the losses of the rows (N): finite, 0 or more, not all 0, and otherwise of any size, as the
 	// file has them; nil: 1 each. Fits take the weights of [Set.ForFit].
 	Weights []float64
+	// TestWeights are the weights by which tests count the rows (N), where a row has the weight of its copies too and these have 0;
+	// nil: Weights.
+	TestWeights []float64
 	// Soft are the probabilities of the classes (N×C) if classes are not certain; Labels are then the
 	// classes of largest probability. nil: Labels are certain.
 	Soft *mat.Dense
@@ -65,7 +68,7 @@ func InvalidLabel(labels []int, classes int) int {
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
 	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), LabelClasses: s.LabelClasses,
-		Resolution: s.Resolution, Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), Soft: RowsOf(s.Soft, index), Labels: at(s.Labels, index), Groups: s.Groups.Rows(index)}
+		Resolution: s.Resolution, Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), TestWeights: at(s.TestWeights, index), Soft: RowsOf(s.Soft, index), Labels: at(s.Labels, index), Groups: s.Groups.Rows(index)}
 	if s.Numbers == nil {
 		out.Numbers = slices.Clone(index)
 	}

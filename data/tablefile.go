@@ -273,12 +273,16 @@ func (t *columnar) archive() (*archive, error) {
 		return nil, err
 	}
 	var all []Array
+	var left []string
 	for _, c := range t.columns {
 		arrays, err := t.arrays(c, parts)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, arrays...)
+		if c.fault != nil && c.name != "set" {
+			left = append(left, c.name)
+		}
 	}
 	for _, a := range []Array{{"class_names", t.names.Classes}, {"feature_names", t.names.Features}} {
 		if a.Value.([]string) != nil {
@@ -293,7 +297,7 @@ func (t *columnar) archive() (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.table = true
+	a.table, a.left = true, left
 	for _, c := range t.columns {
 		if c.isLabel() {
 			a.categories = Each(c.categories, plainName)

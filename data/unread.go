@@ -15,6 +15,9 @@ var (
 	partPrefixes = []string{"cal_", "val_", "test_"}
 	// saidArrays record where the others come from.
 	saidArrays = []string{"provenance", "cal_rows", "test_rows"}
+	// predictedArrays are those of files of predictions, and what this program writes there besides.
+	predictedArrays = []string{"log_probs", "probs", "embedding", "embedding_own", "new_priors", "lower", "upper",
+		"sets", "sets_marginal", "sets_region", "sets_level"}
 )
 
 // partKeys are the arrays of all parts behind their prefixes.
@@ -30,14 +33,21 @@ func partKeys() (keys []string) {
 // unread names the arrays of a features file that nothing reads, and what they may have been meant
 // to be; "" if there are none. The columns of a table are arrays of each part.
 func (a *archive) unread() string {
-	known := slices.Concat(fileArrays, saidArrays)
 	if a.table {
-		known = append(append(known, partArrays...), "label")
-	} else {
-		known = append(known, partKeys()...)
+		return a.unknown(slices.Concat(fileArrays, saidArrays, partArrays, []string{"label"}))
 	}
+	return a.unknown(slices.Concat(fileArrays, saidArrays, partKeys()))
+}
+
+// unreadBeside is unread of a file of predictions, where features of the same rows may stand, and an embedding by another name.
+func (a *archive) unreadBeside(embedding string) string {
+	return a.unknown(slices.Concat(partArrays, []string{"label"}, fileArrays, saidArrays, predictedArrays, partKeys(), []string{embedding}))
+}
+
+// unknown names the arrays that are not among the known ones.
+func (a *archive) unknown(known []string) string {
 	var shown []string
-	for _, key := range a.keys {
+	for _, key := range slices.Concat(a.keys, a.left) {
 		name := key
 		for _, part := range partPrefixes {
 			if a.table && strings.HasPrefix(key, part) {
@@ -67,6 +77,17 @@ func meant(name string, known []string) string {
 	for _, want := range known {
 		if levenshtein.ComputeDistance(strings.ToLower(name), want) <= near {
 			return text + fmt.Sprintf(" (did you mean %s?)", want)
+		}
+	}
+	part := partPrefixes[max(0, slices.IndexFunc(partPrefixes, func(part string) bool { return strings.HasPrefix(name, part) }))]
+	for _, stem := range []string{"weight", "group", "label"} { // such as sample_weight
+		if !strings.Contains(strings.ToLower(name), stem) {
+			continue
+		}
+		for _, want := range []string{stem + "s", part + stem + "s"} {
+			if slices.Contains(known, want) {
+				return text + fmt.Sprintf(" (did you mean %s?)", want)
+			}
 		}
 	}
 	return text

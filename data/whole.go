@@ -22,7 +22,7 @@ func OpenWhole(ctx context.Context, path string) (*Source, error) {
 			return nil, Inputf(path, "has no labels for its rows, by which folds are fitted and judged")
 		}
 		if s.Cal, s.Test = s.Test, nil; plain {
-			s.Unread = ""
+			s.Unread = a.unreadBeside("")
 		}
 		return s, nil
 	})

@@ -245,6 +245,7 @@ func WholeOrigin(ctx context.Context, path string, as data.Scores) (*Origin, err
 		return nil, err
 	}
 	p := &Problem{Source: src, Beside: &rowcheck.Findings{Labels: rowcheck.OtherLabels("rows", src.Cal)}}
+	src.Cal.TestWeights, p.Beside.Copies = rowcheck.CountCopies(src.Cal)
 	return ofFeatures(path, digest, as, func() (*Problem, error) { return p, nil }), nil
 }
 

@@ -49,7 +49,9 @@ func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 	pcg := rand.NewPCG(s.Seed, 0)
 	out := &Prepared{Truth: p.Truth}
 	var err error
-	if out.Source, err = p.Source.Split(s.Judged(), rand.New(pcg)); err != nil {
+	source := *p.Source
+	source.Test = counted(source.Test)
+	if out.Source, err = source.Split(s.Judged(), rand.New(pcg)); err != nil {
 		return nil, err
 	}
 	out.afterSplit, out.whole = *pcg, p.Source.Cal.ForFit()
@@ -71,6 +73,16 @@ func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 	out.strata = sync.OnceValue(func() []int { return densityThirds(out.Shared, calibration()) })
 	out.shifted = func(name Shift) (*shift, error) { return out.shift(p, name, calibration) }
 	return out, nil
+}
+
+// counted is the set with the weights by which tests count its rows. Splits keep equal rows in one part.
+func counted(x *data.Set) *data.Set {
+	if x == nil || x.TestWeights != nil {
+		return x
+	}
+	out := *x
+	out.TestWeights, _ = rowcheck.CountCopies(x)
+	return &out
 }
 
 // Calibration is the rows of a source that a fit of the Spec is given.
@@ -164,7 +176,7 @@ func (out *Prepared) shift(p *Problem, name Shift, calibration func() *mat.Dense
 			s.truth = data.RowsOf(out.Truth, thin)
 		}
 	case p.Shifted != nil && p.Shift == name:
-		s.rows, s.shared = p.Shifted, out.Embed.Apply(p.Shifted.Features)
+		s.rows, s.shared = counted(p.Shifted), out.Embed.Apply(p.Shifted.Features)
 	default:
 		return nil, noShift(p.Source.Path, name, []Shift{p.Shift, ThinShift})
 	}

@@ -361,10 +361,34 @@ func (r *Run) answer(ctx context.Context, p *Prepared) (err error) {
 // methods and in its own (N×P), each nil where there is none.
 func (s Spec) JudgePredictions(ctx context.Context, said *data.Predictions, shared, own *mat.Dense) (*Run, error) {
 	_, classes := said.LogProbs.Dims()
-	test := &data.Set{Labels: said.Labels, Weights: said.Weights, Soft: said.Soft}
+	test := &data.Set{Labels: said.Labels, Weights: said.Weights, TestWeights: said.TestWeights, Soft: said.Soft}
 	r := &Run{Spec: s, Source: &data.Source{Classes: classes, Cal: &data.Set{Names: data.Names{Classes: said.ClassNames}}, Test: test}}
 	r.Outcome = &Outcome{Predictions: said, Shared: shared, Own: own}
 	return r, r.judge(ctx, &Prepared{}, r.Outcome)
+}
+
+// CountTogether gives predictions of the same rows one set of weights by which tests count these, so that they are compared row by
+// row: copies are equal in all predictions and in the embedding, which may be nil.
+func CountTogether(all []*data.Predictions, embedding *mat.Dense) {
+	first := all[0]
+	said := mat.DenseCopyOf(first.LogProbs)
+	if embedding != nil {
+		said = beside(embedding, said)
+	}
+	for _, p := range all[1:] {
+		said = beside(said, p.LogProbs)
+	}
+	counts, _ := rowcheck.CountCopies(&data.Set{Features: said, Logits: first.LogProbs, Labels: first.Labels, Soft: first.Soft, Weights: first.Weights, Groups: first.Groups})
+	for _, p := range all {
+		p.TestWeights = counts
+	}
+}
+
+// beside is the matrix of the columns of both.
+func beside(a, b *mat.Dense) *mat.Dense {
+	out := &mat.Dense{}
+	out.Augment(a, b)
+	return out
 }
 
 // judge measures the predictions of an outcome.
@@ -389,7 +413,7 @@ func (r *Run) measurer(ctx context.Context, p *Prepared, said *data.Predictions)
 	settings.Progress = func(done, total int) {
 		optim.ReportProgress(ctx, fmt.Sprintf("pass over row %d of %d", done, total), float64(done)/float64(total))
 	}
-	settings.Rows, settings.Soft = test.Weights, test.Soft
+	settings.Rows, settings.Soft = said.Counting(), test.Soft
 	judging := r.Spec.Judging
 	if judging.Redraws > 0 && p.strata != nil {
 		settings.Strata = p.strata()

@@ -72,6 +72,12 @@ func onLogits(ctx context.Context, method string, run *experiments.Run) (*experi
 	}
 	source := *run.Source
 	source.Cal, source.Val, source.Test = logits(source.Cal), nil, logits(source.Test)
+	if source.Test.TestWeights == nil { // rows that differ in their features are no copies
+		source.Test.TestWeights = slices.Repeat([]float64{1}, source.Test.Len())
+		if w := source.Test.Weights; w != nil {
+			source.Test.TestWeights = w
+		}
+	}
 	return experiments.Spec{Catalog: run.Spec.Catalog, Method: method, Data: run.Spec.Data, Split: data.NoValidation, Seed: run.Spec.Seed}.Fit(ctx, &source, nil)
 }
 
@@ -96,7 +102,7 @@ func (w *weighed) add(ctx context.Context, r, fit *experiments.Run) error {
 	if shared := fit.Outcome.Shared; shared != nil && len(p.Labels) <= localRows {
 		embedding = shared
 	}
-	settings.Rows, settings.Soft = p.Weights, p.Soft
+	settings.Rows, settings.Soft = p.Counting(), p.Soft
 	uncertainty := metrics.Uncertainty{Replicates: metrics.None, Redraws: floorRedraws}
 	floor, err := metrics.MeasureWith(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, rand.New(rand.NewPCG(fit.Spec.Seed, 4)))
 	w.runs, w.floors = append(w.runs, r), append(w.floors, floor)

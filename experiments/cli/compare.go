@@ -13,6 +13,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/report"
+	"calibra/experiments/rowcheck"
 	"calibra/experiments/study"
 )
 
@@ -38,6 +39,8 @@ type compareCmd struct {
 	deviceFlag
 	boardFlag
 	figureFlags
+
+	copies *rowcheck.Copies // among the test rows, nil without
 }
 
 func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
@@ -113,7 +116,7 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiment
 	if err != nil {
 		return err
 	}
-	e, err := rows.examination("")
+	e, err := rows.examination(t, "")
 	if err != nil {
 		return err
 	}
@@ -292,6 +295,7 @@ func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experimen
 		}
 		noteWeighing(t, m, src)
 	}
+	c.copies = problem.Beside.Copies
 	if err := c.told(t, src, problem.Beside, fitted...); err != nil {
 		return nil, err
 	}
@@ -332,6 +336,9 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings)
 			}
 		}
 		result := map[string]any{"methods": objects, "seeds": f.Settings.Seeds, "test_rows": testRows, "out": data.Line(c.Out), "verdict": verdicts[0]}
+		if c.copies != nil {
+			result["copies"] = c.copies
+		}
 		if c.Folds > 0 {
 			result["folds"], result["whole_groups"], result["interval"] = c.Folds, c.WholeGroups, f.CrossFitted()
 		}

@@ -41,7 +41,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if err != nil {
 		return err
 	}
-	in.told(t)
+	in.told(t, "")
 	if c.Features == "" && in.described == nil {
 		t.note("regions are described by directions of the embedding; --features FILE describes them by the columns of a features file")
 	}
@@ -57,6 +57,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 		return err
 	}
 	verdict.Commands = in.corrections(verdict, c.Features)
+	d.Copies, d.Notes = in.odd()
 	d.Verdict = verdict
 	m, err := d.Map(in.LogProbs, in.Labels, data.Dense(in.Embedding), e, rand.New(rand.NewPCG(c.Seed, 1)))
 	if err != nil {
@@ -112,7 +113,7 @@ func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *experiment
 	if in, err = c.judged(ctx, t, methods, c.In, c.Seed); err != nil {
 		return nil, e, err
 	}
-	if e, err = in.examination(c.Features); err != nil {
+	if e, err = in.examination(t, c.Features); err != nil {
 		return nil, e, err
 	}
 	if in.Embedding == nil {

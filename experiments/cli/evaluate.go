@@ -68,7 +68,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if err != nil {
 		return err
 	}
-	in.told(t)
+	in.told(t, c.Embedding)
 	if c.Totals != "" {
 		return c.write(in.Predictions, settings, uncertainty, c.Seed)
 	}
@@ -102,14 +102,14 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 	}
 	bar := t.progress()
 	defer bar.clear()
-	settings.Rows, settings.Soft = p.Weights, p.Soft
+	settings.Rows, settings.Soft = p.Counting(), p.Soft
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
 	var recovered *metrics.Recovered
 	if c.WholeGroups && p.Groups.Of == nil {
 		return nil, data.Inputf(c.In, "has no groups to keep whole; add the array groups, one for each row, or leave out --whole-groups")
 	}
-	if folds := c.folds(t, p); folds > 0 {
-		recovery := diagnosis.Recovery{Folds: folds, Groups: c.whole(p), Rows: p.Weights, Soft: p.Soft, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
+	if folds := c.folds(t, in); folds > 0 {
+		recovery := diagnosis.Recovery{Folds: folds, Groups: c.whole(p), Rows: p.Counting(), Soft: p.Soft, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
 		var err error
 		if recovered, err = diagnosis.Recover(ctx, p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
 			return nil, asUsage(err)
@@ -124,6 +124,9 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 		return nil, asUsage(err)
 	}
 	t.warnUnmeasured(r)
+	if r.Copies, r.Notes = in.odd(); r.Copies != nil {
+		r.Weightless -= in.copies.Rows
+	}
 	r.Recovered, r.Sets, r.ByClass, r.ByGroup, r.Multicalibration = recovered, in.sets, in.classes, in.groups, in.multi
 	if r.LikelihoodRatio, err = metrics.NewLikelihoodRatio(p.LogProbs, p.Labels, in.counting(), rand.New(rand.NewPCG(c.Seed, 5))); err != nil {
 		return nil, asUsage(err)
@@ -185,8 +188,11 @@ func (c *evaluateCmd) rng() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 0))
 const recoverableClasses = 256
 
 // folds are those of the recoverable loss, 0 where it is not measured.
-func (c *evaluateCmd) folds(t *terminal, p *data.Predictions) int {
-	rows, classes := p.LogProbs.Dims()
+func (c *evaluateCmd) folds(t *terminal, in *Judged) int {
+	rows, classes := in.LogProbs.Dims()
+	if in.copies != nil {
+		rows = in.copies.Counted
+	}
 	switch {
 	case c.Folds != nil && *c.Folds == 0:
 		c.unmeasured = "--folds 0 leaves it out"
@@ -254,9 +260,12 @@ func (c *evaluateCmd) read(ctx context.Context, t *terminal, catalog *experiment
 		return nil, err
 	}
 	if c.Features != "" || in.described != nil && c.Embedding == "" {
-		_, err = in.describe(c.Features)
-	} else {
-		err = in.Embed(c.Embedding)
+		var d *data.Described
+		if d, err = in.describe(c.Features); err == nil {
+			in.count(t, d.Features)
+		}
+	} else if err = in.Embed(c.Embedding); err == nil {
+		in.count(t, in.Embedding)
 	}
 	if err != nil {
 		return nil, err
@@ -362,6 +371,14 @@ func rowsText(r *metrics.Report) string {
 	return fmt.Sprintf("%d rows (%d more have weight 0)", r.Rows, r.Weightless)
 }
 
+// copiesText is a sentence of the copies among the rows, "" without.
+func copiesText(r *metrics.Report) string {
+	if r.Copies == nil {
+		return ""
+	}
+	return fmt.Sprintf(" %s.", r.Copies)
+}
+
 // sameError is how near LCE lies to ECE, relative to it, where the kernel does not tell rows apart.
 const sameError = .01
 
@@ -451,7 +468,7 @@ func (f *MetricFlags) Settings() (s metrics.Settings, u metrics.Uncertainty, err
 
 // drawings are the figures of an evaluation.
 func (c *evaluateCmd) drawings(p *data.Predictions, r *metrics.Report) ([]*report.Drawing, error) {
-	_, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Weights, Soft: p.Soft})
+	_, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Counting(), Soft: p.Soft})
 	if err != nil {
 		return nil, err
 	}
@@ -481,7 +498,7 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 	name := strings.TrimSuffix(filepath.Base(c.In), ".npz")
 	d := &report.Document{
 		Title: "Evaluation of " + name,
-		Intro: fmt.Sprintf("%s, %d classes, protocol %s.", rowsText(r), r.Classes, r.Protocol),
+		Intro: fmt.Sprintf("%s, %d classes, protocol %s.%s", rowsText(r), r.Classes, r.Protocol, copiesText(r)),
 		Facts: []report.Fact{
 			{Name: "Protocol", Value: r.Protocol.String()},
 			{Name: "Bins", Value: fmt.Sprintf("%d, %s", r.Settings.Bins, r.Settings.Binning)},

@@ -483,7 +483,7 @@ type said struct {
 func portrait(all []said, classes []string) ([]*report.Drawing, error) {
 	var shown []report.Shown
 	for _, s := range all {
-		p, err := diagnosis.NewPortrait(s.LogProbs, s.Labels, metrics.Settings{Rows: s.Weights, Soft: s.Soft}, rand.New(rand.NewPCG(0, 7)))
+		p, err := diagnosis.NewPortrait(s.LogProbs, s.Labels, metrics.Settings{Rows: s.Counting(), Soft: s.Soft}, rand.New(rand.NewPCG(0, 7)))
 		if err != nil {
 			return nil, err
 		}

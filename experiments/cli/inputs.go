@@ -81,6 +81,9 @@ func (f *inputFlags) told(t *terminal, src *data.Source, beside *rowcheck.Findin
 	if beside.Repeated != nil {
 		warnOf(t, src.Path, beside.Repeated.String())
 	}
+	if beside.Copies != nil {
+		warnOf(t, src.Path, beside.Copies.String())
+	}
 	return nil
 }
 

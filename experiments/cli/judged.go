@@ -25,6 +25,8 @@ type Judged struct {
 	Embedding mat.Matrix // nil without
 
 	path            string
+	unread          string               // [data.Source.Unread] of the file
+	copies          *rowcheck.Copies     // of the rows, nil without
 	described       *data.Described      // of a features file's own rows, nil of predictions
 	rows            int                  // of the file
 	sets            *metrics.SetCoverage // of their prediction sets, nil without
@@ -39,7 +41,9 @@ func (f *tableFlags) judged(ctx context.Context, t *terminal, methods *experimen
 	if errors.Is(err, data.ErrNoPredictions) {
 		var src *data.Source
 		if src, err = f.tested(ctx, t, methods, path, seed); err == nil {
-			j, err = unchanged(ctx, methods, src, path)
+			if j, err = unchanged(ctx, methods, src, path); err == nil {
+				j.unread = src.Unread
+			}
 		}
 	}
 	if err != nil {
@@ -122,8 +126,11 @@ func unchanged(ctx context.Context, methods *experiments.Catalog, src *data.Sour
 	return j, nil
 }
 
-// told prints what the array logits was taken for, where it holds no logits, and what is odd about the labels.
-func (j *Judged) told(t *terminal) {
+// told prints which arrays nothing reads, where embedding may name one that is read, what the array logits was taken for,
+// where it holds no logits, and what is odd about the labels.
+func (j *Judged) told(t *terminal, embedding string) {
+	j.unread = cmp.Or(j.unread, j.Unread(embedding))
+	warnUnread(t, j.path, j.unread)
 	if j.Order != "" {
 		t.note("%s: %s", j.path, j.Order)
 	}
@@ -172,19 +179,42 @@ func (j *Judged) describe(path string) (d *data.Described, err error) {
 	return d, nil
 }
 
+// count finds the copies among the rows, by their features (N×d) too where these are known.
+func (j *Judged) count(t *terminal, features mat.Matrix) {
+	j.TestWeights, j.copies = rowcheck.CountCopies(&data.Set{Features: features, Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Soft: j.Soft, Groups: j.Groups})
+	if j.copies != nil {
+		warnOf(t, j.path, j.copies.String())
+	}
+}
+
+// odd is what JSON says of the copies among the rows, nil without, and of the file.
+func (j *Judged) odd() (copies any, notes []metrics.Note) {
+	if j.copies != nil {
+		copies = j.copies
+	}
+	if j.unread != "" {
+		notes = append(notes, metrics.Note{Key: "unread", Text: j.unread})
+	}
+	return copies, notes
+}
+
 // examination is how the rows are diagnosed: by the features that another file has of them or, where path is "", by their own, if there
 // are any.
-func (j *Judged) examination(path string) (e diagnosis.Examination, err error) {
-	e = diagnosis.Examination{Rows: j.Weights, Soft: j.Soft, ClassNames: j.ClassNames}
+func (j *Judged) examination(t *terminal, path string) (e diagnosis.Examination, err error) {
+	e = diagnosis.Examination{Soft: j.Soft, ClassNames: j.ClassNames}
 	if path != "" || j.described != nil {
 		d, err := j.describe(path)
 		if err != nil {
 			return e, err
 		}
 		e.Features, e.Names = d.Features, d.Names
+		j.count(t, d.Features)
 	} else if err := j.Embed(""); err != nil {
 		return e, err
+	} else {
+		j.count(t, j.Embedding)
 	}
+	e.Rows = j.Counting()
 	e.Groups, e.GroupNames = j.Groups.Of, data.Each(j.Groups.Names, func(name string) string {
 		if _, err := strconv.Atoi(name); err == nil { // a number says nothing by itself
 			return "group " + name
@@ -208,7 +238,7 @@ func (j *Judged) diagnose(ctx context.Context, t *terminal, e diagnosis.Examinat
 
 // counting is how the rows count and what their labels are.
 func (j *Judged) counting() metrics.Settings {
-	return metrics.Settings{Rows: j.Weights, Soft: j.Soft}
+	return metrics.Settings{Rows: j.Counting(), Soft: j.Soft}
 }
 
 // byName measures the classes of predictions, where they have names, and the groups of their rows, where they have any.

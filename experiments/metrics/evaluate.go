@@ -68,6 +68,15 @@ type Report struct {
 	Decomposition    *Decomposition    // of Evaluate; nil otherwise
 	// Verdict says what to do with the predictions, and Failed names files that are left out. The caller sets them, the last in JSON; nil without.
 	Verdict, Failed any
+	// Copies says which rows are left out because they repeat others, whose weights they add to. The caller sets it; nil without.
+	Copies any
+	Notes  []Note // of the caller about the file
+}
+
+// Note is what a user should know of a file.
+type Note struct {
+	Key  string `json:"key"`
+	Text string `json:"text"`
 }
 
 // Measured is a metric as it was measured.
@@ -395,6 +404,8 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Missing    string      `json:"missing,omitempty"`
 		Verdict    any         `json:"verdict,omitempty"`
 		Failed     any         `json:"failed,omitempty"`
+		Copies     any         `json:"copies,omitempty"`
+		Notes      []Note      `json:"notes,omitempty"`
 	}{
 		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes, Metrics: metrics, Floored: r.Floored,
 		Settings: reportSettings{
@@ -402,7 +413,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,
 		},
 		Smooth:    newNoisy(r.SmoothECE, noInterval, r.SmoothNoise),
-		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, LikelihoodRatio: r.LikelihoodRatio, Decomposition: r.Decomposition, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed,
+		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, LikelihoodRatio: r.LikelihoodRatio, Decomposition: r.Decomposition, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed, Copies: r.Copies, Notes: r.Notes,
 	})
 }
 

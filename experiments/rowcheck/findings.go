@@ -16,6 +16,7 @@ type Findings struct {
 	Features   string        `json:"-"` // see [OtherFeatures]
 	Training   *SeenRows     `json:"training_rows,omitempty"`
 	Repeated   *RepeatedRows `json:"repeated_rows,omitempty"`
+	Copies     *Copies       `json:"copies,omitempty"` // among the rows that are tested
 }
 
 // alarm is the chance of a notice on rows of which it is not true, where chance alone could be the reason, and
@@ -55,6 +56,7 @@ func Find(src *data.Source) (beside Findings) {
 		beside.Wrong = append(beside.Wrong, exchanged)
 	}
 	beside.Repeated = Repeated(cal, test)
+	_, beside.Copies = CountCopies(test)
 	if beside.Labels == "" && beside.TestLabels == "" { // which predictions are worse by
 		beside.Training = TrainingRows(cal, test)
 	}

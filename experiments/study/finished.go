@@ -155,6 +155,7 @@ func CompareFinished(ctx context.Context, all []*Finished, e experiments.Executo
 			out.Settings.Seeds = append(out.Settings.Seeds, f.Spec.Seed)
 		}
 	}
+	experiments.CountTogether(data.Each(all, func(f *Finished) *data.Predictions { return f.predictions }), first.shared)
 	for i, f := range all {
 		if observe != nil {
 			observe(i)

@@ -38,6 +38,14 @@ type question struct {
 	key       string // of the metric
 }
 
+// counted is how many test rows count: not those of weight 0, nor copies.
+func (r *Result) counted() int {
+	if r.Losses == nil {
+		return r.TestRows
+	}
+	return len(r.Losses)
+}
+
 // losses are those of the test rows in the metric of that key, nil where it has none.
 func (r *Result) losses(key string) []float32 {
 	if key == metrics.NLL.String() {

@@ -210,7 +210,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	}
 	if p := o.Predictions; run.Spec.Judging.Replicates > 0 {
 		r.ClassNames = run.Source.Cal.Names.Classes
-		r.Portrait, err = diagnosis.NewPortrait(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft}, rand.New(rand.NewPCG(run.Spec.Seed, 7)))
+		r.Portrait, err = diagnosis.NewPortrait(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Counting(), Soft: p.Soft}, rand.New(rand.NewPCG(run.Spec.Seed, 7)))
 	}
 	return r, err
 }
@@ -321,7 +321,7 @@ func profile(m *metrics.Measurement) *metrics.Profile {
 
 // confidenceBins is the reliability diagram of the top class.
 func confidenceBins(p *data.Predictions) ([]ConfidenceBin, error) {
-	top, _, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft})
+	top, _, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Counting(), Soft: p.Soft})
 	if err != nil {
 		return nil, err
 	}

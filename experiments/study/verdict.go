@@ -80,7 +80,7 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 	if classifier >= 0 {
 		candidates[classifier].Where = f.Where[s.origin]
 	}
-	v, err := report.Judge(s.largest().TestRows, candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
+	v, err := report.Judge(s.largest().counted(), candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
 		q := sharedMetric(m)
 		if m == metrics.Accuracy {
 			q = errorRate

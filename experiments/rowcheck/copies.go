@@ -1,0 +1,368 @@
+package rowcheck
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"calibra/data"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Copies are rows that repeat another row: scores, features, label and group are equal to the last digit. They are no
+// observations of their own, and tests count a row and its copies as one, by the sum of their weights.
+type Copies struct {
+	Rows    int `json:"rows"` // beside the first of each
+	Of      int `json:"of"`
+	Counted int `json:"counted"`
+}
+
+// String is a sentence of a warning.
+func (c *Copies) String() string {
+	return fmt.Sprintf("%d of %d rows are copies; tests count %d rows", c.Rows, c.Of, c.Counted)
+}
+
+// CountCopies finds the copies among labelled rows; counts are the weights of the rows (N), where the first of equal rows
+// has the weight of all and its copies have 0. Both are nil if there are no copies.
+//
+// Equal rows need not be copies: votes, leaves and tables of categories have few values, which rows share by chance. A cell is
+// all rows of equal scores and features. Equal rows are copies in three cases:
+//
+//   - All are there k, 2k, 3k … times. Each k of them are then one row.
+//   - Labels differ within far fewer cells than independent labels would. Whatever the reason is, such as a label that is a
+//     function of the features, equal rows then say no more of the labels than one of them.
+//   - Predictions are so sure that labels tell nothing, and a share of the rows is equal though values are continuous: cells
+//     have one row or k, or features are there and cells have as many rows as when rows are drawn alike.
+func CountCopies(x *data.Set) (counts []float64, c *Copies) {
+	if x == nil || x.Labels == nil {
+		return nil, nil
+	}
+	r := newRepeats(x)
+	if r == nil {
+		return nil, nil
+	}
+	times := r.multiple()
+	if times == 1 && !r.byLabels() && !r.byValues() {
+		return nil, nil
+	}
+	counts = make([]float64, x.Len())
+	for _, u := range r.units {
+		size := len(u.rows)
+		if times > 1 {
+			size = times
+		}
+		for lo := 0; lo < len(u.rows); lo += size {
+			for _, i := range u.rows[lo : lo+size] {
+				counts[u.rows[lo]] += x.Weight(i)
+			}
+		}
+	}
+	c = &Copies{Of: r.rows}
+	for _, w := range counts {
+		if w > 0 {
+			c.Counted++
+		}
+	}
+	c.Rows = c.Of - c.Counted
+	return counts, c
+}
+
+// cell is rows of equal scores and features, and unit those of them with equal label and group.
+type (
+	cell struct {
+		first, rows int
+		label       int  // of its first row
+		differ      bool // not all labels are equal
+	}
+	unit struct {
+		cell  int
+		label int
+		rows  []int
+	}
+)
+
+// repeats are the rows of positive weight in cells and units.
+type repeats struct {
+	of    *data.Set
+	rows  int
+	cells []cell
+	units []unit
+}
+
+// newRepeats is nil where no two rows are equal.
+func newRepeats(x *data.Set) *repeats {
+	r := &repeats{of: x}
+	for _, rows := range (&data.Set{Features: x.Features, Logits: x.Logits}).Distinct() {
+		rows = slices.DeleteFunc(rows, func(i int) bool { return x.Weight(i) == 0 })
+		if len(rows) > 0 {
+			r.add(rows)
+		}
+	}
+	if len(r.units) == r.rows {
+		return nil
+	}
+	return r
+}
+
+// add adds a cell.
+func (r *repeats) add(rows []int) {
+	type said struct {
+		label, group int
+		soft         string
+	}
+	at := map[said]int{}
+	c := cell{first: rows[0], rows: len(rows), label: r.of.Labels[rows[0]]}
+	first := ""
+	for k, i := range rows {
+		s := said{label: r.of.Labels[i]}
+		if r.of.Groups.Of != nil {
+			s.group = r.of.Groups.Of[i]
+		}
+		if r.of.Soft != nil {
+			s.soft = fmt.Sprint(r.of.Soft.RawRowView(i))
+		}
+		if label := strconv.Itoa(s.label) + s.soft; k == 0 {
+			first = label
+		} else if label != first {
+			c.differ = true
+		}
+		u, seen := at[s]
+		if !seen {
+			u = len(r.units)
+			at[s] = u
+			r.units = append(r.units, unit{cell: len(r.cells), label: s.label})
+		}
+		r.units[u].rows = append(r.units[u].rows, i)
+	}
+	r.cells, r.rows = append(r.cells, c), r.rows+c.rows
+}
+
+// chance is the probability below which what rows have in common is not chance.
+const chance = 1e-6
+
+// multiple is the largest k of which the sizes of all units are multiples; 1 where as many units have that by chance, each
+// with probability 1/k.
+func (r *repeats) multiple() int {
+	k := 0
+	for _, u := range r.units {
+		k = gcd(k, len(u.rows))
+	}
+	if float64(len(r.units))*math.Log(float64(k)) < -math.Log(chance) {
+		return 1
+	}
+	return k
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// probabilities are p of the cell: of rows without scores the shares of the labels.
+func (r *repeats) probabilities() func(c cell) []float64 {
+	if r.of.Logits == nil {
+		shares := make([]float64, slices.Max(r.of.Labels)+1)
+		for _, u := range r.units {
+			shares[u.label] += 1 / float64(len(r.units))
+		}
+		return func(cell) []float64 { return shares }
+	}
+	p := make([]float64, r.of.Classes())
+	return func(c cell) []float64 {
+		row := r.of.Logits.RawRowView(c.first)
+		sum := floats.LogSumExp(row)
+		for k, l := range row {
+			p[k] = math.Exp(l - sum)
+		}
+		return p
+	}
+}
+
+// differing are in how many cells labels differ, D, and in how many they would if each row's were drawn by itself,
+//
+//	E = Σ_cells 1 − Σ_c p_c^m ,
+//
+// m rows a cell. Where the top class is right more often than predicted, what is predicted of the others is lowered by the
+// ratio, so that E does not take underconfident predictions for copies.
+func (r *repeats) differing() (observed, expected float64) {
+	if r.of.Soft != nil { // which are not drawn
+		return 0, 0
+	}
+	probabilities := r.probabilities()
+	var wrong, predicted float64
+	for _, u := range r.units {
+		p := probabilities(r.cells[u.cell])
+		if top := floats.MaxIdx(p); u.label != top {
+			wrong++
+		}
+		predicted += 1 - floats.Max(p)
+	}
+	lower := 1.0
+	if wrong < predicted {
+		lower = wrong / predicted
+	}
+	for _, c := range r.cells {
+		if c.rows == 1 {
+			continue
+		}
+		if c.differ {
+			observed++
+		}
+		p, same := probabilities(c), 0.0
+		top := floats.MaxIdx(p)
+		for k, v := range p {
+			if v *= lower; k == top {
+				v = 1 - lower*(1-p[top])
+			}
+			same += math.Pow(v, float64(c.rows))
+		}
+		expected += 1 - same
+	}
+	return observed, expected
+}
+
+// enough are expected of something, by which its absence has a probability of e^−7 < .001.
+const enough = 7
+
+// byLabels reports whether labels differ in far fewer cells than they would by chance: in none though enough are expected, or in a tenth though that has a probability below 1e-6.
+func (r *repeats) byLabels() bool {
+	const few = .1
+	observed, expected := r.differing()
+	if observed == 0 {
+		return expected >= enough
+	}
+	return observed <= few*expected && distuv.Poisson{Lambda: expected}.CDF(observed) < chance
+}
+
+// byValues reports whether rows are copies by their values alone.
+func (r *repeats) byValues() bool {
+	const fewest = 20 // cells
+	if len(r.cells) < fewest || float64(r.rows-len(r.cells)) < repeatedShare*float64(r.rows) {
+		return false
+	}
+	if slices.ContainsFunc(r.cells, func(c cell) bool { return c.differ }) {
+		return false
+	}
+	return r.continuous() && (r.stepped() || r.of.Features != nil && r.alike())
+}
+
+// continuous reports whether one of the first features is continuous or, without features, the probability of the second
+// class is.
+func (r *repeats) continuous() bool {
+	values := make([]float64, len(r.cells))
+	if r.of.Features == nil {
+		probabilities := r.probabilities()
+		for at, c := range r.cells {
+			p := slices.Sorted(slices.Values(probabilities(c)))
+			values[at] = p[len(p)-2]
+		}
+		return continuous(values)
+	}
+	const looked = 16
+	_, m := r.of.Features.Dims()
+	for j := range min(m, looked) {
+		for at, c := range r.cells {
+			values[at] = r.of.Features.At(c.first, j)
+		}
+		if continuous(values) {
+			return true
+		}
+	}
+	return false
+}
+
+// continuous reports whether more than half of the values are different and no shares of at most 1000 rows.
+func continuous(values []float64) bool {
+	seen := map[float64]bool{}
+	for _, v := range values {
+		if !simple(math.Abs(v)) {
+			seen[v] = true
+		}
+	}
+	return 2*len(seen) > len(values)
+}
+
+// simple reports whether v ≥ 0 is a/b with b ≤ 1000, up to the rounding of single precision, by its continued fraction.
+func simple(v float64) bool {
+	const most, rounding = 1000, 1e-6
+	x, before, b := v, 0.0, 1.0 // denominators of the last two convergents
+	for range 12 {
+		if a := math.Round(v * b); math.Abs(v*b-a) <= rounding*v*b {
+			return true
+		}
+		fraction := x - math.Floor(x)
+		if fraction < rounding {
+			return true
+		}
+		x = 1 / fraction
+		if before, b = b, math.Floor(x)*b+before; b > most {
+			return false
+		}
+	}
+	return false
+}
+
+// stepped reports whether cells have one row or k rows, and nothing between: k ≥ 3 of at least ten, or k = 2 of so many that
+// chance would give seven cells three rows. Of cells with any chances, the expected numbers F_m of those with m rows, sums of
+// e^−λ λ^m/m!, obey (2 F_2)² ≤ F_1 · 6 F_3 (Cauchy and Schwarz).
+func (r *repeats) stepped() bool {
+	const least = 10
+	times := map[int]int{}
+	for _, c := range r.cells {
+		times[c.rows]++
+	}
+	single := max(times[1], 1)
+	delete(times, 1)
+	for k, cells := range times {
+		thirds := 2 * float64(cells) * float64(cells) / (3 * float64(single))
+		return len(times) == 1 && (k > 2 && cells >= least || k == 2 && thirds >= enough)
+	}
+	return false
+}
+
+// alike reports whether the cells of one label have as many rows as if all had the same chance, no more unequal: the numbers m
+// are Poisson's without 0. Categories and leaves have chances of their own. The squares (m − E m)², summed over all
+// cells, lie within four of their standard deviations.
+func (r *repeats) alike() bool {
+	const deviations = 4
+	rows := map[int][]float64{} // m by label
+	for _, c := range r.cells {
+		rows[c.label] = append(rows[c.label], float64(c.rows))
+	}
+	var squares, variance float64
+	for _, m := range rows {
+		mean := floats.Sum(m) / float64(len(m))
+		second, fourth := momentsWithoutZero(mean)
+		for _, v := range m {
+			squares += (v-mean)*(v-mean) - second
+		}
+		variance += float64(len(m)) * (fourth - second*second)
+	}
+	return squares <= deviations*math.Sqrt(variance)
+}
+
+// momentsWithoutZero are the second and the fourth central moment of a Poisson number that is not 0 and has that mean, which is
+// λ / (1 − e^−λ).
+func momentsWithoutZero(mean float64) (second, fourth float64) {
+	lo, hi := 0.0, mean
+	for range 60 {
+		if λ := (lo + hi) / 2; λ < mean*-math.Expm1(-λ) {
+			lo = λ
+		} else {
+			hi = λ
+		}
+	}
+	λ := hi
+	for k := 1.0; k < mean+20*math.Sqrt(mean)+20; k++ {
+		lg, _ := math.Lgamma(k + 1)
+		p := math.Exp(k*math.Log(λ)-λ-lg) / -math.Expm1(-λ)
+		d := (k - mean) * (k - mean)
+		second, fourth = second+p*d, fourth+p*d*d
+	}
+	return second, fourth
+}
