@@ -23,7 +23,7 @@ import (
 type LikelihoodRatio struct {
 	Statistic float64 `json:"statistic"`
 	Degrees   int     `json:"degrees_of_freedom"`
-	PValue    float64 `json:"p"` // of calibrated predictions
+	PValue    float64 `json:"p"`                 // of calibrated predictions
 	Redraws   int     `json:"redraws,omitempty"` // behind p; 0: it is of χ²
 	NLL       float64 `json:"nll"`
 	Fitted    float64 `json:"nll_fitted"` // of these rows under H1, which was fitted to them
