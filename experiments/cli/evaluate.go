@@ -402,7 +402,10 @@ func ratioText(l *metrics.LikelihoodRatio) string {
 
 // smoothText is the smooth calibration error in a line.
 func smoothText(r *metrics.Report) string {
-	text := fmt.Sprintf("smooth ECE (top) %.5f", r.SmoothECE)
+	text := fmt.Sprintf("smooth ECE %.5f", r.SmoothECE)
+	if i := r.SmoothInterval; !math.IsNaN(i.Low) {
+		text += fmt.Sprintf(" (95 %% %.5f to %.5f)", i.Low, i.High)
+	}
 	if n := r.SmoothNoise; n != nil {
 		text += fmt.Sprintf(", floor %.5f (p %s)", n.Mean, report.PAmong(n.PValue, r.Uncertainty.Redraws))
 	}
