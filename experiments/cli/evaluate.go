@@ -337,11 +337,11 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 		say("%s", flooredText(r.Floored, r.Rows))
 	}
 	if lce, ece := r.Values[metrics.LCE], r.Values[metrics.ECE]; math.Abs(lce-ece) < sameError*ece {
-		say("LCE is ECE here: in this embedding every row is near every other at bandwidth %g; a smaller --bandwidth looks closer", r.Settings.Bandwidth)
+		say("LCE is class-wise ECE here: in this embedding every row is near every other at bandwidth %g; a smaller --bandwidth looks closer", r.Settings.Bandwidth)
 	}
 	found := fmt.Sprintf("NLL %.4f, accuracy %.4f", r.Values[metrics.NLL], r.Values[metrics.Accuracy])
-	if n := r.Noise[metrics.ECE]; n != nil {
-		found += fmt.Sprintf("; ECE is %.1f times its noise floor", r.Values[metrics.ECE]/n.Mean)
+	if n := r.Noise[metrics.TopECE]; n != nil {
+		found += fmt.Sprintf("; ECE is %.1f times its noise floor", r.Values[metrics.TopECE]/n.Mean)
 	}
 	var wrote []string
 	for _, path := range []string{c.Figures, c.HTML} {
@@ -362,7 +362,7 @@ func rowsText(r *metrics.Report) string {
 	return fmt.Sprintf("%d rows (%d more have weight 0)", r.Rows, r.Weightless)
 }
 
-// sameError is how near LCE lies to ECE, relative to it, where the kernel does not tell rows apart.
+// sameError is how near LCE lies to class-wise ECE, relative to it, where the kernel does not tell rows apart.
 const sameError = .01
 
 // partOfScore is the head of the table of a decomposition.
