@@ -32,8 +32,8 @@ func ExampleSpec_Fit() {
 		}
 		value[method] = run.Outcome.Metrics.Values[metrics.ECE]
 	}
-	fmt.Println("temperature scaling lowers ECE:", value["ts"] < value["nc"])
-	// Output: temperature scaling lowers ECE: true
+	fmt.Println("temperature scaling lowers class-wise ECE:", value["ts"] < value["nc"])
+	// Output: temperature scaling lowers class-wise ECE: true
 }
 
 func ExampleMethodByName() {

@@ -118,7 +118,8 @@ func (w *weighed) place(method string) int {
 func (w *weighed) table() *table {
 	t := &table{columns: []column{
 		{head: "method", left: true}, {head: "NLL", key: "nll"}, {head: "ACC", key: "accuracy"},
-		{head: "ECE", key: "ece"}, {head: "floor", key: "ece_floor"}, {head: "LCE", key: "lce"}, {head: "floor", key: "lce_floor"},
+		{head: "ECE", key: "ece_top"}, {head: "floor", key: "ece_top_floor"}, {head: "LCE", key: "lce"}, {head: "floor", key: "lce_floor"},
+		{head: "class-wise ECE", key: "ece", drop: 3}, {head: "floor", key: "ece_floor", drop: 2},
 	}}
 	for i, r := range w.runs {
 		t.add(append([]cell{words(r.Spec.Method)}, floored(w.floors[i])...)...)
@@ -137,10 +138,10 @@ func (w *weighed) objects() []map[string]any {
 	return objects
 }
 
-// floored are NLL and accuracy, and ECE and LCE with their noise floors.
+// floored are NLL and accuracy, and ECE, LCE and class-wise ECE with their noise floors.
 func floored(r *metrics.Report) []cell {
 	cells := []cell{decimals(r.Values[metrics.NLL], 4), decimals(r.Values[metrics.Accuracy], 4)}
-	for _, m := range []metrics.Metric{metrics.ECE, metrics.LCE} {
+	for _, m := range []metrics.Metric{metrics.TopECE, metrics.LCE, metrics.ECE} {
 		floor := math.NaN()
 		if n := r.Noise[m]; n != nil {
 			floor = n.Mean
@@ -154,7 +155,7 @@ func floored(r *metrics.Report) []cell {
 // the lowest NLL, the reliability of each, and what the judged one, by its method, does beside the classifier.
 func (w *weighed) sections(judged string) ([]*report.Section, error) {
 	t := &report.Table{Caption: "Errors on the test rows, in the order of NLL. The floor is the error that a perfectly calibrated model with these predictions would show.", Labels: []string{"Method"},
-		Values: report.Heads("NLL ↓", "ACC ↑", "ECE ↓", "floor", "LCE ↓", "floor")}
+		Values: report.Heads("NLL ↓", "ACC ↑", "ECE ↓", "floor", "LCE ↓", "floor", metrics.ECE.Title()+" ↓", "floor")}
 	for _, m := range w.verdict.Methods {
 		i := w.place(m.Name)
 		t.Add("", report.Row{Labels: []string{m.Title}, Cells: data.Each(floored(w.floors[i]), cell.onPage), Winner: w.verdict.Chooses(m.Name)})

@@ -98,7 +98,7 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 	}
 	shown := ""
 	if n := r.Noise[metrics.ECE]; n.Exceeded(d.Level, 2) { // of two tests, as evaluate's
-		shown = fmt.Sprintf("ECE, which sums the errors of all classes, is %.5f (%.5f if calibrated, p %s)", r.Values[metrics.ECE], n.Mean, figures.PAmong(n.PValue, r.Uncertainty.Redraws))
+		shown = fmt.Sprintf("class-wise ECE is %.5f (%.5f if calibrated, p %s)", r.Values[metrics.ECE], n.Mean, figures.PAmong(n.PValue, r.Uncertainty.Redraws))
 	} else if ratio != nil && ratio.PValue < d.Level {
 		shown = fmt.Sprintf("the likelihood ratio test shows miscalibration (p %s)", figures.P(ratio.PValue))
 	}

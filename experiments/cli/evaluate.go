@@ -346,11 +346,11 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 		say("%s", flooredText(r.Floored, r.Rows))
 	}
 	if lce, ece := r.Values[metrics.LCE], r.Values[metrics.ECE]; math.Abs(lce-ece) < sameError*ece {
-		say("LCE is ECE here: in this embedding every row is near every other at bandwidth %g; a smaller --bandwidth looks closer", r.Settings.Bandwidth)
+		say("LCE is class-wise ECE here: in this embedding every row is near every other at bandwidth %g; a smaller --bandwidth looks closer", r.Settings.Bandwidth)
 	}
 	found := fmt.Sprintf("NLL %.4f, accuracy %.4f", r.Values[metrics.NLL], r.Values[metrics.Accuracy])
-	if n := r.Noise[metrics.ECE]; n != nil {
-		found += fmt.Sprintf("; ECE is %.1f times its noise floor", r.Values[metrics.ECE]/n.Mean)
+	if n := r.Noise[metrics.TopECE]; n != nil {
+		found += fmt.Sprintf("; ECE is %.1f times its noise floor", r.Values[metrics.TopECE]/n.Mean)
 	}
 	var wrote []string
 	for _, path := range []string{c.Figures, c.HTML} {
@@ -379,7 +379,7 @@ func copiesText(r *metrics.Report) string {
 	return fmt.Sprintf(" %s.", r.Copies)
 }
 
-// sameError is how near LCE lies to ECE, relative to it, where the kernel does not tell rows apart.
+// sameError is how near LCE lies to class-wise ECE, relative to it, where the kernel does not tell rows apart.
 const sameError = .01
 
 // partOfScore is the head of the table of a decomposition.
@@ -419,7 +419,10 @@ func ratioText(l *metrics.LikelihoodRatio) string {
 
 // smoothText is the smooth calibration error in a line.
 func smoothText(r *metrics.Report) string {
-	text := fmt.Sprintf("smooth ECE (top) %.5f", r.SmoothECE)
+	text := fmt.Sprintf("smooth ECE %.5f", r.SmoothECE)
+	if i := r.SmoothInterval; !math.IsNaN(i.Low) {
+		text += fmt.Sprintf(" (95 %% %.5f to %.5f)", i.Low, i.High)
+	}
 	if n := r.SmoothNoise; n != nil {
 		text += fmt.Sprintf(", floor %.5f (p %s)", n.Mean, report.PAmong(n.PValue, r.Uncertainty.Redraws))
 	}

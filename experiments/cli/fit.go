@@ -400,7 +400,7 @@ func runTable(r *experiments.Run) *table {
 	t := &table{columns: []column{
 		{head: "method", left: true},
 		{head: "LCE", key: "lce"}, {head: "MLCE", key: "mlce", drop: 2}, {head: "LCE own", key: "lce_own", drop: 4},
-		{head: "ECCE", key: "ecce", drop: 3}, {head: "ECE", key: "ece"}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"},
+		{head: "ECCE", key: "ecce", drop: 3}, {head: "ECE", key: "ece_top"}, {head: "class-wise ECE", key: "ece", drop: 5}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"},
 		{head: "codewords min / max / dead", key: "codewords", drop: 6}, {head: "seconds", drop: 1},
 	}}
 	m, own := r.Outcome.Metrics.Values, math.NaN()
@@ -408,7 +408,7 @@ func runTable(r *experiments.Run) *table {
 		own = r.Outcome.OwnMetrics.Values[metrics.LCE]
 	}
 	t.add(words(r.Spec.Method), decimals(m[metrics.LCE], 5), decimals(m[metrics.MLCE], 4), decimals(own, 5),
-		decimals(m[metrics.ECCE], 5), decimals(m[metrics.ECE], 5), decimals(m[metrics.Accuracy], 4), decimals(m[metrics.NLL], 4),
+		decimals(m[metrics.ECCE], 5), decimals(m[metrics.TopECE], 5), decimals(m[metrics.ECE], 5), decimals(m[metrics.Accuracy], 4), decimals(m[metrics.NLL], 4),
 		usage(r.Usage), decimals(r.Fit.Seconds(), 1))
 	return t
 }

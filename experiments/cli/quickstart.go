@@ -128,7 +128,8 @@ func (q *quick) last() *experiments.Run { return q.runs[len(q.runs)-1] }
 func (q *quick) table() *table {
 	t := &table{columns: []column{
 		{head: "method", left: true}, {head: "what it is", key: "what", left: true}, {head: "NLL", key: "nll"}, {head: "ACC", key: "accuracy"},
-		{head: "ECE", key: "ece"}, {head: "floor", key: "ece_floor"}, {head: "LCE", key: "lce"}, {head: "floor", key: "lce_floor"}, {head: "MLCE", key: "mlce", drop: 1},
+		{head: "ECE", key: "ece_top"}, {head: "floor", key: "ece_top_floor"}, {head: "LCE", key: "lce"}, {head: "floor", key: "lce_floor"},
+		{head: "class-wise ECE", key: "ece", drop: 3}, {head: "floor", key: "ece_floor", drop: 2}, {head: "MLCE", key: "mlce", drop: 1},
 	}}
 	for i, r := range q.runs {
 		cells := append([]cell{words(r.Spec.Method), words(quickMethods[i].line)}, floored(q.floors[i])...)

@@ -219,7 +219,7 @@ func reported(r *report.Table, drops map[string]int) *table {
 	}
 	t.columns = append(t.columns, data.Each(r.Labels, func(label string) column { return column{head: strings.ToLower(label), left: true} })...)
 	for _, h := range r.Values {
-		key := strings.ToLower(strings.ReplaceAll(h.Text, " ", "_"))
+		key := strings.ToLower(strings.NewReplacer(metrics.ECE.Title(), metrics.ECE.String(), metrics.TopECE.Title(), metrics.TopECE.String(), " ", "_").Replace(h.Text))
 		t.columns = append(t.columns, column{head: strings.TrimSpace(h.Text + " " + h.Arrow), key: cmp.Or(map[string]string{"acc": "accuracy"}[key], key), drop: drops[h.Text]})
 	}
 	for _, b := range r.Blocks {
@@ -261,4 +261,4 @@ func spreadOf(v report.Cell) cell {
 }
 
 // resultDrops are what the tables of results lose first.
-var resultDrops = map[string]int{"PHI Brier": 8, "MLCE own": 7, "MLCE shared": 6, "ECCE": 5, "LCE own": 4, "PHI NLL": 3, "ECE": 2, "KL to truth": 1}
+var resultDrops = map[string]int{"PHI Brier": 8, "MLCE own": 7, "MLCE shared": 6, "ECCE": 5, "LCE own": 4, "PHI NLL": 3, "class-wise ECE": 2, "KL to truth": 1}

@@ -14,8 +14,9 @@ import (
 
 // Reliability is how often the top class is right against its probability.
 type Reliability struct {
-	Curve *metrics.SmoothCurve `json:"curve"`
-	Bins  []MassBin            `json:"bins"` // of about equal weight, ascending
+	SmoothECE float64                `json:"smece_top"` // smooth calibration error of the top class
+	Curve     *metrics.IsotonicCurve `json:"curve"`
+	Bins      []MassBin              `json:"bins"` // of about equal weight, ascending
 	// Density is the share of the rows in each of equal parts of the unit interval.
 	Density []float64 `json:"density"`
 }
@@ -51,7 +52,8 @@ func reliability(s *checked.Sample, rng *rand.Rand) *Reliability {
 		r.Density[min(int(confidence[i]*densityParts), densityParts-1)] += weights[i]
 	}
 	floats.Scale(1/floats.Sum(weights), r.Density)
-	r.Curve = metrics.NewSmoothCurve(confidence, hits, weights, rng)
+	r.SmoothECE = metrics.SmoothECE(confidence, hits, weights)
+	r.Curve = metrics.NewIsotonicCurve(confidence, hits, weights, rng)
 	bins := equalMasses(confidence, weights)
 	sources := make([]*rand.PCG, len(bins))
 	for k, rows := range bins {

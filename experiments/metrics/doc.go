@@ -2,7 +2,7 @@
 // measurement is.
 //
 //	r, err := metrics.Evaluate(ctx, logProbs, labels, embedding, metrics.Settings{}, metrics.Uncertainty{}, rng)
-//	fmt.Println(r.Values[metrics.ECE], r.Noise[metrics.ECE].Mean) // the error, and its noise floor
+//	fmt.Println(r.Values[metrics.TopECE], r.Noise[metrics.TopECE].Mean) // the error, and its noise floor
 //
 // It sees only numbers: an N×C matrix of log-probabilities, N labels, and for the
 // local metrics an N×d embedding. Letters are those of package data; p_ic is the
@@ -21,8 +21,8 @@
 // Accuracy, NLL and the Brier score need no bins. The others cut the unit interval
 // into 15 bins of equal width (or at quantiles), bin k being [e_k, e_{k+1}):
 //
-//	ECE    Σ_c w_c Σ_b |B_bc|/n · |freq_c(B_bc) − conf_c(B_bc)|       class-wise, Kull et al. 2019
-//	ECE    Σ_b |B_b|/n · |acc(B_b) − conf(B_b)|                       of the top class, Naeini et al. 2015
+//	ECE    Σ_b |B_b|/n · |acc(B_b) − conf(B_b)|                       of the top class, Naeini et al. 2015; key "ece_top"
+//	class-wise ECE   Σ_c w_c Σ_b |B_bc|/n · |freq_c(B_bc) − conf_c(B_bc)|   Kull et al. 2019; key "ece", the paper's ECE
 //	MCE    Σ_c w_c max_b |freq_c(B_bc) − conf_c(B_bc)|
 //	ECCE   Σ_c w_c Σ_b |Σ_{i≤b} |B_ic|/n · (freq_c(B_ic) − conf_c(B_ic))|   Arrieta-Ibarra et al. 2022
 //

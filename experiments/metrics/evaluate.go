@@ -56,8 +56,9 @@ type Report struct {
 	Strata  []Stratum       // of [Settings.Strata], nil without them or an embedding
 	// SmoothECE is the smooth calibration error of the top class (Błasiok and Nakkiran 2023), without bins and with a
 	// bandwidth that it chooses itself. NaN where it was not asked for, or rows are measured in parts.
-	SmoothECE   float64
-	SmoothNoise *Noise // nil without redraws
+	SmoothECE      float64
+	SmoothInterval Interval // 95 % bootstrap, NaN without
+	SmoothNoise    *Noise   // nil without redraws
 	// Recovered is Recover's result for the same predictions, in the embedding; nil where it was not requested.
 	Recovered *Recovered
 	Sets      *SetCoverage // of prediction sets that came with the predictions; nil without them
@@ -113,7 +114,7 @@ func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	if r.Decomposition, err = b.decompose(ctx, r, x); err != nil {
 		return r, err
 	}
-	return r, b.smooth(ctx, x.redrawn, r)
+	return r, b.smooth(ctx, x, r)
 }
 
 // MeasureWith is Measure with the uncertainty of every metric, and the noise floor of every
@@ -150,7 +151,7 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *che
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &Report{Measurement: *m, Settings: b.settings, Uncertainty: u, SmoothECE: math.NaN()}
+	r := &Report{Measurement: *m, Settings: b.settings, Uncertainty: u, SmoothECE: math.NaN(), SmoothInterval: noInterval}
 	x, err := b.resample(ctx, r, rng)
 	if err != nil {
 		return nil, nil, err
@@ -412,7 +413,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 			Bins: s.Bins, Binning: s.Binning.String(), Bandwidth: number(s.Bandwidth), Weights: s.weightsName(), SmallBin: s.SmallBin,
 			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,
 		},
-		Smooth:    newNoisy(r.SmoothECE, noInterval, r.SmoothNoise),
+		Smooth:    newNoisy(r.SmoothECE, r.SmoothInterval, r.SmoothNoise),
 		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, LikelihoodRatio: r.LikelihoodRatio, Decomposition: r.Decomposition, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed, Copies: r.Copies, Notes: r.Notes,
 	})
 }

@@ -32,9 +32,9 @@ func ExampleMeasure() {
 		return
 	}
 	// The mean hides that the first days were all wet and the last all dry.
-	fmt.Printf("ECE %.2f, LCE %.2f, MLCE %.2f\n", m.Values[metrics.ECE], m.Values[metrics.LCE], m.Values[metrics.MLCE])
+	fmt.Printf("class-wise ECE %.2f, LCE %.2f, MLCE %.2f\n", m.Values[metrics.ECE], m.Values[metrics.LCE], m.Values[metrics.MLCE])
 	// Output:
-	// ECE 0.20, LCE 0.41, MLCE 0.80
+	// class-wise ECE 0.20, LCE 0.41, MLCE 0.80
 }
 
 func ExampleEvaluate() {
@@ -45,10 +45,10 @@ func ExampleEvaluate() {
 		return
 	}
 	noise := r.Noise[metrics.ECE]
-	fmt.Printf("ECE %.2f, of a calibrated forecaster %.2f, p = %.2f\n", r.Values[metrics.ECE], noise.Mean, noise.PValue)
+	fmt.Printf("class-wise ECE %.2f, of a calibrated forecaster %.2f, p = %.2f\n", r.Values[metrics.ECE], noise.Mean, noise.PValue)
 	fmt.Println(r.Missing())
 	// Output:
-	// ECE 0.20, of a calibrated forecaster 0.03, p = 0.02
+	// class-wise ECE 0.20, of a calibrated forecaster 0.03, p = 0.02
 	// LCE, MLCE and the ESS profile need an embedding of the rows
 }
 

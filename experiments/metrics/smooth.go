@@ -43,14 +43,13 @@ func newSmoothed(confidence, weight []float64) *smoothed {
 	return &smoothed{confidence, weight, map[float64]*smoothingKernel{}}
 }
 
-// error is smECE of the rows, hit being the share of the top class in each.
-func (s *smoothed) error(hit func(i int) float64) float64 {
-	_, smECE := s.width(hit)
-	return smECE
+// SmoothECE is the smooth calibration error of rows with these confidences, hits and weights.
+func SmoothECE(confidence, hit, weight []float64) float64 {
+	return newSmoothed(confidence, weight).error(func(i int) float64 { return hit[i] })
 }
 
-// width is the σ where smECE_σ is σ, and smECE there.
-func (s *smoothed) width(hit func(i int) float64) (sigma, smECE float64) {
+// error is smECE of the rows, hit being the share of the top class in each.
+func (s *smoothed) error(hit func(i int) float64) float64 {
 	residual := make([]float64, len(s.confidence))
 	for i, f := range s.confidence {
 		residual[i] = f - hit(i)
@@ -66,7 +65,7 @@ func (s *smoothed) width(hit func(i int) float64) (sigma, smECE float64) {
 			low = middle
 		}
 	}
-	return low, s.at(low, residual)
+	return s.at(low, residual)
 }
 
 // at is smECE_σ.
@@ -145,22 +144,37 @@ func (k *smoothingKernel) beside(x float64) (j int, right float64) {
 	return j, at - float64(j)
 }
 
-// smooth fills SmoothECE, and its noise under the redrawn labels (T × N).
-func (b *binned) smooth(ctx context.Context, redrawn []ids, out *Report) error {
-	s := newSmoothed(b.Confidences(), b.Weight)
-	errorUnder := func(labels checked.Truth) float64 {
-		return s.error(func(i int) float64 { return labels.Share(i, int(b.Top[i])) })
+// smoothWork is how many rows are measured at most in all replicates: of more rows there are fewer, but no fewer than 40.
+const smoothWork = 2e7
+
+// smooth fills SmoothECE, its interval from the replicates, and its noise from the redraws.
+func (b *binned) smooth(ctx context.Context, x *resamples, out *Report) error {
+	confidence := b.Confidences()
+	under := func(s *smoothed, as variant) float64 {
+		return s.error(func(i int) float64 { return as.Share(i, int(b.Top[i])) })
 	}
-	out.SmoothECE = errorUnder(b.Truth)
-	var redraws []float64
-	for _, labels := range redrawn {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("metrics: smooth calibration error: %w", err)
+	replicates := min(len(x.replicates), max(fewestReplicates, int(smoothWork)/b.N))
+	errors := make([]float64, replicates+len(x.redraws))
+	err := checked.InParallelWith(ctx, len(errors), func() func(int) {
+		rows := newSmoothed(confidence, b.Weight) // whose kernels all redraws share
+		return func(k int) {
+			if k < replicates {
+				as := x.at(k)
+				errors[k] = under(newSmoothed(confidence, as.weight), as)
+				return
+			}
+			errors[k] = under(rows, x.at(x.firstRedraw()+k-replicates))
 		}
-		redraws = append(redraws, errorUnder(checked.Truth{Label: labels.all(b.N)}))
+	})
+	if err != nil {
+		return fmt.Errorf("metrics: smooth calibration error: %w", err)
 	}
-	if len(redraws) > 0 {
-		out.SmoothNoise = upperNoise(out.SmoothECE, redraws)
+	out.SmoothECE = under(newSmoothed(confidence, b.Weight), b.observed())
+	if replicates > 0 {
+		out.SmoothInterval = around(out.SmoothECE, errors[:replicates]).possible(TopECE, out.SmoothECE)
+	}
+	if len(x.redraws) > 0 {
+		out.SmoothNoise = upperNoise(out.SmoothECE, errors[replicates:])
 	}
 	return nil
 }

@@ -337,7 +337,7 @@ func (t *Totals) Report() (*Report, error) {
 	v := &t.t
 	r := &Report{
 		Measurement: Measurement{Protocol: v.Settings.Protocol, Rows: t.Rows(), Classes: v.Classes, Values: v.values(&v.All.Rows, &v.All.Labels)},
-		Settings:    v.Settings, Uncertainty: v.Uncertainty, SmoothECE: math.NaN(), // of all rows at once
+		Settings:    v.Settings, Uncertainty: v.Uncertainty, SmoothECE: math.NaN(), SmoothInterval: noInterval, // of all rows at once
 	}
 	var replicates, redraws []Values
 	for _, c := range v.Replicates {

@@ -15,8 +15,8 @@ const (
 	Accuracy Metric = iota // share of rows whose top class is the label
 	NLL                    // mean negative log-probability of the label, nats
 	Brier                  // mean squared distance of the row to the one-hot label
-	ECE                    // class-wise expected calibration error
-	TopECE                 // expected calibration error of the top class's confidence
+	ECE                    // class-wise expected calibration error: key "ece", title "class-wise ECE"
+	TopECE                 // expected calibration error of the top class's confidence: key "ece_top", title "ECE"
 	MCE                    // class average of the largest gap of any bin
 	ECCE                   // expected cumulative calibration error
 	LCE                    // local calibration error
@@ -25,7 +25,7 @@ const (
 )
 
 var metricNames = [Metrics]struct{ key, title string }{
-	{"accuracy", "ACC"}, {"nll", "NLL"}, {"brier", "Brier"}, {"ece", "ECE"}, {"ece_top", "ECE (top)"},
+	{"accuracy", "ACC"}, {"nll", "NLL"}, {"brier", "Brier"}, {"ece", "class-wise ECE"}, {"ece_top", "ECE"},
 	{"mce", "MCE"}, {"ecce", "ECCE"}, {"lce", "LCE"}, {"mlce", "MLCE"},
 }
 

@@ -36,7 +36,7 @@ func Diagrams(diagrams []Diagram) *Figure {
 func (d Diagram) plot() *chart {
 	p := newPlot()
 	rows, ece := calibrationError(d.Curve)
-	p.Title.Text = fmt.Sprintf("%s\nECE (top) %.4f", d.Name, ece)
+	p.Title.Text = fmt.Sprintf("%s\nECE %.4f", d.Name, ece)
 	p.X.Label.Text = "confidence"
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 	p.X.Tick.Marker, p.Y.Tick.Marker = unitTicks(2), unitTicks(2)

@@ -132,7 +132,7 @@ func kinds() map[string]*Figure {
 	out["heat"] = Heat([]HeatPanel{{Title: "grid", Values: values, Rows: []string{"32", "64"}, Columns: []string{"16", "32", "64"}, Text: func(float64) string { return "x" }, Width: 8 * vg.Centimeter, Height: 5 * vg.Centimeter}}, 1)
 	out["diagrams"] = Diagrams([]Diagram{{"VQ", &metrics.Curve{Confidence: []float64{nan, .9}, Frequency: []float64{nan, 1}, Low: []float64{nan, .5}, High: []float64{nan, 1}, Count: []int{0, 5}}}})
 	var shown []Shown
-	for _, rows := range []int{3, 500} { // so few have no curve
+	for _, rows := range []int{1, 500} { // of one row the curve is a point
 		rng := rand.New(rand.NewPCG(1, uint64(rows)))
 		logProbs, _, labels := overconfident(rows, 3, rng)
 		portrait, err := diagnosis.NewPortrait(logProbs, labels, metrics.Settings{}, rng)
@@ -141,7 +141,7 @@ func kinds() map[string]*Figure {
 		}
 		shown = append(shown, Shown{fmt.Sprint(rows), portrait})
 	}
-	out["smoothed"] = smoothed(shown)
+	out["isotonic"] = isotonic(shown)
 	profile := metrics.Profile{LCE: []float64{.1, .05}, At: []float64{0, 30}, Count: []int{9, 9}, Floor: []float64{.02, .01}}
 	out["profiles"] = Profiles([]ProfilePanel{{"own", []ProfileLine{{"VQ", true, 0, []metrics.Profile{profile, profile}}, {"NC", false, 1, []metrics.Profile{profile}}}}})
 	return out

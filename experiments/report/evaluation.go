@@ -17,7 +17,7 @@ import (
 var Corrections = [3]string{Classifier, "global", "local"}
 
 // judgedMetrics are those whose noise floors decide whether predictions are calibrated.
-var judgedMetrics = []metrics.Metric{metrics.ECE, metrics.LCE}
+var judgedMetrics = []metrics.Metric{metrics.TopECE, metrics.LCE}
 
 // JudgeCorrections weighs predictions as they are, of an NLL and an accuracy on so many rows, against corrections of them, by the
 // losses of the rows that no correction was fitted to; g is nil where these were not measured.

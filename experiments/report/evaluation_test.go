@@ -42,8 +42,8 @@ func TestJudgeEvaluation(t *testing.T) {
 		r := &metrics.Report{Recovered: &metrics.Recovered{Families: [2]string{"some", "others"}, GlobalNLL: rowsOf(test.global[0], test.global[1]), LocalNLL: rowsOf(test.local[0], test.local[1])}}
 		r.Recovered.NLL.Global.Value, r.Recovered.NLL.Total.Value = test.global[0], test.global[0]+test.local[0]
 		r.Rows, r.Uncertainty.Redraws = 500, 50 // whose predictions are not known: a difference of .001 has p ≥ exp(−.5)
-		r.Values[metrics.NLL], r.Values[metrics.Accuracy], r.Values[metrics.ECE] = .5, .8, .02
-		r.Noise[metrics.ECE] = test.ece
+		r.Values[metrics.NLL], r.Values[metrics.Accuracy], r.Values[metrics.TopECE] = .5, .8, .02
+		r.Noise[metrics.TopECE] = test.ece
 		v, err := JudgeEvaluation(r, "")
 		if err != nil {
 			t.Fatal(err)

@@ -95,7 +95,7 @@ func TestPaper(t *testing.T) {
 
 // TestColoursOfPDF: a band in a PDF has the colour that it has in an SVG, and not one that is darker by its opacity.
 func TestColoursOfPDF(t *testing.T) {
-	pdf, err := kinds()["smoothed"].Render("pdf")
+	pdf, err := kinds()["isotonic"].Render("pdf")
 	if err != nil {
 		t.Fatal(err)
 	}

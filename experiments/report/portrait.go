@@ -11,8 +11,8 @@ type Shown struct {
 // Portraits draws the predictions of several methods for the same rows: their reliability on one axis, and of the last,
 // which is judged, what it takes for what. Classes have these names, or their numbers where it is nil.
 func Portraits(all []Shown, classes []string) []*Drawing {
-	drawn := []*Drawing{{Name: "reliability-top", Figure: smoothed(all),
-		Caption: "How often the top class is right, against its probability: a smooth curve, and bins of about as many rows each. The bins of calibrated predictions would lie in the grey bars. The strip below shows where the rows are. smECE is the mean distance of the curve from the dashed line."}}
+	drawn := []*Drawing{{Name: "reliability-top", Figure: isotonic(all),
+		Caption: "How often the top class is right, against its probability: the isotonic curve (CORP) with the 95 % interval of each of its points, and bins of about as many rows each. Of calibrated predictions 95 % of the curves would lie in the grey region at each place. The strip below shows where the rows are. smECE is the smooth calibration error, a mean distance from the dashed line."}}
 	judged := all[len(all)-1]
 	if c := judged.Confusion; c != nil {
 		caption := "What " + judged.Name + " takes for what, and how surely: of the rows of a class those whose top class is another, and the mean probability of that."

@@ -31,7 +31,7 @@ type Candidate struct {
 	Where       string          `json:"-"` // where it is wrong, in a sentence; "" where nobody looked
 }
 
-// Calibration is a calibration error beside its noise floor.
+// Calibration is the calibration error of the top class beside its noise floor.
 type Calibration struct {
 	ECE   float64
 	Floor float64 // what calibrated predictions would show; NaN where nobody measured it

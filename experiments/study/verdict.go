@@ -113,7 +113,7 @@ func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows [
 		c := report.Candidate{
 			Name: r.spec.Method, Title: f.named(r), NLL: r.spread(sharedMetric(metrics.NLL)).Mean,
 			Accuracy: r.spread(sharedMetric(metrics.Accuracy)).Mean, Effort: effort(r.spec.Catalog, r.spec.Method), Cost: costOf(r.spec.Catalog, r.spec.Method),
-			Calibration: &report.Calibration{ECE: r.spread(sharedMetric(metrics.ECE)).Mean, Floor: r.spread(noiseOf(metrics.ECE, sharedEmbedding)).Mean},
+			Calibration: &report.Calibration{ECE: r.spread(sharedMetric(metrics.TopECE)).Mean, Floor: r.spread(noiseOf(metrics.TopECE, sharedEmbedding)).Mean},
 			Events:      r.events(),
 		}
 		if f.ranked() {
@@ -227,10 +227,10 @@ func Weigh(runs []*experiments.Run, floors []*metrics.Report, asked int) (*repor
 		m, name := r.Outcome.Metrics, r.Spec.Method
 		c := report.Candidate{
 			Name: name, Title: name, NLL: m.Values[metrics.NLL], Accuracy: m.Values[metrics.Accuracy], Effort: effort(r.Spec.Catalog, name), Unasked: i >= asked,
-			Calibration: &report.Calibration{ECE: m.Values[metrics.ECE], Floor: math.NaN()}, Events: m.Events, Cost: costOf(r.Spec.Catalog, name),
+			Calibration: &report.Calibration{ECE: m.Values[metrics.TopECE], Floor: math.NaN()}, Events: m.Events, Cost: costOf(r.Spec.Catalog, name),
 		}
-		if floors != nil && floors[i].Noise[metrics.ECE] != nil {
-			c.Calibration.Floor = floors[i].Noise[metrics.ECE].Mean
+		if floors != nil && floors[i].Noise[metrics.TopECE] != nil {
+			c.Calibration.Floor = floors[i].Noise[metrics.TopECE].Mean
 		}
 		candidates = append(candidates, c)
 		losses[metrics.NLL], losses[metrics.Accuracy] = append(losses[metrics.NLL], m.NLL), append(losses[metrics.Accuracy], m.Wrong)

@@ -102,7 +102,7 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
 
 
 def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS, excess: bool = False) -> float:
-    """Expected calibration error of all classes: 1/C Σ_c Σ_b |Σ_{i∈B_bc} w_i (p_ic − q_ic)|, Kull et al. 2019.
+    """Class-wise expected calibration error (key "ece"): 1/C Σ_c Σ_b |Σ_{i∈B_bc} w_i (p_ic − q_ic)|, Kull et al. 2019.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
 
 
 def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
-    """Expected calibration error of the most probable class: Σ_b |Σ_{i∈B_b} w_i (conf_i − hit_i)|, Naeini et al. 2015.
+    """ECE, the expected calibration error of the most probable class (key "ece_top"): Σ_b |Σ_{i∈B_b} w_i (conf_i − hit_i)|, Naeini et al. 2015.
 
     Parameters
     ----------

@@ -11,27 +11,36 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// smoothed draws how often the top class is right against its probability: of each method a smooth curve, of the last, which is judged
-// and drawn in front, its band, bins of equal weight, and bars where the bins of calibrated predictions would lie. Below it is the
-// density of the rows.
-func smoothed(all []Shown) *Figure {
+// mostWhole is up to how many methods are drawn with their bins and bands; of more only the judged one is.
+const mostWhole = 2
+
+// isotonic draws how often the top class is right against its probability: of each method the isotonic curve, its band, bins of equal
+// weight, and the region of the curves of calibrated predictions. The last method is judged and drawn in front. Below is the density of
+// the rows.
+func isotonic(all []Shown) *Figure {
 	curve, density := newPlot(), newPlot()
 	curve.Title.Text = "Reliability of the top class"
 	curve.Y.Label.Text, density.X.Label.Text, density.Y.Label.Text = "frequency", "probability of the top class", "% of the rows"
 	var legend keys
 	points := points{head: []string{"method", "part", "x", "y", "low", "high", "rows"}}
-	curve.Add(newGridLines(), newDiagonal())
+	curve.Add(newGridLines())
+	whole := all
+	if len(all) > mostWhole {
+		whole = all[len(all)-1:]
+	}
+	for _, s := range whole {
+		s.addCalibrated(curve, &legend)
+	}
+	curve.Add(newDiagonal())
 	left, bottom, least, most := 1.0, 1.0, 100.0, 0.0
 	for k, s := range all {
-		judged := k == len(all)-1
-		colour, _ := look(k, judged)
-		if judged {
+		colour, _ := look(k, k == len(all)-1)
+		if k >= len(all)-len(whole) {
 			bottom = min(bottom, s.addBins(curve, colour, &legend))
 		}
-		drawn, low := s.curve(colour)
-		curve.Add(drawn)
-		bottom = min(bottom, low)
-		legend.add(fmt.Sprintf("%s: smECE %.4f", s.Name, s.Reliability.Curve.Error), newLine(colour, curveWidth))
+		curve.Add(s.curve(colour))
+		bottom = min(bottom, s.Reliability.Curve.Frequency[0])
+		legend.add(fmt.Sprintf("%s: smECE %.4f", s.Name, s.Reliability.SmoothECE), newLine(colour, curveWidth))
 		density.Add(s.outline(colour))
 		s.record(&points)
 		for part, share := range s.Reliability.Density {
@@ -62,11 +71,14 @@ func xys(x, y []float64) (points plotter.XYs) {
 	return points
 }
 
-// record adds the curve with its band, the bins with their bars, and the shares of the rows.
+// record adds the curve with its band, the region of calibrated predictions, the bins, and the shares of the rows.
 func (s Shown) record(to *points) {
 	c, none := s.Reliability.Curve, math.NaN()
 	for i, x := range c.At {
 		to.add(s.Name, "curve", x, c.Frequency[i], at(c.Low, i), at(c.High, i), "")
+	}
+	for i, low := range c.CalibratedLow {
+		to.add(s.Name, "curves of calibrated predictions", c.At[i], none, low, c.CalibratedHigh[i], "")
 	}
 	for _, b := range s.Reliability.Bins {
 		to.add(s.Name, "bin, and bins of calibrated predictions", b.Confidence, b.Frequency, b.Low, b.High, b.Rows)
@@ -78,66 +90,52 @@ func (s Shown) record(to *points) {
 
 const curveWidth = vg.Length(1.6)
 
-// curve is the line, with the texts of some of its points, and its lowest point. It ends where there are too few rows.
-func (s Shown) curve(colour color.NRGBA) (m *marked, bottom float64) {
-	m, bottom = &marked{name: s.Name}, 1
+// curve is the line, with the texts of some of its points.
+func (s Shown) curve(colour color.NRGBA) *marked {
+	m := &marked{name: s.Name}
 	c := s.Reliability.Curve
-	for _, part := range unbroken(c.At) {
-		line := xys(c.At[part[0]:part[1]], c.Frequency[part[0]:part[1]])
-		for i, p := range line {
-			if bottom = min(bottom, p.Y); i%5 == 0 {
-				m.label(p.X, p.Y, fmt.Sprintf("%s: of rows near %.3f the top class is right in %.3f", s.Name, p.X, p.Y))
-			}
+	for i := 0; i < len(c.At); i += 5 {
+		text := fmt.Sprintf("%s: of rows near %.3f the top class is right in %.3f", s.Name, c.At[i], c.Frequency[i])
+		if c.Low != nil {
+			text += fmt.Sprintf(" (95 %% %.3f to %.3f)", c.Low[i], c.High[i])
 		}
-		m.add(newLine(colour, curveWidth, line...))
+		m.label(c.At[i], c.Frequency[i], text)
 	}
-	return m, bottom
+	m.add(newLine(colour, curveWidth, xys(c.At, c.Frequency)...))
+	return m
 }
 
-// unbroken are the parts of ascending places that are even, each from its first to before its last, and long enough for a line.
-func unbroken(at []float64) (parts [][2]int) {
-	step := math.Inf(1)
-	for i := range max(0, len(at)-1) {
-		step = min(step, at[i+1]-at[i])
-	}
-	first := 0
-	for i := range at {
-		if i == len(at)-1 || at[i+1]-at[i] > 1.5*step {
-			if i > first {
-				parts = append(parts, [2]int{first, i + 1})
-			}
-			first = i + 1
-		}
-	}
-	return parts
+// ribbon fills what lies between low and high.
+func ribbon(colour color.Color, x, low, high []float64) *plotter.Polygon {
+	back := xys(x, high)
+	slices.Reverse(back)
+	return newFill(colour, append(xys(x, low), back...)...)
 }
 
-// addBins adds the bars of calibrated predictions, the band of the curve and the bins, and returns the lowest of them.
+// addCalibrated adds the region of the curves of calibrated predictions.
+func (s Shown) addCalibrated(p *chart, legend *keys) {
+	if c := s.Reliability.Curve; len(c.CalibratedLow) > 1 {
+		region := ribbon(shade, c.At, c.CalibratedLow, c.CalibratedHigh)
+		p.Add(region)
+		legend.add("95 % of the curves of calibrated predictions", region)
+	}
+}
+
+// addBins adds the band of the curve and the bins, and returns the lowest of them.
 func (s Shown) addBins(p *chart, colour color.NRGBA, legend *keys) (bottom float64) {
 	c, bottom := s.Reliability.Curve, 1.
-	var bars interval
 	var dots plotter.XYs
 	m := &marked{name: s.Name}
+	if len(c.Low) > 1 {
+		band := ribbon(faint(colour), c.At, c.Low, c.High)
+		m.add(band)
+		legend.add("95 % interval of the curve", band)
+		bottom = slices.Min(c.Low)
+	}
 	for _, b := range s.Reliability.Bins {
-		bars.add(b.Confidence, b.Confidence, b.Low, b.High)
 		dots = append(dots, plotter.XY{X: b.Confidence, Y: b.Frequency})
 		m.label(b.Confidence, b.Frequency, fmt.Sprintf("%s: %d rows of %.3f on average, right in %.3f; if calibrated %.3f to %.3f", s.Name, b.Rows, b.Confidence, b.Frequency, b.Low, b.High))
-		bottom = min(bottom, b.Frequency, b.Low)
-	}
-	calibrated := bars.plotter(shade)
-	calibrated.Width, calibrated.CapWidth = vg.Points(5), 0
-	p.Add(calibrated)
-	legend.add("95 % of the bins of calibrated predictions", newLine(shade, vg.Points(5)))
-	for _, part := range unbroken(c.At) {
-		if c.Low == nil {
-			break
-		}
-		low, high := xys(c.At[part[0]:part[1]], c.Low[part[0]:part[1]]), xys(c.At[part[0]:part[1]], c.High[part[0]:part[1]])
-		slices.Reverse(high)
-		band := newFill(faint(colour), append(low, high...)...)
-		m.add(band)
-		legend.add("95 % of the curves if rows were drawn again", band)
-		bottom = min(bottom, slices.Min(c.Low))
+		bottom = min(bottom, b.Frequency)
 	}
 	bins := newDots(colour, vg.Points(2.6), dots...)
 	m.add(bins)
