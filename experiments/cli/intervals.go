@@ -172,9 +172,10 @@ func (j *Judged) coverage() (*metrics.SetCoverage, error) {
 func printCoverage(out io.Writer, c *metrics.SetCoverage) {
 	fmt.Fprintln(out, "\nprediction sets")
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "region\trows\tcoverage\tclasses\tmarginal coverage\tclasses\t")
+	fmt.Fprintln(w, "region\trows\tcoverage\t95 % interval\tclasses\tmarginal coverage\tclasses\t")
 	line := func(name string, r metrics.Coverage) {
-		fmt.Fprintf(w, "%s\t%d\t%.3f ± %.3f\t%.2f\t%.3f\t%.2f\t\n", name, r.Rows, r.Coverage, r.SE, r.Size, r.Marginal, r.MarginalSize)
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%s\t%.2f\t%.3f\t%.2f\t\n",
+			name, r.Rows, r.Coverage, intervalText(metrics.Interval{Low: r.CI[0], High: r.CI[1]}, 3), r.Size, r.Marginal, r.MarginalSize)
 	}
 	line("all", c.All)
 	least, leastMarginal := math.Inf(1), math.Inf(1)

@@ -30,14 +30,10 @@ func around(value float64, replicates []float64) Interval {
 	return Interval{min(edges[1]+shift, value), max(edges[39]+shift, value)}
 }
 
-// possible cuts off what the metric cannot be: the move by [around] may take an error near 0
-// below it, and an accuracy near 1 above. The interval still holds the value, which is off
-// these by rounding at most.
-func (i Interval) possible(m Metric, value float64) Interval {
+// possible cuts off what no error can be: the move by [around] may take one near 0 below it. The interval still holds the
+// value, which is off 0 by rounding at most.
+func (i Interval) possible(value float64) Interval {
 	i.Low = max(i.Low, min(value, 0))
-	if m == Accuracy {
-		i.High = min(i.High, max(value, 1))
-	}
 	return i
 }
 
@@ -54,7 +50,8 @@ func multiplicities(n int, rng *rand.Rand) []float64 {
 // bootstrap draws instead of rows: each group of neighbours is summed once, and a
 // replicate weighs the groups' sums. With as many groups as rows this is the
 // bootstrap over rows; with fewer its variance is the same in expectation and that
-// of the estimate grows by 1/groups (random groups, Wolter 1985, chapter 2).
+// of the estimate grows by 1/groups (random groups, Wolter 1985, chapter 2). Rows that are one observation (0…, nil: none are)
+// stay in one group.
 type grouped struct {
 	group []int     // N: the group of each row
 	count int       // G
@@ -74,11 +71,23 @@ const (
 // standard deviation to 11 %.
 const mostParts = 40
 
-func newGrouped(rows, classes, replicates int, rng *rand.Rand) *grouped {
+func newGrouped(rows, classes, replicates int, whole []int, rng *rand.Rand) *grouped {
 	g := &grouped{group: make([]int, rows), order: rng.Perm(rows)}
-	g.count = min(rows, mostGroups, max(32, groupValues/classes))
+	place, things := make([]int, rows), rows // of each row, or of its whole group
 	for at, i := range g.order {
-		g.group[i] = at * g.count / rows
+		place[i] = at
+	}
+	if whole != nil {
+		things = slices.Max(whole) + 1
+		at := rng.Perm(things)
+		for i, k := range whole {
+			place[i] = at[k]
+		}
+		slices.SortStableFunc(g.order, func(i, j int) int { return place[i] - place[j] })
+	}
+	g.count = min(things, mostGroups, max(32, groupValues/classes))
+	for i, at := range place {
+		g.group[i] = at * g.count / things
 	}
 	if replicates > 0 && g.count > 1 {
 		g.parts = min(g.count, mostParts)

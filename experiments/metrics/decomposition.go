@@ -196,7 +196,7 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 				p.Interval = around(p.Value, across(replicates, found))
 			}
 			if m == Brier {
-				p.Interval = p.Interval.possible(m, p.Value)
+				p.Interval = p.Interval.possible(p.Value)
 			}
 			return p, across
 		}

@@ -165,6 +165,13 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *che
 			r.spread(m, x.replicates, x.redraws)
 		}
 	}
+	if u.Replicates > 0 {
+		for m, i := range b.meanIntervals() {
+			if i != (Interval{}) {
+				r.Intervals[m] = i
+			}
+		}
+	}
 	if b.anchors != nil && r.Anchors != nil { // of the rows drawn; all of them stay the same
 		half := distuv.UnitNormal.Quantile(.975) * r.Anchors.SE
 		r.Intervals[LCE] = Interval{max(r.Values[LCE]-half, 0), r.Values[LCE] + half}
@@ -198,6 +205,9 @@ func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resa
 	}
 	for j := range r.Own {
 		r.Own[j].spread(v, func(k int) float64 { return own[k][j] })
+		if o := &r.Own[j]; o.Row != nil && v.firstPart() > 0 {
+			o.Interval = b.ownInterval(o.Own)
+		}
 	}
 	return &resamples{v, values[:v.firstPart()], values[v.firstRedraw():]}, nil
 }
@@ -207,7 +217,7 @@ func (r *Report) spread(m Metric, replicates, redraws []Values) {
 	r.Intervals[m] = noInterval
 	if len(replicates) > 0 {
 		r.Replicates[m] = column(replicates, m)
-		r.Intervals[m] = around(r.Values[m], r.Replicates[m]).possible(m, r.Values[m])
+		r.Intervals[m] = around(r.Values[m], r.Replicates[m]).possible(r.Values[m])
 	}
 	if len(redraws) > 0 {
 		r.Noise[m] = newNoise(m, r.Values[m], column(redraws, m))
@@ -228,7 +238,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 	replicates, redraws := x.replicates, x.redraws
 	groups, order, blocks := &grouped{}, b.firstOrder(), evenBlocks
 	if b.anchors == nil {
-		groups = newGrouped(b.N, b.Classes, len(replicates), rng)
+		groups = newGrouped(b.N, b.Classes, len(replicates), b.groups, rng)
 		order, blocks = groups.order, groups.blocks
 	} else if replicates = nil; len(redraws) == 0 {
 		return nil, nil
@@ -376,6 +386,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Protocol  Protocol        `json:"protocol"`
 		Rows      int             `json:"rows"`
+		Effective float64         `json:"effective_rows,omitempty"`
 		Classes   int             `json:"classes"`
 		Settings  reportSettings  `json:"settings"`
 		Metrics   json.RawMessage `json:"metrics"`
@@ -396,7 +407,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Verdict    any         `json:"verdict,omitempty"`
 		Failed     any         `json:"failed,omitempty"`
 	}{
-		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes, Metrics: metrics, Floored: r.Floored,
+		Protocol: r.Protocol, Rows: r.Rows, Effective: r.Effective, Classes: r.Classes, Metrics: metrics, Floored: r.Floored,
 		Settings: reportSettings{
 			Bins: s.Bins, Binning: s.Binning.String(), Bandwidth: number(s.Bandwidth), Weights: s.weightsName(), SmallBin: s.SmallBin,
 			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,

@@ -40,7 +40,7 @@ func (p problem) localVariants(t *testing.T, s Settings, times int) (local *Loca
 	if _, err := b.localUncertainty(context.Background(), z, local, &resamples{&variants{redrawn: redrawn}, replicates, redraws}, &checked.Progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
 		t.Fatal(err)
 	}
-	return local, newGrouped(b.N, b.Classes, times, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws
+	return local, newGrouped(b.N, b.Classes, times, nil, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws
 }
 
 // whole are labels as callers have them.
@@ -126,7 +126,7 @@ func TestMeasureWith(t *testing.T) {
 
 func TestGroupsAreEven(t *testing.T) {
 	for _, rows := range []int{1, 40, 256, 1000, 20250} {
-		g := newGrouped(rows, 10, 1, rand.New(rand.NewPCG(3, 3)))
+		g := newGrouped(rows, 10, 1, nil, rand.New(rand.NewPCG(3, 3)))
 		size := make([]int, g.count)
 		for _, k := range g.group {
 			size[k]++

@@ -39,9 +39,7 @@ func NewLikelihoodRatio(logProbs *mat.Dense, labels []int, s Settings) (*Likelih
 		return nil, err
 	}
 	f := &scaling{binned: b, log: mat.NewDense(b.N, b.Classes, nil)}
-	var squares float64
 	for i := range b.N {
-		squares += b.W(i) * b.W(i)
 		row := f.log.RawRowView(i)
 		for c := range row {
 			row[c] = b.LogProb(i, c)
@@ -49,7 +47,7 @@ func NewLikelihoodRatio(logProbs *mat.Dense, labels []int, s Settings) (*Likelih
 		floats.AddConst(-floats.LogSumExp(row), row)
 	}
 	degrees := 2*b.Classes - 1
-	rows := b.Total() * b.Total() / squares // effective
+	rows := b.Effective()
 	if rows < float64(rowsPerDegree*degrees) || b.Classes > mostRatioClasses {
 		return nil, nil
 	}
