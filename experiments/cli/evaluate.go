@@ -381,6 +381,9 @@ func measuredTable(r *metrics.Report, head string, measured []metrics.Measured) 
 	list := &table{columns: []column{{head: head, left: true}, {head: "value"}}}
 	if r.Uncertainty.Replicates > 0 {
 		list.columns = append(list.columns, column{head: "95 % interval", drop: 1})
+		if r.Uncertainty.Redraws > 0 {
+			list.columns = append(list.columns, column{head: "of many rows", drop: 2})
+		}
 	}
 	if r.Uncertainty.Redraws > 0 {
 		list.columns = append(list.columns, column{head: "noise floor"}, column{head: "95th pct", drop: 3}, column{head: "excess", drop: 2}, column{head: "p calibrated"})
@@ -389,6 +392,9 @@ func measuredTable(r *metrics.Report, head string, measured []metrics.Measured) 
 		texts := []string{m.Title, metrics.Fixed(m.Value, 5)}
 		if r.Uncertainty.Replicates > 0 {
 			texts = append(texts, intervalText(m.Interval, 5))
+			if r.Uncertainty.Redraws > 0 {
+				texts = append(texts, intervalText(m.Many, 5))
+			}
 		}
 		if n := m.Noise; n != nil {
 			texts = append(texts, fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), report.PAmong(n.PValue, r.Uncertainty.Redraws))
@@ -530,7 +536,7 @@ const partsNote = "Miscalibration is how much isotonic regression of the same ro
 
 // evaluationSections are those of the page, nil where there is nothing to show.
 func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Section {
-	note := "Intervals are 95 %: Clopper–Pearson of the accuracy, Student's t without skewness of NLL and Brier score (Hall 1992), bootstrap over the rows of the others. The noise floor is the same metric for labels that are redrawn from the predictions, so that the predictions are perfectly calibrated. p is the chance of a value as extreme under perfect calibration."
+	note := "Intervals are 95 %: Clopper–Pearson of the accuracy, Student's t without skewness of NLL and Brier score (Hall 1992), bootstrap over the rows of the others, which few rows raise: theirs are of the mean over samples of as many rows, and “of many rows” takes the noise floor off. The noise floor is the same metric for labels that are redrawn from the predictions, so that the predictions are perfectly calibrated. p is the chance of a value as extreme under perfect calibration."
 	if missing := r.Missing(); missing != "" {
 		note += " " + missing + "."
 	}

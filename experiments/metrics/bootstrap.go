@@ -15,19 +15,28 @@ type Interval struct{ Low, High float64 }
 // noInterval is of what was not resampled.
 var noInterval = Interval{math.NaN(), math.NaN()}
 
-// around is the interval of a statistic's value at this sample size, from its
-// bootstrap replicates: their quantiles, moved so that their mean falls on the value.
+// around is the interval of a statistic's mean over samples of this size, from its value and
+// bootstrap replicates: their quantiles, moved so that their mean falls on the value, and so many times as far from it.
 //
 // The replicates of an error that is a mean of absolute values lie above the value,
 // as resampling adds noise to noise, so their plain quantiles may not even contain
-// it. The part of the value itself that is noise is measured by the noise floor.
-func around(value float64, replicates []float64) Interval {
+// it. The part of the value itself that is noise is measured by the noise floor; see [Interval.lessFloor].
+func around(value float64, replicates []float64, wider float64) Interval {
 	if math.IsNaN(value) {
 		return noInterval
 	}
-	shift := value - checked.Mean(replicates)
+	mean := checked.Mean(replicates)
 	edges := checked.QuantileEdges(replicates, 40) // steps of 2.5 %
-	return Interval{min(edges[1]+shift, value), max(edges[39]+shift, value)}
+	return Interval{min(value+wider*(edges[1]-mean), value), max(value+wider*(edges[39]-mean), value)}
+}
+
+// lessFloor is the interval of the value that many rows show of an error that few rows raise to a floor f, from that of its mean over
+// samples of this size. An error is a mean of |δ + ε|, about √(δ² + f²) with the noise ε that makes the floor,
+//
+//	√max(0, x² − f²)   of both ends x
+func (i Interval) lessFloor(f float64) Interval {
+	less := func(x float64) float64 { return math.Sqrt(max(0, x*x-f*f)) }
+	return Interval{less(i.Low), less(i.High)}
 }
 
 // possible cuts off what no error can be: the move by [around] may take one near 0 below it. The interval still holds the

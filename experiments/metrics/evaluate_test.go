@@ -249,7 +249,7 @@ func TestIntervalsArePossible(t *testing.T) {
 				t.Errorf("%s: %v of %v in %v", name, m, r.Values[m], interval)
 			}
 		}
-		if low, value := around(r.Values[ECE], r.Replicates[ECE]).Low, r.Values[ECE]; low >= 0 || value < 0 {
+		if low, value := around(r.Values[ECE], r.Replicates[ECE], 1).Low, r.Values[ECE]; low >= 0 || value < 0 {
 			t.Errorf("%s: the case is no test: ECE of %v from %v on", name, value, low)
 		}
 	}

@@ -57,6 +57,29 @@ func meanInterval(x, weight []float64) Interval {
 	return Interval{m - s*back(t), m - s*back(-t)}
 }
 
+// wider is by what the intervals of resamples are too narrow: they use the normal law, and heavy rows pull their own mean. It is
+// Student's quantile over the normal one, with ν of [meanInterval], times 1/√(1 − Σh²).
+func (b *binned) wider() float64 {
+	_, w := b.observations(make([]float64, b.N))
+	n := b.N
+	if w != nil {
+		n = len(w)
+	} else {
+		w = b.Weights()
+	}
+	var total, squares, fourths float64
+	for _, x := range w {
+		total += x
+		squares += x * x
+		fourths += math.Pow(x, 4)
+	}
+	if n < 2 {
+		return 1
+	}
+	t := distuv.StudentsT{Sigma: 1, Nu: min(squares*squares/fourths, float64(n-1))}.Quantile(.975)
+	return t / distuv.UnitNormal.Quantile(.975) / math.Sqrt(1-squares/(total*total))
+}
+
 // effective is as how many independent rows of one weight the rows count for a share, x being 1 where a row hits: (Σ w)²/Σ w²
 // (Kish 1965). Where groups of rows are the observations, the variance v of the share p between them decides as far as it makes the
 // rows fewer,
@@ -117,7 +140,7 @@ func (b *binned) observations(x []float64) (mean, weight []float64) {
 //	m + (u − e)(E_p[ℓ | wrong] − E_p[ℓ | right])
 func (b *binned) meanIntervals() (out [Metrics]Interval) {
 	hit, loss := make([]float64, b.N), [2][]float64{make([]float64, b.N), make([]float64, b.N)} // NLL, Brier
-	var sum [2]float64                                                                          // of the probability of the top class, and of all others
+	var sum [2]float64 // of the probability of the top class, and of all others
 	var expected [2][2]float64
 	for i := range b.N {
 		hit[i] = b.Hit(i, b.Classes)

@@ -167,7 +167,7 @@ func (v *OwnValue) spread(from *variants, of func(k int) float64) {
 	}
 	if v.Replicates = between(0, from.firstPart()); v.Replicates != nil {
 		v.Without = between(from.firstPart(), from.firstRedraw())
-		v.Interval = around(v.Value, v.Replicates)
+		v.Interval = around(v.Value, v.Replicates, from.wider())
 	}
 	if redraws := between(from.firstRedraw(), from.count()); redraws != nil {
 		v.Noise = newNoise(v.Like(), v.Value, redraws)

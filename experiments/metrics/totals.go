@@ -351,9 +351,9 @@ func (t *Totals) Report() (*Report, error) {
 	}
 	for m := range Metrics {
 		if m.Local() {
-			r.spread(m, nil, nil)
+			r.spread(m, nil, nil, 1)
 		} else {
-			r.spread(m, replicates, redraws)
+			r.spread(m, replicates, redraws, 1)
 		}
 	}
 	const rounding = 1e-9 // of weights that are equal
