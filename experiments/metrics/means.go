@@ -140,7 +140,7 @@ func (b *binned) observations(x []float64) (mean, weight []float64) {
 //	m + (u − e)(E_p[ℓ | wrong] − E_p[ℓ | right])
 func (b *binned) meanIntervals() (out [Metrics]Interval) {
 	hit, loss := make([]float64, b.N), [2][]float64{make([]float64, b.N), make([]float64, b.N)} // NLL, Brier
-	var sum [2]float64 // of the probability of the top class, and of all others
+	var sum [2]float64                                                                          // of the probability of the top class, and of all others
 	var expected [2][2]float64
 	for i := range b.N {
 		hit[i] = b.Hit(i, b.Classes)
