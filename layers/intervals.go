@@ -6,6 +6,7 @@ import (
 
 	"calibra/data"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -55,4 +56,20 @@ func (t *Trained) BoundsOfStages(ctx context.Context, cal, x *data.Set, level fl
 		return nil, nil, err
 	}
 	return t.TwoStageIntervals(ctx, spread, x, level)
+}
+
+// FewestEvents is how many calibration rows of a class, and of the others, the normal law of its logit needs. Of vector scaling fitted to
+// 1,000 rows, 90 % intervals of a class of which two rows are expected hold the truth in .77 of the draws that have five to nine.
+const FewestEvents = 10
+
+// Trusted is 1 of each class (C) whose intervals stand on [FewestEvents] effective rows of it and of the others, else 0.
+func Trusted(cal *data.Set, s Sizes) []float64 {
+	out, total := make([]float64, s.Classes), floats.Sum(s.Counts)
+	scale := cal.Effective() / float64(cal.Len())
+	for c, n := range s.Counts {
+		if min(n, total-n)*scale >= FewestEvents {
+			out[c] = 1
+		}
+	}
+	return out
 }

@@ -102,7 +102,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 	}
 	bar := t.progress()
 	defer bar.clear()
-	settings.Rows, settings.Soft = p.Counting(), p.Soft
+	settings.Rows, settings.Soft, settings.Groups = p.Counting(), p.Soft, c.whole(p)
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
 	var recovered *metrics.Recovered
 	if c.WholeGroups && p.Groups.Of == nil {
@@ -363,12 +363,19 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 	return t.closing(found, wrote...)
 }
 
-// rowsText is how many rows count, and how many do not.
+// rowsText is how many rows count, as about how many of one weight they do, and how many do not.
 func rowsText(r *metrics.Report) string {
-	if r.Weightless == 0 {
+	var more []string
+	if r.Effective > 0 {
+		more = append(more, fmt.Sprintf("weights: %d rows count as about %.0f", r.Rows, r.Effective))
+	}
+	if r.Weightless > 0 {
+		more = append(more, fmt.Sprintf("%d more have weight 0", r.Weightless))
+	}
+	if more == nil {
 		return fmt.Sprintf("%d rows", r.Rows)
 	}
-	return fmt.Sprintf("%d rows (%d more have weight 0)", r.Rows, r.Weightless)
+	return fmt.Sprintf("%d rows (%s)", r.Rows, strings.Join(more, "; "))
 }
 
 // copiesText is a sentence of the copies among the rows, "" without.
@@ -391,6 +398,9 @@ func measuredTable(r *metrics.Report, head string, measured []metrics.Measured) 
 	list := &table{columns: []column{{head: head, left: true}, {head: "value"}}}
 	if r.Uncertainty.Replicates > 0 {
 		list.columns = append(list.columns, column{head: "95 % interval", drop: 1})
+		if r.Uncertainty.Redraws > 0 {
+			list.columns = append(list.columns, column{head: "of many rows", drop: 2})
+		}
 	}
 	if r.Uncertainty.Redraws > 0 {
 		list.columns = append(list.columns, column{head: "noise floor"}, column{head: "95th pct", drop: 3}, column{head: "excess", drop: 2}, column{head: "p calibrated"})
@@ -398,7 +408,10 @@ func measuredTable(r *metrics.Report, head string, measured []metrics.Measured) 
 	for _, m := range measured {
 		texts := []string{m.Title, metrics.Fixed(m.Value, 5)}
 		if r.Uncertainty.Replicates > 0 {
-			texts = append(texts, fmt.Sprintf("%.5f – %.5f", m.Interval.Low, m.Interval.High))
+			texts = append(texts, intervalText(m.Interval, 5))
+			if r.Uncertainty.Redraws > 0 {
+				texts = append(texts, intervalText(m.Many, 5))
+			}
 		}
 		if n := m.Noise; n != nil {
 			texts = append(texts, fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), report.PAmong(n.PValue, r.Uncertainty.Redraws))
@@ -410,6 +423,14 @@ func measuredTable(r *metrics.Report, head string, measured []metrics.Measured) 
 		list.add(row...)
 	}
 	return list
+}
+
+// intervalText is an interval in so many decimals, "" where there is none.
+func intervalText(i metrics.Interval, decimals int) string {
+	if math.IsNaN(i.Low) {
+		return ""
+	}
+	return metrics.Fixed(i.Low, decimals) + " – " + metrics.Fixed(i.High, decimals)
 }
 
 // ratioText is the likelihood ratio test in a line.
@@ -535,7 +556,7 @@ const partsNote = "Miscalibration is how much isotonic regression of the same ro
 
 // evaluationSections are those of the page, nil where there is nothing to show.
 func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Section {
-	note := "Intervals are 95 % bootstrap intervals over the rows. The noise floor is the same metric for labels that are redrawn from the predictions, so that the predictions are perfectly calibrated. p is the chance of a value as extreme under perfect calibration."
+	note := "Intervals are 95 %: Clopper–Pearson of the accuracy, Student's t without skewness of NLL and Brier score (Hall 1992), bootstrap over the rows of the others, which few rows raise: theirs are of the mean over samples of as many rows, and “of many rows” takes the noise floor off. The noise floor is the same metric for labels that are redrawn from the predictions, so that the predictions are perfectly calibrated. p is the chance of a value as extreme under perfect calibration."
 	if missing := r.Missing(); missing != "" {
 		note += " " + missing + "."
 	}

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"calibra/data"
@@ -23,7 +24,7 @@ import (
 )
 
 // intervals are the bounds of each posterior of the test rows (arrays lower and upper, N×C), from
-// the calibration rows in the same file. The model's inputs, and the run that it is of, determine which
+// the calibration rows in the same file; bounds_trusted (C) is 0 of classes whose bounds are not to be trusted. The model's inputs, and the run that it is of, determine which
 // of these rows it was fitted to.
 func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *data.Source) ([]data.Array, error) {
 	model := m.model.(layers.Bounded)
@@ -56,7 +57,26 @@ func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *dat
 		return nil, asUsage(err)
 	}
 	tellWidth(t, lower, upper, m.model.(layers.Bounded))
-	return []data.Array{{Name: "lower", Value: lower}, {Name: "upper", Value: upper}}, nil
+	trust := layers.Trusted(cal, model.Sizes())
+	tellTrust(t, trust, m.file.Names.Classes)
+	return []data.Array{{Name: "lower", Value: lower}, {Name: "upper", Value: upper}, {Name: "bounds_trusted", Value: trust}}, nil
+}
+
+// tellTrust warns of classes whose intervals are not to be trusted.
+func tellTrust(t *terminal, trust []float64, names []string) {
+	var rare []string
+	for c, ok := range trust {
+		if name := data.Numerals(c + 1)[c]; ok == 0 {
+			if names != nil {
+				name = names[c]
+			}
+			rare = append(rare, data.Line(name))
+		}
+	}
+	if rare != nil {
+		t.warn("warning: the intervals of %s are not to be trusted (bounds_trusted is 0): fewer than about %d calibration rows are of the class, or of the others, and the normal law needs more; bring more of these rows",
+			strings.Join(rare, ", "), layers.FewestEvents)
+	}
 }
 
 // tellWidth warns of intervals that say next to nothing, as those of more weights than the rows determine are.
@@ -172,9 +192,10 @@ func (j *Judged) coverage() (*metrics.SetCoverage, error) {
 func printCoverage(out io.Writer, c *metrics.SetCoverage) {
 	fmt.Fprintln(out, "\nprediction sets")
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "region\trows\tcoverage\tclasses\tmarginal coverage\tclasses\t")
+	fmt.Fprintln(w, "region\trows\tcoverage\t95 % interval\tclasses\tmarginal coverage\tclasses\t")
 	line := func(name string, r metrics.Coverage) {
-		fmt.Fprintf(w, "%s\t%d\t%.3f ± %.3f\t%.2f\t%.3f\t%.2f\t\n", name, r.Rows, r.Coverage, r.SE, r.Size, r.Marginal, r.MarginalSize)
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%s\t%.2f\t%.3f\t%.2f\t\n",
+			name, r.Rows, r.Coverage, intervalText(metrics.Interval{Low: r.CI[0], High: r.CI[1]}, 3), r.Size, r.Marginal, r.MarginalSize)
 	}
 	line("all", c.All)
 	least, leastMarginal := math.Inf(1), math.Inf(1)

@@ -32,29 +32,34 @@ func (i Interval) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(i))
 }
 
-// around is the interval of a statistic's value at this sample size, from its
-// bootstrap replicates: their quantiles, moved so that their mean falls on the value.
+// around is the interval of a statistic's mean over samples of this size, from its value and
+// bootstrap replicates: their quantiles, moved so that their mean falls on the value, and so many times as far from it.
 //
 // The replicates of an error that is a mean of absolute values lie above the value,
 // as resampling adds noise to noise, so their plain quantiles may not even contain
-// it. The part of the value itself that is noise is measured by the noise floor.
-func around(value float64, replicates []float64) Interval {
+// it. The part of the value itself that is noise is measured by the noise floor; see [Interval.lessFloor].
+func around(value float64, replicates []float64, wider float64) Interval {
 	if math.IsNaN(value) {
 		return noInterval
 	}
-	shift := value - checked.Mean(replicates)
+	mean := checked.Mean(replicates)
 	edges := checked.QuantileEdges(replicates, 40) // steps of 2.5 %
-	return Interval{min(edges[1]+shift, value), max(edges[39]+shift, value)}
+	return Interval{min(value+wider*(edges[1]-mean), value), max(value+wider*(edges[39]-mean), value)}
 }
 
-// possible cuts off what the metric cannot be: the move by [around] may take an error near 0
-// below it, and an accuracy near 1 above. The interval still holds the value, which is off
-// these by rounding at most.
-func (i Interval) possible(m Metric, value float64) Interval {
+// lessFloor is the interval of the value that many rows show of an error that few rows raise to a floor f, from that of its mean over
+// samples of this size. An error is a mean of |δ + ε|, about √(δ² + f²) with the noise ε that makes the floor,
+//
+//	√max(0, x² − f²)   of both ends x
+func (i Interval) lessFloor(f float64) Interval {
+	less := func(x float64) float64 { return math.Sqrt(max(0, x*x-f*f)) }
+	return Interval{less(i.Low), less(i.High)}
+}
+
+// possible cuts off what no error can be: the move by [around] may take one near 0 below it. The interval still holds the
+// value, which is off 0 by rounding at most.
+func (i Interval) possible(value float64) Interval {
 	i.Low = max(i.Low, min(value, 0))
-	if m == Accuracy {
-		i.High = min(i.High, max(value, 1))
-	}
 	return i
 }
 
@@ -71,7 +76,8 @@ func multiplicities(n int, rng *rand.Rand) []float64 {
 // bootstrap draws instead of rows: each group of neighbours is summed once, and a
 // replicate weighs the groups' sums. With as many groups as rows this is the
 // bootstrap over rows; with fewer its variance is the same in expectation and that
-// of the estimate grows by 1/groups (random groups, Wolter 1985, chapter 2).
+// of the estimate grows by 1/groups (random groups, Wolter 1985, chapter 2). Rows that are one observation (0…, nil: none are)
+// stay in one group.
 type grouped struct {
 	group []int     // N: the group of each row
 	count int       // G
@@ -91,11 +97,23 @@ const (
 // standard deviation to 11 %.
 const mostParts = 40
 
-func newGrouped(rows, classes, replicates int, rng *rand.Rand) *grouped {
+func newGrouped(rows, classes, replicates int, whole []int, rng *rand.Rand) *grouped {
 	g := &grouped{group: make([]int, rows), order: rng.Perm(rows)}
-	g.count = min(rows, mostGroups, max(32, groupValues/classes))
+	place, things := make([]int, rows), rows // of each row, or of its whole group
 	for at, i := range g.order {
-		g.group[i] = at * g.count / rows
+		place[i] = at
+	}
+	if whole != nil {
+		things = slices.Max(whole) + 1
+		at := rng.Perm(things)
+		for i, k := range whole {
+			place[i] = at[k]
+		}
+		slices.SortStableFunc(g.order, func(i, j int) int { return place[i] - place[j] })
+	}
+	g.count = min(things, mostGroups, max(32, groupValues/classes))
+	for i, at := range place {
+		g.group[i] = at * g.count / things
 	}
 	if replicates > 0 && g.count > 1 {
 		g.parts = min(g.count, mostParts)

@@ -12,10 +12,11 @@ import (
 
 // Coverage is how often prediction sets hold the label.
 type Coverage struct {
-	Rows     int     `json:"rows"` // that count
-	Coverage float64 `json:"coverage"`
-	SE       float64 `json:"se"` // binomial, of the coverage, by the effective number of rows
-	Size     float64 `json:"mean_size"`
+	Rows     int        `json:"rows"` // that count
+	Coverage float64    `json:"coverage"`
+	SE       float64    `json:"se"` // binomial, of the coverage, by the effective number of rows
+	CI       [2]float64 `json:"ci"` // 95 %, of the coverage
+	Size     float64    `json:"mean_size"`
 	// Marginal are the same of the sets that use no region.
 	Marginal     float64 `json:"marginal_coverage"`
 	MarginalSize float64 `json:"marginal_mean_size"`
@@ -64,7 +65,10 @@ func Covered(logProbs, sets, marginal *mat.Dense, cell, labels []int, by Setting
 		}
 		c := &covered[k]
 		c.Coverage, c.Size, c.Marginal, c.MarginalSize = c.Coverage/n, c.Size/n, c.Marginal/n, c.MarginalSize/n
-		c.SE = math.Sqrt(max(0, c.Coverage*(1-c.Coverage)) * squares[k] / (n * n))
+		effective := n * n / squares[k]
+		c.SE = math.Sqrt(max(0, c.Coverage*(1-c.Coverage)) / effective)
+		i := ShareInterval(c.Coverage*effective, effective)
+		c.CI = [2]float64{i.Low, i.High}
 	}
 	return &SetCoverage{All: covered[all], Regions: covered[:all]}, nil
 }

@@ -25,8 +25,8 @@ import (
 // so its first two parts may fall below 0.
 //
 // The curves are fitted to the rows they are judged on, so S_C is too low. Miscalibration and discrimination are both too high by
-// about the noise floor of the miscalibration, which calibrated predictions show. Intervals are for the values as they are, as for
-// every metric. After subtraction of the floor they hold the value of many rows in about nine of ten draws (TestPartsLessTheFloor).
+// about the noise floor of the miscalibration, which calibrated predictions show. Intervals are of
+// the values of as many rows; less the floor they are Many, which hold the value of many rows in about nine of ten draws.
 type Decomposition struct{ NLL, Brier ScoreParts }
 
 // ScoreParts are the parts of one score.
@@ -35,13 +35,16 @@ type ScoreParts struct{ Miscalibration, Discrimination, Uncertainty ScorePart }
 // ScorePart is one of them, in the units of the score.
 type ScorePart struct {
 	Value    float64
-	Interval Interval // 95 % bootstrap, NaN without
+	Interval Interval // 95 % bootstrap, of the mean over samples of as many rows; NaN without
+	Many     Interval // of the value of many rows: less the floor of the miscalibration; NaN of the uncertainty
 	Noise    *Noise   // of the miscalibration; nil otherwise
 }
 
 // MarshalJSON writes the parts as metrics are written.
 func (p ScoreParts) MarshalJSON() ([]byte, error) {
-	of := func(p ScorePart) *noisy { return newNoisy(p.Value, p.Interval, p.Noise) }
+	of := func(p ScorePart) *noisy {
+		return newNoisy(Measured{Value: p.Value, Interval: p.Interval, Many: p.Many, Noise: p.Noise})
+	}
 	return json.Marshal(struct {
 		Miscalibration *noisy `json:"miscalibration"`
 		Discrimination *noisy `json:"discrimination"`
@@ -62,7 +65,7 @@ func (d *Decomposition) Measured() (all []Measured) {
 			title string
 			ScorePart
 		}{{of + " = miscalibration", parts.Miscalibration}, {"− discrimination", parts.Discrimination}, {"+ uncertainty", parts.Uncertainty}} {
-			all = append(all, Measured{Title: row.title, Value: row.Value, Interval: row.Interval, Noise: row.Noise})
+			all = append(all, Measured{Title: row.title, Value: row.Value, Interval: row.Interval, Many: row.Many, Noise: row.Noise})
 		}
 	}
 	return all
@@ -181,7 +184,7 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 	if err != nil {
 		return nil, fmt.Errorf("metrics: decompose the scores: %w", err)
 	}
-	of := curves.scores(b.observed())
+	of, wider := curves.scores(b.observed()), b.wider()
 	parts := func(m Metric, at int) ScoreParts {
 		part := func(value func(score float64, s scores) float64) (p ScorePart, across func([]Values, []scores) []float64) {
 			across = func(drawn []Values, found []scores) []float64 {
@@ -191,12 +194,12 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 				}
 				return x
 			}
-			p = ScorePart{Value: value(r.Values[m], of), Interval: noInterval}
+			p = ScorePart{Value: value(r.Values[m], of), Interval: noInterval, Many: noInterval}
 			if len(replicates) > 0 {
-				p.Interval = around(p.Value, across(replicates, found))
+				p.Interval = around(p.Value, across(replicates, found), wider)
 			}
 			if m == Brier {
-				p.Interval = p.Interval.possible(m, p.Value)
+				p.Interval = p.Interval.possible(p.Value)
 			}
 			return p, across
 		}
@@ -205,6 +208,12 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 		uncertainty, _ := part(func(_ float64, s scores) float64 { return s.shares[at] })
 		if len(redraws) > 0 {
 			miscalibration.Noise = upperNoise(miscalibration.Value, across(redraws, found[len(replicates):]))
+			for _, p := range []*ScorePart{&miscalibration, &discrimination} {
+				floor := miscalibration.Noise.Mean
+				if p.Many = (Interval{p.Interval.Low - floor, p.Interval.High - floor}); m == Brier {
+					p.Many = Interval{max(p.Many.Low, 0), max(p.Many.High, 0)}
+				}
+			}
 		}
 		return ScoreParts{miscalibration, discrimination, uncertainty}
 	}

@@ -58,9 +58,12 @@
 //
 // # Uncertainty
 //
-// [Measure] gives the values alone. [Evaluate] adds a 95 % bootstrap interval over
-// the rows, and the noise floor: the same metrics for labels that are drawn from the predictions, so that the predictions
-// are perfectly calibrated. An average of absolute values is never 0, so compare a value with its floor: look at the
+// [Measure] gives the values alone. [Evaluate] adds 95 % intervals, and the noise floor. The interval of the accuracy is that of a share
+// ([ShareInterval]), those of NLL and Brier score are Student's t without skewness (Hall 1992), and the others are by the bootstrap over
+// rows. Few rows raise an error by its noise: its interval is of its mean over samples of as many rows, and [Report.Many] of its value
+// in many rows. experiments/results/coverage.csv counts how often each holds the truth.
+//
+// The noise floor is the same metrics for labels that are drawn from the predictions, so that the predictions are perfectly calibrated. An average of absolute values is never 0, so compare a value with its floor: look at the
 // excess over the floor and at the p-value. [MeasureWith] leaves out the [Decomposition]. A [Stratum] has its own value and floor.
 // [Compare] (for LCE [CompareReplicates]) and [Holm] test methods on the same rows. [Spread] and [Marks] print runs in the paper's style.
 //

@@ -45,7 +45,11 @@ type Report struct {
 	Measurement
 	Settings    Settings // with the defaults written out
 	Uncertainty Uncertainty
-	Intervals   [Metrics]Interval // 95 % bootstrap intervals, NaN where there is none
+	// Intervals are 95 % intervals, NaN where there is none: of accuracy, NLL and Brier score of their values in many rows, of the
+	// errors of their mean over samples of as many rows.
+	Intervals [Metrics]Interval
+	// Many are 95 % intervals of what many rows would show of ECE, TopECE, ECCE and LCE, whose floors few rows add; NaN of others.
+	Many [Metrics]Interval
 	// Replicates are the bootstrap's, nil without it. Those of two predictions of the same
 	// rows with the same seed are pairs: the k-th has the same resample in both.
 	Replicates [Metrics][]float64
@@ -85,16 +89,17 @@ type Measured struct {
 	Key, Title string
 	Value      float64
 	Interval   Interval // NaN where there is none
+	Many       Interval // of the value of many rows, less the floor; NaN where Interval is that, or there is none
 	Noise      *Noise   // nil likewise
 }
 
 // Measured are the metrics that could be measured, those from outside last.
 func (r *Report) Measured() (all []Measured) {
 	for m := range Metrics {
-		all = append(all, Measured{Key: m.String(), Title: m.Title(), Value: r.Values[m], Interval: r.Intervals[m], Noise: r.Noise[m]})
+		all = append(all, Measured{Key: m.String(), Title: m.Title(), Value: r.Values[m], Interval: r.Intervals[m], Many: r.Many[m], Noise: r.Noise[m]})
 	}
 	for _, o := range r.Own {
-		all = append(all, Measured{Key: o.Key, Title: o.Head(), Value: o.Value, Interval: o.Interval, Noise: o.Noise})
+		all = append(all, Measured{Key: o.Key, Title: o.Head(), Value: o.Value, Interval: o.Interval, Many: noInterval, Noise: o.Noise})
 	}
 	return slices.DeleteFunc(all, func(m Measured) bool { return math.IsNaN(m.Value) })
 }
@@ -168,11 +173,19 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *che
 			r.Without[LCE], r.Without[MLCE] = column(without, LCE), column(without, MLCE)
 		}
 	}
+	wider := b.wider()
 	for m := range Metrics {
 		if b.anchors != nil && (m == LCE || m == MLCE) {
-			r.spread(m, nil, x.redraws)
+			r.spread(m, nil, x.redraws, wider)
 		} else {
-			r.spread(m, x.replicates, x.redraws)
+			r.spread(m, x.replicates, x.redraws, wider)
+		}
+	}
+	if u.Replicates > 0 {
+		for m, i := range b.meanIntervals() {
+			if i != (Interval{}) {
+				r.Intervals[m] = i
+			}
 		}
 	}
 	if b.anchors != nil && r.Anchors != nil { // of the rows drawn; all of them stay the same
@@ -208,19 +221,26 @@ func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resa
 	}
 	for j := range r.Own {
 		r.Own[j].spread(v, func(k int) float64 { return own[k][j] })
+		if o := &r.Own[j]; o.Row != nil && v.firstPart() > 0 {
+			o.Interval = b.ownInterval(o.Own)
+		}
 	}
 	return &resamples{v, values[:v.firstPart()], values[v.firstRedraw():]}, nil
 }
 
-// spread fills in the interval and the noise floor of a metric, as far as there are replicates and redraws.
-func (r *Report) spread(m Metric, replicates, redraws []Values) {
+// spread fills in the interval, so many times as wide as the replicates, and the noise floor of a metric, as far as there are replicates and redraws.
+func (r *Report) spread(m Metric, replicates, redraws []Values, wider float64) {
 	r.Intervals[m] = noInterval
 	if len(replicates) > 0 {
 		r.Replicates[m] = column(replicates, m)
-		r.Intervals[m] = around(r.Values[m], r.Replicates[m]).possible(m, r.Values[m])
+		r.Intervals[m] = around(r.Values[m], r.Replicates[m], wider).possible(r.Values[m])
 	}
 	if len(redraws) > 0 {
 		r.Noise[m] = newNoise(m, r.Values[m], column(redraws, m))
+	}
+	r.Many[m] = noInterval
+	if n := r.Noise[m]; n != nil && (m == ECE || m == TopECE || m == ECCE || m == LCE) {
+		r.Many[m] = r.Intervals[m].lessFloor(n.Mean)
 	}
 }
 
@@ -238,7 +258,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 	replicates, redraws := x.replicates, x.redraws
 	groups, order, blocks := &grouped{}, b.firstOrder(), evenBlocks
 	if b.anchors == nil {
-		groups = newGrouped(b.N, b.Classes, len(replicates), rng)
+		groups = newGrouped(b.N, b.Classes, len(replicates), b.groups, rng)
 		order, blocks = groups.order, groups.blocks
 	} else if replicates = nil; len(redraws) == 0 {
 		return nil, nil
@@ -337,18 +357,22 @@ func (u *localPass) count(ctx context.Context, n *neighbours, p *checked.Progres
 type noisy struct {
 	Value float64   `json:"value"`
 	CI    []float64 `json:"ci,omitempty"`
+	Many  []float64 `json:"ci_many_rows,omitempty"` // [Measured.Many]
 	Noise *Noise    `json:"noise,omitempty"`
 }
 
 // newNoisy is nil of a value that could not be measured.
-func newNoisy(value float64, interval Interval, noise *Noise) *noisy {
-	switch {
-	case math.IsNaN(value):
+func newNoisy(m Measured) *noisy {
+	if math.IsNaN(m.Value) {
 		return nil
-	case math.IsNaN(interval.Low):
-		return &noisy{Value: value, Noise: noise}
 	}
-	return &noisy{value, []float64{interval.Low, interval.High}, noise}
+	ends := func(i Interval) []float64 {
+		if math.IsNaN(i.Low) {
+			return nil
+		}
+		return []float64{i.Low, i.High}
+	}
+	return &noisy{m.Value, ends(m.Interval), ends(m.Many), m.Noise}
 }
 
 // The parts of a report as files have them.
@@ -373,7 +397,7 @@ type (
 // "noise", then what was found besides and the ESS profile. What could not be measured is left
 // out, and "missing" gives the reason.
 func (r *Report) MarshalJSON() ([]byte, error) {
-	metrics, err := r.object(func(m Measured) any { return newNoisy(m.Value, m.Interval, m.Noise) })
+	metrics, err := r.object(func(m Measured) any { return newNoisy(m) })
 	if err != nil {
 		return nil, err
 	}
@@ -386,6 +410,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Protocol  Protocol        `json:"protocol"`
 		Rows      int             `json:"rows"`
+		Effective float64         `json:"effective_rows,omitempty"`
 		Classes   int             `json:"classes"`
 		Settings  reportSettings  `json:"settings"`
 		Metrics   json.RawMessage `json:"metrics"`
@@ -408,12 +433,12 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Copies     any         `json:"copies,omitempty"`
 		Notes      []Note      `json:"notes,omitempty"`
 	}{
-		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes, Metrics: metrics, Floored: r.Floored,
+		Protocol: r.Protocol, Rows: r.Rows, Effective: r.Effective, Classes: r.Classes, Metrics: metrics, Floored: r.Floored,
 		Settings: reportSettings{
 			Bins: s.Bins, Binning: s.Binning.String(), Bandwidth: number(s.Bandwidth), Weights: s.weightsName(), SmallBin: s.SmallBin,
 			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,
 		},
-		Smooth:    newNoisy(r.SmoothECE, r.SmoothInterval, r.SmoothNoise),
+		Smooth:    newNoisy(Measured{Value: r.SmoothECE, Interval: r.SmoothInterval, Many: noInterval, Noise: r.SmoothNoise}),
 		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, LikelihoodRatio: r.LikelihoodRatio, Decomposition: r.Decomposition, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed, Copies: r.Copies, Notes: r.Notes,
 	})
 }

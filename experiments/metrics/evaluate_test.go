@@ -40,7 +40,7 @@ func (p problem) localVariants(t *testing.T, s Settings, times int) (local *Loca
 	if _, err := b.localUncertainty(context.Background(), z, local, &resamples{&variants{redrawn: redrawn}, replicates, redraws}, &checked.Progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
 		t.Fatal(err)
 	}
-	return local, newGrouped(b.N, b.Classes, times, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws
+	return local, newGrouped(b.N, b.Classes, times, nil, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws
 }
 
 // whole are labels as callers have them.
@@ -126,7 +126,7 @@ func TestMeasureWith(t *testing.T) {
 
 func TestGroupsAreEven(t *testing.T) {
 	for _, rows := range []int{1, 40, 256, 1000, 20250} {
-		g := newGrouped(rows, 10, 1, rand.New(rand.NewPCG(3, 3)))
+		g := newGrouped(rows, 10, 1, nil, rand.New(rand.NewPCG(3, 3)))
 		size := make([]int, g.count)
 		for _, k := range g.group {
 			size[k]++
@@ -249,7 +249,7 @@ func TestIntervalsArePossible(t *testing.T) {
 				t.Errorf("%s: %v of %v in %v", name, m, r.Values[m], interval)
 			}
 		}
-		if low, value := around(r.Values[ECE], r.Replicates[ECE]).Low, r.Values[ECE]; low >= 0 || value < 0 {
+		if low, value := around(r.Values[ECE], r.Replicates[ECE], 1).Low, r.Values[ECE]; low >= 0 || value < 0 {
 			t.Errorf("%s: the case is no test: ECE of %v from %v on", name, value, low)
 		}
 	}

@@ -61,7 +61,7 @@ func ExampleReliability() {
 	}
 	fmt.Printf("%d days at %.1f: wet %.1f (%.2f to %.2f)\n", top.Count[4], top.Confidence[4], top.Frequency[4], top.Low[4], top.High[4])
 	// Output:
-	// 100 days at 0.8: wet 0.6 (0.50 to 0.69)
+	// 100 days at 0.8: wet 0.6 (0.50 to 0.70)
 }
 
 func ExampleCompare() {

@@ -14,6 +14,7 @@ type binned struct {
 	settings Settings
 	bins     []uint16    // N×(C+1), bin of p_ic, and at C that of the confidence
 	anchors  *anchorRows // nil: all rows are measured at
+	groups   []int       // N, 0…G−1: rows that together are one observation; nil: each is one
 }
 
 func bin(s *checked.Sample, settings Settings) *binned {

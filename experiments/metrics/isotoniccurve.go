@@ -21,7 +21,7 @@ import (
 type IsotonicCurve struct {
 	At        []float64 `json:"at"` // ascending
 	Frequency []float64 `json:"frequency"`
-	// Low and High are a 95 % interval of the frequency at each place: Wilson's of as many rows as have, where labels are redrawn from the
+	// Low and High are a 95 % interval of the frequency at each place ([ShareInterval]): of as many rows as have, where labels are redrawn from the
 	// curve, its mean square distance from the curve that they were drawn from. That distance has the bias of the windows and pools in it.
 	Low  []float64 `json:"low,omitempty"`
 	High []float64 `json:"high,omitempty"`
@@ -67,7 +67,7 @@ func NewIsotonicCurve(confidence, hit, weight []float64, rng *rand.Rand) *Isoton
 			square += (f - p) * (f - p) / float64(len(redrawn))
 		}
 		n := min(r.rows, p*(1-p)/square)
-		i := wilson(n*c.Frequency[j], n)
+		i := ShareInterval(n*c.Frequency[j], n)
 		c.Low, c.High = append(c.Low, i.Low), append(c.High, i.High)
 	}
 	for _, redrawn := range r.redraw(func(i int) float64 { return confidence[i] }, rng) {

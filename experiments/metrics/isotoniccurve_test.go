@@ -137,7 +137,7 @@ func TestIsotonicCurveOfFewValues(t *testing.T) {
 	if len(c.At) != 1 || c.At[0] != .75 || c.Frequency[0] != 1 {
 		t.Fatalf("at %v the curve is %v", c.At, c.Frequency)
 	}
-	// Clopper and Pearson's limit of 40 of 40 is .912; Wilson's .912
+	// Clopper and Pearson's limit of 40 of 40 is .912
 	if c.High[0] != 1 || c.Low[0] < .85 || c.Low[0] > .95 || c.CalibratedHigh[0] > .95 {
 		t.Errorf("interval %v to %v, of calibrated predictions %v to %v", c.Low, c.High, c.CalibratedLow, c.CalibratedHigh)
 	}

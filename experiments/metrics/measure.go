@@ -15,12 +15,13 @@ type Measurement struct {
 	Rows, Classes int   // rows that count
 	Counted       []int // their numbers, where some have weight 0; nil: all
 	Weightless    int   // rows of weight 0, which are left out
-	Values        Values
-	Own           []OwnValue // of [Settings.Own]
+	// Effective is as how many rows of one weight the rows count, (Σ w)²/Σ w²; 0 where all count alike.
+	Effective float64
+	Values    Values
+	Own       []OwnValue // of [Settings.Own]
 	// NLL and Wrong are of each row that counts −log p of its label, and 1 where its top class is another, else 0, by
 	// weight: their means are NLL and 1 − accuracy, and differ between predictions of the same rows as these do.
 	NLL, Wrong []float64
-	Effective  float64 // the effective number of the rows
 	Events     *Events
 	Floored    *Floored      // nil where no row is
 	Local      *Local        // nil without an embedding
@@ -58,11 +59,31 @@ func prepare(logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings
 	if s.Strata != nil && sample.Of != nil {
 		s.Strata = checked.Pick(s.Strata, sample.Of)
 	}
+	if s.Groups != nil && len(s.Groups) != sample.Input {
+		return nil, nil, fmt.Errorf("metrics: there are groups of %d rows and %d predictions: give one a row", len(s.Groups), sample.Input)
+	}
 	b = bin(sample, s)
+	b.groups = numbered(sample, s.Groups)
 	if checked.Given(embedding) {
 		z, err = b.checkEmbedding(embedding)
 	}
 	return b, z, err
+}
+
+// numbered are the groups of the rows that count as 0…G−1, in the order in which they come.
+func numbered(s *checked.Sample, groups []int) []int {
+	if groups == nil {
+		return nil
+	}
+	out, seen := make([]int, s.N), map[int]int{}
+	for i := range out {
+		g := groups[s.InputRow(i)]
+		if _, ok := seen[g]; !ok {
+			seen[g] = len(seen)
+		}
+		out[i] = seen[g]
+	}
+	return out
 }
 
 func (b *binned) measure(ctx context.Context, z *scaled, p *checked.Progress) (*Measurement, error) {
@@ -75,10 +96,13 @@ func (b *binned) measure(ctx context.Context, z *scaled, p *checked.Progress) (*
 		Values: b.global(b.observed()),
 		Own:    own,
 		NLL:    make([]float64, b.N), Wrong: make([]float64, b.N),
-		Effective: b.Effective(), Events: EventsOf(b.Sample),
+		Events: EventsOf(b.Sample),
 	}
 	for i := range m.NLL {
 		m.NLL[i], m.Wrong[i] = b.Loss(i, b.Truth), 1-b.Hit(i, b.Classes)
+	}
+	if b.Weight != nil {
+		m.Effective = b.Sample.Effective()
 	}
 	m.Floored = b.floored(m.NLL)
 	b.Plain(m.NLL)

@@ -34,7 +34,7 @@ type OwnValue struct {
 	Own
 	Value      float64   // NaN where it could not be measured
 	Rows       []float64 // N: Row of each row, by its weight, on which two methods are compared by [Compare]; nil without Row
-	Interval   Interval  // 95 %, of the bootstrap; NaN without it
+	Interval   Interval  // 95 %; NaN without the bootstrap
 	Replicates []float64 // as [Report.Replicates]
 	// Without are the values without each of up to 40 parts of the rows in turn, which depend on
 	// nothing but their number: see [CompareReplicates]. Nil without Replicates.
@@ -111,6 +111,19 @@ func (b *binned) ownRow(o Own, i int, of checked.Truth) (sum float64) {
 	return sum
 }
 
+// ownInterval is the interval of the mean of o.Row: of a share where each row is 0 or 1.
+func (b *binned) ownInterval(o Own) Interval {
+	x, hits := make([]float64, b.N), true
+	for i := range x {
+		x[i] = b.ownRow(o, i, b.Truth)
+		hits = hits && (x[i] == 0 || x[i] == 1)
+	}
+	if hits {
+		return b.shareInterval(x)
+	}
+	return meanInterval(b.observations(x))
+}
+
 // ownValues are Settings.Own of the rows as they are, whose predictions they leave as they are.
 func (b *binned) ownValues() ([]OwnValue, error) {
 	var all []OwnValue
@@ -154,7 +167,7 @@ func (v *OwnValue) spread(from *variants, of func(k int) float64) {
 	}
 	if v.Replicates = between(0, from.firstPart()); v.Replicates != nil {
 		v.Without = between(from.firstPart(), from.firstRedraw())
-		v.Interval = around(v.Value, v.Replicates)
+		v.Interval = around(v.Value, v.Replicates, from.wider())
 	}
 	if redraws := between(from.firstRedraw(), from.count()); redraws != nil {
 		v.Noise = newNoise(v.Like(), v.Value, redraws)
@@ -189,12 +202,24 @@ func (v *variants) firstRedraw() int { return len(v.seeds) + v.parts }
 
 func (v *variants) count() int { return v.firstRedraw() + len(v.redrawn) }
 
+// drawn counts how often each row is drawn, with its group where there are groups.
+func (b *binned) drawn(rng *rand.Rand) []float64 {
+	if b.groups == nil {
+		return multiplicities(b.N, rng)
+	}
+	count, rows := multiplicities(slices.Max(b.groups)+1, rng), make([]float64, b.N)
+	for i, g := range b.groups {
+		rows[i] = count[g]
+	}
+	return rows
+}
+
 // at is the k-th of them.
 func (v *variants) at(k int) variant {
 	as := v.observed()
 	switch part := k - v.firstPart(); {
 	case part < 0:
-		as.weight = v.Times(multiplicities(v.N, rand.New(rand.NewPCG(v.seeds[k], 0))))
+		as.weight = v.Times(v.drawn(rand.New(rand.NewPCG(v.seeds[k], 0))))
 	case part < v.parts:
 		for i, at := range v.place {
 			if at%v.parts == part {

@@ -99,7 +99,12 @@ func TestOwn(t *testing.T) {
 	near := func(a, b float64) bool { return math.Abs(a-b) <= tolerance }
 	for k, m := range []metrics.Metric{metrics.NLL, metrics.Accuracy, metrics.NLL} {
 		o := r.Own[k]
-		if !near(o.Value, r.Values[m]) || !near(o.Interval.High, r.Intervals[m].High) || !near(o.Noise.Mean, r.Noise[m].Mean) || o.Noise.PValue != r.Noise[m].PValue {
+		same := near(o.Interval.High, r.Intervals[m].High)
+		if o.All != nil { // the bootstrap's, of 60 replicates, which know its half-width to a fifth
+			half := (r.Intervals[m].High - r.Intervals[m].Low) / 2
+			same = math.Abs(o.Interval.High-r.Intervals[m].High) < .4*half
+		}
+		if !near(o.Value, r.Values[m]) || !same || !near(o.Noise.Mean, r.Noise[m].Mean) || o.Noise.PValue != r.Noise[m].PValue {
 			t.Errorf("%s is %+v, %v is %v %v %+v", o.Key, o, m, r.Values[m], r.Intervals[m], *r.Noise[m])
 		}
 		if len(o.Without) != 40 || (o.Rows == nil) != (o.All != nil) {

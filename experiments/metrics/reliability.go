@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Curve is a reliability diagram in numbers: per bin of the unit interval the mean
@@ -67,17 +66,6 @@ func (f binCounts) add(k int, w, confidence, hit float64) {
 	f.hits[k] += w * hit
 }
 
-// wilson is the 95 % score interval of a frequency of hits in n > 0 rows, which has a
-// width where all rows hit or none (Wilson 1927):
-//
-//	(h + z²/2 ± z √(h(n−h)/n + z²/4)) / (n + z²) ,   z = Φ⁻¹(0.975)
-func wilson(hits, n float64) Interval {
-	z := distuv.UnitNormal.Quantile(0.975)
-	middle := (hits + z*z/2) / (n + z*z)
-	half := z * math.Sqrt(max(0, hits*(n-hits)/n)+z*z/4) / (n + z*z)
-	return Interval{max(0, middle-half), min(1, middle+half)}
-}
-
 type hits struct{ top, classes binCounts }
 
 func (b *binned) hits(weight []float64) hits {
@@ -112,7 +100,7 @@ func (f binCounts) curve() *Curve {
 			if f.squares != nil {
 				hits, n = hits*n/f.squares[k], n*n/f.squares[k]
 			}
-			i := wilson(hits, n)
+			i := ShareInterval(hits, n)
 			c.Low[k], c.High[k] = i.Low, i.High
 		}
 	}

@@ -37,20 +37,6 @@ func TestReliabilityIsWhatECEAverages(t *testing.T) {
 	}
 }
 
-// TestWilson holds the interval to scipy.stats.binomtest(k, n).proportion_ci(method="wilson").
-func TestWilson(t *testing.T) {
-	for _, c := range []struct{ hits, n, low, high float64 }{
-		{3, 3, 0.4385029682449546, 1},
-		{0, 3, 0, 0.5614970317550454},
-		{7, 10, 0.39677814746114526, 0.892208732593699},
-		{950, 1000, 0.9346861797557491, 0.9618697376072511},
-	} {
-		if i := wilson(c.hits, c.n); !near(i.Low, c.low, 1e-9) || !near(i.High, c.high, 1e-9) {
-			t.Errorf("%g of %g: %v – %v, want %v – %v", c.hits, c.n, i.Low, i.High, c.low, c.high)
-		}
-	}
-}
-
 func TestPoolCurves(t *testing.T) {
 	nan := math.NaN()
 	pooled := PoolCurves([]*Curve{
@@ -61,7 +47,7 @@ func TestPoolCurves(t *testing.T) {
 	if pooled.Confidence[0] != .4 || !near(pooled.Confidence[1], .86, 1e-12) || !near(pooled.Frequency[1], .9, 1e-12) || pooled.Count[1] != 5 {
 		t.Errorf("pooled %+v", pooled)
 	}
-	if i := wilson(4.5, 5); pooled.Low[1] != i.Low || pooled.High[1] != i.High {
+	if i := ShareInterval(4.5, 5); pooled.Low[1] != i.Low || pooled.High[1] != i.High {
 		t.Errorf("the interval is %v – %v, not that of five rows", pooled.Low[1], pooled.High[1])
 	}
 }

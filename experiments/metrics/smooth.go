@@ -171,7 +171,7 @@ func (b *binned) smooth(ctx context.Context, x *resamples, out *Report) error {
 	}
 	out.SmoothECE = under(newSmoothed(confidence, b.Weight), b.observed())
 	if replicates > 0 {
-		out.SmoothInterval = around(out.SmoothECE, errors[:replicates]).possible(TopECE, out.SmoothECE)
+		out.SmoothInterval = around(out.SmoothECE, errors[:replicates], x.wider()).possible(out.SmoothECE)
 	}
 	if len(x.redraws) > 0 {
 		out.SmoothNoise = upperNoise(out.SmoothECE, errors[replicates:])

@@ -20,7 +20,7 @@ import (
 // Evaluate has the same values, up to the rounding of its own sums (1e-12). The bootstrap gives
 // each row a Poisson weight of mean 1 in each replicate, where the bootstrap of Evaluate draws
 // exactly as many rows as there are; with many rows these are the same (Chamandy, Muralidharan,
-// Najmi and Naidu 2012). The weights and the redrawn labels depend on the seed and on the row's number. Weights of rows are
+// Najmi and Naidu 2012). The intervals of NLL and Brier score are the bootstrap's here, and miss the skewness of few rows. The weights and the redrawn labels depend on the seed and on the row's number. Weights of rows are
 // added as they are, so all parts must have them on one scale.
 type Totals struct{ t totals }
 
@@ -32,6 +32,7 @@ type totals struct {
 	Seed        uint64
 	Rows        int64   // that count
 	Counts      []int64 // (C+1)×bins, of rows
+	Squares     exact   // Σ w²
 	Floored     int64   // rows (see Floored), and what they lose
 	FlooredLoss exact
 	All         rowTotals
@@ -182,6 +183,7 @@ func (t *totals) addBatch(b *binned, prob []exact, from, to int, first uint64) {
 func (t *totals) count(b *binned, i int) {
 	w := b.W(i)
 	t.Rows++
+	t.Squares.merge(exactly(w * w))
 	for c, k := range b.binsOf(i) {
 		at := c*b.settings.Bins + int(k)
 		t.Counts[at]++
@@ -266,6 +268,7 @@ func (t *Totals) Merge(other *Totals) error {
 	}
 	a.Rows, a.Floored = a.Rows+b.Rows, a.Floored+b.Floored
 	a.FlooredLoss.merge(b.FlooredLoss)
+	a.Squares.merge(b.Squares)
 	for at, n := range b.Counts {
 		a.Counts[at] += n
 	}
@@ -348,10 +351,19 @@ func (t *Totals) Report() (*Report, error) {
 	}
 	for m := range Metrics {
 		if m.Local() {
-			r.spread(m, nil, nil)
+			r.spread(m, nil, nil, 1)
 		} else {
-			r.spread(m, replicates, redraws)
+			r.spread(m, replicates, redraws, 1)
 		}
+	}
+	const rounding = 1e-9 // of weights that are equal
+	rows, total := float64(v.Rows), v.All.Rows.Total.float()
+	n := min(rows, max(1, total*total/v.Squares.float()))
+	if n < rows*(1-rounding) {
+		r.Effective = n
+	}
+	if len(replicates) > 0 {
+		r.Intervals[Accuracy] = ShareInterval(r.Values[Accuracy]*n, n)
 	}
 	r.Floored = newFloored(int(v.Floored), v.FlooredLoss.float(), v.All.Labels.NLL.float())
 	return r, nil

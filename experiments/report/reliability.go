@@ -24,7 +24,7 @@ func Reliability(title string, c *metrics.Curve) *Figure {
 	curve.Add(newGridLines())
 	curve.Add(newDiagonal(), reliabilityBins(c, ours))
 	rows, ece := calibrationError(c)
-	curve.X.Label.Text = fmt.Sprintf("95 %% Wilson intervals; dashes: perfect calibration\nmean gap of the bins %.4f, %d predictions", ece, rows)
+	curve.X.Label.Text = fmt.Sprintf("95 %% Clopper–Pearson intervals; dashes: perfect calibration\nmean gap of the bins %.4f, %d predictions", ece, rows)
 	f := newStack([]*chart{curve, binCounts(c)}, []float64{0.74, 0.26}, 12*vg.Centimeter, 15*vg.Centimeter, nil)
 	f.points.head = []string{"of", "confidence", "frequency", "low", "high", "rows"}
 	Diagram{title, c}.record(&f.points, title)

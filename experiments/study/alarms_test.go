@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -213,8 +212,8 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 // of draws that Holm allows, and what one method gains is found as often as the paired t test finds it. CALIBRA_CHECK=all draws 400
 // times, which the guide tells by results/verdict-alarms.csv (CALIBRA_UPDATE=1 writes it).
 func TestFalseAlarms(t *testing.T) {
-	draws, whole := 12, os.Getenv("CALIBRA_CHECK") == "all"
-	if whole {
+	draws := 12
+	if whole() {
 		draws = 400
 	}
 	// Alarms in 5 % of the draws are more than most once in a thousand times.
@@ -251,17 +250,5 @@ func TestFalseAlarms(t *testing.T) {
 			}
 		}
 	}
-	const path = "../results/verdict-alarms.csv"
-	switch {
-	case !whole:
-		t.Logf("\n%s", file)
-	case os.Getenv("CALIBRA_UPDATE") != "":
-		if err := os.WriteFile(path, file.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	default:
-		if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, file.Bytes()) {
-			t.Errorf("%s is stale (%v):\n%s", path, err, file)
-		}
-	}
+	keep(t, "../results/verdict-alarms.csv", file.Bytes())
 }

@@ -12,7 +12,7 @@ import (
 
 // reliabilityDiagrams show the top class's confidence against its hits.
 var reliabilityDiagrams = figures("Reliability",
-	"Frequency of hits against the confidence of the top class in 15 bins, the mean over the seeds. Bars are 95 % Wilson intervals of as many rows as one seed tests, grey bars the share of the rows in each bin; ECE is the mean gap of these bins.",
+	"Frequency of hits against the confidence of the top class in 15 bins, the mean over the seeds. Bars are 95 % Clopper–Pearson intervals of as many rows as one seed tests, grey bars the share of the rows in each bin; ECE is the mean gap of these bins.",
 	plain(func(f *Findings, s *subject) []*report.Drawing {
 		var diagrams []report.Diagram
 		for _, r := range s.rows {

@@ -111,6 +111,24 @@ func (s *Sample) Total() (sum float64) {
 	return sum
 }
 
+// Effective is as how many rows of one weight the rows count, (Σ w)²/Σ w².
+func (s *Sample) Effective() float64 {
+	if s.Weight == nil {
+		return float64(s.N)
+	}
+	return Effective(s.Weight)
+}
+
+// Effective is as how many observations of one weight those of these weights count (Kish 1965).
+func Effective(weight []float64) float64 {
+	var sum, squares float64
+	for _, w := range weight {
+		sum += w
+		squares += w * w
+	}
+	return sum * sum / squares
+}
+
 // Weights are w, in memory of their own.
 func (s *Sample) Weights() []float64 {
 	if s.Weight == nil {
@@ -151,13 +169,4 @@ func (s *Sample) Plain(x []float64) []float64 {
 		x[i] = m + w*(x[i]-m)
 	}
 	return x
-}
-
-// Effective is the effective number of rows.
-func (s *Sample) Effective() float64 {
-	var squares float64
-	for i := range s.N {
-		squares += s.W(i) * s.W(i)
-	}
-	return s.Total() * s.Total() / squares
 }
