@@ -184,7 +184,7 @@ func (x *exam) diagnosis(ctx context.Context, rng *rand.Rand) (*Diagnosis, error
 		return nil, err
 	}
 	d.Kind = x.kind(named)
-	found := slices.Concat(x.raw, x.left)
+	found := slices.Concat(x.raw, x.left, x.sides, x.places)
 	regions := slices.DeleteFunc(slices.Clone(named), func(g *tested) bool { return !slices.Contains(found, g) })
 	explains := len(regions) > 0
 	if !explains {
