@@ -125,7 +125,7 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiment
 		return err
 	}
 	if _, err = report.JudgeDiagnosis(d); len(d.Wrong()) > 0 {
-		findings.Where = map[*experiments.Origin]string{origin: "The classifier is " + d.Found + "."}
+		findings.Where = map[*experiments.Origin]string{origin: "The classifier is " + strings.ReplaceAll(d.Found, "\n", "; ") + "."}
 	}
 	return err
 }

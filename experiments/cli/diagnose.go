@@ -59,7 +59,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	verdict.Commands = in.corrections(verdict, c.Features)
 	d.Copies, d.Notes = in.odd()
 	d.Verdict = verdict
-	m, err := d.Map(in.LogProbs, in.Labels, data.Dense(in.Embedding), e, rand.New(rand.NewPCG(c.Seed, 1)))
+	m, err := d.Map(in.LogProbs, in.Labels, data.Dense(in.Embedding), e)
 	if err != nil {
 		return asUsage(err)
 	}
@@ -88,7 +88,7 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 	if len(d.Wrong()) > 0 {
 		return nil
 	}
-	r, err := metrics.MeasureWith(ctx, in.LogProbs, in.Labels, nil, in.counting(), metrics.Uncertainty{}, rand.New(rand.NewPCG(c.Seed, 0)))
+	r, err := metrics.MeasureWith(ctx, in.LogProbs, in.Labels, nil, in.counting(), metrics.Uncertainty{Replicates: metrics.None, Redraws: 199}, rand.New(rand.NewPCG(c.Seed, 0)))
 	if err != nil {
 		return asUsage(err)
 	}
@@ -97,9 +97,10 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 		return asUsage(err)
 	}
 	shown := ""
-	if n := r.Noise[metrics.ECE]; n.Exceeded(d.Level, 2) { // of two tests, as evaluate's
+	const share = 5 // of the level, so that these and the marks of the page raise few false alarms together
+	if n := r.Noise[metrics.ECE]; n.Exceeded(d.Level, share) {
 		shown = fmt.Sprintf("class-wise ECE is %.5f (%.5f if calibrated, p %s)", r.Values[metrics.ECE], n.Mean, figures.PAmong(n.PValue, r.Uncertainty.Redraws))
-	} else if ratio != nil && ratio.PValue < d.Level {
+	} else if ratio != nil && ratio.PValue < d.Level/share {
 		shown = fmt.Sprintf("the likelihood ratio test shows miscalibration (p %s)", figures.P(ratio.PValue))
 	}
 	if shown != "" {
@@ -129,14 +130,14 @@ const listedRows = 100_000
 // listed is the diagnosis as it is written: without the rows of its regions where they are too many.
 func (c *diagnoseCmd) listed(d *diagnosis.Diagnosis) *diagnosis.Diagnosis {
 	rows := 0
-	for _, r := range slices.Concat(d.Regions, d.Groups) {
+	for _, r := range slices.Concat(d.Regions, d.Groups, d.Named) {
 		rows += r.Size
 	}
 	if c.AllRows || rows <= listedRows {
 		return d
 	}
 	short := *d
-	short.Regions, short.Groups = diagnosis.WithoutRows(d.Regions), diagnosis.WithoutRows(d.Groups)
+	short.Regions, short.Groups, short.Named = diagnosis.WithoutRows(d.Regions), diagnosis.WithoutRows(d.Groups), diagnosis.WithoutRows(d.Named)
 	return &short
 }
 
@@ -173,10 +174,10 @@ func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, v *figures.Ver
 	if list := wrongTable(d); len(list.rows) > 0 {
 		t.tables(list)
 	}
-	return t.closing(d.Found, filepath.Join(relative(c.Out), "diagnosis.html"))
+	return t.closing(strings.ReplaceAll(d.Found, "\n", "; "), filepath.Join(relative(c.Out), "diagnosis.html"))
 }
 
-// wrongTable is a row for all that is wrong.
+// wrongTable is a row for each description of what is wrong; where all rows are, for each class and tenth that is.
 func wrongTable(d *diagnosis.Diagnosis) *table {
 	list := &table{columns: []column{
 		{head: "called", drop: 6}, {head: "rows"}, {head: "class"}, {head: "predicted", drop: 2}, {head: "observed", drop: 3}, {head: "gap"},
@@ -192,14 +193,10 @@ func wrongTable(d *diagnosis.Diagnosis) *table {
 		}
 	}
 	saved := func(r diagnosis.Region) string { return metrics.Nats(r.Saved) }
-	// where regions explain the error, its figure for all rows adds nothing; where it is global, theirs does not
-	if d.Kind != diagnosis.GlobalError {
-		add(d.Regions, saved)
-	}
+	add(d.Named, saved)
 	if d.Kind != diagnosis.LocalError {
 		add(d.Classes, func(diagnosis.Region) string { return "–" }) // what all rows would save is no single class's
 		add(d.Confidence, saved)
 	}
-	add(d.Groups, saved)
 	return list
 }

@@ -73,7 +73,7 @@ func TestDiagnoseJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(d.Found, "wrong in ") || len(d.Groups) != 2 || d.Groups[1].Describe != "group 1" {
+	if !strings.HasPrefix(d.Found, "wrong where ") || len(d.Groups) != 2 || d.Groups[1].Describe != "group 1" {
 		t.Errorf("verdict %q, groups %v", d.Found, d.Groups)
 	}
 	if r := d.Regions[0]; !r.Wrong || math.Abs(r.Gap) < .1 || len(r.Rows) != r.Size {
@@ -135,7 +135,7 @@ func TestDiagnosisSaysWhatToDo(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(strings.TrimSpace(text), "Use a correction by the predictions and the latent space. It lowers the NLL by ") {
 		t.Fatalf("exit code %d, %q", code, text)
 	}
-	for _, want := range []string{"(age > ", "Wrong in 1 region: in ", "fit --in " + features + " --method mixture", "age > "} {
+	for _, want := range []string{"Wrong where age > ", "fit --in " + features + " --method mixture", "age > "} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in %s", want, text)
 		}

@@ -302,18 +302,23 @@ func multicalibrationTable(m *metrics.Multicalibration) *report.Table {
 	if m == nil {
 		return nil
 	}
-	t := &report.Table{Labels: []string{"calibration of group", "class"}, Values: report.Heads("rows", "ECCE", "sigma", "p")}
+	t := &report.Table{Labels: []string{"calibration of group", "class"}, Values: report.Heads("rows", "ECCE", "sigma", "p", "p of all")}
 	worst := slices.SortedStableFunc(slices.Values(m.Groups), func(a, b metrics.Segment) int { return cmp.Compare(b.Sigma, a.Sigma) })
 	for _, s := range worst[:min(len(worst), mostParts)] {
-		t.Add("", report.Row{Labels: []string{cmp.Or(s.Group, "all rows"), s.Class}, Cells: report.Texts(metrics.Fixed(float64(s.Rows), 0), metrics.Fixed(s.ECCE, 4), metrics.Fixed(s.Sigma, 2), report.P(s.PValue))})
+		t.Add("", report.Row{Labels: []string{cmp.Or(s.Group, "all rows"), s.Class}, Cells: report.Texts(metrics.Fixed(float64(s.Rows), 0), metrics.Fixed(s.ECCE, 4), metrics.Fixed(s.Sigma, 2), report.P(s.PValue), report.P(s.Adjusted))})
 	}
 	return t
 }
 
-// multicalibrationText says in a line which group is worst.
+// multicalibrationText says in a line which group is worst, if it is so beyond chance.
 func multicalibrationText(m *metrics.Multicalibration) string {
-	return fmt.Sprintf("multicalibration error %.5f, %.2f standard deviations of calibrated predictions (p %s; %s over all groups and classes): the worst is %s in class %s",
-		m.Error, m.Sigma, report.P(m.PValue), report.P(m.Adjusted), cmp.Or(m.Group, "all rows"), m.Class)
+	worst := "no group or class is wrong beyond chance"
+	if m.BeyondChance {
+		s := slices.MinFunc(m.Groups, func(a, b metrics.Segment) int { return cmp.Compare(a.Adjusted, b.Adjusted) })
+		worst = fmt.Sprintf("the worst is %s in class %s", cmp.Or(s.Group, "all rows"), s.Class)
+	}
+	return fmt.Sprintf("multicalibration error %.5f, %.2f standard deviations of calibrated predictions (p %s; %s over all groups and classes): %s",
+		m.Error, m.Sigma, report.P(m.PValue), report.P(m.Adjusted), worst)
 }
 
 // partsSection is the same on a page; nil of none.

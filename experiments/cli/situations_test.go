@@ -378,7 +378,7 @@ func TestCompareSaysWhere(t *testing.T) {
 			t.Fatalf("%s exits %d: %v, %s", args[0], code, err, stderr)
 		}
 	}
-	if want := "The classifier is " + diagnosed.Found + "."; compared.Verdict.Why[1] != want || !strings.Contains(want, "in 1 region") {
+	if want := "The classifier is " + diagnosed.Found + "."; compared.Verdict.Why[1] != want || !strings.Contains(want, "wrong where feature 0 > ") {
 		t.Errorf("compare says %q, diagnose %q", compared.Verdict.Why, diagnosed.Found)
 	}
 }

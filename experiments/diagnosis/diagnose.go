@@ -100,6 +100,11 @@ type Diagnosis struct {
 	Classes    []Region `json:"classes"`
 	Confidence []Region `json:"confidence"`
 	Groups     []Region `json:"groups,omitempty"`
+	// Named are the smallest descriptions that explain what is wrong, the first alone where it does: groups, predicted classes,
+	// regions, and intersections of two of those. An error of all rows alike has none.
+	Named []Region `json:"named,omitempty"`
+	// Places are the circles of the map: the rows nearest each of some codewords, whose number is their name.
+	Places []Region `json:"places"`
 
 	Rows             int                `json:"n"`
 	NLL              float64            `json:"nll"`
@@ -121,9 +126,9 @@ type Kind string
 
 const (
 	NoError     Kind = "none"   // nothing is called wrong
-	GlobalError Kind = "global" // a correction of the predictions alone leaves no region that is wrong
-	LocalError  Kind = "local"  // regions are wrong, and the rest is not wrong alike
-	BothErrors  Kind = "both"   // regions are wrong beyond what a global correction mends
+	GlobalError Kind = "global" // a correction of all rows by their predictions explains it
+	LocalError  Kind = "local"  // corrections of some rows do
+	BothErrors  Kind = "both"   // it takes corrections of some rows beyond one of all
 )
 
 // Diagnose finds the regions of the embedding (N×d) in which predictions (N×C) and labels
@@ -137,8 +142,8 @@ const (
 //	T = Σ_{i∈R} w_i e_ic / √(max(V, S) + 4)
 //
 // where V = Σ_{i∈R} w_i² p_ic(1 − p_ic) is the variance if the predictions are right, and S = Σ_{i∈R} w_i² (e_ic − ē_c)² is its
-// estimate from the rows (w_i = 1 without weights). All rows for each class, tenths of the
-// rows by confidence, and groups are tested beside. Of calibrated predictions, and of others, the largest |T| over
+// estimate from the rows (w_i = 1 without weights). All rows for each class, tenths of the rows by confidence, groups, predicted
+// classes, intersections of two of these and of regions, the sides of features, and the places of the map are tested beside. Of calibrated predictions, and of others, the largest |T| over
 // everything tested is as large as the maxima of two kinds of draws: labels redrawn from the predictions, with V alone, and a
 // wild bootstrap of the residuals, with S alone. The adjusted p-value of T is the larger of the two shares of draws, the
 // observed rows among them, whose maximum is as large, and Critical what all but a share Level stay below. So
@@ -148,9 +153,8 @@ const (
 // Intervals hold for all gaps at once, whether the predictions are right or wrong, by the same T. One rule decides what is wrong: |T| is above
 // Critical, p is at most Level, the gap is beyond Detectable, and its interval does not hold 0; each is equivalent.
 //
-// If a global correction saves something, regions are also searched after that correction. These are reported if
-// the rows outside all regions are similarly wrong: by a third of the regions' gap or more. The error is global if no region is left
-// and either this holds or regions hold more than half of the rows.
+// If a global correction saves something, regions are also searched after that correction. What is wrong is named by the
+// smallest descriptions that explain it (see explain). The error is global if a correction of all rows explains it.
 //
 // Memory grows with N·d, time with N·(C·redraws + d).
 func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, e Examination, rng *rand.Rand) (*Diagnosis, error) {
@@ -190,13 +194,13 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 		return nil, err
 	}
 	done()
-	return x.diagnosis(), nil
+	return x.diagnosis(ctx, rng)
 }
 
-// MarshalJSON leaves out the rows of classes and confidences, which are all rows many times over.
+// MarshalJSON leaves out the rows of classes, confidences and places, which are all rows many times over.
 func (d *Diagnosis) MarshalJSON() ([]byte, error) {
 	type plain Diagnosis
 	short := plain(*d)
-	short.Classes, short.Confidence = WithoutRows(d.Classes), WithoutRows(d.Confidence)
+	short.Classes, short.Confidence, short.Places = WithoutRows(d.Classes), WithoutRows(d.Confidence), WithoutRows(d.Places)
 	return json.Marshal(short)
 }

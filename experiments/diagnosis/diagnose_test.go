@@ -74,7 +74,7 @@ func TestDiagnoseFindsThePlantedCluster(t *testing.T) {
 	const n = 2400
 	c := newClustered(n, .5, newRand(1))
 	d := diagnose(t, c, diagnosis.Examination{Redraws: 199}, 2)
-	if len(d.Regions) == 0 || !d.Regions[0].Wrong || d.Kind != diagnosis.LocalError || !strings.HasPrefix(d.Found, "wrong in 1 region: ") {
+	if len(d.Regions) == 0 || !d.Regions[0].Wrong || d.Kind != diagnosis.LocalError || len(d.Named) != 1 || !strings.HasPrefix(d.Found, "wrong where direction 0 > ") {
 		t.Fatalf("%s, %s", d.Found, d.Kind)
 	}
 	planted, hit := 0, 0
@@ -135,7 +135,7 @@ func TestDiagnosisIsConsistent(t *testing.T) {
 	if again := diagnose(t, c, e, 4); again.Found != d.Found || again.Critical != d.Critical {
 		t.Errorf("the same seed gives %q and %q", d.Found, again.Found)
 	}
-	m, err := d.Map(c.logProbs, c.labels, c.embedding, e, newRand(5))
+	m, err := d.Map(c.logProbs, c.labels, c.embedding, e)
 	if err != nil || len(m.Planes) != 2 || len(m.Places) < 10 || len(m.Regions) != len(d.Regions) {
 		t.Fatalf("map %+v, %v", m, err)
 	}

@@ -3,27 +3,36 @@ package diagnosis
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"calibra/experiments/internal/checked"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // exam is a diagnosis in the making.
 type exam struct {
 	*checked.Sample
 	Examination
-	embedding    *mat.Dense
-	words        *describer
-	recovered    *recalibrated
-	recalibrated *checked.Sample // by the global correction; nil where it saves nothing for sure
-	// what is tested: regions of the predictions, of the recalibrated ones, confidences, groups, all rows
-	raw, left, tenths, groups []*tested
-	all                       *tested
-	redrawn, swung            []float64 // the maxima of the redraws and of the bootstrap, ascending
+	embedding *mat.Dense
+	words     *describer
+	recovered *recalibrated
+	candidates
+	redrawn, swung []float64 // the maxima of the redraws and of the bootstrap, ascending
+}
+
+// candidates are all that is tested at one level: regions of the predictions and of the recalibrated ones, tenths by
+// confidence, groups, predicted classes, intersections of two of those, sides of features, places of the map, all rows.
+type candidates struct {
+	raw, left, tenths, groups, predicted, crossed, sides, places []*tested
+	all                                                          *tested
+}
+
+func (f *candidates) sets() []*tested {
+	return slices.Concat(f.raw, f.left, f.tenths, f.groups, f.predicted, f.crossed, f.sides, f.places, []*tested{f.all})
 }
 
 // newExam is one of the rows that count.
@@ -53,26 +62,100 @@ func (x *exam) collect(rng *rand.Rand) error {
 		if err != nil {
 			return err
 		}
-		x.recalibrated = recalibrated
 		x.left = x.regions(recalibrated, half, rng)
 	}
-	for _, rows := range parted(checked.QuantileBins(x.Confidences(), confidenceCells), confidenceCells) {
-		if rows != nil {
-			x.tenths = append(x.tenths, count(x.Sample, rows, x.Classes))
-		}
+	x.tenths = x.counted(parted(checked.QuantileBins(x.Confidences(), confidenceCells), confidenceCells), 1, x.Classes)
+	x.groups = x.counted(parted(x.Groups, len(x.GroupNames)), 1, 0)
+	for _, g := range x.groups {
+		g.name = x.GroupNames[x.Groups[g.rows[0]]]
 	}
-	for _, rows := range parted(x.Groups, len(x.GroupNames)) {
-		x.groups = append(x.groups, count(x.Sample, rows, 0))
+	x.predicted = x.counted(parted(x.Top, x.Classes), x.Search.Rows, x.Classes)
+	for _, g := range x.predicted {
+		g.name = "predicted " + x.nameOf(int(x.Top[g.rows[0]]))
 	}
+	x.crossed = slices.Concat(x.cross(x.groups, x.predicted), x.cross(x.groups, x.raw), x.cross(x.predicted, x.raw))
+	x.sides = x.cutInTwo()
+	words := lloyd(x.embedding, min(mapPlaces, max(1, x.N/defaultRegion)), rng)
+	k, _ := words.Dims()
+	x.places = x.counted(parted(nearest(x.embedding, words), k), 1, x.Classes)
 	x.all = count(x.Sample, checked.FirstToLast(x.N), 0)
 	return nil
+}
+
+// nameOf is the name of a class, or its number.
+func (x *exam) nameOf(class int) string {
+	if x.ClassNames != nil {
+		return x.ClassNames[class]
+	}
+	return strconv.Itoa(class)
+}
+
+// counted are the sums of the cells of so many rows or more.
+func (x *exam) counted(cells [][]int, least, from int) (sets []*tested) {
+	for _, rows := range cells {
+		if len(rows) >= least {
+			sets = append(sets, count(x.Sample, rows, from))
+		}
+	}
+	return sets
+}
+
+const (
+	cutFeatures = 8  // at most, those of largest variance
+	cutTenths   = 10 // of the cuts of a feature
+)
+
+// cutInTwo are the rows on each side of cuts of features at about their deciles, tested for the top class.
+func (x *exam) cutInTwo() (sets []*tested) {
+	of := x.words.cuts
+	for j, feature := range of.all[:min(len(of.all), cutFeatures)] {
+		last := -1
+		for k := range cutTenths {
+			cut := k * len(feature.cuts) / cutTenths
+			if cut == last || cut == len(feature.cuts) {
+				continue
+			}
+			last = cut
+			sides := make([]int, x.N)
+			for i := range sides {
+				if of.holds(condition{j, cut, true}, i) {
+					sides[i] = 1
+				}
+			}
+			for _, g := range x.counted(parted(sides, 2), x.Search.Rows, x.Classes) {
+				if float64(len(g.rows)) <= notAll*float64(x.N) {
+					sets = append(sets, g)
+				}
+			}
+		}
+	}
+	return sets
+}
+
+// notAll is the share of a set that its intersection with another holds at most, to be another set.
+const notAll = .9
+
+// cross are the intersections of each of as with each of bs, tested for the top class.
+func (x *exam) cross(as, bs []*tested) (sets []*tested) {
+	for _, a := range as {
+		in := a.member(x.N)
+		for _, b := range bs {
+			both := slices.DeleteFunc(slices.Clone(b.rows), func(i int) bool { return !in[i] })
+			if len(both) >= x.Search.Rows && float64(len(both)) <= notAll*float64(min(len(a.rows), len(b.rows))) {
+				g := count(x.Sample, both, x.Classes)
+				g.of = []*tested{a, b}
+				sets = append(sets, g)
+			}
+		}
+	}
+	return sets
 }
 
 // leastGain of a global correction, nats, that regions are searched beyond.
 const leastGain = 1e-6
 
 // parted are the rows of each cell.
-func parted(cell []int, cells int) [][]int {
+func parted[K int | int32](cell []K, cells int) [][]int {
 	rows := make([][]int, cells)
 	for i, k := range cell {
 		rows[k] = append(rows[k], i)
@@ -82,7 +165,7 @@ func parted(cell []int, cells int) [][]int {
 
 // judge draws what the sets are held against.
 func (x *exam) judge(ctx context.Context, rng *rand.Rand) (err error) {
-	sets := slices.Concat(x.raw, x.left, x.tenths, x.groups, []*tested{x.all})
+	sets := x.sets()
 	if x.redrawn, err = largest(x.Sample, ctx, sets, x.Redraws, rng); err != nil {
 		return err
 	}
@@ -90,80 +173,27 @@ func (x *exam) judge(ctx context.Context, rng *rand.Rand) (err error) {
 	return err
 }
 
-// alikeGap is what the gap outside all wrong regions is at least, as a share of theirs, where the error is everywhere.
-const alikeGap = 1. / 3
-
-// apartFrom keeps those regions, the one of largest |T| under s first, that are wrong and stay wrong without the rows of
-// those before: each must show something that the others do not. What stays is less than was tested, so
-// the chance of a false alarm is no larger.
-func (x *exam) apartFrom(regions []*tested, s *checked.Sample, critical float64) (kept []*tested) {
-	at := map[*tested]float64{}
-	for _, r := range regions {
-		at[r] = count(s, r.rows, 0).worst()
-	}
-	order := slices.Clone(regions)
-	slices.SortStableFunc(order, func(a, b *tested) int { return cmp.Compare(at[b], at[a]) })
-	for _, r := range order {
-		rest := slices.DeleteFunc(slices.Clone(r.rows), func(i int) bool {
-			return slices.ContainsFunc(kept, func(k *tested) bool { return k.in[i] })
-		})
-		if at[r] > critical && count(s, rest, 0).worst() > critical {
-			kept = append(kept, r)
-		}
-	}
-	return kept
-}
-
-// explain chooses what error there is and which sets are its regions.
-func (x *exam) explain() (Kind, []*tested) {
-	critical := x.critical()
-	wrong := x.apartFrom(x.raw, x.Sample, critical)
-	var rest []int // outside all of them
-	for i := range x.N {
-		if !slices.ContainsFunc(wrong, func(r *tested) bool { return r.in[i] }) {
-			rest = append(rest, i)
-		}
-	}
-	tooLarge := func(g *tested) bool { return g.worst() > critical }
-	everywhere := tooLarge(x.all) || slices.ContainsFunc(x.tenths, tooLarge)
-	if len(wrong) > 0 {
-		g, most := count(x.Sample, rest, 0), 0.
-		for _, r := range wrong {
-			most = max(most, r.largest(r.gap))
-		}
-		few := len(rest) < x.Search.Rows // too few for a test
-		everywhere = few || g.largest(g.gap) > alikeGap*most && (tooLarge(g) || 2*len(rest) < x.N)
-	}
-	if x.recalibrated != nil && (everywhere || 2*len(rest) < x.N) {
-		left := x.apartFrom(x.left, x.recalibrated, distuv.UnitNormal.Quantile(1-x.Level/float64(2*(x.Classes+1)*max(1, len(x.left)))))
-		switch {
-		case len(left) == 0:
-			return GlobalError, x.raw
-		case everywhere:
-			return BothErrors, left
-		}
-	}
-	switch {
-	case len(wrong) > 0:
-		return LocalError, wrong
-	case everywhere:
-		return GlobalError, x.raw
-	}
-	return NoError, x.raw
-}
-
 // diagnosis puts the tests together.
-func (x *exam) diagnosis() *Diagnosis {
+func (x *exam) diagnosis(ctx context.Context, rng *rand.Rand) (*Diagnosis, error) {
 	d := &Diagnosis{
-		Rows: x.N, NumClasses: x.Classes, ClassNames: x.ClassNames, Redraws: x.Redraws, Level: x.Level, Recoverable: x.recovered.Recovered,
-		Critical: x.critical(), CriticalInterval: x.critical(),
+		Rows: x.N, NumClasses: x.Classes, ClassNames: x.ClassNames, Redraws: x.Redraws, Level: x.Level,
+		Recoverable: x.recovered.Recovered, Critical: x.critical(), CriticalInterval: x.critical(),
 	}
-	var regions []*tested
-	d.Kind, regions = x.explain()
+	named, rest, err := x.explain(ctx, rng)
+	if err != nil {
+		return nil, err
+	}
+	d.Kind = x.kind(named)
+	found := slices.Concat(x.raw, x.left, x.sides, x.places)
+	regions := slices.DeleteFunc(slices.Clone(named), func(g *tested) bool { return !slices.Contains(found, g) })
+	explains := len(regions) > 0
+	if !explains {
+		regions = x.raw
+	}
 	for _, r := range regions {
-		region := x.region(d, r, -1)
+		region := x.described(r)
+		region.Named = explains
 		region.Prototype = x.InputRows(x.prototype(r.rows))
-		region.Describe = x.words.region(r.rows)
 		d.Regions = append(d.Regions, region)
 	}
 	slices.SortStableFunc(d.Regions, func(a, b Region) int {
@@ -177,35 +207,49 @@ func (x *exam) diagnosis() *Diagnosis {
 		if c < x.Classes {
 			name = d.className(c)
 		}
-		d.Classes = append(d.Classes, x.told(d, x.all, c, "all rows, "+name))
+		d.Classes = append(d.Classes, x.told(x.all, c, "all rows, "+name))
 	}
 	for _, g := range x.tenths {
 		low, high := 1., 0.
 		for _, i := range g.rows {
 			low, high = min(low, x.Confidence(i)), max(high, x.Confidence(i))
 		}
-		d.Confidence = append(d.Confidence, x.told(d, g, x.Classes, "confidence "+span(low, high)))
+		d.Confidence = append(d.Confidence, x.told(g, x.Classes, "confidence "+span(low, high)))
 	}
-	for at, g := range x.groups {
-		if len(g.rows) > 0 {
-			region := x.region(d, g, -1)
-			region.Describe = x.GroupNames[at]
-			d.Groups = append(d.Groups, region)
+	for _, g := range x.groups {
+		d.Groups = append(d.Groups, x.described(g))
+	}
+	for k, g := range x.places {
+		d.Places = append(d.Places, x.told(g, x.Classes, fmt.Sprintf("place %d", k)))
+	}
+	for _, g := range named {
+		if g != x.all {
+			region := x.described(g)
+			region.Named = true
+			d.Named = append(d.Named, region)
 		}
 	}
-	d.Found = d.found()
+	calibrated, rows := x.calibratedBeside(named)
+	d.Found = d.found(calibrated, rows, rest)
 	nll, _ := lossesOf(x.Sample, x.Log)
 	right := make([]float64, x.N)
 	for i := range right {
 		right[i] = x.Hit(i, x.Classes)
 	}
 	d.NLL, d.Accuracy = x.Mean(nll), x.Mean(right)
-	return d
+	return d, nil
+}
+
+// described is a set as the region of the class that is worst off in it.
+func (x *exam) described(g *tested) Region {
+	region := x.region(g, -1)
+	region.Describe = x.describe(g)
+	return region
 }
 
 // told is a set of rows as a region of one class alone.
-func (x *exam) told(d *Diagnosis, set *tested, class int, text string) Region {
-	region := x.region(d, set, class)
+func (x *exam) told(set *tested, class int, text string) Region {
+	region := x.region(set, class)
 	region.Describe, region.PerClass = text, nil
 	return region
 }

@@ -1,18 +1,24 @@
 package diagnosis
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
-// Wrong are the regions, classes, cells of confidence and groups that are called wrong.
+// Wrong are all that is beyond chance: descriptions, regions, classes, cells of confidence, groups and places.
 func (d *Diagnosis) Wrong() []Region {
-	return wrongOf(slices.Concat(d.Regions, d.Classes, d.Confidence, d.Groups))
+	return wrongOf(slices.Concat(d.Named, d.Regions, d.Classes, d.Confidence, d.Groups, d.Places))
 }
 
-func wrongOf(regions []Region) []Region {
-	return slices.DeleteFunc(slices.Clone(regions), func(r Region) bool { return !r.Wrong })
+func wrongOf(regions []Region) (wrong []Region) {
+	for _, r := range regions {
+		if r.Wrong {
+			wrong = append(wrong, r)
+		}
+	}
+	return wrong
 }
 
 // className is such as "class 3", or its name.
@@ -23,32 +29,82 @@ func (d *Diagnosis) className(c int) string {
 	return fmt.Sprintf("class %d", c)
 }
 
-// found says what is wrong in a sentence.
-func (d *Diagnosis) found() string {
-	wrong, regions := d.Wrong(), len(wrongOf(d.Regions))
-	in := fmt.Sprintf("%d regions", regions)
-	first := "; first: " // of several
-	if regions == 1 {
-		in, first = "1 region", ": "
+// found says what is wrong, a line for each description; calibrated are groups beside, of so many rows, and rest
+// is whether smaller errors remain.
+func (d *Diagnosis) found(calibrated []string, rows int, rest bool) string {
+	var lines []string
+	switch d.Kind {
+	case NoError:
+		return fmt.Sprintf("calibrated as far as %s rows can tell", thousands(d.Rows))
+	case GlobalError:
+		lines = append(lines, "wrong everywhere alike: "+d.everywhere())
+	case BothErrors:
+		lines = append(lines, "wrong everywhere, and more in places")
 	}
-	switch {
-	case len(wrong) == 0:
-		return fmt.Sprintf("calibrated as far as %d rows can tell", d.Rows)
-	case d.Kind == GlobalError:
-		worst := leastP(wrong)
-		if top := d.Classes[d.NumClasses]; top.Wrong {
-			worst = top
+	for _, r := range d.Named {
+		lines = append(lines, "wrong "+r.where(d)+r.sentence(d))
+	}
+	last := &lines[len(lines)-1]
+	if len(calibrated) > mostBeside {
+		calibrated = []string{fmt.Sprintf("the other %d groups", len(calibrated))}
+	}
+	if n := len(calibrated); n > 0 {
+		*last += "; " + strings.Join(calibrated[:max(1, n-1)], ", ")
+		if n > 1 {
+			*last += " and " + calibrated[n-1]
 		}
-		return fmt.Sprintf("wrong everywhere alike: %s", worst.sentence(d))
-	case d.Kind == BothErrors:
-		return fmt.Sprintf("wrong everywhere, and in %s beyond that%s%s", in, first, d.Regions[0].sentence(d))
-	case regions == 0:
-		return fmt.Sprintf("wrong in no region, but in %d of the classes, confidences and groups; first: %s", len(wrong), leastP(wrong).sentence(d))
+		are := "are"
+		if n == 1 && !strings.HasPrefix(calibrated[0], "the other") {
+			are = "is"
+		}
+		*last += fmt.Sprintf(" %s calibrated as far as %s rows can tell", are, thousands(rows))
 	}
-	return fmt.Sprintf("wrong in %s%s%s", in, first, d.Regions[0].sentence(d))
+	if rest {
+		*last += "; smaller errors are elsewhere"
+	}
+	return strings.Join(lines, "\n")
 }
 
-// leastP is the one of least p, the first among equals.
-func leastP(wrong []Region) Region {
-	return slices.MinFunc(wrong, func(a, b Region) int { return cmp.Compare(a.P, b.P) })
+// everywhere says how all rows are wrong: by their top class, else by single classes, else by tenths.
+func (d *Diagnosis) everywhere() string {
+	wrong := wrongOf(d.Classes)
+	if top := d.Classes[d.NumClasses]; top.Wrong {
+		wrong = []Region{top}
+	} else if wrong == nil {
+		wrong = wrongOf(d.Confidence)
+	}
+	slices.SortStableFunc(wrong, func(a, b Region) int { return a.Compare(&b) })
+	var parts []string
+	for _, r := range wrong[:min(len(wrong), mostEverywhere)] {
+		parts = append(parts, r.sentence(d))
+	}
+	if more := len(wrong) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// mostEverywhere classes are told of all rows.
+const mostEverywhere = 3
+
+// mostBeside groups are named that are calibrated.
+const mostBeside = 4
+
+// where is the word before a description: in a group, where a feature is so.
+func (r Region) where(d *Diagnosis) string {
+	if slices.ContainsFunc(d.Groups, func(g Region) bool {
+		return r.Describe == g.Describe || strings.HasPrefix(r.Describe, g.Describe+", ")
+	}) {
+		return "in "
+	}
+	return "where "
+}
+
+// thousands is such as "1,315".
+func thousands(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }

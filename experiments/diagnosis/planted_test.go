@@ -115,7 +115,7 @@ func labelsOf(q *mat.Dense, rng *rand.Rand) []int {
 
 // missed reports whether the true gap of some region, class or confidence lies outside its interval.
 func (w *planted) missed(d *diagnosis.Diagnosis) bool {
-	for _, regions := range [][]diagnosis.Region{d.Regions, d.Classes, d.Confidence} {
+	for _, regions := range [][]diagnosis.Region{d.Regions, d.Classes, d.Confidence, d.Places, d.Named} {
 		for _, r := range regions {
 			var truth float64
 			for _, i := range r.Rows {

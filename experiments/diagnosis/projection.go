@@ -3,7 +3,6 @@ package diagnosis
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics"
@@ -53,7 +52,7 @@ const (
 // The separating directions are Fisher's, (Σ + λI)⁻¹(μ_k − μ) for the first two wrong regions, λ a hundredth of Σ's
 // mean variance. The second is taken less what it shares with the first; where little is left, as of two regions that lie on
 // one line through the mean, or of one region alone, it is the direction of largest variance that has enough apart from the first.
-func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense, e Examination, rng *rand.Rand) (*Map, error) {
+func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense, e Examination) (*Map, error) {
 	s, err := checked.NewSample(logProbs, labels, e.Rows, e.Soft)
 	if err != nil {
 		return nil, err
@@ -63,7 +62,7 @@ func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense,
 		return nil, fmt.Errorf("diagnosis: map: the embedding has %d rows, the predictions %d, the diagnosis %d", n, s.Input, d.Rows)
 	}
 	a := &atlas{exam: newExam(s, e, embedding)}
-	embedding, n = a.embedding, s.N
+	embedding = a.embedding
 	a.centred = mat.DenseCopyOf(embedding)
 	a.words = a.describer()
 	principal, err := a.principal(min(dim, 3))
@@ -80,12 +79,8 @@ func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense,
 		m.Planes = append(m.Planes, a.plane("The two directions in which wrong regions lie farthest from the other rows",
 			axis{"towards region 1", wrong[0]}, axis{name, a.next(wrong[0], append(wrong[1:], principal...))}))
 	}
-	words := lloyd(embedding, min(mapPlaces, max(1, n/defaultRegion)), rng)
-	k, _ := words.Dims()
-	for _, rows := range parted(nearest(embedding, words), k) {
-		if rows != nil {
-			m.Places = append(m.Places, a.place(rows))
-		}
+	for _, r := range d.Places {
+		m.Places = append(m.Places, a.place(a.OwnRows(r.Rows)))
 	}
 	for _, r := range d.Regions {
 		m.Regions = append(m.Regions, a.place(a.OwnRows(r.Rows)))
@@ -113,10 +108,10 @@ func (a *atlas) principal(many int) (directions [][]float64, err error) {
 	return directions, nil
 }
 
-// separating are Fisher's directions of the regions that are wrong and have one.
+// separating are Fisher's directions of the regions that are named and have one.
 func (a *atlas) separating(regions []Region) (directions [][]float64) {
 	for _, r := range regions {
-		if w := a.towards(r); r.Wrong && w != nil {
+		if w := a.towards(r); r.Named && w != nil {
 			directions = append(directions, w)
 		}
 	}

@@ -5,32 +5,31 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"calibra/experiments/internal/checked"
+	"calibra/experiments/metrics"
 )
 
 // Region is a set of rows with the error of one class, or of the top class: the one of
 // largest |T|. Gaps are confidence less frequency, positive where the classifier claims too much.
 type Region struct {
-	Rows []int `json:"rows,omitempty"` // of the input, ascending, counted from 0; JSON leaves them out of Classes and Confidence
-	Size int   `json:"size"`
+	Rows []int `json:"rows,omitempty"` // of the input, ascending, counted from 0; JSON leaves them out of Classes, Confidence and Places
+	ClassGap
+	Size int `json:"size"`
 	// EffectiveSize is (Σ v)²/Σ v², v = w p(1 − p) of Class: rows with an uncertain outcome
 	// count, rows with a certain one do not.
 	EffectiveSize float64 `json:"effective_size"`
-	Class         *int    `json:"class"` // nil: the top class of each row
 	ClassName     string  `json:"class_name,omitempty"`
-	Confidence    float64 `json:"confidence"`
-	Frequency     float64 `json:"frequency"`
-	Gap           float64 `json:"gap"`
 	Low           float64 `json:"low"` // simultaneous interval of the gap
 	High          float64 `json:"high"`
-	P             float64 `json:"p"`          // adjusted for everything that was tested
 	Detectable    float64 `json:"detectable"` // gaps beyond it are called wrong
 	// RecoverableNLL is the mean of the cross-fitted gains of these rows, nats (see Recover), and
 	// Saved what that is of all rows: nats a row of the file.
 	RecoverableNLL float64 `json:"recoverable_nll"`
 	Saved          float64 `json:"saved_nll"`
-	Wrong          bool    `json:"wrong"`
+	Wrong          bool    `json:"wrong"`           // BeyondChance
+	Named          bool    `json:"named,omitempty"` // it is one of those that explain what is wrong
 	Describe       string  `json:"describe"`
 
 	// Accuracy of the top class, of all of the region's rows.
@@ -44,21 +43,27 @@ type Region struct {
 
 // ClassGap is the gap of one class in a region.
 type ClassGap struct {
-	Class      *int    `json:"class"`
-	Confidence float64 `json:"confidence"`
-	Frequency  float64 `json:"frequency"`
-	Gap        float64 `json:"gap"`
-	P          float64 `json:"p"`
+	Class        *int    `json:"class"` // nil: the top class of each row
+	Confidence   float64 `json:"confidence"`
+	Frequency    float64 `json:"frequency"`
+	Gap          float64 `json:"gap"`
+	P            float64 `json:"p"`             // adjusted for everything that was tested
+	BeyondChance bool    `json:"beyond_chance"` // P is at most Level: what alone is marked and named
+}
+
+// Compare puts what is beyond chance first, then what is least likely by chance.
+func (r *Region) Compare(o *Region) int {
+	return cmp.Or(cmp.Compare(r.P, o.P), cmp.Compare(math.Abs(o.Gap)/o.Detectable, math.Abs(r.Gap)/r.Detectable))
 }
 
 // mostClasses are listed of a region.
 const mostClasses = 50
 
 // region reports a set for a class, C being the top class and −1 the one of largest |T|.
-func (x *exam) region(d *Diagnosis, g *tested, class int) Region {
+func (x *exam) region(g *tested, class int) Region {
 	n := g.weight
 	out := Region{Rows: x.InputRows(g.rows), Size: len(g.rows), Accuracy: g.hits[x.Classes] / n}
-	order := checked.FirstToLast(x.Classes + 1)
+	order := checked.FirstToLast(x.Classes + 1)[g.from:]
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(math.Abs(g.statistic(b)), math.Abs(g.statistic(a)))
 	})
@@ -76,10 +81,9 @@ func (x *exam) region(d *Diagnosis, g *tested, class int) Region {
 	if x.ClassNames != nil && class < x.Classes {
 		out.ClassName = x.ClassNames[class]
 	}
-	c := x.gapOf(g, class)
-	out.Class, out.Confidence, out.Frequency, out.Gap, out.P = c.Class, c.Confidence, c.Frequency, c.Gap, c.P
-	out.Wrong = math.Abs(g.statistic(class)) > d.Critical
-	out.Detectable = d.Critical * g.deviation(class) / n
+	out.ClassGap = x.gapOf(g, class)
+	out.Wrong = out.BeyondChance
+	out.Detectable = x.critical() * g.deviation(class) / n
 	p, w := make([]float64, len(g.rows)), make([]float64, len(g.rows))
 	var v, v2 float64
 	for at, i := range g.rows {
@@ -93,9 +97,13 @@ func (x *exam) region(d *Diagnosis, g *tested, class int) Region {
 	if v2 > 0 {
 		out.EffectiveSize = v * v / v2
 	}
-	out.Low, out.High = interval(p, w, g.predicted[class]-g.hits[class], g.spread[class], d.CriticalInterval)
+	out.Low, out.High = interval(p, w, g.predicted[class]-g.hits[class], g.spread[class], x.critical())
 	return out
 }
+
+// beyond reports whether a |T| is more than chance makes the largest of all that is tested, in a share Level of calibrated
+// predictions. Whatever is marked as wrong or said to be, is so by this.
+func (x *exam) beyond(t float64) bool { return t > x.critical() }
 
 // gapOf is the gap of one class in a set.
 func (x *exam) gapOf(g *tested, c int) ClassGap {
@@ -104,7 +112,8 @@ func (x *exam) gapOf(g *tested, c int) ClassGap {
 	swung, _ := slices.BinarySearch(x.swung, t)
 	return ClassGap{
 		Class: x.classOf(c), Confidence: g.predicted[c] / n, Frequency: g.hits[c] / n, Gap: g.gap(c),
-		P: float64(1+x.Redraws-min(redrawn, swung)) / float64(x.Redraws+1),
+		P:            float64(1+x.Redraws-min(redrawn, swung)) / float64(x.Redraws+1),
+		BeyondChance: x.beyond(math.Abs(g.statistic(c))),
 	}
 }
 
@@ -134,16 +143,26 @@ func (x *exam) prototype(rows []int) []int {
 	return order[:min(prototypeRows, len(order))]
 }
 
-// sentence describes what is wrong with a region.
+// sentence is such as "East: says .78, right in .66 (1,315 rows)", and names no description of all rows.
 func (r Region) sentence(d *Diagnosis) string {
-	rows := fmt.Sprintf("%d rows (%s)", r.Size, r.Describe)
+	where := r.Describe + ": "
 	if r.Size == d.Rows {
-		rows = fmt.Sprintf("all %d rows", r.Size)
+		where = ""
 	}
-	if r.Class == nil {
-		return fmt.Sprintf("in %s the confidence is %.3f and the accuracy %.3f", rows, r.Confidence, r.Frequency)
+	says, right := "says", "right in"
+	if r.Class != nil {
+		says, right = "gives "+d.className(*r.Class), "true in"
 	}
-	return fmt.Sprintf("in %s the probability of %s is %.3f and its frequency %.3f", rows, d.className(*r.Class), r.Confidence, r.Frequency)
+	return fmt.Sprintf("%s%s %s, %s %s (%s rows)", where, says, r.share(r.Confidence), right, r.share(r.Frequency), thousands(r.Size))
+}
+
+// share is a number in as many decimals as tell the gap.
+func (r Region) share(x float64) string {
+	decimals := 2
+	for decimals < 6 && math.Abs(r.Gap) < 2*math.Pow10(-decimals) {
+		decimals++
+	}
+	return strings.TrimPrefix(metrics.Fixed(x, decimals), "0")
 }
 
 // WithoutRows are the regions without the numbers of their rows.

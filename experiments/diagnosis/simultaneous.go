@@ -17,6 +17,8 @@ import (
 type tested struct {
 	rows      []int     // ascending
 	in        []bool    // N, of a region: all rows that its conditions hold of
+	name      string    // of a group or a predicted class
+	of        []*tested // the two that it is the intersection of; nil otherwise
 	from      int       // the classes tested are from this one on
 	weight    float64   // Σ w, as all sums are by weight
 	predicted []float64 // Σ w p
@@ -50,16 +52,34 @@ func (g *tested) largest(of func(c int) float64) (most float64) {
 // worst is the largest |T|.
 func (g *tested) worst() float64 { return g.largest(g.statistic) }
 
+// member reports of each of n rows whether it is one of the set.
+func (g *tested) member(n int) []bool {
+	in := make([]bool, n)
+	for _, i := range g.rows {
+		in[i] = true
+	}
+	return in
+}
+
+// outcomes are rows of a weight w, each with the probability p of class c, or of the top class, and whether it was that class, q.
+type outcomes interface {
+	W(i int) float64
+	Probability(i, c int) float64
+	Hit(i, c int) float64
+}
+
 // count sums some rows, which are tested for the classes from one on.
-func count(s *checked.Sample, rows []int, from int) *tested {
-	sums := func() []float64 { return make([]float64, s.Classes+1) }
+func count(s *checked.Sample, rows []int, from int) *tested { return countOf(s, s.Classes, rows, from) }
+
+func countOf(s outcomes, classes int, rows []int, from int) *tested {
+	sums := func() []float64 { return make([]float64, classes+1) }
 	g := &tested{rows: rows, from: from, predicted: sums(), variance: sums(), hits: sums(), spread: sums()}
 	squares, cross := 0., sums() // Σ w², Σ w² e
 	for _, i := range rows {
 		w := s.W(i)
 		g.weight += w
 		squares += w * w
-		for c := range s.Classes + 1 {
+		for c := range classes + 1 {
 			p, q := s.Probability(i, c), s.Hit(i, c)
 			e := p - q
 			g.predicted[c] += w * p
@@ -87,16 +107,23 @@ func largest(s *checked.Sample, ctx context.Context, sets []*tested, redraws int
 	most := make([]float64, redraws)
 	err := checked.InParallelWith(ctx, redraws, func() func(t int) {
 		label, hits := make([]int32, s.N), make([]float64, s.Classes+1)
+		right := make([]float64, s.N) // w where the top class is the label
 		return func(t int) {
 			drawLabels(label, sums, rand.NewPCG(seeds[t], 0))
+			for i, y := range label {
+				if right[i] = 0; y == s.Top[i] {
+					right[i] = s.W(i)
+				}
+			}
 			for _, g := range sets {
 				clear(hits)
-				for _, i := range g.rows {
-					w := s.W(i)
-					hits[label[i]] += w
-					if label[i] == s.Top[i] {
-						hits[s.Classes] += w
+				if g.from < s.Classes {
+					for _, i := range g.rows {
+						hits[label[i]] += s.W(i)
 					}
+				}
+				for _, i := range g.rows {
+					hits[s.Classes] += right[i]
 				}
 				for c := g.from; c <= s.Classes; c++ {
 					most[t] = max(most[t], math.Abs(g.predicted[c]-hits[c])/math.Sqrt(g.variance[c]+steady))

@@ -86,7 +86,7 @@ func TestDiagnosisOfWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Map(l, labels, z, e, rand.New(rand.NewPCG(6, 0))); err != nil {
+		if _, err := d.Map(l, labels, z, e); err != nil {
 			t.Fatal(err)
 		}
 		return d

@@ -25,9 +25,11 @@ type Multicalibration struct {
 	Error    float64 `json:"error"` // of the worst segment, as a difference of probabilities
 	Sigma    float64 `json:"sigma"` // the same in standard deviations of calibrated predictions
 	PValue   float64 `json:"p"`     // of calibrated predictions in that segment, as MCGrad has it
-	Adjusted float64 `json:"p_all"` // the same times the number of segments and classes (Bonferroni)
-	Group    string  `json:"group"` // of the worst segment, "" of all rows
-	Class    string  `json:"class"`
+	Adjusted float64 `json:"p_all"` // the least of the segments
+	// BeyondChance is that one of the segments is.
+	BeyondChance bool   `json:"beyond_chance"`
+	Group        string `json:"group"` // of the worst segment, "" of all rows
+	Class        string `json:"class"`
 	// Groups are all rows, named "", and each group of at least ten: in its worst class.
 	Groups []Segment `json:"groups"`
 }
@@ -40,7 +42,14 @@ type Segment struct {
 	ECCE   float64 `json:"ecce"`
 	Sigma  float64 `json:"sigma"`
 	PValue float64 `json:"p"`
+	// Adjusted is for all segments and classes (Bonferroni), of ECCE/√(σ² + 4/(Σ w)²): with 4 the tails of Poisson and
+	// normal counts cross far out, so that one event of a class that hardly occurs does not make an error.
+	Adjusted     float64 `json:"p_all"`
+	BeyondChance bool    `json:"beyond_chance"` // Adjusted is below .05
 }
+
+// steady is added to the variance of a count, and adjustedLevel is what Adjusted is below beyond chance.
+const steady, adjustedLevel = 4, .05
 
 // fewestInSegment is how many rows a group has at least, as MCGrad has it.
 const fewestInSegment = 10
@@ -68,34 +77,42 @@ func NewMulticalibration(logProbs *mat.Dense, labels, groups []int, names, class
 	if b.Classes == 2 {
 		first = 1
 	}
-	out := &Multicalibration{}
+	out := &Multicalibration{Adjusted: 1}
 	whole := make([]float64, b.Classes) // σ_c of all rows
 	worst := 0
 	for c := first; c < b.Classes; c++ {
 		whole[c] = b.stretches(c, segments[0], func(i int) *stretch { return byGroup[groups[b.InputRow(i)]] }, segments)
 		for _, of := range segments {
+			of.steadied = math.Max(of.steadied, (of.high-of.low)*of.weight/math.Sqrt(of.variance+steady))
 			if sigma := of.sigmas(); of.rows >= fewestInSegment && (sigma > of.Sigma || of.Class == "") {
 				of.Class, of.ECCE, of.Sigma = classes[c], of.high-of.low, sigma
 				of.class = c
 			}
 		}
 	}
-	tests := 0
+	tests := 0.
+	for _, of := range segments {
+		if of.rows >= fewestInSegment || of == segments[0] {
+			tests += float64(b.Classes - first)
+		}
+	}
 	for _, of := range segments {
 		if of.rows < fewestInSegment && of != segments[0] {
 			continue
 		}
 		of.Group, of.Rows, of.PValue = of.name, of.rows, rangeSurvival(of.Sigma)
+		of.Adjusted = math.Min(1, rangeSurvival(of.steadied)*tests)
+		of.BeyondChance = of.Adjusted < adjustedLevel
+		out.Adjusted, out.BeyondChance = math.Min(out.Adjusted, of.Adjusted), out.BeyondChance || of.BeyondChance
 		if out.Groups = append(out.Groups, of.Segment); of.Sigma > out.Groups[worst].Sigma {
 			worst = len(out.Groups) - 1
 		}
-		if tests += b.Classes - first; of.Sigma == out.Groups[worst].Sigma {
+		if of.Sigma == out.Groups[worst].Sigma {
 			out.Error = of.Sigma * whole[of.class]
 		}
 	}
 	w := out.Groups[worst]
 	out.Sigma, out.PValue, out.Group, out.Class = w.Sigma, w.PValue, w.Group, w.Class
-	out.Adjusted = math.Min(1, out.PValue*float64(tests))
 	return out, nil
 }
 
@@ -105,6 +122,8 @@ type stretch struct {
 	name  string
 	rows  int
 	class int // of Segment
+	// steadied is the largest ECCE/√(σ² + 4/(Σ w)²) of the classes
+	steadied float64
 
 	weight, variance float64 // Σ w, Σ w² p (1 − p)
 	sum, low, high   float64 // of w r so far, and its least and largest

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,11 +29,18 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *Verdict, m 
 	}
 	sections := []*Section{
 		{Title: "What to do", Tables: []*Table{RecoverableTable(d.Recoverable)}},
-		{Title: "Map", Note: "Each circle stands for rows near each other. Its colour shows how much their confidence exceeds their accuracy, its area how many they are. Rings are the regions of the table below; choose one there or here.", Panel: panel, Figures: []*Drawing{mapDrawing(d, m)}},
+		{Title: "Map", Note: "Each circle stands for rows near each other. It is grey where their accuracy is within chance of their confidence; else its colour shows which is larger. Its area shows how many rows they are. Rings are the regions of the table below; choose one there or here.", Panel: panel, Figures: []*Drawing{mapDrawing(d, m)}},
+	}
+	if d.Named != nil {
+		sections = slices.Insert(sections, 1, &Section{Title: "Where it is wrong", Note: "The smallest descriptions that explain what is beyond chance: once the predictions of these rows are corrected, the rest is calibrated as far as its rows can tell.",
+			Tables: []*Table{regionTable(d, "Groups, predicted classes and regions, or rows that are in two of these", d.Named, savesColumn)}})
 	}
 	alike := ""
-	if d.Kind == diagnosis.GlobalError {
+	switch {
+	case d.Kind == diagnosis.GlobalError:
 		alike = "These regions are no worse than the rest: a correction of the predictions alone leaves none of them wrong. "
+	case d.Named != nil && len(d.Regions) > 0 && !d.Regions[0].Named:
+		alike = "What is wrong in these regions is explained by what is named above. "
 	}
 	if len(d.Regions) > 0 {
 		sections = append(sections, &Section{Title: "Regions", Note: alike + "Regions called wrong come first, in the order of what their correction would save in all. No row took part in finding its own region. " +
@@ -99,7 +107,7 @@ func regionTable(d *diagnosis.Diagnosis, caption string, regions []diagnosis.Reg
 	t := &Table{Caption: caption, Labels: []string{"#", "where"}, Values: append(Heads("called"), heads...)}
 	for k, r := range regions {
 		called := Cell{Text: "–"}
-		if r.Wrong {
+		if r.BeyondChance {
 			called = Cell{Text: "wrong", Mark: metrics.Best} // in bold
 		}
 		cells := data.Each(columns, func(c regionColumn) Cell { return Cell{Text: c.text(r)} })

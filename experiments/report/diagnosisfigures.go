@@ -25,7 +25,7 @@ func mapDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) *Drawing {
 	view := newMapView(d, m)
 	var plots []*chart
 	f := &Figure{}
-	f.points.head = []string{"plane", "part", "number", "x", "y", "rows", "gap"}
+	f.points.head = []string{"plane", "part", "number", "x", "y", "rows", "gap", "p", "beyond_chance"}
 	for _, plane := range m.Planes {
 		p := newPlot()
 		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = plane.Name, plane.Axes[0], plane.Axes[1]
@@ -45,17 +45,16 @@ func mapDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) *Drawing {
 			}
 			at.X, at.Y = within(at.X), within(at.Y)
 			radius := vg.Points(2 + 22*math.Sqrt(float64(len(place.Rows))/float64(d.Rows)))
-			dot := newDots(gapColours[gapClass(place.Gap)], radius, at)
-			part, number := "place", k
-			if region := k - len(m.Places); region >= 0 {
-				if part, number = "region", region+1; !d.Regions[region].Wrong {
-					continue
-				}
+			part, number, tested := "region", k-len(m.Places)+1, diagnosis.Region{}
+			if number < 1 {
+				part, number, tested = "place", k, d.Places[k]
+				p.Add(newDots(gapColours[gapClass(tested)], radius, at))
+			} else if tested = d.Regions[number-1]; tested.Named {
 				p.addRing(at, radius, number)
 			} else {
-				p.Add(dot)
+				continue
 			}
-			f.points.add(plane.Name, part, number, at.X, at.Y, len(place.Rows), place.Gap)
+			f.points.add(plane.Name, part, number, at.X, at.Y, len(place.Rows), place.Gap, tested.P, tested.BeyondChance)
 		}
 		plots = append(plots, p)
 	}
@@ -66,7 +65,7 @@ func mapDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) *Drawing {
 	drawn := newGrid(plots, 2, 8.5*vg.Centimeter, 8.5*vg.Centimeter, legend, nil)
 	drawn.points = f.points
 	return &Drawing{Name: "map", Figure: drawn,
-		Caption: "The latent space. Each disc stands for rows near each other: its colour shows how much their confidence exceeds their accuracy, its area how many they are. Rings are the wrong regions, by their numbers."}
+		Caption: "The latent space. Each disc stands for rows near each other: it is grey where their accuracy is within chance of their confidence, else its colour shows which is larger; its area shows how many they are. Rings are the wrong regions, by their numbers."}
 }
 
 // addRing rings a region and writes its number into the ring.
@@ -92,7 +91,7 @@ func regionDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) []*Drawing {
 		Caption: "How often the top class is right, against its probability, in each region of the table. Grey bars are the shares of its rows."}}
 }
 
-// gapDrawing draws the gaps of all that is judged, with their intervals; nil where nothing is.
+// gapDrawing draws the gaps of all that is judged, with their intervals, the wrong ones first, of many those of least p; nil where nothing is.
 func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
 	const most = 12 // of a kind
 	var plots []*chart
@@ -102,8 +101,20 @@ func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
 		name    string
 		regions []diagnosis.Region
 	}{{"Regions", d.Regions}, {"Classes", d.Classes}, {"Confidence", d.Confidence}, {"Groups", d.Groups}} {
-		lines := data.Each(part.regions[:min(most, len(part.regions))], func(r diagnosis.Region) dotLine {
-			return dotLine{name: clippedName(lineName(part.name, d, r)), at: r.Gap, low: r.Low, high: r.High, ours: r.Wrong, says: fmt.Sprintf("%s: %s (%s to %s)", r.Describe, gapText(r.Gap), gapText(r.Low), gapText(r.High))}
+		order := make([]int, len(part.regions))
+		for k := range order {
+			order[k] = k
+		}
+		if part.name != "Confidence" { // whose order is that of the tenths
+			slices.SortStableFunc(order, func(a, b int) int { return part.regions[a].Compare(&part.regions[b]) })
+		}
+		lines := data.Each(order[:min(most, len(order))], func(k int) dotLine {
+			r := part.regions[k]
+			name := lineName(part.name, d, r)
+			if part.name == "Regions" { // as the table numbers them
+				name = fmt.Sprintf("region %d", k+1)
+			}
+			return dotLine{name: clippedName(name), at: r.Gap, low: r.Low, high: r.High, ours: r.BeyondChance, says: fmt.Sprintf("%s: %s (%s to %s)", r.Describe, gapText(r.Gap), gapText(r.Low), gapText(r.High))}
 		})
 		if lines == nil {
 			continue
@@ -112,13 +123,11 @@ func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
 			points.add(part.name, r.Describe, ClassOf(d, r), r.Gap, r.Low, r.High, r.P, r.Size)
 		}
 		longest = max(longest, len(lines))
-		if part.name == "Regions" { // as the table numbers them
-			for k := range lines {
-				lines[k].name = fmt.Sprintf("region %d", k+1)
-			}
-		}
 		p := dotLines(lines)
 		p.Title.Text, p.X.Label.Text = part.name, "confidence less frequency"
+		if len(order) > most {
+			p.Title.Text += fmt.Sprintf(", %d of %d shown", most, len(order))
+		}
 		p.aroundZero(lines)
 		plots = append(plots, p)
 	}
@@ -127,7 +136,7 @@ func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
 	}
 	f := newGrid(plots, 2, 8.5*vg.Centimeter, vg.Length(longest+4)*0.55*vg.Centimeter, nil, nil)
 	f.points = points
-	return &Drawing{Name: "gaps", Figure: f, Caption: "The predicted minus the observed frequency, with intervals that hold for all gaps at once; gaps that are called wrong are blue."}
+	return &Drawing{Name: "gaps", Figure: f, Caption: "The predicted minus the observed frequency, with intervals that hold for all gaps at once; gaps beyond chance are blue. Of more than 12 those of least p are shown, the wrong ones first."}
 }
 
 // lineName is what a line of gaps is called.

@@ -10,6 +10,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -67,31 +68,40 @@ type placeData struct {
 const (
 	mapRows = 1500 // drawn at most, evenly spaced in the file
 	mapEdge = 3.2  // standard deviations, beyond which rows stand at the edge
-	mapGap  = .05  // steps of colour: at half of it, and at twice it
+	mapGap  = .1   // beyond which a colour is stronger
 )
 
-// gapClass is the colour of a gap.
-func gapClass(gap float64) string {
-	for k, below := range []float64{-2 * mapGap, -mapGap / 2, mapGap / 2, 2 * mapGap} {
-		if gap < below {
-			return "g" + strconv.Itoa(k)
-		}
+// gapClass is the colour of a gap: grey within chance.
+func gapClass(r diagnosis.Region) string {
+	switch {
+	case !r.BeyondChance:
+		return "g2"
+	case r.Gap < -mapGap:
+		return "g0"
+	case r.Gap < 0:
+		return "g1"
+	case r.Gap < mapGap:
+		return "g3"
 	}
 	return "g4"
 }
 
 func newMapView(d *diagnosis.Diagnosis, m *diagnosis.Map) *mapView {
 	v := &mapView{Data: mapData{Region: len(m.Places), First: -1}, Key: []mapMark{
-		{Class: "g4", Text: "claims more than .10 too much"}, {Class: "g3", Text: "more than .025 too much"}, {Class: "g2", Text: "within .025"},
-		{Class: "g1", Text: "more than .025 too little"}, {Class: "g0", Text: "more than .10 too little"}}}
-	tell := func(name string, p diagnosis.Place) string {
-		return fmt.Sprintf("%s, %d rows, confidence less accuracy %s", name, len(p.Rows), gapText(p.Gap))
+		{Class: "g4", Text: "claims more than .10 too much"}, {Class: "g3", Text: "claims too much"}, {Class: "g2", Text: "within chance"},
+		{Class: "g1", Text: "claims too little"}, {Class: "g0", Text: "more than .10 too little"}}}
+	tell := func(name string, p diagnosis.Place, r diagnosis.Region) {
+		chance := "within chance"
+		if r.BeyondChance {
+			chance = "p " + metrics.Fixed(r.P, 3)
+		}
+		v.add(fmt.Sprintf("%s, %d rows, confidence less accuracy %s, %s", name, len(p.Rows), gapText(p.Gap), chance), p)
 	}
-	for _, p := range m.Places {
-		v.add(tell("Place", p), p)
+	for k, p := range m.Places {
+		tell("Place", p, d.Places[k])
 	}
 	for k, p := range m.Regions {
-		v.add(tell(fmt.Sprintf("Region %d: %s", k+1, d.Regions[k].Describe), p), p)
+		tell(fmt.Sprintf("Region %d: %s", k+1, d.Regions[k].Describe), p, d.Regions[k])
 	}
 	if len(m.Regions) > 0 {
 		v.Data.First = len(m.Places)
@@ -99,7 +109,7 @@ func newMapView(d *diagnosis.Diagnosis, m *diagnosis.Map) *mapView {
 	v.Planes = data.Each(m.Planes, func(p diagnosis.Plane) mapPlane { return v.plane(d, m, p) })
 	wrong := 0
 	for _, r := range d.Regions {
-		if r.Wrong {
+		if r.Named {
 			wrong++
 		}
 	}
@@ -115,13 +125,14 @@ func (v *mapView) plane(d *diagnosis.Diagnosis, m *diagnosis.Map, p diagnosis.Pl
 	}
 	for k, place := range slices.Concat(m.Places, m.Regions) {
 		mark := markAt(p.At, place.Rows)
-		mark.Number, mark.Text, mark.Class = k, v.Data.Places[k].Text, gapClass(place.Gap)
+		mark.Number, mark.Text = k, v.Data.Places[k].Text
 		mark.R = round3(6 + 60*math.Sqrt(float64(len(place.Rows))/float64(d.Rows)))
 		region := k - len(m.Places)
 		switch {
 		case region < 0:
+			mark.Class = gapClass(d.Places[k])
 			plane.Places = append(plane.Places, mark)
-		case d.Regions[region].Wrong:
+		case d.Regions[region].Named:
 			mark.Label = strconv.Itoa(region + 1)
 			plane.Regions = append(plane.Regions, mark)
 		}

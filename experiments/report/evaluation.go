@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 
@@ -56,7 +57,8 @@ func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
 	case v.Say == Use && v.Method == Corrections[2]:
 		d.Found = strings.Replace(d.Found, "wrong everywhere alike:", "wrong everywhere, in some places more than in others:", 1)
 	}
-	v.Why = append([]string{strings.ToUpper(d.Found[:1]) + d.Found[1:] + "."}, v.Why[:min(len(v.Why), mostWhy-1)]...)
+	found := data.Each(strings.Split(d.Found, "\n"), func(line string) string { return strings.ToUpper(line[:1]) + line[1:] + "." })
+	v.Why = append(found, v.Why[:min(len(v.Why), max(1, mostWhy-len(found)))]...)
 	return v, nil
 }
 
