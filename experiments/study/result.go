@@ -196,6 +196,9 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		if !s.Result.Converged() {
 			stage.Short = s.Result.Ended
 		}
+		if o := s.Result.Optimum; o != nil && !o.Reached {
+			stage.Short = o.Why
+		}
 		r.Stages = append(r.Stages, stage)
 	}
 	var err error
