@@ -64,7 +64,7 @@ func (p Problem) Optimum(ctx context.Context, r Result) (*Optimum, error) {
 		o.Why = r.Ended
 	case e.sampling == 0 && o.Gradient == 0:
 		o.Why = "no row's loss changes with the weights where the fit ended"
-	case endless:
+	case endless && r.Converged():
 		o.Why = fmt.Sprintf("the loss goes on falling as the weights grow, and the fit ended where it still falls (%s)", r.Ended)
 	case r.Status == Level || e.sampling == 0 && r.Converged(): // as asked; all rows have one gradient
 	case o.Gradient > smallBeside*o.Sampling:
@@ -196,23 +196,24 @@ const independent = 1e-11
 // agreed is below an agreement of 1, where blocks have a row more or less than others.
 const agreed = 0.5
 
-// endless reports whether the loss falls without end. Where it falls as e^(−s), a Newton step adds 1 to s wherever the fit
-// stopped, so that rows of which s is the margin lose a part of their loss; beside an optimum it moves next to nothing, as
-// it does where a coefficient eᵘ ought to be 0. Of too many weights endless asks whether twice the weights halve the loss, as
-// where every row is told apart.
+// endless reports whether the loss falls without end: twice the weights halve it, as where every row is told apart, or, of
+// not too many weights, a Newton step lowers it by a part of the loss of some row. Where losses fall as e^(−s), that step adds
+// 1 to s wherever the fit stopped; beside an optimum it moves next to nothing, as it does where a coefficient eᵘ ought to be 0.
 func (e *examined) endless(ctx context.Context) (bool, error) {
 	defer e.f.set(e.x)
-	if e.sums == nil {
-		twice := slices.Clone(e.x)
-		floats.Scale(2, twice)
-		return e.f.loss(twice) < e.loss/2, e.f.err
+	twice := floats.ScaleTo(make([]float64, len(e.x)), 2, e.x)
+	if e.f.loss(twice) < e.loss/2 {
+		return true, e.f.err
 	}
-	if e.agreement() < agreed {
-		return false, nil
+	if e.sums == nil || e.agreement() < agreed {
+		return false, e.f.err
 	}
 	d, err := e.newtonStep(ctx)
 	if err != nil {
 		return false, err
+	}
+	if next := floats.AddTo(make([]float64, len(d)), e.x, d); !(e.f.loss(next) < e.f.loss(e.x)) {
+		return false, e.f.err
 	}
 	return e.moves(d)
 }
@@ -266,7 +267,7 @@ const (
 	fallsBy  = 0.05 // of a row's loss; beside an optimum it is some 1e-5
 )
 
-// moves reports whether the step d lowers the loss of some row by a share of it, of the blocks that fall most.
+// moves reports whether the step d lowers the loss of some row by a part of it, of the blocks that fall most.
 func (e *examined) moves(d []float64) (bool, error) {
 	along := mat.NewVecDense(len(e.rows), nil)
 	along.MulVec(e.sums, mat.NewVecDense(len(d), d))
