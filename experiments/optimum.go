@@ -32,15 +32,16 @@ func (r *Run) Optima() (all []StageOptimum) {
 	return all
 }
 
-// Unreached says that a stage of the fit ended where its loss has no optimum, or far from it, and what to do; "" where none
-// did.
+// Unreached says that a stage of the fit ended where its loss has no optimum, or far from it, and what to do; "" where
+// none did.
 func (r *Run) Unreached() string {
 	all := r.Optima()
 	at := slices.IndexFunc(all, func(s StageOptimum) bool { return !s.Optimum.Reached })
 	if at < 0 {
 		return ""
 	}
-	text := fmt.Sprintf("the fit of %s is at no optimum: %s; where it stopped decides its predictions", r.Spec.Method, all[at].Optimum.Why)
+	text := fmt.Sprintf("the fit of %s is at no optimum: %s; where it stopped decides its predictions",
+		r.Spec.Method, all[at].Optimum.Why)
 	var instead []string
 	for _, m := range r.Spec.Catalog.List() {
 		if m.Penalized && m.Name != r.Spec.Method {

@@ -161,8 +161,8 @@ func (x *Sandwich) flattest(scaled *mat.SymDense, scale []float64) string {
 	return DirectionOf(x.weights, v)
 }
 
-// unknownLogit is the standard error of a calibration row's own log-odds from which on nothing is known of them: they are
-// within ±20 then.
+// unknownLogit is the standard error of a calibration row's own log-odds from which on nothing is known of them: they
+// are within ±20 then.
 const unknownLogit = 10
 
 // identify notes the direction F⁻¹g in which the log-odds of a calibration row, of gradient g, are not known: their variance
@@ -175,7 +175,8 @@ func (x *Sandwich) identify(row int, g []float64, variance float64) {
 	var d mat.VecDense
 	d.MulVec(x.bread, mat.NewVecDense(len(g), g))
 	floats.Scale(1/floats.Norm(d.RawVector().Data, 2), d.RawVector().Data)
-	x.unknown = fmt.Errorf("layers: there are no intervals, since the calibration rows do not identify %s: along it the log-odds of calibration row %d have a standard error of %.2g; fit a method with a penalty",
+	x.unknown = fmt.Errorf("layers: there are no intervals, since the calibration rows do not identify %s: "+
+		"along it the log-odds of calibration row %d have a standard error of %.2g; fit a method with a penalty",
 		DirectionOf(x.weights, d.RawVector().Data), row, math.Sqrt(variance))
 }
 

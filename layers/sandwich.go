@@ -284,7 +284,8 @@ func (x *Sandwich) invert(F *mat.SymDense, total float64) error {
 	var cholesky mat.Cholesky
 	var inverse mat.SymDense
 	if !cholesky.Factorize(scaled) || cholesky.InverseTo(&inverse) != nil {
-		return fmt.Errorf("layers: the loss of %s does not rise along %s, so that the calibration rows do not identify it and no covariance is known; fit with a penalty", NameOf(x.m), x.flattest(scaled, scale))
+		return fmt.Errorf("layers: the loss of %s does not rise along %s, "+
+			"so that the calibration rows do not identify it and no covariance is known; fit with a penalty", NameOf(x.m), x.flattest(scaled, scale))
 	}
 	x.bread = mat.NewDense(x.dim(), x.dim(), nil)
 	x.bread.Apply(func(i, j int, v float64) float64 { return scale[i] * v * scale[j] }, &inverse)

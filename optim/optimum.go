@@ -33,20 +33,22 @@ type Optimum struct {
 }
 
 const (
-	// smallBeside is which part of its sampling size a gradient may have: at a tenth, what a fit has left of its loss is about
-	// a hundredth of what the sampling of the rows adds to it.
+	// smallBeside is which part of its sampling size a gradient may have: at a tenth, what a fit has left of its loss
+	// is about a hundredth of what the sampling of the rows adds to it.
 	smallBeside = 0.1
-	// leastBlocks of rows have a gradient each, which estimates tr J to 4 %; blocksOf each weight make the columns of G independent.
+	// leastBlocks of rows have a gradient each, which estimates tr J to 4 %; blocksOf each weight make the columns of
+	// G independent.
 	leastBlocks, blocksOf = 256, 4
-	// mostSearched are the weights of which a direction is searched in which the loss falls without end: G then takes 2 MB.
+	// mostSearched are the weights of which a direction is searched in which the loss falls without end: G then takes
+	// 2 MB.
 	mostSearched = 256
 	// rounding is the part of the sum of squares of gradients that are equal that is left about their mean.
 	rounding = 1e-12
 )
 
-// Optimum examines a fit of p that ended with r. It computes in this process and leaves the weights as they are. A loss whose
-// infimum is at infinity, as that of rows that a map tells apart without a penalty, is told from one with an optimum
-// wherever the fit stopped: see [examined.agreement] and [examined.endless].
+// Optimum examines a fit of p that ended with r. It computes in this process and leaves the weights as they are. A
+// loss whose infimum is at infinity, as that of rows that a map tells apart without a penalty, is told from one with
+// an optimum wherever the fit stopped: see [examined.agreement] and [examined.endless].
 func (p Problem) Optimum(ctx context.Context, r Result) (*Optimum, error) {
 	e, err := p.examine(ctx)
 	if err != nil {
@@ -65,10 +67,12 @@ func (p Problem) Optimum(ctx context.Context, r Result) (*Optimum, error) {
 	case e.sampling == 0 && o.Gradient == 0:
 		o.Why = "no row's loss changes with the weights where the fit ended"
 	case endless && r.Converged():
-		o.Why = fmt.Sprintf("the loss goes on falling as the weights grow, and the fit ended where it still falls (%s)", r.Ended)
+		o.Why = fmt.Sprintf("the loss goes on falling as the weights grow, and the fit ended where it still falls (%s)",
+			r.Ended)
 	case r.Status == Level || e.sampling == 0 && r.Converged(): // as asked; all rows have one gradient
 	case o.Gradient > smallBeside*o.Sampling:
-		o.Why = fmt.Sprintf("the gradient is %.2g of its sampling size, and more than %g (%s)", o.Gradient/o.Sampling, smallBeside, r.Ended)
+		o.Why = fmt.Sprintf("the gradient is %.2g of its sampling size, and more than %g (%s)",
+			o.Gradient/o.Sampling, smallBeside, r.Ended)
 	}
 	o.Reached = o.Why == ""
 	return o, nil
@@ -85,7 +89,8 @@ type examined struct {
 	sums     *mat.Dense // G, the sum of the g_i of each block (blocks×P); nil of too many weights
 }
 
-// examine takes the gradients of all rows, in blocks. Rows are dealt to them by one fixed draw, since a file may be sorted.
+// examine takes the gradients of all rows, in blocks. Rows are dealt to them by one fixed draw, since a file may be
+// sorted.
 func (p Problem) examine(ctx context.Context) (*examined, error) {
 	f, err := newFullBatch(p, rowsAtOnce, nil)
 	if err != nil {
@@ -148,9 +153,9 @@ func (e *examined) gradientOf(rows []int32, g []float64) (loss float64, err erro
 //
 //	max_d (Σ_b G_b·d)²/Σ_b (G_b·d)² = S/(1 + S/B) ,  S = ḡᵀ(G̃ᵀG̃)⁻¹ḡ ,  ḡ = Σ_b G_b ,  G̃_b = G_b − ḡ/B
 //
-// of B blocks. At an optimum it is 0, since ḡ = 0. Where the loss of no row rises along some d, as along the direction in
-// which separable rows drive a likelihood, all G_b·d have one sign and it is 1 at least, however far the fit went. Directions
-// in which all G_b are equal are left out: there is only a penalty along them.
+// of B blocks. At an optimum it is 0, since ḡ = 0. Where the loss of no row rises along some d, as along the direction
+// in which separable rows drive a likelihood, all G_b·d have one sign and it is 1 at least, however far the fit went.
+// Directions in which all G_b are equal are left out: there is only a penalty along them.
 func (e *examined) agreement() float64 {
 	B, P := e.sums.Dims()
 	g, total := mat.DenseCopyOf(e.sums), floats.ScaleTo(make([]float64, P), float64(e.f.problem.Rows), e.gradient)
@@ -189,16 +194,17 @@ func (e *examined) agreement() float64 {
 	return S / (1 + S/float64(B))
 }
 
-// independent is which part of a column must lie off the others: rounding leaves 1e-15, and rows that a fit to a gradient of
-// 1e-6 tells apart have gradients of some 1e-8 beside those of the others.
+// independent is which part of a column must lie off the others: rounding leaves 1e-15, and rows that a fit to a
+// gradient of 1e-6 tells apart have gradients of some 1e-8 beside those of the others.
 const independent = 1e-11
 
 // agreed is below an agreement of 1, where blocks have a row more or less than others.
 const agreed = 0.5
 
-// endless reports whether the loss falls without end: twice the weights halve it, as where every row is told apart, or, of
-// not too many weights, a Newton step lowers it by a part of the loss of some row. Where losses fall as e^(−s), that step adds
-// 1 to s wherever the fit stopped; beside an optimum it moves next to nothing, as it does where a coefficient eᵘ ought to be 0.
+// endless reports whether the loss falls without end: twice the weights halve it, as where every row is told apart,
+// or, of not too many weights, a Newton step lowers it by a part of the loss of some row. Where losses fall as e^(−s),
+// that step adds 1 to s wherever the fit stopped; beside an optimum it moves next to nothing, as it does where a
+// coefficient eᵘ ought to be 0.
 func (e *examined) endless(ctx context.Context) (bool, error) {
 	defer e.f.set(e.x)
 	twice := floats.ScaleTo(make([]float64, len(e.x)), 2, e.x)

@@ -56,8 +56,8 @@ func optimum(t *testing.T, m layers.Stateful, x *data.Set) optim.Optimum {
 	return *o
 }
 
-// Rows that a map tells apart leave a likelihood without an optimum, whatever the memory of the optimizer; a penalty gives
-// it one.
+// Rows that a map tells apart leave a likelihood without an optimum, whatever the memory of the optimizer; a penalty
+// gives it one.
 func TestSeparableRowsHaveNoOptimum(t *testing.T) {
 	for _, classes := range []int{2, 3, 10} {
 		for _, margin := range []float64{0.01, 0.3, 2} {
@@ -83,8 +83,8 @@ func TestSeparableRowsHaveNoOptimum(t *testing.T) {
 	}
 }
 
-// One class that is told apart from all others has no optimum either, while the gradient is small beside its sampling size,
-// which the other classes make.
+// One class that is told apart from all others has no optimum either, while the gradient is small beside its sampling
+// size, which the other classes make.
 func TestOneSeparableClassHasNoOptimum(t *testing.T) {
 	for _, n := range []int{150, 1000} {
 		x := overlapping(n, 3, rand.New(rand.NewPCG(1, 9)))
