@@ -35,6 +35,8 @@ type Method struct {
 	// Weighing is a sentence on how it takes weights of rows, where its reference has no weighted form; "": a weight
 	// multiplies the row's loss, or its part of the sums that the reference has.
 	Weighing string
+	// Penalized reports whether penalties of all its weights give it an optimum on any rows.
+	Penalized bool
 	// StopsEarly reports whether it needs validation rows to know when to stop.
 	StopsEarly bool
 	// Draws reports whether its fit depends on the seed, as the fit of a method that stops early does: it draws minibatches.

@@ -82,7 +82,7 @@ var papers = []Method{
 	{
 		Name: "sm", Group: Baseline, Reference: "Berta et al. 2025",
 		Line:  "structured matrix scaling",
-		Needs: onLogits, Cost: Cost{2, 1},
+		Needs: onLogits, Cost: Cost{2, 1}, Penalized: true,
 		New: func(o *Options) layers.Stateful {
 			return baselines.Structured(o.newtonOr(), o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by"))
 		},
@@ -90,7 +90,7 @@ var papers = []Method{
 	{
 		Name: "sv", Group: Baseline, Reference: "Berta et al. 2025",
 		Line:  "structured vector scaling",
-		Needs: onLogits, Cost: Moment,
+		Needs: onLogits, Cost: Moment, Penalized: true,
 		New: func(o *Options) layers.Stateful {
 			return baselines.StructuredVector(o.Minimize(), o.Float("sv.strength", 1, Positive, "1", "what the published penalties are multiplied by"))
 		},

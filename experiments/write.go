@@ -50,6 +50,8 @@ type Configuration struct {
 	TestDigest string `json:"test_digest,omitempty"`
 	// Settings are all that the method was built with, defaults included.
 	Settings map[string]any `json:"settings"`
+	// Fits tell of each stage that was fitted to all rows at once whether it ended at an optimum.
+	Fits []StageOptimum `json:"fits,omitempty"`
 
 	Program program.Program `json:"program"` // that fitted and measured
 }
@@ -216,7 +218,7 @@ func (r *Run) configuration() Configuration {
 	size := SizeOf(r.Source)
 	c := Configuration{
 		Classes: size.Classes, Features: size.Features, CalibrationRows: size.Rows,
-		ValidationRows: rows(r.Source.Val), TestRows: rows(r.Source.Test), Settings: r.Settings(),
+		ValidationRows: rows(r.Source.Val), TestRows: rows(r.Source.Test), Settings: r.Settings(), Fits: r.Optima(),
 	}
 	if r.Source.Test != nil {
 		c.TestDigest = r.Source.Test.Digest()

@@ -147,6 +147,39 @@ func DirectionOf(w *graph.Weights, direction []float64) string {
 	return strings.Join(parts, " + ")
 }
 
+// flattest names the direction of the least curvature, of a Hessian scaled to a diagonal of ones.
+func (x *Sandwich) flattest(scaled *mat.SymDense, scale []float64) string {
+	var eigen mat.EigenSym
+	if !eigen.Factorize(scaled, true) {
+		return "some direction of its weights"
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	v := mat.Col(nil, 0, &vectors) // eigenvalues rise
+	floats.Mul(v, scale)
+	floats.Scale(1/floats.Norm(v, 2), v)
+	return DirectionOf(x.weights, v)
+}
+
+// unknownLogit is the standard error of a calibration row's own log-odds from which on nothing is known of them: they
+// are within ±20 then.
+const unknownLogit = 10
+
+// identify notes the direction F⁻¹g in which the log-odds of a calibration row, of gradient g, are not known: their variance
+// gᵀF⁻¹g grows without end as rows that the map tells apart drive its weights, while that of the sandwich, whose J vanishes
+// faster than F, stays.
+func (x *Sandwich) identify(row int, g []float64, variance float64) {
+	if x.unknown != nil || !(math.Sqrt(variance) > unknownLogit) {
+		return
+	}
+	var d mat.VecDense
+	d.MulVec(x.bread, mat.NewVecDense(len(g), g))
+	floats.Scale(1/floats.Norm(d.RawVector().Data, 2), d.RawVector().Data)
+	x.unknown = fmt.Errorf("layers: there are no intervals, since the calibration rows do not identify %s: "+
+		"along it the log-odds of calibration row %d have a standard error of %.2g; fit a method with a penalty",
+		DirectionOf(x.weights, d.RawVector().Data), row, math.Sqrt(variance))
+}
+
 // alongFree is which part of a gradient may lie along free directions: of those that change nothing, rounding leaves 1e-9.
 const alongFree = 1e-6
 

@@ -55,6 +55,7 @@ type Sandwich struct {
 	ridge      float64
 	covariance *mat.SymDense
 	bread      *mat.Dense // F⁻¹, without a ridge an inverse off Free
+	unknown    error      // a direction that the rows do not identify though their posteriors change along it
 }
 
 // Observed are labelled rows as a [Map] sees them.
@@ -200,12 +201,21 @@ func (x *Sandwich) fill(ctx context.Context, scores *scored, rows Observed) erro
 		w := rows.weight(row)
 		squares.add(math.Sqrt(rows.Count(row)*w)/(1-math.Min(w*leverage, LargestLeverage)), v)
 	})
-	err = scores.each(ctx, "the map's leverages", func(row int) { copy(own.next(row), scores.own) })
+	logits := newForms(x.bread, x.identify)
+	err = scores.each(ctx, "the map's leverages", func(row int) {
+		copy(own.next(row), scores.own)
+		if x.ridge == 0 {
+			scores.logit(logits.next(row), rows.Labels[row])
+		}
+	})
 	if err != nil {
 		return err
 	}
 	own.flush()
 	squares.flush()
+	if logits.flush(); x.unknown != nil {
+		return x.unknown
+	}
 	x.covariance = sandwichOf(x.bread, J)
 	if x.ridge == 0 {
 		projectOff(x.covariance, x.Free)
@@ -274,7 +284,8 @@ func (x *Sandwich) invert(F *mat.SymDense, total float64) error {
 	var cholesky mat.Cholesky
 	var inverse mat.SymDense
 	if !cholesky.Factorize(scaled) || cholesky.InverseTo(&inverse) != nil {
-		return fmt.Errorf("layers: the loss of %s has no minimum at its weights, so that no covariance is known; fit it for longer, or with weight decay", NameOf(x.m))
+		return fmt.Errorf("layers: the loss of %s does not rise along %s, "+
+			"so that the calibration rows do not identify it and no covariance is known; fit with a penalty", NameOf(x.m), x.flattest(scaled, scale))
 	}
 	x.bread = mat.NewDense(x.dim(), x.dim(), nil)
 	x.bread.Apply(func(i, j int, v float64) float64 { return scale[i] * v * scale[j] }, &inverse)

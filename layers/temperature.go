@@ -81,7 +81,8 @@ func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand)
 	least, most := temperatureRange(logits)
 	start := time.Now()
 	method := cmp.Or[optim.Method](m.Method, optim.Bisect{Low: math.Log(least), High: math.Log(most), Tolerance: 1e-8})
-	m.Result, err = optim.Minimize(ctx, optim.Problem{Loss: loss, Rows: cal.Len()}, method, rng)
+	problem := optim.Problem{Loss: loss, Rows: cal.Len()}
+	m.Result, err = optim.Minimize(ctx, problem, method, rng)
 	if err != nil {
 		return fmt.Errorf("layers: fit temperature: %w", err)
 	}
@@ -89,12 +90,13 @@ func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand)
 	w.SetValues("temperature/log", []float64{min(max(w.Float64s("temperature/log")[0], math.Log(least)), math.Log(most))})
 	switch w.Float64s("temperature/log")[0] {
 	case math.Log(least):
-		m.Result.Ended = fmt.Sprintf("T ends on its lower bound %g: no T is small enough for logits that are never wrong", least)
+		m.Result.Status, m.Result.Ended = optim.OnBound, fmt.Sprintf("T ends on its lower bound %g: no T is small enough for logits that are never wrong", least)
 	case math.Log(most):
-		m.Result.Ended = fmt.Sprintf("T ends on its upper bound %g: no T is large enough, so the logits say less than the class frequencies do", most)
+		m.Result.Status, m.Result.Ended = optim.OnBound, fmt.Sprintf("T ends on its upper bound %g: no T is large enough, so the logits say less than the class frequencies do", most)
 	}
 	m.sizes, m.weights = SizesOf(cal), w
-	return nil
+	m.Result.Optimum, err = problem.Optimum(ctx, m.Result)
+	return err
 }
 
 // temperatureRange is where T is looked for: from 1e-3 to 1e3 for logits that spread over

@@ -158,6 +158,9 @@ func (t *Trained) fit(ctx context.Context, name string, rows *Rows, val *data.Se
 	began := time.Now()
 	var err error
 	t.Result, err = optim.Minimize(ctx, problem, method, rng)
+	if err == nil && t.Method != nil {
+		t.Result.Optimum, err = problem.Optimum(ctx, t.Result)
+	}
 	t.stages = append(t.stages, Stage{name, t.Result, time.Since(began)})
 	if base, unfitted := t.Base.State(); unfitted == nil && base.Weights != nil && len(base.Weights.Names()) > 0 && base.Weights.Dtype() != t.weights.Dtype() {
 		t.weights = t.weights.As(base.Weights.Dtype()) // one file keeps both

@@ -64,6 +64,8 @@ type Result struct {
 	Validation   float64 // validation loss of that epoch, NaN without validation
 	GradientNorm float64 // ∞-norm of the full gradient at the end; NaN if not computed
 	Curve        []Point // how the losses went, an epoch or iteration each
+	// Optimum tells whether the loss has an optimum there; nil where it was not asked for.
+	Optimum *Optimum
 }
 
 // String describes how the fit ended: "stopped early after epoch 72, no better validation loss in 10 epochs; epoch

@@ -130,6 +130,9 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run, 
 			t.warn("warning: no step lowered the loss of %s, which stays as it started; try another optim.rule, or a smaller optim.rate", c.Method)
 		}
 	}
+	if text := run.Unreached(); text != "" {
+		t.warn("warning: %s", text)
+	}
 	if c.JSON {
 		if !run.Judged() {
 			t.note("%s", c.unjudged(run))
@@ -257,15 +260,16 @@ type fitted struct {
 	Floored *metrics.Floored `json:"floored,omitempty"`
 	Logits  data.Scores      `json:"logits,omitempty"` // what they hold, where that is something else
 	rowcheck.Findings
-	Both       []map[string]any `json:"before_and_after,omitempty"`
-	Verdict    *report.Verdict  `json:"verdict,omitempty"`
-	Candidates []map[string]any `json:"candidates,omitempty"`
-	Kept       string           `json:"classifier_kept,omitempty"`
+	Both       []map[string]any           `json:"before_and_after,omitempty"`
+	Verdict    *report.Verdict            `json:"verdict,omitempty"`
+	Candidates []map[string]any           `json:"candidates,omitempty"`
+	Kept       string                     `json:"classifier_kept,omitempty"`
+	Fits       []experiments.StageOptimum `json:"fits,omitempty"`
 }
 
 // json is what the fit found, as JSON.
 func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
-	out := fitted{Method: c.Method, Out: data.Line(c.Out), Findings: run.Beside, Kept: f.kept}
+	out := fitted{Method: c.Method, Out: data.Line(c.Out), Findings: run.Beside, Kept: f.kept, Fits: run.Optima()}
 	if run.Judged() {
 		out.Results, out.Floored = runTable(run).objects()[0], run.Outcome.Metrics.Floored
 	}
@@ -449,6 +453,9 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 	if f.kept != "" {
 		doc.Intro += " " + f.kept + "."
 	}
+	if text := run.Unreached(); text != "" {
+		doc.Intro += " Warning: " + text + "."
+	}
 	switch {
 	case f.beside != nil:
 		doc.Verdict = []report.Statement{f.beside.verdict.Statement()}
@@ -469,6 +476,9 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 		doc.Sections, doc.Files = append(doc.Sections, curves), append(doc.Files, "curves.csv")
 	}
 	doc.Facts = data.Each(run.Keys, func(k experiments.Key) report.Fact { return report.Fact{Name: k.Name, Value: fmt.Sprint(k.Value)} })
+	for _, s := range run.Optima() {
+		doc.Facts = append(doc.Facts, report.Fact{Name: "Gradient at the end, " + s.Stage, Value: s.String()})
+	}
 	doc.Facts = append(doc.Facts, report.Fact{Name: "Split", Value: string(run.Spec.Split)}, report.Fact{Name: "Seed", Value: fmt.Sprint(run.Spec.Seed)})
 	return doc, nil
 }

@@ -203,6 +203,9 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		if !s.Result.Converged() {
 			stage.Short = s.Result.Ended
 		}
+		if o := s.Result.Optimum; o != nil && !o.Reached {
+			stage.Short = o.Why
+		}
 		r.Stages = append(r.Stages, stage)
 	}
 	if r.Bins, err = confidenceBins(o.Predictions); err != nil {

@@ -143,6 +143,11 @@ func (p *posterior) fit(ctx context.Context, m optim.Method, rng *rand.Rand) (op
 	if len(p.weights.Learned()) == 0 {
 		return optim.Result{Ended: "there is nothing to learn", Status: optim.StartKept}, nil
 	}
+	return optim.Minimize(ctx, p.problem(), m, rng)
+}
+
+// problem is that of the fit.
+func (p *posterior) problem() optim.Problem {
 	loss := p.loss
 	if loss == nil {
 		loss = layers.Objective(penalized{p.m}, p.weights, p.rows)
@@ -150,5 +155,5 @@ func (p *posterior) fit(ctx context.Context, m optim.Method, rng *rand.Rand) (op
 	if p.keeps {
 		p.loss = loss
 	}
-	return optim.Minimize(ctx, optim.Problem{Loss: loss, Rows: p.rows.Len()}, m, rng)
+	return optim.Problem{Loss: loss, Rows: p.rows.Len()}
 }

@@ -72,5 +72,8 @@ func whole(ctx context.Context, m layers.Map, s layers.Sizes, rows *layers.Rows,
 		p.from(w)
 	}
 	result, err := p.fit(ctx, by, rng)
+	if err == nil && len(p.weights.Learned()) > 0 {
+		result.Optimum, err = p.problem().Optimum(ctx, result)
+	}
 	return p.weights, result, err
 }

@@ -59,7 +59,7 @@ func (f *Fitted) restore(m layers.Map, s layers.State) error {
 			return err
 		}
 	}
-	t := layers.Trained{Base: &original{}, Map: m}
+	t := layers.Trained{Base: &original{}, Map: m, Method: optim.LBFGS{}} // its fit had no weight decay
 	if err := t.Restore(s); err != nil {
 		return err
 	}
