@@ -107,6 +107,11 @@ func (r *Run) model() (*layers.Model, error) {
 		return nil, err
 	}
 	model.Profile, model.Names, model.Scores = layers.ProfileOf(r.Source.Cal), r.Source.Cal.Names, r.Source.Scores
+	if p, err := Predict(r.Model, r.Source.Cal); err == nil {
+		if p, err = data.NewPredictions(p.LogProbs, r.Source.Cal); err == nil { // without them it cannot estimate a label shift
+			model.Profile.Predicted = layers.PredictedOf(p.LogProbs, r.Source.Cal.Weights)
+		}
+	}
 	model.Settings, err = ParseValues(r.Spec.Others())
 	return model, err
 }
