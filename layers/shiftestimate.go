@@ -24,10 +24,10 @@ type ShiftEstimate struct {
 }
 
 const (
-	shiftLevel     = .01 // of the test against no shift
+	shiftLevel     = .02 // of the test against no shift
 	shiftRedraws   = 199
 	shiftExceeding = 10   // redraws that are as far apart, after which no more are needed (Besag & Clifford 1991)
-	shiftPrior     = 6.   // rows that the prior is worth for each class
+	shiftPrior     = 4.   // rows that the prior is worth for each class
 	shiftQuantile  = 1.96 // of a 95 % interval
 )
 
@@ -42,7 +42,7 @@ const (
 // shift, worth κ rows. Weights count as their effective number of rows.
 //
 // The old priors stay unless 2 (ℓ(π′) − ℓ(π)) is larger than among rows that are drawn from both samples together, N and M of
-// them, in all but 1 % of the draws.
+// them, in all but 2 % of the draws.
 func (p *Predicted) Estimate(ctx context.Context, logProbs *mat.Dense, weights []float64, rng *rand.Rand) (*ShiftEstimate, error) {
 	if classes := logProbs.RawMatrix().Cols; classes != len(p.Mean) {
 		return nil, fmt.Errorf("layers: label shift: predictions of %d classes, and %d in the calibration rows", classes, len(p.Mean))

@@ -25,7 +25,7 @@ def reweighed(new):
 
 
 new, weights = old, plain["weights"]
-effective, kappa = kish(weights), 6 * classes  # the rows that the Dirichlet prior is worth
+effective, kappa = kish(weights), 4 * classes  # the rows that the Dirichlet prior is worth
 weights = weights / weights.sum() * effective * rows / (rows + effective)
 for _ in range(1_000_000):
     last, new = new, (weights @ reweighed(new) + kappa * old) / (weights.sum() + kappa)  # eq. 2.9, with the prior
