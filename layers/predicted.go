@@ -79,7 +79,8 @@ func readPredicted(w *graph.Weights) *Predicted {
 	p := &Predicted{w.Float64s(predictedMean), w.Float64s(predictedRows)[0], some}
 	isShare := func(v float64) bool { return v >= 0 && v <= 1+1e-6 } // as float32 rounds it
 	all := slices.Concat(p.Mean, some.RawMatrix().Data)
-	if _, classes := some.Dims(); len(p.Mean) != classes || !(p.Rows >= 1) || math.IsInf(p.Rows, 1) || !(floats.Sum(p.Mean) > 0) ||
+	if _, classes := some.Dims(); len(p.Mean) != classes ||
+		!(p.Rows >= 1) || math.IsInf(p.Rows, 1) || !(floats.Sum(p.Mean) > 0) ||
 		slices.ContainsFunc(all, func(v float64) bool { return !isShare(v) }) {
 		return nil
 	}

@@ -24,28 +24,30 @@ type ShiftEstimate struct {
 }
 
 const (
-	shiftLevel     = .02 // of the test against no shift
+	shiftLevel     = .01 // of the test against no shift
 	shiftRedraws   = 199
 	shiftExceeding = 10   // redraws that are as far apart, after which no more are needed (Besag & Clifford 1991)
 	shiftPrior     = 4.   // rows that the prior is worth for each class
 	shiftQuantile  = 1.96 // of a 95 % interval
 )
 
-// Estimate finds the new priors π′ of new rows from their predictions (M×C, weighed; nil: 1 each). With the old priors π
-// of N calibration rows, it maximizes
+// Estimate finds the new priors π′ of new rows from their predictions (M×C, weighed; nil: 1 each). With the old priors
+// π of N calibration rows, it maximizes
 //
 //	ℓ(π′) = N/(N + M) Σ_i w_i log Σ_y p(y | x_i) π′_y/π_y + κ Σ_y π_y log π′_y
 //
-// The EM iteration of Saerens et al. (2002, eq. 2.9) maximizes the first term; it is concave (Alexandari, Kundaje & Shrikumar
-// 2020), so Newton's method finds the same priors ([optim.Mixture]). The factor N/(N + M) is there since π is as uncertain as N rows
-// leave it: the difference of two means has the variance of NM/(N + M) rows. The last term is a Dirichlet prior around no
-// shift, worth κ rows. Weights count as their effective number of rows.
+// The EM iteration of Saerens et al. (2002, eq. 2.9) maximizes the first term; it is concave (Alexandari, Kundaje &
+// Shrikumar 2020), so Newton's method finds the same priors ([optim.Mixture]). The factor N/(N + M) is there since π is
+// as uncertain as N rows leave it: the difference of two means has the variance of NM/(N + M) rows. The last term is a
+// Dirichlet prior around no shift, worth κ rows. Weights count as their effective number of rows.
 //
-// The old priors stay unless 2 (ℓ(π′) − ℓ(π)) is larger than among rows that are drawn from both samples together, N and M of
-// them, in all but 2 % of the draws.
-func (p *Predicted) Estimate(ctx context.Context, logProbs *mat.Dense, weights []float64, rng *rand.Rand) (*ShiftEstimate, error) {
+// The old priors stay unless 2 (ℓ(π′) − ℓ(π)) is larger than among rows that are drawn from both samples together, N
+// and M of them, in all but 1 % of the draws.
+func (p *Predicted) Estimate(
+	ctx context.Context, logProbs *mat.Dense, weights []float64, rng *rand.Rand,
+) (*ShiftEstimate, error) {
 	if classes := logProbs.RawMatrix().Cols; classes != len(p.Mean) {
-		return nil, fmt.Errorf("layers: label shift: predictions of %d classes, and %d in the calibration rows", classes, len(p.Mean))
+		return nil, fmt.Errorf("layers: label shift: predictions of %d classes, not of %d", classes, len(p.Mean))
 	}
 	old := p.Priors()
 	s := &ShiftEstimate{LabelShift: LabelShift{Old: old, New: old}}
@@ -71,13 +73,17 @@ func (p *Predicted) Estimate(ctx context.Context, logProbs *mat.Dense, weights [
 	return s, nil
 }
 
-// String is "new priors, with 95 % intervals: class a .500 → .100 (.080 to .120), …", after a line where the old ones stay.
+// String is "new priors, with 95 % intervals: class a .500 → .100 (.080 to .120), …", after a line where the old ones
+// stay.
 func (s *ShiftEstimate) String(name func(class int) string) string {
 	text := "new priors"
 	if !s.Shifted {
-		text = fmt.Sprintf("the shares of the classes do not differ by more than chance (p = %.3f): the priors stay\nshares of the classes", s.PValue)
+		text = fmt.Sprintf("the shares of the classes do not differ by more than chance (p = %.3f): the priors stay\n"+
+			"shares of the classes", s.PValue)
 	}
-	return text + ", with 95 % intervals: " + s.each(name, func(y int) string { return fmt.Sprintf(" (%.3f to %.3f)", s.Lower[y], s.Upper[y]) })
+	return text + ", with 95 % intervals: " + s.each(name, func(y int) string {
+		return fmt.Sprintf(" (%.3f to %.3f)", s.Lower[y], s.Upper[y])
+	})
 }
 
 // unlabelled are the predictions of new rows (M×C) with as many rows as each counts for.
@@ -125,7 +131,8 @@ func (x *unlabelled) likeliest(ctx context.Context, old []float64, factor, kappa
 		l.densities[at+y] = 1
 		l.counts = append(l.counts, kappa*p)
 	}
-	if err := (optim.Mixture{Densities: l.densities, Counts: l.counts, Start: old}).Minimize(ctx, l.priors); err != nil {
+	mixture := optim.Mixture{Densities: l.densities, Counts: l.counts, Start: old}
+	if err := mixture.Minimize(ctx, l.priors); err != nil {
 		return nil, err
 	}
 	for i, n := range l.counts {
@@ -194,13 +201,14 @@ func (m *pool) mean(counts []float64) []float64 {
 	return mean
 }
 
-// intervals are of the new priors q without a prior to speak of, by the delta method and Wilson's interval for the number of
-// rows that would leave a share as uncertain. With r_i the densities, s_i = r_iᵀq and n = Σ n_i, q has the covariance
+// intervals are of the new priors q without a prior to speak of, by the delta method and Wilson's interval for the
+// number of rows that would leave a share as uncertain. With r_i the densities, s_i = r_iᵀq and n = Σ n_i, q has the
+// covariance
 //
 //	A⁻¹ − qqᵀ/n + S (G⁺ − diag(1/π)) Sᵀ/N ,  A = Σ_i n_i r_i r_iᵀ/s_i² ,  S = n A⁻¹ − diag(q) ,  G = E(diag(p) − ppᵀ)
 //
-// The second part is that of the calibration rows, from which π and the offsets of the classes were estimated: G⁺/N is the
-// covariance of such offsets (Anderson 1972; Qin & Zhang 1997). S of offsets that are alike is 0.
+// The second part is that of the calibration rows, from which π and the offsets of the classes were estimated: G⁺/N is
+// the covariance of such offsets (Anderson 1972; Qin & Zhang 1997). S of offsets that are alike is 0.
 func (p *Predicted) intervals(l *likely) (lower, upper []float64) {
 	classes, q := len(l.priors), l.priors
 	a := mat.NewSymDense(classes, nil)
@@ -229,7 +237,8 @@ func (p *Predicted) intervals(l *likely) (lower, upper []float64) {
 	}
 	for y, share := range q {
 		variance := inverse.At(y, y) - share*share/total + max(0, mat.Inner(s.RowView(y), offsets, s.RowView(y)))/p.Rows
-		z := shiftQuantile * shiftQuantile * max(variance/max(share*(1-share), 1e-300), 1/total) // z² over the number of rows
+		rowsInverse := max(variance/max(share*(1-share), 1e-300), 1/total)
+		z := shiftQuantile * shiftQuantile * rowsInverse
 		half := math.Sqrt(z*share*(1-share) + z*z/4)
 		lower = append(lower, max(0, (share+z/2-half)/(1+z)))
 		upper = append(upper, min(1, (share+z/2+half)/(1+z)))

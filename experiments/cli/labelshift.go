@@ -34,7 +34,8 @@ func (c *applyCmd) shift(m saved) (*layers.LabelShift, error) {
 	}
 	profile := m.file.Profile
 	if profile == nil || profile.ByLabel == nil || profile.Predicted == nil {
-		return nil, data.Inputf(c.Model, "does not say how often it predicts each class of the rows that it was fitted to, which --new-priors needs; fit it again")
+		return nil, data.Inputf(c.Model, "does not say how often it predicts each class of the rows that it was fitted to, "+
+			"which --new-priors needs; fit it again")
 	}
 	s := &layers.LabelShift{Old: profile.Predicted.Priors()}
 	if c.NewPriors == estimate {
@@ -76,8 +77,9 @@ func (c *applyCmd) held(t *terminal, m saved, shift *layers.LabelShift, x *data.
 	return profile.Compare(sample)
 }
 
-// reweigh gives the predictions the new priors of the shift, which it estimates where they are not known, and says what they are. The
-// predictions stay as they are where the estimate does not differ from the old priors by more than chance.
+// reweigh gives the predictions the new priors of the shift, which it estimates where they are not known, and says what
+// they are. The predictions stay as they are where the estimate does not differ from the old priors by more than
+// chance.
 func (c *applyCmd) reweigh(ctx context.Context, t *terminal, m saved, shift *layers.LabelShift, p *data.Predictions) ([]data.Array, error) {
 	if shift == nil {
 		return nil, nil
@@ -91,7 +93,10 @@ func (c *applyCmd) reweigh(ctx context.Context, t *terminal, m saved, shift *lay
 			return nil, err
 		}
 		shift, said, stays = &found.LabelShift, found.String(name), !found.Shifted
-		arrays = []data.Array{{Name: "new_priors_lower", Value: found.Lower}, {Name: "new_priors_upper", Value: found.Upper}, {Name: "new_priors_p", Value: []float64{found.PValue}}}
+		arrays = []data.Array{
+			{Name: "new_priors_lower", Value: found.Lower}, {Name: "new_priors_upper", Value: found.Upper},
+			{Name: "new_priors_p", Value: []float64{found.PValue}},
+		}
 	} else {
 		said = "new priors: " + shift.String(name)
 	}
