@@ -102,13 +102,21 @@ func ReadSpec(dir string) (s Spec, err error) {
 	return s, nil
 }
 
-// model is the run's, with the settings that it was built with and what it knows of the rows that it was fitted to.
+// model is the run's, with the settings that it was built with and what it knows of the rows that it was fitted to:
+// also the fitted model's own predictions of them, whose mean are the old priors of a label shift. They are not
+// cross-fitted, which would take more fits: to first order, the error of a fit moves the predictions of calibration
+// rows and of new rows alike (TestLabelShiftLaws).
 func (r *Run) model() (*layers.Model, error) {
 	model, err := layers.NewModel(r.Spec.Method, r.Model)
 	if err != nil {
 		return nil, err
 	}
 	model.Profile, model.Names, model.Scores = layers.ProfileOf(r.Source.Cal), r.Source.Cal.Names, r.Source.Scores
+	if p, err := Predict(r.Model, r.Source.Cal); err == nil {
+		if p, err = data.NewPredictions(p.LogProbs, r.Source.Cal); err == nil { // without them it cannot estimate a label shift
+			model.Profile.Predicted = layers.PredictedOf(p.LogProbs, r.Source.Cal.Weights)
+		}
+	}
 	model.Settings, err = ParseValues(r.Spec.Others())
 	return model, err
 }

@@ -2,13 +2,11 @@ package layers
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"calibra/data"
-	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -19,7 +17,7 @@ import (
 //
 //	p′(y | x) ∝ p(y | x) π′_y/π_y
 //
-// (Saerens, Latinne & Decaestecker 2002, eq. 2.4). A class without calibration rows gets the probability 0.
+// (Saerens, Latinne & Decaestecker 2002, eq. 2.4). A class whose π is 0 gets the probability 0.
 type LabelShift struct{ Old, New []float64 } // π and π′ (C), each sums to 1
 
 // Apply reweighs log-probabilities (N×C) in place. A row whose every class has the new prior 0 is a *data.InputError.
@@ -42,31 +40,13 @@ func (s *LabelShift) Apply(path string, logProbs *mat.Dense) error {
 	return nil
 }
 
-// Estimate finds the new priors of most likelihood for the predictions of new rows (N×C, weighed; nil: 1 each),
-//
-//	π′ = argmax Σ_i w_i log Σ_y p(y | x_i) π′_y/π_y ,
-//
-// The EM iteration of Saerens et al. (2002, eq. 2.9) converges to them. The sum is concave in π′ (Alexandari, Kundaje &
-// Shrikumar 2020), so Newton's method finds the same priors ([optim.Mixture]). They are only as good as the predictions are
-// calibrated. Without a shift they are π if each class is predicted as often as it is true.
-func (s *LabelShift) Estimate(ctx context.Context, logProbs *mat.Dense, weights []float64) error {
-	n, classes := logProbs.Dims()
-	densities := make([]float64, 0, n*classes)
-	for i := range n {
-		for y, l := range logProbs.RawRowView(i) {
-			density := 0.0
-			if s.Old[y] > 0 {
-				density = math.Exp(l) / s.Old[y]
-			}
-			densities = append(densities, density)
-		}
-	}
-	s.New = slices.Clone(s.Old) // a class that is 0 stays 0
-	return optim.Mixture{Densities: densities, Counts: weights}.Minimize(ctx, s.New)
+// String is "class a .500 → .100, …", of the six classes that change most.
+func (s *LabelShift) String(name func(class int) string) string {
+	return s.each(name, func(int) string { return "" })
 }
 
-// String is "class a .50 → .10, …", of the six classes that change most.
-func (s *LabelShift) String(name func(class int) string) string {
+// each is String with more behind each class.
+func (s *LabelShift) each(name, more func(class int) string) string {
 	order := data.UpTo(len(s.Old))
 	change := func(y int) float64 { return math.Abs(s.New[y] - s.Old[y]) }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(change(b), change(a)) })
@@ -79,7 +59,7 @@ func (s *LabelShift) String(name func(class int) string) string {
 		if at > 0 {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s %.3f → %.3f", name(y), s.Old[y], s.New[y])
+		text += fmt.Sprintf("%s %.3f → %.3f", name(y), s.Old[y], s.New[y]) + more(y)
 	}
 	return text
 }

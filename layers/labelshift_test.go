@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/graph"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
 )
 
 // shifts draws rows of four classes, as frequent as priors say, that lie around four points of six features; the logits are
@@ -69,21 +71,34 @@ func TestShiftTestTellsLabelsFromOthers(t *testing.T) {
 	}
 }
 
-// TestLabelShiftIsFound of the true posteriors: new priors within four standard errors of multinomial shares, and the posteriors
-// are those of Bayes' rule.
+// TestLabelShiftIsFound of the true posteriors: new priors within four standard errors of multinomial shares and in their intervals,
+// and the posteriors are those of Bayes' rule. Without a shift the old priors stay.
 func TestLabelShiftIsFound(t *testing.T) {
 	s := newShifts()
-	x := s.draw(4000, newPriors, 0)
-	x.Logits.Scale(1/1.8, x.Logits)
-	p := data.Normalize(x.Logits)
-	shift := &LabelShift{Old: usualPriors}
-	if err := shift.Estimate(t.Context(), p, nil); err != nil {
-		t.Fatal(err)
+	posteriors := func(priors []float64) (*data.Set, *mat.Dense) {
+		x := s.draw(4000, priors, 0)
+		x.Logits.Scale(1/1.8, x.Logits)
+		return x, data.Normalize(x.Logits)
+	}
+	_, calibration := posteriors(usualPriors)
+	x, p := posteriors(newPriors)
+	predicted := PredictedOf(calibration, nil)
+	shift, err := predicted.Estimate(t.Context(), p, nil, rand.New(rand.NewPCG(1, 1)))
+	if err != nil || !shift.Shifted {
+		t.Fatal(shift, err)
 	}
 	for y, want := range newPriors {
 		if got := shift.New[y]; math.Abs(got-want) > 4*math.Sqrt(want*(1-want)/4000)+.01 { // .01 of classes that overlap
 			t.Errorf("class %d has the prior %v, and %v was drawn", y, got, want)
 		}
+		if !(shift.Lower[y] <= want && want <= shift.Upper[y] && shift.Upper[y]-shift.Lower[y] < .08) { // some ±2 standard errors
+			t.Errorf("class %d has the interval %v to %v, and %v was drawn", y, shift.Lower[y], shift.Upper[y], want)
+		}
+	}
+	_, same := posteriors(usualPriors)
+	kept, err := predicted.Estimate(t.Context(), same, nil, rand.New(rand.NewPCG(1, 1)))
+	if err != nil || kept.Shifted || !floats.Equal(kept.New, kept.Old) {
+		t.Errorf("rows of the same priors: %v, %v", kept, err)
 	}
 	before := mat.DenseCopyOf(p)
 	if err := shift.Apply("", p); err != nil {
@@ -91,13 +106,13 @@ func TestLabelShiftIsFound(t *testing.T) {
 	}
 	for c := range 4 {
 		odds := math.Exp(p.At(7, c)-p.At(7, 0)) / math.Exp(before.At(7, c)-before.At(7, 0))
-		if want := shift.New[c] / usualPriors[c] / (shift.New[0] / usualPriors[0]); math.Abs(odds/want-1) > 1e-9 { // a few roundings
+		if want := shift.New[c] / shift.Old[c] / (shift.New[0] / shift.Old[0]); math.Abs(odds/want-1) > 1e-9 { // a few roundings
 			t.Errorf("class %d: odds change by %v, want %v", c, odds, want)
 		}
 	}
-	same := &LabelShift{Old: usualPriors, New: []float64{0, 0, 0, 1}}
+	one := &LabelShift{Old: usualPriors, New: []float64{0, 0, 0, 1}}
 	x.Logits.Set(3, 3, math.Inf(-1))
-	if err := same.Apply("f", x.Logits); err == nil {
+	if err := one.Apply("f", x.Logits); err == nil {
 		t.Error("a row of classes whose prior is 0 has probabilities")
 	}
 }
@@ -121,5 +136,30 @@ func TestByLabelThroughAFile(t *testing.T) {
 	floats.Scale(1/floats.Sum(want), want)
 	if got := byLabel(cal).Priors(); !floats.EqualApprox(got, want, 1e-12) {
 		t.Errorf("priors %v, want %v", got, want)
+	}
+}
+
+// TestPredictedThroughAFile: means are by weight, the rows that stand for all are drawn by weight too, and a file keeps both.
+func TestPredictedThroughAFile(t *testing.T) {
+	logProbs, weights := mat.NewDense(4, 2, nil), []float64{2, 0, 3, 3}
+	for i, p := range []float64{.1, .9, .5, .7} {
+		logProbs.SetRow(i, []float64{math.Log(p), math.Log(1 - p)})
+	}
+	p := PredictedOf(logProbs, weights)
+	if want := (2*.1 + 3*.5 + 3*.7) / 8; math.Abs(p.Mean[0]-want) > 1e-12 || math.Abs(p.Rows-64./22) > 1e-12 { // Kish
+		t.Errorf("the mean %v of %v rows, want %v of 2.91", p.Mean, p.Rows, want)
+	}
+	if got := mat.Col(nil, 0, p.Some); !floats.EqualApprox(got, []float64{.1, .5, .7}, 1e-12) {
+		t.Errorf("%v stand for all", got)
+	}
+	w := graph.NewWeights(tensor.Float64)
+	p.add(w)
+	if read := readPredicted(w); read == nil || !floats.Equal(read.Mean, p.Mean) || read.Rows != p.Rows || !mat.Equal(read.Some, p.Some) {
+		t.Errorf("%v was written and %v read", p, read)
+	}
+	p.Mean[0] = math.NaN()
+	w = graph.NewWeights(tensor.Float64)
+	if p.add(w); readPredicted(w) != nil {
+		t.Error("a mean of NaN is read")
 	}
 }

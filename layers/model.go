@@ -57,7 +57,7 @@ func WriteModel(path, method string, c Stateful) error {
 }
 
 // Write saves the model as one safetensors file, readable from Python's safetensors: the
-// weights as tensors, the moments of Profile under inputs/, and in the metadata the
+// weights as tensors, Profile under inputs/, and in the metadata the
 // strings format, version, method, config (JSON) and, where there are any, settings,
 // class_names and feature_names (JSON). The file appears whole or not at all.
 func (m *Model) Write(path string) error { return disk.WriteFile(path, m.Encode) }

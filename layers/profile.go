@@ -22,6 +22,7 @@ type Profile struct {
 	Features, Logits *Moments     // nil where the rows had none
 	Fingerprint      *Fingerprint // nil in files of before there was one
 	ByLabel          *ByLabel     // likewise, and of rows without labels
+	Predicted        *Predicted   // nil where nobody predicted the rows
 }
 
 // Moments are mean and standard deviation of each column.
@@ -214,6 +215,7 @@ func (p *Profile) weights(dt tensor.Dtype) *graph.Weights {
 		add("logits", p.Logits)
 		p.Fingerprint.add(w)
 		p.ByLabel.add(w)
+		p.Predicted.add(w)
 	}
 	return w
 }
@@ -227,7 +229,7 @@ func readProfile(w *graph.Weights) *Profile {
 		}
 		return &Moments{w.Float64s(mean), w.Float64s(sd)}
 	}
-	p := &Profile{Features: read("features"), Logits: read("logits"), Fingerprint: readFingerprint(w), ByLabel: readByLabel(w)}
+	p := &Profile{Features: read("features"), Logits: read("logits"), Fingerprint: readFingerprint(w), ByLabel: readByLabel(w), Predicted: readPredicted(w)}
 	if p.Features == nil && p.Logits == nil {
 		return nil
 	}

@@ -27,10 +27,11 @@ type Mixture struct {
 	Densities []float64 // p (N×M, row by row); each row may be scaled by a factor of its own
 	Counts    []float64 // how many times each row counts (N); nil: once
 	Gap       float64   // in nats a row; 0: 1e-10
+	Start     []float64 // weights near those of least loss, none of them 0 (M); nil: unknown
 }
 
-// Minimize finds the weights in place, in w (M); entries above 0 start equal. If no row
-// distinguishes the parts, w is kept. An error is ctx's, or says that lengths do not fit.
+// Minimize finds the weights in place, in w (M); entries above 0 start equal or, where it is known, at Start, with the
+// least μ at once. If no row distinguishes the parts, w is kept. An error is ctx's, or says that lengths do not fit.
 func (s Mixture) Minimize(ctx context.Context, w []float64) error {
 	p, gap := s.Densities, cmp.Or(s.Gap, 1e-10)
 	if len(w) == 0 || len(p)%len(w) != 0 || s.Counts != nil && len(s.Counts) != len(p)/len(w) {
@@ -48,7 +49,14 @@ func (s Mixture) Minimize(ctx context.Context, w []float64) error {
 	}
 	x := slices.Repeat([]float64{1 / float64(len(parts))}, len(parts))
 	last := gap / float64(2*len(x)) // half of it is for what Newton's method leaves
-	for mu := max(0.1, last); ; mu = max(mu/10, last) {
+	mu := max(0.1, last)
+	if s.Start != nil {
+		mu = last
+		for k, m := range parts {
+			x[k] = s.Start[m]
+		}
+	}
+	for ; ; mu = max(mu/10, last) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("interrupted at a barrier of %g: %w", mu, err)
 		}

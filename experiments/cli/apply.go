@@ -71,7 +71,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	priors, err := c.reweigh(ctx, t, shift, p)
+	priors, err := c.reweigh(ctx, t, m, shift, p)
 	if err != nil {
 		return err
 	}

@@ -658,6 +658,31 @@ func gzipped(b []byte) []byte {
 	return out.Bytes()
 }
 
+// TestCasesWithoutAShift: where nothing shifted, the old priors stay, and the predictions are those without --new-priors, bit for bit.
+func TestCasesWithoutAShift(t *testing.T) {
+	needCases(t)
+	c := &casesOf{t.TempDir(), map[string]*ran{}}
+	for file, right := range map[string]float64{"no-shift-3.npz": .7467, "no-shift-10.npz": 1.6100, "no-shift-10-sharp.npz": .3602} {
+		for _, method := range []string{"ts", "vector"} {
+			t.Run(method+" "+file, func(t *testing.T) {
+				in := filepath.Join("chance", file)
+				fit := c.fit(t, in, method, "--logits").ok(t)
+				kept := c.run(t, "apply", "--model", fit.out, "--in", filepath.Join(caseFiles, in), "--logits", "--new-priors", "estimate").ok(t)
+				if !strings.Contains(kept.stdout, "do not differ by more than chance (p = ") {
+					t.Errorf("it says %q", kept.stdout)
+				}
+				p := kept.predictions(t)
+				if furthest(t, p.LogProbs, fit.predictions(t).LogProbs) != 0 {
+					t.Error("the predictions moved")
+				}
+				if nll := (&data.Set{Labels: p.Labels}).MeanNLL(p.LogProbs, -30); method == "ts" {
+					isNear(t, "NLL", nll, right, .0015) // that of the logits, but for a fitted temperature: .7477, 1.6096, .3602
+				}
+			})
+		}
+	}
+}
+
 // TestCasesBesideOracle: the answers of a saved vq are those of numpy in float64, of the features where they lie, and the network's too.
 func TestCasesBesideOracle(t *testing.T) {
 	needCases(t)

@@ -2,10 +2,19 @@ package cli
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
 	"calibra/layers"
+
+	"gonum.org/v1/gonum/mat"
 )
+
+// shiftStream is the stream of random numbers of the test against no shift.
+const shiftStream = 17
 
 // estimate in place of a file of priors asks for those under which the rows are likeliest.
 const estimate = "estimate"
@@ -23,10 +32,12 @@ func (c *applyCmd) shift(m saved) (*layers.LabelShift, error) {
 	if c.NewPriors == "" {
 		return nil, nil
 	}
-	if m.file.Profile == nil || m.file.Profile.ByLabel == nil {
-		return nil, data.Inputf(c.Model, "does not say how frequent each class was in the rows that it was fitted to, which --new-priors needs; fit it again")
+	profile := m.file.Profile
+	if profile == nil || profile.ByLabel == nil || profile.Predicted == nil {
+		return nil, data.Inputf(c.Model, "does not say how often it predicts each class of the rows that it was fitted to, "+
+			"which --new-priors needs; fit it again")
 	}
-	s := &layers.LabelShift{Old: m.file.Profile.ByLabel.Priors()}
+	s := &layers.LabelShift{Old: profile.Predicted.Priors()}
 	if c.NewPriors == estimate {
 		return s, nil
 	}
@@ -35,8 +46,9 @@ func (c *applyCmd) shift(m saved) (*layers.LabelShift, error) {
 	if s.New, err = data.ReadPriors(c.NewPriors, len(s.Old), names); err != nil {
 		return nil, err
 	}
+	shares := profile.ByLabel.Priors()
 	for y, p := range s.New {
-		if p > 0 && s.Old[y] == 0 {
+		if p > 0 && (y >= len(shares) || shares[y] == 0) {
 			return nil, data.Inputf(c.NewPriors, "gives the class %s the prior %.3g, and none of the model's calibration rows was of that class; give it 0, or fit to rows that have it", data.ClassName(names, y), p)
 		}
 	}
@@ -65,24 +77,68 @@ func (c *applyCmd) held(t *terminal, m saved, shift *layers.LabelShift, x *data.
 	return profile.Compare(sample)
 }
 
-// reweigh gives the predictions the new priors of the shift, which it estimates where they are not known, and says what they are.
-func (c *applyCmd) reweigh(ctx context.Context, t *terminal, shift *layers.LabelShift, p *data.Predictions) ([]data.Array, error) {
+// reweigh gives the predictions the new priors of the shift, which it estimates where they are not known, and says what
+// they are. The predictions stay as they are where the estimate does not differ from the old priors by more than
+// chance.
+func (c *applyCmd) reweigh(ctx context.Context, t *terminal, m saved, shift *layers.LabelShift, p *data.Predictions) ([]data.Array, error) {
 	if shift == nil {
 		return nil, nil
 	}
+	name := func(y int) string { return data.Line(data.ClassName(p.ClassNames, y)) }
+	var arrays []data.Array
+	said, stays := "", false
 	if shift.New == nil {
-		if err := shift.Estimate(ctx, p.LogProbs, p.Weights); err != nil {
+		found, err := m.file.Profile.Predicted.Estimate(ctx, p.LogProbs, p.Weights, rand.New(rand.NewPCG(0, shiftStream)))
+		if err != nil {
 			return nil, err
 		}
+		shift, said, stays = &found.LabelShift, found.String(name), !found.Shifted
+		arrays = []data.Array{
+			{Name: "new_priors_lower", Value: found.Lower}, {Name: "new_priors_upper", Value: found.Upper},
+			{Name: "new_priors_p", Value: []float64{found.PValue}},
+		}
+	} else {
+		said = "new priors: " + shift.String(name)
 	}
-	if err := shift.Apply(c.In, p.LogProbs); err != nil {
+	if err := t.printf("%s\n", said); err != nil {
 		return nil, err
 	}
-	if err := t.printf("new priors: %s\n", shift.String(func(y int) string { return data.Line(data.ClassName(p.ClassNames, y)) })); err != nil {
-		return nil, err
+	if !stays {
+		before := mat.DenseCopyOf(p.LogProbs)
+		if err := shift.Apply(c.In, p.LogProbs); err != nil {
+			return nil, err
+		}
+		if err := gained(t, p, before); err != nil {
+			return nil, err
+		}
 	}
 	if data.IsTable(c.Out) {
 		return nil, nil // it has room for rows alone
 	}
-	return []data.Array{{Name: "new_priors", Value: shift.New}}, nil
+	return append([]data.Array{{Name: "new_priors", Value: shift.New}}, arrays...), nil
+}
+
+// gained says what new priors do to the NLL of rows, where these have labels.
+func gained(t *terminal, p *data.Predictions, before *mat.Dense) error {
+	if p.Labels == nil {
+		return nil
+	}
+	x := &data.Set{Labels: p.Labels, Soft: p.Soft, Weights: p.Weights}
+	compared, err := metrics.Compare(losses(x, p.LogProbs), losses(x, before))
+	if err != nil {
+		return err
+	}
+	return t.printf("the change of the NLL of these rows by their labels: %s\n", report.NewDifference(*compared, compared.PValue))
+}
+
+// losses are of each row the cross-entropy times N w_i/Σ w.
+func losses(x *data.Set, logProbs *mat.Dense) []float64 {
+	out, row := make([]float64, x.Len()), make([]float64, logProbs.RawMatrix().Cols)
+	for i := range out {
+		for k, l := range logProbs.RawRowView(i) {
+			row[k] = math.Max(l, metrics.LeastLogProb)
+		}
+		out[i] = x.CrossEntropy(i, row) * x.Weight(i) * float64(x.Len()) / x.Total()
+	}
+	return out
 }

@@ -42,7 +42,7 @@ func shifted(t *testing.T, noise float64) (dir string) {
 	t.Helper()
 	dir, rng := t.TempDir(), rand.New(rand.NewPCG(3, 5))
 	even, new := []float64{1. / 3, 1. / 3, 1. / 3}, []float64{.7, .25, .05}
-	for name, arrays := range map[string][]data.Array{"cal.npz": drawn("cal", 2000, even, 0, rng), "new.npz": drawn("test", 1500, new, noise, rand.New(rand.NewPCG(3, 6)))} {
+	for name, arrays := range map[string][]data.Array{"cal.npz": drawn("cal", 2000, even, 0, rng), "again.npz": drawn("test", 2000, even, 0, rand.New(rand.NewPCG(3, 5))), "new.npz": drawn("test", 1500, new, noise, rand.New(rand.NewPCG(3, 6)))} {
 		if err := disk.WriteNPZ(filepath.Join(dir, name), arrays...); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,13 @@ func shifted(t *testing.T, noise float64) (dir string) {
 // answered are the model's probabilities of the new rows with further flags.
 func answered(t *testing.T, dir, out string, flags ...string) (stdout, stderr string) {
 	t.Helper()
-	args := append([]string{"apply", "--model", filepath.Join(dir, "m"), "--in", filepath.Join(dir, "new.npz"), "--out", filepath.Join(dir, out)}, flags...)
+	return answeredOf(t, dir, "new.npz", out, flags...)
+}
+
+// answeredOf is answered of the rows of another file.
+func answeredOf(t *testing.T, dir, in, out string, flags ...string) (stdout, stderr string) {
+	t.Helper()
+	args := append([]string{"apply", "--model", filepath.Join(dir, "m"), "--in", filepath.Join(dir, in), "--out", filepath.Join(dir, out)}, flags...)
 	code, stdout, stderr := calibra(t, args...)
 	if code != 0 {
 		t.Fatalf("%v: %s", flags, stderr)
@@ -73,7 +79,7 @@ func TestNewPriors(t *testing.T) {
 	dir := shifted(t, 0)
 	answered(t, dir, "plain.npz")
 	stdout, stderr := answered(t, dir, "estimated.npz", "--new-priors", "estimate")
-	if strings.Contains(stderr, "warning") || !strings.Contains(stdout, "new priors: ") {
+	if strings.Contains(stderr, "warning") || !strings.Contains(stdout, "new priors, with 95 % intervals: ") || !strings.Contains(stdout, "by their labels: −") {
 		t.Errorf("it says %s%s", stdout, stderr)
 	}
 	priors := filepath.Join(dir, "priors.csv")
@@ -90,12 +96,16 @@ func TestNewPriors(t *testing.T) {
 	if plain, found, given := loss("plain.npz"), loss("estimated.npz"), loss("given.npz"); found > plain-.05 || math.Abs(found-given) > .01 {
 		t.Errorf("NLL %v, with estimated priors %v, with those drawn by %v", plain, found, given)
 	}
+	plain, _ := answeredOf(t, dir, "again.npz", "cal-plain.npz")
+	if stdout, _ = answeredOf(t, dir, "again.npz", "cal-estimated.npz", "--new-priors", "estimate"); plain == "" || !strings.Contains(stdout, ": the priors stay\n") {
+		t.Errorf("of the calibration rows it says %s", stdout)
+	}
 	python := os.Getenv("CALIBRA_PYTHON")
 	if python == "" {
 		t.Skip("the other implementation is Python's: set CALIBRA_PYTHON to one with numpy")
 	}
 	args := []string{"-B", filepath.Join("testdata", "labelshift.py")}
-	for _, name := range []string{"cal.npz", "plain.npz", "estimated.npz", "given.npz", "priors.csv"} {
+	for _, name := range []string{"cal-plain.npz", "plain.npz", "estimated.npz", "given.npz", "priors.csv"} {
 		args = append(args, filepath.Join(dir, name))
 	}
 	out, err := exec.Command(python, args...).CombinedOutput()
