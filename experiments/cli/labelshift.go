@@ -124,7 +124,11 @@ func gained(t *terminal, p *data.Predictions, before *mat.Dense) error {
 		return nil
 	}
 	x := &data.Set{Labels: p.Labels, Soft: p.Soft, Weights: p.Weights}
-	compared, err := metrics.Compare(losses(x, p.LogProbs), losses(x, before))
+	law, err := metrics.NewLaw(p.LogProbs, before, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft})
+	if err != nil {
+		return err
+	}
+	compared, err := metrics.Ties{Law: law}.Compare(metrics.NLL, losses(x, p.LogProbs), losses(x, before))
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func (x *exam) cutInTwo() (sets []*tested) {
 				}
 			}
 			for _, g := range x.counted(parted(sides, 2), x.Search.Rows, x.Classes) {
-				if float64(len(g.rows)) <= notAll*float64(x.N) {
+				if 2*len(g.rows) <= x.N { // else it is nearly all rows
 					sets = append(sets, g)
 				}
 			}

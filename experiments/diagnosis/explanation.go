@@ -20,6 +20,7 @@ const (
 	// What descriptions leave is theirs as long as its gap is below alikeGap of the largest gap of those, and its |T|
 	// below alikeTest of the largest: the fringe of a region, or errors of another order.
 	alikeGap, alikeTest = 1. / 3, 1. / 2
+	mostOfAll           = 3. / 4 // of the rows are a region; more are nearly everywhere
 )
 
 // explain names the smallest descriptions that explain what is beyond chance: all rows, or a group, a predicted class, a
@@ -189,6 +190,9 @@ func (a *account) many(g *tested) float64 {
 func (a *account) order(left *accounted, of []*tested) (order []*tested) {
 	score := map[*tested]float64{}
 	for _, g := range of {
+		if g.in != nil && float64(len(g.extent())) > mostOfAll*float64(a.N) {
+			continue
+		}
 		t, at := left.tested(g).worst(), g.worst()
 		if g == a.all {
 			for _, tenth := range a.tenths {

@@ -156,10 +156,10 @@ func (r Region) sentence(d *Diagnosis) string {
 	return fmt.Sprintf("%s%s %s, %s %s (%s rows)", where, says, r.share(r.Confidence), right, r.share(r.Frequency), thousands(r.Size))
 }
 
-// share is a number in as many decimals as tell the gap.
+// share is a number in as many decimals as tell the gap, and the smaller of the two shares from 0.
 func (r Region) share(x float64) string {
-	decimals := 2
-	for decimals < 6 && math.Abs(r.Gap) < 2*math.Pow10(-decimals) {
+	decimals, smaller := 2, min(r.Confidence, r.Frequency)
+	for decimals < 6 && (math.Abs(r.Gap) < 2*math.Pow10(-decimals) || smaller > 0 && smaller < math.Pow10(-decimals)/2) {
 		decimals++
 	}
 	return strings.TrimPrefix(metrics.Fixed(x, decimals), "0")
