@@ -65,6 +65,8 @@ var called = map[string]any{
 	"layers.BaseONNX":         layers.BaseONNX,
 	"layers.CodesONNX":        layers.CodesONNX,
 	"layers.ProfileOf":        layers.ProfileOf,
+	"layers.PredictedOf":      layers.PredictedOf,
+	"layers.Trusted":          layers.Trusted,
 	"layers.RegionScores":     layers.RegionScores,
 	"layers.NewSandwich":      layers.NewSandwich,
 	"layers.CheckLevel":       layers.CheckLevel,

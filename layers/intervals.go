@@ -65,6 +65,9 @@ const FewestEvents = 10
 // Trusted is 1 of each class (C) whose intervals stand on [FewestEvents] effective rows of it and of the others, else 0.
 func Trusted(cal *data.Set, s Sizes) []float64 {
 	out, total := make([]float64, s.Classes), floats.Sum(s.Counts)
+	if cal == nil {
+		return out
+	}
 	scale := cal.Effective() / float64(cal.Len())
 	for c, n := range s.Counts {
 		if min(n, total-n)*scale >= FewestEvents {

@@ -26,6 +26,9 @@ const (
 
 // PredictedOf is that of log-probabilities (N×C) of weighed rows (nil: 1 each).
 func PredictedOf(logProbs *mat.Dense, weights []float64) *Predicted {
+	if logProbs == nil || logProbs.IsEmpty() {
+		return &Predicted{}
+	}
 	n, classes := logProbs.Dims()
 	x := newUnlabelled(logProbs, weights)
 	p := &Predicted{Mean: make([]float64, classes), Rows: x.rows}

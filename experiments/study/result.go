@@ -224,7 +224,7 @@ func lawOf(run *experiments.Run) (*metrics.Law, error) {
 	if n, c := p.LogProbs.Dims(); test.Logits == nil || test.Logits.RawMatrix().Rows != n || test.Logits.RawMatrix().Cols != c {
 		return nil, nil
 	}
-	return metrics.NewLaw(p.LogProbs, data.LogProbs(test.Logits), p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft})
+	return metrics.NewLaw(p.LogProbs, data.LogProbs(test.Logits), p.Labels, metrics.Settings{Rows: p.Counting(), Soft: p.Soft})
 }
 
 // describe fills in what the rows of the source are.

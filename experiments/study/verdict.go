@@ -239,7 +239,7 @@ func Weigh(runs []*experiments.Run, floors []*metrics.Report, asked int) (*repor
 	return report.Judge(len(runs[0].Outcome.Metrics.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
 		law := func(i, reference int) (*metrics.Law, error) {
 			p := runs[i].Outcome.Predictions
-			return metrics.NewLaw(p.LogProbs, runs[reference].Outcome.Predictions.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft})
+			return metrics.NewLaw(p.LogProbs, runs[reference].Outcome.Predictions.LogProbs, p.Labels, metrics.Settings{Rows: p.Counting(), Soft: p.Soft})
 		}
 		return report.InPairs(m, losses[m], metrics.Ties{Effective: runs[0].Outcome.Metrics.Effective}, law, reference, asked)
 	})
