@@ -49,7 +49,7 @@ func NewLikelihoodRatio(logProbs *mat.Dense, labels []int, s Settings, rng *rand
 	if err != nil {
 		return nil, err
 	}
-	f := &scaling{binned: b, log: mat.NewDense(b.N, b.Classes, nil)}
+	f := &scaling{binned: b, log: mat.NewDense(b.N, b.Classes, nil), enough: 1e-14}
 	for i := range b.N {
 		row := f.log.RawRowView(i)
 		for c := range row {
@@ -108,7 +108,8 @@ func (f *scaling) redrawn(fall float64, rng *rand.Rand) float64 {
 		sample, b := *f.Sample, *f.binned
 		sample.Truth = checked.Truth{Label: labels[k].all(f.N)}
 		b.Sample = &sample
-		before, fitted := (&scaling{binned: &b, log: f.log}).ratio()
+		const near = 1e-3 // of the statistic: where the least lies at infinity, each step gains as much less
+		before, fitted := (&scaling{binned: &b, log: f.log, enough: near / f.Total()}).ratio()
 		falls[k] = before - fitted
 	})
 	return tail(fall, falls, func(x float64) float64 { return x })
@@ -117,7 +118,8 @@ func (f *scaling) redrawn(fall float64, rng *rand.Rand) float64 {
 // scaling is the mean NLL of softmax(v ⊙ ℓ + b), of x = (v_0 … v_{C−1}, b_1 … b_{C−1}).
 type scaling struct {
 	*binned
-	log *mat.Dense // ℓ, N×C
+	log    *mat.Dense // ℓ, N×C
+	enough float64    // a step ends the search that promises no more than so many nats a row, twice what is left
 }
 
 // row writes the log-probabilities of row i.
@@ -156,7 +158,7 @@ func (f *scaling) minimize(x []float64) float64 {
 			return loss // flat to rounding
 		}
 		gain := floats.Dot(gradient, step.RawVector().Data)
-		if !(gain > 1e-14) { // in nats a row, twice what is left
+		if !(gain > f.enough) {
 			return loss
 		}
 		for share := 1.0; ; share /= 2 {

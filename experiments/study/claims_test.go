@@ -87,6 +87,9 @@ func (c calibrated) draw(n int, rng *rand.Rand) (set *data.Set, truth *mat.Dense
 	return set, truth
 }
 
+// mostLocal rows have features, whose local errors are of all pairs.
+const mostLocal = 3000
+
 // claims are in how many draws each statement was made.
 type claims struct {
 	draws, diagnosed int
@@ -117,6 +120,9 @@ func (c calibrated) add(t *testing.T, k int, diagnose bool, to *claims, lock *sy
 	src.Cal, _ = c.draw(c.rows, rng)
 	var truth *mat.Dense
 	src.Test, truth = c.draw(c.rows, rng)
+	if c.rows > mostLocal {
+		src.Cal.Features, src.Test.Features = nil, nil
+	}
 	var made [len(statements)]bool
 	wrong, err := c.fitted(t, src, truth, &made)
 	if err != nil {
@@ -204,9 +210,6 @@ func (c calibrated) fitted(t *testing.T, src *data.Source, truth *mat.Dense, mad
 func (c calibrated) evaluated(t *testing.T, test *data.Set, made *[len(statements)]bool, rng *rand.Rand) error {
 	s := metrics.Settings{Rows: test.Weights}
 	embedding := test.Features
-	if c.rows > 3000 {
-		embedding = nil // all pairs of rows are another matter
-	}
 	r, err := metrics.MeasureWith(t.Context(), test.Logits, test.Labels, embedding, s, metrics.Uncertainty{Replicates: metrics.None}, rng)
 	if err != nil {
 		return err
@@ -227,26 +230,39 @@ func (c calibrated) evaluated(t *testing.T, test *data.Set, made *[len(statement
 	return nil
 }
 
-// allCalibrated are the settings, and in how many draws each is diagnosed.
+// binary are rows of two classes, the second of about that prevalence.
+func binary(rows int, prevalence float64) calibrated {
+	return calibrated{classes: 2, sd: .5, prior: math.Log(prevalence / (1 - prevalence)), rows: rows}
+}
+
+// ternary are rows of three classes, of which one has a margin.
+func ternary(rows int, margin float64) calibrated {
+	return calibrated{classes: 3, sd: .8, margin: margin, rows: rows}
+}
+
+// allCalibrated are the settings.
 func allCalibrated() (all []calibrated) {
-	for _, rows := range []int{30, 300, 2000, 20000} {
+	for _, rows := range []int{30, 300} {
 		for _, prevalence := range []float64{.001, .01, .1, .5} {
-			all = append(all, calibrated{classes: 2, sd: .5, prior: math.Log(prevalence / (1 - prevalence)), rows: rows})
+			all = append(all, binary(rows, prevalence))
 		}
 		for _, margin := range []float64{9, 6, 3, 1} {
-			all = append(all, calibrated{classes: 3, sd: .8, margin: margin, rows: rows})
+			all = append(all, ternary(rows, margin))
 		}
-		if rows < 20000 {
-			all = append(all, calibrated{classes: 10, sd: 1, margin: 5, rows: rows}, calibrated{classes: 10, sd: 1.5, rows: rows})
-		}
+	}
+	for _, rows := range []int{2000, 20000} {
+		all = append(all, binary(rows, .001), binary(rows, .5), ternary(rows, 6), ternary(rows, 1))
+	}
+	for _, rows := range []int{30, 300, 2000} {
+		all = append(all, calibrated{classes: 10, sd: 1, margin: 5, rows: rows})
 	}
 	for _, rows := range []int{300, 2000} {
-		all = append(all, calibrated{classes: 100, sd: 2, rows: rows},
-			calibrated{classes: 2, sd: .5, prior: -4, rows: rows, heavy: true}, calibrated{classes: 3, sd: 1, margin: 2, rows: rows, heavy: true},
-			calibrated{classes: 2, sd: .5, prior: -3, rows: rows, groups: 5}, calibrated{classes: 3, sd: 1, margin: 2, rows: rows, groups: 20},
-			calibrated{classes: 3, sd: 1.5, rows: rows, overconfident: 1.2}, calibrated{classes: 3, sd: 1, margin: 4, rows: rows, overconfident: 1.5})
+		all = append(all, calibrated{classes: 100, sd: 2, rows: rows}, calibrated{classes: 3, sd: 1, margin: 2, rows: rows, heavy: true},
+			calibrated{classes: 3, sd: 1, margin: 2, rows: rows, groups: 20}, calibrated{classes: 3, sd: 1.5, rows: rows, overconfident: 1.2})
 	}
-	return all
+	rare, few := binary(300, .01), binary(300, .05)
+	rare.heavy, few.groups = true, 5
+	return append(all, rare, few, calibrated{classes: 3, sd: 1, margin: 4, rows: 300, overconfident: 1.5})
 }
 
 // TestClaims draws rows of which no claim is true, and counts claims. No share is above 5 % and two standard errors, of 400 draws
@@ -257,7 +273,7 @@ func TestClaims(t *testing.T) {
 		draws, diagnosed = 400, 100
 	}
 	file := new(bytes.Buffer)
-	fmt.Fprintf(file, "setting,draws,%s,diagnosed\n", strings.Join(statements[:], ","))
+	fmt.Fprintf(file, "setting,true,draws,%s,diagnosed\n", strings.Join(statements[:], ","))
 	for at, c := range allCalibrated() {
 		if !whole && c.rows > 300 {
 			continue
@@ -269,7 +285,7 @@ func TestClaims(t *testing.T) {
 			go func() {
 				defer wait.Done()
 				for k := range work {
-					c.add(t, 1000*at+k, k < diagnosed && c.rows >= 100 && c.rows <= 2000 && c.classes <= 10, counts, &lock)
+					c.add(t, 1000*at+k, k < diagnosed && c.rows >= 100 && c.rows <= mostLocal && c.classes <= 10, counts, &lock)
 				}
 			}()
 		}
@@ -279,7 +295,11 @@ func TestClaims(t *testing.T) {
 		close(work)
 		wait.Wait()
 		name := c.name(counts.wrong / float64(counts.draws))
-		fmt.Fprintf(file, "%q,%d", name, counts.draws)
+		isTrue := 0
+		if c.overconfident > 0 {
+			isTrue = 1
+		}
+		fmt.Fprintf(file, "%q,%d,%d", name, isTrue, counts.draws)
 		for s, n := range counts.of {
 			fmt.Fprintf(file, ",%d", n)
 			of := counts.draws
@@ -296,6 +316,7 @@ func TestClaims(t *testing.T) {
 			}
 		}
 		fmt.Fprintf(file, ",%d\n", counts.diagnosed)
+		t.Logf("%s: %v of %d draws", name, counts.of, counts.draws)
 	}
 	const path = "../results/claims.csv"
 	if !whole {
