@@ -37,7 +37,7 @@ const (
 	eventsOfChiSquared = 12
 	// ratioRedraws are those of the labels where it is less, and mostRatioWork the N·(2C − 1)² of them that are affordable; without them
 	// there is no test.
-	ratioRedraws, mostRatioWork = 199, 2e8
+	ratioRedraws, mostRatioWork = 99, 2e8
 	// mostRatioClasses bound the matrix of (2C − 1)² second derivatives.
 	mostRatioClasses = 256
 )

@@ -409,17 +409,17 @@ func (j *Judged) matters(nc *Judged) bool {
 func (v *Verdict) tooFew(nc, hope *Judged) {
 	v.Say = CannotTell
 	v.of(hope)
-	few, what := hope.few(nc), "rows whose top class is wrong"
+	few, what := hope.few(nc), "whose top class is wrong"
 	if few.Class >= 0 {
-		what = fmt.Sprintf("rows of class %d", few.Class)
+		what = fmt.Sprintf("of class %d", few.Class)
 	}
 	would := fmt.Sprintf("rows with at least %d of them would do", metrics.FewestEvents)
 	if few.Most > 0 {
 		v.RowsNeeded = twoDigits(float64(v.Rows) * metrics.FewestEvents / few.Most)
 		would = fmt.Sprintf("about %s rows would do", thousands(v.RowsNeeded))
 	}
-	v.Sentence = fmt.Sprintf("Cannot tell yet. Among %s rows there are %s %s, and at most %s are expected; %s.",
-		thousands(v.Rows), count(few.Seen), what, count(few.Expected), would)
+	v.Sentence = fmt.Sprintf("Cannot tell yet. Rows %s: %s of %s, and at most %s expected; %s.",
+		what, count(few.Seen), thousands(v.Rows), count(few.Expected), would)
 	v.because("%s %s, no more than can be chance with so few.", upper(hope.Title), hope.ToClassifier.moves())
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -268,14 +267,14 @@ func allCalibrated() (all []calibrated) {
 // TestClaims draws rows of which no claim is true, and counts claims. No share is above 5 % and two standard errors, of 400 draws
 // (CALIBRA_CHECK=all; CALIBRA_UPDATE=1 writes results/claims.csv). In two overconfident settings the claims are true.
 func TestClaims(t *testing.T) {
-	draws, diagnosed, whole := 10, 2, os.Getenv("CALIBRA_CHECK") == "all"
-	if whole {
+	draws, diagnosed := 10, 2
+	if whole() {
 		draws, diagnosed = 400, 100
 	}
 	file := new(bytes.Buffer)
 	fmt.Fprintf(file, "setting,true,draws,%s,diagnosed\n", strings.Join(statements[:], ","))
 	for at, c := range allCalibrated() {
-		if !whole && c.rows > 300 {
+		if !whole() && c.rows > 300 {
 			continue
 		}
 		counts, lock, work := &claims{}, sync.Mutex{}, make(chan int)
@@ -308,7 +307,7 @@ func TestClaims(t *testing.T) {
 			}
 			// 5 % and two standard errors; in a short run, as many as chance gives once in 10,000 cells.
 			most := .05*float64(of) + 2*math.Sqrt(float64(of)*.05*.95)
-			if !whole {
+			if !whole() {
 				most = 4
 			}
 			if c.overconfident == 0 && s != tTestTS && float64(n) > most {
@@ -318,14 +317,5 @@ func TestClaims(t *testing.T) {
 		fmt.Fprintf(file, ",%d\n", counts.diagnosed)
 		t.Logf("%s: %v of %d draws", name, counts.of, counts.draws)
 	}
-	const path = "../results/claims.csv"
-	if !whole {
-		t.Logf("\n%s", file)
-	} else if os.Getenv("CALIBRA_UPDATE") != "" {
-		if err := os.WriteFile(path, file.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	} else if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, file.Bytes()) {
-		t.Errorf("%s is stale (%v):\n%s", path, err, file)
-	}
+	keep(t, "../results/claims.csv", file.Bytes())
 }
