@@ -249,19 +249,17 @@ func allCalibrated() (all []calibrated) {
 			all = append(all, ternary(rows, margin))
 		}
 	}
-	for _, rows := range []int{2000, 20000} {
-		all = append(all, binary(rows, .001), binary(rows, .5), ternary(rows, 6), ternary(rows, 1))
-	}
 	for _, rows := range []int{30, 300, 2000} {
 		all = append(all, calibrated{classes: 10, sd: 1, margin: 5, rows: rows})
 	}
+	all = append(all, binary(2000, .001), ternary(2000, 6), ternary(2000, 1), binary(20000, .001), ternary(20000, 1))
 	for _, rows := range []int{300, 2000} {
-		all = append(all, calibrated{classes: 100, sd: 2, rows: rows}, calibrated{classes: 3, sd: 1, margin: 2, rows: rows, heavy: true},
-			calibrated{classes: 3, sd: 1, margin: 2, rows: rows, groups: 20}, calibrated{classes: 3, sd: 1.5, rows: rows, overconfident: 1.2})
+		all = append(all, calibrated{classes: 3, sd: 1, margin: 2, rows: rows, groups: 20})
 	}
 	rare, few := binary(300, .01), binary(300, .05)
 	rare.heavy, few.groups = true, 5
-	return append(all, rare, few, calibrated{classes: 3, sd: 1, margin: 4, rows: 300, overconfident: 1.5})
+	return append(all, rare, few, calibrated{classes: 3, sd: 1, margin: 2, rows: 300, heavy: true}, calibrated{classes: 100, sd: 2, rows: 300},
+		calibrated{classes: 3, sd: 1.5, rows: 300, overconfident: 1.2}, calibrated{classes: 3, sd: 1, margin: 4, rows: 300, overconfident: 1.5})
 }
 
 // TestClaims draws rows of which no claim is true, and counts claims. No share is above 5 % and two standard errors, of 400 draws
