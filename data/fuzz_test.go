@@ -18,7 +18,7 @@ func FuzzReadPredictions(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p, err := readPredictions(a)
+		p, err := readPredictions(a, "")
 		if err != nil {
 			if !isInput(err) {
 				t.Fatalf("%v is no input error", err)

@@ -36,7 +36,7 @@ func TestReadPredictionsContext(t *testing.T) {
 	for asked := int64(0); ; asked++ {
 		ctx := &patience{Context: t.Context()}
 		ctx.left.Store(asked)
-		p, err := ReadPredictionsContext(ctx, path)
+		p, err := ReadPredictionsContext(ctx, path, "")
 		if err == nil {
 			if rows, _ := p.LogProbs.Dims(); rows != 20000 || asked < 3 {
 				t.Errorf("%d rows after %d looks at the context", rows, asked)

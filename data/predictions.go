@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,16 +159,16 @@ func (p *Predictions) Counting() []float64 {
 // and, where known, labels (N, or N×C where they are not certain) and weights (N). Rows of probabilities are divided by their sum, which must be
 // 1 but for the rounding of the values, and logits that are probabilities are read as such (see [Judge]). Whatever is wrong with the file is an *InputError.
 func ReadPredictions(path string) (*Predictions, error) {
-	return ReadPredictionsContext(context.Background(), path)
+	return ReadPredictionsContext(context.Background(), path, "")
 }
 
-// ReadPredictionsContext is [ReadPredictions] that ends when ctx is cancelled, with an error
-// that wraps its error.
-func ReadPredictionsContext(ctx context.Context, path string) (*Predictions, error) {
-	return wanted(ctx, path, readPredictions)
+// ReadPredictionsContext is [ReadPredictions] of numbers that are what as says, whatever their key, or "". It ends when ctx
+// is cancelled, with an error that wraps its error.
+func ReadPredictionsContext(ctx context.Context, path string, as Scores) (*Predictions, error) {
+	return wanted(ctx, path, func(a *archive) (*Predictions, error) { return readPredictions(a, as) })
 }
 
-func readPredictions(a *archive) (*Predictions, error) {
+func readPredictions(a *archive, as Scores) (*Predictions, error) {
 	if err := a.name(Names{}); err != nil {
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func readPredictions(a *archive) (*Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	logProbs, readAs, err := predicted.logProbs()
+	logProbs, readAs, err := predicted.logProbs(as)
 	if err != nil {
 		return nil, err
 	}
@@ -219,36 +220,25 @@ func (a *archive) predicted() string {
 	return "logits"
 }
 
-// logProbs reads probabilities, their logarithms or logits as normalized log-probabilities. Of logits that are
-// probabilities as far as [Judge] tells, readAs says so.
-func (e *entry) logProbs() (m *mat.Dense, readAs string, err error) {
+// logProbs reads scores as normalized log-probabilities: by what the caller says, "" for nothing, or else the key, or of
+// logits the [Judge]. Where they are divided by their sums, readAs says so.
+func (e *entry) logProbs(said Scores) (m *mat.Dense, readAs string, err error) {
 	if m, err = e.matrix(Masked); err != nil {
 		return nil, "", err
 	}
-	as := Probabilities
-	probs := m
-	switch e.key {
-	case "log_probs":
-		probs = mat.DenseCopyOf(m)
-		probs.Apply(func(_, _ int, l float64) float64 { return math.Exp(l) }, m)
-	case "logits":
-		as = Logits
+	j, why := &Judge{}, ""
+	j.Add(m, 0)
+	as := cmp.Or(said, map[string]Scores{"log_probs": LogProbabilities, "probs": Probabilities}[e.key])
+	if as == "" {
+		as, why = j.Looks()
 	}
-	j := &Judge{}
-	j.Add(probs, 0)
-	if probs != m { // the error of a logarithm is that share of its probability
-		j.grain = grainOf(m)
-	}
-	if looks := j.Looks(); as == Logits && looks != Logits {
-		if looks == Doubtful {
-			return nil, "", e.fault("may be logits or probabilities: its values lie in 0…1 and its rows sum to %.6g…%.6g; call the array probs if they are probabilities", j.sums[0], j.sums[1])
-		}
-		as, readAs = Probabilities, j.said()
-	}
-	if err := j.accept(e.a.path, e.key, as); err != nil {
+	if err := j.accept(e.a.path, e.key, as, why); err != nil {
 		return nil, "", err
 	}
-	if as == Probabilities && e.key != "log_probs" {
+	if as.Normalized() {
+		if e.key == "logits" || as == OneVsRest || j.scale() > 1+loosest {
+			readAs = j.said(as, 0)
+		}
 		m.Apply(func(_, _ int, p float64) float64 { return math.Log(max(p, 0)) }, m)
 	}
 	return Normalize(m), readAs, nil

@@ -4,31 +4,63 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
-// Scores says what the arrays of logits hold.
+// Scores says what the numbers of a classifier are: its rows are read by it, once.
 type Scores string
 
-// Logits are as a network gives them, up to a constant of each row; Probabilities are after its
-// softmax. Doubtful may be either, and the user has to say which.
+// Logits are as a network gives them, up to a constant of each row. LogProbabilities are after its log-softmax and are
+// read as logits, Probabilities are after its softmax, on any scale: percentages and 0…256 too. OneVsRest are probabilities
+// of each class against the rest, divided by the sums of their rows. Doubtful may be several of them, and the user has to say which.
 const (
-	Logits        Scores = "logits"
-	Probabilities Scores = "probabilities"
-	Doubtful      Scores = "logits or probabilities"
+	Logits           Scores = "logits"
+	LogProbabilities Scores = "log-probabilities"
+	Probabilities    Scores = "probabilities"
+	OneVsRest        Scores = "one-vs-rest"
+	Doubtful         Scores = "what may be something else"
 )
+
+// sayWhich ends a question, and orSayWhich one after another way out.
+const (
+	sayWhich   = "; " + which
+	orSayWhich = ", or " + which
+	which      = "say which by --scores logits, probabilities, log-probabilities or one-vs-rest"
+)
+
+// UnmarshalText reads one of the four that a caller may say.
+func (s *Scores) UnmarshalText(text []byte) error {
+	if *s = Scores(text); !slices.Contains([]Scores{Logits, Probabilities, LogProbabilities, OneVsRest}, *s) {
+		return fmt.Errorf("must be logits, probabilities, log-probabilities or one-vs-rest, not %q", text)
+	}
+	return nil
+}
+
+// raw is Logits of both that are read alike.
+func (s Scores) raw() Scores {
+	if s == LogProbabilities {
+		return Logits
+	}
+	return s
+}
+
+// Normalized reports whether rows are divided by their sums.
+func (s Scores) Normalized() bool { return s == Probabilities || s == OneVsRest }
 
 // MaskDepth is how many nats below the largest logit of its row a logit is a mask: e^−745 is less than half
 // of float64's least positive number, so that the softmax of such a logit is exactly 0. The class is then one
 // that cannot be, at every temperature.
 const MaskDepth = 745
 
-// LeastProbability stands for a given probability of 0, which is a rounded one and no mask, where its row has none
-// that is less. It is the floor of the metrics, so that the classifier as it is has the same loss before and after.
-const LeastProbability = 1e-12
+// floors are what all probabilities below are read as, zeros too: they are rounded and no masks. That counts which no
+// probability but 0, as the file has it, lies below: 1e-12, the floor of the metrics, so that the classifier as it is has the
+// same loss before and after; else the least positive number of float32; else about that of float64, at which a number on a
+// scale of 256 is no mask ([MaskDepth]).
+var floors = [...]float64{1e-12, 0x1p-149, 1e-320}
 
 // LogProbs are the log-probabilities of each row of scores: log-softmax over the classes that are not masked, and −∞
 // for masked classes ([MaskDepth] below the row's largest). If scores are log-probabilities already, it returns scores
@@ -116,15 +148,25 @@ func (s *Set) possible(path, part string, first int) error {
 		part, columnOf(path, part+"_labels"), class, first+i, columnOf(path, part+"_logits"), MaskDepth)
 }
 
-// Judge tells probabilities from logits by all rows of an array: they are probabilities if each value lies in
-// 0…1 and each row sums to 1, but for C times the rounding of the values. The zero value has seen none.
+// Judge tells by all rows of an array what its numbers are. The zero value has seen none.
+//
+//	a negative number, or one above 1, and no row like another   logits
+//	no number above 0, the exponentials of each row sum to 1      log-probabilities
+//	no negative number, each row sums to 1, 100 or 255…256        probabilities, but for C times the rounding of the values
+//	everything in 0…1, or sums that logits have by no chance      a question
+//
+// It never guesses between two of them: what may be either is Doubtful, and the user says it.
 type Judge struct {
 	rows, columns int
-	sums          [2]float64 // the least and the largest of a row
-	at            [2]int     // where they are
-	summed        int        // rows that sum to 1 within closest
-	outside       string     // the first value that is no probability, and where; "" if there is none
+	least, most   float64    // of the values
+	sums, logs    [2]float64 // the least and the largest sum of a row, and of the logarithms of the sums of exponentials
+	at, logAt     [2]int     // where they are
+	summed        [2]int     // rows that sum to 1, and to 100, within closest
+	negative      string     // the first negative value, and where; "" if there is none
+	outside       string     // likewise, one that is no probability
 	zeros         int        // values of 0
+	smallest      float64    // of the positive values
+	single        bool       // each row has one value but 0, or none
 	grain         grain
 }
 
@@ -133,95 +175,229 @@ type Judge struct {
 // without being asked.
 const closest, loosest = 1e-4, 0.2
 
+// few rows say nothing where other rows or the model do.
+const few = 5
+
 // Add shows rows to the judge; first is the number of the first row.
 func (j *Judge) Add(m *mat.Dense, first int) {
 	n, c := m.Dims()
-	j.columns = c
-	for i := range n {
-		row := m.RawRowView(i)
-		for k, v := range row {
-			j.grain.add(v)
-			switch {
-			case v == 0:
-				j.zeros++
-			case j.outside == "" && !(v > 0 && v <= 1+1e-6): // as float32 rounds
-				j.outside = fmt.Sprintf("%v at row %d, column %d", v, first+i, k)
-			}
-		}
-		sum := floats.Sum(row)
-		if j.rows == 0 || sum < j.sums[0] {
-			j.sums[0], j.at[0] = sum, first+i
-		}
-		if j.rows == 0 || sum > j.sums[1] {
-			j.sums[1], j.at[1] = sum, first+i
-		}
-		if j.rows++; math.Abs(sum-1) <= closest {
-			j.summed++
-		}
-	}
-}
-
-// Looks says what the values look like, "" if there are none. Values are in doubt if they lie in 0…1 and their rows sum
-// to about 1, or most of them to 1, but not all within the rounding.
-func (j *Judge) Looks() Scores {
-	switch far := max(1-j.sums[0], j.sums[1]-1); {
-	case j.rows == 0:
-		return ""
-	case j.outside != "":
-		return Logits
-	case far <= min(j.allowed(), loosest):
-		return Probabilities
-	case far <= loosest || 2*j.summed >= j.rows:
-		return Doubtful
-	}
-	return Logits
-}
-
-// allowed is how far from 1 a row of probabilities may sum.
-func (j *Judge) allowed() float64 {
-	return max(closest, float64(j.columns)*j.grain.rounding())
-}
-
-// accept returns an *InputError unless the array holds what as says it does.
-func (j *Judge) accept(path, array string, as Scores) error {
-	array += columnOf(path, array)
-	switch far := j.allowed(); {
-	case as == Doubtful:
-		return Inputf(path, "%s may be logits or probabilities: its values lie in 0…1 and its rows sum to %.6g…%.6g; say which by --logits or --probabilities", array, j.sums[0], j.sums[1])
-	case as != Probabilities:
-		return nil
-	case j.outside != "":
-		return Inputf(path, "%s holds %s, which is no probability; hand over probabilities, or logits alone", array, j.outside)
-	case 1-j.sums[0] > far:
-		return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right", j.at[0], array, j.sums[0])
-	case j.sums[1]-1 > far:
-		return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right", j.at[1], array, j.sums[1])
-	}
-	return nil
-}
-
-// join makes j what would have seen the rows of both.
-func (j *Judge) join(with *Judge) {
 	if j.rows == 0 {
-		*j = *with
-		return
+		*j = Judge{least: math.Inf(1), most: math.Inf(-1), smallest: math.Inf(1), single: true, columns: c,
+			sums: [2]float64{math.Inf(1), math.Inf(-1)}, logs: [2]float64{math.Inf(1), math.Inf(-1)}}
 	}
-	j.sums = [2]float64{min(j.sums[0], with.sums[0]), max(j.sums[1], with.sums[1])}
-	j.zeros += with.zeros
-	j.grain = grain{max(j.grain.decimals, with.grain.decimals), max(j.grain.bits, with.grain.bits)}
+	for i := range n {
+		j.add(m.RawRowView(i), first+i)
+	}
+	j.rows += n
 }
 
-// said is what probabilities were read as, in words.
-func (j *Judge) said() string {
-	text := "probabilities, not logits"
-	if max(1-j.sums[0], j.sums[1]-1) > closest {
-		text += fmt.Sprintf(", rounded to %s (rows sum to %.4g…%.4g and are normalized)", &j.grain, j.sums[0], j.sums[1])
+func (j *Judge) add(row []float64, i int) {
+	sum, positive := floats.Sum(row), 0
+	for k, v := range row {
+		j.grain.add(v)
+		switch {
+		case v == 0:
+			j.zeros++
+			continue
+		case v > 0:
+			positive++
+			j.smallest = min(j.smallest, v)
+		case j.negative == "":
+			j.negative = fmt.Sprintf("%v at row %d, column %d", v, i, k)
+		}
+		if j.outside == "" && !(v >= 0 && v <= 1+1e-6) { // as float32 rounds
+			j.outside = fmt.Sprintf("%v at row %d, column %d", v, i, k)
+		}
+	}
+	j.single = j.single && positive <= 1
+	j.least, j.most = min(j.least, floats.Min(row)), max(j.most, floats.Max(row))
+	extend(&j.sums, &j.at, sum, i)
+	extend(&j.logs, &j.logAt, floats.LogSumExp(row), i)
+	for k, scale := range [...]float64{1, 100} {
+		if math.Abs(sum/scale-1) <= closest {
+			j.summed[k]++
+		}
+	}
+}
+
+// extend makes a range hold v of row i.
+func extend(r *[2]float64, at *[2]int, v float64, i int) {
+	if v < r[0] {
+		r[0], at[0] = v, i
+	}
+	if v > r[1] {
+		r[1], at[1] = v, i
+	}
+}
+
+// scales are what the rows of probabilities sum to: 1, 100 of percentages, and 255 or 256 of a quantized softmax, whose 256 is cut to 255.
+var scales = [...][2]float64{{1, 1}, {100, 100}, {255, 256}}
+
+// scale is what all rows sum to but for their rounding; 0 where they have no such sum.
+func (j *Judge) scale() float64 {
+	if j.rows == 0 || j.negative != "" {
+		return 0
+	}
+	for _, s := range scales {
+		if allowed := 1 + min(j.allowed(s[0]), loosest); j.most <= s[1]*(1+1e-6) && j.sums[0] >= s[0]*(2-allowed) && j.sums[1] <= s[1]*allowed {
+			return min(max((j.sums[0]+j.sums[1])/2, s[0]), s[1])
+		}
+	}
+	return 0
+}
+
+// constant is what all of a number of rows sum to, as votes do, whatever it is; 0 where they differ.
+func (j *Judge) constant() float64 {
+	if j.rows < few || j.negative != "" || !(j.sums[1]-j.sums[0] <= closest*j.sums[0]) {
+		return 0
+	}
+	return (j.sums[0] + j.sums[1]) / 2
+}
+
+// allowed is how far from the scale a row of probabilities may sum, as a share of it.
+func (j *Judge) allowed(scale float64) float64 {
+	return max(closest, float64(j.columns)*j.grain.rounding(scale))
+}
+
+// Looks says what the values look like, "" if there are none. Why says what may be several.
+func (j *Judge) Looks() (looks Scores, why string) {
+	switch {
+	case j.rows == 0:
+		return "", ""
+	case j.scale() > 0:
+		return Probabilities, ""
+	case j.most <= 0 && max(-j.logs[0], j.logs[1]) <= closest:
+		return LogProbabilities, ""
+	}
+	if why = j.doubt(); why != "" {
+		return Doubtful, why
+	}
+	return Logits, ""
+}
+
+// doubt says what speaks against logits, and the way out, "" for nothing.
+func (j *Judge) doubt() string {
+	whole, sums := j.grain.decimals == 0, fmt.Sprintf("rows sum to %.6g…%.6g", j.sums[0], j.sums[1])
+	mostly := func(rows int) bool { return rows > 1 && 2*rows >= j.rows }
+	c := float64(j.columns)
+	switch {
+	case j.outside == "" && j.most > 0:
+		return "may be logits, probabilities, or probabilities of each class against the rest: its values lie in 0…1 and its " + sums + sayWhich
+	case j.summed[0] == j.rows && j.rows > 1:
+		return "may be 1 − m and m of a margin m: every row sums to 1, and it holds " + j.outside + "; put 0 in the place of 1 − m if m is a logit" + orSayWhich
+	case mostly(j.summed[0]):
+		return fmt.Sprintf("may be logits or probabilities: %d of %d rows sum to 1, and it holds %s%s", j.summed[0], j.rows, j.outside, sayWhich)
+	case j.negative == "" && mostly(j.summed[1]):
+		return fmt.Sprintf("may be logits or percentages: %d of %d rows sum to 100, and its %s%s", j.summed[1], j.rows, sums, sayWhich)
+	case whole && j.negative == "" && j.most >= 100 && j.most <= 256:
+		return fmt.Sprintf("may be logits or the output of a quantized network: it holds whole numbers up to %g, and its %s; convert them by their scale and zero point%s", j.most, sums, orSayWhich)
+	case whole && j.least >= -128 && j.most <= 127 && j.rows >= few && j.sums[0] >= 256-129*c && j.sums[1] <= 256-127*c: // of q − 128 each
+		return "may be the softmax of a quantized network: it holds whole numbers from −128 to 127, and its " + sums + "; add 128 to them" + orSayWhich
+	case j.constant() > 0 && !j.single:
+		return fmt.Sprintf("may be logits, votes or probabilities: no number is negative and every row sums to %.6g%s", j.sums[0], sayWhich)
+	}
+	return ""
+}
+
+// accept returns an *InputError unless the array holds what as says it does; why is what it may be where that is Doubtful.
+func (j *Judge) accept(path, array string, as Scores, why string) error {
+	array += columnOf(path, array)
+	switch {
+	case as == Doubtful:
+		return Inputf(path, "%s %s", array, why)
+	case as == LogProbabilities && max(1-math.Exp(j.logs[0]), math.Exp(j.logs[1])-1) > j.allowed(1):
+		i := 0
+		if j.logs[1] > -j.logs[0] {
+			i = 1
+		}
+		return Inputf(path, "row %d of %s sums to %.6g; the exponentials of log-probabilities must sum to 1: if these are logits, say --scores logits", j.logAt[i], array, math.Exp(j.logs[i]))
+	case as == OneVsRest && j.negative != "":
+		return Inputf(path, "%s holds %s, which is no probability; hand over probabilities, or logits alone", array, j.negative)
+	case as != Probabilities || j.scale() > 0 || j.constant() > 0:
+		return nil
+	}
+	far := j.allowed(1)
+	switch {
+	case j.negative != "" || j.outside != "" && j.sums[0] <= 1+far:
+		return Inputf(path, "%s holds %s, which is no probability; hand over probabilities, or logits alone", array, cmp.Or(j.negative, j.outside))
+	case 1-j.sums[0] > far:
+		return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right (--scores one-vs-rest does)", j.at[0], array, j.sums[0])
+	}
+	return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right (--scores one-vs-rest does)", j.at[1], array, j.sums[1])
+}
+
+// Applied is what rows for a model that was fitted on scores are read as, where the caller says said: what may be several is
+// what the model's rows were, and so are a few rows. Rows that are something else are an *InputError. An old model does not record its scores.
+func (j *Judge) Applied(path string, said, fitted Scores) (Scores, error) {
+	looks, _ := j.Looks()
+	as := cmp.Or(said, fitted)
+	switch {
+	case looks == "" || as == "":
+		return Logits, nil
+	case said != "" && said.raw() != cmp.Or(fitted, Logits).raw():
+		looks = said
+	case said == "" && fitted.raw() == Logits && looks == Probabilities && j.rows >= few:
+	case said == "" && fitted == Probabilities && looks.raw() == Logits:
+	default:
+		return as, nil
+	}
+	fitted = cmp.Or(fitted, Logits)
+	hint := ""
+	if said == "" && fitted.raw() == Logits {
+		hint = " (--logits if these are logits)"
+	}
+	return "", Inputf(path, "test_logits holds %s and the model was fitted on %s; hand over %[2]s, or fit on %[1]s%[3]s", looks, fitted, hint)
+}
+
+// floor is that of floors for the rows.
+func (j *Judge) floor() float64 {
+	for _, f := range floors {
+		if j.smallest >= f {
+			return f
+		}
+	}
+	return floors[len(floors)-1]
+}
+
+// said is what the rows were read as, in words.
+func (j *Judge) said(as Scores, floor float64) string {
+	var text string
+	switch scale := cmp.Or(j.scale(), j.constant(), 1); {
+	case !as.Normalized():
+		return string(as)
+	case as == OneVsRest:
+		text = fmt.Sprintf("probabilities of each class against the rest (rows sum to %.4g…%.4g and are divided by their sums)", j.sums[0], j.sums[1])
+	case scale > 1+loosest:
+		text = fmt.Sprintf("probabilities on another scale, not logits, rounded to %s (rows sum to %.4g…%.4g and are divided by their sums)", j.grain.on(scale), j.sums[0], j.sums[1])
+	case max(1-j.sums[0], j.sums[1]-1) > closest:
+		text = fmt.Sprintf("probabilities, not logits, rounded to %s (rows sum to %.4g…%.4g and are normalized)", j.grain.on(1), j.sums[0], j.sums[1])
+	default:
+		text = "probabilities, not logits"
 	}
 	if j.zeros > 0 {
-		text += fmt.Sprintf(", and %d of them are 0, read as %g", j.zeros, LeastProbability)
+		text += fmt.Sprintf(", and %d of them are 0, read as %.3g", j.zeros, floor)
 	}
 	return text
 }
+
+// resolution is [Set.Resolution] of rows that are read as as. Equal probabilities of two rows, divided by the sums of their rows,
+// are apart by what these differ.
+func (j *Judge) resolution(as Scores) float64 {
+	switch far := max(-j.logs[0], j.logs[1]); {
+	case j.rows == 0 || as == OneVsRest:
+		return 0
+	case as == Probabilities:
+		scale := cmp.Or(j.scale(), j.constant(), 1)
+		return max(1-j.sums[0]/scale, j.sums[1]/scale-1)
+	case far <= mostRounding:
+		return far
+	}
+	return 0
+}
+
+// mostRounding is how far from 1 rows of the logarithms of rounded probabilities sum. Those of other logits have other
+// sums, which say nothing, and their probabilities are apart as the logits are.
+const mostRounding = 1. / 64
 
 // grain is how finely numbers are written: to so many decimals, or by a floating-point type.
 type grain struct {
@@ -264,17 +440,6 @@ func (b bits) holds(v float64) bool {
 // mostDecimals are the most that are told from a floating-point type.
 const mostDecimals = 6
 
-// grainOf is that of all numbers of m.
-func grainOf(m *mat.Dense) (g grain) {
-	n, _ := m.Dims()
-	for i := range n {
-		for _, v := range m.RawRowView(i) {
-			g.add(v)
-		}
-	}
-	return g
-}
-
 func (g *grain) add(v float64) {
 	if math.IsInf(v, 0) { // every type has it
 		return
@@ -293,65 +458,41 @@ func decimalOf(v float64, decimals int) bool {
 	return math.Abs(scaled-math.Round(scaled)) <= 0x1p-24*math.Abs(scaled)
 }
 
-// rounding is by how much a probability may be off: a unit of its last decimal, as it may be cut, or the unit
-// roundoff of its type. Nobody rounds to one decimal: .5 and .4 are exact.
-func (g *grain) rounding() float64 {
+// rounding is by how much numbers on a scale may be off, as a share of it: a unit of the last decimal, as it may be cut,
+// or the unit roundoff of their type. Nobody rounds probabilities to one decimal: .5 and .4 are exact.
+func (g *grain) rounding(scale float64) float64 {
 	if g.decimals <= mostDecimals {
-		return math.Pow10(-max(g.decimals, 2))
+		return math.Pow10(-g.told(scale)) / scale
 	}
 	return g.bits.rounding()
 }
 
-func (g *grain) String() string {
+// told are the decimals that numbers on a scale are taken to have.
+func (g *grain) told(scale float64) int {
+	if scale == 1 {
+		return max(g.decimals, 2)
+	}
+	return g.decimals
+}
+
+// on is the grain in words.
+func (g *grain) on(scale float64) string {
 	if g.decimals <= mostDecimals {
-		return fmt.Sprintf("%d decimals", max(g.decimals, 2))
+		return fmt.Sprintf("%d decimals", g.told(scale))
 	}
 	return g.bits.String()
 }
 
-// take puts the log-probabilities of the logits, which hold scores, in their place.
-func (s *Set) take(scores Scores) {
-	if s.Resolution = resolutionOf(scores, s.Logits); scores == Probabilities {
-		for i := range s.Logits.RawMatrix().Rows {
-			row := s.Logits.RawRowView(i)
-			sum, zero := floats.Sum(row), LeastProbability
-			for _, p := range row {
-				if p > 0 {
-					zero = min(zero, p/sum)
-				}
-			}
-			for k, p := range row {
-				row[k] = math.Log(cmp.Or(p/sum, zero))
-			}
-		}
+// take puts the log-probabilities of the logits, which hold scores of this resolution, in their place.
+func (s *Set) take(scores Scores, floor, resolution float64) {
+	if s.Resolution = resolution; scores.Normalized() {
+		s.Logits.Apply(func(_, _ int, p float64) float64 { return math.Log(max(p, floor)) }, s.Logits)
 	}
 	s.Logits = LogProbs(s.Logits)
 }
 
-// Looks says what the logits of all parts look like, "" if there are none. If parts look different, it returns an
-// *InputError.
-func (s *Source) Looks() (looks Scores, err error) {
-	first := "" // array
-	for name, set := range s.sets() {
-		j, key := set.judge(), name+"_logits"
-		switch now := j.Looks(); {
-		case now == "":
-		case first == "":
-			looks, first = now, key
-		case now == Doubtful || looks == Doubtful:
-			looks = Doubtful
-		case now != looks:
-			return "", Inputf(s.Path, "%s holds %s and %s holds %s; hand over the same of all rows, or say which by --logits or --probabilities", first, looks, key, now)
-		}
-	}
-	return looks, nil
-}
-
-// Looks says what the logits of the set look like, "" if there are none.
-func (s *Set) Looks() Scores { return s.judge().Looks() }
-
-// judge is that of the logits.
-func (s *Set) judge() *Judge {
+// Judge has seen the logits of the set.
+func (s *Set) Judge() *Judge {
 	j := &Judge{}
 	if s.Logits != nil {
 		j.Add(s.Logits, 0)
@@ -360,60 +501,67 @@ func (s *Set) judge() *Judge {
 }
 
 // Settle replaces the logits of all parts by log-probabilities (see [LogProbs]). It reads them as given by as or, if as
-// is "", as their values look. It records the answer in Scores and ReadAs. Values that may be either, a row that is no
+// is "", as the [Judge] tells of the part that has most rows; another part that may be several, or of a few rows, is read alike. Floor is that of a
+// model, 0 for that of the rows. It records the answers in Scores, ReadAs and Floor. What may be several, a row that is no
 // distribution, and a label of a masked class are an *InputError.
 func (s *Source) Settle(as Scores) error {
-	looks, err := s.Looks()
-	if as == "" {
-		if err != nil {
-			return err
+	var (
+		seen    = map[string]*Judge{}
+		all     = &Judge{smallest: math.Inf(1)}
+		largest string
+		looks   Scores
+		why     string
+	)
+	for name, set := range s.sets() {
+		if j := set.Judge(); j.rows > 0 {
+			seen[name] = j
+			if all.join(j); largest == "" || j.rows > seen[largest].rows {
+				largest = name
+			}
 		}
+	}
+	if as == "" && largest != "" {
+		looks, why = seen[largest].Looks()
 		as = looks
 	}
 	s.Scores, s.ReadAs = as, string(as)
-	all := &Judge{}
+	if as.Normalized() {
+		s.Floor = cmp.Or(s.Floor, all.floor())
+	}
 	for name, set := range s.sets() {
-		if set.Logits == nil {
+		j := seen[name]
+		if j == nil {
 			continue
 		}
-		j := set.judge()
-		if err := j.accept(s.Path, name+"_logits", as); err != nil {
+		if other, _ := j.Looks(); looks != "" && j.rows >= few && other != Doubtful && other.raw() != looks.raw() && looks != Doubtful {
+			return Inputf(s.Path, "%s_logits holds %s and %s_logits holds %s; hand over the same of all rows, or say which by --scores", largest, looks, name, other)
+		}
+		if as == Doubtful {
+			name = largest
+		}
+		if err := j.accept(s.Path, name+"_logits", as, why); err != nil {
 			return err
 		}
-		all.join(j)
-		set.take(as)
+		set.take(as, s.Floor, j.resolution(as))
 		if err := set.possible(s.Path, name, 0); err != nil {
 			return err
 		}
 	}
-	if as == Probabilities {
-		s.ReadAs = all.said()
+	if as.Normalized() {
+		s.ReadAs = all.said(as, s.Floor)
 	}
 	return nil
 }
 
-// mostRounding is how far from 1 rows of the logarithms of rounded probabilities sum. Those of other logits have other
-// sums, which say nothing, and their probabilities are apart as the logits are.
-const mostRounding = 1. / 64
-
-// resolutionOf is [Set.Resolution] of scores m as a file has them. Equal probabilities of two rows, divided by the sums
-// of their rows, are apart by what these differ.
-func resolutionOf(of Scores, m *mat.Dense) (far float64) {
-	n, _ := m.Dims()
-	for i := range n {
-		row := m.RawRowView(i)
-		if of != Probabilities {
-			far = max(far, math.Abs(floats.LogSumExp(row)))
-			continue
-		}
-		sum := 0.0
-		for _, p := range row {
-			sum += max(p, LeastProbability)
-		}
-		far = max(far, math.Abs(sum-1))
+// join makes j what would have said of the rows of both.
+func (j *Judge) join(with *Judge) {
+	if j.rows == 0 {
+		*j = *with
+		return
 	}
-	if of != Probabilities && !(far <= mostRounding) {
-		return 0
-	}
-	return far
+	j.rows += with.rows
+	j.sums = [2]float64{min(j.sums[0], with.sums[0]), max(j.sums[1], with.sums[1])}
+	j.most, j.smallest = max(j.most, with.most), min(j.smallest, with.smallest)
+	j.zeros += with.zeros
+	j.grain = grain{max(j.grain.decimals, with.grain.decimals), max(j.grain.bits, with.grain.bits)}
 }

@@ -13,15 +13,16 @@ import (
 // Source is one problem: what a classifier said of the rows a calibrator is
 // fitted on and of the rows it is judged on. A part that is absent is nil.
 type Source struct {
-	Path    string // the file it came from, for messages
-	Classes int    // C
-	Cal     *Set   // calibration rows
-	Val     *Set   // rows for early stopping
-	Test    *Set   // rows to judge or to apply to
-	Order   string // which order of classes was taken for labels that name them, in words; "" where the file says it
-	Unread  string // arrays of the file that nothing reads, in words; "" if there are none
-	Scores  Scores // what the logits were read as; "" where nobody asked
-	ReadAs  string // the same in words, with what was rounded
+	Path    string  // the file it came from, for messages
+	Classes int     // C
+	Cal     *Set    // calibration rows
+	Val     *Set    // rows for early stopping
+	Test    *Set    // rows to judge or to apply to
+	Order   string  // which order of classes was taken for labels that name them, in words; "" where the file says it
+	Unread  string  // arrays of the file that nothing reads, in words; "" if there are none
+	Scores  Scores  // what the logits were read as; "" where nobody asked
+	ReadAs  string  // the same in words, with what was rounded
+	Floor   float64 // what all probabilities below it were read as; 0 of logits
 }
 
 // Open reads an npz file of features. Its keys, for each part P of cal, val, test:

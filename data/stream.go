@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -19,9 +20,8 @@ type Stream struct {
 	Soft    *mat.Dense // N×C, of labels that are not certain; nil: they are
 	Weights []float64  // N, as the file has them; nil: 1
 	Groups  Groups
-	// Scores says how the logits are read, and ReadAs says it in words, after Settle was called.
-	Scores Scores
-	ReadAs string
+	Scores  Scores  // how the logits are read, after Settle was called
+	Floor   float64 // as of a [Source]
 
 	a                *archive
 	part             string
@@ -93,13 +93,13 @@ func (s *Stream) Require(keys ...string) error {
 	return require(s.a.path, s.have, keys)
 }
 
-// Looks says what the logits of all rows look like, "" if there are none.
-func (s *Stream) Looks(ctx context.Context) (Scores, error) {
+// Judge has seen the logits of all rows.
+func (s *Stream) Judge(ctx context.Context) (*Judge, error) {
 	s.judge = nil
-	if s.logits == nil {
-		return "", nil
-	}
 	seen := &Judge{}
+	if s.logits == nil {
+		return seen, nil
+	}
 	alone := *s
 	alone.features, alone.Labels = nil, nil
 	err := alone.Each(ctx, max(1, judgedValues/s.Classes), false, func(lo int, x *Set) error {
@@ -107,21 +107,19 @@ func (s *Stream) Looks(ctx context.Context) (Scores, error) {
 		return nil
 	})
 	s.judge = seen
-	return seen.Looks(), err
+	return seen, err
 }
 
 // judgedValues is how many logits are judged at a time.
 const judgedValues = 1 << 18
 
-// Settle is [Source.Settle] of the part, once [Stream.Looks] has seen it: what Each hands over is read as as.
+// Settle is [Source.Settle] of the part, once [Stream.Judge] has seen it: what Each hands over is read as as.
 func (s *Stream) Settle(as Scores) error {
-	if s.Scores, s.ReadAs = as, string(as); s.judge == nil {
+	if s.Scores = as; s.judge == nil {
 		return nil
 	}
-	if as == Probabilities {
-		s.ReadAs = s.judge.said()
-	}
-	return s.judge.accept(s.a.path, s.part+"_logits", as)
+	s.Floor = cmp.Or(s.Floor, s.judge.floor())
+	return s.judge.accept(s.a.path, s.part+"_logits", as, "")
 }
 
 // Each calls do for batches of so many rows in order, lo being the number of the first, with
@@ -195,7 +193,7 @@ func (b *batches) next(lo, n int) (x *Set, err error) {
 		}
 		x.Logits = mat.NewDense(n, b.Classes, b.scores)
 		if b.judge != nil {
-			x.take(b.Scores)
+			x.take(b.Scores, b.Floor, b.judge.resolution(b.Scores))
 		}
 	}
 	if b.Labels != nil {

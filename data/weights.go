@@ -218,7 +218,7 @@ func (e *entry) soft() (labels []int, soft *mat.Dense, err error) {
 	for i := range n {
 		row := m.RawRowView(i)
 		sum := floats.Sum(row)
-		if k := slices.IndexFunc(row, func(v float64) bool { return v < 0 }); k >= 0 || math.Abs(sum-1) > j.allowed() {
+		if k := slices.IndexFunc(row, func(v float64) bool { return v < 0 }); k >= 0 || math.Abs(sum-1) > j.allowed(1) {
 			return nil, nil, Inputf(e.a.path, "row %d of %s sums to %.6g%s; hand over one class for each row, or the probabilities of all classes, which sum to 1", i, e.key, sum, negative(k))
 		}
 		labels[i] = floats.MaxIdx(row)

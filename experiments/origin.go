@@ -121,7 +121,7 @@ func (c *Catalog) OpenOrigin(arg string, s OriginSettings) (*Origin, error) {
 		return nil, data.Inputf(arg, "is no raw table; --label and --header say how a csv file of one is read")
 	}
 	if as != "" && !o.features {
-		return nil, data.Inputf(arg, "is no features file; --logits and --probabilities say what the logits of one are")
+		return nil, data.Inputf(arg, "is no features file; --scores says what the logits of one are")
 	}
 	if shifted != "" && !o.features {
 		return nil, data.Inputf(shifted, "cannot be the shifted rows of %s; only a features file takes one", arg)
@@ -214,6 +214,10 @@ func featuresOrigin(path, shifted string, as data.Scores) (*Origin, error) {
 				return nil, err
 			}
 			if err := other.Require("test_features", "test_logits", "test_labels"); err != nil {
+				return nil, err
+			}
+			other.Floor = src.Floor
+			if err := other.Settle(src.Scores); err != nil {
 				return nil, err
 			}
 			if err := checkWidths(shifted, other.Test, path, src.Test); err != nil {

@@ -111,7 +111,8 @@ func (r *Run) model() (*layers.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	model.Profile, model.Names, model.Scores = layers.ProfileOf(r.Source.Cal), r.Source.Cal.Names, r.Source.Scores
+	model.Profile, model.Names = layers.ProfileOf(r.Source.Cal), r.Source.Cal.Names
+	model.Scores, model.Floor = r.Source.Scores, r.Source.Floor
 	if p, err := Predict(r.Model, r.Source.Cal); err == nil {
 		if p, err = data.NewPredictions(p.LogProbs, r.Source.Cal); err == nil { // without them it cannot estimate a label shift
 			model.Profile.Predicted = layers.PredictedOf(p.LogProbs, r.Source.Cal.Weights)

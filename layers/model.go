@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"calibra/data"
@@ -32,6 +33,7 @@ type Model struct {
 	Profile  *Profile // of the rows it was fitted on; nil where the file does not have them
 	Names    data.Names
 	Scores   data.Scores // what their logits were; "" where the file does not name them
+	Floor    float64     // of their probabilities, as of a [data.Source]; 0: none
 }
 
 // NewModel is a fitted calibrator as a file holds it. Settings and Profile are left to be
@@ -78,6 +80,9 @@ func (m *Model) Encode(out io.Writer) error {
 	if m.Scores != "" {
 		metadata["scores"] = string(m.Scores)
 	}
+	if m.Floor != 0 {
+		metadata["floor"] = strconv.FormatFloat(m.Floor, 'g', -1, 64)
+	}
 	dt := m.State.Weights.Dtype()
 	all := graph.NewWeights(dt).Join(m.State.Weights, m.Profile.weights(dt))
 	return graph.WriteSafetensors(out, all, metadata)
@@ -110,6 +115,11 @@ func ReadModel(path string) (*Model, error) {
 		return nil, data.Inputf(path, "the model's configuration is no JSON")
 	}
 	m := &Model{Method: meta["method"]}
+	if text := meta["floor"]; text != "" {
+		if m.Floor, err = strconv.ParseFloat(text, 64); err != nil {
+			return nil, data.Inputf(path, "the model's floor cannot be read: %w", err)
+		}
+	}
 	for key, value := range m.told() {
 		if text := meta[key]; text != "" {
 			if err := json.Unmarshal([]byte(text), value); err != nil {

@@ -157,10 +157,11 @@ func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.C
 	if err := src.Require(m.needs()...); err != nil {
 		return nil, err
 	}
-	as, err := c.fitted(c.In, m.file.Scores, src.Test.Looks())
+	as, err := src.Test.Judge().Applied(c.In, c.scores(), m.file.Scores)
 	if err != nil {
 		return nil, err
 	}
+	src.Floor = m.file.Floor
 	if err := src.Settle(as); err != nil {
 		return nil, err
 	}
@@ -290,14 +291,15 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, er
 // write writes the model's predictions for the rows of a stream.
 func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	s, m := j.stream, j.model
-	looks, err := s.Looks(ctx)
+	seen, err := s.Judge(ctx)
 	if err != nil {
 		return err
 	}
-	as, err := c.fitted(c.In, m.file.Scores, looks)
+	as, err := seen.Applied(c.In, c.scores(), m.file.Scores)
 	if err != nil {
 		return err
 	}
+	s.Floor = m.file.Floor
 	if err := s.Settle(as); err != nil {
 		return err
 	}

@@ -258,7 +258,7 @@ type fitted struct {
 	Out     string           `json:"out"`
 	Results map[string]any   `json:"results,omitempty"`
 	Floored *metrics.Floored `json:"floored,omitempty"`
-	Logits  data.Scores      `json:"logits,omitempty"` // what they hold, where that is something else
+	Logits  data.Scores      `json:"logits,omitempty"` // what they hold, where these are divided by their sums
 	rowcheck.Findings
 	Both       []map[string]any           `json:"before_and_after,omitempty"`
 	Verdict    *report.Verdict            `json:"verdict,omitempty"`
@@ -273,8 +273,8 @@ func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
 	if run.Judged() {
 		out.Results, out.Floored = runTable(run).objects()[0], run.Outcome.Metrics.Floored
 	}
-	if run.Source.Scores == data.Probabilities {
-		out.Logits = data.Probabilities
+	if run.Source.Scores.Normalized() {
+		out.Logits = run.Source.Scores
 	}
 	if f.beside != nil {
 		out.Both, out.Verdict = f.beside.objects(), f.beside.verdict

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,11 +19,17 @@ import (
 	"github.com/alecthomas/kong"
 )
 
+// scoresFlags say what the numbers of the classifier are, which a command otherwise judges by their looks.
+type scoresFlags struct {
+	Scores        data.Scores `xor:"scores" placeholder:"WHAT" group:"The rows:" help:"What the classifier's numbers are: logits (before the softmax), probabilities (after it, on any scale), log-probabilities, or one-vs-rest (a probability of each class against the others, divided by the sums of the rows). Without it they are judged by their values, and you are asked where these may be several."`
+	Logits        bool        `xor:"scores" group:"The rows:" help:"Short for --scores logits."`
+	Probabilities bool        `xor:"scores" group:"The rows:" help:"Short for --scores probabilities."`
+}
+
 // inputFlags set what the rows are, where a command would otherwise judge by their looks.
 type inputFlags struct {
-	Logits        bool `xor:"scores" group:"The rows:" help:"The arrays of logits hold logits, even if they look like probabilities."`
-	Probabilities bool `xor:"scores" group:"The rows:" help:"The arrays of logits hold probabilities, and their logarithms are used. Without this flag and --logits, rows of numbers from 0 to 1 that sum to 1 (up to rounding) are taken for probabilities."`
-	AcceptShift   bool `group:"The rows:" help:"Go on if the test rows look unlike the calibration rows: columns exchanged or on another scale."`
+	scoresFlags
+	AcceptShift bool `group:"The rows:" help:"Go on if the test rows look unlike the calibration rows: columns exchanged or on another scale."`
 }
 
 // tableFlags are what is known of csv files of raw rows.
@@ -39,14 +44,14 @@ func (f *tableFlags) settings() experiments.OriginSettings {
 }
 
 // scores is what the flags name, "" if nothing.
-func (f *inputFlags) scores() data.Scores {
+func (f *scoresFlags) scores() data.Scores {
 	switch {
 	case f.Logits:
 		return data.Logits
 	case f.Probabilities:
 		return data.Probabilities
 	}
-	return ""
+	return f.Scores
 }
 
 // settle reads the logits of a fit's rows as what they are, and holds the test rows to the calibration rows.
@@ -61,7 +66,7 @@ func (f *inputFlags) settle(t *terminal, src *data.Source, method experiments.Me
 // told prints what the rows are and what is odd about them for these methods, or is an *InputError where the test rows
 // look wrong and that is not accepted.
 func (f *inputFlags) told(t *terminal, src *data.Source, beside *rowcheck.Findings, methods ...experiments.Method) error {
-	if src.Scores == data.Probabilities {
+	if src.Scores.Normalized() {
 		t.note("%s holds %s: their logarithms are taken (--logits if they are logits)", src.Path, src.ReadAs)
 	}
 	if src.Order != "" {
@@ -99,24 +104,6 @@ func warnOf(t *terminal, path, text string) {
 	if text != "" {
 		t.warn("warning: %s: %s", path, text)
 	}
-}
-
-// fitted is what the test rows' logits, which look like that, are read as by a model that was
-// fitted on scores; an *InputError if they are something else. What may be either is what the model was fitted on.
-func (f *inputFlags) fitted(path string, scores, looks data.Scores) (data.Scores, error) {
-	as := cmp.Or(f.scores(), looks)
-	if as == data.Doubtful {
-		as = cmp.Or(scores, data.Logits)
-	}
-	switch {
-	case looks == "" || scores == "" && !f.Probabilities: // an old model does not record them
-		return data.Logits, nil
-	case scores == data.Probabilities && as == data.Logits:
-		return "", data.Inputf(path, "test_logits holds logits and the model was fitted on probabilities; hand over probabilities, or fit on logits")
-	case scores != data.Probabilities && as == data.Probabilities:
-		return "", data.Inputf(path, "test_logits holds probabilities and the model was fitted on logits; hand over logits, or fit on probabilities (--logits if these are logits)")
-	}
-	return as, nil
 }
 
 // differ is an *InputError where the rows do not look like those of the fit, unless that is

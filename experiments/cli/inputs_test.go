@@ -67,7 +67,7 @@ func TestProbabilitiesInThePlaceOfLogits(t *testing.T) {
 		{[]string{"fit", "--in", probabilities, "--out", at("probabilities")}, 0, "holds probabilities, not logits: their logarithms are taken (--logits if they are logits)"},
 		{[]string{"fit", "--in", probabilities, "--probabilities", "--out", at("told")}, 0, "their logarithms are taken"},
 		{[]string{"fit", "--in", probabilities, "--logits", "--out", at("as-logits")}, 0, ""},
-		{[]string{"fit", "--in", mixed, "--out", at("refused")}, exitUsage, "cal_logits holds logits and test_logits holds probabilities; hand over the same of all rows, or say which by --logits or --probabilities"},
+		{[]string{"fit", "--in", mixed, "--out", at("refused")}, exitUsage, "cal_logits holds logits and test_logits holds probabilities; hand over the same of all rows, or say which by --scores"},
 		{[]string{"fit", "--in", logits, "--probabilities", "--out", at("refused")}, exitUsage, "which is no probability; hand over probabilities, or logits alone"},
 		{[]string{"apply", "--model", at("logits"), "--in", probabilities, "--out", at("refused.npz")}, exitUsage, "test_logits holds probabilities and the model was fitted on logits; hand over logits, or fit on probabilities (--logits if these are logits)"},
 		{[]string{"apply", "--model", at("logits"), "--in", probabilities, "--out", at("refused.parquet")}, exitUsage, "test_logits holds probabilities and the model was fitted on logits"},

@@ -34,10 +34,16 @@ type Judged struct {
 	multi           *metrics.Multicalibration
 }
 
+// judgedFlags are what is known of rows to judge.
+type judgedFlags struct {
+	tableFlags
+	scoresFlags
+}
+
 // judged reads predictions with labels. Of a features file, and of other data that calibra fit takes, they are the
 // classifier's own for the test rows, which lie where the principal components of their features say.
-func (f *tableFlags) judged(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*Judged, error) {
-	j, err := readJudged(ctx, methods, path)
+func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*Judged, error) {
+	j, err := readJudged(ctx, methods, path, f.scores())
 	if errors.Is(err, data.ErrNoPredictions) {
 		var src *data.Source
 		if src, err = f.tested(ctx, t, methods, path, seed); err == nil {
@@ -56,11 +62,11 @@ func (f *tableFlags) judged(ctx context.Context, t *terminal, methods *experimen
 }
 
 // readJudged are predictions that a file holds; of what the program makes itself there are none.
-func readJudged(ctx context.Context, methods *experiments.Catalog, path string) (*Judged, error) {
+func readJudged(ctx context.Context, methods *experiments.Catalog, path string, as data.Scores) (*Judged, error) {
 	if methods.Makes(path) {
 		return nil, data.ErrNoPredictions
 	}
-	p, err := data.ReadPredictionsContext(ctx, path)
+	p, err := data.ReadPredictionsContext(ctx, path, as)
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +88,13 @@ func (j *Judged) corrections(v *report.Verdict, features string) []string {
 }
 
 // tested is a features file, or other data, with test rows.
-func (f *tableFlags) tested(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*data.Source, error) {
-	src, err := f.open(ctx, t, methods, path, seed, data.Names{}, "")
+func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*data.Source, error) {
+	src, err := f.open(ctx, t, methods, path, seed, data.Names{}, f.scores())
 	if err == nil {
 		err = src.Require("test_logits")
 	}
 	if err == nil {
-		err = src.Settle("")
+		err = src.Settle(f.scores())
 	}
 	if err != nil {
 		return nil, err
@@ -115,7 +121,7 @@ func unchanged(ctx context.Context, methods *experiments.Catalog, src *data.Sour
 		return nil, err
 	}
 	p.ClassNames, p.Order = src.Test.Names.Classes, src.Order
-	if src.Scores == data.Probabilities {
+	if src.Scores.Normalized() {
 		p.ReadAs = src.ReadAs
 	}
 	p.Take(src.Test)

@@ -60,7 +60,7 @@ func TestSentencesOfInputs(t *testing.T) {
 		want string
 	}{
 		{append(fit(write(t, short)), "--probabilities"), "row 3 of cal_logits sums to 0.75; probabilities must sum to 1"},
-		{[]string{"study", "main", "--data", "digits", "--logits", "--out", out}, "is no features file; --logits and --probabilities say what the logits of one are"},
+		{[]string{"study", "main", "--data", "digits", "--logits", "--out", out}, "is no features file; --scores says what the logits of one are"},
 		{pretrain(file("first.csv", "label,x\n"+many(func(i int) (int, float64) { return i % 2, float64(i) + .25 }))), "column x has 40 values in 40 rows, so it is no label; label (2 values) may be: name the label column by --label, or move it to the end"},
 		{pretrain(file("none.csv", "z,x\n"+many(func(i int) (int, float64) { return 7 * i, float64(i) + .25 }))), "so it is no label; no other column looks like one; name the label column by --label"},
 		{fit(file("f.h5", "\x89HDF\r\n\x1a\n")), "is an HDF5 file; make it an npz file in Python: import h5py, numpy\nwith h5py.File('F.h5') as f: numpy.savez('F.npz', **{k: f[k][:] for k in f})"},

@@ -136,7 +136,7 @@ func TestStudyRefuses(t *testing.T) {
 		{"study --data letter", "name the study"},
 		{"study ablate-codebook --data letter --codewords 16", "study ablate-codebook sets codebook.codewords itself"},
 		{"study optimizers --data letter --set optim.rule=adam", "study optimizers sets optim.rule itself"},
-		{"fit --in letter --probabilities", "is no features file; --logits and --probabilities say"},
+		{"fit --in letter --probabilities", "is no features file; --scores says"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		args := strings.Fields(c.args)

@@ -84,7 +84,7 @@ func readFinished(ctx context.Context, dir string) (f *Finished, err error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, "predictions.npz")
-	if f.predictions, err = data.ReadPredictionsContext(ctx, path); errors.Is(err, fs.ErrNotExist) || err == nil && f.predictions.Labels == nil {
+	if f.predictions, err = data.ReadPredictionsContext(ctx, path, data.Probabilities); errors.Is(err, fs.ErrNotExist) || err == nil && f.predictions.Labels == nil {
 		return nil, data.Inputf(dir, "has no labelled test rows to be judged on; fit a file that has test_labels")
 	} else if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 
 from calibra import judging
-from calibra.classes import classes_of, columns, numbered, single, soft
+from calibra.classes import classes_of, columns, numbered, of_single, single, soft
 from calibra.command import CalibraWarning, InputError, plain, run, scratch, write
 from calibra.network import Network
 from calibra.routing import Routed
@@ -27,7 +27,7 @@ LOOKED = (30, 4096)
 
 NETWORK = "model.onnx"
 
-PARAMETERS = ("method", "split", "seed", "features", "accept_shift")
+PARAMETERS = ("method", "split", "seed", "features", "accept_shift", "scores")
 VALIDATED = 0.1  # the share of the rows that whole groups of at least so many are validated on, as the command's split "paper"
 
 _making = threading.Lock()  # held while a loaded model gets its network
@@ -49,6 +49,10 @@ class Calibrator(Routed):
         The columns of X that are features, if X holds them beside the logits.
     accept_shift : bool
         True also predicts rows whose columns seem to have another scale or order than in the fit; otherwise they are refused.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What X holds: logits (before the softmax), probabilities (after it, on any scale), log-probabilities, or one-vs-rest (a
+        probability of each class against the others, divided by the sums of the rows). None judges them by their values, and
+        an InputError asks where these may be several. The model remembers it for the rows that it predicts.
     **settings
         Settings of the method, as `calibra methods NAME` lists them, with "__" for the dot:
         codebook__slots=16, optim__rate=3e-4.
@@ -57,6 +61,8 @@ class Calibrator(Routed):
     ----------
     classes_ : array (C)
         The classes of y, one for each column of the logits.
+    scores_ : str
+        What the rows of the fit were, as the parameter scores has it.
     run_ : dict
         The files that calibra fit wrote: their bytes by name.
     result_ : dict
@@ -93,8 +99,8 @@ class Calibrator(Routed):
     array([1, 1, 2, 0])
     """
 
-    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, accept_shift: bool = False, **settings: typing.Any) -> None:
-        self.method, self.split, self.seed, self.features, self.accept_shift = method, split, seed, features, accept_shift
+    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, accept_shift: bool = False, scores: str | None = None, **settings: typing.Any) -> None:
+        self.method, self.split, self.seed, self.features, self.accept_shift, self.scores = method, split, seed, features, accept_shift, scores
         for name, value in settings.items():
             setattr(self, name.replace(".", "__"), value)
 
@@ -133,7 +139,7 @@ class Calibrator(Routed):
         return self
 
     def __repr__(self) -> str:
-        unsaid = {"method": None, "split": None, "seed": 0, "features": None, "accept_shift": False}
+        unsaid = {"method": None, "split": None, "seed": 0, "features": None, "accept_shift": False, "scores": None}
         given = [f"{name}={value!r}" for name, value in self.get_params().items() if name not in unsaid or value != unsaid[name]]
         return f"Calibrator({', '.join(given)})"
 
@@ -143,8 +149,8 @@ class Calibrator(Routed):
         Parameters
         ----------
         X : (N×C) logits or probabilities
-            One value for each row stands for two classes: the probability of class 1 where all lie in
-            0…1, else a score. A frame or a table (pandas, Polars, Arrow, DuckDB) whose columns named in
+            One value for each row stands for two classes. Where the parameter scores does not say what it is, it is the
+            probability of class 1 if all lie in 0…1, with a CalibraWarning, and else a logit. A frame or a table (pandas, Polars, Arrow, DuckDB) whose columns named in
             the parameter features are features, and all others logits. Or an EvalPrediction of Hugging Face.
         y : (N) classes, or (N×C) their probabilities
         features : (N×M), where the method needs them and X does not hold them
@@ -163,7 +169,9 @@ class Calibrator(Routed):
         y = rows.labels if y is None else y
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
-        one, logits = single(rows.logits), columns(rows.logits)
+        one, logits, said = single(rows.logits), columns(rows.logits, scores=self.scores), of_single(rows.logits, self.scores)
+        if one and said != self.scores and said == "probabilities":
+            warnings.warn('X has one value in 0…1 for each row, which is read as the probability of class 1; say scores="probabilities", or scores="logits"', CalibraWarning, stacklevel=2)
         classes = classes_of(y, logits.shape[1])
         words = ["fit", "--seed", plain(self.seed), "--json"]
         if self.method is not None:
@@ -171,6 +179,7 @@ class Calibrator(Routed):
         split = "paper" if groups is not None and self.split is None else self.split
         if split is not None:
             words += ["--split", split]
+        words += _scores(said)
         for name, value in self.get_params().items():
             if "__" in name:
                 words += ["--set", f"{name.replace('__', '.')}={plain(value)}"]
@@ -183,10 +192,10 @@ class Calibrator(Routed):
             except InputError as refused:
                 raise _said(refused) from None
             self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
-            self.probabilities_ = self.result_.get("logits") == "probabilities"
+            self._remember()
             self.network_: Network | None = None  # what the command has told why
             if (folder / NETWORK).is_file():
-                self.network_ = Network((folder / NETWORK).read_bytes(), self.probabilities_)
+                self.network_ = Network((folder / NETWORK).read_bytes(), self.scores_, self.floor_)
                 self.network_.session()  # here, so that the first prediction waits for none
         self.result_.pop("out")
         self.classes_, self.n_features_in_ = classes, 1 if one else logits.shape[1]
@@ -231,8 +240,8 @@ class Calibrator(Routed):
         """
         rows = parts(X, features, self.features)
         y = rows.labels if y is None else y
-        logits = columns(rows.logits)
-        words = ["compare", "--folds", plain(folds), "--seeds", plain(self.seed), "--json"]
+        logits = columns(rows.logits, scores=self.scores)
+        words = ["compare", "--folds", plain(folds), "--seeds", plain(self.seed), "--json", *_scores(of_single(rows.logits, self.scores))]
         if self.method is not None:
             words += ["--methods", ",".join(dict.fromkeys([*methods, self.method]))]
             words += [word for name, value in self.get_params().items() if "__" in name for word in ("--set", f"{self.method}.{name.replace('__', '.')}={plain(value)}")]
@@ -311,7 +320,7 @@ class Calibrator(Routed):
             some = np.sort(np.random.default_rng(0).choice(len(logits), min(len(logits), LOOKED[1]), replace=False))
             self._applied(logits[some], None if features is None else np.asanyarray(features)[some])
             network.looked = True
-        p = network.probabilities(logits, features)
+        p = network.probabilities(logits, features, self.scores is not None)
         return self._applied(logits, features)["probs"] if p is None else p
 
     def predict_sets(self, X: Rows, features: Rows = None, *, held_out: tuple[Rows, Rows, Rows] | None = None, level: float = 0.9) -> Array:
@@ -419,7 +428,7 @@ class Calibrator(Routed):
         for name in FILES:
             if name not in self.run_:
                 (folder / name).unlink(missing_ok=True)
-        kept = {"params": self.get_params(), "classes": self.classes_.tolist(), "probabilities": self.probabilities_, "columns": self.n_features_in_, "model": _digest(self.run_["model.safetensors"])}
+        kept = {"params": self.get_params(), "classes": self.classes_.tolist(), "columns": self.n_features_in_, "model": _digest(self.run_["model.safetensors"])}
         if (names := vars(self).get("feature_names_in_")) is not None:
             kept["names"] = names.tolist()
         (folder / "calibrator.json").write_text(json.dumps(kept, default=plain))
@@ -448,7 +457,8 @@ class Calibrator(Routed):
             if saved.get("model", model) == model:  # else calibra fit wrote another model there
                 kept = saved
         self = cls(**kept["params"])
-        self.run_, self.probabilities_ = files, bool(kept.get("probabilities"))
+        self.run_ = files
+        self._remember()
         self.classes_ = np.array(kept["classes"])
         self.n_features_in_ = kept.get("columns", len(self.classes_))
         if "names" in kept:
@@ -469,6 +479,7 @@ class Calibrator(Routed):
             write(folder / "rows.npz", test_logits=logits, test_features=features, **more)
             if self.accept_shift:
                 words = (*words, "--accept-shift")
+            words = (*words, *_scores(self.scores))
             try:
                 run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder)
             except InputError as refused:
@@ -477,13 +488,13 @@ class Calibrator(Routed):
                 return {key: said[key] for key in said.files}
 
     def _columns(self, logits: Rows) -> Array:
-        """Logits as N×C; one value for each row is a probability where the fit's were."""
+        """Logits as N×C; one value for each row is what the rows of the fit were."""
         classes, shape = len(self.classes_), np.asarray(logits).shape
         if len(shape) == 1 and classes != 2:
             raise InputError(f"logits has one dimension, which is one value for each row of two classes, and the model has {classes}. Reshape your data to N×{classes}")
         if len(shape) == 2 and shape[1] != classes and not (shape[1] == 1 and classes == 2):
             raise InputError(f"X has {shape[1]} features, but Calibrator is expecting {classes} features as input: a column of logits for each class")
-        return columns(logits, probabilities=self.probabilities_)
+        return columns(logits, scores=self.scores_)
 
     def _network(self) -> Network | None:
         """The model in this process, made once; None of a method that has no network, whose rows the command predicts."""
@@ -493,11 +504,17 @@ class Calibrator(Routed):
                     self._unpack(folder / "run")
                     try:
                         run("export", "--model", folder / "run", "--onnx", folder / NETWORK, "--numbers", "float64", within=folder)
-                        self.network_ = Network((folder / NETWORK).read_bytes(), self.probabilities_)
+                        self.network_ = Network((folder / NETWORK).read_bytes(), self.scores_, self.floor_)
                     except InputError as refused:
                         warnings.warn(f"no network is written: {refused}", CalibraWarning, stacklevel=3)
                         self.network_ = None
         return self.network_
+
+    def _remember(self) -> None:
+        """What the rows of the fit were, and what their probabilities below it were read as, from the model file."""
+        model = self.run_["model.safetensors"]
+        known = json.loads(model[8 : 8 + int.from_bytes(model[:8], "little")])["__metadata__"]
+        self.scores_, self.floor_ = known.get("scores", "logits"), float(known.get("floor", 1e-12))
 
     def _unpack(self, folder: pathlib.Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -535,6 +552,10 @@ def _whole(held: dict[str, Rows], groups: Rows, split: str | None, seed: int) ->
     return {f"{part}_{key}": np.asanyarray(value)[rows] for part, rows in sets.items() for key, value in held.items() if value is not None}
 
 
+def _scores(said: str | None) -> list[str]:
+    return [] if said is None else ["--scores", said]
+
+
 def _digest(model: bytes) -> str:
     """Identifies the model that saved classes belong to."""
     return hashlib.sha256(model).hexdigest()
@@ -545,7 +566,9 @@ def _said(refused: InputError) -> InputError:
     text = str(refused)
     if "has no cal_features" in text or "has no test_features" in text:
         return InputError("the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features")
-    return InputError(text.replace("--accept-shift", "accept_shift=True"))
+    for flag, words in {"--accept-shift": "accept_shift=True", "--logits": 'scores="logits"', "--scores ": "scores=", "--scores": "scores="}.items():
+        text = text.replace(flag, words)
+    return InputError(text)
 
 
 def _unfitted() -> type[Exception]:

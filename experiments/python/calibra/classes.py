@@ -9,10 +9,10 @@ from calibra.command import InputError, array
 from calibra.tables import Array, Rows, single_column
 
 
-def columns(logits: Rows, name: str = "logits", probabilities: bool | None = None) -> Array:
+def columns(logits: Rows, name: str = "logits", scores: str | None = None) -> Array:
     """logits as N×C; one value for each row (N or N×1), as scikit-learn gives for two classes, as N×2.
 
-    Such values are probabilities of class 1 where all lie in 0…1, and else scores, unless probabilities says which.
+    Such values are probabilities of class 1 where all lie in 0…1, and else logits, unless scores says which.
     """
     if hasattr(logits, "tocsr"):
         raise InputError(f"{name} is sparse; sparse input is not supported: hand over an array of numbers")
@@ -26,11 +26,12 @@ def columns(logits: Rows, name: str = "logits", probabilities: bool | None = Non
         raise InputError(f"Complex data not supported: {name} must be real numbers")
     if single(logits):
         p = logits.ravel()
-        if probabilities is None:
-            probabilities = in_unit_interval(p)
-        elif probabilities and not in_unit_interval(p):
+        if scores == "log-probabilities":
+            raise InputError(f"{name} has one value for each row; of log-probabilities, hand over the columns of both classes")
+        likely = in_unit_interval(p)
+        if scores in ("probabilities", "one-vs-rest") and not likely:
             raise InputError(f"{name} has one value for each row, a probability of class 1, and one of them lies outside 0…1")
-        logits = np.column_stack([1 - p if probabilities else np.zeros_like(p), p])
+        logits = np.column_stack([1 - p if likely and scores != "logits" else np.zeros_like(p), p])
     if logits.ndim != 2:
         raise InputError(f"{name} has {logits.ndim} dimensions; it must have a row for each case and a column for each class")
     return typing.cast(Array, logits)
@@ -45,6 +46,26 @@ def single(logits: Rows) -> bool:
 def in_unit_interval(values: Array) -> bool:
     """Whether all values lie in 0…1."""
     return bool(values.size == 0 or values.min() >= 0 and values.max() <= 1)
+
+
+def of_single(values: Rows, scores: str | None) -> str | None:
+    """scores, or where nobody says them what one value for each row was read as by columns."""
+    if scores is not None or not single(values):
+        return scores
+    return "probabilities" if in_unit_interval(array(single_column(values), "logits")) else "logits"
+
+
+def probabilities_of(values: Rows, name: str, scores: str | None = None) -> Array:
+    """Probabilities (N×C), to be divided by the sums of their rows, of what scores says; None of probabilities whose rows sum to 1."""
+    p = columns(values, name, scores or ("probabilities" if single(values) else None)).astype(np.float64, copy=False)
+    if scores in ("logits", "log-probabilities") and len(p):
+        p = np.exp(p - p.max(axis=1, keepdims=True))
+    sums = p.sum(axis=1)
+    scale = np.median(sums) if scores == "probabilities" and len(p) else 1  # percentages too
+    free = scores in ("logits", "log-probabilities", "one-vs-rest")
+    if len(p) == 0 or p.min() < 0 or not (free or np.all(np.abs(sums - scale) <= 1e-3 * scale)):
+        raise InputError(f"{name} must hold at least one row, and in each row probabilities that sum to 1; of others, scores= says what they are: logits, probabilities, log-probabilities or one-vs-rest")
+    return typing.cast(Array, np.where(sums[:, None] > 0, p, 1) if scores == "one-vs-rest" else p)
 
 
 def labels(y: Rows) -> Array:

@@ -39,6 +39,9 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         The outputs of a callable or a layer differ from fold to fold, so these need ensemble=True or cv="prefit".
     seed : int
         Seed of the method's draws.
+    scores : str or None
+        What decision_function or predict_proba gives, as the parameter scores of Calibrator; None is logits of the first, and
+        probabilities of the second.
     settings : dict or None
         Settings of the method, as `calibra methods NAME` lists them: {"codebook.slots": 16}.
 
@@ -68,10 +71,11 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         ensemble: bool = False,
         latent: typing.Any = None,
         seed: int = 0,
+        scores: str | None = None,
         settings: dict[str, typing.Any] | None = None,
     ) -> None:
         self.estimator, self.method, self.cv, self.ensemble = estimator, method, cv, ensemble
-        self.latent, self.seed, self.settings = latent, seed, settings
+        self.latent, self.seed, self.scores, self.settings = latent, seed, scores, settings
 
     def fit(self, X: Rows, y: Rows, sample_weight: Rows = None, groups: Rows = None, **params: typing.Any) -> CalibratedClassifier:
         """Fits the estimator, unless it is fitted, and the calibrator.
@@ -123,13 +127,13 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             held.append(test)
         place = np.asarray(np.searchsorted(self.classes_, y))
         if self.ensemble:
-            self.calibrated_ = [(one, self._calibrator(s, place[t], f, sample_weight, t)) for (one, t), s, f in zip(fitted, scores, features)]
+            self.calibrated_ = [(one, self._calibrator(one, s, place[t], f, sample_weight, t)) for (one, t), s, f in zip(fitted, scores, features)]
         else:
             rows = np.concatenate(held)
             known = [one for one in features if one is not None]
             feature = np.concatenate(known) if known else None
             last = fitted[0][0] if isinstance(self.cv, str) else self._fitted(estimator, X, y, np.arange(len(y)), fit)
-            self.calibrated_ = [(last, self._calibrator(np.concatenate(scores), place[rows], feature, sample_weight, rows))]
+            self.calibrated_ = [(last, self._calibrator(last, np.concatenate(scores), place[rows], feature, sample_weight, rows))]
         self.estimator_ = self.calibrated_[0][0]
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
@@ -211,11 +215,12 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             raise InputError(f"a fold has no rows of {len(self.classes_) - len(one.classes_)} classes; choose fewer folds")
         return one
 
-    def _calibrator(self, scores: Array, labels: Array, features: Array | None, sample_weight: Rows, rows: Array) -> Calibrator:
+    def _calibrator(self, estimator: typing.Any, scores: Array, labels: Array, features: Array | None, sample_weight: Rows, rows: Array) -> Calibrator:
         settings = {key.replace(".", "__"): value for key, value in (self.settings or {}).items()}
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         # its own estimator gave the scores, so that none are in another scale or order by mistake
-        return Calibrator(self.method, seed=self.seed, accept_shift=True, **settings).fit(scores, labels, features, sample_weight=weight)
+        said = self.scores or ("logits" if _decides(estimator, scores, self.classes_) else "probabilities")
+        return Calibrator(self.method, seed=self.seed, accept_shift=True, scores=said, **settings).fit(scores, labels, features, sample_weight=weight)
 
     def _transformer(self, X: Rows) -> typing.Any:
         return typing.cast(typing.Any, clone(self.latent)).fit(X) if hasattr(self.latent, "transform") else None
@@ -254,9 +259,14 @@ def _scores(estimator: typing.Any, X: Rows, classes: Array) -> Array:
     """The estimator's scores of rows: a column for each class, or one value for each row of two classes."""
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(X))
-        if scores.ndim == 1 or scores.shape[1] == len(classes):
+        if _decides(estimator, scores, classes):
             return scores
     return np.asarray(estimator.predict_proba(X))
+
+
+def _decides(estimator: typing.Any, scores: Array, classes: Array) -> bool:
+    """Whether scores of this shape are taken from decision_function, which may have a column for each pair of classes."""
+    return hasattr(estimator, "decision_function") and (scores.ndim == 1 or scores.shape[1] == len(classes))
 
 
 def _of_layer(estimator: typing.Any, layer: str, X: Rows) -> Array:

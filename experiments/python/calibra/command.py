@@ -255,11 +255,8 @@ def write(path: pathlib.Path, **arrays: typing.Any) -> None:
 
 
 def flags(values: dict[str, typing.Any]) -> list[str]:
-    """Keyword arguments as flags of the command: small_bin=20 is --small-bin 20."""
-    words = []
-    for key, value in values.items():
-        words += [f"--{key.replace('_', '-')}={plain(value)}"]
-    return words
+    """Keyword arguments as flags of the command: small_bin=20 is --small-bin 20; None is left out."""
+    return [f"--{key.replace('_', '-')}={plain(value)}" for key, value in values.items() if value is not None]
 
 
 def plain(value: object) -> str:

@@ -324,7 +324,7 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
     groups : array of N names or numbers, or None
         Each is measured, and the multicalibration error of all.
     **options
-        Flags of calibra evaluate: protocol="formula", replicates=1000, seed=1.
+        Flags of calibra evaluate: protocol="formula", replicates=1000, seed=1, scores="logits" where p are none.
 
     Returns
     -------
@@ -340,7 +340,7 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
     (0.2899, True)
     """
     with scratch(p, y, features) as folder:
-        where = _written(folder, p, y, features, classes, weights=sample_weight, groups=groups)
+        where = _written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
         printed = run("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options), within=folder)
         page = (folder / "report.html").read_text(encoding="utf-8")
     return _evaluation(json.loads(printed), page)
@@ -376,7 +376,7 @@ def totals(p: Rows, y: Rows, *, first: int = 0, sample_weight: Rows = None, clas
     0.2899
     """
     with scratch(p, y) as folder:
-        where = _written(folder, p, y, None, classes, weights=sample_weight)
+        where = _written(folder, p, y, None, classes, options.get("scores"), weights=sample_weight)
         run("evaluate", *where, "--totals", folder / "part.totals", "--first", plain(first), *flags(options), within=folder)
         return (folder / "part.totals").read_bytes()
 
@@ -443,7 +443,7 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
     groups : array of N names or numbers, or None
         They are audited too.
     **options
-        Flags of calibra diagnose: rows=100, seed=1.
+        Flags of calibra diagnose: rows=100, seed=1, scores="logits" where p are none.
 
     Returns
     -------
@@ -459,16 +459,16 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
     True
     """
     with scratch(p, y, features) as folder:
-        where = _written(folder, p, y, features, classes, weights=sample_weight, groups=groups)
+        where = _written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
         printed = run("diagnose", *where, "--json", "--out", folder / "diagnosis", *flags(options), within=folder)
         page = (folder / "diagnosis" / "diagnosis.html").read_text(encoding="utf-8")
     report = json.loads(printed)
     return Diagnosis(Verdict.of(report["verdict"]), report["found"], report["regions"], report, page)
 
 
-def _written(folder: pathlib.Path, p: Rows, y: Rows, features: Rows, classes: Rows, **more: Rows) -> list[str | pathlib.Path]:
+def _written(folder: pathlib.Path, p: Rows, y: Rows, features: Rows, classes: Rows, scores: str | None, **more: Rows) -> list[str | pathlib.Path]:
     p = array(single_column(p), "p")
-    p = columns(p, "p", probabilities=True if single(p) else None)
+    p = columns(p, "p", scores or ("probabilities" if single(p) else None))
     classes = classes_of(y, p.shape[1]) if classes is None else np.asarray(classes)
     write(folder / "predictions.npz", probs=p, labels=numbered(y, classes), **more)
     where: list[str | pathlib.Path] = ["--in", folder / "predictions.npz"]

@@ -21,7 +21,7 @@ import typing
 import numpy as np
 
 from calibra import judging
-from calibra.classes import classes_of, columns, numbered, single, soft
+from calibra.classes import classes_of, numbered, probabilities_of, soft
 from calibra.command import InputError, array
 from calibra.tables import Array, Rows, single_column
 
@@ -43,7 +43,7 @@ class _Sample(typing.NamedTuple):
         return typing.cast(Array, self.p[np.arange(len(self.p)), columns] / self.sums)
 
 
-def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
+def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None) -> float:
     """Negative log-likelihood in nats: Σ_i w_i Σ_c −q_ic log p_ic.
 
     Parameters
@@ -54,6 +54,8 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
         Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What y_prob holds; None is probabilities whose rows sum to 1.
 
     Returns
     -------
@@ -66,13 +68,13 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     >>> round(calibra.metrics.nll([0, 1], [[0.5, 0.5], [0.25, 0.75]]), 4)
     0.4904
     """
-    sample = p, sums, y, w = _sample(y_true, y_prob, sample_weight, labels)
+    sample = p, sums, y, w = _sample(y_true, y_prob, sample_weight, labels, scores)
     if y.ndim == 1:
         return float(-w @ np.log(np.maximum(sample.at(y), LEAST)))
     return float(w @ np.where(y > 0, -y * np.log(np.maximum(p / sums[:, None], LEAST)), 0).sum(axis=1))
 
 
-def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
+def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None) -> float:
     """Brier score, the sum over classes: Σ_i w_i Σ_c q_ic (1 − p_ic)² + (1 − q_ic) p_ic².
 
     Parameters
@@ -83,6 +85,8 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
         Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What y_prob holds; None is probabilities whose rows sum to 1.
 
     Returns
     -------
@@ -95,13 +99,13 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     >>> round(calibra.metrics.brier([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.25
     """
-    sample = p, sums, y, w = _sample(y_true, y_prob, sample_weight, labels)
+    sample = p, sums, y, w = _sample(y_true, y_prob, sample_weight, labels, scores)
     if y.ndim == 1:
         return float(w @ (np.einsum("ic,ic->i", p, p) / sums**2 - 2 * sample.at(y) + 1))
     return float(w @ ((p / sums[:, None] - y) ** 2 + y * (1 - y)).sum(axis=1))
 
 
-def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS, excess: bool = False) -> float:
+def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS, excess: bool = False) -> float:
     """Class-wise expected calibration error (key "ece"): 1/C Σ_c Σ_b |Σ_{i∈B_bc} w_i (p_ic − q_ic)|, Kull et al. 2019.
 
     Parameters
@@ -112,6 +116,8 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
         Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What y_prob holds; None is probabilities whose rows sum to 1.
     bins : int
         How many of equal width lie between 0 and 1.
     excess : bool
@@ -128,12 +134,12 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     >>> round(calibra.metrics.ece([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.35
     """
-    sample = _sample(y_true, y_prob, sample_weight, labels)
+    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
     value = float(np.mean([np.abs(residual).sum() for _, residual in _gaps(sample, bins)]))
     return value - noise("ece", y_true, y_prob, sample_weight=sample_weight, labels=labels, bins=bins).mean if excess else value
 
 
-def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
+def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
     """ECE, the expected calibration error of the most probable class (key "ece_top"): Σ_b |Σ_{i∈B_b} w_i (conf_i − hit_i)|, Naeini et al. 2015.
 
     Parameters
@@ -144,6 +150,8 @@ def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: R
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
         Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What y_prob holds; None is probabilities whose rows sum to 1.
     bins : int
         How many of equal width lie between 0 and 1.
 
@@ -158,14 +166,14 @@ def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: R
     >>> round(calibra.metrics.ece_top([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.35
     """
-    sample = p, _, y, w = _sample(y_true, y_prob, sample_weight, labels)
+    sample = p, _, y, w = _sample(y_true, y_prob, sample_weight, labels, scores)
     top = p.argmax(axis=1)
     right = y == top if y.ndim == 1 else y[np.arange(len(p)), top]
     ((_, residual),) = _gaps(_Sample(sample.at(top)[:, None], np.ones(len(p)), right[:, None], w), bins)
     return float(np.abs(residual).sum())
 
 
-def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
+def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
     """Maximal calibration error: 1/C Σ_c max_b |freq_c(B_bc) − conf_c(B_bc)|.
 
     Parameters
@@ -176,6 +184,8 @@ def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
         Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What y_prob holds; None is probabilities whose rows sum to 1.
     bins : int
         How many of equal width lie between 0 and 1.
 
@@ -190,11 +200,11 @@ def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     >>> round(calibra.metrics.mce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.4
     """
-    sample = _sample(y_true, y_prob, sample_weight, labels)
+    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
     return float(np.mean([np.max(np.abs(residual[weight > 0]) / weight[weight > 0]) for weight, residual in _gaps(sample, bins)]))
 
 
-def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, bins: int = BINS) -> float:
+def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
     """Expected cumulative calibration error: 1/C Σ_c of the mean over bins with rows of |Σ_{a≤b} residual_ac|.
 
     Parameters
@@ -205,6 +215,8 @@ def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
         Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What y_prob holds; None is probabilities whose rows sum to 1.
     bins : int
         How many of equal width lie between 0 and 1.
 
@@ -219,7 +231,7 @@ def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows
     >>> round(calibra.metrics.ecce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.1125
     """
-    sample = _sample(y_true, y_prob, sample_weight, labels)
+    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
     return float(np.mean([np.abs(np.cumsum(residual)[weight > 0]).mean() for weight, residual in _gaps(sample, bins)]))
 
 
@@ -328,7 +340,7 @@ def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
     return float(np.average(profile["ess"], weights=profile["count"]))
 
 
-def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_weight: Rows = None, labels: Rows = None) -> float:
+def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None) -> float:
     """Multicalibration error over groups: Guy et al. 2025, as MCGrad has it.
 
     Parameters
@@ -340,6 +352,8 @@ def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_w
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
         Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What y_prob holds; None is probabilities whose rows sum to 1.
 
     Returns
     -------
@@ -356,7 +370,7 @@ def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_w
     """
     if groups is None:
         raise InputError("multicalibration_error is measured in groups; hand them over")
-    said = judging.evaluate(y_prob, y_true, sample_weight=sample_weight, classes=labels, groups=groups, replicates=0, redraws=0, folds=0)
+    said = judging.evaluate(y_prob, y_true, sample_weight=sample_weight, classes=labels, groups=groups, scores=scores, replicates=0, redraws=0, folds=0)
     return float(said.report["multicalibration"]["error"])
 
 
@@ -444,12 +458,9 @@ def _measured(metric: str, y: Rows, p: Rows, features: Rows, sample_weight: Rows
     return said[metric]
 
 
-def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, labels: Rows) -> _Sample:
-    p = array(single_column(y_prob), "y_prob")
-    p = columns(p, "y_prob", probabilities=True if single(p) else None).astype(np.float64, copy=False)
+def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, labels: Rows, scores: str | None) -> _Sample:
+    p = probabilities_of(array(single_column(y_prob), "y_prob"), "y_prob", scores)
     sums = p.sum(axis=1)
-    if len(p) == 0 or not np.all(np.abs(sums - 1) <= 1e-3) or p.min() < 0:
-        raise InputError("y_prob must hold at least one row, and in each row probabilities that sum to 1")
     classes = classes_of(y_true, p.shape[1]) if labels is None else np.asarray(labels)
     y = numbered(y_true, classes)
     if len(y) != len(p):

@@ -9,14 +9,13 @@ import typing
 
 import numpy as np
 
-from calibra.classes import in_unit_interval
 from calibra.tables import Array, Rows
 
 # Numbers (features and logits) of the rows that are computed at a time, and the fewest rows: their values stay in the
 # processor's cache, where an operator on all rows would move each of them through memory.
 BLOCK, FEWEST = 1 << 15, 256
 
-FLOOR = 1e-12  # what a probability of 0 is read as where its row has none that is less, as the command reads it
+FEW = 5  # rows say nothing of what they are, as the command has it
 
 
 class Network:
@@ -26,15 +25,15 @@ class Network:
     or what was pickled.
     """
 
-    def __init__(self, file: bytes, probabilities: bool) -> None:
-        self.file, self.of_probabilities = file, probabilities
+    def __init__(self, file: bytes, scores: str, floor: float) -> None:
+        self.file, self.scores, self.floor = file, scores, floor  # as the model file has them
         self._lock, self._process = threading.Lock(), 0
         self._session: typing.Any = None
         self._shapes: dict[str, list[typing.Any]] = {}
         self.looked = False  # whether the command has seen rows that this model was applied to
 
     def __getstate__(self) -> dict[str, typing.Any]:
-        return {"file": self.file, "probabilities": self.of_probabilities}
+        return {"file": self.file, "scores": self.scores, "floor": self.floor}
 
     def __setstate__(self, state: dict[str, typing.Any]) -> None:
         vars(self).update(vars(Network(**state)))
@@ -52,14 +51,14 @@ class Network:
                 self._shapes, self._process = {i.name: i.shape for i in self._session.get_inputs()}, os.getpid()
             return self._session
 
-    def probabilities(self, logits: Array, features: Rows) -> Array | None:
+    def probabilities(self, logits: Array, features: Rows, said: bool = False) -> Array | None:
         """Calibrated probabilities (N×C) of logits (N×C) and features (N×M).
 
-        None of rows that the command is to be asked about: it may refuse them, with a sentence, or
-        read them otherwise than those of the fit.
+        None of rows that the command is to be asked about: it may refuse them, with a sentence. Of logits
+        that are said to be logits it is not asked.
         """
         session = self.session()
-        scores = self._scores(logits)
+        scores = self._scores(logits, said)
         if scores is None:
             return None
         inputs = {}
@@ -84,19 +83,18 @@ class Network:
         with concurrent.futures.ThreadPoolExecutor(_processors()) as threads:
             return None if any(threads.map(compute, range(0, len(logits), rows))) else p
 
-    def _scores(self, logits: Array) -> Array | None:
-        """Logits, or the logarithms of probabilities, as the command reads these rows; None where it may doubt."""
+    def _scores(self, logits: Array, said: bool) -> Array | None:
+        """Logits, or the logarithms of probabilities, as the command reads these rows; None where it may refuse them."""
         if logits.dtype.kind not in "fiub" or len(logits) == 0:
             return None
-        likely = in_unit_interval(logits)
-        if not self.of_probabilities:
-            return None if likely else logits
         sums = logits.sum(axis=1, keepdims=True, dtype=np.float64)
-        if not likely or not np.all(np.abs(sums - 1) <= 1e-4):
+        if self.scores not in ("probabilities", "one-vs-rest"):
+            alike = len(logits) >= FEW and not said and np.ptp(sums) <= 0.4 * sums.max() and logits.min() >= 0
+            return None if alike else logits
+        if logits.min() < 0 or self.scores == "probabilities" and not np.all(np.abs(sums - 1) <= 1e-4):
             return None
-        p = logits / sums
-        least = np.where(p > 0, p, FLOOR).min(axis=1, keepdims=True).clip(max=FLOOR)
-        return typing.cast(Array, np.log(np.where(p > 0, p, least)))
+        p = np.maximum(logits, self.floor)
+        return typing.cast(Array, np.log(p) - np.log(p.sum(axis=1, keepdims=True)))
 
 
 def _run(session: typing.Any, inputs: dict[str, Array], at: int, to: int) -> Array:

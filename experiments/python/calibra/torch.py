@@ -22,7 +22,6 @@ from torch import nn
 
 from calibra.calibrator import Calibrator
 from calibra.command import InputError, write as write_arrays
-from calibra.network import FLOOR
 from calibra.onnx import Graph
 from calibra.tables import Array
 
@@ -170,7 +169,7 @@ class Calibrated(nn.Module):  # type: ignore[misc]  # seen without torch's types
         network = calibrator._fitted()._network()
         if network is None:
             raise InputError("the calibrator's method has no network, which torch would run; fit another, such as ts or mixture")
-        self.model, self.layer, self.of_probabilities = model, layer, network.of_probabilities
+        self.model, self.layer, self.scores, self.floor = model, layer, network.scores, network.floor
         self.calibrator = Graph(network.file)
         if "features" in self.calibrator.inputs and layer is None:
             raise InputError('the calibrator needs features; name the layer whose outputs they are, such as layer="avgpool"')
@@ -211,11 +210,10 @@ class Calibrated(nn.Module):  # type: ignore[misc]  # seen without torch's types
 
     def _scores(self, values: Tensor) -> Tensor:
         """Logits, or of a model that returns probabilities their logarithms, as Network reads them."""
-        if not self.of_probabilities:
+        if self.scores not in ("probabilities", "one-vs-rest"):
             return values
-        p = values / values.sum(1, keepdim=True)
-        least = torch.where(p > 0, p, FLOOR).amin(1, keepdim=True).clamp(max=FLOOR)
-        return torch.where(p > 0, p, least).log()
+        p = values.clamp(min=self.floor)
+        return (p / p.sum(1, keepdim=True)).log()
 
 
 @contextlib.contextmanager

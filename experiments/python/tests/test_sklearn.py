@@ -38,7 +38,7 @@ NOT_APPLICABLE = {
 def test_check_estimator():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        told = check_estimator(calibra.Calibrator("ts"), expected_failed_checks=NOT_APPLICABLE)
+        told = check_estimator(calibra.Calibrator("ts", scores="logits"), expected_failed_checks=NOT_APPLICABLE)
     passed = {r["check_name"] for r in told if r["status"] == "passed"}
     assert len(passed) >= 30, sorted(passed)
 
