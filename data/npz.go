@@ -21,6 +21,7 @@ type archive struct {
 	keys    []string // in file order
 	table   bool     // it stands for a table
 	left    []string // columns of the table that are no arrays
+	taken   []string // arrays that stand for logits
 	names   Names
 	// categories are the classes of labels whose order the file keeps, nil without; order says which order of
 	// classes was taken for labels that name them, "" where the classes have names beside the labels.
@@ -48,6 +49,7 @@ func openWanted(ctx context.Context, path string) (*archive, error) {
 	a, err := openTable(path, r, info.Size())
 	if a == nil && err == nil {
 		if a, err = newArchive(path, r, info.Size()); err == nil {
+			a.takeScores()
 			a.close = f.Close
 			return a, nil
 		}
@@ -109,6 +111,18 @@ func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 
 func (a *archive) has(key string) bool { return a.members[key] != nil }
 
+// takeScores lets the probabilities of a part without logits, or their logarithms, stand for its logits, since what
+// they are is asked of them.
+func (a *archive) takeScores() {
+	for _, part := range partPrefixes {
+		for _, name := range scoreArrays {
+			if key := part + "logits"; !a.has(key) && a.has(part+name) {
+				a.members[key], a.taken = a.members[part+name], append(a.taken, name, part+name)
+			}
+		}
+	}
+}
+
 // entry is an array of an npz file by its header.
 type entry struct {
 	*header
@@ -133,7 +147,7 @@ func (a *archive) entry(key string) (*entry, error) {
 	if e.header, err = readHeader(r); err != nil {
 		return nil, e.fault("%w", err)
 	}
-	if e.kind == 0 {
+	if e.kind == 0 && !(e.unit != "" && strings.HasSuffix(key, "groups")) {
 		return nil, e.unfit()
 	}
 	want, err := e.bytes()

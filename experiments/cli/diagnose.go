@@ -28,7 +28,7 @@ type diagnoseCmd struct {
 	AllRows   bool   `group:"The search:" help:"List the rows of all regions in diagnosis.json, even more than 100,000."`
 	JSON      bool   `name:"json" help:"Print the diagnosis as JSON."`
 
-	tableFlags
+	judgedFlags
 	figureFlags
 }
 

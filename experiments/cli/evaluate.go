@@ -39,7 +39,7 @@ type evaluateCmd struct {
 	JSON    bool   `name:"json" help:"Print the report as JSON."`
 	HTML    string `name:"html" type:"path" placeholder:"F.html" help:"Write the report with its figures as one HTML page."`
 
-	tableFlags
+	judgedFlags
 	figureFlags
 	totalsFlags
 	deviceFlag
