@@ -164,6 +164,8 @@ func (c *column) append(a arrow.Array) {
 			c.rank(textsOf(a.(*arrays.Dictionary).Dictionary()))
 		}
 		c.begin(true)
+	} else if a.DataType().ID() == arrow.STRUCT && slices.Contains(sparkVectors, c.said) {
+		c.fault = errVectors
 	} else if number == nil {
 		c.fail("is of type %s; it must hold numbers", a.DataType())
 	}
@@ -213,7 +215,10 @@ func namesOf(a arrow.Array) func(i int) string {
 	case *arrays.Timestamp:
 		unit := a.DataType().(*arrow.TimestampType).Unit
 		return func(i int) string { return parquet.DateText(a.Value(i).ToTime(unit)) }
-	case *arrays.Decimal128, *arrays.Boolean:
+	case *arrays.Decimal128:
+		scale := a.DataType().(*arrow.Decimal128Type).Scale
+		return func(i int) string { return a.Value(i).ToString(scale) }
+	case *arrays.Boolean:
 		return a.ValueStr
 	}
 	return nil

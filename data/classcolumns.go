@@ -88,11 +88,11 @@ func (t *columnar) classify() error {
 		classes, array = t.prefixed(), "prob_"
 		names = Each(classes, func(c *column) string { return className(c.name) })
 		if label, err = t.labelAmong(names, classes); label == nil && !distributions(classes) {
-			classes = nil
+			classes, err = nil, nil
 		}
 	}
 	if classes == nil {
-		label, classes = t.bare()
+		label, classes, err = t.bare()
 		array, names = "logit_", Each(classes, func(c *column) string { return plainName(c.said) })
 	}
 	if err != nil || classes == nil {
@@ -185,23 +185,22 @@ func (t *columnar) labelAmong(names []string, classes []*column) (label *column,
 
 // bare are the columns whose names are values of the label column, nil if there are none. Beside columns of other numbers,
 // and where the names are numbers themselves, they are distributions.
-func (t *columnar) bare() (label *column, classes []*column) {
+func (t *columnar) bare() (label *column, classes []*column, err error) {
 	all := slices.DeleteFunc(t.numbers(), func(c *column) bool {
 		return !c.spare() || isID(c.said, c.rows, len(c.different(c.rows)))
 	})
 	names := Each(all, func(c *column) string { return plainName(c.said) })
-	label, err := t.labelAmong(names, nil)
-	if label == nil || err != nil {
-		return nil, nil
+	if label, err = t.labelAmong(names, nil); label == nil {
+		return nil, nil, nil
 	}
 	values := label.different(len(names))
 	all = slices.DeleteFunc(all, func(c *column) bool { return c == label })
 	classes = slices.DeleteFunc(slices.Clone(all), func(c *column) bool { return !slices.Contains(values, plainName(c.said)) })
 	switch {
 	case distributions(classes), len(classes) > 1 && len(classes) == len(all) && !numeric(values):
-		return label, classes
+		return label, classes, err
 	case distributions(all): // a class may have no row
-		return label, all
+		return label, all, err
 	}
-	return nil, nil
+	return nil, nil, nil
 }

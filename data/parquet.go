@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"calibra/data/parquet"
 )
@@ -23,8 +24,8 @@ func readParquet(path string, r *io.SectionReader) ([]*column, error) {
 		names := c.name == "groups" && !c.list && (dated || from.Kind == parquet.Truth || from.Kind == parquet.Decimal)
 		columns = append(columns, c)
 		switch {
-		case from.Kind == parquet.Other && from.Name == "probability" || from.Kind == parquet.Other && from.Name == "rawPrediction":
-			c.fail("holds vectors of Spark; make them lists by pyspark.ml.functions.vector_to_array, in a column probs or logits")
+		case from.Kind == parquet.Other && slices.Contains(sparkVectors, from.Name):
+			c.fault = errVectors
 		case from.Kind == parquet.Other || dated && !names:
 			c.fail("is of a type that is not read; it must hold numbers or, for labels, set and groups, text")
 		case from.Kind == parquet.Text && from.List:

@@ -95,6 +95,12 @@ func (c *column) lacks(i int) bool {
 	return absent
 }
 
+// errVectors is the fault of a column of Spark's ML, which are called so.
+var (
+	errVectors   = errors.New("holds vectors of Spark; make them lists by pyspark.ml.functions.vector_to_array, in a column probs, logits or features")
+	sparkVectors = []string{"probability", "rawPrediction", "features"}
+)
+
 // errFault ends the reading of a column that has a fault.
 var errFault = errors.New("a fault")
 
@@ -296,6 +302,11 @@ func (t *columnar) archive() (*archive, error) {
 	}
 	if err := t.gather(); err != nil {
 		return nil, err
+	}
+	vectors := func(c *column) bool { return c.fault == errVectors }
+	scores := func(c *column) bool { return slices.Contains(scoreArrays, c.name) }
+	if k := slices.IndexFunc(t.columns, vectors); k >= 0 && !slices.ContainsFunc(t.columns, scores) {
+		return nil, t.faulty(t.columns[k])
 	}
 	parts, err := t.parts()
 	if err != nil {

@@ -27,12 +27,12 @@ func (c *Column) Text(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// DateText is a moment in UTC to its last digit that is not 0, without a time of day at midnight.
+// DateText is a moment in UTC to the microsecond, without digits that are 0 at the end, nor a time of day at midnight.
 func DateText(t time.Time) string {
-	if t = t.UTC(); t.Truncate(24 * time.Hour).Equal(t) {
+	if t = t.UTC().Round(time.Microsecond); t.Truncate(24 * time.Hour).Equal(t) {
 		return t.Format(time.DateOnly)
 	}
-	return t.Format("2006-01-02T15:04:05.999999999")
+	return t.Format("2006-01-02T15:04:05.999999")
 }
 
 // decimal is the number of a big-endian whole number with sign and of so many decimals.

@@ -169,3 +169,42 @@ func TestUnreadArraysAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsInTables: groups of every type that pyarrow writes have the same names in Parquet and Arrow; vectors of Spark are refused by
+// what to do about them.
+func TestGroupsInTables(t *testing.T) {
+	dir := t.TempDir()
+	casePython(t, `
+import datetime, decimal, sys
+import numpy as np, pyarrow as pa, pyarrow.feather as pf, pyarrow.parquet as pq
+k, p = np.arange(60) % 3, pa.array([[.3, .7]] * 60)
+day, moment = (lambda i: datetime.date(2025, 1, int(i) + 1)), (lambda i: datetime.datetime(2025, 3, 1, 12, int(i)))
+for name, groups in dict(day=pa.array(map(day, k)), day64=pa.array(map(day, k), pa.date64()), ms=pa.array(map(moment, k), pa.timestamp("ms")),
+        ns=pa.array(map(moment, k), pa.timestamp("ns")), zone=pa.array(map(moment, k), pa.timestamp("us", tz="UTC")),
+        decimal=pa.array([decimal.Decimal("-1.50") + int(i) for i in k], pa.decimal128(10, 2)), truth=pa.array(k == 1), half=pa.array(k / 2)).items():
+    t = pa.table(dict(probs=p, label=k % 2, groups=groups))
+    pq.write_table(t, sys.argv[1] + "/" + name + ".parquet")
+    pf.write_feather(t, sys.argv[1] + "/" + name + ".feather")
+pq.write_table(pa.table(dict(probs=p, label=k % 2, groups=pa.array(map(moment, k), pa.timestamp("ns")))), sys.argv[1] + "/int96.parquet", use_deprecated_int96_timestamps=True)
+vectors = pa.array([dict(type=1, values=[.2, .8])] * 60, pa.struct([("type", pa.int8()), ("values", pa.list_(pa.float64()))]))
+pq.write_table(pa.table(dict(probability=vectors, label=k % 2)), sys.argv[1] + "/spark.parquet")
+pf.write_feather(pa.table(dict(probability=vectors, label=k % 2)), sys.argv[1] + "/spark.feather")
+`, dir)
+	days, moments := "[2025-01-01 2025-01-02 2025-01-03]", "[2025-03-01T12:00:00 2025-03-01T12:01:00 2025-03-01T12:02:00]"
+	for name, want := range map[string]string{"day": days, "day64": days, "ms": moments, "ns": moments, "zone": moments, "int96": moments,
+		"decimal": "[-1.50 -0.50 0.50]", "truth": "[false true]", "half": "[0 0.5 1]", "spark": "vector_to_array"} {
+		for _, end := range []string{".parquet", ".feather"} {
+			if name == "int96" && end == ".feather" {
+				continue // Arrow has none
+			}
+			p, err := data.ReadPredictions(filepath.Join(dir, name+end))
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = fmt.Sprint(p.Groups.Names)
+			}
+			if !strings.Contains(got, want) {
+				t.Errorf("%s%s: %s, not %s", name, end, got, want)
+			}
+		}
+	}
+}

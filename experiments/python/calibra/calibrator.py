@@ -96,7 +96,9 @@ class Calibrator(Routed):
     def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, accept_shift: bool = False, **settings: typing.Any) -> None:
         self.method, self.split, self.seed, self.features, self.accept_shift = method, split, seed, features, accept_shift
         for name, value in settings.items():
-            setattr(self, name.replace(".", "__"), value)
+            if "__" not in (name := name.replace(".", "__")):
+                raise TypeError(f"Calibrator() got an unexpected keyword argument {name!r}: there are {', '.join(PARAMETERS)}, and settings such as codebook__slots")
+            setattr(self, name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, typing.Any]:
         """The parameters by their names, settings among them.
@@ -163,7 +165,7 @@ class Calibrator(Routed):
         y = rows.labels if y is None else y
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
-        one, logits = single(rows.logits), columns(rows.logits)
+        one, logits = single(rows.logits), columns(rows.logits, probabilities=self._probabilities())
         classes = classes_of(y, logits.shape[1])
         words = ["fit", "--seed", plain(self.seed), "--json"]
         if self.method is not None:
@@ -171,6 +173,7 @@ class Calibrator(Routed):
         split = "paper" if groups is not None and self.split is None else self.split
         if split is not None:
             words += ["--split", split]
+        words += self._scores()
         for name, value in self.get_params().items():
             if "__" in name:
                 words += ["--set", f"{name.replace('__', '.')}={plain(value)}"]
@@ -178,10 +181,7 @@ class Calibrator(Routed):
         arrays = _whole(held, groups, split, self.seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}
         with scratch(*arrays.values()) as folder:
             write(folder / "rows.npz", **arrays)
-            try:
-                self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK, within=folder))
-            except InputError as refused:
-                raise _said(refused) from None
+            self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK, within=folder))
             self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
             self.probabilities_ = self.result_.get("logits") == "probabilities"
             self.network_: Network | None = None  # what the command has told why
@@ -314,8 +314,8 @@ class Calibrator(Routed):
         p = network.probabilities(logits, features)
         return self._applied(logits, features)["probs"] if p is None else p
 
-    def predict_sets(self, X: Rows, features: Rows = None, *, held_out: tuple[Rows, Rows, Rows] | None = None, level: float = 0.9) -> Array:
-        """Sets of classes that hold the label with this probability, in each region.
+    def predict_sets(self, X: Rows, features: Rows = None, *, held_out: tuple[Rows, ...] | None = None, level: float = 0.9) -> Array:
+        """Sets of classes that hold the label with this probability, in each region; without features, all rows are one.
 
         Parameters
         ----------
@@ -323,7 +323,7 @@ class Calibrator(Routed):
             As for fit.
         features : array of N×M, or None
             As for fit.
-        held_out : (logits, y, features) or None
+        held_out : (logits, y), (logits, y, features) or None
             Of rows that the model was not fitted to. None is the rows of the fit, and a CalibraWarning says that the sets then cover less.
         level : float
             The probability.
@@ -337,7 +337,8 @@ class Calibrator(Routed):
         part = "val" if held_out is not None else "cal"
         if held_out is None and (held_out := vars(self).get("fitted_on_")) is None:
             raise InputError("this Calibrator does not know the rows of its fit, or their labels are soft; hand over held_out=(logits, y, features)")
-        other, y, those = held_out
+        other, y, *more_of_them = held_out
+        those = more_of_them[0] if more_of_them else None
         apart = self._parts(other, those) if part == "val" else Parts(other, those, None, None)
         more = {f"{part}_logits": self._columns(apart.logits), f"{part}_labels": numbered(y, self.classes_), f"{part}_features": apart.features}
         return self._applied(rows.logits, rows.features, f"--sets={level}", **more)["sets"].astype(bool)
@@ -467,14 +468,20 @@ class Calibrator(Routed):
         with scratch(logits, features, *more.values()) as folder:
             self._unpack(folder / "run")
             write(folder / "rows.npz", test_logits=logits, test_features=features, **more)
+            words = (*words, *self._scores())
             if self.accept_shift:
                 words = (*words, "--accept-shift")
-            try:
-                run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder)
-            except InputError as refused:
-                raise _said(refused) from None
+            run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder)
             with np.load(folder / "said.npz") as said:
                 return {key: said[key] for key in said.files}
+
+    def _probabilities(self) -> bool | None:
+        """Whether one value for each row is a probability; None: as they look."""
+        return False if vars(self).get("_of_decision_function") else None
+
+    def _scores(self) -> tuple[str, ...]:
+        """What the command is told of the logits: of those of decision_function that they are scores, whatever they look like."""
+        return ("--logits",) if vars(self).get("_of_decision_function") else ()
 
     def _columns(self, logits: Rows) -> Array:
         """Logits as N×C; one value for each row is a probability where the fit's were."""
@@ -538,14 +545,6 @@ def _whole(held: dict[str, Rows], groups: Rows, split: str | None, seed: int) ->
 def _digest(model: bytes) -> str:
     """Identifies the model that saved classes belong to."""
     return hashlib.sha256(model).hexdigest()
-
-
-def _said(refused: InputError) -> InputError:
-    """The command's error in the words of a caller of this package, who knows no rows.npz."""
-    text = str(refused)
-    if "has no cal_features" in text or "has no test_features" in text:
-        return InputError("the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features")
-    return InputError(text.replace("--accept-shift", "accept_shift=True"))
 
 
 def _unfitted() -> type[Exception]:

@@ -17,6 +17,13 @@ from calibra.command import InputError
 from calibra.tables import Array, Rows
 
 
+# Methods whose probabilities are steps of the scores. That of a class is 0 where no row of a step has it, which one fold's
+# rows do not show of the others': their probabilities are averaged.
+STEPS = ("histogram", "ir", "venn-abers")
+
+LEAST = float(np.finfo(np.float64).tiny)  # what no probability of another method is below, but by rounding
+
+
 class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A classifier whose probabilities are calibrated by a method of calibra, as CalibratedClassifierCV.
 
@@ -30,7 +37,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         How rows are held out: the calibrator sees scores of rows that their estimator was not fitted to.
         With "prefit" the estimator is fitted already, and fit takes rows that it has not seen.
     ensemble : bool
-        True keeps an estimator with a calibrator for each fold, and averages their log-probabilities.
+        True keeps an estimator with a calibrator for each fold, and averages their log-probabilities or, of methods that are
+        steps (ir, histogram, venn-abers), their probabilities.
         False keeps one estimator, fitted to all rows, and one calibrator of all held-out scores.
     latent : None, transformer, callable(estimator, X), or str
         The features (N×M) that local methods divide: the output of a transformer for X, or of a callable for
@@ -118,18 +126,19 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             one = estimator if train is None else self._fitted(estimator, X, y, train, fit)
             rows = _rows(X, test)
             fitted.append((one, test))
-            scores.append(_scores(one, rows, self.classes_))
+            score, decided = _scores(one, rows, self.classes_)
+            scores.append(score)
             features.append(self._features(one, rows))
             held.append(test)
         place = np.asarray(np.searchsorted(self.classes_, y))
         if self.ensemble:
-            self.calibrated_ = [(one, self._calibrator(s, place[t], f, sample_weight, t)) for (one, t), s, f in zip(fitted, scores, features)]
+            self.calibrated_ = [(one, self._calibrator(s, place[t], f, sample_weight, t, decided)) for (one, t), s, f in zip(fitted, scores, features)]
         else:
             rows = np.concatenate(held)
             known = [one for one in features if one is not None]
             feature = np.concatenate(known) if known else None
             last = fitted[0][0] if isinstance(self.cv, str) else self._fitted(estimator, X, y, np.arange(len(y)), fit)
-            self.calibrated_ = [(last, self._calibrator(np.concatenate(scores), place[rows], feature, sample_weight, rows))]
+            self.calibrated_ = [(last, self._calibrator(np.concatenate(scores), place[rows], feature, sample_weight, rows, decided))]
         self.estimator_ = self.calibrated_[0][0]
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
@@ -138,7 +147,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         return self
 
     def predict_proba(self, X: Rows) -> Array:
-        """Calibrated probabilities; of an ensemble, the normalized geometric mean.
+        """Calibrated probabilities; of an ensemble, the normalized geometric mean, or of steps the mean.
 
         Parameters
         ----------
@@ -149,14 +158,14 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         array of N×C
         """
         check_is_fitted(self)
-        logs: typing.Any = 0.0
+        total: typing.Any = 0.0
+        steps = self.method in STEPS
         for estimator, calibrator in self.calibrated_:
-            p = calibrator.predict_proba(_scores(estimator, X, self.classes_), self._features(estimator, X))
+            p = calibrator.predict_proba(_scores(estimator, X, self.classes_)[0], self._features(estimator, X))
             if len(self.calibrated_) == 1:
                 return p
-            with np.errstate(divide="ignore"):
-                logs = logs + np.log(p) / len(self.calibrated_)
-        p = np.exp(logs - logs.max(axis=1, keepdims=True))
+            total = total + (p if steps else np.log(np.maximum(p, LEAST))) / len(self.calibrated_)
+        p = total if steps else np.exp(total - total.max(axis=1, keepdims=True))
         return typing.cast(Array, p / p.sum(axis=1, keepdims=True))
 
     def predict(self, X: Rows) -> Array:
@@ -211,11 +220,13 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             raise InputError(f"a fold has no rows of {len(self.classes_) - len(one.classes_)} classes; choose fewer folds")
         return one
 
-    def _calibrator(self, scores: Array, labels: Array, features: Array | None, sample_weight: Rows, rows: Array) -> Calibrator:
+    def _calibrator(self, scores: Array, labels: Array, features: Array | None, sample_weight: Rows, rows: Array, decided: bool) -> Calibrator:
         settings = {key.replace(".", "__"): value for key, value in (self.settings or {}).items()}
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         # its own estimator gave the scores, so that none are in another scale or order by mistake
-        return Calibrator(self.method, seed=self.seed, accept_shift=True, **settings).fit(scores, labels, features, sample_weight=weight)
+        calibrator = Calibrator(self.method, seed=self.seed, accept_shift=True, **settings)
+        calibrator._of_decision_function = decided
+        return calibrator.fit(scores, labels, features, sample_weight=weight)
 
     def _transformer(self, X: Rows) -> typing.Any:
         return typing.cast(typing.Any, clone(self.latent)).fit(X) if hasattr(self.latent, "transform") else None
@@ -250,13 +261,15 @@ def _rows(X: Rows, rows: Array) -> Rows:
     return np.asarray(X)[rows] if hasattr(X, "__array__") else [X[i] for i in rows]
 
 
-def _scores(estimator: typing.Any, X: Rows, classes: Array) -> Array:
-    """The estimator's scores of rows: a column for each class, or one value for each row of two classes."""
+def _scores(estimator: typing.Any, X: Rows, classes: Array) -> tuple[Array, bool]:
+    """The estimator's scores of rows, a column for each class or one value for each row of two classes, and whether
+    decision_function gave them.
+    """
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(X))
         if scores.ndim == 1 or scores.shape[1] == len(classes):
-            return scores
-    return np.asarray(estimator.predict_proba(X))
+            return scores, True
+    return np.asarray(estimator.predict_proba(X)), False
 
 
 def _of_layer(estimator: typing.Any, layer: str, X: Rows) -> Array:
