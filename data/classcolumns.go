@@ -10,8 +10,8 @@ import (
 )
 
 // Tables of predictions call the columns of the classes prob_NAME, p_NAME, .pred_NAME, prob.NAME or, where the values
-// of the label column are the names of columns, NAME alone. Their label column may have any name, if its values are names
-// of classes and those of no other column are.
+// of the label column are the names of columns, NAME alone. Their label column may have any name, if its values are
+// names of classes and those of no other column are.
 
 // classPrefix are the beginnings by which tools call the columns of classes: of H2O p0, p1, … too.
 var classPrefix = regexp.MustCompile(`^(?i:prob|proba|probability|p|\.?pred)[._ ](.+)$|^p([0-9]+)$`)
@@ -29,7 +29,8 @@ func className(name string) string {
 var predictedNames = regexp.MustCompile(`^(?i:\.?pred(ict(ed|ion|ions|s)?)?(_?(class|label))?|response|y_?(hat|pred))$`)
 
 // idNames are columns that number or name the rows.
-var idNames = regexp.MustCompile(`^(?i:|(.*[_ .])?ids?|.*[a-z]I[dD]|index|idx|rows?|row_?(number|num|names?|ids?)|unnamed: 0|__index_level_0__|uuid|guid)$`)
+var idNames = regexp.MustCompile(`^$|^.*[a-z]I[dD]$|^(?i:(.*[_ .])?ids?|index|idx|uuid|guid|rows?|row_?(number|num|names?|ids?))$|` +
+	`^(?:Unnamed: 0|__index_level_0__)$`)
 
 // isID reports whether a column of that name, of so many rows and different values, numbers or names the rows.
 func isID(name string, rows, different int) bool {
@@ -58,7 +59,7 @@ func (c *column) different(most int) (values []string) {
 
 // spare reports whether no reader looks for a column of that name.
 func (c *column) spare() bool {
-	return !slices.Contains(tableColumns, c.name) && !memberColumn.MatchString(c.name) && !slices.Contains(fileArrays, c.name)
+	return !slices.Contains(tableColumns, c.name) && !slices.Contains(fileArrays, c.name) && !memberColumn.MatchString(c.name)
 }
 
 // distributions reports whether the rows of the columns are probabilities, or percentages, as far as two digits tell.
@@ -79,8 +80,8 @@ func distributions(columns []*column) bool {
 // scoreArrays are the arrays that hold a number for each class.
 var scoreArrays = []string{"logits", "log_probs", "probs"}
 
-// classify finds the columns of the classes, where none is called so already, and the label column, and names both as the
-// readers look them up. It is an *InputError where two columns may be the label.
+// classify finds the columns of the classes, where none is called so already, and the label column, and names both as
+// the readers look them up. It is an *InputError where two columns may be the label.
 func (t *columnar) classify() error {
 	classes, names, array := t.members()
 	label, err := t.labelAmong(names, classes)
@@ -104,7 +105,8 @@ func (t *columnar) classify() error {
 		}
 	}
 	if array != "" {
-		t.found = "the columns " + listed(Each(classes, func(c *column) string { return Printable(c.said) }), 6) + " are read as those of the classes"
+		said := Each(classes, func(c *column) string { return Printable(c.said) })
+		t.found = "the columns " + listed(said, 6) + " are read as those of the classes"
 	}
 	if label != nil {
 		t.label(label, names)
@@ -158,12 +160,13 @@ func (t *columnar) prefixed() []*column {
 }
 
 // truthNames are columns of numbers that name the class that was seen.
-var truthNames = regexp.MustCompile(`^(?i:(y_?|ground_?)?truth?|y|y_?true|true_?(class|label)|target|class|obs(erved)?|actual|outcome)$`)
+var truthNames = regexp.MustCompile(`^(?i:(ground_?)?truth|y|y_?true|true_?(class|label)|target|class|obs(erved)?|actual|outcome)$`)
 
 // errLabels is the fault of a table of which two columns may be the label.
 var errLabels = errors.New("which both name classes; call the one that is true label, and leave the other out")
 
-// labelAmong is the column whose every value is one of the names: the one called label or, without it, the only other one.
+// labelAmong is the column whose every value is one of the names: the one called label or, without it, the only other
+// one.
 func (t *columnar) labelAmong(names []string, classes []*column) (label *column, err error) {
 	called := slices.ContainsFunc(t.columns, (*column).isLabel)
 	for _, c := range t.columns {
@@ -183,8 +186,8 @@ func (t *columnar) labelAmong(names []string, classes []*column) (label *column,
 	return label, err
 }
 
-// bare are the columns whose names are values of the label column, nil if there are none. Beside columns of other numbers,
-// and where the names are numbers themselves, they are distributions.
+// bare are the columns whose names are values of the label column, nil if there are none. Beside columns of other
+// numbers, and where the names are numbers themselves, they are distributions.
 func (t *columnar) bare() (label *column, classes []*column, err error) {
 	all := slices.DeleteFunc(t.numbers(), func(c *column) bool {
 		return !c.spare() || isID(c.said, c.rows, len(c.different(c.rows)))
@@ -195,7 +198,9 @@ func (t *columnar) bare() (label *column, classes []*column, err error) {
 	}
 	values := label.different(len(names))
 	all = slices.DeleteFunc(all, func(c *column) bool { return c == label })
-	classes = slices.DeleteFunc(slices.Clone(all), func(c *column) bool { return !slices.Contains(values, plainName(c.said)) })
+	classes = slices.DeleteFunc(slices.Clone(all), func(c *column) bool {
+		return !slices.Contains(values, plainName(c.said))
+	})
 	switch {
 	case distributions(classes), len(classes) > 1 && len(classes) == len(all) && !numeric(values):
 		return label, classes, err

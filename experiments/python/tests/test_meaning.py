@@ -121,6 +121,9 @@ def test_decision_values_are_scores():
         def fit(self, X, y):
             raise AssertionError("it is fitted")
 
+        def __sklearn_is_fitted__(self):
+            return True
+
         def decision_function(self, X):
             return np.asarray(X)[:, 0]
 
