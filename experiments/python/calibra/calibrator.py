@@ -93,6 +93,8 @@ class Calibrator(Routed):
     array([1, 1, 2, 0])
     """
 
+    _of_decision_function = False  # whether the logits are scores that decision_function gave
+
     def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, accept_shift: bool = False, **settings: typing.Any) -> None:
         self.method, self.split, self.seed, self.features, self.accept_shift = method, split, seed, features, accept_shift
         for name, value in settings.items():
@@ -477,11 +479,11 @@ class Calibrator(Routed):
 
     def _probabilities(self) -> bool | None:
         """Whether one value for each row is a probability; None: as they look."""
-        return False if vars(self).get("_of_decision_function") else None
+        return False if self._of_decision_function else None
 
     def _scores(self) -> tuple[str, ...]:
         """What the command is told of the logits: of those of decision_function that they are scores, whatever they look like."""
-        return ("--logits",) if vars(self).get("_of_decision_function") else ()
+        return ("--logits",) if self._of_decision_function else ()
 
     def _columns(self, logits: Rows) -> Array:
         """Logits as N×C; one value for each row is a probability where the fit's were."""
