@@ -151,6 +151,9 @@ func (c *column) append(a arrow.Array) {
 		values = lists.ListValues()
 	}
 	text := textOf(a)
+	if c.name == "groups" && text == nil {
+		text = namesOf(a)
+	}
 	number, whole := numberOf(values)
 	c.list, c.whole = isList, whole
 	if a.DataType().ID() == arrow.NULL {
@@ -161,6 +164,8 @@ func (c *column) append(a arrow.Array) {
 			c.rank(textsOf(a.(*arrays.Dictionary).Dictionary()))
 		}
 		c.begin(true)
+	} else if a.DataType().ID() == arrow.STRUCT && slices.Contains(sparkVectors, c.said) {
+		c.fault = errVectors
 	} else if number == nil {
 		c.fail("is of type %s; it must hold numbers", a.DataType())
 	}
@@ -196,6 +201,25 @@ func textOf(a arrow.Array) func(i int) string {
 		if text := textOf(a.Dictionary()); text != nil {
 			return func(i int) string { return text(a.GetValueIndex(i)) }
 		}
+	}
+	return nil
+}
+
+// namesOf gives the names that dates, moments, decimals and truth values are as groups; nil of other arrays.
+func namesOf(a arrow.Array) func(i int) string {
+	switch a := a.(type) {
+	case *arrays.Date32:
+		return func(i int) string { return parquet.DateText(a.Value(i).ToTime()) }
+	case *arrays.Date64:
+		return func(i int) string { return parquet.DateText(a.Value(i).ToTime()) }
+	case *arrays.Timestamp:
+		unit := a.DataType().(*arrow.TimestampType).Unit
+		return func(i int) string { return parquet.DateText(a.Value(i).ToTime(unit)) }
+	case *arrays.Decimal128:
+		scale := a.DataType().(*arrow.Decimal128Type).Scale
+		return func(i int) string { return a.Value(i).ToString(scale) }
+	case *arrays.Boolean:
+		return a.ValueStr
 	}
 	return nil
 }
@@ -258,6 +282,9 @@ func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
 		return numbersOf[float32](a), false
 	case *arrays.Float64:
 		return a.Value, false
+	case *arrays.Decimal128:
+		scale := a.DataType().(*arrow.Decimal128Type).Scale
+		return func(i int) float64 { return a.Value(i).ToFloat64(scale) }, false
 	case *arrays.Boolean:
 		return func(i int) float64 {
 			if a.Value(i) {

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"io"
 	"math"
 	"slices"
@@ -18,15 +19,14 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 		return nil, err
 	}
 	var columns []*column
+	var header string
 	lines, numbers := []int(nil), numbers{commas: records.Comma != ','}
 	err = records.each(24, func(n int, record []string) error {
 		if n == 1 {
 			if len(record) == 1 && strings.Contains(strings.TrimSpace(record[0]), " ") {
 				return Inputf(path, "parts its fields by spaces; part them by commas, semicolons or tabs")
 			}
-			if columns = csvColumns(record); !slices.ContainsFunc(record, read) {
-				return Inputf(path, "has no columns feature_0, feature_1, … or logit_0, logit_1, … (or feature_NAME, logit_NAME) in its first row, which is %.60q; raw rows are read by calibra pretrain and encode", strings.Join(record, string(records.Comma)))
-			}
+			columns, header = csvColumns(record), strings.Join(record, string(records.Comma))
 			return nil
 		}
 		lines = append(lines, records.line())
@@ -49,7 +49,14 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 	for _, c := range columns {
 		c.settle()
 	}
-	return &columnar{path: path, columns: columns, lines: lines}, nil
+	t := &columnar{path: path, columns: columns, lines: lines}
+	if slices.ContainsFunc(columns, func(c *column) bool { return read(c.said) }) {
+		return t, nil
+	}
+	if err := t.classify(); err != nil || t.found != "" {
+		return t, err
+	}
+	return nil, Inputf(path, "has no columns feature_0, feature_1, … or logit_0, logit_1, … (or feature_NAME, logit_NAME, prob_NAME) in its first row, which is %.60q; raw rows are read by calibra pretrain and encode", header)
 }
 
 // csvColumns are the columns that a header names.
@@ -75,6 +82,11 @@ func (c *column) addField(field string, numbers *numbers) {
 		c.addText(field)
 	default:
 		v, err := numbers.parse(field)
+		if err != nil && c.rows == 0 && c.spare() {
+			c.isText = true
+			c.addText(field)
+			return
+		}
 		if err != nil {
 			c.fail("has %.40q at row %d, where a number should be", field, c.rows)
 		}
@@ -96,6 +108,9 @@ func (c *column) settle() {
 		if err != nil {
 			return
 		}
+		if c.name == "groups" && v != math.Trunc(v) { // a decimal is a name
+			return
+		}
 		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
 			c.fail("holds %.40q at row %d; it must hold whole numbers or names", s, i)
 			c.at = i
@@ -106,9 +121,12 @@ func (c *column) settle() {
 	c.isText, c.text, c.whole, c.values = false, nil, true, values
 }
 
-// HoldsRaw reports whether the csv file at path is a table of raw rows: whether it can be read, and its first row names
-// no logits, no probabilities and no column set, as a features file would.
+// HoldsRaw reports whether the file at path is a csv table of raw rows: whether it can be read, its first row names
+// no logits, no probabilities and no column set, as a features file would, and it has no columns of the classes.
 func HoldsRaw(path string) bool {
+	if !isCSV(path) {
+		return false
+	}
 	file, err := OpenFile(path)
 	if err != nil {
 		return false
@@ -120,7 +138,31 @@ func HoldsRaw(path string) bool {
 		return false
 	}
 	header, err := records.Read()
-	return err == nil && !names(header)
+	if header = slices.Clone(header); err != nil || names(header) {
+		return false
+	}
+	first, err := records.Read()
+	if err != nil || !mayClassify(header, first) {
+		return true
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return true
+	}
+	_, err = readFeaturesCSV(path, file)
+	return err != nil && !errors.Is(err, errLabels)
+}
+
+// mayClassify reports whether columns may be of classes by their names and a first row.
+func mayClassify(header, first []string) bool {
+	prefixed := 0
+	for _, name := range header {
+		if className(plainName(name)) != "" {
+			prefixed++
+		}
+	}
+	return prefixed > 1 || slices.ContainsFunc(first, func(v string) bool {
+		return v != "" && slices.ContainsFunc(header, func(name string) bool { return plainName(name) == plainName(v) })
+	})
 }
 
 // NamesFeatures reports whether a file of that name may be one of features.

@@ -256,6 +256,12 @@ func (t *rawRows) settleColumns() error {
 		switch {
 		case c.quantity() && known == nil:
 			return t.noNumber(c.text, c.row, column)
+		case known == nil && idNames.MatchString(t.table.named(j)) && (c.many || len(c.order) == c.fields) && c.fields > 1:
+			t.table.Notice = also(t.table.Notice, t.table.leave(j, "names the rows"))
+			for i := range c.fields {
+				t.table.Features.Set(i, j, 0)
+			}
+			continue
 		case c.many && c.dated():
 			return Inputf(t.path, "column %s holds dates, as %q; write them as numbers, such as days since the first, or leave the column out", t.table.called(j), c.text)
 		case c.many:
@@ -413,9 +419,11 @@ func (t *Table) candidates() (like []string, odd string) {
 			}
 			switch {
 			case c.counts:
-				odd = also(odd, fmt.Sprintf("column %s counts the rows and looks like an index; leave it out", t.called(j)))
+				odd = also(odd, t.leave(j, "counts the rows"))
 			case c.dates:
 				odd = also(odd, fmt.Sprintf("column %s holds dates, as %.0f; write them as days since the first, or leave it out", t.called(j), t.Features.At(0, j)))
+			case c.different == n && idNames.MatchString(t.named(j)):
+				odd = also(odd, t.leave(j, "has another number in each row"))
 			case c.different == n:
 				odd = also(odd, fmt.Sprintf("column %s has another whole number in each row and looks like an identifier; leave it out", t.called(j)))
 			}
@@ -426,6 +434,12 @@ func (t *Table) candidates() (like []string, odd string) {
 		}
 	}
 	return like, odd
+}
+
+// leave lets no network read column j, which numbers or names the rows as is says, and states so.
+func (t *Table) leave(j int, is string) string {
+	t.ids = append(t.ids, j)
+	return fmt.Sprintf("column %s %s: it is an index, which no network reads", t.called(j), is)
 }
 
 // wholeNumbers is what is known of the numbers of a column.

@@ -102,7 +102,7 @@ func TestOtherSpellings(t *testing.T) {
 		"column logit_1 has \"1,25\"":                              "logit_0,logit_1\n0,\"1,25\"\n",
 		"column logit_1 has \"NA\"":                                "logit_0,logit_1\n0,NA\n",
 		"parts its fields by spaces":                               "logit_0 logit_1 label\n0 1 2\n",
-		"which is \"p0;p1;label\"":                                 "p0;p1;label\n0;1;2\n",
+		"which is \"p0;p1;label\"":                                 "p0;p1;label\n0;3;2\n",
 		"line 3 begins with #":                                     "logit_0,logit_1\n1,2\n# end\n",
 		"line 4 has 3 fields and the first row has 2":              "# x\nlogit_0,logit_1\n1,2\n1,2,3\n",
 		"line 3, column 2 has a quotation mark":                    "logit_0,logit_1\n1,2\n1\"\",2\n",

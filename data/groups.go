@@ -3,8 +3,12 @@ package data
 import (
 	"cmp"
 	"io"
+	"math"
 	"slices"
 	"strconv"
+	"time"
+
+	"calibra/data/parquet"
 )
 
 // Groups say which group each row belongs to.
@@ -38,10 +42,8 @@ func (a *archive) groups(key string, rows int) (g Groups, err error) {
 		return g, e.fault("has shape %s; it has one axis, one group a row", shapeString(e.shape))
 	case e.shape[0] != rows:
 		return g, e.fault("has %d rows and there are %d; they must have the same, and groups of test rows alone are called test_groups", e.shape[0], rows)
-	case e.kind == 'f':
-		return g, e.fault("is of dtype float%d; groups must be integers or names", 8*e.size)
-	case e.text():
-		each, err := e.texts()
+	case e.text(), e.kind == 'f', e.unit != "", e.dtype == "|b1" && !a.has("group_names"):
+		each, err := e.named()
 		if err != nil {
 			return g, err
 		}
@@ -67,6 +69,35 @@ func (a *archive) groups(key string, rows int) (g Groups, err error) {
 	}
 	return g, nil
 }
+
+// named are the names that one axis of texts, decimals, truth values or dates gives.
+func (e *entry) named() ([]string, error) {
+	if e.text() {
+		return e.texts()
+	}
+	if e.kind == 'f' {
+		v, err := values[float64](e, e.shape[0], 1, onlyFinite)
+		return Each(v, decimalName), err
+	}
+	whole := make([]int, e.shape[0])
+	if err := e.read(func(r io.Reader) error { return e.ints(r, whole) }); err != nil {
+		return nil, err
+	}
+	if i := slices.Index(whole, math.MinInt64); i >= 0 && e.unit != "" { // NaT
+		return nil, e.fault("has no value at row %d; fill it in or leave the row out", i)
+	}
+	return Each(whole, func(v int) string {
+		if e.unit == "" {
+			return strconv.FormatBool(v != 0)
+		}
+		each := dateUnits[e.unit]
+		perSecond := max(1, int(time.Second/each))
+		return parquet.DateText(time.Unix(int64(v/perSecond)*max(1, int64(each/time.Second)), int64(v%perSecond)*int64(each)))
+	}), nil
+}
+
+// dateUnits are those of numpy's datetime64.
+var dateUnits = map[string]time.Duration{"D": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}
 
 // testGroups are the groups of so many test rows: test_groups or, without it, groups.
 func (a *archive) testGroups(rows int) (Groups, error) {

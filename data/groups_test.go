@@ -5,11 +5,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // writeTexts writes an npz file of integer arrays and arrays of text, as numpy would.
@@ -100,5 +104,38 @@ func TestGroups(t *testing.T) {
 	// text where numbers belong is refused as before
 	if _, err := ReadMatrix(writeTexts(t, map[string]any{"x": []string{"a"}}), "x"); err == nil || !strings.Contains(err.Error(), "dtype") {
 		t.Errorf("a matrix of text: %v", err)
+	}
+}
+
+// TestGroupsOfOtherTypes: days, moments, decimals and truth values of an npz file are groups by their names.
+func TestGroupsOfOtherTypes(t *testing.T) {
+	whole := func(values ...int64) func(io.Writer) error {
+		return func(w io.Writer) error { return binary.Write(w, binary.LittleEndian, values) }
+	}
+	for want, groups := range map[string]any{
+		"[1969-12-31 2025-03-01]":                     Written{Type: "<M8[D]", Shape: []int{2}, Write: whole(20148, -1)},
+		"[1970-01-01T00:00:01.5 1970-01-02]":          Written{Type: "<M8[ms]", Shape: []int{2}, Write: whole(1500, 86400000)},
+		"[1969-12-31T23:59:59.5 1970-01-01T00:00:01]": Written{Type: "<M8[ns]", Shape: []int{2}, Write: whole(-5e8, 1e9)},
+		"[0.5 1.25]":            []float64{1.25, 0.5},
+		"[-3 7]":                []float64{7, -3},
+		"[false true]":          Written{Type: "|b1", Shape: []int{2}, Write: func(w io.Writer) error { _, err := w.Write([]byte{1, 0}); return err }},
+		"has no value at row 1": Written{Type: "<M8[D]", Shape: []int{2}, Write: whole(0, math.MinInt64)},
+	} {
+		path := filepath.Join(t.TempDir(), "g.npz")
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(NPZ(Array{"probs", mat.NewDense(2, 2, []float64{.5, .5, .2, .8})}, Array{"groups", groups})(file), file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		p, err := ReadPredictions(path)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = fmt.Sprint(p.Groups.Names)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("groups %s, not %s", got, want)
+		}
 	}
 }

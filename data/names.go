@@ -88,7 +88,7 @@ func (a *archive) nameByLabels() (err error) {
 			by = "ascending order"
 		}
 	}
-	a.order = fmt.Sprintf("the labels are names, taken for the classes 0…%d in %s: %s%s", len(a.names.Classes)-1, by, listed(Each(a.names.Classes, Printable), 6), hint)
+	a.order = also(a.order, fmt.Sprintf("the labels are names, taken for the classes 0…%d in %s: %s%s", len(a.names.Classes)-1, by, listed(Each(a.names.Classes, Printable), 6), hint))
 	return nil
 }
 

@@ -27,6 +27,7 @@ type header struct {
 	fortran bool
 	shape   []int
 	dtype   string // as the file has it
+	unit    string // of numpy's datetime64, which groups may be, else ""
 	length  int64  // bytes of the header itself
 }
 
@@ -38,6 +39,7 @@ var (
 	fortranField = regexp.MustCompile(`'fortran_order'\s*:\s*(True|False)`)
 	shapeField   = regexp.MustCompile(`'shape'\s*:\s*\(([0-9,\sL]*)\)`)
 	plainDescr   = regexp.MustCompile(`^([<>|=]?)([fiu])([1248])$`)
+	dateDescr    = regexp.MustCompile(`^([<>])M8\[(D|h|m|s|ms|us|ns)\]$`)
 	textDescr    = regexp.MustCompile(`^([<>|=]?)([US])([0-9]{1,4})$`)
 )
 
@@ -97,6 +99,12 @@ func (h *header) parse(text string) error {
 		if h.kind == 'U' {
 			h.size *= 4 // UTF-32
 		}
+		if d[1] == ">" {
+			h.order = binary.BigEndian
+		}
+	}
+	if d := dateDescr.FindStringSubmatch(h.dtype); d != nil {
+		h.size, h.unit = 8, d[2]
 		if d[1] == ">" {
 			h.order = binary.BigEndian
 		}

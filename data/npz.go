@@ -21,6 +21,7 @@ type archive struct {
 	keys    []string // in file order
 	table   bool     // it stands for a table
 	left    []string // columns of the table that are no arrays
+	taken   []string // arrays that stand for logits
 	names   Names
 	// categories are the classes of labels whose order the file keeps, nil without; order says which order of
 	// classes was taken for labels that name them, "" where the classes have names beside the labels.
@@ -48,6 +49,7 @@ func openWanted(ctx context.Context, path string) (*archive, error) {
 	a, err := openTable(path, r, info.Size())
 	if a == nil && err == nil {
 		if a, err = newArchive(path, r, info.Size()); err == nil {
+			a.takeScores()
 			a.close = f.Close
 			return a, nil
 		}
@@ -109,6 +111,18 @@ func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 
 func (a *archive) has(key string) bool { return a.members[key] != nil }
 
+// takeScores lets the probabilities of a part without logits, or their logarithms, stand for its logits, since what
+// they are is asked of them.
+func (a *archive) takeScores() {
+	for _, part := range partPrefixes {
+		for _, name := range scoreArrays {
+			if key := part + "logits"; !a.has(key) && a.has(part+name) {
+				a.members[key], a.taken = a.members[part+name], append(a.taken, name, part+name)
+			}
+		}
+	}
+}
+
 // entry is an array of an npz file by its header.
 type entry struct {
 	*header
@@ -133,7 +147,7 @@ func (a *archive) entry(key string) (*entry, error) {
 	if e.header, err = readHeader(r); err != nil {
 		return nil, e.fault("%w", err)
 	}
-	if e.kind == 0 {
+	if e.kind == 0 && !(e.unit != "" && strings.HasSuffix(key, "groups")) {
 		return nil, e.unfit()
 	}
 	want, err := e.bytes()
@@ -310,7 +324,7 @@ func (e *entry) shaped(value int) (rows, cols int, err error) {
 		return 0, 0, e.unfit()
 	}
 	if len(e.shape) != 2 {
-		return 0, 0, e.fault("has shape %s; it must have two axes, rows and columns", shapeString(e.shape))
+		return 0, 0, e.fault("has shape %s; it must have two axes, rows and columns%s", shapeString(e.shape), e.flattened())
 	}
 	rows, cols = e.shape[0], e.shape[1]
 	if rows == 0 || cols == 0 {
@@ -321,6 +335,18 @@ func (e *entry) shaped(value int) (rows, cols int, err error) {
 		each *= 2
 	}
 	return rows, cols, CheckRoom(e.a.path, e.key, rows, each, "rows")
+}
+
+// flattened says how an array of more axes becomes rows and columns.
+func (e *entry) flattened() string {
+	of := map[int]string{3: "; of tokens, N×T×C, write %s.reshape(-1, C)", 4: "; of pixels, N×C×H×W, write numpy.moveaxis(%s, 1, -1).reshape(-1, C)"}[len(e.shape)]
+	switch {
+	case of == "":
+		return ""
+	case strings.HasSuffix(e.key, "logits") || strings.HasSuffix(e.key, "probs"):
+		return fmt.Sprintf(of, e.key) + " and labels.reshape(-1), without the rows whose label is ignored; of several outputs, write a file for each"
+	}
+	return fmt.Sprintf("; take a vector for each row, such as that of the first token, %s[:, 0]", e.key)
 }
 
 // labels reads N integers, or texts that name classes (see [Names]); (N, 1) is taken for (N,).
@@ -371,7 +397,7 @@ func (e *entry) count() (rows int, err error) {
 	case e.wide():
 		return e.shape[0], CheckRoom(e.a.path, e.key, e.shape[0], 8*float64(e.shape[1]), "rows")
 	case len(e.shape) != 1 && !(len(e.shape) == 2 && e.shape[1] == 1):
-		return 0, e.fault("has shape %s; labels have one axis, one integer a row", shapeString(e.shape))
+		return 0, e.fault("has shape %s; labels have one axis, one integer a row (of tokens or pixels: labels.reshape(-1))", shapeString(e.shape))
 	case e.kind == 'f':
 		return 0, e.fault("has dtype float%d; save it as integers 0…C−1, for instance labels.astype(numpy.int64)", 8*e.size)
 	case e.shape[0] == 0:
@@ -387,7 +413,9 @@ func (a *archive) checkLabels(key string, labels []int, classes int) error {
 		return nil
 	}
 	hint := ""
-	if slices.Max(labels) < 0 {
+	if labels[i] == -100 || labels[i] == 255 {
+		hint = fmt.Sprintf("; if it marks rows to be ignored, leave these out: keep = labels != %d, logits[keep], labels[keep]", labels[i])
+	} else if slices.Max(labels) < 0 {
 		hint = "; of rows without labels leave the array out"
 	} else if slices.Min(labels) == 1 && slices.Max(labels) == classes {
 		hint = "; they seem to begin at 1: subtract 1"

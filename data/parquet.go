@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"calibra/data/parquet"
 )
@@ -19,14 +20,18 @@ func readParquet(path string, r *io.SectionReader) ([]*column, error) {
 		from := &f.Columns[i]
 		c := newColumn(from.Name)
 		c.list, c.whole = from.List, from.Kind == parquet.Integer || from.Kind == parquet.Truth
+		dated := from.Kind == parquet.Date || from.Kind == parquet.Moment
+		names := c.name == "groups" && !c.list && (dated || from.Kind == parquet.Truth || from.Kind == parquet.Decimal)
 		columns = append(columns, c)
 		switch {
-		case from.Kind == parquet.Other:
-			c.fail("is of a type that is not read; it must hold numbers or, for labels and set, text")
+		case from.Kind == parquet.Other && slices.Contains(sparkVectors, from.Name):
+			c.fault = errVectors
+		case from.Kind == parquet.Other || dated && !names:
+			c.fail("is of a type that is not read; it must hold numbers or, for labels, set and groups, text")
 		case from.Kind == parquet.Text && from.List:
 			c.fail("holds lists of text; it must hold numbers")
 		default:
-			if c.begin(from.Kind == parquet.Text); c.fault != nil {
+			if c.begin(from.Kind == parquet.Text || names); c.fault != nil {
 				break
 			}
 			if err := c.readParquet(path, f, from, ordered[from.Name]); err != nil {
@@ -68,6 +73,8 @@ func (c *column) readParquet(path string, f *parquet.File, from *parquet.Column,
 			case s == parquet.Null:
 				c.addNone()
 			case s == parquet.Empty: // which add refuses
+			case c.isText && from.Kind != parquet.Text:
+				c.addText(from.Text(p.Numbers[value]))
 			case c.isText:
 				c.addText(p.Text[value])
 			case c.list:

@@ -16,6 +16,7 @@ import (
 //	a number   itself; where a training row lacks it, a second number that is 1 where a row does
 //	text       a number for each of Values, 1 where a row has that value: one-hot
 //	constant   nothing
+//	id         nothing
 type RawColumn struct {
 	Name string `json:"name"` // in the header; "" where the file has none
 	// Values are the different values of a column of text among the training rows, in ascending order. A missing
@@ -25,15 +26,19 @@ type RawColumn struct {
 	Mean     float64 `json:"mean,omitempty"`
 	Missing  bool    `json:"missing,omitempty"`  // a number that a training row lacks
 	Constant bool    `json:"constant,omitempty"` // all training rows have one value
+	ID       bool    `json:"id,omitempty"`       // it numbers or names the rows
 }
 
 // AsTheyAre are the columns of a table of numbers, whatever they are called: each is read as itself, constant or not.
 var AsTheyAre = []RawColumn{}
 
+// unread reports whether a network reads nothing of the column.
+func (c RawColumn) unread() bool { return c.Constant || c.ID }
+
 // Width is how many numbers a network reads of the column.
 func (c RawColumn) Width() int {
 	switch {
-	case c.Constant:
+	case c.unread():
 		return 0
 	case c.Values != nil:
 		return len(c.Values)
@@ -46,7 +51,7 @@ func (c RawColumn) Width() int {
 // names are those of what a network reads.
 func (c RawColumn) names() []string {
 	switch {
-	case c.Constant:
+	case c.unread():
 		return nil
 	case c.Values != nil:
 		return Each(c.Values, func(v string) string { return c.Name + "=" + v })
@@ -77,6 +82,9 @@ func (t *Table) columnsBy(rows []int) []RawColumn {
 		columns[j].Name = t.named(j)
 		if columns[j].Constant = columns[j].Constant && len(rows) > 1; columns[j].Constant { // of fewer rows nothing is known
 			columns[j] = RawColumn{Name: columns[j].Name, Constant: true}
+		}
+		if slices.Contains(t.ids, j) {
+			columns[j] = RawColumn{Name: columns[j].Name, ID: true}
 		}
 	}
 	return columns
@@ -143,7 +151,7 @@ func (t *Table) places(columns []RawColumn) ([]int, error) {
 	for k, c := range columns {
 		text := t.Values != nil && t.Values[places[k]] != nil
 		switch {
-		case c.Constant || text == (c.Values != nil):
+		case c.unread() || text == (c.Values != nil):
 		case text:
 			return nil, Inputf("", "column %s of %s is text, and the encoder was trained on numbers there", t.called(places[k]), t.Name)
 		default:
@@ -186,7 +194,7 @@ func (t *Table) as(columns []RawColumn) (in *Inputs, unknown string, err error) 
 		return in, "", nil // in the memory of the table
 	}
 	if width == 0 {
-		return nil, "", Inputf("", "every column of %s is constant in the training rows; a classifier needs one that is not", t.Name)
+		return nil, "", Inputf("", "every column of %s is constant in the training rows, or an index; a classifier needs another", t.Name)
 	}
 	if err := CheckRoom("", "the table with a column for each value", t.Len(), 8*float64(width), "rows"); err != nil {
 		return nil, "", err
@@ -210,7 +218,7 @@ func (t *Table) write(x *mat.Dense, lo, j int, c RawColumn) string {
 	strange, first := 0, ""
 	var at []int // of each value of the table
 	switch {
-	case c.Constant:
+	case c.unread():
 		return ""
 	case c.Values != nil:
 		at = Each(t.Values[j], func(v string) int { return slices.Index(c.Values, v) })

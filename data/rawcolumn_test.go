@@ -138,14 +138,14 @@ func TestTextCSV(t *testing.T) {
 		"a header of names":  {rows("one,two,label\n", letters), CSV{}, ""},
 		"a name that recurs": {rows("p,two,label\n", letters), CSV{}, "say --header yes or --header no"},
 		"which is said":      {rows("p,two,label\n", letters), CSV{Header: NamedHeader}, ""},
-		"too many values":    {rows("id,b,c\n", func(i int) string { return fmt.Sprintf("u%d,", i) + letters(i)[2:] }), CSV{}, "column id is text of more than 256 values"},
+		"too many values":    {rows("id,b,c\n", func(i int) string { return fmt.Sprintf("u%d,", i) + letters(i)[2:] }), CSV{}, "column id names the rows: it is an index"},
 		"dates": {rows("day,b,c\n", func(i int) string {
 			return fmt.Sprintf("20%02d-%02d-%02d 12:30:01,", i%30, 1+i%12, 1+i%28) + letters(i)[2:]
 		}), CSV{}, `column day holds dates, as "2000-01-01 12:30:01"`},
 		"few dates":       {rows("day,b,c\n", func(i int) string { return fmt.Sprintf("%d/3/2024,", 1+i%28) + letters(i)[2:] }), CSV{}, `column day holds dates, as "1/3/2024", each`},
 		"dates in digits": {rows("day,b,c\n", func(i int) string { return fmt.Sprintf("202401%02d,", 1+i%28) + letters(i)[2:] }), CSV{}, "column day holds dates, as 20240101"},
 		"names of rows":   {rows("id,b,c\n", func(i int) string { return fmt.Sprintf("u%d,", i*2/3) + letters(i)[2:] }), CSV{}, "column id has 200 values in 300 rows and looks like an identifier"},
-		"numbers of rows": {rows("id,b,c\n", func(i int) string { return fmt.Sprintf("%d,", 1000+i*7%300) + letters(i)[2:] }), CSV{}, "column id has another whole number in each row"},
+		"numbers of rows": {rows("id,b,c\n", func(i int) string { return fmt.Sprintf("%d,", 1000+i*7%300) + letters(i)[2:] }), CSV{}, "column id has another number in each row: it is an index"},
 		"a number mistyped": {rows("a,b,c\n", func(i int) string {
 			return strings.Replace(fmt.Sprintf("%g,", 0.5*float64(i)), "37.5", "3 7", 1) + letters(i)[2:]
 		}), CSV{}, `has "3 7" in row 77, column 1`},

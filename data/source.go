@@ -281,7 +281,7 @@ func (s *Source) Require(keys ...string) error {
 	have := s.keys()
 	for _, key := range keys {
 		if s.Cal == nil && s.Test != nil && strings.HasPrefix(key, "cal_") && isTable(s.Path) {
-			return Inputf(s.Path, "has no calibration rows: a column set says cal, val or test of each row, and without it all are test rows")
+			return Inputf(s.Path, "has no calibration rows: a column set says cal, val or test of each row, and without it all are test rows; add it, or let calibra compare --folds 5 part them")
 		}
 		if err := require(s.Path, have, []string{key}); err != nil {
 			return err

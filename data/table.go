@@ -18,6 +18,7 @@ type Table struct {
 	Values [][]string
 	Notice string // what is odd about the rows, "" if nothing is
 
+	ids   []int  // columns that number or name the rows
 	label string // name of the label column, "" if it has none
 }
 

@@ -123,7 +123,7 @@ func TestDoubtfulCSV(t *testing.T) {
 		`has "a" in row 1`:                                             {rows("a,b,c\n", classified), CSV{Header: NoHeader}},
 		"":                                                             {rows("0,1,label\n", classified), CSV{Header: NamedHeader}},
 		" ":                                                            {rows("0.5,1,c\n", classified), CSV{Header: NoHeader}},
-		"column row counts the rows and looks like an index":           {rows("row,b,c,d\n", func(i int) string { return fmt.Sprintf("%d,", i) + classified(i) }), CSV{}},
+		"column row counts the rows: it is an index, which no network": {rows("row,b,c,d\n", func(i int) string { return fmt.Sprintf("%d,", i) + classified(i) }), CSV{}},
 	} {
 		table, err := c.how.Open(tempFile(t, "x.csv", []byte(c.text)))
 		if want = strings.TrimSpace(want); err == nil && strings.Contains(table.Notice, want) && (want == "") == (table.Notice == "") {

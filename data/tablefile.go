@@ -43,8 +43,9 @@ type column struct {
 	whole  bool      // of an integer type or of truth values
 	values []float64 // rows×max(width, 1)
 	isText bool
-	text   []string // of each row in place of values
-	absent []int    // rows of a label without one
+	text   []string          // of each row in place of values
+	few    map[string]string // the different texts of a column that may name classes
+	absent []int             // rows of a label without one
 	// categories are all that the text may be, in their order, where that has a meaning; without them disordered is
 	// true where the file has several orders.
 	categories []string
@@ -94,6 +95,12 @@ func (c *column) lacks(i int) bool {
 	return absent
 }
 
+// errVectors is the fault of a column of Spark's ML, which are called so.
+var (
+	errVectors   = errors.New("holds vectors of Spark; make them lists by pyspark.ml.functions.vector_to_array, in a column probs, logits or features")
+	sparkVectors = []string{"probability", "rawPrediction", "features"}
+)
+
 // errFault ends the reading of a column that has a fault.
 var errFault = errors.New("a fault")
 
@@ -135,17 +142,35 @@ func (c *column) addText(s string) {
 		c.fail("has %.40q at row %d, which is not UTF-8", s, c.rows)
 	}
 	c.rows++
-	if c.fault == nil {
+	if c.fault != nil {
+		return
+	}
+	if slices.Contains(textColumns, c.name) {
 		c.text = append(c.text, strings.Clone(s))
+		return
+	}
+	if c.few == nil {
+		c.few = map[string]string{}
+	}
+	if _, seen := c.few[s]; !seen {
+		s = strings.Clone(s)
+		c.few[s] = s
+	}
+	if c.text = append(c.text, c.few[s]); len(c.few) > mostNames {
+		c.text, c.few = nil, nil
+		c.fail("is text; it must hold numbers")
 	}
 }
+
+// mostNames is how many different names a column may have that is looked at for names of classes.
+const mostNames = 1 << 14
 
 // textColumns are the columns whose text is read.
 var textColumns = []string{"set", "label", "labels", "groups"}
 
-// begin sets what kind of column it is.
+// begin sets what kind of column it is. Text is read of the columns that hold it, and of those that may name classes.
 func (c *column) begin(isText bool) {
-	if c.isText = isText; isText && !slices.Contains(textColumns, c.name) {
+	if c.isText = isText; isText && !slices.Contains(textColumns, c.name) && !c.spare() {
 		c.fail("is text; it must hold numbers")
 	}
 }
@@ -257,16 +282,31 @@ type columnar struct {
 	path    string
 	columns []*column
 	names   Names
-	lines   []int // of a csv, that of each row
+	lines   []int  // of a csv, that of each row
+	named   bool   // the numbers that end the names of the classes' columns are names
+	found   string // which columns are read as classes and labels, where they are not called so
 }
 
 // archive is the arrays that the columns stand for.
 func (t *columnar) archive() (*archive, error) {
+	if err := t.classify(); err != nil {
+		return nil, err
+	}
+	for _, c := range t.columns {
+		if c.isText && !slices.Contains(textColumns, c.name) {
+			c.fail("is text; it must hold numbers")
+		}
+	}
 	if err := t.twice(); err != nil {
 		return nil, err
 	}
 	if err := t.gather(); err != nil {
 		return nil, err
+	}
+	vectors := func(c *column) bool { return c.fault == errVectors }
+	scores := func(c *column) bool { return slices.Contains(scoreArrays, c.name) }
+	if k := slices.IndexFunc(t.columns, vectors); k >= 0 && !slices.ContainsFunc(t.columns, scores) {
+		return nil, t.faulty(t.columns[k])
 	}
 	parts, err := t.parts()
 	if err != nil {
@@ -297,19 +337,20 @@ func (t *columnar) archive() (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.table, a.left = true, left
+	a.table, a.left, a.order = true, left, t.found
 	for _, c := range t.columns {
 		if c.isLabel() {
 			a.categories = Each(c.categories, plainName)
 		}
 	}
 	if parts[0].prefix == "" { // all rows are test rows
-		for _, key := range partArrays {
+		for _, key := range append(partArrays, scoreArrays...) {
 			if m := a.members[key]; m != nil {
 				a.members["test_"+key] = m
 			}
 		}
 	}
+	a.takeScores()
 	return a, nil
 }
 
@@ -346,7 +387,13 @@ func (c *column) wholly() {
 	if !c.list && slices.Contains(textColumns, c.name) && !slices.ContainsFunc(c.values, func(v float64) bool { return !number(v) }) {
 		c.whole = true
 	}
+	if c.name == "groups" && !c.whole && !c.isText && !c.list { // decimals are names
+		c.isText, c.text = true, Each(c.values, decimalName)
+	}
 }
+
+// decimalName is a number as a name.
+func decimalName(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // some reports whether the rows of a part have labels, all of them or none; other columns have values.
 func (t *columnar) some(c *column, p tablePart) (bool, error) {
@@ -466,7 +513,7 @@ func (t *columnar) gather() error {
 	}
 	named := map[string][]string{}
 	for _, array := range slices.Sorted(maps.Keys(members)) {
-		if slices.ContainsFunc(endings[array], func(end string) bool { return !wholeNumber.MatchString(end) }) {
+		if t.named && slices.Contains(scoreArrays, array) || slices.ContainsFunc(endings[array], func(end string) bool { return !wholeNumber.MatchString(end) }) {
 			named[array] = endings[array]
 		}
 		group := map[int]*column{}
@@ -484,7 +531,7 @@ func (t *columnar) gather() error {
 	}
 	t.columns = append(rest, joined...)
 	t.names.Features = named["features"]
-	for _, array := range []string{"logits", "probs", "log_probs"} {
+	for _, array := range scoreArrays {
 		if t.names.Classes == nil {
 			t.names.Classes = named[array]
 		}

@@ -34,14 +34,14 @@ func partKeys() (keys []string) {
 // to be; "" if there are none. The columns of a table are arrays of each part.
 func (a *archive) unread() string {
 	if a.table {
-		return a.unknown(slices.Concat(fileArrays, saidArrays, partArrays, []string{"label"}))
+		return a.unknown(slices.Concat(fileArrays, saidArrays, partArrays, []string{"label"}, a.taken))
 	}
-	return a.unknown(slices.Concat(fileArrays, saidArrays, partKeys()))
+	return a.unknown(slices.Concat(fileArrays, saidArrays, partKeys(), a.taken))
 }
 
 // unreadBeside is unread of a file of predictions, where features of the same rows may stand, and an embedding by another name.
 func (a *archive) unreadBeside(embedding string) string {
-	return a.unknown(slices.Concat(partArrays, []string{"label"}, fileArrays, saidArrays, predictedArrays, partKeys(), []string{embedding}))
+	return a.unknown(slices.Concat(partArrays, []string{"label"}, fileArrays, saidArrays, predictedArrays, partKeys(), a.taken, []string{embedding}))
 }
 
 // unknown names the arrays that are not among the known ones.
@@ -75,7 +75,7 @@ func meant(name string, known []string) string {
 	}
 	const near = 2 // letters
 	for _, want := range known {
-		if levenshtein.ComputeDistance(strings.ToLower(name), want) <= near {
+		if len(name) > near && levenshtein.ComputeDistance(strings.ToLower(name), want) <= near {
 			return text + fmt.Sprintf(" (did you mean %s?)", want)
 		}
 	}

@@ -39,11 +39,11 @@ func (p *pager) values(v *Values, encoding int64, b []byte, n int) error {
 		err := hybrid(truth, b[4:], 1)
 		v.fill(n, func(i int) float64 { return float64(truth[i]) })
 		return err
-	case encoding == deltas && c.Kind == Integer:
+	case encoding == deltas && c.whole():
 		whole, _, err := readDeltas(b, n)
 		v.fill(len(whole), func(i int) float64 { return c.number(uint64(whole[i])) })
 		return err
-	case encoding == streams && (c.Kind == Float || c.Kind == Integer):
+	case encoding == streams && (c.Kind == Float || c.whole()):
 		return c.streams(v, b, n)
 	case encoding == deltaLengths && text:
 		return prefixed(v, make([]int64, n), b, n)
@@ -140,7 +140,7 @@ func (c *Column) plain(v *Values, b []byte, n int) error {
 	if len(b)/c.width < n {
 		return errEarly
 	}
-	v.fill(n, func(i int) float64 { return c.number(little(b[i*c.width : (i+1)*c.width])) })
+	v.fill(n, func(i int) float64 { return c.bytes(b[i*c.width : (i+1)*c.width]) })
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (c *Column) streams(v *Values, b []byte, n int) error {
 		for k := range value {
 			value[k] = b[k*n+i]
 		}
-		return c.number(little(value))
+		return c.bytes(value)
 	})
 	return nil
 }

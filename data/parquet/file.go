@@ -24,11 +24,14 @@ type Kind int
 
 // Kinds of columns.
 const (
-	Other   Kind = iota // what this package does not read: dates, decimals, structs
+	Other   Kind = iota // what this package does not read: structs, maps, times of day
 	Float               // numbers of 16, 32 or 64 bits
 	Integer             // whole numbers, of up to 64 bits with sign or without
 	Truth               // truth values, as 0 and 1
 	Text
+	Date    // days since 1970; see [Column.Text]
+	Moment  // a time of a day
+	Decimal // numbers
 )
 
 // Column is a column of the table.
@@ -40,6 +43,8 @@ type Column struct {
 	chunk                   int // of a row group
 	physical, width         int // physical type, and bytes of a value of fixed length
 	unsigned, half          bool
+	scale                   int // decimals of a decimal
+	unit                    int // of a moment, in a second
 	maxDefined, maxRepeated int
 	repeated                int // definition level from which a list has an element
 }
@@ -142,18 +147,21 @@ func (f *File) keep(d *decoder) {
 
 // element is a node of the schema.
 type element struct {
-	physical, width, repetition, children, converted int64
-	logical                                          int // the field of the union, 0: none
-	signed                                           bool
-	name                                             string
+	physical, width, repetition, children, converted, scale int64
+	logical, unit                                           int // fields of unions, 0: none
+	signed                                                  bool
+	name                                                    string
 }
 
 func readElement(d *decoder) element {
 	e := element{physical: -1, converted: -1}
-	d.read(places{1: &e.physical, 2: &e.width, 3: &e.repetition, 4: &e.name, 5: &e.children, 6: &e.converted, 10: func() {
+	d.read(places{1: &e.physical, 2: &e.width, 3: &e.repetition, 4: &e.name, 5: &e.children, 6: &e.converted, 7: &e.scale, 10: func() {
 		d.structure(func(id int, _ byte) {
-			e.logical = id
-			d.read(places{2: &e.signed})
+			if e.logical = id; id != timestamp {
+				d.read(places{2: &e.signed})
+				return
+			}
+			d.read(places{2: func() { d.structure(func(unit int, kind byte) { e.unit = unit; d.skip(kind) }) }})
 		})
 	}})
 	return e
@@ -230,14 +238,20 @@ func (f *File) descend(schema []element, at int, c *Column, leaves *int, depth i
 	return next, nil
 }
 
+// timestamp is the logical type of moments, whose units are the powers of a thousand in a second.
+const timestamp = 8
+
+var thousands = []int{1, 1e3, 1e6, 1e9}
+
 // describe sets what a leaf holds.
 func (c *Column) describe(e element) {
 	const (
-		text, integer, half           = 1, 10, 15 // logical types
-		utf8, enum, firstInt, lastInt = 0, 4, 11, 18
-		lastUnsigned                  = 14
+		text, exact, day, integer, half = 1, 5, 6, 10, 15 // logical types
+		utf8, enum, firstInt, lastInt   = 0, 4, 11, 18
+		oldExact, oldDay, oldMillis     = 5, 6, 9
+		lastUnsigned                    = 14
 	)
-	c.physical, c.width, c.Kind = int(e.physical), int(e.width), Other
+	c.physical, c.width, c.scale, c.Kind = int(e.physical), int(e.width), int(e.scale), Other
 	plain := e.logical == 0 && e.converted < 0
 	whole := e.logical == integer || e.logical == 0 && e.converted >= firstInt && e.converted <= lastInt
 	c.unsigned = e.logical == integer && !e.signed || e.logical == 0 && e.converted >= firstInt && e.converted <= lastUnsigned
@@ -246,9 +260,20 @@ func (c *Column) describe(e element) {
 		c.Kind = Truth
 	case typeInt32, typeInt64:
 		c.width = 4 * c.physical
-		if plain || whole {
+		switch {
+		case plain || whole:
 			c.Kind = Integer
+		case e.logical == day || e.logical == 0 && e.converted == oldDay:
+			c.Kind = Date
+		case e.logical == timestamp && e.unit >= 1 && e.unit <= 3:
+			c.Kind, c.unit = Moment, thousands[e.unit]
+		case e.logical == 0 && (e.converted == oldMillis || e.converted == oldMillis+1):
+			c.Kind, c.unit = Moment, thousands[e.converted-oldMillis+1]
+		case e.logical == exact || e.logical == 0 && e.converted == oldExact:
+			c.Kind = Decimal
 		}
+	case typeInt96: // of no other use
+		c.width, c.Kind, c.unit = 12, Moment, thousands[3]
 	case typeFloat, typeDouble:
 		c.width, c.Kind = 4*(c.physical-typeFloat+1), Float
 	case typeByteArray:
@@ -256,6 +281,9 @@ func (c *Column) describe(e element) {
 			c.Kind = Text
 		}
 	case typeFixedLenByteArray:
+		if c.width > 0 && (e.logical == exact || e.logical == 0 && e.converted == oldExact) {
+			c.Kind = Decimal
+		}
 		if c.half = c.width == 2 && (plain || e.logical == half); c.half {
 			c.Kind = Float
 		}

@@ -149,7 +149,7 @@ func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.C
 	if err != nil {
 		return nil, err
 	}
-	src, err := c.tableFlags.open(ctx, t, methods, c.In, seed, m.file.Names, c.scores())
+	src, err := c.tableFlags.open(ctx, t, methods, c.In, seed, m.file.Names, c.scores(), "")
 	if err != nil {
 		return nil, err
 	}

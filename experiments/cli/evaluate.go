@@ -24,7 +24,7 @@ import (
 )
 
 type evaluateCmd struct {
-	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N, or N×C probabilities), and optionally an embedding (N×d) for the local metrics and weights (N). If they are rows for calibra fit, the classifier's own predictions are measured."`
+	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N, or N×C probabilities), and optionally an embedding (N×d) for the local metrics and weights (N). Or a table with a column prob_NAME, or NAME, for each class. If they are rows for calibra fit, the classifier's own predictions are measured."`
 	Embedding string `placeholder:"KEY" group:"Local metrics:" help:"Array of the file to measure local errors in (embedding, if the file has it)."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Measure local errors in the principal components of these features of the same rows: array features, test_features or embedding (N×M) of the file."`
 

@@ -68,7 +68,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if err != nil {
 		return err
 	}
-	src, err := c.open(ctx, t, methods, c.In, c.Seed, data.Names{}, c.scores())
+	src, err := c.open(ctx, t, methods, c.In, c.Seed, data.Names{}, c.scores(), "")
 	if err != nil {
 		return c.kept(err)
 	}

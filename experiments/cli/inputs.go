@@ -169,8 +169,8 @@ func decodePredictions(methods *experiments.Catalog) kong.MapperFunc {
 }
 
 // open reads a features file, or makes the rows of other data: features and logits of the first encoder where they are
-// raw, trained with the seed. as is what the user says that logits are, "" for nothing.
-func (f *tableFlags) open(ctx context.Context, t *terminal, methods *experiments.Catalog, arg string, seed uint64, names data.Names, as data.Scores) (*data.Source, error) {
+// raw, trained with the seed. as is what the user says that logits are, "" for nothing, and encoder names another.
+func (f *tableFlags) open(ctx context.Context, t *terminal, methods *experiments.Catalog, arg string, seed uint64, names data.Names, as data.Scores, encoder string) (*data.Source, error) {
 	_, absent := os.Stat(arg)
 	if !methods.Makes(arg) && *f == (tableFlags{}) && (data.NamesFeatures(arg) || absent == nil) {
 		return data.OpenContext(ctx, arg, names)
@@ -184,7 +184,7 @@ func (f *tableFlags) open(ctx context.Context, t *terminal, methods *experiments
 	if o.Encoders != nil {
 		t.note("%s holds raw rows%s: a network is trained on some of them, and its outputs for others are calibrated", arg, f.labels(arg, o.Classes()))
 	}
-	p, err := encoded(ctx, t, o, seed, "")
+	p, err := encoded(ctx, t, o, seed, encoder)
 	if err != nil {
 		return nil, err
 	}

@@ -127,15 +127,14 @@ func fittedRows(t *terminal, model layers.Bounded, profile *layers.Profile, dir 
 }
 
 // sets are the prediction sets of the test rows: arrays sets and sets_marginal (N×C, 1 where
-// the class is in the set), sets_region (N) and sets_level (1). Their scores come from the val rows of the file or,
+// the class is in the set), sets_region (N) and sets_level (1). Regions need features; without, all rows are one. Their scores come from the val rows of the file or,
 // where it has none, from its cal rows, which the model may have seen; then there is a warning.
 func sets(t *terminal, model layers.Stateful, method experiments.Method, src *data.Source, p *data.Predictions, level float64) ([]data.Array, error) {
 	rows, part := src.Val, "val"
 	if rows == nil {
 		rows, part = src.Cal, "cal"
 	}
-	needs := []string{"test_features", part + "_features", part + "_labels"}
-	needs = append(needs, data.Each(method.Needs, func(key string) string { return part + "_" + key })...)
+	needs := append([]string{part + "_labels"}, data.Each(method.Needs, func(key string) string { return part + "_" + key })...)
 	if err := src.Require(needs...); err != nil {
 		return nil, err
 	}
@@ -146,20 +145,36 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 	if err != nil {
 		return nil, data.Inputf(src.Path, "%w", err)
 	}
-	counted := rows.ForFit()
-	embed, err := data.FitWeightedEmbedding(counted.Features, counted.Weights, 0)
+	c, z, err := conformal(rows, src.Test, said, level)
 	if err != nil {
 		return nil, err
 	}
-	c, err := diagnosis.NewConformal(said.LogProbs, rows.Labels, embed.Apply(rows.Features), metrics.Settings{Rows: rows.Weights, Soft: rows.Soft}, level, rand.New(rand.NewPCG(0, 0)))
-	if err != nil {
-		return nil, asUsage(err)
-	}
-	regional, marginal, region := c.Sets(p.LogProbs, embed.Apply(src.Test.Features))
+	regional, marginal, region := c.Sets(p.LogProbs, z)
 	return []data.Array{
 		{Name: "sets", Value: regional}, {Name: "sets_marginal", Value: marginal},
 		{Name: "sets_region", Value: region}, {Name: "sets_level", Value: []float64{level}},
 	}, nil
+}
+
+// conformal makes the sets of test rows, which lie where z says: in one region where rows or test rows have no features.
+func conformal(rows, test *data.Set, said *data.Predictions, level float64) (c *diagnosis.Conformal, z *mat.Dense, err error) {
+	by := metrics.Settings{Rows: rows.Weights, Soft: rows.Soft}
+	if rows.Features == nil || test.Features == nil {
+		if c, err = diagnosis.NewMarginal(said.LogProbs, rows.Labels, by, level); err != nil {
+			return nil, nil, asUsage(err)
+		}
+		return c, nil, nil
+	}
+	counted := rows.ForFit()
+	embed, err := data.FitWeightedEmbedding(counted.Features, counted.Weights, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err = diagnosis.NewConformal(said.LogProbs, rows.Labels, embed.Apply(rows.Features), by, level, rand.New(rand.NewPCG(0, 0)))
+	if err != nil {
+		return nil, nil, asUsage(err)
+	}
+	return c, embed.Apply(test.Features), nil
 }
 
 // coverage measures the prediction sets in the file of the predictions; nil if there are none.

@@ -34,15 +34,27 @@ type Judged struct {
 	multi           *metrics.Multicalibration
 }
 
-// judgedFlags are what is known of rows to judge.
+// judgedFlags are what is known of rows that a command judges.
 type judgedFlags struct {
 	tableFlags
 	scoresFlags
+	Encoder string `placeholder:"NAME" group:"The rows:" help:"Train this network (as calibra study names them) on some of the raw rows of a csv file, and judge it by others."`
+}
+
+// raw is an *InputError of a csv file of raw rows, unless a network is to be trained on them.
+func (f *judgedFlags) raw(methods *experiments.Catalog, path string) error {
+	if f.Encoder != "" || brought(methods, path) || !data.HoldsRaw(path) {
+		return nil
+	}
+	return data.Inputf(path, "holds raw rows and no predictions; name a column of probabilities for each class prob_NAME, the true class label, or train a network on some of the rows by --encoder mlp")
 }
 
 // judged reads predictions with labels. Of a features file, and of other data that calibra fit takes, they are the
 // classifier's own for the test rows, which lie where the principal components of their features say.
 func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*Judged, error) {
+	if err := f.raw(methods, path); err != nil {
+		return nil, err
+	}
 	j, err := readJudged(ctx, methods, path, f.scores())
 	if errors.Is(err, data.ErrNoPredictions) {
 		var src *data.Source
@@ -89,7 +101,7 @@ func (j *Judged) corrections(v *report.Verdict, features string) []string {
 
 // tested is a features file, or other data, with test rows.
 func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*data.Source, error) {
-	src, err := f.open(ctx, t, methods, path, seed, data.Names{}, f.scores())
+	src, err := f.open(ctx, t, methods, path, seed, data.Names{}, f.scores(), f.Encoder)
 	if err == nil {
 		err = src.Require("test_logits")
 	}

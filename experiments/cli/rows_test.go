@@ -11,7 +11,8 @@ import (
 )
 
 // TestFormsOfRows: every command takes rows of every form. A csv file of the same rows gives what the npz file gives, and
-// a csv file of raw rows, as the program's own data, has a network trained on some of them.
+// a csv file of raw rows, as the program's own data, has a network trained on some of them, which commands that judge have
+// to be asked for.
 func TestFormsOfRows(t *testing.T) {
 	dir := t.TempDir()
 	npz, table, raw := write(t, features(160)), filepath.Join(dir, "features.csv"), filepath.Join(dir, "raw.csv")
@@ -29,6 +30,12 @@ func TestFormsOfRows(t *testing.T) {
 		} {
 			if in == "digits" && args[0] != "compare" && args[0] != "evaluate" {
 				continue // its network takes a second, and raw.csv goes the same way
+			}
+			if judges := args[0] == "evaluate" || args[0] == "diagnose"; in == raw && judges {
+				if code, _, stderr := calibra(t, args...); code != exitUsage || !strings.Contains(stderr, "holds raw rows and no predictions") || !strings.Contains(stderr, "--encoder mlp") {
+					t.Errorf("%s of raw rows exits %d: %s", args[0], code, stderr)
+				}
+				args = append(args, "--encoder", "mlp")
 			}
 			code, stdout, stderr := calibra(t, args...)
 			if code != 0 {

@@ -49,7 +49,7 @@ func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, by me
 	}
 	switch {
 	case !(level > 0 && level < 1):
-		return nil, fmt.Errorf("diagnosis: prediction sets of level %v: want a number between 0 and 1", level)
+		return nil, errLevel(level)
 	case s.N < 2*setRows:
 		return nil, fmt.Errorf("diagnosis: prediction sets: there are %d labelled rows; regions need %d, half to be found on and half for the scores", s.N, 2*setRows)
 	}
@@ -66,13 +66,35 @@ func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, by me
 	out.marginal = conformalQuantile(all, level)
 	cells, _ := out.codewords.Dims()
 	byCell := make([][]weighedScore, cells)
-	for at, k := range out.cells(checked.RowsOf(z, scored)) {
+	for at, k := range out.cells(len(scored), checked.RowsOf(z, scored)) {
 		byCell[k] = scores(s, byCell[k], scored[at])
 	}
 	for _, of := range byCell {
 		out.threshold = append(out.threshold, conformalQuantile(of, level))
 	}
 	return out, nil
+}
+
+// NewMarginal is [NewConformal] without an embedding: all rows are one region.
+func NewMarginal(logProbs *mat.Dense, labels []int, by metrics.Settings, level float64) (*Conformal, error) {
+	s, err := checked.NewSample(logProbs, labels, by.Rows, by.Soft)
+	if err != nil {
+		return nil, err
+	}
+	if !(level > 0 && level < 1) {
+		return nil, errLevel(level)
+	}
+	var all []weighedScore
+	for i := range s.N {
+		all = scores(s, all, i)
+	}
+	quantile := conformalQuantile(all, level)
+	return &Conformal{Level: level, threshold: []float64{quantile}, marginal: quantile}, nil
+}
+
+// errLevel is the error of a level that is none.
+func errLevel(level float64) error {
+	return fmt.Errorf("diagnosis: prediction sets of level %v: want a number between 0 and 1", level)
 }
 
 // weighedScore is the score of a label.
@@ -103,16 +125,19 @@ func conformalQuantile(scores []weighedScore, level float64) float64 {
 	return math.Inf(1)
 }
 
-// cells are those of rows (N).
-func (c *Conformal) cells(embedding *mat.Dense) []int {
+// cells are those of rows (N), one without an embedding.
+func (c *Conformal) cells(rows int, embedding *mat.Dense) []int {
+	if c.codewords == nil {
+		return make([]int, rows)
+	}
 	return nearest(c.space.place(embedding), c.codewords)
 }
 
 // Sets are the prediction sets of rows, N×C each, 1 where the class is in the set, and the
-// cell of each row (N).
+// cell of each row (N). The embedding (N×d) is that of NewConformal's rows, nil of NewMarginal.
 func (c *Conformal) Sets(logProbs, embedding *mat.Dense) (regional, marginal *mat.Dense, cell []int) {
 	n, classes := logProbs.Dims()
-	regional, marginal, cell = mat.NewDense(n, classes, nil), mat.NewDense(n, classes, nil), c.cells(embedding)
+	regional, marginal, cell = mat.NewDense(n, classes, nil), mat.NewDense(n, classes, nil), c.cells(n, embedding)
 	for i := range n {
 		row := logProbs.RawRowView(i)
 		top := floats.MaxIdx(row)

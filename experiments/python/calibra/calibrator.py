@@ -102,7 +102,9 @@ class Calibrator(Routed):
     def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, accept_shift: bool = False, scores: str | None = None, **settings: typing.Any) -> None:
         self.method, self.split, self.seed, self.features, self.accept_shift, self.scores = method, split, seed, features, accept_shift, scores
         for name, value in settings.items():
-            setattr(self, name.replace(".", "__"), value)
+            if "__" not in (name := name.replace(".", "__")):
+                raise TypeError(f"Calibrator() got an unexpected keyword argument {name!r}: there are {', '.join(PARAMETERS)}, and settings such as codebook__slots")
+            setattr(self, name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, typing.Any]:
         """The parameters by their names, settings among them.
@@ -187,10 +189,7 @@ class Calibrator(Routed):
         arrays = _whole(held, groups, split, self.seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}
         with scratch(*arrays.values()) as folder:
             write(folder / "rows.npz", **arrays)
-            try:
-                self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK, within=folder))
-            except InputError as refused:
-                raise _said(refused) from None
+            self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK, within=folder))
             self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
             self._remember()
             self.network_: Network | None = None  # what the command has told why
@@ -323,8 +322,8 @@ class Calibrator(Routed):
         p = network.probabilities(logits, features, self.scores is not None)
         return self._applied(logits, features)["probs"] if p is None else p
 
-    def predict_sets(self, X: Rows, features: Rows = None, *, held_out: tuple[Rows, Rows, Rows] | None = None, level: float = 0.9) -> Array:
-        """Sets of classes that hold the label with this probability, in each region.
+    def predict_sets(self, X: Rows, features: Rows = None, *, held_out: tuple[Rows, ...] | None = None, level: float = 0.9) -> Array:
+        """Sets of classes that hold the label with this probability, in each region; without features, all rows are one.
 
         Parameters
         ----------
@@ -332,7 +331,7 @@ class Calibrator(Routed):
             As for fit.
         features : array of N×M, or None
             As for fit.
-        held_out : (logits, y, features) or None
+        held_out : (logits, y), (logits, y, features) or None
             Of rows that the model was not fitted to. None is the rows of the fit, and a CalibraWarning says that the sets then cover less.
         level : float
             The probability.
@@ -346,7 +345,8 @@ class Calibrator(Routed):
         part = "val" if held_out is not None else "cal"
         if held_out is None and (held_out := vars(self).get("fitted_on_")) is None:
             raise InputError("this Calibrator does not know the rows of its fit, or their labels are soft; hand over held_out=(logits, y, features)")
-        other, y, those = held_out
+        other, y, *more_of_them = held_out
+        those = more_of_them[0] if more_of_them else None
         apart = self._parts(other, those) if part == "val" else Parts(other, those, None, None)
         more = {f"{part}_logits": self._columns(apart.logits), f"{part}_labels": numbered(y, self.classes_), f"{part}_features": apart.features}
         return self._applied(rows.logits, rows.features, f"--sets={level}", **more)["sets"].astype(bool)
@@ -477,13 +477,10 @@ class Calibrator(Routed):
         with scratch(logits, features, *more.values()) as folder:
             self._unpack(folder / "run")
             write(folder / "rows.npz", test_logits=logits, test_features=features, **more)
+            words = (*words, *_scores(self.scores))
             if self.accept_shift:
                 words = (*words, "--accept-shift")
-            words = (*words, *_scores(self.scores))
-            try:
-                run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder)
-            except InputError as refused:
-                raise _said(refused) from None
+            run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder)
             with np.load(folder / "said.npz") as said:
                 return {key: said[key] for key in said.files}
 
@@ -559,16 +556,6 @@ def _scores(said: str | None) -> list[str]:
 def _digest(model: bytes) -> str:
     """Identifies the model that saved classes belong to."""
     return hashlib.sha256(model).hexdigest()
-
-
-def _said(refused: InputError) -> InputError:
-    """The command's error in the words of a caller of this package, who knows no rows.npz."""
-    text = str(refused)
-    if "has no cal_features" in text or "has no test_features" in text:
-        return InputError("the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features")
-    for flag, words in {"--accept-shift": "accept_shift=True", "--logits": 'scores="logits"', "--scores ": "scores=", "--scores": "scores="}.items():
-        text = text.replace(flag, words)
-    return InputError(text)
 
 
 def _unfitted() -> type[Exception]:

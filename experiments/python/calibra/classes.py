@@ -5,7 +5,7 @@ import typing
 
 import numpy as np
 
-from calibra.command import InputError, array
+from calibra.command import InputError, array, untraced
 from calibra.tables import Array, Rows, single_column
 
 
@@ -33,13 +33,22 @@ def columns(logits: Rows, name: str = "logits", scores: str | None = None) -> Ar
             raise InputError(f"{name} has one value for each row, a probability of class 1, and one of them lies outside 0…1")
         logits = np.column_stack([1 - p if likely and scores != "logits" else np.zeros_like(p), p])
     if logits.ndim != 2:
-        raise InputError(f"{name} has {logits.ndim} dimensions; it must have a row for each case and a column for each class")
+        raise InputError(f"{name} has the shape {logits.shape}; it must have a row for each case and a column for each class. {_flattened(logits.shape)}")
     return typing.cast(Array, logits)
+
+
+def _flattened(shape: tuple[int, ...]) -> str:
+    """How an array with more axes becomes rows and columns."""
+    if len(shape) == 3:
+        return "If these are tokens, N×T×C: logits.reshape(-1, C) and y.reshape(-1), without the rows whose label is ignored. Of several outputs, calibrate each by itself"
+    if len(shape) == 4:
+        return "If these are pixels, N×C×H×W: numpy.moveaxis(logits, 1, -1).reshape(-1, C) and y.reshape(-1), without the rows whose label is ignored"
+    return "Reshape your data"
 
 
 def single(logits: Rows) -> bool:
     """Whether there is one value for each row."""
-    shape = np.asarray(logits).shape
+    shape = np.asarray(untraced(logits)).shape
     return len(shape) == 1 or len(shape) == 2 and shape[1] == 1
 
 

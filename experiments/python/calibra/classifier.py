@@ -17,6 +17,13 @@ from calibra.command import InputError
 from calibra.tables import Array, Rows
 
 
+# Methods whose probabilities are steps of the scores. That of a class is 0 where no row of a step has it, which one fold's
+# rows do not show of the others': their probabilities are averaged.
+STEPS = ("histogram", "ir", "venn-abers")
+
+LEAST = float(np.finfo(np.float64).tiny)  # what no probability of another method is below, but by rounding
+
+
 class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A classifier whose probabilities are calibrated by a method of calibra, as CalibratedClassifierCV.
 
@@ -30,7 +37,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         How rows are held out: the calibrator sees scores of rows that their estimator was not fitted to.
         With "prefit" the estimator is fitted already, and fit takes rows that it has not seen.
     ensemble : bool
-        True keeps an estimator with a calibrator for each fold, and averages their log-probabilities.
+        True keeps an estimator with a calibrator for each fold, and averages their log-probabilities or, of methods that are
+        steps (ir, histogram, venn-abers), their probabilities.
         False keeps one estimator, fitted to all rows, and one calibrator of all held-out scores.
     latent : None, transformer, callable(estimator, X), or str
         The features (N×M) that local methods divide: the output of a transformer for X, or of a callable for
@@ -142,7 +150,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         return self
 
     def predict_proba(self, X: Rows) -> Array:
-        """Calibrated probabilities; of an ensemble, the normalized geometric mean.
+        """Calibrated probabilities; of an ensemble, the normalized geometric mean, or of steps the mean.
 
         Parameters
         ----------
@@ -153,14 +161,14 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         array of N×C
         """
         check_is_fitted(self)
-        logs: typing.Any = 0.0
+        total: typing.Any = 0.0
+        steps = self.method in STEPS
         for estimator, calibrator in self.calibrated_:
             p = calibrator.predict_proba(_scores(estimator, X, self.classes_), self._features(estimator, X))
             if len(self.calibrated_) == 1:
                 return p
-            with np.errstate(divide="ignore"):
-                logs = logs + np.log(p) / len(self.calibrated_)
-        p = np.exp(logs - logs.max(axis=1, keepdims=True))
+            total = total + (p if steps else np.log(np.maximum(p, LEAST))) / len(self.calibrated_)
+        p = total if steps else np.exp(total - total.max(axis=1, keepdims=True))
         return typing.cast(Array, p / p.sum(axis=1, keepdims=True))
 
     def predict(self, X: Rows) -> Array:

@@ -143,9 +143,12 @@ def run(*args: object, within: str | os.PathLike[str] | None = None) -> str:
     if code == 0:
         for line in told:
             if line.startswith("calibra: "):
-                warnings.warn(line.removeprefix("calibra: ").removeprefix("warning: "), CalibraWarning, stacklevel=3)
+                line = line.removeprefix("calibra: ").removeprefix("warning: ")
+                warnings.warn(line if within is None else spoken(line), CalibraWarning, stacklevel=3)
         return printed
     sentence = "\n".join(told[-1:]).removeprefix("calibra: ")
+    if within is not None:
+        sentence = spoken(sentence)
     if code == 2:
         raise InputError(sentence)
     if code == 130:
@@ -153,6 +156,27 @@ def run(*args: object, within: str | os.PathLike[str] | None = None) -> str:
     if code < 0:
         sentence = f"calibra was ended by signal {-code}"
     raise FitError(sentence or f"calibra ended with exit code {code}", code)
+
+
+# Words of the command and those of a caller of this package, who knows neither its files nor its flags.
+SPOKEN = [
+    (r"\b(?:of )?(?:rows|predictions|features)\.npz:? ", ""),
+    (r"^has no (?:cal|test|val)_features.*", "the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features"),
+    (r"\b(?:cal|val|test)_(logits|features|groups)\b", r"\1"),
+    (r"\b(?:(?:cal|val|test)_)?labels (?=hold|has|say|name)", "y "),
+    (r"\b(?:(?:cal|val|test)_)?weights (?=hold|has|must)", "sample_weight "),
+    (r"--(logits|probabilities|log-probabilities)\b", r'scores="\1"'),
+    (r"--scores ([a-z-]+)", r'scores="\1"'),
+    (r"--accept-shift\b", "accept_shift=True"),
+    (r"--features F\.npz", "features=…"),
+]
+
+
+def spoken(sentence: str) -> str:
+    """A sentence of the command about rows that this package handed over, in words of its callers."""
+    for said, words in SPOKEN:
+        sentence = re.sub(said, words, sentence)
+    return sentence
 
 
 def _end(child: subprocess.Popen[str]) -> None:
@@ -228,7 +252,7 @@ def scratch(*arrays: typing.Any) -> collections.abc.Iterator[pathlib.Path]:
 
     It lies in memory where that has room for four times the arrays: what the command writes of them is float64.
     """
-    with _unwound(), tempfile.TemporaryDirectory(prefix="calibra-", dir=_memory(4 * sum(np.asarray(values).nbytes for values in arrays) + ROOM)) as folder:
+    with _unwound(), tempfile.TemporaryDirectory(prefix="calibra-", dir=_memory(4 * sum(np.asarray(untraced(values)).nbytes for values in arrays) + ROOM)) as folder:
         yield pathlib.Path(folder)
 
 
@@ -245,12 +269,24 @@ def array(values: typing.Any, name: str) -> np.ndarray[typing.Any, np.dtype[typi
     if np.ma.is_masked(values):
         row = int(np.argwhere(np.ma.getmaskarray(values))[0][0])
         raise InputError(f"{name} is masked at row {row}: the value is missing; leave out the rows that lack one, or fill them in")
-    return np.asarray(values)
+    values = np.asarray(untraced(values))
+    return values.astype(np.float32) if values.dtype.name == "bfloat16" else values  # of ml_dtypes, as JAX has it
+
+
+def untraced(values: typing.Any) -> typing.Any:
+    """A tensor of torch as numpy reads it: without its gradient, on the host, and in float32 where numpy lacks its type."""
+    if not (hasattr(values, "detach") and hasattr(values, "cpu")):
+        return values
+    values = values.detach().cpu()
+    return values.float() if str(getattr(values, "dtype", "")).endswith("bfloat16") else values
 
 
 def write(path: pathlib.Path, **arrays: typing.Any) -> None:
     """Writes the arrays that are not None as an npz file; numpy copies none of them."""
     given: dict[str, typing.Any] = {key: array(values, key) for key, values in arrays.items() if values is not None}
+    for key, values in given.items():
+        if key.endswith("groups") and values.dtype == object:  # dates and decimals of Python
+            given[key] = values.astype(str)
     np.savez(path, **given)
 
 

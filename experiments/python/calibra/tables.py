@@ -5,7 +5,7 @@ import typing
 
 import numpy as np
 
-from calibra.command import InputError, array
+from calibra.command import InputError, array, untraced
 
 Rows = typing.Any  # N rows: an array, a nested list, a frame, an Arrow table, …
 Names = typing.Sequence[typing.Union[str, int]]
@@ -28,6 +28,7 @@ def parts(X: Rows, features: Rows | None, named: Names | None, known: list[str] 
     """
     if hasattr(X, "predictions") and hasattr(X, "label_ids"):
         return _predicted(X, features)
+    X, features = untraced(X), untraced(features)
     if isinstance(features, (list, tuple)) and features and all(isinstance(name, str) for name in features):
         named, features = features, None
     if features is not None and named is not None:
@@ -76,6 +77,7 @@ def table(X: Rows) -> dict[str, Array] | None:
 
 def single_column(values: Rows) -> Rows:
     """values, or the only column of a table that is no array by itself."""
+    values = untraced(values)
     if hasattr(values, "__array__") or (columns := table(values)) is None:
         return values
     if len(columns) != 1:
@@ -122,6 +124,11 @@ def _predicted(said: typing.Any, features: Rows | None) -> Parts:
     The features are the hidden states of the last layer. If it has a vector for each token (N×T×M), they are the
     vectors of the first token, which the head of a classifier such as BERT reads.
     """
+    for name, held in (("predictions", said.predictions), ("label_ids", said.label_ids)):
+        if isinstance(held, dict):
+            raise InputError(f"{name} is a dict of {', '.join(map(str, held))}; hand over one of them: fit(said.predictions[…], said.label_ids[…]), with a key where it is a dict")
+    if isinstance(said.label_ids, (tuple, list)) and len(said.label_ids) > 1:
+        raise InputError(f"label_ids holds {len(said.label_ids)} arrays, of several outputs; calibrate each by itself: fit(said.predictions[k], said.label_ids[k])")
     logits, *more = said.predictions if isinstance(said.predictions, (tuple, list)) else (said.predictions,)
     if features is None and more:
         hidden = more[0]
