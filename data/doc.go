@@ -39,9 +39,10 @@
 //
 // Scores are normalized to log-probabilities once, where rows are read, because a constant that is added to a row means
 // nothing. A mask is a logit far below the largest of its row ([MaskDepth]), or −∞: the class has probability 0 at
-// every temperature. Probabilities in place of logits are recognized by their values ([Judge]) and normalized. Two
-// probabilities that differ only by rounding count as equal ([Set.Resolution]). A probability of 0 is not a mask; it
-// becomes [LeastProbability]. Nothing else is clamped before the metrics.
+// every temperature. One [Judge] tells logits, log-probabilities and probabilities on any scale by their values, where the
+// caller does not say what they are ([Scores]), and asks where they may be several. Two
+// probabilities that differ only by rounding count as equal ([Set.Resolution]). A probability of 0 is not a mask: all
+// below one floor are the floor ([Source.Floor]). Nothing else is clamped before the metrics.
 //
 // # Names and tables
 //

@@ -438,3 +438,61 @@ def test_compare_cross_fits_one_labelled_set():
     assert grouped.report["whole_groups"] and "a group counts as one" in grouped.report["interval"]
     with pytest.raises(calibra.InputError, match="too few for 5 folds"):
         calibra.Calibrator("ts").compare(logits, y, groups=np.zeros(len(y), int))
+
+
+def softmax(z):
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def test_scores_in_any_form():
+    """The same rows in each form, said or judged, are predicted alike, and one row as the rows of the fit."""
+    (logits, y, _), test = CAL, TEST[0]
+    p, q = softmax(logits), softmax(test)
+    want = calibra.Calibrator("ts", scores="logits").fit(logits, y).predict_proba(test)
+    for scores, cal, rows in (
+        ("log-probabilities", np.log(p), np.log(q)),
+        ("probabilities", p, q),
+        ("probabilities", 100 * p, 100 * q),
+        ("one-vs-rest", p / 2, q / 2),
+        (None, logits, test),
+        (None, p, q),
+        (None, 100 * p, 100 * q),
+    ):
+        model = calibra.Calibrator("ts", scores=scores).fit(cal, y)
+        assert np.allclose(model.predict_proba(rows), want, rtol=0, atol=1e-9), scores
+        assert np.allclose(pickle.loads(pickle.dumps(model)).predict_proba(rows[:1]), want[:1], rtol=0, atol=1e-9), scores
+        nll = calibra.metrics.nll(y, cal, scores=scores) if scores else calibra.metrics.nll(y, p)
+        assert abs(nll - calibra.metrics.nll(y, p)) < 1e-9
+    assert abs(calibra.evaluate(logits, y, scores="logits", folds=0, redraws=0)["nll"].value - calibra.metrics.nll(y, p)) < 1e-9
+    with pytest.raises(calibra.InputError, match="say which by scores=logits"):
+        calibra.Calibrator("ts").fit(p / 2, y)
+    with pytest.raises(calibra.InputError, match="scores= says what they are"):
+        calibra.metrics.nll(y, 100 * p)
+
+
+def test_one_row_in_the_unit_interval_is_read_as_the_fit_was():
+    model = calibra.Calibrator("ts", accept_shift=True).fit(CAL[0], CAL[1])
+    t = model.predict_proba(np.array([[2.0, 0, 0, 0]]))[0]  # log p₀/p₁ is 2/T
+    for row in ([0.2, 0.9, 0.4, 0.3], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25]):
+        p = model.predict_proba(np.array([row]))
+        assert np.allclose(p, softmax(np.array([row]) * np.log(t[0] / t[1]) / 2), rtol=0, atol=1e-9)
+
+
+def test_decision_values_are_scores_wherever_they_lie():
+    """Decision values that all lie in 0…1 are logits, as decision_function gave them."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class Decides(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.classes_ = np.unique(y)
+            return self
+
+        def decision_function(self, X):
+            return X[:, 0]
+
+    rng = np.random.default_rng(3)
+    m = rng.random((500, 1))
+    y = (rng.random(500) < 1 / (1 + np.exp(-m[:, 0]))).astype(int)
+    p = calibra.CalibratedClassifier(Decides().fit(m, y), method="nc", cv="prefit").fit(m, y).predict_proba(m)
+    assert np.allclose(p[:, 1], 1 / (1 + np.exp(-m[:, 0])), rtol=0, atol=1e-9)
