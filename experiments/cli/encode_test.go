@@ -126,7 +126,7 @@ func TestEncodeText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(m.Config.Columns[:2], m.Config.Columns[2].Name, m.Config.Shape); got != "[{color [ green red] 0 false false} {same [] 0 false true}]size[4]" {
+	if got := fmt.Sprint(m.Config.Columns[:2], m.Config.Columns[2].Name, m.Config.Shape); got != "[{color [ green red] 0 false false false} {same [] 0 false true false}]size[4]" {
 		t.Errorf("the file keeps %s", got)
 	}
 	run(0, "72 test rows of table, 6 features", "encode", "--model", model, "--out", out)

@@ -269,8 +269,10 @@ def array(values: typing.Any, name: str) -> np.ndarray[typing.Any, np.dtype[typi
     if np.ma.is_masked(values):
         row = int(np.argwhere(np.ma.getmaskarray(values))[0][0])
         raise InputError(f"{name} is masked at row {row}: the value is missing; leave out the rows that lack one, or fill them in")
-    values = np.asarray(untraced(values))
-    return values.astype(np.float32) if values.dtype.name == "bfloat16" else values  # of ml_dtypes, as JAX has it
+    read = np.asarray(untraced(values))
+    if read.dtype.name == "bfloat16":  # of ml_dtypes, as JAX has it
+        read = read.astype(np.float32)
+    return read
 
 
 def untraced(values: typing.Any) -> typing.Any:
