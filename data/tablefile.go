@@ -45,12 +45,12 @@ type column struct {
 	isText bool
 	text   []string // of each row in place of values
 	absent []int    // rows of a label without one
-	// categories are all that the text may be, in their order, where that has a meaning; without them disordered is
-	// true where the file has several orders.
-	categories []string
-	disordered bool
-	fault      error // what makes it no array
-	at         int   // the row of the fault
+	// categories are all that the text may be, as a dictionary lists them, and ordered is true where that order has a
+	// meaning; without them disordered is true where the file has several orders.
+	categories          []string
+	ordered, disordered bool
+	fault               error // what makes it no array
+	at                  int   // the row of the fault
 }
 
 func newColumn(said string) *column { return &column{name: columnName(said), said: said} }
@@ -300,7 +300,7 @@ func (t *columnar) archive() (*archive, error) {
 	a.table, a.left = true, left
 	for _, c := range t.columns {
 		if c.isLabel() {
-			a.categories = Each(c.categories, plainName)
+			a.categories, a.ordered = Each(c.categories, plainName), c.ordered
 		}
 	}
 	if parts[0].prefix == "" { // all rows are test rows
