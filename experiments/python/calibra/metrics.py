@@ -10,8 +10,8 @@ scikit-learn hands no metadata to predict_proba inside a scorer: a Calibrator wh
 there, Calibrator(features=[…]).
 
 Each takes y_true (N classes, or N×C their probabilities), y_prob (N×C, or N of the second class) and sample_weight
-(N), and is lower for better probabilities. labels are the classes of the columns; without them they are the classes of
-y_true in order, or 0…C−1. nll, brier, ece, ece_top, mce and ecce are computed here, in numpy, and equal those of
+(N), and is lower for better probabilities. labels are the classes of the columns; without them they are the columns'
+names, the integers, or the order of the names in y_true that fits the columns, if the rows tell it. nll, brier, ece, ece_top, mce and ecce are computed here, in numpy, and equal those of
 `calibra evaluate` to 1e-9. The command computes the local metrics, the metric of groups, noise floors and the parts of a score.
 """
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from calibra import judging
 from calibra.classes import classes_of, columns, numbered, single, soft
 from calibra.command import InputError, array
-from calibra.tables import Array, Rows, single_column
+from calibra.tables import Array, Rows, column_names, single_column
 
 __all__ = ["brier", "decompose", "ecce", "ece", "ece_top", "ess", "lce", "mce", "mlce", "multicalibration_error", "nll", "noise"]
 
@@ -53,7 +53,7 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     bins : int
         How many of equal width lie between 0 and 1.
     excess : bool
@@ -143,7 +143,7 @@ def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: R
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     bins : int
         How many of equal width lie between 0 and 1.
 
@@ -175,7 +175,7 @@ def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     bins : int
         How many of equal width lie between 0 and 1.
 
@@ -204,7 +204,7 @@ def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     bins : int
         How many of equal width lie between 0 and 1.
 
@@ -235,7 +235,7 @@ def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 
@@ -267,7 +267,7 @@ def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = No
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 
@@ -302,7 +302,7 @@ def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 
@@ -339,7 +339,7 @@ def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_w
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
 
     Returns
     -------
@@ -376,7 +376,7 @@ def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: 
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as replicates=1000 or seed=1.
 
@@ -414,7 +414,7 @@ def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sam
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 
@@ -445,12 +445,13 @@ def _measured(metric: str, y: Rows, p: Rows, features: Rows, sample_weight: Rows
 
 
 def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, labels: Rows) -> _Sample:
+    names = column_names(y_prob)
     p = array(single_column(y_prob), "y_prob")
     p = columns(p, "y_prob", probabilities=True if single(p) else None).astype(np.float64, copy=False)
     sums = p.sum(axis=1)
     if len(p) == 0 or not np.all(np.abs(sums - 1) <= 1e-3) or p.min() < 0:
         raise InputError("y_prob must hold at least one row, and in each row probabilities that sum to 1")
-    classes = classes_of(y_true, p.shape[1]) if labels is None else np.asarray(labels)
+    classes = classes_of(y_true, p, labels, names, say="labels=")
     y = numbered(y_true, classes)
     if len(y) != len(p):
         raise InputError(f"y_true has {len(y)} rows and y_prob has {len(p)}; they must be of the same rows")
