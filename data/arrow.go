@@ -160,7 +160,8 @@ func (c *column) append(a arrow.Array) {
 		number = func(int) float64 { return 0 } // which no row asks for
 	}
 	if text != nil {
-		if d, ok := a.DataType().(*arrow.DictionaryType); ok && d.Ordered {
+		if d, ok := a.DataType().(*arrow.DictionaryType); ok {
+			c.ordered = d.Ordered
 			c.rank(textsOf(a.(*arrays.Dictionary).Dictionary()))
 		}
 		c.begin(true)
@@ -233,12 +234,12 @@ func textsOf(a arrow.Array) []string {
 	return all
 }
 
-// orderedIn are the columns of ordered categories by Arrow's schema, in base64; none where it cannot be read. It is a
-// message of Message.fbs behind its length, whose header is a table of Schema.fbs.
-func orderedIn(schema string) (names map[string]bool) {
+// categoriesIn are the columns of categories by Arrow's schema, in base64, and whether their order has a meaning; none where it
+// cannot be read. It is a message of Message.fbs behind its length, whose header is a table of Schema.fbs.
+func categoriesIn(schema string) (ordered map[string]bool) {
 	defer func() {
 		if recover() != nil { // an offset of a damaged schema leads out of it
-			names = nil
+			ordered = nil
 		}
 	}()
 	message, err := base64.StdEncoding.DecodeString(schema)
@@ -249,15 +250,15 @@ func orderedIn(schema string) (names map[string]bool) {
 	c := claims{footer: message[before:]}
 	header, _ := tableAt(flatbuffers.Table{Bytes: c.footer, Pos: flatbuffers.GetUOffsetT(c.footer)}, 8)
 	start, length := c.vector(header, 6)
-	names = map[string]bool{}
+	ordered = map[string]bool{}
 	for i := range length {
 		field := flatbuffers.Table{Bytes: c.footer, Pos: header.Indirect(start + flatbuffers.UOffsetT(i*flatbuffers.SizeUOffsetT))}
 		name := flatbuffers.UOffsetT(field.Offset(4))
-		if dictionary, is := tableAt(field, 12); is && name != 0 && dictionary.GetBoolSlot(8, false) {
-			names[field.String(name+field.Pos)] = true
+		if dictionary, is := tableAt(field, 12); is && name != 0 {
+			ordered[field.String(name+field.Pos)] = dictionary.GetBoolSlot(8, false)
 		}
 	}
-	return names
+	return ordered
 }
 
 // integers are the arrays of integers.

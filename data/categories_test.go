@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// TestOrderOfClasses: categories keep the order that a file gives them, and other names have that of the alphabet. The
+// TestOrderOfClasses: categories keep the order that a file gives them, ordered or not. The
 // files are those of testdata/tables/tables.py, by pyarrow 26.0.
 func TestOrderOfClasses(t *testing.T) {
 	for file, want := range map[string]string{
 		"ordered.parquet":       "[small large huge] [1 0 0 1] in order of their categories: small, large, huge",
 		"ordered.arrow":         "[small large huge] [1 0 0 1] in order of their categories: small, large, huge",
-		"unordered.parquet":     "[huge large small] [1 2 0 1] in alphabetical order: huge, large, small",
-		"unordered.arrow":       "[huge large small] [1 2 0 1] in alphabetical order: huge, large, small",
+		"unordered.parquet":     "[small large huge] [1 0 2 1] in order of their categories: small, large, huge",
+		"unordered.arrow":       "[small large huge] [1 0 2 1] in order of their categories: small, large, huge",
 		"integers.parquet":      "[] [0 2 1 0] ",
 		"integers.arrow":        "[] [0 2 1 0] ",
 		"ordered-plain.parquet": "labels name 2 classes and logits have 3 columns", // without a dictionary nothing tells the order

@@ -137,7 +137,7 @@ func TestPackedOtherwise(t *testing.T) {
 // TestRowsWithoutLabel: of a set whose rows all have none there are no labels, in every format.
 func TestRowsWithoutLabel(t *testing.T) {
 	for name, text := range map[string]string{
-		"text":    "logit_0,logit_1,label,set\n1,2,b,cal\n2,1,a,cal\n1,2,,test\n1,2,NA,test\n",
+		"text":    "logit_a,logit_b,label,set\n1,2,b,cal\n2,1,a,cal\n1,2,,test\n1,2,NA,test\n",
 		"numbers": "logit_0,logit_1,label,set\n1,2,1.0,cal\n2,1,0.0,cal\n1,2,,test\n1,2,nan,test\n",
 	} {
 		s, err := Open(tempFile(t, "f.csv", []byte(text)))

@@ -46,8 +46,10 @@
 //
 // # Names and tables
 //
-// Classes have the order of the columns of logits. Names of classes are ordered by columns, an array or an ordered
-// category, otherwise alphabetically, and [Source].Order says which. Names are compared after Unicode normalization. A
+// Classes have the order of the columns of logits: that of class_names or logit_NAME, of ordered categories, or of the
+// integers that label the rows, 0…C−1 or 1…C. Labels that are text alone may have several orders (of unordered categories,
+// of numbers, of the alphabet, of the file): the one that fits the columns is taken if the rows tell it from the others,
+// [Source].Order says which, and otherwise names are asked for. Names are compared after Unicode normalization. A
 // table file (Parquet, Arrow, csv) has one column for each meaning; two are refused. Delimiter, decimal mark, line
 // endings and compression of a csv file are detected from its bytes.
 //

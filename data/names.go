@@ -75,26 +75,9 @@ func (a *archive) name(given Names) (err error) {
 	return err
 }
 
-// nameByLabels takes for the classes what the labels name: in the order of their categories or, without one, of the
-// alphabet, and says so.
-func (a *archive) nameByLabels() (err error) {
-	by, hint := "order of their categories", ""
-	if a.names.Classes = a.categories; a.names.Classes == nil {
-		by, hint = "alphabetical order", " (columns logit_NAME, or class_names, say another)"
-		if a.names.Classes, err = a.labelNames(); err != nil || a.names.Classes == nil {
-			return err
-		}
-		if numeric(a.names.Classes) {
-			by = "ascending order"
-		}
-	}
-	a.order = also(a.order, fmt.Sprintf("the labels are names, taken for the classes 0…%d in %s: %s%s", len(a.names.Classes)-1, by, listed(Each(a.names.Classes, Printable), 6), hint))
-	return nil
-}
-
-// labelNames are the classes that labels of text name, in ascending order; nil if there are none.
+// labelNames are the classes that labels of text name, in the order of the file; nil if there are none.
 func (a *archive) labelNames() (classes []string, err error) {
-	var all []string
+	seen := map[string]bool{}
 	for _, key := range a.keys {
 		if key != "labels" && !strings.HasSuffix(key, "_labels") {
 			continue
@@ -113,10 +96,11 @@ func (a *archive) labelNames() (classes []string, err error) {
 		if i := slices.Index(text, ""); i >= 0 {
 			return nil, e.fault("has no name at row %d; give it one or leave the row out", i)
 		}
-		all = append(all, text...)
-	}
-	if all != nil {
-		classes, _ = encode(all)
+		for _, name := range text {
+			if !seen[name] {
+				seen[name], classes = true, append(classes, name)
+			}
+		}
 	}
 	return classes, nil
 }
@@ -197,8 +181,14 @@ func (e *entry) numbered(text []string) ([]int, error) {
 	return labels, nil
 }
 
-// checkNames holds the number of names against the columns of logits.
+// checkNames holds the number of names against the columns of logits; orders of more or fewer classes are no orders of theirs.
 func (a *archive) checkNames(columns int) error {
+	of := slices.DeleteFunc(slices.Clone(a.orders), func(o classOrder) bool { return len(o.names) != columns })
+	if columns > 0 && len(of) > 0 {
+		a.asked = a.asked || !a.ordered && of[0].by != byLevels
+		a.orders = of
+		a.takeOrder(0)
+	}
 	if columns == 0 || a.names.Classes == nil || len(a.names.Classes) == columns {
 		return nil
 	}

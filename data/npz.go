@@ -23,11 +23,14 @@ type archive struct {
 	left    []string // columns of the table that are no arrays
 	taken   []string // arrays that stand for logits
 	names   Names
-	// categories are the classes of labels whose order the file keeps, nil without; order says which order of
-	// classes was taken for labels that name them, "" where the classes have names beside the labels.
-	categories []string
-	order      string
-	close      func() error
+	// categories are the classes of labels as the file lists them, nil without; ordered is true where their order is said
+	// to have a meaning. orders are those that labels of text may be numbered in, the first by which they are, and asked
+	// is true where the rows must tell which; order says which was taken, "" where the classes have names beside the labels.
+	categories     []string
+	ordered, asked bool
+	orders         []classOrder
+	order          string
+	close          func() error
 }
 
 // openArchive opens the npz file at path, or a table file as the npz that it stands for; the
@@ -417,8 +420,6 @@ func (a *archive) checkLabels(key string, labels []int, classes int) error {
 		hint = fmt.Sprintf("; if it marks rows to be ignored, leave these out: keep = labels != %d, logits[keep], labels[keep]", labels[i])
 	} else if slices.Max(labels) < 0 {
 		hint = "; of rows without labels leave the array out"
-	} else if slices.Min(labels) == 1 && slices.Max(labels) == classes {
-		hint = "; they seem to begin at 1: subtract 1"
 	}
 	return Inputf(a.path, "%s%s holds %d at row %d; labels must lie in 0…%d%s", key, columnOf(a.path, key), labels[i], i, classes-1, hint)
 }

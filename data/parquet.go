@@ -15,7 +15,7 @@ func readParquet(path string, r *io.SectionReader) ([]*column, error) {
 		return nil, err
 	}
 	var columns []*column
-	ordered := orderedIn(f.Schema)
+	ordered := categoriesIn(f.Schema)
 	for i := range f.Columns {
 		from := &f.Columns[i]
 		c := newColumn(from.Name)
@@ -34,7 +34,9 @@ func readParquet(path string, r *io.SectionReader) ([]*column, error) {
 			if c.begin(from.Kind == parquet.Text || names); c.fault != nil {
 				break
 			}
-			if err := c.readParquet(path, f, from, ordered[from.Name]); err != nil {
+			var listed bool
+			c.ordered, listed = ordered[from.Name]
+			if err := c.readParquet(path, f, from, listed); err != nil {
 				return nil, fmt.Errorf("column %s: %w", Printable(c.name), err)
 			}
 		}
@@ -49,7 +51,7 @@ func readParquet(path string, r *io.SectionReader) ([]*column, error) {
 }
 
 // readParquet reads the rows of a column until one has a fault.
-func (c *column) readParquet(path string, f *parquet.File, from *parquet.Column, ordered bool) error {
+func (c *column) readParquet(path string, f *parquet.File, from *parquet.Column, listed bool) error {
 	var row []float64 // of a list
 	open := false     // it has begun
 	end := func() {
@@ -59,7 +61,7 @@ func (c *column) readParquet(path string, f *parquet.File, from *parquet.Column,
 		row, open = row[:0], false
 	}
 	err := f.Read(from, func(p *parquet.Page) error {
-		if ordered && len(p.Text) > 0 {
+		if listed && len(p.Text) > 0 {
 			c.rank(p.Dictionary)
 		}
 		p.Each(func(begins bool, s parquet.State, value int) bool {

@@ -196,7 +196,7 @@ func readPredictions(a *archive, as Scores) (*Predictions, error) {
 	if err := a.checkNames(c); err != nil {
 		return nil, err
 	}
-	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes, Order: a.order, ReadAs: readAs, unread: a.unreadBeside}
+	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes, ReadAs: readAs, unread: a.unreadBeside}
 	if p.Weights, err = a.weights("weights", rows.n); err != nil {
 		return nil, err
 	}
@@ -206,7 +206,16 @@ func readPredictions(a *archive, as Scores) (*Predictions, error) {
 	if p.Labels, p.Soft, err = labels.labels(); err != nil {
 		return nil, err
 	}
-	return p, a.checkShares("labels", p.Labels, p.Soft, c)
+	if p.Soft == nil {
+		a.fromOne(c, p.Labels)
+	}
+	if err := a.checkShares("labels", p.Labels, p.Soft, c); err != nil {
+		return nil, err
+	}
+	x := &Set{Logits: p.LogProbs, Labels: p.Labels, Weights: p.Weights}
+	err = a.judgeOrder(x)
+	p.Labels, p.ClassNames, p.Order = x.Labels, a.names.Classes, a.order
+	return p, err
 }
 
 // predicted is the key of the predictions.

@@ -61,7 +61,7 @@ func readSource(a *archive, names Names) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Classes, s.Order = classes, a.order
+	s.Classes = classes
 	var (
 		wait conc.WaitGroup
 		errs [3]error
@@ -73,9 +73,10 @@ func readSource(a *archive, names Names) (*Source, error) {
 	if err := cmp.Or(errs[:]...); err != nil {
 		return nil, err
 	}
-	if err := s.checkLabels(a); err != nil {
+	if err := cmp.Or(s.checkLabels(a), a.judgeOrder(s.Cal, s.Val, s.Test)); err != nil {
 		return nil, err
 	}
+	s.Order = a.order
 	return s, s.name(a)
 }
 
@@ -266,6 +267,14 @@ func (s *Source) checkLabels(a *archive) error {
 		for _, set := range s.sets() {
 			set.LabelClasses = s.Classes
 		}
+	} else {
+		var all [][]int
+		for _, set := range s.sets() {
+			if set.Soft == nil {
+				all = append(all, set.Labels)
+			}
+		}
+		a.fromOne(s.Classes, all...)
 	}
 	for name, set := range s.sets() {
 		if err := a.checkShares(name+"_labels", set.Labels, set.Soft, s.Classes); err != nil {

@@ -50,7 +50,7 @@ func OpenStream(path, part string, names Names) (*Stream, error) {
 }
 
 func newStream(a *archive, part string) (*Stream, error) {
-	if a.table {
+	if a.table || a.orders != nil { // the rows together tell which order the classes have
 		return nil, nil
 	}
 	parts, _, err := a.parts()
@@ -81,6 +81,9 @@ func newStream(a *archive, part string) (*Stream, error) {
 	}
 	if s.Labels, s.Soft, err = p.labels.labels(); err != nil || s.Classes == 0 {
 		return s, err
+	}
+	if s.Soft == nil {
+		a.fromOne(s.Classes, s.Labels)
 	}
 	return s, a.checkLabels(p.labels.key, s.Labels, s.Classes)
 }

@@ -46,12 +46,12 @@ type column struct {
 	text   []string          // of each row in place of values
 	few    map[string]string // the different texts of a column that may name classes
 	absent []int             // rows of a label without one
-	// categories are all that the text may be, in their order, where that has a meaning; without them disordered is
-	// true where the file has several orders.
-	categories []string
-	disordered bool
-	fault      error // what makes it no array
-	at         int   // the row of the fault
+	// categories are all that the text may be, as a dictionary lists them, and ordered is true where that order has a
+	// meaning; without them disordered is true where the file has several orders.
+	categories          []string
+	ordered, disordered bool
+	fault               error // what makes it no array
+	at                  int   // the row of the fault
 }
 
 func newColumn(said string) *column { return &column{name: columnName(said), said: said} }
@@ -340,7 +340,7 @@ func (t *columnar) archive() (*archive, error) {
 	a.table, a.left, a.order = true, left, t.found
 	for _, c := range t.columns {
 		if c.isLabel() {
-			a.categories = Each(c.categories, plainName)
+			a.categories, a.ordered = Each(c.categories, plainName), c.ordered
 		}
 	}
 	if parts[0].prefix == "" { // all rows are test rows

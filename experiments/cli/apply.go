@@ -169,7 +169,7 @@ func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.C
 		return nil, err
 	}
 	if far := m.file.Profile.Far(src.Test); far != "" {
-		t.warn("warning: %s", far)
+		t.warn("far", "warning: %s", far)
 	}
 	return src, nil
 }
@@ -325,7 +325,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	err = disk.WriteNPZ(c.Out, slices.Concat(arrays, p.Beside(), embedded)...)
 	j.progress.clear()
 	if far := j.far.String(); far != "" {
-		t.warn("warning: %s", far)
+		t.warn("far", "warning: %s", far)
 	}
 	var input *data.InputError
 	if errors.As(j.err, &input) { // no matter of the file that is written

@@ -16,6 +16,7 @@ func (c *evaluateCmd) verdict(in *Judged, r *metrics.Report) (*report.Verdict, e
 		return nil, err
 	}
 	v.Commands = in.corrections(v, c.Features)
+	v.Doubt(in.doubt)
 	return v, nil
 }
 

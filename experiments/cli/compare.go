@@ -41,6 +41,7 @@ type compareCmd struct {
 	figureFlags
 
 	copies *rowcheck.Copies // among the test rows, nil without
+	doubts []string         // of the rows
 }
 
 func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
@@ -79,6 +80,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	findings := study.Compare.Findings(set, plan)
+	findings.Doubts = map[*experiments.Origin][]string{origin: c.doubts}
 	if c.Folds == 0 { // else no rows of the file are calibration rows
 		findings.Inputs = map[*experiments.Origin]string{origin: quoted(relative(c.In))}
 		if err := c.where(ctx, t, methods, origin, findings); err != nil {
@@ -275,7 +277,7 @@ func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experimen
 		return nil, err
 	}
 	if c.Methods == nil && src.Cal != nil && src.Cal.Features == nil {
-		fitted = slices.DeleteFunc(fitted, func(m experiments.Method) bool { return slices.Contains(m.Needs, "features") })
+		fitted = slices.DeleteFunc(fitted, readsFeatures)
 		set.Methods = namesOf(fitted)
 	}
 	parts := []string{"cal_", "test_"}
@@ -295,7 +297,7 @@ func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experimen
 		}
 		noteWeighing(t, m, src)
 	}
-	c.copies = problem.Beside.Copies
+	c.copies, c.doubts = problem.Beside.Copies, problem.Beside.Doubts(slices.ContainsFunc(fitted, readsFeatures))
 	if err := c.told(t, src, problem.Beside, fitted...); err != nil {
 		return nil, err
 	}

@@ -57,13 +57,19 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 		return err
 	}
 	verdict.Commands = in.corrections(verdict, c.Features)
-	d.Copies, d.Notes = in.odd()
+	verdict.Doubt(in.doubt)
+	if in.copies != nil {
+		d.Copies = in.copies
+	}
 	d.Verdict = verdict
 	m, err := d.Map(in.LogProbs, in.Labels, data.Dense(in.Embedding), e)
 	if err != nil {
 		return asUsage(err)
 	}
 	text, err := json.Marshal(c.listed(d))
+	if err == nil {
+		text, err = t.noted(text)
+	}
 	if err != nil {
 		return fmt.Errorf("write the diagnosis: %w", err)
 	}

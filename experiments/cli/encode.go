@@ -41,7 +41,7 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 		return err
 	}
 	if raw.Notice != "" {
-		t.warn("warning: of %s %s", raw.Name, raw.Notice)
+		t.warn("raw_rows", "warning: of %s %s", raw.Name, raw.Notice)
 	}
 	if known := network.Classes(); known < len(raw.Classes) {
 		return data.Inputf("", "the encoder has logits for %d classes and %s has %d; its logits must be one a class", known, raw.Name, len(raw.Classes))

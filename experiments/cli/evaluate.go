@@ -73,7 +73,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 		return c.write(in.Predictions, settings, uncertainty, c.Seed)
 	}
 	if repeated := experiments.ReadRepeated(c.In); repeated != nil {
-		warnOf(t, c.In, repeated.String())
+		warnOf(t, "repeated_rows", c.In, repeated.String())
 	}
 	if c.HTML != "" {
 		if err := disk.CheckFile(c.page()); err != nil {
@@ -124,7 +124,8 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 		return nil, asUsage(err)
 	}
 	t.warnUnmeasured(r)
-	if r.Copies, r.Notes = in.odd(); r.Copies != nil {
+	if in.copies != nil {
+		r.Copies = in.copies
 		r.Weightless -= in.copies.Rows
 	}
 	r.Recovered, r.Sets, r.ByClass, r.ByGroup, r.Multicalibration = recovered, in.sets, in.classes, in.groups, in.multi
@@ -138,7 +139,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 func (t *terminal) warnUnmeasured(r *metrics.Report) {
 	for _, o := range r.Own {
 		if math.IsNaN(o.Value) {
-			t.warn("warning: the metric %s is NaN on these rows and is left out", o.Key)
+			t.warn("not_measured", "warning: the metric %s is NaN on these rows and is left out", o.Key)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 				set := method.FewSet.With(settings[called])
 				settings[called], called = set, called+" with "+set.String()
 			}
-			t.warn("%s has %s that the default method %s needs; %s is fitted in its place", filepath.Base(c.In), lacks, method.Name, called)
+			t.warn("method", "%s has %s that the default method %s needs; %s is fitted in its place", filepath.Base(c.In), lacks, method.Name, called)
 		}
 		method, c.Method = other, other.Name
 	}
@@ -127,11 +127,11 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run, 
 	for _, s := range run.Stages {
 		t.note("%s: %s, %.1f s", s.Name, s.Result, s.Time.Seconds())
 		if s.Result.Best == 0 && s.Result.Status == optim.Stalled {
-			t.warn("warning: no step lowered the loss of %s, which stays as it started; try another optim.rule, or a smaller optim.rate", c.Method)
+			t.warn("stalled", "warning: no step lowered the loss of %s, which stays as it started; try another optim.rule, or a smaller optim.rate", c.Method)
 		}
 	}
 	if text := run.Unreached(); text != "" {
-		t.warn("warning: %s", text)
+		t.warn("unreached", "warning: %s", text)
 	}
 	if c.JSON {
 		if !run.Judged() {
@@ -181,7 +181,7 @@ func (c *fitCmd) network(t *terminal, run *experiments.Run) error {
 	var file bytes.Buffer
 	err := export.Write(&file, export.Float64, c.Method, run.Model)
 	if refused := new(data.InputError); errors.As(err, &refused) {
-		t.warn("no network is written: %v", refused)
+		t.warn("network", "no network is written: %v", refused)
 		return nil
 	}
 	if err != nil {
@@ -228,7 +228,7 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 		nll, standardError := m.HeldOut()
 		f.mixture = fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f", nll, standardError, m.T())
 		if f.kept = run.Kept(); f.kept != "" {
-			t.warn("%s", f.kept)
+			t.warn("classifier_kept", "%s", f.kept)
 		}
 	} else if m, ok := members[0].(anchored.Ranker); ok && len(m.Ranks()) > 1 {
 		f.ranking = rankingTable(m.Ranks(), nil)
@@ -246,6 +246,8 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 		}
 		if f.beside != nil {
 			f.beside.verdict.Commands = c.next(run.Spec.Catalog, f.beside.verdict.ToUse())
+			method, _ := run.Spec.Catalog.Find(c.Method)
+			f.beside.verdict.Doubt(run.Beside.Doubts(readsFeatures(method))...)
 		}
 	}
 	f.page, err = c.document(run, f)
@@ -304,12 +306,6 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 		return t.printf("%s\n", c.unjudged(run))
 	}
 	t.tables(runTable(run))
-	if run.Beside.Training != nil {
-		t.printf("\n%s\n", folded(run.Beside.Training.String(), width(t.out)))
-	}
-	if text := run.Beside.Labels; text != "" {
-		t.printf("\n%s\n", folded("Do not use it as it is: "+text+".", width(t.out)))
-	}
 	if f.beside != nil {
 		t.printf("\n")
 		t.tables(f.beside.table())
@@ -375,7 +371,7 @@ func rankingTable(ranking []anchored.Ranked, shares []float64) *table {
 // warnUnread names the arrays of a file that nothing reads.
 func warnUnread(t *terminal, path, unread string) {
 	if unread != "" {
-		t.warn("warning: of %s %s", filepath.Base(path), unread)
+		t.warnAs(note{"unread", unread}, fmt.Sprintf("warning: of %s %s", filepath.Base(path), unread))
 	}
 }
 
@@ -394,7 +390,7 @@ func warnEmptyClasses(t *terminal, src *data.Source) {
 		if len(empty) > most {
 			names += fmt.Sprintf(" and %d more of %d classes", len(empty)-most, src.Classes)
 		}
-		t.warn("warning: no calibration row is of class %s; their probabilities cannot be calibrated", names)
+		t.warn("empty_classes", "warning: no calibration row is of class %s; their probabilities cannot be calibrated", names)
 	}
 }
 

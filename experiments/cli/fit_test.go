@@ -91,7 +91,7 @@ func showsShares(t *testing.T, method string, candidates int, settings ...string
 func TestNamesOfClassesReachThePredictions(t *testing.T) {
 	dir := t.TempDir()
 	in, more := filepath.Join(dir, "f.csv"), filepath.Join(dir, "more.csv")
-	header := "set,feature_age,feature_size,logit_0,logit_1,logit_2,label\n"
+	header := "set,feature_age,feature_size,logit_ant,logit_bee,logit_wasp,label\n"
 	var all, few strings.Builder
 	all.WriteString(header)
 	few.WriteString(header)

@@ -67,30 +67,33 @@ func (f *inputFlags) settle(t *terminal, src *data.Source, method experiments.Me
 // look wrong and that is not accepted.
 func (f *inputFlags) told(t *terminal, src *data.Source, beside *rowcheck.Findings, methods ...experiments.Method) error {
 	if src.Scores.Normalized() {
-		t.note("%s holds %s: their logarithms are taken (--logits if they are logits)", src.Path, src.ReadAs)
+		t.remark("read_as", "%s holds %s: their logarithms are taken (--logits if they are logits)", src.Path, src.ReadAs)
 	}
 	if src.Order != "" {
-		t.note("%s: %s", src.Path, src.Order)
+		t.remark("classes", "%s: %s", src.Path, src.Order)
 	}
 	if err := f.differ(t, src.Path, &beside.Comparison); err != nil {
 		return err
 	}
-	warnOf(t, src.Path, beside.Labels)
-	warnOf(t, src.Path, beside.TestLabels)
-	if slices.ContainsFunc(methods, func(m experiments.Method) bool { return slices.Contains(m.Needs, "features") }) {
-		warnOf(t, src.Path, beside.Features)
+	warnOf(t, "labels", src.Path, beside.Labels)
+	warnOf(t, "test_labels", src.Path, beside.TestLabels)
+	if slices.ContainsFunc(methods, readsFeatures) {
+		warnOf(t, "features", src.Path, beside.Features)
 	}
 	if beside.Training != nil {
-		warnOf(t, src.Path, beside.Training.String())
+		warnOf(t, "training_rows", src.Path, beside.Training.String())
 	}
 	if beside.Repeated != nil {
-		warnOf(t, src.Path, beside.Repeated.String())
+		warnOf(t, "repeated_rows", src.Path, beside.Repeated.String())
 	}
 	if beside.Copies != nil {
-		warnOf(t, src.Path, beside.Copies.String())
+		warnOf(t, "copies", src.Path, beside.Copies.String())
 	}
 	return nil
 }
+
+// readsFeatures reports whether a method needs the features of the rows.
+func readsFeatures(m experiments.Method) bool { return slices.Contains(m.Needs, "features") }
 
 // noteWeighing says how a method takes weights that its reference has no form for.
 func noteWeighing(t *terminal, m experiments.Method, src *data.Source) {
@@ -100,9 +103,9 @@ func noteWeighing(t *terminal, m experiments.Method, src *data.Source) {
 }
 
 // warnOf warns of the rows of a file; of nothing where text is "".
-func warnOf(t *terminal, path, text string) {
+func warnOf(t *terminal, key, path, text string) {
 	if text != "" {
-		t.warn("warning: %s: %s", path, text)
+		t.warnAs(note{key, text}, fmt.Sprintf("warning: %s: %s", path, text))
 	}
 }
 
@@ -113,10 +116,10 @@ func (f *inputFlags) differ(t *terminal, path string, c *layers.Comparison) erro
 		return data.Inputf(path, "%s (--accept-shift if they are right)", strings.Join(c.Wrong, "; or "))
 	}
 	for _, sentence := range c.Wrong {
-		t.warn("warning: %s: %s", path, sentence)
+		warnOf(t, "shift", path, sentence)
 	}
 	for _, d := range c.Drift {
-		t.warn("warning: %s: %s", path, d)
+		warnOf(t, "drift", path, fmt.Sprint(d))
 	}
 	return nil
 }
@@ -213,7 +216,7 @@ func encoded(ctx context.Context, t *terminal, o *experiments.Origin, seed uint6
 	p, err := o.Load(training, seed, encoder, "")
 	steps.clear()
 	if err == nil && p.Notice != "" {
-		t.warn("warning: of %s %s", o.Name, p.Notice)
+		t.warn("raw_rows", "warning: of %s %s", o.Name, p.Notice)
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the encoder of %s was not trained to its end, and nothing was written: %w", o.Name, context.Canceled)

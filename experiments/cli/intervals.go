@@ -74,7 +74,7 @@ func tellTrust(t *terminal, trust []float64, names []string) {
 		}
 	}
 	if rare != nil {
-		t.warn("warning: the intervals of %s are not to be trusted (bounds_trusted is 0): fewer than about %d calibration rows are of the class, or of the others, and the normal law needs more; bring more of these rows",
+		t.warn("bounds_trusted", "warning: the intervals of %s are not to be trusted (bounds_trusted is 0): fewer than about %d calibration rows are of the class, or of the others, and the normal law needs more; bring more of these rows",
 			strings.Join(rare, ", "), layers.FewestEvents)
 	}
 }
@@ -86,7 +86,7 @@ func tellWidth(t *terminal, lower, upper *mat.Dense, model layers.Bounded) {
 	width.Sub(upper, lower)
 	rows, classes := width.Dims()
 	if mean := mat.Sum(&width) / float64(rows*classes); mean > useless {
-		t.warn("warning: the intervals are %.2f wide on average, too wide to be of use: %d calibration rows do not determine the weights of this model. Fit fewer (--codewords, --slots), hold them by weight decay (--set optim.decay=…), or bring more rows.", mean, model.Sizes().Rows())
+		t.warn("wide_intervals", "warning: the intervals are %.2f wide on average, too wide to be of use: %d calibration rows do not determine the weights of this model. Fit fewer (--codewords, --slots), hold them by weight decay (--set optim.decay=…), or bring more rows.", mean, model.Sizes().Rows())
 	}
 }
 
@@ -122,7 +122,7 @@ func fittedRows(t *terminal, model layers.Bounded, profile *layers.Profile, dir 
 		}
 	}
 	total := sizes.Rows()
-	t.warn("warning: the %d calibration rows of %s are not the %d that the model was fitted to; the intervals are right if they come from the same law, and count them as %d", cal.Len(), src.Path, total, total)
+	t.warn("other_rows", "warning: the %d calibration rows of %s are not the %d that the model was fitted to; the intervals are right if they come from the same law, and count them as %d", cal.Len(), src.Path, total, total)
 	return cal, nil
 }
 
@@ -139,7 +139,7 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 		return nil, err
 	}
 	if part == "cal" {
-		t.warn("warning: the scores of the prediction sets come from the cal rows; if the model was fitted to them, the sets cover less than they say: put labelled rows that it has not seen into val_features, val_logits, val_labels")
+		t.warn("sets", "warning: the scores of the prediction sets come from the cal rows; if the model was fitted to them, the sets cover less than they say: put labelled rows that it has not seen into val_features, val_logits, val_labels")
 	}
 	said, err := experiments.Predict(model, rows)
 	if err != nil {

@@ -26,6 +26,7 @@ type Judged struct {
 
 	path            string
 	unread          string               // [data.Source.Unread] of the file
+	doubt           string               // why nothing that the rows show is to be used, "" where they are as they should be
 	copies          *rowcheck.Copies     // of the rows, nil without
 	described       *data.Described      // of a features file's own rows, nil of predictions
 	rows            int                  // of the file
@@ -150,12 +151,13 @@ func (j *Judged) told(t *terminal, embedding string) {
 	j.unread = cmp.Or(j.unread, j.Unread(embedding))
 	warnUnread(t, j.path, j.unread)
 	if j.Order != "" {
-		t.note("%s: %s", j.path, j.Order)
+		t.remark("classes", "%s: %s", j.path, j.Order)
 	}
 	if j.ReadAs != "" {
-		t.note("%s holds %s", j.path, j.ReadAs)
+		t.remark("read_as", "%s holds %s", j.path, j.ReadAs)
 	}
-	warnOf(t, j.path, rowcheck.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights}))
+	j.doubt = rowcheck.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Names: data.Names{Classes: j.ClassNames}})
+	warnOf(t, "labels", j.path, j.doubt)
 }
 
 // Embed reads the embedding from the array key or, if key is "", from the array of the default name if the file has it.
@@ -201,19 +203,8 @@ func (j *Judged) describe(path string) (d *data.Described, err error) {
 func (j *Judged) count(t *terminal, features mat.Matrix) {
 	j.TestWeights, j.copies = rowcheck.CountCopies(&data.Set{Features: features, Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Soft: j.Soft, Groups: j.Groups})
 	if j.copies != nil {
-		warnOf(t, j.path, j.copies.String())
+		warnOf(t, "copies", j.path, j.copies.String())
 	}
-}
-
-// odd is what JSON says of the copies among the rows, nil without, and of the file.
-func (j *Judged) odd() (copies any, notes []metrics.Note) {
-	if j.copies != nil {
-		copies = j.copies
-	}
-	if j.unread != "" {
-		notes = append(notes, metrics.Note{Key: "unread", Text: j.unread})
-	}
-	return copies, notes
 }
 
 // examination is how the rows are diagnosed: by the features that another file has of them or, where path is "", by their own, if there

@@ -70,9 +70,9 @@ func (c *applyCmd) held(t *terminal, m saved, shift *layers.LabelShift, x *data.
 	case !test.Elsewhere():
 		return profile.CompareShifted(sample)
 	case shift.New == nil:
-		t.warn("warning: %s: the shift is not, or not only, in the labels: whatever the new priors, %.0f %% of the rows would have other predictions (p %.2g). The probabilities may be wrong; label some of these rows and fit to them.", c.In, 100*test.Apart, test.PValue)
+		t.warn("label_shift", "warning: %s: the shift is not, or not only, in the labels: whatever the new priors, %.0f %% of the rows would have other predictions (p %.2g). The probabilities may be wrong; label some of these rows and fit to them.", c.In, 100*test.Apart, test.PValue)
 	default:
-		t.warn("warning: %s: these priors do not explain the rows: under them %.0f %% of the rows would have other predictions (p %.2g). The priors are others, or the shift is not in the labels alone; --new-priors estimate tells them apart.", c.In, 100*test.Apart, test.PValue)
+		t.warn("priors", "warning: %s: these priors do not explain the rows: under them %.0f %% of the rows would have other predictions (p %.2g). The priors are others, or the shift is not in the labels alone; --new-priors estimate tells them apart.", c.In, 100*test.Apart, test.PValue)
 	}
 	return profile.Compare(sample)
 }

@@ -200,7 +200,7 @@ func partsOf(raw *data.Raw) []rawPart {
 // report judges the model on all rows, saves it and prints the result.
 func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r optim.Result, save func(*encoders.Model, optim.Result, ...tensorboard.Scalar) error) error {
 	if raw.Notice != "" {
-		t.warn("warning: of %s %s", raw.Name, raw.Notice)
+		t.warn("raw_rows", "warning: of %s %s", raw.Name, raw.Notice)
 	}
 	list := &table{columns: []column{{head: "rows", left: true}, {head: "N", key: "n"}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"}}}
 	var test string

@@ -151,7 +151,7 @@ func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, set
 		return nil, err
 	}
 	for _, skip := range skipped {
-		t.warn("%s: left out of the grid: %s", skip.Data, skip.Why)
+		t.warn("skipped", "%s: left out of the grid: %s", skip.Data, skip.Why)
 	}
 	if len(cells) == 0 {
 		return nil, data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
@@ -194,7 +194,7 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiment
 			return nil, nil, err
 		}
 		if o.Notice != "" {
-			t.warn("warning: of %s %s", o.Name, o.Notice)
+			t.warn("raw_rows", "warning: of %s %s", o.Name, o.Notice)
 		}
 		p, err := o.Features(ctx)
 		if err != nil {

@@ -165,7 +165,7 @@ func (g *gridFlags) runPart(ctx context.Context, t *terminal, p *study.Plan, job
 func warnFailures(t *terminal, p *study.Plan) error {
 	failures := p.Failures()
 	for _, f := range failures {
-		t.warn("failed: %s", strings.TrimSpace(f.Error()))
+		t.warn("failed", "failed: %s", strings.TrimSpace(f.Error()))
 	}
 	if len(failures) > 0 {
 		return failed(fmt.Sprintf("%d of %d cells failed; the same command tries them again", len(failures), len(p.Tasks)), failures)
@@ -188,7 +188,7 @@ func warnMissing(t *terminal, p *study.Plan) error {
 	case none:
 		return data.Inputf("", "the cells in %s are of another program; compute them again, without --collect", dir)
 	case len(missing) > 0:
-		t.warn("%d of %d cells are not in %s: %s; the report is of the others", len(missing), all, dir, someOf(missing))
+		t.warn("missing", "%d of %d cells are not in %s: %s; the report is of the others", len(missing), all, dir, someOf(missing))
 	}
 	return nil
 }
@@ -214,6 +214,6 @@ func (g *gridFlags) warnStale(t *terminal, tasks []*study.Task) {
 		}
 	}
 	if stale > 0 {
-		t.warn("%d cells were computed by another program, and are %s", stale, what)
+		t.warn("stale", "%d cells were computed by another program, and are %s", stale, what)
 	}
 }

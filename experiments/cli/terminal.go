@@ -24,6 +24,7 @@ import (
 type terminal struct {
 	out, err *os.File
 	quiet    bool   // neither notes nor progress
+	said     []note // what is told of the rows and the fit
 	end      string // the last two characters that were printed
 	failed   error
 }
@@ -59,9 +60,44 @@ func (t *terminal) note(format string, args ...any) {
 	}
 }
 
-// warn prints a line that the user must see, even with --quiet.
-func (t *terminal) warn(format string, args ...any) {
-	fmt.Fprintln(t.err, data.Lines(fmt.Sprintf("calibra: "+format, args...)))
+// note is something that is told of the rows or of a fit, with a key that programs know it by.
+type note struct {
+	Key  string `json:"key"`
+	Text string `json:"text"`
+}
+
+// warn prints a line that the user must see, even with --quiet; JSON has it as a note.
+func (t *terminal) warn(key, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	t.warnAs(note{key, strings.TrimPrefix(text, "warning: ")}, text)
+}
+
+// warnAs is warn of a line that names a file too.
+func (t *terminal) warnAs(n note, line string) {
+	t.said = append(t.said, note{n.Key, data.Lines(n.Text)})
+	fmt.Fprintln(t.err, data.Lines("calibra: "+line))
+}
+
+// remark is note of what JSON has too.
+func (t *terminal) remark(key, format string, args ...any) {
+	t.said = append(t.said, note{key, data.Lines(fmt.Sprintf(format, args...))})
+	t.note(format, args...)
+}
+
+// noted is the JSON of an object with the notes at its end; other values stay as they are.
+func (t *terminal) noted(object []byte) ([]byte, error) {
+	if t.said == nil || !bytes.HasPrefix(object, []byte("{")) {
+		return object, nil
+	}
+	notes, err := json.Marshal(t.said)
+	if err != nil {
+		return nil, err
+	}
+	head := bytes.TrimSuffix(bytes.TrimSpace(object), []byte("}"))
+	if !bytes.HasSuffix(head, []byte("{")) {
+		head = append(head, ',')
+	}
+	return fmt.Appendf(head, `"notes":%s}`, notes), nil
 }
 
 // print writes a result in one piece: one that a full disk cuts short is an error. It stays, nothing is printed after it,
@@ -159,14 +195,20 @@ func (t *terminal) tables(tables ...*table) error {
 
 // json prints v as indented JSON.
 func (t *terminal) json(v any) error {
-	var text bytes.Buffer
-	out := json.NewEncoder(&text)
+	var plain, text bytes.Buffer
+	out := json.NewEncoder(&plain)
 	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
 	if err := out.Encode(v); err != nil {
 		return err
 	}
-	return t.print(text.Bytes())
+	noted, err := t.noted(plain.Bytes())
+	if err != nil {
+		return err
+	}
+	if err := json.Indent(&text, noted, "", "  "); err != nil {
+		return err
+	}
+	return t.print(append(bytes.TrimSpace(text.Bytes()), '\n'))
 }
 
 // verdicts prints what to do with what was found, a paragraph for each data set, before what shows it.

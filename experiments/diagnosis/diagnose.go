@@ -116,9 +116,8 @@ type Diagnosis struct {
 	Critical         float64            `json:"critical"`          // what |T| must exceed
 	CriticalInterval float64            `json:"critical_interval"` // the same, by which intervals reach
 	Recoverable      *metrics.Recovered `json:"recoverable"`
-	// Copies and Notes are those of a [metrics.Report].
-	Copies any            `json:"copies,omitempty"`
-	Notes  []metrics.Note `json:"notes,omitempty"`
+	// Copies are those of a [metrics.Report].
+	Copies any `json:"copies,omitempty"`
 }
 
 // Kind is the kind of error that a diagnosis finds.

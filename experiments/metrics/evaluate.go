@@ -75,13 +75,6 @@ type Report struct {
 	Verdict, Failed any
 	// Copies says which rows are left out because they repeat others, whose weights they add to. The caller sets it; nil without.
 	Copies any
-	Notes  []Note // of the caller about the file
-}
-
-// Note is what a user should know of a file.
-type Note struct {
-	Key  string `json:"key"`
-	Text string `json:"text"`
 }
 
 // Measured is a metric as it was measured.
@@ -431,7 +424,6 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Verdict    any         `json:"verdict,omitempty"`
 		Failed     any         `json:"failed,omitempty"`
 		Copies     any         `json:"copies,omitempty"`
-		Notes      []Note      `json:"notes,omitempty"`
 	}{
 		Protocol: r.Protocol, Rows: r.Rows, Effective: r.Effective, Classes: r.Classes, Metrics: metrics, Floored: r.Floored,
 		Settings: reportSettings{
@@ -439,7 +431,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,
 		},
 		Smooth:    newNoisy(Measured{Value: r.SmoothECE, Interval: r.SmoothInterval, Many: noInterval, Noise: r.SmoothNoise}),
-		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, LikelihoodRatio: r.LikelihoodRatio, Decomposition: r.Decomposition, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed, Copies: r.Copies, Notes: r.Notes,
+		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, LikelihoodRatio: r.LikelihoodRatio, Decomposition: r.Decomposition, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed, Copies: r.Copies,
 	})
 }
 

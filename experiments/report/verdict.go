@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"calibra/data"
 	"calibra/experiments/metrics"
@@ -139,6 +141,7 @@ const (
 	Leave      Say = "leave it as it is" // nothing lowers the NLL by what would matter
 	DoNotUse   Say = "do not use"        // the method that was asked for: it raises the NLL
 	CannotTell Say = "cannot tell yet"   // the rows are too few
+	CheckRows  Say = "check the rows"    // they seem to be others than they should be
 )
 
 const (
@@ -627,6 +630,26 @@ func upper(title string) string {
 	return title
 }
 
+// Doubt lets a verdict recommend nothing where the rows seem to be others than they should be: by their classes, as other rows or as
+// those of a training. why says so and how to mend it; without a sentence nothing changes.
+func (v *Verdict) Doubt(why ...string) {
+	why = slices.DeleteFunc(slices.Clone(why), func(text string) bool { return text == "" })
+	if v == nil || len(why) == 0 {
+		return
+	}
+	nan := math.NaN()
+	v.Say, v.Method, v.Difference, v.Low, v.High, v.P, v.RowsNeeded = CheckRows, Classifier, nan, nan, nan, nan, 0
+	v.Avoid, v.AsGood, v.Commands = []string{}, []string{}, nil
+	v.Sentence = "Check the rows. Do not use what they show as it is."
+	v.Why = data.Each(why[:min(len(why), mostWhy)], func(text string) string { return upperFirst(text) + "." })
+}
+
+// upperFirst is a text as a sentence begins.
+func upperFirst(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
 // ToUse is the method to use, the classifier as it is where none is.
 func (v *Verdict) ToUse() string {
 	if v.Say == Use {
@@ -635,8 +658,10 @@ func (v *Verdict) ToUse() string {
 	return Classifier
 }
 
-// Chooses reports whether the method is the one to go on with: never where the rows cannot tell yet.
-func (v *Verdict) Chooses(name string) bool { return v.Say != CannotTell && v.ToUse() == name }
+// Chooses reports whether the method is the one to go on with: never where the rows cannot tell.
+func (v *Verdict) Chooses(name string) bool {
+	return v.Say != CannotTell && v.Say != CheckRows && v.ToUse() == name
+}
 
 // Text is the verdict in sentences.
 func (v *Verdict) Text() []string { return append([]string{v.Sentence}, v.Why...) }
@@ -644,7 +669,7 @@ func (v *Verdict) Text() []string { return append([]string{v.Sentence}, v.Why...
 // Brief is the verdict in a few words: "use mixture: NLL .1563 instead of .2248".
 func (v *Verdict) Brief() string {
 	switch v.Say {
-	case Leave, CannotTell:
+	case Leave, CannotTell, CheckRows:
 		return string(v.Say)
 	}
 	said := string(v.Say) + " " + v.Method

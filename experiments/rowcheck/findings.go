@@ -19,6 +19,19 @@ type Findings struct {
 	Copies     *Copies       `json:"copies,omitempty"` // among the rows that are tested
 }
 
+// Doubts are the findings by which the rows are of other classes, other rows or seen in training, so that nothing they show is to be
+// used; "" of what is not found. Features matter to methods that read them.
+func (f *Findings) Doubts(features bool) []string {
+	doubts := []string{f.Labels, f.TestLabels}
+	if features {
+		doubts = append(doubts, f.Features)
+	}
+	if f.Training != nil {
+		doubts = append(doubts, f.Training.String())
+	}
+	return doubts
+}
+
 // alarm is the chance of a notice on rows of which it is not true, where chance alone could be the reason, and
 // alarmDeviation as many standard deviations.
 const alarm = 1e-3

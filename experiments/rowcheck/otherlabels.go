@@ -26,28 +26,28 @@ func OtherLabels(rows string, x *data.Set) string {
 	if order.classes < 2 {
 		return "" // one class alone is a fault of its own
 	}
-	const renumber = "the classifier is right in %.0f %% of the %s, and would be in %.0f %% if %s: the labels seem to number the classes in another order than the columns do; " +
+	const renumber = "the labels seem to number the classes in another order than the columns do: %s; " +
 		"number them by the columns or, where labels are names, add class_names in the order of the columns"
 	if order.moved > 2*order.right && order.surely(order.moved) {
-		return fmt.Sprintf(renumber, order.percent(order.right), rows, order.percent(order.moved), "its columns stood for other classes")
+		return fmt.Sprintf(renumber, fmt.Sprintf("the classifier is right in %.0f %% of the %s, and would be in %.0f %% if its columns stood for other classes",
+			order.percent(order.right), rows, order.percent(order.moved)))
 	}
-	if strange := foreign(rows, scores, labels); strange != "" {
-		return strange
+	if some := spread(len(labels), comparedRows); some != nil {
+		scores, labels = data.RowsOf(scores, some), data.Each(some, func(i int) int { return labels[i] })
 	}
-	if order.surely(order.commonest) {
-		return fmt.Sprintf(renumber, order.percent(order.right), rows, order.percent(order.commonest), "it always took the commonest class")
+	if a, b, z, surely := data.Exchanged(scores, labels); z < surely {
+		name := func(c int) string { return data.Line(data.ClassName(x.Names.Classes, c)) }
+		return fmt.Sprintf(renumber, fmt.Sprintf("the %s of class %s look like those of class %s, and the other way round", rows, name(a), name(b)))
 	}
-	return ""
+	return foreign(rows, scores, labels)
 }
 
-// order counts of how many rows the label is the largest score, the commonest label, and the commonest label of the rows
-// with that largest score.
-type order struct{ rows, right, commonest, moved, classes int }
+// order counts of how many rows the label is the largest score, and the commonest label of the rows with that largest score.
+type order struct{ rows, right, moved, classes int }
 
 // countOrder learns on every other row what labels are common, and counts on the others.
 func countOrder(scores *mat.Dense, labels []int) (out order) {
-	const all = -1 // columns together
-	seen := map[int]map[int]int{all: {}}
+	seen, known := map[int]map[int]int{}, map[int]bool{}
 	mostly := map[int]int{}
 	for _, learn := range []bool{true, false} {
 		for i, y := range labels {
@@ -58,11 +58,10 @@ func countOrder(scores *mat.Dense, labels []int) (out order) {
 					seen[top] = map[int]int{}
 				}
 				seen[top][y]++
-				seen[all][y]++
+				known[y] = true
 			default:
 				out.rows++
 				out.right += one(top == y)
-				out.commonest += one(mostly[all] == y)
 				to, known := mostly[top]
 				out.moved += one(known && to == y)
 			}
@@ -71,7 +70,7 @@ func countOrder(scores *mat.Dense, labels []int) (out order) {
 			mostly[k] = slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b int) int { return counts[a] - counts[b] })
 		}
 	}
-	out.classes = len(seen[all])
+	out.classes = len(known)
 	return out
 }
 
@@ -106,9 +105,6 @@ const (
 //
 // q_ic ∝ exp(b_c) p_ic^β are the probabilities at β = tempered, with the b at which Σ_i q_ic = n_c.
 func foreign(rows string, scores *mat.Dense, labels []int) string {
-	if some := spread(len(labels), foreignRows); some != nil {
-		scores, labels = data.RowsOf(scores, some), data.Each(some, func(i int) int { return labels[i] })
-	}
 	n, classes := scores.Dims()
 	counts, q := make([]float64, classes), mat.NewDense(n, classes, nil)
 	right, claimed := 0.0, 0.0
@@ -124,7 +120,7 @@ func foreign(rows string, scores *mat.Dense, labels []int) string {
 	}
 	bias := make([]float64, classes)
 	share(q, bias)
-	p := 2 * distuv.UnitNormal.Survival(math.Abs(permuted(q, labels, counts)))
+	p := 2 * distuv.UnitNormal.Survival(math.Abs(data.Agreement(q, labels)))
 	if !(p > unrelated) {
 		return ""
 	}
@@ -163,9 +159,9 @@ func foreign(rows string, scores *mat.Dense, labels []int) string {
 }
 
 const (
-	// foreignRows are as many as are looked at, and foreignFloor is what their probabilities count at least: the ratio is
+	// comparedRows are as many as are looked at, and foreignFloor is what their probabilities count at least: the ratio is
 	// not that of a few rows.
-	foreignRows, foreignFloor = 10_000, 1e-12
+	comparedRows, foreignFloor = 10_000, 1e-12
 	// biasSteps and biasTolerance end the search for b: what is left of a row is no matter beside log alarm.
 	biasSteps, biasTolerance = 100, .01
 )
@@ -181,30 +177,4 @@ func share(q *mat.Dense, bias []float64) {
 			row[c] = math.Exp(l - sum)
 		}
 	}
-}
-
-// permuted is T = Σ_i ã_iy_i, ã_ic = q_ic − Σ_j q_jc / N, in its standard deviations if the labels are permuted:
-//
-//	Var T = Σ_i (Σ_c n_c ã_ic² − (Σ_c n_c ã_ic)²/N) / (N − 1)
-func permuted(q *mat.Dense, labels []int, counts []float64) float64 {
-	n, classes := q.Dims()
-	mean := make([]float64, classes)
-	for i := range n {
-		floats.AddScaled(mean, 1/float64(n), q.RawRowView(i))
-	}
-	var sum, variance float64
-	for i, y := range labels {
-		row := q.RawRowView(i)
-		sum += row[y] - mean[y]
-		var squares, product float64
-		for c, m := range counts {
-			a := row[c] - mean[c]
-			squares, product = squares+m*a*a, product+m*a
-		}
-		variance += squares - product*product/float64(n)
-	}
-	if variance /= float64(n - 1); !(variance > 1e-12*float64(n)) { // outputs that are equal but for rounding
-		return 0
-	}
-	return sum / math.Sqrt(variance)
 }

@@ -25,6 +25,8 @@ type Findings struct {
 	Inputs map[*experiments.Origin]string
 	// Where says in a sentence where the classifier of the data is wrong; nil if nobody looked.
 	Where map[*experiments.Origin]string
+	// Doubts say why nothing that the rows of the data show is to be used; nil where they are as they should be.
+	Doubts map[*experiments.Origin][]string
 
 	answers map[question]map[experiments.Spec]*paired // to what was asked before
 }

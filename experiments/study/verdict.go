@@ -94,8 +94,9 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 	if v == nil || err != nil {
 		return nil, err
 	}
+	v.Doubt(f.Doubts[s.origin]...)
 	at := slices.IndexFunc(candidates, func(c report.Candidate) bool { return c.Name == v.ToUse() })
-	if in := f.Inputs[s.origin]; in != "" && at >= 0 {
+	if in := f.Inputs[s.origin]; in != "" && at >= 0 && v.Say != report.CheckRows {
 		best := s.rows[rows[at]]
 		spec := best.results[0].Spec
 		spec.Catalog = best.spec.Catalog

@@ -145,7 +145,7 @@ class Calibrator(Routed):
         given = [f"{name}={value!r}" for name, value in self.get_params().items() if name not in unsaid or value != unsaid[name]]
         return f"Calibrator({', '.join(given)})"
 
-    def fit(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None, groups: Rows = None) -> Calibrator:
+    def fit(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None, groups: Rows = None, classes: Rows = None) -> Calibrator:
         """Fits the method to rows that the classifier was not trained on.
 
         Parameters
@@ -161,6 +161,9 @@ class Calibrator(Routed):
         groups : (N)
             Rows of one group are all fitted or all validated on: whole groups of a tenth of the rows are
             validated on, as by split="paper".
+        classes : (C)
+            The classes of the columns. Without them they are the columns' names, if the labels are such, the levels of a category, the
+            integers, or the labels in the order that fits; where the rows do not tell that, they are asked for.
 
         Returns
         -------
@@ -174,7 +177,7 @@ class Calibrator(Routed):
         one, logits, said = single(rows.logits), columns(rows.logits, scores=self.scores), of_single(rows.logits, self.scores)
         if one and said != self.scores and said == "probabilities":
             warnings.warn('X has one value in 0…1 for each row, which is read as the probability of class 1; say scores="probabilities", or scores="logits"', CalibraWarning, stacklevel=2)
-        classes = classes_of(y, logits.shape[1])
+        classes = classes_of(y, logits, classes, rows.of_logits)
         words = ["fit", "--seed", plain(self.seed), "--json"]
         if self.method is not None:
             words += ["--method", self.method]
@@ -248,7 +251,7 @@ class Calibrator(Routed):
             words += ["--split", self.split]
         if groups is not None:
             words += ["--whole-groups"]
-        arrays = {"logits": logits, "labels": numbered(y, classes_of(y, logits.shape[1])), "features": rows.features, "weights": sample_weight, "groups": groups}
+        arrays = {"logits": logits, "labels": numbered(y, classes_of(y, logits, names=rows.of_logits)), "features": rows.features, "weights": sample_weight, "groups": groups}
         with scratch(*arrays.values()) as folder:
             write(folder / "rows.npz", **{f"test_{key}": value for key, value in arrays.items()})
             report = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "comparison", within=folder))
@@ -347,7 +350,7 @@ class Calibrator(Routed):
             raise InputError("this Calibrator does not know the rows of its fit, or their labels are soft; hand over held_out=(logits, y, features)")
         other, y, *more_of_them = held_out
         those = more_of_them[0] if more_of_them else None
-        apart = self._parts(other, those) if part == "val" else Parts(other, those, None, None)
+        apart = self._parts(other, those) if part == "val" else Parts(other, those, None, None, None)
         more = {f"{part}_logits": self._columns(apart.logits), f"{part}_labels": numbered(y, self.classes_), f"{part}_features": apart.features}
         return self._applied(rows.logits, rows.features, f"--sets={level}", **more)["sets"].astype(bool)
 
@@ -412,8 +415,6 @@ class Calibrator(Routed):
         y = numbered(rows.labels if y is None else y, self.classes_)
         if len(y) != len(said):
             raise InputError(f"y has {len(y)} rows and logits have {len(said)}; they must be of the same rows")
-        if not soft(y) and (strange := y[~np.isin(y, np.arange(len(self.classes_)))]).size:
-            raise InputError(f"y holds {strange[0]}, which is none of the classes {self.classes_.tolist()[:10]}")
         return float(np.average(y[np.arange(len(y)), said] if soft(y) else y == said, weights=sample_weight))
 
     def save(self, folder: str | os.PathLike[str]) -> None:

@@ -1,11 +1,13 @@
 """Rows as the command takes them: logits N×C, labels 0…C−1."""
 from __future__ import annotations
 
+import statistics
 import typing
+import warnings
 
 import numpy as np
 
-from calibra.command import InputError, array, untraced
+from calibra.command import CalibraWarning, InputError, array, untraced
 from calibra.tables import Array, Rows, single_column
 
 
@@ -88,6 +90,9 @@ def labels(y: Rows) -> Array:
         return typing.cast(Array, y.astype(np.int64))
     if all(isinstance(value, str) for value in y.ravel().tolist()):
         return typing.cast(Array, y.astype(str))
+    for row, value in enumerate(y.ravel().tolist()):
+        if value is None or value != value:
+            raise InputError(f"y holds {value} at row {row}; leave out the rows without a label")
     raise InputError("y holds values that are neither all whole numbers nor all text. Unknown label type: name the classes by numbers or by text")
 
 
@@ -97,45 +102,147 @@ def soft(y: Rows) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def classes_of(y: Rows, count: int) -> Array:
-    """The classes of `count` columns: 0…C−1 where y holds such numbers, else its values in order.
+def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence[str] | None = None, *, say: str = "classes=") -> Array:
+    """The classes of the columns of scores (N×C), logits or probabilities.
 
-    The order is that of an ordered category of pandas, of numbers (also as text), or else of the alphabet.
+    They are what the caller said; the names of the columns, where all labels are such; the levels of a category; the integers 0…C−1 or
+    1…C; or the labels themselves. Those of text may have several orders: the one that fits the columns is taken if the rows tell it from the
+    others, and otherwise `say` is asked for, as the command does with labels of text.
     """
+    count = scores.shape[1]
+    if said is not None:
+        if len(known := labels(said)) != count:
+            raise InputError(f"{say} has {len(known)} classes and there are {count} columns; name one for each")
+        return known
     if soft(y):
         return np.arange(count)
-    found = np.unique(labels(y))
-    whole = found.dtype.kind in "iub" or found.dtype.kind == "f" and np.all(found == np.floor(found))
-    if found.dtype.kind == "f" and not whole:
-        raise InputError(f"y is continuous: it holds {found[found != np.floor(found)][0]}; it must hold a class for each row. Unknown label type: continuous")
-    if whole and len(found) and 0 <= found[0] and found[-1] < count:
-        return np.arange(count)
-    order: typing.Any = getattr(y, "dtype", None)
-    if getattr(order, "ordered", False) and len(order.categories) == count:
-        return labels(order.categories)
-    if found.dtype.kind == "U" and all(value.isdecimal() for value in found.tolist()):
-        found = np.array(sorted(found.tolist(), key=int))
-        if set(found.tolist()) <= (numbers := set(map(str, range(count)))):
-            return np.array(sorted(numbers, key=int))
-    if len(found) == count:
-        return found
-    if whole:
-        return np.arange(count)  # and the command says which label is none of them
-    raise InputError(f"y holds {len(found)} classes and there are {count} columns; number the classes 0…{count - 1} in the order of the columns")
+    values = labels(y)
+    found, first = np.unique(values, return_index=True)
+    if names is not None and len(names) == count:
+        for prefix in ("", "logit_", "prob_"):
+            bare = [name[len(prefix) :] for name in names if name.startswith(prefix)]
+            if len(bare) == count and set(map(str, found.tolist())) <= set(bare):
+                return np.array(bare) if found.dtype.kind == "U" else np.array(bare, dtype=object).astype(found.dtype)
+    levels: typing.Any = getattr(getattr(y, "dtype", None), "categories", None)
+    if levels is not None and len(levels) == count:
+        levels = labels(levels)
+        if levels.dtype.kind != "U" or y.dtype.ordered:
+            return typing.cast(Array, levels)
+    if found.dtype.kind == "f":
+        if (strange := values[(values != np.floor(values)) | ~np.isfinite(values)]).size:
+            raise InputError(f"y is continuous: it holds {strange[0]} at row {np.flatnonzero((values == strange[0]) | np.isnan(values))[0]}; it must hold a class for each row. Unknown label type: continuous")
+    if found.dtype.kind in "iubf":
+        one = np.arange(1, count + 1)
+        if len(found) and found[0] >= 1 and found[-1] == count:
+            return one
+        if len(found) > 1 and found[0] == 1 and found[-1] == count - 1:
+            return _fitting(values, scores, {f"0…{count - 1}": np.arange(count), f"1…{count}": one}, False, say)
+        return found if len(found) == count else np.arange(count)  # and whoever numbers y says which label is none of them
+    orders: dict[str, Array] = {}
+    if levels is not None and len(levels) == count:
+        orders["the order of the categories"] = levels
+    seen = values[np.sort(first)].tolist()
+    if digits := all(value.isdecimal() for value in found.tolist()):
+        if set(found.tolist()) <= set(map(str, range(count))):
+            found = np.array(sorted(map(str, range(count))))
+        orders["the alphabet"], orders["the order of the numbers"] = found, np.array(sorted(found.tolist(), key=int))
+    else:
+        orders["the alphabet"], orders["the order of the rows"] = found, np.array(seen)
+    asked = levels is None or levels.tolist() == seen
+    orders = {by: order for k, (by, order) in enumerate(orders.items()) if len(order) == count and not any(np.array_equal(order, other) for other in list(orders.values())[:k])}
+    if not orders:
+        raise InputError(f"y holds {len(found)} classes and there are {count} columns; hand over {say}, the classes in the order of the columns")
+    return _fitting(values, scores, orders, asked, say)
+
+
+ALARM = 1e-3  # the chance of taking classes for exchanged where chance alone is the reason, as data/classes.go has it
+LEANING = 1.0  # standard deviations by which two classes fit better exchanged where the rows do not tell
+LOOKED = 10_000  # rows
+
+
+def _fitting(y: Array, scores: Array, orders: dict[str, Array], asked: bool, say: str) -> Array:
+    """The order of classes that fits the columns, if the rows tell it from the others; an InputError if they do not."""
+    if len(y) != len(scores):
+        raise InputError(f"y has {len(y)} rows and there are {len(scores)} rows of columns; they must be of the same rows")
+    some = np.unique(np.linspace(0, len(y) - 1, min(len(y), LOOKED)).astype(int))
+    y, scores = y[some], np.asarray(scores, dtype=float)[some]
+    surely = statistics.NormalDist().inv_cdf(1 - ALARM)
+    with np.errstate(over="ignore"):
+        ranks = np.column_stack([_ranks(column) for column in (scores - np.logaddexp.reduce(scores, axis=1)[:, None]).T])
+    columns = {by: numbered(y, order) for by, order in orders.items()}
+    names = np.unique(y)
+    label = np.searchsorted(names, y)
+    place = {by: numbered(names, order) for by, order in orders.items()}
+
+    def better(one: str, other: str) -> float:
+        return agreement(ranks[:, place[one]] - ranks[:, place[other]], label)
+
+    best = next(iter(orders))
+    for by in orders:
+        if better(by, best) > surely:
+            best = by
+    x, z, pair, least = exchanged(scores, columns[best])
+    named = orders[best].tolist()
+    if z < least:
+        mean = np.array([ranks[columns[best] == k].mean(axis=0) if (columns[best] == k).any() else np.zeros(len(named)) for k in range(len(named))])
+        fits: dict[int, typing.Any] = {}  # the largest mean rank first, each column once
+        for at in np.argsort(-mean, axis=None, kind="stable"):
+            k, column = divmod(int(at), len(named))
+            if column not in fits and named[k] not in fits.values():
+                fits[column] = named[k]
+        raise InputError(f"the labels fit the columns better in another order than {next(iter(orders))}: {[fits[k] for k in sorted(fits)][:12]}; hand over {say}, the classes in the order of the columns")
+    unknown = [by for by in orders if by != best and better(best, by) < surely]
+    if asked and (unknown or z < -LEANING):
+        may = f"{named[x]} and {named[pair]} may be exchanged in {best}" if z < -LEANING else f"it may be {best} or {unknown[0]}"
+        raise InputError(f"the labels are names, and the order of the columns is not known: {may}, and the rows do not tell; hand over {say}, the classes in the order of the columns")
+    if best != (first := next(iter(orders))):
+        warnings.warn(f"the classes of the columns are taken in the order {named[:6]}, {best}, which fits them better than {first}; {say} says another", CalibraWarning, stacklevel=4)
+    return orders[best]
+
+
+def exchanged(scores: Array, y: Array) -> tuple[int, float, int, float]:
+    """Two classes whose labels fit the columns least as they are, a and z and b: z is by how many standard deviations the rows of a have
+    larger differences s_a − s_b than those of b (Mann and Whitney 1947), and below the last number chance alone has no pair."""
+    rows = [np.flatnonzero(y == k) for k in range(scores.shape[1])]
+    pairs = [(a, b) for a in range(len(rows)) for b in range(a + 1, len(rows)) if len(rows[a]) and len(rows[b])]
+    worst, least = (0, 0.0, 0), statistics.NormalDist().inv_cdf(ALARM / max(len(pairs), 1))
+    for a, b in pairs:
+        of = np.concatenate([rows[a], rows[b]])
+        with np.errstate(invalid="ignore"):
+            d = np.nan_to_num(scores[of, a] - scores[of, b], nan=0.0, posinf=np.inf, neginf=-np.inf)
+        z = agreement(np.column_stack([_ranks(d), np.zeros(len(of))]), (np.arange(len(of)) >= len(rows[a])).astype(int))
+        if z < worst[1]:
+            worst = (a, z, b)
+    return (*worst, least)
+
+
+def agreement(q: Array, y: Array) -> float:
+    """T = Σ_i ã_iy_i, ã_ic = q_ic − Σ_j q_jc / N, in its standard deviations if the labels are permuted."""
+    n, a = len(q), q - q.mean(axis=0)
+    counts = np.bincount(y, minlength=q.shape[1])
+    variance = ((a * a) @ counts - (a @ counts) ** 2 / n).sum() / max(n - 1, 1)
+    return float(a[np.arange(n), y].sum() / np.sqrt(variance)) if variance > 1e-12 * n else 0.0
+
+
+def _ranks(values: Array) -> Array:
+    """Ranks over N, from −1/2 to 1/2; equal values have the mean of theirs."""
+    _, at, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return typing.cast(Array, ((np.cumsum(counts) - (counts + 1) / 2) / len(values) - 0.5)[at])
 
 
 def numbered(y: Rows, classes: Array) -> Array:
-    """The labels as numbers of their classes, or soft as they are; those that are none are left to the command."""
+    """The labels as numbers of their classes, or soft as they are; a label that is none of them is an InputError with its row."""
     if soft(y):
         return columns(y, "y")
     y = labels(y)
     if np.array_equal(classes, np.arange(len(classes))) and y.dtype.kind in "iubf":
-        whole = y.astype(np.int64) if y.dtype.kind in "fb" else y
-        return typing.cast(Array, whole if np.array_equal(whole, y) else y)
+        if (rows := np.flatnonzero(~np.isin(y, classes))).size:
+            raise InputError(f"y holds {y[rows[0]]} at row {rows[0]}, which is none of the classes 0…{len(classes) - 1}")
+        return typing.cast(Array, y.astype(np.int64))
     place = {value: k for k, value in enumerate(classes.tolist())}
     for value, k in list(place.items()):
         place.setdefault(str(value), k)  # numbers that y has as text
-    strange = [value for value in y.tolist() if value not in place]
+    strange = [(row, value) for row, value in enumerate(y.tolist()) if value not in place]
     if strange:
-        raise InputError(f"y holds {strange[0]!r}, which is none of the classes {classes.tolist()[:10]}")
+        raise InputError(f"y holds {strange[0][1]!r} at row {strange[0][0]}, which is none of the classes {classes.tolist()[:10]}")
     return np.array([place[value] for value in y.tolist()], dtype=np.int64)

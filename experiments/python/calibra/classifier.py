@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from calibra.calibrator import Calibrator
+from calibra.classes import numbered
 from calibra.command import InputError
 from calibra.tables import Array, Rows
 
@@ -133,7 +134,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             scores.append(_scores(one, rows, self.classes_))
             features.append(self._features(one, rows))
             held.append(test)
-        place = np.asarray(np.searchsorted(self.classes_, y))
+        place = numbered(y, np.asarray(self.classes_))
         if self.ensemble:
             self.calibrated_ = [(one, self._calibrator(one, s, place[t], f, sample_weight, t)) for (one, t), s, f in zip(fitted, scores, features)]
         else:
@@ -228,7 +229,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         # its own estimator gave the scores, so that none are in another scale or order by mistake
         said = self.scores or ("logits" if _decides(estimator, scores, self.classes_) else "probabilities")
-        return Calibrator(self.method, seed=self.seed, accept_shift=True, scores=said, **settings).fit(scores, labels, features, sample_weight=weight)
+        return Calibrator(self.method, seed=self.seed, accept_shift=True, scores=said, **settings).fit(scores, labels, features, sample_weight=weight, classes=np.arange(len(self.classes_)))
 
     def _transformer(self, X: Rows) -> typing.Any:
         return typing.cast(typing.Any, clone(self.latent)).fit(X) if hasattr(self.latent, "transform") else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibra.classes import classes_of, columns, numbered, single
 from calibra.command import array, flags, plain, run, scratch, write
-from calibra.tables import Array, Rows, single_column
+from calibra.tables import Array, Rows, column_names, single_column
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Decomposition:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What to do with a classifier: "use" a method, "leave it as it is", "do not use" one, or "cannot tell yet".
+    """What to do with a classifier: "use" a method, "leave it as it is", "do not use" one, "cannot tell yet", or "check the rows".
 
     If the classifier is left as it is, the numbers belong to the method that comes nearest to a gain. They are None if nothing was
     compared. str(verdict) is the text.
@@ -320,7 +320,7 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
     sample_weight : array of N numbers, or None
         Weights of the rows.
     classes : array of C classes, or None
-        Classes of the columns; None takes the classes of y in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     groups : array of N names or numbers, or None
         Each is measured, and the multicalibration error of all.
     **options
@@ -358,7 +358,7 @@ def totals(p: Rows, y: Rows, *, first: int = 0, sample_weight: Rows = None, clas
     sample_weight : array of N numbers, or None
         Weights of the rows.
     classes : array of C classes, or None
-        Classes of the columns; None takes the classes of y in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of calibra evaluate, the same for all parts.
 
@@ -439,7 +439,7 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
     sample_weight : array of N numbers, or None
         Weights of the rows.
     classes : array of C classes, or None
-        Classes of the columns; None takes the classes of y in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     groups : array of N names or numbers, or None
         They are audited too.
     **options
@@ -467,9 +467,10 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
 
 
 def _written(folder: pathlib.Path, p: Rows, y: Rows, features: Rows, classes: Rows, scores: str | None, **more: Rows) -> list[str | pathlib.Path]:
+    names = column_names(p)
     p = array(single_column(p), "p")
     p = columns(p, "p", scores or ("probabilities" if single(p) else None))
-    classes = classes_of(y, p.shape[1]) if classes is None else np.asarray(classes)
+    classes = classes_of(y, p, classes, names)
     write(folder / "predictions.npz", probs=p, labels=numbered(y, classes), **more)
     where: list[str | pathlib.Path] = ["--in", folder / "predictions.npz"]
     if features is not None:

@@ -10,8 +10,8 @@ scikit-learn hands no metadata to predict_proba inside a scorer: a Calibrator wh
 there, Calibrator(features=[…]).
 
 Each takes y_true (N classes, or N×C their probabilities), y_prob (N×C, or N of the second class) and sample_weight
-(N), and is lower for better probabilities. labels are the classes of the columns; without them they are the classes of
-y_true in order, or 0…C−1. nll, brier, ece, ece_top, mce and ecce are computed here, in numpy, and equal those of
+(N), and is lower for better probabilities. labels are the classes of the columns; without them they are the columns'
+names, the integers, or the order of the names in y_true that fits the columns, if the rows tell it. nll, brier, ece, ece_top, mce and ecce are computed here, in numpy, and equal those of
 `calibra evaluate` to 1e-9. The command computes the local metrics, the metric of groups, noise floors and the parts of a score.
 """
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from calibra import judging
 from calibra.classes import classes_of, numbered, probabilities_of, soft
 from calibra.command import InputError, array
-from calibra.tables import Array, Rows, single_column
+from calibra.tables import Array, Rows, column_names, single_column
 
 __all__ = ["brier", "decompose", "ecce", "ece", "ece_top", "ess", "lce", "mce", "mlce", "multicalibration_error", "nll", "noise"]
 
@@ -53,7 +53,7 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
 
@@ -84,7 +84,7 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
 
@@ -115,7 +115,7 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
     bins : int
@@ -149,7 +149,7 @@ def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: R
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
     bins : int
@@ -183,7 +183,7 @@ def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
     bins : int
@@ -214,7 +214,7 @@ def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
     bins : int
@@ -247,7 +247,7 @@ def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 
@@ -279,7 +279,7 @@ def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = No
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 
@@ -314,7 +314,7 @@ def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 
@@ -351,7 +351,7 @@ def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_w
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
 
@@ -390,7 +390,7 @@ def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: 
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as replicates=1000 or seed=1.
 
@@ -428,7 +428,7 @@ def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sam
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
     labels : array of C classes, or None
-        Classes of the columns; None takes the classes of y_true in order, or 0…C−1.
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
 
@@ -459,9 +459,10 @@ def _measured(metric: str, y: Rows, p: Rows, features: Rows, sample_weight: Rows
 
 
 def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, labels: Rows, scores: str | None) -> _Sample:
+    names = column_names(y_prob)
     p = probabilities_of(array(single_column(y_prob), "y_prob"), "y_prob", scores)
     sums = p.sum(axis=1)
-    classes = classes_of(y_true, p.shape[1]) if labels is None else np.asarray(labels)
+    classes = classes_of(y_true, p, labels, names, say="labels=")
     y = numbered(y_true, classes)
     if len(y) != len(p):
         raise InputError(f"y_true has {len(y)} rows and y_prob has {len(p)}; they must be of the same rows")

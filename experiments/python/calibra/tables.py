@@ -13,12 +13,13 @@ Array = np.ndarray[typing.Any, np.dtype[typing.Any]]
 
 
 class Parts(typing.NamedTuple):
-    """The logits (N×C) and features (N×M) of rows, their labels where they hold them, and the names of all columns."""
+    """The logits (N×C) and features (N×M) of rows, their labels where they hold them, the names of all columns, and of the logits."""
 
     logits: Rows
     features: Rows | None
     labels: Rows | None
     names: list[str] | None
+    of_logits: list[str] | None
 
 
 def parts(X: Rows, features: Rows | None, named: Names | None, known: list[str] | None = None) -> Parts:
@@ -36,14 +37,14 @@ def parts(X: Rows, features: Rows | None, named: Names | None, known: list[str] 
     columns = table(X)
     if columns is None:
         if named is None:
-            return Parts(X, features, None, None)
+            return Parts(X, features, None, None, None)
         X = np.asarray(X)
         columns = {str(j): X[:, j] for j in range(X.shape[1])} if X.ndim == 2 else {}
     elif known is not None:
         if lacking := [name for name in known if name not in columns]:
             raise InputError(f"X has no column {lacking[0]!r}, which the rows of the fit have; the feature names should match those that were passed during fit")
         columns = {name: columns[name] for name in known}
-    names = list(columns)
+    names, named_columns = list(columns), table(X) is not None
     wanted = [str(name) for name in named or []]
     if lacking := [name for name in wanted if name not in columns]:
         raise InputError(f"X has no column {lacking[0]!r}, which features names; it has {', '.join(names[:10])}")
@@ -52,7 +53,7 @@ def parts(X: Rows, features: Rows | None, named: Names | None, known: list[str] 
         raise InputError("X has no column besides those that features names; the others are logits or probabilities, one for each class")
     if wanted:
         features = _beside(columns[name] for name in wanted)
-    return Parts(_beside(columns[name] for name in others), features, None, names)
+    return Parts(_beside(columns[name] for name in others), features, None, names, others if named_columns else None)
 
 
 def table(X: Rows) -> dict[str, Array] | None:
@@ -73,6 +74,12 @@ def table(X: Rows) -> dict[str, Array] | None:
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, TypeError):
         return None  # a stream of values, as a Series is: no columns
     return {name: _arrow(read.column(j)) for j, name in enumerate(read.column_names)}
+
+
+def column_names(values: Rows) -> list[str] | None:
+    """The names of the columns of a frame or a table; None of what has none."""
+    columns = table(values)
+    return None if columns is None else list(columns)
 
 
 def single_column(values: Rows) -> Rows:
@@ -137,4 +144,4 @@ def _predicted(said: typing.Any, features: Rows | None) -> Parts:
         hidden = array(hidden, "hidden states")
         features = hidden[:, 0] if hidden.ndim == 3 else hidden
     labels = said.label_ids[0] if isinstance(said.label_ids, tuple) else said.label_ids
-    return Parts(logits, features, labels, None)
+    return Parts(logits, features, labels, None, None)
