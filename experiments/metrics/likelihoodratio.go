@@ -71,7 +71,7 @@ func NewLikelihoodRatio(logProbs *mat.Dense, labels []int, s Settings, rng *rand
 		return nil, nil
 	default:
 		r.Redraws = ratioRedraws
-		r.PValue = f.redrawn(r.Statistic/(2*rows), rng)
+		r.PValue = f.redrawn(rng)
 	}
 	return r, nil
 }
@@ -100,19 +100,22 @@ func (f *scaling) rarest() float64 {
 	return least
 }
 
-// redrawn is the p-value of a fall of the loss by labels redrawn from the predictions.
-func (f *scaling) redrawn(fall float64, rng *rand.Rand) float64 {
+// redrawn is the p-value of the ratio by labels redrawn from the predictions.
+func (f *scaling) redrawn(rng *rand.Rand) float64 {
+	const near = 1e-3 // of the statistic: where the least lies at infinity, each step gains as much less
+	fall := func(b *binned) float64 {
+		before, fitted := (&scaling{binned: b, log: f.log, enough: near / f.Total()}).ratio()
+		return before - fitted
+	}
 	labels := f.redraw(ratioRedraws, rng)
 	falls := make([]float64, len(labels))
 	checked.InParallel(len(labels), func(k int) {
 		sample, b := *f.Sample, *f.binned
 		sample.Truth = checked.Truth{Label: labels[k].all(f.N)}
 		b.Sample = &sample
-		const near = 1e-3 // of the statistic: where the least lies at infinity, each step gains as much less
-		before, fitted := (&scaling{binned: &b, log: f.log, enough: near / f.Total()}).ratio()
-		falls[k] = before - fitted
+		falls[k] = fall(&b)
 	})
-	return tail(fall, falls, func(x float64) float64 { return x })
+	return tail(fall(f.binned), falls, func(x float64) float64 { return x })
 }
 
 // scaling is the mean NLL of softmax(v ⊙ ℓ + b), of x = (v_0 … v_{C−1}, b_1 … b_{C−1}).

@@ -423,7 +423,11 @@ func (v *Verdict) tooFew(nc, hope *Judged) {
 	}
 	v.Sentence = fmt.Sprintf("Cannot tell yet. Rows %s: %s of %s, and at most %s expected; %s.",
 		what, count(few.Seen), thousands(v.Rows), count(few.Expected), would)
-	v.because("%s %s, no more than can be chance with so few.", upper(hope.Title), hope.ToClassifier.moves())
+	so := ""
+	if !hope.ToClassifier.none() {
+		so = ", no more than can be chance with so few"
+	}
+	v.because("%s %s%s.", upper(hope.Title), hope.ToClassifier.moves(), so)
 }
 
 // count is a number of rows, whole or of two digits.
