@@ -36,7 +36,7 @@ func TestClassColumns(t *testing.T) {
 		"prices":             {repeat("open,high,low,close,label", "1,3,1,2,high", "2,4,1,3,low"), "raw"},
 		"measured":           {repeat("p_value,p_rank,label", ".3,4,a", ".2,5,b"), "raw"},
 		"iris":               {repeat("width,length,kind", "5.1,3.5,a", "4.9,3.0,b"), "raw"},
-		"folds beside names": {repeat("logit_0,logit_1,fold", ".7,.1,0", ".2,.3,1"), "[] []"},
+		"folds beside names": {repeat("logit_0,logit_1,fold", "7,.1,0", ".2,-3,1"), "[] []"},
 	} {
 		path := tempFile(t, "p.csv", []byte(c.text))
 		got := "raw"

@@ -87,7 +87,8 @@ class Calibrator(Routed):
     ('ts', array([1, 1, 2, 0]), (300, 3), 0.8)
     >>> model.predict_sets(logits[:1], logits[:1], held_out=(logits, y, logits), level=0.85)
     array([[ True,  True,  True]])
-    >>> round(model.evaluate(logits, y, folds=0)["nll"].value, 2), model.diagnose(logits, y, features=logits).verdict.say
+    >>> features = np.random.default_rng(0).normal(size=(300, 2))       # without which equal rows count as copies
+    >>> round(model.evaluate(logits, y, folds=0)["nll"].value, 2), model.diagnose(logits, y, features=features).verdict.say
     (0.64, 'use')
 
     A model is kept in a folder, which calibra apply reads too:

@@ -161,7 +161,7 @@ def run(*args: object, within: str | os.PathLike[str] | None = None) -> str:
 # Words of the command and those of a caller of this package, who knows neither its files nor its flags.
 SPOKEN = [
     (r"\b(?:of )?(?:rows|predictions|features)\.npz:? ", ""),
-    (r"^has no (?:cal|test|val)_features.*", "the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features"),
+    (r"^has no (?:cal|test|val)_features(?! that the default).*", "the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features"),
     (r"\b(?:cal|val|test)_(logits|features|groups)\b", r"\1"),
     (r"\b(?:(?:cal|val|test)_)?labels (?=hold|has|say|name)", "y "),
     (r"\b(?:(?:cal|val|test)_)?weights (?=hold|has|must)", "sample_weight "),

@@ -51,7 +51,7 @@ def test_local_metrics_and_floors_are_the_commands():
         (lambda: metrics.noise("nosuch", y, p), "no metric of calibra evaluate"),
         (lambda: metrics.nll(y, TEST[0]), "sum to 1"),
         (lambda: metrics.nll(y[:5], p), "5 rows"),
-        (lambda: metrics.nll(y * 0 + 9, p), "whole numbers in 0…3"),
+        (lambda: metrics.nll(y * 0 + 9, p), "none of the classes 0…3"),
         (lambda: metrics.nll(y, p, sample_weight=np.zeros(600)), "not all 0"),
     ):
         with pytest.raises(calibra.InputError, match=sentence):
