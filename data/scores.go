@@ -524,6 +524,11 @@ func (s *Source) Settle(as Scores) error {
 		looks, why = seen[largest].Looks()
 		as = looks
 	}
+	for _, j := range seen { // log-probabilities are logits, of which one part may hold others
+		if other, _ := j.Looks(); looks == LogProbabilities && other != looks {
+			as = Logits
+		}
+	}
 	s.Scores, s.ReadAs = as, string(as)
 	if as.Normalized() {
 		s.Floor = cmp.Or(s.Floor, all.floor())
