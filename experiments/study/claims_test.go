@@ -265,14 +265,14 @@ func allCalibrated() (all []calibrated) {
 // TestClaims draws rows of which no claim is true, and counts claims. No share is above 5 % and two standard errors, of 400 draws
 // (CALIBRA_CHECK=all; CALIBRA_UPDATE=1 writes results/claims.csv). In two overconfident settings the claims are true.
 func TestClaims(t *testing.T) {
-	draws, diagnosed := 10, 2
+	draws, diagnosed := 5, 1
 	if whole() {
 		draws, diagnosed = 400, 100
 	}
 	file := new(bytes.Buffer)
 	fmt.Fprintf(file, "setting,true,draws,%s,diagnosed\n", strings.Join(statements[:], ","))
 	for at, c := range allCalibrated() {
-		if !whole() && c.rows > 300 {
+		if !whole() && (c.rows > 300 || at%3 > 0) {
 			continue
 		}
 		counts, lock, work := &claims{}, sync.Mutex{}, make(chan int)

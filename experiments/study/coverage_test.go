@@ -244,7 +244,7 @@ func (c *coverage) crossFitted(t *testing.T, l law, rows, draws int) {
 // of them by more than chance, four standard errors. CALIBRA_CHECK=all draws 400 times, of up to 3,000 rows; with CALIBRA_UPDATE=1 it
 // writes results/coverage.csv.
 func TestCoverage(t *testing.T) {
-	draws, sizes := 20, []int{100}
+	draws, sizes := 6, []int{30}
 	if whole() {
 		draws, sizes = 400, []int{30, 100, 300, 1000, 3000}
 	}
