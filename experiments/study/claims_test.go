@@ -31,7 +31,6 @@ type calibrated struct {
 	rows          int     // to fit on, and as many to test on
 	heavy         bool    // rows have weights, of a Pareto law
 	groups        int     // of the rows, at random
-	times         int     // each row stands so often in a file that copies were not seen in; 0 is 1
 	overconfident float64 // the classifier says the scores times so much; 0 is 1
 }
 
