@@ -214,7 +214,7 @@ func (c *Comparison) likelihood(l *Law, rows int) {
 }
 
 // signs holds p to the exact test of the signs of differences, of which n are not 0 (McNemar 1947). They count unit each. The interval is
-// at least that of the share of positive ones (Clopper & Pearson 1934).
+// at least that of the share of positive ones ([ShareInterval]).
 func (c *Comparison) signs(d []float64, unit float64) {
 	var below, above float64
 	for _, x := range d {
@@ -230,11 +230,7 @@ func (c *Comparison) signs(d []float64, unit float64) {
 		return
 	}
 	fewer := min(below, above)
-	share := 0. // of the fewer, at most
-	if fewer < n {
-		share = distuv.Beta{Alpha: fewer + 1, Beta: n - fewer}.Quantile(.975)
-	}
-	towards := floats.Norm(d, 1) * unit * (2*share - 1) // beyond 0 where positive
+	towards := floats.Norm(d, 1) * unit * (2*ShareInterval(fewer, n).High - 1) // beyond 0 where positive
 	reach := math.Abs(c.Difference) + towards
 	c.atLeast(2*distuv.Binomial{N: n, P: .5}.CDF(fewer), reach, reach)
 }

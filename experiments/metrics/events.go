@@ -26,7 +26,8 @@ type Events struct {
 // EventsOf counts those of a sample.
 func EventsOf(s *checked.Sample) *Events {
 	e := &Events{Of: make([]float64, s.Classes), ExpectedOf: make([]float64, s.Classes), Loss: make([]float64, s.Classes)}
-	scale := s.Effective() / s.Total()
+	effective := s.Effective()
+	scale := effective / s.Total()
 	for i := range s.N {
 		w := scale * s.W(i)
 		e.Wrong += w * (1 - s.Hit(i, s.Classes))
@@ -39,7 +40,7 @@ func EventsOf(s *checked.Sample) *Events {
 		}
 	}
 	for c := range e.Loss {
-		e.Loss[c] /= s.Effective()
+		e.Loss[c] /= effective
 	}
 	return e
 }
