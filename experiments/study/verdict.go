@@ -237,11 +237,19 @@ func Weigh(runs []*experiments.Run, floors []*metrics.Report, asked int) (*repor
 		losses[metrics.NLL], losses[metrics.Accuracy] = append(losses[metrics.NLL], m.NLL), append(losses[metrics.Accuracy], m.Wrong)
 	}
 	classifier := slices.IndexFunc(runs, func(r *experiments.Run) bool { return r.Spec.Method == report.Classifier })
-	return report.Judge(len(runs[0].Outcome.Metrics.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
-		law := func(i, reference int) (*metrics.Law, error) {
+	laws := map[[2]int]*metrics.Law{} // each is asked for again and again
+	law := func(i, reference int) (l *metrics.Law, err error) {
+		pair := [2]int{i, reference}
+		if laws[pair] == nil {
 			p := runs[i].Outcome.Predictions
-			return metrics.NewLaw(p.LogProbs, runs[reference].Outcome.Predictions.LogProbs, p.Labels, metrics.Settings{Rows: p.Counting(), Soft: p.Soft})
+			if l, err = metrics.NewLaw(p.LogProbs, runs[reference].Outcome.Predictions.LogProbs, p.Labels, metrics.Settings{Rows: p.Counting(), Soft: p.Soft}); err != nil {
+				return nil, err
+			}
+			laws[pair], laws[[2]int{reference, i}] = l, l.Swapped()
 		}
+		return laws[pair], nil
+	}
+	return report.Judge(len(runs[0].Outcome.Metrics.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
 		return report.InPairs(m, losses[m], metrics.Ties{Effective: runs[0].Outcome.Metrics.Effective}, law, reference, asked)
 	})
 }
