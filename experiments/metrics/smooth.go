@@ -7,6 +7,7 @@ import (
 
 	"calibra/experiments/internal/checked"
 
+	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -20,121 +21,158 @@ import (
 // at the σ where it is σ, found by ten halvings, but no smaller than 1e-3.
 type smoothed struct {
 	confidence []float64
-	weight     []float64                    // of the rows; nil: 1
-	kernels    map[float64]*smoothingKernel // by σ, as redrawn labels need few
+	cosines    *fourier.DCT                 // of the coarsest grid
+	kernels    map[float64]*smoothingKernel // by σ
 }
 
-// smoothingKernel is K_σ on a grid, and what does not depend on the labels.
+// smoothingKernel is K_σ on a grid, and what depends on σ alone.
 type smoothingKernel struct {
-	weight []float64 // at the distances half … −half
-	half   int
-	grid   int       // points of the grid
-	at     []float64 // where the integrals are summed
-	mass   float64   // ∫ Σ_i K_σ(t, f_i) dt but for a constant
+	weight   []float64 // at the distances half … −half
+	half     int
+	grid     int       // points of the grid
+	at       []float64 // where the integrals are summed
+	mass     []float64 // Σ_t K_σ(t, ·) at each point of the grid
+	spectrum []float64 // of the coarsest grid: what the kernel multiplies the cosines by, or nil
 }
 
 const (
 	smoothHalvings = 10
 	smoothLeast    = 1e-3 // of σ
 	smoothFloor    = 1e-4 // what relplot adds to a density
+	coarsestGrid   = 1001 // points, for σ of .01 or more
 )
 
-func newSmoothed(confidence, weight []float64) *smoothed {
-	return &smoothed{confidence, weight, map[float64]*smoothingKernel{}}
+func newSmoothed(confidence []float64) *smoothed {
+	return &smoothed{confidence, fourier.NewDCT(coarsestGrid), map[float64]*smoothingKernel{}}
 }
 
-// SmoothECE is the smooth calibration error of rows with these confidences, hits and weights.
+// SmoothECE is the smooth calibration error of rows with these confidences, hits and weights; nil weighs each row 1.
 func SmoothECE(confidence, hit, weight []float64) float64 {
-	return newSmoothed(confidence, weight).error(func(i int) float64 { return hit[i] })
+	if weight == nil {
+		weight = make([]float64, len(confidence))
+		floats.AddConst(1, weight)
+	}
+	return newSmoothed(confidence).error(weight, func(i int) float64 { return hit[i] })
 }
 
-// error is smECE of the rows, hit being the share of the top class in each.
-func (s *smoothed) error(hit func(i int) float64) float64 {
+// error is smECE of rows with these weights, hit being the share of the top class in each.
+func (s *smoothed) error(weight []float64, hit func(i int) float64) float64 {
 	residual := make([]float64, len(s.confidence))
 	for i, f := range s.confidence {
-		residual[i] = f - hit(i)
-		if s.weight != nil {
-			residual[i] *= s.weight[i]
-		}
+		residual[i] = weight[i] * (f - hit(i))
 	}
+	at := s.of(weight, residual)
 	low, high := 1.0, 0.0
 	for range smoothHalvings {
-		if middle := (low + high) / 2; middle < smoothLeast || middle < s.at(middle, residual) {
+		if middle := (low + high) / 2; middle < smoothLeast || middle < at(middle) {
 			high = middle
 		} else {
 			low = middle
 		}
 	}
-	return s.at(low, residual)
+	return at(low)
 }
 
-// at is smECE_σ.
-func (s *smoothed) at(sigma float64, residual []float64) float64 {
-	k := s.kernels[sigma]
-	if k == nil {
-		k = newSmoothingKernel(sigma)
-		for _, density := range k.smooth(s.confidence, s.weight) {
-			k.mass += density + smoothFloor
+// of returns smECE_σ of rows with these weights and residuals.
+func (s *smoothed) of(weight, residual []float64) func(sigma float64) float64 {
+	var mass, cosines []float64 // on the coarsest grid
+	return func(sigma float64) float64 {
+		k := s.kernels[sigma]
+		if k == nil {
+			k = newSmoothingKernel(sigma, s.cosines)
+			s.kernels[sigma] = k
 		}
-		s.kernels[sigma] = k
+		if k.spectrum == nil {
+			return k.integral(k.smooth(k.share(s.confidence, residual)), k.share(s.confidence, weight))
+		}
+		if mass == nil {
+			mass = k.share(s.confidence, weight)
+			cosines = s.cosines.Transform(nil, k.share(s.confidence, residual))
+		}
+		smooth := floats.MulTo(make([]float64, coarsestGrid), cosines, k.spectrum)
+		return k.integral(s.cosines.Transform(smooth, smooth), mass)
 	}
-	sum := 0.0
-	for _, r := range k.smooth(s.confidence, residual) {
-		sum += math.Abs(r)
-	}
-	return sum / k.mass
 }
 
-func newSmoothingKernel(sigma float64) *smoothingKernel {
-	k := &smoothingKernel{grid: max(2000, int(math.RoundToEven(20/sigma)))/2 + 1}
+func newSmoothingKernel(sigma float64, cosines *fourier.DCT) *smoothingKernel {
+	k := &smoothingKernel{grid: max(2*(coarsestGrid-1), int(math.RoundToEven(20/sigma)))/2 + 1}
 	k.half = min(k.grid/2, int(math.Ceil(9*sigma*float64(k.grid)))) // beyond 9σ the kernel is below 1e-17
 	for d := k.half; d >= -k.half; d-- {
 		t := float64(d+k.grid/2)/float64(k.grid-1) - 0.5
 		k.weight = append(k.weight, math.Exp(-t*t/(2*sigma*sigma))/(math.Sqrt(2*math.Pi)*sigma))
 	}
 	points := max(200, int(math.RoundToEven(10/sigma)))
+	on := make([]float64, k.grid)
 	for i := range points {
-		k.at = append(k.at, float64(i)/float64(points-1))
+		t := float64(i) / float64(points-1)
+		j, right := k.beside(t)
+		k.at = append(k.at, t)
+		on[j] += 1 - right
+		on[j+1] += right
+	}
+	k.mass = k.transposed(on)
+	if k.grid == coarsestGrid {
+		// A kernel that is even, on a line that is reflected at both ends, is diagonal in the cosines.
+		even := make([]float64, k.grid)
+		copy(even, k.weight[k.half:])
+		k.spectrum = cosines.Transform(nil, even)
+		floats.Scale(1/float64(2*(k.grid-1)), k.spectrum) // the transform of a transform is 2(n − 1) times what it is of
 	}
 	return k
 }
 
-// smooth is Σ_i K_σ(t, f_i) y_i at the points t; y of nil is 1.
-func (k *smoothingKernel) smooth(f, y []float64) []float64 {
+// smooth is Σ_j K_σ(i, j) y_j at each point i of the grid.
+func (k *smoothingKernel) smooth(y []float64) []float64 {
 	last := k.grid - 1
-	mass := make([]float64, k.grid+2*k.half) // reflected at both ends
-	inner := mass[k.half : k.half+k.grid]
-	k.share(inner, f, y)
+	reflected := make([]float64, k.grid+2*k.half)
+	copy(reflected[k.half:], y)
 	for d := 1; d <= k.half; d++ {
-		mass[k.half-d] = inner[d]
-		mass[k.half+last+d] = inner[last-d]
+		reflected[k.half-d] = y[d]
+		reflected[k.half+last+d] = y[last-d]
 	}
-	on := func(j int) float64 { return floats.Dot(mass[j:j+len(k.weight)], k.weight) } // at a point of the grid
-	out := make([]float64, len(k.at))
-	next, high := -1, 0.0 // the point of the grid after the last t, and the sum there
-	for i, t := range k.at {
-		j, right := k.beside(t)
-		low := high
-		if j != next {
-			low = on(j)
-		}
-		next, high = j+1, on(j+1)
-		out[i] = low + right*(high-low)
+	out := make([]float64, k.grid)
+	for i := range out {
+		out[i] = floats.Dot(reflected[i:i+len(k.weight)], k.weight)
 	}
 	return out
 }
 
-// share adds each y_i to the two points of the grid beside f_i; y of nil is 1.
-func (k *smoothingKernel) share(mass, f, y []float64) {
-	for i, x := range f {
-		v := 1.0
-		if y != nil {
-			v = y[i]
+// transposed is Σ_i x_i K_σ(i, j) at each point j of the grid.
+func (k *smoothingKernel) transposed(x []float64) []float64 {
+	last := k.grid - 1
+	reflected := make([]float64, k.grid+2*k.half)
+	for i, v := range x {
+		if v != 0 {
+			floats.AddScaled(reflected[i:i+len(k.weight)], v, k.weight)
 		}
-		j, right := k.beside(x)
-		mass[j] += (1 - right) * v
-		mass[j+1] += right * v
 	}
+	out := append([]float64(nil), reflected[k.half:k.half+k.grid]...)
+	for d := 1; d <= k.half; d++ {
+		out[d] += reflected[k.half-d]
+		out[last-d] += reflected[k.half+last+d]
+	}
+	return out
+}
+
+// integral is smECE_σ of residuals that are smooth on the grid, beside the mass of the rows there.
+func (k *smoothingKernel) integral(residuals, mass []float64) float64 {
+	sum := 0.0
+	for _, t := range k.at {
+		j, right := k.beside(t)
+		sum += math.Abs(residuals[j] + right*(residuals[j+1]-residuals[j]))
+	}
+	return sum / (floats.Dot(k.mass, mass) + smoothFloor*float64(len(k.at)))
+}
+
+// share parts each y_i among the two points of the grid beside f_i.
+func (k *smoothingKernel) share(f, y []float64) []float64 {
+	out := make([]float64, k.grid)
+	for i, x := range f {
+		j, right := k.beside(x)
+		out[j] += (1 - right) * y[i]
+		out[j+1] += right * y[i]
+	}
+	return out
 }
 
 // beside is the point of the grid on the left of x, and the share of x that the point on its right has.
@@ -151,25 +189,24 @@ const smoothWork = 2e7
 func (b *binned) smooth(ctx context.Context, x *resamples, out *Report) error {
 	confidence := b.Confidences()
 	under := func(s *smoothed, as variant) float64 {
-		return s.error(func(i int) float64 { return as.Share(i, int(b.Top[i])) })
+		return s.error(as.weight, func(i int) float64 { return as.Share(i, int(b.Top[i])) })
 	}
 	replicates := min(len(x.replicates), max(fewestReplicates, int(smoothWork)/b.N))
 	errors := make([]float64, replicates+len(x.redraws))
 	err := checked.InParallelWith(ctx, len(errors), func() func(int) {
-		rows := newSmoothed(confidence, b.Weight) // whose kernels all redraws share
+		rows := newSmoothed(confidence)
 		return func(k int) {
-			if k < replicates {
-				as := x.at(k)
-				errors[k] = under(newSmoothed(confidence, as.weight), as)
-				return
+			at := k
+			if k >= replicates {
+				at += x.firstRedraw() - replicates
 			}
-			errors[k] = under(rows, x.at(x.firstRedraw()+k-replicates))
+			errors[k] = under(rows, x.at(at))
 		}
 	})
 	if err != nil {
 		return fmt.Errorf("metrics: smooth calibration error: %w", err)
 	}
-	out.SmoothECE = under(newSmoothed(confidence, b.Weight), b.observed())
+	out.SmoothECE = under(newSmoothed(confidence), b.observed())
 	if replicates > 0 {
 		out.SmoothInterval = around(out.SmoothECE, errors[:replicates], x.wider()).possible(out.SmoothECE)
 	}

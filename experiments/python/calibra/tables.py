@@ -143,5 +143,5 @@ def _predicted(said: typing.Any, features: Rows | None) -> Parts:
             hidden = hidden[-1]
         hidden = array(hidden, "hidden states")
         features = hidden[:, 0] if hidden.ndim == 3 else hidden
-    labels = said.label_ids[0] if isinstance(said.label_ids, tuple) else said.label_ids
+    labels = next(iter(said.label_ids), None) if isinstance(said.label_ids, tuple) else said.label_ids
     return Parts(logits, features, labels, None, None)
