@@ -12,6 +12,7 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
+	"calibra/experiments/verdict"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
@@ -28,7 +29,7 @@ const localRows = 8000
 type weighed struct {
 	runs    []*experiments.Run
 	floors  []*metrics.Report // of each run
-	verdict *report.Verdict
+	verdict *verdict.Verdict
 }
 
 // weigh sets the run beside the classifier as it is and, where that shows that the run does harm,
@@ -39,7 +40,7 @@ func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 	}
 	const remedy = "ts"
 	w := &weighed{}
-	for _, method := range []string{report.Classifier, run.Spec.Method, remedy} {
+	for _, method := range []string{verdict.Classifier, run.Spec.Method, remedy} {
 		own := method == run.Spec.Method
 		if w.place(method) >= 0 || method == remedy && !own && len(w.verdict.Avoid) == 0 {
 			continue
@@ -161,11 +162,11 @@ func (w *weighed) sections(judged string) ([]*report.Section, error) {
 		t.Add("", report.Row{Labels: []string{m.Title}, Cells: data.Each(floored(w.floors[i]), cell.onPage), Winner: w.verdict.Chooses(m.Name)})
 	}
 	sections := []*report.Section{{Title: "Before and after", Tables: []*report.Table{t}}}
-	if forest := w.verdict.Forest(""); forest != nil {
+	if forest := report.Forest(w.verdict, ""); forest != nil {
 		sections[0].Figures = append(sections[0].Figures, &report.Drawing{Name: "differences", Caption: "Differences to the lowest NLL on the same test rows, with 95 % intervals; below 0 is better.", Figure: forest})
 	}
 	var says []said
-	for _, name := range slices.Compact([]string{report.Classifier, judged}) {
+	for _, name := range slices.Compact([]string{verdict.Classifier, judged}) {
 		says = append(says, said{name, w.runs[w.place(name)].Outcome.Predictions})
 	}
 	drawn, err := portrait(says, w.runs[w.place(judged)].Source.Cal.Names.Classes)

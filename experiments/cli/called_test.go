@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 )
 
 // TestCorrectionOfARun: a fit starts from the network's logits, so what it corrects must be what the run left of them.
@@ -13,7 +13,7 @@ func TestCorrectionOfARun(t *testing.T) {
 	in := write(t, features(120))
 	for _, c := range []struct {
 		method string
-		use    int // of report.Corrections
+		use    int // of verdict.Corrections
 		want   string
 	}{
 		{"nc", 1, "calibra fit --in "},
@@ -26,7 +26,7 @@ func TestCorrectionOfARun(t *testing.T) {
 		if code, _, stderr := calibra(t, "fit", "--in", in, "--method", c.method, "--out", out); code != 0 {
 			t.Fatal(stderr)
 		}
-		v := &report.Verdict{Say: report.Use, Method: report.Corrections[c.use]}
+		v := &verdict.Verdict{Say: verdict.Use, Method: verdict.Corrections[c.use]}
 		got := strings.Join(corrections(v, filepath.Join(out, "predictions.npz"), in), "")
 		if !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s, correction %v: %q", c.method, c.use, got)

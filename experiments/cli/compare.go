@@ -15,6 +15,7 @@ import (
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
 	"calibra/experiments/study"
+	"calibra/experiments/verdict"
 )
 
 type compareCmd struct {
@@ -107,7 +108,7 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiment
 		return err
 	}
 	verdicts, err := findings.Verdicts(ctx)
-	if err != nil || verdicts == nil || verdicts[0].Say != report.Use {
+	if err != nil || verdicts == nil || verdicts[0].Say != verdict.Use {
 		return err
 	}
 	test := problem.Source.Test.ForFit()
@@ -126,7 +127,7 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiment
 	if err != nil {
 		return err
 	}
-	if _, err = report.JudgeDiagnosis(d); len(d.Wrong()) > 0 {
+	if _, err = verdict.JudgeDiagnosis(d); len(d.Wrong()) > 0 {
 		findings.Where = map[*experiments.Origin]string{origin: "The classifier is " + strings.ReplaceAll(d.Found, "\n", "; ") + "."}
 	}
 	return err
@@ -365,7 +366,7 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings)
 // recommended one with those that are taken in its place.
 func usual(methods *experiments.Catalog) []string {
 	m := methods.Recommended()
-	return slices.Concat([]string{report.Classifier, "ts"}, m.Instead, []string{m.Name})
+	return slices.Concat([]string{verdict.Classifier, "ts"}, m.Instead, []string{m.Name})
 }
 
 // names are the methods asked for, each once, in the catalog's order.

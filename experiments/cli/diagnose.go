@@ -15,6 +15,7 @@ import (
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	figures "calibra/experiments/report"
+	"calibra/experiments/verdict"
 )
 
 type diagnoseCmd struct {
@@ -52,16 +53,16 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if err := c.together(ctx, in, d); err != nil {
 		return err
 	}
-	verdict, err := figures.JudgeDiagnosis(d)
+	v, err := verdict.JudgeDiagnosis(d)
 	if err != nil {
 		return err
 	}
-	verdict.Commands = in.corrections(verdict, c.Features)
-	verdict.Doubt(in.doubt)
+	v.Commands = in.corrections(v, c.Features)
+	v.Doubt(in.doubt)
 	if in.copies != nil {
 		d.Copies = in.copies
 	}
-	d.Verdict = verdict
+	d.Verdict = v
 	m, err := d.Map(in.LogProbs, in.Labels, data.Dense(in.Embedding), e)
 	if err != nil {
 		return asUsage(err)
@@ -73,7 +74,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if err != nil {
 		return fmt.Errorf("write the diagnosis: %w", err)
 	}
-	page, err := c.page(in, d, verdict, m)
+	page, err := c.page(in, d, v, m)
 	if err == nil {
 		err = c.write(text, page)
 	}
@@ -86,7 +87,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if c.JSON {
 		return t.print(append(text, '\n'))
 	}
-	return c.report(t, d, verdict)
+	return c.report(t, d, v)
 }
 
 // together says, where nothing is called wrong by itself, whether all rows together are, by the tests of evaluate.
@@ -105,9 +106,9 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 	shown := ""
 	const share = 5 // of the level, so that these and the marks of the page raise few false alarms together
 	if n := r.Noise[metrics.ECE]; n.Exceeded(d.Level, share) {
-		shown = fmt.Sprintf("class-wise ECE is %.5f (%.5f if calibrated, p %s)", r.Values[metrics.ECE], n.Mean, figures.PAmong(n.PValue, r.Uncertainty.Redraws))
+		shown = fmt.Sprintf("class-wise ECE is %.5f (%.5f if calibrated, p %s)", r.Values[metrics.ECE], n.Mean, verdict.PAmong(n.PValue, r.Uncertainty.Redraws))
 	} else if ratio != nil && ratio.PValue < d.Level/share {
-		shown = fmt.Sprintf("the likelihood ratio test shows miscalibration (p %s)", figures.P(ratio.PValue))
+		shown = fmt.Sprintf("the likelihood ratio test shows miscalibration (p %s)", verdict.P(ratio.PValue))
 	}
 	if shown != "" {
 		d.Found = "wrong by little, and nowhere in particular: " + shown + ", but no region, class, confidence or group is wrong by more than chance among all that were tested"
@@ -153,7 +154,7 @@ const diagnosisGroup = "diagnose"
 var diagnosisFiles = []string{"diagnosis.html", "diagnosis.json"}
 
 // page is the diagnosis as a page, with what the predictions look like.
-func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *figures.Verdict, m *diagnosis.Map) (*figures.Document, error) {
+func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map) (*figures.Document, error) {
 	name := filepath.Base(c.In)
 	head, err := provenance(figures.Fact{Name: "Data", Value: name})
 	if err != nil {
@@ -175,8 +176,8 @@ func (c *diagnoseCmd) write(text []byte, page *figures.Document) error {
 }
 
 // report prints the verdict, what could be saved, and what is wrong.
-func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, v *figures.Verdict) error {
-	t.verdicts([]*figures.Verdict{v})
+func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, v *verdict.Verdict) error {
+	t.verdicts([]*verdict.Verdict{v})
 	if list := wrongTable(d); len(list.rows) > 0 {
 		t.tables(list)
 	}

@@ -19,6 +19,7 @@ import (
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -145,7 +146,7 @@ func (t *terminal) warnUnmeasured(r *metrics.Report) {
 }
 
 // show draws and prints what was measured.
-func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, verdict *report.Verdict, figures report.Export) error {
+func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, v *verdict.Verdict, figures report.Export) error {
 	var drawn []*report.Drawing
 	var err error
 	if c.Figures != "" || c.HTML != "" {
@@ -155,12 +156,12 @@ func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, 
 		err = figures.Write(drawn)
 	}
 	if err == nil && c.HTML != "" {
-		err = c.writePage(r, verdict, drawn)
+		err = c.writePage(r, v, drawn)
 	}
 	if err != nil {
 		return err
 	}
-	return c.print(t, r, verdict)
+	return c.print(t, r, v)
 }
 
 // merged is the report of a folder of totals, nil where there is none.
@@ -172,14 +173,14 @@ func (c *evaluateCmd) merged(ctx context.Context) (*metrics.Report, error) {
 	return r, err
 }
 
-func (c *evaluateCmd) print(t *terminal, r *metrics.Report, verdict *report.Verdict) error {
+func (c *evaluateCmd) print(t *terminal, r *metrics.Report, v *verdict.Verdict) error {
 	if c.JSON {
-		if verdict != nil {
-			r.Verdict = verdict
+		if v != nil {
+			r.Verdict = v
 		}
 		return t.json(r)
 	}
-	return c.report(t, r, verdict)
+	return c.report(t, r, v)
 }
 
 func (c *evaluateCmd) rng() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 0)) }
@@ -299,9 +300,9 @@ func asUsage(err error) error {
 }
 
 // report prints one line per metric, and what was found.
-func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Verdict) error {
-	if verdict != nil {
-		t.verdicts([]*report.Verdict{verdict})
+func (c *evaluateCmd) report(t *terminal, r *metrics.Report, v *verdict.Verdict) error {
+	if v != nil {
+		t.verdicts([]*verdict.Verdict{v})
 	}
 	t.printf("%s, %d classes, protocol %s\n\n", rowsText(r), r.Classes, r.Protocol)
 	t.tables(measuredTable(r, "metric", r.Measured()))
@@ -415,7 +416,7 @@ func measuredTable(r *metrics.Report, head string, measured []metrics.Measured) 
 			}
 		}
 		if n := m.Noise; n != nil {
-			texts = append(texts, fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), report.PAmong(n.PValue, r.Uncertainty.Redraws))
+			texts = append(texts, fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), verdict.PAmong(n.PValue, r.Uncertainty.Redraws))
 		}
 		row := make([]cell, len(list.columns)) // empty where it has no floor
 		for j, text := range texts {
@@ -436,7 +437,7 @@ func intervalText(i metrics.Interval, decimals int) string {
 
 // ratioText is the likelihood ratio test in a line.
 func ratioText(l *metrics.LikelihoodRatio) string {
-	return fmt.Sprintf("likelihood ratio test of calibration against vector scaling: χ² %.2f with %d degrees of freedom (p %s)", l.Statistic, l.Degrees, report.P(l.PValue))
+	return fmt.Sprintf("likelihood ratio test of calibration against vector scaling: χ² %.2f with %d degrees of freedom (p %s)", l.Statistic, l.Degrees, verdict.P(l.PValue))
 }
 
 // smoothText is the smooth calibration error in a line.
@@ -446,7 +447,7 @@ func smoothText(r *metrics.Report) string {
 		text += fmt.Sprintf(" (95 %% %.5f to %.5f)", i.Low, i.High)
 	}
 	if n := r.SmoothNoise; n != nil {
-		text += fmt.Sprintf(", floor %.5f (p %s)", n.Mean, report.PAmong(n.PValue, r.Uncertainty.Redraws))
+		text += fmt.Sprintf(", floor %.5f (p %s)", n.Mean, verdict.PAmong(n.PValue, r.Uncertainty.Redraws))
 	}
 	return text
 }
@@ -519,7 +520,7 @@ func (c *evaluateCmd) page() string {
 }
 
 // writePage writes the evaluation as one HTML page.
-func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, drawn []*report.Drawing) error {
+func (c *evaluateCmd) writePage(r *metrics.Report, v *verdict.Verdict, drawn []*report.Drawing) error {
 	name := strings.TrimSuffix(filepath.Base(c.In), ".npz")
 	d := &report.Document{
 		Title: "Evaluation of " + name,
@@ -546,8 +547,8 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 	if d.Head, err = provenance(report.Fact{Name: "Data", Value: from}); err != nil {
 		return err
 	}
-	if verdict != nil {
-		d.Verdict = []report.Statement{verdict.Statement()}
+	if v != nil {
+		d.Verdict = []report.Statement{report.Stated(v)}
 	}
 	return disk.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
 }

@@ -23,6 +23,7 @@ import (
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
 	"calibra/experiments/study"
+	"calibra/experiments/verdict"
 	"calibra/layers"
 	"calibra/layers/anchored"
 	"calibra/optim"
@@ -263,7 +264,7 @@ type fitted struct {
 	Logits  data.Scores      `json:"logits,omitempty"` // what they hold, where these are divided by their sums
 	rowcheck.Findings
 	Both       []map[string]any           `json:"before_and_after,omitempty"`
-	Verdict    *report.Verdict            `json:"verdict,omitempty"`
+	Verdict    *verdict.Verdict           `json:"verdict,omitempty"`
 	Candidates []map[string]any           `json:"candidates,omitempty"`
 	Kept       string                     `json:"classifier_kept,omitempty"`
 	Fits       []experiments.StageOptimum `json:"fits,omitempty"`
@@ -290,7 +291,7 @@ func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
 // print prints the findings as tables.
 func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 	if f.beside != nil {
-		t.verdicts([]*report.Verdict{f.beside.verdict})
+		t.verdicts([]*verdict.Verdict{f.beside.verdict})
 	}
 	if f.ranking != nil {
 		t.tables(f.ranking)
@@ -331,7 +332,7 @@ func (c *fitCmd) unjudged(run *experiments.Run) string {
 func (c *fitCmd) next(methods *experiments.Catalog, use string) []string {
 	in := quoted(relative(c.In))
 	switch use {
-	case report.Classifier:
+	case verdict.Classifier:
 		fitted := ""
 		if names := usual(methods); !slices.Contains(names, c.Method) {
 			fitted = " --methods " + strings.Join(append(names, c.Method), ",")
@@ -454,7 +455,7 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 	}
 	switch {
 	case f.beside != nil:
-		doc.Verdict = []report.Statement{f.beside.verdict.Statement()}
+		doc.Verdict = []report.Statement{report.Stated(f.beside.verdict)}
 		if doc.Sections, err = f.beside.sections(c.Method); err != nil {
 			return nil, err
 		}

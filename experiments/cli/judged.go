@@ -15,6 +15,7 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/verdict"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -93,7 +94,7 @@ func newJudged(p *data.Predictions, path string) *Judged {
 
 // corrections are the commands that fit the correction to use to the features of these rows, which the file of that
 // name has: its own file where that is one of features.
-func (j *Judged) corrections(v *report.Verdict, features string) []string {
+func (j *Judged) corrections(v *verdict.Verdict, features string) []string {
 	if j.described != nil {
 		return corrections(v, "", cmp.Or(features, j.path))
 	}
@@ -118,7 +119,7 @@ func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *experime
 
 // unchanged are the classifier's own predictions for the test rows of a file.
 func unchanged(ctx context.Context, methods *experiments.Catalog, src *data.Source, path string) (*Judged, error) {
-	m, err := methods.Find(report.Classifier)
+	m, err := methods.Find(verdict.Classifier)
 	if err != nil {
 		return nil, err
 	}
@@ -314,7 +315,7 @@ func multicalibrationTable(m *metrics.Multicalibration) *report.Table {
 	t := &report.Table{Labels: []string{"calibration of group", "class"}, Values: report.Heads("rows", "ECCE", "sigma", "p", "p of all")}
 	worst := slices.SortedStableFunc(slices.Values(m.Groups), func(a, b metrics.Segment) int { return cmp.Compare(b.Sigma, a.Sigma) })
 	for _, s := range worst[:min(len(worst), mostParts)] {
-		t.Add("", report.Row{Labels: []string{cmp.Or(s.Group, "all rows"), s.Class}, Cells: report.Texts(metrics.Fixed(float64(s.Rows), 0), metrics.Fixed(s.ECCE, 4), metrics.Fixed(s.Sigma, 2), report.P(s.PValue), report.P(s.Adjusted))})
+		t.Add("", report.Row{Labels: []string{cmp.Or(s.Group, "all rows"), s.Class}, Cells: report.Texts(metrics.Fixed(float64(s.Rows), 0), metrics.Fixed(s.ECCE, 4), metrics.Fixed(s.Sigma, 2), verdict.P(s.PValue), verdict.P(s.Adjusted))})
 	}
 	return t
 }
@@ -327,7 +328,7 @@ func multicalibrationText(m *metrics.Multicalibration) string {
 		worst = fmt.Sprintf("the worst is %s in class %s", cmp.Or(s.Group, "all rows"), s.Class)
 	}
 	return fmt.Sprintf("multicalibration error %.5f, %.2f standard deviations of calibrated predictions (p %s; %s over all groups and classes): %s",
-		m.Error, m.Sigma, report.P(m.PValue), report.P(m.Adjusted), worst)
+		m.Error, m.Sigma, verdict.P(m.PValue), verdict.P(m.Adjusted), worst)
 }
 
 // partsSection is the same on a page; nil of none.

@@ -7,7 +7,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/metrics"
-	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -132,7 +132,7 @@ func gained(t *terminal, p *data.Predictions, before *mat.Dense) error {
 	if err != nil {
 		return err
 	}
-	return t.printf("the change of the NLL of these rows by their labels: %s\n", report.NewDifference(*compared, compared.PValue))
+	return t.printf("the change of the NLL of these rows by their labels: %s\n", verdict.NewDifference(*compared, compared.PValue))
 }
 
 // losses are of each row the cross-entropy times N w_i/Σ w.

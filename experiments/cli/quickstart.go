@@ -12,6 +12,7 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
+	"calibra/experiments/verdict"
 	"calibra/optim"
 )
 
@@ -63,7 +64,7 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	if c.JSON {
 		return t.json(map[string]any{"results": list.objects(), "found": q.verdict.Text()[0], "verdict": q.verdict, "out": c.Out})
 	}
-	t.verdicts([]*report.Verdict{q.verdict})
+	t.verdicts([]*verdict.Verdict{q.verdict})
 	t.printf("UCI letter: %d calibration rows, %d test rows, %d classes\n\n", q.source.Cal.Len(), q.source.Test.Len(), q.source.Classes)
 	t.tables(list)
 	if q.verdict.ToUse() == q.last().Spec.Method {
@@ -146,7 +147,7 @@ func (c *quickstartCmd) page(w io.Writer, q *quick) error {
 	}
 	doc := &report.Document{
 		Title: "Quickstart", Intro: "A small network on UCI Letter Recognition, calibrated in three ways. " + quickAgain,
-		Verdict: []report.Statement{q.verdict.Statement()}, Head: head, Files: []string{"results.csv", "features.npz"},
+		Verdict: []report.Statement{report.Stated(q.verdict)}, Head: head, Files: []string{"results.csv", "features.npz"},
 	}
 	if doc.Sections, err = q.sections(q.last().Spec.Method); err != nil {
 		return err

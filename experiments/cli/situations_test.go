@@ -17,7 +17,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/sampleuv"
@@ -239,14 +239,14 @@ func numbered(t *testing.T, name string, v judgement) {
 		}
 		return
 	}
-	d := report.Difference{Value: *v.Difference, Low: *v.Low, High: *v.High, P: *v.P}
+	d := verdict.Difference{Value: *v.Difference, Low: *v.Low, High: *v.High, P: *v.P}
 	if d.Value < 0 {
 		d.Value, d.Low, d.High = -d.Value, -d.High, -d.Low
 	}
 	if !strings.Contains(all, d.String()) && !strings.Contains(all, "does not change the NLL") {
 		t.Errorf("%s: %q does not have the numbers of JSON, %v", name, all, &d)
 	}
-	if would := strings.Contains(v.Sentence, "rows would do"); would != (v.RowsNeeded != nil) || would && v.Say != string(report.CannotTell) {
+	if would := strings.Contains(v.Sentence, "rows would do"); would != (v.RowsNeeded != nil) || would && v.Say != string(verdict.CannotTell) {
 		t.Errorf("%s: %s, and rows needed are %v", name, v.Sentence, v.RowsNeeded)
 	}
 }

@@ -281,7 +281,7 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, t
 	if kept != nil {
 		more["classifier_kept"] = kept
 	}
-	return c.print(t, f, there, reported(section.Tables[0], resultDrops), more, data.Each(verdicts, (*report.Verdict).Statement), kept, briefly(verdicts))
+	return c.print(t, f, there, reported(section.Tables[0], resultDrops), more, data.Each(verdicts, report.Stated), kept, briefly(verdicts))
 }
 
 // reportStatements prints the first table of a study that says what it found in sentences of its own, and these.

@@ -16,6 +16,7 @@ import (
 	"calibra/data"
 	"calibra/experiments/program"
 	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 
 	"golang.org/x/term"
 )
@@ -148,8 +149,8 @@ func (t *terminal) closing(result string, wrote ...string) error {
 }
 
 // briefly is what verdicts say, in a line.
-func briefly(all []*report.Verdict) string {
-	return strings.Join(data.Each(all, func(v *report.Verdict) string {
+func briefly(all []*verdict.Verdict) string {
+	return strings.Join(data.Each(all, func(v *verdict.Verdict) string {
 		if v.Data != "" {
 			return v.Data + ": " + v.Brief()
 		}
@@ -212,8 +213,8 @@ func (t *terminal) json(v any) error {
 }
 
 // verdicts prints what to do with what was found, a paragraph for each data set, before what shows it.
-func (t *terminal) verdicts(all []*report.Verdict) error {
-	return t.statements(data.Each(all, (*report.Verdict).Statement))
+func (t *terminal) verdicts(all []*verdict.Verdict) error {
+	return t.statements(data.Each(all, report.Stated))
 }
 
 // statements prints a paragraph each.

@@ -10,6 +10,7 @@ import (
 	"calibra/data"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
+	"calibra/experiments/verdict"
 )
 
 // gapText is a gap with its sign.
@@ -22,7 +23,7 @@ func gapText(x float64) string {
 
 // Diagnosis is the page of a diagnosis; head describes where it comes from. The map m shows the same rows, and drawn are the
 // drawings of their predictions.
-func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *Verdict, m *diagnosis.Map, drawn []*Drawing) (*Document, error) {
+func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map, drawn []*Drawing) (*Document, error) {
 	panel, err := Panel(mapTemplate, newMapView(d, m))
 	if err != nil {
 		return nil, fmt.Errorf("report: write the map: %w", err)
@@ -60,7 +61,7 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *Verdict, m 
 	if d.Groups != nil {
 		sections = append(sections, &Section{Title: "Groups", Tables: []*Table{regionTable(d, "The groups of the file, each with the class that is worst off in it", d.Groups, savesColumn)}})
 	}
-	return &Document{Title: title, Verdict: []Statement{v.Statement()}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
+	return &Document{Title: title, Verdict: []Statement{Stated(v)}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
 		{"Rows", strconv.Itoa(d.Rows)}, {"Classes", strconv.Itoa(d.NumClasses)}, {"Level", fmt.Sprintf("%g for everything tested at once", d.Level)},
 		{"Redraws", strconv.Itoa(d.Redraws)}, {"Called wrong", fmt.Sprintf("beyond %.2f standard deviations, by the predictions or by the rows, whichever is larger", d.Critical)},
 		{"Corrections", d.Recoverable.Families[0] + ", by cross-fitting"}}}, nil

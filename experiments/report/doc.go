@@ -1,3 +1,2 @@
-// Package report draws figures, writes documents of tables and figures as HTML, Markdown and LaTeX, and decides the verdict
-// that all commands print ([Judge]).
+// Package report draws figures and writes documents of tables and figures as HTML, Markdown and LaTeX.
 package report

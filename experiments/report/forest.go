@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"calibra/data"
+	"calibra/experiments/verdict"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -15,7 +16,7 @@ import (
 // Forest draws what the verdict weighs, the lowest NLL above: the difference of each method to
 // it in NLL, and in the share of wrong rows where that is known, with 95 % intervals. On the
 // left of the line at 0 a method is better, on its right worse.
-func (v *Verdict) Forest(title string) *Figure {
+func Forest(v *verdict.Verdict, title string) *Figure {
 	var plots []*chart
 	points := points{head: []string{"panel", "method", "difference", "low", "high", "p"}}
 	lowest := v.Methods[0].Title
@@ -24,10 +25,10 @@ func (v *Verdict) Forest(title string) *Figure {
 	}
 	for _, panel := range []struct {
 		x  string
-		of func(*Judged) *Difference
+		of func(*verdict.Judged) *verdict.Difference
 	}{
-		{"NLL less that of " + lowest, func(j *Judged) *Difference { return j.ToLowest }},
-		{"share of wrong rows less that of " + lowest, func(j *Judged) *Difference { return j.ErrorsToLowest }},
+		{"NLL less that of " + lowest, func(j *verdict.Judged) *verdict.Difference { return j.ToLowest }},
+		{"share of wrong rows less that of " + lowest, func(j *verdict.Judged) *verdict.Difference { return j.ErrorsToLowest }},
 	} {
 		var lines []dotLine
 		known := false

@@ -8,6 +8,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/metrics"
+	"calibra/experiments/verdict"
 )
 
 // Document is a report: what was found, and how.
@@ -118,4 +119,9 @@ type Cell struct {
 	Text   string
 	Mark   metrics.Mark
 	Spread metrics.Spread // that Text prints; the zero value where it prints none
+}
+
+// Stated is a verdict as a page shows it.
+func Stated(v *verdict.Verdict) Statement {
+	return Statement{Title: v.Data, Lines: v.Text(), Commands: v.Commands}
 }

@@ -11,6 +11,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -123,7 +124,7 @@ func (f *Findings) ratios() (tests, besides []*ratio, err error) {
 		}
 	}
 	for _, one := range gainers {
-		add(f.ratio(pair{one, fits(report.Classifier, 1)}))
+		add(f.ratio(pair{one, fits(verdict.Classifier, 1)}))
 		add(f.toBest(one))
 	}
 	return tests, besides, err
@@ -142,7 +143,7 @@ func across(_ context.Context, f *Findings) (*report.Section, error) {
 				continue
 			}
 			t.Add("", report.Row{Labels: []string{r.first, r.second}, Cells: report.Texts(
-				percent(r.mean), percent(r.low)+" to "+percent(r.high), fmt.Sprintf("%d of %d", r.lower(), len(r.sources)), report.P(r.p))})
+				percent(r.mean), percent(r.low)+" to "+percent(r.high), fmt.Sprintf("%d of %d", r.lower(), len(r.sources)), verdict.P(r.p))})
 		}
 		return t
 	}

@@ -12,7 +12,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
-	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -128,17 +128,17 @@ func (x *population) asBad(times float64) (all []*mat.Dense) {
 // said is how often verdicts of draws said what.
 type said struct {
 	draws             int
-	of                map[report.Say]int
+	of                map[verdict.Say]int
 	useless, harmless int // to use what gains nothing, and not to use what does no harm
 	better            int // where the paired t test of the first method shows a gain that matters
 }
 
 // add counts a verdict. gains are the true ones of methods, whose losses of rows are beside the classifier's.
-func (s *said) add(v *report.Verdict, gains map[string]float64, before, after []float64) {
+func (s *said) add(v *verdict.Verdict, gains map[string]float64, before, after []float64) {
 	s.draws++
 	s.of[v.Say]++
 	matters := 1e-3 * stat.Mean(before, nil) // as the verdict has it
-	if v.Say == report.Use && gains[v.Method] <= 0 {
+	if v.Say == verdict.Use && gains[v.Method] <= 0 {
 		s.useless++
 	}
 	if slices.ContainsFunc(v.Avoid, func(name string) bool { return gains[name] > -matters }) {
@@ -164,7 +164,7 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 	all.Logits.Scale(d.times, all.Logits)
 	before, gains := x.risk(x.says(d.times, 0, 0)), map[string]float64{}
 	var runs []*experiments.Run
-	for m, name := range slices.Concat([]string{report.Classifier}, fourMethods) {
+	for m, name := range slices.Concat([]string{verdict.Classifier}, fourMethods) {
 		spec := experiments.Spec{Method: name, Split: data.NoValidation}
 		var r *experiments.Run
 		var err error
@@ -201,11 +201,11 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := report.JudgeCorrections(testRows, runs[0].Outcome.Metrics.Values[metrics.NLL], 0, recovered)
+	v, err := verdict.JudgeCorrections(testRows, runs[0].Outcome.Metrics.Values[metrics.NLL], 0, recovered)
 	if err != nil {
 		t.Fatal(err)
 	}
-	corrections.add(v, map[string]float64{report.Corrections[1]: d.times - 1}, losses(0), recovered.ReachedNLL)
+	corrections.add(v, map[string]float64{verdict.Corrections[1]: d.times - 1}, losses(0), recovered.ReachedNLL)
 }
 
 // TestFalseAlarms draws predictions whose errors are known. No method is said to help, or to harm, that does not, in more than the 5 %
@@ -229,7 +229,7 @@ func TestFalseAlarms(t *testing.T) {
 		if d.asBad {
 			bad = x.asBad(d.times)
 		}
-		one, four, corrections := &said{of: map[report.Say]int{}}, &said{of: map[report.Say]int{}}, &said{of: map[report.Say]int{}}
+		one, four, corrections := &said{of: map[verdict.Say]int{}}, &said{of: map[verdict.Say]int{}}, &said{of: map[verdict.Say]int{}}
 		for k := range draws {
 			d.draw(t, x, bad, k+1, one, four, corrections)
 		}
@@ -241,12 +241,12 @@ func TestFalseAlarms(t *testing.T) {
 				continue
 			}
 			name := d.name + ": " + of.asked
-			fmt.Fprintf(file, "%q,%d,%d,%d,%d,%d,%d,%d,%d\n", name, draws, of.of[report.Use], of.of[report.Leave], of.of[report.DoNotUse], of.of[report.CannotTell], of.useless, of.harmless, of.better)
+			fmt.Fprintf(file, "%q,%d,%d,%d,%d,%d,%d,%d,%d\n", name, draws, of.of[verdict.Use], of.of[verdict.Leave], of.of[verdict.DoNotUse], of.of[verdict.CannotTell], of.useless, of.harmless, of.better)
 			if of.useless+of.harmless > most {
 				t.Errorf("%s: of %d draws %d say to use what gains nothing, and %d not to use what does no harm; chance allows %d", name, draws, of.useless, of.harmless, most)
 			}
-			if of.said == one && of.of[report.Use] != of.better {
-				t.Errorf("%s: the paired t test finds a gain %d times, and the verdict %d times", name, of.better, of.of[report.Use])
+			if of.said == one && of.of[verdict.Use] != of.better {
+				t.Errorf("%s: the paired t test finds a gain %d times, and the verdict %d times", name, of.better, of.of[verdict.Use])
 			}
 		}
 	}

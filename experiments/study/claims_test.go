@@ -15,8 +15,8 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
-	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/verdict"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -171,7 +171,7 @@ func (c calibrated) add(t *testing.T, k int, diagnose bool, to *claims, lock *sy
 func (c calibrated) fitted(t *testing.T, src *data.Source, truth *mat.Dense, made *[len(statements)]bool) (float64, error) {
 	var runs []*experiments.Run
 	var risks []float64 // under the true chances
-	for _, name := range []string{report.Classifier, "ts"} {
+	for _, name := range []string{verdict.Classifier, "ts"} {
 		r, err := experiments.Spec{Method: name, Split: data.NoValidation}.Fit(t.Context(), src, nil)
 		if err != nil {
 			return 0, err
@@ -196,7 +196,7 @@ func (c calibrated) fitted(t *testing.T, src *data.Source, truth *mat.Dense, mad
 		return 0, err
 	}
 	made[tTestTS] = alone.Difference < 0 && alone.PValue < .05
-	made[useTS] = v.Say == report.Use
+	made[useTS] = v.Say == verdict.Use
 	if c.overconfident == 0 {
 		made[tTestTS], made[useTS] = made[tTestTS] && gain <= 0, made[useTS] && gain <= 0
 	}
@@ -218,11 +218,11 @@ func (c calibrated) evaluated(t *testing.T, test *data.Set, made *[len(statement
 	if r.Recovered, err = diagnosis.Recover(t.Context(), test.Logits, test.Labels, embedding, diagnosis.Recovery{Rows: test.Weights}, rng); err != nil {
 		return err
 	}
-	v, err := report.JudgeEvaluation(r, "")
+	v, err := verdict.JudgeEvaluation(r, "")
 	if err != nil {
 		return err
 	}
-	made[useCorrection] = v.Say == report.Use
+	made[useCorrection] = v.Say == verdict.Use
 	made[notCalibrated] = strings.HasPrefix(strings.Join(v.Why, " "), "Not calibrated")
 	made[likelihoodRatio] = r.LikelihoodRatio != nil && r.LikelihoodRatio.PValue < .05
 	return nil

@@ -14,6 +14,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 )
 
 const compareName = "compare"
@@ -132,7 +133,7 @@ const marksNote = "best of a column in bold, second underlined. † NLL, or LCE 
 func (f *Findings) improvements() (all []quantity) {
 	classifier := map[string]*Result{} // by its test rows
 	for _, r := range f.Results {
-		if r != nil && r.Spec.Method == report.Classifier {
+		if r != nil && r.Spec.Method == verdict.Classifier {
 			classifier[r.TestDigest] = r
 		}
 	}
@@ -245,7 +246,7 @@ func differencesTable(ctx context.Context, f *Findings) (*report.Section, error)
 				cells = append(cells, report.Texts("–", "–", "–")...)
 				continue
 			}
-			cells = append(cells, report.Texts(metrics.Signed(a.Difference, 5), a.Interval.Signed(5), report.P(a.Holm))...)
+			cells = append(cells, report.Texts(metrics.Signed(a.Difference, 5), a.Interval.Signed(5), verdict.P(a.Holm))...)
 		}
 		return cells
 	})

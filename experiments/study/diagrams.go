@@ -8,6 +8,7 @@ import (
 
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 )
 
 // reliabilityDiagrams show the top class's confidence against its hits.
@@ -50,8 +51,8 @@ func (f *Findings) portraits(s *subject) []*report.Drawing {
 	best := s.best(sharedMetric(metrics.NLL))
 	var shown []report.Shown
 	var classes []string
-	for _, r := range []*row{s.row(report.Classifier), best} {
-		if r == nil || len(r.results) == 0 || r.results[0].Reliability == nil || len(shown) > 0 && r.spec.Method == report.Classifier {
+	for _, r := range []*row{s.row(verdict.Classifier), best} {
+		if r == nil || len(r.results) == 0 || r.results[0].Reliability == nil || len(shown) > 0 && r.spec.Method == verdict.Classifier {
 			continue
 		}
 		shown, classes = append(shown, report.Shown{Name: f.method(r), Portrait: r.results[0].Portrait}), r.results[0].ClassNames

@@ -8,6 +8,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 )
 
 // gain is what a contender changes on a source: the NLL on its test rows less that of the classifier, paired over
@@ -21,7 +22,7 @@ type gain struct {
 // gains by source of one contender, p corrected by Holm over the sources.
 func (f *Findings) gainsOf(ctx context.Context, spec experiments.Spec) (all []gain, err error) {
 	for _, s := range f.subjects() {
-		reference := s.row(report.Classifier)
+		reference := s.row(verdict.Classifier)
 		if reference == nil {
 			continue
 		}
@@ -59,7 +60,7 @@ func gains(ctx context.Context, f *Findings) (*report.Section, error) {
 			scale := 100 / g.classifier
 			changes.Sources = append(changes.Sources, report.Gain{Source: g.source, Change: scale * g.Difference, Low: scale * g.Interval.Low, High: scale * g.Interval.High})
 			t.Add("", report.Row{Labels: []string{g.source}, Cells: report.Texts(alone(g.classifier, metrics.NLL),
-				metrics.Signed(g.Difference, 4), g.Interval.Signed(4), report.P(g.holm))})
+				metrics.Signed(g.Difference, 4), g.Interval.Signed(4), verdict.P(g.holm))})
 		}
 		drawn = append(drawn, changes)
 		section.Tables = append(section.Tables, t)

@@ -10,7 +10,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/program"
-	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -148,7 +148,7 @@ func pairedLosses(a, b *row, q quantity) (*paired, error) {
 
 // lawBetween is the law of a difference, nil where neither leaves the classifier as it is, beside which laws are known.
 func lawBetween(x, y *Result) *metrics.Law {
-	switch report.Classifier {
+	switch verdict.Classifier {
 	case y.Spec.Method:
 		return x.Law
 	case x.Spec.Method:

@@ -15,6 +15,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 )
 
 // SweepName is the study of a grid of settings, whose grid whoever asks for it names: it is none of Studies.
@@ -192,10 +193,10 @@ type Choice struct {
 	Of         int                `json:"of"`            // settings that it was chosen among
 	Commands   []string           `json:"commands,omitempty"`
 	// Verdict sets it beside the classifier as it is on test rows, nil where the sweep has no nc.
-	Verdict *report.Verdict `json:"verdict,omitempty"`
+	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 	// Second are the settings of the second lowest validation NLL, and Difference how the choice differs from them on test rows.
-	Second     string             `json:"second,omitempty"`
-	Difference *report.Difference `json:"difference_to_second,omitempty"`
+	Second     string              `json:"second,omitempty"`
+	Difference *verdict.Difference `json:"difference_to_second,omitempty"`
 	// Edge names each number of the settings that is the least or the largest that was tried.
 	Edge []string `json:"edge,omitempty"`
 
@@ -207,7 +208,7 @@ type Choice struct {
 // Choices are the choices for each data set.
 func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
 	for _, s := range f.chosenFirst() {
-		tried := slices.DeleteFunc(slices.Clone(s.rows), func(r *row) bool { return math.IsInf(r.validated(), 1) || r.spec.Method == report.Classifier })
+		tried := slices.DeleteFunc(slices.Clone(s.rows), func(r *row) bool { return math.IsInf(r.validated(), 1) || r.spec.Method == verdict.Classifier })
 		if len(tried) == 0 {
 			continue
 		}
@@ -222,10 +223,10 @@ func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
 				return nil, err
 			}
 			if d != nil {
-				c.Second, c.Difference = f.worded(tried[1]), report.NewDifference(d.Comparison, d.PValue)
+				c.Second, c.Difference = f.worded(tried[1]), verdict.NewDifference(d.Comparison, d.PValue)
 			}
 		}
-		if nc := slices.IndexFunc(s.rows, func(r *row) bool { return r.spec.Method == report.Classifier }); nc >= 0 {
+		if nc := slices.IndexFunc(s.rows, func(r *row) bool { return r.spec.Method == verdict.Classifier }); nc >= 0 {
 			both := *s
 			both.rows = []*row{s.rows[nc], best}
 			if c.Verdict, err = f.verdict(ctx, &both); err != nil {
@@ -237,7 +238,7 @@ func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
 				c.Edge = append(c.Edge, field.Head+"="+field.Of(best.spec)+" ("+side+")")
 			}
 		}
-		if in := f.Inputs[s.origin]; in != "" && (c.Verdict == nil || c.Verdict.Say == report.Use || c.Verdict.Say == report.CannotTell) {
+		if in := f.Inputs[s.origin]; in != "" && (c.Verdict == nil || c.Verdict.Say == verdict.Use || c.Verdict.Say == verdict.CannotTell) {
 			spec := best.results[0].Spec
 			spec.Catalog = best.spec.Catalog
 			c.Commands = Commands(in, spec, best.results[0].Features)

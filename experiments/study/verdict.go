@@ -11,12 +11,13 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 )
 
 // simple are methods in the order of how simple they are, by their numbers: none, one, three, a
 // few for each class. All others come after them, those that read logits alone first and of these
 // the quick ones.
-var simple = []string{report.Classifier, "ts", "ets", "order-preserving", "beta", "ps", "vector", "histogram", "ir", "spline", "sv", "sm", "dc"}
+var simple = []string{verdict.Classifier, "ts", "ets", "order-preserving", "beta", "ps", "vector", "histogram", "ir", "spline", "sv", "sm", "dc"}
 
 // effort is how simple the method is; less is simpler.
 func effort(c *experiments.Catalog, name string) int {
@@ -44,7 +45,7 @@ var errorRate = quantity{metric: metrics.Accuracy, key: "errors", title: "errors
 
 // Verdicts name the method to use on each data set. They are of the rows that are fitted to all
 // calibration rows.
-func (f *Findings) Verdicts(ctx context.Context) (all []*report.Verdict, err error) {
+func (f *Findings) Verdicts(ctx context.Context) (all []*verdict.Verdict, err error) {
 	subjects := f.subjects()
 	for _, s := range subjects {
 		v, err := f.verdict(ctx, s)
@@ -65,22 +66,22 @@ func (f *Findings) Verdicts(ctx context.Context) (all []*report.Verdict, err err
 // verdictStatements are the verdicts as a page shows them.
 func verdictStatements(ctx context.Context, f *Findings) ([]report.Statement, error) {
 	all, err := f.Verdicts(ctx)
-	return data.Each(all, (*report.Verdict).Statement), err
+	return data.Each(all, report.Stated), err
 }
 
 // verdict is nil where no row has a result.
-func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, error) {
+func (f *Findings) verdict(ctx context.Context, s *subject) (*verdict.Verdict, error) {
 	candidates, rows := f.candidates(s)
 	classifier := -1
 	for k, i := range rows {
-		if s.rows[i].spec.Method == report.Classifier {
+		if s.rows[i].spec.Method == verdict.Classifier {
 			classifier = k
 		}
 	}
 	if classifier >= 0 {
 		candidates[classifier].Where = f.Where[s.origin]
 	}
-	v, err := report.Judge(s.largest().counted(), candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
+	v, err := verdict.Judge(s.largest().counted(), candidates, classifier, func(m metrics.Metric, reference int) ([]*verdict.Difference, error) {
 		q := sharedMetric(m)
 		if m == metrics.Accuracy {
 			q = errorRate
@@ -95,8 +96,8 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 		return nil, err
 	}
 	v.Doubt(f.Doubts[s.origin]...)
-	at := slices.IndexFunc(candidates, func(c report.Candidate) bool { return c.Name == v.ToUse() })
-	if in := f.Inputs[s.origin]; in != "" && at >= 0 && v.Say != report.CheckRows {
+	at := slices.IndexFunc(candidates, func(c verdict.Candidate) bool { return c.Name == v.ToUse() })
+	if in := f.Inputs[s.origin]; in != "" && at >= 0 && v.Say != verdict.CheckRows {
 		best := s.rows[rows[at]]
 		spec := best.results[0].Spec
 		spec.Catalog = best.spec.Catalog
@@ -106,15 +107,15 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 }
 
 // candidates are what the verdict chooses among, and which rows of the subject they are.
-func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows []int) {
+func (f *Findings) candidates(s *subject) (candidates []verdict.Candidate, rows []int) {
 	for i, r := range s.rows {
 		if len(r.results) == 0 || r.spec.Fraction > 0 {
 			continue
 		}
-		c := report.Candidate{
+		c := verdict.Candidate{
 			Name: r.spec.Method, Title: f.named(r), NLL: r.spread(sharedMetric(metrics.NLL)).Mean,
 			Accuracy: r.spread(sharedMetric(metrics.Accuracy)).Mean, Effort: effort(r.spec.Catalog, r.spec.Method), Cost: costOf(r.spec.Catalog, r.spec.Method),
-			Calibration: &report.Calibration{ECE: r.spread(sharedMetric(metrics.TopECE)).Mean, Floor: r.spread(noiseOf(metrics.TopECE, sharedEmbedding)).Mean},
+			Calibration: &verdict.Calibration{ECE: r.spread(sharedMetric(metrics.TopECE)).Mean, Floor: r.spread(noiseOf(metrics.TopECE, sharedEmbedding)).Mean},
 			Events:      r.events(),
 		}
 		if f.ranked() {
@@ -198,7 +199,7 @@ func (f *Findings) rank(s *subject) {
 
 // Commands fit the Spec's method on what the user named by in, of so many features, and apply it.
 func Commands(in string, spec experiments.Spec, features int) []string {
-	if spec.Method == report.Classifier {
+	if spec.Method == verdict.Classifier {
 		return nil
 	}
 	fit := "calibra fit --in " + in + " --method " + spec.Method
@@ -221,14 +222,14 @@ func Apply(in, model string) string {
 // Weigh is the verdict on runs that were judged on the same test rows. The first of them that
 // leaves the classifier as it is counts as that. Those after the first asked were fitted because these showed harm: nobody asked for them.
 // floors are the reports of the runs with their noise floors; nil where nobody measured them.
-func Weigh(runs []*experiments.Run, floors []*metrics.Report, asked int) (*report.Verdict, error) {
-	var candidates []report.Candidate
+func Weigh(runs []*experiments.Run, floors []*metrics.Report, asked int) (*verdict.Verdict, error) {
+	var candidates []verdict.Candidate
 	losses := map[metrics.Metric][][]float64{}
 	for i, r := range runs {
 		m, name := r.Outcome.Metrics, r.Spec.Method
-		c := report.Candidate{
+		c := verdict.Candidate{
 			Name: name, Title: name, NLL: m.Values[metrics.NLL], Accuracy: m.Values[metrics.Accuracy], Effort: effort(r.Spec.Catalog, name), Unasked: i >= asked,
-			Calibration: &report.Calibration{ECE: m.Values[metrics.TopECE], Floor: math.NaN()}, Events: m.Events, Cost: costOf(r.Spec.Catalog, name),
+			Calibration: &verdict.Calibration{ECE: m.Values[metrics.TopECE], Floor: math.NaN()}, Events: m.Events, Cost: costOf(r.Spec.Catalog, name),
 		}
 		if floors != nil && floors[i].Noise[metrics.TopECE] != nil {
 			c.Calibration.Floor = floors[i].Noise[metrics.TopECE].Mean
@@ -236,7 +237,7 @@ func Weigh(runs []*experiments.Run, floors []*metrics.Report, asked int) (*repor
 		candidates = append(candidates, c)
 		losses[metrics.NLL], losses[metrics.Accuracy] = append(losses[metrics.NLL], m.NLL), append(losses[metrics.Accuracy], m.Wrong)
 	}
-	classifier := slices.IndexFunc(runs, func(r *experiments.Run) bool { return r.Spec.Method == report.Classifier })
+	classifier := slices.IndexFunc(runs, func(r *experiments.Run) bool { return r.Spec.Method == verdict.Classifier })
 	laws := map[[2]int]*metrics.Law{} // each is asked for again and again
 	law := func(i, reference int) (l *metrics.Law, err error) {
 		pair := [2]int{i, reference}
@@ -249,18 +250,18 @@ func Weigh(runs []*experiments.Run, floors []*metrics.Report, asked int) (*repor
 		}
 		return laws[pair], nil
 	}
-	return report.Judge(len(runs[0].Outcome.Metrics.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
-		return report.InPairs(m, losses[m], metrics.Ties{Effective: runs[0].Outcome.Metrics.Effective}, law, reference, asked)
+	return verdict.Judge(len(runs[0].Outcome.Metrics.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*verdict.Difference, error) {
+		return verdict.InPairs(m, losses[m], metrics.Ties{Effective: runs[0].Outcome.Metrics.Effective}, law, reference, asked)
 	})
 }
 
 // told are differences as a verdict lists them.
-func told(family []*paired) []*report.Difference {
-	return data.Each(family, func(p *paired) *report.Difference {
+func told(family []*paired) []*verdict.Difference {
+	return data.Each(family, func(p *paired) *verdict.Difference {
 		if p == nil {
 			return nil
 		}
-		return report.NewDifference(p.Comparison, p.holm)
+		return verdict.NewDifference(p.Comparison, p.holm)
 	})
 }
 
@@ -278,7 +279,7 @@ func forests(ctx context.Context, f *Findings) (*report.Section, error) {
 		if v == nil || len(v.Methods) < 2 {
 			continue
 		}
-		if figure := v.Forest(s.Title()); figure != nil {
+		if figure := report.Forest(v, s.Title()); figure != nil {
 			section.Figures = append(section.Figures, s.drawing("differences", "Differences to the lowest NLL on %s, with 95 %% intervals.", figure))
 		}
 	}

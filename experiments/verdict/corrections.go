@@ -1,4 +1,4 @@
-package report
+package verdict
 
 import (
 	"fmt"
@@ -108,18 +108,4 @@ func (v *Verdict) calibrated(r *metrics.Report) string {
 		says = fmt.Sprintf("The likelihood ratio test shows miscalibration (%s), but no correction gains by more than chance, and these metrics do not show it: ", pEquals(r.LikelihoodRatio.PValue))
 	}
 	return says + strings.Join(parts, "; ") + "."
-}
-
-// RecoverableTable shows the savings of corrections, on rows that they were not fitted to.
-func RecoverableTable(g *metrics.Recovered) *Table {
-	t := &Table{Caption: "Savings by corrections, on rows that they were not fitted to", Labels: []string{"correction", "family"},
-		Values: Heads("nats a row", "at least (one-sided 95 %)", "p (one-sided)")}
-	for k, gain := range []metrics.Gain{g.NLL.Global, g.NLL.Local} {
-		name := []string{"of the predictions alone", "by the latent space, beyond that"}[k]
-		if k == 1 && g.LocalNLL == nil {
-			continue
-		}
-		t.Add("", Row{Labels: []string{name, g.Families[k]}, Cells: Texts(fmt.Sprintf("%.5f", gain.Value), fmt.Sprintf("%.5f", gain.Low), P(gain.P))})
-	}
-	return t
 }

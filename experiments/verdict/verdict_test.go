@@ -1,4 +1,4 @@
-package report
+package verdict
 
 import (
 	"encoding/json"
@@ -93,11 +93,6 @@ func TestJudge(t *testing.T) {
 			return 1
 		}) {
 			t.Errorf("%s: the methods are not sorted", test.name)
-		}
-		if f := v.Forest("data"); f != nil {
-			if _, err := f.Render("svg"); err != nil {
-				t.Errorf("%s: %v", test.name, err)
-			}
 		}
 	}
 	for want, v := range map[string]*Verdict{

@@ -1,4 +1,4 @@
-package report
+package verdict
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"calibra/experiments/metrics"
-	"calibra/theory"
 )
 
 // rowsOf are 500 terms of a mean and a standard error, alternately above and below.
@@ -60,24 +59,5 @@ func TestJudgeEvaluation(t *testing.T) {
 	alone.Values[metrics.NLL], alone.Values[metrics.Accuracy] = .5, .8
 	if v, err := JudgeEvaluation(alone, "40 rows are too few"); err != nil || v.Say != CannotTell || !strings.Contains(v.Sentence, "was not measured: 40 rows are too few.") {
 		t.Errorf("without floors and corrections: %v, %v", v, err)
-	}
-}
-
-func TestHeld(t *testing.T) {
-	row := func(value float64) theory.Row {
-		return theory.Row{Study: "rate", Quantity: "slope", Estimate: theory.Estimate{Value: value}, Band: &theory.Band{Low: -1, High: 0}}
-	}
-	free := theory.Row{Quantity: "free", Estimate: theory.Estimate{Value: math.Pi}}
-	for want, rows := range map[string][]theory.Row{
-		"All 2 bands hold.":                            {row(-.5), row(-.2), free},
-		"The one band holds.":                          {row(-.5)},
-		"1 of 2 bands fail.|rate: slope is 2, outside": {row(-.5), row(2)},
-		"No quantity has a band":                       {free},
-		"7 of 7 bands fail.":                           {row(1), row(1), row(1), row(1), row(1), row(1), row(1)},
-	} {
-		lines := Held([]*theory.Report{{Study: "rate", Rows: rows}})
-		if got := strings.Join(lines, "|"); !strings.HasPrefix(got, want) || len(lines) > 7 {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }
