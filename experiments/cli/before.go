@@ -27,26 +27,45 @@ const localRows = 8000
 
 // weighed are runs on the same test rows and what is to be said of them.
 type weighed struct {
-	runs    []*experiments.Run
-	floors  []*metrics.Report // of each run
+	runs    []study.Weighed
 	verdict *verdict.Verdict
 }
 
-// weigh sets the run beside the classifier as it is and, where that shows that the run does harm,
-// beside temperature scaling. It is nil where the test rows have no logits.
+// simplest is the method that every fit is set beside.
+const simplest = "ts"
+
+// weigh sets the run beside the classifier as it is and temperature scaling, and, where the classes are more or less frequent among the
+// test rows, sets them beside these with new priors. It is nil where the test rows have no logits.
 func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 	if run.Source.Test.Logits == nil || run.Source.Cal.Logits == nil {
 		return nil, nil
 	}
-	const remedy = "ts"
+	return weighAll(ctx, run, verdict.Classifier, run.Spec.Method, simplest)
+}
+
+// weighSource weighs the classifier as it is, for the test rows of a source, against methods that read logits alone, for which nobody
+// asked. It is nil where the source has no calibration rows with labels.
+func weighSource(ctx context.Context, methods *experiments.Catalog, src *data.Source, seed uint64) (*weighed, error) {
+	if src == nil || src.Cal == nil || src.Cal.Logits == nil || src.Cal.Labels == nil && src.Cal.Soft == nil {
+		return nil, nil
+	}
+	spec := experiments.Spec{Catalog: methods, Seed: seed}
+	run, err := onLogits(ctx, verdict.Classifier, &experiments.Run{Spec: spec, Source: src})
+	if err != nil {
+		return nil, err
+	}
+	return weighAll(ctx, run, verdict.Classifier, simplest, methods.Recommended().Instead[0])
+}
+
+// weighAll weighs methods, among them that of the run, on the run's test rows. The others are fitted to its calibration rows.
+func weighAll(ctx context.Context, run *experiments.Run, methods ...string) (*weighed, error) {
 	w := &weighed{}
-	for _, method := range []string{verdict.Classifier, run.Spec.Method, remedy} {
-		own := method == run.Spec.Method
-		if w.place(method) >= 0 || method == remedy && !own && len(w.verdict.Avoid) == 0 {
+	for k, method := range methods {
+		if w.place(method) >= 0 {
 			continue
 		}
-		r, step := run, optim.Piece(ctx, method, len(w.runs), 1, 1, 1)
-		if !own {
+		r, step := run, optim.Piece(ctx, method, k, slices.Repeat([]float64{1}, len(methods))...)
+		if method != run.Spec.Method {
 			var err error
 			if r, err = onLogits(optim.Span(step, "", 0, 0.5), method, run); err != nil {
 				return nil, err
@@ -55,12 +74,12 @@ func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 		if err := w.add(optim.Span(step, "noise floors", 0.5, 1), r, run); err != nil {
 			return nil, err
 		}
-		const asked = 2 // the classifier as it is, and the run
-		if err := w.judge(min(asked, len(w.runs))); err != nil {
-			return nil, err
-		}
+		w.runs[k].Unasked = method != run.Spec.Method
 	}
-	return w, nil
+	if err := w.judge(); err != nil {
+		return nil, err
+	}
+	return w, w.shift(ctx, run)
 }
 
 // onLogits fits a method that reads logits alone to the rows of another run, and judges it on
@@ -82,20 +101,26 @@ func onLogits(ctx context.Context, method string, run *experiments.Run) (*experi
 	return experiments.Spec{Catalog: run.Spec.Catalog, Method: method, Data: run.Spec.Data, Split: data.NoValidation, Seed: run.Spec.Seed}.Fit(ctx, &source, nil)
 }
 
-// judge weighs the runs that are there, of which the first were asked for.
-func (w *weighed) judge(asked int) (err error) {
-	w.verdict, err = study.Weigh(w.runs, w.floors, asked)
+// judge weighs the runs that are there.
+func (w *weighed) judge() (err error) {
+	w.verdict, err = study.Weigh(w.runs)
 	return err
 }
 
 // add adds a run, and measures its predictions for the test rows with their noise floors, the local errors in
 // the embedding of the fit where the rows are few.
 func (w *weighed) add(ctx context.Context, r, fit *experiments.Run) error {
+	floors, err := measured(ctx, r.Outcome.Predictions, fit)
+	w.runs = append(w.runs, study.Weighed{Run: r, Title: r.Spec.Method, Floors: floors})
+	return err
+}
+
+// measured are the metrics of predictions for the test rows of a fit, with their noise floors.
+func measured(ctx context.Context, p *data.Predictions, fit *experiments.Run) (*metrics.Report, error) {
 	settings, err := fit.Spec.Measuring()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p := r.Outcome.Predictions
 	settings.Progress = func(done, total int) {
 		optim.ReportProgress(ctx, fmt.Sprintf("row %d of %d", done, total), float64(done)/float64(total))
 	}
@@ -105,14 +130,12 @@ func (w *weighed) add(ctx context.Context, r, fit *experiments.Run) error {
 	}
 	settings.Rows, settings.Soft = p.Counting(), p.Soft
 	uncertainty := metrics.Uncertainty{Replicates: metrics.None, Redraws: floorRedraws}
-	floor, err := metrics.MeasureWith(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, rand.New(rand.NewPCG(fit.Spec.Seed, 4)))
-	w.runs, w.floors = append(w.runs, r), append(w.floors, floor)
-	return err
+	return metrics.MeasureWith(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, rand.New(rand.NewPCG(fit.Spec.Seed, 4)))
 }
 
 // place is that of the run of a method.
 func (w *weighed) place(method string) int {
-	return slices.IndexFunc(w.runs, func(r *experiments.Run) bool { return r.Spec.Method == method })
+	return slices.IndexFunc(w.runs, func(r study.Weighed) bool { return r.Spec.Method == method })
 }
 
 // table is one line for each run: before, after, and the remedy.
@@ -122,8 +145,8 @@ func (w *weighed) table() *table {
 		{head: "ECE", key: "ece_top"}, {head: "floor", key: "ece_top_floor"}, {head: "LCE", key: "lce"}, {head: "floor", key: "lce_floor"},
 		{head: "class-wise ECE", key: "ece", drop: 3}, {head: "floor", key: "ece_floor", drop: 2},
 	}}
-	for i, r := range w.runs {
-		t.add(append([]cell{words(r.Spec.Method)}, floored(w.floors[i])...)...)
+	for _, r := range w.runs {
+		t.add(append([]cell{words(r.Title)}, floored(r.Floors)...)...)
 	}
 	return t
 }
@@ -159,7 +182,7 @@ func (w *weighed) sections(judged string) ([]*report.Section, error) {
 		Values: report.Heads("NLL ↓", "ACC ↑", "ECE ↓", "floor", "LCE ↓", "floor", metrics.ECE.Title()+" ↓", "floor")}
 	for _, m := range w.verdict.Methods {
 		i := w.place(m.Name)
-		t.Add("", report.Row{Labels: []string{m.Title}, Cells: data.Each(floored(w.floors[i]), cell.onPage), Winner: w.verdict.Chooses(m.Name)})
+		t.Add("", report.Row{Labels: []string{m.Title}, Cells: data.Each(floored(w.runs[i].Floors), cell.onPage), Winner: w.verdict.Chooses(m.Name)})
 	}
 	sections := []*report.Section{{Title: "Before and after", Tables: []*report.Table{t}}}
 	if forest := report.Forest(w.verdict, ""); forest != nil {

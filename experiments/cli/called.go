@@ -10,30 +10,32 @@ import (
 )
 
 // verdict is what to do with the predictions, nil where they have no NLL.
-func (c *evaluateCmd) verdict(in *Judged, r *metrics.Report) (*verdict.Verdict, error) {
-	v, err := verdict.JudgeEvaluation(r, c.unmeasured)
+func (c *evaluateCmd) verdict(in *Judged, r *metrics.Report, fitted *verdict.Verdict) (*verdict.Verdict, error) {
+	v, err := verdict.JudgeEvaluation(r, c.unmeasured, fitted)
 	if v == nil || err != nil {
 		return nil, err
 	}
-	v.Commands = in.corrections(v, c.Features)
+	in.repaired(v, c.Features)
 	v.Doubt(in.doubt)
 	return v, nil
 }
 
-// corrections are the commands that fit the correction to use to the features of some predictions (a file, or "" for the
-// network's own), none of no correction.
+// corrections gives a verdict on corrections the method that makes the one to use, and the commands that fit it to the features of some
+// predictions (a file, or "" for the network's own).
 // A fit starts from the network's logits: where a run left the predictions, one map of the logits corrects others than these, and
 // so does the method of the run; then the command compares methods.
-func corrections(v *verdict.Verdict, predictions, features string) []string {
+func corrections(v *verdict.Verdict, predictions, features string) {
 	recommended := (*experiments.Catalog)(nil).Recommended()
 	global := recommended.Instead[0] // which reads logits alone
 	method := map[string]string{verdict.Corrections[1]: global, verdict.Corrections[2]: recommended.Name}[v.ToUse()]
 	if method == "" {
-		return nil
+		return
 	}
+	v.Method = method
 	in := quoted(cmp.Or(relative(features), "FEATURES.npz"))
 	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); predictions != "" && err == nil && (spec.Method == method || method == global && spec.Method != verdict.Classifier) {
-		return []string{"calibra compare --in " + in + " --methods nc,ts," + recommended.Name + ",local-ts,corrected --out runs/corrections"}
+		v.Commands = []string{"calibra compare --in " + in + " --methods nc,ts," + recommended.Name + ",local-ts,corrected --out runs/corrections"}
+		return
 	}
-	return []string{"calibra fit --in " + in + " --method " + method + " --out runs/" + method}
+	v.Commands = []string{"calibra fit --in " + in + " --method " + method + " --out runs/" + method}
 }

@@ -81,9 +81,12 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	findings := study.Compare.Findings(set, plan)
-	findings.Doubts = map[*experiments.Origin][]string{origin: c.doubts}
+	findings.Doubts, findings.Notes = map[*experiments.Origin][]string{origin: c.doubts}, &t.said
 	if c.Folds == 0 { // else no rows of the file are calibration rows
 		findings.Inputs = map[*experiments.Origin]string{origin: quoted(relative(c.In))}
+		if err := c.shifted(ctx, t, methods, origin, findings); err != nil {
+			return err
+		}
 		if err := c.where(ctx, t, methods, origin, findings); err != nil {
 			return err
 		}
@@ -100,6 +103,29 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	return warnFailures(t, plan)
 }
 
+// shifted adds to findings the verdict on methods with new priors, where the classes of a features file are more or less frequent among
+// its test rows.
+func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *experiments.Catalog, origin *experiments.Origin, findings *study.Findings) error {
+	problem, err := origin.Features(ctx)
+	if problem == nil || err != nil || !classesDiffer(problem.Source.Cal, problem.Source.Test) {
+		return err
+	}
+	rows, err := unchanged(ctx, methods, problem.Source, c.In)
+	if err != nil {
+		return err
+	}
+	rows.source = problem.Source
+	v, err := rows.fitted(ctx, t, methods, 0)
+	if v == nil || err != nil || v.Cause != verdict.Shifted {
+		return err
+	}
+	rows.repaired(v, "")
+	v.Notes = findings.Notes
+	v.Doubt(c.doubts...)
+	findings.Shifted = map[*experiments.Origin]*verdict.Verdict{origin: v}
+	return nil
+}
+
 // where adds to findings where the classifier is wrong, as calibra diagnose says it of these test rows, if the verdict is to use a
 // method and the rows are of one features file.
 func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiments.Catalog, origin *experiments.Origin, findings *study.Findings) error {
@@ -108,7 +134,7 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiment
 		return err
 	}
 	verdicts, err := findings.Verdicts(ctx)
-	if err != nil || verdicts == nil || verdicts[0].Say != verdict.Use {
+	if err != nil || verdicts == nil || verdicts[0].Say != verdict.Use || verdicts[0].Cause == verdict.Shifted {
 		return err
 	}
 	test := problem.Source.Test.ForFit()
@@ -127,7 +153,7 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiment
 	if err != nil {
 		return err
 	}
-	if _, err = verdict.JudgeDiagnosis(d); len(d.Wrong()) > 0 {
+	if _, err = verdict.JudgeDiagnosis(d, nil); len(d.Wrong()) > 0 {
 		findings.Where = map[*experiments.Origin]string{origin: "The classifier is " + strings.ReplaceAll(d.Found, "\n", "; ") + "."}
 	}
 	return err

@@ -53,11 +53,16 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if err := c.together(ctx, in, d); err != nil {
 		return err
 	}
-	v, err := verdict.JudgeDiagnosis(d)
+	fitted, err := in.fitted(ctx, t, methods, c.Seed)
 	if err != nil {
 		return err
 	}
-	v.Commands = in.corrections(v, c.Features)
+	v, err := verdict.JudgeDiagnosis(d, fitted)
+	if err != nil {
+		return err
+	}
+	in.repaired(v, c.Features)
+	v.Notes = &t.said
 	v.Doubt(in.doubt)
 	if in.copies != nil {
 		d.Copies = in.copies

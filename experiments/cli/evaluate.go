@@ -86,11 +86,18 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if err != nil {
 		return err
 	}
-	verdict, err := c.verdict(in, r)
+	fitted, err := in.fitted(ctx, t, catalog, c.Seed)
 	if err != nil {
 		return err
 	}
-	return c.show(t, in.Predictions, r, verdict, figures)
+	v, err := c.verdict(in, r, fitted)
+	if err != nil {
+		return err
+	}
+	if v != nil {
+		v.Notes = &t.said
+	}
+	return c.show(t, in.Predictions, r, v, figures)
 }
 
 // measure measures the predictions, with what corrections would recover.

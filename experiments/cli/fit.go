@@ -246,9 +246,10 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 			return f, err
 		}
 		if f.beside != nil {
-			f.beside.verdict.Commands = c.next(run.Spec.Catalog, f.beside.verdict.ToUse())
+			v := f.beside.verdict
+			v.Commands, v.Notes = c.next(run.Spec.Catalog, v), &t.said
 			method, _ := run.Spec.Catalog.Find(c.Method)
-			f.beside.verdict.Doubt(run.Beside.Doubts(readsFeatures(method))...)
+			v.Doubt(run.Beside.Doubts(readsFeatures(method))...)
 		}
 	}
 	f.page, err = c.document(run, f)
@@ -329,9 +330,9 @@ func (c *fitCmd) unjudged(run *experiments.Run) string {
 
 // next are the commands that follow from a fit: those that fit and apply the method to use, the last alone where it is this
 // one, and where there is none, that which tries others.
-func (c *fitCmd) next(methods *experiments.Catalog, use string) []string {
+func (c *fitCmd) next(methods *experiments.Catalog, v *verdict.Verdict) (commands []string) {
 	in := quoted(relative(c.In))
-	switch use {
+	switch use := v.ToUse(); use {
 	case verdict.Classifier:
 		fitted := ""
 		if names := usual(methods); !slices.Contains(names, c.Method) {
@@ -339,9 +340,11 @@ func (c *fitCmd) next(methods *experiments.Catalog, use string) []string {
 		}
 		return []string{"calibra compare --in " + in + fitted + " --out runs/compare"}
 	case c.Method:
-		return []string{study.Apply(in, quoted(relative(c.Out)))}
+		commands = []string{study.Apply(in, quoted(relative(c.Out)))}
+	default:
+		commands = study.Commands(in, experiments.Spec{Method: use, Seed: c.Seed}, 0)
 	}
-	return study.Commands(in, experiments.Spec{Method: use}, 0)
+	return remedy(v, commands)
 }
 
 // rankingTable shows the candidates' losses by cross-validation: the one that auto
@@ -372,7 +375,7 @@ func rankingTable(ranking []anchored.Ranked, shares []float64) *table {
 // warnUnread names the arrays of a file that nothing reads.
 func warnUnread(t *terminal, path, unread string) {
 	if unread != "" {
-		t.warnAs(note{"unread", unread}, fmt.Sprintf("warning: of %s %s", filepath.Base(path), unread))
+		t.warnAs(verdict.Note{Key: "unread", Text: unread}, fmt.Sprintf("warning: of %s %s", filepath.Base(path), unread))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/verdict"
 	"calibra/layers"
 
 	"github.com/alecthomas/kong"
@@ -105,7 +106,7 @@ func noteWeighing(t *terminal, m experiments.Method, src *data.Source) {
 // warnOf warns of the rows of a file; of nothing where text is "".
 func warnOf(t *terminal, key, path, text string) {
 	if text != "" {
-		t.warnAs(note{key, text}, fmt.Sprintf("warning: %s: %s", path, text))
+		t.warnAs(verdict.Note{Key: key, Text: text}, fmt.Sprintf("warning: %s: %s", path, text))
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/study"
 	"calibra/experiments/verdict"
+	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -26,6 +28,7 @@ type Judged struct {
 	Embedding mat.Matrix // nil without
 
 	path            string
+	source          *data.Source         // whose test rows they are, nil of predictions
 	unread          string               // [data.Source.Unread] of the file
 	doubt           string               // why nothing that the rows show is to be used, "" where they are as they should be
 	copies          *rowcheck.Copies     // of the rows, nil without
@@ -62,7 +65,7 @@ func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *experime
 		var src *data.Source
 		if src, err = f.tested(ctx, t, methods, path, seed); err == nil {
 			if j, err = unchanged(ctx, methods, src, path); err == nil {
-				j.unread = src.Unread
+				j.source, j.unread = src, src.Unread
 			}
 		}
 	}
@@ -92,13 +95,34 @@ func newJudged(p *data.Predictions, path string) *Judged {
 	return &Judged{Predictions: p, path: path, rows: rows}
 }
 
-// corrections are the commands that fit the correction to use to the features of these rows, which the file of that
-// name has: its own file where that is one of features.
-func (j *Judged) corrections(v *verdict.Verdict, features string) []string {
-	if j.described != nil {
-		return corrections(v, "", cmp.Or(features, j.path))
+// fitted is the verdict on methods that are fitted to the calibration rows of the same file; nil where it has none.
+func (j *Judged) fitted(ctx context.Context, t *terminal, methods *experiments.Catalog, seed uint64) (*verdict.Verdict, error) {
+	if j.source == nil {
+		return nil, nil
 	}
-	return corrections(v, j.path, features)
+	src := *j.source
+	test := *src.Test
+	src.Test, test.TestWeights = &test, j.TestWeights
+	weighing, steps := t.steps(ctx, 0)
+	defer steps.clear()
+	w, err := weighSource(optim.Span(weighing, "set methods beside the classifier", 0, 1), methods, &src, seed)
+	if w == nil || err != nil {
+		return nil, err
+	}
+	return w.verdict, nil
+}
+
+// repaired gives a verdict the method to use and the commands that fit it and apply it, or those that fit a correction to the features
+// of these rows, which the file of that name has: its own file where that is one of features.
+func (j *Judged) repaired(v *verdict.Verdict, features string) {
+	switch in := quoted(relative(j.path)); {
+	case v.Say == verdict.Use && !slices.Contains(verdict.Corrections[1:], v.Method):
+		v.Commands = remedy(v, study.Commands(in, experiments.Spec{Method: v.Method}, 0))
+	case j.described != nil:
+		corrections(v, "", cmp.Or(features, j.path))
+	default:
+		corrections(v, j.path, features)
+	}
 }
 
 // tested is a features file, or other data, with test rows.

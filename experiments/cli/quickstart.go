@@ -115,7 +115,7 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 			return nil, err
 		}
 	}
-	if err := q.judge(len(q.runs)); err != nil {
+	if err := q.judge(); err != nil {
 		return nil, err
 	}
 	q.verdict.Commands = study.Commands(quoted(filepath.Join(relative(c.Out), "features.npz")), experiments.Spec{Method: q.verdict.ToUse(), Seed: c.Seed}, 0)
@@ -123,7 +123,7 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 }
 
 // last is the run that is written.
-func (q *quick) last() *experiments.Run { return q.runs[len(q.runs)-1] }
+func (q *quick) last() *experiments.Run { return q.runs[len(q.runs)-1].Run }
 
 // table is one line for each run.
 func (q *quick) table() *table {
@@ -133,7 +133,7 @@ func (q *quick) table() *table {
 		{head: "class-wise ECE", key: "ece", drop: 3}, {head: "floor", key: "ece_floor", drop: 2}, {head: "MLCE", key: "mlce", drop: 1},
 	}}
 	for i, r := range q.runs {
-		cells := append([]cell{words(r.Spec.Method), words(quickMethods[i].line)}, floored(q.floors[i])...)
+		cells := append([]cell{words(r.Spec.Method), words(quickMethods[i].line)}, floored(r.Floors)...)
 		t.add(append(cells, decimals(r.Outcome.Metrics.Values[metrics.MLCE], 4))...)
 	}
 	return t

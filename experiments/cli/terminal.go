@@ -24,9 +24,9 @@ import (
 // terminal is where a command prints: results on out, notes and progress on err.
 type terminal struct {
 	out, err *os.File
-	quiet    bool   // neither notes nor progress
-	said     []note // what is told of the rows and the fit
-	end      string // the last two characters that were printed
+	quiet    bool           // neither notes nor progress
+	said     []verdict.Note // what is told of the rows and the fit
+	end      string         // the last two characters that were printed
 	failed   error
 }
 
@@ -61,27 +61,21 @@ func (t *terminal) note(format string, args ...any) {
 	}
 }
 
-// note is something that is told of the rows or of a fit, with a key that programs know it by.
-type note struct {
-	Key  string `json:"key"`
-	Text string `json:"text"`
-}
-
 // warn prints a line that the user must see, even with --quiet; JSON has it as a note.
 func (t *terminal) warn(key, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	t.warnAs(note{key, strings.TrimPrefix(text, "warning: ")}, text)
+	t.warnAs(verdict.Note{Key: key, Text: strings.TrimPrefix(text, "warning: ")}, text)
 }
 
 // warnAs is warn of a line that names a file too.
-func (t *terminal) warnAs(n note, line string) {
-	t.said = append(t.said, note{n.Key, data.Lines(n.Text)})
+func (t *terminal) warnAs(n verdict.Note, line string) {
+	t.said = append(t.said, verdict.Note{Key: n.Key, Text: data.Lines(n.Text)})
 	fmt.Fprintln(t.err, data.Lines("calibra: "+line))
 }
 
 // remark is note of what JSON has too.
 func (t *terminal) remark(key, format string, args ...any) {
-	t.said = append(t.said, note{key, data.Lines(fmt.Sprintf(format, args...))})
+	t.said = append(t.said, verdict.Note{Key: key, Text: data.Lines(fmt.Sprintf(format, args...))})
 	t.note(format, args...)
 }
 

@@ -163,7 +163,7 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 	all.Logits.CloneFrom(x.scores)
 	all.Logits.Scale(d.times, all.Logits)
 	before, gains := x.risk(x.says(d.times, 0, 0)), map[string]float64{}
-	var runs []*experiments.Run
+	var runs []Weighed
 	for m, name := range slices.Concat([]string{verdict.Classifier}, fourMethods) {
 		spec := experiments.Spec{Method: name, Split: data.NoValidation}
 		var r *experiments.Run
@@ -183,11 +183,11 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 		if err != nil {
 			t.Fatal(err)
 		}
-		runs = append(runs, r)
+		runs = append(runs, Weighed{Run: r, Title: r.Spec.Method})
 	}
 	losses := func(m int) []float64 { return runs[m].Outcome.Metrics.NLL }
 	for n, s := range map[int]*said{2: one, 1 + len(fourMethods): four} {
-		v, err := Weigh(runs[:n], nil, n)
+		v, err := Weigh(runs[:n])
 		if err != nil {
 			t.Fatal(err)
 		}

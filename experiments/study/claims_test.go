@@ -169,14 +169,14 @@ func (c calibrated) add(t *testing.T, k int, diagnose bool, to *claims, lock *sy
 
 // fitted fits ts as fit does, and gives the share of rows that are wrong.
 func (c calibrated) fitted(t *testing.T, src *data.Source, truth *mat.Dense, made *[len(statements)]bool) (float64, error) {
-	var runs []*experiments.Run
+	var runs []Weighed
 	var risks []float64 // under the true chances
 	for _, name := range []string{verdict.Classifier, "ts"} {
 		r, err := experiments.Spec{Method: name, Split: data.NoValidation}.Fit(t.Context(), src, nil)
 		if err != nil {
 			return 0, err
 		}
-		runs = append(runs, r)
+		runs = append(runs, Weighed{Run: r, Title: r.Spec.Method})
 		risk, p := 0., r.Outcome.Predictions
 		for i := range src.Test.Labels {
 			for k, l := range truth.RawRowView(i) {
@@ -185,7 +185,7 @@ func (c calibrated) fitted(t *testing.T, src *data.Source, truth *mat.Dense, mad
 		}
 		risks = append(risks, risk)
 	}
-	v, err := Weigh(runs, nil, 2)
+	v, err := Weigh(runs)
 	if err != nil {
 		return 0, err
 	}
@@ -218,7 +218,7 @@ func (c calibrated) evaluated(t *testing.T, test *data.Set, made *[len(statement
 	if r.Recovered, err = diagnosis.Recover(t.Context(), test.Logits, test.Labels, embedding, diagnosis.Recovery{Rows: test.Weights}, rng); err != nil {
 		return err
 	}
-	v, err := verdict.JudgeEvaluation(r, "")
+	v, err := verdict.JudgeEvaluation(r, "", nil)
 	if err != nil {
 		return err
 	}

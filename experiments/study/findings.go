@@ -9,6 +9,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 )
 
 // Findings is a study with its results.
@@ -27,6 +28,9 @@ type Findings struct {
 	Where map[*experiments.Origin]string
 	// Doubts say why nothing that the rows of the data show is to be used; nil where they are as they should be.
 	Doubts map[*experiments.Origin][]string
+	// Shifted are the verdicts on data whose classes are more or less frequent among its test rows; nil for none.
+	Shifted map[*experiments.Origin]*verdict.Verdict
+	Notes   *[]verdict.Note // that the command tells besides; nil without
 
 	answers map[question]map[experiments.Spec]*paired // to what was asked before
 }

@@ -71,6 +71,9 @@ func verdictStatements(ctx context.Context, f *Findings) ([]report.Statement, er
 
 // verdict is nil where no row has a result.
 func (f *Findings) verdict(ctx context.Context, s *subject) (*verdict.Verdict, error) {
+	if shifted := f.Shifted[s.origin]; shifted != nil {
+		return shifted, nil
+	}
 	candidates, rows := f.candidates(s)
 	classifier := -1
 	for k, i := range rows {
@@ -95,6 +98,7 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*verdict.Verdict, e
 	if v == nil || err != nil {
 		return nil, err
 	}
+	v.Notes = f.Notes
 	v.Doubt(f.Doubts[s.origin]...)
 	at := slices.IndexFunc(candidates, func(c verdict.Candidate) bool { return c.Name == v.ToUse() })
 	if in := f.Inputs[s.origin]; in != "" && at >= 0 && v.Say != verdict.CheckRows {
@@ -219,39 +223,49 @@ func Apply(in, model string) string {
 	return fmt.Sprintf("calibra apply --model %s --in %s --out calibrated.npz", model, in)
 }
 
-// Weigh is the verdict on runs that were judged on the same test rows. The first of them that
-// leaves the classifier as it is counts as that. Those after the first asked were fitted because these showed harm: nobody asked for them.
-// floors are the reports of the runs with their noise floors; nil where nobody measured them.
-func Weigh(runs []*experiments.Run, floors []*metrics.Report, asked int) (*verdict.Verdict, error) {
+// Weighed is a run beside others that were judged on the same test rows.
+type Weighed struct {
+	*experiments.Run
+	Title   string          // what a verdict calls it
+	Floors  *metrics.Report // with the noise floors of its errors; nil where nobody measured them
+	Unasked bool            // nobody asked for it: it may be what to use, and what not to use is never said of it
+}
+
+// Weigh is the verdict on runs that were judged on the same test rows. The first of them that leaves the classifier as it is counts as
+// that.
+func Weigh(runs []Weighed) (*verdict.Verdict, error) {
 	var candidates []verdict.Candidate
 	losses := map[metrics.Metric][][]float64{}
-	for i, r := range runs {
+	for _, r := range runs {
 		m, name := r.Outcome.Metrics, r.Spec.Method
 		c := verdict.Candidate{
-			Name: name, Title: name, NLL: m.Values[metrics.NLL], Accuracy: m.Values[metrics.Accuracy], Effort: effort(r.Spec.Catalog, name), Unasked: i >= asked,
-			Calibration: &verdict.Calibration{ECE: m.Values[metrics.TopECE], Floor: math.NaN()}, Events: m.Events, Cost: costOf(r.Spec.Catalog, name),
+			Name: name, Title: r.Title, NLL: m.Values[metrics.NLL], Accuracy: m.Values[metrics.Accuracy],
+			Effort: effort(r.Spec.Catalog, name), Unasked: r.Unasked, Events: m.Events, Cost: costOf(r.Spec.Catalog, name),
+			Calibration: &verdict.Calibration{ECE: m.Values[metrics.TopECE], Floor: math.NaN()},
 		}
-		if floors != nil && floors[i].Noise[metrics.TopECE] != nil {
-			c.Calibration.Floor = floors[i].Noise[metrics.TopECE].Mean
+		if r.Floors != nil && r.Floors.Noise[metrics.TopECE] != nil {
+			c.Calibration.Floor = r.Floors.Noise[metrics.TopECE].Mean
 		}
 		candidates = append(candidates, c)
 		losses[metrics.NLL], losses[metrics.Accuracy] = append(losses[metrics.NLL], m.NLL), append(losses[metrics.Accuracy], m.Wrong)
 	}
-	classifier := slices.IndexFunc(runs, func(r *experiments.Run) bool { return r.Spec.Method == verdict.Classifier })
+	classifier := slices.IndexFunc(runs, func(r Weighed) bool { return r.Spec.Method == verdict.Classifier })
 	laws := map[[2]int]*metrics.Law{} // each is asked for again and again
 	law := func(i, reference int) (l *metrics.Law, err error) {
 		pair := [2]int{i, reference}
 		if laws[pair] == nil {
 			p := runs[i].Outcome.Predictions
-			if l, err = metrics.NewLaw(p.LogProbs, runs[reference].Outcome.Predictions.LogProbs, p.Labels, metrics.Settings{Rows: p.Counting(), Soft: p.Soft}); err != nil {
+			s := metrics.Settings{Rows: p.Counting(), Soft: p.Soft}
+			if l, err = metrics.NewLaw(p.LogProbs, runs[reference].Outcome.Predictions.LogProbs, p.Labels, s); err != nil {
 				return nil, err
 			}
 			laws[pair], laws[[2]int{reference, i}] = l, l.Swapped()
 		}
 		return laws[pair], nil
 	}
-	return verdict.Judge(len(runs[0].Outcome.Metrics.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*verdict.Difference, error) {
-		return verdict.InPairs(m, losses[m], metrics.Ties{Effective: runs[0].Outcome.Metrics.Effective}, law, reference, asked)
+	first := runs[0].Outcome.Metrics
+	return verdict.Judge(len(first.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*verdict.Difference, error) {
+		return verdict.InPairs(m, losses[m], metrics.Ties{Effective: first.Effective}, law, reference)
 	})
 }
 

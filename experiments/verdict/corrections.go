@@ -35,18 +35,22 @@ func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*V
 			candidates = append(candidates, Candidate{Name: Corrections[2], Title: "a correction by the predictions and the latent space", NLL: nll - g.NLL.Total.Value, Accuracy: math.NaN(), Effort: 2, Unasked: true, Events: g.Events[2]})
 		}
 	}
-	return Judge(rows, candidates, 0, func(m metrics.Metric, reference int) ([]*Difference, error) {
+	v, err := Judge(rows, candidates, 0, func(m metrics.Metric, reference int) ([]*Difference, error) {
 		if m != metrics.NLL {
 			return make([]*Difference, len(candidates)), nil
 		}
-		return InPairs(m, losses, ties, g.Law, reference, len(losses))
+		return InPairs(m, losses, ties, g.Law, reference)
 	})
+	if v != nil && v.Say == Use && v.Method == Corrections[2] {
+		v.Cause = Region
+	}
+	return v, err
 }
 
 // JudgeDiagnosis compares the predictions of a diagnosis with corrections of them, and says what is wrong. It makes d.Found agree:
 // d.Found says so if a correction helps and no region is wrong by itself, and never says "alike" if a correction by the latent space
-// helps.
-func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
+// helps. fitted is the verdict on methods fitted to calibration rows, nil without.
+func JudgeDiagnosis(d *diagnosis.Diagnosis, fitted *Verdict) (*Verdict, error) {
 	v, err := JudgeCorrections(d.Rows, d.NLL, d.Accuracy, d.Recoverable)
 	if v == nil || err != nil {
 		return v, err
@@ -57,26 +61,60 @@ func JudgeDiagnosis(d *diagnosis.Diagnosis) (*Verdict, error) {
 	case v.Say == Use && v.Method == Corrections[2]:
 		d.Found = strings.Replace(d.Found, "wrong everywhere alike:", "wrong everywhere, in some places more than in others:", 1)
 	}
+	if v = v.beside(fitted); v.Cause == Overall || v.Cause == Region {
+		v.Cause = causeOf(d)
+	}
+	if d.Kind != diagnosis.NoError {
+		v.Where = strings.ReplaceAll(d.Found, "\n", "; ")
+	}
 	found := data.Each(strings.Split(d.Found, "\n"), func(line string) string { return strings.ToUpper(line[:1]) + line[1:] + "." })
 	v.Why = append(found, v.Why[:min(len(v.Why), max(1, mostWhy-len(found)))]...)
 	return v, nil
 }
 
 // JudgeEvaluation weighs predictions against corrections of them, which were not measured for a reason, "" where they were, and says
-// whether they are calibrated: by the noise floors of ECE and LCE, as far as those were measured.
-func JudgeEvaluation(r *metrics.Report, reason string) (*Verdict, error) {
+// whether they are calibrated: by the noise floors of ECE and LCE, as far as those were measured. fitted is the verdict on methods
+// fitted to calibration rows, nil without.
+func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) (*Verdict, error) {
 	v, err := JudgeCorrections(r.Rows, r.Values[metrics.NLL], r.Values[metrics.Accuracy], r.Recovered)
 	if v == nil || err != nil {
 		return v, err
 	}
-	if r.Recovered == nil {
-		v.Say = CannotTell
+	if v = v.beside(fitted); v != fitted && r.Recovered == nil {
+		v.Say, v.Cause = CannotTell, FewRows
 		v.Sentence = fmt.Sprintf("Cannot tell yet. What a correction would gain was not measured: %s.", reason)
 	}
 	if floors := v.calibrated(r); floors != "" {
 		v.Why = append([]string{floors}, v.Why[:min(len(v.Why), mostWhy-1)]...)
 	}
 	return v, nil
+}
+
+// beside is the verdict on methods that were fitted to calibration rows, which a command can fit again, or that on corrections where
+// nothing was fitted, and where one by the latent space helps and nothing else does.
+func (v *Verdict) beside(fitted *Verdict) *Verdict {
+	if fitted == nil || fitted.Say != Use && v.Say == Use && v.Method == Corrections[2] {
+		return v
+	}
+	return fitted
+}
+
+// causeOf is what a diagnosis names first.
+func causeOf(d *diagnosis.Diagnosis) Cause {
+	if d.Kind != diagnosis.LocalError || len(d.Named) == 0 {
+		return Overall
+	}
+	first := d.Named[0]
+	in := func(all []diagnosis.Region) bool {
+		return slices.ContainsFunc(all, func(r diagnosis.Region) bool { return r.Describe == first.Describe })
+	}
+	switch {
+	case in(d.Groups):
+		return Group
+	case in(d.Regions):
+		return Region
+	}
+	return Class
 }
 
 // calibrated says whether the predictions are, as far as noise floors tell; "" where none was measured.
@@ -99,6 +137,7 @@ func (v *Verdict) calibrated(r *metrics.Report) string {
 	case parts == nil:
 		return ""
 	case wrong != nil && v.Say == Leave:
+		v.Cause = Overall
 		says, parts = "Not calibrated, by more than chance, and no correction gains by it: ", wrong
 	case wrong != nil:
 		says, parts = "Not calibrated, by more than chance: ", wrong

@@ -36,10 +36,9 @@ func (d *Difference) MarshalJSON() ([]byte, error) {
 	}{d.Value, known(d.Low), known(d.High), d.P})
 }
 
-// InPairs are the differences of methods in a metric, by their losses of the same rows, so tied, to one of them, with p by Holm over the first so
-// many: those after them were asked about only once the first had been told, which leaves their p as it is.
-func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties, law func(i, reference int) (*metrics.Law, error), reference, family int) ([]*Difference, error) {
-	out, p, at := make([]*Difference, len(losses)), []float64{}, []int{}
+// InPairs are the differences of methods in a metric, by their losses of the same rows, so tied, to one of them, with p by Holm.
+func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties, law func(i, reference int) (*metrics.Law, error), reference int) ([]*Difference, error) {
+	out, p := make([]*Difference, len(losses)), []float64{}
 	for i := range losses {
 		if i == reference {
 			continue
@@ -54,12 +53,13 @@ func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties, law func(i
 		if err != nil {
 			return nil, err
 		}
-		if out[i] = NewDifference(*c, c.PValue); i < family {
-			p, at = append(p, c.PValue), append(at, i)
-		}
+		out[i], p = NewDifference(*c, c.PValue), append(p, c.PValue)
 	}
-	for k, holm := range metrics.Holm(p) {
-		out[at[k]].P = holm
+	holm := metrics.Holm(p)
+	for i := range out {
+		if i != reference {
+			out[i].P, holm = holm[0], holm[1:]
+		}
 	}
 	return out, nil
 }

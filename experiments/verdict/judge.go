@@ -63,7 +63,9 @@ func Judge(rows int, candidates []Candidate, classifier int, differences func(m 
 		v.withoutClassifier(same)
 		return v, err
 	}
-	return v, v.decide(judged[classifier], alike)
+	err = v.decide(judged[classifier], alike)
+	v.Cause = map[Say]Cause{Use: Overall, Leave: NoCause, DoNotUse: TheMethod, CannotTell: FewRows}[v.Say]
+	return v, err
 }
 
 // judgedBy are the candidates with their differences to the lowest and to the classifier.
@@ -99,7 +101,7 @@ func judgedBy(candidates []Candidate, lowest, classifier int, differences func(m
 // withoutClassifier is the verdict where nobody knows what calibration gains. The methods are as good as the lowest.
 func (v *Verdict) withoutClassifier(same []*Judged) {
 	first := v.Methods[0]
-	v.Say, v.Method, v.AsGood = CannotTell, first.Name, names(same)
+	v.Say, v.Cause, v.Method, v.AsGood = CannotTell, FewRows, first.Name, names(same)
 	v.Sentence = "Cannot tell yet. The classifier as it is (nc) was not compared, so what calibration gains is not known; compare nc too."
 	v.because("%s has the lowest NLL, %s.%s", first.Title, nats(first.NLL), asGood(same))
 }

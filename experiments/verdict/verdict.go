@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments/metrics"
@@ -43,6 +44,28 @@ const (
 	CheckRows  Say = "check the rows"    // they seem to be others than they should be
 )
 
+// Cause is why predictions are wrong, as far as a verdict knows.
+type Cause string
+
+// The causes.
+const (
+	NoCause   Cause = "none"        // they are calibrated as far as the rows can tell
+	Overall   Cause = "overall"     // by their probabilities, wherever a row lies
+	Region    Cause = "region"      // in some rows alone, by their features
+	Group     Cause = "group"       // in a group alone
+	Class     Cause = "class"       // where one class is predicted
+	Shifted   Cause = "label-shift" // the classes are more or less frequent than among calibration rows
+	TheMethod Cause = "method"      // the method that was asked for is worse than the classifier
+	FewRows   Cause = "few-rows"    // nothing is known of so few
+	OtherRows Cause = "other-rows"  // the rows are not those that they should be
+)
+
+// Note is something that is told of the rows or of a fit, with a key that programs know it by.
+type Note struct {
+	Key  string `json:"key"`
+	Text string `json:"text"`
+}
+
 // mostWhy are the lines of a verdict's why at most.
 const mostWhy = 3
 
@@ -68,8 +91,12 @@ type Verdict struct {
 	Sentence   string   `json:"sentence"`           // what it says
 	Why        []string `json:"why"`                // at most three lines
 	Commands   []string `json:"commands,omitempty"` // that fit what to use, and apply it
+	Cause      Cause    `json:"cause"`              // of what is wrong
+	Where      string   `json:"where,omitempty"`    // it is wrong, in words, where somebody looked
 	// Methods are all of them, from the least NLL on.
 	Methods []*Judged `json:"methods"`
+	// Notes points to what the command tells besides.
+	Notes *[]Note `json:"-"`
 }
 
 // Judged is a method in a verdict. Its differences are in NLL, and in the share of rows whose
@@ -89,6 +116,10 @@ func (v *Verdict) MarshalJSON() ([]byte, error) {
 	if v.RowsNeeded > 0 {
 		needed = &v.RowsNeeded
 	}
+	notes := []Note{}
+	if v.Notes != nil {
+		notes = append(notes, *v.Notes...)
+	}
 	return json.Marshal(struct {
 		Data       string   `json:"data,omitempty"`
 		Rows       int      `json:"test_rows"`
@@ -99,8 +130,10 @@ func (v *Verdict) MarshalJSON() ([]byte, error) {
 		High       *float64 `json:"high"`
 		P          *float64 `json:"p"`
 		RowsNeeded *int     `json:"rows_needed"`
+		Remedy     string   `json:"remedy"`
+		Notes      []Note   `json:"notes"`
 		*plain
-	}{v.Data, v.Rows, v.Say, v.Method, known(v.Difference), known(v.Low), known(v.High), known(v.P), needed, (*plain)(v)})
+	}{v.Data, v.Rows, v.Say, v.Method, known(v.Difference), known(v.Low), known(v.High), known(v.P), needed, v.Remedy(), notes, (*plain)(v)})
 }
 
 // MarshalJSON writes the method without what is not known of it.
@@ -133,10 +166,18 @@ func (v *Verdict) Doubt(why ...string) {
 		return
 	}
 	nan := math.NaN()
-	v.Say, v.Method, v.Difference, v.Low, v.High, v.P, v.RowsNeeded = CheckRows, Classifier, nan, nan, nan, nan, 0
+	v.Say, v.Cause, v.Method, v.Difference, v.Low, v.High, v.P, v.RowsNeeded = CheckRows, OtherRows, Classifier, nan, nan, nan, nan, 0
 	v.Avoid, v.AsGood, v.Commands = []string{}, []string{}, nil
 	v.Sentence = "Check the rows. Do not use what they show as it is."
 	v.Why = data.Each(why[:min(len(why), mostWhy)], func(text string) string { return upperFirst(text) + "." })
+}
+
+// Remedy is the command that does what the verdict says, "" where that is nothing or no command is known.
+func (v *Verdict) Remedy() string {
+	if v.Say != Use {
+		return ""
+	}
+	return strings.Join(v.Commands, " && ")
 }
 
 // ToUse is the method to use, the classifier as it is where none is.
