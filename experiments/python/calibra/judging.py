@@ -125,6 +125,15 @@ class Verdict:
         The lines below the sentence.
     commands : list of str
         Those that do what it says.
+    cause : str
+        Of what is wrong: "none", "overall", "region", "group", "class", "label-shift", "method" (the one asked for is worse than the
+        classifier), "few-rows" or "other-rows" (than those that they should be).
+    where : str
+        It is wrong, in words, where that was sought.
+    remedy : str
+        The command that does what a verdict "use" says.
+    notes : list of dict
+        What is told of the rows besides, each with a key and a text.
 
     Examples
     --------
@@ -146,6 +155,10 @@ class Verdict:
     sentence: str
     why: list[str]
     commands: list[str] = dataclasses.field(default_factory=list)
+    cause: str = ""
+    where: str = ""
+    remedy: str = ""
+    notes: list[dict[str, str]] = dataclasses.field(default_factory=list)
 
     @classmethod
     def of(cls, said: dict[str, typing.Any]) -> Verdict:
