@@ -216,7 +216,6 @@ func (t *terminal) verdicts(all []*report.Verdict) error {
 	return t.statements(data.Each(all, (*report.Verdict).Statement))
 }
 
-// statements prints a paragraph each.
 func (t *terminal) statements(all []report.Statement) error {
 	for _, s := range all {
 		var text strings.Builder

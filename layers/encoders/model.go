@@ -65,7 +65,6 @@ func (m *Model) Classes() int { return len(m.Config.Classes) }
 // Weights are the network's, not copies.
 func (m *Model) Weights() *graph.Weights { return m.weights }
 
-// Encode implements [Encoder].
 func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
 	width, batch := Values(m.Config.Shape), batchOf(m.Config.Shape)
 	if len(x)%width != 0 {
