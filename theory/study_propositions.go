@@ -122,7 +122,7 @@ func calibrationChi2(s *setup, identity float64) (float64, error) {
 	const draws = 50_000
 	truth, labels := dirichletDraws(newRand(s.Seed, 36), draws)
 	C := truth.Table.Classes
-	at := &probe{model: s.trained(truth.Table, identity)}
+	at := &probe{model: trained(truth.Table, identity)}
 	q := at.posteriors(truth.Table, truth.Theta)
 	var chi2, df float64
 	for j := range C {
@@ -270,7 +270,7 @@ func distinctMaps(_ context.Context, s *setup, r *Report) error {
 		{key: "generic", name: "generic σ²", scales: generic, want: 1296, theory: "1296"},
 	} {
 		maps, alphas := scaledMaps(d, cells, theta, scale.scales)
-		model := s.layer(layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}, table)
+		model := modelOf(layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}, table)
 		all := append(slices.Clone(theta), scale.scales...)
 		logq := make([]float64, table.Rows()*d.Classes)
 		if err := model.LogProbs(logq, all); err != nil {
