@@ -20,25 +20,20 @@ import (
 
 // quantization checks Proposition 1.
 func quantization(_ context.Context, _ *setup, r *Report) error {
-	slotwise(r, floats.MinIdx)
-	r.record("midpoint", "Voronoi cells that hold the midpoint of two codewords in every slot, w = 3", exact(float64(midpointCells())), "2^w: closed cells overlap on ties")
-	return nil
-}
-
-// slotwise compares a quantizer of single slots with brute force.
-func slotwise(r *Report, nearest func(distances []float64) int) {
 	differences, rng := 0, newRand(r.Seed, 35)
 	for range 2000 {
-		if !slotwiseIsGlobal(nearest, rng) {
+		if !slotwiseIsGlobal(rng) {
 			differences++
 		}
 	}
 	r.equal("proposition-1", "Proposition 1: differences from brute force over K^w sequences, of 2000", float64(differences), 0, "0")
+	r.record("midpoint", "Voronoi cells that hold the midpoint of two codewords in every slot, w = 3", exact(float64(midpointCells())), "2^w: closed cells overlap on ties")
+	return nil
 }
 
 // slotwiseIsGlobal draws one quantization problem and compares the slots' nearest
 // codewords with the best of all K^w sequences.
-func slotwiseIsGlobal(nearest func([]float64) int, rng *rand.Rand) bool {
+func slotwiseIsGlobal(rng *rand.Rand) bool {
 	w, K, width := 1+rng.IntN(4), 2+rng.IntN(4), 1+rng.IntN(4)
 	codebook, z := normals(K*width, rng), normals(w*width, rng)
 	slotwise, distances := make([]int, w), mat.NewDense(w, K, nil)
@@ -46,7 +41,7 @@ func slotwiseIsGlobal(nearest func([]float64) int, rng *rand.Rand) bool {
 		for k := range K {
 			distances.Set(slot, k, square(floats.Distance(z[slot*width:][:width], codebook[k*width:][:width], 2)))
 		}
-		slotwise[slot] = nearest(distances.RawRowView(slot))
+		slotwise[slot] = floats.MinIdx(distances.RawRowView(slot))
 	}
 	best, least := []int(nil), math.Inf(1)
 	for _, cell := range sequenced(K, w) {
