@@ -1,18 +1,15 @@
 """Judges probabilities: how good they are, and where they are wrong."""
 from __future__ import annotations
 
-import collections.abc
 import dataclasses
 import html
 import json
 import pathlib
 import typing
 
-import numpy as np
-
 from calibra.classes import classes_of, columns, numbered, single
-from calibra.command import array, flags, plain, run, scratch, write
-from calibra.tables import Array, Rows, column_names, single_column
+from calibra.command import array, flags, run, scratch, write
+from calibra.tables import Rows, column_names, single_column
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,7 +192,7 @@ class Evaluation(Page):
     report : dict
         All that calibra evaluate --json prints.
     html : str or None
-        The page; None of merged parts.
+        The page.
 
     Examples
     --------
@@ -211,16 +208,16 @@ class Evaluation(Page):
     classes: int
     metrics: dict[str, Metric]
     report: dict[str, typing.Any]  # all that calibra evaluate --json prints
-    html: str | None  # None of merged parts
+    html: str | None
 
     @property
     def verdict(self) -> Verdict | None:
-        """The advice for these probabilities; None for merged parts."""
+        """The advice for these probabilities, if there is one."""
         return Verdict.of(self.report["verdict"]) if "verdict" in self.report else None
 
     @property
     def decomposition(self) -> dict[str, Decomposition]:
-        """The parts of the scores "nll" and "brier"; empty of merged parts."""
+        """The parts of the scores "nll" and "brier"."""
         scores = self.report.get("decomposition", {})
         return {score: Decomposition(**{part: _metric(said) for part, said in parts.items()}) for score, parts in scores.items()}
 
@@ -343,10 +340,7 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
         where = _written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
         printed = run("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options), within=folder)
         page = (folder / "report.html").read_text(encoding="utf-8")
-    return _evaluation(json.loads(printed), page)
-
-
-def _evaluation(report: dict[str, typing.Any], page: str | None) -> Evaluation:
+    report = json.loads(printed)
     return Evaluation(report["rows"], report["classes"], {name: _metric(m) for name, m in report["metrics"].items()}, report, page)
 
 
