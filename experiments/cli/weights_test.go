@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -185,20 +184,6 @@ func TestEvaluateTakesWeights(t *testing.T) {
 			t.Errorf("evaluate exits %d: %s", code, out)
 		}
 	}
-}
-
-// nllOf is the NLL of a report.
-func nllOf(t *testing.T, text string) float64 {
-	t.Helper()
-	var r struct {
-		Metrics struct {
-			NLL struct{ Value float64 } `json:"nll"`
-		} `json:"metrics"`
-	}
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	return r.Metrics.NLL.Value
 }
 
 // TestPredictionsAreTheTestRows in their order, with weights and soft labels as they were given.
