@@ -55,12 +55,17 @@ func parse(args []string) (a asked, err error) {
 	f.IntVar(&a.reps, "reps", 3, "repetitions, of which the fastest counts; with --peers, turns")
 	f.StringVar(&a.only, "only", "", "only these workloads, by their JSON keys: `KEY,…`")
 	f.BoolVar(&a.json, "json", false, "print one JSON object")
-	f.StringVar(&a.memory, "memory", "", "instead, write peak memory and time of fit, apply and evaluate on random rows to `F.csv`")
-	f.StringVar(&a.in, "in", "", "with --memory: measure fit, apply and export of one and of five members of vq, mixture and corrected on `F.npz`")
-	f.StringVar(&a.growth, "growth", "", "instead, double rows, classes, slots and codewords three times, and write how time and memory grow to `F.csv`")
-	f.StringVar(&a.peers, "peers", "", "instead, write whole jobs by calibra's Python package and by other libraries to `F.csv`")
+	f.StringVar(&a.memory, "memory", "",
+		"instead, write peak memory and time of fit, apply and evaluate on random rows to `F.csv`")
+	f.StringVar(&a.in, "in", "",
+		"with --memory: measure fit, apply and export of one and of five members of three methods on `F.npz`")
+	f.StringVar(&a.growth, "growth", "",
+		"instead, double rows, classes, slots and codewords three times, and write how time and memory grow to `F.csv`")
+	f.StringVar(&a.peers, "peers", "",
+		"instead, write whole jobs by calibra's Python package and by other libraries to `F.csv`")
 	f.StringVar(&a.python, "python", "python3", "with --peers: the Python that has the libraries")
-	f.StringVar(&a.program, "program", "", "the `calibra` that --memory, --growth and --peers measure (built from this repository)")
+	f.StringVar(&a.program, "program", "",
+		"the `calibra` that --memory, --growth and --peers measure (built from this repository)")
 	f.TextVar(&a.device, "device", cuda.CPU, "where the workloads are computed: cpu, auto or cuda")
 	if err := f.Parse(args); err != nil {
 		return a, err
@@ -113,7 +118,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case a.growth != "":
 		s.Features, s.Slots, s.Codewords = cmp.Or(s.Features, 64), 8, 16
 		if s.Features%(8*s.Slots) != 0 || s.Rows < 200 {
-			return data.Inputf("", "--growth measures up to 64 slots and 128 codewords; give a multiple of 64 as --features, and 200 --rows or more")
+			return data.Inputf("", "--growth measures up to 64 slots and 128 codewords; "+
+				"give a multiple of 64 as --features, and 200 --rows or more")
 		}
 		return a.measured(ctx, out, a.growth, GrowthHead, func(program, dir string) ([][]string, error) {
 			return Growth(ctx, program, dir, s, a.reps, observe)
@@ -125,7 +131,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 				fmt.Fprintf(os.Stderr, "%s; it is left out\n", why)
 			}
 			if err == nil && len(rows) == 0 {
-				err = data.Inputf("", "%s has none of the libraries, and nothing was measured; install some, or name another Python by --python", a.python)
+				err = data.Inputf("", "%s has none of the libraries, and nothing was measured; "+
+					"install some, or name another Python by --python", a.python)
 			}
 			return rows, err
 		})
@@ -153,7 +160,9 @@ func (a asked) workloads(ctx context.Context, out io.Writer) error {
 		}
 		workloads = slices.DeleteFunc(workloads, func(w Workload) bool { return !slices.Contains(keys, w.Key) })
 	}
-	result := map[string]any{"rows": a.Rows, "threads": simd.Threads(), "blas": blas.Name(), "vector_units": simd.InstructionSet()}
+	result := map[string]any{
+		"rows": a.Rows, "threads": simd.Threads(), "blas": blas.Name(), "vector_units": simd.InstructionSet(),
+	}
 	roof, shares := MeasureRoof(), map[string]float64{}
 	result["roof"], result["share_of_roof"] = roof, shares
 	rows := [][]string{{"time", "of the limit", "workload"}}
@@ -177,7 +186,8 @@ func (a asked) workloads(ctx context.Context, out io.Writer) error {
 	if err := print(out, rows); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\nthe best of %d runs each; this machine multiplies at %.0f GFLOP/s and copies at %.1f GB/s\n", a.reps, roof.FlopsPerSecond/1e9, roof.BytesPerSecond/1e9)
+	_, err = fmt.Fprintf(out, "\nthe best of %d runs each; this machine multiplies at %.0f GFLOP/s and copies at %.1f GB/s\n",
+		a.reps, roof.FlopsPerSecond/1e9, roof.BytesPerSecond/1e9)
 	return err
 }
 
@@ -190,8 +200,11 @@ func (a asked) executor() (experiments.Executor, error) {
 	return e, nil
 }
 
-// measured writes and prints what a function measures of a calibra, in a folder for its files.
-func (a asked) measured(ctx context.Context, out io.Writer, path string, head []string, measure func(program, dir string) ([][]string, error)) error {
+// measurement measures a calibra, in a folder for its files.
+type measurement func(program, dir string) ([][]string, error)
+
+// measured writes to a file and prints what is measured.
+func (a asked) measured(ctx context.Context, out io.Writer, path string, head []string, measure measurement) error {
 	dir, err := os.MkdirTemp("", "calibra-bench-")
 	if err != nil {
 		return err
@@ -200,7 +213,8 @@ func (a asked) measured(ctx context.Context, out io.Writer, path string, head []
 	program := a.program
 	if program == "" {
 		program = filepath.Join(dir, "calibra")
-		if said, err := exec.CommandContext(ctx, "go", "build", "-o", program, "calibra/experiments/cmd/calibra").CombinedOutput(); err != nil {
+		build := exec.CommandContext(ctx, "go", "build", "-o", program, "calibra/experiments/cmd/calibra")
+		if said, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("build calibra: %w: %s", err, said)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // TestJSON: the figure asked for and no other, by the key of peer_torch.py, with its share of the roof.
 func TestJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), strings.Fields("--json --rows 128 --reps 1 --only quantizer_epoch_s,calibrator_epoch_s_c10"), &out); err != nil {
+	args := strings.Fields("--json --rows 128 --reps 1 --only quantizer_epoch_s,calibrator_epoch_s_c10")
+	if err := run(t.Context(), args, &out); err != nil {
 		t.Fatal(err)
 	}
 	var report map[string]any
@@ -38,7 +39,8 @@ func TestMemory(t *testing.T) {
 	if err := run(t.Context(), strings.Fields("--rows 5000 --features 8 --classes 3 --memory "+path), &out); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 6 || !strings.Contains(lines[5], "evaluate") {
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 6 || !strings.Contains(lines[5], "evaluate") {
 		t.Errorf("it prints\n%s", &out)
 	}
 }
