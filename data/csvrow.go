@@ -27,7 +27,6 @@ type rowLimit struct {
 	quoted bool
 }
 
-// Read is that of io.Reader.
 func (l *rowLimit) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	for rest := p[:n]; len(rest) > 0; {

@@ -34,7 +34,6 @@ func NewSingles(values []float32, cols int) *Singles {
 	return &Singles{values: values, cols: cols}
 }
 
-// Dims is N and M.
 func (s *Singles) Dims() (n, m int) {
 	if s.index != nil {
 		return len(s.index), s.cols
@@ -50,7 +49,6 @@ func (s *Singles) At(i, j int) float64 {
 	return float64(s.Single(i)[j])
 }
 
-// T is the transpose.
 func (s *Singles) T() mat.Matrix { return mat.Transpose{Matrix: s} }
 
 // Single is row i, M numbers of the memory itself.

@@ -35,7 +35,7 @@ type Source struct {
 //
 // and test_groups (N), integers or texts, or groups, where test rows are of groups that are to be told apart,
 // with group_names (G) where integers have names; and class_names (C) and feature_names (M) of text. Labels of text are numbered by class_names
-// or, without it, in ascending order. provenance, cal_rows and test_rows, as calibra export-features
+// or, without it, in ascending order. provenance, cal_rows and test_rows, as calibra encode
 // writes them, say where the rows come from.
 // Parts and arrays may be missing (see [Source.Require]); the present ones
 // must agree in N, M and C. Without logits C is one more than the largest

@@ -88,7 +88,6 @@ func newStream(a *archive, part string) (*Stream, error) {
 	return s, a.checkLabels(p.labels.key, s.Labels, s.Classes)
 }
 
-// Close closes the file.
 func (s *Stream) Close() error { return s.a.close() }
 
 // Require is [Source.Require].

@@ -111,7 +111,6 @@ func (c *column) fail(format string, args ...any) {
 	}
 }
 
-// add appends a row.
 func (c *column) add(values ...float64) {
 	switch {
 	case c.isLabel() && !c.list && math.IsNaN(values[0]): // as pandas holds none

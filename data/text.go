@@ -84,7 +84,6 @@ func (w *CSVWriter) Write(record []string) error {
 	return w.Writer.Write(safe)
 }
 
-// WriteAll writes records and flushes.
 func (w *CSVWriter) WriteAll(records [][]string) error {
 	for _, record := range records {
 		if err := w.Write(record); err != nil {

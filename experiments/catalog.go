@@ -121,10 +121,8 @@ func JoinCatalog(more ...Part) (*Catalog, error) {
 	return c, nil
 }
 
-// Metrics are those from outside.
 func (c *Catalog) Metrics() []metrics.Own { return c.orOwn().metrics }
 
-// RawSources are those from outside.
 func (c *Catalog) RawSources() []data.RawSource { return c.orOwn().sources }
 
 // Studies are the studies of the theory, then the studies from outside.
@@ -189,10 +187,10 @@ func (c *Catalog) Title(name string) string {
 	return m.Written()
 }
 
-// Find finds a method by its name or its former one; an unknown name is a *data.InputError that names the nearest.
+// Find finds a method by its name; an unknown name is a *data.InputError that names the nearest.
 func (c *Catalog) Find(name string) (Method, error) {
 	for _, m := range c.List() {
-		if m.Name == name || m.Former == name && name != "" {
+		if m.Name == name {
 			return m, nil
 		}
 	}

@@ -21,7 +21,7 @@ var doors = map[string]string{
 var pastDoors = map[string]string{
 	"data/disk/disk.go":                        "is the door",
 	"data/open.go":                             "is the door",
-	"experiments/cli/bench.go":                 "makes what calibra is measured with, in a directory of its own",
+	"experiments/bench/main.go":                "makes what calibra is measured with, in a directory of its own",
 	"experiments/report/tensorboard/events.go": "adds events to a file while a fit runs, and asks disk.CheckFile before",
 	"graph/cuda/gen/":                          "writes the kernels of this repository from their sources",
 	"graph/cuda/cudatest/":                     "builds kernels of this repository for tests",

@@ -15,9 +15,7 @@ import (
 // the meaning that is told with it.
 type Method struct {
 	Name string // by which commands, files and tables know it: "vq"
-	// Former is an earlier name, which commands and earlier files may use.
-	Former string
-	Line   string // what it is, in one line
+	Line string // what it is, in one line
 	// Title is how tables write it; "": its name in capitals.
 	Title string
 	Group Group
@@ -163,7 +161,7 @@ func (m Method) Build(o Options) (layers.Stateful, []Key, error) {
 	if !m.Averages() && o.Values[MembersKey] != "" {
 		return nil, nil, drawsNothing(m.Name)
 	}
-	err := o.finish(m.Name + " has no")
+	err := o.Finish(m.Name + " has no")
 	if err == nil && c == nil {
 		err = fmt.Errorf("the New of the method %s gives no calibrator", m.Name)
 	}

@@ -249,14 +249,14 @@ var beyond = []Method{
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Maps()...) },
 	},
 	{
-		Name: "mixture", Title: "Mixture", Group: Recommended, Former: "stacked", Instead: []string{"sm", "vq"}, Fewest: defaultCodewords, Few: "ts", FewSet: Values{"temperature.prior": ".2"},
+		Name: "mixture", Title: "Mixture", Group: Recommended, Instead: []string{"sm", "vq"}, Fewest: defaultCodewords, Few: "ts", FewSet: Values{"temperature.prior": ".2"},
 		Line:  "a mixture of anchored maps on random codewords, weighted by cross-validation",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },
 	},
 
 	{
-		Name: "corrected", Title: "Corrected", Group: Variant, Former: "corrected-random",
+		Name: "corrected", Title: "Corrected", Group: Variant,
 		Line:  "one joint correction of the classifier's scores: a linear map of the features, and tables for soft codes on random codewords",
 		Draws: true, Needs: onBoth, Cost: Cost{100, 1},
 		New: func(o *Options) layers.Stateful { return o.joint(drawnCodes) },
@@ -354,13 +354,13 @@ var controls = []Method{
 		},
 	},
 	{
-		Name: "mixture-learned", Title: "Mixture learned", Group: Control, Former: "stacked-learned",
+		Name: "mixture-learned", Title: "Mixture learned", Group: Control,
 		Line:  "control: mixture on the paper's learned codewords",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(learnedCodes)) },
 	},
 	{
-		Name: "mixture-one", Title: "Mixture one", Group: Control, Former: "stacked-one",
+		Name: "mixture-one", Title: "Mixture one", Group: Control,
 		Line:  "control: mixture on a single codeword",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
 		New: func(o *Options) layers.Stateful {

@@ -131,6 +131,10 @@ func (o *Options) IntsOr(name, words, paper, line string) []int {
 	return answer(o, Key{Name: name, Kind: "list, each a whole number ≥ 1", Default: words, Paper: paper, Line: line}, nil, list(integer(1)))
 }
 
+func (o *Options) Word(name, def, line string) string {
+	return answer(o, Key{Name: name, Kind: "word", Line: line}, def, func(text string) (string, bool) { return text, text != "" })
+}
+
 // Choice reads one of some words.
 func (o *Options) Choice(name, def string, among []string, paper, line string) string {
 	return answer(o, Key{Name: name, Kind: "word of " + strings.Join(among, ", "), Paper: paper, Line: line}, def, func(text string) (string, bool) {
@@ -167,9 +171,9 @@ func (r Range) parse(text string) (float64, bool) {
 	return v, err == nil && v-v == 0 && (r.Holds == nil || r.Holds(v))
 }
 
-// finish is the first wrong value, or the first of the user's settings that nobody asked
+// Finish is the first wrong value, or the first of the user's settings that nobody asked
 // for, in the order of their names.
-func (o *Options) finish(whose string) error {
+func (o *Options) Finish(whose string) error {
 	switch {
 	case o.err != nil:
 		return o.err

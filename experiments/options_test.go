@@ -90,7 +90,7 @@ func TestSettingsFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadValues(path, []string{"optim.epochs=9"})
+	got, err := ReadValues([]string{path, "optim.epochs=9"})
 	want := Values{"optim.rate": "0.0003", "optim.epochs": "9", "divide.batch": "64", "odir.strengths": "1,0.1", "bilinear.scale": "learned"}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v (%v), want %v", got, err, want)
@@ -100,7 +100,7 @@ func TestSettingsFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		var input *data.InputError
-		if _, err := ReadValues(path, nil); !errors.As(err, &input) || strings.Contains(err.Error(), "\n") {
+		if _, err := ReadValues([]string{path}); !errors.As(err, &input) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -152,7 +152,7 @@ func TestRangeOfOnesOwn(t *testing.T) {
 	}{{even, "4", ""}, {even, "3", "must be a whole number that is even"}, {Range{}, "-3", ""}, {Range{}, "Inf", "must be a number"}, {Range{}, "NaN", "must be a number"}} {
 		o := Options{Values: Values{"own.x": c.text}}
 		o.Float("own.x", 0, c.in, "", "a number")
-		if err := o.finish("own has no"); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+		if err := o.Finish("own has no"); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s in %q: %v", c.text, c.in.Name, err)
 		}
 	}

@@ -21,12 +21,10 @@ type RuleSettings struct {
 	float func(name string, def float64, in Range, paper, line string) float64
 }
 
-// Rate reads the learning rate.
 func (s *RuleSettings) Rate() float64 {
 	return s.float("rate", 1e-3, Positive, s.paper(1e-3), "learning rate")
 }
 
-// Decay reads the weight decay.
 func (s *RuleSettings) Decay() float64 {
 	return s.float("decay", s.decay, NonNegative, s.paper(s.decay), "weight decay")
 }

@@ -239,10 +239,8 @@ func (s Spec) file() file {
 	return f
 }
 
-// MarshalJSON writes the Spec.
 func (s Spec) MarshalJSON() ([]byte, error) { return json.Marshal(s.file()) }
 
-// UnmarshalJSON reads it.
 func (s *Spec) UnmarshalJSON(text []byte) error {
 	var f file
 	if err := json.Unmarshal(text, &f); err != nil {

@@ -16,11 +16,14 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// ReadValues reads settings as a command gets them: a YAML file of keys and values, whose
-// groups may be nested, then KEY=VALUE each, which win. Path may be empty.
-func ReadValues(path string, set []string) (Values, error) {
+// ReadValues reads settings as a command gets them: KEY=VALUE each, or YAML files of keys and values, whose groups may be
+// nested. What is given by KEY=VALUE wins.
+func ReadValues(set []string) (Values, error) {
 	v := Values{}
-	if path != "" {
+	for _, path := range set {
+		if !IsSettingsFile(path) {
+			continue
+		}
 		tree, err := readSettings(path)
 		if err != nil {
 			return nil, err
@@ -31,6 +34,9 @@ func ReadValues(path string, set []string) (Values, error) {
 	}
 	given := map[string]bool{}
 	for _, s := range set {
+		if IsSettingsFile(s) {
+			continue
+		}
 		key, value, ok := strings.Cut(s, "=")
 		switch key = strings.TrimSpace(key); {
 		case !ok || key == "":
@@ -41,6 +47,11 @@ func ReadValues(path string, set []string) (Values, error) {
 		v[key], given[key] = value, true
 	}
 	return v, nil
+}
+
+// IsSettingsFile reports whether what --set is given is a YAML file.
+func IsSettingsFile(arg string) bool {
+	return !strings.Contains(arg, "=") && (strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml"))
 }
 
 // flatten adds a tree of settings, its groups joined by dots.
@@ -70,7 +81,7 @@ func (v Values) flatten(path, group string, tree map[string]any) error {
 }
 
 // ParseValues reads "optim.rate=3e-4 divide.epochs=200".
-func ParseValues(text string) (Values, error) { return ReadValues("", strings.Fields(text)) }
+func ParseValues(text string) (Values, error) { return ReadValues(strings.Fields(text)) }
 
 // String is the text that ParseValues reads, keys in alphabetical order.
 func (v Values) String() string {

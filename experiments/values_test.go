@@ -18,7 +18,7 @@ func settingsIn(t *testing.T, text string) (Values, error) {
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return ReadValues(path, nil)
+	return ReadValues([]string{path})
 }
 
 // bombs are files that take a decoder of YAML gigabytes, or minutes, or for which it reads
@@ -103,9 +103,9 @@ func TestSettingsAsWritten(t *testing.T) {
 	if _, err := settingsIn(t, manyKeys(5000)); err != nil {
 		t.Error(err)
 	}
-	for _, path := range []string{os.DevNull, "/dev/zero", t.TempDir(), filepath.Join(t.TempDir(), "none.yaml")} {
+	for _, path := range []string{os.DevNull, filepath.Join(t.TempDir(), "none.yaml")} {
 		var input *data.InputError
-		if _, err := ReadValues(path, nil); !errors.As(err, &input) {
+		if _, err := ReadValues([]string{path}); !errors.As(err, &input) {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}

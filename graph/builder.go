@@ -262,7 +262,6 @@ func (b *Builder) Dim(x *gorgonia.Node, axis int) int {
 	return x.Shape()[axis]
 }
 
-// MatMul is x·y.
 func (b *Builder) MatMul(x, y *gorgonia.Node) *gorgonia.Node { return b.Apply(op.MatMul(), x, y) }
 
 // AddRow adds the row vector v to each row of x.

@@ -119,7 +119,6 @@ func (w *Weights) SetValues(name string, values []float64) {
 	}
 }
 
-// Clone is a deep copy.
 func (w *Weights) Clone() *Weights { return w.As(w.dtype) }
 
 // As is a deep copy in another float type.

@@ -56,7 +56,6 @@ func (o *Original) State() (State, error) {
 	return StateOf(o.sizes, graph.NewWeights(tensor.Float32))
 }
 
-// Restore sets the sizes.
 func (o *Original) Restore(s State) error {
 	if err := s.Weights.Require(nil); err != nil {
 		return err

@@ -44,21 +44,9 @@ func StateOf(s Sizes, w *graph.Weights) (State, error) {
 
 // ReadSizes reads a base's configuration and refuses sizes that no fit produces.
 func ReadSizes(config json.RawMessage) (Sizes, error) {
-	var of struct {
-		Sizes
-		Earlier Sizes `json:"sizes"` // of Local Nets and kernel calibrations up to commit b9b6e2c
-		Stages  int   // of residual codes up to commit 8b0c35b2
-		Apart   bool  // of product and leaf codes up to there
-	}
-	if err := json.Unmarshal(config, &of); err != nil {
-		return of.Sizes, fmt.Errorf("layers: the sizes cannot be read: %w", err)
-	}
-	if of.Stages != 0 || of.Apart {
-		return of.Sizes, errors.New("layers: the model's codes are residual, product or leaf codes, which calibra has no longer")
-	}
-	s := of.Sizes
-	if s.Classes == 0 {
-		s = of.Earlier
+	var s Sizes
+	if err := json.Unmarshal(config, &s); err != nil {
+		return s, fmt.Errorf("layers: the sizes cannot be read: %w", err)
 	}
 	if s.Classes < 2 || len(s.Counts) != s.Classes || s.Weighed < 0 || slices.ContainsFunc(s.Counts, func(n float64) bool { return n < 0 }) {
 		return s, fmt.Errorf("layers: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))

@@ -45,13 +45,11 @@ var (
 // From is x and the centre.
 func (c *lessCentre) From() (x mat.Matrix, by [][]float64) { return c.x, [][]float64{c.centre} }
 
-// Dims is N and M.
 func (c *lessCentre) Dims() (n, m int) { return c.x.Dims() }
 
 // At is the number at row i, column j.
 func (c *lessCentre) At(i, j int) float64 { return c.x.At(i, j) - c.centre[j] }
 
-// T is the transpose.
 func (c *lessCentre) T() mat.Matrix { return mat.Transpose{Matrix: c} }
 
 // Row writes row i to dst.

@@ -258,9 +258,5 @@ func RestoreCodes(c Codes, saved *graph.Weights, s Sizes, others map[string]tens
 	if saved.Has(centreName) {
 		shapes[centreName] = tensor.Shape{s.Features}
 	}
-	// Codewords that stayed where they were drawn were once saved with their averages.
-	_, saved = saved.Split(func(name string) bool {
-		return (name == "codebook/counts" || name == "codebook/sums") && shapes[name] == nil
-	})
 	return saved, saved.Require(shapes)
 }

@@ -237,35 +237,6 @@ func TestKMeansIsNearer(t *testing.T) {
 	}
 }
 
-// TestFixedCodesReadModelsWithAverages: codewords that stayed where they were drawn were once
-// saved with counts and sums.
-func TestFixedCodesReadModelsWithAverages(t *testing.T) {
-	cal := blobs(300, 1)
-	d := &Divide{Slots: 4, Codebook: Codebook{Codewords: 6, Decay: 1 - 1e-12}, Optim: optim.Settings{Epochs: 2}}
-	if err := d.Fit(t.Context(), cal, nil, newRand(4)); err != nil {
-		t.Fatal(err)
-	}
-	state, err := d.State()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fixed := &Divide{Codebook: Fixed{Codewords: 6}}
-	if err := fixed.Restore(state); err != nil {
-		t.Fatal(err)
-	}
-	before, err := d.View(cal)
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := fixed.View(cal)
-	if err != nil || !mat.Equal(before.LogProbs, after.LogProbs) {
-		t.Errorf("the restored model says something else (%v)", err)
-	}
-	if err := (&Divide{Codebook: Fixed{}}).Restore(State{Config: []byte(`{"classes":2,"features":8,"slots":4,"codewords":6,"counts":[1,1],"nearest":9}`), Weights: state.Weights}); err == nil {
-		t.Error("more near codewords than there are are accepted")
-	}
-}
-
 // TestCodesRefuseRows that do not allow them.
 func TestCodesRefuseRows(t *testing.T) {
 	var setting *SettingError
@@ -341,14 +312,8 @@ func TestCodesSeeNoLabels(t *testing.T) {
 	}
 }
 
-// TestCodesOfOtherShapesAreRefused: those of kinds that are no more, and shares where a slot has one codeword.
+// TestCodesOfOtherShapesAreRefused: shares where a slot has one codeword.
 func TestCodesOfOtherShapesAreRefused(t *testing.T) {
-	for _, key := range []string{`"stages":2`, `"apart":true`} {
-		config := `{"classes":2,"features":8,"slots":4,"codewords":8,"counts":[1,1],` + key + `}`
-		if err := (&Divide{}).Restore(State{Config: []byte(config), Weights: graph.NewWeights(tensor.Float32)}); err == nil || !strings.Contains(err.Error(), "no longer") {
-			t.Errorf("a model with %s: %v", key, err)
-		}
-	}
 	d := &Divide{Slots: 4, Codebook: sharing{Fixed{Codewords: 2}}}
 	if err := d.Fit(t.Context(), blobs(100, 1), nil, newRand(2)); err == nil || !strings.Contains(err.Error(), "the Assign of sharing") {
 		t.Errorf("shares of one codeword: %v", err)

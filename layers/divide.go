@@ -127,7 +127,6 @@ func (d *Divide) heldOut(cal, val *data.Set) (held target, err error) {
 	return targetOf(val, d.sizes.Classes, tensor.Float32)
 }
 
-// Stages is one, "divide".
 func (d *Divide) Stages() []Stage { return []Stage{{"divide", d.Result, d.took}} }
 
 // codes are how the space is divided.

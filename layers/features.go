@@ -48,7 +48,6 @@ type Quantized struct {
 
 var _ data.Rows = (*Quantized)(nil)
 
-// Dims is N and M.
 func (q *Quantized) Dims() (n, m int) {
 	return len(q.Codes) / (q.Slots * q.CodesOf), q.Slots * q.Width
 }
@@ -82,7 +81,6 @@ func (q *Quantized) Usage() []int {
 	return usage
 }
 
-// T is the transpose.
 func (q *Quantized) T() mat.Matrix { return mat.Transpose{Matrix: q} }
 
 // Row writes row i to dst.

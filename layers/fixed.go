@@ -32,7 +32,6 @@ func (Fixed) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) erro
 	return nil
 }
 
-// Twin is itself.
 func (c Fixed) Twin() Codes { return c }
 
 // addWords adds codebook/codewords (K×d).

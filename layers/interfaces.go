@@ -23,7 +23,7 @@ import (
 //	                Redrawer               Ensemble, whose members share what the first one chose
 //	                Averaging              fit, compare and study, which tell of candidates and kept classifiers of the members
 //	                Embedder, Similar      the metrics' own embedding of a method
-//	                Parametric             theory rate --map
+//	                Parametric             theory rate --set map=
 //	                Bounded                apply --intervals
 //	                BoundedInStages        apply --intervals --two-stage
 //	                onnx.Calibrator        export --onnx

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,10 +18,6 @@ const (
 	modelFormat  = "calibra"
 	modelVersion = "2"
 )
-
-// ofRawLogits are weights that a model of version 1 fitted to logits with the constant of their row, which rows have
-// no longer; its other weights mean what they meant.
-var ofRawLogits = []string{"anchor/centre", "scores/scale"}
 
 // Model is the content of a model file: a method's name, the settings that are not its
 // defaults, and its fitted state.
@@ -102,14 +97,8 @@ func ReadModel(path string) (*Model, error) {
 	if meta["format"] != modelFormat {
 		return nil, data.Inputf(path, "this safetensors file is not a Calibra model; write one with calibra fit")
 	}
-	if meta["version"] == "1" {
-		for _, name := range w.Names() {
-			if slices.ContainsFunc(ofRawLogits, func(end string) bool { return strings.HasSuffix(name, end) }) {
-				return nil, data.Inputf(path, "an earlier calibra fitted the model to logits with a constant for each row, which logits are now read without; use the calibra that wrote it, or fit it again")
-			}
-		}
-	} else if meta["version"] != modelVersion {
-		return nil, data.Inputf(path, "the model has version %q and this program reads version %s: it is newer than this program or damaged; use the calibra that wrote it, or fit it again", meta["version"], modelVersion)
+	if meta["version"] != modelVersion {
+		return nil, data.Inputf(path, "the model has version %q and this program reads version %s: it is of another program or damaged; use the calibra that wrote it, or fit it again", meta["version"], modelVersion)
 	}
 	if !json.Valid([]byte(meta["config"])) {
 		return nil, data.Inputf(path, "the model's configuration is no JSON")

@@ -45,7 +45,6 @@ func unshared(x mat.Matrix) mat.Matrix {
 	return x
 }
 
-// T is the transpose.
 func (s *shared) T() mat.Matrix { return mat.Transpose{Matrix: s} }
 
 // Row writes row i to dst.

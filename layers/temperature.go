@@ -116,7 +116,6 @@ func temperatureRange(logits *mat.Dense) (least, most float64) {
 	return 1e-3 * max(min(1, spread), 1e-12), 1e3 * min(max(1, spread/100), 1e200)
 }
 
-// Stages is one stage, "minimize".
 func (m *Temperature) Stages() []Stage { return []Stage{{"minimize", m.Result, m.took}} }
 
 // Predict is log softmax(logits / T).

@@ -55,7 +55,6 @@ type Moments struct {
 	Epsilon float64 // 0: 1e-8
 }
 
-// Parts is itself.
 func (m Moments) Parts() []Part { return []Part{m} }
 
 // State is m and v.

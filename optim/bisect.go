@@ -16,7 +16,6 @@ type Bisect struct{ Low, High, Tolerance float64 }
 
 var _ Method = Bisect{}
 
-// Minimize finds the number.
 func (s Bisect) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
 	if err := p.check(); err != nil {
 		return Result{}, err

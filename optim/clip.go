@@ -13,13 +13,10 @@ import (
 // is at most Norm (Pascanu, Mikolov and Bengio 2013).
 type Clip struct{ Norm float64 } // 0: 1
 
-// Parts is itself.
 func (c Clip) Parts() []Part { return []Part{c} }
 
-// State is empty.
 func (Clip) State() []string { return nil }
 
-// Apply shrinks the updates.
 func (c Clip) Apply(_ Time, w []Weight) {
 	most, norm := cmp.Or(c.Norm, 1), 0.0
 	for _, w := range w {

@@ -13,10 +13,8 @@ type Decay struct {
 	Mask     func(name string) bool // which weights decay; nil: all
 }
 
-// Parts is itself.
 func (d Decay) Parts() []Part { return []Part{d} }
 
-// State is empty.
 func (Decay) State() []string { return nil }
 
 // Apply adds λθ.

@@ -16,7 +16,6 @@ type Descent struct{ Settings }
 
 var _ Method = Descent{}
 
-// Minimize takes the steps.
 func (d Descent) Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Result, error) {
 	of, _ := LBFGS{}.withDefaults()
 	whole, err := newFullBatch(p, rowsAtOnce, d.Executor)

@@ -25,13 +25,10 @@ type Sign struct {
 	Beta2 float64 // decay of the mean; 0: 0.99
 }
 
-// Parts is itself.
 func (s Sign) Parts() []Part { return []Part{s} }
 
-// State is m.
 func (Sign) State() []string { return []string{"mean"} }
 
-// Apply gives the sign.
 func (s Sign) Apply(_ Time, w []Weight) {
 	beta1, beta2 := cmp.Or(s.Beta1, 0.9), cmp.Or(s.Beta2, 0.99)
 	Each(w, func(_, g float64, m []float64) float64 {

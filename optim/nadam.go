@@ -27,7 +27,6 @@ func (n Nadam) Parts() []Part {
 // NesterovMoments is [Moments], whose fields it has, with the mean taken one step ahead: Nadam without decay and rate.
 type NesterovMoments Moments
 
-// Parts is itself.
 func (n NesterovMoments) Parts() []Part { return []Part{n} }
 
 // State is m, v and 1 − Π μ_i.

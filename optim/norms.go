@@ -18,7 +18,6 @@ type norms struct {
 	steps int
 }
 
-// add adds a step's gradient.
 func (n *norms) add(grads []*tensor.Dense) {
 	if n == nil {
 		return

@@ -63,7 +63,6 @@ func newOptimizer(r Rule, average Average, w *graph.Weights, steps int) *optimiz
 	return m
 }
 
-// String names the parts.
 func (m *optimizer) String() string {
 	var names []string
 	for _, p := range m.all {
@@ -72,7 +71,6 @@ func (m *optimizer) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Step takes a step.
 func (m *optimizer) Step(_, grads []*tensor.Dense) {
 	m.time.Step++
 	m.norms.add(grads)

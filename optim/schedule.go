@@ -13,13 +13,10 @@ type Schedule interface {
 // Scheduled scales the updates by a schedule.
 type Scheduled struct{ By Schedule }
 
-// Parts is itself.
 func (s Scheduled) Parts() []Part { return []Part{s} }
 
-// State is empty.
 func (Scheduled) State() []string { return nil }
 
-// Apply scales the updates.
 func (s Scheduled) Apply(t Time, w []Weight) {
 	factor := s.By.Factor(t)
 	Each(w, func(_, u float64, _ []float64) float64 { return u * factor })
@@ -28,13 +25,10 @@ func (s Scheduled) Apply(t Time, w []Weight) {
 // Rate scales the updates by η, the learning rate.
 type Rate struct{ Rate float64 }
 
-// Parts is itself.
 func (r Rate) Parts() []Part { return []Part{r} }
 
-// State is empty.
 func (Rate) State() []string { return nil }
 
-// Apply scales the updates.
 func (r Rate) Apply(_ Time, w []Weight) {
 	Each(w, func(_, u float64, _ []float64) float64 { return u * r.Rate })
 }

@@ -28,13 +28,10 @@ func (s SGD) Parts() []Part {
 // Momentum sums the updates, each weighed less by a factor with every step.
 type Momentum struct{ Factor float64 } // μ
 
-// Parts is itself.
 func (m Momentum) Parts() []Part { return []Part{m} }
 
-// State is u.
 func (Momentum) State() []string { return []string{"velocity"} }
 
-// Apply gives u.
 func (m Momentum) Apply(_ Time, w []Weight) {
 	Each(w, func(_, g float64, u []float64) float64 {
 		u[0] = m.Factor*u[0] + g

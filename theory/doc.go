@@ -43,12 +43,12 @@
 //
 // # How to use it
 //
-// The command runs all studies or some, under one seed or many:
+// The command runs all studies or some, under one seed; how often each row is out of its band under many is a loop:
 //
 //	calibra theory fast                        the small designs, under a minute
 //	calibra theory all --out DIR               the designs of the specification
-//	calibra theory fast --seeds 0-99 --out DIR how often each row is out of its band
-//	calibra theory rate --slots 8 --codewords 20 --zipf 1.2 --map vq
+//	for seed in {0..99}; do calibra theory fast --seed $seed --out DIR/$seed; done; grep -h ,FAIL DIR/*/results.csv | cut -d, -f1,2 | sort | uniq -c
+//	calibra theory rate --set slots=8 --set codewords=20 --set zipf=1.2 --set map=vq
 //
 // In Go, [Find] a study and Run it, or run [Rate] on your own Map and [Design]; its example has twenty lines. Rate finds
 // the directions that the Map leaves free. It chooses sample sizes that are large enough for first-order theory in the
@@ -66,8 +66,7 @@
 // 1e-4 for random rows and 0 for the others, so that fewer than 1 % of runs have any row outside. A band is the value that
 // the theory gives, with an allowance for the terms that it leaves open (second order), plus or minus the standard error of
 // the estimate times Student's quantile. It is wider with fewer replicates. Fits that reach no minimum near θ*
-// ([UnsettledError]) are counted, and a row judges their number. testdata/seeds.md shows the rows under many seeds, and a
-// test breaks each judged row on purpose. The number of replicates is chosen so that rate, misspecified and intervals
+// ([UnsettledError]) are counted, and a row judges their number. testdata/seeds.md shows the rows under many seeds. The number of replicates is chosen so that rate, misspecified and intervals
 // notice a covariance that is wrong by a tenth with probability .9 (their rows power). testdata/mutations.md shows which
 // rows notice which fault.
 //

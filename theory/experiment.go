@@ -276,7 +276,7 @@ func (t *trials) total() int { return max(1, t.laws) * len(t.sizes) * t.count }
 type lost struct{ error }
 
 // draw is a trial's sample: the share of each entry of the law.
-func (t *trials) draw(x trial) []float64 { return t.sample(t.law(x), x.rows, x.rng) }
+func (t *trials) draw(x trial) []float64 { return Sample(t.law(x), x.rows, x.rng) }
 
 // runTrials gives what do makes of each trial, with a fork of the model, if there is one, on all cores. It
 // names the trials that do lost, or whose descent did not settle.
@@ -321,7 +321,6 @@ func (t *trials) measure(ctx context.Context, model Model, numbers int, do func(
 	return tables, losses, err
 }
 
-// name names the trial.
 func (t *trials) name(x trial) string {
 	what := t.what
 	if t.laws > 0 {

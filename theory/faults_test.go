@@ -107,7 +107,7 @@ func TestSmallFaultsAreNoticed(t *testing.T) {
 	if !*update && os.Getenv("CALIBRA_CHECK") != "all" {
 		t.Skip("asked with CALIBRA_CHECK=all")
 	}
-	s := newSetup(Settings{Seed: 0, Effort: Quick})
+	s := &setup{Settings{Seed: 0, Effort: Quick}}
 	e, _, err := newRate(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestSmallFaultsAreNoticed(t *testing.T) {
 		x := *problems
 		x.outliers, x.unbounded = slices.Clone(x.outliers), slices.Clone(x.unbounded)
 		for i, o := range wrongLaw {
-			x.add(i, f.in(o, s.small))
+			x.add(i, f.in(o, Fast()))
 		}
 		if err := x.report(&reports[1]); err != nil {
 			t.Fatal(err)

@@ -401,7 +401,7 @@ func (a *asked) draw() (err error) {
 	if a.Channel != nil && a.Table.drawn != nil {
 		return errors.New("theory: codes can be misread as those of any cell, and the design has too many to hold all; give fewer slots or codewords")
 	}
-	a.layer, a.model = newLayered(a.Estimator.Map, a.Table), a.with.layer(a.Estimator.Map, a.Table)
+	a.layer, a.model = newLayered(a.Estimator.Map, a.Table), modelOf(a.Estimator.Map, a.Table)
 	if err := a.layer.alone(); err != nil {
 		return err
 	}
@@ -459,7 +459,7 @@ func (a *asked) experiment(ctx context.Context) (e *experiment, err error) {
 		target = a.layer.rows()
 	}
 	e = &experiment{
-		trials: trials{setup: a.with, sizes: a.Sizes, count: min(a.with.most.replicates, a.Replicates)}, table: a.Table,
+		trials: trials{setup: a.with, sizes: a.Sizes, count: a.Replicates}, table: a.Table,
 		model: a.model, gauge: a.Estimator.Gauge, target: target, salt: a.Stream, disturbed: !a.exact(),
 	}
 	found, err := each(ctx, len(a.laws), a.model, func(model Model, shift int) ([]population, error) {

@@ -154,7 +154,6 @@ func (r Row) MarshalJSON() ([]byte, error) {
 // jsonNumber is null where it is not finite.
 type jsonNumber float64
 
-// MarshalJSON writes it.
 func (x jsonNumber) MarshalJSON() ([]byte, error) {
 	if finite("number", float64(x)) != nil {
 		return []byte("null"), nil

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
 	"calibra/data"
-	"calibra/layers"
 )
 
 // Effort chooses between the quick design of a study and the complete one.
@@ -52,10 +50,9 @@ func (s Study) run(ctx context.Context, with *setup, r *Report) error {
 	return nil
 }
 
-// Run carries the study out.
 func (s Study) Run(ctx context.Context, settings Settings) (*Report, error) {
 	report := &Report{Study: s.Name, Claim: s.Claim, Seed: settings.Seed}
-	if err := s.run(ctx, newSetup(settings), report); err != nil {
+	if err := s.run(ctx, &setup{settings}, report); err != nil {
 		return nil, fmt.Errorf("theory: study %s: %w", s.Name, err)
 	}
 	return report, nil
@@ -101,37 +98,10 @@ func Studies() []Study {
 	}
 }
 
-// setup is what studies are run with: the settings of the run, how large it is, and the parts
-// that a study is made of.
-type setup struct {
-	Settings
-	small Design // of the studies that need no large one
-	most  struct{ replicates, problems int }
+// setup is the settings that studies are run with.
+type setup struct{ Settings }
 
-	sample  func(law []float64, n int, rng *rand.Rand) []float64 // what rows are drawn by
-	trained func(t *Table, identity float64) Model               // the layer that is put to the test
-	layer   func(m layers.Map, t *Table) Model                   // any other layer
-	free    func(t *Table, identity float64) Model               // a map of one cell's own
-	disturb func(t *Truth, rng *rand.Rand)                       // makes the law one that the layer cannot represent
-}
-
-func newSetup(settings Settings) *setup {
-	s := &setup{
-		Settings: settings, small: Fast(), sample: Sample, trained: trained,
-		layer:   modelOf,
-		free:    func(t *Table, identity float64) Model { return newForm(t, identity, unshared{t.Classes}) },
-		disturb: func(t *Truth, rng *rand.Rand) { t.misspecify(disturbance, rng) },
-	}
-	s.most.replicates, s.most.problems = math.MaxInt, math.MaxInt
-	return s
-}
-
-func (s *setup) design() Design {
-	if s.Effort == Complete {
-		return Full()
-	}
-	return s.small
-}
+func (s *setup) design() Design { return choose(s, Fast(), Full()) }
 
 // choose returns quick or complete by the effort.
 func choose[T any](s *setup, quick, complete T) T {
@@ -143,7 +113,7 @@ func choose[T any](s *setup, quick, complete T) T {
 
 // replicates returns how many samples to draw by the effort.
 func (s *setup) replicates(quick, complete int) int {
-	return min(s.most.replicates, choose(s, quick, complete))
+	return choose(s, quick, complete)
 }
 
 // problem is a truth, balanced, with the trained layer that is to find it.
@@ -165,7 +135,7 @@ func (s *setup) problem(d Design, rng *rand.Rand) *problem {
 // of is the problem of a truth, as it is.
 func (s *setup) of(truth *Truth) *problem {
 	gauge := Rescaling{truth.Design.Classes, truth.Design.Codewords}
-	return &problem{setup: s, Truth: truth, model: s.trained(truth.Table, truth.Design.Identity), gauge: gauge, target: Products{gauge}}
+	return &problem{setup: s, Truth: truth, model: trained(truth.Table, truth.Design.Identity), gauge: gauge, target: Products{gauge}}
 }
 
 // law is that of the cells under a shift of the design's frequencies.

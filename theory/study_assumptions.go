@@ -170,15 +170,10 @@ func (e *experiment) of(p population, name uint64) *trials {
 // itself.
 const widest = 1.0
 
-// nearCurvature checks A4 in the widest neighbourhood.
-func (e *experiment) nearCurvature(_ context.Context, r *Report) error {
-	return e.localCurvature(r, widest)
-}
-
-// localCurvature checks A4 in a neighbourhood: the curvature off the gauge stays above a
+// nearCurvature checks A4 in the widest neighbourhood: the curvature off the gauge stays above a
 // positive λ there, and descents from its border come back to θ*. How large the
 // neighbourhood may be is told: width in parts of the curvature's own length, λ over its slope.
-func (e *experiment) localCurvature(r *Report, width float64) error {
+func (e *experiment) nearCurvature(_ context.Context, r *Report) error {
 	rng := newRand(e.Seed, 44)
 	model := cheapest(e.model)
 	gauge := e.target.(Products).Rescaling
@@ -187,7 +182,7 @@ func (e *experiment) localCurvature(r *Report, width float64) error {
 	for _, p := range e.populations {
 		at, of := p.theta, &probe{model: model, weights: p.weights}
 		here := of.leastCurvature(gauge, at)
-		reach := width * (here / of.sharpest(p))
+		reach := widest * (here / of.sharpest(p))
 		for range 8 {
 			point, direction := slices.Clone(at), normals(len(at), rng)
 			floats.AddScaled(point, reach/2/floats.Norm(direction, 2), direction)

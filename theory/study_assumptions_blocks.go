@@ -94,11 +94,10 @@ func (e *experiment) coupling(_ context.Context, r *Report) error {
 
 // manySlots repeats A6 with w = 8, where a frequent codeword fills most cells.
 func (e *experiment) manySlots(_ context.Context, r *Report) error {
-	byHand := *e.setup // the graph, which the loss by hand equals, takes long over 6435 cells
-	byHand.trained = func(t *Table, identity float64) Model { return newBilinear(t, identity) }
-	d := e.small
+	d := Fast()
 	d.Slots = 8
-	p := byHand.problem(d, newRand(e.Seed, 31))
+	p := e.setup.problem(d, newRand(e.Seed, 31))
+	p.model = newBilinear(p.Table, p.Design.Identity) // the graph, which the loss by hand equals, takes long over 6435 cells
 	of, err := p.population(p.model, p.law(0))
 	if err != nil {
 		return err
@@ -118,7 +117,7 @@ func (e *experiment) lipschitz(ctx context.Context, r *Report) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		sample, population := &probe{model: model, weights: e.sample(p.weights, 1e6, rng)}, &probe{model: model, weights: p.weights}
+		sample, population := &probe{model: model, weights: Sample(p.weights, 1e6, rng)}, &probe{model: model, weights: p.weights}
 		for range 10 {
 			x, y := nearby(p.theta, rng), nearby(p.theta, rng)
 			ofSamples, ofPopulations = math.Max(ofSamples, sample.steepness(x, y)), math.Max(ofPopulations, population.steepness(x, y))
@@ -255,7 +254,7 @@ func (e *experiment) taylor(_ context.Context, r *Report) error {
 	p := e.populations[0]
 	model := cheapest(e.model)
 	n := model.Dim()
-	sample := e.sample(p.weights, 1e5, newRand(e.Seed, 48))
+	sample := Sample(p.weights, 1e5, newRand(e.Seed, 48))
 	fit := slices.Clone(p.theta)
 	lost := minimize(model, e.target.(Products).Rescaling, fit, sample) != nil
 	of := &probe{model: model, weights: sample}

@@ -46,7 +46,7 @@ var overlaps = []float64{0, 0.5, 0.9, 0.99, 0.999}
 
 // newCooccurrence is the experiment under all overlaps, with the sandwich's errors.
 func newCooccurrence(ctx context.Context, s *setup) (*experiment, error) {
-	problem := s.problem(s.small, newRand(s.Seed, 20))
+	problem := s.problem(Fast(), newRand(s.Seed, 20))
 	var laws [][]float64
 	for _, share := range overlaps {
 		laws = append(laws, overlapping(problem.Table, share))

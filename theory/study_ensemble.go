@@ -53,17 +53,13 @@ type ensemble struct {
 	drawn    []*problem     // of each draw: its codes, the same law
 	own      [][]int        // of each draw, the own codeword of each x, from 0, or noOwn
 	atoms    int            // of a common codeword
-	mean     meanOf         // of the fits
 	ways     []compositions // of each S
 }
 
 // noOwn is where both slots have the common codeword.
 const noOwn = -1
 
-// meanOf puts into dst the log-probabilities of a mean of distributions, with weights that sum to one.
-type meanOf func(dst []float64, logs [][]float64, weights []float64)
-
-// geometric is the normalized mean of the logarithms.
+// geometric puts into dst the normalized mean of log-probabilities, with weights that sum to one.
 func geometric(dst []float64, logs [][]float64, weights []float64) {
 	clear(dst)
 	for i, l := range logs {
@@ -93,7 +89,7 @@ func compositionsOf(S int) (c compositions) {
 
 func newEnsemble(s *setup) *ensemble {
 	rng := newRand(s.Seed, 70)
-	x := &ensemble{mean: geometric}
+	x := &ensemble{}
 	var codes []int // own codewords, as often as a common codeword meets them
 	for l, n := range ownAtoms {
 		codes = append(codes, slices.Repeat([]int{l}, n)...)
@@ -275,13 +271,13 @@ func (x *ensemble) measured(m *eachDraw, f foretold, sample []float64) ([]float6
 			at[draw] = x.Table.of(logs[draw], row)
 			of.one[draw][row] = part * cellKL(law, at[draw], 1)
 		}
-		x.mean(centre, at, alike)
+		geometric(centre, at, alike)
 		of.stays[row] = part * cellKL(law, centre, 1)
 		q := slices.Clone(centre)
 		exps(q)
 		for i, ways := range x.ways {
 			for way, probability := range ways.probabilities {
-				x.mean(mean, at, ways.parts[way])
+				geometric(mean, at, ways.parts[way])
 				whole[i] += probability * part * cellKL(law, mean, 1)
 				falls[i] += probability * part * cellKL(q, mean, 1)
 			}

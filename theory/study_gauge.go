@@ -85,7 +85,7 @@ func learnedNullity(_ context.Context, s *setup, r *Report) error {
 		{key: "nullity-scale", quantity: "null directions added by learned slot scales",
 			theory: "1: σ² → cσ², a_k → a_k/c", layer: layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}},
 	} {
-		m, rng := s.layer(of.layer, table), newRand(s.Seed, 40)
+		m, rng := modelOf(of.layer, table), newRand(s.Seed, 40)
 		theta := drawFactors(d, rng)
 		for len(theta) < m.Dim() { // what is learned beside them
 			theta = append(theta, distuv.Uniform{Min: 0.5, Max: 1.5, Src: rng}.Rand())
@@ -119,7 +119,7 @@ func togetherNullity(_ context.Context, s *setup, r *Report) error {
 	}
 	truth := newTruth(d, cells, newRand(s.Seed, 3))
 	uniform := slices.Repeat([]float64{1 / float64(len(cells))}, len(cells))
-	at := &probe{model: s.trained(truth.Table, d.Identity), weights: truth.Weights(uniform)}
+	at := &probe{model: trained(truth.Table, d.Identity), weights: truth.Weights(uniform)}
 	free := len(at.nullity(truth.Theta).null)
 	r.equal("nullity-together", "null directions added by two codewords that always co-occur", float64(free-d.Codewords), 2, "2: GL(2) instead of two rescalings")
 	return at.err
@@ -138,7 +138,7 @@ func freeRanks(_ context.Context, s *setup, r *Report) error {
 	} {
 		d := Design{Classes: C, Slots: 1, Codewords: 2, Atoms: of.atoms, Identity: 1}
 		truth := newTruth(d, []Cell{newCell([]int{0})}, newRand(s.Seed, 4, uint64(of.atoms)))
-		at := &probe{model: s.free(truth.Table, d.Identity), weights: truth.Weights([]float64{1})}
+		at := &probe{model: newForm(truth.Table, d.Identity, unshared{truth.Table.Classes}), weights: truth.Weights([]float64{1})}
 		r.equal(of.key, of.quantity, float64(C*C-len(at.nullity(truth.logits(0)).null)), of.rank, of.theory)
 		if at.err != nil {
 			return at.err
@@ -155,14 +155,10 @@ func (unbalanced) Fix(_, _ []float64) {}
 // orbitSpread is the standard deviation of log t of a random start on the orbit.
 const orbitSpread = 0.3
 
-func balanced(ctx context.Context, s *setup, r *Report) error {
-	return balanceSlopes(ctx, s, r, Rescaling.Fix)
-}
-
-// balanceSlopes compares the error of θ̂ with and without balancing, from starts
+// balanced compares the error of θ̂ with and without balancing, from starts
 // spread over the orbit of θ*.
-func balanceSlopes(ctx context.Context, s *setup, r *Report, balance func(g Rescaling, theta, reference []float64)) error {
-	p := s.problem(s.small, newRand(s.Seed, 5))
+func balanced(ctx context.Context, s *setup, r *Report) error {
+	p := s.problem(Fast(), newRand(s.Seed, 5))
 	t := s.draws(p.Weights(p.law(0)), []int{3e5, 1e7, 3e8}, s.replicates(60, 160), 5, 1)
 	tables, losses, err := t.measure(ctx, p.model, 2, func(model Model, x trial) ([]float64, error) {
 		at, theta := &probe{model: model}, slices.Clone(p.Theta)
@@ -175,7 +171,7 @@ func balanceSlopes(ctx context.Context, s *setup, r *Report, balance func(g Resc
 		at.weights = t.draw(x)
 		at.minimize(unbalanced{p.gauge}, theta)
 		raw := floats.Distance(theta, p.Theta, 2)
-		balance(p.gauge, theta, p.Theta)
+		p.gauge.Fix(theta, p.Theta)
 		return []float64{raw, floats.Distance(theta, p.Theta, 2)}, at.err
 	})
 	if err != nil {
@@ -240,10 +236,8 @@ func (p *problem) under(ridge ridge, model Model, shift int) (f ridgeFinding, er
 	return f, err
 }
 
-func ridged(ctx context.Context, s *setup, r *Report) error { return ridgeRows(ctx, s, r, ridges) }
-
-// ridgeRows shows what ridges do instead of fixing the gauge.
-func ridgeRows(ctx context.Context, s *setup, r *Report, ridges []ridge) error {
+// ridged shows what ridges do instead of fixing the gauge.
+func ridged(ctx context.Context, s *setup, r *Report) error {
 	p := s.problem(s.design(), newRand(s.Seed, 6))
 	shifts := evenShifts(p.Design, choose(s, 4, 6))
 	for _, ridge := range ridges {

@@ -67,7 +67,7 @@ type intervalSamples struct {
 
 // drawIntervals fits samples of growing N and computes their intervals.
 func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
-	p := s.problem(s.small, newRand(s.Seed, 41))
+	p := s.problem(Fast(), newRand(s.Seed, 41))
 	of, err := p.population(p.model, p.law(0))
 	if err != nil {
 		return nil, err

@@ -70,8 +70,8 @@ const certain = 0.1
 // leaves out the populations that have no θ* of their own.
 func (x *misspecifiedProblems) draw(ctx context.Context, s *setup, n int) (*experiment, error) {
 	rng := newRand(s.Seed, 7, uint64(n))
-	p := s.problem(s.small, rng)
-	s.disturb(p.Truth, rng)
+	p := s.problem(Fast(), rng)
+	p.Truth.misspecify(disturbance, rng)
 	e := &experiment{
 		trials: trials{setup: s, count: x.replicates}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target, salt: 8<<32 + uint64(n),
 	}

@@ -32,7 +32,7 @@ func runOptimizationError(ctx context.Context, s *setup, r *Report) error {
 		e, err := p.experiment(ctx, p.shifted(d.Codewords)...)
 		return e, p, err
 	}
-	narrow, p, err := setUp(s.small)
+	narrow, p, err := setUp(Fast())
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func runOptimizationError(ctx context.Context, s *setup, r *Report) error {
 	}
 	// A residual of 3e-4 throws codewords with a gain in the hundreds out of their
 	// basin, so the schedules take frequencies that fall by one decade only.
-	even := s.small
+	even := Fast()
 	even.Decades = 1
 	mild, _, err := setUp(even)
 	if err != nil {
@@ -143,7 +143,7 @@ func (e *experiment) respond(ctx context.Context, chosen func(population int) []
 	perPopulation, err := each(ctx, len(e.populations), e.model, func(model Model, at int) (moves []response, err error) {
 		p := e.populations[at]
 		rng := newRand(e.Seed, 11, uint64(len(e.populations)), uint64(at))
-		sample := e.sample(p.weights, N, rng)
+		sample := Sample(p.weights, N, rng)
 		fit := slices.Clone(p.theta)
 		settled := minimize(model, e.gauge, fit, sample) == nil
 		e.gauge.Fix(fit, p.theta)

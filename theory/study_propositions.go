@@ -20,25 +20,20 @@ import (
 
 // quantization checks Proposition 1.
 func quantization(_ context.Context, _ *setup, r *Report) error {
-	slotwise(r, floats.MinIdx)
-	r.record("midpoint", "Voronoi cells that hold the midpoint of two codewords in every slot, w = 3", exact(float64(midpointCells())), "2^w: closed cells overlap on ties")
-	return nil
-}
-
-// slotwise compares a quantizer of single slots with brute force.
-func slotwise(r *Report, nearest func(distances []float64) int) {
 	differences, rng := 0, newRand(r.Seed, 35)
 	for range 2000 {
-		if !slotwiseIsGlobal(nearest, rng) {
+		if !slotwiseIsGlobal(rng) {
 			differences++
 		}
 	}
 	r.equal("proposition-1", "Proposition 1: differences from brute force over K^w sequences, of 2000", float64(differences), 0, "0")
+	r.record("midpoint", "Voronoi cells that hold the midpoint of two codewords in every slot, w = 3", exact(float64(midpointCells())), "2^w: closed cells overlap on ties")
+	return nil
 }
 
 // slotwiseIsGlobal draws one quantization problem and compares the slots' nearest
 // codewords with the best of all K^w sequences.
-func slotwiseIsGlobal(nearest func([]float64) int, rng *rand.Rand) bool {
+func slotwiseIsGlobal(rng *rand.Rand) bool {
 	w, K, width := 1+rng.IntN(4), 2+rng.IntN(4), 1+rng.IntN(4)
 	codebook, z := normals(K*width, rng), normals(w*width, rng)
 	slotwise, distances := make([]int, w), mat.NewDense(w, K, nil)
@@ -46,7 +41,7 @@ func slotwiseIsGlobal(nearest func([]float64) int, rng *rand.Rand) bool {
 		for k := range K {
 			distances.Set(slot, k, square(floats.Distance(z[slot*width:][:width], codebook[k*width:][:width], 2)))
 		}
-		slotwise[slot] = nearest(distances.RawRowView(slot))
+		slotwise[slot] = floats.MinIdx(distances.RawRowView(slot))
 	}
 	best, least := []int(nil), math.Inf(1)
 	for _, cell := range sequenced(K, w) {
@@ -122,7 +117,7 @@ func calibrationChi2(s *setup, identity float64) (float64, error) {
 	const draws = 50_000
 	truth, labels := dirichletDraws(newRand(s.Seed, 36), draws)
 	C := truth.Table.Classes
-	at := &probe{model: s.trained(truth.Table, identity)}
+	at := &probe{model: trained(truth.Table, identity)}
 	q := at.posteriors(truth.Table, truth.Theta)
 	var chi2, df float64
 	for j := range C {
@@ -270,7 +265,7 @@ func distinctMaps(_ context.Context, s *setup, r *Report) error {
 		{key: "generic", name: "generic σ²", scales: generic, want: 1296, theory: "1296"},
 	} {
 		maps, alphas := scaledMaps(d, cells, theta, scale.scales)
-		model := s.layer(layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}, table)
+		model := modelOf(layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}, table)
 		all := append(slices.Clone(theta), scale.scales...)
 		logq := make([]float64, table.Rows()*d.Classes)
 		if err := model.LogProbs(logq, all); err != nil {

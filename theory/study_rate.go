@@ -77,7 +77,7 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	if err := q.answer(ctx, newSetup(Settings{Seed: s.Seed}), r); err != nil {
+	if err := q.answer(ctx, &setup{Settings{Seed: s.Seed}}, r); err != nil {
 		return nil, err
 	}
 	return r, nil

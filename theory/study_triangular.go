@@ -22,7 +22,7 @@ type triangular struct {
 }
 
 func newTriangular(s *setup) (*triangular, error) {
-	p := s.problem(s.small, newRand(s.Seed, 22))
+	p := s.problem(Fast(), newRand(s.Seed, 22))
 	x := &triangular{
 		problem: p, sizes: choose(s, []int{1e5, 1e7, 1e9}, []int{1e5, 1e6, 1e7, 1e8, 1e9}),
 		predicted: Curve{Label: "sandwich at each N", Style: Prediction},

@@ -121,7 +121,9 @@ func newComparison(s *setup) *comparison {
 }
 
 // ofCell is the model of cell v's own map.
-func (c *comparison) ofCell(v int) Model { return c.free(c.Table.cell(v), c.Design.Identity) }
+func (c *comparison) ofCell(v int) Model {
+	return newForm(c.Table.cell(v), c.Design.Identity, unshared{c.Table.Classes})
+}
 
 // within is P(atom, label | cell v).
 func (c *comparison) within(weights []float64, v int) []float64 {

@@ -1,7 +1,16 @@
-// Package bench times the workloads that take most of a user's time: an epoch of each training stage, a local
+// Command bench times the workloads that take most of a user's time: an epoch of each training stage, a local
 // calibration error, and predictions in batches. Sizes and steps are those of a PyTorch script for the same work, so
 // that the two can be compared.
-package bench
+//
+//	go run ./experiments/bench --json
+//	go run ./experiments/bench --memory memory.csv
+//	go run ./experiments/bench --growth growth.csv
+//	go run ./experiments/bench --peers jobs.csv --rows 1000000 --python venv/bin/python
+//
+// "Of the limit" compares a workload with the best that this machine could do: arithmetic as fast as a matrix product, or
+// memory traffic as fast as a copy, both measured in the same run. --memory, --growth and --peers measure the command
+// calibra, which is built from this repository.
+package main
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package bench_test
+package main
 
 import (
 	"math"
@@ -8,7 +8,6 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/experiments/bench"
 	"calibra/experiments/metrics"
 )
 
@@ -22,7 +21,7 @@ import (
 // losses of epochs 14 and 22 of seed 42 were .45095 and .45090, plain Go and AVX-512 up to 3e-4 apart
 // in those of other epochs, and fits of at most 14 or 100 epochs had an NLL of .4495 or .4505.
 func TestCardOnCIFAR(t *testing.T) {
-	card := bench.OnCard(t)
+	card := OnCard(t)
 	shared := os.Getenv("CALIBRA_SHARED")
 	if shared == "" {
 		shared = filepath.Join("..", "..", "..", "shared")

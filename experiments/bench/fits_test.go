@@ -1,4 +1,4 @@
-package bench_test
+package main
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/experiments/bench"
 	"calibra/graph"
 	"calibra/layers"
 	"calibra/layers/baselines"
@@ -16,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// rows are features and logits that agree with the labels.
-func rows(n, m, classes int) *data.Set {
+// labelled are features and logits that agree with the labels.
+func labelled(n, m, classes int) *data.Set {
 	rng := rand.New(rand.NewPCG(uint64(n), 0))
 	s := &data.Set{Features: mat.NewDense(n, m, nil), Logits: mat.NewDense(n, classes, nil), Labels: make([]int, n)}
 	for i := range n {
@@ -52,10 +51,10 @@ var cardFits = map[string]func(t *testing.T, s optim.Settings) *mat.Dense{
 func calibrated(method func(optim.Settings) layers.Calibrator) func(*testing.T, optim.Settings) *mat.Dense {
 	return func(t *testing.T, s optim.Settings) *mat.Dense {
 		c := method(s)
-		if err := c.Fit(t.Context(), rows(1000, 64, 4), nil, rand.New(rand.NewPCG(1, 2))); err != nil {
+		if err := c.Fit(t.Context(), labelled(1000, 64, 4), nil, rand.New(rand.NewPCG(1, 2))); err != nil {
 			t.Fatal(err)
 		}
-		p, err := c.Predict(rows(200, 64, 4))
+		p, err := c.Predict(labelled(200, 64, 4))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +68,7 @@ func encoded(n encoders.Network, shape ...int) func(*testing.T, optim.Settings) 
 		width *= v
 	}
 	inputs := func(n int) *data.Inputs {
-		s := rows(n, width, 4)
+		s := labelled(n, width, 4)
 		in := (&data.Table{Features: data.Dense(s.Features), Labels: s.Labels}).Inputs()
 		in.Shape = shape
 		return in
@@ -96,7 +95,7 @@ func encoded(n encoders.Network, shape ...int) func(*testing.T, optim.Settings) 
 // TestCardFits: each kind of fit, of default sizes, predicts after two epochs on a card what
 // it does on the CPU, within 1e-3 of the largest logit after 16 steps in float32.
 func TestCardFits(t *testing.T) {
-	card := bench.OnCard(t)
+	card := OnCard(t)
 	for name, fit := range cardFits {
 		t.Run(name, func(t *testing.T) {
 			on := func(x graph.Executor) *mat.Dense {

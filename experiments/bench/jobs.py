@@ -2,7 +2,7 @@
 
     python jobs.py LIBRARY METHOD rows.npz out.npz
 
-`calibra bench --peers` runs it, a process for each job, and reads the line of JSON that it prints. Libraries that take
+`go run ./experiments/bench --peers` runs it, a process for each job, and reads the line of JSON that it prints. Libraries that take
 probabilities are handed them; the softmax before is not counted as their prediction. Of each library the metrics are its own
 NLL and ECE, where it has them. Where a library is not installed, it ends with code 3. Without arguments it lists the jobs.
 """

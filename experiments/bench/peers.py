@@ -1,9 +1,9 @@
-"""The workloads of `calibra bench` on PyTorch, eager and compiled, and on JAX, as one who knows them writes them.
+"""The workloads of `go run ./experiments/bench` on PyTorch, eager and compiled, and on JAX, as one who knows them writes them.
 
     pip install torch jax numpy
     python peers.py eager|compile|jax [--threads 2] [--scale 1]
 
-Prints one line of JSON with the keys of `calibra bench --json`, and the machine's load before it began.
+Prints one line of JSON with the keys of `go run ./experiments/bench --json`, and the machine's load before it began.
 
 What is not the first way to write it, but faster: codes from min and not argmin, averages as sums by
 index, a fused optimizer, predictions from a table of what a slot adds to the head, a whole epoch as one

@@ -1,6 +1,6 @@
 //go:build race
 
-package bench
+package main
 
 // The race detector makes sync.Pool drop what it is given, so pools allocate.
 const poolsAllocate = true

@@ -30,25 +30,20 @@ import (
 
 // cli lists the commands; each is a struct with a Run method in the file of its name.
 type cli struct {
-	Quickstart     quickstartCmd     `cmd:"" group:"Calibrate:" help:"Calibrate a small classifier end to end on embedded data."`
-	Fit            fitCmd            `cmd:"" group:"Calibrate:" help:"Fit a calibrator to the outputs of a frozen classifier."`
-	Compare        compareCmd        `cmd:"" group:"Calibrate:" help:"Fit several methods to the same rows and say which to use."`
-	Apply          applyCmd          `cmd:"" group:"Calibrate:" help:"Predict calibrated probabilities with a fitted model."`
-	Export         exportCmd         `cmd:"" group:"Calibrate:" help:"Write a fitted model as a network in ONNX."`
-	Evaluate       evaluateCmd       `cmd:"" group:"Look closer:" help:"Measure the calibration of predictions, overall and locally."`
-	Diagnose       diagnoseCmd       `cmd:"" group:"Look closer:" help:"Find where predictions are wrong: regions, classes, confidences, groups."`
-	Methods        methodsCmd        `cmd:"" group:"Look closer:" help:"List the methods, or the settings of one method."`
-	Pretrain       pretrainCmd       `cmd:"" group:"Get features:" help:"Train a classifier on raw rows."`
-	Encode         encodeCmd         `cmd:"" group:"Get features:" help:"Write the features and logits of raw rows by a trained classifier."`
-	ExportFeatures exportFeaturesCmd `cmd:"" group:"Get features:" help:"Write the rows that a study uses to a file, for other programs."`
-	Study          studyCmd          `cmd:"" group:"Research:" help:"Run a study, such as the paper's main comparison, and write its report."`
-	Theory         theoryCmd         `cmd:"" group:"Research:" help:"Check the convergence theory numerically on synthetic problems."`
-	New            newCmd            `cmd:"" group:"Research:" help:"Write a Go module with a map, a metric or another part of your own."`
-	Bench          benchCmd          `cmd:"" group:"This program:" help:"Time training, metrics and predictions on this machine."`
-	Info           infoCmd           `cmd:"" group:"This program:" help:"Print versions, the CPU's vector units and the GPU."`
-	Completion     completionCmd     `cmd:"" group:"This program:" help:"Print the completion script of a shell."`
-	Help           helpCmd           `cmd:"" group:"This program:" help:"Explain a command."`
-	Readme         readmeCmd         `cmd:"" hidden:"" help:"Write the tables and pictures of README.md from its result files."`
+	Quickstart quickstartCmd `cmd:"" group:"Calibrate:" help:"Calibrate a small classifier end to end on embedded data."`
+	Fit        fitCmd        `cmd:"" group:"Calibrate:" help:"Fit a calibrator to the outputs of a frozen classifier."`
+	Compare    compareCmd    `cmd:"" group:"Calibrate:" help:"Fit several methods to the same rows and say which to use."`
+	Apply      applyCmd      `cmd:"" group:"Calibrate:" help:"Predict calibrated probabilities with a fitted model."`
+	Export     exportCmd     `cmd:"" group:"Calibrate:" help:"Write a fitted model as a network in ONNX."`
+	Evaluate   evaluateCmd   `cmd:"" group:"Look closer:" help:"Measure the calibration of predictions, overall and locally."`
+	Diagnose   diagnoseCmd   `cmd:"" group:"Look closer:" help:"Find where predictions are wrong: regions, classes, confidences, groups."`
+	Methods    methodsCmd    `cmd:"" group:"Look closer:" help:"List the methods, or the settings of one method."`
+	Pretrain   pretrainCmd   `cmd:"" group:"Get features:" help:"Train a classifier on raw rows."`
+	Encode     encodeCmd     `cmd:"" group:"Get features:" help:"Write the features and logits of raw rows, or the rows that a study uses."`
+	Study      studyCmd      `cmd:"" group:"Research:" help:"Run a study, such as the paper's main comparison, and write its report."`
+	Theory     theoryCmd     `cmd:"" group:"Research:" help:"Check the convergence theory numerically on synthetic problems."`
+	New        newCmd        `cmd:"" group:"Research:" help:"Write a Go module with a map, a metric or another part of your own."`
+	Info       infoCmd       `cmd:"" group:"This program:" help:"Print versions, the CPU's vector units and the GPU."`
 
 	Quiet   bool        `short:"q" group:"Flags of every command:" help:"Print results and errors only: no progress, no notes."`
 	Version versionFlag `group:"Flags of every command:" help:"Print the version and exit."`

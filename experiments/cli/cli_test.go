@@ -209,7 +209,7 @@ func TestBadInput(t *testing.T) {
 		"unknown split":   {good, []string{"--split", "magic"}, []string{"magic", "paper"}},
 		"unwritable out":  {good, []string{"--out", filepath.Join(file, "run")}, []string{"cannot be made"}},
 		"empty out":       {good, []string{"--out", ""}, []string{"--out", "empty"}},
-		"unknown ema":     {good, []string{"--ema", "cold"}, []string{"codebook.start", "warm"}},
+		"unknown ema":     {good, []string{"--set", "codebook.start=cold"}, []string{"codebook.start", "warm"}},
 		"unknown flag":    {good, []string{"--speed", "9"}, []string{"--speed"}},
 	} {
 		out := filepath.Join(t.TempDir(), "run")

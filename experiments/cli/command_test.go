@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -34,15 +33,11 @@ func TestGreetingVersionAndHelp(t *testing.T) {
 		"Exit codes:":            {"help"},
 		" 70  ":                  {"fit", "--help", "--all"},
 		"--tensorboard=DIR":      {"help", "fit", "--all"},
-		"_calibra":               {"completion", "bash"},
 	} {
 		code, stdout, stderr := calibra(t, args...)
 		if code != 0 || !strings.Contains(stdout, want) || stderr != "" {
 			t.Errorf("%v exits %d, without %q: %s%s", args, code, want, stdout, stderr)
 		}
-	}
-	if _, stdout, _ := calibra(t, "--help"); strings.Contains(stdout, "readme") {
-		t.Error("readme is not hidden")
 	}
 }
 
@@ -59,7 +54,6 @@ func TestDidYouMean(t *testing.T) {
 		"did you mean optim.rate?":   {"fit", "--method", "vq", "--in", in, "--set", "optim.rat=1", "--out", out},
 		"did you mean resmlp?":       {"pretrain", "--data", "letter", "--encoder", "resmpl", "--out", out},
 		"did you mean triangular?":   {"theory", "triangulr"},
-		"did you mean zsh?":          {"completion", "zsch"},
 	} {
 		code, _, stderr := calibra(t, args...)
 		if code != exitUsage || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
@@ -68,34 +62,6 @@ func TestDidYouMean(t *testing.T) {
 		if _, err := os.Stat(out); err == nil {
 			t.Fatalf("%v leaves %s behind", args, out)
 		}
-	}
-}
-
-// TestCompletionScripts are scripts to their shells, where these are installed.
-func TestCompletionScripts(t *testing.T) {
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		code, script, stderr := calibra(t, "completion", shell)
-		if code != 0 || !strings.Contains(script, "mixture") || !strings.Contains(script, "evaluate") {
-			t.Errorf("%s exits %d: %s", shell, code, stderr)
-		}
-		path := filepath.Join(t.TempDir(), "script")
-		if err := os.WriteFile(path, []byte(script), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := exec.LookPath(shell); err != nil {
-			continue
-		}
-		if text, err := exec.Command(shell, "-n", path).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v: %s", shell, err, text)
-		}
-	}
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("there is no bash to complete in")
-	}
-	_, script, _ := calibra(t, "completion", "bash")
-	ask := script + "COMP_WORDS=(calibra fit --method local-temp); COMP_CWORD=3; _calibra; echo ${COMPREPLY[@]}\n"
-	if text, err := exec.Command("bash", "-c", ask).CombinedOutput(); err != nil || strings.TrimSpace(string(text)) != "local-temperature" {
-		t.Errorf("bash completes %q (%v)", text, err)
 	}
 }
 

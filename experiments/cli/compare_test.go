@@ -167,18 +167,6 @@ func TestCompareRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// TestFormerNames: a name that a method had is the method, in the files too.
-func TestFormerNames(t *testing.T) {
-	in := write(t, features(160))
-	for former, now := range map[string]string{"stacked": "mixture", "corrected-random": "corrected"} {
-		out := filepath.Join(t.TempDir(), "run")
-		code, stdout, stderr := calibra(t, "compare", "--in", in, "--methods", former, "--seeds", "1", "--json", "--out", out)
-		if code != 0 || !strings.Contains(stdout, `"`+now+`"`) || strings.Contains(stdout, former) {
-			t.Errorf("%s: %d\n%s%s", former, code, stdout, stderr)
-		}
-	}
-}
-
 // TestKeptIsTold: fit, compare, also of finished fits, and its metrics.json say that a mixture keeps a classifier that is always right, and how many
 // members of an ensemble do.
 func TestKeptIsTold(t *testing.T) {

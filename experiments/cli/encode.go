@@ -18,8 +18,9 @@ import (
 )
 
 type encodeCmd struct {
-	Model string `required:"" type:"path" placeholder:"DIR" help:"Directory that calibra pretrain wrote."`
-	Data  string `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (the data that the network was trained on)."`
+	Model   string `type:"path" placeholder:"DIR" help:"Directory that calibra pretrain wrote. Without it, the rows that studies use are written."`
+	Data    string `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (the data that the network was trained on). Without --model also cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), or a features file."`
+	Encoder string `placeholder:"NAME" help:"Without --model: the network that encodes raw rows (the first that studies use)."`
 	tableFlags
 	HeldOut float64 `placeholder:"SHARE" help:"Share of the rows of a table, from one region of it, that are kept apart as shifted rows (none)."`
 	Seed    *uint64 `placeholder:"0" help:"Seed that divides the rows. For the network's own data it must be the seed of its training (that seed; 0 for other data)."`
@@ -35,6 +36,12 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 	}
 	if err := disk.CheckFile(c.Out); err != nil { // not after the last row
 		return err
+	}
+	switch {
+	case c.Model == "":
+		return c.export(ctx, t, catalog)
+	case c.Encoder != "":
+		return data.Inputf("", "--model is a network; leave --encoder out")
 	}
 	network, raw, err := c.open()
 	if err != nil {

@@ -42,7 +42,6 @@ type evaluateCmd struct {
 
 	judgedFlags
 	figureFlags
-	totalsFlags
 	deviceFlag
 
 	unmeasured string // why nothing is said of what a correction would gain, "" where it is
@@ -60,19 +59,11 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if settings.Executor, err = c.executor(); err != nil {
 		return err
 	}
-	if r, err := c.merged(ctx); err != nil {
-		return err
-	} else if r != nil {
-		return c.print(t, r, nil)
-	}
 	in, err := c.read(ctx, t, catalog)
 	if err != nil {
 		return err
 	}
 	in.told(t, c.Embedding)
-	if c.Totals != "" {
-		return c.write(in.Predictions, settings, uncertainty, c.Seed)
-	}
 	if repeated := experiments.ReadRepeated(c.In); repeated != nil {
 		warnOf(t, "repeated_rows", c.In, repeated.String())
 	}
@@ -169,15 +160,6 @@ func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, 
 		return err
 	}
 	return c.print(t, r, v)
-}
-
-// merged is the report of a folder of totals, nil where there is none.
-func (c *evaluateCmd) merged(ctx context.Context) (*metrics.Report, error) {
-	r, err := merged(ctx, c.In)
-	if r != nil && (c.HTML != "" || c.Figures != "" || c.Totals != "" || c.Embedding != "" || c.Features != "") {
-		return nil, data.Inputf("", "%s is a folder of totals, which give only the global metrics; leave --html, --figures, --totals, --embedding and --features out", c.In)
-	}
-	return r, err
 }
 
 func (c *evaluateCmd) print(t *terminal, r *metrics.Report, v *verdict.Verdict) error {

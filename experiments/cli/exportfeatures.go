@@ -4,21 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/program"
 )
-
-type exportFeaturesCmd struct {
-	Data    string `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data."`
-	Encoder string `placeholder:"NAME" help:"Network that encodes raw rows (the first that studies use)."`
-	tableFlags
-	Seed uint64 `default:"0" help:"Seed of the division of the rows and of the encoder (${default})."`
-	Out  string `required:"" type:"path" placeholder:"F.npz" help:"File to write."`
-}
 
 // exported is what a file records of where it comes from.
 type exported struct {
@@ -30,15 +21,19 @@ type exported struct {
 	Program program.Program `json:"program"`
 }
 
-func (c *exportFeaturesCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
-	if !strings.HasSuffix(c.Out, ".npz") {
-		return data.Inputf(c.Out, "must end in .npz")
+// export writes the rows that studies use for a seed.
+func (c *encodeCmd) export(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
+	switch {
+	case c.Data == "":
+		return data.Inputf("", "encode lacks --model or --data; write, for example, %s", firstExample("encode"))
+	case c.HeldOut != 0:
+		return data.Inputf("", "--held-out divides the rows of a network of your own; give its --model too")
 	}
 	o, err := catalog.OpenOrigin(c.Data, experiments.OriginSettings{Label: c.Label, Header: c.Header})
 	if err != nil {
 		return err
 	}
-	said := exported{Format: "calibra features 1", Data: o.Name, Digest: o.Digest, Seed: c.Seed, Encoder: c.Encoder}
+	said := exported{Format: "calibra features 1", Data: o.Name, Digest: o.Digest, Seed: or(c.Seed, 0), Encoder: c.Encoder}
 	switch {
 	case o.Encoders == nil && c.Encoder != "":
 		return data.Inputf("", "%s has features already; leave --encoder out", c.Data)
@@ -48,7 +43,7 @@ func (c *exportFeaturesCmd) Run(ctx context.Context, t *terminal, catalog *exper
 	if said.Program, err = program.ThisProgram(); err != nil {
 		return err
 	}
-	p, err := encoded(ctx, t, o, c.Seed, said.Encoder)
+	p, err := encoded(ctx, t, o, said.Seed, said.Encoder)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func TestExportedFeatures(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"a.npz", "b.npz"} {
-		if code, _, stderr := calibra(t, "export-features", "--data", "cubic", "--seed", "7", "--out", file(name)); code != 0 {
+		if code, _, stderr := calibra(t, "encode", "--data", "cubic", "--seed", "7", "--out", file(name)); code != 0 {
 			t.Fatalf("exit %d: %s", code, stderr)
 		}
 	}
@@ -73,7 +73,7 @@ func TestExportedFeatures(t *testing.T) {
 		{[]string{"--data", "letter", "--encoder", "mpl", "--out", file("c.npz")}, `there is no encoder "mpl"`},
 		{[]string{"--data", file("a.npz"), "--out", file("a.npz")}, "a.npz"},
 	} {
-		if code, _, stderr := calibra(t, append([]string{"export-features"}, c.args...)...); code != exitUsage || !strings.Contains(stderr, c.says) {
+		if code, _, stderr := calibra(t, append([]string{"encode"}, c.args...)...); code != exitUsage || !strings.Contains(stderr, c.says) {
 			t.Errorf("%v exits %d: %s", c.args, code, stderr)
 		}
 	}

@@ -93,9 +93,8 @@ func glob(t *testing.T, pattern string) []string {
 func TestFigureFlags(t *testing.T) {
 	in := predictions(t)
 	for args, want := range map[string]string{
-		"--width 84":                            "add --style paper",
-		"--style paper":                         "name a directory for them by --figures",
-		"--figures x --style paper --width 100": "it must be 84 or 174",
+		"--style paper":          "name a directory for them by --figures",
+		"--figures x --style no": "must be one of",
 	} {
 		code, _, stderr := calibra(t, append([]string{"evaluate", "--in", in}, strings.Fields(args)...)...)
 		if code != exitUsage || !strings.Contains(stderr, want) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/csv"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -71,4 +72,19 @@ func TestRepeatedRowsAreTold(t *testing.T) {
 	if _, _, stderr := calibra(t, "evaluate", "--in", filepath.Join(out, "predictions.npz"), "--replicates", "0", "--redraws", "0"); !strings.Contains(stderr, "100 of the 100 test rows") {
 		t.Errorf("evaluate says nothing of them: %s", stderr)
 	}
+}
+
+// csvLines are the lines of a csv file, the head among them.
+func csvLines(t *testing.T, path string) [][]string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
 }

@@ -21,14 +21,12 @@ import (
 type settingFlags struct {
 	Slots     *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of slots w that the features are cut into. It must divide the number M of features (the largest divisor of M up to 64)."`
 	Codewords *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of codewords K in the codebook, which all slots share (64)."`
-	EMA       *string  `placeholder:"warm|zero" group:"Settings of the methods:" help:"What the codebook's moving averages start from: the first codewords (warm), or zero as in the published code (zero) (warm)."`
-	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4. May be repeated. METHOD.KEY=VALUE sets it for one of several methods. calibra methods NAME lists the keys."`
-	Config    string   `type:"path" placeholder:"F.yaml" group:"Settings of the methods:" help:"Settings from a YAML file with the same keys. --set overrides them."`
+	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4. May be repeated. METHOD.KEY=VALUE sets it for one of several methods. A YAML file of such keys is --set F.yaml. calibra methods NAME lists the keys."`
 
 	notice string // to be told at the end: flags that changed nothing
 }
 
-// found are the methods of these names, each once; a former name will do.
+// found are the methods of these names, each once.
 func found(methods *experiments.Catalog, names []string) (all []experiments.Method, err error) {
 	for _, name := range names {
 		m, err := methods.Find(name)
@@ -46,11 +44,21 @@ func namesOf(all []experiments.Method) []string {
 	return data.Each(all, func(m experiments.Method) string { return m.Name })
 }
 
+// files are those that settings are read from.
+func (f *settingFlags) files() (paths []string) {
+	for _, arg := range f.Set {
+		if experiments.IsSettingsFile(arg) {
+			paths = append(paths, arg)
+		}
+	}
+	return paths
+}
+
 // codebookFlag is a setting of the codebook by its flag; text is "" where that is not given.
 type codebookFlag struct{ name, key, text string }
 
 func (f *settingFlags) codebook() []codebookFlag {
-	return []codebookFlag{{"slots", "codebook.slots", given(f.Slots)}, {"codewords", "codebook.codewords", given(f.Codewords)}, {"ema", "codebook.start", given(f.EMA)}}
+	return []codebookFlag{{"slots", "codebook.slots", given(f.Slots)}, {"codewords", "codebook.codewords", given(f.Codewords)}}
 }
 
 // values are the settings of each named method.
@@ -65,7 +73,7 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 // read are the settings of all flags. Flags of the codebook that no named method would read are left out, and notice names
 // them.
 func (f *settingFlags) read(methods *experiments.Catalog, names []string) (experiments.Values, error) {
-	v, err := experiments.ReadValues(f.Config, f.Set)
+	v, err := experiments.ReadValues(f.Set)
 	if err != nil {
 		return nil, err
 	}

@@ -19,17 +19,10 @@ import (
 //go:embed help
 var helps embed.FS
 
-type helpCmd struct {
-	Command string `arg:"" optional:"" help:"Command to explain. Without one, all commands are listed."`
-}
-
-// Run is for "calibra help --help"; help itself is the --help of what it names.
-func (helpCmd) Run(t *terminal) error { return t.print([]byte(greeting)) }
-
 // asksHelp turns the arguments "help fit" into "fit --help", takes --all away where help is asked for, and reports
 // whether it was there.
 func asksHelp(args []string) (rest []string, all bool) {
-	if args[0] == "help" && !slices.Contains(args, "--help") {
+	if args[0] == "help" {
 		args = append(slices.Clone(args[1:]), "--help")
 	}
 	if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {

@@ -123,7 +123,7 @@ func FuzzHostileNames(f *testing.F) {
 			{"diagnose", "--in", grouped, "--features", named, "--redraws", "19", "--json", "--out", filepath.Join(dir, "diagnosis")},
 			{"evaluate", "--in", grouped, "--redraws", "0", "--replicates", "0", "--html", filepath.Join(dir, "page.html")},
 			{"compare", "--in", in, "--methods", "ts,nc", "--seeds", "1", "--out", filepath.Join(dir, "compared")},
-			{"fit", "--in", in, "--method", "ts", "--config", settings, "--out", filepath.Join(dir, "fitted")},
+			{"fit", "--in", in, "--method", "ts", "--set", settings, "--out", filepath.Join(dir, "fitted")},
 			{"fit", "--in", in, "--method", "ts", "--set", strings.ReplaceAll(name, "\x00", "") + "=1", "--out", filepath.Join(dir, "fitted")},
 			{"fit", "--in", filepath.Join(dir, "none"+strings.ReplaceAll(name, "\x00", "")), "--method", strings.ReplaceAll(name, "\x00", ""), "--out", filepath.Join(dir, "fitted")},
 			{"pretrain", "--data", table, "--encoder", "mlp", "--network", `{"hidden":[2]}`, "--epochs", "1", "--out", filepath.Join(dir, "trained")},

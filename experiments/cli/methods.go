@@ -55,7 +55,7 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	values, err := experiments.ReadValues("", c.Set)
+	values, err := experiments.ReadValues(c.Set)
 	if err != nil {
 		return err
 	}
@@ -85,5 +85,5 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if m.Reference != "" {
 		line += " (" + m.Reference + ")"
 	}
-	return t.closing(fmt.Sprintf("%s: %s. It needs %s. Set a key with --set KEY=VALUE, or in a file with --config", m.Name, line, strings.Join(m.Needs, " and ")))
+	return t.closing(fmt.Sprintf("%s: %s. It needs %s. Set a key with --set KEY=VALUE, or in a file with --set F.yaml", m.Name, line, strings.Join(m.Needs, " and ")))
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -107,24 +106,6 @@ func TestModulesAsTold(t *testing.T) {
 	}
 	// The map that is written is the one of vq, to the last bit.
 	followed(t, filepath.Join(parent, "mine"), []string{"go run . fit --in digits --method vq --out runs/vq", "cmp runs/vq/predictions.npz runs/mine/predictions.npz"})
-}
-
-// TestOutsideIsNew: notebooks/outside is what new writes there.
-func TestOutsideIsNew(t *testing.T) {
-	dir := filepath.Join(root(t), "notebooks", "outside")
-	files, err := module("map", dir, root(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != len(files) {
-		t.Errorf("there are %d files, new writes %d (%v)", len(entries), len(files), err)
-	}
-	for _, f := range files {
-		if got, err := os.ReadFile(filepath.Join(dir, f.name)); err != nil || !bytes.Equal(got, f.text) {
-			t.Errorf("%s is not what calibra new notebooks/outside --map writes (%v)", f.name, err)
-		}
-	}
 }
 
 // TestNewRefuses what would write over files, or leave a module without calibra.

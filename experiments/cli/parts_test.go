@@ -57,7 +57,7 @@ func TestTheoryOfAPart(t *testing.T) {
 	if code, _, stderr := with(t, "theory", "askd"); code != exitUsage || !strings.Contains(stderr, "did you mean asked?") {
 		t.Errorf("a slip exits %d: %s", code, stderr)
 	}
-	if code, _, stderr := with(t, "theory", "asked", "--zipf", "1"); code != exitUsage || !strings.Contains(stderr, "for the study rate") {
+	if code, _, stderr := with(t, "theory", "asked", "--set", "zipf=1"); code != exitUsage || !strings.Contains(stderr, "for the study rate") {
 		t.Errorf("a flag of study rate exits %d: %s", code, stderr)
 	}
 }
@@ -80,18 +80,13 @@ func readText(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// TestProgramFromOutside: a program of another name is called and completed by that.
+// TestProgramFromOutside: a program of another name is called by that.
 func TestProgramFromOutside(t *testing.T) {
 	args := os.Args
 	defer func() { os.Args = args }()
 	os.Args = []string{filepath.Join(t.TempDir(), "mine")}
 	if got := program.Called("calibra fit --in F"); got != os.Args[0]+" fit --in F" {
 		t.Errorf("it is called %s", got)
-	}
-	for shell, want := range map[string]string{"bash": "complete -F _calibra mine\n", "zsh": "#compdef mine\n", "fish": "complete -c mine -f\n"} {
-		if _, script, _ := with(t, "completion", shell); !strings.Contains(script, want) {
-			t.Errorf("%s does not complete mine", shell)
-		}
 	}
 }
 
@@ -217,9 +212,6 @@ func TestSourceFromOutside(t *testing.T) {
 		if _, help, _ := with(t, command, "--help"); !strings.Contains(strings.Join(strings.Fields(help), " "), "Or mine:REST, letters, a comma between them.") {
 			t.Errorf("%s --help does not tell of the source", command)
 		}
-	}
-	if _, script, _ := with(t, "completion", "bash"); !strings.Contains(script, " calibrated mine:\"") {
-		t.Error("bash does not complete its name")
 	}
 	if names := experiments.NewCatalog(parts()...).RawSources(); !slices.ContainsFunc(names, func(s data.RawSource) bool { return s.Name == "mine" }) {
 		t.Error("the catalog has no source")

@@ -28,18 +28,17 @@ type pretrainCmd struct {
 	Network     string   `placeholder:"JSON" group:"The network:" help:"Settings of the network, as in config.json. The others keep their defaults."`
 	Categorical []string `placeholder:"COLUMN" group:"The network:" help:"Columns of whole numbers that ftt treats as categories, by name or by number from 1. Columns of text become columns of 0 and 1."`
 	tableFlags
-	HeldOut  float64 `placeholder:"SHARE" group:"The rows:" help:"Share of the rows of a table, from one region of it, that are kept apart as shifted rows (none)."`
-	Epochs   int     `placeholder:"N" most:"1000000" default:"-1" help:"Largest number of epochs. 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
-	Batch    int     `placeholder:"N" most:"1000000" group:"Training:" help:"Rows per step (128)."`
-	Rate     float64 `placeholder:"X" group:"Training:" help:"Learning rate (0.001)."`
-	Decay    float64 `placeholder:"X" default:"-1" group:"Training:" help:"AdamW's weight decay (0.01; mlp 0)."`
-	Patience int     `placeholder:"N" most:"1000000" group:"Training:" help:"Stop after this many epochs without a better validation NLL (10)."`
-	Seed     uint64  `default:"0" help:"Seed of the division of the rows, the weights and the batches (${default})."`
-	Weights  string  `type:"path" placeholder:"F.safetensors" group:"Training:" help:"Start from these weights of an interrupted run."`
-	JSON     bool    `help:"Print the results as JSON."`
-	Out      string  `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
+	HeldOut float64  `placeholder:"SHARE" group:"The rows:" help:"Share of the rows of a table, from one region of it, that are kept apart as shifted rows (none)."`
+	Epochs  int      `placeholder:"N" most:"1000000" default:"-1" help:"Largest number of epochs. 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
+	Set     []string `sep:"none" placeholder:"KEY=VALUE" group:"Training:" help:"A setting of the training: batch, rows per step (128); rate, the learning rate (0.001); decay, AdamW's weight decay (0.01; mlp 0); patience, epochs without a better validation NLL to stop after (10). May be repeated."`
+	Seed    uint64   `default:"0" help:"Seed of the division of the rows, the weights and the batches (${default})."`
+	Weights string   `type:"path" placeholder:"F.safetensors" group:"Training:" help:"Start from these weights of an interrupted run."`
+	JSON    bool     `help:"Print the results as JSON."`
+	Out     string   `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
 	deviceFlag
 	boardFlag
+
+	optim optim.Settings // that the flags ask for
 }
 
 func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
@@ -110,13 +109,10 @@ func (c *pretrainCmd) network() (encoders.Network, error) {
 	if c.Epochs == 0 && c.Weights == "" {
 		return nil, data.Inputf("", "no epochs and no --weights leave nothing to keep; give one of the two")
 	}
-	if c.Epochs < -1 || c.Batch < 0 || c.Patience < 0 || c.Rate < 0 {
-		return nil, data.Inputf("", "--epochs, --batch, --patience and --rate must not be negative")
+	if c.Epochs < -1 {
+		return nil, data.Inputf("", "--epochs must not be negative")
 	}
-	if c.Rate-c.Rate != 0 || c.Decay-c.Decay != 0 { // NaN or ±Inf
-		return nil, data.Inputf("", "--rate and --decay must be finite numbers")
-	}
-	return network, nil
+	return network, c.settings()
 }
 
 // rows opens the rows that the flags name, and returns where encode finds them again.
@@ -134,7 +130,7 @@ func (c *pretrainCmd) rows(catalog *experiments.Catalog) (origin encoders.Origin
 
 // training are the settings of the flags for these rows, with the weights to begin from.
 func (c *pretrainCmd) training(raw *data.Raw) (settings encoders.Settings, err error) {
-	settings = encoders.Settings{Optim: c.settings()}
+	settings = encoders.Settings{Optim: c.optim}
 	if settings.Optim.Executor, err = c.executor(); err != nil {
 		return settings, err
 	}
@@ -233,8 +229,10 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 
 // chosen are the settings of the network and of its training.
 func (c *pretrainCmd) chosen(m *encoders.Model, s optim.Settings) map[string]any {
-	all := map[string]any{"encoder": m.Network.Name(), "data": c.Data, "seed": c.Seed, "batch": cmp.Or(s.Batch, 128), "epochs": cmp.Or(s.Epochs, 100),
-		"patience": cmp.Or(s.Patience, 10), "rate": cmp.Or(c.Rate, 1e-3), "decay": s.Rule.(optim.AdamW).WeightDecay}
+	all := map[string]any{"encoder": m.Network.Name(), "data": c.Data, "seed": c.Seed, "batch": s.Batch, "epochs": s.Epochs, "patience": s.Patience}
+	if rule, ok := s.Rule.(optim.AdamW); ok {
+		all["rate"], all["decay"] = rule.Rate, rule.WeightDecay
+	}
 	if c.Epochs == 0 {
 		all["epochs"] = 0
 	}
@@ -244,21 +242,29 @@ func (c *pretrainCmd) chosen(m *encoders.Model, s optim.Settings) map[string]any
 	return all
 }
 
-// settings are those of the flags, with each encoder's defaults.
-func (c *pretrainCmd) settings() optim.Settings {
-	s := optim.Settings{Batch: c.Batch, Patience: c.Patience, Epochs: c.Epochs}
-	if c.Epochs < 0 {
-		s.Epochs = map[string]int{"ftt": 50, "resnet": 30}[c.Encoder] // 0 is that of package optim
+// settings reads those of the training, with each encoder's defaults.
+func (c *pretrainCmd) settings() error {
+	values, err := experiments.ReadValues(c.Set)
+	if err != nil {
+		return err
 	}
-	decay := c.Decay
-	if decay < 0 {
-		decay = 0.01
-		if c.Encoder == "mlp" {
-			decay = 0
-		}
+	decay, epochs := .01, map[string]int{"ftt": 50, "resnet": 30}[c.Encoder]
+	if c.Encoder == "mlp" {
+		decay = 0
 	}
-	s.Rule = optim.AdamW{Rate: c.Rate, WeightDecay: decay}
-	return s
+	if c.Epochs >= 0 {
+		epochs = c.Epochs
+	}
+	o := experiments.Options{Values: values}
+	c.optim = optim.Settings{
+		Epochs: cmp.Or(epochs, 100), Batch: o.Int("batch", 128, 1, "", "rows per step"),
+		Patience: o.Int("patience", 10, 1, "", "epochs without a better validation NLL to stop after"),
+		Rule: optim.AdamW{
+			Rate:        o.Float("rate", 1e-3, experiments.Positive, "", "learning rate"),
+			WeightDecay: o.Float("decay", decay, experiments.NonNegative, "", "weight decay of AdamW"),
+		},
+	}
+	return o.Finish("the training has no")
 }
 
 // readSettings overwrites the network's settings by those of a JSON object.

@@ -62,7 +62,7 @@ func TestPretrainInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	out := filepath.Join(t.TempDir(), "encoder")
-	c := pretrainCmd{Data: "digits", Encoder: "resmlp", Epochs: -1, Decay: -1, Out: out}
+	c := pretrainCmd{Data: "digits", Encoder: "resmlp", Epochs: -1, Out: out}
 	if err := c.Run(ctx, testTerminal(), nil); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "--weights") {
 		t.Fatalf("the error is %v", err)
 	}
@@ -191,7 +191,7 @@ func TestPretrainBadInput(t *testing.T) {
 		"encoder":       {[]string{"--encoder", "cnn"}, "cnn"},
 		"network":       {[]string{"--network", `{"width":3}`}, "width"},
 		"two networks":  {[]string{"--network", `{"blocks":1} {"blocks":2}`}, "follows"},
-		"rate":          {[]string{"--rate", "nan"}, "finite"},
+		"rate":          {[]string{"--set", "rate=nan"}, `rate is "nan"`},
 		"same category": {[]string{"--data", ids, "--encoder", "ftt", "--categorical", "2,2"}, "column 2 of"},
 		"label":         {[]string{"--label", "x"}, "is not a csv file"},
 		"heads":         {[]string{"--encoder", "ftt", "--network", `{"heads":7}`}, "heads"},

@@ -35,7 +35,6 @@ const (
 	aroundBar = 12
 )
 
-// progress begins a work.
 func (t *terminal) progress() *progress {
 	now := time.Now()
 	return &progress{err: t.err, quiet: t.quiet, began: now, next: now.Add(silence)}
@@ -80,7 +79,6 @@ func (p *progress) room() int {
 	return width(p.err) - barWidth - aroundBar
 }
 
-// clear takes the bar away.
 func (p *progress) clear() {
 	if p.bar != nil {
 		_ = p.bar.Finish()
@@ -160,7 +158,6 @@ func told(doing []string, now time.Duration, left float64, width int) string {
 // mostLeft are the seconds beyond which an estimate says nothing.
 const mostLeft = 1e6
 
-// clear ends the work.
 func (s *steps) clear() {
 	close(s.ended)
 	s.beats.Wait()

@@ -139,7 +139,6 @@ func (q *quick) table() *table {
 	return t
 }
 
-// page writes the quickstart's report.
 func (c *quickstartCmd) page(w io.Writer, q *quick) error {
 	head, err := provenance(report.Fact{Name: "Data", Value: "UCI Letter Recognition, embedded"})
 	if err != nil {

@@ -31,17 +31,6 @@ func TestSentencesOfInputs(t *testing.T) {
 		return b.String()
 	}
 	_, soft := realWeights(features(60), 60, .5)
-	labels := make([]int, 300)
-	for i := range labels {
-		labels[i] = i % 3
-	}
-	parts := filepath.Join(dir, "parts")
-	if err := os.Mkdir(parts, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, stderr := calibra(t, "evaluate", "--in", predictions(t, data.Array{Name: "labels", Value: labels}), "--totals", filepath.Join(parts, "1.totals")); code != 0 {
-		t.Fatalf("evaluate --totals exits %d: %s", code, stderr)
-	}
 	model := filepath.Join(dir, "model")
 	if code, _, stderr := calibra(t, append([]string{"fit", "--in", write(t, soft), "--method", "vq", "--set", "optim.epochs=1", "--out", model}, small...)...); code != 0 {
 		t.Fatalf("fit exits %d: %s", code, stderr)
@@ -71,7 +60,6 @@ func TestSentencesOfInputs(t *testing.T) {
 		{fit(file("hole.csv", "logit_0,logit_1,label,set\n1,2,,cal\n2,1,0,cal\n")), "line 2: column label has no label at row 0, and other rows whose set is cal have one (1 of 2 lack it)"},
 		{fit(write(t, twice)), "class_names holds a name twice; every class has its own"},
 		{fit(write(t, fromOne)), "cal_labels holds 3 at row"},
-		{[]string{"evaluate", "--in", parts, "--html", out}, "is a folder of totals, which give only the global metrics; leave --html, --figures, --totals, --embedding and --features out"},
 		{[]string{"apply", "--model", model, "--in", write(t, soft), "--intervals", "0.9", "--out", out}, "cal_labels holds probabilities of classes and the intervals need one class of each calibration row; hand over the classes"},
 	} {
 		code, _, stderr := calibra(t, c.args...)

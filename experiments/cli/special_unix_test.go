@@ -34,15 +34,12 @@ func TestSpecialFiles(t *testing.T) {
 	out, predictions := filepath.Join(dir, "out.npz"), filepath.Join(run, "predictions.npz")
 	commands := [][]string{
 		{"fit", "--in", "SPECIAL", "--method", "ts", "--out", out},
-		{"fit", "--in", in, "--method", "ts", "--config", "SPECIAL", "--out", out},
 		{"apply", "--model", run, "--in", "SPECIAL", "--out", out},
 		{"evaluate", "--in", "SPECIAL"},
 		{"diagnose", "--in", "SPECIAL", "--out", out},
 		{"diagnose", "--in", predictions, "--features", "SPECIAL", "--out", out},
 		{"compare", "--in", "SPECIAL", "--methods", "ts", "--out", out},
-		{"compare", "--in", in, "--methods", "ts", "--config", "SPECIAL", "--out", out},
 		{"study", "main", "--data", "SPECIAL", "--out", out},
-		{"study", "main", "--data", in, "--config", "SPECIAL", "--out", out},
 		{"pretrain", "--data", "SPECIAL", "--out", out},
 	}
 	for special, what := range map[string]string{pipe: "not a file but a pipe", link: "not a file but a pipe", socket: "not a file but a socket", "/dev/zero": "not a file but a device", dir: "not a file but a directory"} {

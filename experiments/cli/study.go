@@ -39,7 +39,6 @@ type studyCmd struct {
 	figureFlags
 }
 
-// list names the studies.
 func (c *studyCmd) list(t *terminal) error {
 	list := &table{columns: []column{{head: "study", left: true}, {head: "what it shows", key: "what", left: true, wrap: true}}}
 	for _, s := range study.Studies {

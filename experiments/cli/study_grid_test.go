@@ -190,7 +190,6 @@ func TestStudyCellsBySettings(t *testing.T) {
 	args := []string{"study", "main", "--data", write(t, features(60)), "--seeds", "1", "--cells", t.TempDir()}
 	for want, more := range map[string][]string{
 		"setting vector.strngth":         {"--methods", "vector", "--set", "vector.strngth=1"},
-		"is not YAML of settings":        {"--config", write(t, features(60))},
 		"given by --slots and as a sett": {"--methods", "vq", "--slots", "2", "--set", "codebook.slots=2"},
 	} {
 		if code, _, stderr := calibra(t, append(append(slices.Clone(args), more...), "--list")...); code != exitUsage || !strings.Contains(stderr, want) {
@@ -201,7 +200,7 @@ func TestStudyCellsBySettings(t *testing.T) {
 		t.Errorf("--slots of ts exits %d: %s", code, stderr)
 	}
 	args = append(args, "--methods", "vq")
-	if a, b := listed(t, args...), listed(t, append(slices.Clone(args), "--slots", "2", "--codewords", "16", "--ema", "zero")...); a[0].ID == b[0].ID {
+	if a, b := listed(t, args...), listed(t, append(slices.Clone(args), "--slots", "2", "--codewords", "16", "--set", "codebook.start=zero")...); a[0].ID == b[0].ID {
 		t.Errorf("with other settings the cell is %s, too", a[0].ID)
 	}
 	var flag deviceFlag

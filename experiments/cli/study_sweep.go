@@ -54,7 +54,11 @@ func (c *studyCmd) swept(methods *experiments.Catalog, names []string) (swept []
 		short[flag.name] = flag.key
 	}
 	var all []study.Swept
+	single := c.files()
 	for _, text := range c.Set {
+		if experiments.IsSettingsFile(text) {
+			continue
+		}
 		key, values, ok := strings.Cut(text, "=")
 		key = strings.TrimSpace(key)
 		key = cmp.Or(short[key], key)
@@ -80,7 +84,6 @@ func (c *studyCmd) swept(methods *experiments.Catalog, names []string) (swept []
 		}
 		all[at].Values = append(all[at].Values, several...)
 	}
-	var single []string
 	for _, s := range all {
 		if len(s.Values) > 1 {
 			swept = append(swept, s)

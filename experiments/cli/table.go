@@ -50,7 +50,6 @@ const (
 
 var codes = map[look]string{best: "\x1b[1m", second: "\x1b[4m", aside: "\x1b[2m"}
 
-// add adds a row.
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 
 // String is the cell as it is printed.

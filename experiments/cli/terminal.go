@@ -211,7 +211,6 @@ func (t *terminal) verdicts(all []*verdict.Verdict) error {
 	return t.statements(data.Each(all, report.Stated))
 }
 
-// statements prints a paragraph each.
 func (t *terminal) statements(all []report.Statement) error {
 	for _, s := range all {
 		var text strings.Builder

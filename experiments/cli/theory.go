@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,9 +21,8 @@ import (
 type theoryCmd struct {
 	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; it does not change studies from modules of your own."`
 	Seed    *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
-	Seeds   seeds    `placeholder:"LIST" help:"Run the studies with each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md). Seeds that --out has already are not run again."`
-	Own     ownRate  `embed:"" group:"For the study rate only, a problem and a map of your own:"`
-	JSON    bool     `help:"Print the rows of all studies as one JSON list or, with --seeds, the lines of seeds.md."`
+	Set     []string `sep:"none" placeholder:"KEY=VALUE" help:"For the study rate: a setting of a problem and a map of your own, such as slots=8. --help --all lists the keys. May be repeated."`
+	JSON    bool     `help:"Print the rows of all studies as one JSON list."`
 	figureFlags
 	Out string `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace the files of an earlier run. With all studies, findings.md too."`
 }
@@ -42,12 +40,6 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 	figures, err := c.export("theory", c.Out)
 	if err != nil {
 		return err
-	}
-	if len(c.Seeds) > 0 {
-		if c.Figures != "" {
-			return data.Inputf("", "figures are of one seed; leave out --seeds or --figures")
-		}
-		return c.underSeeds(ctx, t, studies, settings)
 	}
 	reports, err := c.run(ctx, t, studies, settings)
 	rows := []theory.Row{}
@@ -82,18 +74,22 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 // asked are the studies that the flags name, with their settings.
 func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study, settings theory.Settings, err error) {
 	if c.Seed != nil {
-		if len(c.Seeds) > 0 {
-			return nil, settings, data.Inputf("", "--seed and --seeds are both given; give one or the other")
-		}
 		settings.Seed = *c.Seed
 	}
 	if studies, err = c.chosen(&settings, methods.Studies()); err != nil {
 		return nil, settings, err
 	}
-	if !c.Own.given() {
+	if c.Set == nil {
 		return studies, settings, nil
 	}
-	own, err := c.Own.study(c.Studies, methods)
+	if len(c.Studies) != 1 || c.Studies[0] != "rate" {
+		return nil, settings, data.Inputf("", "a design or a map of your own is for the study rate alone: calibra theory rate --set slots=8 …, not %q", strings.Join(c.Studies, " "))
+	}
+	values, err := experiments.ReadValues(c.Set)
+	if err != nil {
+		return nil, settings, err
+	}
+	own, err := ownRate(values, methods)
 	return []theory.Study{own}, settings, err
 }
 
@@ -209,67 +205,51 @@ func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
 	return t.closing(found)
 }
 
-// ownRate is a rate study of a researcher's own design.
-type ownRate struct {
-	Map         string    `placeholder:"NAME" help:"Method whose map is studied, such as vq or vq-dc (vq)."`
-	Slots       *int      `most:"1000000" placeholder:"W" help:"Slots w (3)."`
-	Codewords   *int      `most:"1000000" placeholder:"K" help:"Codewords K (8)."`
-	Classes     *int      `most:"1000000" placeholder:"C" help:"Classes C (3)."`
-	Atoms       *int      `most:"1000000" placeholder:"R" help:"Number of different predictions in each region (6)."`
-	Zipf        *float64  `placeholder:"X" help:"Codeword k has a frequency proportional to 1/k^X."`
-	Decades     *float64  `placeholder:"X" help:"Codeword frequencies spread evenly, on a log scale, over X decades (2)."`
-	Frequencies []float64 `placeholder:"P" help:"Relative frequency of each codeword."`
-	Disturbance float64   `placeholder:"X" help:"Noise on the logits of the true posterior, which the map cannot represent (0)."`
-	Spread      *float64  `placeholder:"X" help:"Standard deviation of the noise added to the start of the fit to draw the true parameters (0.5)."`
-	Shifts      *int      `most:"1000000" placeholder:"N" help:"Number of cyclic shifts of the frequencies (4)."`
-	Replicates  *int      `most:"1000000" placeholder:"N" help:"Samples for each shift and size (40). Fewer make the bands wider."`
-	Sizes       []int     `placeholder:"N" help:"Sample sizes, in increasing order (chosen from the errors that the theory predicts)."`
-}
-
-// given reports whether anything of the study was asked for.
-func (o ownRate) given() bool {
-	return !reflect.ValueOf(o).IsZero()
-}
-
-// study is the study "rate" of the design that was asked for.
-func (o ownRate) study(studies []string, methods *experiments.Catalog) (theory.Study, error) {
-	var none theory.Study
-	if len(studies) != 1 || studies[0] != "rate" {
-		return none, data.Inputf("", "a design or a map of your own is for the study rate alone: calibra theory rate --slots 8 …, not %q", strings.Join(studies, " "))
-	}
-	name := cmp.Or(o.Map, "vq")
-	m, err := mapOf(name, methods)
-	if err != nil {
-		return none, err
-	}
-	d, err := o.design()
-	if err != nil {
-		return none, err
-	}
-	settings, err := o.settings()
-	if err != nil {
-		return none, err
-	}
-	if settings.Shifts > d.Codewords {
-		return none, data.Inputf("", "--shifts is %d; the frequencies of %d codewords have %[2]d cyclic shifts", settings.Shifts, d.Codewords)
-	}
-	return theory.OwnRate(name, m, d, settings), nil
-}
-
-// settings are those of the flags. What is 0 there is a default, so that a flag of 0 is refused.
-func (o ownRate) settings() (s theory.RateSettings, err error) {
-	for _, flag := range []struct{ name, text string }{{"shifts", given(o.Shifts)}, {"replicates", given(o.Replicates)}, {"spread", given(o.Spread)}} {
-		if flag.text == "0" {
-			return s, data.Inputf("", "--%s is 0; give a positive number, or leave it out", flag.name)
+// ownRate is the study "rate" of a researcher's own design, which the settings give.
+func ownRate(v experiments.Values, methods *experiments.Catalog) (own theory.Study, err error) {
+	o := experiments.Options{Values: v}
+	var laws []string
+	for _, law := range []string{"zipf", "decades", "frequencies"} {
+		if _, given := v[law]; given {
+			laws = append(laws, law)
 		}
 	}
-	s = theory.RateSettings{
-		Spread: or(o.Spread, 0), Disturbance: o.Disturbance, Sizes: o.Sizes, Shifts: or(o.Shifts, 0), Replicates: or(o.Replicates, 0),
+	if len(laws) > 1 {
+		return own, data.Inputf("", "%s each say how often codewords are used; give one of them", strings.Join(laws, " and "))
 	}
-	if err := s.Check(); err != nil {
-		return s, data.Inputf("", "%w", err)
+	frequencies := o.Floats("frequencies", nil, experiments.Range{}, "", "relative frequency of each codeword")
+	d := theory.Design{
+		Classes: o.Int("classes", 3, 1, "", "classes C"), Slots: o.Int("slots", 3, 1, "", "slots w"),
+		Codewords: o.Int("codewords", cmp.Or(len(frequencies), 8), 1, "", "codewords K"),
+		Atoms:     o.Int("atoms", 6, 1, "", "different predictions in each region"),
+		Decades:   o.Float("decades", 2, experiments.Range{}, "", "codeword frequencies spread evenly, on a log scale, over X decades"),
+		Law:       frequencies,
 	}
-	return s, nil
+	if zipf := o.FloatOr("zipf", "", experiments.Range{}, "", "codeword k has a frequency proportional to 1/k^X"); zipf != nil {
+		d.Zipf, d.Decades = *zipf, 0 // 1/k⁰ is even, as is a fall over 0 decades
+	}
+	s := theory.RateSettings{
+		Spread:      o.Float("spread", .5, experiments.Positive, "", "standard deviation of the noise added to the start of the fit"),
+		Disturbance: o.Float("disturbance", 0, experiments.NonNegative, "", "noise on the logits of the truth, which the map cannot represent"),
+		Sizes:       o.IntsOr("sizes", "", "", "sample sizes, in increasing order"),
+		Shifts:      o.Int("shifts", 0, 1, "", "cyclic shifts of the frequencies"),
+		Replicates:  o.Int("replicates", 0, 1, "", "samples for each shift and size"),
+	}
+	name := o.Word("map", "vq", "method whose map is studied")
+	if err := cmp.Or(o.Finish("study rate has no"), d.Check(), s.Check()); err != nil {
+		return own, data.Inputf("", "%w", err)
+	}
+	if most := max(d.Classes, d.Slots, d.Codewords, d.Atoms, s.Shifts, s.Replicates); most > 1e6 {
+		return own, data.Inputf("", "%d is too much for any machine; at most 1000000 are possible", most)
+	}
+	if s.Shifts > d.Codewords {
+		return own, data.Inputf("", "shifts is %d; the frequencies of %d codewords have %[2]d cyclic shifts", s.Shifts, d.Codewords)
+	}
+	m, err := mapOf(name, methods)
+	if err != nil {
+		return own, err
+	}
+	return theory.OwnRate(name, m, d, s), nil
 }
 
 // mapOf is the map of a method.
@@ -292,39 +272,4 @@ func mapOf(name string, methods *experiments.Catalog) (layers.Map, error) {
 		}
 	}
 	return nil, data.Inputf("", "method %s has no map of vectors of codewords, whose errors study rate measures; choose one such as vq or vq-dc", name)
-}
-
-// design is the design of the flags. One law of the codewords is asked for at most.
-func (o ownRate) design() (d theory.Design, err error) {
-	var laws []string
-	for _, law := range []struct {
-		name  string
-		given bool
-	}{{"--zipf", o.Zipf != nil}, {"--decades", o.Decades != nil}, {"--frequencies", o.Frequencies != nil}} {
-		if law.given {
-			laws = append(laws, law.name)
-		}
-	}
-	if len(laws) > 1 {
-		return d, data.Inputf("", "%s each say how often codewords are used; give one of them", strings.Join(laws, " and "))
-	}
-	d = theory.Design{
-		Classes: or(o.Classes, 3), Slots: or(o.Slots, 3), Codewords: or(o.Codewords, cmp.Or(len(o.Frequencies), 8)), Atoms: or(o.Atoms, 6),
-		Decades: or(o.Decades, 2), Law: o.Frequencies,
-	}
-	if o.Zipf != nil { // 1/k⁰ is even, as is a fall over 0 decades
-		d.Zipf, d.Decades = *o.Zipf, 0
-	}
-	if err := d.Check(); err != nil {
-		return d, data.Inputf("", "%w", err)
-	}
-	return d, nil
-}
-
-// or is the value of a flag, or another where it is not given.
-func or[T any](flag *T, other T) T {
-	if flag == nil {
-		return other
-	}
-	return *flag
 }

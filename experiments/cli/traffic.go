@@ -42,16 +42,12 @@ func (c *encodeCmd) traffic() traffic {
 	return traffic{reads: append(rows(c.Data), network...), files: []string{c.Out, shiftedPath(c.Out)}}
 }
 
-func (c *exportFeaturesCmd) traffic() traffic {
-	return traffic{reads: rows(c.Data), files: []string{c.Out}}
-}
-
 func (c *newCmd) traffic() traffic {
 	return traffic{reads: folder{dir: c.Clone, names: []string{"go.mod", "go.sum"}}.paths(), files: []string{filepath.Join(c.Dir, "go.mod"), filepath.Join(c.Dir, "go.sum")}}
 }
 
 func (c *fitCmd) traffic() traffic {
-	return traffic{reads: []string{c.In, c.Config}, files: []string{c.ONNX}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}, drawn: c.figureFlags.folder()}
+	return traffic{reads: append(c.files(), c.In), files: []string{c.ONNX}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}, drawn: c.figureFlags.folder()}
 }
 
 func (c *applyCmd) traffic() traffic {
@@ -68,11 +64,11 @@ func (c *diagnoseCmd) traffic() traffic {
 
 func (c *evaluateCmd) traffic() traffic {
 	beside := filepath.Join(filepath.Dir(c.In), "metrics.json")
-	return traffic{reads: []string{c.In, beside, c.Features}, files: []string{c.page(), c.Totals}, drawn: c.figureFlags.folder()}
+	return traffic{reads: []string{c.In, beside, c.Features}, files: []string{c.page()}, drawn: c.figureFlags.folder()}
 }
 
 func (c *studyCmd) traffic() traffic {
-	reads := []string{c.Shifted, c.Config}
+	reads := append(c.files(), c.Shifted)
 	for _, arg := range c.Data {
 		reads = append(reads, rows(arg)...)
 	}
@@ -87,21 +83,14 @@ func (c *studyCmd) traffic() traffic {
 }
 
 func (c *compareCmd) traffic() traffic {
-	reads := []string{c.In, c.Config}
+	reads := append(c.files(), c.In)
 	for _, dir := range c.Runs {
 		reads = append(reads, folder{dir: dir, names: study.FinishedFiles}.paths()...)
 	}
 	return traffic{reads: reads, folder: folder{c.Out, study.Compare.Group(), study.Compare.FileNames()}, drawn: c.figureFlags.folder()}
 }
 
-func (c *benchCmd) traffic() traffic {
-	return traffic{files: []string{c.Memory, c.Growth, c.Peers}}
-}
-
 func (c *theoryCmd) traffic() traffic {
-	if len(c.Seeds) > 0 { // a file for each
-		return traffic{}
-	}
 	return traffic{folder: folder{c.Out, theory.Group, report.Files}, drawn: c.figureFlags.folder()}
 }
 

@@ -31,7 +31,6 @@ const events = "holds folders of event files, which other programs alone read"
 var unguarded = map[string]string{
 	"study --cells":     "cells are named by the digest of what they are made of",
 	"fit --tensorboard": events, "compare --tensorboard": events, "study --tensorboard": events, "pretrain --tensorboard": events,
-	"readme --root": "writes what it generates into the repository, from files of other names",
 }
 
 // TestTrafficIsComplete: every path of every command is in traffic.
@@ -96,7 +95,6 @@ func TestLimits(t *testing.T) {
 		{"evaluate", "--in", in, "--replicates", "2000000000"},
 		{"evaluate", "--in", in, "--bins", "2000000000"},
 		{"study", "main", "--data", "letter", "--out", out, "--jobs", "1000000"},
-		{"bench", "--rows", "1000000000000"},
 		{"pretrain", "--data", "letter", "--out", out, "--network", `{"hidden":[1000000000]}`, "--encoder", "mlp"},
 		{"pretrain", "--data", "letter", "--out", out, "--network", `{"block":1000000000}`},
 		{"pretrain", "--data", "letter", "--out", out, "--network", `{"blocks":1000000000}`},

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,7 +166,7 @@ func TestWeightsTimesANumber(t *testing.T) {
 	}
 }
 
-// TestEvaluateTakesWeights and soft labels, with all that it says of others; so do totals.
+// TestEvaluateTakesWeights and soft labels, with all that it says of others.
 func TestEvaluateTakesWeights(t *testing.T) {
 	w, soft, labels := make([]float64, 300), mat.NewDense(300, 3, nil), make([]int, 300)
 	for i := range w {
@@ -185,29 +183,7 @@ func TestEvaluateTakesWeights(t *testing.T) {
 		if code != 0 || !strings.Contains(out, `"ci"`) || !strings.Contains(out, `"noise"`) {
 			t.Errorf("evaluate exits %d: %s", code, out)
 		}
-		folder := t.TempDir()
-		if code, _, stderr := calibra(t, "evaluate", "--in", in, "--totals", filepath.Join(folder, "all.totals")); code != 0 {
-			t.Errorf("evaluate --totals exits %d: %s", code, stderr)
-		}
-		code, summed := output(t, "evaluate", "--json", "--in", folder)
-		if whole, parts := nllOf(t, out), nllOf(t, summed); code != 0 || math.Abs(whole-parts) > 1e-9 { // of weights rounded to 2e-10
-			t.Errorf("NLL is %v and of totals %v", whole, parts)
-		}
 	}
-}
-
-// nllOf is the NLL of a report.
-func nllOf(t *testing.T, text string) float64 {
-	t.Helper()
-	var r struct {
-		Metrics struct {
-			NLL struct{ Value float64 } `json:"nll"`
-		} `json:"metrics"`
-	}
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	return r.Metrics.NLL.Value
 }
 
 // TestPredictionsAreTheTestRows in their order, with weights and soft labels as they were given.

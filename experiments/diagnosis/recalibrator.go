@@ -554,7 +554,6 @@ var _ Recalibrator = Unchanged{}
 // Name is the name of the family.
 func (Unchanged) Name() string { return "unchanged" }
 
-// Fit learns nothing.
 func (Unchanged) Fit(context.Context, *mat.Dense, mat.Matrix, *Targets, *rand.Rand) (Correction, error) {
 	return sequence{}, nil
 }

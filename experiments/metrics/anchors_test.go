@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -69,4 +71,32 @@ func TestAllRowsAreNoAnchors(t *testing.T) {
 	if some.Intervals[NLL] != want.Intervals[NLL] || some.Noise[LCE] == nil || !(some.Noise[LCE].Mean > 0) {
 		t.Errorf("anchors lose the noise floor %+v, or change the interval of NLL", some.Noise[LCE])
 	}
+}
+
+// miscalibrated are predictions of C classes that are too sharp, in two dimensions.
+func miscalibrated(n, classes int, rng *rand.Rand) (logProbs *mat.Dense, labels []int, z *mat.Dense) {
+	logProbs, labels, z = mat.NewDense(n, classes, nil), make([]int, n), mat.NewDense(n, 2, nil)
+	for i := range n {
+		z.SetRow(i, []float64{9 * rng.NormFloat64(), 9 * rng.NormFloat64()})
+		truth, said := make([]float64, classes), logProbs.RawRowView(i)
+		for c := range said {
+			truth[c] = rng.NormFloat64()
+			said[c] = 2 * truth[c]
+		}
+		draw, most := math.Inf(-1), 0
+		for c, l := range truth { // the largest of l + Gumbel
+			if g := l - math.Log(rng.ExpFloat64()); g > draw {
+				draw, most = g, c
+			}
+		}
+		labels[i] = most
+		var sum float64
+		for _, l := range said {
+			sum += math.Exp(l)
+		}
+		for c := range said {
+			said[c] -= math.Log(sum)
+		}
+	}
+	return logProbs, labels, z
 }

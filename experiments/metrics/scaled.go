@@ -26,13 +26,11 @@ func NewSpent(values []float32, dim int) *Spent {
 	return &Spent{values, dim}
 }
 
-// Dims is N and d.
 func (s *Spent) Dims() (n, d int) { return len(s.values) / s.dim, s.dim }
 
 // At is the number at row i, column j.
 func (s *Spent) At(i, j int) float64 { return float64(s.row(i)[j]) }
 
-// T is the transpose.
 func (s *Spent) T() mat.Matrix { return mat.Transpose{Matrix: s} }
 
 // Row writes row i to dst.

@@ -34,7 +34,6 @@ func (p Protocol) String() string {
 	return protocolNames[p]
 }
 
-// MarshalText writes the protocol's name.
 func (p Protocol) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText reads "tables" or "formula".

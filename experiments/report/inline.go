@@ -54,7 +54,6 @@ const halfPage = 19 * vg.Centimeter
 // narrow reports whether the panels of the figure have room in half a wide page.
 func (f *Figure) narrow() bool { return f.cell.X+f.besides <= 13*vg.Centimeter }
 
-// words writes the legend.
 func (f *Figure) words(b *bytes.Buffer) {
 	if f.legend == nil {
 		return

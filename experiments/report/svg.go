@@ -132,7 +132,6 @@ func (s *svg) Fill(p vg.Path) {
 	fmt.Fprintf(&s.out, "<path d=\"%s\"%s/>\n", s.path(p), paint("fill", s.now().colour))
 }
 
-// path is the attribute d.
 func (s *svg) path(p vg.Path) string {
 	var b strings.Builder
 	for _, part := range p {
@@ -201,7 +200,6 @@ func (s *svg) FillString(f font.Face, at vg.Point, text string) {
 	fmt.Fprintf(&s.out, ">%s</text>\n", html.EscapeString(text))
 }
 
-// DrawImage is of no figure.
 func (s *svg) DrawImage(vg.Rectangle, image.Image) { panic("report: a figure has no images") }
 
 // dark turns light and dark of a figure around and leaves its hues.

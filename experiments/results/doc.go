@@ -1,4 +1,4 @@
-// Package results fills the tables of README.md and of the pages in this folder from the result files beside them. The
+// Command results fills the tables of README.md and of the pages in this folder from the result files beside them. The
 // result files are the unchanged outputs of commands.
 //
 // A page is Markdown, written by hand. A table in it stands between two marks, the first
@@ -32,6 +32,6 @@
 //
 // The other mark is calibra:lines, which shows a file of columns unchanged.
 //
-// Each page names the commands that make its files. Copy new results over the old ones and run calibra readme.
-// calibra readme --check fails if a page does not agree with its files.
-package results
+// Each page names the commands that make its files. Copy new results over the old ones and run go run ./experiments/results.
+// With --check it fails if a page does not agree with its files.
+package main

@@ -1,4 +1,4 @@
-package results
+package main
 
 import (
 	"os"
@@ -17,7 +17,7 @@ func TestREADME(t *testing.T) {
 	}
 	for _, f := range files {
 		if f.Stale != nil {
-			t.Errorf("%s: %v; run go run ./experiments/cmd/calibra readme", f.Path, f.Stale)
+			t.Errorf("%s: %v; run go run ./experiments/results", f.Path, f.Stale)
 		}
 	}
 }

@@ -107,7 +107,6 @@ func newRepeats(x *data.Set) *repeats {
 	return r
 }
 
-// add adds a cell.
 func (r *repeats) add(rows []int) {
 	type said struct {
 		label, group int

@@ -100,7 +100,6 @@ type Stage struct {
 // gapped is numbers of which some may be NaN, which are null in JSON.
 type gapped []float64
 
-// MarshalJSON writes the numbers.
 func (g gapped) MarshalJSON() ([]byte, error) {
 	out := make([]*float64, len(g))
 	for i := range g {
@@ -111,7 +110,6 @@ func (g gapped) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads them.
 func (g *gapped) UnmarshalJSON(text []byte) error {
 	var in []*float64
 	if err := json.Unmarshal(text, &in); err != nil {

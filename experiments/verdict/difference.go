@@ -26,7 +26,6 @@ func NewDifference(c metrics.Comparison, holm float64) *Difference {
 	return &Difference{Value: c.Difference, Low: c.Interval.Low, High: c.Interval.High, P: holm, seeds: c.FromSeeds}
 }
 
-// MarshalJSON writes the difference.
 func (d *Difference) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Value float64  `json:"value"`

@@ -15,7 +15,6 @@ const (
 // String is "cpu", "auto" or "cuda".
 func (c Choice) String() string { return [...]string{"cpu", "auto", "cuda"}[c] }
 
-// MarshalText writes String.
 func (c Choice) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText reads cpu, auto or cuda; nothing is cpu.

@@ -37,7 +37,6 @@ func Open(d Driver) (*Device, error) {
 	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d), constants: map[string]Memory{}}, nil
 }
 
-// Name is the card's.
 func (d *Device) Name() string { return d.driver.Name() }
 
 // Describe is which card this is, what its driver serves and how much memory it has free.
@@ -300,7 +299,6 @@ func (d *Device) Record(enqueue func()) (r Recording) {
 	return r
 }
 
-// Replay enqueues a recording.
 func (d *Device) Replay(r Recording) {
 	if d.err == nil {
 		d.fail(d.driver.LaunchGraph(d.stream, r.graph))

@@ -55,7 +55,6 @@ func (s *gradients) begins(rows int, try func(loss float64, grads []*tensor.Dens
 	return err == nil, s.Instead("a fit runs", err)
 }
 
-// Gradient is [graph.Objective.Gradient].
 func (s *gradients) Gradient(rows []int32) (loss float64, grads []*tensor.Dense, err error) {
 	p, err := s.loss.Program(len(rows))
 	if err != nil {
@@ -107,7 +106,6 @@ func (s *gradients) result(l *program) float64 {
 	return float64(loss[0])
 }
 
-// Close gives the memory back.
 func (s *gradients) Close() {
 	s.do(func() error { s.free(); return nil })
 }

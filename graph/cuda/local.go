@@ -161,5 +161,4 @@ func (l *Local) labelSums(y, labels Memory, count int) {
 	l.device.launch(name, box(l.tiles(), (count+vectors-1)/vectors, 1), y, l.z, labels, l.bin, l.Rows, wide(l.Dim), l.Classes, count, vectors)
 }
 
-// Free gives the memory back.
 func (l *Local) Free() { l.device.Free(l.z, l.e, l.bin, l.sums) }

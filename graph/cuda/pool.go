@@ -12,7 +12,6 @@ type Memory struct {
 	bytes int
 }
 
-// Bytes is the array's size.
 func (m Memory) Bytes() int { return m.bytes }
 
 // Slice is bytes of m from an offset on. It panics outside of m.

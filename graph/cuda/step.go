@@ -18,7 +18,6 @@ type cursor struct {
 // newCursor allocates a cursor.
 func (d *Device) newCursor() cursor { return cursor{d.Alloc(1), d.Alloc(1), d.alloc64(1)} }
 
-// Free gives its memory back.
 func (c cursor) Free(d *Device) { d.Free(c.Step, c.Trouble, c.Total) }
 
 // untroubled is what Trouble holds while all is finite.
@@ -42,7 +41,6 @@ func (d *Device) newPieces(table []int64, width int) pieces {
 	return pieces{Uploaded(d, table), len(table) / width}
 }
 
-// Free gives the table back.
 func (p pieces) Free(d *Device) { d.Free(p.at) }
 
 // taken is where the rows of a table of that width go, of elements of 4 bytes; without a

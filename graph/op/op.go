@@ -271,7 +271,6 @@ func (o Op) OverwritesInput() int { return -1 }
 // String names the op and its settings; ops of equal strings are one op.
 func (o Op) String() string { return fmt.Sprintf("%T%+v", o.Kernel, o.Kernel) }
 
-// WriteHash writes String to h.
 func (o Op) WriteHash(h hash.Hash) { fmt.Fprint(h, o.String()) }
 
 // Hashcode is the FNV-1a hash of String, by which Gorgonia distinguishes ops.

@@ -219,7 +219,6 @@ type supported struct {
 
 var _ data.Rows = (*supported)(nil)
 
-// Dims is N and 1.
 func (s *supported) Dims() (n, m int) { return s.n, 1 }
 
 // At is the number of row i.
@@ -231,7 +230,6 @@ func (s *supported) At(i, _ int) (sum float64) {
 	return sum
 }
 
-// T is the transpose.
 func (s *supported) T() mat.Matrix { return mat.Transpose{Matrix: s} }
 
 // Row writes the number of row i to dst.
@@ -286,7 +284,6 @@ func (s *standardized) From() (x mat.Matrix, by [][]float64) {
 // At is the number at row i, column j.
 func (s *standardized) At(i, j int) float64 { return (s.Matrix.At(i, j) - s.mean[j]) / s.sd[j] }
 
-// T is the transpose.
 func (s *standardized) T() mat.Matrix { return mat.Transpose{Matrix: s} }
 
 // Row writes row i to dst.
@@ -327,7 +324,6 @@ func (a *Anchor) Sizes() layers.Sizes { return a.sizes }
 // State is the sizes, the temperature and the codebook.
 func (a *Anchor) State() (layers.State, error) { return layers.StateOf(a.sizes, a.weights) }
 
-// Restore sets them.
 func (a *Anchor) Restore(s layers.State) error {
 	sizes, err := layers.ReadSizes(s.Config)
 	if err != nil {

@@ -84,7 +84,6 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 // Choice is the name of the candidate in use, "" before Fit.
 func (a *Auto) Choice() string { return a.name }
 
-// Ranks is the field Ranking.
 func (a *Auto) Ranks() []Ranked { return a.Ranking }
 
 // Stages is one stage by the name of the choice, with the time of the whole choice and
@@ -96,7 +95,6 @@ func (a *Auto) Stages() []layers.Stage {
 // Predict is the posterior of the chosen map.
 func (a *Auto) Predict(x *data.Set) (*data.Predictions, error) { return a.fitted.Predict(x) }
 
-// ONNX writes the chosen map.
 func (a *Auto) ONNX(g *onnx.Network) (onnx.Outputs, error) { return a.fitted.ONNX(g) }
 
 // Embed is the Embed of the base, if it has one.

@@ -45,7 +45,6 @@ func (Linear) Spread() Spread { return spreadOf("linear", "weight") }
 // Coarser is On.
 func (m Linear) Coarser() layers.Map { return orTempered(m.On) }
 
-// LogProbs describes the posterior.
 func (m Linear) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }

@@ -35,7 +35,6 @@ func (LocalTemperature) Spread() Spread { return spreadOf("local_temperature", "
 // Coarser is one temperature.
 func (LocalTemperature) Coarser() layers.Map { return Tempered{} }
 
-// LogProbs describes the posterior.
 func (LocalTemperature) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	log := b.AddRow(correction(b, in, "local_temperature"), b.Weight("local_temperature/log_inverse")) // B×1
 	return b.LogSoftmax(b.Times(in.LogProbs, in.EachClass(b, b.Apply(op.Exp(2), log))))

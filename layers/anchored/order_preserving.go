@@ -47,12 +47,10 @@ func (OrderPreserving) Spread() Spread { return spreadOf("order_preserving", "sl
 // Coarser is one temperature.
 func (OrderPreserving) Coarser() layers.Map { return Tempered{} }
 
-// LogProbs describes the posterior.
 func (m OrderPreserving) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }
 
-// Scores describes f(z).
 func (OrderPreserving) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	d := b.Apply(op.TimesScalar(), b.Weight("order_preserving/slope"), b.Weight("order_preserving/spread"))
 	slopes := b.Apply(op.Exp(2), b.AddRow(d, b.Weight("order_preserving/log_slope"))) // P×1

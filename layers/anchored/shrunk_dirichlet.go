@@ -49,7 +49,6 @@ func (ShrunkDirichlet) Spread() Spread { return spreadOf("shrunk_dirichlet", "we
 // Coarser is On.
 func (m ShrunkDirichlet) Coarser() layers.Map { return orTempered(m.On) }
 
-// LogProbs describes the posterior.
 func (m ShrunkDirichlet) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }

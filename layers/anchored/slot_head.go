@@ -45,7 +45,6 @@ func (SlotHead) Spread() Spread { return spreadOf("slot_head", "weight") }
 // Coarser is On.
 func (m SlotHead) Coarser() layers.Map { return m.on() }
 
-// LogProbs describes the posterior.
 func (m SlotHead) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }

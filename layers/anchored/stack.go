@@ -306,7 +306,6 @@ func (s *Stack) Shares() []float64 {
 	return shares
 }
 
-// Ranks is the field Ranking.
 func (s *Stack) Ranks() []Ranked { return s.Ranking }
 
 // HeldOut is the fields NLL and Error.

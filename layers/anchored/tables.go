@@ -42,7 +42,6 @@ func (Tables) Spread() Spread { return spreadOf("anchored", "correction") }
 // Coarser is On.
 func (m Tables) Coarser() layers.Map { return m.on() }
 
-// LogProbs describes the posterior.
 func (m Tables) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }

@@ -36,7 +36,6 @@ func (Tempered) Init(layers.Sizes, *rand.Rand) (*graph.Weights, error) {
 	return w, nil
 }
 
-// LogProbs describes the posterior.
 func (m Tempered) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }

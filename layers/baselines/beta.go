@@ -46,7 +46,6 @@ func (betaMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]mat.Matrix, 
 	return map[string]mat.Matrix{"success": floored(v.LogProbs), "failure": &failure}, nil
 }
 
-// InputsONNX are those of Inputs.
 func (betaMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
 	failure := g.Neg(g.Log(g.Add(g.Sub(g.Scalar(1), g.Exp(v.LogProbs)), g.Scalar(probabilityFloor))))
 	return map[string]onnx.Value{"success": flooredONNX(g, v.LogProbs), "failure": failure}, nil

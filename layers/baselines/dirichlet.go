@@ -74,12 +74,10 @@ func (dirichletMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 // flooredInput is ℓ with its floor.
 type flooredInput struct{}
 
-// Inputs are that.
 func (flooredInput) Inputs(v *layers.View, _ *graph.Weights) (map[string]mat.Matrix, error) {
 	return map[string]mat.Matrix{"floored": floored(v.LogProbs)}, nil
 }
 
-// InputsONNX are that.
 func (flooredInput) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
 	return map[string]onnx.Value{"floored": flooredONNX(g, v.LogProbs)}, nil
 }

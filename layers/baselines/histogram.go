@@ -36,10 +36,8 @@ func (m *Histogram) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) err
 	})
 }
 
-// Predict gives the normalized frequencies.
 func (m *Histogram) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.bin) }
 
-// ONNX writes what Predict computes.
 func (m *Histogram) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.bin) }
 
 // Restore sets the ends and frequencies of all bins.

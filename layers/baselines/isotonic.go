@@ -30,7 +30,6 @@ func (m *Isotonic) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) erro
 // Predict gives the normalized one-vs-rest values.
 func (m *Isotonic) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.at) }
 
-// ONNX writes what Predict computes.
 func (m *Isotonic) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.line) }
 
 // Restore sets the thresholds of all classes, laid end to end.

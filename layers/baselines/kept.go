@@ -15,7 +15,6 @@ type kept struct {
 	w     *graph.Weights // nil before Fit
 }
 
-// State is that.
 func (m *kept) State() (layers.State, error) { return layers.StateOf(m.sizes, m.w) }
 
 // readKept reads what State wrote, whose weights must have these shapes.

@@ -63,7 +63,6 @@ func (lastLayerMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Mat
 	return map[string]mat.Matrix{"floored": floored(v.LogProbs), "features": scale.Apply(v.Set.Features)}, nil
 }
 
-// InputsONNX are ℓ and z.
 func (lastLayerMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.Weights) (map[string]onnx.Value, error) {
 	mean, sd := w.Float64s("norm/mean"), w.Float64s("norm/sd")
 	z := g.Sub(g.Features(v.Sizes.Features), onnx.Table(g, mean, len(mean)))

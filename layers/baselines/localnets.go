@@ -85,7 +85,6 @@ func (m *LocalNets) Similarity(x *data.Set) (*mat.Dense, error) {
 	return m.matrix(x, similarityMap{}.similarities)
 }
 
-// Restore sets the network.
 func (m *LocalNets) Restore(s layers.State) error {
 	return m.restore(localNetsMap{similarityMap: similarityMap{width: firstAxis(s.Weights, "hidden/bias")}}, s)
 }

@@ -67,7 +67,6 @@ func (localTemperatureMap) Inputs(v *layers.View, w *graph.Weights) (map[string]
 	return map[string]mat.Matrix{"components": z}, nil
 }
 
-// InputsONNX are z.
 func (localTemperatureMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.Weights) (map[string]onnx.Value, error) {
 	sd := slices.Clone(w.Float64s("embedding/variances"))
 	for j, v := range sd {

@@ -203,7 +203,6 @@ func (p *path) best(i int) float64 {
 	return slices.Min(p.losses[i*len(p.strengths) : (i+1)*len(p.strengths)])
 }
 
-// Restore sets them.
 func (m *DirichletODIR) Restore(s layers.State) error { return m.restore(dirichletMap{}, s) }
 
 // odirMap is whitenedMap with penalties.

@@ -38,7 +38,6 @@ func (plattMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]mat.Matrix,
 	return map[string]mat.Matrix{"probabilities": exponentials(v.LogProbs)}, nil
 }
 
-// InputsONNX is p̂.
 func (plattMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
 	return map[string]onnx.Value{"probabilities": g.Exp(v.LogProbs)}, nil
 }

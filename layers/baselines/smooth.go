@@ -116,7 +116,6 @@ type beginning func(cal *data.Set) (*graph.Weights, optim.Method, error)
 
 var _ layers.Stateful = (*Smooth)(nil)
 
-// Fit learns from cal.
 func (s *Smooth) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) (err error) {
 	var start *graph.Weights
 	method := s.method

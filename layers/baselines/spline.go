@@ -71,7 +71,6 @@ func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 // Predict gives the normalized one-vs-rest values.
 func (m *Spline) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.at) }
 
-// ONNX writes what Predict computes.
 func (m *Spline) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.line) }
 
 // Restore sets the values at the calibration rows.

@@ -115,14 +115,12 @@ func addSmoothing(w *graph.Weights, s layers.Sizes) {
 // smoothedInput is step 2, by the state that addSmoothing adds.
 type smoothedInput struct{}
 
-// Inputs are x.
 func (smoothedInput) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	l := mat.DenseCopyOf(v.LogProbs)
 	smooth(l, w)
 	return map[string]mat.Matrix{"smoothed": l}, nil
 }
 
-// InputsONNX are x.
 func (smoothedInput) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.Weights) (map[string]onnx.Value, error) {
 	beta, n := math.Exp(w.Float64s("structured/log_inverse_temperature")[0]), w.Float64s("structured/rows")[0]
 	q := g.Softmax(g.Mul(v.LogProbs, g.Scalar(beta)))

@@ -43,7 +43,6 @@ type Category struct {
 	Values int `json:"values"`
 }
 
-// Name is ftt.
 func (*FTTransformer) Name() string { return "ftt" }
 
 func (f *FTTransformer) sizes() (d, blocks, heads, hidden int) {
@@ -142,7 +141,6 @@ func (f *FTTransformer) Init(shape []int, classes int, rng *rand.Rand) (*graph.W
 	return w.done()
 }
 
-// Forward implements [Network].
 func (f *FTTransformer) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node) {
 	d, blocks, _, _ := f.sizes()
 	if p.Err() != nil {

@@ -32,7 +32,6 @@ type MLP struct {
 
 var _ Network = (*MLP)(nil)
 
-// Name is mlp.
 func (*MLP) Name() string { return "mlp" }
 
 func (m *MLP) hidden() []int {
@@ -81,7 +80,6 @@ func (m *MLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights, er
 	return w.done()
 }
 
-// Forward implements [Network].
 func (m *MLP) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node) {
 	for l := range m.hidden() {
 		x = p.ReLU(p.Linear(hiddenLayer(l), x))

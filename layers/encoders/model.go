@@ -13,19 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Encoder is a frozen classifier whose features are the input of its last layer. [Load]
-// gives one; any network that other software trained can be one.
-type Encoder interface {
-	Shape() []int // of a row: {columns}, or {channels, height, width}
-	Features() int
-	Classes() int
-	// Encode gives the features (B×Features) and the logits (B×Classes) of B raw
-	// rows, x (B×product of Shape) as [data.Inputs.Read] writes them: columns as
-	// they are, pixels in [0, 1]. The results hold until the next call.
-	Encode(x []float32) (features, logits []float32, err error)
-}
-
-// Model is a trained network with what its rows are standardized by.
+// Model is a trained network with what its rows are standardized by. Its features are the input of its last layer.
 type Model struct {
 	Network Network
 	Config  Config
@@ -37,8 +25,6 @@ type Model struct {
 	encode  *graph.Function
 	rows    *tensor.Dense // evaluationBatch × width, the rows that encode reads
 }
-
-var _ Encoder = (*Model)(nil)
 
 // evaluationBatch is the most rows that are encoded or validated at a time.
 const evaluationBatch = 1024
@@ -65,7 +51,8 @@ func (m *Model) Classes() int { return len(m.Config.Classes) }
 // Weights are the network's, not copies.
 func (m *Model) Weights() *graph.Weights { return m.weights }
 
-// Encode implements [Encoder].
+// Encode gives the features (B×Features) and the logits (B×Classes) of B raw rows, x (B×product of Shape) as
+// [data.Inputs.Read] writes them: columns as they are, pixels in [0, 1]. The results hold until the next call.
 func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
 	width, batch := Values(m.Config.Shape), batchOf(m.Config.Shape)
 	if len(x)%width != 0 {
@@ -118,7 +105,7 @@ func appendFloat32s(to []float32, v gorgonia.Value) []float32 {
 }
 
 // EncodeInputs encodes labelled rows: a set to be calibrated. Observe, which may be nil, is told how many are.
-func EncodeInputs(ctx context.Context, e Encoder, in *data.Inputs, observe func(rows int)) (*data.Set, error) {
+func EncodeInputs(ctx context.Context, e *Model, in *data.Inputs, observe func(rows int)) (*data.Set, error) {
 	if err := in.Fits(e.Shape()); err != nil {
 		return nil, err
 	}
@@ -157,7 +144,7 @@ func unmask(logits []float64) {
 }
 
 // Judge is the accuracy and the NLL of an encoder's logits on labelled rows.
-func Judge(e Encoder, in *data.Inputs) (accuracy, nll float64, err error) {
+func Judge(e *Model, in *data.Inputs) (accuracy, nll float64, err error) {
 	out, err := EncodeInputs(context.Background(), e, in, nil)
 	if err != nil {
 		return 0, 0, err

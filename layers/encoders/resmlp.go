@@ -29,7 +29,6 @@ type ResMLP struct {
 
 var _ Network = (*ResMLP)(nil)
 
-// Name is resmlp.
 func (*ResMLP) Name() string { return "resmlp" }
 
 func (r *ResMLP) sizes() (block, hidden, blocks int) {
@@ -69,7 +68,6 @@ func (r *ResMLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 	return w.done()
 }
 
-// Forward implements [Network].
 func (r *ResMLP) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node) {
 	_, _, blocks := r.sizes()
 	hidden, residual := r.rates()

@@ -33,7 +33,6 @@ type ResNet struct {
 
 var _ Network = (*ResNet)(nil)
 
-// Name is resnet.
 func (*ResNet) Name() string { return "resnet" }
 
 func (r *ResNet) widths() []int {
@@ -114,7 +113,6 @@ func (r *ResNet) shift() int { return max(cmp.Or(r.Shift, 4), 0) }
 
 func (r *ResNet) mirror() float64 { return orRate(r.Mirror, 0.5) }
 
-// Forward implements [Network].
 func (r *ResNet) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node) {
 	c, h, w := p.Shape[0], p.Shape[1], p.Shape[2]
 	if p.train != nil {

@@ -46,7 +46,6 @@ func PartOf(x mat.Matrix, rows []int) mat.Matrix {
 	return excerpt{x, rows}
 }
 
-// Dims is N and d.
 func (p excerpt) Dims() (n, d int) {
 	_, d = p.of.Dims()
 	return len(p.index), d
@@ -55,7 +54,6 @@ func (p excerpt) Dims() (n, d int) {
 // At is the number at row i, column j.
 func (p excerpt) At(i, j int) float64 { return p.of.At(p.index[i], j) }
 
-// T is the transpose.
 func (p excerpt) T() mat.Matrix { return mat.Transpose{Matrix: p} }
 
 // Row writes row i to dst.

@@ -18,7 +18,6 @@ type Truth struct {
 	wide   int       // C, of soft
 }
 
-// Share is q_ic.
 func (t Truth) Share(i, c int) float64 {
 	if t.Shares != nil {
 		return t.Shares[i*t.wide+c]

@@ -4,8 +4,6 @@ Calibrator     fits a method to a classifier's logits and calibrates others
 CalibratedClassifier
                a classifier of scikit-learn with calibrated probabilities, where that is installed
 evaluate       measures probabilities, with intervals and noise floors
-totals         what the global metrics of some of many rows are made of
-merged         the evaluation of all rows, of the totals of their parts
 diagnose       says in which regions, classes and groups probabilities are wrong
 run            runs any command of calibra
 metrics        scores as functions, for make_scorer of scikit-learn
@@ -26,9 +24,9 @@ import typing
 from calibra import metrics
 from calibra.calibrator import Calibrator
 from calibra.command import CalibraWarning, FitError, InputError, run
-from calibra.judging import Comparison, Decomposition, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate, merged, totals
+from calibra.judging import Comparison, Decomposition, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate
 
-__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Verdict", "diagnose", "evaluate", "merged", "metrics", "run", "totals"]
+__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Verdict", "diagnose", "evaluate", "metrics", "run"]
 
 
 if typing.TYPE_CHECKING:

@@ -1,18 +1,15 @@
 """Judges probabilities: how good they are, and where they are wrong."""
 from __future__ import annotations
 
-import collections.abc
 import dataclasses
 import html
 import json
 import pathlib
 import typing
 
-import numpy as np
-
 from calibra.classes import classes_of, columns, numbered, single
-from calibra.command import array, flags, plain, run, scratch, write
-from calibra.tables import Array, Rows, column_names, single_column
+from calibra.command import array, flags, run, scratch, write
+from calibra.tables import Rows, column_names, single_column
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,7 +205,7 @@ class Evaluation(Page):
     report : dict
         All that calibra evaluate --json prints.
     html : str or None
-        The page; None of merged parts.
+        The page.
 
     Examples
     --------
@@ -224,16 +221,16 @@ class Evaluation(Page):
     classes: int
     metrics: dict[str, Metric]
     report: dict[str, typing.Any]  # all that calibra evaluate --json prints
-    html: str | None  # None of merged parts
+    html: str | None
 
     @property
     def verdict(self) -> Verdict | None:
-        """The advice for these probabilities; None for merged parts."""
+        """The advice for these probabilities, if there is one."""
         return Verdict.of(self.report["verdict"]) if "verdict" in self.report else None
 
     @property
     def decomposition(self) -> dict[str, Decomposition]:
-        """The parts of the scores "nll" and "brier"; empty of merged parts."""
+        """The parts of the scores "nll" and "brier"."""
         scores = self.report.get("decomposition", {})
         return {score: Decomposition(**{part: _metric(said) for part, said in parts.items()}) for score, parts in scores.items()}
 
@@ -356,82 +353,7 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
         where = _written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
         printed = run("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options), within=folder)
         page = (folder / "report.html").read_text(encoding="utf-8")
-    return _evaluation(json.loads(printed), page)
-
-
-def totals(p: Rows, y: Rows, *, first: int = 0, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> bytes:
-    """Sums for the global metrics of some of many rows, for merged.
-
-    Parameters
-    ----------
-    p : array of N×C probabilities, or N of class 1
-    y : array of N classes, or N×C of their probabilities
-    first : int
-        The number of the first of these rows among all.
-    sample_weight : array of N numbers, or None
-        Weights of the rows.
-    classes : array of C classes, or None
-        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
-    **options
-        Flags of calibra evaluate, the same for all parts.
-
-    Returns
-    -------
-    bytes
-
-    Examples
-    --------
-    >>> import calibra, numpy as np
-    >>> y = np.arange(200) % 2
-
-    >>> parts = [calibra.totals(np.where(y, 0.7, 0.2)[k : k + 100], y[k : k + 100], first=k) for k in (0, 100)]
-    >>> round(calibra.merged(parts)["nll"].value, 4)
-    0.2899
-    """
-    with scratch(p, y) as folder:
-        where = _written(folder, p, y, None, classes, options.get("scores"), weights=sample_weight)
-        run("evaluate", *where, "--totals", folder / "part.totals", "--first", plain(first), *flags(options), within=folder)
-        return (folder / "part.totals").read_bytes()
-
-
-def totals_of(numbers: Rows, p: Rows, y: Rows, **options: typing.Any) -> collections.abc.Iterator[bytes]:
-    """The totals of rows in any order, by their numbers among all: of each run that follow one another."""
-    order = np.argsort(numbers, kind="stable")
-    numbers, p, y = np.asarray(numbers)[order], np.stack(p)[order], np.asarray(y)[order]
-    cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
-    for lo, hi in zip([0, *cuts], [*cuts, len(numbers)]):
-        yield totals(p[lo:hi], y[lo:hi], first=int(numbers[lo]), classes=np.arange(p.shape[1]), **options)
-
-
-def merged(parts: collections.abc.Iterable[bytes]) -> Evaluation:
-    """The evaluation of all rows, of the totals of their parts in any order.
-
-    Parameters
-    ----------
-    parts : iterable of bytes
-        Results of totals.
-
-    Returns
-    -------
-    Evaluation
-        Without local metrics, decomposition, verdict and page.
-
-    Examples
-    --------
-    >>> import calibra, numpy as np
-    >>> y = np.arange(200) % 2
-
-    >>> parts = [calibra.totals(np.where(y, 0.7, 0.2)[k : k + 100], y[k : k + 100], first=k) for k in (100, 0)]
-    >>> calibra.merged(parts).rows
-    200
-    """
-    with scratch() as folder:
-        for k, part in enumerate(parts):
-            (folder / f"{k}.totals").write_bytes(part)
-        return _evaluation(json.loads(run("evaluate", "--in", folder, "--json", within=folder)), None)
-
-
-def _evaluation(report: dict[str, typing.Any], page: str | None) -> Evaluation:
+    report = json.loads(printed)
     return Evaluation(report["rows"], report["classes"], {name: _metric(m) for name, m in report["metrics"].items()}, report, page)
 
 

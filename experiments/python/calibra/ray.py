@@ -7,8 +7,7 @@
     calibra.ray.evaluate(said)
     calibra.ray.study("main", "--data", "letter", out="/shared/runs/main")
 
-Workers need this package. Their results have the same bytes as the command's: it also computes batches
-of this size, and sums of metrics do not depend on their order.
+Workers need this package. Their results have the same bytes as the command's: it also computes batches of this size.
 """
 from __future__ import annotations
 
@@ -21,7 +20,8 @@ import ray
 
 from calibra.calibrator import Calibrator
 from calibra.command import plain, run
-from calibra.judging import Evaluation, merged, totals_of
+from calibra.judging import Evaluation
+from calibra.judging import evaluate as judged
 
 __all__ = ["apply", "evaluate", "study"]
 
@@ -74,8 +74,8 @@ def apply(model: str | os.PathLike[str], rows: typing.Any, *, logits: str = "log
     return rows.map_batches(_Apply, fn_constructor_args=(str(model), logits, features), batch_size=batch_size, concurrency=workers)
 
 
-def evaluate(rows: typing.Any, *, probs: str = "probs", labels: str = "label", numbers: str = "id", batch_size: int = ROWS, **options: typing.Any) -> Evaluation:
-    """The global metrics of rows, as calibra.evaluate gives them.
+def evaluate(rows: typing.Any, *, probs: str = "probs", labels: str = "label", **options: typing.Any) -> Evaluation:
+    """The evaluation of rows, as calibra.evaluate gives it. Their labels and probabilities come to this machine.
 
     Parameters
     ----------
@@ -84,9 +84,6 @@ def evaluate(rows: typing.Any, *, probs: str = "probs", labels: str = "label", n
         A column that holds an array for each row.
     labels : str
         The column of classes.
-    numbers : str
-        A column that numbers all rows from 0.
-    batch_size : int
     **options
         Flags of calibra evaluate.
 
@@ -102,11 +99,8 @@ def evaluate(rows: typing.Any, *, probs: str = "probs", labels: str = "label", n
     0.837
     >>> ray.shutdown()
     """
-
-    def counted(batch: dict[str, typing.Any]) -> dict[str, typing.Any]:
-        return {"part": np.array([*totals_of(batch[numbers], batch[probs], batch[labels], **options)], dtype=object)}
-
-    return merged(row["part"] for row in rows.map_batches(counted, batch_size=batch_size).take_all())
+    said = rows.select_columns([probs, labels]).take_all()
+    return judged(np.stack([row[probs] for row in said]), np.array([row[labels] for row in said]), **options)
 
 
 def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | None = None, cores: int = 1) -> str:

@@ -8,7 +8,7 @@
     calibra.spark.study("main", "--data", "letter", out="/shared/runs/main")
 
 Workers need this package. Batches are of spark.sql.execution.arrow.maxRecordsPerBatch rows. The probabilities are those
-of the command within 1e-12, as products of other batches round otherwise; sums of metrics and studies have its bytes.
+of the command within 1e-12, as products of other batches round otherwise; studies have its bytes.
 """
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import os
 import typing
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import SparkSession, types
 
 from calibra.calibrator import Calibrator
 from calibra.command import plain, run
-from calibra.judging import Evaluation, merged, totals_of
+from calibra.judging import Evaluation
+from calibra.judging import evaluate as judged
 
 __all__ = ["apply", "evaluate", "study"]
 
@@ -71,8 +71,8 @@ def apply(model: str | os.PathLike[str], table: typing.Any, *, logits: str = "lo
     return table.mapInPandas(batches, schema)
 
 
-def evaluate(table: typing.Any, *, probs: str = "probs", labels: str = "label", numbers: str = "id", **options: typing.Any) -> Evaluation:
-    """The global metrics of rows, as calibra.evaluate gives them.
+def evaluate(table: typing.Any, *, probs: str = "probs", labels: str = "label", **options: typing.Any) -> Evaluation:
+    """The evaluation of rows, as calibra.evaluate gives it. Their labels and probabilities come to this machine.
 
     Parameters
     ----------
@@ -81,8 +81,6 @@ def evaluate(table: typing.Any, *, probs: str = "probs", labels: str = "label", 
         A column that holds an array for each row.
     labels : str
         The column of classes.
-    numbers : str
-        A column that numbers all rows from 0.
     **options
         Flags of calibra evaluate.
 
@@ -100,13 +98,8 @@ def evaluate(table: typing.Any, *, probs: str = "probs", labels: str = "label", 
     0.837
     >>> spark.stop()
     """
-
-    def counted(batches: collections.abc.Iterable[typing.Any]) -> collections.abc.Iterator[typing.Any]:
-        for batch in batches:
-            rows = batch.to_pandas()
-            yield pa.RecordBatch.from_pydict({"part": [*totals_of(rows[numbers], rows[probs], rows[labels], **options)]})
-
-    return merged(bytes(row["part"]) for row in table.mapInArrow(counted, "part binary").collect())
+    said = table.select(probs, labels).toPandas()
+    return judged(np.stack(said[probs]), said[labels].to_numpy(), **options)
 
 
 def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | None = None) -> str:

@@ -264,17 +264,6 @@ def test_weights_between_and_soft_labels():
     assert abs(calibra.evaluate(p, TEST[1], sample_weight=weight)["nll"].value - (weight * -np.log(p[np.arange(600), TEST[1]])).sum() / weight.sum()) < 1e-9
 
 
-def test_parts_add_up():
-    p = np.exp(TEST[0]) / np.exp(TEST[0]).sum(1, keepdims=True)
-    parts = [calibra.totals(p[lo : lo + 200], TEST[1][lo : lo + 200], first=lo, classes=np.arange(4)) for lo in (200, 0, 400)]
-    said, all_rows = calibra.merged(parts), calibra.evaluate(p, TEST[1])
-    for name, m in said.metrics.items():
-        assert abs(m.value - all_rows[name].value) < 1e-11  # of sums in fixed point
-    assert said["nll"].interval and said["nll"].floor and said._repr_html_().startswith("<pre>600 rows")
-    with pytest.raises(calibra.InputError, match="does not go with"):
-        calibra.merged([parts[0], calibra.totals(p, TEST[1], seed=3)])
-
-
 def test_wrong_inputs_are_noticed():
     p = np.exp(CAL[0]) / np.exp(CAL[0]).sum(1, keepdims=True)
     model = calibra.Calibrator("ts").fit(p, CAL[1])

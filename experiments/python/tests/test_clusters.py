@@ -36,7 +36,7 @@ def all_at_once(model, tmp_path_factory):
 def agree(measured, p, y):
     whole = calibra.evaluate(p, y)
     for name, m in measured.metrics.items():
-        assert abs(m.value - whole[name].value) < 1e-11  # of sums in fixed point
+        assert abs(m.value - whole[name].value) < 1e-11  # of sums in another order
 
 
 def shares_cells(study, folder):
@@ -57,7 +57,7 @@ def test_ray(model, all_at_once, tmp_path):
         said = calibra.ray.apply(model, table).materialize()
         found = sorted(said.take_all(), key=lambda row: row["id"])
         assert np.array_equal(np.stack([row["probs"] for row in found]), p)
-        agree(calibra.ray.evaluate(said, batch_size=5000), p, y)
+        agree(calibra.ray.evaluate(said), p, y)
         shares_cells(calibra.ray.study, tmp_path)
     finally:
         ray.shutdown()

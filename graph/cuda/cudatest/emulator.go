@@ -78,7 +78,6 @@ func (e *Emulator) Alloc(bytes int) (cuda.Pointer, error) {
 	return p, nil
 }
 
-// Free lets go of memory.
 func (e *Emulator) Free(p cuda.Pointer) error {
 	array, ok := e.arrays[p]
 	if !ok {

@@ -23,15 +23,12 @@ func (m Message) Bytes(field protowire.Number, b []byte) Message {
 	return protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), b)
 }
 
-// Text adds a string.
 func (m Message) Text(field protowire.Number, s string) Message { return m.Bytes(field, []byte(s)) }
 
-// Single adds a float.
 func (m Message) Single(field protowire.Number, v float32) Message {
 	return protowire.AppendFixed32(protowire.AppendTag(m, field, protowire.Fixed32Type), math.Float32bits(v))
 }
 
-// Double adds a double.
 func (m Message) Double(field protowire.Number, v float64) Message {
 	return protowire.AppendFixed64(protowire.AppendTag(m, field, protowire.Fixed64Type), math.Float64bits(v))
 }

@@ -77,7 +77,6 @@ func shifted(logits *mat.Dense, b []float64) *mat.Dense {
 	return layers.LogSoftmax(out)
 }
 
-// Predict gives the shifted log-probabilities.
 func (m *Bias) Predict(x *data.Set) (*data.Predictions, error) {
 	switch {
 	case m.bias == nil:
@@ -88,7 +87,6 @@ func (m *Bias) Predict(x *data.Set) (*data.Predictions, error) {
 	return data.NewPredictions(shifted(x.Logits, m.bias), x)
 }
 
-// State is the bias.
 func (m *Bias) State() (layers.State, error) {
 	if m.bias == nil {
 		return layers.State{}, layers.ErrUnfitted
@@ -99,7 +97,6 @@ func (m *Bias) State() (layers.State, error) {
 	return layers.State{Config: config, Weights: w}, err
 }
 
-// Restore sets it.
 func (m *Bias) Restore(s layers.State) error {
 	sizes, err := layers.ReadSizes(s.Config)
 	if err != nil {
@@ -112,7 +109,6 @@ func (m *Bias) Restore(s layers.State) error {
 	return nil
 }
 
-// ONNX adds the bias.
 func (m *Bias) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if m.bias == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted

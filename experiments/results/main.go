@@ -1,0 +1,46 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"calibra/data/disk"
+)
+
+func main() {
+	check := flag.Bool("check", false, "write nothing; fail and say what is stale")
+	root := flag.String("root", ".", "root of the repository")
+	flag.Parse()
+	if err := write(*root, *check); err != nil {
+		fmt.Fprintln(os.Stderr, "results:", err)
+		os.Exit(1)
+	}
+}
+
+// write writes the stale pages below root, or only names them where check is set.
+func write(root string, check bool) error {
+	files, err := Generate(root)
+	if err != nil {
+		return err
+	}
+	var stale []string
+	for _, f := range files {
+		if f.Stale == nil {
+			continue
+		}
+		stale = append(stale, fmt.Sprintf("%s: %s", f.Path, strings.Join(f.Stale, ", ")))
+		if check {
+			continue
+		}
+		if err := disk.WriteBytes(f.Path, f.Content); err != nil {
+			return err
+		}
+		fmt.Println("wrote", stale[len(stale)-1])
+	}
+	if check && stale != nil {
+		return fmt.Errorf("not what the result files say: %s; run go run ./experiments/results", strings.Join(stale, "; "))
+	}
+	return nil
+}
