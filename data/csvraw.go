@@ -103,6 +103,10 @@ func (t *rawRows) begin(record []string) (header bool, err error) {
 	if t.header {
 		t.table.label = record[t.labelColumn]
 		t.table.Columns = slices.Delete(slices.Clone(record), t.labelColumn, t.labelColumn+1)
+		rest := slices.DeleteFunc(slices.Clone(t.table.Columns), idNames.MatchString)
+		if len(rest) == 1 && scoreName.MatchString(plainName(rest[0])) {
+			return true, Inputf(t.path, "has one column of scores, %s, and none of features; name the probabilities of both classes prob_0 (1 − p) and prob_1 (p)", Printable(rest[0]))
+		}
 	}
 	for range len(record) - 1 {
 		t.columns = append(t.columns, newCSVColumn(t.commas))

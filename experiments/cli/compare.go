@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,10 +94,8 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	if c.notice != "" {
 		t.note("%s", c.notice)
 	}
-	if err := c.report(ctx, t, findings); err != nil {
-		return err
-	}
-	return warnFailures(t, plan)
+	incomplete := warnFailures(t, plan)
+	return cmp.Or(c.report(ctx, t, findings), incomplete)
 }
 
 // where adds to findings where the classifier is wrong, as calibra diagnose says it of these test rows, if the verdict is to use a
