@@ -124,9 +124,11 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
             if len(bare) == count and set(map(str, found.tolist())) <= set(bare):
                 return np.array(bare) if found.dtype.kind == "U" else np.array(bare, dtype=object).astype(found.dtype)
     levels: typing.Any = getattr(getattr(y, "dtype", None), "categories", None)
+    if not hasattr(levels, "__len__"):  # polars' Categorical has none of its own
+        levels = None
     if levels is not None and len(levels) == count:
         levels = labels(levels)
-        if levels.dtype.kind != "U" or y.dtype.ordered:
+        if levels.dtype.kind != "U" or getattr(y.dtype, "ordered", True):  # those of polars' Enum are
             return typing.cast(Array, levels)
     if found.dtype.kind == "f":
         if (strange := values[(values != np.floor(values)) | ~np.isfinite(values)]).size:
