@@ -281,7 +281,7 @@ func (j *Judge) doubt() string {
 	mostly := func(rows int) bool { return rows > 1 && 2*rows >= j.rows }
 	c := float64(j.columns)
 	switch {
-	case j.outside == "" && j.most > 0:
+	case j.negative == "" && j.most > 0 && j.most <= 1+closest: // fastText adds 1e-5 to each
 		return "may be logits, probabilities, or probabilities of each class against the rest: its values lie in 0…1 and its " + sums + sayWhich
 	case j.summed[0] == j.rows && j.rows > 1:
 		return "may be 1 − m and m of a margin m: every row sums to 1, and it holds " + j.outside + "; put 0 in the place of 1 − m if m is a logit" + orSayWhich

@@ -33,6 +33,8 @@ def columns(logits: Rows, name: str = "logits", scores: str | None = None) -> Ar
         likely = in_unit_interval(p)
         if scores in ("probabilities", "one-vs-rest") and not likely:
             raise InputError(f"{name} has one value for each row, a probability of class 1, and one of them lies outside 0…1")
+        if likely and scores != "logits":
+            p = np.clip(p, 0, 1)
         logits = np.column_stack([1 - p if likely and scores != "logits" else np.zeros_like(p), p])
     if logits.ndim != 2:
         raise InputError(f"{name} has the shape {logits.shape}; it must have a row for each case and a column for each class. {_flattened(logits.shape)}")
@@ -55,8 +57,8 @@ def single(logits: Rows) -> bool:
 
 
 def in_unit_interval(values: Array) -> bool:
-    """Whether all values lie in 0…1."""
-    return bool(values.size == 0 or values.min() >= 0 and values.max() <= 1)
+    """Whether all values lie in 0…1, but for rounding."""
+    return bool(values.size == 0 or values.min() >= 0 and values.max() <= 1 + 1e-4)
 
 
 def of_single(values: Rows, scores: str | None) -> str | None:
@@ -72,9 +74,13 @@ def probabilities_of(values: Rows, name: str, scores: str | None = None) -> Arra
     if scores in ("logits", "log-probabilities") and len(p):
         p = np.exp(p - p.max(axis=1, keepdims=True))
     sums = p.sum(axis=1)
-    scale = np.median(sums) if scores == "probabilities" and len(p) else 1  # percentages too
+    scale, off = 1.0, 1e-3
+    if scores == "probabilities" and len(p):  # percentages too, to so many decimals
+        scale = float(np.median(sums))
+        rounded = (10.0**-d for d in range(0 if scale > 2 else 2, 7) if np.all(np.abs(p * 10**d - np.round(p * 10**d)) <= 2.0**-24 * p * 10**d))
+        off = max(1e-3 * scale, p.shape[1] * next(rounded, 0.0))
     free = scores in ("logits", "log-probabilities", "one-vs-rest")
-    if len(p) == 0 or p.min() < 0 or not (free or np.all(np.abs(sums - scale) <= 1e-3 * scale)):
+    if len(p) == 0 or p.min() < 0 or not (free or np.all(np.abs(sums - scale) <= off)):
         raise InputError(f"{name} must hold at least one row, and in each row probabilities that sum to 1; of others, scores= says what they are: logits, probabilities, log-probabilities or one-vs-rest")
     return typing.cast(Array, np.where(sums[:, None] > 0, p, 1) if scores == "one-vs-rest" else p)
 
