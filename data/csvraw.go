@@ -167,7 +167,21 @@ func (t *rawRows) whole() (*Table, error) {
 	if t.first != nil && !t.header && out.doubtful(t.first) {
 		return nil, t.doubt()
 	}
+	if out.predicted() {
+		return nil, Inputf(t.path, "has as many columns as classes, whose rows sum to 1 as probabilities do; name them prob_CLASS by the classes of the label, or leave one out if they are features")
+	}
 	return out, nil
+}
+
+// predicted reports whether the features look like the probabilities of the classes.
+func (t *Table) predicted() bool {
+	var columns []*column
+	for j := range t.Features.RawMatrix().Cols {
+		if !slices.Contains(t.ids, j) {
+			columns = append(columns, &column{rows: t.Len(), values: mat.Col(nil, j, t.Features)})
+		}
+	}
+	return len(columns) == len(t.Classes) && distributions(columns)
 }
 
 // doubt is the error of a first row that may be a header.

@@ -127,7 +127,10 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
     if names is not None and len(names) == count:
         for prefix in ("", "logit_", "prob_"):
             bare = [name[len(prefix) :] for name in names if name.startswith(prefix)]
-            if len(bare) == count and set(map(str, found.tolist())) <= set(bare):
+            if len(bare) == count and (named := set(map(str, found.tolist()))) <= set(bare):
+                of = np.array([name in named for name in bare])
+                if 1 < of.sum() < count and np.all(np.abs(scores[:, of].sum(axis=1) - 1) < 1e-3) and np.any(scores[:, ~of]):
+                    raise InputError(f"columns {[name for name in bare if name not in named]} stand beside those of the classes in y, which sum to 1 without them; leave them out, or name them by features=")
                 return np.array(bare) if found.dtype.kind == "U" else np.array(bare, dtype=object).astype(found.dtype)
     levels: typing.Any = getattr(getattr(y, "dtype", None), "categories", None)
     if not hasattr(levels, "__len__"):  # polars' Categorical has none of its own
@@ -206,6 +209,16 @@ def _fitting(y: Array, scores: Array, orders: dict[str, Array], asked: bool, say
     if best != (first := next(iter(orders))):
         warnings.warn(f"the classes of the columns are taken in the order {named[:6]}, {best}, which fits them better than {first}; {say} says another", CalibraWarning, stacklevel=4)
     return orders[best]
+
+
+def in_another_order(scores: Array, y: Array) -> bool:
+    """Whether another column would be right far more often: each top class stands for its commonest label of every other row."""
+    classes, top = scores.shape[1], scores.argmax(axis=1)
+    if classes > 2000:  # of which the table of the pairs is large
+        return False
+    mostly = np.bincount((top * classes + y)[::2], minlength=classes * classes).reshape(classes, classes).argmax(axis=1)
+    right, moved = int((top == y)[1::2].sum()), int((mostly[top] == y)[1::2].sum())
+    return moved > 2 * right and moved - right > statistics.NormalDist().inv_cdf(1 - ALARM) * (moved + right) ** 0.5
 
 
 def exchanged(scores: Array, y: Array) -> tuple[int, float, int, float]:

@@ -84,4 +84,8 @@ def test_alarms_are_notes():
         warnings.simplefilter("always")
         said = calibra.evaluate(S[:, TURNED], Y, scores="logits", folds=0, redraws=0, replicates=0).report
     assert said["verdict"]["say"] == "check the rows"
+    with pytest.warns(calibra.CalibraWarning, match="number the classes in another order"):
+        calibra.metrics.nll(Y, P[:, TURNED])
+    with pytest.raises(calibra.InputError, match="columns \\['id'\\] stand beside"):
+        calibra.Calibrator("ts").fit(pandas.DataFrame(P, columns=NAMES).assign(id=np.arange(len(P))), NAMES[Y])
     assert "labels" in {n["key"] for n in said["notes"]} and any("number the classes in another order" in str(w.message) for w in heard)
