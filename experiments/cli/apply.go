@@ -310,7 +310,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	if err != nil {
 		return err
 	}
-	j.labelled = newLabelled(s.Labels, classes)
+	j.labelled = *newLabelled(s.Labels, classes)
 	arrays := []data.Array{{Name: "probs", Value: data.Streamed(s.Rows, classes, func(write func([]float64) error) error {
 		if err := j.predict(ctx, write); err != nil {
 			return j.note(err)
@@ -334,7 +334,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	if err != nil {
 		return err
 	}
-	return c.closing(ctx, t, m, s.Rows, notice, p, j.labelled)
+	return c.closing(ctx, t, m, s.Rows, notice, p, &j.labelled)
 }
 
 // applied is a stream on its way through a model.
@@ -344,7 +344,7 @@ type applied struct {
 	model    saved
 	far      *layers.Far
 	sample   *layers.Sample
-	labelled *labelled
+	labelled labelled
 	progress *progress
 	room     int               // for rows, in bytes
 	first    *data.Predictions // of the first batch
