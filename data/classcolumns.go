@@ -9,12 +9,17 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Tables of predictions call the columns of the classes prob_NAME, p_NAME, .pred_NAME, prob.NAME or, where the values
-// of the label column are the names of columns, NAME alone. Their label column may have any name, if its values are
+// Tables of predictions call the columns of the classes prob_NAME, p_NAME, .pred_NAME, prob.NAME, score_NAME … or, where the
+// values of the label column are the names of columns, NAME alone. Their label column may have any name, if its values are
 // names of classes and those of no other column are.
 
-// classPrefix are the beginnings by which tools call the columns of classes: of H2O p0, p1, … too.
-var classPrefix = regexp.MustCompile(`^(?i:prob|proba|probability|p|\.?pred)[._ ](.+)$|^p([0-9]+)$`)
+// scoreWord is what tools call scores: the columns of classes begin with it, and H2O's are p0, p1, … too.
+const scoreWord = `(?i:(?:y_?)?(?:prob|proba|probability|probabilities|p|\.?pred|score|class|confidence|conf|softmax))`
+
+var (
+	classPrefix = regexp.MustCompile(`^` + scoreWord + `[._ ](.+)$|^p([0-9]+)$`)
+	scoreName   = regexp.MustCompile(`^` + scoreWord + `s?(?:[._ ][01])?$`)
+)
 
 // className is the class that a column is of by its name, "" if it does not say so.
 func className(name string) string {

@@ -103,6 +103,10 @@ func (t *rawRows) begin(record []string) (header bool, err error) {
 	if t.header {
 		t.table.label = record[t.labelColumn]
 		t.table.Columns = slices.Delete(slices.Clone(record), t.labelColumn, t.labelColumn+1)
+		rest := slices.DeleteFunc(slices.Clone(t.table.Columns), idNames.MatchString)
+		if len(rest) == 1 && scoreName.MatchString(plainName(rest[0])) {
+			return true, Inputf(t.path, "has one column of scores, %s, and none of features; name the probabilities of both classes prob_0 (1 − p) and prob_1 (p)", Printable(rest[0]))
+		}
 	}
 	for range len(record) - 1 {
 		t.columns = append(t.columns, newCSVColumn(t.commas))
@@ -163,7 +167,21 @@ func (t *rawRows) whole() (*Table, error) {
 	if t.first != nil && !t.header && out.doubtful(t.first) {
 		return nil, t.doubt()
 	}
+	if out.predicted() {
+		return nil, Inputf(t.path, "has as many columns as classes, whose rows sum to 1 as probabilities do; name them prob_CLASS by the classes of the label, or leave one out if they are features")
+	}
 	return out, nil
+}
+
+// predicted reports whether the features look like the probabilities of the classes.
+func (t *Table) predicted() bool {
+	var columns []*column
+	for j := range t.Features.RawMatrix().Cols {
+		if !slices.Contains(t.ids, j) {
+			columns = append(columns, &column{rows: t.Len(), values: mat.Col(nil, j, t.Features)})
+		}
+	}
+	return len(columns) == len(t.Classes) && distributions(columns)
 }
 
 // doubt is the error of a first row that may be a header.

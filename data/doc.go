@@ -26,7 +26,7 @@
 // divides raw rows: some train the encoder, the others calibrate and test, as [Inputs] of a network. A mistake of the
 // user is an [*InputError] of one sentence. Package disk writes files, either completely or not at all.
 //
-// # Rows, weights, soft labels
+// # Rows, weights
 //
 // A row is one observation. Sets and predictions keep the rows and the order of the file.
 //
@@ -34,24 +34,25 @@
 // of weight 0 gets a prediction but does not count. A rule that depends on the number of rows uses the effective number
 // ([Set.Effective]).
 //
-// A label is one class. A soft label is the probability of each class, which acts as C weights of one row. Test rows
-// need no labels. Equal rows always fall on the same side of a split ([Set.Stratify]).
+// Test rows need no labels. Equal rows always fall on the same side of a split ([Set.Stratify]).
 //
-// Scores are normalized to log-probabilities once, where rows are read, because a constant that is added to a row means
-// nothing. A mask is a logit far below the largest of its row ([MaskDepth]), or −∞: the class has probability 0 at
-// every temperature. One [Judge] tells logits, log-probabilities and probabilities on any scale by their values, where the
-// caller does not say what they are ([Scores]), and asks where they may be several. Two
-// probabilities that differ only by rounding count as equal ([Set.Resolution]). A probability of 0 is not a mask: all
-// below one floor are the floor ([Source.Floor]). Nothing else is clamped before the metrics.
+// # Scores, classes, labels
 //
-// # Names and tables
+// A score is what the classifier says of a class: a logit, a log-probability, a probability on any scale, or one against the rest
+// ([Scores]). One [Judge] tells which by the values where the caller does not say, and asks where they may be several. Rows become
+// log-probabilities once, where they are read. A logit [MaskDepth] below the largest of its row, or −∞, is a mask: the class cannot
+// be. A probability of 0 is rounded, and all below one floor are the floor ([Source.Floor]).
 //
-// Classes have the order of the columns of logits: that of class_names or logit_NAME, of ordered categories, or of the
-// integers that label the rows, 0…C−1 or 1…C. Labels that are text alone may have several orders (of unordered categories,
-// of numbers, of the alphabet, of the file): the one that fits the columns is taken if the rows tell it from the others,
-// [Source].Order says which, and otherwise names are asked for. Names are compared after Unicode normalization. A
-// table file (Parquet, Arrow, csv) has one column for each meaning; two are refused. Delimiter, decimal mark, line
-// endings and compression of a csv file are detected from its bytes.
+// A class is a column of scores. Its name is, in this order, what class_names, logit_NAME or prob_NAME say, a level of an ordered
+// category, or its number. A label is a class: its name, its number 0…C−1, or 1…C. If labels are text and nothing names the columns,
+// the order that fits them is taken where the rows tell it from others ([Source].Order says which), and asked for elsewhere. A soft
+// label is the probability of each class (N×C), and acts as C weights of one row.
+//
+// # Tables
+//
+// A table file (Parquet, Arrow, csv) has one column for each meaning; two are refused. Names are compared after Unicode
+// normalization. Delimiter, decimal mark, line endings and compression of a csv file are detected from its bytes. Probabilities that
+// differ only by rounding count as equal ([Set.Resolution]).
 //
 // # Forms
 //

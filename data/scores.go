@@ -246,12 +246,17 @@ func (j *Judge) scale() float64 {
 	return 0
 }
 
-// constant is what all of a number of rows sum to, as votes do, whatever it is; 0 where they differ.
+// constant is what all of a number of rows sum to, as votes do, whatever it is, but for the rounding of large numbers; 0 where
+// they differ.
 func (j *Judge) constant() float64 {
-	if j.rows < few || j.negative != "" || !(j.sums[1]-j.sums[0] <= closest*j.sums[0]) {
+	sum, off := (j.sums[0]+j.sums[1])/2, closest
+	if allowed := 2 * j.allowed(sum); allowed < mostRounding {
+		off = max(off, allowed)
+	}
+	if j.rows < few || j.negative != "" || !(j.sums[1]-j.sums[0] <= off*j.sums[0]) {
 		return 0
 	}
-	return (j.sums[0] + j.sums[1]) / 2
+	return sum
 }
 
 // allowed is how far from the scale a row of probabilities may sum, as a share of it.
@@ -281,7 +286,7 @@ func (j *Judge) doubt() string {
 	mostly := func(rows int) bool { return rows > 1 && 2*rows >= j.rows }
 	c := float64(j.columns)
 	switch {
-	case j.outside == "" && j.most > 0:
+	case j.negative == "" && j.most > 0 && j.most <= 1+closest: // fastText adds 1e-5 to each
 		return "may be logits, probabilities, or probabilities of each class against the rest: its values lie in 0…1 and its " + sums + sayWhich
 	case j.summed[0] == j.rows && j.rows > 1:
 		return "may be 1 − m and m of a margin m: every row sums to 1, and it holds " + j.outside + "; put 0 in the place of 1 − m if m is a logit" + orSayWhich
@@ -294,7 +299,7 @@ func (j *Judge) doubt() string {
 	case whole && j.least >= -128 && j.most <= 127 && j.rows >= few && j.sums[0] >= 256-129*c && j.sums[1] <= 256-127*c: // of q − 128 each
 		return "may be the softmax of a quantized network: it holds whole numbers from −128 to 127, and its " + sums + "; add 128 to them" + orSayWhich
 	case j.constant() > 0 && !j.single:
-		return fmt.Sprintf("may be logits, votes or probabilities: no number is negative and every row sums to %.6g%s", j.sums[0], sayWhich)
+		return fmt.Sprintf("may be logits, votes or probabilities: no number is negative and every row sums to %.6g%s", j.constant(), sayWhich)
 	}
 	return ""
 }
@@ -374,7 +379,7 @@ func (j *Judge) said(as Scores, floor float64) string {
 	default:
 		text = "probabilities, not logits"
 	}
-	if j.zeros > 0 {
+	if j.zeros > 0 && floor > 0 {
 		text += fmt.Sprintf(", and %d of them are 0, read as %.3g", j.zeros, floor)
 	}
 	return text

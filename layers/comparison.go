@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"calibra/data"
-
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -270,41 +267,6 @@ func nameOf(names []string, column int) string {
 		return ""
 	}
 	return names[column]
-}
-
-// ExchangedClasses is the same sentence about logits, from labels: rows of a class whose
-// largest logit is mostly another's in test, and was not in cal. It is "" where there is none.
-func ExchangedClasses(cal, test *data.Set) string {
-	if cal == nil || test == nil || cal.Logits == nil || test.Logits == nil || cal.Labels == nil || test.Labels == nil {
-		return ""
-	}
-	classes := max(cal.Classes(), test.Classes())
-	was, is := confusion(cal, classes), confusion(test, classes)
-	to := map[int]int{}
-	for y := range classes {
-		n, m := floats.Sum(was.RawRowView(y)), floats.Sum(is.RawRowView(y))
-		k := floats.MaxIdx(is.RawRowView(y))
-		if n < fewestOfClass || m < fewestOfClass || k == y {
-			continue
-		}
-		z := 2 * (math.Asin(math.Sqrt(is.At(y, k)/m)) - math.Asin(math.Sqrt(was.At(y, k)/n))) / math.Sqrt(1/n+1/m)
-		if z > distuv.UnitNormal.Quantile(1-falseAlarms/float64(classes)) && 2*is.At(y, k) > m {
-			to[k] = y // column k holds what column y held
-		}
-	}
-	return reordered("logit", "logits", test.Names.Classes, to)
-}
-
-// confusion counts the rows of each label by the class of their largest logit, each by its weight.
-func confusion(x *data.Set, classes int) *mat.Dense {
-	out := mat.NewDense(classes, classes, nil)
-	for i := range x.Labels {
-		k := floats.MaxIdx(x.Logits.RawRowView(i))
-		for y, share := range x.Shares(i) {
-			out.Set(y, k, out.At(y, k)+x.Weight(i)*share)
-		}
-	}
-	return out
 }
 
 // scaled is a sentence about a middle column that is wider or narrower by far, or else about

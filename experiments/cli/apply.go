@@ -22,6 +22,8 @@ type applyCmd struct {
 	In    string `required:"" type:"input" placeholder:"F.npz" help:"Rows to predict: a features file with test_features and test_logits (as far as the method needs them), or other data, as for fit."`
 	Out   string `required:"" type:"path" placeholder:"P.npz" help:"File to write: probs (N×C) of the test rows in the order of the file, with their labels and the embedding of the fit if the rows have labels and features. A name that ends in .parquet, .arrow or .feather gets a table."`
 
+	JSON bool `help:"Print what was done as JSON: notes and, where the rows have labels, the verdict on these."`
+
 	applyFlags
 	inputFlags
 	tableFlags
@@ -81,12 +83,9 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err := disk.WriteArrays(c.Out, slices.Concat(p.Arrays(), embedded, asked, priors)...); err != nil {
 		return err
 	}
-	return c.closing(t, src.Test.Len(), m, notice)
-}
-
-// closing says how many rows were calibrated.
-func (c *applyCmd) closing(t *terminal, rows int, m saved, notice string) error {
-	return t.closing(fmt.Sprintf("%d rows calibrated by %s%s", rows, m.method.Name, notice), relative(c.Out))
+	seen := newLabelled(p.Labels, p.LogProbs.RawMatrix().Cols)
+	seen.add(0, src.Test, p.LogProbs)
+	return c.closing(ctx, t, m, src.Test.Len(), notice, p, seen)
 }
 
 // load loads the model of the flags from the held files.
@@ -199,7 +198,7 @@ func embedding(path string, src *data.Source) (arrays []data.Array, notice strin
 		cal := src.Cal.ForFit()
 		e, err = data.FitWeightedEmbedding(cal.Features, cal.Weights, 0)
 	default:
-		notice = "; no embedding, since neither " + path + " nor cal_features is there"
+		notice = "no embedding, since neither " + path + " nor cal_features is there"
 	}
 	if e == nil || err != nil {
 		return nil, notice, err
@@ -214,7 +213,7 @@ func keptEmbedding(path string, features int) (e *data.Embedding, notice string,
 		return nil, "", err
 	}
 	if n, _ := e.Axes.Dims(); n != features {
-		return nil, fmt.Sprintf("; no embedding, since the model was fitted on %d features", n), nil
+		return nil, fmt.Sprintf("no embedding, since the model was fitted on %d features", n), nil
 	}
 	return e, "", nil
 }
@@ -311,6 +310,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	if err != nil {
 		return err
 	}
+	j.labelled = *newLabelled(s.Labels, classes)
 	arrays := []data.Array{{Name: "probs", Value: data.Streamed(s.Rows, classes, func(write func([]float64) error) error {
 		if err := j.predict(ctx, write); err != nil {
 			return j.note(err)
@@ -334,7 +334,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	if err != nil {
 		return err
 	}
-	return c.closing(t, s.Rows, m, notice)
+	return c.closing(ctx, t, m, s.Rows, notice, p, &j.labelled)
 }
 
 // applied is a stream on its way through a model.
@@ -344,6 +344,7 @@ type applied struct {
 	model    saved
 	far      *layers.Far
 	sample   *layers.Sample
+	labelled labelled
 	progress *progress
 	room     int               // for rows, in bytes
 	first    *data.Predictions // of the first batch
@@ -403,6 +404,7 @@ func (j *applied) predict(ctx context.Context, write func([]float64) error) erro
 			}
 		}
 		j.first = nil
+		j.labelled.add(lo, x, p.LogProbs)
 		if j.embed != nil {
 			j.embedded = append(j.embedded, j.embed.Apply(x.Features).RawMatrix().Data...)
 		}

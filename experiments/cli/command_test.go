@@ -189,9 +189,15 @@ func TestPanicOfAnotherGoroutine(t *testing.T) {
 		{"study", "main", "--data", in, "--methods", "nc,broken", "--seeds", "1,2", "--jobs", "1"},
 	} {
 		var code int
+		var stdout string
 		stderr := captured(t, &os.Stderr, func() {
-			captured(t, &os.Stdout, func() { code = run(append(args, "--quiet", "--out", filepath.Join(t.TempDir(), "run")), broken) })
+			stdout = captured(t, &os.Stdout, func() {
+				code = run(append(args, "--quiet", "--json", "--out", filepath.Join(t.TempDir(), "run")), broken)
+			})
 		})
+		if args[0] != "fit" && !strings.Contains(stdout, `"key": "failed"`) {
+			t.Errorf("%v has no note of the cells that failed: %s", args, stdout)
+		}
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
 		if last := lines[len(lines)-1]; code != exitInternal || !strings.Contains(last, "command_test.go:") || !strings.Contains(last, "report") || strings.Contains(stderr, "goroutine ") {
 			t.Errorf("%v exits %d: %s", args, code, stderr)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,10 +98,8 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	if c.notice != "" {
 		t.note("%s", c.notice)
 	}
-	if err := c.report(ctx, t, findings); err != nil {
-		return err
-	}
-	return warnFailures(t, plan)
+	incomplete := warnFailures(t, plan)
+	return cmp.Or(c.report(ctx, t, findings), incomplete)
 }
 
 // shifted adds to findings the verdict on methods with new priors, where the classes of a features file are more or less frequent among

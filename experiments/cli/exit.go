@@ -21,6 +21,7 @@ const (
 	exitFailure     = 1
 	exitUsage       = 2
 	exitNoDevice    = 3
+	exitCheck       = 4
 	exitInternal    = 70 // EX_SOFTWARE of sysexits.h
 	exitInterrupted = 130
 )
@@ -34,6 +35,7 @@ var exitCodes = []struct {
 	{exitFailure, "the work failed: a full disk, a failed fit, a claim outside its band"},
 	{exitUsage, "the input or the flags are wrong"},
 	{exitNoDevice, "--device cuda, and there is no device or too little memory on it"},
+	{exitCheck, "apply wrote its predictions, and the verdict on the rows is to check them"},
 	{exitInternal, "a fault of this program; the message says where to report it"},
 	{exitInterrupted, "interrupted by Ctrl-C or SIGTERM"},
 }
@@ -64,6 +66,8 @@ func ExitCode(err error) int {
 		return exitInterrupted
 	case lacksDevice(err):
 		return exitNoDevice
+	case errors.Is(err, errCheck):
+		return exitCheck
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE):
 		return exitFailure // of the machine, whatever file it was about
 	case errors.As(err, &input), errors.As(err, &setting):

@@ -135,7 +135,8 @@ func TestColumnsInAnotherOrder(t *testing.T) {
 				t.Fatalf("what was refused left %v", left)
 			}
 			command[len(command)-1] = strings.Replace(command[len(command)-1], "refused", "accepted", 1)
-			if code, _, stderr := calibra(t, append(command, "--accept-shift")...); code != 0 || !strings.Contains(stderr, "warning: ") {
+			code, _, stderr := calibra(t, append(command, "--accept-shift")...)
+			if !strings.Contains(stderr, "warning: ") || code != 0 && (code != exitCheck || !strings.Contains(stderr, "the labels seem to number")) {
 				t.Errorf("%s --accept-shift exits %d: %s", command[0], code, stderr)
 			}
 			if command[0] == "fit" {
@@ -145,7 +146,7 @@ func TestColumnsInAnotherOrder(t *testing.T) {
 				}
 			}
 		}
-		if code, _, stderr := calibra(t, "apply", "--model", old, "--in", wrong, "--out", filepath.Join(dir, "old.npz")); code != 0 {
+		if code, _, stderr := calibra(t, "apply", "--model", old, "--in", wrong, "--out", filepath.Join(dir, "old.npz")); code != 0 && code != exitCheck {
 			t.Errorf("an old model: apply exits %d: %s", code, stderr)
 		}
 	}

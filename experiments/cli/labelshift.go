@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -100,17 +101,17 @@ func (c *applyCmd) reweigh(ctx context.Context, t *terminal, m saved, shift *lay
 	} else {
 		said = "new priors: " + shift.String(name)
 	}
-	if err := t.printf("%s\n", said); err != nil {
-		return nil, err
-	}
+	c.say(t, "new_priors", said)
 	if !stays {
 		before := mat.DenseCopyOf(p.LogProbs)
 		if err := shift.Apply(c.In, p.LogProbs); err != nil {
 			return nil, err
 		}
-		if err := gained(t, p, before); err != nil {
+		gain, err := gained(p, before)
+		if err != nil {
 			return nil, err
 		}
+		c.say(t, "new_priors_gain", gain)
 	}
 	if data.IsTable(c.Out) {
 		return nil, nil // it has room for rows alone
@@ -118,21 +119,21 @@ func (c *applyCmd) reweigh(ctx context.Context, t *terminal, m saved, shift *lay
 	return append([]data.Array{{Name: "new_priors", Value: shift.New}}, arrays...), nil
 }
 
-// gained says what new priors do to the NLL of rows, where these have labels.
-func gained(t *terminal, p *data.Predictions, before *mat.Dense) error {
+// gained says what new priors do to the NLL of rows, "" where these have no labels.
+func gained(p *data.Predictions, before *mat.Dense) (string, error) {
 	if p.Labels == nil {
-		return nil
+		return "", nil
 	}
 	x := &data.Set{Labels: p.Labels, Soft: p.Soft, Weights: p.Weights}
 	law, err := metrics.NewLaw(p.LogProbs, before, p.Labels, metrics.Settings{Rows: p.Weights, Soft: p.Soft})
 	if err != nil {
-		return err
+		return "", err
 	}
 	compared, err := metrics.Ties{Law: law}.Compare(metrics.NLL, losses(x, p.LogProbs), losses(x, before))
 	if err != nil {
-		return err
+		return "", err
 	}
-	return t.printf("the change of the NLL of these rows by their labels: %s\n", verdict.NewDifference(*compared, compared.PValue))
+	return fmt.Sprintf("the change of the NLL of these rows by their labels: %s", verdict.NewDifference(*compared, compared.PValue)), nil
 }
 
 // losses are of each row the cross-entropy times N w_i/Σ w.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/data/disk"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -105,6 +104,14 @@ func TestPartsOfPredictions(t *testing.T) {
 	isNear(t, "NLL", nll[2], nll[0], 0)
 }
 
+// TestOrderOfClasses: the levels of a factor are the order of the columns; two classes that are exchanged in the alphabet are found.
+func TestOrderOfClasses(t *testing.T) {
+	needCases(t)
+	cases := casesOf{t.TempDir(), map[string]*ran{}}
+	isNear(t, "NLL", cases.fit(t, "meaning/factor.feather", "ts").result(t, "nll"), .628545, digits(6)) // right.py
+	cases.fit(t, "meaning/names-two-exchanged.npz", "ts").refuses(t, "in another order", "alba, iris, setosa, lutea")
+}
+
 // TestGroupsOfDays: days are groups.
 func TestGroupsOfDays(t *testing.T) {
 	needCases(t)
@@ -140,33 +147,6 @@ func TestSetsWithoutFeatures(t *testing.T) {
 		}
 		isNear(t, key+": mean size", mat.Sum(sets)/float64(len(labels)), 2.61, 1e-12) // right.py
 		isNear(t, key+": coverage", covered/float64(len(labels)), .885, 1e-12)
-	}
-}
-
-// TestUnreadArraysAreNamed: every command that reads rows names the arrays that nothing reads, and what was meant.
-func TestUnreadArraysAreNamed(t *testing.T) {
-	dir := t.TempDir()
-	rows := features(160)
-	in, shares := filepath.Join(dir, "rows.npz"), make([]float64, 160)
-	for i := range shares {
-		shares[i] = 1
-	}
-	if err := disk.WriteNPZ(in, append(rows, data.Array{Name: "sample_weight", Value: shares})...); err != nil {
-		t.Fatal(err)
-	}
-	model := filepath.Join(dir, "model")
-	for _, args := range [][]string{
-		{"fit", "--in", in, "--method", "ts", "--out", model},
-		{"apply", "--model", model, "--in", in, "--out", filepath.Join(dir, "p.npz")},
-		{"apply", "--model", model, "--in", in, "--out", filepath.Join(dir, "p.parquet")},
-		{"compare", "--in", in, "--methods", "nc,ts", "--seeds", "1", "--out", filepath.Join(dir, "compare")},
-		{"study", "main", "--data", in, "--methods", "nc,ts", "--seeds", "1", "--out", filepath.Join(dir, "study")},
-		append([]string{"evaluate", "--in", in}, unmeasured...),
-		{"diagnose", "--in", in, "--redraws", "19", "--rows", "20", "--out", filepath.Join(dir, "diagnosis")},
-	} {
-		if code, _, stderr := calibra(t, args...); code != 0 || !strings.Contains(stderr, "nothing reads sample_weight (did you mean") {
-			t.Errorf("%s exits %d: %s", args[0], code, stderr)
-		}
 	}
 }
 

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,7 +8,6 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -78,70 +75,6 @@ func TestZeroIsNeverAboveMore(t *testing.T) {
 		if alone := apply(zero); alone.At(0, 0) != p.At(0, 0) {
 			t.Errorf("%s: a 0 alone gets %v, beside others %v", method, alone.At(0, 0), p.At(0, 0))
 		}
-	}
-}
-
-// TestScoresInAnyForm: the same rows as logits, log-probabilities, probabilities, percentages and of a quantized softmax give the
-// same predictions in fit and evaluate, to the resolution of the form; a model answers one row as the rows of its fit.
-func TestScoresInAnyForm(t *testing.T) {
-	rng, dir := rand.New(rand.NewPCG(6, 6)), t.TempDir()
-	const n, k = 400, 3
-	logits, labels := mat.NewDense(n, k, nil), make([]int, n)
-	for i := range n {
-		for j := range k {
-			logits.Set(i, j, 1.2*rng.NormFloat64())
-		}
-		u := rng.Float64()
-		row := logits.RawRowView(i)
-		for labels[i] = 0; labels[i] < k-1; labels[i]++ { // drawn at a temperature of 2
-			if u -= math.Exp(row[labels[i]]/2 - floats.LogSumExp([]float64{row[0] / 2, row[1] / 2, row[2] / 2})); u < 0 {
-				break
-			}
-		}
-	}
-	form := func(do func(p float64) float64) *mat.Dense {
-		m := mat.DenseCopyOf(logits)
-		softmax(m)
-		m.Apply(func(_, _ int, p float64) float64 { return do(p) }, m)
-		return m
-	}
-	var first *mat.Dense
-	var nll float64
-	for _, c := range []struct {
-		scores string
-		m      *mat.Dense
-		within float64
-	}{
-		{"logits", logits, 0},
-		{"log-probabilities", form(math.Log), 1e-9},
-		{"probabilities", form(func(p float64) float64 { return p }), 1e-9},
-		{"probabilities", form(func(p float64) float64 { return 100 * p }), 1e-9},
-		{"one-vs-rest", form(func(p float64) float64 { return p / 2 }), 1e-9},
-		{"probabilities", form(func(p float64) float64 { return math.Round(10000*p) / 100 }), 1e-3},
-		{"probabilities", form(func(p float64) float64 { return min(math.Round(256*p), 255) }), 2e-2},
-	} {
-		in, one, predictions := filepath.Join(dir, "rows.npz"), filepath.Join(dir, "one.npz"), filepath.Join(dir, "p.npz")
-		write := func(path string, arrays ...data.Array) {
-			if err := disk.WriteArrays(path, arrays...); err != nil {
-				t.Fatal(err)
-			}
-		}
-		half := func(lo int) mat.Matrix { return c.m.Slice(lo, lo+n/2, 0, k) }
-		write(in, data.Array{Name: "cal_logits", Value: mat.DenseCopyOf(half(0))}, data.Array{Name: "cal_labels", Value: labels[:n/2]},
-			data.Array{Name: "test_logits", Value: mat.DenseCopyOf(half(n / 2))}, data.Array{Name: "test_labels", Value: labels[n/2:]})
-		write(predictions, data.Array{Name: "logits", Value: c.m}, data.Array{Name: "labels", Value: labels})
-		runs := &casesOf{t.TempDir(), map[string]*ran{}}
-		fit := runs.run(t, "fit", "--in", in, "--method", "ts", "--scores", c.scores).ok(t)
-		evaluated := runs.evaluatedAt(t, predictions, "--scores", c.scores, "--redraws", "0", "--replicates", "0", "--folds", "0")
-		p, value := fit.probabilities(t), evaluated.Metrics["nll"].Value
-		if first == nil {
-			first, nll = p, value
-		}
-		isNear(t, c.scores+": furthest probability", furthest(t, p, first), 0, c.within)
-		isNear(t, c.scores+": NLL of evaluate", value, nll, c.within)
-		write(one, data.Array{Name: "test_logits", Value: mat.DenseCopyOf(c.m.Slice(n/2, n/2+1, 0, k))})
-		got := runs.run(t, "apply", "--model", fit.out, "--in", one).probabilities(t)
-		isNear(t, c.scores+": furthest of one row alone", furthest(t, got, mat.DenseCopyOf(p.Slice(0, 1, 0, k))), 0, 1e-12)
 	}
 }
 

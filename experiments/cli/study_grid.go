@@ -148,17 +148,14 @@ func (g *gridFlags) runPart(ctx context.Context, t *terminal, p *study.Plan, job
 	if err := t.run(ctx, part, jobs); err != nil {
 		return err
 	}
-	failures := len(part.Failures())
+	failures, incomplete := len(part.Failures()), warnFailures(t, part)
 	computed := all - before - failures
 	if asJSON {
 		err = t.json(map[string]any{"cells": all, "done_before": before, "computed": computed, "failed": failures, "dir": dir})
 	} else {
 		err = t.closing(fmt.Sprintf("%d of %d cells are computed, %d were there already", computed, all, before), "cells to "+relative(dir))
 	}
-	if err != nil {
-		return err
-	}
-	return warnFailures(t, part)
+	return cmp.Or(err, incomplete)
 }
 
 // warnFailures names the cells that failed; the error counts them.

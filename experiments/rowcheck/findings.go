@@ -61,12 +61,13 @@ func Find(src *data.Source) (beside Findings) {
 	if test == nil {
 		return beside
 	}
-	beside.TestLabels = OtherLabels("test rows", test)
+	otherOrder := false
+	beside.TestLabels, otherOrder = otherLabels("test rows", test)
 	sample := layers.NewSample(test.Len())
 	sample.Add(test)
 	beside.Comparison = *layers.ProfileOf(cal).Compare(sample)
-	if exchanged := layers.ExchangedClasses(cal, test); exchanged != "" && len(beside.Wrong) == 0 {
-		beside.Wrong = append(beside.Wrong, exchanged)
+	if otherOrder && beside.Labels == "" && len(beside.Wrong) == 0 { // not that of the fit
+		beside.Wrong = []string{beside.TestLabels}
 	}
 	beside.Repeated = Repeated(cal, test)
 	_, beside.Copies = CountCopies(test)

@@ -17,29 +17,35 @@ import (
 // belong to other rows; it is "" if they seem to do neither. rows is the name of the rows in the sentence, such as "test
 // rows". Rows of weight 0 are left out.
 func OtherLabels(rows string, x *data.Set) string {
+	text, _ := otherLabels(rows, x)
+	return text
+}
+
+// otherLabels is [OtherLabels], and whether it is of another order.
+func otherLabels(rows string, x *data.Set) (text string, order bool) {
 	x = x.ForFit()
 	if x == nil || x.Logits == nil || x.Labels == nil || data.InvalidLabel(x.Labels, x.Classes()) >= 0 {
-		return ""
+		return "", false
 	}
 	scores, labels := x.Logits, x.Labels
-	order := countOrder(scores, labels)
-	if order.classes < 2 {
-		return "" // one class alone is a fault of its own
+	counts := countOrder(scores, labels)
+	if counts.classes < 2 {
+		return "", false // one class alone is a fault of its own
 	}
 	const renumber = "the labels seem to number the classes in another order than the columns do: %s; " +
 		"number them by the columns or, where labels are names, add class_names in the order of the columns"
-	if order.moved > 2*order.right && order.surely(order.moved) {
+	if counts.moved > 2*counts.right && counts.surely(counts.moved) {
 		return fmt.Sprintf(renumber, fmt.Sprintf("the classifier is right in %.0f %% of the %s, and would be in %.0f %% if its columns stood for other classes",
-			order.percent(order.right), rows, order.percent(order.moved)))
+			counts.percent(counts.right), rows, counts.percent(counts.moved))), true
 	}
 	if some := spread(len(labels), comparedRows); some != nil {
 		scores, labels = data.RowsOf(scores, some), data.Each(some, func(i int) int { return labels[i] })
 	}
 	if a, b, z, surely := data.Exchanged(scores, labels); z < surely {
 		name := func(c int) string { return data.Line(data.ClassName(x.Names.Classes, c)) }
-		return fmt.Sprintf(renumber, fmt.Sprintf("the %s of class %s look like those of class %s, and the other way round", rows, name(a), name(b)))
+		return fmt.Sprintf(renumber, fmt.Sprintf("the %s of class %s look like those of class %s, and the other way round", rows, name(a), name(b))), true
 	}
-	return foreign(rows, scores, labels)
+	return foreign(rows, scores, labels), false
 }
 
 // order counts of how many rows the label is the largest score, and the commonest label of the rows with that largest score.

@@ -33,6 +33,8 @@ def columns(logits: Rows, name: str = "logits", scores: str | None = None) -> Ar
         likely = in_unit_interval(p)
         if scores in ("probabilities", "one-vs-rest") and not likely:
             raise InputError(f"{name} has one value for each row, a probability of class 1, and one of them lies outside 0…1")
+        if likely and scores != "logits":
+            p = np.clip(p, 0, 1)
         logits = np.column_stack([1 - p if likely and scores != "logits" else np.zeros_like(p), p])
     if logits.ndim != 2:
         raise InputError(f"{name} has the shape {logits.shape}; it must have a row for each case and a column for each class. {_flattened(logits.shape)}")
@@ -55,8 +57,8 @@ def single(logits: Rows) -> bool:
 
 
 def in_unit_interval(values: Array) -> bool:
-    """Whether all values lie in 0…1."""
-    return bool(values.size == 0 or values.min() >= 0 and values.max() <= 1)
+    """Whether all values lie in 0…1, but for rounding."""
+    return bool(values.size == 0 or values.min() >= 0 and values.max() <= 1 + 1e-4)
 
 
 def of_single(values: Rows, scores: str | None) -> str | None:
@@ -72,9 +74,13 @@ def probabilities_of(values: Rows, name: str, scores: str | None = None) -> Arra
     if scores in ("logits", "log-probabilities") and len(p):
         p = np.exp(p - p.max(axis=1, keepdims=True))
     sums = p.sum(axis=1)
-    scale = np.median(sums) if scores == "probabilities" and len(p) else 1  # percentages too
+    scale, off = 1.0, 1e-3
+    if scores == "probabilities" and len(p):  # percentages too, to so many decimals
+        scale = float(np.median(sums))
+        rounded = (10.0**-d for d in range(0 if scale > 2 else 2, 7) if np.all(np.abs(p * 10**d - np.round(p * 10**d)) <= 2.0**-24 * p * 10**d))
+        off = max(1e-3 * scale, p.shape[1] * next(rounded, 0.0))
     free = scores in ("logits", "log-probabilities", "one-vs-rest")
-    if len(p) == 0 or p.min() < 0 or not (free or np.all(np.abs(sums - scale) <= 1e-3 * scale)):
+    if len(p) == 0 or p.min() < 0 or not (free or np.all(np.abs(sums - scale) <= off)):
         raise InputError(f"{name} must hold at least one row, and in each row probabilities that sum to 1; of others, scores= says what they are: logits, probabilities, log-probabilities or one-vs-rest")
     return typing.cast(Array, np.where(sums[:, None] > 0, p, 1) if scores == "one-vs-rest" else p)
 
@@ -121,12 +127,17 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
     if names is not None and len(names) == count:
         for prefix in ("", "logit_", "prob_"):
             bare = [name[len(prefix) :] for name in names if name.startswith(prefix)]
-            if len(bare) == count and set(map(str, found.tolist())) <= set(bare):
+            if len(bare) == count and (named := set(map(str, found.tolist()))) <= set(bare):
+                of = np.array([name in named for name in bare])
+                if 1 < of.sum() < count and np.all(np.abs(scores[:, of].sum(axis=1) - 1) < 1e-3) and np.any(scores[:, ~of]):
+                    raise InputError(f"columns {[name for name in bare if name not in named]} stand beside those of the classes in y, which sum to 1 without them; leave them out, or name them by features=")
                 return np.array(bare) if found.dtype.kind == "U" else np.array(bare, dtype=object).astype(found.dtype)
     levels: typing.Any = getattr(getattr(y, "dtype", None), "categories", None)
+    if not hasattr(levels, "__len__"):  # polars' Categorical has none of its own
+        levels = None
     if levels is not None and len(levels) == count:
         levels = labels(levels)
-        if levels.dtype.kind != "U" or y.dtype.ordered:
+        if levels.dtype.kind != "U" or getattr(y.dtype, "ordered", True):  # those of polars' Enum are
             return typing.cast(Array, levels)
     if found.dtype.kind == "f":
         if (strange := values[(values != np.floor(values)) | ~np.isfinite(values)]).size:
@@ -198,6 +209,16 @@ def _fitting(y: Array, scores: Array, orders: dict[str, Array], asked: bool, say
     if best != (first := next(iter(orders))):
         warnings.warn(f"the classes of the columns are taken in the order {named[:6]}, {best}, which fits them better than {first}; {say} says another", CalibraWarning, stacklevel=4)
     return orders[best]
+
+
+def in_another_order(scores: Array, y: Array) -> bool:
+    """Whether another column would be right far more often: each top class stands for its commonest label of every other row."""
+    classes, top = scores.shape[1], scores.argmax(axis=1)
+    if classes > 2000:  # of which the table of the pairs is large
+        return False
+    mostly = np.bincount((top * classes + y)[::2], minlength=classes * classes).reshape(classes, classes).argmax(axis=1)
+    right, moved = int((top == y)[1::2].sum()), int((mostly[top] == y)[1::2].sum())
+    return moved > 2 * right and moved - right > statistics.NormalDist().inv_cdf(1 - ALARM) * (moved + right) ** 0.5
 
 
 def exchanged(scores: Array, y: Array) -> tuple[int, float, int, float]:

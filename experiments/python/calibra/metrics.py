@@ -17,12 +17,13 @@ names, the integers, or the order of the names in y_true that fits the columns, 
 from __future__ import annotations
 
 import typing
+import warnings
 
 import numpy as np
 
 from calibra import judging
-from calibra.classes import classes_of, numbered, probabilities_of, soft
-from calibra.command import InputError, array
+from calibra.classes import classes_of, in_another_order, numbered, probabilities_of, soft
+from calibra.command import CalibraWarning, InputError, array
 from calibra.tables import Array, Rows, column_names, single_column
 
 __all__ = ["brier", "decompose", "ecce", "ece", "ece_top", "ess", "lce", "mce", "mlce", "multicalibration_error", "nll", "noise"]
@@ -468,6 +469,8 @@ def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, labels: Rows, score
         raise InputError(f"y_true has {len(y)} rows and y_prob has {len(p)}; they must be of the same rows")
     if not soft(y) and (y.min() < 0 or y.max() >= p.shape[1] or y.dtype.kind not in "iu"):
         raise InputError(f"y_true must hold whole numbers in 0…{p.shape[1] - 1}, or name its classes by labels")
+    if not soft(y) and in_another_order(p, y):
+        warnings.warn("the labels seem to number the classes in another order than the columns of y_prob do; number them by the columns, or name the columns by labels=", CalibraWarning, stacklevel=3)
     w = np.ones(len(p)) if sample_weight is None else array(single_column(sample_weight), "sample_weight").astype(np.float64)
     if w.shape != (len(p),) or not np.all(w >= 0) or w.sum() == 0:
         raise InputError(f"sample_weight must be {len(p)} numbers of 0 or more, not all 0")

@@ -60,14 +60,16 @@ def table(X: Rows) -> dict[str, Array] | None:
     """The columns of X by their names, each N values or N lists of one length (N×k); None of what has no named columns."""
     if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
         return {str(name): _values(X.iloc[:, j]) for j, name in enumerate(X.columns)}
+    if hasattr(X, "get_columns"):  # polars
+        return {column.name: _values(column) for column in X.get_columns()}
     if isinstance(X, np.ndarray) or not (hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")):
         return None
     try:
         import pyarrow
         from pyarrow import interchange
     except ImportError:
-        if hasattr(X, "__array__"):
-            return None
+        if hasattr(X, "__array__") and not hasattr(X, "columns"):
+            return None  # a Series
         raise InputError(f"pyarrow reads a {type(X).__name__}, and is not installed: pip install pyarrow, or hand over an array") from None
     try:
         read = pyarrow.table(X) if hasattr(X, "__arrow_c_stream__") else interchange.from_dataframe(X)
@@ -93,7 +95,7 @@ def single_column(values: Rows) -> Rows:
 
 
 def _values(column: typing.Any) -> Array:
-    """A column of pandas; lists in it are rows of N×k."""
+    """A column of pandas or polars; lists in it are rows of N×k."""
     values = np.asarray(column)
     if values.dtype == object and len(values) and isinstance(values[0], (list, tuple, np.ndarray)):
         try:

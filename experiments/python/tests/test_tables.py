@@ -1,4 +1,5 @@
 """Rows in frames and tables, and what a Trainer predicted, say what arrays say."""
+import sys
 import types
 import warnings
 
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 
 import calibra
+import calibra.metrics
 from calibra.tables import table
 from test_calibra import CAL, TEST
 
@@ -129,3 +131,15 @@ def test_an_eval_prediction_of_transformers():
     transformers = pytest.importorskip("transformers")
     model = calibra.Calibrator("ts").fit(transformers.EvalPrediction(predictions=CAL[0], label_ids=CAL[1]))
     assert model.run_["model.safetensors"] == calibra.Calibrator("ts").fit(*CAL[:2]).run_["model.safetensors"]
+
+
+def test_polars_without_pyarrow(monkeypatch):
+    polars = pytest.importorskip("polars")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    frame = polars.DataFrame({name: column for name, column in zip(LOGITS, CAL[0].T)})
+    model = calibra.Calibrator("ts").fit(frame, CAL[1])
+    assert np.array_equal(model.predict_proba(frame.select(LOGITS[::-1])), model.predict_proba(CAL[0]))
+    classes = polars.DataFrame({name: column for name, column in zip("dcba", CAL[0].T)})
+    y = polars.Series(np.array(list("dcba"))[CAL[1]])
+    for labels, scores in ((y, classes), (y, classes.select(list("abcd"))), (y.cast(polars.Enum(list("dcba"))), CAL[0])):
+        assert calibra.metrics.nll(labels, scores, scores="logits") == pytest.approx(calibra.metrics.nll(CAL[1], CAL[0], scores="logits"), abs=1e-12)

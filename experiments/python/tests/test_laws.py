@@ -1,0 +1,91 @@
+"""Whatever the classes, the columns and the scores are called, every face of the package reads the same rows, or asks what they are."""
+import warnings
+
+import numpy as np
+import pytest
+
+import calibra
+import calibra.metrics
+
+pandas = pytest.importorskip("pandas")
+NAMES = np.array(["ant", "bee", "wasp"])
+
+
+def rows(n=600):
+    rng = np.random.default_rng(2)
+    s = 2 * rng.normal(size=(n, 3))
+    p = np.exp(s / 2) / np.exp(s / 2).sum(axis=1, keepdims=True)
+    return s, (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1)
+
+
+S, Y = rows()
+P = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
+TURNED = [2, 0, 1]
+
+
+def fitted(scores, y, said, names):
+    """The NLL of temperature scaling, and what it says of each class by its place in NAMES."""
+    model = calibra.Calibrator("ts", scores=said).fit(scores, y, classes=names)
+    return model.evaluate(scores, y, folds=0, redraws=0, replicates=0)["nll"].value
+
+
+FACES = {
+    "Calibrator": fitted,
+    "metrics": lambda scores, y, said, names: calibra.metrics.nll(y, scores, scores=said, labels=names),
+    "evaluate": lambda scores, y, said, names: calibra.evaluate(scores, y, scores=said, classes=names, folds=0, redraws=0, replicates=0)["nll"].value,
+    "diagnose": lambda scores, y, said, names: calibra.diagnose(scores, y, np.ones((len(Y), 2)) * (np.arange(len(Y)) % 7)[:, None], scores=said, classes=names, redraws=19).report["verdict"]["methods"],
+}
+
+# How the rows are written: scores, labels, what the caller says of scores and classes, and by how much the NLL may differ, None where a
+# question is right too.
+LAWS = {
+    "names alone": (S, NAMES[Y], "logits", None, 0),
+    "renamed": (S, np.array(["x", "y 1", "é"])[Y], "logits", None, 0),
+    "permuted, a frame": (pandas.DataFrame(S[:, TURNED], columns=NAMES[TURNED]), NAMES[Y], "logits", None, 0),
+    "permuted, classes=": (S[:, TURNED], NAMES[Y], "logits", NAMES[TURNED], 0),
+    "permuted, an ordered category": (S[:, TURNED], pandas.Series(pandas.Categorical(NAMES[Y], NAMES[TURNED], ordered=True)), "logits", None, 0),
+    "permuted, names alone": (S[:, TURNED], NAMES[Y], "logits", None, None),
+    "from 1": (S, Y + 1, "logits", None, 0),
+    "log-probabilities": (np.log(P), Y, "log-probabilities", None, 1e-9),
+    "probabilities": (P, Y, "probabilities", None, 1e-9),
+    "percent": (100 * P, Y, "probabilities", None, 1e-9),
+    "percent, rounded": ((100 * P).round(2), Y, "probabilities", None, 1e-3),
+    "uint8": (np.clip(np.round(256 * P), 1, 255).astype(np.uint8), Y, "probabilities", None, 2e-2),
+    "one-vs-rest": (P / 2, Y, "one-vs-rest", None, 1e-9),
+}
+
+
+@pytest.fixture(scope="module")
+def right():
+    return {face: measure(S, Y, "logits", None) for face, measure in FACES.items()}
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("law", LAWS)
+def test_laws_of_meaning(law, face, right):
+    scores, y, said, names, within = LAWS[law]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", calibra.CalibraWarning)
+        try:
+            got = FACES[face](scores, y, said, names)
+        except calibra.InputError as asked:
+            assert within is None and "in another order" in str(asked)
+            return
+    if face == "diagnose":
+        got, right = ({m["method"]: m["nll"] for m in methods}["nc"] for methods in (got, right[face]))
+        assert got == pytest.approx(right, abs=(within or 0) + 1e-9)
+    else:
+        assert got == pytest.approx(right[face], abs=(within or 0) + 1e-9)
+
+
+def test_alarms_are_notes():
+    """What the command says of the rows is in the report, and the verdict recommends nothing on rows of other classes."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        said = calibra.evaluate(S[:, TURNED], Y, scores="logits", folds=0, redraws=0, replicates=0).report
+    assert said["verdict"]["say"] == "check the rows"
+    with pytest.warns(calibra.CalibraWarning, match="number the classes in another order"):
+        calibra.metrics.nll(Y, P[:, TURNED])
+    with pytest.raises(calibra.InputError, match="columns \\['id'\\] stand beside"):
+        calibra.Calibrator("ts").fit(pandas.DataFrame(P, columns=NAMES).assign(id=np.arange(len(P))), NAMES[Y])
+    assert "labels" in {n["key"] for n in said["notes"]} and any("number the classes in another order" in str(w.message) for w in heard)
