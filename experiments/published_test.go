@@ -183,15 +183,19 @@ func must(t *testing.T, text string) float64 {
 	return x
 }
 
-// cifarFeatures skips where those of the source, 30 and 40 MB, are not beside the repository, or
-// in the folder that CALIBRA_SHARED names.
-func cifarFeatures(t *testing.T, source string) *data.Source {
-	t.Helper()
+// besideRepository is a file in ../shared, or in the folder that CALIBRA_SHARED names.
+func besideRepository(names ...string) string {
 	shared := os.Getenv("CALIBRA_SHARED")
 	if shared == "" {
 		shared = filepath.Join("..", "..", "shared")
 	}
-	src, err := data.Open(filepath.Join(shared, "data", source+"-resnet.npz"))
+	return filepath.Join(append([]string{shared}, names...)...)
+}
+
+// cifarFeatures skips where those of the source, 30 and 40 MB, are not beside the repository.
+func cifarFeatures(t *testing.T, source string) *data.Source {
+	t.Helper()
+	src, err := data.Open(besideRepository("data", source+"-resnet.npz"))
 	if err != nil {
 		t.Skip("the CIFAR features, 70 MB, are not beside the repository")
 	}
@@ -436,6 +440,51 @@ func TestCommittedResults(t *testing.T) {
 	}
 	if shared == 0 {
 		t.Error("main.csv shares no run with the committed ones")
+	}
+}
+
+// TestPublishedCodes: vq has the NLL of the published classes on the features of small tables, as they are and, by
+// codebook.centre=column, with each column less its mean, which is another geometry. nll.json says how theirs were made, on five
+// seeds; the two means are as far apart as Welch's test at 5 % lets them be, whose fewest degrees of freedom are 4 (t = 2.8).
+func TestPublishedCodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("20 fits take half a minute")
+	}
+	folder := besideRepository("golden", "published-codes")
+	text, err := os.ReadFile(filepath.Join(folder, "nll.json"))
+	if err != nil {
+		t.Skip("the published NLLs are not beside the repository")
+	}
+	var published map[string]json.RawMessage
+	if err := json.Unmarshal(text, &published); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"yeast", "segment"} {
+		var want map[string][]float64
+		if err := json.Unmarshal(published[table], &want); err != nil {
+			t.Fatal(err)
+		}
+		src, err := data.Open(filepath.Join(folder, table+".npz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for centre, key := range map[string]string{"common": "raw", "column": "column"} {
+			var nll []float64
+			for seed := range uint64(5) {
+				c := experiments.Spec{Method: "vq", Set: "codebook.centre=" + centre, Split: data.PaperText, Seed: 42 + seed}
+				r, err := c.Fit(t.Context(), src, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				nll = append(nll, r.Outcome.Metrics.Values[metrics.NLL])
+			}
+			ours, theirs := metrics.NewSpread(nll), metrics.NewSpread(want[key])
+			joint := math.Hypot(ours.SD, theirs.SD) / math.Sqrt(5)
+			t.Logf("%s, %s: NLL %.4f ± %.4f, published %.4f ± %.4f", table, key, ours.Mean, ours.SD, theirs.Mean, theirs.SD)
+			if math.Abs(ours.Mean-theirs.Mean) > 2.8*joint {
+				t.Errorf("%s, %s: the NLL %.4f is no published one, %.4f ± %.4f", table, key, ours.Mean, theirs.Mean, theirs.SD)
+			}
+		}
 	}
 }
 
