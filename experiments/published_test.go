@@ -322,22 +322,24 @@ func (g golden) standardErrors(values []float64, want spread) (mean, errors floa
 // what is known of the cause.
 var apart = map[string]string{
 	"cifar10 tables published vq-dc warm nll": whyDirichlet, "cifar10 tables published vq-dc warm lce": whyDirichlet,
-	"cifar10 tables published vq-dc zero lce": whyDirichlet,
-	"cifar10 tables calibra vq-dc warm nll":   whyDirichlet, "cifar10 tables calibra vq-dc warm lce": whyDirichlet,
-	"cifar10 tables calibra vq-dc zero nll":   whyDirichlet,
+	"cifar10 tables published vq-dc zero nll": whyDirichlet, "cifar10 tables published vq-dc zero lce": whyDirichlet,
+	"cifar10 tables calibra vq-dc warm nll":   whyDirichlet,
 	"cifar10 tables published vq-nc warm nll": whyHead, "cifar10 tables published vq-nc zero nll": whyHead,
 	"cifar10 tables calibra vq-nc warm nll": whyHead, "cifar10 tables calibra vq-nc zero nll": whyHead, "cifar10 tables calibra ps lce": whyRows,
-	"cifar10 tables published vq-nc warm lce": whyCentred, "cifar10 tables published vq-nc zero lce": whyCentred,
-	"cifar10 tables calibra vq-nc warm lce": whyCentred, "cifar10 tables calibra vq-nc zero lce": whyCentred,
-	"cifar10 tables published vq-dc warm acc": whyCentred, "cifar10 paper calibra vq-dc warm acc": whyCentred,
-	"cifar10 paper published vq-nc zero acc": whyCentred, "cifar10 paper calibra vq zero nll": whyCentred,
-	"cifar100 tables calibra vq warm lce": whyCentred, "cifar100 tables calibra vq zero lce": whyCentred,
+	"cifar10 tables published vq-nc warm lce": whyTranslated, "cifar10 tables published vq-nc zero lce": whyTranslated,
+	"cifar10 tables calibra vq-nc warm lce": whyTranslated, "cifar10 tables calibra vq-nc zero lce": whyTranslated,
+	"cifar100 tables calibra vq warm lce": whyTranslated, "cifar100 tables calibra vq zero lce": whyTranslated,
+	"cifar10 tables published vq warm acc": whyTranslated, "cifar10 tables published vq zero acc": whyTranslated,
+	"cifar10 tables published vq-dc zero acc": whyTranslated, "cifar10 tables calibra vq-dc zero acc": whyTranslated,
+	"cifar10 paper published vq zero acc": whyTranslated, "cifar10 paper published vq-dc warm acc": whyTranslated,
+	"cifar10 paper published vq-dc zero acc": whyTranslated, "cifar10 paper calibra vq-dc warm acc": whyTranslated,
+	"cifar10 paper calibra vq-dc zero acc": whyTranslated,
 }
 
-// whyCentred: here each column of the features is centred before it is quantized, so that codes do
-// not depend on an offset; the published code quantizes columns as they are, and another geometry has
-// other codewords. Without the centre these numbers were within two joint standard errors.
-const whyCentred = "columns are centred before they are quantized, which the published code leaves out"
+// whyTranslated: the geometry is the published one, but the head is trained on codewords less the centre, which Adam and
+// early stopping see as another problem. Of features as they are the LCE of vq-nc is .0058 to .0061 on the published rows, less a centre
+// .0048 to .0049, be it one of all slots or one of each column. Accuracies differ by up to .003, heads of three seeds by as much.
+const whyTranslated = "the head is trained on codewords less the centre, the published one on codewords as they are"
 
 // whyRows: of a method that is fitted to the same calibration rows whatever the split, only
 // the test rows differ, nine tenths of the same 22,500; three draws of one tenth tell little
