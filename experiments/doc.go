@@ -24,7 +24,7 @@
 //	data.Open                    features and logits of a file; float32 stays float32 (data.Singles)
 //	Catalog.OpenOrigin           where problems come from; Origin.Load is the Problem of a seed, from either of them
 //	Spec.Prepare                 validation rows set aside; the shared embedding, from the calibration rows
-//	layers.NewFeatures           features less their mean, as graphs read them
+//	layers.NewFeatures           features less their centre, as graphs read them
 //	Spec.FitPrepared             the method, fitted
 //	Run.judge                    predictions and codes of the test rows, the method's own
 //	                             embedding from these codes, the metrics in both embeddings

@@ -226,8 +226,18 @@ const defaultCodewords = 64
 // codebook reads the settings codebook.… of every method that divides, whose codes are of that
 // kind by default.
 func (o *Options) codebook(kind string) layers.Codes {
-	return o.codes(o.Int(codewordsKey, defaultCodewords, 1, "64", "codewords K that all slots share"), kind, 0)
+	return o.centred(o.codes(o.Int(codewordsKey, defaultCodewords, 1, "64", "codewords K that all slots share"), kind, 0))
 }
+
+// centred reads what is taken from features before c sees them.
+func (o *Options) centred(c layers.Codes) layers.Codes {
+	if o.Choice("codebook.centre", "common", []string{"common", "column"}, "common", centres) == "column" {
+		return layers.ByColumn{Codes: c}
+	}
+	return c
+}
+
+const centres = "what is taken from features before slots are compared: one mean of all slots, which changes no distance, or the mean of each column"
 
 // codes reads the kind of K codewords and how far they are softened, with the defaults of a method.
 func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
@@ -263,7 +273,7 @@ var errNotSoft = data.Inputf("", "%s is of soft codes alone, and these are not; 
 // one reads the settings of a codebook, of which it leaves a single codeword.
 func (o *Options) one() layers.Codes {
 	o.codebook(learnedCodes)
-	return o.averages(1)
+	return o.centred(o.averages(1))
 }
 
 // averages reads how K codewords move.

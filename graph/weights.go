@@ -100,11 +100,10 @@ func (w *Weights) owns(v gorgonia.Value) bool {
 
 // Tensor is the weight itself, not a copy. It panics on an unknown name.
 func (w *Weights) Tensor(name string) *tensor.Dense {
-	t, ok := w.tensors[name]
-	if !ok {
-		misused("there is no weight %q among %s", name, strings.Join(w.names, ", "))
+	if !w.Has(name) {
+		misused("there is no weight %q among %s", name, strings.Join(w.Names(), ", "))
 	}
-	return t
+	return w.tensors[name]
 }
 
 // Float64s is a copy of a weight's values in float64.
@@ -149,15 +148,16 @@ func (w *Weights) Set(src *Weights) {
 	}
 }
 
-// Join appends all weights of others, sharing their memory. It panics if a name
-// is taken or the float types differ.
+// Join appends all weights of others, sharing their memory. Those in float64 are exact among others in
+// float32. It panics if a name is taken or a float32 is to be joined to float64.
 func (w *Weights) Join(others ...*Weights) *Weights {
 	for _, o := range others {
 		for _, name := range o.names {
-			if w.Has(name) || o.dtype != w.dtype {
+			t := o.tensors[name]
+			if w.Has(name) || t.Dtype() != w.dtype && t.Dtype() != tensor.Float64 {
 				misused("weight %q cannot be joined", name)
 			}
-			w.put(name, o.tensors[name], o.state[name], o.exact[name])
+			w.put(name, t, o.state[name], o.exact[name] || t.Dtype() != w.dtype)
 		}
 	}
 	return w

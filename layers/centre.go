@@ -6,24 +6,77 @@ import (
 	"calibra/graph/onnx"
 
 	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
 )
 
-// centreName is the exact state that holds the centre of the features (M): the mean of each column
-// over the calibration rows, with their weights, in float64. Codes, codewords and head see features
-// less the centre, z − c, subtracted in float64 and then rounded to float32. In single precision
-// features that lie 10⁴ standard deviations from 0 would have three digits left, of their squares none.
+// centreName is the exact state that holds the centre of the features (M, in float64). Codes, codewords
+// and head see features less the centre, z − c, subtracted in float64 and rounded to the float type of
+// the weights. Single precision leaves three digits of features that lie 10⁴ standard deviations from 0,
+// and none of their squares.
 //
-// A scale needs no such rule: float32 keeps seven digits of numbers of any size, and the nearest
-// codeword is found by differences in float64 wherever products of float32 cannot tell, so a slot
-// whose standard deviation is 1e-6 is coded as well among its like as one of 1.
-//
-// Models from before have no centre; theirs is 0.
+// All slots have one centre of d numbers, the mean of the calibration slots by the weights of their rows: to move
+// all slots and all codewords alike changes no distance, so the codes are the published ones. [ByColumn] and
+// [Scaled] take the mean of each column instead, which is another geometry.
 const centreName = "codebook/centre"
+
+// ByColumn are codes of features less the mean of each column over the calibration rows. An offset
+// of one column then changes no code.
+type ByColumn struct{ Codes }
+
+// Twin is by column too.
+func (c ByColumn) Twin() Codes { return ByColumn{c.Codes.Twin()} }
+
+func (ByColumn) byColumn() {}
+
+// centreOf is the centre (M) of cal's features for codes c, and the float type that resolves the
+// features less the centre.
+func centreOf(c Codes, cal *data.Set, s Sizes) (centre []float64, dt tensor.Dtype) {
+	mean, d := data.FitWeighted(cal.Features, cal.Weights).Mean, s.Features/s.Slots
+	if _, by := c.(interface{ byColumn() }); by {
+		return mean, tensor.Float32
+	}
+	centre = make([]float64, len(mean))
+	for j, v := range mean {
+		centre[j%d] += v / float64(s.Slots)
+	}
+	for j := range mean {
+		centre[j] = centre[j%d]
+	}
+	return centre, resolving(Less(cal.Features, centre), d)
+}
+
+// mostOffset is up to how many of its standard deviations a slot may lie from the centre in single
+// precision, which then keeps 16 of its 24 bits for the differences within the slot.
+const mostOffset = 1 << 8
+
+// resolving is the float type for features z (N×M) less their centre, in slots of width d: double precision
+// where the mean of a slot that varies is longer than mostOffset times the root of its variance.
+func resolving(z mat.Matrix, d int) tensor.Dtype {
+	n, m := z.Dims()
+	first, mean, spread, row := mat.Row(nil, 0, z), make([]float64, m), make([]float64, m), make([]float64, m)
+	for i := range n {
+		for j, v := range data.Row(z, i, row) {
+			mean[j] += (v - first[j]) / float64(n)
+			spread[j] += (v - first[j]) * (v - first[j]) / float64(n)
+		}
+	}
+	for at := 0; at < m; at += d {
+		var far, varies float64
+		for j := at; j < at+d; j++ {
+			far += (first[j] + mean[j]) * (first[j] + mean[j])
+			varies += max(0, spread[j]-mean[j]*mean[j])
+		}
+		if varies > 0 && far > mostOffset*mostOffset*varies {
+			return tensor.Float64
+		}
+	}
+	return tensor.Float32
+}
 
 // LessCentre is x (N×M) less the centre among w.
 func LessCentre(x mat.Matrix, w *graph.Weights) mat.Matrix {
-	if !w.Has(centreName) {
-		return x
+	if x == nil {
+		return nil
 	}
 	return Less(x, w.Float64s(centreName))
 }
@@ -61,9 +114,8 @@ func (c *lessCentre) Row(dst []float64, i int) {
 
 // lessCentreONNX is the features of all rows less the centre among w, rounded as [NewFeatures] does.
 func lessCentreONNX(g *onnx.Network, w *graph.Weights, m int) onnx.Value {
-	z := g.Features(m)
-	if w.Has(centreName) {
-		z = g.Sub(z, onnx.Table(g, w.Float64s(centreName), 1, m))
+	z := g.Sub(g.Features(m), onnx.Table(g, w.Float64s(centreName), 1, m))
+	if w.Dtype() == tensor.Float32 {
 		z = g.Cast(g.Cast(z, onnx.Single), onnx.Double)
 	}
 	return z

@@ -90,8 +90,8 @@ func (words) State(s Sizes) map[string]tensor.Shape {
 // which their slots are compared with the codewords among w, cannot hold the products.
 func (words) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error {
 	word := 0.0
-	for _, v := range w.Tensor("codebook/codewords").Float32s() {
-		word = max(word, math.Abs(float64(v)))
+	for _, v := range w.Float64s("codebook/codewords") {
+		word = max(word, math.Abs(v))
 	}
 	return reach(largest(x), word, s)
 }
@@ -154,15 +154,16 @@ func largest(x mat.Matrix) float64 {
 }
 
 // StartCodes is the centre of cal's features and the state that codes start with on features less
-// the centre, checked against their declaration: its names and shapes, finite numbers, and codewords
-// that there are.
+// the centre, in the float type that resolves them, checked against their declaration: its names and
+// shapes, finite numbers, and codewords that there are.
 func StartCodes(c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (started *graph.Weights, err error) {
 	if c == nil || cal == nil || cal.Features == nil {
 		return nil, errors.New("layers: there are no codes, or no features for them")
 	}
 	defer graph.Recover(&err)
 	w, centre := graph.NewWeights(tensor.Float64), graph.NewWeights(tensor.Float64)
-	centre.AddExact(centreName, data.FitWeighted(cal.Features, cal.Weights).Mean, s.Features)
+	at, dt := centreOf(c, cal, s)
+	centre.AddExact(centreName, at, s.Features)
 	seen := &data.Set{Features: LessCentre(cal.Features, centre), Weights: cal.Weights}
 	if err := c.Init(w, seen, s, rng); err != nil {
 		return nil, err
@@ -175,10 +176,9 @@ func StartCodes(c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (started *graph
 			return nil, fmt.Errorf("layers: the Init of %s gives weight %q a value that is not finite", NameOf(c), name)
 		}
 	}
-	w.Join(centre)
+	w = w.Join(centre).As(dt)
 	few := cal.Rows(data.UpTo(min(cal.Len(), 64)))
-	single := w.As(tensor.Float32)
-	codes, _, err := AssignAll(c, single, few.Features, s)
+	codes, _, err := AssignAll(c, w, few.Features, s)
 	if err != nil {
 		return nil, err
 	}
@@ -240,10 +240,15 @@ func AssignAll(c Codes, w *graph.Weights, x mat.Matrix, s Sizes) (codes []int32,
 		}
 		codes = append(codes, tables[0].Int32s()...)
 		if len(tables) > 1 {
-			shares = append(shares, tables[1].Float32s()...)
+			shares = append(shares, sharesIn(tables[1])...)
 		}
 	}
 	return codes, shares, nil
+}
+
+// sharesIn are the shares in a table of either float type.
+func sharesIn(t *tensor.Dense) []float32 {
+	return graph.Tensor(tensor.Float32, graph.Float64s(t), t.DataSize()).Float32s()
 }
 
 // RestoreCodes is saved weights of these sizes, the centre, the state of codes c and others of those shapes.
@@ -255,8 +260,9 @@ func RestoreCodes(c Codes, saved *graph.Weights, s Sizes, others map[string]tens
 	shapes := map[string]tensor.Shape{}
 	maps.Copy(shapes, c.State(s))
 	maps.Copy(shapes, others)
-	if saved.Has(centreName) {
-		shapes[centreName] = tensor.Shape{s.Features}
+	shapes[centreName] = tensor.Shape{s.Features}
+	if !slices.ContainsFunc(saved.Names(), func(name string) bool { return saved.Tensor(name).Dtype() != tensor.Float64 }) {
+		saved = graph.NewWeights(tensor.Float64).Join(saved)
 	}
 	return saved, saved.Require(shapes)
 }

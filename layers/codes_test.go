@@ -24,6 +24,7 @@ import (
 
 // allCodes has every kind of codes of this package, with 6 codewords.
 var allCodes = map[string][]Codes{
+	"ByColumn": {ByColumn{Codebook{Codewords: 6}}},
 	"Codebook": {Codebook{Codewords: 6}, Codebook{Codewords: 1}, Codebook{Codewords: 6, Start: ZeroStart{}}},
 	"Fixed":    {Fixed{Codewords: 6}},
 	"KMeans":   {KMeans{Codewords: 6}},

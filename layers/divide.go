@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"calibra/data"
@@ -80,11 +79,11 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 		return err
 	}
 	d.sizes = sizes
-	held, err := d.heldOut(cal, val)
+	w, err := StartCodes(d.codes(), cal, d.sizes, rng)
 	if err != nil {
 		return err
 	}
-	w, err := StartCodes(d.codes(), cal, d.sizes, rng)
+	held, err := d.heldOut(cal, val, w.Dtype())
 	if err != nil {
 		return err
 	}
@@ -92,9 +91,9 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	bound := 1 / math.Sqrt(float64(d.sizes.Features))
 	w.Add("head/weight", graph.Uniforms(d.sizes.Features*d.sizes.Classes, bound, rng), d.sizes.Features, d.sizes.Classes)
 	w.Add("head/bias", graph.Uniforms(d.sizes.Classes, bound, rng), d.sizes.Classes)
-	d.weights = w.As(tensor.Float32)
+	d.weights = w
 
-	fitted, err := targetOf(cal, d.sizes.Classes, tensor.Float32)
+	fitted, err := targetOf(cal, d.sizes.Classes, w.Dtype())
 	if err != nil {
 		return err
 	}
@@ -114,7 +113,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 }
 
 // heldOut is what validation rows are judged by, which must look like those of cal.
-func (d *Divide) heldOut(cal, val *data.Set) (held target, err error) {
+func (d *Divide) heldOut(cal, val *data.Set, dt tensor.Dtype) (held target, err error) {
 	if val == nil {
 		return held, nil
 	}
@@ -124,7 +123,7 @@ func (d *Divide) heldOut(cal, val *data.Set) (held target, err error) {
 	if err := reach(largest(val.Features), largest(cal.Features), d.sizes); err != nil {
 		return held, err
 	}
-	return targetOf(val, d.sizes.Classes, tensor.Float32)
+	return targetOf(val, d.sizes.Classes, dt)
 }
 
 func (d *Divide) Stages() []Stage { return []Stage{{"divide", d.Result, d.took}} }
@@ -135,7 +134,7 @@ func (d *Divide) codes() Codes { return cmp.Or[Codes](d.Codebook, Codebook{}) }
 // objective is the head's loss on quantized rows of x; committing a step moves the
 // codewords toward them.
 func (d *Divide) objective(x *data.Set, fitted target) *graph.Objective {
-	features, weights := d.table(x), WeightsOf(x)
+	features, weights := d.table(x), WeightsOf(x, d.weights.Dtype())
 	return graph.NewObjective(d.weights, func(b *graph.Builder) *gorgonia.Node {
 		z := features.Take(b, "features")
 		codes := d.codes().Assign(b, z, d.sizes).Weighed(b, weights)
@@ -179,7 +178,7 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 		codes:    tables[0],
 	}
 	if len(tables) > 2 {
-		v.Shares = tables[2].Float32s()
+		v.Shares = sharesIn(tables[2])
 	}
 	return v, nil
 }
@@ -199,7 +198,7 @@ func (d *Divide) Embed(x *data.Set) (mat.Matrix, error) {
 // Quantized are the features of rows with a view's codes.
 func (d *Divide) Quantized(v *View) *Quantized {
 	return &Quantized{
-		Codes: v.Codes, Shares: v.Shares, Codewords: slices.Clone(d.weights.Tensor("codebook/codewords").Float32s()),
+		Codes: v.Codes, Shares: v.Shares, Codewords: d.weights.Float64s("codebook/codewords"),
 		Slots: d.sizes.Slots, Width: d.sizes.Features / d.sizes.Slots, CodesOf: d.sizes.CodesOf(),
 	}
 }

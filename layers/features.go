@@ -9,26 +9,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Features are the features of N rows, less a centre, as graphs read them, in float32 (N×M).
+// Features are the features of N rows, less a centre, as graphs read them (N×M).
 type Features struct{ table *tensor.Dense }
 
-// NewFeatures makes them of x, N×M, and of the centre among w.
+// NewFeatures makes them of x, N×M, and of the centre among w, in the float type of w.
 func NewFeatures(x mat.Matrix, w *graph.Weights) *Features {
 	if x == nil {
 		return &Features{}
 	}
-	x = LessCentre(x, w)
-	return once(x, "features", func() *Features {
-		n, m := x.Dims()
-		values, buffer := make([]float32, n*m), make([]float64, m)
-		for i := range n {
-			row := values[i*m : (i+1)*m]
-			for j, v := range data.Row(x, i, buffer) {
-				row[j] = float32(v)
-			}
-		}
-		return &Features{tensor.New(tensor.WithShape(n, m), tensor.WithBacking(values))}
-	})
+	return &Features{inputTable(w.Dtype(), LessCentre(x, w))}
 }
 
 // Take describes the features of the rows that a step works on, B×M.
@@ -40,7 +29,7 @@ func (f *Features) Take(b *graph.Builder, name string) *gorgonia.Node { return b
 type Quantized struct {
 	Codes     []int32   // N×p, row by row
 	Shares    []float32 // N×p; nil: 1 each
-	Codewords []float32 // K×d, row by row
+	Codewords []float64 // K×d, row by row
 	Slots     int       // w
 	Width     int       // d
 	CodesOf   int       // of each slot, p/w
@@ -60,7 +49,7 @@ func (q *Quantized) At(i, j int) float64 {
 	var sum float64
 	from := (i*q.Slots + j/q.Width) * q.CodesOf
 	for at := from; at < from+q.CodesOf; at++ {
-		sum += q.share(at) * float64(q.Codewords[int(q.Codes[at])*q.Width+j%q.Width])
+		sum += q.share(at) * q.Codewords[int(q.Codes[at])*q.Width+j%q.Width]
 	}
 	return sum
 }
@@ -90,7 +79,7 @@ func (q *Quantized) Row(dst []float64, i int) {
 	for at := i * p; at < (i+1)*p; at++ {
 		slot, k, e := at%p/q.CodesOf, int(q.Codes[at]), q.share(at)
 		for j, v := range q.Codewords[k*q.Width : (k+1)*q.Width] {
-			dst[slot*q.Width+j] += e * float64(v)
+			dst[slot*q.Width+j] += e * v
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
 )
 
 // Predictor is a fitted [Bilinear] map on a [Divide] without a graph, for serving: features in,
@@ -58,15 +59,15 @@ func (t *Trained) Compile() (*Predictor, error) {
 	case priorOfItsOwn(t.weights):
 		return nil, fmt.Errorf("layers: a bilinear map with a prior for each region does not compile")
 	}
+	if d.weights.Dtype() != tensor.Float32 {
+		return nil, fmt.Errorf("layers: only a space divided in single precision compiles; the columns of these features lie too far apart for it, so take their own centres, as layers.ByColumn has them")
+	}
 	s := d.sizes
 	w, c, k, width := s.Slots, s.Classes, s.Codewords, s.Features/s.Slots
 	p := &Predictor{
-		sizes: s, centre: make([]float64, s.Features), table: make([]float32, w*k*c), outer: make([]float32, k*c*c),
+		sizes: s, centre: d.weights.Float64s(centreName), table: make([]float32, w*k*c), outer: make([]float32, k*c*c),
 		bias: slices.Clone(d.weights.Tensor("head/bias").Float32s()), prior: slices.Clone(t.weights.Tensor("bilinear/prior").Float32s()),
 		scale: slices.Repeat([]float32{1}, w),
-	}
-	if d.weights.Has(centreName) {
-		copy(p.centre, d.weights.Float64s(centreName))
 	}
 	if t.weights.Has("bilinear/scale") {
 		copy(p.scale, t.weights.Tensor("bilinear/scale").Float32s())

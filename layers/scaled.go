@@ -51,6 +51,8 @@ func (c Scaled) State(s Sizes) map[string]tensor.Shape {
 	return shapes
 }
 
+func (Scaled) byColumn() {}
+
 // standard describes the standardized features.
 func (Scaled) standard(b *graph.Builder, z *gorgonia.Node) *gorgonia.Node {
 	centred := b.AddRow(z, b.Apply(op.Scale(1, -1), b.Weight("codebook/mean")))

@@ -78,13 +78,13 @@ func (t target) describe(b *graph.Builder, taken *gorgonia.Node, n int, total fl
 
 // WeightsOf are w_i N/Σ_j w_j of x's rows (N×1, float32), as [Assignment.Weighed] takes them; nil
 // where all count alike.
-func WeightsOf(x *data.Set) *tensor.Dense {
+func WeightsOf(x *data.Set, dt tensor.Dtype) *tensor.Dense {
 	if x == nil || x.Weights == nil {
 		return nil
 	}
 	w := slices.Clone(x.Weights)
 	floats.Scale(float64(len(w))/floats.Sum(w), w)
-	return graph.Tensor(tensor.Float32, w, len(w), 1)
+	return graph.Tensor(dt, w, len(w), 1)
 }
 
 // effective is as how many rows of equal weight those at index count, of n rows in all where it is nil.

@@ -14,7 +14,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments/report"
+	"calibra/experiments/verdict"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -175,7 +175,7 @@ type lawful struct {
 			NLL    float64
 		}
 	}
-	Notes []note
+	Notes []verdict.Note
 }
 
 // TestLawsOfMeaning: whatever the classes, the columns and the scores are called, every command reads the same rows, or asks what they
@@ -215,7 +215,7 @@ func TestLawsOfMeaning(t *testing.T) {
 				}
 				l.noted(t, args[0], got.Notes, stderr)
 				for _, m := range got.Verdict.Methods {
-					if want, known := right[m.Method]; l.say != "" || m.Method != "ts" && m.Method != report.Classifier {
+					if want, known := right[m.Method]; l.say != "" || m.Method != "ts" && m.Method != verdict.Classifier {
 						continue
 					} else if !known {
 						right[m.Method] = m.NLL
@@ -248,7 +248,7 @@ func (l law) alone(t *testing.T, dir string) {
 }
 
 // noted holds the notes to have the keys of the law, and each warning.
-func (l law) noted(t *testing.T, command string, notes []note, stderr string) {
+func (l law) noted(t *testing.T, command string, notes []verdict.Note, stderr string) {
 	t.Helper()
 	for _, key := range l.notes {
 		if command == "apply" && key == "classes" {

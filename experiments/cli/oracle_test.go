@@ -34,7 +34,7 @@ var judgedByOracle = []struct {
 
 // TestOracle: apply and the exported network say of every row what numpy says of the saved model in float64, and ts, dc and ir are
 // where scipy and scikit-learn put them: wherever the features lie, and the logits, and whatever their scales. The logits of all rows
-// have the same offset, features the same in standard deviations; all numbers are such that float32 holds them.
+// have the same offset, features the same in standard deviations, or each column its own; all numbers are such that float32 holds them.
 func TestOracle(t *testing.T) {
 	python := os.Getenv("CALIBRA_PYTHON")
 	if python == "" {
@@ -43,11 +43,11 @@ func TestOracle(t *testing.T) {
 	dir := t.TempDir()
 	var names, files []string
 	var within []float64
-	for _, offset := range []float64{0, 100, 1e4} {
+	for _, offset := range [][2]float64{{0, 0}, {100, 0}, {1e4, 0}, {0, 2000}} {
 		for _, scale := range []float64{1, 1. / 64} {
-			in := scaledProblem(t, offset, scale)
+			in := scaledProblem(t, offset[0], offset[1], scale)
 			for _, m := range judgedByOracle {
-				name := fmt.Sprintf("%s at %g times %g", m.method, offset, scale)
+				name := fmt.Sprintf("%s at %v times %g", m.method, offset, scale)
 				model := filepath.Join(dir, name)
 				applied, network := model+".npz", model+".onnx"
 				for _, args := range [][]string{
@@ -84,9 +84,9 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// scaledProblem writes a problem of 6 features and 4 classes whose features lie at an offset, in standard deviations of that
-// scale, and whose logits have the offset, and are doubled where the scale is small.
-func scaledProblem(t *testing.T, offset, scale float64) string {
+// scaledProblem writes a problem of 6 features and 4 classes whose features lie at an offset, each column so much farther than the
+// one before, in standard deviations of that scale, and whose logits have the offset, and are doubled where the scale is small.
+func scaledProblem(t *testing.T, offset, each, scale float64) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(50, 0))
 	const columns, classes, sharp = 6, 4, 2.5
@@ -112,7 +112,7 @@ func scaledProblem(t *testing.T, offset, scale float64) string {
 				row[k] = math.Round(512*sharp*(s+rng.NormFloat64()/4))/512*logitScale + offset
 			}
 		}
-		z.Apply(func(_, _ int, v float64) float64 { return (v + offset) * scale }, z)
+		z.Apply(func(_, j int, v float64) float64 { return (v + offset + float64(j)*each) * scale }, z)
 		arrays = append(arrays, data.Array{Name: part.name + "_features", Value: z}, data.Array{Name: part.name + "_logits", Value: l}, data.Array{Name: part.name + "_labels", Value: y})
 	}
 	path := filepath.Join(t.TempDir(), "features.npz")

@@ -73,17 +73,18 @@ func (a *Anchor) fit(ctx context.Context, cal *data.Set, rng *rand.Rand) (codes 
 	scale := data.FitWeighted(cal.Features, cal.Weights)
 	w.AddExact("anchor/mean", scale.Mean, a.sizes.Features)
 	w.AddState("anchor/sd", scale.SD, a.sizes.Features)
-	a.weights = w.As(tensor.Float32)
+	a.weights = w
 	if err := a.learn(ctx, cal, rng); err != nil {
 		return nil, nil, err
 	}
 	if codes, shares, err = a.codes(cal); err != nil {
 		return nil, nil, err
 	}
-	support, each := a.weights.Tensor("anchor/support").Float32s(), len(codes)/cal.Len()
+	support, each := make([]float64, a.sizes.Places()), len(codes)/cal.Len()
 	for at, k := range codes {
-		support[a.sizes.Place(at, k)] += float32(cal.Weight(at/each)) * shareAt(shares, at)
+		support[a.sizes.Place(at, k)] += cal.Weight(at/each) * float64(shareAt(shares, at))
 	}
+	w.SetValues("anchor/support", support)
 	return codes, shares, nil
 }
 
@@ -121,7 +122,7 @@ func (a *Anchor) learn(ctx context.Context, cal *data.Set, rng *rand.Rand) error
 	size := min(codebookBatch, n)
 	b := graph.NewBuilder(a.weights, size)
 	z := layers.NewFeatures(cal.Features, a.weights).Take(b, "features")
-	a.book().Update(b, z, a.book().Assign(b, z, a.sizes).Weighed(b, layers.WeightsOf(cal)), a.sizes)
+	a.book().Update(b, z, a.book().Assign(b, z, a.sizes).Weighed(b, layers.WeightsOf(cal, a.weights.Dtype())), a.sizes)
 	step, err := b.Compile()
 	if err != nil {
 		return err
@@ -202,7 +203,7 @@ func (a *Anchor) view(x *data.Set, codes []int32, shares []float32) *layers.View
 	return &layers.View{
 		LogProbs: layers.LogSoftmax(logits), Codes: codes, Shares: shares,
 		Inputs: map[string]mat.Matrix{
-			supportInput: &supported{a, codes, shares, x.Len()}, logitsInput: logits,
+			supportInput: &supported{a, a.weights.Float64s("anchor/support"), codes, shares, x.Len()}, logitsInput: logits,
 			featuresInput: &standardized{x.Features, a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")},
 		},
 		Tables: map[string]*mat.Dense{wordsInput: a.words()},
@@ -212,6 +213,7 @@ func (a *Anchor) view(x *data.Set, codes []int32, shares []float32) *layers.View
 // supported is the input support of rows with these codes (N×1), computed where a map reads it.
 type supported struct {
 	of     *Anchor
+	counts []float64 // of each place
 	codes  []int32
 	shares []float32
 	n      int
@@ -223,9 +225,9 @@ func (s *supported) Dims() (n, m int) { return s.n, 1 }
 
 // At is the number of row i.
 func (s *supported) At(i, _ int) (sum float64) {
-	counts, each := s.of.weights.Tensor("anchor/support").Float32s(), len(s.codes)/s.n
+	counts, each := s.counts, len(s.codes)/s.n
 	for at := i * each; at < (i+1)*each; at++ {
-		sum += float64(shareAt(s.shares, at)) * math.Log1p(float64(counts[s.of.sizes.Place(at, s.codes[at])])) / float64(s.of.sizes.Slots)
+		sum += float64(shareAt(s.shares, at)) * math.Log1p(counts[s.of.sizes.Place(at, s.codes[at])]) / float64(s.of.sizes.Slots)
 	}
 	return sum
 }

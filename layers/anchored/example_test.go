@@ -80,7 +80,7 @@ func ExampleStack() {
 	}
 	fmt.Printf("mixture      held-out NLL %.2f, on new rows %.2f\n", stack.NLL, nll(p))
 	// Output:
-	// temperature  held-out NLL 0.23, share 0.00
-	// anchored     held-out NLL 0.18, share 1.00
+	// temperature  held-out NLL 0.23, share 0.02
+	// anchored     held-out NLL 0.18, share 0.98
 	// mixture      held-out NLL 0.18, on new rows 0.19
 }
