@@ -7,7 +7,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph/simd"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -96,7 +96,7 @@ func (e *Ensemble) bounds(ctx context.Context, x *data.Set, level float64, of fu
 		if m.(Bounded).Unbounded() != nil {
 			continue // no other row would move it
 		}
-		low, high, err := of(optim.Span(ctx, fmt.Sprintf("member %d", k+1), float64(k)/count, float64(k+1)/count), m)
+		low, high, err := of(work.Span(ctx, fmt.Sprintf("member %d", k+1), float64(k)/count, float64(k+1)/count), m)
 		if err != nil {
 			return nil, nil, fmt.Errorf("member %d: %w", k+1, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"calibra/data"
 	"calibra/graph/op"
 	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/mat"
@@ -128,11 +129,7 @@ func (p *Predictor) Predict(dst, features []float32) {
 	if n*m != len(features) || n*c != len(dst) {
 		panic(fmt.Sprintf("layers: Predict of %d features into %d log-probabilities, for rows of %d and %d", len(features), len(dst), m, c))
 	}
-	j := predictions.Get().(*prediction)
-	*j = prediction{p, dst, features}
-	simd.Run((n+predictorBatch-1)/predictorBatch, j)
-	*j = prediction{}
-	predictions.Put(j)
+	predictions.Run((n+predictorBatch-1)/predictorBatch, prediction{p, dst, features})
 }
 
 // prediction is one call of Predict, cut into batches for the cores.
@@ -141,7 +138,7 @@ type prediction struct {
 	dst, features []float32
 }
 
-var predictions = sync.Pool{New: func() any { return new(prediction) }}
+var predictions work.Jobs[prediction, *prediction]
 
 func (j *prediction) Block(i int) {
 	m, c := j.sizes.Features, j.sizes.Classes

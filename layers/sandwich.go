@@ -11,7 +11,7 @@ import (
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/simd"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -354,7 +354,7 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 		if err := cmp.Or(ctx.Err(), scores.Set(row)); err != nil {
 			return nil, nil, err
 		}
-		optim.ReportProgress(ctx, "intervals of rows", float64(row)/float64(n))
+		work.Report(ctx, float64(row)/float64(n), "intervals of rows")
 		for j := range C {
 			at := row*C + j
 			logit[at] = scores.logit(spread.next(at), j)

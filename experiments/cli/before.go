@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,7 +11,7 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -44,14 +43,14 @@ func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 		if w.place(method) >= 0 || method == remedy && !own && len(w.verdict.Avoid) == 0 {
 			continue
 		}
-		r, step := run, optim.Piece(ctx, method, len(w.runs), 1, 1, 1)
+		r, step := run, work.Piece(ctx, method, len(w.runs), 1, 1, 1)
 		if !own {
 			var err error
-			if r, err = onLogits(optim.Span(step, "", 0, 0.5), method, run); err != nil {
+			if r, err = onLogits(work.Span(step, "", 0, 0.5), method, run); err != nil {
 				return nil, err
 			}
 		}
-		if err := w.add(optim.Span(step, "noise floors", 0.5, 1), r, run); err != nil {
+		if err := w.add(work.Span(step, "noise floors", 0.5, 1), r, run); err != nil {
 			return nil, err
 		}
 		const asked = 2 // the classifier as it is, and the run
@@ -96,7 +95,7 @@ func (w *weighed) add(ctx context.Context, r, fit *experiments.Run) error {
 	}
 	p := r.Outcome.Predictions
 	settings.Progress = func(done, total int) {
-		optim.ReportProgress(ctx, fmt.Sprintf("row %d of %d", done, total), float64(done)/float64(total))
+		work.Report(ctx, float64(done)/float64(total), "row %d of %d", done, total)
 	}
 	var embedding mat.Matrix
 	if shared := fit.Outcome.Shared; shared != nil && len(p.Labels) <= localRows {

@@ -17,6 +17,7 @@ import (
 	"calibra/experiments/bench"
 	"calibra/graph/blas"
 	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 type benchCmd struct {
@@ -62,7 +63,7 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	result := map[string]any{"rows": c.rows(), "threads": simd.Threads(), "blas": blas.Name(), "vector_units": simd.InstructionSet()}
+	result := map[string]any{"rows": c.rows(), "threads": work.Threads(), "blas": blas.Name(), "vector_units": simd.InstructionSet()}
 	roof := bench.MeasureRoof()
 	shares := map[string]float64{}
 	result["roof"], result["share_of_roof"] = roof, shares

@@ -9,6 +9,7 @@ import (
 	"calibra/graph/blas"
 	"calibra/graph/cuda"
 	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 type infoCmd struct {
@@ -38,7 +39,7 @@ func (c *infoCmd) Run(t *terminal) error {
 	add("cores", fmt.Sprintf("%d of %d", runtime.GOMAXPROCS(0), runtime.NumCPU()))
 	add("vector units", simd.InstructionSet())
 	add("device", deviceFound())
-	add("matrix products", fmt.Sprintf("%s, %d threads", blas.Name(), simd.Threads()))
+	add("matrix products", fmt.Sprintf("%s, %d threads", blas.Name(), work.Threads()))
 	if build, ok := debug.ReadBuildInfo(); ok {
 		add("calibra", build.Main.Version)
 		for _, name := range modules {

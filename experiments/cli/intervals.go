@@ -17,6 +17,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -37,7 +38,7 @@ func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *dat
 	}
 	// Each part of the work has a bar of its own: what they take is in no fixed proportion.
 	bar, part := t.progress(), ""
-	ctx = optim.WithProgress(ctx, func(doing []string, done, _ float64) {
+	ctx = work.WithProgress(ctx, func(doing []string, done, _ float64) {
 		if what := doing[len(doing)-1]; what != part {
 			bar.clear()
 			bar, part = t.progress(), what

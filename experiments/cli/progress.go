@@ -11,10 +11,9 @@ import (
 	"unicode/utf8"
 
 	"calibra/data"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"github.com/schollz/progressbar/v3"
-	"github.com/sourcegraph/conc"
 )
 
 // progress shows how far a work is that takes more than two seconds: a bar on a terminal,
@@ -95,27 +94,15 @@ type steps struct {
 	mu    sync.Mutex
 	pace  pace
 	doing []string // from the outermost step to the innermost
-	ended chan struct{}
-	beats conc.WaitGroup
+	stop  func()
 }
 
 // steps begins a work that should take so many seconds, as far as is known before, to be cleared at its end. The work
 // reports to the context that is returned.
 func (t *terminal) steps(ctx context.Context, seconds float64) (context.Context, *steps) {
-	s := &steps{progress: t.progress(), pace: pace{expected: max(seconds, 1)}, ended: make(chan struct{})}
-	s.beats.Go(func() {
-		beat := time.NewTicker(time.Second / 2)
-		defer beat.Stop()
-		for {
-			select {
-			case <-beat.C:
-				s.show()
-			case <-s.ended:
-				return
-			}
-		}
-	})
-	return optim.WithProgress(ctx, s.report), s
+	s := &steps{progress: t.progress(), pace: pace{expected: max(seconds, 1)}}
+	s.stop = work.Beat(time.Second/2, s.show)
+	return work.WithProgress(ctx, s.report), s
 }
 
 // report takes where the work is.
@@ -162,8 +149,7 @@ const mostLeft = 1e6
 
 // clear ends the work.
 func (s *steps) clear() {
-	close(s.ended)
-	s.beats.Wait()
+	s.stop()
 	s.progress.clear()
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/experiments/program"
 	"calibra/experiments/study"
 )
 
@@ -102,7 +101,7 @@ func (t *terminal) run(ctx context.Context, p *study.Plan, jobs int) error {
 	}
 	bar := t.progress()
 	defer bar.clear()
-	return p.Run(ctx, program.Jobs(jobs), func(task *study.Task) {
+	return p.Run(ctx, jobs, func(task *study.Task) {
 		spent, ended = spent+cmp.Or(task.Seconds, 1), ended+1
 		bar.at(spent, total, fmt.Sprintf("%d of %d cells, the last %s", ended, len(p.Tasks)-done, task.Cell))
 	})

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -198,16 +199,15 @@ type resamples struct {
 func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resamples, error) {
 	v := b.variants(r, rng)
 	values, own := make([]Values, v.count()), make([][]float64, v.count())
-	err := checked.InParallelWith(ctx, v.count(), func() func(int) {
-		return func(k int) {
-			as := v.at(k)
-			if k < v.firstPart() || k >= v.firstRedraw() {
-				values[k] = b.global(as)
-			}
-			for _, o := range r.Own {
-				own[k] = append(own[k], b.own(o.Own, as))
-			}
+	err := work.Parts{N: v.count()}.Do(ctx, func(_ context.Context, k int) error {
+		as := v.at(k)
+		if k < v.firstPart() || k >= v.firstRedraw() {
+			values[k] = b.global(as)
 		}
+		for _, o := range r.Own {
+			own[k] = append(own[k], b.own(o.Own, as))
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("metrics: measure the uncertainty: %w", err)

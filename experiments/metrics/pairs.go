@@ -2,11 +2,11 @@ package metrics
 
 import (
 	"context"
-	"runtime"
 	"sync"
 
 	"calibra/experiments/internal/checked"
 	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 // mostSums bounds the sums that are kept of all rows while pairs meet once, in bytes.
@@ -46,11 +46,9 @@ func (n *neighbours) eachPair(ctx context.Context, progress *checked.Progress, o
 	for range n.outlying {
 		m.totals = append(m.totals, make([]float64, n.height()*lanes))
 	}
-	threads := min(runtime.GOMAXPROCS(0), (blocks+1)/2)
-	return checked.InParallelWith(ctx, threads, func() func(int) {
-		t := n.newStripe([]observer{out})
-		mirror := make([]float32, blockRows*blockRows)
-		return func(int) { m.work(ctx, t, mirror) }
+	return work.Parts{N: min(work.Threads(), (blocks+1)/2)}.Do(ctx, func(ctx context.Context, _ int) error {
+		m.work(ctx, n.newStripe([]observer{out}), make([]float32, blockRows*blockRows))
+		return nil
 	})
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -155,15 +155,16 @@ func (b *binned) smooth(ctx context.Context, x *resamples, out *Report) error {
 	}
 	replicates := min(len(x.replicates), max(fewestReplicates, int(smoothWork)/b.N))
 	errors := make([]float64, replicates+len(x.redraws))
-	err := checked.InParallelWith(ctx, len(errors), func() func(int) {
+	err := work.Parts{N: len(errors)}.With(ctx, func() func(context.Context, int) error {
 		rows := newSmoothed(confidence, b.Weight) // whose kernels all redraws share
-		return func(k int) {
+		return func(_ context.Context, k int) error {
 			if k < replicates {
 				as := x.at(k)
 				errors[k] = under(newSmoothed(confidence, as.weight), as)
-				return
+			} else {
+				errors[k] = under(rows, x.at(x.firstRedraw()+k-replicates))
 			}
-			errors[k] = under(rows, x.at(x.firstRedraw()+k-replicates))
+			return nil
 		}
 	})
 	if err != nil {

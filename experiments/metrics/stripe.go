@@ -6,6 +6,7 @@ import (
 	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics/internal/tile"
 	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 // lanes is the number of rows of a stripe.
@@ -117,11 +118,12 @@ func (t *stripe) weigh(kernel []float32, j0 int) {
 // each takes all stripes through all blocks, each goroutine with observers of its
 // own, which newObservers makes and which see disjoint rows.
 func (n *neighbours) each(ctx context.Context, progress *checked.Progress, newObservers func() []observer) error {
-	return checked.InParallelWith(ctx, (n.receivers+lanes-1)/lanes, func() func(int) {
+	return work.Parts{N: (n.receivers + lanes - 1) / lanes}.With(ctx, func() func(context.Context, int) error {
 		t := n.newStripe(newObservers())
-		return func(k int) {
+		return func(_ context.Context, k int) error {
 			t.run(k * lanes)
 			progress.Add(t.count)
+			return nil
 		}
 	})
 }

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments/program"
 	"calibra/experiments/report/tensorboard"
+	"calibra/graph/work"
 )
 
 // Task is a cell of a plan, with what the store has of it. Its JSON is a line of calibra study --list. As an error it says
@@ -90,16 +91,19 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(*Task)) error {
 	shop := &workshop{store: p.Store, board: p.Board}
 	todo := p.those(func(t *Task) bool { return t.result == nil && t.Err == nil })
 	order(todo)
-	err := program.SideBySide(ctx, len(todo), jobs, func(k int) {
+	var one sync.Mutex
+	err := work.Parts{N: len(todo), AtOnce: jobs}.Do(ctx, func(ctx context.Context, k int) error {
 		t := todo[k]
 		r, err := shop.compute(ctx, t.cell)
 		if t.result = r; !errors.Is(err, ctx.Err()) {
 			t.Err = err
 		}
-	}, func(k int) {
-		if observe != nil {
-			observe(todo[k])
+		if observe != nil && ctx.Err() == nil {
+			one.Lock()
+			defer one.Unlock()
+			observe(t)
 		}
+		return nil
 	})
 	if n := len(p.Tasks); n > 0 && len(p.Failures()) == n {
 		_ = disk.Remove(dir) // unless something is in it

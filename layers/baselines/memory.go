@@ -6,6 +6,7 @@ import (
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
@@ -48,7 +49,7 @@ func newMemory(points []float32, d int, aims *data.Set, classes int) *memory {
 func (m *memory) estimate(x []float32, c float64, folds []int) *mat.Dense {
 	rows, n := len(x)/m.d, len(m.aims.Labels)
 	out, gamma := mat.NewDense(rows, len(m.prior), nil), float32(math.Sqrt(1/(2*c)))
-	inBlocks(rows, estimateRows, func(lo, hi int) {
+	work.Ranges(rows, estimateRows, func(lo, hi int) {
 		kernel := make([]float32, (hi-lo)*n)
 		simd.Sgemm(blas.NoTrans, blas.Trans, hi-lo, n, m.d, 1, x[lo*m.d:hi*m.d], m.d, m.points, m.d, 0, kernel, n)
 		for i := lo; i < hi; i++ {

@@ -11,6 +11,7 @@ import (
 	"calibra/graph"
 	"calibra/graph/onnx"
 	"calibra/graph/simd"
+	"calibra/graph/work"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -171,7 +172,7 @@ func (d densityRatio) of(confidence, proximity []float64) []float64 {
 	if n == 0 {
 		return out
 	}
-	inBlocks(len(out), densityRows, func(lo, hi int) {
+	work.Ranges(len(out), densityRows, func(lo, hi int) {
 		scratch := make([]float32, max(len(d.right.x), len(d.wrong.x)))
 		for i := lo; i < hi; i++ {
 			plus, minus := d.right.at(confidence[i], proximity[i], scratch), d.wrong.at(confidence[i], proximity[i], scratch)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
@@ -40,7 +41,7 @@ func proximity(ctx context.Context, points, rows *mat.Dense, k int, kinds []int)
 		squares[j] = floats.Dot(point, point)
 	}
 	n, d := points.Dims()
-	inBlocks(len(out), searchRows, func(lo, hi int) {
+	work.Ranges(len(out), searchRows, func(lo, hi int) {
 		if ctx.Err() != nil {
 			return
 		}
