@@ -20,6 +20,7 @@ var rooms = []struct {
 }{
 	{"calibra/graph/work", nil},
 	{"calibra/graph/simd", nil},
+	{"calibra/graph/kernelsum", nil},
 	{"calibra/graph/blas", []string{"calibra/graph/simd"}},
 	{"calibra/graph/cuda", []string{"calibra/graph"}},
 	{"calibra/graph/op", []string{"calibra/graph/blas", "calibra/graph/simd"}},
@@ -29,11 +30,17 @@ var rooms = []struct {
 	{"calibra/layers", []string{"calibra/data", "calibra/graph", "calibra/optim"}},
 	{"calibra/theory", []string{"calibra/data", "calibra/graph", "calibra/optim", "calibra/layers"}},
 	{"calibra/experiments/internal/checked", nil},
-	{"calibra/experiments/metrics", []string{"calibra/experiments/internal/checked", "calibra/graph/simd", "calibra/optim/pav"}},
-	{"calibra/experiments/diagnosis", []string{"calibra/experiments/internal/checked", "calibra/experiments/metrics", "calibra/graph/simd", "calibra/optim/pav"}},
+	{"calibra/experiments/metrics/internal/tile", []string{"calibra/graph/simd"}},
+	{"calibra/experiments/metrics", []string{"calibra/experiments/internal/checked", "calibra/graph/kernelsum", "calibra/optim/pav"}},
+	{"calibra/experiments/diagnosis", []string{"calibra/experiments/internal/checked", "calibra/experiments/metrics", "calibra/graph/blas", "calibra/optim/pav"}},
 	{"calibra/experiments", []string{"calibra"}},
 	{"calibra/notebooks", []string{"calibra"}},
 }
+
+// kernels are the vector kernels, which only these packages and their own room import.
+const kernels = "calibra/graph/simd"
+
+var vectors = []string{"calibra/graph/op", "calibra/graph/blas", "calibra/experiments/metrics/internal/tile"}
 
 // device is the room of devices, which the command alone chooses from.
 const device, command = "calibra/graph/cuda", "calibra/experiments/cli"
@@ -83,6 +90,9 @@ func TestImportRules(t *testing.T) {
 			}
 			found = true
 			for _, imp := range imports {
+				if imp == kernels && !within(pkg, kernels) && !slices.Contains(vectors, pkg) {
+					t.Errorf("%s imports %s: only %v do", pkg, imp, vectors)
+				}
 				if within(imp, device) && !within(pkg, device) && pkg != command {
 					t.Errorf("%s imports %s: only %s knows devices", pkg, imp, command)
 				}

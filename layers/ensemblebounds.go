@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"calibra/data"
-	"calibra/graph/simd"
 	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
@@ -115,11 +114,11 @@ func (e *Ensemble) bounds(ctx context.Context, x *data.Set, level float64, of fu
 			}
 			r := widened(reach.At(i, j), quantile, values)
 			if at := centre.At(i, j); math.IsInf(at, 0) { // a class that cannot be, or the only one
-				lower.Set(i, j, simd.Sigmoid64(at))
-				upper.Set(i, j, simd.Sigmoid64(at))
+				lower.Set(i, j, sigmoid(at))
+				upper.Set(i, j, sigmoid(at))
 			} else {
-				lower.Set(i, j, simd.Sigmoid64(at-r))
-				upper.Set(i, j, simd.Sigmoid64(at+r))
+				lower.Set(i, j, sigmoid(at-r))
+				upper.Set(i, j, sigmoid(at+r))
 			}
 		}
 	}

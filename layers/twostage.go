@@ -8,7 +8,6 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/simd"
 	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/blas"
@@ -357,8 +356,8 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 					}
 				}
 				half := reach * math.Sqrt(math.Max(variance, 0))
-				lower.Set(row, j, simd.Sigmoid64(logit-half))
-				upper.Set(row, j, simd.Sigmoid64(logit+half))
+				lower.Set(row, j, sigmoid(logit-half))
+				upper.Set(row, j, sigmoid(logit+half))
 			}
 		}
 	}

@@ -3,10 +3,10 @@ package bench
 import (
 	"runtime/debug"
 
-	"calibra/graph/simd"
+	"calibra/graph/blas"
 	"calibra/graph/work"
 
-	"gonum.org/v1/gonum/blas"
+	gonum "gonum.org/v1/gonum/blas"
 )
 
 // Cost is the unavoidable work of a workload: multiplications and additions, and
@@ -27,7 +27,7 @@ func MeasureRoof() Roof {
 		a[i], b[i] = 1, 1
 	}
 	product, _ := best(5, func() error {
-		simd.Sgemm(blas.NoTrans, blas.NoTrans, n, n, k, 1, a, k, b, n, 0, c, n)
+		blas.Current().Sgemm(gonum.NoTrans, gonum.NoTrans, n, n, k, 1, a, k, b, n, 0, c, n)
 		return nil
 	})
 	x, y := make([]float32, 16<<20), make([]float32, 16<<20)

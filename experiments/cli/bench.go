@@ -16,7 +16,6 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/bench"
 	"calibra/graph/blas"
-	"calibra/graph/simd"
 	"calibra/graph/work"
 )
 
@@ -63,7 +62,7 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	result := map[string]any{"rows": c.rows(), "threads": work.Threads(), "blas": blas.Name(), "vector_units": simd.InstructionSet()}
+	result := map[string]any{"rows": c.rows(), "threads": work.Threads(), "blas": blas.Name(), "vector_units": blas.InstructionSet()}
 	roof := bench.MeasureRoof()
 	shares := map[string]float64{}
 	result["roof"], result["share_of_roof"] = roof, shares

@@ -8,7 +8,6 @@ import (
 
 	"calibra/graph/blas"
 	"calibra/graph/cuda"
-	"calibra/graph/simd"
 	"calibra/graph/work"
 )
 
@@ -37,7 +36,7 @@ func (c *infoCmd) Run(t *terminal) error {
 	}
 	add("go", fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH))
 	add("cores", fmt.Sprintf("%d of %d", runtime.GOMAXPROCS(0), runtime.NumCPU()))
-	add("vector units", simd.InstructionSet())
+	add("vector units", blas.InstructionSet())
 	add("device", deviceFound())
 	add("matrix products", fmt.Sprintf("%s, %d threads", blas.Name(), work.Threads()))
 	if build, ok := debug.ReadBuildInfo(); ok {

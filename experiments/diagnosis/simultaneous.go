@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"calibra/experiments/internal/checked"
-	"calibra/graph/simd"
+	"calibra/graph/blas"
 	"calibra/graph/work"
 
-	"gonum.org/v1/gonum/blas"
+	gonum "gonum.org/v1/gonum/blas"
 )
 
 // tested is a set of rows with its sums for class c < C and, at C, for the top class.
@@ -198,7 +198,7 @@ func swings(s *checked.Sample, ctx context.Context, sets []*tested, replicates i
 							e = append(e, s.W(i)*(s.Miss(i, c)-g.gap(c)))
 						}
 					}
-					simd.Dgemm(blas.NoTrans, blas.NoTrans, n, wide, len(rows), 1, signs, len(rows), e, wide, 1, sum, wide)
+					blas.Current().Dgemm(gonum.NoTrans, gonum.NoTrans, n, wide, len(rows), 1, signs, len(rows), e, wide, 1, sum, wide)
 				}
 				for t := range n {
 					for c := range wide {

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"calibra/experiments/internal/checked"
-	"calibra/graph/simd"
+	"calibra/experiments/metrics/internal/tile"
 	"calibra/graph/work"
 )
 
@@ -119,7 +119,7 @@ func (m *pairing) meet(t *stripe, a int, mirror []float32) {
 		t.fillKernel(b)
 		t.sum(b, t.kernel)
 		for j, rows := 0, m.blocks[b+1]-m.blocks[b]; a < b && j < rows; j += lanes {
-			simd.Transpose(mirror[j*blockRows+(first-m.blocks[a])*lanes:], lanes, t.kernel[j*lanes:], lanes, min(lanes, rows-j), lanes)
+			tile.Transpose(mirror[j*blockRows+(first-m.blocks[a])*lanes:], lanes, t.kernel[j*lanes:], lanes, min(lanes, rows-j), lanes)
 		}
 	}
 	if a < b {

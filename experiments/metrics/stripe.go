@@ -5,7 +5,6 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics/internal/tile"
-	"calibra/graph/simd"
 	"calibra/graph/work"
 )
 
@@ -61,7 +60,7 @@ func (t *stripe) turn() {
 	if t.count < lanes {
 		clear(t.turned)
 	}
-	simd.Transpose(t.turned, lanes, t.position[t.first*t.dim:], t.dim, t.count, t.dim)
+	tile.Transpose(t.turned, lanes, t.position[t.first*t.dim:], t.dim, t.count, t.dim)
 }
 
 // run takes the stripe of positions from first on through all blocks.

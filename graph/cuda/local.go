@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"calibra/graph/simd"
+	"calibra/graph/kernelsum"
 )
 
 // Local is a set of rows whose kernel sums are taken.
 type Local struct {
-	simd.KernelRows
+	kernelsum.Input
 	device    *Device
 	z, e, bin Memory // in tiles
 	sums      Memory // S, Q and R: 3×cells float64
@@ -107,7 +107,7 @@ func (l *Local) Residuals(residual, ess []float64) error {
 
 // Redraw fills out with the residuals of l under each of redrawn (T×N) instead of label (N),
 // after Sum. Where the memory is short it takes fewer vectors at a time.
-func (l *Local) Redraw(ctx context.Context, label, redrawn []int32, out simd.KernelTally) error {
+func (l *Local) Redraw(ctx context.Context, label, redrawn []int32, out kernelsum.Tally) error {
 	d, n, classes := l.device, l.Rows, l.Classes
 	times, plane := len(redrawn)/n, l.cells()
 	labels, observed := Uploaded(d, label), d.Alloc(plane)

@@ -10,7 +10,7 @@ import (
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/onnx"
-	"calibra/graph/simd"
+	"calibra/graph/op"
 	"calibra/graph/work"
 	"calibra/layers"
 
@@ -218,7 +218,7 @@ func (d *density) at(x, y float64, scratch []float32) float64 {
 		s, t := (x-u)/d.hx, (y-d.y[i])/d.hy
 		scratch[i] = float32(-(s*s + t*t) / 2)
 	}
-	simd.Exp(scratch, scratch)
+	op.ExpRow(scratch, scratch)
 	for i, v := range scratch {
 		sum += d.w[i] * float64(v)
 	}
