@@ -411,9 +411,6 @@ func (r *Run) measurer(ctx context.Context, p *Prepared, said *data.Predictions)
 	if err != nil {
 		return nil, err
 	}
-	settings.Progress = func(done, total int) {
-		work.Report(ctx, float64(done)/float64(total), "pass over row %d of %d", done, total)
-	}
 	settings.Rows, settings.Soft = said.Counting(), test.Soft
 	judging := r.Spec.Judging
 	if judging.Redraws > 0 && p.strata != nil {

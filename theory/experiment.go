@@ -368,6 +368,7 @@ func (t *trials) slopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []
 // alone, so that the results do not depend on the number of cores.
 func each[T any](ctx context.Context, n int, model Model, of func(model Model, i int) (T, error)) ([]T, error) {
 	results := make([]T, n)
+	ctx = work.Span(ctx, "", 0, 0) // how many times a study does this is not known
 	return results, work.Parts{N: n}.With(ctx, func() func(context.Context, int) error {
 		own := model
 		if model != nil {

@@ -68,7 +68,7 @@ func BenchmarkCardLCE(b *testing.B) {
 			defer d.Unlock()
 			for range b.N + 2 {
 				times.begin()
-				if err := l.Sum(b.Context(), d, nil); err != nil {
+				if err := l.Sum(b.Context(), d); err != nil {
 					b.Fatal(err)
 				}
 				if err := l.Residuals(residual, ess); err != nil {

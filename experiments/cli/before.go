@@ -94,9 +94,6 @@ func (w *weighed) add(ctx context.Context, r, fit *experiments.Run) error {
 		return err
 	}
 	p := r.Outcome.Predictions
-	settings.Progress = func(done, total int) {
-		work.Report(ctx, float64(done)/float64(total), "row %d of %d", done, total)
-	}
 	var embedding mat.Matrix
 	if shared := fit.Outcome.Shared; shared != nil && len(p.Labels) <= localRows {
 		embedding = shared

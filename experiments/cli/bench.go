@@ -67,11 +67,10 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	shares := map[string]float64{}
 	result["roof"], result["share_of_roof"] = roof, shares
 	list := &table{columns: []column{{head: "time", key: "time"}, {head: "of the limit", key: "share"}, {head: "workload", left: true, wrap: true}}}
-	bar := t.progress()
+	ctx, bar := t.steps(ctx, 0)
 	defer bar.clear()
 	for i, w := range workloads {
-		bar.at(float64(i), float64(len(workloads)), w.Key)
-		figure, err := w.Measure(ctx, or(c.Reps, 3))
+		figure, err := w.Measure(work.Span(ctx, w.Key, float64(i)/float64(len(workloads)), float64(i+1)/float64(len(workloads))), or(c.Reps, 3))
 		if err != nil {
 			return fmt.Errorf("bench %s: %w", w.Key, err)
 		}
@@ -136,18 +135,18 @@ func (c *benchCmd) workloads(executor experiments.Executor) ([]bench.Workload, e
 // memory measures what commands need on files of these sizes, or on one, and writes it.
 func (c *benchCmd) memory(ctx context.Context, t *terminal) error {
 	if c.In != "" {
-		return c.measured(t, "commands", c.Memory, bench.MembersHead, func(program, dir string, observe observer) ([][]string, error) {
-			return bench.Members(ctx, program, c.In, dir, observe)
+		return c.measured(ctx, t, "commands", c.Memory, bench.MembersHead, func(ctx context.Context, program, dir string) ([][]string, error) {
+			return bench.Members(ctx, program, c.In, dir)
 		})
 	}
-	return c.measured(t, "commands", c.Memory, bench.NeedsHead, func(program, dir string, observe observer) ([][]string, error) {
-		return bench.Needs(ctx, program, dir, bench.Size{Rows: c.rows(), Features: or(c.Features, 512), Classes: or(c.Classes, 10)}, observe)
+	return c.measured(ctx, t, "commands", c.Memory, bench.NeedsHead, func(ctx context.Context, program, dir string) ([][]string, error) {
+		return bench.Needs(ctx, program, dir, bench.Size{Rows: c.rows(), Features: or(c.Features, 512), Classes: or(c.Classes, 10)})
 	})
 }
 
 // growth measures how time and memory of commands grow with their sizes, and writes it.
 func (c *benchCmd) growth(ctx context.Context, t *terminal) error {
-	return c.measured(t, "commands", c.Growth, bench.GrowthHead, func(program, dir string, observe observer) ([][]string, error) {
+	return c.measured(ctx, t, "commands", c.Growth, bench.GrowthHead, func(ctx context.Context, program, dir string) ([][]string, error) {
 		from := bench.Size{Rows: c.rows(), Features: or(c.Features, 64), Classes: or(c.Classes, 10), Slots: 8, Codewords: 16}
 		if from.Features%(8*from.Slots) != 0 {
 			return nil, data.Inputf("", "--features %d cannot be cut into 64 slots, the most that --growth measures; give a multiple of 64", from.Features)
@@ -155,21 +154,18 @@ func (c *benchCmd) growth(ctx context.Context, t *terminal) error {
 		if from.Rows < 200 {
 			return nil, data.Inputf("", "--rows %d are too few for the 128 codewords that --growth measures; give 200 or more, and thousands for times that tell more than the start of a command", from.Rows)
 		}
-		return bench.Growth(ctx, program, dir, from, or(c.Reps, 3), observe)
+		return bench.Growth(ctx, program, dir, from, or(c.Reps, 3))
 	})
 }
 
-// observer is told of each thing that is measured next.
-type observer = func(done, of int, next string)
-
 // peers measures whole jobs by this program and by other libraries, and writes it.
 func (c *benchCmd) peers(ctx context.Context, t *terminal) error {
-	return c.measured(t, "jobs", c.Peers, bench.JobsHead, func(program, dir string, observe observer) ([][]string, error) {
+	return c.measured(ctx, t, "jobs", c.Peers, bench.JobsHead, func(ctx context.Context, program, dir string) ([][]string, error) {
 		python, err := exec.LookPath(cmp.Or(c.Python, "python3"))
 		if err != nil {
 			return nil, data.Inputf("", "the libraries need a Python: %w; name one that has them by --python", err)
 		}
-		rows, lacking, err := bench.Jobs(ctx, python, program, dir, bench.Size{Rows: c.rows(), Classes: or(c.Classes, 10)}, or(c.Reps, 3), observe)
+		rows, lacking, err := bench.Jobs(ctx, python, program, dir, bench.Size{Rows: c.rows(), Classes: or(c.Classes, 10)}, or(c.Reps, 3))
 		for _, why := range lacking {
 			t.note("%s; it is left out", why)
 		}
@@ -181,7 +177,7 @@ func (c *benchCmd) peers(ctx context.Context, t *terminal) error {
 }
 
 // measured writes what a function measures of this program, in a folder for its files, and prints it.
-func (c *benchCmd) measured(t *terminal, what, path string, head []string, measure func(program, dir string, observe observer) ([][]string, error)) error {
+func (c *benchCmd) measured(ctx context.Context, t *terminal, what, path string, head []string, measure func(ctx context.Context, program, dir string) ([][]string, error)) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program, which is to be measured: %w", err)
@@ -191,7 +187,7 @@ func (c *benchCmd) measured(t *terminal, what, path string, head []string, measu
 		return data.Inputf("", "there is no room for the files that are measured: %w; name another directory by TMPDIR", err)
 	}
 	defer os.RemoveAll(dir)
-	bar := t.progress()
+	ctx, bar := t.steps(ctx, 0)
 	defer bar.clear()
 	list := &table{columns: data.Each(head, func(head string) column {
 		return column{head: head, left: slices.Contains([]string{"command", "doubled", "method", "library", "version"}, head)}
@@ -199,7 +195,7 @@ func (c *benchCmd) measured(t *terminal, what, path string, head []string, measu
 	var failed error
 	err = disk.WriteFile(path, func(w io.Writer) error { // begun before the work, which is in vain where it cannot be written
 		var rows [][]string
-		if rows, failed = measure(program, dir, func(done, of int, next string) { bar.at(float64(done), float64(of), next) }); failed != nil {
+		if rows, failed = measure(ctx, program, dir); failed != nil {
 			return failed
 		}
 		for _, row := range rows {

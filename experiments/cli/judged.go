@@ -15,6 +15,7 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -235,10 +236,9 @@ func (j *Judged) examination(t *terminal, path string) (e diagnosis.Examination,
 
 // diagnose diagnoses the rows, which have an embedding, by draws of the seed; the bar says what it is for.
 func (j *Judged) diagnose(ctx context.Context, t *terminal, e diagnosis.Examination, seed uint64, what string) (*diagnosis.Diagnosis, error) {
-	bar := t.progress()
+	ctx, bar := t.steps(ctx, 0)
 	defer bar.clear()
-	e.Progress = func(done, total int) { bar.at(float64(done), float64(total), what) }
-	d, err := diagnosis.Diagnose(ctx, j.LogProbs, j.Labels, data.Dense(j.Embedding), e, rand.New(rand.NewPCG(seed, 0)))
+	d, err := diagnosis.Diagnose(work.Span(ctx, what, 0, 1), j.LogProbs, j.Labels, data.Dense(j.Embedding), e, rand.New(rand.NewPCG(seed, 0)))
 	if err != nil {
 		return nil, asUsage(err)
 	}

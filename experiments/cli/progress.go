@@ -40,17 +40,10 @@ func (t *terminal) progress() *progress {
 	return &progress{err: t.err, quiet: t.quiet, began: now, next: now.Add(silence)}
 }
 
-// at shows that done of total is done, how long that took and how long the rest should take; text describes what is done.
-func (p *progress) at(done, total float64, text string) {
-	now := time.Since(p.began)
-	left := now.Seconds() * (total - done) / done // of nothing done +Inf
-	p.show(done, total, told([]string{text}, now, left, p.room()))
-}
-
-// show shows that done of total is done, as the text says.
-func (p *progress) show(done, total float64, text string) {
+// show shows that a share is done, as the text says.
+func (p *progress) show(done float64, text string) {
 	now, text := time.Now(), data.Line(text)
-	if p.quiet || p.bar == nil && now.Sub(p.began) < silence || !(total > 0) {
+	if p.quiet || p.bar == nil && now.Sub(p.began) < silence {
 		return
 	}
 	if p.live() {
@@ -59,12 +52,12 @@ func (p *progress) show(done, total float64, text string) {
 				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(100*time.Millisecond))
 		}
 		p.bar.Describe(clipped(text, p.room()))
-		_ = p.bar.Set(int(1000 * done / total)) // a terminal that cannot be written to shows nothing
+		_ = p.bar.Set(int(1000 * done)) // a terminal that cannot be written to shows nothing
 		return
 	}
 	if now.After(p.next) {
 		p.next = now.Add(5 * time.Second)
-		fmt.Fprintf(p.err, "%s (%.0f %%)\n", text, 100*done/total)
+		fmt.Fprintf(p.err, "%s (%.0f %%)\n", text, 100*done)
 	}
 }
 
@@ -91,17 +84,18 @@ func (p *progress) clear() {
 // what is done in it, and how long the rest should take.
 type steps struct {
 	*progress
-	mu    sync.Mutex
-	pace  pace
-	doing []string // from the outermost step to the innermost
-	stop  func()
+	mu     sync.Mutex
+	pace   pace
+	doing  []string // from the outermost step to the innermost
+	hidden bool     // until the next report
+	stop   func()
 }
 
 // steps begins a work that should take so many seconds, as far as is known before, to be cleared at its end. The work
 // reports to the context that is returned.
 func (t *terminal) steps(ctx context.Context, seconds float64) (context.Context, *steps) {
 	s := &steps{progress: t.progress(), pace: pace{expected: max(seconds, 1)}}
-	s.stop = work.Beat(time.Second/2, s.show)
+	s.stop = sync.OnceFunc(work.Beat(time.Second/2, s.show))
 	return work.WithProgress(ctx, s.report), s
 }
 
@@ -109,7 +103,7 @@ func (t *terminal) steps(ctx context.Context, seconds float64) (context.Context,
 func (s *steps) report(doing []string, from, to float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.doing = doing
+	s.doing, s.hidden = doing, false
 	s.pace.reach(time.Since(s.began).Seconds(), from, to)
 }
 
@@ -117,9 +111,12 @@ func (s *steps) report(doing []string, from, to float64) {
 func (s *steps) show() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.hidden {
+		return
+	}
 	now := time.Since(s.began)
 	done, left := s.pace.at(now.Seconds())
-	s.progress.show(done, 1, told(s.doing, now, left, s.room()))
+	s.progress.show(done, told(s.doing, now, left, s.room()))
 }
 
 // told is a line of a work that goes on: how long it took, what is left where that is known, and what is done. Where it is
@@ -147,10 +144,18 @@ func told(doing []string, now time.Duration, left float64, width int) string {
 // mostLeft are the seconds beyond which an estimate says nothing.
 const mostLeft = 1e6
 
-// clear ends the work.
+// hide takes the bar away until the work reports again, so that something can be printed.
+func (s *steps) hide() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hidden = true
+	s.progress.clear()
+}
+
+// clear ends the work, once.
 func (s *steps) clear() {
 	s.stop()
-	s.progress.clear()
+	s.hide()
 }
 
 // pace is how fast a work goes on that is told of its shares, in seconds from its beginning.

@@ -14,6 +14,7 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments/program"
+	"calibra/graph/work"
 	"calibra/theory"
 )
 
@@ -35,13 +36,14 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 		return err
 	}
 	var all theory.Seeds
-	bar := t.progress()
+	ctx, bar := t.steps(ctx, 0)
+	defer bar.clear()
 	for i, seed := range c.Seeds {
-		bar.at(float64(i), float64(len(c.Seeds)), fmt.Sprintf("%d of %d seeds", i, len(c.Seeds)))
+		within := work.Span(ctx, fmt.Sprintf("%d of %d seeds", i, len(c.Seeds)), float64(i)/float64(len(c.Seeds)), float64(i+1)/float64(len(c.Seeds)))
 		settings.Seed = seed
 		rows := kept[i]
 		if rows == nil {
-			rows, err = runAll(ctx, studies, settings)
+			rows, err = runAll(within, studies, settings)
 			if ctx.Err() != nil {
 				return err
 			}

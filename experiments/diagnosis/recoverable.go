@@ -23,9 +23,6 @@ type Recovery struct {
 	Groups []int      // of the rows (N), which folds hold whole; nil: none
 	Rows   []float64  // as [metrics.Settings.Rows]
 	Soft   *mat.Dense // as [metrics.Settings.Soft]
-
-	// Progress, when set, is called from one goroutine at a time as each fold is done.
-	Progress func(done, total int)
 }
 
 const defaultFolds = 5
@@ -111,9 +108,7 @@ func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r 
 	}
 	x.global, x.local = mat.NewDense(s.N, s.Classes, nil), mat.NewDense(s.N, s.Classes, nil)
 	seed := rng.Uint64()
-	p := &checked.Progress{Total: r.Folds, Report: r.Progress}
-	err := work.Parts{N: r.Folds}.Do(ctx, func(ctx context.Context, k int) error {
-		defer p.Add(1)
+	err := work.Parts{What: "fold", N: r.Folds}.Do(ctx, func(ctx context.Context, k int) error {
 		return x.fit(ctx, k, rand.New(rand.NewPCG(seed, uint64(k))))
 	})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"calibra/experiments/internal/checked"
 	"calibra/graph/kernelsum"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,8 +14,8 @@ import (
 // where this process is to do it.
 type Executor interface {
 	// Residuals fills in, N×C each and NaN where there is no bin, the local residuals and
-	// effective sample sizes. progress is told now and then the share of the work done.
-	Residuals(ctx context.Context, rows kernelsum.Input, residual, ess []float64, progress func(done float64)) (done bool, err error)
+	// effective sample sizes.
+	Residuals(ctx context.Context, rows kernelsum.Input, residual, ess []float64) (done bool, err error)
 	// Redrawn fills out under each of T label vectors redrawn (T×N) instead of label (N).
 	Redrawn(ctx context.Context, rows kernelsum.Input, label, redrawn []int32, out kernelsum.Tally) (done bool, err error)
 	// Resampled does the same under T replicates that draw groups of rows: group (N) names
@@ -27,17 +26,12 @@ type Executor interface {
 }
 
 // elsewhere measures the kernel residuals of n there.
-func (n *neighbours) elsewhere(ctx context.Context, x Executor, p *checked.Progress, out *Local) (done bool, err error) {
+func (n *neighbours) elsewhere(ctx context.Context, x Executor, out *Local) (done bool, err error) {
 	if x == nil || n.sample.Weight != nil { // which they take none of
 		return false, nil
 	}
-	told := 0
-	tell := func(rows int) {
-		p.Add(rows - told)
-		told = rows
-	}
 	residual, ess := make([]float64, n.rows*n.classes), make([]float64, n.rows*n.classes)
-	done, err = x.Residuals(ctx, n.kernelRows(), residual, ess, func(done float64) { tell(int(done * float64(n.rows))) })
+	done, err = x.Residuals(ctx, n.kernelRows(), residual, ess)
 	if done {
 		for j, i := range n.order {
 			copy(out.Residual.RawRowView(i), residual[j*n.classes:(j+1)*n.classes])
@@ -46,12 +40,6 @@ func (n *neighbours) elsewhere(ctx context.Context, x Executor, p *checked.Progr
 		if wrong := n.agrees(out); wrong != nil {
 			done, err = false, x.Instead("local metrics run", wrong)
 		}
-	}
-	switch {
-	case done:
-		tell(n.rows)
-	case told > 0 && err == nil: // this process begins anew
-		tell(0)
 	}
 	return done, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics/internal/tile"
 	"calibra/graph/work"
 )
@@ -25,20 +24,21 @@ func (n *neighbours) mutual() bool {
 // and has the same bits as if it met all rows by itself.
 type pairing struct {
 	*neighbours
-	progress *checked.Progress
-	totals   [][]float64 // of each stripe
+	totals [][]float64 // of each stripe
 
 	lock  sync.Mutex
 	moved *sync.Cond // next or meets have changed
 	next  []int      // of each block, which it meets next of those from itself on
 	meets []bool     // of each block, whether it does so now
 	left  int        // meetings that nobody has begun
+	rows  int        // that have met all
+	tell  func()     // reports them
 }
 
 // eachPair measures all rows, in even blocks, and passes each stripe to out.
-func (n *neighbours) eachPair(ctx context.Context, progress *checked.Progress, out observer) error {
+func (n *neighbours) eachPair(ctx context.Context, out observer) error {
 	blocks := len(n.blocks) - 1
-	m := &pairing{neighbours: n, progress: progress, meets: make([]bool, blocks), left: blocks * (blocks + 1) / 2}
+	m := &pairing{neighbours: n, meets: make([]bool, blocks), left: blocks * (blocks + 1) / 2}
 	m.moved = sync.NewCond(&m.lock)
 	for a := range blocks {
 		m.next = append(m.next, a)
@@ -46,8 +46,11 @@ func (n *neighbours) eachPair(ctx context.Context, progress *checked.Progress, o
 	for range n.outlying {
 		m.totals = append(m.totals, make([]float64, n.height()*lanes))
 	}
-	return work.Parts{N: min(work.Threads(), (blocks+1)/2)}.Do(ctx, func(ctx context.Context, _ int) error {
-		m.work(ctx, n.newStripe([]observer{out}), make([]float32, blockRows*blockRows))
+	m.tell = func() {
+		work.Report(ctx, float64(m.rows)/float64(n.receivers), "row %d of %d", m.rows, n.receivers)
+	}
+	return work.Parts{N: min(work.Threads(), (blocks+1)/2)}.Do(ctx, func(within context.Context, _ int) error {
+		m.work(within, n.newStripe([]observer{out}), make([]float32, blockRows*blockRows))
 		return nil
 	})
 }
@@ -104,7 +107,10 @@ func (m *pairing) soonest() int {
 func (m *pairing) end(a int) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	m.next[a]++
+	if m.next[a]++; m.next[a] == len(m.next) {
+		m.rows = min(m.rows+blockRows, m.receivers)
+		m.tell()
+	}
 	m.meets[a] = false
 	m.moved.Broadcast()
 }
@@ -146,6 +152,5 @@ func (m *pairing) finish(t *stripe, a int) {
 		for _, o := range t.observers {
 			o.end(t)
 		}
-		m.progress.Add(t.count)
 	}
 }

@@ -3,7 +3,6 @@ package metrics
 import (
 	"context"
 
-	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics/internal/tile"
 	"calibra/graph/work"
 )
@@ -116,12 +115,11 @@ func (t *stripe) weigh(kernel []float32, j0 int) {
 
 // each takes all stripes through all blocks, each goroutine with observers of its
 // own, which newObservers makes and which see disjoint rows.
-func (n *neighbours) each(ctx context.Context, progress *checked.Progress, newObservers func() []observer) error {
-	return work.Parts{N: (n.receivers + lanes - 1) / lanes}.With(ctx, func() func(context.Context, int) error {
+func (n *neighbours) each(ctx context.Context, newObservers func() []observer) error {
+	return work.Parts{What: "block of rows", N: (n.receivers + lanes - 1) / lanes}.With(ctx, func() func(context.Context, int) error {
 		t := n.newStripe(newObservers())
 		return func(_ context.Context, k int) error {
 			t.run(k * lanes)
-			progress.Add(t.count)
 			return nil
 		}
 	})

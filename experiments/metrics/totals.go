@@ -64,7 +64,7 @@ type labelled struct {
 // NewTotals are the totals of no rows. Bins must have equal width, since quantiles of all rows are
 // known only at the end. The numbers of u mean the same as in Evaluate.
 func NewTotals(classes int, s Settings, u Uncertainty, seed uint64) (*Totals, error) {
-	s.Progress, s.Executor, s.Strata = nil, nil, nil
+	s.Executor, s.Strata = nil, nil
 	s, err := s.filled(classes)
 	if err != nil {
 		return nil, err

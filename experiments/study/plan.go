@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"calibra/data"
 	"calibra/data/disk"
@@ -74,13 +73,12 @@ func (p *Plan) Computed() int {
 }
 
 // Run computes the cells that the store lacks, jobs at a time (0 means one a core). A cell
-// that fails, or whose file is damaged, does not stop the others. observe is called for each cell
-// that ends, and may be nil. Other processes may compute cells of the same store meanwhile; their results
+// that fails, or whose file is damaged, does not stop the others. Other processes may compute cells of the same store meanwhile; their results
 // are taken from there.
 //
 // If ctx is cancelled, the cells that ended stay in the store and the error wraps
 // ctx.Err(). If all cells failed, an empty directory is removed.
-func (p *Plan) Run(ctx context.Context, jobs int, observe func(*Task)) error {
+func (p *Plan) Run(ctx context.Context, jobs int) error {
 	dir := p.Store.Dir
 	if err := makeDir(dir); err != nil {
 		return err
@@ -91,17 +89,12 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(*Task)) error {
 	shop := &workshop{store: p.Store, board: p.Board}
 	todo := p.those(func(t *Task) bool { return t.result == nil && t.Err == nil })
 	order(todo)
-	var one sync.Mutex
-	err := work.Parts{N: len(todo), AtOnce: jobs}.Do(ctx, func(ctx context.Context, k int) error {
+	seconds := data.Each(todo, func(t *Task) float64 { return cmp.Or(t.Seconds, 1) })
+	err := work.Parts{What: "cell", N: len(todo), Costs: seconds, AtOnce: jobs}.Do(ctx, func(ctx context.Context, k int) error {
 		t := todo[k]
-		r, err := shop.compute(ctx, t.cell)
+		r, err := shop.compute(work.Span(ctx, t.Cell, 0, 1), t.cell)
 		if t.result = r; !errors.Is(err, ctx.Err()) {
 			t.Err = err
-		}
-		if observe != nil && ctx.Err() == nil {
-			one.Lock()
-			defer one.Unlock()
-			observe(t)
 		}
 		return nil
 	})

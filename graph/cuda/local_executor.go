@@ -8,12 +8,12 @@ import (
 )
 
 // Residuals fills in, N×C each and NaN where there is no bin, the local residuals and effective
-// sample sizes. progress, which may be nil, is told now and then the share of the work done.
+// sample sizes.
 // done is false where the CPU is to do it, here and below.
-func (x *Executor) Residuals(ctx context.Context, rows kernelsum.Input, residual, ess []float64, progress func(done float64)) (done bool, err error) {
+func (x *Executor) Residuals(ctx context.Context, rows kernelsum.Input, residual, ess []float64) (done bool, err error) {
 	l := &Local{Input: rows}
 	return x.sums(l, l.pairs()/2*float64(2*l.Dim+20+12*l.Classes), func(d *Device) error {
-		if err := l.Sum(ctx, d, progress); err != nil {
+		if err := l.Sum(ctx, d); err != nil {
 			return err
 		}
 		return l.Residuals(residual, ess)
@@ -24,7 +24,7 @@ func (x *Executor) Residuals(ctx context.Context, rows kernelsum.Input, residual
 func (x *Executor) Redrawn(ctx context.Context, rows kernelsum.Input, label, redrawn []int32, out kernelsum.Tally) (done bool, err error) {
 	l := &Local{Input: rows}
 	return x.sums(l, l.pairs()*float64(2*l.Dim+20+2*(len(redrawn)/l.Rows+1)), func(d *Device) error {
-		if err := l.Sum(ctx, d, nil); err != nil {
+		if err := l.Sum(ctx, d); err != nil {
 			return err
 		}
 		return l.Redraw(ctx, label, redrawn, out)
