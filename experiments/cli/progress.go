@@ -16,15 +16,20 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress shows how far a work is that takes more than two seconds: a bar on a terminal,
-// which is taken away at the end, else a line every five seconds. It is never wider than
-// the terminal.
-type progress struct {
-	err   *os.File
-	quiet bool
-	began time.Time
-	next  time.Time // of a line
-	bar   *progressbar.ProgressBar
+// steps shows how far a work is that reports to its context and takes more than two seconds, whether it reports its inner steps
+// or not: the step that goes on, what is done in it, and how long the rest should take. It is a bar on a terminal, which is taken
+// away at the end, else a line every five seconds, and never wider than the terminal.
+type steps struct {
+	err    *os.File
+	quiet  bool
+	began  time.Time
+	next   time.Time // of a line
+	bar    *progressbar.ProgressBar
+	mu     sync.Mutex
+	pace   pace
+	doing  []string // from the outermost step to the innermost
+	hidden bool     // until the next report
+	stop   func()
 }
 
 const (
@@ -34,67 +39,11 @@ const (
 	aroundBar = 12
 )
 
-// progress begins a work.
-func (t *terminal) progress() *progress {
-	now := time.Now()
-	return &progress{err: t.err, quiet: t.quiet, began: now, next: now.Add(silence)}
-}
-
-// show shows that a share is done, as the text says.
-func (p *progress) show(done float64, text string) {
-	now, text := time.Now(), data.Line(text)
-	if p.quiet || p.bar == nil && now.Sub(p.began) < silence {
-		return
-	}
-	if p.live() {
-		if p.bar == nil {
-			p.bar = progressbar.NewOptions(1000, progressbar.OptionSetWriter(p.err), progressbar.OptionSetWidth(barWidth),
-				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(100*time.Millisecond))
-		}
-		p.bar.Describe(clipped(text, p.room()))
-		_ = p.bar.Set(int(1000 * done)) // a terminal that cannot be written to shows nothing
-		return
-	}
-	if now.After(p.next) {
-		p.next = now.Add(5 * time.Second)
-		fmt.Fprintf(p.err, "%s (%.0f %%)\n", text, 100*done)
-	}
-}
-
-// live reports whether there is a terminal that a bar can move on.
-func (p *progress) live() bool { return interactive(p.err) && os.Getenv("TERM") != "dumb" }
-
-// room is how long a text may be.
-func (p *progress) room() int {
-	if !p.live() {
-		return width(p.err)
-	}
-	return width(p.err) - barWidth - aroundBar
-}
-
-// clear takes the bar away.
-func (p *progress) clear() {
-	if p.bar != nil {
-		_ = p.bar.Finish()
-		p.bar = nil
-	}
-}
-
-// steps shows where a work is that reports to its context, whether it reports its inner steps or not: the step that goes on,
-// what is done in it, and how long the rest should take.
-type steps struct {
-	*progress
-	mu     sync.Mutex
-	pace   pace
-	doing  []string // from the outermost step to the innermost
-	hidden bool     // until the next report
-	stop   func()
-}
-
 // steps begins a work that should take so many seconds, as far as is known before, to be cleared at its end. The work
 // reports to the context that is returned.
 func (t *terminal) steps(ctx context.Context, seconds float64) (context.Context, *steps) {
-	s := &steps{progress: t.progress(), pace: pace{expected: max(seconds, 1)}}
+	now := time.Now()
+	s := &steps{err: t.err, quiet: t.quiet, began: now, next: now.Add(silence), pace: pace{expected: max(seconds, 1)}}
 	s.stop = sync.OnceFunc(work.Beat(time.Second/2, s.show))
 	return work.WithProgress(ctx, s.report), s
 }
@@ -111,12 +60,51 @@ func (s *steps) report(doing []string, from, to float64) {
 func (s *steps) show() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hidden {
+	now := time.Now()
+	took := now.Sub(s.began)
+	if s.hidden || s.quiet || s.bar == nil && took < silence {
 		return
 	}
-	now := time.Since(s.began)
-	done, left := s.pace.at(now.Seconds())
-	s.progress.show(done, told(s.doing, now, left, s.room()))
+	done, left := s.pace.at(took.Seconds())
+	text := data.Line(told(s.doing, took, left, s.room()))
+	if s.live() {
+		if s.bar == nil {
+			s.bar = progressbar.NewOptions(1000, progressbar.OptionSetWriter(s.err), progressbar.OptionSetWidth(barWidth),
+				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(100*time.Millisecond))
+		}
+		s.bar.Describe(clipped(text, s.room()))
+		_ = s.bar.Set(int(1000 * done)) // a terminal that cannot be written to shows nothing
+	} else if now.After(s.next) {
+		s.next = now.Add(5 * time.Second)
+		fmt.Fprintf(s.err, "%s (%.0f %%)\n", text, 100*done)
+	}
+}
+
+// hide takes the bar away until the work reports again, so that something can be printed.
+func (s *steps) hide() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hidden = true; s.bar != nil {
+		_ = s.bar.Finish()
+		s.bar = nil
+	}
+}
+
+// clear ends the work, once.
+func (s *steps) clear() {
+	s.stop()
+	s.hide()
+}
+
+// live reports whether there is a terminal that a bar can move on.
+func (s *steps) live() bool { return interactive(s.err) && os.Getenv("TERM") != "dumb" }
+
+// room is how long a text may be.
+func (s *steps) room() int {
+	if !s.live() {
+		return width(s.err)
+	}
+	return width(s.err) - barWidth - aroundBar
 }
 
 // told is a line of a work that goes on: how long it took, what is left where that is known, and what is done. Where it is
@@ -143,20 +131,6 @@ func told(doing []string, now time.Duration, left float64, width int) string {
 
 // mostLeft are the seconds beyond which an estimate says nothing.
 const mostLeft = 1e6
-
-// hide takes the bar away until the work reports again, so that something can be printed.
-func (s *steps) hide() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hidden = true
-	s.progress.clear()
-}
-
-// clear ends the work, once.
-func (s *steps) clear() {
-	s.stop()
-	s.hide()
-}
 
 // pace is how fast a work goes on that is told of its shares, in seconds from its beginning.
 type pace struct {
