@@ -4,7 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/sourcegraph/conc"
+	"calibra/graph/work"
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
@@ -165,26 +166,22 @@ func gramProduct(x mat.Matrix, scale *Standardizer) func(dst, v []float64) {
 		partial[t], buffers[t] = make([]float64, m), make([]float64, block*m)
 	}
 	return func(dst, v []float64) {
-		var wait conc.WaitGroup
-		for t := range tasks {
-			wait.Go(func() {
-				sum := blas64.Vector{N: m, Inc: 1, Data: partial[t]}
-				clear(sum.Data)
-				y := blas64.Vector{Inc: 1, Data: make([]float64, block)}
-				for i, end := t*n/tasks, (t+1)*n/tasks; i < end; i += block {
-					y.N = min(block, end-i)
-					rows := blas64.General{Rows: y.N, Cols: m, Stride: m, Data: buffers[t]}
-					for r := range y.N {
-						row := rows.Data[r*m : (r+1)*m]
-						copy(row, Row(x, i+r, row))
-						scale.row(row)
-					}
-					blas64.Gemv(blas.NoTrans, 1, rows, blas64.Vector{N: m, Inc: 1, Data: v}, 0, y)
-					blas64.Gemv(blas.Trans, 1, rows, y, 1, sum)
+		work.Each(tasks, 1, func(t int) {
+			sum := blas64.Vector{N: m, Inc: 1, Data: partial[t]}
+			clear(sum.Data)
+			y := blas64.Vector{Inc: 1, Data: make([]float64, block)}
+			for i, end := t*n/tasks, (t+1)*n/tasks; i < end; i += block {
+				y.N = min(block, end-i)
+				rows := blas64.General{Rows: y.N, Cols: m, Stride: m, Data: buffers[t]}
+				for r := range y.N {
+					row := rows.Data[r*m : (r+1)*m]
+					copy(row, Row(x, i+r, row))
+					scale.row(row)
 				}
-			})
-		}
-		wait.Wait()
+				blas64.Gemv(blas.NoTrans, 1, rows, blas64.Vector{N: m, Inc: 1, Data: v}, 0, y)
+				blas64.Gemv(blas.Trans, 1, rows, y, 1, sum)
+			}
+		})
 		clear(dst)
 		for _, s := range partial {
 			floats.Add(dst, s)

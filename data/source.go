@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sourcegraph/conc"
+	"calibra/graph/work"
 )
 
 // Source is one problem: what a classifier said of the rows a calibrator is
@@ -62,15 +62,12 @@ func readSource(a *archive, names Names) (*Source, error) {
 		return nil, err
 	}
 	s.Classes = classes
-	var (
-		wait conc.WaitGroup
-		errs [3]error
-	)
-	for i, p := range s.parts() { // inflating is what takes the time
-		wait.Go(func() { *p.set, errs[i] = parts[i].read() })
-	}
-	wait.Wait()
-	if err := cmp.Or(errs[:]...); err != nil {
+	sets := s.parts()
+	err = work.Parts{N: len(sets)}.Do(context.Background(), func(_ context.Context, i int) (err error) { // inflating takes the time
+		*sets[i].set, err = parts[i].read()
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := cmp.Or(s.checkLabels(a), a.judgeOrder(s.Cal, s.Val, s.Test)); err != nil {

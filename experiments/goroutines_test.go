@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestGoroutinesAreConcs: a panic in a bare goroutine ends the program with a trace; one of
-// conc's goes to whoever waits. The packages that start some are tested for races.
-func TestGoroutinesAreConcs(t *testing.T) {
-	bare := []string{"graph/simd/parallel.go"} // whose workers outlive the one that waits
+// TestGoroutinesAreOfWork: package work alone starts goroutines, whose panics go to whoever waits. What shares memory in them is
+// tested for races.
+func TestGoroutinesAreOfWork(t *testing.T) {
+	const alone = "graph/work"
 	ci, err := os.ReadFile("../.ci/run")
 	if err != nil {
 		t.Fatal(err)
@@ -22,26 +22,27 @@ func TestGoroutinesAreConcs(t *testing.T) {
 			return strings.HasPrefix(line, "go test -race") && slices.Contains(strings.Fields(line), "./"+dir)
 		})
 	}
-	var found []string
-	for _, file := range sources(t, "notebooks") {
+	if !raced(alone) {
+		t.Errorf("add ./%s to the step races of .ci/run", alone)
+	}
+	for _, file := range sources(t, "notebooks", alone) {
 		for _, i := range file.tree.Imports {
-			if strings.HasPrefix(i.Path.Value, `"golang.org/x/sync/errgroup`) {
-				found = append(found, file.name)
-			}
-			if dir := file.folder(); strings.HasPrefix(i.Path.Value, `"github.com/sourcegraph/conc`) && !raced(dir) {
-				t.Errorf("%s starts goroutines; add ./%s to the step races of .ci/run", file.name, dir)
+			for _, path := range []string{"golang.org/x/sync", "github.com/sourcegraph/conc"} {
+				if strings.HasPrefix(i.Path.Value, `"`+path) {
+					t.Errorf("%s imports %s; start goroutines by package work", file.name, path)
+				}
 			}
 		}
 		ast.Inspect(file.tree, func(n ast.Node) bool {
 			_, statement := n.(*ast.GoStmt)
 			s, _ := n.(*ast.SelectorExpr)
+			if s != nil && s.Sel.Name == "Parts" && fmt.Sprint(s.X) == "work" && !raced(file.folder()) {
+				t.Errorf("%s has parts side by side; add ./%s to the step races of .ci/run", file.name, file.folder())
+			}
 			if statement || s != nil && s.Sel.Name == "WaitGroup" && fmt.Sprint(s.X) == "sync" {
-				found = append(found, file.name)
+				t.Errorf("%s starts a goroutine; do it by package work", file.name)
 			}
 			return true
 		})
-	}
-	if found = slices.Compact(found); !slices.Equal(found, bare) {
-		t.Errorf("these start goroutines by other means than conc: %q; only %q may", found, bare)
 	}
 }

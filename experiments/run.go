@@ -11,6 +11,7 @@ import (
 	"calibra/data"
 	"calibra/experiments/metrics"
 	"calibra/experiments/rowcheck"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/layers/anchored"
 	"calibra/optim"
@@ -64,7 +65,7 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe Observer) (*
 		return nil, err
 	}
 	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed}
-	within := func(what string, part int) context.Context { return optim.Piece(ctx, what, part, costs[:]...) }
+	within := func(what string, part int) context.Context { return work.Piece(ctx, what, part, costs[:]...) }
 	start := time.Now()
 	if s.Judging.HeldOut {
 		if r.HeldOut, err = s.heldOut(within("fit to four fifths of the rows", holding), method, r.Source.Cal); err != nil {
@@ -409,9 +410,6 @@ func (r *Run) measurer(ctx context.Context, p *Prepared, said *data.Predictions)
 	settings, err := r.Spec.Measuring()
 	if err != nil {
 		return nil, err
-	}
-	settings.Progress = func(done, total int) {
-		optim.ReportProgress(ctx, fmt.Sprintf("pass over row %d of %d", done, total), float64(done)/float64(total))
 	}
 	settings.Rows, settings.Soft = said.Counting(), test.Soft
 	judging := r.Spec.Judging

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"calibra/graph/simd"
+	"calibra/graph/op"
 
 	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
@@ -75,7 +75,7 @@ func (o *Objective) Trouble(loss float64, grads []*tensor.Dense) string {
 func finite(t *tensor.Dense) bool {
 	if t.Dtype() == tensor.Float32 {
 		x := t.Float32s()
-		square := simd.Dot(x, x)
+		square := op.Dot(x, x)
 		return square-square == 0 || allFinite(x)
 	}
 	x := t.Float64s()

@@ -8,6 +8,7 @@ import (
 
 	"calibra/graph"
 	"calibra/graph/op"
+	"calibra/graph/work/worktest"
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
@@ -177,7 +178,7 @@ func TestStepsDoNotAllocate(t *testing.T) {
 			if _, _, err := o.Gradient(rows); err != nil {
 				t.Fatal(err)
 			}
-		}); n != 0 && !poolsAllocate {
+		}); n != 0 && !worktest.PoolsAllocate {
 			t.Errorf("a step on %d rows allocates %v times", len(rows), n)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"calibra/graph/op"
-	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 // abreast is lists of steps that can be taken side by side.
@@ -22,7 +22,7 @@ func (p *Program) abreast(lists ...[]Step) *abreast {
 
 func (a *abreast) take(again bool) error {
 	a.again = again
-	simd.Run(len(a.lists), a)
+	work.Run(len(a.lists), a)
 	return cmp.Or(a.errs...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"calibra/graph"
+	"calibra/graph/work/worktest"
 	"calibra/optim"
 )
 
@@ -32,7 +33,7 @@ func TestTrainingStepsDoNotAllocate(t *testing.T) {
 			if err := o.Commit(len(rows)); err != nil {
 				t.Fatal(err)
 			}
-		}); n != 0 && !poolsAllocate {
+		}); n != 0 && !worktest.PoolsAllocate {
 			t.Errorf("a step of %s allocates %v times", name, n)
 		}
 	}

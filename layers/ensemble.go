@@ -8,12 +8,12 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"gonum.org/v1/gonum/mat"
-
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/onnx"
-	"calibra/optim"
+	"calibra/graph/work"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Ensemble is one method, fitted to the same rows with several draws; it averages their log-probabilities:
@@ -70,11 +70,11 @@ func (e *Ensemble) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) 
 	if _, ok := e.Members[0].(Redrawer); ok && n > 1 {
 		chosen = 1
 		alone := 1 / (1 + redrawn*float64(n-1))
-		err = fit(optim.Span(ctx, "member 1", 0, alone), 0)
-		ctx = optim.Span(ctx, "", alone, 1)
+		err = fit(work.Span(ctx, "member 1", 0, alone), 0)
+		ctx = work.Span(ctx, "", alone, 1)
 	}
 	if err == nil {
-		err = errors.Join(SideBySide(ctx, "member", n-chosen, func(ctx context.Context, k int) error { return fit(ctx, chosen+k) })...)
+		err = work.Parts{What: "member", N: n - chosen}.Do(ctx, func(ctx context.Context, k int) error { return fit(ctx, chosen+k) })
 	}
 	if err != nil && ctx.Err() == nil {
 		return err
@@ -146,13 +146,11 @@ func (e *Ensemble) predict(x *data.Set) (mean *data.Predictions, said []*data.Pr
 	}
 	rows := share(x)
 	said = make([]*data.Predictions, len(members))
-	for _, err := range SideBySide(context.Background(), "member", len(members), func(_ context.Context, k int) (err error) {
+	if err = (work.Parts{N: len(members)}).Do(context.Background(), func(_ context.Context, k int) (err error) {
 		said[k], err = members[k].Predict(rows)
 		return err
-	}) {
-		if err != nil { // rows that one member refuses, all do
-			return nil, nil, err
-		}
+	}); err != nil { // rows that one member refuses, all do
+		return nil, nil, err
 	}
 	sum := mat.DenseCopyOf(said[0].LogProbs)
 	for _, p := range said[1:] {

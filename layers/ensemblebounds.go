@@ -6,8 +6,7 @@ import (
 	"math"
 
 	"calibra/data"
-	"calibra/graph/simd"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -96,7 +95,7 @@ func (e *Ensemble) bounds(ctx context.Context, x *data.Set, level float64, of fu
 		if m.(Bounded).Unbounded() != nil {
 			continue // no other row would move it
 		}
-		low, high, err := of(optim.Span(ctx, fmt.Sprintf("member %d", k+1), float64(k)/count, float64(k+1)/count), m)
+		low, high, err := of(work.Span(ctx, fmt.Sprintf("member %d", k+1), float64(k)/count, float64(k+1)/count), m)
 		if err != nil {
 			return nil, nil, fmt.Errorf("member %d: %w", k+1, err)
 		}
@@ -115,11 +114,11 @@ func (e *Ensemble) bounds(ctx context.Context, x *data.Set, level float64, of fu
 			}
 			r := widened(reach.At(i, j), quantile, values)
 			if at := centre.At(i, j); math.IsInf(at, 0) { // a class that cannot be, or the only one
-				lower.Set(i, j, simd.Sigmoid64(at))
-				upper.Set(i, j, simd.Sigmoid64(at))
+				lower.Set(i, j, sigmoid(at))
+				upper.Set(i, j, sigmoid(at))
 			} else {
-				lower.Set(i, j, simd.Sigmoid64(at-r))
-				upper.Set(i, j, simd.Sigmoid64(at+r))
+				lower.Set(i, j, sigmoid(at-r))
+				upper.Set(i, j, sigmoid(at+r))
 			}
 		}
 	}

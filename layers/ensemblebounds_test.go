@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -42,8 +41,8 @@ func (m *estimate) Bounds(_ context.Context, _, _ *data.Set, level float64) (low
 	reach := m.error * distuv.UnitNormal.Quantile(0.5+level/2)
 	lower, upper = mat.NewDense(len(m.logits), 2, nil), mat.NewDense(len(m.logits), 2, nil)
 	for i, l := range m.logits {
-		lower.SetRow(i, []float64{simd.Sigmoid64(l - reach), simd.Sigmoid64(-l - reach)})
-		upper.SetRow(i, []float64{simd.Sigmoid64(l + reach), simd.Sigmoid64(-l + reach)})
+		lower.SetRow(i, []float64{sigmoid(l - reach), sigmoid(-l - reach)})
+		upper.SetRow(i, []float64{sigmoid(l + reach), sigmoid(-l + reach)})
 	}
 	return lower, upper, nil
 }
@@ -78,7 +77,7 @@ func TestEnsembleBoundsCover(t *testing.T) {
 		}
 		held := 0.0
 		for i, l := range truth {
-			if q := simd.Sigmoid64(l); lower.At(i, 0) <= q && q <= upper.At(i, 0) {
+			if q := sigmoid(l); lower.At(i, 0) <= q && q <= upper.At(i, 0) {
 				held += 1. / rows
 			}
 			if d := lower.At(i, 0) + upper.At(i, 1) - 1; math.Abs(d) > 1e-12 {
@@ -106,7 +105,7 @@ func TestEnsembleBoundsRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := half.At(0, 0), simd.Sigmoid64(1-0.5*distuv.UnitNormal.Quantile(0.95)); math.Abs(got-want) > 1e-12 {
+	if got, want := half.At(0, 0), sigmoid(1-0.5*distuv.UnitNormal.Quantile(0.95)); math.Abs(got-want) > 1e-12 {
 		t.Errorf("half the members move half as far: %v, not %v", got, want)
 	}
 	if _, _, err := (&Ensemble{Members: []Stateful{moved, moved}, fitted: 2}).BoundsOfStages(t.Context(), nil, x, 0.9); err == nil {

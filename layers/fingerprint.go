@@ -9,7 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -103,19 +103,12 @@ func marksOf(x *mat.Dense) *Marks {
 // sorted are the columns of x, each in ascending order.
 func sorted(x *mat.Dense) [][]float64 {
 	_, m := x.Dims()
-	s := &sorting{x, make([][]float64, m)}
-	simd.Run(m, s)
-	return s.columns
-}
-
-type sorting struct {
-	of      *mat.Dense
-	columns [][]float64
-}
-
-func (s *sorting) Block(j int) {
-	s.columns[j] = mat.Col(nil, j, s.of)
-	slices.Sort(s.columns[j])
+	columns := make([][]float64, m)
+	work.Each(m, 1, func(j int) {
+		columns[j] = mat.Col(nil, j, x)
+		slices.Sort(columns[j])
+	})
+	return columns
 }
 
 // below is the share of a sorted column at or below v.

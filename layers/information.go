@@ -9,7 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -89,7 +89,7 @@ func (s *scored) each(ctx context.Context, what string, visit func(row int)) err
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
 		}
-		optim.ReportProgress(ctx, what, float64(row)/float64(len(s.rows.Labels)))
+		work.Report(ctx, float64(row)/float64(len(s.rows.Labels)), "%s", what)
 		if s.rows.Count(row) == 0 {
 			continue
 		}
@@ -155,7 +155,7 @@ func (x *Sandwich) hessian(ctx context.Context, s *scored) (*mat.SymDense, error
 		values := x.weights.Tensor(name).Float64s()
 		for i, at := range values {
 			column := full.RawRowView(p) // the Hessian is symmetric
-			optim.ReportProgress(ctx, "the map's information", float64(p)/float64(x.dim()))
+			work.Report(ctx, float64(p)/float64(x.dim()), "the map's information")
 			for _, term := range []struct{ step, factor float64 }{{1, 8}, {-1, -8}, {2, -1}, {-2, 1}} {
 				values[i] = at + term.step*hessianStep
 				for lo := 0; lo < n; lo += EvaluationBatch {

@@ -9,7 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/simd"
+	"calibra/graph/op"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -117,10 +117,10 @@ func plusPlus(x *mat.Dense, weights []float64, k int, rng *rand.Rand) *mat.Dense
 func nearestTo(x []float32, centres *mat.Dense) (codes []int32, apart []float64) {
 	k, d := centres.Dims()
 	single := singles(centres)
-	var book simd.Codebook
+	var book op.Codebook
 	book.Set(single, k, d)
 	codes, apart = make([]int32, len(x)/d), make([]float64, len(x)/d)
-	simd.NearestRows(codes, x, &book)
+	op.NearestRows(codes, x, &book)
 	for i, c := range codes {
 		for j, v := range single[int(c)*d:][:d] {
 			diff := float64(x[i*d+j] - v)

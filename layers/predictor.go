@@ -8,10 +8,11 @@ import (
 	"sync"
 
 	"calibra/data"
+	"calibra/graph/blas"
 	"calibra/graph/op"
-	"calibra/graph/simd"
+	"calibra/graph/work"
 
-	"gonum.org/v1/gonum/blas"
+	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
@@ -27,7 +28,7 @@ import (
 type Predictor struct {
 	sizes  Sizes
 	centre []float64 // M
-	book   simd.Codebook
+	book   op.Codebook
 	table  []float32 // w×K×C
 	bias   []float32 // C
 	outer  []float32 // K×C², a_k b_kᵀ
@@ -74,7 +75,7 @@ func (t *Trained) Compile() (*Predictor, error) {
 	}
 	words, head := d.weights.Tensor("codebook/codewords").Float32s(), d.weights.Tensor("head/weight").Float32s()
 	for i := range w {
-		simd.Sgemm(blas.NoTrans, blas.NoTrans, k, c, width, 1, words, width, head[i*width*c:], c, 0, p.table[i*k*c:], c)
+		blas.Current().Sgemm(gonum.NoTrans, gonum.NoTrans, k, c, width, 1, words, width, head[i*width*c:], c, 0, p.table[i*k*c:], c)
 	}
 	a, b := t.weights.Tensor("bilinear/receiver").Float32s(), t.weights.Tensor("bilinear/sender").Float32s()
 	for at := range p.outer {
@@ -129,11 +130,7 @@ func (p *Predictor) Predict(dst, features []float32) {
 	if n*m != len(features) || n*c != len(dst) {
 		panic(fmt.Sprintf("layers: Predict of %d features into %d log-probabilities, for rows of %d and %d", len(features), len(dst), m, c))
 	}
-	j := predictions.Get().(*prediction)
-	*j = prediction{p, dst, features}
-	simd.Run((n+predictorBatch-1)/predictorBatch, j)
-	*j = prediction{}
-	predictions.Put(j)
+	predictions.Run((n+predictorBatch-1)/predictorBatch, prediction{p, dst, features})
 }
 
 // prediction is one call of Predict, cut into batches for the cores.
@@ -142,7 +139,7 @@ type prediction struct {
 	dst, features []float32
 }
 
-var predictions = sync.Pool{New: func() any { return new(prediction) }}
+var predictions work.Jobs[prediction, *prediction]
 
 func (j *prediction) Block(i int) {
 	m, c := j.sizes.Features, j.sizes.Classes
@@ -157,7 +154,7 @@ func (p *Predictor) batch(dst, features []float32) {
 	mem := p.memory.Get().(*predictorMemory)
 	codes, logp, scores, mass, form := mem.codes[:n*w], mem.logp[:n*c], mem.scores[:n*c], mem.mass[:n*k], mem.form[:n*c*c]
 
-	simd.NearestCentred(codes, features, p.centre, &p.book)
+	op.NearestCentred(codes, features, p.centre, &p.book)
 	clear(mass)
 	for b := range n {
 		row, counts := scores[b*c:(b+1)*c], mass[b*k:(b+1)*k]
@@ -165,16 +162,18 @@ func (p *Predictor) batch(dst, features []float32) {
 		for i, s := range slots {
 			counts[s] += p.scale[i]
 		}
-		simd.SumRows(row, p.table, slots, k)
-		simd.Axpy(row, 1, p.bias)
+		op.SumCodes(row, p.table, slots, k)
+		for j, v := range p.bias {
+			row[j] += v
+		}
 	}
 	op.LogSoftmaxRows(logp, scores, c)
 	floor := float32(HeadFloor)
 	for i, v := range logp {
 		logp[i] = max(v, floor)
 	}
-	simd.Sgemm(blas.NoTrans, blas.NoTrans, n, c*c, k, 1, mass, k, p.outer, c*c, 0, form, c*c)
-	simd.DirichletScores(scores, form, logp, c, 1, op.AlphaFloor)
+	blas.Current().Sgemm(gonum.NoTrans, gonum.NoTrans, n, c*c, k, 1, mass, k, p.outer, c*c, 0, form, c*c)
+	op.DirichletRows(scores, form, logp, c, 1, op.AlphaFloor)
 	for b := range n {
 		for j, v := range p.prior {
 			scores[b*c+j] += v

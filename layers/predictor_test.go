@@ -9,6 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/work/worktest"
 	"calibra/optim"
 
 	"gorgonia.org/gorgonia"
@@ -67,7 +68,7 @@ func TestPredictorDoesNotAllocate(t *testing.T) {
 	_, p := compiled(t, Bilinear{})
 	x := make([]float32, 50*8)
 	dst := make([]float32, 50*3)
-	if n := testing.AllocsPerRun(100, func() { p.Predict(dst, x) }); n != 0 && !poolsAllocate {
+	if n := testing.AllocsPerRun(100, func() { p.Predict(dst, x) }); n != 0 && !worktest.PoolsAllocate {
 		t.Errorf("a prediction allocates %v times", n)
 	}
 }

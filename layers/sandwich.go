@@ -10,8 +10,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/simd"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -344,8 +343,8 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 	logit := make([]float64, n*C)
 	spread := newForms(mat.DenseCopyOf(x.covariance), func(at int, g []float64, variance float64) {
 		reach := z * math.Sqrt(math.Max(variance, 0))
-		lower.Set(at/C, at%C, simd.Sigmoid64(logit[at]-reach))
-		upper.Set(at/C, at%C, simd.Sigmoid64(logit[at]+reach))
+		lower.Set(at/C, at%C, sigmoid(logit[at]-reach))
+		upper.Set(at/C, at%C, sigmoid(logit[at]+reach))
 		if err == nil {
 			err = x.tells(at/C, g)
 		}
@@ -354,7 +353,7 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 		if err := cmp.Or(ctx.Err(), scores.Set(row)); err != nil {
 			return nil, nil, err
 		}
-		optim.ReportProgress(ctx, "intervals of rows", float64(row)/float64(n))
+		work.Report(ctx, float64(row)/float64(n), "intervals of rows")
 		for j := range C {
 			at := row*C + j
 			logit[at] = scores.logit(spread.next(at), j)
@@ -415,4 +414,13 @@ func (t *Trained) Intervals(ctx context.Context, s *Sandwich, x *data.Set, level
 		return nil, nil, err
 	}
 	return s.Intervals(ctx, view, level)
+}
+
+// sigmoid is 1/(1+e^−x).
+func sigmoid(x float64) float64 {
+	t := math.Exp(-math.Abs(x))
+	if x >= 0 {
+		return 1 / (1 + t)
+	}
+	return t / (1 + t)
 }

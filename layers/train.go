@@ -11,6 +11,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/work"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
@@ -77,7 +78,7 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 	if _, learns := t.Base.(Staged); learns {
 		divided = dividing
 	}
-	baseErr := t.Base.Fit(optim.Span(ctx, "divide", 0, divided), cal, val, rng)
+	baseErr := t.Base.Fit(work.Span(ctx, "divide", 0, divided), cal, val, rng)
 	if s, ok := t.Base.(Staged); ok {
 		t.stages = append(t.stages, s.Stages()...)
 	}
@@ -99,7 +100,7 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 		return err
 	}
 	t.rows = cal.Len()
-	return t.fit(optim.Span(ctx, name, divided, 1), name, rows, val, rng)
+	return t.fit(work.Span(ctx, name, divided, 1), name, rows, val, rng)
 }
 
 // begin sets the weights of the map to its start.

@@ -8,8 +8,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/simd"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -242,7 +241,7 @@ func invertHead(ctx context.Context, rows Observed, z *mat.Dense, ridge float64)
 			if err := ctx.Err(); err != nil {
 				return nil, fmt.Errorf("layers: intervals of two stages, interrupted at the head's information: %w", err)
 			}
-			optim.ReportProgress(ctx, "the head's information", float64(i*C+l)/float64(C*C))
+			work.Report(ctx, float64(i*C+l)/float64(C*C), "the head's information")
 			for row := range n {
 				weight := -math.Exp(rows.View.LogProbs.At(row, l))
 				if i == l {
@@ -333,7 +332,7 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		optim.ReportProgress(ctx, "intervals of rows", float64(begin)/float64(n))
+		work.Report(ctx, float64(begin)/float64(n), "intervals of rows")
 		end := min(begin+r.rows, n)
 		withOne := withOnes(z.Slice(begin, end, 0, M).(*mat.Dense))
 		gradients, err := r.read(scores, v, begin, end)
@@ -357,8 +356,8 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 					}
 				}
 				half := reach * math.Sqrt(math.Max(variance, 0))
-				lower.Set(row, j, simd.Sigmoid64(logit-half))
-				upper.Set(row, j, simd.Sigmoid64(logit+half))
+				lower.Set(row, j, sigmoid(logit-half))
+				upper.Set(row, j, sigmoid(logit+half))
 			}
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"math"
 
-	"calibra/graph/simd"
+	"calibra/graph/op"
 
 	"gorgonia.org/tensor"
 )
@@ -85,7 +85,7 @@ func (m Moments) step(t Time, w Weight, rate, coupled, decoupled float64) {
 	bias, scale := m.corrections(t)
 	shrink := 1 - rate*decoupled
 	if w.Value.Dtype() == tensor.Float32 {
-		simd.Adam{
+		op.Adam{
 			Beta1: float32(m.Beta1), Beta2: float32(m.Beta2), Decay: float32(coupled), Shrink: float32(shrink),
 			Rate: float32(rate / bias), Scale: float32(scale), Epsilon: float32(m.Epsilon),
 		}.Step(w.Value.Float32s(), w.Update.Float32s(), w.State[0].Float32s(), w.State[1].Float32s())

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"calibra/graph/work"
 )
 
 // usualIterations are those after which half of a fit is expected to be done: how many it takes is not known.
@@ -42,4 +44,14 @@ func (r Result) stationaryWithin(gradient float64, otherwise Status) Status {
 func (r Result) interrupted(err error) (Result, error) {
 	r.Ended = "interrupted"
 	return r, fmt.Errorf("interrupted in iteration %d; the best weights so far are kept: %w", r.Epochs, err)
+}
+
+// report reports the last epoch or iteration, of so many at most, and which share of the fit is behind it.
+func (r *Result) report(ctx context.Context, unit string, of int, done float64) {
+	p := r.Curve[len(r.Curve)-1]
+	if math.IsNaN(p.Validation) {
+		work.Report(ctx, done, "%s %d of at most %d, loss %.4f", unit, p.Epoch, of, p.Loss)
+	} else {
+		work.Report(ctx, done, "%s %d of at most %d, loss %.4f, validation %.4f", unit, p.Epoch, of, p.Loss, p.Validation)
+	}
 }

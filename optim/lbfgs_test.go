@@ -11,6 +11,7 @@ import (
 
 	"calibra/graph"
 	"calibra/graph/op"
+	"calibra/graph/work"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -167,7 +168,7 @@ func TestInterruptedLBFGSKeepsItsWeights(t *testing.T) {
 	p, w := rosenbrock(1)
 	ctx, cancel := context.WithCancel(t.Context())
 	iterations := 0
-	watched := optim.WithProgress(ctx, func([]string, float64, float64) {
+	watched := work.WithProgress(ctx, func([]string, float64, float64) {
 		if iterations++; iterations == 5 {
 			cancel()
 		}

@@ -223,3 +223,13 @@ func exchangeAverage(s graph.Session, m *optimizer) error {
 	m.swap()
 	return graph.Send(s)
 }
+
+// expected is how many epochs a fit should run in all. One that still improves is expected to go on for as long again,
+// and then for its patience; as that runs out, it is expected to end with it.
+func (e Epoch) expected(patience int) float64 {
+	if math.IsNaN(e.Validation) {
+		return float64(e.Of)
+	}
+	waited := float64(e.Number-e.Best) / float64(patience)
+	return min(float64(e.Of), float64(e.Best)*(2-waited)+float64(patience))
+}

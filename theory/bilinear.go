@@ -3,7 +3,7 @@ package theory
 import (
 	"math"
 
-	"calibra/graph/simd"
+	"calibra/graph/op"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -102,14 +102,14 @@ func (m *bilinear) setCell(cell Cell, theta []float64) {
 // setLink turns m.link from A into α and computes its slope and the digamma terms.
 func (m *bilinear) setLink() {
 	C := m.table.Classes
-	simd.DirichletTerms64(m.link, m.slope, m.logGamma, m.digamma, m.link, softplusFloor)
+	op.DirichletTerms64(m.link, m.slope, m.logGamma, m.digamma, m.link, softplusFloor)
 	for j := range C {
 		var total, logBeta float64
 		for i := range C {
 			total += m.link[i*C+j]
 			logBeta += m.logGamma[i*C+j]
 		}
-		logGamma, digamma := simd.LgammaDigamma64(total)
+		logGamma, digamma := op.LgammaDigamma64(total)
 		m.logBeta[j] = logBeta - logGamma
 		for i := range C {
 			m.tilt[i*C+j] = digamma - m.digamma[i*C+j]
@@ -498,3 +498,6 @@ func (m *bilinear) pull(k int, theta, weights []float64) float64 {
 	C := m.table.Classes
 	return spectralNorm(mat.NewDense(C, C, m.factorGrad[k*C*C:][:C*C]))
 }
+
+// softplus is ln(1+eˣ).
+func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }

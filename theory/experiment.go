@@ -8,13 +8,10 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync/atomic"
 
-	"calibra/graph/simd"
+	"calibra/graph/work"
 
-	"github.com/sourcegraph/conc/pool"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -369,28 +366,18 @@ func (t *trials) slopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []
 // the model, if there is one, whose scratch memory it may use; the work of index i must depend on i
 // alone, so that the results do not depend on the number of cores.
 func each[T any](ctx context.Context, n int, model Model, of func(model Model, i int) (T, error)) ([]T, error) {
-	group := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	results := make([]T, n)
-	var next atomic.Int64
-	for range min(runtime.GOMAXPROCS(0), n) {
-		group.Go(func(ctx context.Context) (err error) {
-			defer simd.Abreast()()
-			own := model
-			if model != nil {
-				own = model.fork()
-			}
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				if results[i], err = of(own, i); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	return results, group.Wait()
+	ctx = work.Span(ctx, "", 0, 0) // how many times a study does this is not known
+	return results, work.Parts{N: n}.With(ctx, func() func(context.Context, int) error {
+		own := model
+		if model != nil {
+			own = model.fork()
+		}
+		return func(_ context.Context, i int) (err error) {
+			results[i], err = of(own, i)
+			return err
+		}
+	})
 }
 
 // populationGradient is the largest ‖∇L(θ*)‖ over the populations: zero when θ* is

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/graph/simd"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -146,7 +145,7 @@ func dirichletDraws(rng *rand.Rand, draws int) (truth *Truth, labels []int) {
 	var alpha [C][C]float64 // the columns of α
 	for j := range alpha {
 		for i := range alpha[j] {
-			alpha[j][i] = simd.Softplus64(A[i*C+j]) + softplusFloor
+			alpha[j][i] = softplus(A[i*C+j]) + softplusFloor
 		}
 	}
 	labels = make([]int, draws)
@@ -292,7 +291,7 @@ func scaledMaps(d Design, cells []Cell, theta, scales []float64) (maps, alphas [
 		}
 		alpha := make([]float64, len(A))
 		for i, a := range A {
-			alpha[i] = simd.Softplus64(a)
+			alpha[i] = softplus(a)
 		}
 		maps, alphas = append(maps, A), append(alphas, alpha)
 	}

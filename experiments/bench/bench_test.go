@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"calibra/experiments"
+	"calibra/graph/work/worktest"
 )
 
 // BenchmarkWorkloads reports each workload's figure in its own unit:
@@ -50,7 +51,7 @@ var allocated = map[string]struct {
 
 // TestWorkloadsAllocateNoMore compares what each workload allocates with the figures above. It measures no time.
 func TestWorkloadsAllocateNoMore(t *testing.T) {
-	if poolsAllocate {
+	if worktest.PoolsAllocate {
 		t.Skip("the race detector empties pools")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -10,7 +10,7 @@ import (
 	"calibra/experiments"
 	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
-	"calibra/graph/simd"
+	"calibra/graph/kernelsum"
 	"calibra/layers"
 	"calibra/optim"
 )
@@ -68,7 +68,7 @@ func BenchmarkCardLCE(b *testing.B) {
 			defer d.Unlock()
 			for range b.N + 2 {
 				times.begin()
-				if err := l.Sum(b.Context(), d, nil); err != nil {
+				if err := l.Sum(b.Context(), d); err != nil {
 					b.Fatal(err)
 				}
 				if err := l.Residuals(residual, ess); err != nil {
@@ -85,7 +85,7 @@ func BenchmarkCardLCE(b *testing.B) {
 // localRows are rows of 50 dimensions with residuals in 15 bins.
 func localRows(rng *rand.Rand, rows, classes int) *cuda.Local {
 	const dims = 50
-	l := &cuda.Local{KernelRows: simd.KernelRows{Rows: rows, Dim: dims, Classes: classes, Z: make([]float32, rows*dims), E: make([]float32, rows*classes), Bin: make([]int32, rows*classes)}}
+	l := &cuda.Local{Input: kernelsum.Input{Rows: rows, Dim: dims, Classes: classes, Z: make([]float32, rows*dims), E: make([]float32, rows*classes), Bin: make([]int32, rows*classes)}}
 	for i := range l.Z {
 		l.Z[i] = float32(rng.NormFloat64() * (12 - 11*float64(i%dims)/(dims-1)) / 10)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"calibra/graph/work"
+
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -31,7 +33,7 @@ var grown = []struct {
 // Growth measures how core seconds and peak memory of commands grow from the sizes s on. Rows, classes, slots and codewords are
 // doubled three times, one while the others stay. The fastest of reps runs counts. An exponent is the slope of the logarithms:
 // 1 where twice the size takes twice as long. The last doubling has its own, since fixed costs bend the first ones.
-func Growth(ctx context.Context, program, dir string, s Size, reps int, observe func(done, of int, next string)) (rows [][]string, err error) {
+func Growth(ctx context.Context, program, dir string, s Size, reps int) (rows [][]string, err error) {
 	for k, g := range grown {
 		from, commands := *g.of(&s), s.growing(g.codes)
 		seconds, peaks := make([][]float64, len(commands)), make([][]float64, len(commands))
@@ -42,7 +44,7 @@ func Growth(ctx context.Context, program, dir string, s Size, reps int, observe 
 				return nil, err
 			}
 			for i, c := range at.growing(g.codes) {
-				observe(k*(doublings+1)+d, len(grown)*(doublings+1), fmt.Sprintf("%s, %d %s", c.shown, from<<d, g.name))
+				work.Report(ctx, float64(k*(doublings+1)+d)/float64(len(grown)*(doublings+1)), "%s, %d %s", c.shown, from<<d, g.name)
 				least := used{core: math.Inf(1)}
 				for range reps {
 					u, err := c.use(ctx, program, dir)

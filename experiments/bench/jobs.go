@@ -18,6 +18,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
+	"calibra/graph/work"
 )
 
 // jobs.py does a whole job by one library.
@@ -39,7 +40,7 @@ var JobsHead = []string{"turn", "library", "version", "method", "rows", "classes
 // Jobs measures whole jobs by calibra's Python package and by libraries that a user would pick, by turns: logits of 10,000
 // rows are read from a file, a method is fitted, other rows are read, predicted, measured and written. python names the
 // interpreter, program what its calibra runs. lacking are the libraries that cannot be imported there.
-func Jobs(ctx context.Context, python, program, dir string, s Size, turns int, observe func(done, of int, next string)) (rows [][]string, lacking []string, err error) {
+func Jobs(ctx context.Context, python, program, dir string, s Size, turns int) (rows [][]string, lacking []string, err error) {
 	parts := []part{{[3]string{"", "cal_logits", "cal_labels"}, calibrationRows}, {[3]string{"", "test_logits", "test_labels"}, s.Rows}}
 	arrays := slices.DeleteFunc(newRows(jobFeatures, s.Classes).arrays(parts), func(a data.Array) bool { return a.Name == "" }) // no features
 	in, out := filepath.Join(dir, "rows.npz"), filepath.Join(dir, "out.npz")
@@ -63,7 +64,7 @@ func Jobs(ctx context.Context, python, program, dir string, s Size, turns int, o
 	for turn := range turns {
 		for k, one := range all {
 			library, method := one[0], one[1]
-			observe(turn*len(all)+k, turns*len(all), library+" "+method)
+			work.Report(ctx, float64(turn*len(all)+k)/float64(turns*len(all)), "%s %s", library, method)
 			if missing[library] {
 				continue
 			}

@@ -21,7 +21,7 @@ import (
 	"calibra/experiments"
 	"calibra/graph/blas"
 	"calibra/graph/cuda"
-	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 func main() {
@@ -104,16 +104,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	ctx = work.WithProgress(ctx, observe)
 	s := a.Size
 	switch {
 	case a.in != "":
 		return a.measured(ctx, out, a.memory, MembersHead, func(program, dir string) ([][]string, error) {
-			return Members(ctx, program, a.in, dir, observe)
+			return Members(ctx, program, a.in, dir)
 		})
 	case a.memory != "":
 		s.Features = cmp.Or(s.Features, 512)
 		return a.measured(ctx, out, a.memory, NeedsHead, func(program, dir string) ([][]string, error) {
-			return Needs(ctx, program, dir, s, observe)
+			return Needs(ctx, program, dir, s)
 		})
 	case a.growth != "":
 		s.Features, s.Slots, s.Codewords = cmp.Or(s.Features, 64), 8, 16
@@ -122,11 +123,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 				"give a multiple of 64 as --features, and 200 --rows or more")
 		}
 		return a.measured(ctx, out, a.growth, GrowthHead, func(program, dir string) ([][]string, error) {
-			return Growth(ctx, program, dir, s, a.reps, observe)
+			return Growth(ctx, program, dir, s, a.reps)
 		})
 	case a.peers != "":
 		return a.measured(ctx, out, a.peers, JobsHead, func(program, dir string) ([][]string, error) {
-			rows, lacking, err := Jobs(ctx, a.python, program, dir, s, a.reps, observe)
+			rows, lacking, err := Jobs(ctx, a.python, program, dir, s, a.reps)
 			for _, why := range lacking {
 				fmt.Fprintf(os.Stderr, "%s; it is left out\n", why)
 			}
@@ -141,7 +142,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // observe says what is measured next.
-func observe(done, of int, next string) { fmt.Fprintf(os.Stderr, "%d of %d: %s\n", done+1, of, next) }
+func observe(doing []string, from, _ float64) {
+	fmt.Fprintf(os.Stderr, "%3.0f %%: %s\n", 100*from, strings.Join(doing, ", "))
+}
 
 // workloads measures the workloads that are asked for beside the roof of this machine.
 func (a asked) workloads(ctx context.Context, out io.Writer) error {
@@ -161,14 +164,14 @@ func (a asked) workloads(ctx context.Context, out io.Writer) error {
 		workloads = slices.DeleteFunc(workloads, func(w Workload) bool { return !slices.Contains(keys, w.Key) })
 	}
 	result := map[string]any{
-		"rows": a.Rows, "threads": simd.Threads(), "blas": blas.Name(), "vector_units": simd.InstructionSet(),
+		"rows": a.Rows, "threads": work.Threads(), "blas": blas.Name(), "vector_units": blas.InstructionSet(),
 	}
 	roof, shares := MeasureRoof(), map[string]float64{}
 	result["roof"], result["share_of_roof"] = roof, shares
 	rows := [][]string{{"time", "of the limit", "workload"}}
 	for i, w := range workloads {
-		observe(i, len(workloads), w.Key)
-		figure, err := w.Measure(ctx, a.reps)
+		n := float64(len(workloads))
+		figure, err := w.Measure(work.Span(ctx, w.Key, float64(i)/n, float64(i+1)/n), a.reps)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.Key, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"calibra/data"
+	"calibra/graph/work"
 )
 
 // MembersHead are the columns of [Members].
@@ -22,8 +23,8 @@ var (
 
 // Members measures what the program at a path needs to fit one and five members of a method to the features file in, to apply
 // them to its test rows and to export them: seconds of all threads and by the clock, the peak of the process as the system
-// counts it, and the bytes of model, predictions and network. observe is told of each command that begins.
-func Members(ctx context.Context, program, in, dir string, observe func(done, of int, next string)) (rows [][]string, err error) {
+// counts it, and the bytes of model, predictions and network.
+func Members(ctx context.Context, program, in, dir string) (rows [][]string, err error) {
 	src, err := data.OpenContext(ctx, in, data.Names{})
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func Members(ctx context.Context, program, in, dir string, observe func(done, of
 		for s, members := range memberCounts {
 			model := filepath.Join(dir, fmt.Sprintf("%s-%d", method, members))
 			for k, c := range commands {
-				observe((m*len(memberCounts)+s)*len(commands)+k, len(memberMethods)*len(memberCounts)*len(commands), fmt.Sprintf("%s, %d members: %s", method, members, c.name))
+				work.Report(ctx, float64((m*len(memberCounts)+s)*len(commands)+k)/float64(len(memberMethods)*len(memberCounts)*len(commands)), "%s, %d members: %s", method, members, c.name)
 				written := filepath.Join(model, c.written)
 				args := []string{"fit", "--method", method, "--in", in, "--set", fmt.Sprintf("ensemble.members=%d", members), "--out", model}
 				if c.args != nil {

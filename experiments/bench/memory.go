@@ -14,6 +14,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
+	"calibra/graph/work"
 )
 
 // Size is the size of the files on which commands are measured, and of the codes of vq; 0: as the method has them.
@@ -76,14 +77,13 @@ var NeedsHead = []string{"command", "rows", "features", "classes", "input MB", "
 
 // Needs measures the memory and time of the program at a path: fit, apply and evaluate, one after the other, on files of
 // random rows in dir. The peak is the peak of the process, as the system counts it; core seconds add up all its threads.
-// observe is told of each command that begins.
-func Needs(ctx context.Context, program, dir string, s Size, observe func(done, of int, next string)) (rows [][]string, err error) {
+func Needs(ctx context.Context, program, dir string, s Size) (rows [][]string, err error) {
 	if err := s.write(dir); err != nil {
 		return nil, err
 	}
 	commands := s.commands()
 	for k, c := range commands {
-		observe(k, len(commands), c.shown)
+		work.Report(ctx, float64(k)/float64(len(commands)), "%s", c.shown)
 		info, err := os.Stat(c.file(dir))
 		if err != nil {
 			return nil, err

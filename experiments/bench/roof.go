@@ -3,9 +3,10 @@ package main
 import (
 	"runtime/debug"
 
-	"calibra/graph/simd"
+	"calibra/graph/blas"
+	"calibra/graph/work"
 
-	"gonum.org/v1/gonum/blas"
+	gonum "gonum.org/v1/gonum/blas"
 )
 
 // Cost is the unavoidable work of a workload: multiplications and additions, and
@@ -26,7 +27,7 @@ func MeasureRoof() Roof {
 		a[i], b[i] = 1, 1
 	}
 	product, _ := best(5, func() error {
-		simd.Sgemm(blas.NoTrans, blas.NoTrans, n, n, k, 1, a, k, b, n, 0, c, n)
+		blas.Current().Sgemm(gonum.NoTrans, gonum.NoTrans, n, n, k, 1, a, k, b, n, 0, c, n)
 		return nil
 	})
 	x, y := make([]float32, 16<<20), make([]float32, 16<<20)
@@ -34,21 +35,13 @@ func MeasureRoof() Roof {
 		x[i] = 1 // else all of it is one page of zeros
 	}
 	copying, _ := best(5, func() error {
-		simd.Run(2, &halves{x, y})
+		work.Ranges(len(x), len(x)/2, func(lo, hi int) { copy(y[lo:hi], x[lo:hi]) })
 		return nil
 	})
 	rate := 8 * float64(len(x)) / copying
 	x, y = nil, nil
 	debug.FreeOSMemory() // so that the workloads' peak is their own
 	return Roof{2 * n * n * k / product, rate}
-}
-
-// halves copies x to y in two parts.
-type halves struct{ x, y []float32 }
-
-func (h *halves) Block(i int) {
-	half := len(h.x) / 2
-	copy(h.y[i*half:(i+1)*half], h.x[i*half:(i+1)*half])
 }
 
 // Floor is the shortest time, in seconds, that the roof allows for c: the time of its

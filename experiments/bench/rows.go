@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
-	"calibra/graph/simd"
+	"calibra/graph/blas"
 
-	"gonum.org/v1/gonum/blas"
+	gonum "gonum.org/v1/gonum/blas"
 )
 
 // rows are random rows of a linear model, made in blocks, so that a file may be larger than
@@ -45,7 +45,7 @@ func (r *rows) block(part uint64, at, n int) block {
 	for i := range b.features {
 		b.features[i] = float32(rng.NormFloat64())
 	}
-	simd.Sgemm(blas.NoTrans, blas.NoTrans, n, r.classes, r.features, 1, b.features, r.features, r.weights, r.classes, 0, b.logits, r.classes)
+	blas.Current().Sgemm(gonum.NoTrans, gonum.NoTrans, n, r.classes, r.features, 1, b.features, r.features, r.weights, r.classes, 0, b.logits, r.classes)
 	for i := range n {
 		s := b.logits[i*r.classes:][:r.classes]
 		best := math.Inf(-1)

@@ -12,6 +12,7 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments"
+	"calibra/graph/work"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -282,8 +283,9 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, er
 	if err := s.Require(m.needs()...); err != nil {
 		return true, err
 	}
-	j := &applied{stream: s, path: c.In, model: m, far: m.file.Profile.Watch(), sample: layers.NewSample(s.Rows), progress: t.progress(), room: atOnce}
-	defer j.progress.clear()
+	ctx, bar := t.steps(ctx, 0)
+	defer bar.clear()
+	j := &applied{stream: s, path: c.In, model: m, far: m.file.Profile.Watch(), sample: layers.NewSample(s.Rows), bar: bar, room: atOnce}
 	return true, c.write(ctx, t, j)
 }
 
@@ -323,7 +325,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 		return err
 	}
 	err = disk.WriteNPZ(c.Out, slices.Concat(arrays, p.Beside(), embedded)...)
-	j.progress.clear()
+	j.bar.clear()
 	if far := j.far.String(); far != "" {
 		t.warn("far", "warning: %s", far)
 	}
@@ -345,7 +347,7 @@ type applied struct {
 	far      *layers.Far
 	sample   *layers.Sample
 	labelled labelled
-	progress *progress
+	bar      *steps
 	room     int               // for rows, in bytes
 	first    *data.Predictions // of the first batch
 	embed    *data.Embedding   // of the rows as they are predicted; nil: they are read once more
@@ -411,7 +413,7 @@ func (j *applied) predict(ctx context.Context, write func([]float64) error) erro
 		var probs mat.Dense
 		probs.Apply(func(_, _ int, v float64) float64 { return math.Exp(v) }, p.LogProbs)
 		n, _ := probs.Dims()
-		j.progress.at(float64(lo+n), float64(j.stream.Rows), fmt.Sprintf("apply: row %d of %d", lo+n, j.stream.Rows))
+		work.Report(ctx, float64(lo+n)/float64(j.stream.Rows), "apply: row %d of %d", lo+n, j.stream.Rows)
 		return write(probs.RawMatrix().Data)
 	})
 }

@@ -110,7 +110,7 @@ func TestBatchesNameTheRowOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	j := &applied{stream: s, path: path, model: saved{model: overflow{}}, far: (*layers.Profile)(nil).Watch(), sample: layers.NewSample(0), progress: &progress{quiet: true}, room: 1}
+	j := &applied{stream: s, path: path, model: saved{model: overflow{}}, far: (*layers.Profile)(nil).Watch(), sample: layers.NewSample(0), room: 1}
 	head, err := j.head(context.Background())
 	if err == nil {
 		_, err = j.classes(head)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,7 +12,7 @@ import (
 	"calibra/experiments/report"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -64,14 +63,14 @@ func weighAll(ctx context.Context, run *experiments.Run, methods ...string) (*we
 		if w.place(method) >= 0 {
 			continue
 		}
-		r, step := run, optim.Piece(ctx, method, k, slices.Repeat([]float64{1}, len(methods))...)
+		r, step := run, work.Piece(ctx, method, k, slices.Repeat([]float64{1}, len(methods))...)
 		if method != run.Spec.Method {
 			var err error
-			if r, err = onLogits(optim.Span(step, "", 0, 0.5), method, run); err != nil {
+			if r, err = onLogits(work.Span(step, "", 0, 0.5), method, run); err != nil {
 				return nil, err
 			}
 		}
-		if err := w.add(optim.Span(step, "noise floors", 0.5, 1), r, run); err != nil {
+		if err := w.add(work.Span(step, "noise floors", 0.5, 1), r, run); err != nil {
 			return nil, err
 		}
 		w.runs[k].Unasked = method != run.Spec.Method
@@ -120,9 +119,6 @@ func measured(ctx context.Context, p *data.Predictions, fit *experiments.Run) (*
 	settings, err := fit.Spec.Measuring()
 	if err != nil {
 		return nil, err
-	}
-	settings.Progress = func(done, total int) {
-		optim.ReportProgress(ctx, fmt.Sprintf("row %d of %d", done, total), float64(done)/float64(total))
 	}
 	var embedding mat.Matrix
 	if shared := fit.Outcome.Shared; shared != nil && len(p.Labels) <= localRows {

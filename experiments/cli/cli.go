@@ -23,7 +23,6 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/program"
 	"calibra/graph/blas"
-	"calibra/graph/simd"
 
 	"github.com/alecthomas/kong"
 )
@@ -58,7 +57,7 @@ func (versionFlag) BeforeReset(k *kong.Kong, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	if err := t.printf("%s, CPU units %s\n", p, simd.InstructionSet()); err != nil {
+	if err := t.printf("%s, CPU units %s\n", p, blas.InstructionSet()); err != nil {
 		return err
 	}
 	k.Exit(0)

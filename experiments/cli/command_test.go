@@ -19,7 +19,7 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments"
-	"calibra/graph/simd"
+	"calibra/graph/work"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -174,7 +174,7 @@ type faulty struct{ layers.Stateful }
 func (faulty) Block(int) { panic("out of\nrange") }
 
 func (f faulty) Fit(context.Context, *data.Set, *data.Set, *rand.Rand) error {
-	simd.Run(100, f)
+	work.Run(100, f)
 	return nil
 }
 

@@ -171,9 +171,9 @@ func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experim
 	if err != nil {
 		return err
 	}
-	bar := t.progress()
+	measuring, bar := t.steps(ctx, 0)
 	defer bar.clear()
-	findings, err := study.CompareFinished(ctx, runs, executor, func(done int) { bar.at(float64(done), float64(len(runs)), "measuring "+runs[done].Dir) })
+	findings, err := study.CompareFinished(measuring, runs, executor)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments"
+	"calibra/graph/work"
 	"calibra/layers/encoders"
 
 	"gonum.org/v1/gonum/mat"
@@ -57,22 +58,15 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 	if raw.Shifted != nil {
 		parts = append(parts, encodedPart{"test", shiftedPath(c.Out), raw.Shifted})
 	}
-	total, before := 0, 0
-	for _, p := range parts {
-		total += p.in.Len()
-	}
-	bar := t.progress()
+	ctx, bar := t.steps(ctx, 0)
 	defer bar.clear()
+	rows := data.Each(parts, func(p encodedPart) float64 { return float64(p.in.Len()) })
 	files := map[string][]data.Array{}
-	for _, p := range parts {
-		x, err := encoders.EncodeInputs(ctx, network, p.in, func(rows int) {
-			done := float64(before + rows)
-			bar.at(done, float64(total), fmt.Sprintf("%d of %d rows", before+rows, total))
-		})
+	for i, p := range parts {
+		x, err := encoders.EncodeInputs(work.Piece(ctx, "encode "+p.name, i, rows...), network, p.in)
 		if err != nil {
 			return err
 		}
-		before += p.in.Len()
 		files[p.path] = append(files[p.path], inSingle(p.name+"_features", x.Features), inSingle(p.name+"_logits", x.Logits), data.Array{Name: p.name + "_labels", Value: p.in.Labels})
 	}
 	if !data.Numbered(raw.Classes) {

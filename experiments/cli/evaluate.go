@@ -20,6 +20,7 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/verdict"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -99,25 +100,28 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 			return nil, err
 		}
 	}
-	bar := t.progress()
+	ctx, bar := t.steps(ctx, 0)
 	defer bar.clear()
 	settings.Rows, settings.Soft, settings.Groups = p.Counting(), p.Soft, c.whole(p)
-	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
 	var recovered *metrics.Recovered
 	if c.WholeGroups && p.Groups.Of == nil {
 		return nil, data.Inputf(c.In, "has no groups to keep whole; add the array groups, one for each row, or leave out --whole-groups")
 	}
 	if folds := c.folds(t, in); folds > 0 {
-		recovery := diagnosis.Recovery{Folds: folds, Groups: c.whole(p), Rows: p.Counting(), Soft: p.Soft, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
+		recovery := diagnosis.Recovery{Folds: folds, Groups: c.whole(p), Rows: p.Counting(), Soft: p.Soft}
 		var err error
-		if recovered, err = diagnosis.Recover(ctx, p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
+		if recovered, err = diagnosis.Recover(work.Span(ctx, "correct", 0, 0.5), p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
 			return nil, asUsage(err)
 		}
 		if c.Folds != nil {
 			recovered.Ties.Folds = folds
 		}
 	}
-	r, err := metrics.Evaluate(ctx, p.LogProbs, p.Labels, spent(embedding), settings, uncertainty, c.rng())
+	from := 0.
+	if recovered != nil {
+		from = 0.5
+	}
+	r, err := metrics.Evaluate(work.Span(ctx, "", from, 1), p.LogProbs, p.Labels, spent(embedding), settings, uncertainty, c.rng())
 	bar.clear()
 	if err != nil {
 		return nil, asUsage(err)

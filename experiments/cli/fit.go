@@ -24,6 +24,7 @@ import (
 	"calibra/experiments/rowcheck"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/layers/anchored"
 	"calibra/optim"
@@ -240,7 +241,7 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 	if run.Judged() {
 		t.warnUnmeasured(run.Outcome.Metrics)
 		weighing, steps := t.steps(ctx, 0)
-		f.beside, err = weigh(optim.Span(weighing, "measure before and after, with noise floors", 0, 1), run)
+		f.beside, err = weigh(work.Span(weighing, "measure before and after, with noise floors", 0, 1), run)
 		steps.clear()
 		if err != nil {
 			return f, err

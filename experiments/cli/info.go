@@ -8,7 +8,7 @@ import (
 
 	"calibra/graph/blas"
 	"calibra/graph/cuda"
-	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 type infoCmd struct {
@@ -36,9 +36,9 @@ func (c *infoCmd) Run(t *terminal) error {
 	}
 	add("go", fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH))
 	add("cores", fmt.Sprintf("%d of %d", runtime.GOMAXPROCS(0), runtime.NumCPU()))
-	add("vector units", simd.InstructionSet())
+	add("vector units", blas.InstructionSet())
 	add("device", deviceFound())
-	add("matrix products", fmt.Sprintf("%s, %d threads", blas.Name(), simd.Threads()))
+	add("matrix products", fmt.Sprintf("%s, %d threads", blas.Name(), work.Threads()))
 	if build, ok := debug.ReadBuildInfo(); ok {
 		add("calibra", build.Main.Version)
 		for _, name := range modules {

@@ -17,6 +17,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -36,13 +37,15 @@ func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *dat
 		return nil, err
 	}
 	// Each part of the work has a bar of its own: what they take is in no fixed proportion.
-	bar, part := t.progress(), ""
-	ctx = optim.WithProgress(ctx, func(doing []string, done, _ float64) {
+	_, bar := t.steps(ctx, 0)
+	part := ""
+	ctx = work.WithProgress(ctx, func(doing []string, from, to float64) {
 		if what := doing[len(doing)-1]; what != part {
 			bar.clear()
-			bar, part = t.progress(), what
+			_, bar = t.steps(ctx, 0)
+			part = what
 		}
-		bar.at(done, 1, part)
+		bar.report(doing[len(doing)-1:], from, to)
 	})
 	defer func() { bar.clear() }()
 	bounds := model.Bounds

@@ -17,7 +17,7 @@ import (
 	"calibra/experiments/rowcheck"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -105,7 +105,7 @@ func (j *Judged) fitted(ctx context.Context, t *terminal, methods *experiments.C
 	src.Test, test.TestWeights = &test, j.TestWeights
 	weighing, steps := t.steps(ctx, 0)
 	defer steps.clear()
-	w, err := weighSource(optim.Span(weighing, "set methods beside the classifier", 0, 1), methods, &src, seed)
+	w, err := weighSource(work.Span(weighing, "set methods beside the classifier", 0, 1), methods, &src, seed)
 	if w == nil || err != nil {
 		return nil, err
 	}
@@ -260,10 +260,9 @@ func (j *Judged) examination(t *terminal, path string) (e diagnosis.Examination,
 
 // diagnose diagnoses the rows, which have an embedding, by draws of the seed; the bar says what it is for.
 func (j *Judged) diagnose(ctx context.Context, t *terminal, e diagnosis.Examination, seed uint64, what string) (*diagnosis.Diagnosis, error) {
-	bar := t.progress()
+	ctx, bar := t.steps(ctx, 0)
 	defer bar.clear()
-	e.Progress = func(done, total int) { bar.at(float64(done), float64(total), what) }
-	d, err := diagnosis.Diagnose(ctx, j.LogProbs, j.Labels, data.Dense(j.Embedding), e, rand.New(rand.NewPCG(seed, 0)))
+	d, err := diagnosis.Diagnose(work.Span(ctx, what, 0, 1), j.LogProbs, j.Labels, data.Dense(j.Embedding), e, rand.New(rand.NewPCG(seed, 0)))
 	if err != nil {
 		return nil, asUsage(err)
 	}

@@ -254,7 +254,7 @@ func (l law) noted(t *testing.T, command string, notes []verdict.Note, stderr st
 		if command == "apply" && key == "classes" {
 			continue // the model knows them
 		}
-		if !slices.ContainsFunc(notes, func(n note) bool { return n.Key == key }) {
+		if !slices.ContainsFunc(notes, func(n verdict.Note) bool { return n.Key == key }) {
 			t.Errorf("%s has no note %s: %v, %s", command, key, notes, stderr)
 		}
 	}

@@ -11,21 +11,25 @@ import (
 	"unicode/utf8"
 
 	"calibra/data"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"github.com/schollz/progressbar/v3"
-	"github.com/sourcegraph/conc"
 )
 
-// progress shows how far a work is that takes more than two seconds: a bar on a terminal,
-// which is taken away at the end, else a line every five seconds. It is never wider than
-// the terminal.
-type progress struct {
-	err   *os.File
-	quiet bool
-	began time.Time
-	next  time.Time // of a line
-	bar   *progressbar.ProgressBar
+// steps shows how far a work is that reports to its context and takes more than two seconds, whether it reports its inner steps
+// or not: the step that goes on, what is done in it, and how long the rest should take. It is a bar on a terminal, which is taken
+// away at the end, else a line every five seconds, and never wider than the terminal.
+type steps struct {
+	err    *os.File
+	quiet  bool
+	began  time.Time
+	next   time.Time // of a line
+	bar    *progressbar.ProgressBar
+	mu     sync.Mutex
+	pace   pace
+	doing  []string // from the outermost step to the innermost
+	hidden bool     // until the next report
+	stop   func()
 }
 
 const (
@@ -35,92 +39,20 @@ const (
 	aroundBar = 12
 )
 
-func (t *terminal) progress() *progress {
-	now := time.Now()
-	return &progress{err: t.err, quiet: t.quiet, began: now, next: now.Add(silence)}
-}
-
-// at shows that done of total is done, how long that took and how long the rest should take; text describes what is done.
-func (p *progress) at(done, total float64, text string) {
-	now := time.Since(p.began)
-	left := now.Seconds() * (total - done) / done // of nothing done +Inf
-	p.show(done, total, told([]string{text}, now, left, p.room()))
-}
-
-// show shows that done of total is done, as the text says.
-func (p *progress) show(done, total float64, text string) {
-	now, text := time.Now(), data.Line(text)
-	if p.quiet || p.bar == nil && now.Sub(p.began) < silence || !(total > 0) {
-		return
-	}
-	if p.live() {
-		if p.bar == nil {
-			p.bar = progressbar.NewOptions(1000, progressbar.OptionSetWriter(p.err), progressbar.OptionSetWidth(barWidth),
-				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(100*time.Millisecond))
-		}
-		p.bar.Describe(clipped(text, p.room()))
-		_ = p.bar.Set(int(1000 * done / total)) // a terminal that cannot be written to shows nothing
-		return
-	}
-	if now.After(p.next) {
-		p.next = now.Add(5 * time.Second)
-		fmt.Fprintf(p.err, "%s (%.0f %%)\n", text, 100*done/total)
-	}
-}
-
-// live reports whether there is a terminal that a bar can move on.
-func (p *progress) live() bool { return interactive(p.err) && os.Getenv("TERM") != "dumb" }
-
-// room is how long a text may be.
-func (p *progress) room() int {
-	if !p.live() {
-		return width(p.err)
-	}
-	return width(p.err) - barWidth - aroundBar
-}
-
-func (p *progress) clear() {
-	if p.bar != nil {
-		_ = p.bar.Finish()
-		p.bar = nil
-	}
-}
-
-// steps shows where a work is that reports to its context, whether it reports its inner steps or not: the step that goes on,
-// what is done in it, and how long the rest should take.
-type steps struct {
-	*progress
-	mu    sync.Mutex
-	pace  pace
-	doing []string // from the outermost step to the innermost
-	ended chan struct{}
-	beats conc.WaitGroup
-}
-
 // steps begins a work that should take so many seconds, as far as is known before, to be cleared at its end. The work
 // reports to the context that is returned.
 func (t *terminal) steps(ctx context.Context, seconds float64) (context.Context, *steps) {
-	s := &steps{progress: t.progress(), pace: pace{expected: max(seconds, 1)}, ended: make(chan struct{})}
-	s.beats.Go(func() {
-		beat := time.NewTicker(time.Second / 2)
-		defer beat.Stop()
-		for {
-			select {
-			case <-beat.C:
-				s.show()
-			case <-s.ended:
-				return
-			}
-		}
-	})
-	return optim.WithProgress(ctx, s.report), s
+	now := time.Now()
+	s := &steps{err: t.err, quiet: t.quiet, began: now, next: now.Add(silence), pace: pace{expected: max(seconds, 1)}}
+	s.stop = sync.OnceFunc(work.Beat(time.Second/2, s.show))
+	return work.WithProgress(ctx, s.report), s
 }
 
 // report takes where the work is.
 func (s *steps) report(doing []string, from, to float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.doing = doing
+	s.doing, s.hidden = doing, false
 	s.pace.reach(time.Since(s.began).Seconds(), from, to)
 }
 
@@ -128,9 +60,51 @@ func (s *steps) report(doing []string, from, to float64) {
 func (s *steps) show() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Since(s.began)
-	done, left := s.pace.at(now.Seconds())
-	s.progress.show(done, 1, told(s.doing, now, left, s.room()))
+	now := time.Now()
+	took := now.Sub(s.began)
+	if s.hidden || s.quiet || s.bar == nil && took < silence {
+		return
+	}
+	done, left := s.pace.at(took.Seconds())
+	text := data.Line(told(s.doing, took, left, s.room()))
+	if s.live() {
+		if s.bar == nil {
+			s.bar = progressbar.NewOptions(1000, progressbar.OptionSetWriter(s.err), progressbar.OptionSetWidth(barWidth),
+				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(100*time.Millisecond))
+		}
+		s.bar.Describe(clipped(text, s.room()))
+		_ = s.bar.Set(int(1000 * done)) // a terminal that cannot be written to shows nothing
+	} else if now.After(s.next) {
+		s.next = now.Add(5 * time.Second)
+		fmt.Fprintf(s.err, "%s (%.0f %%)\n", text, 100*done)
+	}
+}
+
+// hide takes the bar away until the work reports again, so that something can be printed.
+func (s *steps) hide() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hidden = true; s.bar != nil {
+		_ = s.bar.Finish()
+		s.bar = nil
+	}
+}
+
+// clear ends the work, once.
+func (s *steps) clear() {
+	s.stop()
+	s.hide()
+}
+
+// live reports whether there is a terminal that a bar can move on.
+func (s *steps) live() bool { return interactive(s.err) && os.Getenv("TERM") != "dumb" }
+
+// room is how long a text may be.
+func (s *steps) room() int {
+	if !s.live() {
+		return width(s.err)
+	}
+	return width(s.err) - barWidth - aroundBar
 }
 
 // told is a line of a work that goes on: how long it took, what is left where that is known, and what is done. Where it is
@@ -157,12 +131,6 @@ func told(doing []string, now time.Duration, left float64, width int) string {
 
 // mostLeft are the seconds beyond which an estimate says nothing.
 const mostLeft = 1e6
-
-func (s *steps) clear() {
-	close(s.ended)
-	s.beats.Wait()
-	s.progress.clear()
-}
 
 // pace is how fast a work goes on that is told of its shares, in seconds from its beginning.
 type pace struct {

@@ -13,7 +13,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/optim"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -60,7 +60,7 @@ func record(t *testing.T) {
 			}
 			lines = append(lines, cells)
 		}
-		ctx := optim.WithProgress(t.Context(), func(_ []string, from, to float64) {
+		ctx := work.WithProgress(t.Context(), func(_ []string, from, to float64) {
 			lock.Lock()
 			defer lock.Unlock()
 			if last < 0 || from >= last+0.01 {
@@ -174,7 +174,7 @@ func TestProgressInPlainLines(t *testing.T) {
 		ctx, s := term.steps(ctx, 10)
 		s.began = s.began.Add(-time.Minute)
 		s.next = s.began
-		optim.ReportProgress(optim.Piece(ctx, "fit", 1, 1, 3), "epoch 1", 0.5)
+		work.Report(work.Piece(ctx, "fit", 1, 1, 3), 0.5, "epoch 1")
 		s.show()
 		s.clear()
 	})

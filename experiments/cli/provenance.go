@@ -12,7 +12,7 @@ import (
 	"calibra/data"
 	"calibra/experiments/program"
 	"calibra/experiments/report"
-	"calibra/graph/simd"
+	"calibra/graph/blas"
 )
 
 // provenance is the head of a report: the command, the program, the data, the machine and
@@ -34,7 +34,7 @@ func provenance(facts ...report.Fact) ([]report.Fact, error) {
 	head := []report.Fact{{Name: "Command", Value: report.Called("calibra " + quoted(os.Args[1:]...))}, {Name: "Program", Value: program.String()}}
 	head = append(head, facts...)
 	return append(head,
-		report.Fact{Name: "Machine", Value: fmt.Sprintf("%s/%s, %d of %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), runtime.NumCPU(), simd.InstructionSet())},
+		report.Fact{Name: "Machine", Value: fmt.Sprintf("%s/%s, %d of %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), runtime.NumCPU(), blas.InstructionSet())},
 		report.Fact{Name: "Date", Value: date.UTC().Format("2006-01-02 15:04 UTC")}), nil
 }
 

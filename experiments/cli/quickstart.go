@@ -13,7 +13,7 @@ import (
 	"calibra/experiments/report"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
-	"calibra/optim"
+	"calibra/graph/work"
 )
 
 type quickstartCmd struct {
@@ -95,7 +95,7 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 	for _, m := range quickMethods {
 		costs = append(costs, m.seconds+quickFloors)
 	}
-	problem, err := experiments.EncodeTable(optim.Piece(ctx, "train the network", 0, costs...), data.Letter(), experiments.MLPs[0], c.Seed, nil)
+	problem, err := experiments.EncodeTable(work.Piece(ctx, "train the network", 0, costs...), data.Letter(), experiments.MLPs[0], c.Seed, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +106,12 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 			return nil, err
 		}
 		spec := experiments.Spec{Method: method.name, Data: "letter", Split: m.Split(), Seed: c.Seed, Set: method.set}
-		here := optim.Piece(ctx, method.name, 1+i, costs...)
-		run, err := spec.Fit(optim.Piece(here, "fit", 0, method.seconds, quickFloors), q.source, nil)
+		here := work.Piece(ctx, method.name, 1+i, costs...)
+		run, err := spec.Fit(work.Piece(here, "fit", 0, method.seconds, quickFloors), q.source, nil)
 		if err != nil {
 			return nil, err
 		}
-		if err := q.add(optim.Piece(here, "measure with noise floors", 1, method.seconds, quickFloors), run, run); err != nil {
+		if err := q.add(work.Piece(here, "measure with noise floors", 1, method.seconds, quickFloors), run, run); err != nil {
 			return nil, err
 		}
 	}

@@ -9,9 +9,9 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/experiments/program"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
+	"calibra/graph/work"
 )
 
 type studyCmd struct {
@@ -89,7 +89,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	}
 	c.warnStale(t, a.plan.Tasks)
 	if c.DryRun {
-		return listCells(t, a.plan, program.Jobs(c.Jobs))
+		return listCells(t, a.plan, cmp.Or(c.Jobs, work.Threads()))
 	}
 	if c.part() {
 		return c.runPart(ctx, t, a.plan, c.Jobs, c.JSON)

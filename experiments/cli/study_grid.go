@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/experiments/program"
 	"calibra/experiments/study"
 )
 
@@ -87,25 +86,14 @@ func printTasks(t *terminal, tasks []*study.Task) error {
 	return t.failed
 }
 
-// run computes what the plan lacks, and shows how far that is: by the seconds that cells are
-// expected to take, or by their number where nobody knows.
+// run computes what the plan lacks, and shows how far that is.
 func (t *terminal) run(ctx context.Context, p *study.Plan, jobs int) error {
-	var total, spent float64
-	done, ended := p.Computed(), 0
-	for _, task := range p.Tasks {
-		if !task.Done {
-			total += cmp.Or(task.Seconds, 1)
-		}
-	}
-	if done > 0 {
+	if done := p.Computed(); done > 0 {
 		t.note("%d of %d cells are there already", done, len(p.Tasks))
 	}
-	bar := t.progress()
+	ctx, bar := t.steps(ctx, 0)
 	defer bar.clear()
-	return p.Run(ctx, program.Jobs(jobs), func(task *study.Task) {
-		spent, ended = spent+cmp.Or(task.Seconds, 1), ended+1
-		bar.at(spent, total, fmt.Sprintf("%d of %d cells, the last %s", ended, len(p.Tasks)-done, task.Cell))
-	})
+	return p.Run(ctx, jobs)
 }
 
 // listCells prints the cells and, where that is known, how long what is left should take.

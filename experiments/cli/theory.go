@@ -14,6 +14,7 @@ import (
 	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/report"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/theory"
 )
@@ -95,10 +96,10 @@ func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study,
 
 // run carries the studies out and prints each as it ends, unless as JSON in the end.
 func (c *theoryCmd) run(ctx context.Context, t *terminal, studies []theory.Study, settings theory.Settings) (reports []*theory.Report, err error) {
-	bar := t.progress()
+	ctx, bar := t.steps(ctx, 0)
+	defer bar.clear()
 	for i, study := range studies {
-		bar.at(float64(i), float64(len(studies)), fmt.Sprintf("%s, %d of %d studies", study.Name, i+1, len(studies)))
-		r, err := study.Run(ctx, settings)
+		r, err := study.Run(work.Span(ctx, fmt.Sprintf("%s, %d of %d studies", study.Name, i+1, len(studies)), float64(i)/float64(len(studies)), float64(i+1)/float64(len(studies))), settings)
 		if err != nil {
 			return reports, err
 		}
@@ -106,7 +107,7 @@ func (c *theoryCmd) run(ctx context.Context, t *terminal, studies []theory.Study
 		if c.JSON {
 			continue
 		}
-		bar.clear()
+		bar.hide()
 		t.printf("%s\n", strings.Join(broken(fmt.Sprintf("%s (seed %d): %s", r.Study, r.Seed, r.Claim), width(t.out)), "\n"))
 		t.tables(theoryTable(r))
 		if err := t.printf("\n"); err != nil {

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"calibra/experiments/internal/checked"
-	"calibra/graph/simd"
+	"calibra/graph/blas"
 
-	"gonum.org/v1/gonum/blas"
+	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -92,7 +92,7 @@ func nearest(x mat.Matrix, words *mat.Dense) []int {
 			row := block[i*d : (i+1)*d]
 			copy(row, checked.RowOf(x, first+i, row))
 		}
-		simd.Dgemm(blas.NoTrans, blas.Trans, rows, k, d, 1, block, d, words.RawMatrix().Data, d, 0, product, k)
+		blas.Current().Dgemm(gonum.NoTrans, gonum.Trans, rows, k, d, 1, block, d, words.RawMatrix().Data, d, 0, product, k)
 		for i := range rows {
 			best := math.Inf(1)
 			for w, dot := range product[i*k : (i+1)*k] {

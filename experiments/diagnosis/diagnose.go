@@ -11,6 +11,7 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -34,8 +35,6 @@ type Examination struct {
 	Recovery   Recovery   // of which Rows and Soft are those below
 	Rows       []float64  // as [metrics.Settings.Rows]
 	Soft       *mat.Dense // as [metrics.Settings.Soft]
-	// Progress, when set, is told of each of the steps that is done.
-	Progress func(done, total int)
 }
 
 const (
@@ -173,27 +172,20 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	if e.ClassNames != nil && len(e.ClassNames) != s.Classes {
 		return nil, fmt.Errorf("diagnosis: there are %d names of %d classes: give one for each", len(e.ClassNames), s.Classes)
 	}
-	step, steps := 0, 3
-	done := func() {
-		if step++; e.Progress != nil {
-			e.Progress(step, steps)
-		}
-	}
+	step := func(what string, k int) context.Context { return work.Piece(ctx, what, k, 1, 1, 1) }
 	x := newExam(s, e, embedding)
 	x.words = x.describer()
-	if x.recovered, err = recalibrate(ctx, logProbs, labels, embedding, e.Recovery, rng); err != nil {
+	if x.recovered, err = recalibrate(step("correct", 0), logProbs, labels, embedding, e.Recovery, rng); err != nil {
 		return nil, err
 	}
-	done()
+	step("search for regions", 1)
 	if err := x.collect(rng); err != nil {
 		return nil, err
 	}
-	done()
-	if err := x.judge(ctx, rng); err != nil {
+	if err := x.judge(step("test the regions", 2), rng); err != nil {
 		return nil, err
 	}
-	done()
-	return x.diagnosis(ctx, rng)
+	return x.diagnosis(work.Span(ctx, "describe", 1, 1), rng)
 }
 
 // MarshalJSON leaves out the rows of classes, confidences and places, which are all rows many times over.

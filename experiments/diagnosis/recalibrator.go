@@ -12,9 +12,9 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics"
-	"calibra/graph/simd"
+	"calibra/graph/blas"
 
-	"gonum.org/v1/gonum/blas"
+	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
@@ -317,7 +317,7 @@ func (d *design) block(theta []float64, lo, hi int) {
 		d.fill(lo, hi)
 		d.made = hi
 	}
-	simd.Dgemm(blas.NoTrans, blas.NoTrans, hi-lo, k, d.width, 1, d.psi, d.width, theta, k, 0, d.scores, k)
+	blas.Current().Dgemm(gonum.NoTrans, gonum.NoTrans, hi-lo, k, d.width, 1, d.psi, d.width, theta, k, 0, d.scores, k)
 }
 
 // fill makes psi and tilt of rows lo … hi−1.
@@ -415,7 +415,7 @@ func (d *design) gradient(theta, grad []float64) float64 {
 		d.slopes[at*k+c] = 0
 	}, func(lo, rows int) {
 		slopes, sums := d.slopes[:rows*k], d.sums[:rows]
-		simd.ExpNegative64(slopes, slopes)
+		blas.ExpNegative(slopes, slopes)
 		for at := range sums {
 			g := slopes[at*k : (at+1)*k]
 			p := g[:c]
@@ -431,11 +431,11 @@ func (d *design) gradient(theta, grad []float64) float64 {
 				floats.Scale(d.y.Weights[lo+at], g)
 			}
 		}
-		simd.Log64(sums, sums)
+		blas.Log(sums, sums)
 		for at, logSum := range sums {
 			sum -= d.y.weight(lo+at) * (d.likelihood[at] - logSum)
 		}
-		simd.Dgemm(blas.Trans, blas.NoTrans, d.width, k, rows, 1/d.total, d.psi, d.width, slopes, k, 1, grad, k)
+		blas.Current().Dgemm(gonum.Trans, gonum.NoTrans, d.width, k, rows, 1/d.total, d.psi, d.width, slopes, k, 1, grad, k)
 	})
 	return sum / d.total
 }

@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,7 +9,7 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics"
-	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -24,9 +23,6 @@ type Recovery struct {
 	Groups []int      // of the rows (N), which folds hold whole; nil: none
 	Rows   []float64  // as [metrics.Settings.Rows]
 	Soft   *mat.Dense // as [metrics.Settings.Soft]
-
-	// Progress, when set, is called from one goroutine at a time as each fold is done.
-	Progress func(done, total int)
 }
 
 const defaultFolds = 5
@@ -112,16 +108,10 @@ func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r 
 	}
 	x.global, x.local = mat.NewDense(s.N, s.Classes, nil), mat.NewDense(s.N, s.Classes, nil)
 	seed := rng.Uint64()
-	errs := make([]error, r.Folds)
-	p := &checked.Progress{Total: r.Folds, Report: r.Progress}
-	err := checked.InParallelWith(ctx, r.Folds, func() func(int) {
-		return func(k int) {
-			defer simd.Abreast()()
-			errs[k] = x.fit(ctx, k, rand.New(rand.NewPCG(seed, uint64(k))))
-			p.Add(1)
-		}
+	err := work.Parts{What: "fold", N: r.Folds}.Do(ctx, func(ctx context.Context, k int) error {
+		return x.fit(ctx, k, rand.New(rand.NewPCG(seed, uint64(k))))
 	})
-	if err = cmp.Or(slices.Concat(errs, []error{err})...); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("diagnosis: recoverable loss: %w", err)
 	}
 	out := &recalibrated{Recovered: &metrics.Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}, Ties: metrics.Ties{Groups: r.Groups, Effective: s.Effective()}}, global: x.global}

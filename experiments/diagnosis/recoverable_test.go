@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -32,14 +31,9 @@ func divergence(logProbs, q *mat.Dense) (kl float64) {
 
 func recovered(t *testing.T, logProbs *mat.Dense, labels []int, features *mat.Dense) *metrics.Recovered {
 	t.Helper()
-	var seen []int
-	r, err := diagnosis.Recover(context.Background(), logProbs, labels, features,
-		diagnosis.Recovery{Folds: 3, Progress: func(done, total int) { seen = append(seen, done, total) }}, newRand(3))
+	r, err := diagnosis.Recover(context.Background(), logProbs, labels, features, diagnosis.Recovery{Folds: 3}, newRand(3))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if want := []int{1, 3, 2, 3, 3, 3}; !slices.Equal(seen, want) {
-		t.Errorf("progress is told %v of three folds, want %v", seen, want)
 	}
 	return r
 }

@@ -7,6 +7,7 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -64,7 +65,7 @@ func reliability(s *checked.Sample, rng *rand.Rand) *Reliability {
 	}
 	if rng != nil {
 		redraws := max(fewestDraws, min(binRedraws, int(binWork)/s.N))
-		checked.InParallel(len(bins), func(k int) {
+		work.Each(len(bins), 1, func(k int) {
 			rows := bins[k]
 			r.Bins[k].redraw(confidence[rows[0]:rows[1]], weights[rows[0]:rows[1]], redraws, sources[k])
 		})

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -326,7 +327,7 @@ func (f *finder) best(rows, classes []int, scores ...score) []bestCut {
 		}
 	}
 	on, tried := checked.Pick(f.on, rows), make([][]bestCut, len(f.all)*len(classes))
-	checked.InParallel(len(f.all), func(j int) {
+	work.Each(len(f.all), 1, func(j int) {
 		bin := make([]uint8, len(on))
 		for k, i := range on {
 			bin[k] = f.all[j].bin[i]

@@ -8,9 +8,10 @@ import (
 	"slices"
 
 	"calibra/experiments/internal/checked"
-	"calibra/graph/simd"
+	"calibra/graph/blas"
+	"calibra/graph/work"
 
-	"gonum.org/v1/gonum/blas"
+	gonum "gonum.org/v1/gonum/blas"
 )
 
 // tested is a set of rows with its sums for class c < C and, at C, for the top class.
@@ -105,10 +106,10 @@ func largest(s *checked.Sample, ctx context.Context, sets []*tested, redraws int
 	}
 	sums := cumulative(s)
 	most := make([]float64, redraws)
-	err := checked.InParallelWith(ctx, redraws, func() func(t int) {
+	err := work.Parts{N: redraws}.With(ctx, func() func(context.Context, int) error {
 		label, hits := make([]int32, s.N), make([]float64, s.Classes+1)
 		right := make([]float64, s.N) // w where the top class is the label
-		return func(t int) {
+		return func(_ context.Context, t int) error {
 			drawLabels(label, sums, rand.NewPCG(seeds[t], 0))
 			for i, y := range label {
 				if right[i] = 0; y == s.Top[i] {
@@ -129,6 +130,7 @@ func largest(s *checked.Sample, ctx context.Context, sets []*tested, redraws int
 					most[t] = max(most[t], math.Abs(g.predicted[c]-hits[c])/math.Sqrt(g.variance[c]+steady))
 				}
 			}
+			return nil
 		}
 	})
 	if err != nil {
@@ -175,9 +177,9 @@ func swings(s *checked.Sample, ctx context.Context, sets []*tested, replicates i
 	}
 	most := make([]float64, replicates)
 	blocks := (replicates + swingBlock - 1) / swingBlock
-	err := checked.InParallelWith(ctx, blocks, func() func(b int) {
+	err := work.Parts{N: blocks}.With(ctx, func() func(context.Context, int) error {
 		var signs, e, sum []float64
-		return func(b int) {
+		return func(_ context.Context, b int) error {
 			first := b * swingBlock
 			n := min(swingBlock, replicates-first)
 			for _, g := range sets {
@@ -196,7 +198,7 @@ func swings(s *checked.Sample, ctx context.Context, sets []*tested, replicates i
 							e = append(e, s.W(i)*(s.Miss(i, c)-g.gap(c)))
 						}
 					}
-					simd.Dgemm(blas.NoTrans, blas.NoTrans, n, wide, len(rows), 1, signs, len(rows), e, wide, 1, sum, wide)
+					blas.Current().Dgemm(gonum.NoTrans, gonum.NoTrans, n, wide, len(rows), 1, signs, len(rows), e, wide, 1, sum, wide)
 				}
 				for t := range n {
 					for c := range wide {
@@ -204,6 +206,7 @@ func swings(s *checked.Sample, ctx context.Context, sets []*tested, replicates i
 					}
 				}
 			}
+			return nil
 		}
 	})
 	if err != nil {

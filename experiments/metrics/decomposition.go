@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 	"calibra/optim/pav"
 )
 
@@ -87,9 +87,9 @@ type regressions struct {
 
 func (b *binned) regressions(ctx context.Context) (*regressions, error) {
 	r := &regressions{b, make([][]int32, b.Classes), make([]int, b.Classes)}
-	err := checked.InParallelWith(ctx, b.Classes, func() func(int) {
+	err := work.Parts{N: b.Classes}.With(ctx, func() func(context.Context, int) error {
 		order := make([]int32, b.N)
-		return func(c int) {
+		return func(_ context.Context, c int) error {
 			p := func(i int32) float64 { return b.Prob[int(i)*b.Classes+c] }
 			for i := range order {
 				order[i] = int32(i)
@@ -104,6 +104,7 @@ func (b *binned) regressions(ctx context.Context) (*regressions, error) {
 				place[i] = k
 			}
 			r.place[c], r.values[c] = place, int(k)+1
+			return nil
 		}
 	})
 	return r, err
@@ -172,14 +173,13 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 	most := max(fewestReplicates, int(decompositionWork/float64(b.N*b.Classes)))
 	replicates, redraws := x.replicates[:min(most, len(x.replicates))], x.redraws[:min(most, len(x.redraws))]
 	found := make([]scores, len(replicates)+len(redraws))
-	err = checked.InParallelWith(ctx, len(found), func() func(int) {
-		return func(k int) {
-			at := k
-			if k >= len(replicates) {
-				at = x.firstRedraw() + k - len(replicates)
-			}
-			found[k] = curves.scores(x.at(at))
+	err = work.Parts{N: len(found)}.Do(ctx, func(_ context.Context, k int) error {
+		at := k
+		if k >= len(replicates) {
+			at = x.firstRedraw() + k - len(replicates)
 		}
+		found[k] = curves.scores(x.at(at))
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("metrics: decompose the scores: %w", err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"calibra/experiments/internal/checked"
 	"calibra/experiments/internal/checked/checkedtest"
 
 	"gonum.org/v1/gonum/mat"
@@ -83,7 +82,7 @@ func decomposed(t *testing.T, p problem, u Uncertainty) *Decomposition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, x, err := b.uncertain(t.Context(), z, u, &checked.Progress{}, rand.New(rand.NewPCG(1, 2)))
+	r, x, err := b.uncertain(t.Context(), z, u, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -105,10 +106,11 @@ func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	if err != nil {
 		return nil, err
 	}
-	r, x, err := b.uncertain(ctx, z, u, b.progress(z, s), rng)
+	r, x, err := b.uncertain(ctx, z, u, rng)
 	if err != nil {
 		return nil, err
 	}
+	ctx = b.step(ctx, z, scoring)
 	if r.Decomposition, err = b.decompose(ctx, r, x); err != nil {
 		return r, err
 	}
@@ -122,40 +124,48 @@ func MeasureWith(ctx context.Context, logProbs *mat.Dense, labels []int, embeddi
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := b.uncertain(ctx, z, u, b.progress(z, s), rng)
+	r, _, err := b.uncertain(ctx, z, u, rng)
 	return r, err
 }
 
-// progress counts how often uncertain goes through the kernel: for the values, for resampled rows with redrawn labels, and
-// for the latter alone where labels are soft and redrawn ones are not.
-func (b *binned) progress(z *scaled, s Settings) *checked.Progress {
-	passes := 0
-	if z != nil {
-		passes = 2
-		if b.Shares != nil {
-			passes++
-		}
+// The steps of an evaluation.
+const (
+	measuring = iota
+	resampling
+	recounting
+	scoring
+)
+
+// step is the context of a step. Their times are how often they go through the kernel, if there is one: for the values; for
+// resampled rows with redrawn labels, and for the latter alone where labels are soft and redrawn ones are not.
+func (b *binned) step(ctx context.Context, z *scaled, step int) context.Context {
+	times := []float64{measuring: 1, recounting: 1, scoring: 0}
+	switch {
+	case z == nil:
+		times = []float64{resampling: 1, scoring: 1}
+	case b.Shares != nil:
+		times[recounting]++
 	}
-	return &checked.Progress{Total: passes * b.receivers(), Report: s.Progress}
+	return work.Piece(ctx, []string{"measure", "resample", "count resampled rows", "decompose the scores"}[step], step, times...)
 }
 
 // uncertain measures with the uncertainty, and gives the resamples too.
-func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *checked.Progress, rng *rand.Rand) (*Report, *resamples, error) {
+func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, rng *rand.Rand) (*Report, *resamples, error) {
 	u, err := u.filled()
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := b.measure(ctx, z, p)
+	m, err := b.measure(b.step(ctx, z, measuring), z)
 	if err != nil {
 		return nil, nil, err
 	}
 	r := &Report{Measurement: *m, Settings: b.settings, Uncertainty: u, SmoothECE: math.NaN(), SmoothInterval: noInterval}
-	x, err := b.resample(ctx, r, rng)
+	x, err := b.resample(b.step(ctx, z, resampling), r, rng)
 	if err != nil {
 		return nil, nil, err
 	}
 	if z != nil {
-		without, err := b.localUncertainty(ctx, z, r.Local, x, p, rng)
+		without, err := b.localUncertainty(b.step(ctx, z, recounting), z, r.Local, x, rng)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -198,16 +208,15 @@ type resamples struct {
 func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resamples, error) {
 	v := b.variants(r, rng)
 	values, own := make([]Values, v.count()), make([][]float64, v.count())
-	err := checked.InParallelWith(ctx, v.count(), func() func(int) {
-		return func(k int) {
-			as := v.at(k)
-			if k < v.firstPart() || k >= v.firstRedraw() {
-				values[k] = b.global(as)
-			}
-			for _, o := range r.Own {
-				own[k] = append(own[k], b.own(o.Own, as))
-			}
+	err := work.Parts{N: v.count()}.Do(ctx, func(_ context.Context, k int) error {
+		as := v.at(k)
+		if k < v.firstPart() || k >= v.firstRedraw() {
+			values[k] = b.global(as)
 		}
+		for _, o := range r.Own {
+			own[k] = append(own[k], b.own(o.Own, as))
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("metrics: measure the uncertainty: %w", err)
@@ -247,7 +256,7 @@ func column(v []Values, m Metric) []float64 {
 
 // localUncertainty fills in the local metrics of x and the floor of local, and gives the metrics
 // without each part of the rows, all in one pass over the kernel. At anchors no rows are resampled.
-func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, x *resamples, p *checked.Progress, rng *rand.Rand) (without []Values, err error) {
+func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, x *resamples, rng *rand.Rand) (without []Values, err error) {
 	replicates, redraws := x.replicates, x.redraws
 	groups, order, blocks := &grouped{}, b.firstOrder(), evenBlocks
 	if b.anchors == nil {
@@ -270,11 +279,10 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 		passes[0].labels = pass.labels[:1]
 		passes = append(passes, redrawn)
 	}
-	for _, pass := range passes {
-		for _, n := range pass.parts(z, order, blocks) {
-			if err := pass.count(ctx, n, p); err != nil {
-				return nil, fmt.Errorf("metrics: measure the local uncertainty: %w", err)
-			}
+	for k, pass := range passes {
+		within := work.Span(ctx, "", float64(k)/float64(len(passes)), float64(k+1)/float64(len(passes)))
+		if err := b.inTurn(within, pass.parts(z, order, blocks), pass.count); err != nil {
+			return nil, fmt.Errorf("metrics: measure the local uncertainty: %w", err)
 		}
 	}
 	measure := func(v *Values, from *tally, k int, x variant) {
@@ -302,7 +310,7 @@ type localPass struct {
 }
 
 // count goes through a part of the rows, elsewhere as far as that is done there.
-func (u *localPass) count(ctx context.Context, n *neighbours, p *checked.Progress) (err error) {
+func (u *localPass) count(ctx context.Context, n *neighbours) (err error) {
 	counted, drawn := len(u.labels) == 1, !u.draws
 	if !counted && u.anchors == nil && u.settings.Strata == nil { // which need the floor of each row
 		if counted, err = n.redrawnElsewhere(ctx, u.settings.Executor, u.labels, u.relabelled); counted {
@@ -316,7 +324,6 @@ func (u *localPass) count(ctx context.Context, n *neighbours, p *checked.Progres
 		return err
 	}
 	if counted && drawn {
-		p.Add(n.rows)
 		return nil
 	}
 	var places []ids
@@ -324,7 +331,7 @@ func (u *localPass) count(ctx context.Context, n *neighbours, p *checked.Progres
 		places = n.redrawPlaces(u.labels)
 	}
 	var tallies []func()
-	err = n.each(ctx, p, func() (observers []observer) {
+	err = n.each(ctx, func() (observers []observer) {
 		if !drawn {
 			o := newResampler(u.groups, u.resampled)
 			observers = append(observers, o)

@@ -37,7 +37,7 @@ func (p problem) localVariants(t *testing.T, s Settings, times int) (local *Loca
 		labels = append(labels, whole(drawn.all(b.N)))
 	}
 	replicates, redraws, local = make([]Values, times), make([]Values, times), &Local{}
-	if _, err := b.localUncertainty(context.Background(), z, local, &resamples{&variants{redrawn: redrawn}, replicates, redraws}, &checked.Progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
+	if _, err := b.localUncertainty(context.Background(), z, local, &resamples{&variants{redrawn: redrawn}, replicates, redraws}, rand.New(rand.NewPCG(8, 8))); err != nil {
 		t.Fatal(err)
 	}
 	return local, newGrouped(b.N, b.Classes, times, nil, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"calibra/experiments/internal/checked"
-	"calibra/graph/simd"
+	"calibra/graph/kernelsum"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -15,29 +14,24 @@ import (
 // where this process is to do it.
 type Executor interface {
 	// Residuals fills in, N×C each and NaN where there is no bin, the local residuals and
-	// effective sample sizes. progress is told now and then the share of the work done.
-	Residuals(ctx context.Context, rows simd.KernelRows, residual, ess []float64, progress func(done float64)) (done bool, err error)
+	// effective sample sizes.
+	Residuals(ctx context.Context, rows kernelsum.Input, residual, ess []float64) (done bool, err error)
 	// Redrawn fills out under each of T label vectors redrawn (T×N) instead of label (N).
-	Redrawn(ctx context.Context, rows simd.KernelRows, label, redrawn []int32, out simd.KernelTally) (done bool, err error)
+	Redrawn(ctx context.Context, rows kernelsum.Input, label, redrawn []int32, out kernelsum.Tally) (done bool, err error)
 	// Resampled does the same under T replicates that draw groups of rows: group (N) names
 	// each row's of count groups, draws (T×count) is how often a replicate has each.
-	Resampled(ctx context.Context, rows simd.KernelRows, group []int32, draws []float32, count int, out simd.KernelTally) (done bool, err error)
+	Resampled(ctx context.Context, rows kernelsum.Input, group []int32, draws []float32, count int, out kernelsum.Tally) (done bool, err error)
 	// Instead is nil where this process is to do what went wrong there, and else err.
 	Instead(what string, err error) error
 }
 
 // elsewhere measures the kernel residuals of n there.
-func (n *neighbours) elsewhere(ctx context.Context, x Executor, p *checked.Progress, out *Local) (done bool, err error) {
+func (n *neighbours) elsewhere(ctx context.Context, x Executor, out *Local) (done bool, err error) {
 	if x == nil || n.sample.Weight != nil { // which they take none of
 		return false, nil
 	}
-	told := 0
-	tell := func(rows int) {
-		p.Add(rows - told)
-		told = rows
-	}
 	residual, ess := make([]float64, n.rows*n.classes), make([]float64, n.rows*n.classes)
-	done, err = x.Residuals(ctx, n.kernelRows(), residual, ess, func(done float64) { tell(int(done * float64(n.rows))) })
+	done, err = x.Residuals(ctx, n.kernelRows(), residual, ess)
 	if done {
 		for j, i := range n.order {
 			copy(out.Residual.RawRowView(i), residual[j*n.classes:(j+1)*n.classes])
@@ -47,19 +41,13 @@ func (n *neighbours) elsewhere(ctx context.Context, x Executor, p *checked.Progr
 			done, err = false, x.Instead("local metrics run", wrong)
 		}
 	}
-	switch {
-	case done:
-		tell(n.rows)
-	case told > 0 && err == nil: // this process begins anew
-		tell(0)
-	}
 	return done, err
 }
 
 // redrawnElsewhere counts the local residuals under redrawn labels there; labels are T+1
 // vectors by row of the sample, first the observed.
 func (n *neighbours) redrawnElsewhere(ctx context.Context, x Executor, labels []ids, counts *tally) (done bool, err error) {
-	return n.countedElsewhere(x, counts, func(out simd.KernelTally) (bool, error) {
+	return n.countedElsewhere(x, counts, func(out kernelsum.Tally) (bool, error) {
 		ordered := make([]int32, 0, len(labels)*n.rows)
 		for _, label := range labels {
 			for _, i := range n.order {
@@ -72,7 +60,7 @@ func (n *neighbours) redrawnElsewhere(ctx context.Context, x Executor, labels []
 
 // resampledElsewhere counts the local residuals of the bootstrap replicates there.
 func (n *neighbours) resampledElsewhere(ctx context.Context, x Executor, g *grouped, counts *tally) (done bool, err error) {
-	return n.countedElsewhere(x, counts, func(out simd.KernelTally) (bool, error) {
+	return n.countedElsewhere(x, counts, func(out kernelsum.Tally) (bool, error) {
 		group := make([]int32, n.rows)
 		for j, i := range n.order {
 			group[j] = int32(g.group[i])
@@ -82,26 +70,26 @@ func (n *neighbours) resampledElsewhere(ctx context.Context, x Executor, g *grou
 }
 
 // countedElsewhere adds what count counts there, where there is an executor and rows have no weights, of which it takes none.
-func (n *neighbours) countedElsewhere(x Executor, counts *tally, count func(out simd.KernelTally) (done bool, err error)) (done bool, err error) {
+func (n *neighbours) countedElsewhere(x Executor, counts *tally, count func(out kernelsum.Tally) (done bool, err error)) (done bool, err error) {
 	if x == nil || n.sample.Weight != nil {
 		return false, nil
 	}
 	t := newTally(counts.variants, n.classes)
-	if done, err = count(simd.KernelTally{Sum: t.sum, Weight: t.weight, Most: t.most, Norm: t.mostNorm}); done {
+	if done, err = count(kernelsum.Tally{Sum: t.sum, Weight: t.weight, Most: t.most, Norm: t.mostNorm}); done {
 		counts.merge(t)
 	}
 	return done, err
 }
 
 // kernelRows are the rows as an executor takes them.
-func (n *neighbours) kernelRows() simd.KernelRows {
+func (n *neighbours) kernelRows() kernelsum.Input {
 	e := make([]float32, n.rows*n.classes)
 	for j := range n.rows {
 		for c := range n.classes {
 			e[c*n.rows+j] = float32(n.residual(j, c))
 		}
 	}
-	return simd.KernelRows{Rows: n.rows, Dim: len(n.position) / n.rows, Classes: n.classes, Z: n.position, E: e, Bin: n.own}
+	return kernelsum.Input{Rows: n.rows, Dim: len(n.position) / n.rows, Classes: n.classes, Z: n.position, E: e, Bin: n.own}
 }
 
 // agreement is how far the first stripe may be from this process's: residuals by themselves,

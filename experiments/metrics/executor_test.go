@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"calibra/graph/cuda/cudatest"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -208,36 +209,24 @@ func TestHostDeviceMeasureCancelled(t *testing.T) {
 	}
 }
 
-// Progress ends at all rows.
+// A device tells how far it is, and one that fails on the way leaves the rows to the CPU.
 func TestHostDeviceProgress(t *testing.T) {
-	logProbs, labels, z := localProblem(300, 3, 4)
-	last := 0
-	_, err := Measure(context.Background(), logProbs, labels, z, Settings{Executor: on(cudatest.Device(t, 1)), Progress: func(done, total int) {
-		if done < last || done > total || total != 300 {
-			t.Errorf("progress goes from %d to %d of %d", last, done, total)
-		}
-		last = done
-	}})
-	if err != nil || last != 300 {
-		t.Errorf("progress ends at %d (%v)", last, err)
-	}
-}
-
-// A device that fails on the way takes its progress back before the CPU does the rows.
-func TestHostDeviceProgressOfAFailure(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
-	d := cudatest.Open(t, driver)
-	e, _ := cudatest.Lent(d)
+	e, _ := cudatest.Lent(cudatest.Open(t, driver))
 	logProbs, labels, z := localProblem(300, 3, 4)
-	last, most := 0, 0
-	m, err := Measure(context.Background(), logProbs, labels, z, Settings{Executor: e, Progress: func(done, total int) {
-		driver.Capacity = 1 // nothing more can be had
-		last, most = done, max(most, done)
-	}})
-	if err != nil || math.IsNaN(m.Values[LCE]) {
-		t.Fatal(m, err)
-	}
-	if last != 300 || most != 300 {
-		t.Errorf("progress ends at %d and reaches %d of 300 rows", last, most)
+	for _, fails := range []bool{false, true} {
+		reports := 0
+		ctx := work.WithProgress(t.Context(), func(_ []string, from, to float64) {
+			if reports++; from < 0 || to > 1 {
+				t.Errorf("progress goes from %g to %g", from, to)
+			}
+			if fails {
+				driver.Capacity = 1 // nothing more can be had
+			}
+		})
+		m, err := Measure(ctx, logProbs, labels, z, Settings{Executor: e})
+		if err != nil || math.IsNaN(m.Values[LCE]) || reports < 2 {
+			t.Errorf("fails %v: %d reports, %v, %v", fails, reports, m, err)
+		}
 	}
 }

@@ -1,10 +1,10 @@
 package metrics
 
 import (
-	"context"
 	"math"
 
 	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 )
 
 // binned holds the class-wise and the top-label bins of a sample: what global
@@ -19,15 +19,13 @@ type binned struct {
 
 func bin(s *checked.Sample, settings Settings) *binned {
 	b := &binned{Sample: s, settings: settings, bins: make([]uint16, s.N*(s.Classes+1))}
-	checked.InParallelWith(context.Background(), s.Classes+1, func() func(int) {
+	work.Each(s.Classes+1, 1, func(c int) {
 		column := make([]float64, s.N)
-		return func(c int) {
-			for i := range column {
-				column[i] = s.Probability(i, c)
-			}
-			for i, k := range assign(column, s.Weight, settings.Bins, settings.Binning) {
-				b.binsOf(i)[c] = k
-			}
+		for i := range column {
+			column[i] = s.Probability(i, c)
+		}
+		for i, k := range assign(column, s.Weight, settings.Bins, settings.Binning) {
+			b.binsOf(i)[c] = k
 		}
 	})
 	b.anchors = b.drawAnchors()

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -44,7 +45,7 @@ func NewLaw(a, b *mat.Dense, labels []int, s Settings) (*Law, error) {
 func LawOf(a, b *checked.Sample) *Law {
 	const part = 1024 // rows
 	parts := make([]Law, (a.N+part-1)/part)
-	checked.InParallel(len(parts), func(k int) {
+	work.Each(len(parts), 1, func(k int) {
 		for i := k * part; i < min((k+1)*part, a.N); i++ {
 			parts[k].Better.add(a, b, i)
 			parts[k].Worse.add(b, a, i)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -109,7 +110,7 @@ func (f *scaling) redrawn(rng *rand.Rand) float64 {
 	}
 	labels := f.redraw(ratioRedraws, rng)
 	falls := make([]float64, len(labels))
-	checked.InParallel(len(labels), func(k int) {
+	work.Each(len(labels), 1, func(k int) {
 		sample, b := *f.Sample, *f.binned
 		sample.Truth = checked.Truth{Label: labels[k].all(f.N)}
 		b.Sample = &sample

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -49,32 +49,44 @@ func (b *binned) checkEmbedding(z mat.Matrix) (*scaled, error) {
 }
 
 // local measures the kernel residuals.
-func (b *binned) local(ctx context.Context, z *scaled, p *checked.Progress) (*Local, error) {
+func (b *binned) local(ctx context.Context, z *scaled) (*Local, error) {
 	out := &Local{}
 	if b.anchors != nil {
 		out.Rows = slices.Sorted(slices.Values(b.anchors.order[:b.anchors.count]))
 	}
 	out.Residual, out.ESS = mat.NewDense(b.receivers(), b.Classes, nil), mat.NewDense(b.receivers(), b.Classes, nil)
 	writers := func() []observer { return []observer{writer{out}} }
-	for _, n := range b.parts(z, b.firstOrder(), evenBlocks) {
+	err := b.inTurn(ctx, b.parts(z, b.firstOrder(), evenBlocks), func(ctx context.Context, n *neighbours) (err error) {
 		var done bool
-		var err error
 		if b.anchors == nil {
-			done, err = n.elsewhere(ctx, b.settings.Executor, p, out)
+			done, err = n.elsewhere(ctx, b.settings.Executor, out)
 		}
 		switch {
 		case err != nil || done:
+			return err
 		case n.mutual():
-			err = n.eachPair(ctx, p, writer{out})
-		default:
-			err = n.each(ctx, p, writers)
+			return n.eachPair(ctx, writer{out})
 		}
-		if err != nil {
-			return nil, fmt.Errorf("metrics: measure locally: %w", err)
-		}
+		return n.each(ctx, writers)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("metrics: measure locally: %w", err)
 	}
 	out.LCE = b.shares(out)
 	return out, nil
+}
+
+// inTurn does something with each part of the rows, one after another.
+func (b *binned) inTurn(ctx context.Context, parts []*neighbours, do func(ctx context.Context, n *neighbours) error) error {
+	done, all := 0, float64(b.receivers())
+	for _, n := range parts {
+		from := float64(done) / all
+		done += n.receivers
+		if err := do(work.Span(ctx, "", from, float64(done)/all), n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // parts are the sets of rows within which rows are neighbours: all rows with one

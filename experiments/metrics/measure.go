@@ -38,7 +38,7 @@ func Measure(ctx context.Context, logProbs *mat.Dense, labels []int, embedding m
 	if err != nil {
 		return nil, err
 	}
-	return b.measure(ctx, z, &checked.Progress{Total: b.receivers(), Report: s.Progress})
+	return b.measure(ctx, z)
 }
 
 // prepare checks the input; z is nil without an embedding.
@@ -86,7 +86,7 @@ func numbered(s *checked.Sample, groups []int) []int {
 	return out
 }
 
-func (b *binned) measure(ctx context.Context, z *scaled, p *checked.Progress) (*Measurement, error) {
+func (b *binned) measure(ctx context.Context, z *scaled) (*Measurement, error) {
 	own, err := b.ownValues()
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (b *binned) measure(ctx context.Context, z *scaled, p *checked.Progress) (*
 	b.Plain(m.Wrong)
 	if z != nil {
 		var err error
-		if m.Local, err = b.local(ctx, z, p); err != nil {
+		if m.Local, err = b.local(ctx, z); err != nil {
 			return nil, err
 		}
 		b.summarize(&m.Values, m.Local)

@@ -5,6 +5,7 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics/internal/tile"
+	"calibra/graph/work"
 )
 
 // Where the bin of a row and class has its sums.
@@ -83,7 +84,7 @@ func (n *neighbours) longestBlock() int {
 // place gives each bin its place: own, masks and slots.
 func (n *neighbours) place(b binning) {
 	counts, places := make([][]int, n.classes), make([][]int32, n.classes)
-	checked.InParallel(n.classes, func(c int) {
+	work.Each(n.classes, 1, func(c int) {
 		counts[c] = make([]int, b.bins)
 		for j, i := range n.order {
 			bin := b.of(i, c)
@@ -111,7 +112,7 @@ func (n *neighbours) place(b binning) {
 		n.maskOf[c] = n.masks
 		n.masks++
 	}
-	checked.InParallel(n.classes, func(c int) {
+	work.Each(n.classes, 1, func(c int) {
 		own := n.own[c*n.rows : (c+1)*n.rows]
 		for j, bin := range own {
 			own[j] = places[c][bin]
@@ -140,7 +141,7 @@ func (n *neighbours) placesOf(count []int, largest, small int) []int32 {
 func (n *neighbours) fill() {
 	n.dense = make([]float32, (n.classes+n.masks)*n.rows)
 	n.outside = make([]tile.Lists, len(n.blocks)-1)
-	checked.InParallel(len(n.outside), func(k int) { n.outside[k] = n.fillBlock(n.blocks[k], n.blocks[k+1]) })
+	work.Each(len(n.outside), 1, func(k int) { n.outside[k] = n.fillBlock(n.blocks[k], n.blocks[k+1]) })
 	outlying := 0
 	for c := range n.classes {
 		for _, place := range n.own[c*n.rows:][:n.receivers] {

@@ -2,11 +2,10 @@ package metrics
 
 import (
 	"context"
-	"runtime"
 	"sync"
 
-	"calibra/experiments/internal/checked"
-	"calibra/graph/simd"
+	"calibra/experiments/metrics/internal/tile"
+	"calibra/graph/work"
 )
 
 // mostSums bounds the sums that are kept of all rows while pairs meet once, in bytes.
@@ -25,20 +24,21 @@ func (n *neighbours) mutual() bool {
 // and has the same bits as if it met all rows by itself.
 type pairing struct {
 	*neighbours
-	progress *checked.Progress
-	totals   [][]float64 // of each stripe
+	totals [][]float64 // of each stripe
 
 	lock  sync.Mutex
 	moved *sync.Cond // next or meets have changed
 	next  []int      // of each block, which it meets next of those from itself on
 	meets []bool     // of each block, whether it does so now
 	left  int        // meetings that nobody has begun
+	rows  int        // that have met all
+	tell  func()     // reports them
 }
 
 // eachPair measures all rows, in even blocks, and passes each stripe to out.
-func (n *neighbours) eachPair(ctx context.Context, progress *checked.Progress, out observer) error {
+func (n *neighbours) eachPair(ctx context.Context, out observer) error {
 	blocks := len(n.blocks) - 1
-	m := &pairing{neighbours: n, progress: progress, meets: make([]bool, blocks), left: blocks * (blocks + 1) / 2}
+	m := &pairing{neighbours: n, meets: make([]bool, blocks), left: blocks * (blocks + 1) / 2}
 	m.moved = sync.NewCond(&m.lock)
 	for a := range blocks {
 		m.next = append(m.next, a)
@@ -46,11 +46,12 @@ func (n *neighbours) eachPair(ctx context.Context, progress *checked.Progress, o
 	for range n.outlying {
 		m.totals = append(m.totals, make([]float64, n.height()*lanes))
 	}
-	threads := min(runtime.GOMAXPROCS(0), (blocks+1)/2)
-	return checked.InParallelWith(ctx, threads, func() func(int) {
-		t := n.newStripe([]observer{out})
-		mirror := make([]float32, blockRows*blockRows)
-		return func(int) { m.work(ctx, t, mirror) }
+	m.tell = func() {
+		work.Report(ctx, float64(m.rows)/float64(n.receivers), "row %d of %d", m.rows, n.receivers)
+	}
+	return work.Parts{N: min(work.Threads(), (blocks+1)/2)}.Do(ctx, func(within context.Context, _ int) error {
+		m.work(within, n.newStripe([]observer{out}), make([]float32, blockRows*blockRows))
+		return nil
 	})
 }
 
@@ -106,7 +107,10 @@ func (m *pairing) soonest() int {
 func (m *pairing) end(a int) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	m.next[a]++
+	if m.next[a]++; m.next[a] == len(m.next) {
+		m.rows = min(m.rows+blockRows, m.receivers)
+		m.tell()
+	}
 	m.meets[a] = false
 	m.moved.Broadcast()
 }
@@ -121,7 +125,7 @@ func (m *pairing) meet(t *stripe, a int, mirror []float32) {
 		t.fillKernel(b)
 		t.sum(b, t.kernel)
 		for j, rows := 0, m.blocks[b+1]-m.blocks[b]; a < b && j < rows; j += lanes {
-			simd.Transpose(mirror[j*blockRows+(first-m.blocks[a])*lanes:], lanes, t.kernel[j*lanes:], lanes, min(lanes, rows-j), lanes)
+			tile.Transpose(mirror[j*blockRows+(first-m.blocks[a])*lanes:], lanes, t.kernel[j*lanes:], lanes, min(lanes, rows-j), lanes)
 		}
 	}
 	if a < b {
@@ -148,6 +152,5 @@ func (m *pairing) finish(t *stripe, a int) {
 		for _, o := range t.observers {
 			o.end(t)
 		}
-		m.progress.Add(t.count)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"testing"
 
-	"calibra/experiments/internal/checked"
-
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -29,13 +27,13 @@ func TestPairsMeetOnce(t *testing.T) {
 		n := pairsOf(t, rows)
 		local := func() *Local { return &Local{Residual: mat.NewDense(rows, 4, nil), ESS: mat.NewDense(rows, 4, nil)} }
 		want := local()
-		if err := n.each(t.Context(), &checked.Progress{}, func() []observer { return []observer{writer{want}} }); err != nil {
+		if err := n.each(t.Context(), func() []observer { return []observer{writer{want}} }); err != nil {
 			t.Fatal(err)
 		}
 		for _, threads := range []int{1, 3} {
 			before := runtime.GOMAXPROCS(threads)
 			got := local()
-			err := n.eachPair(t.Context(), &checked.Progress{}, writer{got})
+			err := n.eachPair(t.Context(), writer{got})
 			runtime.GOMAXPROCS(before)
 			if err != nil {
 				t.Fatal(err)
@@ -61,7 +59,7 @@ func TestPairsPart(t *testing.T) {
 	n := pairsOf(t, 2000)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := n.eachPair(ctx, &checked.Progress{}, ender(cancel)); !errors.Is(err, context.Canceled) {
+	if err := n.eachPair(ctx, ender(cancel)); !errors.Is(err, context.Canceled) {
 		t.Errorf("called off, it gives %v", err)
 	}
 	defer func() {
@@ -69,5 +67,5 @@ func TestPairsPart(t *testing.T) {
 			t.Error("a panic did not reach the caller")
 		}
 	}()
-	n.eachPair(t.Context(), &checked.Progress{}, ender(func() { panic("wrong") }))
+	n.eachPair(t.Context(), ender(func() { panic("wrong") }))
 }

@@ -114,10 +114,6 @@ type Settings struct {
 	// Own are metrics of modules from outside, measured besides (see [CheckOwn]).
 	Own []Own
 
-	// Progress, when set, is called now and then from one goroutine at a time with
-	// the kernel work done so far.
-	Progress func(done, total int)
-
 	// Executor, when set, takes the kernel sums elsewhere, such as on a device.
 	Executor Executor
 }

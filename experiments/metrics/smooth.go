@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/floats"
@@ -193,14 +193,15 @@ func (b *binned) smooth(ctx context.Context, x *resamples, out *Report) error {
 	}
 	replicates := min(len(x.replicates), max(fewestReplicates, int(smoothWork)/b.N))
 	errors := make([]float64, replicates+len(x.redraws))
-	err := checked.InParallelWith(ctx, len(errors), func() func(int) {
+	err := work.Parts{N: len(errors)}.With(ctx, func() func(context.Context, int) error {
 		rows := newSmoothed(confidence)
-		return func(k int) {
+		return func(_ context.Context, k int) error {
 			at := k
 			if k >= replicates {
 				at += x.firstRedraw() - replicates
 			}
 			errors[k] = under(rows, x.at(at))
+			return nil
 		}
 	})
 	if err != nil {

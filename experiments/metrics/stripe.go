@@ -3,9 +3,8 @@ package metrics
 import (
 	"context"
 
-	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics/internal/tile"
-	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 // lanes is the number of rows of a stripe.
@@ -60,7 +59,7 @@ func (t *stripe) turn() {
 	if t.count < lanes {
 		clear(t.turned)
 	}
-	simd.Transpose(t.turned, lanes, t.position[t.first*t.dim:], t.dim, t.count, t.dim)
+	tile.Transpose(t.turned, lanes, t.position[t.first*t.dim:], t.dim, t.count, t.dim)
 }
 
 // run takes the stripe of positions from first on through all blocks.
@@ -116,12 +115,12 @@ func (t *stripe) weigh(kernel []float32, j0 int) {
 
 // each takes all stripes through all blocks, each goroutine with observers of its
 // own, which newObservers makes and which see disjoint rows.
-func (n *neighbours) each(ctx context.Context, progress *checked.Progress, newObservers func() []observer) error {
-	return checked.InParallelWith(ctx, (n.receivers+lanes-1)/lanes, func() func(int) {
+func (n *neighbours) each(ctx context.Context, newObservers func() []observer) error {
+	return work.Parts{What: "block of rows", N: (n.receivers + lanes - 1) / lanes}.With(ctx, func() func(context.Context, int) error {
 		t := n.newStripe(newObservers())
-		return func(k int) {
+		return func(_ context.Context, k int) error {
 			t.run(k * lanes)
-			progress.Add(t.count)
+			return nil
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/sourcegraph/conc/panics"
+	"calibra/graph/work"
 )
 
 // Fault is a panic that was caught: a bug of this program, which its message asks the user to report, or of
@@ -29,13 +29,13 @@ func (f *Fault) Error() string {
 }
 
 // Caught is the fault of a panic with value; call it in the deferred function that
-// recovered it. A panic of another goroutine has the place where it began there: all
-// goroutines are conc's, which hand theirs to the one that waits for them.
+// recovered it. A panic of another goroutine has the place where it began there: package
+// work hands it to the one that waits.
 func Caught(value any) *Fault {
 	callers := make([]uintptr, 256)
 	callers = callers[:runtime.Callers(2, callers)]
 	for {
-		other, ok := value.(*panics.Recovered)
+		other, ok := value.(*work.Panic)
 		if !ok {
 			break
 		}

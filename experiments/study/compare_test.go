@@ -151,7 +151,7 @@ func TestCompareMeasuresAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, failures, err := run(t.Context(), store(t, t.TempDir()), cells, 2, nil)
+		results, failures, err := run(t.Context(), store(t, t.TempDir()), cells, 2)
 		if err != nil || failures != nil {
 			t.Fatal(err, failures)
 		}
@@ -210,7 +210,7 @@ func Example_compare() {
 		return
 	}
 	plan := NewPlan(store, cells)
-	if err := plan.Run(ctx, 0, nil); err != nil || len(plan.Failures()) > 0 {
+	if err := plan.Run(ctx, 0); err != nil || len(plan.Failures()) > 0 {
 		fmt.Println(err, plan.Failures())
 		return
 	}

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +9,7 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/graph/work"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -53,10 +53,10 @@ func (c Cell) crossFitted(ctx context.Context, w *workshop) (*Result, error) {
 	rows := d.source.Cal
 	said, runs := &data.Predictions{LogProbs: mat.NewDense(rows.Len(), d.source.Classes, nil), Labels: rows.Labels, ClassNames: rows.Names.Classes}, make([]*experiments.Run, len(d.folds))
 	said.Take(rows)
-	if err := cmp.Or(layers.SideBySide(ctx, "fold", len(d.folds), func(ctx context.Context, k int) (err error) {
+	if err := (work.Parts{What: "fold", N: len(d.folds)}).Do(ctx, func(ctx context.Context, k int) (err error) {
 		runs[k], err = c.fitFold(ctx, d, d.folds[k], said.LogProbs)
 		return err
-	})...); err != nil {
+	}); err != nil {
 		return nil, err
 	}
 	run, err := c.Spec.JudgePredictions(ctx, said, d.shared, nil)

@@ -5,7 +5,7 @@
 //
 //	cells, _, err := s.Cells(ctx, origins, settings)
 //	plan := study.NewPlan(store, cells)
-//	err = plan.Run(ctx, jobs, nil)
+//	err = plan.Run(ctx, jobs)
 //	err = s.Findings(settings, plan).Write(ctx, dir)
 //
 // To add a study, write a file with a Study and add its name to [Studies]. [Compare] is the study behind calibra compare.

@@ -17,6 +17,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -134,8 +135,8 @@ func epochsOf(path string) (string, error) {
 	return strings.Join(stages, ", "), nil
 }
 
-// CompareFinished judges finished fits as compare judges its own. observe is told of each that is judged; it may be nil.
-func CompareFinished(ctx context.Context, all []*Finished, e experiments.Executor, observe func(done int)) (*Findings, error) {
+// CompareFinished judges finished fits as compare judges its own.
+func CompareFinished(ctx context.Context, all []*Finished, e experiments.Executor) (*Findings, error) {
 	first := all[0]
 	origin := &experiments.Origin{Name: first.Spec.Data, Dataset: first.Spec.Data, Digest: first.TestDigest}
 	names := map[experiments.Spec]string{}
@@ -157,9 +158,7 @@ func CompareFinished(ctx context.Context, all []*Finished, e experiments.Executo
 	}
 	experiments.CountTogether(data.Each(all, func(f *Finished) *data.Predictions { return f.predictions }), first.shared)
 	for i, f := range all {
-		if observe != nil {
-			observe(i)
-		}
+		ctx := work.Span(ctx, "measure "+f.Dir, float64(i)/float64(len(all)), float64(i+1)/float64(len(all)))
 		run, err := f.Spec.JudgePredictions(ctx, f.predictions, f.shared, f.own)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Dir, err)

@@ -26,7 +26,7 @@ func TestOptimizersKnowTheOptimum(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := NewPlan(st, cells)
-	if err := p.Run(t.Context(), 2, nil); err != nil {
+	if err := p.Run(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
 	f := optimizersStudy.Findings(set, p)

@@ -3,14 +3,13 @@ package study
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
-	"calibra/experiments/program"
 	"calibra/experiments/verdict"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -84,17 +83,18 @@ func (f *Findings) differences(ctx context.Context, s *subject, reference *row, 
 	if known, ok := f.answers[asked]; ok {
 		return data.Each(s.rows, func(r *row) *paired { return known[r.spec] }), nil
 	}
-	out, errs := make([]*paired, len(s.rows)), make([]error, len(s.rows))
-	err := program.SideBySide(ctx, len(s.rows), 0, func(i int) {
+	out := make([]*paired, len(s.rows))
+	err := work.Parts{N: len(s.rows)}.Do(ctx, func(_ context.Context, i int) (err error) {
 		switch {
 		case s.rows[i].spec == reference.spec:
 		case slices.ContainsFunc(reference.results, func(r *Result) bool { return r.losses(q.key) != nil }):
-			out[i], errs[i] = pairedLosses(s.rows[i], reference, q)
+			out[i], err = pairedLosses(s.rows[i], reference, q)
 		default:
 			out[i] = pairedReplicates(s.rows[i], reference, q)
 		}
-	}, nil)
-	if err = cmp.Or(err, errors.Join(errs...)); err != nil {
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	adjust(out)

@@ -10,8 +10,8 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments/program"
 	"calibra/experiments/report/tensorboard"
+	"calibra/graph/work"
 )
 
 // Task is a cell of a plan, with what the store has of it. Its JSON is a line of calibra study --list. As an error it says
@@ -73,13 +73,12 @@ func (p *Plan) Computed() int {
 }
 
 // Run computes the cells that the store lacks, jobs at a time (0 means one a core). A cell
-// that fails, or whose file is damaged, does not stop the others. observe is called for each cell
-// that ends, and may be nil. Other processes may compute cells of the same store meanwhile; their results
+// that fails, or whose file is damaged, does not stop the others. Other processes may compute cells of the same store meanwhile; their results
 // are taken from there.
 //
 // If ctx is cancelled, the cells that ended stay in the store and the error wraps
 // ctx.Err(). If all cells failed, an empty directory is removed.
-func (p *Plan) Run(ctx context.Context, jobs int, observe func(*Task)) error {
+func (p *Plan) Run(ctx context.Context, jobs int) error {
 	dir := p.Store.Dir
 	if err := makeDir(dir); err != nil {
 		return err
@@ -90,16 +89,14 @@ func (p *Plan) Run(ctx context.Context, jobs int, observe func(*Task)) error {
 	shop := &workshop{store: p.Store, board: p.Board}
 	todo := p.those(func(t *Task) bool { return t.result == nil && t.Err == nil })
 	order(todo)
-	err := program.SideBySide(ctx, len(todo), jobs, func(k int) {
+	seconds := data.Each(todo, func(t *Task) float64 { return cmp.Or(t.Seconds, 1) })
+	err := work.Parts{What: "cell", N: len(todo), Costs: seconds, AtOnce: jobs}.Do(ctx, func(ctx context.Context, k int) error {
 		t := todo[k]
-		r, err := shop.compute(ctx, t.cell)
+		r, err := shop.compute(work.Span(ctx, t.Cell, 0, 1), t.cell)
 		if t.result = r; !errors.Is(err, ctx.Err()) {
 			t.Err = err
 		}
-	}, func(k int) {
-		if observe != nil {
-			observe(todo[k])
-		}
+		return nil
 	})
 	if n := len(p.Tasks); n > 0 && len(p.Failures()) == n {
 		_ = disk.Remove(dir) // unless something is in it

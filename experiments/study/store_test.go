@@ -12,6 +12,7 @@ import (
 
 	"calibra/experiments"
 	"calibra/experiments/report"
+	"calibra/graph/work"
 )
 
 // TestStale: a cell of another program is computed again; a cell of the same program, or of one of
@@ -30,7 +31,8 @@ func TestStale(t *testing.T) {
 	earlier.Program.Digest, earlier.Program.Commit = "earlier", "0123456789ab"
 	computeAll := func(st Store) (nll []float64, computed int) {
 		t.Helper()
-		results, failures, err := run(t.Context(), st, cells, 1, func(*Task) { computed++ })
+		computed = len(cells) - NewPlan(st, cells).Computed()
+		results, failures, err := run(t.Context(), st, cells, 1)
 		if err != nil || len(failures) > 0 {
 			t.Fatal(err, failures)
 		}
@@ -85,7 +87,7 @@ func TestOthersKeepTheirFirstCells(t *testing.T) {
 	failing := cells[0]
 	failing.Spec.Method, failing.Key = "nosuch", "failing"
 	for _, mine := range [][]Cell{{}, {failing}} {
-		if _, failures, err := run(t.Context(), st, mine, 1, nil); err != nil || len(failures) != len(mine) {
+		if _, failures, err := run(t.Context(), st, mine, 1); err != nil || len(failures) != len(mine) {
 			t.Fatal(failures, err)
 		}
 		if err := st.write(cells[0], &Result{}); err != nil { // of another process
@@ -123,7 +125,7 @@ func TestEveryHistoryAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 		st := store(t, dir)
-		results, failures, err := run(t.Context(), st, cells, 2, nil)
+		results, failures, err := run(t.Context(), st, cells, 2)
 		if err != nil || len(failures) > 0 {
 			t.Fatal(err, failures)
 		}
@@ -156,12 +158,12 @@ func TestEveryHistoryAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	ended := 0
-	if _, _, err := run(ctx, store(t, stopped), cells, 1, func(*Task) {
-		if ended++; ended == 4 { // with the other two methods of the second seed to come
+	watched := work.WithProgress(ctx, func(doing []string, _, _ float64) {
+		if strings.HasPrefix(doing[0], "cell 5 of ") { // with the other two methods of the second seed to come
 			stop()
 		}
-	}); err == nil {
+	})
+	if _, _, err := run(watched, store(t, stopped), cells, 1); err == nil {
 		t.Fatal("the study was not stopped")
 	}
 	shared := t.TempDir()

@@ -16,6 +16,7 @@ import (
 	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/experiments/report"
+	"calibra/graph/work"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -68,9 +69,9 @@ func store(t *testing.T, dir string) Store {
 var settings = Settings{Seeds: []uint64{1, 2}, Split: data.PaperTables}
 
 // run computes what the store lacks of the cells.
-func run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(*Task)) ([]*Result, []*Task, error) {
+func run(ctx context.Context, st Store, cells []Cell, jobs int) ([]*Result, []*Task, error) {
 	p := NewPlan(st, cells)
-	err := p.Run(ctx, jobs, observe)
+	err := p.Run(ctx, jobs)
 	return (&Study{}).Findings(settings, p).Results, p.Failures(), err
 }
 
@@ -133,7 +134,7 @@ func findings(t *testing.T, path, dir string, jobs int) *Findings {
 	}
 	st := store(t, dir)
 	p := NewPlan(st, cells)
-	if err := p.Run(t.Context(), jobs, nil); err != nil {
+	if err := p.Run(t.Context(), jobs); err != nil {
 		t.Fatal(err)
 	}
 	f := small.Findings(settings, p)
@@ -219,7 +220,7 @@ func TestShifted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, failures, err := run(t.Context(), store(t, dir), cells, 1, nil)
+		results, failures, err := run(t.Context(), store(t, dir), cells, 1)
 		if err != nil || failures != nil {
 			t.Fatal(err, failures)
 		}
@@ -272,7 +273,7 @@ func TestTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, failures, err := run(t.Context(), store(t, t.TempDir()), cells, 1, nil)
+	results, failures, err := run(t.Context(), store(t, t.TempDir()), cells, 1)
 	if err != nil || failures != nil {
 		t.Fatal(err, failures)
 	}
@@ -296,14 +297,17 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := 0
+	watched := work.WithProgress(ctx, func(doing []string, _, _ float64) {
+		if strings.HasPrefix(doing[0], "cell 2 of ") {
+			cancel()
+		}
+	})
 	dir := t.TempDir()
-	_, _, err = run(ctx, store(t, dir), cells, 1, func(*Task) { ended++; cancel() })
-	if err == nil || ctx.Err() == nil || ended != 1 {
-		t.Fatalf("%d cells ended, error %v", ended, err)
+	if _, _, err = run(watched, store(t, dir), cells, 1); err == nil || ctx.Err() == nil {
+		t.Fatalf("it ends with %v", err)
 	}
 	p := NewPlan(store(t, dir), cells)
-	if damaged := p.Failures(); len(damaged) > 0 || !p.Tasks[0].Done || p.Tasks[len(cells)-1].Done {
+	if damaged := p.Failures(); len(damaged) > 0 || p.Computed() != 1 || !p.Tasks[0].Done || p.Tasks[len(cells)-1].Done {
 		t.Errorf("the first cell is not there or the last is: %v", damaged)
 	}
 }
@@ -395,7 +399,7 @@ func TestShiftsByName(t *testing.T) {
 	one.Seeds, one.Methods = []uint64{1}, []string{"nc", "ts"}
 	if inside, _, err := mainStudy.Cells(t.Context(), o, one); err != nil {
 		t.Fatal(err)
-	} else if _, failures, err := run(t.Context(), store(t, dir), inside, 1, nil); err != nil || failures != nil {
+	} else if _, failures, err := run(t.Context(), store(t, dir), inside, 1); err != nil || failures != nil {
 		t.Fatal(err, failures)
 	}
 	nll := map[float64]bool{}
@@ -409,7 +413,7 @@ func TestShiftsByName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, failures, err := run(t.Context(), store(t, dir), cells, 1, nil)
+		results, failures, err := run(t.Context(), store(t, dir), cells, 1)
 		if err != nil || failures != nil {
 			t.Fatal(err, failures)
 		}

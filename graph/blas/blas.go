@@ -34,6 +34,15 @@ func Name() string {
 	return "calibra"
 }
 
+// InstructionSet names the vector units that Current and this package's functions use.
+func InstructionSet() string { return simd.InstructionSet() }
+
+// ExpNegative sets dst = eˣ for x ≤ 0; dst may be x.
+func ExpNegative(dst, x []float64) { simd.ExpNegative64(dst, x) }
+
+// Log sets dst = ln x; dst may be x.
+func Log(dst, x []float64) { simd.Log64(dst, x) }
+
 // Install has gonum, Gorgonia and tensor multiply as [Current] does, from now on. It must not be called while products run.
 func Install() {
 	blas32.Use(Current())

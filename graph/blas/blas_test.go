@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"calibra/graph/simd"
+	"calibra/graph/work/worktest"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -77,16 +78,13 @@ func TestProductsAgree(t *testing.T) {
 // Same bytes on one thread and on several.
 func TestThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	defer simd.SetThreads(0)
 	for _, c := range implementations {
 		for _, size := range [][3]int{{128, 3000, 64}, {128, 64, 3000}, {2048, 10, 128}, {500, 500, 300}} {
 			m, n, k := size[0], size[1], size[2]
 			a, b := single(random(m*k, 1)), single(random(k*n, 2))
 			one, four := make([]float32, m*n), make([]float32, m*n)
-			simd.SetThreads(1)
-			runtime.GOMAXPROCS(1) // gonum's goroutines are its own
+			runtime.GOMAXPROCS(1)
 			c.Sgemm(blas.NoTrans, blas.NoTrans, m, n, k, 1, a, k, b, n, 0, one, n)
-			simd.SetThreads(0)
 			runtime.GOMAXPROCS(4)
 			c.Sgemm(blas.NoTrans, blas.NoTrans, m, n, k, 1, a, k, b, n, 0, four, n)
 			if !slices.Equal(one, four) {
@@ -120,7 +118,7 @@ func TestProductsAllocateNothing(t *testing.T) {
 		}
 		if n := testing.AllocsPerRun(20, func() {
 			i.Sgemm(blas.NoTrans, blas.NoTrans, 128, 1000, 64, 1, a, 64, b, 1000, 0, c, 1000)
-		}); n >= 1 && !poolsAllocate { // a pool may be emptied by the garbage collector in between
+		}); n >= 1 && !worktest.PoolsAllocate { // a pool may be emptied by the garbage collector in between
 			t.Errorf("%s: %g allocations", i.name, n)
 		}
 	}

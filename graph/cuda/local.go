@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"calibra/graph/simd"
+	"calibra/graph/kernelsum"
+	"calibra/graph/work"
 )
 
 // Local is a set of rows whose kernel sums are taken.
 type Local struct {
-	simd.KernelRows
+	kernelsum.Input
 	device    *Device
 	z, e, bin Memory // in tiles
 	sums      Memory // S, Q and R: 3×cells float64
@@ -24,10 +25,10 @@ const launchPairs = 1 << 12
 //
 //	S_ic = Σ_j K_ij,  Q_ic = Σ_j K_ij²,  R_ic = Σ_j K_ij e_jc
 //
-// Where the memory is short the waves of a launch are halved. progress, which may be nil,
-// is told now and then the share of pairs that is done, while d is unlocked. Free gives the memory back, also
+// Where the memory is short the waves of a launch are halved. The share of
+// pairs that is done is reported now and then, while d is unlocked. Free gives the memory back, also
 // after an error.
-func (l *Local) Sum(ctx context.Context, d *Device, progress func(done float64)) error {
+func (l *Local) Sum(ctx context.Context, d *Device) error {
 	l.upload(d)
 	cells, tiles := l.cells(), l.tiles()
 	l.sums = d.alloc64(3 * cells)
@@ -50,9 +51,9 @@ func (l *Local) Sum(ctx context.Context, d *Device, progress func(done float64))
 			d.wait()
 			return err
 		}
-		if progress != nil && wave%(8*waves) == 0 && d.wait() == nil {
+		if wave%(8*waves) == 0 && d.wait() == nil {
 			d.Unlock() // whoever is told may use the device
-			progress(min(1, float64(wave+waves)/float64(all)))
+			work.Report(ctx, min(1, float64(wave+waves)/float64(all)), "pairs of rows on the device")
 			d.Lock()
 		}
 	}
@@ -107,7 +108,7 @@ func (l *Local) Residuals(residual, ess []float64) error {
 
 // Redraw fills out with the residuals of l under each of redrawn (T×N) instead of label (N),
 // after Sum. Where the memory is short it takes fewer vectors at a time.
-func (l *Local) Redraw(ctx context.Context, label, redrawn []int32, out simd.KernelTally) error {
+func (l *Local) Redraw(ctx context.Context, label, redrawn []int32, out kernelsum.Tally) error {
 	d, n, classes := l.device, l.Rows, l.Classes
 	times, plane := len(redrawn)/n, l.cells()
 	labels, observed := Uploaded(d, label), d.Alloc(plane)

@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 
-	"calibra/graph/simd"
+	"calibra/graph/kernelsum"
 )
 
 // Residuals fills in, N×C each and NaN where there is no bin, the local residuals and effective
-// sample sizes. progress, which may be nil, is told now and then the share of the work done.
+// sample sizes.
 // done is false where the CPU is to do it, here and below.
-func (x *Executor) Residuals(ctx context.Context, rows simd.KernelRows, residual, ess []float64, progress func(done float64)) (done bool, err error) {
-	l := &Local{KernelRows: rows}
+func (x *Executor) Residuals(ctx context.Context, rows kernelsum.Input, residual, ess []float64) (done bool, err error) {
+	l := &Local{Input: rows}
 	return x.sums(l, l.pairs()/2*float64(2*l.Dim+20+12*l.Classes), func(d *Device) error {
-		if err := l.Sum(ctx, d, progress); err != nil {
+		if err := l.Sum(ctx, d); err != nil {
 			return err
 		}
 		return l.Residuals(residual, ess)
@@ -21,10 +21,10 @@ func (x *Executor) Residuals(ctx context.Context, rows simd.KernelRows, residual
 }
 
 // Redrawn fills out under each of T label vectors redrawn (T×N) instead of label (N).
-func (x *Executor) Redrawn(ctx context.Context, rows simd.KernelRows, label, redrawn []int32, out simd.KernelTally) (done bool, err error) {
-	l := &Local{KernelRows: rows}
+func (x *Executor) Redrawn(ctx context.Context, rows kernelsum.Input, label, redrawn []int32, out kernelsum.Tally) (done bool, err error) {
+	l := &Local{Input: rows}
 	return x.sums(l, l.pairs()*float64(2*l.Dim+20+2*(len(redrawn)/l.Rows+1)), func(d *Device) error {
-		if err := l.Sum(ctx, d, nil); err != nil {
+		if err := l.Sum(ctx, d); err != nil {
 			return err
 		}
 		return l.Redraw(ctx, label, redrawn, out)
@@ -33,8 +33,8 @@ func (x *Executor) Redrawn(ctx context.Context, rows simd.KernelRows, label, red
 
 // Resampled does the same under T replicates that draw groups of rows: group (N) names each
 // row's of count groups, draws (T×count) is how often a replicate has each.
-func (x *Executor) Resampled(ctx context.Context, rows simd.KernelRows, group []int32, draws []float32, count int, out simd.KernelTally) (done bool, err error) {
-	l := &Local{KernelRows: rows}
+func (x *Executor) Resampled(ctx context.Context, rows kernelsum.Input, group []int32, draws []float32, count int, out kernelsum.Tally) (done bool, err error) {
+	l := &Local{Input: rows}
 	flops := l.pairs()*float64(2*l.Dim+20+3*l.Classes) + float64(l.Rows*l.Classes)*4*float64(len(draws))
 	return x.sums(l, flops, func(d *Device) error {
 		return l.Resample(ctx, d, group, draws, count, out)

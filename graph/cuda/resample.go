@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"calibra/graph/simd"
+	"calibra/graph/kernelsum"
 )
 
 // mostResampled is how many numbers the tiles at hand of a bootstrap may take.
@@ -14,7 +14,7 @@ const mostResampled = 1 << 26
 // of rows: group names each row's (N) of count groups, draws (B×count) is how often a
 // replicate has each. Where the memory is short it takes fewer tiles of rows at a time.
 // Free gives the memory back, also after an error.
-func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []float32, count int, out simd.KernelTally) error {
+func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []float32, count int, out kernelsum.Tally) error {
 	l.upload(d)
 	replicates, classes := len(draws)/count, l.Classes
 	b := &bootstrap{

@@ -17,7 +17,7 @@ func workOf(p *graph.Program) (flops float64) {
 		for i, k := range s.Inputs {
 			in[i] = p.Values[k].Shape()
 		}
-		flops += work(s.Op, p.Values[s.Output].Shape(), in)
+		flops += effort(s.Op, p.Values[s.Output].Shape(), in)
 	}
 	return flops
 }
@@ -44,9 +44,9 @@ var works = map[reflect.Type]string{
 	reflect.TypeFor[op.PullOp]():                  "2*size0*columns",
 }
 
-// work is the multiplications and additions of o on inputs of the given shapes; where works does
+// effort is the multiplications and additions of o on inputs of the given shapes; where works does
 // not have them, one per element of the largest value.
-func work(o gorgonia.Op, out tensor.Shape, in []tensor.Shape) float64 {
+func effort(o gorgonia.Op, out tensor.Shape, in []tensor.Shape) float64 {
 	largest := out.TotalSize()
 	operands := make([]operand, len(in))
 	for i, s := range in {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"unsafe"
+
+	"calibra/graph/work"
 )
 
 // ELU is x for x > 0 and eˣ − 1 below (Clevert et al. 2016), of a tensor of dims
@@ -56,7 +58,7 @@ func (o ReLUOp) Run(out Value, in []Value) { Dispatch(o, out, in, relu32, relu64
 
 func relu32(_ ReLUOp, v Args[float32]) {
 	y, x := bits[int32](v.Out()), bits[int32](v.In(0))
-	chunks(len(x), func(lo, hi int) {
+	work.Ranges(len(x), few, func(lo, hi int) {
 		dst := y[lo:hi]
 		for i, v := range x[lo:hi] {
 			dst[i] = v &^ (v >> 31) // 0 where the sign bit is set
@@ -69,7 +71,7 @@ func relu32(_ ReLUOp, v Args[float32]) {
 
 func relu64(_ ReLUOp, v Args[float64]) {
 	y, x := v.Out(), v.In(0)
-	chunks(len(x), func(lo, hi int) {
+	work.Ranges(len(x), few, func(lo, hi int) {
 		dst := y[lo:hi]
 		for i, v := range x[lo:hi] {
 			dst[i] = max(v, 0)
@@ -94,7 +96,7 @@ func (o ReLUGradOp) Run(out Value, in []Value) {
 
 func reluGradients[F Float, I int32 | int64](_ ReLUGradOp, v Args[F]) {
 	dx, y, g := bits[I](v.Out()), bits[I](v.In(0)), bits[I](v.In(1))
-	chunks(len(y), func(lo, hi int) {
+	work.Ranges(len(y), few, func(lo, hi int) {
 		dst, gradients := dx[lo:hi], g[lo:hi]
 		for i, v := range y[lo:hi] {
 			gradient := gradients[i]
@@ -124,7 +126,7 @@ func (o ReGLUOp) Run(out Value, in []Value) { Dispatch(o, out, in, gate, gate) }
 
 func gate[F Float](_ ReGLUOp, v Args[F]) {
 	out, x, h := v.Out(), v.In(0), v.Columns(0)/2
-	inRows(len(out)/h, rowBlock, func(i int) {
+	work.Each(len(out)/h, rowBlock, func(i int) {
 		dst, a, b := out[i*h:(i+1)*h], x[2*i*h:(2*i+1)*h], x[(2*i+1)*h:(2*i+2)*h]
 		for j, v := range a {
 			dst[j] = v * max(b[j], 0)
@@ -144,7 +146,7 @@ func (o ReGLUGradOp) Run(out Value, in []Value) { Dispatch(o, out, in, gateGradi
 
 func gateGradients[F Float](_ ReGLUGradOp, v Args[F]) {
 	out, x, g, h := v.Out(), v.In(0), v.In(1), v.Columns(1)
-	inRows(len(g)/h, rowBlock, func(i int) {
+	work.Each(len(g)/h, rowBlock, func(i int) {
 		a, b := x[2*i*h:(2*i+1)*h], x[(2*i+1)*h:(2*i+2)*h]
 		da, db := out[2*i*h:(2*i+1)*h], out[(2*i+1)*h:(2*i+2)*h]
 		for j, v := range g[i*h : (i+1)*h] {
@@ -181,7 +183,7 @@ func drop[F Float](o DropoutOp, v Args[F]) {
 	out, x, t := v.Out(), v.In(0), uint64(v.In(1)[0])
 	key, keep := mix(o.Seed+mix(t)), F(1/(1-o.Rate))
 	threshold := uint64(o.Rate * (1 << 53))
-	chunks(len(x), func(lo, hi int) {
+	work.Ranges(len(x), few, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			if mix(key+uint64(i))>>11 < threshold {
 				out[i] = 0

@@ -1,6 +1,10 @@
 package op
 
-import "fmt"
+import (
+	"fmt"
+
+	"calibra/graph/work"
+)
 
 // Plus is the sum x + y of two tensors of one shape with dims dimensions.
 func Plus(dims int) Op { return Op{PlusOp{Kind{Dims: dims}}} }
@@ -20,7 +24,7 @@ func (o PlusOp) Run(out Value, in []Value) { Dispatch(o, out, in, add, add) }
 
 func add[F Float](_ PlusOp, v Args[F]) {
 	out, x, y := v.Out(), v.In(0), v.In(1)
-	chunks(len(x), func(lo, hi int) {
+	work.Ranges(len(x), few, func(lo, hi int) {
 		dst, other := out[lo:hi], y[lo:hi]
 		for i, v := range x[lo:hi] {
 			dst[i] = v + other[i]

@@ -3,6 +3,8 @@ package op
 import (
 	"fmt"
 
+	"calibra/graph/work"
+
 	"gonum.org/v1/gonum/blas"
 )
 
@@ -20,7 +22,7 @@ func (o TokensOp) Run(out Value, in []Value) { Dispatch(o, out, in, tokens, toke
 
 func tokens[F Float](_ TokensOp, v Args[F]) {
 	out, x, w, features, d := v.Out(), v.In(0), v.In(1), v.Columns(0), v.Columns(1)
-	rowwise(len(x)/features, func(lo, hi int) {
+	work.Ranges(len(x)/features, rowBlock, func(lo, hi int) {
 		for i := lo * features; i < hi*features; i++ {
 			f := i % features
 			scaleTo(out[i*d:(i+1)*d], w[f*d:(f+1)*d], x[i])
@@ -93,7 +95,7 @@ type headed struct{ Heads, B int }
 // each calls f for every head of every sequence, those of a sequence in order: x is its place
 // among the sequences, p that among all heads, and at its first column of wide ones.
 func (h headed) each(wide int, f func(x, p, at int)) {
-	parallel(h.B, func(b int) {
+	work.Each(h.B, 1, func(b int) {
 		for head := range h.Heads {
 			f(b, b*h.Heads+head, head*(wide/h.Heads))
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 // The moving averages of a codebook (van den Oord et al. 2017, appendix A.1):
@@ -114,7 +115,7 @@ func (j *gather) Block(i int) {
 	simd.TakeRows(j.q[lo*j.d:hi*j.d], j.table, j.codes[lo:hi], j.d)
 }
 
-var gathers simd.Jobs[gather, *gather]
+var gathers work.Jobs[gather, *gather]
 
 func (GatherOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	return Nodes{ScatterAdd(in[0].Shape()[0]).Of(in[1], g), nil}, nil

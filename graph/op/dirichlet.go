@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	"gorgonia.org/gorgonia"
 )
@@ -35,7 +36,7 @@ func scores32(o DirichletOp, v Args[float32]) {
 
 func scores64(o DirichletOp, v Args[float64]) {
 	score, a, logp, c := v.Out(), v.In(0), v.In(1), v.Columns(1)
-	inBlocks(len(logp)/c, blockRows(c), func(lo, hi int) {
+	work.Ranges(len(logp)/c, blockRows(c), func(lo, hi int) {
 		dirichletScores(score[lo*c:hi*c], a[lo*c*c:hi*c*c], logp[lo*c:hi*c], c, o.Delta)
 	})
 }
@@ -193,7 +194,7 @@ func runBatch(d dirichletBatch) {
 	dirichletBatches.Run((rows+blockRows(d.c)-1)/blockRows(d.c), d)
 }
 
-var dirichletBatches simd.Jobs[dirichletBatch, *dirichletBatch]
+var dirichletBatches work.Jobs[dirichletBatch, *dirichletBatch]
 
 // Pair lets a step of a program and a later one that starts from the same inputs share
 // what both compute, if they are a pair that can: first then uses the memory of later's

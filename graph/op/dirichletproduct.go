@@ -2,6 +2,7 @@ package op
 
 import (
 	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/blas"
 )
@@ -82,7 +83,7 @@ func scoresOfProduct[F Float](o scoresOfProductOp, v Args[F]) {
 	p.each(func(b, i, rows int, a []F) {
 		addScores(sum[b*c:(b+1)*c], score[b*c:(b+1)*c], a, p.logp[b*c+i:][:rows])
 	})
-	rowwise(len(score)/c, func(lo, hi int) {
+	work.Ranges(len(score)/c, rowBlock, func(lo, hi int) {
 		endScores(score[lo*c:hi*c], sum[lo*c:hi*c], p.logp[lo*c:hi*c], delta)
 	})
 }
@@ -166,7 +167,7 @@ func (p *massProduct[F]) parts(f func(i, rows int, a []F)) {
 func (p *massProduct[F]) each(f func(b, i, rows int, a []F)) {
 	p.parts(func(i, rows int, a []F) {
 		size := rows * p.c
-		parallel(p.b, func(b int) { f(b, i, rows, a[b*size:(b+1)*size]) })
+		work.Each(p.b, 1, func(b int) { f(b, i, rows, a[b*size:(b+1)*size]) })
 	})
 }
 
@@ -174,10 +175,10 @@ func (p *massProduct[F]) each(f func(b, i, rows int, a []F)) {
 func (p *massProduct[F]) gradients(g []F, f func(i, rows int, da []F)) {
 	c, psi := p.c, make([]F, len(p.logp))
 	p.each(func(b, _, _ int, a []F) { addColumns(psi[b*c:(b+1)*c], a) })
-	rowwise(p.b, func(lo, hi int) { digammas(psi[lo*c : hi*c]) })
+	work.Ranges(p.b, rowBlock, func(lo, hi int) { digammas(psi[lo*c : hi*c]) })
 	p.parts(func(i, rows int, a []F) {
 		size := rows * c
-		parallel(p.b, func(b int) {
+		work.Each(p.b, 1, func(b int) {
 			setGradients(a[b*size:(b+1)*size], p.logp[b*c+i:][:rows], psi[b*c:(b+1)*c], g[b*c:(b+1)*c])
 		})
 		f(i, rows, a)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	"gorgonia.org/gorgonia"
 )
@@ -220,4 +221,4 @@ func (j *scatter) Block(i int) {
 	}
 }
 
-var scatters simd.Jobs[scatter, *scatter]
+var scatters work.Jobs[scatter, *scatter]

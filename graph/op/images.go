@@ -3,6 +3,8 @@ package op
 import (
 	"fmt"
 
+	"calibra/graph/work"
+
 	"gonum.org/v1/gonum/blas"
 )
 
@@ -91,7 +93,7 @@ func convolve[F Float](g geometry, y, x, w []F) {
 		convolveShifted(g, y, x, w)
 		return
 	}
-	parallel(g.n, func(i int) {
+	work.Each(g.n, 1, func(i int) {
 		columns, back := columnsOf(g, x, i)
 		defer back()
 		gemm(blas.NoTrans, blas.NoTrans, g.o, g.place, g.patch, w, g.patch, columns, g.place, 0, y[i*g.o*g.place:], g.place)
@@ -114,7 +116,7 @@ func convolveShifted[F Float](g geometry, y, x, w []F) {
 		kernels.values[at%area*g.o*g.c+at/area] = v
 	}
 	span := (g.outH-1)*wide + g.outW
-	parallel(g.n, func(n int) {
+	work.Each(g.n, 1, func(n int) {
 		scratch := borrow[F](g.c*high*wide + g.o*span)
 		defer scratch.back()
 		bordered, sum := scratch.values[:g.c*high*wide], scratch.values[g.c*high*wide:]
@@ -161,7 +163,7 @@ func convolveBack[F Float](o ConvInputOp, v Args[F]) {
 		convolve(b, dx, dy, turned.values)
 		return
 	}
-	parallel(g.n, func(i int) {
+	work.Each(g.n, 1, func(i int) {
 		scratch := borrow[F](g.patch * g.place)
 		defer scratch.back()
 		gemm(blas.Trans, blas.NoTrans, g.patch, g.place, g.o, w, g.patch, dy[i*g.o*g.place:], g.place, 0, scratch.values, g.place)
@@ -231,7 +233,7 @@ func correlate[F Float](o ConvKernelOp, v Args[F]) {
 	groups := min(g.n, kernelGroups)
 	sums := borrow[F](groups * g.patch * g.o) // of each group, patch×O
 	defer sums.back()
-	parallel(groups, func(group int) {
+	work.Each(groups, 1, func(group int) {
 		sum := sums.values[group*g.patch*g.o : (group+1)*g.patch*g.o]
 		beta := F(0)
 		for i := group; i < g.n; i += groups {
@@ -352,7 +354,7 @@ func augment[F Float](o AugmentOp, v Args[F]) {
 	out, x, t := v.Out(), v.In(0), uint64(v.In(1)[0])
 	size, area, shifts := o.C*o.H*o.W, o.H*o.W, uint64(2*o.Pad+1)
 	key := mix(o.Seed + mix(t))
-	parallel(len(x)/size, func(i int) {
+	work.Each(len(x)/size, 1, func(i int) {
 		draw := mix(key + uint64(i))
 		down, right := int(draw%shifts)-o.Pad, int(draw/shifts%shifts)-o.Pad
 		mirrored := float64(mix(draw)>>11) < o.Mirror*(1<<53)

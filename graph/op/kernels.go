@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/blas"
 )
@@ -31,7 +32,7 @@ func (o GaussianOp) Run(out Value, in []Value) { Dispatch(o, out, in, gaussian32
 func gaussian32(o GaussianOp, v Args[float32]) {
 	k, x, cols, d := v.Out(), v.In(0), v.Shape(1)[0], v.Columns(0)
 	squares, gamma := innerProducts(v), float32(math.Sqrt(1/(2*o.C)))
-	inRows(len(x)/d, kernelRows, func(i int) {
+	work.Each(len(x)/d, kernelRows, func(i int) {
 		simd.GaussianRow(k[i*cols:(i+1)*cols], squares, squaredNorm(x[i*d:(i+1)*d]), gamma)
 	})
 }
@@ -154,7 +155,7 @@ func (o SharesOp) Run(out Value, in []Value) { Dispatch(o, out, in, shares, shar
 
 func shares[F Float](_ SharesOp, v Args[F]) {
 	out, k, c := v.Out(), v.In(0), v.Columns(0)
-	inRows(len(k)/c, kernelRows, func(i int) {
+	work.Each(len(k)/c, kernelRows, func(i int) {
 		row, w := k[i*c:(i+1)*c], out[i*c:(i+1)*c]
 		n := F(total(row) + shareFloor)
 		for j, v := range row {
@@ -178,7 +179,7 @@ func (o SharesGradOp) Run(out Value, in []Value) {
 
 func shareGradients[F Float](_ SharesGradOp, v Args[F]) {
 	dk, k, dw, c := v.Out(), v.In(0), v.In(1), v.Columns(0)
-	inRows(len(k)/c, kernelRows, func(i int) {
+	work.Each(len(k)/c, kernelRows, func(i int) {
 		row, out, g := k[i*c:(i+1)*c], dk[i*c:(i+1)*c], dw[i*c:(i+1)*c]
 		n := F(total(row) + shareFloor)
 		var mean float64

@@ -1,6 +1,10 @@
 package op
 
-import "fmt"
+import (
+	"fmt"
+
+	"calibra/graph/work"
+)
 
 // Mass is the codeword mass of each row,
 //
@@ -122,7 +126,7 @@ func (o WordSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, wordSum, wo
 
 func wordSum[F Float](o WordSumOp, v Args[F]) {
 	q, c, s, e, each, d := v.Out(), v.In(0), v.Ints(1), v.In(2), v.Columns(1)/o.Slots, v.Columns(0)
-	rowwise(len(s)/each, func(lo, hi int) { // slot by slot
+	work.Ranges(len(s)/each, rowBlock, func(lo, hi int) { // slot by slot
 		clear(q[lo*d : hi*d])
 		for at := lo * each; at < hi*each; at++ {
 			slot := q[at/each*d:][:d]

@@ -2,6 +2,7 @@ package op
 
 import (
 	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/blas"
 )
@@ -210,10 +211,10 @@ func (o *outers[F]) rowsPerBlock() int { return 1 + 8192/(o.c*o.d) }
 
 func eachOuter[F Float](of func(m, a, b []F), m, a, b []F, k int) {
 	o := outers[F]{of: of, m: m, a: a, b: b, c: len(a) / k, d: len(b) / k}
-	pick[*simd.Jobs[outers[F], *outers[F]]](&outers32, &outers64).Run((k+o.rowsPerBlock()-1)/o.rowsPerBlock(), o)
+	pick[*work.Jobs[outers[F], *outers[F]]](&outers32, &outers64).Run((k+o.rowsPerBlock()-1)/o.rowsPerBlock(), o)
 }
 
 var (
-	outers32 simd.Jobs[outers[float32], *outers[float32]]
-	outers64 simd.Jobs[outers[float64], *outers[float64]]
+	outers32 work.Jobs[outers[float32], *outers[float32]]
+	outers64 work.Jobs[outers[float64], *outers[float64]]
 )

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 // Nearest assigns each slot to its nearest codeword (paper, section 3.1):
@@ -100,7 +101,7 @@ func nearby64(o NearbyOp, v Args[float64]) {
 	for k := range all {
 		all[k] = int32(k)
 	}
-	rowwise(len(z)/d, func(lo, hi int) { // slot by slot
+	work.Ranges(len(z)/d, rowBlock, func(lo, hi int) { // slot by slot
 		best, dist := make([]float64, o.Of), make([]float64, len(all))
 		for at := lo; at < hi; at++ {
 			listed(dist, z[at*d:(at+1)*d], c, all)
@@ -139,7 +140,7 @@ func (o NearSharesOp) Run(out Value, in []Value) { Dispatch(o, out, in, nearShar
 
 func nearShares[F Float](o NearSharesOp, v Args[F]) {
 	shares, z, c, codes, tau, d := v.Out(), v.In(0), v.In(1), v.Ints(2), v.In(3)[0], v.Columns(1)
-	rowwise(len(z)/d, func(lo, hi int) { // slot by slot
+	work.Ranges(len(z)/d, rowBlock, func(lo, hi int) { // slot by slot
 		for at := lo; at < hi; at++ {
 			share(shares[at*o.Of:(at+1)*o.Of], z[at*d:(at+1)*d], c, codes[at*o.Of:(at+1)*o.Of], tau)
 		}

@@ -3,6 +3,8 @@ package op
 import (
 	"math"
 	"strings"
+
+	"calibra/graph/work"
 )
 
 // Batch normalization (Ioffe and Szegedy 2015) of X, B×C or N×C×H×W, channel by
@@ -174,7 +176,7 @@ func planesOf(s Shape) planes {
 func (p planes) count() float64 { return float64(p.n * p.area) }
 
 // each calls f for every channel, side by side.
-func (p planes) each(f func(c int)) { parallel(p.channels, f) }
+func (p planes) each(f func(c int)) { work.Each(p.channels, 1, f) }
 
 // plane is the values of x in channel c of row or image i.
 func plane[F Float](p planes, x []F, i, c int) []F {
@@ -246,7 +248,7 @@ func (o LayerNormOp) Run(out Value, in []Value) { Dispatch(o, out, in, layerNorm
 
 func layerNorm[F Float](o LayerNormOp, v Args[F]) {
 	y, x, gamma, beta, m := v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(0)
-	inRows(len(x)/m, rowBlock, func(i int) {
+	work.Each(len(x)/m, rowBlock, func(i int) {
 		row, dst := x[i*m:(i+1)*m], y[i*m:(i+1)*m]
 		mean, root := rowMoments(row, o.Eps)
 		for j, v := range row {
@@ -277,7 +279,7 @@ func (o LayerNormInputOp) Run(out Value, in []Value) {
 
 func layerNormInputs[F Float](o LayerNormInputOp, v Args[F]) {
 	dx, x, gamma, g, m := v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(0)
-	inRows(len(x)/m, rowBlock, func(i int) {
+	work.Each(len(x)/m, rowBlock, func(i int) {
 		row, gradients, dst := x[i*m:(i+1)*m], g[i*m:(i+1)*m], dx[i*m:(i+1)*m]
 		mean, root := rowMoments(row, o.Eps)
 		var sum, product F

@@ -3,6 +3,8 @@ package op
 import (
 	"fmt"
 	"sort"
+
+	"calibra/graph/work"
 )
 
 // Ramps passes each element of Z (B×C) through a function that is linear between knots, which
@@ -124,7 +126,7 @@ func (o piecesOp) Run(out Value, in []Value) { Dispatch(o, out, in, pieces, piec
 
 func pieces[F Float](o piecesOp, v Args[F]) {
 	found, z, l := v.OutInts(), v.In(0), newLine(o.Knots)
-	inBlocks(len(z), rampBlock, func(lo, hi int) {
+	work.Ranges(len(z), rampBlock, func(lo, hi int) {
 		for i, x := range z[lo:hi] {
 			found[lo+i] = int32(l.piece(float64(x)))
 		}
@@ -140,7 +142,7 @@ func (o bendOp) Run(out Value, in []Value) { Dispatch(o, out, in, bend, bend) }
 func bend[F Float](o bendOp, v Args[F]) {
 	y, pieces, z := v.Out(), v.Ints(0), v.In(1)
 	start, slope := bent(newLine(o.Knots), v.In(2))
-	inBlocks(len(z), rampBlock, func(lo, hi int) {
+	work.Ranges(len(z), rampBlock, func(lo, hi int) {
 		y, pieces := y[lo:hi], pieces[lo:hi]
 		for i, x := range z[lo:hi] {
 			m := pieces[i]
@@ -160,7 +162,7 @@ func sumPieces[F Float](o sumPiecesOp, v Args[F]) {
 	h, pieces, z, g, l := v.Out(), v.Ints(0), v.In(1), v.In(2), newLine(o.Knots)
 	p, blocks := len(h), (len(z)+rampBlock-1)/rampBlock
 	sums := make([]float64, 2*p*blocks) // of each block Σ g, then Σ g·z
-	parallel(blocks, func(b int) {
+	work.Each(blocks, 1, func(b int) {
 		lo, hi := b*rampBlock, min((b+1)*rampBlock, len(z))
 		count, moment, weight, pieces := sums[2*p*b:][:p], sums[2*p*b+p:][:p], g[lo:hi], pieces[lo:hi]
 		for i, x := range z[lo:hi] {

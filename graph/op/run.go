@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	ours "calibra/graph/blas"
-	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/blas"
 	"gorgonia.org/gorgonia"
@@ -122,52 +121,11 @@ func dtypeOf[T Float | int32]() tensor.Dtype {
 	return tensor.Int32
 }
 
-// blockwise is a function of a block's number as [simd.Blocks].
-type blockwise func(i int)
-
-func (f blockwise) Block(i int) { f(i) }
-
-// parallel calls f(0) … f(n−1), side by side where threads are idle. No two calls
-// may write the same memory.
-func parallel(n int, f func(i int)) { simd.Run(n, blockwise(f)) }
-
-// rowBlock is how many rows of a matrix one call of a rowwise function works on.
+// rowBlock is how many rows of a matrix one thread works on at a time.
 const rowBlock = 256
-
-// rowwise calls f for rows lo … hi−1 of n, side by side.
-func rowwise(n int, f func(lo, hi int)) { inBlocks(n, rowBlock, f) }
-
-// inBlocks calls f for numbers lo … hi−1 of n, so many at a time, side by side.
-func inBlocks(n, size int, f func(lo, hi int)) {
-	parallel((n+size-1)/size, func(i int) { f(i*size, min((i+1)*size, n)) })
-}
-
-// inRows calls f for each number below n, so many of them one after another, side by side.
-func inRows(n, size int, f func(i int)) {
-	inBlocks(n, size, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			f(i)
-		}
-	})
-}
 
 // few is how many numbers one thread works on sooner than it wakes another.
 const few = 1 << 15
-
-// chunks is inBlocks where there are many, and one call where not.
-func chunks(n int, f func(lo, hi int)) {
-	if n <= few {
-		f(0, n)
-		return
-	}
-	inBlocks(n, few, f)
-}
-
-// wholeRows is inBlocks of n numbers, c a row, in whole rows that stay in a cache.
-func wholeRows(n, c int, f func(lo, hi int)) {
-	const cached = 1 << 13
-	inBlocks(n, max(1, cached/c)*c, f)
-}
 
 // gemm computes C = op(A)·op(B) + β·C, row-major, by the BLAS that is in use (package blas).
 func gemm[F Float](tA, tB blas.Transpose, m, n, k int, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 // LogSoftmax is x_j − log Σ_l exp x_l along each row of X (B×C), computed from the
@@ -29,7 +30,7 @@ func logSoftmax[F Float](_ LogSoftmaxOp, v Args[F]) {
 		rows(out, x, c)
 		return
 	}
-	wholeRows(len(x), c, func(lo, hi int) { rows(out[lo:hi], x[lo:hi], c) })
+	work.Ranges(len(x), cachedRows(c)*c, func(lo, hi int) { rows(out[lo:hi], x[lo:hi], c) })
 }
 
 // LogSoftmaxRows normalizes each row of x (B×C) into out, which may be x, but is faster where it is not.
@@ -51,6 +52,9 @@ func LogSoftmaxRows(out, x []float32, c int) {
 		}
 	}
 }
+
+// cachedRows is how many rows of c numbers stay in a cache.
+func cachedRows(c int) int { return max(1, 1<<13/c) }
 
 // abreast is how many rows are summed side by side, as long as an addition takes.
 const abreast = 4
@@ -111,7 +115,7 @@ func logSoftmaxGradients[F Float](_ LogSoftmaxGradOp, v Args[F]) {
 		gradientsOfRows(p, logp, g, c)
 		return
 	}
-	wholeRows(len(g), c, func(lo, hi int) { gradientsOfRows(p[lo:hi], logp[lo:hi], g[lo:hi], c) })
+	work.Ranges(len(g), cachedRows(c)*c, func(lo, hi int) { gradientsOfRows(p[lo:hi], logp[lo:hi], g[lo:hi], c) })
 }
 
 func gradientsOfRows[F Float](p, logp, g []F, c int) {
@@ -142,7 +146,7 @@ func (o SoftmaxOp) Run(out Value, in []Value) { Dispatch(o, out, in, softmax, so
 func softmax[F Float](_ SoftmaxOp, v Args[F]) {
 	out, x, c := v.Out(), v.In(0), v.Columns(0)
 	exp := pick[func(dst, x []F)](simd.Exp, exp64)
-	rowwise(len(x)/c, func(lo, hi int) {
+	work.Ranges(len(x)/c, rowBlock, func(lo, hi int) {
 		for at := lo * c; at < hi*c; at += c {
 			top := x[at]
 			for _, v := range x[at+1 : at+c] {
@@ -181,7 +185,7 @@ func (o SoftmaxGradOp) Run(out Value, in []Value) {
 
 func softmaxGradients[F Float](_ SoftmaxGradOp, v Args[F]) {
 	out, y, g, c := v.Out(), v.In(0), v.In(1), v.Columns(0)
-	inRows(len(y)/c, rowBlock, func(i int) {
+	work.Each(len(y)/c, rowBlock, func(i int) {
 		row, gradients, dst := y[i*c:(i+1)*c], g[i*c:(i+1)*c], out[i*c:(i+1)*c]
 		mean := centredProduct(row, 0, gradients)
 		for j, v := range row {

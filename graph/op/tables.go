@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"calibra/graph/simd"
+	"calibra/graph/work"
 )
 
 // TableSum adds one row of a table for each slot. The table is (w·K)×C, K rows for
@@ -28,7 +29,7 @@ func (o TableSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, tableSum, 
 func tableSum[F Float](_ TableSumOp, v Args[F]) {
 	y, table, s, w, c := v.Out(), v.In(0), v.Ints(1), v.Columns(1), v.Columns(0)
 	k, sum := v.Shape(0)[0]/w, pick[func(y, table []F, codes []int32, k int)](simd.SumRows, simd.SumRows64)
-	inRows(len(s)/w, rowBlock, func(b int) {
+	work.Each(len(s)/w, rowBlock, func(b int) {
 		sum(y[b*c:][:c], table, s[b*w:][:w], k)
 	})
 }
@@ -50,7 +51,7 @@ func tableScatter[F Float](o TableScatterOp, v Args[F]) {
 	table, s, x, w, c, k := v.Out(), v.Ints(0), v.In(1), v.Columns(0), v.Columns(1), o.K
 	add := pick[func(table, x []F, codes []int32, k int)](simd.AddToRows, simd.AddToRows64)
 	clear(table)
-	inBlocks(w, slotBlock, func(lo, hi int) {
+	work.Ranges(w, slotBlock, func(lo, hi int) {
 		part := table[lo*k*c : hi*k*c]
 		for b := range len(s) / w {
 			add(part, x[b*c:][:c], s[b*w+lo:b*w+hi], k)
@@ -132,7 +133,7 @@ func scatterByPlace[F Float](_ scatterByPlaceOp, v Args[F]) {
 
 // inLists calls f for lists lo … hi−1 of so many numbers, with where the first of them begins, side by side.
 func inLists(ends []int32, numbers int, f func(lo, hi int, begin int32)) {
-	inBlocks(len(ends), max(1, placeBlock*len(ends)/max(1, numbers)), func(lo, hi int) {
+	work.Ranges(len(ends), max(1, placeBlock*len(ends)/max(1, numbers)), func(lo, hi int) {
 		begin := int32(0)
 		if lo > 0 {
 			begin = ends[lo-1]
@@ -185,7 +186,7 @@ func checkedSum[F Float](_ checkedSumOp, v Args[F]) {
 	}
 	table := widen(v.In(2), c, len(places))
 	defer table.back()
-	rowwise(len(places)/p, func(lo, hi int) {
+	work.Ranges(len(places)/p, rowBlock, func(lo, hi int) {
 		ends := borrow[int32](hi - lo)
 		defer ends.back()
 		for b := range ends.values {
@@ -211,7 +212,7 @@ func widen[F Float](table []F, c, places int) wideTable[F] {
 	if t.width > c {
 		t.copied = borrow[F](n * t.width)
 		t.rows = t.copied.values
-		rowwise(n, func(lo, hi int) {
+		work.Ranges(n, rowBlock, func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				row := t.rows[r*t.width:][:t.width]
 				clear(row[copy(row, table[r*c:][:c]):])
@@ -262,7 +263,7 @@ func shareScatter[F Float](o ShareScatterOp, v Args[F]) {
 	table, places, shares, x, p, c := v.Out(), v.Ints(0), v.In(1), v.In(2), v.Columns(0), v.Columns(2)
 	add := pick[func(table, x []F, places []int32, shares []F)](simd.AddShares, simd.AddShares64)
 	clear(table)
-	inBlocks(o.Slots, max(1, o.Slots/(4*simd.Threads())), func(first, end int) {
+	work.Ranges(o.Slots, max(1, o.Slots/(4*work.Threads())), func(first, end int) {
 		lo, hi := first*p/o.Slots, end*p/o.Slots
 		for b := range len(places) / p {
 			add(table, x[b*c:(b+1)*c], places[b*p+lo:b*p+hi], shares[b*p+lo:b*p+hi])

@@ -16,7 +16,7 @@ const dirichletBlock = 1024
 //
 // with score and logp B×C and a B×C², entry i·C+j of a matrix for predicted class i
 // and true class j. Intermediate values never leave the cache, and a batch row's
-// scores do not depend on the others. It works on the calling goroutine; see Run. It
+// scores do not depend on the others. It works on the calling goroutine. It
 // panics if the lengths disagree.
 func DirichletScores(score, a, logp []float32, c int, delta, epsilon float32) {
 	mustBeBatch("DirichletScores", c, len(a), len(score), len(logp))

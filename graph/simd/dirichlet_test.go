@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"calibra/graph/work/worktest"
 )
 
 // problem is a batch with scores and slopes from the formulas in float64.
@@ -114,7 +116,7 @@ func TestDirichletAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(20, func() {
 		DirichletScores(score, p.a, p.logp, c, 1, 1e-8)
 		DirichletGradient(slope, p.a, p.logp, p.g, c, 1e-8)
-	}); n >= 1 && !poolsAllocate { // a pool may be emptied by the garbage collector in between
+	}); n >= 1 && !worktest.PoolsAllocate { // a pool may be emptied by the garbage collector in between
 		t.Errorf("%g allocations", n)
 	}
 }

@@ -28,7 +28,6 @@
 //	NearbyRows                          the several nearest, likewise
 //	SumRows AddToRows                   one row for each slot of a table, and its transpose
 //	SumListed TakeRows                  rows of a table that a list names: their sum, and copies
-//	Run Jobs SetThreads Abreast         blocks of work on the idle cores
 //
 // # Guarantees of all functions
 //

@@ -3,6 +3,8 @@ package simd
 import (
 	"sync"
 
+	"calibra/graph/work"
+
 	"gonum.org/v1/gonum/blas"
 )
 
@@ -18,9 +20,9 @@ type gemmKernels[T float] struct {
 	rows, columns  [2]panelProduct[T]
 	packRows       [2]func(dst, src *T, lds, k, n int)
 	packTransposed func(dst *T, ldd int, src *T, lds, k int)
-	products       Jobs[gemm[T], *gemm[T]]
+	products       work.Jobs[gemm[T], *gemm[T]]
 	panels         sync.Pool // of *[]T, room for one packed panel of B
-	narrows        Jobs[narrow[T], *narrow[T]]
+	narrows        work.Jobs[narrow[T], *narrow[T]]
 	turned         sync.Pool // of *[]T, rows of a narrow product as columns
 }
 
@@ -97,15 +99,15 @@ func (g *gemm[T]) cut() int {
 	const leastWork, mostRows = 1 << 19, 240
 	width := 2 * g.kernels.lanes
 	g.rows, g.columns = min(g.m, mostRows), g.n
-	blocks := min(4*Threads(), g.m*g.n*g.k/leastWork)
+	blocks := min(4*work.Threads(), g.m*g.n*g.k/leastWork)
 	if down := ceil(g.m, g.rows); blocks > down {
 		across := min(ceil(g.n, width), ceil(blocks, down))
 		g.columns = ceil(ceil(g.n, width), across) * width
 	}
 	g.blocksAcross = ceil(g.n, g.columns)
-	if down := ceil(g.m, g.rows); down*g.blocksAcross < min(blocks, Threads()) {
+	if down := ceil(g.m, g.rows); down*g.blocksAcross < min(blocks, work.Threads()) {
 		// few columns: cut the rows, in multiples of the tallest tile
-		g.rows = ceil(ceil(g.m, 12), ceil(min(blocks, Threads()), g.blocksAcross)) * 12
+		g.rows = ceil(ceil(g.m, 12), ceil(min(blocks, work.Threads()), g.blocksAcross)) * 12
 	}
 	return ceil(g.m, g.rows) * g.blocksAcross
 }

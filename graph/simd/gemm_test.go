@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 
+	"calibra/graph/work/worktest"
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 )
@@ -98,7 +100,6 @@ func testProduct[T float32 | float64](t *testing.T, gemm product[T], u float64) 
 // Same bytes on one thread and on several.
 func TestSgemmThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	defer SetThreads(0)
 	sizes, counts := [][3]int{{128, 2000, 64}, {128, 64, 2000}, {64, 1500, 128}, {2048, 10, 128}, {400, 500, 300}}, []int{1, 2, 3, 4}
 	if testing.Short() {
 		sizes, counts = sizes[:4], []int{1, 3}
@@ -112,7 +113,7 @@ func TestSgemmThreads(t *testing.T) {
 				a, b := normals(m*k, 1), normals(k*n, 2)
 				var want []float32
 				for _, threads := range counts {
-					SetThreads(threads)
+					runtime.GOMAXPROCS(threads)
 					c := make([]float32, m*n)
 					Sgemm(tA, tB, m, n, k, 1, a, lda, b, ldb, 0, c, n)
 					if want == nil {
@@ -136,7 +137,7 @@ func TestSgemmAllocatesNothing(t *testing.T) {
 	a, b, c := normals(128*64, 1), normals(64*1000, 2), make([]float32, 128*1000)
 	if n := testing.AllocsPerRun(20, func() {
 		Sgemm(blas.NoTrans, blas.NoTrans, 128, 1000, 64, 1, a, 64, b, 1000, 0, c, 1000)
-	}); n >= 1 && !poolsAllocate { // a pool may be emptied by the garbage collector in between
+	}); n >= 1 && !worktest.PoolsAllocate { // a pool may be emptied by the garbage collector in between
 		t.Errorf("%g allocations", n)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"sync"
+
+	"calibra/graph/work"
 )
 
 // NearbyRows writes to codes the m codewords nearest to each row of x (n×d), the nearest first: n·m numbers, row by row. As
@@ -29,7 +31,7 @@ type nearbySearch struct {
 	perBlock int // rows
 }
 
-var nearbySearches Jobs[nearbySearch, *nearbySearch]
+var nearbySearches work.Jobs[nearbySearch, *nearbySearch]
 
 // nearbyTile is what a search needs beside a slotTile.
 type nearbyTile struct {

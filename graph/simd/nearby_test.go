@@ -55,15 +55,14 @@ func TestNearbyRows(t *testing.T) {
 
 func TestNearbyThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	defer SetThreads(0)
 	const n, k, d, m = 4096, 64, 8, 8
 	words, x := normals(k*d, 1), normals(n*d, 2)
 	var c Codebook
 	c.Set(words, k, d)
 	want, got := make([]int32, n*m), make([]int32, n*m)
-	SetThreads(1)
+	runtime.GOMAXPROCS(1)
 	NearbyRows(want, x, m, &c)
-	SetThreads(4)
+	runtime.GOMAXPROCS(4)
 	if NearbyRows(got, x, m, &c); !slices.Equal(got, want) {
 		t.Error("other codes on four threads than on one")
 	}

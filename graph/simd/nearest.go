@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"sync"
+
+	"calibra/graph/work"
 )
 
 // Codebook is a codebook prepared for nearest-codeword search: the K codewords turned for the kernel, and half their
@@ -125,7 +127,7 @@ type nearestSearch struct {
 	perBlock int
 }
 
-var searches Jobs[nearestSearch, *nearestSearch]
+var searches work.Jobs[nearestSearch, *nearestSearch]
 
 func (s *nearestSearch) Block(i int) {
 	lo := i * s.perBlock

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"calibra/graph/work/worktest"
 )
 
 // The code is that of the least distance in float64, wherever the slots lie, however far apart codewords are and
@@ -89,15 +91,14 @@ func TestNearestRowsTies(t *testing.T) {
 
 func TestNearestThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	defer SetThreads(0)
 	const n, k, d, width = 8192, 64, 32, 2048
 	words, x := normals(k*d, 1), normals(n*d, 2)
 	var c Codebook
 	c.Set(words, k, d)
 	want, got := make([]int32, n), make([]int32, n)
-	SetThreads(1)
+	runtime.GOMAXPROCS(1)
 	NearestRows(want, x, &c)
-	SetThreads(4)
+	runtime.GOMAXPROCS(4)
 	NearestRows(got, x, &c)
 	for i := range want {
 		if got[i] != want[i] {
@@ -119,7 +120,7 @@ func TestNearestThreads(t *testing.T) {
 		c.Set(words, k, d)
 		NearestRows(got, x, &c)
 		NearestGathered(gathered, x, rows, width, &c)
-	}); allocations >= 1 && !poolsAllocate { // a pool may be emptied by the garbage collector in between
+	}); allocations >= 1 && !worktest.PoolsAllocate { // a pool may be emptied by the garbage collector in between
 		t.Errorf("%g allocations", allocations)
 	}
 }

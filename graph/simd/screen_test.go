@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 )
 
@@ -75,7 +76,6 @@ var slotsLike = map[string]func(rng *rand.Rand, words []float32, n, d int) []flo
 
 // A screen does not change a code: those of NearestRows and NearestGathered are those of the exact search.
 func TestScreenFindsTheSameCodes(t *testing.T) {
-	defer SetThreads(0)
 	rng := rand.New(rand.NewPCG(7, 38))
 	eachInstructionSet(t, func(t *testing.T) {
 		rounds := 12
@@ -91,7 +91,7 @@ func TestScreenFindsTheSameCodes(t *testing.T) {
 				n, k, d := 1+rng.IntN(most), 1+rng.IntN(300), 1+rng.IntN(100)
 				words := normals(k*d, rng.Uint64())
 				x := slots(rng, words, n, d)
-				SetThreads(1 + rng.IntN(3))
+				runtime.GOMAXPROCS(1 + rng.IntN(3))
 				sameCodes(t, fmt.Sprintf("%d slots %s, %d codewords of %d", n, name, k, d), words, x, k, d)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph/onnx"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -60,7 +61,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	folds := cmp.Or(a.Folds, 3)
 	start := time.Now()
 	a.name, a.Ranking, a.fitted = "", nil, nil // the base is about to change
-	c, err := compete(optim.Span(ctx, "", 0, 0.6), a.Base, a.Candidates, judging{rows: a.Rows, folds: folds, method: a.Method, spreads: a.Spreads}, cal, rng)
+	c, err := compete(work.Span(ctx, "", 0, 0.6), a.Base, a.Candidates, judging{rows: a.Rows, folds: folds, method: a.Method, spreads: a.Spreads}, cal, rng)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 		return err
 	}
 	of, near := a.Candidates[chosen], c.judged[chosen].weights[0] // nearer than the map's own start
-	fitting := optim.Span(ctx, "fit "+of.Name+" to all rows", 0.6, 1)
+	fitting := work.Span(ctx, "fit "+of.Name+" to all rows", 0.6, 1)
 	w, result, err := whole(fitting, of.Map, a.Base.Sizes(), rows, near, lbfgs(a.Method), rng) // in float64, far closer
 	if a.Result = result; err != nil && (w == nil || !errors.Is(err, ctx.Err())) {
 		return fmt.Errorf("fit %s: %w", of.Name, err)

@@ -11,6 +11,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -185,7 +186,7 @@ func (w *spreadWalk) try(ctx context.Context, to float64) (mean float64, err err
 	}
 	from := walkedShare(w.tries)
 	w.tries++
-	j, err := w.cv.fit(optim.Span(ctx, "", from, walkedShare(w.tries)), w.fits)
+	j, err := w.cv.fit(work.Span(ctx, "", from, walkedShare(w.tries)), w.fits)
 	if err != nil {
 		return 0, err
 	}
@@ -240,14 +241,14 @@ func (cv *crossValidation) fit(ctx context.Context, fits []*posterior) (*judgeme
 
 // add goes on with the fits of folds from the first on and adds their results to j.
 func (cv *crossValidation) add(ctx context.Context, j *judgement, fits []*posterior, first int) error {
-	return cmp.Or(layers.SideBySide(ctx, "fold", len(fits), func(ctx context.Context, k int) error {
+	return work.Parts{What: "fold", N: len(fits)}.Do(ctx, func(ctx context.Context, k int) error {
 		p := fits[k]
 		if _, err := p.fit(ctx, cv.method, rand.New(rand.NewPCG(cv.seed, uint64(first+k)))); err != nil {
 			return err
 		}
 		j.weights[first+k] = p.weights.Clone()
 		return cv.folds[first+k].judge(p, j)
-	})...)
+	})
 }
 
 // judge writes the output of p for each held row.

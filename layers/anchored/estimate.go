@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"calibra/graph"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -218,7 +219,7 @@ const scaleDraws = 16
 // weigh finds the scale and the leverages by a stream of noise.
 func (e *estimate) weigh(ctx context.Context, by drawing, stream int) error {
 	if e.before != nil { // without its progress
-		if err := e.before.weigh(optim.WithProgress(ctx, func([]string, float64, float64) {}), by, stream); err != nil {
+		if err := e.before.weigh(work.WithProgress(ctx, func([]string, float64, float64) {}), by, stream); err != nil {
 			return err
 		}
 	}
@@ -234,7 +235,7 @@ func (e *estimate) weigh(ctx context.Context, by drawing, stream int) error {
 	n, c := e.shares.Dims()
 	leverage := make([]float64, n)
 	for k := range by.count {
-		optim.ReportProgress(ctx, "the maps' information", float64(k)/float64(by.count))
+		work.Report(ctx, float64(k)/float64(by.count), "the maps' information")
 		w, err := e.solve(ctx, e.informed(by.noise(stream, k)), by)
 		if err != nil {
 			return err

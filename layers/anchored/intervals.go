@@ -10,8 +10,8 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/work"
 	"calibra/layers"
-	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -150,7 +150,7 @@ func (t *tested) addVariances(ctx context.Context, variances *mat.Dense, by draw
 	n, c := variances.Dims()
 	ahead, behind := mat.NewDense(n, c, nil), mat.NewDense(n, c, nil)
 	for k := range by.count {
-		optim.ReportProgress(ctx, "intervals of rows", float64(k)/float64(by.count))
+		work.Report(ctx, float64(k)/float64(by.count), "intervals of rows")
 		ways, err := together(ctx, t.of, by, k)
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ func (s *Stack) estimates(ctx context.Context, sizes layers.Sizes, observed laye
 			return nil, err
 		}
 		each := 1 / float64(len(s.parts))
-		if err := all[m].weigh(optim.Span(ctx, "the maps' information", float64(m)*each, float64(m+1)*each), by, 1+m); err != nil {
+		if err := all[m].weigh(work.Span(ctx, "the maps' information", float64(m)*each, float64(m+1)*each), by, 1+m); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
 )
@@ -113,7 +114,7 @@ func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	all, seed := of.divisions(features), rng.Uint64()
 	shared, alike := &known{map[layers.Map]*judgement{}, codesFirst * of.Spreads.First}, slices.Repeat([]float64{1}, len(all))
 	choice, err := layers.Choose(ctx, len(all), func(at int) (d division, loss float64, err error) {
-		ctx := optim.Piece(optim.Span(ctx, "", 0, judgedShare), fmt.Sprintf("w = %d, K = %d", all[at].Slots, all[at].Codewords), at, alike...)
+		ctx := work.Piece(work.Span(ctx, "", 0, judgedShare), fmt.Sprintf("w = %d, K = %d", all[at].Slots, all[at].Codewords), at, alike...)
 		d.base = of.Base(all[at])
 		if d.contest, err = newContest(ctx, d.base, by, cal, rng, rand.New(rand.NewPCG(seed, 0))); err == nil {
 			loss, err = d.judge(ctx, of, m.Candidates, shared)
@@ -130,7 +131,7 @@ func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	best := choice.Of.contest
 	m.Stack.Base = choice.Of.base
 	best.ranking = rank(best.candidates, best.judged, best.right, best.aims.Weights)
-	return m.mix(optim.Span(ctx, "", judgedShare, 1), best, rng)
+	return m.mix(work.Span(ctx, "", judgedShare, 1), best, rng)
 }
 
 // Redraw fits with draws of its own, and with the division, strengths and mixture of chosen, a Joint; with few rows it is Fit, as in [Stack.Redraw].

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -185,7 +186,7 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 // fitBase fits the base to labelled rows, and gives its view of them, also as graphs read it, in float32. An [Anchor] finds
 // their codes once.
 func fitBase(ctx context.Context, base layers.Base, cal *data.Set, rng *rand.Rand) (*layers.View, *layers.Rows, error) {
-	ctx = optim.Span(ctx, "divide", 0, 0)
+	ctx = work.Span(ctx, "divide", 0, 0)
 	a, ok := base.(*Anchor)
 	if !ok {
 		if err := base.Fit(ctx, cal, nil, rng); err != nil {
@@ -230,7 +231,7 @@ func (c *contest) efforts(candidates []Candidate) []float64 {
 // after too.
 func (c *contest) judge(ctx context.Context, candidates []Candidate, efforts []float64) error {
 	for _, candidate := range candidates {
-		j, err := c.cv.judge(optim.Piece(ctx, candidate.Name, len(c.judged), efforts...), candidate.Map)
+		j, err := c.cv.judge(work.Piece(ctx, candidate.Name, len(c.judged), efforts...), candidate.Map)
 		if err != nil {
 			return fmt.Errorf("cross-validate %s: %w", candidate.Name, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/onnx"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -93,11 +94,11 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 		folds = 5
 	}
 	by := judging{rows: s.Rows, folds: cmp.Or(s.Folds, folds), method: s.Method, spreads: s.Spreads}
-	c, err := compete(optim.Span(ctx, "", 0, judgedShare), s.Base, s.Candidates, by, cal, rng)
+	c, err := compete(work.Span(ctx, "", 0, judgedShare), s.Base, s.Candidates, by, cal, rng)
 	if err != nil {
 		return err
 	}
-	return s.mix(optim.Span(ctx, "", judgedShare, 1), c, rng)
+	return s.mix(work.Span(ctx, "", judgedShare, 1), c, rng)
 }
 
 // judgedShare is which share of a fit the cross-validation takes, about: the parts then start near where they end.
@@ -141,7 +142,7 @@ func (s *Stack) fit(ctx context.Context, parts []part, rows *layers.Rows, rng *r
 		efforts = append(efforts, effort(p.Map, sizes))
 	}
 	for k, p := range parts {
-		fitting := optim.Piece(ctx, "fit "+p.Name+" to all rows", k, efforts...)
+		fitting := work.Piece(ctx, "fit "+p.Name+" to all rows", k, efforts...)
 		start := time.Now()
 		w, result, err := whole(fitting, p.Map, sizes, rows, p.weights, s.method, rng)
 		if err != nil {

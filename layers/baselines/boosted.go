@@ -11,9 +11,9 @@ import (
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/onnx"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/layers/trees"
-	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -63,16 +63,16 @@ func (m *Boosted) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) err
 	}
 	rounds := 0
 	if len(parts[0]) > 0 && len(parts[1]) > 0 {
-		if rounds, err = m.search(optim.Span(ctx, "search for the number of trees", 0, 0.5), cal.Rows(parts[0]), cal.Rows(parts[1]), sizes, seed); err != nil {
+		if rounds, err = m.search(work.Span(ctx, "search for the number of trees", 0, 0.5), cal.Rows(parts[0]), cal.Rows(parts[1]), sizes, seed); err != nil {
 			return wrap("boosted residuals", err)
 		}
 	}
-	fitting := optim.Span(ctx, "", 0.5, 1)
+	fitting := work.Span(ctx, "", 0.5, 1)
 	for r := range rounds {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("boosted residuals, interrupted at tree %d: %w", r, err)
 		}
-		optim.ReportProgress(fitting, "trees of all rows", float64(r)/float64(rounds))
+		work.Report(fitting, float64(r)/float64(rounds), "trees of all rows")
 		all.grow()
 	}
 	if err := ctx.Err(); err != nil {
@@ -135,7 +135,7 @@ func (b *boosting) start(beta float64) {
 func (b *boosting) loss() float64 {
 	n := b.aims.Len()
 	losses := make([]float64, n)
-	eachRow(n, func(i int) {
+	work.Each(n, rowsAtOnce, func(i int) {
 		s, g, h, w := b.scores.RawRowView(i), b.g.RawRowView(i), b.h.RawRowView(i), b.aims.Weight(i)
 		all := floats.LogSumExp(s)
 		for k, v := range s {
@@ -179,7 +179,7 @@ func (b *boosting) width(column int, v float64) float64 {
 
 // add adds a tree's output to the scores.
 func (b *boosting) add(t *trees.Tree) {
-	eachRow(b.aims.Len(), func(i int) {
+	work.Each(b.aims.Len(), rowsAtOnce, func(i int) {
 		floats.Add(b.scores.RawRowView(i), t.Values.RawRowView(t.Leaf(b.x.RawRowView(i))))
 	})
 }
@@ -200,7 +200,7 @@ func (m *Boosted) search(ctx context.Context, fitted, held *data.Set, s layers.S
 		if err := ctx.Err(); err != nil {
 			return 0, fmt.Errorf("interrupted at tree %d: %w", r, err)
 		}
-		optim.ReportProgress(ctx, "trees", float64(r)/float64(most))
+		work.Report(ctx, float64(r)/float64(most), "trees")
 		judge.add(fit.grow())
 		if loss := judge.loss(); loss < least {
 			least, rounds = loss, r+1
@@ -252,7 +252,7 @@ func (m *Boosted) Predict(x *data.Set) (*data.Predictions, error) {
 	}
 	l.Scale(m.number("boosted/inverse_temperature"), l)
 	n, c := l.Dims()
-	eachRow(n, func(i int) {
+	work.Each(n, rowsAtOnce, func(i int) {
 		row, scores := make([]float64, m.sizes.Features+c), l.RawRowView(i)
 		copy(row, data.Row(x.Features, i, row[:m.sizes.Features]))
 		copy(row[m.sizes.Features:], scores)

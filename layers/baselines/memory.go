@@ -5,9 +5,11 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/simd"
+	"calibra/graph/blas"
+	"calibra/graph/op"
+	"calibra/graph/work"
 
-	"gonum.org/v1/gonum/blas"
+	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -38,7 +40,7 @@ func newMemory(points []float32, d int, aims *data.Set, classes int) *memory {
 			m.prior[k] += aims.Weight(j) * q / total
 		}
 		p := points[j*d : (j+1)*d]
-		m.squares[j] = simd.Dot(p, p)
+		m.squares[j] = op.Dot(p, p)
 	}
 	return m
 }
@@ -48,12 +50,12 @@ func newMemory(points []float32, d int, aims *data.Set, classes int) *memory {
 func (m *memory) estimate(x []float32, c float64, folds []int) *mat.Dense {
 	rows, n := len(x)/m.d, len(m.aims.Labels)
 	out, gamma := mat.NewDense(rows, len(m.prior), nil), float32(math.Sqrt(1/(2*c)))
-	inBlocks(rows, estimateRows, func(lo, hi int) {
+	work.Ranges(rows, estimateRows, func(lo, hi int) {
 		kernel := make([]float32, (hi-lo)*n)
-		simd.Sgemm(blas.NoTrans, blas.Trans, hi-lo, n, m.d, 1, x[lo*m.d:hi*m.d], m.d, m.points, m.d, 0, kernel, n)
+		blas.Current().Sgemm(gonum.NoTrans, gonum.Trans, hi-lo, n, m.d, 1, x[lo*m.d:hi*m.d], m.d, m.points, m.d, 0, kernel, n)
 		for i := lo; i < hi; i++ {
 			row, x := kernel[(i-lo)*n:(i-lo+1)*n], x[i*m.d:(i+1)*m.d]
-			simd.GaussianRow(row, m.squares, simd.Dot(x, x), gamma)
+			op.GaussianRow(row, m.squares, op.Dot(x, x), gamma)
 			p, sum := out.RawRowView(i), 0.0
 			for j, k := range row {
 				if folds != nil && folds[j] == folds[i] {

@@ -5,7 +5,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph/blas"
-	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
@@ -48,22 +48,9 @@ func (f *multinomial) scores(out *mat.Dense, v []float64) {
 }
 
 // each calls do for each row, on all cores.
-func (f *multinomial) each(do func(n int)) { eachRow(f.aims.Len(), do) }
-
-func eachRow(n int, do func(n int)) {
-	inBlocks(n, rowsAtOnce, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			do(i)
-		}
-	})
-}
+func (f *multinomial) each(do func(n int)) { work.Each(f.aims.Len(), rowsAtOnce, do) }
 
 const rowsAtOnce = 256
-
-// inBlocks calls do for rows lo … hi−1 of n, so many at a time, on all cores.
-func inBlocks(n, size int, do func(lo, hi int)) {
-	simd.Run((n+size-1)/size, blocksOf(func(i int) { do(i*size, min((i+1)*size, n)) }))
-}
 
 // gradient is f and ∇f.
 func (f *multinomial) gradient(grad, x []float64) float64 {

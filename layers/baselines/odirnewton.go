@@ -92,8 +92,3 @@ func (f *penalized) Renew() error {
 	f.spiked.penalize(f)
 	return nil
 }
-
-// blocksOf is a function of a block's number.
-type blocksOf func(i int)
-
-func (f blocksOf) Block(i int) { f(i) }

@@ -3,7 +3,7 @@ package baselines
 import (
 	"math"
 
-	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
@@ -136,11 +136,11 @@ const columnsAtOnce = 64
 func (b *spiked) solve(dst, r []float64) {
 	c := len(b.d)
 	sums := make([]float64, c+1) // of the residual over all classes
-	simd.Run(c+1, blocksOf(func(k int) {
+	work.Each(c+1, 1, func(k int) {
 		for _, v := range r[k*c : (k+1)*c] {
 			sums[k] += v
 		}
-	}))
+	})
 	common := make([]float64, c+1)
 	along := sums[c] * b.intercept // qᵀ times it
 	common[c] = along
@@ -148,8 +148,7 @@ func (b *spiked) solve(dst, r []float64) {
 		common[k] = b.shared[k] * (sums[k] - b.axes.q[k]*sums[c])
 		common[c] -= b.axes.q[k] * common[k]
 	}
-	simd.Run((c+columnsAtOnce-1)/columnsAtOnce, blocksOf(func(block int) {
-		lo, hi := block*columnsAtOnce, min((block+1)*columnsAtOnce, c)
+	work.Ranges(c, columnsAtOnce, func(lo, hi int) {
 		var sums, t [columnsAtOnce][3]float64
 		for k := range c + 1 {
 			inverse, a, own := b.inverse.RawRowView(k)[lo:hi], b.a.RawRowView(k)[lo:hi], b.axes.r.RawRowView(k)[lo:hi]
@@ -173,7 +172,7 @@ func (b *spiked) solve(dst, r []float64) {
 				dst[k*c+lo+j] = inverse[j]*(v-own[j]*t[j][0]-a[j]*t[j][1]-b.axes.q[k]*t[j][2]) + common[k]
 			}
 		}
-	}))
+	})
 }
 
 // principalAxes are what the penalties of [penalized] need of R where RᵀR is diagonal, as
@@ -218,11 +217,11 @@ func (a *principalAxes) penalize(dst, v []float64, off, intercept float64) float
 	value += intercept*floats.Dot(b, b) - off*floats.Dot(own, own)
 	floats.Scale(2*intercept, b)
 	floats.Add(dst[c*c:], b)
-	simd.Run(c, blocksOf(func(k int) {
+	work.Each(c, 1, func(k int) {
 		w, r, gradient := v[k*c:(k+1)*c], a.r.RawRowView(k), dst[k*c:(k+1)*c]
 		for j, x := range w {
 			gradient[j] += 2*off*(a.s[k]*x-r[j]*own[j]) + a.q[k]*b[j]
 		}
-	}))
+	})
 	return value
 }

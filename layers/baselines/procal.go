@@ -10,7 +10,8 @@ import (
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/onnx"
-	"calibra/graph/simd"
+	"calibra/graph/op"
+	"calibra/graph/work"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -171,7 +172,7 @@ func (d densityRatio) of(confidence, proximity []float64) []float64 {
 	if n == 0 {
 		return out
 	}
-	inBlocks(len(out), densityRows, func(lo, hi int) {
+	work.Ranges(len(out), densityRows, func(lo, hi int) {
 		scratch := make([]float32, max(len(d.right.x), len(d.wrong.x)))
 		for i := lo; i < hi; i++ {
 			plus, minus := d.right.at(confidence[i], proximity[i], scratch), d.wrong.at(confidence[i], proximity[i], scratch)
@@ -217,7 +218,7 @@ func (d *density) at(x, y float64, scratch []float32) float64 {
 		s, t := (x-u)/d.hx, (y-d.y[i])/d.hy
 		scratch[i] = float32(-(s*s + t*t) / 2)
 	}
-	simd.Exp(scratch, scratch)
+	op.ExpRow(scratch, scratch)
 	for i, v := range scratch {
 		sum += d.w[i] * float64(v)
 	}

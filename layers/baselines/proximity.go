@@ -6,9 +6,10 @@ import (
 	"math"
 	"slices"
 
-	"calibra/graph/simd"
+	"calibra/graph/blas"
+	"calibra/graph/work"
 
-	"gonum.org/v1/gonum/blas"
+	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -40,12 +41,12 @@ func proximity(ctx context.Context, points, rows *mat.Dense, k int, kinds []int)
 		squares[j] = floats.Dot(point, point)
 	}
 	n, d := points.Dims()
-	inBlocks(len(out), searchRows, func(lo, hi int) {
+	work.Ranges(len(out), searchRows, func(lo, hi int) {
 		if ctx.Err() != nil {
 			return
 		}
 		products := make([]float64, (hi-lo)*n)
-		simd.Dgemm(blas.NoTrans, blas.Trans, hi-lo, n, d, 1, rows.RawMatrix().Data[lo*d:hi*d], d, points.RawMatrix().Data, d, 0, products, n)
+		blas.Current().Dgemm(gonum.NoTrans, gonum.Trans, hi-lo, n, d, 1, rows.RawMatrix().Data[lo*d:hi*d], d, points.RawMatrix().Data, d, 0, products, n)
 		nearest := make([]float64, 0, min(k, n)) // ascending
 		for i := lo; i < hi; i++ {
 			own := floats.Dot(rows.RawRowView(i), rows.RawRowView(i))

@@ -9,6 +9,7 @@ import (
 	"calibra/graph"
 	"calibra/graph/onnx"
 	"calibra/graph/op"
+	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -63,7 +64,7 @@ func bisectInverse(l *mat.Dense, aims *data.Set) float64 {
 	for range 30 {
 		u := (lo + hi) / 2
 		beta := math.Exp(u)
-		eachRow(aims.Len(), func(i int) {
+		work.Each(aims.Len(), rowsAtOnce, func(i int) {
 			row := l.RawRowView(i)
 			top, sum, dot := floats.Max(row), 0.0, 0.0
 			for _, v := range row {
@@ -132,7 +133,7 @@ func (smoothedInput) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.We
 func smooth(l *mat.Dense, w *graph.Weights) {
 	beta := math.Exp(w.Float64s("structured/log_inverse_temperature")[0])
 	n := w.Float64s("structured/rows")[0]
-	eachRow(l.RawMatrix().Rows, func(i int) {
+	work.Each(l.RawMatrix().Rows, rowsAtOnce, func(i int) {
 		row := l.RawRowView(i)
 		floats.Scale(beta, row)
 		floats.AddConst(-floats.LogSumExp(row), row)

@@ -81,7 +81,7 @@ func ExampleTrain() {
 		fmt.Println(err)
 		return
 	}
-	cal, err := encoders.EncodeInputs(context.Background(), again, rows.Cal, nil)
+	cal, err := encoders.EncodeInputs(context.Background(), again, rows.Cal)
 	if err != nil {
 		fmt.Println(err)
 		return

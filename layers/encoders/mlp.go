@@ -116,7 +116,7 @@ func (m *MLP) Encode(x *data.Set) (*data.Set, error) {
 	if m.model == nil {
 		return nil, fmt.Errorf("encoders: the network is used before it is trained")
 	}
-	out, err := EncodeInputs(context.Background(), m.model, inputs(x), nil)
+	out, err := EncodeInputs(context.Background(), m.model, inputs(x))
 	if err != nil {
 		return nil, err
 	}

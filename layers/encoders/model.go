@@ -6,6 +6,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -104,8 +105,8 @@ func appendFloat32s(to []float32, v gorgonia.Value) []float32 {
 	return to
 }
 
-// EncodeInputs encodes labelled rows: a set to be calibrated. Observe, which may be nil, is told how many are.
-func EncodeInputs(ctx context.Context, e *Model, in *data.Inputs, observe func(rows int)) (*data.Set, error) {
+// EncodeInputs encodes labelled rows: a set to be calibrated.
+func EncodeInputs(ctx context.Context, e *Model, in *data.Inputs) (*data.Set, error) {
 	if err := in.Fits(e.Shape()); err != nil {
 		return nil, err
 	}
@@ -128,9 +129,7 @@ func EncodeInputs(ctx context.Context, e *Model, in *data.Inputs, observe func(r
 		for i := lo; i < hi; i++ {
 			unmask(out.Logits.RawRowView(i))
 		}
-		if observe != nil {
-			observe(hi)
-		}
+		work.Report(ctx, float64(hi)/float64(in.Len()), "row %d of %d", hi, in.Len())
 	}
 	return out, nil
 }
@@ -145,7 +144,7 @@ func unmask(logits []float64) {
 
 // Judge is the accuracy and the NLL of an encoder's logits on labelled rows.
 func Judge(e *Model, in *data.Inputs) (accuracy, nll float64, err error) {
-	out, err := EncodeInputs(context.Background(), e, in, nil)
+	out, err := EncodeInputs(context.Background(), e, in)
 	if err != nil {
 		return 0, 0, err
 	}

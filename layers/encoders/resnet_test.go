@@ -83,7 +83,7 @@ func TestResNetLearnsACIFARArchive(t *testing.T) {
 	if accuracy < 0.9 {
 		t.Errorf("accuracy %.3f, NLL %.3f after %d epochs", accuracy, nll, result.Epochs)
 	}
-	out, err := EncodeInputs(t.Context(), m, raw.Test, nil)
+	out, err := EncodeInputs(t.Context(), m, raw.Test)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestTorchStateDicts(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.Config.Scale = Scale{make([]float64, c.shape[0]), slices.Repeat([]float64{1}, Values(c.shape[:1]))}
-			out, err := EncodeInputs(t.Context(), m, in, nil)
+			out, err := EncodeInputs(t.Context(), m, in)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,7 @@ package trees
 import (
 	"cmp"
 
-	"calibra/graph/simd"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -34,7 +34,7 @@ func Grow(b *Bins, columns []int, g, h *mat.Dense, s Settings) *Tree {
 	leaves := make([]int, b.rows)
 	for range s.Depth {
 		search := &level{b: b, columns: columns, g: g, h: h, Settings: s, leaves: leaves, count: 1 << len(t.Columns), best: make([]split, len(columns))}
-		simd.Run(len(columns), search)
+		work.Run(len(columns), search)
 		best := split{}
 		for _, at := range search.best {
 			if at.gain > best.gain {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"calibra/graph/work"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -59,7 +61,7 @@ func NewSample(logProbs *mat.Dense, labels []int, weights []float64, soft *mat.D
 	s.Prob, s.Label, s.Top = make([]float64, n*classes), make([]int32, n), make([]int32, n)
 	const part = 1024 // rows
 	wrong := make([]error, (n+part-1)/part)
-	InParallel(len(wrong), func(k int) {
+	work.Each(len(wrong), 1, func(k int) {
 		for i := k * part; i < min((k+1)*part, n) && wrong[k] == nil; i++ {
 			wrong[k] = s.take(i, labels[i])
 		}

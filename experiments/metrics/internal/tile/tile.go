@@ -3,6 +3,8 @@ package tile
 import (
 	"math"
 	"slices"
+
+	"calibra/graph/simd"
 )
 
 // Lanes is the number of columns of a tile.
@@ -14,6 +16,11 @@ const leastExponent = -41
 
 // registerRows is how many rows of a tile the assembly keeps in registers.
 const registerRows = 6
+
+// Transpose writes src (n×k, rows stride apart) to dst as k×n, rows width apart.
+func Transpose(dst []float32, width int, src []float32, stride, n, k int) {
+	simd.Transpose(dst, width, src, stride, n, k)
+}
 
 // Multiply adds a·b to dst: dst is m×64, a is m×k with rows stride apart, b is k×64.
 func Multiply(dst, a []float32, stride, m, k int, b []float32) {

@@ -1,4 +1,4 @@
-package simd
+package work
 
 import (
 	"runtime"
@@ -59,27 +59,41 @@ func (j *Jobs[T, P]) Run(n int, job T) {
 	j.pool.Put(p)
 }
 
-// SetThreads limits Run to n threads, the caller's included; 0 stands for
-// GOMAXPROCS, the default.
-func SetThreads(n int) { threads.Store(int64(max(n, 0))) }
-
-// Abreast announces that the calling goroutine computes beside others that announce it too, until done is
-// called. They share the threads evenly, so that no worker takes the core that another of them needs.
-func Abreast() (done func()) {
-	abreast.Add(1)
-	return func() { abreast.Add(-1) }
-}
-
-// Threads is the number of threads that one Run may use.
-func Threads() int {
-	n := runtime.GOMAXPROCS(0)
-	if limit := int(threads.Load()); limit > 0 {
-		n = min(n, limit)
+// Each calls f(0) … f(n−1), so many one after another, side by side where threads are idle. No two calls may write the
+// same memory.
+func Each(n, size int, f func(i int)) {
+	if size == 1 {
+		Run(n, blockwise(f))
+		return
 	}
-	return max(1, n/max(1, int(abreast.Load())))
+	Ranges(n, size, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			f(i)
+		}
+	})
 }
 
-var threads, abreast atomic.Int64
+// Ranges calls f for the numbers lo … hi−1 of n, so many at a time, side by side where threads are idle.
+func Ranges(n, size int, f func(lo, hi int)) {
+	if n <= size { // without memory for the rest
+		f(0, n)
+		return
+	}
+	Run((n+size-1)/size, blockwise(func(i int) { f(i*size, min((i+1)*size, n)) }))
+}
+
+// blockwise is a function of a block's number.
+type blockwise func(i int)
+
+func (f blockwise) Block(i int) { f(i) }
+
+// Threads is the number of threads that one Run may use: the goroutines that compute for [Parts] share them evenly.
+func Threads() int { return max(1, runtime.GOMAXPROCS(0)/max(1, int(computing.Load()))) }
+
+// computing is how many goroutines compute.
+var computing atomic.Int64
+
+func init() { computing.Store(1) }
 
 // run is one call of Run in flight.
 type run struct {

@@ -1,16 +1,15 @@
-package optim
+package work
 
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 )
 
 // A long computation reports to its context where it is, so that whoever waits can be shown what goes on and how much of
-// it is left. It divides itself into parts, of parts in turn: [Piece], [Span] and [Abreast] are the contexts of parts,
-// [ReportProgress] names what goes on in one. Without [WithProgress] nothing is observed.
+// it is left. It divides itself into parts, of parts in turn: [Piece], [Span] and [Parts] give the contexts of parts,
+// [Report] names what goes on in one. Without [WithProgress] nothing is observed.
 
 // progress is an observer, and the part of the whole that a context is of.
 type progress struct {
@@ -26,10 +25,7 @@ type progressKey struct{}
 // innermost, and that the part which goes on takes the whole from one share of its work to another. observe may be
 // called by several goroutines at once, and must not block.
 func WithProgress(ctx context.Context, observe func(doing []string, from, to float64)) context.Context {
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	if observe == nil {
+	if ctx = orBackground(ctx); observe == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, progressKey{}, &progress{whole: observe, to: 1})
@@ -37,10 +33,7 @@ func WithProgress(ctx context.Context, observe func(doing []string, from, to flo
 
 // partOf is the part of the whole that a context is of, nil where nobody observes.
 func partOf(ctx context.Context) *progress {
-	if ctx == nil {
-		return nil
-	}
-	t, _ := ctx.Value(progressKey{}).(*progress)
+	t, _ := orBackground(ctx).Value(progressKey{}).(*progress)
 	return t
 }
 
@@ -84,59 +77,77 @@ func Piece(ctx context.Context, what string, i int, costs ...float64) context.Co
 	return Span(ctx, what, before/all, (before+costs[i])/all)
 }
 
-// Abreast are the contexts of n parts that take alike and go on side by side.
-func Abreast(ctx context.Context, what string, n int) []context.Context {
-	contexts := slices.Repeat([]context.Context{ctx}, n)
+// Report reports that a share of ctx's part is done, and what goes on in it.
+func Report(ctx context.Context, done float64, format string, args ...any) {
+	if t := partOf(ctx); t != nil {
+		t.whole(append(slices.Clip(t.doing), fmt.Sprintf(format, args...)), t.from+(t.to-t.from)*done, t.to)
+	}
+}
+
+// reported is how far [Parts] are, which go on side by side; nil where nobody observes.
+type reported struct {
+	Parts
+	whole  *progress
+	total  float64 // of all costs
+	lock   sync.Mutex
+	behind []float64 // of each part's cost, and the sum
+	sum    float64
+}
+
+func (p Parts) reported(ctx context.Context) *reported {
 	t := partOf(ctx)
 	if t == nil {
-		return contexts
+		return nil
 	}
-	var lock sync.Mutex
-	behind := make([]float64, n) // of each part
-	for k := range contexts {
-		part := &progress{to: 1, doing: append(slices.Clip(t.doing), fmt.Sprintf("%s %d of %d", what, k+1, n))}
-		part.whole = func(doing []string, from, _ float64) {
-			lock.Lock()
-			defer lock.Unlock()
-			behind[k] = max(behind[k], from)
-			var all float64
-			for _, share := range behind {
-				all += share
-			}
-			width := t.to - t.from
-			t.whole(doing, t.from+width*all/float64(n), t.from+width*min(1, (all+1)/float64(n)))
-		}
-		contexts[k] = context.WithValue(ctx, progressKey{}, part)
+	if p.Costs == nil {
+		p.Costs = slices.Repeat([]float64{1}, p.N)
 	}
-	return contexts
+	r := &reported{Parts: p, whole: t, behind: make([]float64, p.N)}
+	for _, cost := range p.Costs {
+		r.total += cost
+	}
+	return r
 }
 
-// ReportProgress reports that a share of ctx's part is done, and what goes on in it.
-func ReportProgress(ctx context.Context, what string, done float64) {
-	if t := partOf(ctx); t != nil {
-		t.whole(append(slices.Clip(t.doing), what), t.from+(t.to-t.from)*done, t.to)
+// context is that of part k.
+func (r *reported) context(ctx context.Context, k int) context.Context {
+	if r == nil {
+		return ctx
+	}
+	part := &progress{to: 1, doing: r.doing(k), whole: func(doing []string, from, _ float64) { r.reach(k, doing, from) }}
+	return context.WithValue(ctx, progressKey{}, part)
+}
+
+func (r *reported) ended(k int) {
+	if r != nil {
+		r.reach(k, r.doing(k), 1)
 	}
 }
 
-// report reports the last epoch or iteration, of so many at most, and which share of the fit is behind it.
-func (r *Result) report(ctx context.Context, unit string, of int, done float64) {
-	if partOf(ctx) == nil {
-		return
+// doing is what goes on while part k does.
+func (r *reported) doing(k int) []string {
+	if r.What == "" {
+		return r.whole.doing
 	}
-	p := r.Curve[len(r.Curve)-1]
-	text := fmt.Sprintf("%s %d of at most %d, loss %.4f", unit, p.Epoch, of, p.Loss)
-	if !math.IsNaN(p.Validation) {
-		text += fmt.Sprintf(", validation %.4f", p.Validation)
-	}
-	ReportProgress(ctx, text, done)
+	return append(slices.Clip(r.whole.doing), fmt.Sprintf("%s %d of %d", r.What, k+1, r.N))
 }
 
-// expected is how many epochs a fit should run in all. One that still improves is expected to go on for as long again,
-// and then for its patience; as that runs out, it is expected to end with it.
-func (e Epoch) expected(patience int) float64 {
-	if math.IsNaN(e.Validation) {
-		return float64(e.Of)
+// reach reports that a share of part k is done.
+func (r *reported) reach(k int, doing []string, share float64) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if more := share*r.Costs[k] - r.behind[k]; more > 0 {
+		r.behind[k] += more
+		r.sum += more
 	}
-	waited := float64(e.Number-e.Best) / float64(patience)
-	return min(float64(e.Of), float64(e.Best)*(2-waited)+float64(patience))
+	width := (r.whole.to - r.whole.from) / r.total
+	r.whole.whole(doing, r.whole.from+width*r.sum, r.whole.from+width*min(r.total, r.sum+r.Costs[k]))
+}
+
+// orBackground is the empty context instead of nil.
+func orBackground(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
 }

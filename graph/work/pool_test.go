@@ -1,4 +1,4 @@
-package simd
+package work
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"calibra/graph/work/worktest"
 )
 
 // tally counts how often each block runs, and how many run at once.
@@ -66,52 +68,9 @@ func TestRunSideBySide(t *testing.T) {
 	callers.Wait()
 }
 
-func TestSetThreads(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	defer SetThreads(0)
-	if Threads() != 4 {
-		t.Errorf("%d threads without a limit", Threads())
-	}
-	for _, limit := range []int{1, 2} {
-		SetThreads(limit)
-		c := &tally{runs: make([]atomic.Int32, 1000)}
-		Run(1000, c)
-		if most := int(c.most.Load()); most > limit || Threads() != limit {
-			t.Errorf("limit %d: %d blocks at once, %d threads", limit, most, Threads())
-		}
-	}
-	SetThreads(100)
-	if Threads() != 4 {
-		t.Errorf("%d threads, more than GOMAXPROCS", Threads())
-	}
-}
-
-// TestAbreast: goroutines that compute side by side share the threads, one at least for each.
-func TestAbreast(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	want := []int{4, 2, 1, 1, 1}
-	var done []func()
-	for _, threads := range want {
-		done = append(done, Abreast())
-		if Threads() != threads {
-			t.Errorf("%d threads for each of %d", Threads(), len(done))
-		}
-	}
-	for i := len(want) - 1; i > 0; i-- {
-		done[i]()
-		if Threads() != want[i-1] {
-			t.Errorf("%d threads for each of %d that are left", Threads(), i)
-		}
-	}
-	done[0]()
-	if Threads() != 4 {
-		t.Errorf("%d threads once all are done", Threads())
-	}
-}
-
 func TestRunAllocatesNothing(t *testing.T) {
 	c := &tally{runs: make([]atomic.Int32, 8)}
-	if n := testing.AllocsPerRun(100, func() { Run(8, c) }); n >= 1 && !poolsAllocate { // a pool may be emptied in between
+	if n := testing.AllocsPerRun(100, func() { Run(8, c) }); n >= 1 && !worktest.PoolsAllocate { // a pool may be emptied in between
 		t.Errorf("%g allocations", n)
 	}
 }

@@ -1,5 +1,0 @@
-//go:build !race
-
-package graph_test
-
-const poolsAllocate = false

@@ -1,6 +1,0 @@
-//go:build race
-
-package simd
-
-// The race detector makes sync.Pool drop what it is given, so pools allocate.
-const poolsAllocate = true
