@@ -259,7 +259,7 @@ func (l law) noted(t *testing.T, command string, notes []verdict.Note, stderr st
 		}
 	}
 	for _, line := range strings.Split(stderr, "\n") {
-		said := func(n note) bool { return strings.HasSuffix(line, n.Text) }
+		said := func(n verdict.Note) bool { return strings.HasSuffix(line, n.Text) }
 		if strings.HasPrefix(line, "calibra: ") && !strings.Contains(line, errCheck.Error()) && !slices.ContainsFunc(notes, said) {
 			t.Errorf("%s says %q, and its JSON does not: %v", command, line, notes)
 		}
