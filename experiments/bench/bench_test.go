@@ -45,7 +45,7 @@ var allocated = map[string]struct {
 	"calibrator_epoch_s_c10":           {calibrator, size{200, 10}, 2.2, .2},
 	"calibrator_epoch_s_c100_1000rows": {calibrator, size{50, 100}, 1.2, .1},
 	"lce_s_c10":                        {lce, size{600, 10}, 161, 973},
-	"lce_s_c100_5000rows":              {lce, size{300, 100}, 414, 2746},
+	"lce_s_c100_5000rows":              {lce, size{300, 100}, 506, 3018},
 	"inference_rows_per_s":             {inference, size{2048, 10}, 0, 0},
 }
 
