@@ -111,7 +111,7 @@ func TestPartsLessTheFloor(t *testing.T) {
 			}
 			for k, parts := range [][2]ScoreParts{{d.NLL, want.NLL}, {d.Brier, want.Brier}} {
 				floor := parts[0].Miscalibration.Noise.Mean
-				for j, part := range [][2]ScorePart{{parts[0].Miscalibration, parts[1].Miscalibration}, {parts[0].Discrimination, parts[1].Discrimination}} {
+				for j, part := range [][2]Measured{{parts[0].Miscalibration, parts[1].Miscalibration}, {parts[0].Discrimination, parts[1].Discrimination}} {
 					if few, of := part[0].Interval, part[1].Value; few.Low-floor <= of && of <= few.High-floor {
 						held[2*k+j]++
 					}
