@@ -319,7 +319,7 @@ func TestResultRoundTrip(t *testing.T) {
 		if r == nil {
 			continue
 		}
-		back, err := f.Store.read(f.Cells[i])
+		back, _, err := f.Store.find(f.Cells[i])
 		if err != nil {
 			t.Fatal(err)
 		}
