@@ -11,13 +11,23 @@ import (
 // The studies whose views are those of others too.
 
 // mainStudy compares all methods: the tables "Results …", "Weather" and, with the methods vq-dc and vq-nc, of the ablation,
-// and the figures of Q1, Q2 and Q3.
+// and the figures of Q1 and Q3.
 var mainStudy = Study{
-	Name: "main", Line: "all methods, locally and globally (figures Q1, Q2 and Q3, tables of results)",
+	Name: "main", Line: "all methods, locally and globally (figures Q1 and Q3, tables of results)",
 	Paper: []string{"main", "convnext", "vit", "weather", "ablation"},
 	Grid:  always(each(allMethods()...)),
 	Vary:  []Field{byMethod},
-	Views: []View{Results, forests, localBars, profiles, globalBars, noiseFloor, reliabilityDiagrams},
+	Views: []View{Results, forests, localBars, globalBars, noiseFloor, reliabilityDiagrams},
+}
+
+// essStudy shows the local error along the effective sample size of the neighbourhood:
+// the figure of Q2.
+var essStudy = Study{
+	Name: "ess", Line: "local error along the effective sample size of the neighbourhood (figure Q2)",
+	Paper: []string{"main", "weather"},
+	Grid:  always(each(tableOrder...)),
+	Vary:  []Field{byMethod},
+	Views: []View{profiles, sparsest, Results, forests},
 }
 
 // slotsStudy varies w and |C| together.
