@@ -237,18 +237,13 @@ const keyDigits = 20
 // key is the hash of all that a cell's numbers depend on besides the program, which the
 // result itself names: see [Store].
 func key(spec experiments.Spec, digest string) string {
-	return digestOf(struct {
+	text, err := json.Marshal(struct {
 		Digest string
 		Spec   experiments.Spec
-	}{digest, spec})[:keyDigits]
-}
-
-// digestOf is the SHA-256 of a value's JSON in hexadecimal digits.
-func digestOf(v any) string {
-	text, err := json.Marshal(v)
+	}{digest, spec})
 	if err != nil {
 		panic("study: a value that is no JSON: " + err.Error())
 	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum[:])[:keyDigits]
 }
