@@ -27,12 +27,7 @@ const (
 var protocolNames = []string{Tables: "tables", Formula: "formula"}
 
 // String is "tables" or "formula".
-func (p Protocol) String() string {
-	if p != Tables && p != Formula {
-		return fmt.Sprintf("Protocol(%d)", int(p))
-	}
-	return protocolNames[p]
-}
+func (p Protocol) String() string { return protocolNames[p] }
 
 func (p Protocol) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
@@ -128,12 +123,6 @@ const (
 // check returns an error that names a field which makes no sense.
 func (s Settings) check() error {
 	switch {
-	case s.Protocol != Tables && s.Protocol != Formula:
-		return fmt.Errorf("metrics: settings: unknown protocol %v", s.Protocol)
-	case s.Binning != EqualWidth && s.Binning != Quantile:
-		return fmt.Errorf("metrics: settings: unknown binning %d", s.Binning)
-	case s.Weighting != Uniform && s.Weighting != Frequency:
-		return fmt.Errorf("metrics: settings: unknown weighting %d", s.Weighting)
 	case s.Bins < 0 || s.Bins > math.MaxUint16:
 		return fmt.Errorf("metrics: settings: %d bins: want 1 to %d", s.Bins, math.MaxUint16)
 	case s.Bandwidth < 0 || math.IsNaN(s.Bandwidth):
