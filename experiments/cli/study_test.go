@@ -23,7 +23,7 @@ func TestStudySurvivesKill(t *testing.T) {
 	}
 	in := write(t, features(800))
 	study := func(out string) []string {
-		return []string{"study", "ablate-parts", "--data", in, "--seeds", "1,2", "--codewords", "16", "--slots", "4", "--jobs", "2", "--out", out}
+		return []string{"study", "main", "--methods", "vq,vq-dc,vq-nc,dc,nc", "--data", in, "--seeds", "1,2", "--codewords", "16", "--slots", "4", "--jobs", "2", "--out", out}
 	}
 	whole := filepath.Join(t.TempDir(), "whole")
 	if code, stdout, stderr := calibra(t, study(whole)...); code != 0 {

@@ -127,24 +127,22 @@ func products(_ *mat.Dense, features mat.Matrix, _ *rand.Rand) family {
 // rowsPerCodeword is how many rows a codeword must have on average.
 const rowsPerCodeword = 20
 
-// codewords are the indicators of at most k codewords.
-func codewords(k int) functions {
-	return func(_ *mat.Dense, features mat.Matrix, rng *rand.Rand) family {
-		n, _ := features.Dims()
-		k := max(1, min(k, n/rowsPerCodeword))
-		words := lloyd(features, k, rng)
-		return family{
-			count: k,
-			write: func(dst, _, x []float64) { dst[int(x[0])] = 1 },
-			seen: func(features mat.Matrix) mat.Matrix { // the codeword of each row
-				n, _ := features.Dims()
-				codes := mat.NewDense(n, 1, nil)
-				for i, w := range nearest(features, words) {
-					codes.Set(i, 0, float64(w))
-				}
-				return codes
-			},
-		}
+// codewords are the indicators of codewords.
+func codewords(_ *mat.Dense, features mat.Matrix, rng *rand.Rand) family {
+	n, _ := features.Dims()
+	k := max(1, min(defaultCodewords, n/rowsPerCodeword))
+	words := lloyd(features, k, rng)
+	return family{
+		count: k,
+		write: func(dst, _, x []float64) { dst[int(x[0])] = 1 },
+		seen: func(features mat.Matrix) mat.Matrix { // the codeword of each row
+			n, _ := features.Dims()
+			codes := mat.NewDense(n, 1, nil)
+			for i, w := range nearest(features, words) {
+				codes.Set(i, 0, float64(w))
+			}
+			return codes
+		},
 	}
 }
 

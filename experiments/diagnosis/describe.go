@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -163,7 +162,7 @@ func (c *coordinates) likest(rows []int, inside []bool, many int) (best conditio
 // shifted are the features in which rows differ most from all.
 func (d *describer) shifted(rows []int) string {
 	_, m := d.features.Dims()
-	shift := make([]float64, m)
+	shift, size := make([]float64, m), make([]float64, m)
 	for _, i := range rows {
 		for j, v := range d.features.RawRowView(i) {
 			if d.sd[j] > 0 {
@@ -171,11 +170,12 @@ func (d *describer) shifted(rows []int) string {
 			}
 		}
 	}
-	order := checked.FirstToLast(m)
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(shift[b]), math.Abs(shift[a])) })
+	for j, v := range shift {
+		size[j] = math.Abs(v)
+	}
 	var words []string
-	for k, j := range order[:min(namedFeatures, m)] {
-		if k > 0 && math.Abs(shift[j]) < leastShift {
+	for k, j := range checked.Descending(size)[:min(namedFeatures, m)] {
+		if k > 0 && size[j] < leastShift {
 			break
 		}
 		words = append(words, strings.ReplaceAll(fmt.Sprintf("%s %+.1f sd", d.name(j), shift[j]), "-", "−"))

@@ -21,8 +21,6 @@ type Examination struct {
 	Search SearchSettings
 	// Redraws of the labels behind the p-values; 0 means 999.
 	Redraws int
-	// Level is the chance that predictions without an error have any region called wrong; 0 means .05.
-	Level float64
 	// Features (N×M) and their names describe the regions, in place of the embedding; nil
 	// for none. No names are "feature 0", "feature 1", ….
 	Features *mat.Dense
@@ -39,7 +37,7 @@ type Examination struct {
 
 const (
 	defaultExamRedraws = 999
-	defaultLevel       = .05
+	level              = .05 // the chance that predictions without an error have any region called wrong
 	confidenceCells    = 10
 	prototypeRows      = 5
 )
@@ -51,12 +49,10 @@ func (e Examination) filled(rows, counted int) (Examination, error) {
 	if e.Search, err = e.Search.filled(); err != nil {
 		return e, err
 	}
-	e.Redraws, e.Level = cmp.Or(e.Redraws, defaultExamRedraws), cmp.Or(e.Level, defaultLevel)
+	e.Redraws = cmp.Or(e.Redraws, defaultExamRedraws)
 	switch {
-	case !(e.Level > 0 && e.Level < 1):
-		return e, fmt.Errorf("diagnosis: level %v: want a number between 0 and 1", e.Level)
-	case int(e.Level*float64(e.Redraws+1)) < 1:
-		return e, fmt.Errorf("diagnosis: %d redraws cannot show a level of %g: want %d or more", e.Redraws, e.Level, int(math.Ceil(1/e.Level))-1)
+	case int(level*float64(e.Redraws+1)) < 1:
+		return e, fmt.Errorf("diagnosis: %d redraws cannot show a level of %g: want %d or more", e.Redraws, level, int(math.Ceil(1/level))-1)
 	case counted < 2*e.Search.Rows:
 		return e, fmt.Errorf("diagnosis: there are %d rows, and regions of %d are found on one half and tested on the other: want %d rows or more, or smaller regions", counted, e.Search.Rows, 2*e.Search.Rows)
 	case e.Groups == nil && e.GroupNames != nil:

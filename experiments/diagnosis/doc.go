@@ -14,8 +14,8 @@
 // [Recover] fits corrections on one part of the rows and measures on the others how much NLL they save. What a correction
 // of the predictions alone saves is a lower bound of the calibration error. What a correction by the latent space saves
 // beyond that is a lower bound of the grouping loss. Unlike LCE, these are near 0 if there is no error, and they have no
-// bandwidth. To compare predictors, use one correction for all ([metrics.Recoverable]): a correction fitted to each
-// predictor has errors larger than the few hundredths of a nat by which predictors differ.
+// bandwidth. They do not compare predictors: a correction fitted to each predictor has errors larger than the few
+// hundredths of a nat by which predictors differ.
 //
 // # Diagnosis
 //

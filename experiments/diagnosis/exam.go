@@ -49,7 +49,7 @@ func newExam(s *checked.Sample, e Examination, embedding *mat.Dense) *exam {
 // critical is what |T| of what is called wrong exceeds: all but a share Level of the maxima, of the redraws and of the
 // bootstrap.
 func (x *exam) critical() float64 {
-	allowed := int(x.Level * float64(x.Redraws+1))
+	allowed := int(level * float64(x.Redraws+1))
 	return max(x.redrawn[x.Redraws-allowed], x.swung[x.Redraws-allowed])
 }
 
@@ -176,7 +176,7 @@ func (x *exam) judge(ctx context.Context, rng *rand.Rand) (err error) {
 // diagnosis puts the tests together.
 func (x *exam) diagnosis(ctx context.Context, rng *rand.Rand) (*Diagnosis, error) {
 	d := &Diagnosis{
-		Rows: x.N, NumClasses: x.Classes, ClassNames: x.ClassNames, Redraws: x.Redraws, Level: x.Level,
+		Rows: x.N, NumClasses: x.Classes, ClassNames: x.ClassNames, Redraws: x.Redraws, Level: level,
 		Recoverable: x.recovered.Recovered, Critical: x.critical(), CriticalInterval: x.critical(),
 	}
 	named, rest, err := x.explain(ctx, rng)

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"calibra/experiments/internal/checked"
-	"calibra/experiments/metrics"
 	"calibra/graph/blas"
 
 	gonum "gonum.org/v1/gonum/blas"
@@ -121,22 +120,9 @@ type Correction interface {
 // Without features ψ are functions of the prediction: 1, ℓ̃_1 … ℓ̃_C and a piecewise linear one
 // of the top class's log-odds. With features there are three stages, each correcting the one before: the
 // features; squares and products of the eight of largest variance; the codeword of the row.
-type Shrunk struct {
-	Codewords int // of k-means, at most one for 20 rows; 0: 32, None: none
-}
+type Shrunk struct{}
 
 var _ Recalibrator = Shrunk{}
-
-// codewords are the functions of the last stage.
-func (m Shrunk) codewords() functions {
-	switch m.Codewords {
-	case metrics.None:
-		return codewords(0)
-	case 0:
-		return codewords(defaultCodewords)
-	}
-	return codewords(m.Codewords)
-}
 
 // Name is the name of the family.
 func (Shrunk) Name() string { return "shrunk multinomial correction" }
@@ -150,10 +136,10 @@ const (
 )
 
 // Fit learns one stage after the other, each from what those before made of the rows.
-func (m Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (Correction, error) {
+func (Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (Correction, error) {
 	stages := []functions{ofPrediction}
 	if checked.Given(features) {
-		stages = []functions{linear, products, m.codewords()}
+		stages = []functions{linear, products, codewords}
 	}
 	var all sequence
 	for _, f := range stages {

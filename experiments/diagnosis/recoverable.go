@@ -131,7 +131,6 @@ func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r 
 		s.Plain(brier[m])
 	}
 	out.GlobalNLL, out.LocalNLL = difference(nll[0], nll[1]), difference(nll[1], nll[2])
-	out.ReachedNLL, out.ReachedBrier = nll[2], brier[2]
 	if features == nil {
 		out.Families[1], out.LocalNLL = "", nil
 	}

@@ -106,33 +106,6 @@ func TestRecoverLaws(t *testing.T) {
 	}
 }
 
-// TestRecoverableHasOneYardstick: held against one reference, predictions differ by what their
-// NLL differs by, to rounding, so that they rank alike; and what is recoverable stays below the true divergence.
-func TestRecoverableHasOneYardstick(t *testing.T) {
-	x, labels, q, said := graded(600, 8, 3, newRand(4))
-	reached := recovered(t, said[len(said)-1], labels, x).ReachedNLL
-	var first, nll float64
-	for k, p := range said {
-		m, err := metrics.Measure(context.Background(), p, labels, nil, metrics.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := metrics.Recoverable(m.NLL, reached)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if k == 0 {
-			first, nll = r.Value, m.Values[metrics.NLL]
-		}
-		if d := r.Value - first - (m.Values[metrics.NLL] - nll); math.Abs(d) > 1e-12 {
-			t.Errorf("%s: off its NLL by %g more than the first", grades[k].name, d)
-		}
-		if kl := divergence(p, q); r.Low > kl {
-			t.Errorf("%s: at least %.4f nats are recoverable of a divergence of %.4f", grades[k].name, r.Low, kl)
-		}
-	}
-}
-
 func TestRecoverRefuses(t *testing.T) {
 	p := mat.NewDense(4, 2, []float64{-.7, -.7, -.7, -.7, -.7, -.7, -.7, -.7})
 	p.Apply(func(int, int, float64) float64 { return math.Log(.5) }, p)

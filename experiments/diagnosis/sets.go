@@ -24,7 +24,6 @@ import (
 // new row, the bound is the least score such that scores of total weight (n + 1)·level do not exceed it
 // (Tibshirani, Foygel Barber, Candès and Ramdas 2019); a soft label has C scores, by its shares.
 type Conformal struct {
-	Level     float64
 	space     space
 	codewords *mat.Dense // of the space; the rows nearest to one are a cell
 	threshold []float64  // of each cell
@@ -47,23 +46,19 @@ func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, by me
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case !(level > 0 && level < 1):
-		return nil, errLevel(level)
-	case s.N < 2*setRows:
+	out, err := marginal(s, level)
+	if err != nil {
+		return nil, err
+	}
+	if s.N < 2*setRows {
 		return nil, fmt.Errorf("diagnosis: prediction sets: there are %d labelled rows; regions need %d, half to be found on and half for the scores", s.N, 2*setRows)
 	}
 	half := foldsOf(places(s, z), 2, rng)
 	grown, scored := apart(half, 0)
 	inside := checked.RowsOf(z, grown)
-	out := &Conformal{Level: level, space: newSpace(inside, s.Misses(grown, s.Classes))}
+	out.space, out.threshold = newSpace(inside, s.Misses(grown, s.Classes)), nil
 	words := lloyd(out.space.place(inside), min(defaultCodewords, max(1, len(grown)/setRows)), rng)
 	out.codewords = dissolved(words, out.space.place(checked.RowsOf(z, scored)), setRows)
-	all := make([]weighedScore, 0, s.N)
-	for i := range s.N {
-		all = scores(s, all, i)
-	}
-	out.marginal = conformalQuantile(all, level)
 	cells, _ := out.codewords.Dims()
 	byCell := make([][]weighedScore, cells)
 	for at, k := range out.cells(len(scored), checked.RowsOf(z, scored)) {
@@ -81,20 +76,19 @@ func NewMarginal(logProbs *mat.Dense, labels []int, by metrics.Settings, level f
 	if err != nil {
 		return nil, err
 	}
+	return marginal(s, level)
+}
+
+func marginal(s *checked.Sample, level float64) (*Conformal, error) {
 	if !(level > 0 && level < 1) {
-		return nil, errLevel(level)
+		return nil, fmt.Errorf("diagnosis: prediction sets of level %v: want a number between 0 and 1", level)
 	}
-	var all []weighedScore
+	all := make([]weighedScore, 0, s.N)
 	for i := range s.N {
 		all = scores(s, all, i)
 	}
 	quantile := conformalQuantile(all, level)
-	return &Conformal{Level: level, threshold: []float64{quantile}, marginal: quantile}, nil
-}
-
-// errLevel is the error of a level that is none.
-func errLevel(level float64) error {
-	return fmt.Errorf("diagnosis: prediction sets of level %v: want a number between 0 and 1", level)
+	return &Conformal{threshold: []float64{quantile}, marginal: quantile}, nil
 }
 
 // weighedScore is the score of a label.

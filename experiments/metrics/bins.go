@@ -1,9 +1,7 @@
 package metrics
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"sort"
 
 	"calibra/experiments/internal/checked"
@@ -36,8 +34,7 @@ func weightedEdges(x, weights []float64, bins int) []float64 {
 	if weights == nil {
 		return checked.QuantileEdges(x, bins)
 	}
-	order := checked.FirstToLast(len(x))
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	order := checked.Ascending(x)
 	begins := make([]float64, len(x))
 	for k := 1; k < len(order); k++ {
 		begins[k] = begins[k-1] + weights[order[k-1]]

@@ -349,11 +349,9 @@ func differences(a, b []float64) (d []float64) {
 // (Holm 1979): the k-th smallest of m is multiplied by m − k + 1, and none may fall
 // below a smaller one's.
 func Holm(p []float64) []float64 {
-	order := checked.FirstToLast(len(p))
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
 	adjusted := make([]float64, len(p))
 	least := 0.0
-	for k, i := range order {
+	for k, i := range checked.Ascending(p) {
 		least = max(least, min(1, p[i]*float64(len(p)-k)))
 		adjusted[i] = least
 	}

@@ -30,26 +30,17 @@ import (
 type Decomposition struct{ NLL, Brier ScoreParts }
 
 // ScoreParts are the parts of one score.
-type ScoreParts struct{ Miscalibration, Discrimination, Uncertainty ScorePart }
-
-// ScorePart is one of them, in the units of the score.
-type ScorePart struct {
-	Value    float64
-	Interval Interval // 95 % bootstrap, of the mean over samples of as many rows; NaN without
-	Many     Interval // of the value of many rows: less the floor of the miscalibration; NaN of the uncertainty
-	Noise    *Noise   // of the miscalibration; nil otherwise
+type ScoreParts struct {
+	Miscalibration, Discrimination, Uncertainty Measured // in the units of the score; the first alone has a floor
 }
 
 // MarshalJSON writes the parts as metrics are written.
 func (p ScoreParts) MarshalJSON() ([]byte, error) {
-	of := func(p ScorePart) *noisy {
-		return newNoisy(Measured{Value: p.Value, Interval: p.Interval, Many: p.Many, Noise: p.Noise})
-	}
 	return json.Marshal(struct {
 		Miscalibration *noisy `json:"miscalibration"`
 		Discrimination *noisy `json:"discrimination"`
 		Uncertainty    *noisy `json:"uncertainty"`
-	}{of(p.Miscalibration), of(p.Discrimination), of(p.Uncertainty)})
+	}{newNoisy(p.Miscalibration), newNoisy(p.Discrimination), newNoisy(p.Uncertainty)})
 }
 
 // MarshalJSON writes both scores by their keys.
@@ -60,13 +51,9 @@ func (d *Decomposition) MarshalJSON() ([]byte, error) {
 // Measured are the parts as a table shows them below one another: S, − and +.
 func (d *Decomposition) Measured() (all []Measured) {
 	for m, parts := range []ScoreParts{d.NLL, d.Brier} {
-		of := []Metric{NLL, Brier}[m].Title()
-		for _, row := range []struct {
-			title string
-			ScorePart
-		}{{of + " = miscalibration", parts.Miscalibration}, {"− discrimination", parts.Discrimination}, {"+ uncertainty", parts.Uncertainty}} {
-			all = append(all, Measured{Title: row.title, Value: row.Value, Interval: row.Interval, Many: row.Many, Noise: row.Noise})
-		}
+		parts.Miscalibration.Title = []Metric{NLL, Brier}[m].Title() + " = miscalibration"
+		parts.Discrimination.Title, parts.Uncertainty.Title = "− discrimination", "+ uncertainty"
+		all = append(all, parts.Miscalibration, parts.Discrimination, parts.Uncertainty)
 	}
 	return all
 }
@@ -186,7 +173,7 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 	}
 	of, wider := curves.scores(b.observed()), b.wider()
 	parts := func(m Metric, at int) ScoreParts {
-		part := func(value func(score float64, s scores) float64) (p ScorePart, across func([]Values, []scores) []float64) {
+		part := func(value func(score float64, s scores) float64) (p Measured, across func([]Values, []scores) []float64) {
 			across = func(drawn []Values, found []scores) []float64 {
 				x := make([]float64, len(drawn))
 				for k := range drawn {
@@ -194,7 +181,7 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 				}
 				return x
 			}
-			p = ScorePart{Value: value(r.Values[m], of), Interval: noInterval, Many: noInterval}
+			p = Measured{Value: value(r.Values[m], of), Interval: noInterval, Many: noInterval}
 			if len(replicates) > 0 {
 				p.Interval = around(p.Value, across(replicates, found), wider)
 			}
@@ -208,7 +195,7 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 		uncertainty, _ := part(func(_ float64, s scores) float64 { return s.shares[at] })
 		if len(redraws) > 0 {
 			miscalibration.Noise = upperNoise(miscalibration.Value, across(redraws, found[len(replicates):]))
-			for _, p := range []*ScorePart{&miscalibration, &discrimination} {
+			for _, p := range []*Measured{&miscalibration, &discrimination} {
 				floor := miscalibration.Noise.Mean
 				if p.Many = (Interval{p.Interval.Low - floor, p.Interval.High - floor}); m == Brier {
 					p.Many = Interval{max(p.Many.Low, 0), max(p.Many.High, 0)}

@@ -67,8 +67,7 @@
 // excess over the floor and at the p-value. [MeasureWith] leaves out the [Decomposition]. A [Stratum] has its own value and floor.
 // [Compare] (for LCE [CompareReplicates]) and [Holm] test methods on the same rows. [Spread] and [Marks] print runs in the paper's style.
 //
-// [Recovered] is what corrections would save; package diagnosis fits them. To compare predictors, use one correction for
-// all ([Recoverable]).
+// [Recovered] is what corrections would save; package diagnosis fits them.
 //
 // # Kernel sums
 //

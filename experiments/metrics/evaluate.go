@@ -66,16 +66,25 @@ type Report struct {
 	SmoothNoise    *Noise   // nil without redraws
 	// Recovered is Recover's result for the same predictions, in the embedding; nil where it was not requested.
 	Recovered *Recovered
-	Sets      *SetCoverage // of prediction sets that came with the predictions; nil without them
-	// ByClass is told of classes with names, ByGroup of rows with groups; nil without.
-	ByClass, ByGroup []Part
-	Multicalibration *Multicalibration // of rows with groups; nil without
-	LikelihoodRatio  *LikelihoodRatio  // nil where there are too few rows, or too many classes
-	Decomposition    *Decomposition    // of Evaluate; nil otherwise
-	// Verdict says what to do with the predictions, and Failed names files that are left out. The caller sets them, the last in JSON; nil without.
-	Verdict, Failed any
-	// Copies says which rows are left out because they repeat others, whose weights they add to. The caller sets it; nil without.
-	Copies any
+	Besides
+	Told
+}
+
+// Besides is what is found besides the metrics.
+type Besides struct {
+	Sets             *SetCoverage      `json:"sets,omitempty"`             // of prediction sets that came with the predictions; nil without them
+	ByClass          []Part            `json:"classes_by_name,omitempty"`  // of classes with names; nil without
+	ByGroup          []Part            `json:"groups,omitempty"`           // of rows with groups; nil without
+	Multicalibration *Multicalibration `json:"multicalibration,omitempty"` // of rows with groups; nil without
+	LikelihoodRatio  *LikelihoodRatio  `json:"likelihood_ratio,omitempty"` // nil where there are too few rows, or too many classes
+	Decomposition    *Decomposition    `json:"decomposition,omitempty"`    // of Evaluate; nil otherwise
+}
+
+// Told is what the caller sets; nil without.
+type Told struct {
+	Verdict any `json:"verdict,omitempty"` // what to do with the predictions
+	Failed  any `json:"failed,omitempty"`  // the files that are left out
+	Copies  any `json:"copies,omitempty"`  // the rows that are left out as they repeat others, whose weights they add to
 }
 
 // Measured is a metric as it was measured.
@@ -418,27 +427,18 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Smooth    *noisy          `json:"smece_top,omitempty"`
 		Recovered *Recovered      `json:"recoverable,omitempty"`
 		Anchors   *AnchorSample   `json:"anchors,omitempty"`
-		Sets      *SetCoverage    `json:"sets,omitempty"`
-		ByClass   []Part          `json:"classes_by_name,omitempty"`
-		ByGroup   []Part          `json:"groups,omitempty"`
-
-		Multicalibration *Multicalibration `json:"multicalibration,omitempty"`
-		LikelihoodRatio  *LikelihoodRatio  `json:"likelihood_ratio,omitempty"`
-		Decomposition    *Decomposition    `json:"decomposition,omitempty"`
-
+		Besides
 		ESSProfile *essProfile `json:"ess_profile,omitempty"`
 		Missing    string      `json:"missing,omitempty"`
-		Verdict    any         `json:"verdict,omitempty"`
-		Failed     any         `json:"failed,omitempty"`
-		Copies     any         `json:"copies,omitempty"`
+		Told
 	}{
 		Protocol: r.Protocol, Rows: r.Rows, Effective: r.Effective, Classes: r.Classes, Metrics: metrics, Floored: r.Floored,
 		Settings: reportSettings{
-			Bins: s.Bins, Binning: s.Binning.String(), Bandwidth: number(s.Bandwidth), Weights: s.weightsName(), SmallBin: s.SmallBin,
+			Bins: s.Bins, Binning: s.Binning.String(), Bandwidth: number(s.Bandwidth), Weights: s.Weighting.String(), SmallBin: s.SmallBin,
 			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,
 		},
 		Smooth:    newNoisy(Measured{Value: r.SmoothECE, Interval: r.SmoothInterval, Many: noInterval, Noise: r.SmoothNoise}),
-		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, Multicalibration: r.Multicalibration, LikelihoodRatio: r.LikelihoodRatio, Decomposition: r.Decomposition, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed, Copies: r.Copies,
+		Recovered: r.Recovered, Anchors: r.Anchors, Besides: r.Besides, ESSProfile: ess, Missing: r.Missing(), Told: r.Told,
 	})
 }
 

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/experiments/internal/checked"
-
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -252,26 +250,6 @@ func TestIntervalsArePossible(t *testing.T) {
 		if low, value := around(r.Values[ECE], r.Replicates[ECE], 1).Low, r.Values[ECE]; low >= 0 || value < 0 {
 			t.Errorf("%s: the case is no test: ECE of %v from %v on", name, value, low)
 		}
-	}
-}
-
-// The bootstrap by groups has the width of the sampling distribution.
-func TestLocalIntervalWidth(t *testing.T) {
-	const rows, repetitions = 600, 60
-	var values, widths []float64
-	for k := range repetitions {
-		p := generate(rows, 3, 2, 2.5, rand.New(rand.NewPCG(7, uint64(k))))
-		r := p.evaluate(t, Settings{}, Uncertainty{Redraws: None, Replicates: 80}, uint64(k))
-		values = append(values, r.Values[LCE])
-		widths = append(widths, r.Intervals[LCE].High-r.Intervals[LCE].Low)
-	}
-	centre, variance := checked.Mean(values), 0.0
-	for _, v := range values {
-		variance += (v - centre) * (v - centre) / (repetitions - 1)
-	}
-	// 60 repetitions know the deviation to 9 %
-	if want := 2 * 1.96 * math.Sqrt(variance); !near(checked.Mean(widths), want, .3) {
-		t.Errorf("intervals of LCE are %.4g wide on average, 95 %% of its values span %.4g", checked.Mean(widths), want)
 	}
 }
 

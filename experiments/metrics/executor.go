@@ -74,7 +74,7 @@ func (n *neighbours) countedElsewhere(x Executor, counts *tally, count func(out 
 	if x == nil || n.sample.Weight != nil {
 		return false, nil
 	}
-	t := newTally(counts.variants, n.classes)
+	t := counts.empty()
 	if done, err = count(kernelsum.Tally{Sum: t.sum, Weight: t.weight, Most: t.most, Norm: t.mostNorm}); done {
 		counts.merge(t)
 	}

@@ -18,14 +18,6 @@ const muchFloored = .1
 // Much reports whether floored rows bear more than a tenth of the NLL, which they then decide.
 func (f *Floored) Much() bool { return f != nil && f.Share > muchFloored }
 
-// newFloored is nil of no rows.
-func newFloored(rows int, floored, all float64) *Floored {
-	if rows == 0 {
-		return nil
-	}
-	return &Floored{rows, floored / all}
-}
-
 // onFloor is how near to the floor a logarithm counts as on it: float32 has ln 1e-12 to 1e-6.
 const onFloor = 1e-5
 
@@ -35,7 +27,7 @@ func (b *binned) below(i int) (below bool) {
 	return below
 }
 
-// floored are those of the rows, by their losses.
+// floored are those of the rows, by their losses; nil of none.
 func (b *binned) floored(losses []float64) *Floored {
 	var floored, all float64
 	rows := 0
@@ -46,5 +38,8 @@ func (b *binned) floored(losses []float64) *Floored {
 			floored += b.W(i) * loss
 		}
 	}
-	return newFloored(rows, floored, all)
+	if rows == 0 {
+		return nil
+	}
+	return &Floored{rows, floored / all}
 }

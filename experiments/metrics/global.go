@@ -5,6 +5,8 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/graph/work"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // binned holds the class-wise and the top-label bins of a sample: what global
@@ -146,27 +148,12 @@ func (g gaps) summarize(v *Values, n float64, weights []float64, s Settings) {
 
 // classWeights are C weights w_c that sum to 1.
 func (b *binned) classWeights(as variant) []float64 {
-	rows := make([]float64, b.Classes)
-	if b.settings.Weighting == Frequency {
-		for i, w := range as.weight {
-			as.EachShare(i, func(c int, q float64) { rows[c] += w * q })
-		}
+	weights := make([]float64, b.Classes)
+	if b.settings.Weighting == Uniform {
+		floats.AddConst(1, weights)
 	}
-	return b.settings.classWeights(rows)
-}
-
-// classWeights are weights w_c that sum to 1, where rows is how many bear each label.
-func (s Settings) classWeights(rows []float64) []float64 {
-	weights := make([]float64, len(rows))
-	switch {
-	case s.ClassWeights != nil:
-		copy(weights, s.ClassWeights)
-	case s.Weighting == Frequency:
-		copy(weights, rows)
-	default:
-		for c := range weights {
-			weights[c] = 1
-		}
+	for i := 0; b.settings.Weighting == Frequency && i < b.N; i++ {
+		as.EachShare(i, func(c int, q float64) { weights[c] += as.weight[i] * q })
 	}
 	var sum float64
 	for _, w := range weights {

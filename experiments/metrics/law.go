@@ -114,6 +114,14 @@ func (l *Law) Swapped() *Law {
 	return &Law{Better: l.Worse, Worse: l.Better}
 }
 
+// side is the half of the law that a sum is held to.
+func (l *Law) side(sum float64) *moments {
+	if sum > 0 {
+		return &l.Worse
+	}
+	return &l.Better
+}
+
 // chance bounds the chance of a sum at least as far on its side of 0, of rows that count as a share of their number each:
 //
 //	P(S* ≤ S) ≤ min_λ exp(share (log E_b exp(−λS*) + λS)) ,   S < 0
@@ -125,12 +133,8 @@ func (l *Law) chance(sum, share float64) float64 {
 	if l == nil {
 		return math.Exp(-share * size)
 	}
-	of := l.Better
-	if sum > 0 {
-		of = l.Worse
-	}
 	least := 0.
-	for k, log := range of.Logs {
+	for k, log := range l.side(sum).Logs {
 		least = min(least, share*(log-tilts[k]*size))
 	}
 	return math.Exp(least)
@@ -139,11 +143,7 @@ func (l *Law) chance(sum, share float64) float64 {
 // below bounds how far below its mean the sum lies in all but 2.5 % of the draws of labels from b if it is below 0, and else
 // how far above its mean in those from a.
 func (l *Law) below(sum, share float64) float64 {
-	of := l.Better
-	if sum > 0 {
-		of = l.Worse
-	}
-	least := math.Inf(1)
+	of, least := l.side(sum), math.Inf(1)
 	for k, lambda := range tilts {
 		least = min(least, of.Mean+(of.Logs[k]+math.Log(40)/share)/lambda)
 	}

@@ -47,7 +47,7 @@ func prepare(logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings
 	if err != nil {
 		return nil, nil, err
 	}
-	if s, err = s.filled(sample.Classes); err != nil {
+	if s, err = s.filled(); err != nil {
 		return nil, nil, err
 	}
 	if err := CheckOwn(s.Own); err != nil {

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -153,8 +152,7 @@ func (b *binned) stretches(c int, all *stretch, of func(i int) *stretch, segment
 			s.variance += b.W(i) * b.W(i) * p[i] * (1 - p[i])
 		}
 	}
-	order := checked.FirstToLast(b.N)
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
+	order := checked.Ascending(p)
 	for from := 0; from < b.N; {
 		to := from
 		for ; to < b.N && p[order[to]] == p[order[from]]; to++ {

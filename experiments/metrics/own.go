@@ -154,9 +154,6 @@ func (b *binned) ownValues() ([]OwnValue, error) {
 	return all, nil
 }
 
-// mostOwnParts is how many parts the rows are cut into for [OwnValue.Without].
-const mostOwnParts = 40
-
 // spread fills in the uncertainty, where of measures each variant.
 func (v *OwnValue) spread(from *variants, of func(k int) float64) {
 	between := func(first, last int) (x []float64) {
@@ -191,7 +188,7 @@ func (b *binned) variants(r *Report, rng *rand.Rand) *variants {
 	}
 	v.redrawn = b.redraw(r.Uncertainty.Redraws, rng)
 	if len(v.seeds) > 0 && r.Own != nil {
-		v.parts, v.place = min(mostOwnParts, b.N), rand.New(rand.NewPCG(0, 8)).Perm(b.N)
+		v.parts, v.place = min(mostParts, b.N), rand.New(rand.NewPCG(0, 8)).Perm(b.N)
 	}
 	return v
 }

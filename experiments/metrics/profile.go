@@ -20,10 +20,6 @@ type Profile struct {
 // ESSProfile is the local error along the effective sample size of the
 // neighbourhood (section 4, figure "local calibration in density-based sub-bins").
 func (l *Local) ESSProfile(bins int) Profile {
-	return l.profile(bins, func(i, c int) float64 { return l.ESS.At(i, c) })
-}
-
-func (l *Local) profile(bins int, at func(i, c int) float64) Profile {
 	p := Profile{LCE: make([]float64, bins), At: make([]float64, bins), Count: make([]int, bins)}
 	rows, classes := l.Residual.Dims()
 	if l.Floor != nil {
@@ -34,7 +30,7 @@ func (l *Local) profile(bins int, at func(i, c int) float64) Profile {
 		x, gap, floor = x[:0], gap[:0], floor[:0]
 		for i := range rows {
 			if r := l.Residual.At(i, c); !math.IsNaN(r) {
-				x, gap = append(x, at(i, c)), append(gap, math.Abs(r))
+				x, gap = append(x, l.ESS.At(i, c)), append(gap, math.Abs(r))
 				if l.Floor != nil {
 					floor = append(floor, l.Floor.At(i, c))
 				}

@@ -22,8 +22,8 @@ func TestProfileByHand(t *testing.T) {
 	})}
 	// class 0: rows 4 2 0 | 1 3 by distance, the median 3 with the lower ones;
 	// class 1: rows 4 2 | 0 3, the median 2.5 between
-	by := []float64{3, 4, 2, 5, 1}
-	got := l.profile(2, func(i, _ int) float64 { return by[i] })
+	l.ESS = mat.NewDense(5, 2, []float64{3, 3, 4, 4, 2, 2, 5, 5, 1, 1})
+	got := l.ESSProfile(2)
 	if want := []int{5, 4}; !slices.Equal(got.Count, want) {
 		t.Fatalf("counts %v, want %v", got.Count, want)
 	}

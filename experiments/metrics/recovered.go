@@ -68,27 +68,10 @@ type Recovered struct {
 	// GlobalNLL and LocalNLL have a term for each row that counts; the gains of NLL are their means. LocalNLL is nil if
 	// there are no features for a local correction.
 	GlobalNLL, LocalNLL []float64
-	// ReachedNLL and ReachedBrier are the losses of the corrected predictions, row by row. Other
-	// predictions of the same rows can be measured against them; see [Recoverable].
-	ReachedNLL, ReachedBrier []float64
-	Families                 [2]string  // of the global and of the local recalibrator
-	Ties                     Ties       // of the rows, as a verdict counts them
-	Events                   [3]*Events // of the predictions as they are, after the global correction, and after both
-	laws                     [3]*Law    // of the same: global less as they are, both less as they are, both less global
-}
-
-// Recoverable is the loss that one reference r shows to be recoverable from any predictions p
-// of its rows: the mean over rows of how far their NLL (N) lies above that which
-// r reaches, such as [Recovered.ReachedNLL] of the classifier that p was made from:
-//
-//	R = mean[ℓ(p) − ℓ(r)]
-//
-// For any r that was not fitted to the rows it is measured on, R is on average at most the
-// divergence of p from the truth. Predictions that are compared with one r rank as ℓ ranks
-// them. The gains of corrections fitted to each of them also differ by the noise of their
-// fits. If p is better than r, R is negative.
-func Recoverable(losses, reached []float64) (Gain, error) {
-	return recoverable(losses, reached, losses, reached, Ties{})
+	Families            [2]string  // of the global and of the local recalibrator
+	Ties                Ties       // of the rows, as a verdict counts them
+	Events              [3]*Events // of the predictions as they are, after the global correction, and after both
+	laws                [3]*Law    // of the same: global less as they are, both less as they are, both less global
 }
 
 // recoverable is what rows save of a loss by going from one prediction to another, of those NLLs. As another loss that is

@@ -27,12 +27,7 @@ const (
 var protocolNames = []string{Tables: "tables", Formula: "formula"}
 
 // String is "tables" or "formula".
-func (p Protocol) String() string {
-	if p != Tables && p != Formula {
-		return fmt.Sprintf("Protocol(%d)", int(p))
-	}
-	return protocolNames[p]
-}
+func (p Protocol) String() string { return protocolNames[p] }
 
 func (p Protocol) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
@@ -82,9 +77,7 @@ type Settings struct {
 	Bins    int     // bins of the unit interval; 0 means 15
 	Binning Binning // default EqualWidth
 
-	Weighting Weighting // default Uniform; ignored with ClassWeights, which must then be left at Uniform
-	// ClassWeights are C weights of any positive sum, or nil to use Weighting.
-	ClassWeights []float64
+	Weighting Weighting // default Uniform
 
 	// Bandwidth is γ of the kernel exp(−‖z_i−z_j‖²/(2γ²)), in the embedding's units; 0 means 10.
 	Bandwidth float64
@@ -127,15 +120,9 @@ const (
 	defaultSmallBin  = 20
 )
 
-// check returns an error that names a field which makes no sense with so many classes.
-func (s Settings) check(classes int) error {
+// check returns an error that names a field which makes no sense.
+func (s Settings) check() error {
 	switch {
-	case s.Protocol != Tables && s.Protocol != Formula:
-		return fmt.Errorf("metrics: settings: unknown protocol %v", s.Protocol)
-	case s.Binning != EqualWidth && s.Binning != Quantile:
-		return fmt.Errorf("metrics: settings: unknown binning %d", s.Binning)
-	case s.Weighting != Uniform && s.Weighting != Frequency:
-		return fmt.Errorf("metrics: settings: unknown weighting %d", s.Weighting)
 	case s.Bins < 0 || s.Bins > math.MaxUint16:
 		return fmt.Errorf("metrics: settings: %d bins: want 1 to %d", s.Bins, math.MaxUint16)
 	case s.Bandwidth < 0 || math.IsNaN(s.Bandwidth):
@@ -146,27 +133,13 @@ func (s Settings) check(classes int) error {
 		return fmt.Errorf("metrics: settings: small bin of %d rows: want a count, or NoSmallBin", s.SmallBin)
 	case s.Protocol == Formula && s.SmallBin > 0:
 		return fmt.Errorf("metrics: settings: the formula protocol skips no bin, so SmallBin %d has no meaning", s.SmallBin)
-	case s.ClassWeights != nil && s.Weighting != Uniform:
-		return fmt.Errorf("metrics: settings: give ClassWeights or Weighting, not both")
-	case s.ClassWeights != nil && len(s.ClassWeights) != classes:
-		return fmt.Errorf("metrics: settings: %d class weights for %d classes", len(s.ClassWeights), classes)
-	}
-	var sum float64
-	for c, w := range s.ClassWeights {
-		if !(w >= 0) || math.IsInf(w, 1) {
-			return fmt.Errorf("metrics: settings: weight of class %d is %v: want a finite number ≥ 0", c, w)
-		}
-		sum += w
-	}
-	if s.ClassWeights != nil && sum == 0 {
-		return fmt.Errorf("metrics: settings: the class weights are all zero")
 	}
 	return nil
 }
 
 // filled returns s with its defaults written out, or the error of check.
-func (s Settings) filled(classes int) (Settings, error) {
-	if err := s.check(classes); err != nil {
+func (s Settings) filled() (Settings, error) {
+	if err := s.check(); err != nil {
 		return s, err
 	}
 	s.Bins, s.Bandwidth = cmp.Or(s.Bins, defaultBins), cmp.Or(s.Bandwidth, defaultBandwidth)
@@ -179,12 +152,9 @@ func (s Settings) filled(classes int) (Settings, error) {
 	return s, nil
 }
 
-// weightsName is the weighting as result files name it.
-func (s Settings) weightsName() string {
-	switch {
-	case s.ClassWeights != nil:
-		return "given"
-	case s.Weighting == Frequency:
+// String is the weighting as result files name it.
+func (w Weighting) String() string {
+	if w == Frequency {
 		return "frequency"
 	}
 	return "uniform"

@@ -46,12 +46,8 @@ func newSmoothed(confidence []float64) *smoothed {
 	return &smoothed{confidence, fourier.NewDCT(coarsestGrid), map[float64]*smoothingKernel{}}
 }
 
-// SmoothECE is the smooth calibration error of rows with these confidences, hits and weights; nil weighs each row 1.
+// SmoothECE is the smooth calibration error of rows with these confidences, hits and weights.
 func SmoothECE(confidence, hit, weight []float64) float64 {
-	if weight == nil {
-		weight = make([]float64, len(confidence))
-		floats.AddConst(1, weight)
-	}
 	return newSmoothed(confidence).error(weight, func(i int) float64 { return hit[i] })
 }
 

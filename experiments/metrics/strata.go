@@ -11,7 +11,6 @@ import (
 // Σ_c w_c mean_i |r_ic| over the rows i of the stratum. Two methods differ in it by their
 // errors and not by their rows only if the strata were fixed before either was fitted.
 type Stratum struct {
-	Rows  int     // that count
 	LCE   float64 // NaN where every local bin of its rows was skipped
 	Floor float64 // what LCE would be of a calibrated model, mean of the redraws; NaN without
 }
@@ -41,9 +40,6 @@ func (s Settings) checkStrata(n int) error {
 // strata measures each stratum.
 func (b *binned) strata(local *Local) []Stratum {
 	out := make([]Stratum, b.settings.parts())
-	for _, s := range b.settings.Strata {
-		out[s].Rows++
-	}
 	lce := b.byStratum(local, local.Residual)
 	for s := range out {
 		out[s].LCE, out[s].Floor = lce[s], math.NaN()

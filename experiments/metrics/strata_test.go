@@ -25,7 +25,7 @@ func TestStrata(t *testing.T) {
 	for _, protocol := range protocols {
 		s := Settings{Protocol: protocol, Strata: make([]int, 400)}
 		all := measure(p, s, redraws)
-		if one := all.Strata[0]; len(all.Strata) != 1 || one.Rows != 400 ||
+		if one := all.Strata[0]; len(all.Strata) != 1 ||
 			!near(one.LCE, all.Values[LCE], 1e-9) || !near(one.Floor, all.Noise[LCE].Mean, 1e-9) {
 			t.Errorf("%v: one stratum of all rows is %+v, want %v over %v", protocol, one, all.Values[LCE], all.Noise[LCE])
 		}
@@ -33,7 +33,7 @@ func TestStrata(t *testing.T) {
 			s.Strata[i] = i * i % 7 % parts
 		}
 		got := measure(p, s, redraws)
-		b := bin(must(checked.NewSample(p.logProbs, p.labels, nil, nil)), must(s.filled(3)))
+		b := bin(must(checked.NewSample(p.logProbs, p.labels, nil, nil)), must(s.filled()))
 		labels := b.redraw(redraws, rand.New(rand.NewPCG(9, 0)))
 		for k := range parts {
 			if want := ofRows(b, measure(p, s, None).Local, s.Strata, k); !near(got.Strata[k].LCE, want, 1e-9) {
@@ -42,7 +42,7 @@ func TestStrata(t *testing.T) {
 			var mean float64
 			for _, drawn := range labels {
 				again := problem{p.logProbs, p.embedding, whole(drawn.all(b.N))}
-				b := bin(must(checked.NewSample(p.logProbs, again.labels, nil, nil)), must(s.filled(3)))
+				b := bin(must(checked.NewSample(p.logProbs, again.labels, nil, nil)), must(s.filled()))
 				mean += ofRows(b, measure(again, s, None).Local, s.Strata, k) / redraws
 			}
 			if floor := got.Strata[k].Floor; !near(floor, mean, 1e-5) { // float32 sums of another order

@@ -22,10 +22,10 @@ type tally struct {
 	mostNorm          []float64 // variants: max_i Σ_c |r_ic|
 }
 
-func newTally(variants, classes int) *tally {
+func newTally(variants, classes int, unit float64) *tally {
 	size := variants * classes
 	return &tally{
-		variants: variants, classes: classes, unit: 1,
+		variants: variants, classes: classes, unit: unit,
 		sum: make([]int64, size), weight: make([]int64, size),
 		most: make([]float64, size), mostNorm: make([]float64, variants),
 	}
@@ -33,11 +33,10 @@ func newTally(variants, classes int) *tally {
 
 // tallyOf is that of rows that count as those of s do.
 func tallyOf(s *checked.Sample, variants int) *tally {
-	t := newTally(variants, s.Classes)
 	if s.Weight != nil {
-		t.unit = fixedPoint
+		return newTally(variants, s.Classes, fixedPoint)
 	}
-	return t
+	return newTally(variants, s.Classes, 1)
 }
 
 // add counts |r| of class c, of a row of weight w > 0, which is whole where the unit is 1.
@@ -53,11 +52,7 @@ func (t *tally) add(variant, c int, r, w float64) {
 }
 
 // empty is a tally of the same variants that has counted nothing.
-func (t *tally) empty() *tally {
-	e := newTally(t.variants, t.classes)
-	e.unit = t.unit
-	return e
-}
+func (t *tally) empty() *tally { return newTally(t.variants, t.classes, t.unit) }
 
 // addNorm counts Σ_c |r_ic| of a row.
 func (t *tally) addNorm(variant int, norm float64) {

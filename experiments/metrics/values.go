@@ -30,12 +30,7 @@ var metricNames = [Metrics]struct{ key, title string }{
 }
 
 // String is the metric's key in result files: "accuracy", "ece", …
-func (m Metric) String() string {
-	if m < 0 || m >= Metrics {
-		return fmt.Sprintf("Metric(%d)", int(m))
-	}
-	return metricNames[m].key
-}
+func (m Metric) String() string { return metricNames[m].key }
 
 // Title is the metric's column head in tables: "ACC", "ECE", …
 func (m Metric) Title() string { return metricNames[m].title }

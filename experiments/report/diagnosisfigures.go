@@ -31,19 +31,16 @@ func mapDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) *Drawing {
 		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = plane.Name, plane.Axes[0], plane.Axes[1]
 		p.Add(newGridLines())
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -mapEdge, mapEdge, -mapEdge, mapEdge
-		within := func(x float64) float64 { return max(-mapEdge, min(mapEdge, x)) }
+		within := func(at plotter.XY) plotter.XY {
+			return plotter.XY{X: max(-mapEdge, min(mapEdge, at.X)), Y: max(-mapEdge, min(mapEdge, at.Y))}
+		}
 		var rows plotter.XYs
 		for i := 0; i < d.Rows; i += (d.Rows + mapRows - 1) / mapRows {
-			rows = append(rows, plotter.XY{X: within(plane.At.At(i, 0)), Y: within(plane.At.At(i, 1))})
+			rows = append(rows, within(middleOf(plane.At, []int{i})))
 		}
 		p.Add(newDots(faded(muted), vg.Points(0.8), rows...))
 		for k, place := range slices.Concat(m.Places, m.Regions) {
-			var at plotter.XY
-			for _, i := range place.Rows {
-				at.X += plane.At.At(i, 0) / float64(len(place.Rows))
-				at.Y += plane.At.At(i, 1) / float64(len(place.Rows))
-			}
-			at.X, at.Y = within(at.X), within(at.Y)
+			at := within(middleOf(plane.At, place.Rows))
 			radius := vg.Points(2 + 22*math.Sqrt(float64(len(place.Rows))/float64(d.Rows)))
 			part, number, tested := "region", k-len(m.Places)+1, diagnosis.Region{}
 			if number < 1 {

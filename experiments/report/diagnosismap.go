@@ -13,6 +13,7 @@ import (
 	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/plot/plotter"
 )
 
 //go:embed diagnosis.html.tmpl
@@ -152,13 +153,19 @@ func (v *mapView) add(text string, p diagnosis.Place) {
 
 // markAt is the mean of rows on the plane of 640×520 points.
 func markAt(at *mat.Dense, rows []int) (m mapMark) {
-	for _, i := range rows {
-		m.X += at.At(i, 0) / float64(len(rows))
-		m.Y += at.At(i, 1) / float64(len(rows))
-	}
+	middle := middleOf(at, rows)
 	place := func(x, middle, half float64) float64 { return round3(middle + half*max(-1, min(1, x/mapEdge))) }
-	m.X, m.Y = place(m.X, 330, 295), place(-m.Y, 248, 236)
+	m.X, m.Y = place(middle.X, 330, 295), place(-middle.Y, 248, 236)
 	return m
+}
+
+// middleOf is the mean of rows on a plane.
+func middleOf(at *mat.Dense, rows []int) (middle plotter.XY) {
+	for _, i := range rows {
+		middle.X += at.At(i, 0) / float64(len(rows))
+		middle.Y += at.At(i, 1) / float64(len(rows))
+	}
+	return middle
 }
 
 func round3(x float64) float64 { return math.Round(1000*x) / 1000 }

@@ -17,8 +17,7 @@ type HeatPanel struct {
 	Values        *mat.Dense // rows upward × columns rightward; NaN stays white
 	Rows, Columns []string
 	Text          func(float64) string // written into each cell; nil for none
-	Diverging     bool                 // blue below 0, red above, in place of pale to dark
-	Low, High     float64              // ends of the colours, of a panel that is not Diverging; both 0: those of the values
+	Low, High     float64              // ends of the colours; both 0: those of the values
 	Width, Height vg.Length            // of the panel
 }
 
@@ -63,10 +62,6 @@ func (panel HeatPanel) limits() (low, high float64, err error) {
 	if panel.High > panel.Low {
 		low, high = panel.Low, panel.High
 	}
-	if panel.Diverging {
-		reach := max(-low, high)
-		low, high = -reach, reach
-	}
 	return low, high, err
 }
 
@@ -77,13 +72,8 @@ func (panel HeatPanel) plot() (*chart, colourBar) {
 	low, high, p.err = panel.limits()
 	colour := func(v float64) color.NRGBA {
 		t := (v - low) / (high - low)
-		switch {
-		case panel.Diverging && panel.Text != nil: // pale enough for letters, in the light and in the dark
-			return diverging(0.25 + t/2)
-		case panel.Diverging:
-			return diverging(t)
-		case panel.Text != nil:
-			return sequential(0.47 * t) // beyond, letters in the dark have a contrast below 4.5
+		if panel.Text != nil {
+			t *= 0.47 // beyond, letters in the dark have a contrast below 4.5
 		}
 		return sequential(t)
 	}
@@ -144,16 +134,7 @@ func (h cells) write(c draw.Canvas, p *plot.Plot, cell vg.Rectangle, text string
 
 // sequential goes from pale to dark blue for t from 0 to 1.
 func sequential(t float64) color.NRGBA {
-	return ramp(t, []color.NRGBA{{0xf3, 0xf7, 0xfb, 0xff}, {0xa6, 0xc8, 0xe4, 0xff}, {0x3d, 0x85, 0xc0, 0xff}, {0x08, 0x30, 0x6b, 0xff}})
-}
-
-// diverging goes from blue over white to red.
-func diverging(t float64) color.NRGBA {
-	return ramp(t, []color.NRGBA{{0x1b, 0x4f, 0x9c, 0xff}, {0x8f, 0xb8, 0xde, 0xff}, {0xf7, 0xf7, 0xf7, 0xff}, {0xf0, 0xa0, 0x82, 0xff}, {0xb0, 0x22, 0x2c, 0xff}})
-}
-
-// ramp interpolates between the stops.
-func ramp(t float64, stops []color.NRGBA) color.NRGBA {
+	stops := []color.NRGBA{{0xf3, 0xf7, 0xfb, 0xff}, {0xa6, 0xc8, 0xe4, 0xff}, {0x3d, 0x85, 0xc0, 0xff}, {0x08, 0x30, 0x6b, 0xff}}
 	t = min(max(t, 0), 1) * float64(len(stops)-1)
 	k := min(int(t), len(stops)-2)
 	t -= float64(k)

@@ -127,7 +127,7 @@ func (panel LinePanel) axes(p *chart, reach *reach) {
 	edge := max((reach.right-reach.left)*0.04, 1e-6)
 	p.X.Min, p.X.Max = reach.left-edge, reach.right+edge
 	if panel.Log {
-		p.X.Tick.Marker = logTicks{}
+		p.X.Tick.Marker = logTicks(apart)
 	}
 	if panel.Places != nil {
 		p.X.Tick.Marker = placedTicks{panel.Places, panel.Log}
@@ -136,7 +136,7 @@ func (panel LinePanel) axes(p *chart, reach *reach) {
 	switch {
 	case panel.LogY:
 		margin := max(0.05*(top-bottom), 0.05)
-		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = bottom-margin, top+margin, tallTicks{}
+		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = bottom-margin, top+margin, logTicks(stacked)
 	case bottom >= 0 && bottom <= 0.4*top: // a zero farther below would flatten the lines
 		p.Y.Min, p.Y.Max = 0, max(top*1.05, 1e-9)
 	default:

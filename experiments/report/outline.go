@@ -13,22 +13,14 @@ import (
 type outlined struct{ vg.Canvas }
 
 // straight is a canvas that is told the shares of red, green and blue as they are: gonum/plot's PDF takes those that [color.Color] has,
-// which are less by the opacity, for the colour itself, so that bands would be grey.
+// which are less by the opacity, for the colour itself, so that bands would be grey. Those of a color.RGBA are its fields.
 type straight struct{ vg.Canvas }
 
 func (s straight) SetColor(c color.Color) {
 	if c != nil {
-		c = plain(color.NRGBAModel.Convert(c).(color.NRGBA))
+		c = color.RGBA(color.NRGBAModel.Convert(c).(color.NRGBA))
 	}
 	s.Canvas.SetColor(c)
-}
-
-// plain is a colour whose RGBA are not less by its opacity.
-type plain color.NRGBA
-
-func (p plain) RGBA() (r, g, b, a uint32) {
-	const most = 0x101 // of 8 bits 16
-	return uint32(p.R) * most, uint32(p.G) * most, uint32(p.B) * most, uint32(p.A) * most
 }
 
 // FillString fills the outlines of the letters, as far apart as [font.Face.Width] has them.

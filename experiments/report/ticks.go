@@ -19,19 +19,12 @@ import (
 // logTicks names 1, 2, 5, 10, 20, … of a logarithmic axis, or else 1, 5, 10, 50, … or powers of ten, every second, and so on:
 // the first of these whose names do not touch. Where that leaves fewer than three, or two of an axis of more than a power of ten, even
 // steps are named.
-type logTicks struct{}
+type logTicks func(ticks []plot.Tick, length float64) (apart bool)
 
-// tallTicks are logTicks of an axis upwards, along which a name is one line.
-type tallTicks struct{}
+var _ plot.Ticker = logTicks(apart)
 
-var _, _ plot.Ticker = logTicks{}, tallTicks{}
-
-func (tallTicks) Ticks(low, high float64) []plot.Tick { return digitsOrEven(low, high, stacked) }
-
-func (logTicks) Ticks(low, high float64) []plot.Tick { return digitsOrEven(low, high, apart) }
-
-// digitsOrEven ticks digits whose names stay apart, or else even steps.
-func digitsOrEven(low, high float64, apart func([]plot.Tick, float64) bool) []plot.Tick {
+// Ticks are digits whose names stay apart, or else even steps.
+func (apart logTicks) Ticks(low, high float64) []plot.Tick {
 	fewest := 3
 	if high-low > 1 {
 		fewest = 2

@@ -14,7 +14,7 @@ import (
 func TestAxesAreTicked(t *testing.T) {
 	for _, span := range [][2]float64{{1, 1000}, {0.1, 3}, {30, 45}, {1.02, 1.09}, {20000, 90000}, {1e-6, 3e-4}, {2e-3, 1.7e5}, {1e7, 1e9}, {0.2, 0.35}, {1e-12, 1}} {
 		low, high := math.Log10(span[0]), math.Log10(span[1])
-		checkTicks(t, logTicks{}.Ticks(low, high), low, high, func(v float64) float64 { return math.Pow(10, v) })
+		checkTicks(t, logTicks(apart).Ticks(low, high), low, high, func(v float64) float64 { return math.Pow(10, v) })
 	}
 	for _, span := range [][2]float64{{0.81, 1.17}, {-3, 12}, {0.001, 0.0093}, {1e3, 4.7e6}} {
 		checkTicks(t, evenTicks{}.Ticks(span[0], span[1]), span[0], span[1], func(v float64) float64 { return v })
@@ -26,7 +26,7 @@ func TestNamesOfTicksDoNotTouch(t *testing.T) {
 	for _, span := range [][2]float64{{1e-6, 3e-4}, {1e-3, 1}, {1e7, 1e9}, {800, 1.2e5}, {0.005, 2}} {
 		low, high := math.Log10(span[0]), math.Log10(span[1])
 		end := math.Inf(-1)
-		for _, tick := range (logTicks{}).Ticks(low, high) {
+		for _, tick := range logTicks(apart).Ticks(low, high) {
 			if tick.Label == "" {
 				continue
 			}

@@ -205,7 +205,7 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 	if err != nil {
 		t.Fatal(err)
 	}
-	corrections.add(v, map[string]float64{verdict.Corrections[1]: d.times - 1}, losses(0), recovered.ReachedNLL)
+	corrections.add(v, map[string]float64{verdict.Corrections[1]: d.times - 1}, losses(0), floats.SubTo(make([]float64, testRows), losses(0), recovered.GlobalNLL))
 }
 
 // TestFalseAlarms draws predictions whose errors are known. No method is said to help, or to harm, that does not, in more than the 5 %

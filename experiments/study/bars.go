@@ -12,14 +12,14 @@ import (
 // localBars are the figures of Q1, in either embedding.
 var localBars = figures("Local calibration (Q1)",
 	"Lower is better. Dots are the seeds, error bars one standard deviation where they are many. The black ticks are the noise floor: what the metric shows, in the same embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
-	plain(func(f *Findings, s *subject) []*report.Drawing {
+	func(f *Findings, s *subject) []*report.Drawing {
 		f.rank(s)
 		own, shared := s.localBars()
 		return []*report.Drawing{
 			s.drawing("q1-own", "LCE and MLCE of %s in each method's own embedding.", report.Bars(own)),
 			s.drawing("q1-shared", "LCE and MLCE of %s in the embedding shared by all methods.", report.Bars(shared)),
 		}
-	}))
+	})
 
 // localBars are panels of LCE and MLCE in either embedding, each metric on one scale.
 func (s *subject) localBars() (own, shared []report.BarPanel) {
@@ -43,10 +43,10 @@ func (s *subject) globalBars() []report.BarPanel {
 }
 
 // globalBars are the figures of Q3.
-var globalBars = figures("Global calibration (Q3)", "Lower is better; dots are the seeds, black ticks the noise floor.", plain(func(f *Findings, s *subject) []*report.Drawing {
+var globalBars = figures("Global calibration (Q3)", "Lower is better; dots are the seeds, black ticks the noise floor.", func(f *Findings, s *subject) []*report.Drawing {
 	f.rank(s)
 	return []*report.Drawing{s.drawing("q3", "ECCE and NLL of %s.", report.Bars(s.globalBars()))}
-}))
+})
 
 // bars is a panel of the subject's rows, a tick at the floor of errors that are never 0.
 func (s *subject) bars(title string, q, floor quantity) report.BarPanel {

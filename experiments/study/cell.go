@@ -67,8 +67,7 @@ type Skipped struct {
 	Data, Why string
 }
 
-// Cells lists the study's grid on the origins: origin by origin, encoder by
-// encoder, seed by seed, so that what cells share is made once. Origins that tables
+// Cells lists the study's grid on the origins: origin by origin, seed by seed, so that what cells share is made once. Origins that tables
 // would name alike are a *data.InputError.
 func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Settings) (cells []Cell, skipped []Skipped, err error) {
 	for i, o := range origins {
@@ -79,26 +78,24 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 			return nil, nil, data.Inputf("", "two of the data are %s to a table; name them once, or rename a file to DATASET-BACKBONE", (&subject{source: source{origin: o}}).Title())
 		}
 		grid := s.grid(o, set)
-		for _, encoder := range encodersOf(grid) {
-			size, err := o.Size(ctx, encoder)
-			if err != nil {
-				return nil, nil, err
-			}
-			for at, seed := range slices.Sorted(slices.Values(set.Seeds)) {
-				for _, spec := range grid {
-					if spec.Encoder != encoder {
-						continue
-					}
-					spec.Seed = seed
-					cell, why, err := s.cell(o, spec, size, set, grid)
-					switch {
-					case err != nil:
-						return nil, nil, err
-					case why == "":
-						cells = append(cells, cell)
-					case at == 0:
-						skipped = append(skipped, Skipped{o.Name, why})
-					}
+		if len(grid) == 0 {
+			continue
+		}
+		size, err := o.Size(ctx, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		for at, seed := range slices.Sorted(slices.Values(set.Seeds)) {
+			for _, spec := range grid {
+				spec.Seed = seed
+				cell, why, err := s.cell(o, spec, size, set, grid)
+				switch {
+				case err != nil:
+					return nil, nil, err
+				case why == "":
+					cells = append(cells, cell)
+				case at == 0:
+					skipped = append(skipped, Skipped{o.Name, why})
 				}
 			}
 		}
@@ -110,7 +107,7 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 // cell is that of a Spec of the grid, with all filled in that the study leaves open, or why the
 // data rule it out.
 func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experiments.Size, set Settings, grid []experiments.Spec) (c Cell, why string, err error) {
-	if o.Encoders != nil && spec.Encoder == "" {
+	if o.Encoders != nil {
 		spec.Encoder = o.Encoders[0].Name
 	}
 	spec.Data, spec.Split, spec.Catalog, spec.Executor = o.Name, set.Split, set.Catalog, set.Executor
@@ -234,34 +231,19 @@ func sized(spec experiments.Spec, method experiments.Method, features int) (expe
 	return spec.Resolve(keys), err
 }
 
-func encodersOf(grid []experiments.Spec) []string {
-	var names []string
-	for _, s := range grid {
-		if !slices.Contains(names, s.Encoder) {
-			names = append(names, s.Encoder)
-		}
-	}
-	return names
-}
-
 // keyDigits are those of a cell's key.
 const keyDigits = 20
 
 // key is the hash of all that a cell's numbers depend on besides the program, which the
 // result itself names: see [Store].
 func key(spec experiments.Spec, digest string) string {
-	return digestOf(struct {
+	text, err := json.Marshal(struct {
 		Digest string
 		Spec   experiments.Spec
-	}{digest, spec})[:keyDigits]
-}
-
-// digestOf is the SHA-256 of a value's JSON in hexadecimal digits.
-func digestOf(v any) string {
-	text, err := json.Marshal(v)
+	}{digest, spec})
 	if err != nil {
 		panic("study: a value that is no JSON: " + err.Error())
 	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum[:])[:keyDigits]
 }

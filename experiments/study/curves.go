@@ -12,7 +12,7 @@ import (
 // sizeCurves show LCE and NLL along the size of the calibration set.
 var sizeCurves = figures("Along the size of the calibration set",
 	"Fitted on a stratified part of the calibration rows; validation rows, test rows and the shared embedding stay the same.",
-	plain(func(f *Findings, s *subject) []*report.Drawing {
+	func(f *Findings, s *subject) []*report.Drawing {
 		places := map[float64]string{}
 		for _, c := range f.Cells {
 			places[100*fraction(c.Spec)] = strconv.FormatFloat(100*fraction(c.Spec), 'g', 3, 64)
@@ -34,7 +34,7 @@ var sizeCurves = figures("Along the size of the calibration set",
 			return nil
 		}
 		return []*report.Drawing{s.drawing("calsize", "LCE in either embedding and NLL of %s for various sizes of the calibration set.", report.Lines(panels))}
-	}))
+	})
 
 // alongRows are a line a method, along the share of the calibration rows.
 func (s *subject) alongRows(q quantity) []report.Series {

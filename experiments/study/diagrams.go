@@ -14,7 +14,7 @@ import (
 // reliabilityDiagrams show the top class's confidence against its hits.
 var reliabilityDiagrams = figures("Reliability",
 	"Frequency of hits against the confidence of the top class in 15 bins, the mean over the seeds. Bars are 95 % Clopper–Pearson intervals of as many rows as one seed tests, grey bars the share of the rows in each bin; ECE is the mean gap of these bins.",
-	plain(func(f *Findings, s *subject) []*report.Drawing {
+	func(f *Findings, s *subject) []*report.Drawing {
 		var diagrams []report.Diagram
 		for _, r := range s.rows {
 			var curves []*metrics.Curve
@@ -33,7 +33,7 @@ var reliabilityDiagrams = figures("Reliability",
 			return nil
 		}
 		return append(f.portraits(s), s.drawing("reliability", "Reliability diagrams of %s.", report.Diagrams(diagrams)))
-	}))
+	})
 
 // method is the row's method as the study writes it.
 func (f *Findings) method(r *row) string {

@@ -13,11 +13,7 @@
 // # Cells
 //
 // A [Cell] is one unit of computation: one Spec on one origin. Its result is one file, which is
-// written completely or not at all. The file is named by a hash of the Spec and of the contents of the data:
-//
-//	DIR/KEY.json           the result
-//	DIR/encoded-KEY.npz    what an encoder made of raw rows
-//
+// written completely or not at all. The file, KEY.json, is named by a hash of the Spec and of the contents of the data.
 // So an interrupted study goes on where it stopped, and studies that share a directory share their cells. The numbers of a
 // cell depend only on its Spec and data, not on other cells or on the number of threads, so results.csv is always the same.
 package study

@@ -230,19 +230,19 @@ func priorWords(names []string, priors []float64) string {
 }
 
 // specColumns are the parts of a Spec that csv files hold.
-var specColumns = []column[Cell]{
-	{"data", func(c Cell) string { return c.Spec.Data }},
-	{"encoder", func(c Cell) string { return c.Spec.Encoder }},
-	{"method", func(c Cell) string { return c.Spec.Method }},
-	{"slots", func(c Cell) string { return strconv.Itoa(c.Spec.Slots()) }},
-	{"codewords", func(c Cell) string { return strconv.Itoa(c.Spec.Codewords()) }},
-	{"ema", func(c Cell) string { return c.Spec.Start() }},
-	{"calibration_fraction", func(c Cell) string { return number(fraction(c.Spec)) }},
-	{"shift", func(c Cell) string { return string(c.Spec.Shift) }},
-	{"members", func(c Cell) string { return members(c.Spec) }},
-	{"split", func(c Cell) string { return string(c.Spec.Split) }},
-	{"seed", func(c Cell) string { return strconv.FormatUint(c.Spec.Seed, 10) }},
-	{"settings", func(c Cell) string { return c.Spec.Set }}, // among them the kind of codes
+var specColumns = columns{
+	{"data", func(c Cell, _ *Result) string { return c.Spec.Data }},
+	{"encoder", func(c Cell, _ *Result) string { return c.Spec.Encoder }},
+	{"method", func(c Cell, _ *Result) string { return c.Spec.Method }},
+	{"slots", func(c Cell, _ *Result) string { return strconv.Itoa(c.Spec.Slots()) }},
+	{"codewords", func(c Cell, _ *Result) string { return strconv.Itoa(c.Spec.Codewords()) }},
+	{"ema", func(c Cell, _ *Result) string { return c.Spec.Start() }},
+	{"calibration_fraction", func(c Cell, _ *Result) string { return number(fraction(c.Spec)) }},
+	{"shift", func(c Cell, _ *Result) string { return string(c.Spec.Shift) }},
+	{"members", func(c Cell, _ *Result) string { return members(c.Spec) }},
+	{"split", func(c Cell, _ *Result) string { return string(c.Spec.Split) }},
+	{"seed", func(c Cell, _ *Result) string { return strconv.FormatUint(c.Spec.Seed, 10) }},
+	{"settings", func(c Cell, _ *Result) string { return c.Spec.Set }}, // among them the kind of codes
 }
 
 // number writes all digits of x, nothing for NaN.
@@ -253,32 +253,26 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// column is a value column of a csv file.
-type column[Of any] struct {
-	name  string
-	value func(Of) string
-}
-
-func (c column[Of]) head() string { return c.name }
-
-// line are the values of columns.
-func line[Of any](columns []column[Of], of Of) []string {
-	return data.Each(columns, func(c column[Of]) string { return c.value(of) })
-}
-
-// columns are those of a file.
-type columns []column[*Result]
+// column is a column of a csv file, and columns are those of one.
+type (
+	column struct {
+		name  string
+		value func(Cell, *Result) string
+	}
+	columns []column
+)
 
 // add adds a column of numbers.
 func (c *columns) add(name string, value func(*Result) float64) {
-	*c = append(*c, column[*Result]{name, func(r *Result) string { return number(value(r)) }})
+	*c = append(*c, column{name, func(_ Cell, r *Result) string { return number(value(r)) }})
 }
 
-func (f *Findings) writeCSV(w io.Writer, columns columns) error {
-	lines := [][]string{slices.Concat(data.Each(specColumns, column[Cell].head), data.Each(columns, column[*Result].head))}
+func (f *Findings) writeCSV(w io.Writer, more columns) error {
+	all := slices.Concat(specColumns, more, columns{{"commit", func(_ Cell, r *Result) string { return r.Program.Commit }}})
+	lines := [][]string{data.Each(all, func(c column) string { return c.name })}
 	for i, cell := range f.Cells {
 		if r := f.Results[i]; r != nil {
-			lines = append(lines, slices.Concat(line(specColumns, cell), line(columns, r)))
+			lines = append(lines, data.Each(all, func(c column) string { return c.value(cell, r) }))
 		}
 	}
 	return data.NewCSVWriter(w).WriteAll(lines)
@@ -313,23 +307,20 @@ func (f *Findings) writeResults(w io.Writer) error {
 	for _, c := range usageColumns {
 		all.add("codewords_"+c.name, c.value)
 	}
-	return f.writeCSV(w, append(all, commitColumn))
+	return f.writeCSV(w, all)
 }
-
-// commitColumn is the commit of the program that made a result.
-var commitColumn = column[*Result]{"commit", func(r *Result) string { return r.Program.Commit }}
 
 func (f *Findings) writeTimes(w io.Writer) error {
 	var all columns
 	all.add("seconds", func(r *Result) float64 { return r.Time })
 	all.add("fit_seconds", func(r *Result) float64 { return r.Fit })
 	all.add("predict_seconds", func(r *Result) float64 { return r.Predict })
-	all = append(all, column[*Result]{"program", func(r *Result) string { return r.Program.Digest }})
+	all = append(all, column{"program", func(_ Cell, r *Result) string { return r.Program.Digest }})
 	for _, stage := range []string{"divide", "calibrate"} {
 		all.add(stage+"_epochs", stageOf(stage, epochs))
 		all.add(stage+"_seconds", stageOf(stage, func(s Stage) float64 { return s.Seconds }))
 	}
-	return f.writeCSV(w, append(all, commitColumn))
+	return f.writeCSV(w, all)
 }
 
 // calibrationRows is how many rows its methods were fitted on: "10000", "500 to 10000".

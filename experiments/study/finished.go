@@ -188,7 +188,7 @@ func comparedFits(ctx context.Context, f *Findings) (*report.Section, error) {
 }
 
 // reliabilityTogether draws the reliability of all rows on one axis, the best in front.
-var reliabilityTogether = figures("Reliability", "", plain(func(f *Findings, s *subject) []*report.Drawing {
+var reliabilityTogether = figures("Reliability", "", func(f *Findings, s *subject) []*report.Drawing {
 	best := s.best(sharedMetric(metrics.NLL))
 	var shown []report.Shown
 	var last *report.Shown
@@ -204,7 +204,7 @@ var reliabilityTogether = figures("Reliability", "", plain(func(f *Findings, s *
 		shown = append(shown, *last)
 	}
 	return report.Portraits(shown, s.results()[0].ClassNames)
-}))
+})
 
 // ofSpec are the settings of a fit that its method does not have.
 var ofSpec = []string{"method", "split", "seed", "calibration rows", "validation rows", "commit"}

@@ -10,11 +10,11 @@ import (
 
 // The studies whose views are those of others too.
 
-// mainStudy compares all methods: the tables "Results … ResNet" and "Weather" and the
-// figures of Q1 and Q3.
+// mainStudy compares all methods: the tables "Results …", "Weather" and, with the methods vq-dc and vq-nc, of the ablation,
+// and the figures of Q1 and Q3.
 var mainStudy = Study{
 	Name: "main", Line: "all methods, locally and globally (figures Q1 and Q3, tables of results)",
-	Paper: []string{"main", "weather"},
+	Paper: []string{"main", "convnext", "vit", "weather", "ablation"},
 	Grid:  always(each(allMethods()...)),
 	Vary:  []Field{byMethod},
 	Views: []View{Results, forests, localBars, globalBars, noiseFloor, reliabilityDiagrams},
@@ -28,15 +28,6 @@ var essStudy = Study{
 	Grid:  always(each(tableOrder...)),
 	Vary:  []Field{byMethod},
 	Views: []View{profiles, sparsest, Results, forests},
-}
-
-// partsStudy ablates the quantization and the calibrator: VQ, VQ-DC, VQ-NC, DC, NC.
-var partsStudy = Study{
-	Name: "ablate-parts", Line: "what quantization and what the calibrator add (table of the ablation)",
-	Paper: []string{"ablation"},
-	Grid:  always(each("vq", "vq-dc", "vq-nc", "dc", "nc")),
-	Vary:  []Field{byMethod},
-	Views: []View{Results, forests, localBars, globalBars, noiseFloor},
 }
 
 // slotsStudy varies w and |C| together.
@@ -85,28 +76,6 @@ var shiftedStudy = Study{
 	},
 	Vary:  []Field{byMethod},
 	Views: []View{shiftNote, Results, forests, localBars, globalBars, profiles},
-}
-
-// backbonesStudy compares all methods on the features of several backbones: each
-// features file is one, and raw rows are encoded by every encoder.
-var backbonesStudy = Study{
-	Name: "backbones", Line: "all methods for each backbone: one features file each, or every encoder of raw rows",
-	Paper: []string{"main", "convnext", "vit", "weather"},
-	Grid: func(o *experiments.Origin) (specs []experiments.Spec) {
-		encoders := o.Encoders
-		if encoders == nil {
-			encoders = []experiments.Encoder{{}}
-		}
-		for _, e := range encoders {
-			for _, spec := range each(tableOrder...) {
-				spec.Encoder = e.Name
-				specs = append(specs, spec)
-			}
-		}
-		return specs
-	},
-	Vary:  []Field{byMethod},
-	Views: []View{Results, forests, localBars, profiles},
 }
 
 // usageStudy counts how often the test rows' slots are assigned to each codeword.

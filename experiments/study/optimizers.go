@@ -169,14 +169,14 @@ func optimizerStatements(_ context.Context, f *Findings) (all []report.Statement
 func (f *Findings) writeOptimizers(w io.Writer) error {
 	above, lost := f.aboveOptimum()
 	var all columns
-	all = append(all, column[*Result]{"rule", func(r *Result) string { return byRule.Of(r.Spec) }})
+	all = append(all, column{"rule", func(_ Cell, r *Result) string { return byRule.Of(r.Spec) }})
 	for _, c := range []struct {
 		name string
 		of   quantity
 	}{{"loss", lossReached}, {"above_optimum", above}, {"gradient", gradientReached}, {"epochs", epochsRun}, {"seconds", fitSeconds}, {"nll", sharedMetric(metrics.NLL)}, {"nll_lost", lost}} {
 		all.add(c.name, c.of.value)
 	}
-	return f.writeCSV(w, append(all, commitColumn))
+	return f.writeCSV(w, all)
 }
 
 // finite is x where it is a number, nil where it is none: files of JSON have no NaN.

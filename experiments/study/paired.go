@@ -17,8 +17,7 @@ import (
 // paired is the difference of two methods in a metric, on the same test rows.
 type paired struct {
 	metrics.Comparison
-	holm  float64   // the p-value after Holm's correction over the rows of a subject
-	seeds []float64 // the difference of each seed
+	holm float64 // the p-value after Holm's correction over the rows of a subject
 }
 
 // adjust gives the differences of a family their p by Holm; nil stands for one that
@@ -143,7 +142,7 @@ func pairedLosses(a, b *row, q quantity) (*paired, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &paired{Comparison: *c, seeds: seeds}, nil
+	return &paired{Comparison: *c}, nil
 }
 
 // lawBetween is the law of a difference, nil where neither leaves the classifier as it is, beside which laws are known.

@@ -84,7 +84,7 @@ func (p *Plan) Run(ctx context.Context, jobs int) error {
 		return err
 	}
 	disk.Sweep(dir, func(name string) bool { // what killed studies left of their files
-		return slices.Contains([]string{".json", ".npz"}, filepath.Ext(name))
+		return filepath.Ext(name) == ".json"
 	})
 	shop := &workshop{store: p.Store, board: p.Board}
 	todo := p.those(func(t *Task) bool { return t.result == nil && t.Err == nil })

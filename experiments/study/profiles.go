@@ -11,7 +11,7 @@ var nan = math.NaN()
 // profiles are the figures of Q2.
 var profiles = figures("Local error by support (Q2)",
 	"Rows are cut into 15 quantile bins of the effective sample size of their neighbourhood, sparse on the left; lines are means over the seeds, bands one standard deviation. The dotted line is the noise floor: what the profile would be if the predictions were perfectly calibrated.",
-	plain(func(_ *Findings, s *subject) []*report.Drawing {
+	func(_ *Findings, s *subject) []*report.Drawing {
 		var panels []report.ProfilePanel
 		for _, view := range embeddings {
 			panel := report.ProfilePanel{Title: view.title + ": " + s.Title()}
@@ -33,7 +33,7 @@ var profiles = figures("Local error by support (Q2)",
 			return nil
 		}
 		return []*report.Drawing{s.drawing("q2", "Local calibration error of %s along the effective sample size.", figure)}
-	}))
+	})
 
 // sparsest is the table of local error where calibration rows are sparse, middling and
 // dense.

@@ -291,14 +291,7 @@ func byKey(r *metrics.Report) (values map[string]float64, intervals map[string]m
 func strata(r *metrics.Report) []Stratum {
 	var out []Stratum
 	for _, s := range r.Strata {
-		var kept Stratum
-		if !math.IsNaN(s.LCE) {
-			kept.LCE = &s.LCE
-		}
-		if !math.IsNaN(s.Floor) {
-			kept.Noise = &s.Floor
-		}
-		out = append(out, kept)
+		out = append(out, Stratum{finite(s.LCE), finite(s.Floor)})
 	}
 	return out
 }

@@ -122,7 +122,9 @@ func rowNumbers(test *data.Set, o *experiments.Origin) []int {
 // prepare is what the cells of one split share, made of the cell's problem.
 func prepare[T any](ctx context.Context, w *workshop, c Cell, make func(*experiments.Problem) (T, error)) (T, error) {
 	return take(w, preparedKey(c), func() (none T, err error) {
-		problem, err := take(w, problemKey(c), func() (*experiments.Problem, error) { return w.store.problem(ctx, c) })
+		problem, err := take(w, problemKey(c), func() (*experiments.Problem, error) {
+			return c.Origin.Load(ctx, c.Spec.Seed, c.Spec.Encoder, c.Spec.Shift)
+		})
 		if err != nil {
 			return none, err
 		}

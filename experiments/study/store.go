@@ -31,29 +31,19 @@ func OpenStore(dir string) (Store, error) {
 // find is the result of a cell that may be used, nil if it is still to be computed, and
 // whether another program's is there.
 func (st Store) find(c Cell) (r *Result, stale bool, err error) {
-	if r, err = st.read(c); err != nil || r == nil {
+	r = &Result{}
+	switch err := readJSON(st.path(c), r); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false, nil
+	case err != nil:
 		return nil, false, err
-	}
-	if !r.Program.Same(st.Program) {
+	case !r.Program.Same(st.Program):
 		return nil, true, nil
 	}
 	return r, false, nil
 }
 
 func (st Store) path(c Cell) string { return filepath.Join(st.Dir, c.Key+".json") }
-
-// read is the cell's result, stale or not; nil if there is none.
-func (st Store) read(c Cell) (*Result, error) {
-	r := &Result{}
-	err := readJSON(st.path(c), r)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
-}
 
 // write keeps the result. One that another process has kept meanwhile is the same and stays.
 func (st Store) write(c Cell, r *Result) error {

@@ -43,7 +43,7 @@ func TestStale(t *testing.T) {
 	}
 	computeAll(earlier)
 	for _, c := range cells {
-		r, err := earlier.read(c)
+		r, _, err := earlier.find(c)
 		if err != nil || r == nil {
 			t.Fatal(r, err)
 		}

@@ -20,8 +20,7 @@ type Study struct {
 	// Grid lists the Specs for one origin. Data, split, seed and averages are filled
 	// in later, and so are the codebook's sizes where they are 0.
 	Grid func(o *experiments.Origin) []experiments.Spec
-	// Vary names the fields of Spec that distinguish the rows of its tables: of
-	// method, slots, codewords, fraction, encoder.
+	// Vary names the fields of Spec that distinguish the rows of its tables: of method, slots, codewords, fraction.
 	Vary []Field
 	// Views are the parts of its report, in order.
 	Views []View
@@ -36,7 +35,7 @@ type Study struct {
 }
 
 // Studies lists all studies, in the paper's order.
-var Studies = []*Study{&mainStudy, &essStudy, &partsStudy, &slotsStudy, &codebookStudy, &calibrationSizeStudy, &shiftedStudy, &backbonesStudy, &usageStudy, &timeStudy, &benchmarkStudy, &optimizersStudy}
+var Studies = []*Study{&mainStudy, &essStudy, &slotsStudy, &codebookStudy, &calibrationSizeStudy, &shiftedStudy, &usageStudy, &timeStudy, &benchmarkStudy, &optimizersStudy}
 
 // usual is what cells are judged by: noise floors, but along the calibration rows, where no
 // study shows them.
@@ -57,7 +56,7 @@ func ByName(name string) (*Study, error) {
 // that of experiments.Methods.
 var tableOrder = []string{"vq", "sm", "dc", "kc", "ln", "ps", "ir", "ts", "pc", "nc"}
 
-// ablations are methods that only ablate-parts runs.
+// ablations are methods of the paper's ablation alone, which main runs where they are named.
 var ablations = []string{"vq-dc", "vq-nc"}
 
 // allMethods are the methods that main compares.

@@ -319,7 +319,7 @@ func TestResultRoundTrip(t *testing.T) {
 		if r == nil {
 			continue
 		}
-		back, err := f.Store.read(f.Cells[i])
+		back, _, err := f.Store.find(f.Cells[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,31 +351,6 @@ func ExampleStudy_Cells() {
 	// letter/mlp vq w=16 |C|=64 seed 42
 	// letter/mlp vq w=32 |C|=32 seed 42
 	// 8 [{letter 256 slots do not divide its 128 features}]
-}
-
-// TestEncodedOnce: what an encoder made is the same from its file as from training.
-func TestEncodedOnce(t *testing.T) {
-	o := origin(t, "digits")
-	c := Cell{Spec: experiments.Spec{Data: "digits", Encoder: "mlp-shallow", Seed: 1}, Origin: o}
-	st := store(t, t.TempDir())
-	trained, err := st.problem(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read, err := st.problem(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, pair := range map[string][2]*data.Set{
-		"cal": {trained.Source.Cal, read.Source.Cal}, "test": {trained.Source.Test, read.Source.Test}, "shifted": {trained.Shifted, read.Shifted},
-	} {
-		if !mat.Equal(pair[0].Features, pair[1].Features) || !mat.Equal(pair[0].Logits, pair[1].Logits) || fmt.Sprint(pair[0].Labels) != fmt.Sprint(pair[1].Labels) || len(pair[0].Numbers) == 0 || fmt.Sprint(pair[0].Numbers) != fmt.Sprint(pair[1].Numbers) || len(pair[0].Names.Classes) != 10 || fmt.Sprint(pair[0].Names) != fmt.Sprint(pair[1].Names) {
-			t.Errorf("the %s rows differ", name)
-		}
-	}
-	if read.Source.Classes != trained.Source.Classes {
-		t.Errorf("%d classes were %d", read.Source.Classes, trained.Source.Classes)
-	}
 }
 
 // TestShiftsByName: a raw table is judged on the rows that the name says, and the report

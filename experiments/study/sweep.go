@@ -528,7 +528,7 @@ func (f *Findings) sweepColumns() (all columns) {
 	}
 	for _, field := range f.Study.Vary {
 		if field.Head != byMethod.Head {
-			all = append(all, column[*Result]{field.Head, func(r *Result) string { return field.Of(r.Spec) }})
+			all = append(all, column{field.Head, func(_ Cell, r *Result) string { return field.Of(r.Spec) }})
 		}
 	}
 	all.add(validation.key, validation.value)

@@ -13,23 +13,14 @@ import (
 type View func(context.Context, *Findings) (*report.Section, error)
 
 // figures is a view of figures: those that draw makes of each subject, none where it has nothing to show.
-func figures(title, note string, draw func(context.Context, *Findings, *subject) ([]*report.Drawing, error)) View {
-	return func(ctx context.Context, f *Findings) (*report.Section, error) {
+func figures(title, note string, draw func(*Findings, *subject) []*report.Drawing) View {
+	return func(_ context.Context, f *Findings) (*report.Section, error) {
 		section := &report.Section{Title: title, Note: note}
 		for _, s := range f.subjects() {
-			drawings, err := draw(ctx, f, s)
-			if err != nil {
-				return nil, err
-			}
-			section.Figures = append(section.Figures, drawings...)
+			section.Figures = append(section.Figures, draw(f, s)...)
 		}
 		return section, nil
 	}
-}
-
-// plain is how a subject is drawn that neither takes long nor fails.
-func plain(draw func(*Findings, *subject) []*report.Drawing) func(context.Context, *Findings, *subject) ([]*report.Drawing, error) {
-	return func(_ context.Context, f *Findings, s *subject) ([]*report.Drawing, error) { return draw(f, s), nil }
 }
 
 // tables is a view of tables.

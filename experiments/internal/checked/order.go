@@ -15,12 +15,11 @@ func Mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-func ones(n int) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = 1
-	}
-	return x
+// Ascending are the places of x from its smallest number on, equal ones in their order.
+func Ascending(x []float64) []int {
+	order := FirstToLast(len(x))
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	return order
 }
 
 // Descending are the places of x from its largest number on, equal ones in their order.

@@ -130,29 +130,22 @@ func (s *Sample) Loss(i int, of Truth) float64 {
 // Residual is e_ic = p_ic − q_ic.
 func (s *Sample) Residual(i, c int) float64 { return s.Prob[i*s.Classes+c] - s.Share(i, c) }
 
-// Probability is p_ic; c = C stands for the top class.
-func (s *Sample) Probability(i, c int) float64 {
+// class is the class that c stands for in row i: C for the top class.
+func (s *Sample) class(i, c int) int {
 	if c == s.Classes {
-		c = int(s.Top[i])
+		return int(s.Top[i])
 	}
-	return s.Prob[i*s.Classes+c]
+	return c
 }
+
+// Probability is p_ic; c = C stands for the top class.
+func (s *Sample) Probability(i, c int) float64 { return s.Prob[i*s.Classes+s.class(i, c)] }
 
 // Hit is q_ic; c = C stands for the top class.
-func (s *Sample) Hit(i, c int) float64 {
-	if c == s.Classes {
-		c = int(s.Top[i])
-	}
-	return s.Share(i, c)
-}
+func (s *Sample) Hit(i, c int) float64 { return s.Share(i, s.class(i, c)) }
 
 // Miss is e_ic = p_ic − q_ic; c = C stands for the top class.
-func (s *Sample) Miss(i, c int) float64 {
-	if c == s.Classes {
-		c = int(s.Top[i])
-	}
-	return s.Residual(i, c)
-}
+func (s *Sample) Miss(i, c int) float64 { return s.Residual(i, s.class(i, c)) }
 
 // Misses are the misses of some rows for the classes below most.
 func (s *Sample) Misses(rows []int, most int) *mat.Dense {

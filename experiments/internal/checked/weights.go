@@ -132,7 +132,7 @@ func Effective(weight []float64) float64 {
 // Weights are w, in memory of their own.
 func (s *Sample) Weights() []float64 {
 	if s.Weight == nil {
-		return ones(s.N)
+		return slices.Repeat([]float64{1}, s.N)
 	}
 	return slices.Clone(s.Weight)
 }
