@@ -30,7 +30,7 @@ type Judged struct {
 	path            string
 	source          *data.Source         // whose test rows they are, nil of predictions
 	unread          string               // [data.Source.Unread] of the file
-	doubt           string               // why nothing that the rows show is to be used, "" where they are as they should be
+	doubts          []string             // why nothing that the rows show is to be used, "" where they are as they should be
 	copies          *rowcheck.Copies     // of the rows, nil without
 	described       *data.Described      // of a features file's own rows, nil of predictions
 	rows            int                  // of the file
@@ -181,8 +181,20 @@ func (j *Judged) told(t *terminal, embedding string) {
 	if j.ReadAs != "" {
 		t.remark("read_as", "%s holds %s", j.path, j.ReadAs)
 	}
-	j.doubt = rowcheck.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Names: data.Names{Classes: j.ClassNames}})
-	warnOf(t, "labels", j.path, j.doubt)
+	beside := rowcheck.Findings{}
+	features := j.source != nil && j.source.Test.Features != nil
+	if j.source != nil && j.source.Cal != nil {
+		beside = rowcheck.Find(j.source)
+		beside.Copies = nil // which are counted where the embedding is known
+		if beside.TestLabels != "" {
+			beside.Wrong = nil // the same in other words
+		}
+	} else {
+		beside.Labels = rowcheck.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Names: data.Names{Classes: j.ClassNames}})
+	}
+	warnDiffer(t, j.path, &beside.Comparison)
+	warnFound(t, j.path, &beside, features)
+	j.doubts = append(beside.Doubts(features), beside.Wrong...)
 }
 
 // Embed reads the embedding from the array key or, if key is "", from the array of the default name if the file has it.
