@@ -44,6 +44,34 @@ func (f *tableFlags) settings() experiments.OriginSettings {
 	return experiments.OriginSettings{Label: f.Label, Header: f.Header}
 }
 
+// said are the flags as a command that reads the same file takes them.
+func (f *tableFlags) said() (text string) {
+	if f.Label != "" {
+		text = " --label " + quoted(f.Label)
+	}
+	if f.Header != "" {
+		text += " --header " + string(f.Header)
+	}
+	return text
+}
+
+// said are the flags as a command that reads the same file takes them.
+func (f *scoresFlags) said() string {
+	if f.scores() == "" {
+		return ""
+	}
+	return " --scores " + string(f.scores())
+}
+
+// said are the flags as a command that reads the same file takes them.
+func (f *inputFlags) said() string {
+	text := f.scoresFlags.said()
+	if f.AcceptShift {
+		text += " --accept-shift"
+	}
+	return text
+}
+
 // scores is what the flags name, "" if nothing.
 func (f *scoresFlags) scores() data.Scores {
 	switch {

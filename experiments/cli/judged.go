@@ -28,6 +28,7 @@ type Judged struct {
 	Embedding mat.Matrix // nil without
 
 	path            string
+	flags           string               // that read the file, as another command takes them
 	source          *data.Source         // whose test rows they are, nil of predictions
 	unread          string               // [data.Source.Unread] of the file
 	doubts          []string             // why nothing that the rows show is to be used, "" where they are as they should be
@@ -72,6 +73,7 @@ func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *experime
 	if err != nil {
 		return nil, err
 	}
+	j.flags = f.scoresFlags.said() + f.tableFlags.said()
 	if j.Labels == nil {
 		return nil, data.Inputf(path, "has no labels to judge the predictions by")
 	}
@@ -122,6 +124,11 @@ func (j *Judged) repaired(v *verdict.Verdict, features string) {
 		corrections(v, "", cmp.Or(features, j.path))
 	default:
 		corrections(v, j.path, features)
+	}
+	for i := range v.Commands {
+		if j.source != nil && features == "" {
+			v.Commands[i] += j.flags
+		}
 	}
 }
 
