@@ -73,7 +73,7 @@ func weighAll(ctx context.Context, run *experiments.Run, methods ...string) (*we
 		if err := w.add(work.Span(step, "noise floors", 0.5, 1), r, run); err != nil {
 			return nil, err
 		}
-		w.runs[k].Unasked = method != run.Spec.Method
+		w.runs[w.place(method)].Unasked = method != run.Spec.Method
 	}
 	if err := w.judge(); err != nil {
 		return nil, err
