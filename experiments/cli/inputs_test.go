@@ -199,9 +199,14 @@ func TestDriftAndTrainingRowsAreReported(t *testing.T) {
 			}
 		}
 	}
-	for _, door := range [][]string{{"fit", "--method", "ts", "--out", filepath.Join(t.TempDir(), "run")}, {"evaluate", "--folds", "0", "--redraws", "0"}, {"diagnose", "--out", t.TempDir()}} {
+	for _, door := range [][]string{
+		{"fit", "--method", "ts", "--out", filepath.Join(t.TempDir(), "run")},
+		{"evaluate", "--folds", "0", "--redraws", "0"},
+		{"diagnose", "--out", t.TempDir()},
+	} {
 		_, stdout, _ := calibra(t, append(door, "--in", trained)...)
-		if said := strings.Join(strings.Fields(stdout), " "); !strings.HasPrefix(said, "Check the rows.") || !strings.Contains(said, "calibrate on rows that it has not seen") {
+		said := strings.Join(strings.Fields(stdout), " ")
+		if !strings.HasPrefix(said, "Check the rows.") || !strings.Contains(said, "calibrate on rows that it has not seen") {
 			t.Errorf("the result of %s does not say it: %s", door[0], stdout)
 		}
 	}

@@ -197,7 +197,8 @@ func (j *Judged) told(t *terminal, embedding string) {
 			beside.Wrong = nil // the same in other words
 		}
 	} else {
-		beside.Labels = rowcheck.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Names: data.Names{Classes: j.ClassNames}})
+		names := data.Names{Classes: j.ClassNames}
+		beside.Labels = rowcheck.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Names: names})
 	}
 	warnDiffer(t, j.path, &beside.Comparison)
 	warnFound(t, j.path, &beside, features)
