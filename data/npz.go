@@ -340,13 +340,20 @@ func (e *entry) shaped(value int) (rows, cols int, err error) {
 	return rows, cols, CheckRoom(e.a.path, e.key, rows, each, "rows")
 }
 
-// flattened says how an array of more axes becomes rows and columns.
+// flattened says how an array of one axis, or of more than two, becomes rows and columns.
 func (e *entry) flattened() string {
 	of := map[int]string{3: "; of tokens, N×T×C, write %s.reshape(-1, C)", 4: "; of pixels, N×C×H×W, write numpy.moveaxis(%s, 1, -1).reshape(-1, C)"}[len(e.shape)]
-	switch {
+	logits, probabilities := strings.HasSuffix(e.key, "logits"), strings.HasSuffix(e.key, "probs")
+	switch one := len(e.shape) == 1; {
+	case one && logits:
+		return fmt.Sprintf("; of two classes and a logit of the second, write numpy.column_stack([0 * %[1]s, %[1]s])", e.key)
+	case one && probabilities:
+		return fmt.Sprintf("; of two classes and the probability of the second, write numpy.column_stack([1 - %[1]s, %[1]s])", e.key)
+	case one:
+		return fmt.Sprintf("; write %s.reshape(-1, 1)", e.key)
 	case of == "":
 		return ""
-	case strings.HasSuffix(e.key, "logits") || strings.HasSuffix(e.key, "probs"):
+	case logits || probabilities:
 		return fmt.Sprintf(of, e.key) + " and labels.reshape(-1), without the rows whose label is ignored; of several outputs, write a file for each"
 	}
 	return fmt.Sprintf("; take a vector for each row, such as that of the first token, %s[:, 0]", e.key)

@@ -275,6 +275,7 @@ func TestBadInput(t *testing.T) {
 		"classes":       {zipped(t, 0, with(g, array(t, "test_logits", "<f4", "(2, 2)", 0, 1, 2, 3))...), "cal_logits has 3 columns and test_logits has 2"},
 		"one class":     {zipped(t, 0, array(t, "cal_logits", "<f4", "(2, 1)", 0, 1)), "cal_logits has 1 column"},
 		"no rows":       {zipped(t, 0, with(g, array(t, "cal_features", "<f4", "(0, 2)"))...), "cal_features has shape (0, 2); it must have at least one row"},
+		"predictions":   {zipped(t, 0, array(t, "probs", "<f4", "(1, 2)", 1, 0)), "name the arrays of those cal_probs and test_probs"},
 		"no keys":       {zipped(t, 0, array(t, "x", "<f4", "(1, 1)", 0)), "has no cal_features; it holds x"},
 		"no arrays":     {zipped(t, 0), "has no cal_features; it holds no array at all"},
 		"complex":       {zipped(t, 0, member{"cal_features", rawNPY("<c8", false, "(1, 1)", make([]byte, 8))}), `cal_features has dtype "<c8"; save it as float16`},

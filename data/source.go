@@ -143,6 +143,12 @@ func (a *archive) parts() (parts []block, classes int, err error) {
 		return nil, 0, err
 	}
 	if total == 0 {
+		of := []string{"probs", "log_probs", "logits"}
+		if k := slices.IndexFunc(a.keys, func(key string) bool { return slices.Contains(of, key) }); k >= 0 {
+			return nil, 0, Inputf(a.path, "holds predictions of one set and no rows to fit to or apply a model to; "+
+				"name the arrays of those cal_%[1]s and test_%[1]s, "+
+				"or let calibra evaluate or compare --folds 5 take the file as it is", a.keys[k])
+		}
 		return nil, 0, a.missing("cal_features")
 	}
 	return parts, columns.n, nil

@@ -16,8 +16,8 @@ var (
 	// saidArrays record where the others come from.
 	saidArrays = []string{"provenance", "cal_rows", "test_rows"}
 	// predictedArrays are those of files of predictions, and what this program writes there besides.
-	predictedArrays = []string{"log_probs", "probs", "embedding", "embedding_own", "new_priors", "lower", "upper",
-		"sets", "sets_marginal", "sets_region", "sets_level"}
+	predictedArrays = []string{"log_probs", "probs", "embedding", "embedding_own", "new_priors", "new_priors_lower",
+		"new_priors_upper", "new_priors_p", "lower", "upper", "sets", "sets_marginal", "sets_region", "sets_level"}
 )
 
 // partKeys are the arrays of all parts behind their prefixes.

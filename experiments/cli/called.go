@@ -16,7 +16,7 @@ func (c *evaluateCmd) verdict(in *Judged, r *metrics.Report, fitted *verdict.Ver
 		return nil, err
 	}
 	in.repaired(v, c.Features)
-	v.Doubt(in.doubt)
+	v.Doubt(in.doubts...)
 	return v, nil
 }
 

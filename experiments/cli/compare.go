@@ -84,7 +84,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	findings := study.Compare.Findings(set, plan)
 	findings.Doubts, findings.Notes = map[*experiments.Origin][]string{origin: c.doubts}, &t.said
 	if c.Folds == 0 { // else no rows of the file are calibration rows
-		findings.Inputs = map[*experiments.Origin]string{origin: quoted(relative(c.In))}
+		findings.Inputs = map[*experiments.Origin]string{origin: quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()}
 		if err := c.shifted(ctx, t, methods, origin, findings); err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	}
 	in.repaired(v, c.Features)
 	v.Notes = &t.said
-	v.Doubt(in.doubt)
+	v.Doubt(in.doubts...)
 	if in.copies != nil {
 		d.Copies = in.copies
 	}

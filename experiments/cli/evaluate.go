@@ -185,6 +185,11 @@ const recoverableClasses = 256
 // folds are those of the recoverable loss, 0 where it is not measured.
 func (c *evaluateCmd) folds(t *terminal, in *Judged) int {
 	rows, classes := in.LogProbs.Dims()
+	for _, weight := range in.Weights {
+		if weight == 0 {
+			rows--
+		}
+	}
 	if in.copies != nil {
 		rows = in.copies.Counted
 	}

@@ -332,7 +332,7 @@ func (c *fitCmd) unjudged(run *experiments.Run) string {
 // next are the commands that follow from a fit: those that fit and apply the method to use, the last alone where it is this
 // one, and where there is none, that which tries others.
 func (c *fitCmd) next(methods *experiments.Catalog, v *verdict.Verdict) (commands []string) {
-	in := quoted(relative(c.In))
+	in := quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()
 	switch use := v.ToUse(); use {
 	case verdict.Classifier:
 		fitted := ""

@@ -44,6 +44,34 @@ func (f *tableFlags) settings() experiments.OriginSettings {
 	return experiments.OriginSettings{Label: f.Label, Header: f.Header}
 }
 
+// said are the flags as a command that reads the same file takes them.
+func (f *tableFlags) said() (text string) {
+	if f.Label != "" {
+		text = " --label " + quoted(f.Label)
+	}
+	if f.Header != "" {
+		text += " --header " + string(f.Header)
+	}
+	return text
+}
+
+// said are the flags as a command that reads the same file takes them.
+func (f *scoresFlags) said() string {
+	if f.scores() == "" {
+		return ""
+	}
+	return " --scores " + string(f.scores())
+}
+
+// said are the flags as a command that reads the same file takes them.
+func (f *inputFlags) said() string {
+	text := f.scoresFlags.said()
+	if f.AcceptShift {
+		text += " --accept-shift"
+	}
+	return text
+}
+
 // scores is what the flags name, "" if nothing.
 func (f *scoresFlags) scores() data.Scores {
 	switch {
@@ -76,21 +104,26 @@ func (f *inputFlags) told(t *terminal, src *data.Source, beside *rowcheck.Findin
 	if err := f.differ(t, src.Path, &beside.Comparison); err != nil {
 		return err
 	}
-	warnOf(t, "labels", src.Path, beside.Labels)
-	warnOf(t, "test_labels", src.Path, beside.TestLabels)
-	if slices.ContainsFunc(methods, readsFeatures) {
-		warnOf(t, "features", src.Path, beside.Features)
+	warnFound(t, src.Path, beside, slices.ContainsFunc(methods, readsFeatures))
+	return nil
+}
+
+// warnFound warns of what is odd about the rows of a file; of features where they matter.
+func warnFound(t *terminal, path string, beside *rowcheck.Findings, features bool) {
+	warnOf(t, "labels", path, beside.Labels)
+	warnOf(t, "test_labels", path, beside.TestLabels)
+	if features {
+		warnOf(t, "features", path, beside.Features)
 	}
 	if beside.Training != nil {
-		warnOf(t, "training_rows", src.Path, beside.Training.String())
+		warnOf(t, "training_rows", path, beside.Training.String())
 	}
 	if beside.Repeated != nil {
-		warnOf(t, "repeated_rows", src.Path, beside.Repeated.String())
+		warnOf(t, "repeated_rows", path, beside.Repeated.String())
 	}
 	if beside.Copies != nil {
-		warnOf(t, "copies", src.Path, beside.Copies.String())
+		warnOf(t, "copies", path, beside.Copies.String())
 	}
-	return nil
 }
 
 // readsFeatures reports whether a method needs the features of the rows.
@@ -116,13 +149,18 @@ func (f *inputFlags) differ(t *terminal, path string, c *layers.Comparison) erro
 	if len(c.Wrong) > 0 && !f.AcceptShift {
 		return data.Inputf(path, "%s (--accept-shift if they are right)", strings.Join(c.Wrong, "; or "))
 	}
+	warnDiffer(t, path, c)
+	return nil
+}
+
+// warnDiffer warns of rows that do not look like those of the fit.
+func warnDiffer(t *terminal, path string, c *layers.Comparison) {
 	for _, sentence := range c.Wrong {
 		warnOf(t, "shift", path, sentence)
 	}
 	for _, d := range c.Drift {
 		warnOf(t, "drift", path, fmt.Sprint(d))
 	}
-	return nil
 }
 
 // brought reports whether arg names data of the catalog. A file of that name comes first.

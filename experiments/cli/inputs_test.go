@@ -199,8 +199,15 @@ func TestDriftAndTrainingRowsAreReported(t *testing.T) {
 			}
 		}
 	}
-	_, stdout, _ := calibra(t, "fit", "--in", trained, "--method", "ts", "--out", filepath.Join(t.TempDir(), "run"))
-	if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "calibrate on rows that it has not seen") {
-		t.Errorf("the result does not say it: %s", stdout)
+	for _, door := range [][]string{
+		{"fit", "--method", "ts", "--out", filepath.Join(t.TempDir(), "run")},
+		{"evaluate", "--folds", "0", "--redraws", "0"},
+		{"diagnose", "--out", t.TempDir()},
+	} {
+		_, stdout, _ := calibra(t, append(door, "--in", trained)...)
+		said := strings.Join(strings.Fields(stdout), " ")
+		if !strings.HasPrefix(said, "Check the rows.") || !strings.Contains(said, "calibrate on rows that it has not seen") {
+			t.Errorf("the result of %s does not say it: %s", door[0], stdout)
+		}
 	}
 }

@@ -28,9 +28,10 @@ type Judged struct {
 	Embedding mat.Matrix // nil without
 
 	path            string
+	flags           string               // that read the file, as another command takes them
 	source          *data.Source         // whose test rows they are, nil of predictions
 	unread          string               // [data.Source.Unread] of the file
-	doubt           string               // why nothing that the rows show is to be used, "" where they are as they should be
+	doubts          []string             // why nothing that the rows show is to be used, "" where they are as they should be
 	copies          *rowcheck.Copies     // of the rows, nil without
 	described       *data.Described      // of a features file's own rows, nil of predictions
 	rows            int                  // of the file
@@ -72,6 +73,7 @@ func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *experime
 	if err != nil {
 		return nil, err
 	}
+	j.flags = f.scoresFlags.said() + f.tableFlags.said()
 	if j.Labels == nil {
 		return nil, data.Inputf(path, "has no labels to judge the predictions by")
 	}
@@ -122,6 +124,11 @@ func (j *Judged) repaired(v *verdict.Verdict, features string) {
 		corrections(v, "", cmp.Or(features, j.path))
 	default:
 		corrections(v, j.path, features)
+	}
+	for i := range v.Commands {
+		if j.source != nil && features == "" {
+			v.Commands[i] += j.flags
+		}
 	}
 }
 
@@ -181,8 +188,21 @@ func (j *Judged) told(t *terminal, embedding string) {
 	if j.ReadAs != "" {
 		t.remark("read_as", "%s holds %s", j.path, j.ReadAs)
 	}
-	j.doubt = rowcheck.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Names: data.Names{Classes: j.ClassNames}})
-	warnOf(t, "labels", j.path, j.doubt)
+	beside := rowcheck.Findings{}
+	features := j.source != nil && j.source.Test.Features != nil
+	if j.source != nil && j.source.Cal != nil {
+		beside = rowcheck.Find(j.source)
+		beside.Copies = nil // which are counted where the embedding is known
+		if beside.TestLabels != "" {
+			beside.Wrong = nil // the same in other words
+		}
+	} else {
+		names := data.Names{Classes: j.ClassNames}
+		beside.Labels = rowcheck.OtherLabels("rows", &data.Set{Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Names: names})
+	}
+	warnDiffer(t, j.path, &beside.Comparison)
+	warnFound(t, j.path, &beside, features)
+	j.doubts = append(beside.Doubts(features), beside.Wrong...)
 }
 
 // Embed reads the embedding from the array key or, if key is "", from the array of the default name if the file has it.

@@ -168,7 +168,8 @@ func TestWeightsTimesANumber(t *testing.T) {
 
 // TestEvaluateTakesWeights and soft labels, with all that it says of others.
 func TestEvaluateTakesWeights(t *testing.T) {
-	w, soft, labels := make([]float64, 300), mat.NewDense(300, 3, nil), make([]int, 300)
+	w, soft, labels, few := make([]float64, 300), mat.NewDense(300, 3, nil), make([]int, 300), make([]float64, 300)
+	few[0], few[1] = 1, 2 // rows alone count, too few for corrections
 	for i := range w {
 		w[i], labels[i] = .5+float64(i%3), i%3
 		soft.SetRow(i, []float64{.5, .25, .25})
@@ -177,6 +178,7 @@ func TestEvaluateTakesWeights(t *testing.T) {
 		{{Name: "labels", Value: labels}, {Name: "weights", Value: w}},
 		{{Name: "labels", Value: soft}},
 		{{Name: "labels", Value: soft}, {Name: "weights", Value: w}},
+		{{Name: "labels", Value: labels}, {Name: "weights", Value: few}},
 	} {
 		in := predictions(t, rows...)
 		code, out := output(t, "evaluate", "--json", "--in", in)

@@ -121,7 +121,7 @@ func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
 		}
 		longest = max(longest, len(lines))
 		p := dotLines(lines)
-		p.Title.Text, p.X.Label.Text = part.name, "confidence less frequency"
+		p.Title.Text, p.X.Label.Text = part.name, "confidence minus frequency"
 		if len(order) > most {
 			p.Title.Text += fmt.Sprintf(", %d of %d shown", most, len(order))
 		}

@@ -27,8 +27,8 @@ func Forest(v *verdict.Verdict, title string) *Figure {
 		x  string
 		of func(*verdict.Judged) *verdict.Difference
 	}{
-		{"NLL less that of " + lowest, func(j *verdict.Judged) *verdict.Difference { return j.ToLowest }},
-		{"share of wrong rows less that of " + lowest, func(j *verdict.Judged) *verdict.Difference { return j.ErrorsToLowest }},
+		{"NLL minus that of " + lowest, func(j *verdict.Judged) *verdict.Difference { return j.ToLowest }},
+		{"share of wrong rows minus that of " + lowest, func(j *verdict.Judged) *verdict.Difference { return j.ErrorsToLowest }},
 	} {
 		var lines []dotLine
 		known := false

@@ -19,8 +19,8 @@ type Findings struct {
 	Copies     *Copies       `json:"copies,omitempty"` // among the rows that are tested
 }
 
-// Doubts are the findings by which the rows are of other classes, other rows or seen in training, so that nothing they show is to be
-// used; "" of what is not found. Features matter to methods that read them.
+// Doubts are the findings by which the rows are of other classes, other rows or seen in training, or most test rows are calibration rows,
+// so that nothing they show is to be used; "" of what is not found. Features matter to methods that read them.
 func (f *Findings) Doubts(features bool) []string {
 	doubts := []string{f.Labels, f.TestLabels}
 	if features {
@@ -28,6 +28,9 @@ func (f *Findings) Doubts(features bool) []string {
 	}
 	if f.Training != nil {
 		doubts = append(doubts, f.Training.String())
+	}
+	if f.Repeated != nil && 2*f.Repeated.Rows > f.Repeated.Of {
+		doubts = append(doubts, f.Repeated.String())
 	}
 	return doubts
 }

@@ -1,6 +1,7 @@
 package rowcheck_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -9,26 +10,34 @@ import (
 	"calibra/experiments/rowcheck"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/sampleuv"
 )
 
-// predicted are n rows of three classes whose label's logit is larger by the margin.
-func predicted(n int, margin float64, rng *rand.Rand) *data.Set {
+// predicted are n rows of three classes: the logits are spread times standard normal numbers, the labels drawn from them and kept
+// by the chances keep, and the logit of the label is then larger by the margin.
+func predicted(n int, spread, margin float64, keep []float64, rng *rand.Rand) *data.Set {
 	x := &data.Set{Logits: mat.NewDense(n, 3, nil), Labels: make([]int, n)}
-	for i := range n {
-		x.Labels[i] = rng.IntN(3)
-		for j := range 3 {
-			x.Logits.Set(i, j, rng.NormFloat64())
+	for i := 0; i < n; {
+		row, p := x.Logits.RawRowView(i), make([]float64, 3)
+		for j := range row {
+			row[j] = spread * rng.NormFloat64()
+			p[j] = math.Exp(row[j])
 		}
-		x.Logits.Set(i, x.Labels[i], x.Logits.At(i, x.Labels[i])+margin)
+		if x.Labels[i], _ = sampleuv.NewWeighted(p, rng).Take(); rng.Float64() < keep[x.Labels[i]] {
+			row[x.Labels[i]] += margin
+			i++
+		}
 	}
 	return x
 }
 
 // Rows that the classifier knows better are told; where labels are shares of classes, or rows have weights, it is
-// the same rows that are told and the same that are not.
+// the same rows that are told and the same that are not. Classes that are more frequent, and rows that are harder and of which the
+// classifier is less sure, are no reason.
 func TestTrainingRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	cal, seen, test := predicted(600, 2, rng), predicted(600, 6, rng), predicted(600, 2, rng)
+	all := []float64{1, 1, 1}
+	cal, seen, test := predicted(600, 1, 0, all, rng), predicted(600, 1, 2, all, rng), predicted(600, 1, 0, all, rng)
 	shares := func(x *data.Set) *data.Set {
 		out := *x
 		out.Soft = mat.NewDense(600, 3, nil)
@@ -54,5 +63,18 @@ func TestTrainingRows(t *testing.T) {
 		if r == nil || !strings.Contains(r.String(), "look like rows that the classifier was trained on") {
 			t.Errorf("%s: rows of the training are not told: %v", name, r)
 		}
+	} // Of rows of the third class the classifier is mostly wrong, as it says too little of it.
+	other := predicted(3000, 1, 0, []float64{.1, .1, 1}, rng)
+	known := predicted(3000, 1, 0, []float64{1, 1, .1}, rng)
+	for _, x := range []*data.Set{other, known} {
+		for i := range x.Labels {
+			x.Logits.Set(i, 2, x.Logits.At(i, 2)-1)
+		}
+	}
+	if r := rowcheck.TrainingRows(known, other); r != nil {
+		t.Errorf("other shares of the classes are told: %v", r)
+	}
+	if r := rowcheck.TrainingRows(predicted(3000, 3, 0, all, rng), predicted(3000, 1, 0, all, rng)); r != nil {
+		t.Errorf("harder rows are told: %v", r)
 	}
 }

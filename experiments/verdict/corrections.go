@@ -90,10 +90,11 @@ func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) (*Verdic
 	return v, nil
 }
 
-// beside is the verdict on methods that were fitted to calibration rows, which a command can fit again, or that on corrections where
-// nothing was fitted, and where one by the latent space helps and nothing else does.
+// beside is the verdict on methods that were fitted to calibration rows, which a command can fit again. Where nothing was fitted, and
+// where a correction by the latent space gains more than these do, which read logits alone, it is that on corrections.
 func (v *Verdict) beside(fitted *Verdict) *Verdict {
-	if fitted == nil || fitted.Say != Use && v.Say == Use && v.Method == Corrections[2] {
+	local := v.Say == Use && v.Method == Corrections[2]
+	if fitted == nil || local && (fitted.Say != Use || fitted.Cause != Shifted && v.Difference < fitted.Difference) {
 		return v
 	}
 	return fitted
