@@ -281,7 +281,7 @@ func (f *Findings) writeCSV(w io.Writer, columns columns) error {
 			lines = append(lines, slices.Concat(line(specColumns, cell), line(columns, r)))
 		}
 	}
-	return data.NewCSVWriter(w).WriteAll(lines)
+	return data.WriteCSV(w, lines)
 }
 
 func (f *Findings) writeResults(w io.Writer) error {
