@@ -243,11 +243,7 @@ func (a *archive) missing(key string) error {
 	if len(a.keys) == 0 {
 		return Inputf(a.path, "has no %s; it holds no array at all", key)
 	}
-	var shown []string
-	for _, have := range a.keys {
-		shown = append(shown, Printable(have))
-	}
-	return Inputf(a.path, "has no %s%s; it holds %s", key, columnOf(a.path, key), listed(shown, 12))
+	return Inputf(a.path, "has no %s%s; it holds %s", key, columnOf(a.path, key), listed(Each(a.keys, Printable), 12))
 }
 
 // values are those of a real N×M array, row by row. A NaN always, and an infinity unless

@@ -96,13 +96,7 @@ func (t *Table) valuesIn(j int, rows []int) (values []string) {
 	for _, i := range rows {
 		has[int(t.Features.At(i, j))] = true
 	}
-	values = []string{}
-	for k, v := range t.Values[j] {
-		if has[k] {
-			values = append(values, v)
-		}
-	}
-	return values
+	return at(t.Values[j], slices.DeleteFunc(UpTo(len(has)), func(k int) bool { return !has[k] }))
 }
 
 // numbersIn are the mean of the numbers of column j that the rows have, whether some lack it, and whether all have one
@@ -122,11 +116,7 @@ func (t *Table) numbersIn(j int, rows []int) (mean float64, missing, constant bo
 
 // numbers are the table's columns as they are.
 func (t *Table) numbers() []RawColumn {
-	columns := make([]RawColumn, t.width())
-	for j := range columns {
-		columns[j].Name = t.named(j)
-	}
-	return columns
+	return Each(UpTo(t.width()), func(j int) RawColumn { return RawColumn{Name: t.named(j)} })
 }
 
 // places finds each of the columns in the table, by name where both have names.

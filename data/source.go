@@ -126,13 +126,13 @@ func (a *archive) parts() (parts []block, classes int, err error) {
 	width, columns, total := lengths{what: "columns"}, lengths{what: "columns", least: 2}, 0
 	for _, p := range (&Source{}).parts() {
 		p, rows := block{a: a, name: p.name}, lengths{what: "rows"}
-		if p.features, err = a.among(p.name+"_features", &rows, &width); err != nil {
-			return nil, 0, err
+		if p.features, err = a.among(p.name+"_features", &rows, &width); err == nil {
+			p.logits, err = a.among(p.name+"_logits", &rows, &columns)
 		}
-		if p.logits, err = a.among(p.name+"_logits", &rows, &columns); err != nil {
-			return nil, 0, err
+		if err == nil {
+			p.labels, err = a.labelled(p.name+"_labels", &rows)
 		}
-		if p.labels, err = a.labelled(p.name+"_labels", &rows); err != nil {
+		if err != nil {
 			return nil, 0, err
 		}
 		p.rows = rows.n
@@ -216,21 +216,18 @@ func (p block) read() (set *Set, err error) {
 	}
 	set = &Set{}
 	if p.features != nil {
-		if set.Features, err = p.features.features(); err != nil {
-			return nil, err
-		}
+		set.Features, err = p.features.features()
 	}
-	if p.logits != nil {
-		if set.Logits, err = p.logits.matrix(Masked); err != nil {
-			return nil, err
-		}
+	if p.logits != nil && err == nil {
+		set.Logits, err = p.logits.matrix(Masked)
 	}
-	if p.labels != nil {
-		if set.Labels, set.Soft, err = p.labels.labels(); err != nil {
-			return nil, err
-		}
+	if p.labels != nil && err == nil {
+		set.Labels, set.Soft, err = p.labels.labels()
 	}
-	if set.Weights, err = p.a.weights(p.name+"_weights", p.rows); err == nil && p.name == "test" {
+	if err == nil {
+		set.Weights, err = p.a.weights(p.name+"_weights", p.rows)
+	}
+	if p.name == "test" && err == nil {
 		set.Groups, err = p.a.testGroups(p.rows)
 	}
 	return set, err
@@ -329,11 +326,57 @@ func (s *Source) EmptyClasses() []int {
 	if s.Cal == nil {
 		return nil
 	}
-	var empty []int
-	for y, n := range (&Set{Labels: s.Cal.Labels}).Counts(s.Classes) {
-		if n == 0 {
-			empty = append(empty, y)
+	return slices.DeleteFunc(UpTo(s.Classes), func(y int) bool { return slices.Contains(s.Cal.Labels, y) })
+}
+
+// OpenWhole reads one labelled set, which nobody has parted: the rows of a features file that has cal, val or test rows alone, or
+// of predictions (see [ReadPredictions]), whose probabilities stand for logits, with the array features or else embedding. They are
+// the calibration rows of the source, with their groups.
+func OpenWhole(ctx context.Context, path string) (*Source, error) {
+	return wanted(ctx, path, func(a *archive) (*Source, error) {
+		plain, err := a.joined()
+		if err != nil {
+			return nil, err
+		}
+		s, err := readSource(a, Names{})
+		if err != nil {
+			return nil, err
+		}
+		if s.Test.Labels == nil {
+			return nil, Inputf(path, "has no labels for its rows, by which folds are fitted and judged")
+		}
+		if s.Cal, s.Test = s.Test, nil; plain {
+			s.Unread = a.unreadBeside("")
+		}
+		return s, nil
+	})
+}
+
+// joined lets the only rows of the file be test rows, and reports whether they were of none of the parts.
+func (a *archive) joined() (plain bool, err error) {
+	var parts []string
+	for _, p := range (&Source{}).parts() {
+		if a.has(p.name+"_logits") || a.has(p.name+"_features") {
+			parts = append(parts, p.name)
 		}
 	}
-	return empty
+	if len(parts) > 1 {
+		return false, Inputf(a.path, "has %s rows: folds are of one set, and rows that are parted already are compared as they are", strings.Join(parts, " and "))
+	}
+	for _, key := range partArrays {
+		name := key
+		switch {
+		case len(parts) == 1:
+			name = parts[0] + "_" + key
+		case key == "logits":
+			name = a.predicted()
+		case key == "features" && !a.has(key):
+			name = "embedding"
+		}
+		if member := a.members[name]; member != nil {
+			delete(a.members, name)
+			a.members["test_"+key] = member
+		}
+	}
+	return parts == nil, nil
 }

@@ -211,10 +211,8 @@ var tableKinds = []tableKind{
 
 // kindOf is the kind of table by the name of its file, nil for none.
 func kindOf(path string) *tableKind {
-	for i, kind := range tableKinds {
-		if slices.Contains(kind.ends, ending(path)) {
-			return &tableKinds[i]
-		}
+	if i := slices.IndexFunc(tableKinds, func(kind tableKind) bool { return slices.Contains(kind.ends, ending(path)) }); i >= 0 {
+		return &tableKinds[i]
 	}
 	return nil
 }
@@ -625,13 +623,12 @@ func (c *column) array(rows []int) any {
 	if !c.whole {
 		return values
 	}
-	ints := make([]int, n)
-	for i, v := range values {
-		if ints[i] = math.MaxInt64; v < math.MaxInt64 { // else no label, as in an npz file
-			ints[i] = int(v)
+	return Each(values, func(v float64) int {
+		if v < math.MaxInt64 {
+			return int(v)
 		}
-	}
-	return ints
+		return math.MaxInt64 // no label, as in an npz file
+	})
 }
 
 // Formatted returns a function that writes arrays of N rows in the format that the ending of path names: a
@@ -680,10 +677,7 @@ func columnsOf(arrays []Array) ([]*column, error) {
 		case []float64:
 			c.rows, c.values = len(v), v
 		case []int:
-			c.rows, c.whole = len(v), true
-			for _, x := range v {
-				c.values = append(c.values, float64(x))
-			}
+			c.rows, c.whole, c.values = len(v), true, Each(v, func(x int) float64 { return float64(x) })
 		default:
 			return nil, fmt.Errorf("data: a table has no column of %T, which %s is", v, a.Name)
 		}
