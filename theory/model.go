@@ -30,8 +30,8 @@ type Model interface {
 	// curved is Gradient that fills hess too, with the matrix of a Newton step at theta: the Hessian,
 	// or one near it.
 	curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error)
-	// companion is a cheaper Model of the same loss, to start a descent with; nil if there is none.
-	companion() Model
+	// cheapest is a cheaper Model of the same loss, as one by hand, or the Model itself.
+	cheapest() Model
 	fork() Model
 }
 
@@ -163,11 +163,11 @@ var _ Model = (*quadratic)(nil)
 
 func (m *quadratic) fork() Model { return &quadratic{m.Model.fork(), m.lambda, m.tilt} }
 
-func (m *quadratic) companion() Model {
-	if inner := m.Model.companion(); inner != nil {
+func (m *quadratic) cheapest() Model {
+	if inner := m.Model.cheapest(); inner != m.Model {
 		return &quadratic{inner, m.lambda, m.tilt}
 	}
-	return nil
+	return m
 }
 
 func (m *quadratic) Gradient(grad, theta, weights []float64) (float64, error) {

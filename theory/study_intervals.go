@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
 	"calibra/graph"
 	"calibra/layers"
 
@@ -72,7 +73,7 @@ func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := s.draws(of.weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), s.replicates(40, 200))
+	t := s.draws(of.weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), choose(s, 40, 200))
 	index := func(x trial) int { return x.size*t.count + x.rep }
 	t.rand = func(x trial) *rand.Rand { return newRand(s.Seed, 42, uint64(index(x))) }
 	n := t.total()
@@ -134,14 +135,9 @@ func (c *coverage) countPosteriors(of posteriorIntervals, truth *Truth, rarest [
 
 // rarest is the least count of a codeword that each cell has.
 func (t *Table) rarest(counts []float64) []float64 {
-	least := make([]float64, len(t.Cells))
-	for v, cell := range t.Cells {
-		least[v] = math.Inf(1)
-		for _, k := range cell.Codes {
-			least[v] = math.Min(least[v], counts[k])
-		}
-	}
-	return least
+	return data.Each(t.Cells, func(cell Cell) float64 {
+		return slices.Min(data.Each(cell.Codes, func(k int) float64 { return counts[k] }))
+	})
 }
 
 // bilinearWeights are factors as the layer keeps them.

@@ -348,7 +348,7 @@ type twoStage struct {
 }
 
 func newTwoStage(s *setup) (*twoStage, error) {
-	t := &twoStage{setup: s, sizes: []int{1000, 10_000, 100_000}, each: s.replicates(15, 400)}
+	t := &twoStage{setup: s, sizes: []int{1000, 10_000, 100_000}, each: choose(s, 15, 400)}
 	for i := range choose(s, 4, 8) {
 		best, err := bestPipeline(func(try uint64) *rand.Rand { return newRand(s.Seed, 50, uint64(i), try) })
 		if err != nil {

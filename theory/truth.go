@@ -49,21 +49,12 @@ func (t *Truth) Alike() {
 
 // alike gives every cell the values of p̂ that the first has, so that p̂ tells nothing of the cell.
 func (t *Table) alike() {
-	first := t.of(t.LogP, 0)
-	for v := range t.Cells {
-		copy(t.of(t.LogP, v), first)
-	}
+	copy(t.LogP, slices.Repeat(t.of(t.LogP, 0), len(t.Cells)))
 }
 
 // isAlike reports whether it is so.
 func (t *Table) isAlike() bool {
-	first := t.of(t.LogP, 0)
-	for v := range t.Cells {
-		if !slices.Equal(t.of(t.LogP, v), first) {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(t.LogP, slices.Repeat(t.of(t.LogP, 0), len(t.Cells)))
 }
 
 func drawFactors(d Design, rng *rand.Rand) []float64 {
@@ -96,7 +87,7 @@ func labelLaw(t *Table, theta []float64, identity float64) []float64 {
 				for _, k := range cell.Codes {
 					bilinear += theta[k*C+i] * theta[(K+k)*C+j]
 				}
-				alpha[i] = math.Log1p(math.Exp(-math.Abs(bilinear))) + math.Max(bilinear, 0) + softplusFloor
+				alpha[i] = softplus(bilinear) + softplusFloor
 			}
 			density[j] = distmv.NewDirichlet(alpha, nil)
 		}
