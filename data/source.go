@@ -281,24 +281,20 @@ func (s *Source) checkLabels(a *archive) error {
 // Require returns an *InputError naming the first of the keys (such as
 // "cal_logits") that the source does not have.
 func (s *Source) Require(keys ...string) error {
-	have := s.keys()
-	for _, key := range keys {
-		if s.Cal == nil && s.Test != nil && strings.HasPrefix(key, "cal_") && isTable(s.Path) {
-			return Inputf(s.Path, "has no calibration rows: a column set says cal, val or test of each row, and without it all are test rows; add it, or let calibra compare --folds 5 part them")
-		}
-		if err := require(s.Path, have, []string{key}); err != nil {
-			return err
-		}
+	cal := slices.IndexFunc(keys, func(key string) bool { return strings.HasPrefix(key, "cal_") })
+	if s.Cal != nil || s.Test == nil || cal < 0 || !isTable(s.Path) {
+		return require(s.Path, s.keys(), keys)
 	}
-	return nil
+	if err := require(s.Path, s.keys(), keys[:cal]); err != nil {
+		return err
+	}
+	return Inputf(s.Path, "has no calibration rows: a column set says cal, val or test of each row, and without it all are test rows; add it, or let calibra compare --folds 5 part them")
 }
 
 // require returns an *InputError naming the first of the keys that the file does not have.
 func require(path string, have, keys []string) error {
-	for _, key := range keys {
-		if !slices.Contains(have, key) {
-			return Inputf(path, "has no %s%s; it holds %s", key, columnOf(path, key), strings.Join(have, ", "))
-		}
+	if k := slices.IndexFunc(keys, func(key string) bool { return !slices.Contains(have, key) }); k >= 0 {
+		return Inputf(path, "has no %s%s; it holds %s", keys[k], columnOf(path, keys[k]), strings.Join(have, ", "))
 	}
 	return nil
 }
@@ -307,14 +303,10 @@ func require(path string, have, keys []string) error {
 func (s *Source) keys() []string {
 	var keys []string
 	for name, set := range s.sets() {
-		if set.Features != nil {
-			keys = append(keys, name+"_features")
-		}
-		if set.Logits != nil {
-			keys = append(keys, name+"_logits")
-		}
-		if set.Labels != nil {
-			keys = append(keys, name+"_labels")
+		for k, has := range []bool{set.Features != nil, set.Logits != nil, set.Labels != nil} {
+			if has {
+				keys = append(keys, name+"_"+partArrays[k])
+			}
 		}
 	}
 	return keys

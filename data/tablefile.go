@@ -286,19 +286,10 @@ type columnar struct {
 
 // archive is the arrays that the columns stand for.
 func (t *columnar) archive() (*archive, error) {
-	if err := t.classify(); err != nil {
-		return nil, err
-	}
-	for _, c := range t.columns {
-		if c.isText && !slices.Contains(textColumns, c.name) {
-			c.fail("is text; it must hold numbers")
+	for _, step := range []func() error{t.classify, t.twice, t.gather} {
+		if err := step(); err != nil {
+			return nil, err
 		}
-	}
-	if err := t.twice(); err != nil {
-		return nil, err
-	}
-	if err := t.gather(); err != nil {
-		return nil, err
 	}
 	vectors := func(c *column) bool { return c.fault == errVectors }
 	scores := func(c *column) bool { return slices.Contains(scoreArrays, c.name) }
@@ -467,7 +458,7 @@ func (t *columnar) memberOf(c *column) (array, ending string) {
 
 var numberedName, wholeNumber = regexp.MustCompile(`^(.+)_(0|[1-9][0-9]{0,6})$`), regexp.MustCompile(`^(0|[1-9][0-9]{0,6})$`)
 
-// twice returns an *InputError where two columns have one meaning.
+// twice returns an *InputError where two columns have one meaning. Text that is of no class by now is a fault.
 func (t *columnar) twice() error {
 	said := map[string]string{}
 	unnamed := false
@@ -477,6 +468,9 @@ func (t *columnar) twice() error {
 		return c.name == "" && !first
 	})
 	for _, c := range t.columns {
+		if c.isText && !slices.Contains(textColumns, c.name) {
+			c.fail("is text; it must hold numbers")
+		}
 		meaning := c.name
 		if array, ending := t.memberOf(c); array != "" {
 			meaning = array + "_" + ending
