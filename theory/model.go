@@ -91,12 +91,9 @@ func (p *probe) bending(theta, v []float64) (rises, falls []float64) {
 		return grad
 	}
 	here, ahead, behind := gradient(0), gradient(bendingStep), gradient(-bendingStep)
-	rises, falls = make([]float64, len(theta)), make([]float64, len(theta))
-	for i := range rises {
-		rises[i] = ahead[i] - 2*here[i] + behind[i]
-		falls[i] = -rises[i]
-	}
-	return rises, falls
+	floats.AddScaled(ahead, -2, here)
+	floats.Add(ahead, behind)
+	return ahead, floats.ScaleTo(make([]float64, len(theta)), -1, ahead)
 }
 
 // matrix is one that a method of the model fills.

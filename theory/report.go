@@ -71,13 +71,8 @@ func Judged(rows []Row) (judged, in int) {
 
 // Failures lists the quantities outside their band.
 func (r *Report) Failures() []string {
-	var failures []string
-	for _, row := range r.Rows {
-		if row.Verdict() == "FAIL" {
-			failures = append(failures, row.Quantity)
-		}
-	}
-	return failures
+	failed := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Verdict() != "FAIL" })
+	return data.Each(failed, func(row Row) string { return row.Quantity })
 }
 
 // short prints a number with four significant digits.

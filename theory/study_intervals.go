@@ -39,17 +39,6 @@ func (c *coverage) count(occurrences float64, holds bool) {
 	}
 }
 
-// coverageOf is the part that holds in a class, of all samples.
-func coverageOf(all []coverage, class int, rng *rand.Rand) Estimate {
-	return bootstrap(1, len(all), rng, func(pick [][]int) []float64 {
-		var held, total float64
-		for _, i := range pick[0] {
-			held, total = held+all[i].held[class], total+all[i].all[class]
-		}
-		return []float64{held / total}
-	})[0]
-}
-
 // coverageLeft is what the delta method and the leverage correction leave open of a
 // coverage where N_k ≥ 300.
 const coverageLeft = 0.015
@@ -176,7 +165,15 @@ func (x *intervalSamples) report(s *setup, r *Report) {
 		if math.IsInf(high, 1) {
 			name = fmt.Sprintf("N_k ≥ %g", low)
 		}
-		part := func(all []coverage) Estimate { return coverageOf(all, class, newRand(s.Seed, 43, uint64(class))) }
+		part := func(all []coverage) Estimate { // of all samples
+			return bootstrap(1, len(all), newRand(s.Seed, 43, uint64(class)), func(pick [][]int) []float64 {
+				var held, total float64
+				for _, i := range pick[0] {
+					held, total = held+all[i].held[class], total+all[i].all[class]
+				}
+				return []float64{held / total}
+			})[0]
+		}
 		posterior, factor := part(x.predictions), part(x.factors)
 		if math.IsNaN(posterior.Value) { // no codeword was that rare
 			continue

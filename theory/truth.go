@@ -93,17 +93,14 @@ func labelLaw(t *Table, theta []float64, identity float64) []float64 {
 		}
 		for r := range t.Atoms {
 			row := (v*t.Atoms + r) * C
-			for i := range C {
-				phat[i] = math.Exp(t.LogP[row+i])
-			}
+			copy(phat, t.LogP[row:])
+			exps(phat)
 			q := law[row : row+C]
 			for j := range C {
 				q[j] = density[j].LogProb(phat) + identity*t.LogP[row+j]
 			}
-			normalizer := floats.LogSumExp(q)
-			for j := range C {
-				q[j] = math.Exp(q[j] - normalizer)
-			}
+			floats.AddConst(-floats.LogSumExp(q), q)
+			exps(q)
 		}
 	}
 	return law
