@@ -114,6 +114,11 @@ func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 
 func (a *archive) has(key string) bool { return a.members[key] != nil }
 
+// first is the first of the keys that is there, "" if none is.
+func (a *archive) first(keys ...string) string {
+	return append(slices.DeleteFunc(keys, func(key string) bool { return !a.has(key) }), "")[0]
+}
+
 // takeScores lets the probabilities of a part without logits, or their logarithms, stand for its logits, since what
 // they are is asked of them.
 func (a *archive) takeScores() {

@@ -36,17 +36,7 @@ var AsTheyAre = []RawColumn{}
 func (c RawColumn) unread() bool { return c.Constant || c.ID }
 
 // Width is how many numbers a network reads of the column.
-func (c RawColumn) Width() int {
-	switch {
-	case c.unread():
-		return 0
-	case c.Values != nil:
-		return len(c.Values)
-	case c.Missing:
-		return 2
-	}
-	return 1
-}
+func (c RawColumn) Width() int { return len(c.names()) }
 
 // names are those of what a network reads.
 func (c RawColumn) names() []string {

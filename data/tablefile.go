@@ -396,17 +396,13 @@ func (t *columnar) some(c *column, p tablePart) (bool, error) {
 	if len(lacking) == 0 || len(lacking) == len(rows) {
 		return len(lacking) == 0, nil
 	}
-	c.at = lacking[0]
-	c.fault = fmt.Errorf("has no label at row %d, and other rows%s have one (%d of %d lack it); fill them in, leave these rows out, or give all of them no label", c.at, p.where(), len(lacking), len(rows))
-	return false, t.faulty(c)
-}
-
-// where names the rows of the part.
-func (p tablePart) where() string {
-	if p.prefix == "" {
-		return ""
+	where := ""
+	if p.prefix != "" {
+		where = " whose set is " + strings.TrimSuffix(p.prefix, "_")
 	}
-	return " whose set is " + strings.TrimSuffix(p.prefix, "_")
+	c.at = lacking[0]
+	c.fault = fmt.Errorf("has no label at row %d, and other rows%s have one (%d of %d lack it); fill them in, leave these rows out, or give all of them no label", c.at, where, len(lacking), len(rows))
+	return false, t.faulty(c)
 }
 
 // faulty is the error of a column that is no array, with the line of the file as far as it has lines.
