@@ -20,7 +20,8 @@ func Unknown(kind, name string, known []string) error {
 	rest := ""
 	if len(known) > many {
 		rest = fmt.Sprintf(" and %d more", len(known)-near)
-		known = slices.SortedStableFunc(slices.Values(known), func(a, b string) int { return edits(name, a) - edits(name, b) })[:near]
+		nearer := func(a, b string) int { return edits(name, a) - edits(name, b) }
+		known = slices.SortedStableFunc(slices.Values(known), nearer)[:near]
 	}
 	return Inputf("", "there is no %s %q; %s%s%s%s", kind, name, hint, choose, strings.Join(known, ", "), rest)
 }

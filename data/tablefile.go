@@ -211,7 +211,8 @@ var tableKinds = []tableKind{
 
 // kindOf is the kind of table by the name of its file, nil for none.
 func kindOf(path string) *tableKind {
-	if i := slices.IndexFunc(tableKinds, func(kind tableKind) bool { return slices.Contains(kind.ends, ending(path)) }); i >= 0 {
+	i := slices.IndexFunc(tableKinds, func(kind tableKind) bool { return slices.Contains(kind.ends, ending(path)) })
+	if i >= 0 {
 		return &tableKinds[i]
 	}
 	return nil

@@ -210,7 +210,9 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 		return newTable(d, multisets(d.Codewords, d.Slots), rng)
 	}
 	limit = cmp.Or(d.Cells, drawnCells)
-	laws := data.Each(shifts, func(shift int) distuv.Categorical { return distuv.NewCategorical(d.Frequencies(shift), rng) })
+	laws := data.Each(shifts, func(shift int) distuv.Categorical {
+		return distuv.NewCategorical(d.Frequencies(shift), rng)
+	})
 	seen := map[string]int{}
 	var cells []Cell
 	var times []float64 // how often each was drawn

@@ -329,7 +329,8 @@ func (t *trials) slopes(rng *rand.Rand, tables ...[][]float64) []Estimate {
 func (t *trials) slopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []Estimate {
 	return bootstrap(len(t.sizes), t.count, rng, func(pick [][]int) []float64 {
 		return data.Each(tables, func(values [][]float64) float64 {
-			return line(x, data.Each(data.UpTo(len(x)), func(size int) float64 { return math.Log(rms(values[size], pick[size])) }))
+			y := data.Each(data.UpTo(len(x)), func(size int) float64 { return math.Log(rms(values[size], pick[size])) })
+			return line(x, y)
 		})
 	})
 }

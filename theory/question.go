@@ -214,7 +214,9 @@ func (o *Outcome) Mean(number func(limit int, theta []float64) float64) Estimate
 // by the bootstrap.
 func (o *Outcome) Slope(number func(limit int, theta []float64) float64) Estimate {
 	squared := func(limit int, theta []float64) float64 { return square(number(limit, theta)) }
-	table := data.Each(data.UpTo(len(o.Sizes)), func(size int) []float64 { return data.Each(o.summed(size, squared), math.Sqrt) })
+	table := data.Each(data.UpTo(len(o.Sizes)), func(size int) []float64 {
+		return data.Each(o.summed(size, squared), math.Sqrt)
+	})
 	return o.of.slopes(newRand(o.of.Seed, o.of.salt, 2<<32), table)[0]
 }
 
@@ -462,7 +464,9 @@ func (a *asked) findGauge(r *Report) error {
 	found, of := at.nullSpace(a.first)
 	a.Estimator.Gauge = found
 	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", of.zeroAt, of.gapAt))
-	r.Rows[len(r.Rows)-1].Where = data.Each(found.Basis, func(v []float64) string { return layers.DirectionOf(a.layer.weights, v) })
+	r.Rows[len(r.Rows)-1].Where = data.Each(found.Basis, func(v []float64) string {
+		return layers.DirectionOf(a.layer.weights, v)
+	})
 	return at.err
 }
 
@@ -520,7 +524,8 @@ func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
 	if q.Rows != nil {
 		r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return !slices.Contains(q.Rows, row.Key) })
 	}
-	o := &Outcome{Truth: a.Truth, Model: e.model, Sizes: e.sizes, Limits: data.Each(e.populations, population.limit), of: of}
+	limits := data.Each(e.populations, population.limit)
+	o := &Outcome{Truth: a.Truth, Model: e.model, Sizes: e.sizes, Limits: limits, of: of}
 	for _, s := range q.Statistics {
 		if s.Expect != nil {
 			s.Target, s.Within = s.Expect(o)

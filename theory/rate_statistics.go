@@ -113,7 +113,8 @@ func (o *outcome) singleDesignBetaP() (low, high float64) {
 
 // errorFigure draws the error of some codewords against N_k, with the sandwich's line.
 func (o *outcome) errorFigure() Figure {
-	f := loglog("error", "Error of a codeword's factors against its occurrences", "N_k, occurrences of the codeword", "RMSE of M_k = a_k b_kᵀ")
+	f := loglog("error", "Error of a codeword's factors against its occurrences",
+		"N_k, occurrences of the codeword", "RMSE of M_k = a_k b_kᵀ")
 	K := o.target.Blocks()
 	for _, k := range slices.Compact([]int{0, K / 3, 2 * K / 3, K - 1}) {
 		curve := Curve{Label: fmt.Sprintf("codeword %d", k), Style: Joined}

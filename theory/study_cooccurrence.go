@@ -75,7 +75,8 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 	last := len(overlaps) - 1
 	r.below("schur-falls", "c_0 at overlap 0.999 over that at 0", exact(constants.Y[last]/constants.Y[0]), 0.05, "→ 0, at fixed N_0 and N_1")
 	r.Figures = append(r.Figures,
-		loglog("error", "Two codewords at fixed N_0, N_1 that co-occur more and more", "1 − overlap", "RMSE of M_k · √N_k", errors...),
+		loglog("error", "Two codewords at fixed N_0, N_1 that co-occur more and more",
+			"1 − overlap", "RMSE of M_k · √N_k", errors...),
 		loglog("schur", "A6: the Schur constant of a codeword that loses its own rows", "1 − overlap", "c_0", constants))
 	return nil
 }

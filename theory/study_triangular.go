@@ -61,7 +61,8 @@ func runTriangular(ctx context.Context, s *setup, r *Report) error {
 			observed.over(x.predicted.Y[n]), 1, 0.02+x.second(n), "1")
 		measured.add(math.Exp(x.logNk[n]), observed)
 	}
-	r.Figures = append(r.Figures, loglog("error", "A codeword whose occurrences grow as √N", "N_k", "RMSE of M_k", measured, x.predicted))
+	r.Figures = append(r.Figures, loglog("error", "A codeword whose occurrences grow as √N",
+		"N_k", "RMSE of M_k", measured, x.predicted))
 	return nil
 }
 
