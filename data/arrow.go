@@ -22,19 +22,12 @@ type boundedMemory struct {
 	size int64
 }
 
-func (b boundedMemory) check(n int) {
+func (b boundedMemory) Allocate(n int) []byte { return b.Reallocate(n, nil) }
+
+func (b boundedMemory) Reallocate(n int, old []byte) []byte {
 	if int64(n) > mostOf(b.size) {
 		panic(fmt.Sprintf("it claims %s", size(float64(n))))
 	}
-}
-
-func (b boundedMemory) Allocate(n int) []byte {
-	b.check(n)
-	return b.Allocator.Allocate(n)
-}
-
-func (b boundedMemory) Reallocate(n int, old []byte) []byte {
-	b.check(n)
 	return b.Allocator.Reallocate(n, old)
 }
 
@@ -162,7 +155,8 @@ func (c *column) append(a arrow.Array) {
 	if text != nil {
 		if d, ok := a.DataType().(*arrow.DictionaryType); ok {
 			c.ordered = d.Ordered
-			c.rank(textsOf(a.(*arrays.Dictionary).Dictionary()))
+			words := a.(*arrays.Dictionary).Dictionary()
+			c.rank(Each(UpTo(words.Len()), textOf(words)))
 		}
 		c.begin(true)
 	} else if a.DataType().ID() == arrow.STRUCT && slices.Contains(sparkVectors, c.said) {
@@ -223,15 +217,6 @@ func namesOf(a arrow.Array) func(i int) string {
 		return a.ValueStr
 	}
 	return nil
-}
-
-// textsOf are the texts of an array.
-func textsOf(a arrow.Array) []string {
-	text, all := textOf(a), make([]string, a.Len())
-	for i := range all {
-		all[i] = text(i)
-	}
-	return all
 }
 
 // categoriesIn are the columns of categories by Arrow's schema, in base64, and whether their order has a meaning; none where it
@@ -331,10 +316,7 @@ func writeArrow(out io.Writer, columns []*column) error {
 	const arrowRows = 8192
 	for lo := 0; lo < columns[0].rows; lo += arrowRows {
 		hi := min(lo+arrowRows, columns[0].rows)
-		batch := make([]arrow.Array, len(columns))
-		for k, c := range columns {
-			batch[k] = c.arrow(fields[k].Type, lo, hi)
-		}
+		batch := Each(UpTo(len(columns)), func(k int) arrow.Array { return columns[k].arrow(fields[k].Type, lo, hi) })
 		if err := w.Write(arrays.NewRecordBatch(schema, batch, int64(hi-lo))); err != nil {
 			return err
 		}
@@ -348,10 +330,7 @@ func (c *column) arrow(kind arrow.DataType, lo, hi int) arrow.Array {
 	values := c.values[lo*each : hi*each]
 	bytes, number := arrow.Float64Traits.CastToBytes(values), arrow.DataType(arrow.PrimitiveTypes.Float64)
 	if c.whole {
-		whole := make([]int64, len(values))
-		for i, v := range values {
-			whole[i] = int64(v)
-		}
+		whole := Each(values, func(v float64) int64 { return int64(v) })
 		bytes, number = arrow.Int64Traits.CastToBytes(whole), arrow.PrimitiveTypes.Int64
 	}
 	made := arrays.NewData(number, len(values), []*memory.Buffer{nil, memory.NewBufferBytes(bytes)}, nil, 0, 0)

@@ -37,11 +37,6 @@ var predictedNames = regexp.MustCompile(`^(?i:\.?pred(ict(ed|ion|ions|s)?)?(_?(c
 var idNames = regexp.MustCompile(`^$|^.*[a-z]I[dD]$|^(?i:(.*[_ .])?ids?|index|idx|uuid|guid|rows?|row_?(number|num|names?|ids?))$|` +
 	`^(?:Unnamed: 0|__index_level_0__)$`)
 
-// isID reports whether a column of that name, of so many rows and different values, numbers or names the rows.
-func isID(name string, rows, different int) bool {
-	return idNames.MatchString(name) && rows > 1 && different == rows
-}
-
 // value is what a scalar column has in row i, as a name.
 func (c *column) value(i int) string {
 	if c.isText {
@@ -194,8 +189,8 @@ func (t *columnar) labelAmong(names []string, classes []*column) (label *column,
 // bare are the columns whose names are values of the label column, nil if there are none. Beside columns of other
 // numbers, and where the names are numbers themselves, they are distributions.
 func (t *columnar) bare() (label *column, classes []*column, err error) {
-	all := slices.DeleteFunc(t.numbers(), func(c *column) bool {
-		return !c.spare() || isID(c.said, c.rows, len(c.different(c.rows)))
+	all := slices.DeleteFunc(t.numbers(), func(c *column) bool { // that numbers or names the rows
+		return !c.spare() || idNames.MatchString(c.said) && c.rows > 1 && len(c.different(c.rows)) == c.rows
 	})
 	names := Each(all, func(c *column) string { return plainName(c.said) })
 	if label, err = t.labelAmong(names, nil); label == nil {

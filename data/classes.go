@@ -66,10 +66,9 @@ func (a *archive) judgeOrder(sets ...*Set) error {
 	if scores == nil {
 		return nil
 	}
-	at := make([][]int, len(a.orders)) // the columns of the classes by which labels are numbered
-	for k, o := range a.orders {
-		at[k] = Each(a.orders[0].names, func(name string) int { return slices.Index(o.names, name) })
-	}
+	at := Each(a.orders, func(o classOrder) []int { // the columns of the classes by which labels are numbered
+		return Each(a.orders[0].names, func(name string) int { return slices.Index(o.names, name) })
+	})
 	ranks := columnRanks(scores)
 	best := 0
 	for k := range at {
@@ -120,12 +119,8 @@ func (a *archive) fromOne(classes int, all ...[]int) {
 	if seen, err := a.labelNames(); err != nil || seen != nil {
 		return
 	}
-	low, high := math.MaxInt, 0
-	for _, labels := range all {
-		for _, y := range labels {
-			low, high = min(low, y), max(high, y)
-		}
-	}
+	joined := slices.Concat(all...)
+	low, high := slices.Min(append(joined, math.MaxInt)), slices.Max(append(joined, 0))
 	named := Numerals(classes + 1)[1:]
 	if low < 1 || high > classes || high < classes && (!slices.Equal(a.names.Classes, named) || a.has("class_names")) {
 		return
@@ -183,12 +178,7 @@ func Exchanged(scores *mat.Dense, labels []int) (a, b int, z, surely float64) {
 	for i, y := range labels {
 		of[y] = append(of[y], i)
 	}
-	var seen []int
-	for c, rows := range of {
-		if rows != nil {
-			seen = append(seen, c)
-		}
-	}
+	seen := slices.DeleteFunc(UpTo(classes), func(c int) bool { return of[c] == nil })
 	pairs := float64(len(seen)*(len(seen)-1)) / 2
 	surely = distuv.UnitNormal.Quantile(orderAlarm / max(pairs, 1))
 	for k, x := range seen {
@@ -200,9 +190,7 @@ func Exchanged(scores *mat.Dense, labels []int) (a, b int, z, surely float64) {
 			rows := slices.Concat(of[x], of[y])
 			r := midranks(Each(rows, func(i int) float64 { return difference(scores.At(i, x), scores.At(i, y)) }))
 			q := mat.NewDense(len(rows), 2, nil)
-			for i, v := range r {
-				q.Set(i, 0, v)
-			}
+			q.SetCol(0, r)
 			if low := Agreement(q, Each(rows, func(i int) int { return min(1, max(0, labels[i]-x)) })); low < z {
 				z, a, b = low, x, y
 			}
@@ -226,10 +214,7 @@ func difference(a, b float64) float64 {
 
 // midranks are the ranks of values, equal ones together.
 func midranks(values []float64) []float64 {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
-	}
+	order := UpTo(len(values))
 	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
 	ranks := make([]float64, len(values))
 	for lo, hi := 0, 0; lo < len(order); lo = hi {
@@ -263,12 +248,7 @@ func columnRanks(scores *mat.Dense) *mat.Dense {
 func betterOrder(ranks *mat.Dense, labels, one, other []int) float64 {
 	n, _ := ranks.Dims()
 	gain := mat.NewDense(n, len(one), nil)
-	for i := range n {
-		row, to := ranks.RawRowView(i), gain.RawRowView(i)
-		for y := range one {
-			to[y] = row[one[y]] - row[other[y]]
-		}
-	}
+	gain.Apply(func(i, y int, _ float64) float64 { return ranks.At(i, one[y]) - ranks.At(i, other[y]) }, gain)
 	return Agreement(gain, labels)
 }
 

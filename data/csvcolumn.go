@@ -29,10 +29,6 @@ type csvColumn struct {
 // mostValues is how many values a column of text may have: each is a number that a network reads.
 const mostValues = 256
 
-func newCSVColumn(commas bool) *csvColumn {
-	return &csvColumn{numbers: numbers{commas: commas}, words: map[string]uint16{}}
-}
-
 // missingWords stand for a number that is missing.
 var missingWords = []string{"", "?", "na", "n/a", "nan", "null"}
 
@@ -87,13 +83,8 @@ const fewNumbers = 32
 
 // quantity reports whether a column with text is one of numbers, most of its fields, that are no names of categories.
 func (c *csvColumn) quantity() bool {
-	texts := 0
-	for _, w := range c.order {
-		if _, err := strconv.ParseFloat(w, 64); err != nil {
-			texts++
-		}
-	}
-	return 2*c.numeric > c.fields-c.missing && (c.many || c.decimal || len(c.order)-texts > fewNumbers)
+	whole := slices.DeleteFunc(slices.Clone(c.order), func(w string) bool { return !numeric([]string{w}) })
+	return 2*c.numeric > c.fields-c.missing && (c.many || c.decimal || len(whole) > fewNumbers)
 }
 
 // dated reports whether all its text is dates.

@@ -26,7 +26,12 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 			if len(record) == 1 && strings.Contains(strings.TrimSpace(record[0]), " ") {
 				return Inputf(path, "parts its fields by spaces; part them by commas, semicolons or tabs")
 			}
-			columns, header = csvColumns(record), strings.Join(record, string(records.Comma))
+			header = strings.Join(record, string(records.Comma))
+			columns = Each(record, func(name string) *column {
+				c := newColumn(strings.Clone(name))
+				c.isText = slices.Contains(textColumns, c.name)
+				return c
+			})
 			return nil
 		}
 		lines = append(lines, records.line())
@@ -57,16 +62,6 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 		return t, err
 	}
 	return nil, Inputf(path, "has no columns feature_0, feature_1, … or logit_0, logit_1, … (or feature_NAME, logit_NAME, prob_NAME) in its first row, which is %.60q; raw rows are read by calibra pretrain and encode", header)
-}
-
-// csvColumns are the columns that a header names.
-func csvColumns(header []string) []*column {
-	columns := make([]*column, len(header))
-	for j, name := range header {
-		columns[j] = newColumn(strings.Clone(name))
-		columns[j].isText = slices.Contains(textColumns, columns[j].name)
-	}
-	return columns
 }
 
 // absentLabels are the spellings of a label that is not there.
@@ -154,13 +149,8 @@ func HoldsRaw(path string) bool {
 
 // mayClassify reports whether columns may be of classes by their names and a first row.
 func mayClassify(header, first []string) bool {
-	prefixed := 0
-	for _, name := range header {
-		if className(plainName(name)) != "" {
-			prefixed++
-		}
-	}
-	return prefixed > 1 || slices.ContainsFunc(first, func(v string) bool {
+	prefixed := slices.DeleteFunc(Each(header, plainName), func(name string) bool { return className(name) == "" })
+	return len(prefixed) > 1 || slices.ContainsFunc(first, func(v string) bool {
 		return v != "" && slices.ContainsFunc(header, func(name string) bool { return plainName(name) == plainName(v) })
 	})
 }

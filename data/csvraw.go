@@ -108,9 +108,9 @@ func (t *rawRows) begin(record []string) (header bool, err error) {
 			return true, Inputf(t.path, "has one column of scores, %s, and none of features; name the probabilities of both classes prob_0 (1 − p) and prob_1 (p)", Printable(rest[0]))
 		}
 	}
-	for range len(record) - 1 {
-		t.columns = append(t.columns, newCSVColumn(t.commas))
-	}
+	t.columns = Each(record[1:], func(string) *csvColumn {
+		return &csvColumn{numbers: numbers{commas: t.commas}, words: map[string]uint16{}}
+	})
 	return t.header, nil
 }
 
@@ -337,12 +337,10 @@ func twice(names []string) string {
 }
 
 func numeric(fields []string) bool {
-	for _, f := range fields {
-		if _, err := strconv.ParseFloat(strings.TrimSpace(f), 64); err != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(fields, func(f string) bool {
+		_, err := strconv.ParseFloat(strings.TrimSpace(f), 64)
+		return err != nil
+	})
 }
 
 // encode numbers the distinct names in ascending order, as numbers if all are.
@@ -362,11 +360,7 @@ func encode(names []string) (classes []string, labels []int) {
 	for i, s := range classes {
 		number[s] = i
 	}
-	labels = make([]int, len(names))
-	for i, s := range names {
-		labels[i] = number[s]
-	}
-	return classes, labels
+	return classes, Each(names, func(s string) int { return number[s] })
 }
 
 // What makes a column of a raw table a label, a quantity or an index is known of so many rows.
@@ -376,12 +370,7 @@ const fewRows, manyRows = 10, 20
 // because it counts the columns, or because its label occurs nowhere else.
 func (t *Table) doubtful(first []string) bool {
 	counts := func(from int) bool {
-		for i, field := range first {
-			if strings.TrimSpace(field) != strconv.Itoa(from+i) {
-				return false
-			}
-		}
-		return true
+		return slices.Equal(Each(first, strings.TrimSpace), Numerals(from + len(first))[from:])
 	}
 	once := !slices.Contains(t.Labels[1:], t.Labels[0])
 	return (counts(0) || counts(1)) && len(first) > 2 || once && t.Len() >= fewRows

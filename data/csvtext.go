@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"regexp"
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/encoding/unicode"
@@ -18,21 +18,11 @@ import (
 // The text of a csv file may be packed by gzip, bzip2 or zstd, be UTF-8 or UTF-16, and end its lines
 // with \n, \r\n or \r: what it is, is told by its bytes, whatever its name.
 
-// csvEnds are how names of csv files end, before the ending of what packed them.
-var csvEnds, packedEnds = []string{".csv", ".tsv"}, []string{"", ".gz", ".bz2", ".zst"}
+// csvEnd is how names of csv files end, with the ending of what packed them.
+var csvEnd = regexp.MustCompile(`(?i)\.[ct]sv(\.gz|\.bz2|\.zst)?$`)
 
 // isCSV reports whether a file is csv, by its name.
-func isCSV(path string) bool {
-	name := strings.ToLower(path)
-	for _, end := range csvEnds {
-		for _, packed := range packedEnds {
-			if strings.HasSuffix(name, end+packed) {
-				return true
-			}
-		}
-	}
-	return false
-}
+func isCSV(path string) bool { return csvEnd.MatchString(path) }
 
 // packings are the kinds of packed files that are unpacked, by what they begin with.
 var packings = []struct {
@@ -61,13 +51,13 @@ func csvText(path string, r io.Reader) (io.Reader, error) {
 	case bytes.HasPrefix(start, []byte(mark)):
 		_, _ = text.Discard(len(mark)) // they are buffered
 	case bytes.HasPrefix(start, []byte("\xff\xfe")), everySecond(start, 1):
-		return lineEnds(transform.NewReader(text, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder())), nil
+		return &lines{r: transform.NewReader(text, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder())}, nil
 	case bytes.HasPrefix(start, []byte("\xfe\xff")), everySecond(start, 0):
-		return lineEnds(transform.NewReader(text, unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewDecoder())), nil
+		return &lines{r: transform.NewReader(text, unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewDecoder())}, nil
 	case bytes.IndexByte(start, 0) >= 0:
 		return nil, Inputf(path, "is no text: it holds bytes of zero; write it as csv in UTF-8, or name it by what it is, as F.npz or F.parquet")
 	}
-	return lineEnds(text), nil
+	return &lines{r: text}, nil
 }
 
 // everySecond reports whether every second byte is zero from the first on, or from the second, and no other:
@@ -124,8 +114,6 @@ type lines struct {
 	r        io.Reader
 	carriage bool // the byte before was \r
 }
-
-func lineEnds(r io.Reader) io.Reader { return &lines{r: r} }
 
 func (l *lines) Read(p []byte) (int, error) {
 	for {

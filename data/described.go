@@ -19,12 +19,7 @@ type Described struct {
 // embedding. An *InputError says so where it is of other rows, by their number or by their labels.
 func (p *Predictions) Describe(path, of string) (*Described, error) {
 	return within(path, func(a *archive) (*Described, error) {
-		key := ""
-		for _, name := range []string{"features", "test_features", "embedding"} {
-			if key == "" && a.has(name) {
-				key = name
-			}
-		}
+		key := a.first("features", "test_features", "embedding")
 		if key == "" {
 			return nil, Inputf(path, "has no features, test_features or embedding")
 		}

@@ -82,7 +82,8 @@ func leading(x mat.Matrix, scale *Standardizer, p int) (*mat.Dense, []float64, e
 	}
 	formed := covariance(x, scale)
 	if few {
-		if axes, variances, found := leadingByLanczos(m, p, symmetricProduct(formed)); found {
+		product := func(dst, v []float64) { mat.NewVecDense(m, dst).MulVec(formed, mat.NewVecDense(m, v)) }
+		if axes, variances, found := leadingByLanczos(m, p, product); found {
 			return axes, variances, nil
 		}
 	}
@@ -119,14 +120,6 @@ func covariance(x mat.Matrix, scale *Standardizer) *mat.SymDense {
 	return mat.NewSymDense(m, gram.Data)
 }
 
-// symmetricProduct is dst = A v.
-func symmetricProduct(a *mat.SymDense) func(dst, v []float64) {
-	return func(dst, v []float64) {
-		m := len(v)
-		mat.NewVecDense(m, dst).MulVec(a, mat.NewVecDense(m, v))
-	}
-}
-
 // leadingByEigen is the p largest eigenvalues of a, descending and not below 0, with their
 // vectors as columns, from all M of them.
 func leadingByEigen(a *mat.SymDense, p int) (*mat.Dense, []float64, error) {
@@ -150,13 +143,7 @@ func leadingByEigen(a *mat.SymDense, p int) (*mat.Dense, []float64, error) {
 // of them if several tie, is positive.
 func point(axes *mat.Dense, j int) {
 	column := axes.ColView(j).(*mat.VecDense)
-	largest := 0.0
-	for i := range column.Len() {
-		if v := column.AtVec(i); math.Abs(v) > math.Abs(largest) {
-			largest = v
-		}
-	}
-	if largest < 0 {
+	if column.AtVec(blas64.Iamax(column.RawVector())) < 0 {
 		blas64.Scal(-1, column.RawVector())
 	}
 }

@@ -101,10 +101,7 @@ var dateUnits = map[string]time.Duration{"D": 24 * time.Hour, "h": time.Hour, "m
 
 // testGroups are the groups of so many test rows: test_groups or, without it, groups.
 func (a *archive) testGroups(rows int) (Groups, error) {
-	if a.has("test_groups") {
-		return a.groups("test_groups", rows)
-	}
-	return a.groups("groups", rows)
+	return a.groups(cmp.Or(a.first("test_groups"), "groups"), rows)
 }
 
 // ReadLabels reads the N integers of the array key of the npz file at path.

@@ -44,30 +44,22 @@ func (e *entry) texts() (text []string, err error) {
 // name finds the names: given ones, as a model was fitted with, which those of the file must be,
 // those of the file, or the classes that its labels of text name.
 func (a *archive) name(given Names) (err error) {
-	given = given.plain()
-	features, err := a.texts("feature_names")
-	if err == nil {
-		err = differ(a.path, "feature", features, given.Features)
+	a.names = given.plain()
+	for i, known := range []*[]string{&a.names.Features, &a.names.Classes} {
+		of := [...]string{"feature", "class"}[i]
+		names, err := a.texts(of + "_names")
+		if err == nil {
+			err = differ(a.path, of, names, *known)
+		}
+		if err != nil {
+			return err
+		}
+		if names != nil {
+			*known = names
+		}
 	}
-	if err != nil {
-		return err
-	}
-	classes, err := a.texts("class_names")
-	if err == nil {
-		err = differ(a.path, "class", classes, given.Classes)
-	}
-	if err != nil {
-		return err
-	}
-	if distinct := slices.Compact(slices.Sorted(slices.Values(classes))); len(distinct) != len(classes) {
+	if distinct := slices.Compact(slices.Sorted(slices.Values(a.names.Classes))); len(distinct) != len(a.names.Classes) {
 		return Inputf(a.path, "class_names holds a name twice; every class has its own")
-	}
-	a.names = given
-	if features != nil {
-		a.names.Features = features
-	}
-	if classes != nil {
-		a.names.Classes = classes
 	}
 	if a.names.Classes == nil {
 		err = a.nameByLabels()
@@ -127,13 +119,7 @@ func (a *archive) labelled(key string, rows *lengths) (*entry, error) {
 func Numbered(names []string) bool { return slices.Equal(names, Numerals(len(names))) }
 
 // Numerals are the names "0" … "n−1".
-func Numerals(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = strconv.Itoa(i)
-	}
-	return names
-}
+func Numerals(n int) []string { return Each(UpTo(n), strconv.Itoa) }
 
 // plainName is a name as it is compared: in one form of Unicode (é is one letter, or e with an accent
 // that follows), without spaces around it.
@@ -170,10 +156,7 @@ func (e *entry) numbered(text []string) ([]int, error) {
 		k, known := number[name]
 		if !known {
 			const most = 8
-			var shown []string
-			for _, class := range classes[:min(most, len(classes))] {
-				shown = append(shown, Printable(class))
-			}
+			shown := Each(classes[:min(most, len(classes))], Printable)
 			return nil, e.fault("says %s at row %d, which is none of the %d classes %s", Printable(name), i, len(classes), strings.Join(shown, ", "))
 		}
 		labels[i] = k

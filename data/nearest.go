@@ -1,7 +1,6 @@
 package data
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,37 +20,28 @@ func Unknown(kind, name string, known []string) error {
 	rest := ""
 	if len(known) > many {
 		rest = fmt.Sprintf(" and %d more", len(known)-near)
-		apart := make(map[string]int, len(known))
-		for _, k := range known {
-			apart[k] = edits(name, k)
-		}
-		known = slices.SortedStableFunc(slices.Values(known), func(a, b string) int { return cmp.Compare(apart[a], apart[b]) })[:near]
+		nearer := func(a, b string) int { return edits(name, a) - edits(name, b) }
+		known = slices.SortedStableFunc(slices.Values(known), nearer)[:near]
 	}
 	return Inputf("", "there is no %s %q; %s%s%s%s", kind, name, hint, choose, strings.Join(known, ", "), rest)
 }
 
 // Find returns the element of all that has the name, or the error of [Unknown], which also lists the names in others.
 func Find[T any](kind, name string, all []T, nameOf func(T) string, others ...string) (found T, err error) {
-	var known []string
-	for _, x := range all {
-		if nameOf(x) == name {
-			return x, nil
-		}
-		known = append(known, nameOf(x))
+	if i := slices.IndexFunc(all, func(x T) bool { return nameOf(x) == name }); i >= 0 {
+		return all[i], nil
 	}
-	return found, Unknown(kind, name, append(known, others...))
+	return found, Unknown(kind, name, append(Each(all, nameOf), others...))
 }
 
 // Nearest is the known name that differs from name by the fewest edits, "" if that is
 // more than a third of its letters.
 func Nearest(name string, known []string) string {
-	best, least := "", 0
-	for _, k := range known {
-		if d := edits(name, k); best == "" || d < least {
-			best, least = k, d
-		}
+	if len(known) == 0 {
+		return ""
 	}
-	if best == "" || least > max(1, len([]rune(best))/3) {
+	best := slices.MinFunc(known, func(a, b string) int { return edits(name, a) - edits(name, b) })
+	if edits(name, best) > max(1, len([]rune(best))/3) {
 		return ""
 	}
 	return best

@@ -38,9 +38,8 @@ var (
 	descrField   = regexp.MustCompile(`'descr'\s*:\s*'([^']*)'`)
 	fortranField = regexp.MustCompile(`'fortran_order'\s*:\s*(True|False)`)
 	shapeField   = regexp.MustCompile(`'shape'\s*:\s*\(([0-9,\sL]*)\)`)
-	plainDescr   = regexp.MustCompile(`^([<>|=]?)([fiu])([1248])$`)
-	dateDescr    = regexp.MustCompile(`^([<>])M8\[(D|h|m|s|ms|us|ns)\]$`)
-	textDescr    = regexp.MustCompile(`^([<>|=]?)([US])([0-9]{1,4})$`)
+	plainDescr   = regexp.MustCompile(`^[<>|=]?(?:([fiu])([1248])|([US])([0-9]{1,4}))$`)
+	dateDescr    = regexp.MustCompile(`^[<>]M8\[(D|h|m|s|ms|us|ns)\]$`)
 )
 
 // readHeader reads the magic string, the version and the dictionary.
@@ -84,30 +83,22 @@ func (h *header) parse(text string) error {
 	if descr == nil || fortran == nil || shape == nil {
 		return fmt.Errorf("has no readable npy header (%.80q); save a plain array of numbers", text)
 	}
-	d := plainDescr.FindStringSubmatch(descr[1])
-	if d == nil {
-		d = textDescr.FindStringSubmatch(descr[1])
+	h.dtype, h.order = descr[1], binary.LittleEndian
+	if strings.HasPrefix(h.dtype, ">") {
+		h.order = binary.BigEndian
 	}
-	h.dtype = descr[1]
-	h.order = binary.LittleEndian
+	plain, date := plainDescr.FindStringSubmatch(h.dtype), dateDescr.FindStringSubmatch(h.dtype)
 	switch {
 	case h.dtype == "|b1": // 0 and 1
 		h.kind, h.size = 'u', 1
-	case d != nil && d[2]+d[3] != "f1":
-		h.kind = d[2][0]
-		h.size, _ = strconv.Atoi(d[3]) // digits
+	case plain != nil && !strings.HasSuffix(h.dtype, "f1"):
+		h.kind = (plain[1] + plain[3])[0]
+		h.size, _ = strconv.Atoi(plain[2] + plain[4]) // digits
 		if h.kind == 'U' {
 			h.size *= 4 // UTF-32
 		}
-		if d[1] == ">" {
-			h.order = binary.BigEndian
-		}
-	}
-	if d := dateDescr.FindStringSubmatch(h.dtype); d != nil {
-		h.size, h.unit = 8, d[2]
-		if d[1] == ">" {
-			h.order = binary.BigEndian
-		}
+	case date != nil:
+		h.size, h.unit = 8, date[1]
 	}
 	h.fortran = fortran[1] == "True"
 	for _, field := range strings.Split(shape[1], ",") {
@@ -281,11 +272,7 @@ func written(value any) (Written, error) {
 	case []float32:
 		return writtenSlice("<f4", v), nil
 	case []int:
-		whole := make([]int64, len(v))
-		for i, x := range v {
-			whole[i] = int64(x)
-		}
-		return writtenSlice("<i8", whole), nil
+		return writtenSlice("<i8", Each(v, func(x int) int64 { return int64(x) })), nil
 	case mat.Matrix:
 		n, m := v.Dims()
 		return Streamed(n, m, func(write func([]float64) error) error {
@@ -345,12 +332,8 @@ func (v Written) write(w io.Writer) error {
 
 // shapeString writes a shape as numpy does: (3, 4), (5,), ().
 func shapeString(shape []int) string {
-	var s []string
-	for _, n := range shape {
-		s = append(s, strconv.Itoa(n))
+	if len(shape) == 1 {
+		return fmt.Sprintf("(%d,)", shape[0])
 	}
-	if len(s) == 1 {
-		return "(" + s[0] + ",)"
-	}
-	return "(" + strings.Join(s, ", ") + ")"
+	return "(" + strings.Join(Each(shape, strconv.Itoa), ", ") + ")"
 }

@@ -114,6 +114,11 @@ func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 
 func (a *archive) has(key string) bool { return a.members[key] != nil }
 
+// first is the first of the keys that is there, "" if none is.
+func (a *archive) first(keys ...string) string {
+	return append(slices.DeleteFunc(keys, func(key string) bool { return !a.has(key) }), "")[0]
+}
+
 // takeScores lets the probabilities of a part without logits, or their logarithms, stand for its logits, since what
 // they are is asked of them.
 func (a *archive) takeScores() {
@@ -243,11 +248,7 @@ func (a *archive) missing(key string) error {
 	if len(a.keys) == 0 {
 		return Inputf(a.path, "has no %s; it holds no array at all", key)
 	}
-	var shown []string
-	for _, have := range a.keys {
-		shown = append(shown, Printable(have))
-	}
-	return Inputf(a.path, "has no %s%s; it holds %s", key, columnOf(a.path, key), listed(shown, 12))
+	return Inputf(a.path, "has no %s%s; it holds %s", key, columnOf(a.path, key), listed(Each(a.keys, Printable), 12))
 }
 
 // values are those of a real N×M array, row by row. A NaN always, and an infinity unless

@@ -227,7 +227,7 @@ func TestOpen(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "has no val_labels; it holds cal_features, cal_logits") {
 		t.Errorf("Require: got %v", err)
 	}
-	if e := s.EmptyClasses(); e != nil {
+	if e := s.EmptyClasses(); len(e) > 0 {
 		t.Errorf("EmptyClasses = %v, want none", e)
 	}
 }

@@ -100,9 +100,7 @@ func (c *column) readParquet(path string, f *parquet.File, from *parquet.Column,
 
 // writeParquet writes columns, sorted by their names.
 func writeParquet(out io.Writer, columns []*column) error {
-	write := make([]parquet.Output, len(columns))
-	for i, c := range columns {
-		write[i] = parquet.Output{Name: c.name, Integer: c.whole, Width: c.width, Values: c.values}
-	}
-	return parquet.Write(out, columns[0].rows, write)
+	return parquet.Write(out, columns[0].rows, Each(columns, func(c *column) parquet.Output {
+		return parquet.Output{Name: c.name, Integer: c.whole, Width: c.width, Values: c.values}
+	}))
 }

@@ -219,15 +219,7 @@ func readPredictions(a *archive, as Scores) (*Predictions, error) {
 }
 
 // predicted is the key of the predictions.
-func (a *archive) predicted() string {
-	switch {
-	case a.has("log_probs"):
-		return "log_probs"
-	case a.has("probs") || !a.has("logits"):
-		return "probs"
-	}
-	return "logits"
-}
+func (a *archive) predicted() string { return cmp.Or(a.first("log_probs", "probs", "logits"), "probs") }
 
 // logProbs reads scores as normalized log-probabilities: by what the caller says, "" for nothing, or else the key, or of
 // logits the [Judge]. Where they are divided by their sums, readAs says so.

@@ -57,12 +57,11 @@ type RawSource struct {
 // source is that of the name that arg begins with; rest is what follows its colon.
 func (s RawSettings) source(arg string) (source *RawSource, rest string) {
 	name, rest, ok := strings.Cut(arg, ":")
-	for i := range s.Sources {
-		if ok && s.Sources[i].Name == name {
-			return &s.Sources[i], rest
-		}
+	i := slices.IndexFunc(s.Sources, func(source RawSource) bool { return ok && source.Name == name })
+	if i < 0 {
+		return nil, arg
 	}
-	return nil, arg
+	return &s.Sources[i], rest
 }
 
 // AbsoluteRaw is arg with its path made absolute, where it names a file or a directory.
@@ -222,10 +221,8 @@ func (t *Table) divide(s RawSettings, rng *rand.Rand) (*Raw, error) {
 	if n, _ := t.Features.Dims(); n != len(t.Labels) {
 		return nil, fmt.Errorf("the table %s has %d rows and %d labels; each row must have one", t.Name, n, len(t.Labels))
 	}
-	for i, y := range t.Labels {
-		if y < 0 || y >= len(t.Classes) {
-			return nil, fmt.Errorf("row %d of the table %s has the label %d; labels are places in its %d classes, from 0", i+1, t.Name, y, len(t.Classes))
-		}
+	if i := InvalidLabel(t.Labels, len(t.Classes)); i >= 0 {
+		return nil, fmt.Errorf("row %d of the table %s has the label %d; labels are places in its %d classes, from 0", i+1, t.Name, t.Labels[i], len(t.Classes))
 	}
 	r := &Raw{Name: t.Name, Classes: t.Classes}
 	inside := UpTo(t.Len())
@@ -327,12 +324,8 @@ func openOr(path, remedy string, args ...any) (*os.File, error) {
 // calibrator that see the inside alone are judged out of distribution on the
 // region. The direction points to where the component's largest loading is
 // positive, so the same table always gives the same rows. They are other rows, not
-// always harder ones: classes lie apart at the bright end of satellite. It panics
-// unless 0 < share < 1.
+// always harder ones: classes lie apart at the bright end of satellite.
 func (t *Table) holdOut(share float64) (inside, region []int, err error) {
-	if !(share > 0 && share < 1) {
-		panic("data: holdOut: the share must lie between 0 and 1")
-	}
 	in, _, err := t.as(t.columnsBy(UpTo(t.Len())))
 	if err != nil {
 		return nil, nil, err

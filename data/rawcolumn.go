@@ -36,17 +36,7 @@ var AsTheyAre = []RawColumn{}
 func (c RawColumn) unread() bool { return c.Constant || c.ID }
 
 // Width is how many numbers a network reads of the column.
-func (c RawColumn) Width() int {
-	switch {
-	case c.unread():
-		return 0
-	case c.Values != nil:
-		return len(c.Values)
-	case c.Missing:
-		return 2
-	}
-	return 1
-}
+func (c RawColumn) Width() int { return len(c.names()) }
 
 // names are those of what a network reads.
 func (c RawColumn) names() []string {
@@ -96,13 +86,7 @@ func (t *Table) valuesIn(j int, rows []int) (values []string) {
 	for _, i := range rows {
 		has[int(t.Features.At(i, j))] = true
 	}
-	values = []string{}
-	for k, v := range t.Values[j] {
-		if has[k] {
-			values = append(values, v)
-		}
-	}
-	return values
+	return at(t.Values[j], slices.DeleteFunc(UpTo(len(has)), func(k int) bool { return !has[k] }))
 }
 
 // numbersIn are the mean of the numbers of column j that the rows have, whether some lack it, and whether all have one
@@ -122,11 +106,7 @@ func (t *Table) numbersIn(j int, rows []int) (mean float64, missing, constant bo
 
 // numbers are the table's columns as they are.
 func (t *Table) numbers() []RawColumn {
-	columns := make([]RawColumn, t.width())
-	for j := range columns {
-		columns[j].Name = t.named(j)
-	}
-	return columns
+	return Each(UpTo(t.width()), func(j int) RawColumn { return RawColumn{Name: t.named(j)} })
 }
 
 // places finds each of the columns in the table, by name where both have names.

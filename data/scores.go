@@ -321,14 +321,14 @@ func (j *Judge) accept(path, array string, as Scores, why string) error {
 	case as != Probabilities || j.scale() > 0 || j.constant() > 0:
 		return nil
 	}
-	far := j.allowed(1)
-	switch {
-	case j.negative != "" || j.outside != "" && j.sums[0] <= 1+far:
+	far, end := j.allowed(1), 1
+	if j.negative != "" || j.outside != "" && j.sums[0] <= 1+far {
 		return Inputf(path, "%s holds %s, which is no probability; hand over probabilities, or logits alone", array, cmp.Or(j.negative, j.outside))
-	case 1-j.sums[0] > far:
-		return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right (--scores one-vs-rest does)", j.at[0], array, j.sums[0])
 	}
-	return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right (--scores one-vs-rest does)", j.at[1], array, j.sums[1])
+	if 1-j.sums[0] > far {
+		end = 0
+	}
+	return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right (--scores one-vs-rest does)", j.at[end], array, j.sums[end])
 }
 
 // Applied is what rows for a model that was fitted on scores are read as, where the caller says said: what may be several is

@@ -126,13 +126,13 @@ func (a *archive) parts() (parts []block, classes int, err error) {
 	width, columns, total := lengths{what: "columns"}, lengths{what: "columns", least: 2}, 0
 	for _, p := range (&Source{}).parts() {
 		p, rows := block{a: a, name: p.name}, lengths{what: "rows"}
-		if p.features, err = a.among(p.name+"_features", &rows, &width); err != nil {
-			return nil, 0, err
+		if p.features, err = a.among(p.name+"_features", &rows, &width); err == nil {
+			p.logits, err = a.among(p.name+"_logits", &rows, &columns)
 		}
-		if p.logits, err = a.among(p.name+"_logits", &rows, &columns); err != nil {
-			return nil, 0, err
+		if err == nil {
+			p.labels, err = a.labelled(p.name+"_labels", &rows)
 		}
-		if p.labels, err = a.labelled(p.name+"_labels", &rows); err != nil {
+		if err != nil {
 			return nil, 0, err
 		}
 		p.rows = rows.n
@@ -222,21 +222,18 @@ func (p block) read() (set *Set, err error) {
 	}
 	set = &Set{}
 	if p.features != nil {
-		if set.Features, err = p.features.features(); err != nil {
-			return nil, err
-		}
+		set.Features, err = p.features.features()
 	}
-	if p.logits != nil {
-		if set.Logits, err = p.logits.matrix(Masked); err != nil {
-			return nil, err
-		}
+	if p.logits != nil && err == nil {
+		set.Logits, err = p.logits.matrix(Masked)
 	}
-	if p.labels != nil {
-		if set.Labels, set.Soft, err = p.labels.labels(); err != nil {
-			return nil, err
-		}
+	if p.labels != nil && err == nil {
+		set.Labels, set.Soft, err = p.labels.labels()
 	}
-	if set.Weights, err = p.a.weights(p.name+"_weights", p.rows); err == nil && p.name == "test" {
+	if err == nil {
+		set.Weights, err = p.a.weights(p.name+"_weights", p.rows)
+	}
+	if p.name == "test" && err == nil {
 		set.Groups, err = p.a.testGroups(p.rows)
 	}
 	return set, err
@@ -290,24 +287,20 @@ func (s *Source) checkLabels(a *archive) error {
 // Require returns an *InputError naming the first of the keys (such as
 // "cal_logits") that the source does not have.
 func (s *Source) Require(keys ...string) error {
-	have := s.keys()
-	for _, key := range keys {
-		if s.Cal == nil && s.Test != nil && strings.HasPrefix(key, "cal_") && isTable(s.Path) {
-			return Inputf(s.Path, "has no calibration rows: a column set says cal, val or test of each row, and without it all are test rows; add it, or let calibra compare --folds 5 part them")
-		}
-		if err := require(s.Path, have, []string{key}); err != nil {
-			return err
-		}
+	cal := slices.IndexFunc(keys, func(key string) bool { return strings.HasPrefix(key, "cal_") })
+	if s.Cal != nil || s.Test == nil || cal < 0 || !isTable(s.Path) {
+		return require(s.Path, s.keys(), keys)
 	}
-	return nil
+	if err := require(s.Path, s.keys(), keys[:cal]); err != nil {
+		return err
+	}
+	return Inputf(s.Path, "has no calibration rows: a column set says cal, val or test of each row, and without it all are test rows; add it, or let calibra compare --folds 5 part them")
 }
 
 // require returns an *InputError naming the first of the keys that the file does not have.
 func require(path string, have, keys []string) error {
-	for _, key := range keys {
-		if !slices.Contains(have, key) {
-			return Inputf(path, "has no %s%s; it holds %s", key, columnOf(path, key), strings.Join(have, ", "))
-		}
+	if k := slices.IndexFunc(keys, func(key string) bool { return !slices.Contains(have, key) }); k >= 0 {
+		return Inputf(path, "has no %s%s; it holds %s", keys[k], columnOf(path, keys[k]), strings.Join(have, ", "))
 	}
 	return nil
 }
@@ -316,14 +309,10 @@ func require(path string, have, keys []string) error {
 func (s *Source) keys() []string {
 	var keys []string
 	for name, set := range s.sets() {
-		if set.Features != nil {
-			keys = append(keys, name+"_features")
-		}
-		if set.Logits != nil {
-			keys = append(keys, name+"_logits")
-		}
-		if set.Labels != nil {
-			keys = append(keys, name+"_labels")
+		for k, has := range []bool{set.Features != nil, set.Logits != nil, set.Labels != nil} {
+			if has {
+				keys = append(keys, name+"_"+partArrays[k])
+			}
 		}
 	}
 	return keys
@@ -335,11 +324,57 @@ func (s *Source) EmptyClasses() []int {
 	if s.Cal == nil {
 		return nil
 	}
-	var empty []int
-	for y, n := range (&Set{Labels: s.Cal.Labels}).Counts(s.Classes) {
-		if n == 0 {
-			empty = append(empty, y)
+	return slices.DeleteFunc(UpTo(s.Classes), func(y int) bool { return slices.Contains(s.Cal.Labels, y) })
+}
+
+// OpenWhole reads one labelled set, which nobody has parted: the rows of a features file that has cal, val or test rows alone, or
+// of predictions (see [ReadPredictions]), whose probabilities stand for logits, with the array features or else embedding. They are
+// the calibration rows of the source, with their groups.
+func OpenWhole(ctx context.Context, path string) (*Source, error) {
+	return wanted(ctx, path, func(a *archive) (*Source, error) {
+		plain, err := a.joined()
+		if err != nil {
+			return nil, err
+		}
+		s, err := readSource(a, Names{})
+		if err != nil {
+			return nil, err
+		}
+		if s.Test.Labels == nil {
+			return nil, Inputf(path, "has no labels for its rows, by which folds are fitted and judged")
+		}
+		if s.Cal, s.Test = s.Test, nil; plain {
+			s.Unread = a.unreadBeside("")
+		}
+		return s, nil
+	})
+}
+
+// joined lets the only rows of the file be test rows, and reports whether they were of none of the parts.
+func (a *archive) joined() (plain bool, err error) {
+	var parts []string
+	for _, p := range (&Source{}).parts() {
+		if a.has(p.name+"_logits") || a.has(p.name+"_features") {
+			parts = append(parts, p.name)
 		}
 	}
-	return empty
+	if len(parts) > 1 {
+		return false, Inputf(a.path, "has %s rows: folds are of one set, and rows that are parted already are compared as they are", strings.Join(parts, " and "))
+	}
+	for _, key := range partArrays {
+		name := key
+		switch {
+		case len(parts) == 1:
+			name = parts[0] + "_" + key
+		case key == "logits":
+			name = a.predicted()
+		case key == "features" && !a.has(key):
+			name = "embedding"
+		}
+		if member := a.members[name]; member != nil {
+			delete(a.members, name)
+			a.members["test_"+key] = member
+		}
+	}
+	return parts == nil, nil
 }

@@ -65,7 +65,7 @@ func (s *Source) Split(p Holdout, rng *rand.Rand) (*Source, error) {
 // one, as long as there are no more classes than rows in it. Rows within a part
 // ascend. It panics if the fractions are not as said.
 func Stratify(labels []int, fractions []float64, rng *rand.Rand) [][]int {
-	return stratify(labels, nil, quotas(len(labels), fractions), rng)
+	return stratify(labels, slices.Repeat([]int{1}, len(labels)), quotas(len(labels), fractions), rng)
 }
 
 // Stratify is the function of that name for labelled rows, and keeps equal rows (see [Set.Distinct]) in one part,
@@ -79,32 +79,22 @@ func (s *Set) Stratify(fractions []float64, rng *rand.Rand) [][]int {
 		classes[labels[k]] = true
 	}
 	if len(kinds) < len(fractions) || len(kinds) == len(classes) {
-		return stratify(s.Labels, nil, quota, rng)
+		return Stratify(s.Labels, fractions, rng)
 	}
 	parts := stratify(labels, sizes, quota, rng)
 	for p, part := range parts {
-		var rows []int
-		for _, k := range part {
-			rows = append(rows, kinds[k]...)
-		}
-		slices.Sort(rows)
-		parts[p] = rows
+		parts[p] = slices.Concat(at(kinds, part)...)
+		slices.Sort(parts[p])
 	}
 	return parts
 }
 
-// stratify divides kinds of rows with these labels, of so many rows each (nil: 1), into parts of about quota rows.
+// stratify divides kinds of rows with these labels, of so many rows each, into parts of about quota rows.
 func stratify(labels, sizes, quota []int, rng *rand.Rand) [][]int {
 	order := byClass(labels, rng)
 	partOf := make([]int, len(labels))
-	size := func(kind int) int {
-		if sizes == nil {
-			return 1
-		}
-		return sizes[kind]
-	}
 	total := 0
-	for _, n := range quota {
+	for _, n := range sizes {
 		total += n
 	}
 
@@ -113,7 +103,7 @@ func stratify(labels, sizes, quota []int, rng *rand.Rand) [][]int {
 	// stretch of rows is divided in proportion, so is every class.
 	given, seen := make([]int, len(quota)), 0
 	for _, kind := range order {
-		seen += size(kind)
+		seen += sizes[kind]
 		best, lag := -1, math.Inf(-1)
 		for p := range quota {
 			behind := float64(quota[p])*float64(seen)/float64(total) - float64(given[p])
@@ -122,12 +112,10 @@ func stratify(labels, sizes, quota []int, rng *rand.Rand) [][]int {
 			}
 		}
 		partOf[kind] = best
-		given[best] += size(kind)
+		given[best] += sizes[kind]
 	}
 	keepEveryClass(order, labels, partOf)
-	if sizes != nil {
-		keepEveryPart(order, quota, partOf)
-	}
+	keepEveryPart(order, quota, partOf)
 
 	parts := make([][]int, len(quota))
 	for kind, p := range partOf {
@@ -213,12 +201,7 @@ func keepEveryPart(order, quota, partOf []int) {
 		if quota[p] == 0 || kinds[p] > 0 {
 			continue
 		}
-		most := 0
-		for other := range kinds {
-			if kinds[other] > kinds[most] {
-				most = other
-			}
-		}
+		most := slices.Index(kinds, slices.Max(kinds))
 		for _, kind := range slices.Backward(order) {
 			if partOf[kind] == most {
 				partOf[kind] = p

@@ -77,15 +77,10 @@ func (s *Standardizer) units(x mat.Matrix) []float64 {
 
 // Apply is (x − Mean) / SD, N×M, for x with the M columns the standardizer was
 // fitted on; it panics for any other number.
-func (s *Standardizer) Apply(x mat.Matrix) *mat.Dense {
+func (s *Standardizer) Apply(x mat.Matrix) (out *mat.Dense) {
 	n, m := x.Dims()
 	s.check(m)
-	out := mat.NewDense(n, m, nil)
-	for i := range n {
-		row := out.RawRowView(i)
-		copy(row, Row(x, i, row))
-		s.row(row)
-	}
+	blocks(x, n, s.row, func(_ int, z *mat.Dense) { out = z })
 	return out
 }
 

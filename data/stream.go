@@ -70,17 +70,14 @@ func newStream(a *archive, part string) (*Stream, error) {
 	if s.logits != nil {
 		s.Classes = s.logits.shape[1]
 	}
-	if s.Weights, err = a.weights(part+"_weights", s.Rows); err != nil {
+	p.features, p.logits = nil, nil
+	beside, err := p.read()
+	if err != nil {
 		return s, err
 	}
-	if s.Groups, err = a.testGroups(s.Rows); err != nil {
-		return s, err
-	}
-	if p.labels == nil {
+	s.Weights, s.Groups, s.Labels, s.Soft = beside.Weights, beside.Groups, beside.Labels, beside.Soft
+	if s.Labels == nil || s.Classes == 0 {
 		return s, nil
-	}
-	if s.Labels, s.Soft, err = p.labels.labels(); err != nil || s.Classes == 0 {
-		return s, err
 	}
 	if s.Soft == nil {
 		a.fromOne(s.Classes, s.Labels)

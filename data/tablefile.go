@@ -211,10 +211,9 @@ var tableKinds = []tableKind{
 
 // kindOf is the kind of table by the name of its file, nil for none.
 func kindOf(path string) *tableKind {
-	for i, kind := range tableKinds {
-		if slices.Contains(kind.ends, ending(path)) {
-			return &tableKinds[i]
-		}
+	i := slices.IndexFunc(tableKinds, func(kind tableKind) bool { return slices.Contains(kind.ends, ending(path)) })
+	if i >= 0 {
+		return &tableKinds[i]
 	}
 	return nil
 }
@@ -288,19 +287,10 @@ type columnar struct {
 
 // archive is the arrays that the columns stand for.
 func (t *columnar) archive() (*archive, error) {
-	if err := t.classify(); err != nil {
-		return nil, err
-	}
-	for _, c := range t.columns {
-		if c.isText && !slices.Contains(textColumns, c.name) {
-			c.fail("is text; it must hold numbers")
+	for _, step := range []func() error{t.classify, t.twice, t.gather} {
+		if err := step(); err != nil {
+			return nil, err
 		}
-	}
-	if err := t.twice(); err != nil {
-		return nil, err
-	}
-	if err := t.gather(); err != nil {
-		return nil, err
 	}
 	vectors := func(c *column) bool { return c.fault == errVectors }
 	scores := func(c *column) bool { return slices.Contains(scoreArrays, c.name) }
@@ -407,17 +397,13 @@ func (t *columnar) some(c *column, p tablePart) (bool, error) {
 	if len(lacking) == 0 || len(lacking) == len(rows) {
 		return len(lacking) == 0, nil
 	}
-	c.at = lacking[0]
-	c.fault = fmt.Errorf("has no label at row %d, and other rows%s have one (%d of %d lack it); fill them in, leave these rows out, or give all of them no label", c.at, p.where(), len(lacking), len(rows))
-	return false, t.faulty(c)
-}
-
-// where names the rows of the part.
-func (p tablePart) where() string {
-	if p.prefix == "" {
-		return ""
+	where := ""
+	if p.prefix != "" {
+		where = " whose set is " + strings.TrimSuffix(p.prefix, "_")
 	}
-	return " whose set is " + strings.TrimSuffix(p.prefix, "_")
+	c.at = lacking[0]
+	c.fault = fmt.Errorf("has no label at row %d, and other rows%s have one (%d of %d lack it); fill them in, leave these rows out, or give all of them no label", c.at, where, len(lacking), len(rows))
+	return false, t.faulty(c)
 }
 
 // faulty is the error of a column that is no array, with the line of the file as far as it has lines.
@@ -469,7 +455,7 @@ func (t *columnar) memberOf(c *column) (array, ending string) {
 
 var numberedName, wholeNumber = regexp.MustCompile(`^(.+)_(0|[1-9][0-9]{0,6})$`), regexp.MustCompile(`^(0|[1-9][0-9]{0,6})$`)
 
-// twice returns an *InputError where two columns have one meaning.
+// twice returns an *InputError where two columns have one meaning. Text that is of no class by now is a fault.
 func (t *columnar) twice() error {
 	said := map[string]string{}
 	unnamed := false
@@ -479,6 +465,9 @@ func (t *columnar) twice() error {
 		return c.name == "" && !first
 	})
 	for _, c := range t.columns {
+		if c.isText && !slices.Contains(textColumns, c.name) {
+			c.fail("is text; it must hold numbers")
+		}
 		meaning := c.name
 		if array, ending := t.memberOf(c); array != "" {
 			meaning = array + "_" + ending
@@ -625,13 +614,12 @@ func (c *column) array(rows []int) any {
 	if !c.whole {
 		return values
 	}
-	ints := make([]int, n)
-	for i, v := range values {
-		if ints[i] = math.MaxInt64; v < math.MaxInt64 { // else no label, as in an npz file
-			ints[i] = int(v)
+	return Each(values, func(v float64) int {
+		if v < math.MaxInt64 {
+			return int(v)
 		}
-	}
-	return ints
+		return math.MaxInt64 // no label, as in an npz file
+	})
 }
 
 // Formatted returns a function that writes arrays of N rows in the format that the ending of path names: a
@@ -680,10 +668,7 @@ func columnsOf(arrays []Array) ([]*column, error) {
 		case []float64:
 			c.rows, c.values = len(v), v
 		case []int:
-			c.rows, c.whole = len(v), true
-			for _, x := range v {
-				c.values = append(c.values, float64(x))
-			}
+			c.rows, c.whole, c.values = len(v), true, Each(v, func(x int) float64 { return float64(x) })
 		default:
 			return nil, fmt.Errorf("data: a table has no column of %T, which %s is", v, a.Name)
 		}

@@ -63,33 +63,16 @@ func listed(names []string, most int) string {
 	return strings.Join(names, ", ")
 }
 
-// CSVWriter writes csv files that a spreadsheet shows and does not run.
-type CSVWriter struct{ *csv.Writer }
-
-// NewCSVWriter writes to w.
-func NewCSVWriter(w io.Writer) *CSVWriter { return &CSVWriter{csv.NewWriter(w)} }
-
-// Write writes a record. A field that a spreadsheet would take for a formula gets a ' before
-// it; a number stays one.
-func (w *CSVWriter) Write(record []string) error {
-	safe := make([]string, len(record))
-	for i, field := range record {
-		safe[i] = field
-		if field != "" && strings.ContainsRune("=+-@\t\r", rune(field[0])) {
-			if _, err := strconv.ParseFloat(field, 64); err != nil {
-				safe[i] = "'" + field
+// WriteCSV writes a csv file that a spreadsheet shows and does not run: a field that it would take for a formula gets a '
+// before it; a number stays one.
+func WriteCSV(w io.Writer, records [][]string) error {
+	return csv.NewWriter(w).WriteAll(Each(records, func(record []string) []string {
+		return Each(record, func(field string) string {
+			_, err := strconv.ParseFloat(field, 64)
+			if err != nil && field != "" && strings.ContainsRune("=+-@\t\r", rune(field[0])) {
+				return "'" + field
 			}
-		}
-	}
-	return w.Writer.Write(safe)
-}
-
-func (w *CSVWriter) WriteAll(records [][]string) error {
-	for _, record := range records {
-		if err := w.Write(record); err != nil {
-			return err
-		}
-	}
-	w.Flush()
-	return w.Error()
+			return field
+		})
+	}))
 }

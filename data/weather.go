@@ -31,13 +31,11 @@ func openWeather(dir string, parts []string, rows int, rng *rand.Rand) ([]*Table
 	if err != nil {
 		return nil, err
 	}
-	var tables []*Table
-	for _, part := range parts {
-		t, err := readWeather(dir, part, classes, rows, rng)
-		if err != nil {
+	tables := make([]*Table, len(parts))
+	for i, part := range parts {
+		if tables[i], err = readWeather(dir, part, classes, rows, rng); err != nil {
 			return nil, err
 		}
-		tables = append(tables, t)
 	}
 	return tables, nil
 }

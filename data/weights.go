@@ -1,10 +1,10 @@
 package data
 
 import (
+	"fmt"
 	"iter"
 	"math"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -219,7 +219,11 @@ func (e *entry) soft() (labels []int, soft *mat.Dense, err error) {
 		row := m.RawRowView(i)
 		sum := floats.Sum(row)
 		if k := slices.IndexFunc(row, func(v float64) bool { return v < 0 }); k >= 0 || math.Abs(sum-1) > j.allowed(1) {
-			return nil, nil, Inputf(e.a.path, "row %d of %s sums to %.6g%s; hand over one class for each row, or the probabilities of all classes, which sum to 1", i, e.key, sum, negative(k))
+			negative := ""
+			if k >= 0 {
+				negative = fmt.Sprintf(" and has a negative number in column %d", k)
+			}
+			return nil, nil, Inputf(e.a.path, "row %d of %s sums to %.6g%s; hand over one class for each row, or the probabilities of all classes, which sum to 1", i, e.key, sum, negative)
 		}
 		labels[i] = floats.MaxIdx(row)
 		if row[labels[i]] != 1 || sum != 1 {
@@ -231,12 +235,4 @@ func (e *entry) soft() (labels []int, soft *mat.Dense, err error) {
 		return labels, nil, nil
 	}
 	return labels, m, nil
-}
-
-// negative describes column k if it is one.
-func negative(k int) string {
-	if k < 0 {
-		return ""
-	}
-	return " and has a negative number in column " + strconv.Itoa(k)
 }

@@ -301,6 +301,6 @@ func (r *Run) addCurves(f *disk.Folder) {
 				lines = append(lines, []string{s.Name, strconv.Itoa(p.Epoch), number(p.Loss), number(p.Validation), kept})
 			}
 		}
-		return data.NewCSVWriter(out).WriteAll(lines)
+		return data.WriteCSV(out, lines)
 	})
 }

@@ -86,7 +86,7 @@ func newForm(t *Table, identity float64, form form) *bilinear {
 
 func (m *bilinear) fork() Model { return newForm(m.table, m.identity, m.form) }
 
-func (m *bilinear) companion() Model { return nil }
+func (m *bilinear) cheapest() Model { return m }
 
 func (m *bilinear) Dim() int { return m.form.dim() }
 
@@ -151,8 +151,7 @@ func (m *bilinear) Gradient(grad, theta, weights []float64) (float64, error) {
 
 // Hessian fills hess with ∇²L.
 func (m *bilinear) Hessian(hess *mat.SymDense, theta, weights []float64) error {
-	grad := make([]float64, m.Dim())
-	_, err := m.derivatives(theta, weights, grad, hess, nil)
+	_, err := m.curved(make([]float64, m.Dim()), hess, theta, weights)
 	return err
 }
 
@@ -162,8 +161,7 @@ func (m *bilinear) curved(grad []float64, hess *mat.SymDense, theta, weights []f
 
 // Scores fills outer with J = Σ W ∇ℓ ∇ℓᵀ, ℓ = −log q_j at one (cell, atom, label).
 func (m *bilinear) Scores(outer *mat.SymDense, theta, weights []float64) error {
-	grad := make([]float64, m.Dim())
-	_, err := m.derivatives(theta, weights, grad, nil, outer)
+	_, err := m.derivatives(theta, weights, make([]float64, m.Dim()), nil, outer)
 	return err
 }
 

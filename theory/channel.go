@@ -124,9 +124,9 @@ func (r Reading) joint(weights []float64) (joint []float64) {
 	size := len(weights) / cells
 	for u := range cells {
 		for v := range cells {
-			for _, w := range weights[u*size:][:size] {
-				joint = append(joint, r.At(u, v)*w)
-			}
+			part := slices.Clone(weights[u*size:][:size])
+			floats.Scale(r.At(u, v), part)
+			joint = append(joint, part...)
 		}
 	}
 	return joint

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
 	"calibra/graph/op"
 	"calibra/layers"
 
@@ -79,8 +80,7 @@ func (d Design) Check() error {
 // shift: codeword k gets the frequency that codeword k+shift has in the design.
 // Rotations separate how often a codeword is used from how hard it is to estimate.
 func (d Design) Frequencies(shift int) []float64 {
-	p := make([]float64, d.Codewords)
-	var total float64
+	p, total := make([]float64, d.Codewords), 0.0
 	for k := range p {
 		rank := (k + shift) % d.Codewords
 		if d.Law != nil {
@@ -92,10 +92,7 @@ func (d Design) Frequencies(shift int) []float64 {
 		}
 		total += p[k]
 	}
-	for k := range p {
-		p[k] /= total
-	}
-	return p
+	return data.Each(p, func(x float64) float64 { return x / total })
 }
 
 // withShare are the frequencies where codeword k has this one and the others keep their proportions.
@@ -134,7 +131,7 @@ func newCell(codes []int) Cell {
 
 // sequenced are the cells of slots that are told apart: one for each of the K^w index sequences.
 func sequenced(codewords, slots int) []Cell {
-	return cellsOf(combin.Cartesian(slices.Repeat([]int{codewords}, slots)))
+	return data.Each(combin.Cartesian(slices.Repeat([]int{codewords}, slots)), newCell)
 }
 
 // multisets are the cells of slots alike: every non-decreasing sequence of w codewords out of K. The i-th
@@ -146,14 +143,7 @@ func multisets(codewords, slots int) []Cell {
 			codes[i] -= i
 		}
 	}
-	return cellsOf(combinations)
-}
-
-func cellsOf(codes [][]int) (cells []Cell) {
-	for _, of := range codes {
-		cells = append(cells, newCell(of))
-	}
-	return cells
+	return data.Each(combinations, newCell)
 }
 
 // Table is the finite support of a synthetic problem: every cell, and in every
@@ -191,11 +181,7 @@ func (t *Table) view(times int) *layers.View {
 
 // observed is every (cell, atom, label) as a row; counts come with a sample.
 func (t *Table) observed() layers.Observed {
-	o := layers.Observed{View: t.view(t.Classes), Labels: make([]int, t.Rows()*t.Classes)}
-	for i := range o.Labels {
-		o.Labels[i] = i % t.Classes
-	}
-	return o
+	return layers.Observed{View: t.view(t.Classes), Labels: slices.Repeat(data.UpTo(t.Classes), t.Rows())}
 }
 
 // of are those of the values, of every (cell, atom, class), that are of cell v.
@@ -224,10 +210,9 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 		return newTable(d, multisets(d.Codewords, d.Slots), rng)
 	}
 	limit = cmp.Or(d.Cells, drawnCells)
-	var laws []distuv.Categorical
-	for _, shift := range shifts {
-		laws = append(laws, distuv.NewCategorical(d.Frequencies(shift), rng))
-	}
+	laws := data.Each(shifts, func(shift int) distuv.Categorical {
+		return distuv.NewCategorical(d.Frequencies(shift), rng)
+	})
 	seen := map[string]int{}
 	var cells []Cell
 	var times []float64 // how often each was drawn
@@ -247,20 +232,13 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 		}
 		times[at]++
 	}
-	t := newTable(d, cells, rng)
-	t.weigh(d, shifts, times)
-	return t
-}
-
-// weigh divides the law of the cells by the mixture of shifts that they were drawn from, and
-// multiplies it by how often each was.
-func (t *Table) weigh(d Design, shifts []int, times []float64) {
-	mixture := make([]float64, len(t.Cells))
+	t, mixture := newTable(d, cells, rng), make([]float64, len(cells))
 	for _, shift := range shifts {
 		floats.Add(mixture, t.Multinomial(d.Frequencies(shift)))
 	}
 	floats.Div(mixture, times)
 	t.drawn = logs(mixture)
+	return t
 }
 
 // Prediction probabilities come from Dir(atomConcentration) and stay above atomFloor.
@@ -321,18 +299,10 @@ func (t *Table) Occupancy(cellProb []float64) []float64 {
 
 // evenShifts returns n cyclic shifts spread over the codewords.
 func evenShifts(d Design, n int) []int {
-	shifts := make([]int, n)
-	for s := range shifts {
-		shifts[s] = s * d.Codewords / n
-	}
-	return shifts
+	return data.Each(data.UpTo(n), func(s int) int { return s * d.Codewords / n })
 }
 
 // ofCells adds up weights of (cell, atom, label).
 func (t *Table) ofCells(weights []float64) []float64 {
-	cells := make([]float64, len(t.Cells))
-	for v := range cells {
-		cells[v] = floats.Sum(t.of(weights, v))
-	}
-	return cells
+	return data.Each(data.UpTo(len(t.Cells)), func(v int) float64 { return floats.Sum(t.of(weights, v)) })
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
 	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
@@ -54,11 +55,7 @@ func (o *outcome) at(s, size int) []replicate {
 
 // values are a number of each of them.
 func (o *outcome) values(s, size int, of func(replicate) float64) []float64 {
-	values := make([]float64, o.count)
-	for r, x := range o.at(s, size) {
-		values[r] = of(x)
-	}
-	return values
+	return data.Each(o.at(s, size), of)
 }
 
 // errors are those of a block.
@@ -142,7 +139,7 @@ func (e *experiment) replicate(model Model, t trial) (x replicate, err error) {
 	if p, ok := model.(interface{ precondition(*mat.SymDense) }); ok {
 		p.precondition(at.hessian)
 	}
-	by := &probe{model: cheapest(model), weights: sample}
+	by := &probe{model: model.cheapest(), weights: sample}
 	_, grad := by.gradient(at.theta)
 	x.gradNorm = floats.Norm(grad, 2)
 
@@ -180,14 +177,6 @@ func (e *experiment) distances(s int, theta []float64) []float64 {
 	return blocks
 }
 
-// cheapest is the model's companion where it has one: the same loss by hand.
-func cheapest(model Model) Model {
-	if m := model.companion(); m != nil {
-		return m
-	}
-	return model
-}
-
 // withTarget is the same outcome with the blocks of another target.
 func (o *outcome) withTarget(target Target) *outcome {
 	e := *o.experiment
@@ -214,18 +203,15 @@ func (e *experiment) reach() float64 {
 // chance gives as much, and the mark is what χ² exceeds with probability 2.5e-4.
 const waldOutlier = 2.5
 
-func outlying(wald float64, freedom int) bool {
-	return wald > math.Max(waldOutlier*float64(freedom), distuv.ChiSquared{K: float64(freedom)}.Quantile(1-2.5e-4))
-}
-
 // keepNeighbourhood takes the replicates that left the neighbourhood of θ* (Wald/df
 // above waldOutlier) out of the errors, and returns how many left at the largest N,
 // those that reached no minimum among them, and which.
 func (o *outcome) keepNeighbourhood() (where []string) {
 	for i, x := range o.all {
 		at := o.nth(i)
-		if freedom := o.populations[at.law].freedom(); outlying(x.wald, freedom) {
-			where = append(where, fmt.Sprintf("%s: Wald/df = %.2g", o.name(at), x.wald/float64(freedom)))
+		freedom := float64(o.populations[at.law].freedom())
+		if x.wald > math.Max(waldOutlier*freedom, distuv.ChiSquared{K: freedom}.Quantile(1-2.5e-4)) {
+			where = append(where, fmt.Sprintf("%s: Wald/df = %.2g", o.name(at), x.wald/freedom))
 			o.leave(&o.all[i])
 		}
 	}
@@ -331,34 +317,21 @@ func (t *trials) name(x trial) string {
 
 // unmeasured is a grid of NaN.
 func unmeasured(n, m int) [][]float64 {
-	values := make([][]float64, n)
-	for i := range values {
-		values[i] = slices.Repeat([]float64{math.NaN()}, m)
-	}
-	return values
+	return data.Each(data.UpTo(n), func(int) []float64 { return slices.Repeat([]float64{math.NaN()}, m) })
 }
 
 // slopes are those of the root mean squares of tables on N, log on log, by the bootstrap.
 func (t *trials) slopes(rng *rand.Rand, tables ...[][]float64) []Estimate {
-	var logN []float64
-	for _, N := range t.sizes {
-		logN = append(logN, math.Log(float64(N)))
-	}
-	return t.slopesOn(logN, rng, tables...)
+	return t.slopesOn(data.Each(t.sizes, func(N int) float64 { return math.Log(float64(N)) }), rng, tables...)
 }
 
 // slopesOn are those on a number x of each size.
 func (t *trials) slopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []Estimate {
 	return bootstrap(len(t.sizes), t.count, rng, func(pick [][]int) []float64 {
-		slopes := make([]float64, len(tables))
-		for i, values := range tables {
-			var y []float64
-			for size := range t.sizes {
-				y = append(y, math.Log(rms(values[size], pick[size])))
-			}
-			slopes[i] = line(x, y)
-		}
-		return slopes
+		return data.Each(tables, func(values [][]float64) float64 {
+			y := data.Each(data.UpTo(len(x)), func(size int) float64 { return math.Log(rms(values[size], pick[size])) })
+			return line(x, y)
+		})
 	})
 }
 
@@ -406,8 +379,5 @@ func certainSizes(reach float64) (sizes []int, err error) {
 	if least > mostRows {
 		return nil, fmt.Errorf("theory: N = %.1g would be needed for errors small enough for first-order theory: this θ* is almost not identified; take another seed, a larger Spread (1), more atoms or fewer codewords", least)
 	}
-	for _, factor := range []float64{1, 3, 10, 30} {
-		sizes = append(sizes, int(factor*least))
-	}
-	return sizes, nil
+	return data.Each([]float64{1, 3, 10, 30}, func(factor float64) int { return int(factor * least) }), nil
 }

@@ -116,7 +116,7 @@ func TestSmallFaultsAreNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problems := &misspecifiedProblems{replicates: s.replicates(32, 40)}
+	problems := &misspecifiedProblems{replicates: choose(s, 32, 40)}
 	var wrongLaw []*outcome
 	if err := eachMisspecified(t.Context(), s, problems, func(_ int, o *outcome) { wrongLaw = append(wrongLaw, o) }); err != nil {
 		t.Fatal(err)

@@ -294,9 +294,9 @@ func (m *layered) renew(theta, weights []float64) error {
 	return nil
 }
 
-func (m *layered) companion() Model {
+func (m *layered) cheapest() Model {
 	if m.analytic == nil {
-		return nil
+		return m
 	}
 	return m.analytic
 }

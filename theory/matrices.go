@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -91,13 +93,7 @@ func dense(m mat.Matrix, rows, cols []int) *mat.Dense {
 }
 
 func complement(n int, block []int) []int {
-	var others []int
-	for i := range n {
-		if !slices.Contains(block, i) {
-			others = append(others, i)
-		}
-	}
-	return others
+	return slices.DeleteFunc(data.UpTo(n), func(i int) bool { return slices.Contains(block, i) })
 }
 
 // restrict keeps the coordinates of directions that live on them and drops the rest.

@@ -30,8 +30,8 @@ type Model interface {
 	// curved is Gradient that fills hess too, with the matrix of a Newton step at theta: the Hessian,
 	// or one near it.
 	curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error)
-	// companion is a cheaper Model of the same loss, to start a descent with; nil if there is none.
-	companion() Model
+	// cheapest is a cheaper Model of the same loss, as one by hand, or the Model itself.
+	cheapest() Model
 	fork() Model
 }
 
@@ -91,12 +91,9 @@ func (p *probe) bending(theta, v []float64) (rises, falls []float64) {
 		return grad
 	}
 	here, ahead, behind := gradient(0), gradient(bendingStep), gradient(-bendingStep)
-	rises, falls = make([]float64, len(theta)), make([]float64, len(theta))
-	for i := range rises {
-		rises[i] = ahead[i] - 2*here[i] + behind[i]
-		falls[i] = -rises[i]
-	}
-	return rises, falls
+	floats.AddScaled(ahead, -2, here)
+	floats.Add(ahead, behind)
+	return ahead, floats.ScaleTo(make([]float64, len(theta)), -1, ahead)
 }
 
 // matrix is one that a method of the model fills.
@@ -163,11 +160,11 @@ var _ Model = (*quadratic)(nil)
 
 func (m *quadratic) fork() Model { return &quadratic{m.Model.fork(), m.lambda, m.tilt} }
 
-func (m *quadratic) companion() Model {
-	if inner := m.Model.companion(); inner != nil {
+func (m *quadratic) cheapest() Model {
+	if inner := m.Model.cheapest(); inner != m.Model {
 		return &quadratic{inner, m.lambda, m.tilt}
 	}
-	return nil
+	return m
 }
 
 func (m *quadratic) Gradient(grad, theta, weights []float64) (float64, error) {

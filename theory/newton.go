@@ -46,10 +46,10 @@ func (e *UnsettledError) Error() string {
 // ∇²L + Σ v vᵀ with |eigenvalue| ≥ 1e-9, steps have length at most 1 and obey
 // Armijo's rule, and θ is brought back to its representative after each. theta is
 // the start on entry and the stationary point of model's loss on return; a
-// companion of model goes ahead where there is one. Where no stationary point is
+// cheaper model of the same loss goes ahead, if any. Where no stationary point is
 // reached the error is an *UnsettledError, and theta the last point.
 func minimize(model Model, gauge Gauge, theta, weights []float64) error {
-	if ahead := model.companion(); ahead != nil {
+	if ahead := model.cheapest(); ahead != model {
 		if err := descend(ahead, gauge, theta, weights); err != nil {
 			return err
 		}

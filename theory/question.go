@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/data"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -96,7 +97,7 @@ func NewLimit(model Model, gauge Gauge, theta, weights []float64) (Limit, error)
 	return p.limit(), err
 }
 
-func (p *population) limit() Limit {
+func (p population) limit() Limit {
 	return Limit{p.weights, p.theta, p.hessian, p.scores, p.naive, p.covariance, p.directions}
 }
 
@@ -199,10 +200,7 @@ func (o *Outcome) Estimates(limit, size int) (all [][]float64) {
 		o.Fail(fmt.Errorf("theory: there are %d limits and %d sizes, counted from 0; got %d and %d", len(o.Limits), len(o.Sizes), limit, size))
 		return nil
 	}
-	for _, one := range o.of.at(limit, size) {
-		all = append(all, one.theta)
-	}
-	return all
+	return data.Each(o.of.at(limit, size), func(one replicate) []float64 { return one.theta })
 }
 
 // Mean is the mean over the samples of the largest size of a number of their estimates, averaged over the limits.
@@ -215,13 +213,10 @@ func (o *Outcome) Mean(number func(limit int, theta []float64) float64) Estimate
 // Slope is the slope in N, log on log, of the root mean square of a number of the estimates, with its 95 % interval
 // by the bootstrap.
 func (o *Outcome) Slope(number func(limit int, theta []float64) float64) Estimate {
-	table := make([][]float64, len(o.Sizes))
-	for size := range table {
-		table[size] = o.summed(size, func(limit int, theta []float64) float64 { return square(number(limit, theta)) })
-		for r, sum := range table[size] {
-			table[size][r] = math.Sqrt(sum)
-		}
-	}
+	squared := func(limit int, theta []float64) float64 { return square(number(limit, theta)) }
+	table := data.Each(data.UpTo(len(o.Sizes)), func(size int) []float64 {
+		return data.Each(o.summed(size, squared), math.Sqrt)
+	})
 	return o.of.slopes(newRand(o.of.Seed, o.of.salt, 2<<32), table)[0]
 }
 
@@ -241,14 +236,7 @@ func (o *Outcome) summed(size int, number func(limit int, theta []float64) float
 }
 
 // valid are the values that are numbers.
-func valid(values []float64) (some []float64) {
-	for _, v := range values {
-		if !math.IsNaN(v) {
-			some = append(some, v)
-		}
-	}
-	return some
-}
+func valid(values []float64) []float64 { return slices.DeleteFunc(slices.Clone(values), math.IsNaN) }
 
 // exact reports whether the estimator can represent the law, which then is its limit under every shift.
 func (q *Question) exact() bool {
@@ -370,9 +358,7 @@ func (q Question) ask(with *setup) (a *asked, err error) {
 		return nil, err
 	}
 	a.laws = a.shifted(q.Shifts)
-	for _, wrong := range q.Wrong {
-		a.reads = append(a.reads, a.Table.Misread(q.Channel, wrong))
-	}
+	a.reads = data.Each(q.Wrong, func(wrong float64) Reading { return a.Table.Misread(q.Channel, wrong) })
 	if a.first = a.start; !q.exact() {
 		a.first, err = settle(a.model, a.Estimator.Gauge, a.start, a.weights(0, 0))
 	}
@@ -478,10 +464,9 @@ func (a *asked) findGauge(r *Report) error {
 	found, of := at.nullSpace(a.first)
 	a.Estimator.Gauge = found
 	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", of.zeroAt, of.gapAt))
-	row := &r.Rows[len(r.Rows)-1]
-	for _, v := range found.Basis {
-		row.Where = append(row.Where, layers.DirectionOf(a.layer.weights, v))
-	}
+	r.Rows[len(r.Rows)-1].Where = data.Each(found.Basis, func(v []float64) string {
+		return layers.DirectionOf(a.layer.weights, v)
+	})
 	return at.err
 }
 
@@ -539,10 +524,8 @@ func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
 	if q.Rows != nil {
 		r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return !slices.Contains(q.Rows, row.Key) })
 	}
-	o := &Outcome{Truth: a.Truth, Model: e.model, Sizes: e.sizes, of: of}
-	for i := range e.populations {
-		o.Limits = append(o.Limits, e.populations[i].limit())
-	}
+	limits := data.Each(e.populations, population.limit)
+	o := &Outcome{Truth: a.Truth, Model: e.model, Sizes: e.sizes, Limits: limits, of: of}
 	for _, s := range q.Statistics {
 		if s.Expect != nil {
 			s.Target, s.Within = s.Expect(o)

@@ -92,12 +92,9 @@ func (o *outcome) report(r *Report) {
 
 // varied reports whether the populations use any codeword more and less often.
 func (e *experiment) varied() bool {
-	for _, p := range e.populations {
-		if !floats.EqualApprox(p.occupancy, e.populations[0].occupancy, 1e-9) { // a sum over cells rounds
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.populations, func(p population) bool {
+		return !floats.EqualApprox(p.occupancy, e.populations[0].occupancy, 1e-9) // a sum over cells rounds
+	})
 }
 
 // singleDesignBetaP is the range over populations of the slope across codewords
@@ -105,12 +102,9 @@ func (e *experiment) varied() bool {
 func (o *outcome) singleDesignBetaP() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	last := len(o.sizes) - 1
-	all := data.UpTo(o.count)
+	all, blocks := data.UpTo(o.count), data.UpTo(o.target.Blocks())
 	for s, p := range o.populations {
-		var y []float64
-		for k := range o.target.Blocks() {
-			y = append(y, math.Log(rms(o.errors(s, last, k), all)))
-		}
+		y := data.Each(blocks, func(k int) float64 { return math.Log(rms(o.errors(s, last, k), all)) })
 		b := line(logs(p.occupancy), y)
 		low, high = math.Min(low, b), math.Max(high, b)
 	}
@@ -119,10 +113,8 @@ func (o *outcome) singleDesignBetaP() (low, high float64) {
 
 // errorFigure draws the error of some codewords against N_k, with the sandwich's line.
 func (o *outcome) errorFigure() Figure {
-	f := Figure{
-		Name: "error", Title: "Error of a codeword's factors against its occurrences",
-		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE of M_k = a_k b_kᵀ", LogX: true, LogY: true,
-	}
+	f := loglog("error", "Error of a codeword's factors against its occurrences",
+		"N_k, occurrences of the codeword", "RMSE of M_k = a_k b_kᵀ")
 	K := o.target.Blocks()
 	for _, k := range slices.Compact([]int{0, K / 3, 2 * K / 3, K - 1}) {
 		curve := Curve{Label: fmt.Sprintf("codeword %d", k), Style: Joined}
@@ -142,10 +134,6 @@ func (o *outcome) errorFigure() Figure {
 
 // ratioFigure draws observed/sandwich for every block at the largest N.
 func (o *outcome) ratioFigure() Figure {
-	f := Figure{
-		Name: "ratio", Title: "Observed error over the sandwich's, per codeword and shift",
-		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE / prediction", LogX: true,
-	}
 	last := len(o.sizes) - 1
 	N := float64(o.sizes[last])
 	blocks := Curve{Label: "block"}
@@ -154,8 +142,11 @@ func (o *outcome) ratioFigure() Figure {
 			blocks.add(N*p.occupancy[k], rmsEstimate(o.errors(s, last, k)).over(p.predicted[k]/math.Sqrt(N)))
 		}
 	}
-	f.Curves = []Curve{blocks, powerLaw("theory: 1", 1, 0, blocks.X)}
-	return f
+	return Figure{
+		Name: "ratio", Title: "Observed error over the sandwich's, per codeword and shift",
+		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE / prediction", LogX: true,
+		Curves: []Curve{blocks, powerLaw("theory: 1", 1, 0, blocks.X)},
+	}
 }
 
 // rateStatistics are the replicates' evidence on Theorems 1 and 2.
@@ -250,11 +241,7 @@ func (x *rateStatistics) observed(at func(s, size int) []int) []float64 {
 			}
 		}
 		all := x.at(s, x.last)
-		for _, r := range at(s, x.last) {
-			if wald := all[r].wald; !math.IsNaN(wald) {
-				walds = append(walds, wald)
-			}
-		}
+		walds = append(walds, valid(data.Each(at(s, x.last), func(r int) float64 { return all[r].wald }))...)
 	}
 	return []float64{
 		ratio / float64(x.Blocks), mean(walds) / float64(x.Freedom),

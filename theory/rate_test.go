@@ -50,9 +50,7 @@ func TestRateOfAnyDesign(t *testing.T) {
 func inBands(t *testing.T, r *Report) {
 	t.Helper()
 	if failures := r.Failures(); failures != nil {
-		var text strings.Builder
-		r.Text(&text)
-		t.Errorf("outside their bands: %v\n%s", failures, &text)
+		t.Errorf("outside their bands: %v\n%+v", failures, r.Rows)
 	}
 }
 

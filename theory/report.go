@@ -8,12 +8,13 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
-	"text/tabwriter"
 
 	"calibra/data"
 	"calibra/data/disk"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -58,12 +59,11 @@ func (r Row) Verdict() string {
 // Judged counts the rows that have a band, and the rows that lie in their band.
 func Judged(rows []Row) (judged, in int) {
 	for _, row := range rows {
-		if row.Band == nil {
-			continue
-		}
-		judged++
-		if row.Band.holds(row.Value) {
-			in++
+		switch row.Verdict() {
+		case "pass":
+			judged, in = judged+1, in+1
+		case "FAIL":
+			judged++
 		}
 	}
 	return judged, in
@@ -71,13 +71,8 @@ func Judged(rows []Row) (judged, in int) {
 
 // Failures lists the quantities outside their band.
 func (r *Report) Failures() []string {
-	var failures []string
-	for _, row := range r.Rows {
-		if row.Verdict() == "FAIL" {
-			failures = append(failures, row.Quantity)
-		}
-	}
-	return failures
+	failed := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Verdict() != "FAIL" })
+	return data.Each(failed, func(row Row) string { return row.Quantity })
 }
 
 // short prints a number with four significant digits.
@@ -90,32 +85,6 @@ func (e Estimate) Interval() string {
 		return ""
 	}
 	return "[" + short(low) + ", " + short(high) + "]"
-}
-
-// shownCases is how many of the cases that a row counts a table prints.
-const shownCases = 5
-
-// Text writes the report as an aligned table.
-func (r *Report) Text(w io.Writer) error {
-	fmt.Fprintf(w, "%s (seed %d): %s\n", r.Study, r.Seed, r.Claim)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "  quantity\tvalue\t95 % interval\ttheory\tband\t")
-	for _, row := range r.Rows {
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", row.Quantity, short(row.Value), row.Interval(), row.Theory, row.Band, row.Verdict())
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for _, row := range r.Rows {
-		for i, where := range row.Where {
-			if i == shownCases {
-				fmt.Fprintf(w, "    and %d more\n", len(row.Where)-i)
-				break
-			}
-			fmt.Fprintf(w, "    %s: %s\n", row.Key, where)
-		}
-	}
-	return nil
 }
 
 // MarshalJSON leaves out what is not there: interval, target, band, level, verdict. An
@@ -167,7 +136,7 @@ var columns = []string{"study", "key", "quantity", "value", "low", "high", "targ
 func (r Row) record() []string {
 	band := []string{"", "", ""}
 	if r.Band != nil {
-		band = []string{open(r.Band.Low), open(r.Band.High), full(r.Level)}
+		band = []string{full(r.Band.Low), full(r.Band.High), full(r.Level)}
 	}
 	low, high := r.bounds()
 	return append([]string{r.Study, r.Key, r.Quantity, full(r.Value), full(low), full(high), full(r.Target), r.Theory}, append(band, r.Verdict())...)
@@ -179,11 +148,7 @@ func WriteCSV(w io.Writer, rows []Row) error {
 	if w == nil {
 		return errors.New("theory: there is nothing to write the rows to")
 	}
-	table := [][]string{columns}
-	for _, row := range rows {
-		table = append(table, row.record())
-	}
-	return data.NewCSVWriter(w).WriteAll(table)
+	return data.WriteCSV(w, append([][]string{columns}, data.Each(rows, Row.record)...))
 }
 
 // Group is the disk.Folder group of reports.
@@ -191,27 +156,18 @@ const Group = "theory"
 
 // Add adds the table as <study>.csv to a folder.
 func (r *Report) Add(to *disk.Folder) error {
-	err := to.WriteFile(r.Study+".csv", func(w io.Writer) error { return WriteCSV(w, r.Rows) })
-	if err != nil {
+	if err := to.WriteFile(r.Study+".csv", func(w io.Writer) error { return WriteCSV(w, r.Rows) }); err != nil {
 		return fmt.Errorf("theory: save %s: %w", r.Study, err)
 	}
 	return nil
 }
 
-// full prints a number so that it reads back unchanged, and nothing for NaN.
+// full prints a number so that it reads back unchanged, and nothing for NaN or the open end of a band.
 func full(x float64) string {
-	if math.IsNaN(x) {
+	if finite("number", x) != nil {
 		return ""
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64)
-}
-
-// open prints an end of a band, and nothing for an open one.
-func open(x float64) string {
-	if math.IsInf(x, 0) {
-		return ""
-	}
-	return full(x)
 }
 
 // ReadCSV reads what [WriteCSV] wrote. Verdicts follow from values and bands.
@@ -355,23 +311,15 @@ func (r *Report) rounding(key, quantity string, value, bound float64, theory str
 // rare judges how many of n cases there are, by name, each of probability at most rate.
 func (r *Report) rare(key, quantity string, where []string, n int, rate float64, theory string) {
 	row := Row{Key: key, Quantity: quantity, Estimate: exact(float64(len(where))), Target: math.NaN(), Theory: theory, Level: rowLevel, Where: where}
-	r.judge(row, Band{0, float64(mostOf(n, rate))})
+	// The most is the least c with P(Binomial(n, rate) > c) ≤ rowLevel; P(X ≥ c+1) is the regularized incomplete beta
+	// function I_rate(c+1, n−c).
+	most := sort.Search(n, func(c int) bool { return mathext.RegIncBeta(float64(c+1), float64(n-c), rate) <= rowLevel })
+	r.judge(row, Band{0, float64(most)})
 }
 
 // unsettled judges how many of n fits reached no minimum near θ*: at most that part.
 func (r *Report) unsettled(lost []string, n int, part float64) {
 	r.rare("unsettled", fmt.Sprintf("fits of %d that reach no minimum near θ*", n), lost, n, part, fmt.Sprintf("at most %g of them", part))
-}
-
-// mostOf is the least c with P(Binomial(n, rate) > c) ≤ rowLevel.
-func mostOf(n int, rate float64) int {
-	for c := 0; c < n; c++ {
-		// P(X ≥ c+1) is the regularized incomplete beta function I_rate(c+1, n−c).
-		if mathext.RegIncBeta(float64(c+1), float64(n-c), rate) <= rowLevel {
-			return c
-		}
-	}
-	return n
 }
 
 // record adds a row that is not judged.
@@ -386,6 +334,11 @@ type Figure struct {
 	XLabel, YLabel string
 	LogX, LogY     bool
 	Curves         []Curve
+}
+
+// loglog is a figure whose axes are both logarithmic.
+func loglog(name, title, x, y string, curves ...Curve) Figure {
+	return Figure{Name: name, Title: title, XLabel: x, YLabel: y, LogX: true, LogY: true, Curves: curves}
 }
 
 // Curve is a run of points (X_i, Y_i), drawn as marks or as a line.
@@ -425,12 +378,9 @@ func (c *Curve) add(x float64, y Estimate) {
 
 // powerLaw returns the prediction scale·x^exponent over the range of xs.
 func powerLaw(label string, scale, exponent float64, xs []float64) Curve {
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, x := range xs {
-		low, high = math.Min(low, x), math.Max(high, x)
-	}
-	x := []float64{low, high}
-	return Curve{Label: label, X: x, Y: []float64{scale * math.Pow(low, exponent), scale * math.Pow(high, exponent)}, Style: Prediction}
+	x := []float64{floats.Min(xs), floats.Max(xs)}
+	y := data.Each(x, func(x float64) float64 { return scale * math.Pow(x, exponent) })
+	return Curve{Label: label, X: x, Y: y, Style: Prediction}
 }
 
 // vanishing is how large a sum may be that vanishes but for rounding.

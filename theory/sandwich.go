@@ -39,7 +39,7 @@ func (t *Truth) populationAt(theta, law []float64, model Model, gauge Gauge) (po
 
 // populationOf is the population of these weights, whose codewords occur so often.
 func populationOf(weights, occupancy, theta []float64, model Model, gauge Gauge) (population, error) {
-	at := &probe{model: cheapest(model), weights: weights}
+	at := &probe{model: model.cheapest(), weights: weights}
 	p := population{
 		weights: weights, occupancy: occupancy, theta: slices.Clone(theta),
 		directions: gauge.Directions(theta), hessian: at.hessian(theta), scores: at.scores(theta),

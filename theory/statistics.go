@@ -94,10 +94,7 @@ const bootstrapDraws = 400
 // returns the replicate indices of an independent set of replicates (a shift and a
 // sample size): identity for the value, resampled with replacement for the interval.
 func bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int) []float64) []Estimate {
-	pick := make([][]int, sets)
-	for s := range pick {
-		pick[s] = data.UpTo(replicates)
-	}
+	pick := data.Each(make([]int, sets), func(int) []int { return data.UpTo(replicates) })
 	values := statistic(pick)
 	draws := make([][]float64, len(values))
 	for range bootstrapDraws {
@@ -141,12 +138,7 @@ func rms(values []float64, at []int) float64 {
 // rmsEstimate is the root mean square of values with its standard error: that of the
 // mean square, halved and divided by the root.
 func rmsEstimate(values []float64) Estimate {
-	var squares []float64
-	for _, v := range values {
-		if !math.IsNaN(v) {
-			squares = append(squares, v*v)
-		}
-	}
+	squares := data.Each(valid(values), square)
 	m, sd := stat.MeanStdDev(squares, nil)
 	root := math.Sqrt(m)
 	return withError(root, sd/math.Sqrt(float64(len(squares)))/(2*root), len(squares)-1)
@@ -164,13 +156,7 @@ func withError(value, err float64, freedom int) Estimate {
 	return Estimate{Value: value, Low: value - half, High: value + half, Error: err, Freedom: freedom}
 }
 
-func logs(values []float64) []float64 {
-	out := make([]float64, len(values))
-	for i, v := range values {
-		out[i] = math.Log(v)
-	}
-	return out
-}
+func logs(values []float64) []float64 { return data.Each(values, math.Log) }
 
 func exps(values []float64) {
 	for i, v := range values {

@@ -64,18 +64,12 @@ func Find(names ...string) ([]Study, error) { return Among(Studies(), names...) 
 
 // Among is Find among these studies.
 func Among(studies []Study, names ...string) (found []Study, err error) {
-	known := data.Each(studies, func(s Study) string { return s.Name })
 	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, data.Unknown("study", name, append(known, "fast", "all"))
+		if _, err := data.Find("study", name, studies, func(s Study) string { return s.Name }, "fast", "all"); err != nil {
+			return nil, err
 		}
 	}
-	for _, s := range studies {
-		if slices.Contains(names, s.Name) {
-			found = append(found, s)
-		}
-	}
-	return found, nil
+	return slices.DeleteFunc(slices.Clone(studies), func(s Study) bool { return !slices.Contains(names, s.Name) }), nil
 }
 
 // Studies lists every study in the order of the specification.
@@ -103,17 +97,12 @@ type setup struct{ Settings }
 
 func (s *setup) design() Design { return choose(s, Fast(), Full()) }
 
-// choose returns quick or complete by the effort.
+// choose returns quick or complete by the effort, such as how many samples to draw.
 func choose[T any](s *setup, quick, complete T) T {
 	if s.Effort == Complete {
 		return complete
 	}
 	return quick
-}
-
-// replicates returns how many samples to draw by the effort.
-func (s *setup) replicates(quick, complete int) int {
-	return choose(s, quick, complete)
 }
 
 // problem is a truth, balanced, with the trained layer that is to find it.
@@ -157,12 +146,7 @@ func (p *problem) experiment(ctx context.Context, laws ...[]float64) (e *experim
 }
 
 // shifted are the laws of the cells under n even shifts of the frequencies.
-func (t *Truth) shifted(n int) (laws [][]float64) {
-	for _, shift := range evenShifts(t.Design, n) {
-		laws = append(laws, t.law(shift))
-	}
-	return laws
-}
+func (t *Truth) shifted(n int) [][]float64 { return data.Each(evenShifts(t.Design, n), t.law) }
 
 // fit is the minimum of the model's loss on a sample, from the truth.
 func (p *problem) fit(model Model, sample []float64) ([]float64, error) {

@@ -17,11 +17,12 @@ import (
 const localRadius = 0.1
 
 func runAssumptions(ctx context.Context, s *setup, r *Report) error {
-	e, err := newAssumptions(ctx, s, s.design(), choose(s, 4, 12))
+	p := s.problem(s.design(), newRand(s.Seed, 25))
+	e, err := p.experiment(ctx, p.shifted(choose(s, 4, 12))...)
 	if err != nil {
 		return err
 	}
-	e.sizes, e.count = []int{1e4, 1e5, 1e6, 1e7}, s.replicates(30, 100)
+	e.sizes, e.count = []int{1e4, 1e5, 1e6, 1e7}, choose(s, 30, 100)
 	for _, check := range []func(context.Context, *Report) error{
 		e.smoothness, e.uniformConvergence, e.nearCurvature, e.curvatureLaw, e.stationarity,
 		e.coupling, e.manySlots, e.moments, e.lipschitz, e.taylor,
@@ -31,12 +32,6 @@ func runAssumptions(ctx context.Context, s *setup, r *Report) error {
 		}
 	}
 	return nil
-}
-
-// newAssumptions is the experiment of the study under so many shifts of a design.
-func newAssumptions(ctx context.Context, s *setup, d Design, shifts int) (*experiment, error) {
-	p := s.problem(d, newRand(s.Seed, 25))
-	return p.experiment(ctx, p.shifted(shifts)...)
 }
 
 // nearby returns a point of Θ_local drawn uniformly from the ball around theta.
@@ -79,7 +74,7 @@ func (e *experiment) envelopes(r *Report, rng *rand.Rand) error {
 	_, grad := at.gradient(theta)
 	points := [][]float64{theta, p.theta, nearby(theta, rng), nearby(theta, rng)}
 	var envelope, envelopeHess, largest float64
-	sum, row := make([]float64, len(theta)), &probe{model: cheapest(e.model), weights: make([]float64, len(p.weights))}
+	sum, row := make([]float64, len(theta)), &probe{model: e.model.cheapest(), weights: make([]float64, len(p.weights))}
 	for i, w := range p.weights {
 		if w == 0 {
 			continue
@@ -119,7 +114,7 @@ func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
 		points[i] = expected.expand(theta)
 	}
 	t := e.of(p, 28)
-	gaps, _, err := t.measure(ctx, cheapest(e.model), 4, func(model Model, x trial) ([]float64, error) {
+	gaps, _, err := t.measure(ctx, e.model.cheapest(), 4, func(model Model, x trial) ([]float64, error) {
 		at := &probe{model: model, weights: t.draw(x)}
 		var ofLoss, ofGrad, ofHess, atTruth float64
 		for q, of := range points {
@@ -175,7 +170,7 @@ const widest = 1.0
 // neighbourhood may be is told: width in parts of the curvature's own length, λ over its slope.
 func (e *experiment) nearCurvature(_ context.Context, r *Report) error {
 	rng := newRand(e.Seed, 44)
-	model := cheapest(e.model)
+	model := e.model.cheapest()
 	gauge := e.target.(Products).Rescaling
 	radius, kept := math.Inf(1), math.Inf(1)
 	strays, starts := 0, 0
@@ -188,12 +183,8 @@ func (e *experiment) nearCurvature(_ context.Context, r *Report) error {
 			floats.AddScaled(point, reach/2/floats.Norm(direction, 2), direction)
 			kept = math.Min(kept, of.leastCurvature(gauge, point)/here)
 			starts++
-			if minimize(model, e.gauge, point, p.weights) != nil {
-				strays++
-				continue
-			}
-			gauge.Fix(point, at)
-			if floats.Distance(point, at, 2) > sameMinimum {
+			failed := minimize(model, e.gauge, point, p.weights)
+			if gauge.Fix(point, at); failed != nil || floats.Distance(point, at, 2) > sameMinimum {
 				strays++
 			}
 		}
@@ -248,7 +239,7 @@ func (e *experiment) curvatureLaw(_ context.Context, r *Report) error {
 	curve := Curve{Label: "smallest curvature"}
 	of := e.problem(e.design(), newRand(e.Seed, 30))
 	rarest := of.Design.Codewords - 1
-	at := &probe{model: cheapest(of.model)}
+	at := &probe{model: of.model.cheapest()}
 	for _, least := range []float64{3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6} {
 		at.weights = of.Weights(of.Table.Multinomial(of.Design.withShare(rarest, least)))
 		values, _ := spectrum(at.newton(of.Theta))
@@ -256,10 +247,8 @@ func (e *experiment) curvatureLaw(_ context.Context, r *Report) error {
 	}
 	logP, logLambda := logs(curve.X), logs(curve.Y)
 	r.near("a4-exponent", "A4: exponent of λ_min⁺ in p_min", exact(line(logP, logLambda)), 1, 0.05, "1: the rarest codeword sets the curvature")
-	r.Figures = append(r.Figures, Figure{
-		Name: "curvature", Title: "A4: the smallest curvature off the gauge",
-		XLabel: "p_min, frequency of the rarest codeword", YLabel: "smallest nonzero eigenvalue", LogX: true, LogY: true,
-		Curves: []Curve{curve, powerLaw("slope 1", math.Exp(mean(logLambda)-mean(logP)), 1, curve.X)},
-	})
+	r.Figures = append(r.Figures, loglog("curvature", "A4: the smallest curvature off the gauge",
+		"p_min, frequency of the rarest codeword", "smallest nonzero eigenvalue",
+		curve, powerLaw("slope 1", math.Exp(mean(logLambda)-mean(logP)), 1, curve.X)))
 	return at.err
 }

@@ -111,7 +111,7 @@ func (e *experiment) manySlots(_ context.Context, r *Report) error {
 // of the population.
 func (e *experiment) lipschitz(ctx context.Context, r *Report) error {
 	rng := newRand(e.Seed, 32)
-	model := cheapest(e.model)
+	model := e.model.cheapest()
 	var ofSamples, ofPopulations, sharpest float64
 	for _, p := range e.populations {
 		if err := ctx.Err(); err != nil {
@@ -197,7 +197,7 @@ func (e *experiment) conditionalLaw(ctx context.Context, r *Report) error {
 	p, gauge := e.populations[0], e.target.(Products).Rescaling
 	k := gauge.Codewords / 2
 	block := gauge.coordinates(k)
-	model := cheapest(e.model)
+	model := e.model.cheapest()
 	population := &probe{model: model, weights: p.weights}
 	expected := population.newton(p.theta)
 	t := e.of(p, 46)
@@ -219,7 +219,7 @@ func (e *experiment) conditionalLaw(ctx context.Context, r *Report) error {
 // occurrences, over those within one cell, and the largest E‖∇²_kk ℓ‖ per occurrence.
 func (e *experiment) meanGradients() (block, cell, hessian float64, err error) {
 	gauge, p := e.target.(Products).Rescaling, e.populations[0]
-	at, total := &probe{model: cheapest(e.model)}, make([]float64, e.model.Dim())
+	at, total := &probe{model: e.model.cheapest()}, make([]float64, e.model.Dim())
 	norms := make([]float64, gauge.Codewords)
 	for v, c := range e.table.Cells {
 		at.weights = make([]float64, len(p.weights))
@@ -252,7 +252,7 @@ func (e *experiment) meanGradients() (block, cell, hessian float64, err error) {
 // that mean as they bound the single Hessian, so both theorems stand.
 func (e *experiment) taylor(_ context.Context, r *Report) error {
 	p := e.populations[0]
-	model := cheapest(e.model)
+	model := e.model.cheapest()
 	n := model.Dim()
 	sample := Sample(p.weights, 1e5, newRand(e.Seed, 48))
 	fit := slices.Clone(p.theta)

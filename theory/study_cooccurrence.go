@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"calibra/data"
 )
 
 // pairShare is the part of rows that hold codeword 0, and that hold codeword 1.
@@ -44,31 +46,19 @@ func overlapping(t *Table, share float64) []float64 {
 // overlaps are the shares of the rows of codewords 0 and 1 that hold both.
 var overlaps = []float64{0, 0.5, 0.9, 0.99, 0.999}
 
-// newCooccurrence is the experiment under all overlaps, with the sandwich's errors.
-func newCooccurrence(ctx context.Context, s *setup) (*experiment, error) {
+func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 	problem := s.problem(Fast(), newRand(s.Seed, 20))
-	var laws [][]float64
-	for _, share := range overlaps {
-		laws = append(laws, overlapping(problem.Table, share))
-	}
+	laws := data.Each(overlaps, func(share float64) []float64 { return overlapping(problem.Table, share) })
 	e, err := problem.experiment(ctx, laws...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	e.sizes, e.count, e.salt = []int{1e7}, s.replicates(30, 100), 21<<32
+	e.sizes, e.count, e.salt = []int{1e7}, choose(s, 30, 100), 21<<32
 	// Codewords that almost always meet are told apart by few rows: more rows are drawn
 	// until the first-order theory describes them.
 	e.aim(e.target)
 	for e.relative(len(overlaps)-1, 0, 0) > 0.1 {
 		e.sizes[0] *= 10
-	}
-	return e, nil
-}
-
-func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
-	e, err := newCooccurrence(ctx, s)
-	if err != nil {
-		return err
 	}
 	o, err := e.run(ctx)
 	if err != nil {
@@ -85,15 +75,9 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 	last := len(overlaps) - 1
 	r.below("schur-falls", "c_0 at overlap 0.999 over that at 0", exact(constants.Y[last]/constants.Y[0]), 0.05, "→ 0, at fixed N_0 and N_1")
 	r.Figures = append(r.Figures,
-		Figure{
-			Name: "error", Title: "Two codewords at fixed N_0, N_1 that co-occur more and more",
-			XLabel: "1 − overlap", YLabel: "RMSE of M_k · √N_k", LogX: true, LogY: true,
-			Curves: errors,
-		},
-		Figure{
-			Name: "schur", Title: "A6: the Schur constant of a codeword that loses its own rows",
-			XLabel: "1 − overlap", YLabel: "c_0", LogX: true, LogY: true, Curves: []Curve{constants},
-		})
+		loglog("error", "Two codewords at fixed N_0, N_1 that co-occur more and more",
+			"1 − overlap", "RMSE of M_k · √N_k", errors...),
+		loglog("schur", "A6: the Schur constant of a codeword that loses its own rows", "1 − overlap", "c_0", constants))
 	return nil
 }
 

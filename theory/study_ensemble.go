@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -122,9 +124,7 @@ func newEnsemble(s *setup) *ensemble {
 		x.drawn, x.own = append(x.drawn, s.of(t)), append(x.own, own)
 	}
 	x.problem = x.drawn[0]
-	for _, S := range members {
-		x.ways = append(x.ways, compositionsOf(S))
-	}
+	x.ways = data.Each(members, compositionsOf)
 	return x
 }
 
@@ -149,21 +149,13 @@ type eachDraw struct {
 }
 
 func (x *ensemble) models() *eachDraw {
-	var m eachDraw
-	for _, draw := range x.drawn {
-		m.all = append(m.all, draw.model)
-	}
-	m.Model = m.all[0]
-	return &m
+	all := data.Each(x.drawn, func(draw *problem) Model { return draw.model })
+	return &eachDraw{all[0], all}
 }
 
 func (m *eachDraw) fork() Model {
-	var other eachDraw
-	for _, one := range m.all {
-		other.all = append(other.all, one.fork())
-	}
-	other.Model = other.all[0]
-	return &other
+	all := data.Each(m.all, Model.fork)
+	return &eachDraw{all[0], all}
 }
 
 // excess is what each x adds to an excess risk: to B, and to the risk of a fit of each draw.
@@ -224,7 +216,7 @@ func (x *ensemble) foretell(m *eachDraw, frequencies []float64) (f foretold, err
 			return f, err
 		}
 		f.reach = math.Max(f.reach, math.Sqrt(operatorNorm(p.covariance)))
-		at := &probe{model: cheapest(model), weights: f.weights}
+		at := &probe{model: model.cheapest(), weights: f.weights}
 		A := at.scoreRows(x.Theta)
 		if at.err != nil {
 			return f, at.err
@@ -348,7 +340,7 @@ func (x *ensemble) run(ctx context.Context) (*ensembleOutcome, error) {
 	}
 	sizes = slices.Delete(sizes, 1, 2) // three tell a slope
 	for i, f := range o.laws {
-		o.trials = x.draws(f.weights, sizes, x.replicates(24, 64), 71, uint64(i))
+		o.trials = x.draws(f.weights, sizes, choose(x.setup, 24, 64), 71, uint64(i))
 		tables, lost, err := o.measure(ctx, x.models(), len(f.numbers)+len(members), func(model Model, t trial) ([]float64, error) {
 			return x.measured(model.(*eachDraw), f, o.draw(t))
 		})
@@ -363,10 +355,8 @@ func (x *ensemble) run(ctx context.Context) (*ensembleOutcome, error) {
 // gap is the largest of Heskes' identity.
 func (o *ensembleOutcome) gap() (largest float64) {
 	for _, tables := range o.tables {
-		for _, gaps := range tables[len(tables)-1] {
-			for _, gap := range valid(gaps) {
-				largest = math.Max(largest, gap)
-			}
+		for _, gap := range valid(slices.Concat(tables[len(tables)-1]...)) {
+			largest = math.Max(largest, gap)
 		}
 	}
 	return largest
@@ -381,10 +371,7 @@ func (o *ensembleOutcome) averages(pick [][]int) averages {
 		for law, tables := range o.tables {
 			var values []float64
 			for _, table := range tables {
-				var some []float64
-				for _, r := range pick[law*len(o.sizes)+size] {
-					some = append(some, table[size][r])
-				}
+				some := data.Each(pick[law*len(o.sizes)+size], func(r int) float64 { return table[size][r] })
 				values = append(values, mean(valid(some)))
 			}
 			a[size] = append(a[size], values)
@@ -397,11 +384,8 @@ func (o *ensembleOutcome) averages(pick [][]int) averages {
 func (a averages) last() [][]float64 { return a[len(a)-1] }
 
 // formula are N times the numbers, of each law, to first order.
-func (o *ensembleOutcome) formula() (all [][]float64) {
-	for _, f := range o.laws {
-		all = append(all, f.numbers)
-	}
-	return all
+func (o *ensembleOutcome) formula() [][]float64 {
+	return data.Each(o.laws, func(f foretold) []float64 { return f.numbers })
 }
 
 // falling is V_1 of all rows.
@@ -500,12 +484,9 @@ func (o *ensembleOutcome) report(r *Report) {
 			return sum
 		}})
 	}
-	estimates := bootstrap(len(o.laws)*len(o.sizes), o.count, newRand(o.Seed, 72), func(pick [][]int) (values []float64) {
+	estimates := bootstrap(len(o.laws)*len(o.sizes), o.count, newRand(o.Seed, 72), func(pick [][]int) []float64 {
 		a := o.averages(pick)
-		for _, c := range claims {
-			values = append(values, c.of(a))
-		}
-		return values
+		return data.Each(claims, func(c claim) float64 { return c.of(a) })
 	})
 	for i, c := range claims {
 		r.near(c.key, c.quantity, estimates[i], c.target, 0.01, c.theory)
@@ -519,11 +500,7 @@ func (o *ensembleOutcome) report(r *Report) {
 }
 
 func runEnsemble(ctx context.Context, s *setup, r *Report) error {
-	return newEnsemble(s).rows(ctx, r)
-}
-
-// rows adds the rows of the study.
-func (x *ensemble) rows(ctx context.Context, r *Report) error {
+	x := newEnsemble(s)
 	gradient, err := x.represents()
 	if err != nil {
 		return err

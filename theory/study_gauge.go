@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -107,13 +108,8 @@ func togetherNullity(_ context.Context, s *setup, r *Report) error {
 	d := Design{Classes: 3, Slots: 4, Codewords: 6, Atoms: 6, Identity: 1}
 	var cells []Cell
 	for _, cell := range multisets(d.Codewords, d.Slots) {
-		var count [2]float64
-		for _, o := range cell.Occurrences {
-			if o.Codeword < 2 {
-				count[o.Codeword] = o.Count
-			}
-		}
-		if count[0] == count[1] {
+		counts := (&Table{Codewords: d.Codewords, Cells: []Cell{cell}}).Occupancy([]float64{1})
+		if counts[0] == counts[1] {
 			cells = append(cells, cell)
 		}
 	}
@@ -159,7 +155,7 @@ const orbitSpread = 0.3
 // spread over the orbit of θ*.
 func balanced(ctx context.Context, s *setup, r *Report) error {
 	p := s.problem(Fast(), newRand(s.Seed, 5))
-	t := s.draws(p.Weights(p.law(0)), []int{3e5, 1e7, 3e8}, s.replicates(60, 160), 5, 1)
+	t := s.draws(p.Weights(p.law(0)), []int{3e5, 1e7, 3e8}, choose(s, 60, 160), 5, 1)
 	tables, losses, err := t.measure(ctx, p.model, 2, func(model Model, x trial) ([]float64, error) {
 		at, theta := &probe{model: model}, slices.Clone(p.Theta)
 		for k := range p.gauge.Codewords {
@@ -228,7 +224,7 @@ func (p *problem) under(ridge ridge, model Model, shift int) (f ridgeFinding, er
 			}
 		}
 	}
-	f.worst, f.random, err = definiteRadius(cheapest(model), theta, weights, p.Design.Codewords, newRand(p.Seed, 6, uint64(shift)))
+	f.worst, f.random, err = definiteRadius(model.cheapest(), theta, weights, p.Design.Codewords, newRand(p.Seed, 6, uint64(shift)))
 	if err != nil || !ridge.rates {
 		return f, err
 	}
@@ -253,11 +249,9 @@ func ridged(ctx context.Context, s *setup, r *Report) error {
 			continue
 		}
 		e := &experiment{
-			trials: trials{setup: s, sizes: []int{3e5, 1e6, 3e6}, count: s.replicates(14, 40)},
+			trials: trials{setup: s, sizes: []int{3e5, 1e6, 3e6}, count: choose(s, 14, 40)},
 			model:  model, gauge: NullSpace{}, target: p.target, salt: 6 << 32,
-		}
-		for _, f := range findings {
-			e.populations = append(e.populations, f.population)
+			populations: data.Each(findings, func(f ridgeFinding) population { return f.population }),
 		}
 		o, err := e.run(ctx)
 		if err != nil {
@@ -311,10 +305,9 @@ func definiteRadius(model Model, theta, weights []float64, codewords int, rng *r
 		_, falling := at.bending(theta, mat.Col(nil, i, vectors))
 		worst = math.Min(worst, definiteAlong(model, theta, falling, weights))
 	}
-	var random []float64
-	for range 9 {
-		random = append(random, definiteAlong(model, theta, normals(len(theta), rng), weights))
-	}
+	random := data.Each(make([]int, 9), func(int) float64 {
+		return definiteAlong(model, theta, normals(len(theta), rng), weights)
+	})
 	return worst, median(random), at.err
 }
 

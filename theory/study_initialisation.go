@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -40,10 +42,7 @@ func (p *problem) reached(ctx context.Context, best float64, runs int, draw func
 	weights := p.Weights(p.law(0))
 	ends, err := each(ctx, runs, p.model, func(model Model, i int) (float64, error) {
 		rng := newRand(p.Seed, 34, uint64(runs), uint64(i))
-		theta := make([]float64, model.Dim())
-		for j := range theta {
-			theta[j] = draw(i, rng)
-		}
+		theta := data.Each(make([]int, model.Dim()), func(int) float64 { return draw(i, rng) })
 		// A run that stalls ends where it stalls; the loss there shows whether it arrived.
 		_ = minimize(model, p.gauge, theta, weights)
 		end := &probe{model: model, weights: weights}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
 	"calibra/graph"
 	"calibra/layers"
 
@@ -38,17 +39,6 @@ func (c *coverage) count(occurrences float64, holds bool) {
 	}
 }
 
-// coverageOf is the part that holds in a class, of all samples.
-func coverageOf(all []coverage, class int, rng *rand.Rand) Estimate {
-	return bootstrap(1, len(all), rng, func(pick [][]int) []float64 {
-		var held, total float64
-		for _, i := range pick[0] {
-			held, total = held+all[i].held[class], total+all[i].all[class]
-		}
-		return []float64{held / total}
-	})[0]
-}
-
 // coverageLeft is what the delta method and the leverage correction leave open of a
 // coverage where N_k ≥ 300.
 const coverageLeft = 0.015
@@ -72,7 +62,7 @@ func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := s.draws(of.weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), s.replicates(40, 200))
+	t := s.draws(of.weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), choose(s, 40, 200))
 	index := func(x trial) int { return x.size*t.count + x.rep }
 	t.rand = func(x trial) *rand.Rand { return newRand(s.Seed, 42, uint64(index(x))) }
 	n := t.total()
@@ -134,14 +124,9 @@ func (c *coverage) countPosteriors(of posteriorIntervals, truth *Truth, rarest [
 
 // rarest is the least count of a codeword that each cell has.
 func (t *Table) rarest(counts []float64) []float64 {
-	least := make([]float64, len(t.Cells))
-	for v, cell := range t.Cells {
-		least[v] = math.Inf(1)
-		for _, k := range cell.Codes {
-			least[v] = math.Min(least[v], counts[k])
-		}
-	}
-	return least
+	return data.Each(t.Cells, func(cell Cell) float64 {
+		return slices.Min(data.Each(cell.Codes, func(k int) float64 { return counts[k] }))
+	})
 }
 
 // bilinearWeights are factors as the layer keeps them.
@@ -180,7 +165,15 @@ func (x *intervalSamples) report(s *setup, r *Report) {
 		if math.IsInf(high, 1) {
 			name = fmt.Sprintf("N_k ≥ %g", low)
 		}
-		part := func(all []coverage) Estimate { return coverageOf(all, class, newRand(s.Seed, 43, uint64(class))) }
+		part := func(all []coverage) Estimate { // of all samples
+			return bootstrap(1, len(all), newRand(s.Seed, 43, uint64(class)), func(pick [][]int) []float64 {
+				var held, total float64
+				for _, i := range pick[0] {
+					held, total = held+all[i].held[class], total+all[i].all[class]
+				}
+				return []float64{held / total}
+			})[0]
+		}
 		posterior, factor := part(x.predictions), part(x.factors)
 		if math.IsNaN(posterior.Value) { // no codeword was that rare
 			continue

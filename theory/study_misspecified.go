@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -76,8 +78,18 @@ func (x *misspecifiedProblems) draw(ctx context.Context, s *setup, n int) (*expe
 		trials: trials{setup: s, count: x.replicates}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target, salt: 8<<32 + uint64(n),
 	}
 	shifts := evenShifts(p.Design, 4)
-	found, err := each(ctx, len(shifts), cheapest(p.model), func(model Model, i int) (*population, error) {
-		return p.minimum(model, shifts[i], newRand(s.Seed, 9, uint64(n), uint64(i)))
+	found, err := each(ctx, len(shifts), p.model.cheapest(), func(model Model, i int) (*population, error) {
+		law := p.law(shifts[i])
+		theta, gap, err := pseudoTrue(model, p.gauge, p.Theta, p.Weights(law), newRand(s.Seed, 9, uint64(n), uint64(i)))
+		if errors.Is(err, errUnbounded) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		of, err := p.populationAt(theta, law, model, p.gauge)
+		of.gap = gap
+		return &of, err
 	})
 	if err != nil {
 		return nil, err
@@ -105,21 +117,6 @@ func (x *misspecifiedProblems) draw(ctx context.Context, s *setup, n int) (*expe
 	return e, nil
 }
 
-// minimum is the population of a shift at its θ*; nil where it has none.
-func (p *problem) minimum(model Model, shift int, rng *rand.Rand) (*population, error) {
-	law := p.law(shift)
-	theta, gap, err := pseudoTrue(model, p.gauge, p.Theta, p.Weights(law), rng)
-	if errors.Is(err, errUnbounded) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	of, err := p.populationAt(theta, law, model, p.gauge)
-	of.gap = gap
-	return &of, err
-}
-
 // misspecifiedProblems sums up what the problems gave.
 type misspecifiedProblems struct {
 	replicates int
@@ -140,11 +137,8 @@ func (x *misspecifiedProblems) add(problem int, o *outcome) {
 }
 
 // of are a number of each problem.
-func (x *misspecifiedProblems) of(number func(*rateStatistics) float64) (values []float64) {
-	for _, one := range x.all {
-		values = append(values, number(one))
-	}
-	return values
+func (x *misspecifiedProblems) of(number func(*rateStatistics) float64) []float64 {
+	return data.Each(x.all, number)
 }
 
 // mean is that of an estimate over the problems, and of what first-order theory leaves open of it.
@@ -232,7 +226,7 @@ func eachMisspecified(ctx context.Context, s *setup, x *misspecifiedProblems, vi
 }
 
 func runMisspecified(ctx context.Context, s *setup, r *Report) error {
-	x := &misspecifiedProblems{replicates: s.replicates(32, 40)}
+	x := &misspecifiedProblems{replicates: choose(s, 32, 40)}
 	if err := eachMisspecified(ctx, s, x, x.add); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 )
 
 // noisy is a way in which codes go wrong, in a well-specified problem. With T_ε the reading of a row's cell, W the
@@ -52,7 +51,7 @@ func noise(s *setup) (questions []Question) {
 				{Key: "about-truth", Quantity: "slope in N of the error about the true M_k", Of: x.aboutTruth, Expect: x.ofAboutTruth, Theory: "that of √(bias² + variance/N)"},
 			}, x.examples()...),
 			Figures: func(o *Outcome) []Figure { return []Figure{x.figure(o, i == 0)} },
-			Shifts:  choose(s, 2, 4), Replicates: s.replicates(32, 64),
+			Shifts:  choose(s, 2, 4), Replicates: choose(s, 32, 64),
 		})
 	}
 	return questions
@@ -93,9 +92,7 @@ func (x noisy) shift(o *Outcome, k int, theta []float64) []float64 {
 
 // moved is M_k of a change of the true factors, to first order.
 func (x noisy) moved(o *Outcome, k int, change []float64) []float64 {
-	var m mat.VecDense
-	m.MulVec(x.factors.Jacobian(k, o.Truth.Theta), mat.NewVecDense(len(change), change))
-	return m.RawVector().Data
+	return product(x.factors.Jacobian(k, o.Truth.Theta), change)
 }
 
 // smallMove is how far limits are from the truth where they are compared with their derivative at ε = 0, in
@@ -242,10 +239,8 @@ func (x noisy) far(o *Outcome, k int, theta []float64) float64 {
 
 // figure draws how far the fits to most rows and the limits are from the truth under the law that is not shifted.
 func (x noisy) figure(o *Outcome, first bool) Figure {
-	f := Figure{
-		Name: "limit", Title: "Where a codeword's factors go when codes are wrong",
-		XLabel: "ε, probability that a slot's code is wrong", YLabel: "|M_k(ε) − M_k| / |M_k|", LogX: true, LogY: true,
-	}
+	f := loglog("limit", "Where a codeword's factors go when codes are wrong",
+		"ε, probability that a slot's code is wrong", "|M_k(ε) − M_k| / |M_k|")
 	for _, end := range x.ends() {
 		k := end.codeword
 		fits, limits := Curve{Label: end.name + ", read as " + x.name, Style: Joined}, Curve{Style: Prediction}

@@ -103,12 +103,6 @@ func (e *experiment) gains(ctx context.Context, r *Report, narrow *problem) erro
 	r.record("gain-alone-linear", "… of the linear response", exact(ownLinear), "−1: N/N_k hides in O_p(ε_N)")
 	slopes, linear := gainSlope(shifted, newRand(e.Seed, 12, 1))
 	r.near("gain-shifted", "slope of |Δ_k|/ε on N_k/N, all frequencies shifted", slopes, linear, 0.02, "the linear response's")
-	reportGains(r, shifted)
-	return nil
-}
-
-// reportGains reports the gains of the rarest and of the most frequent codeword, and draws all.
-func reportGains(r *Report, shifted []response) {
 	measured := Curve{Label: "|Δ_k|/ε, imposed residual"}
 	line := Curve{Label: "linear response"}
 	for _, x := range shifted {
@@ -127,18 +121,16 @@ func reportGains(r *Report, shifted []response) {
 	r.record("gain-frequent", "gain |Δ_k|/ε of the most frequent codeword, median over shifts", exact(median(frequent)), "hidden in O_p(ε_N)")
 	r.record("gain-rare", "gain |Δ_k|/ε of the rarest codeword, median over shifts", exact(median(rare)), "hidden in O_p(ε_N): N/N_k larger")
 	scale := math.Exp(mean(logs(measured.Y)) + mean(logs(measured.X)))
-	r.Figures = append(r.Figures, Figure{
-		Name: "gain", Title: "What an optimization error ε does to a codeword",
-		XLabel: "N_k/N, occurrences per row", YLabel: "|Δ_k| / ε", LogX: true, LogY: true,
-		Curves: []Curve{measured, line, powerLaw("slope −1", scale, -1, measured.X)},
-	})
+	r.Figures = append(r.Figures, loglog("gain", "What an optimization error ε does to a codeword",
+		"N_k/N, occurrences per row", "|Δ_k| / ε", measured, line, powerLaw("slope −1", scale, -1, measured.X)))
+	return nil
 }
 
 // respond imposes ∇L_N = εu on one large sample per population, for random unit u
 // off the gauge, and records how far the chosen codewords' factors move.
 func (e *experiment) respond(ctx context.Context, chosen func(population int) []int) ([]response, error) {
 	const N = 1e7
-	directions := e.setup.replicates(14, 40)
+	directions := choose(e.setup, 14, 40)
 	gauge := e.target.(Products).Rescaling
 	perPopulation, err := each(ctx, len(e.populations), e.model, func(model Model, at int) (moves []response, err error) {
 		p := e.populations[at]
@@ -217,14 +209,20 @@ func (e *experiment) schedules(ctx context.Context, r *Report) error {
 	p := e.populations[0]
 	sampling := p.covariance.Trace()
 	bending := congruence(mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta))), p.naive).Trace() / float64(p.freedom())
-	figure := Figure{
-		Name: "schedules", Title: "Theorem 1 with a residual ε_N",
-		XLabel: "N", YLabel: "RMS of ‖θ̂ − θ*‖", LogX: true, LogY: true,
-	}
+	figure := loglog("schedules", "Theorem 1 with a residual ε_N", "N", "RMS of ‖θ̂ − θ*‖")
 	fits := 0
 	var lost []string
 	for n, law := range schedules {
-		t, errors, losses, err := e.scheduled(ctx, law, uint64(n))
+		t := e.setup.draws(p.weights, []int{1e7, 1e8, 1e9}, choose(e.setup, 20, 60), 13, uint64(n))
+		t.what = law.name
+		errors, losses, err := t.measure(ctx, e.model, 1, func(model Model, x trial) ([]float64, error) {
+			at, theta := &probe{model: model, weights: t.draw(x)}, slices.Clone(p.theta)
+			at.minimize(e.gauge, theta)
+			at.model = &quadratic{Model: model, tilt: randomResidual(law.at(x.rows), theta, e.target.(Products).Rescaling, x.rng)}
+			at.minimize(e.gauge, theta)
+			e.gauge.Fix(theta, p.theta)
+			return []float64{floats.Distance(theta, p.theta, 2)}, at.err
+		})
 		if err != nil {
 			return err
 		}
@@ -249,23 +247,6 @@ func (e *experiment) schedules(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// scheduled fits samples with the residual of the n-th law: the errors of each size and replicate, and the
-// trials without one.
-func (e *experiment) scheduled(ctx context.Context, law schedule, n uint64) (t *trials, errors [][][]float64, losses []string, err error) {
-	p := e.populations[0]
-	t = e.setup.draws(p.weights, []int{1e7, 1e8, 1e9}, e.setup.replicates(20, 60), 13, n)
-	t.what = law.name
-	errors, losses, err = t.measure(ctx, e.model, 1, func(model Model, x trial) ([]float64, error) {
-		at, theta := &probe{model: model, weights: t.draw(x)}, slices.Clone(p.theta)
-		at.minimize(e.gauge, theta)
-		at.model = &quadratic{Model: model, tilt: randomResidual(law.at(x.rows), theta, e.target.(Products).Rescaling, x.rng)}
-		at.minimize(e.gauge, theta)
-		e.gauge.Fix(theta, p.theta)
-		return []float64{floats.Distance(theta, p.theta, 2)}, at.err
-	})
-	return t, errors, losses, err
-}
-
 // earlyStop compares where L-BFGS stops at ‖∇L‖ ≤ tolerance with where Newton does.
 func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
 	K, p, tolerances := e.target.Blocks(), e.populations[0], []float64{2e-5, 1e-8}
@@ -283,7 +264,7 @@ func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
 			}
 		}
 		for _, tolerance := range tolerances {
-			stopped, err := stoppedAt(tolerance, cheapest(model), p.theta, sample)
+			stopped, err := stoppedAt(tolerance, model.cheapest(), p.theta, sample)
 			if err != nil {
 				return nil, err
 			}

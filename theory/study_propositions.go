@@ -66,13 +66,7 @@ func midpointCells() int {
 		}
 		distances = append(distances, sum)
 	}
-	least, count := slices.Min(distances), 0
-	for _, d := range distances {
-		if d == least {
-			count++
-		}
-	}
-	return count
+	return floats.Count(func(d float64) bool { return d == slices.Min(distances) }, distances)
 }
 
 // posteriorGap compares the calibrator's q with Bayes' rule on gonum's Dirichlet
@@ -192,8 +186,9 @@ type prediction struct {
 // variance is that of the label.
 func (p prediction) variance() float64 { return p.q * p.rest }
 
-// trainedPipeline is what codebook and head make of the rows that they were trained on.
-func trainedPipeline(ctx context.Context, s *setup) (*layers.View, error) {
+// degenerate shows finding 5 on what codebook and head make of the rows that they were trained on: p̂ = f(q) does not vary
+// within a cell, so the Dirichlet law of p̂ in a cell that Proposition 2 speaks of is a point.
+func degenerate(ctx context.Context, s *setup, r *Report) error {
 	const rows, features, slots, codewords = 400, 4, 2, 3
 	rng := newRand(s.Seed, 49)
 	z := mat.NewDense(rows, features, nil)
@@ -206,28 +201,16 @@ func trainedPipeline(ctx context.Context, s *setup) (*layers.View, error) {
 	}
 	stage := &layers.Divide{Slots: slots, Codebook: layers.Codebook{Codewords: codewords}, Optim: optim.Settings{Epochs: 2}}
 	if err := stage.Fit(ctx, x, nil, rng); err != nil {
-		return nil, err
+		return err
 	}
-	return stage.View(x)
-}
-
-func degenerate(ctx context.Context, s *setup, r *Report) error {
-	view, err := trainedPipeline(ctx, s)
-	if err == nil {
-		reportRanges(view, r)
+	view, err := stage.View(x)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// reportRanges shows finding 5 on the trained pipeline: p̂ = f(q) does not vary within a
-// cell, so the Dirichlet law of p̂ in a cell that Proposition 2 speaks of is a point.
-func reportRanges(view *layers.View, r *Report) {
 	seen := map[string]int{}
 	var within, between float64
-	rows, _ := view.LogProbs.Dims()
 	for n := range rows {
-		p := len(view.Codes) / rows
-		cell := fmt.Sprint(view.Codes[n*p : (n+1)*p])
+		cell := fmt.Sprint(view.Codes[n*slots:][:slots])
 		if first, ok := seen[cell]; ok {
 			within = math.Max(within, floats.Distance(view.LogProbs.RawRowView(n), view.LogProbs.RawRowView(first), math.Inf(1)))
 		} else {
@@ -238,6 +221,7 @@ func reportRanges(view *layers.View, r *Report) {
 	quantity := fmt.Sprintf("range of log p̂ within a cell of the trained pipeline, %d cells", len(seen))
 	r.rounding("degenerate", quantity, within, vanishing, "0: Proposition 2's Dirichlet is a point there")
 	r.record("degenerate-between", "range of log p̂ between its cells", exact(between), "> 0")
+	return nil
 }
 
 // distinctMaps counts the different matrices A, concentrations α and posteriors of all
@@ -251,9 +235,7 @@ func distinctMaps(_ context.Context, s *setup, r *Report) error {
 	generic := []float64{uniform.Rand(), uniform.Rand(), uniform.Rand(), uniform.Rand()}
 	cells := sequenced(K, w)
 	table := newTable(d, cells, rng)
-	for v := range cells { // the same p̂ in each, so that posteriors differ by their maps alone
-		copy(table.of(table.LogP, v), table.of(table.LogP, 0))
-	}
+	table.alike() // so that posteriors differ by their maps alone
 	for _, scale := range []struct {
 		key, name string
 		scales    []float64
@@ -270,10 +252,7 @@ func distinctMaps(_ context.Context, s *setup, r *Report) error {
 		if err := model.LogProbs(logq, all); err != nil {
 			return err
 		}
-		var posteriors [][]float64
-		for v := range cells {
-			posteriors = append(posteriors, table.of(logq, v))
-		}
+		posteriors := data.Each(data.UpTo(len(cells)), func(v int) []float64 { return table.of(logq, v) })
 		// Sums of four terms of size 1 round to 1e-15; other maps differ by 1e-4 and more.
 		r.record("maps-"+scale.key, "distinct maps A of 6⁴ = 1296 index sequences, "+scale.name, exact(float64(distinct(maps))), scale.theory)
 		r.record("alphas-"+scale.key, "… distinct concentrations α", exact(float64(distinct(alphas))), scale.theory)
@@ -289,11 +268,7 @@ func scaledMaps(d Design, cells []Cell, theta, scales []float64) (maps, alphas [
 		for slot, k := range cell.Codes {
 			factors{Rescaling{d.Classes, d.Codewords}}.add(A, theta, k, scales[slot])
 		}
-		alpha := make([]float64, len(A))
-		for i, a := range A {
-			alpha[i] = softplus(a)
-		}
-		maps, alphas = append(maps, A), append(alphas, alpha)
+		maps, alphas = append(maps, A), append(alphas, data.Each(A, softplus))
 	}
 	return maps, alphas
 }

@@ -92,7 +92,7 @@ func OwnRate(name string, m layers.Map, d Design, s RateSettings) Study {
 func newRate(ctx context.Context, s *setup) (*experiment, *problem, error) {
 	p := s.problem(s.design(), newRand(s.Seed, 1))
 	e, err := p.experiment(ctx, p.shifted(choose(s, 4, 12))...)
-	e.sizes, e.count = []int{1e5, 3e5, 1e6, 3e6}, s.replicates(64, 64)
+	e.sizes, e.count = []int{1e5, 3e5, 1e6, 3e6}, choose(s, 64, 64)
 	return e, p, err
 }
 

@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -106,10 +105,6 @@ func TestPropositionsHold(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(folder, "propositions.csv")); err != nil || info.Size() == 0 {
 		t.Errorf("%v", err)
-	}
-	var text bytes.Buffer
-	if err := r.Text(&text); err != nil || strings.Count(text.String(), "pass") != judged(r) {
-		t.Errorf("%v in\n%s", err, &text)
 	}
 }
 

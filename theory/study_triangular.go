@@ -21,7 +21,7 @@ type triangular struct {
 	predicted Curve       // the sandwich's error under it
 }
 
-func newTriangular(s *setup) (*triangular, error) {
+func runTriangular(ctx context.Context, s *setup, r *Report) error {
 	p := s.problem(Fast(), newRand(s.Seed, 22))
 	x := &triangular{
 		problem: p, sizes: choose(s, []int{1e5, 1e7, 1e9}, []int{1e5, 1e6, 1e7, 1e8, 1e9}),
@@ -32,7 +32,7 @@ func newTriangular(s *setup) (*triangular, error) {
 		frequencies := p.Design.withShare(rareCodeword, rareShare/math.Sqrt(float64(N)))
 		of, err := p.population(p.model, p.Table.Multinomial(frequencies))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		logNk := math.Log(float64(N) * of.occupancy[rareCodeword])
 		x.laws = append(x.laws, of.weights)
@@ -40,15 +40,7 @@ func newTriangular(s *setup) (*triangular, error) {
 		x.predicted.X = append(x.predicted.X, math.Exp(logNk))
 		x.predicted.Y = append(x.predicted.Y, predictedError(p.target.Jacobian(rareCodeword, p.Theta), of.covariance, N))
 	}
-	return x, nil
-}
-
-func runTriangular(ctx context.Context, s *setup, r *Report) error {
-	x, err := newTriangular(s)
-	if err != nil {
-		return err
-	}
-	t := s.draws(nil, x.sizes, s.replicates(120, 400), 23)
+	t := s.draws(nil, x.sizes, choose(s, 120, 400), 23)
 	t.law = func(of trial) []float64 { return x.laws[of.size] }
 	errors, losses, err := t.measure(ctx, x.model, 1, func(model Model, at trial) ([]float64, error) {
 		theta, err := x.fit(model, t.draw(at))
@@ -62,26 +54,19 @@ func runTriangular(ctx context.Context, s *setup, r *Report) error {
 	left := 0.005 + x.second(0)/(x.logNk[len(x.sizes)-1]-x.logNk[0])
 	r.near("slope-nk", "slope of the error of M_k on N_k ∝ √N", t.slopesOn(x.logNk, newRand(s.Seed, 24), errors[0])[0], -0.5, left, "−1/2: the codeword's own rows")
 	r.near("slope-n", "slope of the same error on N", t.slopes(newRand(s.Seed, 24), errors[0])[0], -0.25, left/2, "−1/4")
-	x.reportErrors(r, errors[0])
+	measured := Curve{Label: "measured", Style: Joined}
+	for n, N := range x.sizes {
+		observed := rmsEstimate(errors[0][n])
+		r.ratio(fmt.Sprintf("ratio-%g", float64(N)), fmt.Sprintf("observed/sandwich RMSE at N = %g, N_k = %.0f", float64(N), math.Exp(x.logNk[n])),
+			observed.over(x.predicted.Y[n]), 1, 0.02+x.second(n), "1")
+		measured.add(math.Exp(x.logNk[n]), observed)
+	}
+	r.Figures = append(r.Figures, loglog("error", "A codeword whose occurrences grow as √N",
+		"N_k", "RMSE of M_k", measured, x.predicted))
 	return nil
 }
 
 // second is how large the terms are that first-order theory leaves out at a size.
 func (x *triangular) second(size int) float64 {
 	return square(x.predicted.Y[size] / x.target.Size(rareCodeword, x.Theta))
-}
-
-// reportErrors reports the errors of all sizes beside the sandwich's.
-func (x *triangular) reportErrors(r *Report, errors [][]float64) {
-	measured := Curve{Label: "measured", Style: Joined}
-	for n, N := range x.sizes {
-		observed := rmsEstimate(errors[n])
-		r.ratio(fmt.Sprintf("ratio-%g", float64(N)), fmt.Sprintf("observed/sandwich RMSE at N = %g, N_k = %.0f", float64(N), math.Exp(x.logNk[n])),
-			observed.over(x.predicted.Y[n]), 1, 0.02+x.second(n), "1")
-		measured.add(math.Exp(x.logNk[n]), observed)
-	}
-	r.Figures = append(r.Figures, Figure{
-		Name: "error", Title: "A codeword whose occurrences grow as √N",
-		XLabel: "N_k", YLabel: "RMSE of M_k", LogX: true, LogY: true, Curves: []Curve{measured, x.predicted},
-	})
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -348,7 +349,7 @@ type twoStage struct {
 }
 
 func newTwoStage(s *setup) (*twoStage, error) {
-	t := &twoStage{setup: s, sizes: []int{1000, 10_000, 100_000}, each: s.replicates(15, 400)}
+	t := &twoStage{setup: s, sizes: []int{1000, 10_000, 100_000}, each: choose(s, 15, 400)}
 	for i := range choose(s, 4, 8) {
 		best, err := bestPipeline(func(try uint64) *rand.Rand { return newRand(s.Seed, 50, uint64(i), try) })
 		if err != nil {
@@ -404,11 +405,8 @@ func (t *twoStage) draw(ctx context.Context, which stages, size int) (*stageSamp
 		}
 		return held, err
 	})
-	out := &stageSamples{which: which, N: t.sizes[size], lost: losses}
-	for _, of := range tables {
-		out.held = append(out.held, slices.DeleteFunc(of[0], math.IsNaN))
-	}
-	return out, err
+	held := data.Each(tables, func(of [][]float64) []float64 { return slices.DeleteFunc(of[0], math.IsNaN) })
+	return &stageSamples{which: which, N: t.sizes[size], held: held, lost: losses}, err
 }
 
 // report adds the rows of the samples, and their points to the figure.

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -25,7 +27,10 @@ const leastRows = 20
 var rareRows = Band{50, 300}
 
 func runUnshared(ctx context.Context, s *setup, r *Report) error {
-	c := newComparison(s)
+	p := s.problem(s.design(), newRand(s.Seed, 16))
+	cellProb := p.law(0)
+	effective := effectiveCount(p.Table, p.Table.Occupancy(cellProb))
+	c := &comparison{problem: p, cellProb: cellProb, population: p.Weights(cellProb), effective: effective}
 	if err := c.compareSlopes(ctx, r); err != nil {
 		return err
 	}
@@ -40,7 +45,7 @@ func (c *comparison) compareSlopes(ctx context.Context, r *Report) error {
 	if err != nil {
 		return err
 	}
-	c.count = c.replicates(30, 40)
+	c.count = choose(c.setup, 30, 40)
 	enough := c.cellsWith(func(v int) bool { return large*c.cellProb[v]*curvature[v] >= leastInformation })
 	unshared, shared, lost, err := c.run(ctx, large, enough)
 	if err != nil {
@@ -65,7 +70,7 @@ func (c *comparison) compareSlopes(ctx context.Context, r *Report) error {
 // compareRare measures how much smaller the error of shared factors is in cells of few rows.
 func (c *comparison) compareRare(ctx context.Context, r *Report) error {
 	const medium = 1e6
-	c.count = c.replicates(12, 40)
+	c.count = choose(c.setup, 12, 40)
 	some := c.cellsWith(func(v int) bool { return medium*c.cellProb[v] >= leastRows })
 	unshared, shared, _, err := c.run(ctx, medium, some)
 	if err != nil {
@@ -111,13 +116,6 @@ type comparison struct {
 	population []float64
 	effective  []float64 // N_eff/N per cell
 	count      int       // of replicates
-}
-
-func newComparison(s *setup) *comparison {
-	p := s.problem(choose(s, Fast(), Full()), newRand(s.Seed, 16))
-	cellProb := p.law(0)
-	effective := effectiveCount(p.Table, p.Table.Occupancy(cellProb))
-	return &comparison{problem: p, cellProb: cellProb, population: p.Weights(cellProb), effective: effective}
 }
 
 // ofCell is the model of cell v's own map.
@@ -197,13 +195,7 @@ func cellKL(law, logq []float64, atoms int) float64 {
 
 // cellsWith lists the cells that are wanted.
 func (c *comparison) cellsWith(wanted func(v int) bool) []int {
-	var cells []int
-	for v := range c.cellProb {
-		if wanted(v) {
-			cells = append(cells, v)
-		}
-	}
-	return cells
+	return slices.DeleteFunc(data.UpTo(len(c.cellProb)), func(v int) bool { return !wanted(v) })
 }
 
 // slopes regresses log mean KL on (log n_V, log N_eff) over cells.
@@ -234,10 +226,6 @@ func (c *comparison) perRow(kl [][]float64, cells []int, N int, pick []int) floa
 
 // figure draws both errors against the cell count.
 func (c *comparison) figure(unshared, shared [][]float64, cells []int, N int) Figure {
-	f := Figure{
-		Name: "kl", Title: "Shared factors against one map per cell, N = 1e6",
-		XLabel: "n_V, rows of the cell", YLabel: "KL(true ‖ fitted), median and quartiles", LogX: true, LogY: true,
-	}
 	own, common := Curve{Label: "one map per cell"}, Curve{Label: "shared factors"}
 	for _, v := range cells {
 		n := float64(N) * c.cellProb[v]
@@ -247,6 +235,6 @@ func (c *comparison) figure(unshared, shared [][]float64, cells []int, N int) Fi
 		}
 	}
 	C := float64(c.Table.Classes)
-	f.Curves = []Curve{own, common, powerLaw("(C² − 1)/(2 n_V)", (C*C-1)/2, -1, own.X)}
-	return f
+	return loglog("kl", "Shared factors against one map per cell, N = 1e6", "n_V, rows of the cell",
+		"KL(true ‖ fitted), median and quartiles", own, common, powerLaw("(C² − 1)/(2 n_V)", (C*C-1)/2, -1, own.X))
 }

@@ -49,21 +49,12 @@ func (t *Truth) Alike() {
 
 // alike gives every cell the values of p̂ that the first has, so that p̂ tells nothing of the cell.
 func (t *Table) alike() {
-	first := t.of(t.LogP, 0)
-	for v := range t.Cells {
-		copy(t.of(t.LogP, v), first)
-	}
+	copy(t.LogP, slices.Repeat(t.of(t.LogP, 0), len(t.Cells)))
 }
 
 // isAlike reports whether it is so.
 func (t *Table) isAlike() bool {
-	first := t.of(t.LogP, 0)
-	for v := range t.Cells {
-		if !slices.Equal(t.of(t.LogP, v), first) {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(t.LogP, slices.Repeat(t.of(t.LogP, 0), len(t.Cells)))
 }
 
 func drawFactors(d Design, rng *rand.Rand) []float64 {
@@ -96,23 +87,20 @@ func labelLaw(t *Table, theta []float64, identity float64) []float64 {
 				for _, k := range cell.Codes {
 					bilinear += theta[k*C+i] * theta[(K+k)*C+j]
 				}
-				alpha[i] = math.Log1p(math.Exp(-math.Abs(bilinear))) + math.Max(bilinear, 0) + softplusFloor
+				alpha[i] = softplus(bilinear) + softplusFloor
 			}
 			density[j] = distmv.NewDirichlet(alpha, nil)
 		}
 		for r := range t.Atoms {
 			row := (v*t.Atoms + r) * C
-			for i := range C {
-				phat[i] = math.Exp(t.LogP[row+i])
-			}
+			copy(phat, t.LogP[row:])
+			exps(phat)
 			q := law[row : row+C]
 			for j := range C {
 				q[j] = density[j].LogProb(phat) + identity*t.LogP[row+j]
 			}
-			normalizer := floats.LogSumExp(q)
-			for j := range C {
-				q[j] = math.Exp(q[j] - normalizer)
-			}
+			floats.AddConst(-floats.LogSumExp(q), q)
+			exps(q)
 		}
 	}
 	return law

@@ -174,12 +174,12 @@ func (p *pager) looked(v *Values, b []byte, n int) error {
 			return fmt.Errorf("it asks for value %d of a dictionary of %d", i, p.dictionary.len())
 		}
 	}
-	if p.column.Kind != Text {
-		v.fill(n, func(i int) float64 { return p.dictionary.Numbers[index[i]] })
-		return nil
-	}
 	for _, i := range index {
-		v.Text = append(v.Text, p.dictionary.Text[i])
+		if p.column.Kind == Text {
+			v.Text = append(v.Text, p.dictionary.Text[i])
+		} else {
+			v.Numbers = append(v.Numbers, p.dictionary.Numbers[i])
+		}
 	}
 	return nil
 }

@@ -226,7 +226,7 @@ func (a asked) measured(ctx context.Context, out io.Writer, path string, head []
 		return err
 	}
 	rows = slices.Insert(rows, 0, head)
-	err = disk.WriteFile(path, func(w io.Writer) error { return data.NewCSVWriter(w).WriteAll(rows) })
+	err = disk.WriteFile(path, func(w io.Writer) error { return data.WriteCSV(w, rows) })
 	return cmp.Or(err, print(out, rows))
 }
 

@@ -193,7 +193,7 @@ func (t *table) objects() []map[string]any {
 // csv writes the table as it is printed, all columns.
 func (t *table) csv(out io.Writer) error {
 	lines := data.Each(t.rows, func(row []cell) []string { return data.Each(row, cell.String) })
-	return data.NewCSVWriter(out).WriteAll(slices.Insert(lines, 0, t.heads()))
+	return data.WriteCSV(out, slices.Insert(lines, 0, t.heads()))
 }
 
 // onPage is the cell as a page shows it.

@@ -73,7 +73,7 @@ func at(values []float64, i int) float64 {
 
 // WriteCSV writes the numbers behind the figure, a line for each mark.
 func (f *Figure) WriteCSV(w io.Writer) error {
-	return data.NewCSVWriter(w).WriteAll(append([][]string{f.points.head}, f.points.rows...))
+	return data.WriteCSV(w, append([][]string{f.points.head}, f.points.rows...))
 }
 
 // Style says where figures are shown. The zero value is a screen: as wide as the figure needs, on white, letters of 10

@@ -174,5 +174,5 @@ func writeTests(_ context.Context, f *Findings, out io.Writer) error {
 		}
 		lines = append(lines, []string{test, r.first, r.second, fmt.Sprint(len(r.sources)), fmt.Sprint(r.lower()), number(r.mean), number(r.low), number(r.high), number(r.p)})
 	}
-	return data.NewCSVWriter(out).WriteAll(lines)
+	return data.WriteCSV(out, lines)
 }

@@ -295,7 +295,7 @@ func writeValues(_ context.Context, f *Findings, out io.Writer) error {
 			}
 		}
 	}
-	return data.NewCSVWriter(out).WriteAll(lines)
+	return data.WriteCSV(out, lines)
 }
 
 // summaryValue, methodSummary and summary are a comparison as metrics.json has it.

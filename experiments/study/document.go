@@ -275,7 +275,7 @@ func (f *Findings) writeCSV(w io.Writer, more columns) error {
 			lines = append(lines, data.Each(all, func(c column) string { return c.value(cell, r) }))
 		}
 	}
-	return data.NewCSVWriter(w).WriteAll(lines)
+	return data.WriteCSV(w, lines)
 }
 
 func (f *Findings) writeResults(w io.Writer) error {

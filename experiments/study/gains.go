@@ -85,5 +85,5 @@ func writeGains(ctx context.Context, f *Findings, out io.Writer) error {
 			lines = append(lines, []string{spec.Method, members(spec), g.source, number(g.classifier), number(g.Difference), number(g.Interval.Low), number(g.Interval.High), number(g.holm)})
 		}
 	}
-	return data.NewCSVWriter(out).WriteAll(lines)
+	return data.WriteCSV(out, lines)
 }
