@@ -24,7 +24,7 @@ var mayName = map[string]string{
 	"experiments/study/grids.go":      chosen,
 	"experiments/study/optimizers.go": chosen, // whose least loss is known, and which have a way of their own
 	"experiments/study/verdict.go":    chosen, // which of two methods that are alike is simpler
-	"experiments/verdict/verdict.go":   yardstick,
+	"experiments/verdict/verdict.go":  yardstick,
 	"graph/cuda/choose.go":            another, // likewise
 	"graph/simd/gen/main.go":          another, // a unit of the processor
 	"layers/anchored/tables.go":       another, // weights of a model file
