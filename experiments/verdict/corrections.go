@@ -61,15 +61,34 @@ func JudgeDiagnosis(d *diagnosis.Diagnosis, fitted *Verdict) (*Verdict, error) {
 	case v.Say == Use && v.Method == Corrections[2]:
 		d.Found = strings.Replace(d.Found, "wrong everywhere alike:", "wrong everywhere, in some places more than in others:", 1)
 	}
-	if v = v.beside(fitted); v.Cause == Overall || v.Cause == Region {
+	v = v.beside(fitted)
+	v.place(d)
+	found := data.Each(strings.Split(d.Found, "\n"), func(line string) string { return strings.ToUpper(line[:1]) + line[1:] + "." })
+	v.Why = append(found, v.Why[:min(len(v.Why), max(1, mostWhy-len(found)))]...)
+	return v, nil
+}
+
+// place takes the cause of what is wrong, and where it is, from a diagnosis.
+func (v *Verdict) place(d *diagnosis.Diagnosis) {
+	if v.Cause == Overall || v.Cause == Region {
 		v.Cause = causeOf(d)
 	}
 	if d.Kind != diagnosis.NoError {
 		v.Where = strings.ReplaceAll(d.Found, "\n", "; ")
 	}
-	found := data.Each(strings.Split(d.Found, "\n"), func(line string) string { return strings.ToUpper(line[:1]) + line[1:] + "." })
-	v.Why = append(found, v.Why[:min(len(v.Why), max(1, mostWhy-len(found)))]...)
-	return v, nil
+}
+
+// Locate gives a verdict the cause and the place of what is wrong, as a diagnosis of the same rows that was judged before
+// ([JudgeDiagnosis]) has them; of nil nothing is known.
+func (v *Verdict) Locate(d *diagnosis.Diagnosis) {
+	if d == nil {
+		return
+	}
+	v.place(d)
+	if v.Say == Use && v.Cause != Shifted && len(d.Wrong()) > 0 {
+		v.Why = slices.Insert(v.Why, min(1, len(v.Why)), "The classifier is "+strings.ReplaceAll(d.Found, "\n", "; ")+".")
+		v.fold()
+	}
 }
 
 // JudgeEvaluation weighs predictions against corrections of them, which were not measured for a reason, "" where they were, and says
@@ -91,9 +110,9 @@ func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) (*Verdic
 }
 
 // beside is the verdict on methods that were fitted to calibration rows, which a command can fit again, or that on corrections where
-// nothing was fitted, and where one by the latent space helps and nothing else does.
+// nothing was fitted.
 func (v *Verdict) beside(fitted *Verdict) *Verdict {
-	if fitted == nil || fitted.Say != Use && v.Say == Use && v.Method == Corrections[2] {
+	if fitted == nil {
 		return v
 	}
 	return fitted
