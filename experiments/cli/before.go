@@ -33,15 +33,6 @@ type weighed struct {
 // simplest is the method that every fit is set beside.
 const simplest = "ts"
 
-// weigh sets the run beside the classifier as it is and the simplest methods, and, where the classes are more or less frequent among the
-// test rows, sets them beside these with new priors. It is nil where the test rows have no logits.
-func weigh(ctx context.Context, run *experiments.Run, g *metrics.Recovered) (*weighed, error) {
-	if run.Source.Test.Logits == nil || run.Source.Cal.Logits == nil {
-		return nil, nil
-	}
-	return weighAll(ctx, run, g)
-}
-
 // weighSource weighs the classifier as it is, for the test rows of a source, against methods for which nobody
 // asked. It is nil where the source has no calibration rows with labels.
 func weighSource(ctx context.Context, methods *experiments.Catalog, src *data.Source, seed uint64, g *metrics.Recovered) (*weighed, error) {
@@ -54,13 +45,17 @@ func weighSource(ctx context.Context, methods *experiments.Catalog, src *data.So
 		return nil, err
 	}
 	run.Source = src // with its features
-	return weighAll(ctx, run, g)
+	return weigh(ctx, run, g)
 }
 
-// weighAll weighs the method of a run on the run's test rows against the simplest methods, which are fitted to its calibration rows.
-// Where none of them is to be used, and g says that a correction of the test rows by the latent space gains, the recommended method
-// is one more.
-func weighAll(ctx context.Context, run *experiments.Run, g *metrics.Recovered) (*weighed, error) {
+// weigh weighs the method of a run on the run's test rows against the classifier as it is and the simplest methods, which are fitted to
+// its calibration rows, and, where the classes are more or less frequent among the test rows, against these with new priors. Where none
+// is to be used, and g says that a correction of the test rows by the latent space gains, the recommended method is one more. It is
+// nil where the rows have no logits.
+func weigh(ctx context.Context, run *experiments.Run, g *metrics.Recovered) (*weighed, error) {
+	if run.Source.Test.Logits == nil || run.Source.Cal.Logits == nil {
+		return nil, nil
+	}
 	recommended, w := run.Spec.Catalog.Recommended(), &weighed{}
 	methods := []string{verdict.Classifier, run.Spec.Method, simplest, recommended.Instead[0]}
 	for k, method := range methods {

@@ -82,6 +82,9 @@ func TestCopiesCountOnce(t *testing.T) {
 			for _, key := range []string{"copies", "notes", "test_rows", "methods"} { // the rows of the file, and seconds
 				delete(values, key)
 			}
+			if v, judged := values["verdict"].(map[string]any); judged {
+				delete(v, "notes")
+			}
 			text, err := json.Marshal(values)
 			if err != nil {
 				t.Fatal(err)

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -61,7 +62,7 @@ func JudgeDiagnosis(d *diagnosis.Diagnosis, fitted *Verdict) (*Verdict, error) {
 	case v.Say == Use && v.Method == Corrections[2]:
 		d.Found = strings.Replace(d.Found, "wrong everywhere alike:", "wrong everywhere, in some places more than in others:", 1)
 	}
-	v = v.beside(fitted)
+	v = cmp.Or(fitted, v) // a command can fit again what was fitted
 	v.place(d)
 	found := data.Each(strings.Split(d.Found, "\n"), func(line string) string { return strings.ToUpper(line[:1]) + line[1:] + "." })
 	v.Why = append(found, v.Why[:min(len(v.Why), max(1, mostWhy-len(found)))]...)
@@ -99,7 +100,7 @@ func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) (*Verdic
 	if v == nil || err != nil {
 		return v, err
 	}
-	if v = v.beside(fitted); v != fitted && r.Recovered == nil {
+	if v = cmp.Or(fitted, v); v != fitted && r.Recovered == nil {
 		v.Say, v.Cause = CannotTell, FewRows
 		v.Sentence = fmt.Sprintf("Cannot tell yet. What a correction would gain was not measured: %s.", reason)
 	}
@@ -107,15 +108,6 @@ func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) (*Verdic
 		v.Why = append([]string{floors}, v.Why[:min(len(v.Why), mostWhy-1)]...)
 	}
 	return v, nil
-}
-
-// beside is the verdict on methods that were fitted to calibration rows, which a command can fit again, or that on corrections where
-// nothing was fitted.
-func (v *Verdict) beside(fitted *Verdict) *Verdict {
-	if fitted == nil {
-		return v
-	}
-	return fitted
 }
 
 // causeOf is what a diagnosis names first.
