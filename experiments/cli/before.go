@@ -49,9 +49,9 @@ func weighSource(ctx context.Context, methods *experiments.Catalog, src *data.So
 }
 
 // weigh weighs the method of a run on the run's test rows against the classifier as it is and the simplest methods, which are fitted to
-// its calibration rows, and, where the classes are more or less frequent among the test rows, against these with new priors. Where none
-// is to be used, and g says that a correction of the test rows by the latent space gains, the recommended method is one more. It is
-// nil where the rows have no logits.
+// its calibration rows, and, where the classes are more or less frequent among the test rows, against these with new priors. Where g
+// says that a correction of the test rows by the latent space gains, and by its interval more than any of them, the recommended method
+// is one more. It is nil where the rows have no logits.
 func weigh(ctx context.Context, run *experiments.Run, g *metrics.Recovered) (*weighed, error) {
 	if run.Source.Test.Logits == nil || run.Source.Cal.Logits == nil {
 		return nil, nil
@@ -66,12 +66,13 @@ func weigh(ctx context.Context, run *experiments.Run, g *metrics.Recovered) (*we
 	if err := w.judge(); err != nil {
 		return nil, err
 	}
-	if err := w.shift(ctx, run); err != nil || g == nil || w.verdict.Say == verdict.Use {
+	if err := w.shift(ctx, run); err != nil || g == nil || w.verdict.Cause == verdict.Shifted {
 		return w, err
 	}
 	classifier := w.runs[0].Outcome.Metrics
 	v, err := verdict.JudgeCorrections(len(classifier.Wrong), classifier.Values[metrics.NLL], classifier.Values[metrics.Accuracy], g)
-	if err != nil || v.ToUse() != verdict.Corrections[2] || run.Source.Cal.Features == nil || run.Source.Cal.Len() < recommended.Fewest {
+	if err != nil || v.ToUse() != verdict.Corrections[2] || run.Source.Cal.Features == nil || run.Source.Cal.Len() < recommended.Fewest ||
+		w.verdict.Say == verdict.Use && v.High >= w.verdict.Low {
 		return w, err
 	}
 	if err := w.with(work.Piece(ctx, recommended.Name, len(methods), 1, 1, 1, 1, 1), recommended.Name, run); err != nil {

@@ -108,7 +108,7 @@ var situations = []situation{
 			inGroup(3, 1)(s, x, y, rng)
 			whereTop(2, 3)(s, x, y, rng)
 		}, method: "ts", methods: "nc,ts"},
-	{name: "two groups", truth: "Overconfident by 3 in group 1, underconfident by 3 in group 0: no temperature mends both.", rows: [2]int{1500, 1500}, group: true, says: inGroup(3, 1./3), method: "ts", methods: "nc,ts"},
+	{name: "two groups", truth: "Overconfident by 1.5 in group 1, underconfident by 2.5 in group 0: no map of the logits mends both.", rows: [2]int{1500, 1500}, group: true, says: inGroup(1.5, .4), method: "ts", methods: "nc,ts"},
 	{name: "rare event", truth: "Of two classes one has about three rows in a hundred; the classifier says it about four times as often.", rows: [2]int{2000, 2000}, classes: 2, rarely: true,
 		says: func(s, x []float64, y int, rng *rand.Rand) { s[1] += 2 }, method: "ts", methods: "nc,ts"},
 	{name: "few rows to test", truth: "Overconfident by 2; 40 test rows do not show it, 2,000 calibration rows do.", rows: [2]int{2000, 40}, says: times(2), method: "ts", methods: "nc,ts"},
