@@ -33,68 +33,95 @@ type weighed struct {
 // simplest is the method that every fit is set beside.
 const simplest = "ts"
 
-// weigh sets the run beside the classifier as it is and temperature scaling, and, where the classes are more or less frequent among the
-// test rows, sets them beside these with new priors. It is nil where the test rows have no logits.
-func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
-	if run.Source.Test.Logits == nil || run.Source.Cal.Logits == nil {
-		return nil, nil
-	}
-	return weighAll(ctx, run, verdict.Classifier, run.Spec.Method, simplest)
-}
-
-// weighSource weighs the classifier as it is, for the test rows of a source, against methods that read logits alone, for which nobody
+// weighSource weighs the classifier as it is, for the test rows of a source, against methods for which nobody
 // asked. It is nil where the source has no calibration rows with labels.
-func weighSource(ctx context.Context, methods *experiments.Catalog, src *data.Source, seed uint64) (*weighed, error) {
+func weighSource(ctx context.Context, methods *experiments.Catalog, src *data.Source, seed uint64, g *metrics.Recovered) (*weighed, error) {
 	if src == nil || src.Cal == nil || src.Cal.Logits == nil || src.Cal.Labels == nil && src.Cal.Soft == nil {
 		return nil, nil
 	}
 	spec := experiments.Spec{Catalog: methods, Seed: seed}
-	run, err := onLogits(ctx, verdict.Classifier, &experiments.Run{Spec: spec, Source: src})
+	run, err := beside(ctx, verdict.Classifier, &experiments.Run{Spec: spec, Source: src})
 	if err != nil {
 		return nil, err
 	}
-	return weighAll(ctx, run, verdict.Classifier, simplest, methods.Recommended().Instead[0])
+	run.Source = src // with its features
+	return weigh(ctx, run, g)
 }
 
-// weighAll weighs methods, among them that of the run, on the run's test rows. The others are fitted to its calibration rows.
-func weighAll(ctx context.Context, run *experiments.Run, methods ...string) (*weighed, error) {
-	w := &weighed{}
+// weigh weighs the method of a run on the run's test rows against the classifier as it is and the simplest methods, which are fitted to
+// its calibration rows, and, where the classes are more or less frequent among the test rows, against these with new priors. Where g
+// says that a correction of the test rows by the latent space gains, and by its interval more than any of them, the recommended method
+// is one more. It is nil where the rows have no logits.
+func weigh(ctx context.Context, run *experiments.Run, g *metrics.Recovered) (*weighed, error) {
+	if run.Source.Test.Logits == nil || run.Source.Cal.Logits == nil {
+		return nil, nil
+	}
+	recommended, w := run.Spec.Catalog.Recommended(), &weighed{}
+	methods := []string{verdict.Classifier, run.Spec.Method, simplest, recommended.Instead[0]}
 	for k, method := range methods {
-		if w.place(method) >= 0 {
-			continue
-		}
-		r, step := run, work.Piece(ctx, method, k, slices.Repeat([]float64{1}, len(methods))...)
-		if method != run.Spec.Method {
-			var err error
-			if r, err = onLogits(work.Span(step, "", 0, 0.5), method, run); err != nil {
-				return nil, err
-			}
-		}
-		if err := w.add(work.Span(step, "noise floors", 0.5, 1), r, run); err != nil {
+		if err := w.with(work.Piece(ctx, method, k, 1, 1, 1, 1, 1), method, run); err != nil {
 			return nil, err
 		}
-		w.runs[len(w.runs)-1].Unasked = method != run.Spec.Method
 	}
 	if err := w.judge(); err != nil {
 		return nil, err
 	}
-	return w, w.shift(ctx, run)
+	if err := w.shift(ctx, run); err != nil || g == nil || w.verdict.Cause == verdict.Shifted {
+		return w, err
+	}
+	classifier := w.runs[0].Outcome.Metrics
+	v, err := verdict.JudgeCorrections(len(classifier.Wrong), classifier.Values[metrics.NLL], classifier.Values[metrics.Accuracy], g)
+	if err != nil || v.ToUse() != verdict.Corrections[2] || run.Source.Cal.Features == nil || run.Source.Cal.Len() < recommended.Fewest ||
+		w.verdict.Say == verdict.Use && v.High >= w.verdict.Low {
+		return w, err
+	}
+	if err := w.with(work.Piece(ctx, recommended.Name, len(methods), 1, 1, 1, 1, 1), recommended.Name, run); err != nil {
+		return nil, err
+	}
+	return w, w.judge()
 }
 
-// onLogits fits a method that reads logits alone to the rows of another run, and judges it on
+// affordable is how many seconds a fit may take for which nobody asked.
+const affordable = 10
+
+// with adds the method once, fitted beside the run where it is not the run's own, unless that would take long.
+func (w *weighed) with(ctx context.Context, method string, run *experiments.Run) (err error) {
+	if w.place(method) >= 0 {
+		return nil
+	}
+	r, asked := run, method == run.Spec.Method
+	if !asked {
+		spec := run.Spec
+		if spec.Method = method; spec.Expected(experiments.SizeOf(run.Source)) > affordable && method != simplest {
+			return nil
+		}
+		if r, err = beside(work.Span(ctx, "", 0, 0.5), method, run); err != nil {
+			return err
+		}
+	}
+	if err := w.add(work.Span(ctx, "noise floors", 0.5, 1), r, run); err != nil {
+		return err
+	}
+	w.runs[len(w.runs)-1].Unasked = !asked
+	return nil
+}
+
+// beside fits a method to the rows of another run, without their features where it reads logits alone, and judges it on
 // those of that run.
-func onLogits(ctx context.Context, method string, run *experiments.Run) (*experiments.Run, error) {
-	logits := func(x *data.Set) *data.Set {
-		out := *x
-		out.Features = nil
-		return &out
+func beside(ctx context.Context, method string, run *experiments.Run) (*experiments.Run, error) {
+	m, err := run.Spec.Catalog.Find(method)
+	if err != nil {
+		return nil, err
 	}
 	source := *run.Source
-	source.Cal, source.Val, source.Test = logits(source.Cal), nil, logits(source.Test)
-	if source.Test.TestWeights == nil { // rows that differ in their features are no copies
-		source.Test.TestWeights = slices.Repeat([]float64{1}, source.Test.Len())
-		if w := source.Test.Weights; w != nil {
-			source.Test.TestWeights = w
+	if source.Val = nil; !readsFeatures(m) {
+		cal, test := *source.Cal, *source.Test
+		source.Cal, source.Test, cal.Features, test.Features = &cal, &test, nil, nil
+		if test.TestWeights == nil { // rows that differ in their features are no copies
+			test.TestWeights = slices.Repeat([]float64{1}, test.Len())
+			if w := test.Weights; w != nil {
+				test.TestWeights = w
+			}
 		}
 	}
 	return experiments.Spec{Catalog: run.Spec.Catalog, Method: method, Data: run.Spec.Data, Split: data.NoValidation, Seed: run.Spec.Seed}.Fit(ctx, &source, nil)

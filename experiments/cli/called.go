@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"path/filepath"
 
 	"calibra/experiments"
@@ -10,12 +11,24 @@ import (
 )
 
 // verdict is what to do with the predictions, nil where they have no NLL.
-func (c *evaluateCmd) verdict(in *Judged, r *metrics.Report, fitted *verdict.Verdict) (*verdict.Verdict, error) {
+func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *experiments.Catalog, in *Judged, r *metrics.Report) (
+	*verdict.Verdict, error) {
+	fitted, err := in.fitted(ctx, t, methods, c.Seed, r.Recovered)
+	if err != nil {
+		return nil, err
+	}
 	v, err := verdict.JudgeEvaluation(r, c.unmeasured, fitted)
 	if v == nil || err != nil {
 		return nil, err
 	}
-	in.repaired(v, c.Features)
+	if fitted != nil && fitted.Say == verdict.Use && fitted.Cause != verdict.Shifted {
+		d, err := place(ctx, t, methods, in.source, c.In, placedRows)
+		if err != nil {
+			return nil, err
+		}
+		v.Locate(d)
+	}
+	in.repaired(v, c.Features, c.Seed)
 	v.Doubt(in.doubts...)
 	return v, nil
 }

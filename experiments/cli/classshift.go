@@ -19,8 +19,8 @@ import (
 )
 
 // shift weighs the methods with new priors, as calibra apply --new-priors estimate finds them from the test rows, where the classes of
-// these are more or less frequent than those of the calibration rows. Where one of them is what to use, these runs and their verdict
-// stand in the place of the others.
+// these are more or less frequent than those of the calibration rows. Where one of them is what to use, and gains more than any without,
+// these runs and their verdict stand in the place of the others.
 func (w *weighed) shift(ctx context.Context, run *experiments.Run) error {
 	if !classesDiffer(run.Source.Cal, run.Source.Test) {
 		return nil
@@ -39,7 +39,7 @@ func (w *weighed) shift(ctx context.Context, run *experiments.Run) error {
 		}
 		with.runs = append(with.runs, r)
 	}
-	if err := with.judge(); err != nil || with.verdict.Say != verdict.Use {
+	if err := with.judge(); err != nil || with.verdict.Say != verdict.Use || w.verdict.Say == verdict.Use && w.verdict.Difference <= with.verdict.Difference {
 		return err
 	}
 	names := run.Source.Cal.Names.Classes

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -114,11 +115,11 @@ func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *experime
 		return err
 	}
 	rows.source = problem.Source
-	v, err := rows.fitted(ctx, t, methods, 0)
+	v, err := rows.fitted(ctx, t, methods, 0, nil)
 	if v == nil || err != nil || v.Cause != verdict.Shifted {
 		return err
 	}
-	rows.repaired(v, "")
+	rows.repaired(v, "", 0)
 	v.Notes = findings.Notes
 	v.Doubt(c.doubts...)
 	findings.Shifted = map[*experiments.Origin]*verdict.Verdict{origin: v}
@@ -136,25 +137,8 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiment
 	if err != nil || verdicts == nil || verdicts[0].Say != verdict.Use || verdicts[0].Cause == verdict.Shifted {
 		return err
 	}
-	test := problem.Source.Test.ForFit()
-	if test.Features == nil || test.Len() < diagnosis.FewestRows || test.Soft == nil && slices.Min(test.Labels) == slices.Max(test.Labels) {
-		return nil
-	}
-	rows, err := unchanged(ctx, methods, problem.Source, c.In)
-	if err != nil {
-		return err
-	}
-	e, err := rows.examination(t, "")
-	if err != nil {
-		return err
-	}
-	d, err := rows.diagnose(ctx, t, e, 0, "finding where the classifier is wrong")
-	if err != nil {
-		return err
-	}
-	if _, err = verdict.JudgeDiagnosis(d, nil); len(d.Wrong()) > 0 {
-		findings.Where = map[*experiments.Origin]string{origin: "The classifier is " + strings.ReplaceAll(d.Found, "\n", "; ") + "."}
-	}
+	d, err := place(ctx, t, methods, problem.Source, c.In, math.MaxInt)
+	findings.Where = map[*experiments.Origin]*diagnosis.Diagnosis{origin: d}
 	return err
 }
 

@@ -53,7 +53,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if err := c.together(ctx, in, d); err != nil {
 		return err
 	}
-	fitted, err := in.fitted(ctx, t, methods, c.Seed)
+	fitted, err := in.fitted(ctx, t, methods, c.Seed, d.Recoverable)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if err != nil {
 		return err
 	}
-	in.repaired(v, c.Features)
+	in.repaired(v, c.Features, c.Seed)
 	v.Notes = &t.said
 	v.Doubt(in.doubts...)
 	if in.copies != nil {
@@ -126,7 +126,7 @@ func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *experiment
 	if in, err = c.judged(ctx, t, methods, c.In, c.Seed); err != nil {
 		return nil, e, err
 	}
-	if e, err = in.examination(t, c.Features); err != nil {
+	if e, err = in.examination(c.Features); err != nil {
 		return nil, e, err
 	}
 	if in.Embedding == nil {

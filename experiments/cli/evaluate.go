@@ -78,11 +78,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if err != nil {
 		return err
 	}
-	fitted, err := in.fitted(ctx, t, catalog, c.Seed)
-	if err != nil {
-		return err
-	}
-	v, err := c.verdict(in, r, fitted)
+	v, err := c.verdict(ctx, t, catalog, in, r)
 	if err != nil {
 		return err
 	}
@@ -262,10 +258,10 @@ func (c *evaluateCmd) read(ctx context.Context, t *terminal, catalog *experiment
 	if c.Features != "" || in.described != nil && c.Embedding == "" {
 		var d *data.Described
 		if d, err = in.describe(c.Features); err == nil {
-			in.count(t, d.Features)
+			in.count(d.Features)
 		}
 	} else if err = in.Embed(c.Embedding); err == nil {
-		in.count(t, in.Embedding)
+		in.count(in.Embedding)
 	}
 	if err != nil {
 		return nil, err

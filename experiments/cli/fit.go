@@ -240,14 +240,23 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 	}
 	if run.Judged() {
 		t.warnUnmeasured(run.Outcome.Metrics)
+		d, err := place(ctx, t, run.Spec.Catalog, run.Source, c.In, placedRows)
+		if err != nil {
+			return f, err
+		}
+		var g *metrics.Recovered
+		if d != nil {
+			g = d.Recoverable
+		}
 		weighing, steps := t.steps(ctx, 0)
-		f.beside, err = weigh(work.Span(weighing, "measure before and after, with noise floors", 0, 1), run)
+		f.beside, err = weigh(work.Span(weighing, "measure before and after, with noise floors", 0, 1), run, g)
 		steps.clear()
 		if err != nil {
 			return f, err
 		}
 		if f.beside != nil {
 			v := f.beside.verdict
+			v.Locate(d)
 			v.Commands, v.Notes = c.next(run.Spec.Catalog, v), &t.said
 			method, _ := run.Spec.Catalog.Find(c.Method)
 			v.Doubt(run.Beside.Doubts(readsFeatures(method))...)

@@ -209,7 +209,7 @@ func TestFitSaysHarm(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &printed); code != 0 || err != nil {
 		t.Fatalf("exits %d, %v: %s%s", code, err, stdout, stderr)
 	}
-	if v := printed.Verdict; v.Say != "use" || v.Method != "ts" || !slices.Equal(v.Avoid, []string{"vq"}) || len(printed.Before) != 3 || printed.Before[0]["ece_floor"] == nil {
+	if v := printed.Verdict; v.Say != "use" || v.Method != "ts" || !slices.Equal(v.Avoid, []string{"vq"}) || len(printed.Before) != 4 || printed.Before[0]["ece_floor"] == nil {
 		t.Fatalf("one epoch of vq: %+v", printed)
 	}
 	for _, command := range printed.Verdict.Commands {

@@ -97,8 +97,10 @@ func newJudged(p *data.Predictions, path string) *Judged {
 	return &Judged{Predictions: p, path: path, rows: rows}
 }
 
-// fitted is the verdict on methods that are fitted to the calibration rows of the same file; nil where it has none.
-func (j *Judged) fitted(ctx context.Context, t *terminal, methods *experiments.Catalog, seed uint64) (*verdict.Verdict, error) {
+// fitted is the verdict on methods that are fitted to the calibration rows of the same file, where g is what corrections of these rows
+// gain; nil where it has none.
+func (j *Judged) fitted(ctx context.Context, t *terminal, methods *experiments.Catalog, seed uint64, g *metrics.Recovered) (
+	*verdict.Verdict, error) {
 	if j.source == nil {
 		return nil, nil
 	}
@@ -107,7 +109,7 @@ func (j *Judged) fitted(ctx context.Context, t *terminal, methods *experiments.C
 	src.Test, test.TestWeights = &test, j.TestWeights
 	weighing, steps := t.steps(ctx, 0)
 	defer steps.clear()
-	w, err := weighSource(work.Span(weighing, "set methods beside the classifier", 0, 1), methods, &src, seed)
+	w, err := weighSource(work.Span(weighing, "set methods beside the classifier", 0, 1), methods, &src, seed, g)
 	if w == nil || err != nil {
 		return nil, err
 	}
@@ -116,10 +118,10 @@ func (j *Judged) fitted(ctx context.Context, t *terminal, methods *experiments.C
 
 // repaired gives a verdict the method to use and the commands that fit it and apply it, or those that fit a correction to the features
 // of these rows, which the file of that name has: its own file where that is one of features.
-func (j *Judged) repaired(v *verdict.Verdict, features string) {
+func (j *Judged) repaired(v *verdict.Verdict, features string, seed uint64) {
 	switch in := quoted(relative(j.path)); {
 	case v.Say == verdict.Use && !slices.Contains(verdict.Corrections[1:], v.Method):
-		v.Commands = remedy(v, study.Commands(in, experiments.Spec{Method: v.Method}, 0))
+		v.Commands = remedy(v, study.Commands(in, experiments.Spec{Method: v.Method, Seed: seed}, 0))
 	case j.described != nil:
 		corrections(v, "", cmp.Or(features, j.path))
 	default:
@@ -182,6 +184,9 @@ func unchanged(ctx context.Context, methods *experiments.Catalog, src *data.Sour
 func (j *Judged) told(t *terminal, embedding string) {
 	j.unread = cmp.Or(j.unread, j.Unread(embedding))
 	warnUnread(t, j.path, j.unread)
+	if j.copies != nil {
+		warnOf(t, "copies", j.path, j.copies.String())
+	}
 	if j.Order != "" {
 		t.remark("classes", "%s: %s", j.path, j.Order)
 	}
@@ -245,16 +250,13 @@ func (j *Judged) describe(path string) (d *data.Described, err error) {
 }
 
 // count finds the copies among the rows, by their features (N×d) too where these are known.
-func (j *Judged) count(t *terminal, features mat.Matrix) {
+func (j *Judged) count(features mat.Matrix) {
 	j.TestWeights, j.copies = rowcheck.CountCopies(&data.Set{Features: features, Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Soft: j.Soft, Groups: j.Groups})
-	if j.copies != nil {
-		warnOf(t, "copies", j.path, j.copies.String())
-	}
 }
 
 // examination is how the rows are diagnosed: by the features that another file has of them or, where path is "", by their own, if there
 // are any.
-func (j *Judged) examination(t *terminal, path string) (e diagnosis.Examination, err error) {
+func (j *Judged) examination(path string) (e diagnosis.Examination, err error) {
 	e = diagnosis.Examination{Soft: j.Soft, ClassNames: j.ClassNames}
 	if path != "" || j.described != nil {
 		d, err := j.describe(path)
@@ -262,11 +264,11 @@ func (j *Judged) examination(t *terminal, path string) (e diagnosis.Examination,
 			return e, err
 		}
 		e.Features, e.Names = d.Features, d.Names
-		j.count(t, d.Features)
+		j.count(d.Features)
 	} else if err := j.Embed(""); err != nil {
 		return e, err
 	} else {
-		j.count(t, j.Embedding)
+		j.count(j.Embedding)
 	}
 	e.Rows = j.Counting()
 	e.Groups, e.GroupNames = j.Groups.Of, data.Each(j.Groups.Names, func(name string) string {
@@ -287,6 +289,33 @@ func (j *Judged) diagnose(ctx context.Context, t *terminal, e diagnosis.Examinat
 		return nil, asUsage(err)
 	}
 	return d, nil
+}
+
+// placedRows is up to how many test rows a fit or an evaluation asks where the classifier is wrong: it takes some seconds.
+const placedRows = 4000
+
+// place is where the classifier is wrong, as calibra diagnose finds it by its defaults in the test rows of a source; nil where they are
+// too few, more than most, or without features.
+func place(ctx context.Context, t *terminal, methods *experiments.Catalog, src *data.Source, path string, most int) (
+	*diagnosis.Diagnosis, error) {
+	test := src.Test.ForFit()
+	if test.Features == nil || test.Logits == nil || test.Len() < diagnosis.FewestRows || test.Len() > most ||
+		test.Soft == nil && slices.Min(test.Labels) == slices.Max(test.Labels) {
+		return nil, nil
+	}
+	rows, err := unchanged(ctx, methods, src, path)
+	if err != nil {
+		return nil, err
+	}
+	e, err := rows.examination("")
+	if err != nil || rows.copies != nil && rows.copies.Counted < diagnosis.FewestRows {
+		return nil, err
+	}
+	d, err := rows.diagnose(ctx, t, e, 0, "finding where the classifier is wrong")
+	if err == nil {
+		_, err = verdict.JudgeDiagnosis(d, nil)
+	}
+	return d, err
 }
 
 // counting is how the rows count and what their labels are.

@@ -7,6 +7,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/verdict"
@@ -24,8 +25,8 @@ type Findings struct {
 	Store    Store         // of the cells
 	// Inputs are the user's names of the data, for the commands of a verdict; nil for none.
 	Inputs map[*experiments.Origin]string
-	// Where says in a sentence where the classifier of the data is wrong; nil if nobody looked.
-	Where map[*experiments.Origin]string
+	// Where are diagnoses of the classifier's predictions for the test rows of the data; nil if nobody looked.
+	Where map[*experiments.Origin]*diagnosis.Diagnosis
 	// Doubts say why nothing that the rows of the data show is to be used; nil where they are as they should be.
 	Doubts map[*experiments.Origin][]string
 	// Shifted are the verdicts on data whose classes are more or less frequent among its test rows; nil for none.

@@ -81,9 +81,6 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*verdict.Verdict, e
 			classifier = k
 		}
 	}
-	if classifier >= 0 {
-		candidates[classifier].Where = f.Where[s.origin]
-	}
 	v, err := verdict.Judge(s.largest().counted(), candidates, classifier, func(m metrics.Metric, reference int) ([]*verdict.Difference, error) {
 		q := sharedMetric(m)
 		if m == metrics.Accuracy {
@@ -99,6 +96,7 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*verdict.Verdict, e
 		return nil, err
 	}
 	v.Notes = f.Notes
+	v.Locate(f.Where[s.origin])
 	v.Doubt(f.Doubts[s.origin]...)
 	at := slices.IndexFunc(candidates, func(c verdict.Candidate) bool { return c.Name == v.ToUse() })
 	if in := f.Inputs[s.origin]; in != "" && at >= 0 && v.Say != verdict.CheckRows {

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -61,15 +62,34 @@ func JudgeDiagnosis(d *diagnosis.Diagnosis, fitted *Verdict) (*Verdict, error) {
 	case v.Say == Use && v.Method == Corrections[2]:
 		d.Found = strings.Replace(d.Found, "wrong everywhere alike:", "wrong everywhere, in some places more than in others:", 1)
 	}
-	if v = v.beside(fitted); v.Cause == Overall || v.Cause == Region {
+	v = cmp.Or(fitted, v) // a command can fit again what was fitted
+	v.place(d)
+	found := data.Each(strings.Split(d.Found, "\n"), func(line string) string { return strings.ToUpper(line[:1]) + line[1:] + "." })
+	v.Why = append(found, v.Why[:min(len(v.Why), max(1, mostWhy-len(found)))]...)
+	return v, nil
+}
+
+// place takes the cause of what is wrong, and where it is, from a diagnosis.
+func (v *Verdict) place(d *diagnosis.Diagnosis) {
+	if v.Cause == Overall || v.Cause == Region {
 		v.Cause = causeOf(d)
 	}
 	if d.Kind != diagnosis.NoError {
 		v.Where = strings.ReplaceAll(d.Found, "\n", "; ")
 	}
-	found := data.Each(strings.Split(d.Found, "\n"), func(line string) string { return strings.ToUpper(line[:1]) + line[1:] + "." })
-	v.Why = append(found, v.Why[:min(len(v.Why), max(1, mostWhy-len(found)))]...)
-	return v, nil
+}
+
+// Locate gives a verdict the cause and the place of what is wrong, as a diagnosis of the same rows that was judged before
+// ([JudgeDiagnosis]) has them; of nil nothing is known.
+func (v *Verdict) Locate(d *diagnosis.Diagnosis) {
+	if d == nil {
+		return
+	}
+	v.place(d)
+	if v.Say == Use && v.Cause != Shifted && len(d.Wrong()) > 0 {
+		v.Why = slices.Insert(v.Why, min(1, len(v.Why)), "The classifier is "+strings.ReplaceAll(d.Found, "\n", "; ")+".")
+		v.fold()
+	}
 }
 
 // JudgeEvaluation weighs predictions against corrections of them, which were not measured for a reason, "" where they were, and says
@@ -80,7 +100,7 @@ func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) (*Verdic
 	if v == nil || err != nil {
 		return v, err
 	}
-	if v = v.beside(fitted); v != fitted && r.Recovered == nil {
+	if v = cmp.Or(fitted, v); v != fitted && r.Recovered == nil {
 		v.Say, v.Cause = CannotTell, FewRows
 		v.Sentence = fmt.Sprintf("Cannot tell yet. What a correction would gain was not measured: %s.", reason)
 	}
@@ -88,16 +108,6 @@ func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) (*Verdic
 		v.Why = append([]string{floors}, v.Why[:min(len(v.Why), mostWhy-1)]...)
 	}
 	return v, nil
-}
-
-// beside is the verdict on methods that were fitted to calibration rows, which a command can fit again. Where nothing was fitted, and
-// where a correction by the latent space gains more than these do, which read logits alone, it is that on corrections.
-func (v *Verdict) beside(fitted *Verdict) *Verdict {
-	local := v.Say == Use && v.Method == Corrections[2]
-	if fitted == nil || local && (fitted.Say != Use || fitted.Cause != Shifted && v.Difference < fitted.Difference) {
-		return v
-	}
-	return fitted
 }
 
 // causeOf is what a diagnosis names first.

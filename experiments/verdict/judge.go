@@ -245,6 +245,11 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judg
 	}
 	v.Say, v.AsGood = Use, names(same)
 	v.of(use)
+	accuracy := ""
+	if d := use.ErrorsTo; d.told() {
+		moves := map[bool]string{true: "falls", false: "rises"}[d.Value > 0]
+		accuracy = fmt.Sprintf("accuracy %s %s (%s)", moves, arrow(nc.Accuracy, use.Accuracy), pEquals(d.P))
+	}
 	v.Sentence = fmt.Sprintf("Use %s. It %s.", use.Title, use.ToClassifier.moves())
 	line := fmt.Sprintf("NLL %s", arrow(nc.NLL, use.NLL))
 	if from, to := nc.Calibration, use.Calibration; from != nil && to != nil && !math.IsNaN(from.ECE-to.ECE) {
@@ -253,13 +258,13 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judg
 			line += fmt.Sprintf(" (%s if calibrated)", nats(to.Floor))
 		}
 	}
-	if d := use.ErrorsTo; d.told() {
-		line += fmt.Sprintf("; accuracy %s %s (%s)", map[bool]string{true: "falls", false: "rises"}[d.Value > 0], arrow(nc.Accuracy, use.Accuracy), pEquals(d.P))
+	switch {
+	case costs(use): // the price of all that gain
+		v.Sentence = fmt.Sprintf("Use %s at a price: %s. It %s.", use.Title, accuracy, use.ToClassifier.moves())
+	case accuracy != "":
+		line += "; " + accuracy
 	}
 	v.because("%s.", line)
-	if nc.Where != "" {
-		v.because("%s", nc.Where)
-	}
 	switch lowest := v.Methods[0]; {
 	case use != first:
 		v.because("%s has a lower NLL, %s, but by no more than chance, and it is less simple.", upper(first.Title), nats(first.NLL))
@@ -273,10 +278,15 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judg
 	if use.Cost != "" {
 		v.because("%s", use.Cost)
 	}
+	v.fold()
+	return nil
+}
+
+// fold makes the last lines one where they are too many.
+func (v *Verdict) fold() {
 	if len(v.Why) > mostWhy {
 		v.Why = append(v.Why[:mostWhy-1], strings.Join(v.Why[mostWhy-1:], " "))
 	}
-	return nil
 }
 
 // cannotTell says, where it is so, that one of the methods may gain what is worth more rows: its interval holds as much, and it does not

@@ -23,7 +23,6 @@ type Candidate struct {
 	Calibration *Calibration    `json:"-"` // nil where it was not measured
 	Events      *metrics.Events `json:"-"` // of the test rows under its predictions; nil where nobody counted
 	Cost        string          `json:"-"` // what using it costs, in a sentence; "" where nothing is worth a word
-	Where       string          `json:"-"` // where it is wrong, in a sentence; "" where nobody looked
 }
 
 // Calibration is the calibration error of the top class beside its noise floor.

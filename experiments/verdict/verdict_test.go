@@ -74,7 +74,7 @@ func TestJudge(t *testing.T) {
 		{"no classifier", []Candidate{ts, vq}, CannotTell, "ts", "", "", "Cannot tell yet. The classifier as it is (nc) was not compared, so what calibration gains is not known; compare nc too.|ts has the lowest NLL, .2050."},
 		{"accuracy lost is no remedy", []Candidate{nc, sm, sly}, Use, "sm", "", "", "Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000.|sly has a lower NLL still, .1990, and costs accuracy: .9000 → .7000 (p ≤ 1e-6)."},
 		{"nor is a simpler one that is worse", []Candidate{nc, sm, sly, middling}, Use, "sm", "", "", "Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000.|sly has a lower NLL still, .1990, and costs accuracy: .9000 → .7000 (p ≤ 1e-6)."},
-		{"nothing else than accuracy lost", []Candidate{nc, sly}, Use, "sly", "", "", "Use sly. It lowers the NLL by .1010 (95 % .0910 to .1110, p ≤ 1e-6).|NLL .3000 → .1990; accuracy falls .9000 → .7000 (p ≤ 1e-6)."},
+		{"nothing else than accuracy lost", []Candidate{nc, sly}, Use, "sly", "", "", "Use sly at a price: accuracy falls .9000 → .7000 (p ≤ 1e-6). It lowers the NLL by .1010 (95 % .0910 to .1110, p ≤ 1e-6).|NLL .3000 → .1990."},
 		{"nobody asked for the one that harms", []Candidate{nc, remedy}, Leave, "nc", "", "", "Leave it as it is. Nothing that was tried lowers the NLL.|remedy comes nearest to a gain: it raises the NLL by .0500 (95 % .0400 to .0600, p ≤ 1e-6)."},
 		{"what was asked for harms, and what nobody asked for may help", []Candidate{nc, vq, unsure}, DoNotUse, "vq", "vq", "nc",
 			"Do not use vq. It raises the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|unsure lowers the NLL by .0005 (95 % −.0095 to .0105, p = 0.5), no more than chance."},
