@@ -491,7 +491,7 @@ print(json.dumps(said))
 			for k, pair := range [][2]*float64{{v.Difference, want.Difference}, {v.Low, want.Low}, {v.High, want.High}, {v.P, want.P}} {
 				// The command reads logits, Python hands it probabilities: 1e-9 is what softmax and log leave.
 				if (pair[0] == nil) != (pair[1] == nil) || pair[0] != nil && math.Abs(*pair[0]-*pair[1]) > 1e-9 {
-					t.Errorf("%s, %s: number %d in Python differs from the command's", name, question, k)
+					t.Errorf("%s, %s: number %d in Python is %g, and the command says %g", name, question, k, *pair[0], *pair[1])
 				}
 			}
 		}

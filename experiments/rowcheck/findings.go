@@ -75,7 +75,7 @@ func Find(src *data.Source) (beside Findings) {
 	beside.Repeated = Repeated(cal, test)
 	_, beside.Copies = CountCopies(test)
 	if beside.Labels == "" && beside.TestLabels == "" { // which predictions are worse by
-		beside.Training = TrainingRows(cal, test)
+		beside.Training = TrainingRows(cal, test, beside.Comparison)
 	}
 	return beside
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/integrate"
@@ -38,8 +39,8 @@ const trainingP, trainingBetter, trainingAccuracy, easierP = 1e-6, .6, .05, .05
 // are right; nil where nothing speaks for training rows, or nothing can be said. A row counts by its
 // weight, one of several classes by the share of each. Each class counts among the calibration rows as much as among
 // the test rows. Rows that are only easier are no rows of the training: where the classifier is as sure of a test row, it
-// is right as often.
-func TrainingRows(cal, test *data.Set) *SeenRows {
+// is right as often. Rows whose features lie as those of the test rows, by their comparison, cannot be easier.
+func TrainingRows(cal, test *data.Set, beside layers.Comparison) *SeenRows {
 	if cal.Logits == nil || test.Logits == nil || cal.Labels == nil || test.Labels == nil {
 		return nil
 	}
@@ -66,7 +67,9 @@ func TrainingRows(cal, test *data.Set) *SeenRows {
 		angle := 2 * (math.Asin(math.Sqrt(t.Accuracy)) - math.Asin(math.Sqrt(t.TestAccuracy)))
 		t.P = min(t.P, distuv.UnitNormal.Survival(angle/math.Sqrt(1/n+1/m)))
 	}
-	if !(t.P < trainingP) || !(distuv.UnitNormal.Survival(asSure(first.rows, other.rows)) < easierP) {
+	drifted := slices.ContainsFunc(beside.Drift, func(d layers.Drift) bool { return d.Array == "features" })
+	easier := (cal.Features == nil || drifted) && !(distuv.UnitNormal.Survival(asSure(first.rows, other.rows)) < easierP)
+	if !(t.P < trainingP) || easier {
 		return nil
 	}
 	return t

@@ -8,6 +8,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/rowcheck"
+	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/sampleuv"
@@ -56,10 +57,10 @@ func TestTrainingRows(t *testing.T) {
 		return &out
 	}
 	for name, as := range map[string]func(*data.Set) *data.Set{"labels": func(x *data.Set) *data.Set { return x }, "shares": shares, "weights": weights} {
-		if r := rowcheck.TrainingRows(as(cal), as(test)); r != nil {
+		if r := rowcheck.TrainingRows(as(cal), as(test), layers.Comparison{}); r != nil {
 			t.Errorf("%s: clean rows are told: %v", name, r)
 		}
-		r := rowcheck.TrainingRows(as(seen), as(test))
+		r := rowcheck.TrainingRows(as(seen), as(test), layers.Comparison{})
 		if r == nil || !strings.Contains(r.String(), "look like rows that the classifier was trained on") {
 			t.Errorf("%s: rows of the training are not told: %v", name, r)
 		}
@@ -71,10 +72,10 @@ func TestTrainingRows(t *testing.T) {
 			x.Logits.Set(i, 2, x.Logits.At(i, 2)-1)
 		}
 	}
-	if r := rowcheck.TrainingRows(known, other); r != nil {
+	if r := rowcheck.TrainingRows(known, other, layers.Comparison{}); r != nil {
 		t.Errorf("other shares of the classes are told: %v", r)
 	}
-	if r := rowcheck.TrainingRows(predicted(3000, 3, 0, all, rng), predicted(3000, 1, 0, all, rng)); r != nil {
+	if r := rowcheck.TrainingRows(predicted(3000, 3, 0, all, rng), predicted(3000, 1, 0, all, rng), layers.Comparison{}); r != nil {
 		t.Errorf("harder rows are told: %v", r)
 	}
 }

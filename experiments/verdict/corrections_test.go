@@ -55,22 +55,6 @@ func TestJudgeEvaluation(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	r := &metrics.Report{Recovered: &metrics.Recovered{GlobalNLL: rowsOf(.05, .01), LocalNLL: rowsOf(.1, .01)}}
-	r.Rows, r.Values[metrics.NLL], r.Values[metrics.Accuracy] = 500, .5, .8
-	r.Recovered.NLL.Global.Value, r.Recovered.NLL.Total.Value = .05, .15
-	for _, fitted := range []struct {
-		Verdict
-		want string
-	}{
-		{Verdict{Say: Use, Method: "ts", Difference: -.05}, Corrections[2]},
-		{Verdict{Say: Use, Method: "ts", Difference: -.2}, "ts"},
-		{Verdict{Say: Use, Method: "ts", Difference: -.05, Cause: Shifted}, "ts"},
-		{Verdict{Say: Leave, Method: Classifier}, Corrections[2]},
-	} {
-		if v, err := JudgeEvaluation(r, "", &fitted.Verdict); err != nil || v.Method != fitted.want {
-			t.Errorf("beside %s %s by %g: %s, want %s (%v)", fitted.Say, fitted.Method, fitted.Difference, v.Method, fitted.want, err)
-		}
-	}
 	alone := &metrics.Report{}
 	alone.Values[metrics.NLL], alone.Values[metrics.Accuracy] = .5, .8
 	if v, err := JudgeEvaluation(alone, "40 rows are too few", nil); err != nil || v.Say != CannotTell || !strings.Contains(v.Sentence, "was not measured: 40 rows are too few.") {
