@@ -363,7 +363,7 @@ func title(column, value string) string {
 	case "peer":
 		return map[string]string{"": "Calibra", "eager": "PyTorch", "compile": "torch.compile", "jax": "JAX, jit"}[value]
 	case "metric":
-		if m := metricOf(value); m.String() == value {
+		if m := metricOf(value); m < metrics.Metrics && m.String() == value {
 			return valueTitle(value)
 		}
 		return strings.ReplaceAll(value, "_", " ")
