@@ -117,15 +117,6 @@ func (r *Report) Row(key string) (Row, bool) {
 	return r.Rows[i], true
 }
 
-func judged(r *Report) (n int) {
-	for _, row := range r.Rows {
-		if row.Band != nil {
-			n++
-		}
-	}
-	return n
-}
-
 // A change of gauge changes no prediction, and Fix undoes it.
 func TestRescalingIsFree(t *testing.T) {
 	truth, theta, _ := somewhere(t, 1)
