@@ -3,8 +3,9 @@ package diagnosis
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	"calibra/experiments/metrics"
 )
 
 // Wrong are all that is beyond chance: descriptions, regions, classes, cells of confidence, groups and places.
@@ -35,7 +36,7 @@ func (d *Diagnosis) found(calibrated []string, rows int, rest bool) string {
 	var lines []string
 	switch d.Kind {
 	case NoError:
-		return fmt.Sprintf("calibrated as far as %s rows can tell", thousands(d.Rows))
+		return fmt.Sprintf("calibrated as far as %s rows can tell", metrics.Thousands(d.Rows))
 	case GlobalError:
 		lines = append(lines, "wrong everywhere alike: "+d.everywhere())
 	case BothErrors:
@@ -57,7 +58,7 @@ func (d *Diagnosis) found(calibrated []string, rows int, rest bool) string {
 		if n == 1 && !strings.HasPrefix(calibrated[0], "the other") {
 			are = "is"
 		}
-		*last += fmt.Sprintf(" %s calibrated as far as %s rows can tell", are, thousands(rows))
+		*last += fmt.Sprintf(" %s calibrated as far as %s rows can tell", are, metrics.Thousands(rows))
 	}
 	if rest {
 		*last += "; smaller errors are elsewhere"
@@ -98,13 +99,4 @@ func (r Region) where(d *Diagnosis) string {
 		return "in "
 	}
 	return "where "
-}
-
-// thousands is such as "1,315".
-func thousands(n int) string {
-	text := strconv.Itoa(n)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
 }

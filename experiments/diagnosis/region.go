@@ -153,7 +153,7 @@ func (r Region) sentence(d *Diagnosis) string {
 	if r.Class != nil {
 		says, right = "gives "+d.className(*r.Class), "true in"
 	}
-	return fmt.Sprintf("%s%s %s, %s %s (%s rows)", where, says, r.share(r.Confidence), right, r.share(r.Frequency), thousands(r.Size))
+	return fmt.Sprintf("%s%s %s, %s %s (%s rows)", where, says, r.share(r.Confidence), right, r.share(r.Frequency), metrics.Thousands(r.Size))
 }
 
 // share is a number in as many decimals as tell the gap, and the smaller of the two shares from 0.

@@ -117,3 +117,12 @@ func Marks(m Metric, column []Spread) []Mark {
 	}
 	return marks
 }
+
+// Thousands is a whole number, "12,000".
+func Thousands(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}

@@ -105,7 +105,7 @@ func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) (*Verdic
 		v.Sentence = fmt.Sprintf("Cannot tell yet. What a correction would gain was not measured: %s.", reason)
 	}
 	if floors := v.calibrated(r); floors != "" {
-		v.Why = append([]string{floors}, v.Why[:min(len(v.Why), mostWhy-1)]...)
+		v.first(floors)
 	}
 	return v, nil
 }
@@ -143,7 +143,7 @@ func (v *Verdict) calibrated(r *metrics.Report) string {
 			wrong = append(wrong, part)
 		}
 	}
-	says := fmt.Sprintf("Calibrated as far as %s rows can tell: ", thousands(r.Rows))
+	says := fmt.Sprintf("Calibrated as far as %s rows can tell: ", metrics.Thousands(r.Rows))
 	switch {
 	case parts == nil:
 		return ""

@@ -207,10 +207,10 @@ func (v *Verdict) tooFew(nc, hope *Judged) {
 	would := fmt.Sprintf("rows with at least %d of them would do", metrics.FewestEvents)
 	if few.Most > 0 {
 		v.RowsNeeded = twoDigits(float64(v.Rows) * metrics.FewestEvents / few.Most)
-		would = fmt.Sprintf("about %s rows would do", thousands(v.RowsNeeded))
+		would = fmt.Sprintf("about %s rows would do", metrics.Thousands(v.RowsNeeded))
 	}
 	v.Sentence = fmt.Sprintf("Cannot tell yet. Rows %s: %s of %s, and at most %s expected; %s.",
-		what, count(few.Seen), thousands(v.Rows), count(few.Expected), would)
+		what, count(few.Seen), metrics.Thousands(v.Rows), count(few.Expected), would)
 	so := ""
 	if !hope.ToClassifier.none() {
 		so = ", no more than can be chance with so few"
@@ -305,13 +305,13 @@ func (v *Verdict) cannotTell(nc *Judged, open []*Judged) bool {
 	v.of(hope)
 	would := "more rows alone would not do, as it differs from seed to seed; add seeds"
 	if v.RowsNeeded = rowsFor(v.Rows, d, max(-d.Value, worth), tests); v.RowsNeeded > 0 {
-		would = fmt.Sprintf("about %s rows would do", thousands(v.RowsNeeded))
+		would = fmt.Sprintf("about %s rows would do", metrics.Thousands(v.RowsNeeded))
 	}
 	rows := "test rows"
 	if hope.Unasked { // a correction, for which all rows are
 		rows = "rows"
 	}
-	v.Sentence = fmt.Sprintf("Cannot tell yet. With %s %s a difference below %s cannot be seen; %s.", thousands(v.Rows), rows, nats(max(d.half(), math.Abs(d.Value))), would)
+	v.Sentence = fmt.Sprintf("Cannot tell yet. With %s %s a difference below %s cannot be seen; %s.", metrics.Thousands(v.Rows), rows, nats(max(d.half(), math.Abs(d.Value))), would)
 	v.because("%s %s.", upper(hope.Title), d.tells(tests))
 	return true
 }

@@ -9,12 +9,13 @@ import (
 	"unicode/utf8"
 
 	"calibra/data"
+	"calibra/experiments/metrics"
 )
 
 // count is a number of rows, whole or of two digits.
 func count(x float64) string {
 	if x == math.Trunc(x) && x < 1e6 {
-		return thousands(int(x))
+		return metrics.Thousands(int(x))
 	}
 	return fmt.Sprintf("%.2g", x)
 }
@@ -52,15 +53,6 @@ func upper(title string) string {
 func upperFirst(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:]
-}
-
-// thousands is a whole number, "12,000".
-func thousands(n int) string {
-	text := strconv.Itoa(n)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
 }
 
 // listed is "a", "a and b", "a, b and c".

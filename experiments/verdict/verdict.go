@@ -171,6 +171,17 @@ func (v *Verdict) Doubt(why ...string) {
 	v.Why = data.Each(why[:min(len(why), mostWhy)], func(text string) string { return upperFirst(text) + "." })
 }
 
+// Shift says that the classes are more or less frequent than among the calibration rows, and how.
+func (v *Verdict) Shift(how string) {
+	v.Cause = Shifted
+	v.first(how)
+}
+
+// first puts a line before the others of why, of which the last goes where they are too many.
+func (v *Verdict) first(line string) {
+	v.Why = append([]string{line}, v.Why[:min(len(v.Why), mostWhy-1)]...)
+}
+
 // Remedy is the command that does what the verdict says, "" where that is nothing or no command is known.
 func (v *Verdict) Remedy() string {
 	if v.Say != Use {
