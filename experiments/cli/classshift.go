@@ -3,26 +3,23 @@ package cli
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"slices"
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/rowcheck"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
 	"calibra/layers"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // shift weighs the methods with new priors, as calibra apply --new-priors estimate finds them from the test rows, where the classes of
 // these are more or less frequent than those of the calibration rows. Where one of them is what to use, and gains more than any without,
 // these runs and their verdict stand in the place of the others.
 func (w *weighed) shift(ctx context.Context, run *experiments.Run) error {
-	if !classesDiffer(run.Source.Cal, run.Source.Test) {
+	if !rowcheck.ClassesDiffer(run.Source.Cal, run.Source.Test) {
 		return nil
 	}
 	with := &weighed{}
@@ -49,10 +46,7 @@ func (w *weighed) shift(ctx context.Context, run *experiments.Run) error {
 		}
 		return data.Line(names[y])
 	}
-	v := with.verdict
-	v.Cause = verdict.Shifted
-	v.Why = append([]string{fmt.Sprintf("The classes are not as frequent as among the calibration rows: %s.", found.LabelShift.String(name))}, v.Why...)
-	v.Why = v.Why[:min(len(v.Why), 3)]
+	with.verdict.Shift(fmt.Sprintf("The classes are not as frequent as among the calibration rows: %s.", found.LabelShift.String(name)))
 	*w = *with
 	return nil
 }
@@ -91,45 +85,4 @@ func underNewPriors(ctx context.Context, r study.Weighed, fit *experiments.Run) 
 	moved := *r.Run
 	moved.Outcome = &experiments.Outcome{Predictions: &p, Shared: r.Outcome.Shared, Metrics: floors}
 	return &study.Weighed{Run: &moved, Title: r.Title + " with new priors", Floors: floors, Unasked: r.Unasked}, found, nil
-}
-
-// classesDiffer reports whether the classes of two sets of labelled rows differ in their shares by more than chance at 1 %, by the
-// likelihood ratio test of homogeneity, 2 Σ n log(n/expected). Classes of fewer than five expected rows count together.
-func classesDiffer(cal, test *data.Set) bool {
-	if cal.Labels == nil || test.Labels == nil {
-		return false
-	}
-	counts := [2][]float64{}
-	classes := max(slices.Max(cal.Labels), slices.Max(test.Labels)) + 1
-	var total [2]float64
-	for k, x := range []*data.Set{cal, test} {
-		counts[k] = make([]float64, classes)
-		for i, y := range x.Labels {
-			counts[k][y] += x.Weight(i)
-		}
-		total[k] = data.Effective(x.Weights, x.Len())
-		floats.Scale(total[k]/floats.Sum(counts[k]), counts[k])
-	}
-	const fewest = 5 // expected rows
-	ratio, cells, rest := 0., 0, [2]float64{}
-	add := func(n [2]float64) {
-		for k := range n {
-			if expected := (n[0] + n[1]) * total[k] / (total[0] + total[1]); n[k] > 0 {
-				ratio += 2 * n[k] * math.Log(n[k]/expected)
-			}
-		}
-		cells++
-	}
-	for y := range classes {
-		n := [2]float64{counts[0][y], counts[1][y]}
-		if (n[0]+n[1])*min(total[0], total[1])/(total[0]+total[1]) < fewest {
-			rest[0], rest[1] = rest[0]+n[0], rest[1]+n[1]
-			continue
-		}
-		add(n)
-	}
-	if rest[0]+rest[1] > 0 {
-		add(rest)
-	}
-	return cells > 1 && distuv.ChiSquared{K: float64(cells - 1)}.Survival(ratio) < .01
 }

@@ -107,7 +107,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 // its test rows.
 func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *experiments.Catalog, origin *experiments.Origin, findings *study.Findings) error {
 	problem, err := origin.Features(ctx)
-	if problem == nil || err != nil || !classesDiffer(problem.Source.Cal, problem.Source.Test) {
+	if problem == nil || err != nil || !rowcheck.ClassesDiffer(problem.Source.Cal, problem.Source.Test) {
 		return err
 	}
 	rows, err := unchanged(ctx, methods, problem.Source, c.In)
