@@ -57,11 +57,11 @@ func TestCodesLaws(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again := Train(&Divide{Slots: 4, Codebook: c, Optim: optim.Settings{Epochs: 3}}, of.Map, of.Optim)
+			again := Train(&Divide{Slots: 4, Codebook: c, Optim: optim.Settings{Epochs: 3}}, of.Map, of.By)
 			if err := again.Fit(t.Context(), cal, val, newRand(4)); err != nil {
 				t.Fatal(err)
 			}
-			saved := Train(&Divide{Slots: 4, Codebook: c}, of.Map, of.Optim)
+			saved := Train(&Divide{Slots: 4, Codebook: c}, of.Map, of.By)
 			file := reread(t, name, of, saved)
 			for _, other := range []*Trained{again, saved} {
 				if q, err := other.Predict(test); err != nil || !mat.Equal(p.LogProbs, q.LogProbs) {

@@ -22,15 +22,15 @@ import (
 // Trained is a [Map] on a [Base], fitted on the mean negative log-likelihood or on the
 // map's own loss: the paper's stage 2, and every baseline that learns by gradient.
 type Trained struct {
-	Base  Base
-	Map   Map
-	Optim optim.Settings // nil Rule: Adam with weight decay 1e-3
+	Base Base
+	Map  Map
+	// By fits the map. [optim.Settings] do so in minibatches, in float32, and stop early by validation rows; without a
+	// Rule theirs is Adam with weight decay 1e-3. nil stands for their zero value. Any other method fits it to all rows,
+	// in float64 and without its noise, and uses no validation rows.
+	By optim.Method
 
 	Name  string         // of the map's stage; "": "calibrate"
 	Start *graph.Weights // of the map; nil: as it draws them itself
-	// Method fits the map to all rows, in float64 and without its noise, and uses no validation
-	// rows; nil: minibatches by Optim, in float32.
-	Method optim.Method
 	// Judge is the validation loss; nil: the map's own on the validation rows.
 	Judge func() (float64, error)
 
@@ -43,14 +43,13 @@ type Trained struct {
 
 var _ Stateful = (*Trained)(nil)
 
-// Train makes a calibrator of any Map, which is fitted on the predictions of the
-// fitted base. [optim.Settings] fit it in minibatches and stop early by its own validation loss; a nil method stands for
-// their zero value. Any other method fits it over all rows, without validation rows.
-func Train(base Base, m Map, method optim.Method) *Trained {
-	if s, steps := cmp.Or[optim.Method](method, optim.Settings{}).(optim.Settings); steps {
-		return &Trained{Base: base, Map: m, Optim: s}
-	}
-	return &Trained{Base: base, Map: m, Method: method}
+// Train makes a calibrator of any Map, which the method, [Trained.By], fits on the predictions of the fitted base.
+func Train(base Base, m Map, by optim.Method) *Trained { return &Trained{Base: base, Map: m, By: by} }
+
+// steps are the settings of a fit in minibatches; false of one to all rows.
+func (t *Trained) steps() (optim.Settings, bool) {
+	s, ok := cmp.Or[optim.Method](t.By, optim.Settings{}).(optim.Settings)
+	return decayed(s), ok
 }
 
 // Fitted is a Map on a fitted base, with weights that were found elsewhere.
@@ -114,9 +113,9 @@ func (t *Trained) begin(s Sizes, rng *rand.Rand) (err error) {
 	if err := t.apart(w); err != nil {
 		return err
 	}
-	dt := tensor.Float32
-	if t.Method != nil {
-		dt = tensor.Float64
+	dt := tensor.Float64
+	if _, steps := t.steps(); steps {
+		dt = tensor.Float32
 	}
 	t.weights = w.As(dt)
 	return nil
@@ -145,21 +144,22 @@ func (t *Trained) fit(ctx context.Context, name string, rows *Rows, val *data.Se
 			return err
 		}
 	}
-	problem, method := optim.Problem{Rows: rows.Len()}, t.Method
-	if method != nil {
-		problem.Loss = Objective(t.Map, t.weights, rows)
-	} else {
+	problem, method := optim.Problem{Rows: rows.Len()}, t.By
+	settings, steps := t.steps()
+	if steps {
 		problem.Loss = noisyObjective(t.Map, t.weights, rows, rng)
 		var err error
 		if problem.Validation, err = t.validation(val, rows.Effective()); err != nil {
 			return err
 		}
-		method = decayed(t.Optim)
+		method = settings
+	} else {
+		problem.Loss = Objective(t.Map, t.weights, rows)
 	}
 	began := time.Now()
 	var err error
 	t.Result, err = optim.Minimize(ctx, problem, method, rng)
-	if err == nil && t.Method != nil {
+	if err == nil && !steps {
 		t.Result.Optimum, err = problem.Optimum(ctx, t.Result)
 	}
 	t.stages = append(t.stages, Stage{name, t.Result, time.Since(began)})
@@ -202,10 +202,10 @@ func (t *Trained) Parameterization() Map { return t.Map }
 // Ridge is λ of the penalty ½λ‖θ‖² that the map was fitted with; an error where its weight
 // decay is none.
 func (t *Trained) Ridge() (float64, error) {
-	if t.Method != nil {
-		return 0, nil
+	if s, steps := t.steps(); steps {
+		return ridgeOf("map", s)
 	}
-	return ridgeOf("map", t.Optim)
+	return 0, nil
 }
 
 // Stages reports how the last Fit went: the stages of the base, if it is [Staged], and the map's stage, Name, if the map

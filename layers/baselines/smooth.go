@@ -43,7 +43,7 @@ type Fitted struct{ layers.Trained }
 // fit minimizes m's loss over cal by a method, L-BFGS where that is nil, from the weights start, or m's own where that is
 // nil.
 func (f *Fitted) fit(ctx context.Context, m layers.Map, cal *data.Set, start *graph.Weights, method optim.Method, rng *rand.Rand) error {
-	f.Trained = layers.Trained{Name: "minimize", Base: &original{}, Map: m, Start: start, Method: cmp.Or[optim.Method](method, optim.LBFGS{})}
+	f.Trained = layers.Trained{Name: "minimize", Base: &original{}, Map: m, Start: start, By: cmp.Or[optim.Method](method, optim.LBFGS{})}
 	return f.Trained.Fit(ctx, cal, nil, rng)
 }
 
@@ -59,7 +59,7 @@ func (f *Fitted) restore(m layers.Map, s layers.State) error {
 			return err
 		}
 	}
-	t := layers.Trained{Base: &original{}, Map: m, Method: optim.LBFGS{}} // its fit had no weight decay
+	t := layers.Trained{Base: &original{}, Map: m, By: optim.LBFGS{}} // its fit had no weight decay
 	if err := t.Restore(s); err != nil {
 		return err
 	}
