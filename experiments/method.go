@@ -19,13 +19,6 @@ type Method struct {
 	// Title is how tables write it; "": its name in capitals.
 	Title string
 	Group Group
-	// Instead are those to take, of the recommended method, where rows lack an array that it needs: the first whose arrays they have.
-	Instead []string
-	// Fewest is the number of calibration rows that the recommended method needs at its defaults. With fewer rows, the
-	// method Few with the settings FewSet replaces it.
-	Fewest int
-	Few    string
-	FewSet Values
 	// Reference is where it was published: "Guo et al. 2017".
 	Reference string
 	// Needs are the arrays of every part that it reads, besides labels.

@@ -249,7 +249,7 @@ var beyond = []Method{
 		New: func(o *Options) layers.Stateful { return o.auto(anchored.Maps()...) },
 	},
 	{
-		Name: "mixture", Title: "Mixture", Group: Recommended, Instead: []string{"sm", "vq"}, Fewest: defaultCodewords, Few: "ts", FewSet: Values{"temperature.prior": ".2"},
+		Name: "mixture", Title: "Mixture", Group: Recommended,
 		Line:  "a mixture of anchored maps on random codewords, weighted by cross-validation",
 		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },

@@ -13,6 +13,8 @@ import (
 var mayName = map[string]string{
 	"experiments/methods.go": defines,
 
+	"experiments/recommend.go": chosen, // what takes the place of the recommended method
+
 	"experiments/cli/quickstart.go":   chosen, // what a newcomer sees
 	"experiments/cli/compare.go":      chosen, // what compare fits where nobody says
 	"experiments/cli/before.go":       chosen, // the remedy of a fit that does harm

@@ -215,33 +215,6 @@ func (s Spec) needs(method Method, src *data.Source) (needs []string) {
 	return needs
 }
 
-// Recommended is the recommended method. If src lacks an array that it needs, it is the first method of its Instead whose arrays
-// src has; if there are too few calibration rows, it is its Few. lacks then says what is lacking.
-func (s Spec) Recommended(src *data.Source) (m Method, lacks string) {
-	recommended := s.Catalog.Recommended()
-	var instead []string
-	if key := s.missing(recommended, src); key != "" {
-		instead, lacks = recommended.Instead, "no "+key
-	} else if rows := src.Cal.Len(); rows < recommended.Fewest {
-		instead, lacks = []string{recommended.Few}, fmt.Sprintf("%d calibration rows, fewer than the %d", rows, recommended.Fewest)
-	}
-	for _, name := range instead {
-		if m, err := s.Catalog.Find(name); err == nil && s.missing(m, src) == "" {
-			return m, lacks
-		}
-	}
-	return recommended, ""
-}
-
-// missing is the first array that the method needs and src has not, "" where it has all.
-func (s Spec) missing(method Method, src *data.Source) string {
-	needs := s.needs(method, src)
-	if at := slices.IndexFunc(needs, func(key string) bool { return src.Require(key) != nil }); at >= 0 {
-		return needs[at]
-	}
-	return ""
-}
-
 // epochs finds how long each stage should train when all calibration rows are to be
 // fitted: a first fit on nine tenths of them stops early on the last.
 func (s Spec) epochs(ctx context.Context, method Method, options Options, cal *data.Set, rng *rand.Rand) (map[string]int, []layers.Stage, error) {

@@ -57,7 +57,7 @@ func weigh(ctx context.Context, run *experiments.Run, g *metrics.Recovered) (*we
 		return nil, nil
 	}
 	recommended, w := run.Spec.Catalog.Recommended(), &weighed{}
-	methods := []string{verdict.Classifier, run.Spec.Method, simplest, recommended.Instead[0]}
+	methods := []string{verdict.Classifier, run.Spec.Method, simplest, experiments.Instead[0]}
 	for k, method := range methods {
 		if err := w.with(work.Piece(ctx, method, k, 1, 1, 1, 1, 1), method, run); err != nil {
 			return nil, err
@@ -71,7 +71,7 @@ func weigh(ctx context.Context, run *experiments.Run, g *metrics.Recovered) (*we
 	}
 	classifier := w.runs[0].Outcome.Metrics
 	v, err := verdict.JudgeCorrections(len(classifier.Wrong), classifier.Values[metrics.NLL], classifier.Values[metrics.Accuracy], g)
-	if err != nil || v.ToUse() != verdict.Corrections[2] || run.Source.Cal.Features == nil || run.Source.Cal.Len() < recommended.Fewest ||
+	if err != nil || v.ToUse() != verdict.Corrections[2] || run.Source.Cal.Features == nil || run.Source.Cal.Len() < experiments.FewestRows ||
 		w.verdict.Say == verdict.Use && v.High >= w.verdict.Low {
 		return w, err
 	}

@@ -39,7 +39,7 @@ func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *experim
 // so does the method of the run; then the command compares methods.
 func corrections(v *verdict.Verdict, predictions, features string) {
 	recommended := (*experiments.Catalog)(nil).Recommended()
-	global := recommended.Instead[0] // which reads logits alone
+	global := experiments.Instead[0] // which reads logits alone
 	method := map[string]string{verdict.Corrections[1]: global, verdict.Corrections[2]: recommended.Name}[v.ToUse()]
 	if method == "" {
 		return

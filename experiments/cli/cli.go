@@ -166,15 +166,13 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 func defaults(methods *experiments.Catalog) kong.Vars {
 	recommended := methods.Recommended()
 	var instead []string
-	for _, name := range recommended.Instead {
+	for _, name := range experiments.Instead {
 		if m, err := methods.Find(name); err == nil {
 			lacking := slices.DeleteFunc(slices.Clone(recommended.Needs), func(key string) bool { return slices.Contains(m.Needs, key) })
 			instead = append(instead, name+" without "+strings.Join(lacking, " and "))
 		}
 	}
-	if recommended.Few != "" {
-		instead = append(instead, fmt.Sprintf("%s with fewer than %d calibration rows", recommended.Few, recommended.Fewest))
-	}
+	instead = append(instead, fmt.Sprintf("%s with fewer than %d calibration rows", experiments.Few, experiments.FewestRows))
 	return kong.Vars{"recommended": recommended.Name, "instead": strings.Join(instead, ", "), "compared": strings.Join(usual(methods), ",")}
 }
 

@@ -374,8 +374,7 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings)
 // usual are the methods that compare fits where the user names none: the classifier as it is, the simplest one, and the
 // recommended one with those that are taken in its place.
 func usual(methods *experiments.Catalog) []string {
-	m := methods.Recommended()
-	return slices.Concat([]string{verdict.Classifier, "ts"}, m.Instead, []string{m.Name})
+	return slices.Concat([]string{verdict.Classifier, "ts"}, experiments.Instead, []string{methods.Recommended().Name})
 }
 
 // names are the methods asked for, each once, in the catalog's order.

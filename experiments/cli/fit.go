@@ -76,17 +76,17 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	}
 	warnUnread(t, c.In, src.Unread)
 	if !named {
-		other, lacks := experiments.Spec{Catalog: methods, Split: c.Split}.Recommended(src)
-		if lacks != "" {
+		other, values, why := experiments.Spec{Catalog: methods, Split: c.Split}.Recommend(src)
+		if why != "" {
 			if settings, err = c.values(methods, []string{other.Name}); err != nil {
 				return err
 			}
 			called := other.Name
-			if called == method.Few {
-				set := method.FewSet.With(settings[called])
+			if values != nil {
+				set := values.With(settings[called])
 				settings[called], called = set, called+" with "+set.String()
 			}
-			t.warn("method", "%s has %s that the default method %s needs; %s is fitted in its place", filepath.Base(c.In), lacks, method.Name, called)
+			t.warn("method", "%s has %s that the default method %s needs; %s is fitted in its place", filepath.Base(c.In), why, method.Name, called)
 		}
 		method, c.Method = other, other.Name
 	}

@@ -243,10 +243,10 @@ func TestDefaultMethod(t *testing.T) {
 		method, told string
 	}{
 		{features(80), recommended.Name, ""},
-		{without("_features"), recommended.Instead[0], "features.npz has no cal_features that the default method mixture needs; sm is fitted in its place"},
-		{without("_logits"), recommended.Instead[1], "features.npz has no cal_logits that the default method mixture needs; vq is fitted in its place"},
-		{without("test_features"), recommended.Instead[0], "features.npz has no test_features "},
-		{features(recommended.Fewest - 1), recommended.Few, "features.npz has 63 calibration rows, fewer than the 64 that the default method mixture needs; ts with temperature.prior=.2 is fitted in its place"},
+		{without("_features"), experiments.Instead[0], "features.npz has no cal_features that the default method mixture needs; sm is fitted in its place"},
+		{without("_logits"), experiments.Instead[1], "features.npz has no cal_logits that the default method mixture needs; vq is fitted in its place"},
+		{without("test_features"), experiments.Instead[0], "features.npz has no test_features "},
+		{features(experiments.FewestRows - 1), experiments.Few, "features.npz has 63 calibration rows, fewer than the 64 that the default method mixture needs; ts with temperature.prior=.2 is fitted in its place"},
 	} {
 		out := filepath.Join(t.TempDir(), "run")
 		code, _, stderr := calibra(t, "fit", "--quiet", "--in", write(t, c.rows), "--out", out)
@@ -265,7 +265,7 @@ func TestDefaultMethod(t *testing.T) {
 	_, ofFit, _ := calibra(t, "fit", "--help")
 	_, ofCompare, _ := calibra(t, "compare", "--help")
 	for what, text := range map[string]string{"README": string(readme), "fit --help": ofFit, "compare --help": ofCompare} {
-		for _, name := range append(recommended.Instead, recommended.Few, recommended.Name) {
+		for _, name := range append(slices.Clone(experiments.Instead), experiments.Few, recommended.Name) {
 			if !strings.Contains(text, name) {
 				t.Errorf("%s does not name %s", what, name)
 			}
