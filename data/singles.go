@@ -66,10 +66,6 @@ func (s *Singles) Row(dst []float64, i int) {
 	}
 }
 
-// Memory is the values of all rows that the memory has, and which of them are here, nil
-// for all. Both are shared.
-func (s *Singles) Memory() (values []float32, index []int32) { return s.values, s.index }
-
 // Row is row i of x in double precision: the row itself of a *mat.Dense, and otherwise
 // buffer, which has room for M numbers. Nobody changes it.
 func Row(x mat.Matrix, i int, buffer []float64) []float64 {

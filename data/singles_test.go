@@ -14,9 +14,8 @@ func TestSelectSharesSingles(t *testing.T) {
 	if want := mat.NewDense(2, 2, []float64{20, 21, 30, 31}); !mat.Equal(part, want) || !mat.Equal(Dense(part), want) {
 		t.Errorf("rows of rows are %v", mat.Formatted(part))
 	}
-	values, index := part.(*Singles).Memory()
-	if all, _ := s.Memory(); &values[0] != &all[0] || index[0] != 2 || index[1] != 3 {
-		t.Errorf("the rows %v are over other memory", index)
+	if of := part.(*Singles); &of.values[0] != &s.values[0] || of.index[0] != 2 || of.index[1] != 3 {
+		t.Errorf("the rows %v are over other memory", of.index)
 	}
 	if got := Column(make([]float64, 2), 1, part); got[0] != 21 || got[1] != 31 {
 		t.Errorf("the column is %v", got)

@@ -21,8 +21,6 @@ import (
 	"calibra/experiments/report"
 	"calibra/experiments/verdict"
 	"calibra/graph/work"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 type evaluateCmd struct {
@@ -117,7 +115,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 	if recovered != nil {
 		from = 0.5
 	}
-	r, err := metrics.Evaluate(work.Span(ctx, "", from, 1), p.LogProbs, p.Labels, spent(embedding), settings, uncertainty, c.rng())
+	r, err := metrics.Evaluate(work.Span(ctx, "", from, 1), p.LogProbs, p.Labels, embedding, settings, uncertainty, c.rng())
 	bar.clear()
 	if err != nil {
 		return nil, asUsage(err)
@@ -270,18 +268,6 @@ func (c *evaluateCmd) read(ctx context.Context, t *terminal, catalog *experiment
 		return nil, err
 	}
 	return in, in.byName()
-}
-
-// spent is the embedding where it is needed no more: of a file in single precision its memory
-// is worked in, so that it stands there once.
-func spent(embedding mat.Matrix) mat.Matrix {
-	if s, ok := embedding.(*data.Singles); ok {
-		if values, index := s.Memory(); index == nil {
-			_, dim := s.Dims()
-			return metrics.NewSpent(values, dim)
-		}
-	}
-	return embedding
 }
 
 // asUsage marks an error of what sees only input and flags as the user's to mend, but not
