@@ -11,9 +11,14 @@ import (
 
 func main() {
 	check := flag.Bool("check", false, "write nothing; fail and say what is stale")
+	old := flag.Bool("old", false, "write nothing; fail and list the result files that are older than their program")
 	root := flag.String("root", ".", "root of the repository")
 	flag.Parse()
-	if err := write(*root, *check); err != nil {
+	work := func() error { return write(*root, *check) }
+	if *old {
+		work = func() error { return list(*root) }
+	}
+	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, "results:", err)
 		os.Exit(1)
 	}
@@ -43,4 +48,13 @@ func write(root string, check bool) error {
 		return fmt.Errorf("not what the result files say: %s; run go run ./experiments/results", strings.Join(stale, "; "))
 	}
 	return nil
+}
+
+// list is an error that lists what is older than its program.
+func list(root string) error {
+	old, err := Old(root)
+	if err == nil && old != nil {
+		err = fmt.Errorf("older than their programs:\n%s", strings.Join(old, "\n"))
+	}
+	return err
 }

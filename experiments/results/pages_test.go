@@ -123,10 +123,42 @@ func TestNumbersOfTheText(t *testing.T) {
 	table := "<!-- calibra:table x -->\n| a | .123 | 0.77 |\n<!-- calibra:end -->\n"
 	for text, fine := range map[string]bool{
 		"a has .123.": true, "a has 0.123": true, "and .77,": true, "a has .124": false, "`0.99` in code": true,
-		"    x 3.14\n": true, "[link](a-1.25.md)": true, "with Go 1.25": true, "5 %, 0.9": true, "1.123": false,
+		"    x 3.14\n": true, "[link](a-1.25.md)": true, "with Go 1.25": true, "and PyTorch 2.15.0": true, "    indented\n\nand .124": false, "```\n.99\n```\nand .124": false, "5 %, 0.9": true, "1.123": false,
 	} {
 		if err := checkNumbers([]byte(table + text)); (err == nil) != fine {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// TestEveryNumberOfAPageIsChecked: a wrong digit in the first, the middle and the last number of a page's text is found.
+func TestEveryNumberOfAPageIsChecked(t *testing.T) {
+	files, err := Generate(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	for _, f := range files {
+		page := string(f.Content)
+		said := decimal.FindAllString(prose(f.Content), -1)
+		for _, at := range []int{0, len(said) / 2, len(said) - 1} {
+			if len(said) == 0 {
+				break
+			}
+			x := said[at]
+			wrong := x + "7" // a digit more than any table has
+			parts := generated.Split(page, -1)
+			for i, part := range parts {
+				parts[i] = strings.ReplaceAll(part, x, wrong)
+			}
+			tables := strings.Join(generated.FindAllString(page, -1), "\n")
+			if err := checkNumbers([]byte(tables + strings.Join(parts, "\n"))); err == nil {
+				t.Errorf("%s: %s in place of %s is not found", f.Path, wrong, x)
+			}
+			changed++
+		}
+	}
+	if changed < 15 {
+		t.Errorf("%d numbers were changed; the pages have more", changed)
 	}
 }

@@ -8,12 +8,12 @@ import (
 
 var (
 	generated = regexp.MustCompile(`(?s)<!-- calibra:[a-z]+ .*?<!-- calibra:end -->`)
-	code      = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`|(?m)^    .*$|\\]\\([^)]*\\)|Go 1\\.[0-9]+")
+	code      = regexp.MustCompile("(?s:```.*?```)|`[^`\n]*`|(?m:^    .*$)|\\]\\([^)]*\\)|(?:Go|PyTorch|JAX|driver)\\s[0-9.]+")
 	decimal   = regexp.MustCompile(`[0-9]*\.[0-9]{2,}`)
 )
 
 // checkNumbers refuses a page whose text has a number of two decimals or more that none of
-// its tables has. Numbers in code and in links are no results.
+// its tables has. Numbers in code and in links, and versions of programs, are no results.
 func checkNumbers(page []byte) error {
 	tables := map[string]bool{}
 	for _, part := range generated.FindAllString(string(page), -1) {
@@ -21,13 +21,17 @@ func checkNumbers(page []byte) error {
 			tables[plain(x)] = true
 		}
 	}
-	text := code.ReplaceAllString(generated.ReplaceAllString(string(page), ""), "")
-	for _, x := range decimal.FindAllString(text, -1) {
+	for _, x := range decimal.FindAllString(prose(page), -1) {
 		if !tables[plain(x)] {
 			return fmt.Errorf("the text says %s, which no table of the page does; correct it, or show where it is from", x)
 		}
 	}
 	return nil
+}
+
+// prose is the text of a page that people wrote, without code, links and versions.
+func prose(page []byte) string {
+	return code.ReplaceAllString(generated.ReplaceAllString(string(page), ""), "")
 }
 
 // plain is a number without the 0 before its point.
