@@ -1,4 +1,4 @@
-// Package graph runs Gorgonia graphs for Calibra. Everything that is learned is described as a Gorgonia expression
+// Package graph runs Gorgonia graphs for Calibra. Every loss that is minimized is described as a Gorgonia expression
 // graph and differentiated by Gorgonia. This package connects such a graph with a training loop.
 //
 //	Weights    ordered, named tensors that outlive any graph
