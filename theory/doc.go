@@ -38,7 +38,7 @@
 //
 // Each file study_*.go has one claim, with the rows that judge it. All other files are the engine and use
 // nothing of a study (a test checks that): design.go and truth.go make problems, channel.go misreads
-// their codes, question.go puts them to an estimator, model.go, layered.go and bilinear.go their losses, newton.go and gauge.go fits, sandwich.go and experiment.go
+// their codes, question.go puts them to an estimator, model.go, layered.go and bilinear.go their losses, newton.go, steps.go and gauge.go fits, sandwich.go and experiment.go
 // populations and replicates, rate_statistics.go and report.go the evidence. study.go lists the studies.
 //
 // # How to use it
@@ -63,10 +63,10 @@
 // # Bands
 //
 // A judged row states its level: the probability that it falls outside its band although the claim holds. The level is
-// 1e-4 for random rows and 0 for the others, so that fewer than 1 % of runs have any row outside. A band is the value that
+// 1e-4 for random rows and 0 for the others, so that fewer than 1.5 % of runs have any row outside. A band is the value that
 // the theory gives, with an allowance for the terms that it leaves open (second order), plus or minus the standard error of
 // the estimate times Student's quantile. It is wider with fewer replicates. Fits that reach no minimum near θ*
-// ([UnsettledError]) are counted, and a row judges their number. testdata/seeds.md shows the rows under many seeds. The number of replicates is chosen so that rate, misspecified and intervals
+// ([UnsettledError]) are counted, and a row judges their number. testdata/seeds.md shows the rows under many seeds. The number of replicates is chosen so that rate, misspecified, intervals and growth
 // notice a covariance that is wrong by a tenth with probability .9 (their rows power). testdata/mutations.md shows which
 // rows notice which fault.
 //

@@ -78,7 +78,7 @@ func TestResultsAreOfThisCode(t *testing.T) {
 			t.Errorf("%s of study %s is outside its band in the kept run", row.Key, row.Study)
 		}
 	}
-	studies, err := Find("propositions", "co-occurrence", "triangular", "noise", "ensemble", "initialisation")
+	studies, err := Find("propositions", "co-occurrence", "triangular", "noise", "ensemble", "initialisation", "growth")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -212,8 +212,8 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 }
 
 // rowLevel is the false-alarm level of a judged row: the probability that it falls
-// outside its band where the claim holds. At most 100 rows of a run are drawn by chance,
-// so that the family-wise level of a run is below 1 %.
+// outside its band where the claim holds. At most 140 rows of a run are drawn by chance,
+// so that the family-wise level of a run is below 1.5 %.
 const rowLevel = 1e-4
 
 // Band is the closed interval a value must lie in; an open end is infinite.

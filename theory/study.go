@@ -88,6 +88,8 @@ func Studies() []Study {
 		{"assumptions", "A1 to A9 at θ* and in a neighbourhood of it", []part{runAssumptions}},
 		{"initialisation", "which starts reach the best optimum of the population", []part{runInitialisation}},
 		{"intervals", "from theory to practice: how often a fitted calibrator's intervals hold the truth", []part{runIntervals}},
+		{"recipe", "Theorem 1 after the paper's own training: what its steps, decay and early stopping leave of the error", []part{runRecipe}},
+		{"growth", "what the paper leaves open: a codebook that grows as N^a, and codewords whose labels are almost all of one class", []part{runGrowth}},
 		{"two-stage", "the same when the head, and the codebook, are fitted to the same rows", []part{runTwoStage}},
 	}
 }

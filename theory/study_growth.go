@@ -1,0 +1,317 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"calibra/data"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// The least K and N of a growing codebook.
+const (
+	leastCodewords = 4
+	leastGrown     = 1e6
+)
+
+// growing is a codebook of K = 4 (N/1e6)^a codewords, all used alike: K/4 copies of four codewords, in cells of one p̂, so
+// that no codeword is harder where K is larger. N_k ∝ N^(1−a), and to first order
+//
+//	|M̂_k − M_k| ∝ (K/N)^(1/2) ∝ N^(−(1−a)/2) ,  KL = df/2N ∝ N^(−(1−a)) ,  ‖θ̂ − θ*‖ ∝ (K²/N)^(1/2) ∝ N^(a−1/2).
+type growing struct {
+	key, name string
+	exponent  float64 // a
+	*trials
+	problems    []*problem // of each size
+	populations []population
+	errors      [][][]float64 // of each number, size and sample
+	lost        []string
+}
+
+// What is measured of a fit with a growing codebook.
+const (
+	grownCodeword  = iota // root mean square over codewords of |M̂_k − M_k|
+	grownWhole            // ‖θ̂ − θ*‖
+	grownPosterior        // root of the mean KL of the posteriors
+	grownNumbers
+)
+
+func growths() []*growing {
+	return []*growing{
+		{key: "quarter", name: "K ∝ N^(1/4)", exponent: 1. / 4}, {key: "half", name: "K ∝ N^(1/2)", exponent: 1. / 2},
+		{key: "three-quarters", name: "K ∝ N^(3/4)", exponent: 3. / 4},
+	}
+}
+
+// copies is the problem of K codewords that are copies of four.
+func (s *setup) copies(K int) *problem {
+	d := Design{Classes: 3, Slots: 2, Codewords: leastCodewords, Atoms: 6, Identity: 1}
+	four := drawFactors(d, newRand(s.Seed, 80))
+	d.Codewords = K
+	t := newTruth(d, multisets(K, d.Slots), newRand(s.Seed, 81))
+	for k := range K {
+		a, b := Rescaling{d.Classes, K}.factors(t.Theta, k)
+		ofFour, alsoOfFour := Rescaling{d.Classes, leastCodewords}.factors(four, k%leastCodewords)
+		copy(a, ofFour)
+		copy(b, alsoOfFour)
+	}
+	t.Alike()
+	p := s.of(t)
+	p.gauge.Fix(p.Theta, nil)
+	return p
+}
+
+func (g *growing) draw(ctx context.Context, s *setup) error {
+	var sizes []int
+	for _, K := range choose(s, []int{4, 8, 16}, []int{4, 8, 16, 32}) {
+		p := s.copies(K)
+		of, err := p.population(p.model.cheapest(), p.law(0))
+		if err != nil {
+			return err
+		}
+		g.problems, g.populations = append(g.problems, p), append(g.populations, of)
+		sizes = append(sizes, int(math.Round(leastGrown*math.Pow(float64(K)/leastCodewords, 1/g.exponent))))
+	}
+	g.trials = s.draws(nil, sizes, choose(s, 160, 200), 82, uint64(100*g.exponent))
+	g.what = g.name
+	g.law = func(x trial) []float64 { return g.populations[x.size].weights }
+	var err error
+	g.errors, g.lost, err = g.measure(ctx, nil, grownNumbers, func(_ Model, at trial) ([]float64, error) {
+		p := g.problems[at.size]
+		here := &probe{model: p.model.cheapest().fork(), weights: g.populations[at.size].weights}
+		theta, err := p.fit(here.model, g.trials.draw(at))
+		if err != nil {
+			return nil, err
+		}
+		p.gauge.Fix(theta, p.Theta)
+		least, _ := here.gradient(p.Theta)
+		loss, _ := here.gradient(theta)
+		all := data.UpTo(p.Design.Codewords)
+		return []float64{
+			rms(data.Each(all, func(k int) float64 { return p.target.Distance(k, theta, p.Theta) }), all),
+			floats.Distance(theta, p.Theta, 2), math.Sqrt(loss - least),
+		}, here.err
+	})
+	return err
+}
+
+// predicted are the sandwich's numbers at a size.
+func (g *growing) predicted(size int) [grownNumbers]float64 {
+	of, N := &g.populations[size], float64(g.sizes[size])
+	of.predict(g.problems[size].target)
+	var risk mat.Dense
+	risk.Mul(of.hessian, of.covariance)
+	return [grownNumbers]float64{
+		rms(of.predicted, data.UpTo(len(of.predicted))) / math.Sqrt(N), math.Sqrt(of.covariance.Trace() / N), math.Sqrt(mat.Trace(&risk) / 2 / N),
+	}
+}
+
+// fewCodewords is what a codebook of 4 leaves open of a slope in K: its codewords meet each other more often.
+const fewCodewords = 0.04
+
+// beyondFirst is what first-order theory leaves open of a ratio of errors, at samples so large.
+const beyondFirst = 0.01
+
+func (g *growing) report(r *Report, figure *Figure) {
+	slopes := g.slopes(newRand(g.Seed, 83), g.errors...)
+	last := len(g.sizes) - 1
+	predicted := g.predicted(last)
+	for n, of := range []struct {
+		key, quantity, theory string
+		exponent              float64
+	}{
+		{"codeword", "slope in N of the error of M_k", "−(1−a)/2: that of N_k^(−1/2)", (g.exponent - 1) / 2},
+		{"whole", "slope in N of ‖θ̂ − θ*‖", "a − 1/2", g.exponent - 0.5},
+		{"posterior", "slope in N of √KL of the posteriors", "−(1−a)/2", (g.exponent - 1) / 2},
+	} {
+		r.near(of.key+"-"+g.key, of.quantity+", "+g.name, slopes[n], of.exponent, fewCodewords, of.theory)
+		if n == grownWhole {
+			continue
+		}
+		ratio := rmsEstimate(g.errors[n][last]).over(predicted[n])
+		r.ratio(of.key+"-ratio-"+g.key, fmt.Sprintf("… observed/sandwich at K = %d", g.problems[last].Design.Codewords), ratio, 1, beyondFirst, "1")
+		if n == grownPosterior {
+			r.power("posterior-power-"+g.key, "probability that it notices a covariance a tenth too large", ratio, 1, 1/math.Sqrt(1.1), beyondFirst)
+		}
+	}
+	measured, line := Curve{Label: g.name, Style: Joined}, Curve{Style: Prediction}
+	if len(figure.Curves) == 0 {
+		line.Label = "sandwich at each N"
+	}
+	for size, N := range g.sizes {
+		measured.add(float64(N), rmsEstimate(g.errors[grownCodeword][size]))
+		line.X, line.Y = append(line.X, float64(N)), append(line.Y, g.predicted(size)[grownCodeword])
+	}
+	figure.Curves = append(figure.Curves, measured, line)
+}
+
+// oneSided is a problem where the head is sure of one class in all cells of codeword 0: p̂ is (1 − m) e_class + m p̂ there.
+// Labels follow the calibrator, and those of the codeword are then of almost one class.
+type oneSided struct {
+	*problem
+	population
+	share  float64 // m
+	others float64 // the part of the codeword's labels that are not of their most frequent class
+}
+
+const sidedCodeword = 0
+
+func (s *setup) oneSided(share float64, class int) (*oneSided, error) {
+	d := Design{Classes: 3, Slots: 2, Codewords: leastCodewords, Atoms: 6, Identity: 1}
+	t := newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 85))
+	holds := func(cell Cell) bool { return slices.Contains(cell.Codes, sidedCodeword) }
+	for v, cell := range t.Table.Cells {
+		if !holds(cell) {
+			continue
+		}
+		logP := t.Table.of(t.Table.LogP, v)
+		for i := range logP {
+			p := share * math.Exp(logP[i])
+			if i%d.Classes == class {
+				p += 1 - share
+			}
+			logP[i] = math.Log(p)
+		}
+	}
+	t.Label = labelLaw(t.Table, t.Theta, d.Identity)
+	x := &oneSided{problem: s.of(t), share: share}
+	x.gauge.Fix(x.Theta, nil)
+	var err error
+	if x.population, err = x.problem.population(x.model.cheapest(), x.law(0)); err != nil {
+		return nil, err
+	}
+	x.predict(x.target)
+	labels := make([]float64, d.Classes)
+	for v, cell := range t.Table.Cells {
+		if holds(cell) {
+			for i, weight := range t.Table.of(x.weights, v) {
+				labels[i%d.Classes] += weight
+			}
+		}
+	}
+	x.others = 1 - floats.Max(labels)/floats.Sum(labels)
+	return x, nil
+}
+
+// sides are m of the problems, from labels of all classes to labels of almost one.
+var sides = []float64{1, 0.01}
+
+// sided are the problems, whose head is sure of the class that makes the labels most one-sided.
+func (s *setup) sided() (best []*oneSided, err error) {
+	for class := range 3 {
+		all := make([]*oneSided, len(sides))
+		for i, share := range sides {
+			if all[i], err = s.oneSided(share, class); err != nil {
+				return nil, err
+			}
+		}
+		if best == nil || all[len(all)-1].others < best[len(all)-1].others {
+			best = all
+		}
+	}
+	return best, nil
+}
+
+// block is codeword 0's of a matrix, off its gauge.
+func (x *oneSided) block(m mat.Matrix) *mat.SymDense {
+	own := x.gauge.coordinates(sidedCodeword)
+	return congruence(dense(m, own, own), orthogonalComplement(len(own), restrict(x.directions, own)))
+}
+
+// imbalanced are the fits of a problem whose labels are one-sided.
+type imbalanced struct {
+	*oneSided
+	*trials
+	errors [][]float64 // of M_0, of each size and sample
+	lost   []string
+}
+
+func (x *oneSided) fits(ctx context.Context) (*imbalanced, error) {
+	b := &imbalanced{oneSided: x, trials: x.draws(x.weights, []int{1e7, 1e8, 1e9}, choose(x.setup, 96, 200), 86)}
+	b.what = fmt.Sprintf("m = %g", x.share)
+	tables, losses, err := b.measure(ctx, x.model.cheapest(), 1, func(model Model, at trial) ([]float64, error) {
+		theta, err := x.problem.fit(model, b.trials.draw(at))
+		return []float64{x.target.Distance(sidedCodeword, theta, x.Theta)}, err
+	})
+	b.errors, b.lost = tables[0], losses
+	return b, err
+}
+
+// report compares the errors with the sandwich, and H, J and the errors with those of balanced labels.
+func (b *imbalanced) report(r *Report, balanced *oneSided) {
+	own, name := fmt.Sprintf("-%g", b.share), fmt.Sprintf("m = %g", b.share)
+	last := len(b.sizes) - 1
+	expected := func(size int) float64 { return b.predicted[sidedCodeword] / math.Sqrt(float64(b.sizes[size])) }
+	second := func(size int) float64 { return square(expected(size) / b.target.Size(sidedCodeword, b.Theta)) }
+	r.record("others"+own, "part of a codeword's labels that are not of its main class, "+name, exact(b.others), "")
+	r.near("sided-slope"+own, "slope in N of the error of its M_k, "+name, b.slopes(newRand(b.Seed, 87), b.errors)[0], -0.5, 0.005+second(0)/math.Log(100), "−1/2")
+	r.ratio("sided-ratio"+own, fmt.Sprintf("observed/sandwich RMSE at N = %g, ", float64(b.sizes[last]))+name,
+		rmsEstimate(b.errors[last]).over(expected(last)), 1, 0.01+second(last), "1")
+	gap := mat.NewSymDense(len(b.Theta), nil)
+	gap.CopySym(b.hessian)
+	subtract(gap, b.scores)
+	r.rounding("sided-information"+own, "‖H − J‖, "+name, operatorNorm(gap), 1e-9, "0: the law is the calibrator's")
+	h, before := b.block(b.hessian), balanced.block(balanced.hessian)
+	least := func(m *mat.SymDense) float64 { values, _ := spectrum(m); return values[0] }
+	r.record("sided-trace"+own, "tr H_kk of the codeword, in parts of that at m = 1, "+name, exact(h.Trace()/before.Trace()), "")
+	r.record("sided-least"+own, "least curvature of H_kk off the gauge, in parts of that at m = 1, "+name, exact(least(h)/least(before)), "")
+	r.record("sided-error"+own, "predicted error of its M_k, in parts of that at m = 1, "+name, exact(b.predicted[sidedCodeword]/balanced.predicted[sidedCodeword]),
+		fmt.Sprintf("%.3g if it were that of the rows of other labels", math.Sqrt(balanced.others/b.others)))
+	r.record("sided-rest"+own, "predicted error of the other M_k together, in parts of that at m = 1, "+name,
+		exact(floats.Norm(b.predicted[1:], 2)/floats.Norm(balanced.predicted[1:], 2)), "1 if imbalance stays with its codeword")
+}
+
+// growthStudy is what the study draws.
+type growthStudy struct {
+	growing []*growing
+	sided   []*imbalanced
+}
+
+func drawGrowth(ctx context.Context, s *setup) (*growthStudy, error) {
+	x := &growthStudy{growing: growths()}
+	for _, g := range x.growing {
+		if err := g.draw(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	sided, err := s.sided()
+	if err != nil {
+		return nil, err
+	}
+	for _, problem := range sided {
+		b, err := problem.fits(ctx)
+		if err != nil {
+			return nil, err
+		}
+		x.sided = append(x.sided, b)
+	}
+	return x, nil
+}
+
+func (x *growthStudy) report(r *Report) {
+	figure := loglog("codebook", "A codebook that grows with the rows", "N", "RMSE of M_k")
+	var lost []string
+	fits := 0
+	for _, g := range x.growing {
+		g.report(r, &figure)
+		lost, fits = append(lost, g.lost...), fits+g.total()
+	}
+	for _, b := range x.sided {
+		b.report(r, x.sided[0].oneSided)
+		lost, fits = append(lost, b.lost...), fits+b.total()
+	}
+	r.unsettled(lost, fits, lostPart)
+	r.Figures = append(r.Figures, figure)
+}
+
+func runGrowth(ctx context.Context, s *setup, r *Report) error {
+	x, err := drawGrowth(ctx, s)
+	if err == nil {
+		x.report(r)
+	}
+	return err
+}

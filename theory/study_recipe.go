@@ -1,0 +1,496 @@
+package theory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"calibra/data"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// The paper trains by Adam with this rate, this decay and batches of 128 rows.
+const (
+	paperRate  = 1e-3
+	paperDecay = 1e-3
+	paperBatch = 128
+)
+
+// decayed is a problem whose loss has a weight decay λ of the training added, λ/2 ‖θ‖². A fit then goes to the minimum
+// θ_λ of this sum, with the sandwich of the sum about it,
+//
+//	θ_λ = θ* − λ H⁺θ* + O(λ²),
+//
+// so that its error about θ* is the root of |M(θ_λ) − M(θ*)|² + tr(D S_λ Dᵀ)/N.
+type decayed struct {
+	*problem
+	weights []float64
+	truth   population
+	blocks  []int // whose errors are small enough for first-order theory at the least N of the training
+}
+
+// Rows that are trained on; a tenth of them is held out.
+func trainingSizes(s *setup) []int { return choose(s, []int{3e3, 1e4, 3e4}, []int{3e3, 1e4, 3e4, 1e5}) }
+
+func newDecayed(s *setup) (*decayed, error) {
+	d := Fast()
+	d.Decades = 1 // of rarer codewords the paper's decay leaves nothing: see study gauge
+	x := &decayed{problem: s.problem(d, newRand(s.Seed, 70))}
+	var err error
+	if x.truth, err = x.population(x.model, x.law(0)); err != nil {
+		return nil, err
+	}
+	x.weights = x.truth.weights
+	x.truth.predict(x.target)
+	for k, predicted := range x.truth.predicted {
+		if predicted <= usablePart*math.Sqrt(float64(trainingSizes(s)[0]))*x.target.Size(k, x.Theta) {
+			x.blocks = append(x.blocks, k)
+		}
+	}
+	if x.blocks == nil {
+		return nil, fmt.Errorf("theory: %d rows are too few for first-order theory of any codeword: take another seed", trainingSizes(s)[0])
+	}
+	return x, nil
+}
+
+// limit is θ_λ with the sandwich there. A decay balances the factors, so that nothing is left free.
+func (x *decayed) limit(model Model, decay float64) (population, error) {
+	penalized, theta := &quadratic{Model: model, lambda: decay}, slices.Clone(x.Theta)
+	if err := minimize(penalized, NullSpace{}, theta, x.weights); err != nil {
+		return population{}, err
+	}
+	p, err := populationOf(x.weights, x.truth.occupancy, theta, penalized, NullSpace{})
+	if err == nil {
+		p.predict(x.target)
+	}
+	return p, err
+}
+
+// distance is that of the blocks together.
+func (x *decayed) distance(theta, reference []float64) float64 {
+	return rootOfSquares(x.blocks, func(k int) float64 { return x.target.Distance(k, theta, reference) })
+}
+
+// sampling is the error of the blocks together that the sandwich predicts about a limit.
+func (x *decayed) sampling(p population, N int) float64 {
+	return rootOfSquares(x.blocks, func(k int) float64 { return p.predicted[k] }) / math.Sqrt(float64(N))
+}
+
+// bias is how far a limit is from the truth.
+func (x *decayed) bias(p population) float64 { return x.distance(p.theta, x.Theta) }
+
+func rootOfSquares(blocks []int, of func(k int) float64) float64 {
+	var squares float64
+	for _, k := range blocks {
+		squares += square(of(k))
+	}
+	return math.Sqrt(squares)
+}
+
+// smallDecay is λ of the derivative of the limits: small enough for terms of second order to be.
+const smallDecay = 1e-6
+
+// derivative compares limits of small decays, at λ and at 2λ, with −H⁺θ*, as the largest gap over codewords in parts of it:
+// the two leave an error of λ².
+func (x *decayed) derivative(r *Report, once, twice population) {
+	response := product(x.truth.naive, x.Theta)
+	far := 0.0
+	for k := range x.target.Blocks() {
+		predicted := product(x.target.Jacobian(k, x.Theta), response)
+		gap := slices.Clone(predicted)
+		floats.AddScaled(gap, -1.5/smallDecay, x.target.Of(k, x.Theta))
+		floats.AddScaled(gap, 2/smallDecay, x.target.Of(k, once.theta))
+		floats.AddScaled(gap, -0.5/smallDecay, x.target.Of(k, twice.theta))
+		far = math.Max(far, floats.Norm(gap, 2)/floats.Norm(predicted, 2))
+	}
+	r.below("decay-linear", "derivative of the limits in λ, gap to the formula's in parts of it, largest", exact(far), 0.01, "0: θ'(0) = −H⁺θ*")
+}
+
+// decayLaw is λ at N rows. All are the paper's at the least N of the study's samples.
+type decayLaw struct {
+	key, name, theory string
+	exponent          float64
+}
+
+var decayLaws = []decayLaw{
+	{"fixed", "λ = 1e-3", "that of √(bias² + variance/N), near 0: the bias stays", 0},
+	{"root", "λ ∝ N^(−1/2)", "that of √(bias² + variance/N), to −1/2: both fall alike", -0.5},
+	{"inverse", "λ ∝ 1/N", "that of √(bias² + variance/N), below −1/2 until the bias is gone", -1},
+}
+
+// leastDecayed is the least N of the samples that are fitted to the minimum.
+const leastDecayed = 1e5
+
+func (l decayLaw) at(N int) float64 {
+	return paperDecay * math.Pow(float64(N)/leastDecayed, l.exponent)
+}
+
+// minima are the minima of samples under a law of the decay.
+type minima struct {
+	*decayed
+	law decayLaw
+	*trials
+	limits             []population // of each size
+	aboutTruth, errors [][]float64  // of each size and sample: the distance from the truth and from the limit
+	lost               []string
+}
+
+func (x *decayed) minima(ctx context.Context, law decayLaw) (*minima, error) {
+	m := &minima{decayed: x, law: law}
+	m.trials = x.draws(x.weights, []int{leastDecayed, 10 * leastDecayed, 100 * leastDecayed}, choose(x.setup, 64, 160), 71)
+	m.what = law.name
+	for _, N := range m.sizes {
+		limit, err := x.limit(x.model.cheapest(), law.at(N))
+		if err != nil {
+			return nil, err
+		}
+		m.limits = append(m.limits, limit)
+	}
+	tables, losses, err := m.measure(ctx, x.model.cheapest(), 2, func(model Model, at trial) ([]float64, error) {
+		limit := m.limits[at.size].theta
+		theta := slices.Clone(limit)
+		err := minimize(&quadratic{Model: model, lambda: law.at(at.rows)}, NullSpace{}, theta, m.draw(at))
+		return []float64{x.distance(theta, x.Theta), x.distance(theta, limit)}, err
+	})
+	m.aboutTruth, m.errors, m.lost = tables[0], tables[1], losses
+	return m, err
+}
+
+// report adds the rows of a law: the slope of the error about the truth and, of a fixed decay, that about its limit.
+func (m *minima) report(r *Report, figure *Figure) {
+	measured, predicted := Curve{Label: m.law.name, Style: Joined}, Curve{Style: Prediction}
+	if len(figure.Curves) == 0 {
+		predicted.Label = "√(bias² + variance/N)"
+	}
+	for i, N := range m.sizes {
+		measured.add(float64(N), rmsEstimate(m.aboutTruth[i]))
+		predicted.X = append(predicted.X, float64(N))
+		predicted.Y = append(predicted.Y, math.Hypot(m.bias(m.limits[i]), m.sampling(m.limits[i], N)))
+	}
+	figure.Curves = append(figure.Curves, measured, predicted)
+
+	slopes := m.slopes(newRand(m.Seed, 72), m.aboutTruth, m.errors)
+	last, second := len(m.sizes)-1, square(m.sampling(m.limits[0], m.sizes[0]))/math.Log(100)
+	r.near("decay-"+m.law.key, "slope in N of the error about the true M_k, "+m.law.name, slopes[0],
+		line(logs(predicted.X), logs(predicted.Y)), 0.005+second, m.law.theory)
+	of := fmt.Sprintf(" at N = %g, ", float64(m.sizes[last])) + m.law.name
+	r.record("decay-"+m.law.key+"-ratio", "error about the true M_k/sandwich without decay"+of,
+		rmsEstimate(m.aboutTruth[last]).over(m.sampling(m.truth, m.sizes[last])), "1 where the decay costs nothing")
+	if m.law.exponent == 0 {
+		r.near("decay-limit", "slope in N of the error about the limit of the penalized loss, "+m.law.name, slopes[1], -0.5, 0.005+second, "−1/2")
+		r.ratio("decay-limit-ratio", "observed/sandwich RMSE about this limit"+of,
+			rmsEstimate(m.errors[last]).over(m.sampling(m.limits[last], m.sizes[last])), 1, 0.01+square(m.sampling(m.limits[last], m.sizes[last])), "1")
+	}
+}
+
+// The epochs by which a fit at rest is judged: of so many batches, after so many epochs, over so many.
+const (
+	restBatches = 78
+	restAfter   = 20
+	restOver    = 20
+)
+
+// rests are what the steps of a fixed rate leave of the gradient of the penalized loss, at the ends of epochs about the
+// optimum of a sample: the root of its mean square, measured, and by the linear dynamics.
+type rests struct {
+	optima   []population // of each sample
+	measured []float64
+}
+
+func (x *decayed) rests(ctx context.Context) (*rests, error) {
+	t := x.draws(x.weights, []int{restBatches * paperBatch}, choose(x.setup, 16, 40), 73)
+	type rest struct {
+		optimum population
+		left    float64
+	}
+	all, _, err := runTrials(ctx, t, x.model.cheapest(), func(model Model, at trial) (of rest, err error) {
+		rows := rowsOf(t.draw(at), at.rows, at.rng)
+		here := &probe{model: &quadratic{Model: model, lambda: paperDecay}, weights: x.Table.weightsOf(rows)}
+		theta := slices.Clone(x.Theta)
+		here.minimize(NullSpace{}, theta)
+		if here.err != nil {
+			return of, here.err
+		}
+		if of.optimum, err = populationOf(here.weights, nil, theta, here.model, NullSpace{}); err != nil {
+			return of, err
+		}
+		var squares []float64
+		_, _, err = tableFit{
+			Map: paper, Table: x.Table, Model: model, Rows: rows, Start: theta,
+			By: optim.Settings{Rule: optim.Adam{Rate: paperRate, WeightDecay: paperDecay}, Batch: paperBatch, Epochs: restAfter + restOver},
+			Observe: func(epoch int, theta []float64) {
+				if epoch > restAfter {
+					_, grad := here.gradient(theta)
+					squares = append(squares, floats.Dot(grad, grad))
+				}
+			},
+		}.run(ctx, at.rng)
+		of.left = math.Sqrt(mean(squares))
+		return of, cmp.Or(err, here.err)
+	})
+	of := &rests{}
+	for _, one := range all {
+		if one.optimum.theta != nil { // else its sample has no minimum
+			of.optima, of.measured = append(of.optima, one.optimum), append(of.measured, one.left)
+		}
+	}
+	return of, err
+}
+
+// report compares what is left by a rate with what it is.
+func (of *rests) report(r *Report, rate float64) {
+	ratios := data.Each(data.UpTo(len(of.measured)), func(i int) float64 {
+		return of.measured[i] / restingGradient(of.optima[i], rate, paperBatch, restBatches)
+	})
+	r.ratio("rest", fmt.Sprintf("gradient that steps of rate %g leave at an optimum, N = %d: measured/predicted", paperRate, restBatches*paperBatch),
+		meanEstimate(ratios), 1, 0.05, "1: linear dynamics of Adam under batches that go through all rows")
+	const more = 10
+	r.record("rest-more", fmt.Sprintf("… predicted at %d times as many rows, in parts of √(tr J/N)", more),
+		exact(restingGradient(of.optima[0], rate, paperBatch, more*restBatches)/math.Sqrt(of.optima[0].scores.Trace()/(more*restBatches*paperBatch))), "0 at an optimum")
+	r.record("rest-size", "… in parts of √(tr J/N)", meanEstimate(data.Each(data.UpTo(len(of.measured)), func(i int) float64 {
+		return of.measured[i] / math.Sqrt(of.optima[i].scores.Trace()/(restBatches*paperBatch))
+	})), "0 at an optimum")
+}
+
+// restingGradient is the root mean square of the gradient at the ends of epochs, by the linear dynamics of Adam about an
+// optimum. There Adam divides by D = diag √(J_ii/B). With ξ_t the noise of batch t, of covariance J/B, and momentum β,
+//
+//	m ← β m + (1−β)(H δ + ξ_t),  δ ← δ − η D⁻¹ m,  gradient H δ,
+//
+// in the eigenbasis of D^(−1/2) H D^(−1/2). The batches of an epoch go through all rows, so that their noise sums to 0, and a
+// mode keeps of it how unevenly it weighs them.
+func restingGradient(p population, rate float64, batch, batches int) float64 {
+	n := len(p.theta)
+	divisor := data.Each(data.UpTo(n), func(i int) float64 { return math.Sqrt(p.scores.At(i, i) / float64(batch)) })
+	scaled := func(m mat.Matrix, power float64) *mat.SymDense {
+		out := mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := i; j < n; j++ {
+				out.SetSym(i, j, m.At(i, j)*math.Pow(divisor[i]*divisor[j], power))
+			}
+		}
+		return out
+	}
+	values, vectors := spectrum(scaled(p.hessian, -0.5))
+	noise := congruence(scaled(p.scores, -0.5), vectors)
+	lengths := congruence(scaled(mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)), 0.5), vectors)
+	modes := data.Each(values, func(value float64) []float64 { return afterNoise(value, rate, batches) })
+	var total float64
+	for i := range n {
+		for j := range n {
+			total += values[i] * values[j] * lengths.At(i, j) * noise.At(i, j) / float64(batch) * unevenness(modes[i], modes[j], batches)
+		}
+	}
+	return math.Sqrt(total)
+}
+
+const (
+	momentum     = 0.9 // β of Adam
+	fewest       = 1e-2
+	restedEpochs = 60 // a mode that needs more has next to no gradient
+)
+
+// afterNoise is what a mode of this curvature has left of a unit of noise after 1, 2, … batches, over whole epochs until
+// little is left.
+func afterNoise(curvature, rate float64, batches int) (left []float64) {
+	at, mean, noise := 0.0, 0.0, 1.0
+	for range restedEpochs {
+		for range batches {
+			mean = momentum*mean + (1-momentum)*(curvature*at+noise)
+			at -= rate * mean
+			noise = 0
+			left = append(left, at)
+		}
+		if math.Abs(at) < fewest*floats.Norm(left, math.Inf(1)) {
+			break
+		}
+	}
+	return left
+}
+
+// unevenness is the covariance of two modes at the end of an epoch under unit noise that sums to 0 over each epoch.
+func unevenness(a, b []float64, batches int) (sum float64) {
+	T := float64(batches)
+	for lo := 0; lo < min(len(a), len(b)); lo += batches {
+		x, y := a[lo:][:batches], b[lo:][:batches]
+		sum += (floats.Dot(x, y) - floats.Sum(x)*floats.Sum(y)/T) * T / (T - 1)
+	}
+	return sum
+}
+
+// recipe is how a calibrator is trained on N rows, of which a tenth decides when to stop.
+type recipe struct {
+	key, name string
+	settings  func(N int) optim.Settings
+}
+
+// recipes are the paper's, and one whose decay falls as 1/N, whose batches grow as N, so that its steps have less noise, and
+// which has more patience.
+var recipes = []recipe{
+	{"paper", "the paper's recipe", func(int) optim.Settings {
+		return optim.Settings{Rule: optim.Adam{Rate: paperRate, WeightDecay: paperDecay}, Batch: paperBatch, Epochs: 100, Patience: 10}
+	}},
+	{"growing", "λ = 1/N, batches ∝ N, patience 20", func(N int) optim.Settings {
+		return optim.Settings{
+			Rule: optim.Adam{Rate: paperRate, WeightDecay: 1 / float64(N)}, Batch: paperBatch * N / 3000, Epochs: 200, Patience: 20,
+		}
+	}},
+}
+
+// What is measured of a fit by a recipe.
+const (
+	trainedError    = iota // distance from the true M_k, of the blocks together
+	trainedGradient        // |∇L_N|/√(tr J/N)
+	trainedBound           // ‖θ̂ − θ*‖ in parts of Theorem 1's bound, ‖H⁺‖(√(tr J/N) + ε_N)
+	trainedEpochs          // that were run
+	newtonError            // distance of Newton's fit to the same rows from the true M_k
+	trainedNumbers
+)
+
+// fitted are the fits by a recipe, from the paper's start.
+type fitted struct {
+	*decayed
+	recipe
+	*trials
+	numbers [][][]float64 // by number, size and sample
+}
+
+func (x *decayed) train(ctx context.Context, by recipe) (*fitted, error) {
+	t := &fitted{decayed: x, recipe: by}
+	t.trials = x.draws(x.weights, trainingSizes(x.setup), choose(x.setup, 3, 16), 74)
+	t.what = by.name
+	steepest := operatorNorm(x.truth.naive)
+	tables, _, err := t.measure(ctx, x.model.cheapest(), trainedNumbers, func(model Model, at trial) ([]float64, error) {
+		rows := rowsOf(t.draw(at), at.rows, at.rng)
+		held := rows[:at.rows/10]
+		rows = rows[len(held):]
+		theta, result, err := tableFit{Map: paper, Table: x.Table, Model: model, By: by.settings(at.rows), Rows: rows, Held: held}.run(ctx, at.rng)
+		if err != nil {
+			return nil, err
+		}
+		here := &probe{model: model, weights: x.Table.weightsOf(rows)}
+		_, grad := here.gradient(theta)
+		x.gauge.Fix(theta, x.Theta)
+		newton := slices.Clone(x.Theta)
+		ofNewton := math.NaN() // counts for nothing, as rms reads it
+		if minimize(model, x.gauge, newton, here.weights) == nil {
+			ofNewton = x.distance(newton, x.Theta)
+		}
+		left, sampling := floats.Norm(grad, 2), math.Sqrt(x.truth.scores.Trace()/float64(len(rows)))
+		return []float64{
+			x.distance(theta, x.Theta), left / sampling, floats.Distance(theta, x.Theta, 2) / (steepest * (sampling + left)),
+			float64(result.Epochs), ofNewton,
+		}, here.err
+	})
+	t.numbers = tables
+	return t, err
+}
+
+// beside is below which part of its sampling size a gradient counts as that of an optimum (optim.Optimum).
+const beside = 0.1
+
+func (t *fitted) report(r *Report, figure *Figure) {
+	reached, farthest := 0, 0.0
+	measured := Curve{Label: t.recipe.name, Style: Joined}
+	newton := Curve{Label: "Newton's method", Style: Joined}
+	for i, N := range t.sizes {
+		fitted, of := N-N/10, fmt.Sprintf(", N = %g, ", float64(N))+t.recipe.name
+		key := func(name string) string { return fmt.Sprintf("%s-%s-%d", t.recipe.key, name, N) }
+		numbers := func(n int) []float64 { return t.numbers[n][i] }
+		for j, gradient := range numbers(trainedGradient) {
+			if farthest = math.Max(farthest, numbers(trainedBound)[j]); gradient <= beside {
+				reached++
+			}
+		}
+		r.record(key("gradient"), "|∇L_N|/√(tr J/N) where the fit ends"+of, quartiles(numbers(trainedGradient)), "o(1), if ε_N shall not count")
+		r.record(key("error"), "error about the true M_k/sandwich"+of, rmsEstimate(numbers(trainedError)).over(t.sampling(t.truth, fitted)), "1 at an optimum")
+		r.record(key("epochs"), "epochs"+of, quartiles(numbers(trainedEpochs)), "")
+		if t.recipe.key == recipes[0].key {
+			r.record(fmt.Sprintf("newton-error-%d", N), fmt.Sprintf("error about the true M_k/sandwich, N = %g, Newton's method on the same rows", float64(N)),
+				rmsEstimate(numbers(newtonError)).over(t.sampling(t.truth, fitted)), "1")
+			newton.add(float64(N), rmsEstimate(numbers(newtonError)))
+		}
+		measured.add(float64(N), rmsEstimate(numbers(trainedError)))
+	}
+	r.record(t.recipe.key+"-slope", "slope in N of the error about the true M_k, "+t.recipe.name, t.slopes(newRand(t.Seed, 75), t.numbers[trainedError])[0], "−1/2 + O_p(ε_N)")
+	r.below(t.recipe.key+"-bound", "‖θ̂ − θ*‖/(‖H⁺‖(√(tr J/N) + ε_N)), largest, "+t.recipe.name, exact(farthest), 1, "at most 1: Theorem 1")
+	if t.recipe.key == recipes[0].key {
+		r.equal(t.recipe.key+"-reached", fmt.Sprintf("fits of %d whose gradient is at most %g of √(tr J/N), %s", t.total(), beside, t.recipe.name),
+			float64(reached), 0, "0: ε_N is no o(N^(−1/2))")
+		figure.Curves = append(figure.Curves, newton)
+	}
+	figure.Curves = append(figure.Curves, measured)
+}
+
+// recipeStudy is what the study draws.
+type recipeStudy struct {
+	*decayed
+	once, twice population // the limits of smallDecay, and of two
+	minima      []*minima
+	rests       *rests
+	fitted      []*fitted
+}
+
+func drawRecipe(ctx context.Context, s *setup) (*recipeStudy, error) {
+	x, err := newDecayed(s)
+	if err != nil {
+		return nil, err
+	}
+	of := &recipeStudy{decayed: x}
+	if of.once, err = x.limit(x.model.cheapest(), smallDecay); err != nil {
+		return nil, err
+	}
+	if of.twice, err = x.limit(x.model.cheapest(), 2*smallDecay); err != nil {
+		return nil, err
+	}
+	for _, law := range decayLaws {
+		m, err := x.minima(ctx, law)
+		if err != nil {
+			return nil, err
+		}
+		of.minima = append(of.minima, m)
+	}
+	if of.rests, err = x.rests(ctx); err != nil {
+		return nil, err
+	}
+	for _, by := range recipes {
+		t, err := x.train(ctx, by)
+		if err != nil {
+			return nil, err
+		}
+		of.fitted = append(of.fitted, t)
+	}
+	return of, nil
+}
+
+// report adds the rows, where steps have this rate.
+func (x *recipeStudy) report(r *Report, rate float64) {
+	x.derivative(r, x.once, x.twice)
+	decay := loglog("decay", "What a weight decay λ does to the rate", "N", "RMSE of M_k about the truth")
+	var lost []string
+	fits := 0
+	for _, m := range x.minima {
+		m.report(r, &decay)
+		lost, fits = append(lost, m.lost...), fits+m.total()
+	}
+	r.unsettled(lost, fits, lostPart)
+	x.rests.report(r, rate)
+	trained := loglog("trained", "The error of the paper's recipe", "N", "RMSE of M_k about the truth")
+	for _, t := range x.fitted {
+		t.report(r, &trained)
+	}
+	r.Figures = append(r.Figures, decay, trained)
+}
+
+func runRecipe(ctx context.Context, s *setup, r *Report) error {
+	x, err := drawRecipe(ctx, s)
+	if err == nil {
+		x.report(r, paperRate)
+	}
+	return err
+}
