@@ -14,12 +14,20 @@ type StageOptimum struct {
 	Optimum optim.Optimum `json:"optimum"`
 }
 
-// String is the gradient of the fit beside its sampling size.
-func (s StageOptimum) String() string {
-	if s.Optimum.Sampling == 0 {
-		return fmt.Sprintf("%.2g", s.Optimum.Gradient)
+// StageResidual is the gradient where a stage of a fit ended.
+type StageResidual struct {
+	Stage string `json:"stage"`
+	optim.Residual
+}
+
+// Residuals are the gradients over all rows where the stages ended that were fitted in minibatches, as far as they are known.
+func (r *Run) Residuals() (all []StageResidual) {
+	for _, s := range r.Stages {
+		if of := s.Result.Residual; of != nil {
+			all = append(all, StageResidual{s.Name, *of})
+		}
 	}
-	return fmt.Sprintf("%.2g, its sampling size %.2g", s.Optimum.Gradient, s.Optimum.Sampling)
+	return all
 }
 
 // Optima tell of each stage that was fitted to all rows at once whether it ended at an optimum.

@@ -52,6 +52,8 @@ type Configuration struct {
 	Settings map[string]any `json:"settings"`
 	// Fits tell of each stage that was fitted to all rows at once whether it ended at an optimum.
 	Fits []StageOptimum `json:"fits,omitempty"`
+	// Residuals are the gradients where stages ended that were fitted in minibatches.
+	Residuals []StageResidual `json:"residuals,omitempty"`
 
 	Program program.Program `json:"program"` // that fitted and measured
 }
@@ -227,7 +229,7 @@ func (r *Run) configuration() Configuration {
 	size := SizeOf(r.Source)
 	c := Configuration{
 		Classes: size.Classes, Features: size.Features, CalibrationRows: size.Rows,
-		ValidationRows: rows(r.Source.Val), TestRows: rows(r.Source.Test), Settings: r.Settings(), Fits: r.Optima(),
+		ValidationRows: rows(r.Source.Val), TestRows: rows(r.Source.Test), Settings: r.Settings(), Fits: r.Optima(), Residuals: r.Residuals(),
 	}
 	if r.Source.Test != nil {
 		c.TestDigest = r.Source.Test.Digest()

@@ -159,7 +159,12 @@ func (t *Trained) fit(ctx context.Context, name string, rows *Rows, val *data.Se
 	began := time.Now()
 	var err error
 	t.Result, err = optim.Minimize(ctx, problem, method, rng)
-	if err == nil && !steps {
+	switch {
+	case err != nil:
+	case steps:
+		problem.Loss = Objective(t.Map, t.weights, rows)
+		t.Result.Residual, err = problem.Residual(ctx)
+	default:
 		t.Result.Optimum, err = problem.Optimum(ctx, t.Result)
 	}
 	t.stages = append(t.stages, Stage{name, t.Result, time.Since(began)})

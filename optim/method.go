@@ -66,6 +66,8 @@ type Result struct {
 	Curve        []Point // how the losses went, an epoch or iteration each
 	// Optimum tells whether the loss has an optimum there; nil where it was not asked for.
 	Optimum *Optimum
+	// Residual is the gradient of the loss over all rows where a fit in minibatches ended; nil where it was not asked for.
+	Residual *Residual
 }
 
 // String describes how the fit ended: "stopped early after epoch 72, no better validation loss in 10 epochs; epoch

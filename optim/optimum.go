@@ -18,18 +18,40 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Optimum tells whether a fit over all rows ended where its loss has an optimum. With g_i the gradient of a row's loss,
-// the penalty's in it, N rows and J the covariance of the g_i,
+// Residual is the gradient of a loss over all rows where a fit ended. With g_i the gradient of a row's loss, its penalty in
+// it, N rows and J the covariance of the g_i,
 //
 //	∇L = mean g_i ,  √(tr J/N)
 //
 // are the gradient and its sampling size: how large the gradient is, at the same weights, on other rows of the law. A
 // gradient that is small beside it moves the weights less than the draw of the rows does.
+type Residual struct {
+	Gradient float64 `json:"gradient"` // |∇L|, Euclidean
+	Sampling float64 `json:"sampling"` // √(tr J/N)
+}
+
+// String is the gradient beside its sampling size.
+func (r Residual) String() string {
+	if r.Sampling == 0 {
+		return fmt.Sprintf("%.2g", r.Gradient)
+	}
+	return fmt.Sprintf("%.2g, its sampling size %.2g, ratio %.2g", r.Gradient, r.Sampling, r.Gradient/r.Sampling)
+}
+
+// Residual is that of p at its weights, which it leaves as they are. It computes in this process.
+func (p Problem) Residual(ctx context.Context) (*Residual, error) {
+	e, err := p.examine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.residual(), nil
+}
+
+// Optimum tells whether a fit over all rows ended where its loss has an optimum.
 type Optimum struct {
-	Reached  bool    `json:"reached"`
-	Gradient float64 `json:"gradient"`      // |∇L|, Euclidean
-	Sampling float64 `json:"sampling"`      // √(tr J/N)
-	Why      string  `json:"why,omitempty"` // why it is not reached
+	Reached bool `json:"reached"`
+	Residual
+	Why string `json:"why,omitempty"` // why it is not reached
 }
 
 const (
@@ -54,7 +76,7 @@ func (p Problem) Optimum(ctx context.Context, r Result) (*Optimum, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Optimum{Gradient: floats.Norm(e.gradient, 2), Sampling: e.sampling}
+	o := &Optimum{Residual: *e.residual()}
 	endless := false
 	if r.Status != OnBound && e.sampling > 0 {
 		if endless, err = e.endless(ctx); err != nil {
@@ -87,6 +109,10 @@ type examined struct {
 	sampling float64    // √(tr J/N)
 	rows     [][]int32  // of each block
 	sums     *mat.Dense // G, the sum of the g_i of each block (blocks×P); nil of too many weights
+}
+
+func (e *examined) residual() *Residual {
+	return &Residual{floats.Norm(e.gradient, 2), e.sampling}
 }
 
 // examine takes the gradients of all rows, in blocks. Rows are dealt to them by one fixed draw, since a file may be

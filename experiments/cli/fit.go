@@ -274,16 +274,17 @@ type fitted struct {
 	Floored *metrics.Floored `json:"floored,omitempty"`
 	Logits  data.Scores      `json:"logits,omitempty"` // what they hold, where these are divided by their sums
 	rowcheck.Findings
-	Both       []map[string]any           `json:"before_and_after,omitempty"`
-	Verdict    *verdict.Verdict           `json:"verdict,omitempty"`
-	Candidates []map[string]any           `json:"candidates,omitempty"`
-	Kept       string                     `json:"classifier_kept,omitempty"`
-	Fits       []experiments.StageOptimum `json:"fits,omitempty"`
+	Both       []map[string]any            `json:"before_and_after,omitempty"`
+	Verdict    *verdict.Verdict            `json:"verdict,omitempty"`
+	Candidates []map[string]any            `json:"candidates,omitempty"`
+	Kept       string                      `json:"classifier_kept,omitempty"`
+	Fits       []experiments.StageOptimum  `json:"fits,omitempty"`
+	Residuals  []experiments.StageResidual `json:"residuals,omitempty"`
 }
 
 // json is what the fit found, as JSON.
 func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
-	out := fitted{Method: c.Method, Out: data.Line(c.Out), Findings: run.Beside, Kept: f.kept, Fits: run.Optima()}
+	out := fitted{Method: c.Method, Out: data.Line(c.Out), Findings: run.Beside, Kept: f.kept, Fits: run.Optima(), Residuals: run.Residuals()}
 	if run.Judged() {
 		out.Results, out.Floored = runTable(run).objects()[0], run.Outcome.Metrics.Floored
 	}
@@ -487,6 +488,9 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 	}
 	doc.Facts = data.Each(run.Keys, func(k experiments.Key) report.Fact { return report.Fact{Name: k.Name, Value: fmt.Sprint(k.Value)} })
 	for _, s := range run.Optima() {
+		doc.Facts = append(doc.Facts, report.Fact{Name: "Gradient at the end, " + s.Stage, Value: s.Optimum.String()})
+	}
+	for _, s := range run.Residuals() {
 		doc.Facts = append(doc.Facts, report.Fact{Name: "Gradient at the end, " + s.Stage, Value: s.String()})
 	}
 	doc.Facts = append(doc.Facts, report.Fact{Name: "Split", Value: string(run.Spec.Split)}, report.Fact{Name: "Seed", Value: fmt.Sprint(run.Spec.Seed)})

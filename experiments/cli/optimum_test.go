@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/experiments"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
@@ -69,6 +70,30 @@ func TestFitSaysThatItHasNoOptimum(t *testing.T) {
 			if len(got.Fits) != 1 || got.Fits[0].Optimum.Reached == says || (got.Fits[0].Optimum.Why != "") != says || !(got.Fits[0].Optimum.Gradient > 0) {
 				t.Errorf("%s: %+v", method, got)
 			}
+		}
+	}
+}
+
+// TestFitGivesTheGradientWhereItsStepsEnd: on the page, in JSON and in the configuration, and it says nothing of an optimum.
+func TestFitGivesTheGradientWhereItsStepsEnd(t *testing.T) {
+	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
+	code, stdout, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--out", out, "--json"}, small...)...)
+	if code != 0 {
+		t.Fatalf("exits %d: %s", code, stderr)
+	}
+	if strings.Contains(stderr, "at no optimum") {
+		t.Errorf("a fit that stops early is told to have no optimum: %s", stderr)
+	}
+	if page := readText(t, out, "report.html"); !strings.Contains(page, "Gradient at the end, calibrate") {
+		t.Error("the page does not give the gradient")
+	}
+	for _, text := range []string{stdout, readText(t, out, "config.json")} {
+		var got struct{ Residuals []experiments.StageResidual }
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Residuals) != 1 || got.Residuals[0].Stage != "calibrate" || !(got.Residuals[0].Gradient > 0 && got.Residuals[0].Sampling > 0) {
+			t.Errorf("%+v", got)
 		}
 	}
 }
