@@ -248,7 +248,8 @@ func (b *imbalanced) report(r *Report, balanced *oneSided) {
 	expected := func(size int) float64 { return b.predicted[sidedCodeword] / math.Sqrt(float64(b.sizes[size])) }
 	second := func(size int) float64 { return square(expected(size) / b.target.Size(sidedCodeword, b.Theta)) }
 	r.record("others"+own, "part of a codeword's labels that are not of its main class, "+name, exact(b.others), "")
-	r.near("sided-slope"+own, "slope in N of the error of its M_k, "+name, b.slopes(newRand(b.Seed, 87), b.errors)[0], -0.5, 0.005+second(0)/math.Log(100), "−1/2")
+	r.near("sided-slope"+own, "slope in N of the error of its M_k, "+name,
+		b.slopes(newRand(b.Seed, 87), b.errors)[0], -0.5, 0.005+second(0)/math.Log(100), "−1/2")
 	r.ratio("sided-ratio"+own, fmt.Sprintf("observed/sandwich RMSE at N = %g, ", float64(b.sizes[last]))+name,
 		rmsEstimate(b.errors[last]).over(expected(last)), 1, 0.01+second(last), "1")
 	gap := mat.NewSymDense(len(b.Theta), nil)
@@ -257,11 +258,12 @@ func (b *imbalanced) report(r *Report, balanced *oneSided) {
 	r.rounding("sided-information"+own, "‖H − J‖, "+name, operatorNorm(gap), 1e-9, "0: the law is the calibrator's")
 	h, before := b.block(b.hessian), balanced.block(balanced.hessian)
 	least := func(m *mat.SymDense) float64 { values, _ := spectrum(m); return values[0] }
-	r.record("sided-trace"+own, "tr H_kk of the codeword, in parts of that at m = 1, "+name, exact(h.Trace()/before.Trace()), "")
-	r.record("sided-least"+own, "least curvature of H_kk off the gauge, in parts of that at m = 1, "+name, exact(least(h)/least(before)), "")
-	r.record("sided-error"+own, "predicted error of its M_k, in parts of that at m = 1, "+name, exact(b.predicted[sidedCodeword]/balanced.predicted[sidedCodeword]),
+	of := ", in parts of that at m = 1, " + name
+	r.record("sided-trace"+own, "tr H_kk of the codeword"+of, exact(h.Trace()/before.Trace()), "")
+	r.record("sided-least"+own, "least curvature of H_kk off the gauge"+of, exact(least(h)/least(before)), "")
+	r.record("sided-error"+own, "predicted error of its M_k"+of, exact(b.predicted[sidedCodeword]/balanced.predicted[sidedCodeword]),
 		fmt.Sprintf("%.3g if it were that of the rows of other labels", math.Sqrt(balanced.others/b.others)))
-	r.record("sided-rest"+own, "predicted error of the other M_k together, in parts of that at m = 1, "+name,
+	r.record("sided-rest"+own, "predicted error of the other M_k together"+of,
 		exact(floats.Norm(b.predicted[1:], 2)/floats.Norm(balanced.predicted[1:], 2)), "1 if imbalance stays with its codeword")
 }
 

@@ -34,8 +34,10 @@ type decayed struct {
 	blocks  []int // whose errors are small enough for first-order theory at the least N of the training
 }
 
-// Rows that are trained on; a tenth of them is held out.
-func trainingSizes(s *setup) []int { return choose(s, []int{3e3, 1e4, 3e4}, []int{3e3, 1e4, 3e4, 1e5}) }
+// trainingSizes are N of the training, a tenth of which is held out.
+func trainingSizes(s *setup) []int {
+	return choose(s, []int{3e3, 1e4, 3e4}, []int{3e3, 1e4, 3e4, 1e5})
+}
 
 func newDecayed(s *setup) (*decayed, error) {
 	d := Fast()
@@ -108,7 +110,8 @@ func (x *decayed) derivative(r *Report, once, twice population) {
 		floats.AddScaled(gap, -0.5/smallDecay, x.target.Of(k, twice.theta))
 		far = math.Max(far, floats.Norm(gap, 2)/floats.Norm(predicted, 2))
 	}
-	r.below("decay-linear", "derivative of the limits in λ, gap to the formula's in parts of it, largest", exact(far), 0.01, "0: θ'(0) = −H⁺θ*")
+	r.below("decay-linear", "derivative of the limits in λ, gap to the formula's in parts of it, largest",
+		exact(far), 0.01, "0: θ'(0) = −H⁺θ*")
 }
 
 // decayLaw is λ at N rows. All are the paper's at the least N of the study's samples.
@@ -142,7 +145,8 @@ type minima struct {
 
 func (x *decayed) minima(ctx context.Context, law decayLaw) (*minima, error) {
 	m := &minima{decayed: x, law: law}
-	m.trials = x.draws(x.weights, []int{leastDecayed, 10 * leastDecayed, 100 * leastDecayed}, choose(x.setup, 64, 160), 71)
+	sizes := []int{leastDecayed, 10 * leastDecayed, 100 * leastDecayed}
+	m.trials = x.draws(x.weights, sizes, choose(x.setup, 64, 160), 71)
 	m.what = law.name
 	for _, N := range m.sizes {
 		limit, err := x.limit(x.model.cheapest(), law.at(N))
@@ -182,9 +186,11 @@ func (m *minima) report(r *Report, figure *Figure) {
 	r.record("decay-"+m.law.key+"-ratio", "error about the true M_k/sandwich without decay"+of,
 		rmsEstimate(m.aboutTruth[last]).over(m.sampling(m.truth, m.sizes[last])), "1 where the decay costs nothing")
 	if m.law.exponent == 0 {
-		r.near("decay-limit", "slope in N of the error about the limit of the penalized loss, "+m.law.name, slopes[1], -0.5, 0.005+second, "−1/2")
+		r.near("decay-limit", "slope in N of the error about the limit of the penalized loss, "+m.law.name,
+			slopes[1], -0.5, 0.005+second, "−1/2")
+		sampling := m.sampling(m.limits[last], m.sizes[last])
 		r.ratio("decay-limit-ratio", "observed/sandwich RMSE about this limit"+of,
-			rmsEstimate(m.errors[last]).over(m.sampling(m.limits[last], m.sizes[last])), 1, 0.01+square(m.sampling(m.limits[last], m.sizes[last])), "1")
+			rmsEstimate(m.errors[last]).over(sampling), 1, 0.01+square(sampling), "1")
 	}
 }
 
@@ -222,7 +228,9 @@ func (x *decayed) rests(ctx context.Context) (*rests, error) {
 		var squares []float64
 		_, _, err = tableFit{
 			Map: paper, Table: x.Table, Model: model, Rows: rows, Start: theta,
-			By: optim.Settings{Rule: optim.Adam{Rate: paperRate, WeightDecay: paperDecay}, Batch: paperBatch, Epochs: restAfter + restOver},
+			By: optim.Settings{
+				Rule: optim.Adam{Rate: paperRate, WeightDecay: paperDecay}, Batch: paperBatch, Epochs: restAfter + restOver,
+			},
 			Observe: func(epoch int, theta []float64) {
 				if epoch > restAfter {
 					_, grad := here.gradient(theta)
@@ -247,11 +255,13 @@ func (of *rests) report(r *Report, rate float64) {
 	ratios := data.Each(data.UpTo(len(of.measured)), func(i int) float64 {
 		return of.measured[i] / restingGradient(of.optima[i], rate, paperBatch, restBatches)
 	})
-	r.ratio("rest", fmt.Sprintf("gradient that steps of rate %g leave at an optimum, N = %d: measured/predicted", paperRate, restBatches*paperBatch),
+	r.ratio("rest",
+		fmt.Sprintf("gradient that steps of rate %g leave at an optimum, N = %d: measured/predicted", paperRate, restBatches*paperBatch),
 		meanEstimate(ratios), 1, 0.05, "1: linear dynamics of Adam under batches that go through all rows")
 	const more = 10
+	left := restingGradient(of.optima[0], rate, paperBatch, more*restBatches)
 	r.record("rest-more", fmt.Sprintf("… predicted at %d times as many rows, in parts of √(tr J/N)", more),
-		exact(restingGradient(of.optima[0], rate, paperBatch, more*restBatches)/math.Sqrt(of.optima[0].scores.Trace()/(more*restBatches*paperBatch))), "0 at an optimum")
+		exact(left/math.Sqrt(of.optima[0].scores.Trace()/(more*restBatches*paperBatch))), "0 at an optimum")
 	r.record("rest-size", "… in parts of √(tr J/N)", meanEstimate(data.Each(data.UpTo(len(of.measured)), func(i int) float64 {
 		return of.measured[i] / math.Sqrt(of.optima[i].scores.Trace()/(restBatches*paperBatch))
 	})), "0 at an optimum")
@@ -283,16 +293,17 @@ func restingGradient(p population, rate float64, batch, batches int) float64 {
 	var total float64
 	for i := range n {
 		for j := range n {
-			total += values[i] * values[j] * lengths.At(i, j) * noise.At(i, j) / float64(batch) * unevenness(modes[i], modes[j], batches)
+			spread := noise.At(i, j) / float64(batch) * unevenness(modes[i], modes[j], batches)
+			total += values[i] * values[j] * lengths.At(i, j) * spread
 		}
 	}
 	return math.Sqrt(total)
 }
 
 const (
-	momentum     = 0.9 // β of Adam
-	fewest       = 1e-2
-	restedEpochs = 60 // a mode that needs more has next to no gradient
+	momentum     = 0.9  // β of Adam
+	littleLeft   = 1e-2 // of the most that a mode had
+	restedEpochs = 60   // a mode that needs more has next to no gradient
 )
 
 // afterNoise is what a mode of this curvature has left of a unit of noise after 1, 2, … batches, over whole epochs until
@@ -306,7 +317,7 @@ func afterNoise(curvature, rate float64, batches int) (left []float64) {
 			noise = 0
 			left = append(left, at)
 		}
-		if math.Abs(at) < fewest*floats.Norm(left, math.Inf(1)) {
+		if math.Abs(at) < littleLeft*floats.Norm(left, math.Inf(1)) {
 			break
 		}
 	}
@@ -333,7 +344,9 @@ type recipe struct {
 // which has more patience.
 var recipes = []recipe{
 	{"paper", "the paper's recipe", func(int) optim.Settings {
-		return optim.Settings{Rule: optim.Adam{Rate: paperRate, WeightDecay: paperDecay}, Batch: paperBatch, Epochs: 100, Patience: 10}
+		return optim.Settings{
+			Rule: optim.Adam{Rate: paperRate, WeightDecay: paperDecay}, Batch: paperBatch, Epochs: 100, Patience: 10,
+		}
 	}},
 	{"growing", "λ = 1/N, batches ∝ N, patience 20", func(N int) optim.Settings {
 		return optim.Settings{
@@ -369,7 +382,9 @@ func (x *decayed) train(ctx context.Context, by recipe) (*fitted, error) {
 		rows := rowsOf(t.draw(at), at.rows, at.rng)
 		held := rows[:at.rows/10]
 		rows = rows[len(held):]
-		theta, result, err := tableFit{Map: paper, Table: x.Table, Model: model, By: by.settings(at.rows), Rows: rows, Held: held}.run(ctx, at.rng)
+		theta, result, err := tableFit{
+			Map: paper, Table: x.Table, Model: model, By: by.settings(at.rows), Rows: rows, Held: held,
+		}.run(ctx, at.rng)
 		if err != nil {
 			return nil, err
 		}
@@ -383,8 +398,8 @@ func (x *decayed) train(ctx context.Context, by recipe) (*fitted, error) {
 		}
 		left, sampling := floats.Norm(grad, 2), math.Sqrt(x.truth.scores.Trace()/float64(len(rows)))
 		return []float64{
-			x.distance(theta, x.Theta), left / sampling, floats.Distance(theta, x.Theta, 2) / (steepest * (sampling + left)),
-			float64(result.Epochs), ofNewton,
+			x.distance(theta, x.Theta), left / sampling,
+			floats.Distance(theta, x.Theta, 2) / (steepest * (sampling + left)), float64(result.Epochs), ofNewton,
 		}, here.err
 	})
 	t.numbers = tables
@@ -407,20 +422,25 @@ func (t *fitted) report(r *Report, figure *Figure) {
 				reached++
 			}
 		}
-		r.record(key("gradient"), "|∇L_N|/√(tr J/N) where the fit ends"+of, quartiles(numbers(trainedGradient)), "o(1), if ε_N shall not count")
-		r.record(key("error"), "error about the true M_k/sandwich"+of, rmsEstimate(numbers(trainedError)).over(t.sampling(t.truth, fitted)), "1 at an optimum")
+		r.record(key("gradient"), "|∇L_N|/√(tr J/N) where the fit ends"+of, quartiles(numbers(trainedGradient)), "o(1), for ε_N to vanish")
+		r.record(key("error"), "error about the true M_k/sandwich"+of,
+			rmsEstimate(numbers(trainedError)).over(t.sampling(t.truth, fitted)), "1 at an optimum")
 		r.record(key("epochs"), "epochs"+of, quartiles(numbers(trainedEpochs)), "")
 		if t.recipe.key == recipes[0].key {
-			r.record(fmt.Sprintf("newton-error-%d", N), fmt.Sprintf("error about the true M_k/sandwich, N = %g, Newton's method on the same rows", float64(N)),
+			r.record(fmt.Sprintf("newton-error-%d", N),
+				fmt.Sprintf("error about the true M_k/sandwich, N = %g, Newton's method on the same rows", float64(N)),
 				rmsEstimate(numbers(newtonError)).over(t.sampling(t.truth, fitted)), "1")
 			newton.add(float64(N), rmsEstimate(numbers(newtonError)))
 		}
 		measured.add(float64(N), rmsEstimate(numbers(trainedError)))
 	}
-	r.record(t.recipe.key+"-slope", "slope in N of the error about the true M_k, "+t.recipe.name, t.slopes(newRand(t.Seed, 75), t.numbers[trainedError])[0], "−1/2 + O_p(ε_N)")
-	r.below(t.recipe.key+"-bound", "‖θ̂ − θ*‖/(‖H⁺‖(√(tr J/N) + ε_N)), largest, "+t.recipe.name, exact(farthest), 1, "at most 1: Theorem 1")
+	r.record(t.recipe.key+"-slope", "slope in N of the error about the true M_k, "+t.recipe.name,
+		t.slopes(newRand(t.Seed, 75), t.numbers[trainedError])[0], "−1/2, but for ε_N")
+	r.below(t.recipe.key+"-bound", "‖θ̂ − θ*‖/(‖H⁺‖(√(tr J/N) + ε_N)), largest, "+t.recipe.name,
+		exact(farthest), 1, "at most 1: Theorem 1")
 	if t.recipe.key == recipes[0].key {
-		r.equal(t.recipe.key+"-reached", fmt.Sprintf("fits of %d whose gradient is at most %g of √(tr J/N), %s", t.total(), beside, t.recipe.name),
+		r.equal(t.recipe.key+"-reached",
+			fmt.Sprintf("fits of %d whose gradient is at most %g of √(tr J/N), %s", t.total(), beside, t.recipe.name),
 			float64(reached), 0, "0: ε_N is no o(N^(−1/2))")
 		figure.Curves = append(figure.Curves, newton)
 	}
