@@ -63,8 +63,8 @@ func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties, law func(i
 	return out, nil
 }
 
-// told reports whether the difference is more than chance at 5 %.
-func (d *Difference) told() bool { return d != nil && d.P < 0.05 }
+// Told reports whether the difference is more than chance at 5 %.
+func (d *Difference) Told() bool { return d != nil && d.P < 0.05 }
 
 // String is "−.0718 (95 % −.0781 to −.0660, p ≤ 1e-6)", or "0, of equal predictions".
 func (d *Difference) String() string {
@@ -105,7 +105,7 @@ func (d *Difference) half() float64 { return (d.High - d.Low) / 2 }
 // tells is moves, with whether it is more than chance; it says that so many tests were made where the interval does not show it.
 func (d *Difference) tells(tests int) string {
 	switch {
-	case d.told() || d.none():
+	case d.Told() || d.none():
 		return d.moves()
 	case tests > 1 && (d.Low > 0 || d.High < 0):
 		return fmt.Sprintf("%s, no more than chance among the %d methods compared", d.moves(), tests)
