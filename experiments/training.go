@@ -35,9 +35,10 @@ type Training struct {
 	Rule Rule
 }
 
-// The paper's own method, and the network behind Local Nets and its kernel calibration.
+// Published is how the paper trains both stages of its calibrator, publishedNet the network behind Local Nets and its kernel
+// calibration.
 var (
-	published    = Training{Decay: 1e-3, Batch: 128, Paper: true}
+	Published    = Training{Decay: 1e-3, Batch: 128, Paper: true}
 	publishedNet = Training{Batch: 1024, Paper: true}
 )
 
@@ -289,7 +290,7 @@ func (o *Options) averages(k int) layers.Codebook {
 
 // Divide is the paper's stage 1.
 func (o *Options) Divide() *layers.Divide {
-	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(learnedCodes), Optim: o.training("divide", published, "optim.", "divide.")}
+	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(learnedCodes), Optim: o.training("divide", Published, "optim.", "divide.")}
 }
 
 // fromStart lets the start of a stage be the best by validation loss; no loss of L-BFGS ends above that of the start.

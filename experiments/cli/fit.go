@@ -135,6 +135,9 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run, 
 	if text := run.Unreached(); text != "" {
 		t.warn("unreached", "warning: %s", text)
 	}
+	if text := run.Undivided(); text != "" {
+		t.warn("undivided", "warning: %s", text)
+	}
 	if c.JSON {
 		if !run.Judged() {
 			t.note("%s", c.unjudged(run))
