@@ -316,6 +316,22 @@ func (v *Verdict) cannotTell(nc *Judged, open []*Judged) bool {
 	return true
 }
 
+// manyMore is how many times the test rows are worth folds where nobody knows how many rows it takes.
+const manyMore = 10
+
+// Share tells of a verdict that cannot tell by its test rows that so many rows, all that are labelled, can be shared among fits and
+// their judging. It reports whether these are enough, or many more.
+func (v *Verdict) Share(rows int) bool {
+	half := (v.High - v.Low) / 2
+	enough := v.RowsNeeded > 0 && v.RowsNeeded <= rows
+	if v.Say != CannotTell || !enough && !(rows >= manyMore*v.Rows && half > 0) {
+		return false
+	}
+	v.because("All %s labelled rows can be judged in folds, each by fits that did not see it; a difference of about %s is then seen.",
+		metrics.Thousands(rows), nats(half*math.Sqrt(float64(v.Rows)/float64(rows))))
+	return true
+}
+
 // tests are how many methods were compared with the classifier.
 func (v *Verdict) tests() (n int) {
 	for _, j := range v.Methods {
