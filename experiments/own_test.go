@@ -1,6 +1,7 @@
 package experiments_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"calibra/experiments"
 	"calibra/layers"
 	"calibra/layers/baselines"
+	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -141,4 +143,57 @@ func TestCodesThatDivideNothingAreTold(t *testing.T) {
 			t.Errorf("with a row %g away, codewords that are used %v times are told as %q", apart, run.Usage, told)
 		}
 	}
+}
+
+// TestOptimizerOfOnesOwn: a method over all rows from outside trains what L-BFGS trains, by its own settings, and leaves stage 1 its
+// steps.
+func TestOptimizerOfOnesOwn(t *testing.T) {
+	calls := 0
+	own := experiments.Rule{Name: "own", Whole: func(s *experiments.RuleSettings) optim.Method {
+		return counted{optim.LBFGS{Gradient: s.Float("closeness", 1e-6, experiments.Positive, "gradient to stop at"), Iterations: 2000}, &calls}
+	}}
+	catalog := experiments.NewCatalog(own)
+	rng := rand.New(rand.NewPCG(1, 0))
+	cal, _ := synthetic.NewCubic(synthetic.Settings{Features: 8, Classes: 3}, rng).Draw(200, rng)
+	for method, set := range map[string]experiments.Values{
+		"vector": {"optim.rule": "own", "optim.closeness": "1e-6"},
+		"vq":     {"optim.rule": "own", "codebook.slots": "4", "codebook.codewords": "5", "divide.epochs": "2"},
+	} {
+		fitted := func(set experiments.Values) *mat.Dense {
+			m, err := catalog.Find(method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, _, err := m.Build(experiments.Options{Catalog: catalog, Values: set, Features: 8})
+			if err == nil {
+				err = c.Fit(t.Context(), cal, nil, rand.New(rand.NewPCG(2, 0)))
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", method, err)
+			}
+			p, err := c.Predict(cal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.LogProbs
+		}
+		calls = 0
+		byOwn := fitted(set)
+		other := set.With(experiments.Values{"optim.rule": "lbfgs", "optim.gradient": "1e-6"})
+		delete(other, "optim.closeness")
+		if byLBFGS := fitted(other); !mat.EqualApprox(byOwn, byLBFGS, 1e-12) || calls != 1 { // the same steps
+			t.Errorf("%s by the same method under another name differs, or it was called %d times", method, calls)
+		}
+	}
+}
+
+// counted counts how often a method minimizes.
+type counted struct {
+	optim.Method
+	calls *int
+}
+
+func (c counted) Minimize(ctx context.Context, p optim.Problem, rng *rand.Rand) (optim.Result, error) {
+	*c.calls++
+	return c.Method.Minimize(ctx, p, rng)
 }
