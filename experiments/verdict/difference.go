@@ -72,7 +72,11 @@ func (d *Difference) String() string {
 		return "0, of equal predictions"
 	}
 	digits := decimals(d.Value, d.Low, d.High)
-	return fmt.Sprintf("%s (95 %% %s to %s, %s)", fixed(d.Value, digits), fixed(d.Low, digits), fixed(d.High, digits), pEquals(d.P))
+	value := fixed(d.Value, digits)
+	if least := math.Pow(10, -float64(digits)); math.Abs(d.Value) < least/2 {
+		value = "less than " + fixed(least, digits)
+	}
+	return fmt.Sprintf("%s (95 %% %s to %s, %s)", value, fixed(d.Low, digits), fixed(d.High, digits), pEquals(d.P))
 }
 
 // moves says what the method does to the NLL: "lowers the NLL by .0718 (95 % .0660 to .0781, p ≤ 1e-6)".
