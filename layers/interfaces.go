@@ -26,7 +26,7 @@ import (
 //	                Parametric             theory rate --set map=
 //	                Bounded                apply --intervals
 //	                BoundedInStages        apply --intervals --two-stage
-//	                onnx.Calibrator        export --onnx
+//	                onnx.Calibrator        export --onnx, and Compile, which serves rows without a graph
 //	                anchored.Ranker        fit, which prints the candidates; anchored.Mixer, with their shares
 //	a base          Base                   Train
 //	                Staged, Embedder       Trained, for its own

@@ -24,6 +24,7 @@ type Network struct {
 	named     map[Value]bool // the names of the outputs
 	values    int
 	numbers   Element          // of inputs and probabilities
+	served    bool             // to an [Engine] alone
 	taken     map[string]Value // inputs in float64, as far as they were asked for
 	given     map[Value]Value  // and of those in float32
 	below     Value            // the input logits less the largest of its row, "" where it is not read
@@ -38,6 +39,13 @@ const version = 17
 // New is an empty network whose inputs and probabilities are numbers of a type, Single or Double.
 func New(numbers Element) *Network {
 	return &Network{numbers: numbers, known: map[[sha256.Size]byte]string{}, taken: map[string]Value{}, given: map[Value]Value{}, named: map[Value]bool{}}
+}
+
+// Serve is an empty network for an [Engine], of float64, with what no other engine has: log Γ, to the last digits.
+func Serve() *Network {
+	g := New(Double)
+	g.served = true
+	return g
 }
 
 // node is an operator and what it reads and gives.
