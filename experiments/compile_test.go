@@ -92,6 +92,9 @@ func TestCompiledPredictsAlike(t *testing.T) {
 			}
 			group.Wait()
 			one := make([]float64, c)
+			if readsFeatures, _ := p.Reads(); readsFeatures && p.Predict(one, features.RawRowView(1)[1:], said.RawRowView(1)) == nil {
+				t.Error("a row of too few features is predicted")
+			}
 			if n := testing.AllocsPerRun(20, func() { _ = p.Predict(one, features.RawRowView(1), said.RawRowView(1)) }); n > 10 {
 				t.Errorf("a row takes %v allocations", n)
 			}

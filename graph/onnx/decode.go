@@ -64,6 +64,33 @@ func graphOf(file []byte) (graph []byte, err error) {
 	return graph, err
 }
 
+// inputOf is the name and the columns of a ValueInfoProto, as valueInfo writes it.
+func inputOf(m []byte) (name string, columns int, err error) {
+	var within func(m []byte, path ...protowire.Number) error
+	within = func(m []byte, path ...protowire.Number) error {
+		return fields(m, func(x field) error {
+			switch {
+			case x.at != path[0]:
+			case len(path) == 1:
+				columns = int(x.number)
+			default:
+				return within(x.bytes, path[1:]...)
+			}
+			return nil
+		})
+	}
+	err = fields(m, func(x field) error {
+		if x.at == 1 {
+			name = string(x.bytes)
+		}
+		return nil
+	})
+	if err == nil {
+		err = within(m, 2, 1, 2, 1, 1) // type, tensor_type, shape, dim, dim_value
+	}
+	return name, columns, err
+}
+
 // attributes are those of an operator.
 type attributes struct {
 	whole  map[string]int

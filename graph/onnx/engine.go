@@ -37,12 +37,9 @@ func NewEngine(file []byte) (*Engine, error) {
 			constants[name] = a
 			return err
 		case 11:
-			return fields(x.bytes, func(x field) error {
-				if x.at == 1 {
-					e.inputs[string(x.bytes)] = 0
-				}
-				return nil
-			})
+			name, columns, err := inputOf(x.bytes)
+			e.inputs[name] = columns
+			return err
 		}
 		return nil
 	})
@@ -111,16 +108,16 @@ func (e *Engine) Run(dst []float64, output string, n int, features, logits []flo
 	}
 	r := e.memory.Get().(*running)
 	defer e.memory.Put(r)
-	for name := range e.inputs {
+	for name, columns := range e.inputs {
 		rows := features
 		if name == "logits" {
 			rows = logits
 		}
-		if n <= 0 || len(rows) == 0 || len(rows)%n != 0 {
-			return fmt.Errorf("onnx: the network reads %s of each row, and %d numbers are no %d rows", name, len(rows), n)
+		if n <= 0 || len(rows) != n*columns {
+			return fmt.Errorf("onnx: the network reads %d %s of each row, and %d numbers are no %d rows", columns, name, len(rows), n)
 		}
 		x := r.values[e.places[name]]
-		x.kind, x.shape, x.doubles = Double, append(x.shape[:0], n, len(rows)/n), rows
+		x.kind, x.shape, x.doubles = Double, append(x.shape[:0], n, columns), rows
 	}
 	for k := range e.steps {
 		kernels[e.steps[k].name](r.in[k], r.out[k], &e.steps[k].attributes)
