@@ -10,6 +10,7 @@ import (
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/work"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -132,13 +133,13 @@ func (x *Sandwich) information(ctx context.Context, s *scored) (*mat.SymDense, e
 		return x.hessian(ctx, s)
 	}
 	F := mat.NewSymDense(x.dim(), nil)
-	squares := newOuterSum(F)
+	squares := estimate.NewOuter(F)
 	err := s.each(ctx, "the map's information", func(row int) {
 		for j, logq := range s.LogQ {
-			squares.add(math.Sqrt(s.rows.Count(row)*math.Exp(logq)), s.ByWeight.RawRowView(j))
+			squares.Add(math.Sqrt(s.rows.Count(row)*math.Exp(logq)), s.ByWeight.RawRowView(j))
 		}
 	})
-	squares.flush()
+	squares.Flush()
 	return F, err
 }
 
@@ -171,11 +172,5 @@ func (x *Sandwich) hessian(ctx context.Context, s *scored) (*mat.SymDense, error
 			p++
 		}
 	}
-	F := mat.NewSymDense(x.dim(), nil)
-	for i := range x.dim() {
-		for j := i; j < x.dim(); j++ {
-			F.SetSym(i, j, (full.At(i, j)+full.At(j, i))/2)
-		}
-	}
-	return F, nil
+	return estimate.Symmetric(full), nil
 }

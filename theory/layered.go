@@ -10,6 +10,7 @@ import (
 	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/layers"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -235,7 +236,7 @@ func (m *layered) Hessian(hess *mat.SymDense, theta, weights []float64) error {
 		point[p] = theta[p]
 		full.SetCol(p, column)
 	}
-	hess.CopySym(symmetric(full))
+	hess.CopySym(estimate.Symmetric(full))
 	return nil
 }
 

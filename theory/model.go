@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"calibra/optim/estimate"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -70,7 +72,7 @@ func (p *probe) minimize(gauge Gauge, theta []float64) {
 
 // nullSpace is that of the Hessian at theta, of the directions that are null by nullRatio.
 func (p *probe) nullSpace(theta []float64) (gauge NullSpace, of nullity) {
-	values, vectors := spectrum(p.hessian(theta))
+	values, vectors := estimate.Spectrum(p.hessian(theta))
 	of, gauge.Point = nullOf(values, nullRatio), slices.Clone(theta)
 	for _, i := range of.null {
 		gauge.Basis = append(gauge.Basis, mat.Col(nil, i, vectors))

@@ -9,6 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/layers"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -299,7 +300,7 @@ func (x ridge) report(r *Report, findings []ridgeFinding, codewords int) {
 // −∇(vᵀ∇²L v), the least over the K smallest; and the median over random directions.
 func definiteRadius(model Model, theta, weights []float64, codewords int, rng *rand.Rand) (worst, typical float64, err error) {
 	at := &probe{model: model, weights: weights}
-	_, vectors := spectrum(at.newton(theta))
+	_, vectors := estimate.Spectrum(at.newton(theta))
 	worst = farthest
 	for i := range codewords { // the gauge has one soft direction per codeword
 		_, falling := at.bending(theta, mat.Col(nil, i, vectors))

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -17,7 +18,7 @@ import (
 // randomResidual returns εu, u a random unit vector off the gauge at theta.
 func randomResidual(size float64, theta []float64, gauge Gauge, rng *rand.Rand) []float64 {
 	u := normals(len(theta), rng)
-	projectOff(u, gauge.Directions(theta))
+	estimate.ProjectOff(u, gauge.Directions(theta))
 	floats.Scale(size/floats.Norm(u, 2), u)
 	return u
 }
@@ -208,7 +209,7 @@ var schedules = []schedule{
 func (e *experiment) schedules(ctx context.Context, r *Report) error {
 	p := e.populations[0]
 	sampling := p.covariance.Trace()
-	bending := congruence(mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta))), p.naive).Trace() / float64(p.freedom())
+	bending := estimate.Congruence(mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta))), p.naive).Trace() / float64(p.freedom())
 	figure := loglog("schedules", "Theorem 1 with a residual ε_N", "N", "RMS of ‖θ̂ − θ*‖")
 	fits := 0
 	var lost []string
