@@ -15,25 +15,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A weight is identified beside the others where its curvature, less what they explain of it, is above this part of it.
-const (
-	identified              = 1e-10 // sums of squares leave 1e-15
-	identifiedByDifferences = 1e-7  // of gradients leave 1e-11 of the largest
-)
-
-// projectOff takes a covariance to zero along orthonormal directions.
-func projectOff(covariance *mat.SymDense, directions [][]float64) {
-	var cv mat.VecDense
-	for _, direction := range directions {
-		v := mat.NewVecDense(len(direction), direction)
-		cv.MulVec(covariance, v)
-		along := mat.Dot(v, &cv)
-		// (I − vvᵀ) Cov (I − vvᵀ) = Cov − v(Cov v)ᵀ − (Cov v)vᵀ + (vᵀCov v) vvᵀ.
-		covariance.RankTwo(covariance, -1, v, &cv)
-		covariance.SymRankOne(covariance, along, v)
-	}
-}
-
 // namedDirections is how many free directions an error names.
 const namedDirections = 3
 

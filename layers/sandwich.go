@@ -13,7 +13,6 @@ import (
 	"calibra/graph/work"
 	"calibra/optim/estimate"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 	"gorgonia.org/tensor"
@@ -135,7 +134,7 @@ func (x *Sandwich) fill(ctx context.Context, scores *scored, rows Observed) erro
 	}
 	x.covariance = estimate.Congruence(mat.DenseCopyOf(meat.J), x.bread)
 	if x.ridge == 0 {
-		projectOff(x.covariance, x.Free)
+		estimate.TakeOff(x.covariance, x.Free)
 	}
 	return nil
 }
@@ -163,26 +162,16 @@ func sandwiched(ctx context.Context, m Map, w *graph.Weights, rows Observed, s S
 
 // invert sets Free and the bread F⁻¹ of F, which comes without its ridge, of so many rows.
 func (x *Sandwich) invert(F *mat.SymDense, total float64) error {
-	part := identified
-	if _, costed := x.m.(Costed); costed {
-		part = identifiedByDifferences
-	}
-	scaled, scale := estimate.UnitDiagonal(F)
-	free := estimate.NullSpace(scaled, part)
-	x.Free = make([][]float64, len(free))
-	for i, v := range free {
-		x.Free[i] = floats.MulTo(make([]float64, len(v)), scale, v) // F S v = S⁻¹ (S F S) v = 0
-	}
-	estimate.Orthonormalize(x.Free)
-	if x.ridge == 0 { // a curvature of 1 along what is free, taken out of the covariance again
-		estimate.AddProjector(scaled, free)
-	} else {
+	var off [][]float64
+	x.Free, off = estimate.NullSpace(F)
+	if x.ridge > 0 {
+		off = nil
 		for i := range x.dim() {
 			F.SetSym(i, i, F.At(i, i)+x.ridge*total)
 		}
-		scaled, scale = estimate.UnitDiagonal(F)
 	}
-	inverse := estimate.InverseOff(scaled, nil, math.Inf(1))
+	scaled, scale := estimate.UnitDiagonal(F)
+	inverse := estimate.InverseOff(scaled, off, math.Inf(1))
 	if inverse == nil {
 		return fmt.Errorf("layers: the loss of %s does not rise along %s, "+
 			"so that the calibration rows do not identify it and no covariance is known; fit with a penalty", NameOf(x.m), x.flattest(scaled, scale))
@@ -197,7 +186,7 @@ func (x *Sandwich) Covariance() *mat.SymDense {
 	c := mat.NewSymDense(x.dim(), nil)
 	c.CopySym(x.covariance)
 	if x.ridge > 0 {
-		projectOff(c, x.Free)
+		estimate.TakeOff(c, x.Free)
 	}
 	return c
 }

@@ -339,12 +339,13 @@ func modelOf(layer layers.Map, t *Table) Model {
 
 // settle is the pseudo-true θ* under the weights, from a point near it. A gauge that is nil is found.
 func settle(model Model, gauge Gauge, from, weights []float64) ([]float64, error) {
-	theta, at := slices.Clone(from), &probe{model: model, weights: weights}
+	theta := slices.Clone(from)
 	if gauge == nil {
-		gauge, _ = at.nullSpace(theta)
-	}
-	if at.err != nil {
-		return nil, at.err
+		found, err := (&probe{model: model, weights: weights}).nullSpace(theta)
+		if err != nil && err != errNoMinimum {
+			return nil, err
+		}
+		gauge = found
 	}
 	if err := minimize(model, gauge, theta, weights); err != nil {
 		return nil, fmt.Errorf("theory: the law has no optimum near the map's truth; lower what disturbs it: %w", err)

@@ -17,9 +17,12 @@ func product(m mat.Matrix, v []float64) []float64 {
 	return x.RawVector().Data
 }
 
+// largestCondition is that of an inverse.
+const largestCondition = 3e10
+
 // quotientInverse is the inverse of h off the directions, nil where it has none.
 func quotientInverse(h *mat.SymDense, directions [][]float64) *mat.SymDense {
-	return estimate.InverseOff(h, directions, 1/nullRatio)
+	return estimate.InverseOff(h, directions, largestCondition)
 }
 
 // dense returns the rows and columns of m that are named.

@@ -9,14 +9,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// NullSpace is an orthonormal basis of the null space of a positive semidefinite matrix with a diagonal of ones
-// ([UnitDiagonal]): of weights whose curvature, less what those before explain of it, is below a part of it. It is by
-// Cholesky factorization with pivots: PᵀFP = UᵀU, U = (U₁ U₂; 0 0), the null space is that of (−U₁⁻¹U₂; I).
-func NullSpace(F *mat.SymDense, part float64) (basis [][]float64) {
+// Identified is the part of a weight's curvature that must be left of it beside the other weights. Sums of squares leave
+// 1e-15 of what is 0, differences of gradients 1e-11 of the largest curvature.
+const Identified = 1e-9
+
+// NullSpace is what a positive semidefinite matrix of curvatures does not identify: less than [Identified] is left along it
+// of weights in units of curvature 1 ([UnitDiagonal]). It is an orthonormal basis, and another of the same directions in
+// these units. It is by Cholesky factorization with pivots: PᵀSFSP = UᵀU, U = (U₁ U₂; 0 0), the null space is that of
+// (−U₁⁻¹U₂; I).
+func NullSpace(F *mat.SymDense) (basis, inUnits [][]float64) {
 	n := F.SymmetricDim()
 	var cholesky mat.PivotedCholesky
-	if cholesky.Factorize(F, part) {
-		return nil
+	scaled, scale := UnitDiagonal(F)
+	if cholesky.Factorize(scaled, Identified) {
+		return nil, nil
 	}
 	rank, pivots := cholesky.Rank(), cholesky.ColumnPivots(nil)
 	var upper mat.TriDense
@@ -35,14 +41,18 @@ func NullSpace(F *mat.SymDense, part float64) (basis [][]float64) {
 		for i, h := range head {
 			v[pivots[i]] = h
 		}
-		basis = append(basis, v)
+		inUnits = append(inUnits, v)
 	}
-	Orthonormalize(basis)
-	return basis
+	orthonormalize(inUnits)
+	for _, v := range inUnits {
+		basis = append(basis, floats.MulTo(make([]float64, n), scale, v)) // F S v = S⁻¹ (S F S) v = 0
+	}
+	orthonormalize(basis)
+	return basis, inUnits
 }
 
-// Orthonormalize makes vectors an orthonormal basis of what they span.
-func Orthonormalize(basis [][]float64) {
+// orthonormalize makes vectors an orthonormal basis of what they span.
+func orthonormalize(basis [][]float64) {
 	for i, v := range basis {
 		for range 2 { // Gram–Schmidt twice is orthogonal to rounding
 			floats.Scale(1/floats.Norm(v, 2), v)
@@ -71,23 +81,32 @@ func UnitDiagonal(F *mat.SymDense) (scaled *mat.SymDense, scale []float64) {
 	return scaled, scale
 }
 
-// InverseOff is (H + VVᵀ)⁻¹ − VVᵀ of orthonormal directions V: the inverse of H off its null space V. It is nil where
-// H + VVᵀ is not positive definite, or has a condition above the largest.
+// InverseOff is (h + VVᵀ)⁻¹ − VVᵀ of orthonormal directions V: the inverse of h off V where that is its null space. It is nil
+// where h + VVᵀ is not positive definite, or has a condition above the largest.
 func InverseOff(h *mat.SymDense, directions [][]float64, largest float64) *mat.SymDense {
 	n := h.SymmetricDim()
-	full := mat.NewSymDense(n, nil)
+	full, inverse := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	full.CopySym(h)
 	AddProjector(full, directions)
 	var cholesky mat.Cholesky
-	if !cholesky.Factorize(full) || cholesky.Cond() > largest {
-		return nil
-	}
-	inverse := mat.NewSymDense(n, nil)
-	if cholesky.InverseTo(inverse) != nil {
+	if !cholesky.Factorize(full) || cholesky.Cond() > largest || cholesky.InverseTo(inverse) != nil {
 		return nil
 	}
 	for _, v := range directions {
 		inverse.SymRankOne(inverse, -1, mat.NewVecDense(n, v))
 	}
 	return inverse
+}
+
+// TakeOff takes a symmetric matrix to zero along orthonormal directions.
+func TakeOff(m *mat.SymDense, directions [][]float64) {
+	var mv mat.VecDense
+	for _, direction := range directions {
+		v := mat.NewVecDense(len(direction), direction)
+		mv.MulVec(m, v)
+		along := mat.Dot(v, &mv)
+		// (I − vvᵀ) m (I − vvᵀ) = m − v(mv)ᵀ − (mv)vᵀ + (vᵀmv) vvᵀ.
+		m.RankTwo(m, -1, v, &mv)
+		m.SymRankOne(m, along, v)
+	}
 }
