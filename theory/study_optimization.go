@@ -295,27 +295,17 @@ func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
 
 // stoppedAt is where L-BFGS stops from theta at ‖∇L‖ ≤ tolerance.
 func stoppedAt(tolerance float64, model Model, theta, sample []float64) ([]float64, error) {
-	// gonum calls for loss and gradient separately; the model gives both at once.
-	at, grad := make([]float64, model.Dim()), make([]float64, model.Dim())
-	var loss float64
-	evaluate := func(theta []float64) {
-		if floats.Equal(at, theta) {
-			return
+	at := slices.Clone(theta)
+	settings := optimize.Settings{GradientThreshold: tolerance, MajorIterations: 5000, Converger: optimize.NeverTerminate{}}
+	_, err := estimate.LBFGS(at, settings, func(grad, theta []float64) float64 {
+		loss, err := model.Gradient(grad, theta, sample)
+		if err != nil {
+			return math.Inf(1) // the line search comes back from there
 		}
-		copy(at, theta)
-		var err error
-		if loss, err = model.Gradient(grad, theta, sample); err != nil {
-			loss = math.Inf(1) // the line search comes back from there
-		}
-	}
-	problem := optimize.Problem{
-		Func: func(theta []float64) float64 { evaluate(theta); return loss },
-		Grad: func(dst, theta []float64) { evaluate(theta); copy(dst, grad) },
-	}
-	settings := &optimize.Settings{GradientThreshold: tolerance, MajorIterations: 5000, Converger: optimize.NeverTerminate{}}
-	result, err := optimize.Minimize(problem, theta, settings, &optimize.LBFGS{})
-	if result == nil {
+		return loss
+	})
+	if err != nil {
 		return nil, fmt.Errorf("L-BFGS: %w", err)
 	}
-	return result.X, nil
+	return at, nil
 }
