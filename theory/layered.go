@@ -212,32 +212,18 @@ func (m *layered) Gradient(grad, theta, weights []float64) (float64, error) {
 	return m.run(m.whole, grad, theta)
 }
 
-// differenceStep is h of the fourth-order central difference: its error h⁴/30 times
-// the sixth derivative and the rounding 1e-16/h are near 1e-11 in these problems.
-const differenceStep = 2e-4
-
-// Hessian differences the graph's gradient:
-//
-//	∂g/∂θ_p ≈ [8 (g(θ+h) − g(θ−h)) − (g(θ+2h) − g(θ−2h))] / 12h.
+// Hessian differences the graph's gradient.
 func (m *layered) Hessian(hess *mat.SymDense, theta, weights []float64) error {
-	n := len(theta)
-	point := slices.Clone(theta)
-	grad, column := make([]float64, n), make([]float64, n)
-	full := mat.NewDense(n, n, nil)
-	for p := range n {
-		clear(column)
-		for _, term := range []struct{ step, factor float64 }{{1, 8}, {-1, -8}, {2, -1}, {-2, 1}} {
-			point[p] = theta[p] + term.step*differenceStep
-			if _, err := m.Gradient(grad, point, weights); err != nil {
-				return err
-			}
-			floats.AddScaled(column, term.factor/(12*differenceStep), grad)
-		}
-		point[p] = theta[p]
-		full.SetCol(p, column)
+	grad := make([]float64, len(theta))
+	h, err := estimate.Hessian(slices.Clone(theta), func(sum []float64, scale float64, theta []float64) error {
+		_, err := m.Gradient(grad, theta, weights)
+		floats.AddScaled(sum, scale, grad)
+		return err
+	})
+	if err == nil {
+		hess.CopySym(h)
 	}
-	hess.CopySym(estimate.Symmetric(full))
-	return nil
+	return err
 }
 
 // Scores sums W ∇ℓ ∇ℓᵀ over single rows, each differentiated by the graph.

@@ -185,11 +185,5 @@ func newtonStep(step []float64, hess *mat.SymDense, grad []float64) {
 			return
 		}
 	}
-	values, vectors := estimate.Spectrum(hess)
-	var along mat.VecDense
-	along.MulVec(vectors.T(), g)
-	for i, value := range values {
-		along.SetVec(i, -along.AtVec(i)/math.Max(math.Abs(value), eigenvalueFloor))
-	}
-	x.MulVec(vectors, &along)
+	copy(step, estimate.Downhill(hess, grad, eigenvalueFloor))
 }
