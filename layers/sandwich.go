@@ -220,12 +220,17 @@ func CheckLevel(level float64) error {
 // logit: logit q_j ± z·√(gᵀ Cov g), g = ∂logit q_j/∂θ = (∂log q_j/∂θ)/(1 − q_j). A row whose posterior changes along a
 // free direction is an error, where there was no ridge. It ends early with ctx's error.
 func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower, upper *mat.Dense, err error) {
-	return x.intervals(ctx, v, level, x.covariance, func(g []float64, scores *Scores, _, j int) float64 { return scores.logit(g, nil, j) })
+	return x.intervals(ctx, v, level, mat.DenseCopyOf(x.covariance), func(g []float64, scores *Scores, _, j int) (logit, more float64) {
+		return scores.logit(g, nil, j), 0
+	})
 }
 
-// intervals are those by a covariance of the weights, or of others and the weights: gradient fills ∂logit q_j and
-// returns the logit.
-func (x *Sandwich) intervals(ctx context.Context, v *View, level float64, covariance *mat.SymDense, gradient func(g []float64, scores *Scores, row, j int) float64) (lower, upper *mat.Dense, err error) {
+// intervals are those by a covariance of the weights: gradient fills ∂logit q_j/∂θ and returns the logit, and what else adds
+// to its variance.
+func (x *Sandwich) intervals(
+	ctx context.Context, v *View, level float64, covariance *mat.Dense,
+	gradient func(g []float64, scores *Scores, row, j int) (logit, more float64),
+) (lower, upper *mat.Dense, err error) {
 	if err := CheckLevel(level); err != nil {
 		return nil, nil, err
 	}
@@ -236,15 +241,15 @@ func (x *Sandwich) intervals(ctx context.Context, v *View, level float64, covari
 	z := distuv.UnitNormal.Quantile(0.5 + level/2)
 	n, C := v.LogProbs.Dims()
 	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
-	logit := make([]float64, n*C)
+	logit, more := make([]float64, n*C), make([]float64, n*C)
 	spread := estimate.NewForms(func(at int, g, variance []float64) {
-		reach := z * math.Sqrt(math.Max(variance[0], 0))
+		reach := z * math.Sqrt(math.Max(variance[0]+more[at], 0))
 		lower.Set(at/C, at%C, sigmoid(logit[at]-reach))
 		upper.Set(at/C, at%C, sigmoid(logit[at]+reach))
 		if err == nil {
-			err = x.tells(at/C, g[len(g)-x.dim():])
+			err = x.tells(at/C, g)
 		}
-	}, mat.DenseCopyOf(covariance))
+	}, covariance)
 	for row := range n {
 		if err := cmp.Or(ctx.Err(), scores.Set(row)); err != nil {
 			return nil, nil, err
@@ -252,7 +257,7 @@ func (x *Sandwich) intervals(ctx context.Context, v *View, level float64, covari
 		work.Report(ctx, float64(row)/float64(n), "intervals of rows")
 		for j := range C {
 			at := row*C + j
-			logit[at] = gradient(spread.Next(at), scores, row, j)
+			logit[at], more[at] = gradient(spread.Next(at), scores, row, j)
 		}
 	}
 	spread.Flush()

@@ -33,8 +33,8 @@ import (
 // of many slots each.
 type TwoStage struct {
 	*Sandwich
-	joint *mat.SymDense // covariance of (θ₁, θ₂)
-	first int           // (M+1)·C, class by class: the weights of class i, then its bias
+	joint *mat.Dense // covariance of (θ₁, θ₂)
+	first int        // (M+1)·C, class by class: the weights of class i, then its bias
 }
 
 // largestTwoStage bounds the parameters of head and map: their matrices then take 400 MB each.
@@ -108,7 +108,7 @@ func NewTwoStage(ctx context.Context, m Map, w *graph.Weights, rows Observed, z 
 		return nil, err
 	}
 	meat.Flush()
-	x.joint = estimate.Congruence(mat.DenseCopyOf(meat.J), stackedBread(bread1, alone.bread, F21).T())
+	x.joint = mat.DenseCopyOf(estimate.Congruence(mat.DenseCopyOf(meat.J), stackedBread(bread1, alone.bread, F21).T()))
 	return x, ctx.Err()
 }
 
@@ -259,12 +259,29 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 	if v == nil || z == nil {
 		return nil, nil, errors.New("layers: intervals of two stages need rows with their quantized features")
 	}
-	byInput := make([]float64, x.sizes.Classes)
-	return x.intervals(ctx, v, level, x.joint, func(g []float64, scores *Scores, row, j int) float64 {
-		logit := scores.logit(g[x.first:], byInput, j)
-		throughHead(byInput, slices.Clone(byInput), v.LogProbs.RawRowView(row))
-		headGradient(g[:x.first], byInput, z.RawRowView(row))
-		return logit
+	n, M := z.Dims()
+	C, d := x.sizes.Classes, x.first+x.dim()
+	atOnce, withOne := max(1, 256/C), withOnes(z)
+	ofHead := make([]mat.Dense, C) // (e_i ⊗ z) times the covariance, of rows at once
+	t, h := make([]float64, C), make([]float64, x.first)
+	ofMap := mat.DenseCopyOf(x.joint.Slice(x.first, d, x.first, d))
+	// The head's gradient is h = t ⊗ z, so that with g the map's the variance is Σ_i t_i (e_i ⊗ z)ᵀ Cov (h, 2g) + gᵀ Cov g.
+	return x.intervals(ctx, v, level, ofMap, func(g []float64, scores *Scores, row, j int) (logit, more float64) {
+		if at := row % atOnce; at == 0 && j == 0 {
+			rows := withOne.Slice(row, min(row+atOnce, n), 0, M+1)
+			for i := range ofHead {
+				ofHead[i].Reset()
+				ofHead[i].Mul(rows, x.joint.Slice(i*(M+1), (i+1)*(M+1), 0, d))
+			}
+		}
+		logit = scores.logit(g, t, j)
+		throughHead(t, slices.Clone(t), v.LogProbs.RawRowView(row))
+		headGradient(h, t, z.RawRowView(row))
+		for i, ti := range t {
+			product := ofHead[i].RawRowView(row % atOnce)
+			more += ti * (floats.Dot(product[:x.first], h) + 2*floats.Dot(product[x.first:], g))
+		}
+		return logit, more
 	})
 }
 
