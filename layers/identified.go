@@ -15,26 +15,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// namedDirections is how many free directions an error names.
-const namedDirections = 3
-
-// Identified is nil where the calibration rows tell of each direction of the learned weights, and otherwise an error that
-// names free directions.
-func (x *Sandwich) Identified() error {
-	if len(x.Free) == 0 {
-		return nil
-	}
-	var named []string
-	for _, v := range x.Free[:min(namedDirections, len(x.Free))] {
-		named = append(named, DirectionOf(x.weights, v))
-	}
-	if len(x.Free) > namedDirections {
-		named = append(named, "…")
-	}
-	return fmt.Errorf("layers: no posterior of the calibration rows changes along %d of the %d directions of %s's weights, so that they are not identified: %s",
-		len(x.Free), x.dim(), NameOf(x.m), strings.Join(named, "; "))
-}
-
 // namedEntries is how many entries of a direction are named.
 const namedEntries = 4
 
