@@ -220,13 +220,12 @@ func CheckLevel(level float64) error {
 // logit: logit q_j ± z·√(gᵀ Cov g), g = ∂logit q_j/∂θ = (∂log q_j/∂θ)/(1 − q_j). A row whose posterior changes along a
 // free direction is an error, where there was no ridge. It ends early with ctx's error.
 func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower, upper *mat.Dense, err error) {
-	return x.intervals(ctx, v, level, mat.DenseCopyOf(x.covariance), func(g []float64, scores *Scores, _, j int) (logit, more float64) {
-		return scores.logit(g, nil, j), 0
-	})
+	gradient := func(g []float64, scores *Scores, _, j int) (logit, more float64) { return scores.logit(g, nil, j), 0 }
+	return x.intervals(ctx, v, level, mat.DenseCopyOf(x.covariance), gradient)
 }
 
-// intervals are those by a covariance of the weights: gradient fills ∂logit q_j/∂θ and returns the logit, and what else adds
-// to its variance.
+// intervals are those by a covariance of the weights: gradient fills ∂logit q_j/∂θ and returns the logit, and what else
+// adds to its variance.
 func (x *Sandwich) intervals(
 	ctx context.Context, v *View, level float64, covariance *mat.Dense,
 	gradient func(g []float64, scores *Scores, row, j int) (logit, more float64),

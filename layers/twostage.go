@@ -98,7 +98,8 @@ func NewTwoStage(ctx context.Context, m Map, w *graph.Weights, rows Observed, z 
 		return nil, err
 	}
 	total := rows.total()
-	meat := estimate.NewMeat(estimate.Stage{Bread: bread1, Ridge: r.Head * total}, estimate.Stage{Bread: alone.bread, Ridge: r.Map * total})
+	head, own := estimate.Stage{Bread: bread1, Ridge: r.Head * total}, estimate.Stage{Bread: alone.bread, Ridge: r.Map * total}
+	meat := estimate.NewMeat(head, own)
 	err = f.eachStacked(ctx, "scores", func(row int, _ []float64) {
 		both := meat.Add(rows.seen(row), rows.weight(row))
 		headGradient(both[:x.first], f.ofHead, z.RawRowView(row))

@@ -72,7 +72,8 @@ func (p *probe) minimize(gauge Gauge, theta []float64) {
 }
 
 // errNoMinimum is of a point whose null space is asked for.
-var errNoMinimum = errors.New("theory: the Hessian has a negative curvature, so that its null space does not tell what is free; move theta to a minimum by Fit")
+var errNoMinimum = errors.New("theory: the Hessian has a negative curvature, so that its null space does not tell what is free; " +
+	"move theta to a minimum by Fit")
 
 // nullSpace is that of the Hessian at theta, which has no negative curvature.
 func (p *probe) nullSpace(theta []float64) (NullSpace, error) {

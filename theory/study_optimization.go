@@ -209,7 +209,8 @@ var schedules = []schedule{
 func (e *experiment) schedules(ctx context.Context, r *Report) error {
 	p := e.populations[0]
 	sampling := p.covariance.Trace()
-	bending := estimate.Congruence(mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta))), p.naive).Trace() / float64(p.freedom())
+	identity := mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta)))
+	bending := estimate.Congruence(identity, p.naive).Trace() / float64(p.freedom())
 	figure := loglog("schedules", "Theorem 1 with a residual ε_N", "N", "RMS of ‖θ̂ − θ*‖")
 	fits := 0
 	var lost []string

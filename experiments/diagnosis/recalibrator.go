@@ -431,7 +431,8 @@ func (d *design) gradient(theta, grad []float64) float64 {
 func (p *innerFold) to(sigma float64) error {
 	lambda := 1 / (p.seen.effective * sigma * sigma)
 	// Steps that save less than 1e-5 nats a row are lost in the noise of any sample.
-	settings := optimize.Settings{GradientThreshold: 1e-4, MajorIterations: 50, Converger: &optimize.FunctionConverge{Absolute: 1e-5, Iterations: 2}}
+	level := &optimize.FunctionConverge{Absolute: 1e-5, Iterations: 2}
+	settings := optimize.Settings{GradientThreshold: 1e-4, MajorIterations: 50, Converger: level}
 	_, err := estimate.LBFGS(p.theta, settings, func(grad, x []float64) float64 {
 		value := p.seen.gradient(x, grad) + lambda/2*floats.Dot(x, x)
 		floats.AddScaled(grad, lambda, x)

@@ -32,7 +32,8 @@ func TestNullSpace(t *testing.T) {
 	}
 	for i, v := range free {
 		var hv mat.VecDense
-		if hv.MulVec(&h, mat.NewVecDense(6, v)); mat.Norm(&hv, 2) > 1e-13 || math.Abs(floats.Dot(v, free[0])-float64(1-i)) > 1e-14 {
+		hv.MulVec(&h, mat.NewVecDense(6, v))
+		if mat.Norm(&hv, 2) > 1e-13 || math.Abs(floats.Dot(v, free[0])-float64(1-i)) > 1e-14 {
 			t.Errorf("direction %d: H v = %v, vᵀv₀ = %g", i, hv.RawVector().Data, floats.Dot(v, free[0]))
 		}
 	}
@@ -63,12 +64,13 @@ func TestNullSpace(t *testing.T) {
 	for i := range 6 {
 		identity.SetSym(i, i, 1)
 	}
-	if TakeOff(identity, free); math.Abs(mat.Trace(identity)-4) > 1e-14 || math.Abs(mat.Inner(mat.NewVecDense(6, free[1]), identity, mat.NewVecDense(6, free[1]))) > 1e-14 {
+	v := mat.NewVecDense(6, free[1])
+	if TakeOff(identity, free); math.Abs(mat.Trace(identity)-4) > 1e-14 || math.Abs(mat.Inner(v, identity, v)) > 1e-14 {
 		t.Errorf("the identity off two directions is %v", mat.Formatted(identity))
 	}
 }
 
-// The middle of a sandwich is that of its formula, of more rows than one product takes; blocks of stages have leverages of their own.
+// The middle of a sandwich is that of its formula, of more rows than one product takes; stages have leverages of their own.
 func TestMeatIsItsFormula(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const n, first, all = 2*vectorsAtOnce + 7, 2, 5
@@ -135,7 +137,8 @@ func TestLeast(t *testing.T) {
 		clear(grad)
 		return f.gradient(grad, 1, x)
 	})
-	if err != nil || math.Abs(least-f.value(x)) > 1e-14 || !floats.EqualApprox(x, y, 1e-7) { // a gradient of 1e-9 over a curvature of .1
+	// A gradient of 1e-9 over a curvature of .1.
+	if err != nil || math.Abs(least-f.value(x)) > 1e-14 || !floats.EqualApprox(x, y, 1e-7) {
 		t.Errorf("L-BFGS ends at %v (%v), Newton's method at %v", y, err, x)
 	}
 	indefinite := mat.NewSymDense(2, []float64{2, 0, 0, -4})

@@ -37,8 +37,9 @@ func (s *Outer) Add(scale float64, v []float64) {
 func (s *Outer) Flush() {
 	if s.count > 0 {
 		dim := s.to.SymmetricDim()
-		vectors, to := s.vectors.Slice(0, s.count, 0, dim).(*mat.Dense).RawMatrix(), s.to.RawSymmetric()
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, vectors, vectors, 1, blas64.General{Rows: dim, Cols: dim, Stride: to.Stride, Data: to.Data})
+		vectors, raw := s.vectors.Slice(0, s.count, 0, dim).(*mat.Dense).RawMatrix(), s.to.RawSymmetric()
+		to := blas64.General{Rows: dim, Cols: dim, Stride: raw.Stride, Data: raw.Data}
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, vectors, vectors, 1, to)
 	}
 	s.count = 0
 }
@@ -59,7 +60,8 @@ func NewForms(visit func(tag int, v, forms []float64), of ...*mat.Dense) *Forms 
 	for _, m := range of {
 		dim += m.RawMatrix().Cols
 	}
-	return &Forms{of: of, vectors: mat.NewDense(vectorsAtOnce, dim, nil), forms: mat.NewDense(vectorsAtOnce, len(of), nil), visit: visit}
+	vectors, forms := mat.NewDense(vectorsAtOnce, dim, nil), mat.NewDense(vectorsAtOnce, len(of), nil)
+	return &Forms{of: of, vectors: vectors, forms: forms, visit: visit}
 }
 
 // Next is the space of a vector to be set.
@@ -99,8 +101,8 @@ const LargestLeverage = 0.5
 //
 //	J = Σ_rows n w² s sᵀ + Λ ,  the score of each stage over 1 − h, h = w sᵀ F⁻¹ s ,
 //
-// of rows that were seen n times with weight w. The leverage h makes up for the rows' pull on the fit that judges them, as in
-// MacKinnon & White's HC3 (1985), the jackknife to first order.
+// of rows that were seen n times with weight w. The leverage h makes up for the rows' pull on the fit that judges them, as
+// in MacKinnon & White's HC3 (1985), the jackknife to first order.
 type Meat struct {
 	J *mat.SymDense
 
