@@ -230,8 +230,8 @@ func (e *entry) logProbs(said Scores) (m *mat.Dense, readAs string, err error) {
 	j, why := &Judge{}, ""
 	j.Add(m, 0)
 	as := cmp.Or(said, map[string]Scores{"log_probs": LogProbabilities, "probs": Probabilities}[e.key])
-	if as == "" {
-		as, why = j.Looks()
+	if looks, doubt := j.Looks(); as == "" || said == "" && doubt != "" && doubt == j.form() {
+		as, why = looks, doubt
 	}
 	if err := j.accept(e.a.path, e.key, as, why); err != nil {
 		return nil, "", err

@@ -153,6 +153,7 @@ func (s *Set) possible(path, part string, first int) error {
 //	a negative number, or one above 1, and no row like another   logits
 //	no number above 0, the exponentials of each row sum to 1      log-probabilities
 //	no negative number, each row sums to 1, 100 or 255…256        probabilities, but for C times the rounding of the values
+//	log2 p, log10 p, odds … whose p sum to 1 in each row          a question
 //	everything in 0…1, or sums that logits have by no chance      a question
 //
 // It never guesses between two of them: what may be either is Doubtful, and the user says it.
@@ -168,6 +169,7 @@ type Judge struct {
 	smallest      float64    // of the positive values
 	single        bool       // each row has one value but 0, or none
 	grain         grain
+	told          [len(forms)]told
 }
 
 // closest is how near to 1 any row of probabilities sums, however fine its values: as a softmax of many
@@ -210,6 +212,9 @@ func (j *Judge) add(row []float64, i int) {
 		}
 	}
 	j.single = j.single && positive <= 1
+	for k := range j.told {
+		j.told[k].add(&forms[k], row, &j.grain)
+	}
 	j.least, j.most = min(j.least, floats.Min(row)), max(j.most, floats.Max(row))
 	extend(&j.sums, &j.at, sum, i)
 	extend(&j.logs, &j.logAt, floats.LogSumExp(row), i)
@@ -274,7 +279,7 @@ func (j *Judge) Looks() (looks Scores, why string) {
 	case j.most <= 0 && max(-j.logs[0], j.logs[1]) <= closest:
 		return LogProbabilities, ""
 	}
-	if why = j.doubt(); why != "" {
+	if why = cmp.Or(j.form(), j.doubt()); why != "" {
 		return Doubtful, why
 	}
 	return Logits, ""
@@ -296,7 +301,7 @@ func (j *Judge) doubt() string {
 		return fmt.Sprintf("may be logits or percentages: %d of %d rows sum to 100, and its %s%s", j.summed[1], j.rows, sums, sayWhich)
 	case whole && j.negative == "" && j.most >= 100 && j.most <= 256:
 		return fmt.Sprintf("may be logits or the output of a quantized network: it holds whole numbers up to %g, and its %s; convert them by their scale and zero point%s", j.most, sums, orSayWhich)
-	case whole && j.least >= -128 && j.most <= 127 && j.rows >= few && j.sums[0] >= 256-129*c && j.sums[1] <= 256-127*c: // of q − 128 each
+	case whole && j.least >= -128 && j.least < -64 && j.most <= 127 && j.rows >= few && j.sums[0] >= 256-129*c && j.sums[1] <= 256-127*c: // of q − 128 each
 		return "may be the softmax of a quantized network: it holds whole numbers from −128 to 127, and its " + sums + "; add 128 to them" + orSayWhich
 	case j.constant() > 0 && !j.single:
 		return fmt.Sprintf("may be logits, votes or probabilities: no number is negative and every row sums to %.6g%s", j.constant(), sayWhich)
@@ -463,6 +468,14 @@ func decimalOf(v float64, decimals int) bool {
 	return math.Abs(scaled-math.Round(scaled)) <= 0x1p-24*math.Abs(scaled)
 }
 
+// unit is the last digit of v.
+func (g *grain) unit(v float64) float64 {
+	if g.decimals <= mostDecimals {
+		return math.Pow10(-g.decimals)
+	}
+	return math.Abs(v) * 2 * g.bits.rounding()
+}
+
 // rounding is by how much numbers on a scale may be off, as a share of it: a unit of the last decimal, as it may be cut,
 // or the unit roundoff of their type. Nobody rounds probabilities to one decimal: .5 and .4 are exact.
 func (g *grain) rounding(scale float64) float64 {
@@ -572,6 +585,9 @@ func (j *Judge) join(with *Judge) {
 	j.rows += with.rows
 	j.sums = [2]float64{min(j.sums[0], with.sums[0]), max(j.sums[1], with.sums[1])}
 	j.most, j.smallest = max(j.most, with.most), min(j.smallest, with.smallest)
+	for k, t := range with.told {
+		j.told[k].rows, j.told[k].others = j.told[k].rows+t.rows, j.told[k].others+t.others
+	}
 	j.zeros += with.zeros
 	j.grain = grain{max(j.grain.decimals, with.grain.decimals), max(j.grain.bits, with.grain.bits)}
 }

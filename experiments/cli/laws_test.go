@@ -130,6 +130,13 @@ func lawsOfMeaning() map[string]law {
 			return r.npz(at, nil, data.Array{Name: "sample_weight", Value: make([]float64, 800)})
 		}},
 	}
+	for of, form := range map[string]func(p float64) float64{
+		"logarithms of base 2": math.Log2,
+		"odds":                 func(p float64) float64 { return p / (1 - p) },
+		"logarithms of odds":   func(p float64) float64 { return math.Log(p / (1 - p)) },
+	} {
+		laws["as "+of] = law{file: "f.npz", asked: "seems to hold " + of, write: func(at string) error { return r.as(form).npz(at, nil) }}
+	}
 	for name, form := range map[string]struct {
 		scores string
 		within float64 // by the resolution of the form

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from calibra.command import CalibraWarning, InputError, array, untraced
+from calibra.command import CalibraWarning, InputError, array, run, scratch, untraced, write
 from calibra.tables import Array, Rows, single_column
 
 
@@ -81,8 +81,20 @@ def probabilities_of(values: Rows, name: str, scores: str | None = None) -> Arra
         off = max(1e-3 * scale, p.shape[1] * next(rounded, 0.0))
     free = scores in ("logits", "log-probabilities", "one-vs-rest")
     if len(p) == 0 or p.min() < 0 or not (free or np.all(np.abs(sums - scale) <= off)):
-        raise InputError(f"{name} must hold at least one row, and in each row probabilities that sum to 1; of others, scores= says what they are: logits, probabilities, log-probabilities or one-vs-rest")
+        raise InputError(_judged(p) or f"{name} must hold at least one row, and in each row probabilities that sum to 1; of others, scores= says what they are: logits, probabilities, log-probabilities or one-vs-rest")
     return typing.cast(Array, np.where(sums[:, None] > 0, p, 1) if scores == "one-vs-rest" else p)
+
+
+def _judged(p: Array) -> str:
+    """What the command's judge of scores asks of numbers that are no probabilities; "" where it takes them for logits."""
+    with warnings.catch_warnings(), scratch(p) as folder:
+        warnings.simplefilter("ignore")
+        write(folder / "rows.npz", test_logits=p, test_labels=np.arange(len(p)) % p.shape[1])
+        try:
+            run("evaluate", "--in", folder / "rows.npz", "--folds=0", "--redraws=0", "--replicates=0", "--json", within=folder)
+        except InputError as asked:
+            return str(asked)
+    return ""
 
 
 def labels(y: Rows) -> Array:

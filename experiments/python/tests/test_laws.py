@@ -54,6 +54,24 @@ LAWS = {
     "one-vs-rest": (P / 2, Y, "one-vs-rest", None, 1e-9),
 }
 
+# What is asked, by all faces in the same words.
+ASKED = {
+    "logarithms of base 2": np.log2(P),
+    "logarithms of base 10": np.log10(P).round(3),
+    "negative logarithms of probabilities": -np.log(P),
+    "odds p/": P / (1 - P),
+    "logarithms of odds": np.log(P / (1 - P)),
+    "reciprocals": 1 / P,
+    "1 − p": 1 - P,
+}
+
+
+@pytest.mark.parametrize("face", [face for face in FACES if face != "diagnose"])
+@pytest.mark.parametrize("form", ASKED)
+def test_forms_of_probabilities_are_asked(form, face):
+    with pytest.raises(calibra.InputError, match=f"seems to hold {form}.* sums to 1 in each row; hand over .*scores="):
+        FACES[face](ASKED[form], Y, None, None)
+
 
 @pytest.fixture(scope="module")
 def right():
