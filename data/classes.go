@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -113,17 +116,34 @@ func (a *archive) judgeOrder(sets ...*Set) error {
 	return nil
 }
 
-// fromOne reads labels 1…C as those of the C columns in their order, and says so: no other labels reach C. Those that the names of a
-// model number so are read so too, even if none reaches C.
-func (a *archive) fromOne(classes int, all ...[]int) {
+// byNumber reads labels that are numbers, and says how: as the numbers of a table's columns (see [Numbers]) or as 1…C of the C columns
+// in their order, if no other labels reach C. Those that the names of a model number so are read so too, even if none reaches C. It is an
+// *InputError where the numbers of the columns contradict their order and the labels are others.
+func (a *archive) byNumber(classes int, all ...[]int) error {
 	if seen, err := a.labelNames(); err != nil || seen != nil {
-		return
+		return nil
 	}
 	joined := slices.Concat(all...)
 	low, high := slices.Min(append(joined, math.MaxInt)), slices.Max(append(joined, 0))
+	numbers, said := Numbers(a.names.Classes), a.has("class_names")
+	if places := low >= 0 && high < classes && (slices.IsSorted(numbers) || said && !a.table); len(numbers) == classes && !places {
+		strange := slices.IndexFunc(joined, func(y int) bool { return !slices.Contains(numbers, y) })
+		switch {
+		case strange < 0:
+			for _, labels := range all {
+				for i, y := range labels {
+					labels[i] = slices.Index(numbers, y)
+				}
+			}
+			return nil
+		case !slices.IsSorted(numbers):
+			return Inputf(a.path, "the columns of the classes are %s, in this order, and a label is %d, which is none of these numbers; give the labels the names of the columns, or put the columns in the order of the labels",
+				listed(Each(a.names.Classes, Printable), 6), joined[strange])
+		}
+	}
 	named := Numerals(classes + 1)[1:]
-	if low < 1 || high > classes || high < classes && (!slices.Equal(a.names.Classes, named) || a.has("class_names")) {
-		return
+	if low < 1 || high > classes || high < classes && (!slices.Equal(a.names.Classes, named) || said) {
+		return nil
 	}
 	for _, labels := range all {
 		for i := range labels {
@@ -134,6 +154,26 @@ func (a *archive) fromOne(classes int, all ...[]int) {
 	if a.names.Classes == nil {
 		a.names.Classes = named
 	}
+	return nil
+}
+
+var endNumber = regexp.MustCompile(`^(.*?)(0|[1-9][0-9]{0,8})$`)
+
+// Numbers are the whole numbers that names end in, after one beginning that all share, such as class_2, class_0; nil if they do not.
+func Numbers(names []string) []int {
+	var numbers []int
+	for k, name := range names {
+		m := endNumber.FindStringSubmatch(name)
+		if m == nil || k > 0 && m[1] != strings.TrimSuffix(names[0], strconv.Itoa(numbers[0])) {
+			return nil
+		}
+		number, _ := strconv.Atoi(m[2]) // of at most nine digits
+		if slices.Contains(numbers, number) {
+			return nil
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers
 }
 
 // orderAlarm is the chance of taking labels for exchanged where chance alone is the reason, and surely as many standard deviations.

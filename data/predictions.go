@@ -207,9 +207,9 @@ func readPredictions(a *archive, as Scores) (*Predictions, error) {
 		return nil, err
 	}
 	if p.Soft == nil {
-		a.fromOne(c, p.Labels)
+		err = a.byNumber(c, p.Labels)
 	}
-	if err := a.checkShares("labels", p.Labels, p.Soft, c); err != nil {
+	if err = cmp.Or(err, a.checkShares("labels", p.Labels, p.Soft, c)); err != nil {
 		return nil, err
 	}
 	x := &Set{Logits: p.LogProbs, Labels: p.Labels, Weights: p.Weights}

@@ -274,7 +274,9 @@ func (s *Source) checkLabels(a *archive) error {
 				all = append(all, set.Labels)
 			}
 		}
-		a.fromOne(s.Classes, all...)
+		if err := a.byNumber(s.Classes, all...); err != nil {
+			return err
+		}
 	}
 	for name, set := range s.sets() {
 		if err := a.checkShares(name+"_labels", set.Labels, set.Soft, s.Classes); err != nil {

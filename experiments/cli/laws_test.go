@@ -110,17 +110,29 @@ func lawsOfMeaning() map[string]law {
 	r := newLawRows()
 	names, other := r.names, []string{"x 1", "y", "é"}
 	classes := func(names []string) data.Array { return data.Array{Name: "class_names", Value: names} }
-	turned, renamed, numbers := r.permuted(2, 0, 1), r, r
+	turned, renamed, numbers, numbered := r.permuted(2, 0, 1), r, r, r
+	numbered.names = []string{"kind2", "kind0", "kind1"}
+	numbered.scores = turned.scores
+	fromOne := numbered
+	fromOne.names = []string{"3", "1", "2"}
 	renamed.names = other
 	numbers.names = nil
 	shuffled := r
 	shuffled.labels = slices.Concat(r.labels[1:400], r.labels[:1], r.labels[401:], r.labels[400:401])
 	laws := map[string]law{
-		"as they are":                      {file: "f.npz", write: func(at string) error { return r.npz(at, names, classes(names)) }},
-		"numbered":                         {file: "f.npz", write: func(at string) error { return r.npz(at, nil) }},
-		"renamed":                          {file: "f.npz", write: func(at string) error { return r.npz(at, other, classes(other)) }},
-		"permuted, class_names":            {file: "f.npz", write: func(at string) error { return turned.npz(at, names, classes(turned.names)) }},
-		"permuted, logit_NAME":             {file: "f.csv", write: func(at string) error { return turned.csv(at, "logit_", names) }},
+		"as they are":                  {file: "f.npz", write: func(at string) error { return r.npz(at, names, classes(names)) }},
+		"numbered":                     {file: "f.npz", write: func(at string) error { return r.npz(at, nil) }},
+		"renamed":                      {file: "f.npz", write: func(at string) error { return r.npz(at, other, classes(other)) }},
+		"permuted, class_names":        {file: "f.npz", write: func(at string) error { return turned.npz(at, names, classes(turned.names)) }},
+		"permuted, logit_NAME":         {file: "f.csv", write: func(at string) error { return turned.csv(at, "logit_", names) }},
+		"permuted, numbers in names":   {file: "f.csv", write: func(at string) error { return numbered.csv(at, "logit_", data.Numerals(3)) }},
+		"permuted, numerals":           {file: "f.csv", write: func(at string) error { return fromOne.csv(at, "logit_", data.Numerals(4)[1:]) }},
+		"permuted, numerals of others": {file: "f.csv", asked: "the columns of the classes are 3, 1, 2, in this order, and a label is 0", write: func(at string) error { return fromOne.csv(at, "logit_", data.Numerals(3)) }},
+		"permuted, class_names of numerals": {file: "f.npz", write: func(at string) error {
+			moved := fromOne
+			moved.labels = data.Each(r.labels, func(y int) int { return y + 1 })
+			return moved.npz(at, nil, classes(fromOne.names))
+		}},
 		"permuted, a column of each class": {file: "f.csv", within: 1e-9, write: func(at string) error { return turned.as(math.Abs).csv(at, "prob_", names) }},
 		"names alone":                      {file: "f.npz", notes: []string{"classes"}, write: func(at string) error { return r.npz(at, names) }},
 		"permuted, names alone":            {file: "f.npz", asked: "the labels fit the columns better in another order", write: func(at string) error { return turned.npz(at, names) }},

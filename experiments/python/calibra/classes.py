@@ -1,6 +1,7 @@
 """Rows as the command takes them: logits N×C, labels 0…C−1."""
 from __future__ import annotations
 
+import re
 import statistics
 import typing
 import warnings
@@ -144,6 +145,13 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
                 if 1 < of.sum() < count and np.all(np.abs(scores[:, of].sum(axis=1) - 1) < 1e-3) and np.any(scores[:, ~of]):
                     raise InputError(f"columns {[name for name in bare if name not in named]} stand beside those of the classes in y, which sum to 1 without them; leave them out, or name them by features=")
                 return np.array(bare) if found.dtype.kind == "U" else np.array(bare, dtype=object).astype(found.dtype)
+        numbers = _numbers(names)
+        if numbers and found.dtype.kind in "iub" and not (numbers == sorted(numbers) and found[0] >= 0 and found[-1] < count):
+            strange = [value for value in found.tolist() if value not in numbers]
+            if not strange:
+                return np.array(numbers)
+            if numbers != sorted(numbers):
+                raise InputError(f"the columns of the classes are {', '.join(names[:6])}, in this order, and a label is {strange[0]}, which is none of these numbers; give the labels the names of the columns, or hand over {say}, the classes in the order of the columns")
     levels: typing.Any = getattr(getattr(y, "dtype", None), "categories", None)
     if not hasattr(levels, "__len__"):  # polars' Categorical has none of its own
         levels = None
@@ -176,6 +184,13 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
     if not orders:
         raise InputError(f"y holds {len(found)} classes and there are {count} columns; hand over {say}, the classes in the order of the columns")
     return _fitting(values, scores, orders, asked, say)
+
+
+def _numbers(names: typing.Sequence[str]) -> list[int]:
+    """The whole numbers that names end in, after one beginning that all share, as data.Numbers has them; [] if they do not."""
+    ends = [re.fullmatch(r"(.*?)(0|[1-9][0-9]{0,8})", name) for name in names]
+    numbers = [int(end[2]) for end in ends if end]
+    return numbers if len(set(numbers)) == len(names) and len({end[1] for end in ends if end}) == 1 else []
 
 
 ALARM = 1e-3  # the chance of taking classes for exchanged where chance alone is the reason, as data/classes.go has it

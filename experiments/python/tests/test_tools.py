@@ -1,4 +1,5 @@
 """What popular tools write, as files and in Python: each is read right, or asked about or refused in a sentence, and never read wrong."""
+import functools
 import json
 import tempfile
 import types
@@ -160,6 +161,7 @@ def predictions():
     return said
 
 
+@functools.cache
 def trainer():
     """What a Trainer predicts of sentences of four words, which its small network has read for 40 steps."""
     pytest.importorskip("torch"), pytest.importorskip("accelerate")
