@@ -295,31 +295,20 @@ func betterOrder(ranks *mat.Dense, labels, one, other []int) float64 {
 // fittingOrder is the column of each label: the largest mean rank first, each column once.
 func fittingOrder(ranks *mat.Dense, labels []int) []int {
 	_, classes := ranks.Dims()
-	mean, counts := mat.NewDense(classes, classes, nil), make([]float64, classes)
+	mean, counts := make([]float64, classes*classes), make([]float64, classes)
 	for i, y := range labels {
-		floats.Add(mean.RawRowView(y), ranks.RawRowView(i))
+		floats.Add(mean[y*classes:(y+1)*classes], ranks.RawRowView(i))
 		counts[y]++
 	}
-	columns := slices.Repeat([]int{-1}, classes)
-	for y, n := range counts {
-		floats.Scale(1/max(n, 1), mean.RawRowView(y))
+	for k := range mean {
+		mean[k] /= max(counts[k/classes], 1)
 	}
-	for range classes {
-		y, k, most := 0, 0, math.Inf(-1)
-		for i := range classes {
-			for j, v := range mean.RawRowView(i) {
-				if v > most {
-					y, k, most = i, j, v
-				}
-			}
-		}
-		columns[y] = k
-		for i := range classes {
-			mean.Set(i, k, math.Inf(-1))
-			mean.Set(y, i, math.Inf(-1))
-		}
-		if math.IsInf(most, -1) {
-			break
+	places := UpTo(len(mean))
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(mean[b], mean[a]) })
+	columns := slices.Repeat([]int{-1}, classes)
+	for _, at := range places {
+		if y, k := at/classes, at%classes; columns[y] < 0 && !slices.Contains(columns, k) {
+			columns[y] = k
 		}
 	}
 	return columns

@@ -2,7 +2,6 @@ package rowcheck
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -28,70 +27,18 @@ func otherLabels(rows string, x *data.Set) (text string, order bool) {
 		return "", false
 	}
 	scores, labels := x.Logits, x.Labels
-	counts := countOrder(scores, labels)
-	if counts.classes < 2 {
+	if slices.Min(labels) == slices.Max(labels) {
 		return "", false // one class alone is a fault of its own
-	}
-	const renumber = "the labels seem to number the classes in another order than the columns do: %s; " +
-		"number them by the columns or, where labels are names, add class_names in the order of the columns"
-	if counts.moved > 2*counts.right && counts.surely(counts.moved) {
-		return fmt.Sprintf(renumber, fmt.Sprintf("the classifier is right in %.0f %% of the %s, and would be in %.0f %% if its columns stood for other classes",
-			counts.percent(counts.right), rows, counts.percent(counts.moved))), true
 	}
 	if some := spread(len(labels), comparedRows); some != nil {
 		scores, labels = data.RowsOf(scores, some), data.Each(some, func(i int) int { return labels[i] })
 	}
 	if a, b, z, surely := data.Exchanged(scores, labels); z < surely {
 		name := func(c int) string { return data.Line(data.ClassName(x.Names.Classes, c)) }
-		return fmt.Sprintf(renumber, fmt.Sprintf("the %s of class %s look like those of class %s, and the other way round", rows, name(a), name(b))), true
+		return fmt.Sprintf("the labels seem to number the classes in another order than the columns do: the %s of class %s look like those of class %s, and the other way round; "+
+			"number them by the columns or, where labels are names, add class_names in the order of the columns", rows, name(a), name(b)), true
 	}
 	return foreign(rows, scores, labels), false
-}
-
-// order counts of how many rows the label is the largest score, and the commonest label of the rows with that largest score.
-type order struct{ rows, right, moved, classes int }
-
-// countOrder learns on every other row what labels are common, and counts on the others.
-func countOrder(scores *mat.Dense, labels []int) (out order) {
-	seen, known := map[int]map[int]int{}, map[int]bool{}
-	mostly := map[int]int{}
-	for _, learn := range []bool{true, false} {
-		for i, y := range labels {
-			switch top := floats.MaxIdx(scores.RawRowView(i)); {
-			case learn != (i%2 == 0):
-			case learn:
-				if seen[top] == nil {
-					seen[top] = map[int]int{}
-				}
-				seen[top][y]++
-				known[y] = true
-			default:
-				out.rows++
-				out.right += one(top == y)
-				to, known := mostly[top]
-				out.moved += one(known && to == y)
-			}
-		}
-		for k, counts := range seen {
-			mostly[k] = slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b int) int { return counts[a] - counts[b] })
-		}
-	}
-	out.classes = len(known)
-	return out
-}
-
-// surely reports whether n is more than the rows in which the classifier is right, by more than chance.
-func (o order) surely(n int) bool {
-	return float64(n-o.right) > alarmDeviation*math.Sqrt(float64(n+o.right))
-}
-
-func (o order) percent(n int) float64 { return 100 * float64(n) / float64(o.rows) }
-
-func one(holds bool) int {
-	if holds {
-		return 1
-	}
-	return 0
 }
 
 const (
@@ -118,7 +65,9 @@ func foreign(rows string, scores *mat.Dense, labels []int) string {
 		counts[y]++
 		row, to := scores.RawRowView(i), q.RawRowView(i)
 		top, sum := floats.MaxIdx(row), floats.LogSumExp(row)
-		right += float64(one(top == y)) / float64(n)
+		if top == y {
+			right += 1 / float64(n)
+		}
 		claimed += math.Exp(row[top]-sum) / float64(n)
 		for c, l := range row {
 			to[c] = tempered * max(l-sum, math.Log(foreignFloor))
