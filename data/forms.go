@@ -7,22 +7,22 @@ import (
 
 // form is a function x of probabilities that may be taken for logits. Its rows tell it: the p of each sum to 1.
 type form struct {
-	of, p   string
-	back    func(x float64) float64 // p, and NaN or a number outside 0…1 where x is no value of the form
-	columns int                     // as many at least; two log-odds −m and m may be logits less their mean
+	of, p string
+	back  func(x float64) float64 // p, and NaN or a number outside 0…1 where x is no value of the form
 }
 
 var forms = [...]form{
-	{"logarithms of base 2 of probabilities", "2^x", math.Exp2, 2},
-	{"logarithms of base 10 of probabilities", "10^x", func(x float64) float64 { return math.Pow(10, x) }, 2},
-	{"negative logarithms of probabilities", "exp(−x)", func(x float64) float64 { return math.Exp(-x) }, 2},
-	{"negative logarithms of base 2 of probabilities", "2^−x", func(x float64) float64 { return math.Exp2(-x) }, 2},
-	{"negative logarithms of base 10 of probabilities", "10^−x", func(x float64) float64 { return math.Pow(10, -x) }, 2},
-	{"odds p/(1 − p)", "x/(1 + x)", func(x float64) float64 { return 1 / (1 + 1/x) }, 2},
-	{"odds (1 − p)/p against each class", "1/(1 + x)", func(x float64) float64 { return 1 / (1 + x) }, 3},
-	{"logarithms of odds p/(1 − p)", "1/(1 + exp(−x))", func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 3},
-	{"reciprocals 1/p of probabilities", "1/x", func(x float64) float64 { return 1 / x }, 2},
-	{"1 − p of probabilities p", "1 − x", func(x float64) float64 { return 1 - x }, 3},
+	{"logarithms of base 2 of probabilities", "2^x", math.Exp2},
+	{"logarithms of base 10 of probabilities", "10^x", func(x float64) float64 { return math.Pow(10, x) }},
+	{"probabilities in decibels", "10^(x/10)", func(x float64) float64 { return math.Pow(10, x/10) }},
+	{"negative logarithms of probabilities", "exp(−x)", func(x float64) float64 { return math.Exp(-x) }},
+	{"negative logarithms of base 2 of probabilities", "2^−x", func(x float64) float64 { return math.Exp2(-x) }},
+	{"negative logarithms of base 10 of probabilities", "10^−x", func(x float64) float64 { return math.Pow(10, -x) }},
+	{"odds p/(1 − p)", "x/(1 + x)", func(x float64) float64 { return 1 / (1 + 1/x) }},
+	{"odds (1 − p)/p against each class", "1/(1 + x)", func(x float64) float64 { return 1 / (1 + x) }},
+	{"logarithms of odds p/(1 − p)", "1/(1 + exp(−x))", func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }},
+	{"reciprocals 1/p of probabilities", "1/x", func(x float64) float64 { return 1 / x }},
+	{"1 − p of probabilities p", "1 − x", func(x float64) float64 { return 1 - x }},
 }
 
 // told counts the rows that tell a form, and those that are none of it. Rows as sure as 1 and 0 are of several forms, and count as neither.
@@ -34,7 +34,7 @@ func (t told) surely() bool { return t.rows >= few && t.rows > t.others }
 // add counts a row whose numbers are rounded so. It stops where the first rows have told.
 func (t *told) add(f *form, row []float64, g *grain) {
 	const furthest, sure = .05, .99
-	if len(row) < f.columns || t.others > few+t.rows {
+	if t.others > few+t.rows {
 		return
 	}
 	sum, off, largest := 0.0, closest, 0.0
@@ -60,7 +60,7 @@ func (t *told) add(f *form, row []float64, g *grain) {
 // form says of which form the rows are, and the way out; "" for none.
 func (j *Judge) form() string {
 	for k, f := range forms {
-		if j.told[k].surely() {
+		if j.scale() == 0 && j.told[k].surely() {
 			return fmt.Sprintf("seems to hold %s, since %s sums to 1 in each row; hand over %[2]s of each number%[3]s", f.of, f.p, orSayWhich)
 		}
 	}

@@ -341,6 +341,9 @@ func (j *Judge) accept(path, array string, as Scores, why string) error {
 func (j *Judge) Applied(path string, said, fitted Scores) (Scores, error) {
 	looks, _ := j.Looks()
 	as := cmp.Or(said, fitted)
+	if form := j.form(); said == "" && form != "" {
+		return "", Inputf(path, "test_logits %s", form)
+	}
 	switch {
 	case looks == "" || as == "":
 		return Logits, nil

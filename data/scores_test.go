@@ -137,7 +137,8 @@ func TestJudge(t *testing.T) {
 		"reciprocals":            {softmax(3, func(p float64) float64 { return 1 / p }), Doubtful, ""},
 		"1 − p":                  {softmax(3, func(p float64) float64 { return 1 - p }), Doubtful, ""},
 		"log2, one of 150 not":   {whole(softmax(5, math.Log2), 7, 3), Doubtful, ""},
-		"−m and m":               {softmax(2, func(p float64) float64 { return math.Log(p / (1 - p)) }), Logits, ""},
+		"−m and m":               {softmax(2, func(p float64) float64 { return math.Log(p / (1 - p)) }), Doubtful, ""},
+		"decibels":               {softmax(4, func(p float64) float64 { return 10 * math.Log10(p) }), Doubtful, ""},
 		"sure logits, less max":  {sure, Logits, ""},
 		"4 or 0":                 {mat.NewDense(5, 2, []float64{4, 0, 0, 4, 4, 0, 4, 0, 0, 4}), Logits, ""},
 	} {
