@@ -88,8 +88,10 @@ func (t *columnar) classify() error {
 	if classes == nil {
 		classes, array = t.prefixed(), "prob_"
 		names = Each(classes, func(c *column) string { return className(c.name) })
-		if label, err = t.labelAmong(names, classes); label == nil && !distributions(classes) {
-			classes, err = nil, nil
+		if label, err = t.labelAmong(names, classes); !distributions(classes) {
+			if array = "logit_"; label == nil {
+				classes, err = nil, nil
+			}
 		}
 	}
 	if classes == nil {

@@ -20,7 +20,7 @@ type classOrder struct {
 	names []string
 }
 
-const byLevels = "order of their categories"
+const byLevels, byZero, byOne = "order of their categories", "order from 0", "order from 1"
 
 // nameByLabels takes for the classes what the labels name, in the order of ordered categories or else in the first of the
 // orders that the columns may have: that of categories, of numbers, of the alphabet, and that in which the file names them.
@@ -54,8 +54,12 @@ func (a *archive) nameByLabels() error {
 func (a *archive) takeOrder(k int) {
 	o := a.orders[k]
 	a.names.Classes = o.names
-	a.order = fmt.Sprintf("the labels are names, taken for the classes 0…%d in %s: %s (columns logit_NAME, or class_names, say another)",
-		len(o.names)-1, o.by, listed(Each(o.names, Printable), 6))
+	kind := "names"
+	if strings.HasPrefix(o.by, byOne) {
+		kind = "numbers"
+	}
+	a.order = fmt.Sprintf("the labels are %s, taken for the classes 0…%d in %s: %s (columns logit_NAME, or class_names, say another)",
+		kind, len(o.names)-1, o.by, listed(Each(o.names, Printable), 6))
 }
 
 // judgeOrder holds the order that was taken to the rows, where nothing but the labels names the classes. Another one is
@@ -70,7 +74,7 @@ func (a *archive) judgeOrder(sets ...*Set) error {
 		return nil
 	}
 	at := Each(a.orders, func(o classOrder) []int { // the columns of the classes by which labels are numbered
-		return Each(a.orders[0].names, func(name string) int { return slices.Index(o.names, name) })
+		return Each(a.orders[0].names, func(name string) int { return max(slices.Index(o.names, name), 0) }) // 0 of a class without rows
 	})
 	ranks := columnRanks(scores)
 	best := 0
@@ -142,6 +146,9 @@ func (a *archive) byNumber(classes int, all ...[]int) error {
 		}
 	}
 	named := Numerals(classes + 1)[1:]
+	if low == 1 && high == classes-1 && a.names.Classes == nil && !a.table { // the rows may tell
+		a.orders = []classOrder{{byZero, Numerals(classes)}, {byOne, named}}
+	}
 	if low < 1 || high > classes || high < classes && (!slices.Equal(a.names.Classes, named) || said) {
 		return nil
 	}

@@ -285,6 +285,14 @@ func (j *Judge) Looks() (looks Scores, why string) {
 	return Logits, ""
 }
 
+// named are numbers whose array says by its name that they are as, "" if it does not: that, unless the rows tell a form of probabilities.
+func (j *Judge) named(as Scores) (looks Scores, why string) {
+	if looks, why = j.Looks(); as == "" || why != "" && why == j.form() {
+		return looks, why
+	}
+	return as, ""
+}
+
 // doubt says what speaks against logits, and the way out, "" for nothing.
 func (j *Judge) doubt() string {
 	whole, sums := j.grain.decimals == 0, fmt.Sprintf("rows sum to %.6g…%.6g", j.sums[0], j.sums[1])
@@ -542,7 +550,7 @@ func (s *Source) Settle(as Scores) error {
 		}
 	}
 	if as == "" && largest != "" {
-		looks, why = seen[largest].Looks()
+		looks, why = seen[largest].named(s.named)
 		as = looks
 	}
 	for _, j := range seen { // log-probabilities are logits, of which one part may hold others
@@ -559,7 +567,7 @@ func (s *Source) Settle(as Scores) error {
 		if j == nil {
 			continue
 		}
-		if other, _ := j.Looks(); looks != "" && j.rows >= few && other != Doubtful && other.raw() != looks.raw() && looks != Doubtful {
+		if other, _ := j.Looks(); name != largest && looks != "" && j.rows >= few && other != Doubtful && other.raw() != looks.raw() && looks != Doubtful {
 			return Inputf(s.Path, "%s_logits holds %s and %s_logits holds %s; hand over the same of all rows, or say which by --scores", largest, looks, name, other)
 		}
 		if as == Doubtful {

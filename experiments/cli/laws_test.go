@@ -136,6 +136,7 @@ func lawsOfMeaning() map[string]law {
 		"permuted, a column of each class": {file: "f.csv", within: 1e-9, write: func(at string) error { return turned.as(math.Abs).csv(at, "prob_", names) }},
 		"names alone":                      {file: "f.npz", notes: []string{"classes"}, write: func(at string) error { return r.npz(at, names) }},
 		"permuted, names alone":            {file: "f.npz", asked: "the labels fit the columns better in another order", write: func(at string) error { return turned.npz(at, names) }},
+		"prob_NAME of logits":              {file: "f.csv", asked: "which is no probability", write: func(at string) error { return r.csv(at, "prob_", names) }},
 		"permuted, numbers":                {file: "f.npz", say: verdict.CheckRows, notes: []string{"labels"}, write: func(at string) error { return turned.npz(at, nil) }},
 		"labels of other rows":             {file: "f.npz", say: verdict.CheckRows, notes: []string{"labels"}, write: func(at string) error { return shuffled.npz(at, nil) }},
 		"an array that nothing reads": {file: "f.npz", notes: []string{"unread"}, write: func(at string) error {
@@ -146,6 +147,7 @@ func lawsOfMeaning() map[string]law {
 		"logarithms of base 2": math.Log2,
 		"odds":                 func(p float64) float64 { return p / (1 - p) },
 		"logarithms of odds":   func(p float64) float64 { return math.Log(p / (1 - p)) },
+		"1 − p":                func(p float64) float64 { return 1 - p },
 	} {
 		laws["as "+of] = law{file: "f.npz", asked: "seems to hold " + of, write: func(at string) error { return r.as(form).npz(at, nil) }}
 	}

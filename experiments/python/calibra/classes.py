@@ -23,7 +23,7 @@ def columns(logits: Rows, name: str = "logits", scores: str | None = None) -> Ar
     if logits.dtype == object or logits.dtype.kind in "US":
         try:
             logits = logits.astype(float)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise InputError(f"{name} must be numbers: {error}") from None
     if np.iscomplexobj(logits):
         raise InputError(f"Complex data not supported: {name} must be real numbers")
@@ -137,15 +137,17 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
         if len(np.unique(known)) != count:
             raise InputError(f"{say} holds a class twice: {known.tolist()[:10]}; every column has its own")
         return known
-    bare = [_bare(name) for name in names or []]
     if soft(y):
-        return np.array(bare) if sorted(bare) == sorted(map(_bare, column_names(y) or [])) and bare else np.arange(count)
+        bare = _bare(names)
+        return np.array(bare) if bare and sorted(bare) == sorted(_bare(column_names(y))) else np.arange(count)
     values = labels(y)
     if values.dtype.kind == "f" and np.all(values == np.floor(values)):
         values = values.astype(np.int64)
     found, first = np.unique(values, return_index=True)
-    if len(bare) == count:
-        if (named := set(map(str, found.tolist()))) <= set(bare):
+    if len(names or ()) == count:
+        named = set(map(str, found.tolist()))
+        bare = _bare(names, named)
+        if named <= set(bare):
             of = np.array([name in named for name in bare])
             if 1 < of.sum() < count and np.all(np.abs(scores[:, of].sum(axis=1) - 1) < 1e-3) and np.any(scores[:, ~of]):
                 raise InputError(f"columns {[name for name in bare if name not in named]} stand beside those of the classes in y, which sum to 1 without them; leave them out, or name them by features=")
@@ -196,9 +198,10 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
 SCORE = r"(?i:logit|log_prob|(?:y_?)?(?:prob|proba|probability|probabilities|p|\.?pred|score|class|confidence|conf|softmax))s?"  # as data/classcolumns.go has it
 
 
-def _bare(name: str) -> str:
-    """The class that a column is of by its name."""
-    return re.sub(rf"^{SCORE}[._ ](?=.)", "", name.strip())
+def _bare(names: typing.Sequence[str] | None, said: typing.Collection[str] = ()) -> list[str]:
+    """The classes that columns are of by their names: these as they are where all said are among them."""
+    plain = [name.strip() for name in names or []]
+    return plain if said and set(said) <= set(plain) else [re.sub(rf"^{SCORE}[._ ](?=.)", "", name) for name in plain]
 
 
 def _numbers(names: typing.Sequence[str]) -> list[int]:
@@ -301,8 +304,10 @@ def _ranks(values: Array) -> Array:
 def numbered(y: Rows, classes: Array) -> Array:
     """The labels as numbers of their classes, or soft as they are; a label that is none of them is an InputError with its row."""
     if soft(y):
-        named = list(map(_bare, column_names(y) or []))
+        named = _bare(column_names(y))
         shares = columns(y, "y")
+        if (strange := np.flatnonzero((shares < 0).any(axis=1) | (np.abs(shares.sum(axis=1) - 1) > min(0.005 * len(classes) + 1e-3, 0.2)))).size:
+            raise InputError(f"row {strange[0]} of y sums to {shares[strange[0]].sum():.6g}; hand over one class for each row, or the probabilities of all classes, which sum to 1")
         return shares[:, [named.index(name) for name in classes.tolist()]] if classes.dtype.kind == "U" and sorted(named) == sorted(classes.tolist()) else shares
     y = labels(y)
     if np.array_equal(classes, np.arange(len(classes))) and y.dtype.kind in "iubf":

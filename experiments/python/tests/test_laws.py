@@ -50,6 +50,10 @@ LAWS = {
     "permuted, numerals of others": (pandas.DataFrame(S[:, TURNED], columns=["3", "1", "2"]), Y, "logits", None, None),
     "numbered from 1": (pandas.DataFrame(S, columns=["kind1", "kind2", "kind3"]), Y, "logits", None, 0),
     "named": (pandas.DataFrame(S, columns=["cat", "dog", "eel"]), Y, "logits", None, 0),
+    "permuted, p_NAME": (pandas.DataFrame(S[:, TURNED], columns=["p_" + name for name in NAMES[TURNED]]), NAMES[Y], "logits", None, 0),
+    "permuted, floats of numerals": (pandas.DataFrame(S[:, TURNED], columns=[2, 0, 1]), Y.astype(float), "logits", None, 0),
+    "permuted, soft labels of names": (pandas.DataFrame(S[:, TURNED], columns=NAMES[TURNED]), pandas.DataFrame(np.eye(3)[Y], columns=NAMES), "logits", None, 0),
+    "bytes": (S, NAMES[Y].astype("S"), "logits", None, 0),
     "from 1": (S, Y + 1, "logits", None, 0),
     "log-probabilities": (np.log(P), Y, "log-probabilities", None, 1e-9),
     "probabilities": (P, Y, "probabilities", None, 1e-9),
@@ -101,6 +105,19 @@ def test_laws_of_meaning(law, face, right):
         assert got == pytest.approx(right[face], abs=(within or 0) + 1e-9)
 
 
+def test_truth_values_beside_their_names():
+    s = S[:, :2]
+    assert calibra.metrics.nll(Y == 0, pandas.DataFrame(s, columns=[True, False]), scores="logits") == calibra.metrics.nll(Y != 0, s, scores="logits")
+
+
+def test_labels_of_no_class_are_refused():
+    for y, words in (((np.arange(len(P) * 3) % 2).reshape(-1, 3), "row 0 of y sums to 1|row . of y sums to 2"), (np.zeros_like(P), "row 0 of y sums to 0")):
+        with pytest.raises(calibra.InputError, match=words):
+            calibra.metrics.nll(y, P)
+    with pytest.raises(calibra.InputError, match="holds a class twice"):
+        calibra.metrics.nll(NAMES[Y], P, labels=["ant", "bee", "bee"])
+
+
 def test_alarms_are_notes():
     """What the command says of the rows is in the report, and the verdict recommends nothing on rows of other classes."""
     with warnings.catch_warnings(record=True) as heard:
@@ -109,6 +126,9 @@ def test_alarms_are_notes():
     assert said["verdict"]["say"] == "check the rows"
     with pytest.warns(calibra.CalibraWarning, match="number the classes in another order"):
         calibra.metrics.nll(Y, P[:, TURNED])
+    exchanged = np.column_stack([P[:, [1, 0, 2]] / 2, P / 2])  # two of six classes
+    with pytest.warns(calibra.CalibraWarning, match="number the classes in another order"):
+        calibra.metrics.nll(Y + 3 * (np.arange(len(Y)) % 2), exchanged)
     with pytest.raises(calibra.InputError, match="columns \\['id'\\] stand beside"):
         calibra.Calibrator("ts").fit(pandas.DataFrame(P, columns=NAMES).assign(id=np.arange(len(P))), NAMES[Y])
     assert "labels" in {n["key"] for n in said["notes"]} and any("number the classes in another order" in str(w.message) for w in heard)
