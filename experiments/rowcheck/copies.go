@@ -244,60 +244,19 @@ func (r *repeats) byValues() bool {
 	return r.continuous() && (r.of.Features != nil || r.stepped())
 }
 
-// continuous reports whether one of the first features is continuous or, without features, the probability of the second
-// class is.
+// continuous reports whether one of the first features or, without features, scores has different values in more than half of the cells.
 func (r *repeats) continuous() bool {
-	values := make([]float64, len(r.cells))
-	if r.of.Features == nil {
-		probabilities := r.probabilities()
-		for at, c := range r.cells {
-			p := slices.Sorted(slices.Values(probabilities(c)))
-			values[at] = p[len(p)-2]
-		}
-		return continuous(values)
-	}
 	const looked = 16
-	_, m := r.of.Features.Dims()
-	for j := range min(m, looked) {
-		for at, c := range r.cells {
-			values[at] = r.of.Features.At(c.first, j)
-		}
-		if continuous(values) {
-			return true
-		}
+	x := r.of.Features
+	if x == nil {
+		x = r.of.Logits
 	}
-	return false
-}
-
-// continuous reports whether more than half of the values are different and no shares of at most 1000 rows.
-func continuous(values []float64) bool {
-	seen := map[float64]bool{}
-	for _, v := range values {
-		if !simple(math.Abs(v)) {
-			seen[v] = true
-		}
-	}
-	return 2*len(seen) > len(values)
-}
-
-// simple reports whether v ≥ 0 is a/b with b ≤ 1000, up to the rounding of single precision, by its continued fraction.
-func simple(v float64) bool {
-	const most, rounding = 1000, 1e-6
-	x, before, b := v, 0.0, 1.0 // denominators of the last two convergents
-	for range 12 {
-		if a := math.Round(v * b); math.Abs(v*b-a) <= rounding*v*b {
-			return true
-		}
-		fraction := x - math.Floor(x)
-		if fraction < rounding {
-			return true
-		}
-		x = 1 / fraction
-		if before, b = b, math.Floor(x)*b+before; b > most {
-			return false
-		}
-	}
-	return false
+	_, m := x.Dims()
+	return slices.ContainsFunc(data.UpTo(min(m, looked)), func(j int) bool {
+		values := data.Each(r.cells, func(c cell) float64 { return x.At(c.first, j) })
+		slices.Sort(values)
+		return 2*len(slices.Compact(values)) > len(r.cells)
+	})
 }
 
 // stepped reports whether cells have one row or k rows, and nothing between: k ≥ 3 of at least ten, or k = 2 of so many that
