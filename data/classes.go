@@ -46,13 +46,12 @@ func (a *archive) nameByLabels() error {
 			may("order in which the file names them", seen)
 		}
 	}
-	a.takeOrder(0)
+	a.take(a.orders[0])
 	return nil
 }
 
-// takeOrder takes one of the orders, and says so.
-func (a *archive) takeOrder(k int) {
-	o := a.orders[k]
+// take takes an order, and says so.
+func (a *archive) take(o classOrder) {
 	a.names.Classes = o.names
 	kind := "names"
 	if strings.HasPrefix(o.by, byOne) {
@@ -112,10 +111,7 @@ func (a *archive) judgeOrder(sets ...*Set) error {
 				x.Labels = Each(x.Labels, func(y int) int { return at[best][y] })
 			}
 		}
-		by := a.orders[best].by
-		a.orders[best].by += fmt.Sprintf(", which fits the columns better than %s", a.orders[0].by)
-		a.takeOrder(best)
-		a.orders[best].by = by
+		a.take(classOrder{a.orders[best].by + ", which fits the columns better than " + a.orders[0].by, names})
 	}
 	return nil
 }
