@@ -30,9 +30,8 @@ func otherLabels(rows string, x *data.Set) (text string, order bool) {
 	if slices.Min(labels) == slices.Max(labels) {
 		return "", false // one class alone is a fault of its own
 	}
-	if some := spread(len(labels), comparedRows); some != nil {
-		scores, labels = data.RowsOf(scores, some), data.Each(some, func(i int) int { return labels[i] })
-	}
+	some := spread(len(labels), comparedRows)
+	scores, labels = data.RowsOf(scores, some), data.Each(some, func(i int) int { return labels[i] })
 	if a, b, z, surely := data.Exchanged(scores, labels); z < surely {
 		name := func(c int) string { return data.Line(data.ClassName(x.Names.Classes, c)) }
 		return fmt.Sprintf("the labels seem to number the classes in another order than the columns do: the %s of class %s look like those of class %s, and the other way round; "+
@@ -59,11 +58,11 @@ const (
 // q_ic ∝ exp(b_c) p_ic^β are the probabilities at β = tempered, with the b at which Σ_i q_ic = n_c.
 func foreign(rows string, scores *mat.Dense, labels []int) string {
 	n, classes := scores.Dims()
-	counts, q := make([]float64, classes), mat.NewDense(n, classes, nil)
+	counts, logs := make([]float64, classes), mat.NewDense(n, classes, nil)
 	right, claimed := 0.0, 0.0
 	for i, y := range labels {
 		counts[y]++
-		row, to := scores.RawRowView(i), q.RawRowView(i)
+		row, to := scores.RawRowView(i), logs.RawRowView(i)
 		top, sum := floats.MaxIdx(row), floats.LogSumExp(row)
 		if top == y {
 			right += 1 / float64(n)
@@ -74,7 +73,7 @@ func foreign(rows string, scores *mat.Dense, labels []int) string {
 		}
 	}
 	bias := make([]float64, classes)
-	share(q, bias)
+	q := share(logs, bias)
 	p := 2 * distuv.UnitNormal.Survival(math.Abs(data.Agreement(q, labels)))
 	if !(p > unrelated) {
 		return ""
@@ -91,14 +90,11 @@ func foreign(rows string, scores *mat.Dense, labels []int) string {
 			floats.Add(totals, q.RawRowView(i))
 		}
 		for c, m := range counts {
-			if bias[c] = math.Log(m / totals[c]); m == 0 {
+			if bias[c] += math.Log(m / totals[c]); m == 0 {
 				bias[c] = math.Inf(-1)
 			}
-			for i := range n {
-				q.Set(i, c, math.Log(q.At(i, c)))
-			}
 		}
-		share(q, bias)
+		q = share(logs, bias)
 		if floats.Distance(totals, counts, math.Inf(1)) < biasTolerance {
 			break
 		}
@@ -121,10 +117,10 @@ const (
 	biasSteps, biasTolerance = 100, .01
 )
 
-// share turns rows of logarithms into probabilities, each class's times exp(bias).
-func share(q *mat.Dense, bias []float64) {
-	n, _ := q.Dims()
-	for i := range n {
+// share are the probabilities of rows of logarithms, each class's times exp(bias).
+func share(logs *mat.Dense, bias []float64) *mat.Dense {
+	q := mat.DenseCopyOf(logs)
+	for i := range q.RawMatrix().Rows {
 		row := q.RawRowView(i)
 		floats.Add(row, bias)
 		sum := floats.LogSumExp(row)
@@ -132,4 +128,5 @@ func share(q *mat.Dense, bias []float64) {
 			row[c] = math.Exp(l - sum)
 		}
 	}
+	return q
 }
