@@ -73,7 +73,9 @@ func (a *archive) judgeOrder(sets ...*Set) error {
 		return nil
 	}
 	at := Each(a.orders, func(o classOrder) []int { // the columns of the classes by which labels are numbered
-		return Each(a.orders[0].names, func(name string) int { return max(slices.Index(o.names, name), 0) }) // 0 of a class without rows
+		return Each(a.orders[0].names, func(name string) int {
+			return max(slices.Index(o.names, name), 0) // 0 of a class without rows
+		})
 	})
 	ranks := columnRanks(scores)
 	best := 0
@@ -116,9 +118,10 @@ func (a *archive) judgeOrder(sets ...*Set) error {
 	return nil
 }
 
-// byNumber reads labels that are numbers, and says how: as the numbers of a table's columns (see [Numbers]) or as 1…C of the C columns
-// in their order, if no other labels reach C. Those that the names of a model number so are read so too, even if none reaches C. It is an
-// *InputError where the numbers of the columns contradict their order and the labels are others.
+// byNumber reads labels that are numbers, and says how: as the numbers of a table's columns (see [Numbers]) or as 1…C
+// of the C columns in their order, if no other labels reach C. Those that the names of a model number so are read so
+// too, even if none reaches C. It is an *InputError where the numbers of the columns contradict their order and the
+// labels are others.
 func (a *archive) byNumber(classes int, all ...[]int) error {
 	if seen, err := a.labelNames(); err != nil || seen != nil {
 		return nil
@@ -126,7 +129,8 @@ func (a *archive) byNumber(classes int, all ...[]int) error {
 	joined := slices.Concat(all...)
 	low, high := slices.Min(append(joined, math.MaxInt)), slices.Max(append(joined, 0))
 	numbers, said := Numbers(a.names.Classes), a.has("class_names")
-	if places := low >= 0 && high < classes && (slices.IsSorted(numbers) || said && !a.table); len(numbers) == classes && !places {
+	places := low >= 0 && high < classes && (slices.IsSorted(numbers) || said && !a.table)
+	if len(numbers) == classes && !places {
 		strange := slices.IndexFunc(joined, func(y int) bool { return !slices.Contains(numbers, y) })
 		switch {
 		case strange < 0:
@@ -137,7 +141,8 @@ func (a *archive) byNumber(classes int, all ...[]int) error {
 			}
 			return nil
 		case !slices.IsSorted(numbers):
-			return Inputf(a.path, "the columns of the classes are %s, in this order, and a label is %d, which is none of these numbers; give the labels the names of the columns, or put the columns in the order of the labels",
+			return Inputf(a.path, "the columns of the classes are %s, in this order, and a label is %d, which is none of these numbers; "+
+				"give the labels the names of the columns, or put the columns in the order of the labels",
 				listed(Each(a.names.Classes, Printable), 6), joined[strange])
 		}
 	}
@@ -162,7 +167,8 @@ func (a *archive) byNumber(classes int, all ...[]int) error {
 
 var endNumber = regexp.MustCompile(`^(.*?)(0|[1-9][0-9]{0,8})$`)
 
-// Numbers are the whole numbers that names end in, after one beginning that all share, such as class_2, class_0; nil if they do not.
+// Numbers are the whole numbers that names end in, after one beginning that all share, such as class_2, class_0; nil if
+// they do not.
 func Numbers(names []string) []int {
 	var numbers []int
 	for k, name := range names {

@@ -25,7 +25,8 @@ var forms = [...]form{
 	{"1 − p of probabilities p", "1 − x", func(x float64) float64 { return 1 - x }},
 }
 
-// told counts the rows that tell a form, and those that are none of it. Rows as sure as 1 and 0 are of several forms, and count as neither.
+// told counts the rows that tell a form, and those that are none of it. Rows as sure as 1 and 0 are of several forms,
+// and count as neither.
 type told struct{ rows, others int }
 
 // surely reports whether the rows are of the form: chance has few of them by none.

@@ -285,7 +285,8 @@ func (j *Judge) Looks() (looks Scores, why string) {
 	return Logits, ""
 }
 
-// named are numbers whose array says by its name that they are as, "" if it does not: that, unless the rows tell a form of probabilities.
+// named are numbers whose array says by its name that they are as, "" if it does not: that, unless the rows tell a form
+// of probabilities.
 func (j *Judge) named(as Scores) (looks Scores, why string) {
 	if looks, why = j.Looks(); as == "" || why != "" && why == j.form() {
 		return looks, why
@@ -567,7 +568,9 @@ func (s *Source) Settle(as Scores) error {
 		if j == nil {
 			continue
 		}
-		if other, _ := j.Looks(); name != largest && looks != "" && j.rows >= few && other != Doubtful && other.raw() != looks.raw() && looks != Doubtful {
+		other, _ := j.Looks()
+		told := looks != "" && looks != Doubtful && other != Doubtful && j.rows >= few
+		if name != largest && told && other.raw() != looks.raw() {
 			return Inputf(s.Path, "%s_logits holds %s and %s_logits holds %s; hand over the same of all rows, or say which by --scores", largest, looks, name, other)
 		}
 		if as == Doubtful {

@@ -501,7 +501,8 @@ func (t *columnar) gather() error {
 	}
 	named := map[string][]string{}
 	for _, array := range slices.Sorted(maps.Keys(members)) {
-		if slices.Contains(scoreArrays, array) && (t.named || fromOne(endings[array])) || slices.ContainsFunc(endings[array], func(end string) bool { return !wholeNumber.MatchString(end) }) {
+		places := !slices.ContainsFunc(endings[array], func(end string) bool { return !wholeNumber.MatchString(end) })
+		if !places || slices.Contains(scoreArrays, array) && (t.named || fromOne(endings[array])) {
 			named[array] = endings[array]
 		}
 		group := map[int]*column{}

@@ -38,8 +38,8 @@ func drawnRows(n, times int, seed uint64) *data.Set {
 	return x.Rows(slices.Repeat(data.UpTo(n), times))
 }
 
-// TestCopiesCountOnce: evaluate, diagnose, fit, compare and apply say the same of rows and of copies of them, to the byte, but that the latter
-// are copies.
+// TestCopiesCountOnce: evaluate, diagnose, fit, compare and apply say the same of rows and of copies of them, to the
+// byte, but that the latter are copies.
 func TestCopiesCountOnce(t *testing.T) {
 	const n = 160
 	cal := drawnRows(300, 1, 1)

@@ -244,7 +244,8 @@ func (r *repeats) byValues() bool {
 	return r.continuous() && (r.of.Features != nil || r.stepped())
 }
 
-// continuous reports whether one of the first features or, without features, scores has different values in more than half of the cells.
+// continuous reports whether one of the first features or, without features, scores has different values in more than
+// half of the cells.
 func (r *repeats) continuous() bool {
 	const looked = 16
 	x := r.of.Features
