@@ -345,30 +345,33 @@ func (j *Judge) accept(path, array string, as Scores, why string) error {
 	return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right (--scores one-vs-rest does)", j.at[end], array, j.sums[end])
 }
 
-// Applied is what rows for a model that was fitted on scores are read as, where the caller says said: what may be several is
-// what the model's rows were, and so are a few rows. Rows that are something else are an *InputError. An old model does not record its scores.
-func (j *Judge) Applied(path string, said, fitted Scores) (Scores, error) {
+// Applied is what rows for a model that was fitted on scores are read as, where the caller says said: what may be several
+// is what the model's rows were, and so are a few rows; doubt says where they seem to be no logits for all that. Rows that
+// are something else are an *InputError. An old model does not record its scores.
+func (j *Judge) Applied(path string, said, fitted Scores) (as Scores, doubt string, err error) {
 	looks, _ := j.Looks()
-	as := cmp.Or(said, fitted)
-	if form := j.form(); said == "" && form != "" {
-		return "", Inputf(path, "test_logits %s", form)
+	if as = cmp.Or(said, fitted); said == "" {
+		doubt = j.form()
 	}
 	switch {
+	case doubt != "" && fitted.Normalized():
+		return "", "", Inputf(path, "test_logits %s", doubt)
 	case looks == "" || as == "":
-		return Logits, nil
+		return Logits, doubt, nil
 	case said != "" && said.raw() != cmp.Or(fitted, Logits).raw():
 		looks = said
 	case said == "" && fitted.raw() == Logits && looks == Probabilities && j.rows >= few:
 	case said == "" && fitted == Probabilities && looks.raw() == Logits:
 	default:
-		return as, nil
+		return as, doubt, nil
 	}
 	fitted = cmp.Or(fitted, Logits)
 	hint := ""
 	if said == "" && fitted.raw() == Logits {
 		hint = " (--logits if these are logits)"
 	}
-	return "", Inputf(path, "test_logits holds %s and the model was fitted on %s; hand over %[2]s, or fit on %[1]s%[3]s", looks, fitted, hint)
+	return "", "", Inputf(path, "test_logits holds %s and the model was fitted on %s; hand over %[2]s, or fit on %[1]s%[3]s",
+		looks, fitted, hint)
 }
 
 // floor is that of floors for the rows.

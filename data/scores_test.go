@@ -248,6 +248,7 @@ func TestScoresSaid(t *testing.T) {
 // TestAppliedAsFitted: what may be several is what the model's rows were, and so are few rows; what is something else is refused.
 func TestAppliedAsFitted(t *testing.T) {
 	one, many := mat.NewDense(1, 2, []float64{.3, .7}), mat.NewDense(6, 2, []float64{.3, .7, .5, .5, .1, .9, .2, .8, .6, .4, 1, 0})
+	odds := drawn(rand.New(rand.NewPCG(5, 5)), 3, func(p float64) float64 { return p / (1 - p) })
 	for _, c := range []struct {
 		m            *mat.Dense
 		said, fitted Scores
@@ -264,9 +265,12 @@ func TestAppliedAsFitted(t *testing.T) {
 		{many, "", "", Logits}, // an old model
 		{mat.NewDense(1, 2, []float64{.3, .9}), "", Logits, Logits},
 		{mat.NewDense(1, 2, []float64{-3, 9}), "", Probabilities, ""},
+		{odds, "", Logits, Logits},
+		{odds, Logits, Logits, Logits},
+		{odds, "", Probabilities, ""},
 	} {
-		got, err := (&Set{Logits: c.m}).Judge().Applied("f.npz", c.said, c.fitted)
-		if got != c.want || (err == nil) != (c.want != "") {
+		got, doubt, err := (&Set{Logits: c.m}).Judge().Applied("f.npz", c.said, c.fitted)
+		if got != c.want || (err == nil) != (c.want != "") || (doubt != "") != (c.m == odds && c.said == "" && err == nil) {
 			t.Errorf("%v, said %q, for a model of %s: %q, %v", mat.Formatted(c.m), c.said, c.fitted, got, err)
 		}
 	}

@@ -100,6 +100,15 @@ type wrote struct {
 	Copies  *rowcheck.Copies `json:"copies,omitempty"` // among the rows with labels
 }
 
+// readAs is what rows for the model are read as, with a warning where they seem to be something else.
+func (c *applyCmd) readAs(t *terminal, rows *data.Judge, m saved) (data.Scores, error) {
+	as, doubt, err := rows.Applied(c.In, c.scores(), m.file.Scores)
+	if doubt != "" {
+		warnOf(t, "scores", c.In, "test_logits "+doubt)
+	}
+	return as, err
+}
+
 // closing says how many rows were calibrated and, where they have labels, what these say of the predictions: with --json all of it,
 // else whether the rows seem to be others than they should be, which is errCheck.
 func (c *applyCmd) closing(ctx context.Context, t *terminal, m saved, rows int, notice string, p *data.Predictions, l *labelled) error {
