@@ -23,7 +23,7 @@ def columns(logits: Rows, name: str = "logits", scores: str | None = None) -> Ar
     if logits.dtype == object or logits.dtype.kind in "US":
         try:
             logits = logits.astype(float)
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise InputError(f"{name} must be numbers: {error}") from None
     if np.iscomplexobj(logits):
         raise InputError(f"Complex data not supported: {name} must be real numbers")
