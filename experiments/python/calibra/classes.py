@@ -306,8 +306,9 @@ def numbered(y: Rows, classes: Array) -> Array:
     if soft(y):
         named = _bare(column_names(y))
         shares = columns(y, "y")
-        if (strange := np.flatnonzero((shares < 0).any(axis=1) | (np.abs(shares.sum(axis=1) - 1) > min(0.005 * len(classes) + 1e-3, 0.2)))).size:
-            raise InputError(f"row {strange[0]} of y sums to {shares[strange[0]].sum():.6g}; hand over one class for each row, or the probabilities of all classes, which sum to 1")
+        sums = shares.sum(axis=1)
+        if (rows := np.flatnonzero((shares < 0).any(axis=1) | (np.abs(sums - 1) > min(0.005 * len(classes) + 1e-3, 0.2)))).size:
+            raise InputError(f"row {rows[0]} of y sums to {sums[rows[0]]:.6g}; hand over one class for each row, or the probabilities of all classes, which sum to 1")
         return shares[:, [named.index(name) for name in classes.tolist()]] if classes.dtype.kind == "U" and sorted(named) == sorted(classes.tolist()) else shares
     y = labels(y)
     if np.array_equal(classes, np.arange(len(classes))) and y.dtype.kind in "iubf":
