@@ -23,6 +23,7 @@ type Source struct {
 	Scores  Scores  // what the logits were read as; "" where nobody asked
 	ReadAs  string  // the same in words, with what was rounded
 	Floor   float64 // what all probabilities below it were read as; 0 of logits
+	named   Scores  // what the arrays that stand for logits say by their name; "" of logits
 }
 
 // Open reads an npz file of features. Its keys, for each part P of cal, val, test:
@@ -61,7 +62,9 @@ func readSource(a *archive, names Names) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Classes = classes
+	if s.Classes = classes; a.taken != nil {
+		s.named = namedScores[a.taken[0]]
+	}
 	sets := s.parts()
 	err = work.Parts{N: len(sets)}.Do(context.Background(), func(_ context.Context, i int) (err error) { // inflating takes the time
 		*sets[i].set, err = parts[i].read()
@@ -274,7 +277,9 @@ func (s *Source) checkLabels(a *archive) error {
 				all = append(all, set.Labels)
 			}
 		}
-		a.fromOne(s.Classes, all...)
+		if err := a.byNumber(s.Classes, all...); err != nil {
+			return err
+		}
 	}
 	for name, set := range s.sets() {
 		if err := a.checkShares(name+"_labels", set.Labels, set.Soft, s.Classes); err != nil {

@@ -172,6 +172,7 @@ SPOKEN = [
     (r"\b(?:(?:cal|val|test)_)?labels (?=hold|has|say|name)", "y "),
     (r"\b(?:(?:cal|val|test)_)?weights (?=hold|has|must)", "sample_weight "),
     (r"--(logits|probabilities|log-probabilities)\b", r'scores="\1"'),
+    (r"--scores: must", "scores must"),
     (r"--scores ([a-z-]+)", r'scores="\1"'),
     (r"--accept-shift\b", "accept_shift=True"),
     (r"--features F\.npz", "features=…"),
