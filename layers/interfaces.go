@@ -57,6 +57,14 @@ type Calibrator interface {
 	Predict(x *data.Set) (*data.Predictions, error)
 }
 
+// HeldOut is a calibrator that knows what it would have said of the rows of its fit, had it not seen their labels.
+type HeldOut interface {
+	Calibrator
+	// HeldOut are the log-probabilities of the rows of the last Fit (N×C), in their order, each from a fit that
+	// did not see the row's label. nil before Fit and of a restored model.
+	HeldOut() *mat.Dense
+}
+
 // Stateful is a calibrator that can be saved and restored.
 type Stateful interface {
 	Calibrator
