@@ -39,14 +39,17 @@ func (g Growth) Forest(ctx context.Context, s *Sample) (*Forest, error) {
 	if most = min(most, max(fewest, fitting)); most == len(f.trees) {
 		return f, nil
 	}
-	return f, g.grow(work.Span(ctx, "", float64(fewest)/float64(most), 1), f, s, most)
+	if err := g.grow(work.Span(ctx, "", float64(fewest)/float64(most), 1), f, s, most); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // grow grows more trees, until there are so many.
 func (g Growth) grow(ctx context.Context, f *Forest, s *Sample, until int) error {
 	from := len(f.trees)
 	trees, drawn := make([][]node, until-from), make([][]bool, until-from)
-	err := work.Parts{N: until - from, What: "tree"}.With(ctx, func() func(context.Context, int) error {
+	err := work.Parts{N: until - from}.With(ctx, func() func(context.Context, int) error {
 		w := newGrower(s)
 		return func(_ context.Context, k int) error {
 			trees[k], drawn[k] = w.grow(rand.New(rand.NewPCG(g.Seed, uint64(from+k))))
