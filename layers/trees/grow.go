@@ -205,10 +205,11 @@ func (w *grower) read(of []entry, columns []int32) {
 		return
 	}
 	a, b, c, d := w.values[:n], w.values[n:2*n], w.values[2*n:3*n], w.values[3*n:4*n]
-	j, k, l, m := columns[0], columns[1], columns[2], columns[3]
+	p := w.s.columns
+	j, k, l, m := w.s.x[columns[0]:], w.s.x[columns[1]:], w.s.x[columns[2]:], w.s.x[columns[3]:]
 	for at := range of {
-		x := w.s.row(int(of[at].row))
-		a[at], b[at], c[at], d[at] = x[j], x[k], x[l], x[m]
+		x := int(of[at].row) * p
+		a[at], b[at], c[at], d[at] = j[x], k[x], l[x], m[x]
 	}
 }
 
