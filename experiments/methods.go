@@ -263,6 +263,15 @@ var beyond = []Method{
 	},
 
 	{
+		Name: "forest", Title: "Forest", Group: Variant,
+		Line:  "extremely randomized trees of the features and the logits, pooled with temperature scaling by rows out of bag",
+		Draws: true, Needs: onBoth, Cost: Cost{3, 0.5},
+		New: func(o *Options) layers.Stateful {
+			return &baselines.Forest{Trees: o.Int("forest.trees", 300, 1, "", "trees, or as many as 20 MB hold")}
+		},
+	},
+
+	{
 		Name: "vq-start", Group: Variant,
 		Line:  "vq whose early stopping may return to the start, the quantized head alone",
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
