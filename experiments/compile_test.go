@@ -122,7 +122,7 @@ func BenchmarkCompiled(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	cal, _ := synthetic.NewCubic(synthetic.Settings{Features: m, Classes: c}, rng).Draw(400, rng)
 	x := &data.Set{Features: mat.DenseCopyOf(cal.Features), Logits: cal.Logits}
-	for _, name := range []string{"ts", "sm", "vq", "mixture", "corrected"} {
+	for _, name := range []string{"ts", "sm", "vq", "mixture", "corrected", "forest"} {
 		b.Run(name, func(b *testing.B) {
 			method, err := experiments.MethodByName(name)
 			if err != nil {

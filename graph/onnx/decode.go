@@ -99,6 +99,7 @@ type attributes struct {
 	single map[string][]float32
 	texts  map[string][]string
 	tensor *array
+	trees  *ensemble // of treesOp
 }
 
 // operator is a NodeProto.
@@ -109,7 +110,7 @@ type operator struct {
 }
 
 func operatorOf(m []byte) (o operator, err error) {
-	o.attributes = attributes{map[string]int{}, map[string][]int{}, map[string]string{}, map[string][]float32{}, map[string][]string{}, nil}
+	o.attributes = attributes{map[string]int{}, map[string][]int{}, map[string]string{}, map[string][]float32{}, map[string][]string{}, nil, nil}
 	err = fields(m, func(x field) error {
 		switch x.at {
 		case 1:

@@ -30,6 +30,9 @@ func NewEngine(file []byte) (*Engine, error) {
 			if err == nil && kernels[o.name] == nil {
 				err = fmt.Errorf("onnx: there is no code for the operator %s", o.name)
 			}
+			if err == nil && o.name == treesOp {
+				o.trees = ensembleOf(&o.attributes)
+			}
 			e.steps = append(e.steps, o)
 			return err
 		case 5:

@@ -40,7 +40,7 @@ var kernels = map[string]kernel{
 	"ReduceProd": func(in, out []*array, a *attributes) {
 		reduce(in[0], out[0], a.lists["axes"], a.whole["keepdims"] == 1, 1, func(s, x float64) float64 { return s * x })
 	},
-	"ArgMax": argMax, "TopK": topK, "Softmax": softmax(false), "LogSoftmax": softmax(true),
+	"ArgMax": argMax, "TopK": topK, "Softmax": softmax(false), "LogSoftmax": softmax(true), treesOp: treeEnsemble,
 }
 
 // combine sets out to f of x and y, broadcast to one shape.

@@ -5,6 +5,8 @@ package onnx
 const (
 	machineLearning        = "ai.onnx.ml"
 	machineLearningVersion = 3
+
+	treesOp = "TreeEnsembleRegressor"
 )
 
 // TreeNode is a node of a tree, a split or a leaf, whose Votes a row adds to the sums that it reaches.
@@ -42,8 +44,8 @@ func (g *Network) Trees(x Value, trees [][]TreeNode, classes int) Value {
 			}
 		}
 	}
-	out := g.name("TreeEnsembleRegressor")
-	text := nodeOf("TreeEnsembleRegressor", []Value{x}, []Value{out}, []Attribute{
+	out := g.name(treesOp)
+	text := nodeOf(treesOp, []Value{x}, []Value{out}, []Attribute{
 		Int("n_targets", classes), Text("aggregate_function", "SUM"), Text("post_transform", "NONE"),
 		Ints("nodes_treeids", tree...), Ints("nodes_nodeids", place...), Ints("nodes_featureids", column...),
 		singles("nodes_values", threshold), texts("nodes_modes", modes), Ints("nodes_truenodeids", left...), Ints("nodes_falsenodeids", right...),
