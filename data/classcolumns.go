@@ -2,11 +2,10 @@ package data
 
 import (
 	"errors"
-	"math"
 	"regexp"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 // Tables of predictions call the columns of the classes prob_NAME, p_NAME, .pred_NAME, prob.NAME, score_NAME … or, where the
@@ -62,19 +61,17 @@ func (c *column) spare() bool {
 	return !slices.Contains(tableColumns, c.name) && !slices.Contains(fileArrays, c.name) && !memberColumn.MatchString(c.name)
 }
 
-// distributions reports whether the rows of the columns are probabilities, or percentages, as far as two digits tell.
+// distributions reports whether the rows of the columns are probabilities on some scale.
 func distributions(columns []*column) bool {
-	if len(columns) < 2 {
-		return false
-	}
-	for i := range columns[0].rows {
-		row := Each(columns, func(c *column) float64 { return c.values[i] })
-		sum, off := floats.Sum(row), .005*float64(len(columns))+1e-9
-		if floats.Min(row) < 0 || !(math.Abs(sum-1) <= off || math.Abs(sum-100) <= off) {
-			return false
+	j := &Judge{}
+	if len(columns) > 1 {
+		rows := mat.NewDense(columns[0].rows, len(columns), nil)
+		for k, c := range columns {
+			rows.SetCol(k, c.values)
 		}
+		j.Add(rows, 0)
 	}
-	return true
+	return j.scale() > 0
 }
 
 // scoreArrays are the arrays that hold a number for each class.
@@ -88,8 +85,10 @@ func (t *columnar) classify() error {
 	if classes == nil {
 		classes, array = t.prefixed(), "prob_"
 		names = Each(classes, func(c *column) string { return className(c.name) })
-		if label, err = t.labelAmong(names, classes); label == nil && !distributions(classes) {
-			classes, err = nil, nil
+		if label, err = t.labelAmong(names, classes); !distributions(classes) {
+			if array = "logit_"; label == nil {
+				classes, err = nil, nil
+			}
 		}
 	}
 	if classes == nil {

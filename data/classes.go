@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -17,7 +20,7 @@ type classOrder struct {
 	names []string
 }
 
-const byLevels = "order of their categories"
+const byLevels, byZero, byOne = "order of their categories", "order from 0", "order from 1"
 
 // nameByLabels takes for the classes what the labels name, in the order of ordered categories or else in the first of the
 // orders that the columns may have: that of categories, of numbers, of the alphabet, and that in which the file names them.
@@ -43,16 +46,19 @@ func (a *archive) nameByLabels() error {
 			may("order in which the file names them", seen)
 		}
 	}
-	a.takeOrder(0)
+	a.take(a.orders[0])
 	return nil
 }
 
-// takeOrder takes one of the orders, and says so.
-func (a *archive) takeOrder(k int) {
-	o := a.orders[k]
+// take takes an order, and says so.
+func (a *archive) take(o classOrder) {
 	a.names.Classes = o.names
-	a.order = fmt.Sprintf("the labels are names, taken for the classes 0…%d in %s: %s (columns logit_NAME, or class_names, say another)",
-		len(o.names)-1, o.by, listed(Each(o.names, Printable), 6))
+	kind := "names"
+	if strings.HasPrefix(o.by, byOne) {
+		kind = "numbers"
+	}
+	a.order = fmt.Sprintf("the labels are %s, taken for the classes 0…%d in %s: %s (columns logit_NAME, or class_names, say another)",
+		kind, len(o.names)-1, o.by, listed(Each(o.names, Printable), 6))
 }
 
 // judgeOrder holds the order that was taken to the rows, where nothing but the labels names the classes. Another one is
@@ -67,7 +73,9 @@ func (a *archive) judgeOrder(sets ...*Set) error {
 		return nil
 	}
 	at := Each(a.orders, func(o classOrder) []int { // the columns of the classes by which labels are numbered
-		return Each(a.orders[0].names, func(name string) int { return slices.Index(o.names, name) })
+		return Each(a.orders[0].names, func(name string) int {
+			return max(slices.Index(o.names, name), 0) // 0 of a class without rows
+		})
 	})
 	ranks := columnRanks(scores)
 	best := 0
@@ -105,25 +113,45 @@ func (a *archive) judgeOrder(sets ...*Set) error {
 				x.Labels = Each(x.Labels, func(y int) int { return at[best][y] })
 			}
 		}
-		by := a.orders[best].by
-		a.orders[best].by += fmt.Sprintf(", which fits the columns better than %s", a.orders[0].by)
-		a.takeOrder(best)
-		a.orders[best].by = by
+		a.take(classOrder{a.orders[best].by + ", which fits the columns better than " + a.orders[0].by, names})
 	}
 	return nil
 }
 
-// fromOne reads labels 1…C as those of the C columns in their order, and says so: no other labels reach C. Those that the names of a
-// model number so are read so too, even if none reaches C.
-func (a *archive) fromOne(classes int, all ...[]int) {
+// byNumber reads labels that are numbers, and says how: as the numbers of a table's columns (see [Numbers]) or as 1…C
+// of the C columns in their order, if no other labels reach C. Those that the names of a model number so are read so
+// too, even if none reaches C. It is an *InputError where the numbers of the columns contradict their order and the
+// labels are others.
+func (a *archive) byNumber(classes int, all ...[]int) error {
 	if seen, err := a.labelNames(); err != nil || seen != nil {
-		return
+		return nil
 	}
 	joined := slices.Concat(all...)
 	low, high := slices.Min(append(joined, math.MaxInt)), slices.Max(append(joined, 0))
+	numbers, said := Numbers(a.names.Classes), a.has("class_names")
+	places := low >= 0 && high < classes && (slices.IsSorted(numbers) || said && !a.table)
+	if len(numbers) == classes && !places {
+		strange := slices.IndexFunc(joined, func(y int) bool { return !slices.Contains(numbers, y) })
+		switch {
+		case strange < 0:
+			for _, labels := range all {
+				for i, y := range labels {
+					labels[i] = slices.Index(numbers, y)
+				}
+			}
+			return nil
+		case !slices.IsSorted(numbers):
+			return Inputf(a.path, "the columns of the classes are %s, in this order, and a label is %d, which is none of these numbers; "+
+				"give the labels the names of the columns, or put the columns in the order of the labels",
+				listed(Each(a.names.Classes, Printable), 6), joined[strange])
+		}
+	}
 	named := Numerals(classes + 1)[1:]
-	if low < 1 || high > classes || high < classes && (!slices.Equal(a.names.Classes, named) || a.has("class_names")) {
-		return
+	if low == 1 && high == classes-1 && a.names.Classes == nil && !a.table { // the rows may tell
+		a.orders = []classOrder{{byZero, Numerals(classes)}, {byOne, named}}
+	}
+	if low < 1 || high > classes || high < classes && (!slices.Equal(a.names.Classes, named) || said) {
+		return nil
 	}
 	for _, labels := range all {
 		for i := range labels {
@@ -134,6 +162,27 @@ func (a *archive) fromOne(classes int, all ...[]int) {
 	if a.names.Classes == nil {
 		a.names.Classes = named
 	}
+	return nil
+}
+
+var endNumber = regexp.MustCompile(`^(.*?)(0|[1-9][0-9]{0,8})$`)
+
+// Numbers are the whole numbers that names end in, after one beginning that all share, such as class_2, class_0; nil if
+// they do not.
+func Numbers(names []string) []int {
+	var numbers []int
+	for k, name := range names {
+		m := endNumber.FindStringSubmatch(name)
+		if m == nil || k > 0 && m[1] != strings.TrimSuffix(names[0], strconv.Itoa(numbers[0])) {
+			return nil
+		}
+		number, _ := strconv.Atoi(m[2]) // of at most nine digits
+		if slices.Contains(numbers, number) {
+			return nil
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers
 }
 
 // orderAlarm is the chance of taking labels for exchanged where chance alone is the reason, and surely as many standard deviations.
@@ -255,31 +304,20 @@ func betterOrder(ranks *mat.Dense, labels, one, other []int) float64 {
 // fittingOrder is the column of each label: the largest mean rank first, each column once.
 func fittingOrder(ranks *mat.Dense, labels []int) []int {
 	_, classes := ranks.Dims()
-	mean, counts := mat.NewDense(classes, classes, nil), make([]float64, classes)
+	mean, counts := make([]float64, classes*classes), make([]float64, classes)
 	for i, y := range labels {
-		floats.Add(mean.RawRowView(y), ranks.RawRowView(i))
+		floats.Add(mean[y*classes:(y+1)*classes], ranks.RawRowView(i))
 		counts[y]++
 	}
-	columns := slices.Repeat([]int{-1}, classes)
-	for y, n := range counts {
-		floats.Scale(1/max(n, 1), mean.RawRowView(y))
+	for k := range mean {
+		mean[k] /= max(counts[k/classes], 1)
 	}
-	for range classes {
-		y, k, most := 0, 0, math.Inf(-1)
-		for i := range classes {
-			for j, v := range mean.RawRowView(i) {
-				if v > most {
-					y, k, most = i, j, v
-				}
-			}
-		}
-		columns[y] = k
-		for i := range classes {
-			mean.Set(i, k, math.Inf(-1))
-			mean.Set(y, i, math.Inf(-1))
-		}
-		if math.IsInf(most, -1) {
-			break
+	places := UpTo(len(mean))
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(mean[b], mean[a]) })
+	columns := slices.Repeat([]int{-1}, classes)
+	for _, at := range places {
+		if y, k := at/classes, at%classes; columns[y] < 0 && !slices.Contains(columns, k) {
+			columns[y] = k
 		}
 	}
 	return columns

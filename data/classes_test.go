@@ -146,6 +146,18 @@ func TestLabelsFromOne(t *testing.T) {
 	if s, err := open(Names{}, 1, 2, 1); err != nil || fmt.Sprint(s.Test.Labels) != "[1 2 1]" {
 		t.Errorf("1 and 2 of three columns: %+v, %v", s, err)
 	}
+	scores, labels := drawn(rand.New(rand.NewPCG(3, 3)), 4, func(p float64) float64 { return p }), make([]int, 150)
+	for i := range labels {
+		labels[i] = floats.MaxIdx(scores.RawRowView(i)[:3]) + 1 // the last class has no row
+	}
+	var out bytes.Buffer
+	if err := NPZ(Array{"probs", scores}, Array{"labels", labels})(&out); err != nil {
+		t.Fatal(err)
+	}
+	p, err := ReadPredictions(tempFile(t, "p.npz", out.Bytes()))
+	if err != nil || p.Labels[0] != labels[0]-1 || fmt.Sprint(p.ClassNames) != "[1 2 3 4]" || !strings.Contains(p.Order, "order from 1, which fits the columns better than order from 0") {
+		t.Errorf("1…3 of four columns: %+v, %v", p, err)
+	}
 	for _, labels := range [][]int{{0, 3, 1}, {-1, 3, 1}, {1, 4, 2}} {
 		if _, err := open(Names{}, labels...); err == nil || !strings.Contains(err.Error(), "at row") {
 			t.Errorf("%d: %v", labels, err)

@@ -14,10 +14,10 @@ func (s *Set) Distinct() [][]int {
 	if s.Logits == nil && s.Features == nil {
 		return nil
 	}
-	if s.Logits != nil && s.Features != nil && kinds(s.Len(), s.appendOutputs) == nil { // features take longer
+	if s.Logits != nil && s.Features != nil && Kinds(s.Len(), s.appendOutputs) == nil { // features take longer
 		return nil
 	}
-	return kinds(s.Len(), func(to []byte, i int) []byte { return s.appendFeatures(s.appendOutputs(to, i), i) })
+	return Kinds(s.Len(), func(to []byte, i int) []byte { return s.appendFeatures(s.appendOutputs(to, i), i) })
 }
 
 // AppendRow appends what rows are told apart by, the logits and the features of row i as far as there are any:
@@ -39,8 +39,8 @@ func (s *Set) Kinds() []int {
 	return kinds
 }
 
-// kinds are the numbers below n by what is appended of them; nil where that is never the same.
-func kinds(n int, appendRow func(to []byte, i int) []byte) [][]int {
+// Kinds are the numbers below n by what is appended of them, each kind ascending; nil where that is never the same.
+func Kinds(n int, appendRow func(to []byte, i int) []byte) [][]int {
 	seed := maphash.MakeSeed() // nothing depends on it
 	at := map[uint64][]int{}   // kinds by their hash
 	var row, other []byte

@@ -43,10 +43,11 @@
 // log-probabilities once, where they are read. A logit [MaskDepth] below the largest of its row, or −∞, is a mask: the class cannot
 // be. A probability of 0 is rounded, and all below one floor are the floor ([Source.Floor]).
 //
-// A class is a column of scores. Its name is, in this order, what class_names, logit_NAME or prob_NAME say, a level of an ordered
-// category, or its number. A label is a class: its name, its number 0…C−1, or 1…C. If labels are text and nothing names the columns,
-// the order that fits them is taken where the rows tell it from others ([Source].Order says which), and asked for elsewhere. A soft
-// label is the probability of each class (N×C), and acts as C weights of one row.
+// A class is a column of scores. Its name is, in this order, what class_names, logit_NAME or prob_NAME say, a level of
+// an ordered category, or its number. A label is a class: its name, the number that its name ends in, its place 0…C−1,
+// or 1…C. If labels are text and nothing names the columns, the order that fits them is taken where the rows tell it
+// from others ([Source].Order says which), and asked for elsewhere. A soft label is the probability of each class
+// (N×C), and acts as C weights of one row.
 //
 // # Tables
 //

@@ -170,7 +170,7 @@ func (a *archive) checkNames(columns int) error {
 	if columns > 0 && len(of) > 0 {
 		a.asked = a.asked || !a.ordered && of[0].by != byLevels
 		a.orders = of
-		a.takeOrder(0)
+		a.take(of[0])
 	}
 	if columns == 0 || a.names.Classes == nil || len(a.names.Classes) == columns {
 		return nil

@@ -240,14 +240,12 @@ type Written struct {
 	Type  string // "<f4", "<f8", "<i8", or "<U7" of texts
 	Shape []int
 	Write func(io.Writer) error // of the values
-
-	version byte // of the format; 0: 1
 }
 
 // Streamed is an array of N×C (float64) whose rows are made while it is written: each calls write with
 // the values of the next rows, row by row, until there are N.
 func Streamed(rows, columns int, each func(write func(values []float64) error) error) Written {
-	return Written{Type: "<f8", Shape: []int{rows, columns}, version: 2, Write: func(w io.Writer) error {
+	return Written{Type: "<f8", Shape: []int{rows, columns}, Write: func(w io.Writer) error {
 		left := rows * columns
 		err := each(func(values []float64) error {
 			left -= len(values)
@@ -289,7 +287,7 @@ func written(value any) (Written, error) {
 }
 
 func writtenSlice[T any](descr string, values []T) Written {
-	return Written{Type: descr, Shape: []int{len(values)}, version: 2, Write: func(w io.Writer) error {
+	return Written{Type: descr, Shape: []int{len(values)}, Write: func(w io.Writer) error {
 		return binary.Write(w, binary.LittleEndian, values)
 	}}
 }
@@ -315,15 +313,8 @@ func writtenText(text []string) Written {
 // write writes the header, and the values behind it.
 func (v Written) write(w io.Writer) error {
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", v.Type, shapeString(v.Shape))
-	head := []byte("\x93NUMPY")
-	if v.version == 2 { // whose blanks are as many as the header is too long, as files of ours have had them
-		dict += strings.Repeat(" ", (12+len(dict)+1)%16) + "\n"
-		head = binary.LittleEndian.AppendUint32(append(head, 2, 0), uint32(len(dict)))
-	} else {
-		dict = strings.Replace(dict, ",)", ", )", 1) // as files of ours have had it
-		dict += strings.Repeat(" ", 63-(10+len(dict))%64) + "\n"
-		head = binary.LittleEndian.AppendUint16(append(head, 1, 0), uint16(len(dict)))
-	}
+	dict += strings.Repeat(" ", 63-(10+len(dict))%64) + "\n"
+	head := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(dict)))
 	if _, err := w.Write(append(head, dict...)); err != nil {
 		return err
 	}

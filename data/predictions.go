@@ -207,9 +207,9 @@ func readPredictions(a *archive, as Scores) (*Predictions, error) {
 		return nil, err
 	}
 	if p.Soft == nil {
-		a.fromOne(c, p.Labels)
+		err = a.byNumber(c, p.Labels)
 	}
-	if err := a.checkShares("labels", p.Labels, p.Soft, c); err != nil {
+	if err = cmp.Or(err, a.checkShares("labels", p.Labels, p.Soft, c)); err != nil {
 		return nil, err
 	}
 	x := &Set{Logits: p.LogProbs, Labels: p.Labels, Weights: p.Weights}
@@ -221,6 +221,9 @@ func readPredictions(a *archive, as Scores) (*Predictions, error) {
 // predicted is the key of the predictions.
 func (a *archive) predicted() string { return cmp.Or(a.first("log_probs", "probs", "logits"), "probs") }
 
+// namedScores are what arrays of these names hold.
+var namedScores = map[string]Scores{"log_probs": LogProbabilities, "probs": Probabilities}
+
 // logProbs reads scores as normalized log-probabilities: by what the caller says, "" for nothing, or else the key, or of
 // logits the [Judge]. Where they are divided by their sums, readAs says so.
 func (e *entry) logProbs(said Scores) (m *mat.Dense, readAs string, err error) {
@@ -229,9 +232,9 @@ func (e *entry) logProbs(said Scores) (m *mat.Dense, readAs string, err error) {
 	}
 	j, why := &Judge{}, ""
 	j.Add(m, 0)
-	as := cmp.Or(said, map[string]Scores{"log_probs": LogProbabilities, "probs": Probabilities}[e.key])
+	as := said
 	if as == "" {
-		as, why = j.Looks()
+		as, why = j.named(namedScores[e.key])
 	}
 	if err := j.accept(e.a.path, e.key, as, why); err != nil {
 		return nil, "", err

@@ -153,6 +153,7 @@ func (s *Set) possible(path, part string, first int) error {
 //	a negative number, or one above 1, and no row like another   logits
 //	no number above 0, the exponentials of each row sum to 1      log-probabilities
 //	no negative number, each row sums to 1, 100 or 255…256        probabilities, but for C times the rounding of the values
+//	log2 p, log10 p, odds … whose p sum to 1 in each row          a question
 //	everything in 0…1, or sums that logits have by no chance      a question
 //
 // It never guesses between two of them: what may be either is Doubtful, and the user says it.
@@ -168,6 +169,7 @@ type Judge struct {
 	smallest      float64    // of the positive values
 	single        bool       // each row has one value but 0, or none
 	grain         grain
+	told          [len(forms)]told
 }
 
 // closest is how near to 1 any row of probabilities sums, however fine its values: as a softmax of many
@@ -210,6 +212,9 @@ func (j *Judge) add(row []float64, i int) {
 		}
 	}
 	j.single = j.single && positive <= 1
+	for k := range j.told {
+		j.told[k].add(&forms[k], row, &j.grain)
+	}
 	j.least, j.most = min(j.least, floats.Min(row)), max(j.most, floats.Max(row))
 	extend(&j.sums, &j.at, sum, i)
 	extend(&j.logs, &j.logAt, floats.LogSumExp(row), i)
@@ -274,10 +279,19 @@ func (j *Judge) Looks() (looks Scores, why string) {
 	case j.most <= 0 && max(-j.logs[0], j.logs[1]) <= closest:
 		return LogProbabilities, ""
 	}
-	if why = j.doubt(); why != "" {
+	if why = cmp.Or(j.form(), j.doubt()); why != "" {
 		return Doubtful, why
 	}
 	return Logits, ""
+}
+
+// named are numbers whose array says by its name that they are as, "" if it does not: that, unless the rows tell a form
+// of probabilities.
+func (j *Judge) named(as Scores) (looks Scores, why string) {
+	if looks, why = j.Looks(); as == "" || why != "" && why == j.form() {
+		return looks, why
+	}
+	return as, ""
 }
 
 // doubt says what speaks against logits, and the way out, "" for nothing.
@@ -296,7 +310,7 @@ func (j *Judge) doubt() string {
 		return fmt.Sprintf("may be logits or percentages: %d of %d rows sum to 100, and its %s%s", j.summed[1], j.rows, sums, sayWhich)
 	case whole && j.negative == "" && j.most >= 100 && j.most <= 256:
 		return fmt.Sprintf("may be logits or the output of a quantized network: it holds whole numbers up to %g, and its %s; convert them by their scale and zero point%s", j.most, sums, orSayWhich)
-	case whole && j.least >= -128 && j.most <= 127 && j.rows >= few && j.sums[0] >= 256-129*c && j.sums[1] <= 256-127*c: // of q − 128 each
+	case whole && j.least >= -128 && j.least < -64 && j.most <= 127 && j.rows >= few && j.sums[0] >= 256-129*c && j.sums[1] <= 256-127*c: // of q − 128 each
 		return "may be the softmax of a quantized network: it holds whole numbers from −128 to 127, and its " + sums + "; add 128 to them" + orSayWhich
 	case j.constant() > 0 && !j.single:
 		return fmt.Sprintf("may be logits, votes or probabilities: no number is negative and every row sums to %.6g%s", j.constant(), sayWhich)
@@ -331,27 +345,33 @@ func (j *Judge) accept(path, array string, as Scores, why string) error {
 	return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right (--scores one-vs-rest does)", j.at[end], array, j.sums[end])
 }
 
-// Applied is what rows for a model that was fitted on scores are read as, where the caller says said: what may be several is
-// what the model's rows were, and so are a few rows. Rows that are something else are an *InputError. An old model does not record its scores.
-func (j *Judge) Applied(path string, said, fitted Scores) (Scores, error) {
+// Applied is what rows for a model that was fitted on scores are read as, where the caller says said: what may be several
+// is what the model's rows were, and so are a few rows; doubt says where they seem to be no logits for all that. Rows that
+// are something else are an *InputError. An old model does not record its scores.
+func (j *Judge) Applied(path string, said, fitted Scores) (as Scores, doubt string, err error) {
 	looks, _ := j.Looks()
-	as := cmp.Or(said, fitted)
+	if as = cmp.Or(said, fitted); said == "" {
+		doubt = j.form()
+	}
 	switch {
+	case doubt != "" && fitted.Normalized():
+		return "", "", Inputf(path, "test_logits %s", doubt)
 	case looks == "" || as == "":
-		return Logits, nil
+		return Logits, doubt, nil
 	case said != "" && said.raw() != cmp.Or(fitted, Logits).raw():
 		looks = said
 	case said == "" && fitted.raw() == Logits && looks == Probabilities && j.rows >= few:
 	case said == "" && fitted == Probabilities && looks.raw() == Logits:
 	default:
-		return as, nil
+		return as, doubt, nil
 	}
 	fitted = cmp.Or(fitted, Logits)
 	hint := ""
 	if said == "" && fitted.raw() == Logits {
 		hint = " (--logits if these are logits)"
 	}
-	return "", Inputf(path, "test_logits holds %s and the model was fitted on %s; hand over %[2]s, or fit on %[1]s%[3]s", looks, fitted, hint)
+	return "", "", Inputf(path, "test_logits holds %s and the model was fitted on %s; hand over %[2]s, or fit on %[1]s%[3]s",
+		looks, fitted, hint)
 }
 
 // floor is that of floors for the rows.
@@ -463,6 +483,14 @@ func decimalOf(v float64, decimals int) bool {
 	return math.Abs(scaled-math.Round(scaled)) <= 0x1p-24*math.Abs(scaled)
 }
 
+// unit is the last digit of v.
+func (g *grain) unit(v float64) float64 {
+	if g.decimals <= mostDecimals {
+		return math.Pow10(-g.decimals)
+	}
+	return math.Abs(v) * 2 * g.bits.rounding()
+}
+
 // rounding is by how much numbers on a scale may be off, as a share of it: a unit of the last decimal, as it may be cut,
 // or the unit roundoff of their type. Nobody rounds probabilities to one decimal: .5 and .4 are exact.
 func (g *grain) rounding(scale float64) float64 {
@@ -526,7 +554,7 @@ func (s *Source) Settle(as Scores) error {
 		}
 	}
 	if as == "" && largest != "" {
-		looks, why = seen[largest].Looks()
+		looks, why = seen[largest].named(s.named)
 		as = looks
 	}
 	for _, j := range seen { // log-probabilities are logits, of which one part may hold others
@@ -543,7 +571,9 @@ func (s *Source) Settle(as Scores) error {
 		if j == nil {
 			continue
 		}
-		if other, _ := j.Looks(); looks != "" && j.rows >= few && other != Doubtful && other.raw() != looks.raw() && looks != Doubtful {
+		other, _ := j.Looks()
+		told := looks != "" && looks != Doubtful && other != Doubtful && j.rows >= few
+		if name != largest && told && other.raw() != looks.raw() {
 			return Inputf(s.Path, "%s_logits holds %s and %s_logits holds %s; hand over the same of all rows, or say which by --scores", largest, looks, name, other)
 		}
 		if as == Doubtful {
@@ -572,6 +602,9 @@ func (j *Judge) join(with *Judge) {
 	j.rows += with.rows
 	j.sums = [2]float64{min(j.sums[0], with.sums[0]), max(j.sums[1], with.sums[1])}
 	j.most, j.smallest = max(j.most, with.most), min(j.smallest, with.smallest)
+	for k, t := range with.told {
+		j.told[k].rows, j.told[k].others = j.told[k].rows+t.rows, j.told[k].others+t.others
+	}
 	j.zeros += with.zeros
 	j.grain = grain{max(j.grain.decimals, with.grain.decimals), max(j.grain.bits, with.grain.bits)}
 }

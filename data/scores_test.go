@@ -90,6 +90,12 @@ func TestJudge(t *testing.T) {
 		m := float64(float32(2 * rng.NormFloat64()))
 		margins.SetRow(i, []float64{float64(float32(1 - m)), m})
 	}
+	sure := drawn(rng, 4, math.Log)
+	for i := range 150 {
+		row := sure.RawRowView(i)
+		floats.Scale(20, row)
+		floats.AddConst(-floats.Max(row), row)
+	}
 	for name, c := range map[string]struct {
 		m     *mat.Dense
 		want  Scores
@@ -118,6 +124,22 @@ func TestJudge(t *testing.T) {
 		"one row of .6 in 150":   {whole(softmax(5, exact), 7, .6), Doubtful, ""},
 		"one row of 60 %":        {whole(softmax(5, times(100, 2)), 7, 60), Doubtful, ""},
 		"votes of 50":            {mat.NewDense(5, 2, []float64{20, 30, 41, 9, 50, 0, 1, 49, 25, 25}), Doubtful, ""},
+		"log2":                   {softmax(5, math.Log2), Doubtful, ""},
+		"log2, 2 decimals":       {softmax(5, func(p float64) float64 { return math.Round(100*math.Log2(p)) / 100 }), Doubtful, ""},
+		"log10 in float16":       {softmax(5, func(p float64) float64 { return low(13)(math.Log10(p)) }), Doubtful, ""},
+		"−log":                   {softmax(3, func(p float64) float64 { return -math.Log(p) }), Doubtful, ""},
+		"−log2":                  {softmax(3, func(p float64) float64 { return -math.Log2(p) }), Doubtful, ""},
+		"−log10":                 {softmax(3, func(p float64) float64 { return -math.Log10(p) }), Doubtful, ""},
+		"odds":                   {softmax(3, func(p float64) float64 { return p / (1 - p) }), Doubtful, ""},
+		"odds of two, 3 digits":  {softmax(2, func(p float64) float64 { return math.Round(1e3*p/(1-p)) / 1e3 }), Doubtful, ""},
+		"odds against":           {softmax(3, func(p float64) float64 { return (1 - p) / p }), Doubtful, ""},
+		"log-odds":               {softmax(3, func(p float64) float64 { return math.Log(p / (1 - p)) }), Doubtful, ""},
+		"reciprocals":            {softmax(3, func(p float64) float64 { return 1 / p }), Doubtful, ""},
+		"1 − p":                  {softmax(3, func(p float64) float64 { return 1 - p }), Doubtful, ""},
+		"log2, one of 150 not":   {whole(softmax(5, math.Log2), 7, 3), Doubtful, ""},
+		"−m and m":               {softmax(2, func(p float64) float64 { return math.Log(p / (1 - p)) }), Doubtful, ""},
+		"decibels":               {softmax(4, func(p float64) float64 { return 10 * math.Log10(p) }), Doubtful, ""},
+		"sure logits, less max":  {sure, Logits, ""},
 		"4 or 0":                 {mat.NewDense(5, 2, []float64{4, 0, 0, 4, 4, 0, 4, 0, 0, 4}), Logits, ""},
 	} {
 		j := &Judge{}
@@ -140,6 +162,8 @@ func TestOrdinaryLogitsAreNotAsked(t *testing.T) {
 		func(v float64) float64 { return math.Round(v*100) / 100 },
 		func(v float64) float64 { return max(v, 0) },
 		func(v float64) float64 { return v + 20 },
+		func(v float64) float64 { return max(-v, v) },
+		math.Round,
 	}
 	for trial := range 4000 {
 		n, c, scale, is := []int{1, 2, 5, 40}[rng.IntN(4)], []int{2, 3, 10, 100}[rng.IntN(4)], math.Exp(3*rng.Float64()), rng.IntN(len(types))
@@ -224,6 +248,7 @@ func TestScoresSaid(t *testing.T) {
 // TestAppliedAsFitted: what may be several is what the model's rows were, and so are few rows; what is something else is refused.
 func TestAppliedAsFitted(t *testing.T) {
 	one, many := mat.NewDense(1, 2, []float64{.3, .7}), mat.NewDense(6, 2, []float64{.3, .7, .5, .5, .1, .9, .2, .8, .6, .4, 1, 0})
+	odds := drawn(rand.New(rand.NewPCG(5, 5)), 3, func(p float64) float64 { return p / (1 - p) })
 	for _, c := range []struct {
 		m            *mat.Dense
 		said, fitted Scores
@@ -240,9 +265,12 @@ func TestAppliedAsFitted(t *testing.T) {
 		{many, "", "", Logits}, // an old model
 		{mat.NewDense(1, 2, []float64{.3, .9}), "", Logits, Logits},
 		{mat.NewDense(1, 2, []float64{-3, 9}), "", Probabilities, ""},
+		{odds, "", Logits, Logits},
+		{odds, Logits, Logits, Logits},
+		{odds, "", Probabilities, ""},
 	} {
-		got, err := (&Set{Logits: c.m}).Judge().Applied("f.npz", c.said, c.fitted)
-		if got != c.want || (err == nil) != (c.want != "") {
+		got, doubt, err := (&Set{Logits: c.m}).Judge().Applied("f.npz", c.said, c.fitted)
+		if got != c.want || (err == nil) != (c.want != "") || (doubt != "") != (c.m == odds && c.said == "" && err == nil) {
 			t.Errorf("%v, said %q, for a model of %s: %q, %v", mat.Formatted(c.m), c.said, c.fitted, got, err)
 		}
 	}

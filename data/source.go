@@ -23,6 +23,7 @@ type Source struct {
 	Scores  Scores  // what the logits were read as; "" where nobody asked
 	ReadAs  string  // the same in words, with what was rounded
 	Floor   float64 // what all probabilities below it were read as; 0 of logits
+	named   Scores  // what the arrays that stand for logits say by their name; "" of logits
 }
 
 // Open reads an npz file of features. Its keys, for each part P of cal, val, test:
@@ -61,7 +62,9 @@ func readSource(a *archive, names Names) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Classes = classes
+	if s.Classes = classes; a.taken != nil {
+		s.named = namedScores[a.taken[0]]
+	}
 	sets := s.parts()
 	err = work.Parts{N: len(sets)}.Do(context.Background(), func(_ context.Context, i int) (err error) { // inflating takes the time
 		*sets[i].set, err = parts[i].read()
@@ -274,7 +277,9 @@ func (s *Source) checkLabels(a *archive) error {
 				all = append(all, set.Labels)
 			}
 		}
-		a.fromOne(s.Classes, all...)
+		if err := a.byNumber(s.Classes, all...); err != nil {
+			return err
+		}
 	}
 	for name, set := range s.sets() {
 		if err := a.checkShares(name+"_labels", set.Labels, set.Soft, s.Classes); err != nil {
@@ -327,31 +332,37 @@ func (s *Source) EmptyClasses() []int {
 	return slices.DeleteFunc(UpTo(s.Classes), func(y int) bool { return slices.Contains(s.Cal.Labels, y) })
 }
 
-// OpenWhole reads one labelled set, which nobody has parted: the rows of a features file that has cal, val or test rows alone, or
-// of predictions (see [ReadPredictions]), whose probabilities stand for logits, with the array features or else embedding. They are
-// the calibration rows of the source, with their groups.
+// OpenWhole reads one labelled set: the labelled rows of all parts of a features file, or predictions (see [ReadPredictions]), whose
+// probabilities stand for logits, with the array features or else embedding. They are the calibration rows of the source. Those of
+// one part, and predictions, have their groups.
 func OpenWhole(ctx context.Context, path string) (*Source, error) {
 	return wanted(ctx, path, func(a *archive) (*Source, error) {
-		plain, err := a.joined()
-		if err != nil {
-			return nil, err
-		}
+		plain := a.joined()
 		s, err := readSource(a, Names{})
 		if err != nil {
 			return nil, err
 		}
-		if s.Test.Labels == nil {
+		var labelled []*Set
+		for _, set := range s.sets() {
+			if set.Labels != nil {
+				labelled = append(labelled, set)
+			}
+		}
+		if labelled == nil {
 			return nil, Inputf(path, "has no labels for its rows, by which folds are fitted and judged")
 		}
-		if s.Cal, s.Test = s.Test, nil; plain {
+		if s.Cal, s.Val, s.Test = labelled[0], nil, nil; len(labelled) > 1 {
+			s.Cal = Together(labelled...)
+		}
+		if plain {
 			s.Unread = a.unreadBeside("")
 		}
 		return s, nil
 	})
 }
 
-// joined lets the only rows of the file be test rows, and reports whether they were of none of the parts.
-func (a *archive) joined() (plain bool, err error) {
+// joined lets the rows of a file of one part be test rows, and reports whether they were of none of the parts.
+func (a *archive) joined() (plain bool) {
 	var parts []string
 	for _, p := range (&Source{}).parts() {
 		if a.has(p.name+"_logits") || a.has(p.name+"_features") {
@@ -359,7 +370,7 @@ func (a *archive) joined() (plain bool, err error) {
 		}
 	}
 	if len(parts) > 1 {
-		return false, Inputf(a.path, "has %s rows: folds are of one set, and rows that are parted already are compared as they are", strings.Join(parts, " and "))
+		return false
 	}
 	for _, key := range partArrays {
 		name := key
@@ -376,5 +387,5 @@ func (a *archive) joined() (plain bool, err error) {
 			a.members["test_"+key] = member
 		}
 	}
-	return parts == nil, nil
+	return parts == nil
 }

@@ -80,7 +80,9 @@ func newStream(a *archive, part string) (*Stream, error) {
 		return s, nil
 	}
 	if s.Soft == nil {
-		a.fromOne(s.Classes, s.Labels)
+		if err := a.byNumber(s.Classes, s.Labels); err != nil {
+			return s, err
+		}
 	}
 	return s, a.checkLabels(p.labels.key, s.Labels, s.Classes)
 }

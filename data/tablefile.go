@@ -501,7 +501,8 @@ func (t *columnar) gather() error {
 	}
 	named := map[string][]string{}
 	for _, array := range slices.Sorted(maps.Keys(members)) {
-		if t.named && slices.Contains(scoreArrays, array) || slices.ContainsFunc(endings[array], func(end string) bool { return !wholeNumber.MatchString(end) }) {
+		places := !slices.ContainsFunc(endings[array], func(end string) bool { return !wholeNumber.MatchString(end) })
+		if !places || slices.Contains(scoreArrays, array) && (t.named || fromOne(endings[array])) {
 			named[array] = endings[array]
 		}
 		group := map[int]*column{}
@@ -525,6 +526,11 @@ func (t *columnar) gather() error {
 		}
 	}
 	return nil
+}
+
+// fromOne reports whether the endings are 1…C, which then name the classes.
+func fromOne(endings []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(Numbers(endings))), UpTo(len(endings) + 1)[1:])
 }
 
 // join is the array of the columns of a group.

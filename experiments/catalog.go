@@ -48,11 +48,11 @@ func (m Method) join(c *Catalog) error {
 }
 
 func (r Rule) join(c *Catalog) error {
-	if err := callable("rule", r.Name, append(c.ruleNames(), ownRules...)); err != nil {
+	if err := callable("rule", r.Name, append(c.ruleNames(true), ownRules...)); err != nil {
 		return err
 	}
-	if r.New == nil {
-		return fmt.Errorf("the rule %s has no New, which makes it", r.Name)
+	if (r.New == nil) == (r.Whole == nil) {
+		return fmt.Errorf("the rule %s needs New, which makes a rule of steps, or Whole, which makes a method over all rows", r.Name)
 	}
 	c.rules = append(c.rules, r)
 	return nil
@@ -148,8 +148,14 @@ func (c *Catalog) orOwn() *Catalog {
 	return c
 }
 
-func (c *Catalog) ruleNames() []string {
-	return data.Each(c.orOwn().rules, func(r Rule) string { return r.Name })
+// ruleNames are the rules of steps and, where whole is set, those that go over all rows.
+func (c *Catalog) ruleNames(whole bool) (names []string) {
+	for _, r := range c.orOwn().rules {
+		if whole || r.Whole == nil {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 // List is the methods in order.

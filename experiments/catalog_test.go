@@ -40,7 +40,7 @@ func TestPartsThatCannotJoin(t *testing.T) {
 		`a method cannot be named ""`:        experiments.Method{New: made},
 		"the method mine has no New":         experiments.Method{Name: "mine"},
 		`a rule named "adam" already`:        experiments.Rule{Name: "adam", New: func(*experiments.RuleSettings) optim.Rule { return nil }},
-		"the rule mine has no New":           experiments.Rule{Name: "mine"},
+		"the rule mine needs New":            experiments.Rule{Name: "mine"},
 		`two metrics with the key "nll"`:     experiments.Metric{Key: "nll", Row: row},
 		`a raw source cannot be named "a:b"`: experiments.RawSource{Name: "a:b"},
 		`a study named "rate" already`:       experiments.Study{Name: "rate"},

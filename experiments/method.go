@@ -131,7 +131,7 @@ func OnCodewords(name, line string, m layers.Map) Method {
 	return Method{
 		Name: name, Line: line, Needs: onFeatures, StopsEarly: true,
 		New: func(o *Options) layers.Stateful {
-			return layers.Train(o.Divide(), m, o.Stage("calibrate", published))
+			return layers.Train(o.Divide(), m, o.Stage("calibrate", Published))
 		},
 	}
 }
@@ -141,7 +141,7 @@ func OnLogits(name, line string, m layers.Map) Method {
 	return Method{
 		Name: name, Line: line, Needs: onLogits, StopsEarly: true,
 		New: func(o *Options) layers.Stateful {
-			return layers.Train(&layers.Original{}, m, o.Stage("calibrate", published))
+			return layers.Train(&layers.Original{}, m, o.Stage("calibrate", Published))
 		},
 	}
 }

@@ -19,7 +19,7 @@ var papers = []Method{
 		Line:  "the paper's calibrator: quantized head, then a bilinear Dirichlet map for each region",
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		New: func(o *Options) layers.Stateful {
-			return layers.Train(o.Divide(), o.bilinear(), o.Stage("calibrate", published))
+			return layers.Train(o.Divide(), o.bilinear(), o.Stage("calibrate", Published))
 		},
 	},
 	{
@@ -35,7 +35,7 @@ var papers = []Method{
 		Line:  "the quantized head with one global Dirichlet map",
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		New: func(o *Options) layers.Stateful {
-			return layers.Train(o.Divide(), layers.Dirichlet{}, o.Stage("calibrate", published))
+			return layers.Train(o.Divide(), layers.Dirichlet{}, o.Stage("calibrate", Published))
 		},
 	},
 	{
@@ -237,7 +237,7 @@ var beyond = []Method{
 		Line:  "the paper's bilinear map on the original head at one temperature",
 		Needs: onBoth, StopsEarly: true, Cost: Cost{20, 1},
 		New: func(o *Options) layers.Stateful {
-			return layers.Train(o.anchor(learnedCodes), o.bilinear(), o.Stage("calibrate", published))
+			return layers.Train(o.anchor(learnedCodes), o.bilinear(), o.Stage("calibrate", Published))
 		},
 	},
 	onOriginal("local-temperature", "Local temperature", Cost{5, 0}, anchored.LocalTemperature{},
@@ -263,11 +263,20 @@ var beyond = []Method{
 	},
 
 	{
+		Name: "forest", Title: "Forest", Group: Variant,
+		Line:  "extremely randomized trees of the features and the logits, pooled with temperature scaling by rows out of bag",
+		Draws: true, Needs: onBoth, Cost: Cost{3, 0.5},
+		New: func(o *Options) layers.Stateful {
+			return &baselines.Forest{Trees: o.Int("forest.trees", 300, 1, "", "trees, or as many as 20 MB hold")}
+		},
+	},
+
+	{
 		Name: "vq-start", Group: Variant,
 		Line:  "vq whose early stopping may return to the start, the quantized head alone",
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		New: func(o *Options) layers.Stateful {
-			return layers.Train(o.Divide(), o.bilinear(), fromStart(o.Stage("calibrate", published)))
+			return layers.Train(o.Divide(), o.bilinear(), fromStart(o.Stage("calibrate", Published)))
 		},
 	},
 	{
@@ -275,7 +284,7 @@ var beyond = []Method{
 		Line:  "vq-start with steps whose size does not depend on the numbers of classes and slots",
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		New: func(o *Options) layers.Stateful {
-			return layers.Train(o.Divide(), layers.Centred{}, fromStart(o.Stage("calibrate", published)))
+			return layers.Train(o.Divide(), layers.Centred{}, fromStart(o.Stage("calibrate", Published)))
 		},
 	},
 	{
@@ -284,7 +293,7 @@ var beyond = []Method{
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
 		New: func(o *Options) layers.Stateful {
 			m := layers.Rank{Rank: o.Int("rank.rank", 2, 1, "1", "factors r of each codeword")}
-			return layers.Train(o.Divide(), m, o.Stage("calibrate", published))
+			return layers.Train(o.Divide(), m, o.Stage("calibrate", Published))
 		},
 	},
 	variant("vq-diagonal", "vq with a diagonal of its own for each codeword", layers.Diagonal{}),
@@ -340,7 +349,7 @@ var controls = []Method{
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
 			divide.Codebook = divide.Codebook.Twin()
-			return layers.Train(divide, o.bilinear(), o.Stage("calibrate", published))
+			return layers.Train(divide, o.bilinear(), o.Stage("calibrate", Published))
 		},
 	},
 	{
@@ -350,7 +359,7 @@ var controls = []Method{
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
 			divide.Codebook = o.one()
-			return layers.Train(divide, o.bilinear(), o.Stage("calibrate", published))
+			return layers.Train(divide, o.bilinear(), o.Stage("calibrate", Published))
 		},
 	},
 	{

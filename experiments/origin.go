@@ -185,9 +185,12 @@ func SizeOf(src *data.Source) (s Size) {
 	return s
 }
 
+// HoldsFeatures reports whether it is a features file.
+func (o *Origin) HoldsFeatures() bool { return o.features }
+
 // Features is the problem of a features file, nil of what is none.
 func (o *Origin) Features(ctx context.Context) (*Problem, error) {
-	if !o.features {
+	if !o.HoldsFeatures() {
 		return nil, nil
 	}
 	return o.load(ctx, 0, Encoder{})

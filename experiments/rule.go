@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"math"
 	"slices"
 
 	"calibra/optim"
@@ -12,6 +13,8 @@ type Rule struct {
 	// New makes the rule. It reads each of its settings from s, rate and weight decay among them:
 	// what it does not read is no setting of a stage that it trains.
 	New func(s *RuleSettings) optim.Rule
+	// Whole makes, in place of a rule of steps, a method that minimizes a loss over all rows. It reads its settings as New does.
+	Whole func(s *RuleSettings) optim.Method
 }
 
 // RuleSettings are the settings of a rule.
@@ -44,23 +47,35 @@ func (s *RuleSettings) adam() optim.Adam {
 	}
 }
 
+// whole is of numbers that count.
+var whole = Range{"whole number ≥ 1", func(x float64) bool { return x >= 1 && x == math.Trunc(x) }}
+
 // rules are those of this package, the default first.
 var rules = []Rule{
-	{"adam", func(s *RuleSettings) optim.Rule { return s.adam() }},
-	{"adamw", func(s *RuleSettings) optim.Rule {
+	{Name: "adam", New: func(s *RuleSettings) optim.Rule { return s.adam() }},
+	{Name: "adamw", New: func(s *RuleSettings) optim.Rule {
 		a := s.adam()
 		return optim.AdamW{Rate: a.Rate, WeightDecay: a.WeightDecay, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon}
 	}},
-	{"nadam", func(s *RuleSettings) optim.Rule { return optim.Nadam(s.adam()) }},
-	{"lion", func(s *RuleSettings) optim.Rule {
+	{Name: "nadam", New: func(s *RuleSettings) optim.Rule { return optim.Nadam(s.adam()) }},
+	{Name: "lion", New: func(s *RuleSettings) optim.Rule {
 		return optim.Lion{
 			Rate: s.Rate(), WeightDecay: s.Decay(),
 			Beta1: s.Float("beta1", 0.9, inside, "share of the mean of the gradient in a step"),
 			Beta2: s.Float("beta2", 0.99, inside, "decay of the mean of the gradient"),
 		}
 	}},
-	{"sgd", func(s *RuleSettings) optim.Rule {
+	{Name: "sgd", New: func(s *RuleSettings) optim.Rule {
 		return optim.SGD{Rate: s.Rate(), WeightDecay: s.Decay(), Momentum: s.Float("momentum", 0, Share, "heavy-ball momentum")}
+	}},
+	{Name: "sam", New: func(s *RuleSettings) optim.Rule {
+		return optim.SAM{Of: s.adam(), Radius: s.Float("radius", 0.05, Positive, "distance ρ at which the gradient is taken, where the loss is largest")}
+	}},
+	{Name: "lookahead", New: func(s *RuleSettings) optim.Rule {
+		return optim.Chain{s.adam(), optim.Lookahead{
+			Steps: int(s.Float("ahead", 5, whole, "steps k of Adam between those of the slow weights")),
+			Share: s.Float("share", 0.5, inside, "share α of the way that the slow weights follow"),
+		}}
 	}},
 }
 

@@ -292,6 +292,20 @@ func (r *Run) Kept() string {
 	return fmt.Sprintf("%d of %d members of %s keep the classifier, the first %s", kept, len(members), r.Spec.Method, how)
 }
 
+// Undivided says that the codes divide nothing: nearly all slots of the test rows have one of several codewords. "" where they
+// divide.
+func (r *Run) Undivided() string {
+	const most, percent = 0.99, 100
+	slots, first := 0, 0
+	for _, n := range r.Usage {
+		slots, first = slots+n, max(first, n)
+	}
+	if len(r.Usage) < 2 || float64(first) <= most*float64(slots) {
+		return ""
+	}
+	return fmt.Sprintf("the codes divide nothing: %.1f %% of the test slots have one of %d codewords; choose other codebook.slots, codebook.codewords or codes", percent*float64(first)/float64(slots), len(r.Usage))
+}
+
 // Judged reports whether the run has metrics, for which its test rows need labels.
 func (r *Run) Judged() bool { return r.Outcome != nil && r.Outcome.Metrics != nil }
 

@@ -35,9 +35,10 @@ type Training struct {
 	Rule Rule
 }
 
-// The paper's own method, and the network behind Local Nets and its kernel calibration.
+// Published is how the paper trains both stages of its calibrator, publishedNet the network behind Local Nets and its kernel
+// calibration.
 var (
-	published    = Training{Decay: 1e-3, Batch: 128, Paper: true}
+	Published    = Training{Decay: 1e-3, Batch: 128, Paper: true}
 	publishedNet = Training{Batch: 1024, Paper: true}
 )
 
@@ -69,43 +70,75 @@ var ownRules = []string{wholeRule, bisectionRule, newtonRule}
 // minimize is Minimize of a method whose own way has another word, for which it gives nil and has no settings read.
 func (o *Options) minimize(own string) optim.Method {
 	names := slices.Compact([]string{own, wholeRule})
-	switch name := o.Choice("optim.rule", own, append(names, o.Catalog.ruleNames()...), "", "optimizer; a rule of steps, such as adam, has settings of its own: calibra methods NAME --set optim.rule=adam lists them"); name {
+	switch name := o.Choice("optim.rule", own, append(names, o.Catalog.ruleNames(true)...), "", "optimizer; a rule of steps, such as adam, has settings of its own: calibra methods NAME --set optim.rule=adam lists them"); name {
 	case wholeRule:
 		return o.LBFGS()
 	case own:
 		return nil
 	default:
-		return optim.Descent{Settings: o.training("minimize", Training{Batch: 128, Rule: o.Catalog.rule(name)}, "optim.")}
+		rule := o.Catalog.rule(name)
+		if rule.Whole != nil {
+			return o.wholly(rule, o.ruleSettings("", Training{}, "optim."))
+		}
+		return optim.Descent{Settings: o.training("minimize", Training{Batch: 128, Rule: rule}, "optim.")}
 	}
 }
 
 // trained is the rule or L-BFGS that the last of the prefixes under which the user names one chooses.
 func (o *Options) trained(stage string, t Training, prefixes ...string) optim.Method {
-	if t.Rule.New == nil && o.ruleOf(stage, t, prefixes, true) == wholeRule {
+	if t.Rule.New != nil {
+		return o.training(stage, t, prefixes...)
+	}
+	name := o.ruleOf(stage, t, prefixes, true)
+	rule := o.Catalog.rule(name)
+	switch {
+	case name == wholeRule:
 		o.whole = true
 		return o.lbfgs(prefixes...)
+	case rule.Whole != nil:
+		o.whole = true
+		return o.wholly(rule, o.ruleSettings(stage, t, prefixes...))
 	}
 	return o.training(stage, t, prefixes...)
 }
 
-// ruleOf is the name of the stage's rule. The codewords of a stage move with each of its steps, so that L-BFGS cannot train
-// it: named for all stages, it leaves this one its default.
+// wholly is the method over all rows of a rule.
+func (o *Options) wholly(rule Rule, known RuleSettings) optim.Method {
+	m := rule.Whole(&known)
+	if m == nil && o.err == nil {
+		o.err = fmt.Errorf("the Whole of the rule %s gives no method", rule.Name)
+	}
+	return m
+}
+
+// ruleSettings read a rule's settings under every prefix; the last that the user set wins.
+func (o *Options) ruleSettings(stage string, t Training, prefixes ...string) RuleSettings {
+	return RuleSettings{decay: t.Decay, paper: t.paper, float: func(name string, def float64, in Range, paper, line string) float64 {
+		for i, prefix := range prefixes {
+			def = o.Float(prefix+name, def, in, paper, line+inStage(stage, i))
+		}
+		return def
+	}}
+}
+
+// ruleOf is the name of the stage's rule. The codewords of a stage move with each of its steps, so that what goes over all rows
+// cannot train it: named for all stages, it leaves this one its default.
 func (o *Options) ruleOf(stage string, t Training, prefixes []string, whole bool) string {
 	name := rules[0].Name
 	for i, prefix := range prefixes {
-		names := o.Catalog.ruleNames()
+		names := o.Catalog.ruleNames(whole || i == 0)
 		if whole || i == 0 {
 			names = append([]string{wholeRule}, names...)
 		}
-		if name = o.Choice(prefix+"rule", name, names, t.paper(rules[0].Name), "optimizer"+in(stage, i)); name == wholeRule && !whole {
+		if name = o.Choice(prefix+"rule", name, names, t.paper(rules[0].Name), "optimizer"+inStage(stage, i)); !whole && (name == wholeRule || o.Catalog.rule(name).Whole != nil) {
 			name, o.stepped = rules[0].Name, true
 		}
 	}
 	return name
 }
 
-// in is the words behind what a setting of the i-th prefix is.
-func in(stage string, i int) string {
+// inStage is the words behind what a setting of the i-th prefix is.
+func inStage(stage string, i int) string {
 	if i == 0 {
 		return ""
 	}
@@ -122,15 +155,10 @@ func (t Training) paper(value any) string {
 
 // training reads each setting of minibatches under every prefix; the last that the user set wins.
 func (o *Options) training(stage string, t Training, prefixes ...string) optim.Settings {
-	paper, where := t.paper, func(i int) string { return in(stage, i) }
+	paper, where := t.paper, func(i int) string { return inStage(stage, i) }
 	s := optim.Settings{Batch: t.Batch, Epochs: 100, Patience: 10, Executor: o.Executor}
 	schedule, clip, average := "constant", 0.0, 0.0
-	known := RuleSettings{decay: t.Decay, paper: paper, float: func(name string, def float64, in Range, paper, line string) float64 {
-		for i, prefix := range prefixes {
-			def = o.Float(prefix+name, def, in, paper, line+where(i))
-		}
-		return def
-	}}
+	known := o.ruleSettings(stage, t, prefixes...)
 	rule := t.Rule
 	if rule.New == nil {
 		rule = o.Catalog.rule(o.ruleOf(stage, t, prefixes, false))
@@ -289,7 +317,7 @@ func (o *Options) averages(k int) layers.Codebook {
 
 // Divide is the paper's stage 1.
 func (o *Options) Divide() *layers.Divide {
-	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(learnedCodes), Optim: o.training("divide", published, "optim.", "divide.")}
+	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(learnedCodes), Optim: o.training("divide", Published, "optim.", "divide.")}
 }
 
 // fromStart lets the start of a stage be the best by validation loss; no loss of L-BFGS ends above that of the start.

@@ -120,7 +120,7 @@ func (r *Run) model() (*layers.Model, error) {
 			model.Profile.Predicted = layers.PredictedOf(p.LogProbs, r.Source.Cal.Weights)
 		}
 	}
-	model.Settings, err = ParseValues(r.Spec.Others())
+	model.Settings, err = ParseValues(r.Spec.Set)
 	return model, err
 }
 

@@ -93,12 +93,13 @@ func (s *local) Epoch(ctx context.Context, order []int32) (float64, error) {
 			return 0, err
 		}
 		rows := order[lo:min(lo+s.batch, len(order))]
-		loss, grads, err := s.loss.Gradient(rows)
+		loss, grads, err := s.gradient(rows)
+		if p := ProberOf(s.optimizer); p != nil && err == nil {
+			p.Probe(s.learned, grads)
+			_, grads, err = s.gradient(rows)
+		}
 		if err != nil {
 			return 0, fmt.Errorf("batch %d: %w", batch, err)
-		}
-		if name := s.loss.Trouble(loss, grads); name != "" {
-			return 0, fmt.Errorf("batch %d: %s is not finite (it starts at %s)", batch, name, s.loss.NonFinite(len(rows)))
 		}
 		s.optimizer.Step(s.learned, grads)
 		if err := s.loss.Commit(len(rows)); err != nil {
@@ -107,6 +108,18 @@ func (s *local) Epoch(ctx context.Context, order []int32) (float64, error) {
 		total += loss * float64(len(rows))
 	}
 	return total / float64(len(order)), nil
+}
+
+// gradient is the loss with its gradients, all of them finite.
+func (s *local) gradient(rows []int32) (float64, []*tensor.Dense, error) {
+	loss, grads, err := s.loss.Gradient(rows)
+	if err != nil {
+		return 0, nil, err
+	}
+	if name := s.loss.Trouble(loss, grads); name != "" {
+		return 0, nil, fmt.Errorf("%s is not finite (it starts at %s)", name, s.loss.NonFinite(len(rows)))
+	}
+	return loss, grads, nil
 }
 
 func (s *local) Mean(f *Function, n, size int) (float64, error) { return f.Mean(n, size) }

@@ -53,6 +53,24 @@ type Optimizer interface {
 	Step(weights, grads []*tensor.Dense)
 }
 
+// Probing is an [Optimizer] that may ask for the gradient at another point, on the same rows, before it steps.
+type Probing interface {
+	Optimizer
+	// Probes reports whether it does, at each step of a fit.
+	Probes() bool
+	// Probe moves weights to the point, by their gradients, which may be overwritten. Step then gets the gradients there, and
+	// begins where the weights were.
+	Probe(weights, grads []*tensor.Dense)
+}
+
+// ProberOf is the optimizer where it probes, else nil.
+func ProberOf(o Optimizer) Probing {
+	if p, ok := o.(Probing); ok && p.Probes() {
+		return p
+	}
+	return nil
+}
+
 // On is e, or [CPU] where that is nil.
 func On(e Executor) Executor {
 	if e == nil {

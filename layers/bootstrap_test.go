@@ -95,7 +95,7 @@ func TestSandwichIsTheBootstraps(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(s.Free) != r.free {
-			t.Errorf("%s: %d directions are free, not %d: %v", NameOf(r.Map), len(s.Free), r.free, s.Identified())
+			t.Errorf("%s: %d directions are free, not %d: %v", NameOf(r.Map), len(s.Free), r.free, s.Free)
 		}
 		deviations := make([][]float64, len(theta)) // of each weight, those of the fits
 		for range fits {

@@ -142,7 +142,7 @@ func TestTheCentreIsKept(t *testing.T) {
 		if !mat.Equal(predicted(t, c, off), predicted(t, d, off)) {
 			t.Errorf("%s: the saved model predicts otherwise", offset)
 		}
-		if _, err := c.Compile(); (err != nil) != (offset == "each") {
+		if _, err := c.CompileBilinear(); (err != nil) != (offset == "each") {
 			t.Errorf("%s: Compile says %v", offset, err)
 		}
 	}

@@ -13,14 +13,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// estimate is a member whose logits of the first of two classes are given, with their standard error from the rows.
-type estimate struct {
+// told is a member whose logits of the first of two classes are given, with their standard error from the rows.
+type told struct {
 	remembers
 	logits []float64
 	error  float64
 }
 
-func (m *estimate) Predict(x *data.Set) (*data.Predictions, error) {
+func (m *told) Predict(x *data.Set) (*data.Predictions, error) {
 	p := mat.NewDense(len(m.logits), 2, nil)
 	for i, l := range m.logits {
 		p.SetRow(i, []float64{-math.Log1p(math.Exp(-l)), -math.Log1p(math.Exp(l))})
@@ -28,16 +28,16 @@ func (m *estimate) Predict(x *data.Set) (*data.Predictions, error) {
 	return data.NewPredictions(p, x)
 }
 
-func (m *estimate) Unbounded() error {
+func (m *told) Unbounded() error {
 	if m.error == 0 {
 		return errors.New("nothing would move it")
 	}
 	return nil
 }
 
-func (m *estimate) Sizes() Sizes { return Sizes{Classes: 2} }
+func (m *told) Sizes() Sizes { return Sizes{Classes: 2} }
 
-func (m *estimate) Bounds(_ context.Context, _, _ *data.Set, level float64) (lower, upper *mat.Dense, err error) {
+func (m *told) Bounds(_ context.Context, _, _ *data.Set, level float64) (lower, upper *mat.Dense, err error) {
 	reach := m.error * distuv.UnitNormal.Quantile(0.5+level/2)
 	lower, upper = mat.NewDense(len(m.logits), 2, nil), mat.NewDense(len(m.logits), 2, nil)
 	for i, l := range m.logits {
@@ -63,7 +63,7 @@ func TestEnsembleBoundsCover(t *testing.T) {
 			shared[i] = truth[i] + law.rows*rng.NormFloat64()
 		}
 		for range law.members {
-			m := &estimate{error: law.rows, logits: make([]float64, rows)}
+			m := &told{error: law.rows, logits: make([]float64, rows)}
 			for i, l := range shared {
 				m.logits[i] = l + law.own*rng.NormFloat64()
 			}
@@ -93,7 +93,7 @@ func TestEnsembleBoundsCover(t *testing.T) {
 
 // TestEnsembleBoundsRefuse where no member has any; a member that nothing would move is as sure as it says.
 func TestEnsembleBoundsRefuse(t *testing.T) {
-	still, moved := &estimate{logits: []float64{1}}, &estimate{logits: []float64{1}, error: 1}
+	still, moved := &told{logits: []float64{1}}, &told{logits: []float64{1}, error: 1}
 	x := &data.Set{Labels: []int{0}}
 	if _, _, err := (&Ensemble{Members: []Stateful{still, still}, fitted: 2}).Bounds(t.Context(), nil, x, 0.9); err == nil {
 		t.Error("members without bounds have some together")

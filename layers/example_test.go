@@ -2,11 +2,16 @@ package layers_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 
 	"calibra/data"
 	"calibra/data/synthetic"
@@ -15,6 +20,7 @@ import (
 	"calibra/layers"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -160,32 +166,65 @@ func fitted(cal, val *data.Set) *layers.Trained {
 	return c
 }
 
-// A Predictor serves single rows without a graph and without allocating.
-func ExamplePredictor() {
+// A Predictor serves single rows without a graph, of any calibrator that has a network.
+func ExampleCompile() {
 	cal, val, test := overconfident()
 	c := fitted(cal, val)
-	predictor, err := c.Compile()
+	predictor, err := layers.Compile(c)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	features, logProbs := make([]float32, 8), make([]float32, 3)
-	for j := range features {
-		features[j] = float32(test.Features.At(0, j))
+	logProbs := make([]float64, 3)
+	if err := predictor.Predict(logProbs, data.Row(test.Features, 0, make([]float64, 8)), nil); err != nil {
+		fmt.Println(err)
+		return
 	}
-	predictor.Predict(logProbs, features)
-
 	p, err := c.Predict(test.Rows([]int{0}))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	var apart float64
-	for j, l := range logProbs {
-		apart = math.Max(apart, math.Abs(float64(l)-p.LogProbs.At(0, j)))
-	}
-	fmt.Println("as the graph says:", apart < 1e-4)
+	fmt.Println("as the graph says:", floats.EqualApprox(logProbs, p.LogProbs.RawRowView(0), 1e-6)) // the head is of single precision
 	// Output: as the graph says: true
+}
+
+// A web server that calibrates rows: any number of requests at once.
+func ExamplePredictor() {
+	cal, val, _ := overconfident()
+	predictor, err := layers.Compile(fitted(cal, val))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var features []float64
+		if err := json.NewDecoder(r.Body).Decode(&features); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		logProbs := make([]float64, 3)
+		if err := predictor.Predict(logProbs, features, nil); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		json.NewEncoder(w).Encode(logProbs)
+	}))
+	defer server.Close()
+	var requests sync.WaitGroup
+	answers := make([]int, 8)
+	for i := range answers {
+		requests.Go(func() {
+			answer, err := http.Post(server.URL, "application/json", strings.NewReader("[1, 0, 0, 0, 0, 0, 0, 0]"))
+			if err == nil {
+				answers[i] = answer.StatusCode
+				answer.Body.Close()
+			}
+		})
+	}
+	requests.Wait()
+	fmt.Println(answers)
+	// Output: [200 200 200 200 200 200 200 200]
 }
 
 // How far the posteriors would move on other calibration rows.

@@ -9,115 +9,11 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/optim/estimate"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
-
-// A weight is identified beside the others where its curvature, less what they explain of it, is above this part of it.
-const (
-	identified              = 1e-10 // sums of squares leave 1e-15
-	identifiedByDifferences = 1e-7  // of gradients leave 1e-11 of the largest
-)
-
-// nullSpace is an orthonormal basis of the null space of a positive semidefinite matrix with a diagonal of ones, by Cholesky
-// factorization with pivots: PᵀFP = UᵀU, U = (U₁ U₂; 0 0), the null space is that of (−U₁⁻¹U₂; I).
-func nullSpace(F *mat.SymDense, part float64) (basis [][]float64) {
-	n := F.SymmetricDim()
-	var cholesky mat.PivotedCholesky
-	if cholesky.Factorize(F, part) {
-		return nil
-	}
-	rank, pivots := cholesky.Rank(), cholesky.ColumnPivots(nil)
-	var upper mat.TriDense
-	cholesky.UTo(&upper)
-	for k := rank; k < n; k++ {
-		v := make([]float64, n)
-		v[pivots[k]] = 1
-		head := make([]float64, rank)
-		for i := range head {
-			head[i] = -upper.At(i, k)
-		}
-		if rank > 0 {
-			raw := upper.RawTriangular()
-			raw.N = rank
-			blas64.Trsv(blas.NoTrans, raw, blas64.Vector{N: rank, Inc: 1, Data: head})
-		}
-		for i, h := range head {
-			v[pivots[i]] = h
-		}
-		basis = append(basis, v)
-	}
-	orthonormalize(basis)
-	return basis
-}
-
-// orthonormalize makes vectors an orthonormal basis of what they span.
-func orthonormalize(basis [][]float64) {
-	for i, v := range basis {
-		for range 2 { // Gram–Schmidt twice is orthogonal to rounding
-			floats.Scale(1/floats.Norm(v, 2), v)
-			for _, before := range basis[:i] {
-				floats.AddScaled(v, -floats.Dot(before, v), before)
-			}
-		}
-		floats.Scale(1/floats.Norm(v, 2), v)
-	}
-}
-
-// unitDiagonal is S F S with a diagonal of ones, and S (1 where F has a 0): what units the weights have makes no
-// difference to its condition.
-func unitDiagonal(F *mat.SymDense) (scaled *mat.SymDense, scale []float64) {
-	n := F.SymmetricDim()
-	scaled, scale = mat.NewSymDense(n, nil), make([]float64, n)
-	for i := range scale {
-		scale[i] = 1
-		if v := F.At(i, i); v > 0 {
-			scale[i] = 1 / math.Sqrt(v)
-		}
-	}
-	for i := range n {
-		for j := i; j < n; j++ {
-			scaled.SetSym(i, j, F.At(i, j)*scale[i]*scale[j])
-		}
-	}
-	return scaled, scale
-}
-
-// projectOff takes a covariance to zero along orthonormal directions.
-func projectOff(covariance *mat.SymDense, directions [][]float64) {
-	var cv mat.VecDense
-	for _, direction := range directions {
-		v := mat.NewVecDense(len(direction), direction)
-		cv.MulVec(covariance, v)
-		along := mat.Dot(v, &cv)
-		// (I − vvᵀ) Cov (I − vvᵀ) = Cov − v(Cov v)ᵀ − (Cov v)vᵀ + (vᵀCov v) vvᵀ.
-		covariance.RankTwo(covariance, -1, v, &cv)
-		covariance.SymRankOne(covariance, along, v)
-	}
-}
-
-// namedDirections is how many free directions an error names.
-const namedDirections = 3
-
-// Identified is nil where the calibration rows tell of each direction of the learned weights, and otherwise an error that
-// names free directions.
-func (x *Sandwich) Identified() error {
-	if len(x.Free) == 0 {
-		return nil
-	}
-	var named []string
-	for _, v := range x.Free[:min(namedDirections, len(x.Free))] {
-		named = append(named, DirectionOf(x.weights, v))
-	}
-	if len(x.Free) > namedDirections {
-		named = append(named, "…")
-	}
-	return fmt.Errorf("layers: no posterior of the calibration rows changes along %d of the %d directions of %s's weights, so that they are not identified: %s",
-		len(x.Free), x.dim(), NameOf(x.m), strings.Join(named, "; "))
-}
 
 // namedEntries is how many entries of a direction are named.
 const namedEntries = 4
@@ -149,13 +45,8 @@ func DirectionOf(w *graph.Weights, direction []float64) string {
 
 // flattest names the direction of the least curvature, of a Hessian scaled to a diagonal of ones.
 func (x *Sandwich) flattest(scaled *mat.SymDense, scale []float64) string {
-	var eigen mat.EigenSym
-	if !eigen.Factorize(scaled, true) {
-		return "some direction of its weights"
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	v := mat.Col(nil, 0, &vectors) // eigenvalues rise
+	_, vectors := estimate.Spectrum(scaled)
+	v := mat.Col(nil, 0, vectors)
 	floats.Mul(v, scale)
 	floats.Scale(1/floats.Norm(v, 2), v)
 	return DirectionOf(x.weights, v)
@@ -168,8 +59,9 @@ const unknownLogit = 10
 // identify notes the direction F⁻¹g in which the log-odds of a calibration row, of gradient g, are not known: their variance
 // gᵀF⁻¹g grows without end as rows that the map tells apart drive its weights, while that of the sandwich, whose J vanishes
 // faster than F, stays.
-func (x *Sandwich) identify(row int, g []float64, variance float64) {
-	if x.unknown != nil || !(math.Sqrt(variance) > unknownLogit) {
+func (x *Sandwich) identify(row int, g, variance []float64) {
+	deviation := math.Sqrt(variance[0])
+	if x.unknown != nil || !(deviation > unknownLogit) {
 		return
 	}
 	var d mat.VecDense
@@ -177,18 +69,15 @@ func (x *Sandwich) identify(row int, g []float64, variance float64) {
 	floats.Scale(1/floats.Norm(d.RawVector().Data, 2), d.RawVector().Data)
 	x.unknown = fmt.Errorf("layers: there are no intervals, since the calibration rows do not identify %s: "+
 		"along it the log-odds of calibration row %d have a standard error of %.2g; fit a method with a penalty",
-		DirectionOf(x.weights, d.RawVector().Data), row, math.Sqrt(variance))
+		DirectionOf(x.weights, d.RawVector().Data), row, deviation)
 }
 
 // alongFree is which part of a gradient may lie along free directions: of those that change nothing, rounding leaves 1e-9.
 const alongFree = 1e-6
 
-// blind reports whether nothing is known along some direction.
-func (x *Sandwich) blind() bool { return x.ridge == 0 && len(x.Free) > 0 }
-
 // tells is an error where a row's logit, of gradient g, changes along what nothing is known of.
 func (x *Sandwich) tells(row int, g []float64) error {
-	if !x.blind() {
+	if x.ridge > 0 {
 		return nil
 	}
 	most := alongFree * floats.Norm(g, 2)

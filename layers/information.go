@@ -10,6 +10,7 @@ import (
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/work"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -132,50 +133,40 @@ func (x *Sandwich) information(ctx context.Context, s *scored) (*mat.SymDense, e
 		return x.hessian(ctx, s)
 	}
 	F := mat.NewSymDense(x.dim(), nil)
-	squares := newOuterSum(F)
+	squares := estimate.NewOuter(F)
 	err := s.each(ctx, "the map's information", func(row int) {
 		for j, logq := range s.LogQ {
-			squares.add(math.Sqrt(s.rows.Count(row)*math.Exp(logq)), s.ByWeight.RawRowView(j))
+			squares.Add(math.Sqrt(s.rows.Count(row)*math.Exp(logq)), s.ByWeight.RawRowView(j))
 		}
 	})
-	squares.flush()
+	squares.Flush()
 	return F, err
 }
 
-// hessianStep is h of fourth-order central differences of a gradient: h⁴/30 times its fourth derivative and the rounding
-// 1e-16/h are near 1e-11.
-const hessianStep = 2e-4
-
-// hessian is Σ_rows ∇²loss by differences of its gradient,
-//
-//	∂g/∂θ_p ≈ [8 (g(θ+h) − g(θ−h)) − (g(θ+2h) − g(θ−2h))] / 12h .
+// hessian is Σ_rows ∇²loss by differences of its gradient.
 func (x *Sandwich) hessian(ctx context.Context, s *scored) (*mat.SymDense, error) {
-	full, p, n := mat.NewDense(x.dim(), x.dim(), nil), 0, len(s.rows.Labels)
+	var theta []float64
 	for _, name := range x.weights.Learned() {
-		values := x.weights.Tensor(name).Float64s()
-		for i, at := range values {
-			column := full.RawRowView(p) // the Hessian is symmetric
-			work.Report(ctx, float64(p)/float64(x.dim()), "the map's information")
-			for _, term := range []struct{ step, factor float64 }{{1, 8}, {-1, -8}, {2, -1}, {-2, 1}} {
-				values[i] = at + term.step*hessianStep
-				for lo := 0; lo < n; lo += EvaluationBatch {
-					batch := graph.Rows(lo, min(lo+EvaluationBatch, n))
-					share := s.rows.total() * float64(len(batch)) / float64(n)
-					if err := cmp.Or(ctx.Err(), addGradient(column, share*term.factor/(12*hessianStep), s.mean, batch)); err != nil {
-						values[i] = at
-						return nil, err
-					}
-				}
+		theta = append(theta, x.weights.Float64s(name)...)
+	}
+	set := func(theta []float64) {
+		for _, name := range x.weights.Learned() {
+			theta = theta[copy(x.weights.Tensor(name).Float64s(), theta):]
+		}
+	}
+	defer set(slices.Clone(theta))
+	done, n := 0, len(s.rows.Labels)
+	return estimate.Hessian(theta, func(sum []float64, scale float64, theta []float64) error {
+		work.Report(ctx, float64(done)/float64(4*x.dim()), "the map's information")
+		done++
+		set(theta)
+		for lo := 0; lo < n; lo += EvaluationBatch {
+			batch := graph.Rows(lo, min(lo+EvaluationBatch, n))
+			share := s.rows.total() * float64(len(batch)) / float64(n)
+			if err := cmp.Or(ctx.Err(), addGradient(sum, share*scale, s.mean, batch)); err != nil {
+				return err
 			}
-			values[i] = at
-			p++
 		}
-	}
-	F := mat.NewSymDense(x.dim(), nil)
-	for i := range x.dim() {
-		for j := i; j < x.dim(); j++ {
-			F.SetSym(i, j, (full.At(i, j)+full.At(j, i))/2)
-		}
-	}
-	return F, nil
+		return nil
+	})
 }

@@ -19,8 +19,8 @@ const (
 	modelVersion = "2"
 )
 
-// Model is the content of a model file: a method's name, the settings that are not its
-// defaults, and its fitted state.
+// Model is the content of a model file: a method's name, the settings that it was built with where they are not its
+// defaults or depend on the rows, and its fitted state.
 type Model struct {
 	Method   string
 	Settings map[string]string

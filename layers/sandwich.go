@@ -11,10 +11,8 @@ import (
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/work"
+	"calibra/optim/estimate"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 	"gorgonia.org/tensor"
@@ -68,12 +66,13 @@ type Observed struct {
 }
 
 // Count is by what a row's loss is multiplied: how often it was seen, times its weight.
-func (o Observed) Count(row int) float64 {
-	count := 1.0
-	if o.Counts != nil {
-		count = o.Counts[row]
+func (o Observed) Count(row int) float64 { return o.seen(row) * o.weight(row) }
+
+func (o Observed) seen(row int) float64 {
+	if o.Counts == nil {
+		return 1
 	}
-	return count * o.weight(row)
+	return o.Counts[row]
 }
 
 func (o Observed) weight(row int) float64 {
@@ -89,79 +88,6 @@ func (o Observed) total() (total float64) {
 		total += o.Count(row)
 	}
 	return total
-}
-
-// LargestLeverage keeps the correction of a row that a factor hangs on finite.
-const LargestLeverage = 0.5
-
-// sandwichRows is how many vectors go into one product: enough to leave its rate to
-// the kernels of package simd, which have no symmetric ones.
-const sandwichRows = 256
-
-// outerSum adds outer products of vectors to a symmetric matrix, many at a time.
-type outerSum struct {
-	to    *mat.SymDense
-	rows  *mat.Dense
-	count int
-}
-
-func newOuterSum(to *mat.SymDense) *outerSum {
-	return &outerSum{to: to, rows: mat.NewDense(sandwichRows, to.SymmetricDim(), nil)}
-}
-
-// add adds scale²·v vᵀ.
-func (s *outerSum) add(scale float64, v []float64) {
-	floats.ScaleTo(s.rows.RawRowView(s.count), scale, v)
-	if s.count++; s.count == sandwichRows {
-		s.flush()
-	}
-}
-
-func (s *outerSum) flush() {
-	if s.count > 0 {
-		dim := s.to.SymmetricDim()
-		rows, to := s.rows.Slice(0, s.count, 0, dim).(*mat.Dense).RawMatrix(), s.to.RawSymmetric()
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, rows, rows, 1, blas64.General{Rows: dim, Cols: dim, Stride: to.Stride, Data: to.Data})
-	}
-	s.count = 0
-}
-
-// forms computes vᵀ M v for vectors v, many at a time.
-type forms struct {
-	of       *mat.Dense // M
-	vectors  *mat.Dense // sandwichRows×dim
-	products mat.Dense  // the vectors times M
-	tags     []int
-	visit    func(tag int, v []float64, form float64)
-}
-
-func newForms(of *mat.Dense, visit func(tag int, v []float64, form float64)) *forms {
-	_, dim := of.Dims()
-	return &forms{of: of, vectors: mat.NewDense(sandwichRows, dim, nil), visit: visit}
-}
-
-// next returns the space of a vector to be set, whose form is visited with its tag.
-func (f *forms) next(tag int) []float64 {
-	if len(f.tags) == sandwichRows {
-		f.flush()
-	}
-	f.tags = append(f.tags, tag)
-	return f.vectors.RawRowView(len(f.tags) - 1)
-}
-
-func (f *forms) flush() {
-	if len(f.tags) == 0 {
-		return
-	}
-	_, dim := f.of.Dims()
-	vectors := f.vectors.Slice(0, len(f.tags), 0, dim)
-	f.products.Reset()
-	f.products.Mul(vectors, f.of)
-	for i, tag := range f.tags {
-		v := f.vectors.RawRowView(i)
-		f.visit(tag, v, floats.Dot(f.products.RawRowView(i), v))
-	}
-	f.tags = f.tags[:0]
 }
 
 // largestSandwich bounds P: its matrices then take 300 MB each.
@@ -191,53 +117,30 @@ func (x *Sandwich) fill(ctx context.Context, scores *scored, rows Observed) erro
 	if err := x.invert(F, rows.total()); err != nil {
 		return err
 	}
-	J := mat.NewSymDense(x.dim(), nil)
-	for i := range x.dim() {
-		J.SetSym(i, i, x.ridge*rows.total())
-	}
-	squares := newOuterSum(J)
-	own := newForms(x.bread, func(row int, v []float64, leverage float64) {
-		w := rows.weight(row)
-		squares.add(math.Sqrt(rows.Count(row)*w)/(1-math.Min(w*leverage, LargestLeverage)), v)
-	})
-	logits := newForms(x.bread, x.identify)
+	meat := estimate.NewMeat(estimate.Stage{Bread: x.bread, Ridge: x.ridge * rows.total()})
+	logits := estimate.NewForms(x.identify, x.bread)
 	err = scores.each(ctx, "the map's leverages", func(row int) {
-		copy(own.next(row), scores.own)
+		copy(meat.Add(rows.seen(row), rows.weight(row)), scores.own)
 		if x.ridge == 0 {
-			scores.logit(logits.next(row), rows.Labels[row])
+			scores.logit(logits.Next(row), nil, rows.Labels[row])
 		}
 	})
 	if err != nil {
 		return err
 	}
-	own.flush()
-	squares.flush()
-	if logits.flush(); x.unknown != nil {
+	meat.Flush()
+	if logits.Flush(); x.unknown != nil {
 		return x.unknown
 	}
-	x.covariance = sandwichOf(x.bread, J)
+	x.covariance = estimate.Congruence(mat.DenseCopyOf(meat.J), x.bread)
 	if x.ridge == 0 {
-		projectOff(x.covariance, x.Free)
+		estimate.TakeOff(x.covariance, x.Free)
 	}
 	return nil
 }
 
 // dim is P.
 func (x *Sandwich) dim() int { return x.weights.Size() }
-
-// sandwichOf is F⁻¹ J F⁻¹.
-func sandwichOf(bread *mat.Dense, J *mat.SymDense) *mat.SymDense {
-	var half, full mat.Dense
-	half.Mul(bread, mat.DenseCopyOf(J))
-	full.Mul(&half, bread)
-	out := mat.NewSymDense(J.SymmetricDim(), nil)
-	for i := range J.SymmetricDim() {
-		for j := i; j < J.SymmetricDim(); j++ {
-			out.SetSym(i, j, (full.At(i, j)+full.At(j, i))/2)
-		}
-	}
-	return out
-}
 
 // sandwiched refuses maps and rows of which no covariance is known.
 func sandwiched(ctx context.Context, m Map, w *graph.Weights, rows Observed, s Sizes) error {
@@ -259,35 +162,22 @@ func sandwiched(ctx context.Context, m Map, w *graph.Weights, rows Observed, s S
 
 // invert sets Free and the bread F⁻¹ of F, which comes without its ridge, of so many rows.
 func (x *Sandwich) invert(F *mat.SymDense, total float64) error {
-	part := identified
-	if _, costed := x.m.(Costed); costed {
-		part = identifiedByDifferences
-	}
-	scaled, scale := unitDiagonal(F)
-	free := nullSpace(scaled, part)
-	x.Free = make([][]float64, len(free))
-	for i, v := range free {
-		x.Free[i] = floats.MulTo(make([]float64, len(v)), scale, v) // F S v = S⁻¹ (S F S) v = 0
-	}
-	orthonormalize(x.Free)
-	if x.ridge == 0 { // a curvature of 1 along what is free, taken out of the covariance again
-		for _, v := range free {
-			scaled.SymRankOne(scaled, 1, mat.NewVecDense(len(v), v))
-		}
-	} else {
+	var off [][]float64
+	x.Free, off = estimate.NullSpace(F)
+	if x.ridge > 0 {
+		off = nil
 		for i := range x.dim() {
 			F.SetSym(i, i, F.At(i, i)+x.ridge*total)
 		}
-		scaled, scale = unitDiagonal(F)
 	}
-	var cholesky mat.Cholesky
-	var inverse mat.SymDense
-	if !cholesky.Factorize(scaled) || cholesky.InverseTo(&inverse) != nil {
+	scaled, scale := estimate.UnitDiagonal(F)
+	inverse := estimate.InverseOff(scaled, off, math.Inf(1))
+	if inverse == nil {
 		return fmt.Errorf("layers: the loss of %s does not rise along %s, "+
 			"so that the calibration rows do not identify it and no covariance is known; fit with a penalty", NameOf(x.m), x.flattest(scaled, scale))
 	}
 	x.bread = mat.NewDense(x.dim(), x.dim(), nil)
-	x.bread.Apply(func(i, j int, v float64) float64 { return scale[i] * v * scale[j] }, &inverse)
+	x.bread.Apply(func(i, j int, v float64) float64 { return scale[i] * v * scale[j] }, inverse)
 	return nil
 }
 
@@ -296,7 +186,7 @@ func (x *Sandwich) Covariance() *mat.SymDense {
 	c := mat.NewSymDense(x.dim(), nil)
 	c.CopySym(x.covariance)
 	if x.ridge > 0 {
-		projectOff(c, x.Free)
+		estimate.TakeOff(c, x.Free)
 	}
 	return c
 }
@@ -330,6 +220,16 @@ func CheckLevel(level float64) error {
 // logit: logit q_j ± z·√(gᵀ Cov g), g = ∂logit q_j/∂θ = (∂log q_j/∂θ)/(1 − q_j). A row whose posterior changes along a
 // free direction is an error, where there was no ridge. It ends early with ctx's error.
 func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower, upper *mat.Dense, err error) {
+	gradient := func(g []float64, scores *Scores, _, j int) (logit, more float64) { return scores.logit(g, nil, j), 0 }
+	return x.intervals(ctx, v, level, mat.DenseCopyOf(x.covariance), gradient)
+}
+
+// intervals are those by a covariance of the weights: gradient fills ∂logit q_j/∂θ and returns the logit, and what else
+// adds to its variance.
+func (x *Sandwich) intervals(
+	ctx context.Context, v *View, level float64, covariance *mat.Dense,
+	gradient func(g []float64, scores *Scores, row, j int) (logit, more float64),
+) (lower, upper *mat.Dense, err error) {
 	if err := CheckLevel(level); err != nil {
 		return nil, nil, err
 	}
@@ -340,15 +240,15 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 	z := distuv.UnitNormal.Quantile(0.5 + level/2)
 	n, C := v.LogProbs.Dims()
 	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
-	logit := make([]float64, n*C)
-	spread := newForms(mat.DenseCopyOf(x.covariance), func(at int, g []float64, variance float64) {
-		reach := z * math.Sqrt(math.Max(variance, 0))
+	logit, more := make([]float64, n*C), make([]float64, n*C)
+	spread := estimate.NewForms(func(at int, g, variance []float64) {
+		reach := z * math.Sqrt(math.Max(variance[0]+more[at], 0))
 		lower.Set(at/C, at%C, sigmoid(logit[at]-reach))
 		upper.Set(at/C, at%C, sigmoid(logit[at]+reach))
 		if err == nil {
 			err = x.tells(at/C, g)
 		}
-	})
+	}, covariance)
 	for row := range n {
 		if err := cmp.Or(ctx.Err(), scores.Set(row)); err != nil {
 			return nil, nil, err
@@ -356,10 +256,10 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 		work.Report(ctx, float64(row)/float64(n), "intervals of rows")
 		for j := range C {
 			at := row*C + j
-			logit[at] = scores.logit(spread.next(at), j)
+			logit[at], more[at] = gradient(spread.Next(at), scores, row, j)
 		}
 	}
-	spread.flush()
+	spread.Flush()
 	return lower, upper, err
 }
 

@@ -83,7 +83,7 @@ func TestIntervalLaws(t *testing.T) {
 	}
 	// A rescaling of each codeword's factors, and a shift of the prior's logits.
 	if free := sizes.Codewords + 1; len(s.Free) != free {
-		t.Errorf("%d directions are free, not %d: %v", len(s.Free), free, s.Identified())
+		t.Errorf("%d directions are free, not %d: %v", len(s.Free), free, s.Free)
 	}
 	for _, v := range s.Free {
 		var cv mat.VecDense
@@ -265,7 +265,7 @@ func TestSandwichRefuses(t *testing.T) {
 	if s, err = NewSandwich(t.Context(), Bilinear{}, c.weights, few, sizes, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Intervals(t.Context(), view, .9); err == nil || !strings.Contains(err.Error(), "row 0 has no interval") || s.Identified() == nil {
+	if _, _, err := s.Intervals(t.Context(), view, .9); err == nil || !strings.Contains(err.Error(), "row 0 has no interval") {
 		t.Errorf("codeword 4 has no row, and intervals end with %v", err)
 	}
 	if _, _, err := s.Intervals(t.Context(), few.View, .9); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -104,26 +105,22 @@ func (x *Scores) Set(row int) error {
 //
 //	∂logit q_j/∂θ = s_j − Σ_{l≠j} q_l/(1 − q_j) s_l ,
 //
-// sums without the cancellation of 1 − q_j where q_j is near 1.
-func (x *Scores) logit(gradient []float64, j int) float64 {
-	parts := make([]float64, len(x.LogQ))
-	logit := logitParts(parts, x.LogQ, j)
+// sums without the cancellation of 1 − q_j where q_j is near 1. So it does byInput (C; nil: not) by log p̂.
+func (x *Scores) logit(gradient, byInput []float64, j int) float64 {
+	rest := slices.Clone(x.LogQ)
+	rest[j] = math.Inf(-1)
+	others := floats.LogSumExp(rest)
 	clear(gradient)
-	for l, part := range parts {
+	clear(byInput)
+	for l, logq := range x.LogQ {
+		part := -math.Exp(logq - others)
+		if l == j {
+			part = 1
+		}
 		floats.AddScaled(gradient, part, x.ByWeight.RawRowView(l))
+		if byInput != nil {
+			floats.AddScaled(byInput, part, x.ByInput.RawRowView(l))
+		}
 	}
-	return logit
-}
-
-// logitParts returns logit q_j and fills w (C) with the coordinates of its gradient in those of log q: 1 at j,
-// −q_l/(1 − q_j) at l.
-func logitParts(w, logq []float64, j int) float64 {
-	copy(w, logq)
-	w[j] = math.Inf(-1)
-	rest := floats.LogSumExp(w)
-	for l, logq := range logq {
-		w[l] = -math.Exp(logq - rest)
-	}
-	w[j] = 1
-	return logq[j] - rest
+	return x.LogQ[j] - others
 }

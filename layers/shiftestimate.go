@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 
 	"calibra/data"
 	"calibra/optim"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -248,10 +250,5 @@ func (p *Predicted) intervals(l *likely) (lower, upper []float64) {
 
 // inverseOf is that of a positive definite matrix, 0 of one that is none to rounding.
 func inverseOf(a *mat.SymDense) *mat.SymDense {
-	var factor mat.Cholesky
-	inverse := mat.NewSymDense(a.SymmetricDim(), nil)
-	if factor.Factorize(a) {
-		_ = factor.InverseTo(inverse) // a condition, which is no matter for an interval
-	}
-	return inverse
+	return cmp.Or(estimate.InverseOff(a, nil, math.Inf(1)), mat.NewSymDense(a.SymmetricDim(), nil))
 }

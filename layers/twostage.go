@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/work"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
 	"gorgonia.org/tensor"
 )
 
@@ -49,22 +50,18 @@ func headGradient(dst, t, z []float64) {
 }
 
 // throughHead fills t (C) with what a change of log p̂ by c means for the head's logits:
-// ∂log p̂_i/∂logit_l = 1[i=l] − p̂_l.
+// ∂log p̂_i/∂logit_l = 1[i=l] − p̂_l. A log p̂ on the head's floor does not change.
 func throughHead(t, c, logp []float64) {
-	total := floats.Sum(c)
-	for l := range t {
-		t[l] = c[l] - total*math.Exp(logp[l])
-	}
-}
-
-// unfloored sets derivatives by log p̂ to 0 where log p̂ stands on the head's floor.
-func unfloored(byInput, logp []float64) []float64 {
-	for i, l := range logp {
-		if l <= HeadFloor {
-			byInput[i] = 0
+	total := 0.0
+	for l, change := range c {
+		if t[l] = 0; logp[l] > HeadFloor {
+			t[l] = change
+			total += change
 		}
 	}
-	return byInput
+	for l := range t {
+		t[l] -= total * math.Exp(logp[l])
+	}
 }
 
 // Ridges are the ridges of the trainings of a map and of its base's head.
@@ -100,30 +97,20 @@ func NewTwoStage(ctx context.Context, m Map, w *graph.Weights, rows Observed, z 
 	if err != nil {
 		return nil, err
 	}
-	bread := stackedBread(bread1, alone.bread, F21)
-	h, err := f.leverages(ctx, bread1)
+	total := rows.total()
+	head, own := estimate.Stage{Bread: bread1, Ridge: r.Head * total}, estimate.Stage{Bread: alone.bread, Ridge: r.Map * total}
+	meat := estimate.NewMeat(head, own)
+	err = f.eachStacked(ctx, "scores", func(row int, _ []float64) {
+		both := meat.Add(rows.seen(row), rows.weight(row))
+		headGradient(both[:x.first], f.ofHead, z.RawRowView(row))
+		copy(both[x.first:], f.own)
+	})
 	if err != nil {
 		return nil, err
 	}
-	J := mat.NewSymDense(x.first+alone.dim(), nil)
-	total := rows.total()
-	for i := range x.first {
-		J.SetSym(i, i, r.Head*total)
-	}
-	for i := range alone.dim() {
-		J.SetSym(x.first+i, x.first+i, r.Map*total)
-	}
-	if err := f.addSquares(ctx, J, h); err != nil {
-		return nil, err
-	}
-	var left mat.Dense
-	left.Mul(bread, mat.DenseCopyOf(J))
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	x.joint = new(mat.Dense)
-	x.joint.Mul(&left, bread.T())
-	return x, nil
+	meat.Flush()
+	x.joint = mat.DenseCopyOf(estimate.Congruence(mat.DenseCopyOf(meat.J), stackedBread(bread1, alone.bread, F21).T()))
+	return x, ctx.Err()
 }
 
 // twoStaged refuses rows without their features, and too many parameters.
@@ -176,43 +163,6 @@ func (f *stackedScores) eachStacked(ctx context.Context, what string, visit func
 	})
 }
 
-// leverages are those of each row, of the head (0), whose F₁⁻¹ is given, and of the map (1).
-func (f *stackedScores) leverages(ctx context.Context, inverse1 *mat.Dense) (h [2][]float64, err error) {
-	var stages [2]*forms
-	for stage, inverse := range []*mat.Dense{inverse1, f.bread} {
-		h[stage] = make([]float64, len(f.rows.Labels))
-		stages[stage] = newForms(inverse, func(row int, _ []float64, own float64) { h[stage][row] = math.Min(own, LargestLeverage) })
-	}
-	err = f.eachStacked(ctx, "leverages", func(row int, _ []float64) {
-		headGradient(stages[0].next(row), f.ofHead, f.z.RawRowView(row))
-		copy(stages[1].next(row), f.own)
-	})
-	if err != nil {
-		return h, err
-	}
-	stages[0].flush()
-	stages[1].flush()
-	return h, nil
-}
-
-// addSquares adds Σ ssᵀ to J, each score over 1 − its leverage.
-func (f *stackedScores) addSquares(ctx context.Context, J *mat.SymDense, h [2][]float64) error {
-	squares := newOuterSum(J)
-	both := make([]float64, J.SymmetricDim())
-	d1 := len(both) - f.dim()
-	err := f.eachStacked(ctx, "scores", func(row int, _ []float64) {
-		headGradient(both[:d1], f.ofHead, f.z.RawRowView(row))
-		floats.Scale(1/(1-h[0][row]), both[:d1])
-		floats.ScaleTo(both[d1:], 1/(1-h[1][row]), f.own)
-		squares.add(math.Sqrt(f.rows.Count(row)*f.rows.weight(row)), both)
-	})
-	if err != nil {
-		return err
-	}
-	squares.flush()
-	return nil
-}
-
 // together is how many rows go into one product of matrices: enough for the rate of package
 // simd's kernels, few enough for memory.
 const together = 64
@@ -259,15 +209,11 @@ func invertHead(ctx context.Context, rows Observed, z *mat.Dense, ridge float64)
 	for i := range (M + 1) * C {
 		F.SetSym(i, i, F.At(i, i)+math.Max(ridge, 1e-9)*total)
 	}
-	var cholesky mat.Cholesky
-	var inverse mat.SymDense
-	if !cholesky.Factorize(F) {
+	inverse := estimate.InverseOff(F, nil, math.Inf(1))
+	if inverse == nil {
 		return nil, errors.New("layers: the calibration rows do not identify the head; fit it with weight decay")
 	}
-	if err := cholesky.InverseTo(&inverse); err != nil {
-		return nil, fmt.Errorf("layers: intervals of the head: %w", err)
-	}
-	return mat.DenseCopyOf(&inverse), nil
+	return mat.DenseCopyOf(inverse), nil
 }
 
 // mapByHead is F₂₁ = Σ_rows Σ_j q_j s²_j (t_j ⊗ z)ᵀ, class by class of the head.
@@ -293,7 +239,7 @@ func (f *stackedScores) mapByHead(ctx context.Context) (*mat.Dense, error) {
 	t := make([]float64, C)
 	err := f.eachStacked(ctx, "what the head means for the map", func(row int, logp []float64) {
 		for j, logq := range f.LogQ {
-			throughHead(t, unfloored(f.ByInput.RawRowView(j), logp), logp)
+			throughHead(t, f.ByInput.RawRowView(j), logp)
 			for i, ti := range t {
 				floats.AddScaled(across[i].RawRowView(count), f.rows.Count(row)*math.Exp(logq)*ti, f.ByWeight.RawRowView(j))
 			}
@@ -311,138 +257,33 @@ func (f *stackedScores) mapByHead(ctx context.Context) (*mat.Dense, error) {
 // Intervals is [Sandwich.Intervals] with the head's error in it; z are the quantized features
 // of the view's rows (N×M).
 func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level float64) (lower, upper *mat.Dense, err error) {
-	if err := CheckLevel(level); err != nil {
-		return nil, nil, err
-	}
 	if v == nil || z == nil {
 		return nil, nil, errors.New("layers: intervals of two stages need rows with their quantized features")
 	}
-	scores, err := NewScores(x.m, x.weights, v, x.sizes)
-	if err != nil {
-		return nil, nil, err
-	}
-	reach := distuv.UnitNormal.Quantile(0.5 + level/2)
-	n, C := v.LogProbs.Dims()
-	_, M := z.Dims()
-	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
-	d1, d2 := x.first, x.dim()
-	ofMap := x.joint.Slice(d1, d1+d2, d1, d1+d2)
-	r := newSpreads(C, d2)
-	for begin := 0; begin < n; begin += r.rows {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		work.Report(ctx, float64(begin)/float64(n), "intervals of rows")
-		end := min(begin+r.rows, n)
-		withOne := withOnes(z.Slice(begin, end, 0, M).(*mat.Dense))
-		gradients, err := r.read(scores, v, begin, end)
-		if err != nil {
-			return nil, nil, err
-		}
-		r.ofMap.Reset()
-		r.ofMap.Mul(gradients, ofMap)
-		for i := range C {
-			r.ofHead[i].Reset()
-			r.ofHead[i].Mul(withOne, x.joint.Slice(i*(M+1), (i+1)*(M+1), 0, d1+d2))
-		}
-		for row := begin; row < end; row++ {
-			logp := v.LogProbs.RawRowView(row)
-			r.set(row-begin, withOne.RawRowView(row-begin), gradients)
-			for j := range C {
-				logit, variance := r.along(row-begin, j, logp)
-				if x.blind() {
-					if err := x.tells(row, r.gradient(row-begin, gradients)); err != nil {
-						return nil, nil, err
-					}
-				}
-				half := reach * math.Sqrt(math.Max(variance, 0))
-				lower.Set(row, j, sigmoid(logit-half))
-				upper.Set(row, j, sigmoid(logit+half))
+	n, M := z.Dims()
+	C, d := x.sizes.Classes, x.first+x.dim()
+	atOnce, withOne := max(1, 256/C), withOnes(z)
+	ofHead := make([]mat.Dense, C) // (e_i ⊗ z) times the covariance, of rows at once
+	t, h := make([]float64, C), make([]float64, x.first)
+	ofMap := mat.DenseCopyOf(x.joint.Slice(x.first, d, x.first, d))
+	// The head's gradient is h = t ⊗ z, so that with g the map's the variance is Σ_i t_i (e_i ⊗ z)ᵀ Cov (h, 2g) + gᵀ Cov g.
+	return x.intervals(ctx, v, level, ofMap, func(g []float64, scores *Scores, row, j int) (logit, more float64) {
+		if at := row % atOnce; at == 0 && j == 0 {
+			rows := withOne.Slice(row, min(row+atOnce, n), 0, M+1)
+			for i := range ofHead {
+				ofHead[i].Reset()
+				ofHead[i].Mul(rows, x.joint.Slice(i*(M+1), (i+1)*(M+1), 0, d))
 			}
 		}
-	}
-	return lower, upper, nil
-}
-
-// read is the gradients of log q of some rows of a view, by the weights.
-func (r *spreads) read(scores *Scores, v *View, begin, end int) (*mat.Dense, error) {
-	C, d2 := scores.ByWeight.Dims()
-	for row := begin; row < end; row++ {
-		if err := scores.Set(row); err != nil {
-			return nil, err
+		logit = scores.logit(g, t, j)
+		throughHead(t, slices.Clone(t), v.LogProbs.RawRowView(row))
+		headGradient(h, t, z.RawRowView(row))
+		for i, ti := range t {
+			product := ofHead[i].RawRowView(row % atOnce)
+			more += ti * (floats.Dot(product[:x.first], h) + 2*floats.Dot(product[x.first:], g))
 		}
-		at := (row - begin) * C
-		r.gradients.Slice(at, at+C, 0, d2).(*mat.Dense).Copy(scores.ByWeight)
-		copy(r.logq.RawRowView(row-begin), scores.LogQ)
-		for j := range C {
-			copy(r.byInput.RawRowView(at+j), unfloored(scores.ByInput.RawRowView(j), v.LogProbs.RawRowView(row)))
-		}
-	}
-	return r.gradients.Slice(0, (end-begin)*C, 0, d2).(*mat.Dense), nil
-}
-
-// gradient is that of the logit of the last call of along, of the row at a place, by the map's weights.
-func (r *spreads) gradient(at int, gradients *mat.Dense) []float64 {
-	clear(r.whole)
-	for l, part := range r.parts {
-		floats.AddScaled(r.whole, part, gradients.RawRowView(at*len(r.parts)+l))
-	}
-	return r.whole
-}
-
-// set takes the row at a place of those at hand, of quantized features z with a 1, and gradients of its log q.
-func (r *spreads) set(at int, z []float64, gradients *mat.Dense) {
-	C, wide := len(r.ofHead), len(z)
-	for i := range C {
-		product := r.ofHead[i].RawRowView(at)
-		for l := range C {
-			own := gradients.RawRowView(at*C + l)
-			r.head.Set(i, l, floats.Dot(product[l*wide:(l+1)*wide], z))
-			r.cross.Set(i, l, floats.Dot(product[wide*C:], own))
-			r.own.Set(i, l, floats.Dot(r.ofMap.RawRowView(at*C+i), own))
-		}
-	}
-}
-
-// along is logit q_j of the row at a place, with log p̂, and its variance.
-func (r *spreads) along(at, j int, logp []float64) (logit, variance float64) {
-	logit = logitParts(r.parts, r.logq.RawRowView(at), j)
-	clear(r.inputs)
-	for l, part := range r.parts {
-		floats.AddScaled(r.inputs, part, r.byInput.RawRowView(at*len(r.parts)+l))
-	}
-	throughHead(r.through, r.inputs, logp)
-	t, w := mat.NewVecDense(len(r.through), r.through), mat.NewVecDense(len(r.parts), r.parts)
-	return logit, mat.Inner(t, r.head, t) + 2*mat.Inner(t, r.cross, w) + mat.Inner(w, r.own, w)
-}
-
-// spreads computes variances of logits of a few rows at a time. The C gradients of a row
-// lie in the span of e_i ⊗ z, i < C, for the head and of the C gradients of log q for the
-// map: with t and w their coordinates,
-//
-//	Var logit q_j = tᵀ head t + 2 tᵀ cross w + wᵀ own w.
-type spreads struct {
-	rows             int
-	gradients        *mat.Dense   // rows·C × d₂
-	byInput          *mat.Dense   // rows·C × C, of log q by log p̂
-	logq             *mat.Dense   // rows × C
-	ofMap            mat.Dense    // the gradients times the map's covariance
-	ofHead           []*mat.Dense // of each class i: (e_i ⊗ z) times the covariance, rows × (d₁+d₂)
-	head, cross, own *mat.Dense   // C×C of the current row
-	parts, through   []float64    // w and t
-	inputs           []float64
-	whole            []float64 // d₂
-}
-
-func newSpreads(C, d2 int) *spreads {
-	r := &spreads{rows: max(1, sandwichRows/C), head: mat.NewDense(C, C, nil), cross: mat.NewDense(C, C, nil), own: mat.NewDense(C, C, nil)}
-	r.gradients, r.byInput, r.logq = mat.NewDense(r.rows*C, d2, nil), mat.NewDense(r.rows*C, C, nil), mat.NewDense(r.rows, C, nil)
-	for range C {
-		r.ofHead = append(r.ofHead, new(mat.Dense))
-	}
-	r.parts, r.through = make([]float64, C), make([]float64, C)
-	r.inputs, r.whole = make([]float64, C), make([]float64, d2)
-	return r
+		return logit, more
+	})
 }
 
 // TwoStage is the covariance of the fitted map and the head of its divided base,

@@ -35,7 +35,7 @@ func (d Decay) of(name string) float64 {
 }
 
 // ErrDecoupled is [Ridge]'s error of decay that is no penalty on the loss.
-var ErrDecoupled = errors.New("optim: weight decay that is decoupled from the gradient, as AdamW's and Lion's, is no penalty on the loss")
+var ErrDecoupled = errors.New("optim: weight decay that is decoupled from the gradient, as AdamW's and Lion's, is no penalty on the loss, nor does a gradient at another point, as SAM's, minimize it")
 
 // Ridge is λ of the penalty ½λ‖θ‖² on the loss that a rule's weight decay amounts to, 0 for
 // a rule without decay. Decay that meets the gradient itself is its derivative: where such a
@@ -44,12 +44,15 @@ var ErrDecoupled = errors.New("optim: weight decay that is decoupled from the gr
 //	g_i + λ(√v_i + ε) θ_i = 0,
 //
 // a penalty of each weight by the gradients it has met, which is in no model file; that is
-// [ErrDecoupled], as is a Mask. A Clip is taken to be idle where the rule rests.
+// [ErrDecoupled], as is a Mask, and a [Prober], which rests where the gradient at another point is 0. A Clip is taken to be idle
+// where the rule rests.
 func Ridge(r Rule) (float64, error) {
 	ridge, coupled := 0.0, true
 	for _, p := range cmp.Or[Rule](r, Adam{}).Parts() {
 		switch p := p.(type) {
-		case Clip:
+		case Clip, Lookahead:
+		case Prober:
+			return 0, ErrDecoupled
 		case Decay:
 			if p.Strength != 0 && (!coupled || p.Mask != nil) {
 				return 0, ErrDecoupled

@@ -23,7 +23,9 @@
 //
 //	Adam     Decay, Moments, Rate          AdamW  Moments, Decay, Rate
 //	SGD      Decay, Momentum, Rate         Lion   Sign, Decay, Rate
-//	Nadam    Decay, NesterovMoments, Rate
+//	Nadam    Decay, NesterovMoments, Rate  SAM    Ascent, then another rule
+//
+// [Ascent] has the gradient taken at another point, as any [Prober] may. [Lookahead] comes after all other parts.
 //
 //	optim.Chain{
 //		optim.Clip{Norm: 1},

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"calibra/optim/estimate"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -112,44 +114,21 @@ func newMixture(parts []int, width int, p, rows []float64) *mixture {
 // mixtureSteps bounds the steps for one barrier; Newton's method takes some five.
 const mixtureSteps = 100
 
-// quadratic is the gain of a step, in nats a row, below which Newton's method needs no line search,
-// in which the gain would drown in the loss's rounding.
-const quadratic = 1e-10
-
 // centre moves x to the least of the loss with the barrier, until what a step can still gain is
-// 1e-8 of what the barrier hides.
+// 1e-8 of what the barrier hides, or parts are alike to rounding.
 func (b *mixture) centre(x []float64) {
-	step := mat.NewVecDense(len(x), nil)
-	at := b.measure(x)
-	var factor mat.Cholesky
-	for range mixtureSteps {
-		if !factor.Factorize(b.hessian) || factor.SolveVecTo(step, mat.NewVecDense(len(x), b.gradient)) != nil {
-			return // parts alike to rounding: x is as near as it gets
-		}
-		d := step.RawVector().Data
-		gain := floats.Dot(b.gradient, d)
-		if !(gain > 1e-8*b.mu*float64(len(x))) {
-			return
-		}
-		share := 1.0
-		for k, v := range d {
-			if v > 0 {
-				share = min(share, 0.95*x[k]/v)
+	estimate.Newton{
+		Steps: mixtureSteps, Enough: 1e-8 * b.mu * float64(len(x)), Value: b.loss, Derivatives: b.derivatives,
+		Longest: func(x, d []float64) float64 {
+			share := 1.0
+			for k, v := range d {
+				if v > 0 {
+					share = min(share, 0.95*x[k]/v)
+				}
 			}
-		}
-		next := make([]float64, len(x))
-		for ; ; share /= 2 {
-			floats.AddScaledTo(next, x, -share, d)
-			if gain < quadratic || b.loss(next) <= at-1e-4*share*gain {
-				break
-			}
-			if share < 1e-10 {
-				return
-			}
-		}
-		copy(x, next)
-		at = b.measure(x)
-	}
+			return share
+		},
+	}.Minimize(x)
 }
 
 // loss is −(1/N) Σ_i log Σ_m x_m p_im + Σ_m x_m − μ Σ_m log x_m.
@@ -173,8 +152,8 @@ func (b *mixture) weight(i int) float64 {
 	return b.rows[i]
 }
 
-// measure is the loss, with its gradient and its Hessian.
-func (b *mixture) measure(x []float64) float64 {
+// derivatives are the gradient and the Hessian of the loss.
+func (b *mixture) derivatives(x []float64) ([]float64, *mat.SymDense) {
 	clear(b.gradient)
 	b.hessian.Zero()
 	h := b.hessian.RawSymmetric()
@@ -195,5 +174,5 @@ func (b *mixture) measure(x []float64) float64 {
 		b.gradient[k] += 1 - b.mu/v
 		h.Data[k*h.Stride+k] += b.mu / (v * v)
 	}
-	return b.loss(x)
+	return b.gradient, b.hessian
 }

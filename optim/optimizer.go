@@ -2,6 +2,7 @@ package optim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"calibra/graph"
@@ -21,16 +22,28 @@ type optimizer struct {
 	mean    []*tensor.Dense // their average
 	time    Time
 	norms   *norms // nil: not measured
+
+	probers []int           // which of the parts have the gradient taken elsewhere
+	start   []*tensor.Dense // θ of a step whose gradient is
 }
 
-var _ graph.Planned = (*optimizer)(nil)
+var (
+	_ graph.Planned = (*optimizer)(nil)
+	_ graph.Probing = (*optimizer)(nil)
+)
 
 // newOptimizer begins, all remembered being zero, a fit of so many steps.
 func newOptimizer(r Rule, average Average, w *graph.Weights, steps int) *optimizer {
 	m := &optimizer{all: r.Parts(), average: average, time: Time{Steps: steps}}
+	sees := func(p Part) bool { _, whole := p.(outermost); return whole }
+	after := slices.DeleteFunc(slices.Clone(m.all), func(p Part) bool { return !sees(p) })
+	m.all = append(slices.DeleteFunc(slices.Clone(m.all), sees), after...)
 	m.parts = m.all
 	var begins []int
-	for _, p := range m.parts {
+	for k, p := range m.parts {
+		if _, probes := p.(Prober); probes {
+			m.probers = append(m.probers, k)
+		}
 		begins = append(begins, len(m.states))
 		m.states = append(m.states, p.State()...)
 	}
@@ -46,6 +59,9 @@ func newOptimizer(r Rule, average Average, w *graph.Weights, steps int) *optimiz
 		m.weights = append(m.weights, of)
 		if average != nil {
 			m.mean = append(m.mean, like(of.Value))
+		}
+		if m.probers != nil {
+			m.start = append(m.start, like(of.Value))
 		}
 	}
 	if m.fused = fuse(m.parts); m.fused != nil {
@@ -71,14 +87,39 @@ func (m *optimizer) String() string {
 	return strings.Join(names, ", ")
 }
 
-func (m *optimizer) Step(_, grads []*tensor.Dense) {
-	m.time.Step++
-	m.norms.add(grads)
+// Probes reports whether a part of the rule does.
+func (m *optimizer) Probes() bool { return m.probers != nil }
+
+// Probe moves the weights to where the parts want the gradient.
+func (m *optimizer) Probe(_, grads []*tensor.Dense) {
+	for i, w := range m.weights {
+		both(m.start[i], w.Value, replace[float32], replace[float64])
+	}
+	m.updated(grads)
+	for _, k := range m.probers {
+		m.parts[k].(Prober).Probe(m.time, m.of[k])
+	}
+	for i, w := range m.weights {
+		both(w.Value, grads[i], add[float32], add[float64])
+	}
+}
+
+// updated makes the gradients the updates of all parts.
+func (m *optimizer) updated(grads []*tensor.Dense) {
 	for _, own := range m.of {
 		for i := range own {
 			own[i].Update = grads[i]
 		}
 	}
+}
+
+func (m *optimizer) Step(_, grads []*tensor.Dense) {
+	m.time.Step++
+	m.norms.add(grads)
+	for i, from := range m.start {
+		both(m.weights[i].Value, from, replace[float32], replace[float64])
+	}
+	m.updated(grads)
 	for k, p := range m.parts {
 		p.Apply(m.time, m.of[k])
 	}
@@ -191,6 +232,15 @@ func set(t *tensor.Dense, x []float64) {
 	single := t.Float32s()
 	for i, v := range x {
 		single[i] = float32(v)
+	}
+}
+
+func replace[F float32 | float64](to, from []F) { copy(to, from) }
+
+// add is θ ← θ + e.
+func add[F float32 | float64](theta, e []F) {
+	for i, x := range e {
+		theta[i] += x
 	}
 }
 

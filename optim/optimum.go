@@ -3,13 +3,13 @@ package optim
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"calibra/graph"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -250,47 +250,22 @@ func (e *examined) endless(ctx context.Context) (bool, error) {
 	return e.moves(d)
 }
 
-const (
-	curvatureStep = 1e-4 // of a difference of gradients: its error is 1e-8 of them, that of rounding 1e-12
-	leastCurved   = 1e-9 // of eigenvalues of a matrix with a diagonal of ones: those below are of directions that change nothing
-)
+// leastCurved is of eigenvalues of a matrix with a diagonal of ones: those below are of directions that change nothing.
+const leastCurved = 1e-9
 
-// newtonStep is −|H|⁻¹∇L with the Hessian H by central differences of the gradient, scaled to a diagonal of ones.
+// newtonStep is −|H|⁻¹∇L with the Hessian H by differences of the gradient, scaled to a diagonal of ones.
 func (e *examined) newtonStep(ctx context.Context) ([]float64, error) {
-	P := len(e.x)
-	columns, at, g := mat.NewDense(P, P, nil), slices.Clone(e.x), make([]float64, P)
-	for j := range P {
-		if err := cmp.Or(ctx.Err(), e.f.err); err != nil {
-			return nil, err
-		}
-		for _, sign := range []float64{1, -1} {
-			at[j] = e.x[j] + sign*curvatureStep
-			e.f.gradient(g, at)
-			floats.AddScaled(columns.RawRowView(j), sign/(2*curvatureStep), g)
-		}
-		at[j] = e.x[j]
+	g := make([]float64, len(e.x))
+	H, err := estimate.Hessian(slices.Clone(e.x), func(sum []float64, scale float64, x []float64) error {
+		e.f.gradient(g, x)
+		floats.AddScaled(sum, scale, g)
+		return cmp.Or(ctx.Err(), e.f.err)
+	})
+	if err != nil {
+		return nil, err
 	}
-	scale := make([]float64, P)
-	for j := range scale {
-		scale[j] = 1 / math.Sqrt(cmp.Or(math.Abs(columns.At(j, j)), 1))
-	}
-	H := mat.NewSymDense(P, nil)
-	for i := range P {
-		for j := i; j < P; j++ {
-			H.SetSym(i, j, (columns.At(i, j)+columns.At(j, i))/2*scale[i]*scale[j])
-		}
-	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(H, true) {
-		return nil, errors.New("optim: the curvature of the loss has no eigenvectors")
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	d, scaled := make([]float64, P), floats.MulTo(make([]float64, P), scale, e.gradient)
-	for k, value := range eigen.Values(nil) {
-		v := mat.Col(nil, k, &vectors)
-		floats.AddScaled(d, -floats.Dot(v, scaled)/max(math.Abs(value), leastCurved), v)
-	}
+	scaled, scale := estimate.UnitDiagonal(H)
+	d := estimate.Downhill(scaled, floats.MulTo(make([]float64, len(g)), scale, e.gradient), leastCurved)
 	return floats.MulTo(d, d, scale), nil
 }
 

@@ -22,6 +22,8 @@ func TestRidge(t *testing.T) {
 		"AdamW":            {rule: optim.AdamW{WeightDecay: 1e-3}, err: optim.ErrDecoupled},
 		"AdamW, none":      {rule: optim.AdamW{}},
 		"Lion":             {rule: optim.Lion{WeightDecay: 1e-3}, err: optim.ErrDecoupled},
+		"SAM":              {rule: optim.SAM{}, err: optim.ErrDecoupled},
+		"Lookahead":        {rule: optim.Chain{optim.Lookahead{}, optim.Adam{WeightDecay: 2}}, err: nil, want: 2},
 		"Lion, none":       {rule: optim.Lion{}},
 		"decay of a share": {rule: optim.Chain{optim.Decay{Strength: 1, Mask: func(string) bool { return false }}, optim.Rate{}}, err: optim.ErrDecoupled},
 		"decay of a step":  {rule: optim.Chain{optim.Momentum{Factor: 0.5}, optim.Decay{Strength: 1}}, err: optim.ErrDecoupled},

@@ -36,6 +36,11 @@ var rules = map[string]optim.Rule{
 	"clipped":           optim.Chain{optim.Clip{Norm: 0.5}, optim.SGD{Rate: 3e-2}},
 	"warmed up":         optim.Chain{optim.Adam{Rate: 1e-2}, optim.Scheduled{By: optim.WarmUp{}}},
 	"one cycle":         optim.Chain{optim.Adam{Rate: 2e-2}, optim.Scheduled{By: optim.OneCycle{}}},
+	"SAM":               optim.SAM{Of: optim.SGD{Rate: 3e-2}, Radius: 1e-3},
+	"SAM, warmed up":    optim.Chain{optim.SAM{Of: optim.Adam{Rate: 1e-2}, Radius: 1e-3}, optim.Scheduled{By: optim.WarmUp{Then: optim.Cosine{}}}},
+	"ascent by parts":   optim.Chain{optim.Ascent{Radius: 1e-3}, optim.Momentum{Factor: 0.5}, optim.Rate{Rate: 1e-2}},
+	"Lookahead":         optim.Chain{optim.Adam{Rate: 1e-2}, optim.Lookahead{}},
+	"Lookahead first":   optim.Chain{optim.Lookahead{Steps: 3}, optim.SAM{Of: optim.SGD{Rate: 3e-2}, Radius: 1e-3}},
 	"by parts":          optim.Chain{optim.Momentum{Factor: 0.5}, optim.Moments{}, optim.Decay{}, optim.Rate{Rate: 1e-2}},
 }
 
@@ -204,6 +209,37 @@ func TestClip(t *testing.T) {
 	}
 	if x := after(t, steep([]float64{0.3, -0.4}, 0, 0), 1, s); !floats.EqualApprox(x, []float64{-0.3, 0.4}, 1e-14) {
 		t.Errorf("a gradient of norm 0.5 moves to %v", x)
+	}
+}
+
+// SAM steps by the gradient where the loss is largest at a distance ρ: of ½x² it is x + ρ.
+func TestSAM(t *testing.T) {
+	half := func(x float64) optim.Problem {
+		w := graph.NewWeights(tensor.Float64)
+		w.Add("x", []float64{x}, 1)
+		return optim.Problem{Rows: 1, Loss: graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
+			return b.Apply(op.Scale(0, 0.5), b.Apply(op.Sum(1), b.Times(b.Weight("x"), b.Weight("x"))))
+		})}
+	}
+	for _, c := range []struct{ from, to float64 }{{3, 3 - 0.1*(3+0.5)}, {-3, -3 + 0.1*(3+0.5)}, {0, 0}} {
+		if x := after(t, half(c.from), 1, optim.Settings{Rule: optim.SAM{Of: optim.SGD{Rate: 0.1}, Radius: 0.5}}); !scalar.EqualWithinAbs(x[0], c.to, 1e-15) {
+			t.Errorf("from %v it steps to %v, not %v", c.from, x[0], c.to)
+		}
+	}
+}
+
+// Lookahead goes back by a share after every k steps, under a schedule too, and whichever part is named first.
+func TestLookahead(t *testing.T) {
+	half := optim.Scheduled{By: optim.Cosine{End: 1}} // a factor of 1
+	for _, r := range []optim.Rule{
+		optim.Chain{optim.SGD{Rate: 1}, optim.Lookahead{Steps: 2, Share: 0.25}},
+		optim.Chain{optim.Lookahead{Steps: 2, Share: 0.25}, optim.SGD{Rate: 1}, half},
+	} {
+		for steps, want := range map[int]float64{1: -1, 2: -0.5, 3: -1.5, 4: -1} { // φ: 0, then -2/4, then -0.5 - 2/4
+			if x := after(t, steep([]float64{1}, 0), steps, optim.Settings{Rule: r}); x[0] != want {
+				t.Errorf("%v is at %v after %d steps, not %v", r, x[0], steps, want)
+			}
+		}
 	}
 }
 

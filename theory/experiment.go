@@ -12,6 +12,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph/work"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -153,7 +154,7 @@ func (e *experiment) replicate(model Model, t trial) (x replicate, err error) {
 	}
 	by.model = model
 	_, grad = by.gradient(theta)
-	projectOff(grad, e.gauge.Directions(theta))
+	estimate.ProjectOff(grad, e.gauge.Directions(theta))
 	e.gauge.Fix(theta, at.theta)
 	x.theta, x.residual, x.wald = theta, floats.Norm(grad, 2), at.wald(theta, t.rows)
 	x.thetaError, x.blockError = floats.Distance(theta, at.theta, 2), e.distances(t.law, theta)

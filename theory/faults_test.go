@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -166,7 +167,7 @@ func (f fault) inGrowth(x *growthStudy, r *Report) {
 		with, problem := *b, *b.oneSided
 		problem.population = f.of(b.population, b.Design)
 		if f.predict != nil { // S = H⁺JH⁺, and here J = H
-			problem.scores = congruence(problem.covariance, b.hessian)
+			problem.scores = estimate.Congruence(problem.covariance, b.hessian)
 		}
 		problem.predict(b.target)
 		with.oneSided, with.errors = &problem, f.slower(b.errors, b.sizes, f.exponent)

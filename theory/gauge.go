@@ -1,8 +1,6 @@
 package theory
 
 import (
-	"cmp"
-	"errors"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -102,51 +100,6 @@ func (g NullSpace) Fix(theta, _ []float64) {
 	for _, v := range g.Basis {
 		floats.AddScaled(theta, -floats.Dot(v, offset), v)
 	}
-}
-
-// A direction is null when its curvature is below this part of the largest.
-const (
-	// nullRatio is for Hessians of a graph, whose differences leave about 1e-13. True
-	// curvatures are above 1e-6 as a rule.
-	nullRatio = 3e-11
-	// nullScore is for singular values of scores: rounding leaves 1e-15, and the square root of a
-	// curvature of 1e-20 would still be seen.
-	nullScore = 1e-11
-)
-
-// nullity is which of some curvatures are null.
-type nullity struct {
-	null          []int
-	zeroAt, gapAt float64 // the largest that is, and the smallest that is not, in parts of the largest of all
-}
-
-// nullOf takes for null what is below a part of the largest.
-func nullOf(values []float64, part float64) nullity {
-	x, largest := nullity{gapAt: math.Inf(1)}, floats.Norm(values, math.Inf(1))
-	for i, value := range values {
-		if relative := math.Abs(value) / largest; relative < part {
-			x.null, x.zeroAt = append(x.null, i), math.Max(x.zeroAt, relative)
-		} else {
-			x.gapAt = math.Min(x.gapAt, relative)
-		}
-	}
-	return x
-}
-
-// nullity finds the directions that move no posterior of a model that is the law of
-// the labels. There ∇²L = Σ W ∇ℓ ∇ℓᵀ (Fisher), so that they are the null space of the matrix
-// whose rows are √W ∇ℓᵀ. Its singular values are good to rounding; a Hessian's eigenvalues,
-// their squares, would not distinguish a poor design from a free direction. Of fewer entries than
-// parameters the others count as null too.
-func (p *probe) nullity(theta []float64) nullity {
-	scores := p.scoreRows(theta)
-	var svd mat.SVD
-	if p.err != nil || !svd.Factorize(scores, mat.SVDNone) {
-		p.err = cmp.Or(p.err, errors.New("theory: the singular values of the scores did not converge"))
-		return nullity{}
-	}
-	values := svd.Values(nil)
-	return nullOf(append(values, make([]float64, len(theta)-len(values))...), nullScore)
 }
 
 // Target names the functions of θ that are compared between an estimate and θ*, block by

@@ -10,6 +10,7 @@ import (
 	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/layers"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -211,32 +212,18 @@ func (m *layered) Gradient(grad, theta, weights []float64) (float64, error) {
 	return m.run(m.whole, grad, theta)
 }
 
-// differenceStep is h of the fourth-order central difference: its error h⁴/30 times
-// the sixth derivative and the rounding 1e-16/h are near 1e-11 in these problems.
-const differenceStep = 2e-4
-
-// Hessian differences the graph's gradient:
-//
-//	∂g/∂θ_p ≈ [8 (g(θ+h) − g(θ−h)) − (g(θ+2h) − g(θ−2h))] / 12h.
+// Hessian differences the graph's gradient.
 func (m *layered) Hessian(hess *mat.SymDense, theta, weights []float64) error {
-	n := len(theta)
-	point := slices.Clone(theta)
-	grad, column := make([]float64, n), make([]float64, n)
-	full := mat.NewDense(n, n, nil)
-	for p := range n {
-		clear(column)
-		for _, term := range []struct{ step, factor float64 }{{1, 8}, {-1, -8}, {2, -1}, {-2, 1}} {
-			point[p] = theta[p] + term.step*differenceStep
-			if _, err := m.Gradient(grad, point, weights); err != nil {
-				return err
-			}
-			floats.AddScaled(column, term.factor/(12*differenceStep), grad)
-		}
-		point[p] = theta[p]
-		full.SetCol(p, column)
+	grad := make([]float64, len(theta))
+	h, err := estimate.Hessian(slices.Clone(theta), func(sum []float64, scale float64, theta []float64) error {
+		_, err := m.Gradient(grad, theta, weights)
+		floats.AddScaled(sum, scale, grad)
+		return err
+	})
+	if err == nil {
+		hess.CopySym(h)
 	}
-	hess.CopySym(symmetric(full))
-	return nil
+	return err
 }
 
 // Scores sums W ∇ℓ ∇ℓᵀ over single rows, each differentiated by the graph.
@@ -338,12 +325,13 @@ func modelOf(layer layers.Map, t *Table) Model {
 
 // settle is the pseudo-true θ* under the weights, from a point near it. A gauge that is nil is found.
 func settle(model Model, gauge Gauge, from, weights []float64) ([]float64, error) {
-	theta, at := slices.Clone(from), &probe{model: model, weights: weights}
+	theta := slices.Clone(from)
 	if gauge == nil {
-		gauge, _ = at.nullSpace(theta)
-	}
-	if at.err != nil {
-		return nil, at.err
+		found, err := (&probe{model: model, weights: weights}).nullSpace(theta)
+		if err != nil && err != errNoMinimum {
+			return nil, err
+		}
+		gauge = found
 	}
 	if err := minimize(model, gauge, theta, weights); err != nil {
 		return nil, fmt.Errorf("theory: the law has no optimum near the map's truth; lower what disturbs it: %w", err)

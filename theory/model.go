@@ -1,9 +1,12 @@
 package theory
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -68,14 +71,25 @@ func (p *probe) minimize(gauge Gauge, theta []float64) {
 	}
 }
 
-// nullSpace is that of the Hessian at theta, of the directions that are null by nullRatio.
-func (p *probe) nullSpace(theta []float64) (gauge NullSpace, of nullity) {
-	values, vectors := spectrum(p.hessian(theta))
-	of, gauge.Point = nullOf(values, nullRatio), slices.Clone(theta)
-	for _, i := range of.null {
-		gauge.Basis = append(gauge.Basis, mat.Col(nil, i, vectors))
+// errNoMinimum is of a point whose null space is asked for.
+var errNoMinimum = errors.New("theory: the Hessian has a negative curvature, so that its null space does not tell what is free; " +
+	"move theta to a minimum by Fit")
+
+// nullSpace is that of the Hessian at theta, which has no negative curvature.
+func (p *probe) nullSpace(theta []float64) (NullSpace, error) {
+	hess := p.hessian(theta)
+	free, _ := estimate.NullSpace(hess)
+	if p.err == nil && estimate.InverseOff(hess, free, math.Inf(1)) == nil {
+		return NullSpace{}, errNoMinimum
 	}
-	return gauge, of
+	return NullSpace{slices.Clone(theta), free}, p.err
+}
+
+// nullity is how many directions move no posterior of a model that is the law of the labels. There
+// ∇²L = Σ W ∇ℓ ∇ℓᵀ (Fisher).
+func (p *probe) nullity(theta []float64) int {
+	free, _ := estimate.NullSpace(p.scores(theta))
+	return len(free)
 }
 
 // bendingStep is h of the second differences of a gradient, which is good to 1e-16: an error of 1e-10.

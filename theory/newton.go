@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"calibra/optim/estimate"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -91,7 +93,7 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 	}
 	for iteration := range newtonIterations {
 		directions := gauge.Directions(theta)
-		projectOff(d.grad, directions)
+		estimate.ProjectOff(d.grad, directions)
 		norm := floats.Norm(d.grad, 2)
 		if norm <= gradientTolerance {
 			return nil
@@ -125,11 +127,11 @@ func (d *descent) direct(directions [][]float64) error {
 		across := mat.NewDense(n, n, nil)
 		for i := range n {
 			across.Set(i, i, 1)
-			projectOff(across.RawRowView(i), directions)
+			estimate.ProjectOff(across.RawRowView(i), directions)
 		}
-		d.hess.CopySym(congruence(d.hess, across))
+		d.hess.CopySym(estimate.Congruence(d.hess, across))
 	}
-	addProjector(d.hess, directions)
+	estimate.AddProjector(d.hess, directions)
 	newtonStep(d.step, d.hess, d.grad)
 	if length := floats.Norm(d.step, 2); length > longestStep {
 		floats.Scale(longestStep/length, d.step)
@@ -155,7 +157,7 @@ func (d *descent) advance(norm float64) bool {
 		if err != nil {
 			continue // too far: a shorter step stays in range
 		}
-		projectOff(d.trialGrad, d.gauge.Directions(d.trial))
+		estimate.ProjectOff(d.trialGrad, d.gauge.Directions(d.trial))
 		descends := loss <= d.loss+sufficientDescent*t*slope
 		// Near the optimum the loss cannot resolve the descent, the gradient can.
 		flat := math.Abs(loss-d.loss) <= 1e-12*(1+math.Abs(d.loss)) && floats.Norm(d.trialGrad, 2) < norm
@@ -183,11 +185,5 @@ func newtonStep(step []float64, hess *mat.SymDense, grad []float64) {
 			return
 		}
 	}
-	values, vectors := spectrum(hess)
-	var along mat.VecDense
-	along.MulVec(vectors.T(), g)
-	for i, value := range values {
-		along.SetVec(i, -along.AtVec(i)/math.Max(math.Abs(value), eigenvalueFloor))
-	}
-	x.MulVec(vectors, &along)
+	copy(step, estimate.Downhill(hess, grad, eigenvalueFloor))
 }

@@ -125,9 +125,7 @@ func Free(model Model, theta, weights []float64) (NullSpace, error) {
 	if model == nil {
 		return NullSpace{}, errNoModel
 	}
-	at := &probe{model: model, weights: weights}
-	gauge, _ := at.nullSpace(theta)
-	return gauge, at.err
+	return (&probe{model: model, weights: weights}).nullSpace(theta)
 }
 
 // Outcome is the result of a question on its samples.
@@ -460,14 +458,16 @@ func (a *asked) experiment(ctx context.Context) (e *experiment, err error) {
 
 // findGauge takes the null space of the population Hessian at θ* as the gauge, and reports it.
 func (a *asked) findGauge(r *Report) error {
-	at := &probe{model: a.model, weights: a.weights(0, 0)}
-	found, of := at.nullSpace(a.first)
+	found, err := (&probe{model: a.model, weights: a.weights(0, 0)}).nullSpace(a.first)
+	if err != nil {
+		return err
+	}
 	a.Estimator.Gauge = found
-	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", of.zeroAt, of.gapAt))
+	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), "computed")
 	r.Rows[len(r.Rows)-1].Where = data.Each(found.Basis, func(v []float64) string {
 		return layers.DirectionOf(a.layer.weights, v)
 	})
-	return at.err
+	return nil
 }
 
 // populations are those of a shift, each with a θ* of its own where the estimator cannot represent the law: a descent from

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -274,7 +275,7 @@ func (x *rateStatistics) extremes() {
 		ratio := rms(x.errors(s, x.last, k), data.UpTo(x.count)) * math.Sqrt(float64(x.sizes[x.last])) / p.predicted[k]
 		x.Worst, x.Best = math.Max(x.Worst, ratio), math.Min(x.Best, ratio)
 
-		c := congruence(p.covariance, mat.DenseCopyOf(x.target.Jacobian(k, p.theta).T()))
+		c := estimate.Congruence(p.covariance, mat.DenseCopyOf(x.target.Jacobian(k, p.theta).T()))
 		var trace, squares float64
 		for i := range c.SymmetricDim() {
 			trace += c.At(i, i)

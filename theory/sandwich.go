@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"calibra/optim/estimate"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -53,9 +55,9 @@ func populationOf(weights, occupancy, theta []float64, model Model, gauge Gauge)
 	if p.naive = quotientInverse(p.hessian, p.directions); p.naive == nil {
 		return p, errors.New("theory: the population Hessian is not positive definite off the gauge: give more atoms or cells, or fewer codewords")
 	}
-	p.covariance = congruence(p.scores, p.naive)
+	p.covariance = estimate.Congruence(p.scores, p.naive)
 	if inverse := quotientInverse(p.scores, p.directions); inverse != nil {
-		p.precision = congruence(inverse, p.hessian)
+		p.precision = estimate.Congruence(inverse, p.hessian)
 	}
 	return p, nil
 }
@@ -78,7 +80,7 @@ func (p *population) wald(theta []float64, n int) float64 {
 	}
 	offset := make([]float64, len(theta))
 	floats.SubTo(offset, theta, p.theta)
-	projectOff(offset, p.directions)
+	estimate.ProjectOff(offset, p.directions)
 	d := mat.NewVecDense(len(offset), offset)
 	return float64(n) * mat.Inner(d, p.precision, d)
 }
@@ -88,7 +90,7 @@ func (p *population) freedom() int { return len(p.theta) - len(p.directions) }
 // predictedError returns √(tr(D C Dᵀ)/N): the root mean squared error of a function
 // of θ with Jacobian D whose estimator has covariance C/N.
 func predictedError(jacobian mat.Matrix, covariance mat.Symmetric, n int) float64 {
-	return math.Sqrt(congruence(covariance, jacobian.T()).Trace() / float64(n))
+	return math.Sqrt(estimate.Congruence(covariance, jacobian.T()).Trace() / float64(n))
 }
 
 // schurConstant returns the largest c with S_k ⪰ c H_kk (A6) on the block at the
@@ -97,7 +99,7 @@ func predictedError(jacobian mat.Matrix, covariance mat.Symmetric, n int) float6
 func schurConstant(h mat.Symmetric, block []int, off [][]float64, rest [][]float64) float64 {
 	n := h.SymmetricDim()
 	others := complement(n, block)
-	restInverse := quotientInverse(symmetric(dense(h, others, others)), restrict(rest, others))
+	restInverse := quotientInverse(estimate.Symmetric(dense(h, others, others)), restrict(rest, others))
 	if restInverse == nil {
 		return math.NaN()
 	}
@@ -109,7 +111,7 @@ func schurConstant(h mat.Symmetric, block []int, off [][]float64, rest [][]float
 	schur.Sub(own, &schur)
 
 	basis := orthogonalComplement(len(block), restrict(off, block))
-	s, o := congruence(&schur, basis), congruence(own, basis)
+	s, o := estimate.Congruence(&schur, basis), estimate.Congruence(own, basis)
 	// c is the smallest eigenvalue of L⁻¹ S L⁻ᵀ, H_kk = L Lᵀ.
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(o) {
@@ -121,6 +123,6 @@ func schurConstant(h mat.Symmetric, block []int, off [][]float64, rest [][]float
 	if left.Solve(&lower, s) != nil || whitened.Solve(&lower, left.T()) != nil {
 		return math.NaN()
 	}
-	values, _ := spectrum(symmetric(&whitened))
+	values, _ := estimate.Spectrum(estimate.Symmetric(&whitened))
 	return values[0]
 }

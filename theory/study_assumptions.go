@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/optim/estimate"
+
 	"gonum.org/v1/gonum/diff/fd"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -201,8 +203,8 @@ func (e *experiment) nearCurvature(_ context.Context, r *Report) error {
 // leastCurvature is that off the gauge.
 func (p *probe) leastCurvature(gauge Gauge, theta []float64) float64 {
 	hess := p.newton(theta)
-	addProjector(hess, gauge.Directions(theta))
-	values, _ := spectrum(hess)
+	estimate.AddProjector(hess, gauge.Directions(theta))
+	values, _ := estimate.Spectrum(hess)
 	return values[0]
 }
 
@@ -242,7 +244,7 @@ func (e *experiment) curvatureLaw(_ context.Context, r *Report) error {
 	at := &probe{model: of.model.cheapest()}
 	for _, least := range []float64{3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6} {
 		at.weights = of.Weights(of.Table.Multinomial(of.Design.withShare(rarest, least)))
-		values, _ := spectrum(at.newton(of.Theta))
+		values, _ := estimate.Spectrum(at.newton(of.Theta))
 		curve.X, curve.Y = append(curve.X, least), append(curve.Y, values[rarest+1]) // the first K are the gauge's zeros
 	}
 	logP, logLambda := logs(curve.X), logs(curve.Y)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"calibra/optim/estimate"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/mat"
@@ -31,7 +33,7 @@ func (p population) coupling(gauge Rescaling, k int) (x entanglement) {
 	x.sender = math.Abs(schurConstant(h, block[gauge.Classes:], nil, others))
 
 	rest := complement(len(p.theta), block)
-	inverse := quotientInverse(symmetric(dense(h, rest, rest)), restrict(directions, rest))
+	inverse := quotientInverse(estimate.Symmetric(dense(h, rest, rest)), restrict(directions, rest))
 	if inverse == nil {
 		x.influence = math.NaN()
 		return x
@@ -40,7 +42,7 @@ func (p population) coupling(gauge Rescaling, k int) (x entanglement) {
 	cross.Mul(dense(h, block, rest), inverse)
 	x.influence = spectralNorm(&cross) / p.occupancy[k]
 	// E‖R_k‖² N = tr(B J_−k,−k Bᵀ), B = H_k,−k H⁺_−k,−k.
-	x.leak = predictedError(&cross, symmetric(dense(j, rest, rest)), 1)
+	x.leak = predictedError(&cross, estimate.Symmetric(dense(j, rest, rest)), 1)
 	x.own = math.Sqrt(mat.Trace(dense(j, block, block)))
 	return x
 }
@@ -146,7 +148,7 @@ func (p *probe) steepness(x, y []float64) float64 {
 func (p *probe) sharpest(of population) (norm float64) {
 	const h = bendingStep
 	theta, n := of.theta, len(of.theta)
-	_, vectors := spectrum(of.hessian)
+	_, vectors := estimate.Spectrum(of.hessian)
 	v := mat.Col(nil, n-1, vectors)
 	point := make([]float64, n)
 	for range 10 {
@@ -156,7 +158,7 @@ func (p *probe) sharpest(of population) (norm float64) {
 		hess := p.newton(point)
 		subtract(hess, of.hessian)
 		hess.ScaleSym(1/h, hess)
-		values, vectors := spectrum(hess)
+		values, vectors := estimate.Spectrum(hess)
 		top := 0
 		if math.Abs(values[n-1]) > math.Abs(values[0]) {
 			top = n - 1

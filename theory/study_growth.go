@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -219,7 +220,7 @@ func (s *setup) sided() (best []*oneSided, err error) {
 // block is codeword 0's of a matrix, off its gauge.
 func (x *oneSided) block(m mat.Matrix) *mat.SymDense {
 	own := x.gauge.coordinates(sidedCodeword)
-	return congruence(dense(m, own, own), orthogonalComplement(len(own), restrict(x.directions, own)))
+	return estimate.Congruence(dense(m, own, own), orthogonalComplement(len(own), restrict(x.directions, own)))
 }
 
 // imbalanced are the fits of a problem whose labels are one-sided.
@@ -257,7 +258,7 @@ func (b *imbalanced) report(r *Report, balanced *oneSided) {
 	subtract(gap, b.scores)
 	r.rounding("sided-information"+own, "‖H − J‖, "+name, operatorNorm(gap), 1e-9, "0: the law is the calibrator's")
 	h, before := b.block(b.hessian), balanced.block(balanced.hessian)
-	least := func(m *mat.SymDense) float64 { values, _ := spectrum(m); return values[0] }
+	least := func(m *mat.SymDense) float64 { values, _ := estimate.Spectrum(m); return values[0] }
 	of := ", in parts of that at m = 1, " + name
 	r.record("sided-trace"+own, "tr H_kk of the codeword"+of, exact(h.Trace()/before.Trace()), "")
 	r.record("sided-least"+own, "least curvature of H_kk off the gauge"+of, exact(least(h)/least(before)), "")

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -20,7 +21,7 @@ func runInitialisation(ctx context.Context, s *setup, r *Report) error {
 	at := &probe{model: p.model, weights: p.Weights(p.law(0))}
 	origin := make([]float64, p.model.Dim())
 	_, grad := at.gradient(origin)
-	values, _ := spectrum(at.newton(origin))
+	values, _ := estimate.Spectrum(at.newton(origin))
 	r.rounding("origin-gradient", "‖∇L(0)‖", floats.Norm(grad, 2), vanishing, "0: θ = 0 is stationary")
 	r.below("origin-curvature", "smallest curvature at θ = 0", exact(values[0]), -1e-6, "negative: a saddle")
 

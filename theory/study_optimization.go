@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -17,7 +18,7 @@ import (
 // randomResidual returns εu, u a random unit vector off the gauge at theta.
 func randomResidual(size float64, theta []float64, gauge Gauge, rng *rand.Rand) []float64 {
 	u := normals(len(theta), rng)
-	projectOff(u, gauge.Directions(theta))
+	estimate.ProjectOff(u, gauge.Directions(theta))
 	floats.Scale(size/floats.Norm(u, 2), u)
 	return u
 }
@@ -208,7 +209,8 @@ var schedules = []schedule{
 func (e *experiment) schedules(ctx context.Context, r *Report) error {
 	p := e.populations[0]
 	sampling := p.covariance.Trace()
-	bending := congruence(mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta))), p.naive).Trace() / float64(p.freedom())
+	identity := mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta)))
+	bending := estimate.Congruence(identity, p.naive).Trace() / float64(p.freedom())
 	figure := loglog("schedules", "Theorem 1 with a residual ε_N", "N", "RMS of ‖θ̂ − θ*‖")
 	fits := 0
 	var lost []string
@@ -294,27 +296,17 @@ func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
 
 // stoppedAt is where L-BFGS stops from theta at ‖∇L‖ ≤ tolerance.
 func stoppedAt(tolerance float64, model Model, theta, sample []float64) ([]float64, error) {
-	// gonum calls for loss and gradient separately; the model gives both at once.
-	at, grad := make([]float64, model.Dim()), make([]float64, model.Dim())
-	var loss float64
-	evaluate := func(theta []float64) {
-		if floats.Equal(at, theta) {
-			return
+	at := slices.Clone(theta)
+	settings := optimize.Settings{GradientThreshold: tolerance, MajorIterations: 5000, Converger: optimize.NeverTerminate{}}
+	_, err := estimate.LBFGS(at, settings, func(grad, theta []float64) float64 {
+		loss, err := model.Gradient(grad, theta, sample)
+		if err != nil {
+			return math.Inf(1) // the line search comes back from there
 		}
-		copy(at, theta)
-		var err error
-		if loss, err = model.Gradient(grad, theta, sample); err != nil {
-			loss = math.Inf(1) // the line search comes back from there
-		}
-	}
-	problem := optimize.Problem{
-		Func: func(theta []float64) float64 { evaluate(theta); return loss },
-		Grad: func(dst, theta []float64) { evaluate(theta); copy(dst, grad) },
-	}
-	settings := &optimize.Settings{GradientThreshold: tolerance, MajorIterations: 5000, Converger: optimize.NeverTerminate{}}
-	result, err := optimize.Minimize(problem, theta, settings, &optimize.LBFGS{})
-	if result == nil {
+		return loss
+	})
+	if err != nil {
 		return nil, fmt.Errorf("L-BFGS: %w", err)
 	}
-	return result.X, nil
+	return at, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/optim"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -286,9 +287,9 @@ func restingGradient(p population, rate float64, batch, batches int) float64 {
 		}
 		return out
 	}
-	values, vectors := spectrum(scaled(p.hessian, -0.5))
-	noise := congruence(scaled(p.scores, -0.5), vectors)
-	lengths := congruence(scaled(mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)), 0.5), vectors)
+	values, vectors := estimate.Spectrum(scaled(p.hessian, -0.5))
+	noise := estimate.Congruence(scaled(p.scores, -0.5), vectors)
+	lengths := estimate.Congruence(scaled(mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)), 0.5), vectors)
 	modes := data.Each(values, func(value float64) []float64 { return afterNoise(value, rate, batches) })
 	var total float64
 	for i := range n {

@@ -10,6 +10,7 @@ import (
 
 	"calibra/data"
 	"calibra/layers"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -172,33 +173,29 @@ func (p *pipeline) balanceHead(model *bilinear, z *mat.Dense) error {
 func fitHead(z *mat.Dense, counts []float64, C int) (*mat.Dense, error) {
 	_, m := z.Dims()
 	m++
-	head := mat.NewDense(m, C, nil)
-	for range 60 {
-		grad, hess := headDerivatives(head, z, counts)
-		if mat.Norm(grad, 2) < 1e-12 {
-			return head, nil
-		}
-		var cholesky mat.Cholesky
-		var step mat.VecDense
-		if !cholesky.Factorize(hess) || cholesky.SolveVecTo(&step, grad) != nil {
-			return nil, errors.New("theory: the head's rows do not identify it")
-		}
-		scale := math.Min(1, 2/mat.Norm(&step, 2))
-		for i := range m {
-			for j := range C - 1 {
-				head.Set(i, j, head.At(i, j)-scale*step.AtVec(j*m+i))
-			}
-		}
+	head := func(x []float64) *mat.Dense { // class by class
+		out := mat.NewDense(m, C, nil)
+		out.Slice(0, m, 0, C-1).(*mat.Dense).Copy(mat.NewDense(C-1, m, x).T())
+		return out
 	}
-	return nil, errors.New("theory: the head did not settle: its classes can be separated")
+	x, of := make([]float64, m*(C-1)), floats.ScaleTo(make([]float64, len(counts)), 1/floats.Sum(counts), counts)
+	settled := estimate.Newton{
+		Steps: 60, Enough: 1e-26,
+		Value:       func(x []float64) float64 { return -floats.Dot(of, logHead(head(x), z).RawMatrix().Data) },
+		Derivatives: func(x []float64) ([]float64, *mat.SymDense) { return headDerivatives(head(x), z, of) },
+	}.Minimize(x)
+	if !settled {
+		return nil, errors.New("theory: the head did not settle: its classes can be separated")
+	}
+	return head(x), nil
 }
 
-// headDerivatives are those of the mean cross-entropy in the weights of all classes but the last, class by class.
-func headDerivatives(head, z *mat.Dense, counts []float64) (*mat.VecDense, *mat.SymDense) {
+// headDerivatives are those of the cross-entropy in the weights of all classes but the last, class by class.
+func headDerivatives(head, z *mat.Dense, counts []float64) ([]float64, *mat.SymDense) {
 	m, C := head.Dims()
 	n := m * (C - 1)
-	logp, total := logHead(head, z), floats.Sum(counts)
-	grad, hess := mat.NewVecDense(n, nil), mat.NewDense(n, n, nil)
+	logp := logHead(head, z)
+	grad, hess := make([]float64, n), mat.NewDense(n, n, nil)
 	x := make([]float64, m)
 	x[m-1] = 1
 	for v := range len(counts) / C {
@@ -206,13 +203,11 @@ func headDerivatives(head, z *mat.Dense, counts []float64) (*mat.VecDense, *mat.
 		rows := floats.Sum(counts[v*C : (v+1)*C])
 		for j := range C - 1 {
 			p := math.Exp(logp.At(v, j))
-			for i, xi := range x {
-				grad.SetVec(j*m+i, grad.AtVec(j*m+i)+(rows*p-counts[v*C+j])*xi/total)
-			}
+			floats.AddScaled(grad[j*m:(j+1)*m], rows*p-counts[v*C+j], x)
 			for l := j; l < C-1; l++ {
-				w := -rows * p * math.Exp(logp.At(v, l)) / total
+				w := -rows * p * math.Exp(logp.At(v, l))
 				if l == j {
-					w += rows * p / total
+					w += rows * p
 				}
 				block := hess.Slice(j*m, (j+1)*m, l*m, (l+1)*m).(*mat.Dense)
 				block.RankOne(block, w, mat.NewVecDense(m, x), mat.NewVecDense(m, x))

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -137,7 +138,7 @@ func (c *comparison) curvatures() ([]float64, error) {
 	var at probe
 	for v := range curvature {
 		at.model, at.weights = c.ofCell(v), c.within(c.population, v)
-		values, _ := spectrum(at.hessian(c.logits(v)))
+		values, _ := estimate.Spectrum(at.hessian(c.logits(v)))
 		curvature[v] = values[1]
 	}
 	return curvature, at.err

@@ -193,7 +193,7 @@ func inference(ctx context.Context, _ experiments.Executor, of size, reps int) (
 	if err := c.Fit(ctx, activations(rng, 1000, Features, classes), nil, rng); err != nil {
 		return 0, err
 	}
-	p, err := c.Compile()
+	p, err := c.CompileBilinear()
 	if err != nil {
 		return 0, err
 	}

@@ -68,7 +68,6 @@ func (l *labelled) matrix(values []float64) *mat.Dense {
 // verdict sets the model's predictions for rows beside those of the classifier, as a fit does for its test rows.
 func (l *labelled) verdict(ctx context.Context, m saved, x *data.Set) (*verdict.Verdict, error) {
 	var runs []study.Weighed
-	settings := metrics.Settings{Rows: x.Weights, Soft: x.Soft}
 	for _, of := range []struct {
 		method   string
 		logProbs []float64
@@ -76,9 +75,10 @@ func (l *labelled) verdict(ctx context.Context, m saved, x *data.Set) (*verdict.
 		if of.logProbs == nil || len(runs) > 0 && of.method == verdict.Classifier {
 			continue
 		}
-		p := &data.Predictions{LogProbs: l.matrix(of.logProbs), Labels: x.Labels, Soft: x.Soft, Weights: x.Weights}
+		p := &data.Predictions{LogProbs: l.matrix(of.logProbs), Labels: x.Labels}
+		p.Take(x)
 		none := metrics.Uncertainty{Replicates: metrics.None, Redraws: metrics.None}
-		r, err := metrics.MeasureWith(ctx, p.LogProbs, p.Labels, nil, settings, none, rand.New(rand.NewPCG(0, 0)))
+		r, err := metrics.MeasureWith(ctx, p.LogProbs, p.Labels, nil, metrics.Settings{Rows: p.Counting(), Soft: x.Soft}, none, rand.New(rand.NewPCG(0, 0)))
 		if err != nil {
 			return nil, asUsage(err)
 		}
@@ -97,6 +97,16 @@ type wrote struct {
 	Rows    int              `json:"rows"`
 	Out     string           `json:"out"`
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
+	Copies  *rowcheck.Copies `json:"copies,omitempty"` // among the rows with labels
+}
+
+// readAs is what rows for the model are read as, with a warning where they seem to be something else.
+func (c *applyCmd) readAs(t *terminal, rows *data.Judge, m saved) (data.Scores, error) {
+	as, doubt, err := rows.Applied(c.In, c.scores(), m.file.Scores)
+	if doubt != "" {
+		warnOf(t, "scores", c.In, "test_logits "+doubt)
+	}
+	return as, err
 }
 
 // closing says how many rows were calibrated and, where they have labels, what these say of the predictions: with --json all of it,
@@ -107,6 +117,9 @@ func (c *applyCmd) closing(ctx context.Context, t *terminal, m saved, rows int, 
 	if x := l.set(p); x != nil {
 		doubt = rowcheck.OtherLabels("rows", x)
 		warnOf(t, "labels", c.In, doubt)
+		if x.TestWeights, did.Copies = rowcheck.CountCopies(x); did.Copies != nil {
+			warnOf(t, "copies", c.In, did.Copies.String())
+		}
 		if did.Verdict = (&verdict.Verdict{}); c.JSON {
 			var err error
 			if did.Verdict, err = l.verdict(ctx, m, x); err != nil {

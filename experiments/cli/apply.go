@@ -157,7 +157,7 @@ func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.C
 	if err := src.Require(m.needs()...); err != nil {
 		return nil, err
 	}
-	as, err := src.Test.Judge().Applied(c.In, c.scores(), m.file.Scores)
+	as, err := c.readAs(t, src.Test.Judge(), m)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +296,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	if err != nil {
 		return err
 	}
-	as, err := seen.Applied(c.In, c.scores(), m.file.Scores)
+	as, err := c.readAs(t, seen, m)
 	if err != nil {
 		return err
 	}

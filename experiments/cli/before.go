@@ -92,7 +92,7 @@ func (w *weighed) with(ctx context.Context, method string, run *experiments.Run)
 	r, asked := run, method == run.Spec.Method
 	if !asked {
 		spec := run.Spec
-		if spec.Method = method; spec.Expected(experiments.SizeOf(run.Source)) > affordable && method != simplest {
+		if spec.Method = method; spec.Expected(experiments.SizeOf(run.Source)) > affordable && method != simplest && method != verdict.Classifier {
 			return nil
 		}
 		if r, err = beside(work.Span(ctx, "", 0, 0.5), method, run); err != nil {

@@ -24,7 +24,7 @@ type compareCmd struct {
 	In      string   `type:"input" placeholder:"F.npz" help:"Rows to calibrate and test: a features file, or data that a network is trained on first, as for fit."`
 	Methods []string `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them. The word all stands for the published methods (${compared})."`
 	Seeds   seeds    `placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (42-46, and 42 with --folds)."`
-	Folds   int      `most:"1000" placeholder:"K" help:"The file has one labelled set without a split: predict every row by fits to the other K−1 of K folds, and judge them all. 5 is usual."`
+	Folds   int      `most:"1000" placeholder:"K" help:"Take all labelled rows of the file as one set: predict every row by fits to the other K−1 of K folds, and judge them all. 5 is usual."`
 
 	WholeGroups bool `help:"With --folds: keep rows that share a group (the array groups) in one fold, and count a group as one observation."`
 

@@ -38,8 +38,8 @@ func drawnRows(n, times int, seed uint64) *data.Set {
 	return x.Rows(slices.Repeat(data.UpTo(n), times))
 }
 
-// TestCopiesCountOnce: evaluate, diagnose, fit and compare say the same of rows and of copies of them, to the byte, but that the latter
-// are copies.
+// TestCopiesCountOnce: evaluate, diagnose, fit, compare and apply say the same of rows and of copies of them, to the
+// byte, but that the latter are copies.
 func TestCopiesCountOnce(t *testing.T) {
 	const n = 160
 	cal := drawnRows(300, 1, 1)
@@ -57,6 +57,7 @@ func TestCopiesCountOnce(t *testing.T) {
 		for _, args := range [][]string{
 			{"evaluate", "--in", p}, {"diagnose", "--in", p, "--out", filepath.Join(dir, "d"), "--redraws", "99"},
 			{"fit", "--in", f, "--method", "ts", "--out", filepath.Join(dir, "r")}, {"compare", "--in", f, "--methods", "nc,ts", "--seeds", "1", "--out", filepath.Join(dir, "c")},
+			{"apply", "--in", f, "--model", filepath.Join(dir, "r"), "--out", filepath.Join(dir, "q.npz")},
 		} {
 			code, out, stderr := calibra(t, append(args, "--json")...)
 			if code != 0 {
@@ -79,7 +80,7 @@ func TestCopiesCountOnce(t *testing.T) {
 			if of, fits := values["results"].(map[string]any); fits {
 				delete(of, "seconds")
 			}
-			for _, key := range []string{"copies", "notes", "test_rows", "methods"} { // the rows of the file, and seconds
+			for _, key := range []string{"copies", "notes", "test_rows", "rows", "methods"} { // the rows of the file, and seconds
 				delete(values, key)
 			}
 			if v, judged := values["verdict"].(map[string]any); judged {

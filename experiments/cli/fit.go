@@ -135,6 +135,9 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run, 
 	if text := run.Unreached(); text != "" {
 		t.warn("unreached", "warning: %s", text)
 	}
+	if text := run.Undivided(); text != "" {
+		t.warn("undivided", "warning: %s", text)
+	}
 	if c.JSON {
 		if !run.Judged() {
 			t.note("%s", c.unjudged(run))
@@ -257,7 +260,11 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 		if f.beside != nil {
 			v := f.beside.verdict
 			v.Locate(d)
-			v.Commands, v.Notes = c.next(run.Spec.Catalog, v), &t.said
+			if v.Notes = &t.said; v.Say == verdict.CannotTell {
+				study.CrossFit(v, c.said(), labelledRows(ctx, c.In))
+			} else {
+				v.Commands = c.next(run.Spec.Catalog, v)
+			}
 			method, _ := run.Spec.Catalog.Find(c.Method)
 			v.Doubt(run.Beside.Doubts(readsFeatures(method))...)
 		}
@@ -339,10 +346,15 @@ func (c *fitCmd) unjudged(run *experiments.Run) string {
 	return fmt.Sprintf("wrote the model and the predictions of %d test rows to %s; %s has no labels of them, so metrics are left out", run.Source.Test.Len(), c.Out, filepath.Base(c.In))
 }
 
-// next are the commands that follow from a fit: those that fit and apply the method to use, the last alone where it is this
-// one, and where there is none, that which tries others.
+// said are the rows as another command takes them.
+func (c *fitCmd) said() string {
+	return quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()
+}
+
+// next are the commands that follow from a fit whose rows can tell: those that fit and apply the method to use, the last alone where
+// it is this one, and where there is none, that which tries others.
 func (c *fitCmd) next(methods *experiments.Catalog, v *verdict.Verdict) (commands []string) {
-	in := quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()
+	in := c.said()
 	switch use := v.ToUse(); use {
 	case verdict.Classifier:
 		fitted := ""

@@ -117,7 +117,6 @@ func TestFoldsHideTheirRows(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"has cal and test rows": {"--in", write(t, features(60)), "--folds", "5"},
 		"has no groups":         {"--in", plain, "--folds", "5", "--whole-groups"},
 		"add --folds 5":         {"--in", in},
 		"there must be two":     {"--in", plain, "--folds", "1"},

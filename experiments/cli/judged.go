@@ -120,6 +120,7 @@ func (j *Judged) fitted(ctx context.Context, t *terminal, methods *experiments.C
 // of these rows, which the file of that name has: its own file where that is one of features.
 func (j *Judged) repaired(v *verdict.Verdict, features string, seed uint64) {
 	switch in := quoted(relative(j.path)); {
+	case j.source != nil && features == "" && study.CrossFit(v, in, labelledRows(context.Background(), j.path)):
 	case v.Say == verdict.Use && !slices.Contains(verdict.Corrections[1:], v.Method):
 		v.Commands = remedy(v, study.Commands(in, experiments.Spec{Method: v.Method, Seed: seed}, 0))
 	case j.described != nil:
@@ -132,6 +133,15 @@ func (j *Judged) repaired(v *verdict.Verdict, features string, seed uint64) {
 			v.Commands[i] += j.flags
 		}
 	}
+}
+
+// labelledRows is how many labelled rows a features file has; 0 of other data.
+func labelledRows(ctx context.Context, path string) int {
+	src, err := data.OpenWhole(ctx, path)
+	if err != nil {
+		return 0
+	}
+	return src.Cal.Len()
 }
 
 // tested is a features file, or other data, with test rows.

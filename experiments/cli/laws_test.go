@@ -110,25 +110,46 @@ func lawsOfMeaning() map[string]law {
 	r := newLawRows()
 	names, other := r.names, []string{"x 1", "y", "é"}
 	classes := func(names []string) data.Array { return data.Array{Name: "class_names", Value: names} }
-	turned, renamed, numbers := r.permuted(2, 0, 1), r, r
+	turned, renamed, numbers, numbered := r.permuted(2, 0, 1), r, r, r
+	numbered.names = []string{"kind2", "kind0", "kind1"}
+	numbered.scores = turned.scores
+	fromOne := numbered
+	fromOne.names = []string{"3", "1", "2"}
 	renamed.names = other
 	numbers.names = nil
 	shuffled := r
 	shuffled.labels = slices.Concat(r.labels[1:400], r.labels[:1], r.labels[401:], r.labels[400:401])
 	laws := map[string]law{
-		"as they are":                      {file: "f.npz", write: func(at string) error { return r.npz(at, names, classes(names)) }},
-		"numbered":                         {file: "f.npz", write: func(at string) error { return r.npz(at, nil) }},
-		"renamed":                          {file: "f.npz", write: func(at string) error { return r.npz(at, other, classes(other)) }},
-		"permuted, class_names":            {file: "f.npz", write: func(at string) error { return turned.npz(at, names, classes(turned.names)) }},
-		"permuted, logit_NAME":             {file: "f.csv", write: func(at string) error { return turned.csv(at, "logit_", names) }},
+		"as they are":                  {file: "f.npz", write: func(at string) error { return r.npz(at, names, classes(names)) }},
+		"numbered":                     {file: "f.npz", write: func(at string) error { return r.npz(at, nil) }},
+		"renamed":                      {file: "f.npz", write: func(at string) error { return r.npz(at, other, classes(other)) }},
+		"permuted, class_names":        {file: "f.npz", write: func(at string) error { return turned.npz(at, names, classes(turned.names)) }},
+		"permuted, logit_NAME":         {file: "f.csv", write: func(at string) error { return turned.csv(at, "logit_", names) }},
+		"permuted, numbers in names":   {file: "f.csv", write: func(at string) error { return numbered.csv(at, "logit_", data.Numerals(3)) }},
+		"permuted, numerals":           {file: "f.csv", write: func(at string) error { return fromOne.csv(at, "logit_", data.Numerals(4)[1:]) }},
+		"permuted, numerals of others": {file: "f.csv", asked: "the columns of the classes are 3, 1, 2, in this order, and a label is 0", write: func(at string) error { return fromOne.csv(at, "logit_", data.Numerals(3)) }},
+		"permuted, class_names of numerals": {file: "f.npz", write: func(at string) error {
+			moved := fromOne
+			moved.labels = data.Each(r.labels, func(y int) int { return y + 1 })
+			return moved.npz(at, nil, classes(fromOne.names))
+		}},
 		"permuted, a column of each class": {file: "f.csv", within: 1e-9, write: func(at string) error { return turned.as(math.Abs).csv(at, "prob_", names) }},
 		"names alone":                      {file: "f.npz", notes: []string{"classes"}, write: func(at string) error { return r.npz(at, names) }},
 		"permuted, names alone":            {file: "f.npz", asked: "the labels fit the columns better in another order", write: func(at string) error { return turned.npz(at, names) }},
+		"prob_NAME of logits":              {file: "f.csv", asked: "which is no probability", write: func(at string) error { return r.csv(at, "prob_", names) }},
 		"permuted, numbers":                {file: "f.npz", say: verdict.CheckRows, notes: []string{"labels"}, write: func(at string) error { return turned.npz(at, nil) }},
 		"labels of other rows":             {file: "f.npz", say: verdict.CheckRows, notes: []string{"labels"}, write: func(at string) error { return shuffled.npz(at, nil) }},
 		"an array that nothing reads": {file: "f.npz", notes: []string{"unread"}, write: func(at string) error {
 			return r.npz(at, nil, data.Array{Name: "sample_weight", Value: make([]float64, 800)})
 		}},
+	}
+	for of, form := range map[string]func(p float64) float64{
+		"logarithms of base 2": math.Log2,
+		"odds":                 func(p float64) float64 { return p / (1 - p) },
+		"logarithms of odds":   func(p float64) float64 { return math.Log(p / (1 - p)) },
+		"1 − p":                func(p float64) float64 { return 1 - p },
+	} {
+		laws["as "+of] = law{file: "f.npz", asked: "seems to hold " + of, write: func(at string) error { return r.as(form).npz(at, nil) }}
 	}
 	for name, form := range map[string]struct {
 		scores string

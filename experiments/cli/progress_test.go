@@ -87,17 +87,10 @@ func record(t *testing.T) {
 // readPaces are the steps of each run.
 func readPaces(t *testing.T) map[string][]step {
 	t.Helper()
-	text, err := os.ReadFile(paces)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
 	runs := map[string][]step{}
-	for _, line := range lines[1:] {
+	for _, line := range csvLines(t, paces)[1:] {
 		var x [3]float64
+		var err error
 		for i := range x {
 			if x[i], err = strconv.ParseFloat(line[1+i], 64); err != nil {
 				t.Fatal(err)

@@ -292,7 +292,9 @@ func (c *studyCmd) reportStatements(ctx context.Context, t *terminal, f *study.F
 		return err
 	}
 	found := data.Each(statements, func(s report.Statement) map[string]any { return map[string]any{"data": s.Title, "lines": s.Lines} })
-	list := reported(section.Tables[0], map[string]int{"loss": 4, "epochs": 3, "gradient": 2, "seconds": 1})
+	drops := map[string]int{"loss": 4, "epochs": 3, "gradient": 2, "seconds": 1}
+	maps.Copy(drops, resultDrops)
+	list := reported(section.Tables[0], drops)
 	return c.print(t, f, there, list, map[string]any{"found": found}, statements, nil, "")
 }
 

@@ -216,7 +216,7 @@ func reported(r *report.Table, drops map[string]int) *table {
 	if len(r.Blocks) > 1 {
 		t.columns = append(t.columns, column{head: "data", left: true})
 	}
-	t.columns = append(t.columns, data.Each(r.Labels, func(label string) column { return column{head: strings.ToLower(label), left: true} })...)
+	t.columns = append(t.columns, data.Each(r.Labels, func(label string) column { return column{head: strings.ToLower(label[:1]) + label[1:], left: true} })...)
 	for _, h := range r.Values {
 		key := strings.ToLower(strings.NewReplacer(metrics.ECE.Title(), metrics.ECE.String(), metrics.TopECE.Title(), metrics.TopECE.String(), " ", "_").Replace(h.Text))
 		t.columns = append(t.columns, column{head: strings.TrimSpace(h.Text + " " + h.Arrow), key: cmp.Or(map[string]string{"acc": "accuracy"}[key], key), drop: drops[h.Text]})

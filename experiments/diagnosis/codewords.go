@@ -7,71 +7,27 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/graph/blas"
+	"calibra/optim/estimate"
 
 	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
-const (
-	lloydPasses = 15
-	lloydRows   = 8000 // at most, that codewords are learned from
-)
+// lloydRows are those that codewords are learned from at most.
+const lloydRows = 8000
 
-// lloyd is k-means from k-means++ seeds (Arthur and Vassilvitskii 2007).
+// lloyd is k codewords of rows.
 func lloyd(of mat.Matrix, k int, rng *rand.Rand) *mat.Dense {
-	n, d := of.Dims()
+	n, _ := of.Dims()
 	x, dense := of.(*mat.Dense)
 	switch {
 	case n > lloydRows:
-		x, n = checked.RowsOf(of, rng.Perm(n)[:lloydRows]), lloydRows
+		x = checked.RowsOf(of, rng.Perm(n)[:lloydRows])
 	case !dense:
 		x = checked.RowsOf(of, checked.FirstToLast(n))
 	}
-	words := mat.NewDense(k, d, nil)
-	seed(words, x, rng)
-	count := make([]float64, k)
-	for range lloydPasses {
-		word := nearest(x, words)
-		words.Zero()
-		clear(count)
-		for i, w := range word {
-			floats.Add(words.RawRowView(w), x.RawRowView(i))
-			count[w]++
-		}
-		for w, rows := range count {
-			if rows == 0 {
-				words.SetRow(w, x.RawRowView(rng.IntN(n)))
-				continue
-			}
-			floats.Scale(1/rows, words.RawRowView(w))
-		}
-	}
-	return words
-}
-
-// seed draws words among the rows of x, each by the squared distance to those before.
-func seed(words, x *mat.Dense, rng *rand.Rand) {
-	n, _ := x.Dims()
-	k, _ := words.Dims()
-	distance := make([]float64, n) // squared, to the nearest word so far
-	next := rng.IntN(n)
-	for w := range k {
-		words.SetRow(w, x.RawRowView(next))
-		var sum float64
-		for i := range distance {
-			if d2 := checked.Squared(x.RawRowView(i), words.RawRowView(w)); w == 0 || d2 < distance[i] {
-				distance[i] = d2
-			}
-			sum += distance[i]
-		}
-		u := rng.Float64() * sum
-		for next = 0; next < n-1; next++ {
-			if u -= distance[next]; u < 0 {
-				break
-			}
-		}
-	}
+	return estimate.KMeans(x, nil, k, func(words *mat.Dense) []int { return nearest(x, words) }, rng)
 }
 
 // nearest is the row of words nearest to each row of x, the first among equals:

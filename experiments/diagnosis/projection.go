@@ -6,6 +6,7 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -65,10 +66,7 @@ func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense,
 	embedding = a.embedding
 	a.centred = mat.DenseCopyOf(embedding)
 	a.words = a.describer()
-	principal, err := a.principal(min(dim, 3))
-	if err != nil {
-		return nil, err
-	}
+	principal := a.principal(min(dim, 3))
 	m := &Map{Planes: []Plane{a.plane("The two directions of largest variance",
 		axis{"main direction", principal[0]}, axis{"second direction", a.next(principal[0], principal)})}}
 	if wrong := a.separating(d.Regions[:min(2, len(d.Regions))]); len(wrong) > 0 {
@@ -89,23 +87,18 @@ func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense,
 }
 
 // principal centres the embedding and gives so many directions of largest variance.
-func (a *atlas) principal(many int) (directions [][]float64, err error) {
+func (a *atlas) principal(many int) (directions [][]float64) {
 	n, dim := a.centred.Dims()
 	mean, _ := checked.Moments(a.centred)
 	for i := range n {
 		floats.Sub(a.centred.RawRowView(i), mean)
 	}
 	a.cov.SymOuterK(1/float64(n), a.centred.T())
-	var eigen mat.EigenSym
-	if !eigen.Factorize(&a.cov, true) {
-		return nil, fmt.Errorf("diagnosis: map: the eigenvalues of the covariance did not converge")
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
+	_, vectors := estimate.Spectrum(&a.cov)
 	for k := range many {
-		directions = append(directions, mat.Col(nil, dim-1-k, &vectors))
+		directions = append(directions, mat.Col(nil, dim-1-k, vectors))
 	}
-	return directions, nil
+	return directions
 }
 
 // separating are Fisher's directions of the regions that are named and have one.

@@ -12,6 +12,7 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/graph/blas"
+	"calibra/optim/estimate"
 
 	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
@@ -429,27 +430,17 @@ func (d *design) gradient(theta, grad []float64) float64 {
 // to moves to the optimum for σ from the one before.
 func (p *innerFold) to(sigma float64) error {
 	lambda := 1 / (p.seen.effective * sigma * sigma)
-	var value float64
-	at, grad := make([]float64, len(p.theta)), make([]float64, len(p.theta))
-	at[0] = math.NaN() // nowhere yet
-	evaluate := func(x []float64) {
-		if !floats.Equal(at, x) {
-			copy(at, x)
-			value = p.seen.gradient(x, grad) + lambda/2*floats.Dot(x, x)
-			floats.AddScaled(grad, lambda, x)
-		}
-	}
-	problem := optimize.Problem{
-		Func: func(x []float64) float64 { evaluate(x); return value },
-		Grad: func(g, x []float64) { evaluate(x); copy(g, grad) },
-	}
 	// Steps that save less than 1e-5 nats a row are lost in the noise of any sample.
-	settings := &optimize.Settings{GradientThreshold: 1e-4, MajorIterations: 50, Converger: &optimize.FunctionConverge{Absolute: 1e-5, Iterations: 2}}
-	r, err := optimize.Minimize(problem, p.theta, settings, &optimize.LBFGS{})
-	if r == nil {
+	level := &optimize.FunctionConverge{Absolute: 1e-5, Iterations: 2}
+	settings := optimize.Settings{GradientThreshold: 1e-4, MajorIterations: 50, Converger: level}
+	_, err := estimate.LBFGS(p.theta, settings, func(grad, x []float64) float64 {
+		value := p.seen.gradient(x, grad) + lambda/2*floats.Dot(x, x)
+		floats.AddScaled(grad, lambda, x)
+		return value
+	})
+	if err != nil {
 		return fmt.Errorf("diagnosis: fit a recalibrator: %w", err)
 	}
-	copy(p.theta, r.X) // the best point, even where the line search ran out of digits
 	return nil
 }
 

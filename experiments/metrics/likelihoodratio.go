@@ -6,6 +6,7 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/graph/work"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -84,7 +85,8 @@ func (f *scaling) ratio() (before, fitted float64) {
 		x[c] = 1
 	}
 	before = f.loss(x)
-	return before, min(before, f.minimize(x))
+	estimate.Newton{Steps: newtonSteps, Enough: f.enough, Value: f.loss, Derivatives: f.derivatives}.Minimize(x)
+	return before, min(before, f.loss(x))
 }
 
 // rarest is the least of Σ_i w_i p_ic (1 − p_ic) over the classes.
@@ -149,36 +151,6 @@ func (f *scaling) loss(x []float64) float64 {
 
 // newtonSteps bounds the steps; a dozen are usual, and more where the least lies at infinity, where a step gains ever less.
 const newtonSteps = 60
-
-// minimize moves x to the least by Newton's method, halving steps until the loss falls, and gives the least.
-func (f *scaling) minimize(x []float64) float64 {
-	loss := f.loss(x)
-	next := make([]float64, len(x))
-	for range newtonSteps {
-		gradient, hessian := f.derivatives(x)
-		var factor mat.Cholesky
-		step := mat.NewVecDense(len(x), nil)
-		if !factor.Factorize(hessian) || factor.SolveVecTo(step, mat.NewVecDense(len(x), gradient)) != nil {
-			return loss // flat to rounding
-		}
-		gain := floats.Dot(gradient, step.RawVector().Data)
-		if !(gain > f.enough) {
-			return loss
-		}
-		for share := 1.0; ; share /= 2 {
-			if share < 1e-8 {
-				return loss
-			}
-			floats.AddScaledTo(next, x, -share, step.RawVector().Data)
-			if lower := f.loss(next); lower < loss {
-				copy(x, next)
-				loss = lower
-				break
-			}
-		}
-	}
-	return loss
-}
 
 // derivatives are the gradient and, with Q the N×(2C − 1) rows of √w (p ∘ ℓ, p) without p_0, the Hessian
 //

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"calibra/data"
 
@@ -34,8 +33,8 @@ func (c *Copies) String() string {
 //   - All are there k, 2k, 3k … times. Each k of them are then one row.
 //   - Labels differ within far fewer cells than independent labels would. Whatever the reason is, such as a label that is a
 //     function of the features, equal rows then say no more of the labels than one of them.
-//   - Predictions are so sure that labels tell nothing, and a share of the rows is equal though values are continuous: cells
-//     have one row or k, or features are there and cells have as many rows as when rows are drawn alike.
+//   - Predictions are so sure that no labels differ, and a share of the rows is equal though values are continuous: of features,
+//     or of scores whose cells have one row or k.
 func CountCopies(x *data.Set) (counts []float64, c *Copies) {
 	if x == nil || x.Labels == nil {
 		return nil, nil
@@ -94,49 +93,44 @@ type repeats struct {
 
 // newRepeats is nil where no two rows are equal.
 func newRepeats(x *data.Set) *repeats {
-	r := &repeats{of: x}
-	for _, rows := range (&data.Set{Features: x.Features, Logits: x.Logits}).Distinct() {
-		rows = slices.DeleteFunc(rows, func(i int) bool { return x.Weight(i) == 0 })
-		if len(rows) > 0 {
-			r.add(rows)
+	cellOf := (&data.Set{Features: x.Features, Logits: x.Logits}).Kinds()
+	if cellOf == nil {
+		return nil
+	}
+	type said struct{ cell, group, label, shares int }
+	r, units, cells, shares := &repeats{of: x}, map[said]int{}, map[int]int{}, make([]int, x.Len())
+	if x.Soft != nil {
+		if shares = (&data.Set{Logits: x.Soft}).Kinds(); shares == nil {
+			shares = data.UpTo(x.Len())
 		}
+	}
+	for i, y := range x.Labels {
+		if x.Weight(i) == 0 {
+			continue
+		}
+		k, seen := cells[cellOf[i]]
+		if !seen {
+			k = len(r.cells)
+			cells[cellOf[i]], r.cells = k, append(r.cells, cell{first: i, label: y})
+		}
+		c := &r.cells[k]
+		c.differ = c.differ || y != c.label || shares[i] != shares[c.first]
+		c.rows, r.rows = c.rows+1, r.rows+1
+		s := said{cell: k, label: y, shares: shares[i]}
+		if x.Groups.Of != nil {
+			s.group = x.Groups.Of[i]
+		}
+		u, seen := units[s]
+		if !seen {
+			u = len(r.units)
+			units[s], r.units = u, append(r.units, unit{cell: k, label: y})
+		}
+		r.units[u].rows = append(r.units[u].rows, i)
 	}
 	if len(r.units) == r.rows {
 		return nil
 	}
 	return r
-}
-
-func (r *repeats) add(rows []int) {
-	type said struct {
-		label, group int
-		soft         string
-	}
-	at := map[said]int{}
-	c := cell{first: rows[0], rows: len(rows), label: r.of.Labels[rows[0]]}
-	first := ""
-	for k, i := range rows {
-		s := said{label: r.of.Labels[i]}
-		if r.of.Groups.Of != nil {
-			s.group = r.of.Groups.Of[i]
-		}
-		if r.of.Soft != nil {
-			s.soft = fmt.Sprint(r.of.Soft.RawRowView(i))
-		}
-		if label := strconv.Itoa(s.label) + s.soft; k == 0 {
-			first = label
-		} else if label != first {
-			c.differ = true
-		}
-		u, seen := at[s]
-		if !seen {
-			u = len(r.units)
-			at[s] = u
-			r.units = append(r.units, unit{cell: len(r.cells), label: s.label})
-		}
-		r.units[u].rows = append(r.units[u].rows, i)
-	}
-	r.cells, r.rows = append(r.cells, c), r.rows+c.rows
 }
 
 // chance is the probability below which what rows have in common is not chance.
@@ -247,63 +241,23 @@ func (r *repeats) byValues() bool {
 	if slices.ContainsFunc(r.cells, func(c cell) bool { return c.differ }) {
 		return false
 	}
-	return r.continuous() && (r.stepped() || r.of.Features != nil && r.alike())
+	return r.continuous() && (r.of.Features != nil || r.stepped())
 }
 
-// continuous reports whether one of the first features is continuous or, without features, the probability of the second
-// class is.
+// continuous reports whether one of the first features or, without features, scores has different values in more than
+// half of the cells.
 func (r *repeats) continuous() bool {
-	values := make([]float64, len(r.cells))
-	if r.of.Features == nil {
-		probabilities := r.probabilities()
-		for at, c := range r.cells {
-			p := slices.Sorted(slices.Values(probabilities(c)))
-			values[at] = p[len(p)-2]
-		}
-		return continuous(values)
-	}
 	const looked = 16
-	_, m := r.of.Features.Dims()
-	for j := range min(m, looked) {
-		for at, c := range r.cells {
-			values[at] = r.of.Features.At(c.first, j)
-		}
-		if continuous(values) {
-			return true
-		}
+	x := r.of.Features
+	if x == nil {
+		x = r.of.Logits
 	}
-	return false
-}
-
-// continuous reports whether more than half of the values are different and no shares of at most 1000 rows.
-func continuous(values []float64) bool {
-	seen := map[float64]bool{}
-	for _, v := range values {
-		if !simple(math.Abs(v)) {
-			seen[v] = true
-		}
-	}
-	return 2*len(seen) > len(values)
-}
-
-// simple reports whether v ≥ 0 is a/b with b ≤ 1000, up to the rounding of single precision, by its continued fraction.
-func simple(v float64) bool {
-	const most, rounding = 1000, 1e-6
-	x, before, b := v, 0.0, 1.0 // denominators of the last two convergents
-	for range 12 {
-		if a := math.Round(v * b); math.Abs(v*b-a) <= rounding*v*b {
-			return true
-		}
-		fraction := x - math.Floor(x)
-		if fraction < rounding {
-			return true
-		}
-		x = 1 / fraction
-		if before, b = b, math.Floor(x)*b+before; b > most {
-			return false
-		}
-	}
-	return false
+	_, m := x.Dims()
+	return slices.ContainsFunc(data.UpTo(min(m, looked)), func(j int) bool {
+		values := data.Each(r.cells, func(c cell) float64 { return x.At(c.first, j) })
+		slices.Sort(values)
+		return 2*len(slices.Compact(values)) > len(r.cells)
+	})
 }
 
 // stepped reports whether cells have one row or k rows, and nothing between: k ≥ 3 of at least ten, or k = 2 of so many that
@@ -322,46 +276,4 @@ func (r *repeats) stepped() bool {
 		return len(times) == 1 && (k > 2 && cells >= least || k == 2 && thirds >= enough)
 	}
 	return false
-}
-
-// alike reports whether the cells of one label have as many rows as if all had the same chance, no more unequal: the numbers m
-// are Poisson's without 0. Categories and leaves have chances of their own. The squares (m − E m)², summed over all
-// cells, lie within four of their standard deviations.
-func (r *repeats) alike() bool {
-	const deviations = 4
-	rows := map[int][]float64{} // m by label
-	for _, c := range r.cells {
-		rows[c.label] = append(rows[c.label], float64(c.rows))
-	}
-	var squares, variance float64
-	for _, m := range rows {
-		mean := floats.Sum(m) / float64(len(m))
-		second, fourth := momentsWithoutZero(mean)
-		for _, v := range m {
-			squares += (v-mean)*(v-mean) - second
-		}
-		variance += float64(len(m)) * (fourth - second*second)
-	}
-	return squares <= deviations*math.Sqrt(variance)
-}
-
-// momentsWithoutZero are the second and the fourth central moment of a Poisson number that is not 0 and has that mean, which is
-// λ / (1 − e^−λ).
-func momentsWithoutZero(mean float64) (second, fourth float64) {
-	lo, hi := 0.0, mean
-	for range 60 {
-		if λ := (lo + hi) / 2; λ < mean*-math.Expm1(-λ) {
-			lo = λ
-		} else {
-			hi = λ
-		}
-	}
-	λ := hi
-	for k := 1.0; k < mean+20*math.Sqrt(mean)+20; k++ {
-		lg, _ := math.Lgamma(k + 1)
-		p := math.Exp(k*math.Log(λ)-λ-lg) / -math.Expm1(-λ)
-		d := (k - mean) * (k - mean)
-		second, fourth = second+p*d, fourth+p*d*d
-	}
-	return second, fourth
 }

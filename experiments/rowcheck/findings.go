@@ -41,14 +41,11 @@ const alarm = 1e-3
 
 var alarmDeviation = distuv.UnitNormal.Quantile(1 - alarm)
 
-// spread are as many numbers as most of the rows 0…n−1, at equal distances; nil where there are no more than most.
+// spread are the rows 0…n−1, or as many as most of them at equal distances.
 func spread(n, most int) []int {
-	if n <= most {
-		return nil
-	}
-	rows := make([]int, most)
+	rows := data.UpTo(min(n, most))
 	for k := range rows {
-		rows[k] = k * n / most
+		rows[k] = k * n / len(rows)
 	}
 	return rows
 }

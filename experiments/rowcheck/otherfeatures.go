@@ -66,9 +66,6 @@ func dependenceOf(x *data.Set) dependence {
 		return dependence{}
 	}
 	some := spread(x.Len(), dependentRows)
-	if some == nil {
-		some = data.UpTo(x.Len())
-	}
 	features, logProbs := data.Select(x.Features, some), data.RowsOf(x.Logits, some)
 	n, _ := logProbs.Dims()
 	for i := range n {

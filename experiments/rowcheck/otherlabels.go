@@ -2,7 +2,6 @@ package rowcheck
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -28,70 +27,17 @@ func otherLabels(rows string, x *data.Set) (text string, order bool) {
 		return "", false
 	}
 	scores, labels := x.Logits, x.Labels
-	counts := countOrder(scores, labels)
-	if counts.classes < 2 {
+	if slices.Min(labels) == slices.Max(labels) {
 		return "", false // one class alone is a fault of its own
 	}
-	const renumber = "the labels seem to number the classes in another order than the columns do: %s; " +
-		"number them by the columns or, where labels are names, add class_names in the order of the columns"
-	if counts.moved > 2*counts.right && counts.surely(counts.moved) {
-		return fmt.Sprintf(renumber, fmt.Sprintf("the classifier is right in %.0f %% of the %s, and would be in %.0f %% if its columns stood for other classes",
-			counts.percent(counts.right), rows, counts.percent(counts.moved))), true
-	}
-	if some := spread(len(labels), comparedRows); some != nil {
-		scores, labels = data.RowsOf(scores, some), data.Each(some, func(i int) int { return labels[i] })
-	}
+	some := spread(len(labels), comparedRows)
+	scores, labels = data.RowsOf(scores, some), data.Each(some, func(i int) int { return labels[i] })
 	if a, b, z, surely := data.Exchanged(scores, labels); z < surely {
 		name := func(c int) string { return data.Line(data.ClassName(x.Names.Classes, c)) }
-		return fmt.Sprintf(renumber, fmt.Sprintf("the %s of class %s look like those of class %s, and the other way round", rows, name(a), name(b))), true
+		return fmt.Sprintf("the labels seem to number the classes in another order than the columns do: the %s of class %s look like those of class %s, and the other way round; "+
+			"number them by the columns or, where labels are names, add class_names in the order of the columns", rows, name(a), name(b)), true
 	}
 	return foreign(rows, scores, labels), false
-}
-
-// order counts of how many rows the label is the largest score, and the commonest label of the rows with that largest score.
-type order struct{ rows, right, moved, classes int }
-
-// countOrder learns on every other row what labels are common, and counts on the others.
-func countOrder(scores *mat.Dense, labels []int) (out order) {
-	seen, known := map[int]map[int]int{}, map[int]bool{}
-	mostly := map[int]int{}
-	for _, learn := range []bool{true, false} {
-		for i, y := range labels {
-			switch top := floats.MaxIdx(scores.RawRowView(i)); {
-			case learn != (i%2 == 0):
-			case learn:
-				if seen[top] == nil {
-					seen[top] = map[int]int{}
-				}
-				seen[top][y]++
-				known[y] = true
-			default:
-				out.rows++
-				out.right += one(top == y)
-				to, known := mostly[top]
-				out.moved += one(known && to == y)
-			}
-		}
-		for k, counts := range seen {
-			mostly[k] = slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b int) int { return counts[a] - counts[b] })
-		}
-	}
-	out.classes = len(known)
-	return out
-}
-
-// surely reports whether n is more than the rows in which the classifier is right, by more than chance.
-func (o order) surely(n int) bool {
-	return float64(n-o.right) > alarmDeviation*math.Sqrt(float64(n+o.right))
-}
-
-func (o order) percent(n int) float64 { return 100 * float64(n) / float64(o.rows) }
-
-func one(holds bool) int {
-	if holds {
-		return 1
-	}
-	return 0
 }
 
 const (
@@ -112,20 +58,22 @@ const (
 // q_ic ∝ exp(b_c) p_ic^β are the probabilities at β = tempered, with the b at which Σ_i q_ic = n_c.
 func foreign(rows string, scores *mat.Dense, labels []int) string {
 	n, classes := scores.Dims()
-	counts, q := make([]float64, classes), mat.NewDense(n, classes, nil)
+	counts, logs := make([]float64, classes), mat.NewDense(n, classes, nil)
 	right, claimed := 0.0, 0.0
 	for i, y := range labels {
 		counts[y]++
-		row, to := scores.RawRowView(i), q.RawRowView(i)
+		row, to := scores.RawRowView(i), logs.RawRowView(i)
 		top, sum := floats.MaxIdx(row), floats.LogSumExp(row)
-		right += float64(one(top == y)) / float64(n)
+		if top == y {
+			right += 1 / float64(n)
+		}
 		claimed += math.Exp(row[top]-sum) / float64(n)
 		for c, l := range row {
 			to[c] = tempered * max(l-sum, math.Log(foreignFloor))
 		}
 	}
 	bias := make([]float64, classes)
-	share(q, bias)
+	q := share(logs, bias)
 	p := 2 * distuv.UnitNormal.Survival(math.Abs(data.Agreement(q, labels)))
 	if !(p > unrelated) {
 		return ""
@@ -142,14 +90,11 @@ func foreign(rows string, scores *mat.Dense, labels []int) string {
 			floats.Add(totals, q.RawRowView(i))
 		}
 		for c, m := range counts {
-			if bias[c] = math.Log(m / totals[c]); m == 0 {
+			if bias[c] += math.Log(m / totals[c]); m == 0 {
 				bias[c] = math.Inf(-1)
 			}
-			for i := range n {
-				q.Set(i, c, math.Log(q.At(i, c)))
-			}
 		}
-		share(q, bias)
+		q = share(logs, bias)
 		if floats.Distance(totals, counts, math.Inf(1)) < biasTolerance {
 			break
 		}
@@ -172,10 +117,10 @@ const (
 	biasSteps, biasTolerance = 100, .01
 )
 
-// share turns rows of logarithms into probabilities, each class's times exp(bias).
-func share(q *mat.Dense, bias []float64) {
-	n, _ := q.Dims()
-	for i := range n {
+// share are the probabilities of rows of logarithms, each class's times exp(bias).
+func share(logs *mat.Dense, bias []float64) *mat.Dense {
+	q := mat.DenseCopyOf(logs)
+	for i := range q.RawMatrix().Rows {
 		row := q.RawRowView(i)
 		floats.Add(row, bias)
 		sum := floats.LogSumExp(row)
@@ -183,4 +128,5 @@ func share(q *mat.Dense, bias []float64) {
 			row[c] = math.Exp(l - sum)
 		}
 	}
+	return q
 }

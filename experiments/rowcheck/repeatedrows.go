@@ -1,7 +1,6 @@
 package rowcheck
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -52,27 +51,24 @@ func Repeated(cal, test *data.Set) *RepeatedRows {
 // repeatedBy counts the test rows that are calibration rows by the bytes that tell rows apart; many reports whether they
 // are a share worth telling, and more than chance allows.
 func repeatedBy(appendRow func(x *data.Set, to []byte, row int) []byte, cal, test *data.Set) (r RepeatedRows, many bool) {
-	type times struct{ all, test int }
-	seen := map[[sha256.Size]byte]times{} // of each value that a row has
-	var row []byte
-	for i := range cal.Len() {
-		row = appendRow(cal, row[:0], i)
-		value := sha256.Sum256(row)
-		seen[value] = times{all: seen[value].all + 1}
-	}
-	for i := range test.Len() {
-		row = appendRow(test, row[:0], i)
-		value := sha256.Sum256(row)
-		seen[value] = times{seen[value].all + 1, seen[value].test + 1}
-	}
-	r.Of = test.Len()
+	n := cal.Len()
 	values := map[int]int{} // by how many rows have them
-	for _, v := range seen {
-		if values[v.all]++; v.test < v.all {
-			r.Rows += v.test
+	for _, rows := range data.Kinds(n+test.Len(), func(to []byte, i int) []byte {
+		if i < n {
+			return appendRow(cal, to, i)
+		}
+		return appendRow(test, to, i-n)
+	}) {
+		values[len(rows)]++
+		if rows[0] < n { // calibration rows are first
+			first, _ := slices.BinarySearch(rows, n)
+			r.Rows += len(rows) - first
 		}
 	}
-	mean, variance := coincidences(values, cal.Len(), test.Len())
+	if r.Of = test.Len(); r.Rows == 0 {
+		return r, false
+	}
+	mean, variance := coincidences(values, n, r.Of)
 	return r, float64(r.Rows) >= repeatedShare*float64(r.Of) && float64(r.Rows)-mean > alarmDeviation*math.Sqrt(variance)
 }
 

@@ -77,12 +77,8 @@ func TrainingRows(cal, test *data.Set, beside layers.Comparison) *SeenRows {
 
 // sharesOf are the shares of the classes in the weight of the rows.
 func sharesOf(x *data.Set) []float64 {
-	out := make([]float64, x.Classes())
-	for i := range x.Labels {
-		for c, share := range x.Shares(i) {
-			out[c] += share * x.Weight(i) / x.Total()
-		}
-	}
+	out := x.Counts(x.Classes())
+	floats.Scale(1/x.Total(), out)
 	return out
 }
 

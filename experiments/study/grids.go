@@ -36,7 +36,7 @@ var slotsStudy = Study{
 	Paper: []string{"slots"},
 	Grid:  always(sizes([]int{16, 32, 64, 128, 256}, []int{32, 64})),
 	Vary:  []Field{bySlots, byCodewords},
-	Views: []View{Results},
+	Views: []View{Results}, Statements: smallestCodes,
 }
 
 // codebookStudy varies |C| at w = 64.
@@ -45,7 +45,7 @@ var codebookStudy = Study{
 	Paper: []string{"codebook"},
 	Grid:  always(sizes([]int{64}, []int{16, 32, 64, 128, 256})),
 	Vary:  []Field{bySlots, byCodewords},
-	Views: []View{Results},
+	Views: []View{Results}, Statements: smallestCodes,
 }
 
 // calibrationSizeStudy fits on 5 … 100 % of the calibration rows.
@@ -84,7 +84,7 @@ var usageStudy = Study{
 	Paper: []string{"usage"},
 	Grid:  always(each("vq")),
 	Vary:  []Field{byMethod},
-	Views: []View{usageTable},
+	Views: []View{usageTable}, Statements: usageOf,
 }
 
 // timeStudy measures seconds per epoch of both stages.
@@ -93,7 +93,7 @@ var timeStudy = Study{
 	Paper: []string{"time"},
 	Grid:  always(each("vq")),
 	Vary:  []Field{byMethod},
-	Views: []View{timeTable},
+	Views: []View{timeTable}, Statements: secondsOf,
 }
 
 // always is the same grid for every origin.

@@ -99,7 +99,11 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*verdict.Verdict, e
 	v.Locate(f.Where[s.origin])
 	v.Doubt(f.Doubts[s.origin]...)
 	at := slices.IndexFunc(candidates, func(c verdict.Candidate) bool { return c.Name == v.ToUse() })
-	if in := f.Inputs[s.origin]; in != "" && at >= 0 && v.Say != verdict.CheckRows {
+	in, r := f.Inputs[s.origin], s.largest()
+	switch {
+	case in == "":
+	case s.origin.HoldsFeatures() && f.Settings.Folds == 0 && CrossFit(v, in, r.CalibrationRows+r.ValidationRows+r.TestRows):
+	case at >= 0 && v.Say != verdict.CheckRows:
 		best := s.rows[rows[at]]
 		spec := best.results[0].Spec
 		spec.Catalog = best.spec.Catalog
@@ -214,6 +218,16 @@ func Commands(in string, spec experiments.Spec, features int) []string {
 	}
 	out := "runs/" + spec.Method
 	return []string{fit + " --out " + out, Apply(in, out)}
+}
+
+// CrossFit gives a verdict that cannot tell by its test rows the command that judges methods on all labelled rows of the file in, so
+// many, where these can ([verdict.Verdict.Share]). It reports whether it did.
+func CrossFit(v *verdict.Verdict, in string, rows int) bool {
+	if !v.Share(rows) {
+		return false
+	}
+	v.Commands = []string{fmt.Sprintf("calibra compare --in %s --folds 5 --out runs/folds", in)}
+	return true
 }
 
 // Apply is the command that applies the model in a directory.

@@ -63,8 +63,8 @@ func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties, law func(i
 	return out, nil
 }
 
-// told reports whether the difference is more than chance at 5 %.
-func (d *Difference) told() bool { return d != nil && d.P < 0.05 }
+// Told reports whether the difference is more than chance at 5 %.
+func (d *Difference) Told() bool { return d != nil && d.P < 0.05 }
 
 // String is "−.0718 (95 % −.0781 to −.0660, p ≤ 1e-6)", or "0, of equal predictions".
 func (d *Difference) String() string {
@@ -72,7 +72,11 @@ func (d *Difference) String() string {
 		return "0, of equal predictions"
 	}
 	digits := decimals(d.Value, d.Low, d.High)
-	return fmt.Sprintf("%s (95 %% %s to %s, %s)", fixed(d.Value, digits), fixed(d.Low, digits), fixed(d.High, digits), pEquals(d.P))
+	value := fixed(d.Value, digits)
+	if least := math.Pow(10, -float64(digits)); math.Abs(d.Value) < least/2 {
+		value = "less than " + fixed(least, digits)
+	}
+	return fmt.Sprintf("%s (95 %% %s to %s, %s)", value, fixed(d.Low, digits), fixed(d.High, digits), pEquals(d.P))
 }
 
 // moves says what the method does to the NLL: "lowers the NLL by .0718 (95 % .0660 to .0781, p ≤ 1e-6)".
@@ -105,7 +109,7 @@ func (d *Difference) half() float64 { return (d.High - d.Low) / 2 }
 // tells is moves, with whether it is more than chance; it says that so many tests were made where the interval does not show it.
 func (d *Difference) tells(tests int) string {
 	switch {
-	case d.told() || d.none():
+	case d.Told() || d.none():
 		return d.moves()
 	case tests > 1 && (d.Low > 0 || d.High < 0):
 		return fmt.Sprintf("%s, no more than chance among the %d methods compared", d.moves(), tests)

@@ -51,7 +51,7 @@ func Judge(rows int, candidates []Candidate, classifier int, differences func(m 
 	alike := func(one *Judged) (same []*Judged, err error) {
 		to, err := differences(metrics.NLL, slices.Index(judged, one))
 		for i, d := range to {
-			if d != nil && !d.told() && judged[i] != one {
+			if d != nil && !d.Told() && judged[i] != one {
 				same = append(same, judged[i])
 			}
 		}
@@ -120,13 +120,13 @@ func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) err
 		case j == nc || d == nil:
 		case j.few(nc).Few():
 			scarce = append(scarce, j)
-		case d.told() && d.Value < 0 && j.matters(nc):
+		case d.Told() && d.Value < 0 && j.matters(nc):
 			better = append(better, j)
-		case d.told() && d.Value < 0:
+		case d.Told() && d.Value < 0:
 			slight = append(slight, j)
-		case d.told() && j.matters(nc) && j.Unasked:
+		case d.Told() && j.matters(nc) && j.Unasked:
 			harmful = append(harmful, j)
-		case d.told() && j.matters(nc):
+		case d.Told() && j.matters(nc):
 			worse = append(worse, j)
 		default:
 			open = append(open, j)
@@ -226,7 +226,7 @@ func (v *Verdict) of(j *Judged) {
 
 // use says which of the better methods to use.
 func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judged, error)) error {
-	costs := func(j *Judged) bool { return j.ErrorsTo.told() && j.ErrorsTo.Value > 0 }
+	costs := func(j *Judged) bool { return j.ErrorsTo.Told() && j.ErrorsTo.Value > 0 }
 	free := slices.DeleteFunc(slices.Clone(better), costs)
 	if len(free) == 0 {
 		free = better
@@ -246,7 +246,7 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judg
 	v.Say, v.AsGood = Use, names(same)
 	v.of(use)
 	accuracy := ""
-	if d := use.ErrorsTo; d.told() {
+	if d := use.ErrorsTo; d.Told() {
 		moves := map[bool]string{true: "falls", false: "rises"}[d.Value > 0]
 		accuracy = fmt.Sprintf("accuracy %s %s (%s)", moves, arrow(nc.Accuracy, use.Accuracy), pEquals(d.P))
 	}
@@ -313,6 +313,22 @@ func (v *Verdict) cannotTell(nc *Judged, open []*Judged) bool {
 	}
 	v.Sentence = fmt.Sprintf("Cannot tell yet. With %s %s a difference below %s cannot be seen; %s.", metrics.Thousands(v.Rows), rows, nats(max(d.half(), math.Abs(d.Value))), would)
 	v.because("%s %s.", upper(hope.Title), d.tells(tests))
+	return true
+}
+
+// manyMore is how many times the test rows are worth folds where nobody knows how many rows it takes.
+const manyMore = 10
+
+// Share tells of a verdict that cannot tell by its test rows that so many rows, all that are labelled, can be shared among fits and
+// their judging. It reports whether these are enough, or many more.
+func (v *Verdict) Share(rows int) bool {
+	half := (v.High - v.Low) / 2
+	enough := v.RowsNeeded > 0 && v.RowsNeeded <= rows
+	if v.Say != CannotTell || !enough && !(rows >= manyMore*v.Rows && half > 0) {
+		return false
+	}
+	v.because("All %s labelled rows can be judged in folds, each by fits that did not see it; a difference of about %s is then seen.",
+		metrics.Thousands(rows), nats(half*math.Sqrt(float64(v.Rows)/float64(rows))))
 	return true
 }
 

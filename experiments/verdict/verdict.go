@@ -182,9 +182,10 @@ func (v *Verdict) first(line string) {
 	v.Why = append([]string{line}, v.Why[:min(len(v.Why), mostWhy-1)]...)
 }
 
-// Remedy is the command that does what the verdict says, "" where that is nothing or no command is known.
+// Remedy is the command that does what the verdict says, or can tell where its rows cannot; "" where there is nothing to do or no
+// command is known.
 func (v *Verdict) Remedy() string {
-	if v.Say != Use {
+	if v.Say != Use && v.Say != CannotTell {
 		return ""
 	}
 	return strings.Join(v.Commands, " && ")

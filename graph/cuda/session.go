@@ -34,6 +34,10 @@ type sessionStep struct {
 // Fit moves a fit to the device, or leaves it to the CPU where the work is too little to pay or
 // the memory too small. The first step is computed on both, and must agree.
 func (e *Executor) Fit(o *graph.Objective, m graph.Optimizer, rows, batch int) (graph.Session, error) {
+	if graph.ProberOf(m) != nil {
+		e.notify("%v takes each gradient at another point than its step: the fit runs on the CPU", m)
+		return graph.CPU.Fit(o, m, rows, batch)
+	}
 	batch = min(batch, rows)
 	s := &session{gradients: newGradients(e, o), optimizer: m, pass: passOf(m), batch: batch, steps: map[int]*sessionStep{}}
 	here, err := s.begins(batch, func(loss float64, grads []*tensor.Dense) error {

@@ -1,11 +1,17 @@
 package onnx
 
+// logGammaOp is log Γ, which an [Engine] has and ONNX has not.
+const logGammaOp = "LogGamma"
+
 // logGamma is log Γ(x), x > 0, by two shifts:
 //
 //	log Γ(x) = (x − ½) log z − x − log v(v + 1) − t(v) ,  z = x + 2 ,  v = x/z
 //
 // t is what Stirling's series is there, a smooth function on [0, 1]: a polynomial, within 3.1e-9.
 func (g *Network) logGamma(x Value) Value {
+	if g.served {
+		return g.Node(logGammaOp, []Value{x})
+	}
 	smooth, v, after := g.gammaParts(x)
 	logs := g.Log(g.Mul(v, g.Add(v, g.Scalar(1))))
 	return g.Sub(g.Sub(smooth, x), g.Add(logs, g.tail(v, after, 1)))
@@ -14,6 +20,9 @@ func (g *Network) logGamma(x Value) Value {
 // logBeta is Σ_i log Γ(x_i) − log Γ(Σ_i x_i) along axis 1 of x (B×n×D), each of at least
 // op.AlphaFloor: B×D. Logarithms are taken of products.
 func (g *Network) logBeta(x Value, n int64) Value {
+	if g.served {
+		return g.Sub(g.Sum(g.logGamma(x), 1, 0), g.logGamma(g.Sum(x, 1, 0)))
+	}
 	smooth, v, after := g.gammaParts(x)
 	total := g.Sum(x, 1, 0)
 	logs := g.logProducts(n, v, g.Add(v, g.Scalar(1)))

@@ -24,12 +24,14 @@ type Network struct {
 	named     map[Value]bool // the names of the outputs
 	values    int
 	numbers   Element          // of inputs and probabilities
+	served    bool             // to an [Engine] alone
 	taken     map[string]Value // inputs in float64, as far as they were asked for
 	given     map[Value]Value  // and of those in float32
 	below     Value            // the input logits less the largest of its row, "" where it is not read
 	masks     Value            // N×C, whether a class cannot be
 	scores    Value            // below, −∞ of such a class
 	logits    Value            // log-softmax of scores
+	trees     bool             // whether there are some
 }
 
 // version is that of ONNX's own operators which a network requires.
@@ -38,6 +40,13 @@ const version = 17
 // New is an empty network whose inputs and probabilities are numbers of a type, Single or Double.
 func New(numbers Element) *Network {
 	return &Network{numbers: numbers, known: map[[sha256.Size]byte]string{}, taken: map[string]Value{}, given: map[Value]Value{}, named: map[Value]bool{}}
+}
+
+// Serve is an empty network for an [Engine], of float64, with what no other engine has: log Γ, to the last digits.
+func Serve() *Network {
+	g := New(Double)
+	g.served = true
+	return g
 }
 
 // node is an operator and what it reads and gives.
@@ -136,7 +145,10 @@ func (g *Network) refused(name string) Value {
 
 // File is the network as a file, which names the method, unless "".
 func (g *Network) File(method string) []byte {
-	m := message{}.Number(1, 8).Text(2, domain).Bytes(7, g.graph()).Bytes(8, opset(version)) // ir_version, producer_name, graph, opset_import
+	m := message{}.Number(1, 8).Text(2, domain).Bytes(7, g.graph()).Bytes(8, opset("", version)) // ir_version, producer_name, graph, opset_import
+	if g.trees {
+		m = m.Bytes(8, opset(machineLearning, machineLearningVersion))
+	}
 	if method != "" {
 		m = m.Bytes(14, message{}.Text(1, "method").Text(2, method)) // metadata_props
 	}

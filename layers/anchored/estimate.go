@@ -13,6 +13,7 @@ import (
 	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -20,11 +21,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// estimate is the weights θ of a map as its fit found them, and how far other rows would have moved
+// estimated is the weights θ of a map as its fit found them, and how far other rows would have moved
 // them. A product F v takes what v moves the scores by, a central difference, which of a map linear in
 // θ is exact but for rounding, and the gradient of the scores' product with a matrix.
-type estimate struct {
-	before   *estimate      // of the map that this one leaves as it was; nil where there is none
+type estimated struct {
+	before   *estimated     // of the map that this one leaves as it was; nil where there is none
 	weights  *graph.Weights // float64; those of this fit are learned
 	theta    way            // their values, and of what is before
 	penalty  []float64      // the diagonal of Λ
@@ -43,14 +44,14 @@ type estimate struct {
 type way map[string][]float64
 
 // newEstimate is that of weights w of m, fitted to the rows observed.
-func newEstimate(m layers.Map, s layers.Sizes, w *graph.Weights, observed layers.Observed, rows *layers.Rows) (*estimate, error) {
+func newEstimate(m layers.Map, s layers.Sizes, w *graph.Weights, observed layers.Observed, rows *layers.Rows) (*estimated, error) {
 	own, err := layers.StartMap(m, s, rand.New(rand.NewPCG(0, 0)))
 	if err != nil {
 		return nil, err
 	}
 	p := posterior{weights: own.As(tensor.Float64)}
 	p.from(w)
-	e := &estimate{weights: p.weights, theta: way{}, rows: observed}
+	e := &estimated{weights: p.weights, theta: way{}, rows: observed}
 	if before := restsOn(m); before != nil {
 		if e.before, err = newEstimate(before, s, w, observed, rows); err != nil {
 			return nil, err
@@ -89,7 +90,7 @@ func newEstimate(m layers.Map, s layers.Sizes, w *graph.Weights, observed layers
 }
 
 // said is the scores of the calibration rows (N×C).
-func (e *estimate) said() []float64 {
+func (e *estimated) said() []float64 {
 	out, err := e.says.Tables(len(e.rows.Labels), layers.EvaluationBatch)
 	if err != nil {
 		e.err = err
@@ -110,7 +111,7 @@ func stepOf(ways ...way) float64 {
 }
 
 // move sets the weights to θ + step·w.
-func (e *estimate) move(w way, step float64) {
+func (e *estimated) move(w way, step float64) {
 	for name, values := range w {
 		moved := slices.Clone(e.theta[name])
 		floats.AddScaled(moved, step, values)
@@ -119,7 +120,7 @@ func (e *estimate) move(w way, step float64) {
 }
 
 // along is what w moves the scores by (N×C).
-func (e *estimate) along(w way) []float64 {
+func (e *estimated) along(w way) []float64 {
 	step := stepOf(w)
 	e.move(w, -step)
 	behind := e.said()
@@ -132,7 +133,7 @@ func (e *estimate) along(w way) []float64 {
 }
 
 // weighed turns what moves the scores into (diag q − qqᵀ) times it, times the counts of the rows.
-func (e *estimate) weighed(moves []float64) {
+func (e *estimated) weighed(moves []float64) {
 	_, c := e.shares.Dims()
 	for i := range e.rows.Labels {
 		q, move := e.shares.RawRowView(i), moves[i*c:][:c]
@@ -144,7 +145,7 @@ func (e *estimate) weighed(moves []float64) {
 }
 
 // gradient is Σ_i Σ_j G_ij ∂score_ij/∂θ of the learned weights, laid end to end.
-func (e *estimate) gradient(g []float64) []float64 {
+func (e *estimated) gradient(g []float64) []float64 {
 	sum := make([]float64, len(e.penalty))
 	if e.err != nil {
 		return sum
@@ -169,7 +170,7 @@ func (e *estimate) gradient(g []float64) []float64 {
 }
 
 // way is a vector of the learned weights by name.
-func (e *estimate) way(v []float64) way {
+func (e *estimated) way(v []float64) way {
 	w := way{}
 	for _, name := range e.weights.Learned() {
 		n := len(e.theta[name])
@@ -179,7 +180,7 @@ func (e *estimate) way(v []float64) way {
 }
 
 // prior adds Λ^½ ε′ to v.
-func (e *estimate) prior(v []float64, from noise) {
+func (e *estimated) prior(v []float64, from noise) {
 	parts, at := e.way(v), 0
 	for _, name := range e.weights.Learned() {
 		for i, eps := range from(name, len(parts[name])) {
@@ -190,7 +191,7 @@ func (e *estimate) prior(v []float64, from noise) {
 }
 
 // draw is δ ~ N(0, Cov), and of what is before.
-func (e *estimate) draw(ctx context.Context, by drawing, from noise) (way, error) {
+func (e *estimated) draw(ctx context.Context, by drawing, from noise) (way, error) {
 	n, c := e.shares.Dims()
 	pull, eps := mat.NewDense(n, c, nil), from("rows", n)
 	for i := range n {
@@ -217,7 +218,7 @@ func (e *estimate) draw(ctx context.Context, by drawing, from noise) (way, error
 const scaleDraws = 16
 
 // weigh finds the scale and the leverages by a stream of noise.
-func (e *estimate) weigh(ctx context.Context, by drawing, stream int) error {
+func (e *estimated) weigh(ctx context.Context, by drawing, stream int) error {
 	if e.before != nil { // without its progress
 		if err := e.before.weigh(work.WithProgress(ctx, func([]string, float64, float64) {}), by, stream); err != nil {
 			return err
@@ -248,13 +249,13 @@ func (e *estimate) weigh(ctx context.Context, by drawing, stream int) error {
 	}
 	e.certain = make([]float64, n)
 	for i, h := range leverage {
-		e.certain[i] = 1 - math.Min(h, layers.LargestLeverage)
+		e.certain[i] = 1 - math.Min(h, estimate.LargestLeverage)
 	}
 	return e.err
 }
 
 // informed is a draw of N(0, F).
-func (e *estimate) informed(from noise) []float64 {
+func (e *estimated) informed(from noise) []float64 {
 	n, c := e.shares.Dims()
 	pull, eps := make([]float64, n*c), from("classes", n*c)
 	for i := range n {
@@ -275,7 +276,7 @@ func (e *estimate) informed(from noise) []float64 {
 const mostProducts = 1000
 
 // solve is F⁻¹ to.
-func (e *estimate) solve(ctx context.Context, to []float64, by drawing) (way, error) {
+func (e *estimated) solve(ctx context.Context, to []float64, by drawing) (way, error) {
 	x := slices.Clone(to)
 	floats.Div(x, e.scale)
 	products, status, err := optim.ConjugateGradients{Left: by.left, Products: mostProducts}.Solve(ctx, scaled{e}, x, x)
@@ -292,7 +293,7 @@ func (e *estimate) solve(ctx context.Context, to []float64, by drawing) (way, er
 }
 
 // scaled is F in the scale of the estimate, in which its diagonal is about 1.
-type scaled struct{ *estimate }
+type scaled struct{ *estimated }
 
 // Product writes it times v to dst.
 func (e scaled) Product(dst, v []float64) {

@@ -141,7 +141,7 @@ func (s *Stack) spread(ctx context.Context, cal, x *data.Set, by drawing) (logit
 // tested is a mixture on test rows, with the estimates of its parts.
 type tested struct {
 	*Stack
-	of   []*estimate
+	of   []*estimated
 	said []*graph.Function // by each part
 }
 
@@ -171,8 +171,8 @@ func (t *tested) addVariances(ctx context.Context, variances *mat.Dense, by draw
 }
 
 // estimates are those of the parts, with their scales and leverages.
-func (s *Stack) estimates(ctx context.Context, sizes layers.Sizes, observed layers.Observed, rows *layers.Rows, by drawing) (all []*estimate, err error) {
-	all = make([]*estimate, len(s.parts))
+func (s *Stack) estimates(ctx context.Context, sizes layers.Sizes, observed layers.Observed, rows *layers.Rows, by drawing) (all []*estimated, err error) {
+	all = make([]*estimated, len(s.parts))
 	for m, p := range s.parts {
 		if all[m], err = newEstimate(p.Map, sizes, p.weights, observed, rows); err != nil {
 			return nil, err
@@ -186,7 +186,7 @@ func (s *Stack) estimates(ctx context.Context, sizes layers.Sizes, observed laye
 }
 
 // together draws a way for each of several estimates by the same noise.
-func together(ctx context.Context, of []*estimate, by drawing, draw int) ([]way, error) {
+func together(ctx context.Context, of []*estimated, by drawing, draw int) ([]way, error) {
 	from, ways := by.noise(0, draw), make([]way, len(of))
 	for m, e := range of {
 		var err error

@@ -12,6 +12,7 @@ import (
 	"calibra/graph"
 	"calibra/layers"
 	"calibra/optim"
+	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -111,7 +112,7 @@ func dense(gradients, q, others *mat.Dense, labels []int, penalty []float64, fir
 	by := mat.NewDense(dim, n+all, nil)
 	for i, y := range labels {
 		s := mat.NewVecDense(dim, slices.Clone(gradients.RawRowView(i*c+y)))
-		s.ScaleVec(1/(1-min(mat.Inner(s, &inverse, s), layers.LargestLeverage)), s)
+		s.ScaleVec(1/(1-min(mat.Inner(s, &inverse, s), estimate.LargestLeverage)), s)
 		by.SetCol(i, s.RawVector().Data)
 	}
 	for k, p := range penalty {

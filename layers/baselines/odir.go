@@ -68,12 +68,10 @@ func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.
 	}
 	l = floored(l)
 	white, err := whiten(l)
-	if err == nil {
-		white, err = white.principal()
-	}
 	if err != nil {
 		return err
 	}
+	white = white.principal()
 	near, err := m.choose(ctx, l, cal, white, rng)
 	if err != nil {
 		return err

@@ -31,9 +31,7 @@ func odirProblem(t *testing.T, cal *data.Set, lambda, mu float64) (*graph.Object
 	if err != nil {
 		t.Fatal(err)
 	}
-	if white, err = white.principal(); err != nil {
-		t.Fatal(err)
-	}
+	white = white.principal()
 	w := white.start()
 	m := odirMap{whitenedMap{whitening: white}, lambda, mu}
 	base := &original{}
@@ -216,12 +214,10 @@ func TestPathEndsWhereItNoLongerPays(t *testing.T) {
 	strengths := []float64{100, 10, 1, .1, .01}
 	k := len(strengths)
 	white, err := whiten(l)
-	if err == nil {
-		white, err = white.principal()
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	white = white.principal()
 	follow := func(part bool) *path {
 		p := &path{l: l, aims: &data.Set{Labels: labels}, white: white, strengths: strengths, part: part, losses: make([]float64, k*k)}
 		if err := p.follow(t.Context(), train, test); err != nil {

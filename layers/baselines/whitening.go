@@ -8,6 +8,7 @@ import (
 
 	"calibra/graph"
 	"calibra/layers"
+	"calibra/optim/estimate"
 
 	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
@@ -80,16 +81,10 @@ func gram(x *mat.Dense, factor float64) *mat.SymDense {
 
 // principal has the principal axes of x for axes, in which RᵀR, the inverse of the variances
 // along them, is diagonal.
-func (w whitening) principal() (whitening, error) {
+func (w whitening) principal() whitening {
 	c := len(w.mean)
-	var eigen mat.EigenSym
-	if !eigen.Factorize(gram(w.inverse, 1), true) { // of LLᵀ
-		return w, errors.New("the covariance of the log-probabilities has no eigenvectors")
-	}
-	var axes mat.Dense // Q
-	eigen.VectorsTo(&axes)
+	variances, axes := estimate.Spectrum(gram(w.inverse, 1)) // of LLᵀ
 	out := whitening{w.mean, mat.NewDense(c, c, nil), mat.NewDense(c, c, nil)}
-	variances := eigen.Values(nil)
 	least := 1e-9 * variances[c-1] // below what whiten added
 	for k, v := range variances {
 		sd := math.Sqrt(max(v, least))
@@ -98,7 +93,7 @@ func (w whitening) principal() (whitening, error) {
 			out.inverse.Set(k, i, axes.At(i, k)*sd)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // apply whitens x in place.

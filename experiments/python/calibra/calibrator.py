@@ -27,7 +27,7 @@ LOOKED = (30, 4096)
 
 NETWORK = "model.onnx"
 
-PARAMETERS = ("method", "split", "seed", "features", "accept_shift", "scores")
+PARAMETERS = ("method", "split", "seed", "features", "accept_shift", "scores", "program")
 VALIDATED = 0.1  # the share of the rows that whole groups of at least so many are validated on, as the command's split "paper"
 
 _making = threading.Lock()  # held while a loaded model gets its network
@@ -53,6 +53,9 @@ class Calibrator(Routed):
         What X holds: logits (before the softmax), probabilities (after it, on any scale), log-probabilities, or one-vs-rest (a
         probability of each class against the others, divided by the sums of the rows). None judges them by their values, and
         an InputError asks where these may be several. The model remembers it for the rows that it predicts.
+    program : path or None
+        The binary of a program with methods of its own, such as `calibra new` writes and `go build` makes. None is the command that
+        came with this package, or that the environment variable CALIBRA names.
     **settings
         Settings of the method, as `calibra methods NAME` lists them, with "__" for the dot:
         codebook__slots=16, optim__rate=3e-4.
@@ -100,8 +103,8 @@ class Calibrator(Routed):
     array([1, 1, 2, 0])
     """
 
-    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, accept_shift: bool = False, scores: str | None = None, **settings: typing.Any) -> None:
-        self.method, self.split, self.seed, self.features, self.accept_shift, self.scores = method, split, seed, features, accept_shift, scores
+    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, accept_shift: bool = False, scores: str | None = None, program: str | os.PathLike[str] | None = None, **settings: typing.Any) -> None:
+        self.method, self.split, self.seed, self.features, self.accept_shift, self.scores, self.program = method, split, seed, features, accept_shift, scores, program
         for name, value in settings.items():
             if "__" not in (name := name.replace(".", "__")):
                 raise TypeError(f"Calibrator() got an unexpected keyword argument {name!r}: there are {', '.join(PARAMETERS)}, and settings such as codebook__slots")
@@ -193,7 +196,7 @@ class Calibrator(Routed):
         arrays = _whole(held, groups, split, self.seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}
         with scratch(*arrays.values()) as folder:
             write(folder / "rows.npz", **arrays)
-            self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK, within=folder))
+            self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK, within=folder, program=self.program))
             self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
             self._remember()
             self.network_: Network | None = None  # what the command has told why
@@ -255,7 +258,7 @@ class Calibrator(Routed):
         arrays = {"logits": logits, "labels": numbered(y, classes_of(y, logits, names=rows.of_logits)), "features": rows.features, "weights": sample_weight, "groups": groups}
         with scratch(*arrays.values()) as folder:
             write(folder / "rows.npz", **{f"test_{key}": value for key, value in arrays.items()})
-            report = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "comparison", within=folder))
+            report = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "comparison", within=folder, program=self.program))
             page = (folder / "comparison" / "report.html").read_text(encoding="utf-8")
         report.pop("out")
         return judging.Comparison(judging.Verdict.of(report["verdict"]), report["methods"], report, page)
@@ -482,7 +485,7 @@ class Calibrator(Routed):
             words = (*words, *_scores(self.scores))
             if self.accept_shift:
                 words = (*words, "--accept-shift")
-            run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder)
+            run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder, program=self.program)
             with np.load(folder / "said.npz") as said:
                 return {key: said[key] for key in said.files}
 
@@ -502,7 +505,7 @@ class Calibrator(Routed):
                 if not hasattr(self, "network_"):
                     self._unpack(folder / "run")
                     try:
-                        run("export", "--model", folder / "run", "--onnx", folder / NETWORK, "--numbers", "float64", within=folder)
+                        run("export", "--model", folder / "run", "--onnx", folder / NETWORK, "--numbers", "float64", within=folder, program=self.program)
                         self.network_ = Network((folder / NETWORK).read_bytes(), self.scores_, self.floor_)
                     except InputError as refused:
                         warnings.warn(f"no network is written: {refused}", CalibraWarning, stacklevel=3)

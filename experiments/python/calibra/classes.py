@@ -1,14 +1,15 @@
 """Rows as the command takes them: logits N×C, labels 0…C−1."""
 from __future__ import annotations
 
+import re
 import statistics
 import typing
 import warnings
 
 import numpy as np
 
-from calibra.command import CalibraWarning, InputError, array, untraced
-from calibra.tables import Array, Rows, single_column
+from calibra.command import CalibraWarning, InputError, array, run, scratch, untraced, write
+from calibra.tables import Array, Rows, column_names, single_column
 
 
 def columns(logits: Rows, name: str = "logits", scores: str | None = None) -> Array:
@@ -81,8 +82,20 @@ def probabilities_of(values: Rows, name: str, scores: str | None = None) -> Arra
         off = max(1e-3 * scale, p.shape[1] * next(rounded, 0.0))
     free = scores in ("logits", "log-probabilities", "one-vs-rest")
     if len(p) == 0 or p.min() < 0 or not (free or np.all(np.abs(sums - scale) <= off)):
-        raise InputError(f"{name} must hold at least one row, and in each row probabilities that sum to 1; of others, scores= says what they are: logits, probabilities, log-probabilities or one-vs-rest")
+        raise InputError(_judged(p) or f"{name} must hold at least one row, and in each row probabilities that sum to 1; of others, scores= says what they are: logits, probabilities, log-probabilities or one-vs-rest")
     return typing.cast(Array, np.where(sums[:, None] > 0, p, 1) if scores == "one-vs-rest" else p)
+
+
+def _judged(p: Array) -> str:
+    """What the command's judge of scores asks of numbers that are no probabilities; "" where it takes them for logits."""
+    with warnings.catch_warnings(), scratch(p) as folder:
+        warnings.simplefilter("ignore")
+        write(folder / "rows.npz", test_logits=p, test_labels=np.arange(len(p)) % p.shape[1])
+        try:
+            run("evaluate", "--in", folder / "rows.npz", "--folds=0", "--redraws=0", "--replicates=0", "--json", within=folder)
+        except InputError as asked:
+            return str(asked)
+    return ""
 
 
 def labels(y: Rows) -> Array:
@@ -90,6 +103,8 @@ def labels(y: Rows) -> Array:
     y = array(single_column(y), "y")
     if y.ndim == 2 and y.shape[1] == 1:
         y = y.ravel()
+    if y.dtype.kind == "S":
+        return typing.cast(Array, np.char.decode(y, "utf-8"))
     if y.dtype != object:
         return typing.cast(Array, y)
     if all(isinstance(value, (int, np.integer)) for value in y.ravel().tolist()):
@@ -119,19 +134,33 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
     if said is not None:
         if len(known := labels(said)) != count:
             raise InputError(f"{say} has {len(known)} classes and there are {count} columns; name one for each")
+        if len(np.unique(known)) != count:
+            raise InputError(f"{say} holds a class twice: {known.tolist()[:10]}; every column has its own")
         return known
     if soft(y):
-        return np.arange(count)
+        bare = _bare(names)
+        return np.array(bare) if bare and sorted(bare) == sorted(_bare(column_names(y))) else np.arange(count)
     values = labels(y)
+    if values.dtype.kind == "f" and np.all(values == np.floor(values)):
+        values = values.astype(np.int64)
     found, first = np.unique(values, return_index=True)
-    if names is not None and len(names) == count:
-        for prefix in ("", "logit_", "prob_"):
-            bare = [name[len(prefix) :] for name in names if name.startswith(prefix)]
-            if len(bare) == count and (named := set(map(str, found.tolist()))) <= set(bare):
-                of = np.array([name in named for name in bare])
-                if 1 < of.sum() < count and np.all(np.abs(scores[:, of].sum(axis=1) - 1) < 1e-3) and np.any(scores[:, ~of]):
-                    raise InputError(f"columns {[name for name in bare if name not in named]} stand beside those of the classes in y, which sum to 1 without them; leave them out, or name them by features=")
-                return np.array(bare) if found.dtype.kind == "U" else np.array(bare, dtype=object).astype(found.dtype)
+    if len(names or ()) == count:
+        named = set(map(str, found.tolist()))
+        bare = _bare(names, named)
+        if named <= set(bare):
+            of = np.array([name in named for name in bare])
+            if 1 < of.sum() < count and np.all(np.abs(scores[:, of].sum(axis=1) - 1) < 1e-3) and np.any(scores[:, ~of]):
+                raise InputError(f"columns {[name for name in bare if name not in named]} stand beside those of the classes in y, which sum to 1 without them; leave them out, or name them by features=")
+            if found.dtype.kind == "b":
+                return np.array([name == "True" for name in bare])
+            return np.array(bare) if found.dtype.kind == "U" else np.array(bare, dtype=object).astype(found.dtype)
+        numbers = _numbers(bare)
+        if numbers and found.dtype.kind in "iub" and not (numbers == sorted(numbers) and found[0] >= 0 and found[-1] < count):
+            strange = [value for value in found.tolist() if value not in numbers]
+            if not strange:
+                return np.array(numbers)
+            if numbers != sorted(numbers):
+                raise InputError(f"the columns of the classes are {', '.join(bare[:6])}, in this order, and a label is {strange[0]}, which is none of these numbers; give the labels the names of the columns, or hand over {say}, the classes in the order of the columns")
     levels: typing.Any = getattr(getattr(y, "dtype", None), "categories", None)
     if not hasattr(levels, "__len__"):  # polars' Categorical has none of its own
         levels = None
@@ -164,6 +193,22 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
     if not orders:
         raise InputError(f"y holds {len(found)} classes and there are {count} columns; hand over {say}, the classes in the order of the columns")
     return _fitting(values, scores, orders, asked, say)
+
+
+SCORE = r"(?i:logit|log_prob|(?:y_?)?(?:prob|proba|probability|probabilities|p|\.?pred|score|class|confidence|conf|softmax))s?"  # as data/classcolumns.go has it
+
+
+def _bare(names: typing.Sequence[str] | None, said: typing.Collection[str] = ()) -> list[str]:
+    """The classes that columns are of by their names: these as they are where all said are among them."""
+    plain = [name.strip() for name in names or []]
+    return plain if said and set(said) <= set(plain) else [re.sub(rf"^{SCORE}[._ ](?=.)", "", name) for name in plain]
+
+
+def _numbers(names: typing.Sequence[str]) -> list[int]:
+    """The whole numbers that names end in, after one beginning that all share, as data.Numbers has them; [] if they do not."""
+    ends = [re.fullmatch(r"(.*?)(0|[1-9][0-9]{0,8})", name) for name in names]
+    numbers = [int(end[2]) for end in ends if end]
+    return numbers if len(set(numbers)) == len(names) and len({end[1] for end in ends if end}) == 1 else []
 
 
 ALARM = 1e-3  # the chance of taking classes for exchanged where chance alone is the reason, as data/classes.go has it
@@ -212,10 +257,15 @@ def _fitting(y: Array, scores: Array, orders: dict[str, Array], asked: bool, say
 
 
 def in_another_order(scores: Array, y: Array) -> bool:
-    """Whether another column would be right far more often: each top class stands for its commonest label of every other row."""
+    """Whether two classes seem to be exchanged or, of many, another column would be right far more often: each top class stands for its
+    commonest label of every other row."""
     classes, top = scores.shape[1], scores.argmax(axis=1)
     if classes > 2000:  # of which the table of the pairs is large
         return False
+    if classes <= 30:
+        some = slice(None, None, -(-len(y) // LOOKED))
+        _, z, _, least = exchanged(np.log(np.maximum(scores[some], 1e-300)), y[some])
+        return z < least
     mostly = np.bincount((top * classes + y)[::2], minlength=classes * classes).reshape(classes, classes).argmax(axis=1)
     right, moved = int((top == y)[1::2].sum()), int((mostly[top] == y)[1::2].sum())
     return moved > 2 * right and moved - right > statistics.NormalDist().inv_cdf(1 - ALARM) * (moved + right) ** 0.5
@@ -254,7 +304,12 @@ def _ranks(values: Array) -> Array:
 def numbered(y: Rows, classes: Array) -> Array:
     """The labels as numbers of their classes, or soft as they are; a label that is none of them is an InputError with its row."""
     if soft(y):
-        return columns(y, "y")
+        named = _bare(column_names(y))
+        shares = columns(y, "y")
+        sums = shares.sum(axis=1)
+        if (rows := np.flatnonzero((shares < 0).any(axis=1) | (np.abs(sums - 1) > min(0.005 * len(classes) + 1e-3, 0.2)))).size:
+            raise InputError(f"row {rows[0]} of y sums to {sums[rows[0]]:.6g}; hand over one class for each row, or the probabilities of all classes, which sum to 1")
+        return shares[:, [named.index(name) for name in classes.tolist()]] if classes.dtype.kind == "U" and sorted(named) == sorted(classes.tolist()) else shares
     y = labels(y)
     if np.array_equal(classes, np.arange(len(classes))) and y.dtype.kind in "iubf":
         if (rows := np.flatnonzero(~np.isin(y, classes))).size:

@@ -80,10 +80,12 @@ class CalibraWarning(UserWarning):
     """
 
 
-def binary() -> str:
-    """The command that came with this package; the environment variable CALIBRA names another."""
-    if named := os.environ.get("CALIBRA"):
-        return named
+def binary(program: str | os.PathLike[str] | None = None) -> str:
+    """The command that came with this package; program or the environment variable CALIBRA names another."""
+    if named := program or os.environ.get("CALIBRA"):
+        if shutil.which(named) is None:
+            raise FileNotFoundError(f"{os.fspath(named)} is no program; name the binary that go build writes")
+        return os.fspath(named)
     name = "calibra" + (sysconfig.get_config_var("EXE") or "")
     beside = pathlib.Path(__file__).resolve().parent.parent  # pip install --target
     folders: list[str | pathlib.Path] = [sysconfig.get_path("scripts"), beside / "bin", pathlib.Path(sys.executable).parent]
@@ -97,7 +99,7 @@ def binary() -> str:
     raise FileNotFoundError("the command calibra is not there; install the wheel of this platform, or name the binary in the environment variable CALIBRA")
 
 
-def run(*args: object, within: str | os.PathLike[str] | None = None) -> str:
+def run(*args: object, within: str | os.PathLike[str] | None = None, program: str | os.PathLike[str] | None = None) -> str:
     """Runs the command with these arguments and returns its output.
 
     Ctrl-C ends it.
@@ -108,6 +110,8 @@ def run(*args: object, within: str | os.PathLike[str] | None = None) -> str:
         Its arguments, each converted by str.
     within : path or None
         A folder whose name is left out of its sentences and its JSON.
+    program : path or None
+        The binary of a program with parts of its own, such as `calibra new` writes; None is the command of this package.
 
     Returns
     -------
@@ -124,7 +128,7 @@ def run(*args: object, within: str | os.PathLike[str] | None = None) -> str:
     alone: dict[str, typing.Any] = {"start_new_session": True}
     if sys.platform == "win32":
         alone = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-    child = subprocess.Popen([binary(), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", **alone)
+    child = subprocess.Popen([binary(program), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", **alone)
     told: list[str] = []
     reader = threading.Thread(target=_follow, args=(child.stderr, told), daemon=True)
     reader.start()
@@ -168,6 +172,7 @@ SPOKEN = [
     (r"\b(?:(?:cal|val|test)_)?labels (?=hold|has|say|name)", "y "),
     (r"\b(?:(?:cal|val|test)_)?weights (?=hold|has|must)", "sample_weight "),
     (r"--(logits|probabilities|log-probabilities)\b", r'scores="\1"'),
+    (r"--scores: must", "scores must"),
     (r"--scores ([a-z-]+)", r'scores="\1"'),
     (r"--accept-shift\b", "accept_shift=True"),
     (r"--features F\.npz", "features=…"),

@@ -485,3 +485,20 @@ def test_decision_values_are_scores_wherever_they_lie():
     y = (rng.random(500) < 1 / (1 + np.exp(-m[:, 0]))).astype(int)
     p = calibra.CalibratedClassifier(Decides().fit(m, y), method="nc", cv="prefit").fit(m, y).predict_proba(m)
     assert np.allclose(p[:, 1], 1 / (1 + np.exp(-m[:, 0])), rtol=0, atol=1e-9)
+
+
+def test_program_of_ones_own(tmp_path):
+    """A calibrator fits, predicts and is loaded by the program that it names, and a name that is none is refused."""
+    log, program = tmp_path / "log", tmp_path / "mine"
+    program.write_text(f'#!/bin/sh\necho "$1" >>{log}\nexec {calibra.command.binary()} "$@"\n')
+    program.chmod(0o755)
+    y = np.arange(300) % 3
+    logits = 4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3]
+    model = calibra.Calibrator("ts", program=program).fit(logits, y)
+    p = model.predict_proba(logits)
+    assert "fit" in log.read_text() and "apply" in log.read_text()
+    model.save(tmp_path / "kept")
+    again = calibra.Calibrator.load(tmp_path / "kept")
+    assert again.program == str(program) and np.allclose(again.predict_proba(logits), p, atol=1e-9)
+    with pytest.raises(FileNotFoundError, match="no program"):
+        calibra.Calibrator("ts", program=tmp_path / "absent").fit(logits, y)

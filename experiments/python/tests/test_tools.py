@@ -1,5 +1,7 @@
 """What popular tools write, as files and in Python: each is read right, or asked about or refused in a sentence, and never read wrong."""
+import functools
 import json
+import tempfile
 import types
 import warnings
 
@@ -152,14 +154,31 @@ def softmax(s):
     return np.exp(s) / np.exp(s).sum(axis=1, keepdims=True)
 
 
-def trainer():
-    """An EvalPrediction of Hugging Face, whose logits are in float32."""
+def predictions():
+    """What a Trainer of Hugging Face predicts, made without one: logits in float32."""
     said = made(lambda s: s.astype(np.float32), right=lambda s: s.astype(float))
-    try:
-        from transformers import EvalPrediction
-    except ImportError:
-        EvalPrediction = types.SimpleNamespace
-    said.trainer = EvalPrediction
+    said.trainer = types.SimpleNamespace
+    return said
+
+
+@functools.cache
+def trainer():
+    """What a Trainer predicts of sentences of four words, which its small network has read for 40 steps."""
+    pytest.importorskip("torch"), pytest.importorskip("accelerate")
+    transformers = pytest.importorskip("transformers")
+    rng = np.random.default_rng(5)
+    y = rng.integers(3, size=TRAIN + N)
+    words = np.where(rng.random((TRAIN + N, 4)) < 0.5, y[:, None], rng.integers(3, size=(TRAIN + N, 4)))
+    rows = [{"input_ids": of, "labels": label} for of, label in zip(words.tolist(), y.tolist())]
+    transformers.set_seed(0)
+    model = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=4, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, num_labels=3))
+    with tempfile.TemporaryDirectory() as folder:
+        how = transformers.TrainingArguments(folder, max_steps=40, learning_rate=0.02, use_cpu=True, report_to=[], save_strategy="no", logging_strategy="no", disable_tqdm=True)
+        learned = transformers.Trainer(model, how, train_dataset=rows[:TRAIN])
+        learned.train()
+        told = learned.predict(rows[TRAIN:])
+    said = Said(told.predictions, told.predictions.astype(float), told.label_ids)
+    said.trainer = transformers.EvalPrediction
     return said
 
 
@@ -219,6 +238,7 @@ TOOLS = {
     "CatBoost, raw": catboost_raw,
     "torch": torch,
     "Hugging Face": trainer,
+    "Hugging Face, made": predictions,
     "AutoGluon": lambda: table("{}", {"label": "truth"}, (2, 0, 1)),
     "H2O": lambda: table("{}", {"predict": "top", "label": "truth"}, (1, 0, 2)),
     "H2O, numbers": h2o_numbers,

@@ -10,31 +10,33 @@ import (
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mine is the paper's calibrator on codes of this module.
+// mine is the paper's calibrator, vq, on codes of this module. All else is as in vq.
 var mine = experiments.Method{
-	Name: "mine", Line: "the paper's bilinear calibrator on codewords that are far from each other",
+	Name: "mine", Line: "the paper's bilinear calibrator on codewords that are drawn far from each other",
 	Needs: []string{"features"}, StopsEarly: true,
 	New: func(o *experiments.Options) layers.Stateful {
 		divide := o.Divide()
-		divide.Codebook = Farthest{layers.Fixed{Codewords: o.Int("codebook.codewords", 64, 1, "64", "codewords")}}
-		return layers.Train(divide, layers.Bilinear{}, o.Stage("calibrate", experiments.Training{Batch: 128}))
+		divide.Codebook = Spread{layers.Fixed{Codewords: o.Int("codebook.codewords", 64, 1, "64", "codewords")}}
+		return layers.Train(divide, layers.Bilinear{}, o.Stage("calibrate", experiments.Published))
 	},
 }
 
-// Farthest are codes whose codewords are slots of the calibration rows, each the one farthest from those before it:
+// Spread are codes whose codewords are slots of the calibration rows. Each is drawn with a probability in proportion to the squared
+// distance from the nearest of those before it:
 //
-//	c_1 is drawn,  c_k = argmax_z min_{l<k} ‖z − c_l‖        (Gonzalez 1985)
+//	P(c_k = z) ∝ min_{l<k} ‖z − c_l‖²        (Arthur and Vassilvitskii 2007)
 //
 // They never move. A slot z of a row has the nearest codeword, s = argmin_k ‖z − c_k‖: that, the state and the twin are
 // those of layers.Fixed.
-type Farthest struct{ layers.Fixed }
+type Spread struct{ layers.Fixed }
 
-var _ layers.Codes = Farthest{}
+var _ layers.Codes = Spread{}
 
 // Init places the codewords (K×d) among the slots of up to 1,000 rows.
-func (c Farthest) Init(w *graph.Weights, cal *data.Set, s layers.Sizes, rng *rand.Rand) error {
+func (c Spread) Init(w *graph.Weights, cal *data.Set, s layers.Sizes, rng *rand.Rand) error {
 	if err := c.Fixed.Init(w, cal, s, rng); err != nil { // draws c_1, and the others, which are replaced
 		return err
 	}
@@ -46,13 +48,18 @@ func (c Farthest) Init(w *graph.Weights, cal *data.Set, s layers.Sizes, rng *ran
 			slots = append(slots, z[at:at+d])
 		}
 	}
-	codewords, apart := w.Float64s("codebook/codewords"), make([]float64, len(slots)) // apart is min_{l<k} ‖z − c_l‖
+	codewords := w.Float64s("codebook/codewords")
+	apart := make([]float64, len(slots)) // min_{l<k} ‖z − c_l‖²
 	floats.AddConst(math.Inf(1), apart)
 	for k := 1; k < s.Codewords; k++ {
 		for i, z := range slots {
-			apart[i] = min(apart[i], floats.Distance(z, codewords[(k-1)*d:k*d], 2))
+			far := floats.Distance(z, codewords[(k-1)*d:k*d], 2)
+			apart[i] = min(apart[i], far*far)
 		}
-		copy(codewords[k*d:], slots[floats.MaxIdx(apart)])
+		if floats.Sum(apart) == 0 { // all slots are codewords
+			break
+		}
+		copy(codewords[k*d:], slots[int(distuv.NewCategorical(apart, rng).Rand())])
 	}
 	w.SetValues("codebook/codewords", codewords)
 	return nil

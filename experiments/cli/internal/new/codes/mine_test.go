@@ -13,14 +13,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestFarthest: of rows at five places, the first five codewords are these places.
-func TestFarthest(t *testing.T) {
+// TestSpread: of rows at five places, the first five codewords are these places.
+func TestSpread(t *testing.T) {
 	cal := &data.Set{Features: mat.NewDense(50, 2, nil), Labels: make([]int, 50)}
 	for i := range 50 {
 		cal.Features.(*mat.Dense).SetRow(i, []float64{float64(i % 5), float64(i % 5 * (i % 5))})
 		cal.Labels[i] = i % 2
 	}
-	codes := Farthest{layers.Fixed{Codewords: 5}}
+	codes := Spread{layers.Fixed{Codewords: 5}}
 	s, err := codes.Over(cal, 1)
 	if err != nil {
 		t.Fatal(err)

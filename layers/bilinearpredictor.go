@@ -17,7 +17,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Predictor is a fitted [Bilinear] map on a [Divide] without a graph, for serving: features in,
+// BilinearPredictor is a fitted [Bilinear] map on a [Divide] without a graph, for serving: features in,
 // calibrated log-probabilities out, in float32. The head is a table, since a slot can only take
 // one of K values:
 //
@@ -25,7 +25,7 @@ import (
 //
 // It allocates nothing once warm and may be used by many goroutines at once. It
 // agrees with the graph to 1e-5 relative.
-type Predictor struct {
+type BilinearPredictor struct {
 	sizes  Sizes
 	centre []float64 // M
 	book   op.Codebook
@@ -45,9 +45,9 @@ type predictorMemory struct {
 	logp, scores, mass, form []float32
 }
 
-// Compile turns a fitted calibrator into a Predictor, which is held to the graph on a few rows.
+// CompileBilinear turns a fitted calibrator into a BilinearPredictor, which is held to the graph on a few rows.
 // Later fits do not change it.
-func (t *Trained) Compile() (*Predictor, error) {
+func (t *Trained) CompileBilinear() (*BilinearPredictor, error) {
 	d, divided := t.Base.(*Divide)
 	_, bilinear := t.Map.(Bilinear)
 	switch {
@@ -65,7 +65,7 @@ func (t *Trained) Compile() (*Predictor, error) {
 	}
 	s := d.sizes
 	w, c, k, width := s.Slots, s.Classes, s.Codewords, s.Features/s.Slots
-	p := &Predictor{
+	p := &BilinearPredictor{
 		sizes: s, centre: d.weights.Float64s(centreName), table: make([]float32, w*k*c), outer: make([]float32, k*c*c),
 		bias: slices.Clone(d.weights.Tensor("head/bias").Float32s()), prior: slices.Clone(t.weights.Tensor("bilinear/prior").Float32s()),
 		scale: slices.Repeat([]float32{1}, w),
@@ -97,7 +97,7 @@ func (t *Trained) Compile() (*Predictor, error) {
 
 // holds is an error unless the predictor and the graph agree on rows around the codewords: codes
 // may assign them otherwise.
-func (t *Trained) holds(p *Predictor, codes Codes, words []float32) error {
+func (t *Trained) holds(p *BilinearPredictor, codes Codes, words []float32) error {
 	const rows = 32
 	m, c := p.sizes.Features, p.sizes.Classes
 	rng := rand.New(rand.NewPCG(0, 0))
@@ -124,7 +124,7 @@ func (t *Trained) holds(p *Predictor, codes Codes, words []float32) error {
 // by row, to dst. One row is a batch like any other. It panics if the lengths
 // disagree. Features must be finite and within [Codes.Reach], which is not checked: a
 // slot that holds a NaN is taken for codeword 0.
-func (p *Predictor) Predict(dst, features []float32) {
+func (p *BilinearPredictor) Predict(dst, features []float32) {
 	m, c := p.sizes.Features, p.sizes.Classes
 	n := len(features) / m
 	if n*m != len(features) || n*c != len(dst) {
@@ -135,7 +135,7 @@ func (p *Predictor) Predict(dst, features []float32) {
 
 // prediction is one call of Predict, cut into batches for the cores.
 type prediction struct {
-	*Predictor
+	*BilinearPredictor
 	dst, features []float32
 }
 
@@ -148,7 +148,7 @@ func (j *prediction) Block(i int) {
 	j.batch(j.dst[lo*c:hi*c], j.features[lo*m:hi*m])
 }
 
-func (p *Predictor) batch(dst, features []float32) {
+func (p *BilinearPredictor) batch(dst, features []float32) {
 	w, c, k := p.sizes.Slots, p.sizes.Classes, p.sizes.Codewords
 	n := len(dst) / c
 	mem := p.memory.Get().(*predictorMemory)

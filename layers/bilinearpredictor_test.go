@@ -15,14 +15,14 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-func compiled(t testing.TB, m Map) (*Trained, *Predictor) {
+func compiled(t testing.TB, m Map) (*Trained, *BilinearPredictor) {
 	t.Helper()
 	short := optim.Settings{Epochs: 3}
 	c := Train(&Divide{Slots: 4, Codebook: Codebook{Codewords: 8}, Optim: short}, m, short)
 	if err := c.Fit(t.Context(), blobs(400, 1), blobs(100, 2), newRand(3)); err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.Compile()
+	p, err := c.CompileBilinear()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestCompileRefuses(t *testing.T) {
 		if err := c.Fit(t.Context(), blobs(400, 1), blobs(100, 2), newRand(3)); err != nil {
 			t.Fatal(err)
 		}
-		_, err := c.Compile()
+		_, err := c.CompileBilinear()
 		return err
 	}
 	divide := func(c Codes) *Divide { return &Divide{Slots: 4, Codebook: c, Optim: short} }
@@ -108,7 +108,7 @@ func TestCompileRefuses(t *testing.T) {
 			t.Errorf("%s compiles", name)
 		}
 	}
-	if _, err := Train(&Divide{}, Bilinear{}, short).Compile(); !errors.Is(err, ErrUnfitted) {
+	if _, err := Train(&Divide{}, Bilinear{}, short).CompileBilinear(); !errors.Is(err, ErrUnfitted) {
 		t.Errorf("before the fit: %v", err)
 	}
 }
