@@ -271,6 +271,15 @@ var beyond = []Method{
 	},
 
 	{
+		Name: "forest", Title: "Forest", Group: Variant, Reference: "trees: Geurts, Ernst and Wehenkel 2006",
+		Line:  "extremely randomized trees of the features and the logits, pooled with temperature scaling by rows out of bag",
+		Draws: true, Needs: onBoth, Cost: Cost{3, 0.5},
+		New: func(o *Options) layers.Stateful {
+			return &baselines.Forest{Trees: o.Int("forest.trees", 300, 1, "", "trees, or as many as 20 MB hold")}
+		},
+	},
+
+	{
 		Name: "vq-start", Group: Variant,
 		Line:  "vq whose early stopping may return to the start, the quantized head alone",
 		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
@@ -388,7 +397,7 @@ var controls = []Method{
 // pool pools methods of the catalog.
 func (o *Options) pool() layers.Stateful {
 	p := &anchored.Pool{}
-	for _, name := range o.words("pool.members", []string{"corrected", "ts"}, "methods that are pooled") {
+	for _, name := range o.words("pool.members", []string{"corrected", "forest"}, "methods that are pooled") {
 		m, err := o.member(name, p.Members)
 		if err != nil {
 			if o.err == nil {

@@ -6,7 +6,8 @@
 // A calibrator that has a network is a [Calibrator]; package experiments/export writes the file.
 //
 // Networks take features and logits in float32 and compute in float64. Only a term of log Γ below 1e-3 and the check
-// for finite inputs use float32. Operators that no output needs are left out. All operators are in opset 17.
+// for finite inputs use float32. Operators that no output needs are left out. All operators are in opset 17, but for trees, whose
+// operator is in opset 3 of ai.onnx.ml.
 //
 // ONNX has no operator for log Γ; lgamma.go computes it within 4e-9. Sums of log Γ, as in a Beta function, are computed as
 // the logarithm of a product.

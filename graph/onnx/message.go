@@ -102,5 +102,11 @@ func nodeOf(op string, inputs, outputs []string, attributes []Attribute) message
 	return m
 }
 
-// opset is the OperatorSetIdProto of ONNX's own operators.
-func opset(version int64) message { return message{}.Number(2, version) }
+// opset is the OperatorSetIdProto of a domain, "" of ONNX's own operators.
+func opset(domain string, version int64) message {
+	m := message{}
+	if domain != "" {
+		m = m.Text(1, domain)
+	}
+	return m.Number(2, version)
+}

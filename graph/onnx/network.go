@@ -30,6 +30,7 @@ type Network struct {
 	masks     Value            // N×C, whether a class cannot be
 	scores    Value            // below, −∞ of such a class
 	logits    Value            // log-softmax of scores
+	trees     bool             // whether there are some
 }
 
 // version is that of ONNX's own operators which a network requires.
@@ -144,7 +145,10 @@ func (g *Network) refused(name string) Value {
 
 // File is the network as a file, which names the method, unless "".
 func (g *Network) File(method string) []byte {
-	m := message{}.Number(1, 8).Text(2, domain).Bytes(7, g.graph()).Bytes(8, opset(version)) // ir_version, producer_name, graph, opset_import
+	m := message{}.Number(1, 8).Text(2, domain).Bytes(7, g.graph()).Bytes(8, opset("", version)) // ir_version, producer_name, graph, opset_import
+	if g.trees {
+		m = m.Bytes(8, opset(machineLearning, machineLearningVersion))
+	}
 	if method != "" {
 		m = m.Bytes(14, message{}.Text(1, "method").Text(2, method)) // metadata_props
 	}

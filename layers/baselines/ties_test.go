@@ -52,6 +52,7 @@ var stepped = map[string]func() layers.Stateful{
 	"spline":     func() layers.Stateful { return &Spline{} },
 	"venn-abers": func() layers.Stateful { return &VennAbers{} },
 	"boosted":    func() layers.Stateful { return &Boosted{Rounds: 40} },
+	"forest":     func() layers.Stateful { return &Forest{Trees: 40} },
 }
 
 // TestEqualValuesAreOne: what rounding moved apart makes the same model, and a row that another type rounds otherwise is
