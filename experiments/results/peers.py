@@ -74,7 +74,7 @@ def lightgbm(cal, test, classes, seed):
     x, new, y = np.hstack(cal[:2]), np.hstack(test[:2]), cal[2]
     binary = classes == 2
     options = dict(objective="binary" if binary else "multiclass", learning_rate=0.05, num_leaves=15, min_data_in_leaf=10, feature_fraction=0.5,
-                   bagging_fraction=0.8, bagging_freq=1, seed=seed, num_threads=2, verbosity=-1, deterministic=True, **({} if binary else {"num_class": classes}))
+                   bagging_fraction=0.8, bagging_freq=1, seed=seed, num_threads=1, verbosity=-1, deterministic=True, **({} if binary else {"num_class": classes}))
     total = 0
     for fit, held in folds(y, seed):
         model = lgb.train(options, lgb.Dataset(x[fit], y[fit]), 500, [lgb.Dataset(x[held], y[held])], callbacks=[lgb.early_stopping(20, verbose=False)])
@@ -107,7 +107,7 @@ def mlp(cal, test, classes, seed):
     import torch
     from torch import nn
 
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     x, new = (torch.tensor(a, dtype=torch.float32) for a in beside(cal, test))
     y, total = torch.tensor(cal[2]), 0
     for k, (fit, held) in enumerate(folds(cal[2], seed)):
@@ -172,7 +172,7 @@ def published_vq(cal, test, classes, seed):
     from calibrator.quantisation_head import QuantizedClassifierHead, VQHeadEMA
     from calibrator.VQDirCal import VQDirCal
 
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     torch.manual_seed(seed)
     features = cal[0].shape[1]
     slots = next(s for s in range(64, 0, -1) if features % s == 0)
