@@ -271,7 +271,7 @@ var beyond = []Method{
 	},
 
 	{
-		Name: "forest", Title: "Forest", Group: Variant, Reference: "trees: Geurts, Ernst and Wehenkel 2006",
+		Name: "forest", Title: "Forest", Group: Variant,
 		Line:  "extremely randomized trees of the features and the logits, pooled with temperature scaling by rows out of bag",
 		Draws: true, Needs: onBoth, Cost: Cost{3, 0.5},
 		New: func(o *Options) layers.Stateful {

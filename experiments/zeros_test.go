@@ -85,6 +85,8 @@ var called = map[string]any{
 	"layers.GroupFolds":      layers.GroupFolds,
 	"layers.LogSoftmax":      layers.LogSoftmax,
 	"layers.Renormalize":     layers.Renormalize,
+	"layers.LogLinear":       layers.LogLinear,
+	"layers.Pool":            layers.Pool,
 	"optim.Ridge":            optim.Ridge,
 	"optim.Minimize":         optim.Minimize,
 	"optim.Each":             optim.Each,

@@ -58,14 +58,6 @@ type Calibrator interface {
 	Predict(x *data.Set) (*data.Predictions, error)
 }
 
-// HeldOut is a calibrator that knows what it would have said of the rows of its fit, had it not seen their labels.
-type HeldOut interface {
-	Calibrator
-	// HeldOut are the log-probabilities of the rows of the last Fit (N×C), in their order, each from a fit that
-	// did not see the row's label. nil before Fit and of a restored model.
-	HeldOut() *mat.Dense
-}
-
 // Stateful is a calibrator that can be saved and restored.
 type Stateful interface {
 	Calibrator
@@ -88,6 +80,14 @@ type Redrawer interface {
 	// Redraw is Fit with the settings that chosen found; chosen is a calibrator of the same kind, fitted to the same
 	// rows. The receiver draws from rng.
 	Redraw(ctx context.Context, chosen Calibrator, cal, val *data.Set, rng *rand.Rand) error
+}
+
+// HeldOut is a calibrator that knows what it would have said of the rows of its fit, had it not seen their labels.
+type HeldOut interface {
+	Calibrator
+	// HeldOut are the log-probabilities of the rows of the last Fit (N×C), in their order, each from a fit that
+	// did not see the row's label. nil before Fit and of a restored model.
+	HeldOut() *mat.Dense
 }
 
 // Averaging is a calibrator that is a mean of others.

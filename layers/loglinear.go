@@ -25,10 +25,11 @@ type WeightPrior struct{ Mean, Deviation float64 }
 // with the weights v of the rows. This is convex. Newton's method on the weights that are not held at 0 (Bertsekas 1982)
 // ends where each derivative is below 1e-10, or positive where w_k = 0. Weights that do not change the loss stay at 1/M.
 func LogLinear(members []*mat.Dense, rows *data.Set, prior WeightPrior) ([]float64, error) {
-	p := &pooling{members: members, rows: rows, total: rows.Total(), prior: prior}
+	p := &pooling{members: members, rows: rows, prior: prior}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	p.total = rows.Total()
 	m := len(members)
 	w := make([]float64, m)
 	for k := range w {
@@ -59,8 +60,11 @@ const (
 )
 
 // Pool is the logarithmic pool of log-probabilities (N×C each) with these weights. A class that is masked in one of them
-// is masked.
+// is masked. It is nil of no members.
 func Pool(members []*mat.Dense, weights []float64) *mat.Dense {
+	if len(members) == 0 {
+		return nil
+	}
 	n, c := members[0].Dims()
 	out := mat.NewDense(n, c, nil)
 	for i := range n {
@@ -92,8 +96,8 @@ type pooling struct {
 }
 
 func (p *pooling) check() error {
-	if len(p.members) == 0 {
-		return fmt.Errorf("layers: a pool has no members")
+	if len(p.members) == 0 || p.rows == nil {
+		return fmt.Errorf("layers: a pool has no members, or no rows")
 	}
 	_, c := p.members[0].Dims()
 	if err := checkLabels(p.rows, c); err != nil {

@@ -43,7 +43,8 @@ func python(t *testing.T) string {
 
 // problem is rows of four Gaussian classes in 16 dimensions with the logits of a classifier
 // that is twice too sure, all of them numbers of float32. Where the first feature is above 1, the
-// next class's label stands: what trees of the features find.
+// next class's label stands: what trees of the features find. The first ten rows are there twice, the second time as the next
+// class, so that leaves are of two.
 func problem(n int, seed uint64) *data.Set {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	s := &data.Set{Features: mat.NewDense(n, 16, nil), Logits: mat.NewDense(n, 4, nil), Labels: make([]int, n)}
@@ -59,6 +60,11 @@ func problem(n int, seed uint64) *data.Set {
 		}
 		if s.Features.At(i, 0) > 1 {
 			s.Labels[i] = (s.Labels[i] + 1) % 4
+		}
+		if i >= 10 && i < 20 {
+			data.Dense(s.Features).SetRow(i, data.Dense(s.Features).RawRowView(i-10))
+			s.Logits.SetRow(i, s.Logits.RawRowView(i-10))
+			s.Labels[i] = (s.Labels[i-10] + 1) % 4
 		}
 	}
 	return s

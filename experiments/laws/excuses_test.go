@@ -13,6 +13,7 @@ var excused = []struct {
 	{"rows in another order", "draws its folds, or rows to hold out, by the places of the rows", joined(mixtures, "auto", "boosted", "order-preserving")},
 	{"classes in another order", "draws the start of its weights, class after class", joined(onCodewords, "kc-original", "ln", "anchored-bilinear")},
 	{"classes in another order", "draws its folds, or rows to hold out, class after class", joined(mixtures, "boosted")},
+	{"classes in another order", "draws columns, the logits among them, by their places", []string{"forest"}},
 	{"classes in another order", "corrects the top class, which is the first of those that are equally probable", []string{"pc"}},
 	{"probabilities for logits", "does not come to its optimum in the steps that float64 allows, and where it stops is a matter of rounding", []string{"beta"}},
 	{"equal values", "has no penalty, so that few rows leave directions nearly free, in which a rounding of the scores moves it", []string{"dc", "beta"}},

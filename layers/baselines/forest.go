@@ -57,29 +57,29 @@ func (m *Forest) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 	}
 	sizes, l, err := logProbsToFit(cal, withFeatures)
 	if err != nil {
-		return wrap("forest", err)
+		return wrap("a forest", err)
 	}
 	centre, err := middles(cal.Features)
 	if err != nil {
-		return wrap("forest", err)
+		return wrap("a forest", err)
 	}
 	var t layers.Temperature
 	if err := t.Fit(ctx, &data.Set{Logits: l, Labels: cal.Labels, Weights: cal.Weights, Soft: cal.Soft}, nil, nil); err != nil {
-		return wrap("forest", err)
+		return wrap("a forest", err)
 	}
 	sample := trees.NewSample(cal.Len(), sizes.Features+sizes.Classes, seenByTrees(cal.Features, centre, settled(l, tiesOf(cal))), cal, sizes.Classes)
 	forest, err := (trees.Growth{Trees: m.Trees, Seed: rng.Uint64()}).Forest(work.Span(ctx, "grow trees", 0, 0.9), sample)
 	if err != nil {
-		return fmt.Errorf("forest, interrupted: %w", err)
+		return fmt.Errorf("a forest, interrupted: %w", err)
 	}
 	work.Report(ctx, 0.9, "weigh them by rows out of bag")
 	members := forestMembers(l, 1/t.T(), forest.OutOfBag(sample))
 	pool, err := layers.LogLinear(members, aimsOf(cal), layers.WeightPrior{})
 	if err != nil {
-		return wrap("forest", err)
+		return wrap("a forest", err)
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("forest, interrupted: %w", err)
+		return fmt.Errorf("a forest, interrupted: %w", err)
 	}
 	m.kept, m.forest = kept{sizes, forestWeights(forest, 1/t.T(), pool, centre)}, forest
 	m.held = layers.Pool(members, pool)

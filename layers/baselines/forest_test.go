@@ -344,33 +344,3 @@ func TestForestLaws(t *testing.T) {
 	}
 	checkRows(t, predict(t, c, &constant))
 }
-
-// TestForestOfBytes has as many trees as fit, by the first twenty; a tree fits as it is read.
-func TestForestOfBytes(t *testing.T) {
-	s := sampleOf(t, forestProblem(4))
-	all, err := trees.Growth{Trees: 80}.Forest(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	few, err := trees.Growth{Trees: 80, Bytes: all.Bytes() / 2}.Forest(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	columns, thresholds := few.Nodes()
-	if few.Bytes() != 4*(len(columns)+len(thresholds)) || math.Abs(float64(few.Bytes())/float64(all.Bytes())-0.5) > 0.03 || few.Len() >= 80 {
-		t.Errorf("%d trees of %d bytes, where half of %d fit", few.Len(), few.Bytes(), all.Bytes())
-	}
-	for name, of := range map[string][2][]float64{
-		"no node":            {nil, nil},
-		"a lost leaf":        {columns[:len(columns)-1], thresholds},
-		"a lost threshold":   {columns, thresholds[1:]},
-		"one threshold more": {columns, append(slices.Clone(thresholds), 1)},
-		"another column":     {append([]float64{1000}, columns[1:]...), thresholds},
-		"another class":      {append(slices.Clone(columns[:len(columns)-1]), -1000), thresholds},
-		"half a column":      {append([]float64{.5}, columns[1:]...), thresholds},
-	} {
-		if _, err := trees.ReadForest(few.Columns, few.Classes, of[0], of[1], few.Shares); err == nil {
-			t.Errorf("%s is read", name)
-		}
-	}
-}

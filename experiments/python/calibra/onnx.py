@@ -36,6 +36,12 @@ class Graph(nn.Module):  # type: ignore[misc]  # seen without torch's types
             self.register_buffer(f"constant_{k}", torch.from_numpy(array))
             if array.dtype.kind == "i" and array.ndim <= 1:
                 self.shapes[held.name] = array.reshape(-1).tolist()
+        for k, (operator, *_, attributes) in enumerate(self.steps):
+            if operator == "TreeEnsembleRegressor":
+                tables = _trees(attributes)
+                attributes["places"] = {name: f"trees_{k}_{name}" for name in tables}
+                for name, values in tables.items():
+                    self.register_buffer(attributes["places"][name], values)
 
     def _apply(self, fn: typing.Any, *args: typing.Any, **more: typing.Any) -> typing.Any:
         return super()._apply(lambda tensor: tensor.to(fn(tensor).device), *args, **more)
@@ -119,7 +125,42 @@ def _reshape(s: Step) -> Value:
     return value.reshape([n or value.shape[k] for k, n in enumerate(s.numbers(1))])  # 0 keeps an axis
 
 
-# What each operator of opset 17 that an exported network has is in torch.
+def _trees(attributes: dict[str, typing.Any]) -> dict[str, Value]:
+    """All nodes of all trees, a leaf its own child, and what leaves add to the classes, a row for leaves that add the same.
+
+    Adds to the attributes the depth of the deepest tree.
+    """
+    of = {name: torch.tensor(attributes[f"nodes_{name}"]) for name in ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")}
+    roots = torch.nonzero(of["nodeids"] == 0).flatten()
+    leaf = torch.tensor([mode == b"LEAF" for mode in attributes["nodes_modes"]])
+    left, right = (torch.where(leaf, torch.arange(len(leaf)), roots[of["treeids"]] + of[f"{side}nodeids"]) for side in ("true", "false"))
+    at, attributes["depth"] = roots, 0
+    while not bool(leaf[at].all()):
+        at, attributes["depth"] = torch.unique(torch.cat((left[at], right[at]))), attributes["depth"] + 1
+    votes: dict[int, list[tuple[int, float]]] = {}
+    for tree, node, kind, weight in zip(*(attributes[f"target_{name}"] for name in ("treeids", "nodeids", "ids", "weights"))):
+        votes.setdefault(int(roots[tree]) + node, []).append((kind, weight))
+    rows = {said: k for k, said in enumerate(dict.fromkeys(map(tuple, votes.values())))}
+    table, row = torch.zeros(len(rows), attributes["n_targets"], dtype=torch.float64), torch.zeros(len(leaf), dtype=torch.int64)
+    for said, k in rows.items():
+        for kind, weight in said:
+            table[k, kind] = weight
+    for node, vote in votes.items():
+        row[node] = rows[tuple(vote)]
+    return {"roots": roots, "column": of["featureids"], "threshold": torch.tensor(attributes["nodes_values"]), "left": left, "right": right, "row": row, "table": table}
+
+
+def _votes(s: Step) -> Value:
+    """The sums of what a row's leaves add (B×C): it walks down all trees side by side."""
+    of = {name: getattr(s.graph, place) for name, place in s.attributes["places"].items()}
+    x = s.values[0]
+    at = of["roots"].expand(x.shape[0], -1)
+    for _ in range(s.attributes["depth"]):
+        at = torch.where(x.gather(1, of["column"][at]) <= of["threshold"][at], of["left"][at], of["right"][at])
+    return of["table"][of["row"][at]].sum(1)
+
+
+# What each operator of opset 17, and of opset 3 of ai.onnx.ml, that an exported network has is in torch.
 OPERATORS: dict[str, collections.abc.Callable[[Step], Value]] = {
     "Add": _by(torch.add),
     "ArgMax": lambda s: s.values[0].argmax(s.axis, keepdim=s.kept),
@@ -156,6 +197,7 @@ OPERATORS: dict[str, collections.abc.Callable[[Step], Value]] = {
     "Sqrt": _by(torch.sqrt),
     "Sub": _by(torch.sub),
     "TopK": lambda s: tuple(s.values[0].topk(s.numbers(1)[0], s.axis, largest=bool(s.attributes["largest"]))),
+    "TreeEnsembleRegressor": _votes,
     "Transpose": lambda s: s.values[0].permute(s.attributes["perm"]),
     "Where": _by(torch.where),
 }
