@@ -89,17 +89,11 @@ func (f *Forest) Frequencies(n int, x Rows) *mat.Dense {
 func (f *Forest) OutOfBag(s *Sample) *mat.Dense {
 	out := mat.NewDense(s.rows, f.Classes, nil)
 	work.Ranges(s.rows, walked, func(lo, hi int) {
-		rows := make([]float32, (hi-lo)*s.columns)
-		for j := range s.columns {
-			for place := lo; place < hi; place++ {
-				rows[(place-lo)*s.columns+j] = s.x[j*s.rows+place]
-			}
-		}
 		trees := make([]float64, hi-lo)
 		for t, tree := range f.trees {
 			for place := lo; place < hi; place++ {
 				if g := s.group[place]; g < 0 || !f.drawn[t][g] {
-					f.vote(out.RawRowView(s.order[place]), leaf(tree, rows[(place-lo)*s.columns:(place-lo+1)*s.columns]))
+					f.vote(out.RawRowView(s.order[place]), leaf(tree, s.row(place)))
 					trees[place-lo]++
 				}
 			}

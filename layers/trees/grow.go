@@ -65,7 +65,8 @@ type grower struct {
 	bag     []entry   // in the order of the leaves, as far as they are grown
 	local   []int32   // of each entry of a node, the number of its class among those of the node
 	at      []int32   // of each class that number
-	values  []float32 // of each entry of a node
+	values  []float32 // of the columns that were read last, of each entry of a node
+	right   []entry   // of a node
 	sums    []float64 // of the classes of a node by weight, on the left and on the right
 	tree    []node
 }
@@ -92,8 +93,8 @@ func (w *grower) grow(rng *rand.Rand) ([]node, []bool) {
 			}
 		}
 	}
-	if more := len(w.bag) - len(w.values); more > 0 {
-		w.values, w.local = make([]float32, len(w.bag)), make([]int32, len(w.bag))
+	if n := len(w.bag); n > len(w.local) {
+		w.values, w.local = make([]float32, together*n), make([]int32, n)
 	}
 	w.split(w.bag)
 	return slices.Clone(w.tree), drawn
@@ -143,21 +144,35 @@ func (w *grower) alike(of []entry, kind int32) bool {
 	return true
 }
 
-// best draws the splits of a node of so many classes.
+// together is how many columns are read at a time: rows are far apart in memory.
+const together = 4
+
+// best draws the splits of a node of so many classes: some columns, then their thresholds. None is better than one of two
+// sides of one class each, so that none is drawn after it.
 func (w *grower) best(of []entry, classes int) (column int32, threshold float32) {
-	visits, most := int(math.Sqrt(float64(w.s.columns))), math.Inf(-1)
-	for i, varying := 0, false; i < len(w.columns) && (i < visits || !varying); i++ {
-		k := i + w.rng.IntN(len(w.columns)-i)
-		w.columns[i], w.columns[k] = w.columns[k], w.columns[i]
-		j := w.columns[i]
-		lo, hi := w.read(of, j)
-		if lo == hi {
-			continue
+	visits, most := int(math.Sqrt(float64(len(w.columns)))), math.Inf(-1)
+	for from := 0; from < visits || math.IsInf(most, -1) && from < len(w.columns); {
+		columns := w.columns[from : from+max(1, min(together, visits-from))]
+		for i := range columns {
+			k := from + i + w.rng.IntN(len(w.columns)-from-i)
+			columns[i], w.columns[k] = w.columns[k], columns[i]
 		}
-		varying = true
-		t := below(float64(lo)+w.rng.Float64()*(float64(hi)-float64(lo)), lo, hi)
-		if gain := w.gain(of, classes, t); gain > most {
-			column, threshold, most = j, t, gain
+		from += len(columns)
+		w.read(of, columns)
+		for i, j := range columns {
+			values := w.values[i*len(of) : (i+1)*len(of)]
+			lo, hi := extent(values)
+			if lo == hi {
+				continue
+			}
+			t := below(float64(lo)+w.rng.Float64()*(float64(hi)-float64(lo)), lo, hi)
+			gain, pure := w.gain(of, values, classes, t)
+			if gain > most || pure {
+				column, threshold, most = j, t, gain
+			}
+			if pure {
+				return column, threshold
+			}
 		}
 	}
 	return column, threshold
@@ -175,15 +190,30 @@ func below(v float64, lo, hi float32) float32 {
 	return t
 }
 
-// read reads a column of a node, which has values from lo to hi.
-func (w *grower) read(of []entry, column int32) (lo, hi float32) {
-	x := w.s.x[int(column)*w.s.rows : (int(column)+1)*w.s.rows]
-	values := w.values[:len(of)]
-	lo = x[of[0].row]
-	hi = lo
-	for i := range of {
-		v := x[of[i].row]
-		if values[i] = v; v < lo {
+// read reads some columns of a node, one after another.
+func (w *grower) read(of []entry, columns []int32) {
+	n := len(of)
+	if len(columns) < together {
+		for i, j := range columns {
+			for at := range of {
+				w.values[i*n+at] = w.s.row(int(of[at].row))[j]
+			}
+		}
+		return
+	}
+	a, b, c, d := w.values[:n], w.values[n:2*n], w.values[2*n:3*n], w.values[3*n:4*n]
+	j, k, l, m := columns[0], columns[1], columns[2], columns[3]
+	for at := range of {
+		x := w.s.row(int(of[at].row))
+		a[at], b[at], c[at], d[at] = x[j], x[k], x[l], x[m]
+	}
+}
+
+// extent are the least and the greatest value.
+func extent(values []float32) (lo, hi float32) {
+	lo, hi = values[0], values[0]
+	for _, v := range values {
+		if v < lo {
 			lo = v
 		} else if v > hi {
 			hi = v
@@ -192,38 +222,42 @@ func (w *grower) read(of []entry, column int32) (lo, hi float32) {
 	return lo, hi
 }
 
-// gain is Σ_c L_c²/Σ_c L_c + Σ_c R_c²/Σ_c R_c of a threshold, of the column that was read.
-func (w *grower) gain(of []entry, classes int, threshold float32) (gain float64) {
+// gain is Σ_c L_c²/Σ_c L_c + Σ_c R_c²/Σ_c R_c of a threshold, and whether either side has one class.
+func (w *grower) gain(of []entry, values []float32, classes int, threshold float32) (gain float64, pure bool) {
 	sums := w.sums[:2*classes]
 	clear(sums)
-	values, local := w.values[:len(of)], w.local[:len(of)]
+	local := w.local[:len(of)]
 	for i, v := range values {
-		at := int(local[i])
-		if v > threshold {
-			at += classes
-		}
-		sums[at] += of[i].weight
+		above := int(math.Float32bits(threshold-v) >> 31) // 1 if v > threshold, without a branch that nobody can foresee
+		sums[int(local[i])+above*classes] += of[i].weight
 	}
+	there := 0
 	for ; len(sums) > 0; sums = sums[classes:] {
 		var all, squares float64
 		for _, v := range sums[:classes] {
+			if v > 0 {
+				there++
+			}
 			all, squares = all+v, squares+v*v
 		}
 		gain += squares / all
 	}
-	return gain
+	return gain, there == 2
 }
 
-// divide puts the entries on the left of a split before the others, and is how many there are.
+// divide puts the entries on the left of a split before the others, and is how many there are. They stay in the order of
+// their rows, in which columns are read fastest.
 func (w *grower) divide(of []entry, column int32, threshold float32) (left int) {
-	x := w.s.x[int(column)*w.s.rows : (int(column)+1)*w.s.rows]
-	for right := len(of); left < right; {
-		if x[of[left].row] > threshold {
-			right--
-			of[left], of[right] = of[right], of[left]
+	right := w.right[:0]
+	for _, e := range of {
+		if w.s.row(int(e.row))[column] > threshold {
+			right = append(right, e)
 		} else {
+			of[left] = e
 			left++
 		}
 	}
+	copy(of[left:], right)
+	w.right = right
 	return left
 }

@@ -16,7 +16,7 @@ import (
 type Sample struct {
 	rows, columns, classes int
 
-	x     []float32 // column by column, N each
+	x     []float32 // row by row, P each
 	order []int     // the place that each row came from
 	kind  []int32   // of each row: rows of one kind have equal columns
 	group []int32   // of each row: rows of one kind are in one group; −1 of a group whose rows count nothing
@@ -38,22 +38,20 @@ type Rows func(dst []float32, i int)
 // NewSample takes n rows of P numbers with the labels, weights and groups of aims. Rows of weight 0 count nothing.
 func NewSample(n, p int, x Rows, aims *data.Set, classes int) *Sample {
 	s := &Sample{rows: n, columns: p, classes: classes, order: data.UpTo(n)}
-	byRow := make([]float32, n*p)
-	work.Each(n, walked, func(i int) { x(byRow[i*p:(i+1)*p], i) })
-	row := func(i int) []float32 { return byRow[i*p : (i+1)*p] }
+	given := make([]float32, n*p)
+	row := func(i int) []float32 { return given[i*p : (i+1)*p] }
+	work.Each(n, walked, func(i int) { x(row(i), i) })
 	slices.SortStableFunc(s.order, func(a, b int) int {
 		return cmp.Or(slices.Compare(row(a), row(b)), cmp.Compare(aims.Labels[a], aims.Labels[b]), cmp.Compare(aims.Weight(a), aims.Weight(b)))
 	})
 	s.x = make([]float32, n*p)
-	work.Each(p, 8, func(j int) {
-		for place, i := range s.order {
-			s.x[j*n+place] = byRow[i*p+j]
-		}
-	})
+	for place, i := range s.order {
+		copy(s.row(place), row(i))
+	}
 	s.kind = make([]int32, n)
 	for place := 1; place < n; place++ {
 		s.kind[place] = s.kind[place-1]
-		if !slices.Equal(row(s.order[place-1]), row(s.order[place])) {
+		if !slices.Equal(s.row(place-1), s.row(place)) {
 			s.kind[place]++
 		}
 	}
@@ -61,6 +59,9 @@ func NewSample(n, p int, x Rows, aims *data.Set, classes int) *Sample {
 	s.share(aims)
 	return s
 }
+
+// row is a row of P numbers.
+func (s *Sample) row(place int) []float32 { return s.x[place*s.columns : (place+1)*s.columns] }
 
 // part finds the groups: rows of one kind, or of one group of aims, are in one.
 func (s *Sample) part(aims *data.Set) {

@@ -123,30 +123,39 @@ def grown(k, seed, tree, weights):
         counts = np.bincount(y[rows], w[rows], c)
         return (counts**2).sum() / counts.sum()
 
+    def search(rows):
+        visits, best, at = int(math.sqrt(len(columns))), None, 0
+        while at < visits or best is None:
+            some = range(at, at + max(1, min(4, visits - at)))
+            for i in some:
+                k = i + rng.below(len(columns) - i)
+                columns[i], columns[k] = columns[k], columns[i]
+            at = some.stop
+            for i in some:
+                v = Z[rows, columns[i]]
+                lo, hi = v.min(), v.max()
+                if lo == hi:
+                    continue
+                t = float(lo) + rng.uniform() * (float(hi) - float(lo))
+                t = np.float32(t) if float(np.float32(t)) <= t else np.nextafter(np.float32(t), lo)
+                t = lo if t >= hi else t
+                sides = rows[v <= t], rows[v > t]
+                if best is None or gain(sides[0]) + gain(sides[1]) > best[0]:
+                    best = gain(sides[0]) + gain(sides[1]), columns[i], t
+                if all(len(set(y[side])) == 1 for side in sides):
+                    return columns[i], t
+        return best[1:]
+
     def grow(rows):
         if len(set(y[rows])) == 1:
             said.append(-1 - int(y[rows[0]]))
             return
-        best, at, varying = None, 0, False
-        while at < len(columns) and (at < int(math.sqrt(len(columns))) or not varying):
-            k = at + rng.below(len(columns) - at)
-            columns[at], columns[k] = columns[k], columns[at]
-            v = Z[rows, columns[at]]
-            at += 1
-            lo, hi = v.min(), v.max()
-            if lo == hi:
-                continue
-            varying = True
-            t = float(lo) + rng.uniform() * (float(hi) - float(lo))
-            t = np.float32(t) if float(np.float32(t)) <= t else np.nextafter(np.float32(t), lo)
-            t = lo if t >= hi else t
-            if best is None or gain(rows[v <= t]) + gain(rows[v > t]) > best[0]:
-                best = gain(rows[v <= t]) + gain(rows[v > t]), columns[at - 1], t
-        said.append(best[1])
-        thresholds.append(float(best[2]))
-        v = Z[rows, best[1]]
-        grow(rows[v <= best[2]])
-        grow(rows[v > best[2]])
+        column, t = search(rows)
+        said.append(column)
+        thresholds.append(float(t))
+        v = Z[rows, column]
+        grow(rows[v <= t])
+        grow(rows[v > t])
 
     grow(np.flatnonzero(copies))
     return {"problem": k, "seed": seed, "tree": tree, "weights": weights.tolist(), "columns": said, "thresholds": thresholds}
