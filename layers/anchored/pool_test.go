@@ -141,41 +141,6 @@ func TestPoolKeepsTheClassifier(t *testing.T) {
 	}
 }
 
-// TestPoolHarmsNoClassifierThatKnows: on twenty problems whose classifier is the law, new rows lose no more by the pool than by it, but for
-// what weights and strengths that 300 rows choose cost: .003 nats a row.
-func TestPoolHarmsNoClassifierThatKnows(t *testing.T) {
-	const problems = 20
-	more := 0.0
-	for seed := range uint64(problems) {
-		cal, test := lawful(300, 2*seed), lawful(1000, 2*seed+1)
-		p := pool()
-		if err := p.Fit(t.Context(), cal, nil, newRand(seed)); err != nil {
-			t.Fatal(err)
-		}
-		more += (nll(t, p, test) - test.MeanNLL(data.LogProbs(test.Logits), math.Inf(-1))) / problems
-	}
-	if !(more < 0.005) {
-		t.Errorf("the pool loses %.4f nats more than the law", more)
-	}
-}
-
-// lawful are rows whose labels are drawn from their logits.
-func lawful(n int, seed uint64) *data.Set {
-	x, rng := blobs(n, seed), newRand(seed)
-	for i := range n {
-		row := x.Logits.RawRowView(i)
-		floats.Scale(1./2, row)
-		u := rng.Float64()
-		for k, l := range data.LogProbs(mat.NewDense(1, 3, slices.Clone(row))).RawRowView(0) {
-			if u -= math.Exp(l); u < 0 || k == 2 {
-				x.Labels[i] = k
-				break
-			}
-		}
-	}
-	return x
-}
-
 // TestPoolRedraws with the weights of another, and of few rows by its own.
 func TestPoolRedraws(t *testing.T) {
 	first, m, rows := pool(), pool(), crossed(fewRows+4, .9, 1)
