@@ -3,9 +3,10 @@
 Each takes the calibration rows and the test rows, a number of classes and a seed, and gives the probabilities of the test rows (N×C).
 rows are (features N×M, log-probabilities N×C, labels N); of the test rows the labels are not looked at.
 
-    pip install numpy scikit-learn lightgbm torch probmetrics==1.3.0 mcgrad==0.1.5
+    pip install numpy scipy pandas scikit-learn lightgbm torch numba probmetrics==1.3.0 mcgrad==0.1.5
     git clone https://github.com/Cesbar99/Divide-et-Calibra    (for published-vq: at 2a0a378d; PEER_DEC names the directory)
 """
+import importlib
 import os
 import sys
 import types
@@ -209,6 +210,23 @@ def published_vq(cal, test, classes, seed):
     stage(calibrator, [calibrator], says)
     with torch.no_grad():
         return torch.softmax(torch.cat([says(rows) for rows in new.split(512)]).double(), 1).numpy()
+
+
+MODULES = {"sms": "probmetrics.calibrators", "lightgbm": "lightgbm", "mlp": "torch", "mcgrad": "mcgrad.methods", "published-vq": "torch"}
+
+
+def absent(names):
+    """What is missing for the peers of these names, in words."""
+    out = []
+    for name in names:
+        try:
+            if name in MODULES:
+                importlib.import_module(MODULES[name])
+        except ImportError as missing:
+            out.append(f"{name}: {missing}")
+        if name == "published-vq" and not os.path.isdir(os.path.join(os.environ.get("PEER_DEC", ""), "src", "calibrator")):
+            out.append("published-vq: PEER_DEC names no directory of the published code")
+    return out
 
 
 PEERS = {"sms": sms, "isotonic": isotonic, "logistic": logistic, "lightgbm": lightgbm, "mlp": mlp, "mcgrad": mcgrad, "published-vq": published_vq}

@@ -1,7 +1,7 @@
 """The cells, the tests and the power of benchmark-protocol.md.
 
     go build -o calibra ./experiments/cmd/calibra
-    python experiments/results/protocol.py cells --calibra ./calibra --data ../shared/data/unseen --cells experiments/results/protocol.csv
+    PEER_DEC=../Divide-et-Calibra python experiments/results/protocol.py cells --calibra ./calibra --data ../shared/data/unseen --cells experiments/results/protocol.csv
     python experiments/results/protocol.py tests --cells experiments/results/protocol.csv --out experiments/results/protocol-tests.csv
     python experiments/results/protocol.py power --cells experiments/results/protocol-old.csv --out experiments/results/protocol-power.csv
 
@@ -25,6 +25,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # threads that wait fo
 
 import numpy as np
 
+import peers
 from peers import PEERS
 
 # A source has views: how its rows become features and log-probabilities, and the file.
@@ -182,6 +183,8 @@ def plan(o):
 
 def cells(o):
     path, done = Path(o.cells), set()
+    if missing := peers.absent([m for m in PEERS if "main" in o.parts and (o.methods is None or m in o.methods)]):
+        sys.exit("\n".join(missing))
     if path.exists():
         with open(path, newline="") as f:
             done = {tuple(line[k] for k in KEY) for line in csv.DictReader(f)}
