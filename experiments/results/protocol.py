@@ -44,6 +44,7 @@ OURS = {  # method: what fit is told
 FEW = ["nc", "ts", "mixture", "corrected", "forest", "pool"]  # where rows are few or a class is
 ROWS = [200, 500, 1000, 5000]
 FLOOR = 1e-12  # of a probability, as in calibra evaluate
+LEAST = 1e-3  # of an NLL in a log-ratio: what lies below it is as good as none
 
 FIELDS = ["part", "rows", "seed", "source", "view", "method", "n", "tested", "features", "classes", "nll", "nll_fresh", "fresh", "nll_rare", "accuracy", "brier", "seconds", "error"]
 KEY = ["part", "rows", "seed", "source", "view", "method"]
@@ -232,7 +233,7 @@ def read(path, part="main", rows="0", column="nll"):
     with open(path, newline="") as f:
         for line in csv.DictReader(f):
             if line["part"] == part and line["rows"] == rows and line[column]:
-                found.setdefault(line["source"], {}).setdefault(line["method"], {})[line["view"], int(line["seed"])] = float(line[column])
+                found.setdefault(line["source"], {}).setdefault(line["method"], {})[line["view"], int(line["seed"])] = max(float(line[column]), LEAST)
     return found
 
 
