@@ -18,6 +18,7 @@
 //	LocalNets         ln            a head trained to agree with its neighbourhood (Barbera et al. 2025)
 //	Kernel            kc            the same network's kernel, trained alone
 //	KCal              kc-original   kernel calibration (Lin et al. 2023)
+//	Forest            forest        extremely randomized trees pooled with temperature scaling (after Geurts et al. 2006)
 //
 // The methods nc and ts and the quantized variants are built from parts of package layers.
 //

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"calibra/data"
 	"calibra/graph"
@@ -13,6 +14,7 @@ import (
 	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/layers/trees"
+	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -38,11 +40,13 @@ type Forest struct {
 	kept
 	forest *trees.Forest
 	held   *mat.Dense // N×C, see HeldOut
+	stages []layers.Stage
 }
 
 var (
 	_ layers.Stateful = (*Forest)(nil)
 	_ layers.HeldOut  = (*Forest)(nil)
+	_ layers.Staged   = (*Forest)(nil)
 )
 
 // smoothing is as how many votes of trees f counts beside one that is shared out among the classes. It is no number of the
@@ -51,7 +55,8 @@ const smoothing = 50
 
 // Fit learns from cal, which needs features.
 func (m *Forest) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	m.kept, m.forest, m.held = kept{}, nil, nil
+	m.kept, m.forest, m.held, m.stages = kept{}, nil, nil, nil
+	start := time.Now()
 	if m.Trees < 0 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d trees make no forest", m.Trees)}
 	}
@@ -83,6 +88,10 @@ func (m *Forest) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 	}
 	m.kept, m.forest = kept{sizes, forestWeights(forest, 1/t.T(), pool, centre)}, forest
 	m.held = layers.Pool(members, pool)
+	m.stages = []layers.Stage{{Name: "grow", Time: time.Since(start), Result: optim.Result{
+		Status: optim.Stationary, Validation: math.NaN(), GradientNorm: math.NaN(), Loss: cal.MeanNLL(m.held, math.Inf(-1)),
+		Ended: fmt.Sprintf("%d trees of %.1f MB, of weight %.2f beside %.2f of the classifier", forest.Len(), float64(forest.Bytes())/1e6, pool[1], pool[0]),
+	}}}
 	return nil
 }
 
@@ -182,13 +191,8 @@ func (m *Forest) Predict(x *data.Set) (*data.Predictions, error) {
 // HeldOut are the log-probabilities of the rows of the last Fit by the trees that saw no row of their group.
 func (m *Forest) HeldOut() *mat.Dense { return m.held }
 
-// Size is T, the number of trees, and the bytes of their nodes in a file.
-func (m *Forest) Size() (trees, bytes int) {
-	if m.forest == nil {
-		return 0, 0
-	}
-	return m.forest.Len(), m.forest.Bytes()
-}
+// Stages tell how many trees the last Fit grew, and what they weigh.
+func (m *Forest) Stages() []layers.Stage { return m.stages }
 
 // ONNX adds the trees in single precision, and the pool.
 func (m *Forest) ONNX(g *onnx.Network) (onnx.Outputs, error) {
@@ -234,6 +238,6 @@ func (m *Forest) Restore(s layers.State) error {
 	if err != nil {
 		return fmt.Errorf("baselines: the model's %w", err)
 	}
-	m.kept, m.forest, m.held = of, forest, nil
+	m.kept, m.forest, m.held, m.stages = of, forest, nil, nil
 	return nil
 }

@@ -39,14 +39,17 @@ func (g Growth) Forest(ctx context.Context, s *Sample) (*Forest, error) {
 	if most = min(most, max(fewest, fitting)); most == len(f.trees) {
 		return f, nil
 	}
-	return f, g.grow(work.Span(ctx, "", float64(fewest)/float64(most), 1), f, s, most)
+	if err := g.grow(work.Span(ctx, "", float64(fewest)/float64(most), 1), f, s, most); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // grow grows more trees, until there are so many.
 func (g Growth) grow(ctx context.Context, f *Forest, s *Sample, until int) error {
 	from := len(f.trees)
 	trees, drawn := make([][]node, until-from), make([][]bool, until-from)
-	err := work.Parts{N: until - from, What: "tree"}.With(ctx, func() func(context.Context, int) error {
+	err := work.Parts{N: until - from}.With(ctx, func() func(context.Context, int) error {
 		w := newGrower(s)
 		return func(_ context.Context, k int) error {
 			trees[k], drawn[k] = w.grow(rand.New(rand.NewPCG(g.Seed, uint64(from+k))))
@@ -202,10 +205,11 @@ func (w *grower) read(of []entry, columns []int32) {
 		return
 	}
 	a, b, c, d := w.values[:n], w.values[n:2*n], w.values[2*n:3*n], w.values[3*n:4*n]
-	j, k, l, m := columns[0], columns[1], columns[2], columns[3]
+	p := w.s.columns
+	j, k, l, m := w.s.x[columns[0]:], w.s.x[columns[1]:], w.s.x[columns[2]:], w.s.x[columns[3]:]
 	for at := range of {
-		x := w.s.row(int(of[at].row))
-		a[at], b[at], c[at], d[at] = x[j], x[k], x[l], x[m]
+		x := int(of[at].row) * p
+		a[at], b[at], c[at], d[at] = j[x], k[x], l[x], m[x]
 	}
 }
 
