@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 
 	"calibra/data"
 	"calibra/graph"
@@ -59,30 +60,26 @@ var _ interface {
 // poolSpread is the standard deviation of the prior on a weight.
 const poolSpread = 0.2
 
-// Fit fits the members one after another; the first draws from rng what it draws alone. An interrupted fit keeps nothing.
+// Fit fits the members side by side, each with draws of its own, so the number of threads changes no byte. An interrupted fit keeps nothing.
 func (p *Pool) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
 	p.weights, p.alone, p.Ranking = nil, nil, nil
 	if cal.Logits == nil {
 		return errors.New("layers: a pool needs logits of the calibration rows")
 	}
-	var folds []layers.Fold
-	divided := func() ([]layers.Fold, error) {
-		if folds != nil {
-			return folds, nil
-		}
+	seed := rng.Uint64()
+	divided := sync.OnceValues(func() ([]layers.Fold, error) {
 		count := manyFolds(cal.Len())
-		err := layers.CheckFolds(count, cal.Len())
-		if err == nil {
-			folds = layers.Folds(cal, count, rng)
+		if err := layers.CheckFolds(count, cal.Len()); err != nil {
+			return nil, err
 		}
-		return folds, err
-	}
+		return layers.Folds(cal, count, draws(seed, len(p.Members))), nil
+	})
 	said := make([]*mat.Dense, len(p.Members))
-	for k, m := range p.Members {
-		var err error
-		if said[k], err = m.fit(p.piece(ctx, k), cal, val, divided, rng); err != nil {
-			return fmt.Errorf("%s: %w", m.Name, err)
-		}
+	if err := p.each(ctx, func(ctx context.Context, k int) (err error) {
+		said[k], err = p.Members[k].fit(ctx, cal, val, divided, draws(seed, k))
+		return err
+	}); err != nil {
+		return err
 	}
 	weights, err := layers.LogLinear(said, cal, layers.WeightPrior{Mean: 1 / float64(len(said)), Deviation: poolSpread})
 	if err != nil {
@@ -95,7 +92,8 @@ func (p *Pool) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 	losses, before := lossesBy(layers.Pool(said, weights), cal), lossesBy(data.LogProbs(cal.Logits), cal)
 	p.nll, p.error = meanError(losses, cal.Weights)
 	if mean, _ := meanError(before, cal.Weights); p.nll >= mean {
-		if _, err := divided(); err != nil {
+		folds, err := divided()
+		if err != nil {
 			return err
 		}
 		alone, err := keep(ctx, cal, before, folds)
@@ -108,9 +106,17 @@ func (p *Pool) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 	return nil
 }
 
-// piece is the context of the fit of member k.
-func (p *Pool) piece(ctx context.Context, k int) context.Context {
-	return work.Piece(ctx, p.Members[k].Name, k, slices.Repeat([]float64{1}, len(p.Members))...)
+// draws are the generator of a member of a fit.
+func draws(seed uint64, member int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(member))) }
+
+// each does something with every member, side by side.
+func (p *Pool) each(ctx context.Context, do func(ctx context.Context, k int) error) error {
+	return work.Parts{What: "member", N: len(p.Members)}.Do(ctx, func(ctx context.Context, k int) error {
+		if err := do(ctx, k); err != nil {
+			return fmt.Errorf("%s: %w", p.Members[k].Name, err)
+		}
+		return nil
+	})
 }
 
 // fit fits the member to all rows, and gives what it says of them (N×C) without having seen their labels.
@@ -165,16 +171,15 @@ func (p *Pool) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *d
 	if cal.Len() <= fewRows {
 		return p.Fit(ctx, cal, val, rng)
 	}
-	for k, m := range p.Members {
-		var err error
-		if r, ok := m.Of.(layers.Redrawer); ok {
-			err = r.Redraw(p.piece(ctx, k), of.Members[k].Of, cal, val, rng)
-		} else {
-			err = m.Of.Fit(p.piece(ctx, k), cal, val, rng)
+	seed := rng.Uint64()
+	if err := p.each(ctx, func(ctx context.Context, k int) error {
+		m := p.Members[k].Of
+		if r, ok := m.(layers.Redrawer); ok {
+			return r.Redraw(ctx, of.Members[k].Of, cal, val, draws(seed, k))
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.Name, err)
-		}
+		return m.Fit(ctx, cal, val, draws(seed, k))
+	}); err != nil {
+		return err
 	}
 	p.nll, p.error, p.alone, p.classes, p.weights = of.nll, of.error, of.alone, of.classes, of.weights
 	return nil

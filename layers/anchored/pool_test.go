@@ -60,7 +60,7 @@ func TestHeldOutIsWhatTheChoiceWentBy(t *testing.T) {
 func TestPoolOfOne(t *testing.T) {
 	cal, test := localized(400, 31), localized(200, 32)
 	alone, p := joint(), &Pool{Members: []Member{{"corrected", joint()}}}
-	if err := errors.Join(alone.Fit(t.Context(), cal, nil, newRand(1)), p.Fit(t.Context(), cal, nil, newRand(1))); err != nil {
+	if err := errors.Join(alone.Fit(t.Context(), cal, nil, draws(newRand(1).Uint64(), 0)), p.Fit(t.Context(), cal, nil, newRand(1))); err != nil {
 		t.Fatal(err)
 	}
 	says, err := alone.Predict(test)
@@ -86,12 +86,12 @@ func TestPoolWeighsByRowsThatMembersHaveNotSeen(t *testing.T) {
 	if err := p.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
 		t.Fatal(err)
 	}
-	alone, rng := joint(), newRand(1)
-	if err := alone.Fit(t.Context(), cal, nil, rng); err != nil {
+	alone, seed := joint(), newRand(1).Uint64()
+	if err := alone.Fit(t.Context(), cal, nil, draws(seed, 0)); err != nil {
 		t.Fatal(err)
 	}
 	var ts layers.Temperature
-	crossFitted, err := layers.CrossFit(t.Context(), &ts, cal, nil, layers.Folds(cal, 5, rng), rng)
+	crossFitted, err := layers.CrossFit(t.Context(), &ts, cal, nil, layers.Folds(cal, 5, draws(seed, 2)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
