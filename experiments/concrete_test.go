@@ -12,6 +12,7 @@ var partsOf = []string{"calibra/layers", "calibra/layers/anchored", "calibra/lay
 var askedByType = map[string]string{
 	"layers/predictor.go":        "reads codewords and head of Divide itself, which a base that embeds it may use otherwise",
 	"layers/anchored/joint.go":   "members of an ensemble are of one kind, and one of them takes what another chose",
+	"layers/anchored/pool.go":    "the same",
 	"layers/anchored/stack.go":   "the same",
 	"layers/anchored/ranking.go": "keeps the view of an Anchor that it has found for all maps; any other base makes its own each time",
 }

@@ -3,6 +3,7 @@ package experiments
 import (
 	"slices"
 
+	"calibra/data"
 	"calibra/layers"
 	"calibra/layers/anchored"
 	"calibra/layers/baselines"
@@ -263,6 +264,13 @@ var beyond = []Method{
 	},
 
 	{
+		Name: "pool", Title: "Pool", Group: Variant,
+		Line:  "a log-linear pool of other methods, weighted by what they say of rows whose labels they have not seen",
+		Draws: true, Needs: onBoth, Cost: Cost{120, 1},
+		New: func(o *Options) layers.Stateful { return o.pool() },
+	},
+
+	{
 		Name: "forest", Title: "Forest", Group: Variant,
 		Line:  "extremely randomized trees of the features and the logits, pooled with temperature scaling by rows out of bag",
 		Draws: true, Needs: onBoth, Cost: Cost{3, 0.5},
@@ -384,6 +392,36 @@ var controls = []Method{
 		Draws: true, Needs: onBoth, Cost: Cost{100, 1},
 		New: func(o *Options) layers.Stateful { return o.joint("kmeans") },
 	},
+}
+
+// pool pools methods of the catalog.
+func (o *Options) pool() layers.Stateful {
+	p := &anchored.Pool{}
+	for _, name := range o.words("pool.members", []string{"corrected", "forest"}, "methods that are pooled") {
+		m, err := o.member(name, p.Members)
+		if err != nil {
+			if o.err == nil {
+				o.err = err
+			}
+			continue
+		}
+		p.Members = append(p.Members, anchored.Member{Name: name, Of: m.New(o)})
+	}
+	return p
+}
+
+// member is the method of that name, an error where a pool with these members cannot have it.
+func (o *Options) member(name string, before []anchored.Member) (Method, error) {
+	m, err := data.Find("method", name, o.Catalog.methods, func(m Method) string { return m.Name })
+	switch {
+	case err != nil:
+		return m, err
+	case slices.ContainsFunc(before, func(m anchored.Member) bool { return m.Name == name }) || name == "pool":
+		return m, data.Inputf("", "pool.members has %s, which is there already or is the pool; name each method once", name)
+	case m.StopsEarly:
+		return m, data.Inputf("", "pool.members has %s, which stops early by validation rows; a pool takes methods that are fitted to all rows", name)
+	}
+	return m, nil
 }
 
 // stack mixes the anchored maps on a base.

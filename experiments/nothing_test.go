@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -189,4 +190,38 @@ func harm(t *testing.T, cal, test *data.Set) (mean, low float64) {
 	}
 	mean, sd := stat.MeanStdDev(more, nil)
 	return mean, mean - 1.96*sd/math.Sqrt(float64(test.Len()))
+}
+
+// TestPoolHarmsNoClassifierThatKnows: on twenty problems whose classifier is the law, new rows lose by a pool of corrected and forest what the
+// law does, but for what weights that 300 rows choose cost: .003 nats a row.
+func TestPoolHarmsNoClassifierThatKnows(t *testing.T) {
+	const problems = 20
+	m, err := MethodByName("pool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := 0.0
+	for seed := range uint64(problems) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		problem := synthetic.NewCalibrated(synthetic.Settings{Classes: 3, Features: 8}, rng)
+		cal, _ := problem.Draw(300, rng)
+		test, truth := problem.Draw(1000, rng)
+		c, _, err := m.Build(Options{Values: Values{"joint.slots": "4", "joint.codewords": "8", "forest.trees": "100"}, Features: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Fit(t.Context(), cal, nil, rng); err != nil {
+			t.Fatal(err)
+		}
+		p, err := c.Predict(test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, y := range test.Labels {
+			more += (math.Log(truth.At(i, y)) - p.LogProbs.At(i, y)) / (1000 * problems)
+		}
+	}
+	if !(more < 0.005) {
+		t.Errorf("the pool loses %.4f nats more than the law", more)
+	}
 }

@@ -142,6 +142,13 @@ func (o *Options) Choice(name, def string, among []string, paper, line string) s
 	})
 }
 
+// words reads a list of words, separated by commas.
+func (o *Options) words(name string, def []string, line string) []string {
+	return answer(o, Key{Name: name, Kind: "list of words", Default: strings.Join(def, ","), Line: line}, def, list(func(text string) (string, bool) {
+		return text, text != ""
+	}))
+}
+
 // integer reads an integer of at least least.
 func integer(least int) func(text string) (int, bool) {
 	return func(text string) (int, bool) {

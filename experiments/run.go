@@ -278,7 +278,7 @@ func (r *Run) Kept() string {
 				if how = "as it is"; t != 1 {
 					how = fmt.Sprintf("at temperature %.3f", t)
 				}
-				nll, _ := mixer.HeldOut()
+				nll, _ := mixer.Loss()
 				how += fmt.Sprintf(": on held-out rows its NLL is %.4f, that of the mixture %.4f", own, nll)
 			}
 		}

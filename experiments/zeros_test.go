@@ -54,6 +54,7 @@ var called = map[string]any{
 	"layers.PenalizedNLL":    layers.PenalizedNLL,
 	"layers.Penalty":         layers.Penalty,
 	"layers.CheckFolds":      layers.CheckFolds,
+	"layers.CrossFit":        layers.CrossFit,
 	"layers.Folds":           layers.Folds,
 	"layers.FewRows":         layers.FewRows,
 	"layers.Probe":           layers.Probe,

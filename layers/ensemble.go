@@ -264,13 +264,7 @@ func (e *Ensemble) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 		if err != nil {
 			return sum, err
 		}
-		logs := out.LogProbs
-		if logs == "" {
-			logs = g.Log(out.Probabilities)
-		} else {
-			logs = g.LogSoftmax(logs)
-		}
-		if k == 0 {
+		if logs := out.Logs(g); k == 0 {
 			sum = onnx.Outputs{LogProbs: logs, Classes: out.Classes}
 		} else {
 			sum.LogProbs = g.Add(sum.LogProbs, logs)

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -100,6 +102,29 @@ func FewRows(labels []int, n int, rng *rand.Rand) []int {
 	}
 	share := float64(n) / float64(len(labels))
 	return data.Stratify(labels, []float64{share, 1 - share}, rng)[0]
+}
+
+// CrossFit fits c to the rows outside each fold, one fold after another, and gives the log-probabilities of the rows inside (N×C). val
+// are validation rows for each of the fits, or nil.
+func CrossFit(ctx context.Context, c Calibrator, rows, val *data.Set, folds []Fold, rng *rand.Rand) (*mat.Dense, error) {
+	var said *mat.Dense
+	alike := slices.Repeat([]float64{1}, len(folds))
+	for k, f := range folds {
+		if err := c.Fit(work.Piece(ctx, "fold", k, alike...), rows.Rows(f.Fit), val, rng); err != nil {
+			return nil, fmt.Errorf("fit to the rows outside fold %d of %d: %w", k+1, len(folds), err)
+		}
+		p, err := c.Predict(rows.Rows(f.Held))
+		if err != nil {
+			return nil, err
+		}
+		if said == nil {
+			said = mat.NewDense(rows.Len(), p.LogProbs.RawMatrix().Cols, nil)
+		}
+		for at, i := range f.Held {
+			said.SetRow(i, p.LogProbs.RawRowView(at))
+		}
+	}
+	return said, nil
 }
 
 // Probe divides calibration rows where nobody brought validation rows: a first fit is to nine

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"calibra/data/synthetic"
 	"calibra/experiments"
@@ -42,4 +43,27 @@ func BenchmarkEnsembles(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkPool fits corrected and a pool that has it as a member to 10,000 rows of 512 features and ten classes: at most 1.3 times its time.
+func BenchmarkPool(b *testing.B) {
+	cal, took := labelled(10000, 512, 10), map[string]time.Duration{}
+	for b.Loop() {
+		for _, method := range []string{"corrected", "pool"} {
+			m, err := experiments.MethodByName(method)
+			if err != nil {
+				b.Fatal(err)
+			}
+			model, _, err := m.Build(experiments.Options{Features: 512})
+			if err != nil {
+				b.Fatal(err)
+			}
+			start := time.Now()
+			if err := model.Fit(b.Context(), cal, nil, rand.New(rand.NewPCG(2, 0))); err != nil {
+				b.Fatal(err)
+			}
+			took[method] += time.Since(start)
+		}
+	}
+	b.ReportMetric(took["pool"].Seconds()/took["corrected"].Seconds(), "×corrected")
 }

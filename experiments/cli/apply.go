@@ -250,7 +250,7 @@ func (f *applyFlags) check(model layers.Stateful) error {
 	case f.TwoStage && f.Intervals == nil:
 		return data.Inputf("", "--two-stage widens intervals: give --intervals 0.9 too")
 	case f.Intervals != nil && !one:
-		return data.Inputf("", "--intervals is known for maps (such as vq, dc, vector or one of your own) for mixtures of maps (corrected, mixture) and for ensembles of these only")
+		return data.Inputf("", "--intervals is known for maps (such as vq, dc, vector or one of your own) for mixtures of maps (corrected, mixture) and for ensembles of these only; of a pool fit its member corrected")
 	case f.Intervals != nil && bounded.Unbounded() != nil:
 		return data.Inputf("", "--intervals: %w", bounded.Unbounded())
 	case f.TwoStage && !both:

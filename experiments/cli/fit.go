@@ -230,7 +230,7 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 	members := layers.MembersOf(run.Model)
 	if m, ok := members[0].(anchored.Mixer); ok {
 		f.ranking = rankingTable(m.Ranks(), m.Shares())
-		nll, standardError := m.HeldOut()
+		nll, standardError := m.Loss()
 		f.mixture = fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f", nll, standardError, m.T())
 		if f.kept = run.Kept(); f.kept != "" {
 			t.warn("classifier_kept", "%s", f.kept)

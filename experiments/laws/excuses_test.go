@@ -24,7 +24,7 @@ var excused = []struct {
 var onCodewords = []string{"vq", "vq-nc", "vq-dc", "vq-start", "vq-centred", "vq-rank", "vq-diagonal", "vq-tied", "vq-random", "vq-one"}
 
 // mixtures mix maps by cross-validation.
-var mixtures = []string{"mixture", "mixture-learned", "mixture-one", "corrected", "corrected-learned"}
+var mixtures = []string{"pool", "mixture", "mixture-learned", "mixture-one", "corrected", "corrected-learned"}
 
 func joined(some []string, more ...string) []string {
 	return append(append([]string{}, some...), more...)

@@ -12,7 +12,7 @@ import (
 const benchmarkName = "benchmark"
 
 // benchmarkStudy compares methods, each with its default settings, and means of several fits on many sources, and takes
-// the tests of experiments/results/benchmark-protocol.md.
+// the tests of the protocol before the present one (experiments/results/benchmark.md).
 var benchmarkStudy = Study{
 	Name: benchmarkName, Line: "methods and means of several fits on many sources, and the tests of its protocol",
 	Grid:    always(contenders()),

@@ -77,6 +77,14 @@ type Outputs struct {
 	Classes                 int // C
 }
 
+// Logs are the normalized log-probabilities (N×C).
+func (o Outputs) Logs(g *Network) Value {
+	if o.LogProbs == "" {
+		return g.Log(o.Probabilities)
+	}
+	return g.LogSoftmax(o.LogProbs)
+}
+
 // Features and Logits are the inputs of those names (N×columns) in float64.
 func (g *Network) Features(columns int) Value { return g.Input("features", columns) }
 

@@ -41,6 +41,8 @@
 // one more fit of each part and does not depend on a lucky choice.
 // On 10,000 rows with w = 64 both take under a minute of one core.
 //
+// [Pool] weighs whole calibrators, of this package and others, by what they say of rows whose labels they have not seen.
+//
 //	stacked := anchored.Stack{Base: &anchored.Anchor{}, Candidates: anchored.Maps()}
 //	err := stacked.Fit(ctx, cal, nil, rng)
 //

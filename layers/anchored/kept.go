@@ -19,13 +19,11 @@ type kept struct {
 // far below 1, which the first wrong row then pays for.
 const keptPrior = 0.2
 
-// keep chooses T = 1, by which the held-out rows lose before on average, unless temperature scaling loses less by more than
-// the standard error of the difference.
-func (c *contest) keep(ctx context.Context, before float64) (kept, error) {
-	rows := *c.aims
-	rows.Logits = c.logits
+// keep chooses T = 1, by which the rows lose before, unless temperature scaling loses less of rows that the folds hold out, by more
+// than the standard error of the difference.
+func keep(ctx context.Context, rows *data.Set, before []float64, folds []layers.Fold) (kept, error) {
 	gains := make([]float64, rows.Len())
-	for _, fold := range c.divided {
+	for _, fold := range folds {
 		part := rows.Rows(fold.Held)
 		m := layers.Temperature{Prior: keptPrior}
 		if err := m.Fit(ctx, rows.Rows(fold.Fit), nil, nil); err != nil {
@@ -33,16 +31,17 @@ func (c *contest) keep(ctx context.Context, before float64) (kept, error) {
 		}
 		p := (kept{T: m.T()}).posterior(part)
 		for i, row := range fold.Held {
-			gains[row] = c.before[row] - part.CrossEntropy(i, p.RawRowView(i))
+			gains[row] = before[row] - part.CrossEntropy(i, p.RawRowView(i))
 		}
 	}
+	mean, _ := meanError(before, rows.Weights)
 	gain, standardError := meanError(gains, rows.Weights)
 	if !(gain > standardError) {
-		return kept{1, before}, nil
+		return kept{1, mean}, nil
 	}
 	m := layers.Temperature{Prior: keptPrior}
-	err := m.Fit(ctx, &rows, nil, nil)
-	return kept{m.T(), before - gain}, err
+	err := m.Fit(ctx, rows, nil, nil)
+	return kept{m.T(), mean - gain}, err
 }
 
 // posterior is that of rows (N×C).

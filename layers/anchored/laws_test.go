@@ -25,6 +25,7 @@ func calibrators() map[string]layers.Stateful {
 		"auto":              auto(Maps()...),
 		"stacked":           stack(Maps()...),
 		"corrected":         joint(),
+		"pool":              pool(),
 		"anchored-head":     auto(Candidate{"anchored-head", Tables{On: SlotHead{On: ShrunkDirichlet{}}}}),
 		"anchored-bilinear": layers.Train(anchor(), layers.Bilinear{}, optim.Settings{Epochs: 4}),
 	}
@@ -129,7 +130,7 @@ func TestLabelsBeyondTheClasses(t *testing.T) {
 // say nothing of its codes.
 func TestInterruptedChoiceKeepsNoOldMap(t *testing.T) {
 	candidate := Candidate{"anchored", Tables{}}
-	for _, c := range []layers.Stateful{auto(candidate), stack(candidate)} {
+	for _, c := range []layers.Stateful{auto(candidate), stack(candidate), &Pool{Members: []Member{{"anchored", stack(candidate)}}}} {
 		if err := c.Fit(t.Context(), blobs(200, 8), nil, newRand(1)); err != nil {
 			t.Fatal(err)
 		}

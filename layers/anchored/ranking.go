@@ -78,8 +78,8 @@ type Mixer interface {
 	Shares() []float64
 	// T is the temperature of the mixture.
 	T() float64
-	// HeldOut is the mean loss of the held-out rows under the mixture, and its standard error.
-	HeldOut() (nll, standardError float64)
+	// Loss is the mean loss of the held-out rows under the mixture, and its standard error.
+	Loss() (nll, standardError float64)
 	// Kept reports whether the classifier is kept, since the mixture does not lower its loss of the held-out rows, at which
 	// temperature T, 1 as it is, and that loss.
 	Kept() (t, nll float64, kept bool)
@@ -87,12 +87,14 @@ type Mixer interface {
 
 // contest is cross-validation of candidates over the calibration rows.
 type contest struct {
+	all        *data.Set    // the calibration set
 	rows       *layers.Rows // of the calibration set, in float32, labelled
 	aims       *data.Set    // labels and weights of those that the folds divide
 	right      []float64    // of those, 1 where the base has it right, the label's share of a soft one
 	logits     *mat.Dense   // of those, the classifier's; nil where it has none
 	before     []float64    // what those lose by the classifier as it is, nil without logits
 	divided    []layers.Fold
+	chosen     []int // the rows that the folds divide, nil: all
 	cv         *crossValidation
 	candidates []Candidate
 	judged     []*judgement // in the candidates' order, as is the ranking
@@ -167,10 +169,10 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 		return nil, err
 	}
 	sizes := base.Sizes()
-	c := &contest{rows: rows, aims: &data.Set{Labels: cal.Labels, Weights: cal.Weights, Soft: cal.Soft}}
+	c := &contest{all: cal, rows: rows, aims: &data.Set{Labels: cal.Labels, Weights: cal.Weights, Soft: cal.Soft}}
 	part, said := c.rows, view.LogProbs
 	divided, whole := by.divided(cal.Labels, sizes.Classes, folds), cal
-	if divided != nil {
+	if c.chosen = divided; divided != nil {
 		part, c.aims, said, whole = c.rows.Of(divided), c.aims.Rows(divided), data.RowsOf(said, divided), cal.Rows(divided)
 	}
 	c.right = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.Share(row, floats.MaxIdx(said.RawRowView(row))) })

@@ -60,12 +60,13 @@ type Stack struct {
 	// fits, and Error its standard error. w and T were fitted to these rows.
 	NLL, Error float64
 
-	stages []layers.Stage
-	parts  []part // nil before Fit; none where the classifier is kept
-	t      float64
-	alone  kept         // that takes their place
-	fitted int          // rows that the parts were fitted to; 0: those of the base, as of a restored one
-	method optim.Method // of the parts' fits to all rows; nil before Fit
+	stages  []layers.Stage
+	parts   []part // nil before Fit; none where the classifier is kept
+	t       float64
+	alone   kept         // that takes their place
+	fitted  int          // rows that the parts were fitted to; 0: those of the base, as of a restored one
+	method  optim.Method // of the parts' fits to all rows; nil before Fit
+	heldOut *mat.Dense   // N×C, nil before Fit and after Redraw of many rows
 }
 
 // part is a candidate in the mixture, fitted to all rows.
@@ -78,6 +79,7 @@ type part struct {
 var (
 	_ layers.Stateful = (*Stack)(nil)
 	_ layers.Redrawer = (*Stack)(nil)
+	_ layers.HeldOut  = (*Stack)(nil)
 	_ Mixer           = (*Stack)(nil)
 )
 
@@ -85,15 +87,19 @@ var (
 // lose to those of all rows falls as 1/N, the time grows with N.
 const fewRows = 4096
 
+// manyFolds are those of so many rows.
+func manyFolds(rows int) int {
+	if rows <= fewRows {
+		return 5
+	}
+	return 3
+}
+
 // Fit draws the folds, stratified, from rng. A mixture is whole or not there: an
 // interrupted fit keeps nothing.
 func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	s.Ranking, s.parts, s.stages = nil, nil, nil // the base is about to change
-	folds := 3
-	if cal.Len() <= fewRows {
-		folds = 5
-	}
-	by := judging{rows: s.Rows, folds: cmp.Or(s.Folds, folds), method: s.Method, spreads: s.Spreads}
+	s.Ranking, s.parts, s.stages, s.heldOut = nil, nil, nil, nil // the base is about to change
+	by := judging{rows: s.Rows, folds: cmp.Or(s.Folds, manyFolds(cal.Len())), method: s.Method, spreads: s.Spreads}
 	c, err := compete(work.Span(ctx, "", 0, judgedShare), s.Base, s.Candidates, by, cal, rng)
 	if err != nil {
 		return err
@@ -113,16 +119,20 @@ func (s *Stack) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	if err := s.temper(ctx, c, shares); err != nil {
+	said, err := s.temper(ctx, c, shares)
+	if err != nil {
 		return err
 	}
 	s.method = c.cv.method
 	parts := []part{}
 	if c.before != nil {
 		if before, _ := meanError(c.before, c.aims.Weights); s.NLL >= before {
-			if s.alone, err = c.keep(ctx, before); err != nil {
+			rows := *c.aims
+			rows.Logits = c.logits
+			if s.alone, err = keep(ctx, &rows, c.before, c.divided); err != nil {
 				return err
 			}
+			s.heldOut = s.alone.posterior(c.all)
 			return s.fit(ctx, parts, c.rows, rng)
 		}
 	}
@@ -131,7 +141,46 @@ func (s *Stack) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
 			parts = append(parts, part{s.Candidates[m], share, c.judged[m].weights[0]})
 		}
 	}
+	if s.heldOut = said; c.chosen != nil {
+		if s.heldOut, err = s.ofAll(c, parts, said); err != nil {
+			return err
+		}
+	}
 	return s.fit(ctx, parts, c.rows, rng)
+}
+
+// ofAll are the held-out log-probabilities of all rows, where the folds divide only some: the others are what the fits of the
+// first fold say, which no fold has seen. Said are those of the divided rows.
+func (s *Stack) ofAll(c *contest, parts []part, said *mat.Dense) (*mat.Dense, error) {
+	n, sizes := c.rows.Len(), s.Base.Sizes()
+	all := mat.NewDense(n, sizes.Classes, nil)
+	divided := make([]bool, n)
+	for at, row := range c.chosen {
+		divided[row] = true
+		all.SetRow(row, said.RawRowView(at))
+	}
+	rest := slices.DeleteFunc(data.UpTo(n), func(row int) bool { return divided[row] })
+	p, err := s.mixed(c.rows.Of(rest), parts)
+	for at, row := range rest {
+		if err == nil {
+			all.SetRow(row, p.RawRowView(at))
+		}
+	}
+	return all, err
+}
+
+// mixed is the posterior of rows by parts as they are.
+func (s *Stack) mixed(rows *layers.Rows, parts []part) (*mat.Dense, error) {
+	var said [][]float64
+	var shares []float64
+	for _, p := range parts {
+		logProbs, err := rows.Posterior(p.Map, p.weights)
+		if err != nil {
+			return nil, err
+		}
+		said, shares = append(said, logProbs.RawMatrix().Data), append(shares, p.share)
+	}
+	return s.posterior(mix(said, shares, s.Base.Sizes().Classes)), nil
 }
 
 // fit fits parts to all rows, each from the weights that it has.
@@ -159,7 +208,7 @@ func (s *Stack) fit(ctx context.Context, parts []part, rows *layers.Rows, rng *r
 // that chosen found on its folds. The fits begin where the fits of chosen ended, except for the tables that codes read. With few rows it is
 // Fit: folds of its own then cost little, and averaging also removes the variance of their choices.
 func (s *Stack) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *data.Set, rng *rand.Rand) error {
-	s.Ranking, s.parts, s.stages = nil, nil, nil
+	s.Ranking, s.parts, s.stages, s.heldOut = nil, nil, nil, nil
 	of, ok := chosen.(*Stack)
 	if !ok || of.method == nil {
 		return layers.ErrUnfitted
@@ -181,8 +230,8 @@ func (s *Stack) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *
 	return s.fit(ctx, parts, rows, rng)
 }
 
-// temper finds T, and what the posterior loses on the held-out rows.
-func (s *Stack) temper(ctx context.Context, c *contest, shares []float64) error {
+// temper finds T, and what the posterior says and loses on the held-out rows.
+func (s *Stack) temper(ctx context.Context, c *contest, shares []float64) (*mat.Dense, error) {
 	var said [][]float32
 	for _, j := range c.judged {
 		said = append(said, j.logProbs.Float32s())
@@ -190,12 +239,12 @@ func (s *Stack) temper(ctx context.Context, c *contest, shares []float64) error 
 	q := mix(said, shares, s.Base.Sizes().Classes)
 	var t layers.Temperature
 	if err := t.Fit(ctx, &data.Set{Logits: q, Labels: c.aims.Labels, Weights: c.aims.Weights, Soft: c.aims.Soft}, nil, nil); err != nil {
-		return err
+		return nil, err
 	}
 	s.t = t.T()
 	p := s.posterior(q)
 	s.NLL, s.Error = meanError(rowwise(c.aims.Len(), func(row int) float64 { return c.aims.CrossEntropy(row, p.RawRowView(row)) }), c.aims.Weights)
-	return nil
+	return p, nil
 }
 
 // posterior is that of the mixture, from its parts' outputs mixed (N×C), which it overwrites.
@@ -309,8 +358,12 @@ func (s *Stack) Shares() []float64 {
 
 func (s *Stack) Ranks() []Ranked { return s.Ranking }
 
-// HeldOut is the fields NLL and Error.
-func (s *Stack) HeldOut() (nll, standardError float64) { return s.NLL, s.Error }
+// Loss is the fields NLL and Error.
+func (s *Stack) Loss() (nll, standardError float64) { return s.NLL, s.Error }
+
+// HeldOut are the log-probabilities of the rows of the last Fit (N×C) by the posterior that mixes the folds' fits, or by the
+// classifier where it is kept. The base, the shares and T saw all rows. nil before Fit, of a restored model, and after a Redraw of many rows.
+func (s *Stack) HeldOut() *mat.Dense { return s.heldOut }
 
 // Kept reports whether the classifier is kept, its T, and the mean loss of the held-out rows under it.
 func (s *Stack) Kept() (t, nll float64, kept bool) {
@@ -335,18 +388,11 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 	if len(s.parts) == 0 {
 		return data.NewPredictions(s.alone.posterior(x), x)
 	}
-	sizes := s.Base.Sizes()
-	tab := view.Rows(tensor.Float32, sizes)
-	var said [][]float64
-	var shares []float64
-	for _, p := range s.parts {
-		logProbs, err := tab.Posterior(p.Map, p.weights)
-		if err != nil {
-			return nil, err
-		}
-		said, shares = append(said, logProbs.RawMatrix().Data), append(shares, p.share)
+	p, err := s.mixed(view.Rows(tensor.Float32, s.Base.Sizes()), s.parts)
+	if err != nil {
+		return nil, err
 	}
-	return data.NewPredictions(s.posterior(mix(said, shares, sizes.Classes)), x)
+	return data.NewPredictions(p, x)
 }
 
 // ONNX is the logarithm of (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T), or of what is kept.
@@ -476,6 +522,6 @@ func (s *Stack) Restore(state layers.State) error {
 			return err
 		}
 	}
-	s.parts, s.fitted, s.t, s.alone = parts, 0, own.Temperature, *own.Alone
+	s.parts, s.fitted, s.t, s.alone, s.heldOut = parts, 0, own.Temperature, *own.Alone, nil
 	return nil
 }
