@@ -23,6 +23,7 @@ type Source struct {
 	Scores  Scores  // what the logits were read as; "" where nobody asked
 	ReadAs  string  // the same in words, with what was rounded
 	Floor   float64 // what all probabilities below it were read as; 0 of logits
+	Pooled  bool    // whether OpenWhole made one set of several parts
 	named   Scores  // what the arrays that stand for logits say by their name; "" of logits
 }
 
@@ -352,7 +353,7 @@ func OpenWhole(ctx context.Context, path string) (*Source, error) {
 			return nil, Inputf(path, "has no labels for its rows, by which folds are fitted and judged")
 		}
 		if s.Cal, s.Val, s.Test = labelled[0], nil, nil; len(labelled) > 1 {
-			s.Cal = Together(labelled...)
+			s.Cal, s.Pooled = Together(labelled...), true
 		}
 		if plain {
 			s.Unread = a.unreadBeside("")

@@ -10,11 +10,11 @@ var partsOf = []string{"calibra/layers", "calibra/layers/anchored", "calibra/lay
 
 // askedByType are the files that may ask whether a part is of one concrete type, with the reason.
 var askedByType = map[string]string{
-	"layers/predictor.go":        "reads codewords and head of Divide itself, which a base that embeds it may use otherwise",
-	"layers/anchored/joint.go":   "members of an ensemble are of one kind, and one of them takes what another chose",
-	"layers/anchored/pool.go":    "the same",
-	"layers/anchored/stack.go":   "the same",
-	"layers/anchored/ranking.go": "keeps the view of an Anchor that it has found for all maps; any other base makes its own each time",
+	"layers/bilinearpredictor.go": "reads codewords and head of Divide itself, which a base that embeds it may use otherwise",
+	"layers/anchored/joint.go":    "members of an ensemble are of one kind, and one of them takes what another chose",
+	"layers/anchored/pool.go":     "the same",
+	"layers/anchored/stack.go":    "the same",
+	"layers/anchored/ranking.go":  "keeps the view of an Anchor that it has found for all maps; any other base makes its own each time",
 }
 
 // concreteTypes are the exported types of each of partsOf that are no interfaces.

@@ -15,6 +15,7 @@ import (
 var called = map[string]any{
 	"graph.NewBuilder":       graph.NewBuilder,
 	"graph.On":               graph.On,
+	"graph.ProberOf":         graph.ProberOf,
 	"graph.Recover":          graph.Recover,
 	"graph.NewFunction":      graph.NewFunction,
 	"graph.Normals":          graph.Normals,
@@ -85,6 +86,7 @@ var called = map[string]any{
 	"layers.GroupFolds":      layers.GroupFolds,
 	"layers.LogSoftmax":      layers.LogSoftmax,
 	"layers.Renormalize":     layers.Renormalize,
+	"layers.Compile":         layers.Compile,
 	"layers.LogLinear":       layers.LogLinear,
 	"layers.Pool":            layers.Pool,
 	"optim.Ridge":            optim.Ridge,

@@ -264,7 +264,7 @@ func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experimen
 	}
 	problem, err := origin.Features(ctx)
 	if err != nil && c.Folds == 0 {
-		if _, whole := data.OpenWhole(ctx, c.In); whole == nil {
+		if whole, none := data.OpenWhole(ctx, c.In); none == nil && !whole.Pooled {
 			return nil, data.Inputf(c.In, "has one labelled set and no split into calibration and test rows; add --folds 5, by which every row is predicted by fits that did not see it")
 		}
 	}
