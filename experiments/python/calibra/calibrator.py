@@ -145,7 +145,7 @@ class Calibrator(Routed):
         return self
 
     def __repr__(self) -> str:
-        unsaid = {"method": None, "split": None, "seed": 0, "features": None, "accept_shift": False, "scores": None}
+        unsaid = {"method": None, "split": None, "seed": 0, "features": None, "accept_shift": False, "scores": None, "program": None}
         given = [f"{name}={value!r}" for name, value in self.get_params().items() if name not in unsaid or value != unsaid[name]]
         return f"Calibrator({', '.join(given)})"
 
