@@ -139,16 +139,6 @@ func (m Member) fit(ctx context.Context, cal, val *data.Set, folds func() ([]lay
 	return said, m.Of.Fit(work.Span(ctx, "fit to all rows", crossFitted, 1), cal, val, rng)
 }
 
-// lossesBy is the cross-entropy of each row by log-probabilities (N×C).
-func lossesBy(logProbs *mat.Dense, rows *data.Set) []float64 {
-	return rowwise(rows.Len(), func(row int) float64 { return rows.CrossEntropy(row, logProbs.RawRowView(row)) })
-}
-
-// rightBy is for each row 1 where log-probabilities (N×C) have it right, the label's share of a soft one.
-func rightBy(logProbs *mat.Dense, rows *data.Set) []float64 {
-	return rowwise(rows.Len(), func(row int) float64 { return rows.Share(row, floats.MaxIdx(logProbs.RawRowView(row))) })
-}
-
 // rank compares the members by what they say of rows that they have not seen.
 func (p *Pool) rank(said []*mat.Dense, cal *data.Set) {
 	var members []Candidate

@@ -175,10 +175,10 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 	if c.chosen = divided; divided != nil {
 		part, c.aims, said, whole = c.rows.Of(divided), c.aims.Rows(divided), data.RowsOf(said, divided), cal.Rows(divided)
 	}
-	c.right = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.Share(row, floats.MaxIdx(said.RawRowView(row))) })
+	c.right = rightBy(said, c.aims)
 	if whole.Logits != nil {
 		c.logits = data.LogProbs(whole.Logits)
-		c.before = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.CrossEntropy(row, c.logits.RawRowView(row)) })
+		c.before = lossesBy(c.logits, c.aims)
 	}
 	c.divided = layers.Folds(whole, by.folds, folds)
 	c.cv = newCrossValidation(sizes, part, c.aims, c.divided, by, folds)
@@ -279,6 +279,16 @@ func rowwise(n int, of func(row int) float64) []float64 {
 		x[row] = of(row)
 	}
 	return x
+}
+
+// lossesBy is the cross-entropy of each row by log-probabilities (N×C).
+func lossesBy(logProbs *mat.Dense, rows *data.Set) []float64 {
+	return rowwise(rows.Len(), func(row int) float64 { return rows.CrossEntropy(row, logProbs.RawRowView(row)) })
+}
+
+// rightBy is for each row 1 where log-probabilities (N×C) have it right, the label's share of a soft one.
+func rightBy(logProbs *mat.Dense, rows *data.Set) []float64 {
+	return rowwise(rows.Len(), func(row int) float64 { return rows.Share(row, floats.MaxIdx(logProbs.RawRowView(row))) })
 }
 
 // meanError is the mean of x by weight (nil: 1 each) and its standard error, by the effective number of rows. What

@@ -243,7 +243,7 @@ func (s *Stack) temper(ctx context.Context, c *contest, shares []float64) (*mat.
 	}
 	s.t = t.T()
 	p := s.posterior(q)
-	s.NLL, s.Error = meanError(rowwise(c.aims.Len(), func(row int) float64 { return c.aims.CrossEntropy(row, p.RawRowView(row)) }), c.aims.Weights)
+	s.NLL, s.Error = meanError(lossesBy(p, c.aims), c.aims.Weights)
 	return p, nil
 }
 
