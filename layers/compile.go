@@ -20,22 +20,19 @@ var ErrNoNetwork = errors.New("layers: the calibrator has no network")
 
 // Compile makes a Predictor of any fitted calibrator that has a network ([onnx.Calibrator]). Later fits do not change it.
 func Compile(c Calibrator) (*Predictor, error) {
-	says, ok := c.(onnx.Calibrator)
-	if !ok {
-		return nil, fmt.Errorf("%w: %s has no method ONNX(*onnx.Network) (onnx.Outputs, error)", ErrNoNetwork, NameOf(c))
+	says, err := onnx.CalibratorOf(c)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoNetwork, err)
 	}
 	g := onnx.Serve()
 	said, err := says.ONNX(g)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoNetwork, err)
 	}
-	logs := said.LogProbs
-	if logs != "" {
-		logs = g.LogSoftmax(g.Unmasked(logs, math.Inf(-1)))
-	} else {
-		logs = g.Log(said.Probabilities)
+	if said.LogProbs != "" {
+		said.LogProbs = g.Unmasked(said.LogProbs, math.Inf(-1))
 	}
-	g.Output(served, logs, onnx.Double, said.Classes)
+	g.Output(served, said.Logs(g), onnx.Double, said.Classes)
 	engine, err := onnx.NewEngine(g.File(""))
 	if err != nil {
 		return nil, err

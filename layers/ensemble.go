@@ -256,9 +256,9 @@ func (e *Ensemble) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	}
 	var sum onnx.Outputs
 	for k, m := range members {
-		says, ok := m.(onnx.Calibrator)
-		if !ok {
-			return sum, fmt.Errorf("%T has no method ONNX(*onnx.Network) (onnx.Outputs, error)", m)
+		says, err := onnx.CalibratorOf(m)
+		if err != nil {
+			return sum, err
 		}
 		out, err := says.ONNX(g)
 		if err != nil {

@@ -21,9 +21,9 @@ const (
 // error messages and in the file. One that cannot be written is a *data.InputError.
 func Write(out io.Writer, numbers Numbers, method string, c layers.Stateful) error {
 	g := onnx.New(numbers)
-	says, ok := c.(onnx.Calibrator)
-	if !ok {
-		return data.Inputf("", "%s cannot be written as ONNX: %T has no method ONNX(*onnx.Network) (onnx.Outputs, error); use calibra apply, fit another method, or write that one", method, c)
+	says, err := onnx.CalibratorOf(c)
+	if err != nil {
+		return data.Inputf("", "%s cannot be written as ONNX: %w; use calibra apply, fit another method, or write that one", method, err)
 	}
 	said, err := says.ONNX(g)
 	if err != nil {

@@ -170,22 +170,16 @@ func arrayOf(m []byte) (a *array, name string, err error) {
 	}); err != nil {
 		return nil, "", err
 	}
-	n, width := 1, map[Element]int{Single: 4, Double: 8, Int64: 8}[a.kind]
-	for _, d := range a.shape {
-		n *= d
-	}
-	if width == 0 || len(raw) != n*width {
-		return nil, "", fmt.Errorf("onnx: the constant %q is of a type that this package does not read, or damaged", name)
+	n := a.size()
+	if a.kind != Double && a.kind != Int64 || len(raw) != 8*n {
+		return nil, "", fmt.Errorf("onnx: the constant %q is of a type that an Engine does not compute with, or damaged", name)
 	}
 	a.grow(n)
 	for i := range n {
-		switch a.kind {
-		case Single:
-			a.singles[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		case Double:
-			a.doubles[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
-		default:
-			a.whole[i] = int(binary.LittleEndian.Uint64(raw[8*i:]))
+		if bits := binary.LittleEndian.Uint64(raw[8*i:]); a.kind == Double {
+			a.doubles[i] = math.Float64frombits(bits)
+		} else {
+			a.whole[i] = int(bits)
 		}
 	}
 	return a, name, nil

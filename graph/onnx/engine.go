@@ -15,7 +15,8 @@ type Engine struct {
 	memory sync.Pool      // of *running
 }
 
-// NewEngine reads a network of float64 as [Network.File] writes it. An operator that this package never writes is an error.
+// NewEngine reads a network that [Serve] began, as [Network.File] writes it. An operator or a constant of another network is an
+// error.
 func NewEngine(file []byte) (*Engine, error) {
 	graph, err := graphOf(file)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"calibra/graph/blas"
 
 	gonum "gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 )
 
 // kernel computes an operator: it sets what it gives by what it reads.
@@ -14,12 +13,12 @@ type kernel func(in, out []*array, a *attributes)
 
 // kernels are the operators that networks of this package have.
 var kernels = map[string]kernel{
-	"Add": arithmetic(func(x, y float64) float64 { return x + y }, func(x, y float32) float32 { return x + y }, func(x, y int) int { return x + y }),
-	"Sub": arithmetic(func(x, y float64) float64 { return x - y }, func(x, y float32) float32 { return x - y }, func(x, y int) int { return x - y }),
-	"Mul": arithmetic(func(x, y float64) float64 { return x * y }, func(x, y float32) float32 { return x * y }, func(x, y int) int { return x * y }),
-	"Div": arithmetic(func(x, y float64) float64 { return x / y }, func(x, y float32) float32 { return x / y }, func(x, y int) int { return x / y }),
-	"Max": arithmetic(math.Max, func(x, y float32) float32 { return max(x, y) }, func(x, y int) int { return max(x, y) }),
-	"Min": arithmetic(math.Min, func(x, y float32) float32 { return min(x, y) }, func(x, y int) int { return min(x, y) }),
+	"Add": arithmetic(func(x, y float64) float64 { return x + y }, func(x, y int) int { return x + y }),
+	"Sub": arithmetic(func(x, y float64) float64 { return x - y }, func(x, y int) int { return x - y }),
+	"Mul": arithmetic(func(x, y float64) float64 { return x * y }, func(x, y int) int { return x * y }),
+	"Div": arithmetic(func(x, y float64) float64 { return x / y }, func(x, y int) int { return x / y }),
+	"Max": arithmetic(math.Max, func(x, y int) int { return max(x, y) }),
+	"Min": arithmetic(math.Min, func(x, y int) int { return min(x, y) }),
 
 	"Less": relation(func(x, y float64) bool { return x < y }), "LessOrEqual": relation(func(x, y float64) bool { return x <= y }),
 	"Greater": relation(func(x, y float64) bool { return x > y }), "GreaterOrEqual": relation(func(x, y float64) bool { return x >= y }),
@@ -72,17 +71,14 @@ func combine[T, U any](to []U, shape []int, x, y []T, of [2]*array, f func(x, y 
 	}, first, second)
 }
 
-func arithmetic(double func(x, y float64) float64, single func(x, y float32) float32, whole func(x, y int) int) kernel {
+func arithmetic(double func(x, y float64) float64, whole func(x, y int) int) kernel {
 	return func(in, out []*array, _ *attributes) {
 		x, y, to := in[0], in[1], out[0]
 		broadcast(to, x.kind, x, y)
 		of := [2]*array{x, y}
-		switch x.kind {
-		case Double:
+		if x.kind == Double {
 			combine(to.doubles, to.shape, x.doubles, y.doubles, of, double)
-		case Single:
-			combine(to.singles, to.shape, x.singles, y.singles, of, single)
-		default:
+		} else {
 			combine(to.whole, to.shape, x.whole, y.whole, of, whole)
 		}
 	}
@@ -188,12 +184,10 @@ func matMul(in, out []*array, _ *attributes) {
 }
 
 func transpose(in, out []*array, _ *attributes) {
-	x := blas64.General{Rows: in[0].shape[0], Cols: in[0].shape[1], Data: in[0].doubles}
-	out[0].set(Double, x.Cols, x.Rows)
-	for i := range x.Rows {
-		for j := range x.Cols {
-			out[0].doubles[j*x.Rows+i] = x.Data[i*x.Cols+j]
-		}
+	rows, columns := in[0].shape[0], in[0].shape[1]
+	out[0].set(Double, columns, rows)
+	for at, v := range in[0].doubles {
+		out[0].doubles[at%columns*rows+at/columns] = v
 	}
 }
 

@@ -67,6 +67,15 @@ type Calibrator interface {
 	ONNX(g *Network) (Outputs, error)
 }
 
+// CalibratorOf is c, or an error where it has no form in ONNX.
+func CalibratorOf(c any) (Calibrator, error) {
+	says, ok := c.(Calibrator)
+	if !ok {
+		return nil, fmt.Errorf("%T has no method ONNX(*onnx.Network) (onnx.Outputs, error)", c)
+	}
+	return says, nil
+}
+
 // Outputs are a network's outputs for each row.
 type Outputs struct {
 	// LogProbs (N×C, float64) are log-probabilities up to a constant of each row, and

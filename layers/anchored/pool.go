@@ -274,9 +274,9 @@ func (p *Pool) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	}
 	members, weights := p.used()
 	for k, m := range members {
-		says, ok := m.Of.(onnx.Calibrator)
-		if !ok {
-			return out, fmt.Errorf("%s has no method ONNX(*onnx.Network) (onnx.Outputs, error)", m.Name)
+		says, err := onnx.CalibratorOf(m.Of)
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", m.Name, err)
 		}
 		said, err := says.ONNX(g)
 		if err != nil {
