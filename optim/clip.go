@@ -1,13 +1,6 @@
 package optim
 
-import (
-	"cmp"
-	"math"
-
-	"calibra/graph"
-
-	"gonum.org/v1/gonum/floats"
-)
+import "cmp"
 
 // Clip shrinks the updates of all weights by one factor, so that their Euclidean norm together
 // is at most Norm (Pascanu, Mikolov and Bengio 2013).
@@ -18,10 +11,7 @@ func (c Clip) Parts() []Part { return []Part{c} }
 func (Clip) State() []string { return nil }
 
 func (c Clip) Apply(_ Time, w []Weight) {
-	most, norm := cmp.Or(c.Norm, 1), 0.0
-	for _, w := range w {
-		norm = math.Hypot(norm, floats.Norm(graph.Float64s(w.Update), 2))
-	}
+	most, norm := cmp.Or(c.Norm, 1), lengthOf(w)
 	if norm > most {
 		Each(w, func(_, u float64, _ []float64) float64 { return u * (most / norm) })
 	}

@@ -12,6 +12,19 @@ import (
 // largest is ‖x‖∞, NaN where x has one.
 func largest(x []float64) float64 { return floats.Norm(x, math.Inf(1)) }
 
+// length is ‖x‖₂ of n tensors together.
+func length(n int, x func(k int) *tensor.Dense) (norm float64) {
+	for k := range n {
+		norm = math.Hypot(norm, floats.Norm(graph.Float64s(x(k)), 2))
+	}
+	return norm
+}
+
+// lengthOf is that of the updates of all weights.
+func lengthOf(w []Weight) float64 {
+	return length(len(w), func(k int) *tensor.Dense { return w[k].Update })
+}
+
 // norms are those of the gradients of steps, ‖g‖₂ over all weights together, as far as they were not taken.
 type norms struct {
 	sum   float64
@@ -22,11 +35,7 @@ func (n *norms) add(grads []*tensor.Dense) {
 	if n == nil {
 		return
 	}
-	var norm float64
-	for _, g := range grads {
-		norm = math.Hypot(norm, floats.Norm(graph.Float64s(g), 2))
-	}
-	n.sum, n.steps = n.sum+norm, n.steps+1
+	n.sum, n.steps = n.sum+length(len(grads), func(k int) *tensor.Dense { return grads[k] }), n.steps+1
 }
 
 // take is the mean since the last was taken, NaN where there are none.

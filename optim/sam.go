@@ -1,13 +1,6 @@
 package optim
 
-import (
-	"cmp"
-	"math"
-
-	"calibra/graph"
-
-	"gonum.org/v1/gonum/floats"
-)
+import "cmp"
 
 // SAM is sharpness-aware minimization (Foret et al. 2021). It takes the steps of another rule by the gradient at the point near θ where
 // the loss is largest, to first order:
@@ -46,14 +39,8 @@ func (Ascent) Apply(Time, []Weight) {}
 
 // Probe gives e = ρ g/‖g‖.
 func (a Ascent) Probe(_ Time, w []Weight) {
-	square := 0.0
-	for _, w := range w {
-		norm := floats.Norm(graph.Float64s(w.Update), 2)
-		square += norm * norm
+	if norm := lengthOf(w); norm > 0 { // else there is no direction to go
+		scale := cmp.Or(a.Radius, 0.05) / norm
+		Each(w, func(_, g float64, _ []float64) float64 { return scale * g })
 	}
-	if square == 0 { // there is no direction to go
-		return
-	}
-	scale := cmp.Or(a.Radius, 0.05) / math.Sqrt(square)
-	Each(w, func(_, g float64, _ []float64) float64 { return scale * g })
 }
