@@ -28,7 +28,7 @@ func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *experim
 		}
 		v.Locate(d)
 	}
-	in.repaired(v, c.Features, c.Seed)
+	in.repaired(ctx, v, c.Features, c.Seed)
 	v.Doubt(in.doubts...)
 	return v, nil
 }

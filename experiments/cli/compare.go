@@ -119,7 +119,7 @@ func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *experime
 	if v == nil || err != nil || v.Cause != verdict.Shifted {
 		return err
 	}
-	rows.repaired(v, "", 0)
+	rows.repaired(ctx, v, "", 0)
 	v.Notes = findings.Notes
 	v.Doubt(c.doubts...)
 	findings.Shifted = map[*experiments.Origin]*verdict.Verdict{origin: v}

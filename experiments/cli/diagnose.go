@@ -61,7 +61,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if err != nil {
 		return err
 	}
-	in.repaired(v, c.Features, c.Seed)
+	in.repaired(ctx, v, c.Features, c.Seed)
 	v.Notes = &t.said
 	v.Doubt(in.doubts...)
 	if in.copies != nil {

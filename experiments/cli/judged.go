@@ -118,9 +118,9 @@ func (j *Judged) fitted(ctx context.Context, t *terminal, methods *experiments.C
 
 // repaired gives a verdict the method to use and the commands that fit it and apply it, or those that fit a correction to the features
 // of these rows, which the file of that name has: its own file where that is one of features.
-func (j *Judged) repaired(v *verdict.Verdict, features string, seed uint64) {
+func (j *Judged) repaired(ctx context.Context, v *verdict.Verdict, features string, seed uint64) {
 	switch in := quoted(relative(j.path)); {
-	case j.source != nil && features == "" && study.CrossFit(v, in, labelledRows(context.Background(), j.path)):
+	case v.Say == verdict.CannotTell && j.source != nil && features == "" && study.CrossFit(v, in, labelledRows(ctx, j.path)):
 	case v.Say == verdict.Use && !slices.Contains(verdict.Corrections[1:], v.Method):
 		v.Commands = remedy(v, study.Commands(in, experiments.Spec{Method: v.Method, Seed: seed}, 0))
 	case j.described != nil:
