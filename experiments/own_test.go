@@ -85,6 +85,16 @@ func (c sized) State(s layers.Sizes) map[string]tensor.Shape {
 	return c.Fixed.State(s)
 }
 
+// cubic are calibration and test rows of a made problem.
+func cubic() *data.Source {
+	rng := rand.New(rand.NewPCG(1, 0))
+	world := synthetic.NewCubic(synthetic.Settings{Features: 8, Classes: 3}, rng)
+	src := &data.Source{Path: "cubic", Classes: 3}
+	src.Cal, _ = world.Draw(300, rng)
+	src.Test, _ = world.Draw(50, rng)
+	return src
+}
+
 // TestModelIsSavedWithWhatItWasBuiltWith: codes that read their number of codewords at New are built with it again.
 func TestModelIsSavedWithWhatItWasBuiltWith(t *testing.T) {
 	own := experiments.Method{
@@ -96,11 +106,7 @@ func TestModelIsSavedWithWhatItWasBuiltWith(t *testing.T) {
 		},
 	}
 	catalog := experiments.NewCatalog(own)
-	rng := rand.New(rand.NewPCG(1, 0))
-	world := synthetic.NewCubic(synthetic.Settings{Features: 8, Classes: 3}, rng)
-	src := &data.Source{Path: "cubic", Classes: 3}
-	src.Cal, _ = world.Draw(300, rng)
-	src.Test, _ = world.Draw(50, rng)
+	src := cubic()
 	spec := experiments.Spec{Method: "own", Data: "cubic", Split: data.PaperText, Seed: 1, Set: "codebook.codewords=5 divide.epochs=2 calibrate.epochs=2", Catalog: catalog}
 	run, err := spec.Fit(t.Context(), src, nil)
 	if err != nil {
@@ -125,11 +131,7 @@ func TestModelIsSavedWithWhatItWasBuiltWith(t *testing.T) {
 
 // TestCodesThatDivideNothingAreTold: of two codewords one is at a row that is far from all others.
 func TestCodesThatDivideNothingAreTold(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 0))
-	world := synthetic.NewCubic(synthetic.Settings{Features: 8, Classes: 3}, rng)
-	src := &data.Source{Path: "cubic", Classes: 3}
-	src.Cal, _ = world.Draw(300, rng)
-	src.Test, _ = world.Draw(50, rng)
+	src := cubic()
 	far := data.Dense(src.Cal.Features)
 	spec := experiments.Spec{Method: "vq", Data: "cubic", Split: data.NoValidation, Set: "codebook.kind=kmeans codebook.codewords=2 codebook.slots=1 divide.epochs=1 calibrate.epochs=1"}
 	for _, apart := range []float64{0, 1e4} {
