@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"calibra/theory"
 )
@@ -69,7 +70,8 @@ func Curves(f theory.Figure) *Figure {
 	panel := LinePanel{Title: f.Title, X: f.XLabel, Y: f.YLabel, Log: f.LogX, LogY: f.LogY}
 	measured := 0
 	for _, c := range f.Curves {
-		s := Series{Name: c.Label, X: c.X, Mean: c.Y, Low: c.Low, High: c.High}
+		// The font of figures has no ∝.
+		s := Series{Name: strings.ReplaceAll(c.Label, "∝", "~"), X: c.X, Mean: c.Y, Low: c.Low, High: c.High}
 		switch c.Style {
 		case theory.Prediction:
 			s.Kind = Prediction
