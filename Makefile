@@ -40,7 +40,7 @@ gosec:
 	go run github.com/securego/gosec/v2/cmd/gosec@v2.22.0 -quiet -exclude=$(GOSEC) ./...
 
 # notebooks executes all those in Go in a clean copy of the tree and fails on an error cell.
-# notebooks-update keeps their outputs, to be committed. 06 is in Python and needs calibra, scikit-learn
+# notebooks-update keeps their outputs, to be committed. 06 is in Python and needs localcal, scikit-learn
 # and torch there: jupyter nbconvert --to notebook --execute --inplace notebooks/06-from-python.ipynb
 notebooks notebooks-update: jupyter kernel
 	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && \

@@ -54,16 +54,16 @@ def softmax(logits):
 
 
 def calibra_fit(logits, y):
-    import calibra
+    import localcal
 
-    model = calibra.Calibrator(method).fit(logits, y)
+    model = localcal.Calibrator(method).fit(logits, y)
     return model.predict_proba, lambda x: x
 
 
 def calibra_measure(p, y):
-    import calibra
+    import localcal
 
-    return calibra.metrics.nll(y, p), calibra.metrics.ece(y, p)
+    return localcal.metrics.nll(y, p), localcal.metrics.ece(y, p)
 
 
 def sklearn_fit(logits, y):
@@ -190,9 +190,9 @@ if __name__ == "__main__":
         print(f"{name} cannot be imported: {lacking}", file=sys.stderr)
         sys.exit(3)
     if library == "calibra":
-        import calibra
+        import localcal
 
-        version = calibra.__version__
+        version = localcal.__version__
     else:
         version = importlib.metadata.version(name)
     print(json.dumps({"library": name, "version": version, "method": method, **told}))

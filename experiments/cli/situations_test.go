@@ -467,7 +467,7 @@ func inPython(t *testing.T, dir, command string, asked map[string]map[string]jud
 	out := casePython(t, `
 import dataclasses, json, pathlib, sys, warnings
 import numpy as np
-import calibra
+import localcal
 warnings.simplefilter("ignore")
 said = {}
 for folder in map(pathlib.Path, sys.argv[1:]):
@@ -476,8 +476,8 @@ for folder in map(pathlib.Path, sys.argv[1:]):
     p /= p.sum(1, keepdims=True)
     weights = rows["weights"] if "weights" in rows else None
     groups = rows["groups"] if "groups" in rows else None
-    e = calibra.evaluate(p, rows["labels"], features, sample_weight=weights, replicates=0, redraws=59).verdict
-    d = calibra.diagnose(p, rows["labels"], features, sample_weight=weights, groups=groups, redraws=99, rows=20).verdict
+    e = localcal.evaluate(p, rows["labels"], features, sample_weight=weights, replicates=0, redraws=59).verdict
+    d = localcal.diagnose(p, rows["labels"], features, sample_weight=weights, groups=groups, redraws=99, rows=20).verdict
     assert str(d).splitlines() == [d.sentence, *d.why]
     said[folder.name] = {"evaluate": dataclasses.asdict(e), "diagnose": dataclasses.asdict(d)}
 print(json.dumps(said))

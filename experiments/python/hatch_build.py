@@ -29,7 +29,7 @@ def binary():
     if path := os.environ.get("CALIBRA_BINARY"):
         return pathlib.Path(path).resolve()
     if shutil.which("go") is None:
-        raise SystemExit("calibra is built from source by Go, which is not on the PATH: install it from https://go.dev/dl and repeat the command, or install a wheel")
+        raise SystemExit("localcal is built from source by Go, which is not on the PATH: install it from https://go.dev/dl and repeat the command, or install a wheel")
     folder = tempfile.mkdtemp()
     here = pathlib.Path(__file__).parent
     environment = {**os.environ, "CGO_ENABLED": "0"}

@@ -14,8 +14,8 @@ import warnings
 import numpy as np
 import pytest
 
-import calibra
-from calibra import command
+import localcal
+from localcal import command
 
 
 def rows(seed, n=600, classes=4):
@@ -42,7 +42,7 @@ def nothing_is_left(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def mixture():
-    return calibra.Calibrator("mixture").fit(CAL[0], CAL[1], features=CAL[2])
+    return localcal.Calibrator("mixture").fit(CAL[0], CAL[1], features=CAL[2])
 
 
 def nll(p, y):
@@ -66,7 +66,7 @@ def test_the_default_method_is_that_of_the_command(tmp_path):
         np.savez(tmp_path / "f.npz", cal_logits=CAL[0], cal_labels=CAL[1], **({} if features is None else {"cal_features": features}))
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            ours = calibra.Calibrator().fit(CAL[0], CAL[1], features=features)
+            ours = localcal.Calibrator().fit(CAL[0], CAL[1], features=features)
             json.loads(command.run("fit", "--in", tmp_path / "f.npz", "--out", tmp_path / "run", "--json"))
         assert (ours.result_["method"] == recommended) == (told is None)
         assert (tmp_path / "run" / "model.safetensors").read_bytes() == ours.run_["model.safetensors"]
@@ -77,27 +77,27 @@ def test_the_default_method_is_that_of_the_command(tmp_path):
 def test_saved_and_pickled_models_predict_the_same(tmp_path, mixture):
     p = mixture.predict_proba(TEST[0], TEST[2])
     mixture.save(tmp_path / "run")
-    loaded = calibra.Calibrator.load(tmp_path / "run")
+    loaded = localcal.Calibrator.load(tmp_path / "run")
     assert not hasattr(loaded, "network_")  # which workers of Ray and Spark do not use
     assert loaded.get_params() == mixture.get_params()
     assert np.array_equal(loaded.predict_proba(TEST[0], TEST[2]), p)
     assert np.array_equal(pickle.loads(pickle.dumps(mixture)).predict_proba(TEST[0], TEST[2]), p)
-    with pytest.raises(calibra.InputError, match="holds no model.safetensors"):
-        calibra.Calibrator.load(tmp_path)
+    with pytest.raises(localcal.InputError, match="holds no model.safetensors"):
+        localcal.Calibrator.load(tmp_path)
 
 
 @pytest.mark.parametrize("method", [m["method"] for m in json.loads(command.run("methods", "--all", "--json"))])
 def test_every_method_predicts_as_apply_does(method):
     settings = {"optim__epochs": 2} if "optim.epochs" in [k["key"] for k in json.loads(command.run("methods", method, "--json"))] else {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", calibra.CalibraWarning)  # of kc and pc, which have no network
-        model = calibra.Calibrator(method, **settings).fit(CAL[0][:200], CAL[1][:200], features=CAL[2][:200])
+        warnings.simplefilter("ignore", localcal.CalibraWarning)  # of kc and pc, which have no network
+        model = localcal.Calibrator(method, **settings).fit(CAL[0][:200], CAL[1][:200], features=CAL[2][:200])
         assert np.abs(model.predict_proba(TEST[0], TEST[2]) - model._applied(TEST[0], TEST[2])["probs"]).max() < 1e-6
 
 
 def test_threads_forks_and_copies_predict_the_same():
     joblib = pytest.importorskip("joblib")
-    model = calibra.Calibrator("ts").fit(*CAL[:2])
+    model = localcal.Calibrator("ts").fit(*CAL[:2])
     parts = np.array_split(TEST[0][:100], 4)  # each too few for the command to look at
     expected = [model.predict_proba(part) for part in parts]
     for backend in ("threading", "loky", "multiprocessing"):  # the last forks under Linux
@@ -107,11 +107,11 @@ def test_threads_forks_and_copies_predict_the_same():
 
 
 def test_rows_of_many_blocks_are_those_of_one():
-    model = calibra.Calibrator("ts").fit(*CAL[:2])
-    rows = np.tile(CAL[0], (-(-3 * calibra.network.BLOCK // CAL[0].size), 1))
+    model = localcal.Calibrator("ts").fit(*CAL[:2])
+    rows = np.tile(CAL[0], (-(-3 * localcal.network.BLOCK // CAL[0].size), 1))
     assert np.array_equal(model.predict_proba(rows)[-len(CAL[0]) :], model.predict_proba(CAL[0]))
     rows[-1] = np.inf  # the command says which
-    with pytest.raises(calibra.InputError, match=f"row {len(rows) - 1}"):
+    with pytest.raises(localcal.InputError, match=f"row {len(rows) - 1}"):
         model.predict_proba(rows)
 
 
@@ -119,27 +119,27 @@ def test_a_folder_holds_one_model(tmp_path, mixture):
     """What save or fit writes takes the place of what was there: no curves, features or names of an earlier model are left."""
     folder = tmp_path / "run"
     names = np.array(["ant", "bee", "cat", "dog"])
-    calibra.Calibrator("vq", optim__epochs=2).fit(*CAL[:2], features=CAL[2]).save(folder)
+    localcal.Calibrator("vq", optim__epochs=2).fit(*CAL[:2], features=CAL[2]).save(folder)
     assert (folder / "curves.csv").is_file()
-    model = calibra.Calibrator("ts").fit(CAL[0], names[CAL[1]])
+    model = localcal.Calibrator("ts").fit(CAL[0], names[CAL[1]])
     model.save(folder)
     assert {path.name for path in folder.iterdir()} == {*model.run_, "calibrator.json"}
-    assert calibra.Calibrator.load(folder).classes_.tolist() == names.tolist()
+    assert localcal.Calibrator.load(folder).classes_.tolist() == names.tolist()
     np.savez(tmp_path / "rows.npz", cal_logits=CAL[0], cal_labels=CAL[1])
-    calibra.run("fit", "--method", "vector", "--in", tmp_path / "rows.npz", "--out", folder)
-    assert calibra.Calibrator.load(folder).classes_.tolist() == [0, 1, 2, 3]
+    localcal.run("fit", "--method", "vector", "--in", tmp_path / "rows.npz", "--out", folder)
+    assert localcal.Calibrator.load(folder).classes_.tolist() == [0, 1, 2, 3]
 
 
 def test_names_of_classes():
     names = np.array(["ant", "bee", "cat", "dog"])
-    model = calibra.Calibrator("ts").fit(CAL[0], names[CAL[1]])
+    model = localcal.Calibrator("ts").fit(CAL[0], names[CAL[1]])
     assert list(model.classes_) == list(names)
-    assert np.array_equal(model.predict_proba(TEST[0]), calibra.Calibrator("ts").fit(*CAL[:2]).predict_proba(TEST[0]))
+    assert np.array_equal(model.predict_proba(TEST[0]), localcal.Calibrator("ts").fit(*CAL[:2]).predict_proba(TEST[0]))
     assert set(model.predict(TEST[0])) <= set(names)
     assert model.score(TEST[0], names[TEST[1]]) > 0.7
     assert model.evaluate(TEST[0], names[TEST[1]])["accuracy"].value == model.score(TEST[0], names[TEST[1]])
-    with pytest.raises(calibra.InputError, match="3 classes and there are 4 columns"):
-        calibra.Calibrator("ts").fit(CAL[0], names[np.minimum(CAL[1], 2)])
+    with pytest.raises(localcal.InputError, match="3 classes and there are 4 columns"):
+        localcal.Calibrator("ts").fit(CAL[0], names[np.minimum(CAL[1], 2)])
 
 
 @pytest.mark.parametrize("probabilities", [False, True])
@@ -149,28 +149,28 @@ def test_one_value_is_two_classes(probabilities):
     if probabilities:
         value = 1 / (1 + np.exp(-value))
     both = np.column_stack([1 - value if probabilities else np.zeros_like(value), value])
-    p = calibra.Calibrator("ts").fit(both, y).predict_proba(both)
+    p = localcal.Calibrator("ts").fit(both, y).predict_proba(both)
     for shape in ((-1,), (-1, 1)):
-        model = calibra.Calibrator("ts").fit(value.reshape(shape), y)
+        model = localcal.Calibrator("ts").fit(value.reshape(shape), y)
         assert np.array_equal(model.predict_proba(value.reshape(shape)), p)
     between = np.flatnonzero((value > 0) & (value < 1))[:3]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # three rows lie otherwise than all
         assert np.allclose(model.predict_proba(value[between]), p[between], rtol=0, atol=1e-12)
     if probabilities:
-        with pytest.raises(calibra.InputError, match="one of them lies outside 0…1"):
+        with pytest.raises(localcal.InputError, match="one of them lies outside 0…1"):
             model.predict_proba(value + 1)
 
 
 def test_labels_of_any_shape_are_scored():
     y = TEST[1]
-    model = calibra.Calibrator("ts").fit(*CAL[:2])
+    model = localcal.Calibrator("ts").fit(*CAL[:2])
     right = float(np.mean(model.predict(TEST[0]) == y))
     for said in (y, y[:, None], np.eye(4)[y], y.astype(str), y.astype(float), y.tolist()):
         assert model.score(TEST[0], said) == right
     assert model.score(TEST[0], 0.6 * np.eye(4)[y] + 0.1) == pytest.approx(0.1 + 0.6 * right)
     for strange, sentence in ((y[:9], "9 rows"), (y + 0.5, "none of the classes"), (np.full(600, "x"), "none of the classes")):
-        with pytest.raises(calibra.InputError, match=sentence):
+        with pytest.raises(localcal.InputError, match=sentence):
             model.score(TEST[0], strange)
 
 
@@ -178,7 +178,7 @@ def test_numbers_as_text_are_in_their_order():
     y = np.arange(120) % 12
     logits = 3 * np.eye(12)[y] + np.random.default_rng(0).normal(size=(120, 12))
     for first in (0, 1):
-        model = calibra.Calibrator("ts").fit(logits, (y + first).astype(str))
+        model = localcal.Calibrator("ts").fit(logits, (y + first).astype(str))
         assert model.classes_.tolist() == [str(k + first) for k in range(12)] and model.score(logits, (y + first).astype(str)) > 0.8
 
 
@@ -186,115 +186,115 @@ def test_ordered_categories_keep_their_order():
     pandas = pytest.importorskip("pandas")
     names = np.array(["small", "large", "huge", "vast"])
     y = pandas.Series(pandas.Categorical(names[CAL[1]], categories=names, ordered=True))
-    model = calibra.Calibrator("ts").fit(CAL[0], y)
+    model = localcal.Calibrator("ts").fit(CAL[0], y)
     assert model.classes_.tolist() == names.tolist() and model.score(CAL[0], y) > 0.7
-    assert np.array_equal(model.predict_proba(TEST[0]), calibra.Calibrator("ts").fit(*CAL[:2]).predict_proba(TEST[0]))
+    assert np.array_equal(model.predict_proba(TEST[0]), localcal.Calibrator("ts").fit(*CAL[:2]).predict_proba(TEST[0]))
 
 
 def test_masked_values_are_missing():
     hidden = np.arange(600) == 5
     logits = np.ma.array(CAL[0], mask=np.repeat(hidden[:, None], 4, 1))
-    model = calibra.Calibrator("ts").fit(np.ma.array(CAL[0]), CAL[1])  # a mask that hides nothing
+    model = localcal.Calibrator("ts").fit(np.ma.array(CAL[0]), CAL[1])  # a mask that hides nothing
     for call in (
-        lambda: calibra.Calibrator("ts").fit(logits, CAL[1]),
-        lambda: calibra.Calibrator("ts").fit(CAL[0], np.ma.array(CAL[1], mask=hidden)),
-        lambda: calibra.Calibrator("ts").fit(*CAL[:2], sample_weight=np.ma.array(np.ones(600), mask=hidden)),
-        lambda: calibra.Calibrator("ts").fit(*CAL[:2], features=np.ma.array(CAL[2], mask=np.repeat(hidden[:, None], 8, 1))),
+        lambda: localcal.Calibrator("ts").fit(logits, CAL[1]),
+        lambda: localcal.Calibrator("ts").fit(CAL[0], np.ma.array(CAL[1], mask=hidden)),
+        lambda: localcal.Calibrator("ts").fit(*CAL[:2], sample_weight=np.ma.array(np.ones(600), mask=hidden)),
+        lambda: localcal.Calibrator("ts").fit(*CAL[:2], features=np.ma.array(CAL[2], mask=np.repeat(hidden[:, None], 8, 1))),
         lambda: model.predict_proba(logits),
-        lambda: calibra.evaluate(np.ma.array(np.full((600, 4), 0.25), mask=logits.mask), CAL[1]),
+        lambda: localcal.evaluate(np.ma.array(np.full((600, 4), 0.25), mask=logits.mask), CAL[1]),
     ):
-        with pytest.raises(calibra.InputError, match="masked at row 5: the value is missing"):
+        with pytest.raises(localcal.InputError, match="masked at row 5: the value is missing"):
             call()
 
 
 def test_settings_reach_the_method():
-    model = calibra.Calibrator("vq", codebook__slots=2, codebook__codewords=8, optim__epochs=3).fit(*CAL[:2], features=CAL[2])
+    model = localcal.Calibrator("vq", codebook__slots=2, codebook__codewords=8, optim__epochs=3).fit(*CAL[:2], features=CAL[2])
     assert b'"codebook.slots": 2' in model.run_["config.json"] and b'"codebook.codewords": 8' in model.run_["config.json"]
     assert model.set_params(codebook__slots=4).get_params()["codebook__slots"] == 4
-    assert repr(calibra.Calibrator("ts", seed=3)) == "Calibrator(method='ts', seed=3)"
+    assert repr(localcal.Calibrator("ts", seed=3)) == "Calibrator(method='ts', seed=3)"
     with pytest.raises(ValueError, match="slots is no parameter"):
         model.set_params(slots=4)
 
 
 def test_the_commands_sentences_are_input_errors():
-    with pytest.raises(calibra.InputError, match=r'^the method needs features and the rows have none; pass features=…'):
-        calibra.Calibrator("vq").fit(*CAL[:2])
-    with pytest.raises(calibra.InputError, match="nosuch"):
-        calibra.Calibrator("nosuch").fit(*CAL[:2])
-    with pytest.raises(calibra.InputError, match="nosuch.key"):
-        calibra.Calibrator("ts", nosuch__key=1).fit(*CAL[:2])
-    with pytest.raises(calibra.InputError, match="y holds 5 at row .* 0…3"):
-        calibra.Calibrator("ts").fit(CAL[0], np.minimum(CAL[1], 2) + 3)
-    with pytest.raises(calibra.InputError, match="y is continuous: it holds"):
-        calibra.Calibrator("ts").fit(CAL[0], CAL[1] + 1.5)
-    with pytest.raises(calibra.InputError, match="every value must be finite"):
-        calibra.Calibrator("ts").fit(np.where(CAL[0] > 5, np.nan, CAL[0]), CAL[1])
-    with pytest.raises(calibra.InputError, match="expecting 4"):
-        calibra.Calibrator("ts").fit(*CAL[:2]).predict_proba(TEST[0][:, :3])
-    with pytest.raises(calibra.InputError, match="no-such-flag"):
-        calibra.evaluate(np.full((3, 3), 1 / 3), [0, 1, 2], no_such_flag=1)
+    with pytest.raises(localcal.InputError, match=r'^the method needs features and the rows have none; pass features=…'):
+        localcal.Calibrator("vq").fit(*CAL[:2])
+    with pytest.raises(localcal.InputError, match="nosuch"):
+        localcal.Calibrator("nosuch").fit(*CAL[:2])
+    with pytest.raises(localcal.InputError, match="nosuch.key"):
+        localcal.Calibrator("ts", nosuch__key=1).fit(*CAL[:2])
+    with pytest.raises(localcal.InputError, match="y holds 5 at row .* 0…3"):
+        localcal.Calibrator("ts").fit(CAL[0], np.minimum(CAL[1], 2) + 3)
+    with pytest.raises(localcal.InputError, match="y is continuous: it holds"):
+        localcal.Calibrator("ts").fit(CAL[0], CAL[1] + 1.5)
+    with pytest.raises(localcal.InputError, match="every value must be finite"):
+        localcal.Calibrator("ts").fit(np.where(CAL[0] > 5, np.nan, CAL[0]), CAL[1])
+    with pytest.raises(localcal.InputError, match="expecting 4"):
+        localcal.Calibrator("ts").fit(*CAL[:2]).predict_proba(TEST[0][:, :3])
+    with pytest.raises(localcal.InputError, match="no-such-flag"):
+        localcal.evaluate(np.full((3, 3), 1 / 3), [0, 1, 2], no_such_flag=1)
 
 
 def test_a_weight_of_two_for_all_is_none():
     two = np.full(600, 2)
     for method in ("vector", "ir", "mixture"):
-        fitted = lambda **more: calibra.Calibrator(method).fit(*CAL[:2], features=CAL[2], **more).predict_proba(TEST[0], TEST[2])
+        fitted = lambda **more: localcal.Calibrator(method).fit(*CAL[:2], features=CAL[2], **more).predict_proba(TEST[0], TEST[2])
         assert np.array_equal(fitted(sample_weight=two), fitted())
     p = np.full((600, 4), 0.25)
-    measured = lambda **more: calibra.evaluate(p, TEST[1], TEST[2], replicates=40, redraws=20, **more).metrics
+    measured = lambda **more: localcal.evaluate(p, TEST[1], TEST[2], replicates=40, redraws=20, **more).metrics
     assert measured(sample_weight=two) == measured()
 
 
 def test_weights_between_and_soft_labels():
-    model = lambda method="vector", **more: calibra.Calibrator(method).fit(*CAL[:2], **more).predict_proba(TEST[0])
+    model = lambda method="vector", **more: localcal.Calibrator(method).fit(*CAL[:2], **more).predict_proba(TEST[0])
     weight = np.linspace(0.1, 1, 600)
     assert np.abs(model(sample_weight=weight) - model()).max() > 1e-4
     assert np.abs(model(sample_weight=weight) - model(sample_weight=weight / 8)).max() < 1e-9  # but for rounding
     assert np.array_equal(model(sample_weight=np.full(600, 0.5)), model())
     sharp, soft = np.eye(4)[CAL[1]], 0.7 * np.eye(4)[CAL[1]] + 0.075
-    fitted = lambda y: calibra.Calibrator("vector").fit(CAL[0], y)
+    fitted = lambda y: localcal.Calibrator("vector").fit(CAL[0], y)
     assert fitted(sharp).run_["model.safetensors"] == fitted(CAL[1]).run_["model.safetensors"]
     assert fitted(soft).predict_proba(TEST[0]).max(1).mean() < fitted(CAL[1]).predict_proba(TEST[0]).max(1).mean() - 0.05
     p = np.exp(TEST[0]) / np.exp(TEST[0]).sum(1, keepdims=True)
     soft = 0.7 * np.eye(4)[TEST[1]] + 0.075
-    said = calibra.evaluate(p, soft)
+    said = localcal.evaluate(p, soft)
     # probabilities count as 1e-12 at least
     assert abs(said["nll"].value + (soft * np.log(np.maximum(p, 1e-12))).sum(1).mean()) < 1e-9
     assert said["nll"].interval[0] < said["nll"].value < said["nll"].interval[1]
-    assert abs(calibra.evaluate(p, TEST[1], sample_weight=weight)["nll"].value - (weight * -np.log(p[np.arange(600), TEST[1]])).sum() / weight.sum()) < 1e-9
+    assert abs(localcal.evaluate(p, TEST[1], sample_weight=weight)["nll"].value - (weight * -np.log(p[np.arange(600), TEST[1]])).sum() / weight.sum()) < 1e-9
 
 
 def test_wrong_inputs_are_noticed():
     p = np.exp(CAL[0]) / np.exp(CAL[0]).sum(1, keepdims=True)
-    model = calibra.Calibrator("ts").fit(p, CAL[1])
-    with pytest.raises(calibra.InputError, match="holds logits and the model was fitted on probabilities"):
+    model = localcal.Calibrator("ts").fit(p, CAL[1])
+    with pytest.raises(localcal.InputError, match="holds logits and the model was fitted on probabilities"):
         model.predict_proba(TEST[0])
-    model = calibra.Calibrator("ts").fit(*CAL[:2], features=CAL[2])
-    with pytest.raises(calibra.InputError, match="the features look scaled otherwise.*accept_shift=True"):
+    model = localcal.Calibrator("ts").fit(*CAL[:2], features=CAL[2])
+    with pytest.raises(localcal.InputError, match="the features look scaled otherwise.*accept_shift=True"):
         model.predict_proba(TEST[0], TEST[2] * 40)
     assert np.array_equal(model.set_params(accept_shift=True).predict_proba(TEST[0], TEST[2] * 40), model.predict_proba(TEST[0], TEST[2]))
 
 
 def test_warnings_of_the_command():
-    with pytest.warns(calibra.CalibraWarning, match="no calibration row is of class"):
-        calibra.Calibrator("ts").fit(CAL[0], np.minimum(CAL[1], 2))
+    with pytest.warns(localcal.CalibraWarning, match="no calibration row is of class"):
+        localcal.Calibrator("ts").fit(CAL[0], np.minimum(CAL[1], 2))
 
 
 def test_evaluation():
     p = np.exp(TEST[0]) / np.exp(TEST[0]).sum(1, keepdims=True)
-    said = calibra.evaluate(p, TEST[1], TEST[2], replicates=100, redraws=20)
+    said = localcal.evaluate(p, TEST[1], TEST[2], replicates=100, redraws=20)
     assert abs(said["nll"].value - nll(p, TEST[1])) < 1e-9
     low, high = said["nll"].interval
     assert low < said["nll"].value < high
     assert said["ece"].floor.mean < said["ece"].value and said["ece"].floor.p_value < 0.1
-    assert np.isfinite(said["lce"].value) and "lce" not in calibra.evaluate(p, TEST[1]).metrics
+    assert np.isfinite(said["lce"].value) and "lce" not in localcal.evaluate(p, TEST[1]).metrics
     assert said.rows == 600 and said.classes == 4 and "nll" in repr(said)
     assert said._repr_html_().startswith("<iframe") and "Reliability" in said.html
 
 
 def test_diagnosis(mixture):
     broken = np.exp(3 * TEST[0]) / np.exp(3 * TEST[0]).sum(1, keepdims=True)
-    said = calibra.diagnose(broken, TEST[1], TEST[2], redraws=99)
+    said = localcal.diagnose(broken, TEST[1], TEST[2], redraws=99)
     assert said.regions and said.verdict.say == "use" and said.verdict.p < 0.05 and str(said.verdict).startswith("Use a correction") and "calibrated as far as" not in said.found
     assert said._repr_html_().startswith("<iframe") and "<html" in said.html
     assert "rows" in repr(mixture.diagnose(TEST[0], TEST[1], TEST[2], redraws=99, groups=TEST[1] % 2))
@@ -306,14 +306,14 @@ def test_prediction_sets_hold_the_label(mixture):
     assert sets.shape == (600, 4) and sets.dtype == bool
     held = sets[np.arange(600), others[1]].mean()
     assert 0.9 - 4 * np.sqrt(0.09 / 600) < held  # four standard errors of 600 rows
-    with pytest.warns(calibra.CalibraWarning, match="the sets cover less than they say"):
+    with pytest.warns(localcal.CalibraWarning, match="the sets cover less than they say"):
         assert mixture.predict_sets(others[0], others[2], level=0.9).mean() < 1
-    with pytest.raises(calibra.InputError, match="does not know the rows of its fit"):
+    with pytest.raises(localcal.InputError, match="does not know the rows of its fit"):
         pickle.loads(pickle.dumps(mixture)).predict_sets(others[0], others[2])
 
 
 def test_progress_is_a_bar(monkeypatch, tmp_path, caplog):
-    caplog.set_level("INFO", "calibra")
+    caplog.set_level("INFO", "localcal")
     shown = []
 
     class Bar:
@@ -344,7 +344,7 @@ def test_ctrl_c_ends_the_command(tmp_path):
     logits, y, features = rows(0, n=8000)
     np.savez(tmp_path / "p.npz", probs=np.full((8000, 4), 0.25), labels=y, embedding=features)
     # a shell's background job ignores SIGINT, and hands that down
-    program = f"import signal, calibra\nsignal.signal(signal.SIGINT, signal.default_int_handler)\ncalibra.run('evaluate', '--in', {str(tmp_path / 'p.npz')!r}, '--replicates', '100000')"
+    program = f"import signal, localcal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\ncalibra.run('evaluate', '--in', {str(tmp_path / 'p.npz')!r}, '--replicates', '100000')"
     child = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (grandchildren := children(child.pid)):
@@ -362,11 +362,11 @@ def test_a_fit_that_is_ended_leaves_nothing_behind(tmp_path, end):
     np.savez(tmp_path / "rows.npz", logits=CAL[0], y=CAL[1], features=CAL[2])
     left = tmp_path / "left"
     left.mkdir()
-    program = f"""import signal, calibra, numpy
+    program = f"""import signal, localcal, numpy
 signal.signal(signal.SIGINT, signal.default_int_handler)
-calibra.command.MEMORY = {str(left)!r}
+localcal.command.MEMORY = {str(left)!r}
 f = numpy.load({str(tmp_path / 'rows.npz')!r})
-calibra.Calibrator('vq', optim__epochs=100000, optim__patience=100000).fit(f['logits'], f['y'], features=f['features'])"""
+localcal.Calibrator('vq', optim__epochs=100000, optim__patience=100000).fit(f['logits'], f['y'], features=f['features'])"""
     child = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (grandchildren := children(child.pid)):
@@ -389,15 +389,15 @@ def test_a_fit_starts_the_command_once(monkeypatch):
             super().__init__(words, **more)
 
     monkeypatch.setattr(subprocess, "Popen", Counted)
-    model = calibra.Calibrator("ts").fit(*CAL[:2])
+    model = localcal.Calibrator("ts").fit(*CAL[:2])
     assert model.predict_proba(TEST[0][:20]).shape == (20, 4)  # too few for the command to look at
-    with pytest.warns(calibra.CalibraWarning, match="no network is written: kc "):
-        calibra.Calibrator("kc").fit(*CAL[:2], features=CAL[2])
+    with pytest.warns(localcal.CalibraWarning, match="no network is written: kc "):
+        localcal.Calibrator("kc").fit(*CAL[:2], features=CAL[2])
     with monkeypatch.context() as full:
         full.setattr(command, "ROOM", 1 << 60)  # more than any memory has
-        calibra.Calibrator("ts").fit(*CAL[:2])
-    with pytest.raises(calibra.InputError):
-        calibra.Calibrator("vq").fit(*CAL[:2])  # without features
+        localcal.Calibrator("ts").fit(*CAL[:2])
+    with pytest.raises(localcal.InputError):
+        localcal.Calibrator("vq").fit(*CAL[:2])  # without features
     assert [word for word, _ in began] == 4 * ["fit"]
     assert [pathlib.Path(path).parent.parent.name for _, path in began] == ["memory", "memory", "scratch", "memory"]
 
@@ -411,22 +411,22 @@ def test_version_follows_the_binary():
     from importlib.metadata import version
 
     try:
-        installed = version("calibra")
+        installed = version("localcal")
     except Exception:
         pytest.skip("the package is not installed, but found by its path")
-    said = calibra.run("--version")
+    said = localcal.run("--version")
     assert "(devel)" in said if installed.startswith("0.0.0.dev0") else installed.split(".dev")[0].split("+")[0] in said
 
 
 def test_compare_cross_fits_one_labelled_set():
     logits, y, features = CAL
-    whole = calibra.Calibrator("ts").compare(3 * logits, y, folds=5)
+    whole = localcal.Calibrator("ts").compare(3 * logits, y, folds=5)
     assert whole.verdict.say == "use" and whole.verdict.method == "ts" and whole.report["folds"] == 5
     assert {m["method"] for m in whole.methods} == {"nc", "ts"} and "Nadeau" in whole.report["interval"]
-    grouped = calibra.Calibrator("ts").compare(3 * logits, y, groups=np.arange(len(y)) // 4, folds=3)
+    grouped = localcal.Calibrator("ts").compare(3 * logits, y, groups=np.arange(len(y)) // 4, folds=3)
     assert grouped.report["whole_groups"] and "a group counts as one" in grouped.report["interval"]
-    with pytest.raises(calibra.InputError, match="too few for 5 folds"):
-        calibra.Calibrator("ts").compare(logits, y, groups=np.zeros(len(y), int))
+    with pytest.raises(localcal.InputError, match="too few for 5 folds"):
+        localcal.Calibrator("ts").compare(logits, y, groups=np.zeros(len(y), int))
 
 
 def softmax(z):
@@ -438,7 +438,7 @@ def test_scores_in_any_form():
     """The same rows in each form, said or judged, are predicted alike, and one row as the rows of the fit."""
     (logits, y, _), test = CAL, TEST[0]
     p, q = softmax(logits), softmax(test)
-    want = calibra.Calibrator("ts", scores="logits").fit(logits, y).predict_proba(test)
+    want = localcal.Calibrator("ts", scores="logits").fit(logits, y).predict_proba(test)
     for scores, cal, rows in (
         ("log-probabilities", np.log(p), np.log(q)),
         ("probabilities", p, q),
@@ -448,20 +448,20 @@ def test_scores_in_any_form():
         (None, p, q),
         (None, 100 * p, 100 * q),
     ):
-        model = calibra.Calibrator("ts", scores=scores).fit(cal, y)
+        model = localcal.Calibrator("ts", scores=scores).fit(cal, y)
         assert np.allclose(model.predict_proba(rows), want, rtol=0, atol=1e-9), scores
         assert np.allclose(pickle.loads(pickle.dumps(model)).predict_proba(rows[:1]), want[:1], rtol=0, atol=1e-9), scores
-        nll = calibra.metrics.nll(y, cal, scores=scores) if scores else calibra.metrics.nll(y, p)
-        assert abs(nll - calibra.metrics.nll(y, p)) < 1e-9
-    assert abs(calibra.evaluate(logits, y, scores="logits", folds=0, redraws=0)["nll"].value - calibra.metrics.nll(y, p)) < 1e-9
-    with pytest.raises(calibra.InputError, match="say which by scores=.logits"):
-        calibra.Calibrator("ts").fit(p / 2, y)
-    with pytest.raises(calibra.InputError, match="scores= says what they are"):
-        calibra.metrics.nll(y, 100 * p)
+        nll = localcal.metrics.nll(y, cal, scores=scores) if scores else localcal.metrics.nll(y, p)
+        assert abs(nll - localcal.metrics.nll(y, p)) < 1e-9
+    assert abs(localcal.evaluate(logits, y, scores="logits", folds=0, redraws=0)["nll"].value - localcal.metrics.nll(y, p)) < 1e-9
+    with pytest.raises(localcal.InputError, match="say which by scores=.logits"):
+        localcal.Calibrator("ts").fit(p / 2, y)
+    with pytest.raises(localcal.InputError, match="scores= says what they are"):
+        localcal.metrics.nll(y, 100 * p)
 
 
 def test_one_row_in_the_unit_interval_is_read_as_the_fit_was():
-    model = calibra.Calibrator("ts", accept_shift=True).fit(CAL[0], CAL[1])
+    model = localcal.Calibrator("ts", accept_shift=True).fit(CAL[0], CAL[1])
     t = model.predict_proba(np.array([[2.0, 0, 0, 0]]))[0]  # log p₀/p₁ is 2/T
     for row in ([0.2, 0.9, 0.4, 0.3], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25]):
         p = model.predict_proba(np.array([row]))
@@ -483,22 +483,22 @@ def test_decision_values_are_scores_wherever_they_lie():
     rng = np.random.default_rng(3)
     m = rng.random((500, 1))
     y = (rng.random(500) < 1 / (1 + np.exp(-m[:, 0]))).astype(int)
-    p = calibra.CalibratedClassifier(Decides().fit(m, y), method="nc", cv="prefit").fit(m, y).predict_proba(m)
+    p = localcal.CalibratedClassifier(Decides().fit(m, y), method="nc", cv="prefit").fit(m, y).predict_proba(m)
     assert np.allclose(p[:, 1], 1 / (1 + np.exp(-m[:, 0])), rtol=0, atol=1e-9)
 
 
 def test_program_of_ones_own(tmp_path):
     """A calibrator fits, predicts and is loaded by the program that it names, and a name that is none is refused."""
     log, program = tmp_path / "log", tmp_path / "mine"
-    program.write_text(f'#!/bin/sh\necho "$1" >>{log}\nexec {calibra.command.binary()} "$@"\n')
+    program.write_text(f'#!/bin/sh\necho "$1" >>{log}\nexec {localcal.command.binary()} "$@"\n')
     program.chmod(0o755)
     y = np.arange(300) % 3
     logits = 4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3]
-    model = calibra.Calibrator("ts", program=program).fit(logits, y)
+    model = localcal.Calibrator("ts", program=program).fit(logits, y)
     p = model.predict_proba(logits)
     assert "fit" in log.read_text() and "apply" in log.read_text()
     model.save(tmp_path / "kept")
-    again = calibra.Calibrator.load(tmp_path / "kept")
+    again = localcal.Calibrator.load(tmp_path / "kept")
     assert again.program == str(program) and np.allclose(again.predict_proba(logits), p, atol=1e-9)
     with pytest.raises(FileNotFoundError, match="no program"):
-        calibra.Calibrator("ts", program=tmp_path / "absent").fit(logits, y)
+        localcal.Calibrator("ts", program=tmp_path / "absent").fit(logits, y)

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("sklearn", "1.6")
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-import calibra
-import calibra.metrics
-from calibra.classes import classes_of
+import localcal
+import localcal.metrics
+from localcal.classes import classes_of
 
 CASES = pathlib.Path(__file__).resolve().parents[4] / "shared" / "cases" / "meaning"
 
@@ -40,31 +40,31 @@ class Fitted(ClassifierMixin, BaseEstimator):
 
 def test_digits_as_text():
     f = case("digits-as-text.npz")
-    assert calibra.metrics.nll(f["y"], f["p"]) == pytest.approx(2.301692, abs=1e-5)
-    assert calibra.metrics.ece(f["y"], f["p"]) == pytest.approx(0.0611, abs=1e-4)
-    assert calibra.Calibrator("ts").fit(f["p"], f["y"]).classes_.tolist() == f["classes"].tolist()
+    assert localcal.metrics.nll(f["y"], f["p"]) == pytest.approx(2.301692, abs=1e-5)
+    assert localcal.metrics.ece(f["y"], f["p"]) == pytest.approx(0.0611, abs=1e-4)
+    assert localcal.Calibrator("ts").fit(f["p"], f["y"]).classes_.tolist() == f["classes"].tolist()
     numbers = np.argsort(f["classes"].astype(int))
-    with pytest.warns(calibra.CalibraWarning, match="order of the numbers"):  # the columns as numbers ascend
-        assert calibra.metrics.nll(f["y"], f["p"][:, numbers]) == pytest.approx(2.301692, abs=1e-5)
+    with pytest.warns(localcal.CalibraWarning, match="order of the numbers"):  # the columns as numbers ascend
+        assert localcal.metrics.nll(f["y"], f["p"][:, numbers]) == pytest.approx(2.301692, abs=1e-5)
 
 
 def test_a_frame_of_classes():
     f = case("frame-of-classes.npz")
     frame = pandas.DataFrame(f["p"], columns=f["columns"])
-    assert calibra.metrics.nll(f["y"], frame) == pytest.approx(0.989164, abs=1e-5)
-    assert calibra.Calibrator("ts").fit(frame[:250], f["y"][:250]).score(frame[250:], f["y"][250:]) == pytest.approx(0.704)
-    with pytest.raises(calibra.InputError, match=r"another order than the alphabet: \['low', 'mid', 'high'\]; hand over labels="):
-        calibra.metrics.nll(f["y"], f["p"])
-    assert calibra.metrics.nll(f["y"], f["p"], labels=f["columns"]) == pytest.approx(0.989164, abs=1e-5)
-    assert calibra.Calibrator("ts").fit(f["p"], f["y"], classes=f["columns"]).classes_.tolist() == ["low", "mid", "high"]
+    assert localcal.metrics.nll(f["y"], frame) == pytest.approx(0.989164, abs=1e-5)
+    assert localcal.Calibrator("ts").fit(frame[:250], f["y"][:250]).score(frame[250:], f["y"][250:]) == pytest.approx(0.704)
+    with pytest.raises(localcal.InputError, match=r"another order than the alphabet: \['low', 'mid', 'high'\]; hand over labels="):
+        localcal.metrics.nll(f["y"], f["p"])
+    assert localcal.metrics.nll(f["y"], f["p"], labels=f["columns"]) == pytest.approx(0.989164, abs=1e-5)
+    assert localcal.Calibrator("ts").fit(f["p"], f["y"], classes=f["columns"]).classes_.tolist() == ["low", "mid", "high"]
     for ordered in (False, True):  # the levels of a category
         y = pandas.Series(pandas.Categorical(f["y"], categories=f["columns"], ordered=ordered))
-        assert calibra.metrics.nll(y, f["p"]) == pytest.approx(0.989164, abs=1e-5)
+        assert localcal.metrics.nll(y, f["p"]) == pytest.approx(0.989164, abs=1e-5)
 
 
 def test_a_fitted_model_with_classes_in_an_order_of_its_own():
     f, rows = case("prefit-classes.npz"), np.arange(600)[:, None]
-    model = calibra.CalibratedClassifier(Fitted(f["p"], f["classes"]), method="ts", cv="prefit").fit(rows[:300], f["y"][:300])
+    model = localcal.CalibratedClassifier(Fitted(f["p"], f["classes"]), method="ts", cv="prefit").fit(rows[:300], f["y"][:300])
     p = model.predict_proba(rows[300:])
     y = np.array([f["classes"].tolist().index(value) for value in f["y"][300:]])
     assert -np.log(p[np.arange(300), y]).mean() == pytest.approx(0.726045, abs=1e-4)
@@ -74,14 +74,14 @@ def test_a_fitted_model_with_classes_in_an_order_of_its_own():
 def test_labels_that_the_fitted_model_does_not_know(labels, classes, wrong):
     f = case("prefit-unknown-labels.npz")
     model = Fitted(f["p"], f[classes] if classes else np.arange(3))
-    with pytest.raises(calibra.InputError, match=wrong):
-        calibra.CalibratedClassifier(model, method="ts", cv="prefit").fit(np.arange(600)[:300, None], f[labels][:300])
+    with pytest.raises(localcal.InputError, match=wrong):
+        localcal.CalibratedClassifier(model, method="ts", cv="prefit").fit(np.arange(600)[:300, None], f[labels][:300])
 
 
 def test_two_names_exchanged():
     f = case("names-two-exchanged.npz")
-    with pytest.raises(calibra.InputError, match="'alba', 'iris', 'setosa', 'lutea'"):
-        calibra.Calibrator("ts").fit(f["cal_logits"], f["cal_labels"])
+    with pytest.raises(localcal.InputError, match="'alba', 'iris', 'setosa', 'lutea'"):
+        localcal.Calibrator("ts").fit(f["cal_logits"], f["cal_labels"])
 
 
 def problem(rng, n=600, classes=4):
@@ -95,15 +95,15 @@ def test_unknown_labels_are_refused_with_their_row():
     for value, row in ((-1, 3), (4, 5), (1.5, 7), (np.nan, 9), (None, 2)):
         wrong = y.astype(object if value is None else type(value)).copy()
         wrong[row] = value
-        with pytest.raises(calibra.InputError, match=f"at row {row}"):
-            calibra.Calibrator("ts").fit(s, wrong)
+        with pytest.raises(localcal.InputError, match=f"at row {row}"):
+            localcal.Calibrator("ts").fit(s, wrong)
 
 
 def test_labels_from_one():
     s, y = problem(np.random.default_rng(1))
     assert classes_of(y + 1, s).tolist() == [1, 2, 3, 4]
     some = y < 3
-    with pytest.warns(calibra.CalibraWarning, match="1…4"):
+    with pytest.warns(localcal.CalibraWarning, match="1…4"):
         assert classes_of(y[some] + 1, s[some]).tolist() == [1, 2, 3, 4]  # the last class has no row
     assert classes_of(y[y > 0], s[y > 0]).tolist() == [0, 1, 2, 3] and len(classes_of(y[y > 1], s[y > 1])) == 4
 
@@ -124,7 +124,7 @@ def test_columns_permuted():
                 try:
                     assert classes_of(names[y], s[:, columns]).tolist() == names[columns].tolist()
                     told["straight"] += columns is not order
-                except calibra.InputError as refused:
+                except localcal.InputError as refused:
                     told["asked"] += columns is not order
                     assert "hand over classes=" in str(refused)
     assert told["straight"] == 60 and told["asked"] == 0

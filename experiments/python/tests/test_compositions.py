@@ -58,8 +58,8 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import estimator_html_repr
 
-import calibra
-from calibra import metrics
+import localcal
+from localcal import metrics
 
 IRIS, IRIS_Y = load_iris(return_X_y=True)
 CANCER, CANCER_Y = load_breast_cancer(return_X_y=True)
@@ -70,7 +70,7 @@ GROUPS = np.arange(150) // 3 % 5
 
 
 def calibrated(base=None, **more):
-    return calibra.CalibratedClassifier(GaussianNB() if base is None else base, **{"method": "ts", "cv": 2, **more})
+    return localcal.CalibratedClassifier(GaussianNB() if base is None else base, **{"method": "ts", "cv": 2, **more})
 
 
 def accuracy(model):
@@ -160,7 +160,7 @@ def missing():
 def logits_by_hand():
     """A Calibrator fitted to scores of held-out rows, as the guide fits a calibrator on cross_val_predict's."""
     scores = cross_val_predict(LinearSVC(), TRAIN, TRAIN_Y, method="decision_function", cv=3)
-    return calibra.Calibrator("ts").fit(scores, TRAIN_Y).score(LinearSVC().fit(TRAIN, TRAIN_Y).decision_function(TEST), TEST_Y)
+    return localcal.Calibrator("ts").fit(scores, TRAIN_Y).score(LinearSVC().fit(TRAIN, TRAIN_Y).decision_function(TEST), TEST_Y)
 
 
 TWO = {"method": ["ts", "vector"]}

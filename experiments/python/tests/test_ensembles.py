@@ -6,8 +6,8 @@ import subprocess
 import numpy as np
 import pytest
 
-import calibra
-from calibra import command
+import localcal
+from localcal import command
 
 MEMBERS = 3
 
@@ -72,4 +72,4 @@ def test_mean_of_the_members(tmp_path, method):
 def test_what_draws_nothing_is_no_ensemble():
     cal = rows(0)
     with pytest.raises(ValueError, match="ts draws nothing"):
-        calibra.Calibrator("ts", ensemble__members=2).fit(cal[0], cal[1])
+        localcal.Calibrator("ts", ensemble__members=2).fit(cal[0], cal[1])

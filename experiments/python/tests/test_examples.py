@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 # What each public module needs beyond the package's own dependencies.
-NEEDED = {"calibra": ["sklearn"], "calibra.metrics": [], "calibra.probmetrics": ["torch", "probmetrics"], "calibra.torch": ["torch", "onnx"], "calibra.tracking": ["mlflow", "wandb"], "calibra.ray": ["ray.data"], "calibra.spark": ["pyspark", "pandas"]}
+NEEDED = {"localcal": ["sklearn"], "localcal.metrics": [], "localcal.probmetrics": ["torch", "probmetrics"], "localcal.torch": ["torch", "onnx"], "localcal.tracking": ["mlflow", "wandb"], "localcal.ray": ["ray.data"], "localcal.spark": ["pyspark", "pandas"]}
 
 # Of numpydoc.validate: no docs, sections of other names or in another order, no summary; a parameter that is not documented, not
 # there, out of order, or without its type; nothing about what is returned; no example.
@@ -26,7 +26,7 @@ def public(home):
     """The public functions and classes of a module, each with the classes of the package that it is made of."""
     for name in home.__all__:
         if not inspect.ismodule(said := getattr(home, name)):
-            yield name, said, [of for of in getattr(said, "__mro__", ()) if of.__module__.startswith("calibra.")]
+            yield name, said, [of for of in getattr(said, "__mro__", ()) if of.__module__.startswith("localcal.")]
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -51,7 +51,7 @@ def test_docs_are_numpydocs(name):
 @pytest.mark.parametrize("name", NEEDED)
 def test_examples(name, monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # of Spark's workers
-    if name == "calibra.spark" and not shutil.which("java"):
+    if name == "localcal.spark" and not shutil.which("java"):
         pytest.skip("Spark needs a Java")
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     with warnings.catch_warnings():

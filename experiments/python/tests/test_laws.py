@@ -4,8 +4,8 @@ import warnings
 import numpy as np
 import pytest
 
-import calibra
-import calibra.metrics
+import localcal
+import localcal.metrics
 
 pandas = pytest.importorskip("pandas")
 NAMES = np.array(["ant", "bee", "wasp"])
@@ -25,15 +25,15 @@ TURNED = [2, 0, 1]
 
 def fitted(scores, y, said, names):
     """The NLL of temperature scaling, and what it says of each class by its place in NAMES."""
-    model = calibra.Calibrator("ts", scores=said).fit(scores, y, classes=names)
+    model = localcal.Calibrator("ts", scores=said).fit(scores, y, classes=names)
     return model.evaluate(scores, y, folds=0, redraws=0, replicates=0)["nll"].value
 
 
 FACES = {
     "Calibrator": fitted,
-    "metrics": lambda scores, y, said, names: calibra.metrics.nll(y, scores, scores=said, labels=names),
-    "evaluate": lambda scores, y, said, names: calibra.evaluate(scores, y, scores=said, classes=names, folds=0, redraws=0, replicates=0)["nll"].value,
-    "diagnose": lambda scores, y, said, names: calibra.diagnose(scores, y, np.ones((len(Y), 2)) * (np.arange(len(Y)) % 7)[:, None], scores=said, classes=names, redraws=19).report["verdict"]["methods"],
+    "metrics": lambda scores, y, said, names: localcal.metrics.nll(y, scores, scores=said, labels=names),
+    "evaluate": lambda scores, y, said, names: localcal.evaluate(scores, y, scores=said, classes=names, folds=0, redraws=0, replicates=0)["nll"].value,
+    "diagnose": lambda scores, y, said, names: localcal.diagnose(scores, y, np.ones((len(Y), 2)) * (np.arange(len(Y)) % 7)[:, None], scores=said, classes=names, redraws=19).report["verdict"]["methods"],
 }
 
 # How the rows are written: scores, labels, what the caller says of scores and classes, and by how much the NLL may differ, None where a
@@ -78,7 +78,7 @@ ASKED = {
 @pytest.mark.parametrize("face", [face for face in FACES if face != "diagnose"])
 @pytest.mark.parametrize("form", ASKED)
 def test_forms_of_probabilities_are_asked(form, face):
-    with pytest.raises(calibra.InputError, match=f"seems to hold {form}.* sums to 1 in each row; hand over .*scores="):
+    with pytest.raises(localcal.InputError, match=f"seems to hold {form}.* sums to 1 in each row; hand over .*scores="):
         FACES[face](ASKED[form], Y, None, None)
 
 
@@ -92,10 +92,10 @@ def right():
 def test_laws_of_meaning(law, face, right):
     scores, y, said, names, within = LAWS[law]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", calibra.CalibraWarning)
+        warnings.simplefilter("ignore", localcal.CalibraWarning)
         try:
             got = FACES[face](scores, y, said, names)
-        except calibra.InputError as asked:
+        except localcal.InputError as asked:
             assert within is None and ("in another order" in str(asked) or "none of these numbers" in str(asked))
             return
     if face == "diagnose":
@@ -107,28 +107,28 @@ def test_laws_of_meaning(law, face, right):
 
 def test_truth_values_beside_their_names():
     s = S[:, :2]
-    assert calibra.metrics.nll(Y == 0, pandas.DataFrame(s, columns=[True, False]), scores="logits") == calibra.metrics.nll(Y != 0, s, scores="logits")
+    assert localcal.metrics.nll(Y == 0, pandas.DataFrame(s, columns=[True, False]), scores="logits") == localcal.metrics.nll(Y != 0, s, scores="logits")
 
 
 def test_labels_of_no_class_are_refused():
     for y, words in (((np.arange(len(P) * 3) % 2).reshape(-1, 3), "row 0 of y sums to 1|row . of y sums to 2"), (np.zeros_like(P), "row 0 of y sums to 0")):
-        with pytest.raises(calibra.InputError, match=words):
-            calibra.metrics.nll(y, P)
-    with pytest.raises(calibra.InputError, match="holds a class twice"):
-        calibra.metrics.nll(NAMES[Y], P, labels=["ant", "bee", "bee"])
+        with pytest.raises(localcal.InputError, match=words):
+            localcal.metrics.nll(y, P)
+    with pytest.raises(localcal.InputError, match="holds a class twice"):
+        localcal.metrics.nll(NAMES[Y], P, labels=["ant", "bee", "bee"])
 
 
 def test_alarms_are_notes():
     """What the command says of the rows is in the report, and the verdict recommends nothing on rows of other classes."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        said = calibra.evaluate(S[:, TURNED], Y, scores="logits", folds=0, redraws=0, replicates=0).report
+        said = localcal.evaluate(S[:, TURNED], Y, scores="logits", folds=0, redraws=0, replicates=0).report
     assert said["verdict"]["say"] == "check the rows"
-    with pytest.warns(calibra.CalibraWarning, match="number the classes in another order"):
-        calibra.metrics.nll(Y, P[:, TURNED])
+    with pytest.warns(localcal.CalibraWarning, match="number the classes in another order"):
+        localcal.metrics.nll(Y, P[:, TURNED])
     exchanged = np.column_stack([P[:, [1, 0, 2]] / 2, P / 2])  # two of six classes
-    with pytest.warns(calibra.CalibraWarning, match="number the classes in another order"):
-        calibra.metrics.nll(Y + 3 * (np.arange(len(Y)) % 2), exchanged)
-    with pytest.raises(calibra.InputError, match="columns \\['id'\\] stand beside"):
-        calibra.Calibrator("ts").fit(pandas.DataFrame(P, columns=NAMES).assign(id=np.arange(len(P))), NAMES[Y])
+    with pytest.warns(localcal.CalibraWarning, match="number the classes in another order"):
+        localcal.metrics.nll(Y + 3 * (np.arange(len(Y)) % 2), exchanged)
+    with pytest.raises(localcal.InputError, match="columns \\['id'\\] stand beside"):
+        localcal.Calibrator("ts").fit(pandas.DataFrame(P, columns=NAMES).assign(id=np.arange(len(P))), NAMES[Y])
     assert "labels" in {n["key"] for n in said["notes"]} and any("number the classes in another order" in str(w.message) for w in heard)

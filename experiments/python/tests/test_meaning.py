@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-import calibra
-from calibra.command import array, spoken
+import localcal
+from localcal.command import array, spoken
 from test_calibra import rows
 
 LOGITS, Y, FEATURES = rows(1, 300)
@@ -44,25 +44,25 @@ def weights(model):
 @pytest.mark.parametrize("dtype", ["torch.bfloat16", "torch.float32"])
 def test_tensors_are_read(dtype):
     single = LOGITS.astype(np.float32)
-    expected = calibra.Calibrator("ts").fit(single, Y)
-    model = calibra.Calibrator("ts").fit(Tensor(single, dtype), Tensor(Y, "torch.int64", False))
+    expected = localcal.Calibrator("ts").fit(single, Y)
+    model = localcal.Calibrator("ts").fit(Tensor(single, dtype), Tensor(Y, "torch.int64", False))
     assert weights(model) == weights(expected)
     assert np.array_equal(model.predict_proba(Tensor(single, dtype)), expected.predict_proba(single))
     p = expected.predict_proba(single).astype(np.float32)
-    said = [calibra.evaluate(values, Y, folds=0, redraws=0, replicates=0)["nll"].value for values in (p, Tensor(p, dtype))]
-    assert said[0] == said[1] and calibra.metrics.nll(Y, Tensor(p, dtype)) == calibra.metrics.nll(Y, p)
+    said = [localcal.evaluate(values, Y, folds=0, redraws=0, replicates=0)["nll"].value for values in (p, Tensor(p, dtype))]
+    assert said[0] == said[1] and localcal.metrics.nll(Y, Tensor(p, dtype)) == localcal.metrics.nll(Y, p)
 
 
 def test_bfloat16_of_jax():
     kinds = pytest.importorskip("ml_dtypes")
     rounded = LOGITS.astype(kinds.bfloat16)
-    assert weights(calibra.Calibrator("ts").fit(rounded, Y)) == weights(calibra.Calibrator("ts").fit(rounded.astype(np.float32), Y))
+    assert weights(localcal.Calibrator("ts").fit(rounded, Y)) == weights(localcal.Calibrator("ts").fit(rounded.astype(np.float32), Y))
 
 
 def test_unknown_names_are_type_errors():
     with pytest.raises(TypeError, match="unexpected keyword argument 'sed'.*seed"):
-        calibra.Calibrator("ts", sed=3)
-    assert calibra.Calibrator("vq", codebook__slots=4).get_params()["codebook__slots"] == 4
+        localcal.Calibrator("ts", sed=3)
+    assert localcal.Calibrator("vq", codebook__slots=4).get_params()["codebook__slots"] == 4
 
 
 @pytest.mark.parametrize("day", [
@@ -71,8 +71,8 @@ def test_unknown_names_are_type_errors():
 ])
 def test_groups_of_other_types(day):
     p, kinds = np.full((300, 4), 1 / 4), np.arange(300) % 3
-    told = calibra.evaluate(p, Y, groups=np.array([day(k) for k in kinds]), folds=0, redraws=0, replicates=0).report["groups"]
-    expected = calibra.evaluate(p, Y, groups=np.array([str(day(k)) for k in kinds]), folds=0, redraws=0, replicates=0).report["groups"]
+    told = localcal.evaluate(p, Y, groups=np.array([day(k) for k in kinds]), folds=0, redraws=0, replicates=0).report["groups"]
+    expected = localcal.evaluate(p, Y, groups=np.array([str(day(k)) for k in kinds]), folds=0, redraws=0, replicates=0).report["groups"]
     assert [g["nll"] for g in told] == [g["nll"] for g in expected] and len(told) > 1
     assert [g["name"].lower() for g in told] == [g["name"].lower().replace("12:00:00.500", "12:00:00.5").replace(".500", ".5") for g in expected]
 
@@ -80,32 +80,32 @@ def test_groups_of_other_types(day):
 def test_sets_need_no_features():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sets = calibra.Calibrator("ts").fit(LOGITS[:150], Y[:150]).predict_sets(LOGITS[150:], held_out=(LOGITS[150:], Y[150:]), level=0.9)
+        sets = localcal.Calibrator("ts").fit(LOGITS[:150], Y[:150]).predict_sets(LOGITS[150:], held_out=(LOGITS[150:], Y[150:]), level=0.9)
     # the scores are those of these rows, so that ⌈151·0.9⌉ of 150 are inside, but for sets that hold their top class alone
     assert sets[np.arange(150), Y[150:]].mean() >= 136 / 150
 
 
 @pytest.mark.parametrize("shape, words", [((4, 3, 2, 2), "moveaxis"), ((4, 5, 3), r"reshape\(-1, C\)")])
 def test_more_axes_are_refused(shape, words):
-    with pytest.raises(calibra.InputError, match=words):
-        calibra.Calibrator("ts").fit(np.zeros(shape), np.zeros(4, int))
+    with pytest.raises(localcal.InputError, match=words):
+        localcal.Calibrator("ts").fit(np.zeros(shape), np.zeros(4, int))
 
 
 def test_several_outputs_are_refused():
     for labels, words in (({"a": Y, "b": Y}, "label_ids is a dict of a, b"), ((Y, Y), "label_ids holds 2 arrays, of several outputs")):
-        with pytest.raises(calibra.InputError, match=words):
-            calibra.Calibrator("ts").fit(types.SimpleNamespace(predictions=LOGITS, label_ids=labels))
+        with pytest.raises(localcal.InputError, match=words):
+            localcal.Calibrator("ts").fit(types.SimpleNamespace(predictions=LOGITS, label_ids=labels))
 
 
 def test_ignored_labels_are_refused():
     for ignored in (-100, 255):
-        with pytest.raises(calibra.InputError, match=f"{ignored} at row 7"):
-            calibra.Calibrator("ts").fit(LOGITS, np.where(np.arange(300) == 7, ignored, Y))
+        with pytest.raises(localcal.InputError, match=f"{ignored} at row 7"):
+            localcal.Calibrator("ts").fit(LOGITS, np.where(np.arange(300) == 7, ignored, Y))
 
 
 def test_messages_are_of_python():
-    with pytest.raises(calibra.InputError) as refused:
-        calibra.Calibrator("ts").fit(np.where(np.arange(300)[:, None] == 5, np.nan, LOGITS), Y)
+    with pytest.raises(localcal.InputError) as refused:
+        localcal.Calibrator("ts").fit(np.where(np.arange(300)[:, None] == 5, np.nan, LOGITS), Y)
     assert "npz" not in str(refused.value) and "cal_" not in str(refused.value) and "logits" in str(refused.value)
     assert spoken("rows.npz: test_logits holds logits (--logits if these are logits)") == 'logits holds logits (scores="logits" if these are logits)'
 
@@ -130,12 +130,12 @@ def test_decision_values_are_scores():
     rng = np.random.default_rng(0)
     m = rng.random(600)
     y = (rng.random(600) < 1 / (1 + np.exp(3 - 7 * m))).astype(int)
-    model = calibra.CalibratedClassifier(Decider(), method="vector", cv="prefit").fit(m[:, None], y)
+    model = localcal.CalibratedClassifier(Decider(), method="vector", cv="prefit").fit(m[:, None], y)
     p = model.predict_proba(m[:, None])[:, 1]
     # vector is a logistic regression on the decision value: its mean probability is the share of the class
     assert abs(p.mean() - y.mean()) < 1e-6
     assert np.array_equal(model.predict_proba(m[:1, None]), model.predict_proba(m[:, None])[:1])
-    ts = calibra.CalibratedClassifier(Decider(), method="ts", cv="prefit").fit(m[:, None], y)
+    ts = localcal.CalibratedClassifier(Decider(), method="ts", cv="prefit").fit(m[:, None], y)
     assert ts.predict_proba(m[:, None])[:, 1].min() >= 0.5  # the logit of class 1 is m ≥ 0
 
 
@@ -149,7 +149,7 @@ def test_no_fold_kills_a_class(method):
     y = np.where(X[:, 1] > 0.5, 2, (X[:, 0] + rng.normal(size=300) > 0).astype(int))  # class 2 stands apart
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = calibra.CalibratedClassifier(DecisionTreeClassifier(random_state=0), method=method, ensemble=True).fit(X, y)
+        model = localcal.CalibratedClassifier(DecisionTreeClassifier(random_state=0), method=method, ensemble=True).fit(X, y)
         said = [c.predict_proba(e.predict_proba(X)) for e, c in model.calibrated_]
     p = model.predict_proba(X)
     assert np.isfinite(p).all() and np.allclose(p.sum(axis=1), 1, atol=1e-12)

@@ -2,8 +2,8 @@
 import numpy as np
 import pytest
 
-import calibra
-from calibra import metrics
+import localcal
+from localcal import metrics
 from test_calibra import TEST
 
 INSIDE = ("nll", "brier", "ece", "ece_top", "mce", "ecce")
@@ -34,16 +34,16 @@ def problems():
 
 @pytest.mark.parametrize("name, p, y, weight", problems(), ids=lambda value: value if isinstance(value, str) else "")
 def test_numpy_says_what_the_command_says(name, p, y, weight):
-    said = calibra.evaluate(p, y, sample_weight=weight, replicates=0, redraws=0, folds=0)
+    said = localcal.evaluate(p, y, sample_weight=weight, replicates=0, redraws=0, folds=0)
     for metric in INSIDE:
         assert abs(getattr(metrics, metric)(y, p, sample_weight=weight) - said[metric].value) < 1e-9, metric
 
 
 def test_local_metrics_and_floors_are_the_commands():
     p, (_, y, features) = softmax(TEST[0]), TEST
-    said = calibra.evaluate(p, y, features)
+    said = localcal.evaluate(p, y, features)
     assert metrics.lce(y, p, features) == said["lce"].value and metrics.mlce(y, p, features) == said["mlce"].value
-    floor = calibra.evaluate(p, y, replicates=0)["ece"].floor
+    floor = localcal.evaluate(p, y, replicates=0)["ece"].floor
     assert metrics.noise("ece", y, p) == floor
     assert abs(metrics.ece(y, p, excess=True) - floor.excess) < 1e-9
     for call, sentence in (
@@ -54,7 +54,7 @@ def test_local_metrics_and_floors_are_the_commands():
         (lambda: metrics.nll(y * 0 + 9, p), "none of the classes 0…3"),
         (lambda: metrics.nll(y, p, sample_weight=np.zeros(600)), "not all 0"),
     ):
-        with pytest.raises(calibra.InputError, match=sentence):
+        with pytest.raises(localcal.InputError, match=sentence):
             call()
 
 
@@ -65,14 +65,14 @@ def test_every_scorer_is_the_commands_number():
 
     (x, y, features), groups = TEST, np.arange(600) % 3
     model = LogisticRegression().fit(x[:100], y[:100])
-    said = calibra.evaluate(model.predict_proba(x), y, features, groups=groups, replicates=0)
+    said = localcal.evaluate(model.predict_proba(x), y, features, groups=groups, replicates=0)
     profile = said.report["ess_profile"]
     of = {"features": features}
     for name, fixed, given, right in (
         ("nll", {}, {}, said["nll"].value),
         ("brier", {}, {}, said["brier"].value),
         ("ece", {}, {}, said["ece"].value),
-        ("ece", {"excess": True}, {}, calibra.evaluate(model.predict_proba(x), y, replicates=0)["ece"].floor.excess),
+        ("ece", {"excess": True}, {}, localcal.evaluate(model.predict_proba(x), y, replicates=0)["ece"].floor.excess),
         ("lce", {}, of, said["lce"].value),
         ("mlce", {}, of, said["mlce"].value),
         ("ess", {}, of, np.average(profile["ess"], weights=profile["count"])),
@@ -91,7 +91,7 @@ def test_ess_is_that_of_the_neighbourhoods():
     apart = ((z[:, None] - z[None]) ** 2).sum(2)
     k = np.exp(-apart / (2 * 4**2)) * (1 - np.eye(150))
     assert found == pytest.approx((k.sum(1) ** 2 / (k**2).sum(1)).mean(), rel=1e-6)
-    with pytest.raises(calibra.InputError, match="hand them over"):
+    with pytest.raises(localcal.InputError, match="hand them over"):
         metrics.ess(y, p, None)
 
 
@@ -129,14 +129,14 @@ def test_the_decomposition_adds_up_to_the_score():
         for part in (parts.miscalibration, parts.discrimination, parts.uncertainty):
             assert part.interval[0] <= part.value <= part.interval[1]
         assert parts.miscalibration.floor.p_value < 0.05 and parts.uncertainty.floor is None
-    with pytest.raises(calibra.InputError, match="score must be"):
+    with pytest.raises(localcal.InputError, match="score must be"):
         metrics.decompose(y, p, score="ece")
 
 
 def test_multicalibration_is_the_commands():
     p, (_, y, _) = softmax(TEST[0]), TEST
     groups, weight = np.array(["left", "right", "far"])[np.arange(600) % 3], np.linspace(0.1, 3, 600)
-    said = calibra.evaluate(p, y, groups=groups, sample_weight=weight, replicates=0, redraws=0, folds=0).report["multicalibration"]
+    said = localcal.evaluate(p, y, groups=groups, sample_weight=weight, replicates=0, redraws=0, folds=0).report["multicalibration"]
     assert metrics.multicalibration_error(y, p, groups, sample_weight=weight) == said["error"]
     # The definition, of probabilities without ties: the segment and class with the greatest ECCE/σ, in units of σ of all rows
     w, sigma, widest = weight / weight.sum(), {}, (0.0, 0)
@@ -148,7 +148,7 @@ def test_multicalibration_is_the_commands():
             walk = np.concatenate([[0], np.cumsum(v * ((y[rows] == c) - p[rows, c]))])
             widest = max(widest, (np.ptp(walk) / np.sqrt((v**2 * p[rows, c] * (1 - p[rows, c])).sum()), c))
     assert said["error"] == pytest.approx(widest[0] * sigma[widest[1]], abs=1e-9)
-    with pytest.raises(calibra.InputError, match="hand them over"):
+    with pytest.raises(localcal.InputError, match="hand them over"):
         metrics.multicalibration_error(y, p, None)
 
 
@@ -175,5 +175,5 @@ def test_scorers():
     assert log_loss(TEST[1], softmax(TEST[0])) == pytest.approx(metrics.nll(TEST[1], softmax(TEST[0])), abs=1e-9)
     with sklearn.config_context(enable_metadata_routing=True):
         local = make_scorer(metrics.lce, response_method="predict_proba", greater_is_better=False).set_score_request(features=True)
-        found = cross_validate(calibra.Calibrator("ts").set_fit_request(features=True), TEST[0], TEST[1], scoring=local, params={"features": TEST[2]}, error_score="raise", cv=3)
+        found = cross_validate(localcal.Calibrator("ts").set_fit_request(features=True), TEST[0], TEST[1], scoring=local, params={"features": TEST[2]}, error_score="raise", cv=3)
     assert np.all(found["test_score"] < 0)

@@ -11,8 +11,8 @@ from probmetrics.distributions import CategoricalProbs
 from probmetrics.metrics import Metrics
 from sklearn.base import clone
 
-import calibra.probmetrics
-from calibra.probmetrics import Calibrated
+import localcal.probmetrics
+from localcal.probmetrics import Calibrated
 from test_calibra import rows
 
 
@@ -33,7 +33,7 @@ def test_the_same_method_says_the_same(ours, theirs, apart, loss, classes):
     of = Metrics.from_names(["logloss", "brier", "ece-15", "accuracy"]).compute_all_from_labels_probs
     mine, raw = (of(torch.tensor(truth), torch.tensor(said)) for said in (a, other))
     assert abs(mine["logloss"] - of(torch.tensor(truth), torch.tensor(b))["logloss"]) < loss and mine["logloss"] < raw["logloss"]
-    assert abs(mine["logloss"].item() - calibra.metrics.nll(truth, a)) < 1e-6 and abs(mine["brier"].item() - calibra.metrics.brier(truth, a)) < 1e-6
+    assert abs(mine["logloss"].item() - localcal.metrics.nll(truth, a)) < 1e-6 and abs(mine["brier"].item() - localcal.metrics.brier(truth, a)) < 1e-6
 
 
 def test_it_is_a_calibrator_of_probmetrics():
@@ -54,7 +54,7 @@ def test_the_improvements_of_compare_are_calarenas(tmp_path):
     """
     (p, y), (other, truth) = probabilities(0, 4), probabilities(1, 4)
     np.savez(tmp_path / "rows.npz", cal_logits=np.log(p), cal_labels=y, test_logits=np.log(other), test_labels=truth)
-    said = json.loads(calibra.run("compare", "--in", tmp_path / "rows.npz", "--methods", "nc,ts,sm", "--seeds", "0", "--out", tmp_path / "out", "--json"))
+    said = json.loads(localcal.run("compare", "--in", tmp_path / "rows.npz", "--methods", "nc,ts,sm", "--seeds", "0", "--out", tmp_path / "out", "--json"))
     of = Metrics.from_names(["logloss", "brier"]).compute_all_from_labels_probs
     before = of(torch.tensor(truth), torch.tensor(other))
     for line in said["methods"]:
@@ -65,7 +65,7 @@ def test_the_improvements_of_compare_are_calarenas(tmp_path):
 
 def test_calarena_takes_them():
     """Its runner calls fit(p, y) and predict_proba(p) of what a factory makes; binary problems have one column too."""
-    factories = calibra.probmetrics.CUSTOM_CALIBRATORS
+    factories = localcal.probmetrics.CUSTOM_CALIBRATORS
     assert {"calibra ts", "calibra sm", "calibra ir", "calibra venn-abers"} <= set(factories) and "calibra vq" not in factories
     for name in ("calibra ts", "calibra ir"):
         one, two = factories[name](), factories[name]()

@@ -8,8 +8,8 @@ import warnings
 import numpy as np
 import pytest
 
-import calibra
-import calibra.metrics
+import localcal
+import localcal.metrics
 
 pandas = pytest.importorskip("pandas")
 optimize = pytest.importorskip("scipy.optimize")
@@ -275,14 +275,14 @@ def cell(said, what, tmp_path):
     """What a cell of the matrix says: the NLL of all rows of evaluate, and of temperature scaling of the last of fit and Python."""
     half, words = N // 2, ["--json"] + (["--scores", said.say] if said.say else [])
     if what == "evaluate":
-        told = calibra.run(what, "--in", said.file(tmp_path, False), "--folds", 0, "--redraws", 0, "--replicates", 0, *words)
+        told = localcal.run(what, "--in", said.file(tmp_path, False), "--folds", 0, "--redraws", 0, "--replicates", 0, *words)
         return json.loads(told)["metrics"]["nll"]["value"], loss(said.right, said.number)
     if what == "fit":
-        told = calibra.run(what, "--in", said.file(tmp_path, True), "--method", "ts", "--out", tmp_path / "run", *words)
+        told = localcal.run(what, "--in", said.file(tmp_path, True), "--method", "ts", "--out", tmp_path / "run", *words)
         return json.loads(told)["results"]["nll"], tempered(said)
     scores, labels = getattr(said, "scores_in_python", said.scores), said.labels
     first, last = scores[:half], scores[half:]
-    model = calibra.Calibrator("ts", scores=said.say)
+    model = localcal.Calibrator("ts", scores=said.say)
     if hasattr(said, "trainer"):
         model.fit(said.trainer(predictions=first, label_ids=labels[:half]))
     else:
@@ -297,9 +297,9 @@ def cell(said, what, tmp_path):
 def test_what_tools_write(tool, what, tmp_path):
     said = TOOLS[tool](tmp_path) if tool.startswith("fastText") else TOOLS[tool]()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", calibra.CalibraWarning)
+        warnings.simplefilter("ignore", localcal.CalibraWarning)
         if said.asked[what]:
-            with pytest.raises(calibra.InputError, match=said.asked[what]):
+            with pytest.raises(localcal.InputError, match=said.asked[what]):
                 cell(said, what, tmp_path)
             return
         got, right = cell(said, what, tmp_path)

@@ -13,8 +13,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("onnx", reason="onnx is not installed")
 from torch import nn
 
-import calibra
-import calibra.torch
+import localcal
+import localcal.torch
 
 
 class Block(nn.Module):
@@ -82,16 +82,16 @@ def digits():
 def test_outputs_are_those_of_the_layer(images):
     model, x, y = images
     model.train()
-    said = calibra.torch.outputs(model, loader(x, y), layer="avgpool")
+    said = localcal.torch.outputs(model, loader(x, y), layer="avgpool")
     assert model.training
     model.eval()
     with torch.no_grad():
         assert np.abs(said.logits - model(x).numpy()).max() < 1e-4  # batches of another size round otherwise
         assert np.abs(model.fc(torch.tensor(said.features)).numpy() - said.logits).max() < 1e-4
     assert said.features.shape == (900, 16) and np.array_equal(said.y, y.numpy())
-    half = calibra.torch.outputs(model, loader(x, y), layer=model.avgpool, device="cpu", autocast=torch.bfloat16)
+    half = localcal.torch.outputs(model, loader(x, y), layer=model.avgpool, device="cpu", autocast=torch.bfloat16)
     assert 0 < np.abs(half.logits - said.logits).max() < 0.05 * np.abs(said.logits).max()  # 8 bits of mantissa
-    alone = calibra.torch.outputs(model, torch.utils.data.DataLoader(x, batch_size=100), layer=None)
+    alone = localcal.torch.outputs(model, torch.utils.data.DataLoader(x, batch_size=100), layer=None)
     assert alone.y is None and alone.features is None and np.abs(alone.logits - said.logits).max() < 1e-4
 
 
@@ -107,45 +107,45 @@ def test_outputs_of_a_model_with_named_arguments(images):
             return {"Said": type("Said", (), {"logits": self.body(pixel_values)})}["Said"]
 
     batches = [{"pixel_values": x[:50], "labels": y[:50]}, {"pixel_values": x[50:100], "labels": y[50:100]}]
-    said = calibra.torch.outputs(Named(), batches, layer="body.avgpool")
+    said = localcal.torch.outputs(Named(), batches, layer="body.avgpool")
     assert said.features.shape == (100, 16) and np.array_equal(said.y, y[:100].numpy())
 
 
 def test_mistakes_are_said(images):
     model, x, y = images
     for call, sentence in (
-        (lambda: calibra.torch.outputs(model, loader(x, y), layer="nosuch"), "no layer 'nosuch'; its last are .*avgpool, fc"),
-        (lambda: calibra.torch.outputs(model, []), "no batches"),
-        (lambda: calibra.torch.outputs(nn.Identity(), loader(x, y), layer=None), "must return logits"),
-        (lambda: calibra.torch.write("f.npz", model, train=loader(x, y)), "no set of rows"),
-        (lambda: calibra.torch.Calibrated(model, calibra.Calibrator("local-ts").fit(*calibra.torch.outputs(model, loader(x, y)))), "name the layer"),
+        (lambda: localcal.torch.outputs(model, loader(x, y), layer="nosuch"), "no layer 'nosuch'; its last are .*avgpool, fc"),
+        (lambda: localcal.torch.outputs(model, []), "no batches"),
+        (lambda: localcal.torch.outputs(nn.Identity(), loader(x, y), layer=None), "must return logits"),
+        (lambda: localcal.torch.write("f.npz", model, train=loader(x, y)), "no set of rows"),
+        (lambda: localcal.torch.Calibrated(model, localcal.Calibrator("local-ts").fit(*localcal.torch.outputs(model, loader(x, y)))), "name the layer"),
     ):
-        with pytest.raises(calibra.InputError, match=sentence):
+        with pytest.raises(localcal.InputError, match=sentence):
             call()
 
 
 # Together they have all operators that exported networks have.
 METHODS = ["boosted", "corrected", "forest", "ir", "kc", "ln", "spline", "mixture", "ts", "venn-abers", "vq"]
 if os.environ.get("CALIBRA_CHECK") == "all":
-    METHODS = [m["method"] for m in json.loads(calibra.run("methods", "--all", "--json"))]
+    METHODS = [m["method"] for m in json.loads(localcal.run("methods", "--all", "--json"))]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_the_same_in_torch(images, method):
     """The module gives what the calibrator gives of the model's outputs, and stays so when it is copied, traced and exported."""
     model, x, y = images
-    said = calibra.torch.outputs(model, loader(x, y), layer="avgpool", device="cpu")
-    keys = {k["key"] for k in json.loads(calibra.run("methods", method, "--json"))}
+    said = localcal.torch.outputs(model, loader(x, y), layer="avgpool", device="cpu")
+    keys = {k["key"] for k in json.loads(localcal.run("methods", method, "--json"))}
     few = {name.replace(".", "__"): value for name, value in {"optim.epochs": 2, "search.rows": 200}.items() if name in keys}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        calibrator = calibra.Calibrator(method, **few).fit(said.logits[:400], said.y[:400], features=said.features[:400])
+        calibrator = localcal.Calibrator(method, **few).fit(said.logits[:400], said.y[:400], features=said.features[:400])
         if calibrator.network_ is None:
-            with pytest.raises(calibra.InputError, match="has no network"):
-                calibra.torch.Calibrated(model, calibrator, layer="avgpool")
+            with pytest.raises(localcal.InputError, match="has no network"):
+                localcal.torch.Calibrated(model, calibrator, layer="avgpool")
             return
         expected = calibrator.predict_proba(said.logits[400:], said.features[400:])
-    calibrated = calibra.torch.Calibrated(model, calibrator, layer="avgpool").eval()
+    calibrated = localcal.torch.Calibrated(model, calibrator, layer="avgpool").eval()
     with torch.no_grad():
         logs = calibrated(x[400:])
         assert logs.dtype == torch.float32
@@ -155,9 +155,9 @@ def test_every_method_is_the_same_in_torch(images, method):
 
 def test_it_is_a_module(images, tmp_path):
     model, x, y = images
-    said = calibra.torch.outputs(model, loader(x, y), layer="avgpool")
-    calibrator = calibra.Calibrator("local-ts").fit(*said)
-    calibrated = calibra.torch.Calibrated(model, calibrator, layer="avgpool").eval()
+    said = localcal.torch.outputs(model, loader(x, y), layer="avgpool")
+    calibrator = localcal.Calibrator("local-ts").fit(*said)
+    calibrated = localcal.torch.Calibrated(model, calibrator, layer="avgpool").eval()
     with torch.no_grad():
         logs = calibrated(x[:7])
         for other in (copy.deepcopy(calibrated), pickle.loads(pickle.dumps(calibrated))):
@@ -165,7 +165,7 @@ def test_it_is_a_module(images, tmp_path):
         file = io.BytesIO()
         torch.save(calibrated.state_dict(), file)
         file.seek(0)
-        fresh = calibra.torch.Calibrated(ResNet(), calibrator, layer="avgpool").eval()
+        fresh = localcal.torch.Calibrated(ResNet(), calibrator, layer="avgpool").eval()
         fresh.load_state_dict(torch.load(file))
         assert torch.equal(fresh(x[:7]), logs)
         traced = torch.jit.trace(calibrated, x[:3], check_trace=False)
@@ -187,9 +187,9 @@ def test_digits(digits, tmp_path):
     """Seven lines of the README in one; a trained network is calibrated better, by its own module."""
     model, x, y = digits
     cal, test = slice(0, 700), slice(700, None)
-    calibra.torch.write(tmp_path / "features.npz", model, layer="1", cal=loader(x[cal], y[cal]), test=loader(x[test], y[test]))
-    calibra.run("fit", "--in", tmp_path / "features.npz", "--method", "ts", "--out", tmp_path / "run")
-    calibrated = calibra.torch.Calibrated(model, calibra.Calibrator.load(tmp_path / "run")).eval()
+    localcal.torch.write(tmp_path / "features.npz", model, layer="1", cal=loader(x[cal], y[cal]), test=loader(x[test], y[test]))
+    localcal.run("fit", "--in", tmp_path / "features.npz", "--method", "ts", "--out", tmp_path / "run")
+    calibrated = localcal.torch.Calibrated(model, localcal.Calibrator.load(tmp_path / "run")).eval()
     with torch.no_grad():
         before = nn.functional.cross_entropy(model(x[test]), y[test])
         after = nn.functional.nll_loss(calibrated(x[test]), y[test])
@@ -212,7 +212,7 @@ def test_the_latent_of_a_classifier_is_a_layer(digits):
             with torch.no_grad():
                 return np.concatenate([torch.softmax(model(part), 1).numpy() for part in torch.as_tensor(X).split(100)])
 
-    classifier = calibra.CalibratedClassifier(Net().fit(None, y), method="local-ts", cv="prefit", latent="1").fit(x[:700].numpy(), y[:700].numpy())
+    classifier = localcal.CalibratedClassifier(Net().fit(None, y), method="local-ts", cv="prefit", latent="1").fit(x[:700].numpy(), y[:700].numpy())
     features = model[:2](x[:700]).detach().numpy()
-    direct = calibra.Calibrator("local-ts").fit(Net().fit(None, y).predict_proba(x[:700]), y[:700].numpy(), features=features)
+    direct = localcal.Calibrator("local-ts").fit(Net().fit(None, y).predict_proba(x[:700]), y[:700].numpy(), features=features)
     assert np.abs(classifier.predict_proba(x[:700].numpy()) - direct.predict_proba(Net().fit(None, y).predict_proba(x[:700]), features)).max() < 1e-5

@@ -5,8 +5,8 @@ import struct
 import numpy as np
 import pytest
 
-import calibra
-import calibra.tracking
+import localcal
+import localcal.tracking
 from test_calibra import CAL, TEST
 
 
@@ -15,24 +15,24 @@ def folders(tmp_path_factory):
     """A fit, a comparison, and a Calibrator fitted on a frame."""
     base = tmp_path_factory.mktemp("runs")
     np.savez(base / "rows.npz", cal_logits=CAL[0], cal_labels=CAL[1], cal_features=CAL[2], test_logits=TEST[0], test_labels=TEST[1], test_features=TEST[2])
-    calibra.run("fit", "--in", base / "rows.npz", "--method", "vq", "--set", "optim.epochs=5", "--out", base / "fit")
-    calibra.run("compare", "--in", base / "rows.npz", "--methods", "nc,ts", "--seeds", "42,43", "--out", base / "compare")
+    localcal.run("fit", "--in", base / "rows.npz", "--method", "vq", "--set", "optim.epochs=5", "--out", base / "fit")
+    localcal.run("compare", "--in", base / "rows.npz", "--methods", "nc,ts", "--seeds", "42,43", "--out", base / "compare")
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(np.hstack([CAL[0], CAL[2]]), columns=[f"c{k}" for k in range(12)])
-    calibra.Calibrator("local-ts", features=[f"c{k}" for k in range(4, 12)]).fit(frame, CAL[1]).save(base / "frame")
+    localcal.Calibrator("local-ts", features=[f"c{k}" for k in range(4, 12)]).fit(frame, CAL[1]).save(base / "frame")
     return base
 
 
 def test_what_a_folder_holds(folders, tmp_path):
-    fit = calibra.tracking.read(folders / "fit")
+    fit = localcal.tracking.read(folders / "fit")
     assert fit.parameters["method"] == "vq" and fit.parameters["optim.epochs"] == 5 and fit.model
     assert fit.metrics == json.loads((folders / "fit" / "metrics.json").read_text())["metrics"]
     assert len({epoch for epoch, _ in fit.losses}) == 5
-    both = calibra.tracking.read(folders / "compare")
+    both = localcal.tracking.read(folders / "compare")
     assert both.parameters == {"methods": "nc,ts", "seeds": "42,43"} and not both.model and len(both.files) > 8
     assert both.metrics["ts/nll"] < both.metrics["nc/nll"]
-    with pytest.raises(calibra.InputError, match="neither config.json nor results.csv"):
-        calibra.tracking.read(tmp_path)
+    with pytest.raises(localcal.InputError, match="neither config.json nor results.csv"):
+        localcal.tracking.read(tmp_path)
 
 
 def test_mlflow(folders, tmp_path, monkeypatch):
@@ -43,8 +43,8 @@ def test_mlflow(folders, tmp_path, monkeypatch):
     mlflow.set_experiment("calibrated")
     client = mlflow.MlflowClient()
 
-    run = client.get_run(calibra.tracking.log_run(folders / "fit"))
-    wrote = calibra.tracking.read(folders / "fit")
+    run = client.get_run(localcal.tracking.log_run(folders / "fit"))
+    wrote = localcal.tracking.read(folders / "fit")
     assert run.info.status == "FINISHED" and run.data.params == {name: str(value) for name, value in wrote.parameters.items()}
     assert {name: value for name, value in run.data.metrics.items() if "/" not in name} == wrote.metrics
     curve = client.get_metric_history(run.info.run_id, "divide/loss")
@@ -52,18 +52,18 @@ def test_mlflow(folders, tmp_path, monkeypatch):
     assert "report.html" in [a.path for a in client.list_artifacts(run.info.run_id)]
 
     loaded = mlflow.pyfunc.load_model(f"runs:/{run.info.run_id}/model")
-    calibrator = calibra.Calibrator.load(folders / "fit")
+    calibrator = localcal.Calibrator.load(folders / "fit")
     p = calibrator.predict_proba(TEST[0], TEST[2])
     assert np.array_equal(loaded.predict({"logits": TEST[0], "features": TEST[2]}), p)
     pandas = pytest.importorskip("pandas")
     with mlflow.start_run() as mine:
-        assert calibra.tracking.log_run(folders / "frame") == mine.info.run_id
+        assert localcal.tracking.log_run(folders / "frame") == mine.info.run_id
     loaded = mlflow.pyfunc.load_model(f"runs:/{mine.info.run_id}/model")
     frame = pandas.DataFrame(np.hstack([TEST[0], TEST[2]]), columns=[f"c{k}" for k in range(12)])
-    assert np.array_equal(loaded.predict(frame), calibra.Calibrator.load(folders / "frame").predict_proba(frame))
+    assert np.array_equal(loaded.predict(frame), localcal.Calibrator.load(folders / "frame").predict_proba(frame))
 
-    run = client.get_run(calibra.tracking.log_run(folders / "compare", name="both"))
-    assert run.data.metrics == pytest.approx(calibra.tracking.read(folders / "compare").metrics) and run.info.run_name == "both"
+    run = client.get_run(localcal.tracking.log_run(folders / "compare", name="both"))
+    assert run.data.metrics == pytest.approx(localcal.tracking.read(folders / "compare").metrics) and run.info.run_name == "both"
     assert [a.path for a in client.list_artifacts(run.info.run_id, "figures") if a.path.endswith("png")]
 
 
@@ -74,11 +74,11 @@ def test_wandb(folders, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("WANDB_CACHE_DIR", str(tmp_path / "cache"))
     for folder in ("fit", "compare"):
-        name = calibra.tracking.log_wandb(folders / folder)
+        name = localcal.tracking.log_wandb(folders / folder)
         wandb.teardown()  # a run that is finished may still be written by wandb's own process; this waits for its end
         (file,) = tmp_path.glob(f"wandb/offline-run-*-{name}/run-{name}.wandb")
         found = summary(wandb, file)
-        for metric, value in calibra.tracking.read(folders / folder).metrics.items():
+        for metric, value in localcal.tracking.read(folders / folder).metrics.items():
             assert found[metric] == value
         assert ("divide/loss" in found) == (folder == "fit")
 

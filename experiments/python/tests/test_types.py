@@ -9,16 +9,16 @@ import sys
 import numpy as np
 import pytest
 
-import calibra
+import localcal
 from test_calibra import CAL
 
-PACKAGE = pathlib.Path(calibra.__file__).parent
+PACKAGE = pathlib.Path(localcal.__file__).parent
 PROJECT = pathlib.Path(__file__).parents[1] / "pyproject.toml"
 
 
 def test_types_by_mypy(tmp_path):
     pytest.importorskip("mypy")
-    alone = shutil.copytree(PACKAGE, tmp_path / "calibra")  # mypy refuses a folder beside other packages, as an installed one is
+    alone = shutil.copytree(PACKAGE, tmp_path / "localcal")  # mypy refuses a folder beside other packages, as an installed one is
     said = subprocess.run([sys.executable, "-m", "mypy", "--config-file", PROJECT, "--strict", "--cache-dir", "/dev/null", alone], capture_output=True, text=True)
     assert said.returncode == 0, said.stdout + said.stderr
     assert (PACKAGE / "py.typed").is_file()
@@ -34,26 +34,26 @@ def test_types_by_pyright():
 
 
 def test_version():
-    assert calibra.__version__.split(".")[0].isdecimal()
+    assert localcal.__version__.split(".")[0].isdecimal()
 
 
 def test_the_default_method_is_the_commands(tmp_path):
     np.savez(tmp_path / "rows.npz", cal_logits=CAL[0], cal_labels=CAL[1], cal_features=CAL[2])
-    said = json.loads(calibra.run("fit", "--in", tmp_path / "rows.npz", "--out", tmp_path / "run", "--json"))
-    model = calibra.Calibrator().fit(*CAL[:2], features=CAL[2])
+    said = json.loads(localcal.run("fit", "--in", tmp_path / "rows.npz", "--out", tmp_path / "run", "--json"))
+    model = localcal.Calibrator().fit(*CAL[:2], features=CAL[2])
     assert model.result_["method"] == said["method"]
     assert model.run_["model.safetensors"] == (tmp_path / "run" / "model.safetensors").read_bytes()
 
 
 def test_errors_keep_the_commands_exit_codes(tmp_path):
-    with pytest.raises(calibra.InputError) as refused:
-        calibra.run("fit", "--in", tmp_path / "none.npz", "--out", tmp_path / "run")
+    with pytest.raises(localcal.InputError) as refused:
+        localcal.run("fit", "--in", tmp_path / "none.npz", "--out", tmp_path / "run")
     assert refused.value.exit_code == 2 and isinstance(refused.value, ValueError)
-    if "none" not in json.loads(calibra.run("info", "--json"))["device"]:
+    if "none" not in json.loads(localcal.run("info", "--json"))["device"]:
         pytest.skip("there is a device, whose lack is the failure here")
     np.savez(tmp_path / "rows.npz", cal_logits=CAL[0], cal_labels=CAL[1], cal_features=CAL[2])
-    with pytest.raises(calibra.FitError) as failed:
-        calibra.run("fit", "--in", tmp_path / "rows.npz", "--method", "vq", "--device", "cuda", "--out", tmp_path / "run")
+    with pytest.raises(localcal.FitError) as failed:
+        localcal.run("fit", "--in", tmp_path / "rows.npz", "--method", "vq", "--device", "cuda", "--out", tmp_path / "run")
     assert failed.value.exit_code == 3 and "\n" not in str(failed.value) and isinstance(failed.value, RuntimeError)
     again = pickle.loads(pickle.dumps(failed.value))
     assert (str(again), again.exit_code) == (str(failed.value), 3)

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 DIST = pathlib.Path(os.environ.get("CALIBRA_WHEELS", pathlib.Path(__file__).parents[3] / "dist"))
-WHEELS = sorted(DIST.glob("calibra-*.whl"))
+WHEELS = sorted(DIST.glob("localcal-*.whl"))
 
 # tag: how the binary begins, where its machine is, and which.
 PLATFORMS = {
@@ -39,8 +39,8 @@ def test_it_holds_the_package_and_the_binary(path):
     with zipfile.ZipFile(path) as wheel:
         assert wheel.testzip() is None
         names = wheel.namelist()
-        modules = {n for n in names if n.startswith("calibra/")}
-        assert modules == {f"calibra/{path.name}" for path in (pathlib.Path(__file__).parents[1] / "calibra").iterdir() if path.is_file()}
+        modules = {n for n in names if n.startswith("localcal/")}
+        assert modules == {f"localcal/{path.name}" for path in (pathlib.Path(__file__).parents[1] / "localcal").iterdir() if path.is_file()}
         (script,) = [n for n in names if ".data/scripts/" in n]
         assert script.endswith("/scripts/" + name)
         binary = wheel.read(script)

@@ -9,7 +9,7 @@ import typing
 
 import numpy as np
 
-from calibra.tables import Array, Rows
+from localcal.tables import Array, Rows
 
 # Numbers (features and logits) of the rows that are computed at a time, and the fewest rows: their values stay in the
 # processor's cache, where an operator on all rows would move each of them through memory.

@@ -2,10 +2,10 @@
 
     pip install "ray[data]"
 
-    import calibra.ray
-    said = calibra.ray.apply("runs/mixture", ray.data.read_parquet("rows"), features="features")
-    calibra.ray.evaluate(said)
-    calibra.ray.study("main", "--data", "letter", out="/shared/runs/main")
+    import localcal.ray
+    said = localcal.ray.apply("runs/mixture", ray.data.read_parquet("rows"), features="features")
+    localcal.ray.evaluate(said)
+    localcal.ray.study("main", "--data", "letter", out="/shared/runs/main")
 
 Workers need this package. Their results have the same bytes as the command's: it also computes batches of this size.
 """
@@ -18,10 +18,10 @@ import numpy as np
 
 import ray
 
-from calibra.calibrator import Calibrator
-from calibra.command import plain, run
-from calibra.judging import Evaluation
-from calibra.judging import evaluate as judged
+from localcal.calibrator import Calibrator
+from localcal.command import plain, run
+from localcal.judging import Evaluation
+from localcal.judging import evaluate as judged
 
 __all__ = ["apply", "evaluate", "study"]
 
@@ -61,12 +61,12 @@ def apply(model: str | os.PathLike[str], rows: typing.Any, *, logits: str = "log
 
     Examples
     --------
-    >>> import tempfile, numpy as np, ray, calibra, calibra.ray
+    >>> import tempfile, numpy as np, ray, localcal, localcal.ray
     >>> y = np.arange(300) % 3
     >>> logits = 4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     calibra.Calibrator("ts").fit(logits, y).save(folder)
-    ...     said = calibra.ray.apply(folder, ray.data.from_numpy(logits), logits="data").take(1)
+    ...     localcal.Calibrator("ts").fit(logits, y).save(folder)
+    ...     said = localcal.ray.apply(folder, ray.data.from_numpy(logits), logits="data").take(1)
     >>> said[0]["probs"].round(2)
     array([0.1, 0.8, 0.1])
     >>> ray.shutdown()
@@ -75,7 +75,7 @@ def apply(model: str | os.PathLike[str], rows: typing.Any, *, logits: str = "log
 
 
 def evaluate(rows: typing.Any, *, probs: str = "probs", labels: str = "label", **options: typing.Any) -> Evaluation:
-    """The evaluation of rows, as calibra.evaluate gives it. Their labels and probabilities come to this machine.
+    """The evaluation of rows, as localcal.evaluate gives it. Their labels and probabilities come to this machine.
 
     Parameters
     ----------
@@ -93,9 +93,9 @@ def evaluate(rows: typing.Any, *, probs: str = "probs", labels: str = "label", *
 
     Examples
     --------
-    >>> import ray, calibra.ray
+    >>> import ray, localcal.ray
     >>> rows = ray.data.from_items([{"id": k, "label": k % 2, "probs": [0.75, 0.25]} for k in range(200)])
-    >>> round(calibra.ray.evaluate(rows)["nll"].value, 4)
+    >>> round(localcal.ray.evaluate(rows)["nll"].value, 4)
     0.837
     >>> ray.shutdown()
     """
@@ -127,9 +127,9 @@ def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | N
 
     Examples
     --------
-    >>> import tempfile, ray, calibra.ray
+    >>> import tempfile, ray, localcal.ray
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     said = calibra.ray.study("main", "--data", "letter", "--methods", "nc,ts", "--seeds", 1, out=folder, tasks=1)
+    ...     said = localcal.ray.study("main", "--data", "letter", "--methods", "nc,ts", "--seeds", 1, out=folder, tasks=1)
     >>> "2 of 2 cells" in said
     True
     >>> ray.shutdown()

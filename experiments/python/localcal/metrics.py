@@ -1,9 +1,9 @@
 """Metrics as functions of labels and probabilities, ready for make_scorer of scikit-learn.
 
     from sklearn.metrics import make_scorer
-    scorer = make_scorer(calibra.metrics.nll, response_method="predict_proba", greater_is_better=False)
+    scorer = make_scorer(localcal.metrics.nll, response_method="predict_proba", greater_is_better=False)
 
-    local = make_scorer(calibra.metrics.lce, response_method="predict_proba", greater_is_better=False)
+    local = make_scorer(localcal.metrics.lce, response_method="predict_proba", greater_is_better=False)
     local.set_score_request(features=True)       # with metadata routing, for the metric alone
 
 scikit-learn hands no metadata to predict_proba inside a scorer: a Calibrator whose method needs features takes them from columns of X
@@ -21,10 +21,10 @@ import warnings
 
 import numpy as np
 
-from calibra import judging
-from calibra.classes import classes_of, in_another_order, numbered, probabilities_of, soft
-from calibra.command import CalibraWarning, InputError, array
-from calibra.tables import Array, Rows, column_names, single_column
+from localcal import judging
+from localcal.classes import classes_of, in_another_order, numbered, probabilities_of, soft
+from localcal.command import CalibraWarning, InputError, array
+from localcal.tables import Array, Rows, column_names, single_column
 
 __all__ = ["brier", "decompose", "ecce", "ece", "ece_top", "ess", "lce", "mce", "mlce", "multicalibration_error", "nll", "noise"]
 
@@ -65,8 +65,8 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
 
     Examples
     --------
-    >>> import calibra.metrics
-    >>> round(calibra.metrics.nll([0, 1], [[0.5, 0.5], [0.25, 0.75]]), 4)
+    >>> import localcal.metrics
+    >>> round(localcal.metrics.nll([0, 1], [[0.5, 0.5], [0.25, 0.75]]), 4)
     0.4904
     """
     sample = p, sums, y, w = _sample(y_true, y_prob, sample_weight, labels, scores)
@@ -96,8 +96,8 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
 
     Examples
     --------
-    >>> import calibra.metrics
-    >>> round(calibra.metrics.brier([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    >>> import localcal.metrics
+    >>> round(localcal.metrics.brier([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.25
     """
     sample = p, sums, y, w = _sample(y_true, y_prob, sample_weight, labels, scores)
@@ -131,8 +131,8 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
 
     Examples
     --------
-    >>> import calibra.metrics
-    >>> round(calibra.metrics.ece([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    >>> import localcal.metrics
+    >>> round(localcal.metrics.ece([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.35
     """
     sample = _sample(y_true, y_prob, sample_weight, labels, scores)
@@ -163,8 +163,8 @@ def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: R
 
     Examples
     --------
-    >>> import calibra.metrics
-    >>> round(calibra.metrics.ece_top([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    >>> import localcal.metrics
+    >>> round(localcal.metrics.ece_top([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.35
     """
     sample = p, _, y, w = _sample(y_true, y_prob, sample_weight, labels, scores)
@@ -197,8 +197,8 @@ def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
 
     Examples
     --------
-    >>> import calibra.metrics
-    >>> round(calibra.metrics.mce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    >>> import localcal.metrics
+    >>> round(localcal.metrics.mce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.4
     """
     sample = _sample(y_true, y_prob, sample_weight, labels, scores)
@@ -228,8 +228,8 @@ def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows
 
     Examples
     --------
-    >>> import calibra.metrics
-    >>> round(calibra.metrics.ecce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    >>> import localcal.metrics
+    >>> round(localcal.metrics.ecce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.1125
     """
     sample = _sample(y_true, y_prob, sample_weight, labels, scores)
@@ -259,10 +259,10 @@ def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
 
     Examples
     --------
-    >>> import calibra.metrics
+    >>> import localcal.metrics
     >>> import numpy as np
     >>> y, p = np.arange(100) % 2, np.full((100, 2), 0.5)
-    >>> round(calibra.metrics.lce(y, p, features=y[:, None]), 4)
+    >>> round(localcal.metrics.lce(y, p, features=y[:, None]), 4)
     0.005
     """
     return _measured("lce", y_true, y_prob, features, sample_weight, labels, redraws=0, **options).value
@@ -291,10 +291,10 @@ def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = No
 
     Examples
     --------
-    >>> import calibra.metrics
+    >>> import localcal.metrics
     >>> import numpy as np
     >>> y, p = np.arange(100) % 2, np.full((100, 2), 0.5)
-    >>> round(calibra.metrics.mlce(y, p, features=y[:, None]), 4)
+    >>> round(localcal.metrics.mlce(y, p, features=y[:, None]), 4)
     0.005
     """
     return _measured("mlce", y_true, y_prob, features, sample_weight, labels, redraws=0, **options).value
@@ -326,10 +326,10 @@ def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
 
     Examples
     --------
-    >>> import calibra.metrics
+    >>> import localcal.metrics
     >>> import numpy as np
     >>> y, p = np.arange(100) % 2, np.full((100, 2), 0.5)
-    >>> round(calibra.metrics.ess(y, p, features=y[:, None]), 1)
+    >>> round(localcal.metrics.ess(y, p, features=y[:, None]), 1)
     99.0
     """
     if features is None:
@@ -363,10 +363,10 @@ def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_w
 
     Examples
     --------
-    >>> import calibra.metrics
+    >>> import localcal.metrics
     >>> import numpy as np
     >>> y, p = np.arange(100) % 2, np.full(100, 0.5)
-    >>> calibra.metrics.multicalibration_error(y, p, groups=y) > calibra.metrics.multicalibration_error(y, p, groups=0 * y)
+    >>> localcal.metrics.multicalibration_error(y, p, groups=y) > localcal.metrics.multicalibration_error(y, p, groups=0 * y)
     True
     """
     if groups is None:
@@ -403,10 +403,10 @@ def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: 
 
     Examples
     --------
-    >>> import calibra.metrics
+    >>> import localcal.metrics
     >>> import numpy as np
     >>> y = np.arange(200) % 2
-    >>> parts = calibra.metrics.decompose(y, np.where(y, 0.7, 0.2), score="brier")
+    >>> parts = localcal.metrics.decompose(y, np.where(y, 0.7, 0.2), score="brier")
     >>> round(parts.miscalibration.value - parts.discrimination.value + parts.uncertainty.value, 4)
     0.13
     """
@@ -439,9 +439,9 @@ def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sam
 
     Examples
     --------
-    >>> import numpy as np, calibra.metrics
+    >>> import numpy as np, localcal.metrics
     >>> y, p = np.arange(200) % 2, np.full((200, 2), 0.5)
-    >>> calibra.metrics.ece(y, p) < calibra.metrics.noise("ece", y, p).mean
+    >>> localcal.metrics.ece(y, p) < localcal.metrics.noise("ece", y, p).mean
     True
     """
     floor = _measured(metric, y_true, y_prob, features, sample_weight, labels, **options).floor

@@ -21,28 +21,28 @@ import importlib
 import importlib.metadata
 import typing
 
-from calibra import metrics
-from calibra.calibrator import Calibrator
-from calibra.command import CalibraWarning, FitError, InputError, run
-from calibra.judging import Comparison, Decomposition, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate
+from localcal import metrics
+from localcal.calibrator import Calibrator
+from localcal.command import CalibraWarning, FitError, InputError, run
+from localcal.judging import Comparison, Decomposition, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate
 
 __all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Verdict", "diagnose", "evaluate", "metrics", "run"]
 
 
 if typing.TYPE_CHECKING:
-    from calibra.classifier import CalibratedClassifier
+    from localcal.classifier import CalibratedClassifier
 
 try:
-    __version__ = importlib.metadata.version("calibra")
+    __version__ = importlib.metadata.version("localcal")
 except importlib.metadata.PackageNotFoundError:  # found by its path, as in a clone
     __version__ = "0.0.0.dev0"
 
 
 def __getattr__(name: str) -> typing.Any:
     if name == "CalibratedClassifier":  # scikit-learn is no dependency
-        from calibra.classifier import CalibratedClassifier
+        from localcal.classifier import CalibratedClassifier
 
         return CalibratedClassifier
     if name in ("probmetrics", "ray", "spark", "torch", "tracking"):  # what they need is no dependency
-        return importlib.import_module(f"calibra.{name}")
-    raise AttributeError(f"module 'calibra' has no attribute {name!r}")
+        return importlib.import_module(f"localcal.{name}")
+    raise AttributeError(f"module 'localcal' has no attribute {name!r}")

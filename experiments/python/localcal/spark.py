@@ -2,10 +2,10 @@
 
     pip install pyspark pandas pyarrow            # and a Java, 17 or later
 
-    import calibra.spark
-    said = calibra.spark.apply("runs/mixture", table, features="features")
-    calibra.spark.evaluate(said)
-    calibra.spark.study("main", "--data", "letter", out="/shared/runs/main")
+    import localcal.spark
+    said = localcal.spark.apply("runs/mixture", table, features="features")
+    localcal.spark.evaluate(said)
+    localcal.spark.study("main", "--data", "letter", out="/shared/runs/main")
 
 Workers need this package. Batches are of spark.sql.execution.arrow.maxRecordsPerBatch rows. The probabilities are those
 of the command within 1e-12, as products of other batches round otherwise; studies have its bytes.
@@ -19,10 +19,10 @@ import typing
 import numpy as np
 from pyspark.sql import SparkSession, types
 
-from calibra.calibrator import Calibrator
-from calibra.command import plain, run
-from calibra.judging import Evaluation
-from calibra.judging import evaluate as judged
+from localcal.calibrator import Calibrator
+from localcal.command import plain, run
+from localcal.judging import Evaluation
+from localcal.judging import evaluate as judged
 
 __all__ = ["apply", "evaluate", "study"]
 
@@ -46,15 +46,15 @@ def apply(model: str | os.PathLike[str], table: typing.Any, *, logits: str = "lo
 
     Examples
     --------
-    >>> import tempfile, numpy as np, calibra, calibra.spark
+    >>> import tempfile, numpy as np, localcal, localcal.spark
     >>> from pyspark.sql import SparkSession
     >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
     >>> y = np.arange(300) % 3
     >>> logits = 4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3]
     >>> table = spark.createDataFrame([(row.tolist(),) for row in logits[:1]], ["logits"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     calibra.Calibrator("ts").fit(logits, y).save(folder)
-    ...     said = calibra.spark.apply(folder, table).collect()
+    ...     localcal.Calibrator("ts").fit(logits, y).save(folder)
+    ...     said = localcal.spark.apply(folder, table).collect()
     >>> np.round(said[0]["probs"], 2)
     array([0.1, 0.8, 0.1])
     >>> spark.stop()
@@ -72,7 +72,7 @@ def apply(model: str | os.PathLike[str], table: typing.Any, *, logits: str = "lo
 
 
 def evaluate(table: typing.Any, *, probs: str = "probs", labels: str = "label", **options: typing.Any) -> Evaluation:
-    """The evaluation of rows, as calibra.evaluate gives it. Their labels and probabilities come to this machine.
+    """The evaluation of rows, as localcal.evaluate gives it. Their labels and probabilities come to this machine.
 
     Parameters
     ----------
@@ -90,11 +90,11 @@ def evaluate(table: typing.Any, *, probs: str = "probs", labels: str = "label", 
 
     Examples
     --------
-    >>> import calibra.spark
+    >>> import localcal.spark
     >>> from pyspark.sql import SparkSession
     >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
     >>> rows = spark.createDataFrame([(k, k % 2, [0.75, 0.25]) for k in range(200)], ["id", "label", "probs"])
-    >>> round(calibra.spark.evaluate(rows)["nll"].value, 4)
+    >>> round(localcal.spark.evaluate(rows)["nll"].value, 4)
     0.837
     >>> spark.stop()
     """
@@ -124,11 +124,11 @@ def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | N
 
     Examples
     --------
-    >>> import tempfile, calibra.spark
+    >>> import tempfile, localcal.spark
     >>> from pyspark.sql import SparkSession
     >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     said = calibra.spark.study("main", "--data", "letter", "--methods", "nc,ts", "--seeds", 1, out=folder)
+    ...     said = localcal.spark.study("main", "--data", "letter", "--methods", "nc,ts", "--seeds", 1, out=folder)
     >>> "2 of 2 cells" in said
     True
     >>> spark.stop()

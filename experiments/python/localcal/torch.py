@@ -1,12 +1,12 @@
 """Reads a PyTorch model's outputs for a calibrator, and joins the model and its calibrator in one module.
 
-    import calibra, calibra.torch
+    import localcal, localcal.torch
 
-    calibrator = calibra.Calibrator("mixture").fit(*calibra.torch.outputs(model, cal_loader, layer="avgpool"))
-    calibrated = calibra.torch.Calibrated(model, calibrator, layer="avgpool")
+    calibrator = localcal.Calibrator("mixture").fit(*localcal.torch.outputs(model, cal_loader, layer="avgpool"))
+    calibrated = localcal.torch.Calibrated(model, calibrator, layer="avgpool")
     calibrated(x)                                # log-probabilities, B×C
 
-    calibra.torch.write("features.npz", model, layer="avgpool", cal=cal_loader, test=test_loader)    # for the command
+    localcal.torch.write("features.npz", model, layer="avgpool", cal=cal_loader, test=test_loader)    # for the command
 """
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from calibra.calibrator import Calibrator
-from calibra.command import InputError, write as write_arrays
-from calibra.onnx import Graph
-from calibra.tables import Array
+from localcal.calibrator import Calibrator
+from localcal.command import InputError, write as write_arrays
+from localcal.onnx import Graph
+from localcal.tables import Array
 
 __all__ = ["Calibrated", "Outputs", "outputs", "write"]
 
@@ -43,10 +43,10 @@ class Outputs(typing.NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np, calibra, calibra.torch
+    >>> import numpy as np, localcal, localcal.torch
     >>> y = np.arange(300) % 3
-    >>> said = calibra.torch.Outputs(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y, None)
-    >>> calibra.Calibrator("ts").fit(*said).classes_
+    >>> said = localcal.torch.Outputs(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y, None)
+    >>> localcal.Calibrator("ts").fit(*said).classes_
     array([0, 1, 2])
     """
 
@@ -78,10 +78,10 @@ def outputs(model: typing.Any, loader: collections.abc.Iterable[typing.Any], lay
 
     Examples
     --------
-    >>> import torch, calibra.torch
+    >>> import torch, localcal.torch
     >>> rows = torch.utils.data.TensorDataset(torch.randn(10, 3), torch.arange(10) % 2)
     >>> model = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.ReLU(), torch.nn.Linear(5, 2))
-    >>> logits, y, features = calibra.torch.outputs(model, torch.utils.data.DataLoader(rows, batch_size=4), layer="1")
+    >>> logits, y, features = localcal.torch.outputs(model, torch.utils.data.DataLoader(rows, batch_size=4), layer="1")
     >>> logits.shape, y.shape, features.shape
     ((10, 2), (10,), (10, 5))
     """
@@ -125,10 +125,10 @@ def write(path: str | os.PathLike[str], model: typing.Any, layer: typing.Any = "
 
     Examples
     --------
-    >>> import tempfile, numpy as np, torch, calibra.torch
+    >>> import tempfile, numpy as np, torch, localcal.torch
     >>> rows = torch.utils.data.TensorDataset(torch.randn(10, 3), torch.arange(10) % 2)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     calibra.torch.write(f"{folder}/f.npz", torch.nn.Linear(3, 2), None, cal=torch.utils.data.DataLoader(rows, batch_size=4))
+    ...     localcal.torch.write(f"{folder}/f.npz", torch.nn.Linear(3, 2), None, cal=torch.utils.data.DataLoader(rows, batch_size=4))
     ...     sorted(np.load(f"{folder}/f.npz").files)
     ['cal_labels', 'cal_logits']
     """
@@ -156,11 +156,11 @@ class Calibrated(nn.Module):  # type: ignore[misc]  # seen without torch's types
 
     Examples
     --------
-    >>> import torch, calibra, calibra.torch
+    >>> import torch, localcal, localcal.torch
     >>> x, y = torch.randn(200, 3), torch.arange(200) % 2
     >>> model = torch.nn.Linear(3, 2)
-    >>> calibrator = calibra.Calibrator("ts").fit(model(x).detach(), y)
-    >>> calibra.torch.Calibrated(model, calibrator)(x[:4]).exp().sum(1).round(decimals=6).tolist()
+    >>> calibrator = localcal.Calibrator("ts").fit(model(x).detach(), y)
+    >>> localcal.torch.Calibrated(model, calibrator)(x[:4]).exp().sum(1).round(decimals=6).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
 
@@ -192,11 +192,11 @@ class Calibrated(nn.Module):  # type: ignore[misc]  # seen without torch's types
 
         Examples
         --------
-        >>> import torch, calibra, calibra.torch
+        >>> import torch, localcal, localcal.torch
         >>> x, y = torch.randn(200, 3), torch.arange(200) % 2
         >>> model = torch.nn.Linear(3, 2)
-        >>> calibrator = calibra.Calibrator("ts").fit(model(x).detach(), y)
-        >>> calibra.torch.Calibrated(model, calibrator)(x[:4]).shape
+        >>> calibrator = localcal.Calibrator("ts").fit(model(x).detach(), y)
+        >>> localcal.torch.Calibrated(model, calibrator)(x[:4]).shape
         torch.Size([4, 2])
         """
         with listening(self.model, self.layer) as heard:

@@ -5,7 +5,7 @@ import typing
 
 import numpy as np
 
-from calibra.command import InputError, array, untraced
+from localcal.command import InputError, array, untraced
 
 Rows = typing.Any  # N rows: an array, a nested list, a frame, an Arrow table, …
 Names = typing.Sequence[typing.Union[str, int]]

@@ -9,7 +9,7 @@ import torch
 from onnx import numpy_helper
 from torch import nn
 
-from calibra.command import InputError
+from localcal.command import InputError
 
 Value = typing.Any  # torch.Tensor, or the shape of one as a list of whole numbers
 

@@ -8,8 +8,8 @@ import warnings
 
 import numpy as np
 
-from calibra.command import CalibraWarning, InputError, array, run, scratch, untraced, write
-from calibra.tables import Array, Rows, column_names, single_column
+from localcal.command import CalibraWarning, InputError, array, run, scratch, untraced, write
+from localcal.tables import Array, Rows, column_names, single_column
 
 
 def columns(logits: Rows, name: str = "logits", scores: str | None = None) -> Array:

@@ -12,10 +12,10 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from calibra.calibrator import Calibrator
-from calibra.classes import numbered
-from calibra.command import InputError
-from calibra.tables import Array, Rows
+from localcal.calibrator import Calibrator
+from localcal.classes import numbered
+from localcal.command import InputError
+from localcal.tables import Array, Rows
 
 
 # Methods whose probabilities are steps of the scores. That of a class is 0 where no row of a step has it, which one fold's
@@ -62,7 +62,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from calibra.classifier import CalibratedClassifier
+    >>> from localcal.classifier import CalibratedClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> model = CalibratedClassifier(method="ts", cv=3).fit(X[:500], y[:500])
     >>> model.predict(X[500:503]), model.predict_proba(X[500:503]).shape
@@ -195,7 +195,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
 
         Examples
         --------
-        >>> from calibra.classifier import CalibratedClassifier
+        >>> from localcal.classifier import CalibratedClassifier
         >>> sorted(CalibratedClassifier().get_metadata_routing()._route_mappings)
         ['estimator', 'splitter']
         """
@@ -280,10 +280,10 @@ def _decides(estimator: typing.Any, scores: Array, classes: Array) -> bool:
 
 def _of_layer(estimator: typing.Any, layer: str, X: Rows) -> Array:
     """The outputs of a layer of the estimator's network for rows (N×M)."""
-    import calibra.torch
+    import localcal.torch
 
     if not hasattr(estimator, "module_"):
         raise InputError(f"latent={layer!r} names a layer, and {type(estimator).__name__} holds no network as module_; hand over a callable or a transformer")
-    with calibra.torch.listening(estimator.module_, layer) as heard:
+    with localcal.torch.listening(estimator.module_, layer) as heard:
         estimator.predict_proba(X)
     return np.concatenate([part.detach().flatten(1).float().cpu().numpy() for part in heard])

@@ -2,9 +2,9 @@
 
     pip install "mlflow>=3"                      # or wandb
 
-    import calibra.tracking
-    calibra.tracking.log_run("runs/mixture")     # MLflow: the active run, or one of its own
-    calibra.tracking.log_wandb("runs/mixture")   # Weights & Biases, offline unless mode says otherwise
+    import localcal.tracking
+    localcal.tracking.log_run("runs/mixture")     # MLflow: the active run, or one of its own
+    localcal.tracking.log_wandb("runs/mixture")   # Weights & Biases, offline unless mode says otherwise
 
 A folder comes from `calibra fit` or `Calibrator.save`, or from `calibra compare` or `study`. A fit logs parameters,
 metrics, losses of epochs, the page and the model. A comparison logs each method's mean metrics, figures and
@@ -22,10 +22,10 @@ import typing
 
 import numpy as np
 
-import calibra
-from calibra.calibrator import Calibrator
-from calibra.command import InputError
-from calibra.tables import Array
+import localcal
+from localcal.calibrator import Calibrator
+from localcal.command import InputError
+from localcal.tables import Array
 
 __all__ = ["log_run", "log_wandb"]
 
@@ -110,16 +110,16 @@ def log_run(folder: str | os.PathLike[str], *, name: str | None = None, model: s
 
     Examples
     --------
-    >>> import tempfile, numpy as np, calibra, calibra.tracking
+    >>> import tempfile, numpy as np, localcal, localcal.tracking
     >>> y = np.arange(300) % 3
-    >>> model = calibra.Calibrator("ts").fit(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y)
+    >>> model = localcal.Calibrator("ts").fit(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y)
 
     >>> import mlflow
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
     ...     _ = mlflow.set_experiment(experiment_id=mlflow.create_experiment("example", f"{folder}/artifacts"))
     ...     model.save(f"{folder}/model")
-    ...     mlflow.get_run(calibra.tracking.log_run(f"{folder}/model")).data.params["method"]
+    ...     mlflow.get_run(localcal.tracking.log_run(f"{folder}/model")).data.params["method"]
     'ts'
     """
     import mlflow
@@ -148,16 +148,16 @@ def log_run(folder: str | os.PathLike[str], *, name: str | None = None, model: s
 def _log_model(mlflow: typing.Any, wrote: Written, name: str) -> None:
     class Model(mlflow.pyfunc.PythonModel):  # type: ignore[misc]  # seen without types
         def load_context(self, context: typing.Any) -> None:
-            from calibra import Calibrator
+            from localcal import Calibrator
 
             self.calibrator = Calibrator.load(context.artifacts["run"])
 
         def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # MLflow reads types as a schema
-            from calibra.tracking import predicted
+            from localcal.tracking import predicted
 
             return predicted(self.calibrator, model_input)
 
-    mlflow.pyfunc.log_model(name=name, python_model=Model(), artifacts={"run": str(wrote.folder)}, pip_requirements=[f"calibra=={calibra.__version__}"])
+    mlflow.pyfunc.log_model(name=name, python_model=Model(), artifacts={"run": str(wrote.folder)}, pip_requirements=[f"calibra=={localcal.__version__}"])
 
 
 def predicted(calibrator: Calibrator, rows: typing.Any) -> Array:
@@ -186,13 +186,13 @@ def log_wandb(folder: str | os.PathLike[str], *, mode: typing.Literal["offline",
 
     Examples
     --------
-    >>> import tempfile, numpy as np, calibra, calibra.tracking
+    >>> import tempfile, numpy as np, localcal, localcal.tracking
     >>> y = np.arange(300) % 3
-    >>> model = calibra.Calibrator("ts").fit(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y)
+    >>> model = localcal.Calibrator("ts").fit(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y)
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(f"{folder}/model")
-    ...     isinstance(calibra.tracking.log_wandb(f"{folder}/model", mode="disabled", dir=folder), str)
+    ...     isinstance(localcal.tracking.log_wandb(f"{folder}/model", mode="disabled", dir=folder), str)
     True
     """
     import wandb

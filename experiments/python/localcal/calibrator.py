@@ -11,12 +11,12 @@ import warnings
 
 import numpy as np
 
-from calibra import judging
-from calibra.classes import classes_of, columns, numbered, of_single, single, soft
-from calibra.command import CalibraWarning, InputError, plain, run, scratch, write
-from calibra.network import Network
-from calibra.routing import Routed
-from calibra.tables import Array, Names, Parts, Rows, parts
+from localcal import judging
+from localcal.classes import classes_of, columns, numbered, of_single, single, soft
+from localcal.command import CalibraWarning, InputError, plain, run, scratch, write
+from localcal.network import Network
+from localcal.routing import Routed
+from localcal.tables import Array, Names, Parts, Rows, parts
 
 # Files that a run may have; save removes those of an earlier run.
 FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics.json", "model.safetensors", "predictions.npz", "report.html")
@@ -77,15 +77,15 @@ class Calibrator(Routed):
 
     Examples
     --------
-    >>> import calibra, numpy as np
+    >>> import localcal, numpy as np
     >>> y = np.arange(300) % 3
     >>> logits = 4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3]     # one row in five is wrong
-    >>> calibra.Calibrator("ts").fit(logits, y).predict_proba(logits[:1]).round(3)
+    >>> localcal.Calibrator("ts").fit(logits, y).predict_proba(logits[:1]).round(3)
     array([[0.1, 0.8, 0.1]])
 
     Its answers, their classes and logarithms, and how good they are:
 
-    >>> model = calibra.Calibrator(seed=1).set_params(method="ts").fit(logits, y)
+    >>> model = localcal.Calibrator(seed=1).set_params(method="ts").fit(logits, y)
     >>> model.get_params()["method"], model.predict(logits[:4]), model.predict_log_proba(logits).shape, model.score(logits, y)
     ('ts', array([1, 1, 2, 0]), (300, 3), 0.8)
     >>> model.predict_sets(logits[:1], logits[:1], held_out=(logits, y, logits), level=0.85)
@@ -99,7 +99,7 @@ class Calibrator(Routed):
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(folder)
-    ...     calibra.Calibrator.load(folder).predict(logits[:4])
+    ...     localcal.Calibrator.load(folder).predict(logits[:4])
     array([1, 1, 2, 0])
     """
 
@@ -237,11 +237,11 @@ class Calibrator(Routed):
 
         Examples
         --------
-        >>> import calibra, numpy as np
+        >>> import localcal, numpy as np
         >>> rng = np.random.default_rng(0)
         >>> y = rng.integers(3, size=300)
         >>> logits = 6 * (np.eye(3)[y] + rng.normal(size=(300, 3)))         # too sure of themselves
-        >>> calibra.Calibrator("ts").compare(logits, y, folds=5).verdict.method
+        >>> localcal.Calibrator("ts").compare(logits, y, folds=5).verdict.method
         'ts'
         """
         rows = parts(X, features, self.features)
@@ -359,7 +359,7 @@ class Calibrator(Routed):
         return self._applied(rows.logits, rows.features, f"--sets={level}", **more)["sets"].astype(bool)
 
     def diagnose(self, X: Rows, y: Rows = None, features: Rows = None, **options: typing.Any) -> judging.Diagnosis:
-        """Where the calibrated probabilities are wrong: see calibra.diagnose.
+        """Where the calibrated probabilities are wrong: see localcal.diagnose.
 
         Parameters
         ----------
@@ -369,7 +369,7 @@ class Calibrator(Routed):
         features : array of N×M, or None
             As for fit.
         **options
-            Of calibra.diagnose.
+            Of localcal.diagnose.
 
         Returns
         -------
@@ -379,7 +379,7 @@ class Calibrator(Routed):
         return judging.diagnose(self._calibrated(rows), rows.labels if y is None else y, rows.features, classes=self.classes_, **options)
 
     def evaluate(self, X: Rows, y: Rows = None, features: Rows = None, **options: typing.Any) -> judging.Evaluation:
-        """How good the calibrated probabilities are: see calibra.evaluate.
+        """How good the calibrated probabilities are: see localcal.evaluate.
 
         Parameters
         ----------
@@ -389,7 +389,7 @@ class Calibrator(Routed):
         features : array of N×M, or None
             As for fit.
         **options
-            Of calibra.evaluate.
+            Of localcal.evaluate.
 
         Returns
         -------

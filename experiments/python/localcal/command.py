@@ -20,7 +20,7 @@ import warnings
 
 import numpy as np
 
-_logger = logging.getLogger("calibra")  # of the command's notes
+_logger = logging.getLogger("localcal")  # of the command's notes
 CHECK = 4  # exit code of an apply whose verdict is to check the rows
 
 
@@ -29,10 +29,10 @@ class InputError(ValueError):
 
     Examples
     --------
-    >>> import calibra
+    >>> import localcal
     >>> try:
-    ...     calibra.run("fit", "--in", "none.npz", "--out", "run")
-    ... except calibra.InputError as refused:
+    ...     localcal.run("fit", "--in", "none.npz", "--out", "run")
+    ... except localcal.InputError as refused:
     ...     refused.exit_code
     2
     """
@@ -51,8 +51,8 @@ class FitError(RuntimeError):
 
     Examples
     --------
-    >>> import calibra
-    >>> failed = calibra.FitError("there is no device to compute on", 3)
+    >>> import localcal
+    >>> failed = localcal.FitError("there is no device to compute on", 3)
     >>> str(failed), failed.exit_code
     ('there is no device to compute on', 3)
     """
@@ -70,12 +70,12 @@ class CalibraWarning(UserWarning):
 
     Examples
     --------
-    >>> import warnings, calibra, numpy as np
+    >>> import warnings, localcal, numpy as np
     >>> y = np.arange(300) % 3
     >>> with warnings.catch_warnings(record=True) as heard:
     ...     warnings.simplefilter("always")
-    ...     _ = calibra.Calibrator().fit(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y)      # without features
-    >>> issubclass(heard[0].category, calibra.CalibraWarning)
+    ...     _ = localcal.Calibrator().fit(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y)      # without features
+    >>> issubclass(heard[0].category, localcal.CalibraWarning)
     True
     """
 
@@ -121,8 +121,8 @@ def run(*args: object, within: str | os.PathLike[str] | None = None, program: st
 
     Examples
     --------
-    >>> import json, calibra
-    >>> [m["method"] for m in json.loads(calibra.run("methods", "--json"))][-1]
+    >>> import json, localcal
+    >>> [m["method"] for m in json.loads(localcal.run("methods", "--json"))][-1]
     'dc-published'
     """
     alone: dict[str, typing.Any] = {"start_new_session": True}

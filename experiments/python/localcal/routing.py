@@ -24,9 +24,9 @@ class Routed:
 
     Examples
     --------
-    >>> import calibra, sklearn
+    >>> import localcal, sklearn
     >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     routed = calibra.Calibrator("vq").set_fit_request(features=True, sample_weight=False, groups=False)
+    ...     routed = localcal.Calibrator("vq").set_fit_request(features=True, sample_weight=False, groups=False)
     ...     routed = routed.set_predict_request(features=True).set_predict_proba_request(features=True)
     ...     routed = routed.set_predict_log_proba_request(features=True).set_score_request(features="measured")
     >>> routed.get_metadata_routing().score.requests["features"]

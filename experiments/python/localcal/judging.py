@@ -7,9 +7,9 @@ import json
 import pathlib
 import typing
 
-from calibra.classes import classes_of, columns, numbered, single
-from calibra.command import array, flags, run, scratch, write
-from calibra.tables import Rows, column_names, single_column
+from localcal.classes import classes_of, columns, numbered, single
+from localcal.command import array, flags, run, scratch, write
+from localcal.tables import Rows, column_names, single_column
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Floor:
 
     Examples
     --------
-    >>> import calibra, numpy as np
+    >>> import localcal, numpy as np
     >>> y = np.arange(200) % 2
 
-    >>> floor = calibra.evaluate(np.where(y, 0.7, 0.2), y, folds=0)["ece"].floor
+    >>> floor = localcal.evaluate(np.where(y, 0.7, 0.2), y, folds=0)["ece"].floor
     >>> floor.mean < floor.p95 and floor.excess > 0
     True
     """
@@ -58,10 +58,10 @@ class Metric:
 
     Examples
     --------
-    >>> import calibra, numpy as np
+    >>> import localcal, numpy as np
     >>> y = np.arange(200) % 2
 
-    >>> nll = calibra.evaluate(np.where(y, 0.7, 0.2), y, folds=0)["nll"]
+    >>> nll = localcal.evaluate(np.where(y, 0.7, 0.2), y, folds=0)["nll"]
     >>> nll.interval[0] < nll.value < nll.interval[1]
     True
     """
@@ -73,7 +73,7 @@ class Metric:
 
 @dataclasses.dataclass(frozen=True)
 class Decomposition:
-    """The parts of a proper score: miscalibration − discrimination + uncertainty. See calibra.metrics.decompose.
+    """The parts of a proper score: miscalibration − discrimination + uncertainty. See localcal.metrics.decompose.
 
     Parameters
     ----------
@@ -83,10 +83,10 @@ class Decomposition:
 
     Examples
     --------
-    >>> import calibra, numpy as np
+    >>> import localcal, numpy as np
     >>> y = np.arange(200) % 2
 
-    >>> parts = calibra.evaluate(np.where(y, 0.7, 0.2), y, folds=0).decomposition["brier"]
+    >>> parts = localcal.evaluate(np.where(y, 0.7, 0.2), y, folds=0).decomposition["brier"]
     >>> round(parts.miscalibration.value, 4), round(parts.discrimination.value, 4), parts.uncertainty.value
     (0.13, 0.5, 0.5)
     """
@@ -134,11 +134,11 @@ class Verdict:
 
     Examples
     --------
-    >>> import calibra, numpy as np
+    >>> import localcal, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(3, size=600)
     >>> logits = 6 * (np.eye(3)[y] + rng.normal(size=(600, 3)))
-    >>> calibra.Calibrator("ts").compare(logits, y).verdict.say
+    >>> localcal.Calibrator("ts").compare(logits, y).verdict.say
     'use'
     """
 
@@ -171,9 +171,9 @@ class Verdict:
 
         Examples
         --------
-        >>> import calibra
+        >>> import localcal
         >>> said = dict.fromkeys(("difference", "low", "high", "p", "rows_needed"))
-        >>> str(calibra.Verdict.of({**said, "say": "cannot tell yet", "method": "", "sentence": "Cannot tell yet.", "why": []}))
+        >>> str(localcal.Verdict.of({**said, "say": "cannot tell yet", "method": "", "sentence": "Cannot tell yet.", "why": []}))
         'Cannot tell yet.'
         """
         return cls(**{field.name: said[field.name] for field in dataclasses.fields(cls) if field.name in said})
@@ -209,10 +209,10 @@ class Evaluation(Page):
 
     Examples
     --------
-    >>> import calibra, numpy as np
+    >>> import localcal, numpy as np
     >>> y = np.arange(200) % 2
 
-    >>> said = calibra.evaluate(np.where(y, 0.7, 0.2), y)
+    >>> said = localcal.evaluate(np.where(y, 0.7, 0.2), y)
     >>> said.rows, round(said["brier"].value, 2), said.verdict.say, sorted(said.decomposition)
     (200, 0.13, 'use', ['brier', 'nll'])
     """
@@ -264,11 +264,11 @@ class Diagnosis(Page):
 
     Examples
     --------
-    >>> import calibra, numpy as np
+    >>> import localcal, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> features = rng.normal(size=(2000, 2))
     >>> y = (rng.random(2000) < np.where(features[:, 0] > 0, 0.9, 0.5)).astype(int)
-    >>> said = calibra.diagnose(np.full(2000, 0.7), y, features, redraws=99)
+    >>> said = localcal.diagnose(np.full(2000, 0.7), y, features, redraws=99)
     >>> said.verdict.say, said.found.startswith("wrong where feature 0")
     ('use', True)
     """
@@ -300,11 +300,11 @@ class Comparison(Page):
 
     Examples
     --------
-    >>> import calibra, numpy as np
+    >>> import localcal, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(3, size=300)
     >>> logits = 6 * (np.eye(3)[y] + rng.normal(size=(300, 3)))
-    >>> said = calibra.Calibrator("ts").compare(logits, y)
+    >>> said = localcal.Calibrator("ts").compare(logits, y)
     >>> [m["method"] for m in said.methods], said.methods[0]["phi_nll"] > 0
     (['ts', 'nc'], True)
     """
@@ -342,10 +342,10 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
 
     Examples
     --------
-    >>> import calibra, numpy as np
+    >>> import localcal, numpy as np
     >>> y = np.arange(200) % 2
 
-    >>> said = calibra.evaluate(np.where(y, 0.7, 0.2), y)
+    >>> said = localcal.evaluate(np.where(y, 0.7, 0.2), y)
     >>> round(said["nll"].value, 4), said["ece"].floor.p_value < 0.05
     (0.2899, True)
     """
@@ -386,11 +386,11 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
 
     Examples
     --------
-    >>> import calibra, numpy as np
+    >>> import localcal, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> features = rng.normal(size=(2000, 2))
     >>> y = (rng.random(2000) < np.where(features[:, 0] > 0, 0.9, 0.5)).astype(int)
-    >>> len(calibra.diagnose(np.full(2000, 0.7), y, features, redraws=99).regions) > 0
+    >>> len(localcal.diagnose(np.full(2000, 0.7), y, features, redraws=99).regions) > 0
     True
     """
     with scratch(p, y, features) as folder:
