@@ -44,7 +44,7 @@ func (m Method) Join(c *Catalog) error {
 }
 
 func (r Rule) Join(c *Catalog) error {
-	if err := Callable("rule", r.Name, append(c.ruleNames(true), ownRules...)); err != nil {
+	if err := Callable("rule", r.Name, append(named(c.rules), newton.Name, bisection.Name)); err != nil {
 		return err
 	}
 	if (r.New == nil) == (r.Whole == nil) {
@@ -124,16 +124,6 @@ func (c *Catalog) orOwn() *Catalog {
 		return &Catalog{rules: rules}
 	}
 	return c
-}
-
-// ruleNames are the rules of steps and, where whole is set, those that go over all rows.
-func (c *Catalog) ruleNames(whole bool) (names []string) {
-	for _, r := range c.orOwn().rules {
-		if whole || r.Whole == nil {
-			names = append(names, r.Name)
-		}
-	}
-	return names
 }
 
 // List is the methods in order.

@@ -185,7 +185,7 @@ func (o *Options) Finish(whose string) error {
 	case o.err != nil:
 		return o.err
 	case o.stepped && !o.whole:
-		return data.Inputf("", "%s trains only by steps, and each step moves its codewords; name another optim.rule than %s", strings.TrimSuffix(whose, " has no"), wholeRule)
+		return data.Inputf("", "%s trains only by steps, and each step moves its codewords; name another optim.rule than %s", strings.TrimSuffix(whose, " has no"), lbfgs.Name)
 	}
 	for _, name := range o.Values.Names() {
 		if o.has(name) {
