@@ -192,9 +192,6 @@ func (m Method) Averages() bool { return m.StopsEarly || m.Draws }
 
 // make makes the calibrator, or the ensemble of so many. The first member alone is observed.
 func (m Method) make(o *Options) layers.Stateful {
-	if o.Catalog == nil {
-		o.Catalog = NewCatalog()
-	}
 	c := m.New(o)
 	if !m.Averages() || c == nil {
 		return c

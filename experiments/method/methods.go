@@ -409,7 +409,7 @@ func (o *Options) pool() layers.Stateful {
 
 // member is the method of that name, an error where a pool with these members cannot have it.
 func (o *Options) member(name string, before []anchored.Member) (Method, error) {
-	m, err := data.Find("method", name, o.Catalog.methods, func(m Method) string { return m.Name })
+	m, err := data.Find("method", name, o.Catalog.List(), func(m Method) string { return m.Name })
 	switch {
 	case err != nil:
 		return m, err
