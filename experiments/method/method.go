@@ -3,7 +3,6 @@ package method
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -130,9 +129,14 @@ func (m Method) Divides() bool { return m.Has(SlotsKey, nil) }
 
 // Has reports whether it has the setting, given some of its settings.
 func (m Method) Has(key string, given Values) bool {
-	o := Options{Values: given}
+	return has(m.Settings(Options{Values: given}), key)
+}
+
+// Settings are all that the method has where some have the values of o, those of its metrics at the end.
+func (m Method) Settings(o Options) []Key {
 	m.make(&o)
-	return o.has(key)
+	o.measuring()
+	return o.keys
 }
 
 // Split is where the method's validation rows come from by default: a tenth of the
@@ -206,30 +210,4 @@ func (m Method) make(o *Options) layers.Stateful {
 		return c
 	}
 	return &layers.Ensemble{Members: members}
-}
-
-// Chosen are the values of o that are not the defaults of the method, given them.
-func (m Method) Chosen(o Options) Values {
-	chosen := maps.Clone(o.Values)
-	m.make(&o)
-	for _, k := range o.keys {
-		if chosen[k.Name] == fmt.Sprint(k.Default) {
-			delete(chosen, k.Name)
-		}
-	}
-	return chosen
-}
-
-// own are those of the settings v that the method has, given v, and the keys of all that it has.
-func (m Method) own(c *Catalog, v Values) (own Values, keys []Key) {
-	o := Options{Catalog: c, Values: v}
-	m.make(&o)
-	o.measuring()
-	own = Values{}
-	for _, k := range o.keys {
-		if text, ok := v[k.Name]; ok {
-			own[k.Name] = text
-		}
-	}
-	return own, o.keys
 }

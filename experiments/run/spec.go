@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -138,7 +139,12 @@ func (s Spec) Chosen(features int) method.Values {
 	if err != nil {
 		return v
 	}
-	return m.Chosen(method.Options{Catalog: s.Catalog, Values: v, Features: features})
+	for _, k := range m.Settings(method.Options{Catalog: s.Catalog, Values: maps.Clone(v), Features: features}) {
+		if v[k.Name] == fmt.Sprint(k.Default) {
+			delete(v, k.Name)
+		}
+	}
+	return v
 }
 
 // Resolve writes down the sizes of the codebook that the Spec leaves open, of the settings
