@@ -30,8 +30,8 @@ type Method struct {
 	Penalized bool
 	// StopsEarly reports whether it needs validation rows to know when to stop.
 	StopsEarly bool
-	// Draws reports whether its fit depends on the seed, as the fit of a method that stops early does: it draws minibatches.
-	// A method that draws can be an ensemble.
+	// Draws reports whether its fit depends on the seed, as the fit of a method that stops early does: it draws
+	// minibatches. A method that draws can be an ensemble.
 	Draws bool
 	// New makes the calibrator, not fitted. It reads each of its settings from o, w and K among
 	// them, which is how the command knows them.

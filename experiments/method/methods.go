@@ -53,7 +53,8 @@ var papers = []Method{
 		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful {
 			t := &layers.Temperature{Method: o.minimize(bisection)}
-			if s := o.FloatOr("temperature.prior", "none", Positive, "none", "standard deviation s of a prior log T ~ N(0, s²), which draws T toward 1; try .2 where the classifier hardly errs"); s != nil {
+			if s := o.FloatOr("temperature.prior", "none", Positive, "none", "standard deviation s of a prior "+
+				"log T ~ N(0, s²), which draws T toward 1; try .2 where the classifier hardly errs"); s != nil {
 				t.Prior = *s
 			}
 			return t
@@ -149,7 +150,8 @@ var papers = []Method{
 		Needs: onBoth, Cost: Moment,
 		Weighing: "a row enters each density by its weight, and its neighbours are rows alike",
 		New: func(o *Options) layers.Stateful {
-			return &baselines.ProCal{Neighbours: o.Int("procal.neighbours", 50, 1, "", "calibration rows that a row's proximity is taken from")}
+			return &baselines.ProCal{Neighbours: o.Int("procal.neighbours", 50, 1, "",
+				"calibration rows that a row's proximity is taken from")}
 		},
 	},
 	{

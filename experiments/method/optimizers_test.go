@@ -85,8 +85,8 @@ func TestEveryMethodTakesEveryRule(t *testing.T) {
 	}
 }
 
-// TestOneOptimum: whichever way a convex loss is minimized, it ends at one loss, and none below that of L-BFGS to 1e-10.
-// Rules of steps over all rows with a falling rate come within 1e-4 nats.
+// TestOneOptimum: whichever way a convex loss is minimized, it ends at one loss, and none below that of L-BFGS to
+// 1e-10. Rules of steps over all rows with a falling rate come within 1e-4 nats.
 func TestOneOptimum(t *testing.T) {
 	cal := smallProblem(200, 1)
 	for _, c := range []struct{ method, set string }{{"ts", ""}, {"sm", ""}, {"sv", ""}, {"vector", "vector.strength=1"}, {"beta", ""}, {"ps", ""}, {"dc", ""}, {"local-ts", ""}} {

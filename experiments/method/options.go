@@ -189,7 +189,8 @@ func (o *Options) Finish(whose string) error {
 	}
 	for _, name := range o.Values.Names() {
 		if !has(o.keys, name) {
-			return unknownKey(strings.TrimSuffix(whose, " has no"), whose, name, "", data.Each(o.keys, func(k Key) string { return k.Name }))
+			known := data.Each(o.keys, func(k Key) string { return k.Name })
+			return unknownKey(strings.TrimSuffix(whose, " has no"), whose, name, "", known)
 		}
 	}
 	return nil

@@ -13,12 +13,13 @@ type Rule struct {
 	// New makes the rule. It reads each of its settings from s, rate and weight decay among them:
 	// what it does not read is no setting of a stage that it trains.
 	New func(s *RuleSettings) optim.Rule
-	// Whole makes, in place of a rule of steps, a method that minimizes a loss over all rows. It reads its settings as New does.
+	// Whole makes, in place of a rule of steps, a method that minimizes a loss over all rows. It reads its settings as New
+	// does.
 	Whole func(s *RuleSettings) optim.Method
 }
 
-// RuleSettings are the settings of a rule in one stage of a method: each is read under every prefix, and the last that the user
-// set wins.
+// RuleSettings are the settings of a rule in one stage of a method: each is read under every prefix, and the last that
+// the user set wins.
 type RuleSettings struct {
 	of       *Options
 	stage    string
@@ -55,11 +56,14 @@ func (s *RuleSettings) Int(name string, def, least int, line string) int {
 	return def
 }
 
-// gradient reads where a minimization stops; 0 where the user does not say, as a cross-validation stops its fits earlier by default.
+// gradient reads where a minimization stops; 0 where the user does not say, as a cross-validation stops its fits
+// earlier by default.
 func (s *RuleSettings) gradient() float64 {
 	g := s.Float("gradient", 1e-6, Positive, "largest entry of the gradient to stop at")
-	if slices.ContainsFunc(s.prefixes, func(prefix string) bool { _, given := s.of.Values[prefix+"gradient"]; return given }) {
-		return g
+	for _, prefix := range s.prefixes {
+		if _, given := s.of.Values[prefix+"gradient"]; given {
+			return g
+		}
 	}
 	return 0
 }
@@ -115,7 +119,8 @@ var rules = []Rule{
 		return optim.SGD{Rate: s.Rate(), WeightDecay: s.Decay(), Momentum: s.Float("momentum", 0, Share, "heavy-ball momentum")}
 	}},
 	{Name: "sam", New: func(s *RuleSettings) optim.Rule {
-		return optim.SAM{Of: s.adam(), Radius: s.Float("radius", 0.05, Positive, "distance ρ at which the gradient is taken, where the loss is largest")}
+		return optim.SAM{Of: s.adam(), Radius: s.Float("radius", 0.05, Positive,
+			"distance ρ at which the gradient is taken, where the loss is largest")}
 	}},
 	{Name: "lookahead", New: func(s *RuleSettings) optim.Rule {
 		return optim.Chain{s.adam(), optim.Lookahead{

@@ -11,7 +11,8 @@ import (
 // schedules are what optim.schedule chooses from, besides constant.
 var (
 	schedules = map[string]optim.Schedule{
-		"cosine": optim.Cosine{}, "warm-up": optim.WarmUp{}, "warm-up-cosine": optim.WarmUp{Then: optim.Cosine{}}, "one-cycle": optim.OneCycle{},
+		"cosine": optim.Cosine{}, "warm-up": optim.WarmUp{}, "warm-up-cosine": optim.WarmUp{Then: optim.Cosine{}},
+		"one-cycle": optim.OneCycle{},
 	}
 	scheduleNames = append([]string{"constant"}, slices.Sorted(maps.Keys(schedules))...)
 )
@@ -26,8 +27,8 @@ type Training struct {
 	Rule Rule
 }
 
-// Published is how the paper trains both stages of its calibrator, publishedNet the network behind Local Nets and its kernel
-// calibration.
+// Published is how the paper trains both stages of its calibrator, publishedNet the network behind Local Nets and its
+// kernel calibration.
 var (
 	Published    = Training{Decay: 1e-3, Batch: 128, Paper: true}
 	publishedNet = Training{Batch: 1024, Paper: true}
@@ -46,20 +47,21 @@ func (o *Options) Optim(stage string, t Training) optim.Method {
 	return o.trained(&RuleSettings{o, stage, t, []string{optimPrefix}})
 }
 
-// Stage reads the settings of one of several stages: optim.… sets all of them, and divide.…, for the stage "divide", this one
-// alone.
+// Stage reads the settings of one of several stages: optim.… sets all of them, and divide.…, for the stage "divide",
+// this one alone.
 func (o *Options) Stage(stage string, t Training) optim.Method {
 	return o.trained(&RuleSettings{o, stage, t, []string{optimPrefix, stage + "."}})
 }
 
-// Minimize reads the settings optim.… of a method that minimizes a loss over all rows: by L-BFGS, or by the rule that the
-// user names, which goes by that loss ([optim.Descent]).
+// Minimize reads the settings optim.… of a method that minimizes a loss over all rows: by L-BFGS, or by the rule that
+// the user names, which goes by that loss ([optim.Descent]).
 func (o *Options) Minimize() optim.Method { return o.minimize(lbfgs) }
 
 // minimize is Minimize of a method that goes another way by default.
 func (o *Options) minimize(rule Rule) optim.Method {
 	names := slices.Compact(append([]string{rule.Name}, named(o.Catalog.allRules())...))
-	name := o.Choice("optim.rule", rule.Name, names, "", "optimizer; a rule of steps, such as adam, has settings of its own: calibra methods NAME --set optim.rule=adam lists them")
+	name := o.Choice("optim.rule", rule.Name, names, "", "optimizer; a rule of steps, such as adam, "+
+		"has settings of its own: calibra methods NAME --set optim.rule=adam lists them")
 	if name != rule.Name {
 		rule = o.Catalog.rule(name)
 	}
@@ -86,14 +88,15 @@ func (o *Options) trained(s *RuleSettings) optim.Method {
 	return s.steps(rule)
 }
 
-// divides is the optimizer of the stage that divides the space. The codewords move with each of its steps, so that what goes over
-// all rows cannot train it: named for all stages, it leaves this one its default.
+// divides is the optimizer of the stage that divides the space. The codewords move with each of its steps, so that what
+// goes over all rows cannot train it: named for all stages, it leaves this one its default.
 func (o *Options) divides() optim.Settings {
 	s := &RuleSettings{o, "divide", Published, []string{optimPrefix, "divide."}}
 	return s.steps(s.rule(slices.DeleteFunc(o.Catalog.allRules(), func(r Rule) bool { return r.New == nil })))
 }
 
-// rule is the rule that the last of the prefixes chooses under which the user names one. The stage may have those of own.
+// rule is the rule that the last of the prefixes chooses under which the user names one. The stage may have those of
+// own.
 func (s *RuleSettings) rule(own []Rule) Rule {
 	rule, among := adam, s.of.Catalog.allRules()
 	for i, prefix := range s.prefixes {
@@ -135,10 +138,13 @@ func (s *RuleSettings) steps(rule Rule) optim.Settings {
 		where := s.inStage(i)
 		out.Batch = o.Int(prefix+"batch", out.Batch, 1, paper(s.training.Batch), "rows of a step"+where)
 		out.Epochs = o.Int(prefix+"epochs", out.Epochs, 1, paper(100), "epochs at most"+where)
-		out.Patience = o.Int(prefix+"patience", out.Patience, 1, paper(10), "epochs without a better validation loss before it stops"+where)
-		schedule = o.Choice(prefix+"schedule", schedule, scheduleNames, paper("constant"), "course of the learning rate"+where)
+		out.Patience = o.Int(prefix+"patience", out.Patience, 1, paper(10),
+			"epochs without a better validation loss before it stops"+where)
+		schedule = o.Choice(prefix+"schedule", schedule, scheduleNames, paper("constant"),
+			"course of the learning rate"+where)
 		clip = o.Float(prefix+"clip", clip, NonNegative, paper(0), "norm that gradients are clipped to"+where+"; 0: none")
-		average = o.Float(prefix+"average", average, Share, paper(0), "decay of the mean of the weights that is validated and kept"+where+"; 0: none")
+		average = o.Float(prefix+"average", average, Share, paper(0),
+			"decay of the mean of the weights that is validated and kept"+where+"; 0: none")
 	}
 	if by := schedules[schedule]; by != nil {
 		out.Rule = optim.Chain{out.Rule, optim.Scheduled{By: by}}

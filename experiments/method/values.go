@@ -16,8 +16,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// ReadValues reads settings as a command gets them: KEY=VALUE each, or YAML files of keys and values, whose groups may be
-// nested. What is given by KEY=VALUE wins.
+// ReadValues reads settings as a command gets them: KEY=VALUE each, or YAML files of keys and values, whose groups may
+// be nested. What is given by KEY=VALUE wins.
 func ReadValues(set []string) (Values, error) {
 	v := Values{}
 	for _, path := range set {
@@ -114,8 +114,10 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 		return nil, drawsNothing(names[0])
 	}
 	soft := v.With(Values{"codebook.softness": "1"})
-	if key == nearestKey && slices.ContainsFunc(names, func(name string) bool { m, err := c.Find(name); return err == nil && m.Has(key, soft) }) {
-		return nil, errNotSoft
+	for _, name := range names {
+		if m, err := c.Find(name); key == nearestKey && err == nil && m.Has(key, soft) {
+			return nil, errNotSoft
+		}
 	}
 	whose := names[0] + " has no"
 	if rule := v["optim.rule"]; rule != "" && strings.HasPrefix(key, optimPrefix) {
@@ -128,7 +130,8 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 	if i := slices.IndexFunc(c.List(), func(m Method) bool { return m.Has(key, v) }); i >= 0 {
 		elsewhere = ", which " + c.List()[i].Name + " has"
 	}
-	return nil, unknownKey(strings.Join(names, ", "), whose, key, elsewhere, slices.Compact(slices.Sorted(slices.Values(known))))
+	slices.Sort(known)
+	return nil, unknownKey(strings.Join(names, ", "), whose, key, elsewhere, slices.Compact(known))
 }
 
 // Unread are the keys that Divide refuses, in alphabetical order.
@@ -174,10 +177,11 @@ func (c *Catalog) divide(v Values, names []string) (out map[string]Values, unrea
 // optimPrefix begins the settings of optimizers.
 const optimPrefix = "optim."
 
-// unknownKey is the error about a setting that none of the methods has, whose settings are known; whose is the sentence up to
-// the word setting, and elsewhere says where there is one.
+// unknownKey is the error about a setting that none of the methods has, whose settings are known; whose is the sentence
+// up to the word setting, and elsewhere says where there is one.
 func unknownKey(methods, whose, key, elsewhere string, known []string) error {
-	if strings.HasPrefix(key, optimPrefix) && !slices.ContainsFunc(known, func(name string) bool { return strings.HasPrefix(name, optimPrefix) }) {
+	optimizes := func(key string) bool { return strings.HasPrefix(key, optimPrefix) }
+	if optimizes(key) && !slices.ContainsFunc(known, optimizes) {
 		return data.Inputf("", "%s: no optimizer is at work, the fit is in closed form or counts; leave %s out", methods, key)
 	}
 	hint := ""

@@ -52,8 +52,8 @@ func featuresOrigin(path string, s Settings) (*Origin, error) {
 	return o, nil
 }
 
-// WholeOrigin is the origin of one labelled set (see [data.OpenWhole]), which folds divide. Its logits are read as as says or, if
-// as is "", as their values look.
+// WholeOrigin is the origin of one labelled set (see [data.OpenWhole]), which folds divide. Its logits are read as as
+// says or, if as is "", as their values look.
 func OpenWhole(ctx context.Context, path string, as data.Scores) (*Origin, error) {
 	src, err := data.OpenWhole(ctx, path)
 	if err != nil {
@@ -144,7 +144,8 @@ func fileDigest(paths ...string) (string, error) {
 	digest, err := data.Digest(named...)
 	var input *data.InputError
 	if errors.Is(err, fs.ErrNotExist) && errors.As(err, &input) {
-		return "", data.Inputf(input.Path, "does not exist; name an npz file with the arrays cal_features, cal_logits, cal_labels and the same of test, or one of %s", strings.Join(names(), ", "))
+		return "", data.Inputf(input.Path, "does not exist; name an npz file with the arrays cal_features, cal_logits, cal_labels "+
+			"and the same of test, or one of %s", strings.Join(names(), ", "))
 	}
 	return digest, err
 }

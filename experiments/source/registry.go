@@ -13,8 +13,8 @@ import (
 	"calibra/data/synthetic"
 )
 
-// Registry knows what an argument may be: data that the program brings, files, and the raw sources that modules from outside
-// add, which it lists.
+// Registry knows what an argument may be: data that the program brings, files, and the raw sources that modules from
+// outside add, which it lists.
 type Registry []data.RawSource
 
 // brought are the data that the program brings, by name: embedded tables, and problems of known posterior.
@@ -24,7 +24,8 @@ var brought = []struct {
 }{
 	{name: "letter"}, {name: "satellite"}, {name: "digits"},
 	{"cubic", generated{synthetic.NewCubic, 4, usual}}, {"proximity", generated{synthetic.NewProximity, 4, usual}},
-	{"proximity100", generated{synthetic.NewProximity, 100, usual}}, {"longtail1000", generated{synthetic.NewLongTail, 1000, many}},
+	{"proximity100", generated{synthetic.NewProximity, 100, usual}},
+	{"longtail1000", generated{synthetic.NewLongTail, 1000, many}},
 	{"rare", generated{synthetic.NewRare, 4, usual}}, {"calibrated", generated{synthetic.NewCalibrated, 4, usual}},
 }
 
@@ -97,8 +98,8 @@ func (r Registry) Open(arg string, s Settings) (*Origin, error) {
 	return o, nil
 }
 
-// open finds what arg names: what is known by name, then what is there by its content, then what is not there by what the name
-// promises, whose error says where to get it.
+// open finds what arg names: what is known by name, then what is there by its content, then what is not there by what
+// the name promises, whose error says where to get it.
 func (r Registry) open(arg string, s Settings) (*Origin, error) {
 	raw := data.RawSettings{Label: s.Label, Header: s.Header, Sources: r}
 	if at := slices.Index(names(), arg); at >= 0 && brought[at].made.problem != nil {
@@ -130,7 +131,8 @@ func (r Registry) open(arg string, s Settings) (*Origin, error) {
 	if near := data.Nearest(base, known); near != "" {
 		hint = "did you mean " + near + "? "
 	}
-	return nil, data.Inputf(arg, "is not known as data; %sname %s, a file (npz, Parquet, Arrow, csv), a CIFAR archive or a directory", hint, strings.Join(known, ", "))
+	return nil, data.Inputf(arg, "is not known as data; %sname %s, a file (npz, Parquet, Arrow, csv), a CIFAR archive or a directory",
+		hint, strings.Join(known, ", "))
 }
 
 func holdsWeather(dir string) bool { return !isMissing(data.WeatherFile(dir, data.WeatherParts[0])) }
