@@ -157,7 +157,7 @@ func (c *Catalog) Title(name string) string {
 	if err != nil {
 		m.Name = name
 	}
-	return m.Written()
+	return m.written()
 }
 
 // Find finds a method by its name; an unknown name is a *data.InputError that names the nearest.

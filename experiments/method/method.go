@@ -74,15 +74,10 @@ var Moment = Cost{Seconds: 0.1}
 // ones, so that a study that runs cells side by side does not end with it alone.
 var untimed = Cost{Seconds: 30, ClassPower: 1}
 
-// Timed reports whether somebody has timed it.
-func (c Cost) Timed() bool { return c != Cost{} }
-
 // Of is the seconds of a fit to rows with these numbers of features and classes; half of them are
 // spent on the features.
 func (c Cost) Of(rows float64, features, classes int) float64 {
-	if !c.Timed() {
-		c = untimed
-	}
+	c = cmp.Or(c, untimed)
 	return c.Seconds * math.Pow(float64(classes)/10, c.ClassPower) * rows / 1e4 * (1 + float64(features)/512) / 2
 }
 
@@ -120,8 +115,8 @@ var (
 	onBoth     = []string{"logits", "features"}
 )
 
-// Written is how tables write the method.
-func (m Method) Written() string { return cmp.Or(m.Title, strings.ToUpper(m.Name)) }
+// written is how tables write the method.
+func (m Method) written() string { return cmp.Or(m.Title, strings.ToUpper(m.Name)) }
 
 // Divides reports whether it cuts the features into as many slots as it is told: whether it has
 // the setting.

@@ -116,12 +116,6 @@ func (s Spec) Possible() bool {
 	return err == nil
 }
 
-// With is the Spec with these settings in place of its own.
-func (s Spec) With(v method.Values) Spec {
-	s.Set = s.values().With(v).String()
-	return s
-}
-
 // Measuring are the settings of the run's metrics.
 func (s Spec) Measuring() (metrics.Settings, error) {
 	m, err := method.Measuring(s.values())
@@ -159,7 +153,8 @@ func (s Spec) Resolve(keys []method.Key) Spec {
 			sizes[k.Name] = fmt.Sprint(k.Value)
 		}
 	}
-	return s.With(sizes)
+	s.Set = s.values().With(sizes).String()
+	return s
 }
 
 // options are what the method is built with for these rows.
