@@ -121,7 +121,7 @@ func onCodes(t *testing.T) (all []experiments.Method) {
 // ensembles are one of maps on codes and one of trees.
 func ensembles(t *testing.T) (all []experiments.Method) {
 	t.Helper()
-	for _, name := range []string{"vq", "boosted"} {
+	for _, name := range []string{"vq", "forest"} {
 		m, err := experiments.MethodByName(name)
 		if err != nil {
 			t.Fatal(err)
