@@ -144,7 +144,7 @@ func (v *Verdict) calibrated(r *metrics.Report) string {
 	for _, m := range tested {
 		n := r.Noise[m]
 		p := equals(PAmong(n.PValue, r.Uncertainty.Redraws))
-		part := fmt.Sprintf("%s %.5f (%.5f if calibrated, %s)", m.Title(), r.Values[m], n.Mean, p)
+		part := fmt.Sprintf("%s %s (%s if calibrated, %s)", m.Title(), nats(r.Values[m]), nats(n.Mean), p)
 		parts = append(parts, part)
 		if n.Exceeded(0.05, len(tested)) {
 			wrong = append(wrong, part)
