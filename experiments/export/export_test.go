@@ -122,7 +122,7 @@ func onCodes(t *testing.T) (all []method.Method) {
 // ensembles are one of maps on codes and one of trees.
 func ensembles(t *testing.T) (all []method.Method) {
 	t.Helper()
-	for _, name := range []string{"vq", "boosted"} {
+	for _, name := range []string{"vq", "forest"} {
 		m, err := method.Find(name)
 		if err != nil {
 			t.Fatal(err)

@@ -10,9 +10,9 @@ var excused = []struct {
 }{
 	{"rows in another order", "steps through the rows in minibatches, in the file's order shuffled", joined(onCodewords, "kc", "kc-original", "ln", "anchored-bilinear")},
 	{"rows in another order", "draws codewords from the rows by their places, and passes over them in that order", []string{"anchored", "anchored-dirichlet", "anchored-head", "local-temperature"}},
-	{"rows in another order", "draws its folds, or rows to hold out, by the places of the rows", joined(mixtures, "auto", "boosted", "order-preserving")},
+	{"rows in another order", "draws its folds, or rows to hold out, by the places of the rows", joined(mixtures, "auto", "order-preserving")},
 	{"classes in another order", "draws the start of its weights, class after class", joined(onCodewords, "kc-original", "ln", "anchored-bilinear")},
-	{"classes in another order", "draws its folds, or rows to hold out, class after class", joined(mixtures, "boosted")},
+	{"classes in another order", "draws its folds, or rows to hold out, class after class", mixtures},
 	{"classes in another order", "draws columns, the logits among them, by their places", []string{"forest"}},
 	{"classes in another order", "corrects the top class, which is the first of those that are equally probable", []string{"pc"}},
 	{"probabilities for logits", "does not come to its optimum in the steps that float64 allows, and where it stops is a matter of rounding", []string{"beta"}},

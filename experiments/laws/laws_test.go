@@ -234,7 +234,7 @@ func votes(number func(p float64) float64) func(file) file {
 
 // cheap are settings by which fits are short, of the methods that have them.
 var cheap = method.Values{
-	"optim.epochs": "3", "codebook.slots": "4", "codebook.codewords": "8", "codebook.passes": "3", "boosted.rounds": "8", "forest.trees": "60", "kcal.folds": "4",
+	"optim.epochs": "3", "codebook.slots": "4", "codebook.codewords": "8", "codebook.passes": "3", "forest.trees": "60", "kcal.folds": "4",
 	"joint.slots": "4", "joint.codewords": "8", "odir.strengths": "1e-1,1e-3",
 	"optim.gradient": "1e-9", "search.folds": "2", "search.smallest": "1", "search.first": "1", "search.largest": "1",
 }

@@ -114,7 +114,7 @@ func (o *Options) Divide() *layers.Divide {
 	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(learnedCodes), Optim: o.divides()}
 }
 
-// bilinear is the paper's map, of the classes that p̂ ranks first where the user chooses so.
+// bilinear is the paper's map.
 func (o *Options) bilinear() layers.Map {
 	var m layers.Bilinear
 	if o.Choice("bilinear.scale", "unit", []string{"unit", "learned"}, "unit", "slot scales σ²: 1, or learned") == "learned" {
@@ -125,6 +125,17 @@ func (o *Options) bilinear() layers.Map {
 		m.Prior = layers.CountPrior{}
 	case "uniform":
 		m.Prior = layers.UniformPrior{}
+	}
+	if o.Choice("bilinear.link", "softplus", []string{"softplus", "exponential"}, "softplus",
+		"link φ of concentrations α = φ(A): log(1 + eˣ), or exp(x − 1)") == "exponential" {
+		m.Link = layers.Exponential{}
+	}
+	switch o.Choice("bilinear.identity", "linear", []string{"linear", "alpha", "nowhere"}, "alpha; its code linear",
+		"where the identity is added: beside α − 1, to α and so in log B too, or nowhere") {
+	case "alpha":
+		m.Identity = layers.InConcentration
+	case "nowhere":
+		m.Identity = layers.Nowhere
 	}
 	return m
 }

@@ -200,19 +200,6 @@ var papers = []Method{
 		New:      func(o *Options) layers.Stateful { return &baselines.VennAbers{} },
 	},
 	{
-		Name: "boosted", Title: "Boosted", Group: Baseline,
-		Line:      "boosted residuals: trees of the features and the logits",
-		Reference: "Tax et al. 2025, two classes; the form for C classes is ours",
-		Draws:     true, Needs: onBoth, Cost: Cost{20, 1},
-		New: func(o *Options) layers.Stateful {
-			return &baselines.Boosted{
-				Rounds: o.Int("boosted.rounds", 200, 1, "", "trees at most"),
-				Depth:  o.Int("boosted.depth", 4, 1, "", "levels of a tree, each of one split"),
-				Rate:   o.Float("boosted.rate", 0.2, Positive, "", "part of a tree's step that is taken"),
-			}
-		},
-	},
-	{
 		Name: "local-ts", Group: Baseline, Reference: "Ding et al. 2021",
 		Line:  "local temperature scaling: a temperature for each row, from its features",
 		Needs: onBoth, Cost: Moment,

@@ -14,7 +14,7 @@ import (
 
 // noRule are the methods that take no rule, and why.
 var noRule = map[string]string{
-	"nc": counts, "ir": counts, "pc": counts, "histogram": counts, "spline": counts, "venn-abers": counts, "boosted": counts,
+	"nc": counts, "ir": counts, "pc": counts, "histogram": counts, "spline": counts, "venn-abers": counts,
 	"forest":       "splits at random; its two weights are found by Newton's method",
 	"ets":          "mixes two temperatures that are bisected, by expectation and maximization",
 	"dc-odir":      "chooses its penalties by dozens of fits, which Newton's method alone makes cheap",

@@ -68,7 +68,6 @@ func within(e effort) map[string]method {
 		"spline":       {new: func() layers.Stateful { return &Spline{} }, commutes: 1e-6},
 		"venn-abers":   {new: func() layers.Stateful { return &VennAbers{} }, commutes: 1e-9},
 		"local-ts":     {new: func() layers.Stateful { return LocalTemperature(e.smooth) }, parameters: func(_, p int) int { return 1 + p }, commutes: converged},
-		"boosted":      {new: func() layers.Stateful { return &Boosted{Rounds: 2, Depth: 2} }},
 		"forest":       {new: func() layers.Stateful { return &Forest{Trees: 50} }},
 		"new-head":     {new: func() layers.Stateful { return LastLayer(e.smooth, 0) }, commutes: converged},
 		"procal":       {new: func() layers.Stateful { return &ProCal{} }, commutes: 1e-6},
