@@ -14,7 +14,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
-	figures "calibra/experiments/report"
+	"calibra/experiments/report"
 	"calibra/experiments/verdict"
 )
 
@@ -92,7 +92,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if c.JSON {
 		return t.print(append(text, '\n'))
 	}
-	return c.report(t, d, v)
+	return c.report(t, d, page)
 }
 
 // together says, where nothing is called wrong by itself, whether all rows together are, by the tests of evaluate.
@@ -159,9 +159,9 @@ const diagnosisGroup = "diagnose"
 var diagnosisFiles = []string{"diagnosis.html", "diagnosis.json"}
 
 // page is the diagnosis as a page, with what the predictions look like.
-func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map) (*figures.Document, error) {
+func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map) (*report.Document, error) {
 	name := filepath.Base(c.In)
-	head, err := provenance(figures.Fact{Name: "Data", Value: name})
+	head, err := provenance(report.Fact{Name: "Data", Value: name})
 	if err != nil {
 		return nil, err
 	}
@@ -169,10 +169,10 @@ func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *verdict.Verdic
 	if err != nil {
 		return nil, err
 	}
-	return figures.Diagnosis("Where is it wrong? "+name, head, d, v, m, drawn)
+	return report.Diagnosis("Where is it wrong? "+name, head, d, v, m, drawn)
 }
 
-func (c *diagnoseCmd) write(text []byte, page *figures.Document) error {
+func (c *diagnoseCmd) write(text []byte, page *report.Document) error {
 	to := disk.NewFolder(c.Out, diagnosisGroup)
 	defer to.Discard()
 	to.WriteBytes("diagnosis.json", append(text, '\n'))
@@ -181,34 +181,7 @@ func (c *diagnoseCmd) write(text []byte, page *figures.Document) error {
 }
 
 // report prints the verdict, what could be saved, and what is wrong.
-func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, v *verdict.Verdict) error {
-	t.verdicts([]*verdict.Verdict{v})
-	if list := wrongTable(d); len(list.rows) > 0 {
-		t.tables(list)
-	}
+func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, page *report.Document) error {
+	t.document(page)
 	return t.closing(strings.ReplaceAll(d.Found, "\n", "; "), filepath.Join(relative(c.Out), "diagnosis.html"))
-}
-
-// wrongTable is a row for each description of what is wrong; where all rows are, for each class and tenth that is.
-func wrongTable(d *diagnosis.Diagnosis) *table {
-	list := &table{columns: []column{
-		{head: "called", drop: 6}, {head: "rows"}, {head: "class"}, {head: "predicted", drop: 2}, {head: "observed", drop: 3}, {head: "gap"},
-		{head: "interval", drop: 5}, {head: "p"}, {head: "detectable", drop: 4}, {head: "saves"}, {head: "where", left: true, wrap: true},
-	}}
-	add := func(regions []diagnosis.Region, saves func(diagnosis.Region) string) {
-		for _, r := range regions {
-			if !r.Wrong {
-				continue
-			}
-			list.add(words("wrong"), words(fmt.Sprint(r.Size)), words(figures.ClassOf(d, r)), decimals(r.Confidence, 3), decimals(r.Frequency, 3), words(metrics.Signed(r.Gap, 3)),
-				words(metrics.Signed(r.Low, 3)+" to "+metrics.Signed(r.High, 3)), decimals(r.P, 3), decimals(r.Detectable, 3), words(saves(r)), words(r.Describe))
-		}
-	}
-	saved := func(r diagnosis.Region) string { return metrics.Nats(r.Saved) }
-	add(d.Named, saved)
-	if d.Kind != diagnosis.LocalError {
-		add(d.Classes, func(diagnosis.Region) string { return "–" }) // what all rows would save is no single class's
-		add(d.Confidence, saved)
-	}
-	return list
 }

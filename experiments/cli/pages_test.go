@@ -178,8 +178,12 @@ func TestQuickstartPageInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	q.verdict.Commands = []string{"calibra fit --in runs/quickstart/features.npz --method ts --out runs/ts"}
+	document, err := q.document()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var page bytes.Buffer
-	if err := (&quickstartCmd{Out: "runs/quickstart"}).page(&page, q); err != nil {
+	if err := document.WriteHTML(&page); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "quickstart.html")

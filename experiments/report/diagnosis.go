@@ -61,7 +61,11 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Ver
 	if d.Groups != nil {
 		sections = append(sections, &Section{Title: "Groups", Tables: []*Table{regionTable(d, "The groups of the file, each with the class that is worst off in it", d.Groups, savesColumn)}})
 	}
-	return &Document{Title: title, Verdict: []Statement{Stated(v)}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
+	var shown []Part
+	if wrong := wrongTable(d); wrong.Blocks != nil {
+		shown = []Part{{Table: wrong}}
+	}
+	return &Document{Title: title, Terminal: shown, Verdict: []Statement{Stated(v)}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
 		{"Rows", strconv.Itoa(d.Rows)}, {"Classes", strconv.Itoa(d.NumClasses)}, {"Level", fmt.Sprintf("%g for everything tested at once", d.Level)},
 		{"Redraws", strconv.Itoa(d.Redraws)}, {"Called wrong", fmt.Sprintf("beyond %.2f standard deviations, by the predictions or by the rows, whichever is larger", d.Critical)},
 		{"Corrections", d.Recoverable.Families[0] + ", by cross-fitting"}}}, nil
@@ -89,6 +93,26 @@ func ClassOf(d *diagnosis.Diagnosis, r diagnosis.Region) string {
 		return d.ClassNames[*r.Class]
 	}
 	return strconv.Itoa(*r.Class)
+}
+
+// wrongTable is a row for each description of what is wrong; where all rows are, for each class and tenth that is.
+func wrongTable(d *diagnosis.Diagnosis) *Table {
+	t := &Table{Values: []Head{{Text: "called", Drop: 6}, {Text: "rows"}, {Text: "class"}, {Text: "predicted", Drop: 2}, {Text: "observed", Drop: 3}, {Text: "gap"},
+		{Text: "interval", Drop: 5}, {Text: "p"}, {Text: "detectable", Drop: 4}, {Text: "saves"}, {Text: "where", Wrap: true}}}
+	add := func(regions []diagnosis.Region, saves func(diagnosis.Region) string) {
+		for _, r := range regions {
+			if r.Wrong {
+				t.Add("", Row{Cells: Texts("wrong", r.Size, ClassOf(d, r), metrics.Fixed(r.Confidence, 3), metrics.Fixed(r.Frequency, 3), metrics.Signed(r.Gap, 3),
+					metrics.Signed(r.Low, 3)+" to "+metrics.Signed(r.High, 3), metrics.Fixed(r.P, 3), metrics.Fixed(r.Detectable, 3), saves(r), r.Describe)})
+			}
+		}
+	}
+	add(d.Named, savesColumn.text)
+	if d.Kind != diagnosis.LocalError {
+		add(d.Classes, func(diagnosis.Region) string { return "–" }) // what all rows would save is no single class's
+		add(d.Confidence, savesColumn.text)
+	}
+	return t
 }
 
 // regionTable is a row for each region.

@@ -32,6 +32,7 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"second":  func(c Cell) bool { return c.Mark == metrics.Second },
 	"named":   (*Table).named,
 	"columns": (*Table).columns,
+	"words":   (*Table).words,
 	"many":    func(t *Table) bool { return t.columns() > manyColumns },
 	"few":     func(t *Table) bool { return t.columns() <= fewColumns },
 	"series":  (*Table).series,
@@ -57,6 +58,9 @@ func Panel(t *template.Template, values any) (template.HTML, error) {
 }
 
 func (t *Table) columns() int { return len(t.Labels) + len(t.Values) }
+
+// words reports whether a column of values holds words.
+func (t *Table) words(column int) bool { return column < len(t.Values) && t.Values[column].Wrap }
 
 // single reports whether the section has one figure, which has room in half a wide page, as all else in it.
 func (s *Section) single() bool {
