@@ -209,10 +209,10 @@ func (w *weighed) document(title, intro, judged string, list *report.Table) (*re
 	for _, name := range slices.Compact([]string{verdict.Classifier, judged}) {
 		says = append(says, said{name, w.runs[w.place(name)].Outcome.Predictions})
 	}
-	drawn, err := portrait(says, w.runs[w.place(judged)].Source.Cal.Names.Classes)
+	shown, err := portrait(says, w.runs[w.place(judged)].Source.Cal.Names.Classes)
 	if err != nil {
 		return nil, err
 	}
-	d.Sections = append(d.Sections, &report.Section{Title: "Reliability", Figures: drawn[:1]}, &report.Section{Title: "Where it is wrong", Figures: drawn[1:]})
+	d.Sections = append(d.Sections, shown...)
 	return d, nil
 }

@@ -165,11 +165,11 @@ func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *verdict.Verdic
 	if err != nil {
 		return nil, err
 	}
-	drawn, err := portrait([]said{{strings.TrimSuffix(name, ".npz"), in.Predictions}}, in.ClassNames)
+	shown, err := portrait([]said{{strings.TrimSuffix(name, ".npz"), in.Predictions}}, in.ClassNames)
 	if err != nil {
 		return nil, err
 	}
-	return report.Diagnosis("Where is it wrong? "+name, head, d, v, m, drawn)
+	return report.Diagnosis("Where is it wrong? "+name, head, d, v, m, shown)
 }
 
 func (c *diagnoseCmd) write(text []byte, page *report.Document) error {

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"calibra/data"
@@ -143,17 +142,17 @@ func (t *terminal) warnUnmeasured(r *metrics.Report) {
 
 // show writes what was measured, and prints it.
 func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, v *verdict.Verdict, figures report.Export) error {
-	var drawn []*report.Drawing
+	var pictures []*report.Section
 	if c.Figures != "" || c.HTML != "" {
 		var err error
-		if drawn, err = c.drawings(p, r); err == nil {
-			err = figures.Write(drawn)
-		}
-		if err != nil {
+		if pictures, err = c.pictures(p, r); err != nil {
 			return err
 		}
 	}
-	d := c.document(r, v, drawn)
+	d := c.document(r, v, pictures)
+	if err := figures.Write(d.Drawings()); err != nil {
+		return err
+	}
 	if c.HTML != "" {
 		if err := c.writePage(d); err != nil {
 			return err
@@ -444,23 +443,24 @@ func (f *MetricFlags) Settings() (s metrics.Settings, u metrics.Uncertainty, err
 	return s, metrics.Uncertainty{Replicates: cmp.Or(f.Replicates, metrics.None), Redraws: cmp.Or(f.Redraws, metrics.None)}, nil
 }
 
-// drawings are the figures of an evaluation.
-func (c *evaluateCmd) drawings(p *data.Predictions, r *metrics.Report) ([]*report.Drawing, error) {
+// pictures are the sections of an evaluation with figures.
+func (c *evaluateCmd) pictures(p *data.Predictions, r *metrics.Report) ([]*report.Section, error) {
 	_, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Counting(), Soft: p.Soft})
 	if err != nil {
 		return nil, err
 	}
-	drawn, err := portrait([]said{{strings.TrimSuffix(filepath.Base(c.In), ".npz"), p}}, p.ClassNames)
+	shown, err := portrait([]said{{strings.TrimSuffix(filepath.Base(c.In), ".npz"), p}}, p.ClassNames)
 	if err != nil {
 		return nil, err
 	}
-	drawn = slices.Insert(drawn, 1,
+	shown[0].Figures = append(shown[0].Figures,
 		&report.Drawing{Name: "reliability-classes", Caption: "How often any class is right, against its probability, in bins of one width.", Figure: report.Reliability("Reliability of all classes", classes)})
 	if !math.IsNaN(r.Values[metrics.LCE]) {
-		drawn = append(drawn, &report.Drawing{Name: "ess-profile", Figure: report.ESSProfile("Local calibration along density", r.Local.ESSProfile(15)),
-			Caption: "Local calibration error from rows in sparse places to rows in dense ones, and the noise floor: what a perfectly calibrated model would show."})
+		shown = append(shown, &report.Section{Title: "Local calibration", Figures: []*report.Drawing{{Name: "ess-profile",
+			Figure:  report.ESSProfile("Local calibration along density", r.Local.ESSProfile(15)),
+			Caption: "Local calibration error from rows in sparse places to rows in dense ones, and the noise floor: what a perfectly calibrated model would show."}}})
 	}
-	return drawn, nil
+	return shown, nil
 }
 
 // page is where --html goes: a directory gets report.html.
@@ -472,7 +472,7 @@ func (c *evaluateCmd) page() string {
 }
 
 // document is the evaluation.
-func (c *evaluateCmd) document(r *metrics.Report, v *verdict.Verdict, drawn []*report.Drawing) *report.Document {
+func (c *evaluateCmd) document(r *metrics.Report, v *verdict.Verdict, pictures []*report.Section) *report.Document {
 	d := &report.Document{
 		Title: "Evaluation of " + strings.TrimSuffix(filepath.Base(c.In), ".npz"),
 		Intro: fmt.Sprintf("%s, %d classes, protocol %s", rowsText(r), r.Classes, r.Protocol),
@@ -495,7 +495,7 @@ func (c *evaluateCmd) document(r *metrics.Report, v *verdict.Verdict, drawn []*r
 		d.Show(&report.Section{Title: "Parts of the scores", Note: partsNote, Tables: []*report.Table{measuredTable(r, "part of the score", r.Decomposition.Measured())}})
 	}
 	d.Show(&report.Section{Title: "What was found", Lines: besidesTables(r)})
-	d.Sections = append(d.Sections, drawnSections(drawn)...)
+	d.Sections = append(d.Sections, pictures...)
 	if r.Sets != nil {
 		d.Show(coverageSection(r.Sets))
 	}
@@ -534,21 +534,3 @@ const metricsNote = "Intervals are 95 %: Clopper–Pearson of the accuracy, Stud
 
 // partsNote says what the parts of the scores are.
 const partsNote = "Miscalibration is how much isotonic regression of the same rows lowers the score. Uncertainty is the score of the class shares alone, and discrimination is how much lower the recalibrated score is than that (CORP, Dimitriadis et al. 2021). With more than two classes, the Brier score is the sum over the classes, and the recalibrated probabilities of the NLL are divided by their sum."
-
-// drawnSections are those of the figures.
-func drawnSections(drawn []*report.Drawing) (sections []*report.Section) {
-	for _, part := range []struct{ title, prefix string }{
-		{"Reliability", "reliability"}, {"Where it is wrong", "confusion"}, {"Local calibration", "ess"},
-	} {
-		section := &report.Section{Title: part.title}
-		for _, figure := range drawn {
-			if strings.HasPrefix(figure.Name, part.prefix) {
-				section.Figures = append(section.Figures, figure)
-			}
-		}
-		if section.Figures != nil {
-			sections = append(sections, section)
-		}
-	}
-	return sections
-}

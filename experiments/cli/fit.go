@@ -465,11 +465,9 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 			}
 		}
 	case run.Judged():
-		drawn, err := portrait([]said{{c.Method, run.Outcome.Predictions}}, run.Source.Cal.Names.Classes)
-		if err != nil {
+		if doc.Sections, err = portrait([]said{{c.Method, run.Outcome.Predictions}}, run.Source.Cal.Names.Classes); err != nil {
 			return nil, err
 		}
-		doc.Sections = []*report.Section{{Title: "Reliability", Figures: drawn}}
 	}
 	doc.Files = []string{"config.json", "model.safetensors"}
 	if run.Outcome != nil {
@@ -506,8 +504,8 @@ type said struct {
 	*data.Predictions
 }
 
-// portrait are the figures of several methods' predictions for the same rows, the last of which is judged.
-func portrait(all []said, classes []string) ([]*report.Drawing, error) {
+// portrait are the sections of several methods' predictions for the same rows, the last of which is judged.
+func portrait(all []said, classes []string) ([]*report.Section, error) {
 	var shown []report.Shown
 	for _, s := range all {
 		p, err := diagnosis.NewPortrait(s.LogProbs, s.Labels, metrics.Settings{Rows: s.Counting(), Soft: s.Soft}, rand.New(rand.NewPCG(0, 7)))

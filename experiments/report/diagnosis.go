@@ -21,9 +21,9 @@ func gapText(x float64) string {
 	return strings.Replace(metrics.Signed(x, 3), "-", "−", 1)
 }
 
-// Diagnosis is the page of a diagnosis; head describes where it comes from. The map m shows the same rows, and drawn are the
-// drawings of their predictions.
-func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map, drawn []*Drawing) (*Document, error) {
+// Diagnosis is the page of a diagnosis; head describes where it comes from. The map m shows the same rows, and portrait are the
+// sections of their predictions.
+func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map, portrait []*Section) (*Document, error) {
 	panel, err := Panel(mapTemplate, newMapView(d, m))
 	if err != nil {
 		return nil, fmt.Errorf("report: write the map: %w", err)
@@ -51,11 +51,8 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Ver
 	if drawing := gapDrawing(d); drawing != nil {
 		sections = append(sections, &Section{Title: "Gaps", Figures: []*Drawing{drawing}})
 	}
-	sections = append(sections, &Section{Title: "Reliability", Figures: append(drawn[:1:1], regionDrawing(d, m)...)})
-	if len(drawn) > 1 {
-		sections = append(sections, &Section{Title: "Which class is taken for which", Figures: drawn[1:]})
-	}
-	sections = append(sections,
+	portrait[0].Figures = append(portrait[0].Figures, regionDrawing(d, m)...)
+	sections = append(append(sections, portrait...),
 		&Section{Title: "Classes", Tables: []*Table{regionTable(d, "All rows: the probability of each class and of the top class", d.Classes)}},
 		&Section{Title: "Confidence", Tables: []*Table{regionTable(d, "Tenths of the rows by the confidence of their top class", d.Confidence, savesColumn)}})
 	if d.Groups != nil {

@@ -136,6 +136,18 @@ func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
 	return &Drawing{Name: "gaps", Figure: f, Caption: "The predicted minus the observed frequency, with intervals that hold for all gaps at once; gaps beyond chance are blue. Of more than 12 those of least p are shown, the wrong ones first."}
 }
 
+// longestName is how many letters an axis has room for.
+const longestName = 14
+
+// clippedName is a name as an axis has room for: of a longer one the beginning and the end.
+func clippedName(name string) string {
+	const end = 4
+	if runes := []rune(name); len(runes) > longestName {
+		return string(runes[:longestName-end-1]) + "…" + string(runes[len(runes)-end:])
+	}
+	return name
+}
+
 // lineName is what a line of gaps is called.
 func lineName(part string, d *diagnosis.Diagnosis, r diagnosis.Region) string {
 	if part == "Classes" {

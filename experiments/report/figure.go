@@ -31,9 +31,8 @@ type Figure struct {
 	bars    map[*plot.Plot]colourBar // on the right of plots
 	besides vg.Length                // what the widest bar takes
 	legend  []key
-	points  points            // what is drawn, as numbers
-	whole   map[string]string // names by what is left of those that are clipped
-	err     error             // why it cannot be drawn
+	points  points // what is drawn, as numbers
+	err     error  // why it cannot be drawn
 }
 
 // panel is a plot with its texts, which a layout breaks into lines.

@@ -25,7 +25,7 @@ func (f *Figure) Inline() ([]byte, error) {
 	size := vg.Point{X: width + 2*margin, Y: height + 2*margin}
 	if f.shares != nil {
 		c := newSVG(size.X, size.Y)
-		page := onPage(live{c, f.whole}, size)
+		page := onPage(live{c}, size)
 		for i, place := range l.places(draw.Crop(page, margin, -margin, margin, -margin), 1) {
 			l.place(i, place)
 		}
@@ -36,7 +36,7 @@ func (f *Figure) Inline() ([]byte, error) {
 		column := onPage(newSVG(size.X, 1), vg.Point{X: l.cell.X, Y: vg.Length(n)*(height+gap) - gap})
 		for i, place := range l.places(column, 1) {
 			c := newSVG(size.X, size.Y)
-			place.Canvas = live{c, f.whole}
+			place.Canvas = live{c}
 			up := vg.Point{X: margin, Y: margin - vg.Length(n-1-i)*(height+gap)}
 			place.Min, place.Max = place.Min.Add(up), place.Max.Add(up)
 			l.place(i, place)

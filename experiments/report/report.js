@@ -90,7 +90,7 @@
 
   const tip = document.getElementById("tip");
   document.addEventListener("pointerover", event => {
-    const point = event.target.closest?.(".point, .cell");
+    const point = event.target.closest?.(".point");
     tip.hidden = !point;
     if (!point) return;
     point.said ??= point.querySelector("title")?.textContent;
