@@ -169,7 +169,7 @@ func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *verdict.Verdic
 	if err != nil {
 		return nil, err
 	}
-	return report.Diagnosis("Where is it wrong? "+name, head, d, v, m, shown)
+	return report.Diagnosis("Where is it wrong? "+name, head, d, v, m, shown), nil
 }
 
 func (c *diagnoseCmd) write(text []byte, page *report.Document) error {

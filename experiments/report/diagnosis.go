@@ -23,14 +23,10 @@ func gapText(x float64) string {
 
 // Diagnosis is the page of a diagnosis; head describes where it comes from. The map m shows the same rows, and portrait are the
 // sections of their predictions.
-func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map, portrait []*Section) (*Document, error) {
-	panel, err := Panel(mapTemplate, newMapView(d, m))
-	if err != nil {
-		return nil, fmt.Errorf("report: write the map: %w", err)
-	}
+func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map, portrait []*Section) *Document {
 	sections := []*Section{
 		{Title: "What to do", Tables: []*Table{RecoverableTable(d.Recoverable)}},
-		{Title: "Map", Note: "Each circle stands for rows near each other. It is grey where their accuracy is within chance of their confidence; else its colour shows which is larger. Its area shows how many rows they are. Rings are the regions of the table below; choose one there or here.", Panel: panel, Figures: []*Drawing{mapDrawing(d, m)}},
+		{Title: "Map", Note: "Each circle stands for rows near each other. It is grey where their accuracy is within chance of their confidence; else its colour shows which is larger. Its area shows how many rows they are. Rings are the regions of the table below.", Figures: []*Drawing{mapDrawing(d, m)}},
 	}
 	if d.Named != nil {
 		sections = slices.Insert(sections, 1, &Section{Title: "Where it is wrong", Note: "The smallest descriptions that explain what is beyond chance: once the predictions of these rows are corrected, the rest is calibrated as far as its rows can tell.",
@@ -65,7 +61,7 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Ver
 	return &Document{Title: title, Terminal: shown, Verdict: []Statement{Stated(v)}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
 		{"Rows", strconv.Itoa(d.Rows)}, {"Classes", strconv.Itoa(d.NumClasses)}, {"Level", fmt.Sprintf("%g for everything tested at once", d.Level)},
 		{"Redraws", strconv.Itoa(d.Redraws)}, {"Called wrong", fmt.Sprintf("beyond %.2f standard deviations, by the predictions or by the rows, whichever is larger", d.Critical)},
-		{"Corrections", d.Recoverable.Families[0] + ", by cross-fitting"}}}, nil
+		{"Corrections", d.Recoverable.Families[0] + ", by cross-fitting"}}}
 }
 
 // regionColumn is a column of some tables of regions.

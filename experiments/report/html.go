@@ -50,13 +50,6 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"anchor": func(i int) int { return i + 1 },
 }).Parse(page))
 
-// Panel is the part of a page that a template makes of its values.
-func Panel(t *template.Template, values any) (template.HTML, error) {
-	var b strings.Builder
-	err := t.Execute(&b, values)
-	return template.HTML(b.String()), err
-}
-
 func (t *Table) columns() int { return len(t.Labels) + len(t.Values) }
 
 // words reports whether a column of values holds words.
@@ -64,7 +57,7 @@ func (t *Table) words(column int) bool { return column < len(t.Values) && t.Valu
 
 // single reports whether the section has one figure, which has room in half a wide page, as all else in it.
 func (s *Section) single() bool {
-	return s.Panel == "" && len(s.Figures) == 1 && s.Figures[0].Figure.narrow() &&
+	return len(s.Figures) == 1 && s.Figures[0].Figure.narrow() &&
 		!slices.ContainsFunc(s.Tables, func(t *Table) bool { return t.columns() > halfColumns })
 }
 

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"html/template"
-
 	"calibra/data"
 	"calibra/experiments/verdict"
 )
@@ -56,7 +54,6 @@ type Section struct {
 	Tables  []*Table
 	Lines   []string // what was found besides
 	Figures []*Drawing
-	Panel   template.HTML // what a page shows in place of the figures
 }
 
 // Drawing is a figure in a Document. Its files begin with its name.
