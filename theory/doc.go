@@ -57,7 +57,7 @@
 // To write a study of your own, call [NewStudy] with a [Question]: a [Population] (how codes, p̂ and labels are drawn), a
 // [Channel] (how codes are misread), an [Estimator] (any Map, with its own loss if it has one) and
 // [Statistic]s with their bands; study_noise.go is one to copy. The study also reports the rows of study rate for the limit of its estimator.
-// experiments.Study makes it a part that the command knows by its name; calibra new DIR --study writes one. A study uses [NewModel] (the
+// cli.Study makes it a part that the command knows by its name; calibra new DIR --study writes one. A study uses [NewModel] (the
 // loss), [Fit] (θ̂ or θ*), [Free] (the directions that are not identified) and [NewLimit] (H, J and the sandwich).
 //
 // # Bands

@@ -18,7 +18,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/run"
 	"calibra/graph/blas"
 	"calibra/graph/cuda"
 	"calibra/graph/work"
@@ -28,7 +28,7 @@ func main() {
 	blas.Install()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	switch err := run(ctx, os.Args[1:], os.Stdout); {
+	switch err := execute(ctx, os.Args[1:], os.Stdout); {
 	case errors.Is(err, flag.ErrHelp):
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -99,7 +99,7 @@ func (a asked) check(rest []string) error {
 	return nil
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func execute(ctx context.Context, args []string, out io.Writer) error {
 	a, err := parse(args)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (a asked) workloads(ctx context.Context, out io.Writer) error {
 }
 
 // executor is the device that is asked for; nil is this process.
-func (a asked) executor() (experiments.Executor, error) {
+func (a asked) executor() (run.Executor, error) {
 	e, err := a.device.Open(func(sentence string) { fmt.Fprintln(os.Stderr, "bench:", sentence) })
 	if err != nil || e == nil {
 		return nil, err

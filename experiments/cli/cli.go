@@ -2,7 +2,7 @@
 // own to [Main] has all commands for them too:
 //
 //	func main() {
-//		os.Exit(cli.Main(experiments.OnCodewords("mine", "my map", Mine{})))
+//		os.Exit(cli.Main(method.OnCodewords("mine", "my map", Mine{})))
 //	}
 package cli
 
@@ -20,7 +20,7 @@ import (
 	"syscall"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/program"
 	"calibra/graph/blas"
 
@@ -70,13 +70,13 @@ func (versionFlag) BeforeReset(k *kong.Kong, t *terminal) error {
 var greeting string
 
 // Main runs the command that the program's arguments name and returns its exit code. The
-// command knows experiments.Methods and the parts given, methods, rules, metrics and raw
+// command knows method.All and the parts given, methods, rules, metrics and raw
 // sources, which are looked up by name like the others, in saved models too.
-func Main(parts ...experiments.Part) int {
+func Main(parts ...method.Part) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collect)
 	}
-	return run(os.Args[1:], parts...)
+	return execute(os.Args[1:], parts...)
 }
 
 // collect is how much garbage, in % of what is in use, may gather before it is collected.
@@ -84,15 +84,15 @@ func Main(parts ...experiments.Part) int {
 // of Go's usual 100 % would double the memory of large data.
 const collect = 25
 
-// run is Main with the arguments args.
-func run(args []string, parts ...experiments.Part) (code int) {
+// execute is Main with the arguments args.
+func execute(args []string, parts ...method.Part) (code int) {
 	blas.Install()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
 
 	t := &terminal{out: os.Stdout, err: os.Stderr}
-	methods, err := experiments.JoinCatalog(parts...)
+	methods, err := method.JoinCatalog(parts...)
 	if err == nil {
 		err = command(ctx, args, t, methods)
 	}
@@ -107,7 +107,7 @@ func run(args []string, parts ...experiments.Part) (code int) {
 var errExit = errors.New("exit")
 
 // command runs what args name. A panic is an program.Fault.
-func command(ctx context.Context, args []string, t *terminal, methods *experiments.Catalog) (err error) {
+func command(ctx context.Context, args []string, t *terminal, methods *method.Catalog) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -143,7 +143,7 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 }
 
 // newParser is the parser of the flags, whose commands run with the context, terminal and methods.
-func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiments.Catalog, options ...kong.Option) (*kong.Kong, error) {
+func newParser(ctx context.Context, flags *cli, t *terminal, methods *method.Catalog, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(flags, append(options,
 		kong.Name("calibra"),
 		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, and measure what error remains."),
@@ -163,16 +163,16 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 }
 
 // defaults are what the help says of the methods that are fitted where none is named.
-func defaults(methods *experiments.Catalog) kong.Vars {
+func defaults(methods *method.Catalog) kong.Vars {
 	recommended := methods.Recommended()
 	var instead []string
-	for _, name := range experiments.Instead {
+	for _, name := range method.Instead {
 		if m, err := methods.Find(name); err == nil {
 			lacking := slices.DeleteFunc(slices.Clone(recommended.Needs), func(key string) bool { return slices.Contains(m.Needs, key) })
 			instead = append(instead, name+" without "+strings.Join(lacking, " and "))
 		}
 	}
-	instead = append(instead, fmt.Sprintf("%s with fewer than %d calibration rows", experiments.Few, experiments.FewestRows))
+	instead = append(instead, fmt.Sprintf("%s with fewer than %d calibration rows", method.Few, method.FewestRows))
 	return kong.Vars{"recommended": recommended.Name, "instead": strings.Join(instead, ", "), "compared": strings.Join(usual(methods), ",")}
 }
 

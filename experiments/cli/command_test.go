@@ -17,9 +17,10 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
 	"calibra/graph/work"
@@ -105,8 +106,9 @@ func TestNarrow(t *testing.T) {
 	}
 	q := &quick{weighed: weighed{verdict: &verdict.Verdict{}}} // whose numbers take minutes
 	for _, m := range quickMethods {
-		run := &experiments.Run{Spec: experiments.Spec{Method: m.name}, Outcome: &experiments.Outcome{Metrics: &metrics.Report{}}}
-		q.runs = append(q.runs, study.Weighed{Run: run, Title: m.name, Floors: run.Outcome.Metrics})
+		none := &metrics.Report{}
+		fitted := &run.Run{Spec: run.Spec{Method: m.name}, Outcome: &run.Outcome{Metrics: none}}
+		q.runs = append(q.runs, study.Weighed{Run: fitted, Title: m.name, Floors: none})
 	}
 	var quickstart strings.Builder
 	dropped := report.Screen{Width: narrow}.Write(&quickstart, report.Part{Table: q.table()})
@@ -151,17 +153,17 @@ func TestQuiet(t *testing.T) {
 
 // TestPanicIsOneSentence with the place of the fault, and exit code 70.
 func TestPanicIsOneSentence(t *testing.T) {
-	broken := experiments.Method{Name: "broken", Line: "a bug", Needs: []string{"logits"}, New: func(*experiments.Options) layers.Stateful { panic("out of\nrange") }}
+	broken := method.Method{Name: "broken", Line: "a bug", Needs: []string{"logits"}, New: func(*method.Options) layers.Stateful { panic("out of\nrange") }}
 	var code int
 	stderr := captured(t, &os.Stderr, func() {
-		code = run([]string{"fit", "--in", write(t, features(60)), "--method", "broken", "--out", filepath.Join(t.TempDir(), "run")}, broken)
+		code = execute([]string{"fit", "--in", write(t, features(60)), "--method", "broken", "--out", filepath.Join(t.TempDir(), "run")}, broken)
 	})
 	if code != exitInternal || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "command_test.go:") || !strings.Contains(stderr, "report") {
 		t.Errorf("exits %d: %s", code, stderr)
 	}
 	t.Setenv("CALIBRA_TRACE", "1")
 	stderr = captured(t, &os.Stderr, func() {
-		run([]string{"fit", "--in", write(t, features(60)), "--method", "broken", "--out", filepath.Join(t.TempDir(), "run")}, broken)
+		execute([]string{"fit", "--in", write(t, features(60)), "--method", "broken", "--out", filepath.Join(t.TempDir(), "run")}, broken)
 	})
 	if !strings.Contains(stderr, "\ncalibra/experiments/cli.run\n") {
 		t.Errorf("CALIBRA_TRACE=1 prints no stack: %s", stderr)
@@ -182,7 +184,7 @@ func (f faulty) Fit(context.Context, *data.Set, *data.Set, *rand.Rand) error {
 // one fit ends by it or one of many.
 func TestPanicOfAnotherGoroutine(t *testing.T) {
 	in := write(t, features(60))
-	broken := experiments.Method{Name: "broken", Line: "a bug", Needs: []string{"logits"}, New: func(*experiments.Options) layers.Stateful { return faulty{} }}
+	broken := method.Method{Name: "broken", Line: "a bug", Needs: []string{"logits"}, New: func(*method.Options) layers.Stateful { return faulty{} }}
 	for _, args := range [][]string{
 		{"fit", "--in", in, "--method", "broken"},
 		{"compare", "--in", in, "--methods", "nc,broken", "--seeds", "1,2", "--jobs", "2"},
@@ -192,7 +194,7 @@ func TestPanicOfAnotherGoroutine(t *testing.T) {
 		var stdout string
 		stderr := captured(t, &os.Stderr, func() {
 			stdout = captured(t, &os.Stdout, func() {
-				code = run(append(args, "--quiet", "--json", "--out", filepath.Join(t.TempDir(), "run")), broken)
+				code = execute(append(args, "--quiet", "--json", "--out", filepath.Join(t.TempDir(), "run")), broken)
 			})
 		})
 		if args[0] != "fit" && !strings.Contains(stdout, `"key": "failed"`) {
@@ -285,7 +287,7 @@ func TestMethodsAreGrouped(t *testing.T) {
 	}
 	few, shown := listed()
 	all, whole := listed("--all")
-	if !slices.Equal(few, order[:3]) || !slices.Equal(all, order) || whole != len(experiments.Methods) || shown >= whole {
+	if !slices.Equal(few, order[:3]) || !slices.Equal(all, order) || whole != len(method.All) || shown >= whole {
 		t.Errorf("%d methods are of the groups %q, all %d of %q", shown, few, whole, all)
 	}
 }

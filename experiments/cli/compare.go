@@ -12,10 +12,12 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/method"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
 )
@@ -47,7 +49,7 @@ type compareCmd struct {
 	doubts []string         // of the rows
 }
 
-func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	figures, err := c.export("compare", c.Out)
 	switch {
 	case err != nil:
@@ -83,9 +85,9 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	findings := study.Compare.Findings(set, plan)
-	findings.Doubts, findings.Notes = map[*experiments.Origin][]string{origin: c.doubts}, &t.said
+	findings.Doubts, findings.Notes = map[*source.Origin][]string{origin: c.doubts}, &t.said
 	if c.Folds == 0 { // else no rows of the file are calibration rows
-		findings.Inputs = map[*experiments.Origin]string{origin: quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()}
+		findings.Inputs = map[*source.Origin]string{origin: quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()}
 		if err := c.shifted(ctx, t, methods, origin, findings); err != nil {
 			return err
 		}
@@ -106,7 +108,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 
 // shifted adds to findings the verdict on methods with new priors, where the classes of a features file are more or less frequent among
 // its test rows.
-func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *experiments.Catalog, origin *experiments.Origin, findings *study.Findings) error {
+func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *method.Catalog, origin *source.Origin, findings *study.Findings) error {
 	problem, err := origin.Features(ctx)
 	if problem == nil || err != nil || !rowcheck.ClassesDiffer(problem.Source.Cal, problem.Source.Test) {
 		return err
@@ -123,13 +125,13 @@ func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *experime
 	rows.repaired(ctx, v, "", 0)
 	v.Notes = findings.Notes
 	v.Doubt(c.doubts...)
-	findings.Shifted = map[*experiments.Origin]*verdict.Verdict{origin: v}
+	findings.Shifted = map[*source.Origin]*verdict.Verdict{origin: v}
 	return nil
 }
 
 // where adds to findings where the classifier is wrong, as calibra diagnose says it of these test rows, if the verdict is to use a
 // method and the rows are of one features file.
-func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiments.Catalog, origin *experiments.Origin, findings *study.Findings) error {
+func (c *compareCmd) where(ctx context.Context, t *terminal, methods *method.Catalog, origin *source.Origin, findings *study.Findings) error {
 	problem, err := origin.Features(ctx)
 	if problem == nil || err != nil {
 		return err
@@ -139,12 +141,12 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiment
 		return err
 	}
 	d, err := place(ctx, t, methods, problem.Source, c.In, math.MaxInt)
-	findings.Where = map[*experiments.Origin]*diagnosis.Diagnosis{origin: d}
+	findings.Where = map[*source.Origin]*diagnosis.Diagnosis{origin: d}
 	return err
 }
 
 // finished compares fits that ended before.
-func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experiments.Catalog, figures report.Export) error {
+func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *method.Catalog, figures report.Export) error {
 	if !reflect.ValueOf(c.withoutThoseOfRuns()).IsZero() {
 		return data.Inputf("", "--runs compares fits as they are; it takes only --out, --json, --device and the flags of figures beside; leave out the rest")
 	}
@@ -177,7 +179,7 @@ func (c compareCmd) withoutThoseOfRuns() compareCmd {
 }
 
 // settings are those of the flags.
-func (c *compareCmd) settings(methods *experiments.Catalog) (set study.Settings, err error) {
+func (c *compareCmd) settings(methods *method.Catalog) (set study.Settings, err error) {
 	set = study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.Split, Folds: c.Folds}
 	if set.Seeds == nil {
 		set.Seeds = []uint64{42, 43, 44, 45, 46}
@@ -186,7 +188,7 @@ func (c *compareCmd) settings(methods *experiments.Catalog) (set study.Settings,
 		}
 	}
 	if c.WholeGroups {
-		set.Within = experiments.WholeGroups
+		set.Within = run.WholeGroups
 	}
 	if set.Methods, err = c.names(methods); err != nil {
 		return set, err
@@ -199,8 +201,8 @@ func (c *compareCmd) settings(methods *experiments.Catalog) (set study.Settings,
 }
 
 // plan are the fits, with those that are there already.
-func (c *compareCmd) plan(ctx context.Context, origin *experiments.Origin, set study.Settings) (*study.Plan, error) {
-	cells, skipped, err := study.Compare.Cells(ctx, []*experiments.Origin{origin}, set)
+func (c *compareCmd) plan(ctx context.Context, origin *source.Origin, set study.Settings) (*study.Plan, error) {
+	cells, skipped, err := study.Compare.Cells(ctx, []*source.Origin{origin}, set)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +233,7 @@ func useless(plan *study.Plan) error {
 }
 
 // divisible refuses folds that make no sense.
-func (c *compareCmd) divisible(methods *experiments.Catalog) error {
+func (c *compareCmd) divisible(methods *method.Catalog) error {
 	switch {
 	case c.Folds < 0 || c.Folds == 1:
 		return data.Inputf("", "--folds is %d; there must be two or more", c.Folds)
@@ -248,18 +250,18 @@ func (c *compareCmd) divisible(methods *experiments.Catalog) error {
 }
 
 // open opens the rows: parted ones, or one set that folds divide.
-func (c *compareCmd) open(ctx context.Context, methods *experiments.Catalog) (*experiments.Origin, error) {
+func (c *compareCmd) open(ctx context.Context, methods *method.Catalog) (*source.Origin, error) {
 	if c.Folds > 0 {
-		return experiments.WholeOrigin(ctx, c.In, c.scores())
+		return source.OpenWhole(ctx, c.In, c.scores())
 	}
 	settings := c.tableFlags.settings()
 	settings.Scores = c.scores()
-	return methods.OpenOrigin(c.In, settings)
+	return source.Registry(methods.RawSources()).Open(c.In, settings)
 }
 
 // origin is where the rows come from. Those of a features file must have what each method needs; of the methods that nobody named
 // those that need features are left out of rows without.
-func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experiments.Catalog, set *study.Settings) (*experiments.Origin, error) {
+func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *method.Catalog, set *study.Settings) (*source.Origin, error) {
 	origin, err := c.open(ctx, methods)
 	if err != nil {
 		return nil, err
@@ -373,12 +375,12 @@ func (c *compareCmd) json(f *study.Findings, objects []map[string]any, lines []s
 
 // usual are the methods that compare fits where the user names none: the classifier as it is, the simplest one, and the
 // recommended one with those that are taken in its place.
-func usual(methods *experiments.Catalog) []string {
-	return slices.Concat([]string{verdict.Classifier, "ts"}, experiments.Instead, []string{methods.Recommended().Name})
+func usual(methods *method.Catalog) []string {
+	return slices.Concat([]string{verdict.Classifier, "ts"}, method.Instead, []string{methods.Recommended().Name})
 }
 
 // names are the methods asked for, each once, in the catalog's order.
-func (c *compareCmd) names(methods *experiments.Catalog) (names []string, err error) {
+func (c *compareCmd) names(methods *method.Catalog) (names []string, err error) {
 	asked := c.Methods
 	if asked == nil {
 		asked = usual(methods)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 
@@ -94,7 +94,7 @@ func TestCompare(t *testing.T) {
 // TestEveryMethodFitsAndApplies from the command line.
 func TestEveryMethodFitsAndApplies(t *testing.T) {
 	in := write(t, features(120))
-	for _, m := range experiments.Methods {
+	for _, m := range method.All {
 		out := filepath.Join(t.TempDir(), m.Name)
 		if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--method", m.Name, "--out", out}, small...)...); code != 0 {
 			t.Errorf("fit %s: %s", m.Name, stderr)

@@ -11,8 +11,8 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/verdict"
@@ -33,7 +33,7 @@ type diagnoseCmd struct {
 	figureFlags
 }
 
-func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	export, err := c.export("diagnose", "")
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 }
 
 // read reads the predictions, where they lie, and how they are to be examined.
-func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *experiments.Catalog) (in *Judged, e diagnosis.Examination, err error) {
+func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *method.Catalog) (in *Judged, e diagnosis.Examination, err error) {
 	if in, err = c.judged(ctx, t, methods, c.In, c.Seed); err != nil {
 		return nil, e, err
 	}

@@ -14,10 +14,11 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 	"calibra/graph/work"
 )
@@ -45,7 +46,7 @@ type evaluateCmd struct {
 	unmeasured string // why nothing is said of what a correction would gain, "" where it is
 }
 
-func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
+func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalog) error {
 	settings, uncertainty, err := c.settings()
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 		return err
 	}
 	in.told(t, c.Embedding)
-	if repeated := experiments.ReadRepeated(c.In); repeated != nil {
+	if repeated := run.ReadRepeated(c.In); repeated != nil {
 		warnOf(t, "repeated_rows", c.In, repeated.String())
 	}
 	if c.HTML != "" {
@@ -251,7 +252,7 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 }
 
 // read reads the predictions, and where they are measured locally, from one and the same file.
-func (c *evaluateCmd) read(ctx context.Context, t *terminal, catalog *experiments.Catalog) (*Judged, error) {
+func (c *evaluateCmd) read(ctx context.Context, t *terminal, catalog *method.Catalog) (*Judged, error) {
 	held, err := disk.Hold(c.In)
 	if err != nil {
 		return nil, err

@@ -16,12 +16,14 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/export"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
 	"calibra/graph/work"
@@ -48,7 +50,7 @@ type fitCmd struct {
 	figureFlags
 }
 
-func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	named := c.Method != ""
 	if !named {
 		c.Method = methods.Recommended().Name
@@ -76,7 +78,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	}
 	warnUnread(t, c.In, src.Unread)
 	if !named {
-		other, values, why := experiments.Spec{Catalog: methods, Split: c.Split}.Recommend(src)
+		other, values, why := methods.Recommend(src, c.Split)
 		if why != "" {
 			if settings, err = c.values(methods, []string{other.Name}); err != nil {
 				return err
@@ -100,7 +102,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if err != nil {
 		return err
 	}
-	run, err := c.fit(ctx, t, experiments.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method], board.Observer())
+	run, err := c.fit(ctx, t, run.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method], board.Observer())
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 }
 
 // finish evaluates the run, writes it, and prints it.
-func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run, figures report.Export) error {
+func (c *fitCmd) finish(ctx context.Context, t *terminal, run *run.Run, figures report.Export) error {
 	f, err := c.find(ctx, t, run)
 	if err != nil {
 		if unwritten := run.Write(c.Out); unwritten != nil {
@@ -148,7 +150,7 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run, 
 }
 
 // fit fits the method of the flags to the source.
-func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, src *data.Source, values experiments.Values, observe experiments.Observer) (*experiments.Run, error) {
+func (c *fitCmd) fit(ctx context.Context, t *terminal, spec run.Spec, src *data.Source, values method.Values, observe method.Observer) (*run.Run, error) {
 	spec.Method, spec.Data, spec.Split, spec.Seed = c.Method, filepath.Base(c.In), c.Split, c.Seed
 	if c.Split == "" {
 		method, _ := spec.Catalog.Find(c.Method)
@@ -157,7 +159,7 @@ func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, sr
 	if err := spec.Use(values); err != nil {
 		return nil, err
 	}
-	ctx, steps := t.steps(ctx, spec.Expected(experiments.SizeOf(src)))
+	ctx, steps := t.steps(ctx, spec.Expected(source.SizeOf(src)))
 	run, err := spec.Fit(ctx, src, observe)
 	steps.clear()
 	if errors.Is(err, context.Canceled) && run != nil {
@@ -170,16 +172,16 @@ func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, sr
 }
 
 // write writes the run with its page.
-func (c *fitCmd) write(run *experiments.Run, page *report.Document) error {
-	out := disk.NewFolder(c.Out, experiments.RunGroup)
+func (c *fitCmd) write(fitted *run.Run, page *report.Document) error {
+	out := disk.NewFolder(c.Out, run.Group)
 	defer out.Discard()
-	run.Add(out)
-	out.WriteFile(experiments.RunPage, page.WriteHTML)
+	fitted.Add(out)
+	out.WriteFile(run.Page, page.WriteHTML)
 	return out.Commit()
 }
 
 // network writes the model as a network, where that is asked for; of a method that has none, a warning says why.
-func (c *fitCmd) network(t *terminal, run *experiments.Run) error {
+func (c *fitCmd) network(t *terminal, run *run.Run) error {
 	if c.ONNX == "" {
 		return nil
 	}
@@ -226,7 +228,7 @@ type findings struct {
 }
 
 // find computes what the fit found.
-func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f findings, err error) {
+func (c *fitCmd) find(ctx context.Context, t *terminal, run *run.Run) (f findings, err error) {
 	members := layers.MembersOf(run.Model)
 	if m, ok := members[0].(anchored.Mixer); ok {
 		f.ranking = rankingTable(m.Ranks(), m.Shares())
@@ -282,16 +284,16 @@ type fitted struct {
 	Floored *metrics.Floored `json:"floored,omitempty"`
 	Logits  data.Scores      `json:"logits,omitempty"` // what they hold, where these are divided by their sums
 	rowcheck.Findings
-	Both       []map[string]any            `json:"before_and_after,omitempty"`
-	Verdict    *verdict.Verdict            `json:"verdict,omitempty"`
-	Candidates []map[string]any            `json:"candidates,omitempty"`
-	Kept       string                      `json:"classifier_kept,omitempty"`
-	Fits       []experiments.StageOptimum  `json:"fits,omitempty"`
-	Residuals  []experiments.StageResidual `json:"residuals,omitempty"`
+	Both       []map[string]any    `json:"before_and_after,omitempty"`
+	Verdict    *verdict.Verdict    `json:"verdict,omitempty"`
+	Candidates []map[string]any    `json:"candidates,omitempty"`
+	Kept       string              `json:"classifier_kept,omitempty"`
+	Fits       []run.StageOptimum  `json:"fits,omitempty"`
+	Residuals  []run.StageResidual `json:"residuals,omitempty"`
 }
 
 // json is what the fit found, as JSON.
-func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
+func (c *fitCmd) json(run *run.Run, f findings) fitted {
 	out := fitted{Method: c.Method, Out: data.Line(c.Out), Findings: run.Beside, Kept: f.kept, Fits: run.Optima(), Residuals: run.Residuals()}
 	if run.Judged() {
 		out.Results, out.Floored = runTable(run).Objects()[0], run.Outcome.Metrics.Floored
@@ -309,7 +311,7 @@ func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
 }
 
 // print prints the findings.
-func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
+func (c *fitCmd) print(t *terminal, run *run.Run, f findings) error {
 	t.document(f.page)
 	if !run.Judged() {
 		if f.page.Terminal != nil {
@@ -323,7 +325,7 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 }
 
 // unjudged says what a fit wrote whose test rows have no labels, or are none.
-func (c *fitCmd) unjudged(run *experiments.Run) string {
+func (c *fitCmd) unjudged(run *run.Run) string {
 	if run.Outcome == nil {
 		return fmt.Sprintf("wrote the model to %s; %s has no test rows to judge it on", c.Out, filepath.Base(c.In))
 	}
@@ -337,7 +339,7 @@ func (c *fitCmd) said() string {
 
 // next are the commands that follow from a fit whose rows can tell: those that fit and apply the method to use, the last alone where
 // it is this one, and where there is none, that which tries others.
-func (c *fitCmd) next(methods *experiments.Catalog, v *verdict.Verdict) (commands []string) {
+func (c *fitCmd) next(methods *method.Catalog, v *verdict.Verdict) (commands []string) {
 	in := c.said()
 	switch use := v.ToUse(); use {
 	case verdict.Classifier:
@@ -349,7 +351,7 @@ func (c *fitCmd) next(methods *experiments.Catalog, v *verdict.Verdict) (command
 	case c.Method:
 		commands = []string{study.Apply(in, quoted(relative(c.Out)))}
 	default:
-		commands = study.Commands(in, experiments.Spec{Method: use, Seed: c.Seed}, 0)
+		commands = study.Commands(in, run.Spec{Method: use, Seed: c.Seed}, 0)
 	}
 	return remedy(v, commands)
 }
@@ -407,7 +409,7 @@ func warnEmptyClasses(t *terminal, src *data.Source) {
 
 // runTable is the line of a run: the metrics of the paper's tables, codeword usage of the test
 // rows, and the time of the fit.
-func runTable(r *experiments.Run) *report.Table {
+func runTable(r *run.Run) *report.Table {
 	t := &report.Table{Labels: []string{"Method"}, Values: []report.Head{
 		{Text: "LCE"}, {Text: "MLCE", Drop: 2}, {Text: "LCE own", Drop: 4}, {Text: "ECCE", Drop: 3}, {Text: "ECE"}, {Text: "class-wise ECE", Drop: 5}, {Text: "ACC"}, {Text: "NLL"},
 		{Text: "codewords min / max / dead", Key: "codewords", Drop: 6}, {Text: "seconds", Drop: 1},
@@ -437,12 +439,12 @@ func usage(counts []int) report.Cell {
 }
 
 // document is the page of a fit: what it gains, where it is wrong, and how it went.
-func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, error) {
-	method, err := run.Spec.Catalog.Find(c.Method)
+func (c *fitCmd) document(run *run.Run, f findings) (*report.Document, error) {
+	m, err := run.Spec.Catalog.Find(c.Method)
 	if err != nil {
 		return nil, err
 	}
-	title, intro := c.Method+" on "+run.Spec.Data, fmt.Sprintf("%s: %s. Fitted to %d rows of %d classes", c.Method, method.Line, run.Source.Cal.Len(), run.Source.Classes)
+	title, intro := c.Method+" on "+run.Spec.Data, fmt.Sprintf("%s: %s. Fitted to %d rows of %d classes", c.Method, m.Line, run.Source.Cal.Len(), run.Source.Classes)
 	if run.Judged() {
 		intro += fmt.Sprintf(", judged on %d", run.Source.Test.Len())
 	}
@@ -487,7 +489,7 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 	if curves := curveSection(run); curves != nil {
 		doc.Sections, doc.Files = append(doc.Sections, curves), append(doc.Files, "curves.csv")
 	}
-	doc.Facts = data.Each(run.Keys, func(k experiments.Key) report.Fact { return report.Fact{Name: k.Name, Value: fmt.Sprint(k.Value)} })
+	doc.Facts = data.Each(run.Keys, func(k method.Key) report.Fact { return report.Fact{Name: k.Name, Value: fmt.Sprint(k.Value)} })
 	for _, s := range run.Optima() {
 		doc.Facts = append(doc.Facts, report.Fact{Name: "Gradient at the end, " + s.Stage, Value: s.Optimum.String()})
 	}
@@ -518,7 +520,7 @@ func portrait(all []said, classes []string) ([]*report.Section, error) {
 }
 
 // curveSection are the learning curves of a run; nil where no stage ran in epochs.
-func curveSection(run *experiments.Run) *report.Section {
+func curveSection(run *run.Run) *report.Section {
 	var curves []report.LossCurve
 	for _, s := range run.Curves() {
 		c := report.LossCurve{Name: s.Name, Kept: float64(s.Result.Best)}

@@ -12,10 +12,11 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
 	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
@@ -113,7 +114,7 @@ func fittedRows(t *terminal, model layers.Bounded, profile *layers.Profile, dir 
 	if fitted(cal) {
 		return cal, nil
 	}
-	spec, err := experiments.ReadSpec(dir)
+	spec, err := run.ReadSpec(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func fittedRows(t *terminal, model layers.Bounded, profile *layers.Profile, dir 
 // sets are the prediction sets of the test rows: arrays sets and sets_marginal (N×C, 1 where
 // the class is in the set), sets_region (N) and sets_level (1). Regions need features; without, all rows are one. Their scores come from the val rows of the file or,
 // where it has none, from its cal rows, which the model may have seen; then there is a warning.
-func sets(t *terminal, model layers.Stateful, method experiments.Method, src *data.Source, p *data.Predictions, level float64) ([]data.Array, error) {
+func sets(t *terminal, model layers.Stateful, method method.Method, src *data.Source, p *data.Predictions, level float64) ([]data.Array, error) {
 	rows, part := src.Val, "val"
 	if rows == nil {
 		rows, part = src.Cal, "cal"
@@ -143,7 +144,7 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 	if part == "cal" {
 		t.warn("sets", "warning: the scores of the prediction sets come from the cal rows; if the model was fitted to them, the sets cover less than they say: put labelled rows that it has not seen into val_features, val_logits, val_labels")
 	}
-	said, err := experiments.Predict(model, rows)
+	said, err := run.Predict(model, rows)
 	if err != nil {
 		return nil, data.Inputf(src.Path, "%w", err)
 	}

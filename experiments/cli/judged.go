@@ -10,11 +10,13 @@ import (
 	"strconv"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
 	"calibra/graph/work"
@@ -48,7 +50,7 @@ type judgedFlags struct {
 }
 
 // raw is an *InputError of a csv file of raw rows, unless a network is to be trained on them.
-func (f *judgedFlags) raw(methods *experiments.Catalog, path string) error {
+func (f *judgedFlags) raw(methods *method.Catalog, path string) error {
 	if f.Encoder != "" || brought(methods, path) || !data.HoldsRaw(path) {
 		return nil
 	}
@@ -57,7 +59,7 @@ func (f *judgedFlags) raw(methods *experiments.Catalog, path string) error {
 
 // judged reads predictions with labels. Of a features file, and of other data that calibra fit takes, they are the
 // classifier's own for the test rows, which lie where the principal components of their features say.
-func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*Judged, error) {
+func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *method.Catalog, path string, seed uint64) (*Judged, error) {
 	if err := f.raw(methods, path); err != nil {
 		return nil, err
 	}
@@ -81,8 +83,8 @@ func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *experime
 }
 
 // readJudged are predictions that a file holds; of what the program makes itself there are none.
-func readJudged(ctx context.Context, methods *experiments.Catalog, path string, as data.Scores) (*Judged, error) {
-	if methods.Makes(path) {
+func readJudged(ctx context.Context, methods *method.Catalog, path string, as data.Scores) (*Judged, error) {
+	if source.Registry(methods.RawSources()).Makes(path) {
 		return nil, data.ErrNoPredictions
 	}
 	p, err := data.ReadPredictionsContext(ctx, path, as)
@@ -99,7 +101,7 @@ func newJudged(p *data.Predictions, path string) *Judged {
 
 // fitted is the verdict on methods that are fitted to the calibration rows of the same file, where g is what corrections of these rows
 // gain; nil where it has none.
-func (j *Judged) fitted(ctx context.Context, t *terminal, methods *experiments.Catalog, seed uint64, g *metrics.Recovered) (
+func (j *Judged) fitted(ctx context.Context, t *terminal, methods *method.Catalog, seed uint64, g *metrics.Recovered) (
 	*verdict.Verdict, error) {
 	if j.source == nil {
 		return nil, nil
@@ -122,7 +124,7 @@ func (j *Judged) repaired(ctx context.Context, v *verdict.Verdict, features stri
 	switch in := quoted(relative(j.path)); {
 	case v.Say == verdict.CannotTell && j.source != nil && features == "" && study.CrossFit(v, in, labelledRows(ctx, j.path)):
 	case v.Say == verdict.Use && !slices.Contains(verdict.Corrections[1:], v.Method):
-		v.Commands = remedy(v, study.Commands(in, experiments.Spec{Method: v.Method, Seed: seed}, 0))
+		v.Commands = remedy(v, study.Commands(in, run.Spec{Method: v.Method, Seed: seed}, 0))
 	case j.described != nil:
 		corrections(v, "", cmp.Or(features, j.path))
 	default:
@@ -145,7 +147,7 @@ func labelledRows(ctx context.Context, path string) int {
 }
 
 // tested is a features file, or other data, with test rows.
-func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*data.Source, error) {
+func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *method.Catalog, path string, seed uint64) (*data.Source, error) {
 	src, err := f.open(ctx, t, methods, path, seed, data.Names{}, f.scores(), f.Encoder)
 	if err == nil {
 		err = src.Require("test_logits")
@@ -161,12 +163,12 @@ func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *experime
 }
 
 // unchanged are the classifier's own predictions for the test rows of a file.
-func unchanged(ctx context.Context, methods *experiments.Catalog, src *data.Source, path string) (*Judged, error) {
+func unchanged(ctx context.Context, methods *method.Catalog, src *data.Source, path string) (*Judged, error) {
 	m, err := methods.Find(verdict.Classifier)
 	if err != nil {
 		return nil, err
 	}
-	classifier, _, err := m.Build(experiments.Options{Catalog: methods})
+	classifier, _, err := m.Build(method.Options{Catalog: methods})
 	if err != nil {
 		return nil, err
 	}
@@ -306,7 +308,7 @@ const placedRows = 4000
 
 // place is where the classifier is wrong, as calibra diagnose finds it by its defaults in the test rows of a source; nil where they are
 // too few, more than most, or without features.
-func place(ctx context.Context, t *terminal, methods *experiments.Catalog, src *data.Source, path string, most int) (
+func place(ctx context.Context, t *terminal, methods *method.Catalog, src *data.Source, path string, most int) (
 	*diagnosis.Diagnosis, error) {
 	test := src.Test.ForFit()
 	if test.Features == nil || test.Logits == nil || test.Len() < diagnosis.FewestRows || test.Len() > most ||

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/report"
 )
 
@@ -18,7 +18,7 @@ type methodsCmd struct {
 	JSON bool `help:"Print JSON."`
 }
 
-func (c *methodsCmd) Run(t *terminal, methods *experiments.Catalog) error {
+func (c *methodsCmd) Run(t *terminal, methods *method.Catalog) error {
 	if c.Name != "" {
 		return c.settings(t, methods)
 	}
@@ -48,7 +48,7 @@ func (c *methodsCmd) Run(t *terminal, methods *experiments.Catalog) error {
 }
 
 // settings lists the keys of one method.
-func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
+func (c *methodsCmd) settings(t *terminal, methods *method.Catalog) error {
 	if c.All {
 		return data.Inputf("", "--all is of the list of methods; leave it out, or the name %s", c.Name)
 	}
@@ -56,7 +56,7 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	values, err := experiments.ReadValues(c.Set)
+	values, err := method.ReadValues(c.Set)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	_, keys, err := m.Build(experiments.Options{Catalog: methods, Values: divided[m.Name]})
+	_, keys, err := m.Build(method.Options{Catalog: methods, Values: divided[m.Name]})
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 		list.Add("", report.Row{Labels: []string{k.Name}, Cells: report.Texts(k.Default, what)})
 	}
 	if c.JSON {
-		return t.json(data.Each(keys, func(k experiments.Key) map[string]any {
+		return t.json(data.Each(keys, func(k method.Key) map[string]any {
 			return map[string]any{"key": k.Name, "default": k.Default, "type": k.Kind, "paper": k.Paper, "what": k.Line}
 		}))
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/run"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -166,7 +166,7 @@ func TestQuickstartPageInBrowser(t *testing.T) {
 	}
 	q := &quick{source: src}
 	for _, method := range quickMethods[:2] {
-		run, err := experiments.Spec{Method: method.name, Data: "letter", Split: data.NoValidation}.Fit(t.Context(), src, nil)
+		run, err := run.Spec{Method: method.name, Data: "letter", Split: data.NoValidation}.Fit(t.Context(), src, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

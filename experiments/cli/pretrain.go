@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/program"
 	"calibra/experiments/report"
 	"calibra/experiments/report/tensorboard"
@@ -42,7 +42,7 @@ type pretrainCmd struct {
 	optim optim.Settings // that the flags ask for
 }
 
-func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
+func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalog) error {
 	network, err := c.network()
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (c *pretrainCmd) network() (encoders.Network, error) {
 }
 
 // rows opens the rows that the flags name, and returns where encode finds them again.
-func (c *pretrainCmd) rows(catalog *experiments.Catalog) (origin encoders.Origin, raw *data.Raw, err error) {
+func (c *pretrainCmd) rows(catalog *method.Catalog) (origin encoders.Origin, raw *data.Raw, err error) {
 	if c.Data, err = data.AbsoluteRaw(c.Data, catalog.RawSources()); err != nil { // encode may be called from elsewhere
 		return origin, nil, err
 	}
@@ -245,7 +245,7 @@ func (c *pretrainCmd) chosen(m *encoders.Model, s optim.Settings) map[string]any
 
 // settings reads those of the training, with each encoder's defaults.
 func (c *pretrainCmd) settings() error {
-	values, err := experiments.ReadValues(c.Set)
+	values, err := method.ReadValues(c.Set)
 	if err != nil {
 		return err
 	}
@@ -256,13 +256,13 @@ func (c *pretrainCmd) settings() error {
 	if c.Epochs >= 0 {
 		epochs = c.Epochs
 	}
-	o := experiments.Options{Values: values}
+	o := method.Options{Values: values}
 	c.optim = optim.Settings{
 		Epochs: cmp.Or(epochs, 100), Batch: o.Int("batch", 128, 1, "", "rows per step"),
 		Patience: o.Int("patience", 10, 1, "", "epochs without a better validation NLL to stop after"),
 		Rule: optim.AdamW{
-			Rate:        o.Float("rate", 1e-3, experiments.Positive, "", "learning rate"),
-			WeightDecay: o.Float("decay", decay, experiments.NonNegative, "", "weight decay of AdamW"),
+			Rate:        o.Float("rate", 1e-3, method.Positive, "", "learning rate"),
+			WeightDecay: o.Float("decay", decay, method.NonNegative, "", "weight decay of AdamW"),
 		},
 	}
 	return o.Finish("the training has no")

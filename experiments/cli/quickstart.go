@@ -7,9 +7,11 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/experiments/study"
 	"calibra/graph/work"
 )
@@ -54,12 +56,12 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	list := page.Sections[0].Tables[0]
-	out := disk.NewFolder(c.Out, experiments.RunGroup)
+	out := disk.NewFolder(c.Out, run.Group)
 	defer out.Discard()
 	q.last().Add(out)
 	out.WriteFile("results.csv", list.WriteCSV)
 	out.WriteFile("features.npz", data.NPZ(sourceArrays(q.source)...))
-	out.WriteFile(experiments.RunPage, page.WriteHTML)
+	out.WriteFile(run.Page, page.WriteHTML)
 	if err := out.Commit(); err != nil {
 		return c.unfinished(ctx, err)
 	}
@@ -97,35 +99,35 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 	for _, m := range quickMethods {
 		costs = append(costs, m.seconds+quickFloors)
 	}
-	problem, err := experiments.EncodeTable(work.Piece(ctx, "train the network", 0, costs...), data.Letter(), experiments.MLPs[0], c.Seed, nil)
+	problem, err := source.EncodeTable(work.Piece(ctx, "train the network", 0, costs...), data.Letter(), source.MLPs[0], c.Seed, nil)
 	if err != nil {
 		return nil, err
 	}
 	q := &quick{source: problem.Source}
-	for i, method := range quickMethods {
-		m, err := experiments.MethodByName(method.name)
+	for i, of := range quickMethods {
+		m, err := method.Find(of.name)
 		if err != nil {
 			return nil, err
 		}
-		spec := experiments.Spec{Method: method.name, Data: "letter", Split: m.Split(), Seed: c.Seed, Set: method.set}
-		here := work.Piece(ctx, method.name, 1+i, costs...)
-		run, err := spec.Fit(work.Piece(here, "fit", 0, method.seconds, quickFloors), q.source, nil)
+		spec := run.Spec{Method: of.name, Data: "letter", Split: m.Split(), Seed: c.Seed, Set: of.set}
+		here := work.Piece(ctx, of.name, 1+i, costs...)
+		run, err := spec.Fit(work.Piece(here, "fit", 0, of.seconds, quickFloors), q.source, nil)
 		if err != nil {
 			return nil, err
 		}
-		if err := q.add(work.Piece(here, "measure with noise floors", 1, method.seconds, quickFloors), run, run); err != nil {
+		if err := q.add(work.Piece(here, "measure with noise floors", 1, of.seconds, quickFloors), run, run); err != nil {
 			return nil, err
 		}
 	}
 	if err := q.judge(); err != nil {
 		return nil, err
 	}
-	q.verdict.Commands = study.Commands(quoted(filepath.Join(relative(c.Out), "features.npz")), experiments.Spec{Method: q.verdict.ToUse(), Seed: c.Seed}, 0)
+	q.verdict.Commands = study.Commands(quoted(filepath.Join(relative(c.Out), "features.npz")), run.Spec{Method: q.verdict.ToUse(), Seed: c.Seed}, 0)
 	return q, nil
 }
 
 // last is the run that is written.
-func (q *quick) last() *experiments.Run { return q.runs[len(q.runs)-1].Run }
+func (q *quick) last() *run.Run { return q.runs[len(q.runs)-1].Run }
 
 // table is one line for each run.
 func (q *quick) table() *report.Table {

@@ -9,8 +9,9 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/report"
+	"calibra/experiments/source"
 	"calibra/experiments/study"
 	"calibra/graph/work"
 )
@@ -19,16 +20,16 @@ type studyCmd struct {
 	Name string   `arg:"" optional:"" help:"Study to run. Without it, all studies are listed."`
 	Data []string `placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data."`
 	tableFlags
-	Shifted string            `type:"path" placeholder:"F.npz" group:"For one study only:" help:"For study ood: a features file whose test rows are the shifted rows for --data F.npz."`
-	Shift   experiments.Shift `placeholder:"region|noise|thin|given" group:"For one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without this flag, the first of given, region, noise and thin that the data have."`
-	Seeds   seeds             `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
-	Methods []string          `aliases:"method" placeholder:"NAME" help:"Only these of the study's methods (all). A sweep needs them; --method is the same flag."`
-	Split   data.Holdout      `placeholder:"paper|tables" group:"Validation:" help:"Where validation rows come from: 10 % of the test rows as in the published tables (tables), or 10 % of the calibration rows as in the paper's text (paper) (tables)."`
-	Jobs    int               `placeholder:"N" most:"1024" help:"Number of cells to compute at the same time (one per core)."`
-	DryRun  bool              `xor:"grid" help:"List the cells and the estimated time, and compute nothing."`
-	Out     string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
-	Cells   string            `type:"path" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
-	Random  *int              `least:"1" most:"1000000" placeholder:"N" group:"For one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
+	Shifted string       `type:"path" placeholder:"F.npz" group:"For one study only:" help:"For study ood: a features file whose test rows are the shifted rows for --data F.npz."`
+	Shift   source.Shift `placeholder:"region|noise|thin|given" group:"For one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without this flag, the first of given, region, noise and thin that the data have."`
+	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
+	Methods []string     `aliases:"method" placeholder:"NAME" help:"Only these of the study's methods (all). A sweep needs them; --method is the same flag."`
+	Split   data.Holdout `placeholder:"paper|tables" group:"Validation:" help:"Where validation rows come from: 10 % of the test rows as in the published tables (tables), or 10 % of the calibration rows as in the paper's text (paper) (tables)."`
+	Jobs    int          `placeholder:"N" most:"1024" help:"Number of cells to compute at the same time (one per core)."`
+	DryRun  bool         `xor:"grid" help:"List the cells and the estimated time, and compute nothing."`
+	Out     string       `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
+	Cells   string       `type:"path" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
+	Random  *int         `least:"1" most:"1000000" placeholder:"N" group:"For one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
 
@@ -57,7 +58,7 @@ type asked struct {
 	report func(context.Context, *terminal) error
 }
 
-func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	if c.Name == "" {
 		if c.Data != nil || c.Methods != nil || c.Set != nil || c.Out != "" || c.DryRun || c.List {
 			return data.Inputf("", "name the study, such as calibra study main --data letter --out runs/main; calibra study lists them")
@@ -114,7 +115,7 @@ func (c *studyCmd) whole(ctx context.Context, t *terminal, a *asked) error {
 }
 
 // grid is a study of Specs.
-func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.Catalog) (*asked, error) {
+func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *method.Catalog) (*asked, error) {
 	s, err := study.ByName(c.Name)
 	if err == nil {
 		err = c.suits()
@@ -134,7 +135,7 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 }
 
 // planned is the study of these data.
-func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, settings study.Settings, origins []*experiments.Origin, inputs map[*experiments.Origin]string) (*asked, error) {
+func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, settings study.Settings, origins []*source.Origin, inputs map[*source.Origin]string) (*asked, error) {
 	if (c.Shift != "" || c.Shifted != "") && !s.Shifted(origins, settings) {
 		return nil, data.Inputf("", "study %s judges on the test rows as they are; leave out --shift and --shifted, or run study ood", s.Name)
 	}
@@ -177,8 +178,8 @@ func (c *studyCmd) suits() error {
 }
 
 // origins opens the data of the flags. inputs is how the command line names each.
-func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiments.Catalog) (origins []*experiments.Origin, inputs map[*experiments.Origin]string, err error) {
-	inputs = map[*experiments.Origin]string{}
+func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *method.Catalog) (origins []*source.Origin, inputs map[*source.Origin]string, err error) {
+	inputs = map[*source.Origin]string{}
 	fitted := methods.List()
 	if c.Methods != nil {
 		if fitted, err = found(methods, c.Methods); err != nil {
@@ -186,7 +187,7 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiment
 		}
 	}
 	for _, arg := range c.Data {
-		o, err := methods.OpenOrigin(arg, experiments.OriginSettings{Shifted: c.Shifted, Scores: c.scores(), Label: c.Label, Header: c.Header})
+		o, err := source.Registry(methods.RawSources()).Open(arg, source.Settings{Shifted: c.Shifted, Scores: c.scores(), Label: c.Label, Header: c.Header})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -218,7 +219,7 @@ func (c *studyCmd) planOf(cells []study.Cell) (*study.Plan, error) {
 }
 
 // settings are those of the flags for the study of these data.
-func (c *studyCmd) settings(methods *experiments.Catalog, s *study.Study, origins []*experiments.Origin) (study.Settings, error) {
+func (c *studyCmd) settings(methods *method.Catalog, s *study.Study, origins []*source.Origin) (study.Settings, error) {
 	var none study.Settings
 	named, err := found(methods, c.Methods)
 	if err != nil {
@@ -247,8 +248,8 @@ func (c *studyCmd) places() error {
 }
 
 // writeFindings writes the report of findings on these data.
-func writeFindings(ctx context.Context, f *study.Findings, dir string, figures report.Export, origins ...*experiments.Origin) (page *report.Document, err error) {
-	named := data.Each(origins, func(o *experiments.Origin) report.Fact {
+func writeFindings(ctx context.Context, f *study.Findings, dir string, figures report.Export, origins ...*source.Origin) (page *report.Document, err error) {
+	named := data.Each(origins, func(o *source.Origin) report.Fact {
 		return report.Fact{Name: "Data", Value: o.Name + ", " + o.Digest}
 	})
 	if f.Head, err = provenance(named...); err != nil {

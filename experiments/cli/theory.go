@@ -11,7 +11,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/report"
 	"calibra/graph/work"
 	"calibra/layers"
@@ -27,12 +27,35 @@ type theoryCmd struct {
 	Out string `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace the files of an earlier run. With all studies, findings.md too."`
 }
 
+// Study is a study of the theory of a module from outside, as [theory.NewStudy] makes it.
+type Study theory.Study
+
+// Join adds it to the studies of the command theory.
+func (s Study) Join(c *method.Catalog) error {
+	if err := method.Callable("study", s.Name, append(claims(c), "fast", "all")); err != nil {
+		return err
+	}
+	c.Keep(s)
+	return nil
+}
+
+// studies are those of the theory, then those of modules from outside.
+func studies(c *method.Catalog) []theory.Study {
+	all := theory.Studies()
+	for _, part := range c.Others() {
+		if s, ok := part.(Study); ok {
+			all = append(all, theory.Study(s))
+		}
+	}
+	return all
+}
+
 // claims are the names of all studies.
-func claims(methods *experiments.Catalog) []string { return data.Each(methods.Studies(), studyName) }
+func claims(c *method.Catalog) []string { return data.Each(studies(c), studyName) }
 
 func studyName(s theory.Study) string { return s.Name }
 
-func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	studies, settings, err := c.asked(methods)
 	if err != nil {
 		return err
@@ -72,20 +95,20 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 }
 
 // asked are the studies that the flags name, with their settings.
-func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study, settings theory.Settings, err error) {
+func (c *theoryCmd) asked(methods *method.Catalog) (chosen []theory.Study, settings theory.Settings, err error) {
 	if c.Seed != nil {
 		settings.Seed = *c.Seed
 	}
-	if studies, err = c.chosen(&settings, methods.Studies()); err != nil {
+	if chosen, err = c.chosen(&settings, studies(methods)); err != nil {
 		return nil, settings, err
 	}
 	if c.Set == nil {
-		return studies, settings, nil
+		return chosen, settings, nil
 	}
 	if len(c.Studies) != 1 || c.Studies[0] != "rate" {
 		return nil, settings, data.Inputf("", "a design or a map of your own is for the study rate alone: calibra theory rate --set slots=8 …, not %q", strings.Join(c.Studies, " "))
 	}
-	values, err := experiments.ReadValues(c.Set)
+	values, err := method.ReadValues(c.Set)
 	if err != nil {
 		return nil, settings, err
 	}
@@ -190,8 +213,8 @@ func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
 }
 
 // ownRate is the study "rate" of a researcher's own design, which the settings give.
-func ownRate(v experiments.Values, methods *experiments.Catalog) (own theory.Study, err error) {
-	o := experiments.Options{Values: v}
+func ownRate(v method.Values, methods *method.Catalog) (own theory.Study, err error) {
+	o := method.Options{Values: v}
 	var laws []string
 	for _, law := range []string{"zipf", "decades", "frequencies"} {
 		if _, given := v[law]; given {
@@ -201,20 +224,20 @@ func ownRate(v experiments.Values, methods *experiments.Catalog) (own theory.Stu
 	if len(laws) > 1 {
 		return own, data.Inputf("", "%s each say how often codewords are used; give one of them", strings.Join(laws, " and "))
 	}
-	frequencies := o.Floats("frequencies", nil, experiments.Range{}, "", "relative frequency of each codeword")
+	frequencies := o.Floats("frequencies", nil, method.Range{}, "", "relative frequency of each codeword")
 	d := theory.Design{
 		Classes: o.Int("classes", 3, 1, "", "classes C"), Slots: o.Int("slots", 3, 1, "", "slots w"),
 		Codewords: o.Int("codewords", cmp.Or(len(frequencies), 8), 1, "", "codewords K"),
 		Atoms:     o.Int("atoms", 6, 1, "", "different predictions in each region"),
-		Decades:   o.Float("decades", 2, experiments.Range{}, "", "codeword frequencies spread evenly, on a log scale, over X decades"),
+		Decades:   o.Float("decades", 2, method.Range{}, "", "codeword frequencies spread evenly, on a log scale, over X decades"),
 		Law:       frequencies,
 	}
-	if zipf := o.FloatOr("zipf", "", experiments.Range{}, "", "codeword k has a frequency proportional to 1/k^X"); zipf != nil {
+	if zipf := o.FloatOr("zipf", "", method.Range{}, "", "codeword k has a frequency proportional to 1/k^X"); zipf != nil {
 		d.Zipf, d.Decades = *zipf, 0 // 1/k⁰ is even, as is a fall over 0 decades
 	}
 	s := theory.RateSettings{
-		Spread:      o.Float("spread", .5, experiments.Positive, "", "standard deviation of the noise added to the start of the fit"),
-		Disturbance: o.Float("disturbance", 0, experiments.NonNegative, "", "noise on the logits of the truth, which the map cannot represent"),
+		Spread:      o.Float("spread", .5, method.Positive, "", "standard deviation of the noise added to the start of the fit"),
+		Disturbance: o.Float("disturbance", 0, method.NonNegative, "", "noise on the logits of the truth, which the map cannot represent"),
 		Sizes:       o.IntsOr("sizes", "", "", "sample sizes, in increasing order"),
 		Shifts:      o.Int("shifts", 0, 1, "", "cyclic shifts of the frequencies"),
 		Replicates:  o.Int("replicates", 0, 1, "", "samples for each shift and size"),
@@ -237,16 +260,16 @@ func ownRate(v experiments.Values, methods *experiments.Catalog) (own theory.Stu
 }
 
 // mapOf is the map of a method.
-func mapOf(name string, methods *experiments.Catalog) (layers.Map, error) {
+func mapOf(name string, methods *method.Catalog) (layers.Map, error) {
 	if name == "vq" {
 		// The prior is left out: its shift is free, which the study would find and take out.
 		return layers.Bilinear{Prior: layers.UniformPrior{}}, nil
 	}
-	method, err := methods.Find(name)
+	m, err := methods.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	model, _, err := method.Build(experiments.Options{})
+	model, _, err := m.Build(method.Options{})
 	if err != nil {
 		return nil, err
 	}

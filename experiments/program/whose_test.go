@@ -32,8 +32,8 @@ func TestWhosePanic(t *testing.T) {
 			t.Errorf("%v: %v", c.frames[1].Function, f)
 		}
 	}
-	inlined := []runtime.Frame{{Function: "main.init.OnCodewords.func7", File: ourRoot() + "/experiments/method.go", Line: 7}}
-	if f := faultOf("nil", inlined, "example.org/mine"); f.Whose != "" || f.Place != "experiments/method.go:7" {
+	inlined := []runtime.Frame{{Function: "main.init.OnCodewords.func7", File: ourRoot() + "/experiments/method/method.go", Line: 7}}
+	if f := faultOf("nil", inlined, "example.org/mine"); f.Whose != "" || f.Place != "experiments/method/method.go:7" {
 		t.Errorf("our code in a function of another module is told as %v", f)
 	}
 	if f := faultOf(errors.New("none"), nil, ""); f.Place != "an unknown place" {
