@@ -198,6 +198,14 @@ func floored(r *metrics.Report) []report.Cell {
 	return cells
 }
 
+// sharesOf are those of the classes of a source.
+func sharesOf(src *data.Source) *report.Shares {
+	if src == nil || src.Cal == nil || src.Test == nil {
+		return nil
+	}
+	return &report.Shares{Calibration: study.ClassShares(src.Cal, src.Classes), Test: study.ClassShares(src.Test, src.Classes)}
+}
+
 // document is a page of the runs: their errors with noise floors, which a terminal shows too, the differences to the lowest NLL, the
 // reliability of each, and what the judged one, by its method, does beside the classifier.
 func (w *weighed) document(title, intro, judged string, list *report.Table) (*report.Document, error) {
@@ -207,14 +215,28 @@ func (w *weighed) document(title, intro, judged string, list *report.Table) (*re
 	if forest := report.Forest(w.verdict, ""); forest != nil {
 		before.Figures = append(before.Figures, &report.Drawing{Name: "differences", Caption: "Differences to the lowest NLL on the same test rows, with 95 % intervals; below 0 is better.", Figure: forest})
 	}
+	after := judged
+	if w.verdict.Say == verdict.Use {
+		after = w.verdict.Method
+	}
 	var says []said
-	for _, name := range slices.Compact([]string{verdict.Classifier, judged}) {
+	for _, name := range []string{verdict.Classifier, judged, after} {
 		says = append(says, said{name, w.runs[w.place(name)].Outcome.Predictions})
 	}
-	shown, err := portrait(says, w.runs[w.place(judged)].Source.Cal.Names.Classes)
+	shown, err := portraits(says)
 	if err != nil {
 		return nil, err
 	}
-	d.Sections = append(d.Sections, shown...)
+	src, together := w.runs[w.place(judged)].Source, shown[:2]
+	if judged == verdict.Classifier {
+		together = shown[:1]
+	}
+	beside := []report.Shown{shown[0], shown[2]}
+	if after == verdict.Classifier {
+		beside = shown[:1]
+	}
+	names := report.Names{Classes: src.Cal.Names.Classes, Groups: says[0].Groups.Names}
+	d.Card = report.NewCard(w.verdict, beside, names, sharesOf(src))
+	d.Sections = append(d.Sections, report.Portraits(together, names.Classes)...)
 	return d, nil
 }

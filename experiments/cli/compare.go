@@ -126,6 +126,7 @@ func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *method.C
 	v.Notes = findings.Notes
 	v.Doubt(c.doubts...)
 	findings.Shifted = map[*source.Origin]*verdict.Verdict{origin: v}
+	findings.Shares = map[*source.Origin]*report.Shares{origin: sharesOf(problem.Source)}
 	return nil
 }
 

@@ -165,11 +165,13 @@ func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *verdict.Verdic
 	if err != nil {
 		return nil, err
 	}
-	shown, err := portrait([]said{{strings.TrimSuffix(name, ".npz"), in.Predictions}}, in.ClassNames)
+	seen, err := in.portraits()
 	if err != nil {
 		return nil, err
 	}
-	return report.Diagnosis("Where is it wrong? "+name, head, d, v, m, shown), nil
+	page := report.Diagnosis("Where is it wrong? "+name, head, d, v, m, report.Portraits(seen, in.ClassNames))
+	page.Card = in.card(v, seen)
+	return page, nil
 }
 
 func (c *diagnoseCmd) write(text []byte, page *report.Document) error {

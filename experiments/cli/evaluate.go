@@ -83,7 +83,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *method.Cata
 	if v != nil {
 		v.Notes = &t.said
 	}
-	return c.show(t, in.Predictions, r, v, figures)
+	return c.show(t, in, r, v, figures)
 }
 
 // measure measures the predictions, with what corrections would recover.
@@ -142,15 +142,11 @@ func (t *terminal) warnUnmeasured(r *metrics.Report) {
 }
 
 // show writes what was measured, and prints it.
-func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, v *verdict.Verdict, figures report.Export) error {
-	var pictures []*report.Section
-	if c.Figures != "" || c.HTML != "" {
-		var err error
-		if pictures, err = c.pictures(p, r); err != nil {
-			return err
-		}
+func (c *evaluateCmd) show(t *terminal, in *Judged, r *metrics.Report, v *verdict.Verdict, figures report.Export) error {
+	d, err := c.document(in, r, v)
+	if err != nil {
+		return err
 	}
-	d := c.document(r, v, pictures)
 	if err := figures.Write(d.Drawings()); err != nil {
 		return err
 	}
@@ -444,16 +440,21 @@ func (f *MetricFlags) Settings() (s metrics.Settings, u metrics.Uncertainty, err
 	return s, metrics.Uncertainty{Replicates: cmp.Or(f.Replicates, metrics.None), Redraws: cmp.Or(f.Redraws, metrics.None)}, nil
 }
 
-// pictures are the sections of an evaluation with figures.
-func (c *evaluateCmd) pictures(p *data.Predictions, r *metrics.Report) ([]*report.Section, error) {
+// pictures are the sections of an evaluation with figures; they give the document its card.
+func (c *evaluateCmd) pictures(d *report.Document, in *Judged, r *metrics.Report, v *verdict.Verdict) ([]*report.Section, error) {
+	p := in.Predictions
 	_, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Counting(), Soft: p.Soft})
 	if err != nil {
 		return nil, err
 	}
-	shown, err := portrait([]said{{strings.TrimSuffix(filepath.Base(c.In), ".npz"), p}}, p.ClassNames)
+	seen, err := in.portraits()
 	if err != nil {
 		return nil, err
 	}
+	if v != nil {
+		d.Card = in.card(v, seen)
+	}
+	shown := report.Portraits(seen, p.ClassNames)
 	shown[0].Figures = append(shown[0].Figures,
 		&report.Drawing{Name: "reliability-classes", Caption: "How often any class is right, against its probability, in bins of one width.", Figure: report.Reliability("Reliability of all classes", classes)})
 	if !math.IsNaN(r.Values[metrics.LCE]) {
@@ -473,7 +474,7 @@ func (c *evaluateCmd) page() string {
 }
 
 // document is the evaluation.
-func (c *evaluateCmd) document(r *metrics.Report, v *verdict.Verdict, pictures []*report.Section) *report.Document {
+func (c *evaluateCmd) document(in *Judged, r *metrics.Report, v *verdict.Verdict) (*report.Document, error) {
 	d := &report.Document{
 		Title: "Evaluation of " + strings.TrimSuffix(filepath.Base(c.In), ".npz"),
 		Intro: fmt.Sprintf("%s, %d classes, protocol %s", rowsText(r), r.Classes, r.Protocol),
@@ -496,7 +497,13 @@ func (c *evaluateCmd) document(r *metrics.Report, v *verdict.Verdict, pictures [
 		d.Show(&report.Section{Title: "Parts of the scores", Note: partsNote, Tables: []*report.Table{measuredTable(r, "part of the score", r.Decomposition.Measured())}})
 	}
 	d.Show(&report.Section{Title: "What was found", Lines: besidesTables(r)})
-	d.Sections = append(d.Sections, pictures...)
+	if c.Figures != "" || c.HTML != "" {
+		pictures, err := c.pictures(d, in, r, v)
+		if err != nil {
+			return nil, err
+		}
+		d.Sections = append(d.Sections, pictures...)
+	}
 	if r.Sets != nil {
 		d.Show(coverageSection(r.Sets))
 	}
@@ -511,7 +518,7 @@ func (c *evaluateCmd) document(r *metrics.Report, v *verdict.Verdict, pictures [
 		groups.Tables = append(groups.Tables, multicalibrationTable(r.Multicalibration))
 		d.Show(groups)
 	}
-	return d
+	return d, nil
 }
 
 // writePage writes the evaluation as one HTML page.

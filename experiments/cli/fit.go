@@ -467,9 +467,11 @@ func (c *fitCmd) document(run *run.Run, f findings) (*report.Document, error) {
 			}
 		}
 	case run.Judged():
-		if doc.Sections, err = portrait([]said{{c.Method, run.Outcome.Predictions}}, run.Source.Cal.Names.Classes); err != nil {
+		shown, err := portraits([]said{{c.Method, run.Outcome.Predictions}})
+		if err != nil {
 			return nil, err
 		}
+		doc.Sections = report.Portraits(shown, run.Source.Cal.Names.Classes)
 	}
 	doc.Files = []string{"config.json", "model.safetensors"}
 	if run.Outcome != nil {
@@ -506,17 +508,16 @@ type said struct {
 	*data.Predictions
 }
 
-// portrait are the sections of several methods' predictions for the same rows, the last of which is judged.
-func portrait(all []said, classes []string) ([]*report.Section, error) {
-	var shown []report.Shown
+// portraits are what several methods' predictions for the same rows look like.
+func portraits(all []said) (shown []report.Shown, err error) {
 	for _, s := range all {
-		p, err := diagnosis.NewPortrait(s.LogProbs, s.Labels, metrics.Settings{Rows: s.Counting(), Soft: s.Soft}, rand.New(rand.NewPCG(0, 7)))
+		p, err := diagnosis.NewPortrait(s.LogProbs, s.Labels, metrics.Settings{Rows: s.Counting(), Soft: s.Soft, Groups: s.Groups.Of}, rand.New(rand.NewPCG(0, 7)))
 		if err != nil {
 			return nil, err
 		}
 		shown = append(shown, report.Shown{Name: s.name, Portrait: p})
 	}
-	return report.Portraits(shown, classes), nil
+	return shown, nil
 }
 
 // curveSection are the learning curves of a run; nil where no stage ran in epochs.

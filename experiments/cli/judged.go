@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments/diagnosis"
@@ -328,6 +330,16 @@ func place(ctx context.Context, t *terminal, methods *method.Catalog, src *data.
 		_, err = verdict.JudgeDiagnosis(d, nil)
 	}
 	return d, err
+}
+
+// portraits are what the predictions look like.
+func (j *Judged) portraits() ([]report.Shown, error) {
+	return portraits([]said{{strings.TrimSuffix(filepath.Base(j.path), ".npz"), j.Predictions}})
+}
+
+// card is that of a verdict on the predictions.
+func (j *Judged) card(v *verdict.Verdict, seen []report.Shown) *report.Drawing {
+	return report.NewCard(v, seen, report.Names{Classes: j.ClassNames, Groups: j.Groups.Names}, sharesOf(j.source))
 }
 
 // counting is how the rows count and what their labels are.

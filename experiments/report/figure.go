@@ -32,7 +32,9 @@ type Figure struct {
 	besides vg.Length                // what the widest bar takes
 	legend  []key
 	points  points // what is drawn, as numbers
-	err     error  // why it cannot be drawn
+	// headline stands above the plots of a figure by itself; nil for none.
+	headline *headline
+	err      error // why it cannot be drawn
 }
 
 // panel is a plot with its texts, which a layout breaks into lines.

@@ -63,24 +63,29 @@ func TestNoTextTouchesAnother(t *testing.T) {
 			}
 			f := Heat([]HeatPanel{panel, panel}, 2)
 			for _, millimetres := range []float64{0, 84, 174} {
-				l := f.layout(vg.Length(millimetres/0.75) * vg.Millimeter)
-				c := newSVG(l.size.X, l.size.Y)
-				page := live{c}
-				l.draw(onPage(page, l.size))
-				all := textsOf(t, c.out.Bytes())
-				if len(all) < 6 {
-					t.Fatalf("%d classes: only %d texts", classes, len(all))
-				}
-				for i, a := range all {
-					if a.left < 0 || a.right > l.size.X.Points() || a.top < 0 || a.bottom > l.size.Y.Points() {
-						t.Errorf("%d classes of %d letters, %v mm: %q lies beyond the page", classes, letter, millimetres, a.text)
-					}
-					for _, b := range all[:i] {
-						if a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom {
-							t.Errorf("%d classes of %d letters, %v mm: %q and %q touch", classes, letter, millimetres, a.text, b.text)
-						}
-					}
-				}
+				separate(t, fmt.Sprintf("%d classes of %d letters", classes, letter), f, millimetres)
+			}
+		}
+	}
+}
+
+// separate fails where texts of the figure lie over one another or beyond the page, on a screen or in a column of so many millimetres.
+func separate(t *testing.T, name string, f *Figure, millimetres float64) {
+	t.Helper()
+	l := f.layout(vg.Length(millimetres/0.75) * vg.Millimeter)
+	c := newSVG(l.size.X, l.size.Y)
+	l.draw(onPage(live{c}, l.size))
+	all := textsOf(t, c.out.Bytes())
+	if len(all) < 6 {
+		t.Fatalf("%s: only %d texts", name, len(all))
+	}
+	for i, a := range all {
+		if a.left < 0 || a.right > l.size.X.Points() || a.top < 0 || a.bottom > l.size.Y.Points() {
+			t.Errorf("%s, %v mm: %q lies beyond the page", name, millimetres, a.text)
+		}
+		for _, b := range all[:i] {
+			if a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom {
+				t.Errorf("%s, %v mm: %q and %q touch", name, millimetres, a.text, b.text)
 			}
 		}
 	}

@@ -18,7 +18,9 @@ func (f *Figure) Inline() ([]byte, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	l := f.layout(0)
+	plain := *f
+	plain.headline = nil // a page says it in words
+	l := plain.layout(0)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<div class=\"panels\" style=\"--columns:%d;--half:%d\">\n", l.columns, max(1, min(l.columns, int(halfPage/(l.cell.X+f.besides)))))
 	width, height := l.cell.X+f.besides, l.cell.Y

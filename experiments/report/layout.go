@@ -47,6 +47,7 @@ type layout struct {
 	cell    vg.Point
 	legend  [][]key // in lines
 	left    vg.Length
+	above   vg.Length // what the headline takes
 	size    vg.Point
 }
 
@@ -60,6 +61,9 @@ const (
 // layout is that on a page of this width, and of the width that the figure needs where it is 0.
 func (f *Figure) layout(width vg.Length) *layout {
 	l := &layout{Figure: f, columns: f.columns, cell: f.cell}
+	if f.headline != nil && width == 0 {
+		return l.card()
+	}
 	room := width - 2*margin
 	if width > 0 {
 		l.columns = max(1, min(f.columns, int((room+gap)/(narrowest*f.cell.X+f.besides+gap))))
@@ -84,6 +88,25 @@ func (f *Figure) layout(width vg.Length) *layout {
 		l.cell.Y = max(high, flattest*l.cell.Y)
 	}
 	l.size = vg.Point{X: room + 2*margin, Y: rows*(l.cell.Y+gap) - gap + 2*margin + heightOf(l.legend)}
+	if f.headline != nil {
+		l.above = f.headline.height(room)
+		l.size.Y += l.above
+	}
+	l.fold()
+	return l
+}
+
+// higher is by how much a panel of a card is higher than wide so that its plot is a square: title and axis take more above and below.
+const higher = vg.Length(20)
+
+// card is a layout of one size: words, and below them squares that fill what is left.
+func (l *layout) card() *layout {
+	room := cardWidth - 2*margin
+	l.above, l.legend, l.size = l.headline.height(room), flow(l.Figure.legend, room), vg.Point{X: cardWidth, Y: cardHeight}
+	l.cell.Y = max(cardCell/2, cardHeight-2*margin-l.above-heightOf(l.legend))
+	n := vg.Length(l.columns)
+	l.cell.X = min((room-(n-1)*gap)/n, l.cell.Y-higher)
+	l.left = margin + (room-n*(l.cell.X+gap)+gap)/2
 	l.fold()
 	return l
 }
@@ -118,7 +141,10 @@ func (l *layout) grid(columns int) (rows [][]*plot.Plot) {
 func (l *layout) draw(page draw.Canvas) {
 	below := heightOf(l.legend)
 	drawLegend(draw.Crop(page, l.left, -margin, margin, 0), l.legend)
-	page = draw.Crop(page, l.left, -l.left-l.besides, margin+below, -margin)
+	if l.above > 0 {
+		l.headline.draw(draw.Crop(page, margin, -margin, 0, -margin))
+	}
+	page = draw.Crop(page, l.left, -l.left-l.besides, margin+below, -margin-l.above)
 	for i, c := range l.places(page, l.columns) {
 		l.place(i, c)
 	}

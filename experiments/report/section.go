@@ -1,6 +1,8 @@
 package report
 
 import (
+	"strings"
+
 	"calibra/data"
 	"calibra/experiments/verdict"
 )
@@ -12,6 +14,7 @@ type Document struct {
 	// Verdict says what to do, with a statement for each data set. Every format shows it
 	// first.
 	Verdict []Statement
+	Card    *Drawing // of the verdict; nil for none
 	// Head describes where the page comes from: command, program, data, machine, date; it stands at
 	// the foot. As these differ from run to run, no other format than HTML has them.
 	Head     []Fact
@@ -45,7 +48,14 @@ type Statement struct {
 	Title    string // what it is about; "" where there is but one
 	Lines    []string
 	Commands []string
+	Say      verdict.Say // "" where it is no verdict
 }
+
+// Sign is that of the answer, "" where it is none.
+func (s Statement) Sign() string { return answers[s.Say].sign }
+
+// Class is the answer as a page's style calls it.
+func (s Statement) Class() string { return strings.ReplaceAll(string(s.Say), " ", "-") }
 
 // Section is a part of a Document; any of its parts may be missing.
 type Section struct {
@@ -68,5 +78,5 @@ type Fact struct{ Name, Value string }
 
 // Stated is a verdict as a page shows it.
 func Stated(v *verdict.Verdict) Statement {
-	return Statement{Title: v.Data, Lines: v.Text(), Commands: v.Commands}
+	return Statement{Title: v.Data, Lines: v.Text(), Commands: v.Commands, Say: v.Say}
 }

@@ -52,15 +52,7 @@ func (f *Findings) method(r *row) string {
 // portraits are what the classifier and the method of least NLL look like on one axis, and what the latter takes for what, of
 // the first seed; nil where that was not measured.
 func (f *Findings) portraits(s *subject) []*report.Section {
-	best := s.best(sharedMetric(metrics.NLL))
-	var shown []report.Shown
-	var classes []string
-	for _, r := range []*row{s.row(verdict.Classifier), best} {
-		if r == nil || len(r.results) == 0 || r.results[0].Reliability == nil || len(shown) > 0 && r.spec.Method == verdict.Classifier {
-			continue
-		}
-		shown, classes = append(shown, report.Shown{Name: f.method(r), Portrait: r.results[0].Portrait}), r.results[0].ClassNames
-	}
+	shown, classes := f.seen(s, s.best(sharedMetric(metrics.NLL)))
 	if shown == nil {
 		return nil
 	}
@@ -74,6 +66,36 @@ func (f *Findings) portraits(s *subject) []*report.Section {
 		}
 	}
 	return sections
+}
+
+// seen are what the classifier and another row look like, of the first seed; nil where that was not measured.
+func (f *Findings) seen(s *subject, after *row) (shown []report.Shown, classes []string) {
+	for _, r := range []*row{s.row(verdict.Classifier), after} {
+		if r == nil || len(r.results) == 0 || r.results[0].Reliability == nil || len(shown) > 0 && r.spec.Method == verdict.Classifier {
+			continue
+		}
+		shown, classes = append(shown, report.Shown{Name: f.method(r), Portrait: r.results[0].Portrait}), r.results[0].ClassNames
+	}
+	return shown, classes
+}
+
+// card is that of the verdict of a comparison, with what it chooses or else the method of least NLL; nil where it is not known how that
+// looks.
+func (f *Findings) card(ctx context.Context) (*report.Drawing, error) {
+	verdicts, err := f.Verdicts(ctx)
+	if err != nil || verdicts == nil {
+		return nil, err
+	}
+	s, v := f.subjects()[0], verdicts[0]
+	after := s.best(sharedMetric(metrics.NLL))
+	if at := slices.IndexFunc(s.rows, func(r *row) bool { return v.Say == verdict.Use && f.called(r) == v.Method }); at >= 0 {
+		after = s.rows[at]
+	}
+	shown, classes := f.seen(s, after)
+	if shown == nil {
+		return nil, nil
+	}
+	return report.NewCard(v, shown, report.Names{Classes: classes}, f.Shares[s.origin]), nil
 }
 
 // shiftNote names the shift that each data set was judged under.

@@ -94,6 +94,11 @@ func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 		if d.Verdict, err = statements(ctx, f); err != nil {
 			return nil, err
 		}
+		if f.Study.Name == compareName {
+			if d.Card, err = f.card(ctx); err != nil {
+				return nil, err
+			}
+		}
 		for _, view := range f.Study.Views {
 			section, err := view(ctx, f)
 			if err != nil {
