@@ -26,7 +26,7 @@ type diagnoseCmd struct {
 	Redraws   int    `least:"19" most:"1000000" default:"999" group:"The search:" help:"How often labels are drawn from the predictions for the p-values (${default})."`
 	Seed      uint64 `default:"0" help:"Seed of the halves, the codewords and the draws (${default})."`
 	Out       string `required:"" type:"path" placeholder:"DIR" help:"Directory for diagnosis.html and diagnosis.json."`
-	AllRows   bool   `group:"The search:" help:"List the rows of all regions in diagnosis.json, even more than 100,000."`
+	AllRows   bool   `group:"The search:" help:"List the rows of all regions: in diagnosis.json even more than 100,000, and with --json at all."`
 	JSON      bool   `name:"json" help:"Print the diagnosis as JSON."`
 
 	judgedFlags
@@ -89,10 +89,13 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return t.print(append(text, '\n'))
+	switch {
+	case !c.JSON:
+		return c.report(t, d, page)
+	case c.AllRows:
+		return t.json(d)
 	}
-	return c.report(t, d, page)
+	return t.json(withoutRows(d))
 }
 
 // together says, where nothing is called wrong by itself, whether all rows together are, by the tests of evaluate.
@@ -148,6 +151,11 @@ func (c *diagnoseCmd) listed(d *diagnosis.Diagnosis) *diagnosis.Diagnosis {
 	if c.AllRows || rows <= listedRows {
 		return d
 	}
+	return withoutRows(d)
+}
+
+// withoutRows is the diagnosis without the rows of its regions.
+func withoutRows(d *diagnosis.Diagnosis) *diagnosis.Diagnosis {
 	short := *d
 	short.Regions, short.Groups, short.Named = diagnosis.WithoutRows(d.Regions), diagnosis.WithoutRows(d.Groups), diagnosis.WithoutRows(d.Named)
 	return &short

@@ -56,7 +56,7 @@ func TestDiagnoseJSON(t *testing.T) {
 	}
 	in, features, _ := writeDiagnosable(t, n, data.Array{Name: "groups", Value: groups})
 	out := filepath.Join(t.TempDir(), "d")
-	code, text, _ := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "199", "--out", out, "--json")
+	code, text, _ := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "199", "--out", out, "--json", "--all-rows")
 	if code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -78,6 +78,9 @@ func TestDiagnoseJSON(t *testing.T) {
 	}
 	if r := d.Regions[0]; !r.Wrong || math.Abs(r.Gap) < .1 || len(r.Rows) != r.Size {
 		t.Errorf("the first region is %+v", r)
+	}
+	if _, short, _ := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "19", "--out", out, "--json"); strings.Contains(short, `"rows": [`) || !strings.HasPrefix(short, "{\n  ") {
+		t.Errorf("without --all-rows it lists rows, or lies in one line: %.300s", short)
 	}
 	for _, name := range []string{"diagnosis.html", "diagnosis.json"} {
 		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() < 1000 {

@@ -137,7 +137,8 @@ func (t *Table) flat() (heads []Head, labels int, rows [][]Cell) {
 		heads = []Head{{Text: "data"}}
 	}
 	for _, l := range t.Labels {
-		heads = append(heads, Head{Text: strings.ToLower(l[:min(1, len(l))]) + l[min(1, len(l)):]})
+		text := strings.ToLower(l[:min(1, len(l))]) + l[min(1, len(l)):]
+		heads = append(heads, Head{Text: text, Key: text})
 	}
 	labels = len(heads)
 	for _, b := range t.Blocks {

@@ -104,18 +104,36 @@ func (g *grid) fit(width int) {
 // sentence is how wide a column of labels is at least that may be broken over lines.
 const sentence = 24
 
-// least is how narrow a column may become that is broken over lines.
+// least is how narrow a column may become that is broken over lines, where its words are no longer.
 const least = 10
+
+// longest is the width of the longest word of a column, of one that is a sentence by itself the width that breaks it.
+func (g *grid) longest(column int) int {
+	width := least
+	for _, row := range g.rows {
+		for word := range strings.FieldsSeq(joined.Replace(row[column].Text)) {
+			width = max(width, min(sentence, utf8.RuneCountInString(word)))
+		}
+	}
+	return width
+}
 
 // squeeze takes excess off the widest of the shown columns that may be broken.
 func (g *grid) squeeze(excess int) {
-	wide := slices.DeleteFunc(slices.Clone(g.shown), func(j int) bool { return !g.heads[j].Wrap })
-	for ; excess > 0 && len(wide) > 0; excess-- {
-		at := slices.MaxFunc(wide, func(a, b int) int { return cmp.Compare(g.widths[a], g.widths[b]) })
-		if g.widths[at] <= least {
+	room := map[int]int{} // that a column may lose
+	for _, j := range g.shown {
+		if g.heads[j].Wrap {
+			room[j] = g.widths[j] - g.longest(j)
+		}
+	}
+	for ; excess > 0; excess-- {
+		wide := slices.DeleteFunc(slices.Clone(g.shown), func(j int) bool { return room[j] <= 0 })
+		if len(wide) == 0 {
 			return
 		}
+		at := slices.MaxFunc(wide, func(a, b int) int { return cmp.Compare(g.widths[a], g.widths[b]) })
 		g.widths[at]--
+		room[at]--
 	}
 }
 
