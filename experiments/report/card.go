@@ -45,7 +45,12 @@ func NewCard(v *verdict.Verdict, shown []Shown, names Names, shares *Shares) *Dr
 	points := points{head: []string{"part", "method", "x", "y", "low", "high", "rows"}}
 	var plots []*chart
 	for k, s := range shown {
-		plots = append(plots, s.square(k, len(shown)))
+		when := []string{"Before: ", "After: "}[k]
+		if len(shown) == 1 {
+			when = "Reliability of "
+		}
+		colour, _ := look(k, k == len(shown)-1)
+		plots = append(plots, s.square(when+clippedName(s.Name), colour, &keys{}))
 		s.record(&points)
 	}
 	if v.Cause == verdict.Shifted && shares != nil {
@@ -77,36 +82,6 @@ const (
 	cardWidth  = vg.Length(900) // 1200 × 420 of a screen
 	cardHeight = vg.Length(315)
 )
-
-// square is the reliability of the k-th of so many methods: the isotonic curve, the wider the more rows lie there, its band, and bins.
-func (s Shown) square(k, of int) *chart {
-	p := newPlot()
-	when := "After: "
-	switch {
-	case of == 1:
-		when = "Reliability of "
-	case k == 0:
-		when = "Before: "
-	}
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = when+clippedName(s.Name), "confidence", "accuracy"
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
-	p.X.Tick.Marker, p.Y.Tick.Marker = unitTicks(2), unitTicks(2)
-	p.Add(newGridLines())
-	var none keys
-	s.addCalibrated(p, &none)
-	p.Add(newDiagonal())
-	colour, _ := look(k, k == of-1)
-	s.addBins(p, colour, &none)
-	c, most := s.Reliability.Curve, slices.Max(s.Reliability.Density)
-	m := &marked{name: s.Name}
-	for i := range c.At[:len(c.At)-1] {
-		place := int((c.At[i] + c.At[i+1]) / 2 * float64(len(s.Reliability.Density)))
-		density := s.Reliability.Density[min(place, len(s.Reliability.Density)-1)]
-		m.add(newLine(colour, vg.Points(.6+3*math.Sqrt(density/most)), xys(c.At[i:i+2], c.Frequency[i:i+2])...))
-	}
-	p.Add(m)
-	return p
-}
 
 // pairs is a plot of a line for each name with a dot of each method, the first of them above; a dot is filled where fill says so.
 type pairs struct {

@@ -16,11 +16,11 @@ type Shown struct {
 	diagnosis.Portrait
 }
 
-// Portraits draws the reliability of several methods' predictions for the same rows on one axis, and lists what the last, which is
+// Portraits draws the reliability of several methods' predictions for the same rows, and lists what the last, which is
 // judged, takes for what. Classes have these names, or their numbers where it is nil.
 func Portraits(all []Shown, classes []string) []*Section {
 	sections := []*Section{{Title: "Reliability", Figures: []*Drawing{{Name: "reliability-top", Figure: isotonic(all),
-		Caption: "How often the top class is right, against its probability: the isotonic curve (CORP) with the 95 % interval of each of its points, and bins of about as many rows each. Of calibrated predictions 95 % of the curves would lie in the grey region at each place. The strip below shows where the rows are. smECE is the smooth calibration error, a mean distance from the dashed line."}}}}
+		Caption: "How often the top class is right, against its probability: the isotonic curve (CORP), the wider the more rows lie there, with the 95 % interval of each of its points, and bins of about as many rows each. Of calibrated predictions 95 % of the curves would lie in the grey region at each place. smECE is the smooth calibration error, a mean distance from the dashed line."}}}}
 	if judged := all[len(all)-1]; judged.Confusion != nil && len(judged.Confusion.Taken) > 0 {
 		sections = append(sections, &Section{Title: "Which class is taken for which", Tables: []*Table{judged.mistaken(classes)}})
 	}

@@ -49,7 +49,7 @@ func (f *Findings) method(r *row) string {
 	return title(r.spec)
 }
 
-// portraits are what the classifier and the method of least NLL look like on one axis, and what the latter takes for what, of
+// portraits are what the classifier and the method of least NLL look like, and what the latter takes for what, of
 // the first seed; nil where that was not measured.
 func (f *Findings) portraits(s *subject) []*report.Section {
 	shown, classes := f.seen(s, s.best(sharedMetric(metrics.NLL)))

@@ -189,7 +189,7 @@ func comparedFits(ctx context.Context, f *Findings) (*report.Section, error) {
 	return section, err
 }
 
-// reliabilityTogether draws the reliability of all rows on one axis, the best in front.
+// reliabilityTogether draws the reliability of all rows, of the best last.
 func reliabilityTogether(_ context.Context, f *Findings) (*report.Section, error) {
 	s := f.subjects()[0]
 	best := s.best(sharedMetric(metrics.NLL))
