@@ -27,7 +27,6 @@ type Figure struct {
 	panels  []panel
 	columns int                      // at most
 	cell    vg.Point                 // the size of a panel, where the page leaves room
-	shares  []float64                // of the height of the cell, one for each panel above the other; nil where they are side by side
 	bars    map[*plot.Plot]colourBar // on the right of plots
 	besides vg.Length                // what the widest bar takes
 	legend  []key

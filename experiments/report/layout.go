@@ -24,14 +24,6 @@ func newGrid(plots []*chart, columns int, width, height vg.Length, legend []key,
 	return f
 }
 
-// newStack is a figure of plots above each other that share the x axis's extent on the
-// page; shares of the height sum to 1.
-func newStack(plots []*chart, shares []float64, width, height vg.Length, legend []key) *Figure {
-	f := newGrid(plots, 1, width, height, legend, nil)
-	f.shares = shares
-	return f
-}
-
 // take adds a plot, and keeps the first error.
 func (f *Figure) take(p *chart) {
 	if f.err == nil && p.err != nil {
@@ -67,10 +59,6 @@ func (f *Figure) layout(width vg.Length) *layout {
 	room := width - 2*margin
 	if width > 0 {
 		l.columns = max(1, min(f.columns, int((room+gap)/(narrowest*f.cell.X+f.besides+gap))))
-		widest := vg.Length(widest)
-		if f.shares != nil { // which are high
-			widest = 1
-		}
 		l.cell.X = min(widest*f.cell.X, (room-vg.Length(l.columns-1)*gap)/vg.Length(l.columns)-f.besides)
 		l.cell.Y *= l.cell.X / f.cell.X
 	}
@@ -78,10 +66,7 @@ func (f *Figure) layout(width vg.Length) *layout {
 	if width == 0 {
 		room = across
 	}
-	rows := vg.Length(1)
-	if f.shares == nil {
-		rows = vg.Length((len(f.panels) + l.columns - 1) / l.columns)
-	}
+	rows := vg.Length((len(f.panels) + l.columns - 1) / l.columns)
 	l.left = margin + (room-across)/2
 	l.legend = flow(f.legend, across)
 	if high := (highest*width-heightOf(l.legend))/rows - gap; width > 0 && l.cell.Y > high {
@@ -113,15 +98,11 @@ func (l *layout) card() *layout {
 
 // fold breaks titles and names of axes into lines that the cell has room for; places breaks them once more.
 func (l *layout) fold() {
-	for i, p := range l.panels {
-		height := l.cell.Y
-		if l.shares != nil {
-			height *= vg.Length(l.shares[i])
-		}
-		fitNames(p.Plot, vg.Point{X: l.cell.X, Y: height})
+	for _, p := range l.panels {
+		fitNames(p.Plot, l.cell)
 		p.Title.Text = wrapped(p.title, p.Title.TextStyle, l.cell.X)
 		p.X.Label.Text = wrapped(p.x, p.X.Label.TextStyle, l.cell.X)
-		p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, height)
+		p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, l.cell.Y)
 	}
 }
 
@@ -137,7 +118,7 @@ func (l *layout) grid(columns int) (rows [][]*plot.Plot) {
 	return rows
 }
 
-// draw gives every plot's data area one size, or its share, and lines them up.
+// draw gives every plot's data area one size, and lines them up.
 func (l *layout) draw(page draw.Canvas) {
 	below := heightOf(l.legend)
 	drawLegend(draw.Crop(page, l.left, -margin, margin, 0), l.legend)
@@ -151,38 +132,19 @@ func (l *layout) draw(page draw.Canvas) {
 }
 
 // places are where the plots lie, each with its axes.
-func (l *layout) places(page draw.Canvas, columns int) (all []draw.Canvas) {
+func (l *layout) places(page draw.Canvas, columns int) []draw.Canvas {
 	grid := l.grid(columns)
 	tiles := draw.Tiles{Rows: len(grid), Cols: columns, PadX: gap + l.besides, PadY: gap}
-	if l.shares != nil {
-		tiles.PadY = 0
-	}
 	for i, c := range slices.Concat(plot.Align(grid, tiles, page)...) { // a title has the room that the names of the axes leave
 		if i < len(l.panels) {
 			p := l.panels[i]
 			p.Title.Text = wrapped(p.title, p.Title.TextStyle, c.Max.X-c.Min.X)
-			if l.shares == nil { // names of axes stand amid their axis
-				size := p.DataCanvas(c).Size()
-				p.X.Label.Text = wrapped(p.x, p.X.Label.TextStyle, size.X)
-				p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, size.Y)
-			}
+			size := p.DataCanvas(c).Size() // names of axes stand amid their axis
+			p.X.Label.Text = wrapped(p.x, p.X.Label.TextStyle, size.X)
+			p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, size.Y)
 		}
 	}
-	top, height := page.Max.Y, page.Max.Y-page.Min.Y
-	for _, row := range plot.Align(grid, tiles, page) {
-		for _, c := range row {
-			if len(all) == len(l.panels) {
-				break
-			}
-			if l.shares != nil {
-				c.Max.Y = top
-				top -= vg.Length(l.shares[len(all)]) * height
-				c.Min.Y = top
-			}
-			all = append(all, c)
-		}
-	}
-	return all
+	return slices.Concat(plot.Align(grid, tiles, page)...)[:len(l.panels)]
 }
 
 // place draws the i-th plot, and the bar of its colours on its right.
