@@ -164,21 +164,19 @@ func (w *weighed) place(method string) int {
 }
 
 // table is one line for each run: before, after, and the remedy.
-func (w *weighed) table() *table {
-	t := &table{columns: []column{
-		{head: "method", left: true}, {head: "NLL", key: "nll"}, {head: "ACC", key: "accuracy"},
-		{head: "ECE", key: "ece_top"}, {head: "floor", key: "ece_top_floor"}, {head: "LCE", key: "lce"}, {head: "floor", key: "lce_floor"},
-		{head: "class-wise ECE", key: "ece", drop: 3}, {head: "floor", key: "ece_floor", drop: 2},
-	}}
+func (w *weighed) table() *report.Table {
+	t := &report.Table{Caption: "Errors on the test rows, lower is better, and accuracy (ACC). The floor is the error that a perfectly calibrated model with these predictions would show.",
+		Labels: []string{"Method"}, Values: append(report.Heads("NLL", "ACC", "ECE"), report.Head{Text: "floor", Key: "ece_top_floor"},
+			report.Head{Text: "LCE"}, report.Head{Text: "floor", Key: "lce_floor"}, report.Head{Text: metrics.ECE.Title(), Drop: 3}, report.Head{Text: "floor", Key: "ece_floor", Drop: 2})}
 	for _, r := range w.runs {
-		t.add(append([]cell{words(r.Title)}, floored(r.Floors)...)...)
+		t.Add("", report.Row{Labels: []string{r.Title}, Cells: floored(r.Floors), Winner: w.verdict.Chooses(r.Spec.Method)})
 	}
 	return t
 }
 
 // objects are the lines of the table, with the rows whose label has next to no probability.
 func (w *weighed) objects() []map[string]any {
-	objects := w.table().objects()
+	objects := w.table().Objects()
 	for i, r := range w.runs {
 		if f := r.Outcome.Metrics.Floored; f != nil {
 			objects[i]["floored"] = f
@@ -188,40 +186,57 @@ func (w *weighed) objects() []map[string]any {
 }
 
 // floored are NLL and accuracy, and ECE, LCE and class-wise ECE with their noise floors.
-func floored(r *metrics.Report) []cell {
-	cells := []cell{decimals(r.Values[metrics.NLL], 4), decimals(r.Values[metrics.Accuracy], 4)}
+func floored(r *metrics.Report) []report.Cell {
+	cells := []report.Cell{report.Number(r.Values[metrics.NLL], 4), report.Number(r.Values[metrics.Accuracy], 4)}
 	for _, m := range []metrics.Metric{metrics.TopECE, metrics.LCE, metrics.ECE} {
 		floor := math.NaN()
 		if n := r.Noise[m]; n != nil {
 			floor = n.Mean
 		}
-		cells = append(cells, decimals(r.Values[m], 5), decimals(floor, 5))
+		cells = append(cells, report.Number(r.Values[m], 5), report.Number(floor, 5))
 	}
 	return cells
 }
 
-// sections are the runs as a page shows them: their errors with noise floors, the differences to
-// the lowest NLL, the reliability of each, and what the judged one, by its method, does beside the classifier.
-func (w *weighed) sections(judged string) ([]*report.Section, error) {
-	t := &report.Table{Caption: "Errors on the test rows, in the order of NLL. The floor is the error that a perfectly calibrated model with these predictions would show.", Labels: []string{"Method"},
-		Values: report.Heads("NLL ↓", "ACC ↑", "ECE ↓", "floor", "LCE ↓", "floor", metrics.ECE.Title()+" ↓", "floor")}
-	for _, m := range w.verdict.Methods {
-		i := w.place(m.Name)
-		t.Add("", report.Row{Labels: []string{m.Title}, Cells: data.Each(floored(w.runs[i].Floors), cell.onPage), Winner: w.verdict.Chooses(m.Name)})
+// sharesOf are those of the classes of a source.
+func sharesOf(src *data.Source) *report.Shares {
+	if src == nil || src.Cal == nil || src.Test == nil {
+		return nil
 	}
-	sections := []*report.Section{{Title: "Before and after", Tables: []*report.Table{t}}}
+	return &report.Shares{Calibration: study.ClassShares(src.Cal, src.Classes), Test: study.ClassShares(src.Test, src.Classes)}
+}
+
+// document is a page of the runs: their errors with noise floors, which a terminal shows too, the differences to the lowest NLL, the
+// reliability of each, and what the judged one, by its method, does beside the classifier.
+func (w *weighed) document(title, intro, judged string, list *report.Table) (*report.Document, error) {
+	d := &report.Document{Title: title, Intro: intro, Verdict: []report.Statement{report.Stated(w.verdict)}}
+	before := &report.Section{Title: "Before and after", Tables: []*report.Table{list}}
+	d.Show(before)
 	if forest := report.Forest(w.verdict, ""); forest != nil {
-		sections[0].Figures = append(sections[0].Figures, &report.Drawing{Name: "differences", Caption: "Differences to the lowest NLL on the same test rows, with 95 % intervals; below 0 is better.", Figure: forest})
+		before.Figures = append(before.Figures, &report.Drawing{Name: "differences", Caption: "Differences to the lowest NLL on the same test rows, with 95 % intervals; below 0 is better.", Figure: forest})
+	}
+	after := judged
+	if w.verdict.Say == verdict.Use {
+		after = w.verdict.Method
 	}
 	var says []said
-	for _, name := range slices.Compact([]string{verdict.Classifier, judged}) {
+	for _, name := range []string{verdict.Classifier, judged, after} {
 		says = append(says, said{name, w.runs[w.place(name)].Outcome.Predictions})
 	}
-	drawn, err := portrait(says, w.runs[w.place(judged)].Source.Cal.Names.Classes)
+	shown, err := portraits(says)
 	if err != nil {
 		return nil, err
 	}
-	return append(sections,
-		&report.Section{Title: "Reliability", Figures: drawn[:1]},
-		&report.Section{Title: "Where it is wrong", Figures: drawn[1:]}), nil
+	src, together := w.runs[w.place(judged)].Source, shown[:2]
+	if judged == verdict.Classifier {
+		together = shown[:1]
+	}
+	beside := []report.Shown{shown[0], shown[2]}
+	if after == verdict.Classifier {
+		beside = shown[:1]
+	}
+	names := report.Names{Classes: src.Cal.Names.Classes, Groups: says[0].Groups.Names}
+	d.Card = report.NewCard(w.verdict, beside, names, sharesOf(src))
+	d.Sections = append(d.Sections, report.Portraits(together, names.Classes)...)
+	return d, nil
 }

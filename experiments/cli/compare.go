@@ -95,14 +95,15 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catal
 			return err
 		}
 	}
-	if err := writeFindings(ctx, findings, c.Out, figures, origin); err != nil {
+	page, err := writeFindings(ctx, findings, c.Out, figures, origin)
+	if err != nil {
 		return err
 	}
 	if c.notice != "" {
 		t.note("%s", c.notice)
 	}
 	incomplete := warnFailures(t, plan)
-	return cmp.Or(c.report(ctx, t, findings), incomplete)
+	return cmp.Or(c.report(ctx, t, findings, page), incomplete)
 }
 
 // shifted adds to findings the verdict on methods with new priors, where the classes of a features file are more or less frequent among
@@ -125,6 +126,7 @@ func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *method.C
 	v.Notes = findings.Notes
 	v.Doubt(c.doubts...)
 	findings.Shifted = map[*source.Origin]*verdict.Verdict{origin: v}
+	findings.Shares = map[*source.Origin]*report.Shares{origin: sharesOf(problem.Source)}
 	return nil
 }
 
@@ -164,10 +166,11 @@ func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *method.
 		return err
 	}
 	bar.clear()
-	if err := writeFindings(ctx, findings, c.Out, figures); err != nil {
+	page, err := writeFindings(ctx, findings, c.Out, figures)
+	if err != nil {
 		return err
 	}
-	return c.report(ctx, t, findings)
+	return c.report(ctx, t, findings, page)
 }
 
 // withoutThoseOfRuns are the flags without those that finished fits are compared with.
@@ -317,60 +320,58 @@ func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *method.Ca
 	return origin, nil
 }
 
-// report prints the table of results, and in one line what was found and where it is.
-func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings) error {
-	testRows := f.TestRows()
-	section, err := study.Compared(ctx, f)
-	if err != nil {
-		return err
-	}
+// report prints the page's table of results, and in one line what was found and where it is.
+func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings, page *report.Document) error {
 	lines, err := f.Lines(ctx)
 	if err != nil {
 		return err
 	}
-	list := reported(section.Tables[0], resultDrops)
+	shown := &page.Terminal[0]
 	if c.Runs == nil {
-		list.columns = append(list.columns, column{head: "seconds", drop: 3})
-		for i := range list.rows {
-			list.rows[i] = append(list.rows[i], decimals(lines[i].Seconds.Mean, 1))
-		}
+		seconds := data.Each(lines, func(l study.Line) report.Cell { return report.Number(l.Seconds.Mean, 1) })
+		shown.Table = shown.Table.With(report.Head{Text: "seconds", Drop: 3}, seconds)
 	}
 	verdicts, err := f.Verdicts(ctx)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		objects := list.objects()
-		for i, line := range lines {
-			if line.Floored != nil {
-				objects[i]["floored"] = line.Floored
-			}
-			if line.Kept != "" {
-				objects[i]["classifier_kept"] = line.Kept
-			}
-		}
-		result := map[string]any{"methods": objects, "seeds": f.Settings.Seeds, "test_rows": testRows, "out": data.Line(c.Out), "verdict": verdicts[0]}
-		if c.copies != nil {
-			result["copies"] = c.copies
-		}
-		if c.Folds > 0 {
-			result["folds"], result["whole_groups"], result["interval"] = c.Folds, c.WholeGroups, f.CrossFitted()
-		}
-		return t.json(result)
+		return t.json(c.json(f, shown.Table.Objects(), lines, verdicts[0]))
 	}
-	t.verdicts(verdicts)
-	t.tables(list)
-	t.printf("%s\n", folded("† NLL, or LCE shared, worse than the best by more than chance, at 5 %. Each p is corrected by Holm for all methods compared.", width(t.out)))
+	shown.Lines = []string{"† NLL, or LCE shared, worse than the best by more than chance, at 5 %. Each p is corrected by Holm for all methods compared."}
 	if text := f.CrossFitted(); text != "" {
-		t.printf("%s\n", folded(text, width(t.out)))
+		shown.Lines = append(shown.Lines, text)
 	}
 	for _, line := range lines {
-		t.floored(line.Method+": ", line.Floored, testRows)
+		if line.Floored.Much() {
+			page.Terminal = append(page.Terminal, report.Part{Lines: []string{line.Method + ": " + flooredText(line.Floored, f.TestRows()) + "."}})
+		}
 		if line.Kept != "" {
-			t.printf("\n%s\n", folded(line.Kept+".", width(t.out)))
+			page.Terminal = append(page.Terminal, report.Part{Lines: []string{line.Kept + "."}})
 		}
 	}
+	t.document(page)
 	return t.closing(fmt.Sprintf("%d of %d fits; %s", len(f.Cells)-len(f.Failures), len(f.Cells), briefly(verdicts)), filepath.Join(relative(c.Out), "report.html"))
+}
+
+// json is what was found, with the methods as objects.
+func (c *compareCmd) json(f *study.Findings, objects []map[string]any, lines []study.Line, v *verdict.Verdict) map[string]any {
+	for i, line := range lines {
+		if line.Floored != nil {
+			objects[i]["floored"] = line.Floored
+		}
+		if line.Kept != "" {
+			objects[i]["classifier_kept"] = line.Kept
+		}
+	}
+	result := map[string]any{"methods": objects, "seeds": f.Settings.Seeds, "test_rows": f.TestRows(), "out": data.Line(c.Out), "verdict": v}
+	if c.copies != nil {
+		result["copies"] = c.copies
+	}
+	if c.Folds > 0 {
+		result["folds"], result["whole_groups"], result["interval"] = c.Folds, c.WholeGroups, f.CrossFitted()
+	}
+	return result
 }
 
 // usual are the methods that compare fits where the user names none: the classifier as it is, the simplest one, and the

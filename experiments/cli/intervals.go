@@ -4,19 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"calibra/data"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/method"
 	"calibra/experiments/metrics"
+	"calibra/experiments/report"
 	"calibra/experiments/run"
 	"calibra/graph/work"
 	"calibra/layers"
@@ -207,23 +206,23 @@ func (j *Judged) coverage() (*metrics.SetCoverage, error) {
 	return c, nil
 }
 
-// printCoverage prints a line for all rows and one for each region.
-func printCoverage(out io.Writer, c *metrics.SetCoverage) {
-	fmt.Fprintln(out, "\nprediction sets")
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "region\trows\tcoverage\t95 % interval\tclasses\tmarginal coverage\tclasses\t")
-	line := func(name string, r metrics.Coverage) {
-		fmt.Fprintf(w, "%s\t%d\t%.3f\t%s\t%.2f\t%.3f\t%.2f\t\n",
-			name, r.Rows, r.Coverage, intervalText(metrics.Interval{Low: r.CI[0], High: r.CI[1]}, 3), r.Size, r.Marginal, r.MarginalSize)
+// coverageSection is a row for all rows and one for each region.
+func coverageSection(c *metrics.SetCoverage) *report.Section {
+	t := &report.Table{Labels: []string{"prediction sets of region"},
+		Values: report.Heads("rows", "coverage", "95 % interval", "classes", "marginal coverage", "classes")}
+	add := func(name string, r metrics.Coverage) {
+		interval := intervalText(metrics.Interval{Low: r.CI[0], High: r.CI[1]}, 3)
+		t.Add("", report.Row{Labels: []string{name}, Cells: report.Texts(r.Rows, metrics.Fixed(r.Coverage, 3), interval,
+			metrics.Fixed(r.Size, 2), metrics.Fixed(r.Marginal, 3), metrics.Fixed(r.MarginalSize, 2))})
 	}
-	line("all", c.All)
+	add("all", c.All)
 	least, leastMarginal := math.Inf(1), math.Inf(1)
 	for k, r := range c.Regions {
 		if r.Rows > 0 {
-			line(fmt.Sprint(k), r)
+			add(fmt.Sprint(k), r)
 			least, leastMarginal = min(least, r.Coverage), min(leastMarginal, r.Marginal)
 		}
 	}
-	w.Flush()
-	fmt.Fprintf(out, "least covered region: %.3f, by marginal sets %.3f\n", least, leastMarginal)
+	return &report.Section{Title: "Prediction sets", Tables: []*report.Table{t},
+		Lines: []string{fmt.Sprintf("least covered region: %.3f, by marginal sets %.3f", least, leastMarginal)}}
 }

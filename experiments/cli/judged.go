@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments/diagnosis"
@@ -330,6 +332,16 @@ func place(ctx context.Context, t *terminal, methods *method.Catalog, src *data.
 	return d, err
 }
 
+// portraits are what the predictions look like.
+func (j *Judged) portraits() ([]report.Shown, error) {
+	return portraits([]said{{strings.TrimSuffix(filepath.Base(j.path), ".npz"), j.Predictions}})
+}
+
+// card is that of a verdict on the predictions.
+func (j *Judged) card(v *verdict.Verdict, seen []report.Shown) *report.Drawing {
+	return report.NewCard(v, seen, report.Names{Classes: j.ClassNames, Groups: j.Groups.Names}, sharesOf(j.source))
+}
+
 // counting is how the rows count and what their labels are.
 func (j *Judged) counting() metrics.Settings {
 	return metrics.Settings{Rows: j.Counting(), Soft: j.Soft}
@@ -360,12 +372,9 @@ func (j *Judged) byName() (err error) {
 // mostParts is how many classes or groups a table shows.
 const mostParts = 50
 
-// partsTable is a row for each class or group, named below head; nil of none.
-func partsTable(head string, all []metrics.Part) *report.Table {
-	if all == nil {
-		return nil
-	}
-	heads := report.Heads("rows", "accuracy", "confidence", "NLL", "share", "predicted")
+// partsSection is a row for each class or group, named below head.
+func partsSection(title, head, note string, all []metrics.Part) *report.Section {
+	heads := append(report.Heads("rows", "accuracy", "confidence", "NLL"), report.Head{Text: "share", Drop: 1}, report.Head{Text: "predicted", Drop: 1})
 	if !slices.ContainsFunc(all, func(p metrics.Part) bool { return p.Share > 0 }) {
 		heads = heads[:4] // groups have no share
 	}
@@ -377,25 +386,14 @@ func partsTable(head string, all []metrics.Part) *report.Table {
 		}
 		t.Add("", report.Row{Labels: []string{p.Name}, Cells: cells[:len(heads)]})
 	}
-	return t
-}
-
-// byName prints the tables of classes and groups, if there are any.
-func (t *terminal) byName(r *metrics.Report) error {
-	for _, of := range []*report.Table{partsTable("class", r.ByClass), partsTable("group", r.ByGroup), multicalibrationTable(r.Multicalibration)} {
-		if of != nil {
-			t.printf("\n")
-			t.tables(reported(of, map[string]int{"share": 1, "predicted": 1}))
-		}
+	if more := len(all) - mostParts; more > 0 {
+		note += fmt.Sprintf(" %d more are in the JSON.", more)
 	}
-	return t.failed
+	return &report.Section{Title: title, Note: note, Tables: []*report.Table{t}}
 }
 
-// multicalibrationTable is a row for all rows and for each group, in its worst class, the worst first; nil of none.
+// multicalibrationTable is a row for all rows and for each group, in its worst class, the worst first.
 func multicalibrationTable(m *metrics.Multicalibration) *report.Table {
-	if m == nil {
-		return nil
-	}
 	t := &report.Table{Labels: []string{"calibration of group", "class"}, Values: report.Heads("rows", "ECCE", "sigma", "p", "p of all")}
 	worst := slices.SortedStableFunc(slices.Values(m.Groups), func(a, b metrics.Segment) int { return cmp.Compare(b.Sigma, a.Sigma) })
 	for _, s := range worst[:min(len(worst), mostParts)] {
@@ -413,15 +411,4 @@ func multicalibrationText(m *metrics.Multicalibration) string {
 	}
 	return fmt.Sprintf("multicalibration error %.5f, %.2f standard deviations of calibrated predictions (p %s; %s over all groups and classes): %s",
 		m.Error, m.Sigma, verdict.P(m.PValue), verdict.P(m.Adjusted), worst)
-}
-
-// partsSection is the same on a page; nil of none.
-func partsSection(title, note string, all []metrics.Part) *report.Section {
-	if all == nil {
-		return nil
-	}
-	if more := len(all) - mostParts; more > 0 {
-		note += fmt.Sprintf(" %d more are in the JSON.", more)
-	}
-	return &report.Section{Title: title, Note: note, Tables: []*report.Table{partsTable(title, all)}}
 }

@@ -6,6 +6,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/method"
+	"calibra/experiments/report"
 )
 
 type methodsCmd struct {
@@ -24,26 +25,26 @@ func (c *methodsCmd) Run(t *terminal, methods *method.Catalog) error {
 	if c.Set != nil {
 		return data.Inputf("", "--set is of the settings of one method; name it, such as calibra methods ts --set optim.rule=adam")
 	}
-	list := &table{columns: []column{
-		{head: "method", left: true}, {head: "group", left: true, drop: 1}, {head: "needs", left: true, wrap: true}, {head: "what it is", key: "what", left: true, wrap: true},
-	}}
+	list := &report.Table{Labels: []string{"method"},
+		Values: []report.Head{{Text: "group", Drop: 1, Wrap: true}, {Text: "needs", Wrap: true}, {Text: "what it is", Key: "what", Wrap: true}}}
 	aside := 0
 	for _, m := range methods.Grouped() {
 		if m.Group.Aside() && !c.All {
 			aside++
 			continue
 		}
-		list.add(words(m.Name), words(string(m.Group)), cell{text: strings.Join(m.Needs, ", "), value: m.Needs}, words(m.Line))
+		needs := report.Cell{Text: strings.Join(m.Needs, ", "), Value: m.Needs}
+		list.Add("", report.Row{Labels: []string{m.Name}, Cells: []report.Cell{{Text: string(m.Group)}, needs, {Text: m.Line}}})
 	}
 	if c.JSON {
-		return t.json(list.objects())
+		return t.json(list.Objects())
 	}
 	t.tables(list)
 	more := ""
 	if aside > 0 {
 		more = fmt.Sprintf("; --all lists %d variants and controls more", aside)
 	}
-	return t.closing(fmt.Sprintf("%d methods; calibra methods NAME lists the settings of one%s", len(list.rows), more))
+	return t.closing(fmt.Sprintf("%d methods; calibra methods NAME lists the settings of one%s", list.Len(), more))
 }
 
 // settings lists the keys of one method.
@@ -67,13 +68,13 @@ func (c *methodsCmd) settings(t *terminal, methods *method.Catalog) error {
 	if err != nil {
 		return err
 	}
-	list := &table{columns: []column{{head: "key", left: true}, {head: "default", left: true, wrap: true}, {head: "what it is", left: true, wrap: true}}}
+	list := &report.Table{Labels: []string{"key"}, Values: []report.Head{{Text: "default", Wrap: true}, {Text: "what it is", Wrap: true}}}
 	for _, k := range keys {
 		what := k.Line + "; " + k.Kind
 		if k.Paper != "" {
 			what += "; paper: " + k.Paper
 		}
-		list.add(words(k.Name), words(fmt.Sprint(k.Default)), words(what))
+		list.Add("", report.Row{Labels: []string{k.Name}, Cells: report.Texts(k.Default, what)})
 	}
 	if c.JSON {
 		return t.json(data.Each(keys, func(k method.Key) map[string]any {

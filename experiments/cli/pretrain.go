@@ -17,6 +17,7 @@ import (
 	"calibra/data"
 	"calibra/experiments/method"
 	"calibra/experiments/program"
+	"calibra/experiments/report"
 	"calibra/experiments/report/tensorboard"
 	"calibra/layers/encoders"
 	"calibra/optim"
@@ -198,7 +199,7 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 	if raw.Notice != "" {
 		t.warn("raw_rows", "warning: of %s %s", raw.Name, raw.Notice)
 	}
-	list := &table{columns: []column{{head: "rows", left: true}, {head: "N", key: "n"}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"}}}
+	list := &report.Table{Labels: []string{"rows"}, Values: report.Heads("N", "ACC", "NLL")}
 	var test string
 	var scores []tensorboard.Scalar
 	for _, part := range partsOf(raw) {
@@ -206,7 +207,8 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 		if err != nil {
 			return err
 		}
-		list.add(words(part.name), cell{text: strconv.Itoa(part.rows.Len()), value: part.rows.Len()}, decimals(accuracy, 4), decimals(nll, 4))
+		size := report.Cell{Text: strconv.Itoa(part.rows.Len()), Value: part.rows.Len()}
+		list.Add("", report.Row{Labels: []string{part.name}, Cells: []report.Cell{size, report.Number(accuracy, 4), report.Number(nll, 4)}})
 		scores = append(scores, tensorboard.Scalar{Tag: "metrics/" + part.name + "_accuracy", Value: accuracy}, tensorboard.Scalar{Tag: "metrics/" + part.name + "_nll", Value: nll})
 		if part.name == "test" {
 			test = fmt.Sprintf("test accuracy %.4f, NLL %.4f", accuracy, nll)
@@ -216,14 +218,13 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 		return err
 	}
 	if c.JSON {
-		return t.json(map[string]any{"encoder": m.Network.Name(), "data": raw.Name, "features": m.Features(), "weights": m.Weights().Size(), "epochs": r.Epochs, "best_epoch": r.Best, "rows": list.objects(), "out": c.Out})
+		return t.json(map[string]any{"encoder": m.Network.Name(), "data": raw.Name, "features": m.Features(), "weights": m.Weights().Size(), "epochs": r.Epochs, "best_epoch": r.Best, "rows": list.Objects(), "out": c.Out})
 	}
 	about := fmt.Sprintf("%s on %s: %d features, %d weights; %s after %d epochs, weights of epoch %d kept, %.1f s",
 		m.Network.Name(), raw.Name, m.Features(), m.Weights().Size(), r.Ended, r.Epochs, r.Best, m.Config.Result.Seconds)
-	t.printf("%s\n\n", strings.Join(broken(about, width(t.out)), "\n"))
-	t.tables(list)
+	t.parts(report.Part{Lines: []string{about}}, report.Part{Table: list})
 	out := relative(c.Out)
-	t.printf("\n%s\n  %s\n", folded("To write the features and logits of the rows that were set aside:", width(t.out)), program.Called("calibra encode --model "+quoted(out)+" --out features.npz"))
+	t.printf("\n%s\n  %s\n", report.Folded("To write the features and logits of the rows that were set aside:", width(t.out)), program.Called("calibra encode --model "+quoted(out)+" --out features.npz"))
 	return t.closing(test, out)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 
 	"calibra/data"
 	"calibra/experiments/method"
@@ -41,13 +42,12 @@ type studyCmd struct {
 }
 
 func (c *studyCmd) list(t *terminal) error {
-	list := &table{columns: []column{{head: "study", left: true}, {head: "what it shows", key: "what", left: true, wrap: true}}}
-	for _, s := range study.Studies {
-		list.add(words(s.Name), words(s.Line))
+	list := &report.Table{Labels: []string{"study"}, Values: []report.Head{{Text: "what it shows", Key: "what", Wrap: true}}}
+	for _, s := range slices.Concat(study.Studies, []*study.Study{{Name: study.SweepName, Line: study.SweepLine}}) {
+		list.Add("", report.Row{Labels: []string{s.Name}, Cells: report.Texts(s.Line)})
 	}
-	list.add(words(study.SweepName), words(study.SweepLine))
 	if c.JSON {
-		return t.json(list.objects())
+		return t.json(list.Objects())
 	}
 	return t.tables(list)
 }
@@ -131,12 +131,11 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *method.Catalo
 	if err != nil {
 		return nil, err
 	}
-	return c.planned(ctx, t, s, settings, origins, inputs, c.report)
+	return c.planned(ctx, t, s, settings, origins, inputs)
 }
 
-// planned is the study of these data, whose results print prints.
-func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, settings study.Settings, origins []*source.Origin, inputs map[*source.Origin]string,
-	print func(ctx context.Context, t *terminal, f *study.Findings, computed int) error) (*asked, error) {
+// planned is the study of these data.
+func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, settings study.Settings, origins []*source.Origin, inputs map[*source.Origin]string) (*asked, error) {
 	if (c.Shift != "" || c.Shifted != "") && !s.Shifted(origins, settings) {
 		return nil, data.Inputf("", "study %s judges on the test rows as they are; leave out --shift and --shifted, or run study ood", s.Name)
 	}
@@ -162,10 +161,11 @@ func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, set
 	return &asked{plan: plan, report: func(ctx context.Context, t *terminal) error {
 		f := s.Findings(settings, plan)
 		f.Skipped, f.Inputs = skipped, inputs
-		if err := writeFindings(ctx, f, c.Out, figures, origins...); err != nil {
+		page, err := writeFindings(ctx, f, c.Out, figures, origins...)
+		if err != nil {
 			return err
 		}
-		return print(ctx, t, f, plan.Computed())
+		return c.report(ctx, t, f, page, plan.Computed())
 	}}, nil
 }
 
@@ -248,73 +248,49 @@ func (c *studyCmd) places() error {
 }
 
 // writeFindings writes the report of findings on these data.
-func writeFindings(ctx context.Context, f *study.Findings, dir string, figures report.Export, origins ...*source.Origin) (err error) {
+func writeFindings(ctx context.Context, f *study.Findings, dir string, figures report.Export, origins ...*source.Origin) (page *report.Document, err error) {
 	named := data.Each(origins, func(o *source.Origin) report.Fact {
 		return report.Fact{Name: "Data", Value: o.Name + ", " + o.Digest}
 	})
 	if f.Head, err = provenance(named...); err != nil {
-		return err
+		return nil, err
 	}
-	if err = f.Write(ctx, dir, figures); err != nil && len(f.Failures) < len(f.Cells) {
-		return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
+	if page, err = f.Write(ctx, dir, figures); err != nil && len(f.Failures) < len(f.Cells) {
+		return nil, fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
 	}
-	return err
+	return page, err
 }
 
-// report prints the table of results, and in one line what was found and where it is.
-func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, there int) error {
-	if f.Study.Statements != nil {
-		return c.reportStatements(ctx, t, f, there)
+// report prints the page's table, what was found and, in a line, how many cells are there; or as JSON the table with more.
+func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, page *report.Document, there int) error {
+	line, result := fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)), map[string]any{}
+	switch {
+	case f.Study.Judging.HeldOut:
+		choices, err := f.Choices(ctx)
+		if err != nil {
+			return err
+		}
+		result["test"], result["chosen"] = page.Sections[1].Tables[0].Objects(), choices
+	case f.Study.Statements != nil:
+		result["found"] = data.Each(page.Verdict, func(s report.Statement) map[string]any { return map[string]any{"data": s.Title, "lines": s.Lines} })
+	default:
+		verdicts, err := f.Verdicts(ctx)
+		if err != nil {
+			return err
+		}
+		result["verdicts"] = verdicts
+		if kept := f.Kept(); kept != nil {
+			result["classifier_kept"] = kept
+			page.Terminal[0].Lines = data.Each(kept, func(text string) string { return text + "." })
+		}
+		if text := briefly(verdicts); text != "" {
+			line += "; " + text
+		}
 	}
-	section, err := study.Results(ctx, f)
-	if err != nil {
-		return err
-	}
-	verdicts, err := f.Verdicts(ctx)
-	if err != nil {
-		return err
-	}
-	kept := f.Kept()
-	more := map[string]any{"verdicts": verdicts}
-	if kept != nil {
-		more["classifier_kept"] = kept
-	}
-	return c.print(t, f, there, reported(section.Tables[0], resultDrops), more, data.Each(verdicts, report.Stated), kept, briefly(verdicts))
-}
-
-// reportStatements prints the first table of a study that says what it found in sentences of its own, and these.
-func (c *studyCmd) reportStatements(ctx context.Context, t *terminal, f *study.Findings, there int) error {
-	section, err := f.Study.Views[0](ctx, f)
-	if err != nil {
-		return err
-	}
-	statements, err := f.Study.Statements(ctx, f)
-	if err != nil {
-		return err
-	}
-	found := data.Each(statements, func(s report.Statement) map[string]any { return map[string]any{"data": s.Title, "lines": s.Lines} })
-	drops := map[string]int{"loss": 4, "epochs": 3, "gradient": 2, "seconds": 1}
-	maps.Copy(drops, resultDrops)
-	list := reported(section.Tables[0], drops)
-	return c.print(t, f, there, list, map[string]any{"found": found}, statements, nil, "")
-}
-
-// print prints findings: what they say, the table, notes and, in a line, how many cells are there and what that shows; or as
-// JSON the table with more.
-func (c *studyCmd) print(t *terminal, f *study.Findings, there int, list *table, more map[string]any, said []report.Statement, notes []string, shown string) error {
 	if c.JSON {
-		result := map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out}
-		maps.Copy(result, more)
+		maps.Copy(result, map[string]any{"study": f.Study.Name, "results": page.Terminal[0].Table.Objects(), "cells": len(f.Cells), "computed": there, "out": c.Out})
 		return t.json(result)
 	}
-	t.statements(said)
-	t.tables(list)
-	for _, text := range notes {
-		t.printf("%s\n", folded(text+".", width(t.out)))
-	}
-	line := fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells))
-	if shown != "" {
-		line += "; " + shown
-	}
+	t.document(page)
 	return t.closing(line, filepath.Join(relative(c.Out), "report.html"))
 }

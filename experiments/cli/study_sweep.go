@@ -39,7 +39,7 @@ func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *method.Catal
 	if err != nil {
 		return nil, err
 	}
-	return c.planned(ctx, t, of, settings, origins, inputs, c.reportSweep)
+	return c.planned(ctx, t, of, settings, origins, inputs)
 }
 
 // swept are the settings with several values, and those with one; the codebook's may be called as their flags. A setting
@@ -125,25 +125,4 @@ func listSettings(methods *method.Catalog, names []string) (map[string]bool, err
 		}
 	}
 	return lists, nil
-}
-
-// reportSweep prints the settings by their NLL on validation rows, and in a line for each data set what was chosen.
-func (c *studyCmd) reportSweep(ctx context.Context, t *terminal, f *study.Findings, there int) error {
-	var lists []*table // by validation rows, on test rows
-	for _, view := range f.Study.Views {
-		section, err := view(ctx, f)
-		if err != nil {
-			return err
-		}
-		lists = append(lists, reported(section.Tables[0], nil))
-	}
-	choices, err := f.Choices(ctx)
-	if err != nil {
-		return err
-	}
-	statements, err := f.Study.Statements(ctx, f)
-	if err != nil {
-		return err
-	}
-	return c.print(t, f, there, lists[0], map[string]any{"test": lists[1].objects(), "chosen": choices}, statements, nil, "")
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"calibra/data"
@@ -131,8 +130,8 @@ func (c *theoryCmd) run(ctx context.Context, t *terminal, studies []theory.Study
 			continue
 		}
 		bar.hide()
-		t.printf("%s\n", strings.Join(broken(fmt.Sprintf("%s (seed %d): %s", r.Study, r.Seed, r.Claim), width(t.out)), "\n"))
-		t.tables(theoryTable(r))
+		t.parts(report.Part{Lines: []string{fmt.Sprintf("%s (seed %d): %s", r.Study, r.Seed, r.Claim)}})
+		t.tables(report.Claims(r))
 		if err := t.printf("\n"); err != nil {
 			return reports, err
 		}
@@ -200,27 +199,11 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures r
 	return cmp.Or(out.Commit(), figures.Write(d.Drawings()))
 }
 
-// theoryTable is a study's quantities with their verdicts.
-func theoryTable(r *theory.Report) *table {
-	t := &table{columns: []column{
-		{head: "quantity", left: true, wrap: true}, {head: "value"}, {head: "95 % interval", drop: 2},
-		{head: "theory", left: true, wrap: true, drop: 3}, {head: "band", left: true, wrap: true}, {head: "", key: "verdict"},
-	}}
-	for _, row := range r.Rows {
-		verdict := words(row.Verdict())
-		if verdict.text == "FAIL" {
-			verdict.look = best
-		}
-		t.add(words(row.Quantity), words(strconv.FormatFloat(row.Value, 'g', 4, 64)), words(row.Interval()), words(row.Theory), words(row.Band.String()), verdict)
-	}
-	return t
-}
-
 // closing prints what was found and where it is.
 func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
 	held := report.Held(reports)
 	for _, line := range held[1:] {
-		t.printf("%s\n", folded(line, width(t.out)))
+		t.printf("%s\n", report.Folded(line, width(t.out)))
 	}
 	found := strings.TrimSuffix(held[0], ".")
 	if c.Out != "" {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"calibra/experiments/metrics"
 	"calibra/theory"
 )
 
@@ -16,11 +17,7 @@ func Theory(reports []*theory.Report) *Document {
 	var rows []theory.Row
 	for _, r := range reports {
 		section := &Section{Title: r.Study, Note: r.Claim}
-		t := &Table{Caption: fmt.Sprintf("Seed %d.", r.Seed), Labels: []string{"Quantity"}, Values: Heads("value", "95 % interval", "theory", "band", "verdict")}
-		for _, row := range r.Rows {
-			t.Add("", Row{Labels: []string{row.Quantity}, Cells: Texts(strconv.FormatFloat(row.Value, 'g', 4, 64), row.Interval(), row.Theory, row.Band.String(), row.Verdict())})
-		}
-		section.Tables, rows = []*Table{t}, append(rows, r.Rows...)
+		section.Tables, rows = []*Table{Claims(r)}, append(rows, r.Rows...)
 		for _, f := range r.Figures {
 			section.Figures = append(section.Figures, &Drawing{Name: r.Study + "-" + f.Name, Caption: f.Title + ".", Figure: Curves(f)})
 		}
@@ -33,6 +30,21 @@ func Theory(reports []*theory.Report) *Document {
 	d.Intro += fmt.Sprintf(" %d of %d do.", passed, judged)
 	d.Verdict = []Statement{{Lines: Held(reports)}}
 	return d
+}
+
+// Claims is a study's quantities with their verdicts.
+func Claims(r *theory.Report) *Table {
+	t := &Table{Caption: fmt.Sprintf("Seed %d.", r.Seed), Labels: []string{"Quantity"}, Values: []Head{{Text: "value"},
+		{Text: "95 % interval", Drop: 2}, {Text: "theory", Wrap: true, Drop: 3}, {Text: "band", Wrap: true}, {Text: "verdict"}}}
+	for _, row := range r.Rows {
+		said := Cell{Text: row.Verdict()}
+		if said.Text == "FAIL" {
+			said.Mark = metrics.Best // in bold
+		}
+		value := strconv.FormatFloat(row.Value, 'g', 4, 64)
+		t.Add("", Row{Labels: []string{row.Quantity}, Cells: append(Texts(value, row.Interval(), row.Theory, row.Band.String()), said)})
+	}
+	return t
 }
 
 // Held is the verdict on theory studies: that all bands hold, or which do not.

@@ -32,7 +32,9 @@ type Findings struct {
 	Doubts map[*source.Origin][]string
 	// Shifted are the verdicts on data whose classes are more or less frequent among its test rows; nil for none.
 	Shifted map[*source.Origin]*verdict.Verdict
-	Notes   *[]verdict.Note // that the command tells besides; nil without
+	// Shares are those of the classes of such data.
+	Shares map[*source.Origin]*report.Shares
+	Notes  *[]verdict.Note // that the command tells besides; nil without
 
 	answers map[question]map[run.Spec]*paired // to what was asked before
 }

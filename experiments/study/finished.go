@@ -189,8 +189,9 @@ func comparedFits(ctx context.Context, f *Findings) (*report.Section, error) {
 	return section, err
 }
 
-// reliabilityTogether draws the reliability of all rows on one axis, the best in front.
-var reliabilityTogether = figures("Reliability", "", func(f *Findings, s *subject) []*report.Drawing {
+// reliabilityTogether draws the reliability of all rows, of the best last.
+func reliabilityTogether(_ context.Context, f *Findings) (*report.Section, error) {
+	s := f.subjects()[0]
 	best := s.best(sharedMetric(metrics.NLL))
 	var shown []report.Shown
 	var last *report.Shown
@@ -205,8 +206,12 @@ var reliabilityTogether = figures("Reliability", "", func(f *Findings, s *subjec
 	if last != nil {
 		shown = append(shown, *last)
 	}
-	return report.Portraits(shown, s.results()[0].ClassNames)
-})
+	section := &report.Section{Title: "Reliability"}
+	for _, p := range report.Portraits(shown, s.results()[0].ClassNames) {
+		section.Figures, section.Tables = append(section.Figures, p.Figures...), append(section.Tables, p.Tables...)
+	}
+	return section, nil
+}
 
 // ofSpec are the settings of a fit that its method does not have.
 var ofSpec = []string{"method", "split", "seed", "calibration rows", "validation rows", "commit"}

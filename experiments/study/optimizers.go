@@ -114,6 +114,7 @@ var optimizersTable = tables("What each optimizer reached",
 	func(f *Findings) []*report.Table {
 		above, lost := f.aboveOptimum()
 		heads := report.Heads("loss", "above the optimum", "gradient", "epochs", "seconds", "test NLL ↓", "test NLL lost")
+		heads[0].Drop, heads[2].Drop, heads[3].Drop, heads[4].Drop = 4, 2, 3, 1
 		return []*report.Table{f.byRow(f.subjects(), "Means over the seeds. AdamW without decay is Adam.", heads, func(_ *subject, r *row) []report.Cell {
 			mean := func(q quantity) float64 { return r.spread(q).Mean }
 			return report.Texts(metrics.Fixed(mean(lossReached), 6), scientific(mean(above)), scientific(mean(gradientReached)), metrics.Fixed(mean(epochsRun), 0),

@@ -229,16 +229,22 @@ func lawOf(run *run.Run) (*metrics.Law, error) {
 // describe fills in what the rows of the source are.
 func (r *Result) describe(src *data.Source) {
 	size := source.SizeOf(src)
-	r.Classes, r.Features, r.CalibrationRows, r.Priors = size.Classes, size.Features, size.Rows, make([]float64, size.Classes)
+	r.Classes, r.Features, r.CalibrationRows, r.Priors = size.Classes, size.Features, size.Rows, ClassShares(src.Cal, size.Classes)
 	r.TestRows, r.TestDigest = src.Test.Len(), src.Test.Digest()
 	if src.Val != nil {
 		r.ValidationRows = src.Val.Len()
 	}
-	for i := range src.Cal.Labels {
-		for k, share := range src.Cal.Shares(i) {
-			r.Priors[k] += src.Cal.Weight(i) * share / src.Cal.Total()
+}
+
+// ClassShares are those of the labels of rows, by weight.
+func ClassShares(x *data.Set, classes int) []float64 {
+	shares := make([]float64, classes)
+	for i := range x.Labels {
+		for k, share := range x.Shares(i) {
+			shares[k] += x.Weight(i) * share / x.Total()
 		}
 	}
+	return shares
 }
 
 // singles are numbers as results keep those of each row, nil of none.

@@ -132,7 +132,7 @@ func TestEveryHistoryAlike(t *testing.T) {
 		}
 		f := &Findings{Study: &s, Settings: set, Cells: cells, Results: results, Store: st}
 		out := t.TempDir()
-		if err := f.Write(t.Context(), out, report.Export{}); err != nil {
+		if _, err := f.Write(t.Context(), out, report.Export{}); err != nil {
 			t.Fatal(err)
 		}
 		var all strings.Builder

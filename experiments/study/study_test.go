@@ -191,13 +191,13 @@ func TestRun(t *testing.T) {
 	out := t.TempDir()
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := again.Write(cancelled, out, report.Export{}); !errors.Is(err, context.Canceled) {
+	if _, err := again.Write(cancelled, out, report.Export{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled report: %v", err)
 	}
 	if files, err := os.ReadDir(out); err != nil || len(files) != 0 {
 		t.Errorf("a cancelled report leaves %v (%v)", files, err)
 	}
-	if err := again.Write(t.Context(), out, report.Export{}); err != nil {
+	if _, err := again.Write(t.Context(), out, report.Export{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, wanted := range map[string]string{

@@ -422,7 +422,7 @@ func (q quantity) cell(x metrics.Spread) report.Cell {
 	if q.unranked && !math.IsNaN(x.Mean) {
 		return report.Cell{Text: metrics.Fixed(x.Mean, 2)}
 	}
-	return report.Cell{Text: x.Format(q.metric), Spread: x}
+	return report.Cell{Text: x.Format(q.metric), Value: x}
 }
 
 // marginal is a value of a setting with the rows of a method that have it.

@@ -395,7 +395,7 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
     """
     with scratch(p, y, features) as folder:
         where = _written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
-        printed = run("diagnose", *where, "--json", "--out", folder / "diagnosis", *flags(options), within=folder)
+        printed = run("diagnose", *where, "--json", "--all-rows", "--out", folder / "diagnosis", *flags(options), within=folder)
         page = (folder / "diagnosis" / "diagnosis.html").read_text(encoding="utf-8")
     report = json.loads(printed)
     return Diagnosis(Verdict.of(report["verdict"]), report["found"], report["regions"], report, page)
