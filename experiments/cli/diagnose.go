@@ -19,7 +19,7 @@ import (
 )
 
 type diagnoseCmd struct {
-	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, and optionally class_names (C) and groups (N). If they are rows for calibra fit, the classifier's own predictions are diagnosed."`
+	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N), and optionally an embedding (N×d), class_names (C) and groups (N). If they are rows for calibra fit, the classifier's own predictions are diagnosed."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Features of the same rows: array features, test_features or embedding (N×M) of this file. Regions are found in their principal components and described by feature_names (M), if the file has them."`
 	Rows      int    `least:"2" most:"1000000000" default:"50" group:"The search:" help:"Fewest rows of a region, both in the half where it is found and in the half where it is tested (${default})."`
 	Codewords int    `least:"2" most:"65536" default:"32" group:"The search:" help:"Largest number of codewords around which regions are searched in each half (${default})."`
@@ -43,7 +43,10 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 		return err
 	}
 	in.told(t, "")
-	if c.Features == "" && in.described == nil {
+	switch {
+	case in.Embedding == nil:
+		t.note("no regions are searched: nothing says where the rows lie; --features FILE names a file with their features")
+	case c.Features == "" && in.described == nil:
 		t.note("regions are described by directions of the embedding; --features FILE describes them by the columns of a features file")
 	}
 	d, err := in.diagnose(ctx, t, e, c.Seed, "diagnosing")
@@ -68,9 +71,11 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 		d.Copies = in.copies
 	}
 	d.Verdict = v
-	m, err := d.Map(in.LogProbs, in.Labels, data.Dense(in.Embedding), e)
-	if err != nil {
-		return asUsage(err)
+	var m *diagnosis.Map
+	if in.Embedding != nil {
+		if m, err = d.Map(in.LogProbs, in.Labels, data.Dense(in.Embedding), e); err != nil {
+			return asUsage(err)
+		}
 	}
 	text, err := json.Marshal(c.listed(d))
 	if err == nil {
@@ -131,9 +136,6 @@ func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *method.Cat
 	}
 	if e, err = in.examination(c.Features); err != nil {
 		return nil, e, err
-	}
-	if in.Embedding == nil {
-		return nil, e, data.Inputf(c.In, "has no embedding; name the features of its rows with --features F.npz")
 	}
 	e.Search, e.Redraws = diagnosis.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, c.Redraws
 	return in, e, nil

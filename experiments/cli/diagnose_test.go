@@ -106,11 +106,9 @@ func TestDiagnoseBadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--in", in}, "name the features of its rows with --features"},
 		{[]string{"--in", in, "--features", others}, "test_features has 199 rows and the predictions in p.npz have 200"},
 		{[]string{"--in", in, "--features", in}, "has no features, test_features or embedding"},
 		{[]string{"--in", grouped, "--features", features}, "groups has 2 rows and there are 200"},
-		{[]string{"--in", in, "--features", features, "--rows", "150"}, "want 300 rows or more"},
 		{[]string{"--in", in, "--features", features, "--rows", "1"}, "--rows is 1"},
 		{[]string{"--in", in, "--features", features, "--redraws", "10"}, "--redraws is 10"},
 	} {
@@ -121,6 +119,24 @@ func TestDiagnoseBadInput(t *testing.T) {
 		if _, err := os.Stat(out); err == nil {
 			t.Errorf("%v: the output directory was made", c.args)
 		}
+	}
+}
+
+// TestDiagnoseWithoutAnEmbedding: it says that no region is searched, and all else.
+func TestDiagnoseWithoutAnEmbedding(t *testing.T) {
+	in, _, _ := writeDiagnosable(t, 200)
+	out := t.TempDir()
+	code, said, notes := calibra(t, "diagnose", "--in", in, "--redraws", "19", "--out", out, "--json")
+	var d struct {
+		Regions, Classes []any
+		Verdict          struct{ Say string }
+	}
+	if err := json.Unmarshal([]byte(said), &d); err != nil || code != 0 || d.Regions != nil || d.Classes == nil || d.Verdict.Say == "" || !strings.Contains(notes, "no regions are searched") {
+		t.Errorf("exit code %d, %v, %+v, %q", code, err, d, notes)
+	}
+	page, err := os.ReadFile(filepath.Join(out, "diagnosis.html"))
+	if err != nil || strings.Contains(string(page), ">Map<") || !strings.Contains(string(page), "Classes") {
+		t.Errorf("the page: %v, with a map or without classes", err)
 	}
 }
 

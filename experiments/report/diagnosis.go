@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,16 +20,21 @@ func gapText(x float64) string {
 	return strings.Replace(metrics.Signed(x, 3), "-", "−", 1)
 }
 
-// Diagnosis is the page of a diagnosis; head describes where it comes from. The map m shows the same rows, and portrait are the
+// Diagnosis is the page of a diagnosis; head describes where it comes from. The map m (nil: none) shows the same rows, and portrait are the
 // sections of their predictions.
 func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map, portrait []*Section) *Document {
-	sections := []*Section{
-		{Title: "What to do", Tables: []*Table{RecoverableTable(d.Recoverable)}},
-		{Title: "Map", Note: "Each circle stands for rows near each other. It is grey where their accuracy is within chance of their confidence; else its colour shows which is larger. Its area shows how many rows they are. Rings are the regions of the table below.", Figures: []*Drawing{mapDrawing(d, m)}},
+	var sections []*Section
+	corrected := "not measured, as there are too few rows"
+	if d.Recoverable != nil {
+		sections = append(sections, &Section{Title: "What to do", Tables: []*Table{RecoverableTable(d.Recoverable)}})
+		corrected = d.Recoverable.Families[0] + ", by cross-fitting"
 	}
 	if d.Named != nil {
-		sections = slices.Insert(sections, 1, &Section{Title: "Where it is wrong", Note: "The smallest descriptions that explain what is beyond chance: once the predictions of these rows are corrected, the rest is calibrated as far as its rows can tell.",
+		sections = append(sections, &Section{Title: "Where it is wrong", Note: "The smallest descriptions that explain what is beyond chance: once the predictions of these rows are corrected, the rest is calibrated as far as its rows can tell.",
 			Tables: []*Table{regionTable(d, "Groups, predicted classes and regions, or rows that are in two of these", d.Named, savesColumn)}})
+	}
+	if m != nil {
+		sections = append(sections, &Section{Title: "Map", Note: "Each circle stands for rows near each other. It is grey where their accuracy is within chance of their confidence; else its colour shows which is larger. Its area shows how many rows they are. Rings are the regions of the table below.", Figures: []*Drawing{mapDrawing(d, m)}})
 	}
 	alike := ""
 	switch {
@@ -47,7 +51,9 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Ver
 	if drawing := gapDrawing(d); drawing != nil {
 		sections = append(sections, &Section{Title: "Gaps", Figures: []*Drawing{drawing}})
 	}
-	portrait[0].Figures = append(portrait[0].Figures, regionDrawing(d, m)...)
+	if m != nil {
+		portrait[0].Figures = append(portrait[0].Figures, regionDrawing(d, m)...)
+	}
 	sections = append(append(sections, portrait...),
 		&Section{Title: "Classes", Tables: []*Table{regionTable(d, "All rows: the probability of each class and of the top class", d.Classes)}},
 		&Section{Title: "Confidence", Tables: []*Table{regionTable(d, "Tenths of the rows by the confidence of their top class", d.Confidence, savesColumn)}})
@@ -61,7 +67,7 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Ver
 	return &Document{Title: title, Terminal: shown, Verdict: []Statement{Stated(v)}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
 		{"Rows", strconv.Itoa(d.Rows)}, {"Classes", strconv.Itoa(d.NumClasses)}, {"Level", fmt.Sprintf("%g for everything tested at once", d.Level)},
 		{"Redraws", strconv.Itoa(d.Redraws)}, {"Called wrong", fmt.Sprintf("beyond %.2f standard deviations, by the predictions or by the rows, whichever is larger", d.Critical)},
-		{"Corrections", d.Recoverable.Families[0] + ", by cross-fitting"}}}
+		{"Corrections", corrected}}}
 }
 
 // regionColumn is a column of some tables of regions.
