@@ -221,7 +221,7 @@ func (o *outcome) keepNeighbourhood() (where []string) {
 
 // trials are samples of several sizes from one law or several, so many of each.
 type trials struct {
-	*setup
+	Settings
 	what  string // is fitted, where the study fits several things
 	laws  int    // 0: one
 	sizes []int  // N, increasing
@@ -231,9 +231,9 @@ type trials struct {
 }
 
 // draws are trials of one law whose random numbers go by a name, their size and their replicate.
-func (s *setup) draws(weights []float64, sizes []int, count int, name ...uint64) *trials {
+func (s Settings) draws(weights []float64, sizes []int, count int, name ...uint64) *trials {
 	return &trials{
-		setup: s, sizes: sizes, count: count, law: func(trial) []float64 { return weights },
+		Settings: s, sizes: sizes, count: count, law: func(trial) []float64 { return weights },
 		rand: func(x trial) *rand.Rand {
 			return newRand(s.Seed, slices.Concat(name, []uint64{uint64(x.size), uint64(x.rep)})...)
 		},

@@ -216,7 +216,7 @@ func TestSmallFaultsAreNoticed(t *testing.T) {
 	if !*update && os.Getenv("CALIBRA_CHECK") != "all" {
 		t.Skip("asked with CALIBRA_CHECK=all")
 	}
-	s := &setup{Settings{Seed: 0, Effort: Quick}}
+	s := Settings{Seed: 0, Effort: Quick}
 	e, _, err := newRate(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestSmallFaultsAreNoticed(t *testing.T) {
 	fmt.Fprint(&table, "# What the studies notice\n\n`go test ./theory -run SmallFaults -update` writes this table: each fault is made in what the quick\nstudies gave under seed 0, and these rows are then out of their bands.\n\n| fault | rate | misspecified | intervals | two-stage | recipe | growth |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, f := range faults {
 		reports := make([]Report, 6)
-		f.in(rate, s.design()).report(&reports[0])
+		f.in(rate, designOf(s)).report(&reports[0])
 
 		x := *problems
 		x.outliers, x.unbounded = slices.Clone(x.outliers), slices.Clone(x.unbounded)

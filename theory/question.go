@@ -340,7 +340,7 @@ func estimable(m layers.Map) error {
 type asked struct {
 	Question
 	*Truth
-	with  *setup
+	with  Settings
 	layer *layered
 	model Model       // of the layer, as the setup makes it
 	laws  [][]float64 // of the true cells: shifts of the codeword frequencies
@@ -350,7 +350,7 @@ type asked struct {
 }
 
 // ask draws the truth of a question, and the limit of its estimator under the first law.
-func (q Question) ask(with *setup) (a *asked, err error) {
+func (q Question) ask(with Settings) (a *asked, err error) {
 	a = &asked{Question: q, with: with}
 	if err := a.draw(); err != nil {
 		return nil, err
@@ -443,7 +443,7 @@ func (a *asked) experiment(ctx context.Context) (e *experiment, err error) {
 		target = a.layer.rows()
 	}
 	e = &experiment{
-		trials: trials{setup: a.with, sizes: a.Sizes, count: a.Replicates}, table: a.Table,
+		trials: trials{Settings: a.with, sizes: a.Sizes, count: a.Replicates}, table: a.Table,
 		model: a.model, gauge: a.Estimator.Gauge, target: target, salt: a.Stream, disturbed: !a.exact(),
 	}
 	found, err := each(ctx, len(a.laws), a.model, func(model Model, shift int) ([]population, error) {
@@ -500,7 +500,7 @@ func (a *asked) populations(model Model, shift int, target Target) (all []popula
 }
 
 // answer adds the rows of a question.
-func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
+func (q Question) answer(ctx context.Context, with Settings, r *Report) error {
 	a, err := q.withDefaults().ask(with)
 	if err != nil {
 		return err
@@ -549,12 +549,12 @@ func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
 // NewStudy is a study of your own: the rows and figures of its questions, one after another. Its seed is the seed of the run.
 // If a question cannot be asked, or names or keys occur twice, [Study.Run] returns an error.
 func NewStudy(name, claim string, questions ...Question) Study {
-	return Study{Name: name, Claim: claim, parts: []part{ask(func(*setup) []Question { return questions })}}
+	return Study{Name: name, Claim: claim, parts: []part{ask(func(Settings) []Question { return questions })}}
 }
 
 // ask is the part of a study that puts questions.
-func ask(of func(s *setup) []Question) part {
-	return func(ctx context.Context, s *setup, r *Report) error {
+func ask(of func(s Settings) []Question) part {
+	return func(ctx context.Context, s Settings, r *Report) error {
 		questions := of(s)
 		if err := checkAll(questions); err != nil {
 			return err

@@ -32,10 +32,10 @@ type Study struct {
 }
 
 // part adds rows to the report of a study.
-type part func(ctx context.Context, s *setup, r *Report) error
+type part func(ctx context.Context, s Settings, r *Report) error
 
 // run carries the parts out, up to the first that fails.
-func (s Study) run(ctx context.Context, with *setup, r *Report) error {
+func (s Study) run(ctx context.Context, with Settings, r *Report) error {
 	if len(s.parts) == 0 {
 		return errors.New("it asks nothing; make it by NewStudy with a Question")
 	}
@@ -52,7 +52,7 @@ func (s Study) run(ctx context.Context, with *setup, r *Report) error {
 
 func (s Study) Run(ctx context.Context, settings Settings) (*Report, error) {
 	report := &Report{Study: s.Name, Claim: s.Claim, Seed: settings.Seed}
-	if err := s.run(ctx, &setup{settings}, report); err != nil {
+	if err := s.run(ctx, settings, report); err != nil {
 		return nil, fmt.Errorf("theory: study %s: %w", s.Name, err)
 	}
 	return report, nil
@@ -94,13 +94,10 @@ func Studies() []Study {
 	}
 }
 
-// setup is the settings that studies are run with.
-type setup struct{ Settings }
-
-func (s *setup) design() Design { return choose(s, Fast(), Full()) }
+func designOf(s Settings) Design { return choose(s, Fast(), Full()) }
 
 // choose returns quick or complete by the effort, such as how many samples to draw.
-func choose[T any](s *setup, quick, complete T) T {
+func choose[T any](s Settings, quick, complete T) T {
 	if s.Effort == Complete {
 		return complete
 	}
@@ -109,24 +106,24 @@ func choose[T any](s *setup, quick, complete T) T {
 
 // problem is a truth, balanced, with the trained layer that is to find it.
 type problem struct {
-	*setup
+	Settings
 	*Truth
 	model  Model
 	gauge  Rescaling
 	target Products
 }
 
-// problem draws a problem of the design.
-func (s *setup) problem(d Design, rng *rand.Rand) *problem {
-	p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), rng))
+// newProblem draws a problem of the design.
+func newProblem(s Settings, d Design, rng *rand.Rand) *problem {
+	p := problemOf(s, newTruth(d, multisets(d.Codewords, d.Slots), rng))
 	p.gauge.Fix(p.Theta, nil)
 	return p
 }
 
-// of is the problem of a truth, as it is.
-func (s *setup) of(truth *Truth) *problem {
+// problemOf is the problem of a truth, as it is.
+func problemOf(s Settings, truth *Truth) *problem {
 	gauge := Rescaling{truth.Design.Classes, truth.Design.Codewords}
-	return &problem{setup: s, Truth: truth, model: trained(truth.Table, truth.Design.Identity), gauge: gauge, target: Products{gauge}}
+	return &problem{Settings: s, Truth: truth, model: trained(truth.Table, truth.Design.Identity), gauge: gauge, target: Products{gauge}}
 }
 
 // law is that of the cells under a shift of the design's frequencies.
@@ -140,7 +137,7 @@ func (p *problem) population(model Model, law []float64) (population, error) {
 // experiment is the estimation of the truth under laws of the cells. In every population θ* is the
 // truth's own.
 func (p *problem) experiment(ctx context.Context, laws ...[]float64) (e *experiment, err error) {
-	e = &experiment{trials: trials{setup: p.setup}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target}
+	e = &experiment{trials: trials{Settings: p.Settings}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target}
 	e.populations, err = each(ctx, len(laws), p.model, func(model Model, i int) (population, error) {
 		return p.population(model, laws[i])
 	})

@@ -18,12 +18,16 @@ import (
 // localRadius is the radius of Θ_local in the checks that need a neighbourhood.
 const localRadius = 0.1
 
-func runAssumptions(ctx context.Context, s *setup, r *Report) error {
-	p := s.problem(s.design(), newRand(s.Seed, 25))
-	e, err := p.experiment(ctx, p.shifted(choose(s, 4, 12))...)
+// assumptions are checked on samples of a problem under shifts.
+type assumptions struct{ *experiment }
+
+func runAssumptions(ctx context.Context, s Settings, r *Report) error {
+	p := newProblem(s, designOf(s), newRand(s.Seed, 25))
+	of, err := p.experiment(ctx, p.shifted(choose(s, 4, 12))...)
 	if err != nil {
 		return err
 	}
+	e := assumptions{of}
 	e.sizes, e.count = []int{1e4, 1e5, 1e6, 1e7}, choose(s, 30, 100)
 	for _, check := range []func(context.Context, *Report) error{
 		e.smoothness, e.uniformConvergence, e.nearCurvature, e.curvatureLaw, e.stationarity,
@@ -47,7 +51,7 @@ func nearby(theta []float64, rng *rand.Rand) []float64 {
 
 // smoothness checks A1: the derivatives against differences in Θ_local, differentiation
 // under the expectation, and the envelopes.
-func (e *experiment) smoothness(_ context.Context, r *Report) error {
+func (e assumptions) smoothness(_ context.Context, r *Report) error {
 	rng, p := newRand(e.Seed, 26), e.populations[0]
 	at, n := &probe{model: e.model, weights: p.weights}, e.model.Dim()
 	numeric, differences := make([]float64, n), mat.NewDense(n, n, nil)
@@ -70,7 +74,7 @@ func (e *experiment) smoothness(_ context.Context, r *Report) error {
 }
 
 // envelopes checks E∇ℓ row by row against ∇Eℓ, and E sup ‖∇ℓ‖ over points of Θ_local.
-func (e *experiment) envelopes(r *Report, rng *rand.Rand) error {
+func (e assumptions) envelopes(r *Report, rng *rand.Rand) error {
 	p, at := e.populations[0], &probe{model: e.model, weights: e.populations[0].weights}
 	theta := nearby(p.theta, rng)
 	_, grad := at.gradient(theta)
@@ -104,7 +108,7 @@ func (e *experiment) envelopes(r *Report, rng *rand.Rand) error {
 
 // uniformConvergence measures how fast the suprema of A2 over Θ_local, and the
 // gradient at θ* (A3), fall.
-func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
+func (e assumptions) uniformConvergence(ctx context.Context, r *Report) error {
 	p := e.populations[0]
 	points, rng := make([]expansion, 5), newRand(e.Seed, 27)
 	expected := &probe{model: e.model, weights: p.weights}
@@ -113,14 +117,14 @@ func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
 		if i > 0 {
 			theta = nearby(theta, rng)
 		}
-		points[i] = expected.expand(theta)
+		points[i] = expand(expected, theta)
 	}
 	t := e.of(p, 28)
 	gaps, _, err := t.measure(ctx, e.model.cheapest(), 4, func(model Model, x trial) ([]float64, error) {
 		at := &probe{model: model, weights: t.draw(x)}
 		var ofLoss, ofGrad, ofHess, atTruth float64
 		for q, of := range points {
-			gap := at.expand(of.theta)
+			gap := expand(at, of.theta)
 			subtract(gap.hess, of.hess)
 			floats.Sub(gap.grad, of.grad)
 			ofLoss, ofGrad = math.Max(ofLoss, math.Abs(gap.loss-of.loss)), math.Max(ofGrad, floats.Norm(gap.grad, 2))
@@ -151,7 +155,7 @@ type expansion struct {
 	hess        *mat.SymDense
 }
 
-func (p *probe) expand(theta []float64) expansion {
+func expand(p *probe, theta []float64) expansion {
 	x := expansion{theta: theta}
 	x.loss, x.grad = p.gradient(theta)
 	x.hess = p.newton(theta)
@@ -159,8 +163,8 @@ func (p *probe) expand(theta []float64) expansion {
 }
 
 // of are trials of one population, under random numbers of that name.
-func (e *experiment) of(p population, name uint64) *trials {
-	return e.setup.draws(p.weights, e.sizes, e.count, name)
+func (e assumptions) of(p population, name uint64) *trials {
+	return e.Settings.draws(p.weights, e.sizes, e.count, name)
 }
 
 // widest is how wide a neighbourhood of A4 may be: within half of it the curvature keeps half of
@@ -170,7 +174,7 @@ const widest = 1.0
 // nearCurvature checks A4 in the widest neighbourhood: the curvature off the gauge stays above a
 // positive λ there, and descents from its border come back to θ*. How large the
 // neighbourhood may be is told: width in parts of the curvature's own length, λ over its slope.
-func (e *experiment) nearCurvature(_ context.Context, r *Report) error {
+func (e assumptions) nearCurvature(_ context.Context, r *Report) error {
 	rng := newRand(e.Seed, 44)
 	model := e.model.cheapest()
 	gauge := e.target.(Products).Rescaling
@@ -178,12 +182,12 @@ func (e *experiment) nearCurvature(_ context.Context, r *Report) error {
 	strays, starts := 0, 0
 	for _, p := range e.populations {
 		at, of := p.theta, &probe{model: model, weights: p.weights}
-		here := of.leastCurvature(gauge, at)
-		reach := widest * (here / of.sharpest(p))
+		here := leastCurvature(of, gauge, at)
+		reach := widest * (here / sharpness(of, p))
 		for range 8 {
 			point, direction := slices.Clone(at), normals(len(at), rng)
 			floats.AddScaled(point, reach/2/floats.Norm(direction, 2), direction)
-			kept = math.Min(kept, of.leastCurvature(gauge, point)/here)
+			kept = math.Min(kept, leastCurvature(of, gauge, point)/here)
 			starts++
 			failed := minimize(model, e.gauge, point, p.weights)
 			if gauge.Fix(point, at); failed != nil || floats.Distance(point, at, 2) > sameMinimum {
@@ -201,7 +205,7 @@ func (e *experiment) nearCurvature(_ context.Context, r *Report) error {
 }
 
 // leastCurvature is that off the gauge.
-func (p *probe) leastCurvature(gauge Gauge, theta []float64) float64 {
+func leastCurvature(p *probe, gauge Gauge, theta []float64) float64 {
 	hess := p.newton(theta)
 	estimate.AddProjector(hess, gauge.Directions(theta))
 	values, _ := estimate.Spectrum(hess)
@@ -210,8 +214,8 @@ func (p *probe) leastCurvature(gauge Gauge, theta []float64) float64 {
 
 // stationarity checks A5: the fits stop at a residual that vanishes, and lie in Θ_local
 // with a probability that goes to 1.
-func (e *experiment) stationarity(ctx context.Context, r *Report) error {
-	short := *e
+func (e assumptions) stationarity(ctx context.Context, r *Report) error {
+	short := *e.experiment
 	short.sizes, short.count, short.salt = []int{1e6, 1e8}, max(6, e.count/3), 45<<32
 	o, err := short.run(ctx)
 	if err != nil {
@@ -237,9 +241,9 @@ const stationaryRadius = 0.5
 
 // curvatureLaw fits λ_min⁺ ∝ p_min^x over designs that differ only in their rarest
 // codeword (A4: the constant λ of Theorem 1 is not free of the frequencies).
-func (e *experiment) curvatureLaw(_ context.Context, r *Report) error {
+func (e assumptions) curvatureLaw(_ context.Context, r *Report) error {
 	curve := Curve{Label: "smallest curvature"}
-	of := e.problem(e.design(), newRand(e.Seed, 30))
+	of := newProblem(e.Settings, designOf(e.Settings), newRand(e.Seed, 30))
 	rarest := of.Design.Codewords - 1
 	at := &probe{model: of.model.cheapest()}
 	for _, least := range []float64{3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6} {

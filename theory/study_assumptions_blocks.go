@@ -21,8 +21,8 @@ type entanglement struct {
 	leak, own        float64 // √N of the leakage, and of the codeword's own score
 }
 
-// coupling is that of codeword k.
-func (p population) coupling(gauge Rescaling, k int) (x entanglement) {
+// entangled is that of codeword k.
+func entangled(p population, gauge Rescaling, k int) (x entanglement) {
 	h, j, directions := p.hessian, p.scores, p.directions
 	block := gauge.coordinates(k)
 	x.constant = schurConstant(h, block, directions, directions)
@@ -48,7 +48,7 @@ func (p population) coupling(gauge Rescaling, k int) (x entanglement) {
 }
 
 // coupling reports A6, A7, A8 and the leakage term of Theorem 2's proof.
-func (e *experiment) coupling(_ context.Context, r *Report) error {
+func (e assumptions) coupling(_ context.Context, r *Report) error {
 	gauge := e.target.(Products).Rescaling
 	var influence, rare, frequent, receiver, sender, most float64
 	smallest, least := math.Inf(1), math.Inf(1)
@@ -56,7 +56,7 @@ func (e *experiment) coupling(_ context.Context, r *Report) error {
 	constants := Curve{Label: "c_k, joint block off the gauge"}
 	for _, p := range e.populations {
 		for k, part := range p.occupancy {
-			x := p.coupling(gauge, k)
+			x := entangled(p, gauge, k)
 			smallest = math.Min(smallest, x.constant)
 			constants.X, constants.Y = append(constants.X, part), append(constants.Y, x.constant)
 			if part == floats.Min(p.occupancy) {
@@ -95,10 +95,10 @@ func (e *experiment) coupling(_ context.Context, r *Report) error {
 }
 
 // manySlots repeats A6 with w = 8, where a frequent codeword fills most cells.
-func (e *experiment) manySlots(_ context.Context, r *Report) error {
+func (e assumptions) manySlots(_ context.Context, r *Report) error {
 	d := Fast()
 	d.Slots = 8
-	p := e.setup.problem(d, newRand(e.Seed, 31))
+	p := newProblem(e.Settings, d, newRand(e.Seed, 31))
 	p.model = newBilinear(p.Table, p.Design.Identity) // the graph, which the loss by hand equals, takes long over 6435 cells
 	of, err := p.population(p.model, p.law(0))
 	if err != nil {
@@ -111,7 +111,7 @@ func (e *experiment) manySlots(_ context.Context, r *Report) error {
 
 // lipschitz estimates L_H of A9 from random pairs of points in Θ_local, of a sample and
 // of the population.
-func (e *experiment) lipschitz(ctx context.Context, r *Report) error {
+func (e assumptions) lipschitz(ctx context.Context, r *Report) error {
 	rng := newRand(e.Seed, 32)
 	model := e.model.cheapest()
 	var ofSamples, ofPopulations, sharpest float64
@@ -122,11 +122,11 @@ func (e *experiment) lipschitz(ctx context.Context, r *Report) error {
 		sample, population := &probe{model: model, weights: Sample(p.weights, 1e6, rng)}, &probe{model: model, weights: p.weights}
 		for range 10 {
 			x, y := nearby(p.theta, rng), nearby(p.theta, rng)
-			ofSamples, ofPopulations = math.Max(ofSamples, sample.steepness(x, y)), math.Max(ofPopulations, population.steepness(x, y))
+			ofSamples, ofPopulations = math.Max(ofSamples, steepness(sample, x, y)), math.Max(ofPopulations, steepness(population, x, y))
 		}
 		// Random pairs understate a supremum: along the top curvature's own third
 		// derivative it is larger.
-		sharpest = math.Max(sharpest, population.sharpest(p))
+		sharpest = math.Max(sharpest, sharpness(population, p))
 		if err := cmp.Or(sample.err, population.err); err != nil {
 			return err
 		}
@@ -137,15 +137,15 @@ func (e *experiment) lipschitz(ctx context.Context, r *Report) error {
 }
 
 // steepness is how much the Hessian changes from x to y, in parts of their distance.
-func (p *probe) steepness(x, y []float64) float64 {
+func steepness(p *probe, x, y []float64) float64 {
 	change := p.newton(y)
 	subtract(change, p.newton(x))
 	return operatorNorm(change) / floats.Distance(x, y, 2)
 }
 
-// sharpest climbs |∇²L(θ*+hu) − ∇²L(θ*)|/h over unit u by alternating between the
+// sharpness climbs |∇²L(θ*+hu) − ∇²L(θ*)|/h over unit u by alternating between the
 // eigenvector v of the largest change and the direction ∇(vᵀ∇²L v) it changes in.
-func (p *probe) sharpest(of population) (norm float64) {
+func sharpness(p *probe, of population) (norm float64) {
 	const h = bendingStep
 	theta, n := of.theta, len(of.theta)
 	_, vectors := estimate.Spectrum(of.hessian)
@@ -173,15 +173,15 @@ func (p *probe) sharpest(of population) (norm float64) {
 // codeword's occurrences have mean zero over all its cells, not within one; the Hessian
 // contributions have moments; and averages over the occurrences in a sample settle as
 // N_k^(−1/2).
-func (e *experiment) moments(ctx context.Context, r *Report) error {
+func (e assumptions) moments(ctx context.Context, r *Report) error {
 	m, problems := new(experiment), new(misspecifiedProblems)
 	for n := 100; len(m.populations) == 0; n++ {
 		var err error
-		if m, err = problems.draw(ctx, e.setup, n); err != nil {
+		if m, err = problems.draw(ctx, e.Settings, n); err != nil {
 			return err
 		}
 	}
-	block, cell, _, wrongErr := m.meanGradients()
+	block, cell, _, wrongErr := (assumptions{m}).meanGradients()
 	_, right, hessian, err := e.meanGradients()
 	if err := cmp.Or(wrongErr, err); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (e *experiment) moments(ctx context.Context, r *Report) error {
 }
 
 // conditionalLaw checks the conditional law of large numbers of A8, for the codeword of middle frequency.
-func (e *experiment) conditionalLaw(ctx context.Context, r *Report) error {
+func (e assumptions) conditionalLaw(ctx context.Context, r *Report) error {
 	p, gauge := e.populations[0], e.target.(Products).Rescaling
 	k := gauge.Codewords / 2
 	block := gauge.coordinates(k)
@@ -219,7 +219,7 @@ func (e *experiment) conditionalLaw(ctx context.Context, r *Report) error {
 
 // meanGradients returns, over the populations, the largest mean of ∇_k ℓ over a codeword's
 // occurrences, over those within one cell, and the largest E‖∇²_kk ℓ‖ per occurrence.
-func (e *experiment) meanGradients() (block, cell, hessian float64, err error) {
+func (e assumptions) meanGradients() (block, cell, hessian float64, err error) {
 	gauge, p := e.target.(Products).Rescaling, e.populations[0]
 	at, total := &probe{model: e.model.cheapest()}, make([]float64, e.model.Dim())
 	norms := make([]float64, gauge.Codewords)
@@ -252,7 +252,7 @@ func (e *experiment) meanGradients() (block, cell, hessian float64, err error) {
 // The mean value theorem gives such a point for each coordinate, not one for all. What
 // holds is the integral form, with ∫₀¹ ∇²L_N(θ* + tΔ) dt in its place; A2, A4 and A9 bound
 // that mean as they bound the single Hessian, so both theorems stand.
-func (e *experiment) taylor(_ context.Context, r *Report) error {
+func (e assumptions) taylor(_ context.Context, r *Report) error {
 	p := e.populations[0]
 	model := e.model.cheapest()
 	n := model.Dim()

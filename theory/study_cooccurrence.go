@@ -46,8 +46,8 @@ func overlapping(t *Table, share float64) []float64 {
 // overlaps are the shares of the rows of codewords 0 and 1 that hold both.
 var overlaps = []float64{0, 0.5, 0.9, 0.99, 0.999}
 
-func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
-	problem := s.problem(Fast(), newRand(s.Seed, 20))
+func runCooccurrence(ctx context.Context, s Settings, r *Report) error {
+	problem := newProblem(s, Fast(), newRand(s.Seed, 20))
 	laws := data.Each(overlaps, func(share float64) []float64 { return overlapping(problem.Table, share) })
 	e, err := problem.experiment(ctx, laws...)
 	if err != nil {
@@ -71,7 +71,7 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 		c := schurConstant(p.hessian, e.gauge.(Rescaling).coordinates(0), p.directions, p.directions)
 		constants.X, constants.Y = append(constants.X, 1-overlaps[n]), append(constants.Y, c)
 	}
-	errors := o.reportOverlaps(r, constants.Y)
+	errors := overlapped{o}.report(r, constants.Y)
 	last := len(overlaps) - 1
 	r.below("schur-falls", "c_0 at overlap 0.999 over that at 0", exact(constants.Y[last]/constants.Y[0]), 0.05, "→ 0, at fixed N_0 and N_1")
 	r.Figures = append(r.Figures,
@@ -81,9 +81,12 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 	return nil
 }
 
-// reportOverlaps reports the error of codeword 0 beside the sandwich's, and that of the codewords
+// overlapped is the outcome of all overlaps.
+type overlapped struct{ *outcome }
+
+// report reports the error of codeword 0 beside the sandwich's, and that of the codewords
 // that do not overlap, at each overlap. It returns the curves of the three.
-func (o *outcome) reportOverlaps(r *Report, constants []float64) []Curve {
+func (o overlapped) report(r *Report, constants []float64) []Curve {
 	measured := Curve{Label: "RMSE·√N_0 of codeword 0", Style: Joined}
 	others := Curve{Label: "the other codewords, mean", Style: Joined}
 	predicted := Curve{Label: "sandwich", Style: Prediction}
@@ -111,7 +114,7 @@ func (o *outcome) reportOverlaps(r *Report, constants []float64) []Curve {
 }
 
 // errorOfOthers is the mean RMSE·√N_k of the codewords that do not overlap, at the n-th overlap.
-func (o *outcome) errorOfOthers(n int) Estimate {
+func (o overlapped) errorOfOthers(n int) Estimate {
 	N, codewords := float64(o.sizes[0]), o.target.Blocks()
 	return bootstrap(1, o.count, newRand(o.Seed, 21, uint64(n)), func(pick [][]int) []float64 {
 		var sum float64

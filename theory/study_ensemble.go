@@ -89,7 +89,7 @@ func compositionsOf(S int) (c compositions) {
 	return c
 }
 
-func newEnsemble(s *setup) *ensemble {
+func newEnsemble(s Settings) *ensemble {
 	rng := newRand(s.Seed, 70)
 	x := &ensemble{}
 	var codes []int // own codewords, as often as a common codeword meets them
@@ -121,7 +121,7 @@ func newEnsemble(s *setup) *ensemble {
 		}
 		t := &Truth{Design: d, Theta: theta, Table: &Table{Classes: d.Classes, Codewords: d.Codewords, Atoms: 1, Cells: cells, LogP: logP}}
 		t.Label = labelLaw(t.Table, theta, d.Identity)
-		x.drawn, x.own = append(x.drawn, s.of(t)), append(x.own, own)
+		x.drawn, x.own = append(x.drawn, problemOf(s, t)), append(x.own, own)
 	}
 	x.problem = x.drawn[0]
 	x.ways = data.Each(members, compositionsOf)
@@ -327,7 +327,7 @@ type ensembleOutcome struct {
 
 func (x *ensemble) run(ctx context.Context) (*ensembleOutcome, error) {
 	o, reach := &ensembleOutcome{ensemble: x}, 0.0
-	for _, shift := range evenShifts(x.common(), choose(x.setup, 2, 4)) {
+	for _, shift := range evenShifts(x.common(), choose(x.Settings, 2, 4)) {
 		f, err := x.foretell(x.models(), x.common().Frequencies(shift))
 		if err != nil {
 			return nil, err
@@ -340,7 +340,7 @@ func (x *ensemble) run(ctx context.Context) (*ensembleOutcome, error) {
 	}
 	sizes = slices.Delete(sizes, 1, 2) // three tell a slope
 	for i, f := range o.laws {
-		o.trials = x.draws(f.weights, sizes, choose(x.setup, 24, 64), 71, uint64(i))
+		o.trials = x.draws(f.weights, sizes, choose(x.Settings, 24, 64), 71, uint64(i))
 		tables, lost, err := o.measure(ctx, x.models(), len(f.numbers)+len(members), func(model Model, t trial) ([]float64, error) {
 			return x.measured(model.(*eachDraw), f, o.draw(t))
 		})
@@ -499,7 +499,7 @@ func (o *ensembleOutcome) report(r *Report) {
 	r.record("own-stays-slope", "slope of B of the same rows, by the formula", exact(o.onOwn(ownRisks+1)(formula)), "toward 0")
 }
 
-func runEnsemble(ctx context.Context, s *setup, r *Report) error {
+func runEnsemble(ctx context.Context, s Settings, r *Report) error {
 	x := newEnsemble(s)
 	gradient, err := x.represents()
 	if err != nil {

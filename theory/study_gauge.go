@@ -38,7 +38,7 @@ func gaugeDesigns() []Design {
 }
 
 // nullityRows counts the free directions of the factors.
-func nullityRows(ctx context.Context, s *setup, r *Report) error {
+func nullityRows(ctx context.Context, s Settings, r *Report) error {
 	designs := gaugeDesigns()
 	type freeDirections struct {
 		nullity int
@@ -46,7 +46,7 @@ func nullityRows(ctx context.Context, s *setup, r *Report) error {
 	}
 	findings, err := each(ctx, len(designs), nil, func(_ Model, i int) (freeDirections, error) {
 		d := designs[i]
-		p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 2, uint64(i))))
+		p := problemOf(s, newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 2, uint64(i))))
 		at := &probe{model: p.model, weights: p.Weights(p.law(0))}
 		f, hess := freeDirections{nullity: at.nullity(p.Theta)}, at.hessian(p.Theta)
 		for _, v := range p.gauge.Directions(p.Theta) {
@@ -72,7 +72,7 @@ func nullityRows(ctx context.Context, s *setup, r *Report) error {
 
 // learnedNullity counts the null directions that a learned prior and learned slot
 // scales add. Slots then differ, so a cell is a sequence.
-func learnedNullity(_ context.Context, s *setup, r *Report) error {
+func learnedNullity(_ context.Context, s Settings, r *Report) error {
 	d := Design{Classes: 3, Slots: 3, Codewords: 4, Atoms: 6}
 	table := newTable(d, sequenced(d.Codewords, d.Slots), newRand(s.Seed, 39))
 	for _, of := range []struct {
@@ -102,7 +102,7 @@ func learnedNullity(_ context.Context, s *setup, r *Report) error {
 
 // togetherNullity lets codewords 0 and 1 occur only together: A sees M_0 + M_1, a
 // matrix of rank two, whose factors are free up to GL(2) instead of two rescalings.
-func togetherNullity(_ context.Context, s *setup, r *Report) error {
+func togetherNullity(_ context.Context, s Settings, r *Report) error {
 	d := Design{Classes: 3, Slots: 4, Codewords: 6, Atoms: 6, Identity: 1}
 	var cells []Cell
 	for _, cell := range multisets(d.Codewords, d.Slots) {
@@ -120,7 +120,7 @@ func togetherNullity(_ context.Context, s *setup, r *Report) error {
 }
 
 // freeRanks counts what one cell can identify of a C×C map of its own.
-func freeRanks(_ context.Context, s *setup, r *Report) error {
+func freeRanks(_ context.Context, s Settings, r *Report) error {
 	const C = 3
 	for _, of := range []struct {
 		key, quantity, theory string
@@ -151,8 +151,8 @@ const orbitSpread = 0.3
 
 // balanced compares the error of θ̂ with and without balancing, from starts
 // spread over the orbit of θ*.
-func balanced(ctx context.Context, s *setup, r *Report) error {
-	p := s.problem(Fast(), newRand(s.Seed, 5))
+func balanced(ctx context.Context, s Settings, r *Report) error {
+	p := newProblem(s, Fast(), newRand(s.Seed, 5))
 	t := s.draws(p.Weights(p.law(0)), []int{3e5, 1e7, 3e8}, choose(s, 60, 160), 5, 1)
 	tables, losses, err := t.measure(ctx, p.model, 2, func(model Model, x trial) ([]float64, error) {
 		at, theta := &probe{model: model}, slices.Clone(p.Theta)
@@ -231,8 +231,8 @@ func (p *problem) under(ridge ridge, model Model, shift int) (f ridgeFinding, er
 }
 
 // ridged shows what ridges do instead of fixing the gauge.
-func ridged(ctx context.Context, s *setup, r *Report) error {
-	p := s.problem(s.design(), newRand(s.Seed, 6))
+func ridged(ctx context.Context, s Settings, r *Report) error {
+	p := newProblem(s, designOf(s), newRand(s.Seed, 6))
 	shifts := evenShifts(p.Design, choose(s, 4, 6))
 	for _, ridge := range ridges {
 		model := &quadratic{Model: p.model, lambda: ridge.lambda}
@@ -247,7 +247,7 @@ func ridged(ctx context.Context, s *setup, r *Report) error {
 			continue
 		}
 		e := &experiment{
-			trials: trials{setup: s, sizes: []int{3e5, 1e6, 3e6}, count: choose(s, 14, 40)},
+			trials: trials{Settings: s, sizes: []int{3e5, 1e6, 3e6}, count: choose(s, 14, 40)},
 			model:  model, gauge: NullSpace{}, target: p.target, salt: 6 << 32,
 			populations: data.Each(findings, func(f ridgeFinding) population { return f.population }),
 		}

@@ -49,7 +49,7 @@ func growths() []*growing {
 }
 
 // copies is the problem of K codewords that are copies of four.
-func (s *setup) copies(K int) *problem {
+func copies(s Settings, K int) *problem {
 	d := Design{Classes: 3, Slots: 2, Codewords: leastCodewords, Atoms: 6, Identity: 1}
 	four := drawFactors(d, newRand(s.Seed, 80))
 	d.Codewords = K
@@ -61,15 +61,15 @@ func (s *setup) copies(K int) *problem {
 		copy(b, alsoOfFour)
 	}
 	t.Alike()
-	p := s.of(t)
+	p := problemOf(s, t)
 	p.gauge.Fix(p.Theta, nil)
 	return p
 }
 
-func (g *growing) draw(ctx context.Context, s *setup) error {
+func (g *growing) draw(ctx context.Context, s Settings) error {
 	var sizes []int
 	for _, K := range choose(s, []int{4, 8, 16}, []int{4, 8, 16, 32}) {
-		p := s.copies(K)
+		p := copies(s, K)
 		of, err := p.population(p.model.cheapest(), p.law(0))
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ type oneSided struct {
 
 const sidedCodeword = 0
 
-func (s *setup) oneSided(share float64, class int) (*oneSided, error) {
+func newOneSided(s Settings, share float64, class int) (*oneSided, error) {
 	d := Design{Classes: 3, Slots: 2, Codewords: leastCodewords, Atoms: 6, Identity: 1}
 	t := newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 85))
 	holds := func(cell Cell) bool { return slices.Contains(cell.Codes, sidedCodeword) }
@@ -179,7 +179,7 @@ func (s *setup) oneSided(share float64, class int) (*oneSided, error) {
 		}
 	}
 	t.Label = labelLaw(t.Table, t.Theta, d.Identity)
-	x := &oneSided{problem: s.of(t), share: share}
+	x := &oneSided{problem: problemOf(s, t), share: share}
 	x.gauge.Fix(x.Theta, nil)
 	var err error
 	if x.population, err = x.problem.population(x.model.cheapest(), x.law(0)); err != nil {
@@ -202,11 +202,11 @@ func (s *setup) oneSided(share float64, class int) (*oneSided, error) {
 var sides = []float64{1, 0.01}
 
 // sided are the problems, whose head is sure of the class that makes the labels most one-sided.
-func (s *setup) sided() (best []*oneSided, err error) {
+func newSided(s Settings) (best []*oneSided, err error) {
 	for class := range 3 {
 		all := make([]*oneSided, len(sides))
 		for i, share := range sides {
-			if all[i], err = s.oneSided(share, class); err != nil {
+			if all[i], err = newOneSided(s, share, class); err != nil {
 				return nil, err
 			}
 		}
@@ -232,7 +232,7 @@ type imbalanced struct {
 }
 
 func (x *oneSided) fits(ctx context.Context) (*imbalanced, error) {
-	b := &imbalanced{oneSided: x, trials: x.draws(x.weights, []int{1e7, 1e8, 1e9}, choose(x.setup, 96, 200), 86)}
+	b := &imbalanced{oneSided: x, trials: x.draws(x.weights, []int{1e7, 1e8, 1e9}, choose(x.Settings, 96, 200), 86)}
 	b.what = fmt.Sprintf("m = %g", x.share)
 	tables, losses, err := b.measure(ctx, x.model.cheapest(), 1, func(model Model, at trial) ([]float64, error) {
 		theta, err := x.problem.fit(model, b.trials.draw(at))
@@ -274,14 +274,14 @@ type growthStudy struct {
 	sided   []*imbalanced
 }
 
-func drawGrowth(ctx context.Context, s *setup) (*growthStudy, error) {
+func drawGrowth(ctx context.Context, s Settings) (*growthStudy, error) {
 	x := &growthStudy{growing: growths()}
 	for _, g := range x.growing {
 		if err := g.draw(ctx, s); err != nil {
 			return nil, err
 		}
 	}
-	sided, err := s.sided()
+	sided, err := newSided(s)
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +311,7 @@ func (x *growthStudy) report(r *Report) {
 	r.Figures = append(r.Figures, figure)
 }
 
-func runGrowth(ctx context.Context, s *setup, r *Report) error {
+func runGrowth(ctx context.Context, s Settings, r *Report) error {
 	x, err := drawGrowth(ctx, s)
 	if err == nil {
 		x.report(r)

@@ -16,8 +16,8 @@ import (
 // optimum; competing minima of these designs are apart by more than 1e-4.
 const optimumMargin = 1e-8
 
-func runInitialisation(ctx context.Context, s *setup, r *Report) error {
-	p := s.problem(s.design(), newRand(s.Seed, 33))
+func runInitialisation(ctx context.Context, s Settings, r *Report) error {
+	p := newProblem(s, designOf(s), newRand(s.Seed, 33))
 	at := &probe{model: p.model, weights: p.Weights(p.law(0))}
 	origin := make([]float64, p.model.Dim())
 	_, grad := at.gradient(origin)

@@ -56,8 +56,8 @@ type intervalSamples struct {
 }
 
 // drawIntervals fits samples of growing N and computes their intervals.
-func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
-	p := s.problem(Fast(), newRand(s.Seed, 41))
+func drawIntervals(ctx context.Context, s Settings) (*intervalSamples, error) {
+	p := newProblem(s, Fast(), newRand(s.Seed, 41))
 	of, err := p.population(p.model, p.law(0))
 	if err != nil {
 		return nil, err
@@ -74,11 +74,11 @@ func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 			return nil, err // with a codeword seen a few dozen times the likelihood may have no maximum
 		}
 		p.gauge.Fix(theta, p.Theta)
-		posteriors, sandwich, err := p.Table.intervalsAt(ctx, theta, sample, at.rows)
+		posteriors, sandwich, err := intervalsAt(ctx, p.Table, theta, sample, at.rows)
 		if err != nil {
 			return nil, err
 		}
-		x.predictions[index(at)].countPosteriors(posteriors, p.Truth, p.Table.rarest(sandwich.Occurrences))
+		x.predictions[index(at)].countPosteriors(posteriors, p.Truth, rarest(p.Table, sandwich.Occurrences))
 		countFactors(&x.factors[index(at)], sandwich, p.Truth, theta)
 		return []float64{varianceRatio(sandwich, of, at.rows)}, nil
 	})
@@ -89,7 +89,7 @@ func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 
 // intervalsAt are the intervals of factors that were fitted to a sample of N rows, beside their covariance; a trial is
 // lost where it has none.
-func (t *Table) intervalsAt(ctx context.Context, theta, sample []float64, N int) (of posteriorIntervals, s *layers.Sandwich, err error) {
+func intervalsAt(ctx context.Context, t *Table, theta, sample []float64, N int) (of posteriorIntervals, s *layers.Sandwich, err error) {
 	rows := t.observed()
 	rows.Counts = make([]float64, len(sample))
 	floats.AddScaled(rows.Counts, float64(N), sample)
@@ -123,7 +123,7 @@ func (c *coverage) countPosteriors(of posteriorIntervals, truth *Truth, rarest [
 }
 
 // rarest is the least count of a codeword that each cell has.
-func (t *Table) rarest(counts []float64) []float64 {
+func rarest(t *Table, counts []float64) []float64 {
 	return data.Each(t.Cells, func(cell Cell) float64 {
 		return slices.Min(data.Each(cell.Codes, func(k int) float64 { return counts[k] }))
 	})
@@ -141,7 +141,7 @@ func bilinearWeights(theta []float64, sizes layers.Sizes) (*graph.Weights, error
 	return w, nil
 }
 
-func runIntervals(ctx context.Context, s *setup, r *Report) error {
+func runIntervals(ctx context.Context, s Settings, r *Report) error {
 	x, err := drawIntervals(ctx, s)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func runIntervals(ctx context.Context, s *setup, r *Report) error {
 }
 
 // report adds the rows of the samples.
-func (x *intervalSamples) report(s *setup, r *Report) {
+func (x *intervalSamples) report(s Settings, r *Report) {
 	n := len(x.predictions)
 	r.rare("unsettled", fmt.Sprintf("samples of %d without a maximum of the likelihood", n), x.lost, n, smallSamplesLost, "some, at N_k of a few dozen")
 	variance := meanEstimate(x.variances)

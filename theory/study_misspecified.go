@@ -70,12 +70,12 @@ const certain = 0.1
 
 // draw makes problem number n, whose law the calibrator cannot represent, under four shifts of the design, and
 // leaves out the populations that have no θ* of their own.
-func (x *misspecifiedProblems) draw(ctx context.Context, s *setup, n int) (*experiment, error) {
+func (x *misspecifiedProblems) draw(ctx context.Context, s Settings, n int) (*experiment, error) {
 	rng := newRand(s.Seed, 7, uint64(n))
-	p := s.problem(Fast(), rng)
+	p := newProblem(s, Fast(), rng)
 	p.Truth.misspecify(disturbance, rng)
 	e := &experiment{
-		trials: trials{setup: s, count: x.replicates}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target, salt: 8<<32 + uint64(n),
+		trials: trials{Settings: s, count: x.replicates}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target, salt: 8<<32 + uint64(n),
 	}
 	shifts := evenShifts(p.Design, 4)
 	found, err := each(ctx, len(shifts), p.model.cheapest(), func(model Model, i int) (*population, error) {
@@ -202,7 +202,7 @@ func (x *misspecifiedProblems) report(r *Report) error {
 }
 
 // eachMisspecified fits the samples of each problem and hands on what they gave.
-func eachMisspecified(ctx context.Context, s *setup, x *misspecifiedProblems, visit func(problem int, o *outcome)) error {
+func eachMisspecified(ctx context.Context, s Settings, x *misspecifiedProblems, visit func(problem int, o *outcome)) error {
 	for problem := range choose(s, 3, 12) {
 		e, err := x.draw(ctx, s, problem)
 		if err != nil {
@@ -225,7 +225,7 @@ func eachMisspecified(ctx context.Context, s *setup, x *misspecifiedProblems, vi
 	return nil
 }
 
-func runMisspecified(ctx context.Context, s *setup, r *Report) error {
+func runMisspecified(ctx context.Context, s Settings, r *Report) error {
 	x := &misspecifiedProblems{replicates: choose(s, 32, 40)}
 	if err := eachMisspecified(ctx, s, x, x.add); err != nil {
 		return err

@@ -33,8 +33,8 @@ var wrongParts = []float64{0.01, 0.03, 0.1}
 const wrongSlots = 2
 
 // noise are the questions: one for each way in which codes go wrong.
-func noise(s *setup) (questions []Question) {
-	d := s.design()
+func noise(s Settings) (questions []Question) {
+	d := designOf(s)
 	d.Slots = wrongSlots
 	factors := Products{Rescaling{d.Classes, d.Codewords}}
 	for i, x := range []noisy{{"any", "any other", ToAny, d, factors}, {"neighbour", "a neighbour", ToNeighbour, d, factors}} {

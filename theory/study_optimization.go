@@ -23,15 +23,18 @@ func randomResidual(size float64, theta []float64, gauge Gauge, rng *rand.Rand) 
 	return u
 }
 
+// optimization is what a residual of descents does to an experiment.
+type optimization struct{ *experiment }
+
 // imposed is the residual ‖∇L‖ of the gain's measurement: small enough for the
 // response to be linear, large enough to stand clear of the tolerance 1e-11.
 const imposed = 1e-6
 
-func runOptimizationError(ctx context.Context, s *setup, r *Report) error {
-	setUp := func(d Design) (*experiment, *problem, error) {
-		p := s.problem(d, newRand(s.Seed, 10))
+func runOptimizationError(ctx context.Context, s Settings, r *Report) error {
+	setUp := func(d Design) (optimization, *problem, error) {
+		p := newProblem(s, d, newRand(s.Seed, 10))
 		e, err := p.experiment(ctx, p.shifted(d.Codewords)...)
-		return e, p, err
+		return optimization{e}, p, err
 	}
 	narrow, p, err := setUp(Fast())
 	if err != nil {
@@ -72,7 +75,7 @@ type response struct {
 var aloneFrequencies = []float64{0.1, 0.01, 0.001}
 
 // movedAlone are the laws of the cells with one codeword's frequency moved alone, codeword by codeword.
-func (t *Truth) movedAlone() (laws [][]float64) {
+func movedAlone(t *Truth) (laws [][]float64) {
 	K := t.Design.Codewords
 	for k := range K {
 		for _, own := range aloneFrequencies {
@@ -86,16 +89,16 @@ func (t *Truth) movedAlone() (laws [][]float64) {
 
 // gains measures |Δ_k|/ε two ways: over e's cyclic shifts, where every frequency
 // moves at once, and with one codeword's frequency of the narrow problem moved alone.
-func (e *experiment) gains(ctx context.Context, r *Report, narrow *problem) error {
+func (e optimization) gains(ctx context.Context, r *Report, narrow *problem) error {
 	shifted, err := e.respond(ctx, func(int) []int { return data.UpTo(e.target.Blocks()) })
 	if err != nil {
 		return err
 	}
-	alone, err := narrow.experiment(ctx, narrow.movedAlone()...)
+	alone, err := narrow.experiment(ctx, movedAlone(narrow.Truth)...)
 	if err != nil {
 		return err
 	}
-	own, err := alone.respond(ctx, func(population int) []int { return []int{population / len(aloneFrequencies)} })
+	own, err := optimization{alone}.respond(ctx, func(population int) []int { return []int{population / len(aloneFrequencies)} })
 	if err != nil {
 		return err
 	}
@@ -129,9 +132,9 @@ func (e *experiment) gains(ctx context.Context, r *Report, narrow *problem) erro
 
 // respond imposes ∇L_N = εu on one large sample per population, for random unit u
 // off the gauge, and records how far the chosen codewords' factors move.
-func (e *experiment) respond(ctx context.Context, chosen func(population int) []int) ([]response, error) {
+func (e optimization) respond(ctx context.Context, chosen func(population int) []int) ([]response, error) {
 	const N = 1e7
-	directions := choose(e.setup, 14, 40)
+	directions := choose(e.Settings, 14, 40)
 	gauge := e.target.(Products).Rescaling
 	perPopulation, err := each(ctx, len(e.populations), e.model, func(model Model, at int) (moves []response, err error) {
 		p := e.populations[at]
@@ -206,7 +209,7 @@ var schedules = []schedule{
 // O_p(N^−1/2) + O_p(ε_N) stands for (Theorem 1): to first order
 //
 //	E‖θ̂ − θ*‖² = tr(S)/N + ε_N² tr(H⁺H⁺)/df.
-func (e *experiment) schedules(ctx context.Context, r *Report) error {
+func (e optimization) schedules(ctx context.Context, r *Report) error {
 	p := e.populations[0]
 	sampling := p.covariance.Trace()
 	identity := mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta)))
@@ -215,7 +218,7 @@ func (e *experiment) schedules(ctx context.Context, r *Report) error {
 	fits := 0
 	var lost []string
 	for n, law := range schedules {
-		t := e.setup.draws(p.weights, []int{1e7, 1e8, 1e9}, choose(e.setup, 20, 60), 13, uint64(n))
+		t := e.Settings.draws(p.weights, []int{1e7, 1e8, 1e9}, choose(e.Settings, 20, 60), 13, uint64(n))
 		t.what = law.name
 		errors, losses, err := t.measure(ctx, e.model, 1, func(model Model, x trial) ([]float64, error) {
 			at, theta := &probe{model: model, weights: t.draw(x)}, slices.Clone(p.theta)
@@ -250,9 +253,9 @@ func (e *experiment) schedules(ctx context.Context, r *Report) error {
 }
 
 // earlyStop compares where L-BFGS stops at ‖∇L‖ ≤ tolerance with where Newton does.
-func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
+func (e optimization) earlyStop(ctx context.Context, r *Report) error {
 	K, p, tolerances := e.target.Blocks(), e.populations[0], []float64{2e-5, 1e-8}
-	t := e.setup.draws(p.weights, []int{1e6}, choose(e.setup, 4, 20))
+	t := e.Settings.draws(p.weights, []int{1e6}, choose(e.Settings, 4, 20))
 	t.rand = func(x trial) *rand.Rand { return newRand(e.Seed, 15, uint64(x.rep)) }
 	// Of each block, what each tolerance leaves and then the statistical error.
 	errors, _, err := t.measure(ctx, e.model, K*(len(tolerances)+1), func(model Model, x trial) (found []float64, err error) {

@@ -18,7 +18,7 @@ import (
 )
 
 // quantization checks Proposition 1.
-func quantization(_ context.Context, _ *setup, r *Report) error {
+func quantization(_ context.Context, _ Settings, r *Report) error {
 	differences, rng := 0, newRand(r.Seed, 35)
 	for range 2000 {
 		if !slotwiseIsGlobal(rng) {
@@ -71,11 +71,11 @@ func midpointCells() int {
 
 // posteriorGap compares the calibrator's q with Bayes' rule on gonum's Dirichlet
 // density, over problems of several sizes.
-func posteriorGap(_ context.Context, s *setup, r *Report) error {
+func posteriorGap(_ context.Context, s Settings, r *Report) error {
 	var gap float64
 	for C := 2; C <= 5; C++ {
 		d := Design{Classes: C, Slots: 3, Codewords: 4, Atoms: 8}
-		p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 38, uint64(C))))
+		p := problemOf(s, newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 38, uint64(C))))
 		at := &probe{model: p.model}
 		if gap = math.Max(gap, floats.Distance(at.posteriors(p.Table, p.Theta), p.Label, math.Inf(1))); at.err != nil {
 			return at.err
@@ -86,7 +86,7 @@ func posteriorGap(_ context.Context, s *setup, r *Report) error {
 }
 
 // calibration tests the layer's posterior where Proposition 2 is the law, as printed and with '+ I'.
-func calibration(_ context.Context, s *setup, r *Report) error {
+func calibration(_ context.Context, s Settings, r *Report) error {
 	const name = "χ²/df of the layer's posterior at the true α with δ = %g, p̂ truly Dirichlet"
 	printed, err := calibrationChi2(s, 0)
 	if err != nil {
@@ -106,7 +106,7 @@ func calibration(_ context.Context, s *setup, r *Report) error {
 
 // calibrationChi2 draws labels uniformly and p̂ | y = j from Dir(α_{·j}), and tests the
 // layer's posterior at the true α: for each class χ² of its label counts in bins along q.
-func calibrationChi2(s *setup, identity float64) (float64, error) {
+func calibrationChi2(s Settings, identity float64) (float64, error) {
 	const draws = 50_000
 	truth, labels := dirichletDraws(newRand(s.Seed, 36), draws)
 	C := truth.Table.Classes
@@ -188,7 +188,7 @@ func (p prediction) variance() float64 { return p.q * p.rest }
 
 // degenerate shows finding 5 on what codebook and head make of the rows that they were trained on: p̂ = f(q) does not vary
 // within a cell, so the Dirichlet law of p̂ in a cell that Proposition 2 speaks of is a point.
-func degenerate(ctx context.Context, s *setup, r *Report) error {
+func degenerate(ctx context.Context, s Settings, r *Report) error {
 	const rows, features, slots, codewords = 400, 4, 2, 3
 	rng := newRand(s.Seed, 49)
 	z := mat.NewDense(rows, features, nil)
@@ -226,7 +226,7 @@ func degenerate(ctx context.Context, s *setup, r *Report) error {
 
 // distinctMaps counts the different matrices A, concentrations α and posteriors of all
 // sequences of w = 4 codewords out of K = 6, with equal slot scales and with generic ones.
-func distinctMaps(_ context.Context, s *setup, r *Report) error {
+func distinctMaps(_ context.Context, s Settings, r *Report) error {
 	const K, w = 6, 4
 	d := Design{Classes: 3, Slots: w, Codewords: K, Atoms: 2}
 	rng := newRand(s.Seed, 37)

@@ -77,7 +77,7 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	if err := q.answer(ctx, &setup{Settings{Seed: s.Seed}}, r); err != nil {
+	if err := q.answer(ctx, Settings{Seed: s.Seed}, r); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -89,14 +89,14 @@ func OwnRate(name string, m layers.Map, d Design, s RateSettings) Study {
 }
 
 // newRate is the experiment of study rate.
-func newRate(ctx context.Context, s *setup) (*experiment, *problem, error) {
-	p := s.problem(s.design(), newRand(s.Seed, 1))
+func newRate(ctx context.Context, s Settings) (*experiment, *problem, error) {
+	p := newProblem(s, designOf(s), newRand(s.Seed, 1))
 	e, err := p.experiment(ctx, p.shifted(choose(s, 4, 12))...)
 	e.sizes, e.count = []int{1e5, 3e5, 1e6, 3e6}, choose(s, 64, 64)
 	return e, p, err
 }
 
-func runRate(ctx context.Context, s *setup, r *Report) error {
+func runRate(ctx context.Context, s Settings, r *Report) error {
 	e, truth, err := newRate(ctx, s)
 	if err != nil {
 		return err

@@ -36,14 +36,14 @@ type decayed struct {
 }
 
 // trainingSizes are N of the training, a tenth of which is held out.
-func trainingSizes(s *setup) []int {
+func trainingSizes(s Settings) []int {
 	return choose(s, []int{3e3, 1e4, 3e4}, []int{3e3, 1e4, 3e4, 1e5})
 }
 
-func newDecayed(s *setup) (*decayed, error) {
+func newDecayed(s Settings) (*decayed, error) {
 	d := Fast()
 	d.Decades = 1 // of rarer codewords the paper's decay leaves nothing: see study gauge
-	x := &decayed{problem: s.problem(d, newRand(s.Seed, 70))}
+	x := &decayed{problem: newProblem(s, d, newRand(s.Seed, 70))}
 	var err error
 	if x.truth, err = x.population(x.model, x.law(0)); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ type minima struct {
 func (x *decayed) minima(ctx context.Context, law decayLaw) (*minima, error) {
 	m := &minima{decayed: x, law: law}
 	sizes := []int{leastDecayed, 10 * leastDecayed, 100 * leastDecayed}
-	m.trials = x.draws(x.weights, sizes, choose(x.setup, 64, 160), 71)
+	m.trials = x.draws(x.weights, sizes, choose(x.Settings, 64, 160), 71)
 	m.what = law.name
 	for _, N := range m.sizes {
 		limit, err := x.limit(x.model.cheapest(), law.at(N))
@@ -210,7 +210,7 @@ type rests struct {
 }
 
 func (x *decayed) rests(ctx context.Context) (*rests, error) {
-	t := x.draws(x.weights, []int{restBatches * paperBatch}, choose(x.setup, 16, 40), 73)
+	t := x.draws(x.weights, []int{restBatches * paperBatch}, choose(x.Settings, 16, 40), 73)
 	type rest struct {
 		optimum population
 		left    float64
@@ -376,7 +376,7 @@ type fitted struct {
 
 func (x *decayed) train(ctx context.Context, by recipe) (*fitted, error) {
 	t := &fitted{decayed: x, recipe: by}
-	t.trials = x.draws(x.weights, trainingSizes(x.setup), choose(x.setup, 3, 16), 74)
+	t.trials = x.draws(x.weights, trainingSizes(x.Settings), choose(x.Settings, 3, 16), 74)
 	t.what = by.name
 	steepest := operatorNorm(x.truth.naive)
 	tables, _, err := t.measure(ctx, x.model.cheapest(), trainedNumbers, func(model Model, at trial) ([]float64, error) {
@@ -457,7 +457,7 @@ type recipeStudy struct {
 	fitted      []*fitted
 }
 
-func drawRecipe(ctx context.Context, s *setup) (*recipeStudy, error) {
+func drawRecipe(ctx context.Context, s Settings) (*recipeStudy, error) {
 	x, err := newDecayed(s)
 	if err != nil {
 		return nil, err
@@ -508,7 +508,7 @@ func (x *recipeStudy) report(r *Report, rate float64) {
 	r.Figures = append(r.Figures, decay, trained)
 }
 
-func runRecipe(ctx context.Context, s *setup, r *Report) error {
+func runRecipe(ctx context.Context, s Settings, r *Report) error {
 	x, err := drawRecipe(ctx, s)
 	if err == nil {
 		x.report(r, paperRate)

@@ -21,8 +21,8 @@ type triangular struct {
 	predicted Curve       // the sandwich's error under it
 }
 
-func runTriangular(ctx context.Context, s *setup, r *Report) error {
-	p := s.problem(Fast(), newRand(s.Seed, 22))
+func runTriangular(ctx context.Context, s Settings, r *Report) error {
+	p := newProblem(s, Fast(), newRand(s.Seed, 22))
 	x := &triangular{
 		problem: p, sizes: choose(s, []int{1e5, 1e7, 1e9}, []int{1e5, 1e6, 1e7, 1e8, 1e9}),
 		predicted: Curve{Label: "sandwich at each N", Style: Prediction},

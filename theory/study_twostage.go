@@ -337,14 +337,14 @@ func (p *pipeline) refitCodebook(counts []float64, rng *rand.Rand) *mat.Dense {
 
 // twoStage is the design of the study: samples of a few problems at growing N.
 type twoStage struct {
-	*setup
+	Settings
 	pipelines []*pipeline
 	sizes     []int
 	each      int // samples of each problem
 }
 
-func newTwoStage(s *setup) (*twoStage, error) {
-	t := &twoStage{setup: s, sizes: []int{1000, 10_000, 100_000}, each: choose(s, 15, 400)}
+func newTwoStage(s Settings) (*twoStage, error) {
+	t := &twoStage{Settings: s, sizes: []int{1000, 10_000, 100_000}, each: choose(s, 15, 400)}
 	for i := range choose(s, 4, 8) {
 		best, err := bestPipeline(func(try uint64) *rand.Rand { return newRand(s.Seed, 50, uint64(i), try) })
 		if err != nil {
@@ -382,7 +382,7 @@ type stageSamples struct {
 // draw refits the stages to all samples of a size.
 func (t *twoStage) draw(ctx context.Context, which stages, size int) (*stageSamples, error) {
 	samples := &trials{
-		setup: t.setup, what: which.String(), sizes: t.sizes[size : size+1], count: len(t.pipelines) * t.each,
+		Settings: t.Settings, what: which.String(), sizes: t.sizes[size : size+1], count: len(t.pipelines) * t.each,
 		law: func(x trial) []float64 {
 			p := t.pipelines[x.rep/t.each]
 			return p.Weights(p.prob)
@@ -439,7 +439,7 @@ func (x *stageSamples) report(r *Report, f *Figure) {
 	}
 }
 
-func runTwoStage(ctx context.Context, s *setup, r *Report) error {
+func runTwoStage(ctx context.Context, s Settings, r *Report) error {
 	t, err := newTwoStage(s)
 	if err != nil {
 		return err

@@ -27,8 +27,8 @@ const leastRows = 20
 // rareRows bounds the cells in which sharing is compared: 50 to 300 rows.
 var rareRows = Band{50, 300}
 
-func runUnshared(ctx context.Context, s *setup, r *Report) error {
-	p := s.problem(s.design(), newRand(s.Seed, 16))
+func runUnshared(ctx context.Context, s Settings, r *Report) error {
+	p := newProblem(s, designOf(s), newRand(s.Seed, 16))
 	cellProb := p.law(0)
 	effective := effectiveCount(p.Table, p.Table.Occupancy(cellProb))
 	c := &comparison{problem: p, cellProb: cellProb, population: p.Weights(cellProb), effective: effective}
@@ -46,7 +46,7 @@ func (c *comparison) compareSlopes(ctx context.Context, r *Report) error {
 	if err != nil {
 		return err
 	}
-	c.count = choose(c.setup, 30, 40)
+	c.count = choose(c.Settings, 30, 40)
 	enough := c.cellsWith(func(v int) bool { return large*c.cellProb[v]*curvature[v] >= leastInformation })
 	unshared, shared, lost, err := c.run(ctx, large, enough)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *comparison) compareSlopes(ctx context.Context, r *Report) error {
 // compareRare measures how much smaller the error of shared factors is in cells of few rows.
 func (c *comparison) compareRare(ctx context.Context, r *Report) error {
 	const medium = 1e6
-	c.count = choose(c.setup, 12, 40)
+	c.count = choose(c.Settings, 12, 40)
 	some := c.cellsWith(func(v int) bool { return medium*c.cellProb[v] >= leastRows })
 	unshared, shared, _, err := c.run(ctx, medium, some)
 	if err != nil {
