@@ -22,7 +22,7 @@ import (
 type fault struct {
 	name string
 	// predict changes the covariance S and its inverse off the gauge of a population of the design.
-	predict func(covariance, precision *mat.SymDense, p population, d Design) (*mat.SymDense, *mat.SymDense)
+	predict func(covariance, precision *mat.SymDense, p Limit, d Design) (*mat.SymDense, *mat.SymDense)
 	// exponent is what is added to the slope of errors in N.
 	exponent float64
 	// variance is the factor of the variances that samples estimate for themselves.
@@ -47,14 +47,14 @@ var faults = []fault{
 	{name: "covariance twice too large", predict: times(2), variance: 2},
 	{name: "errors that fall as N^(−.45)", exponent: 0.05},
 	{name: "errors that fall as N^(−.4)", exponent: 0.1},
-	{name: "N_k missing: every codeword as certain as one of mean frequency", predict: func(S, P *mat.SymDense, p population, d Design) (*mat.SymDense, *mat.SymDense) {
+	{name: "N_k missing: every codeword as certain as one of mean frequency", predict: func(S, P *mat.SymDense, p Limit, d Design) (*mat.SymDense, *mat.SymDense) {
 		by := make([]float64, S.SymmetricDim())
 		for i := range by {
-			by[i] = math.Sqrt(p.occupancy[i/d.Classes%d.Codewords] / floats.Sum(p.occupancy) * float64(d.Codewords))
+			by[i] = math.Sqrt(p.Occupancy[i/d.Classes%d.Codewords] / floats.Sum(p.Occupancy) * float64(d.Codewords))
 		}
 		return entries(S, func(i, j int) float64 { return S.At(i, j) * by[i] * by[j] }), entries(P, func(i, j int) float64 { return P.At(i, j) / by[i] / by[j] })
 	}},
-	{name: "receivers and senders swapped", predict: func(S, P *mat.SymDense, _ population, d Design) (*mat.SymDense, *mat.SymDense) {
+	{name: "receivers and senders swapped", predict: func(S, P *mat.SymDense, _ Limit, d Design) (*mat.SymDense, *mat.SymDense) {
 		half := d.Classes * d.Codewords
 		swapped := func(m *mat.SymDense) *mat.SymDense {
 			return entries(m, func(i, j int) float64 { return m.At((i+half)%(2*half), (j+half)%(2*half)) })
@@ -69,8 +69,8 @@ var faults = []fault{
 	{name: "a growing codebook that costs nothing", free: true},
 }
 
-func times(by float64) func(S, P *mat.SymDense, _ population, _ Design) (*mat.SymDense, *mat.SymDense) {
-	return func(S, P *mat.SymDense, _ population, _ Design) (*mat.SymDense, *mat.SymDense) {
+func times(by float64) func(S, P *mat.SymDense, _ Limit, _ Design) (*mat.SymDense, *mat.SymDense) {
+	return func(S, P *mat.SymDense, _ Limit, _ Design) (*mat.SymDense, *mat.SymDense) {
 		return entries(S, func(i, j int) float64 { return by * S.At(i, j) }), entries(P, func(i, j int) float64 { return P.At(i, j) / by })
 	}
 }
@@ -88,13 +88,13 @@ func entries(m *mat.SymDense, at func(i, j int) float64) *mat.SymDense {
 }
 
 // of is a population of the design with the fault in its covariance.
-func (f fault) of(p population, d Design) population {
+func (f fault) of(p Limit, d Design) Limit {
 	if f.predict != nil {
-		precision := p.precision
+		precision := p.Precision
 		if precision == nil {
-			precision = p.covariance
+			precision = p.Covariance
 		}
-		p.covariance, p.precision = f.predict(p.covariance, precision, p, d)
+		p.Covariance, p.Precision = f.predict(p.Covariance, precision, p, d)
 	}
 	return p
 }
@@ -110,10 +110,10 @@ func (f fault) slower(errors [][]float64, sizes []int, exponent float64) [][]flo
 // inRecipe reports what study recipe gave with the fault in it.
 func (f fault) inRecipe(x *recipeStudy, r *Report) {
 	out := *x
-	moved := func(p population) population {
+	moved := func(p Limit) Limit {
 		p = f.of(p, x.Design)
 		if f.decayless {
-			p.theta = x.truth.theta
+			p.Theta = x.truth.Theta
 		}
 		p.predict(x.target)
 		return p
@@ -122,21 +122,21 @@ func (f fault) inRecipe(x *recipeStudy, r *Report) {
 	for _, m := range x.minima {
 		with := *m
 		with.limits = data.Each(m.limits, moved)
-		with.aboutTruth, with.errors = f.slower(m.aboutTruth, m.sizes, f.exponent), f.slower(m.errors, m.sizes, f.exponent)
+		with.aboutTruth, with.errors = f.slower(m.aboutTruth, m.Sizes, f.exponent), f.slower(m.errors, m.Sizes, f.exponent)
 		out.minima = append(out.minima, &with)
 	}
 	for _, t := range x.fitted {
 		with := *t
 		with.numbers = slices.Clone(t.numbers)
 		if f.optimal {
-			with.numbers[trainedGradient] = unmeasured(len(t.sizes), t.count)
+			with.numbers[trainedGradient] = unmeasured(len(t.Sizes), t.Count)
 			for _, row := range with.numbers[trainedGradient] {
 				clear(row)
 			}
 		}
 		if f.unbounded {
 			with.numbers[trainedBound] = data.Each(t.numbers[trainedBound], func(row []float64) []float64 {
-				return floats.ScaleTo(make([]float64, len(row)), operatorNorm(x.truth.naive), row)
+				return floats.ScaleTo(make([]float64, len(row)), operatorNorm(x.truth.Inverse), row)
 			})
 		}
 		out.fitted = append(out.fitted, &with)
@@ -159,38 +159,38 @@ func (f fault) inGrowth(x *growthStudy, r *Report) {
 			if f.free {
 				exponent = -0.5 - expected
 			}
-			with.errors = append(with.errors, f.slower(g.errors[n], g.sizes, exponent))
+			with.errors = append(with.errors, f.slower(g.errors[n], g.Sizes, exponent))
 		}
 		out.growing = append(out.growing, &with)
 	}
 	for _, b := range x.sided {
 		with, problem := *b, *b.oneSided
-		problem.population = f.of(b.population, b.Design)
+		problem.Limit = f.of(b.Limit, b.Design)
 		if f.predict != nil { // S = H⁺JH⁺, and here J = H
-			problem.scores = estimate.Congruence(problem.covariance, b.hessian)
+			problem.Scores = estimate.Congruence(problem.Covariance, b.Hessian)
 		}
 		problem.predict(b.target)
-		with.oneSided, with.errors = &problem, f.slower(b.errors, b.sizes, f.exponent)
+		with.oneSided, with.errors = &problem, f.slower(b.errors, b.Sizes, f.exponent)
 		out.sided = append(out.sided, &with)
 	}
 	out.report(r)
 }
 
 // in is an outcome with the fault in it.
-func (f fault) in(o *outcome, d Design) *outcome {
-	e, out := *o.experiment, *o
-	out.experiment = &e
-	e.populations = slices.Clone(e.populations)
-	for s, p := range e.populations {
+func (f fault) in(o *Outcome, d Design) *Outcome {
+	e, out := *o.Experiment, *o
+	out.Experiment = &e
+	e.Limits = slices.Clone(e.Limits)
+	for s, p := range e.Limits {
 		if f.predict != nil {
-			e.populations[s].covariance, e.populations[s].precision = f.predict(p.covariance, p.precision, p, d)
+			e.Limits[s].Covariance, e.Limits[s].Precision = f.predict(p.Covariance, p.Precision, p, d)
 		}
 	}
-	e.aim(e.target)
+	e.aim(e.Target)
 	out.all = slices.Clone(o.all)
-	last := float64(e.sizes[len(e.sizes)-1])
-	for s := range e.populations {
-		for size, n := range e.sizes {
+	last := float64(e.Sizes[len(e.Sizes)-1])
+	for s := range e.Limits {
+		for size, n := range e.Sizes {
 			slower := math.Pow(float64(n)/last, f.exponent)
 			for r := range out.at(s, size) {
 				x := &out.at(s, size)[r]
@@ -198,7 +198,7 @@ func (f fault) in(o *outcome, d Design) *outcome {
 				floats.Scale(slower, x.blockError)
 				x.thetaError *= slower
 				if x.theta != nil {
-					x.wald = e.populations[s].wald(x.theta, n)
+					x.wald = e.Limits[s].wald(x.theta, n)
 				}
 			}
 		}
@@ -226,8 +226,8 @@ func TestSmallFaultsAreNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	problems := &misspecifiedProblems{replicates: choose(s, 32, 40)}
-	var wrongLaw []*outcome
-	if err := eachMisspecified(t.Context(), s, problems, func(_ int, o *outcome) { wrongLaw = append(wrongLaw, o) }); err != nil {
+	var wrongLaw []*Outcome
+	if err := eachMisspecified(t.Context(), s, problems, func(_ int, o *Outcome) { wrongLaw = append(wrongLaw, o) }); err != nil {
 		t.Fatal(err)
 	}
 	intervals, err := drawIntervals(t.Context(), s)

@@ -16,7 +16,6 @@ import (
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 )
 
 // Question asks of an estimator where its estimates go on samples of a population, and how fast. Its rows are the rows of
@@ -72,34 +71,8 @@ type Statistic struct {
 	Expect func(o *Outcome) (target, within float64)
 }
 
-// Limit is where an estimator goes under one law, and how its errors are then:
-//
-//	√N (θ̂ − θ*) → N(0, S) off the free directions,  S = H⁺ J H⁺.
-type Limit struct {
-	Weights    []float64     // of the population, P(cell, atom, label) as rows are read
-	Theta      []float64     // θ*, the pseudo-true parameters
-	Hessian    *mat.SymDense // H = ∇²L(θ*)
-	Scores     *mat.SymDense // J = E ∇ℓ ∇ℓᵀ
-	Inverse    *mat.SymDense // H⁺
-	Covariance *mat.SymDense // S, the sandwich
-	Free       [][]float64   // orthonormal directions that change no loss
-}
-
 // errNoModel is of functions that are given none.
 var errNoModel = errors.New("theory: there is no model, or no gauge; make one by NewModel, and the other by Free")
-
-// NewLimit is the limit at theta of a model under the weights of a population: theta must be where [Fit] ends there.
-func NewLimit(model Model, gauge Gauge, theta, weights []float64) (Limit, error) {
-	if model == nil || gauge == nil {
-		return Limit{}, errNoModel
-	}
-	p, err := populationOf(weights, nil, theta, model, gauge)
-	return p.limit(), err
-}
-
-func (p population) limit() Limit {
-	return Limit{p.weights, p.theta, p.hessian, p.scores, p.naive, p.covariance, p.directions}
-}
 
 // NewModel is the loss of a map on a table, differentiated by the map's own graph.
 func NewModel(m layers.Map, t *Table) (Model, error) {
@@ -128,16 +101,6 @@ func Free(model Model, theta, weights []float64) (NullSpace, error) {
 	return (&probe{model: model, weights: weights}).nullSpace(theta)
 }
 
-// Outcome is the result of a question on its samples.
-type Outcome struct {
-	Truth  *Truth
-	Model  Model   // of the estimator
-	Sizes  []int   // N
-	Limits []Limit // of each shift of the law, of each probability Wrong
-	of     *outcome
-	err    error // why the question cannot be answered
-}
-
 // Fail ends the question with an error, unless it has one already.
 func (o *Outcome) Fail(err error) { o.err = cmp.Or(o.err, err) }
 
@@ -157,11 +120,11 @@ func (o *Outcome) Limit(from, weights []float64) Limit {
 		return Limit{}
 	}
 	theta := slices.Clone(from)
-	if err := minimize(o.Model, o.of.gauge, theta, weights); err != nil {
+	if err := minimize(o.Model, o.Gauge, theta, weights); err != nil {
 		o.Fail(err)
 	}
-	o.of.gauge.Fix(theta, from)
-	limit, err := NewLimit(o.Model, o.of.gauge, theta, weights)
+	o.Gauge.Fix(theta, from)
+	limit, err := NewLimit(o.Model, o.Gauge, theta, weights)
 	o.Fail(err)
 	return limit
 }
@@ -175,16 +138,11 @@ func (o *Outcome) Gradient(theta, weights []float64) []float64 {
 }
 
 // Usable are the limits and blocks that first-order theory is expected to describe at the largest N.
-func (o *Outcome) Usable() iter.Seq2[int, int] { return o.of.usable(len(o.Sizes) - 1) }
-
-// Predicted is √N times the root mean square error of a block that the sandwich predicts about a limit.
-func (o *Outcome) Predicted(limit, block int) float64 {
-	return o.of.populations[limit].predicted[block]
-}
+func (o *Outcome) Usable() iter.Seq2[int, int] { return o.usable(len(o.Sizes) - 1) }
 
 // RMS is the root mean square of a number of the estimates at the largest N.
 func (o *Outcome) RMS(limit int, number func(theta []float64) float64) Estimate {
-	return rmsEstimate(o.of.values(limit, len(o.Sizes)-1, func(one replicate) float64 {
+	return rmsEstimate(o.values(limit, len(o.Sizes)-1, func(one replicate) float64 {
 		if one.theta == nil {
 			return math.NaN()
 		}
@@ -198,7 +156,7 @@ func (o *Outcome) Estimates(limit, size int) (all [][]float64) {
 		o.Fail(fmt.Errorf("theory: there are %d limits and %d sizes, counted from 0; got %d and %d", len(o.Limits), len(o.Sizes), limit, size))
 		return nil
 	}
-	return data.Each(o.of.at(limit, size), func(one replicate) []float64 { return one.theta })
+	return data.Each(o.at(limit, size), func(one replicate) []float64 { return one.theta })
 }
 
 // Mean is the mean over the samples of the largest size of a number of their estimates, averaged over the limits.
@@ -215,12 +173,12 @@ func (o *Outcome) Slope(number func(limit int, theta []float64) float64) Estimat
 	table := data.Each(data.UpTo(len(o.Sizes)), func(size int) []float64 {
 		return data.Each(o.summed(size, squared), math.Sqrt)
 	})
-	return o.of.slopes(newRand(o.of.Seed, o.of.salt, 2<<32), table)[0]
+	return o.slopes(newRand(o.Seed, o.Stream, 2<<32), table)[0]
 }
 
 // summed is the sum over the limits of a number, for each replicate; NaN where one of its fits was lost.
 func (o *Outcome) summed(size int, number func(limit int, theta []float64) float64) []float64 {
-	sums := make([]float64, o.of.count)
+	sums := make([]float64, o.Count)
 	for limit := range o.Limits {
 		for r, theta := range o.Estimates(limit, size) {
 			if theta == nil {
@@ -436,22 +394,22 @@ func (a *asked) weights(shift, wrong int) []float64 {
 }
 
 // experiment is the estimation of θ* under all shifts.
-func (a *asked) experiment(ctx context.Context) (e *experiment, err error) {
+func (a *asked) experiment(ctx context.Context) (e *Experiment, err error) {
 	a.Estimator.Gauge.Fix(a.first, nil)
 	target := a.Estimator.Target
 	if target == nil {
 		target = a.layer.rows()
 	}
-	e = &experiment{
-		trials: trials{Settings: a.with, sizes: a.Sizes, count: a.Replicates}, table: a.Table,
-		model: a.model, gauge: a.Estimator.Gauge, target: target, salt: a.Stream, disturbed: !a.exact(),
+	e = &Experiment{
+		Trials: Trials{Settings: a.with, Sizes: a.Sizes, Count: a.Replicates}, Truth: a.Truth,
+		Model: a.model, Gauge: a.Estimator.Gauge, Target: target, Stream: a.Stream, disturbed: !a.exact(),
 	}
-	found, err := each(ctx, len(a.laws), a.model, func(model Model, shift int) ([]population, error) {
+	found, err := each(ctx, len(a.laws), a.model, func(model Model, shift int) ([]Limit, error) {
 		return a.populations(model, shift, target)
 	})
-	e.populations = slices.Concat(found...)
-	if err == nil && e.sizes == nil {
-		e.sizes, err = certainSizes(e.reach())
+	e.Limits = slices.Concat(found...)
+	if err == nil && e.Sizes == nil {
+		e.Sizes, err = certainSizes(e.reach())
 	}
 	return e, err
 }
@@ -472,7 +430,7 @@ func (a *asked) findGauge(r *Report) error {
 
 // populations are those of a shift, each with a θ* of its own where the estimator cannot represent the law: a descent from
 // that of the Wrong before it.
-func (a *asked) populations(model Model, shift int, target Target) (all []population, err error) {
+func (a *asked) populations(model Model, shift int, target Target) (all []Limit, err error) {
 	from := a.start
 	for wrong := range max(1, len(a.reads)) {
 		theta, weights := a.first, a.weights(shift, wrong)
@@ -486,13 +444,14 @@ func (a *asked) populations(model Model, shift int, target Target) (all []popula
 		if a.reads != nil {
 			occupancy = a.Table.Occupancy(a.Table.ofCells(weights))
 		}
-		of, err := populationOf(weights, occupancy, theta, model, a.Estimator.Gauge)
+		of, err := NewLimit(model, a.Estimator.Gauge, theta, weights)
 		if err != nil {
 			return nil, err
 		}
+		of.Occupancy = occupancy
 		of.joint = a.joint(shift, wrong)
-		for len(of.occupancy) < target.Blocks() {
-			of.occupancy = append(of.occupancy, 1) // what is shared occurs in every row
+		for len(of.Occupancy) < target.Blocks() {
+			of.Occupancy = append(of.Occupancy, 1) // what is shared occurs in every row
 		}
 		all, from = append(all, of), theta
 	}
@@ -514,18 +473,16 @@ func (q Question) answer(ctx context.Context, with Settings, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.record("reach", "deviation of θ̂ in its least certain direction at the smallest N", exact(e.reach()/math.Sqrt(float64(e.sizes[0]))),
+	r.record("reach", "deviation of θ̂ in its least certain direction at the smallest N", exact(e.reach()/math.Sqrt(float64(e.Sizes[0]))),
 		fmt.Sprintf("at most %g for first-order theory; else a larger N", certainRate))
-	r.record("n", "smallest N", exact(float64(e.sizes[0])), fmt.Sprintf("largest %.3g", float64(e.sizes[len(e.sizes)-1])))
-	of, err := e.report(ctx, r)
+	r.record("n", "smallest N", exact(float64(e.Sizes[0])), fmt.Sprintf("largest %.3g", float64(e.Sizes[len(e.Sizes)-1])))
+	o, err := e.report(ctx, r)
 	if err != nil {
 		return err
 	}
 	if q.Rows != nil {
 		r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return !slices.Contains(q.Rows, row.Key) })
 	}
-	limits := data.Each(e.populations, population.limit)
-	o := &Outcome{Truth: a.Truth, Model: e.model, Sizes: e.sizes, Limits: limits, of: of}
 	for _, s := range q.Statistics {
 		if s.Expect != nil {
 			s.Target, s.Within = s.Expect(o)

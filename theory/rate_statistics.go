@@ -28,7 +28,7 @@ var rateKeys = []string{
 }
 
 // report runs the experiment and adds the rows of the rate studies.
-func (e *experiment) report(ctx context.Context, r *Report) (*outcome, error) {
+func (e *Experiment) report(ctx context.Context, r *Report) (*Outcome, error) {
 	gradient, err := e.populationGradient()
 	if err != nil {
 		return nil, err
@@ -49,15 +49,15 @@ func (e *experiment) report(ctx context.Context, r *Report) (*outcome, error) {
 }
 
 // report adds the rows of what the replicates gave.
-func (o *outcome) report(r *Report) {
-	e, part := o.experiment, lostPart
+func (o *Outcome) report(r *Report) {
+	e, part := o.Experiment, lostPart
 	if e.disturbed {
 		part = outlierPart
 	}
 	r.unsettled(o.unsettled, e.total(), part)
 	all := o.statistics(0)
-	late := o.statistics(min(1, len(e.sizes)-2))
-	N := short(float64(e.sizes[len(e.sizes)-1]))
+	late := o.statistics(min(1, len(e.Sizes)-2))
+	N := short(float64(e.Sizes[len(e.Sizes)-1]))
 	r.rounding("gauge-curvature", "‖H v‖ along the gauge", all.Null, 1e-8, "0")
 	r.ratio("ratio", "observed/sandwich RMSE at N = "+N+", mean of blocks", all.Ratio, 1, all.leftOut(), "1")
 	extreme := func(key, quantity string, value float64) {
@@ -65,7 +65,7 @@ func (o *outcome) report(r *Report) {
 	}
 	extreme("ratio-greatest", "… largest block", all.Worst)
 	extreme("ratio-least", "… smallest block", all.Best)
-	if e.populations[0].precision != nil {
+	if e.Limits[0].Precision != nil {
 		r.ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, all.leftOutOfWald(), "1")
 		r.power("wald-power", "probability that Wald/df notices a covariance a tenth too large", all.Wald, 1, 1/1.1, all.leftOutOfWald())
 	}
@@ -80,10 +80,10 @@ func (o *outcome) report(r *Report) {
 		r.record("beta-p-alone-least", "β_p of one design alone, least", exact(low), "confounded with difficulty")
 		r.record("beta-p-alone-greatest", "β_p of one design alone, greatest", exact(high), "confounded with difficulty")
 	}
-	from := short(float64(e.sizes[min(1, len(e.sizes)-2)]))
+	from := short(float64(e.Sizes[min(1, len(e.Sizes)-2)]))
 	r.near("theorem-1", "Theorem 1: slope of ‖θ̂ − θ*‖ in N from "+from, late.ThetaSlope, -0.5, 2*late.leftOutOfSlope(), "−1/2")
 	r.near("a3", "A3: slope of ‖∇L_N(θ*)‖ in N", all.GradientSlope, -0.5, 0, "−1/2")
-	if gauge, ok := e.gauge.(Rescaling); ok {
+	if gauge, ok := e.Gauge.(Rescaling); ok {
 		pairs := o.withTarget(Pairs{gauge}).statistics(0)
 		r.ratio("pair-ratio", "Theorem 2 for π_k = (a_k, b_k): observed/sandwich RMSE, mean of blocks", pairs.Ratio, 1, pairs.leftOut(), "1")
 		r.near("pair-beta-n", "Theorem 2 for π_k: β_N, mean of blocks", pairs.BetaN, -0.5, pairs.leftOutOfSlope(), "−1/2")
@@ -92,38 +92,38 @@ func (o *outcome) report(r *Report) {
 }
 
 // varied reports whether the populations use any codeword more and less often.
-func (e *experiment) varied() bool {
-	return slices.ContainsFunc(e.populations, func(p population) bool {
-		return !floats.EqualApprox(p.occupancy, e.populations[0].occupancy, 1e-9) // a sum over cells rounds
+func (e *Experiment) varied() bool {
+	return slices.ContainsFunc(e.Limits, func(p Limit) bool {
+		return !floats.EqualApprox(p.Occupancy, e.Limits[0].Occupancy, 1e-9) // a sum over cells rounds
 	})
 }
 
 // singleDesignBetaP is the range over populations of the slope across codewords
 // that a study without shifts would report.
-func (o *outcome) singleDesignBetaP() (low, high float64) {
+func (o *Outcome) singleDesignBetaP() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
-	last := len(o.sizes) - 1
-	all, blocks := data.UpTo(o.count), data.UpTo(o.target.Blocks())
-	for s, p := range o.populations {
+	last := len(o.Sizes) - 1
+	all, blocks := data.UpTo(o.Count), data.UpTo(o.Target.Blocks())
+	for s, p := range o.Limits {
 		y := data.Each(blocks, func(k int) float64 { return math.Log(rms(o.errors(s, last, k), all)) })
-		b := line(logs(p.occupancy), y)
+		b := line(logs(p.Occupancy), y)
 		low, high = math.Min(low, b), math.Max(high, b)
 	}
 	return low, high
 }
 
 // errorFigure draws the error of some codewords against N_k, with the sandwich's line.
-func (o *outcome) errorFigure() Figure {
+func (o *Outcome) errorFigure() Figure {
 	f := loglog("error", "Error of a codeword's factors against its occurrences",
 		"N_k, occurrences of the codeword", "RMSE of M_k = a_k b_kᵀ")
-	K := o.target.Blocks()
+	K := o.Target.Blocks()
 	for _, k := range slices.Compact([]int{0, K / 3, 2 * K / 3, K - 1}) {
 		curve := Curve{Label: fmt.Sprintf("codeword %d", k), Style: Joined}
 		line := Curve{Label: "sandwich", Style: Prediction}
-		for size, N := range o.sizes {
-			x := float64(N) * o.populations[0].occupancy[k]
+		for size, N := range o.Sizes {
+			x := float64(N) * o.Limits[0].Occupancy[k]
 			curve.add(x, rmsEstimate(o.errors(0, size, k)))
-			line.X, line.Y = append(line.X, x), append(line.Y, o.populations[0].predicted[k]/math.Sqrt(float64(N)))
+			line.X, line.Y = append(line.X, x), append(line.Y, o.Limits[0].Predicted[k]/math.Sqrt(float64(N)))
 		}
 		if k > 0 {
 			line.Label = ""
@@ -134,13 +134,13 @@ func (o *outcome) errorFigure() Figure {
 }
 
 // ratioFigure draws observed/sandwich for every block at the largest N.
-func (o *outcome) ratioFigure() Figure {
-	last := len(o.sizes) - 1
-	N := float64(o.sizes[last])
+func (o *Outcome) ratioFigure() Figure {
+	last := len(o.Sizes) - 1
+	N := float64(o.Sizes[last])
 	blocks := Curve{Label: "block"}
-	for s, p := range o.populations {
-		for k := range o.target.Blocks() {
-			blocks.add(N*p.occupancy[k], rmsEstimate(o.errors(s, last, k)).over(p.predicted[k]/math.Sqrt(N)))
+	for s, p := range o.Limits {
+		for k := range o.Target.Blocks() {
+			blocks.add(N*p.Occupancy[k], rmsEstimate(o.errors(s, last, k)).over(p.Predicted[k]/math.Sqrt(N)))
 		}
 	}
 	return Figure{
@@ -152,7 +152,7 @@ func (o *outcome) ratioFigure() Figure {
 
 // rateStatistics are the replicates' evidence on Theorems 1 and 2.
 type rateStatistics struct {
-	*outcome
+	*Outcome
 	firstSize, last int // sizes that a slope in N begins and ends with
 
 	Ratio          Estimate // mean over blocks of RMSE/pred at the largest N
@@ -184,15 +184,15 @@ func (x *rateStatistics) leftOutOfWald() float64 { return 0.01 + 2*x.Second }
 
 // leftOutOfSlope is the same of a slope over the sizes.
 func (x *rateStatistics) leftOutOfSlope() float64 {
-	return 0.005 + x.SecondFirst/math.Log(float64(x.sizes[x.last])/float64(x.sizes[x.firstSize]))
+	return 0.005 + x.SecondFirst/math.Log(float64(x.Sizes[x.last])/float64(x.Sizes[x.firstSize]))
 }
 
 // statistics summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
-func (o *outcome) statistics(firstSize int) *rateStatistics {
-	x := &rateStatistics{outcome: o, firstSize: firstSize, last: len(o.sizes) - 1}
+func (o *Outcome) statistics(firstSize int) *rateStatistics {
+	x := &rateStatistics{Outcome: o, firstSize: firstSize, last: len(o.Sizes) - 1}
 	x.theory()
-	e := bootstrap(len(o.populations)*len(o.sizes), o.count, newRand(o.Seed, o.salt, 1<<32), func(pick [][]int) []float64 {
-		return x.observed(func(s, size int) []int { return pick[s*len(o.sizes)+size] })
+	e := bootstrap(len(o.Limits)*len(o.Sizes), o.Count, newRand(o.Seed, o.Stream, 1<<32), func(pick [][]int) []float64 {
+		return x.observed(func(s, size int) []int { return pick[s*len(o.Sizes)+size] })
 	})
 	x.Ratio, x.Wald, x.BetaN, x.BetaP, x.BetaPExcess, x.ThetaSlope, x.GradientSlope = e[0], e[1], e[2], e[3], e[4], e[5], e[6]
 	x.extremes()
@@ -204,8 +204,8 @@ func (x *rateStatistics) theory() {
 	var predicted points
 	for s, k := range x.usable(x.last) {
 		x.Blocks++
-		predicted.add(x.populations[s].occupancy[k], x.populations[s].predicted[k], k)
-		x.NaiveRatio += x.populations[s].naively[k] / x.populations[s].predicted[k]
+		predicted.add(x.Limits[s].Occupancy[k], x.Limits[s].Predicted[k], k)
+		x.NaiveRatio += x.Limits[s].naively[k] / x.Limits[s].Predicted[k]
 		x.Second += square(x.relative(s, x.last, k))
 	}
 	x.NaiveRatio, x.PredictedBetaP = x.NaiveRatio/float64(x.Blocks), predicted.slope()
@@ -216,7 +216,7 @@ func (x *rateStatistics) theory() {
 		x.SecondFirst += square(x.relative(s, x.firstSize, k))
 	}
 	x.SecondFirst /= math.Max(early, 1)
-	for _, p := range x.populations {
+	for _, p := range x.Limits {
 		x.Null, x.Freedom = math.Max(x.Null, p.null), p.freedom()
 	}
 }
@@ -227,15 +227,15 @@ func (x *rateStatistics) observed(at func(s, size int) []int) []float64 {
 	var ratio, betaN, slopes float64
 	var walds []float64
 	var measured, predicted points
-	N := float64(x.sizes[x.last])
+	N := float64(x.Sizes[x.last])
 	for s, k := range x.usable(x.last) {
-		observed, p := rms(x.errors(s, x.last, k), at(s, x.last)), &x.populations[s]
-		ratio += observed * math.Sqrt(N) / p.predicted[k]
-		measured.add(N*p.occupancy[k], observed, k)
-		predicted.add(N*p.occupancy[k], p.predicted[k], k)
+		observed, p := rms(x.errors(s, x.last, k), at(s, x.last)), &x.Limits[s]
+		ratio += observed * math.Sqrt(N) / p.Predicted[k]
+		measured.add(N*p.Occupancy[k], observed, k)
+		predicted.add(N*p.Occupancy[k], p.Predicted[k], k)
 	}
-	for s := range x.populations {
-		for k := range x.target.Blocks() {
+	for s := range x.Limits {
+		for k := range x.Target.Blocks() {
 			if beta, ok := x.slopeOnN(s, k, at); ok {
 				betaN += beta
 				slopes++
@@ -257,7 +257,7 @@ func (x *rateStatistics) slopeOnN(s, k int, at func(s, size int) []int) (float64
 	var of points
 	for size := x.firstSize; size <= x.last; size++ {
 		if x.relative(s, size, k) <= usablePart {
-			of.add(float64(x.sizes[size]), rms(x.errors(s, size, k), at(s, size)), 0)
+			of.add(float64(x.Sizes[size]), rms(x.errors(s, size, k), at(s, size)), 0)
 		}
 	}
 	return of.slope(), len(of.group) > 1
@@ -271,11 +271,11 @@ func (x *rateStatistics) slopeOnN(s, k int, at func(s, size int) []int) (float64
 func (x *rateStatistics) extremes() {
 	x.Worst, x.Best, x.Extremes = math.Inf(-1), math.Inf(1), Band{1, 1}
 	for s, k := range x.usable(x.last) {
-		p := &x.populations[s]
-		ratio := rms(x.errors(s, x.last, k), data.UpTo(x.count)) * math.Sqrt(float64(x.sizes[x.last])) / p.predicted[k]
+		p := &x.Limits[s]
+		ratio := rms(x.errors(s, x.last, k), data.UpTo(x.Count)) * math.Sqrt(float64(x.Sizes[x.last])) / p.Predicted[k]
 		x.Worst, x.Best = math.Max(x.Worst, ratio), math.Min(x.Best, ratio)
 
-		c := estimate.Congruence(p.covariance, mat.DenseCopyOf(x.target.Jacobian(k, p.theta).T()))
+		c := estimate.Congruence(p.Covariance, mat.DenseCopyOf(x.Target.Jacobian(k, p.Theta).T()))
 		var trace, squares float64
 		for i := range c.SymmetricDim() {
 			trace += c.At(i, i)
@@ -283,7 +283,7 @@ func (x *rateStatistics) extremes() {
 				squares += c.At(i, j) * c.At(i, j)
 			}
 		}
-		shape := float64(x.count) * trace * trace / (2 * squares)
+		shape := float64(x.Count) * trace * trace / (2 * squares)
 		gamma := distuv.Gamma{Alpha: shape, Beta: shape}
 		tail, left := rowLevel/2/float64(x.Blocks), 0.01+square(x.relative(s, x.last, k))
 		x.Extremes.Low = math.Min(x.Extremes.Low, math.Sqrt(gamma.Quantile(tail))*(1-left))
@@ -294,9 +294,9 @@ func (x *rateStatistics) extremes() {
 // pooledSlope is the slope of log RMS of a number on log N with one intercept per population.
 func (x *rateStatistics) pooledSlope(of func(replicate) float64, at func(s, size int) []int) float64 {
 	var values points
-	for s := range x.populations {
+	for s := range x.Limits {
 		for size := x.firstSize; size <= x.last; size++ {
-			values.add(float64(x.sizes[size]), rms(x.values(s, size, of), at(s, size)), s)
+			values.add(float64(x.Sizes[size]), rms(x.values(s, size, of), at(s, size)), s)
 		}
 	}
 	return values.slope()

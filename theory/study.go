@@ -130,15 +130,15 @@ func problemOf(s Settings, truth *Truth) *problem {
 func (t *Truth) law(shift int) []float64 { return t.Table.Multinomial(t.Design.Frequencies(shift)) }
 
 // population is the truth under the given probabilities of the cells.
-func (p *problem) population(model Model, law []float64) (population, error) {
-	return p.populationAt(p.Theta, law, model, p.gauge)
+func (p *problem) population(model Model, law []float64) (Limit, error) {
+	return p.limit(model, p.gauge, p.Theta, law)
 }
 
 // experiment is the estimation of the truth under laws of the cells. In every population θ* is the
 // truth's own.
-func (p *problem) experiment(ctx context.Context, laws ...[]float64) (e *experiment, err error) {
-	e = &experiment{trials: trials{Settings: p.Settings}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target}
-	e.populations, err = each(ctx, len(laws), p.model, func(model Model, i int) (population, error) {
+func (p *problem) experiment(ctx context.Context, laws ...[]float64) (e *Experiment, err error) {
+	e = &Experiment{Trials: Trials{Settings: p.Settings}, Truth: p.Truth, Model: p.model, Gauge: p.gauge, Target: p.target}
+	e.Limits, err = each(ctx, len(laws), p.model, func(model Model, i int) (Limit, error) {
 		return p.population(model, laws[i])
 	})
 	return e, err

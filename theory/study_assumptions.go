@@ -19,7 +19,7 @@ import (
 const localRadius = 0.1
 
 // assumptions are checked on samples of a problem under shifts.
-type assumptions struct{ *experiment }
+type assumptions struct{ *Experiment }
 
 func runAssumptions(ctx context.Context, s Settings, r *Report) error {
 	p := newProblem(s, designOf(s), newRand(s.Seed, 25))
@@ -28,7 +28,7 @@ func runAssumptions(ctx context.Context, s Settings, r *Report) error {
 		return err
 	}
 	e := assumptions{of}
-	e.sizes, e.count = []int{1e4, 1e5, 1e6, 1e7}, choose(s, 30, 100)
+	e.Sizes, e.Count = []int{1e4, 1e5, 1e6, 1e7}, choose(s, 30, 100)
 	for _, check := range []func(context.Context, *Report) error{
 		e.smoothness, e.uniformConvergence, e.nearCurvature, e.curvatureLaw, e.stationarity,
 		e.coupling, e.manySlots, e.moments, e.lipschitz, e.taylor,
@@ -52,12 +52,12 @@ func nearby(theta []float64, rng *rand.Rand) []float64 {
 // smoothness checks A1: the derivatives against differences in Θ_local, differentiation
 // under the expectation, and the envelopes.
 func (e assumptions) smoothness(_ context.Context, r *Report) error {
-	rng, p := newRand(e.Seed, 26), e.populations[0]
-	at, n := &probe{model: e.model, weights: p.weights}, e.model.Dim()
+	rng, p := newRand(e.Seed, 26), e.Limits[0]
+	at, n := &probe{model: e.Model, weights: p.Weights}, e.Model.Dim()
 	numeric, differences := make([]float64, n), mat.NewDense(n, n, nil)
 	var worst, worstHess float64
 	for range 3 {
-		theta := nearby(p.theta, rng)
+		theta := nearby(p.Theta, rng)
 		loss := func(x []float64) float64 { l, _ := at.gradient(x); return l }
 		fd.Gradient(numeric, loss, theta, &fd.Settings{Formula: fd.Central})
 		_, grad := at.gradient(theta)
@@ -75,13 +75,13 @@ func (e assumptions) smoothness(_ context.Context, r *Report) error {
 
 // envelopes checks E∇ℓ row by row against ∇Eℓ, and E sup ‖∇ℓ‖ over points of Θ_local.
 func (e assumptions) envelopes(r *Report, rng *rand.Rand) error {
-	p, at := e.populations[0], &probe{model: e.model, weights: e.populations[0].weights}
-	theta := nearby(p.theta, rng)
+	p, at := e.Limits[0], &probe{model: e.Model, weights: e.Limits[0].Weights}
+	theta := nearby(p.Theta, rng)
 	_, grad := at.gradient(theta)
-	points := [][]float64{theta, p.theta, nearby(theta, rng), nearby(theta, rng)}
+	points := [][]float64{theta, p.Theta, nearby(theta, rng), nearby(theta, rng)}
 	var envelope, envelopeHess, largest float64
-	sum, row := make([]float64, len(theta)), &probe{model: e.model.cheapest(), weights: make([]float64, len(p.weights))}
-	for i, w := range p.weights {
+	sum, row := make([]float64, len(theta)), &probe{model: e.Model.cheapest(), weights: make([]float64, len(p.Weights))}
+	for i, w := range p.Weights {
 		if w == 0 {
 			continue
 		}
@@ -109,18 +109,18 @@ func (e assumptions) envelopes(r *Report, rng *rand.Rand) error {
 // uniformConvergence measures how fast the suprema of A2 over Θ_local, and the
 // gradient at θ* (A3), fall.
 func (e assumptions) uniformConvergence(ctx context.Context, r *Report) error {
-	p := e.populations[0]
+	p := e.Limits[0]
 	points, rng := make([]expansion, 5), newRand(e.Seed, 27)
-	expected := &probe{model: e.model, weights: p.weights}
+	expected := &probe{model: e.Model, weights: p.Weights}
 	for i := range points {
-		theta := p.theta
+		theta := p.Theta
 		if i > 0 {
 			theta = nearby(theta, rng)
 		}
 		points[i] = expand(expected, theta)
 	}
 	t := e.of(p, 28)
-	gaps, _, err := t.measure(ctx, e.model.cheapest(), 4, func(model Model, x trial) ([]float64, error) {
+	gaps, _, err := t.measure(ctx, e.Model.cheapest(), 4, func(model Model, x Trial) ([]float64, error) {
 		at := &probe{model: model, weights: t.draw(x)}
 		var ofLoss, ofGrad, ofHess, atTruth float64
 		for q, of := range points {
@@ -163,8 +163,8 @@ func expand(p *probe, theta []float64) expansion {
 }
 
 // of are trials of one population, under random numbers of that name.
-func (e assumptions) of(p population, name uint64) *trials {
-	return e.Settings.draws(p.weights, e.sizes, e.count, name)
+func (e assumptions) of(p Limit, name uint64) *Trials {
+	return e.Settings.draws(p.Weights, e.Sizes, e.Count, name)
 }
 
 // widest is how wide a neighbourhood of A4 may be: within half of it the curvature keeps half of
@@ -176,12 +176,12 @@ const widest = 1.0
 // neighbourhood may be is told: width in parts of the curvature's own length, λ over its slope.
 func (e assumptions) nearCurvature(_ context.Context, r *Report) error {
 	rng := newRand(e.Seed, 44)
-	model := e.model.cheapest()
-	gauge := e.target.(Products).Rescaling
+	model := e.Model.cheapest()
+	gauge := e.Target.(Products).Rescaling
 	radius, kept := math.Inf(1), math.Inf(1)
 	strays, starts := 0, 0
-	for _, p := range e.populations {
-		at, of := p.theta, &probe{model: model, weights: p.weights}
+	for _, p := range e.Limits {
+		at, of := p.Theta, &probe{model: model, weights: p.Weights}
 		here := leastCurvature(of, gauge, at)
 		reach := widest * (here / sharpness(of, p))
 		for range 8 {
@@ -189,7 +189,7 @@ func (e assumptions) nearCurvature(_ context.Context, r *Report) error {
 			floats.AddScaled(point, reach/2/floats.Norm(direction, 2), direction)
 			kept = math.Min(kept, leastCurvature(of, gauge, point)/here)
 			starts++
-			failed := minimize(model, e.gauge, point, p.weights)
+			failed := minimize(model, e.Gauge, point, p.Weights)
 			if gauge.Fix(point, at); failed != nil || floats.Distance(point, at, 2) > sameMinimum {
 				strays++
 			}
@@ -215,21 +215,21 @@ func leastCurvature(p *probe, gauge Gauge, theta []float64) float64 {
 // stationarity checks A5: the fits stop at a residual that vanishes, and lie in Θ_local
 // with a probability that goes to 1.
 func (e assumptions) stationarity(ctx context.Context, r *Report) error {
-	short := *e.experiment
-	short.sizes, short.count, short.salt = []int{1e6, 1e8}, max(6, e.count/3), 45<<32
+	short := *e.Experiment
+	short.Sizes, short.Count, short.Stream = []int{1e6, 1e8}, max(6, e.Count/3), 45<<32
 	o, err := short.run(ctx)
 	if err != nil {
 		return err
 	}
 	var residual float64
-	outside := make([][]string, len(short.sizes))
+	outside := make([][]string, len(short.Sizes))
 	for i, x := range o.all {
 		residual = math.Max(residual, x.residual)
 		if at := o.nth(i); !(x.thetaError <= stationaryRadius) {
-			outside[at.size] = append(outside[at.size], o.name(at))
+			outside[at.Size] = append(outside[at.Size], o.name(at))
 		}
 	}
-	fits := len(short.populations) * short.count
+	fits := len(short.Limits) * short.Count
 	r.record("a5-residual", "A5: ε_N = ‖∇L_N(θ̂)‖ of the fits, greatest", exact(residual), "→ 0: Newton's tolerance")
 	r.record("a5-outside-early", fmt.Sprintf("A5: fits of %d farther than %g from θ* at N = 1e6", fits, stationaryRadius), exact(float64(len(outside[0]))), "falls to 0")
 	r.rare("a5-outside", fmt.Sprintf("A5: fits of %d farther than %g from θ* at N = 1e8", fits, stationaryRadius), outside[1], fits, lostPart, "0 as N grows")

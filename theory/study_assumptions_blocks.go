@@ -22,8 +22,8 @@ type entanglement struct {
 }
 
 // entangled is that of codeword k.
-func entangled(p population, gauge Rescaling, k int) (x entanglement) {
-	h, j, directions := p.hessian, p.scores, p.directions
+func entangled(p Limit, gauge Rescaling, k int) (x entanglement) {
+	h, j, directions := p.Hessian, p.Scores, p.Free
 	block := gauge.coordinates(k)
 	x.constant = schurConstant(h, block, directions, directions)
 	// a_k or b_k alone, as printed: the other factor among the others can undo it. The
@@ -32,7 +32,7 @@ func entangled(p population, gauge Rescaling, k int) (x entanglement) {
 	x.receiver = math.Abs(schurConstant(h, block[:gauge.Classes], nil, others))
 	x.sender = math.Abs(schurConstant(h, block[gauge.Classes:], nil, others))
 
-	rest := complement(len(p.theta), block)
+	rest := complement(len(p.Theta), block)
 	inverse := quotientInverse(estimate.Symmetric(dense(h, rest, rest)), restrict(directions, rest))
 	if inverse == nil {
 		x.influence = math.NaN()
@@ -40,7 +40,7 @@ func entangled(p population, gauge Rescaling, k int) (x entanglement) {
 	}
 	var cross mat.Dense
 	cross.Mul(dense(h, block, rest), inverse)
-	x.influence = spectralNorm(&cross) / p.occupancy[k]
+	x.influence = spectralNorm(&cross) / p.Occupancy[k]
 	// E‖R_k‖² N = tr(B J_−k,−k Bᵀ), B = H_k,−k H⁺_−k,−k.
 	x.leak = predictedError(&cross, estimate.Symmetric(dense(j, rest, rest)), 1)
 	x.own = math.Sqrt(mat.Trace(dense(j, block, block)))
@@ -49,21 +49,21 @@ func entangled(p population, gauge Rescaling, k int) (x entanglement) {
 
 // coupling reports A6, A7, A8 and the leakage term of Theorem 2's proof.
 func (e assumptions) coupling(_ context.Context, r *Report) error {
-	gauge := e.target.(Products).Rescaling
+	gauge := e.Target.(Products).Rescaling
 	var influence, rare, frequent, receiver, sender, most float64
 	smallest, least := math.Inf(1), math.Inf(1)
 	var leak, own points
 	constants := Curve{Label: "c_k, joint block off the gauge"}
-	for _, p := range e.populations {
-		for k, part := range p.occupancy {
+	for _, p := range e.Limits {
+		for k, part := range p.Occupancy {
 			x := entangled(p, gauge, k)
 			smallest = math.Min(smallest, x.constant)
 			constants.X, constants.Y = append(constants.X, part), append(constants.Y, x.constant)
-			if part == floats.Min(p.occupancy) {
-				rare += x.constant / float64(len(e.populations))
+			if part == floats.Min(p.Occupancy) {
+				rare += x.constant / float64(len(e.Limits))
 			}
-			if part == floats.Max(p.occupancy) {
-				frequent += x.constant / float64(len(e.populations))
+			if part == floats.Max(p.Occupancy) {
+				frequent += x.constant / float64(len(e.Limits))
 			}
 			receiver, sender, influence = math.Max(receiver, x.receiver), math.Max(sender, x.sender), math.Max(influence, x.influence)
 			if math.IsNaN(x.influence) {
@@ -104,7 +104,7 @@ func (e assumptions) manySlots(_ context.Context, r *Report) error {
 	if err != nil {
 		return err
 	}
-	c := schurConstant(of.hessian, p.gauge.coordinates(0), of.directions, of.directions)
+	c := schurConstant(of.Hessian, p.gauge.coordinates(0), of.Free, of.Free)
 	r.record("a6-many-slots", "A6: c_k of the most frequent codeword at w = 8", exact(c), "lower still")
 	return nil
 }
@@ -113,15 +113,15 @@ func (e assumptions) manySlots(_ context.Context, r *Report) error {
 // of the population.
 func (e assumptions) lipschitz(ctx context.Context, r *Report) error {
 	rng := newRand(e.Seed, 32)
-	model := e.model.cheapest()
+	model := e.Model.cheapest()
 	var ofSamples, ofPopulations, sharpest float64
-	for _, p := range e.populations {
+	for _, p := range e.Limits {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		sample, population := &probe{model: model, weights: Sample(p.weights, 1e6, rng)}, &probe{model: model, weights: p.weights}
+		sample, population := &probe{model: model, weights: Sample(p.Weights, 1e6, rng)}, &probe{model: model, weights: p.Weights}
 		for range 10 {
-			x, y := nearby(p.theta, rng), nearby(p.theta, rng)
+			x, y := nearby(p.Theta, rng), nearby(p.Theta, rng)
 			ofSamples, ofPopulations = math.Max(ofSamples, steepness(sample, x, y)), math.Max(ofPopulations, steepness(population, x, y))
 		}
 		// Random pairs understate a supremum: along the top curvature's own third
@@ -145,10 +145,10 @@ func steepness(p *probe, x, y []float64) float64 {
 
 // sharpness climbs |∇²L(θ*+hu) − ∇²L(θ*)|/h over unit u by alternating between the
 // eigenvector v of the largest change and the direction ∇(vᵀ∇²L v) it changes in.
-func sharpness(p *probe, of population) (norm float64) {
+func sharpness(p *probe, of Limit) (norm float64) {
 	const h = bendingStep
-	theta, n := of.theta, len(of.theta)
-	_, vectors := estimate.Spectrum(of.hessian)
+	theta, n := of.Theta, len(of.Theta)
+	_, vectors := estimate.Spectrum(of.Hessian)
 	v := mat.Col(nil, n-1, vectors)
 	point := make([]float64, n)
 	for range 10 {
@@ -156,7 +156,7 @@ func sharpness(p *probe, of population) (norm float64) {
 		floats.Scale(1/floats.Norm(u, 2), u)
 		floats.AddScaledTo(point, theta, h, u)
 		hess := p.newton(point)
-		subtract(hess, of.hessian)
+		subtract(hess, of.Hessian)
 		hess.ScaleSym(1/h, hess)
 		values, vectors := estimate.Spectrum(hess)
 		top := 0
@@ -174,8 +174,8 @@ func sharpness(p *probe, of population) (norm float64) {
 // contributions have moments; and averages over the occurrences in a sample settle as
 // N_k^(−1/2).
 func (e assumptions) moments(ctx context.Context, r *Report) error {
-	m, problems := new(experiment), new(misspecifiedProblems)
-	for n := 100; len(m.populations) == 0; n++ {
+	m, problems := new(Experiment), new(misspecifiedProblems)
+	for n := 100; len(m.Limits) == 0; n++ {
 		var err error
 		if m, err = problems.draw(ctx, e.Settings, n); err != nil {
 			return err
@@ -196,18 +196,18 @@ func (e assumptions) moments(ctx context.Context, r *Report) error {
 
 // conditionalLaw checks the conditional law of large numbers of A8, for the codeword of middle frequency.
 func (e assumptions) conditionalLaw(ctx context.Context, r *Report) error {
-	p, gauge := e.populations[0], e.target.(Products).Rescaling
+	p, gauge := e.Limits[0], e.Target.(Products).Rescaling
 	k := gauge.Codewords / 2
 	block := gauge.coordinates(k)
-	model := e.model.cheapest()
-	population := &probe{model: model, weights: p.weights}
-	expected := population.newton(p.theta)
+	model := e.Model.cheapest()
+	population := &probe{model: model, weights: p.Weights}
+	expected := population.newton(p.Theta)
 	t := e.of(p, 46)
-	gap, _, err := t.measure(ctx, model, 1, func(model Model, x trial) ([]float64, error) {
+	gap, _, err := t.measure(ctx, model, 1, func(model Model, x Trial) ([]float64, error) {
 		at := &probe{model: model, weights: t.draw(x)}
-		hess := at.newton(p.theta)
+		hess := at.newton(p.Theta)
 		subtract(hess, expected)
-		return []float64{mat.Norm(dense(hess, block, block), 2) / p.occupancy[k]}, at.err
+		return []float64{mat.Norm(dense(hess, block, block), 2) / p.Occupancy[k]}, at.err
 	})
 	if err != nil {
 		return err
@@ -220,15 +220,15 @@ func (e assumptions) conditionalLaw(ctx context.Context, r *Report) error {
 // meanGradients returns, over the populations, the largest mean of ∇_k ℓ over a codeword's
 // occurrences, over those within one cell, and the largest E‖∇²_kk ℓ‖ per occurrence.
 func (e assumptions) meanGradients() (block, cell, hessian float64, err error) {
-	gauge, p := e.target.(Products).Rescaling, e.populations[0]
-	at, total := &probe{model: e.model.cheapest()}, make([]float64, e.model.Dim())
+	gauge, p := e.Target.(Products).Rescaling, e.Limits[0]
+	at, total := &probe{model: e.Model.cheapest()}, make([]float64, e.Model.Dim())
 	norms := make([]float64, gauge.Codewords)
-	for v, c := range e.table.Cells {
-		at.weights = make([]float64, len(p.weights))
-		mass := floats.Sum(e.table.of(p.weights, v))
-		floats.AddScaled(e.table.of(at.weights, v), 1/mass, e.table.of(p.weights, v))
-		_, grad := at.gradient(p.theta)
-		hess := at.newton(p.theta)
+	for v, c := range e.Truth.Table.Cells {
+		at.weights = make([]float64, len(p.Weights))
+		mass := floats.Sum(e.Truth.Table.of(p.Weights, v))
+		floats.AddScaled(e.Truth.Table.of(at.weights, v), 1/mass, e.Truth.Table.of(p.Weights, v))
+		_, grad := at.gradient(p.Theta)
+		hess := at.newton(p.Theta)
 		floats.AddScaled(total, mass, grad)
 		for _, o := range c.Occurrences {
 			own := gauge.coordinates(o.Codeword)
@@ -238,8 +238,8 @@ func (e assumptions) meanGradients() (block, cell, hessian float64, err error) {
 		}
 	}
 	for k, norm := range norms {
-		block = math.Max(block, Rows{gauge.coordinates(k)}.Size(0, total)/p.occupancy[k])
-		hessian = math.Max(hessian, norm/p.occupancy[k])
+		block = math.Max(block, Rows{gauge.coordinates(k)}.Size(0, total)/p.Occupancy[k])
+		hessian = math.Max(hessian, norm/p.Occupancy[k])
 	}
 	return block, cell, hessian, at.err
 }
@@ -253,21 +253,21 @@ func (e assumptions) meanGradients() (block, cell, hessian float64, err error) {
 // holds is the integral form, with ∫₀¹ ∇²L_N(θ* + tΔ) dt in its place; A2, A4 and A9 bound
 // that mean as they bound the single Hessian, so both theorems stand.
 func (e assumptions) taylor(_ context.Context, r *Report) error {
-	p := e.populations[0]
-	model := e.model.cheapest()
+	p := e.Limits[0]
+	model := e.Model.cheapest()
 	n := model.Dim()
-	sample := Sample(p.weights, 1e5, newRand(e.Seed, 48))
-	fit := slices.Clone(p.theta)
-	lost := minimize(model, e.target.(Products).Rescaling, fit, sample) != nil
+	sample := Sample(p.Weights, 1e5, newRand(e.Seed, 48))
+	fit := slices.Clone(p.Theta)
+	lost := minimize(model, e.Target.(Products).Rescaling, fit, sample) != nil
 	of := &probe{model: model, weights: sample}
-	_, here := of.gradient(p.theta)
+	_, here := of.gradient(p.Theta)
 	_, there := of.gradient(fit)
 	step, change := make([]float64, n), make([]float64, n)
-	floats.SubTo(step, fit, p.theta)
+	floats.SubTo(step, fit, p.Theta)
 	floats.SubTo(change, there, here)
 	point := make([]float64, n)
 	along := func(t float64) []float64 {
-		floats.AddScaledTo(point, p.theta, t, step)
+		floats.AddScaledTo(point, p.Theta, t, step)
 		return product(of.newton(point), step)
 	}
 	// With a spacing of 1/200 in t the least residual is good to a hundredth of itself.

@@ -53,22 +53,22 @@ func runCooccurrence(ctx context.Context, s Settings, r *Report) error {
 	if err != nil {
 		return err
 	}
-	e.sizes, e.count, e.salt = []int{1e7}, choose(s, 30, 100), 21<<32
+	e.Sizes, e.Count, e.Stream = []int{1e7}, choose(s, 30, 100), 21<<32
 	// Codewords that almost always meet are told apart by few rows: more rows are drawn
 	// until the first-order theory describes them.
-	e.aim(e.target)
+	e.aim(e.Target)
 	for e.relative(len(overlaps)-1, 0, 0) > 0.1 {
-		e.sizes[0] *= 10
+		e.Sizes[0] *= 10
 	}
 	o, err := e.run(ctx)
 	if err != nil {
 		return err
 	}
-	r.record("n", "N of every overlap", exact(float64(e.sizes[0])), "")
+	r.record("n", "N of every overlap", exact(float64(e.Sizes[0])), "")
 	r.unsettled(o.unsettled, e.total(), lostPart)
 	constants := Curve{Label: "Schur constant c_0", Style: Joined}
-	for n, p := range e.populations {
-		c := schurConstant(p.hessian, e.gauge.(Rescaling).coordinates(0), p.directions, p.directions)
+	for n, p := range e.Limits {
+		c := schurConstant(p.Hessian, e.Gauge.(Rescaling).coordinates(0), p.Free, p.Free)
 		constants.X, constants.Y = append(constants.X, 1-overlaps[n]), append(constants.Y, c)
 	}
 	errors := overlapped{o}.report(r, constants.Y)
@@ -82,7 +82,7 @@ func runCooccurrence(ctx context.Context, s Settings, r *Report) error {
 }
 
 // overlapped is the outcome of all overlaps.
-type overlapped struct{ *outcome }
+type overlapped struct{ *Outcome }
 
 // report reports the error of codeword 0 beside the sandwich's, and that of the codewords
 // that do not overlap, at each overlap. It returns the curves of the three.
@@ -92,9 +92,9 @@ func (o overlapped) report(r *Report, constants []float64) []Curve {
 	predicted := Curve{Label: "sandwich", Style: Prediction}
 	var atFirst float64
 	for n, overlap := range overlaps {
-		occupancy := o.populations[n].occupancy[0]
-		sandwich := o.populations[n].predicted[0] * math.Sqrt(occupancy)
-		error0 := rmsEstimate(o.errors(n, 0, 0)).over(1 / math.Sqrt(float64(o.sizes[0])*occupancy))
+		occupancy := o.Limits[n].Occupancy[0]
+		sandwich := o.Limits[n].Predicted[0] * math.Sqrt(occupancy)
+		error0 := rmsEstimate(o.errors(n, 0, 0)).over(1 / math.Sqrt(float64(o.Sizes[0])*occupancy))
 		rest := o.errorOfOthers(n)
 		if n == 0 {
 			atFirst = rest.Value
@@ -115,11 +115,11 @@ func (o overlapped) report(r *Report, constants []float64) []Curve {
 
 // errorOfOthers is the mean RMSE·√N_k of the codewords that do not overlap, at the n-th overlap.
 func (o overlapped) errorOfOthers(n int) Estimate {
-	N, codewords := float64(o.sizes[0]), o.target.Blocks()
-	return bootstrap(1, o.count, newRand(o.Seed, 21, uint64(n)), func(pick [][]int) []float64 {
+	N, codewords := float64(o.Sizes[0]), o.Target.Blocks()
+	return bootstrap(1, o.Count, newRand(o.Seed, 21, uint64(n)), func(pick [][]int) []float64 {
 		var sum float64
 		for k := 2; k < codewords; k++ {
-			sum += rms(o.errors(n, 0, k), pick[0]) * math.Sqrt(N*o.populations[n].occupancy[k]) / float64(codewords-2)
+			sum += rms(o.errors(n, 0, k), pick[0]) * math.Sqrt(N*o.Limits[n].Occupancy[k]) / float64(codewords-2)
 		}
 		return []float64{sum}
 	})[0]

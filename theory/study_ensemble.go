@@ -211,18 +211,18 @@ func (x *ensemble) foretell(m *eachDraw, frequencies []float64) (f foretold, err
 	of := excess{stays: make([]float64, entries/C)}
 	mean := mat.NewDense(entries, entries, nil) // P̄
 	for _, model := range m.all {
-		p, err := populationOf(f.weights, nil, x.Theta, model, x.gauge)
+		p, err := NewLimit(model, x.gauge, x.Theta, f.weights)
 		if err != nil {
 			return f, err
 		}
-		f.reach = math.Max(f.reach, math.Sqrt(operatorNorm(p.covariance)))
+		f.reach = math.Max(f.reach, math.Sqrt(operatorNorm(p.Covariance)))
 		at := &probe{model: model.cheapest(), weights: f.weights}
 		A := at.scoreRows(x.Theta)
 		if at.err != nil {
 			return f, at.err
 		}
 		var P mat.Dense
-		P.Product(A, p.naive, A.T())
+		P.Product(A, p.Inverse, A.T())
 		mean.Add(mean, &P)
 		one := make([]float64, entries/C)
 		for i := range entries {
@@ -319,7 +319,7 @@ func (x *ensemble) represents() (largest float64, err error) {
 // ensembleOutcome is what samples under shifts of the common codewords' law gave.
 type ensembleOutcome struct {
 	*ensemble
-	*trials
+	*Trials
 	laws   []foretold
 	tables [][][][]float64 // of each law, of each number of measured, by size and replicate
 	lost   []string
@@ -340,8 +340,8 @@ func (x *ensemble) run(ctx context.Context) (*ensembleOutcome, error) {
 	}
 	sizes = slices.Delete(sizes, 1, 2) // three tell a slope
 	for i, f := range o.laws {
-		o.trials = x.draws(f.weights, sizes, choose(x.Settings, 24, 64), 71, uint64(i))
-		tables, lost, err := o.measure(ctx, x.models(), len(f.numbers)+len(members), func(model Model, t trial) ([]float64, error) {
+		o.Trials = x.draws(f.weights, sizes, choose(x.Settings, 24, 64), 71, uint64(i))
+		tables, lost, err := o.measure(ctx, x.models(), len(f.numbers)+len(members), func(model Model, t Trial) ([]float64, error) {
 			return x.measured(model.(*eachDraw), f, o.draw(t))
 		})
 		if err != nil {
@@ -366,12 +366,12 @@ func (o *ensembleOutcome) gap() (largest float64) {
 type averages [][][]float64
 
 func (o *ensembleOutcome) averages(pick [][]int) averages {
-	a := make(averages, len(o.sizes))
-	for size := range o.sizes {
+	a := make(averages, len(o.Sizes))
+	for size := range o.Sizes {
 		for law, tables := range o.tables {
 			var values []float64
 			for _, table := range tables {
-				some := data.Each(pick[law*len(o.sizes)+size], func(r int) float64 { return table[size][r] })
+				some := data.Each(pick[law*len(o.Sizes)+size], func(r int) float64 { return table[size][r] })
 				values = append(values, mean(valid(some)))
 			}
 			a[size] = append(a[size], values)
@@ -403,7 +403,7 @@ func everyOther(n, many int) (all []func([]float64) float64) {
 func (o *ensembleOutcome) toFormula(of ...func([]float64) float64) func(a averages) float64 {
 	return func(a averages) float64 {
 		var ratios []float64
-		N := float64(o.sizes[len(o.sizes)-1])
+		N := float64(o.Sizes[len(o.Sizes)-1])
 		for law, formula := range o.formula() {
 			for _, number := range of {
 				ratios = append(ratios, number(a.last()[law])*N/number(formula))
@@ -417,7 +417,7 @@ func (o *ensembleOutcome) toFormula(of ...func([]float64) float64) func(a averag
 func (o *ensembleOutcome) onN(number func([]float64) float64) func(a averages) float64 {
 	return func(a averages) float64 {
 		var p points
-		for size, N := range o.sizes {
+		for size, N := range o.Sizes {
 			for law, numbers := range a[size] {
 				p.add(float64(N), number(numbers), law)
 			}
@@ -484,7 +484,7 @@ func (o *ensembleOutcome) report(r *Report) {
 			return sum
 		}})
 	}
-	estimates := bootstrap(len(o.laws)*len(o.sizes), o.count, newRand(o.Seed, 72), func(pick [][]int) []float64 {
+	estimates := bootstrap(len(o.laws)*len(o.Sizes), o.Count, newRand(o.Seed, 72), func(pick [][]int) []float64 {
 		a := o.averages(pick)
 		return data.Each(claims, func(c claim) float64 { return c.of(a) })
 	})

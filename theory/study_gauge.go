@@ -154,11 +154,11 @@ const orbitSpread = 0.3
 func balanced(ctx context.Context, s Settings, r *Report) error {
 	p := newProblem(s, Fast(), newRand(s.Seed, 5))
 	t := s.draws(p.Weights(p.law(0)), []int{3e5, 1e7, 3e8}, choose(s, 60, 160), 5, 1)
-	tables, losses, err := t.measure(ctx, p.model, 2, func(model Model, x trial) ([]float64, error) {
+	tables, losses, err := t.measure(ctx, p.model, 2, func(model Model, x Trial) ([]float64, error) {
 		at, theta := &probe{model: model}, slices.Clone(p.Theta)
 		for k := range p.gauge.Codewords {
 			a, b := p.gauge.factors(theta, k)
-			t := math.Exp(orbitSpread * x.rng.NormFloat64())
+			t := math.Exp(orbitSpread * x.Rand.NormFloat64())
 			floats.Scale(t, a)
 			floats.Scale(1/t, b)
 		}
@@ -202,7 +202,7 @@ var ridges = []ridge{
 type ridgeFinding struct {
 	collapsed, unpredicted int     // blocks at M_k = 0, and those that the ridge should not have collapsed
 	worst, random          float64 // radius of positive definiteness, in the worst direction and in a random one
-	population             population
+	population             Limit
 }
 
 // under fits the population of a shift of the frequencies under a ridge.
@@ -226,7 +226,7 @@ func (p *problem) under(ridge ridge, model Model, shift int) (f ridgeFinding, er
 	if err != nil || !ridge.rates {
 		return f, err
 	}
-	f.population, err = p.populationAt(theta, law, model, NullSpace{})
+	f.population, err = p.limit(model, NullSpace{}, theta, law)
 	return f, err
 }
 
@@ -246,10 +246,10 @@ func ridged(ctx context.Context, s Settings, r *Report) error {
 		if !ridge.rates {
 			continue
 		}
-		e := &experiment{
-			trials: trials{Settings: s, sizes: []int{3e5, 1e6, 3e6}, count: choose(s, 14, 40)},
-			model:  model, gauge: NullSpace{}, target: p.target, salt: 6 << 32,
-			populations: data.Each(findings, func(f ridgeFinding) population { return f.population }),
+		e := &Experiment{
+			Trials: Trials{Settings: s, Sizes: []int{3e5, 1e6, 3e6}, Count: choose(s, 14, 40)},
+			Model:  model, Gauge: NullSpace{}, Target: p.target, Stream: 6 << 32,
+			Limits: data.Each(findings, func(f ridgeFinding) Limit { return f.population }),
 		}
 		o, err := e.run(ctx)
 		if err != nil {

@@ -26,9 +26,9 @@ const (
 type growing struct {
 	key, name string
 	exponent  float64 // a
-	*trials
+	*Trials
 	problems    []*problem // of each size
-	populations []population
+	populations []Limit
 	errors      [][][]float64 // of each number, size and sample
 	lost        []string
 }
@@ -77,14 +77,14 @@ func (g *growing) draw(ctx context.Context, s Settings) error {
 		g.problems, g.populations = append(g.problems, p), append(g.populations, of)
 		sizes = append(sizes, int(math.Round(leastGrown*math.Pow(float64(K)/leastCodewords, 1/g.exponent))))
 	}
-	g.trials = s.draws(nil, sizes, choose(s, 160, 200), 82, uint64(100*g.exponent))
-	g.what = g.name
-	g.law = func(x trial) []float64 { return g.populations[x.size].weights }
+	g.Trials = s.draws(nil, sizes, choose(s, 160, 200), 82, uint64(100*g.exponent))
+	g.What = g.name
+	g.Law = func(x Trial) []float64 { return g.populations[x.Size].Weights }
 	var err error
-	g.errors, g.lost, err = g.measure(ctx, nil, grownNumbers, func(_ Model, at trial) ([]float64, error) {
-		p := g.problems[at.size]
-		here := &probe{model: p.model.cheapest().fork(), weights: g.populations[at.size].weights}
-		theta, err := p.fit(here.model, g.trials.draw(at))
+	g.errors, g.lost, err = g.measure(ctx, nil, grownNumbers, func(_ Model, at Trial) ([]float64, error) {
+		p := g.problems[at.Size]
+		here := &probe{model: p.model.cheapest().fork(), weights: g.populations[at.Size].Weights}
+		theta, err := p.fit(here.model, g.Trials.draw(at))
 		if err != nil {
 			return nil, err
 		}
@@ -102,12 +102,12 @@ func (g *growing) draw(ctx context.Context, s Settings) error {
 
 // predicted are the sandwich's numbers at a size.
 func (g *growing) predicted(size int) [grownNumbers]float64 {
-	of, N := &g.populations[size], float64(g.sizes[size])
+	of, N := &g.populations[size], float64(g.Sizes[size])
 	of.predict(g.problems[size].target)
 	var risk mat.Dense
-	risk.Mul(of.hessian, of.covariance)
+	risk.Mul(of.Hessian, of.Covariance)
 	return [grownNumbers]float64{
-		rms(of.predicted, data.UpTo(len(of.predicted))) / math.Sqrt(N), math.Sqrt(of.covariance.Trace() / N), math.Sqrt(mat.Trace(&risk) / 2 / N),
+		rms(of.Predicted, data.UpTo(len(of.Predicted))) / math.Sqrt(N), math.Sqrt(of.Covariance.Trace() / N), math.Sqrt(mat.Trace(&risk) / 2 / N),
 	}
 }
 
@@ -119,7 +119,7 @@ const beyondFirst = 0.01
 
 func (g *growing) report(r *Report, figure *Figure) {
 	slopes := g.slopes(newRand(g.Seed, 83), g.errors...)
-	last := len(g.sizes) - 1
+	last := len(g.Sizes) - 1
 	predicted := g.predicted(last)
 	for n, of := range []struct {
 		key, quantity, theory string
@@ -143,7 +143,7 @@ func (g *growing) report(r *Report, figure *Figure) {
 	if len(figure.Curves) == 0 {
 		line.Label = "sandwich at each N"
 	}
-	for size, N := range g.sizes {
+	for size, N := range g.Sizes {
 		measured.add(float64(N), rmsEstimate(g.errors[grownCodeword][size]))
 		line.X, line.Y = append(line.X, float64(N)), append(line.Y, g.predicted(size)[grownCodeword])
 	}
@@ -154,7 +154,7 @@ func (g *growing) report(r *Report, figure *Figure) {
 // Labels follow the calibrator, and those of the codeword are then of almost one class.
 type oneSided struct {
 	*problem
-	population
+	Limit
 	share  float64 // m
 	others float64 // the part of the codeword's labels that are not of their most frequent class
 }
@@ -180,16 +180,16 @@ func newOneSided(s Settings, share float64, class int) (*oneSided, error) {
 	}
 	t.Label = labelLaw(t.Table, t.Theta, d.Identity)
 	x := &oneSided{problem: problemOf(s, t), share: share}
-	x.gauge.Fix(x.Theta, nil)
+	x.gauge.Fix(x.Truth.Theta, nil)
 	var err error
-	if x.population, err = x.problem.population(x.model.cheapest(), x.law(0)); err != nil {
+	if x.Limit, err = x.problem.population(x.model.cheapest(), x.law(0)); err != nil {
 		return nil, err
 	}
 	x.predict(x.target)
 	labels := make([]float64, d.Classes)
 	for v, cell := range t.Table.Cells {
 		if holds(cell) {
-			for i, weight := range t.Table.of(x.weights, v) {
+			for i, weight := range t.Table.of(x.Weights, v) {
 				labels[i%d.Classes] += weight
 			}
 		}
@@ -220,22 +220,22 @@ func newSided(s Settings) (best []*oneSided, err error) {
 // block is codeword 0's of a matrix, off its gauge.
 func (x *oneSided) block(m mat.Matrix) *mat.SymDense {
 	own := x.gauge.coordinates(sidedCodeword)
-	return estimate.Congruence(dense(m, own, own), orthogonalComplement(len(own), restrict(x.directions, own)))
+	return estimate.Congruence(dense(m, own, own), orthogonalComplement(len(own), restrict(x.Free, own)))
 }
 
 // imbalanced are the fits of a problem whose labels are one-sided.
 type imbalanced struct {
 	*oneSided
-	*trials
+	*Trials
 	errors [][]float64 // of M_0, of each size and sample
 	lost   []string
 }
 
 func (x *oneSided) fits(ctx context.Context) (*imbalanced, error) {
-	b := &imbalanced{oneSided: x, trials: x.draws(x.weights, []int{1e7, 1e8, 1e9}, choose(x.Settings, 96, 200), 86)}
-	b.what = fmt.Sprintf("m = %g", x.share)
-	tables, losses, err := b.measure(ctx, x.model.cheapest(), 1, func(model Model, at trial) ([]float64, error) {
-		theta, err := x.problem.fit(model, b.trials.draw(at))
+	b := &imbalanced{oneSided: x, Trials: x.draws(x.Weights, []int{1e7, 1e8, 1e9}, choose(x.Settings, 96, 200), 86)}
+	b.What = fmt.Sprintf("m = %g", x.share)
+	tables, losses, err := b.measure(ctx, x.model.cheapest(), 1, func(model Model, at Trial) ([]float64, error) {
+		theta, err := x.problem.fit(model, b.Trials.draw(at))
 		return []float64{x.target.Distance(sidedCodeword, theta, x.Theta)}, err
 	})
 	b.errors, b.lost = tables[0], losses
@@ -245,27 +245,27 @@ func (x *oneSided) fits(ctx context.Context) (*imbalanced, error) {
 // report compares the errors with the sandwich, and H, J and the errors with those of balanced labels.
 func (b *imbalanced) report(r *Report, balanced *oneSided) {
 	own, name := fmt.Sprintf("-%g", b.share), fmt.Sprintf("m = %g", b.share)
-	last := len(b.sizes) - 1
-	expected := func(size int) float64 { return b.predicted[sidedCodeword] / math.Sqrt(float64(b.sizes[size])) }
+	last := len(b.Sizes) - 1
+	expected := func(size int) float64 { return b.Predicted[sidedCodeword] / math.Sqrt(float64(b.Sizes[size])) }
 	second := func(size int) float64 { return square(expected(size) / b.target.Size(sidedCodeword, b.Theta)) }
 	r.record("others"+own, "part of a codeword's labels that are not of its main class, "+name, exact(b.others), "")
 	r.near("sided-slope"+own, "slope in N of the error of its M_k, "+name,
 		b.slopes(newRand(b.Seed, 87), b.errors)[0], -0.5, 0.005+second(0)/math.Log(100), "−1/2")
-	r.ratio("sided-ratio"+own, fmt.Sprintf("observed/sandwich RMSE at N = %g, ", float64(b.sizes[last]))+name,
+	r.ratio("sided-ratio"+own, fmt.Sprintf("observed/sandwich RMSE at N = %g, ", float64(b.Sizes[last]))+name,
 		rmsEstimate(b.errors[last]).over(expected(last)), 1, 0.01+second(last), "1")
 	gap := mat.NewSymDense(len(b.Theta), nil)
-	gap.CopySym(b.hessian)
-	subtract(gap, b.scores)
+	gap.CopySym(b.Hessian)
+	subtract(gap, b.Scores)
 	r.rounding("sided-information"+own, "‖H − J‖, "+name, operatorNorm(gap), 1e-9, "0: the law is the calibrator's")
-	h, before := b.block(b.hessian), balanced.block(balanced.hessian)
+	h, before := b.block(b.Hessian), balanced.block(balanced.Hessian)
 	least := func(m *mat.SymDense) float64 { values, _ := estimate.Spectrum(m); return values[0] }
 	of := ", in parts of that at m = 1, " + name
 	r.record("sided-trace"+own, "tr H_kk of the codeword"+of, exact(h.Trace()/before.Trace()), "")
 	r.record("sided-least"+own, "least curvature of H_kk off the gauge"+of, exact(least(h)/least(before)), "")
-	r.record("sided-error"+own, "predicted error of its M_k"+of, exact(b.predicted[sidedCodeword]/balanced.predicted[sidedCodeword]),
+	r.record("sided-error"+own, "predicted error of its M_k"+of, exact(b.Predicted[sidedCodeword]/balanced.Predicted[sidedCodeword]),
 		fmt.Sprintf("%.3g if it were that of the rows of other labels", math.Sqrt(balanced.others/b.others)))
 	r.record("sided-rest"+own, "predicted error of the other M_k together"+of,
-		exact(floats.Norm(b.predicted[1:], 2)/floats.Norm(balanced.predicted[1:], 2)), "1 if imbalance stays with its codeword")
+		exact(floats.Norm(b.Predicted[1:], 2)/floats.Norm(balanced.Predicted[1:], 2)), "1 if imbalance stays with its codeword")
 }
 
 // growthStudy is what the study draws.

@@ -62,28 +62,28 @@ func drawIntervals(ctx context.Context, s Settings) (*intervalSamples, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := s.draws(of.weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), choose(s, 40, 200))
-	index := func(x trial) int { return x.size*t.count + x.rep }
-	t.rand = func(x trial) *rand.Rand { return newRand(s.Seed, 42, uint64(index(x))) }
+	t := s.draws(of.Weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), choose(s, 40, 200))
+	index := func(x Trial) int { return x.Size*t.Count + x.Replicate }
+	t.Rand = func(x Trial) *rand.Rand { return newRand(s.Seed, 42, uint64(index(x))) }
 	n := t.total()
-	x := &intervalSamples{predictions: make([]coverage, n), factors: make([]coverage, n), largest: t.sizes[len(t.sizes)-1]}
-	variances, losses, err := t.measure(ctx, p.model, 1, func(model Model, at trial) ([]float64, error) {
+	x := &intervalSamples{predictions: make([]coverage, n), factors: make([]coverage, n), largest: t.Sizes[len(t.Sizes)-1]}
+	variances, losses, err := t.measure(ctx, p.model, 1, func(model Model, at Trial) ([]float64, error) {
 		sample := t.draw(at)
 		theta, err := p.fit(model, sample)
 		if err != nil {
 			return nil, err // with a codeword seen a few dozen times the likelihood may have no maximum
 		}
 		p.gauge.Fix(theta, p.Theta)
-		posteriors, sandwich, err := intervalsAt(ctx, p.Table, theta, sample, at.rows)
+		posteriors, sandwich, err := intervalsAt(ctx, p.Table, theta, sample, at.N)
 		if err != nil {
 			return nil, err
 		}
 		x.predictions[index(at)].countPosteriors(posteriors, p.Truth, rarest(p.Table, sandwich.Occurrences))
 		countFactors(&x.factors[index(at)], sandwich, p.Truth, theta)
-		return []float64{varianceRatio(sandwich, of, at.rows)}, nil
+		return []float64{varianceRatio(sandwich, of, at.N)}, nil
 	})
 	x.lost = losses
-	x.variances = slices.DeleteFunc(variances[0][len(t.sizes)-1], math.IsNaN)
+	x.variances = slices.DeleteFunc(variances[0][len(t.Sizes)-1], math.IsNaN)
 	return x, err
 }
 
@@ -200,11 +200,11 @@ const varianceLeft = 0.015
 
 // varianceRatio is the variance that a sample of N rows estimates for a factor over that of the
 // population's sandwich, the mean over all. Unlike a coverage it hardly varies between samples.
-func varianceRatio(s *layers.Sandwich, at population, N int) float64 {
+func varianceRatio(s *layers.Sandwich, at Limit, N int) float64 {
 	errors := factorErrors(s)
 	var sum float64
 	for i, v := range errors {
-		sum += v * v / (at.covariance.At(i, i) / float64(N))
+		sum += v * v / (at.Covariance.At(i, i) / float64(N))
 	}
 	return sum / float64(len(errors))
 }

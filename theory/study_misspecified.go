@@ -68,17 +68,23 @@ func pseudoTrue(model Model, gauge Gauge, theta, weights []float64, rng *rand.Ra
 // may have almost no curvature somewhere, and then needs more rows than N = 3e5.
 const certain = 0.1
 
+// apart is a population whose next best minimum lies so far above θ* in its loss.
+type apart struct {
+	Limit
+	gap float64
+}
+
 // draw makes problem number n, whose law the calibrator cannot represent, under four shifts of the design, and
 // leaves out the populations that have no θ* of their own.
-func (x *misspecifiedProblems) draw(ctx context.Context, s Settings, n int) (*experiment, error) {
+func (x *misspecifiedProblems) draw(ctx context.Context, s Settings, n int) (*Experiment, error) {
 	rng := newRand(s.Seed, 7, uint64(n))
 	p := newProblem(s, Fast(), rng)
 	p.Truth.misspecify(disturbance, rng)
-	e := &experiment{
-		trials: trials{Settings: s, count: x.replicates}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target, salt: 8<<32 + uint64(n),
+	e := &Experiment{
+		Trials: Trials{Settings: s, Count: x.replicates}, Truth: p.Truth, Model: p.model, Gauge: p.gauge, Target: p.target, Stream: 8<<32 + uint64(n),
 	}
 	shifts := evenShifts(p.Design, 4)
-	found, err := each(ctx, len(shifts), p.model.cheapest(), func(model Model, i int) (*population, error) {
+	found, err := each(ctx, len(shifts), p.model.cheapest(), func(model Model, i int) (*apart, error) {
 		law := p.law(shifts[i])
 		theta, gap, err := pseudoTrue(model, p.gauge, p.Theta, p.Weights(law), newRand(s.Seed, 9, uint64(n), uint64(i)))
 		if errors.Is(err, errUnbounded) {
@@ -87,33 +93,32 @@ func (x *misspecifiedProblems) draw(ctx context.Context, s Settings, n int) (*ex
 		if err != nil {
 			return nil, err
 		}
-		of, err := p.populationAt(theta, law, model, p.gauge)
-		of.gap = gap
-		return &of, err
+		of, err := p.limit(model, p.gauge, theta, law)
+		return &apart{of, gap}, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	x.drawn += len(shifts)
+	bounded := slices.DeleteFunc(slices.Clone(found), func(of *apart) bool { return of == nil })
 	for i, of := range found {
 		if of == nil {
 			x.unbounded = append(x.unbounded, fmt.Sprintf("seed %d, problem %d, shift %d", s.Seed, n, shifts[i]))
-		} else {
-			e.populations = append(e.populations, *of)
 		}
 	}
-	e.sizes = []int{3e5, 1e6}
-	for e.reach()/math.Sqrt(float64(e.sizes[0])) > certain {
-		e.sizes[0], e.sizes[1] = 10*e.sizes[0], 10*e.sizes[1]
+	e.Limits = data.Each(bounded, func(of *apart) Limit { return of.Limit })
+	e.Sizes = []int{3e5, 1e6}
+	for e.reach()/math.Sqrt(float64(e.Sizes[0])) > certain {
+		e.Sizes[0], e.Sizes[1] = 10*e.Sizes[0], 10*e.Sizes[1]
 	}
 	// A sample of N lowers the loss of a minimum by about df/2N. Where another lies
 	// less than twice that above θ*, a sample's best may be either: θ* is then not
 	// unique (A4).
-	bounded := len(e.populations)
-	e.populations = slices.DeleteFunc(e.populations, func(p population) bool {
-		return p.gap < float64(p.freedom())/float64(e.sizes[0])
+	unique := slices.DeleteFunc(slices.Clone(bounded), func(of *apart) bool {
+		return of.gap < float64(of.freedom())/float64(e.Sizes[0])
 	})
-	x.competing += bounded - len(e.populations)
+	e.Limits = data.Each(unique, func(of *apart) Limit { return of.Limit })
+	x.competing += len(bounded) - len(unique)
 	return e, nil
 }
 
@@ -130,7 +135,7 @@ type misspecifiedProblems struct {
 }
 
 // add takes what the replicates of a problem gave; its outliers are left out.
-func (x *misspecifiedProblems) add(problem int, o *outcome) {
+func (x *misspecifiedProblems) add(problem int, o *Outcome) {
 	x.outliers = append(x.outliers, o.keepNeighbourhood()...)
 	x.total += o.total()
 	x.problems, x.all = append(x.problems, problem), append(x.all, o.statistics(0))
@@ -161,7 +166,7 @@ func (x *misspecifiedProblems) report(r *Report) error {
 		return errors.New("theory: every misspecified population has competing minima, or none: take another seed")
 	}
 	each := fmt.Sprintf(" of %d problems", len(x.all))
-	widest := x.of(func(x *rateStatistics) float64 { return float64(x.sizes[1]) })
+	widest := x.of(func(x *rateStatistics) float64 { return float64(x.Sizes[1]) })
 	ratios := x.of(func(x *rateStatistics) float64 { return x.Ratio.Value })
 	naives := x.of(func(x *rateStatistics) float64 { return x.NaiveRatio })
 	farthest := slices.Max(x.of(func(x *rateStatistics) float64 {
@@ -202,13 +207,13 @@ func (x *misspecifiedProblems) report(r *Report) error {
 }
 
 // eachMisspecified fits the samples of each problem and hands on what they gave.
-func eachMisspecified(ctx context.Context, s Settings, x *misspecifiedProblems, visit func(problem int, o *outcome)) error {
+func eachMisspecified(ctx context.Context, s Settings, x *misspecifiedProblems, visit func(problem int, o *Outcome)) error {
 	for problem := range choose(s, 3, 12) {
 		e, err := x.draw(ctx, s, problem)
 		if err != nil {
 			return err
 		}
-		if len(e.populations) == 0 {
+		if len(e.Limits) == 0 {
 			continue
 		}
 		g, err := e.populationGradient()

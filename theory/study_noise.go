@@ -166,7 +166,7 @@ func (x noisy) ofBias(o *Outcome) (target, within float64) {
 	for limit, k := range o.Usable() {
 		size := floats.Norm(x.shift(o, k, o.Limits[limit].Theta), 2)
 		whole += square(size)
-		second += square(o.Predicted(limit, k)) / float64(o.Sizes[len(o.Sizes)-1]) / x.factors.Size(k, o.Limits[limit].Theta) * size
+		second += square(o.Limits[limit].Predicted[k]) / float64(o.Sizes[len(o.Sizes)-1]) / x.factors.Size(k, o.Limits[limit].Theta) * size
 	}
 	return 1, 0.01 + second/whole
 }
@@ -190,7 +190,7 @@ func (x noisy) ofAboutTruth(o *Outcome) (target, within float64) {
 	for _, N := range o.Sizes {
 		mean := 0.0
 		for limit, k := range o.Usable() {
-			mean += square(floats.Norm(x.shift(o, k, o.Limits[limit].Theta), 2)) + square(o.Predicted(limit, k))/float64(N)
+			mean += square(floats.Norm(x.shift(o, k, o.Limits[limit].Theta), 2)) + square(o.Limits[limit].Predicted[k])/float64(N)
 		}
 		p.add(float64(N), math.Sqrt(mean), 0)
 	}

@@ -24,7 +24,7 @@ func randomResidual(size float64, theta []float64, gauge Gauge, rng *rand.Rand) 
 }
 
 // optimization is what a residual of descents does to an experiment.
-type optimization struct{ *experiment }
+type optimization struct{ *Experiment }
 
 // imposed is the residual ‖∇L‖ of the gain's measurement: small enough for the
 // response to be linear, large enough to stand clear of the tolerance 1e-11.
@@ -90,7 +90,7 @@ func movedAlone(t *Truth) (laws [][]float64) {
 // gains measures |Δ_k|/ε two ways: over e's cyclic shifts, where every frequency
 // moves at once, and with one codeword's frequency of the narrow problem moved alone.
 func (e optimization) gains(ctx context.Context, r *Report, narrow *problem) error {
-	shifted, err := e.respond(ctx, func(int) []int { return data.UpTo(e.target.Blocks()) })
+	shifted, err := e.respond(ctx, func(int) []int { return data.UpTo(e.Target.Blocks()) })
 	if err != nil {
 		return err
 	}
@@ -135,32 +135,32 @@ func (e optimization) gains(ctx context.Context, r *Report, narrow *problem) err
 func (e optimization) respond(ctx context.Context, chosen func(population int) []int) ([]response, error) {
 	const N = 1e7
 	directions := choose(e.Settings, 14, 40)
-	gauge := e.target.(Products).Rescaling
-	perPopulation, err := each(ctx, len(e.populations), e.model, func(model Model, at int) (moves []response, err error) {
-		p := e.populations[at]
-		rng := newRand(e.Seed, 11, uint64(len(e.populations)), uint64(at))
-		sample := Sample(p.weights, N, rng)
-		fit := slices.Clone(p.theta)
-		settled := minimize(model, e.gauge, fit, sample) == nil
-		e.gauge.Fix(fit, p.theta)
+	gauge := e.Target.(Products).Rescaling
+	perPopulation, err := each(ctx, len(e.Limits), e.Model, func(model Model, at int) (moves []response, err error) {
+		p := e.Limits[at]
+		rng := newRand(e.Seed, 11, uint64(len(e.Limits)), uint64(at))
+		sample := Sample(p.Weights, N, rng)
+		fit := slices.Clone(p.Theta)
+		settled := minimize(model, e.Gauge, fit, sample) == nil
+		e.Gauge.Fix(fit, p.Theta)
 		for _, k := range chosen(at) {
 			// E|(H⁺u)_k|² over unit u off the gauge is tr[(H⁺H⁺)_kk]/freedom.
 			var sum float64
 			for _, row := range gauge.coordinates(k) {
-				for col := range p.theta {
-					h := p.naive.At(row, col)
+				for col := range p.Theta {
+					h := p.Inverse.At(row, col)
 					sum += h * h
 				}
 			}
 			moves = append(moves, response{
-				codeword: k, part: p.occupancy[k], linear: math.Sqrt(sum / float64(p.freedom())),
+				codeword: k, part: p.Occupancy[k], linear: math.Sqrt(sum / float64(p.freedom())),
 			})
 		}
 		for range directions {
 			theta := slices.Clone(fit)
 			residual := randomResidual(imposed, fit, gauge, rng)
-			again := settled && minimize(&quadratic{Model: model, tilt: residual}, e.gauge, theta, sample) == nil
-			e.gauge.Fix(theta, fit)
+			again := settled && minimize(&quadratic{Model: model, tilt: residual}, e.Gauge, theta, sample) == nil
+			e.Gauge.Fix(theta, fit)
 			for n := range moves {
 				x, moved := &moves[n], math.NaN() // counts for nothing, as rms reads it
 				if again {
@@ -210,23 +210,23 @@ var schedules = []schedule{
 //
 //	E‖θ̂ − θ*‖² = tr(S)/N + ε_N² tr(H⁺H⁺)/df.
 func (e optimization) schedules(ctx context.Context, r *Report) error {
-	p := e.populations[0]
-	sampling := p.covariance.Trace()
-	identity := mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta)))
-	bending := estimate.Congruence(identity, p.naive).Trace() / float64(p.freedom())
+	p := e.Limits[0]
+	sampling := p.Covariance.Trace()
+	identity := mat.NewDiagDense(len(p.Theta), slices.Repeat([]float64{1}, len(p.Theta)))
+	bending := estimate.Congruence(identity, p.Inverse).Trace() / float64(p.freedom())
 	figure := loglog("schedules", "Theorem 1 with a residual ε_N", "N", "RMS of ‖θ̂ − θ*‖")
 	fits := 0
 	var lost []string
 	for n, law := range schedules {
-		t := e.Settings.draws(p.weights, []int{1e7, 1e8, 1e9}, choose(e.Settings, 20, 60), 13, uint64(n))
-		t.what = law.name
-		errors, losses, err := t.measure(ctx, e.model, 1, func(model Model, x trial) ([]float64, error) {
-			at, theta := &probe{model: model, weights: t.draw(x)}, slices.Clone(p.theta)
-			at.minimize(e.gauge, theta)
-			at.model = &quadratic{Model: model, tilt: randomResidual(law.at(x.rows), theta, e.target.(Products).Rescaling, x.rng)}
-			at.minimize(e.gauge, theta)
-			e.gauge.Fix(theta, p.theta)
-			return []float64{floats.Distance(theta, p.theta, 2)}, at.err
+		t := e.Settings.draws(p.Weights, []int{1e7, 1e8, 1e9}, choose(e.Settings, 20, 60), 13, uint64(n))
+		t.What = law.name
+		errors, losses, err := t.measure(ctx, e.Model, 1, func(model Model, x Trial) ([]float64, error) {
+			at, theta := &probe{model: model, weights: t.draw(x)}, slices.Clone(p.Theta)
+			at.minimize(e.Gauge, theta)
+			at.model = &quadratic{Model: model, tilt: randomResidual(law.at(x.N), theta, e.Target.(Products).Rescaling, x.Rand)}
+			at.minimize(e.Gauge, theta)
+			e.Gauge.Fix(theta, p.Theta)
+			return []float64{floats.Distance(theta, p.Theta, 2)}, at.err
 		})
 		if err != nil {
 			return err
@@ -236,7 +236,7 @@ func (e optimization) schedules(ctx context.Context, r *Report) error {
 		if n == 0 {
 			predicted.Label = "tr(S)/N + ε² tr(H⁺H⁺)/df, root"
 		}
-		for size, N := range t.sizes {
+		for size, N := range t.Sizes {
 			eps := law.at(N)
 			measured.add(float64(N), rmsEstimate(errors[0][size]))
 			predicted.X, predicted.Y = append(predicted.X, float64(N)), append(predicted.Y, math.Sqrt(sampling/float64(N)+eps*eps*bending))
@@ -254,34 +254,34 @@ func (e optimization) schedules(ctx context.Context, r *Report) error {
 
 // earlyStop compares where L-BFGS stops at ‖∇L‖ ≤ tolerance with where Newton does.
 func (e optimization) earlyStop(ctx context.Context, r *Report) error {
-	K, p, tolerances := e.target.Blocks(), e.populations[0], []float64{2e-5, 1e-8}
-	t := e.Settings.draws(p.weights, []int{1e6}, choose(e.Settings, 4, 20))
-	t.rand = func(x trial) *rand.Rand { return newRand(e.Seed, 15, uint64(x.rep)) }
+	K, p, tolerances := e.Target.Blocks(), e.Limits[0], []float64{2e-5, 1e-8}
+	t := e.Settings.draws(p.Weights, []int{1e6}, choose(e.Settings, 4, 20))
+	t.Rand = func(x Trial) *rand.Rand { return newRand(e.Seed, 15, uint64(x.Replicate)) }
 	// Of each block, what each tolerance leaves and then the statistical error.
-	errors, _, err := t.measure(ctx, e.model, K*(len(tolerances)+1), func(model Model, x trial) (found []float64, err error) {
-		sample, optimum := t.draw(x), slices.Clone(p.theta)
-		if err := minimize(model, e.gauge, optimum, sample); err != nil {
+	errors, _, err := t.measure(ctx, e.Model, K*(len(tolerances)+1), func(model Model, x Trial) (found []float64, err error) {
+		sample, optimum := t.draw(x), slices.Clone(p.Theta)
+		if err := minimize(model, e.Gauge, optimum, sample); err != nil {
 			return nil, lost{err}
 		}
 		distances := func(theta, reference []float64) {
 			for k := range K {
-				found = append(found, e.target.Distance(k, theta, reference))
+				found = append(found, e.Target.Distance(k, theta, reference))
 			}
 		}
 		for _, tolerance := range tolerances {
-			stopped, err := stoppedAt(tolerance, model.cheapest(), p.theta, sample)
+			stopped, err := stoppedAt(tolerance, model.cheapest(), p.Theta, sample)
 			if err != nil {
 				return nil, err
 			}
 			distances(stopped, optimum)
 		}
-		distances(optimum, p.theta)
+		distances(optimum, p.Theta)
 		return found, nil
 	})
 	if err != nil {
 		return err
 	}
-	rmsOf := func(column int) float64 { return rms(errors[column][0], data.UpTo(t.count)) }
+	rmsOf := func(column int) float64 { return rms(errors[column][0], data.UpTo(t.Count)) }
 	for i, tolerance := range tolerances {
 		var worst float64
 		for k := range K {

@@ -89,10 +89,10 @@ func OwnRate(name string, m layers.Map, d Design, s RateSettings) Study {
 }
 
 // newRate is the experiment of study rate.
-func newRate(ctx context.Context, s Settings) (*experiment, *problem, error) {
+func newRate(ctx context.Context, s Settings) (*Experiment, *problem, error) {
 	p := newProblem(s, designOf(s), newRand(s.Seed, 1))
 	e, err := p.experiment(ctx, p.shifted(choose(s, 4, 12))...)
-	e.sizes, e.count = []int{1e5, 3e5, 1e6, 3e6}, choose(s, 64, 64)
+	e.Sizes, e.Count = []int{1e5, 3e5, 1e6, 3e6}, choose(s, 64, 64)
 	return e, p, err
 }
 
@@ -102,7 +102,7 @@ func runRate(ctx context.Context, s Settings, r *Report) error {
 		return err
 	}
 	// The graph's derivatives against those worked out by hand, at θ*.
-	graph := &probe{model: e.model, weights: e.populations[0].weights}
+	graph := &probe{model: e.Model, weights: e.Limits[0].Weights}
 	hand := &probe{model: newBilinear(truth.Table, truth.Design.Identity), weights: graph.weights}
 	for _, of := range []struct {
 		key, quantity string

@@ -31,7 +31,7 @@ const (
 type decayed struct {
 	*problem
 	weights []float64
-	truth   population
+	truth   Limit
 	blocks  []int // whose errors are small enough for first-order theory at the least N of the training
 }
 
@@ -48,9 +48,9 @@ func newDecayed(s Settings) (*decayed, error) {
 	if x.truth, err = x.population(x.model, x.law(0)); err != nil {
 		return nil, err
 	}
-	x.weights = x.truth.weights
+	x.weights = x.truth.Weights
 	x.truth.predict(x.target)
-	for k, predicted := range x.truth.predicted {
+	for k, predicted := range x.truth.Predicted {
 		if predicted <= usablePart*math.Sqrt(float64(trainingSizes(s)[0]))*x.target.Size(k, x.Theta) {
 			x.blocks = append(x.blocks, k)
 		}
@@ -62,13 +62,14 @@ func newDecayed(s Settings) (*decayed, error) {
 }
 
 // limit is θ_λ with the sandwich there. A decay balances the factors, so that nothing is left free.
-func (x *decayed) limit(model Model, decay float64) (population, error) {
+func (x *decayed) limit(model Model, decay float64) (Limit, error) {
 	penalized, theta := &quadratic{Model: model, lambda: decay}, slices.Clone(x.Theta)
 	if err := minimize(penalized, NullSpace{}, theta, x.weights); err != nil {
-		return population{}, err
+		return Limit{}, err
 	}
-	p, err := populationOf(x.weights, x.truth.occupancy, theta, penalized, NullSpace{})
+	p, err := NewLimit(penalized, NullSpace{}, theta, x.weights)
 	if err == nil {
+		p.Occupancy = x.truth.Occupancy
 		p.predict(x.target)
 	}
 	return p, err
@@ -80,12 +81,12 @@ func (x *decayed) distance(theta, reference []float64) float64 {
 }
 
 // sampling is the error of the blocks together that the sandwich predicts about a limit.
-func (x *decayed) sampling(p population, N int) float64 {
-	return rootOfSquares(x.blocks, func(k int) float64 { return p.predicted[k] }) / math.Sqrt(float64(N))
+func (x *decayed) sampling(p Limit, N int) float64 {
+	return rootOfSquares(x.blocks, func(k int) float64 { return p.Predicted[k] }) / math.Sqrt(float64(N))
 }
 
 // bias is how far a limit is from the truth.
-func (x *decayed) bias(p population) float64 { return x.distance(p.theta, x.Theta) }
+func (x *decayed) bias(p Limit) float64 { return x.distance(p.Theta, x.Theta) }
 
 func rootOfSquares(blocks []int, of func(k int) float64) float64 {
 	var squares float64
@@ -100,15 +101,15 @@ const smallDecay = 1e-6
 
 // derivative compares limits of small decays, at λ and at 2λ, with −H⁺θ*, as the largest gap over codewords in parts of it:
 // the two leave an error of λ².
-func (x *decayed) derivative(r *Report, once, twice population) {
-	response := product(x.truth.naive, x.Theta)
+func (x *decayed) derivative(r *Report, once, twice Limit) {
+	response := product(x.truth.Inverse, x.Theta)
 	far := 0.0
 	for k := range x.target.Blocks() {
 		predicted := product(x.target.Jacobian(k, x.Theta), response)
 		gap := slices.Clone(predicted)
 		floats.AddScaled(gap, -1.5/smallDecay, x.target.Of(k, x.Theta))
-		floats.AddScaled(gap, 2/smallDecay, x.target.Of(k, once.theta))
-		floats.AddScaled(gap, -0.5/smallDecay, x.target.Of(k, twice.theta))
+		floats.AddScaled(gap, 2/smallDecay, x.target.Of(k, once.Theta))
+		floats.AddScaled(gap, -0.5/smallDecay, x.target.Of(k, twice.Theta))
 		far = math.Max(far, floats.Norm(gap, 2)/floats.Norm(predicted, 2))
 	}
 	r.below("decay-linear", "derivative of the limits in λ, gap to the formula's in parts of it, largest",
@@ -138,28 +139,28 @@ func (l decayLaw) at(N int) float64 {
 type minima struct {
 	*decayed
 	law decayLaw
-	*trials
-	limits             []population // of each size
-	aboutTruth, errors [][]float64  // of each size and sample: the distance from the truth and from the limit
+	*Trials
+	limits             []Limit     // of each size
+	aboutTruth, errors [][]float64 // of each size and sample: the distance from the truth and from the limit
 	lost               []string
 }
 
 func (x *decayed) minima(ctx context.Context, law decayLaw) (*minima, error) {
 	m := &minima{decayed: x, law: law}
 	sizes := []int{leastDecayed, 10 * leastDecayed, 100 * leastDecayed}
-	m.trials = x.draws(x.weights, sizes, choose(x.Settings, 64, 160), 71)
-	m.what = law.name
-	for _, N := range m.sizes {
+	m.Trials = x.draws(x.weights, sizes, choose(x.Settings, 64, 160), 71)
+	m.What = law.name
+	for _, N := range m.Sizes {
 		limit, err := x.limit(x.model.cheapest(), law.at(N))
 		if err != nil {
 			return nil, err
 		}
 		m.limits = append(m.limits, limit)
 	}
-	tables, losses, err := m.measure(ctx, x.model.cheapest(), 2, func(model Model, at trial) ([]float64, error) {
-		limit := m.limits[at.size].theta
+	tables, losses, err := m.measure(ctx, x.model.cheapest(), 2, func(model Model, at Trial) ([]float64, error) {
+		limit := m.limits[at.Size].Theta
 		theta := slices.Clone(limit)
-		err := minimize(&quadratic{Model: model, lambda: law.at(at.rows)}, NullSpace{}, theta, m.draw(at))
+		err := minimize(&quadratic{Model: model, lambda: law.at(at.N)}, NullSpace{}, theta, m.draw(at))
 		return []float64{x.distance(theta, x.Theta), x.distance(theta, limit)}, err
 	})
 	m.aboutTruth, m.errors, m.lost = tables[0], tables[1], losses
@@ -172,7 +173,7 @@ func (m *minima) report(r *Report, figure *Figure) {
 	if len(figure.Curves) == 0 {
 		predicted.Label = "√(bias² + variance/N)"
 	}
-	for i, N := range m.sizes {
+	for i, N := range m.Sizes {
 		measured.add(float64(N), rmsEstimate(m.aboutTruth[i]))
 		predicted.X = append(predicted.X, float64(N))
 		predicted.Y = append(predicted.Y, math.Hypot(m.bias(m.limits[i]), m.sampling(m.limits[i], N)))
@@ -180,16 +181,16 @@ func (m *minima) report(r *Report, figure *Figure) {
 	figure.Curves = append(figure.Curves, measured, predicted)
 
 	slopes := m.slopes(newRand(m.Seed, 72), m.aboutTruth, m.errors)
-	last, second := len(m.sizes)-1, square(m.sampling(m.limits[0], m.sizes[0]))/math.Log(100)
+	last, second := len(m.Sizes)-1, square(m.sampling(m.limits[0], m.Sizes[0]))/math.Log(100)
 	r.near("decay-"+m.law.key, "slope in N of the error about the true M_k, "+m.law.name, slopes[0],
 		line(logs(predicted.X), logs(predicted.Y)), 0.005+second, m.law.theory)
-	of := fmt.Sprintf(" at N = %g, ", float64(m.sizes[last])) + m.law.name
+	of := fmt.Sprintf(" at N = %g, ", float64(m.Sizes[last])) + m.law.name
 	r.record("decay-"+m.law.key+"-ratio", "error about the true M_k/sandwich without decay"+of,
-		rmsEstimate(m.aboutTruth[last]).over(m.sampling(m.truth, m.sizes[last])), "1 where the decay costs nothing")
+		rmsEstimate(m.aboutTruth[last]).over(m.sampling(m.truth, m.Sizes[last])), "1 where the decay costs nothing")
 	if m.law.exponent == 0 {
 		r.near("decay-limit", "slope in N of the error about the limit of the penalized loss, "+m.law.name,
 			slopes[1], -0.5, 0.005+second, "−1/2")
-		sampling := m.sampling(m.limits[last], m.sizes[last])
+		sampling := m.sampling(m.limits[last], m.Sizes[last])
 		r.ratio("decay-limit-ratio", "observed/sandwich RMSE about this limit"+of,
 			rmsEstimate(m.errors[last]).over(sampling), 1, 0.01+square(sampling), "1")
 	}
@@ -205,25 +206,25 @@ const (
 // rests are what the steps of a fixed rate leave of the gradient of the penalized loss, at the ends of epochs about the
 // optimum of a sample: the root of its mean square, measured, and by the linear dynamics.
 type rests struct {
-	optima   []population // of each sample
+	optima   []Limit // of each sample
 	measured []float64
 }
 
 func (x *decayed) rests(ctx context.Context) (*rests, error) {
 	t := x.draws(x.weights, []int{restBatches * paperBatch}, choose(x.Settings, 16, 40), 73)
 	type rest struct {
-		optimum population
+		optimum Limit
 		left    float64
 	}
-	all, _, err := runTrials(ctx, t, x.model.cheapest(), func(model Model, at trial) (of rest, err error) {
-		rows := rowsOf(t.draw(at), at.rows, at.rng)
+	all, _, err := runTrials(ctx, t, x.model.cheapest(), func(model Model, at Trial) (of rest, err error) {
+		rows := rowsOf(t.draw(at), at.N, at.Rand)
 		here := &probe{model: &quadratic{Model: model, lambda: paperDecay}, weights: x.Table.weightsOf(rows)}
 		theta := slices.Clone(x.Theta)
 		here.minimize(NullSpace{}, theta)
 		if here.err != nil {
 			return of, here.err
 		}
-		if of.optimum, err = populationOf(here.weights, nil, theta, here.model, NullSpace{}); err != nil {
+		if of.optimum, err = NewLimit(here.model, NullSpace{}, theta, here.weights); err != nil {
 			return of, err
 		}
 		var squares []float64
@@ -238,13 +239,13 @@ func (x *decayed) rests(ctx context.Context) (*rests, error) {
 					squares = append(squares, floats.Dot(grad, grad))
 				}
 			},
-		}.run(ctx, at.rng)
+		}.run(ctx, at.Rand)
 		of.left = math.Sqrt(mean(squares))
 		return of, cmp.Or(err, here.err)
 	})
 	of := &rests{}
 	for _, one := range all {
-		if one.optimum.theta != nil { // else its sample has no minimum
+		if one.optimum.Theta != nil { // else its sample has no minimum
 			of.optima, of.measured = append(of.optima, one.optimum), append(of.measured, one.left)
 		}
 	}
@@ -262,9 +263,9 @@ func (of *rests) report(r *Report, rate float64) {
 	const more = 10
 	left := restingGradient(of.optima[0], rate, paperBatch, more*restBatches)
 	r.record("rest-more", fmt.Sprintf("… predicted at %d times as many rows, in parts of √(tr J/N)", more),
-		exact(left/math.Sqrt(of.optima[0].scores.Trace()/(more*restBatches*paperBatch))), "0 at an optimum")
+		exact(left/math.Sqrt(of.optima[0].Scores.Trace()/(more*restBatches*paperBatch))), "0 at an optimum")
 	r.record("rest-size", "… in parts of √(tr J/N)", meanEstimate(data.Each(data.UpTo(len(of.measured)), func(i int) float64 {
-		return of.measured[i] / math.Sqrt(of.optima[i].scores.Trace()/(restBatches*paperBatch))
+		return of.measured[i] / math.Sqrt(of.optima[i].Scores.Trace()/(restBatches*paperBatch))
 	})), "0 at an optimum")
 }
 
@@ -275,9 +276,9 @@ func (of *rests) report(r *Report, rate float64) {
 //
 // in the eigenbasis of D^(−1/2) H D^(−1/2). The batches of an epoch go through all rows, so that their noise sums to 0, and a
 // mode keeps of it how unevenly it weighs them.
-func restingGradient(p population, rate float64, batch, batches int) float64 {
-	n := len(p.theta)
-	divisor := data.Each(data.UpTo(n), func(i int) float64 { return math.Sqrt(p.scores.At(i, i) / float64(batch)) })
+func restingGradient(p Limit, rate float64, batch, batches int) float64 {
+	n := len(p.Theta)
+	divisor := data.Each(data.UpTo(n), func(i int) float64 { return math.Sqrt(p.Scores.At(i, i) / float64(batch)) })
 	scaled := func(m mat.Matrix, power float64) *mat.SymDense {
 		out := mat.NewSymDense(n, nil)
 		for i := range n {
@@ -287,8 +288,8 @@ func restingGradient(p population, rate float64, batch, batches int) float64 {
 		}
 		return out
 	}
-	values, vectors := estimate.Spectrum(scaled(p.hessian, -0.5))
-	noise := estimate.Congruence(scaled(p.scores, -0.5), vectors)
+	values, vectors := estimate.Spectrum(scaled(p.Hessian, -0.5))
+	noise := estimate.Congruence(scaled(p.Scores, -0.5), vectors)
 	lengths := estimate.Congruence(scaled(mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)), 0.5), vectors)
 	modes := data.Each(values, func(value float64) []float64 { return afterNoise(value, rate, batches) })
 	var total float64
@@ -370,22 +371,22 @@ const (
 type fitted struct {
 	*decayed
 	recipe
-	*trials
+	*Trials
 	numbers [][][]float64 // by number, size and sample
 }
 
 func (x *decayed) train(ctx context.Context, by recipe) (*fitted, error) {
 	t := &fitted{decayed: x, recipe: by}
-	t.trials = x.draws(x.weights, trainingSizes(x.Settings), choose(x.Settings, 3, 16), 74)
-	t.what = by.name
-	steepest := operatorNorm(x.truth.naive)
-	tables, _, err := t.measure(ctx, x.model.cheapest(), trainedNumbers, func(model Model, at trial) ([]float64, error) {
-		rows := rowsOf(t.draw(at), at.rows, at.rng)
-		held := rows[:at.rows/10]
+	t.Trials = x.draws(x.weights, trainingSizes(x.Settings), choose(x.Settings, 3, 16), 74)
+	t.What = by.name
+	steepest := operatorNorm(x.truth.Inverse)
+	tables, _, err := t.measure(ctx, x.model.cheapest(), trainedNumbers, func(model Model, at Trial) ([]float64, error) {
+		rows := rowsOf(t.draw(at), at.N, at.Rand)
+		held := rows[:at.N/10]
 		rows = rows[len(held):]
 		theta, result, err := tableFit{
-			Map: paper, Table: x.Table, Model: model, By: by.settings(at.rows), Rows: rows, Held: held,
-		}.run(ctx, at.rng)
+			Map: paper, Table: x.Table, Model: model, By: by.settings(at.N), Rows: rows, Held: held,
+		}.run(ctx, at.Rand)
 		if err != nil {
 			return nil, err
 		}
@@ -397,7 +398,7 @@ func (x *decayed) train(ctx context.Context, by recipe) (*fitted, error) {
 		if minimize(model, x.gauge, newton, here.weights) == nil {
 			ofNewton = x.distance(newton, x.Theta)
 		}
-		left, sampling := floats.Norm(grad, 2), math.Sqrt(x.truth.scores.Trace()/float64(len(rows)))
+		left, sampling := floats.Norm(grad, 2), math.Sqrt(x.truth.Scores.Trace()/float64(len(rows)))
 		return []float64{
 			x.distance(theta, x.Theta), left / sampling,
 			floats.Distance(theta, x.Theta, 2) / (steepest * (sampling + left)), float64(result.Epochs), ofNewton,
@@ -414,7 +415,7 @@ func (t *fitted) report(r *Report, figure *Figure) {
 	reached, farthest := 0, 0.0
 	measured := Curve{Label: t.recipe.name, Style: Joined}
 	newton := Curve{Label: "Newton's method", Style: Joined}
-	for i, N := range t.sizes {
+	for i, N := range t.Sizes {
 		fitted, of := N-N/10, fmt.Sprintf(", N = %g, ", float64(N))+t.recipe.name
 		key := func(name string) string { return fmt.Sprintf("%s-%s-%d", t.recipe.key, name, N) }
 		numbers := func(n int) []float64 { return t.numbers[n][i] }
@@ -451,7 +452,7 @@ func (t *fitted) report(r *Report, figure *Figure) {
 // recipeStudy is what the study draws.
 type recipeStudy struct {
 	*decayed
-	once, twice population // the limits of smallDecay, and of two
+	once, twice Limit // the limits of smallDecay, and of two
 	minima      []*minima
 	rests       *rests
 	fitted      []*fitted

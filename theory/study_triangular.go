@@ -34,15 +34,15 @@ func runTriangular(ctx context.Context, s Settings, r *Report) error {
 		if err != nil {
 			return err
 		}
-		logNk := math.Log(float64(N) * of.occupancy[rareCodeword])
-		x.laws = append(x.laws, of.weights)
+		logNk := math.Log(float64(N) * of.Occupancy[rareCodeword])
+		x.laws = append(x.laws, of.Weights)
 		x.logNk = append(x.logNk, logNk)
 		x.predicted.X = append(x.predicted.X, math.Exp(logNk))
-		x.predicted.Y = append(x.predicted.Y, predictedError(p.target.Jacobian(rareCodeword, p.Theta), of.covariance, N))
+		x.predicted.Y = append(x.predicted.Y, predictedError(p.target.Jacobian(rareCodeword, p.Theta), of.Covariance, N))
 	}
 	t := s.draws(nil, x.sizes, choose(s, 120, 400), 23)
-	t.law = func(of trial) []float64 { return x.laws[of.size] }
-	errors, losses, err := t.measure(ctx, x.model, 1, func(model Model, at trial) ([]float64, error) {
+	t.Law = func(of Trial) []float64 { return x.laws[of.Size] }
+	errors, losses, err := t.measure(ctx, x.model, 1, func(model Model, at Trial) ([]float64, error) {
 		theta, err := x.fit(model, t.draw(at))
 		return []float64{x.target.Distance(rareCodeword, theta, x.Theta)}, err
 	})

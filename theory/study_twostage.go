@@ -68,11 +68,11 @@ func newPipeline(rng *rand.Rand) (*pipeline, error) {
 	if err := p.balanceHead(model, z); err != nil {
 		return nil, err
 	}
-	of, err := p.populationAt(p.Theta, p.prob, model, p.Rescaling)
+	of, err := p.limit(model, p.Rescaling, p.Theta, p.prob)
 	if err != nil {
 		return nil, err
 	}
-	p.reach = math.Sqrt(operatorNorm(of.covariance))
+	p.reach = math.Sqrt(operatorNorm(of.Covariance))
 	return p, nil
 }
 
@@ -381,20 +381,20 @@ type stageSamples struct {
 
 // draw refits the stages to all samples of a size.
 func (t *twoStage) draw(ctx context.Context, which stages, size int) (*stageSamples, error) {
-	samples := &trials{
-		Settings: t.Settings, what: which.String(), sizes: t.sizes[size : size+1], count: len(t.pipelines) * t.each,
-		law: func(x trial) []float64 {
-			p := t.pipelines[x.rep/t.each]
+	samples := &Trials{
+		Settings: t.Settings, What: which.String(), Sizes: t.sizes[size : size+1], Count: len(t.pipelines) * t.each,
+		Law: func(x Trial) []float64 {
+			p := t.pipelines[x.Replicate/t.each]
 			return p.Weights(p.prob)
 		},
-		rand: func(x trial) *rand.Rand { return newRand(t.Seed, 51, uint64(which), uint64(size), uint64(x.rep)) },
+		Rand: func(x Trial) *rand.Rand { return newRand(t.Seed, 51, uint64(which), uint64(size), uint64(x.Replicate)) },
 	}
-	tables, losses, err := samples.measure(ctx, nil, refitNumbers, func(_ Model, x trial) ([]float64, error) {
+	tables, losses, err := samples.measure(ctx, nil, refitNumbers, func(_ Model, x Trial) ([]float64, error) {
 		counts := samples.draw(x)
 		for j, share := range counts {
-			counts[j] = math.Round(float64(x.rows) * share)
+			counts[j] = math.Round(float64(x.N) * share)
 		}
-		held, err := t.pipelines[x.rep/t.each].refit(ctx, which, counts, x.rng)
+		held, err := t.pipelines[x.Replicate/t.each].refit(ctx, which, counts, x.Rand)
 		if err != nil && ctx.Err() == nil {
 			err = lost{err}
 		}

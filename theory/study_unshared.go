@@ -151,9 +151,9 @@ func (c *comparison) run(ctx context.Context, N int, cells []int) (unshared, sha
 	t := c.Table
 	unshared, shared = unmeasured(len(t.Cells), c.count), unmeasured(len(t.Cells), c.count)
 	samples := c.draws(c.population, []int{N}, c.count)
-	samples.rand = func(x trial) *rand.Rand { return newRand(c.Seed, 19, uint64(N), uint64(x.rep)) }
-	missing, _, err := runTrials(ctx, samples, c.model, func(model Model, x trial) (missing []string, err error) {
-		sample, where, rep := samples.draw(x), samples.name(x), x.rep
+	samples.Rand = func(x Trial) *rand.Rand { return newRand(c.Seed, 19, uint64(N), uint64(x.Replicate)) }
+	missing, _, err := runTrials(ctx, samples, c.model, func(model Model, x Trial) (missing []string, err error) {
+		sample, where, rep := samples.draw(x), samples.name(x), x.Replicate
 		// Where a maximum lies at infinity, as with few rows, the point where the descent
 		// stops is the estimate, as it would be in practice.
 		theta, err := c.fit(model, sample)
