@@ -96,37 +96,3 @@ func (p *Limit) freedom() int { return len(p.Theta) - len(p.Free) }
 func predictedError(jacobian mat.Matrix, covariance mat.Symmetric, n int) float64 {
 	return math.Sqrt(estimate.Congruence(covariance, jacobian.T()).Trace() / float64(n))
 }
-
-// schurConstant returns the largest c with S_k ⪰ c H_kk (A6) on the block at the
-// given coordinates, off its own gauge directions: S_k is the Schur complement
-// H_kk − H_k,−k H⁺_−k,−k H_−k,k and both are restricted to the complement of off.
-func schurConstant(h mat.Symmetric, block []int, off [][]float64, rest [][]float64) float64 {
-	n := h.SymmetricDim()
-	others := complement(n, block)
-	restInverse := quotientInverse(estimate.Symmetric(dense(h, others, others)), restrict(rest, others))
-	if restInverse == nil {
-		return math.NaN()
-	}
-	own := dense(h, block, block)
-	cross := dense(h, block, others)
-	var half, schur mat.Dense
-	half.Mul(cross, restInverse)
-	schur.Mul(&half, cross.T())
-	schur.Sub(own, &schur)
-
-	basis := orthogonalComplement(len(block), restrict(off, block))
-	s, o := estimate.Congruence(&schur, basis), estimate.Congruence(own, basis)
-	// c is the smallest eigenvalue of L⁻¹ S L⁻ᵀ, H_kk = L Lᵀ.
-	var cholesky mat.Cholesky
-	if !cholesky.Factorize(o) {
-		return math.NaN()
-	}
-	var lower mat.TriDense
-	cholesky.LTo(&lower)
-	var left, whitened mat.Dense
-	if left.Solve(&lower, s) != nil || whitened.Solve(&lower, left.T()) != nil {
-		return math.NaN()
-	}
-	values, _ := estimate.Spectrum(estimate.Symmetric(&whitened))
-	return values[0]
-}

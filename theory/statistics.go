@@ -7,7 +7,6 @@ import (
 
 	"calibra/data"
 
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -48,19 +47,6 @@ func (p *points) slope() float64 { return slope(p.logX, p.logY, p.group) }
 
 // line is the least-squares slope of y on x.
 func line(x, y []float64) float64 { return slope(x, y, make([]int, len(y))) }
-
-// plane returns the least-squares coefficients of y on 1, x1, x2 without the intercept's.
-func plane(x1, x2, y []float64) (b1, b2 float64) {
-	design := mat.NewDense(len(y), 3, nil)
-	for i := range y {
-		design.SetRow(i, []float64{1, x1[i], x2[i]})
-	}
-	var b mat.VecDense
-	if err := b.SolveVec(design, mat.NewVecDense(len(y), y)); err != nil {
-		return math.NaN(), math.NaN()
-	}
-	return b.AtVec(1), b.AtVec(2)
-}
 
 // Estimate is a number from replicates, with its standard error, that error's degrees of
 // freedom and a 95 % bootstrap interval. Estimate{Value: x} is a number that is exact, or computed
@@ -163,15 +149,6 @@ func exps(values []float64) {
 		values[i] = math.Exp(v)
 	}
 }
-
-// quartiles is the median with the quartiles as its interval.
-func quartiles(values []float64) Estimate {
-	sorted := slices.Sorted(slices.Values(values))
-	at := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, sorted, nil) }
-	return Estimate{Value: at(0.5), Low: at(0.25), High: at(0.75)}
-}
-
-func median(values []float64) float64 { return quartiles(values).Value }
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
 

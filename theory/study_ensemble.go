@@ -217,7 +217,7 @@ func (x *ensemble) foretell(m *eachDraw, frequencies []float64) (f foretold, err
 		}
 		f.reach = math.Max(f.reach, math.Sqrt(operatorNorm(p.Covariance)))
 		at := &probe{model: model.cheapest(), weights: f.weights}
-		A := at.scoreRows(x.Theta)
+		A := scoreRows(at, x.Theta)
 		if at.err != nil {
 			return f, at.err
 		}
@@ -520,4 +520,17 @@ func runEnsemble(ctx context.Context, s Settings, r *Report) error {
 	r.rounding("identity", "|E KL(q* ‖ q̄_S) − B − V_S|, largest over samples and S", o.gap(), vanishing, "0: the geometric mean splits exactly")
 	o.report(r)
 	return nil
+}
+
+// scoreRows are the rows √W ∇ℓᵀ of the entries (entries × Dim).
+func scoreRows(p *probe, theta []float64) *mat.Dense {
+	rows := mat.NewDense(len(p.weights), len(theta), nil)
+	for entry, w := range p.weights {
+		row := rows.RawRowView(entry)
+		if p.err == nil {
+			p.err = p.model.Score(row, theta, entry)
+		}
+		floats.Scale(math.Sqrt(w), row)
+	}
+	return rows
 }

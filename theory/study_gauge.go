@@ -48,7 +48,7 @@ func nullityRows(ctx context.Context, s Settings, r *Report) error {
 		d := designs[i]
 		p := problemOf(s, newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 2, uint64(i))))
 		at := &probe{model: p.model, weights: p.Weights(p.law(0))}
-		f, hess := freeDirections{nullity: at.nullity(p.Theta)}, at.hessian(p.Theta)
+		f, hess := freeDirections{nullity: nullity(at, p.Theta)}, at.hessian(p.Theta)
 		for _, v := range p.gauge.Directions(p.Theta) {
 			f.off = math.Max(f.off, floats.Norm(product(hess, v), 2)/operatorNorm(hess))
 		}
@@ -92,7 +92,7 @@ func learnedNullity(_ context.Context, s Settings, r *Report) error {
 		at := &probe{model: m}
 		at.weights = at.posteriors(table, theta)
 		floats.Scale(1/float64(table.Rows()), at.weights)
-		r.equal(of.key, of.quantity, float64(at.nullity(theta)-d.Codewords), 1, of.theory)
+		r.equal(of.key, of.quantity, float64(nullity(at, theta)-d.Codewords), 1, of.theory)
 		if at.err != nil {
 			return at.err
 		}
@@ -114,7 +114,7 @@ func togetherNullity(_ context.Context, s Settings, r *Report) error {
 	truth := newTruth(d, cells, newRand(s.Seed, 3))
 	uniform := slices.Repeat([]float64{1 / float64(len(cells))}, len(cells))
 	at := &probe{model: trained(truth.Table, d.Identity), weights: truth.Weights(uniform)}
-	free := at.nullity(truth.Theta)
+	free := nullity(at, truth.Theta)
 	r.equal("nullity-together", "null directions added by two codewords that always co-occur", float64(free-d.Codewords), 2, "2: GL(2) instead of two rescalings")
 	return at.err
 }
@@ -133,7 +133,7 @@ func freeRanks(_ context.Context, s Settings, r *Report) error {
 		d := Design{Classes: C, Slots: 1, Codewords: 2, Atoms: of.atoms, Identity: 1}
 		truth := newTruth(d, []Cell{newCell([]int{0})}, newRand(s.Seed, 4, uint64(of.atoms)))
 		at := &probe{model: newForm(truth.Table, d.Identity, unshared{truth.Table.Classes}), weights: truth.Weights([]float64{1})}
-		r.equal(of.key, of.quantity, float64(C*C-at.nullity(truth.logits(0))), of.rank, of.theory)
+		r.equal(of.key, of.quantity, float64(C*C-nullity(at, truth.logits(0))), of.rank, of.theory)
 		if at.err != nil {
 			return at.err
 		}
@@ -300,7 +300,7 @@ func definiteRadius(model Model, theta, weights []float64, codewords int, rng *r
 	_, vectors := estimate.Spectrum(at.newton(theta))
 	worst = farthest
 	for i := range codewords { // the gauge has one soft direction per codeword
-		_, falling := at.bending(theta, mat.Col(nil, i, vectors))
+		_, falling := bending(at, theta, mat.Col(nil, i, vectors))
 		worst = math.Min(worst, definiteAlong(model, theta, falling, weights))
 	}
 	random := data.Each(make([]int, 9), func(int) float64 {
@@ -333,4 +333,11 @@ func definiteAlong(model Model, theta, direction, weights []float64) float64 {
 		}
 	}
 	return high
+}
+
+// nullity is how many directions move no posterior of a model that is the law of the labels. There
+// ∇²L = Σ W ∇ℓ ∇ℓᵀ (Fisher).
+func nullity(p *probe, theta []float64) int {
+	free, _ := estimate.NullSpace(p.scores(theta))
+	return len(free)
 }

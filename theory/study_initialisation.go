@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"calibra/data"
@@ -57,3 +58,6 @@ func (p *problem) reached(ctx context.Context, best float64, runs int, draw func
 	}
 	return arrived, err
 }
+
+// publishedStart is every entry of the published start, √(softplus⁻¹(1)/w), so that α ≈ 1; noise comes on top.
+func publishedStart(slots int) float64 { return math.Sqrt(math.Log(math.Expm1(1)) / float64(slots)) }

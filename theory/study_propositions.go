@@ -283,3 +283,17 @@ func distinct(vectors [][]float64) int {
 	}
 	return len(seen)
 }
+
+// drawLogDirichlet fills logp with the logarithm of a Dir(α) draw. It stays finite for any α > 0,
+// where the draw itself is 0 in float64, or 0/0:
+//
+//	G_a = G_{a+1} U^(1/a) ,   log p_i = log G_{α_i} − log Σ_l G_{α_l}
+//
+// with G_a gamma and U uniform (Marsaglia and Tsang 2000, section 6).
+func drawLogDirichlet(logp, alpha []float64, rng *rand.Rand) {
+	for i, a := range alpha {
+		gamma := distuv.Gamma{Alpha: a + 1, Beta: 1, Src: rng}
+		logp[i] = math.Log(gamma.Rand()) + math.Log(1-rng.Float64())/a
+	}
+	floats.AddConst(-floats.LogSumExp(logp), logp)
+}

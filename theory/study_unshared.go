@@ -11,6 +11,7 @@ import (
 	"calibra/optim/estimate"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 // leastInformation is the n_V·λ from which a cell's own map is compared with its
@@ -238,4 +239,17 @@ func (c *comparison) figure(unshared, shared [][]float64, cells []int, N int) Fi
 	C := float64(c.Table.Classes)
 	return loglog("kl", "Shared factors against one map per cell, N = 1e6", "n_V, rows of the cell",
 		"KL(true ‖ fitted), median and quartiles", own, common, powerLaw("(C² − 1)/(2 n_V)", (C*C-1)/2, -1, own.X))
+}
+
+// plane returns the least-squares coefficients of y on 1, x1, x2 without the intercept's.
+func plane(x1, x2, y []float64) (b1, b2 float64) {
+	design := mat.NewDense(len(y), 3, nil)
+	for i := range y {
+		design.SetRow(i, []float64{1, x1[i], x2[i]})
+	}
+	var b mat.VecDense
+	if err := b.SolveVec(design, mat.NewVecDense(len(y), y)); err != nil {
+		return math.NaN(), math.NaN()
+	}
+	return b.AtVec(1), b.AtVec(2)
 }

@@ -68,9 +68,6 @@ func drawFactors(d Design, rng *rand.Rand) []float64 {
 	return theta
 }
 
-// publishedStart is every entry of the published start, √(softplus⁻¹(1)/w), so that α ≈ 1; noise comes on top.
-func publishedStart(slots int) float64 { return math.Sqrt(math.Log(math.Expm1(1)) / float64(slots)) }
-
 // labelLaw returns P(y = j | cell, atom) ∝ Dir(p̂; α_{·j})·p̂_j^δ under a uniform
 // prior. It is written from the Dirichlet density (gonum's), not from the
 // calibrator's score, so that a mistake in the latter cannot hide in the data.
@@ -239,18 +236,4 @@ func drawDirichlet(p []float64, concentration, floor float64, rng *rand.Rand) {
 	for i := range p {
 		p[i] /= clamped
 	}
-}
-
-// drawLogDirichlet fills logp with the logarithm of a Dir(α) draw. It stays finite for any α > 0,
-// where the draw itself is 0 in float64, or 0/0:
-//
-//	G_a = G_{a+1} U^(1/a) ,   log p_i = log G_{α_i} − log Σ_l G_{α_l}
-//
-// with G_a gamma and U uniform (Marsaglia and Tsang 2000, section 6).
-func drawLogDirichlet(logp, alpha []float64, rng *rand.Rand) {
-	for i, a := range alpha {
-		gamma := distuv.Gamma{Alpha: a + 1, Beta: 1, Src: rng}
-		logp[i] = math.Log(gamma.Rand()) + math.Log(1-rng.Float64())/a
-	}
-	floats.AddConst(-floats.LogSumExp(logp), logp)
 }
