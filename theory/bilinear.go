@@ -57,8 +57,8 @@ type form interface {
 	bend(dst *mat.SymDense, ofMatrices []float64)
 }
 
-// newBilinear is the loss of the paper's factors.
-func newBilinear(t *Table, identity float64) *bilinear {
+// ByHand is the loss of the paper's factors, derived by hand; identity is δ.
+func (t *Table) ByHand(identity float64) Model {
 	return newForm(t, identity, factors{Rescaling{t.Classes, t.Codewords}})
 }
 
@@ -470,32 +470,19 @@ func (f unshared) pullBackPairs(dst *mat.SymDense, _ []float64, pairs [][]float6
 
 func (f unshared) bend(*mat.SymDense, []float64) {}
 
-// cell is the table of cell v alone, with a codeword of its own.
-func (t *Table) cell(v int) *Table {
-	return &Table{
+// CellByHand is the loss of a C×C map of cell v alone, θ = vec A.
+func (t *Table) CellByHand(v int, identity float64) Model {
+	alone := &Table{
 		Classes: t.Classes, Codewords: 1, Atoms: t.Atoms, Cells: []Cell{newCell([]int{0})}, LogP: t.of(t.LogP, v),
 	}
+	return newForm(alone, identity, unshared{t.Classes})
 }
 
-// logits returns the true A of cell v.
-func (t *Truth) logits(v int) []float64 {
-	A := make([]float64, t.Table.Classes*t.Table.Classes)
-	for _, k := range t.Table.Cells[v].Codes {
-		factors{Rescaling{t.Table.Classes, t.Table.Codewords}}.add(A, t.Theta, k, 1)
+// Link returns A of cell v at the factors of theta, C×C.
+func (t *Table) Link(v int, theta []float64) []float64 {
+	A := make([]float64, t.Classes*t.Classes)
+	for _, k := range t.Cells[v].Codes {
+		factors{Rescaling{t.Classes, t.Codewords}}.add(A, theta, k, 1)
 	}
 	return A
 }
-
-// pull returns ‖∂L/∂M_k‖₂, the spectral norm. A ridge acts on M_k as λ|a_k||b_k|, so
-// M_k = 0 is a local minimum where pull ≤ λ.
-func (m *bilinear) pull(k int, theta, weights []float64) float64 {
-	at := &probe{model: m, weights: weights}
-	if at.gradient(theta); at.err != nil {
-		panic("theory: pull at a point that was just minimized: " + at.err.Error())
-	}
-	C := m.table.Classes
-	return spectralNorm(mat.NewDense(C, C, m.factorGrad[k*C*C:][:C*C]))
-}
-
-// softplus is ln(1+eˣ).
-func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }

@@ -32,7 +32,7 @@ func somewhere(t *testing.T, identity float64) (truth *Truth, theta, weights []f
 func TestGradientIsTheLossesSlope(t *testing.T) {
 	for _, identity := range []float64{0, 1} {
 		truth, theta, weights := somewhere(t, identity)
-		model := newBilinear(truth.Table, identity)
+		model := truth.Table.ByHand(identity)
 		grad := make([]float64, model.Dim())
 		if _, err := model.Gradient(grad, theta, weights); err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestGradientIsTheLossesSlope(t *testing.T) {
 func TestHessianIsTheGradientsSlope(t *testing.T) {
 	for _, identity := range []float64{0, 1} {
 		truth, theta, weights := somewhere(t, identity)
-		model := newBilinear(truth.Table, identity)
+		model := truth.Table.ByHand(identity)
 		n := model.Dim()
 		hess := mat.NewSymDense(n, nil)
 		if err := model.Hessian(hess, theta, weights); err != nil {
@@ -77,7 +77,7 @@ func TestHessianIsTheGradientsSlope(t *testing.T) {
 func TestScoresEqualHessianUnderTheTruth(t *testing.T) {
 	truth, _, _ := somewhere(t, 1)
 	weights := truth.Weights(truth.Table.Multinomial(truth.Design.Frequencies(0)))
-	model := newBilinear(truth.Table, 1)
+	model := truth.Table.ByHand(1)
 	n := model.Dim()
 	hess, outer := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	if err := model.Hessian(hess, truth.Theta, weights); err != nil {
@@ -97,7 +97,7 @@ func TestScoreIsTheDirichletPosterior(t *testing.T) {
 	for _, identity := range []float64{0, 1} {
 		truth, _, _ := somewhere(t, identity)
 		logq := make([]float64, len(truth.Label))
-		if err := newBilinear(truth.Table, identity).LogProbs(logq, truth.Theta); err != nil {
+		if err := truth.Table.ByHand(identity).LogProbs(logq, truth.Theta); err != nil {
 			t.Fatal(err)
 		}
 		for i, l := range logq {

@@ -129,15 +129,15 @@ func newCell(codes []int) Cell {
 	return cell
 }
 
-// sequenced are the cells of slots that are told apart: one for each of the K^w index sequences.
-func sequenced(codewords, slots int) []Cell {
-	return data.Each(combin.Cartesian(slices.Repeat([]int{codewords}, slots)), newCell)
+// Sequences are the cells of slots that are told apart: one for each of the K^w index sequences.
+func (d Design) Sequences() []Cell {
+	return data.Each(combin.Cartesian(slices.Repeat([]int{d.Codewords}, d.Slots)), newCell)
 }
 
-// multisets are the cells of slots alike: every non-decreasing sequence of w codewords out of K. The i-th
+// Multisets are the cells of slots alike: every non-decreasing sequence of w codewords out of K. The i-th
 // codeword is the i-th element, less i, of a combination of w elements out of K + w − 1.
-func multisets(codewords, slots int) []Cell {
-	combinations := combin.Combinations(codewords+slots-1, slots)
+func (d Design) Multisets() []Cell {
+	combinations := combin.Combinations(d.Codewords+d.Slots-1, d.Slots)
 	for _, codes := range combinations {
 		for i := range codes {
 			codes[i] -= i
@@ -207,7 +207,7 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 	limit := cmp.Or(d.Cells, mostCells)
 	multisetsOf := combin.LogGeneralizedBinomial(float64(d.Codewords+d.Slots-1), float64(d.Slots))
 	if math.Round(math.Exp(multisetsOf)) <= float64(limit) {
-		return newTable(d, multisets(d.Codewords, d.Slots), rng)
+		return d.Table(d.Multisets(), rng)
 	}
 	limit = cmp.Or(d.Cells, drawnCells)
 	laws := data.Each(shifts, func(shift int) distuv.Categorical {
@@ -232,7 +232,7 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 		}
 		times[at]++
 	}
-	t, mixture := newTable(d, cells, rng), make([]float64, len(cells))
+	t, mixture := d.Table(cells, rng), make([]float64, len(cells))
 	for _, shift := range shifts {
 		floats.Add(mixture, t.Multinomial(d.Frequencies(shift)))
 	}
@@ -247,8 +247,8 @@ const (
 	atomFloor         = 1e-4
 )
 
-// newTable draws the atoms p̂ ~ Dir(0.5), clamped at 1e-4, of the given cells.
-func newTable(d Design, cells []Cell, rng *rand.Rand) *Table {
+// Table draws the atoms p̂ ~ Dir(0.5), clamped at 1e-4, of the given cells.
+func (d Design) Table(cells []Cell, rng *rand.Rand) *Table {
 	t := &Table{
 		Classes: d.Classes, Codewords: d.Codewords, Atoms: d.Atoms, Cells: cells,
 		LogP: make([]float64, len(cells)*d.Atoms*d.Classes),
@@ -297,8 +297,8 @@ func (t *Table) Occupancy(cellProb []float64) []float64 {
 	return occupancy
 }
 
-// evenShifts returns n cyclic shifts spread over the codewords.
-func evenShifts(d Design, n int) []int {
+// Shifts returns n cyclic shifts spread over the codewords.
+func (d Design) Shifts(n int) []int {
 	return data.Each(data.UpTo(n), func(s int) int { return s * d.Codewords / n })
 }
 

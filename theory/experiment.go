@@ -146,7 +146,7 @@ func (e *Experiment) replicate(model Model, t Trial) (x replicate, err error) {
 	x.gradNorm = floats.Norm(grad, 2)
 
 	theta := slices.Clone(at.Theta)
-	if err := cmp.Or(by.err, minimize(model, e.Gauge, theta, sample)); err != nil {
+	if err := cmp.Or(by.err, Fit(model, e.Gauge, theta, sample)); err != nil {
 		e.leave(&x)
 		if far := new(UnsettledError); errors.As(err, &far) {
 			err = lost{fmt.Errorf("‖∇L‖ = %.1e, %.2g from θ*", far.Gradient, far.Distance)}

@@ -37,7 +37,7 @@ type layered struct {
 	whole *compiled // over all (cell, atom)
 	one   *compiled // over a single (cell, atom), for the scores
 
-	analytic  *bilinear     // nil: no analytic Hessian of this layer is known
+	analytic  Model         // nil: no analytic Hessian of this layer is known
 	reference *mat.SymDense // without analytic: a Hessian near the optimum
 
 	err error // why the layer cannot be run
@@ -160,7 +160,7 @@ func (m *layered) fork() Model {
 	other := newLayered(m.layer, m.table)
 	other.reference = m.reference
 	if m.analytic != nil {
-		other.analytic = newBilinear(m.table, m.analytic.identity)
+		other.analytic = m.analytic.fork()
 	}
 	return other
 }
@@ -304,8 +304,8 @@ func (m generative) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 // paper is the layer of the main job, with the prior and σ² fixed as the studies suppose.
 var paper = layers.Bilinear{Prior: layers.UniformPrior{}}
 
-// trained is that layer on a table: the model that the studies put to the test.
-func trained(t *Table, identity float64) Model {
+// Paper is the paper's layer on the table, δ being identity: what the studies put to the test.
+func (t *Table) Paper(identity float64) Model {
 	if identity == 0 {
 		return modelOf(generative{paper}, t)
 	}
@@ -313,11 +313,11 @@ func trained(t *Table, identity float64) Model {
 }
 
 // modelOf is the loss of a map, with that by hand where the map is the paper's.
-func modelOf(layer layers.Map, t *Table) Model {
+func modelOf(layer layers.Map, t *Table) *layered {
 	m := newLayered(layer, t)
 	for identity, known := range []layers.Map{generative{paper}, paper} {
 		if reflect.DeepEqual(layer, known) {
-			m.analytic = newBilinear(t, float64(identity))
+			m.analytic = t.ByHand(float64(identity))
 		}
 	}
 	return m
@@ -333,7 +333,7 @@ func settle(model Model, gauge Gauge, from, weights []float64) ([]float64, error
 		}
 		gauge = found
 	}
-	if err := minimize(model, gauge, theta, weights); err != nil {
+	if err := Fit(model, gauge, theta, weights); err != nil {
 		return nil, fmt.Errorf("theory: the law has no optimum near the map's truth; lower what disturbs it: %w", err)
 	}
 	return theta, nil

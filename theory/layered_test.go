@@ -14,8 +14,8 @@ import (
 func TestGraphEqualsAnalytic(t *testing.T) {
 	for _, identity := range []float64{0, 1} {
 		truth, theta, weights := somewhere(t, identity)
-		byGraph := trained(truth.Table, identity)
-		byHand := newBilinear(truth.Table, identity)
+		byGraph := truth.Table.Paper(identity)
+		byHand := truth.Table.ByHand(identity)
 		n := byHand.Dim()
 		if byGraph.Dim() != n {
 			t.Fatalf("the layer has %d parameters, the analytic loss %d", byGraph.Dim(), n)

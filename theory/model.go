@@ -63,10 +63,10 @@ func (p *probe) posteriors(t *Table, theta []float64) []float64 {
 	return q
 }
 
-// minimize brings theta to where the loss is stationary.
-func (p *probe) minimize(gauge Gauge, theta []float64) {
+// Fit brings theta to where the loss is stationary.
+func (p *probe) Fit(gauge Gauge, theta []float64) {
 	if p.err == nil {
-		p.err = minimize(p.model, gauge, theta, p.weights)
+		p.err = Fit(p.model, gauge, theta, p.weights)
 	}
 }
 

@@ -74,22 +74,14 @@ type Statistic struct {
 // errNoModel is of functions that are given none.
 var errNoModel = errors.New("theory: there is no model, or no gauge; make one by NewModel, and the other by Free")
 
-// NewModel is the loss of a map on a table, differentiated by the map's own graph.
+// NewModel is the loss of a map on a table, differentiated by the map's own graph. The paper's map has its loss by hand
+// ahead of it.
 func NewModel(m layers.Map, t *Table) (Model, error) {
 	if m == nil || t == nil {
 		return nil, errors.New("theory: a model is of a map and a table; give both")
 	}
-	model := newLayered(m, t)
+	model := modelOf(m, t)
 	return model, model.err
-}
-
-// Fit moves theta to a stationary point of the loss under the weights, by a damped Newton descent from theta. The weights
-// of a population give θ*, the weights of a [Sample] θ̂. If it finds none, the error is an *[UnsettledError].
-func Fit(model Model, gauge Gauge, theta, weights []float64) error {
-	if model == nil || gauge == nil {
-		return errNoModel
-	}
-	return minimize(model, gauge, theta, weights)
 }
 
 // Free are the directions at theta that change no gradient: the null space of the Hessian. A map is identified
@@ -120,7 +112,7 @@ func (o *Outcome) Limit(from, weights []float64) Limit {
 		return Limit{}
 	}
 	theta := slices.Clone(from)
-	if err := minimize(o.Model, o.Gauge, theta, weights); err != nil {
+	if err := Fit(o.Model, o.Gauge, theta, weights); err != nil {
 		o.Fail(err)
 	}
 	o.Gauge.Fix(theta, from)
@@ -190,9 +182,6 @@ func (o *Outcome) summed(size int, number func(limit int, theta []float64) float
 	}
 	return sums
 }
-
-// valid are the values that are numbers.
-func valid(values []float64) []float64 { return slices.DeleteFunc(slices.Clone(values), math.IsNaN) }
 
 // exact reports whether the estimator can represent the law, which then is its limit under every shift.
 func (q *Question) exact() bool {
@@ -299,8 +288,7 @@ type asked struct {
 	Question
 	*Truth
 	with  Settings
-	layer *layered
-	model Model       // of the layer, as the setup makes it
+	model *layered    // of the estimator
 	laws  [][]float64 // of the true cells: shifts of the codeword frequencies
 	reads []Reading   // of each probability Wrong; nil: codes are read as they are
 	start []float64   // where descents to limits begin
@@ -335,7 +323,7 @@ func (a *asked) draw() (err error) {
 			return errors.New("theory: codes are misread where p̂ tells nothing of the cell; let Truth call Alike")
 		}
 	} else {
-		a.Truth = &Truth{Design: p.Design, Table: support(p.Design, evenShifts(p.Design, a.Shifts), newRand(seed, 1))}
+		a.Truth = &Truth{Design: p.Design, Table: support(p.Design, p.Design.Shifts(a.Shifts), newRand(seed, 1))}
 		if a.Channel != nil {
 			a.Table.alike()
 		}
@@ -343,12 +331,12 @@ func (a *asked) draw() (err error) {
 	if a.Channel != nil && a.Table.drawn != nil {
 		return errors.New("theory: codes can be misread as those of any cell, and the design has too many to hold all; give fewer slots or codewords")
 	}
-	a.layer, a.model = newLayered(a.Estimator.Map, a.Table), modelOf(a.Estimator.Map, a.Table)
-	if err := a.layer.alone(); err != nil {
+	a.model = modelOf(a.Estimator.Map, a.Table)
+	if err := a.model.alone(); err != nil {
 		return err
 	}
 	if p.Truth == nil {
-		law := a.layer
+		law := a.model
 		if p.Law != nil && !reflect.DeepEqual(p.Law, a.Estimator.Map) {
 			law = newLayered(p.Law, a.Table)
 		}
@@ -359,8 +347,8 @@ func (a *asked) draw() (err error) {
 		if a.Label = at.posteriors(a.Table, a.Theta); at.err != nil {
 			return at.err
 		}
-		if a.start = a.Theta; law != a.layer {
-			if a.start, err = a.layer.draw(p.Spread, newRand(seed, 2)); err != nil {
+		if a.start = a.Theta; law != a.model {
+			if a.start, err = a.model.draw(p.Spread, newRand(seed, 2)); err != nil {
 				return err
 			}
 		}
@@ -370,7 +358,7 @@ func (a *asked) draw() (err error) {
 	if p.Disturb != nil {
 		p.Disturb(a.Truth, newRand(seed, 3))
 	}
-	if n := a.layer.Dim(); len(a.start) != n {
+	if n := a.model.Dim(); len(a.start) != n {
 		return fmt.Errorf("theory: the Theta of the Truth has %d numbers, and %s has %d weights; give it as many", len(a.start), layers.NameOf(a.Estimator.Map), n)
 	}
 	return a.lawful()
@@ -398,7 +386,7 @@ func (a *asked) experiment(ctx context.Context) (e *Experiment, err error) {
 	a.Estimator.Gauge.Fix(a.first, nil)
 	target := a.Estimator.Target
 	if target == nil {
-		target = a.layer.rows()
+		target = a.model.rows()
 	}
 	e = &Experiment{
 		Trials: Trials{Settings: a.with, Sizes: a.Sizes, Count: a.Replicates}, Truth: a.Truth,
@@ -423,7 +411,7 @@ func (a *asked) findGauge(r *Report) error {
 	a.Estimator.Gauge = found
 	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), "computed")
 	r.Rows[len(r.Rows)-1].Where = data.Each(found.Basis, func(v []float64) string {
-		return layers.DirectionOf(a.layer.weights, v)
+		return layers.DirectionOf(a.model.weights, v)
 	})
 	return nil
 }

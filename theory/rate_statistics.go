@@ -146,7 +146,7 @@ func (o *Outcome) ratioFigure() Figure {
 	return Figure{
 		Name: "ratio", Title: "Observed error over the sandwich's, per codeword and shift",
 		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE / prediction", LogX: true,
-		Curves: []Curve{blocks, powerLaw("theory: 1", 1, 0, blocks.X)},
+		Curves: []Curve{blocks, blocks.PowerLaw("theory: 1", 1, 0)},
 	}
 }
 

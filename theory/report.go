@@ -376,9 +376,9 @@ func (c *Curve) add(x float64, y Estimate) {
 	c.Low, c.High = append(c.Low, low), append(c.High, high)
 }
 
-// powerLaw returns the prediction scale·x^exponent over the range of xs.
-func powerLaw(label string, scale, exponent float64, xs []float64) Curve {
-	x := []float64{floats.Min(xs), floats.Max(xs)}
+// PowerLaw is the prediction scale·x^exponent over the range of the curve.
+func (c Curve) PowerLaw(label string, scale, exponent float64) Curve {
+	x := []float64{floats.Min(c.X), floats.Max(c.X)}
 	y := data.Each(x, func(x float64) float64 { return scale * math.Pow(x, exponent) })
 	return Curve{Label: label, X: x, Y: y, Style: Prediction}
 }

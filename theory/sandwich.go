@@ -90,9 +90,3 @@ func (p *Limit) wald(theta []float64, n int) float64 {
 }
 
 func (p *Limit) freedom() int { return len(p.Theta) - len(p.Free) }
-
-// predictedError returns √(tr(D C Dᵀ)/N): the root mean squared error of a function
-// of θ with Jacobian D whose estimator has covariance C/N.
-func predictedError(jacobian mat.Matrix, covariance mat.Symmetric, n int) float64 {
-	return math.Sqrt(estimate.Congruence(covariance, jacobian.T()).Trace() / float64(n))
-}

@@ -11,43 +11,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// slope is the least-squares slope of y on x with one intercept per group
-// (the within-group, or fixed-effects, estimator). One group is a plain regression.
-func slope(x, y []float64, group []int) float64 {
-	var sumX, sumY, count []float64
-	for i, g := range group {
-		for len(count) <= g {
-			sumX, sumY, count = append(sumX, 0), append(sumY, 0), append(count, 0)
-		}
-		sumX[g] += x[i]
-		sumY[g] += y[i]
-		count[g]++
-	}
-	var xy, xx float64
-	for i, g := range group {
-		dx := x[i] - sumX[g]/count[g]
-		xy += dx * (y[i] - sumY[g]/count[g])
-		xx += dx * dx
-	}
-	return xy / xx
-}
-
-// points are pairs of positive numbers, in groups, log on log.
-type points struct {
-	logX, logY []float64
-	group      []int
-}
-
-func (p *points) add(x, y float64, group int) {
-	p.logX, p.logY, p.group = append(p.logX, math.Log(x)), append(p.logY, math.Log(y)), append(p.group, group)
-}
-
-// slope is that of their lines, with one intercept for each group.
-func (p *points) slope() float64 { return slope(p.logX, p.logY, p.group) }
-
-// line is the least-squares slope of y on x.
-func line(x, y []float64) float64 { return slope(x, y, make([]int, len(y))) }
-
 // Estimate is a number from replicates, with its standard error, that error's degrees of
 // freedom and a 95 % bootstrap interval. Estimate{Value: x} is a number that is exact, or computed
 // from one population and not from replicates: it has no error, and an interval that is a point is none.
@@ -108,19 +71,6 @@ func bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int
 	return estimates
 }
 
-// rms is the root mean square of values at the given indices; NaN marks a replicate
-// that does not count.
-func rms(values []float64, at []int) float64 {
-	var sum, count float64
-	for _, r := range at {
-		if !math.IsNaN(values[r]) {
-			sum += values[r] * values[r]
-			count++
-		}
-	}
-	return math.Sqrt(sum / count)
-}
-
 // rmsEstimate is the root mean square of values with its standard error: that of the
 // mean square, halved and divided by the root.
 func rmsEstimate(values []float64) Estimate {
@@ -141,15 +91,3 @@ func withError(value, err float64, freedom int) Estimate {
 	half := distuv.UnitNormal.Quantile(.975) * err
 	return Estimate{Value: value, Low: value - half, High: value + half, Error: err, Freedom: freedom}
 }
-
-func logs(values []float64) []float64 { return data.Each(values, math.Log) }
-
-func exps(values []float64) {
-	for i, v := range values {
-		values[i] = math.Exp(v)
-	}
-}
-
-func mean(values []float64) float64 { return stat.Mean(values, nil) }
-
-func square(x float64) float64 { return x * x }

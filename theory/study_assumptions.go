@@ -189,7 +189,7 @@ func (e assumptions) nearCurvature(_ context.Context, r *Report) error {
 			floats.AddScaled(point, reach/2/floats.Norm(direction, 2), direction)
 			kept = math.Min(kept, leastCurvature(of, gauge, point)/here)
 			starts++
-			failed := minimize(model, e.Gauge, point, p.Weights)
+			failed := Fit(model, e.Gauge, point, p.Weights)
 			if gauge.Fix(point, at); failed != nil || floats.Distance(point, at, 2) > sameMinimum {
 				strays++
 			}
@@ -255,6 +255,6 @@ func (e assumptions) curvatureLaw(_ context.Context, r *Report) error {
 	r.near("a4-exponent", "A4: exponent of λ_min⁺ in p_min", exact(line(logP, logLambda)), 1, 0.05, "1: the rarest codeword sets the curvature")
 	r.Figures = append(r.Figures, loglog("curvature", "A4: the smallest curvature off the gauge",
 		"p_min, frequency of the rarest codeword", "smallest nonzero eigenvalue",
-		curve, powerLaw("slope 1", math.Exp(mean(logLambda)-mean(logP)), 1, curve.X)))
+		curve, curve.PowerLaw("slope 1", math.Exp(mean(logLambda)-mean(logP)), 1)))
 	return at.err
 }

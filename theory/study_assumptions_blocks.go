@@ -99,7 +99,7 @@ func (e assumptions) manySlots(_ context.Context, r *Report) error {
 	d := Fast()
 	d.Slots = 8
 	p := newProblem(e.Settings, d, newRand(e.Seed, 31))
-	p.model = newBilinear(p.Table, p.Design.Identity) // the graph, which the loss by hand equals, takes long over 6435 cells
+	p.model = p.Table.ByHand(p.Design.Identity) // the graph, which the loss by hand equals, takes long over 6435 cells
 	of, err := p.population(p.model, p.law(0))
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func (e assumptions) taylor(_ context.Context, r *Report) error {
 	n := model.Dim()
 	sample := Sample(p.Weights, 1e5, newRand(e.Seed, 48))
 	fit := slices.Clone(p.Theta)
-	lost := minimize(model, e.Target.(Products).Rescaling, fit, sample) != nil
+	lost := Fit(model, e.Target.(Products).Rescaling, fit, sample) != nil
 	of := &probe{model: model, weights: sample}
 	_, here := of.gradient(p.Theta)
 	_, there := of.gradient(fit)

@@ -77,7 +77,7 @@ type compositions struct {
 }
 
 func compositionsOf(S int) (c compositions) {
-	ways := &Table{Cells: multisets(ownDraws, S)}
+	ways := &Table{Cells: Design{Codewords: ownDraws, Slots: S}.Multisets()}
 	c.probabilities = ways.Multinomial(slices.Repeat([]float64{1. / ownDraws}, ownDraws))
 	for _, way := range ways.Cells {
 		parts := make([]float64, ownDraws)
@@ -98,8 +98,8 @@ func newEnsemble(s Settings) *ensemble {
 	}
 	x.atoms = len(codes) + commonAtoms
 	d := Design{Classes: 3, Slots: 2, Codewords: commonCodewords + len(ownAtoms), Atoms: 1, Decades: 1.5, Identity: 1}
-	logP := newTable(Design{Classes: d.Classes, Atoms: x.atoms}, make([]Cell, commonCodewords), rng).LogP
-	theta := drawFactors(d, rng)
+	logP := Design{Classes: d.Classes, Atoms: x.atoms}.Table(make([]Cell, commonCodewords), rng).LogP
+	theta := d.Factors(rng)
 	gauge := Rescaling{d.Classes, d.Codewords}
 	gauge.Fix(theta, nil)
 	receiver, sender := gauge.factors(theta, commonCodewords)
@@ -120,7 +120,7 @@ func newEnsemble(s Settings) *ensemble {
 			}
 		}
 		t := &Truth{Design: d, Theta: theta, Table: &Table{Classes: d.Classes, Codewords: d.Codewords, Atoms: 1, Cells: cells, LogP: logP}}
-		t.Label = labelLaw(t.Table, theta, d.Identity)
+		t.Label = t.Table.LabelLaw(theta, d.Identity)
 		x.drawn, x.own = append(x.drawn, problemOf(s, t)), append(x.own, own)
 	}
 	x.problem = x.drawn[0]
@@ -327,7 +327,7 @@ type ensembleOutcome struct {
 
 func (x *ensemble) run(ctx context.Context) (*ensembleOutcome, error) {
 	o, reach := &ensembleOutcome{ensemble: x}, 0.0
-	for _, shift := range evenShifts(x.common(), choose(x.Settings, 2, 4)) {
+	for _, shift := range x.common().Shifts(choose(x.Settings, 2, 4)) {
 		f, err := x.foretell(x.models(), x.common().Frequencies(shift))
 		if err != nil {
 			return nil, err

@@ -46,7 +46,7 @@ func nullityRows(ctx context.Context, s Settings, r *Report) error {
 	}
 	findings, err := each(ctx, len(designs), nil, func(_ Model, i int) (freeDirections, error) {
 		d := designs[i]
-		p := problemOf(s, newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 2, uint64(i))))
+		p := problemOf(s, d.Truth(d.Multisets(), newRand(s.Seed, 2, uint64(i))))
 		at := &probe{model: p.model, weights: p.Weights(p.law(0))}
 		f, hess := freeDirections{nullity: nullity(at, p.Theta)}, at.hessian(p.Theta)
 		for _, v := range p.gauge.Directions(p.Theta) {
@@ -74,7 +74,7 @@ func nullityRows(ctx context.Context, s Settings, r *Report) error {
 // scales add. Slots then differ, so a cell is a sequence.
 func learnedNullity(_ context.Context, s Settings, r *Report) error {
 	d := Design{Classes: 3, Slots: 3, Codewords: 4, Atoms: 6}
-	table := newTable(d, sequenced(d.Codewords, d.Slots), newRand(s.Seed, 39))
+	table := d.Table(d.Sequences(), newRand(s.Seed, 39))
 	for _, of := range []struct {
 		key, quantity, theory string
 		layer                 layers.Bilinear
@@ -84,8 +84,12 @@ func learnedNullity(_ context.Context, s Settings, r *Report) error {
 		{key: "nullity-scale", quantity: "null directions added by learned slot scales",
 			theory: "1: σ² → cσ², a_k → a_k/c", layer: layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}},
 	} {
-		m, rng := modelOf(of.layer, table), newRand(s.Seed, 40)
-		theta := drawFactors(d, rng)
+		m, err := NewModel(of.layer, table)
+		if err != nil {
+			return err
+		}
+		rng := newRand(s.Seed, 40)
+		theta := d.Factors(rng)
 		for len(theta) < m.Dim() { // what is learned beside them
 			theta = append(theta, distuv.Uniform{Min: 0.5, Max: 1.5, Src: rng}.Rand())
 		}
@@ -105,15 +109,15 @@ func learnedNullity(_ context.Context, s Settings, r *Report) error {
 func togetherNullity(_ context.Context, s Settings, r *Report) error {
 	d := Design{Classes: 3, Slots: 4, Codewords: 6, Atoms: 6, Identity: 1}
 	var cells []Cell
-	for _, cell := range multisets(d.Codewords, d.Slots) {
+	for _, cell := range d.Multisets() {
 		counts := (&Table{Codewords: d.Codewords, Cells: []Cell{cell}}).Occupancy([]float64{1})
 		if counts[0] == counts[1] {
 			cells = append(cells, cell)
 		}
 	}
-	truth := newTruth(d, cells, newRand(s.Seed, 3))
+	truth := d.Truth(cells, newRand(s.Seed, 3))
 	uniform := slices.Repeat([]float64{1 / float64(len(cells))}, len(cells))
-	at := &probe{model: trained(truth.Table, d.Identity), weights: truth.Weights(uniform)}
+	at := &probe{model: truth.Table.Paper(d.Identity), weights: truth.Weights(uniform)}
 	free := nullity(at, truth.Theta)
 	r.equal("nullity-together", "null directions added by two codewords that always co-occur", float64(free-d.Codewords), 2, "2: GL(2) instead of two rescalings")
 	return at.err
@@ -131,9 +135,9 @@ func freeRanks(_ context.Context, s Settings, r *Report) error {
 		{key: "rank-one-atom", quantity: "rank of a free C×C map with one atom, C = 3", theory: "C − 1", atoms: 1, rank: C - 1},
 	} {
 		d := Design{Classes: C, Slots: 1, Codewords: 2, Atoms: of.atoms, Identity: 1}
-		truth := newTruth(d, []Cell{newCell([]int{0})}, newRand(s.Seed, 4, uint64(of.atoms)))
-		at := &probe{model: newForm(truth.Table, d.Identity, unshared{truth.Table.Classes}), weights: truth.Weights([]float64{1})}
-		r.equal(of.key, of.quantity, float64(C*C-nullity(at, truth.logits(0))), of.rank, of.theory)
+		truth := d.Truth([]Cell{newCell([]int{0})}, newRand(s.Seed, 4, uint64(of.atoms)))
+		at := &probe{model: truth.Table.CellByHand(0, d.Identity), weights: truth.Weights([]float64{1})}
+		r.equal(of.key, of.quantity, float64(C*C-nullity(at, truth.Table.Link(0, truth.Theta))), of.rank, of.theory)
 		if at.err != nil {
 			return at.err
 		}
@@ -163,7 +167,7 @@ func balanced(ctx context.Context, s Settings, r *Report) error {
 			floats.Scale(1/t, b)
 		}
 		at.weights = t.draw(x)
-		at.minimize(unbalanced{p.gauge}, theta)
+		at.Fit(unbalanced{p.gauge}, theta)
 		raw := floats.Distance(theta, p.Theta, 2)
 		p.gauge.Fix(theta, p.Theta)
 		return []float64{raw, floats.Distance(theta, p.Theta, 2)}, at.err
@@ -210,14 +214,13 @@ func (p *problem) under(ridge ridge, model Model, shift int) (f ridgeFinding, er
 	law := p.law(shift)
 	weights := p.Weights(law)
 	theta := slices.Clone(p.Theta)
-	if err := minimize(model, NullSpace{}, theta, weights); err != nil {
+	if err := Fit(model, NullSpace{}, theta, weights); err != nil {
 		return f, err
 	}
-	byHand := newBilinear(p.Table, p.Design.Identity)
 	for k := range p.Design.Codewords {
 		if p.target.Size(k, theta) < collapsedBelow {
 			f.collapsed++
-			if byHand.pull(k, theta, weights) > ridge.pull*(1+1e-6) {
+			if pull(p.Truth, k, theta, weights) > ridge.pull*(1+1e-6) {
 				f.unpredicted++
 			}
 		}
@@ -233,7 +236,7 @@ func (p *problem) under(ridge ridge, model Model, shift int) (f ridgeFinding, er
 // ridged shows what ridges do instead of fixing the gauge.
 func ridged(ctx context.Context, s Settings, r *Report) error {
 	p := newProblem(s, designOf(s), newRand(s.Seed, 6))
-	shifts := evenShifts(p.Design, choose(s, 4, 6))
+	shifts := p.Design.Shifts(choose(s, 4, 6))
 	for _, ridge := range ridges {
 		model := &quadratic{Model: p.model, lambda: ridge.lambda}
 		findings, err := each(ctx, len(shifts), model, func(model Model, i int) (ridgeFinding, error) {
@@ -340,4 +343,21 @@ func definiteAlong(model Model, theta, direction, weights []float64) float64 {
 func nullity(p *probe, theta []float64) int {
 	free, _ := estimate.NullSpace(p.scores(theta))
 	return len(free)
+}
+
+// pull returns ‖∂L/∂M_k‖₂, the spectral norm of Σ_V n_k(V) ∂L/∂A(V). A ridge acts on M_k as λ|a_k||b_k|, so
+// M_k = 0 is a local minimum where pull ≤ λ.
+func pull(t *Truth, k int, theta, weights []float64) float64 {
+	C := t.Table.Classes
+	sum := make([]float64, C*C)
+	for v, cell := range t.Table.Cells {
+		for _, o := range cell.Occurrences {
+			if o.Codeword == k {
+				at := &probe{model: t.Table.CellByHand(v, t.Design.Identity), weights: t.Table.of(weights, v)}
+				_, grad := at.gradient(t.Table.Link(v, theta))
+				floats.AddScaled(sum, o.Count, grad)
+			}
+		}
+	}
+	return spectralNorm(mat.NewDense(C, C, sum))
 }

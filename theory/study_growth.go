@@ -51,9 +51,9 @@ func growths() []*growing {
 // copies is the problem of K codewords that are copies of four.
 func copies(s Settings, K int) *problem {
 	d := Design{Classes: 3, Slots: 2, Codewords: leastCodewords, Atoms: 6, Identity: 1}
-	four := drawFactors(d, newRand(s.Seed, 80))
+	four := d.Factors(newRand(s.Seed, 80))
 	d.Codewords = K
-	t := newTruth(d, multisets(K, d.Slots), newRand(s.Seed, 81))
+	t := d.Truth(d.Multisets(), newRand(s.Seed, 81))
 	for k := range K {
 		a, b := Rescaling{d.Classes, K}.factors(t.Theta, k)
 		ofFour, alsoOfFour := Rescaling{d.Classes, leastCodewords}.factors(four, k%leastCodewords)
@@ -163,7 +163,7 @@ const sidedCodeword = 0
 
 func newOneSided(s Settings, share float64, class int) (*oneSided, error) {
 	d := Design{Classes: 3, Slots: 2, Codewords: leastCodewords, Atoms: 6, Identity: 1}
-	t := newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 85))
+	t := d.Truth(d.Multisets(), newRand(s.Seed, 85))
 	holds := func(cell Cell) bool { return slices.Contains(cell.Codes, sidedCodeword) }
 	for v, cell := range t.Table.Cells {
 		if !holds(cell) {
@@ -178,7 +178,7 @@ func newOneSided(s Settings, share float64, class int) (*oneSided, error) {
 			logP[i] = math.Log(p)
 		}
 	}
-	t.Label = labelLaw(t.Table, t.Theta, d.Identity)
+	t.Label = t.Table.LabelLaw(t.Theta, d.Identity)
 	x := &oneSided{problem: problemOf(s, t), share: share}
 	x.gauge.Fix(x.Truth.Theta, nil)
 	var err error

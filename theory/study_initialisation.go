@@ -46,7 +46,7 @@ func (p *problem) reached(ctx context.Context, best float64, runs int, draw func
 		rng := newRand(p.Seed, 34, uint64(runs), uint64(i))
 		theta := data.Each(make([]int, model.Dim()), func(int) float64 { return draw(i, rng) })
 		// A run that stalls ends where it stalls; the loss there shows whether it arrived.
-		_ = minimize(model, p.gauge, theta, weights)
+		_ = Fit(model, p.gauge, theta, weights)
 		end := &probe{model: model, weights: weights}
 		loss, _ := end.gradient(theta)
 		return loss, end.err

@@ -190,7 +190,7 @@ func (x *intervalSamples) report(s Settings, r *Report) {
 	r.Figures = append(r.Figures, Figure{
 		Name: "coverage", Title: "Coverage of 90 % intervals",
 		XLabel: "N_k of the (rarest) codeword, at least", YLabel: "part that holds the truth", LogX: true,
-		Curves: []Curve{ofPosteriors, ofFactors, powerLaw("nominal", intervalLevel, 0, ofPosteriors.X)},
+		Curves: []Curve{ofPosteriors, ofFactors, ofPosteriors.PowerLaw("nominal", intervalLevel, 0)},
 	})
 }
 

@@ -39,7 +39,7 @@ func pseudoTrue(model Model, gauge Gauge, theta, weights []float64, rng *rand.Ra
 		if start > 0 {
 			floats.AddScaled(point, startSpread, normals(len(point), rng))
 		}
-		if minimize(model, gauge, point, weights) != nil {
+		if Fit(model, gauge, point, weights) != nil {
 			continue // one start may run along a valley of the loss; the others decide
 		}
 		loss, _ := at.gradient(point)
@@ -83,7 +83,7 @@ func (x *misspecifiedProblems) draw(ctx context.Context, s Settings, n int) (*Ex
 	e := &Experiment{
 		Trials: Trials{Settings: s, Count: x.replicates}, Truth: p.Truth, Model: p.model, Gauge: p.gauge, Target: p.target, Stream: 8<<32 + uint64(n),
 	}
-	shifts := evenShifts(p.Design, 4)
+	shifts := p.Design.Shifts(4)
 	found, err := each(ctx, len(shifts), p.model.cheapest(), func(model Model, i int) (*apart, error) {
 		law := p.law(shifts[i])
 		theta, gap, err := pseudoTrue(model, p.gauge, p.Theta, p.Weights(law), newRand(s.Seed, 9, uint64(n), uint64(i)))
@@ -201,7 +201,7 @@ func (x *misspecifiedProblems) report(r *Report) error {
 	r.Figures = append(r.Figures, Figure{
 		Name: "ratio", Title: "Misspecified: observed error over prediction",
 		XLabel: "problem", YLabel: "RMSE / prediction at the largest N",
-		Curves: []Curve{measured, naive, powerLaw("theory: 1", 1, 0, measured.X)},
+		Curves: []Curve{measured, naive, measured.PowerLaw("theory: 1", 1, 0)},
 	})
 	return nil
 }

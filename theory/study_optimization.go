@@ -126,7 +126,7 @@ func (e optimization) gains(ctx context.Context, r *Report, narrow *problem) err
 	r.record("gain-rare", "gain |Δ_k|/ε of the rarest codeword, median over shifts", exact(median(rare)), "hidden in O_p(ε_N): N/N_k larger")
 	scale := math.Exp(mean(logs(measured.Y)) + mean(logs(measured.X)))
 	r.Figures = append(r.Figures, loglog("gain", "What an optimization error ε does to a codeword",
-		"N_k/N, occurrences per row", "|Δ_k| / ε", measured, line, powerLaw("slope −1", scale, -1, measured.X)))
+		"N_k/N, occurrences per row", "|Δ_k| / ε", measured, line, measured.PowerLaw("slope −1", scale, -1)))
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (e optimization) respond(ctx context.Context, chosen func(population int) [
 		rng := newRand(e.Seed, 11, uint64(len(e.Limits)), uint64(at))
 		sample := Sample(p.Weights, N, rng)
 		fit := slices.Clone(p.Theta)
-		settled := minimize(model, e.Gauge, fit, sample) == nil
+		settled := Fit(model, e.Gauge, fit, sample) == nil
 		e.Gauge.Fix(fit, p.Theta)
 		for _, k := range chosen(at) {
 			// E|(H⁺u)_k|² over unit u off the gauge is tr[(H⁺H⁺)_kk]/freedom.
@@ -159,7 +159,7 @@ func (e optimization) respond(ctx context.Context, chosen func(population int) [
 		for range directions {
 			theta := slices.Clone(fit)
 			residual := randomResidual(imposed, fit, gauge, rng)
-			again := settled && minimize(&quadratic{Model: model, tilt: residual}, e.Gauge, theta, sample) == nil
+			again := settled && Fit(&quadratic{Model: model, tilt: residual}, e.Gauge, theta, sample) == nil
 			e.Gauge.Fix(theta, fit)
 			for n := range moves {
 				x, moved := &moves[n], math.NaN() // counts for nothing, as rms reads it
@@ -222,9 +222,9 @@ func (e optimization) schedules(ctx context.Context, r *Report) error {
 		t.What = law.name
 		errors, losses, err := t.measure(ctx, e.Model, 1, func(model Model, x Trial) ([]float64, error) {
 			at, theta := &probe{model: model, weights: t.draw(x)}, slices.Clone(p.Theta)
-			at.minimize(e.Gauge, theta)
+			at.Fit(e.Gauge, theta)
 			at.model = &quadratic{Model: model, tilt: randomResidual(law.at(x.N), theta, e.Target.(Products).Rescaling, x.Rand)}
-			at.minimize(e.Gauge, theta)
+			at.Fit(e.Gauge, theta)
 			e.Gauge.Fix(theta, p.Theta)
 			return []float64{floats.Distance(theta, p.Theta, 2)}, at.err
 		})
@@ -260,7 +260,7 @@ func (e optimization) earlyStop(ctx context.Context, r *Report) error {
 	// Of each block, what each tolerance leaves and then the statistical error.
 	errors, _, err := t.measure(ctx, e.Model, K*(len(tolerances)+1), func(model Model, x Trial) (found []float64, err error) {
 		sample, optimum := t.draw(x), slices.Clone(p.Theta)
-		if err := minimize(model, e.Gauge, optimum, sample); err != nil {
+		if err := Fit(model, e.Gauge, optimum, sample); err != nil {
 			return nil, lost{err}
 		}
 		distances := func(theta, reference []float64) {

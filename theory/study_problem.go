@@ -28,7 +28,7 @@ type problem struct {
 
 // newProblem draws a problem of the design.
 func newProblem(s Settings, d Design, rng *rand.Rand) *problem {
-	p := problemOf(s, newTruth(d, multisets(d.Codewords, d.Slots), rng))
+	p := problemOf(s, d.Truth(d.Multisets(), rng))
 	p.gauge.Fix(p.Theta, nil)
 	return p
 }
@@ -36,7 +36,7 @@ func newProblem(s Settings, d Design, rng *rand.Rand) *problem {
 // problemOf is the problem of a truth, as it is.
 func problemOf(s Settings, truth *Truth) *problem {
 	gauge := Rescaling{truth.Design.Classes, truth.Design.Codewords}
-	return &problem{Settings: s, Truth: truth, model: trained(truth.Table, truth.Design.Identity), gauge: gauge, target: Products{gauge}}
+	return &problem{Settings: s, Truth: truth, model: truth.Table.Paper(truth.Design.Identity), gauge: gauge, target: Products{gauge}}
 }
 
 // law is that of the cells under a shift of the design's frequencies.
@@ -58,10 +58,10 @@ func (p *problem) experiment(ctx context.Context, laws ...[]float64) (e *Experim
 }
 
 // shifted are the laws of the cells under n even shifts of the frequencies.
-func (t *Truth) shifted(n int) [][]float64 { return data.Each(evenShifts(t.Design, n), t.law) }
+func (t *Truth) shifted(n int) [][]float64 { return data.Each(t.Design.Shifts(n), t.law) }
 
 // fit is the minimum of the model's loss on a sample, from the truth.
 func (p *problem) fit(model Model, sample []float64) ([]float64, error) {
 	theta := slices.Clone(p.Theta)
-	return theta, minimize(model, p.gauge, theta, sample)
+	return theta, Fit(model, p.gauge, theta, sample)
 }

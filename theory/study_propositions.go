@@ -43,7 +43,7 @@ func slotwiseIsGlobal(rng *rand.Rand) bool {
 		slotwise[slot] = floats.MinIdx(distances.RawRowView(slot))
 	}
 	best, least := []int(nil), math.Inf(1)
-	for _, cell := range sequenced(K, w) {
+	for _, cell := range (Design{Codewords: K, Slots: w}).Sequences() {
 		var sum float64
 		for slot, k := range cell.Codes {
 			sum += distances.At(slot, k)
@@ -58,7 +58,7 @@ func slotwiseIsGlobal(rng *rand.Rand) bool {
 // midpointCells counts the q of {−1, 1}^3 nearest to the origin.
 func midpointCells() int {
 	var distances []float64
-	for _, cell := range sequenced(2, 3) {
+	for _, cell := range (Design{Codewords: 2, Slots: 3}).Sequences() {
 		var sum float64
 		for _, k := range cell.Codes {
 			c := float64(2*k - 1)
@@ -75,7 +75,7 @@ func posteriorGap(_ context.Context, s Settings, r *Report) error {
 	var gap float64
 	for C := 2; C <= 5; C++ {
 		d := Design{Classes: C, Slots: 3, Codewords: 4, Atoms: 8}
-		p := problemOf(s, newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 38, uint64(C))))
+		p := problemOf(s, d.Truth(d.Multisets(), newRand(s.Seed, 38, uint64(C))))
 		at := &probe{model: p.model}
 		if gap = math.Max(gap, floats.Distance(at.posteriors(p.Table, p.Theta), p.Label, math.Inf(1))); at.err != nil {
 			return at.err
@@ -110,7 +110,7 @@ func calibrationChi2(s Settings, identity float64) (float64, error) {
 	const draws = 50_000
 	truth, labels := dirichletDraws(newRand(s.Seed, 36), draws)
 	C := truth.Table.Classes
-	at := &probe{model: trained(truth.Table, identity)}
+	at := &probe{model: truth.Table.Paper(identity)}
 	q := at.posteriors(truth.Table, truth.Theta)
 	var chi2, df float64
 	for j := range C {
@@ -133,9 +133,9 @@ func dirichletDraws(rng *rand.Rand, draws int) (truth *Truth, labels []int) {
 	const C = 3
 	d := Design{Classes: C, Slots: 3, Codewords: 4, Atoms: draws}
 	cell := newCell([]int{0, 1, 1})
-	truth = &Truth{Design: d, Theta: drawFactors(d, rng)}
+	truth = &Truth{Design: d, Theta: d.Factors(rng)}
 	truth.Table = &Table{Classes: C, Codewords: d.Codewords, Atoms: draws, Cells: []Cell{cell}, LogP: make([]float64, draws*C)}
-	A := truth.logits(0)
+	A := truth.Table.Link(0, truth.Theta)
 	var alpha [C][C]float64 // the columns of α
 	for j := range alpha {
 		for i := range alpha[j] {
@@ -230,12 +230,12 @@ func distinctMaps(_ context.Context, s Settings, r *Report) error {
 	const K, w = 6, 4
 	d := Design{Classes: 3, Slots: w, Codewords: K, Atoms: 2}
 	rng := newRand(s.Seed, 37)
-	theta := drawFactors(d, rng)
+	theta := d.Factors(rng)
 	uniform := distuv.Uniform{Min: 0.5, Max: 1.5, Src: rng}
 	generic := []float64{uniform.Rand(), uniform.Rand(), uniform.Rand(), uniform.Rand()}
-	cells := sequenced(K, w)
-	table := newTable(d, cells, rng)
-	table.alike() // so that posteriors differ by their maps alone
+	cells := Design{Codewords: K, Slots: w}.Sequences()
+	table := d.Table(cells, rng)
+	(&Truth{Design: d, Theta: theta, Table: table}).Alike() // so that posteriors differ by their maps alone
 	for _, scale := range []struct {
 		key, name string
 		scales    []float64
@@ -246,7 +246,10 @@ func distinctMaps(_ context.Context, s Settings, r *Report) error {
 		{key: "generic", name: "generic σ²", scales: generic, want: 1296, theory: "1296"},
 	} {
 		maps, alphas := scaledMaps(d, cells, theta, scale.scales)
-		model := modelOf(layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}, table)
+		model, err := NewModel(layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}, table)
+		if err != nil {
+			return err
+		}
 		all := append(slices.Clone(theta), scale.scales...)
 		logq := make([]float64, table.Rows()*d.Classes)
 		if err := model.LogProbs(logq, all); err != nil {
@@ -263,10 +266,11 @@ func distinctMaps(_ context.Context, s Settings, r *Report) error {
 
 // scaledMaps are A and α of each cell, with these scales of the slots.
 func scaledMaps(d Design, cells []Cell, theta, scales []float64) (maps, alphas [][]float64) {
+	products := Products{Rescaling{d.Classes, d.Codewords}}
 	for _, cell := range cells {
 		A := make([]float64, d.Classes*d.Classes)
 		for slot, k := range cell.Codes {
-			factors{Rescaling{d.Classes, d.Codewords}}.add(A, theta, k, scales[slot])
+			floats.AddScaled(A, scales[slot], products.Of(k, theta))
 		}
 		maps, alphas = append(maps, A), append(alphas, data.Each(A, softplus))
 	}

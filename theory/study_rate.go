@@ -22,7 +22,7 @@ func runRate(ctx context.Context, s Settings, r *Report) error {
 	}
 	// The graph's derivatives against those worked out by hand, at θ*.
 	graph := &probe{model: e.Model, weights: e.Limits[0].Weights}
-	hand := &probe{model: newBilinear(truth.Table, truth.Design.Identity), weights: graph.weights}
+	hand := &probe{model: truth.Table.ByHand(truth.Design.Identity), weights: graph.weights}
 	for _, of := range []struct {
 		key, quantity string
 		matrix        func(p *probe, theta []float64) *mat.SymDense

@@ -64,7 +64,7 @@ func newDecayed(s Settings) (*decayed, error) {
 // limit is θ_λ with the sandwich there. A decay balances the factors, so that nothing is left free.
 func (x *decayed) limit(model Model, decay float64) (Limit, error) {
 	penalized, theta := &quadratic{Model: model, lambda: decay}, slices.Clone(x.Theta)
-	if err := minimize(penalized, NullSpace{}, theta, x.weights); err != nil {
+	if err := Fit(penalized, NullSpace{}, theta, x.weights); err != nil {
 		return Limit{}, err
 	}
 	p, err := NewLimit(penalized, NullSpace{}, theta, x.weights)
@@ -160,7 +160,7 @@ func (x *decayed) minima(ctx context.Context, law decayLaw) (*minima, error) {
 	tables, losses, err := m.measure(ctx, x.model.cheapest(), 2, func(model Model, at Trial) ([]float64, error) {
 		limit := m.limits[at.Size].Theta
 		theta := slices.Clone(limit)
-		err := minimize(&quadratic{Model: model, lambda: law.at(at.N)}, NullSpace{}, theta, m.draw(at))
+		err := Fit(&quadratic{Model: model, lambda: law.at(at.N)}, NullSpace{}, theta, m.draw(at))
 		return []float64{x.distance(theta, x.Theta), x.distance(theta, limit)}, err
 	})
 	m.aboutTruth, m.errors, m.lost = tables[0], tables[1], losses
@@ -220,7 +220,7 @@ func (x *decayed) rests(ctx context.Context) (*rests, error) {
 		rows := rowsOf(t.draw(at), at.N, at.Rand)
 		here := &probe{model: &quadratic{Model: model, lambda: paperDecay}, weights: x.Table.weightsOf(rows)}
 		theta := slices.Clone(x.Theta)
-		here.minimize(NullSpace{}, theta)
+		here.Fit(NullSpace{}, theta)
 		if here.err != nil {
 			return of, here.err
 		}
@@ -395,7 +395,7 @@ func (x *decayed) train(ctx context.Context, by recipe) (*fitted, error) {
 		x.gauge.Fix(theta, x.Theta)
 		newton := slices.Clone(x.Theta)
 		ofNewton := math.NaN() // counts for nothing, as rms reads it
-		if minimize(model, x.gauge, newton, here.weights) == nil {
+		if Fit(model, x.gauge, newton, here.weights) == nil {
 			ofNewton = x.distance(newton, x.Theta)
 		}
 		left, sampling := floats.Norm(grad, 2), math.Sqrt(x.truth.Scores.Trace()/float64(len(rows)))

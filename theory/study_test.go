@@ -129,7 +129,7 @@ func TestRescalingIsFree(t *testing.T) {
 		floats.Scale(scale, a)
 		floats.Scale(1/scale, b)
 	}
-	model := newBilinear(truth.Table, 1)
+	model := truth.Table.ByHand(1)
 	before, after := make([]float64, len(truth.Label)), make([]float64, len(truth.Label))
 	if err := model.LogProbs(before, theta); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func newPipeline(rng *rand.Rand) (*pipeline, error) {
 	d := Design{Classes: 3, Slots: 3, Codewords: 4, Atoms: 1, Decades: 0.5, Identity: 1}
 	p := &pipeline{Rescaling: Rescaling{d.Classes, d.Codewords}, centres: mat.NewDense(d.Codewords, pipelineWidth, nil)}
 	frequency := d.Frequencies(0)
-	cells := sequenced(d.Codewords, d.Slots)
+	cells := d.Sequences()
 	for _, cell := range cells {
 		prob := 1.0
 		for _, k := range cell.Codes {
@@ -64,7 +64,7 @@ func newPipeline(rng *rand.Rand) (*pipeline, error) {
 	}}
 	z := p.quantized(p.centres)
 	p.Table = p.seen(logHead(p.head, z))
-	model := newBilinear(p.Table, 1)
+	model := p.Table.ByHand(1)
 	if err := p.balanceHead(model, z); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (p *pipeline) seen(logp *mat.Dense) *Table {
 
 // headEquations are E[z (q − p̂)_j], which are 0 where the head is right under the map's law, and their
 // derivative in θ, as ∂q/∂θ = −q ∇ℓ. It sets the law to its logarithm.
-func (p *pipeline) headEquations(model *bilinear, z *mat.Dense) (values []float64, jacobian *mat.Dense, err error) {
+func (p *pipeline) headEquations(model Model, z *mat.Dense) (values []float64, jacobian *mat.Dense, err error) {
 	C, m := p.Design.Classes, p.Design.Slots*pipelineWidth+1
 	values, jacobian = make([]float64, m*(C-1)), mat.NewDense(m*(C-1), len(p.Theta), nil)
 	if err := model.LogProbs(p.Label, p.Theta); err != nil {
@@ -142,7 +142,7 @@ func (p *pipeline) headEquations(model *bilinear, z *mat.Dense) (values []float6
 
 // balanceHead moves θ, by Newton steps of least norm, no longer than 0.3, to where the head's score
 // equations hold, and sets the law.
-func (p *pipeline) balanceHead(model *bilinear, z *mat.Dense) error {
+func (p *pipeline) balanceHead(model Model, z *mat.Dense) error {
 	for range 50 {
 		values, jacobian, err := p.headEquations(model, z)
 		if err != nil {
@@ -258,7 +258,7 @@ func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rn
 	table := p.seen(logHead(head, z))
 	weights, theta := slices.Clone(counts), slices.Clone(p.Theta)
 	floats.Scale(1/floats.Sum(weights), weights)
-	if err := minimize(newBilinear(table, 1), p.Rescaling, theta, weights); err != nil {
+	if err := Fit(table.ByHand(1), p.Rescaling, theta, weights); err != nil {
 		return nil, err
 	}
 	return p.held(ctx, theta, counts, table, z)
@@ -455,7 +455,7 @@ func runTwoStage(ctx context.Context, s Settings, r *Report) error {
 			samples.report(r, &f)
 		}
 	}
-	f.Curves = append(f.Curves, powerLaw("nominal", intervalLevel, 0, []float64{float64(t.sizes[0]), float64(t.sizes[2])}))
+	f.Curves = append(f.Curves, Curve{X: []float64{float64(t.sizes[0]), float64(t.sizes[2])}}.PowerLaw("nominal", intervalLevel, 0))
 	r.Figures = append(r.Figures, f)
 	return nil
 }

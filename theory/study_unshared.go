@@ -122,7 +122,7 @@ type comparison struct {
 
 // ofCell is the model of cell v's own map.
 func (c *comparison) ofCell(v int) Model {
-	return newForm(c.Table.cell(v), c.Design.Identity, unshared{c.Table.Classes})
+	return c.Table.CellByHand(v, c.Design.Identity)
 }
 
 // within is P(atom, label | cell v).
@@ -139,7 +139,7 @@ func (c *comparison) curvatures() ([]float64, error) {
 	var at probe
 	for v := range curvature {
 		at.model, at.weights = c.ofCell(v), c.within(c.population, v)
-		values, _ := estimate.Spectrum(at.hessian(c.logits(v)))
+		values, _ := estimate.Spectrum(at.hessian(c.Table.Link(v, c.Theta)))
 		curvature[v] = values[1]
 	}
 	return curvature, at.err
@@ -172,8 +172,8 @@ func (c *comparison) run(ctx context.Context, N int, cells []int) (unshared, sha
 				unshared[v][rep] = -1
 				continue
 			}
-			free, A := c.ofCell(v), c.logits(v)
-			if minimize(free, NullSpace{}, A, c.within(sample, v)) != nil {
+			free, A := c.ofCell(v), c.Table.Link(v, c.Theta)
+			if Fit(free, NullSpace{}, A, c.within(sample, v)) != nil {
 				missing = append(missing, fmt.Sprintf("%s, cell %d", where, v))
 			}
 			if err := free.LogProbs(own, A); err != nil {
@@ -238,7 +238,7 @@ func (c *comparison) figure(unshared, shared [][]float64, cells []int, N int) Fi
 	}
 	C := float64(c.Table.Classes)
 	return loglog("kl", "Shared factors against one map per cell, N = 1e6", "n_V, rows of the cell",
-		"KL(true ‖ fitted), median and quartiles", own, common, powerLaw("(C² − 1)/(2 n_V)", (C*C-1)/2, -1, own.X))
+		"KL(true ‖ fitted), median and quartiles", own, common, own.PowerLaw("(C² − 1)/(2 n_V)", (C*C-1)/2, -1))
 }
 
 // plane returns the least-squares coefficients of y on 1, x1, x2 without the intercept's.

@@ -31,12 +31,13 @@ func NewTruth(d Design, rng *rand.Rand) (*Truth, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	return newTruth(d, multisets(d.Codewords, d.Slots), rng), nil
+	return d.Truth(d.Multisets(), rng), nil
 }
 
-func newTruth(d Design, cells []Cell, rng *rand.Rand) *Truth {
-	t := &Truth{Design: d, Table: newTable(d, cells, rng), Theta: drawFactors(d, rng)}
-	t.Label = labelLaw(t.Table, t.Theta, d.Identity)
+// Truth draws a well-specified problem over these cells.
+func (d Design) Truth(cells []Cell, rng *rand.Rand) *Truth {
+	t := &Truth{Design: d, Table: d.Table(cells, rng), Theta: d.Factors(rng)}
+	t.Label = t.Table.LabelLaw(t.Theta, d.Identity)
 	return t
 }
 
@@ -44,7 +45,7 @@ func newTruth(d Design, cells []Cell, rng *rand.Rand) *Truth {
 // law there. It is for a truth as [NewTruth] draws it.
 func (t *Truth) Alike() {
 	t.Table.alike()
-	t.Label = labelLaw(t.Table, t.Theta, t.Design.Identity)
+	t.Label = t.Table.LabelLaw(t.Theta, t.Design.Identity)
 }
 
 // alike gives every cell the values of p̂ that the first has, so that p̂ tells nothing of the cell.
@@ -57,7 +58,8 @@ func (t *Table) isAlike() bool {
 	return slices.Equal(t.LogP, slices.Repeat(t.of(t.LogP, 0), len(t.Cells)))
 }
 
-func drawFactors(d Design, rng *rand.Rand) []float64 {
+// Factors draws a_k, b_k, 2·K·C numbers.
+func (d Design) Factors(rng *rand.Rand) []float64 {
 	theta := make([]float64, 2*d.Codewords*d.Classes)
 	for row := range 2 * d.Codewords {
 		factor := theta[row*d.Classes:][:d.Classes]
@@ -68,10 +70,10 @@ func drawFactors(d Design, rng *rand.Rand) []float64 {
 	return theta
 }
 
-// labelLaw returns P(y = j | cell, atom) ∝ Dir(p̂; α_{·j})·p̂_j^δ under a uniform
+// LabelLaw returns P(y = j | cell, atom) ∝ Dir(p̂; α_{·j})·p̂_j^δ under a uniform
 // prior. It is written from the Dirichlet density (gonum's), not from the
 // calibrator's score, so that a mistake in the latter cannot hide in the data.
-func labelLaw(t *Table, theta []float64, identity float64) []float64 {
+func (t *Table) LabelLaw(theta []float64, identity float64) []float64 {
 	C, K := t.Classes, t.Codewords
 	law := make([]float64, t.Rows()*C)
 	alpha := make([]float64, C)
@@ -180,15 +182,6 @@ func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
-}
-
-// normals are n draws of N(0, 1).
-func normals(n int, rng *rand.Rand) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = rng.NormFloat64()
-	}
-	return x
 }
 
 // drawMultinomial fills counts with one Multinomial(n, prob) draw by successive

@@ -44,3 +44,9 @@ func spectralNorm(m *mat.Dense) float64 {
 	}
 	return svd.Values(nil)[0]
 }
+
+// predictedError returns √(tr(D C Dᵀ)/N): the root mean squared error of a function
+// of θ with Jacobian D whose estimator has covariance C/N.
+func predictedError(jacobian mat.Matrix, covariance mat.Symmetric, n int) float64 {
+	return math.Sqrt(estimate.Congruence(covariance, jacobian.T()).Trace() / float64(n))
+}
