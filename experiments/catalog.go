@@ -9,6 +9,7 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/layers"
 	"calibra/theory"
+	"calibra/theory/studies"
 )
 
 // Catalog is all that commands look up by name: methods, the rules that optim.rule chooses
@@ -126,7 +127,7 @@ func (c *Catalog) Metrics() []metrics.Own { return c.orOwn().metrics }
 func (c *Catalog) RawSources() []data.RawSource { return c.orOwn().sources }
 
 // Studies are the studies of the theory, then the studies from outside.
-func (c *Catalog) Studies() []theory.Study { return append(theory.Studies(), c.orOwn().studies...) }
+func (c *Catalog) Studies() []theory.Study { return append(studies.All(), c.orOwn().studies...) }
 
 // DataNames are the data that the program brings.
 var DataNames = []string{"letter", "satellite", "digits", "cubic", "proximity", "proximity100", "longtail1000", "rare", "calibrated"}

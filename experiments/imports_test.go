@@ -34,6 +34,7 @@ var rooms = []struct {
 	{"calibra/experiments/metrics/internal/tile", []string{"calibra/graph/simd"}},
 	{"calibra/experiments/metrics", []string{"calibra/experiments/internal/checked", "calibra/graph/kernelsum", "calibra/optim/pav", "calibra/optim/estimate"}},
 	{"calibra/experiments/diagnosis", []string{"calibra/experiments/internal/checked", "calibra/experiments/metrics", "calibra/graph/blas", "calibra/optim/estimate"}},
+	{"calibra/experiments/report", []string{"calibra/data", "calibra/experiments", "calibra/graph", "calibra/layers", "calibra/optim"}}, // pages know no theory
 	{"calibra/experiments", []string{"calibra"}},
 	{"calibra/notebooks", []string{"calibra"}},
 }

@@ -44,10 +44,10 @@ func TestGradientIsTheLossesSlope(t *testing.T) {
 			}
 			return l
 		}
-		numeric := fd.Gradient(nil, loss, theta, &fd.Settings{Formula: fd.Central})
+		slopes := fd.Gradient(nil, loss, theta, &fd.Settings{Formula: fd.Central})
 		// Central differences of a loss near 1 are good to about 1e-16^(2/3).
-		if !floats.EqualApprox(grad, numeric, 1e-8) {
-			t.Errorf("δ = %g: gradient %v, differences %v", identity, grad, numeric)
+		if !floats.EqualApprox(grad, slopes, 1e-8) {
+			t.Errorf("δ = %g: gradient %v, differences %v", identity, grad, slopes)
 		}
 	}
 }
@@ -61,13 +61,13 @@ func TestHessianIsTheGradientsSlope(t *testing.T) {
 		if err := model.Hessian(hess, theta, weights); err != nil {
 			t.Fatal(err)
 		}
-		numeric := mat.NewDense(n, n, nil)
-		fd.Jacobian(numeric, func(grad, x []float64) {
+		slopes := mat.NewDense(n, n, nil)
+		fd.Jacobian(slopes, func(grad, x []float64) {
 			if _, err := model.Gradient(grad, x, weights); err != nil {
 				t.Fatal(err)
 			}
 		}, theta, &fd.JacobianSettings{Formula: fd.Central})
-		if !mat.EqualApprox(hess, numeric, 1e-8) { // as above
+		if !mat.EqualApprox(hess, slopes, 1e-8) { // as above
 			t.Errorf("δ = %g: Hessian differs from the gradient's differences", identity)
 		}
 	}

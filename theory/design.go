@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"calibra/theory/internal/numeric"
 	"cmp"
 	"fmt"
 	"math"
@@ -53,7 +54,7 @@ func Full() Design {
 }
 
 // softplusFloor is ε of α = softplus(A) + ε.
-const softplusFloor = op.AlphaFloor
+const AlphaFloor = op.AlphaFloor
 
 // Check reports the first impossible size as one sentence.
 func (d Design) Check() error {
@@ -96,7 +97,7 @@ func (d Design) Frequencies(shift int) []float64 {
 }
 
 // withShare are the frequencies where codeword k has this one and the others keep their proportions.
-func (d Design) withShare(k int, share float64) []float64 {
+func (d Design) WithShare(k int, share float64) []float64 {
 	p := d.Frequencies(0)
 	floats.Scale((1-share)/(1-p[k]), p)
 	p[k] = share
@@ -116,7 +117,7 @@ type Cell struct {
 }
 
 // newCell is the cell of codes, its codewords in order.
-func newCell(codes []int) Cell {
+func NewCell(codes []int) Cell {
 	cell := Cell{Codes: codes}
 	for _, k := range codes {
 		at := slices.IndexFunc(cell.Occurrences, func(o occurrence) bool { return o.Codeword == k })
@@ -131,7 +132,7 @@ func newCell(codes []int) Cell {
 
 // Sequences are the cells of slots that are told apart: one for each of the K^w index sequences.
 func (d Design) Sequences() []Cell {
-	return data.Each(combin.Cartesian(slices.Repeat([]int{d.Codewords}, d.Slots)), newCell)
+	return data.Each(combin.Cartesian(slices.Repeat([]int{d.Codewords}, d.Slots)), NewCell)
 }
 
 // Multisets are the cells of slots alike: every non-decreasing sequence of w codewords out of K. The i-th
@@ -143,7 +144,7 @@ func (d Design) Multisets() []Cell {
 			codes[i] -= i
 		}
 	}
-	return data.Each(combinations, newCell)
+	return data.Each(combinations, NewCell)
 }
 
 // Table is the finite support of a synthetic problem: every cell, and in every
@@ -159,14 +160,14 @@ type Table struct {
 }
 
 // sizes are those of the problem as layers see it, of one row of each class.
-func (t *Table) sizes() layers.Sizes {
+func (t *Table) Sizes() layers.Sizes {
 	return layers.Sizes{
 		Slots: len(t.Cells[0].Codes), Classes: t.Classes, Codewords: t.Codewords, Counts: slices.Repeat([]float64{1}, t.Classes),
 	}
 }
 
 // view is every (cell, atom) as a row, times times.
-func (t *Table) view(times int) *layers.View {
+func (t *Table) View(times int) *layers.View {
 	C := t.Classes
 	v := &layers.View{LogProbs: mat.NewDense(t.Rows()*times, C, nil)}
 	for i := range t.Rows() * times {
@@ -180,12 +181,12 @@ func (t *Table) view(times int) *layers.View {
 }
 
 // observed is every (cell, atom, label) as a row; counts come with a sample.
-func (t *Table) observed() layers.Observed {
-	return layers.Observed{View: t.view(t.Classes), Labels: slices.Repeat(data.UpTo(t.Classes), t.Rows())}
+func (t *Table) Observed() layers.Observed {
+	return layers.Observed{View: t.View(t.Classes), Labels: slices.Repeat(data.UpTo(t.Classes), t.Rows())}
 }
 
 // of are those of the values, of every (cell, atom, class), that are of cell v.
-func (t *Table) of(values []float64, v int) []float64 {
+func (t *Table) Of(values []float64, v int) []float64 {
 	size := t.Atoms * t.Classes
 	return values[v*size:][:size]
 }
@@ -228,7 +229,7 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 		if !found {
 			at = len(cells)
 			seen[name] = at
-			cells, times = append(cells, newCell(codes)), append(times, 0)
+			cells, times = append(cells, NewCell(codes)), append(times, 0)
 		}
 		times[at]++
 	}
@@ -237,7 +238,7 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 		floats.Add(mixture, t.Multinomial(d.Frequencies(shift)))
 	}
 	floats.Div(mixture, times)
-	t.drawn = logs(mixture)
+	t.drawn = numeric.Logs(mixture)
 	return t
 }
 
@@ -303,6 +304,6 @@ func (d Design) Shifts(n int) []int {
 }
 
 // ofCells adds up weights of (cell, atom, label).
-func (t *Table) ofCells(weights []float64) []float64 {
-	return data.Each(data.UpTo(len(t.Cells)), func(v int) float64 { return floats.Sum(t.of(weights, v)) })
+func (t *Table) OfCells(weights []float64) []float64 {
+	return data.Each(data.UpTo(len(t.Cells)), func(v int) float64 { return floats.Sum(t.Of(weights, v)) })
 }

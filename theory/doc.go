@@ -16,9 +16,9 @@
 //
 // # Studies
 //
-// [Studies] lists what is checked, claim by claim; a [Study] gives a [Report] whose rows
-// state the [Band] in which each number must lie. Not only the slopes of errors are compared with the sandwich, but also
-// their constants. [Rate] does the same for any layers.Map.
+// A [Study] puts a claim to the test; its [Report] has rows that state the [Band] in which each number must lie. Not only
+// the slopes of errors are compared with the sandwich, but also their constants. The paper's claims are package studies.
+// [Rate] asks any layers.Map.
 //
 // # Why a finite support
 //
@@ -36,29 +36,23 @@
 //
 // # Where to read
 //
-// Each file study_*.go has one claim, with the rows that judge it. All other files are the engine and use
-// nothing of a study (a test checks that): design.go and truth.go make problems, channel.go misreads
-// their codes, question.go puts them to an estimator, model.go, layered.go and bilinear.go their losses, newton.go, steps.go and gauge.go fits, sandwich.go and experiment.go
-// populations and replicates, rate_statistics.go and report.go the evidence. study.go lists the studies.
+// design.go and truth.go make problems, channel.go misreads their codes, question.go puts them to an estimator. model.go,
+// layered.go and bilinear.go are losses, newton.go and gauge.go fits, sandwich.go and experiment.go limits and replicates,
+// rate_statistics.go and report.go the evidence. rate.go asks all of it of a map.
 //
 // # How to use it
 //
-// The command runs all studies or some, under one seed; how often each row is out of its band under many is a loop:
-//
-//	calibra theory fast                        the small designs, under a minute
-//	calibra theory all --out DIR               the designs of the specification
-//	for seed in {0..99}; do calibra theory fast --seed $seed --out DIR/$seed; done; grep -h ,FAIL DIR/*/results.csv | cut -d, -f1,2 | sort | uniq -c
-//	calibra theory rate --set slots=8 --set codewords=20 --set zipf=1.2 --set map=vq
-//
-// In Go, [Find] a study and Run it, or run [Rate] on your own Map and [Design]; its example has twenty lines. Rate finds
+// Run [Rate] on your own Map and [Design]; its example has twenty lines. Rate finds
 // the directions that the Map leaves free. It chooses sample sizes that are large enough for first-order theory in the
 // other directions.
 //
 // To write a study of your own, call [NewStudy] with a [Question]: a [Population] (how codes, p̂ and labels are drawn), a
 // [Channel] (how codes are misread), an [Estimator] (any Map, with its own loss if it has one) and
-// [Statistic]s with their bands; study_noise.go is one to copy. The study also reports the rows of study rate for the limit of its estimator.
-// experiments.Study makes it a part that the command knows by its name; calibra new DIR --study writes one. A study uses [NewModel] (the
-// loss), [Fit] (θ̂ or θ*), [Free] (the directions that are not identified) and [NewLimit] (H, J and the sandwich).
+// [Statistic]s with their bands; studies/noise.go is one to copy. Such a study also reports the rows of study rate for the
+// limit of its estimator. A study may have a [Part] that runs as you write it: it adds rows by [Report.Near] and its
+// like, and uses [NewModel] (the loss), [Fit] (θ̂ or θ*), [Free] (the directions that are not identified), [NewLimit]
+// (H, J and the sandwich) and [Settings.Draws] (samples of growing size). experiments.Study makes a study a part that the
+// command knows by its name; calibra new DIR --study writes one.
 //
 // # Bands
 //
@@ -66,13 +60,5 @@
 // 1e-4 for random rows and 0 for the others, so that fewer than 1.5 % of runs have any row outside. A band is the value that
 // the theory gives, with an allowance for the terms that it leaves open (second order), plus or minus the standard error of
 // the estimate times Student's quantile. It is wider with fewer replicates. Fits that reach no minimum near θ*
-// ([UnsettledError]) are counted, and a row judges their number. testdata/seeds.md shows the rows under many seeds. The number of replicates is chosen so that rate, misspecified, intervals and growth
-// notice a covariance that is wrong by a tenth with probability .9 (their rows power). testdata/mutations.md shows which
-// rows notice which fault.
-//
-// [Findings] generates FINDINGS.md from testdata/results.csv. It lists which claims hold, which do not hold as printed, and
-// what that means in practice. After a change of a study, run
-//
-//	calibra theory fast --out DIR && cp DIR/results.csv theory/testdata/ && cp DIR/noise-limit.svg theory/
-//	go test ./theory -run Findings -update
+// ([UnsettledError]) are counted, and a row judges their number.
 package theory

@@ -14,22 +14,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// One study of the paper's claims, in its quick design.
-func ExampleStudy_Run() {
-	studies, err := theory.Find("propositions")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	report, err := studies[0].Run(context.Background(), theory.Settings{Effort: theory.Quick})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(report.Study, "failures:", len(report.Failures()))
-	// Output: propositions failures: 0
-}
-
 // regionBias shifts the scores of the classes by what a region's codewords say,
 //
 //	posterior = softmax(log p̂ + Σ_k n_k(V) v_k)

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"calibra/theory/internal/numeric"
 	"cmp"
 	"context"
 	"errors"
@@ -35,46 +36,46 @@ type Experiment struct {
 // Outcome is what an experiment's replicates gave.
 type Outcome struct {
 	*Experiment
-	all       []replicate // of each population, each size
-	unsettled []string    // the replicates that reached no minimum near θ*, with their seeds
-	err       error       // why a question cannot be answered by them
+	Replicates []Replicate // of each population, each size
+	Unsettled  []string    // the replicates that reached no minimum near θ*, with their seeds
+	err        error       // why a question cannot be answered by them
 }
 
 // replicate is what one sample gave: numbers are NaN where it reached no minimum near θ*.
-type replicate struct {
-	theta      []float64 // θ̂ at the representative; nil where there is none
-	blockError []float64 // the target's distance from θ*
-	thetaError float64   // ‖θ̂ − θ*‖ at the representative
+type Replicate struct {
+	Theta      []float64 // θ̂ at the representative; nil where there is none
+	BlockError []float64 // the target's distance from θ*
+	ThetaError float64   // ‖θ̂ − θ*‖ at the representative
 	gradNorm   float64   // ‖∇L_N(θ*)‖
-	residual   float64   // ‖∇L_N(θ̂)‖ of the model itself
-	wald       float64
+	Residual   float64   // ‖∇L_N(θ̂)‖ of the model itself
+	Wald       float64
 }
 
 // at are the replicates of a population and a size.
-func (o *Outcome) at(s, size int) []replicate {
-	return o.all[(s*len(o.Sizes)+size)*o.Count:][:o.Count]
+func (o *Outcome) At(s, size int) []Replicate {
+	return o.Replicates[(s*len(o.Sizes)+size)*o.Count:][:o.Count]
 }
 
 // values are a number of each of them.
-func (o *Outcome) values(s, size int, of func(replicate) float64) []float64 {
-	return data.Each(o.at(s, size), of)
+func (o *Outcome) values(s, size int, of func(Replicate) float64) []float64 {
+	return data.Each(o.At(s, size), of)
 }
 
 // errors are those of a block.
-func (o *Outcome) errors(s, size, k int) []float64 {
-	return o.values(s, size, func(x replicate) float64 { return x.blockError[k] })
+func (o *Outcome) Errors(s, size, k int) []float64 {
+	return o.values(s, size, func(x Replicate) float64 { return x.BlockError[k] })
 }
 
 // usablePart bounds pred_k/|M*_k| of the blocks that enter a statistic: beyond it
 // the first-order theory is not expected to describe the estimator.
-const usablePart = 0.35
+const UsablePart = 0.35
 
 // usable are the populations and blocks that the first-order theory is expected to describe at a size.
 func (e *Experiment) usable(size int) iter.Seq2[int, int] {
 	return func(yield func(s, k int) bool) {
 		for s := range e.Limits {
 			for k := range e.Target.Blocks() {
-				if e.relative(s, size, k) <= usablePart && !yield(s, k) {
+				if e.Relative(s, size, k) <= UsablePart && !yield(s, k) {
 					return
 				}
 			}
@@ -83,21 +84,21 @@ func (e *Experiment) usable(size int) iter.Seq2[int, int] {
 }
 
 // relative is pred_k/|M*_k| at a size.
-func (e *Experiment) relative(s, size, k int) float64 {
+func (e *Experiment) Relative(s, size, k int) float64 {
 	p := &e.Limits[s]
 	return p.Predicted[k] / math.Sqrt(float64(e.Sizes[size])) / e.Target.Size(k, p.Theta)
 }
 
 // aim makes target what is compared with θ*.
-func (e *Experiment) aim(target Target) {
+func (e *Experiment) Aim(target Target) {
 	e.Target, e.Limits = target, slices.Clone(e.Limits)
 	for s := range e.Limits {
-		e.Limits[s].predict(target)
+		e.Limits[s].Predict(target)
 	}
 }
 
-func (e *Experiment) run(ctx context.Context) (*Outcome, error) {
-	e.aim(e.Target)
+func (e *Experiment) Run(ctx context.Context) (*Outcome, error) {
+	e.Aim(e.Target)
 	if err := e.checkSizes(); err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (e *Experiment) run(ctx context.Context) (*Outcome, error) {
 	}
 	o := &Outcome{Experiment: e}
 	var err error
-	o.all, o.unsettled, err = runTrials(ctx, &e.Trials, e.Model, e.replicate)
+	o.Replicates, o.Unsettled, err = RunTrials(ctx, &e.Trials, e.Model, e.replicate)
 	return o, err
 }
 
@@ -122,50 +123,50 @@ func (e *Experiment) checkSizes() error {
 	last, least := len(e.Sizes)-1, math.Inf(1)
 	for s := range e.Limits {
 		for k := range e.Target.Blocks() {
-			least = math.Min(least, e.relative(s, last, k))
+			least = math.Min(least, e.Relative(s, last, k))
 		}
 	}
-	if least <= usablePart {
+	if least <= UsablePart {
 		return nil
 	}
-	needed := float64(e.Sizes[last]) * (least / usablePart) * (least / usablePart)
-	return fmt.Errorf("theory: N = %d is too small: the predicted error of every block exceeds %g of its size; the best block needs N of %.1g", e.Sizes[last], usablePart, needed)
+	needed := float64(e.Sizes[last]) * (least / UsablePart) * (least / UsablePart)
+	return fmt.Errorf("theory: N = %d is too small: the predicted error of every block exceeds %g of its size; the best block needs N of %.1g", e.Sizes[last], UsablePart, needed)
 }
 
 // replicate fits one sample, from θ*, and returns how far the fit is from θ*.
-func (e *Experiment) replicate(model Model, t Trial) (x replicate, err error) {
-	sample, at := e.draw(t), &e.Limits[t.Law]
+func (e *Experiment) replicate(model Model, t Trial) (x Replicate, err error) {
+	sample, at := e.Draw(t), &e.Limits[t.Law]
 	if at.joint != nil {
 		sample = seen(sample, len(at.Weights))
 	}
 	if p, ok := model.(interface{ precondition(*mat.SymDense) }); ok {
 		p.precondition(at.Hessian)
 	}
-	by := &probe{model: model.cheapest(), weights: sample}
-	_, grad := by.gradient(at.Theta)
+	by := &Loss{Model: model.Cheapest(), Weights: sample}
+	_, grad := by.Gradient(at.Theta)
 	x.gradNorm = floats.Norm(grad, 2)
 
 	theta := slices.Clone(at.Theta)
-	if err := cmp.Or(by.err, Fit(model, e.Gauge, theta, sample)); err != nil {
+	if err := cmp.Or(by.Err, Fit(model, e.Gauge, theta, sample)); err != nil {
 		e.leave(&x)
 		if far := new(UnsettledError); errors.As(err, &far) {
-			err = lost{fmt.Errorf("‖∇L‖ = %.1e, %.2g from θ*", far.Gradient, far.Distance)}
+			err = Lost{fmt.Errorf("‖∇L‖ = %.1e, %.2g from θ*", far.Gradient, far.Distance)}
 		}
 		return x, err
 	}
-	by.model = model
-	_, grad = by.gradient(theta)
+	by.Model = model
+	_, grad = by.Gradient(theta)
 	estimate.ProjectOff(grad, e.Gauge.Directions(theta))
 	e.Gauge.Fix(theta, at.Theta)
-	x.theta, x.residual, x.wald = theta, floats.Norm(grad, 2), at.wald(theta, t.N)
-	x.thetaError, x.blockError = floats.Distance(theta, at.Theta, 2), e.distances(t.Law, theta)
-	return x, by.err
+	x.Theta, x.Residual, x.Wald = theta, floats.Norm(grad, 2), at.Wald(theta, t.N)
+	x.ThetaError, x.BlockError = floats.Distance(theta, at.Theta, 2), e.distances(t.Law, theta)
+	return x, by.Err
 }
 
 // leave takes what a sample gave out of the errors.
-func (e *Experiment) leave(x *replicate) {
-	x.theta, x.blockError = nil, e.distances(0, nil)
-	x.thetaError, x.wald, x.residual = math.NaN(), math.NaN(), math.NaN()
+func (e *Experiment) leave(x *Replicate) {
+	x.Theta, x.BlockError = nil, e.distances(0, nil)
+	x.ThetaError, x.Wald, x.Residual = math.NaN(), math.NaN(), math.NaN()
 }
 
 // distances are those of the blocks at theta from θ* of a population; NaN where there is no theta.
@@ -182,42 +183,42 @@ func (e *Experiment) distances(s int, theta []float64) []float64 {
 // withTarget is the same outcome with the blocks of another target.
 func (o *Outcome) withTarget(target Target) *Outcome {
 	e := *o.Experiment
-	e.aim(target)
-	other := &Outcome{Experiment: &e, all: slices.Clone(o.all), unsettled: o.unsettled}
-	for i := range other.all {
-		x := &other.all[i]
-		x.blockError = e.distances(e.nth(i).Law, x.theta)
+	e.Aim(target)
+	other := &Outcome{Experiment: &e, Replicates: slices.Clone(o.Replicates), Unsettled: o.Unsettled}
+	for i := range other.Replicates {
+		x := &other.Replicates[i]
+		x.BlockError = e.distances(e.Nth(i).Law, x.Theta)
 	}
 	return other
 }
 
 // reach is the standard deviation at N = 1 of θ̂ in its least certain direction, the
 // largest over the populations.
-func (e *Experiment) reach() float64 {
+func (e *Experiment) Reach() float64 {
 	var largest float64
 	for _, p := range e.Limits {
-		largest = math.Max(largest, math.Sqrt(operatorNorm(p.Covariance)))
+		largest = math.Max(largest, math.Sqrt(numeric.OperatorNorm(p.Covariance)))
 	}
 	return largest
 }
 
 // waldOutlier marks replicates that left the neighbourhood where the theory holds. Of fewer than 20 degrees of freedom
 // chance gives as much, and the mark is what χ² exceeds with probability 2.5e-4.
-const waldOutlier = 2.5
+const WaldOutlier = 2.5
 
 // keepNeighbourhood takes the replicates that left the neighbourhood of θ* (Wald/df
 // above waldOutlier) out of the errors, and returns how many left at the largest N,
 // those that reached no minimum among them, and which.
-func (o *Outcome) keepNeighbourhood() (where []string) {
-	for i, x := range o.all {
-		at := o.nth(i)
-		freedom := float64(o.Limits[at.Law].freedom())
-		if x.wald > math.Max(waldOutlier*freedom, distuv.ChiSquared{K: freedom}.Quantile(1-2.5e-4)) {
-			where = append(where, fmt.Sprintf("%s: Wald/df = %.2g", o.name(at), x.wald/freedom))
-			o.leave(&o.all[i])
+func (o *Outcome) KeepNeighbourhood() (where []string) {
+	for i, x := range o.Replicates {
+		at := o.Nth(i)
+		freedom := float64(o.Limits[at.Law].Freedom())
+		if x.Wald > math.Max(WaldOutlier*freedom, distuv.ChiSquared{K: freedom}.Quantile(1-2.5e-4)) {
+			where = append(where, fmt.Sprintf("%s: Wald/df = %.2g", o.Name(at), x.Wald/freedom))
+			o.leave(&o.Replicates[i])
 		}
 	}
-	return append(where, o.unsettled...)
+	return append(where, o.Unsettled...)
 }
 
 // trials are samples of several sizes from one law or several, so many of each.
@@ -232,7 +233,7 @@ type Trials struct {
 }
 
 // draws are trials of one law whose random numbers go by a name, their size and their replicate.
-func (s Settings) draws(weights []float64, sizes []int, count int, name ...uint64) *Trials {
+func (s Settings) Draws(weights []float64, sizes []int, count int, name ...uint64) *Trials {
 	return &Trials{
 		Settings: s, Sizes: sizes, Count: count, Law: func(Trial) []float64 { return weights },
 		Rand: func(x Trial) *rand.Rand {
@@ -249,36 +250,41 @@ type Trial struct {
 }
 
 // nth is the i-th of them: the laws one after another, of each the sizes, of each the replicates.
-func (t *Trials) nth(i int) Trial {
+func (t *Trials) Nth(i int) Trial {
 	size := i / t.Count % len(t.Sizes)
 	return Trial{Law: i / (len(t.Sizes) * t.Count), Size: size, Replicate: i % t.Count, N: t.Sizes[size]}
 }
 
 // total is how many there are.
-func (t *Trials) total() int { return max(1, t.laws) * len(t.Sizes) * t.Count }
+func (t *Trials) Total() int { return max(1, t.laws) * len(t.Sizes) * t.Count }
 
 // lost is why a trial has no result.
-type lost struct{ error }
+type Lost struct{ Err error }
+
+func (l Lost) Error() string { return l.Err.Error() }
 
 // draw is a trial's sample: the share of each entry of the law.
-func (t *Trials) draw(x Trial) []float64 { return Sample(t.Law(x), x.N, x.Rand) }
+func (t *Trials) Draw(x Trial) []float64 { return Sample(t.Law(x), x.N, x.Rand) }
 
 // runTrials gives what do makes of each trial, with a fork of the model, if there is one, on all cores. It
 // names the trials that do lost, or whose descent did not settle.
-func runTrials[T any](ctx context.Context, t *Trials, model Model, do func(model Model, x Trial) (T, error)) (results []T, losses []string, err error) {
-	losses = make([]string, t.total())
-	results, err = each(ctx, t.total(), model, func(model Model, i int) (T, error) {
-		x := t.nth(i)
+func RunTrials[T any](ctx context.Context, t *Trials, model Model, do func(model Model, x Trial) (T, error)) (results []T, losses []string, err error) {
+	if t == nil {
+		return nil, nil, nil
+	}
+	losses = make([]string, t.Total())
+	results, err = Each(ctx, t.Total(), model, func(model Model, i int) (T, error) {
+		x := t.Nth(i)
 		x.Rand = t.Rand(x)
 		result, err := do(model, x)
 		switch {
 		case err == nil:
-		case errors.As(err, new(lost)):
-			losses[i] = fmt.Sprintf("%s: %v", t.name(x), err)
+		case errors.As(err, new(Lost)):
+			losses[i] = fmt.Sprintf("%s: %v", t.Name(x), err)
 		case errors.As(err, new(*UnsettledError)):
-			losses[i] = t.name(x)
+			losses[i] = t.Name(x)
 		default:
-			return result, fmt.Errorf("theory: %s: %w", t.name(x), err)
+			return result, fmt.Errorf("theory: %s: %w", t.Name(x), err)
 		}
 		return result, nil
 	})
@@ -287,8 +293,8 @@ func runTrials[T any](ctx context.Context, t *Trials, model Model, do func(model
 
 // measure gives a table of each number that do makes of the trials of one law, by size and replicate. Trials
 // that are lost are NaN in it: they count for nothing.
-func (t *Trials) measure(ctx context.Context, model Model, numbers int, do func(model Model, x Trial) ([]float64, error)) (tables [][][]float64, losses []string, err error) {
-	found, losses, err := runTrials(ctx, t, model, func(model Model, x Trial) (of []float64, err error) {
+func (t *Trials) Measure(ctx context.Context, model Model, numbers int, do func(model Model, x Trial) ([]float64, error)) (tables [][][]float64, losses []string, err error) {
+	found, losses, err := RunTrials(ctx, t, model, func(model Model, x Trial) (of []float64, err error) {
 		if of, err = do(model, x); err != nil {
 			of = nil
 		}
@@ -296,7 +302,7 @@ func (t *Trials) measure(ctx context.Context, model Model, numbers int, do func(
 	})
 	tables = make([][][]float64, numbers)
 	for n := range tables {
-		tables[n] = unmeasured(len(t.Sizes), t.Count)
+		tables[n] = numeric.Unmeasured(len(t.Sizes), t.Count)
 		for i, of := range found {
 			if of != nil {
 				tables[n][i/t.Count][i%t.Count] = of[n]
@@ -306,7 +312,7 @@ func (t *Trials) measure(ctx context.Context, model Model, numbers int, do func(
 	return tables, losses, err
 }
 
-func (t *Trials) name(x Trial) string {
+func (t *Trials) Name(x Trial) string {
 	what := t.What
 	if t.laws > 0 {
 		what = fmt.Sprintf("shift %d", x.Law)
@@ -317,22 +323,17 @@ func (t *Trials) name(x Trial) string {
 	return fmt.Sprintf("seed %d, %sN = %d, replicate %d", t.Seed, what, x.N, x.Replicate)
 }
 
-// unmeasured is a grid of NaN.
-func unmeasured(n, m int) [][]float64 {
-	return data.Each(data.UpTo(n), func(int) []float64 { return slices.Repeat([]float64{math.NaN()}, m) })
-}
-
 // slopes are those of the root mean squares of tables on N, log on log, by the bootstrap.
-func (t *Trials) slopes(rng *rand.Rand, tables ...[][]float64) []Estimate {
-	return t.slopesOn(data.Each(t.Sizes, func(N int) float64 { return math.Log(float64(N)) }), rng, tables...)
+func (t *Trials) Slopes(rng *rand.Rand, tables ...[][]float64) []Estimate {
+	return t.SlopesOn(data.Each(t.Sizes, func(N int) float64 { return math.Log(float64(N)) }), rng, tables...)
 }
 
 // slopesOn are those on a number x of each size.
-func (t *Trials) slopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []Estimate {
-	return bootstrap(len(t.Sizes), t.Count, rng, func(pick [][]int) []float64 {
+func (t *Trials) SlopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []Estimate {
+	return Bootstrap(len(t.Sizes), t.Count, rng, func(pick [][]int) []float64 {
 		return data.Each(tables, func(values [][]float64) float64 {
-			y := data.Each(data.UpTo(len(x)), func(size int) float64 { return math.Log(rms(values[size], pick[size])) })
-			return line(x, y)
+			y := data.Each(data.UpTo(len(x)), func(size int) float64 { return math.Log(numeric.RMS(values[size], pick[size])) })
+			return numeric.Line(x, y)
 		})
 	})
 }
@@ -340,13 +341,16 @@ func (t *Trials) slopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []
 // each gives what of(model, i) does for i = 0 … n−1, done on all cores. Each goroutine has a fork of
 // the model, if there is one, whose scratch memory it may use; the work of index i must depend on i
 // alone, so that the results do not depend on the number of cores.
-func each[T any](ctx context.Context, n int, model Model, of func(model Model, i int) (T, error)) ([]T, error) {
+func Each[T any](ctx context.Context, n int, model Model, of func(model Model, i int) (T, error)) ([]T, error) {
+	if n < 1 {
+		return nil, nil
+	}
 	results := make([]T, n)
 	ctx = work.Span(ctx, "", 0, 0) // how many times a study does this is not known
 	return results, work.Parts{N: n}.With(ctx, func() func(context.Context, int) error {
 		own := model
 		if model != nil {
-			own = model.fork()
+			own = model.Fork()
 		}
 		return func(_ context.Context, i int) (err error) {
 			results[i], err = of(own, i)
@@ -357,14 +361,14 @@ func each[T any](ctx context.Context, n int, model Model, of func(model Model, i
 
 // populationGradient is the largest ‖∇L(θ*)‖ over the populations: zero when θ* is
 // where the loss that is trained has its optimum.
-func (e *Experiment) populationGradient() (float64, error) {
-	largest, at := 0.0, &probe{model: e.Model}
+func (e *Experiment) PopulationGradient() (float64, error) {
+	largest, at := 0.0, &Loss{Model: e.Model}
 	for _, p := range e.Limits {
-		at.weights = p.Weights
-		_, grad := at.gradient(p.Theta)
+		at.Weights = p.Weights
+		_, grad := at.Gradient(p.Theta)
 		largest = math.Max(largest, floats.Norm(grad, 2))
 	}
-	return largest, at.err
+	return largest, at.Err
 }
 
 // certainRate is the standard deviation of θ̂ in its least certain direction at the smallest
@@ -376,8 +380,8 @@ const mostRows = 1e14
 
 // certainSizes are four N over a factor of 30, large enough for first-order theory where θ̂·√N
 // reaches so far from θ*.
-func certainSizes(reach float64) (sizes []int, err error) {
-	least := math.Max(1e5, square(reach/certainRate))
+func CertainSizes(reach float64) (sizes []int, err error) {
+	least := math.Max(1e5, numeric.Square(reach/certainRate))
 	if least > mostRows {
 		return nil, fmt.Errorf("theory: N = %.1g would be needed for errors small enough for first-order theory: this θ* is almost not identified; take another seed, a larger Spread (1), more atoms or fewer codewords", least)
 	}

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"calibra/theory/internal/numeric"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -55,7 +56,7 @@ type compiled struct {
 // newLayered compiles layer on a table whose cells all have w codes. A layer that cannot be run returns an error
 // at its first use.
 func newLayered(layer layers.Map, t *Table) *layered {
-	m := &layered{layer: layer, table: t, sizes: t.sizes()}
+	m := &layered{layer: layer, table: t, sizes: t.Sizes()}
 	if m.weights, m.err = layers.StartMap(layer, m.sizes, newRand(0)); m.err != nil {
 		m.err = fmt.Errorf("theory: start the layer: %w", m.err)
 		m.weights = graph.NewWeights(tensor.Float64)
@@ -156,11 +157,11 @@ func (m *layered) describe(c *compiled, row, of int) {
 	}
 }
 
-func (m *layered) fork() Model {
+func (m *layered) Fork() Model {
 	other := newLayered(m.layer, m.table)
 	other.reference = m.reference
 	if m.analytic != nil {
-		other.analytic = m.analytic.fork()
+		other.analytic = m.analytic.Fork()
 	}
 	return other
 }
@@ -253,7 +254,7 @@ func (m *layered) Score(grad, theta []float64, entry int) error {
 	return err
 }
 
-func (m *layered) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (loss float64, err error) {
+func (m *layered) Newton(grad []float64, hess *mat.SymDense, theta, weights []float64) (loss float64, err error) {
 	switch {
 	case m.analytic != nil:
 		err = m.analytic.Hessian(hess, theta, weights)
@@ -281,7 +282,7 @@ func (m *layered) renew(theta, weights []float64) error {
 	return nil
 }
 
-func (m *layered) cheapest() Model {
+func (m *layered) Cheapest() Model {
 	if m.analytic == nil {
 		return m
 	}
@@ -327,7 +328,7 @@ func modelOf(layer layers.Map, t *Table) *layered {
 func settle(model Model, gauge Gauge, from, weights []float64) ([]float64, error) {
 	theta := slices.Clone(from)
 	if gauge == nil {
-		found, err := (&probe{model: model, weights: weights}).nullSpace(theta)
+		found, err := (&Loss{Model: model, Weights: weights}).nullSpace(theta)
 		if err != nil && err != errNoMinimum {
 			return nil, err
 		}
@@ -352,7 +353,7 @@ func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
 	for _, name := range m.learned {
 		theta = append(theta, graph.Float64s(start.Tensor(name))...)
 	}
-	floats.AddScaled(theta, spread, normals(len(theta), rng))
+	floats.AddScaled(theta, spread, numeric.Normals(len(theta), rng))
 	return theta, nil
 }
 

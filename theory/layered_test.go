@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"calibra/theory/internal/numeric"
 	"math"
 	"testing"
 
@@ -45,8 +46,8 @@ func TestGraphEqualsAnalytic(t *testing.T) {
 			if err := fill(byHand, b); err != nil {
 				t.Fatal(err)
 			}
-			subtract(a, b)
-			if gap := operatorNorm(a); !(gap <= 1e-9) { // the error of ψ, and see differenceStep
+			numeric.Subtract(a, b)
+			if gap := numeric.OperatorNorm(a); !(gap <= 1e-9) { // the error of ψ, and see differenceStep
 				t.Errorf("δ = %g: %s of graph and hand differ by %g", identity, name, gap)
 			}
 		}

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"calibra/theory/internal/numeric"
 	"errors"
 	"fmt"
 	"math"
@@ -31,42 +32,42 @@ type Model interface {
 
 	// curved is Gradient that fills hess too, with the matrix of a Newton step at theta: the Hessian,
 	// or one near it.
-	curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error)
+	Newton(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error)
 	// cheapest is a cheaper Model of the same loss, as one by hand, or the Model itself.
-	cheapest() Model
-	fork() Model
+	Cheapest() Model
+	Fork() Model
 }
 
 // probe evaluates a model under weights, each answer in memory of its own. After a failure its answers
 // are 0 and err has the reason.
-type probe struct {
-	model   Model
-	weights []float64
-	err     error
+type Loss struct {
+	Model   Model
+	Weights []float64
+	Err     error
 }
 
-func (p *probe) gradient(theta []float64) (loss float64, grad []float64) {
-	grad = make([]float64, p.model.Dim())
-	if p.err == nil {
-		loss, p.err = p.model.Gradient(grad, theta, p.weights)
+func (p *Loss) Gradient(theta []float64) (loss float64, grad []float64) {
+	grad = make([]float64, p.Model.Dim())
+	if p.Err == nil {
+		loss, p.Err = p.Model.Gradient(grad, theta, p.Weights)
 	}
 	return loss, grad
 }
 
 // posteriors are q at every (cell, atom) of the model's table.
-func (p *probe) posteriors(t *Table, theta []float64) []float64 {
+func (p *Loss) Posteriors(t *Table, theta []float64) []float64 {
 	q := make([]float64, t.Rows()*t.Classes)
-	if p.err == nil {
-		p.err = p.model.LogProbs(q, theta)
+	if p.Err == nil {
+		p.Err = p.Model.LogProbs(q, theta)
 	}
-	exps(q)
+	numeric.Exps(q)
 	return q
 }
 
 // Fit brings theta to where the loss is stationary.
-func (p *probe) Fit(gauge Gauge, theta []float64) {
-	if p.err == nil {
-		p.err = Fit(p.model, gauge, theta, p.weights)
+func (p *Loss) Fit(gauge Gauge, theta []float64) {
+	if p.Err == nil {
+		p.Err = Fit(p.Model, gauge, theta, p.Weights)
 	}
 }
 
@@ -75,41 +76,41 @@ var errNoMinimum = errors.New("theory: the Hessian has a negative curvature, so 
 	"move theta to a minimum by Fit")
 
 // nullSpace is that of the Hessian at theta, which has no negative curvature.
-func (p *probe) nullSpace(theta []float64) (NullSpace, error) {
-	hess := p.hessian(theta)
+func (p *Loss) nullSpace(theta []float64) (NullSpace, error) {
+	hess := p.Hessian(theta)
 	free, _ := estimate.NullSpace(hess)
-	if p.err == nil && estimate.InverseOff(hess, free, math.Inf(1)) == nil {
+	if p.Err == nil && estimate.InverseOff(hess, free, math.Inf(1)) == nil {
 		return NullSpace{}, errNoMinimum
 	}
-	return NullSpace{slices.Clone(theta), free}, p.err
+	return NullSpace{slices.Clone(theta), free}, p.Err
 }
 
 // matrix is one that a method of the model fills.
-func (p *probe) matrix(fill func(dst *mat.SymDense) error) *mat.SymDense {
-	dst := mat.NewSymDense(p.model.Dim(), nil)
-	if p.err != nil {
+func (p *Loss) matrix(fill func(dst *mat.SymDense) error) *mat.SymDense {
+	dst := mat.NewSymDense(p.Model.Dim(), nil)
+	if p.Err != nil {
 		return dst
 	}
-	if p.err = fill(dst); p.err != nil {
+	if p.Err = fill(dst); p.Err != nil {
 		dst.Zero()
 	}
 	return dst
 }
 
 // newton is the matrix of a Newton step.
-func (p *probe) newton(theta []float64) *mat.SymDense {
+func (p *Loss) Newton(theta []float64) *mat.SymDense {
 	return p.matrix(func(dst *mat.SymDense) error {
-		_, err := p.model.curved(make([]float64, len(theta)), dst, theta, p.weights)
+		_, err := p.Model.Newton(make([]float64, len(theta)), dst, theta, p.Weights)
 		return err
 	})
 }
 
-func (p *probe) hessian(theta []float64) *mat.SymDense {
-	return p.matrix(func(dst *mat.SymDense) error { return p.model.Hessian(dst, theta, p.weights) })
+func (p *Loss) Hessian(theta []float64) *mat.SymDense {
+	return p.matrix(func(dst *mat.SymDense) error { return p.Model.Hessian(dst, theta, p.Weights) })
 }
 
-func (p *probe) scores(theta []float64) *mat.SymDense {
-	return p.matrix(func(dst *mat.SymDense) error { return p.model.Scores(dst, theta, p.weights) })
+func (p *Loss) Scores(theta []float64) *mat.SymDense {
+	return p.matrix(func(dst *mat.SymDense) error { return p.Model.Scores(dst, theta, p.Weights) })
 }
 
 // finite returns an error naming what is not finite, at the place where it appears.

@@ -55,7 +55,7 @@ func Fit(model Model, gauge Gauge, theta, weights []float64) error {
 	if model == nil || gauge == nil {
 		return errNoModel
 	}
-	if ahead := model.cheapest(); ahead != model {
+	if ahead := model.Cheapest(); ahead != model {
 		if err := descend(ahead, gauge, theta, weights); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 	}
 	gauge.Fix(theta, nil)
 	var err error
-	if d.loss, err = model.curved(d.grad, d.hess, theta, weights); err != nil {
+	if d.loss, err = model.Newton(d.grad, d.hess, theta, weights); err != nil {
 		return err
 	}
 	for iteration := range newtonIterations {
@@ -122,7 +122,7 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 // longestStep at most.
 func (d *descent) direct(directions [][]float64) error {
 	if !d.known {
-		if _, err := d.model.curved(d.trialGrad, d.hess, d.theta, d.weights); err != nil {
+		if _, err := d.model.Newton(d.trialGrad, d.hess, d.theta, d.weights); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func (d *descent) advance(norm float64) bool {
 		var loss float64
 		var err error
 		if known {
-			loss, err = d.model.curved(d.trialGrad, d.trialHess, d.trial, d.weights)
+			loss, err = d.model.Newton(d.trialGrad, d.trialHess, d.trial, d.weights)
 		} else {
 			loss, err = d.model.Gradient(d.trialGrad, d.trial, d.weights)
 		}

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"calibra/theory/internal/numeric"
 	"cmp"
 	"context"
 	"errors"
@@ -90,7 +91,7 @@ func Free(model Model, theta, weights []float64) (NullSpace, error) {
 	if model == nil {
 		return NullSpace{}, errNoModel
 	}
-	return (&probe{model: model, weights: weights}).nullSpace(theta)
+	return (&Loss{Model: model, Weights: weights}).nullSpace(theta)
 }
 
 // Fail ends the question with an error, unless it has one already.
@@ -123,9 +124,9 @@ func (o *Outcome) Limit(from, weights []float64) Limit {
 
 // Gradient is ∇L at theta under some weights.
 func (o *Outcome) Gradient(theta, weights []float64) []float64 {
-	at := &probe{model: o.Model, weights: weights, err: o.fits(theta, weights)}
-	_, grad := at.gradient(theta)
-	o.Fail(at.err)
+	at := &Loss{Model: o.Model, Weights: weights, Err: o.fits(theta, weights)}
+	_, grad := at.Gradient(theta)
+	o.Fail(at.Err)
 	return grad
 }
 
@@ -134,11 +135,11 @@ func (o *Outcome) Usable() iter.Seq2[int, int] { return o.usable(len(o.Sizes) - 
 
 // RMS is the root mean square of a number of the estimates at the largest N.
 func (o *Outcome) RMS(limit int, number func(theta []float64) float64) Estimate {
-	return rmsEstimate(o.values(limit, len(o.Sizes)-1, func(one replicate) float64 {
-		if one.theta == nil {
+	return RMS(o.values(limit, len(o.Sizes)-1, func(one Replicate) float64 {
+		if one.Theta == nil {
 			return math.NaN()
 		}
-		return number(one.theta)
+		return number(one.Theta)
 	}))
 }
 
@@ -148,24 +149,24 @@ func (o *Outcome) Estimates(limit, size int) (all [][]float64) {
 		o.Fail(fmt.Errorf("theory: there are %d limits and %d sizes, counted from 0; got %d and %d", len(o.Limits), len(o.Sizes), limit, size))
 		return nil
 	}
-	return data.Each(o.at(limit, size), func(one replicate) []float64 { return one.theta })
+	return data.Each(o.At(limit, size), func(one Replicate) []float64 { return one.Theta })
 }
 
 // Mean is the mean over the samples of the largest size of a number of their estimates, averaged over the limits.
 func (o *Outcome) Mean(number func(limit int, theta []float64) float64) Estimate {
 	sums := o.summed(len(o.Sizes)-1, number)
 	floats.Scale(1/float64(len(o.Limits)), sums)
-	return meanEstimate(valid(sums))
+	return MeanOf(numeric.Valid(sums))
 }
 
 // Slope is the slope in N, log on log, of the root mean square of a number of the estimates, with its 95 % interval
 // by the bootstrap.
 func (o *Outcome) Slope(number func(limit int, theta []float64) float64) Estimate {
-	squared := func(limit int, theta []float64) float64 { return square(number(limit, theta)) }
+	squared := func(limit int, theta []float64) float64 { return numeric.Square(number(limit, theta)) }
 	table := data.Each(data.UpTo(len(o.Sizes)), func(size int) []float64 {
 		return data.Each(o.summed(size, squared), math.Sqrt)
 	})
-	return o.slopes(newRand(o.Seed, o.Stream, 2<<32), table)[0]
+	return o.Slopes(newRand(o.Seed, o.Stream, 2<<32), table)[0]
 }
 
 // summed is the sum over the limits of a number, for each replicate; NaN where one of its fits was lost.
@@ -301,7 +302,9 @@ func (q Question) ask(with Settings) (a *asked, err error) {
 	if err := a.draw(); err != nil {
 		return nil, err
 	}
-	a.laws = a.shifted(q.Shifts)
+	a.laws = data.Each(a.Design.Shifts(q.Shifts), func(shift int) []float64 {
+		return a.Table.Multinomial(a.Design.Frequencies(shift))
+	})
 	a.reads = data.Each(q.Wrong, func(wrong float64) Reading { return a.Table.Misread(q.Channel, wrong) })
 	if a.first = a.start; !q.exact() {
 		a.first, err = settle(a.model, a.Estimator.Gauge, a.start, a.weights(0, 0))
@@ -340,12 +343,12 @@ func (a *asked) draw() (err error) {
 		if p.Law != nil && !reflect.DeepEqual(p.Law, a.Estimator.Map) {
 			law = newLayered(p.Law, a.Table)
 		}
-		at := &probe{model: law}
+		at := &Loss{Model: law}
 		if a.Theta, err = law.draw(p.Spread, newRand(seed, 2)); err != nil {
 			return err
 		}
-		if a.Label = at.posteriors(a.Table, a.Theta); at.err != nil {
-			return at.err
+		if a.Label = at.Posteriors(a.Table, a.Theta); at.Err != nil {
+			return at.Err
 		}
 		if a.start = a.Theta; law != a.model {
 			if a.start, err = a.model.draw(p.Spread, newRand(seed, 2)); err != nil {
@@ -392,24 +395,24 @@ func (a *asked) experiment(ctx context.Context) (e *Experiment, err error) {
 		Trials: Trials{Settings: a.with, Sizes: a.Sizes, Count: a.Replicates}, Truth: a.Truth,
 		Model: a.model, Gauge: a.Estimator.Gauge, Target: target, Stream: a.Stream, disturbed: !a.exact(),
 	}
-	found, err := each(ctx, len(a.laws), a.model, func(model Model, shift int) ([]Limit, error) {
+	found, err := Each(ctx, len(a.laws), a.model, func(model Model, shift int) ([]Limit, error) {
 		return a.populations(model, shift, target)
 	})
 	e.Limits = slices.Concat(found...)
 	if err == nil && e.Sizes == nil {
-		e.Sizes, err = certainSizes(e.reach())
+		e.Sizes, err = CertainSizes(e.Reach())
 	}
 	return e, err
 }
 
 // findGauge takes the null space of the population Hessian at θ* as the gauge, and reports it.
 func (a *asked) findGauge(r *Report) error {
-	found, err := (&probe{model: a.model, weights: a.weights(0, 0)}).nullSpace(a.first)
+	found, err := (&Loss{Model: a.model, Weights: a.weights(0, 0)}).nullSpace(a.first)
 	if err != nil {
 		return err
 	}
 	a.Estimator.Gauge = found
-	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), "computed")
+	r.Record("nullity", "null directions of the population Hessian", Exact(float64(len(found.Basis))), "computed")
 	r.Rows[len(r.Rows)-1].Where = data.Each(found.Basis, func(v []float64) string {
 		return layers.DirectionOf(a.model.weights, v)
 	})
@@ -430,7 +433,7 @@ func (a *asked) populations(model Model, shift int, target Target) (all []Limit,
 		}
 		occupancy := a.Table.Occupancy(a.laws[shift])
 		if a.reads != nil {
-			occupancy = a.Table.Occupancy(a.Table.ofCells(weights))
+			occupancy = a.Table.Occupancy(a.Table.OfCells(weights))
 		}
 		of, err := NewLimit(model, a.Estimator.Gauge, theta, weights)
 		if err != nil {
@@ -461,10 +464,10 @@ func (q Question) answer(ctx context.Context, with Settings, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.record("reach", "deviation of θ̂ in its least certain direction at the smallest N", exact(e.reach()/math.Sqrt(float64(e.Sizes[0]))),
+	r.Record("reach", "deviation of θ̂ in its least certain direction at the smallest N", Exact(e.Reach()/math.Sqrt(float64(e.Sizes[0]))),
 		fmt.Sprintf("at most %g for first-order theory; else a larger N", certainRate))
-	r.record("n", "smallest N", exact(float64(e.Sizes[0])), fmt.Sprintf("largest %.3g", float64(e.Sizes[len(e.Sizes)-1])))
-	o, err := e.report(ctx, r)
+	r.Record("n", "smallest N", Exact(float64(e.Sizes[0])), fmt.Sprintf("largest %.3g", float64(e.Sizes[len(e.Sizes)-1])))
+	o, err := e.Report(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -480,9 +483,9 @@ func (q Question) answer(ctx context.Context, with Settings, r *Report) error {
 			o.Fail(fmt.Errorf("theory: the statistic %s has the Error %g and no Freedom, the degrees of freedom of its t interval; give both, or none where the value is exact", s.Key, estimate.Error))
 		}
 		if math.IsNaN(s.Target) {
-			r.record(s.Key, s.Quantity, estimate, s.Theory)
+			r.Record(s.Key, s.Quantity, estimate, s.Theory)
 		} else {
-			r.near(s.Key, s.Quantity, estimate, s.Target, s.Within, s.Theory)
+			r.Near(s.Key, s.Quantity, estimate, s.Target, s.Within, s.Theory)
 		}
 	}
 	if q.Figures != nil {
@@ -494,11 +497,11 @@ func (q Question) answer(ctx context.Context, with Settings, r *Report) error {
 // NewStudy is a study of your own: the rows and figures of its questions, one after another. Its seed is the seed of the run.
 // If a question cannot be asked, or names or keys occur twice, [Study.Run] returns an error.
 func NewStudy(name, claim string, questions ...Question) Study {
-	return Study{Name: name, Claim: claim, parts: []part{ask(func(Settings) []Question { return questions })}}
+	return Study{Name: name, Claim: claim, Parts: []Part{Ask(func(Settings) []Question { return questions })}}
 }
 
-// ask is the part of a study that puts questions.
-func ask(of func(s Settings) []Question) part {
+// Ask is the part of a study that puts questions.
+func Ask(of func(s Settings) []Question) Part {
 	return func(ctx context.Context, s Settings, r *Report) error {
 		questions := of(s)
 		if err := checkAll(questions); err != nil {

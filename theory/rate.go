@@ -44,7 +44,7 @@ func (s RateSettings) question(m layers.Map, d Design) Question {
 		Sizes: s.Sizes, Shifts: s.Shifts, Replicates: s.Replicates,
 	}
 	if s.Disturbance > 0 {
-		q.Population.Disturb = func(t *Truth, rng *rand.Rand) { t.misspecify(s.Disturbance, rng) }
+		q.Population.Disturb = func(t *Truth, rng *rand.Rand) { t.Misspecify(s.Disturbance, rng) }
 	}
 	return q
 }

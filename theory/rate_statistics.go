@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"calibra/theory/internal/numeric"
 	"context"
 	"fmt"
 	"math"
@@ -15,11 +16,11 @@ import (
 )
 
 // lostPart is how many of the fits of a well-specified problem may reach no minimum near θ*.
-const lostPart = 0.005
+const LostPart = 0.005
 
 // outlierPart is how many replicates of a misspecified problem may leave the
 // neighbourhood of θ* (shared/theory.md, section 4), and how many populations may have no θ*.
-const outlierPart = 0.03
+const OutlierPart = 0.03
 
 // rateKeys are those of the rows that every question has, or some of them.
 var rateKeys = []string{
@@ -28,65 +29,65 @@ var rateKeys = []string{
 }
 
 // report runs the experiment and adds the rows of the rate studies.
-func (e *Experiment) report(ctx context.Context, r *Report) (*Outcome, error) {
-	gradient, err := e.populationGradient()
+func (e *Experiment) Report(ctx context.Context, r *Report) (*Outcome, error) {
+	gradient, err := e.PopulationGradient()
 	if err != nil {
 		return nil, err
 	}
-	bound, theory := vanishing, "0: the truth is the optimum"
+	bound, theory := Vanishing, "0: the truth is the optimum"
 	if e.disturbed {
 		bound, theory = 1e-10, "0: θ* is the optimum"
 	}
-	r.rounding("population-gradient", "‖∇L(θ*)‖ of the population", gradient, bound, theory)
-	o, err := e.run(ctx)
+	r.Rounding("population-gradient", "‖∇L(θ*)‖ of the population", gradient, bound, theory)
+	o, err := e.Run(ctx)
 	if err == nil && e.disturbed {
-		o.unsettled = o.keepNeighbourhood()
+		o.Unsettled = o.KeepNeighbourhood()
 	}
 	if err == nil {
-		o.report(r)
+		o.Report(r)
 	}
 	return o, err
 }
 
 // report adds the rows of what the replicates gave.
-func (o *Outcome) report(r *Report) {
-	e, part := o.Experiment, lostPart
+func (o *Outcome) Report(r *Report) {
+	e, part := o.Experiment, LostPart
 	if e.disturbed {
-		part = outlierPart
+		part = OutlierPart
 	}
-	r.unsettled(o.unsettled, e.total(), part)
-	all := o.statistics(0)
-	late := o.statistics(min(1, len(e.Sizes)-2))
-	N := short(float64(e.Sizes[len(e.Sizes)-1]))
-	r.rounding("gauge-curvature", "‖H v‖ along the gauge", all.Null, 1e-8, "0")
-	r.ratio("ratio", "observed/sandwich RMSE at N = "+N+", mean of blocks", all.Ratio, 1, all.leftOut(), "1")
+	r.Unsettled(o.Unsettled, e.Total(), part)
+	all := o.Rates(0)
+	late := o.Rates(min(1, len(e.Sizes)-2))
+	N := numeric.Short(float64(e.Sizes[len(e.Sizes)-1]))
+	r.Rounding("gauge-curvature", "‖H v‖ along the gauge", all.Null, 1e-8, "0")
+	r.Ratio("ratio", "observed/sandwich RMSE at N = "+N+", mean of blocks", all.Ratio, 1, all.LeftOut(), "1")
 	extreme := func(key, quantity string, value float64) {
-		r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: 1, Theory: "1", Level: rowLevel}, all.Extremes)
+		r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: 1, Theory: "1", Level: RowLevel}, all.Extremes)
 	}
 	extreme("ratio-greatest", "… largest block", all.Worst)
 	extreme("ratio-least", "… smallest block", all.Best)
 	if e.Limits[0].Precision != nil {
-		r.ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, all.leftOutOfWald(), "1")
-		r.power("wald-power", "probability that Wald/df notices a covariance a tenth too large", all.Wald, 1, 1/1.1, all.leftOutOfWald())
+		r.Ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, all.LeftOutOfWald(), "1")
+		r.Power("wald-power", "probability that Wald/df notices a covariance a tenth too large", all.Wald, 1, 1/1.1, all.LeftOutOfWald())
 	}
 	if e.disturbed {
-		r.record("naive", "naive H⁻¹ prediction / sandwich", exact(all.NaiveRatio), "1 if the estimator could represent the law")
+		r.Record("naive", "naive H⁻¹ prediction / sandwich", Exact(all.NaiveRatio), "1 if the estimator could represent the law")
 	}
-	r.near("beta-n", "β_N, mean of blocks", all.BetaN, -0.5, all.leftOutOfSlope(), "−1/2")
+	r.Near("beta-n", "β_N, mean of blocks", all.BetaN, -0.5, all.LeftOutOfSlope(), "−1/2")
 	if e.varied() && !math.IsNaN(all.PredictedBetaP) {
-		r.record("beta-p", "β_p", all.BetaP, "−1/2 if constants were equal")
-		r.near("beta-p-excess", "β_p − sandwich β_p", all.BetaPExcess, 0, all.leftOut(), "0")
+		r.Record("beta-p", "β_p", all.BetaP, "−1/2 if constants were equal")
+		r.Near("beta-p-excess", "β_p − sandwich β_p", all.BetaPExcess, 0, all.LeftOut(), "0")
 		low, high := o.singleDesignBetaP()
-		r.record("beta-p-alone-least", "β_p of one design alone, least", exact(low), "confounded with difficulty")
-		r.record("beta-p-alone-greatest", "β_p of one design alone, greatest", exact(high), "confounded with difficulty")
+		r.Record("beta-p-alone-least", "β_p of one design alone, least", Exact(low), "confounded with difficulty")
+		r.Record("beta-p-alone-greatest", "β_p of one design alone, greatest", Exact(high), "confounded with difficulty")
 	}
-	from := short(float64(e.Sizes[min(1, len(e.Sizes)-2)]))
-	r.near("theorem-1", "Theorem 1: slope of ‖θ̂ − θ*‖ in N from "+from, late.ThetaSlope, -0.5, 2*late.leftOutOfSlope(), "−1/2")
-	r.near("a3", "A3: slope of ‖∇L_N(θ*)‖ in N", all.GradientSlope, -0.5, 0, "−1/2")
+	from := numeric.Short(float64(e.Sizes[min(1, len(e.Sizes)-2)]))
+	r.Near("theorem-1", "Theorem 1: slope of ‖θ̂ − θ*‖ in N from "+from, late.ThetaSlope, -0.5, 2*late.LeftOutOfSlope(), "−1/2")
+	r.Near("a3", "A3: slope of ‖∇L_N(θ*)‖ in N", all.GradientSlope, -0.5, 0, "−1/2")
 	if gauge, ok := e.Gauge.(Rescaling); ok {
-		pairs := o.withTarget(Pairs{gauge}).statistics(0)
-		r.ratio("pair-ratio", "Theorem 2 for π_k = (a_k, b_k): observed/sandwich RMSE, mean of blocks", pairs.Ratio, 1, pairs.leftOut(), "1")
-		r.near("pair-beta-n", "Theorem 2 for π_k: β_N, mean of blocks", pairs.BetaN, -0.5, pairs.leftOutOfSlope(), "−1/2")
+		pairs := o.withTarget(Pairs{gauge}).Rates(0)
+		r.Ratio("pair-ratio", "Theorem 2 for π_k = (a_k, b_k): observed/sandwich RMSE, mean of blocks", pairs.Ratio, 1, pairs.LeftOut(), "1")
+		r.Near("pair-beta-n", "Theorem 2 for π_k: β_N, mean of blocks", pairs.BetaN, -0.5, pairs.LeftOutOfSlope(), "−1/2")
 	}
 	r.Figures = append(r.Figures, o.errorFigure(), o.ratioFigure())
 }
@@ -105,8 +106,8 @@ func (o *Outcome) singleDesignBetaP() (low, high float64) {
 	last := len(o.Sizes) - 1
 	all, blocks := data.UpTo(o.Count), data.UpTo(o.Target.Blocks())
 	for s, p := range o.Limits {
-		y := data.Each(blocks, func(k int) float64 { return math.Log(rms(o.errors(s, last, k), all)) })
-		b := line(logs(p.Occupancy), y)
+		y := data.Each(blocks, func(k int) float64 { return math.Log(numeric.RMS(o.Errors(s, last, k), all)) })
+		b := numeric.Line(numeric.Logs(p.Occupancy), y)
 		low, high = math.Min(low, b), math.Max(high, b)
 	}
 	return low, high
@@ -114,7 +115,7 @@ func (o *Outcome) singleDesignBetaP() (low, high float64) {
 
 // errorFigure draws the error of some codewords against N_k, with the sandwich's line.
 func (o *Outcome) errorFigure() Figure {
-	f := loglog("error", "Error of a codeword's factors against its occurrences",
+	f := LogLog("error", "Error of a codeword's factors against its occurrences",
 		"N_k, occurrences of the codeword", "RMSE of M_k = a_k b_kᵀ")
 	K := o.Target.Blocks()
 	for _, k := range slices.Compact([]int{0, K / 3, 2 * K / 3, K - 1}) {
@@ -122,7 +123,7 @@ func (o *Outcome) errorFigure() Figure {
 		line := Curve{Label: "sandwich", Style: Prediction}
 		for size, N := range o.Sizes {
 			x := float64(N) * o.Limits[0].Occupancy[k]
-			curve.add(x, rmsEstimate(o.errors(0, size, k)))
+			curve.Add(x, RMS(o.Errors(0, size, k)))
 			line.X, line.Y = append(line.X, x), append(line.Y, o.Limits[0].Predicted[k]/math.Sqrt(float64(N)))
 		}
 		if k > 0 {
@@ -140,7 +141,7 @@ func (o *Outcome) ratioFigure() Figure {
 	blocks := Curve{Label: "block"}
 	for s, p := range o.Limits {
 		for k := range o.Target.Blocks() {
-			blocks.add(N*p.Occupancy[k], rmsEstimate(o.errors(s, last, k)).over(p.Predicted[k]/math.Sqrt(N)))
+			blocks.Add(N*p.Occupancy[k], RMS(o.Errors(s, last, k)).Over(p.Predicted[k]/math.Sqrt(N)))
 		}
 	}
 	return Figure{
@@ -151,7 +152,7 @@ func (o *Outcome) ratioFigure() Figure {
 }
 
 // rateStatistics are the replicates' evidence on Theorems 1 and 2.
-type rateStatistics struct {
+type Rates struct {
 	*Outcome
 	firstSize, last int // sizes that a slope in N begins and ends with
 
@@ -177,21 +178,21 @@ type rateStatistics struct {
 
 // leftOut is what first-order theory leaves open of a ratio of errors: terms of second
 // order, and a hundredth for what the medians of few replicates hide.
-func (x *rateStatistics) leftOut() float64 { return 0.01 + x.Second }
+func (x *Rates) LeftOut() float64 { return 0.01 + x.Second }
 
 // leftOutOfWald is the same of the mean of Wald/df, a square.
-func (x *rateStatistics) leftOutOfWald() float64 { return 0.01 + 2*x.Second }
+func (x *Rates) LeftOutOfWald() float64 { return 0.01 + 2*x.Second }
 
 // leftOutOfSlope is the same of a slope over the sizes.
-func (x *rateStatistics) leftOutOfSlope() float64 {
+func (x *Rates) LeftOutOfSlope() float64 {
 	return 0.005 + x.SecondFirst/math.Log(float64(x.Sizes[x.last])/float64(x.Sizes[x.firstSize]))
 }
 
 // statistics summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
-func (o *Outcome) statistics(firstSize int) *rateStatistics {
-	x := &rateStatistics{Outcome: o, firstSize: firstSize, last: len(o.Sizes) - 1}
+func (o *Outcome) Rates(firstSize int) *Rates {
+	x := &Rates{Outcome: o, firstSize: firstSize, last: len(o.Sizes) - 1}
 	x.theory()
-	e := bootstrap(len(o.Limits)*len(o.Sizes), o.Count, newRand(o.Seed, o.Stream, 1<<32), func(pick [][]int) []float64 {
+	e := Bootstrap(len(o.Limits)*len(o.Sizes), o.Count, newRand(o.Seed, o.Stream, 1<<32), func(pick [][]int) []float64 {
 		return x.observed(func(s, size int) []int { return pick[s*len(o.Sizes)+size] })
 	})
 	x.Ratio, x.Wald, x.BetaN, x.BetaP, x.BetaPExcess, x.ThetaSlope, x.GradientSlope = e[0], e[1], e[2], e[3], e[4], e[5], e[6]
@@ -200,39 +201,39 @@ func (o *Outcome) statistics(firstSize int) *rateStatistics {
 }
 
 // theory is what holds of the usable blocks whatever the replicates.
-func (x *rateStatistics) theory() {
-	var predicted points
+func (x *Rates) theory() {
+	var predicted numeric.Points
 	for s, k := range x.usable(x.last) {
 		x.Blocks++
-		predicted.add(x.Limits[s].Occupancy[k], x.Limits[s].Predicted[k], k)
+		predicted.Add(x.Limits[s].Occupancy[k], x.Limits[s].Predicted[k], k)
 		x.NaiveRatio += x.Limits[s].naively[k] / x.Limits[s].Predicted[k]
-		x.Second += square(x.relative(s, x.last, k))
+		x.Second += numeric.Square(x.Relative(s, x.last, k))
 	}
-	x.NaiveRatio, x.PredictedBetaP = x.NaiveRatio/float64(x.Blocks), predicted.slope()
+	x.NaiveRatio, x.PredictedBetaP = x.NaiveRatio/float64(x.Blocks), predicted.Slope()
 	x.Second /= float64(x.Blocks)
 	var early float64
 	for s, k := range x.usable(x.firstSize) {
 		early++
-		x.SecondFirst += square(x.relative(s, x.firstSize, k))
+		x.SecondFirst += numeric.Square(x.Relative(s, x.firstSize, k))
 	}
 	x.SecondFirst /= math.Max(early, 1)
 	for _, p := range x.Limits {
-		x.Null, x.Freedom = math.Max(x.Null, p.null), p.freedom()
+		x.Null, x.Freedom = math.Max(x.Null, p.null), p.Freedom()
 	}
 }
 
 // observed are the statistics of the replicates that at names, of each population and size, in
 // the order of rateStatistics: Ratio, Wald, the slopes of blocks, those of θ̂ and of the gradient.
-func (x *rateStatistics) observed(at func(s, size int) []int) []float64 {
+func (x *Rates) observed(at func(s, size int) []int) []float64 {
 	var ratio, betaN, slopes float64
 	var walds []float64
-	var measured, predicted points
+	var measured, predicted numeric.Points
 	N := float64(x.Sizes[x.last])
 	for s, k := range x.usable(x.last) {
-		observed, p := rms(x.errors(s, x.last, k), at(s, x.last)), &x.Limits[s]
+		observed, p := numeric.RMS(x.Errors(s, x.last, k), at(s, x.last)), &x.Limits[s]
 		ratio += observed * math.Sqrt(N) / p.Predicted[k]
-		measured.add(N*p.Occupancy[k], observed, k)
-		predicted.add(N*p.Occupancy[k], p.Predicted[k], k)
+		measured.Add(N*p.Occupancy[k], observed, k)
+		predicted.Add(N*p.Occupancy[k], p.Predicted[k], k)
 	}
 	for s := range x.Limits {
 		for k := range x.Target.Blocks() {
@@ -241,26 +242,26 @@ func (x *rateStatistics) observed(at func(s, size int) []int) []float64 {
 				slopes++
 			}
 		}
-		all := x.at(s, x.last)
-		walds = append(walds, valid(data.Each(at(s, x.last), func(r int) float64 { return all[r].wald }))...)
+		all := x.At(s, x.last)
+		walds = append(walds, numeric.Valid(data.Each(at(s, x.last), func(r int) float64 { return all[r].Wald }))...)
 	}
 	return []float64{
-		ratio / float64(x.Blocks), mean(walds) / float64(x.Freedom),
-		betaN / slopes, measured.slope(), measured.slope() - predicted.slope(),
-		x.pooledSlope(func(x replicate) float64 { return x.thetaError }, at),
-		x.pooledSlope(func(x replicate) float64 { return x.gradNorm }, at),
+		ratio / float64(x.Blocks), numeric.Mean(walds) / float64(x.Freedom),
+		betaN / slopes, measured.Slope(), measured.Slope() - predicted.Slope(),
+		x.pooledSlope(func(x Replicate) float64 { return x.ThetaError }, at),
+		x.pooledSlope(func(x Replicate) float64 { return x.gradNorm }, at),
 	}
 }
 
 // slopeOnN is the slope of a block's log RMSE on log N, false where fewer than two sizes are usable.
-func (x *rateStatistics) slopeOnN(s, k int, at func(s, size int) []int) (float64, bool) {
-	var of points
+func (x *Rates) slopeOnN(s, k int, at func(s, size int) []int) (float64, bool) {
+	var of numeric.Points
 	for size := x.firstSize; size <= x.last; size++ {
-		if x.relative(s, size, k) <= usablePart {
-			of.add(float64(x.Sizes[size]), rms(x.errors(s, size, k), at(s, size)), 0)
+		if x.Relative(s, size, k) <= UsablePart {
+			of.Add(float64(x.Sizes[size]), numeric.RMS(x.Errors(s, size, k), at(s, size)), 0)
 		}
 	}
-	return of.slope(), len(of.group) > 1
+	return of.Slope(), len(of.Group) > 1
 }
 
 // extremes are the greatest and least ratio RMSE/pred of the blocks, and between which all lie but with
@@ -268,11 +269,11 @@ func (x *rateStatistics) slopeOnN(s, k int, at func(s, size int) []int) (float64
 // and variance v = 2 tr(C_k²)/tr(C_k)² asymptotically, and its mean over R replicates
 // is near a Gamma variable of that mean and variance v/R; what second-order terms add
 // to a block is at most its (pred_k/|M_k|)².
-func (x *rateStatistics) extremes() {
+func (x *Rates) extremes() {
 	x.Worst, x.Best, x.Extremes = math.Inf(-1), math.Inf(1), Band{1, 1}
 	for s, k := range x.usable(x.last) {
 		p := &x.Limits[s]
-		ratio := rms(x.errors(s, x.last, k), data.UpTo(x.Count)) * math.Sqrt(float64(x.Sizes[x.last])) / p.Predicted[k]
+		ratio := numeric.RMS(x.Errors(s, x.last, k), data.UpTo(x.Count)) * math.Sqrt(float64(x.Sizes[x.last])) / p.Predicted[k]
 		x.Worst, x.Best = math.Max(x.Worst, ratio), math.Min(x.Best, ratio)
 
 		c := estimate.Congruence(p.Covariance, mat.DenseCopyOf(x.Target.Jacobian(k, p.Theta).T()))
@@ -285,19 +286,19 @@ func (x *rateStatistics) extremes() {
 		}
 		shape := float64(x.Count) * trace * trace / (2 * squares)
 		gamma := distuv.Gamma{Alpha: shape, Beta: shape}
-		tail, left := rowLevel/2/float64(x.Blocks), 0.01+square(x.relative(s, x.last, k))
+		tail, left := RowLevel/2/float64(x.Blocks), 0.01+numeric.Square(x.Relative(s, x.last, k))
 		x.Extremes.Low = math.Min(x.Extremes.Low, math.Sqrt(gamma.Quantile(tail))*(1-left))
 		x.Extremes.High = math.Max(x.Extremes.High, math.Sqrt(gamma.Quantile(1-tail))*(1+left))
 	}
 }
 
 // pooledSlope is the slope of log RMS of a number on log N with one intercept per population.
-func (x *rateStatistics) pooledSlope(of func(replicate) float64, at func(s, size int) []int) float64 {
-	var values points
+func (x *Rates) pooledSlope(of func(Replicate) float64, at func(s, size int) []int) float64 {
+	var values numeric.Points
 	for s := range x.Limits {
 		for size := x.firstSize; size <= x.last; size++ {
-			values.add(float64(x.Sizes[size]), rms(x.values(s, size, of), at(s, size)), s)
+			values.Add(float64(x.Sizes[size]), numeric.RMS(x.values(s, size, of), at(s, size)), s)
 		}
 	}
-	return values.slope()
+	return values.Slope()
 }

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"calibra/theory/internal/numeric"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -75,16 +76,13 @@ func (r *Report) Failures() []string {
 	return data.Each(failed, func(row Row) string { return row.Quantity })
 }
 
-// short prints a number with four significant digits.
-func short(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
-
 // Interval is the 95 % interval as a report prints it, "[0.9, 1.1]"; empty where there is none.
 func (e Estimate) Interval() string {
 	low, high := e.bounds()
 	if math.IsNaN(low) {
 		return ""
 	}
-	return "[" + short(low) + ", " + short(high) + "]"
+	return "[" + numeric.Short(low) + ", " + numeric.Short(high) + "]"
 }
 
 // MarshalJSON leaves out what is not there: interval, target, band, level, verdict. An
@@ -214,7 +212,7 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 // rowLevel is the false-alarm level of a judged row: the probability that it falls
 // outside its band where the claim holds. At most 140 rows of a run are drawn by chance,
 // so that the family-wise level of a run is below 1.5 %.
-const rowLevel = 1e-4
+const RowLevel = 1e-4
 
 // Band is the closed interval a value must lie in; an open end is infinite.
 type Band struct{ Low, High float64 }
@@ -225,13 +223,13 @@ func (b *Band) String() string {
 	case b == nil:
 		return ""
 	case b.Low == b.High:
-		return "= " + short(b.Low)
+		return "= " + numeric.Short(b.Low)
 	case math.IsInf(b.Low, -1):
-		return "≤ " + short(b.High)
+		return "≤ " + numeric.Short(b.High)
 	case math.IsInf(b.High, 1):
-		return "≥ " + short(b.Low)
+		return "≥ " + numeric.Short(b.Low)
 	}
-	return short(b.Low) + " … " + short(b.High)
+	return numeric.Short(b.Low) + " … " + numeric.Short(b.High)
 }
 
 // holds reports whether a value lies in the band; one that is not a number does not.
@@ -240,90 +238,90 @@ func (b *Band) holds(value float64) bool { return value >= b.Low && value <= b.H
 // chance is how far an estimate strays from what it estimates, except with probability
 // rowLevel: its standard error times Student's quantile. With few replicates the
 // standard error is itself uncertain, so the reach grows faster than 1/√R.
-func (e Estimate) chance() float64 {
+func (e Estimate) Chance() float64 {
 	if e.Error == 0 {
 		return 0
 	}
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: math.Max(1, float64(e.Freedom))}
-	return e.Error * t.Quantile(1-rowLevel/2)
+	return e.Error * t.Quantile(1-RowLevel/2)
 }
 
 // judge adds a row with a band.
-func (r *Report) judge(row Row, band Band) {
+func (r *Report) Judge(row Row, band Band) {
 	row.Study, row.Seed, row.Band = r.Study, r.Seed, &band
 	if row.Error != 0 && row.Level == 0 {
-		row.Level = rowLevel
+		row.Level = RowLevel
 	}
 	r.Rows = append(r.Rows, row)
 }
 
 // near judges an estimate that the theory puts at target. tolerance is what the theory
 // leaves open, such as a term of higher order; chance comes on top.
-func (r *Report) near(key, quantity string, e Estimate, target, tolerance float64, theory string) {
-	reach := tolerance + e.chance()
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: target, Theory: theory}, Band{target - reach, target + reach})
+func (r *Report) Near(key, quantity string, e Estimate, target, tolerance float64, theory string) {
+	reach := tolerance + e.Chance()
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: target, Theory: theory}, Band{target - reach, target + reach})
 }
 
 // ratio judges a positive estimate, such as a root mean square, whose error grows with it:
 // what the estimate strays by is that of the target.
-func (r *Report) ratio(key, quantity string, e Estimate, target, tolerance float64, theory string) {
+func (r *Report) Ratio(key, quantity string, e Estimate, target, tolerance float64, theory string) {
 	e.Error *= math.Min(1, target/e.Value)
-	r.near(key, quantity, e, target, tolerance, theory)
+	r.Near(key, quantity, e, target, tolerance, theory)
 }
 
 // power computes how probable it is that a row of [Report.near] at target, with what the theory leaves
 // open and the error of e, is out of its band where the truth is elsewhere.
-func (r *Report) power(key, quantity string, e Estimate, target, elsewhere, tolerance float64) {
-	past := math.Abs(elsewhere-target) - tolerance - e.chance()
-	r.record(key, quantity, exact(distuv.UnitNormal.CDF(past/e.Error)), "at least 0.9")
+func (r *Report) Power(key, quantity string, e Estimate, target, elsewhere, tolerance float64) {
+	past := math.Abs(elsewhere-target) - tolerance - e.Chance()
+	r.Record(key, quantity, Exact(distuv.UnitNormal.CDF(past/e.Error)), "at least 0.9")
 }
 
 // equal judges a count or a sum without rounding.
-func (r *Report) equal(key, quantity string, value, target float64, theory string) {
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: target, Theory: theory}, Band{target, target})
+func (r *Report) Equal(key, quantity string, value, target float64, theory string) {
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: target, Theory: theory}, Band{target, target})
 }
 
 // below judges that an estimate is at most bound, but for chance.
-func (r *Report) below(key, quantity string, e Estimate, bound float64, theory string) {
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{math.Inf(-1), bound + e.chance()})
+func (r *Report) Below(key, quantity string, e Estimate, bound float64, theory string) {
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{math.Inf(-1), bound + e.Chance()})
 }
 
 // above judges that an estimate is at least bound, but for chance.
-func (r *Report) above(key, quantity string, e Estimate, bound float64, theory string) {
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{bound - e.chance(), math.Inf(1)})
+func (r *Report) Above(key, quantity string, e Estimate, bound float64, theory string) {
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{bound - e.Chance(), math.Inf(1)})
 }
 
 // usual judges a positive number of a random problem, of which the theory predicts only that it is
 // finite, or not zero, against the law of the same number in other problems: lognormal, with the
 // mean and the standard deviation that it had under the 100 seeds of testdata/seeds.md.
-func (r *Report) usual(key, quantity string, value, mean, sd float64, theory string) {
-	s2 := math.Log1p(square(sd / mean))
+func (r *Report) Usual(key, quantity string, value, mean, sd float64, theory string) {
+	s2 := math.Log1p(numeric.Square(sd / mean))
 	of := distuv.LogNormal{Mu: math.Log(mean) - s2/2, Sigma: math.Sqrt(s2)}
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: math.NaN(), Theory: theory, Level: rowLevel},
-		Band{of.Quantile(rowLevel / 2), of.Quantile(1 - rowLevel/2)})
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: math.NaN(), Theory: theory, Level: RowLevel},
+		Band{of.Quantile(RowLevel / 2), of.Quantile(1 - RowLevel/2)})
 }
 
 // rounding judges a number that is zero but for rounding.
-func (r *Report) rounding(key, quantity string, value, bound float64, theory string) {
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: 0, Theory: theory}, Band{math.Inf(-1), bound})
+func (r *Report) Rounding(key, quantity string, value, bound float64, theory string) {
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: 0, Theory: theory}, Band{math.Inf(-1), bound})
 }
 
 // rare judges how many of n cases there are, by name, each of probability at most rate.
-func (r *Report) rare(key, quantity string, where []string, n int, rate float64, theory string) {
-	row := Row{Key: key, Quantity: quantity, Estimate: exact(float64(len(where))), Target: math.NaN(), Theory: theory, Level: rowLevel, Where: where}
+func (r *Report) Rare(key, quantity string, where []string, n int, rate float64, theory string) {
+	row := Row{Key: key, Quantity: quantity, Estimate: Exact(float64(len(where))), Target: math.NaN(), Theory: theory, Level: RowLevel, Where: where}
 	// The most is the least c with P(Binomial(n, rate) > c) ≤ rowLevel; P(X ≥ c+1) is the regularized incomplete beta
 	// function I_rate(c+1, n−c).
-	most := sort.Search(n, func(c int) bool { return mathext.RegIncBeta(float64(c+1), float64(n-c), rate) <= rowLevel })
-	r.judge(row, Band{0, float64(most)})
+	most := sort.Search(n, func(c int) bool { return mathext.RegIncBeta(float64(c+1), float64(n-c), rate) <= RowLevel })
+	r.Judge(row, Band{0, float64(most)})
 }
 
 // unsettled judges how many of n fits reached no minimum near θ*: at most that part.
-func (r *Report) unsettled(lost []string, n int, part float64) {
-	r.rare("unsettled", fmt.Sprintf("fits of %d that reach no minimum near θ*", n), lost, n, part, fmt.Sprintf("at most %g of them", part))
+func (r *Report) Unsettled(lost []string, n int, part float64) {
+	r.Rare("unsettled", fmt.Sprintf("fits of %d that reach no minimum near θ*", n), lost, n, part, fmt.Sprintf("at most %g of them", part))
 }
 
 // record adds a row that is not judged.
-func (r *Report) record(key, quantity string, e Estimate, theory string) {
+func (r *Report) Record(key, quantity string, e Estimate, theory string) {
 	r.Rows = append(r.Rows, Row{Study: r.Study, Seed: r.Seed, Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory})
 }
 
@@ -337,7 +335,7 @@ type Figure struct {
 }
 
 // loglog is a figure whose axes are both logarithmic.
-func loglog(name, title, x, y string, curves ...Curve) Figure {
+func LogLog(name, title, x, y string, curves ...Curve) Figure {
 	return Figure{Name: name, Title: title, XLabel: x, YLabel: y, LogX: true, LogY: true, Curves: curves}
 }
 
@@ -361,7 +359,7 @@ const (
 )
 
 // curve is that of measured points in order with this label; a new one if there is none.
-func (f *Figure) curve(label string) *Curve {
+func (f *Figure) Curve(label string) *Curve {
 	at := slices.IndexFunc(f.Curves, func(c Curve) bool { return c.Label == label })
 	if at < 0 {
 		at, f.Curves = len(f.Curves), append(f.Curves, Curve{Label: label, Style: Joined})
@@ -370,7 +368,7 @@ func (f *Figure) curve(label string) *Curve {
 }
 
 // add appends a point with its interval.
-func (c *Curve) add(x float64, y Estimate) {
+func (c *Curve) Add(x float64, y Estimate) {
 	c.X, c.Y = append(c.X, x), append(c.Y, y.Value)
 	low, high := y.bounds()
 	c.Low, c.High = append(c.Low, low), append(c.High, high)
@@ -384,4 +382,4 @@ func (c Curve) PowerLaw(label string, scale, exponent float64) Curve {
 }
 
 // vanishing is how large a sum may be that vanishes but for rounding.
-const vanishing = 1e-12
+const Vanishing = 1e-12

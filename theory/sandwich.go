@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"calibra/theory/internal/numeric"
 	"errors"
 	"math"
 	"slices"
@@ -33,7 +34,7 @@ type Limit struct {
 }
 
 // limit is where a model goes under the given probabilities of the cells, with H, J and S at theta.
-func (t *Truth) limit(model Model, gauge Gauge, theta, law []float64) (Limit, error) {
+func (t *Truth) Limit(model Model, gauge Gauge, theta, law []float64) (Limit, error) {
 	p, err := NewLimit(model, gauge, theta, t.Weights(law))
 	p.Occupancy = t.Table.Occupancy(law)
 	return p, err
@@ -45,40 +46,40 @@ func NewLimit(model Model, gauge Gauge, theta, weights []float64) (Limit, error)
 	if model == nil || gauge == nil {
 		return Limit{}, errNoModel
 	}
-	at := &probe{model: model.cheapest(), weights: weights}
+	at := &Loss{Model: model.Cheapest(), Weights: weights}
 	p := Limit{
 		Weights: weights, Theta: slices.Clone(theta),
-		Free: gauge.Directions(theta), Hessian: at.hessian(theta), Scores: at.scores(theta),
+		Free: gauge.Directions(theta), Hessian: at.Hessian(theta), Scores: at.Scores(theta),
 	}
-	if at.err != nil {
-		return p, at.err
+	if at.Err != nil {
+		return p, at.Err
 	}
 	for _, v := range p.Free {
-		p.null = math.Max(p.null, floats.Norm(product(p.Hessian, v), math.Inf(1)))
+		p.null = math.Max(p.null, floats.Norm(numeric.Product(p.Hessian, v), math.Inf(1)))
 	}
-	if p.Inverse = quotientInverse(p.Hessian, p.Free); p.Inverse == nil {
+	if p.Inverse = numeric.QuotientInverse(p.Hessian, p.Free); p.Inverse == nil {
 		return p, errors.New("theory: the population Hessian is not positive definite off the gauge: give more atoms or cells, or fewer codewords")
 	}
 	p.Covariance = estimate.Congruence(p.Scores, p.Inverse)
-	if inverse := quotientInverse(p.Scores, p.Free); inverse != nil {
+	if inverse := numeric.QuotientInverse(p.Scores, p.Free); inverse != nil {
 		p.Precision = estimate.Congruence(inverse, p.Hessian)
 	}
 	return p, nil
 }
 
 // predict computes how large the errors of a target's blocks are.
-func (p *Limit) predict(target Target) {
+func (p *Limit) Predict(target Target) {
 	p.Predicted, p.naively = nil, nil
 	for k := range target.Blocks() {
 		d := target.Jacobian(k, p.Theta)
-		p.Predicted = append(p.Predicted, predictedError(d, p.Covariance, 1))
-		p.naively = append(p.naively, predictedError(d, p.Inverse, 1))
+		p.Predicted = append(p.Predicted, numeric.PredictedError(d, p.Covariance, 1))
+		p.naively = append(p.naively, numeric.PredictedError(d, p.Inverse, 1))
 	}
 }
 
 // wald returns N (θ̂ − θ*)ᵀ S⁺ (θ̂ − θ*), asymptotically χ² with Dim − len(V)
 // degrees of freedom. theta must be at the representative nearest θ*. It is NaN where S⁺ does not exist.
-func (p *Limit) wald(theta []float64, n int) float64 {
+func (p *Limit) Wald(theta []float64, n int) float64 {
 	if p.Precision == nil {
 		return math.NaN()
 	}
@@ -89,4 +90,4 @@ func (p *Limit) wald(theta []float64, n int) float64 {
 	return float64(n) * mat.Inner(d, p.Precision, d)
 }
 
-func (p *Limit) freedom() int { return len(p.Theta) - len(p.Free) }
+func (p *Limit) Freedom() int { return len(p.Theta) - len(p.Free) }

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"calibra/theory/internal/numeric"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -20,7 +21,7 @@ type Estimate struct {
 	Freedom          int
 }
 
-func exact(value float64) Estimate { return Estimate{Value: value} }
+func Exact(value float64) Estimate { return Estimate{Value: value} }
 
 // bounds are the ends of the interval, NaN where there is none.
 func (e Estimate) bounds() (low, high float64) {
@@ -31,7 +32,7 @@ func (e Estimate) bounds() (low, high float64) {
 }
 
 // over is the estimate divided by a positive number without error.
-func (e Estimate) over(x float64) Estimate {
+func (e Estimate) Over(x float64) Estimate {
 	e.Value, e.Low, e.High, e.Error = e.Value/x, e.Low/x, e.High/x, e.Error/x
 	return e
 }
@@ -42,7 +43,10 @@ const bootstrapDraws = 400
 // bootstrap evaluates statistic on all replicates and on resampled ones. pick(set)
 // returns the replicate indices of an independent set of replicates (a shift and a
 // sample size): identity for the value, resampled with replacement for the interval.
-func bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int) []float64) []Estimate {
+func Bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int) []float64) []Estimate {
+	if statistic == nil {
+		return nil
+	}
 	pick := data.Each(make([]int, sets), func(int) []int { return data.UpTo(replicates) })
 	values := statistic(pick)
 	draws := make([][]float64, len(values))
@@ -73,21 +77,21 @@ func bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int
 
 // rmsEstimate is the root mean square of values with its standard error: that of the
 // mean square, halved and divided by the root.
-func rmsEstimate(values []float64) Estimate {
-	squares := data.Each(valid(values), square)
+func RMS(values []float64) Estimate {
+	squares := data.Each(numeric.Valid(values), numeric.Square)
 	m, sd := stat.MeanStdDev(squares, nil)
 	root := math.Sqrt(m)
-	return withError(root, sd/math.Sqrt(float64(len(squares)))/(2*root), len(squares)-1)
+	return WithError(root, sd/math.Sqrt(float64(len(squares)))/(2*root), len(squares)-1)
 }
 
 // meanEstimate is the mean of values with its standard error.
-func meanEstimate(values []float64) Estimate {
+func MeanOf(values []float64) Estimate {
 	m, sd := stat.MeanStdDev(values, nil)
-	return withError(m, sd/math.Sqrt(float64(len(values))), len(values)-1)
+	return WithError(m, sd/math.Sqrt(float64(len(values))), len(values)-1)
 }
 
 // withError is an estimate with its normal 95 % interval.
-func withError(value, err float64, freedom int) Estimate {
+func WithError(value, err float64, freedom int) Estimate {
 	half := distuv.UnitNormal.Quantile(.975) * err
 	return Estimate{Value: value, Low: value - half, High: value + half, Error: err, Freedom: freedom}
 }

@@ -27,18 +27,18 @@ type Settings struct {
 type Study struct {
 	Name  string // as on the command line
 	Claim string // what it checks
-	parts []part
+	Parts []Part // what it does, one after another
 }
 
-// part adds rows to the report of a study.
-type part func(ctx context.Context, s Settings, r *Report) error
+// Part adds rows and figures to the report of a study: questions that are put ([Ask]), or a run of one's own.
+type Part func(ctx context.Context, s Settings, r *Report) error
 
 // run carries the parts out, up to the first that fails.
 func (s Study) run(ctx context.Context, with Settings, r *Report) error {
-	if len(s.parts) == 0 {
-		return errors.New("it asks nothing; make it by NewStudy with a Question")
+	if len(s.Parts) == 0 {
+		return errors.New("it does nothing; give it Parts, or make it by NewStudy with a Question")
 	}
-	for _, part := range s.parts {
+	for _, part := range s.Parts {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"calibra/theory/internal/numeric"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -50,12 +51,12 @@ func (t *Truth) Alike() {
 
 // alike gives every cell the values of p̂ that the first has, so that p̂ tells nothing of the cell.
 func (t *Table) alike() {
-	copy(t.LogP, slices.Repeat(t.of(t.LogP, 0), len(t.Cells)))
+	copy(t.LogP, slices.Repeat(t.Of(t.LogP, 0), len(t.Cells)))
 }
 
 // isAlike reports whether it is so.
 func (t *Table) isAlike() bool {
-	return slices.Equal(t.LogP, slices.Repeat(t.of(t.LogP, 0), len(t.Cells)))
+	return slices.Equal(t.LogP, slices.Repeat(t.Of(t.LogP, 0), len(t.Cells)))
 }
 
 // Factors draws a_k, b_k, 2·K·C numbers.
@@ -63,7 +64,7 @@ func (d Design) Factors(rng *rand.Rand) []float64 {
 	theta := make([]float64, 2*d.Codewords*d.Classes)
 	for row := range 2 * d.Codewords {
 		factor := theta[row*d.Classes:][:d.Classes]
-		copy(factor, normals(d.Classes, rng))
+		copy(factor, numeric.Normals(d.Classes, rng))
 		floats.AddConst(1, factor)
 		floats.Scale(factorScale/floats.Norm(factor, 2), factor)
 	}
@@ -86,39 +87,35 @@ func (t *Table) LabelLaw(theta []float64, identity float64) []float64 {
 				for _, k := range cell.Codes {
 					bilinear += theta[k*C+i] * theta[(K+k)*C+j]
 				}
-				alpha[i] = softplus(bilinear) + softplusFloor
+				alpha[i] = numeric.Softplus(bilinear) + AlphaFloor
 			}
 			density[j] = distmv.NewDirichlet(alpha, nil)
 		}
 		for r := range t.Atoms {
 			row := (v*t.Atoms + r) * C
 			copy(phat, t.LogP[row:])
-			exps(phat)
+			numeric.Exps(phat)
 			q := law[row : row+C]
 			for j := range C {
 				q[j] = density[j].LogProb(phat) + identity*t.LogP[row+j]
 			}
 			floats.AddConst(-floats.LogSumExp(q), q)
-			exps(q)
+			numeric.Exps(q)
 		}
 	}
 	return law
 }
 
-// The misspecified problem disturbs the logits of the true law and mixes it with
-// the uniform one; both sizes are those of the specification.
-const (
-	disturbance = 0.1
-	uniformPart = 0.05
-)
+// uniformPart is of a misspecified law (shared/theory.md, section 2).
+const uniformPart = 0.05
 
 // misspecify replaces the label law by one the calibrator cannot represent: logits
 // plus disturbance·N(0, 1) for each (cell, class) and for each (cell, atom, class), then
 // 0.95·q + 0.05/C. Theta keeps the factors the law was disturbed from.
-func (t *Truth) misspecify(disturbance float64, rng *rand.Rand) {
+func (t *Truth) Misspecify(disturbance float64, rng *rand.Rand) {
 	C, R := t.Table.Classes, t.Table.Atoms
 	for v := range t.Table.Cells {
-		ofCell := normals(C, rng)
+		ofCell := numeric.Normals(C, rng)
 		floats.Scale(disturbance, ofCell)
 		for r := range R {
 			q := t.Label[(v*R+r)*C:][:C]
@@ -176,6 +173,9 @@ func newRand(seed uint64, path ...uint64) *rand.Rand {
 	}
 	return rand.New(rand.NewPCG(state, mix(state)))
 }
+
+// RNG is the generator of one unit of work of a run, by a path of indices.
+func (s Settings) RNG(path ...uint64) *rand.Rand { return newRand(s.Seed, path...) }
 
 // mix is the finalizer of SplitMix64 (Steele, Lea & Flood, 2014).
 func mix(x uint64) uint64 {

@@ -17,6 +17,7 @@ import (
 	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/theory"
+	"calibra/theory/studies"
 )
 
 type theoryCmd struct {
@@ -144,7 +145,7 @@ func (c *theoryCmd) chosen(settings *theory.Settings, all []theory.Study) ([]the
 
 // write puts the tables and the report into --out, and the figures there or into --figures.
 func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures report.Export) error {
-	d := report.Theory(reports)
+	d := theoryPage(reports)
 	if c.Out == "" {
 		return figures.Write(d.Drawings())
 	}
@@ -157,7 +158,7 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures r
 	found, err := json.MarshalIndent(struct {
 		Verdict []string     `json:"verdict"`
 		Rows    []theory.Row `json:"rows"`
-	}{report.Held(reports), rows}, "", "  ")
+	}{studies.Held(reports), rows}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -168,8 +169,8 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures r
 	}
 	d.Files = data.Each(reports, func(r *theory.Report) string { return r.Study + ".csv" })
 	ran := data.Each(reports, func(r *theory.Report) string { return r.Study })
-	if !slices.ContainsFunc(theory.Studies(), func(s theory.Study) bool { return !slices.Contains(ran, s.Name) }) {
-		out.WriteFile("findings.md", func(w io.Writer) error { return theory.Findings(w, rows) })
+	if !slices.ContainsFunc(studies.All(), func(s theory.Study) bool { return !slices.Contains(ran, s.Name) }) {
+		out.WriteFile("findings.md", func(w io.Writer) error { return studies.Findings(w, rows) })
 		d.Files = append(d.Files, "findings.md")
 	}
 	d.Files = append(d.Files, "tables.tex", "tables.md")
@@ -195,7 +196,7 @@ func theoryTable(r *theory.Report) *table {
 
 // closing prints what was found and where it is.
 func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
-	held := report.Held(reports)
+	held := studies.Held(reports)
 	for _, line := range held[1:] {
 		t.printf("%s\n", folded(line, width(t.out)))
 	}
