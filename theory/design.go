@@ -53,7 +53,7 @@ func Full() Design {
 	return Design{Classes: 3, Slots: 3, Codewords: 12, Atoms: 6, Decades: 2.3, Identity: 1}
 }
 
-// softplusFloor is ε of α = softplus(A) + ε.
+// AlphaFloor is ε of α = softplus(A) + ε.
 const AlphaFloor = op.AlphaFloor
 
 // Check reports the first impossible size as one sentence.
@@ -96,7 +96,7 @@ func (d Design) Frequencies(shift int) []float64 {
 	return data.Each(p, func(x float64) float64 { return x / total })
 }
 
-// withShare are the frequencies where codeword k has this one and the others keep their proportions.
+// WithShare are the frequencies where codeword k has this one and the others keep their proportions.
 func (d Design) WithShare(k int, share float64) []float64 {
 	p := d.Frequencies(0)
 	floats.Scale((1-share)/(1-p[k]), p)
@@ -116,7 +116,7 @@ type Cell struct {
 	Occurrences []occurrence // the distinct codewords among Codes, in order
 }
 
-// newCell is the cell of codes, its codewords in order.
+// NewCell is the cell of codes, its codewords in order.
 func NewCell(codes []int) Cell {
 	cell := Cell{Codes: codes}
 	for _, k := range codes {
@@ -159,14 +159,14 @@ type Table struct {
 	drawn []float64
 }
 
-// sizes are those of the problem as layers see it, of one row of each class.
+// Sizes are those of the problem as layers see it, of one row of each class.
 func (t *Table) Sizes() layers.Sizes {
 	return layers.Sizes{
 		Slots: len(t.Cells[0].Codes), Classes: t.Classes, Codewords: t.Codewords, Counts: slices.Repeat([]float64{1}, t.Classes),
 	}
 }
 
-// view is every (cell, atom) as a row, times times.
+// View is every (cell, atom) as a row, times times.
 func (t *Table) View(times int) *layers.View {
 	C := t.Classes
 	v := &layers.View{LogProbs: mat.NewDense(t.Rows()*times, C, nil)}
@@ -180,12 +180,12 @@ func (t *Table) View(times int) *layers.View {
 	return v
 }
 
-// observed is every (cell, atom, label) as a row; counts come with a sample.
+// Observed is every (cell, atom, label) as a row; counts come with a sample.
 func (t *Table) Observed() layers.Observed {
 	return layers.Observed{View: t.View(t.Classes), Labels: slices.Repeat(data.UpTo(t.Classes), t.Rows())}
 }
 
-// of are those of the values, of every (cell, atom, class), that are of cell v.
+// Of are those of the values, of every (cell, atom, class), that are of cell v.
 func (t *Table) Of(values []float64, v int) []float64 {
 	size := t.Atoms * t.Classes
 	return values[v*size:][:size]
@@ -303,7 +303,7 @@ func (d Design) Shifts(n int) []int {
 	return data.Each(data.UpTo(n), func(s int) int { return s * d.Codewords / n })
 }
 
-// ofCells adds up weights of (cell, atom, label).
+// OfCells adds up weights of (cell, atom, label).
 func (t *Table) OfCells(weights []float64) []float64 {
 	return data.Each(data.UpTo(len(t.Cells)), func(v int) float64 { return floats.Sum(t.Of(weights, v)) })
 }

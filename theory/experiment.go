@@ -20,7 +20,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// experiment estimates one model from many samples of a few populations (the
+// Experiment estimates one model from many samples of a few populations (the
 // cyclic shifts of a design) at growing sizes.
 type Experiment struct {
 	Trials
@@ -41,7 +41,7 @@ type Outcome struct {
 	err        error       // why a question cannot be answered by them
 }
 
-// replicate is what one sample gave: numbers are NaN where it reached no minimum near θ*.
+// Replicate is what one sample gave: numbers are NaN where it reached no minimum near θ*.
 type Replicate struct {
 	Theta      []float64 // θ̂ at the representative; nil where there is none
 	BlockError []float64 // the target's distance from θ*
@@ -51,7 +51,7 @@ type Replicate struct {
 	Wald       float64
 }
 
-// at are the replicates of a population and a size.
+// At are the replicates of a population and a size.
 func (o *Outcome) At(s, size int) []Replicate {
 	return o.Replicates[(s*len(o.Sizes)+size)*o.Count:][:o.Count]
 }
@@ -61,12 +61,12 @@ func (o *Outcome) values(s, size int, of func(Replicate) float64) []float64 {
 	return data.Each(o.At(s, size), of)
 }
 
-// errors are those of a block.
+// Errors are those of a block.
 func (o *Outcome) Errors(s, size, k int) []float64 {
 	return o.values(s, size, func(x Replicate) float64 { return x.BlockError[k] })
 }
 
-// usablePart bounds pred_k/|M*_k| of the blocks that enter a statistic: beyond it
+// UsablePart bounds pred_k/|M*_k| of the blocks that enter a statistic: beyond it
 // the first-order theory is not expected to describe the estimator.
 const UsablePart = 0.35
 
@@ -83,13 +83,13 @@ func (e *Experiment) usable(size int) iter.Seq2[int, int] {
 	}
 }
 
-// relative is pred_k/|M*_k| at a size.
+// Relative is pred_k/|M*_k| at a size.
 func (e *Experiment) Relative(s, size, k int) float64 {
 	p := &e.Limits[s]
 	return p.Predicted[k] / math.Sqrt(float64(e.Sizes[size])) / e.Target.Size(k, p.Theta)
 }
 
-// aim makes target what is compared with θ*.
+// Aim makes target what is compared with θ*.
 func (e *Experiment) Aim(target Target) {
 	e.Target, e.Limits = target, slices.Clone(e.Limits)
 	for s := range e.Limits {
@@ -97,6 +97,7 @@ func (e *Experiment) Aim(target Target) {
 	}
 }
 
+// Run draws the samples and fits each.
 func (e *Experiment) Run(ctx context.Context) (*Outcome, error) {
 	e.Aim(e.Target)
 	if err := e.checkSizes(); err != nil {
@@ -192,7 +193,7 @@ func (o *Outcome) withTarget(target Target) *Outcome {
 	return other
 }
 
-// reach is the standard deviation at N = 1 of θ̂ in its least certain direction, the
+// Reach is the standard deviation at N = 1 of θ̂ in its least certain direction, the
 // largest over the populations.
 func (e *Experiment) Reach() float64 {
 	var largest float64
@@ -202,12 +203,12 @@ func (e *Experiment) Reach() float64 {
 	return largest
 }
 
-// waldOutlier marks replicates that left the neighbourhood where the theory holds. Of fewer than 20 degrees of freedom
+// WaldOutlier marks replicates that left the neighbourhood where the theory holds. Of fewer than 20 degrees of freedom
 // chance gives as much, and the mark is what χ² exceeds with probability 2.5e-4.
 const WaldOutlier = 2.5
 
-// keepNeighbourhood takes the replicates that left the neighbourhood of θ* (Wald/df
-// above waldOutlier) out of the errors, and returns how many left at the largest N,
+// KeepNeighbourhood takes the replicates that left the neighbourhood of θ* (Wald/df
+// above WaldOutlier) out of the errors, and returns how many left at the largest N,
 // those that reached no minimum among them, and which.
 func (o *Outcome) KeepNeighbourhood() (where []string) {
 	for i, x := range o.Replicates {
@@ -221,7 +222,7 @@ func (o *Outcome) KeepNeighbourhood() (where []string) {
 	return append(where, o.Unsettled...)
 }
 
-// trials are samples of several sizes from one law or several, so many of each.
+// Trials are samples of several sizes from one law or several, so many of each.
 type Trials struct {
 	Settings
 	What  string // is fitted, where the study fits several things
@@ -232,7 +233,7 @@ type Trials struct {
 	Rand  func(x Trial) *rand.Rand
 }
 
-// draws are trials of one law whose random numbers go by a name, their size and their replicate.
+// Draws are trials of one law whose random numbers go by a name, their size and their replicate.
 func (s Settings) Draws(weights []float64, sizes []int, count int, name ...uint64) *Trials {
 	return &Trials{
 		Settings: s, Sizes: sizes, Count: count, Law: func(Trial) []float64 { return weights },
@@ -242,31 +243,31 @@ func (s Settings) Draws(weights []float64, sizes []int, count int, name ...uint6
 	}
 }
 
-// trial is one of them.
+// Trial is one of them.
 type Trial struct {
 	Law, Size, Replicate int
 	N                    int // N
 	Rand                 *rand.Rand
 }
 
-// nth is the i-th of them: the laws one after another, of each the sizes, of each the replicates.
+// Nth is the i-th of them: the laws one after another, of each the sizes, of each the replicates.
 func (t *Trials) Nth(i int) Trial {
 	size := i / t.Count % len(t.Sizes)
 	return Trial{Law: i / (len(t.Sizes) * t.Count), Size: size, Replicate: i % t.Count, N: t.Sizes[size]}
 }
 
-// total is how many there are.
+// Total is how many there are.
 func (t *Trials) Total() int { return max(1, t.laws) * len(t.Sizes) * t.Count }
 
-// lost is why a trial has no result.
+// Lost is why a trial has no result.
 type Lost struct{ Err error }
 
 func (l Lost) Error() string { return l.Err.Error() }
 
-// draw is a trial's sample: the share of each entry of the law.
+// Draw is a trial's sample: the share of each entry of the law.
 func (t *Trials) Draw(x Trial) []float64 { return Sample(t.Law(x), x.N, x.Rand) }
 
-// runTrials gives what do makes of each trial, with a fork of the model, if there is one, on all cores. It
+// RunTrials gives what do makes of each trial, with a fork of the model, if there is one, on all cores. It
 // names the trials that do lost, or whose descent did not settle.
 func RunTrials[T any](ctx context.Context, t *Trials, model Model, do func(model Model, x Trial) (T, error)) (results []T, losses []string, err error) {
 	if t == nil {
@@ -291,7 +292,7 @@ func RunTrials[T any](ctx context.Context, t *Trials, model Model, do func(model
 	return results, slices.DeleteFunc(losses, func(where string) bool { return where == "" }), err
 }
 
-// measure gives a table of each number that do makes of the trials of one law, by size and replicate. Trials
+// Measure gives a table of each number that do makes of the trials of one law, by size and replicate. Trials
 // that are lost are NaN in it: they count for nothing.
 func (t *Trials) Measure(ctx context.Context, model Model, numbers int, do func(model Model, x Trial) ([]float64, error)) (tables [][][]float64, losses []string, err error) {
 	found, losses, err := RunTrials(ctx, t, model, func(model Model, x Trial) (of []float64, err error) {
@@ -312,6 +313,7 @@ func (t *Trials) Measure(ctx context.Context, model Model, numbers int, do func(
 	return tables, losses, err
 }
 
+// Name says which trial it is, with its seed.
 func (t *Trials) Name(x Trial) string {
 	what := t.What
 	if t.laws > 0 {
@@ -323,12 +325,12 @@ func (t *Trials) Name(x Trial) string {
 	return fmt.Sprintf("seed %d, %sN = %d, replicate %d", t.Seed, what, x.N, x.Replicate)
 }
 
-// slopes are those of the root mean squares of tables on N, log on log, by the bootstrap.
+// Slopes are those of the root mean squares of tables on N, log on log, by the bootstrap.
 func (t *Trials) Slopes(rng *rand.Rand, tables ...[][]float64) []Estimate {
 	return t.SlopesOn(data.Each(t.Sizes, func(N int) float64 { return math.Log(float64(N)) }), rng, tables...)
 }
 
-// slopesOn are those on a number x of each size.
+// SlopesOn are those on a number x of each size.
 func (t *Trials) SlopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []Estimate {
 	return Bootstrap(len(t.Sizes), t.Count, rng, func(pick [][]int) []float64 {
 		return data.Each(tables, func(values [][]float64) float64 {
@@ -338,7 +340,7 @@ func (t *Trials) SlopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []
 	})
 }
 
-// each gives what of(model, i) does for i = 0 … n−1, done on all cores. Each goroutine has a fork of
+// Each gives what of(model, i) does for i = 0 … n−1, done on all cores. Each goroutine has a fork of
 // the model, if there is one, whose scratch memory it may use; the work of index i must depend on i
 // alone, so that the results do not depend on the number of cores.
 func Each[T any](ctx context.Context, n int, model Model, of func(model Model, i int) (T, error)) ([]T, error) {
@@ -359,7 +361,7 @@ func Each[T any](ctx context.Context, n int, model Model, of func(model Model, i
 	})
 }
 
-// populationGradient is the largest ‖∇L(θ*)‖ over the populations: zero when θ* is
+// PopulationGradient is the largest ‖∇L(θ*)‖ over the populations: zero when θ* is
 // where the loss that is trained has its optimum.
 func (e *Experiment) PopulationGradient() (float64, error) {
 	largest, at := 0.0, &Loss{Model: e.Model}
@@ -378,7 +380,7 @@ const certainRate = 0.05
 // mostRows keeps counts exact in float64.
 const mostRows = 1e14
 
-// certainSizes are four N over a factor of 30, large enough for first-order theory where θ̂·√N
+// CertainSizes are four N over a factor of 30, large enough for first-order theory where θ̂·√N
 // reaches so far from θ*.
 func CertainSizes(reach float64) (sizes []int, err error) {
 	least := math.Max(1e5, numeric.Square(reach/certainRate))

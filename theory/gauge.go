@@ -28,11 +28,12 @@ var _ Gauge = Rescaling{}
 // Gauge is that of the design's factors.
 func (d Design) Gauge() Rescaling { return Rescaling{d.Classes, d.Codewords} }
 
+// Factors are a_k and b_k, C entries each, as they stand in θ.
 func (g Rescaling) Factors(theta []float64, k int) (receiver, sender []float64) {
 	return theta[k*g.Classes:][:g.Classes], theta[(g.Codewords+k)*g.Classes:][:g.Classes]
 }
 
-// coordinates lists where a_k and b_k stand in θ.
+// Coordinates lists where a_k and b_k stand in θ.
 func (g Rescaling) Coordinates(k int) []int {
 	at := make([]int, 2*g.Classes)
 	for i := range g.Classes {

@@ -30,15 +30,15 @@ type Model interface {
 	// Score fills grad with ∇ℓ of one entry, a (cell, atom, label) in the order of weights.
 	Score(grad, theta []float64, entry int) error
 
-	// curved is Gradient that fills hess too, with the matrix of a Newton step at theta: the Hessian,
+	// Newton is Gradient that fills hess too, with the matrix of a Newton step at theta: the Hessian,
 	// or one near it.
 	Newton(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error)
-	// cheapest is a cheaper Model of the same loss, as one by hand, or the Model itself.
+	// Cheapest is a cheaper Model of the same loss, as one by hand, or the Model itself.
 	Cheapest() Model
 	Fork() Model
 }
 
-// probe evaluates a model under weights, each answer in memory of its own. After a failure its answers
+// Loss evaluates a model under weights, each answer in memory of its own. After a failure its answers
 // are 0 and err has the reason.
 type Loss struct {
 	Model   Model
@@ -46,6 +46,7 @@ type Loss struct {
 	Err     error
 }
 
+// Gradient is L and ∇L.
 func (p *Loss) Gradient(theta []float64) (loss float64, grad []float64) {
 	grad = make([]float64, p.Model.Dim())
 	if p.Err == nil {
@@ -54,7 +55,7 @@ func (p *Loss) Gradient(theta []float64) (loss float64, grad []float64) {
 	return loss, grad
 }
 
-// posteriors are q at every (cell, atom) of the model's table.
+// Posteriors are q at every (cell, atom) of the model's table.
 func (p *Loss) Posteriors(t *Table, theta []float64) []float64 {
 	q := make([]float64, t.Rows()*t.Classes)
 	if p.Err == nil {
@@ -97,7 +98,7 @@ func (p *Loss) matrix(fill func(dst *mat.SymDense) error) *mat.SymDense {
 	return dst
 }
 
-// newton is the matrix of a Newton step.
+// Newton is the matrix of a Newton step.
 func (p *Loss) Newton(theta []float64) *mat.SymDense {
 	return p.matrix(func(dst *mat.SymDense) error {
 		_, err := p.Model.Newton(make([]float64, len(theta)), dst, theta, p.Weights)
@@ -105,10 +106,12 @@ func (p *Loss) Newton(theta []float64) *mat.SymDense {
 	})
 }
 
+// Hessian is H = ∇²L.
 func (p *Loss) Hessian(theta []float64) *mat.SymDense {
 	return p.matrix(func(dst *mat.SymDense) error { return p.Model.Hessian(dst, theta, p.Weights) })
 }
 
+// Scores is J = Σ W ∇ℓ ∇ℓᵀ.
 func (p *Loss) Scores(theta []float64) *mat.SymDense {
 	return p.matrix(func(dst *mat.SymDense) error { return p.Model.Scores(dst, theta, p.Weights) })
 }

@@ -15,10 +15,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// lostPart is how many of the fits of a well-specified problem may reach no minimum near θ*.
+// LostPart is how many of the fits of a well-specified problem may reach no minimum near θ*.
 const LostPart = 0.005
 
-// outlierPart is how many replicates of a misspecified problem may leave the
+// OutlierPart is how many replicates of a misspecified problem may leave the
 // neighbourhood of θ* (shared/theory.md, section 4), and how many populations may have no θ*.
 const OutlierPart = 0.03
 
@@ -28,7 +28,7 @@ var rateKeys = []string{
 	"beta-n", "beta-p", "beta-p-excess", "beta-p-alone-least", "beta-p-alone-greatest", "theorem-1", "a3", "pair-ratio", "pair-beta-n",
 }
 
-// report runs the experiment and adds the rows of the rate studies.
+// Report runs the experiment and adds the rows of the rate studies.
 func (e *Experiment) Report(ctx context.Context, r *Report) (*Outcome, error) {
 	gradient, err := e.PopulationGradient()
 	if err != nil {
@@ -49,7 +49,7 @@ func (e *Experiment) Report(ctx context.Context, r *Report) (*Outcome, error) {
 	return o, err
 }
 
-// report adds the rows of what the replicates gave.
+// Report adds the rows of what the replicates gave.
 func (o *Outcome) Report(r *Report) {
 	e, part := o.Experiment, LostPart
 	if e.disturbed {
@@ -151,7 +151,7 @@ func (o *Outcome) ratioFigure() Figure {
 	}
 }
 
-// rateStatistics are the replicates' evidence on Theorems 1 and 2.
+// Rates are the replicates' evidence on Theorems 1 and 2.
 type Rates struct {
 	*Outcome
 	firstSize, last int // sizes that a slope in N begins and ends with
@@ -176,19 +176,19 @@ type Rates struct {
 	Second, SecondFirst float64
 }
 
-// leftOut is what first-order theory leaves open of a ratio of errors: terms of second
+// LeftOut is what first-order theory leaves open of a ratio of errors: terms of second
 // order, and a hundredth for what the medians of few replicates hide.
 func (x *Rates) LeftOut() float64 { return 0.01 + x.Second }
 
-// leftOutOfWald is the same of the mean of Wald/df, a square.
+// LeftOutOfWald is the same of the mean of Wald/df, a square.
 func (x *Rates) LeftOutOfWald() float64 { return 0.01 + 2*x.Second }
 
-// leftOutOfSlope is the same of a slope over the sizes.
+// LeftOutOfSlope is the same of a slope over the sizes.
 func (x *Rates) LeftOutOfSlope() float64 {
 	return 0.005 + x.SecondFirst/math.Log(float64(x.Sizes[x.last])/float64(x.Sizes[x.firstSize]))
 }
 
-// statistics summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
+// Rates summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
 func (o *Outcome) Rates(firstSize int) *Rates {
 	x := &Rates{Outcome: o, firstSize: firstSize, last: len(o.Sizes) - 1}
 	x.theory()
@@ -223,7 +223,7 @@ func (x *Rates) theory() {
 }
 
 // observed are the statistics of the replicates that at names, of each population and size, in
-// the order of rateStatistics: Ratio, Wald, the slopes of blocks, those of θ̂ and of the gradient.
+// the order of Rates: Ratio, Wald, the slopes of blocks, those of θ̂ and of the gradient.
 func (x *Rates) observed(at func(s, size int) []int) []float64 {
 	var ratio, betaN, slopes float64
 	var walds []float64
@@ -265,7 +265,7 @@ func (x *Rates) slopeOnN(s, k int, at func(s, size int) []int) (float64, bool) {
 }
 
 // extremes are the greatest and least ratio RMSE/pred of the blocks, and between which all lie but with
-// probability rowLevel. With C_k = D_k S D_kᵀ the squared error of a block over its prediction has mean 1
+// probability RowLevel. With C_k = D_k S D_kᵀ the squared error of a block over its prediction has mean 1
 // and variance v = 2 tr(C_k²)/tr(C_k)² asymptotically, and its mean over R replicates
 // is near a Gamma variable of that mean and variance v/R; what second-order terms add
 // to a block is at most its (pred_k/|M_k|)².

@@ -209,7 +209,7 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 	return rows, nil
 }
 
-// rowLevel is the false-alarm level of a judged row: the probability that it falls
+// RowLevel is the false-alarm level of a judged row: the probability that it falls
 // outside its band where the claim holds. At most 140 rows of a run are drawn by chance,
 // so that the family-wise level of a run is below 1.5 %.
 const RowLevel = 1e-4
@@ -235,8 +235,8 @@ func (b *Band) String() string {
 // holds reports whether a value lies in the band; one that is not a number does not.
 func (b *Band) holds(value float64) bool { return value >= b.Low && value <= b.High }
 
-// chance is how far an estimate strays from what it estimates, except with probability
-// rowLevel: its standard error times Student's quantile. With few replicates the
+// Chance is how far an estimate strays from what it estimates, except with probability
+// RowLevel: its standard error times Student's quantile. With few replicates the
 // standard error is itself uncertain, so the reach grows faster than 1/√R.
 func (e Estimate) Chance() float64 {
 	if e.Error == 0 {
@@ -246,7 +246,7 @@ func (e Estimate) Chance() float64 {
 	return e.Error * t.Quantile(1-RowLevel/2)
 }
 
-// judge adds a row with a band.
+// Judge adds a row with a band.
 func (r *Report) Judge(row Row, band Band) {
 	row.Study, row.Seed, row.Band = r.Study, r.Seed, &band
 	if row.Error != 0 && row.Level == 0 {
@@ -255,43 +255,43 @@ func (r *Report) Judge(row Row, band Band) {
 	r.Rows = append(r.Rows, row)
 }
 
-// near judges an estimate that the theory puts at target. tolerance is what the theory
+// Near judges an estimate that the theory puts at target. tolerance is what the theory
 // leaves open, such as a term of higher order; chance comes on top.
 func (r *Report) Near(key, quantity string, e Estimate, target, tolerance float64, theory string) {
 	reach := tolerance + e.Chance()
 	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: target, Theory: theory}, Band{target - reach, target + reach})
 }
 
-// ratio judges a positive estimate, such as a root mean square, whose error grows with it:
+// Ratio judges a positive estimate, such as a root mean square, whose error grows with it:
 // what the estimate strays by is that of the target.
 func (r *Report) Ratio(key, quantity string, e Estimate, target, tolerance float64, theory string) {
 	e.Error *= math.Min(1, target/e.Value)
 	r.Near(key, quantity, e, target, tolerance, theory)
 }
 
-// power computes how probable it is that a row of [Report.near] at target, with what the theory leaves
+// Power computes how probable it is that a row of [Report.near] at target, with what the theory leaves
 // open and the error of e, is out of its band where the truth is elsewhere.
 func (r *Report) Power(key, quantity string, e Estimate, target, elsewhere, tolerance float64) {
 	past := math.Abs(elsewhere-target) - tolerance - e.Chance()
 	r.Record(key, quantity, Exact(distuv.UnitNormal.CDF(past/e.Error)), "at least 0.9")
 }
 
-// equal judges a count or a sum without rounding.
+// Equal judges a count or a sum without rounding.
 func (r *Report) Equal(key, quantity string, value, target float64, theory string) {
 	r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: target, Theory: theory}, Band{target, target})
 }
 
-// below judges that an estimate is at most bound, but for chance.
+// Below judges that an estimate is at most bound, but for chance.
 func (r *Report) Below(key, quantity string, e Estimate, bound float64, theory string) {
 	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{math.Inf(-1), bound + e.Chance()})
 }
 
-// above judges that an estimate is at least bound, but for chance.
+// Above judges that an estimate is at least bound, but for chance.
 func (r *Report) Above(key, quantity string, e Estimate, bound float64, theory string) {
 	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{bound - e.Chance(), math.Inf(1)})
 }
 
-// usual judges a positive number of a random problem, of which the theory predicts only that it is
+// Usual judges a positive number of a random problem, of which the theory predicts only that it is
 // finite, or not zero, against the law of the same number in other problems: lognormal, with the
 // mean and the standard deviation that it had under the 100 seeds of testdata/seeds.md.
 func (r *Report) Usual(key, quantity string, value, mean, sd float64, theory string) {
@@ -301,26 +301,26 @@ func (r *Report) Usual(key, quantity string, value, mean, sd float64, theory str
 		Band{of.Quantile(RowLevel / 2), of.Quantile(1 - RowLevel/2)})
 }
 
-// rounding judges a number that is zero but for rounding.
+// Rounding judges a number that is zero but for rounding.
 func (r *Report) Rounding(key, quantity string, value, bound float64, theory string) {
 	r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: 0, Theory: theory}, Band{math.Inf(-1), bound})
 }
 
-// rare judges how many of n cases there are, by name, each of probability at most rate.
+// Rare judges how many of n cases there are, by name, each of probability at most rate.
 func (r *Report) Rare(key, quantity string, where []string, n int, rate float64, theory string) {
 	row := Row{Key: key, Quantity: quantity, Estimate: Exact(float64(len(where))), Target: math.NaN(), Theory: theory, Level: RowLevel, Where: where}
-	// The most is the least c with P(Binomial(n, rate) > c) ≤ rowLevel; P(X ≥ c+1) is the regularized incomplete beta
+	// The most is the least c with P(Binomial(n, rate) > c) ≤ RowLevel; P(X ≥ c+1) is the regularized incomplete beta
 	// function I_rate(c+1, n−c).
 	most := sort.Search(n, func(c int) bool { return mathext.RegIncBeta(float64(c+1), float64(n-c), rate) <= RowLevel })
 	r.Judge(row, Band{0, float64(most)})
 }
 
-// unsettled judges how many of n fits reached no minimum near θ*: at most that part.
+// Unsettled judges how many of n fits reached no minimum near θ*: at most that part.
 func (r *Report) Unsettled(lost []string, n int, part float64) {
 	r.Rare("unsettled", fmt.Sprintf("fits of %d that reach no minimum near θ*", n), lost, n, part, fmt.Sprintf("at most %g of them", part))
 }
 
-// record adds a row that is not judged.
+// Record adds a row that is not judged.
 func (r *Report) Record(key, quantity string, e Estimate, theory string) {
 	r.Rows = append(r.Rows, Row{Study: r.Study, Seed: r.Seed, Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory})
 }
@@ -334,7 +334,7 @@ type Figure struct {
 	Curves         []Curve
 }
 
-// loglog is a figure whose axes are both logarithmic.
+// LogLog is a figure whose axes are both logarithmic.
 func LogLog(name, title, x, y string, curves ...Curve) Figure {
 	return Figure{Name: name, Title: title, XLabel: x, YLabel: y, LogX: true, LogY: true, Curves: curves}
 }
@@ -358,7 +358,7 @@ const (
 	Prediction              // what the theory predicts: a dashed line
 )
 
-// curve is that of measured points in order with this label; a new one if there is none.
+// Curve is that of measured points in order with this label; a new one if there is none.
 func (f *Figure) Curve(label string) *Curve {
 	at := slices.IndexFunc(f.Curves, func(c Curve) bool { return c.Label == label })
 	if at < 0 {
@@ -367,7 +367,7 @@ func (f *Figure) Curve(label string) *Curve {
 	return &f.Curves[at]
 }
 
-// add appends a point with its interval.
+// Add appends a point with its interval.
 func (c *Curve) Add(x float64, y Estimate) {
 	c.X, c.Y = append(c.X, x), append(c.Y, y.Value)
 	low, high := y.bounds()
@@ -381,5 +381,5 @@ func (c Curve) PowerLaw(label string, scale, exponent float64) Curve {
 	return Curve{Label: label, X: x, Y: y, Style: Prediction}
 }
 
-// vanishing is how large a sum may be that vanishes but for rounding.
+// Vanishing is how large a sum may be that vanishes but for rounding.
 const Vanishing = 1e-12

@@ -33,7 +33,7 @@ type Limit struct {
 	Predicted, naively []float64
 }
 
-// limit is where a model goes under the given probabilities of the cells, with H, J and S at theta.
+// Limit is where a model goes under the given probabilities of the cells, with H, J and S at theta.
 func (t *Truth) Limit(model Model, gauge Gauge, theta, law []float64) (Limit, error) {
 	p, err := NewLimit(model, gauge, theta, t.Weights(law))
 	p.Occupancy = t.Table.Occupancy(law)
@@ -67,7 +67,7 @@ func NewLimit(model Model, gauge Gauge, theta, weights []float64) (Limit, error)
 	return p, nil
 }
 
-// predict computes how large the errors of a target's blocks are.
+// Predict computes how large the errors of a target's blocks are.
 func (p *Limit) Predict(target Target) {
 	p.Predicted, p.naively = nil, nil
 	for k := range target.Blocks() {
@@ -77,7 +77,7 @@ func (p *Limit) Predict(target Target) {
 	}
 }
 
-// wald returns N (θ̂ − θ*)ᵀ S⁺ (θ̂ − θ*), asymptotically χ² with Dim − len(V)
+// Wald returns N (θ̂ − θ*)ᵀ S⁺ (θ̂ − θ*), asymptotically χ² with Dim − len(V)
 // degrees of freedom. theta must be at the representative nearest θ*. It is NaN where S⁺ does not exist.
 func (p *Limit) Wald(theta []float64, n int) float64 {
 	if p.Precision == nil {
@@ -90,4 +90,5 @@ func (p *Limit) Wald(theta []float64, n int) float64 {
 	return float64(n) * mat.Inner(d, p.Precision, d)
 }
 
+// Freedom is how many directions are identified.
 func (p *Limit) Freedom() int { return len(p.Theta) - len(p.Free) }

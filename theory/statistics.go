@@ -21,6 +21,7 @@ type Estimate struct {
 	Freedom          int
 }
 
+// Exact is a number without chance.
 func Exact(value float64) Estimate { return Estimate{Value: value} }
 
 // bounds are the ends of the interval, NaN where there is none.
@@ -31,7 +32,7 @@ func (e Estimate) bounds() (low, high float64) {
 	return math.NaN(), math.NaN()
 }
 
-// over is the estimate divided by a positive number without error.
+// Over is the estimate divided by a positive number without error.
 func (e Estimate) Over(x float64) Estimate {
 	e.Value, e.Low, e.High, e.Error = e.Value/x, e.Low/x, e.High/x, e.Error/x
 	return e
@@ -40,7 +41,7 @@ func (e Estimate) Over(x float64) Estimate {
 // bootstrapDraws is enough for a 95 % percentile interval to settle in its second digit.
 const bootstrapDraws = 400
 
-// bootstrap evaluates statistic on all replicates and on resampled ones. pick(set)
+// Bootstrap evaluates statistic on all replicates and on resampled ones. pick(set)
 // returns the replicate indices of an independent set of replicates (a shift and a
 // sample size): identity for the value, resampled with replacement for the interval.
 func Bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int) []float64) []Estimate {
@@ -75,7 +76,7 @@ func Bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int
 	return estimates
 }
 
-// rmsEstimate is the root mean square of values with its standard error: that of the
+// RMS is the root mean square of values with its standard error: that of the
 // mean square, halved and divided by the root.
 func RMS(values []float64) Estimate {
 	squares := data.Each(numeric.Valid(values), numeric.Square)
@@ -84,13 +85,13 @@ func RMS(values []float64) Estimate {
 	return WithError(root, sd/math.Sqrt(float64(len(squares)))/(2*root), len(squares)-1)
 }
 
-// meanEstimate is the mean of values with its standard error.
+// MeanOf is the mean of values with its standard error.
 func MeanOf(values []float64) Estimate {
 	m, sd := stat.MeanStdDev(values, nil)
 	return WithError(m, sd/math.Sqrt(float64(len(values))), len(values)-1)
 }
 
-// withError is an estimate with its normal 95 % interval.
+// WithError is an estimate with its normal 95 % interval.
 func WithError(value, err float64, freedom int) Estimate {
 	half := distuv.UnitNormal.Quantile(.975) * err
 	return Estimate{Value: value, Low: value - half, High: value + half, Error: err, Freedom: freedom}

@@ -49,6 +49,7 @@ func (s Study) run(ctx context.Context, with Settings, r *Report) error {
 	return nil
 }
 
+// Run is the report of the study.
 func (s Study) Run(ctx context.Context, settings Settings) (*Report, error) {
 	report := &Report{Study: s.Name, Claim: s.Claim, Seed: settings.Seed}
 	if err := s.run(ctx, settings, report); err != nil {

@@ -109,7 +109,7 @@ func (t *Table) LabelLaw(theta []float64, identity float64) []float64 {
 // uniformPart is of a misspecified law (shared/theory.md, section 2).
 const uniformPart = 0.05
 
-// misspecify replaces the label law by one the calibrator cannot represent: logits
+// Misspecify replaces the label law by one the calibrator cannot represent: logits
 // plus disturbance·N(0, 1) for each (cell, class) and for each (cell, atom, class), then
 // 0.95·q + 0.05/C. Theta keeps the factors the law was disturbed from.
 func (t *Truth) Misspecify(disturbance float64, rng *rand.Rand) {

@@ -95,7 +95,7 @@ func calibration(_ context.Context, s theory.Settings, r *theory.Report) error {
 		return err
 	}
 	// 20 bins of each of 3 classes, whose hits sum to one: as many degrees of freedom as
-	// two classes have bins. The quantile is that of level rowLevel.
+	// two classes have bins. The quantile is that of level RowLevel.
 	const bins = 40
 	bound := distuv.ChiSquared{K: bins}.Quantile(1-theory.RowLevel) / bins
 	r.Judge(theory.Row{Key: "chi2-printed", Quantity: fmt.Sprintf(name, 0.), Estimate: theory.Exact(printed), Target: 1, Theory: "1: Proposition 2", Level: theory.RowLevel}, theory.Band{Low: 0, High: bound})

@@ -32,7 +32,7 @@ func (m *quadratic) Gradient(grad, theta, weights []float64) (float64, error) {
 	return loss + m.penalty(grad, theta), err
 }
 
-// curved is of a layer by hand, and of the layer's graph in two passes.
+// Newton is of a layer by hand, and of the layer's graph in two passes.
 func (m *quadratic) Newton(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
 	loss, err := m.Model.Newton(grad, hess, theta, weights)
 	m.addRidge(hess)

@@ -1,3 +1,4 @@
+// Package numeric has the sums and matrices that the engine of the theory and its studies compute alike.
 package numeric
 
 import (
@@ -10,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// slope is the least-squares slope of y on x with one intercept per group
+// Slope is the least-squares slope of y on x with one intercept per group
 // (the within-group, or fixed-effects, estimator). One group is a plain regression.
 func Slope(x, y []float64, group []int) float64 {
 	var sumX, sumY, count []float64
@@ -31,7 +32,7 @@ func Slope(x, y []float64, group []int) float64 {
 	return xy / xx
 }
 
-// points are pairs of positive numbers, in groups, log on log.
+// Points are pairs of positive numbers, in groups, log on log.
 type Points struct {
 	LogX, LogY []float64
 	Group      []int
@@ -41,13 +42,13 @@ func (p *Points) Add(x, y float64, group int) {
 	p.LogX, p.LogY, p.Group = append(p.LogX, math.Log(x)), append(p.LogY, math.Log(y)), append(p.Group, group)
 }
 
-// slope is that of their lines, with one intercept for each group.
+// Slope is that of their lines, with one intercept for each group.
 func (p *Points) Slope() float64 { return Slope(p.LogX, p.LogY, p.Group) }
 
-// line is the least-squares slope of y on x.
+// Line is the least-squares slope of y on x.
 func Line(x, y []float64) float64 { return Slope(x, y, make([]int, len(y))) }
 
-// rms is the root mean square of values at the given indices; NaN marks a replicate
+// RMS is the root mean square of values at the given indices; NaN marks a replicate
 // that does not count.
 func RMS(values []float64, at []int) float64 {
 	var sum, count float64
@@ -72,10 +73,10 @@ func Mean(values []float64) float64 { return stat.Mean(values, nil) }
 
 func Square(x float64) float64 { return x * x }
 
-// valid are the values that are numbers.
+// Valid are the values that are numbers.
 func Valid(values []float64) []float64 { return slices.DeleteFunc(slices.Clone(values), math.IsNaN) }
 
-// normals are n draws of N(0, 1).
+// Normals are n draws of N(0, 1).
 func Normals(n int, rng *rand.Rand) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -84,13 +85,13 @@ func Normals(n int, rng *rand.Rand) []float64 {
 	return x
 }
 
-// softplus is ln(1+eˣ).
+// Softplus is ln(1+eˣ).
 func Softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 
-// unmeasured is a grid of NaN.
+// Unmeasured is a grid of NaN.
 func Unmeasured(n, m int) [][]float64 {
 	return data.Each(data.UpTo(n), func(int) []float64 { return slices.Repeat([]float64{math.NaN()}, m) })
 }
 
-// short prints a number with four significant digits.
+// Short prints a number with four significant digits.
 func Short(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
