@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"calibra/theory/internal/numeric"
 	"cmp"
 	"fmt"
 	"math"
@@ -11,6 +10,7 @@ import (
 	"calibra/data"
 	"calibra/graph/op"
 	"calibra/layers"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"

@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"calibra/theory/internal/numeric"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 	"calibra/graph/op"
 	"calibra/layers"
 	"calibra/optim/estimate"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"

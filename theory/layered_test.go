@@ -1,9 +1,10 @@
 package theory
 
 import (
-	"calibra/theory/internal/numeric"
 	"math"
 	"testing"
+
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"

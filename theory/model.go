@@ -1,13 +1,13 @@
 package theory
 
 import (
-	"calibra/theory/internal/numeric"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"calibra/optim/estimate"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/mat"
 )

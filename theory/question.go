@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"calibra/theory/internal/numeric"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +14,7 @@ import (
 
 	"calibra/data"
 	"calibra/layers"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 )

@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"calibra/theory/internal/numeric"
 	"context"
 	"fmt"
 	"math"
@@ -9,6 +8,7 @@ import (
 
 	"calibra/data"
 	"calibra/optim/estimate"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"

@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"calibra/theory/internal/numeric"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mathext"

@@ -1,13 +1,14 @@
 package theory
 
 import (
-	"calibra/layers"
 	"context"
 	"encoding/json"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"

@@ -1,12 +1,12 @@
 package theory
 
 import (
-	"calibra/theory/internal/numeric"
 	"errors"
 	"math"
 	"slices"
 
 	"calibra/optim/estimate"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"

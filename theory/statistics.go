@@ -1,12 +1,12 @@
 package theory
 
 import (
-	"calibra/theory/internal/numeric"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"calibra/data"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"

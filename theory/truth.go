@@ -1,11 +1,12 @@
 package theory
 
 import (
-	"calibra/theory/internal/numeric"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distmv"

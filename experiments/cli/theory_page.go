@@ -1,14 +1,14 @@
 package cli
 
 import (
-	"calibra/experiments/report"
-	"calibra/theory/studies"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
+	"calibra/experiments/report"
 	"calibra/theory"
+	"calibra/theory/studies"
 )
 
 // theoryPage is the report of theory studies: their tables of quantities, and their figures

@@ -1,8 +1,6 @@
 package studies
 
 import (
-	"calibra/theory"
-	"calibra/theory/internal/numeric"
 	"cmp"
 	"context"
 	"fmt"
@@ -11,6 +9,8 @@ import (
 	"slices"
 
 	"calibra/optim/estimate"
+	"calibra/theory"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/diff/fd"
 	"gonum.org/v1/gonum/floats"

@@ -1,13 +1,13 @@
 package studies
 
 import (
-	"calibra/theory"
-	"calibra/theory/internal/numeric"
 	"context"
 	"fmt"
 	"math"
 
 	"calibra/data"
+	"calibra/theory"
+	"calibra/theory/internal/numeric"
 )
 
 // pairShare is the part of rows that hold codeword 0, and that hold codeword 1.

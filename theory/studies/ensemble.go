@@ -1,14 +1,14 @@
 package studies
 
 import (
-	"calibra/theory"
-	"calibra/theory/internal/numeric"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"calibra/data"
+	"calibra/theory"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"

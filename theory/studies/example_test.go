@@ -1,10 +1,11 @@
 package studies_test
 
 import (
-	"calibra/theory"
-	"calibra/theory/studies"
 	"context"
 	"fmt"
+
+	"calibra/theory"
+	"calibra/theory/studies"
 )
 
 // One study of the paper's claims, in its quick design.

@@ -2,8 +2,6 @@ package studies
 
 import (
 	"bytes"
-	"calibra/theory"
-	"calibra/theory/internal/numeric"
 	"cmp"
 	"fmt"
 	"math"
@@ -14,6 +12,8 @@ import (
 
 	"calibra/data"
 	"calibra/optim/estimate"
+	"calibra/theory"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"

@@ -1,7 +1,6 @@
 package studies
 
 import (
-	"calibra/theory"
 	_ "embed"
 	"fmt"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+
+	"calibra/theory"
 )
 
 //go:embed findings.tmpl

@@ -2,11 +2,12 @@ package studies
 
 import (
 	"bytes"
-	"calibra/theory"
 	"flag"
 	"math"
 	"os"
 	"testing"
+
+	"calibra/theory"
 )
 
 var update = flag.Bool("update", false, "write FINDINGS.md from testdata/results.csv")

@@ -1,8 +1,6 @@
 package studies
 
 import (
-	"calibra/theory"
-	"calibra/theory/internal/numeric"
 	"context"
 	"fmt"
 	"math"
@@ -12,6 +10,8 @@ import (
 	"calibra/data"
 	"calibra/layers"
 	"calibra/optim/estimate"
+	"calibra/theory"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"

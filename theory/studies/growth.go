@@ -1,8 +1,6 @@
 package studies
 
 import (
-	"calibra/theory"
-	"calibra/theory/internal/numeric"
 	"context"
 	"fmt"
 	"math"
@@ -10,6 +8,8 @@ import (
 
 	"calibra/data"
 	"calibra/optim/estimate"
+	"calibra/theory"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"

@@ -1,9 +1,10 @@
 package studies
 
 import (
+	"fmt"
+
 	"calibra/theory"
 	"calibra/theory/internal/numeric"
-	"fmt"
 )
 
 // Held is the verdict on theory studies: that all bands hold, or which do not.

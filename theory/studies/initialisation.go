@@ -1,7 +1,6 @@
 package studies
 
 import (
-	"calibra/theory"
 	"cmp"
 	"context"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/optim/estimate"
+	"calibra/theory"
 
 	"gonum.org/v1/gonum/floats"
 )

@@ -1,8 +1,6 @@
 package studies
 
 import (
-	"calibra/theory"
-	"calibra/theory/internal/numeric"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +9,8 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/theory"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 )

@@ -1,11 +1,12 @@
 package studies
 
 import (
-	"calibra/theory"
-	"calibra/theory/internal/numeric"
 	"fmt"
 	"math"
 	"slices"
+
+	"calibra/theory"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 )

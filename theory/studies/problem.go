@@ -1,12 +1,13 @@
 package studies
 
 import (
-	"calibra/data"
-	"calibra/layers"
-	"calibra/theory"
 	"context"
 	"math/rand/v2"
 	"slices"
+
+	"calibra/data"
+	"calibra/layers"
+	"calibra/theory"
 )
 
 func designOf(s theory.Settings) theory.Design { return choose(s, theory.Fast(), theory.Full()) }

@@ -1,8 +1,9 @@
 package studies
 
 import (
-	"calibra/theory"
 	"slices"
+
+	"calibra/theory"
 
 	"gonum.org/v1/gonum/stat"
 )

@@ -1,10 +1,11 @@
 package studies
 
 import (
-	"calibra/theory"
-	"calibra/theory/internal/numeric"
 	"cmp"
 	"context"
+
+	"calibra/theory"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/mat"
 )

@@ -1,8 +1,6 @@
 package studies
 
 import (
-	"calibra/theory"
-	"calibra/theory/internal/numeric"
 	"cmp"
 	"context"
 	"fmt"
@@ -12,6 +10,8 @@ import (
 	"calibra/data"
 	"calibra/optim"
 	"calibra/optim/estimate"
+	"calibra/theory"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"

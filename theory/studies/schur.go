@@ -1,11 +1,12 @@
 package studies
 
 import (
+	"math"
+	"slices"
+
 	"calibra/data"
 	"calibra/optim/estimate"
 	"calibra/theory/internal/numeric"
-	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )

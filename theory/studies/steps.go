@@ -1,7 +1,6 @@
 package studies
 
 import (
-	"calibra/theory"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"calibra/graph"
 	"calibra/layers"
 	"calibra/optim"
+	"calibra/theory"
 
 	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/tensor"

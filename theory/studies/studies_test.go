@@ -1,7 +1,6 @@
 package studies
 
 import (
-	"calibra/theory"
 	"context"
 	"math"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"calibra/data/disk"
+	"calibra/theory"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mathext"

@@ -1,11 +1,12 @@
 package studies
 
 import (
-	"calibra/theory"
-	"calibra/theory/internal/numeric"
 	"context"
 	"fmt"
 	"math"
+
+	"calibra/theory"
+	"calibra/theory/internal/numeric"
 )
 
 // The codeword that becomes rare, and p_rare·√N.

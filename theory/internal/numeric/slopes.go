@@ -2,11 +2,12 @@
 package numeric
 
 import (
-	"calibra/data"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+
+	"calibra/data"
 
 	"gonum.org/v1/gonum/stat"
 )
