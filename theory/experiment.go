@@ -140,6 +140,9 @@ func (e *Experiment) replicate(model Model, t Trial) (x Replicate, err error) {
 	if at.joint != nil {
 		sample = seen(sample, len(at.Weights))
 	}
+	if len(sample) != len(at.Weights) {
+		return x, fmt.Errorf("the Draw of the Sampler gives %d weights, not %d, one for each cell, atom and label", len(sample), len(at.Weights))
+	}
 	if p, ok := model.(interface{ precondition(*mat.SymDense) }); ok {
 		p.precondition(at.Hessian)
 	}
@@ -231,6 +234,8 @@ type Trials struct {
 	Count int    // of each
 	Law   func(x Trial) []float64
 	Rand  func(x Trial) *rand.Rand
+	// Sampler draws the shares of n rows; nil: Sample.
+	Sampler func(law []float64, n int, rng *rand.Rand) []float64
 }
 
 // Draws are trials of one law whose random numbers go by a name, their size and their replicate.
@@ -265,7 +270,12 @@ type Lost struct{ Err error }
 func (l Lost) Error() string { return l.Err.Error() }
 
 // Draw is a trial's sample: the share of each entry of the law.
-func (t *Trials) Draw(x Trial) []float64 { return Sample(t.Law(x), x.N, x.Rand) }
+func (t *Trials) Draw(x Trial) []float64 {
+	if t.Sampler != nil {
+		return t.Sampler(t.Law(x), x.N, x.Rand)
+	}
+	return Sample(t.Law(x), x.N, x.Rand)
+}
 
 // RunTrials gives what do makes of each trial, with a fork of the model, if there is one, on all cores. It
 // names the trials that do lost, or whose descent did not settle.

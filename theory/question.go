@@ -17,6 +17,7 @@ import (
 	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 // Question asks of an estimator where its estimates go on samples of a population, and how fast. Its rows are the rows of
@@ -25,6 +26,7 @@ import (
 type Question struct {
 	Name       string // begins the keys of its rows; "" where a study has one question alone
 	Population Population
+	Sampler    Sampler   // draws the rows; zero: each is drawn alone
 	Channel    Channel   // codes are misread by; nil: they are read as they are
 	Wrong      []float64 // probabilities that the code of a slot is misread, each a population of its own
 	Estimator  Estimator
@@ -50,6 +52,15 @@ type Population struct {
 	Spread float64 // 0: 0.5
 	// Disturb changes the law, t.Label, whose probabilities still sum to 1 at each (cell, atom); nil: it is the map's.
 	Disturb func(t *Truth, rng *rand.Rand)
+}
+
+// Sampler draws samples whose rows are not each drawn alone: dependent rows, as of a Markov chain or of clusters, rows without
+// replacement, rows of another law that are reweighted, rows whose codes are learned on them.
+type Sampler struct {
+	// Draw gives the weight W_N of each (cell, atom, label) in a sample of n rows of the law; t says what they are.
+	Draw func(t *Truth, law []float64, n int, rng *rand.Rand) []float64
+	// Scores is J = lim N Cov ∇L_N(θ*) of such samples at a limit; nil: that of rows drawn alone, l.Scores.
+	Scores func(model Model, l Limit) *mat.SymDense
 }
 
 // Estimator is a map that is fitted to samples: its mean negative log-likelihood or, of a [layers.Costed], its own loss.
@@ -219,6 +230,10 @@ func (q Question) Check() error {
 		return fmt.Errorf("theory: the spread of the truth must be a number of at least 0, got %g", q.Population.Spread)
 	case q.Population.Truth != nil && q.Population.Law != nil:
 		return errors.New("theory: the Truth of a population is its law; leave Law out")
+	case q.Sampler.Draw == nil && q.Sampler.Scores != nil:
+		return errors.New("theory: a Sampler without Draw draws each row alone, and J is then known; leave its Scores out")
+	case q.Sampler.Draw != nil && q.Channel != nil:
+		return errors.New("theory: a Sampler gives rows as they are read; let its Draw misread them, and leave the Channel out")
 	case (q.Channel == nil) != (len(q.Wrong) == 0):
 		return errors.New("theory: codes are misread by a Channel with the probability Wrong; give both or none")
 	}
@@ -395,6 +410,9 @@ func (a *asked) experiment(ctx context.Context) (e *Experiment, err error) {
 		Trials: Trials{Settings: a.with, Sizes: a.Sizes, Count: a.Replicates}, Truth: a.Truth,
 		Model: a.model, Gauge: a.Estimator.Gauge, Target: target, Stream: a.Stream, disturbed: !a.exact(),
 	}
+	if a.Sampler.Draw != nil {
+		e.Sampler = func(law []float64, n int, rng *rand.Rand) []float64 { return a.Sampler.Draw(a.Truth, law, n, rng) }
+	}
 	found, err := Each(ctx, len(a.laws), a.model, func(model Model, shift int) ([]Limit, error) {
 		return a.populations(model, shift, target)
 	})
@@ -440,6 +458,12 @@ func (a *asked) populations(model Model, shift int, target Target) (all []Limit,
 			return nil, err
 		}
 		of.Occupancy = occupancy
+		if a.Sampler.Scores != nil {
+			if of.Scores = a.Sampler.Scores(model, of); of.Scores == nil || of.Scores.SymmetricDim() != model.Dim() {
+				return nil, fmt.Errorf("theory: the Scores of the Sampler are J, %d×%[1]d; they have another size", model.Dim())
+			}
+			of.vary()
+		}
 		of.joint = a.joint(shift, wrong)
 		for len(of.Occupancy) < target.Blocks() {
 			of.Occupancy = append(of.Occupancy, 1) // what is shared occurs in every row
@@ -509,6 +533,7 @@ func Ask(of func(s Settings) []Question) Part {
 		}
 		for _, q := range questions {
 			own := &Report{Study: r.Study, Seed: r.Seed}
+			q.Replicates = cmp.Or(s.Replicates, q.Replicates)
 			err := q.answer(ctx, s, own)
 			r.join(q, own)
 			if err != nil {

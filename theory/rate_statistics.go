@@ -24,7 +24,7 @@ const OutlierPart = 0.03
 
 // rateKeys are those of the rows that every question has, or some of them.
 var rateKeys = []string{
-	"nullity", "reach", "n", "population-gradient", "unsettled", "gauge-curvature", "ratio", "ratio-greatest", "ratio-least", "wald", "wald-power", "naive",
+	"nullity", "reach", "n", "population-gradient", "unsettled", "gauge-curvature", "ratio", "ratio-greatest", "ratio-least", "wald", "naive",
 	"beta-n", "beta-p", "beta-p-excess", "beta-p-alone-least", "beta-p-alone-greatest", "theorem-1", "a3", "pair-ratio", "pair-beta-n",
 }
 
@@ -61,14 +61,13 @@ func (o *Outcome) Report(r *Report) {
 	N := numeric.Short(float64(e.Sizes[len(e.Sizes)-1]))
 	r.Rounding("gauge-curvature", "‖H v‖ along the gauge", all.Null, 1e-8, "0")
 	r.Ratio("ratio", "observed/sandwich RMSE at N = "+N+", mean of blocks", all.Ratio, 1, all.LeftOut(), "1")
-	extreme := func(key, quantity string, value float64) {
-		r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: 1, Theory: "1", Level: RowLevel}, all.Extremes)
+	extreme := func(key, quantity string, value, notices float64) {
+		r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: 1, Theory: "1", Level: RowLevel, Notices: notices}, all.Extremes)
 	}
-	extreme("ratio-greatest", "… largest block", all.Worst)
-	extreme("ratio-least", "… smallest block", all.Best)
+	extreme("ratio-greatest", "… largest block", all.Worst, all.Larger)
+	extreme("ratio-least", "… smallest block", all.Best, all.Smaller)
 	if e.Limits[0].Precision != nil {
 		r.Ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, all.LeftOutOfWald(), "1")
-		r.Power("wald-power", "probability that Wald/df notices a covariance a tenth too large", all.Wald, 1, 1/1.1, all.LeftOutOfWald())
 	}
 	if e.disturbed {
 		r.Record("naive", "naive H⁻¹ prediction / sandwich", Exact(all.NaiveRatio), "1 if the estimator could represent the law")
@@ -171,6 +170,9 @@ type Rates struct {
 	Freedom        int
 
 	Extremes Band // where Worst and Best must lie: see extremes
+	// Larger and Smaller are the error of the prediction of one block that they notice with probability 0.9, if the block
+	// is larger than predicted, and if it is smaller.
+	Larger, Smaller float64
 	// Second and SecondFirst are the mean over blocks of (pred_k/|M_k|)² at the largest and
 	// at the smallest N: how large the terms are that first-order theory leaves out.
 	Second, SecondFirst float64
@@ -271,6 +273,7 @@ func (x *Rates) slopeOnN(s, k int, at func(s, size int) []int) (float64, bool) {
 // to a block is at most its (pred_k/|M_k|)².
 func (x *Rates) extremes() {
 	x.Worst, x.Best, x.Extremes = math.Inf(-1), math.Inf(1), Band{1, 1}
+	least, most := 0.0, math.Inf(1) // of the surest block in 0.9 of the runs
 	for s, k := range x.usable(x.last) {
 		p := &x.Limits[s]
 		ratio := numeric.RMS(x.Errors(s, x.last, k), data.UpTo(x.Count)) * math.Sqrt(float64(x.Sizes[x.last])) / p.Predicted[k]
@@ -289,7 +292,9 @@ func (x *Rates) extremes() {
 		tail, left := RowLevel/2/float64(x.Blocks), 0.01+numeric.Square(x.Relative(s, x.last, k))
 		x.Extremes.Low = math.Min(x.Extremes.Low, math.Sqrt(gamma.Quantile(tail))*(1-left))
 		x.Extremes.High = math.Max(x.Extremes.High, math.Sqrt(gamma.Quantile(1-tail))*(1+left))
+		least, most = math.Max(least, math.Sqrt(gamma.Quantile(0.1))), math.Min(most, math.Sqrt(gamma.Quantile(0.9)))
 	}
+	x.Larger, x.Smaller = x.Extremes.High/least-1, most/x.Extremes.Low-1
 }
 
 // pooledSlope is the slope of log RMS of a number on log N with one intercept per population.

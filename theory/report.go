@@ -42,7 +42,10 @@ type Row struct {
 	// Level is the probability that the value falls outside the band where the claim
 	// holds; 0 where only rounding, no chance, is in the value.
 	Level float64
-	Where []string // the cases that were counted, with their seeds, where the row counts
+	// Notices is the least error of the prediction that the row notices with probability 0.9: in parts of the prediction,
+	// so that 0.25 is a factor of 1.25 or, where it is 0, as a difference. NaN: that is not known.
+	Notices float64
+	Where   []string // the cases that were counted, with their seeds, where the row counts
 }
 
 // Verdict is "pass" or "FAIL", or empty where there is no band. A value that is not
@@ -100,6 +103,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Theory   string         `json:"theory,omitempty"`
 		Band     *[2]jsonNumber `json:"band,omitempty"`
 		Level    *float64       `json:"level,omitempty"`
+		Notices  *jsonNumber    `json:"notices,omitempty"`
 		Verdict  string         `json:"verdict,omitempty"`
 		Where    []string       `json:"where,omitempty"`
 	}{
@@ -114,6 +118,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	}
 	if r.Band != nil {
 		fields.Band, fields.Level = &[2]jsonNumber{jsonNumber(r.Band.Low), jsonNumber(r.Band.High)}, &r.Level
+		fields.Notices = (*jsonNumber)(&r.Notices)
 	}
 	return json.Marshal(fields)
 }
@@ -129,19 +134,19 @@ func (x jsonNumber) MarshalJSON() ([]byte, error) {
 }
 
 // columns of a table of rows.
-var columns = []string{"study", "key", "quantity", "value", "low", "high", "target", "theory", "band_low", "band_high", "level", "verdict"}
+var columns = []string{"study", "key", "quantity", "value", "low", "high", "target", "theory", "band_low", "band_high", "level", "notices", "verdict"}
 
 func (r Row) record() []string {
-	band := []string{"", "", ""}
+	band := []string{"", "", "", ""}
 	if r.Band != nil {
-		band = []string{full(r.Band.Low), full(r.Band.High), full(r.Level)}
+		band = []string{full(r.Band.Low), full(r.Band.High), full(r.Level), full(r.Notices)}
 	}
 	low, high := r.bounds()
 	return append([]string{r.Study, r.Key, r.Quantity, full(r.Value), full(low), full(high), full(r.Target), r.Theory}, append(band, r.Verdict())...)
 }
 
 // WriteCSV writes rows of any studies as one table, columns study, key, quantity, value, low,
-// high, target, theory, band_low, band_high, level, verdict; what is not there is empty.
+// high, target, theory, band_low, band_high, level, notices, verdict; what is not there is empty.
 func WriteCSV(w io.Writer, rows []Row) error {
 	if w == nil {
 		return errors.New("theory: there is nothing to write the rows to")
@@ -198,8 +203,8 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 			Estimate: Estimate{Value: number(record[3], nan), Low: number(record[4], 0), High: number(record[5], 0)},
 		}
 		band, level := Band{number(record[8], math.Inf(-1)), number(record[9], math.Inf(1))}, number(record[10], nan)
-		if record[11] != "" {
-			row.Band, row.Level = &band, level
+		if record[12] != "" {
+			row.Band, row.Level, row.Notices = &band, level, number(record[11], nan)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line+2, err)
@@ -246,6 +251,28 @@ func (e Estimate) Chance() float64 {
 	return e.Error * t.Quantile(1-RowLevel/2)
 }
 
+// noticed is how far the truth must be from the value that a band allows a distance reach, for e to be outside with
+// probability 0.9, in parts of the prediction where that is not 0.
+func (e Estimate) noticed(reach, prediction float64) float64 {
+	if prediction == 0 {
+		prediction = 1
+	}
+	return (reach + distuv.UnitNormal.Quantile(0.9)*e.Error) / math.Abs(prediction)
+}
+
+// Power is what the row would notice, in words; "" where that is not known.
+func (r Row) Power() string {
+	switch {
+	case r.Band == nil || math.IsNaN(r.Notices):
+		return ""
+	case r.Notices == 0:
+		return "any error"
+	case r.Target == 0:
+		return "a difference of " + numeric.Short(r.Notices)
+	}
+	return fmt.Sprintf("a factor of %.3g", 1+r.Notices)
+}
+
 // Judge adds a row with a band.
 func (r *Report) Judge(row Row, band Band) {
 	row.Study, row.Seed, row.Band = r.Study, r.Seed, &band
@@ -259,7 +286,7 @@ func (r *Report) Judge(row Row, band Band) {
 // leaves open, such as a term of higher order; chance comes on top.
 func (r *Report) Near(key, quantity string, e Estimate, target, tolerance float64, theory string) {
 	reach := tolerance + e.Chance()
-	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: target, Theory: theory}, Band{target - reach, target + reach})
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: target, Theory: theory, Notices: e.noticed(reach, target)}, Band{target - reach, target + reach})
 }
 
 // Ratio judges a positive estimate, such as a root mean square, whose error grows with it:
@@ -269,13 +296,6 @@ func (r *Report) Ratio(key, quantity string, e Estimate, target, tolerance float
 	r.Near(key, quantity, e, target, tolerance, theory)
 }
 
-// Power computes how probable it is that a row of [Report.near] at target, with what the theory leaves
-// open and the error of e, is out of its band where the truth is elsewhere.
-func (r *Report) Power(key, quantity string, e Estimate, target, elsewhere, tolerance float64) {
-	past := math.Abs(elsewhere-target) - tolerance - e.Chance()
-	r.Record(key, quantity, Exact(distuv.UnitNormal.CDF(past/e.Error)), "at least 0.9")
-}
-
 // Equal judges a count or a sum without rounding.
 func (r *Report) Equal(key, quantity string, value, target float64, theory string) {
 	r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: target, Theory: theory}, Band{target, target})
@@ -283,12 +303,14 @@ func (r *Report) Equal(key, quantity string, value, target float64, theory strin
 
 // Below judges that an estimate is at most bound, but for chance.
 func (r *Report) Below(key, quantity string, e Estimate, bound float64, theory string) {
-	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{math.Inf(-1), bound + e.Chance()})
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory, Notices: e.noticed(e.Chance(), bound)},
+		Band{math.Inf(-1), bound + e.Chance()})
 }
 
 // Above judges that an estimate is at least bound, but for chance.
 func (r *Report) Above(key, quantity string, e Estimate, bound float64, theory string) {
-	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{bound - e.Chance(), math.Inf(1)})
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory, Notices: e.noticed(e.Chance(), bound)},
+		Band{bound - e.Chance(), math.Inf(1)})
 }
 
 // Usual judges a positive number of a random problem, of which the theory predicts only that it is
@@ -297,13 +319,16 @@ func (r *Report) Above(key, quantity string, e Estimate, bound float64, theory s
 func (r *Report) Usual(key, quantity string, value, mean, sd float64, theory string) {
 	s2 := math.Log1p(numeric.Square(sd / mean))
 	of := distuv.LogNormal{Mu: math.Log(mean) - s2/2, Sigma: math.Sqrt(s2)}
-	r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: math.NaN(), Theory: theory, Level: RowLevel},
-		Band{of.Quantile(RowLevel / 2), of.Quantile(1 - RowLevel/2)})
+	band := Band{of.Quantile(RowLevel / 2), of.Quantile(1 - RowLevel/2)}
+	r.Judge(Row{
+		Key: key, Quantity: quantity, Estimate: Exact(value), Target: math.NaN(), Theory: theory, Level: RowLevel,
+		Notices: band.High/of.Quantile(0.1) - 1,
+	}, band)
 }
 
 // Rounding judges a number that is zero but for rounding.
 func (r *Report) Rounding(key, quantity string, value, bound float64, theory string) {
-	r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: 0, Theory: theory}, Band{math.Inf(-1), bound})
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: 0, Theory: theory, Notices: bound}, Band{math.Inf(-1), bound})
 }
 
 // Rare judges how many of n cases there are, by name, each of probability at most rate.
@@ -312,6 +337,8 @@ func (r *Report) Rare(key, quantity string, where []string, n int, rate float64,
 	// The most is the least c with P(Binomial(n, rate) > c) ≤ RowLevel; P(X ≥ c+1) is the regularized incomplete beta
 	// function I_rate(c+1, n−c).
 	most := sort.Search(n, func(c int) bool { return mathext.RegIncBeta(float64(c+1), float64(n-c), rate) <= RowLevel })
+	// P(X > most) is 0.9 at this rate.
+	row.Notices = mathext.InvRegIncBeta(float64(most+1), float64(max(n-most, 1)), 0.9)/rate - 1
 	r.Judge(row, Band{0, float64(most)})
 }
 

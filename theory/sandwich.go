@@ -60,11 +60,16 @@ func NewLimit(model Model, gauge Gauge, theta, weights []float64) (Limit, error)
 	if p.Inverse = numeric.QuotientInverse(p.Hessian, p.Free); p.Inverse == nil {
 		return p, errors.New("theory: the population Hessian is not positive definite off the gauge: give more atoms or cells, or fewer codewords")
 	}
-	p.Covariance = estimate.Congruence(p.Scores, p.Inverse)
+	p.vary()
+	return p, nil
+}
+
+// vary is S and S⁺ by J.
+func (p *Limit) vary() {
+	p.Covariance, p.Precision = estimate.Congruence(p.Scores, p.Inverse), nil
 	if inverse := numeric.QuotientInverse(p.Scores, p.Free); inverse != nil {
 		p.Precision = estimate.Congruence(inverse, p.Hessian)
 	}
-	return p, nil
 }
 
 // Predict computes how large the errors of a target's blocks are.

@@ -21,6 +21,8 @@ const (
 type Settings struct {
 	Seed   uint64
 	Effort Effort
+	// Replicates are the samples of each law and size; 0: as many as the study asks for. Fewer widen the bands.
+	Replicates int
 }
 
 // Study is one question put to the theory.

@@ -23,6 +23,7 @@ import (
 type theoryCmd struct {
 	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; it does not change studies from modules of your own."`
 	Seed    *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
+	Replicates int   `placeholder:"N" help:"Samples of each law and size (each study has its own number). Fewer widen the bands."`
 	Set     []string `sep:"none" placeholder:"KEY=VALUE" help:"For the study rate: a setting of a problem and a map of your own, such as slots=8. --help --all lists the keys. May be repeated."`
 	JSON    bool     `help:"Print the rows of all studies as one JSON list."`
 	figureFlags
@@ -77,6 +78,9 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study, settings theory.Settings, err error) {
 	if c.Seed != nil {
 		settings.Seed = *c.Seed
+	}
+	if settings.Replicates = c.Replicates; c.Replicates < 0 || c.Replicates == 1 || c.Replicates > 1e6 {
+		return nil, settings, data.Inputf("", "--replicates is %d; an error bar needs at least 2, and at most 1000000 are possible", c.Replicates)
 	}
 	if studies, err = c.chosen(&settings, methods.Studies()); err != nil {
 		return nil, settings, err
@@ -182,14 +186,14 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures r
 func theoryTable(r *theory.Report) *table {
 	t := &table{columns: []column{
 		{head: "quantity", left: true, wrap: true}, {head: "value"}, {head: "95 % interval", drop: 2},
-		{head: "theory", left: true, wrap: true, drop: 3}, {head: "band", left: true, wrap: true}, {head: "", key: "verdict"},
+		{head: "theory", left: true, wrap: true, drop: 3}, {head: "band", left: true, wrap: true}, {head: "would notice", left: true, wrap: true, drop: 1}, {head: "", key: "verdict"},
 	}}
 	for _, row := range r.Rows {
 		verdict := words(row.Verdict())
 		if verdict.text == "FAIL" {
 			verdict.look = best
 		}
-		t.add(words(row.Quantity), words(strconv.FormatFloat(row.Value, 'g', 4, 64)), words(row.Interval()), words(row.Theory), words(row.Band.String()), verdict)
+		t.add(words(row.Quantity), words(strconv.FormatFloat(row.Value, 'g', 4, 64)), words(row.Interval()), words(row.Theory), words(row.Band.String()), words(row.Power()), verdict)
 	}
 	return t
 }
@@ -235,13 +239,12 @@ func ownRate(v experiments.Values, methods *experiments.Catalog) (own theory.Stu
 		Disturbance: o.Float("disturbance", 0, experiments.NonNegative, "", "noise on the logits of the truth, which the map cannot represent"),
 		Sizes:       o.IntsOr("sizes", "", "", "sample sizes, in increasing order"),
 		Shifts:      o.Int("shifts", 0, 1, "", "cyclic shifts of the frequencies"),
-		Replicates:  o.Int("replicates", 0, 1, "", "samples for each shift and size"),
 	}
 	name := o.Word("map", "vq", "method whose map is studied")
 	if err := cmp.Or(o.Finish("study rate has no"), d.Check(), s.Check()); err != nil {
 		return own, data.Inputf("", "%w", err)
 	}
-	if most := max(d.Classes, d.Slots, d.Codewords, d.Atoms, s.Shifts, s.Replicates); most > 1e6 {
+	if most := max(d.Classes, d.Slots, d.Codewords, d.Atoms, s.Shifts); most > 1e6 {
 		return own, data.Inputf("", "%d is too much for any machine; at most 1000000 are possible", most)
 	}
 	if s.Shifts > d.Codewords {

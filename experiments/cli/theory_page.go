@@ -18,9 +18,9 @@ func theoryPage(reports []*theory.Report) *report.Document {
 	var rows []theory.Row
 	for _, r := range reports {
 		section := &report.Section{Title: r.Study, Note: r.Claim}
-		t := &report.Table{Caption: fmt.Sprintf("Seed %d.", r.Seed), Labels: []string{"Quantity"}, Values: report.Heads("value", "95 % interval", "theory", "band", "verdict")}
+		t := &report.Table{Caption: fmt.Sprintf("Seed %d.", r.Seed), Labels: []string{"Quantity"}, Values: report.Heads("value", "95 % interval", "theory", "band", "would notice", "verdict")}
 		for _, row := range r.Rows {
-			t.Add("", report.Row{Labels: []string{row.Quantity}, Cells: report.Texts(strconv.FormatFloat(row.Value, 'g', 4, 64), row.Interval(), row.Theory, row.Band.String(), row.Verdict())})
+			t.Add("", report.Row{Labels: []string{row.Quantity}, Cells: report.Texts(strconv.FormatFloat(row.Value, 'g', 4, 64), row.Interval(), row.Theory, row.Band.String(), row.Power(), row.Verdict())})
 		}
 		section.Tables, rows = []*report.Table{t}, append(rows, r.Rows...)
 		for _, f := range r.Figures {
@@ -37,17 +37,21 @@ func theoryPage(reports []*theory.Report) *report.Document {
 	return d
 }
 
-// theoryCurves draws a figure of a theory study: what was measured in the order of colours,
-// what the theory predicts dashed.
+// theoryCurves draws a figure of a theory study: what was measured in the order of colours, what the theory predicts
+// dashed, each prediction with dashes and marks of its own.
 func theoryCurves(f theory.Figure) *report.Figure {
 	panel := report.LinePanel{Title: f.Title, X: f.XLabel, Y: f.YLabel, Log: f.LogX, LogY: f.LogY}
-	measured := 0
+	measured, predicted := 0, 0
 	for _, c := range f.Curves {
 		// The font of figures has no ∝.
 		s := report.Series{Name: strings.ReplaceAll(c.Label, "∝", "~"), X: c.X, Mean: c.Y, Low: c.Low, High: c.High}
 		switch c.Style {
 		case theory.Prediction:
 			s.Kind = report.Prediction
+			if c.Label != "" { // one without a label goes on with the one before
+				predicted++
+			}
+			s.Style = max(0, predicted-1)
 		case theory.Marks:
 			s.Kind = report.Marks
 			fallthrough

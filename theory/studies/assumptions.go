@@ -30,7 +30,7 @@ func runAssumptions(ctx context.Context, s theory.Settings, r *theory.Report) er
 		return err
 	}
 	e := assumptions{of}
-	e.Sizes, e.Count = []int{1e4, 1e5, 1e6, 1e7}, choose(s, 30, 100)
+	e.Sizes, e.Count = []int{1e4, 1e5, 1e6, 1e7}, replicates(s, 30, 100)
 	for _, check := range []func(context.Context, *theory.Report) error{
 		e.smoothness, e.uniformConvergence, e.nearCurvature, e.curvatureLaw, e.stationarity,
 		e.coupling, e.manySlots, e.moments, e.lipschitz, e.taylor,

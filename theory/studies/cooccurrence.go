@@ -55,7 +55,7 @@ func runCooccurrence(ctx context.Context, s theory.Settings, r *theory.Report) e
 	if err != nil {
 		return err
 	}
-	e.Sizes, e.Count, e.Stream = []int{1e7}, choose(s, 30, 100), 21<<32
+	e.Sizes, e.Count, e.Stream = []int{1e7}, replicates(s, 30, 100), 21<<32
 	// Codewords that almost always meet are told apart by few rows: more rows are drawn
 	// until the first-order theory describes them.
 	e.Aim(e.Target)

@@ -227,7 +227,7 @@ func TestSmallFaultsAreNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problems := &misspecifiedProblems{replicates: choose(s, 32, 40)}
+	problems := &misspecifiedProblems{replicates: replicates(s, 32, 40)}
 	var wrongLaw []*theory.Outcome
 	if err := eachMisspecified(t.Context(), s, problems, func(_ int, o *theory.Outcome) { wrongLaw = append(wrongLaw, o) }); err != nil {
 		t.Fatal(err)
@@ -313,22 +313,32 @@ func TestSmallFaultsAreNoticed(t *testing.T) {
 	}
 }
 
-// The kept run has replicates enough: each study of the sandwich notices a covariance that is a
-// tenth wrong with probability .9 or more.
+// The kept run has replicates enough: these rows notice a covariance that is a tenth wrong with probability .9 or more,
+// every band says what it notices, and at least half of those that predict no 0 notice a factor of 1.2.
 func TestPower(t *testing.T) {
-	want := []string{
-		"rate.wald-power", "misspecified.wald-power", "intervals.variance-power",
-		"growth.posterior-power-quarter", "growth.posterior-power-half", "growth.posterior-power-three-quarters",
+	want := map[string]float64{ // what a tenth of the covariance makes of the number
+		"rate.wald": 1 - 1/1.1, "misspecified.wald": 1 - 1/1.1, "intervals.variance": 0.1,
+		"growth.posterior-ratio-quarter": 1 - 1/math.Sqrt(1.1), "growth.posterior-ratio-half": 1 - 1/math.Sqrt(1.1),
+		"growth.posterior-ratio-three-quarters": 1 - 1/math.Sqrt(1.1),
 	}
+	found, few, all := 0, 0, 0
 	for _, row := range kept(t) {
-		if at := slices.Index(want, row.Study+"."+row.Key); at >= 0 {
-			want = slices.Delete(want, at, at+1)
-			if !(row.Value >= 0.9) {
-				t.Errorf("%s of study %s is %.2g", row.Key, row.Study, row.Value)
+		name := row.Study + "." + row.Key
+		if row.Band != nil && row.Power() == "" {
+			t.Errorf("%s does not say what it notices", name)
+		}
+		if least, ok := want[name]; ok {
+			if found++; !(row.Notices <= least) {
+				t.Errorf("%s notices %.3g, not %.3g", name, row.Notices, least)
+			}
+		}
+		if row.Band != nil && row.Target != 0 {
+			if all++; row.Notices <= 0.2 {
+				few++
 			}
 		}
 	}
-	if len(want) > 0 {
-		t.Errorf("the kept run has no %v", want)
+	if found != len(want) || 2*few < all {
+		t.Errorf("%d rows of %d are found; %d of %d notice a factor of 1.2", found, len(want), few, all)
 	}
 }

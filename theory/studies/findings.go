@@ -1,6 +1,7 @@
 package studies
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -60,10 +61,36 @@ func Findings(w io.Writer, rows []theory.Row) error {
 		return fmt.Errorf("theory: findings: %w", err)
 	}
 	judged, in := theory.Judged(rows)
+	powers, small, predicting := powersOf(rows)
 	var b strings.Builder
-	if err := t.Execute(&b, map[string]int{"Judged": judged, "In": in}); err != nil {
+	if err := t.Execute(&b, map[string]any{"Judged": judged, "In": in, "Powers": powers, "Small": small, "Predicting": predicting}); err != nil {
 		return fmt.Errorf("theory: findings: %w", err)
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
+}
+
+// powersOf are lines of a table of what the bands of each study notice, and how many bands of those whose prediction is not 0
+// notice a factor of 1.2.
+func powersOf(rows []theory.Row) (lines []string, small, predicting int) {
+	for _, study := range All() {
+		bands := slices.DeleteFunc(slices.Clone(rows), func(r theory.Row) bool { return r.Study != study.Name || r.Band == nil })
+		zero := len(bands)
+		bands = slices.DeleteFunc(bands, func(r theory.Row) bool { return r.Target == 0 })
+		if zero -= len(bands); len(bands) == 0 {
+			continue
+		}
+		slices.SortStableFunc(bands, func(a, b theory.Row) int { return cmp.Compare(a.Notices, b.Notices) })
+		few := 0
+		for _, row := range bands {
+			if row.Notices <= 0.2 {
+				few++
+			}
+		}
+		last := bands[len(bands)-1]
+		lines = append(lines, fmt.Sprintf("| %s | %d | %d | %.3g | %.3g: %s | %d |",
+			study.Name, len(bands), few, 1+bands[len(bands)/2].Notices, 1+last.Notices, last.Key, zero))
+		small, predicting = small+few, predicting+len(bands)
+	}
+	return lines, small, predicting
 }

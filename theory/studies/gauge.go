@@ -159,7 +159,7 @@ const orbitSpread = 0.3
 // spread over the orbit of θ*.
 func balanced(ctx context.Context, s theory.Settings, r *theory.Report) error {
 	p := newProblem(s, theory.Fast(), s.RNG(5))
-	t := s.Draws(p.Weights(p.law(0)), []int{3e5, 1e7, 3e8}, choose(s, 60, 160), 5, 1)
+	t := s.Draws(p.Weights(p.law(0)), []int{3e5, 1e7, 3e8}, replicates(s, 60, 160), 5, 1)
 	tables, losses, err := t.Measure(ctx, p.model, 2, func(model theory.Model, x theory.Trial) ([]float64, error) {
 		at, theta := &theory.Loss{Model: model}, slices.Clone(p.Theta)
 		for k := range p.gauge.Codewords {
@@ -252,7 +252,7 @@ func ridged(ctx context.Context, s theory.Settings, r *theory.Report) error {
 			continue
 		}
 		e := &theory.Experiment{
-			Trials: theory.Trials{Settings: s, Sizes: []int{3e5, 1e6, 3e6}, Count: choose(s, 14, 40)},
+			Trials: theory.Trials{Settings: s, Sizes: []int{3e5, 1e6, 3e6}, Count: replicates(s, 14, 40)},
 			Model:  model, Gauge: theory.NullSpace{}, Target: p.target, Stream: 6 << 32,
 			Limits: data.Each(findings, func(f ridgeFinding) theory.Limit { return f.population }),
 		}

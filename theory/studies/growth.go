@@ -79,7 +79,7 @@ func (g *growing) draw(ctx context.Context, s theory.Settings) error {
 		g.problems, g.populations = append(g.problems, p), append(g.populations, of)
 		sizes = append(sizes, int(math.Round(leastGrown*math.Pow(float64(K)/leastCodewords, 1/g.exponent))))
 	}
-	g.Trials = s.Draws(nil, sizes, choose(s, 160, 200), 82, uint64(100*g.exponent))
+	g.Trials = s.Draws(nil, sizes, replicates(s, 160, 200), 82, uint64(100*g.exponent))
 	g.What = g.name
 	g.Law = func(x theory.Trial) []float64 { return g.populations[x.Size].Weights }
 	var err error
@@ -138,7 +138,6 @@ func (g *growing) report(r *theory.Report, figure *theory.Figure) {
 		ratio := theory.RMS(g.errors[n][last]).Over(predicted[n])
 		r.Ratio(of.key+"-ratio-"+g.key, fmt.Sprintf("… observed/sandwich at K = %d", g.problems[last].Design.Codewords), ratio, 1, beyondFirst, "1")
 		if n == grownPosterior {
-			r.Power("posterior-power-"+g.key, "probability that it notices a covariance a tenth too large", ratio, 1, 1/math.Sqrt(1.1), beyondFirst)
 		}
 	}
 	measured, line := theory.Curve{Label: g.name, Style: theory.Joined}, theory.Curve{Style: theory.Prediction}
@@ -234,7 +233,7 @@ type imbalanced struct {
 }
 
 func (x *oneSided) fits(ctx context.Context) (*imbalanced, error) {
-	b := &imbalanced{oneSided: x, Trials: x.Draws(x.Weights, []int{1e7, 1e8, 1e9}, choose(x.Settings, 96, 200), 86)}
+	b := &imbalanced{oneSided: x, Trials: x.Draws(x.Weights, []int{1e7, 1e8, 1e9}, replicates(x.Settings, 96, 200), 86)}
 	b.What = fmt.Sprintf("m = %g", x.share)
 	tables, losses, err := b.Measure(ctx, x.model.Cheapest(), 1, func(model theory.Model, at theory.Trial) ([]float64, error) {
 		theta, err := x.problem.fit(model, b.Trials.Draw(at))

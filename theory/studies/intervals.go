@@ -64,7 +64,7 @@ func drawIntervals(ctx context.Context, s theory.Settings) (*intervalSamples, er
 	if err != nil {
 		return nil, err
 	}
-	t := s.Draws(of.Weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), choose(s, 40, 200))
+	t := s.Draws(of.Weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), replicates(s, 40, 200))
 	index := func(x theory.Trial) int { return x.Size*t.Count + x.Replicate }
 	t.Rand = func(x theory.Trial) *rand.Rand { return s.RNG(42, uint64(index(x))) }
 	n := t.Total()
@@ -158,7 +158,6 @@ func (x *intervalSamples) report(s theory.Settings, r *theory.Report) {
 	r.Rare("unsettled", fmt.Sprintf("samples of %d without a maximum of the likelihood", n), x.lost, n, smallSamplesLost, "some, at N_k of a few dozen")
 	variance := theory.MeanOf(x.variances)
 	r.Near("variance", fmt.Sprintf("variance of the factors that a sample estimates over that of the population, N = %d", x.largest), variance, 1, varianceLeft, "1")
-	r.Power("variance-power", "probability that this notices a covariance a tenth too large", variance, 1, 1.1, varianceLeft)
 	ofPosteriors := theory.Curve{Label: "posteriors", Style: theory.Joined}
 	ofFactors := theory.Curve{Label: "factors", Style: theory.Joined}
 	for class := range len(occurrenceEdges) - 1 {

@@ -53,8 +53,8 @@ func noise(s theory.Settings) (questions []theory.Question) {
 				{Key: "bias", Quantity: "bias measured/that of the mixture of regions", Of: x.bias, Expect: x.ofBias, Theory: "1"},
 				{Key: "about-truth", Quantity: "slope in N of the error about the true M_k", Of: x.aboutTruth, Expect: x.ofAboutTruth, Theory: "that of √(bias² + variance/N)"},
 			}, x.examples()...),
-			Figures: func(o *theory.Outcome) []theory.Figure { return []theory.Figure{x.figure(o, i == 0)} },
-			Shifts:  choose(s, 2, 4), Replicates: choose(s, 32, 64),
+			Figures: func(o *theory.Outcome) []theory.Figure { return []theory.Figure{x.figure(o)} },
+			Shifts:  choose(s, 2, 4), Replicates: replicates(s, 32, 64),
 		})
 	}
 	return questions
@@ -241,14 +241,14 @@ func (x noisy) far(o *theory.Outcome, k int, theta []float64) float64 {
 }
 
 // figure draws how far the fits to most rows and the limits are from the truth under the law that is not shifted.
-func (x noisy) figure(o *theory.Outcome, first bool) theory.Figure {
+func (x noisy) figure(o *theory.Outcome) theory.Figure {
 	f := theory.LogLog("limit", "Where a codeword's factors go when codes are wrong",
 		"ε, probability that a slot's code is wrong", "|M_k(ε) − M_k| / |M_k|")
 	for _, end := range x.ends() {
 		k := end.codeword
 		fits, limits := theory.Curve{Label: end.name + ", read as " + x.name, Style: theory.Joined}, theory.Curve{Style: theory.Prediction}
-		if first && len(f.Curves) == 0 {
-			limits.Label = "limit by the mixture of regions"
+		if len(f.Curves) == 0 {
+			limits.Label = "limit of the mixture, read as " + x.name
 		}
 		for n, epsilon := range wrongParts {
 			fits.Add(epsilon, o.RMS(n, func(theta []float64) float64 { return x.far(o, k, theta) }))

@@ -1,6 +1,7 @@
 package studies
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,11 @@ import (
 )
 
 func designOf(s theory.Settings) theory.Design { return choose(s, theory.Fast(), theory.Full()) }
+
+// replicates are how many samples to draw of each law and size, unless the settings say so.
+func replicates(s theory.Settings, quick, complete int) int {
+	return cmp.Or(s.Replicates, choose(s, quick, complete))
+}
 
 // choose returns quick or complete by the effort, such as how many samples to draw.
 func choose[T any](s theory.Settings, quick, complete T) T {

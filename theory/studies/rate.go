@@ -14,7 +14,7 @@ import (
 func newRate(ctx context.Context, s theory.Settings) (*theory.Experiment, *problem, error) {
 	p := newProblem(s, designOf(s), s.RNG(1))
 	e, err := p.experiment(ctx, p.shifted(choose(s, 4, 12))...)
-	e.Sizes, e.Count = []int{1e5, 3e5, 1e6, 3e6}, choose(s, 64, 64)
+	e.Sizes, e.Count = []int{1e5, 3e5, 1e6, 3e6}, replicates(s, 64, 64)
 	return e, p, err
 }
 

@@ -346,7 +346,7 @@ type twoStage struct {
 }
 
 func newTwoStage(s theory.Settings) (*twoStage, error) {
-	t := &twoStage{Settings: s, sizes: []int{1000, 10_000, 100_000}, each: choose(s, 15, 400)}
+	t := &twoStage{Settings: s, sizes: []int{1000, 10_000, 100_000}, each: replicates(s, 15, 400)}
 	for i := range choose(s, 4, 8) {
 		best, err := bestPipeline(func(try uint64) *rand.Rand { return s.RNG(50, uint64(i), try) })
 		if err != nil {

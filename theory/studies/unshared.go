@@ -49,7 +49,7 @@ func (c *comparison) compareSlopes(ctx context.Context, r *theory.Report) error 
 	if err != nil {
 		return err
 	}
-	c.count = choose(c.Settings, 30, 40)
+	c.count = replicates(c.Settings, 30, 40)
 	enough := c.cellsWith(func(v int) bool { return large*c.cellProb[v]*curvature[v] >= leastInformation })
 	unshared, shared, lost, err := c.run(ctx, large, enough)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *comparison) compareSlopes(ctx context.Context, r *theory.Report) error 
 // compareRare measures how much smaller the error of shared factors is in cells of few rows.
 func (c *comparison) compareRare(ctx context.Context, r *theory.Report) error {
 	const medium = 1e6
-	c.count = choose(c.Settings, 12, 40)
+	c.count = replicates(c.Settings, 12, 40)
 	some := c.cellsWith(func(v int) bool { return medium*c.cellProb[v] >= leastRows })
 	unshared, shared, _, err := c.run(ctx, medium, some)
 	if err != nil {
