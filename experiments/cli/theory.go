@@ -21,11 +21,11 @@ import (
 )
 
 type theoryCmd struct {
-	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; it does not change studies from modules of your own."`
-	Seed    *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
-	Replicates int   `placeholder:"N" help:"Samples of each law and size (each study has its own number). Fewer widen the bands."`
-	Set     []string `sep:"none" placeholder:"KEY=VALUE" help:"For the study rate: a setting of a problem and a map of your own, such as slots=8. --help --all lists the keys. May be repeated."`
-	JSON    bool     `help:"Print the rows of all studies as one JSON list."`
+	Studies    []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; it does not change studies from modules of your own."`
+	Seed       *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
+	Replicates *int     `least:"2" most:"1000000" placeholder:"N" help:"Samples of each law and size (each study has its own number). Fewer widen the bands."`
+	Set        []string `sep:"none" placeholder:"KEY=VALUE" help:"For the study rate: a setting of a problem and a map of your own, such as slots=8. --help --all lists the keys. May be repeated."`
+	JSON       bool     `help:"Print the rows of all studies as one JSON list."`
 	figureFlags
 	Out string `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace the files of an earlier run. With all studies, findings.md too."`
 }
@@ -79,8 +79,8 @@ func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study,
 	if c.Seed != nil {
 		settings.Seed = *c.Seed
 	}
-	if settings.Replicates = c.Replicates; c.Replicates < 0 || c.Replicates == 1 || c.Replicates > 1e6 {
-		return nil, settings, data.Inputf("", "--replicates is %d; an error bar needs at least 2, and at most 1000000 are possible", c.Replicates)
+	if c.Replicates != nil {
+		settings.Replicates = *c.Replicates
 	}
 	if studies, err = c.chosen(&settings, methods.Studies()); err != nil {
 		return nil, settings, err
