@@ -98,7 +98,6 @@ var called = map[string]any{
 	"theory.Full":            theory.Full,
 	"theory.Judged":          theory.Judged,
 	"theory.WriteCSV":        theory.WriteCSV,
-	"theory.ReadCSV":         theory.ReadCSV,
 	"theory.Rate":            theory.Rate,
 	"theory.OwnRate":         theory.OwnRate,
 	"theory.NewLimit":        theory.NewLimit,

@@ -118,17 +118,10 @@ func (o *Outcome) errorFigure() Figure {
 		"N_k, occurrences of the codeword", "RMSE of M_k = a_k b_kᵀ")
 	K := o.Target.Blocks()
 	for _, k := range slices.Compact([]int{0, K / 3, 2 * K / 3, K - 1}) {
-		curve := Curve{Label: fmt.Sprintf("codeword %d", k), Style: Joined}
-		line := Curve{Label: "sandwich", Style: Prediction}
-		for size, N := range o.Sizes {
-			x := float64(N) * o.Limits[0].Occupancy[k]
-			curve.Add(x, RMS(o.Errors(0, size, k)))
-			line.X, line.Y = append(line.X, x), append(line.Y, o.Limits[0].Predicted[k]/math.Sqrt(float64(N)))
-		}
-		if k > 0 {
-			line.Label = ""
-		}
-		f.Curves = append(f.Curves, curve, line)
+		f.Against(fmt.Sprintf("codeword %d", k), "sandwich", len(o.Sizes), func(size int) (float64, Estimate, float64) {
+			N := float64(o.Sizes[size])
+			return N * o.Limits[0].Occupancy[k], RMS(o.Errors(0, size, k)), o.Limits[0].Predicted[k] / math.Sqrt(N)
+		})
 	}
 	return f
 }

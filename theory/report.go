@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,47 +170,6 @@ func full(x float64) string {
 		return ""
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64)
-}
-
-// ReadCSV reads what [WriteCSV] wrote. Verdicts follow from values and bands.
-func ReadCSV(r io.Reader) ([]Row, error) {
-	if r == nil {
-		return nil, errors.New("theory: there is nothing to read rows from")
-	}
-	table, err := csv.NewReader(r).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	if len(table) == 0 || !slices.Equal(table[0], columns) {
-		return nil, fmt.Errorf("is no table of theory rows: the columns must be %v", columns)
-	}
-	number := func(text string, absent float64) float64 {
-		if text == "" {
-			return absent
-		}
-		x, failed := strconv.ParseFloat(text, 64)
-		if failed != nil && err == nil {
-			err = fmt.Errorf("%q is no number", text)
-		}
-		return x
-	}
-	var rows []Row
-	nan := math.NaN()
-	for line, record := range table[1:] {
-		row := Row{
-			Study: record[0], Key: record[1], Quantity: record[2], Theory: record[7], Target: number(record[6], nan),
-			Estimate: Estimate{Value: number(record[3], nan), Low: number(record[4], 0), High: number(record[5], 0)},
-		}
-		band, level := Band{number(record[8], math.Inf(-1)), number(record[9], math.Inf(1))}, number(record[10], nan)
-		if record[12] != "" {
-			row.Band, row.Level, row.Notices = &band, level, number(record[11], nan)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", line+2, err)
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
 }
 
 // RowLevel is the false-alarm level of a judged row: the probability that it falls
@@ -399,6 +357,22 @@ func (c *Curve) Add(x float64, y Estimate) {
 	c.X, c.Y = append(c.X, x), append(c.Y, y.Value)
 	low, high := y.bounds()
 	c.Low, c.High = append(c.Low, low), append(c.High, high)
+}
+
+// Against adds a curve of n measured points, and what the theory predicts of each, which it returns. If the figure has a
+// prediction of that label, this one goes on with it.
+func (f *Figure) Against(label, theory string, n int, of func(i int) (x float64, measured Estimate, predicted float64)) Curve {
+	measured, line := Curve{Label: label, Style: Joined}, Curve{Label: theory, Style: Prediction}
+	if slices.ContainsFunc(f.Curves, func(c Curve) bool { return c.Label == theory }) {
+		line.Label = ""
+	}
+	for i := range n {
+		x, y, predicted := of(i)
+		measured.Add(x, y)
+		line.X, line.Y = append(line.X, x), append(line.Y, predicted)
+	}
+	f.Curves = append(f.Curves, measured, line)
+	return line
 }
 
 // PowerLaw is the prediction scale·x^exponent over the range of the curve.

@@ -2,15 +2,48 @@ package studies
 
 import (
 	"bytes"
+	"encoding/csv"
 	"flag"
+	"io"
 	"math"
 	"os"
+	"strconv"
 	"testing"
 
 	"calibra/theory"
 )
 
-var update = flag.Bool("update", false, "write FINDINGS.md from testdata/results.csv")
+// readRows reads what theory.WriteCSV wrote.
+func readRows(t *testing.T, from io.Reader) (rows []theory.Row) {
+	t.Helper()
+	table, err := csv.NewReader(from).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(text string, absent float64) float64 {
+		if text == "" {
+			return absent
+		}
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	nan := math.NaN()
+	for _, record := range table[1:] {
+		row := theory.Row{
+			Study: record[0], Key: record[1], Quantity: record[2], Theory: record[7], Target: number(record[6], nan),
+			Estimate: theory.Estimate{Value: number(record[3], nan), Low: number(record[4], 0), High: number(record[5], 0)},
+		}
+		if record[12] != "" {
+			row.Band = &theory.Band{Low: number(record[8], math.Inf(-1)), High: number(record[9], math.Inf(1))}
+			row.Level, row.Notices = number(record[10], nan), number(record[11], nan)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
 
 // kept is the run that the findings are of.
 func kept(t *testing.T) []theory.Row {
@@ -20,12 +53,10 @@ func kept(t *testing.T) []theory.Row {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	rows, err := theory.ReadCSV(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
+	return readRows(t, file)
 }
+
+var update = flag.Bool("update", false, "write FINDINGS.md from testdata/results.csv")
 
 // FINDINGS.md is of the run in testdata/results.csv. After a change of a study:
 //
@@ -60,10 +91,7 @@ func TestTablesReadBack(t *testing.T) {
 	if err := theory.WriteCSV(&text, rows); err != nil {
 		t.Fatal(err)
 	}
-	again, err := theory.ReadCSV(&text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := readRows(t, &text)
 	for i, row := range rows {
 		if again[i].Quantity != row.Quantity || again[i].Theory != row.Theory {
 			t.Errorf("%s of study %s reads back as %q, %q", row.Key, row.Study, again[i].Quantity, again[i].Theory)

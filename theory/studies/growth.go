@@ -137,18 +137,10 @@ func (g *growing) report(r *theory.Report, figure *theory.Figure) {
 		}
 		ratio := theory.RMS(g.errors[n][last]).Over(predicted[n])
 		r.Ratio(of.key+"-ratio-"+g.key, fmt.Sprintf("… observed/sandwich at K = %d", g.problems[last].Design.Codewords), ratio, 1, beyondFirst, "1")
-		if n == grownPosterior {
-		}
 	}
-	measured, line := theory.Curve{Label: g.name, Style: theory.Joined}, theory.Curve{Style: theory.Prediction}
-	if len(figure.Curves) == 0 {
-		line.Label = "sandwich at each N"
-	}
-	for size, N := range g.Sizes {
-		measured.Add(float64(N), theory.RMS(g.errors[grownCodeword][size]))
-		line.X, line.Y = append(line.X, float64(N)), append(line.Y, g.predicted(size)[grownCodeword])
-	}
-	figure.Curves = append(figure.Curves, measured, line)
+	figure.Against(g.name, "sandwich at each N", len(g.Sizes), func(size int) (float64, theory.Estimate, float64) {
+		return float64(g.Sizes[size]), theory.RMS(g.errors[grownCodeword][size]), g.predicted(size)[grownCodeword]
+	})
 }
 
 // oneSided is a problem where the head is sure of one class in all cells of codeword 0: p̂ is (1 − m) e_class + m p̂ there.

@@ -246,15 +246,10 @@ func (x noisy) figure(o *theory.Outcome) theory.Figure {
 		"ε, probability that a slot's code is wrong", "|M_k(ε) − M_k| / |M_k|")
 	for _, end := range x.ends() {
 		k := end.codeword
-		fits, limits := theory.Curve{Label: end.name + ", read as " + x.name, Style: theory.Joined}, theory.Curve{Style: theory.Prediction}
-		if len(f.Curves) == 0 {
-			limits.Label = "limit of the mixture, read as " + x.name
-		}
-		for n, epsilon := range wrongParts {
-			fits.Add(epsilon, o.RMS(n, func(theta []float64) float64 { return x.far(o, k, theta) }))
-			limits.X, limits.Y = append(limits.X, epsilon), append(limits.Y, x.far(o, k, o.Limits[n].Theta))
-		}
-		f.Curves = append(f.Curves, fits, limits)
+		f.Against(end.name+", read as "+x.name, "limit of the mixture, read as "+x.name, len(wrongParts), func(n int) (float64, theory.Estimate, float64) {
+			far := func(theta []float64) float64 { return x.far(o, k, theta) }
+			return wrongParts[n], o.RMS(n, far), far(o.Limits[n].Theta)
+		})
 	}
 	return f
 }

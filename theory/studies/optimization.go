@@ -234,20 +234,14 @@ func (e optimization) schedules(ctx context.Context, r *theory.Report) error {
 			return err
 		}
 		fits, lost = fits+t.Total(), append(lost, losses...)
-		measured, predicted := theory.Curve{Label: law.name, Style: theory.Joined}, theory.Curve{Style: theory.Prediction}
-		if n == 0 {
-			predicted.Label = "tr(S)/N + ε² tr(H⁺H⁺)/df, root"
-		}
-		for size, N := range t.Sizes {
-			eps := law.at(N)
-			measured.Add(float64(N), theory.RMS(errors[0][size]))
-			predicted.X, predicted.Y = append(predicted.X, float64(N)), append(predicted.Y, math.Sqrt(sampling/float64(N)+eps*eps*bending))
-		}
+		predicted := figure.Against(law.name, "tr(S)/N + ε² tr(H⁺H⁺)/df, root", len(t.Sizes), func(size int) (float64, theory.Estimate, float64) {
+			N, eps := float64(t.Sizes[size]), law.at(t.Sizes[size])
+			return N, theory.RMS(errors[0][size]), math.Sqrt(sampling/N + eps*eps*bending)
+		})
 		linear, second := numeric.Line(numeric.Logs(predicted.X), numeric.Logs(predicted.Y)), numeric.Square(floats.Max(predicted.Y))
 		b := t.Slopes(e.RNG(14, uint64(n)), errors...)
 		r.Near("schedule-"+law.key, "slope of ‖θ̂ − θ*‖ over N = 1e7 … 1e9, "+law.name, b[0], linear, 0.01+second/math.Log(100),
 			fmt.Sprintf("first order; between %g and -1/2", law.exponent))
-		figure.Curves = append(figure.Curves, measured, predicted)
 	}
 	r.Unsettled(lost, fits, theory.LostPart)
 	r.Figures = append(r.Figures, figure)

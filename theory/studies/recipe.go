@@ -171,17 +171,10 @@ func (x *decayed) minima(ctx context.Context, law decayLaw) (*minima, error) {
 
 // report adds the rows of a law: the slope of the error about the truth and, of a fixed decay, that about its limit.
 func (m *minima) report(r *theory.Report, figure *theory.Figure) {
-	measured, predicted := theory.Curve{Label: m.law.name, Style: theory.Joined}, theory.Curve{Style: theory.Prediction}
-	if len(figure.Curves) == 0 {
-		predicted.Label = "√(bias² + variance/N)"
-	}
-	for i, N := range m.Sizes {
-		measured.Add(float64(N), theory.RMS(m.aboutTruth[i]))
-		predicted.X = append(predicted.X, float64(N))
-		predicted.Y = append(predicted.Y, math.Hypot(m.bias(m.limits[i]), m.sampling(m.limits[i], N)))
-	}
-	figure.Curves = append(figure.Curves, measured, predicted)
-
+	predicted := figure.Against(m.law.name, "√(bias² + variance/N)", len(m.Sizes), func(i int) (float64, theory.Estimate, float64) {
+		N := m.Sizes[i]
+		return float64(N), theory.RMS(m.aboutTruth[i]), math.Hypot(m.bias(m.limits[i]), m.sampling(m.limits[i], N))
+	})
 	slopes := m.Slopes(m.RNG(72), m.aboutTruth, m.errors)
 	last, second := len(m.Sizes)-1, numeric.Square(m.sampling(m.limits[0], m.Sizes[0]))/math.Log(100)
 	r.Near("decay-"+m.law.key, "slope in N of the error about the true M_k, "+m.law.name, slopes[0],
