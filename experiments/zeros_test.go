@@ -98,8 +98,6 @@ var called = map[string]any{
 	"theory.Full":            theory.Full,
 	"theory.Judged":          theory.Judged,
 	"theory.WriteCSV":        theory.WriteCSV,
-	"theory.Rate":            theory.Rate,
-	"theory.OwnRate":         theory.OwnRate,
 	"theory.NewLimit":        theory.NewLimit,
 	"theory.NewModel":        theory.NewModel,
 	"theory.NewStudy":        theory.NewStudy,

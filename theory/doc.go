@@ -18,7 +18,7 @@
 //
 // A [Study] puts a claim to the test; its [Report] has rows that state the [Band] in which each number must lie. Not only
 // the slopes of errors are compared with the sandwich, but also their constants. The paper's claims are package studies.
-// [Rate] asks any layers.Map.
+// A [Question] asks any layers.Map.
 //
 // # Why a finite support
 //
@@ -38,18 +38,16 @@
 //
 // design.go and truth.go make problems, channel.go misreads their codes, question.go puts them to an estimator. model.go,
 // layered.go and bilinear.go are losses, newton.go and gauge.go fits, sandwich.go and experiment.go limits and replicates,
-// rate_statistics.go and report.go the evidence. rate.go asks all of it of a map.
+// rate_statistics.go and report.go the evidence.
 //
 // # How to use it
 //
-// Run [Rate] on your own Map and [Design]; its example has twenty lines. Rate finds
-// the directions that the Map leaves free. It chooses sample sizes that are large enough for first-order theory in the
-// other directions.
-//
-// To write a study of your own, call [NewStudy] with a [Question]: a [Population] (how codes, p̂ and labels are drawn), a
-// [Channel] (how codes are misread), an [Estimator] (any Map, with its own loss if it has one) and
-// [Statistic]s with their bands; studies/noise.go is one to copy. Such a study also reports the rows of study rate for the
-// limit of its estimator. A study may have a [Part] that runs as you write it: it adds rows by [Report.Near] and its
+// Call [NewStudy] with a [Question]; its example has twenty lines. A question has a [Population] (how codes, p̂ and labels
+// are drawn), an [Estimator] (any Map, with its own loss if it has one), a [Sampler] if rows are not each drawn alone, a
+// [Channel] if codes are misread, and
+// [Statistic]s with their bands; studies/noise.go is one to copy. The directions that
+// the Map leaves free are found, sample sizes are chosen that are large enough for first-order theory in the others, and the
+// rows of study rate are reported for the limit of the estimator. A study may have a [Part] that runs as you write it: it adds rows by [Report.Near] and its
 // like, and uses [NewModel] (the loss), [Fit] (θ̂ or θ*), [Free] (the directions that are not identified), [NewLimit]
 // (H, J and the sandwich) and [Settings.Draws] (samples of growing size). experiments.Study makes a study a part that the
 // command knows by its name; calibra new DIR --study writes one.

@@ -31,10 +31,13 @@ func (regionBias) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 
 // Does the error of one's own layer fall as N^(−1/2), with the sandwich's constants?
 // Any Map can be asked; what of its weights no prediction depends on is found first.
-func ExampleRate() {
+func ExampleNewStudy() {
 	design := theory.Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 4, Decades: 1}
-	settings := theory.RateSettings{Sizes: []int{100_000, 1_000_000}, Shifts: 2, Replicates: 200}
-	report, err := theory.Rate(context.Background(), regionBias{}, design, settings)
+	study := theory.NewStudy("mine", "the rate of a map", theory.Question{
+		Population: theory.Population{Design: design}, Estimator: theory.Estimator{Map: regionBias{}},
+		Sizes: []int{100_000, 1_000_000}, Shifts: 2, Replicates: 200,
+	})
+	report, err := study.Run(context.Background(), theory.Settings{})
 	if err != nil {
 		fmt.Println(err)
 		return

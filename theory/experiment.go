@@ -384,7 +384,7 @@ func (e *Experiment) PopulationGradient() (float64, error) {
 }
 
 // certainRate is the standard deviation of θ̂ in its least certain direction at the smallest
-// N that Rate chooses.
+// N that is chosen where none is given.
 const certainRate = 0.05
 
 // mostRows keeps counts exact in float64.

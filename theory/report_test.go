@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"context"
 	"encoding/json"
 	"runtime"
 	"slices"
@@ -21,7 +20,7 @@ func TestStudiesDoNotDependOnCores(t *testing.T) {
 	var first string
 	for _, cores := range []int{1, 2, 4} {
 		runtime.GOMAXPROCS(cores)
-		r, err := Rate(context.Background(), layers.Dirichlet{}, d, RateSettings{Seed: 5, Sizes: []int{1e5, 1e6}, Replicates: 5})
+		r, err := rateOf(layers.Dirichlet{}, d, Question{Sizes: []int{1e5, 1e6}, Replicates: 5}).Run(t.Context(), Settings{Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,16 +45,16 @@ func TestBadInput(t *testing.T) {
 		what   string
 		layer  layers.Map
 		design Design
-		RateSettings
+		Question
 		want string
 	}{
-		{"one codeword", layers.Bilinear{}, lone, RateSettings{}, "at least 2 codewords"},
-		{"small N", layers.Bilinear{Prior: layers.UniformPrior{}}, good, RateSettings{Sizes: []int{10, 20}, Replicates: 2}, "too small"},
-		{"one size", layers.Bilinear{}, good, RateSettings{Sizes: []int{1e5}}, "two sample sizes"},
-		{"nothing learned", layers.Identity{}, good, RateSettings{}, "no learned weight"},
-		{"a gauge that leaves null directions", layers.Dirichlet{}, good, RateSettings{Gauge: NullSpace{}}, "not positive definite off the gauge"},
+		{"one codeword", layers.Bilinear{}, lone, Question{}, "at least 2 codewords"},
+		{"small N", layers.Bilinear{Prior: layers.UniformPrior{}}, good, Question{Sizes: []int{10, 20}, Replicates: 2}, "too small"},
+		{"one size", layers.Bilinear{}, good, Question{Sizes: []int{1e5}}, "two sample sizes"},
+		{"nothing learned", layers.Identity{}, good, Question{}, "no learned weight"},
+		{"a gauge that leaves null directions", layers.Dirichlet{}, good, Question{Estimator: Estimator{Gauge: NullSpace{}}}, "not positive definite off the gauge"},
 	} {
-		_, err := Rate(context.Background(), test.layer, test.design, test.RateSettings)
+		_, err := rateOf(test.layer, test.design, test.Question).Run(t.Context(), Settings{})
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", test.what, err)
 		}

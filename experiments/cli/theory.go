@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -234,27 +235,33 @@ func ownRate(v experiments.Values, methods *experiments.Catalog) (own theory.Stu
 	if zipf := o.FloatOr("zipf", "", experiments.Range{}, "", "codeword k has a frequency proportional to 1/k^X"); zipf != nil {
 		d.Zipf, d.Decades = *zipf, 0 // 1/k⁰ is even, as is a fall over 0 decades
 	}
-	s := theory.RateSettings{
-		Spread:      o.Float("spread", .5, experiments.Positive, "", "standard deviation of the noise added to the start of the fit"),
-		Disturbance: o.Float("disturbance", 0, experiments.NonNegative, "", "noise on the logits of the truth, which the map cannot represent"),
-		Sizes:       o.IntsOr("sizes", "", "", "sample sizes, in increasing order"),
-		Shifts:      o.Int("shifts", 0, 1, "", "cyclic shifts of the frequencies"),
+	q := theory.Question{
+		Population: theory.Population{
+			Design: d, Spread: o.Float("spread", .5, experiments.Positive, "", "standard deviation of the noise added to the start of the fit"),
+		},
+		Estimator: theory.Estimator{Map: layers.Bilinear{}}, // until the map is known
+		Sizes:     o.IntsOr("sizes", "", "", "sample sizes, in increasing order"),
+		Shifts:    o.Int("shifts", 0, 1, "", "cyclic shifts of the frequencies"),
+	}
+	disturbance := o.Float("disturbance", 0, experiments.NonNegative, "", "noise on the logits of the truth, which the map cannot represent")
+	if disturbance > 0 {
+		q.Population.Disturb = func(t *theory.Truth, rng *rand.Rand) { t.Misspecify(disturbance, rng) }
 	}
 	name := o.Word("map", "vq", "method whose map is studied")
-	if err := cmp.Or(o.Finish("study rate has no"), d.Check(), s.Check()); err != nil {
+	if err := cmp.Or(o.Finish("study rate has no"), d.Check(), q.Check()); err != nil {
 		return own, data.Inputf("", "%w", err)
 	}
-	if most := max(d.Classes, d.Slots, d.Codewords, d.Atoms, s.Shifts); most > 1e6 {
+	if most := max(d.Classes, d.Slots, d.Codewords, d.Atoms, q.Shifts); most > 1e6 {
 		return own, data.Inputf("", "%d is too much for any machine; at most 1000000 are possible", most)
 	}
-	if s.Shifts > d.Codewords {
-		return own, data.Inputf("", "shifts is %d; the frequencies of %d codewords have %[2]d cyclic shifts", s.Shifts, d.Codewords)
+	if q.Shifts > d.Codewords {
+		return own, data.Inputf("", "shifts is %d; the frequencies of %d codewords have %[2]d cyclic shifts", q.Shifts, d.Codewords)
 	}
-	m, err := mapOf(name, methods)
-	if err != nil {
+	if q.Estimator.Map, err = mapOf(name, methods); err != nil {
 		return own, err
 	}
-	return theory.OwnRate(name, m, d, s), nil
+	claim := fmt.Sprintf("Theorems 1 and 2 for %s with C = %d, w = %d, K = %d", name, d.Classes, d.Slots, d.Codewords)
+	return theory.NewStudy("rate", claim, q), nil
 }
 
 // mapOf is the map of a method.

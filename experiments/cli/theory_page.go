@@ -24,7 +24,7 @@ func theoryPage(reports []*theory.Report) *report.Document {
 		}
 		section.Tables, rows = []*report.Table{t}, append(rows, r.Rows...)
 		for _, f := range r.Figures {
-			section.Figures = append(section.Figures, &report.Drawing{Name: r.Study + "-" + f.Name, Caption: f.Title + ".", Figure: theoryCurves(f)})
+			section.Figures = append(section.Figures, &report.Drawing{Name: r.Study + "-" + f.Name, Caption: f.Title + ".", Figure: Curves(f)})
 		}
 		for _, quantity := range r.Failures() {
 			d.Failures = append(d.Failures, fmt.Sprintf("%s: %s is outside its band", r.Study, quantity))
@@ -37,9 +37,9 @@ func theoryPage(reports []*theory.Report) *report.Document {
 	return d
 }
 
-// theoryCurves draws a figure of a theory study: what was measured in the order of colours, what the theory predicts
+// Curves draws a figure of a theory study: what was measured in the order of colours, what the theory predicts
 // dashed, each prediction with dashes and marks of its own.
-func theoryCurves(f theory.Figure) *report.Figure {
+func Curves(f theory.Figure) *report.Figure {
 	panel := report.LinePanel{Title: f.Title, X: f.XLabel, Y: f.YLabel, Log: f.LogX, LogY: f.LogY}
 	measured, predicted := 0, 0
 	for _, c := range f.Curves {
