@@ -44,13 +44,11 @@ func (e *UnsettledError) Error() string {
 		e.Gradient, e.Iterations, gradientTolerance, e.Distance, how)
 }
 
-// Fit moves theta to a stationary point of the loss under the weights: those of a population give θ*, those of a [Sample]
-// θ̂. It runs damped Newton on the quotient by the gauge: the Newton matrix is
-// ∇²L + Σ v vᵀ with |eigenvalue| ≥ 1e-9, steps have length at most 1 and obey
-// Armijo's rule, and θ is brought back to its representative after each. theta is
-// the start on entry and the stationary point of model's loss on return; a
-// cheaper model of the same loss goes ahead, if any. Where no stationary point is
-// reached the error is an *UnsettledError, and theta the last point.
+// Fit moves theta to a stationary point of the loss under the weights: those of a population give θ*, those of a
+// [Sample] θ̂. It runs damped Newton on the quotient by the gauge: the Newton matrix is ∇²L + Σ v vᵀ with |eigenvalue|
+// ≥ 1e-9, steps have length at most 1 and obey Armijo's rule, and θ is brought back to its representative after each.
+// theta is the start on entry and the stationary point of model's loss on return; a cheaper model of the same loss goes
+// ahead, if any. Where no stationary point is reached the error is an *UnsettledError, and theta the last point.
 func Fit(model Model, gauge Gauge, theta, weights []float64) error {
 	if model == nil || gauge == nil {
 		return errNoModel

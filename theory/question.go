@@ -20,9 +20,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Question asks of an estimator where its estimates go on samples of a population, and how fast. Its rows are the rows of
-// study rate (errors against the sandwich, slopes in N and N_k) for the limit of this estimator, and its
-// statistics. [NewStudy] makes a study of several questions.
+// Question asks of an estimator where its estimates go on samples of a population, and how fast. Its rows are the rows
+// of study rate (errors against the sandwich, slopes in N and N_k) for the limit of this estimator, and its statistics.
+// [NewStudy] makes a study of several questions.
 type Question struct {
 	Name       string // begins the keys of its rows; "" where a study has one question alone
 	Population Population
@@ -54,8 +54,8 @@ type Population struct {
 	Disturb func(t *Truth, rng *rand.Rand)
 }
 
-// Sampler draws samples whose rows are not each drawn alone: dependent rows, as of a Markov chain or of clusters, rows without
-// replacement, rows of another law that are reweighted, rows whose codes are learned on them.
+// Sampler draws samples whose rows are not each drawn alone: dependent rows, as of a Markov chain or of clusters, rows
+// without replacement, rows of another law that are reweighted, rows whose codes are learned on them.
 type Sampler struct {
 	// Draw gives the weight W_N of each (cell, atom, label) in a sample of n rows of the law; t says what they are.
 	Draw func(t *Truth, law []float64, n int, rng *rand.Rand) []float64
@@ -63,7 +63,8 @@ type Sampler struct {
 	Scores func(model Model, l Limit) *mat.SymDense
 }
 
-// Estimator is a map that is fitted to samples: its mean negative log-likelihood or, of a [layers.Costed], its own loss.
+// Estimator is a map that is fitted to samples: its mean negative log-likelihood or, of a [layers.Costed], its own
+// loss.
 type Estimator struct {
 	Map    layers.Map
 	Gauge  Gauge  // what its weights leave free; nil: the null space of the population Hessian at the limit
@@ -74,7 +75,8 @@ type Estimator struct {
 type Statistic struct {
 	Key, Quantity string // Key is its own among the question's rows
 	// Of computes it; Estimate{Value: x} is a number without error. If it cannot, it calls o.Fail with the reason and
-	// returns anything: the study ends with the first failure. A method of o that fails calls o.Fail itself and returns zero.
+	// returns anything: the study ends with the first failure. A method of o that fails calls o.Fail itself and returns
+	// zero.
 	Of     func(o *Outcome) Estimate
 	Target float64 // what theory says; NaN: nothing, and the number is reported without a band
 	Within float64 // what theory leaves open; chance comes on top
@@ -382,8 +384,8 @@ func (a *asked) draw() (err error) {
 	return a.lawful()
 }
 
-// joint are the weights of rows with the cell that they are read in, under a shift and a probability Wrong; nil where it is
-// the true one.
+// joint are the weights of rows with the cell that they are read in, under a shift and a probability Wrong; nil where
+// it is the true one.
 func (a *asked) joint(shift, wrong int) []float64 {
 	if a.reads == nil {
 		return nil
@@ -437,8 +439,8 @@ func (a *asked) findGauge(r *Report) error {
 	return nil
 }
 
-// populations are those of a shift, each with a θ* of its own where the estimator cannot represent the law: a descent from
-// that of the Wrong before it.
+// populations are those of a shift, each with a θ* of its own where the estimator cannot represent the law: a descent
+// from that of the Wrong before it.
 func (a *asked) populations(model Model, shift int, target Target) (all []Limit, err error) {
 	from := a.start
 	for wrong := range max(1, len(a.reads)) {
@@ -518,8 +520,8 @@ func (q Question) answer(ctx context.Context, with Settings, r *Report) error {
 	return o.err
 }
 
-// NewStudy is a study of your own: the rows and figures of its questions, one after another. Its seed is the seed of the run.
-// If a question cannot be asked, or names or keys occur twice, [Study.Run] returns an error.
+// NewStudy is a study of your own: the rows and figures of its questions, one after another. Its seed is the seed of
+// the run. If a question cannot be asked, or names or keys occur twice, [Study.Run] returns an error.
 func NewStudy(name, claim string, questions ...Question) Study {
 	return Study{Name: name, Claim: claim, Parts: []Part{Ask(func(Settings) []Question { return questions })}}
 }

@@ -236,9 +236,9 @@ func entriesOf(law []float64, rng *rand.Rand) func() int {
 	return func() int { return int(each.Rand()) }
 }
 
-// TestSamplers: rows that are not each drawn alone give errors as their own J says: a Markov chain that stays where it is
-// with probability 1/2, clusters of four rows alike, half of a population of rows without replacement, rows of an even law
-// that are reweighted.
+// TestSamplers: rows that are not each drawn alone give errors as their own J says: a Markov chain that stays where it
+// is with probability 1/2, clusters of four rows alike, half of a population of rows without replacement, rows of an
+// even law that are reweighted.
 func TestSamplers(t *testing.T) {
 	times := func(factor float64) func(Model, Limit) *mat.SymDense {
 		return func(_ Model, l Limit) *mat.SymDense {

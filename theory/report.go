@@ -359,8 +359,8 @@ func (c *Curve) Add(x float64, y Estimate) {
 	c.Low, c.High = append(c.Low, low), append(c.High, high)
 }
 
-// Against adds a curve of n measured points, and what the theory predicts of each, which it returns. If the figure has a
-// prediction of that label, this one goes on with it.
+// Against adds a curve of n measured points, and what the theory predicts of each, which it returns. If the figure has
+// a prediction of that label, this one goes on with it.
 func (f *Figure) Against(label, theory string, n int, of func(i int) (x float64, measured Estimate, predicted float64)) Curve {
 	measured, line := Curve{Label: label, Style: Joined}, Curve{Label: theory, Style: Prediction}
 	if slices.ContainsFunc(f.Curves, func(c Curve) bool { return c.Label == theory }) {

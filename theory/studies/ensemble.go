@@ -38,9 +38,9 @@ var members = []int{1, 2, 4}
 //	log q̄_S = 1/S Σ_s log q̂_{ξ_s} + const ,  log q° = E_ξ log q̂_ξ + const ,
 //	E KL(q* ‖ q̄_S) = B + V_S ,  B = KL(q* ‖ q°) ,  V_S = E KL(q° ‖ q̄_S)            (Heskes 1998)
 //
-// since E log q̄_S is log q° but for a constant of each x. B does not know S, and V_S = V_1/S but for terms of third order in
-// log q̂_ξ − log q°. To first order in 1/N both are known: with W the weights of (x, label) and A_ξ the
-// rows √W ∇ℓ_ξᵀ at θ*, the errors of a fit are
+// since E log q̄_S is log q° but for a constant of each x. B does not know S, and V_S = V_1/S but for terms of third
+// order in log q̂_ξ − log q°. To first order in 1/N both are known: with W the weights of (x, label) and A_ξ the rows
+// √W ∇ℓ_ξᵀ at θ*, the errors of a fit are
 //
 //	√W (log q̂_ξ − log q*) = P_ξ z ,  z = (W_N − W)/√W ,  N Cov z = 1 − √W√Wᵀ ,
 //	P_ξ = A_ξ H_ξ⁺ A_ξᵀ ,
@@ -49,9 +49,9 @@ var members = []int{1, 2, 4}
 //
 //	2N E B = ‖P̄‖² ,  2N E V_1 = df − ‖P̄‖² ,  P̄ = E_ξ P_ξ ,  ‖·‖ Frobenius:
 //
-// what all draws can express stays, and what one alone can falls. The rows of x have of B the part ‖P̄_x‖²/2N, of the risk
-// of one fit tr(P_ξ)_xx/2N, where x names the rows of its labels. The common codewords and the one direction in which
-// all own codewords move together, (2C−1)(commonCodewords + 1) parameters, are in every P_ξ.
+// what all draws can express stays, and what one alone can falls. The rows of x have of B the part ‖P̄_x‖²/2N, of the
+// risk of one fit tr(P_ξ)_xx/2N, where x names the rows of its labels. The common codewords and the one direction in
+// which all own codewords move together, (2C−1)(commonCodewords + 1) parameters, are in every P_ξ.
 type ensemble struct {
 	*problem                // of the first draw
 	drawn    []*problem     // of each draw: its codes, the same law
@@ -166,7 +166,8 @@ type excess struct {
 	one   [][]float64
 }
 
-// Where the numbers of [ensemble.numbers] stand: those of all rows, then two of each common codeword, then two of each own.
+// Where the numbers of [ensemble.numbers] stand: those of all rows, then two of each common codeword, then two of each
+// own.
 const (
 	oneRisk     = iota                            // of one fit
 	staysRisk                                     // B

@@ -70,8 +70,8 @@ func Findings(w io.Writer, rows []theory.Row) error {
 	return err
 }
 
-// powersOf are lines of a table of what the bands of each study notice, and how many bands of those whose prediction is not 0
-// notice a factor of 1.2.
+// powersOf are lines of a table of what the bands of each study notice, and how many bands of those whose prediction is
+// not 0 notice a factor of 1.2.
 func powersOf(rows []theory.Row) (lines []string, small, predicting int) {
 	for _, study := range All() {
 		bands := slices.DeleteFunc(slices.Clone(rows), func(r theory.Row) bool { return r.Study != study.Name || r.Band == nil })

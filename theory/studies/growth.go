@@ -21,8 +21,8 @@ const (
 	leastGrown     = 1e6
 )
 
-// growing is a codebook of K = 4 (N/1e6)^a codewords, all used alike: K/4 copies of four codewords, in cells of one p̂, so
-// that no codeword is harder where K is larger. N_k ∝ N^(1−a), and to first order
+// growing is a codebook of K = 4 (N/1e6)^a codewords, all used alike: K/4 copies of four codewords, in cells of one p̂,
+// so that no codeword is harder where K is larger. N_k ∝ N^(1−a), and to first order
 //
 //	|M̂_k − M_k| ∝ (K/N)^(1/2) ∝ N^(−(1−a)/2) ,  KL = df/2N ∝ N^(−(1−a)) ,  ‖θ̂ − θ*‖ ∝ (K²/N)^(1/2) ∝ N^(a−1/2).
 type growing struct {
@@ -143,8 +143,8 @@ func (g *growing) report(r *theory.Report, figure *theory.Figure) {
 	})
 }
 
-// oneSided is a problem where the head is sure of one class in all cells of codeword 0: p̂ is (1 − m) e_class + m p̂ there.
-// Labels follow the calibrator, and those of the codeword are then of almost one class.
+// oneSided is a problem where the head is sure of one class in all cells of codeword 0: p̂ is (1 − m) e_class + m p̂
+// there. Labels follow the calibrator, and those of the codeword are then of almost one class.
 type oneSided struct {
 	*problem
 	theory.Limit

@@ -192,8 +192,8 @@ type prediction struct {
 // variance is that of the label.
 func (p prediction) variance() float64 { return p.q * p.rest }
 
-// degenerate shows finding 5 on what codebook and head make of the rows that they were trained on: p̂ = f(q) does not vary
-// within a cell, so the Dirichlet law of p̂ in a cell that Proposition 2 speaks of is a point.
+// degenerate shows finding 5 on what codebook and head make of the rows that they were trained on: p̂ = f(q) does not
+// vary within a cell, so the Dirichlet law of p̂ in a cell that Proposition 2 speaks of is a point.
 func degenerate(ctx context.Context, s theory.Settings, r *theory.Report) error {
 	const rows, features, slots, codewords = 400, 4, 2, 3
 	rng := s.RNG(49)

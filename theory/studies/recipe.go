@@ -101,8 +101,8 @@ func rootOfSquares(blocks []int, of func(k int) float64) float64 {
 // smallDecay is λ of the derivative of the limits: small enough for terms of second order to be.
 const smallDecay = 1e-6
 
-// derivative compares limits of small decays, at λ and at 2λ, with −H⁺θ*, as the largest gap over codewords in parts of it:
-// the two leave an error of λ².
+// derivative compares limits of small decays, at λ and at 2λ, with −H⁺θ*, as the largest gap over codewords in parts of
+// it: the two leave an error of λ².
 func (x *decayed) derivative(r *theory.Report, once, twice theory.Limit) {
 	response := numeric.Product(x.truth.Inverse, x.Theta)
 	far := 0.0
@@ -264,13 +264,14 @@ func (of *rests) report(r *theory.Report, rate float64) {
 	})), "0 at an optimum")
 }
 
-// restingGradient is the root mean square of the gradient at the ends of epochs, by the linear dynamics of Adam about an
-// optimum. There Adam divides by D = diag √(J_ii/B). With ξ_t the noise of batch t, of covariance J/B, and momentum β,
+// restingGradient is the root mean square of the gradient at the ends of epochs, by the linear dynamics of Adam about
+// an optimum. There Adam divides by D = diag √(J_ii/B). With ξ_t the noise of batch t, of covariance J/B, and momentum
+// β,
 //
 //	m ← β m + (1−β)(H δ + ξ_t),  δ ← δ − η D⁻¹ m,  gradient H δ,
 //
-// in the eigenbasis of D^(−1/2) H D^(−1/2). The batches of an epoch go through all rows, so that their noise sums to 0, and a
-// mode keeps of it how unevenly it weighs them.
+// in the eigenbasis of D^(−1/2) H D^(−1/2). The batches of an epoch go through all rows, so that their noise sums to 0,
+// and a mode keeps of it how unevenly it weighs them.
 func restingGradient(p theory.Limit, rate float64, batch, batches int) float64 {
 	n := len(p.Theta)
 	divisor := data.Each(data.UpTo(n), func(i int) float64 { return math.Sqrt(p.Scores.At(i, i) / float64(batch)) })
@@ -303,8 +304,8 @@ const (
 	restedEpochs = 60   // a mode that needs more has next to no gradient
 )
 
-// afterNoise is what a mode of this curvature has left of a unit of noise after 1, 2, … batches, over whole epochs until
-// little is left.
+// afterNoise is what a mode of this curvature has left of a unit of noise after 1, 2, … batches, over whole epochs
+// until little is left.
 func afterNoise(curvature, rate float64, batches int) (left []float64) {
 	at, mean, noise := 0.0, 0.0, 1.0
 	for range restedEpochs {
@@ -337,8 +338,8 @@ type recipe struct {
 	settings  func(N int) optim.Settings
 }
 
-// recipes are the paper's, and one whose decay falls as 1/N, whose batches grow as N, so that its steps have less noise, and
-// which has more patience.
+// recipes are the paper's, and one whose decay falls as 1/N, whose batches grow as N, so that its steps have less
+// noise, and which has more patience.
 var recipes = []recipe{
 	{"paper", "the paper's recipe", func(int) optim.Settings {
 		return optim.Settings{

@@ -17,9 +17,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// tableFit is a fit of a map by steps, as package optim fits any: by its rules, minibatches and early stopping. A row is an
-// entry (cell, atom, label) of a table, and loss and gradient are a Model's, so that a step costs one gradient of the
-// cells that its rows are in.
+// tableFit is a fit of a map by steps, as package optim fits any: by its rules, minibatches and early stopping. A row
+// is an entry (cell, atom, label) of a table, and loss and gradient are a Model's, so that a step costs one gradient of
+// the cells that its rows are in.
 type tableFit struct {
 	Map     layers.Map
 	Table   *theory.Table
