@@ -59,30 +59,30 @@ func (o *Outcome) Report(r *Report) {
 	all := o.Rates(0)
 	late := o.Rates(min(1, len(e.Sizes)-2))
 	N := numeric.Short(float64(e.Sizes[len(e.Sizes)-1]))
-	r.Rounding("gauge-curvature", "‖H v‖ along the gauge", all.Null, 1e-8, "0")
+	r.Rounding("gauge-curvature", "‖H v‖ along the gauge", all.null, 1e-8, "0")
 	r.Ratio("ratio", "observed/sandwich RMSE at N = "+N+", mean of blocks", all.Ratio, 1, all.LeftOut(), "1")
 	extreme := func(key, quantity string, value, notices float64) {
-		r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: 1, Theory: "1", Level: RowLevel, Notices: notices}, all.Extremes)
+		r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: 1, Theory: "1", Level: RowLevel, Notices: notices}, all.extremeBand)
 	}
-	extreme("ratio-greatest", "… largest block", all.Worst, all.Larger)
-	extreme("ratio-least", "… smallest block", all.Best, all.Smaller)
+	extreme("ratio-greatest", "… largest block", all.worst, all.larger)
+	extreme("ratio-least", "… smallest block", all.best, all.smaller)
 	if e.Limits[0].Precision != nil {
-		r.Ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, all.LeftOutOfWald(), "1")
+		r.Ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.freedom), all.Wald, 1, all.LeftOutOfWald(), "1")
 	}
 	if e.disturbed {
 		r.Record("naive", "naive H⁻¹ prediction / sandwich", Exact(all.NaiveRatio), "1 if the estimator could represent the law")
 	}
 	r.Near("beta-n", "β_N, mean of blocks", all.BetaN, -0.5, all.LeftOutOfSlope(), "−1/2")
-	if e.varied() && !math.IsNaN(all.PredictedBetaP) {
+	if e.varied() && !math.IsNaN(all.predictedBetaP) {
 		r.Record("beta-p", "β_p", all.BetaP, "−1/2 if constants were equal")
-		r.Near("beta-p-excess", "β_p − sandwich β_p", all.BetaPExcess, 0, all.LeftOut(), "0")
+		r.Near("beta-p-excess", "β_p − sandwich β_p", all.betaPExcess, 0, all.LeftOut(), "0")
 		low, high := o.singleDesignBetaP()
 		r.Record("beta-p-alone-least", "β_p of one design alone, least", Exact(low), "confounded with difficulty")
 		r.Record("beta-p-alone-greatest", "β_p of one design alone, greatest", Exact(high), "confounded with difficulty")
 	}
 	from := numeric.Short(float64(e.Sizes[min(1, len(e.Sizes)-2)]))
-	r.Near("theorem-1", "Theorem 1: slope of ‖θ̂ − θ*‖ in N from "+from, late.ThetaSlope, -0.5, 2*late.LeftOutOfSlope(), "−1/2")
-	r.Near("a3", "A3: slope of ‖∇L_N(θ*)‖ in N", all.GradientSlope, -0.5, 0, "−1/2")
+	r.Near("theorem-1", "Theorem 1: slope of ‖θ̂ − θ*‖ in N from "+from, late.thetaSlope, -0.5, 2*late.LeftOutOfSlope(), "−1/2")
+	r.Near("a3", "A3: slope of ‖∇L_N(θ*)‖ in N", all.gradientSlope, -0.5, 0, "−1/2")
 	if gauge, ok := e.Gauge.(Rescaling); ok {
 		pairs := o.withTarget(Pairs{gauge}).Rates(0)
 		r.Ratio("pair-ratio", "Theorem 2 for π_k = (a_k, b_k): observed/sandwich RMSE, mean of blocks", pairs.Ratio, 1, pairs.LeftOut(), "1")
@@ -149,38 +149,38 @@ type Rates struct {
 	firstSize, last int // sizes that a slope in N begins and ends with
 
 	Ratio          Estimate // mean over blocks of RMSE/pred at the largest N
-	Worst, Best    float64  // largest and smallest such ratio
+	worst, best    float64  // largest and smallest such ratio
 	Wald           Estimate // mean Wald statistic over its degrees of freedom
 	BetaN          Estimate // mean over blocks of the slope of log RMSE on log N
 	BetaP          Estimate // slope of log RMSE on log N_k, codeword effects removed
-	BetaPExcess    Estimate // BetaP minus the same slope of log pred
-	PredictedBetaP float64  // that slope; NaN where no block varies
-	ThetaSlope     Estimate // slope of log ‖θ̂ − θ*‖ on log N (Theorem 1)
-	GradientSlope  Estimate // slope of log ‖∇L_N(θ*)‖ on log N (A3)
+	betaPExcess    Estimate // BetaP minus the same slope of log pred
+	predictedBetaP float64  // that slope; NaN where no block varies
+	thetaSlope     Estimate // slope of log ‖θ̂ − θ*‖ on log N (Theorem 1)
+	gradientSlope  Estimate // slope of log ‖∇L_N(θ*)‖ on log N (A3)
 	NaiveRatio     float64  // mean over blocks of the naive prediction over the sandwich's
-	Blocks         int      // blocks that enter at the largest N
-	Null           float64  // largest ‖H v‖ over gauge directions
-	Freedom        int
+	blocks         int      // blocks that enter at the largest N
+	null           float64  // largest ‖H v‖ over gauge directions
+	freedom        int
 
-	Extremes Band // where Worst and Best must lie: see extremes
-	// Larger and Smaller are the error of the prediction of one block that they notice with probability 0.9, if the block
+	extremeBand Band // where worst and best must lie: see extremes
+	// larger and smaller are the error of the prediction of one block that they notice with probability 0.9, if the block
 	// is larger than predicted, and if it is smaller.
-	Larger, Smaller float64
-	// Second and SecondFirst are the mean over blocks of (pred_k/|M_k|)² at the largest and
+	larger, smaller float64
+	// second and secondFirst are the mean over blocks of (pred_k/|M_k|)² at the largest and
 	// at the smallest N: how large the terms are that first-order theory leaves out.
-	Second, SecondFirst float64
+	second, secondFirst float64
 }
 
 // LeftOut is what first-order theory leaves open of a ratio of errors: terms of second
 // order, and a hundredth for what the medians of few replicates hide.
-func (x *Rates) LeftOut() float64 { return 0.01 + x.Second }
+func (x *Rates) LeftOut() float64 { return 0.01 + x.second }
 
 // LeftOutOfWald is the same of the mean of Wald/df, a square.
-func (x *Rates) LeftOutOfWald() float64 { return 0.01 + 2*x.Second }
+func (x *Rates) LeftOutOfWald() float64 { return 0.01 + 2*x.second }
 
 // LeftOutOfSlope is the same of a slope over the sizes.
 func (x *Rates) LeftOutOfSlope() float64 {
-	return 0.005 + x.SecondFirst/math.Log(float64(x.Sizes[x.last])/float64(x.Sizes[x.firstSize]))
+	return 0.005 + x.secondFirst/math.Log(float64(x.Sizes[x.last])/float64(x.Sizes[x.firstSize]))
 }
 
 // Rates summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
@@ -190,7 +190,7 @@ func (o *Outcome) Rates(firstSize int) *Rates {
 	e := Bootstrap(len(o.Limits)*len(o.Sizes), o.Count, newRand(o.Seed, o.Stream, 1<<32), func(pick [][]int) []float64 {
 		return x.observed(func(s, size int) []int { return pick[s*len(o.Sizes)+size] })
 	})
-	x.Ratio, x.Wald, x.BetaN, x.BetaP, x.BetaPExcess, x.ThetaSlope, x.GradientSlope = e[0], e[1], e[2], e[3], e[4], e[5], e[6]
+	x.Ratio, x.Wald, x.BetaN, x.BetaP, x.betaPExcess, x.thetaSlope, x.gradientSlope = e[0], e[1], e[2], e[3], e[4], e[5], e[6]
 	x.extremes()
 	return x
 }
@@ -199,21 +199,21 @@ func (o *Outcome) Rates(firstSize int) *Rates {
 func (x *Rates) theory() {
 	var predicted numeric.Points
 	for s, k := range x.usable(x.last) {
-		x.Blocks++
+		x.blocks++
 		predicted.Add(x.Limits[s].Occupancy[k], x.Limits[s].Predicted[k], k)
 		x.NaiveRatio += x.Limits[s].naively[k] / x.Limits[s].Predicted[k]
-		x.Second += numeric.Square(x.Relative(s, x.last, k))
+		x.second += numeric.Square(x.Relative(s, x.last, k))
 	}
-	x.NaiveRatio, x.PredictedBetaP = x.NaiveRatio/float64(x.Blocks), predicted.Slope()
-	x.Second /= float64(x.Blocks)
+	x.NaiveRatio, x.predictedBetaP = x.NaiveRatio/float64(x.blocks), predicted.Slope()
+	x.second /= float64(x.blocks)
 	var early float64
 	for s, k := range x.usable(x.firstSize) {
 		early++
-		x.SecondFirst += numeric.Square(x.Relative(s, x.firstSize, k))
+		x.secondFirst += numeric.Square(x.Relative(s, x.firstSize, k))
 	}
-	x.SecondFirst /= math.Max(early, 1)
+	x.secondFirst /= math.Max(early, 1)
 	for _, p := range x.Limits {
-		x.Null, x.Freedom = math.Max(x.Null, p.null), p.Freedom()
+		x.null, x.freedom = math.Max(x.null, p.null), p.Freedom()
 	}
 }
 
@@ -241,7 +241,7 @@ func (x *Rates) observed(at func(s, size int) []int) []float64 {
 		walds = append(walds, numeric.Valid(data.Each(at(s, x.last), func(r int) float64 { return all[r].Wald }))...)
 	}
 	return []float64{
-		ratio / float64(x.Blocks), numeric.Mean(walds) / float64(x.Freedom),
+		ratio / float64(x.blocks), numeric.Mean(walds) / float64(x.freedom),
 		betaN / slopes, measured.Slope(), measured.Slope() - predicted.Slope(),
 		x.pooledSlope(func(x Replicate) float64 { return x.ThetaError }, at),
 		x.pooledSlope(func(x Replicate) float64 { return x.gradNorm }, at),
@@ -265,12 +265,12 @@ func (x *Rates) slopeOnN(s, k int, at func(s, size int) []int) (float64, bool) {
 // is near a Gamma variable of that mean and variance v/R; what second-order terms add
 // to a block is at most its (pred_k/|M_k|)².
 func (x *Rates) extremes() {
-	x.Worst, x.Best, x.Extremes = math.Inf(-1), math.Inf(1), Band{1, 1}
+	x.worst, x.best, x.extremeBand = math.Inf(-1), math.Inf(1), Band{1, 1}
 	least, most := 0.0, math.Inf(1) // of the surest block in 0.9 of the runs
 	for s, k := range x.usable(x.last) {
 		p := &x.Limits[s]
 		ratio := numeric.RMS(x.Errors(s, x.last, k), data.UpTo(x.Count)) * math.Sqrt(float64(x.Sizes[x.last])) / p.Predicted[k]
-		x.Worst, x.Best = math.Max(x.Worst, ratio), math.Min(x.Best, ratio)
+		x.worst, x.best = math.Max(x.worst, ratio), math.Min(x.best, ratio)
 
 		c := estimate.Congruence(p.Covariance, mat.DenseCopyOf(x.Target.Jacobian(k, p.Theta).T()))
 		var trace, squares float64
@@ -282,12 +282,12 @@ func (x *Rates) extremes() {
 		}
 		shape := float64(x.Count) * trace * trace / (2 * squares)
 		gamma := distuv.Gamma{Alpha: shape, Beta: shape}
-		tail, left := RowLevel/2/float64(x.Blocks), 0.01+numeric.Square(x.Relative(s, x.last, k))
-		x.Extremes.Low = math.Min(x.Extremes.Low, math.Sqrt(gamma.Quantile(tail))*(1-left))
-		x.Extremes.High = math.Max(x.Extremes.High, math.Sqrt(gamma.Quantile(1-tail))*(1+left))
+		tail, left := RowLevel/2/float64(x.blocks), 0.01+numeric.Square(x.Relative(s, x.last, k))
+		x.extremeBand.Low = math.Min(x.extremeBand.Low, math.Sqrt(gamma.Quantile(tail))*(1-left))
+		x.extremeBand.High = math.Max(x.extremeBand.High, math.Sqrt(gamma.Quantile(1-tail))*(1+left))
 		least, most = math.Max(least, math.Sqrt(gamma.Quantile(0.1))), math.Min(most, math.Sqrt(gamma.Quantile(0.9)))
 	}
-	x.Larger, x.Smaller = x.Extremes.High/least-1, most/x.Extremes.Low-1
+	x.larger, x.smaller = x.extremeBand.High/least-1, most/x.extremeBand.Low-1
 }
 
 // pooledSlope is the slope of log RMS of a number on log N with one intercept per population.

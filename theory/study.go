@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,26 +36,19 @@ type Study struct {
 // Part adds rows and figures to the report of a study: questions that are put ([Ask]), or a run of one's own.
 type Part func(ctx context.Context, s Settings, r *Report) error
 
-// run carries the parts out, up to the first that fails.
-func (s Study) run(ctx context.Context, with Settings, r *Report) error {
-	if len(s.Parts) == 0 {
-		return errors.New("it does nothing; give it Parts, or make it by NewStudy with a Question")
-	}
-	for _, part := range s.Parts {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := part(ctx, with, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Run is the report of the study.
+// Run carries the parts out, up to the first that fails.
 func (s Study) Run(ctx context.Context, settings Settings) (*Report, error) {
 	report := &Report{Study: s.Name, Claim: s.Claim, Seed: settings.Seed}
-	if err := s.run(ctx, settings, report); err != nil {
+	var err error
+	if len(s.Parts) == 0 {
+		err = errors.New("it does nothing; give it Parts, or make it by NewStudy with a Question")
+	}
+	for _, part := range s.Parts {
+		if err = cmp.Or(err, ctx.Err()); err == nil {
+			err = part(ctx, settings, report)
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("theory: study %s: %w", s.Name, err)
 	}
 	return report, nil
