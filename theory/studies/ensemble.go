@@ -343,7 +343,7 @@ func (x *ensemble) run(ctx context.Context) (*ensembleOutcome, error) {
 	}
 	sizes = slices.Delete(sizes, 1, 2) // three tell a slope
 	for i, f := range o.laws {
-		o.Trials = x.Draws(f.weights, sizes, replicates(x.Settings, 24, 64), 71, uint64(i))
+		o.Trials = x.Draws(f.weights, sizes, choose(x.Settings, 24, 64), 71, uint64(i))
 		tables, lost, err := o.Measure(ctx, x.models(), len(f.numbers)+len(members), func(model theory.Model, t theory.Trial) ([]float64, error) {
 			return x.measured(model.(*eachDraw), f, o.Draw(t))
 		})

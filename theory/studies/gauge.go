@@ -159,7 +159,7 @@ const orbitSpread = 0.3
 // spread over the orbit of θ*.
 func balanced(ctx context.Context, s theory.Settings, r *theory.Report) error {
 	p := newProblem(s, theory.Fast(), s.RNG(5))
-	t := s.Draws(p.Weights(p.law(0)), []int{3e5, 1e7, 3e8}, replicates(s, 60, 160), 5, 1)
+	t := s.Draws(p.Weights(p.law(0)), []int{3e5, 1e7, 3e8}, choose(s, 60, 160), 5, 1)
 	tables, losses, err := t.Measure(ctx, p.model, 2, func(model theory.Model, x theory.Trial) ([]float64, error) {
 		at, theta := &theory.Loss{Model: model}, slices.Clone(p.Theta)
 		for k := range p.gauge.Codewords {

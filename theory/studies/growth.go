@@ -79,7 +79,7 @@ func (g *growing) draw(ctx context.Context, s theory.Settings) error {
 		g.problems, g.populations = append(g.problems, p), append(g.populations, of)
 		sizes = append(sizes, int(math.Round(leastGrown*math.Pow(float64(K)/leastCodewords, 1/g.exponent))))
 	}
-	g.Trials = s.Draws(nil, sizes, replicates(s, 160, 200), 82, uint64(100*g.exponent))
+	g.Trials = s.Draws(nil, sizes, choose(s, 160, 200), 82, uint64(100*g.exponent))
 	g.What = g.name
 	g.Law = func(x theory.Trial) []float64 { return g.populations[x.Size].Weights }
 	var err error
@@ -225,7 +225,7 @@ type imbalanced struct {
 }
 
 func (x *oneSided) fits(ctx context.Context) (*imbalanced, error) {
-	b := &imbalanced{oneSided: x, Trials: x.Draws(x.Weights, []int{1e7, 1e8, 1e9}, replicates(x.Settings, 96, 200), 86)}
+	b := &imbalanced{oneSided: x, Trials: x.Draws(x.Weights, []int{1e7, 1e8, 1e9}, choose(x.Settings, 96, 200), 86)}
 	b.What = fmt.Sprintf("m = %g", x.share)
 	tables, losses, err := b.Measure(ctx, x.model.Cheapest(), 1, func(model theory.Model, at theory.Trial) ([]float64, error) {
 		theta, err := x.problem.fit(model, b.Trials.Draw(at))

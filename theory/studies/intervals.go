@@ -64,7 +64,7 @@ func drawIntervals(ctx context.Context, s theory.Settings) (*intervalSamples, er
 	if err != nil {
 		return nil, err
 	}
-	t := s.Draws(of.Weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), replicates(s, 40, 200))
+	t := s.Draws(of.Weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), choose(s, 40, 200))
 	index := func(x theory.Trial) int { return x.Size*t.Count + x.Replicate }
 	t.Rand = func(x theory.Trial) *rand.Rand { return s.RNG(42, uint64(index(x))) }
 	n := t.Total()

@@ -220,7 +220,7 @@ func (e optimization) schedules(ctx context.Context, r *theory.Report) error {
 	fits := 0
 	var lost []string
 	for n, law := range schedules {
-		t := e.Settings.Draws(p.Weights, []int{1e7, 1e8, 1e9}, replicates(e.Settings, 20, 60), 13, uint64(n))
+		t := e.Settings.Draws(p.Weights, []int{1e7, 1e8, 1e9}, choose(e.Settings, 20, 60), 13, uint64(n))
 		t.What = law.name
 		errors, losses, err := t.Measure(ctx, e.Model, 1, func(model theory.Model, x theory.Trial) ([]float64, error) {
 			at, theta := &theory.Loss{Model: model, Weights: t.Draw(x)}, slices.Clone(p.Theta)
@@ -251,7 +251,7 @@ func (e optimization) schedules(ctx context.Context, r *theory.Report) error {
 // earlyStop compares where L-BFGS stops at ‖∇L‖ ≤ tolerance with where Newton does.
 func (e optimization) earlyStop(ctx context.Context, r *theory.Report) error {
 	K, p, tolerances := e.Target.Blocks(), e.Limits[0], []float64{2e-5, 1e-8}
-	t := e.Settings.Draws(p.Weights, []int{1e6}, replicates(e.Settings, 4, 20))
+	t := e.Settings.Draws(p.Weights, []int{1e6}, choose(e.Settings, 4, 20))
 	t.Rand = func(x theory.Trial) *rand.Rand { return e.RNG(15, uint64(x.Replicate)) }
 	// Of each block, what each tolerance leaves and then the statistical error.
 	errors, _, err := t.Measure(ctx, e.Model, K*(len(tolerances)+1), func(model theory.Model, x theory.Trial) (found []float64, err error) {

@@ -150,7 +150,7 @@ type minima struct {
 func (x *decayed) minima(ctx context.Context, law decayLaw) (*minima, error) {
 	m := &minima{decayed: x, law: law}
 	sizes := []int{leastDecayed, 10 * leastDecayed, 100 * leastDecayed}
-	m.Trials = x.Draws(x.weights, sizes, replicates(x.Settings, 64, 160), 71)
+	m.Trials = x.Draws(x.weights, sizes, choose(x.Settings, 64, 160), 71)
 	m.What = law.name
 	for _, N := range m.Sizes {
 		limit, err := x.limit(x.model.Cheapest(), law.at(N))
@@ -206,7 +206,7 @@ type rests struct {
 }
 
 func (x *decayed) rests(ctx context.Context) (*rests, error) {
-	t := x.Draws(x.weights, []int{restBatches * paperBatch}, replicates(x.Settings, 16, 40), 73)
+	t := x.Draws(x.weights, []int{restBatches * paperBatch}, choose(x.Settings, 16, 40), 73)
 	type rest struct {
 		optimum theory.Limit
 		left    float64
@@ -373,7 +373,7 @@ type fitted struct {
 
 func (x *decayed) train(ctx context.Context, by recipe) (*fitted, error) {
 	t := &fitted{decayed: x, recipe: by}
-	t.Trials = x.Draws(x.weights, trainingSizes(x.Settings), replicates(x.Settings, 3, 16), 74)
+	t.Trials = x.Draws(x.weights, trainingSizes(x.Settings), choose(x.Settings, 3, 16), 74)
 	t.What = by.name
 	steepest := numeric.OperatorNorm(x.truth.Inverse)
 	tables, _, err := t.Measure(ctx, x.model.Cheapest(), trainedNumbers, func(model theory.Model, at theory.Trial) ([]float64, error) {

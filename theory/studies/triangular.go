@@ -43,7 +43,7 @@ func runTriangular(ctx context.Context, s theory.Settings, r *theory.Report) err
 		x.predicted.X = append(x.predicted.X, math.Exp(logNk))
 		x.predicted.Y = append(x.predicted.Y, numeric.PredictedError(p.target.Jacobian(rareCodeword, p.Theta), of.Covariance, N))
 	}
-	t := s.Draws(nil, x.sizes, replicates(s, 120, 400), 23)
+	t := s.Draws(nil, x.sizes, choose(s, 120, 400), 23)
 	t.Law = func(of theory.Trial) []float64 { return x.laws[of.Size] }
 	errors, losses, err := t.Measure(ctx, x.model, 1, func(model theory.Model, at theory.Trial) ([]float64, error) {
 		theta, err := x.fit(model, t.Draw(at))
