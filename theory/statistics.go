@@ -63,6 +63,9 @@ func Bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int
 	}
 	estimates := make([]Estimate, len(values))
 	for i, value := range values {
+		if some := numeric.Valid(draws[i]); len(some) > 0 { // of few replicates a draw may have none that counts
+			draws[i] = some
+		}
 		slices.Sort(draws[i])
 		estimates[i] = Estimate{
 			Value: value,

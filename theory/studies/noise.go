@@ -54,7 +54,7 @@ func noise(s theory.Settings) (questions []theory.Question) {
 				{Key: "about-truth", Quantity: "slope in N of the error about the true M_k", Of: x.aboutTruth, Expect: x.ofAboutTruth, Theory: "that of √(bias² + variance/N)"},
 			}, x.examples()...),
 			Figures: func(o *theory.Outcome) []theory.Figure { return []theory.Figure{x.figure(o)} },
-			Shifts:  choose(s, 2, 4), Replicates: replicates(s, 32, 64),
+			Shifts:  choose(s, 2, 4), Replicates: choose(s, 32, 64),
 		})
 	}
 	return questions
