@@ -45,7 +45,7 @@ func explain(k *kong.Kong, methods *method.Catalog) error {
 		if err != nil {
 			return err
 		}
-		command.Detail = strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "${studies}", strings.Join(claims(methods), ", "))
+		command.Detail = strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "${studies}", strings.Join(studyNames(methods), ", "))
 		for _, f := range command.Flags {
 			if f.Name == "data" {
 				f.Help += sources

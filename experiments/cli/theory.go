@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -16,13 +17,15 @@ import (
 	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/theory"
+	"calibra/theory/studies"
 )
 
 type theoryCmd struct {
-	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; it does not change studies from modules of your own."`
-	Seed    *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
-	Set     []string `sep:"none" placeholder:"KEY=VALUE" help:"For the study rate: a setting of a problem and a map of your own, such as slots=8. --help --all lists the keys. May be repeated."`
-	JSON    bool     `help:"Print the rows of all studies as one JSON list."`
+	Studies    []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; it does not change studies from modules of your own."`
+	Seed       *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
+	Replicates *int     `least:"2" most:"1000000" placeholder:"N" help:"Samples of each law and size (each study has its own number). Fewer widen the bands."`
+	Set        []string `sep:"none" placeholder:"KEY=VALUE" help:"For the study rate: a setting of a problem and a map of your own, such as slots=8. --help --all lists the keys. May be repeated."`
+	JSON       bool     `help:"Print the rows of all studies as one JSON list."`
 	figureFlags
 	Out string `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace the files of an earlier run. With all studies, findings.md too."`
 }
@@ -32,7 +35,7 @@ type Study theory.Study
 
 // Join adds it to the studies of the command theory.
 func (s Study) Join(c *method.Catalog) error {
-	if err := method.Callable("study", s.Name, append(claims(c), "fast", "all")); err != nil {
+	if err := method.Callable("study", s.Name, append(studyNames(c), "fast", "all")); err != nil {
 		return err
 	}
 	c.Keep(s)
@@ -41,7 +44,7 @@ func (s Study) Join(c *method.Catalog) error {
 
 // allStudies are those of the theory, then those of modules from outside.
 func allStudies(c *method.Catalog) []theory.Study {
-	all := theory.Studies()
+	all := studies.All()
 	for _, part := range c.Others() {
 		if s, ok := part.(Study); ok {
 			all = append(all, theory.Study(s))
@@ -50,13 +53,13 @@ func allStudies(c *method.Catalog) []theory.Study {
 	return all
 }
 
-// claims are the names of all studies.
-func claims(c *method.Catalog) []string { return data.Each(allStudies(c), studyName) }
+// studyNames are the names of all studies.
+func studyNames(c *method.Catalog) []string { return data.Each(allStudies(c), studyName) }
 
 func studyName(s theory.Study) string { return s.Name }
 
 func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
-	studies, settings, err := c.asked(methods)
+	chosen, settings, err := c.asked(methods)
 	if err != nil {
 		return err
 	}
@@ -64,7 +67,7 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *method.Catalo
 	if err != nil {
 		return err
 	}
-	reports, err := c.run(ctx, t, studies, settings)
+	reports, err := c.run(ctx, t, chosen, settings)
 	rows := []theory.Row{}
 	var failures []string
 	for _, r := range reports {
@@ -99,6 +102,9 @@ func (c *theoryCmd) asked(methods *method.Catalog) (chosen []theory.Study, setti
 	if c.Seed != nil {
 		settings.Seed = *c.Seed
 	}
+	if c.Replicates != nil {
+		settings.Replicates = *c.Replicates
+	}
 	if chosen, err = c.chosen(&settings, allStudies(methods)); err != nil {
 		return nil, settings, err
 	}
@@ -131,7 +137,7 @@ func (c *theoryCmd) run(ctx context.Context, t *terminal, studies []theory.Study
 		}
 		bar.hide()
 		t.parts(report.Part{Lines: []string{fmt.Sprintf("%s (seed %d): %s", r.Study, r.Seed, r.Claim)}})
-		t.tables(report.Claims(r))
+		t.tables(claims(r))
 		if err := t.printf("\n"); err != nil {
 			return reports, err
 		}
@@ -166,7 +172,7 @@ func (c *theoryCmd) chosen(settings *theory.Settings, all []theory.Study) ([]the
 
 // write puts the tables and the report into --out, and the figures there or into --figures.
 func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures report.Export) error {
-	d := report.Theory(reports)
+	d := theoryPage(reports)
 	if c.Out == "" {
 		return figures.Write(d.Drawings())
 	}
@@ -179,7 +185,7 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures r
 	found, err := json.MarshalIndent(struct {
 		Verdict []string     `json:"verdict"`
 		Rows    []theory.Row `json:"rows"`
-	}{report.Held(reports), rows}, "", "  ")
+	}{studies.Held(reports), rows}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -190,8 +196,8 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures r
 	}
 	d.Files = data.Each(reports, func(r *theory.Report) string { return r.Study + ".csv" })
 	ran := data.Each(reports, func(r *theory.Report) string { return r.Study })
-	if !slices.ContainsFunc(theory.Studies(), func(s theory.Study) bool { return !slices.Contains(ran, s.Name) }) {
-		out.WriteFile("findings.md", func(w io.Writer) error { return theory.Findings(w, rows) })
+	if !slices.ContainsFunc(studies.All(), func(s theory.Study) bool { return !slices.Contains(ran, s.Name) }) {
+		out.WriteFile("findings.md", func(w io.Writer) error { return studies.Findings(w, rows) })
 		d.Files = append(d.Files, "findings.md")
 	}
 	d.Files = append(d.Files, "tables.tex", "tables.md")
@@ -201,7 +207,7 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures r
 
 // closing prints what was found and where it is.
 func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
-	held := report.Held(reports)
+	held := studies.Held(reports)
 	for _, line := range held[1:] {
 		t.printf("%s\n", report.Folded(line, width(t.out)))
 	}
@@ -235,28 +241,33 @@ func ownRate(v method.Values, methods *method.Catalog) (own theory.Study, err er
 	if zipf := o.FloatOr("zipf", "", method.Range{}, "", "codeword k has a frequency proportional to 1/k^X"); zipf != nil {
 		d.Zipf, d.Decades = *zipf, 0 // 1/k⁰ is even, as is a fall over 0 decades
 	}
-	s := theory.RateSettings{
-		Spread:      o.Float("spread", .5, method.Positive, "", "standard deviation of the noise added to the start of the fit"),
-		Disturbance: o.Float("disturbance", 0, method.NonNegative, "", "noise on the logits of the truth, which the map cannot represent"),
-		Sizes:       o.IntsOr("sizes", "", "", "sample sizes, in increasing order"),
-		Shifts:      o.Int("shifts", 0, 1, "", "cyclic shifts of the frequencies"),
-		Replicates:  o.Int("replicates", 0, 1, "", "samples for each shift and size"),
+	q := theory.Question{
+		Population: theory.Population{
+			Design: d, Spread: o.Float("spread", .5, method.Positive, "", "standard deviation of the noise added to the start of the fit"),
+		},
+		Estimator: theory.Estimator{Map: layers.Bilinear{}}, // until the map is known
+		Sizes:     o.IntsOr("sizes", "", "", "sample sizes, in increasing order"),
+		Shifts:    o.Int("shifts", 0, 1, "", "cyclic shifts of the frequencies"),
+	}
+	disturbance := o.Float("disturbance", 0, method.NonNegative, "", "noise on the logits of the truth, which the map cannot represent")
+	if disturbance > 0 {
+		q.Population.Disturb = func(t *theory.Truth, rng *rand.Rand) { t.Misspecify(disturbance, rng) }
 	}
 	name := o.Word("map", "vq", "method whose map is studied")
-	if err := cmp.Or(o.Finish("study rate has no"), d.Check(), s.Check()); err != nil {
+	if err := cmp.Or(o.Finish("study rate has no"), d.Check(), q.Check()); err != nil {
 		return own, data.Inputf("", "%w", err)
 	}
-	if most := max(d.Classes, d.Slots, d.Codewords, d.Atoms, s.Shifts, s.Replicates); most > 1e6 {
+	if most := max(d.Classes, d.Slots, d.Codewords, d.Atoms, q.Shifts); most > 1e6 {
 		return own, data.Inputf("", "%d is too much for any machine; at most 1000000 are possible", most)
 	}
-	if s.Shifts > d.Codewords {
-		return own, data.Inputf("", "shifts is %d; the frequencies of %d codewords have %[2]d cyclic shifts", s.Shifts, d.Codewords)
+	if q.Shifts > d.Codewords {
+		return own, data.Inputf("", "shifts is %d; the frequencies of %d codewords have %[2]d cyclic shifts", q.Shifts, d.Codewords)
 	}
-	m, err := mapOf(name, methods)
-	if err != nil {
+	if q.Estimator.Map, err = mapOf(name, methods); err != nil {
 		return own, err
 	}
-	return theory.OwnRate(name, m, d, s), nil
+	claim := fmt.Sprintf("Theorems 1 and 2 for %s with C = %d, w = %d, K = %d", name, d.Classes, d.Slots, d.Codewords)
+	return theory.NewStudy("rate", claim, q), nil
 }
 
 // mapOf is the map of a method.
