@@ -38,6 +38,7 @@ var rooms = []struct {
 	{"calibra/experiments/source", []string{"calibra/data", "calibra/experiments/rowcheck", "calibra/layers", "calibra/optim"}},
 	{"calibra/experiments/run", []string{"calibra/data", "calibra/experiments/method", "calibra/experiments/metrics", "calibra/experiments/program",
 		"calibra/experiments/rowcheck", "calibra/experiments/source", "calibra/graph", "calibra/layers", "calibra/optim"}},
+	{"calibra/experiments/study", []string{"calibra/data", "calibra/experiments", "calibra/layers"}},
 	{"calibra/experiments", []string{"calibra"}},
 	{"calibra/notebooks", []string{"calibra"}},
 }

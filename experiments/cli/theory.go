@@ -39,8 +39,8 @@ func (s Study) Join(c *method.Catalog) error {
 	return nil
 }
 
-// studies are those of the theory, then those of modules from outside.
-func studies(c *method.Catalog) []theory.Study {
+// allStudies are those of the theory, then those of modules from outside.
+func allStudies(c *method.Catalog) []theory.Study {
 	all := theory.Studies()
 	for _, part := range c.Others() {
 		if s, ok := part.(Study); ok {
@@ -51,7 +51,7 @@ func studies(c *method.Catalog) []theory.Study {
 }
 
 // claims are the names of all studies.
-func claims(c *method.Catalog) []string { return data.Each(studies(c), studyName) }
+func claims(c *method.Catalog) []string { return data.Each(allStudies(c), studyName) }
 
 func studyName(s theory.Study) string { return s.Name }
 
@@ -99,7 +99,7 @@ func (c *theoryCmd) asked(methods *method.Catalog) (chosen []theory.Study, setti
 	if c.Seed != nil {
 		settings.Seed = *c.Seed
 	}
-	if chosen, err = c.chosen(&settings, studies(methods)); err != nil {
+	if chosen, err = c.chosen(&settings, allStudies(methods)); err != nil {
 		return nil, settings, err
 	}
 	if c.Set == nil {

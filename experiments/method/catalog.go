@@ -44,7 +44,7 @@ func (m Method) Join(c *Catalog) error {
 }
 
 func (r Rule) Join(c *Catalog) error {
-	if err := Callable("rule", r.Name, append(c.ruleNames(true), ownRules...)); err != nil {
+	if err := Callable("rule", r.Name, append(named(c.rules), newton.Name, bisection.Name)); err != nil {
 		return err
 	}
 	if (r.New == nil) == (r.Whole == nil) {
@@ -85,7 +85,7 @@ func Callable(kind, name string, others []string) error {
 	return nil
 }
 
-// NewCatalog is Methods, and the other parts that this package has, with more at their ends.
+// NewCatalog is All, and the other parts that this package has, with more at their ends.
 // It panics where [JoinCatalog] has an error.
 func NewCatalog(more ...Part) *Catalog {
 	c, err := JoinCatalog(more...)
@@ -97,7 +97,7 @@ func NewCatalog(more ...Part) *Catalog {
 
 // JoinCatalog is [NewCatalog], or an error where a part lacks something, or two have one name.
 func JoinCatalog(more ...Part) (*Catalog, error) {
-	c := &Catalog{methods: slices.Clone(All), rules: slices.Clone(rules)}
+	c := &Catalog{methods: slices.Clone(ours.methods), rules: slices.Clone(ours.rules)}
 	for i, part := range more {
 		if part == nil {
 			return nil, fmt.Errorf("experiments: part %d is nil", i+1)
@@ -118,31 +118,20 @@ func (c *Catalog) Keep(p Part) { c.others = append(c.others, p) }
 
 func (c *Catalog) Others() []Part { return c.orOwn().others }
 
-// orOwn is the catalog or, where it is nil, that of this package but for its methods, whose settings look rules up.
+// ours is the catalog of this package, for which nil stands. It is set by init, as its methods look rules up in it.
+var ours Catalog
+
+func init() { ours = Catalog{methods: All, rules: rules} }
+
 func (c *Catalog) orOwn() *Catalog {
 	if c == nil {
-		return &Catalog{rules: rules}
+		return &ours
 	}
 	return c
 }
 
-// ruleNames are the rules of steps and, where whole is set, those that go over all rows.
-func (c *Catalog) ruleNames(whole bool) (names []string) {
-	for _, r := range c.orOwn().rules {
-		if whole || r.Whole == nil {
-			names = append(names, r.Name)
-		}
-	}
-	return names
-}
-
 // List is the methods in order.
-func (c *Catalog) List() []Method {
-	if c == nil {
-		return All
-	}
-	return c.methods
-}
+func (c *Catalog) List() []Method { return c.orOwn().methods }
 
 // Grouped are the methods in the order of lists: the recommended one, the paper's, baselines, variants, controls.
 func (c *Catalog) Grouped() []Method {
@@ -168,7 +157,7 @@ func (c *Catalog) Title(name string) string {
 	if err != nil {
 		m.Name = name
 	}
-	return m.Written()
+	return m.written()
 }
 
 // Find finds a method by its name; an unknown name is a *data.InputError that names the nearest.

@@ -34,7 +34,8 @@ const (
 	byCounting   = "otherwise"
 )
 
-// wayOf is how the method learns: what it asks of an executor, and else whether it tells the gradient of a graph at its end.
+// wayOf is how the method learns: what it asks of an executor, and else whether it tells the gradient of a graph at its
+// end.
 func wayOf(t *testing.T, m method.Method) string {
 	t.Helper()
 	rng, c := rand.New(rand.NewPCG(1, 1)), &counting{}

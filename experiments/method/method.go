@@ -3,7 +3,6 @@ package method
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -31,8 +30,8 @@ type Method struct {
 	Penalized bool
 	// StopsEarly reports whether it needs validation rows to know when to stop.
 	StopsEarly bool
-	// Draws reports whether its fit depends on the seed, as the fit of a method that stops early does: it draws minibatches.
-	// A method that draws can be an ensemble.
+	// Draws reports whether its fit depends on the seed, as the fit of a method that stops early does: it draws
+	// minibatches. A method that draws can be an ensemble.
 	Draws bool
 	// New makes the calibrator, not fitted. It reads each of its settings from o, w and K among
 	// them, which is how the command knows them.
@@ -75,15 +74,10 @@ var Moment = Cost{Seconds: 0.1}
 // ones, so that a study that runs cells side by side does not end with it alone.
 var untimed = Cost{Seconds: 30, ClassPower: 1}
 
-// Timed reports whether somebody has timed it.
-func (c Cost) Timed() bool { return c != Cost{} }
-
 // Of is the seconds of a fit to rows with these numbers of features and classes; half of them are
 // spent on the features.
 func (c Cost) Of(rows float64, features, classes int) float64 {
-	if !c.Timed() {
-		c = untimed
-	}
+	c = cmp.Or(c, untimed)
 	return c.Seconds * math.Pow(float64(classes)/10, c.ClassPower) * rows / 1e4 * (1 + float64(features)/512) / 2
 }
 
@@ -121,8 +115,8 @@ var (
 	onBoth     = []string{"logits", "features"}
 )
 
-// Written is how tables write the method.
-func (m Method) Written() string { return cmp.Or(m.Title, strings.ToUpper(m.Name)) }
+// written is how tables write the method.
+func (m Method) written() string { return cmp.Or(m.Title, strings.ToUpper(m.Name)) }
 
 // Divides reports whether it cuts the features into as many slots as it is told: whether it has
 // the setting.
@@ -130,9 +124,14 @@ func (m Method) Divides() bool { return m.Has(SlotsKey, nil) }
 
 // Has reports whether it has the setting, given some of its settings.
 func (m Method) Has(key string, given Values) bool {
-	o := Options{Values: given}
+	return has(m.Settings(Options{Values: given}), key)
+}
+
+// Settings are all that the method has where some have the values of o, those of its metrics at the end.
+func (m Method) Settings(o Options) []Key {
 	m.make(&o)
-	return o.has(key)
+	o.measuring()
+	return o.keys
 }
 
 // Split is where the method's validation rows come from by default: a tenth of the
@@ -192,9 +191,6 @@ func (m Method) Averages() bool { return m.StopsEarly || m.Draws }
 
 // make makes the calibrator, or the ensemble of so many. The first member alone is observed.
 func (m Method) make(o *Options) layers.Stateful {
-	if o.Catalog == nil {
-		o.Catalog = NewCatalog()
-	}
 	c := m.New(o)
 	if !m.Averages() || c == nil {
 		return c
@@ -209,30 +205,4 @@ func (m Method) make(o *Options) layers.Stateful {
 		return c
 	}
 	return &layers.Ensemble{Members: members}
-}
-
-// Chosen are the values of o that are not the defaults of the method, given them.
-func (m Method) Chosen(o Options) Values {
-	chosen := maps.Clone(o.Values)
-	m.make(&o)
-	for _, k := range o.keys {
-		if chosen[k.Name] == fmt.Sprint(k.Default) {
-			delete(chosen, k.Name)
-		}
-	}
-	return chosen
-}
-
-// own are those of the settings v that the method has, given v, and the keys of all that it has.
-func (m Method) own(c *Catalog, v Values) (own Values, keys []Key) {
-	o := Options{Catalog: c, Values: v}
-	m.make(&o)
-	o.measuring()
-	own = Values{}
-	for _, k := range o.keys {
-		if text, ok := v[k.Name]; ok {
-			own[k.Name] = text
-		}
-	}
-	return own, o.keys
 }

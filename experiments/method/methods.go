@@ -52,7 +52,12 @@ var papers = []Method{
 		Line:  "temperature scaling: one number for all logits",
 		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful {
-			return &layers.Temperature{Method: o.minimize(bisectionRule), Prior: o.temperaturePrior()}
+			t := &layers.Temperature{Method: o.minimize(bisection)}
+			if s := o.FloatOr("temperature.prior", "none", Positive, "none", "standard deviation s of a prior "+
+				"log T ~ N(0, s²), which draws T toward 1; try .2 where the classifier hardly errs"); s != nil {
+				t.Prior = *s
+			}
+			return t
 		},
 	},
 
@@ -78,14 +83,20 @@ var papers = []Method{
 		Name: "dc-odir", Group: Baseline, Reference: "Kull et al. 2019",
 		Line:  "Dirichlet calibration, off-diagonal and intercept penalized, strengths cross-validated",
 		Needs: onLogits, Cost: Cost{65, 1.5},
-		New: func(o *Options) layers.Stateful { return o.odir() },
+		New: func(o *Options) layers.Stateful {
+			return &baselines.DirichletODIR{
+				Grid:  o.Floats("odir.strengths", []float64{10, 1, 1e-1, 1e-2, 1e-3}, NonNegative, "", "penalties λ and μ to choose from"),
+				Folds: o.Int("odir.folds", 3, 2, "", "folds of the cross-validation that chooses them"),
+				Optim: (&RuleSettings{of: o, prefixes: []string{optimPrefix}}).newton(),
+			}
+		},
 	},
 	{
 		Name: "sm", Group: Baseline, Reference: "Berta et al. 2025",
 		Line:  "structured matrix scaling",
 		Needs: onLogits, Cost: Cost{2, 1}, Penalized: true,
 		New: func(o *Options) layers.Stateful {
-			return baselines.Structured(o.newtonOr(), o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by"))
+			return baselines.Structured(o.minimize(newton), o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by"))
 		},
 	},
 	{
@@ -138,7 +149,10 @@ var papers = []Method{
 		Line:  "ProCal: density ratio over confidence and proximity",
 		Needs: onBoth, Cost: Moment,
 		Weighing: "a row enters each density by its weight, and its neighbours are rows alike",
-		New:      func(o *Options) layers.Stateful { return &baselines.ProCal{Neighbours: o.neighbours()} },
+		New: func(o *Options) layers.Stateful {
+			return &baselines.ProCal{Neighbours: o.Int("procal.neighbours", 50, 1, "",
+				"calibration rows that a row's proximity is taken from")}
+		},
 	},
 	{
 		Name: "vector", Group: Baseline, Reference: "Guo et al. 2017",
@@ -316,21 +330,6 @@ func onOriginal(name, title string, cost Cost, m layers.Map, line string) Method
 	}
 }
 
-// auto chooses among the candidates by cross-validation.
-func (o *Options) auto(candidates ...anchored.Candidate) *anchored.Auto {
-	return &anchored.Auto{
-		Base: o.anchor(learnedCodes), Candidates: candidates, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(),
-		Spreads: o.spreads(1./8, 1./2, 16), Method: o.Minimize(),
-	}
-}
-
-const searchFolds = "folds of the cross-validation"
-
-// searchRows are the calibration rows by which maps are judged.
-func (o *Options) searchRows() int {
-	return o.IntOr("search.rows", "all, or those of 2²² logits", 2, "", "calibration rows that the folds divide; the maps are then fitted to all")
-}
-
 // variant is vq with another map.
 func variant(name, line string, of layers.Map) Method {
 	m := OnCodewords(name, line, of)
@@ -412,7 +411,7 @@ func (o *Options) pool() layers.Stateful {
 
 // member is the method of that name, an error where a pool with these members cannot have it.
 func (o *Options) member(name string, before []anchored.Member) (Method, error) {
-	m, err := data.Find("method", name, o.Catalog.methods, func(m Method) string { return m.Name })
+	m, err := data.Find("method", name, o.Catalog.List(), func(m Method) string { return m.Name })
 	switch {
 	case err != nil:
 		return m, err
@@ -424,11 +423,10 @@ func (o *Options) member(name string, before []anchored.Member) (Method, error) 
 	return m, nil
 }
 
-// stack mixes the anchored maps on a base.
-func (o *Options) stack(base *anchored.Anchor) *anchored.Stack {
-	return &anchored.Stack{
-		Spreads: o.spreads(1./8, 1./2, 16),
-		Base:    base, Candidates: anchored.Maps(), Method: o.Minimize(),
-		Folds: o.IntOr("search.folds", "5 up to 4,096 rows, else 3", 2, "", searchFolds), Rows: o.searchRows(),
-	}
+// net reads the settings of the published similarity network, which Local Nets and the
+// paper's kernel calibration share.
+func (o *Options) net() (hidden int, dropout *float64, sigma float64) {
+	return o.IntOr("net.hidden", "64 up to 10 classes, else 128", 1, "64; CIFAR-100 128; TissueMNIST 256", "width of the hidden layer"),
+		o.FloatOr("net.dropout", "0.3 up to 10 classes, else 0.5", Share, "0.3; CIFAR-100 0.5", "dropout rate of the hidden layer"),
+		o.Float("net.bandwidth", 10, Positive, "10", "bandwidth σ of the kernel")
 }

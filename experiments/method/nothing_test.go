@@ -94,8 +94,8 @@ func TestNoneIsWorseThanNothing(t *testing.T) {
 	}
 }
 
-// sure is a classifier that is hardly ever wrong: its logit of the class that it says is larger by size, and a share of its
-// rows is of another class.
+// sure is a classifier that is hardly ever wrong: its logit of the class that it says is larger by size, and a share of
+// its rows is of another class.
 type sure struct {
 	classes, rows int
 	size, wrong   float64
@@ -122,11 +122,12 @@ func (p sure) draw(n int, rng *rand.Rand) *data.Set {
 	return s
 }
 
-// TestRecommendedDoesNoHarm: on twenty made problems whose classifier is right in all rows or in nearly all, the recommended method's
-// NLL on 2,000 test rows is not above that of the classifier by more than the paired 95 % interval. With CALIBRA_CHECK=all the texture
-// table, whose classifier errs in five calibration rows, is a problem too, and each is drawn three times more: of sixty intervals five
-// may leave out a harmless method, each of them does so in one of forty draws (more than five do in fewer than 1 of 100 tries). It takes
-// more than 5 s, as each problem is one cross-validation.
+// TestRecommendedDoesNoHarm: on twenty made problems whose classifier is right in all rows or in nearly all, the
+// recommended method's NLL on 2,000 test rows is not above that of the classifier by more than the paired 95 %
+// interval. With CALIBRA_CHECK=all the texture table, whose classifier errs in five calibration rows, is a problem too,
+// and each is drawn three times more: of sixty intervals five may leave out a harmless method, each of them does so in
+// one of forty draws (more than five do in fewer than 1 of 100 tries). It takes more than 5 s, as each problem is one
+// cross-validation.
 func TestRecommendedDoesNoHarm(t *testing.T) {
 	const rounding = 1e-12 // of rows that sum to 1 in float64
 	draws, further := uint64(1), 0
@@ -169,8 +170,8 @@ func TestRecommendedDoesNoHarm(t *testing.T) {
 	}
 }
 
-// harm is by how much the recommended method, fitted to cal, raises the mean NLL of the rows of test, and the lower end of its paired
-// 95 % interval.
+// harm is by how much the recommended method, fitted to cal, raises the mean NLL of the rows of test, and the lower end
+// of its paired 95 % interval.
 func harm(t *testing.T, cal, test *data.Set) (mean, low float64) {
 	t.Helper()
 	_, features := cal.Features.Dims()
@@ -193,8 +194,8 @@ func harm(t *testing.T, cal, test *data.Set) (mean, low float64) {
 	return mean, mean - 1.96*sd/math.Sqrt(float64(test.Len()))
 }
 
-// TestPoolHarmsNoClassifierThatKnows: on twenty problems whose classifier is the law, new rows lose by a pool of corrected and forest what the
-// law does, but for what weights that 300 rows choose cost: .003 nats a row.
+// TestPoolHarmsNoClassifierThatKnows: on twenty problems whose classifier is the law, new rows lose by a pool of
+// corrected and forest what the law does, but for what weights that 300 rows choose cost: .003 nats a row.
 func TestPoolHarmsNoClassifierThatKnows(t *testing.T) {
 	const problems = 20
 	m, err := Find("pool")

@@ -34,8 +34,8 @@ func TestEveryMethodTakesEveryRule(t *testing.T) {
 	catalog := NewCatalog(outside)
 	cal, val := smallProblem(90, 1), smallProblem(60, 2)
 	for _, m := range All {
-		for _, rule := range append(catalog.ruleNames(true), wholeRule) {
-			if testing.Short() && m.Cost.Seconds >= 15 && rule != "outside" && rule != wholeRule && noRule[m.Name] == "" {
+		for _, rule := range named(catalog.allRules()) {
+			if testing.Short() && m.Cost.Seconds >= 15 && rule != "outside" && rule != lbfgs.Name && noRule[m.Name] == "" {
 				continue // many fits each
 			}
 			set := Values{"optim.rule": rule}
@@ -43,7 +43,7 @@ func TestEveryMethodTakesEveryRule(t *testing.T) {
 				set[SlotsKey], set[CodewordsKey] = "4", "8"
 			}
 			o := Options{Catalog: catalog, Values: set, Epochs: map[string]int{"divide": 2, "calibrate": 2, "train": 2}}
-			if rule != wholeRule {
+			if rule != lbfgs.Name {
 				if _, keys, err := m.Build(o); err == nil && slices.ContainsFunc(keys, func(k Key) bool { return k.Name == "optim.epochs" }) {
 					set["optim.epochs"] = "3"
 				}
@@ -51,7 +51,7 @@ func TestEveryMethodTakesEveryRule(t *testing.T) {
 				set["optim.iterations"] = "5"
 			}
 			c, _, err := m.Build(o)
-			if refused := noRule[m.Name] != "" && (m.Name != "vq-nc" || rule == wholeRule); refused {
+			if refused := noRule[m.Name] != "" && (m.Name != "vq-nc" || rule == lbfgs.Name); refused {
 				var input *data.InputError
 				if !errors.As(err, &input) || !strings.Contains(err.Error(), m.Name) {
 					t.Errorf("%s does not refuse the rule %s: %v", m.Name, rule, err)
@@ -85,8 +85,8 @@ func TestEveryMethodTakesEveryRule(t *testing.T) {
 	}
 }
 
-// TestOneOptimum: whichever way a convex loss is minimized, it ends at one loss, and none below that of L-BFGS to 1e-10.
-// Rules of steps over all rows with a falling rate come within 1e-4 nats.
+// TestOneOptimum: whichever way a convex loss is minimized, it ends at one loss, and none below that of L-BFGS to
+// 1e-10. Rules of steps over all rows with a falling rate come within 1e-4 nats.
 func TestOneOptimum(t *testing.T) {
 	cal := smallProblem(200, 1)
 	for _, c := range []struct{ method, set string }{{"ts", ""}, {"sm", ""}, {"sv", ""}, {"vector", "vector.strength=1"}, {"beta", ""}, {"ps", ""}, {"dc", ""}, {"local-ts", ""}} {

@@ -79,7 +79,7 @@ func answer[T any](o *Options, k Key, def T, parse func(text string) (T, bool)) 
 			o.err = data.Inputf("", "%s is %q; it must be a %s", k.Name, text, k.Kind)
 		}
 	}
-	if !o.has(k.Name) {
+	if !has(o.keys, k.Name) {
 		if k.Default == nil {
 			k.Default = def
 		}
@@ -92,8 +92,8 @@ func answer[T any](o *Options, k Key, def T, parse func(text string) (T, bool)) 
 	return value
 }
 
-func (o *Options) has(name string) bool {
-	return slices.ContainsFunc(o.keys, func(k Key) bool { return k.Name == name })
+func has(keys []Key, name string) bool {
+	return slices.ContainsFunc(keys, func(k Key) bool { return k.Name == name })
 }
 
 // Int reads an integer of at least least. Paper is the paper's value, "" if it
@@ -185,16 +185,13 @@ func (o *Options) Finish(whose string) error {
 	case o.err != nil:
 		return o.err
 	case o.stepped && !o.whole:
-		return data.Inputf("", "%s trains only by steps, and each step moves its codewords; name another optim.rule than %s", strings.TrimSuffix(whose, " has no"), wholeRule)
+		return data.Inputf("", "%s trains only by steps, and each step moves its codewords; name another optim.rule than %s", strings.TrimSuffix(whose, " has no"), lbfgs.Name)
 	}
 	for _, name := range o.Values.Names() {
-		if o.has(name) {
-			continue
+		if !has(o.keys, name) {
+			known := data.Each(o.keys, func(k Key) string { return k.Name })
+			return unknownKey(strings.TrimSuffix(whose, " has no"), whose, name, "", known)
 		}
-		if strings.HasPrefix(name, optimPrefix) && !slices.ContainsFunc(o.keys, func(k Key) bool { return strings.HasPrefix(k.Name, optimPrefix) }) {
-			return takesNoOptimizer(strings.TrimSuffix(whose, " has no"), name)
-		}
-		return unknownKey(whose, name, data.Each(o.keys, func(k Key) string { return k.Name }))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/optim"
 )
 
 // TestEveryMethodListsItsSettings: each key is named once and explained, its default lies
@@ -93,7 +94,7 @@ func TestDivideSettings(t *testing.T) {
 
 // TestStoreIsBoundedByMemory: nobody's choice leaves the bound to optim.LBFGS.
 func TestStoreIsBoundedByMemory(t *testing.T) {
-	if got := (&Options{}).LBFGS().Store; got != 0 {
+	if got := (&Options{}).Minimize().(optim.LBFGS).Store; got != 0 {
 		t.Errorf("%d steps are remembered where nobody chose", got)
 	}
 }

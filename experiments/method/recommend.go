@@ -6,18 +6,19 @@ import (
 	"calibra/data"
 )
 
-// Instead are the methods that take the place of the recommended one where rows lack an array that it needs: the first whose
-// arrays they have.
+// Instead are the methods that take the place of the recommended one where rows lack an array that it needs: the first
+// whose arrays they have.
 var Instead = []string{"sm", "vq"}
 
-// Rows with fewer than FewestRows for calibration get the method Few, which reads logits alone, with a prior of its temperature.
+// Rows with fewer than FewestRows for calibration get the method Few, which reads logits alone, with a prior of its
+// temperature.
 const (
 	FewestRows = defaultCodewords
 	Few        = "ts"
 )
 
-// Recommend is the method to fit to the rows of src where the user names none, with its settings. Where it is not the recommended
-// one, why says what the rows lack of what that needs.
+// Recommend is the method to fit to the rows of src where the user names none, with its settings. Where it is not the
+// recommended one, why says what the rows lack of what that needs.
 func (c *Catalog) Recommend(src *data.Source, split data.Holdout) (m Method, values Values, why string) {
 	recommended := c.Recommended()
 	key := recommended.missing(src, split)

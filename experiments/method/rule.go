@@ -1,9 +1,9 @@
 package method
 
 import (
-	"math"
 	"slices"
 
+	"calibra/data"
 	"calibra/optim"
 )
 
@@ -13,28 +13,59 @@ type Rule struct {
 	// New makes the rule. It reads each of its settings from s, rate and weight decay among them:
 	// what it does not read is no setting of a stage that it trains.
 	New func(s *RuleSettings) optim.Rule
-	// Whole makes, in place of a rule of steps, a method that minimizes a loss over all rows. It reads its settings as New does.
+	// Whole makes, in place of a rule of steps, a method that minimizes a loss over all rows. It reads its settings as New
+	// does.
 	Whole func(s *RuleSettings) optim.Method
 }
 
-// RuleSettings are the settings of a rule.
+// RuleSettings are the settings of a rule in one stage of a method: each is read under every prefix, and the last that
+// the user set wins.
 type RuleSettings struct {
-	decay float64 // the default of the stage
-	paper func(any) string
-	float func(name string, def float64, in Range, paper, line string) float64
+	of       *Options
+	stage    string
+	training Training
+	prefixes []string
 }
 
 func (s *RuleSettings) Rate() float64 {
-	return s.float("rate", 1e-3, Positive, s.paper(1e-3), "learning rate")
+	return s.float("rate", 1e-3, Positive, s.training.paper(1e-3), "learning rate")
 }
 
 func (s *RuleSettings) Decay() float64 {
-	return s.float("decay", s.decay, NonNegative, s.paper(s.decay), "weight decay")
+	decay := s.training.Decay
+	return s.float("decay", decay, NonNegative, s.training.paper(decay), "weight decay")
 }
 
 // Float reads a number that this rule alone has, optim.NAME.
 func (s *RuleSettings) Float(name string, def float64, in Range, line string) float64 {
 	return s.float(name, def, in, "", line)
+}
+
+func (s *RuleSettings) float(name string, def float64, in Range, paper, line string) float64 {
+	for i, prefix := range s.prefixes {
+		def = s.of.Float(prefix+name, def, in, paper, line+s.inStage(i))
+	}
+	return def
+}
+
+// Int reads a whole number of at least least that this rule alone has.
+func (s *RuleSettings) Int(name string, def, least int, line string) int {
+	for i, prefix := range s.prefixes {
+		def = s.of.Int(prefix+name, def, least, "", line+s.inStage(i))
+	}
+	return def
+}
+
+// gradient reads where a minimization stops; 0 where the user does not say, as a cross-validation stops its fits
+// earlier by default.
+func (s *RuleSettings) gradient() float64 {
+	g := s.Float("gradient", 1e-6, Positive, "largest entry of the gradient to stop at")
+	for _, prefix := range s.prefixes {
+		if _, given := s.of.Values[prefix+"gradient"]; given {
+			return g
+		}
+	}
+	return 0
 }
 
 // adam reads the settings of Adam and its kin.
@@ -47,12 +78,31 @@ func (s *RuleSettings) adam() optim.Adam {
 	}
 }
 
-// whole is of numbers that count.
-var whole = Range{"whole number ≥ 1", func(x float64) bool { return x >= 1 && x == math.Trunc(x) }}
+// inside excludes 0, which package optim takes for its default.
+var inside = Range{"number between 0 and 1", func(x float64) bool { return x > 0 && x < 1 }}
 
-// rules are those of this package, the default first.
+// The rules that stages have by default.
+var (
+	adam  = Rule{Name: "adam", New: func(s *RuleSettings) optim.Rule { return s.adam() }}
+	lbfgs = Rule{Name: "lbfgs", Whole: func(s *RuleSettings) optim.Method {
+		return optim.LBFGS{
+			Gradient: s.gradient(), Iterations: s.Int("iterations", 2000, 1, "line searches at most"), Executor: s.of.Executor,
+			Store: s.Int("store", 0, 0, "steps that L-BFGS remembers; 0: 20, or as many of 5 and more as take 128 MB"),
+		}
+	}}
+	newton    = Rule{Name: "newton", Whole: func(s *RuleSettings) optim.Method { return s.newton() }}
+	bisection = Rule{Name: "bisection"} // of temperature scaling, without settings
+)
+
+// newton reads the settings of Newton's method.
+func (s *RuleSettings) newton() optim.Newton {
+	return optim.Newton{Gradient: s.gradient(), Iterations: s.Int("iterations", 100, 1, "steps at most")}
+}
+
+// rules are those of this package that every stage may have.
 var rules = []Rule{
-	{Name: "adam", New: func(s *RuleSettings) optim.Rule { return s.adam() }},
+	lbfgs,
+	adam,
 	{Name: "adamw", New: func(s *RuleSettings) optim.Rule {
 		a := s.adam()
 		return optim.AdamW{Rate: a.Rate, WeightDecay: a.WeightDecay, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon}
@@ -69,19 +119,26 @@ var rules = []Rule{
 		return optim.SGD{Rate: s.Rate(), WeightDecay: s.Decay(), Momentum: s.Float("momentum", 0, Share, "heavy-ball momentum")}
 	}},
 	{Name: "sam", New: func(s *RuleSettings) optim.Rule {
-		return optim.SAM{Of: s.adam(), Radius: s.Float("radius", 0.05, Positive, "distance ρ at which the gradient is taken, where the loss is largest")}
+		return optim.SAM{Of: s.adam(), Radius: s.Float("radius", 0.05, Positive,
+			"distance ρ at which the gradient is taken, where the loss is largest")}
 	}},
 	{Name: "lookahead", New: func(s *RuleSettings) optim.Rule {
 		return optim.Chain{s.adam(), optim.Lookahead{
-			Steps: int(s.Float("ahead", 5, whole, "steps k of Adam between those of the slow weights")),
+			Steps: s.Int("ahead", 5, 1, "steps k of Adam between those of the slow weights"),
 			Share: s.Float("share", 0.5, inside, "share α of the way that the slow weights follow"),
 		}}
 	}},
 }
 
-// rule is the one of that name; the first where it is unknown, which the setting that
-// names it reports.
+// allRules are the rules of the catalog, L-BFGS first.
+func (c *Catalog) allRules() []Rule { return slices.Clone(c.orOwn().rules) }
+
+// rule is the one of that name; Adam where it is unknown, which the setting that names it reports.
 func (c *Catalog) rule(name string) Rule {
-	known := c.orOwn().rules
-	return known[max(0, slices.IndexFunc(known, func(r Rule) bool { return r.Name == name }))]
+	if at := slices.Index(named(c.orOwn().rules), name); at >= 0 {
+		return c.orOwn().rules[at]
+	}
+	return adam
 }
+
+func named(rules []Rule) []string { return data.Each(rules, func(r Rule) string { return r.Name }) }

@@ -16,8 +16,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// ReadValues reads settings as a command gets them: KEY=VALUE each, or YAML files of keys and values, whose groups may be
-// nested. What is given by KEY=VALUE wins.
+// ReadValues reads settings as a command gets them: KEY=VALUE each, or YAML files of keys and values, whose groups may
+// be nested. What is given by KEY=VALUE wins.
 func ReadValues(set []string) (Values, error) {
 	v := Values{}
 	for _, path := range set {
@@ -106,21 +106,19 @@ func (v Values) With(more Values) Values {
 // alone). A key that none of them has is a *data.InputError.
 func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 	out, unread, known, err := c.divide(v, names)
-	if err != nil || unread == nil {
+	if err != nil || len(unread) == 0 {
 		return out, err
 	}
 	key := unread[0]
 	if key == MembersKey {
 		return nil, drawsNothing(names[0])
 	}
-	if strings.HasPrefix(key, optimPrefix) && !slices.ContainsFunc(known, func(name string) bool { return strings.HasPrefix(name, optimPrefix) }) {
-		return nil, takesNoOptimizer(strings.Join(names, ", "), key)
-	}
 	soft := v.With(Values{"codebook.softness": "1"})
-	if key == nearestKey && slices.ContainsFunc(names, func(name string) bool { m, err := c.Find(name); return err == nil && m.Has(key, soft) }) {
-		return nil, errNotSoft
+	for _, name := range names {
+		if m, err := c.Find(name); key == nearestKey && err == nil && m.Has(key, soft) {
+			return nil, errNotSoft
+		}
 	}
-	slices.Sort(known)
 	whose := names[0] + " has no"
 	if rule := v["optim.rule"]; rule != "" && strings.HasPrefix(key, optimPrefix) {
 		whose = names[0] + " with optim.rule=" + rule + " has no"
@@ -128,10 +126,12 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 	if last := len(names) - 1; last > 0 {
 		whose = "none of " + strings.Join(names[:last], ", ") + " and " + names[last] + " has a"
 	}
+	elsewhere := ""
 	if i := slices.IndexFunc(c.List(), func(m Method) bool { return m.Has(key, v) }); i >= 0 {
-		key += ", which " + c.List()[i].Name + " has"
+		elsewhere = ", which " + c.List()[i].Name + " has"
 	}
-	return nil, unknownKey(whose, key, slices.Compact(known))
+	slices.Sort(known)
+	return nil, unknownKey(strings.Join(names, ", "), whose, key, elsewhere, slices.Compact(known))
 }
 
 // Unread are the keys that Divide refuses, in alphabetical order.
@@ -148,16 +148,18 @@ func (c *Catalog) divide(v Values, names []string) (out map[string]Values, unrea
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		own := Values{}
+		all := maps.Clone(v)
 		for key, text := range v {
 			if rest, ok := strings.CutPrefix(key, name+"."); ok {
-				own[rest] = text
+				all[rest] = text
 			}
 		}
-		mine, keys := m.own(c, v.With(own))
-		for _, k := range keys {
-			known = append(known, k.Name)
-			used[k.Name], used[name+"."+k.Name] = true, true
+		mine := Values{}
+		for _, k := range m.Settings(Options{Catalog: c, Values: all}) {
+			known, used[k.Name], used[name+"."+k.Name] = append(known, k.Name), true, true
+			if text, given := all[k.Name]; given {
+				mine[k.Name] = text
+			}
 		}
 		if len(mine) > 0 {
 			out[name] = mine
@@ -169,30 +171,24 @@ func (c *Catalog) divide(v Values, names []string) (out map[string]Values, unrea
 			return nil, nil, nil, err
 		}
 	}
-	for _, key := range v.Names() {
-		if !used[key] {
-			unread = append(unread, key)
-		}
-	}
-	return out, unread, known, nil
+	return out, slices.DeleteFunc(v.Names(), func(key string) bool { return used[key] }), known, nil
 }
 
 // optimPrefix begins the settings of optimizers.
 const optimPrefix = "optim."
 
-// takesNoOptimizer is the error about a setting of optimizers where no method has any.
-func takesNoOptimizer(whose, key string) error {
-	return data.Inputf("", "%s: no optimizer is at work, the fit is in closed form or counts; leave %s out", whose, key)
-}
-
-// unknownKey is the error about a setting that nobody asked for; whose is the
-// sentence up to the word setting.
-func unknownKey(whose, key string, known []string) error {
+// unknownKey is the error about a setting that none of the methods has, whose settings are known; whose is the sentence
+// up to the word setting, and elsewhere says where there is one.
+func unknownKey(methods, whose, key, elsewhere string, known []string) error {
+	optimizes := func(key string) bool { return strings.HasPrefix(key, optimPrefix) }
+	if optimizes(key) && !slices.ContainsFunc(known, optimizes) {
+		return data.Inputf("", "%s: no optimizer is at work, the fit is in closed form or counts; leave %s out", methods, key)
+	}
 	hint := ""
-	if near := data.Nearest(key, known); near != "" {
+	if near := data.Nearest(key+elsewhere, known); near != "" {
 		hint = "did you mean " + near + "? "
 	}
-	return data.Inputf("", "%s setting %s; %scalibra methods NAME lists what a method has", whose, key, hint)
+	return data.Inputf("", "%s setting %s%s; %scalibra methods NAME lists what a method has", whose, key, elsewhere, hint)
 }
 
 // mostDepth is how deep groups of settings may be nested in a file.

@@ -17,8 +17,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestCompiledPredictsAlike: each method that has a network predicts by its Predictor as by Predict, one row or many, of many
-// goroutines at once.
+// TestCompiledPredictsAlike: each method that has a network predicts by its Predictor as by Predict, one row or many,
+// of many goroutines at once.
 func TestCompiledPredictsAlike(t *testing.T) {
 	const rows, m, c = 40, 8, 3
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -1,5 +1,5 @@
-// Package run fits a method to rows, judges it on the test rows and writes the result. A [Spec] describes a run, [Spec.Fit]
-// executes it, and [Run.Write] writes it into a directory:
+// Package run fits a method to rows, judges it on the test rows and writes the result. A [Spec] describes a run,
+// [Spec.Fit] executes it, and [Run.Write] writes it into a directory:
 //
 //	fitted, err := run.Spec{Method: "vq", Data: "letter", Split: data.PaperText, Seed: 0}.Fit(ctx, src, nil)
 //	err = fitted.Write("runs/vq")

@@ -139,7 +139,8 @@ func (s *shiftCase) outcome(
 }
 
 // shiftLaws are settings of TestLabelShiftLaws. Scores of 10 classes whose scale is 1.5 (the NLL is 1.61) are not among
-// those with a shift: they hardly tell classes apart, and 1,000 rows of them give about .45 of the gain of the true priors.
+// those with a shift: they hardly tell classes apart, and 1,000 rows of them give about .45 of the gain of the true
+// priors.
 var shiftLaws = []struct {
 	classes       int
 	scale         float64

@@ -20,7 +20,8 @@ type StageResidual struct {
 	optim.Residual
 }
 
-// Residuals are the gradients over all rows where the stages ended that were fitted in minibatches, as far as they are known.
+// Residuals are the gradients over all rows where the stages ended that were fitted in minibatches, as far as they are
+// known.
 func (r *Run) Residuals() (all []StageResidual) {
 	for _, s := range r.Stages {
 		if of := s.Result.Residual; of != nil {

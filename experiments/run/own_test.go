@@ -148,8 +148,8 @@ func TestCodesThatDivideNothingAreTold(t *testing.T) {
 	}
 }
 
-// TestOptimizerOfOnesOwn: a method over all rows from outside trains what L-BFGS trains, by its own settings, and leaves stage 1 its
-// steps.
+// TestOptimizerOfOnesOwn: a method over all rows from outside trains what L-BFGS trains, by its own settings, and
+// leaves stage 1 its steps.
 func TestOptimizerOfOnesOwn(t *testing.T) {
 	calls := 0
 	own := method.Rule{Name: "own", Whole: func(s *method.RuleSettings) optim.Method {

@@ -337,9 +337,10 @@ var apart = map[string]string{
 	"cifar10 paper calibra vq-dc zero acc": whyTranslated,
 }
 
-// whyTranslated: the geometry is the published one, but the head is trained on codewords less the centre, which Adam and
-// early stopping see as another problem. Of features as they are the LCE of vq-nc is .0058 to .0061 on the published rows, less a centre
-// of all slots .0048 to .0049, less one of each column .0050 to .0051. Accuracies differ by up to .003, heads of three seeds by as much.
+// whyTranslated: the geometry is the published one, but the head is trained on codewords less the centre, which Adam
+// and early stopping see as another problem. Of features as they are the LCE of vq-nc is .0058 to .0061 on the
+// published rows, less a centre of all slots .0048 to .0049, less one of each column .0050 to .0051. Accuracies differ
+// by up to .003, heads of three seeds by as much.
 const whyTranslated = "the head is trained on codewords less the centre, the published one on codewords as they are"
 
 // whyRows: of a method that is fitted to the same calibration rows whatever the split, only
@@ -447,8 +448,9 @@ func TestCommittedResults(t *testing.T) {
 }
 
 // TestPublishedCodes: vq has the NLL of the published classes on the features of small tables, as they are and, by
-// codebook.centre=column, with each column less its mean, which is another geometry. nll.json says how theirs were made, on five
-// seeds; the two means are as far apart as Welch's test at 5 % lets them be, whose fewest degrees of freedom are 4 (t = 2.8).
+// codebook.centre=column, with each column less its mean, which is another geometry. nll.json says how theirs were
+// made, on five seeds; the two means are as far apart as Welch's test at 5 % lets them be, whose fewest degrees of
+// freedom are 4 (t = 2.8).
 func TestPublishedCodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("20 fits take half a minute")

@@ -97,8 +97,8 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe method.Obser
 	return r, nil
 }
 
-// heldOut is the mean NLL on a stratified fifth of the calibration rows after a fit of the method to the others, of which one
-// that stops early stops by a tenth.
+// heldOut is the mean NLL on a stratified fifth of the calibration rows after a fit of the method to the others, of
+// which one that stops early stops by a tenth.
 func (s Spec) heldOut(ctx context.Context, method method.Method, cal *data.Set) (float64, error) {
 	parts := cal.Stratify([]float64{0.72, 0.08, 0.2}, rand.New(rand.NewPCG(s.Seed, 6)))
 	var stop *data.Set // nil of a method that does not
@@ -153,7 +153,8 @@ const (
 	runParts
 )
 
-// costs are about what the parts of the Spec's run on data of that size take, in seconds of one core; 0 of those that it has not.
+// costs are about what the parts of the Spec's run on data of that size take, in seconds of one core; 0 of those that
+// it has not.
 func (s Spec) costs(method method.Method, size source.Size) (costs [runParts]float64) {
 	rows, tested := float64(size.Rows), float64(size.Tested)
 	if s.Fraction > 0 {
@@ -227,9 +228,9 @@ type Outcome struct {
 	Shared      *mat.Dense     // N×P, test rows in the embedding shared by all methods; nil without features
 	Own         *mat.Dense     // N×P, in the method's own space; nil if that is the shared embedding
 	Truth       *metrics.Truth // nil unless the true posterior is known
-	// Metrics are measured in Shared and OwnMetrics, whose local ones alone differ, in Own;
-	// nil without it, and both nil where the test rows have no labels. Intervals, noise floors and strata are in them as far as the Spec's
-	// Judging requests them.
+	// Metrics are measured in Shared and OwnMetrics, whose local ones alone differ, in Own; nil without it, and both nil
+	// where the test rows have no labels. Intervals, noise floors and strata are in them as far as the Spec's Judging
+	// requests them.
 	Metrics, OwnMetrics *metrics.Report
 }
 
@@ -248,8 +249,8 @@ func Predict(model layers.Stateful, x *data.Set) (*data.Predictions, error) {
 	return p, nil
 }
 
-// Kept says that a model of the method keeps the classifier, as it is or at a temperature, or how many of its members do, and
-// gives the held-out losses of the first one; "" if none does.
+// Kept says that a model of the method keeps the classifier, as it is or at a temperature, or how many of its members
+// do, and gives the held-out losses of the first one; "" if none does.
 func (r *Run) Kept() string {
 	members, kept, how := layers.MembersOf(r.Model), 0, ""
 	for _, m := range members {
@@ -276,8 +277,8 @@ func (r *Run) Kept() string {
 	return fmt.Sprintf("%d of %d members of %s keep the classifier, the first %s", kept, len(members), r.Spec.Method, how)
 }
 
-// Undivided says that the codes divide nothing: nearly all slots of the test rows have one of several codewords. "" where they
-// divide.
+// Undivided says that the codes divide nothing: nearly all slots of the test rows have one of several codewords. ""
+// where they divide.
 func (r *Run) Undivided() string {
 	const most, percent = 0.99, 100
 	slots, first := 0, 0
@@ -329,8 +330,8 @@ func (r *Run) answer(ctx context.Context, p *Prepared) (err error) {
 	return nil
 }
 
-// JudgePredictions measures predictions of labelled rows that a fit of the Spec gave before, in the embedding shared by all
-// methods and in its own (N×P), each nil where there is none.
+// JudgePredictions measures predictions of labelled rows that a fit of the Spec gave before, in the embedding shared by
+// all methods and in its own (N×P), each nil where there is none.
 func (s Spec) JudgePredictions(ctx context.Context, said *data.Predictions, shared, own *mat.Dense) (*Run, error) {
 	_, classes := said.LogProbs.Dims()
 	test := &data.Set{Labels: said.Labels, Weights: said.Weights, TestWeights: said.TestWeights, Soft: said.Soft}
@@ -339,8 +340,8 @@ func (s Spec) JudgePredictions(ctx context.Context, said *data.Predictions, shar
 	return r, r.judge(ctx, &Prepared{}, r.Outcome)
 }
 
-// CountTogether gives predictions of the same rows one set of weights by which tests count these, so that they are compared row by
-// row: copies are equal in all predictions and in the embedding, which may be nil.
+// CountTogether gives predictions of the same rows one set of weights by which tests count these, so that they are
+// compared row by row: copies are equal in all predictions and in the embedding, which may be nil.
 func CountTogether(all []*data.Predictions, embedding *mat.Dense) {
 	first := all[0]
 	said := mat.DenseCopyOf(first.LogProbs)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -56,8 +57,8 @@ type Judging struct {
 	// HeldOut also measures the NLL on a fifth of the calibration rows, after a fit to the others, so that settings can be
 	// chosen without the test rows.
 	HeldOut bool `json:"held_out,omitempty"`
-	// Folds is into how many folds one labelled set is divided, each row to be predicted by a fit to the others; 0: the rows are
-	// divided already.
+	// Folds is into how many folds one labelled set is divided, each row to be predicted by a fit to the others; 0: the
+	// rows are divided already.
 	Folds int `json:"folds,omitempty"`
 	// Within says which rows stay in one fold; "" means equal rows.
 	Within Within `json:"within,omitempty"`
@@ -115,12 +116,6 @@ func (s Spec) Possible() bool {
 	return err == nil
 }
 
-// With is the Spec with these settings in place of its own.
-func (s Spec) With(v method.Values) Spec {
-	s.Set = s.values().With(v).String()
-	return s
-}
-
 // Measuring are the settings of the run's metrics.
 func (s Spec) Measuring() (metrics.Settings, error) {
 	m, err := method.Measuring(s.values())
@@ -138,7 +133,12 @@ func (s Spec) Chosen(features int) method.Values {
 	if err != nil {
 		return v
 	}
-	return m.Chosen(method.Options{Catalog: s.Catalog, Values: v, Features: features})
+	for _, k := range m.Settings(method.Options{Catalog: s.Catalog, Values: maps.Clone(v), Features: features}) {
+		if v[k.Name] == fmt.Sprint(k.Default) {
+			delete(v, k.Name)
+		}
+	}
+	return v
 }
 
 // Resolve writes down the sizes of the codebook that the Spec leaves open, of the settings
@@ -153,7 +153,8 @@ func (s Spec) Resolve(keys []method.Key) Spec {
 			sizes[k.Name] = fmt.Sprint(k.Value)
 		}
 	}
-	return s.With(sizes)
+	s.Set = s.values().With(sizes).String()
+	return s
 }
 
 // options are what the method is built with for these rows.

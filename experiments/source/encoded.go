@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/data/synthetic"
 	"calibra/layers/encoders"
 	"calibra/optim"
 
@@ -151,44 +150,4 @@ func rawLoader(arg string, s data.RawSettings, shift Shift) loader {
 // weatherOrigin is the weather data in dir.
 func weatherOrigin(dir string) (*Origin, error) {
 	return rawOrigin(dir, data.RawSettings{}, data.Each(data.WeatherParts, func(part string) string { return data.WeatherFile(dir, part) })...)
-}
-
-// synthetics are the problems of known posterior by name.
-var synthetics = map[string]generated{
-	"cubic": {synthetic.NewCubic, 4, usual}, "proximity": {synthetic.NewProximity, 4, usual}, "proximity100": {synthetic.NewProximity, 100, usual},
-	"rare": {synthetic.NewRare, 4, usual}, "calibrated": {synthetic.NewCalibrated, 4, usual}, "longtail1000": {synthetic.NewLongTail, 1000, many},
-}
-
-type generated struct {
-	problem func(synthetic.Settings, *rand.Rand) *synthetic.Problem
-	classes int
-	rows    drawn
-}
-
-// drawn is how many rows of each part there are.
-type drawn struct{ cal, val, test int }
-
-var (
-	usual = drawn{5000, 500, 10000}
-	many  = drawn{10000, 1000, 2000} // classes need more rows to fit, and time and memory to judge
-)
-
-// syntheticFeatures is M of the synthetic problems: enough for 32 slots of width 2.
-const syntheticFeatures = 64
-
-// syntheticOrigin draws the rows.
-func syntheticOrigin(name string, s generated) *Origin {
-	return &Origin{
-		Name: name, Dataset: name, Backbone: "known", Digest: "synthetic", seeded: true, Shifts: []Shift{ThinShift},
-		size: Size{Rows: s.rows.cal, Features: syntheticFeatures, Classes: s.classes, Tested: s.rows.test},
-		load: func(_ context.Context, seed uint64, _ Encoder) (*Problem, error) {
-			rng := rand.New(rand.NewPCG(seed, 1))
-			g := s.problem(synthetic.Settings{Features: syntheticFeatures, Classes: s.classes}, rng)
-			p := &Problem{Source: &data.Source{Path: name, Classes: g.Classes}}
-			p.Source.Cal, _ = g.Draw(s.rows.cal, rng)
-			p.Source.Val, _ = g.Draw(s.rows.val, rng)
-			p.Source.Test, p.Truth = g.Draw(s.rows.test, rng)
-			return p, nil
-		},
-	}
 }
