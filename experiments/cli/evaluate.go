@@ -456,7 +456,7 @@ func (c *evaluateCmd) pictures(d *report.Document, in *Judged, r *metrics.Report
 	}
 	shown := report.Portraits(seen, p.ClassNames)
 	shown[0].Figures = append(shown[0].Figures,
-		&report.Drawing{Name: "reliability-classes", Caption: "How often any class is right, against its probability, in bins of one width.", Figure: report.Reliability("Reliability of all classes", classes)})
+		&report.Drawing{Name: "reliability-classes", Caption: "How often any class is right, against its probability, in bins of one width; ECE is their mean gap, and grey bars are their shares of all probabilities.", Figure: report.Reliability("Reliability of all classes", classes)})
 	if !math.IsNaN(r.Values[metrics.LCE]) {
 		shown = append(shown, &report.Section{Title: "Local calibration", Figures: []*report.Drawing{{Name: "ess-profile",
 			Figure:  report.ESSProfile("Local calibration along density", r.Local.ESSProfile(15)),
