@@ -13,6 +13,9 @@ import (
 // Methods lists all methods, the paper's first.
 var Methods = slices.Concat(papers, beyond, controls)
 
+// plattC says what platt.C is, which is another regression where it has a number.
+const plattC = "inverse strength C of a penalty, with which all probabilities enter each class's regression, as in the paper's tables; none is Platt's sigmoid"
+
 // papers are the methods that papers have published, the paper's own first.
 var papers = []Method{
 	{
@@ -64,9 +67,15 @@ var papers = []Method{
 	},
 	{
 		Name: "ps", Group: Baseline, Reference: "Platt 1999",
-		Line:  "Platt scaling: a logistic regression on the probabilities for each class",
+		Line:  "Platt scaling: a sigmoid of each class's score",
 		Needs: onLogits, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return baselines.Platt(o.Minimize()) },
+		New: func(o *Options) layers.Stateful {
+			method := o.Minimize()
+			if c := o.FloatOr("platt.C", "none", Positive, "1", plattC); c != nil {
+				return baselines.PlattVector(*c, method)
+			}
+			return baselines.Platt(method)
+		},
 	},
 	{
 		Name: "dc", Group: Baseline, Reference: "Kull et al. 2019",

@@ -224,8 +224,11 @@ func (c cell) prepare(t *testing.T, src *data.Source) *experiments.Prepared {
 
 func (c cell) spec() experiments.Spec {
 	set := ""
-	if c.EMA != "" {
+	switch {
+	case c.EMA != "":
 		set = "codebook.start=" + c.EMA
+	case c.Method == "ps":
+		set = "platt.C=1" // as the published code has it
 	}
 	return experiments.Spec{Method: c.Method, Set: set, Split: c.Split, Seed: c.Seed}
 }
