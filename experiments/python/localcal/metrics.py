@@ -296,7 +296,7 @@ def smece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     --------
     >>> import localcal.metrics
     >>> round(localcal.metrics.smece([0, 1, 1, 0], [[0.6, 0.4], [0.3, 0.7], [0.2, 0.8], [0.9, 0.1]]), 2)
-    0.17
+    0.25
     """
     if excess:
         return noise("smece", y_true, y_prob, sample_weight=sample_weight, labels=labels, **options).excess
