@@ -209,14 +209,14 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         return given, split
 
     def _folds(self, y: Array) -> typing.Any:
-        """The splitter. Each fold of an ensemble has a calibrator, which rows of every class are for."""
+        """The splitter. Each fold of an ensemble has a calibrator, which needs rows of all classes."""
         if self.ensemble:
             least = np.unique(y, return_counts=True)[1].min()
             count = self.cv if isinstance(self.cv, int) else getattr(self.cv, "n_splits", 0)
             if count > least:
                 raise InputError(f"Requesting {count}-fold cross-validation but provided less than {count} examples for at least one class; choose fewer folds, or ensemble=False")
             if isinstance(self.cv, LeaveOneOut):
-                raise InputError("LeaveOneOut cross-validation does hold out one row for each calibrator of an ensemble; choose ensemble=False, or fewer folds")
+                raise InputError("LeaveOneOut cross-validation does not give a calibrator of an ensemble rows of all classes; choose ensemble=False, or fewer folds")
         return check_cv(self.cv, y, classifier=True)
 
     def _calibrated(self, estimator: typing.Any, held: list[_Held], latent: Latent) -> CalibratedEstimator:
@@ -313,7 +313,10 @@ def _held(estimator: typing.Any, X: Rows, labels: Array, weight: Array | None, c
 def _fitted(estimator: typing.Any, X: Rows, y: Array, train: Array, params: dict[str, Rows]) -> typing.Any:
     """The estimator, fitted to some rows."""
     some = {name: _safe_indexing(value, train) if hasattr(value, "__len__") and len(value) == len(y) else value for name, value in params.items()}
-    return typing.cast(typing.Any, clone(estimator)).fit(_safe_indexing(X, train), y[train], **some)
+    one = typing.cast(typing.Any, clone(estimator)).fit(_safe_indexing(X, train), y[train], **some)
+    if not hasattr(one, "classes_"):
+        raise InputError(f"{type(estimator).__name__} is no classifier: it has no classes_ after fit")
+    return one
 
 
 def _scores(estimator: typing.Any, X: Rows) -> tuple[Array, str]:

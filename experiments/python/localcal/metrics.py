@@ -619,7 +619,7 @@ def _measured(metric: str, y: Rows, p: Rows, features: Rows, sample_weight: Rows
     said = judging.evaluate(p, y, features, sample_weight=sample_weight, classes=labels, replicates=0, folds=0, **options)
     known, key = dict(said.metrics), KEYS.get(metric, metric)
     if "smece_top" in said.report:
-        known["smece_top"] = judging.measured(said.report["smece_top"])
+        known["smece_top"] = judging.metric_of(said.report["smece_top"])
     if key not in known:
         raise InputError(f"{metric} is no metric of calibra evaluate; there are {', '.join([*KEYS, *sorted(set(known) - set(KEYS.values()))])}")
     return known[key]
