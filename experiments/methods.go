@@ -13,9 +13,6 @@ import (
 // Methods lists all methods, the paper's first.
 var Methods = slices.Concat(papers, beyond, controls)
 
-// plattC says what platt.C is, which is another regression where it has a number.
-const plattC = "inverse strength C of a penalty, with which all probabilities enter each class's regression, as in the paper's tables; none is Platt's sigmoid"
-
 // papers are the methods that papers have published, the paper's own first.
 var papers = []Method{
 	{
@@ -71,7 +68,9 @@ var papers = []Method{
 		Needs: onLogits, Cost: Moment,
 		New: func(o *Options) layers.Stateful {
 			method := o.Minimize()
-			if c := o.FloatOr("platt.C", "none", Positive, "1", plattC); c != nil {
+			c := o.FloatOr("platt.C", "none", Positive, "1",
+				"inverse strength of a penalty on a regression of all probabilities, as the paper's tables have it; none is Platt's sigmoid")
+			if c != nil {
 				return baselines.PlattVector(*c, method)
 			}
 			return baselines.Platt(method)

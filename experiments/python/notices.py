@@ -25,7 +25,8 @@ def linked(binary):
 
 
 def go(*words):
-    return subprocess.run(["go", *words], cwd=pathlib.Path(__file__).parent, capture_output=True, text=True, encoding="utf-8", check=True).stdout
+    here = pathlib.Path(__file__).parent
+    return subprocess.run(["go", *words], cwd=here, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=True).stdout
 
 
 def objects(text):
@@ -38,13 +39,15 @@ def objects(text):
 
 def notices(binaries):
     folders = {"Go, its runtime and standard library": go("env", "GOROOT").strip()}
-    folders |= {f"{m['Path']} {m['Version']}": m["Dir"] for m in objects(go("mod", "download", "-json", *dict.fromkeys(m for binary in binaries for m in linked(binary))))}
+    modules = dict.fromkeys(module for binary in binaries for module in linked(binary))
+    folders |= {f"{m['Path']} {m['Version']}": m["Dir"] for m in objects(go("mod", "download", "-json", *modules))}
     for name, folder in folders.items():
         files = sorted(path for path in pathlib.Path(folder).iterdir() if path.is_file() and NAMES.match(path.name))
         if not any(LICENCE.match(path.name) for path in files):
             raise SystemExit(f"{name} has no licence in {folder}; leave it out of the binary, or find its licence")
         for path in files:
-            yield f"{'=' * 79}\n{name}: {path.name}\n{'=' * 79}\n\n{path.read_text(encoding='utf-8', errors='replace').strip()}\n\n"
+            text = path.read_text(encoding="utf-8", errors="replace").strip()
+            yield f"{'=' * 79}\n{name}: {path.name}\n{'=' * 79}\n\n{text}\n\n"
 
 
 if __name__ == "__main__":

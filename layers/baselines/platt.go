@@ -26,10 +26,11 @@ import (
 // which of two classes is the difference of the logits. So two classes have the probabilities of scikit-learn's
 // CalibratedClassifierCV(method="sigmoid"), which takes the same two scores. A nil method is L-BFGS.
 func Platt(method optim.Method) *Smooth {
-	return &Smooth{title: "Platt scaling", of: plattMap{}, method: method, begin: func(cal *data.Set) (*graph.Weights, optim.Method, error) {
+	begin := func(cal *data.Set) (*graph.Weights, optim.Method, error) {
 		w, err := plattStart(cal)
 		return w, nil, err
-	}}
+	}
+	return &Smooth{title: "Platt scaling", of: plattMap{}, method: method, begin: begin}
 }
 
 // plattStart is a = 0 and the b at which all rows have their class's share, with the state of the rows.

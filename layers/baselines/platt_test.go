@@ -33,7 +33,8 @@ func TestPlattIsThatOfMargins(t *testing.T) {
 		return in["score"]
 	}
 	for _, margin := range []float64{-700, -40, -1e-9, 0, 2, 40, 700} {
-		if s := view(0, margin); math.Abs(s.At(0, 1)-margin) > 1e-12*math.Abs(margin)+1e-15 || math.Abs(s.At(0, 0)+margin) > 1e-12*math.Abs(margin)+1e-15 {
+		s, off := view(0, margin), 1e-12*math.Abs(margin)+1e-15 // rounding
+		if math.Abs(s.At(0, 1)-margin) > off || math.Abs(s.At(0, 0)+margin) > off {
 			t.Errorf("the scores of the logits 0 and %v are %v", margin, mat.Formatted(s))
 		}
 	}

@@ -135,12 +135,15 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             folds = list(self._folds(y).split(X, y, **split))
             tests = [test for _, test in folds]
             ones = list(Parallel(n_jobs=self.n_jobs)(delayed(_fitted)(estimator, X, y, train, fit) for train, _ in folds))
-        labels, weight = numbered(y, np.asarray(self.classes_)), None if sample_weight is None else np.asarray(sample_weight)
-        held = [_held(one, _safe_indexing(X, test), labels[test], None if weight is None else weight[test], self.classes_, latent) for one, test in zip(ones, tests)]
+        labels = numbered(y, np.asarray(self.classes_))
+        held = [_held(one, _safe_indexing(X, test), labels[test], self.classes_, latent) for one, test in zip(ones, tests)]
+        if sample_weight is not None:
+            held = [rows._replace(weight=np.asarray(sample_weight)[test]) for rows, test in zip(held, tests)]
         if self.ensemble or isinstance(self.cv, str):
             self.calibrated_classifiers_ = [self._calibrated(one, [rows], latent) for one, rows in zip(ones, held)]
         else:
-            self.calibrated_classifiers_ = [self._calibrated(_fitted(estimator, X, y, np.arange(len(y)), fit), held, latent)]
+            last = _fitted(estimator, X, y, np.arange(len(y)), fit)
+            self.calibrated_classifiers_ = [self._calibrated(last, held, latent)]
         self.estimator_ = self.calibrated_classifiers_[0].estimator
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -204,7 +207,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             return dict(routed.estimator.fit), dict(routed.splitter.split)
         split = {"groups": given.pop("groups")} if groups is not None else {}
         if sample_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
-            warnings.warn(f"the fit of {type(estimator).__name__} takes no sample_weight; the weights are for the calibrator alone", CalibraWarning, stacklevel=3)
+            said = f"the fit of {type(estimator).__name__} takes no sample_weight; the weights are for the calibrator alone"
+            warnings.warn(said, CalibraWarning, stacklevel=3)
             del given["sample_weight"]
         return given, split
 
@@ -214,18 +218,24 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             least = np.unique(y, return_counts=True)[1].min()
             count = self.cv if isinstance(self.cv, int) else getattr(self.cv, "n_splits", 0)
             if count > least:
-                raise InputError(f"Requesting {count}-fold cross-validation but provided less than {count} examples for at least one class; choose fewer folds, or ensemble=False")
+                raise InputError(
+                    f"Requesting {count}-fold cross-validation but provided less than {count} examples for at least one class; "
+                    "choose fewer folds, or ensemble=False"
+                )
             if isinstance(self.cv, LeaveOneOut):
-                raise InputError("LeaveOneOut cross-validation does not give a calibrator of an ensemble rows of all classes; choose ensemble=False, or fewer folds")
+                raise InputError(
+                    "LeaveOneOut cross-validation does not give a calibrator of an ensemble rows of all classes; "
+                    "choose ensemble=False, or fewer folds"
+                )
         return check_cv(self.cv, y, classifier=True)
 
     def _calibrated(self, estimator: typing.Any, held: list[_Held], latent: Latent) -> CalibratedEstimator:
-        """The estimator with a calibrator of its classes' scores, of held-out rows whose classes the folds' estimators had seen."""
+        """The estimator, and a calibrator of held-out rows whose classes the estimators of their folds had seen."""
         columns = np.searchsorted(self.classes_, estimator.classes_)
         one = CalibratedEstimator(estimator, columns, len(self.classes_), latent)
         known = np.concatenate([rows.known for rows in held])
         if not known.any():
-            raise InputError("a fold holds out only rows of classes that its estimator has not seen; shuffle the rows, or choose another cv")
+            raise InputError("a fold's estimator has seen no class of the rows held out; shuffle the rows, or choose another cv")
         if len(columns) == 1:
             return one
 
@@ -239,9 +249,10 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         if said == "logits":
             one.scale = max(1.0, float(np.abs(scores[np.isfinite(scores)]).max(initial=0)) / LARGEST)
         settings = {key.replace(".", "__"): value for key, value in (self.settings or {}).items()}
-        model = Calibrator(NAMES.get(self.method or "", self.method), seed=self.seed, accept_shift=True, scores=said, **settings)
-        labels = np.searchsorted(columns, of("labels"))
-        one.calibrator = model.fit(scores / one.scale, labels, of("features"), sample_weight=of("weight"), classes=np.arange(len(columns)))
+        method = NAMES.get(self.method or "", self.method)
+        model = Calibrator(method, seed=self.seed, accept_shift=True, scores=said, **settings)
+        labels, classes = np.searchsorted(columns, of("labels")), np.arange(len(columns))
+        one.calibrator = model.fit(scores / one.scale, labels, of("features"), sample_weight=of("weight"), classes=classes)
         return one
 
     def _latent(self, X: Rows) -> Latent:
@@ -259,7 +270,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
 
 
 class Latent(typing.NamedTuple):
-    """Where features come from: a fitted transformer, a callable, a layer by its name, or X itself, whose missing numbers are these means."""
+    """Where features come from: a fitted transformer, a callable, a layer's name, or X with these means for what is missing."""
 
     of: typing.Any
     means: Array | None
@@ -287,7 +298,11 @@ class CalibratedEstimator:
         """Calibrated probabilities (N×C), 0 of a class that the estimator has not seen."""
         scores, _ = _scores(self.estimator, X)
         p = np.zeros((len(scores), self.count))
-        p[:, self.columns] = 1 if self.calibrator is None else self.calibrator.predict_proba(scores / self.scale, self.latent.features(self.estimator, X))
+        if self.calibrator is None:
+            p[:, self.columns] = 1
+        else:
+            features = self.latent.features(self.estimator, X)
+            p[:, self.columns] = self.calibrator.predict_proba(scores / self.scale, features)
         return p
 
 
@@ -296,23 +311,24 @@ class _Held(typing.NamedTuple):
 
     scores: Array  # N×C; −∞, or the probability 0, of a class that it has not seen
     labels: Array  # N
-    weight: Array | None  # N
     features: Array | None  # N×M
     known: Array  # N, whether it has seen the class of the row
     said: str  # what the scores are
+    weight: Array | None = None  # N
 
 
-def _held(estimator: typing.Any, X: Rows, labels: Array, weight: Array | None, classes: Array, latent: Latent) -> _Held:
+def _held(estimator: typing.Any, X: Rows, labels: Array, classes: Array, latent: Latent) -> _Held:
     scores, said = _scores(estimator, X)
     columns = np.searchsorted(classes, estimator.classes_)
     wide = np.full((len(scores), len(classes)), -np.inf if said == "logits" else 0.0)
     wide[:, columns] = scores
-    return _Held(wide, labels, weight, latent.features(estimator, X), np.isin(labels, columns), said)
+    return _Held(wide, labels, latent.features(estimator, X), np.isin(labels, columns), said)
 
 
 def _fitted(estimator: typing.Any, X: Rows, y: Array, train: Array, params: dict[str, Rows]) -> typing.Any:
     """The estimator, fitted to some rows."""
-    some = {name: _safe_indexing(value, train) if hasattr(value, "__len__") and len(value) == len(y) else value for name, value in params.items()}
+    of_rows = {name for name, value in params.items() if hasattr(value, "__len__") and len(value) == len(y)}
+    some = {name: _safe_indexing(value, train) if name in of_rows else value for name, value in params.items()}
     one = typing.cast(typing.Any, clone(estimator)).fit(_safe_indexing(X, train), y[train], **some)
     if not hasattr(one, "classes_"):
         raise InputError(f"{type(estimator).__name__} is no classifier: it has no classes_ after fit")
@@ -331,7 +347,7 @@ def _scores(estimator: typing.Any, X: Rows) -> tuple[Array, str]:
 
 
 def _means(X: Rows) -> Array | None:
-    """The means of the columns of X over the numbers that are not missing, 0 where all are; None of what does not hold numbers alone."""
+    """The means of the columns of X without missing numbers, 0 where all are missing; None of what holds no numbers alone."""
     if hasattr(X, "tocsr"):
         return None
     try:

@@ -166,7 +166,9 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     _renamed("ece")
     weight, residual = _top_gaps(_sample(y_true, y_prob, sample_weight, labels, scores), bins)
     value = float(np.abs(residual).sum())
-    return value - noise("ece", y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores, bins=bins).mean if excess else value
+    if not excess:
+        return value
+    return value - noise("ece", y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores, bins=bins).mean
 
 
 def rmsce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
@@ -334,7 +336,9 @@ def classwise_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, lab
     """
     sample = _sample(y_true, y_prob, sample_weight, labels, scores)
     value = float(np.mean([np.abs(residual).sum() for _, residual in _gaps(sample, bins)]))
-    return value - noise("classwise_ece", y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores, bins=bins).mean if excess else value
+    if not excess:
+        return value
+    return value - noise("classwise_ece", y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores, bins=bins).mean
 
 
 def classwise_mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
@@ -621,13 +625,15 @@ def _measured(metric: str, y: Rows, p: Rows, features: Rows, sample_weight: Rows
     if "smece_top" in said.report:
         known["smece_top"] = judging.metric_of(said.report["smece_top"])
     if key not in known:
-        raise InputError(f"{metric} is no metric of calibra evaluate; there are {', '.join([*KEYS, *sorted(set(known) - set(KEYS.values()))])}")
+        names = [*KEYS, *sorted(set(known) - set(KEYS.values()))]
+        raise InputError(f"{metric} is no metric of calibra evaluate; there are {', '.join(names)}")
     return known[key]
 
 
 def _renamed(name: str) -> None:
     """A name that meant the class-wise metric before."""
-    warnings.warn(f"metrics.{name} is that of the most probable class, as other libraries have it; the class-wise one is metrics.classwise_{name}. The next version says this no more", FutureWarning, stacklevel=3)
+    said = f"metrics.{name} is that of the most probable class, as in other libraries; the class-wise one is metrics.classwise_{name}"
+    warnings.warn(f"{said}. The next version says this no more", FutureWarning, stacklevel=3)
 
 
 def __getattr__(name: str) -> typing.Any:

@@ -1,6 +1,6 @@
 """A plugin of pytest that puts CalibratedClassifier in the place of CalibratedClassifierCV in scikit-learn's own tests.
 
-    CALIBRA=calibra PYTHONPATH=experiments/python:experiments/python/tests python -m pytest -p sklearn_suite --pyargs sklearn.tests.test_calibration
+    cd experiments/python/tests && python -m pytest -p sklearn_suite --pyargs sklearn.tests.test_calibration
 
 test_sklearn_suite.py runs it. It is loaded before scikit-learn's tests are, which import the class by name.
 """
@@ -20,7 +20,9 @@ class CalibratedClassifierCV(localcal.CalibratedClassifier):
         super().__init__(estimator, method=method, cv=cv, n_jobs=n_jobs, ensemble=ensemble)
 
     def fit(self, X, y, sample_weight=None, **params):
-        chosen, self.ensemble = self.ensemble, not isinstance(self.estimator, FrozenEstimator) if self.ensemble == "auto" else self.ensemble
+        chosen = self.ensemble
+        if chosen == "auto":
+            self.ensemble = not isinstance(self.estimator, FrozenEstimator)
         try:
             super().fit(X, y, sample_weight, **params)
         finally:
@@ -35,7 +37,8 @@ class CalibratedClassifierCV(localcal.CalibratedClassifier):
     def _base(self):
         if self.estimator is not None:
             return self.estimator
-        return LinearSVC(random_state=0).set_fit_request(sample_weight=True) if _routing_enabled() else LinearSVC(random_state=0)
+        one = LinearSVC(random_state=0)
+        return one.set_fit_request(sample_weight=True) if _routing_enabled() else one
 
 
 sklearn.calibration.CalibratedClassifierCV = CalibratedClassifierCV
