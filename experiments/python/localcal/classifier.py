@@ -21,6 +21,12 @@ from localcal.tables import Array, Rows
 
 NAMES = {"sigmoid": "ps", "isotonic": "ir", "temperature": "ts"}  # scikit-learn's names of methods
 
+# Methods of whose ensembles the probabilities are averaged: steps, whose probability of a class is 0 where no row of a step has
+# it, which one fold's rows do not show of the others', and Platt's sigmoid, as scikit-learn does. Of others their logarithms are.
+AVERAGED = ("histogram", "ir", "ps", "venn-abers")
+
+LEAST = float(np.finfo(np.float64).tiny)  # what no probability of another method is below, but by rounding
+
 LARGEST = 300.0  # scores of a decision_function above it are divided by one number: logits 745 apart are a mask
 
 
@@ -38,8 +44,9 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         How rows are held out: the calibrator sees scores of rows that their estimator was not fitted to.
         With "prefit" the estimator is fitted already, and fit takes rows that it has not seen.
     ensemble : bool
-        True keeps an estimator with a calibrator for each fold, and averages their probabilities; a class that a fold's
-        estimator has not seen has the probability 0 there. False keeps one estimator, fitted to all rows, and one
+        True keeps an estimator with a calibrator for each fold, and averages their log-probabilities or, of ps, ir,
+        histogram and venn-abers, and where a fold's estimator has not seen a class, which has the probability 0 there,
+        their probabilities. False keeps one estimator, fitted to all rows, and one
         calibrator of all held-out scores, without rows of a class that their estimator had not seen.
     latent : None, transformer, callable(estimator, X), or str
         The features (N×M) that local methods divide: the output of a transformer for X, or of a callable for
@@ -152,7 +159,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         return self
 
     def predict_proba(self, X: Rows) -> Array:
-        """Calibrated probabilities; of an ensemble, their mean.
+        """Calibrated probabilities; of an ensemble, the normalized geometric mean, or the mean as the class says.
 
         Parameters
         ----------
@@ -163,7 +170,13 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         array of N×C
         """
         check_is_fitted(self)
-        return typing.cast(Array, np.mean([one.predict_proba(X) for one in self.calibrated_classifiers_], axis=0))
+        each = [one.predict_proba(X) for one in self.calibrated_classifiers_]
+        lacking = any(len(one.columns) < len(self.classes_) for one in self.calibrated_classifiers_)
+        if len(each) == 1 or lacking or NAMES.get(self.method or "", self.method) in AVERAGED:
+            return typing.cast(Array, np.mean(each, axis=0))
+        logs = np.mean([np.log(np.maximum(p, LEAST)) for p in each], axis=0)
+        p = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return typing.cast(Array, p / p.sum(axis=1, keepdims=True))
 
     def predict(self, X: Rows) -> Array:
         """The most probable class of each row.
