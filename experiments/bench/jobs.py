@@ -63,7 +63,7 @@ def calibra_fit(logits, y):
 def calibra_measure(p, y):
     import localcal
 
-    return localcal.metrics.nll(y, p), localcal.metrics.ece(y, p)
+    return localcal.metrics.nll(y, p), localcal.metrics.classwise_ece(y, p)
 
 
 def sklearn_fit(logits, y):

@@ -69,9 +69,17 @@ var papers = []Method{
 	},
 	{
 		Name: "ps", Group: Baseline, Reference: "Platt 1999",
-		Line:  "Platt scaling: a logistic regression on the probabilities for each class",
+		Line:  "Platt scaling: a sigmoid of each class's score",
 		Needs: onLogits, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return baselines.Platt(o.Minimize()) },
+		New: func(o *Options) layers.Stateful {
+			method := o.Minimize()
+			c := o.FloatOr("platt.C", "none", Positive, "1",
+				"inverse strength of a penalty on a regression of all probabilities, as the paper's tables have it; none is Platt's sigmoid")
+			if c != nil {
+				return baselines.PlattVector(*c, method)
+			}
+			return baselines.Platt(method)
+		},
 	},
 	{
 		Name: "dc", Group: Baseline, Reference: "Kull et al. 2019",

@@ -225,8 +225,11 @@ func (c cell) prepare(t *testing.T, src *data.Source) *run.Prepared {
 
 func (c cell) spec() run.Spec {
 	set := ""
-	if c.EMA != "" {
+	switch {
+	case c.EMA != "":
 		set = "codebook.start=" + c.EMA
+	case c.Method == "ps":
+		set = "platt.C=1" // as the published code has it
 	}
 	return run.Spec{Method: c.Method, Set: set, Split: c.Split, Seed: c.Seed}
 }

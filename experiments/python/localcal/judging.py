@@ -232,7 +232,7 @@ class Evaluation(Page):
     def decomposition(self) -> dict[str, Decomposition]:
         """The parts of the scores "nll" and "brier"."""
         scores = self.report.get("decomposition", {})
-        return {score: Decomposition(**{part: _metric(said) for part, said in parts.items()}) for score, parts in scores.items()}
+        return {score: Decomposition(**{part: metric_of(said) for part, said in parts.items()}) for score, parts in scores.items()}
 
     def __getitem__(self, metric: str) -> Metric:
         return self.metrics[metric]
@@ -354,10 +354,11 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
         printed = run("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options), within=folder)
         page = (folder / "report.html").read_text(encoding="utf-8")
     report = json.loads(printed)
-    return Evaluation(report["rows"], report["classes"], {name: _metric(m) for name, m in report["metrics"].items()}, report, page)
+    return Evaluation(report["rows"], report["classes"], {name: metric_of(m) for name, m in report["metrics"].items()}, report, page)
 
 
-def _metric(said: dict[str, typing.Any]) -> Metric:
+def metric_of(said: dict[str, typing.Any]) -> Metric:
+    """A metric as the command prints it in JSON."""
     interval = (said["ci"][0], said["ci"][1]) if "ci" in said else None
     return Metric(said["value"], interval, Floor(**said["noise"]) if "noise" in said else None)
 
