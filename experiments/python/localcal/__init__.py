@@ -23,8 +23,9 @@ import typing
 
 from localcal import metrics
 from localcal.calibrator import Calibrator
-from localcal.command import CalibraWarning, FitError, InputError, run
+from localcal.command import CalibraWarning, FitError, InputError
 from localcal.judging import Comparison, Decomposition, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate
+from localcal.worker import run
 
 __all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Verdict", "diagnose", "evaluate", "metrics", "run"]
 

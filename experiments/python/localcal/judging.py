@@ -8,8 +8,9 @@ import pathlib
 import typing
 
 from localcal.classes import classes_of, columns, numbered, single
-from localcal.command import array, flags, run, scratch, write
+from localcal.command import array, flags, write
 from localcal.tables import Rows, column_names, single_column
+from localcal.worker import working
 
 
 @dataclasses.dataclass(frozen=True)
@@ -349,9 +350,9 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
     >>> round(said["nll"].value, 4), said["ece"].floor.p_value < 0.05
     (0.2899, True)
     """
-    with scratch(p, y, features) as folder:
+    with working(p, y, features) as (worker, folder):
         where = _written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
-        printed = run("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options), within=folder)
+        printed = worker.ask("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options))
         page = (folder / "report.html").read_text(encoding="utf-8")
     report = json.loads(printed)
     return Evaluation(report["rows"], report["classes"], {name: _metric(m) for name, m in report["metrics"].items()}, report, page)
@@ -393,9 +394,9 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
     >>> len(localcal.diagnose(np.full(2000, 0.7), y, features, redraws=99).regions) > 0
     True
     """
-    with scratch(p, y, features) as folder:
+    with working(p, y, features) as (worker, folder):
         where = _written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
-        printed = run("diagnose", *where, "--json", "--out", folder / "diagnosis", *flags(options), within=folder)
+        printed = worker.ask("diagnose", *where, "--json", "--out", folder / "diagnosis", *flags(options))
         page = (folder / "diagnosis" / "diagnosis.html").read_text(encoding="utf-8")
     report = json.loads(printed)
     return Diagnosis(Verdict.of(report["verdict"]), report["found"], report["regions"], report, page)
