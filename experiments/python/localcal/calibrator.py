@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 
 from localcal import judging
+from localcal.card import card
 from localcal.classes import classes_of, columns, numbered, of_single, single, soft
 from localcal.command import CalibraWarning, InputError, plain, spoken, write
 from localcal.network import Network
@@ -91,6 +92,11 @@ class Calibrator(Routed):
     >>> features = np.random.default_rng(0).normal(size=(300, 2))       # without which equal rows count as copies
     >>> round(model.evaluate(logits, y, folds=0)["nll"].value, 2), model.diagnose(logits, y, features=features).verdict.say
     (0.64, 'use')
+
+    Whether other rows look like those of the fit:
+
+    >>> model.check(logits).ok, model.check(100 * logits).ok
+    (True, False)
 
     A model is kept in a folder, which calibra apply reads too:
 
@@ -571,6 +577,21 @@ class Calibrator(Routed):
         if not hasattr(self, "run_"):
             raise _unfitted()("this Calibrator is not fitted yet; call fit first")
         return self
+
+    def _repr_html_(self) -> str:
+        """What the fit says: the card of a notebook, with the command's page to unfold."""
+        if not self.__sklearn_is_fitted__():
+            return card(repr(self), ["It is not fitted yet."])
+        config, said = json.loads(self.run_["config.json"]), self.result_ if hasattr(self, "result_") else {}
+        lines = [said["verdict"]["sentence"], *said["verdict"]["why"]] if "verdict" in said else []
+        lines += [said["classifier_kept"]] if "classifier_kept" in said else []
+        lines += [spoken(f"{note['text']}.") for note in said.get("notes", [])]
+        table = [["candidate", "held-out NLL", "± s.e.", "share"]]
+        table += [[m["candidate"], f"{m['nll']:.4f}", f"{m['nll_error']:.4f}", f"{m['share']:.3f}" if "share" in m else "chosen" if m.get("chosen") else ""] for m in said.get("candidates", [])]
+        features = f", {config['features']} features" if config["features"] else ""
+        title = f"{config['method']}, fitted to {config['calibration_rows']:,} rows of {config['classes']} classes{features}"
+        page = self.run_.get("report.html")
+        return card(title, lines, table if len(table) > 1 else [], None if page is None else page.decode("utf-8"))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "run_")
