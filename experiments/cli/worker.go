@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"calibra/data/disk"
 	"calibra/experiments"
 	"calibra/graph/work"
 )
@@ -44,7 +45,7 @@ func serve(ctx context.Context, in io.Reader, methods *experiments.Catalog) int 
 	folder.Store("")
 	remove := func() {
 		if path := folder.Load().(string); path != "" {
-			os.RemoveAll(path)
+			_ = disk.RemoveAll(path) // what cannot be removed stays
 		}
 	}
 	defer remove()
@@ -55,8 +56,18 @@ func serve(ctx context.Context, in io.Reader, methods *experiments.Catalog) int 
 		os.Exit(exitInterrupted)
 	})
 	defer keep()
-	ready := newLine(ctx, methods)
-	for text := range lines {
+	for {
+		ready := newLine(ctx, methods)
+		var text string
+		select {
+		case said, more := <-lines:
+			if !more {
+				return 0
+			}
+			text = said
+		case <-ctx.Done():
+			return 0
+		}
 		var next request
 		if err := json.Unmarshal([]byte(text), &next); err != nil {
 			fmt.Fprintf(os.Stderr, "calibra: %s reads requests of the Python package, each a line of JSON: %v\n", worker, err)
@@ -73,7 +84,5 @@ func serve(ctx context.Context, in io.Reader, methods *experiments.Catalog) int 
 		if time.Since(start) > lasting {
 			debug.FreeOSMemory()
 		}
-		ready = newLine(ctx, methods)
 	}
-	return 0
 }
