@@ -14,10 +14,10 @@ import numpy as np
 from localcal import judging
 from localcal.card import card
 from localcal.classes import classes_of, columns, numbered, of_single, single, soft
-from localcal.command import CalibraWarning, InputError, plain, spoken, write
+from localcal.command import CalibraWarning, InputError, array, plain, spoken, write
 from localcal.network import Network
 from localcal.routing import Routed
-from localcal.shift import FEWEST, KINDS, Check, Glance
+from localcal.shift import FEWEST, KINDS, Check, Glance, plain_rows
 from localcal.tables import Array, Names, Parts, Rows, parts
 from localcal.worker import working
 
@@ -331,7 +331,9 @@ class Calibrator(Routed):
         if p is None or read is None:
             return self._applied(logits, features)["probs"]
         if not self.accept_shift and len(logits) >= FEWEST:
-            unlike = self._glance().unlike(read, None if features is None else np.asarray(features))
+            if features is not None and not plain_rows(features := array(features, "features"), len(read)):
+                return self._applied(logits, features)["probs"]  # which refuses them, with a sentence
+            unlike = self._glance().unlike(read, features)
             if unlike and (self.accept_shift is not None or not unlike <= self._told()):
                 self._applied(logits, features)  # which says what it is, or refuses it
                 self._told().update(unlike)

@@ -79,6 +79,11 @@ def tensors(model: bytes, prefix: str) -> dict[str, Array]:
     return found
 
 
+def plain_rows(features: Array, rows: int) -> bool:
+    """Whether features are a matrix of finite numbers with so many rows."""
+    return features.ndim == 2 and len(features) == rows and features.dtype.kind in "fiub" and bool(np.isfinite(features.sum()))
+
+
 class Glance:
     """A quick look at rows: whether the command, which says what it is, would find anything.
 

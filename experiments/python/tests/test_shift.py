@@ -88,3 +88,10 @@ def test_a_glance_sees_what_the_command_does():
             assert seen.ok and not unlike
     # what the command does not tell once it is asked costs one request: misfits that are no exchange
     assert 20 < found <= asked <= 50
+
+
+@pytest.mark.parametrize("features, words", [(TEST[2][:50], "50 rows"), (np.full((600, 8), "a"), "features has dtype"), (np.where(TEST[2] > 3, np.nan, TEST[2]), "finite")])
+def test_wrong_features_are_refused_though_the_method_reads_none(model, features, words):
+    for _ in range(2):
+        with pytest.raises(localcal.InputError, match=words):
+            model.predict_proba(TEST[0], features)
