@@ -36,11 +36,15 @@ const calibrationRows = 10000
 var JobsHead = []string{"turn", "library", "version", "method", "fitted", "rows", "classes", "fit_s", "refit_s",
 	"predict_s", "metrics_s", "job_s", "peak_mb", "nll", "one_row_ms", "thousand_rows_ms", "again_s"}
 
-// Jobs measures whole jobs by calibra's Python package and by libraries that a user would pick, by turns: logits of fitted
-// rows are read from a file, a method is fitted, other rows are read, predicted, measured and written. python names the
-// interpreter, program what its calibra runs. lacking are the libraries that cannot be imported there.
-func Jobs(ctx context.Context, python, program, dir string, s Size, fitted, turns int) (rows [][]string, lacking []string, err error) {
-	parts := []part{{[3]string{"cal_features", "cal_logits", "cal_labels"}, fitted}, {[3]string{"test_features", "test_logits", "test_labels"}, s.Rows}}
+// Jobs measures whole jobs by calibra's Python package and by libraries that a user would pick, by turns: logits of
+// fitted rows are read from a file, a method is fitted, other rows are read, predicted, measured and written. python
+// names the interpreter, program what its calibra runs. lacking are the libraries that cannot be imported there.
+func Jobs(ctx context.Context, python, program, dir string, s Size, fitted, turns int) (
+	rows [][]string, lacking []string, err error) {
+	parts := []part{
+		{[3]string{"cal_features", "cal_logits", "cal_labels"}, fitted},
+		{[3]string{"test_features", "test_logits", "test_labels"}, s.Rows},
+	}
 	arrays := newRows(jobFeatures, s.Classes).arrays(parts)
 	in, out := filepath.Join(dir, "rows.npz"), filepath.Join(dir, "out.npz")
 	if err := disk.WriteNPZ(in, arrays...); err != nil {

@@ -174,8 +174,8 @@ def job(fit, measure):
     np.savez(out, probs=p)
     told = {"fit_s": fitted - start, "predict_s": said - asked, "metrics_s": measured - said, "job_s": time.time() - BEGAN, "peak_mb": peak(), "nll": nll}
     one, some = [part[:1].copy() for part in x], [part[:1000].copy() for part in x]
-    told |= {"one_row_ms": 1e3 * best(lambda: predict(*one)), "thousand_rows_ms": 1e3 * best(lambda: predict(*some)), "again_s": best(lambda: predict(*x))}
-    return told | {"refit_s": best(lambda: fit(*rows))}
+    told |= {"one_row_ms": 1e3 * best(lambda: predict(*one)), "thousand_rows_ms": 1e3 * best(lambda: predict(*some))}
+    return {**told, "again_s": best(lambda: predict(*x)), "refit_s": best(lambda: fit(*rows))}
 
 
 def peak():

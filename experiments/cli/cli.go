@@ -87,8 +87,8 @@ func Main(parts ...experiments.Part) int {
 // of Go's usual 100 % would double the memory of large data.
 const collect = 25
 
-// unused is memory that is never touched, so that it takes none but counts as in use: without it small data would be collected
-// after each megabyte of garbage.
+// unused is memory that is never touched, so that it takes none but counts as in use: without it garbage would be
+// collected after each megabyte.
 var unused = make([]byte, 64<<20)
 
 // run is Main with the arguments args.

@@ -17,20 +17,20 @@ import (
 	"calibra/graph/work"
 )
 
-// worker is the command that answers other commands, one after another, until its standard input ends. The Python package
-// keeps one: a fit of few rows takes less time than a start of the program. No help lists it.
+// worker is the command that answers other commands, one after another, until its standard input ends. The Python
+// package keeps one: a fit of few rows takes less time than a start of the program. No help lists it.
 const worker = "worker"
 
-// request is a line of JSON that a worker reads: the arguments of a command, or a folder that belongs to the requests from now on.
-// The folder is removed at the end of the input, whatever became of the process that made it.
+// request is a line of JSON that a worker reads: the arguments of a command, or a folder that belongs to the requests
+// from now on. The folder is removed at the end of the input, whatever became of the process that made it.
 type request struct {
 	Args   []string `json:"args"`
 	Folder string   `json:"folder"`
 }
 
 const (
-	// endMark ends what a command prints, on standard error with a newline and on standard output with its exit code. The text
-	// of a command holds no such character.
+	// endMark ends what a command prints, on standard error with a newline and on standard output with its exit code.
+	// The text of a command holds no such character.
 	endMark = "\x00"
 	// patience is how long a command may go on once nobody waits for it.
 	patience = 10 * time.Second

@@ -16,8 +16,8 @@ import (
 	"calibra/data/disk"
 )
 
-// TestWorker: a worker answers line after line what the command says alone, whatever the lines before were. At the end of
-// its input it ends too, in the middle of a fit, and removes the folder that was handed to it.
+// TestWorker: a worker answers line after line what the command says alone, whatever the lines before were. At the end
+// of its input it ends too, in the middle of a fit, and removes the folder that was handed to it.
 func TestWorker(t *testing.T) {
 	in, folder := write(t, features(200)), filepath.Join(t.TempDir(), "folder")
 	if err := disk.MkdirAll(folder); err != nil {
@@ -51,7 +51,8 @@ func TestWorker(t *testing.T) {
 			t.Errorf("%s: ends with %q, and alone with %d", args, code, want)
 		}
 	}
-	w.send(t, request{Args: []string{"fit", "--in", in, "--method", "vq", "--set", "optim.epochs=1000000", "--set", "optim.patience=1000000", "--slots", "4", "--out", filepath.Join(folder, "long")}})
+	long := []string{"fit", "--in", in, "--method", "vq", "--slots", "4", "--out", filepath.Join(folder, "long")}
+	w.send(t, request{Args: append(long, "--set", "optim.epochs=1000000", "--set", "optim.patience=1000000")})
 	w.in.Close()
 	if err := w.Wait(); err != nil {
 		t.Errorf("it ends with %v", err)
@@ -70,7 +71,8 @@ func TestWorkerReadsRequests(t *testing.T) {
 	if _, err := io.Copy(io.Discard, w.out); err != nil {
 		t.Fatal(err)
 	}
-	if ended := new(exec.ExitError); !errors.As(w.Wait(), &ended) || ended.ExitCode() != exitUsage || !strings.Contains(w.told.String(), "each a line of JSON") {
+	said := "each a line of JSON"
+	if err := w.Wait(); err == nil || w.ProcessState.ExitCode() != exitUsage || !strings.Contains(w.told.String(), said) {
 		t.Errorf("it ends with %v: %s", w.ProcessState, w.told.String())
 	}
 }

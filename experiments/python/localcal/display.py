@@ -1,4 +1,5 @@
 """The reliability of probabilities as numbers and, by matplotlib, as a picture."""
+
 from __future__ import annotations
 
 import csv
@@ -31,7 +32,8 @@ class Reliability:
     calibrated_low, calibrated_high : array of K
         Where 95 % of the curves of calibrated predictions lie.
     bins : dict of arrays of B
-        "probability", "frequency" and "rows" of bins of about as many rows; "low" and "high", where 95 % of those of calibrated predictions lie.
+        "probability", "frequency" and "rows" of bins of about as many rows; "low" and "high", where 95 % of those of
+        calibrated predictions lie.
     density : array of P
         The share of the rows in each of P equal parts of 0…1.
     smece : Metric
@@ -59,8 +61,10 @@ class Reliability:
 
 
 class ReliabilityDisplay:
-    """The reliability of probabilities in one picture, that of the command's pages: the isotonic curve of the top class (CORP) with its 95 %
-    interval, bins of about as many rows, and the grey region where 95 % of the curves of calibrated predictions would lie.
+    """The reliability of probabilities in one picture, that of the command's pages.
+
+    It has the isotonic curve of the top class (CORP) with its 95 % interval, bins of about as many rows, and the grey
+    region where 95 % of the curves of calibrated predictions would lie.
 
     Parameters
     ----------
@@ -90,7 +94,16 @@ class ReliabilityDisplay:
         self.reliability, self.name = reliability, name
 
     @classmethod
-    def from_estimator(cls, estimator: typing.Any, X: Rows, y: Rows, *, sample_weight: Rows = None, name: str | None = None, ax: typing.Any = None) -> ReliabilityDisplay:
+    def from_estimator(
+        cls,
+        estimator: typing.Any,
+        X: Rows,
+        y: Rows,
+        *,
+        sample_weight: Rows = None,
+        name: str | None = None,
+        ax: typing.Any = None,
+    ) -> ReliabilityDisplay:
         """Of the probabilities that a fitted classifier, or a Calibrator, predicts.
 
         Parameters
@@ -118,10 +131,27 @@ class ReliabilityDisplay:
         'LogisticRegression'
         """
         said = estimator.predict_proba(X)
-        return cls.from_predictions(y, said, sample_weight=sample_weight, labels=estimator.classes_, name=name or type(estimator).__name__, ax=ax)
+        return cls.from_predictions(
+            y,
+            said,
+            sample_weight=sample_weight,
+            labels=estimator.classes_,
+            name=name or type(estimator).__name__,
+            ax=ax,
+        )
 
     @classmethod
-    def from_predictions(cls, y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, name: str = "classifier", ax: typing.Any = None) -> ReliabilityDisplay:
+    def from_predictions(
+        cls,
+        y_true: Rows,
+        y_prob: Rows,
+        *,
+        sample_weight: Rows = None,
+        labels: Rows = None,
+        scores: str | None = None,
+        name: str = "classifier",
+        ax: typing.Any = None,
+    ) -> ReliabilityDisplay:
         """Of probabilities and labels.
 
         Parameters
@@ -141,7 +171,9 @@ class ReliabilityDisplay:
         -------
         ReliabilityDisplay
         """
-        return cls(reliability(y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores), name).plot(ax)
+        return cls(reliability(y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores), name).plot(
+            ax
+        )
 
     def plot(self, ax: typing.Any = None, *, color: str = OURS, floor: bool = True) -> ReliabilityDisplay:
         """Draws it by matplotlib.
@@ -151,7 +183,7 @@ class ReliabilityDisplay:
         ax : axes of matplotlib, or None for axes of their own
         color : of the curve
         floor : bool
-            Whether to draw the region of calibrated predictions; of several curves in one picture it is the first one's.
+            Whether to draw the region of calibrated predictions; of several curves it is the first one's.
 
         Returns
         -------
@@ -171,22 +203,66 @@ class ReliabilityDisplay:
         else:
             ax.plot([0, 1], [0, 1], color="#808080", linestyle=(0, (4, 3)), linewidth=0.9, zorder=2)
         if floor and len(r.calibrated_low):
-            ax.fill_between(r.at, r.calibrated_low, r.calibrated_high, color=SHADE, linewidth=0, label=once("95 % of the curves of calibrated predictions"), zorder=1)
+            ax.fill_between(
+                r.at,
+                r.calibrated_low,
+                r.calibrated_high,
+                color=SHADE,
+                linewidth=0,
+                label=once("95 % of the curves of calibrated predictions"),
+                zorder=1,
+            )
         if len(r.low):
-            ax.fill_between(r.at, r.low, r.high, color=color, alpha=0.17, linewidth=0, label=once("95 % interval of the curve"), zorder=3)
+            ax.fill_between(
+                r.at,
+                r.low,
+                r.high,
+                color=color,
+                alpha=0.17,
+                linewidth=0,
+                label=once("95 % interval of the curve"),
+                zorder=3,
+            )
         floors = "" if r.smece.floor is None else f" (if calibrated {r.smece.floor.mean:.4f})"
-        ax.plot(r.at, r.frequency, color=color, linewidth=1.8, label=f"{self.name}: smECE {r.smece.value:.4f}{floors}", zorder=4)
-        ax.plot(r.bins["probability"], r.bins["frequency"], "o", color=color, markersize=4.5, label=once(f"bins of about {int(r.bins['rows'][0])} rows"), zorder=5)
-        ax.set(xlim=(left, 1), ylim=(bottom - 0.02 * (1 - bottom), 1 + 0.02 * (1 - bottom)), xlabel="probability of the top class", ylabel="frequency", title="Reliability of the top class")
+        ax.plot(
+            r.at,
+            r.frequency,
+            color=color,
+            linewidth=1.8,
+            label=f"{self.name}: smECE {r.smece.value:.4f}{floors}",
+            zorder=4,
+        )
+        ax.plot(
+            r.bins["probability"],
+            r.bins["frequency"],
+            "o",
+            color=color,
+            markersize=4.5,
+            label=once(f"bins of about {int(r.bins['rows'][0])} rows"),
+            zorder=5,
+        )
+        ax.set(
+            xlim=(left, 1),
+            ylim=(bottom - 0.02 * (1 - bottom), 1 + 0.02 * (1 - bottom)),
+            xlabel="probability of the top class",
+            ylabel="frequency",
+            title="Reliability of the top class",
+        )
         ax.grid(color="#e4e4e4", linewidth=0.6)
         ax.set_axisbelow(True)
-        ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.11), frameon=False)  # below, where no curve is
+        ax.legend(
+            fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.11), frameon=False
+        )  # below, where no curve is
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-def calibration_curve(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None) -> tuple[Array, Array]:
-    """How often the top class is right against its probability, as scikit-learn's calibration_curve, but by isotonic regression and not in bins.
+def calibration_curve(
+    y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None
+) -> tuple[Array, Array]:
+    """How often the top class is right against its probability, by isotonic regression.
+
+    It returns what scikit-learn's calibration_curve does, without bins.
 
     Parameters
     ----------
@@ -217,7 +293,9 @@ def calibration_curve(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None,
     return said.frequency, said.at
 
 
-def reliability(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None) -> Reliability:
+def reliability(
+    y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None
+) -> Reliability:
     """How often the top class is right against its probability, with intervals, bins and noise floors.
 
     Parameters
@@ -244,7 +322,9 @@ def reliability(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, label
     with working(y_prob, y_true) as (worker, folder):
         where = written(folder, y_prob, y_true, None, labels, scores, weights=sample_weight)
         words = [] if scores is None else ["--scores", scores]
-        report = json.loads(worker.ask("evaluate", *where, *words, "--folds=0", "--json", "--figures", folder / "figures"))
+        report = json.loads(
+            worker.ask("evaluate", *where, *words, "--folds=0", "--json", "--figures", folder / "figures")
+        )
         with (folder / "figures" / "reliability-top.csv").open(newline="", encoding="utf-8") as file:
             parts: dict[str, list[dict[str, str]]] = {}
             for row in csv.DictReader(file):
@@ -253,8 +333,18 @@ def reliability(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, label
     def column(part: str, key: str) -> Array:
         return np.array([float(row[key]) for row in parts.get(part, []) if row[key] != ""])
 
-    bins = {name: column("bin", key) for name, key in (("probability", "x"), ("frequency", "y"), ("low", "low"), ("high", "high"), ("rows", "rows"))}
+    bins = {
+        name: column("bin", key)
+        for name, key in (("probability", "x"), ("frequency", "y"), ("low", "low"), ("high", "high"), ("rows", "rows"))
+    }
     return Reliability(
-        column("curve", "x"), column("curve", "y"), column("curve", "low"), column("curve", "high"), column("curves", "low"), column("curves", "high"),
-        bins, column("share", "y"), metric_of(report["smece_top"]),
+        column("curve", "x"),
+        column("curve", "y"),
+        column("curve", "low"),
+        column("curve", "high"),
+        column("curves", "low"),
+        column("curves", "high"),
+        bins,
+        column("share", "y"),
+        metric_of(report["smece_top"]),
     )

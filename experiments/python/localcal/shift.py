@@ -1,4 +1,5 @@
 """Whether rows look unlike those that a model was fitted on."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -61,10 +62,18 @@ class Check:
         return not (self.shifted or self.drifted or self.far or self.scores)
 
     def __str__(self) -> str:
-        return "\n".join([*self.shifted, *self.drifted, *self.far, *self.scores]) or f"{self.rows} rows look like those of the fit"
+        return (
+            "\n".join([*self.shifted, *self.drifted, *self.far, *self.scores])
+            or f"{self.rows} rows look like those of the fit"
+        )
 
 
-KINDS = {"shift": "shifted", "drift": "drifted", "far": "far", "scores": "scores"}  # notes of calibra apply by their keys
+KINDS = {
+    "shift": "shifted",
+    "drift": "drifted",
+    "far": "far",
+    "scores": "scores",
+}  # notes of calibra apply by their keys
 
 
 def tensors(model: bytes, prefix: str) -> dict[str, Array]:
@@ -75,20 +84,29 @@ def tensors(model: bytes, prefix: str) -> dict[str, Array]:
     for name, about in json.loads(model[8:end]).items():
         if name.startswith(prefix) and about.get("dtype") in types:
             start, stop = about["data_offsets"]
-            found[name.removeprefix(prefix)] = np.frombuffer(model[end + start : end + stop], types[about["dtype"]]).reshape(about["shape"]).astype(np.float64)
+            found[name.removeprefix(prefix)] = (
+                np.frombuffer(model[end + start : end + stop], types[about["dtype"]])
+                .reshape(about["shape"])
+                .astype(np.float64)
+            )
     return found
 
 
 def plain_rows(features: Array, rows: int) -> bool:
     """Whether features are a matrix of finite numbers with so many rows."""
-    return features.ndim == 2 and len(features) == rows and features.dtype.kind in "fiub" and bool(np.isfinite(features.sum()))
+    return (
+        features.ndim == 2
+        and len(features) == rows
+        and features.dtype.kind in "fiub"
+        and bool(np.isfinite(features.sum()))
+    )
 
 
 class Glance:
     """A quick look at rows: whether the command, which says what it is, would find anything.
 
-    It compares with the fit, for each column, the shares of rows below five quantiles, for each feature its means by the most probable
-    class, and the distances of the rows.
+    It compares with the fit, for each column, the shares of rows below five quantiles, for each feature its means by
+    the most probable class, and the distances of the rows.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -97,7 +115,9 @@ class Glance:
     def unlike(self, logits: Array, features: Array | None) -> set[tuple[str, str]]:
         """What is unlike the fit: the array, and how. logits are log-probabilities up to a constant of each row."""
         some = _sample(len(logits))
-        arrays = {"logits": np.array(logits[some].T, dtype=np.float64, order="C")}  # C×N, so that a column lies together
+        arrays = {
+            "logits": np.array(logits[some].T, dtype=np.float64, order="C")
+        }  # C×N, so that a column lies together
         arrays["logits"] -= arrays["logits"].max(axis=0)
         np.maximum(arrays["logits"], LOWEST_LOGIT, out=arrays["logits"])
         if features is not None:
@@ -131,8 +151,18 @@ class Glance:
 
     def _means(self, logits: Array, features: Array) -> Array | float:
         """Of each feature, what its means by the most probable class show against its being that of the fit."""
-        known, rows, sd = self.of.get("fingerprint/means"), self.of.get("fingerprint/counts"), self.of.get("features/sd")
-        if known is None or rows is None or sd is None or known.shape != (len(logits), len(features)) or len(sd) != len(features):
+        known, rows, sd = (
+            self.of.get("fingerprint/means"),
+            self.of.get("fingerprint/counts"),
+            self.of.get("features/sd"),
+        )
+        if (
+            known is None
+            or rows is None
+            or sd is None
+            or known.shape != (len(logits), len(features))
+            or len(sd) != len(features)
+        ):
             return 0.0
         top = logits.argmax(axis=0)
         counts = np.bincount(top, minlength=len(logits))
@@ -147,8 +177,10 @@ class Glance:
 
 @functools.lru_cache(64)
 def _sample(rows: int) -> typing.Any:
-    """The same rows of as many: a slice of all, or their numbers, whose gaps follow the golden section so that they meet no period."""
-    return slice(None) if rows <= MOST else np.unique((np.arange(MOST) * (0.5 * (5**0.5 - 1)) % 1 * rows).astype(np.int64))
+    """The same rows of as many: a slice of all, or numbers whose gaps follow the golden section, which no period has."""
+    return (
+        slice(None) if rows <= MOST else np.unique((np.arange(MOST) * (0.5 * (5**0.5 - 1)) % 1 * rows).astype(np.int64))
+    )
 
 
 @functools.lru_cache(64)

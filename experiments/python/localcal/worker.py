@@ -1,4 +1,5 @@
 """The command as a process that answers one request after another, and ends when this one does."""
+
 from __future__ import annotations
 
 import atexit
@@ -42,13 +43,14 @@ def run(*args: object, program: str | os.PathLike[str] | None = None) -> str:
     *args : object
         Its arguments, each converted by str.
     program : path or None
-        The binary of a program with parts of its own, such as `calibra new` writes; None is the command of this package.
+        The binary of a program with parts of its own, such as `calibra new` writes; None is the command of this
+        package.
 
     Returns
     -------
     str
-        Its standard output. A warning is a CalibraWarning, as that to check the rows of apply (exit code 4) is; refused input is an
-        InputError, and failed work a FitError.
+        Its standard output. A warning is a CalibraWarning, as that to check the rows of apply (exit code 4) is; refused
+        input is an InputError, and failed work a FitError.
 
     Examples
     --------
@@ -73,7 +75,15 @@ class Worker:
         if sys.platform == "win32":
             alone = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
         at = os.path.abspath(shutil.which(program) or program)
-        self.child = subprocess.Popen([program, "worker"], executable=at, cwd=within, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **alone)
+        self.child = subprocess.Popen(
+            [program, "worker"],
+            executable=at,
+            cwd=within,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **alone,
+        )
         _alive.add(self)
 
     def ask(self, *args: object) -> str:
@@ -132,7 +142,11 @@ class Worker:
             told = [line.replace(within, "") for line in told]
             printed = printed.replace(json.dumps(within)[1:-1], "")  # of JSON, as it is asked for
         if code in (0, CHECK):
-            warned = [line.removeprefix("calibra: ").removeprefix("warning: ") for line in told if line.startswith("calibra: ")]
+            warned = [
+                line.removeprefix("calibra: ").removeprefix("warning: ")
+                for line in told
+                if line.startswith("calibra: ")
+            ]
             return printed, [spoken(line) for line in warned] if ours else warned
         sentence = "\n".join(told[-1:]).removeprefix("calibra: ")
         if ours:
@@ -188,14 +202,18 @@ _lock = threading.Lock()
 
 
 @contextlib.contextmanager
-def working(*arrays: typing.Any, program: str | os.PathLike[str] | None = None) -> collections.abc.Iterator[tuple[Worker, pathlib.Path]]:
+def working(
+    *arrays: typing.Any, program: str | os.PathLike[str] | None = None
+) -> collections.abc.Iterator[tuple[Worker, pathlib.Path]]:
     """A worker, and a folder for the files that it is handed, these arrays (or None) among them, and that it writes.
 
     The folder lies in memory where that has room for four times the arrays: what the command writes of them is float64.
     """
     worker = _taken(binary(program))
     try:
-        worker.begin(_memory(4 * sum(np.asarray(untraced(values)).nbytes for values in arrays) + ROOM) or tempfile.gettempdir())
+        worker.begin(
+            _memory(4 * sum(np.asarray(untraced(values)).nbytes for values in arrays) + ROOM) or tempfile.gettempdir()
+        )
         assert worker.folder is not None
         yield worker, worker.folder
     finally:
@@ -221,7 +239,7 @@ def _taken(program: str) -> Worker:
 
 
 def _memory(size: int) -> str | None:
-    """A folder in memory that has room for so many bytes; None, which is the folder for temporary files, where there is none."""
+    """A folder in memory that has room for so many bytes, None where there is none."""
     if not os.access(MEMORY, os.W_OK | os.X_OK):
         return None
     free = os.statvfs(MEMORY)
@@ -229,7 +247,7 @@ def _memory(size: int) -> str | None:
 
 
 def _follow(lines: collections.abc.Iterable[str], told: list[str]) -> None:
-    """Shows lines of progress as a bar, where tqdm is there, and keeps the others; those that are no warning are logged."""
+    """Shows lines of progress as a bar, where tqdm is there, and keeps the others; it logs those that are no warning."""
     bar: typing.Any = None
     for line in lines:
         line = line.rstrip()
@@ -256,7 +274,7 @@ def _follow(lines: collections.abc.Iterable[str], told: list[str]) -> None:
 def _forked() -> None:
     """Forgets, in a fork, the workers of the parent: a pipe that it held would keep them from ending with that."""
     global _lock
-    for worker in _alive:
+    for worker in list(_alive):
         worker.disown()
     _alive.clear()
     _idle.clear()

@@ -1,4 +1,5 @@
-"""Rows unlike those of the fit: the same rows have the same answer, and only what the caller asked to be refused is refused."""
+"""The same rows have the same answer, and only what the caller asked to be refused is refused."""
+
 import warnings
 
 import numpy as np
@@ -30,7 +31,12 @@ def test_rows_have_one_answer_whatever_came_before(model):
     for before in (few, TEST[0][:50], TEST[0]):
         heard(lambda: fresh.predict_proba(before, TEST[2][: len(before)]))
         assert fresh.check(many, TEST[2]) == first and fresh.check(TEST[0], TEST[2]).ok
-    assert "logits look scaled otherwise" in first.shifted[0] and first.rows == 600 and not first.ok and "scaled" in str(first)
+    assert (
+        "logits look scaled otherwise" in first.shifted[0]
+        and first.rows == 600
+        and not first.ok
+        and "scaled" in str(first)
+    )
     # by the command, at any number of rows: of few it knows less
     assert not fresh.check(few, TEST[2][:60]).ok
 
@@ -90,7 +96,14 @@ def test_a_glance_sees_what_the_command_does():
     assert 20 < found <= asked <= 50
 
 
-@pytest.mark.parametrize("features, words", [(TEST[2][:50], "50 rows"), (np.full((600, 8), "a"), "features has dtype"), (np.where(TEST[2] > 3, np.nan, TEST[2]), "finite")])
+@pytest.mark.parametrize(
+    "features, words",
+    [
+        (TEST[2][:50], "50 rows"),
+        (np.full((600, 8), "a"), "features has dtype"),
+        (np.where(TEST[2] > 3, np.nan, TEST[2]), "finite"),
+    ],
+)
 def test_wrong_features_are_refused_though_the_method_reads_none(model, features, words):
     for _ in range(2):
         with pytest.raises(localcal.InputError, match=words):

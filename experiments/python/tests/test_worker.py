@@ -1,4 +1,5 @@
-"""The process that answers the package: it ends with Python, however that ends, and forks and threads have their own."""
+"""The process that answers the package ends with Python, however that ends; forks and threads have their own."""
+
 import concurrent.futures
 import multiprocessing
 import os
@@ -50,12 +51,19 @@ def test_python_that_ends_leaves_nothing(tmp_path, end, memory):
     left.mkdir(), here.mkdir()
     program = f"""import signal, tempfile, localcal, localcal.worker, numpy
 signal.signal(signal.SIGINT, signal.default_int_handler)
-localcal.worker.MEMORY = {str(left) if memory else '/none'!r}
-f = numpy.load({str(tmp_path / 'rows.npz')!r})
+localcal.worker.MEMORY = {str(left) if memory else "/none"!r}
+f = numpy.load({str(tmp_path / "rows.npz")!r})
 localcal.Calibrator('ts').fit(f['logits'], f['y'])
 print(*(w.child.pid for w in localcal.worker._alive), flush=True)
 {LONG}.fit(f['logits'], f['y'], features=f['features'])"""
-    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=here, env=os.environ | {"TMPDIR": str(left)})
+    child = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=here,
+        env=os.environ | {"TMPDIR": str(left)},
+    )
     pid = int(child.stdout.readline())
     until(lambda: list(left.glob("*/rows.npz")))
     time.sleep(0.5)  # in the fit
