@@ -336,7 +336,8 @@ class Calibrator(Routed):
             unlike = self._glance().unlike(read, features)
             if unlike and (self.accept_shift is not None or not unlike <= self._told()):
                 self._applied(logits, features)  # which says what it is, or refuses it
-                self._told().update(unlike)
+                told = {array for _, array in self._told()}
+                self._told().update(found for found in unlike if found[0] in told)
         return p
 
     def check(self, X: Rows, features: Rows = None) -> Check:
