@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -76,13 +77,19 @@ func Main(parts ...method.Part) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collect)
 	}
-	return execute(os.Args[1:], parts...)
+	code := execute(os.Args[1:], parts...)
+	runtime.KeepAlive(unused)
+	return code
 }
 
 // collect is how much garbage, in % of what is in use, may gather before it is collected.
 // Arrays of numbers hold no pointers, so that to look through them takes no time, and garbage
 // of Go's usual 100 % would double the memory of large data.
 const collect = 25
+
+// unused is memory that is never touched, so that it takes none but counts as in use: without it garbage would be
+// collected after each megabyte.
+var unused = make([]byte, 64<<20)
 
 // execute is Main with the arguments args.
 func execute(args []string, parts ...method.Part) (code int) {
@@ -91,14 +98,21 @@ func execute(args []string, parts ...method.Part) (code int) {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
 
-	t := &terminal{out: os.Stdout, err: os.Stderr}
 	methods, err := method.JoinCatalog(parts...)
-	if err == nil {
-		err = command(ctx, args, t, methods)
-	}
 	if err != nil {
-		fmt.Fprintln(t.err, data.Lines(sentence(err)))
-		fmt.Fprint(t.err, data.Lines(traced(err)))
+		return ended(err)
+	}
+	if slices.Equal(args, []string{worker}) {
+		return serve(ctx, os.Stdin, methods)
+	}
+	return newLine(ctx, methods).answer(args)
+}
+
+// ended says on stderr what went wrong, if anything did, and is the exit code.
+func ended(err error) int {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, data.Lines(sentence(err)))
+		fmt.Fprint(os.Stderr, data.Lines(traced(err)))
 	}
 	return ExitCode(err)
 }
@@ -106,8 +120,36 @@ func execute(args []string, parts ...method.Part) (code int) {
 // errExit ends a command that has said all, such as --help.
 var errExit = errors.New("exit")
 
-// command runs what args name. A panic is an program.Fault.
-func command(ctx context.Context, args []string, t *terminal, methods *method.Catalog) (err error) {
+// line is a command line before its words are known, since its parser takes longer to make than they take to read.
+type line struct {
+	flags    cli
+	terminal *terminal
+	parser   *kong.Kong
+	help     kong.HelpPrinter
+	err      error
+}
+
+// newLine is for one line.
+func newLine(ctx context.Context, methods *method.Catalog) *line {
+	l := &line{terminal: &terminal{out: os.Stdout, err: os.Stderr}, help: firstHelp}
+	printer := func(o kong.HelpOptions, k *kong.Context) error { return l.help(o, k) }
+	l.err = caught(func() (err error) {
+		l.parser, err = newParser(ctx, &l.flags, l.terminal, methods, kong.Help(printer))
+		return err
+	})
+	return l
+}
+
+// answer runs what args name and returns the exit code.
+func (l *line) answer(args []string) int {
+	if l.err != nil {
+		return ended(l.err)
+	}
+	return ended(caught(func() error { return l.run(args) }))
+}
+
+// caught is the error of do, or a program.Fault where it panics.
+func caught(do func() error) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -117,20 +159,19 @@ func command(ctx context.Context, args []string, t *terminal, methods *method.Ca
 			err = program.Caught(p)
 		}
 	}()
+	return do()
+}
+
+// run runs what args name.
+func (l *line) run(args []string) error {
 	if len(args) == 0 {
-		return t.print([]byte(greeting))
+		return l.terminal.print([]byte(greeting))
 	}
-	printer := firstHelp
 	args, all := asksHelp(args)
 	if all {
-		printer = allHelp
+		l.help = allHelp
 	}
-	var flags cli
-	parser, err := newParser(ctx, &flags, t, methods, kong.Help(printer))
-	if err != nil {
-		return err
-	}
-	k, err := parser.Parse(args)
+	k, err := l.parser.Parse(args)
 	if err != nil {
 		return wrongFlags(err)
 	}

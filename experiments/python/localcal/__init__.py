@@ -5,6 +5,8 @@ CalibratedClassifier
                a classifier of scikit-learn with calibrated probabilities, where that is installed
 evaluate       measures probabilities, with intervals and noise floors
 diagnose       says in which regions, classes and groups probabilities are wrong
+ReliabilityDisplay, reliability, calibration_curve
+               how often the top class is right against its probability, as a picture and as numbers
 run            runs any command of calibra
 metrics        scores as functions, for make_scorer of scikit-learn
 torch          reads a PyTorch model's outputs; joins the model and its calibrator in one module
@@ -23,10 +25,13 @@ import typing
 
 from localcal import metrics
 from localcal.calibrator import Calibrator
-from localcal.command import CalibraWarning, FitError, InputError, run
+from localcal.command import CalibraWarning, FitError, InputError
+from localcal.display import Reliability, ReliabilityDisplay, calibration_curve, reliability
 from localcal.judging import Comparison, Decomposition, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate
+from localcal.shift import Check
+from localcal.worker import run
 
-__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Verdict", "diagnose", "evaluate", "metrics", "run"]
+__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Check", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Reliability", "ReliabilityDisplay", "Verdict", "calibration_curve", "diagnose", "evaluate", "metrics", "reliability", "run"]
 
 
 if typing.TYPE_CHECKING:

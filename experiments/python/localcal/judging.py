@@ -7,9 +7,11 @@ import json
 import pathlib
 import typing
 
+from localcal.card import card
 from localcal.classes import classes_of, columns, numbered, single
-from localcal.command import array, flags, run, scratch, write
+from localcal.command import array, flags, write
 from localcal.tables import Rows, column_names, single_column
+from localcal.worker import working
 
 
 @dataclasses.dataclass(frozen=True)
@@ -284,8 +286,8 @@ class Diagnosis(Page):
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Comparison(Page):
-    """Methods side by side on the same rows. A notebook shows the command's page.
+class Comparison:
+    """Methods side by side on the same rows. A notebook shows the verdict and the methods, and the command's page to unfold.
 
     Parameters
     ----------
@@ -316,6 +318,11 @@ class Comparison(Page):
 
     def __repr__(self) -> str:
         return str(self.verdict)
+
+    def _repr_html_(self) -> str:
+        columns = {"method": "method", "nll": "NLL", "accuracy": "accuracy", "ece": "class-wise ECE", "phi_nll": "gain of NLL"}
+        table = [list(columns.values())] + [[m["method"], *(f"{m[key]:.4f}" for key in list(columns)[1:])] for m in self.methods]
+        return card(self.verdict.sentence, [*self.verdict.why, *(note["text"] for note in self.verdict.notes)], table, self.html)
 
 
 def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = None, classes: Rows = None, groups: Rows = None, **options: typing.Any) -> Evaluation:
@@ -349,9 +356,9 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
     >>> round(said["nll"].value, 4), said["ece"].floor.p_value < 0.05
     (0.2899, True)
     """
-    with scratch(p, y, features) as folder:
-        where = _written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
-        printed = run("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options), within=folder)
+    with working(p, y, features) as (worker, folder):
+        where = written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
+        printed = worker.ask("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options))
         page = (folder / "report.html").read_text(encoding="utf-8")
     report = json.loads(printed)
     return Evaluation(report["rows"], report["classes"], {name: metric_of(m) for name, m in report["metrics"].items()}, report, page)
@@ -394,15 +401,16 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
     >>> len(localcal.diagnose(np.full(2000, 0.7), y, features, redraws=99).regions) > 0
     True
     """
-    with scratch(p, y, features) as folder:
-        where = _written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
-        printed = run("diagnose", *where, "--json", "--all-rows", "--out", folder / "diagnosis", *flags(options), within=folder)
+    with working(p, y, features) as (worker, folder):
+        where = written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
+        printed = worker.ask("diagnose", *where, "--json", "--all-rows", "--out", folder / "diagnosis", *flags(options))
         page = (folder / "diagnosis" / "diagnosis.html").read_text(encoding="utf-8")
     report = json.loads(printed)
     return Diagnosis(Verdict.of(report["verdict"]), report["found"], report["regions"], report, page)
 
 
-def _written(folder: pathlib.Path, p: Rows, y: Rows, features: Rows, classes: Rows, scores: str | None, **more: Rows) -> list[str | pathlib.Path]:
+def written(folder: pathlib.Path, p: Rows, y: Rows, features: Rows, classes: Rows, scores: str | None, **more: Rows) -> list[str | pathlib.Path]:
+    """Writes predictions and features into a folder, and names them as the command takes them."""
     names = column_names(p)
     p = array(single_column(p), "p")
     p = columns(p, "p", scores or ("probabilities" if single(p) else None))

@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 # What each public module needs beyond the package's own dependencies.
-NEEDED = {"localcal": ["sklearn"], "localcal.metrics": [], "localcal.probmetrics": ["torch", "probmetrics"], "localcal.torch": ["torch", "onnx"], "localcal.tracking": ["mlflow", "wandb"], "localcal.ray": ["ray.data"], "localcal.spark": ["pyspark", "pandas"]}
+NEEDED = {"localcal": ["sklearn", "matplotlib"], "localcal.metrics": [], "localcal.probmetrics": ["torch", "probmetrics"], "localcal.torch": ["torch", "onnx"], "localcal.tracking": ["mlflow", "wandb"], "localcal.ray": ["ray.data"], "localcal.spark": ["pyspark", "pandas"]}
 
 # Of numpydoc.validate: no docs, sections of other names or in another order, no summary; a parameter that is not documented, not
 # there, out of order, or without its type; nothing about what is returned; no example.
