@@ -62,7 +62,7 @@ const (
 //
 // of φ = Softplus by one fused op, of others by an op for each term.
 func posteriorScores(b *graph.Builder, form, logp *gorgonia.Node, link Link, plus IdentityTerm) *gorgonia.Node {
-	_, soft := link.(Softplus)
+	soft := link == Link(Softplus{})
 	switch {
 	case soft && plus == InLinearTerm:
 		return b.Apply(op.DirichletScores(1), form, logp)
