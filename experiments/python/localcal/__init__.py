@@ -8,9 +8,7 @@ diagnose       says in which regions, classes and groups probabilities are wrong
 run            runs any command of calibra
 metrics        scores as functions, for make_scorer of scikit-learn
 torch          reads a PyTorch model's outputs; joins the model and its calibrator in one module
-tracking       logs what the command wrote to MLflow and Weights & Biases
-probmetrics    methods as calibrators of probmetrics, which CalArena runs
-ray, spark     apply and evaluate many rows on these, where they are installed
+integrations   ways to Ray, Spark, MLflow, Weights & Biases and probmetrics, where they are installed
 
 All of them run the binary of the package. If it refuses its input, that is an InputError; if its work
 fails, a FitError. A warning is a CalibraWarning.
@@ -43,6 +41,6 @@ def __getattr__(name: str) -> typing.Any:
         from localcal.classifier import CalibratedClassifier
 
         return CalibratedClassifier
-    if name in ("probmetrics", "ray", "spark", "torch", "tracking"):  # what they need is no dependency
+    if name in ("integrations", "torch"):  # what they need is no dependency
         return importlib.import_module(f"localcal.{name}")
     raise AttributeError(f"module 'localcal' has no attribute {name!r}")

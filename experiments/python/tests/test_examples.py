@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 # What each public module needs beyond the package's own dependencies.
-NEEDED = {"localcal": ["sklearn"], "localcal.metrics": [], "localcal.probmetrics": ["torch", "probmetrics"], "localcal.torch": ["torch", "onnx"], "localcal.tracking": ["mlflow", "wandb"], "localcal.ray": ["ray.data"], "localcal.spark": ["pyspark", "pandas"]}
+NEEDED = {"localcal": ["sklearn"], "localcal.metrics": [], "localcal.integrations.probmetrics": ["torch", "probmetrics"], "localcal.torch": ["torch", "onnx"], "localcal.integrations.tracking": ["mlflow", "wandb"], "localcal.integrations.ray": ["ray.data"], "localcal.integrations.spark": ["pyspark", "pandas"]}
 
 # Of numpydoc.validate: no docs, sections of other names or in another order, no summary; a parameter that is not documented, not
 # there, out of order, or without its type; nothing about what is returned; no example.
@@ -51,7 +51,7 @@ def test_docs_are_numpydocs(name):
 @pytest.mark.parametrize("name", NEEDED)
 def test_examples(name, monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # of Spark's workers
-    if name == "localcal.spark" and not shutil.which("java"):
+    if name == "localcal.integrations.spark" and not shutil.which("java"):
         pytest.skip("Spark needs a Java")
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     with warnings.catch_warnings():
