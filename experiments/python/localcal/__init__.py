@@ -5,6 +5,7 @@ CalibratedClassifier
                a classifier of scikit-learn with calibrated probabilities, where that is installed
 evaluate       measures probabilities, with intervals and noise floors
 diagnose       says in which regions, classes and groups probabilities are wrong
+methods        lists the methods, and settings those of one
 run            runs any command of calibra
 metrics        scores as functions, for make_scorer of scikit-learn
 torch          reads a PyTorch model's outputs; joins the model and its calibrator in one module
@@ -23,8 +24,10 @@ from localcal import metrics
 from localcal.calibrator import Calibrator
 from localcal.command import CalibraWarning, FitError, InputError, run
 from localcal.judging import Comparison, Decomposition, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate
+from localcal.listing import Method, Setting, methods, settings
 
-__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Verdict", "diagnose", "evaluate", "metrics", "run"]
+__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Method", "Metric", "Setting", "Verdict", "diagnose", "evaluate", "methods", "metrics", "run", "settings"]
+LAZY = ("CalibratedClassifier", "integrations", "torch")  # what they need is no dependency
 
 
 if typing.TYPE_CHECKING:
@@ -37,10 +40,14 @@ except importlib.metadata.PackageNotFoundError:  # found by its path, as in a cl
 
 
 def __getattr__(name: str) -> typing.Any:
-    if name == "CalibratedClassifier":  # scikit-learn is no dependency
+    if name == "CalibratedClassifier":
         from localcal.classifier import CalibratedClassifier
 
         return CalibratedClassifier
-    if name in ("integrations", "torch"):  # what they need is no dependency
+    if name in LAZY:
         return importlib.import_module(f"localcal.{name}")
     raise AttributeError(f"module 'localcal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *LAZY, "__version__"})

@@ -1,6 +1,7 @@
 """The calibrator as an estimator."""
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
@@ -14,9 +15,13 @@ import numpy as np
 from localcal import judging
 from localcal.classes import classes_of, columns, numbered, of_single, single, soft
 from localcal.command import CalibraWarning, InputError, plain, run, scratch, write
+from localcal.keywords import Settings
 from localcal.network import Network
 from localcal.routing import Routed
 from localcal.tables import Array, Names, Parts, Rows, parts
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # Files that a run may have; save removes those of an earlier run.
 FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics.json", "model.safetensors", "predictions.npz", "report.html")
@@ -27,7 +32,7 @@ LOOKED = (30, 4096)
 
 NETWORK = "model.onnx"
 
-PARAMETERS = ("method", "split", "seed", "features", "accept_shift", "scores", "program")
+UNSAID = {"method": None, "split": None, "seed": 0, "random_state": None, "features": None, "accept_shift": False, "scores": None, "program": None}
 VALIDATED = 0.1  # the share of the rows that whole groups of at least so many are validated on, as the command's split "paper"
 
 _making = threading.Lock()  # held while a loaded model gets its network
@@ -45,6 +50,8 @@ class Calibrator(Routed):
         Where validation rows come from; None is the method's own.
     seed : int
         Seed of the split, the initial weights and the batches.
+    random_state : int, RandomState, Generator or None
+        scikit-learn's name of seed, in its place where it is given.
     features : list of names or numbers, or None
         The columns of X that are features, if X holds them beside the logits.
     accept_shift : bool
@@ -57,13 +64,22 @@ class Calibrator(Routed):
         The binary of a program with methods of its own, such as `calibra new` writes and `go build` makes. None is the command that
         came with this package, or that the environment variable CALIBRA names.
     **settings
-        Settings of the method, as `calibra methods NAME` lists them, with "__" for the dot:
-        codebook__slots=16, optim__rate=3e-4.
+        Settings of the method, as localcal.settings(method) lists them: codebook__slots=16, optim__rate=3e-4.
 
     Attributes
     ----------
     classes_ : array (C)
         The classes of y, one for each column of the logits.
+    n_features_in_ : int
+        The columns of X.
+    feature_names_in_ : array
+        Their names, where X is a frame or a table.
+    weights_ : dict
+        The numbers that were fitted: arrays by their names in the model file.
+    temperature_ : float
+        Of a method that has one temperature: ts, ts-published.
+    verdict_ : Verdict or None
+        Of the last compare since the fit. None before: a fit has no rows to test it on.
     scores_ : str
         What the rows of the fit were, as the parameter scores has it.
     run_ : dict
@@ -103,11 +119,12 @@ class Calibrator(Routed):
     array([1, 1, 2, 0])
     """
 
-    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, accept_shift: bool = False, scores: str | None = None, program: str | os.PathLike[str] | None = None, **settings: typing.Any) -> None:
-        self.method, self.split, self.seed, self.features, self.accept_shift, self.scores, self.program = method, split, seed, features, accept_shift, scores, program
+    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, random_state: typing.Any = None, features: Names | None = None, accept_shift: bool = False, scores: str | None = None, program: str | os.PathLike[str] | None = None, **settings: Unpack[Settings]) -> None:
+        self.method, self.split, self.seed, self.random_state, self.features = method, split, seed, random_state, features
+        self.accept_shift, self.scores, self.program = accept_shift, scores, program
         for name, value in settings.items():
-            if "__" not in (name := name.replace(".", "__")):
-                raise TypeError(f"Calibrator() got an unexpected keyword argument {name!r}: there are {', '.join(PARAMETERS)}, and settings such as codebook__slots")
+            if unknown := _unknown(name := name.replace(".", "__"), program):
+                raise TypeError(f"Calibrator() got an unexpected keyword argument {name!r}: {unknown}")
             setattr(self, name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, typing.Any]:
@@ -139,14 +156,13 @@ class Calibrator(Routed):
         """
         for name, value in params.items():
             name = name.replace(".", "__")
-            if name not in PARAMETERS and "__" not in name:
-                raise InputError(f"{name} is no parameter of a Calibrator: there are {', '.join(PARAMETERS)}, and settings such as codebook__slots")
+            if unknown := _unknown(name, params.get("program", self.program)):
+                raise InputError(f"Calibrator has no parameter {name!r}: {unknown}")
             setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
-        unsaid = {"method": None, "split": None, "seed": 0, "features": None, "accept_shift": False, "scores": None, "program": None}
-        given = [f"{name}={value!r}" for name, value in self.get_params().items() if name not in unsaid or value != unsaid[name]]
+        given = [f"{name}={value!r}" for name, value in self.get_params().items() if name not in UNSAID or value is not UNSAID[name]]
         return f"Calibrator({', '.join(given)})"
 
     def fit(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None, groups: Rows = None, classes: Rows = None) -> Calibrator:
@@ -182,7 +198,8 @@ class Calibrator(Routed):
         if one and said != self.scores and said == "probabilities":
             warnings.warn('X has one value in 0…1 for each row, which is read as the probability of class 1; say scores="probabilities", or scores="logits"', CalibraWarning, stacklevel=2)
         classes = classes_of(y, logits, classes, rows.of_logits)
-        words = ["fit", "--seed", plain(self.seed), "--json"]
+        seed = self._seed()
+        words = ["fit", "--seed", plain(seed), "--json"]
         if self.method is not None:
             words += ["--method", self.method]
         split = "paper" if groups is not None and self.split is None else self.split
@@ -193,7 +210,7 @@ class Calibrator(Routed):
             if "__" in name:
                 words += ["--set", f"{name.replace('__', '.')}={plain(value)}"]
         held = {"logits": logits, "labels": numbered(y, classes), "features": rows.features, "weights": sample_weight}
-        arrays = _whole(held, groups, split, self.seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}
+        arrays = _whole(held, groups, split, seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}
         with scratch(*arrays.values()) as folder:
             write(folder / "rows.npz", **arrays)
             self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK, within=folder, program=self.program))
@@ -208,14 +225,15 @@ class Calibrator(Routed):
         vars(self).pop("feature_names_in_", None)
         if rows.names is not None:
             self.n_features_in_, self.feature_names_in_ = len(rows.names), np.array(rows.names, dtype=object)
+        self.verdict_: judging.Verdict | None = None
         self.fitted_on_ = None if soft(y) else (logits, y, rows.features)
         return self
 
     def compare(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None, groups: Rows = None, *, methods: typing.Sequence[str] = ("nc",), folds: int = 5) -> judging.Comparison:
         """Whether the method helps, on one labelled set: cross-fitted beside other methods, as calibra compare --folds.
 
-        Every row is predicted by fits to the other folds, and the interval of the verdict counts the rows that these share. Nothing
-        is kept: this calibrator is fitted, or not, as it was.
+        Every row is predicted by fits to the other folds, and the interval of the verdict counts the rows that these share. This
+        calibrator is fitted, or not, as it was; verdict_ keeps the verdict.
 
         Parameters
         ----------
@@ -247,7 +265,7 @@ class Calibrator(Routed):
         rows = parts(X, features, self.features)
         y = rows.labels if y is None else y
         logits = columns(rows.logits, scores=self.scores)
-        words = ["compare", "--folds", plain(folds), "--seeds", plain(self.seed), "--json", *_scores(of_single(rows.logits, self.scores))]
+        words = ["compare", "--folds", plain(folds), "--seeds", plain(self._seed()), "--json", *_scores(of_single(rows.logits, self.scores))]
         if self.method is not None:
             words += ["--methods", ",".join(dict.fromkeys([*methods, self.method]))]
             words += [word for name, value in self.get_params().items() if "__" in name for word in ("--set", f"{self.method}.{name.replace('__', '.')}={plain(value)}")]
@@ -261,7 +279,8 @@ class Calibrator(Routed):
             report = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "comparison", within=folder, program=self.program))
             page = (folder / "comparison" / "report.html").read_text(encoding="utf-8")
         report.pop("out")
-        return judging.Comparison(judging.Verdict.of(report["verdict"]), report["methods"], report, page)
+        self.verdict_ = judging.Verdict.of(report["verdict"])
+        return judging.Comparison(self.verdict_, report["methods"], report, page)
 
     def __getstate__(self) -> dict[str, typing.Any]:
         """All but the rows of the fit, which predict_sets falls back on."""
@@ -470,6 +489,37 @@ class Calibrator(Routed):
             self.feature_names_in_ = np.array(kept["names"], dtype=object)
         return self
 
+    @property
+    def weights_(self) -> dict[str, Array]:
+        if "run_" not in vars(self):
+            raise AttributeError("weights_ is there after fit")
+        model = self.run_["model.safetensors"]
+        begin = 8 + int.from_bytes(model[:8], "little")
+        found = {}
+        for name, said in json.loads(model[8:begin]).items():
+            if name != "__metadata__" and not name.startswith("inputs/"):  # what the rows of the fit were like
+                start, end = said["data_offsets"]
+                kind = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "u1"}[said["dtype"]]
+                found[name] = np.frombuffer(model[begin + start : begin + end], kind).reshape(said["shape"])
+        return found
+
+    @property
+    def temperature_(self) -> float:
+        weights = self.weights_
+        if list(weights) not in (["temperature"], ["temperature/log"]):
+            raise AttributeError("temperature_ is there after the fit of a method with one temperature, such as ts; weights_ has the numbers of every method")
+        ((name, value),) = weights.items()
+        return float(np.exp(value[0]) if name.endswith("log") else value[0])
+
+    def _seed(self) -> int:
+        """The seed of a fit; each fit of a RandomState or a Generator draws one."""
+        if self.random_state is None:
+            return self.seed
+        if self.seed != UNSAID["seed"]:
+            raise InputError(f"seed is {self.seed} and random_state is given too; they are two names of one parameter, so leave out one")
+        draw = getattr(self.random_state, "integers", None) or getattr(self.random_state, "randint", None)
+        return int(draw(1 << 31) if draw is not None else self.random_state)
+
     def _parts(self, X: Rows, features: Rows) -> Parts:
         """X as logits and features; a fitted Calibrator takes the columns of a frame by the names of the fit."""
         names = vars(self).get("feature_names_in_")
@@ -535,6 +585,17 @@ class Calibrator(Routed):
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
         return Tags(estimator_type="classifier", target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(), input_tags=InputTags())
+
+
+def _unknown(name: str, program: str | os.PathLike[str] | None) -> str:
+    """Why a name is no parameter and no setting, with the nearest that is one; "" where it is. A program of its own has settings of its own."""
+    known = [*UNSAID, *Settings.__annotations__]
+    if name in known or "__" in name and program is not None:
+        return ""
+    near = [setting for setting in known if setting.endswith(f"__{name}")] or difflib.get_close_matches(name, known, 1, 0.7)
+    if near:
+        return f"do you mean {' or '.join(map(repr, near[:4]))}?"
+    return f"there are {', '.join(UNSAID)}, and the settings that localcal.settings(method) lists, such as codebook__slots"
 
 
 def _whole(held: dict[str, Rows], groups: Rows, split: str | None, seed: int) -> dict[str, Rows]:

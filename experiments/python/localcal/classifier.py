@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from localcal.calibrator import Calibrator
@@ -48,6 +49,10 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         The outputs of a callable or a layer differ from fold to fold, so these need ensemble=True or cv="prefit".
     seed : int
         Seed of the method's draws.
+    random_state : int, RandomState, Generator or None
+        scikit-learn's name of seed, in its place where it is given.
+    n_jobs : int or None
+        Folds whose estimators are fitted at a time, as joblib counts them: None is 1, and -1 a fold for each core.
     scores : str or None
         What decision_function or predict_proba gives, as the parameter scores of Calibrator; None is logits of the first, and
         probabilities of the second.
@@ -58,6 +63,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     ----------
     classes_ : array (C), the columns of predict_proba
     calibrated_ : list of (estimator, Calibrator), one, or one for each fold
+    n_features_in_ : int
+        As the estimator has it.
 
     Examples
     --------
@@ -80,11 +87,14 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         ensemble: bool = False,
         latent: typing.Any = None,
         seed: int = 0,
+        random_state: typing.Any = None,
+        n_jobs: int | None = None,
         scores: str | None = None,
         settings: dict[str, typing.Any] | None = None,
     ) -> None:
         self.estimator, self.method, self.cv, self.ensemble = estimator, method, cv, ensemble
-        self.latent, self.seed, self.scores, self.settings = latent, seed, scores, settings
+        self.latent, self.seed, self.random_state, self.n_jobs = latent, seed, random_state, n_jobs
+        self.scores, self.settings = scores, settings
 
     def fit(self, X: Rows, y: Rows, sample_weight: Rows = None, groups: Rows = None, **params: typing.Any) -> CalibratedClassifier:
         """Fits the estimator, unless it is fitted, and the calibrator.
@@ -127,8 +137,10 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
                 raise InputError('latent takes features from the estimator, which differ from fold to fold; choose ensemble=True or cv="prefit"')
         self.transformer_ = self._transformer(X)
         fitted, scores, features, held = [], [], [], []
-        for train, test in folds:
-            one = estimator if train is None else self._fitted(estimator, X, y, train, fit)
+        ones = [estimator]
+        if not isinstance(self.cv, str):
+            ones = Parallel(n_jobs=self.n_jobs)(delayed(self._fitted)(estimator, X, y, train, fit) for train, _ in folds)
+        for one, (_, test) in zip(ones, folds):
             rows = _rows(X, test)
             fitted.append((one, test))
             scores.append(_scores(one, rows, self.classes_))
@@ -229,7 +241,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         # its own estimator gave the scores, so that none are in another scale or order by mistake
         said = self.scores or ("logits" if _decides(estimator, scores, self.classes_) else "probabilities")
-        return Calibrator(self.method, seed=self.seed, accept_shift=True, scores=said, **settings).fit(scores, labels, features, sample_weight=weight, classes=np.arange(len(self.classes_)))
+        return Calibrator(self.method, seed=self.seed, random_state=self.random_state, accept_shift=True, scores=said, **settings).fit(scores, labels, features, sample_weight=weight, classes=np.arange(len(self.classes_)))
 
     def _transformer(self, X: Rows) -> typing.Any:
         return typing.cast(typing.Any, clone(self.latent)).fit(X) if hasattr(self.latent, "transform") else None

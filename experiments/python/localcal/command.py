@@ -305,5 +305,7 @@ def flags(values: dict[str, typing.Any]) -> list[str]:
 
 
 def plain(value: object) -> str:
-    """A value as the command takes it."""
+    """A value as the command takes it, and a list with commas."""
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return ",".join(map(plain, value))
     return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)

@@ -52,7 +52,8 @@ class Calibrated(Base):  # type: ignore[misc]  # seen without types
         self.method, self.seed, self.settings = method, seed, settings
 
     def _fit_impl(self, X: Array, y: Array) -> None:
-        self.calibrator_ = Calibrator(self.method, seed=self.seed, **(self.settings or {})).fit(X, np.asarray(y).astype(np.int64))
+        settings: dict[str, typing.Any] = self.settings or {}
+        self.calibrator_ = Calibrator(self.method, seed=self.seed, **settings).fit(X, np.asarray(y).astype(np.int64))
 
     def _predict_proba_impl(self, X: Array) -> Array:
         return self.calibrator_.predict_proba(X)
