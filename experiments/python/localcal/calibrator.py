@@ -193,7 +193,9 @@ class Calibrator(Routed):
         rows = parts(X, features, self.features)
         y = rows.labels if y is None else y
         if y is None:
-            raise InputError("requires y to be passed, but the target y is None")
+            raise InputError("fit requires y to be passed, but the target y is None")
+        if single(rows.logits) and soft(y) and np.shape(y)[1] > 2:
+            raise InputError(f"X has one column and y has {np.shape(y)[1]}: X takes the logits and y the classes, so these may be exchanged")
         one, logits, said = single(rows.logits), columns(rows.logits, scores=self.scores), of_single(rows.logits, self.scores)
         if one and said != self.scores and said == "probabilities":
             warnings.warn('X has one value in 0…1 for each row, which is read as the probability of class 1; say scores="probabilities", or scores="logits"', CalibraWarning, stacklevel=2)
@@ -367,12 +369,15 @@ class Calibrator(Routed):
         array of N×C truth values
         """
         self._fitted()
+        if not 0 < level < 1:
+            raise InputError(f"level is {level}; it must lie between 0 and 1")
         rows = self._parts(X, features)
         part = "val" if held_out is not None else "cal"
         if held_out is None and (held_out := vars(self).get("fitted_on_")) is None:
             raise InputError("this Calibrator does not know the rows of its fit, or their labels are soft; hand over held_out=(logits, y, features)")
-        other, y, *more_of_them = held_out
-        those = more_of_them[0] if more_of_them else None
+        if len(held_out) not in (2, 3):
+            raise InputError(f"held_out has {len(held_out)} parts; it must be (logits, y) or (logits, y, features)")
+        other, y, those = (*held_out, None)[:3]
         apart = self._parts(other, those) if part == "val" else Parts(other, those, None, None, None)
         more = {f"{part}_logits": self._columns(apart.logits), f"{part}_labels": numbered(y, self.classes_), f"{part}_features": apart.features}
         return self._applied(rows.logits, rows.features, f"--sets={level}", **more)["sets"].astype(bool)
@@ -471,7 +476,7 @@ class Calibrator(Routed):
         """
         folder = pathlib.Path(folder)
         if not (folder / "model.safetensors").is_file():
-            raise InputError(f"{folder}: holds no model.safetensors; name a folder that save or calibra fit wrote")
+            raise InputError(f"{folder} holds no model.safetensors; name a folder that save or calibra fit wrote")
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         kept: dict[str, typing.Any] = {"params": {"method": config["method"], "seed": config["seed"]}, "classes": list(range(config["classes"]))}
         files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
@@ -492,7 +497,7 @@ class Calibrator(Routed):
     @property
     def weights_(self) -> dict[str, Array]:
         if "run_" not in vars(self):
-            raise AttributeError("weights_ is there after fit")
+            raise AttributeError("this Calibrator is not fitted yet; weights_ and temperature_ are there after fit")
         model = self.run_["model.safetensors"]
         begin = 8 + int.from_bytes(model[:8], "little")
         found = {}
@@ -513,17 +518,21 @@ class Calibrator(Routed):
 
     def _seed(self) -> int:
         """The seed of a fit; each fit of a RandomState or a Generator draws one."""
-        if self.random_state is None:
-            return self.seed
-        if self.seed != UNSAID["seed"]:
+        name, said = ("seed", self.seed) if self.random_state is None else ("random_state", self.random_state)
+        draw = getattr(said, "integers", None) or getattr(said, "randint", None)
+        if not isinstance(said, (int, np.integer)) and draw is None or isinstance(said, (int, np.integer)) and said < 0:
+            raise InputError(f"{name} is {said!r}; it must be a whole number of 0 or more")
+        if name == "random_state" and self.seed != UNSAID["seed"]:
             raise InputError(f"seed is {self.seed} and random_state is given too; they are two names of one parameter, so leave out one")
-        draw = getattr(self.random_state, "integers", None) or getattr(self.random_state, "randint", None)
-        return int(draw(1 << 31) if draw is not None else self.random_state)
+        return int(said if draw is None else draw(1 << 31))
 
     def _parts(self, X: Rows, features: Rows) -> Parts:
         """X as logits and features; a fitted Calibrator takes the columns of a frame by the names of the fit."""
         names = vars(self).get("feature_names_in_")
-        return parts(X, features, self.features, None if names is None else names.tolist())
+        said = parts(X, features, self.features, None if names is None else names.tolist())
+        if said.features is not None and len(said.features) != len(said.logits):
+            raise InputError(f"features has {len(said.features)} rows and logits has {len(said.logits)}; they must be of the same rows")
+        return said
 
     def _applied(self, logits: Rows, features: Rows, *words: str, **more: Rows) -> dict[str, Array]:
         """The arrays that calibra apply writes of these rows."""

@@ -118,7 +118,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             Itself.
         """
         if y is None:
-            raise InputError("requires y to be passed, but the target y is None")
+            raise InputError("fit requires y to be passed, but the target y is None")
         estimator = self._base()
         y = column_or_1d(y, warn=True)
         if sample_weight is not None and (sample_weight := np.asarray(sample_weight)).shape != y.shape:
@@ -232,6 +232,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     def _fitted(self, estimator: typing.Any, X: Rows, y: Array, train: Array, params: dict[str, Rows]) -> typing.Any:
         more = {name: _rows(value, train) if hasattr(value, "__len__") and len(value) == len(y) else value for name, value in params.items()}
         one = typing.cast(typing.Any, clone(estimator)).fit(_rows(X, train), y[train], **more)
+        if not hasattr(one, "classes_"):
+            raise InputError(f"{type(estimator).__name__} is no classifier: it has no classes_ after fit")
         if not np.array_equal(one.classes_, self.classes_):
             raise InputError(f"a fold has no rows of {len(self.classes_) - len(one.classes_)} classes; choose fewer folds")
         return one

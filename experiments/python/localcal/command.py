@@ -20,6 +20,8 @@ import warnings
 
 import numpy as np
 
+from localcal.spoken import spoken
+
 _logger = logging.getLogger("localcal")  # of the command's notes
 CHECK = 4  # exit code of an apply whose verdict is to check the rows
 
@@ -162,28 +164,6 @@ def run(*args: object, within: str | os.PathLike[str] | None = None, program: st
     if code < 0:
         sentence = f"calibra was ended by signal {-code}"
     raise FitError(sentence or f"calibra ended with exit code {code}", code)
-
-
-# Words of the command and those of a caller of this package, who knows neither its files nor its flags.
-SPOKEN = [
-    (r"\b(?:of )?(?:rows|predictions|features)\.npz:? ", ""),
-    (r"^has no (?:cal|test|val)_features(?! that the default).*", "the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features"),
-    (r"\b(?:cal|val|test)_(logits|features|groups)\b", r"\1"),
-    (r"\b(?:(?:cal|val|test)_)?labels (?=hold|has|say|name)", "y "),
-    (r"\b(?:(?:cal|val|test)_)?weights (?=hold|has|must)", "sample_weight "),
-    (r"--(logits|probabilities|log-probabilities)\b", r'scores="\1"'),
-    (r"--scores: must", "scores must"),
-    (r"--scores ([a-z-]+)", r'scores="\1"'),
-    (r"--accept-shift\b", "accept_shift=True"),
-    (r"--features F\.npz", "features=…"),
-]
-
-
-def spoken(sentence: str) -> str:
-    """A sentence of the command about rows that this package handed over, in words of its callers."""
-    for said, words in SPOKEN:
-        sentence = re.sub(said, words, sentence)
-    return sentence
 
 
 def _end(child: subprocess.Popen[str]) -> None:

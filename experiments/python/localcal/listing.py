@@ -6,7 +6,8 @@ import json
 import os
 import typing
 
-from localcal.command import run
+from localcal.command import InputError, run
+from localcal.spoken import spoken
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,5 +110,8 @@ def settings(method: str, *, program: str | os.PathLike[str] | None = None) -> l
     >>> localcal.settings("ts")[0].keyword
     'temperature__prior'
     """
-    listed = json.loads(run("methods", method, "--json", program=program))
+    try:
+        listed = json.loads(run("methods", method, "--json", program=program))
+    except InputError as refused:
+        raise InputError(spoken(str(refused))) from None
     return [Setting(said.pop("key").replace(".", "__"), **said) for said in listed]
