@@ -132,7 +132,7 @@ def run(*args: object, within: str | os.PathLike[str] | None = None, program: st
         alone = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     child = subprocess.Popen([binary(program), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", **alone)
     told: list[str] = []
-    reader = threading.Thread(target=_follow, args=(child.stderr, told), daemon=True)
+    reader = threading.Thread(target=_follow, args=(child.stderr, told, within), daemon=True)
     reader.start()
     assert child.stdout is not None
     with _unwound():
@@ -203,7 +203,7 @@ def _unwound() -> collections.abc.Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _follow(lines: typing.Any, told: list[str]) -> None:
+def _follow(lines: typing.Any, told: list[str], within: str | os.PathLike[str] | None = None) -> None:
     """Shows lines of progress as a bar, where tqdm is there, and keeps the others; those that are no warning are logged."""
     bar: typing.Any = None
     with lines:
@@ -213,8 +213,9 @@ def _follow(lines: typing.Any, told: list[str]) -> None:
             if not progress:
                 if line:
                     told.append(line)
-                if line and not line.startswith("calibra: "):
-                    _logger.info("%s", line)
+                note = line if within is None else spoken(line.replace(str(within) + os.sep, ""))
+                if note and not note.startswith("calibra: "):
+                    _logger.info("%s", note)
                 continue
             if bar is None:
                 try:

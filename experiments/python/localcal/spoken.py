@@ -10,10 +10,14 @@ KEYS = {name.replace("__", "."): name for name in Settings.__annotations__}
 
 # What the command says, and what it is called here; from the top, each in what those above have made of it.
 SPOKEN = [
+    (r"^wrote the model to .*", ""),
     (r"[^\s]*\b(?:rows|predictions|features)\.npz: ", ""),
     (r" in (?:rows|predictions|features)\.npz\b", ""),
     (r"\b(?:of )?(?:rows|predictions|features)\.npz:? ", ""),
-    (r"^has no (?:cal|test|val)_features(?! that the default).*", "the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features"),
+    (
+        r"^has no (?:cal|test|val)_features(?! that the default).*",
+        "the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features",
+    ),
     (r"^has no embedding; .*", "the features of the rows are needed; pass features=…"),
     (r"\b(?:cal|val|test)_(logits|features|groups)\b", r"\1"),
     (r", and groups of test rows alone are called groups", ""),
@@ -23,7 +27,10 @@ SPOKEN = [
     (r"; save it as float16", "; it must be of float16"),
     (r"hand over probabilities, or logits alone", "hand over probabilities, or say by scores= what these are"),
     (r"^no method could be fitted; rows \S+ seed \d+: ", "no method could be fitted: "),
-    (r"^unknown flag --([\w-]+); calibra (\w+) --help --all lists the flags", r"there is no option \1=; `calibra \2 --help --all` lists them, each as a flag"),
+    (
+        r"^unknown flag --([\w-]+); calibra (\w+) --help --all lists the flags",
+        r"there is no option \1=; `calibra \2 --help --all` lists them, each as a flag",
+    ),
     (r"calibra methods NAME lists what a method has", "localcal.settings(method) lists what a method has"),
     (r"calibra methods(?: --all)? lists (all|them)", r"localcal.methods() lists \1"),
     (r"--(logits|probabilities|log-probabilities)\b", r'scores="\1"'),
@@ -35,6 +42,7 @@ SPOKEN = [
     (r"--set (?=[a-z0-9-]+\.)", ""),
 ]
 FLAG = re.compile(r"--([a-z][a-z-]*)(?: (\d[\d.]*))?(?![\w=])")  # --folds 5
+NUMBER = re.compile(r"-?\d+(\.\d*)?(e-?\d+)?")
 KEY = re.compile(r"\b(" + "|".join(map(re.escape, sorted(KEYS, key=len, reverse=True))) + r")\b")
 
 
@@ -50,22 +58,21 @@ def spoken(sentence: str) -> str:
 
 
 def called(command: str) -> str:
-    """A command that fits, compares or applies, as a call of this package: X and y are the caller's logits and labels."""
+    """A command that fits, compares or applies, as a call of this package; X and y stand for the logits and labels."""
     name, *words = shlex.split(command)[1:]
     flags = dict(zip(words[::2], words[1::2]))
-    settings = [words[k + 1] for k, word in enumerate(words) if word == "--set"]
     if name == "fit":
-        said = [f'"{flags["--method"]}"'] + ([f"seed={flags['--seed']}"] if "--seed" in flags else [])
-        said += [f"{key.replace('.', '__')}={value if _number(value) else repr(value)}" for key, _, value in (one.partition("=") for one in settings)]
+        said = [f'"{flags["--method"]}"']
+        if "--seed" in flags:
+            said.append(f"seed={flags['--seed']}")
+        for flag, word in zip(words[::2], words[1::2]):
+            if flag == "--set":
+                key, _, value = word.partition("=")
+                said.append(f"{key.replace('.', '__')}={value if NUMBER.fullmatch(value) else repr(value)}")
         return f"calibrator = localcal.Calibrator({', '.join(said)}).fit(X, y, features)"
+    if name == "compare" and "--methods" in flags:
+        *others, method = flags["--methods"].split(",")
+        return f'localcal.Calibrator("{method}").compare(X, y, features, methods={others})'
     if name == "compare":
-        methods = flags.get("--methods", "").split(",") if "--methods" in flags else []
-        more = f", methods={methods}" if methods else f", folds={flags['--folds']}" if "--folds" in flags else ""
-        return f"localcal.Calibrator({'' if not methods else repr(methods[-1])}).compare(X, y, features{more})"
-    if name == "apply":
-        return "calibrator.predict_proba(X, features)"
-    return command
-
-
-def _number(text: str) -> bool:
-    return re.fullmatch(r"-?\d+(\.\d*)?(e-?\d+)?", text) is not None
+        return f"localcal.Calibrator().compare(X, y, features, folds={flags['--folds']})"
+    return "calibrator.predict_proba(X, features)" if name == "apply" else command

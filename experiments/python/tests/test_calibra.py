@@ -221,7 +221,7 @@ def test_the_commands_sentences_are_input_errors():
         localcal.Calibrator("vq").fit(*CAL[:2])
     with pytest.raises(localcal.InputError, match="nosuch"):
         localcal.Calibrator("nosuch").fit(*CAL[:2])
-    with pytest.raises(localcal.InputError, match="codebook.slots"):
+    with pytest.raises(localcal.InputError, match="codebook__slots"):
         localcal.Calibrator("ts", codebook__slots=1).fit(*CAL[:2])
     with pytest.raises(localcal.InputError, match="y holds 5 at row .* 0…3"):
         localcal.Calibrator("ts").fit(CAL[0], np.minimum(CAL[1], 2) + 3)
