@@ -40,13 +40,14 @@ except importlib.metadata.PackageNotFoundError:  # found by its path, as in a cl
 
 
 def __getattr__(name: str) -> typing.Any:
-    if name == "CalibratedClassifier":
-        from localcal.classifier import CalibratedClassifier
-
-        return CalibratedClassifier
-    if name in LAZY:
+    if name not in LAZY:
+        raise AttributeError(f"module 'localcal' has no attribute {name!r}")
+    try:
+        if name == "CalibratedClassifier":
+            return importlib.import_module("localcal.classifier").CalibratedClassifier
         return importlib.import_module(f"localcal.{name}")
-    raise AttributeError(f"module 'localcal' has no attribute {name!r}")
+    except ModuleNotFoundError as lacking:
+        raise ModuleNotFoundError(f"localcal.{name} needs {lacking.name}, which is not installed", name=lacking.name) from None
 
 
 def __dir__() -> list[str]:

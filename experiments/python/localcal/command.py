@@ -152,7 +152,7 @@ def run(*args: object, within: str | os.PathLike[str] | None = None, program: st
         for line in told:
             if line.startswith("calibra: "):
                 line = line.removeprefix("calibra: ").removeprefix("warning: ")
-                warnings.warn(line if within is None else spoken(line), CalibraWarning, stacklevel=3)
+                _warn(line if within is None else spoken(line))
         return printed
     sentence = "\n".join(told[-1:]).removeprefix("calibra: ")
     if within is not None:
@@ -164,6 +164,14 @@ def run(*args: object, within: str | os.PathLike[str] | None = None, program: st
     if code < 0:
         sentence = f"calibra was ended by signal {-code}"
     raise FitError(sentence or f"calibra ended with exit code {code}", code)
+
+
+def _warn(sentence: str) -> None:
+    """A warning that names the line of the caller of this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "localcal":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(sentence, CalibraWarning, stacklevel=level)
 
 
 def _end(child: subprocess.Popen[str]) -> None:

@@ -19,6 +19,7 @@ SPOKEN = [
         "the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features",
     ),
     (r"^has no embedding; .*", "the features of the rows are needed; pass features=…"),
+    (r"^has no (?:\w+_)?features that the default method", "the rows have no features, which the default method"),
     (r"\b(?:cal|val|test)_(logits|features|groups)\b", r"\1"),
     (r", and groups of test rows alone are called groups", ""),
     (r"\b(?:(?:cal|val|test)_)?labels (?=hold|has|say|name)", "y "),

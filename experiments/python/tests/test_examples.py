@@ -2,6 +2,8 @@
 import doctest
 import importlib
 import inspect
+import pathlib
+import re
 import shutil
 import sys
 import warnings
@@ -61,3 +63,13 @@ def test_examples(name, monkeypatch):
                 for example in finder.find(of, path, module=inspect.getmodule(of)):
                     runner.run(example)
     assert runner.tries > 0 and runner.failures == 0
+
+
+def test_the_readmes_first_lines(tmp_path, monkeypatch):
+    """They run as they stand, and write into the folder that they name."""
+    pytest.importorskip("sklearn")
+    monkeypatch.chdir(tmp_path)
+    text = (pathlib.Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    exec(lines, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
