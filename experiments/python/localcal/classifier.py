@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from localcal.calibrator import Calibrator
@@ -49,22 +48,18 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         The outputs of a callable or a layer differ from fold to fold, so these need ensemble=True or cv="prefit".
     seed : int
         Seed of the method's draws.
-    random_state : int, RandomState, Generator or None
-        scikit-learn's name of seed, in its place where it is given.
-    n_jobs : int or None
-        Folds whose estimators are fitted at a time, as joblib counts them: None is 1, and -1 a fold for each core.
     scores : str or None
         What decision_function or predict_proba gives, as the parameter scores of Calibrator; None is logits of the first, and
         probabilities of the second.
     settings : dict or None
         Settings of the method, as `calibra methods NAME` lists them: {"codebook.slots": 16}.
+    random_state : int, RandomState, Generator or None
+        scikit-learn's name of seed, in its place where it is given.
 
     Attributes
     ----------
     classes_ : array (C), the columns of predict_proba
     calibrated_ : list of (estimator, Calibrator), one, or one for each fold
-    n_features_in_ : int
-        As the estimator has it.
 
     Examples
     --------
@@ -87,14 +82,13 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         ensemble: bool = False,
         latent: typing.Any = None,
         seed: int = 0,
-        random_state: typing.Any = None,
-        n_jobs: int | None = None,
         scores: str | None = None,
         settings: dict[str, typing.Any] | None = None,
+        random_state: typing.Any = None,
     ) -> None:
+        self.random_state = random_state
         self.estimator, self.method, self.cv, self.ensemble = estimator, method, cv, ensemble
-        self.latent, self.seed, self.random_state, self.n_jobs = latent, seed, random_state, n_jobs
-        self.scores, self.settings = scores, settings
+        self.latent, self.seed, self.scores, self.settings = latent, seed, scores, settings
 
     def fit(self, X: Rows, y: Rows, sample_weight: Rows = None, groups: Rows = None, **params: typing.Any) -> CalibratedClassifier:
         """Fits the estimator, unless it is fitted, and the calibrator.
@@ -137,10 +131,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
                 raise InputError('latent takes features from the estimator, which differ from fold to fold; choose ensemble=True or cv="prefit"')
         self.transformer_ = self._transformer(X)
         fitted, scores, features, held = [], [], [], []
-        ones = [estimator]
-        if not isinstance(self.cv, str):
-            ones = Parallel(n_jobs=self.n_jobs)(delayed(self._fitted)(estimator, X, y, train, fit) for train, _ in folds)
-        for one, (_, test) in zip(ones, folds):
+        for train, test in folds:
+            one = estimator if train is None else self._fitted(estimator, X, y, train, fit)
             rows = _rows(X, test)
             fitted.append((one, test))
             scores.append(_scores(one, rows, self.classes_))
@@ -232,8 +224,6 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     def _fitted(self, estimator: typing.Any, X: Rows, y: Array, train: Array, params: dict[str, Rows]) -> typing.Any:
         more = {name: _rows(value, train) if hasattr(value, "__len__") and len(value) == len(y) else value for name, value in params.items()}
         one = typing.cast(typing.Any, clone(estimator)).fit(_rows(X, train), y[train], **more)
-        if not hasattr(one, "classes_"):
-            raise InputError(f"{type(estimator).__name__} is no classifier: it has no classes_ after fit")
         if not np.array_equal(one.classes_, self.classes_):
             raise InputError(f"a fold has no rows of {len(self.classes_) - len(one.classes_)} classes; choose fewer folds")
         return one

@@ -8,7 +8,6 @@ import localcal
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
-from sklearn.linear_model import LinearRegression
 
 MISTAKES = [
     ('Calibrator(methd="ts")', "TypeError", "Calibrator() got an unexpected keyword argument 'methd': do you mean 'method'?"),
@@ -87,7 +86,6 @@ MISTAKES = [
     ("metrics.ece(y, p, bins=0)", "InputError", "bins is 0; there must be at least one"),
     ('CalibratedClassifier(cv="three").fit(features, y)', "InputError", 'cv is \'three\'; it must be "prefit", a number of folds, or a splitter'),
     ('CalibratedClassifier(method="ts", settings={"codebook.slots":4}).fit(features, y)', "InputError", "ts has no setting codebook__slots, which vq has; localcal.settings(method) lists what a method has"),
-    ("CalibratedClassifier(LinearRegression()).fit(features, y)", "InputError", "LinearRegression is no classifier: it has no classes_ after fit"),
     ("CalibratedClassifier().fit(features, y, sample_weight=[1, 2])", "InputError", "sample_weight has the shape (2,); it must have one number for each of 300 rows"),
     ('CalibratedClassifier(latent="avgpool", ensemble=True).fit(features, y)', "InputError", "latent='avgpool' names a layer, and LogisticRegression holds no network as module_; hand over a callable or a transformer"),
     ("CalibratedClassifier(latent=lambda e, X: X).fit(features, y)", "InputError", 'latent takes features from the estimator, which differ from fold to fold; choose ensemble=True or cv="prefit"'),
@@ -106,7 +104,7 @@ def given():
     logits = 3 * (np.eye(3)[y] + rng.normal(size=(300, 3)))
     features = rng.normal(size=(300, 4))
     p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    given = {"np": np, "pd": pandas, "localcal": localcal, "LinearRegression": LinearRegression, "y": y, "logits": logits, "features": features, "p": p, "N": 300}
+    given = {"np": np, "pd": pandas, "localcal": localcal, "y": y, "logits": logits, "features": features, "p": p, "N": 300}
     given |= {name: getattr(localcal, name) for name in ("CalibratedClassifier", "Calibrator", "evaluate", "metrics")}
     given |= {"noise": rng.normal(size=(300, 3)), "names": np.array(["b", "c", "a"])[rng.integers(3, size=300)]}
     hole = np.zeros((300, 1), dtype=bool)
