@@ -231,7 +231,7 @@ class Calibrator(Routed):
         self.fitted_on_ = None if soft(y) else (logits, y, rows.features)
         return self
 
-    def compare(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None, groups: Rows = None, *, methods: typing.Sequence[str] = ("nc",), folds: int = 5) -> judging.Comparison:
+    def compare(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None, groups: Rows = None, *, classes: Rows = None, methods: typing.Sequence[str] = ("nc",), folds: int = 5) -> judging.Comparison:
         """Whether the method helps, on one labelled set: cross-fitted beside other methods, as calibra compare --folds.
 
         Every row is predicted by fits to the other folds, and the interval of the verdict counts the rows that these share. This
@@ -247,6 +247,8 @@ class Calibrator(Routed):
         sample_weight : array of N numbers, or None
         groups : array of N, or None
             Rows of one group are in one fold, and are one observation.
+        classes : array of C, or None
+            As for fit.
         methods : names of methods beside this one
             "nc" is the classifier as it is. A Calibrator without a method is compared as the command does by default.
         folds : int
@@ -275,7 +277,7 @@ class Calibrator(Routed):
             words += ["--split", self.split]
         if groups is not None:
             words += ["--whole-groups"]
-        arrays = {"logits": logits, "labels": numbered(y, classes_of(y, logits, names=rows.of_logits)), "features": rows.features, "weights": sample_weight, "groups": groups}
+        arrays = {"logits": logits, "labels": numbered(y, classes_of(y, logits, classes, rows.of_logits)), "features": rows.features, "weights": sample_weight, "groups": groups}
         with scratch(*arrays.values()) as folder:
             write(folder / "rows.npz", **{f"test_{key}": value for key, value in arrays.items()})
             report = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "comparison", within=folder, program=self.program))

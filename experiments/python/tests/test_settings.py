@@ -117,6 +117,13 @@ def test_what_was_fitted_can_be_read():
     assert model.compare(logits, y, folds=2).verdict == model.verdict_
 
 
+def test_compare_takes_the_classes():
+    logits, y, _ = rows(0)
+    names = np.array(["d", "b", "a", "c"])
+    by_number, by_name = (localcal.Calibrator("ts").compare(logits, of, folds=2, **said) for of, said in ((y, {}), (names[y], {"classes": names})))
+    assert by_number.verdict == by_name.verdict
+
+
 def test_dir_and_html():
     assert {"Calibrator", "CalibratedClassifier", "evaluate", "methods", "settings", "torch"} <= set(dir(localcal))
     pytest.importorskip("sklearn")
