@@ -1,7 +1,7 @@
 """The site of the package: `make site` builds it. An example whose tools are not there is shown without its figure."""
 import importlib
 import importlib.util
-import os
+import logging
 import pathlib
 import re
 import sys
@@ -9,7 +9,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
 import localcal
-from sphinx.util import logging
+import sphinx.util.logging
+
+logging.getLogger("localcal").setLevel(logging.WARNING)  # notes of fits are for a terminal
 
 
 def there(tool):
@@ -47,7 +49,7 @@ NEEDED = {"02_torch": ["torch"], "03_xgboost": ["xgboost"], "04_hugging_face": [
 LACKING = {name: [tool for tool in tools if not there(tool)] for name, tools in NEEDED.items()}
 for name, tools in LACKING.items():
     if tools:
-        logging.getLogger(__name__).info("plot_%s is not run: there is no %s", name, " and no ".join(tools))
+        sphinx.util.logging.getLogger(__name__).info("plot_%s is not run: there is no %s", name, " and no ".join(tools))
 left_out = "|".join(name for name, tools in LACKING.items() if tools)
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
