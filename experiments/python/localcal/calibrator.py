@@ -110,6 +110,11 @@ class Calibrator(Routed):
     >>> round(model.evaluate(logits, y, folds=0)["nll"].value, 2), model.diagnose(logits, y, features=features).verdict.say
     (0.64, 'use')
 
+    What was fitted can be read:
+
+    >>> round(model.temperature_, 2), {name: value.shape for name, value in model.weights_.items()}
+    (1.92, {'temperature/log': (1,)})
+
     A model is kept in a folder, which calibra apply reads too:
 
     >>> import tempfile
@@ -498,6 +503,7 @@ class Calibrator(Routed):
 
     @property
     def weights_(self) -> dict[str, Array]:
+        """The numbers that were fitted, by their names in the model file."""
         if "run_" not in vars(self):
             raise AttributeError("this Calibrator is not fitted yet; weights_ and temperature_ are there after fit")
         model = self.run_["model.safetensors"]
@@ -512,6 +518,7 @@ class Calibrator(Routed):
 
     @property
     def temperature_(self) -> float:
+        """The temperature of a method that has one."""
         weights = self.weights_
         if list(weights) not in (["temperature"], ["temperature/log"]):
             raise AttributeError("temperature_ is there after the fit of a method with one temperature, such as ts; weights_ has the numbers of every method")

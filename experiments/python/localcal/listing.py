@@ -107,7 +107,7 @@ def settings(method: str, *, program: str | os.PathLike[str] | None = None) -> l
     Examples
     --------
     >>> import localcal
-    >>> localcal.settings("ts")[0].keyword
+    >>> localcal.settings("ts")[1].keyword
     'temperature__prior'
     """
     try:
