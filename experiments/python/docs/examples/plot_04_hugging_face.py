@@ -25,8 +25,7 @@ for _ in range(25):
         optimizer.step()
 
 
-def predicted(rows):
-    """As Trainer.predict says it."""
+def predicted(rows):  # as Trainer.predict says it
     with torch.no_grad():
         said = model.eval()(pixel_values=pixels[rows], output_hidden_states=True)
     return EvalPrediction((said.logits.numpy(), tuple(h.numpy() for h in said.hidden_states)), labels[rows].numpy())
