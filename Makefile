@@ -10,6 +10,7 @@ export JUPYTER_DATA_DIR := $(KERNEL)
 export PATH := $(KERNEL)/bin:$(PATH)
 
 RELEASE := $(CURDIR)/runs/release
+PYTHON ?= python3
 
 .PHONY: check-all laws gosec notebooks notebooks-update lab kernel jupyter release wheel wheels site site-links
 
@@ -76,12 +77,11 @@ release:
 		echo "$$name"; \
 		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=true -tags arrow_json_stdlib -ldflags "-s -w" -o "$(RELEASE)/$$name" ./experiments/cmd/calibra || exit 1; \
 	done
-	@go run github.com/google/go-licenses@v1.6.0 report ./experiments/cmd/calibra >"$(RELEASE)/licenses.csv"
+	@"$(PYTHON)" experiments/python/notices.py "$(RELEASE)"/calibra-* >"$(RELEASE)/NOTICES"
 	@cp LICENSE "$(RELEASE)/" && cd "$(RELEASE)" && sha256sum * >SHA256SUMS && ls -l
 
 # wheel packs the binary of this machine for pip into dist, wheels that of each platform. Their version is
 # the binary's. It needs Python with pip, which fetches hatchling: make wheel PYTHON=venv/bin/python.
-PYTHON ?= python3
 wheel:
 	@rm -rf dist && "$(PYTHON)" -m pip wheel -q --no-deps -w dist ./experiments/python && ls -l dist
 

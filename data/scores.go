@@ -518,7 +518,8 @@ func (g *grain) on(scale float64) string {
 
 // take puts the log-probabilities of the logits, which hold scores of this resolution, in their place.
 func (s *Set) take(scores Scores, floor, resolution float64) {
-	if s.Resolution = resolution; scores.Normalized() {
+	s.Scores, s.Resolution = scores, resolution
+	if scores.Normalized() {
 		s.Logits.Apply(func(_, _ int, p float64) float64 { return math.Log(max(p, floor)) }, s.Logits)
 	}
 	s.Logits = LogProbs(s.Logits)

@@ -19,6 +19,8 @@ type Set struct {
 	// probabilities, or of their logarithms, misses the sum of 1, 1e-7 in float32, 1.5e-6 of three classes in six decimals;
 	// 0 of other logits. Probabilities that rounding can have moved apart are one value.
 	Resolution float64
+	// Scores is what the logits were before they became log-probabilities; "" where that is not known.
+	Scores Scores
 	// LabelClasses is C where no logits give it but other rows do, as the test rows of the
 	// same file; 0: the labels are all there is.
 	LabelClasses int
@@ -68,7 +70,7 @@ func InvalidLabel(labels []int, classes int) int {
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
 	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), LabelClasses: s.LabelClasses,
-		Resolution: s.Resolution, Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), TestWeights: at(s.TestWeights, index), Soft: RowsOf(s.Soft, index), Labels: at(s.Labels, index), Groups: s.Groups.Rows(index)}
+		Resolution: s.Resolution, Scores: s.Scores, Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), TestWeights: at(s.TestWeights, index), Soft: RowsOf(s.Soft, index), Labels: at(s.Labels, index), Groups: s.Groups.Rows(index)}
 	if s.Numbers == nil {
 		out.Numbers = slices.Clone(index)
 	}

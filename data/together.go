@@ -9,9 +9,12 @@ import (
 // Together is one set of the rows of several of one file, set after set: what all of them have. Rows without weights weigh 1, and
 // rows whose labels are certain have them for their soft labels where others have these.
 func Together(sets ...*Set) *Set {
-	all := &Set{Names: sets[0].Names}
+	all := &Set{Names: sets[0].Names, Scores: sets[0].Scores}
 	for _, s := range sets {
 		all.Labels = append(all.Labels, s.Labels...)
+		if s.Scores != all.Scores {
+			all.Scores = ""
+		}
 		all.Resolution, all.LabelClasses = max(all.Resolution, s.Resolution), max(all.LabelClasses, s.LabelClasses)
 	}
 	all.Features = stacked(sets, func(s *Set) mat.Matrix { return s.Features })

@@ -12,7 +12,7 @@ import (
 var doors = map[string]string{
 	"os.Open": "data.OpenFile", "os.OpenFile": "data.OpenFile or disk.WriteFile", "os.ReadFile": "data.ReadFile or data.ReadSmall",
 	"os.Create": "disk.WriteFile", "os.WriteFile": "disk.WriteBytes", "os.Rename": "disk.WriteFile", "os.DirFS": "data.OpenFile",
-	"os.Mkdir": "disk.MkdirAll", "os.MkdirAll": "disk.MkdirAll", "os.Remove": "disk.Remove", "os.RemoveAll": "disk.Folder",
+	"os.Mkdir": "disk.MkdirAll", "os.MkdirAll": "disk.MkdirAll", "os.Remove": "disk.Remove", "os.RemoveAll": "disk.RemoveAll",
 	"os.CreateTemp": "disk.WriteFile", "os.MkdirTemp": "disk.Folder", "os.TempDir": "the output's directory", "os.Truncate": "disk.WriteFile",
 	"os.Symlink": "disk.WriteFile", "os.Link": "disk.WriteFile", "zip.OpenReader": "data.OpenFile", "syscall.Open": "data.OpenFile", "unix.Open": "data.OpenFile", "ioutil.ReadFile": "data.ReadFile", "ioutil.WriteFile": "disk.WriteBytes",
 }

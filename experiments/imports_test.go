@@ -34,6 +34,12 @@ var rooms = []struct {
 	{"calibra/experiments/metrics/internal/tile", []string{"calibra/graph/simd"}},
 	{"calibra/experiments/metrics", []string{"calibra/experiments/internal/checked", "calibra/graph/kernelsum", "calibra/optim/pav", "calibra/optim/estimate"}},
 	{"calibra/experiments/diagnosis", []string{"calibra/experiments/internal/checked", "calibra/experiments/metrics", "calibra/graph/blas", "calibra/optim/estimate"}},
+	{"calibra/experiments/method", []string{"calibra/data", "calibra/experiments/metrics", "calibra/graph", "calibra/layers", "calibra/optim"}},
+	{"calibra/experiments/source", []string{"calibra/data", "calibra/experiments/rowcheck", "calibra/layers", "calibra/optim"}},
+	{"calibra/experiments/run", []string{"calibra/data", "calibra/experiments/method", "calibra/experiments/metrics", "calibra/experiments/program",
+		"calibra/experiments/rowcheck", "calibra/experiments/source", "calibra/graph", "calibra/layers", "calibra/optim"}},
+	{"calibra/experiments/study", []string{"calibra/data", "calibra/experiments", "calibra/layers"}},
+	{"calibra/experiments/report", []string{"calibra/data", "calibra/experiments", "calibra/graph", "calibra/layers", "calibra/optim"}}, // pages know no theory
 	{"calibra/experiments", []string{"calibra"}},
 	{"calibra/notebooks", []string{"calibra"}},
 }

@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 )
 
 // mayName are the files that have a method's name in them, with the reason.
 var mayName = map[string]string{
-	"experiments/methods.go": defines,
+	"experiments/method/methods.go": defines,
 
-	"experiments/recommend.go": chosen, // what takes the place of the recommended method
+	"experiments/method/recommend.go": chosen, // what takes the place of the recommended method
 
 	"experiments/cli/quickstart.go":   chosen, // what a newcomer sees
 	"experiments/cli/compare.go":      chosen, // what compare fits where nobody says
@@ -48,7 +48,7 @@ const (
 // name one where a person chose it, or mean something else by the word.
 func TestMethodsAreNamedWhereTheyAreDefined(t *testing.T) {
 	names, used := map[string]bool{}, map[string]bool{}
-	for _, m := range experiments.Methods {
+	for _, m := range method.All {
 		names[m.Name] = true
 	}
 	for _, file := range sources(t, "notebooks") {

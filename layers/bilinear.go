@@ -17,29 +17,31 @@ import (
 // a receiver a_k and a sender b_k in R^C, and a region V = (s(1), …, s(w)) the
 // Dirichlet concentrations
 //
-//	α(V) = softplus(Σ_i σ_i² a_s(i) b_s(i)ᵀ) + ε
+//	α(V) = φ(Σ_i σ_i² a_s(i) b_s(i)ᵀ) + ε
 //
 // The package documentation derives the posterior from them. Weights:
 // bilinear/receiver and bilinear/sender (K×C each), and the weights of Scale and Prior.
 //
 // The zero value has the settings of the published results: σ² = 1, a learned
-// prior, the identity added to the linear term.
+// prior, φ = softplus, the identity added to the linear term.
 type Bilinear struct {
-	Scale SlotScale // σ²; nil: UnitScale{}
-	Prior Prior     // log π; nil: LearnedPrior{}
+	Scale    SlotScale    // σ²; nil: UnitScale{}
+	Prior    Prior        // log π; nil: LearnedPrior{}
+	Link     Link         // φ; nil: Softplus{}
+	Identity IdentityTerm // where "+ I" stands
 }
 
 var _ Map = Bilinear{}
 
-// Init starts every entry of A and B at √(softplus⁻¹(1)/w) + N(0, 1e-5²), so that
-// A(V) ≈ softplus⁻¹(1) and α ≈ 1: the map of every region starts near the
+// Init starts every entry of A and B at √(φ⁻¹(1)/w) + N(0, 1e-5²), so that
+// A(V) ≈ φ⁻¹(1) and α ≈ 1: the map of every region starts near the
 // identity.
 func (m Bilinear) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	if err := requireRegions("bilinear", s); err != nil {
 		return nil, err
 	}
 	m = m.withDefaults()
-	start := factorStart(s)
+	start := math.Sqrt(m.Link.Start() / float64(s.Slots))
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("bilinear/receiver", graph.Normals(s.Codewords*s.Classes, start, 1e-5, rng), s.Codewords, s.Classes)
 	w.Add("bilinear/sender", graph.Normals(s.Codewords*s.Classes, start, 1e-5, rng), s.Codewords, s.Classes)
@@ -53,10 +55,10 @@ func (m Bilinear) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.scores(b, in))
 }
 
-// scores describes log π_j − log B(α_·j) + Σ_i (α_ij − 1 + δ_ij) log p̂_i (B×C).
+// scores describes log π_j and [posteriorScores] (B×C).
 func (m Bilinear) scores(b *graph.Builder, in Batch) *gorgonia.Node {
 	m = m.withDefaults()
-	scores := b.Apply(op.DirichletScores(1), m.Form(b, in), in.LogProbs)
+	scores := posteriorScores(b, m.Form(b, in), in.LogProbs, m.Link, m.Identity)
 	return m.Prior.Add(b, "bilinear", scores, in)
 }
 
@@ -72,10 +74,10 @@ func (m Bilinear) Form(b *graph.Builder, in Batch) *gorgonia.Node {
 
 // factorStart is √(softplus⁻¹(1)/w), at which w products of receivers and senders make
 // every concentration 1; softplus⁻¹(1) = log(e − 1).
-func factorStart(s Sizes) float64 { return math.Sqrt(math.Log(math.E-1) / float64(s.Slots)) }
+func factorStart(s Sizes) float64 { return math.Sqrt(Softplus{}.Start() / float64(s.Slots)) }
 
 func (m Bilinear) withDefaults() Bilinear {
-	return Bilinear{cmp.Or[SlotScale](m.Scale, UnitScale{}), cmp.Or[Prior](m.Prior, LearnedPrior{})}
+	return Bilinear{cmp.Or[SlotScale](m.Scale, UnitScale{}), cmp.Or[Prior](m.Prior, LearnedPrior{}), cmp.Or[Link](m.Link, Softplus{}), m.Identity}
 }
 
 // priorOfItsOwn reports whether the weights of a [Bilinear] have others than those of the priors here, such as

@@ -49,10 +49,13 @@ type predictorMemory struct {
 // Later fits do not change it.
 func (t *Trained) CompileBilinear() (*BilinearPredictor, error) {
 	d, divided := t.Base.(*Divide)
-	_, bilinear := t.Map.(Bilinear)
+	m, bilinear := t.Map.(Bilinear)
+	m = m.withDefaults()
 	switch {
 	case !divided || !bilinear:
 		return nil, fmt.Errorf("layers: only a bilinear map on a divided space compiles, not %s on %s", NameOf(t.Map), NameOf(t.Base))
+	case m.Link != Softplus{} || m.Identity != InLinearTerm:
+		return nil, fmt.Errorf("layers: only a bilinear map of the published link compiles, not %T", m.Link)
 	case t.weights == nil:
 		return nil, ErrUnfitted
 	case d.sizes.CodesOf() > 1:

@@ -57,8 +57,8 @@ type form interface {
 	bend(dst *mat.SymDense, ofMatrices []float64)
 }
 
-// newBilinear is the loss of the paper's factors.
-func newBilinear(t *Table, identity float64) *bilinear {
+// ByHand is the loss of the paper's factors, derived by hand; identity is δ.
+func (t *Table) ByHand(identity float64) Model {
 	return newForm(t, identity, factors{Rescaling{t.Classes, t.Codewords}})
 }
 
@@ -84,9 +84,9 @@ func newForm(t *Table, identity float64, form form) *bilinear {
 	return m
 }
 
-func (m *bilinear) fork() Model { return newForm(m.table, m.identity, m.form) }
+func (m *bilinear) Fork() Model { return newForm(m.table, m.identity, m.form) }
 
-func (m *bilinear) cheapest() Model { return m }
+func (m *bilinear) Cheapest() Model { return m }
 
 func (m *bilinear) Dim() int { return m.form.dim() }
 
@@ -102,7 +102,7 @@ func (m *bilinear) setCell(cell Cell, theta []float64) {
 // setLink turns m.link from A into α and computes its slope and the digamma terms.
 func (m *bilinear) setLink() {
 	C := m.table.Classes
-	op.DirichletTerms64(m.link, m.slope, m.logGamma, m.digamma, m.link, softplusFloor)
+	op.DirichletTerms64(m.link, m.slope, m.logGamma, m.digamma, m.link, AlphaFloor)
 	for j := range C {
 		var total, logBeta float64
 		for i := range C {
@@ -151,11 +151,11 @@ func (m *bilinear) Gradient(grad, theta, weights []float64) (float64, error) {
 
 // Hessian fills hess with ∇²L.
 func (m *bilinear) Hessian(hess *mat.SymDense, theta, weights []float64) error {
-	_, err := m.curved(make([]float64, m.Dim()), hess, theta, weights)
+	_, err := m.Newton(make([]float64, m.Dim()), hess, theta, weights)
 	return err
 }
 
-func (m *bilinear) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
+func (m *bilinear) Newton(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
 	return m.derivatives(theta, weights, grad, hess, nil)
 }
 
@@ -186,7 +186,7 @@ func (m *bilinear) derivatives(theta, weights, grad []float64, hess, outer *mat.
 	}
 	var loss float64
 	for v, cell := range m.table.Cells {
-		ofCell := m.table.of(weights, v)
+		ofCell := m.table.Of(weights, v)
 		if floats.Sum(ofCell) == 0 {
 			continue
 		}
@@ -372,7 +372,7 @@ type factors struct{ Rescaling }
 func (f factors) dim() int { return 2 * f.Codewords * f.Classes }
 
 func (f factors) add(link, theta []float64, k int, count float64) {
-	receiver, sender := f.factors(theta, k)
+	receiver, sender := f.Factors(theta, k)
 	for i, a := range receiver {
 		for j, b := range sender {
 			link[i*f.Classes+j] += count * a * b
@@ -384,8 +384,8 @@ func (f factors) add(link, theta []float64, k int, count float64) {
 func (f factors) pullBack(grad, theta, ofMatrices []float64) {
 	zero(grad)
 	for k := range f.Codewords {
-		a, b := f.factors(theta, k)
-		da, db := f.factors(grad, k)
+		a, b := f.Factors(theta, k)
+		da, db := f.Factors(grad, k)
 		for i := range a {
 			for j := range b {
 				g := ofMatrices[(k*f.Classes+i)*f.Classes+j]
@@ -401,11 +401,11 @@ func (f factors) pullBackPairs(dst *mat.SymDense, theta []float64, pairs [][]flo
 	C, K := f.Classes, f.Codewords
 	half := make([]float64, C*C*2*C) // Q_kl J_l
 	for k := range K {
-		a, b := f.factors(theta, k)
-		own := f.coordinates(k)
+		a, b := f.Factors(theta, k)
+		own := f.Coordinates(k)
 		for l := k; l < K; l++ {
 			f.half(half, theta, l, pairs[k*K+l])
-			for col, target := range f.coordinates(l) {
+			for col, target := range f.Coordinates(l) {
 				for i := range C {
 					var byReceiver, bySender float64
 					for j := range C {
@@ -423,7 +423,7 @@ func (f factors) pullBackPairs(dst *mat.SymDense, theta []float64, pairs [][]flo
 // half is Q J_l, C²×2C.
 func (f factors) half(dst, theta []float64, l int, Q []float64) {
 	C := f.Classes
-	a, b := f.factors(theta, l)
+	a, b := f.Factors(theta, l)
 	zero(dst)
 	for row := range C * C {
 		of := dst[row*2*C:][:2*C]
@@ -441,7 +441,7 @@ func (f factors) half(dst, theta []float64, l int, Q []float64) {
 func (f factors) bend(hess *mat.SymDense, ofMatrices []float64) {
 	C := f.Classes
 	for k := range f.Codewords {
-		at := f.coordinates(k)
+		at := f.Coordinates(k)
 		for i, row := range at[:C] {
 			for j, col := range at[C:] {
 				hess.SetSym(row, col, hess.At(row, col)+ofMatrices[(k*C+i)*C+j])
@@ -470,32 +470,19 @@ func (f unshared) pullBackPairs(dst *mat.SymDense, _ []float64, pairs [][]float6
 
 func (f unshared) bend(*mat.SymDense, []float64) {}
 
-// cell is the table of cell v alone, with a codeword of its own.
-func (t *Table) cell(v int) *Table {
-	return &Table{
-		Classes: t.Classes, Codewords: 1, Atoms: t.Atoms, Cells: []Cell{newCell([]int{0})}, LogP: t.of(t.LogP, v),
+// CellByHand is the loss of a C×C map of cell v alone, θ = vec A.
+func (t *Table) CellByHand(v int, identity float64) Model {
+	alone := &Table{
+		Classes: t.Classes, Codewords: 1, Atoms: t.Atoms, Cells: []Cell{NewCell([]int{0})}, LogP: t.Of(t.LogP, v),
 	}
+	return newForm(alone, identity, unshared{t.Classes})
 }
 
-// logits returns the true A of cell v.
-func (t *Truth) logits(v int) []float64 {
-	A := make([]float64, t.Table.Classes*t.Table.Classes)
-	for _, k := range t.Table.Cells[v].Codes {
-		factors{Rescaling{t.Table.Classes, t.Table.Codewords}}.add(A, t.Theta, k, 1)
+// Link returns A of cell v at the factors of theta, C×C.
+func (t *Table) Link(v int, theta []float64) []float64 {
+	A := make([]float64, t.Classes*t.Classes)
+	for _, k := range t.Cells[v].Codes {
+		factors{Rescaling{t.Classes, t.Codewords}}.add(A, theta, k, 1)
 	}
 	return A
 }
-
-// pull returns ‖∂L/∂M_k‖₂, the spectral norm. A ridge acts on M_k as λ|a_k||b_k|, so
-// M_k = 0 is a local minimum where pull ≤ λ.
-func (m *bilinear) pull(k int, theta, weights []float64) float64 {
-	at := &probe{model: m, weights: weights}
-	if at.gradient(theta); at.err != nil {
-		panic("theory: pull at a point that was just minimized: " + at.err.Error())
-	}
-	C := m.table.Classes
-	return spectralNorm(mat.NewDense(C, C, m.factorGrad[k*C*C:][:C*C]))
-}
-
-// softplus is ln(1+eˣ).
-func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }

@@ -32,7 +32,7 @@ func somewhere(t *testing.T, identity float64) (truth *Truth, theta, weights []f
 func TestGradientIsTheLossesSlope(t *testing.T) {
 	for _, identity := range []float64{0, 1} {
 		truth, theta, weights := somewhere(t, identity)
-		model := newBilinear(truth.Table, identity)
+		model := truth.Table.ByHand(identity)
 		grad := make([]float64, model.Dim())
 		if _, err := model.Gradient(grad, theta, weights); err != nil {
 			t.Fatal(err)
@@ -44,10 +44,10 @@ func TestGradientIsTheLossesSlope(t *testing.T) {
 			}
 			return l
 		}
-		numeric := fd.Gradient(nil, loss, theta, &fd.Settings{Formula: fd.Central})
+		slopes := fd.Gradient(nil, loss, theta, &fd.Settings{Formula: fd.Central})
 		// Central differences of a loss near 1 are good to about 1e-16^(2/3).
-		if !floats.EqualApprox(grad, numeric, 1e-8) {
-			t.Errorf("δ = %g: gradient %v, differences %v", identity, grad, numeric)
+		if !floats.EqualApprox(grad, slopes, 1e-8) {
+			t.Errorf("δ = %g: gradient %v, differences %v", identity, grad, slopes)
 		}
 	}
 }
@@ -55,19 +55,19 @@ func TestGradientIsTheLossesSlope(t *testing.T) {
 func TestHessianIsTheGradientsSlope(t *testing.T) {
 	for _, identity := range []float64{0, 1} {
 		truth, theta, weights := somewhere(t, identity)
-		model := newBilinear(truth.Table, identity)
+		model := truth.Table.ByHand(identity)
 		n := model.Dim()
 		hess := mat.NewSymDense(n, nil)
 		if err := model.Hessian(hess, theta, weights); err != nil {
 			t.Fatal(err)
 		}
-		numeric := mat.NewDense(n, n, nil)
-		fd.Jacobian(numeric, func(grad, x []float64) {
+		slopes := mat.NewDense(n, n, nil)
+		fd.Jacobian(slopes, func(grad, x []float64) {
 			if _, err := model.Gradient(grad, x, weights); err != nil {
 				t.Fatal(err)
 			}
 		}, theta, &fd.JacobianSettings{Formula: fd.Central})
-		if !mat.EqualApprox(hess, numeric, 1e-8) { // as above
+		if !mat.EqualApprox(hess, slopes, 1e-8) { // as above
 			t.Errorf("δ = %g: Hessian differs from the gradient's differences", identity)
 		}
 	}
@@ -77,7 +77,7 @@ func TestHessianIsTheGradientsSlope(t *testing.T) {
 func TestScoresEqualHessianUnderTheTruth(t *testing.T) {
 	truth, _, _ := somewhere(t, 1)
 	weights := truth.Weights(truth.Table.Multinomial(truth.Design.Frequencies(0)))
-	model := newBilinear(truth.Table, 1)
+	model := truth.Table.ByHand(1)
 	n := model.Dim()
 	hess, outer := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	if err := model.Hessian(hess, truth.Theta, weights); err != nil {
@@ -97,7 +97,7 @@ func TestScoreIsTheDirichletPosterior(t *testing.T) {
 	for _, identity := range []float64{0, 1} {
 		truth, _, _ := somewhere(t, identity)
 		logq := make([]float64, len(truth.Label))
-		if err := newBilinear(truth.Table, identity).LogProbs(logq, truth.Theta); err != nil {
+		if err := truth.Table.ByHand(identity).LogProbs(logq, truth.Theta); err != nil {
 			t.Fatal(err)
 		}
 		for i, l := range logq {

@@ -63,7 +63,8 @@ func (c Channel) check(K int) error {
 // with true cells U.
 type Reading struct{ *mat.Dense }
 
-// Misread is the reading of slots that are each wrong with probability ε, whatever the others are. The table holds all cells.
+// Misread is the reading of slots that are each wrong with probability ε, whatever the others are. The table holds all
+// cells.
 func (t *Table) Misread(by Channel, epsilon float64) Reading {
 	return t.reading(func(codes []int, to func(codes []int, p float64)) {
 		seen := slices.Clone(codes)

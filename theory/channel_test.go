@@ -15,7 +15,7 @@ import (
 // a reading at ε = 0 is w (once − 1).
 func TestReadingsAreOfSlots(t *testing.T) {
 	d := Design{Classes: 3, Slots: 3, Codewords: 4, Atoms: 2}
-	table := newTable(d, multisets(d.Codewords, d.Slots), newRand(1))
+	table := d.Table(d.Multisets(), newRand(1))
 	for name, by := range map[string]Channel{"any": ToAny, "neighbour": ToNeighbour} {
 		const epsilon, draws, h = 0.3, 20_000, 1e-6
 		read, once, little := table.Misread(by, epsilon), table.MisreadOnce(by), table.Misread(by, h)

@@ -10,6 +10,7 @@ import (
 	"calibra/data"
 	"calibra/graph/op"
 	"calibra/layers"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -52,8 +53,8 @@ func Full() Design {
 	return Design{Classes: 3, Slots: 3, Codewords: 12, Atoms: 6, Decades: 2.3, Identity: 1}
 }
 
-// softplusFloor is ε of α = softplus(A) + ε.
-const softplusFloor = op.AlphaFloor
+// AlphaFloor is ε of α = softplus(A) + ε.
+const AlphaFloor = op.AlphaFloor
 
 // Check reports the first impossible size as one sentence.
 func (d Design) Check() error {
@@ -95,8 +96,8 @@ func (d Design) Frequencies(shift int) []float64 {
 	return data.Each(p, func(x float64) float64 { return x / total })
 }
 
-// withShare are the frequencies where codeword k has this one and the others keep their proportions.
-func (d Design) withShare(k int, share float64) []float64 {
+// WithShare are the frequencies where codeword k has this one and the others keep their proportions.
+func (d Design) WithShare(k int, share float64) []float64 {
 	p := d.Frequencies(0)
 	floats.Scale((1-share)/(1-p[k]), p)
 	p[k] = share
@@ -115,8 +116,8 @@ type Cell struct {
 	Occurrences []occurrence // the distinct codewords among Codes, in order
 }
 
-// newCell is the cell of codes, its codewords in order.
-func newCell(codes []int) Cell {
+// NewCell is the cell of codes, its codewords in order.
+func NewCell(codes []int) Cell {
 	cell := Cell{Codes: codes}
 	for _, k := range codes {
 		at := slices.IndexFunc(cell.Occurrences, func(o occurrence) bool { return o.Codeword == k })
@@ -129,21 +130,21 @@ func newCell(codes []int) Cell {
 	return cell
 }
 
-// sequenced are the cells of slots that are told apart: one for each of the K^w index sequences.
-func sequenced(codewords, slots int) []Cell {
-	return data.Each(combin.Cartesian(slices.Repeat([]int{codewords}, slots)), newCell)
+// Sequences are the cells of slots that are told apart: one for each of the K^w index sequences.
+func (d Design) Sequences() []Cell {
+	return data.Each(combin.Cartesian(slices.Repeat([]int{d.Codewords}, d.Slots)), NewCell)
 }
 
-// multisets are the cells of slots alike: every non-decreasing sequence of w codewords out of K. The i-th
+// Multisets are the cells of slots alike: every non-decreasing sequence of w codewords out of K. The i-th
 // codeword is the i-th element, less i, of a combination of w elements out of K + w − 1.
-func multisets(codewords, slots int) []Cell {
-	combinations := combin.Combinations(codewords+slots-1, slots)
+func (d Design) Multisets() []Cell {
+	combinations := combin.Combinations(d.Codewords+d.Slots-1, d.Slots)
 	for _, codes := range combinations {
 		for i := range codes {
 			codes[i] -= i
 		}
 	}
-	return data.Each(combinations, newCell)
+	return data.Each(combinations, NewCell)
 }
 
 // Table is the finite support of a synthetic problem: every cell, and in every
@@ -158,15 +159,15 @@ type Table struct {
 	drawn []float64
 }
 
-// sizes are those of the problem as layers see it, of one row of each class.
-func (t *Table) sizes() layers.Sizes {
+// Sizes are those of the problem as layers see it, of one row of each class.
+func (t *Table) Sizes() layers.Sizes {
 	return layers.Sizes{
 		Slots: len(t.Cells[0].Codes), Classes: t.Classes, Codewords: t.Codewords, Counts: slices.Repeat([]float64{1}, t.Classes),
 	}
 }
 
-// view is every (cell, atom) as a row, times times.
-func (t *Table) view(times int) *layers.View {
+// View is every (cell, atom) as a row, times times.
+func (t *Table) View(times int) *layers.View {
 	C := t.Classes
 	v := &layers.View{LogProbs: mat.NewDense(t.Rows()*times, C, nil)}
 	for i := range t.Rows() * times {
@@ -179,13 +180,13 @@ func (t *Table) view(times int) *layers.View {
 	return v
 }
 
-// observed is every (cell, atom, label) as a row; counts come with a sample.
-func (t *Table) observed() layers.Observed {
-	return layers.Observed{View: t.view(t.Classes), Labels: slices.Repeat(data.UpTo(t.Classes), t.Rows())}
+// Observed is every (cell, atom, label) as a row; counts come with a sample.
+func (t *Table) Observed() layers.Observed {
+	return layers.Observed{View: t.View(t.Classes), Labels: slices.Repeat(data.UpTo(t.Classes), t.Rows())}
 }
 
-// of are those of the values, of every (cell, atom, class), that are of cell v.
-func (t *Table) of(values []float64, v int) []float64 {
+// Of are those of the values, of every (cell, atom, class), that are of cell v.
+func (t *Table) Of(values []float64, v int) []float64 {
 	size := t.Atoms * t.Classes
 	return values[v*size:][:size]
 }
@@ -207,7 +208,7 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 	limit := cmp.Or(d.Cells, mostCells)
 	multisetsOf := combin.LogGeneralizedBinomial(float64(d.Codewords+d.Slots-1), float64(d.Slots))
 	if math.Round(math.Exp(multisetsOf)) <= float64(limit) {
-		return newTable(d, multisets(d.Codewords, d.Slots), rng)
+		return d.Table(d.Multisets(), rng)
 	}
 	limit = cmp.Or(d.Cells, drawnCells)
 	laws := data.Each(shifts, func(shift int) distuv.Categorical {
@@ -228,16 +229,16 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 		if !found {
 			at = len(cells)
 			seen[name] = at
-			cells, times = append(cells, newCell(codes)), append(times, 0)
+			cells, times = append(cells, NewCell(codes)), append(times, 0)
 		}
 		times[at]++
 	}
-	t, mixture := newTable(d, cells, rng), make([]float64, len(cells))
+	t, mixture := d.Table(cells, rng), make([]float64, len(cells))
 	for _, shift := range shifts {
 		floats.Add(mixture, t.Multinomial(d.Frequencies(shift)))
 	}
 	floats.Div(mixture, times)
-	t.drawn = logs(mixture)
+	t.drawn = numeric.Logs(mixture)
 	return t
 }
 
@@ -247,8 +248,8 @@ const (
 	atomFloor         = 1e-4
 )
 
-// newTable draws the atoms p̂ ~ Dir(0.5), clamped at 1e-4, of the given cells.
-func newTable(d Design, cells []Cell, rng *rand.Rand) *Table {
+// Table draws the atoms p̂ ~ Dir(0.5), clamped at 1e-4, of the given cells.
+func (d Design) Table(cells []Cell, rng *rand.Rand) *Table {
 	t := &Table{
 		Classes: d.Classes, Codewords: d.Codewords, Atoms: d.Atoms, Cells: cells,
 		LogP: make([]float64, len(cells)*d.Atoms*d.Classes),
@@ -297,12 +298,12 @@ func (t *Table) Occupancy(cellProb []float64) []float64 {
 	return occupancy
 }
 
-// evenShifts returns n cyclic shifts spread over the codewords.
-func evenShifts(d Design, n int) []int {
+// Shifts returns n cyclic shifts spread over the codewords.
+func (d Design) Shifts(n int) []int {
 	return data.Each(data.UpTo(n), func(s int) int { return s * d.Codewords / n })
 }
 
-// ofCells adds up weights of (cell, atom, label).
-func (t *Table) ofCells(weights []float64) []float64 {
-	return data.Each(data.UpTo(len(t.Cells)), func(v int) float64 { return floats.Sum(t.of(weights, v)) })
+// OfCells adds up weights of (cell, atom, label).
+func (t *Table) OfCells(weights []float64) []float64 {
+	return data.Each(data.UpTo(len(t.Cells)), func(v int) float64 { return floats.Sum(t.Of(weights, v)) })
 }

@@ -5,30 +5,16 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/graph"
 	"calibra/layers"
 	"calibra/theory"
 
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
-
-// One study of the paper's claims, in its quick design.
-func ExampleStudy_Run() {
-	studies, err := theory.Find("propositions")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	report, err := studies[0].Run(context.Background(), theory.Settings{Effort: theory.Quick})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(report.Study, "failures:", len(report.Failures()))
-	// Output: propositions failures: 0
-}
 
 // regionBias shifts the scores of the classes by what a region's codewords say,
 //
@@ -47,10 +33,13 @@ func (regionBias) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 
 // Does the error of one's own layer fall as N^(−1/2), with the sandwich's constants?
 // Any Map can be asked; what of its weights no prediction depends on is found first.
-func ExampleRate() {
+func ExampleNewStudy() {
 	design := theory.Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 4, Decades: 1}
-	settings := theory.RateSettings{Sizes: []int{100_000, 1_000_000}, Shifts: 2, Replicates: 200}
-	report, err := theory.Rate(context.Background(), regionBias{}, design, settings)
+	study := theory.NewStudy("mine", "the rate of a map", theory.Question{
+		Population: theory.Population{Design: design}, Estimator: theory.Estimator{Map: regionBias{}},
+		Sizes: []int{100_000, 1_000_000}, Shifts: 2, Replicates: 200,
+	})
+	report, err := study.Run(context.Background(), theory.Settings{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -98,4 +87,39 @@ func ExampleNewTruth() {
 	fmt.Printf("of 10⁴ rows within 0.02: %t; of 10⁹ within 1e-4: %t\n", apart(1e4) < 0.02, apart(1e9) < 1e-4)
 	// Output: 6 cells, 72 weights
 	// of 10⁴ rows within 0.02: true; of 10⁹ within 1e-4: true
+}
+
+// A study may run as you write it: here the slope in N of the error of all factors together.
+func ExampleStudy() {
+	run := func(ctx context.Context, s theory.Settings, r *theory.Report) error {
+		d := theory.Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 4, Decades: 1, Identity: 1}
+		truth, err := theory.NewTruth(d, s.RNG(1))
+		if err != nil {
+			return err
+		}
+		gauge := d.Gauge()
+		gauge.Fix(truth.Theta, nil)
+		t := s.Draws(truth.Weights(truth.Table.Multinomial(d.Frequencies(0))), []int{1e6, 1e8}, 40, 2)
+		errors, lost, err := t.Measure(ctx, truth.Table.ByHand(1), 1, func(model theory.Model, x theory.Trial) ([]float64, error) {
+			theta := slices.Clone(truth.Theta)
+			err := theory.Fit(model, gauge, theta, t.Draw(x))
+			gauge.Fix(theta, truth.Theta)
+			return []float64{floats.Distance(theta, truth.Theta, 2)}, err
+		})
+		if err != nil {
+			return err
+		}
+		r.Unsettled(lost, t.Total(), theory.LostPart)
+		r.Near("slope", "slope of ‖θ̂ − θ*‖ in N", t.Slopes(s.RNG(3), errors...)[0], -0.5, 0.01, "−1/2")
+		return nil
+	}
+	study := theory.Study{Name: "mine", Claim: "Theorem 1", Parts: []theory.Part{run}}
+	report, err := study.Run(context.Background(), theory.Settings{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	slope := report.Rows[1]
+	fmt.Printf("%.1f: %s, and it would notice %s\n", slope.Value, slope.Verdict(), slope.Power())
+	// Output: -0.5: pass, and it would notice a factor of 1.21
 }

@@ -13,67 +13,69 @@ import (
 	"calibra/data"
 	"calibra/graph/work"
 	"calibra/optim/estimate"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// experiment estimates one model from many samples of a few populations (the
+// Experiment estimates one model from many samples of a few populations (the
 // cyclic shifts of a design) at growing sizes.
-type experiment struct {
-	trials
-	table       *Table
-	model       Model
-	gauge       Gauge
-	target      Target
-	populations []population
-	salt        uint64 // names the experiment among those of its study
-	disturbed   bool   // the model cannot represent the law
+type Experiment struct {
+	Trials
+	Truth     *Truth
+	Model     Model
+	Gauge     Gauge
+	Target    Target
+	Limits    []Limit
+	Stream    uint64 // names the experiment among those of its study
+	disturbed bool   // the model cannot represent the law
 }
 
-// outcome is what an experiment's replicates gave.
-type outcome struct {
-	*experiment
-	all       []replicate // of each population, each size
-	unsettled []string    // the replicates that reached no minimum near θ*, with their seeds
+// Outcome is what an experiment's replicates gave.
+type Outcome struct {
+	*Experiment
+	Replicates []Replicate // of each population, each size
+	Unsettled  []string    // the replicates that reached no minimum near θ*, with their seeds
+	err        error       // why a question cannot be answered by them
 }
 
-// replicate is what one sample gave: numbers are NaN where it reached no minimum near θ*.
-type replicate struct {
-	theta      []float64 // θ̂ at the representative; nil where there is none
-	blockError []float64 // the target's distance from θ*
-	thetaError float64   // ‖θ̂ − θ*‖ at the representative
+// Replicate is what one sample gave: numbers are NaN where it reached no minimum near θ*.
+type Replicate struct {
+	Theta      []float64 // θ̂ at the representative; nil where there is none
+	BlockError []float64 // the target's distance from θ*
+	ThetaError float64   // ‖θ̂ − θ*‖ at the representative
 	gradNorm   float64   // ‖∇L_N(θ*)‖
-	residual   float64   // ‖∇L_N(θ̂)‖ of the model itself
-	wald       float64
+	Residual   float64   // ‖∇L_N(θ̂)‖ of the model itself
+	Wald       float64
 }
 
-// at are the replicates of a population and a size.
-func (o *outcome) at(s, size int) []replicate {
-	return o.all[(s*len(o.sizes)+size)*o.count:][:o.count]
+// At are the replicates of a population and a size.
+func (o *Outcome) At(s, size int) []Replicate {
+	return o.Replicates[(s*len(o.Sizes)+size)*o.Count:][:o.Count]
 }
 
 // values are a number of each of them.
-func (o *outcome) values(s, size int, of func(replicate) float64) []float64 {
-	return data.Each(o.at(s, size), of)
+func (o *Outcome) values(s, size int, of func(Replicate) float64) []float64 {
+	return data.Each(o.At(s, size), of)
 }
 
-// errors are those of a block.
-func (o *outcome) errors(s, size, k int) []float64 {
-	return o.values(s, size, func(x replicate) float64 { return x.blockError[k] })
+// Errors are those of a block.
+func (o *Outcome) Errors(s, size, k int) []float64 {
+	return o.values(s, size, func(x Replicate) float64 { return x.BlockError[k] })
 }
 
-// usablePart bounds pred_k/|M*_k| of the blocks that enter a statistic: beyond it
+// UsablePart bounds pred_k/|M*_k| of the blocks that enter a statistic: beyond it
 // the first-order theory is not expected to describe the estimator.
-const usablePart = 0.35
+const UsablePart = 0.35
 
 // usable are the populations and blocks that the first-order theory is expected to describe at a size.
-func (e *experiment) usable(size int) iter.Seq2[int, int] {
+func (e *Experiment) usable(size int) iter.Seq2[int, int] {
 	return func(yield func(s, k int) bool) {
-		for s := range e.populations {
-			for k := range e.target.Blocks() {
-				if e.relative(s, size, k) <= usablePart && !yield(s, k) {
+		for s := range e.Limits {
+			for k := range e.Target.Blocks() {
+				if e.Relative(s, size, k) <= UsablePart && !yield(s, k) {
 					return
 				}
 			}
@@ -81,213 +83,230 @@ func (e *experiment) usable(size int) iter.Seq2[int, int] {
 	}
 }
 
-// relative is pred_k/|M*_k| at a size.
-func (e *experiment) relative(s, size, k int) float64 {
-	p := &e.populations[s]
-	return p.predicted[k] / math.Sqrt(float64(e.sizes[size])) / e.target.Size(k, p.theta)
+// Relative is pred_k/|M*_k| at a size.
+func (e *Experiment) Relative(s, size, k int) float64 {
+	p := &e.Limits[s]
+	return p.Predicted[k] / math.Sqrt(float64(e.Sizes[size])) / e.Target.Size(k, p.Theta)
 }
 
-// aim makes target what is compared with θ*.
-func (e *experiment) aim(target Target) {
-	e.target, e.populations = target, slices.Clone(e.populations)
-	for s := range e.populations {
-		e.populations[s].predict(target)
+// Aim makes target what is compared with θ*.
+func (e *Experiment) Aim(target Target) {
+	e.Target, e.Limits = target, slices.Clone(e.Limits)
+	for s := range e.Limits {
+		e.Limits[s].Predict(target)
 	}
 }
 
-func (e *experiment) run(ctx context.Context) (*outcome, error) {
-	e.aim(e.target)
+// Run draws the samples and fits each.
+func (e *Experiment) Run(ctx context.Context) (*Outcome, error) {
+	e.Aim(e.Target)
 	if err := e.checkSizes(); err != nil {
 		return nil, err
 	}
-	e.laws = len(e.populations)
-	e.law = func(x trial) []float64 {
-		if p := e.populations[x.law]; p.joint != nil {
+	e.laws = len(e.Limits)
+	e.Law = func(x Trial) []float64 {
+		if p := e.Limits[x.Law]; p.joint != nil {
 			return p.joint
 		}
-		return e.populations[x.law].weights
+		return e.Limits[x.Law].Weights
 	}
-	e.rand = func(x trial) *rand.Rand {
-		return newRand(e.Seed, e.salt, uint64(x.law), uint64(x.size), uint64(x.rep))
+	e.Rand = func(x Trial) *rand.Rand {
+		return newRand(e.Seed, e.Stream, uint64(x.Law), uint64(x.Size), uint64(x.Replicate))
 	}
-	o := &outcome{experiment: e}
+	o := &Outcome{Experiment: e}
 	var err error
-	o.all, o.unsettled, err = runTrials(ctx, &e.trials, e.model, e.replicate)
+	o.Replicates, o.Unsettled, err = RunTrials(ctx, &e.Trials, e.Model, e.replicate)
 	return o, err
 }
 
 // checkSizes refuses samples in which the theory is expected to describe no block.
-func (e *experiment) checkSizes() error {
-	last, least := len(e.sizes)-1, math.Inf(1)
-	for s := range e.populations {
-		for k := range e.target.Blocks() {
-			least = math.Min(least, e.relative(s, last, k))
+func (e *Experiment) checkSizes() error {
+	last, least := len(e.Sizes)-1, math.Inf(1)
+	for s := range e.Limits {
+		for k := range e.Target.Blocks() {
+			least = math.Min(least, e.Relative(s, last, k))
 		}
 	}
-	if least <= usablePart {
+	if least <= UsablePart {
 		return nil
 	}
-	needed := float64(e.sizes[last]) * (least / usablePart) * (least / usablePart)
-	return fmt.Errorf("theory: N = %d is too small: the predicted error of every block exceeds %g of its size; the best block needs N of %.1g", e.sizes[last], usablePart, needed)
+	needed := float64(e.Sizes[last]) * (least / UsablePart) * (least / UsablePart)
+	return fmt.Errorf("theory: N = %d is too small: the predicted error of every block exceeds %g of its size; the best block needs N of %.1g", e.Sizes[last], UsablePart, needed)
 }
 
 // replicate fits one sample, from θ*, and returns how far the fit is from θ*.
-func (e *experiment) replicate(model Model, t trial) (x replicate, err error) {
-	sample, at := e.draw(t), &e.populations[t.law]
+func (e *Experiment) replicate(model Model, t Trial) (x Replicate, err error) {
+	sample, at := e.Draw(t), &e.Limits[t.Law]
 	if at.joint != nil {
-		sample = seen(sample, len(at.weights))
+		sample = seen(sample, len(at.Weights))
+	}
+	if len(sample) != len(at.Weights) {
+		return x, fmt.Errorf("the Draw of the Sampler gives %d weights, not %d, one for each cell, atom and label", len(sample), len(at.Weights))
 	}
 	if p, ok := model.(interface{ precondition(*mat.SymDense) }); ok {
-		p.precondition(at.hessian)
+		p.precondition(at.Hessian)
 	}
-	by := &probe{model: model.cheapest(), weights: sample}
-	_, grad := by.gradient(at.theta)
+	by := &Loss{Model: model.Cheapest(), Weights: sample}
+	_, grad := by.Gradient(at.Theta)
 	x.gradNorm = floats.Norm(grad, 2)
 
-	theta := slices.Clone(at.theta)
-	if err := cmp.Or(by.err, minimize(model, e.gauge, theta, sample)); err != nil {
+	theta := slices.Clone(at.Theta)
+	if err := cmp.Or(by.Err, Fit(model, e.Gauge, theta, sample)); err != nil {
 		e.leave(&x)
 		if far := new(UnsettledError); errors.As(err, &far) {
-			err = lost{fmt.Errorf("‖∇L‖ = %.1e, %.2g from θ*", far.Gradient, far.Distance)}
+			err = Lost{fmt.Errorf("‖∇L‖ = %.1e, %.2g from θ*", far.Gradient, far.Distance)}
 		}
 		return x, err
 	}
-	by.model = model
-	_, grad = by.gradient(theta)
-	estimate.ProjectOff(grad, e.gauge.Directions(theta))
-	e.gauge.Fix(theta, at.theta)
-	x.theta, x.residual, x.wald = theta, floats.Norm(grad, 2), at.wald(theta, t.rows)
-	x.thetaError, x.blockError = floats.Distance(theta, at.theta, 2), e.distances(t.law, theta)
-	return x, by.err
+	by.Model = model
+	_, grad = by.Gradient(theta)
+	estimate.ProjectOff(grad, e.Gauge.Directions(theta))
+	e.Gauge.Fix(theta, at.Theta)
+	x.Theta, x.Residual, x.Wald = theta, floats.Norm(grad, 2), at.Wald(theta, t.N)
+	x.ThetaError, x.BlockError = floats.Distance(theta, at.Theta, 2), e.distances(t.Law, theta)
+	return x, by.Err
 }
 
 // leave takes what a sample gave out of the errors.
-func (e *experiment) leave(x *replicate) {
-	x.theta, x.blockError = nil, e.distances(0, nil)
-	x.thetaError, x.wald, x.residual = math.NaN(), math.NaN(), math.NaN()
+func (e *Experiment) leave(x *Replicate) {
+	x.Theta, x.BlockError = nil, e.distances(0, nil)
+	x.ThetaError, x.Wald, x.Residual = math.NaN(), math.NaN(), math.NaN()
 }
 
 // distances are those of the blocks at theta from θ* of a population; NaN where there is no theta.
-func (e *experiment) distances(s int, theta []float64) []float64 {
-	blocks := slices.Repeat([]float64{math.NaN()}, e.target.Blocks())
+func (e *Experiment) distances(s int, theta []float64) []float64 {
+	blocks := slices.Repeat([]float64{math.NaN()}, e.Target.Blocks())
 	if theta != nil {
 		for k := range blocks {
-			blocks[k] = e.target.Distance(k, theta, e.populations[s].theta)
+			blocks[k] = e.Target.Distance(k, theta, e.Limits[s].Theta)
 		}
 	}
 	return blocks
 }
 
 // withTarget is the same outcome with the blocks of another target.
-func (o *outcome) withTarget(target Target) *outcome {
-	e := *o.experiment
-	e.aim(target)
-	other := &outcome{experiment: &e, all: slices.Clone(o.all), unsettled: o.unsettled}
-	for i := range other.all {
-		x := &other.all[i]
-		x.blockError = e.distances(e.nth(i).law, x.theta)
+func (o *Outcome) withTarget(target Target) *Outcome {
+	e := *o.Experiment
+	e.Aim(target)
+	other := &Outcome{Experiment: &e, Replicates: slices.Clone(o.Replicates), Unsettled: o.Unsettled}
+	for i := range other.Replicates {
+		x := &other.Replicates[i]
+		x.BlockError = e.distances(e.Nth(i).Law, x.Theta)
 	}
 	return other
 }
 
-// reach is the standard deviation at N = 1 of θ̂ in its least certain direction, the
+// Reach is the standard deviation at N = 1 of θ̂ in its least certain direction, the
 // largest over the populations.
-func (e *experiment) reach() float64 {
+func (e *Experiment) Reach() float64 {
 	var largest float64
-	for _, p := range e.populations {
-		largest = math.Max(largest, math.Sqrt(operatorNorm(p.covariance)))
+	for _, p := range e.Limits {
+		largest = math.Max(largest, math.Sqrt(numeric.OperatorNorm(p.Covariance)))
 	}
 	return largest
 }
 
-// waldOutlier marks replicates that left the neighbourhood where the theory holds. Of fewer than 20 degrees of freedom
+// WaldOutlier marks replicates that left the neighbourhood where the theory holds. Of fewer than 20 degrees of freedom
 // chance gives as much, and the mark is what χ² exceeds with probability 2.5e-4.
-const waldOutlier = 2.5
+const WaldOutlier = 2.5
 
-// keepNeighbourhood takes the replicates that left the neighbourhood of θ* (Wald/df
-// above waldOutlier) out of the errors, and returns how many left at the largest N,
+// KeepNeighbourhood takes the replicates that left the neighbourhood of θ* (Wald/df
+// above WaldOutlier) out of the errors, and returns how many left at the largest N,
 // those that reached no minimum among them, and which.
-func (o *outcome) keepNeighbourhood() (where []string) {
-	for i, x := range o.all {
-		at := o.nth(i)
-		freedom := float64(o.populations[at.law].freedom())
-		if x.wald > math.Max(waldOutlier*freedom, distuv.ChiSquared{K: freedom}.Quantile(1-2.5e-4)) {
-			where = append(where, fmt.Sprintf("%s: Wald/df = %.2g", o.name(at), x.wald/freedom))
-			o.leave(&o.all[i])
+func (o *Outcome) KeepNeighbourhood() (where []string) {
+	for i, x := range o.Replicates {
+		at := o.Nth(i)
+		freedom := float64(o.Limits[at.Law].Freedom())
+		if x.Wald > math.Max(WaldOutlier*freedom, distuv.ChiSquared{K: freedom}.Quantile(1-2.5e-4)) {
+			where = append(where, fmt.Sprintf("%s: Wald/df = %.2g", o.Name(at), x.Wald/freedom))
+			o.leave(&o.Replicates[i])
 		}
 	}
-	return append(where, o.unsettled...)
+	return append(where, o.Unsettled...)
 }
 
-// trials are samples of several sizes from one law or several, so many of each.
-type trials struct {
-	*setup
-	what  string // is fitted, where the study fits several things
+// Trials are samples of several sizes from one law or several, so many of each.
+type Trials struct {
+	Settings
+	What  string // is fitted, where the study fits several things
 	laws  int    // 0: one
-	sizes []int  // N, increasing
-	count int    // of each
-	law   func(x trial) []float64
-	rand  func(x trial) *rand.Rand
+	Sizes []int  // N, increasing
+	Count int    // of each
+	Law   func(x Trial) []float64
+	Rand  func(x Trial) *rand.Rand
+	// Sampler draws the shares of n rows; nil: Sample.
+	Sampler func(law []float64, n int, rng *rand.Rand) []float64
 }
 
-// draws are trials of one law whose random numbers go by a name, their size and their replicate.
-func (s *setup) draws(weights []float64, sizes []int, count int, name ...uint64) *trials {
-	return &trials{
-		setup: s, sizes: sizes, count: count, law: func(trial) []float64 { return weights },
-		rand: func(x trial) *rand.Rand {
-			return newRand(s.Seed, slices.Concat(name, []uint64{uint64(x.size), uint64(x.rep)})...)
+// Draws are trials of one law whose random numbers go by a name, their size and their replicate: count of each size, unless
+// the settings say how many.
+func (s Settings) Draws(weights []float64, sizes []int, count int, name ...uint64) *Trials {
+	return &Trials{
+		Settings: s, Sizes: sizes, Count: cmp.Or(s.Replicates, count), Law: func(Trial) []float64 { return weights },
+		Rand: func(x Trial) *rand.Rand {
+			return newRand(s.Seed, slices.Concat(name, []uint64{uint64(x.Size), uint64(x.Replicate)})...)
 		},
 	}
 }
 
-// trial is one of them.
-type trial struct {
-	law, size, rep int
-	rows           int // N
-	rng            *rand.Rand
+// Trial is one of them.
+type Trial struct {
+	Law, Size, Replicate int
+	N                    int // N
+	Rand                 *rand.Rand
 }
 
-// nth is the i-th of them: the laws one after another, of each the sizes, of each the replicates.
-func (t *trials) nth(i int) trial {
-	size := i / t.count % len(t.sizes)
-	return trial{law: i / (len(t.sizes) * t.count), size: size, rep: i % t.count, rows: t.sizes[size]}
+// Nth is the i-th of them: the laws one after another, of each the sizes, of each the replicates.
+func (t *Trials) Nth(i int) Trial {
+	size := i / t.Count % len(t.Sizes)
+	return Trial{Law: i / (len(t.Sizes) * t.Count), Size: size, Replicate: i % t.Count, N: t.Sizes[size]}
 }
 
-// total is how many there are.
-func (t *trials) total() int { return max(1, t.laws) * len(t.sizes) * t.count }
+// Total is how many there are.
+func (t *Trials) Total() int { return max(1, t.laws) * len(t.Sizes) * t.Count }
 
-// lost is why a trial has no result.
-type lost struct{ error }
+// Lost is why a trial has no result.
+type Lost struct{ Err error }
 
-// draw is a trial's sample: the share of each entry of the law.
-func (t *trials) draw(x trial) []float64 { return Sample(t.law(x), x.rows, x.rng) }
+func (l Lost) Error() string { return l.Err.Error() }
 
-// runTrials gives what do makes of each trial, with a fork of the model, if there is one, on all cores. It
+// Draw is a trial's sample: the share of each entry of the law.
+func (t *Trials) Draw(x Trial) []float64 {
+	if t.Sampler != nil {
+		return t.Sampler(t.Law(x), x.N, x.Rand)
+	}
+	return Sample(t.Law(x), x.N, x.Rand)
+}
+
+// RunTrials gives what do makes of each trial, with a fork of the model, if there is one, on all cores. It
 // names the trials that do lost, or whose descent did not settle.
-func runTrials[T any](ctx context.Context, t *trials, model Model, do func(model Model, x trial) (T, error)) (results []T, losses []string, err error) {
-	losses = make([]string, t.total())
-	results, err = each(ctx, t.total(), model, func(model Model, i int) (T, error) {
-		x := t.nth(i)
-		x.rng = t.rand(x)
+func RunTrials[T any](ctx context.Context, t *Trials, model Model, do func(model Model, x Trial) (T, error)) (results []T, losses []string, err error) {
+	if t == nil {
+		return nil, nil, nil
+	}
+	losses = make([]string, t.Total())
+	results, err = Each(ctx, t.Total(), model, func(model Model, i int) (T, error) {
+		x := t.Nth(i)
+		x.Rand = t.Rand(x)
 		result, err := do(model, x)
 		switch {
 		case err == nil:
-		case errors.As(err, new(lost)):
-			losses[i] = fmt.Sprintf("%s: %v", t.name(x), err)
+		case errors.As(err, new(Lost)):
+			losses[i] = fmt.Sprintf("%s: %v", t.Name(x), err)
 		case errors.As(err, new(*UnsettledError)):
-			losses[i] = t.name(x)
+			losses[i] = t.Name(x)
 		default:
-			return result, fmt.Errorf("theory: %s: %w", t.name(x), err)
+			return result, fmt.Errorf("theory: %s: %w", t.Name(x), err)
 		}
 		return result, nil
 	})
 	return results, slices.DeleteFunc(losses, func(where string) bool { return where == "" }), err
 }
 
-// measure gives a table of each number that do makes of the trials of one law, by size and replicate. Trials
+// Measure gives a table of each number that do makes of the trials of one law, by size and replicate. Trials
 // that are lost are NaN in it: they count for nothing.
-func (t *trials) measure(ctx context.Context, model Model, numbers int, do func(model Model, x trial) ([]float64, error)) (tables [][][]float64, losses []string, err error) {
-	found, losses, err := runTrials(ctx, t, model, func(model Model, x trial) (of []float64, err error) {
+func (t *Trials) Measure(ctx context.Context, model Model, numbers int, do func(model Model, x Trial) ([]float64, error)) (tables [][][]float64, losses []string, err error) {
+	found, losses, err := RunTrials(ctx, t, model, func(model Model, x Trial) (of []float64, err error) {
 		if of, err = do(model, x); err != nil {
 			of = nil
 		}
@@ -295,57 +314,56 @@ func (t *trials) measure(ctx context.Context, model Model, numbers int, do func(
 	})
 	tables = make([][][]float64, numbers)
 	for n := range tables {
-		tables[n] = unmeasured(len(t.sizes), t.count)
+		tables[n] = numeric.Unmeasured(len(t.Sizes), t.Count)
 		for i, of := range found {
 			if of != nil {
-				tables[n][i/t.count][i%t.count] = of[n]
+				tables[n][i/t.Count][i%t.Count] = of[n]
 			}
 		}
 	}
 	return tables, losses, err
 }
 
-func (t *trials) name(x trial) string {
-	what := t.what
+// Name says which trial it is, with its seed.
+func (t *Trials) Name(x Trial) string {
+	what := t.What
 	if t.laws > 0 {
-		what = fmt.Sprintf("shift %d", x.law)
+		what = fmt.Sprintf("shift %d", x.Law)
 	}
 	if what != "" {
 		what += ", "
 	}
-	return fmt.Sprintf("seed %d, %sN = %d, replicate %d", t.Seed, what, x.rows, x.rep)
+	return fmt.Sprintf("seed %d, %sN = %d, replicate %d", t.Seed, what, x.N, x.Replicate)
 }
 
-// unmeasured is a grid of NaN.
-func unmeasured(n, m int) [][]float64 {
-	return data.Each(data.UpTo(n), func(int) []float64 { return slices.Repeat([]float64{math.NaN()}, m) })
+// Slopes are those of the root mean squares of tables on N, log on log, by the bootstrap.
+func (t *Trials) Slopes(rng *rand.Rand, tables ...[][]float64) []Estimate {
+	return t.SlopesOn(data.Each(t.Sizes, func(N int) float64 { return math.Log(float64(N)) }), rng, tables...)
 }
 
-// slopes are those of the root mean squares of tables on N, log on log, by the bootstrap.
-func (t *trials) slopes(rng *rand.Rand, tables ...[][]float64) []Estimate {
-	return t.slopesOn(data.Each(t.sizes, func(N int) float64 { return math.Log(float64(N)) }), rng, tables...)
-}
-
-// slopesOn are those on a number x of each size.
-func (t *trials) slopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []Estimate {
-	return bootstrap(len(t.sizes), t.count, rng, func(pick [][]int) []float64 {
+// SlopesOn are those on a number x of each size.
+func (t *Trials) SlopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []Estimate {
+	return Bootstrap(len(t.Sizes), t.Count, rng, func(pick [][]int) []float64 {
 		return data.Each(tables, func(values [][]float64) float64 {
-			y := data.Each(data.UpTo(len(x)), func(size int) float64 { return math.Log(rms(values[size], pick[size])) })
-			return line(x, y)
+			y := data.Each(data.UpTo(len(x)), func(size int) float64 { return math.Log(numeric.RMS(values[size], pick[size])) })
+			return numeric.Line(x, y)
 		})
 	})
 }
 
-// each gives what of(model, i) does for i = 0 … n−1, done on all cores. Each goroutine has a fork of
+// Each gives what of(model, i) does for i = 0 … n−1, done on all cores. Each goroutine has a fork of
 // the model, if there is one, whose scratch memory it may use; the work of index i must depend on i
 // alone, so that the results do not depend on the number of cores.
-func each[T any](ctx context.Context, n int, model Model, of func(model Model, i int) (T, error)) ([]T, error) {
+func Each[T any](ctx context.Context, n int, model Model, of func(model Model, i int) (T, error)) ([]T, error) {
+	if n < 1 {
+		return nil, nil
+	}
 	results := make([]T, n)
 	ctx = work.Span(ctx, "", 0, 0) // how many times a study does this is not known
 	return results, work.Parts{N: n}.With(ctx, func() func(context.Context, int) error {
 		own := model
 		if model != nil {
-			own = model.fork()
+			own = model.Fork()
 		}
 		return func(_ context.Context, i int) (err error) {
 			results[i], err = of(own, i)
@@ -354,29 +372,29 @@ func each[T any](ctx context.Context, n int, model Model, of func(model Model, i
 	})
 }
 
-// populationGradient is the largest ‖∇L(θ*)‖ over the populations: zero when θ* is
+// PopulationGradient is the largest ‖∇L(θ*)‖ over the populations: zero when θ* is
 // where the loss that is trained has its optimum.
-func (e *experiment) populationGradient() (float64, error) {
-	largest, at := 0.0, &probe{model: e.model}
-	for _, p := range e.populations {
-		at.weights = p.weights
-		_, grad := at.gradient(p.theta)
+func (e *Experiment) PopulationGradient() (float64, error) {
+	largest, at := 0.0, &Loss{Model: e.Model}
+	for _, p := range e.Limits {
+		at.Weights = p.Weights
+		_, grad := at.Gradient(p.Theta)
 		largest = math.Max(largest, floats.Norm(grad, 2))
 	}
-	return largest, at.err
+	return largest, at.Err
 }
 
 // certainRate is the standard deviation of θ̂ in its least certain direction at the smallest
-// N that Rate chooses.
+// N that is chosen where none is given.
 const certainRate = 0.05
 
 // mostRows keeps counts exact in float64.
 const mostRows = 1e14
 
-// certainSizes are four N over a factor of 30, large enough for first-order theory where θ̂·√N
+// CertainSizes are four N over a factor of 30, large enough for first-order theory where θ̂·√N
 // reaches so far from θ*.
-func certainSizes(reach float64) (sizes []int, err error) {
-	least := math.Max(1e5, square(reach/certainRate))
+func CertainSizes(reach float64) (sizes []int, err error) {
+	least := math.Max(1e5, numeric.Square(reach/certainRate))
 	if least > mostRows {
 		return nil, fmt.Errorf("theory: N = %.1g would be needed for errors small enough for first-order theory: this θ* is almost not identified; take another seed, a larger Spread (1), more atoms or fewer codewords", least)
 	}

@@ -25,12 +25,16 @@ type Rescaling struct{ Classes, Codewords int }
 
 var _ Gauge = Rescaling{}
 
-func (g Rescaling) factors(theta []float64, k int) (receiver, sender []float64) {
+// Gauge is that of the design's factors.
+func (d Design) Gauge() Rescaling { return Rescaling{d.Classes, d.Codewords} }
+
+// Factors are a_k and b_k, C entries each, as they stand in θ.
+func (g Rescaling) Factors(theta []float64, k int) (receiver, sender []float64) {
 	return theta[k*g.Classes:][:g.Classes], theta[(g.Codewords+k)*g.Classes:][:g.Classes]
 }
 
-// coordinates lists where a_k and b_k stand in θ.
-func (g Rescaling) coordinates(k int) []int {
+// Coordinates lists where a_k and b_k stand in θ.
+func (g Rescaling) Coordinates(k int) []int {
 	at := make([]int, 2*g.Classes)
 	for i := range g.Classes {
 		at[i], at[g.Classes+i] = k*g.Classes+i, (g.Codewords+k)*g.Classes+i
@@ -43,13 +47,13 @@ func (g Rescaling) coordinates(k int) []int {
 func (g Rescaling) Directions(theta []float64) [][]float64 {
 	var directions [][]float64
 	for k := range g.Codewords {
-		a, b := g.factors(theta, k)
+		a, b := g.Factors(theta, k)
 		length := math.Hypot(floats.Norm(a, 2), floats.Norm(b, 2))
 		if length == 0 {
 			continue
 		}
 		v := make([]float64, len(theta))
-		va, vb := g.factors(v, k)
+		va, vb := g.Factors(v, k)
 		floats.AddScaled(va, 1/length, a)
 		floats.AddScaled(vb, -1/length, b)
 		directions = append(directions, v)
@@ -61,14 +65,14 @@ func (g Rescaling) Directions(theta []float64) [][]float64 {
 // reference if there is one. A zero factor is left alone.
 func (g Rescaling) Fix(theta, reference []float64) {
 	for k := range g.Codewords {
-		a, b := g.factors(theta, k)
+		a, b := g.Factors(theta, k)
 		normA, normB := floats.Norm(a, 2), floats.Norm(b, 2)
 		if normA == 0 || normB == 0 {
 			continue
 		}
 		t := math.Sqrt(normB / normA)
 		if reference != nil {
-			if ra, rb := g.factors(reference, k); floats.Dot(a, ra)+floats.Dot(b, rb) < 0 {
+			if ra, rb := g.Factors(reference, k); floats.Dot(a, ra)+floats.Dot(b, rb) < 0 {
 				t = -t
 			}
 		}
@@ -132,14 +136,14 @@ func (p Products) Of(k int, theta []float64) []float64 {
 
 // Size is ‖M_k‖ = |a_k| |b_k|.
 func (p Products) Size(k int, theta []float64) float64 {
-	a, b := p.factors(theta, k)
+	a, b := p.Factors(theta, k)
 	return floats.Norm(a, 2) * floats.Norm(b, 2)
 }
 
 // Distance is ‖M_k − M*_k‖, Frobenius.
 func (p Products) Distance(k int, theta, reference []float64) float64 {
-	a, b := p.factors(theta, k)
-	ra, rb := p.factors(reference, k)
+	a, b := p.Factors(theta, k)
+	ra, rb := p.Factors(reference, k)
 	var sum float64
 	for i := range a {
 		for j := range b {
@@ -153,7 +157,7 @@ func (p Products) Distance(k int, theta, reference []float64) float64 {
 // Jacobian is ∂vec M_k/∂θ: b_k where a_k stands and a_k where b_k stands.
 func (p Products) Jacobian(k int, theta []float64) *mat.Dense {
 	C := p.Classes
-	a, b := p.factors(theta, k)
+	a, b := p.Factors(theta, k)
 	d := mat.NewDense(C*C, len(theta), nil)
 	for i := range C {
 		for j := range C {
@@ -174,20 +178,20 @@ func (p Pairs) Blocks() int { return p.Codewords }
 
 // Size is |(a_k, b_k)|.
 func (p Pairs) Size(k int, theta []float64) float64 {
-	a, b := p.factors(theta, k)
+	a, b := p.Factors(theta, k)
 	return math.Hypot(floats.Norm(a, 2), floats.Norm(b, 2))
 }
 
 // Distance is |(a_k, b_k) − (a*_k, b*_k)|.
 func (p Pairs) Distance(k int, theta, reference []float64) float64 {
-	a, b := p.factors(theta, k)
-	ra, rb := p.factors(reference, k)
+	a, b := p.Factors(theta, k)
+	ra, rb := p.Factors(reference, k)
 	return math.Hypot(floats.Distance(a, ra, 2), floats.Distance(b, rb, 2))
 }
 
 // Jacobian picks the coordinates of a_k and b_k.
 func (p Pairs) Jacobian(k int, theta []float64) *mat.Dense {
-	return Rows{p.coordinates(k)}.Jacobian(0, theta)
+	return Rows{p.Coordinates(k)}.Jacobian(0, theta)
 }
 
 // Rows compares the coordinates of θ that belong to each block, for a

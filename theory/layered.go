@@ -11,6 +11,7 @@ import (
 	"calibra/graph/op"
 	"calibra/layers"
 	"calibra/optim/estimate"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -37,7 +38,7 @@ type layered struct {
 	whole *compiled // over all (cell, atom)
 	one   *compiled // over a single (cell, atom), for the scores
 
-	analytic  *bilinear     // nil: no analytic Hessian of this layer is known
+	analytic  Model         // nil: no analytic Hessian of this layer is known
 	reference *mat.SymDense // without analytic: a Hessian near the optimum
 
 	err error // why the layer cannot be run
@@ -55,7 +56,7 @@ type compiled struct {
 // newLayered compiles layer on a table whose cells all have w codes. A layer that cannot be run returns an error
 // at its first use.
 func newLayered(layer layers.Map, t *Table) *layered {
-	m := &layered{layer: layer, table: t, sizes: t.sizes()}
+	m := &layered{layer: layer, table: t, sizes: t.Sizes()}
 	if m.weights, m.err = layers.StartMap(layer, m.sizes, newRand(0)); m.err != nil {
 		m.err = fmt.Errorf("theory: start the layer: %w", m.err)
 		m.weights = graph.NewWeights(tensor.Float64)
@@ -156,11 +157,11 @@ func (m *layered) describe(c *compiled, row, of int) {
 	}
 }
 
-func (m *layered) fork() Model {
+func (m *layered) Fork() Model {
 	other := newLayered(m.layer, m.table)
 	other.reference = m.reference
 	if m.analytic != nil {
-		other.analytic = newBilinear(m.table, m.analytic.identity)
+		other.analytic = m.analytic.Fork()
 	}
 	return other
 }
@@ -253,7 +254,7 @@ func (m *layered) Score(grad, theta []float64, entry int) error {
 	return err
 }
 
-func (m *layered) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (loss float64, err error) {
+func (m *layered) Newton(grad []float64, hess *mat.SymDense, theta, weights []float64) (loss float64, err error) {
 	switch {
 	case m.analytic != nil:
 		err = m.analytic.Hessian(hess, theta, weights)
@@ -281,7 +282,7 @@ func (m *layered) renew(theta, weights []float64) error {
 	return nil
 }
 
-func (m *layered) cheapest() Model {
+func (m *layered) Cheapest() Model {
 	if m.analytic == nil {
 		return m
 	}
@@ -304,8 +305,8 @@ func (m generative) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 // paper is the layer of the main job, with the prior and σ² fixed as the studies suppose.
 var paper = layers.Bilinear{Prior: layers.UniformPrior{}}
 
-// trained is that layer on a table: the model that the studies put to the test.
-func trained(t *Table, identity float64) Model {
+// Paper is the paper's layer on the table, δ being identity: what the studies put to the test.
+func (t *Table) Paper(identity float64) Model {
 	if identity == 0 {
 		return modelOf(generative{paper}, t)
 	}
@@ -313,11 +314,11 @@ func trained(t *Table, identity float64) Model {
 }
 
 // modelOf is the loss of a map, with that by hand where the map is the paper's.
-func modelOf(layer layers.Map, t *Table) Model {
+func modelOf(layer layers.Map, t *Table) *layered {
 	m := newLayered(layer, t)
 	for identity, known := range []layers.Map{generative{paper}, paper} {
 		if reflect.DeepEqual(layer, known) {
-			m.analytic = newBilinear(t, float64(identity))
+			m.analytic = t.ByHand(float64(identity))
 		}
 	}
 	return m
@@ -327,13 +328,13 @@ func modelOf(layer layers.Map, t *Table) Model {
 func settle(model Model, gauge Gauge, from, weights []float64) ([]float64, error) {
 	theta := slices.Clone(from)
 	if gauge == nil {
-		found, err := (&probe{model: model, weights: weights}).nullSpace(theta)
+		found, err := (&Loss{Model: model, Weights: weights}).nullSpace(theta)
 		if err != nil && err != errNoMinimum {
 			return nil, err
 		}
 		gauge = found
 	}
-	if err := minimize(model, gauge, theta, weights); err != nil {
+	if err := Fit(model, gauge, theta, weights); err != nil {
 		return nil, fmt.Errorf("theory: the law has no optimum near the map's truth; lower what disturbs it: %w", err)
 	}
 	return theta, nil
@@ -352,7 +353,7 @@ func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
 	for _, name := range m.learned {
 		theta = append(theta, graph.Float64s(start.Tensor(name))...)
 	}
-	floats.AddScaled(theta, spread, normals(len(theta), rng))
+	floats.AddScaled(theta, spread, numeric.Normals(len(theta), rng))
 	return theta, nil
 }
 

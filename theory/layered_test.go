@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"calibra/theory/internal/numeric"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
@@ -14,8 +16,8 @@ import (
 func TestGraphEqualsAnalytic(t *testing.T) {
 	for _, identity := range []float64{0, 1} {
 		truth, theta, weights := somewhere(t, identity)
-		byGraph := trained(truth.Table, identity)
-		byHand := newBilinear(truth.Table, identity)
+		byGraph := truth.Table.Paper(identity)
+		byHand := truth.Table.ByHand(identity)
 		n := byHand.Dim()
 		if byGraph.Dim() != n {
 			t.Fatalf("the layer has %d parameters, the analytic loss %d", byGraph.Dim(), n)
@@ -45,8 +47,8 @@ func TestGraphEqualsAnalytic(t *testing.T) {
 			if err := fill(byHand, b); err != nil {
 				t.Fatal(err)
 			}
-			subtract(a, b)
-			if gap := operatorNorm(a); !(gap <= 1e-9) { // the error of ψ, and see differenceStep
+			numeric.Subtract(a, b)
+			if gap := numeric.OperatorNorm(a); !(gap <= 1e-9) { // the error of ψ, and see differenceStep
 				t.Errorf("δ = %g: %s of graph and hand differ by %g", identity, name, gap)
 			}
 		}

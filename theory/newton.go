@@ -44,14 +44,16 @@ func (e *UnsettledError) Error() string {
 		e.Gradient, e.Iterations, gradientTolerance, e.Distance, how)
 }
 
-// minimize runs damped Newton on the quotient by the gauge: the Newton matrix is
-// ∇²L + Σ v vᵀ with |eigenvalue| ≥ 1e-9, steps have length at most 1 and obey
-// Armijo's rule, and θ is brought back to its representative after each. theta is
-// the start on entry and the stationary point of model's loss on return; a
-// cheaper model of the same loss goes ahead, if any. Where no stationary point is
-// reached the error is an *UnsettledError, and theta the last point.
-func minimize(model Model, gauge Gauge, theta, weights []float64) error {
-	if ahead := model.cheapest(); ahead != model {
+// Fit moves theta to a stationary point of the loss under the weights: those of a population give θ*, those of a
+// [Sample] θ̂. It runs damped Newton on the quotient by the gauge: the Newton matrix is ∇²L + Σ v vᵀ with |eigenvalue|
+// ≥ 1e-9, steps have length at most 1 and obey Armijo's rule, and θ is brought back to its representative after each.
+// theta is the start on entry and the stationary point of model's loss on return; a cheaper model of the same loss goes
+// ahead, if any. Where no stationary point is reached the error is an *UnsettledError, and theta the last point.
+func Fit(model Model, gauge Gauge, theta, weights []float64) error {
+	if model == nil || gauge == nil {
+		return errNoModel
+	}
+	if ahead := model.Cheapest(); ahead != model {
 		if err := descend(ahead, gauge, theta, weights); err != nil {
 			return err
 		}
@@ -88,7 +90,7 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 	}
 	gauge.Fix(theta, nil)
 	var err error
-	if d.loss, err = model.curved(d.grad, d.hess, theta, weights); err != nil {
+	if d.loss, err = model.Newton(d.grad, d.hess, theta, weights); err != nil {
 		return err
 	}
 	for iteration := range newtonIterations {
@@ -118,7 +120,7 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 // longestStep at most.
 func (d *descent) direct(directions [][]float64) error {
 	if !d.known {
-		if _, err := d.model.curved(d.trialGrad, d.hess, d.theta, d.weights); err != nil {
+		if _, err := d.model.Newton(d.trialGrad, d.hess, d.theta, d.weights); err != nil {
 			return err
 		}
 	}
@@ -150,7 +152,7 @@ func (d *descent) advance(norm float64) bool {
 		var loss float64
 		var err error
 		if known {
-			loss, err = d.model.curved(d.trialGrad, d.trialHess, d.trial, d.weights)
+			loss, err = d.model.Newton(d.trialGrad, d.trialHess, d.trial, d.weights)
 		} else {
 			loss, err = d.model.Gradient(d.trialGrad, d.trial, d.weights)
 		}

@@ -14,17 +14,19 @@ import (
 
 	"calibra/data"
 	"calibra/layers"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
-// Question asks of an estimator where its estimates go on samples of a population, and how fast. Its rows are the rows of
-// study rate (errors against the sandwich, slopes in N and N_k) for the limit of this estimator, and its
-// statistics. [NewStudy] makes a study of several questions.
+// Question asks of an estimator where its estimates go on samples of a population, and how fast. Its rows are the rows
+// of study rate (errors against the sandwich, slopes in N and N_k) for the limit of this estimator, and its statistics.
+// [NewStudy] makes a study of several questions.
 type Question struct {
 	Name       string // begins the keys of its rows; "" where a study has one question alone
 	Population Population
+	Sampler    Sampler   // draws the rows; zero: each is drawn alone
 	Channel    Channel   // codes are misread by; nil: they are read as they are
 	Wrong      []float64 // probabilities that the code of a slot is misread, each a population of its own
 	Estimator  Estimator
@@ -52,7 +54,17 @@ type Population struct {
 	Disturb func(t *Truth, rng *rand.Rand)
 }
 
-// Estimator is a map that is fitted to samples: its mean negative log-likelihood or, of a [layers.Costed], its own loss.
+// Sampler draws samples whose rows are not each drawn alone: dependent rows, as of a Markov chain or of clusters, rows
+// without replacement, rows of another law that are reweighted, rows whose codes are learned on them.
+type Sampler struct {
+	// Draw gives the weight W_N of each (cell, atom, label) in a sample of n rows of the law; t says what they are.
+	Draw func(t *Truth, law []float64, n int, rng *rand.Rand) []float64
+	// Scores is J = lim N Cov ∇L_N(θ*) of such samples at a limit; nil: that of rows drawn alone, l.Scores.
+	Scores func(model Model, l Limit) *mat.SymDense
+}
+
+// Estimator is a map that is fitted to samples: its mean negative log-likelihood or, of a [layers.Costed], its own
+// loss.
 type Estimator struct {
 	Map    layers.Map
 	Gauge  Gauge  // what its weights leave free; nil: the null space of the population Hessian at the limit
@@ -63,7 +75,8 @@ type Estimator struct {
 type Statistic struct {
 	Key, Quantity string // Key is its own among the question's rows
 	// Of computes it; Estimate{Value: x} is a number without error. If it cannot, it calls o.Fail with the reason and
-	// returns anything: the study ends with the first failure. A method of o that fails calls o.Fail itself and returns zero.
+	// returns anything: the study ends with the first failure. A method of o that fails calls o.Fail itself and returns
+	// zero.
 	Of     func(o *Outcome) Estimate
 	Target float64 // what theory says; NaN: nothing, and the number is reported without a band
 	Within float64 // what theory leaves open; chance comes on top
@@ -72,51 +85,17 @@ type Statistic struct {
 	Expect func(o *Outcome) (target, within float64)
 }
 
-// Limit is where an estimator goes under one law, and how its errors are then:
-//
-//	√N (θ̂ − θ*) → N(0, S) off the free directions,  S = H⁺ J H⁺.
-type Limit struct {
-	Weights    []float64     // of the population, P(cell, atom, label) as rows are read
-	Theta      []float64     // θ*, the pseudo-true parameters
-	Hessian    *mat.SymDense // H = ∇²L(θ*)
-	Scores     *mat.SymDense // J = E ∇ℓ ∇ℓᵀ
-	Inverse    *mat.SymDense // H⁺
-	Covariance *mat.SymDense // S, the sandwich
-	Free       [][]float64   // orthonormal directions that change no loss
-}
-
 // errNoModel is of functions that are given none.
 var errNoModel = errors.New("theory: there is no model, or no gauge; make one by NewModel, and the other by Free")
 
-// NewLimit is the limit at theta of a model under the weights of a population: theta must be where [Fit] ends there.
-func NewLimit(model Model, gauge Gauge, theta, weights []float64) (Limit, error) {
-	if model == nil || gauge == nil {
-		return Limit{}, errNoModel
-	}
-	p, err := populationOf(weights, nil, theta, model, gauge)
-	return p.limit(), err
-}
-
-func (p population) limit() Limit {
-	return Limit{p.weights, p.theta, p.hessian, p.scores, p.naive, p.covariance, p.directions}
-}
-
-// NewModel is the loss of a map on a table, differentiated by the map's own graph.
+// NewModel is the loss of a map on a table, differentiated by the map's own graph. The paper's map has its loss by hand
+// ahead of it.
 func NewModel(m layers.Map, t *Table) (Model, error) {
 	if m == nil || t == nil {
 		return nil, errors.New("theory: a model is of a map and a table; give both")
 	}
-	model := newLayered(m, t)
+	model := modelOf(m, t)
 	return model, model.err
-}
-
-// Fit moves theta to a stationary point of the loss under the weights, by a damped Newton descent from theta. The weights
-// of a population give θ*, the weights of a [Sample] θ̂. If it finds none, the error is an *[UnsettledError].
-func Fit(model Model, gauge Gauge, theta, weights []float64) error {
-	if model == nil || gauge == nil {
-		return errNoModel
-	}
-	return minimize(model, gauge, theta, weights)
 }
 
 // Free are the directions at theta that change no gradient: the null space of the Hessian. A map is identified
@@ -125,17 +104,7 @@ func Free(model Model, theta, weights []float64) (NullSpace, error) {
 	if model == nil {
 		return NullSpace{}, errNoModel
 	}
-	return (&probe{model: model, weights: weights}).nullSpace(theta)
-}
-
-// Outcome is the result of a question on its samples.
-type Outcome struct {
-	Truth  *Truth
-	Model  Model   // of the estimator
-	Sizes  []int   // N
-	Limits []Limit // of each shift of the law, of each probability Wrong
-	of     *outcome
-	err    error // why the question cannot be answered
+	return (&Loss{Model: model, Weights: weights}).nullSpace(theta)
 }
 
 // Fail ends the question with an error, unless it has one already.
@@ -157,38 +126,33 @@ func (o *Outcome) Limit(from, weights []float64) Limit {
 		return Limit{}
 	}
 	theta := slices.Clone(from)
-	if err := minimize(o.Model, o.of.gauge, theta, weights); err != nil {
+	if err := Fit(o.Model, o.Gauge, theta, weights); err != nil {
 		o.Fail(err)
 	}
-	o.of.gauge.Fix(theta, from)
-	limit, err := NewLimit(o.Model, o.of.gauge, theta, weights)
+	o.Gauge.Fix(theta, from)
+	limit, err := NewLimit(o.Model, o.Gauge, theta, weights)
 	o.Fail(err)
 	return limit
 }
 
 // Gradient is ∇L at theta under some weights.
 func (o *Outcome) Gradient(theta, weights []float64) []float64 {
-	at := &probe{model: o.Model, weights: weights, err: o.fits(theta, weights)}
-	_, grad := at.gradient(theta)
-	o.Fail(at.err)
+	at := &Loss{Model: o.Model, Weights: weights, Err: o.fits(theta, weights)}
+	_, grad := at.Gradient(theta)
+	o.Fail(at.Err)
 	return grad
 }
 
 // Usable are the limits and blocks that first-order theory is expected to describe at the largest N.
-func (o *Outcome) Usable() iter.Seq2[int, int] { return o.of.usable(len(o.Sizes) - 1) }
-
-// Predicted is √N times the root mean square error of a block that the sandwich predicts about a limit.
-func (o *Outcome) Predicted(limit, block int) float64 {
-	return o.of.populations[limit].predicted[block]
-}
+func (o *Outcome) Usable() iter.Seq2[int, int] { return o.usable(len(o.Sizes) - 1) }
 
 // RMS is the root mean square of a number of the estimates at the largest N.
 func (o *Outcome) RMS(limit int, number func(theta []float64) float64) Estimate {
-	return rmsEstimate(o.of.values(limit, len(o.Sizes)-1, func(one replicate) float64 {
-		if one.theta == nil {
+	return RMS(o.values(limit, len(o.Sizes)-1, func(one Replicate) float64 {
+		if one.Theta == nil {
 			return math.NaN()
 		}
-		return number(one.theta)
+		return number(one.Theta)
 	}))
 }
 
@@ -198,29 +162,29 @@ func (o *Outcome) Estimates(limit, size int) (all [][]float64) {
 		o.Fail(fmt.Errorf("theory: there are %d limits and %d sizes, counted from 0; got %d and %d", len(o.Limits), len(o.Sizes), limit, size))
 		return nil
 	}
-	return data.Each(o.of.at(limit, size), func(one replicate) []float64 { return one.theta })
+	return data.Each(o.At(limit, size), func(one Replicate) []float64 { return one.Theta })
 }
 
 // Mean is the mean over the samples of the largest size of a number of their estimates, averaged over the limits.
 func (o *Outcome) Mean(number func(limit int, theta []float64) float64) Estimate {
 	sums := o.summed(len(o.Sizes)-1, number)
 	floats.Scale(1/float64(len(o.Limits)), sums)
-	return meanEstimate(valid(sums))
+	return MeanOf(numeric.Valid(sums))
 }
 
 // Slope is the slope in N, log on log, of the root mean square of a number of the estimates, with its 95 % interval
 // by the bootstrap.
 func (o *Outcome) Slope(number func(limit int, theta []float64) float64) Estimate {
-	squared := func(limit int, theta []float64) float64 { return square(number(limit, theta)) }
+	squared := func(limit int, theta []float64) float64 { return numeric.Square(number(limit, theta)) }
 	table := data.Each(data.UpTo(len(o.Sizes)), func(size int) []float64 {
 		return data.Each(o.summed(size, squared), math.Sqrt)
 	})
-	return o.of.slopes(newRand(o.of.Seed, o.of.salt, 2<<32), table)[0]
+	return o.Slopes(newRand(o.Seed, o.Stream, 2<<32), table)[0]
 }
 
 // summed is the sum over the limits of a number, for each replicate; NaN where one of its fits was lost.
 func (o *Outcome) summed(size int, number func(limit int, theta []float64) float64) []float64 {
-	sums := make([]float64, o.of.count)
+	sums := make([]float64, o.Count)
 	for limit := range o.Limits {
 		for r, theta := range o.Estimates(limit, size) {
 			if theta == nil {
@@ -232,9 +196,6 @@ func (o *Outcome) summed(size int, number func(limit int, theta []float64) float
 	}
 	return sums
 }
-
-// valid are the values that are numbers.
-func valid(values []float64) []float64 { return slices.DeleteFunc(slices.Clone(values), math.IsNaN) }
 
 // exact reports whether the estimator can represent the law, which then is its limit under every shift.
 func (q *Question) exact() bool {
@@ -271,6 +232,10 @@ func (q Question) Check() error {
 		return fmt.Errorf("theory: the spread of the truth must be a number of at least 0, got %g", q.Population.Spread)
 	case q.Population.Truth != nil && q.Population.Law != nil:
 		return errors.New("theory: the Truth of a population is its law; leave Law out")
+	case q.Sampler.Draw == nil && q.Sampler.Scores != nil:
+		return errors.New("theory: a Sampler without Draw draws each row alone, and J is then known; leave its Scores out")
+	case q.Sampler.Draw != nil && q.Channel != nil:
+		return errors.New("theory: a Sampler gives rows as they are read; let its Draw misread them, and leave the Channel out")
 	case (q.Channel == nil) != (len(q.Wrong) == 0):
 		return errors.New("theory: codes are misread by a Channel with the probability Wrong; give both or none")
 	}
@@ -340,9 +305,8 @@ func estimable(m layers.Map) error {
 type asked struct {
 	Question
 	*Truth
-	with  *setup
-	layer *layered
-	model Model       // of the layer, as the setup makes it
+	with  Settings
+	model *layered    // of the estimator
 	laws  [][]float64 // of the true cells: shifts of the codeword frequencies
 	reads []Reading   // of each probability Wrong; nil: codes are read as they are
 	start []float64   // where descents to limits begin
@@ -350,12 +314,14 @@ type asked struct {
 }
 
 // ask draws the truth of a question, and the limit of its estimator under the first law.
-func (q Question) ask(with *setup) (a *asked, err error) {
+func (q Question) ask(with Settings) (a *asked, err error) {
 	a = &asked{Question: q, with: with}
 	if err := a.draw(); err != nil {
 		return nil, err
 	}
-	a.laws = a.shifted(q.Shifts)
+	a.laws = data.Each(a.Design.Shifts(q.Shifts), func(shift int) []float64 {
+		return a.Table.Multinomial(a.Design.Frequencies(shift))
+	})
 	a.reads = data.Each(q.Wrong, func(wrong float64) Reading { return a.Table.Misread(q.Channel, wrong) })
 	if a.first = a.start; !q.exact() {
 		a.first, err = settle(a.model, a.Estimator.Gauge, a.start, a.weights(0, 0))
@@ -377,7 +343,7 @@ func (a *asked) draw() (err error) {
 			return errors.New("theory: codes are misread where p̂ tells nothing of the cell; let Truth call Alike")
 		}
 	} else {
-		a.Truth = &Truth{Design: p.Design, Table: support(p.Design, evenShifts(p.Design, a.Shifts), newRand(seed, 1))}
+		a.Truth = &Truth{Design: p.Design, Table: support(p.Design, p.Design.Shifts(a.Shifts), newRand(seed, 1))}
 		if a.Channel != nil {
 			a.Table.alike()
 		}
@@ -385,24 +351,24 @@ func (a *asked) draw() (err error) {
 	if a.Channel != nil && a.Table.drawn != nil {
 		return errors.New("theory: codes can be misread as those of any cell, and the design has too many to hold all; give fewer slots or codewords")
 	}
-	a.layer, a.model = newLayered(a.Estimator.Map, a.Table), modelOf(a.Estimator.Map, a.Table)
-	if err := a.layer.alone(); err != nil {
+	a.model = modelOf(a.Estimator.Map, a.Table)
+	if err := a.model.alone(); err != nil {
 		return err
 	}
 	if p.Truth == nil {
-		law := a.layer
+		law := a.model
 		if p.Law != nil && !reflect.DeepEqual(p.Law, a.Estimator.Map) {
 			law = newLayered(p.Law, a.Table)
 		}
-		at := &probe{model: law}
+		at := &Loss{Model: law}
 		if a.Theta, err = law.draw(p.Spread, newRand(seed, 2)); err != nil {
 			return err
 		}
-		if a.Label = at.posteriors(a.Table, a.Theta); at.err != nil {
-			return at.err
+		if a.Label = at.Posteriors(a.Table, a.Theta); at.Err != nil {
+			return at.Err
 		}
-		if a.start = a.Theta; law != a.layer {
-			if a.start, err = a.layer.draw(p.Spread, newRand(seed, 2)); err != nil {
+		if a.start = a.Theta; law != a.model {
+			if a.start, err = a.model.draw(p.Spread, newRand(seed, 2)); err != nil {
 				return err
 			}
 		}
@@ -412,14 +378,14 @@ func (a *asked) draw() (err error) {
 	if p.Disturb != nil {
 		p.Disturb(a.Truth, newRand(seed, 3))
 	}
-	if n := a.layer.Dim(); len(a.start) != n {
+	if n := a.model.Dim(); len(a.start) != n {
 		return fmt.Errorf("theory: the Theta of the Truth has %d numbers, and %s has %d weights; give it as many", len(a.start), layers.NameOf(a.Estimator.Map), n)
 	}
 	return a.lawful()
 }
 
-// joint are the weights of rows with the cell that they are read in, under a shift and a probability Wrong; nil where it is
-// the true one.
+// joint are the weights of rows with the cell that they are read in, under a shift and a probability Wrong; nil where
+// it is the true one.
 func (a *asked) joint(shift, wrong int) []float64 {
 	if a.reads == nil {
 		return nil
@@ -436,43 +402,46 @@ func (a *asked) weights(shift, wrong int) []float64 {
 }
 
 // experiment is the estimation of θ* under all shifts.
-func (a *asked) experiment(ctx context.Context) (e *experiment, err error) {
+func (a *asked) experiment(ctx context.Context) (e *Experiment, err error) {
 	a.Estimator.Gauge.Fix(a.first, nil)
 	target := a.Estimator.Target
 	if target == nil {
-		target = a.layer.rows()
+		target = a.model.rows()
 	}
-	e = &experiment{
-		trials: trials{setup: a.with, sizes: a.Sizes, count: a.Replicates}, table: a.Table,
-		model: a.model, gauge: a.Estimator.Gauge, target: target, salt: a.Stream, disturbed: !a.exact(),
+	e = &Experiment{
+		Trials: Trials{Settings: a.with, Sizes: a.Sizes, Count: a.Replicates}, Truth: a.Truth,
+		Model: a.model, Gauge: a.Estimator.Gauge, Target: target, Stream: a.Stream, disturbed: !a.exact(),
 	}
-	found, err := each(ctx, len(a.laws), a.model, func(model Model, shift int) ([]population, error) {
+	if a.Sampler.Draw != nil {
+		e.Sampler = func(law []float64, n int, rng *rand.Rand) []float64 { return a.Sampler.Draw(a.Truth, law, n, rng) }
+	}
+	found, err := Each(ctx, len(a.laws), a.model, func(model Model, shift int) ([]Limit, error) {
 		return a.populations(model, shift, target)
 	})
-	e.populations = slices.Concat(found...)
-	if err == nil && e.sizes == nil {
-		e.sizes, err = certainSizes(e.reach())
+	e.Limits = slices.Concat(found...)
+	if err == nil && e.Sizes == nil {
+		e.Sizes, err = CertainSizes(e.Reach())
 	}
 	return e, err
 }
 
 // findGauge takes the null space of the population Hessian at θ* as the gauge, and reports it.
 func (a *asked) findGauge(r *Report) error {
-	found, err := (&probe{model: a.model, weights: a.weights(0, 0)}).nullSpace(a.first)
+	found, err := (&Loss{Model: a.model, Weights: a.weights(0, 0)}).nullSpace(a.first)
 	if err != nil {
 		return err
 	}
 	a.Estimator.Gauge = found
-	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), "computed")
+	r.Record("nullity", "null directions of the population Hessian", Exact(float64(len(found.Basis))), "computed")
 	r.Rows[len(r.Rows)-1].Where = data.Each(found.Basis, func(v []float64) string {
-		return layers.DirectionOf(a.layer.weights, v)
+		return layers.DirectionOf(a.model.weights, v)
 	})
 	return nil
 }
 
-// populations are those of a shift, each with a θ* of its own where the estimator cannot represent the law: a descent from
-// that of the Wrong before it.
-func (a *asked) populations(model Model, shift int, target Target) (all []population, err error) {
+// populations are those of a shift, each with a θ* of its own where the estimator cannot represent the law: a descent
+// from that of the Wrong before it.
+func (a *asked) populations(model Model, shift int, target Target) (all []Limit, err error) {
 	from := a.start
 	for wrong := range max(1, len(a.reads)) {
 		theta, weights := a.first, a.weights(shift, wrong)
@@ -484,15 +453,22 @@ func (a *asked) populations(model Model, shift int, target Target) (all []popula
 		}
 		occupancy := a.Table.Occupancy(a.laws[shift])
 		if a.reads != nil {
-			occupancy = a.Table.Occupancy(a.Table.ofCells(weights))
+			occupancy = a.Table.Occupancy(a.Table.OfCells(weights))
 		}
-		of, err := populationOf(weights, occupancy, theta, model, a.Estimator.Gauge)
+		of, err := NewLimit(model, a.Estimator.Gauge, theta, weights)
 		if err != nil {
 			return nil, err
 		}
+		of.Occupancy = occupancy
+		if a.Sampler.Scores != nil {
+			if of.Scores = a.Sampler.Scores(model, of); of.Scores == nil || of.Scores.SymmetricDim() != model.Dim() {
+				return nil, fmt.Errorf("theory: the Scores of the Sampler are J, %d×%[1]d; they have another size", model.Dim())
+			}
+			of.vary()
+		}
 		of.joint = a.joint(shift, wrong)
-		for len(of.occupancy) < target.Blocks() {
-			of.occupancy = append(of.occupancy, 1) // what is shared occurs in every row
+		for len(of.Occupancy) < target.Blocks() {
+			of.Occupancy = append(of.Occupancy, 1) // what is shared occurs in every row
 		}
 		all, from = append(all, of), theta
 	}
@@ -500,7 +476,7 @@ func (a *asked) populations(model Model, shift int, target Target) (all []popula
 }
 
 // answer adds the rows of a question.
-func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
+func (q Question) answer(ctx context.Context, with Settings, r *Report) error {
 	a, err := q.withDefaults().ask(with)
 	if err != nil {
 		return err
@@ -514,18 +490,16 @@ func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.record("reach", "deviation of θ̂ in its least certain direction at the smallest N", exact(e.reach()/math.Sqrt(float64(e.sizes[0]))),
+	r.Record("reach", "deviation of θ̂ in its least certain direction at the smallest N", Exact(e.Reach()/math.Sqrt(float64(e.Sizes[0]))),
 		fmt.Sprintf("at most %g for first-order theory; else a larger N", certainRate))
-	r.record("n", "smallest N", exact(float64(e.sizes[0])), fmt.Sprintf("largest %.3g", float64(e.sizes[len(e.sizes)-1])))
-	of, err := e.report(ctx, r)
+	r.Record("n", "smallest N", Exact(float64(e.Sizes[0])), fmt.Sprintf("largest %.3g", float64(e.Sizes[len(e.Sizes)-1])))
+	o, err := e.Report(ctx, r)
 	if err != nil {
 		return err
 	}
 	if q.Rows != nil {
 		r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return !slices.Contains(q.Rows, row.Key) })
 	}
-	limits := data.Each(e.populations, population.limit)
-	o := &Outcome{Truth: a.Truth, Model: e.model, Sizes: e.sizes, Limits: limits, of: of}
 	for _, s := range q.Statistics {
 		if s.Expect != nil {
 			s.Target, s.Within = s.Expect(o)
@@ -535,9 +509,9 @@ func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
 			o.Fail(fmt.Errorf("theory: the statistic %s has the Error %g and no Freedom, the degrees of freedom of its t interval; give both, or none where the value is exact", s.Key, estimate.Error))
 		}
 		if math.IsNaN(s.Target) {
-			r.record(s.Key, s.Quantity, estimate, s.Theory)
+			r.Record(s.Key, s.Quantity, estimate, s.Theory)
 		} else {
-			r.near(s.Key, s.Quantity, estimate, s.Target, s.Within, s.Theory)
+			r.Near(s.Key, s.Quantity, estimate, s.Target, s.Within, s.Theory)
 		}
 	}
 	if q.Figures != nil {
@@ -546,21 +520,22 @@ func (q Question) answer(ctx context.Context, with *setup, r *Report) error {
 	return o.err
 }
 
-// NewStudy is a study of your own: the rows and figures of its questions, one after another. Its seed is the seed of the run.
-// If a question cannot be asked, or names or keys occur twice, [Study.Run] returns an error.
+// NewStudy is a study of your own: the rows and figures of its questions, one after another. Its seed is the seed of
+// the run. If a question cannot be asked, or names or keys occur twice, [Study.Run] returns an error.
 func NewStudy(name, claim string, questions ...Question) Study {
-	return Study{Name: name, Claim: claim, parts: []part{ask(func(*setup) []Question { return questions })}}
+	return Study{Name: name, Claim: claim, Parts: []Part{Ask(func(Settings) []Question { return questions })}}
 }
 
-// ask is the part of a study that puts questions.
-func ask(of func(s *setup) []Question) part {
-	return func(ctx context.Context, s *setup, r *Report) error {
+// Ask is the part of a study that puts questions.
+func Ask(of func(s Settings) []Question) Part {
+	return func(ctx context.Context, s Settings, r *Report) error {
 		questions := of(s)
 		if err := checkAll(questions); err != nil {
 			return err
 		}
 		for _, q := range questions {
 			own := &Report{Study: r.Study, Seed: r.Seed}
+			q.Replicates = cmp.Or(s.Replicates, q.Replicates)
 			err := q.answer(ctx, s, own)
 			r.join(q, own)
 			if err != nil {

@@ -1,19 +1,24 @@
 package theory
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"calibra/data"
 	"calibra/graph"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -153,8 +158,8 @@ func TestQuestionsAreChecked(t *testing.T) {
 			return Estimate{}
 		}),
 		"has the Error 0.1 and no Freedom":        told(func(*Outcome) Estimate { return Estimate{Value: 1, Error: 0.1} }),
-		"the model has 12 parameters and ":        told(func(o *Outcome) Estimate { return exact(o.Gradient(nil, o.Limits[0].Weights)[0]) }),
-		"there are 1 limits and 2 sizes, counted": told(func(o *Outcome) Estimate { return exact(float64(len(o.Estimates(5, 9)))) }),
+		"the model has 12 parameters and ":        told(func(o *Outcome) Estimate { return Exact(o.Gradient(nil, o.Limits[0].Weights)[0]) }),
+		"there are 1 limits and 2 sizes, counted": told(func(o *Outcome) Estimate { return Exact(float64(len(o.Estimates(5, 9)))) }),
 	} {
 		q := noisyTilts()
 		change(&q)
@@ -183,15 +188,26 @@ func TestQuestionsHaveNames(t *testing.T) {
 
 // rateKeys are the keys of the rows of study rate and its like, all and no other.
 func TestRateKeys(t *testing.T) {
-	rows := kept(t)
+	file, err := os.Open("studies/testdata/results.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
 	r, err := NewStudy("mine", "", Question{Population: Population{Design: noisyTilts().Population.Design}, Estimator: Estimator{Map: tilts{0}}, Replicates: 2, Shifts: 1}).Run(t.Context(), Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := []string{"naive"} // of a law that the map cannot represent, in study noise
-	for _, row := range append(rows, r.Rows...) {
-		if row.Study == "mine" || row.Study == "rate" && !strings.HasSuffix(row.Key, "-by-hand") {
-			found = append(found, row.Key)
+	for _, row := range r.Rows {
+		found = append(found, row.Key)
+	}
+	for _, row := range rows {
+		if row[0] == "rate" && !strings.HasSuffix(row[1], "-by-hand") {
+			found = append(found, row[1])
 		}
 	}
 	slices.Sort(found)
@@ -203,7 +219,7 @@ func TestRateKeys(t *testing.T) {
 // An estimate of a value alone is exact: it has no interval, in any form.
 func TestExactEstimate(t *testing.T) {
 	r := &Report{Study: "mine"}
-	r.near("key", "quantity", Estimate{Value: 2}, 2, 0.1, "")
+	r.Near("key", "quantity", Estimate{Value: 2}, 2, 0.1, "")
 	row := r.Rows[0]
 	text, err := json.Marshal(row)
 	if err != nil {
@@ -211,5 +227,86 @@ func TestExactEstimate(t *testing.T) {
 	}
 	if record := row.record(); row.Interval() != "" || strings.Contains(string(text), "interval") || record[4] != "" || record[5] != "" {
 		t.Errorf("an exact number has the interval %q, %s, %q", row.Interval(), text, record)
+	}
+}
+
+// entriesOf draws entries of a law, row after row.
+func entriesOf(law []float64, rng *rand.Rand) func() int {
+	each := distuv.NewCategorical(law, rng)
+	return func() int { return int(each.Rand()) }
+}
+
+// TestSamplers: rows that are not each drawn alone give errors as their own J says: a Markov chain that stays where it
+// is with probability 1/2, clusters of four rows alike, half of a population of rows without replacement, rows of an
+// even law that are reweighted.
+func TestSamplers(t *testing.T) {
+	times := func(factor float64) func(Model, Limit) *mat.SymDense {
+		return func(_ Model, l Limit) *mat.SymDense {
+			J := mat.NewSymDense(len(l.Theta), nil)
+			J.ScaleSym(factor, l.Scores)
+			return J
+		}
+	}
+	runs := func(next func(i int) bool) func(*Truth, []float64, int, *rand.Rand) []float64 {
+		return func(_ *Truth, law []float64, n int, rng *rand.Rand) []float64 {
+			weights, draw, at := make([]float64, len(law)), entriesOf(law, rng), 0
+			for i := range n {
+				if i == 0 || next(i) {
+					at = draw()
+				}
+				weights[at] += 1 / float64(n)
+			}
+			return weights
+		}
+	}
+	chain := func(_ *Truth, law []float64, n int, rng *rand.Rand) []float64 {
+		return runs(func(int) bool { return rng.Float64() < 0.5 })(nil, law, n, rng)
+	}
+	half := func(_ *Truth, law []float64, n int, rng *rand.Rand) []float64 {
+		var rows []int // the population
+		for entry, p := range law {
+			rows = append(rows, slices.Repeat([]int{entry}, int(math.Round(p*float64(2*n))))...)
+		}
+		weights := make([]float64, len(law))
+		rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+		for _, entry := range rows[:n] {
+			weights[entry] += 1 / float64(n)
+		}
+		return weights
+	}
+	even := func(_ *Truth, law []float64, n int, rng *rand.Rand) []float64 {
+		same := slices.Repeat([]float64{1 / float64(len(law))}, len(law))
+		weights := Sample(same, n, rng)
+		for i, p := range law {
+			weights[i] *= p * float64(len(law))
+		}
+		return weights
+	}
+	// J = E w² ∇ℓ∇ℓᵀ with w = law/even, as E w ∇ℓ = 0.
+	squared := func(m Model, l Limit) *mat.SymDense {
+		at := &Loss{Model: m, Weights: data.Each(l.Weights, func(p float64) float64 { return p * p * float64(len(l.Weights)) })}
+		return at.Scores(l.Theta)
+	}
+	for name, sampler := range map[string]Sampler{
+		"chain": {chain, times(3)}, "clusters": {runs(func(i int) bool { return i%4 == 0 }), times(4)},
+		"half": {half, times(0.5)}, "reweighted": {even, squared},
+	} {
+		q := Question{
+			Population: Population{Design: Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 4, Decades: 0.5}},
+			Estimator:  Estimator{Map: tilts{0}}, Sampler: sampler, Sizes: []int{4000, 16_000}, Shifts: 1, Replicates: 100,
+		}
+		r, err := NewStudy("mine", "", q).Run(t.Context(), Settings{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if out := r.Failures(); out != nil {
+			t.Errorf("%s: outside their bands: %q", name, out)
+		}
+		if sampler.Scores != nil { // rows drawn alone would have other errors
+			q.Sampler.Scores = nil
+			if r, err = NewStudy("mine", "", q).Run(t.Context(), Settings{}); err != nil || r.Failures() == nil {
+				t.Errorf("%s is not told from rows drawn alone: %v", name, err)
+			}
+		}
 	}
 }

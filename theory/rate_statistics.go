@@ -8,274 +8,271 @@ import (
 
 	"calibra/data"
 	"calibra/optim/estimate"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// lostPart is how many of the fits of a well-specified problem may reach no minimum near θ*.
-const lostPart = 0.005
+// LostPart is how many of the fits of a well-specified problem may reach no minimum near θ*.
+const LostPart = 0.005
 
-// outlierPart is how many replicates of a misspecified problem may leave the
+// OutlierPart is how many replicates of a misspecified problem may leave the
 // neighbourhood of θ* (shared/theory.md, section 4), and how many populations may have no θ*.
-const outlierPart = 0.03
+const OutlierPart = 0.03
 
 // rateKeys are those of the rows that every question has, or some of them.
 var rateKeys = []string{
-	"nullity", "reach", "n", "population-gradient", "unsettled", "gauge-curvature", "ratio", "ratio-greatest", "ratio-least", "wald", "wald-power", "naive",
+	"nullity", "reach", "n", "population-gradient", "unsettled", "gauge-curvature", "ratio", "ratio-greatest", "ratio-least", "wald", "naive",
 	"beta-n", "beta-p", "beta-p-excess", "beta-p-alone-least", "beta-p-alone-greatest", "theorem-1", "a3", "pair-ratio", "pair-beta-n",
 }
 
-// report runs the experiment and adds the rows of the rate studies.
-func (e *experiment) report(ctx context.Context, r *Report) (*outcome, error) {
-	gradient, err := e.populationGradient()
+// Report runs the experiment and adds the rows of the rate studies.
+func (e *Experiment) Report(ctx context.Context, r *Report) (*Outcome, error) {
+	gradient, err := e.PopulationGradient()
 	if err != nil {
 		return nil, err
 	}
-	bound, theory := vanishing, "0: the truth is the optimum"
+	bound, theory := Vanishing, "0: the truth is the optimum"
 	if e.disturbed {
 		bound, theory = 1e-10, "0: θ* is the optimum"
 	}
-	r.rounding("population-gradient", "‖∇L(θ*)‖ of the population", gradient, bound, theory)
-	o, err := e.run(ctx)
+	r.Rounding("population-gradient", "‖∇L(θ*)‖ of the population", gradient, bound, theory)
+	o, err := e.Run(ctx)
 	if err == nil && e.disturbed {
-		o.unsettled = o.keepNeighbourhood()
+		o.Unsettled = o.KeepNeighbourhood()
 	}
 	if err == nil {
-		o.report(r)
+		o.Report(r)
 	}
 	return o, err
 }
 
-// report adds the rows of what the replicates gave.
-func (o *outcome) report(r *Report) {
-	e, part := o.experiment, lostPart
+// Report adds the rows of what the replicates gave.
+func (o *Outcome) Report(r *Report) {
+	e, part := o.Experiment, LostPart
 	if e.disturbed {
-		part = outlierPart
+		part = OutlierPart
 	}
-	r.unsettled(o.unsettled, e.total(), part)
-	all := o.statistics(0)
-	late := o.statistics(min(1, len(e.sizes)-2))
-	N := short(float64(e.sizes[len(e.sizes)-1]))
-	r.rounding("gauge-curvature", "‖H v‖ along the gauge", all.Null, 1e-8, "0")
-	r.ratio("ratio", "observed/sandwich RMSE at N = "+N+", mean of blocks", all.Ratio, 1, all.leftOut(), "1")
-	extreme := func(key, quantity string, value float64) {
-		r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: 1, Theory: "1", Level: rowLevel}, all.Extremes)
+	r.Unsettled(o.Unsettled, e.Total(), part)
+	all := o.Rates(0)
+	late := o.Rates(min(1, len(e.Sizes)-2))
+	N := numeric.Short(float64(e.Sizes[len(e.Sizes)-1]))
+	r.Rounding("gauge-curvature", "‖H v‖ along the gauge", all.null, 1e-8, "0")
+	r.Ratio("ratio", "observed/sandwich RMSE at N = "+N+", mean of blocks", all.Ratio, 1, all.LeftOut(), "1")
+	extreme := func(key, quantity string, value, notices float64) {
+		r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: 1, Theory: "1", Level: RowLevel, Notices: notices}, all.extremeBand)
 	}
-	extreme("ratio-greatest", "… largest block", all.Worst)
-	extreme("ratio-least", "… smallest block", all.Best)
-	if e.populations[0].precision != nil {
-		r.ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, all.leftOutOfWald(), "1")
-		r.power("wald-power", "probability that Wald/df notices a covariance a tenth too large", all.Wald, 1, 1/1.1, all.leftOutOfWald())
+	extreme("ratio-greatest", "… largest block", all.worst, all.larger)
+	extreme("ratio-least", "… smallest block", all.best, all.smaller)
+	if e.Limits[0].Precision != nil {
+		r.Ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.freedom), all.Wald, 1, all.LeftOutOfWald(), "1")
 	}
 	if e.disturbed {
-		r.record("naive", "naive H⁻¹ prediction / sandwich", exact(all.NaiveRatio), "1 if the estimator could represent the law")
+		r.Record("naive", "naive H⁻¹ prediction / sandwich", Exact(all.NaiveRatio), "1 if the estimator could represent the law")
 	}
-	r.near("beta-n", "β_N, mean of blocks", all.BetaN, -0.5, all.leftOutOfSlope(), "−1/2")
-	if e.varied() && !math.IsNaN(all.PredictedBetaP) {
-		r.record("beta-p", "β_p", all.BetaP, "−1/2 if constants were equal")
-		r.near("beta-p-excess", "β_p − sandwich β_p", all.BetaPExcess, 0, all.leftOut(), "0")
+	r.Near("beta-n", "β_N, mean of blocks", all.BetaN, -0.5, all.LeftOutOfSlope(), "−1/2")
+	if e.varied() && !math.IsNaN(all.predictedBetaP) {
+		r.Record("beta-p", "β_p", all.BetaP, "−1/2 if constants were equal")
+		r.Near("beta-p-excess", "β_p − sandwich β_p", all.betaPExcess, 0, all.LeftOut(), "0")
 		low, high := o.singleDesignBetaP()
-		r.record("beta-p-alone-least", "β_p of one design alone, least", exact(low), "confounded with difficulty")
-		r.record("beta-p-alone-greatest", "β_p of one design alone, greatest", exact(high), "confounded with difficulty")
+		r.Record("beta-p-alone-least", "β_p of one design alone, least", Exact(low), "confounded with difficulty")
+		r.Record("beta-p-alone-greatest", "β_p of one design alone, greatest", Exact(high), "confounded with difficulty")
 	}
-	from := short(float64(e.sizes[min(1, len(e.sizes)-2)]))
-	r.near("theorem-1", "Theorem 1: slope of ‖θ̂ − θ*‖ in N from "+from, late.ThetaSlope, -0.5, 2*late.leftOutOfSlope(), "−1/2")
-	r.near("a3", "A3: slope of ‖∇L_N(θ*)‖ in N", all.GradientSlope, -0.5, 0, "−1/2")
-	if gauge, ok := e.gauge.(Rescaling); ok {
-		pairs := o.withTarget(Pairs{gauge}).statistics(0)
-		r.ratio("pair-ratio", "Theorem 2 for π_k = (a_k, b_k): observed/sandwich RMSE, mean of blocks", pairs.Ratio, 1, pairs.leftOut(), "1")
-		r.near("pair-beta-n", "Theorem 2 for π_k: β_N, mean of blocks", pairs.BetaN, -0.5, pairs.leftOutOfSlope(), "−1/2")
+	from := numeric.Short(float64(e.Sizes[min(1, len(e.Sizes)-2)]))
+	r.Near("theorem-1", "Theorem 1: slope of ‖θ̂ − θ*‖ in N from "+from, late.thetaSlope, -0.5, 2*late.LeftOutOfSlope(), "−1/2")
+	r.Near("a3", "A3: slope of ‖∇L_N(θ*)‖ in N", all.gradientSlope, -0.5, 0, "−1/2")
+	if gauge, ok := e.Gauge.(Rescaling); ok {
+		pairs := o.withTarget(Pairs{gauge}).Rates(0)
+		r.Ratio("pair-ratio", "Theorem 2 for π_k = (a_k, b_k): observed/sandwich RMSE, mean of blocks", pairs.Ratio, 1, pairs.LeftOut(), "1")
+		r.Near("pair-beta-n", "Theorem 2 for π_k: β_N, mean of blocks", pairs.BetaN, -0.5, pairs.LeftOutOfSlope(), "−1/2")
 	}
 	r.Figures = append(r.Figures, o.errorFigure(), o.ratioFigure())
 }
 
 // varied reports whether the populations use any codeword more and less often.
-func (e *experiment) varied() bool {
-	return slices.ContainsFunc(e.populations, func(p population) bool {
-		return !floats.EqualApprox(p.occupancy, e.populations[0].occupancy, 1e-9) // a sum over cells rounds
+func (e *Experiment) varied() bool {
+	return slices.ContainsFunc(e.Limits, func(p Limit) bool {
+		return !floats.EqualApprox(p.Occupancy, e.Limits[0].Occupancy, 1e-9) // a sum over cells rounds
 	})
 }
 
 // singleDesignBetaP is the range over populations of the slope across codewords
 // that a study without shifts would report.
-func (o *outcome) singleDesignBetaP() (low, high float64) {
+func (o *Outcome) singleDesignBetaP() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
-	last := len(o.sizes) - 1
-	all, blocks := data.UpTo(o.count), data.UpTo(o.target.Blocks())
-	for s, p := range o.populations {
-		y := data.Each(blocks, func(k int) float64 { return math.Log(rms(o.errors(s, last, k), all)) })
-		b := line(logs(p.occupancy), y)
+	last := len(o.Sizes) - 1
+	all, blocks := data.UpTo(o.Count), data.UpTo(o.Target.Blocks())
+	for s, p := range o.Limits {
+		y := data.Each(blocks, func(k int) float64 { return math.Log(numeric.RMS(o.Errors(s, last, k), all)) })
+		b := numeric.Line(numeric.Logs(p.Occupancy), y)
 		low, high = math.Min(low, b), math.Max(high, b)
 	}
 	return low, high
 }
 
 // errorFigure draws the error of some codewords against N_k, with the sandwich's line.
-func (o *outcome) errorFigure() Figure {
-	f := loglog("error", "Error of a codeword's factors against its occurrences",
+func (o *Outcome) errorFigure() Figure {
+	f := LogLog("error", "Error of a codeword's factors against its occurrences",
 		"N_k, occurrences of the codeword", "RMSE of M_k = a_k b_kᵀ")
-	K := o.target.Blocks()
+	K := o.Target.Blocks()
 	for _, k := range slices.Compact([]int{0, K / 3, 2 * K / 3, K - 1}) {
-		curve := Curve{Label: fmt.Sprintf("codeword %d", k), Style: Joined}
-		line := Curve{Label: "sandwich", Style: Prediction}
-		for size, N := range o.sizes {
-			x := float64(N) * o.populations[0].occupancy[k]
-			curve.add(x, rmsEstimate(o.errors(0, size, k)))
-			line.X, line.Y = append(line.X, x), append(line.Y, o.populations[0].predicted[k]/math.Sqrt(float64(N)))
-		}
-		if k > 0 {
-			line.Label = ""
-		}
-		f.Curves = append(f.Curves, curve, line)
+		f.Against(fmt.Sprintf("codeword %d", k), "sandwich", len(o.Sizes), func(size int) (float64, Estimate, float64) {
+			N := float64(o.Sizes[size])
+			return N * o.Limits[0].Occupancy[k], RMS(o.Errors(0, size, k)), o.Limits[0].Predicted[k] / math.Sqrt(N)
+		})
 	}
 	return f
 }
 
 // ratioFigure draws observed/sandwich for every block at the largest N.
-func (o *outcome) ratioFigure() Figure {
-	last := len(o.sizes) - 1
-	N := float64(o.sizes[last])
+func (o *Outcome) ratioFigure() Figure {
+	last := len(o.Sizes) - 1
+	N := float64(o.Sizes[last])
 	blocks := Curve{Label: "block"}
-	for s, p := range o.populations {
-		for k := range o.target.Blocks() {
-			blocks.add(N*p.occupancy[k], rmsEstimate(o.errors(s, last, k)).over(p.predicted[k]/math.Sqrt(N)))
+	for s, p := range o.Limits {
+		for k := range o.Target.Blocks() {
+			blocks.Add(N*p.Occupancy[k], RMS(o.Errors(s, last, k)).Over(p.Predicted[k]/math.Sqrt(N)))
 		}
 	}
 	return Figure{
 		Name: "ratio", Title: "Observed error over the sandwich's, per codeword and shift",
 		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE / prediction", LogX: true,
-		Curves: []Curve{blocks, powerLaw("theory: 1", 1, 0, blocks.X)},
+		Curves: []Curve{blocks, blocks.PowerLaw("theory: 1", 1, 0)},
 	}
 }
 
-// rateStatistics are the replicates' evidence on Theorems 1 and 2.
-type rateStatistics struct {
-	*outcome
+// Rates are the replicates' evidence on Theorems 1 and 2.
+type Rates struct {
+	*Outcome
 	firstSize, last int // sizes that a slope in N begins and ends with
 
 	Ratio          Estimate // mean over blocks of RMSE/pred at the largest N
-	Worst, Best    float64  // largest and smallest such ratio
+	worst, best    float64  // largest and smallest such ratio
 	Wald           Estimate // mean Wald statistic over its degrees of freedom
 	BetaN          Estimate // mean over blocks of the slope of log RMSE on log N
 	BetaP          Estimate // slope of log RMSE on log N_k, codeword effects removed
-	BetaPExcess    Estimate // BetaP minus the same slope of log pred
-	PredictedBetaP float64  // that slope; NaN where no block varies
-	ThetaSlope     Estimate // slope of log ‖θ̂ − θ*‖ on log N (Theorem 1)
-	GradientSlope  Estimate // slope of log ‖∇L_N(θ*)‖ on log N (A3)
+	betaPExcess    Estimate // BetaP minus the same slope of log pred
+	predictedBetaP float64  // that slope; NaN where no block varies
+	thetaSlope     Estimate // slope of log ‖θ̂ − θ*‖ on log N (Theorem 1)
+	gradientSlope  Estimate // slope of log ‖∇L_N(θ*)‖ on log N (A3)
 	NaiveRatio     float64  // mean over blocks of the naive prediction over the sandwich's
-	Blocks         int      // blocks that enter at the largest N
-	Null           float64  // largest ‖H v‖ over gauge directions
-	Freedom        int
+	blocks         int      // blocks that enter at the largest N
+	null           float64  // largest ‖H v‖ over gauge directions
+	freedom        int
 
-	Extremes Band // where Worst and Best must lie: see extremes
-	// Second and SecondFirst are the mean over blocks of (pred_k/|M_k|)² at the largest and
+	extremeBand Band // where worst and best must lie: see extremes
+	// larger and smaller are the error of the prediction of one block that they notice with probability 0.9, if the block
+	// is larger than predicted, and if it is smaller.
+	larger, smaller float64
+	// second and secondFirst are the mean over blocks of (pred_k/|M_k|)² at the largest and
 	// at the smallest N: how large the terms are that first-order theory leaves out.
-	Second, SecondFirst float64
+	second, secondFirst float64
 }
 
-// leftOut is what first-order theory leaves open of a ratio of errors: terms of second
+// LeftOut is what first-order theory leaves open of a ratio of errors: terms of second
 // order, and a hundredth for what the medians of few replicates hide.
-func (x *rateStatistics) leftOut() float64 { return 0.01 + x.Second }
+func (x *Rates) LeftOut() float64 { return 0.01 + x.second }
 
-// leftOutOfWald is the same of the mean of Wald/df, a square.
-func (x *rateStatistics) leftOutOfWald() float64 { return 0.01 + 2*x.Second }
+// LeftOutOfWald is the same of the mean of Wald/df, a square.
+func (x *Rates) LeftOutOfWald() float64 { return 0.01 + 2*x.second }
 
-// leftOutOfSlope is the same of a slope over the sizes.
-func (x *rateStatistics) leftOutOfSlope() float64 {
-	return 0.005 + x.SecondFirst/math.Log(float64(x.sizes[x.last])/float64(x.sizes[x.firstSize]))
+// LeftOutOfSlope is the same of a slope over the sizes.
+func (x *Rates) LeftOutOfSlope() float64 {
+	return 0.005 + x.secondFirst/math.Log(float64(x.Sizes[x.last])/float64(x.Sizes[x.firstSize]))
 }
 
-// statistics summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
-func (o *outcome) statistics(firstSize int) *rateStatistics {
-	x := &rateStatistics{outcome: o, firstSize: firstSize, last: len(o.sizes) - 1}
+// Rates summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
+func (o *Outcome) Rates(firstSize int) *Rates {
+	x := &Rates{Outcome: o, firstSize: firstSize, last: len(o.Sizes) - 1}
 	x.theory()
-	e := bootstrap(len(o.populations)*len(o.sizes), o.count, newRand(o.Seed, o.salt, 1<<32), func(pick [][]int) []float64 {
-		return x.observed(func(s, size int) []int { return pick[s*len(o.sizes)+size] })
+	e := Bootstrap(len(o.Limits)*len(o.Sizes), o.Count, newRand(o.Seed, o.Stream, 1<<32), func(pick [][]int) []float64 {
+		return x.observed(func(s, size int) []int { return pick[s*len(o.Sizes)+size] })
 	})
-	x.Ratio, x.Wald, x.BetaN, x.BetaP, x.BetaPExcess, x.ThetaSlope, x.GradientSlope = e[0], e[1], e[2], e[3], e[4], e[5], e[6]
+	x.Ratio, x.Wald, x.BetaN, x.BetaP, x.betaPExcess, x.thetaSlope, x.gradientSlope = e[0], e[1], e[2], e[3], e[4], e[5], e[6]
 	x.extremes()
 	return x
 }
 
 // theory is what holds of the usable blocks whatever the replicates.
-func (x *rateStatistics) theory() {
-	var predicted points
+func (x *Rates) theory() {
+	var predicted numeric.Points
 	for s, k := range x.usable(x.last) {
-		x.Blocks++
-		predicted.add(x.populations[s].occupancy[k], x.populations[s].predicted[k], k)
-		x.NaiveRatio += x.populations[s].naively[k] / x.populations[s].predicted[k]
-		x.Second += square(x.relative(s, x.last, k))
+		x.blocks++
+		predicted.Add(x.Limits[s].Occupancy[k], x.Limits[s].Predicted[k], k)
+		x.NaiveRatio += x.Limits[s].naively[k] / x.Limits[s].Predicted[k]
+		x.second += numeric.Square(x.Relative(s, x.last, k))
 	}
-	x.NaiveRatio, x.PredictedBetaP = x.NaiveRatio/float64(x.Blocks), predicted.slope()
-	x.Second /= float64(x.Blocks)
+	x.NaiveRatio, x.predictedBetaP = x.NaiveRatio/float64(x.blocks), predicted.Slope()
+	x.second /= float64(x.blocks)
 	var early float64
 	for s, k := range x.usable(x.firstSize) {
 		early++
-		x.SecondFirst += square(x.relative(s, x.firstSize, k))
+		x.secondFirst += numeric.Square(x.Relative(s, x.firstSize, k))
 	}
-	x.SecondFirst /= math.Max(early, 1)
-	for _, p := range x.populations {
-		x.Null, x.Freedom = math.Max(x.Null, p.null), p.freedom()
+	x.secondFirst /= math.Max(early, 1)
+	for _, p := range x.Limits {
+		x.null, x.freedom = math.Max(x.null, p.null), p.Freedom()
 	}
 }
 
 // observed are the statistics of the replicates that at names, of each population and size, in
-// the order of rateStatistics: Ratio, Wald, the slopes of blocks, those of θ̂ and of the gradient.
-func (x *rateStatistics) observed(at func(s, size int) []int) []float64 {
+// the order of Rates: Ratio, Wald, the slopes of blocks, those of θ̂ and of the gradient.
+func (x *Rates) observed(at func(s, size int) []int) []float64 {
 	var ratio, betaN, slopes float64
 	var walds []float64
-	var measured, predicted points
-	N := float64(x.sizes[x.last])
+	var measured, predicted numeric.Points
+	N := float64(x.Sizes[x.last])
 	for s, k := range x.usable(x.last) {
-		observed, p := rms(x.errors(s, x.last, k), at(s, x.last)), &x.populations[s]
-		ratio += observed * math.Sqrt(N) / p.predicted[k]
-		measured.add(N*p.occupancy[k], observed, k)
-		predicted.add(N*p.occupancy[k], p.predicted[k], k)
+		observed, p := numeric.RMS(x.Errors(s, x.last, k), at(s, x.last)), &x.Limits[s]
+		ratio += observed * math.Sqrt(N) / p.Predicted[k]
+		measured.Add(N*p.Occupancy[k], observed, k)
+		predicted.Add(N*p.Occupancy[k], p.Predicted[k], k)
 	}
-	for s := range x.populations {
-		for k := range x.target.Blocks() {
+	for s := range x.Limits {
+		for k := range x.Target.Blocks() {
 			if beta, ok := x.slopeOnN(s, k, at); ok {
 				betaN += beta
 				slopes++
 			}
 		}
-		all := x.at(s, x.last)
-		walds = append(walds, valid(data.Each(at(s, x.last), func(r int) float64 { return all[r].wald }))...)
+		all := x.At(s, x.last)
+		walds = append(walds, numeric.Valid(data.Each(at(s, x.last), func(r int) float64 { return all[r].Wald }))...)
 	}
 	return []float64{
-		ratio / float64(x.Blocks), mean(walds) / float64(x.Freedom),
-		betaN / slopes, measured.slope(), measured.slope() - predicted.slope(),
-		x.pooledSlope(func(x replicate) float64 { return x.thetaError }, at),
-		x.pooledSlope(func(x replicate) float64 { return x.gradNorm }, at),
+		ratio / float64(x.blocks), numeric.Mean(walds) / float64(x.freedom),
+		betaN / slopes, measured.Slope(), measured.Slope() - predicted.Slope(),
+		x.pooledSlope(func(x Replicate) float64 { return x.ThetaError }, at),
+		x.pooledSlope(func(x Replicate) float64 { return x.gradNorm }, at),
 	}
 }
 
 // slopeOnN is the slope of a block's log RMSE on log N, false where fewer than two sizes are usable.
-func (x *rateStatistics) slopeOnN(s, k int, at func(s, size int) []int) (float64, bool) {
-	var of points
+func (x *Rates) slopeOnN(s, k int, at func(s, size int) []int) (float64, bool) {
+	var of numeric.Points
 	for size := x.firstSize; size <= x.last; size++ {
-		if x.relative(s, size, k) <= usablePart {
-			of.add(float64(x.sizes[size]), rms(x.errors(s, size, k), at(s, size)), 0)
+		if x.Relative(s, size, k) <= UsablePart {
+			of.Add(float64(x.Sizes[size]), numeric.RMS(x.Errors(s, size, k), at(s, size)), 0)
 		}
 	}
-	return of.slope(), len(of.group) > 1
+	return of.Slope(), len(of.Group) > 1
 }
 
 // extremes are the greatest and least ratio RMSE/pred of the blocks, and between which all lie but with
-// probability rowLevel. With C_k = D_k S D_kᵀ the squared error of a block over its prediction has mean 1
+// probability RowLevel. With C_k = D_k S D_kᵀ the squared error of a block over its prediction has mean 1
 // and variance v = 2 tr(C_k²)/tr(C_k)² asymptotically, and its mean over R replicates
 // is near a Gamma variable of that mean and variance v/R; what second-order terms add
 // to a block is at most its (pred_k/|M_k|)².
-func (x *rateStatistics) extremes() {
-	x.Worst, x.Best, x.Extremes = math.Inf(-1), math.Inf(1), Band{1, 1}
+func (x *Rates) extremes() {
+	x.worst, x.best, x.extremeBand = math.Inf(-1), math.Inf(1), Band{1, 1}
+	least, most := 0.0, math.Inf(1) // of the surest block in 0.9 of the runs
 	for s, k := range x.usable(x.last) {
-		p := &x.populations[s]
-		ratio := rms(x.errors(s, x.last, k), data.UpTo(x.count)) * math.Sqrt(float64(x.sizes[x.last])) / p.predicted[k]
-		x.Worst, x.Best = math.Max(x.Worst, ratio), math.Min(x.Best, ratio)
+		p := &x.Limits[s]
+		ratio := numeric.RMS(x.Errors(s, x.last, k), data.UpTo(x.Count)) * math.Sqrt(float64(x.Sizes[x.last])) / p.Predicted[k]
+		x.worst, x.best = math.Max(x.worst, ratio), math.Min(x.best, ratio)
 
-		c := estimate.Congruence(p.covariance, mat.DenseCopyOf(x.target.Jacobian(k, p.theta).T()))
+		c := estimate.Congruence(p.Covariance, mat.DenseCopyOf(x.Target.Jacobian(k, p.Theta).T()))
 		var trace, squares float64
 		for i := range c.SymmetricDim() {
 			trace += c.At(i, i)
@@ -283,21 +280,23 @@ func (x *rateStatistics) extremes() {
 				squares += c.At(i, j) * c.At(i, j)
 			}
 		}
-		shape := float64(x.count) * trace * trace / (2 * squares)
+		shape := float64(x.Count) * trace * trace / (2 * squares)
 		gamma := distuv.Gamma{Alpha: shape, Beta: shape}
-		tail, left := rowLevel/2/float64(x.Blocks), 0.01+square(x.relative(s, x.last, k))
-		x.Extremes.Low = math.Min(x.Extremes.Low, math.Sqrt(gamma.Quantile(tail))*(1-left))
-		x.Extremes.High = math.Max(x.Extremes.High, math.Sqrt(gamma.Quantile(1-tail))*(1+left))
+		tail, left := RowLevel/2/float64(x.blocks), 0.01+numeric.Square(x.Relative(s, x.last, k))
+		x.extremeBand.Low = math.Min(x.extremeBand.Low, math.Sqrt(gamma.Quantile(tail))*(1-left))
+		x.extremeBand.High = math.Max(x.extremeBand.High, math.Sqrt(gamma.Quantile(1-tail))*(1+left))
+		least, most = math.Max(least, math.Sqrt(gamma.Quantile(0.1))), math.Min(most, math.Sqrt(gamma.Quantile(0.9)))
 	}
+	x.larger, x.smaller = x.extremeBand.High/least-1, most/x.extremeBand.Low-1
 }
 
 // pooledSlope is the slope of log RMS of a number on log N with one intercept per population.
-func (x *rateStatistics) pooledSlope(of func(replicate) float64, at func(s, size int) []int) float64 {
-	var values points
-	for s := range x.populations {
+func (x *Rates) pooledSlope(of func(Replicate) float64, at func(s, size int) []int) float64 {
+	var values numeric.Points
+	for s := range x.Limits {
 		for size := x.firstSize; size <= x.last; size++ {
-			values.add(float64(x.sizes[size]), rms(x.values(s, size, of), at(s, size)), s)
+			values.Add(float64(x.Sizes[size]), numeric.RMS(x.values(s, size, of), at(s, size)), s)
 		}
 	}
-	return values.slope()
+	return values.Slope()
 }

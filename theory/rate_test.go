@@ -1,8 +1,8 @@
 package theory
 
 import (
-	"context"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -14,7 +14,13 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// The defaults of Rate suit any design: sample sizes follow from what the design identifies.
+// rateOf puts a question to a map on a design.
+func rateOf(m layers.Map, d Design, q Question) Study {
+	q.Population.Design, q.Estimator.Map = d, m
+	return NewStudy("rate", "", q)
+}
+
+// The defaults of a question suit any design: sample sizes follow from what the design identifies.
 // A few replicates are enough, since their bands are as wide as they are uncertain.
 func TestRateOfAnyDesign(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -30,11 +36,11 @@ func TestRateOfAnyDesign(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			settings := RateSettings{Seed: 1, Shifts: 2, Replicates: 3, Disturbance: test.disturbance}
+			q := Question{Shifts: 2, Replicates: 3}
 			if test.disturbance > 0 {
-				settings.Shifts = 1
+				q.Shifts, q.Population.Disturb = 1, func(t *Truth, rng *rand.Rand) { t.Misspecify(test.disturbance, rng) }
 			}
-			r, err := Rate(context.Background(), layers.Bilinear{Prior: layers.UniformPrior{}}, test.Design, settings)
+			r, err := rateOf(layers.Bilinear{Prior: layers.UniformPrior{}}, test.Design, q).Run(t.Context(), Settings{Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +61,7 @@ func inBands(t *testing.T, r *Report) {
 }
 
 // Any Map can be asked, also one whose free directions bend: a codeword's factors of rank 2 are
-// free up to an invertible 2×2 matrix. Rate finds how many directions are free.
+// free up to an invertible 2×2 matrix. A question finds how many directions are free.
 func TestRateOfAnyMap(t *testing.T) {
 	d := Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 6, Decades: 1}
 	for name, test := range map[string]struct {
@@ -70,7 +76,7 @@ func TestRateOfAnyMap(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := Rate(context.Background(), test.Map, d, RateSettings{Seed: 1, Shifts: 2, Replicates: 10})
+			r, err := rateOf(test.Map, d, Question{Shifts: 2, Replicates: 10}).Run(t.Context(), Settings{Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +93,7 @@ func TestRateOfAnyMap(t *testing.T) {
 func TestBandsWidenWithFewReplicates(t *testing.T) {
 	d := Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 4, Decades: 1}
 	width := func(replicates int) float64 {
-		r, err := Rate(context.Background(), layers.Dirichlet{}, d, RateSettings{Seed: 1, Sizes: []int{1e6, 1e7}, Shifts: 1, Replicates: replicates})
+		r, err := rateOf(layers.Dirichlet{}, d, Question{Sizes: []int{1e6, 1e7}, Shifts: 1, Replicates: replicates}).Run(t.Context(), Settings{Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +151,7 @@ func (m penalized) Loss(b *graph.Builder, in layers.Batch, rows int) *gorgonia.N
 
 // A penalty whose weight changes with the rows has no limit, and is refused.
 func TestRateRefusesPenaltiesOfRows(t *testing.T) {
-	_, err := Rate(context.Background(), penalized{layers.Bilinear{Prior: layers.UniformPrior{}}}, Fast(), RateSettings{})
+	_, err := rateOf(penalized{layers.Bilinear{Prior: layers.UniformPrior{}}}, Fast(), Question{}).Run(t.Context(), Settings{})
 	if err == nil || !strings.Contains(err.Error(), "penalized changes with the number of rows") {
 		t.Errorf("the study of a map with a penalty ends with %v", err)
 	}

@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
+	"calibra/theory/internal/numeric"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mathext"
@@ -41,7 +41,10 @@ type Row struct {
 	// Level is the probability that the value falls outside the band where the claim
 	// holds; 0 where only rounding, no chance, is in the value.
 	Level float64
-	Where []string // the cases that were counted, with their seeds, where the row counts
+	// Notices is the least error of the prediction that the row notices with probability 0.9: in parts of the prediction,
+	// so that 0.25 is a factor of 1.25 or, where it is 0, as a difference. NaN: that is not known.
+	Notices float64
+	Where   []string // the cases that were counted, with their seeds, where the row counts
 }
 
 // Verdict is "pass" or "FAIL", or empty where there is no band. A value that is not
@@ -75,16 +78,13 @@ func (r *Report) Failures() []string {
 	return data.Each(failed, func(row Row) string { return row.Quantity })
 }
 
-// short prints a number with four significant digits.
-func short(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
-
 // Interval is the 95 % interval as a report prints it, "[0.9, 1.1]"; empty where there is none.
 func (e Estimate) Interval() string {
 	low, high := e.bounds()
 	if math.IsNaN(low) {
 		return ""
 	}
-	return "[" + short(low) + ", " + short(high) + "]"
+	return "[" + numeric.Short(low) + ", " + numeric.Short(high) + "]"
 }
 
 // MarshalJSON leaves out what is not there: interval, target, band, level, verdict. An
@@ -102,6 +102,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Theory   string         `json:"theory,omitempty"`
 		Band     *[2]jsonNumber `json:"band,omitempty"`
 		Level    *float64       `json:"level,omitempty"`
+		Notices  *jsonNumber    `json:"notices,omitempty"`
 		Verdict  string         `json:"verdict,omitempty"`
 		Where    []string       `json:"where,omitempty"`
 	}{
@@ -116,6 +117,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	}
 	if r.Band != nil {
 		fields.Band, fields.Level = &[2]jsonNumber{jsonNumber(r.Band.Low), jsonNumber(r.Band.High)}, &r.Level
+		fields.Notices = (*jsonNumber)(&r.Notices)
 	}
 	return json.Marshal(fields)
 }
@@ -131,19 +133,19 @@ func (x jsonNumber) MarshalJSON() ([]byte, error) {
 }
 
 // columns of a table of rows.
-var columns = []string{"study", "key", "quantity", "value", "low", "high", "target", "theory", "band_low", "band_high", "level", "verdict"}
+var columns = []string{"study", "key", "quantity", "value", "low", "high", "target", "theory", "band_low", "band_high", "level", "notices", "verdict"}
 
 func (r Row) record() []string {
-	band := []string{"", "", ""}
+	band := []string{"", "", "", ""}
 	if r.Band != nil {
-		band = []string{full(r.Band.Low), full(r.Band.High), full(r.Level)}
+		band = []string{full(r.Band.Low), full(r.Band.High), full(r.Level), full(r.Notices)}
 	}
 	low, high := r.bounds()
 	return append([]string{r.Study, r.Key, r.Quantity, full(r.Value), full(low), full(high), full(r.Target), r.Theory}, append(band, r.Verdict())...)
 }
 
 // WriteCSV writes rows of any studies as one table, columns study, key, quantity, value, low,
-// high, target, theory, band_low, band_high, level, verdict; what is not there is empty.
+// high, target, theory, band_low, band_high, level, notices, verdict; what is not there is empty.
 func WriteCSV(w io.Writer, rows []Row) error {
 	if w == nil {
 		return errors.New("theory: there is nothing to write the rows to")
@@ -170,51 +172,10 @@ func full(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// ReadCSV reads what [WriteCSV] wrote. Verdicts follow from values and bands.
-func ReadCSV(r io.Reader) ([]Row, error) {
-	if r == nil {
-		return nil, errors.New("theory: there is nothing to read rows from")
-	}
-	table, err := csv.NewReader(r).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	if len(table) == 0 || !slices.Equal(table[0], columns) {
-		return nil, fmt.Errorf("is no table of theory rows: the columns must be %v", columns)
-	}
-	number := func(text string, absent float64) float64 {
-		if text == "" {
-			return absent
-		}
-		x, failed := strconv.ParseFloat(text, 64)
-		if failed != nil && err == nil {
-			err = fmt.Errorf("%q is no number", text)
-		}
-		return x
-	}
-	var rows []Row
-	nan := math.NaN()
-	for line, record := range table[1:] {
-		row := Row{
-			Study: record[0], Key: record[1], Quantity: record[2], Theory: record[7], Target: number(record[6], nan),
-			Estimate: Estimate{Value: number(record[3], nan), Low: number(record[4], 0), High: number(record[5], 0)},
-		}
-		band, level := Band{number(record[8], math.Inf(-1)), number(record[9], math.Inf(1))}, number(record[10], nan)
-		if record[11] != "" {
-			row.Band, row.Level = &band, level
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", line+2, err)
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
-}
-
-// rowLevel is the false-alarm level of a judged row: the probability that it falls
+// RowLevel is the false-alarm level of a judged row: the probability that it falls
 // outside its band where the claim holds. At most 140 rows of a run are drawn by chance,
 // so that the family-wise level of a run is below 1.5 %.
-const rowLevel = 1e-4
+const RowLevel = 1e-4
 
 // Band is the closed interval a value must lie in; an open end is infinite.
 type Band struct{ Low, High float64 }
@@ -225,105 +186,127 @@ func (b *Band) String() string {
 	case b == nil:
 		return ""
 	case b.Low == b.High:
-		return "= " + short(b.Low)
+		return "= " + numeric.Short(b.Low)
 	case math.IsInf(b.Low, -1):
-		return "≤ " + short(b.High)
+		return "≤ " + numeric.Short(b.High)
 	case math.IsInf(b.High, 1):
-		return "≥ " + short(b.Low)
+		return "≥ " + numeric.Short(b.Low)
 	}
-	return short(b.Low) + " … " + short(b.High)
+	return numeric.Short(b.Low) + " … " + numeric.Short(b.High)
 }
 
 // holds reports whether a value lies in the band; one that is not a number does not.
 func (b *Band) holds(value float64) bool { return value >= b.Low && value <= b.High }
 
-// chance is how far an estimate strays from what it estimates, except with probability
-// rowLevel: its standard error times Student's quantile. With few replicates the
+// Chance is how far an estimate strays from what it estimates, except with probability
+// RowLevel: its standard error times Student's quantile. With few replicates the
 // standard error is itself uncertain, so the reach grows faster than 1/√R.
-func (e Estimate) chance() float64 {
+func (e Estimate) Chance() float64 {
 	if e.Error == 0 {
 		return 0
 	}
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: math.Max(1, float64(e.Freedom))}
-	return e.Error * t.Quantile(1-rowLevel/2)
+	return e.Error * t.Quantile(1-RowLevel/2)
 }
 
-// judge adds a row with a band.
-func (r *Report) judge(row Row, band Band) {
+// noticed is how far the truth must be from the value that a band allows a distance reach, for e to be outside with
+// probability 0.9, in parts of the prediction where that is not 0.
+func (e Estimate) noticed(reach, prediction float64) float64 {
+	if prediction == 0 {
+		prediction = 1
+	}
+	return (reach + distuv.UnitNormal.Quantile(0.9)*e.Error) / math.Abs(prediction)
+}
+
+// Power is what the row would notice, in words; "" where that is not known.
+func (r Row) Power() string {
+	switch {
+	case r.Band == nil || math.IsNaN(r.Notices):
+		return ""
+	case r.Notices == 0:
+		return "any error"
+	case r.Target == 0:
+		return "a difference of " + numeric.Short(r.Notices)
+	}
+	return fmt.Sprintf("a factor of %.3g", 1+r.Notices)
+}
+
+// Judge adds a row with a band.
+func (r *Report) Judge(row Row, band Band) {
 	row.Study, row.Seed, row.Band = r.Study, r.Seed, &band
 	if row.Error != 0 && row.Level == 0 {
-		row.Level = rowLevel
+		row.Level = RowLevel
 	}
 	r.Rows = append(r.Rows, row)
 }
 
-// near judges an estimate that the theory puts at target. tolerance is what the theory
+// Near judges an estimate that the theory puts at target. tolerance is what the theory
 // leaves open, such as a term of higher order; chance comes on top.
-func (r *Report) near(key, quantity string, e Estimate, target, tolerance float64, theory string) {
-	reach := tolerance + e.chance()
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: target, Theory: theory}, Band{target - reach, target + reach})
+func (r *Report) Near(key, quantity string, e Estimate, target, tolerance float64, theory string) {
+	reach := tolerance + e.Chance()
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: target, Theory: theory, Notices: e.noticed(reach, target)}, Band{target - reach, target + reach})
 }
 
-// ratio judges a positive estimate, such as a root mean square, whose error grows with it:
+// Ratio judges a positive estimate, such as a root mean square, whose error grows with it:
 // what the estimate strays by is that of the target.
-func (r *Report) ratio(key, quantity string, e Estimate, target, tolerance float64, theory string) {
+func (r *Report) Ratio(key, quantity string, e Estimate, target, tolerance float64, theory string) {
 	e.Error *= math.Min(1, target/e.Value)
-	r.near(key, quantity, e, target, tolerance, theory)
+	r.Near(key, quantity, e, target, tolerance, theory)
 }
 
-// power computes how probable it is that a row of [Report.near] at target, with what the theory leaves
-// open and the error of e, is out of its band where the truth is elsewhere.
-func (r *Report) power(key, quantity string, e Estimate, target, elsewhere, tolerance float64) {
-	past := math.Abs(elsewhere-target) - tolerance - e.chance()
-	r.record(key, quantity, exact(distuv.UnitNormal.CDF(past/e.Error)), "at least 0.9")
+// Equal judges a count or a sum without rounding.
+func (r *Report) Equal(key, quantity string, value, target float64, theory string) {
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: target, Theory: theory}, Band{target, target})
 }
 
-// equal judges a count or a sum without rounding.
-func (r *Report) equal(key, quantity string, value, target float64, theory string) {
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: target, Theory: theory}, Band{target, target})
+// Below judges that an estimate is at most bound, but for chance.
+func (r *Report) Below(key, quantity string, e Estimate, bound float64, theory string) {
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory, Notices: e.noticed(e.Chance(), bound)},
+		Band{math.Inf(-1), bound + e.Chance()})
 }
 
-// below judges that an estimate is at most bound, but for chance.
-func (r *Report) below(key, quantity string, e Estimate, bound float64, theory string) {
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{math.Inf(-1), bound + e.chance()})
+// Above judges that an estimate is at least bound, but for chance.
+func (r *Report) Above(key, quantity string, e Estimate, bound float64, theory string) {
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory, Notices: e.noticed(e.Chance(), bound)},
+		Band{bound - e.Chance(), math.Inf(1)})
 }
 
-// above judges that an estimate is at least bound, but for chance.
-func (r *Report) above(key, quantity string, e Estimate, bound float64, theory string) {
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{bound - e.chance(), math.Inf(1)})
-}
-
-// usual judges a positive number of a random problem, of which the theory predicts only that it is
+// Usual judges a positive number of a random problem, of which the theory predicts only that it is
 // finite, or not zero, against the law of the same number in other problems: lognormal, with the
 // mean and the standard deviation that it had under the 100 seeds of testdata/seeds.md.
-func (r *Report) usual(key, quantity string, value, mean, sd float64, theory string) {
-	s2 := math.Log1p(square(sd / mean))
+func (r *Report) Usual(key, quantity string, value, mean, sd float64, theory string) {
+	s2 := math.Log1p(numeric.Square(sd / mean))
 	of := distuv.LogNormal{Mu: math.Log(mean) - s2/2, Sigma: math.Sqrt(s2)}
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: math.NaN(), Theory: theory, Level: rowLevel},
-		Band{of.Quantile(rowLevel / 2), of.Quantile(1 - rowLevel/2)})
+	band := Band{of.Quantile(RowLevel / 2), of.Quantile(1 - RowLevel/2)}
+	r.Judge(Row{
+		Key: key, Quantity: quantity, Estimate: Exact(value), Target: math.NaN(), Theory: theory, Level: RowLevel,
+		Notices: band.High/of.Quantile(0.1) - 1,
+	}, band)
 }
 
-// rounding judges a number that is zero but for rounding.
-func (r *Report) rounding(key, quantity string, value, bound float64, theory string) {
-	r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: 0, Theory: theory}, Band{math.Inf(-1), bound})
+// Rounding judges a number that is zero but for rounding.
+func (r *Report) Rounding(key, quantity string, value, bound float64, theory string) {
+	r.Judge(Row{Key: key, Quantity: quantity, Estimate: Exact(value), Target: 0, Theory: theory, Notices: bound}, Band{math.Inf(-1), bound})
 }
 
-// rare judges how many of n cases there are, by name, each of probability at most rate.
-func (r *Report) rare(key, quantity string, where []string, n int, rate float64, theory string) {
-	row := Row{Key: key, Quantity: quantity, Estimate: exact(float64(len(where))), Target: math.NaN(), Theory: theory, Level: rowLevel, Where: where}
-	// The most is the least c with P(Binomial(n, rate) > c) ≤ rowLevel; P(X ≥ c+1) is the regularized incomplete beta
+// Rare judges how many of n cases there are, by name, each of probability at most rate.
+func (r *Report) Rare(key, quantity string, where []string, n int, rate float64, theory string) {
+	row := Row{Key: key, Quantity: quantity, Estimate: Exact(float64(len(where))), Target: math.NaN(), Theory: theory, Level: RowLevel, Where: where}
+	// The most is the least c with P(Binomial(n, rate) > c) ≤ RowLevel; P(X ≥ c+1) is the regularized incomplete beta
 	// function I_rate(c+1, n−c).
-	most := sort.Search(n, func(c int) bool { return mathext.RegIncBeta(float64(c+1), float64(n-c), rate) <= rowLevel })
-	r.judge(row, Band{0, float64(most)})
+	most := sort.Search(n, func(c int) bool { return mathext.RegIncBeta(float64(c+1), float64(n-c), rate) <= RowLevel })
+	// P(X > most) is 0.9 at this rate.
+	row.Notices = mathext.InvRegIncBeta(float64(most+1), float64(max(n-most, 1)), 0.9)/rate - 1
+	r.Judge(row, Band{0, float64(most)})
 }
 
-// unsettled judges how many of n fits reached no minimum near θ*: at most that part.
-func (r *Report) unsettled(lost []string, n int, part float64) {
-	r.rare("unsettled", fmt.Sprintf("fits of %d that reach no minimum near θ*", n), lost, n, part, fmt.Sprintf("at most %g of them", part))
+// Unsettled judges how many of n fits reached no minimum near θ*: at most that part.
+func (r *Report) Unsettled(lost []string, n int, part float64) {
+	r.Rare("unsettled", fmt.Sprintf("fits of %d that reach no minimum near θ*", n), lost, n, part, fmt.Sprintf("at most %g of them", part))
 }
 
-// record adds a row that is not judged.
-func (r *Report) record(key, quantity string, e Estimate, theory string) {
+// Record adds a row that is not judged.
+func (r *Report) Record(key, quantity string, e Estimate, theory string) {
 	r.Rows = append(r.Rows, Row{Study: r.Study, Seed: r.Seed, Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory})
 }
 
@@ -336,8 +319,8 @@ type Figure struct {
 	Curves         []Curve
 }
 
-// loglog is a figure whose axes are both logarithmic.
-func loglog(name, title, x, y string, curves ...Curve) Figure {
+// LogLog is a figure whose axes are both logarithmic.
+func LogLog(name, title, x, y string, curves ...Curve) Figure {
 	return Figure{Name: name, Title: title, XLabel: x, YLabel: y, LogX: true, LogY: true, Curves: curves}
 }
 
@@ -360,8 +343,8 @@ const (
 	Prediction              // what the theory predicts: a dashed line
 )
 
-// curve is that of measured points in order with this label; a new one if there is none.
-func (f *Figure) curve(label string) *Curve {
+// Curve is that of measured points in order with this label; a new one if there is none.
+func (f *Figure) Curve(label string) *Curve {
 	at := slices.IndexFunc(f.Curves, func(c Curve) bool { return c.Label == label })
 	if at < 0 {
 		at, f.Curves = len(f.Curves), append(f.Curves, Curve{Label: label, Style: Joined})
@@ -369,19 +352,35 @@ func (f *Figure) curve(label string) *Curve {
 	return &f.Curves[at]
 }
 
-// add appends a point with its interval.
-func (c *Curve) add(x float64, y Estimate) {
+// Add appends a point with its interval.
+func (c *Curve) Add(x float64, y Estimate) {
 	c.X, c.Y = append(c.X, x), append(c.Y, y.Value)
 	low, high := y.bounds()
 	c.Low, c.High = append(c.Low, low), append(c.High, high)
 }
 
-// powerLaw returns the prediction scale·x^exponent over the range of xs.
-func powerLaw(label string, scale, exponent float64, xs []float64) Curve {
-	x := []float64{floats.Min(xs), floats.Max(xs)}
+// Against adds a curve of n measured points, and what the theory predicts of each, which it returns. If the figure has
+// a prediction of that label, this one goes on with it.
+func (f *Figure) Against(label, theory string, n int, of func(i int) (x float64, measured Estimate, predicted float64)) Curve {
+	measured, line := Curve{Label: label, Style: Joined}, Curve{Label: theory, Style: Prediction}
+	if slices.ContainsFunc(f.Curves, func(c Curve) bool { return c.Label == theory }) {
+		line.Label = ""
+	}
+	for i := range n {
+		x, y, predicted := of(i)
+		measured.Add(x, y)
+		line.X, line.Y = append(line.X, x), append(line.Y, predicted)
+	}
+	f.Curves = append(f.Curves, measured, line)
+	return line
+}
+
+// PowerLaw is the prediction scale·x^exponent over the range of the curve.
+func (c Curve) PowerLaw(label string, scale, exponent float64) Curve {
+	x := []float64{floats.Min(c.X), floats.Max(c.X)}
 	y := data.Each(x, func(x float64) float64 { return scale * math.Pow(x, exponent) })
 	return Curve{Label: label, X: x, Y: y, Style: Prediction}
 }
 
-// vanishing is how large a sum may be that vanishes but for rounding.
-const vanishing = 1e-12
+// Vanishing is how large a sum may be that vanishes but for rounding.
+const Vanishing = 1e-12

@@ -6,61 +6,11 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/theory/internal/numeric"
 
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
-
-// slope is the least-squares slope of y on x with one intercept per group
-// (the within-group, or fixed-effects, estimator). One group is a plain regression.
-func slope(x, y []float64, group []int) float64 {
-	var sumX, sumY, count []float64
-	for i, g := range group {
-		for len(count) <= g {
-			sumX, sumY, count = append(sumX, 0), append(sumY, 0), append(count, 0)
-		}
-		sumX[g] += x[i]
-		sumY[g] += y[i]
-		count[g]++
-	}
-	var xy, xx float64
-	for i, g := range group {
-		dx := x[i] - sumX[g]/count[g]
-		xy += dx * (y[i] - sumY[g]/count[g])
-		xx += dx * dx
-	}
-	return xy / xx
-}
-
-// points are pairs of positive numbers, in groups, log on log.
-type points struct {
-	logX, logY []float64
-	group      []int
-}
-
-func (p *points) add(x, y float64, group int) {
-	p.logX, p.logY, p.group = append(p.logX, math.Log(x)), append(p.logY, math.Log(y)), append(p.group, group)
-}
-
-// slope is that of their lines, with one intercept for each group.
-func (p *points) slope() float64 { return slope(p.logX, p.logY, p.group) }
-
-// line is the least-squares slope of y on x.
-func line(x, y []float64) float64 { return slope(x, y, make([]int, len(y))) }
-
-// plane returns the least-squares coefficients of y on 1, x1, x2 without the intercept's.
-func plane(x1, x2, y []float64) (b1, b2 float64) {
-	design := mat.NewDense(len(y), 3, nil)
-	for i := range y {
-		design.SetRow(i, []float64{1, x1[i], x2[i]})
-	}
-	var b mat.VecDense
-	if err := b.SolveVec(design, mat.NewVecDense(len(y), y)); err != nil {
-		return math.NaN(), math.NaN()
-	}
-	return b.AtVec(1), b.AtVec(2)
-}
 
 // Estimate is a number from replicates, with its standard error, that error's degrees of
 // freedom and a 95 % bootstrap interval. Estimate{Value: x} is a number that is exact, or computed
@@ -71,7 +21,8 @@ type Estimate struct {
 	Freedom          int
 }
 
-func exact(value float64) Estimate { return Estimate{Value: value} }
+// Exact is a number without chance.
+func Exact(value float64) Estimate { return Estimate{Value: value} }
 
 // bounds are the ends of the interval, NaN where there is none.
 func (e Estimate) bounds() (low, high float64) {
@@ -81,8 +32,8 @@ func (e Estimate) bounds() (low, high float64) {
 	return math.NaN(), math.NaN()
 }
 
-// over is the estimate divided by a positive number without error.
-func (e Estimate) over(x float64) Estimate {
+// Over is the estimate divided by a positive number without error.
+func (e Estimate) Over(x float64) Estimate {
 	e.Value, e.Low, e.High, e.Error = e.Value/x, e.Low/x, e.High/x, e.Error/x
 	return e
 }
@@ -90,10 +41,13 @@ func (e Estimate) over(x float64) Estimate {
 // bootstrapDraws is enough for a 95 % percentile interval to settle in its second digit.
 const bootstrapDraws = 400
 
-// bootstrap evaluates statistic on all replicates and on resampled ones. pick(set)
+// Bootstrap evaluates statistic on all replicates and on resampled ones. pick(set)
 // returns the replicate indices of an independent set of replicates (a shift and a
 // sample size): identity for the value, resampled with replacement for the interval.
-func bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int) []float64) []Estimate {
+func Bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int) []float64) []Estimate {
+	if statistic == nil {
+		return nil
+	}
 	pick := data.Each(make([]int, sets), func(int) []int { return data.UpTo(replicates) })
 	values := statistic(pick)
 	draws := make([][]float64, len(values))
@@ -109,6 +63,9 @@ func bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int
 	}
 	estimates := make([]Estimate, len(values))
 	for i, value := range values {
+		if some := numeric.Valid(draws[i]); len(some) > 0 { // of few replicates a draw may have none that counts
+			draws[i] = some
+		}
 		slices.Sort(draws[i])
 		estimates[i] = Estimate{
 			Value: value,
@@ -122,57 +79,23 @@ func bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int
 	return estimates
 }
 
-// rms is the root mean square of values at the given indices; NaN marks a replicate
-// that does not count.
-func rms(values []float64, at []int) float64 {
-	var sum, count float64
-	for _, r := range at {
-		if !math.IsNaN(values[r]) {
-			sum += values[r] * values[r]
-			count++
-		}
-	}
-	return math.Sqrt(sum / count)
-}
-
-// rmsEstimate is the root mean square of values with its standard error: that of the
+// RMS is the root mean square of values with its standard error: that of the
 // mean square, halved and divided by the root.
-func rmsEstimate(values []float64) Estimate {
-	squares := data.Each(valid(values), square)
+func RMS(values []float64) Estimate {
+	squares := data.Each(numeric.Valid(values), numeric.Square)
 	m, sd := stat.MeanStdDev(squares, nil)
 	root := math.Sqrt(m)
-	return withError(root, sd/math.Sqrt(float64(len(squares)))/(2*root), len(squares)-1)
+	return WithError(root, sd/math.Sqrt(float64(len(squares)))/(2*root), len(squares)-1)
 }
 
-// meanEstimate is the mean of values with its standard error.
-func meanEstimate(values []float64) Estimate {
+// MeanOf is the mean of values with its standard error.
+func MeanOf(values []float64) Estimate {
 	m, sd := stat.MeanStdDev(values, nil)
-	return withError(m, sd/math.Sqrt(float64(len(values))), len(values)-1)
+	return WithError(m, sd/math.Sqrt(float64(len(values))), len(values)-1)
 }
 
-// withError is an estimate with its normal 95 % interval.
-func withError(value, err float64, freedom int) Estimate {
+// WithError is an estimate with its normal 95 % interval.
+func WithError(value, err float64, freedom int) Estimate {
 	half := distuv.UnitNormal.Quantile(.975) * err
 	return Estimate{Value: value, Low: value - half, High: value + half, Error: err, Freedom: freedom}
 }
-
-func logs(values []float64) []float64 { return data.Each(values, math.Log) }
-
-func exps(values []float64) {
-	for i, v := range values {
-		values[i] = math.Exp(v)
-	}
-}
-
-// quartiles is the median with the quartiles as its interval.
-func quartiles(values []float64) Estimate {
-	sorted := slices.Sorted(slices.Values(values))
-	at := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, sorted, nil) }
-	return Estimate{Value: at(0.5), Low: at(0.25), High: at(0.75)}
-}
-
-func median(values []float64) float64 { return quartiles(values).Value }
-
-func mean(values []float64) float64 { return stat.Mean(values, nil) }
-
-func square(x float64) float64 { return x * x }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/theory/internal/numeric"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distmv"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -31,12 +33,13 @@ func NewTruth(d Design, rng *rand.Rand) (*Truth, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	return newTruth(d, multisets(d.Codewords, d.Slots), rng), nil
+	return d.Truth(d.Multisets(), rng), nil
 }
 
-func newTruth(d Design, cells []Cell, rng *rand.Rand) *Truth {
-	t := &Truth{Design: d, Table: newTable(d, cells, rng), Theta: drawFactors(d, rng)}
-	t.Label = labelLaw(t.Table, t.Theta, d.Identity)
+// Truth draws a well-specified problem over these cells.
+func (d Design) Truth(cells []Cell, rng *rand.Rand) *Truth {
+	t := &Truth{Design: d, Table: d.Table(cells, rng), Theta: d.Factors(rng)}
+	t.Label = t.Table.LabelLaw(t.Theta, d.Identity)
 	return t
 }
 
@@ -44,37 +47,35 @@ func newTruth(d Design, cells []Cell, rng *rand.Rand) *Truth {
 // law there. It is for a truth as [NewTruth] draws it.
 func (t *Truth) Alike() {
 	t.Table.alike()
-	t.Label = labelLaw(t.Table, t.Theta, t.Design.Identity)
+	t.Label = t.Table.LabelLaw(t.Theta, t.Design.Identity)
 }
 
 // alike gives every cell the values of p̂ that the first has, so that p̂ tells nothing of the cell.
 func (t *Table) alike() {
-	copy(t.LogP, slices.Repeat(t.of(t.LogP, 0), len(t.Cells)))
+	copy(t.LogP, slices.Repeat(t.Of(t.LogP, 0), len(t.Cells)))
 }
 
 // isAlike reports whether it is so.
 func (t *Table) isAlike() bool {
-	return slices.Equal(t.LogP, slices.Repeat(t.of(t.LogP, 0), len(t.Cells)))
+	return slices.Equal(t.LogP, slices.Repeat(t.Of(t.LogP, 0), len(t.Cells)))
 }
 
-func drawFactors(d Design, rng *rand.Rand) []float64 {
+// Factors draws a_k, b_k, 2·K·C numbers.
+func (d Design) Factors(rng *rand.Rand) []float64 {
 	theta := make([]float64, 2*d.Codewords*d.Classes)
 	for row := range 2 * d.Codewords {
 		factor := theta[row*d.Classes:][:d.Classes]
-		copy(factor, normals(d.Classes, rng))
+		copy(factor, numeric.Normals(d.Classes, rng))
 		floats.AddConst(1, factor)
 		floats.Scale(factorScale/floats.Norm(factor, 2), factor)
 	}
 	return theta
 }
 
-// publishedStart is every entry of the published start, √(softplus⁻¹(1)/w), so that α ≈ 1; noise comes on top.
-func publishedStart(slots int) float64 { return math.Sqrt(math.Log(math.Expm1(1)) / float64(slots)) }
-
-// labelLaw returns P(y = j | cell, atom) ∝ Dir(p̂; α_{·j})·p̂_j^δ under a uniform
+// LabelLaw returns P(y = j | cell, atom) ∝ Dir(p̂; α_{·j})·p̂_j^δ under a uniform
 // prior. It is written from the Dirichlet density (gonum's), not from the
 // calibrator's score, so that a mistake in the latter cannot hide in the data.
-func labelLaw(t *Table, theta []float64, identity float64) []float64 {
+func (t *Table) LabelLaw(theta []float64, identity float64) []float64 {
 	C, K := t.Classes, t.Codewords
 	law := make([]float64, t.Rows()*C)
 	alpha := make([]float64, C)
@@ -87,39 +88,35 @@ func labelLaw(t *Table, theta []float64, identity float64) []float64 {
 				for _, k := range cell.Codes {
 					bilinear += theta[k*C+i] * theta[(K+k)*C+j]
 				}
-				alpha[i] = softplus(bilinear) + softplusFloor
+				alpha[i] = numeric.Softplus(bilinear) + AlphaFloor
 			}
 			density[j] = distmv.NewDirichlet(alpha, nil)
 		}
 		for r := range t.Atoms {
 			row := (v*t.Atoms + r) * C
 			copy(phat, t.LogP[row:])
-			exps(phat)
+			numeric.Exps(phat)
 			q := law[row : row+C]
 			for j := range C {
 				q[j] = density[j].LogProb(phat) + identity*t.LogP[row+j]
 			}
 			floats.AddConst(-floats.LogSumExp(q), q)
-			exps(q)
+			numeric.Exps(q)
 		}
 	}
 	return law
 }
 
-// The misspecified problem disturbs the logits of the true law and mixes it with
-// the uniform one; both sizes are those of the specification.
-const (
-	disturbance = 0.1
-	uniformPart = 0.05
-)
+// uniformPart is of a misspecified law (shared/theory.md, section 2).
+const uniformPart = 0.05
 
-// misspecify replaces the label law by one the calibrator cannot represent: logits
+// Misspecify replaces the label law by one the calibrator cannot represent: logits
 // plus disturbance·N(0, 1) for each (cell, class) and for each (cell, atom, class), then
 // 0.95·q + 0.05/C. Theta keeps the factors the law was disturbed from.
-func (t *Truth) misspecify(disturbance float64, rng *rand.Rand) {
+func (t *Truth) Misspecify(disturbance float64, rng *rand.Rand) {
 	C, R := t.Table.Classes, t.Table.Atoms
 	for v := range t.Table.Cells {
-		ofCell := normals(C, rng)
+		ofCell := numeric.Normals(C, rng)
 		floats.Scale(disturbance, ofCell)
 		for r := range R {
 			q := t.Label[(v*R+r)*C:][:C]
@@ -178,20 +175,14 @@ func newRand(seed uint64, path ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(state, mix(state)))
 }
 
+// RNG is the generator of one unit of work of a run, by a path of indices.
+func (s Settings) RNG(path ...uint64) *rand.Rand { return newRand(s.Seed, path...) }
+
 // mix is the finalizer of SplitMix64 (Steele, Lea & Flood, 2014).
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
-}
-
-// normals are n draws of N(0, 1).
-func normals(n int, rng *rand.Rand) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = rng.NormFloat64()
-	}
-	return x
 }
 
 // drawMultinomial fills counts with one Multinomial(n, prob) draw by successive
@@ -239,18 +230,4 @@ func drawDirichlet(p []float64, concentration, floor float64, rng *rand.Rand) {
 	for i := range p {
 		p[i] /= clamped
 	}
-}
-
-// drawLogDirichlet fills logp with the logarithm of a Dir(α) draw. It stays finite for any α > 0,
-// where the draw itself is 0 in float64, or 0/0:
-//
-//	G_a = G_{a+1} U^(1/a) ,   log p_i = log G_{α_i} − log Σ_l G_{α_l}
-//
-// with G_a gamma and U uniform (Marsaglia and Tsang 2000, section 6).
-func drawLogDirichlet(logp, alpha []float64, rng *rand.Rand) {
-	for i, a := range alpha {
-		gamma := distuv.Gamma{Alpha: a + 1, Beta: 1, Src: rng}
-		logp[i] = math.Log(gamma.Rand()) + math.Log(1-rng.Float64())/a
-	}
-	floats.AddConst(-floats.LogSumExp(logp), logp)
 }

@@ -37,6 +37,11 @@ func Remove(path string) error {
 	return change("remove", path, func() error { return os.Remove(path) })
 }
 
+// RemoveAll removes the file or the directory at path with all that is in it, if it is there.
+func RemoveAll(path string) error {
+	return change("remove", path, func() error { return os.RemoveAll(path) })
+}
+
 // inside changes files of a directory and none outside of it, whatever links it holds.
 type inside struct{ *os.Root }
 

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/experiments/run"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -54,7 +54,7 @@ type Workload struct {
 // Workloads lists them in the order of the report; rows is the size of the training
 // sets, 10,000 for the published comparison. e, which may be nil, is where they run, but for
 // predictions, which need none.
-func Workloads(rows int, e experiments.Executor) []Workload {
+func Workloads(rows int, e run.Executor) []Workload {
 	n := float64(rows)
 	text := message.NewPrinter(language.English) // 10,000 rows
 	of := func(time timed, s size) func(context.Context, int) (float64, error) {
@@ -80,7 +80,7 @@ func Workloads(rows int, e experiments.Executor) []Workload {
 }
 
 // timed is the seconds of an epoch or an evaluation of this size, the best of so many, or the rows per second of predictions.
-type timed func(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error)
+type timed func(ctx context.Context, e run.Executor, s size, reps int) (float64, error)
 
 // fastest observes a fit and keeps the shortest epoch but the first, in seconds.
 type fastest struct {
@@ -112,7 +112,7 @@ func activations(rng *rand.Rand, n, m, classes int) *data.Set {
 	return s
 }
 
-func quantizer(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error) {
+func quantizer(ctx context.Context, e run.Executor, s size, reps int) (float64, error) {
 	var f fastest
 	rng := newRand()
 	d := layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: optim.Settings{Epochs: reps + 1, Batch: Batch, Observe: f.observe, Executor: e}}
@@ -146,7 +146,7 @@ func randomBase(rng *rand.Rand, s size) (*assigned, *data.Set) {
 	return a, set
 }
 
-func calibrator(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error) {
+func calibrator(ctx context.Context, e run.Executor, s size, reps int) (float64, error) {
 	rng := newRand()
 	a, set := randomBase(rng, s)
 	var f fastest
@@ -166,7 +166,7 @@ func logProbs(rng *rand.Rand, n, c int, spread float64) *mat.Dense {
 	return layers.LogSoftmax(logits)
 }
 
-func lce(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error) {
+func lce(ctx context.Context, e run.Executor, s size, reps int) (float64, error) {
 	const dims = 50
 	rng := newRand()
 	z := mat.NewDense(s.Rows, dims, nil)
@@ -185,7 +185,7 @@ func lce(ctx context.Context, e experiments.Executor, s size, reps int) (float64
 	})
 }
 
-func inference(ctx context.Context, _ experiments.Executor, of size, reps int) (float64, error) {
+func inference(ctx context.Context, _ run.Executor, of size, reps int) (float64, error) {
 	const batch = 1024
 	rows, classes := of.Rows, of.Classes
 	rng := newRand()

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/run"
 	"calibra/graph/work/worktest"
 )
 
@@ -17,7 +17,7 @@ func BenchmarkWorkloads(b *testing.B) { benchmark(b, nil) }
 // BenchmarkOnDeviceWorkloads does so on a card.
 func BenchmarkOnDeviceWorkloads(b *testing.B) { benchmark(b, OnCard(b)) }
 
-func benchmark(b *testing.B, e experiments.Executor) {
+func benchmark(b *testing.B, e run.Executor) {
 	for _, w := range Workloads(10000, e) {
 		b.Run(w.Key, func(b *testing.B) {
 			figure, err := w.Measure(b.Context(), b.N)

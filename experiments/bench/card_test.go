@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"calibra/experiments"
+	"calibra/experiments/run"
 	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
 	"calibra/graph/kernelsum"
@@ -22,7 +22,7 @@ import (
 
 // OnCard is the executor of this machine's card; without one the test is skipped. It is from
 // here that the tests of this package have one.
-func OnCard(t testing.TB) experiments.Executor { return cudatest.On(cudatest.Card(t)) }
+func OnCard(t testing.TB) run.Executor { return cudatest.On(cudatest.Card(t)) }
 
 func BenchmarkCardQuantizer(b *testing.B) {
 	for _, classes := range []int{10, 100} {
@@ -122,7 +122,7 @@ func TestCardCrossover(t *testing.T) {
 	t.Logf("a launch of a recorded step takes %v; the CPU multiplies at %.0f GFLOP/s: %.0f operations a launch (auto asks for %.0f)", launch, roof.FlopsPerSecond/1e9, launch.Seconds()*roof.FlopsPerSecond, cuda.Worth)
 	for _, classes := range []int{2, 3, 5, 10, 20, 50} {
 		var seconds [2]float64
-		for i, on := range []experiments.Executor{nil, cudatest.On(d)} {
+		for i, on := range []run.Executor{nil, cudatest.On(d)} {
 			s, err := calibrator(t.Context(), on, size{2000, classes}, 3)
 			if err != nil {
 				t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/experiments/run"
 )
 
 // TestCardOnCIFAR fits and measures the paper's calibrator on shared/data, or in the folder
@@ -33,9 +33,9 @@ func TestCardOnCIFAR(t *testing.T) {
 	const seeds = 3
 	apart := map[metrics.Metric]float64{}
 	for seed := range uint64(seeds) {
-		fit := func(e experiments.Executor) metrics.Values {
+		fit := func(e run.Executor) metrics.Values {
 			const epochs = "divide.epochs=10 calibrate.epochs=5"
-			run, err := experiments.Spec{Executor: e, Method: "vq", Split: data.NoValidation, Seed: 42 + seed, Set: epochs}.Fit(t.Context(), src, nil)
+			run, err := run.Spec{Executor: e, Method: "vq", Split: data.NoValidation, Seed: 42 + seed, Set: epochs}.Fit(t.Context(), src, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

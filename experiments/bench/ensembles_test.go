@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"calibra/data/synthetic"
-	"calibra/experiments"
+	"calibra/experiments/method"
 )
 
 // BenchmarkEnsembles predicts rows of 64 features and ten classes by one member and by five, in ns a row.
@@ -16,18 +16,18 @@ func BenchmarkEnsembles(b *testing.B) {
 	problem := synthetic.NewProximity(synthetic.Settings{Features: 64, Classes: 10}, rng)
 	cal, _ := problem.Draw(600, rng)
 	x, _ := problem.Draw(4096, rng)
-	for _, method := range []string{"vq", "mixture", "corrected"} {
+	for _, name := range []string{"vq", "mixture", "corrected"} {
 		for _, members := range []int{1, 5} {
-			b.Run(fmt.Sprintf("%s/members=%d", method, members), func(b *testing.B) {
-				m, err := experiments.MethodByName(method)
+			b.Run(fmt.Sprintf("%s/members=%d", name, members), func(b *testing.B) {
+				m, err := method.Find(name)
 				if err != nil {
 					b.Fatal(err)
 				}
-				set, err := experiments.ParseValues(fmt.Sprintf("ensemble.members=%d", members))
+				set, err := method.ParseValues(fmt.Sprintf("ensemble.members=%d", members))
 				if err != nil {
 					b.Fatal(err)
 				}
-				model, _, err := m.Build(experiments.Options{Values: set, Features: 64})
+				model, _, err := m.Build(method.Options{Values: set, Features: 64})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -49,12 +49,12 @@ func BenchmarkEnsembles(b *testing.B) {
 func BenchmarkPool(b *testing.B) {
 	cal, took := labelled(10000, 512, 10), map[string]time.Duration{}
 	for b.Loop() {
-		for _, method := range []string{"corrected", "pool"} {
-			m, err := experiments.MethodByName(method)
+		for _, name := range []string{"corrected", "pool"} {
+			m, err := method.Find(name)
 			if err != nil {
 				b.Fatal(err)
 			}
-			model, _, err := m.Build(experiments.Options{Features: 512})
+			model, _, err := m.Build(method.Options{Features: 512})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func BenchmarkPool(b *testing.B) {
 			if err := model.Fit(b.Context(), cal, nil, rand.New(rand.NewPCG(2, 0))); err != nil {
 				b.Fatal(err)
 			}
-			took[method] += time.Since(start)
+			took[name] += time.Since(start)
 		}
 	}
 	b.ReportMetric(took["pool"].Seconds()/took["corrected"].Seconds(), "×corrected")

@@ -11,12 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"calibra/data"
 	"calibra/data/disk"
 	"calibra/graph/work"
 )
@@ -26,23 +24,28 @@ import (
 //go:embed jobs.py
 var jobs []byte
 
-// jobFeatures are those that the rows of jobs are made from; the jobs read logits alone.
+// jobFeatures are those that the rows of jobs are made from; of the methods mixture alone reads them.
 const jobFeatures = 16
 
-// calibrationRows are what jobs are fitted to.
+// calibrationRows are what jobs are fitted to where nobody says it.
 const calibrationRows = 10000
 
-// JobsHead are the columns of [Jobs]: seconds of the fit, of the first prediction of all rows, of NLL and ECE, and of the whole job
-// from the start of Python to the file it writes; the most memory of all its processes; the NLL; and, after the job, the
-// best times of one row, of a thousand, and of all once more.
-var JobsHead = []string{"turn", "library", "version", "method", "rows", "classes", "fit_s", "predict_s", "metrics_s", "job_s", "peak_mb", "nll", "one_row_ms", "thousand_rows_ms", "again_s"}
+// JobsHead are the columns of [Jobs]: seconds of the fit, of the same fit once more, of the first prediction of all
+// rows, of NLL and ECE, and of the whole job from the start of Python to the file it writes; the most memory of all its
+// processes; the NLL; and, after the job, the best times of one row, of a thousand, and of all once more.
+var JobsHead = []string{"turn", "library", "version", "method", "fitted", "rows", "classes", "fit_s", "refit_s",
+	"predict_s", "metrics_s", "job_s", "peak_mb", "nll", "one_row_ms", "thousand_rows_ms", "again_s"}
 
-// Jobs measures whole jobs by calibra's Python package and by libraries that a user would pick, by turns: logits of 10,000
-// rows are read from a file, a method is fitted, other rows are read, predicted, measured and written. python names the
-// interpreter, program what its calibra runs. lacking are the libraries that cannot be imported there.
-func Jobs(ctx context.Context, python, program, dir string, s Size, turns int) (rows [][]string, lacking []string, err error) {
-	parts := []part{{[3]string{"", "cal_logits", "cal_labels"}, calibrationRows}, {[3]string{"", "test_logits", "test_labels"}, s.Rows}}
-	arrays := slices.DeleteFunc(newRows(jobFeatures, s.Classes).arrays(parts), func(a data.Array) bool { return a.Name == "" }) // no features
+// Jobs measures whole jobs by calibra's Python package and by libraries that a user would pick, by turns: logits of
+// fitted rows are read from a file, a method is fitted, other rows are read, predicted, measured and written. python
+// names the interpreter, program what its calibra runs. lacking are the libraries that cannot be imported there.
+func Jobs(ctx context.Context, python, program, dir string, s Size, fitted, turns int) (
+	rows [][]string, lacking []string, err error) {
+	parts := []part{
+		{[3]string{"cal_features", "cal_logits", "cal_labels"}, fitted},
+		{[3]string{"test_features", "test_logits", "test_labels"}, s.Rows},
+	}
+	arrays := newRows(jobFeatures, s.Classes).arrays(parts)
 	in, out := filepath.Join(dir, "rows.npz"), filepath.Join(dir, "out.npz")
 	if err := disk.WriteNPZ(in, arrays...); err != nil {
 		return nil, nil, err
@@ -76,7 +79,7 @@ func Jobs(ctx context.Context, python, program, dir string, s Size, turns int) (
 			if err != nil {
 				return nil, nil, fmt.Errorf("measure %s of %s: %w", method, library, err)
 			}
-			told["turn"], told["rows"], told["classes"] = turn+1, s.Rows, s.Classes
+			told["turn"], told["fitted"], told["rows"], told["classes"] = turn+1, fitted, s.Rows, s.Classes
 			rows = append(rows, line(told))
 		}
 	}

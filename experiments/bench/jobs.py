@@ -15,7 +15,7 @@ import time
 
 BEGAN = float(os.environ.get("CALIBRA_JOB_BEGAN", time.time()))  # before Python started
 METHODS = {  # each library with the methods that it has, by the names of calibra's
-    "calibra": ("ts", "ir", "sm"),
+    "calibra": ("ts", "ir", "sm", "mixture"),
     "sklearn": ("ts", "ir"),
     "probmetrics": ("ts", "ir", "sm"),
     "netcal": ("ts", "ir"),
@@ -41,7 +41,7 @@ def read(part):
     import numpy as np
 
     with np.load(rows) as file:
-        return file[f"{part}_logits"], file[f"{part}_labels"]
+        return file[f"{part}_logits"], file[f"{part}_labels"], file[f"{part}_features"] if method == "mixture" else None
 
 
 def softmax(logits):
@@ -53,17 +53,17 @@ def softmax(logits):
 # Each takes logits and labels and returns what predicts, as probabilities, from what its second result makes of logits.
 
 
-def calibra_fit(logits, y):
+def calibra_fit(logits, y, features=None):
     import localcal
 
-    model = localcal.Calibrator(method).fit(logits, y)
+    model = localcal.Calibrator(method).fit(logits, y, features)
     return model.predict_proba, lambda x: x
 
 
 def calibra_measure(p, y):
     import localcal
 
-    return localcal.metrics.nll(y, p), localcal.metrics.ece(y, p)
+    return localcal.metrics.nll(y, p), localcal.metrics.classwise_ece(y, p)
 
 
 def sklearn_fit(logits, y):
@@ -159,21 +159,23 @@ def job(fit, measure):
     """The job, then the times of predictions of some rows; what reading, imports and conversions take is in job_s alone."""
     import numpy as np
 
-    logits, y = read("cal")
+    logits, y, features = read("cal")
+    rows = (logits, y) if features is None else (logits, y, features)
     start = time.perf_counter()
-    predict, given = fit(logits, y)
+    predict, given = fit(*rows)
     fitted = time.perf_counter()
-    logits, y = read("test")
-    x = given(logits)
+    logits, y, features = read("test")
+    x = [given(logits)] if features is None else [given(logits), features]
     asked = time.perf_counter()
-    p = predict(x)
+    p = predict(*x)
     said = time.perf_counter()
     nll, _ = measure(p, y)
     measured = time.perf_counter()
     np.savez(out, probs=p)
     told = {"fit_s": fitted - start, "predict_s": said - asked, "metrics_s": measured - said, "job_s": time.time() - BEGAN, "peak_mb": peak(), "nll": nll}
-    one, some = x[:1].copy(), x[:1000].copy()
-    return {**told, "one_row_ms": 1e3 * best(lambda: predict(one)), "thousand_rows_ms": 1e3 * best(lambda: predict(some)), "again_s": best(lambda: predict(x))}
+    one, some = [part[:1].copy() for part in x], [part[:1000].copy() for part in x]
+    told |= {"one_row_ms": 1e3 * best(lambda: predict(*one)), "thousand_rows_ms": 1e3 * best(lambda: predict(*some))}
+    return {**told, "again_s": best(lambda: predict(*x)), "refit_s": best(lambda: fit(*rows))}
 
 
 def peak():

@@ -18,7 +18,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/run"
 	"calibra/graph/blas"
 	"calibra/graph/cuda"
 	"calibra/graph/work"
@@ -28,7 +28,7 @@ func main() {
 	blas.Install()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	switch err := run(ctx, os.Args[1:], os.Stdout); {
+	switch err := execute(ctx, os.Args[1:], os.Stdout); {
 	case errors.Is(err, flag.ErrHelp):
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -39,7 +39,7 @@ func main() {
 // asked are the flags.
 type asked struct {
 	Size
-	reps                                    int
+	reps, fitted                            int
 	only, memory, in, growth, peers, python string
 	program                                 string
 	device                                  cuda.Choice
@@ -63,6 +63,7 @@ func parse(args []string) (a asked, err error) {
 		"instead, double rows, classes, slots and codewords three times, and write how time and memory grow to `F.csv`")
 	f.StringVar(&a.peers, "peers", "",
 		"instead, write whole jobs by calibra's Python package and by other libraries to `F.csv`")
+	f.IntVar(&a.fitted, "fitted", calibrationRows, "with --peers: the rows that methods are fitted to")
 	f.StringVar(&a.python, "python", "python3", "with --peers: the Python that has the libraries")
 	f.StringVar(&a.program, "program", "",
 		"the `calibra` that --memory, --growth and --peers measure (built from this repository)")
@@ -80,8 +81,8 @@ func (a asked) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return data.Inputf("", "there is no argument %q; give flags alone", rest[0])
-	case a.Rows < 64, a.reps < 1, a.Classes < 2:
-		return data.Inputf("", "--rows must be at least 64, --reps at least 1 and --classes at least 2")
+	case a.Rows < 64, a.fitted < 64, a.reps < 1, a.Classes < 2:
+		return data.Inputf("", "--rows and --fitted must be at least 64, --reps at least 1 and --classes at least 2")
 	case a.in != "" && a.memory != "":
 		what, reads = "bench --memory --in", []string{"memory", "in", "program"}
 	case a.memory != "":
@@ -89,7 +90,7 @@ func (a asked) check(rest []string) error {
 	case a.growth != "":
 		what, reads = "bench --growth", []string{"growth", "rows", "reps", "features", "classes", "program"}
 	case a.peers != "":
-		what, reads = "bench --peers", []string{"peers", "rows", "reps", "classes", "python", "program"}
+		what, reads = "bench --peers", []string{"peers", "rows", "reps", "classes", "fitted", "python", "program"}
 	}
 	for _, name := range a.given {
 		if !slices.Contains(reads, name) {
@@ -99,7 +100,7 @@ func (a asked) check(rest []string) error {
 	return nil
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func execute(ctx context.Context, args []string, out io.Writer) error {
 	a, err := parse(args)
 	if err != nil {
 		return err
@@ -127,7 +128,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		})
 	case a.peers != "":
 		return a.measured(ctx, out, a.peers, JobsHead, func(program, dir string) ([][]string, error) {
-			rows, lacking, err := Jobs(ctx, a.python, program, dir, s, a.reps)
+			rows, lacking, err := Jobs(ctx, a.python, program, dir, s, a.fitted, a.reps)
 			for _, why := range lacking {
 				fmt.Fprintf(os.Stderr, "%s; it is left out\n", why)
 			}
@@ -195,7 +196,7 @@ func (a asked) workloads(ctx context.Context, out io.Writer) error {
 }
 
 // executor is the device that is asked for; nil is this process.
-func (a asked) executor() (experiments.Executor, error) {
+func (a asked) executor() (run.Executor, error) {
 	e, err := a.device.Open(func(sentence string) { fmt.Fprintln(os.Stderr, "bench:", sentence) })
 	if err != nil || e == nil {
 		return nil, err

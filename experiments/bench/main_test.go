@@ -12,7 +12,7 @@ import (
 func TestJSON(t *testing.T) {
 	var out bytes.Buffer
 	args := strings.Fields("--json --rows 128 --reps 1 --only quantizer_epoch_s,calibrator_epoch_s_c10")
-	if err := run(t.Context(), args, &out); err != nil {
+	if err := execute(t.Context(), args, &out); err != nil {
 		t.Fatal(err)
 	}
 	var report map[string]any
@@ -36,7 +36,7 @@ func TestJSON(t *testing.T) {
 func TestMemory(t *testing.T) {
 	var out bytes.Buffer
 	path := filepath.Join(t.TempDir(), "memory.csv")
-	if err := run(t.Context(), strings.Fields("--rows 5000 --features 8 --classes 3 --memory "+path), &out); err != nil {
+	if err := execute(t.Context(), strings.Fields("--rows 5000 --features 8 --classes 3 --memory "+path), &out); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -56,7 +56,7 @@ func TestRefuses(t *testing.T) {
 		"a multiple of 64":                       "--growth x.csv --features 50",
 		"bench --memory --in does not read --ro": "--memory x.csv --in x.npz --rows 100",
 	} {
-		if err := run(t.Context(), strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
+		if err := execute(t.Context(), strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("bench %s says %v, without %q", args, err, want)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/run"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
 
@@ -82,7 +82,7 @@ func (l *labelled) verdict(ctx context.Context, m saved, x *data.Set) (*verdict.
 		if err != nil {
 			return nil, asUsage(err)
 		}
-		run := &experiments.Run{Spec: experiments.Spec{Method: of.method}, Outcome: &experiments.Outcome{Predictions: p, Metrics: r}}
+		run := &run.Run{Spec: run.Spec{Method: of.method}, Outcome: &run.Outcome{Predictions: p, Metrics: r}}
 		runs = append(runs, study.Weighed{Run: run, Title: of.method})
 	}
 	return study.Weigh(runs)

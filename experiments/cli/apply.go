@@ -11,7 +11,9 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/graph/work"
 	"calibra/layers"
 
@@ -30,7 +32,7 @@ type applyCmd struct {
 	tableFlags
 }
 
-func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	if err := data.CheckArrays(c.Out); err != nil {
 		return err
 	}
@@ -43,7 +45,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	if !methods.Makes(c.In) {
+	if !source.Registry(methods.RawSources()).Makes(c.In) {
 		if done, err := c.streamed(ctx, t, m); done || err != nil {
 			return err
 		}
@@ -90,7 +92,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 }
 
 // load loads the model of the flags from the held files.
-func (c *applyCmd) load(methods *experiments.Catalog, held *disk.Held) (m saved, err error) {
+func (c *applyCmd) load(methods *method.Catalog, held *disk.Held) (m saved, err error) {
 	path := modelFile(c.Model)
 	m.embedding = held.Path(filepath.Join(filepath.Dir(path), "embedding.npz"))
 	path = held.Path(path)
@@ -121,7 +123,7 @@ func (c *applyCmd) beside(ctx context.Context, t *terminal, m saved, src *data.S
 // saved is a model that calibra fit wrote.
 type saved struct {
 	model     layers.Stateful
-	method    experiments.Method
+	method    method.Method
 	file      *layers.Model
 	embedding string // its file, which may not be there
 }
@@ -133,7 +135,7 @@ func (m saved) needs() []string {
 
 // predict returns its predictions for rows of the file in, the first of them row lo there.
 func (m saved) predict(in string, lo int, x *data.Set) (*data.Predictions, error) {
-	p, err := experiments.Predict(m.model, x)
+	p, err := run.Predict(m.model, x)
 	if err == nil { // a method from outside may have looked at none of them
 		p, err = data.NewPredictions(p.LogProbs, x)
 	}
@@ -144,7 +146,7 @@ func (m saved) predict(in string, lo int, x *data.Set) (*data.Predictions, error
 }
 
 // open reads the rows for a model, and warns where they do not look like those that it was fitted to.
-func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.Catalog, m saved, shift *layers.LabelShift) (*data.Source, error) {
+func (c *applyCmd) open(ctx context.Context, t *terminal, methods *method.Catalog, m saved, shift *layers.LabelShift) (*data.Source, error) {
 	seed, err := seedOf(c.Model)
 	if err != nil {
 		return nil, err

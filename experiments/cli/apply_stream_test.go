@@ -12,7 +12,7 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/data/synthetic"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -43,7 +43,7 @@ func TestApplyInBatchesIsApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fitted, _, err := experiments.NewCatalog().Load(filepath.Join(model, "model.safetensors"))
+	fitted, _, err := method.NewCatalog().Load(filepath.Join(model, "model.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}

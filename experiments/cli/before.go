@@ -7,9 +7,11 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
 	"calibra/graph/work"
@@ -35,12 +37,12 @@ const simplest = "ts"
 
 // weighSource weighs the classifier as it is, for the test rows of a source, against methods for which nobody
 // asked. It is nil where the source has no calibration rows with labels.
-func weighSource(ctx context.Context, methods *experiments.Catalog, src *data.Source, seed uint64, g *metrics.Recovered) (*weighed, error) {
+func weighSource(ctx context.Context, methods *method.Catalog, src *data.Source, seed uint64, g *metrics.Recovered) (*weighed, error) {
 	if src == nil || src.Cal == nil || src.Cal.Logits == nil || src.Cal.Labels == nil && src.Cal.Soft == nil {
 		return nil, nil
 	}
-	spec := experiments.Spec{Catalog: methods, Seed: seed}
-	run, err := beside(ctx, verdict.Classifier, &experiments.Run{Spec: spec, Source: src})
+	spec := run.Spec{Catalog: methods, Seed: seed}
+	run, err := beside(ctx, verdict.Classifier, &run.Run{Spec: spec, Source: src})
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +54,12 @@ func weighSource(ctx context.Context, methods *experiments.Catalog, src *data.So
 // its calibration rows, and, where the classes are more or less frequent among the test rows, against these with new priors. Where g
 // says that a correction of the test rows by the latent space gains, and by its interval more than any of them, the recommended method
 // is one more. It is nil where the rows have no logits.
-func weigh(ctx context.Context, run *experiments.Run, g *metrics.Recovered) (*weighed, error) {
+func weigh(ctx context.Context, run *run.Run, g *metrics.Recovered) (*weighed, error) {
 	if run.Source.Test.Logits == nil || run.Source.Cal.Logits == nil {
 		return nil, nil
 	}
 	recommended, w := run.Spec.Catalog.Recommended(), &weighed{}
-	methods := []string{verdict.Classifier, run.Spec.Method, simplest, experiments.Instead[0]}
+	methods := []string{verdict.Classifier, run.Spec.Method, simplest, method.Instead[0]}
 	for k, method := range methods {
 		if err := w.with(work.Piece(ctx, method, k, 1, 1, 1, 1, 1), method, run); err != nil {
 			return nil, err
@@ -71,7 +73,7 @@ func weigh(ctx context.Context, run *experiments.Run, g *metrics.Recovered) (*we
 	}
 	classifier := w.runs[0].Outcome.Metrics
 	v, err := verdict.JudgeCorrections(len(classifier.Wrong), classifier.Values[metrics.NLL], classifier.Values[metrics.Accuracy], g)
-	if err != nil || v.ToUse() != verdict.Corrections[2] || run.Source.Cal.Features == nil || run.Source.Cal.Len() < experiments.FewestRows ||
+	if err != nil || v.ToUse() != verdict.Corrections[2] || run.Source.Cal.Features == nil || run.Source.Cal.Len() < method.FewestRows ||
 		w.verdict.Say == verdict.Use && v.High >= w.verdict.Low {
 		return w, err
 	}
@@ -85,14 +87,14 @@ func weigh(ctx context.Context, run *experiments.Run, g *metrics.Recovered) (*we
 const affordable = 10
 
 // with adds the method once, fitted beside the run where it is not the run's own, unless that would take long.
-func (w *weighed) with(ctx context.Context, method string, run *experiments.Run) (err error) {
+func (w *weighed) with(ctx context.Context, method string, run *run.Run) (err error) {
 	if w.place(method) >= 0 {
 		return nil
 	}
 	r, asked := run, method == run.Spec.Method
 	if !asked {
 		spec := run.Spec
-		if spec.Method = method; spec.Expected(experiments.SizeOf(run.Source)) > affordable && method != simplest && method != verdict.Classifier {
+		if spec.Method = method; spec.Expected(source.SizeOf(run.Source)) > affordable && method != simplest && method != verdict.Classifier {
 			return nil
 		}
 		if r, err = beside(work.Span(ctx, "", 0, 0.5), method, run); err != nil {
@@ -108,12 +110,12 @@ func (w *weighed) with(ctx context.Context, method string, run *experiments.Run)
 
 // beside fits a method to the rows of another run, without their features where it reads logits alone, and judges it on
 // those of that run.
-func beside(ctx context.Context, method string, run *experiments.Run) (*experiments.Run, error) {
-	m, err := run.Spec.Catalog.Find(method)
+func beside(ctx context.Context, method string, fitted *run.Run) (*run.Run, error) {
+	m, err := fitted.Spec.Catalog.Find(method)
 	if err != nil {
 		return nil, err
 	}
-	source := *run.Source
+	source := *fitted.Source
 	if source.Val = nil; !readsFeatures(m) {
 		cal, test := *source.Cal, *source.Test
 		source.Cal, source.Test, cal.Features, test.Features = &cal, &test, nil, nil
@@ -124,7 +126,7 @@ func beside(ctx context.Context, method string, run *experiments.Run) (*experime
 			}
 		}
 	}
-	return experiments.Spec{Catalog: run.Spec.Catalog, Method: method, Data: run.Spec.Data, Split: data.NoValidation, Seed: run.Spec.Seed}.Fit(ctx, &source, nil)
+	return run.Spec{Catalog: fitted.Spec.Catalog, Method: method, Data: fitted.Spec.Data, Split: data.NoValidation, Seed: fitted.Spec.Seed}.Fit(ctx, &source, nil)
 }
 
 // judge weighs the runs that are there.
@@ -135,14 +137,14 @@ func (w *weighed) judge() (err error) {
 
 // add adds a run, and measures its predictions for the test rows with their noise floors, the local errors in
 // the embedding of the fit where the rows are few.
-func (w *weighed) add(ctx context.Context, r, fit *experiments.Run) error {
+func (w *weighed) add(ctx context.Context, r, fit *run.Run) error {
 	floors, err := measured(ctx, r.Outcome.Predictions, fit)
 	w.runs = append(w.runs, study.Weighed{Run: r, Title: r.Spec.Method, Floors: floors})
 	return err
 }
 
 // measured are the metrics of predictions for the test rows of a fit, with their noise floors.
-func measured(ctx context.Context, p *data.Predictions, fit *experiments.Run) (*metrics.Report, error) {
+func measured(ctx context.Context, p *data.Predictions, fit *run.Run) (*metrics.Report, error) {
 	settings, err := fit.Spec.Measuring()
 	if err != nil {
 		return nil, err
@@ -162,21 +164,19 @@ func (w *weighed) place(method string) int {
 }
 
 // table is one line for each run: before, after, and the remedy.
-func (w *weighed) table() *table {
-	t := &table{columns: []column{
-		{head: "method", left: true}, {head: "NLL", key: "nll"}, {head: "ACC", key: "accuracy"},
-		{head: "ECE", key: "ece_top"}, {head: "floor", key: "ece_top_floor"}, {head: "LCE", key: "lce"}, {head: "floor", key: "lce_floor"},
-		{head: "class-wise ECE", key: "ece", drop: 3}, {head: "floor", key: "ece_floor", drop: 2},
-	}}
+func (w *weighed) table() *report.Table {
+	t := &report.Table{Caption: "Errors on the test rows, lower is better, and accuracy (ACC). The floor is the error that a perfectly calibrated model with these predictions would show.",
+		Labels: []string{"Method"}, Values: append(report.Heads("NLL", "ACC", "ECE"), report.Head{Text: "floor", Key: "ece_top_floor"},
+			report.Head{Text: "LCE"}, report.Head{Text: "floor", Key: "lce_floor"}, report.Head{Text: metrics.ECE.Title(), Drop: 3}, report.Head{Text: "floor", Key: "ece_floor", Drop: 2})}
 	for _, r := range w.runs {
-		t.add(append([]cell{words(r.Title)}, floored(r.Floors)...)...)
+		t.Add("", report.Row{Labels: []string{r.Title}, Cells: floored(r.Floors), Winner: w.verdict.Chooses(r.Spec.Method)})
 	}
 	return t
 }
 
 // objects are the lines of the table, with the rows whose label has next to no probability.
 func (w *weighed) objects() []map[string]any {
-	objects := w.table().objects()
+	objects := w.table().Objects()
 	for i, r := range w.runs {
 		if f := r.Outcome.Metrics.Floored; f != nil {
 			objects[i]["floored"] = f
@@ -186,40 +186,57 @@ func (w *weighed) objects() []map[string]any {
 }
 
 // floored are NLL and accuracy, and ECE, LCE and class-wise ECE with their noise floors.
-func floored(r *metrics.Report) []cell {
-	cells := []cell{decimals(r.Values[metrics.NLL], 4), decimals(r.Values[metrics.Accuracy], 4)}
+func floored(r *metrics.Report) []report.Cell {
+	cells := []report.Cell{report.Number(r.Values[metrics.NLL], 4), report.Number(r.Values[metrics.Accuracy], 4)}
 	for _, m := range []metrics.Metric{metrics.TopECE, metrics.LCE, metrics.ECE} {
 		floor := math.NaN()
 		if n := r.Noise[m]; n != nil {
 			floor = n.Mean
 		}
-		cells = append(cells, decimals(r.Values[m], 5), decimals(floor, 5))
+		cells = append(cells, report.Number(r.Values[m], 5), report.Number(floor, 5))
 	}
 	return cells
 }
 
-// sections are the runs as a page shows them: their errors with noise floors, the differences to
-// the lowest NLL, the reliability of each, and what the judged one, by its method, does beside the classifier.
-func (w *weighed) sections(judged string) ([]*report.Section, error) {
-	t := &report.Table{Caption: "Errors on the test rows, in the order of NLL. The floor is the error that a perfectly calibrated model with these predictions would show.", Labels: []string{"Method"},
-		Values: report.Heads("NLL ↓", "ACC ↑", "ECE ↓", "floor", "LCE ↓", "floor", metrics.ECE.Title()+" ↓", "floor")}
-	for _, m := range w.verdict.Methods {
-		i := w.place(m.Name)
-		t.Add("", report.Row{Labels: []string{m.Title}, Cells: data.Each(floored(w.runs[i].Floors), cell.onPage), Winner: w.verdict.Chooses(m.Name)})
+// sharesOf are those of the classes of a source.
+func sharesOf(src *data.Source) *report.Shares {
+	if src == nil || src.Cal == nil || src.Test == nil {
+		return nil
 	}
-	sections := []*report.Section{{Title: "Before and after", Tables: []*report.Table{t}}}
+	return &report.Shares{Calibration: study.ClassShares(src.Cal, src.Classes), Test: study.ClassShares(src.Test, src.Classes)}
+}
+
+// document is a page of the runs: their errors with noise floors, which a terminal shows too, the differences to the lowest NLL, the
+// reliability of each, and what the judged one, by its method, does beside the classifier.
+func (w *weighed) document(title, intro, judged string, list *report.Table) (*report.Document, error) {
+	d := &report.Document{Title: title, Intro: intro, Verdict: []report.Statement{report.Stated(w.verdict)}}
+	before := &report.Section{Title: "Before and after", Tables: []*report.Table{list}}
+	d.Show(before)
 	if forest := report.Forest(w.verdict, ""); forest != nil {
-		sections[0].Figures = append(sections[0].Figures, &report.Drawing{Name: "differences", Caption: "Differences to the lowest NLL on the same test rows, with 95 % intervals; below 0 is better.", Figure: forest})
+		before.Figures = append(before.Figures, &report.Drawing{Name: "differences", Caption: "Differences to the lowest NLL on the same test rows, with 95 % intervals; below 0 is better.", Figure: forest})
+	}
+	after := judged
+	if w.verdict.Say == verdict.Use {
+		after = w.verdict.Method
 	}
 	var says []said
-	for _, name := range slices.Compact([]string{verdict.Classifier, judged}) {
+	for _, name := range []string{verdict.Classifier, judged, after} {
 		says = append(says, said{name, w.runs[w.place(name)].Outcome.Predictions})
 	}
-	drawn, err := portrait(says, w.runs[w.place(judged)].Source.Cal.Names.Classes)
+	shown, err := portraits(says)
 	if err != nil {
 		return nil, err
 	}
-	return append(sections,
-		&report.Section{Title: "Reliability", Figures: drawn[:1]},
-		&report.Section{Title: "Where it is wrong", Figures: drawn[1:]}), nil
+	src, together := w.runs[w.place(judged)].Source, shown[:2]
+	if judged == verdict.Classifier {
+		together = shown[:1]
+	}
+	beside := []report.Shown{shown[0], shown[2]}
+	if after == verdict.Classifier {
+		beside = shown[:1]
+	}
+	names := report.Names{Classes: src.Cal.Names.Classes, Groups: says[0].Groups.Names}
+	d.Card = report.NewCard(w.verdict, beside, names, sharesOf(src))
+	d.Sections = append(d.Sections, report.Portraits(together, names.Classes)...)
+	return d, nil
 }

@@ -5,13 +5,14 @@ import (
 	"context"
 	"path/filepath"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 )
 
 // verdict is what to do with the predictions, nil where they have no NLL.
-func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *experiments.Catalog, in *Judged, r *metrics.Report) (
+func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *method.Catalog, in *Judged, r *metrics.Report) (
 	*verdict.Verdict, error) {
 	fitted, err := in.fitted(ctx, t, methods, c.Seed, r.Recovered)
 	if err != nil {
@@ -38,15 +39,15 @@ func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *experim
 // A fit starts from the network's logits: where a run left the predictions, one map of the logits corrects others than these, and
 // so does the method of the run; then the command compares methods.
 func corrections(v *verdict.Verdict, predictions, features string) {
-	recommended := (*experiments.Catalog)(nil).Recommended()
-	global := experiments.Instead[0] // which reads logits alone
+	recommended := (*method.Catalog)(nil).Recommended()
+	global := method.Instead[0] // which reads logits alone
 	method := map[string]string{verdict.Corrections[1]: global, verdict.Corrections[2]: recommended.Name}[v.ToUse()]
 	if method == "" {
 		return
 	}
 	v.Method = method
 	in := quoted(cmp.Or(relative(features), "FEATURES.npz"))
-	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); predictions != "" && err == nil && (spec.Method == method || method == global && spec.Method != verdict.Classifier) {
+	if spec, err := run.ReadSpec(filepath.Dir(predictions)); predictions != "" && err == nil && (spec.Method == method || method == global && spec.Method != verdict.Classifier) {
 		v.Commands = []string{"calibra compare --in " + in + " --methods nc,ts," + recommended.Name + ",local-ts,corrected --out runs/corrections"}
 		return
 	}

@@ -435,8 +435,8 @@ var logitsFlag = []string{"--logits"}
 // likeFits are the rows of the README that only the program can compute, but two files must agree.
 var likeFits = slices.Concat(
 	likes([]string{"ts", "new-head"}, []string{"weights-two.npz", "weights-real-two-and-a-half.npz"}, "weights-none.npz", nil, alike, alike, false),
-	likes([]string{"mixture", "corrected", "auto", "boosted", "forest", "kc-original"}, []string{"weights-two.npz", "weights-real-two-and-a-half.npz"}, "weights-none.npz", nil, alike, alike, true),
-	likes([]string{"mixture", "corrected", "auto", "boosted", "forest"}, []string{"rows-twice.npz"}, "weights-none.npz", nil, .02, 0, true),
+	likes([]string{"mixture", "corrected", "auto", "forest", "kc-original"}, []string{"weights-two.npz", "weights-real-two-and-a-half.npz"}, "weights-none.npz", nil, alike, alike, true),
+	likes([]string{"mixture", "corrected", "auto", "forest"}, []string{"rows-twice.npz"}, "weights-none.npz", nil, .02, 0, true),
 	likes([]string{"kc-original"}, []string{"rows-twice.npz"}, "weights-none.npz", nil, .1, 0, true),
 	likes([]string{"ts", "order-preserving"}, []string{"mask-1e4.npz", "mask-1e20.npz", "mask-float32-min.npz"}, "mask-1000-below.npz", nil, alikeMasks, alikeMasks, false),
 	likes([]string{"mixture", "corrected", "auto"}, []string{"mask-1e4.npz", "mask-1e20.npz", "mask-float32-min.npz"}, "mask-1000-below.npz", nil, alikeMasks, alikeMasks, true),

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/run"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
 	"calibra/layers"
@@ -18,7 +18,7 @@ import (
 // shift weighs the methods with new priors, as calibra apply --new-priors estimate finds them from the test rows, where the classes of
 // these are more or less frequent than those of the calibration rows. Where one of them is what to use, and gains more than any without,
 // these runs and their verdict stand in the place of the others.
-func (w *weighed) shift(ctx context.Context, run *experiments.Run) error {
+func (w *weighed) shift(ctx context.Context, run *run.Run) error {
 	if !rowcheck.ClassesDiffer(run.Source.Cal, run.Source.Test) {
 		return nil
 	}
@@ -60,8 +60,8 @@ func remedy(v *verdict.Verdict, commands []string) []string {
 }
 
 // underNewPriors is a run whose predictions have new priors, nil where those do not differ by more than chance.
-func underNewPriors(ctx context.Context, r study.Weighed, fit *experiments.Run) (*study.Weighed, *layers.ShiftEstimate, error) {
-	cal, err := experiments.Predict(r.Model, r.Source.Cal)
+func underNewPriors(ctx context.Context, r study.Weighed, fit *run.Run) (*study.Weighed, *layers.ShiftEstimate, error) {
+	cal, err := run.Predict(r.Model, r.Source.Cal)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,6 +83,6 @@ func underNewPriors(ctx context.Context, r study.Weighed, fit *experiments.Run) 
 		return nil, nil, err
 	}
 	moved := *r.Run
-	moved.Outcome = &experiments.Outcome{Predictions: &p, Shared: r.Outcome.Shared, Metrics: floors}
+	moved.Outcome = &run.Outcome{Predictions: &p, Shared: r.Outcome.Shared, Metrics: floors}
 	return &study.Weighed{Run: &moved, Title: r.Title + " with new priors", Floors: floors, Unasked: r.Unasked}, found, nil
 }

@@ -2,7 +2,7 @@
 // own to [Main] has all commands for them too:
 //
 //	func main() {
-//		os.Exit(cli.Main(experiments.OnCodewords("mine", "my map", Mine{})))
+//		os.Exit(cli.Main(method.OnCodewords("mine", "my map", Mine{})))
 //	}
 package cli
 
@@ -14,13 +14,14 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/program"
 	"calibra/graph/blas"
 
@@ -70,13 +71,15 @@ func (versionFlag) BeforeReset(k *kong.Kong, t *terminal) error {
 var greeting string
 
 // Main runs the command that the program's arguments name and returns its exit code. The
-// command knows experiments.Methods and the parts given, methods, rules, metrics and raw
+// command knows method.All and the parts given, methods, rules, metrics and raw
 // sources, which are looked up by name like the others, in saved models too.
-func Main(parts ...experiments.Part) int {
+func Main(parts ...method.Part) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collect)
 	}
-	return run(os.Args[1:], parts...)
+	code := execute(os.Args[1:], parts...)
+	runtime.KeepAlive(unused)
+	return code
 }
 
 // collect is how much garbage, in % of what is in use, may gather before it is collected.
@@ -84,21 +87,32 @@ func Main(parts ...experiments.Part) int {
 // of Go's usual 100 % would double the memory of large data.
 const collect = 25
 
-// run is Main with the arguments args.
-func run(args []string, parts ...experiments.Part) (code int) {
+// unused is memory that is never touched, so that it takes none but counts as in use: without it garbage would be
+// collected after each megabyte.
+var unused = make([]byte, 64<<20)
+
+// execute is Main with the arguments args.
+func execute(args []string, parts ...method.Part) (code int) {
 	blas.Install()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
 
-	t := &terminal{out: os.Stdout, err: os.Stderr}
-	methods, err := experiments.JoinCatalog(parts...)
-	if err == nil {
-		err = command(ctx, args, t, methods)
-	}
+	methods, err := method.JoinCatalog(parts...)
 	if err != nil {
-		fmt.Fprintln(t.err, data.Lines(sentence(err)))
-		fmt.Fprint(t.err, data.Lines(traced(err)))
+		return ended(err)
+	}
+	if slices.Equal(args, []string{worker}) {
+		return serve(ctx, os.Stdin, methods)
+	}
+	return newLine(ctx, methods).answer(args)
+}
+
+// ended says on stderr what went wrong, if anything did, and is the exit code.
+func ended(err error) int {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, data.Lines(sentence(err)))
+		fmt.Fprint(os.Stderr, data.Lines(traced(err)))
 	}
 	return ExitCode(err)
 }
@@ -106,8 +120,36 @@ func run(args []string, parts ...experiments.Part) (code int) {
 // errExit ends a command that has said all, such as --help.
 var errExit = errors.New("exit")
 
-// command runs what args name. A panic is an program.Fault.
-func command(ctx context.Context, args []string, t *terminal, methods *experiments.Catalog) (err error) {
+// line is a command line before its words are known, since its parser takes longer to make than they take to read.
+type line struct {
+	flags    cli
+	terminal *terminal
+	parser   *kong.Kong
+	help     kong.HelpPrinter
+	err      error
+}
+
+// newLine is for one line.
+func newLine(ctx context.Context, methods *method.Catalog) *line {
+	l := &line{terminal: &terminal{out: os.Stdout, err: os.Stderr}, help: firstHelp}
+	printer := func(o kong.HelpOptions, k *kong.Context) error { return l.help(o, k) }
+	l.err = caught(func() (err error) {
+		l.parser, err = newParser(ctx, &l.flags, l.terminal, methods, kong.Help(printer))
+		return err
+	})
+	return l
+}
+
+// answer runs what args name and returns the exit code.
+func (l *line) answer(args []string) int {
+	if l.err != nil {
+		return ended(l.err)
+	}
+	return ended(caught(func() error { return l.run(args) }))
+}
+
+// caught is the error of do, or a program.Fault where it panics.
+func caught(do func() error) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -117,20 +159,19 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 			err = program.Caught(p)
 		}
 	}()
+	return do()
+}
+
+// run runs what args name.
+func (l *line) run(args []string) error {
 	if len(args) == 0 {
-		return t.print([]byte(greeting))
+		return l.terminal.print([]byte(greeting))
 	}
-	printer := firstHelp
 	args, all := asksHelp(args)
 	if all {
-		printer = allHelp
+		l.help = allHelp
 	}
-	var flags cli
-	parser, err := newParser(ctx, &flags, t, methods, kong.Help(printer))
-	if err != nil {
-		return err
-	}
-	k, err := parser.Parse(args)
+	k, err := l.parser.Parse(args)
 	if err != nil {
 		return wrongFlags(err)
 	}
@@ -143,7 +184,7 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 }
 
 // newParser is the parser of the flags, whose commands run with the context, terminal and methods.
-func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiments.Catalog, options ...kong.Option) (*kong.Kong, error) {
+func newParser(ctx context.Context, flags *cli, t *terminal, methods *method.Catalog, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(flags, append(options,
 		kong.Name("calibra"),
 		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, and measure what error remains."),
@@ -163,16 +204,16 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 }
 
 // defaults are what the help says of the methods that are fitted where none is named.
-func defaults(methods *experiments.Catalog) kong.Vars {
+func defaults(methods *method.Catalog) kong.Vars {
 	recommended := methods.Recommended()
 	var instead []string
-	for _, name := range experiments.Instead {
+	for _, name := range method.Instead {
 		if m, err := methods.Find(name); err == nil {
 			lacking := slices.DeleteFunc(slices.Clone(recommended.Needs), func(key string) bool { return slices.Contains(m.Needs, key) })
 			instead = append(instead, name+" without "+strings.Join(lacking, " and "))
 		}
 	}
-	instead = append(instead, fmt.Sprintf("%s with fewer than %d calibration rows", experiments.Few, experiments.FewestRows))
+	instead = append(instead, fmt.Sprintf("%s with fewer than %d calibration rows", method.Few, method.FewestRows))
 	return kong.Vars{"recommended": recommended.Name, "instead": strings.Join(instead, ", "), "compared": strings.Join(usual(methods), ",")}
 }
 

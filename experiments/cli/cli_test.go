@@ -24,7 +24,7 @@ import (
 func calibra(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	stderr = captured(t, &os.Stderr, func() {
-		stdout = captured(t, &os.Stdout, func() { code = run(args) })
+		stdout = captured(t, &os.Stdout, func() { code = execute(args) })
 	})
 	return code, stdout, stderr
 }

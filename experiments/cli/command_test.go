@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +17,12 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+	"calibra/experiments/run"
+	"calibra/experiments/study"
+	"calibra/experiments/verdict"
 	"calibra/graph/work"
 	"calibra/layers"
 
@@ -100,16 +104,14 @@ func TestNarrow(t *testing.T) {
 			t.Errorf("%v ends with a path: %s", args, last)
 		}
 	}
-	list := (&quick{}).table() // whose numbers take minutes
+	q := &quick{weighed: weighed{verdict: &verdict.Verdict{}}} // whose numbers take minutes
 	for _, m := range quickMethods {
-		row := []cell{words(m.name), words(m.line)}
-		for _, decimals := range []int{4, 4, 5, 5, 5, 5, 5, 5, 4} {
-			row = append(row, words(fmt.Sprintf("%.*f", decimals, 0.)))
-		}
-		list.add(row...)
+		none := &metrics.Report{}
+		fitted := &run.Run{Spec: run.Spec{Method: m.name}, Outcome: &run.Outcome{Metrics: none}}
+		q.runs = append(q.runs, study.Weighed{Run: fitted, Title: m.name, Floors: none})
 	}
 	var quickstart strings.Builder
-	dropped := list.write(&quickstart, narrow, false)
+	dropped := report.Screen{Width: narrow}.Write(&quickstart, report.Part{Table: q.table()})
 	if line, _, _ := strings.Cut(quickstart.String(), "\n"); len(line) > narrow || len(dropped) > 3 { // class-wise ECE with its floor, and MLCE
 		t.Errorf("the table of quickstart takes %d columns without %v", len(line), dropped)
 	}
@@ -151,17 +153,17 @@ func TestQuiet(t *testing.T) {
 
 // TestPanicIsOneSentence with the place of the fault, and exit code 70.
 func TestPanicIsOneSentence(t *testing.T) {
-	broken := experiments.Method{Name: "broken", Line: "a bug", Needs: []string{"logits"}, New: func(*experiments.Options) layers.Stateful { panic("out of\nrange") }}
+	broken := method.Method{Name: "broken", Line: "a bug", Needs: []string{"logits"}, New: func(*method.Options) layers.Stateful { panic("out of\nrange") }}
 	var code int
 	stderr := captured(t, &os.Stderr, func() {
-		code = run([]string{"fit", "--in", write(t, features(60)), "--method", "broken", "--out", filepath.Join(t.TempDir(), "run")}, broken)
+		code = execute([]string{"fit", "--in", write(t, features(60)), "--method", "broken", "--out", filepath.Join(t.TempDir(), "run")}, broken)
 	})
 	if code != exitInternal || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "command_test.go:") || !strings.Contains(stderr, "report") {
 		t.Errorf("exits %d: %s", code, stderr)
 	}
 	t.Setenv("CALIBRA_TRACE", "1")
 	stderr = captured(t, &os.Stderr, func() {
-		run([]string{"fit", "--in", write(t, features(60)), "--method", "broken", "--out", filepath.Join(t.TempDir(), "run")}, broken)
+		execute([]string{"fit", "--in", write(t, features(60)), "--method", "broken", "--out", filepath.Join(t.TempDir(), "run")}, broken)
 	})
 	if !strings.Contains(stderr, "\ncalibra/experiments/cli.run\n") {
 		t.Errorf("CALIBRA_TRACE=1 prints no stack: %s", stderr)
@@ -182,7 +184,7 @@ func (f faulty) Fit(context.Context, *data.Set, *data.Set, *rand.Rand) error {
 // one fit ends by it or one of many.
 func TestPanicOfAnotherGoroutine(t *testing.T) {
 	in := write(t, features(60))
-	broken := experiments.Method{Name: "broken", Line: "a bug", Needs: []string{"logits"}, New: func(*experiments.Options) layers.Stateful { return faulty{} }}
+	broken := method.Method{Name: "broken", Line: "a bug", Needs: []string{"logits"}, New: func(*method.Options) layers.Stateful { return faulty{} }}
 	for _, args := range [][]string{
 		{"fit", "--in", in, "--method", "broken"},
 		{"compare", "--in", in, "--methods", "nc,broken", "--seeds", "1,2", "--jobs", "2"},
@@ -192,7 +194,7 @@ func TestPanicOfAnotherGoroutine(t *testing.T) {
 		var stdout string
 		stderr := captured(t, &os.Stderr, func() {
 			stdout = captured(t, &os.Stdout, func() {
-				code = run(append(args, "--quiet", "--json", "--out", filepath.Join(t.TempDir(), "run")), broken)
+				code = execute(append(args, "--quiet", "--json", "--out", filepath.Join(t.TempDir(), "run")), broken)
 			})
 		})
 		if args[0] != "fit" && !strings.Contains(stdout, `"key": "failed"`) {
@@ -269,35 +271,6 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestFolded: a p and a share stay on one line with their numbers.
-func TestFolded(t *testing.T) {
-	if got, want := folded("it lowers it (95 % .1 to .2, p = 0.06)", 30), "it lowers it (95 % .1 to .2,\np = 0.06)"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// TestTableWidths: columns go by their drop, then text is broken between words.
-func TestTableWidths(t *testing.T) {
-	list := &table{columns: []column{{head: "method", left: true}, {head: "NLL"}, {head: "ECE", drop: 1}, {head: "what", left: true, wrap: true}}}
-	list.add(words("vq"), cell{text: "0.123", look: best}, words("0.001"), words("the quick brown fox jumps over the lazy dog"))
-	for _, c := range []struct {
-		width  int
-		styled bool
-		want   string
-	}{
-		{80, false, "method    NLL    ECE  what\nvq      0.123  0.001  the quick brown fox jumps over the lazy dog\n"},
-		{60, false, "method    NLL  what\nvq      0.123  the quick brown fox jumps over the lazy dog\n"},
-		{40, false, "method    NLL  what\nvq      0.123  the quick brown fox jumps\n               over the lazy dog\n"},
-		{80, true, "\x1b[2mmethod\x1b[0m    \x1b[2mNLL\x1b[0m    \x1b[2mECE\x1b[0m  \x1b[2mwhat\x1b[0m\nvq      \x1b[1m0.123\x1b[0m  0.001  the quick brown fox jumps over the lazy dog\n"},
-	} {
-		var text bytes.Buffer
-		list.write(&text, c.width, c.styled)
-		if got := text.String(); got != c.want && strings.ReplaceAll(got, " \n", "\n") != c.want {
-			t.Errorf("in %d columns: got\n%q, want\n%q", c.width, got, c.want)
-		}
-	}
-}
-
 // TestMethodsAreGrouped: the recommended one first, variants and controls last and only where all are asked for.
 func TestMethodsAreGrouped(t *testing.T) {
 	order := []string{"recommended", "paper", "baseline", "variant", "control"}
@@ -314,7 +287,7 @@ func TestMethodsAreGrouped(t *testing.T) {
 	}
 	few, shown := listed()
 	all, whole := listed("--all")
-	if !slices.Equal(few, order[:3]) || !slices.Equal(all, order) || whole != len(experiments.Methods) || shown >= whole {
+	if !slices.Equal(few, order[:3]) || !slices.Equal(all, order) || whole != len(method.All) || shown >= whole {
 		t.Errorf("%d methods are of the groups %q, all %d of %q", shown, few, whole, all)
 	}
 }

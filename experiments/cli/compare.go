@@ -12,10 +12,12 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/method"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
 )
@@ -47,7 +49,7 @@ type compareCmd struct {
 	doubts []string         // of the rows
 }
 
-func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	figures, err := c.export("compare", c.Out)
 	switch {
 	case err != nil:
@@ -83,9 +85,9 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	findings := study.Compare.Findings(set, plan)
-	findings.Doubts, findings.Notes = map[*experiments.Origin][]string{origin: c.doubts}, &t.said
+	findings.Doubts, findings.Notes = map[*source.Origin][]string{origin: c.doubts}, &t.said
 	if c.Folds == 0 { // else no rows of the file are calibration rows
-		findings.Inputs = map[*experiments.Origin]string{origin: quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()}
+		findings.Inputs = map[*source.Origin]string{origin: quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()}
 		if err := c.shifted(ctx, t, methods, origin, findings); err != nil {
 			return err
 		}
@@ -93,19 +95,20 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 			return err
 		}
 	}
-	if err := writeFindings(ctx, findings, c.Out, figures, origin); err != nil {
+	page, err := writeFindings(ctx, findings, c.Out, figures, origin)
+	if err != nil {
 		return err
 	}
 	if c.notice != "" {
 		t.note("%s", c.notice)
 	}
 	incomplete := warnFailures(t, plan)
-	return cmp.Or(c.report(ctx, t, findings), incomplete)
+	return cmp.Or(c.report(ctx, t, findings, page), incomplete)
 }
 
 // shifted adds to findings the verdict on methods with new priors, where the classes of a features file are more or less frequent among
 // its test rows.
-func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *experiments.Catalog, origin *experiments.Origin, findings *study.Findings) error {
+func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *method.Catalog, origin *source.Origin, findings *study.Findings) error {
 	problem, err := origin.Features(ctx)
 	if problem == nil || err != nil || !rowcheck.ClassesDiffer(problem.Source.Cal, problem.Source.Test) {
 		return err
@@ -122,13 +125,14 @@ func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *experime
 	rows.repaired(ctx, v, "", 0)
 	v.Notes = findings.Notes
 	v.Doubt(c.doubts...)
-	findings.Shifted = map[*experiments.Origin]*verdict.Verdict{origin: v}
+	findings.Shifted = map[*source.Origin]*verdict.Verdict{origin: v}
+	findings.Shares = map[*source.Origin]*report.Shares{origin: sharesOf(problem.Source)}
 	return nil
 }
 
 // where adds to findings where the classifier is wrong, as calibra diagnose says it of these test rows, if the verdict is to use a
 // method and the rows are of one features file.
-func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiments.Catalog, origin *experiments.Origin, findings *study.Findings) error {
+func (c *compareCmd) where(ctx context.Context, t *terminal, methods *method.Catalog, origin *source.Origin, findings *study.Findings) error {
 	problem, err := origin.Features(ctx)
 	if problem == nil || err != nil {
 		return err
@@ -138,12 +142,12 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *experiment
 		return err
 	}
 	d, err := place(ctx, t, methods, problem.Source, c.In, math.MaxInt)
-	findings.Where = map[*experiments.Origin]*diagnosis.Diagnosis{origin: d}
+	findings.Where = map[*source.Origin]*diagnosis.Diagnosis{origin: d}
 	return err
 }
 
 // finished compares fits that ended before.
-func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experiments.Catalog, figures report.Export) error {
+func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *method.Catalog, figures report.Export) error {
 	if !reflect.ValueOf(c.withoutThoseOfRuns()).IsZero() {
 		return data.Inputf("", "--runs compares fits as they are; it takes only --out, --json, --device and the flags of figures beside; leave out the rest")
 	}
@@ -162,10 +166,11 @@ func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *experim
 		return err
 	}
 	bar.clear()
-	if err := writeFindings(ctx, findings, c.Out, figures); err != nil {
+	page, err := writeFindings(ctx, findings, c.Out, figures)
+	if err != nil {
 		return err
 	}
-	return c.report(ctx, t, findings)
+	return c.report(ctx, t, findings, page)
 }
 
 // withoutThoseOfRuns are the flags without those that finished fits are compared with.
@@ -175,7 +180,7 @@ func (c compareCmd) withoutThoseOfRuns() compareCmd {
 }
 
 // settings are those of the flags.
-func (c *compareCmd) settings(methods *experiments.Catalog) (set study.Settings, err error) {
+func (c *compareCmd) settings(methods *method.Catalog) (set study.Settings, err error) {
 	set = study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.Split, Folds: c.Folds}
 	if set.Seeds == nil {
 		set.Seeds = []uint64{42, 43, 44, 45, 46}
@@ -184,7 +189,7 @@ func (c *compareCmd) settings(methods *experiments.Catalog) (set study.Settings,
 		}
 	}
 	if c.WholeGroups {
-		set.Within = experiments.WholeGroups
+		set.Within = run.WholeGroups
 	}
 	if set.Methods, err = c.names(methods); err != nil {
 		return set, err
@@ -197,8 +202,8 @@ func (c *compareCmd) settings(methods *experiments.Catalog) (set study.Settings,
 }
 
 // plan are the fits, with those that are there already.
-func (c *compareCmd) plan(ctx context.Context, origin *experiments.Origin, set study.Settings) (*study.Plan, error) {
-	cells, skipped, err := study.Compare.Cells(ctx, []*experiments.Origin{origin}, set)
+func (c *compareCmd) plan(ctx context.Context, origin *source.Origin, set study.Settings) (*study.Plan, error) {
+	cells, skipped, err := study.Compare.Cells(ctx, []*source.Origin{origin}, set)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +234,7 @@ func useless(plan *study.Plan) error {
 }
 
 // divisible refuses folds that make no sense.
-func (c *compareCmd) divisible(methods *experiments.Catalog) error {
+func (c *compareCmd) divisible(methods *method.Catalog) error {
 	switch {
 	case c.Folds < 0 || c.Folds == 1:
 		return data.Inputf("", "--folds is %d; there must be two or more", c.Folds)
@@ -246,18 +251,18 @@ func (c *compareCmd) divisible(methods *experiments.Catalog) error {
 }
 
 // open opens the rows: parted ones, or one set that folds divide.
-func (c *compareCmd) open(ctx context.Context, methods *experiments.Catalog) (*experiments.Origin, error) {
+func (c *compareCmd) open(ctx context.Context, methods *method.Catalog) (*source.Origin, error) {
 	if c.Folds > 0 {
-		return experiments.WholeOrigin(ctx, c.In, c.scores())
+		return source.OpenWhole(ctx, c.In, c.scores())
 	}
 	settings := c.tableFlags.settings()
 	settings.Scores = c.scores()
-	return methods.OpenOrigin(c.In, settings)
+	return source.Registry(methods.RawSources()).Open(c.In, settings)
 }
 
 // origin is where the rows come from. Those of a features file must have what each method needs; of the methods that nobody named
 // those that need features are left out of rows without.
-func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experiments.Catalog, set *study.Settings) (*experiments.Origin, error) {
+func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *method.Catalog, set *study.Settings) (*source.Origin, error) {
 	origin, err := c.open(ctx, methods)
 	if err != nil {
 		return nil, err
@@ -315,70 +320,68 @@ func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *experimen
 	return origin, nil
 }
 
-// report prints the table of results, and in one line what was found and where it is.
-func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings) error {
-	testRows := f.TestRows()
-	section, err := study.Compared(ctx, f)
-	if err != nil {
-		return err
-	}
+// report prints the page's table of results, and in one line what was found and where it is.
+func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings, page *report.Document) error {
 	lines, err := f.Lines(ctx)
 	if err != nil {
 		return err
 	}
-	list := reported(section.Tables[0], resultDrops)
+	shown := &page.Terminal[0]
 	if c.Runs == nil {
-		list.columns = append(list.columns, column{head: "seconds", drop: 3})
-		for i := range list.rows {
-			list.rows[i] = append(list.rows[i], decimals(lines[i].Seconds.Mean, 1))
-		}
+		seconds := data.Each(lines, func(l study.Line) report.Cell { return report.Number(l.Seconds.Mean, 1) })
+		shown.Table = shown.Table.With(report.Head{Text: "seconds", Drop: 3}, seconds)
 	}
 	verdicts, err := f.Verdicts(ctx)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		objects := list.objects()
-		for i, line := range lines {
-			if line.Floored != nil {
-				objects[i]["floored"] = line.Floored
-			}
-			if line.Kept != "" {
-				objects[i]["classifier_kept"] = line.Kept
-			}
-		}
-		result := map[string]any{"methods": objects, "seeds": f.Settings.Seeds, "test_rows": testRows, "out": data.Line(c.Out), "verdict": verdicts[0]}
-		if c.copies != nil {
-			result["copies"] = c.copies
-		}
-		if c.Folds > 0 {
-			result["folds"], result["whole_groups"], result["interval"] = c.Folds, c.WholeGroups, f.CrossFitted()
-		}
-		return t.json(result)
+		return t.json(c.json(f, shown.Table.Objects(), lines, verdicts[0]))
 	}
-	t.verdicts(verdicts)
-	t.tables(list)
-	t.printf("%s\n", folded("† NLL, or LCE shared, worse than the best by more than chance, at 5 %. Each p is corrected by Holm for all methods compared.", width(t.out)))
+	shown.Lines = []string{"† NLL, or LCE shared, worse than the best by more than chance, at 5 %. Each p is corrected by Holm for all methods compared."}
 	if text := f.CrossFitted(); text != "" {
-		t.printf("%s\n", folded(text, width(t.out)))
+		shown.Lines = append(shown.Lines, text)
 	}
 	for _, line := range lines {
-		t.floored(line.Method+": ", line.Floored, testRows)
+		if line.Floored.Much() {
+			page.Terminal = append(page.Terminal, report.Part{Lines: []string{line.Method + ": " + flooredText(line.Floored, f.TestRows()) + "."}})
+		}
 		if line.Kept != "" {
-			t.printf("\n%s\n", folded(line.Kept+".", width(t.out)))
+			page.Terminal = append(page.Terminal, report.Part{Lines: []string{line.Kept + "."}})
 		}
 	}
+	t.document(page)
 	return t.closing(fmt.Sprintf("%d of %d fits; %s", len(f.Cells)-len(f.Failures), len(f.Cells), briefly(verdicts)), filepath.Join(relative(c.Out), "report.html"))
+}
+
+// json is what was found, with the methods as objects.
+func (c *compareCmd) json(f *study.Findings, objects []map[string]any, lines []study.Line, v *verdict.Verdict) map[string]any {
+	for i, line := range lines {
+		if line.Floored != nil {
+			objects[i]["floored"] = line.Floored
+		}
+		if line.Kept != "" {
+			objects[i]["classifier_kept"] = line.Kept
+		}
+	}
+	result := map[string]any{"methods": objects, "seeds": f.Settings.Seeds, "test_rows": f.TestRows(), "out": data.Line(c.Out), "verdict": v}
+	if c.copies != nil {
+		result["copies"] = c.copies
+	}
+	if c.Folds > 0 {
+		result["folds"], result["whole_groups"], result["interval"] = c.Folds, c.WholeGroups, f.CrossFitted()
+	}
+	return result
 }
 
 // usual are the methods that compare fits where the user names none: the classifier as it is, the simplest one, and the
 // recommended one with those that are taken in its place.
-func usual(methods *experiments.Catalog) []string {
-	return slices.Concat([]string{verdict.Classifier, "ts"}, experiments.Instead, []string{methods.Recommended().Name})
+func usual(methods *method.Catalog) []string {
+	return slices.Concat([]string{verdict.Classifier, "ts"}, method.Instead, []string{methods.Recommended().Name})
 }
 
 // names are the methods asked for, each once, in the catalog's order.
-func (c *compareCmd) names(methods *experiments.Catalog) (names []string, err error) {
+func (c *compareCmd) names(methods *method.Catalog) (names []string, err error) {
 	asked := c.Methods
 	if asked == nil {
 		asked = usual(methods)

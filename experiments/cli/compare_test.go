@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 
@@ -94,7 +94,7 @@ func TestCompare(t *testing.T) {
 // TestEveryMethodFitsAndApplies from the command line.
 func TestEveryMethodFitsAndApplies(t *testing.T) {
 	in := write(t, features(120))
-	for _, m := range experiments.Methods {
+	for _, m := range method.All {
 		out := filepath.Join(t.TempDir(), m.Name)
 		if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--method", m.Name, "--out", out}, small...)...); code != 0 {
 			t.Errorf("fit %s: %s", m.Name, stderr)
@@ -135,17 +135,17 @@ func TestCompareJSON(t *testing.T) {
 func TestReportedValues(t *testing.T) {
 	r := &report.Table{Labels: []string{"Method"}, Blocks: []report.Block{{Rows: []report.Row{{Labels: []string{"ts"}}}}}}
 	for head, c := range map[string]report.Cell{
-		"one":     {Text: ".123†", Spread: metrics.NewSpread([]float64{.1234})},
-		"several": {Text: ".2±.1", Spread: metrics.NewSpread([]float64{.125, .375})},
-		"none":    {Text: "–", Spread: metrics.NewSpread(nil)},
-		"unknown": {Text: "–", Spread: metrics.NewSpread([]float64{math.NaN(), 1})},
+		"one":     {Text: ".123†", Value: metrics.NewSpread([]float64{.1234})},
+		"several": {Text: ".2±.1", Value: metrics.NewSpread([]float64{.125, .375})},
+		"none":    {Text: "–", Value: metrics.NewSpread(nil)},
+		"unknown": {Text: "–", Value: metrics.NewSpread([]float64{math.NaN(), 1})},
 		"words":   {Text: "better"},
 	} {
 		r.Values = append(r.Values, report.Head{Text: head})
 		r.Blocks[0].Rows[0].Cells = append(r.Blocks[0].Rows[0].Cells, c)
 	}
 	want := map[string]any{"method": "ts", "one": .1234, "several": .25, "several_sd": math.Sqrt(.03125), "words": "better"}
-	if got := reported(r, nil).objects()[0]; !reflect.DeepEqual(got, want) {
+	if got := r.Objects()[0]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -11,29 +11,29 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
-	figures "calibra/experiments/report"
+	"calibra/experiments/report"
 	"calibra/experiments/verdict"
 )
 
 type diagnoseCmd struct {
-	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, and optionally class_names (C) and groups (N). If they are rows for calibra fit, the classifier's own predictions are diagnosed."`
+	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit: probs, log_probs or logits (N×C), labels (N), and optionally an embedding (N×d), class_names (C) and groups (N). If they are rows for calibra fit, the classifier's own predictions are diagnosed."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Features of the same rows: array features, test_features or embedding (N×M) of this file. Regions are found in their principal components and described by feature_names (M), if the file has them."`
 	Rows      int    `least:"2" most:"1000000000" default:"50" group:"The search:" help:"Fewest rows of a region, both in the half where it is found and in the half where it is tested (${default})."`
 	Codewords int    `least:"2" most:"65536" default:"32" group:"The search:" help:"Largest number of codewords around which regions are searched in each half (${default})."`
 	Redraws   int    `least:"19" most:"1000000" default:"999" group:"The search:" help:"How often labels are drawn from the predictions for the p-values (${default})."`
 	Seed      uint64 `default:"0" help:"Seed of the halves, the codewords and the draws (${default})."`
 	Out       string `required:"" type:"path" placeholder:"DIR" help:"Directory for diagnosis.html and diagnosis.json."`
-	AllRows   bool   `group:"The search:" help:"List the rows of all regions in diagnosis.json, even more than 100,000."`
+	AllRows   bool   `group:"The search:" help:"List the rows of all regions: in diagnosis.json even more than 100,000, and with --json at all."`
 	JSON      bool   `name:"json" help:"Print the diagnosis as JSON."`
 
 	judgedFlags
 	figureFlags
 }
 
-func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	export, err := c.export("diagnose", "")
 	if err != nil {
 		return err
@@ -43,7 +43,10 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 		return err
 	}
 	in.told(t, "")
-	if c.Features == "" && in.described == nil {
+	switch {
+	case in.Embedding == nil:
+		t.note("no regions are searched: nothing says where the rows lie; --features FILE names a file with their features")
+	case c.Features == "" && in.described == nil:
 		t.note("regions are described by directions of the embedding; --features FILE describes them by the columns of a features file")
 	}
 	d, err := in.diagnose(ctx, t, e, c.Seed, "diagnosing")
@@ -68,9 +71,11 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 		d.Copies = in.copies
 	}
 	d.Verdict = v
-	m, err := d.Map(in.LogProbs, in.Labels, data.Dense(in.Embedding), e)
-	if err != nil {
-		return asUsage(err)
+	var m *diagnosis.Map
+	if in.Embedding != nil {
+		if m, err = d.Map(in.LogProbs, in.Labels, data.Dense(in.Embedding), e); err != nil {
+			return asUsage(err)
+		}
 	}
 	text, err := json.Marshal(c.listed(d))
 	if err == nil {
@@ -89,10 +94,13 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *experiments
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return t.print(append(text, '\n'))
+	switch {
+	case !c.JSON:
+		return c.report(t, d, page)
+	case c.AllRows:
+		return t.json(d)
 	}
-	return c.report(t, d, v)
+	return t.json(withoutRows(d))
 }
 
 // together says, where nothing is called wrong by itself, whether all rows together are, by the tests of evaluate.
@@ -122,15 +130,12 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 }
 
 // read reads the predictions, where they lie, and how they are to be examined.
-func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *experiments.Catalog) (in *Judged, e diagnosis.Examination, err error) {
+func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *method.Catalog) (in *Judged, e diagnosis.Examination, err error) {
 	if in, err = c.judged(ctx, t, methods, c.In, c.Seed); err != nil {
 		return nil, e, err
 	}
 	if e, err = in.examination(c.Features); err != nil {
 		return nil, e, err
-	}
-	if in.Embedding == nil {
-		return nil, e, data.Inputf(c.In, "has no embedding; name the features of its rows with --features F.npz")
 	}
 	e.Search, e.Redraws = diagnosis.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, c.Redraws
 	return in, e, nil
@@ -148,6 +153,11 @@ func (c *diagnoseCmd) listed(d *diagnosis.Diagnosis) *diagnosis.Diagnosis {
 	if c.AllRows || rows <= listedRows {
 		return d
 	}
+	return withoutRows(d)
+}
+
+// withoutRows is the diagnosis without the rows of its regions.
+func withoutRows(d *diagnosis.Diagnosis) *diagnosis.Diagnosis {
 	short := *d
 	short.Regions, short.Groups, short.Named = diagnosis.WithoutRows(d.Regions), diagnosis.WithoutRows(d.Groups), diagnosis.WithoutRows(d.Named)
 	return &short
@@ -159,20 +169,22 @@ const diagnosisGroup = "diagnose"
 var diagnosisFiles = []string{"diagnosis.html", "diagnosis.json"}
 
 // page is the diagnosis as a page, with what the predictions look like.
-func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map) (*figures.Document, error) {
+func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map) (*report.Document, error) {
 	name := filepath.Base(c.In)
-	head, err := provenance(figures.Fact{Name: "Data", Value: name})
+	head, err := provenance(report.Fact{Name: "Data", Value: name})
 	if err != nil {
 		return nil, err
 	}
-	drawn, err := portrait([]said{{strings.TrimSuffix(name, ".npz"), in.Predictions}}, in.ClassNames)
+	seen, err := in.portraits()
 	if err != nil {
 		return nil, err
 	}
-	return figures.Diagnosis("Where is it wrong? "+name, head, d, v, m, drawn)
+	page := report.Diagnosis("Where is it wrong? "+name, head, d, v, m, report.Portraits(seen, in.ClassNames))
+	page.Card = in.card(v, seen)
+	return page, nil
 }
 
-func (c *diagnoseCmd) write(text []byte, page *figures.Document) error {
+func (c *diagnoseCmd) write(text []byte, page *report.Document) error {
 	to := disk.NewFolder(c.Out, diagnosisGroup)
 	defer to.Discard()
 	to.WriteBytes("diagnosis.json", append(text, '\n'))
@@ -181,34 +193,7 @@ func (c *diagnoseCmd) write(text []byte, page *figures.Document) error {
 }
 
 // report prints the verdict, what could be saved, and what is wrong.
-func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, v *verdict.Verdict) error {
-	t.verdicts([]*verdict.Verdict{v})
-	if list := wrongTable(d); len(list.rows) > 0 {
-		t.tables(list)
-	}
+func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, page *report.Document) error {
+	t.document(page)
 	return t.closing(strings.ReplaceAll(d.Found, "\n", "; "), filepath.Join(relative(c.Out), "diagnosis.html"))
-}
-
-// wrongTable is a row for each description of what is wrong; where all rows are, for each class and tenth that is.
-func wrongTable(d *diagnosis.Diagnosis) *table {
-	list := &table{columns: []column{
-		{head: "called", drop: 6}, {head: "rows"}, {head: "class"}, {head: "predicted", drop: 2}, {head: "observed", drop: 3}, {head: "gap"},
-		{head: "interval", drop: 5}, {head: "p"}, {head: "detectable", drop: 4}, {head: "saves"}, {head: "where", left: true, wrap: true},
-	}}
-	add := func(regions []diagnosis.Region, saves func(diagnosis.Region) string) {
-		for _, r := range regions {
-			if !r.Wrong {
-				continue
-			}
-			list.add(words("wrong"), words(fmt.Sprint(r.Size)), words(figures.ClassOf(d, r)), decimals(r.Confidence, 3), decimals(r.Frequency, 3), words(metrics.Signed(r.Gap, 3)),
-				words(metrics.Signed(r.Low, 3)+" to "+metrics.Signed(r.High, 3)), decimals(r.P, 3), decimals(r.Detectable, 3), words(saves(r)), words(r.Describe))
-		}
-	}
-	saved := func(r diagnosis.Region) string { return metrics.Nats(r.Saved) }
-	add(d.Named, saved)
-	if d.Kind != diagnosis.LocalError {
-		add(d.Classes, func(diagnosis.Region) string { return "–" }) // what all rows would save is no single class's
-		add(d.Confidence, saved)
-	}
-	return list
 }

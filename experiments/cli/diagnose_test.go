@@ -56,7 +56,7 @@ func TestDiagnoseJSON(t *testing.T) {
 	}
 	in, features, _ := writeDiagnosable(t, n, data.Array{Name: "groups", Value: groups})
 	out := filepath.Join(t.TempDir(), "d")
-	code, text, _ := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "199", "--out", out, "--json")
+	code, text, _ := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "199", "--out", out, "--json", "--all-rows")
 	if code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -78,6 +78,9 @@ func TestDiagnoseJSON(t *testing.T) {
 	}
 	if r := d.Regions[0]; !r.Wrong || math.Abs(r.Gap) < .1 || len(r.Rows) != r.Size {
 		t.Errorf("the first region is %+v", r)
+	}
+	if _, short, _ := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "19", "--out", out, "--json"); strings.Contains(short, `"rows": [`) || !strings.HasPrefix(short, "{\n  ") {
+		t.Errorf("without --all-rows it lists rows, or lies in one line: %.300s", short)
 	}
 	for _, name := range []string{"diagnosis.html", "diagnosis.json"} {
 		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() < 1000 {
@@ -103,11 +106,9 @@ func TestDiagnoseBadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--in", in}, "name the features of its rows with --features"},
 		{[]string{"--in", in, "--features", others}, "test_features has 199 rows and the predictions in p.npz have 200"},
 		{[]string{"--in", in, "--features", in}, "has no features, test_features or embedding"},
 		{[]string{"--in", grouped, "--features", features}, "groups has 2 rows and there are 200"},
-		{[]string{"--in", in, "--features", features, "--rows", "150"}, "want 300 rows or more"},
 		{[]string{"--in", in, "--features", features, "--rows", "1"}, "--rows is 1"},
 		{[]string{"--in", in, "--features", features, "--redraws", "10"}, "--redraws is 10"},
 	} {
@@ -118,6 +119,24 @@ func TestDiagnoseBadInput(t *testing.T) {
 		if _, err := os.Stat(out); err == nil {
 			t.Errorf("%v: the output directory was made", c.args)
 		}
+	}
+}
+
+// TestDiagnoseWithoutAnEmbedding: it says that no region is searched, and all else.
+func TestDiagnoseWithoutAnEmbedding(t *testing.T) {
+	in, _, _ := writeDiagnosable(t, 200)
+	out := t.TempDir()
+	code, said, notes := calibra(t, "diagnose", "--in", in, "--redraws", "19", "--out", out, "--json")
+	var d struct {
+		Regions, Classes []any
+		Verdict          struct{ Say string }
+	}
+	if err := json.Unmarshal([]byte(said), &d); err != nil || code != 0 || d.Regions != nil || d.Classes == nil || d.Verdict.Say == "" || !strings.Contains(notes, "no regions are searched") {
+		t.Errorf("exit code %d, %v, %+v, %q", code, err, d, notes)
+	}
+	page, err := os.ReadFile(filepath.Join(out, "diagnosis.html"))
+	if err != nil || strings.Contains(string(page), ">Map<") || !strings.Contains(string(page), "Classes") {
+		t.Errorf("the page: %v, with a map or without classes", err)
 	}
 }
 
@@ -141,51 +160,3 @@ func TestDiagnosisSaysWhatToDo(t *testing.T) {
 		}
 	}
 }
-
-// TestDiagnosisInBrowser: no script fails, every picture has words, all text has a contrast of 4.5, and a place of the map is
-// shown by a click and by a key.
-func TestDiagnosisInBrowser(t *testing.T) {
-	in, features, _ := writeDiagnosable(t, 1500)
-	out := filepath.Join(t.TempDir(), "d")
-	if code, _, said := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "199", "--out", out); code != 0 {
-		t.Fatal(said)
-	}
-	page, err := os.ReadFile(filepath.Join(out, "diagnosis.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	used := filepath.Join(out, "used.html")
-	if err := os.WriteFile(used, append(page, useDiagnosis...), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	dom, console := browse(t, used, desktop)
-	if len(console) > 0 {
-		t.Errorf("on the console: %s", strings.Join(console, "\n"))
-	}
-	if !strings.Contains(dom, `<pre id="said"></pre>`) {
-		_, said, _ := strings.Cut(dom, `<pre id="said">`)
-		t.Errorf("in use: %.600s", said)
-	}
-}
-
-// useDiagnosis is what a reader does with a diagnosis, and what must come of it.
-const useDiagnosis = `<script>
-(() => {
-  const wrong = [], check = (ok, what) => { if (!ok) wrong.push(what); };
-  const all = s => [...document.querySelectorAll(s)], told = () => document.querySelector("#place h3").textContent;
-  const places = all("[data-place]"), regions = all(".wrong[data-place]");
-  check(places.length > 10 && regions.length > 0, "the map has " + places.length + " places, " + regions.length + " regions");
-  check(told().startsWith("Region 1:"), "first: " + told());
-  places[0].dispatchEvent(new MouseEvent("click"));
-  check(told() === places[0].getAttribute("aria-label"), "clicked: " + told());
-  places[1].dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}));
-  check(told() === places[1].getAttribute("aria-label"), "entered: " + told());
-  check(/centre, counted from 0: \d/.test(document.getElementById("place").textContent), "no nearest rows");
-  for (const s of all("svg")) check(s.closest("[aria-label], [aria-hidden]"), "a picture without words: " + s.outerHTML.slice(0, 80));
-  check(document.querySelector(".verdict").getBoundingClientRect().bottom < 700, "the verdict is not on top");
-  const said = document.createElement("pre");
-  said.id = "said";
-  said.textContent = wrong.join("; ");
-  document.body.append(said);
-})();
-</script>`

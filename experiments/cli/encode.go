@@ -11,7 +11,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/graph/work"
 	"calibra/layers/encoders"
 
@@ -30,7 +30,7 @@ type encodeCmd struct {
 	sources []data.RawSource // of the catalog
 }
 
-func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
+func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalog) error {
 	c.sources = catalog.RawSources()
 	if !strings.HasSuffix(c.Out, ".npz") {
 		return data.Inputf(c.Out, "must end in .npz")

@@ -10,15 +10,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 	"calibra/graph/work"
 )
@@ -46,7 +46,7 @@ type evaluateCmd struct {
 	unmeasured string // why nothing is said of what a correction would gain, "" where it is
 }
 
-func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
+func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalog) error {
 	settings, uncertainty, err := c.settings()
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 		return err
 	}
 	in.told(t, c.Embedding)
-	if repeated := experiments.ReadRepeated(c.In); repeated != nil {
+	if repeated := run.ReadRepeated(c.In); repeated != nil {
 		warnOf(t, "repeated_rows", c.In, repeated.String())
 	}
 	if c.HTML != "" {
@@ -83,7 +83,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if v != nil {
 		v.Notes = &t.said
 	}
-	return c.show(t, in.Predictions, r, v, figures)
+	return c.show(t, in, r, v, figures)
 }
 
 // measure measures the predictions, with what corrections would recover.
@@ -141,33 +141,38 @@ func (t *terminal) warnUnmeasured(r *metrics.Report) {
 	}
 }
 
-// show draws and prints what was measured.
-func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, v *verdict.Verdict, figures report.Export) error {
-	var drawn []*report.Drawing
-	var err error
-	if c.Figures != "" || c.HTML != "" {
-		drawn, err = c.drawings(p, r)
-	}
-	if err == nil && c.Figures != "" {
-		err = figures.Write(drawn)
-	}
-	if err == nil && c.HTML != "" {
-		err = c.writePage(r, v, drawn)
-	}
+// show writes what was measured, and prints it.
+func (c *evaluateCmd) show(t *terminal, in *Judged, r *metrics.Report, v *verdict.Verdict, figures report.Export) error {
+	d, err := c.document(in, r, v)
 	if err != nil {
 		return err
 	}
-	return c.print(t, r, v)
-}
-
-func (c *evaluateCmd) print(t *terminal, r *metrics.Report, v *verdict.Verdict) error {
+	if err := figures.Write(d.Drawings()); err != nil {
+		return err
+	}
+	if c.HTML != "" {
+		if err := c.writePage(d); err != nil {
+			return err
+		}
+	}
 	if c.JSON {
 		if v != nil {
 			r.Verdict = v
 		}
 		return t.json(r)
 	}
-	return c.report(t, r, v)
+	t.document(d)
+	found := fmt.Sprintf("NLL %.4f, accuracy %.4f", r.Values[metrics.NLL], r.Values[metrics.Accuracy])
+	if n := r.Noise[metrics.TopECE]; n != nil {
+		found += fmt.Sprintf("; ECE is %.1f times its noise floor", r.Values[metrics.TopECE]/n.Mean)
+	}
+	var wrote []string
+	for _, path := range []string{c.Figures, c.HTML} {
+		if path != "" {
+			wrote = append(wrote, relative(path))
+		}
+	}
+	return t.closing(found, wrote...)
 }
 
 func (c *evaluateCmd) rng() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 0)) }
@@ -243,7 +248,7 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 }
 
 // read reads the predictions, and where they are measured locally, from one and the same file.
-func (c *evaluateCmd) read(ctx context.Context, t *terminal, catalog *experiments.Catalog) (*Judged, error) {
+func (c *evaluateCmd) read(ctx context.Context, t *terminal, catalog *method.Catalog) (*Judged, error) {
 	held, err := disk.Hold(c.In)
 	if err != nil {
 		return nil, err
@@ -279,21 +284,9 @@ func asUsage(err error) error {
 	return data.Inputf("", "%w", err)
 }
 
-// report prints one line per metric, and what was found.
-func (c *evaluateCmd) report(t *terminal, r *metrics.Report, v *verdict.Verdict) error {
-	if v != nil {
-		t.verdicts([]*verdict.Verdict{v})
-	}
-	t.printf("%s, %d classes, protocol %s\n\n", rowsText(r), r.Classes, r.Protocol)
-	t.tables(measuredTable(r, "metric", r.Measured()))
-	if r.Decomposition != nil {
-		t.printf("\n")
-		t.tables(measuredTable(r, partOfScore, r.Decomposition.Measured()))
-	}
-	var lines []string
-	say := func(format string, args ...any) {
-		lines = append(lines, broken(fmt.Sprintf(format, args...), width(t.out))...)
-	}
+// besidesTables are what was found besides the tables, a line each.
+func besidesTables(r *metrics.Report) (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if !math.IsNaN(r.SmoothECE) {
 		say("%s", smoothText(r))
 	}
@@ -307,16 +300,11 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, v *verdict.Verdict)
 			say("%s", shared)
 		}
 	}
-	if r.LikelihoodRatio != nil {
-		say("%s", ratioText(r.LikelihoodRatio))
+	if l := r.LikelihoodRatio; l != nil {
+		say("likelihood ratio test of calibration against vector scaling: χ² %.2f with %d degrees of freedom (p %s)", l.Statistic, l.Degrees, verdict.P(l.PValue))
 	}
 	if r.Multicalibration != nil {
 		say("%s", multicalibrationText(r.Multicalibration))
-	}
-	if r.Sets != nil {
-		var text strings.Builder
-		printCoverage(&text, r.Sets)
-		lines = append(lines, text.String())
 	}
 	if a := r.Anchors; a != nil {
 		say("LCE is measured at %d of %d rows, with a standard error of %.2g; its interval is of that error alone, and MLCE is the largest of these rows", a.Rows, r.Rows, a.SE)
@@ -330,19 +318,7 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, v *verdict.Verdict)
 	if lce, ece := r.Values[metrics.LCE], r.Values[metrics.ECE]; math.Abs(lce-ece) < sameError*ece {
 		say("LCE is class-wise ECE here: in this embedding every row is near every other at bandwidth %g; a smaller --bandwidth looks closer", r.Settings.Bandwidth)
 	}
-	found := fmt.Sprintf("NLL %.4f, accuracy %.4f", r.Values[metrics.NLL], r.Values[metrics.Accuracy])
-	if n := r.Noise[metrics.TopECE]; n != nil {
-		found += fmt.Sprintf("; ECE is %.1f times its noise floor", r.Values[metrics.TopECE]/n.Mean)
-	}
-	var wrote []string
-	for _, path := range []string{c.Figures, c.HTML} {
-		if path != "" {
-			wrote = append(wrote, relative(path))
-		}
-	}
-	t.printf("\n%s\n", strings.Join(lines, "\n"))
-	t.byName(r)
-	return t.closing(found, wrote...)
+	return lines
 }
 
 // rowsText is how many rows count, as about how many of one weight they do, and how many do not.
@@ -371,40 +347,37 @@ func copiesText(r *metrics.Report) string {
 // sameError is how near LCE lies to class-wise ECE, relative to it, where the kernel does not tell rows apart.
 const sameError = .01
 
-// partOfScore is the head of the table of a decomposition.
-const partOfScore = "part of the score"
-
 // measuredTable is a row for each number that was measured: its value and, as far as they were asked for, its interval, its
 // noise floor, the floor's 95th percentile, what the metric exceeds it by, and how likely that is of calibrated predictions.
-func measuredTable(r *metrics.Report, head string, measured []metrics.Measured) *table {
-	list := &table{columns: []column{{head: head, left: true}, {head: "value"}}}
-	if r.Uncertainty.Replicates > 0 {
-		list.columns = append(list.columns, column{head: "95 % interval", drop: 1})
-		if r.Uncertainty.Redraws > 0 {
-			list.columns = append(list.columns, column{head: "of many rows", drop: 2})
-		}
+func measuredTable(r *metrics.Report, head string, measured []metrics.Measured) *report.Table {
+	intervals, floors := r.Uncertainty.Replicates > 0, r.Uncertainty.Redraws > 0
+	t := &report.Table{Labels: []string{head}, Values: report.Heads("value")}
+	if intervals {
+		t.Values = append(t.Values, report.Head{Text: "95 % interval", Drop: 1})
 	}
-	if r.Uncertainty.Redraws > 0 {
-		list.columns = append(list.columns, column{head: "noise floor"}, column{head: "95th pct", drop: 3}, column{head: "excess", drop: 2}, column{head: "p calibrated"})
+	if intervals && floors {
+		t.Values = append(t.Values, report.Head{Text: "of many rows", Drop: 2})
+	}
+	if floors {
+		t.Values = append(t.Values, report.Head{Text: "noise floor"}, report.Head{Text: "95th pct", Drop: 3}, report.Head{Text: "excess", Drop: 2}, report.Head{Text: "p calibrated"})
 	}
 	for _, m := range measured {
-		texts := []string{m.Title, metrics.Fixed(m.Value, 5)}
-		if r.Uncertainty.Replicates > 0 {
+		texts := []any{metrics.Fixed(m.Value, 5)}
+		if intervals {
 			texts = append(texts, intervalText(m.Interval, 5))
-			if r.Uncertainty.Redraws > 0 {
-				texts = append(texts, intervalText(m.Many, 5))
-			}
+		}
+		if intervals && floors {
+			texts = append(texts, intervalText(m.Many, 5))
 		}
 		if n := m.Noise; n != nil {
 			texts = append(texts, fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), verdict.PAmong(n.PValue, r.Uncertainty.Redraws))
 		}
-		row := make([]cell, len(list.columns)) // empty where it has no floor
-		for j, text := range texts {
-			row[j] = words(text)
+		for len(texts) < len(t.Values) { // it has no floor
+			texts = append(texts, "")
 		}
-		list.add(row...)
+		t.Add("", report.Row{Labels: []string{m.Title}, Cells: report.Texts(texts...)})
 	}
-	return list
+	return t
 }
 
 // intervalText is an interval in so many decimals, "" where there is none.
@@ -413,11 +386,6 @@ func intervalText(i metrics.Interval, decimals int) string {
 		return ""
 	}
 	return metrics.Fixed(i.Low, decimals) + " – " + metrics.Fixed(i.High, decimals)
-}
-
-// ratioText is the likelihood ratio test in a line.
-func ratioText(l *metrics.LikelihoodRatio) string {
-	return fmt.Sprintf("likelihood ratio test of calibration against vector scaling: χ² %.2f with %d degrees of freedom (p %s)", l.Statistic, l.Degrees, verdict.P(l.PValue))
 }
 
 // smoothText is the smooth calibration error in a line.
@@ -472,23 +440,29 @@ func (f *MetricFlags) Settings() (s metrics.Settings, u metrics.Uncertainty, err
 	return s, metrics.Uncertainty{Replicates: cmp.Or(f.Replicates, metrics.None), Redraws: cmp.Or(f.Redraws, metrics.None)}, nil
 }
 
-// drawings are the figures of an evaluation.
-func (c *evaluateCmd) drawings(p *data.Predictions, r *metrics.Report) ([]*report.Drawing, error) {
+// pictures are the sections of an evaluation with figures; they give the document its card.
+func (c *evaluateCmd) pictures(d *report.Document, in *Judged, r *metrics.Report, v *verdict.Verdict) ([]*report.Section, error) {
+	p := in.Predictions
 	_, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Counting(), Soft: p.Soft})
 	if err != nil {
 		return nil, err
 	}
-	drawn, err := portrait([]said{{strings.TrimSuffix(filepath.Base(c.In), ".npz"), p}}, p.ClassNames)
+	seen, err := in.portraits()
 	if err != nil {
 		return nil, err
 	}
-	drawn = slices.Insert(drawn, 1,
-		&report.Drawing{Name: "reliability-classes", Caption: "How often any class is right, against its probability, in bins of one width.", Figure: report.Reliability("Reliability of all classes", classes)})
-	if !math.IsNaN(r.Values[metrics.LCE]) {
-		drawn = append(drawn, &report.Drawing{Name: "ess-profile", Figure: report.ESSProfile("Local calibration along density", r.Local.ESSProfile(15)),
-			Caption: "Local calibration error from rows in sparse places to rows in dense ones, and the noise floor: what a perfectly calibrated model would show."})
+	if v != nil {
+		d.Card = in.card(v, seen)
 	}
-	return drawn, nil
+	shown := report.Portraits(seen, p.ClassNames)
+	shown[0].Figures = append(shown[0].Figures,
+		&report.Drawing{Name: "reliability-classes", Caption: "How often any class is right, against its probability, in bins of one width; ECE is their mean gap, and grey bars are their shares of all probabilities.", Figure: report.Reliability("Reliability of all classes", classes)})
+	if !math.IsNaN(r.Values[metrics.LCE]) {
+		shown = append(shown, &report.Section{Title: "Local calibration", Figures: []*report.Drawing{{Name: "ess-profile",
+			Figure:  report.ESSProfile("Local calibration along density", r.Local.ESSProfile(15)),
+			Caption: "Local calibration error from rows in sparse places to rows in dense ones, and the noise floor: what a perfectly calibrated model would show."}}})
+	}
+	return shown, nil
 }
 
 // page is where --html goes: a directory gets report.html.
@@ -499,12 +473,11 @@ func (c *evaluateCmd) page() string {
 	return c.HTML
 }
 
-// writePage writes the evaluation as one HTML page.
-func (c *evaluateCmd) writePage(r *metrics.Report, v *verdict.Verdict, drawn []*report.Drawing) error {
-	name := strings.TrimSuffix(filepath.Base(c.In), ".npz")
+// document is the evaluation.
+func (c *evaluateCmd) document(in *Judged, r *metrics.Report, v *verdict.Verdict) (*report.Document, error) {
 	d := &report.Document{
-		Title: "Evaluation of " + name,
-		Intro: fmt.Sprintf("%s, %d classes, protocol %s.%s", rowsText(r), r.Classes, r.Protocol, copiesText(r)),
+		Title: "Evaluation of " + strings.TrimSuffix(filepath.Base(c.In), ".npz"),
+		Intro: fmt.Sprintf("%s, %d classes, protocol %s", rowsText(r), r.Classes, r.Protocol),
 		Facts: []report.Fact{
 			{Name: "Protocol", Value: r.Protocol.String()},
 			{Name: "Bins", Value: fmt.Sprintf("%d, %s", r.Settings.Bins, r.Settings.Binning)},
@@ -513,9 +486,44 @@ func (c *evaluateCmd) writePage(r *metrics.Report, v *verdict.Verdict, drawn []*
 			{Name: "Redraws of the labels", Value: fmt.Sprint(r.Uncertainty.Redraws)},
 			{Name: "Seed", Value: fmt.Sprint(c.Seed)},
 		},
-		Sections: evaluationSections(r, drawn),
 	}
-	from := name
+	if v != nil {
+		d.Verdict = []report.Statement{report.Stated(v)}
+	}
+	d.Terminal = []report.Part{{Lines: []string{d.Intro}}}
+	d.Intro += "." + copiesText(r)
+	d.Show(&report.Section{Title: "Metrics", Note: metricsNote, Tables: []*report.Table{measuredTable(r, "metric", r.Measured())}})
+	if r.Decomposition != nil {
+		d.Show(&report.Section{Title: "Parts of the scores", Note: partsNote, Tables: []*report.Table{measuredTable(r, "part of the score", r.Decomposition.Measured())}})
+	}
+	d.Show(&report.Section{Title: "What was found", Lines: besidesTables(r)})
+	if c.Figures != "" || c.HTML != "" {
+		pictures, err := c.pictures(d, in, r, v)
+		if err != nil {
+			return nil, err
+		}
+		d.Sections = append(d.Sections, pictures...)
+	}
+	if r.Sets != nil {
+		d.Show(coverageSection(r.Sets))
+	}
+	if r.Recovered != nil {
+		d.Sections = append(d.Sections, &report.Section{Title: "Recoverable loss", Tables: []*report.Table{report.RecoverableTable(r.Recovered)}})
+	}
+	if r.ByClass != nil {
+		d.Show(partsSection("Classes", "class", "How often each class is true and its mean probability; accuracy, confidence and NLL of the rows whose label it is.", r.ByClass))
+	}
+	if r.ByGroup != nil {
+		groups := partsSection("Groups", "group", "The rows of each group; calibrated predictions are right as often as they are confident.", r.ByGroup)
+		groups.Tables = append(groups.Tables, multicalibrationTable(r.Multicalibration))
+		d.Show(groups)
+	}
+	return d, nil
+}
+
+// writePage writes the evaluation as one HTML page.
+func (c *evaluateCmd) writePage(d *report.Document) (err error) {
+	from := strings.TrimSuffix(filepath.Base(c.In), ".npz")
 	if _, err := os.Stat(c.In); err == nil { // else the program brings the rows
 		digest, err := data.Digest(c.In)
 		if err != nil {
@@ -523,58 +531,14 @@ func (c *evaluateCmd) writePage(r *metrics.Report, v *verdict.Verdict, drawn []*
 		}
 		from += ", " + digest
 	}
-	var err error
 	if d.Head, err = provenance(report.Fact{Name: "Data", Value: from}); err != nil {
 		return err
-	}
-	if v != nil {
-		d.Verdict = []report.Statement{report.Stated(v)}
 	}
 	return disk.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
 }
 
+// metricsNote says what the columns of the metrics are.
+const metricsNote = "Intervals are 95 %: Clopper–Pearson of the accuracy, Student's t without skewness of NLL and Brier score (Hall 1992), bootstrap over the rows of the others, which few rows raise: theirs are of the mean over samples of as many rows, and “of many rows” takes the noise floor off. The noise floor is the same metric for labels that are redrawn from the predictions, so that the predictions are perfectly calibrated. p is the chance of a value as extreme under perfect calibration."
+
 // partsNote says what the parts of the scores are.
 const partsNote = "Miscalibration is how much isotonic regression of the same rows lowers the score. Uncertainty is the score of the class shares alone, and discrimination is how much lower the recalibrated score is than that (CORP, Dimitriadis et al. 2021). With more than two classes, the Brier score is the sum over the classes, and the recalibrated probabilities of the NLL are divided by their sum."
-
-// evaluationSections are those of the page, nil where there is nothing to show.
-func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Section {
-	note := "Intervals are 95 %: Clopper–Pearson of the accuracy, Student's t without skewness of NLL and Brier score (Hall 1992), bootstrap over the rows of the others, which few rows raise: theirs are of the mean over samples of as many rows, and “of many rows” takes the noise floor off. The noise floor is the same metric for labels that are redrawn from the predictions, so that the predictions are perfectly calibrated. p is the chance of a value as extreme under perfect calibration."
-	if missing := r.Missing(); missing != "" {
-		note += " " + missing + "."
-	}
-	if l := r.LikelihoodRatio; l != nil {
-		text := ratioText(l)
-		note += " " + strings.ToUpper(text[:1]) + text[1:] + "."
-	}
-	if r.Floored.Much() {
-		note += " " + flooredText(r.Floored, r.Rows) + "."
-	}
-	sections := []*report.Section{{Title: "Metrics", Note: note, Tables: []*report.Table{measuredTable(r, "metric", r.Measured()).page("")}}}
-	if r.Decomposition != nil {
-		sections = append(sections, &report.Section{Title: "Parts of the scores", Note: partsNote, Tables: []*report.Table{measuredTable(r, partOfScore, r.Decomposition.Measured()).page("")}})
-	}
-	for _, part := range []struct{ title, prefix string }{
-		{"Reliability", "reliability"}, {"Where it is wrong", "confusion"}, {"Local calibration", "ess"},
-	} {
-		section := &report.Section{Title: part.title}
-		for _, figure := range drawn {
-			if strings.HasPrefix(figure.Name, part.prefix) {
-				section.Figures = append(section.Figures, figure)
-			}
-		}
-		if section.Figures != nil {
-			sections = append(sections, section)
-		}
-	}
-	if r.Recovered != nil {
-		sections = append(sections, &report.Section{Title: "Recoverable loss", Tables: []*report.Table{report.RecoverableTable(r.Recovered)}})
-	}
-	groups := partsSection("Groups", "The rows of each group; calibrated predictions are right as often as they are confident.", r.ByGroup)
-	if m := r.Multicalibration; m != nil {
-		text := multicalibrationText(m)
-		groups.Note += " " + strings.ToUpper(text[:1]) + text[1:] + "."
-		groups.Tables = append(groups.Tables, multicalibrationTable(m))
-	}
-	return append(sections,
-		partsSection("Classes", "How often each class is true and its mean probability; accuracy, confidence and NLL of the rows whose label it is.", r.ByClass), groups)
-}

@@ -60,7 +60,7 @@ func output(t *testing.T, args ...string) (code int, stdout string) {
 		all, _ := io.ReadAll(read)
 		text <- string(all)
 	}()
-	code = run(args)
+	code = execute(args)
 	os.Stdout = old
 	write.Close()
 	return code, <-text
@@ -214,7 +214,7 @@ func TestEvaluateSaysWhatWasNotPrinted(t *testing.T) {
 	defer func(old *os.File) { os.Stdout = old }(os.Stdout)
 	os.Stdout = unwritable
 	for _, args := range [][]string{nil, {"--json"}} {
-		if code := run(append([]string{"evaluate", "--in", in, "--redraws", "0", "--replicates", "0"}, args...)); code != exitFailure {
+		if code := execute(append([]string{"evaluate", "--in", in, "--redraws", "0", "--replicates", "0"}, args...)); code != exitFailure {
 			t.Errorf("%v: exit code %d", args, code)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
 	"calibra/experiments/export"
+	"calibra/experiments/method"
 	"calibra/layers"
 )
 
@@ -19,7 +19,7 @@ type exportCmd struct {
 	Numbers string `enum:"float32,float64" default:"float32" help:"Type of the inputs and of the probabilities: float32 or float64. With float64, methods without features give the numbers of calibra apply to 1e-15, the others to 1e-6 (${default})."`
 }
 
-func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
+func (c *exportCmd) Run(t *terminal, methods *method.Catalog) error {
 	if err := checkONNX(c.ONNX); err != nil {
 		return err
 	}

@@ -7,8 +7,9 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/program"
+	"calibra/experiments/source"
 )
 
 // exported is what a file records of where it comes from.
@@ -22,14 +23,14 @@ type exported struct {
 }
 
 // export writes the rows that studies use for a seed.
-func (c *encodeCmd) export(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
+func (c *encodeCmd) export(ctx context.Context, t *terminal, catalog *method.Catalog) error {
 	switch {
 	case c.Data == "":
 		return data.Inputf("", "encode lacks --model or --data; write, for example, %s", firstExample("encode"))
 	case c.HeldOut != 0:
 		return data.Inputf("", "--held-out divides the rows of a network of your own; give its --model too")
 	}
-	o, err := catalog.OpenOrigin(c.Data, experiments.OriginSettings{Label: c.Label, Header: c.Header})
+	o, err := source.Registry(catalog.RawSources()).Open(c.Data, source.Settings{Label: c.Label, Header: c.Header})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/source"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -38,7 +38,7 @@ func TestExportedFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := (*experiments.Catalog)(nil).OpenOrigin("cubic", experiments.OriginSettings{})
+	o, err := source.Registry(nil).Open("cubic", source.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -119,7 +119,7 @@ func TestExtremes(t *testing.T) {
 	methods := []string{"ts", "vq"}
 	if os.Getenv("CALIBRA_CHECK") == "all" {
 		methods = nil
-		for _, m := range experiments.Methods {
+		for _, m := range method.All {
 			methods = append(methods, m.Name)
 		}
 	}

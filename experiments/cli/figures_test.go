@@ -23,9 +23,9 @@ func TestFigures(t *testing.T) {
 		args  []string
 		drawn []string // among others
 	}{
-		{"fit", nil, []string{"reliability-top", "confusion", "differences", "learning"}},
-		{"evaluate", []string{"evaluate", "--in", predictions, "--replicates", "0", "--redraws", "5"}, []string{"reliability-top", "confusion", "ess-profile"}},
-		{"diagnose", []string{"diagnose", "--in", predictions, "--redraws", "19", "--out", at("diagnosis")}, []string{"map", "gaps", "reliability-top", "confusion"}},
+		{"fit", nil, []string{"reliability-top", "differences", "learning"}},
+		{"evaluate", []string{"evaluate", "--in", predictions, "--replicates", "0", "--redraws", "5"}, []string{"reliability-top", "ess-profile"}},
+		{"diagnose", []string{"diagnose", "--in", predictions, "--redraws", "19", "--out", at("diagnosis")}, []string{"map", "gaps", "reliability-top"}},
 		{"compare", []string{"compare", "--in", in, "--methods", "nc,ts", "--seeds", "1", "--out", at("compared")}, []string{"local", "global"}},
 		{"study", []string{"study", "main", "--data", in, "--methods", "nc,ts", "--seeds", "1", "--out", at("study")}, nil},
 		{"theory", []string{"theory", "fast", "co-occurrence"}, []string{"co-occurrence-error", "co-occurrence-schur"}}, // the cheapest with figures
@@ -74,8 +74,8 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	compiles(t, filepath.Join(at("compared"), "tables.tex"), at("of fit"), at("of evaluate"), at("of diagnose"), at("of compare"), at("of theory"))
-	caption, err := os.ReadFile(filepath.Join(at("of fit"), "confusion.tex"))
-	if err != nil || !bytes.Contains(caption, []byte(`\caption{What vq takes for what`)) || !bytes.Contains(caption, []byte(`\label{fig:confusion}`)) {
+	caption, err := os.ReadFile(filepath.Join(at("of fit"), "reliability-top.tex"))
+	if err != nil || !bytes.Contains(caption, []byte(`\caption{How often the top class`)) || !bytes.Contains(caption, []byte(`\label{fig:reliability-top}`)) {
 		t.Errorf("%s, %v", caption, err)
 	}
 }

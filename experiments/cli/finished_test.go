@@ -60,7 +60,7 @@ func TestCompareFinished(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range []string{"optim.epochs", "Reliability of the top class", "Settings that differ", "probe/divide 2"} {
+			for _, want := range []string{"optim.epochs", "smECE", "Settings that differ", "probe/divide 2"} {
 				if !strings.Contains(string(page), want) {
 					t.Errorf("the page has no %q", want)
 				}

@@ -16,12 +16,14 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/export"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
 	"calibra/graph/work"
@@ -48,7 +50,7 @@ type fitCmd struct {
 	figureFlags
 }
 
-func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	named := c.Method != ""
 	if !named {
 		c.Method = methods.Recommended().Name
@@ -76,7 +78,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	}
 	warnUnread(t, c.In, src.Unread)
 	if !named {
-		other, values, why := experiments.Spec{Catalog: methods, Split: c.Split}.Recommend(src)
+		other, values, why := methods.Recommend(src, c.Split)
 		if why != "" {
 			if settings, err = c.values(methods, []string{other.Name}); err != nil {
 				return err
@@ -100,7 +102,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if err != nil {
 		return err
 	}
-	run, err := c.fit(ctx, t, experiments.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method], board.Observer())
+	run, err := c.fit(ctx, t, run.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method], board.Observer())
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 }
 
 // finish evaluates the run, writes it, and prints it.
-func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run, figures report.Export) error {
+func (c *fitCmd) finish(ctx context.Context, t *terminal, run *run.Run, figures report.Export) error {
 	f, err := c.find(ctx, t, run)
 	if err != nil {
 		if unwritten := run.Write(c.Out); unwritten != nil {
@@ -148,7 +150,7 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run, 
 }
 
 // fit fits the method of the flags to the source.
-func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, src *data.Source, values experiments.Values, observe experiments.Observer) (*experiments.Run, error) {
+func (c *fitCmd) fit(ctx context.Context, t *terminal, spec run.Spec, src *data.Source, values method.Values, observe method.Observer) (*run.Run, error) {
 	spec.Method, spec.Data, spec.Split, spec.Seed = c.Method, filepath.Base(c.In), c.Split, c.Seed
 	if c.Split == "" {
 		method, _ := spec.Catalog.Find(c.Method)
@@ -157,7 +159,7 @@ func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, sr
 	if err := spec.Use(values); err != nil {
 		return nil, err
 	}
-	ctx, steps := t.steps(ctx, spec.Expected(experiments.SizeOf(src)))
+	ctx, steps := t.steps(ctx, spec.Expected(source.SizeOf(src)))
 	run, err := spec.Fit(ctx, src, observe)
 	steps.clear()
 	if errors.Is(err, context.Canceled) && run != nil {
@@ -170,16 +172,16 @@ func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, sr
 }
 
 // write writes the run with its page.
-func (c *fitCmd) write(run *experiments.Run, page *report.Document) error {
-	out := disk.NewFolder(c.Out, experiments.RunGroup)
+func (c *fitCmd) write(fitted *run.Run, page *report.Document) error {
+	out := disk.NewFolder(c.Out, run.Group)
 	defer out.Discard()
-	run.Add(out)
-	out.WriteFile(experiments.RunPage, page.WriteHTML)
+	fitted.Add(out)
+	out.WriteFile(run.Page, page.WriteHTML)
 	return out.Commit()
 }
 
 // network writes the model as a network, where that is asked for; of a method that has none, a warning says why.
-func (c *fitCmd) network(t *terminal, run *experiments.Run) error {
+func (c *fitCmd) network(t *terminal, run *run.Run) error {
 	if c.ONNX == "" {
 		return nil
 	}
@@ -217,21 +219,21 @@ func (c *fitCmd) interrupted(run interface{ Write(dir string) error }, interrupt
 
 // findings are what a fit found, besides the run.
 type findings struct {
-	ranking *table   // of its candidates, nil where it has none
-	mixture string   // what is said of their mixture
-	whose   string   // " of" which member they are, "" of a model without
-	kept    string   // that the classifier is kept, "" where it is not
-	beside  *weighed // nil where nothing is to be set beside
+	ranking *report.Table // of its candidates, nil where it has none
+	mixture []string      // what is said of their mixture
+	whose   string        // " of" which member they are, "" of a model without
+	kept    string        // that the classifier is kept, "" where it is not
+	beside  *weighed      // nil where nothing is to be set beside
 	page    *report.Document
 }
 
 // find computes what the fit found.
-func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f findings, err error) {
+func (c *fitCmd) find(ctx context.Context, t *terminal, run *run.Run) (f findings, err error) {
 	members := layers.MembersOf(run.Model)
 	if m, ok := members[0].(anchored.Mixer); ok {
 		f.ranking = rankingTable(m.Ranks(), m.Shares())
 		nll, standardError := m.Loss()
-		f.mixture = fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f", nll, standardError, m.T())
+		f.mixture = []string{fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f", nll, standardError, m.T())}
 		if f.kept = run.Kept(); f.kept != "" {
 			t.warn("classifier_kept", "%s", f.kept)
 		}
@@ -240,6 +242,7 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 	}
 	if f.ranking != nil && len(members) > 1 {
 		f.whose = fmt.Sprintf(" of the first of %d members", len(members))
+		f.mixture = append(f.mixture, "these are the candidates"+f.whose)
 	}
 	if run.Judged() {
 		t.warnUnmeasured(run.Outcome.Metrics)
@@ -281,19 +284,19 @@ type fitted struct {
 	Floored *metrics.Floored `json:"floored,omitempty"`
 	Logits  data.Scores      `json:"logits,omitempty"` // what they hold, where these are divided by their sums
 	rowcheck.Findings
-	Both       []map[string]any            `json:"before_and_after,omitempty"`
-	Verdict    *verdict.Verdict            `json:"verdict,omitempty"`
-	Candidates []map[string]any            `json:"candidates,omitempty"`
-	Kept       string                      `json:"classifier_kept,omitempty"`
-	Fits       []experiments.StageOptimum  `json:"fits,omitempty"`
-	Residuals  []experiments.StageResidual `json:"residuals,omitempty"`
+	Both       []map[string]any    `json:"before_and_after,omitempty"`
+	Verdict    *verdict.Verdict    `json:"verdict,omitempty"`
+	Candidates []map[string]any    `json:"candidates,omitempty"`
+	Kept       string              `json:"classifier_kept,omitempty"`
+	Fits       []run.StageOptimum  `json:"fits,omitempty"`
+	Residuals  []run.StageResidual `json:"residuals,omitempty"`
 }
 
 // json is what the fit found, as JSON.
-func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
+func (c *fitCmd) json(run *run.Run, f findings) fitted {
 	out := fitted{Method: c.Method, Out: data.Line(c.Out), Findings: run.Beside, Kept: f.kept, Fits: run.Optima(), Residuals: run.Residuals()}
 	if run.Judged() {
-		out.Results, out.Floored = runTable(run).objects()[0], run.Outcome.Metrics.Floored
+		out.Results, out.Floored = runTable(run).Objects()[0], run.Outcome.Metrics.Floored
 	}
 	if run.Source.Scores.Normalized() {
 		out.Logits = run.Source.Scores
@@ -302,36 +305,19 @@ func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
 		out.Both, out.Verdict = f.beside.objects(), f.beside.verdict
 	}
 	if f.ranking != nil {
-		out.Candidates = f.ranking.objects()
+		out.Candidates = f.ranking.Objects()
 	}
 	return out
 }
 
-// print prints the findings as tables.
-func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
-	if f.beside != nil {
-		t.verdicts([]*verdict.Verdict{f.beside.verdict})
-	}
-	if f.ranking != nil {
-		t.tables(f.ranking)
-		if f.mixture != "" {
-			t.printf("%s\n", f.mixture)
-		}
-		if f.whose != "" {
-			t.printf("these are the candidates%s\n", f.whose)
-		}
-		t.printf("\n")
-	}
+// print prints the findings.
+func (c *fitCmd) print(t *terminal, run *run.Run, f findings) error {
+	t.document(f.page)
 	if !run.Judged() {
-		return t.printf("%s\n", c.unjudged(run))
-	}
-	t.tables(runTable(run))
-	if f.beside != nil {
-		t.printf("\n")
-		t.tables(f.beside.table())
-		for _, r := range f.beside.runs {
-			t.floored(r.Spec.Method+": ", r.Outcome.Metrics.Floored, r.Outcome.Metrics.Rows)
+		if f.page.Terminal != nil {
+			t.printf("\n")
 		}
+		return t.printf("%s\n", c.unjudged(run))
 	}
 	v := run.Outcome.Metrics.Values
 	return t.closing(fmt.Sprintf("%s: NLL %.4f, accuracy %.4f on %d test rows", c.Method, v[metrics.NLL], v[metrics.Accuracy], run.Source.Test.Len()),
@@ -339,7 +325,7 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 }
 
 // unjudged says what a fit wrote whose test rows have no labels, or are none.
-func (c *fitCmd) unjudged(run *experiments.Run) string {
+func (c *fitCmd) unjudged(run *run.Run) string {
 	if run.Outcome == nil {
 		return fmt.Sprintf("wrote the model to %s; %s has no test rows to judge it on", c.Out, filepath.Base(c.In))
 	}
@@ -353,7 +339,7 @@ func (c *fitCmd) said() string {
 
 // next are the commands that follow from a fit whose rows can tell: those that fit and apply the method to use, the last alone where
 // it is this one, and where there is none, that which tries others.
-func (c *fitCmd) next(methods *experiments.Catalog, v *verdict.Verdict) (commands []string) {
+func (c *fitCmd) next(methods *method.Catalog, v *verdict.Verdict) (commands []string) {
 	in := c.said()
 	switch use := v.ToUse(); use {
 	case verdict.Classifier:
@@ -365,32 +351,32 @@ func (c *fitCmd) next(methods *experiments.Catalog, v *verdict.Verdict) (command
 	case c.Method:
 		commands = []string{study.Apply(in, quoted(relative(c.Out)))}
 	default:
-		commands = study.Commands(in, experiments.Spec{Method: use, Seed: c.Seed}, 0)
+		commands = study.Commands(in, run.Spec{Method: use, Seed: c.Seed}, 0)
 	}
 	return remedy(v, commands)
 }
 
 // rankingTable shows the candidates' losses by cross-validation: the one that auto
 // keeps marked, or the share of each in a mixture.
-func rankingTable(ranking []anchored.Ranked, shares []float64) *table {
-	last := column{key: "chosen"}
+func rankingTable(ranking []anchored.Ranked, shares []float64) *report.Table {
+	last := report.Head{Key: "chosen"}
 	if shares != nil {
-		last = column{head: "share", key: "share"}
+		last = report.Head{Text: "share"}
 	}
-	t := &table{columns: []column{
-		{head: "candidate", key: "candidate", left: true}, {head: "held-out NLL", key: "nll"}, {head: "± s.e.", key: "nll_error", drop: 2},
-		{head: "above least", key: "excess"}, {head: "± s.e.", key: "excess_error", drop: 1},
-		{head: "accuracy lost", key: "accuracy_lost", drop: 3}, {head: "± s.e.", key: "accuracy_lost_error", drop: 4}, last,
+	t := &report.Table{Labels: []string{"candidate"}, Values: []report.Head{
+		{Text: "held-out NLL", Key: "nll"}, {Text: "± s.e.", Key: "nll_error", Drop: 2}, {Text: "above least", Key: "excess"}, {Text: "± s.e.", Key: "excess_error", Drop: 1},
+		{Text: "accuracy lost", Drop: 3}, {Text: "± s.e.", Key: "accuracy_lost_error", Drop: 4}, last,
 	}}
 	for i, r := range ranking {
-		chosen := cell{value: r.Chosen}
+		chosen := report.Cell{Value: r.Chosen}
 		switch {
 		case shares != nil:
-			chosen = decimals(shares[i], 3)
+			chosen = report.Number(shares[i], 3)
 		case r.Chosen:
-			chosen = cell{text: "chosen", value: true, look: best}
+			chosen = report.Cell{Text: "chosen", Value: true, Mark: metrics.Best}
 		}
-		t.add(words(r.Name), decimals(r.NLL, 4), decimals(r.Error, 4), decimals(r.Excess, 4), decimals(r.ExcessError, 4), decimals(r.Lost, 4), decimals(r.LostError, 4), chosen)
+		cells := data.Each([]float64{r.NLL, r.Error, r.Excess, r.ExcessError, r.Lost, r.LostError}, func(x float64) report.Cell { return report.Number(x, 4) })
+		t.Add("", report.Row{Labels: []string{r.Name}, Cells: append(cells, chosen)})
 	}
 	return t
 }
@@ -423,27 +409,25 @@ func warnEmptyClasses(t *terminal, src *data.Source) {
 
 // runTable is the line of a run: the metrics of the paper's tables, codeword usage of the test
 // rows, and the time of the fit.
-func runTable(r *experiments.Run) *table {
-	t := &table{columns: []column{
-		{head: "method", left: true},
-		{head: "LCE", key: "lce"}, {head: "MLCE", key: "mlce", drop: 2}, {head: "LCE own", key: "lce_own", drop: 4},
-		{head: "ECCE", key: "ecce", drop: 3}, {head: "ECE", key: "ece_top"}, {head: "class-wise ECE", key: "ece", drop: 5}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"},
-		{head: "codewords min / max / dead", key: "codewords", drop: 6}, {head: "seconds", drop: 1},
+func runTable(r *run.Run) *report.Table {
+	t := &report.Table{Labels: []string{"Method"}, Values: []report.Head{
+		{Text: "LCE"}, {Text: "MLCE", Drop: 2}, {Text: "LCE own", Drop: 4}, {Text: "ECCE", Drop: 3}, {Text: "ECE"}, {Text: "class-wise ECE", Drop: 5}, {Text: "ACC"}, {Text: "NLL"},
+		{Text: "codewords min / max / dead", Key: "codewords", Drop: 6}, {Text: "seconds", Drop: 1},
 	}}
 	m, own := r.Outcome.Metrics.Values, math.NaN()
 	if r.Outcome.OwnMetrics != nil {
 		own = r.Outcome.OwnMetrics.Values[metrics.LCE]
 	}
-	t.add(words(r.Spec.Method), decimals(m[metrics.LCE], 5), decimals(m[metrics.MLCE], 4), decimals(own, 5),
-		decimals(m[metrics.ECCE], 5), decimals(m[metrics.TopECE], 5), decimals(m[metrics.ECE], 5), decimals(m[metrics.Accuracy], 4), decimals(m[metrics.NLL], 4),
-		usage(r.Usage), decimals(r.Fit.Seconds(), 1))
+	n := report.Number
+	t.Add("", report.Row{Labels: []string{r.Spec.Method}, Cells: []report.Cell{n(m[metrics.LCE], 5), n(m[metrics.MLCE], 4), n(own, 5), n(m[metrics.ECCE], 5),
+		n(m[metrics.TopECE], 5), n(m[metrics.ECE], 5), n(m[metrics.Accuracy], 4), n(m[metrics.NLL], 4), usage(r.Usage), n(r.Fit.Seconds(), 1)}})
 	return t
 }
 
 // usage is the fewest and the most test slots of a codeword, and how many have none.
-func usage(counts []int) cell {
+func usage(counts []int) report.Cell {
 	if counts == nil {
-		return cell{text: "–", look: aside}
+		return report.Number(math.NaN(), 0)
 	}
 	dead := 0
 	for _, n := range counts {
@@ -451,54 +435,63 @@ func usage(counts []int) cell {
 			dead++
 		}
 	}
-	return cell{text: fmt.Sprintf("%d / %d / %d", slices.Min(counts), slices.Max(counts), dead), value: counts}
+	return report.Cell{Text: fmt.Sprintf("%d / %d / %d", slices.Min(counts), slices.Max(counts), dead), Value: counts}
 }
 
 // document is the page of a fit: what it gains, where it is wrong, and how it went.
-func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, error) {
-	doc := &report.Document{Title: c.Method + " on " + run.Spec.Data, Files: []string{"config.json", "model.safetensors"}}
-	var err error
-	if doc.Head, err = provenance(report.Fact{Name: "Data", Value: run.Spec.Data}); err != nil {
-		return nil, err
-	}
-	method, err := run.Spec.Catalog.Find(c.Method)
+func (c *fitCmd) document(run *run.Run, f findings) (*report.Document, error) {
+	m, err := run.Spec.Catalog.Find(c.Method)
 	if err != nil {
 		return nil, err
 	}
-	doc.Intro = fmt.Sprintf("%s: %s. Fitted to %d rows of %d classes", c.Method, method.Line, run.Source.Cal.Len(), run.Source.Classes)
+	title, intro := c.Method+" on "+run.Spec.Data, fmt.Sprintf("%s: %s. Fitted to %d rows of %d classes", c.Method, m.Line, run.Source.Cal.Len(), run.Source.Classes)
 	if run.Judged() {
-		doc.Intro += fmt.Sprintf(", judged on %d", run.Source.Test.Len())
+		intro += fmt.Sprintf(", judged on %d", run.Source.Test.Len())
 	}
-	if run.Outcome != nil {
-		doc.Files = append(doc.Files, "metrics.json", "predictions.npz")
-	}
-	doc.Intro += "."
+	intro += "."
 	if f.kept != "" {
-		doc.Intro += " " + f.kept + "."
+		intro += " " + f.kept + "."
 	}
 	if text := run.Unreached(); text != "" {
-		doc.Intro += " Warning: " + text + "."
+		intro += " Warning: " + text + "."
 	}
+	doc := &report.Document{Title: title, Intro: intro}
 	switch {
 	case f.beside != nil:
-		doc.Verdict = []report.Statement{report.Stated(f.beside.verdict)}
-		if doc.Sections, err = f.beside.sections(c.Method); err != nil {
+		if doc, err = f.beside.document(title, intro, c.Method, f.beside.table()); err != nil {
 			return nil, err
 		}
+		for _, r := range f.beside.runs {
+			if of := r.Outcome.Metrics; of.Floored.Much() {
+				doc.Terminal = append(doc.Terminal, report.Part{Lines: []string{r.Spec.Method + ": " + flooredText(of.Floored, of.Rows) + "."}})
+			}
+		}
 	case run.Judged():
-		drawn, err := portrait([]said{{c.Method, run.Outcome.Predictions}}, run.Source.Cal.Names.Classes)
+		shown, err := portraits([]said{{c.Method, run.Outcome.Predictions}})
 		if err != nil {
 			return nil, err
 		}
-		doc.Sections = []*report.Section{{Title: "Reliability", Figures: drawn}}
+		doc.Sections = report.Portraits(shown, run.Source.Cal.Names.Classes)
+	}
+	doc.Files = []string{"config.json", "model.safetensors"}
+	if run.Outcome != nil {
+		doc.Files = append(doc.Files, "metrics.json", "predictions.npz")
+	}
+	if doc.Head, err = provenance(report.Fact{Name: "Data", Value: run.Spec.Data}); err != nil {
+		return nil, err
+	}
+	if run.Judged() {
+		doc.Terminal = append([]report.Part{{Table: runTable(run)}}, doc.Terminal...)
 	}
 	if f.ranking != nil {
-		doc.Sections = append(doc.Sections, &report.Section{Title: "Candidates", Tables: []*report.Table{f.ranking.page("What cross-validation over the calibration rows says of each map" + f.whose + ".")}})
+		f.ranking.Caption = "What cross-validation over the calibration rows says of each map" + f.whose + "."
+		candidates := &report.Section{Title: "Candidates", Tables: []*report.Table{f.ranking}, Lines: f.mixture}
+		doc.Sections, doc.Terminal = append(doc.Sections, candidates), append([]report.Part{{Table: f.ranking, Lines: f.mixture}}, doc.Terminal...)
 	}
 	if curves := curveSection(run); curves != nil {
 		doc.Sections, doc.Files = append(doc.Sections, curves), append(doc.Files, "curves.csv")
 	}
-	doc.Facts = data.Each(run.Keys, func(k experiments.Key) report.Fact { return report.Fact{Name: k.Name, Value: fmt.Sprint(k.Value)} })
+	doc.Facts = data.Each(run.Keys, func(k method.Key) report.Fact { return report.Fact{Name: k.Name, Value: fmt.Sprint(k.Value)} })
 	for _, s := range run.Optima() {
 		doc.Facts = append(doc.Facts, report.Fact{Name: "Gradient at the end, " + s.Stage, Value: s.Optimum.String()})
 	}
@@ -515,21 +508,20 @@ type said struct {
 	*data.Predictions
 }
 
-// portrait are the figures of several methods' predictions for the same rows, the last of which is judged.
-func portrait(all []said, classes []string) ([]*report.Drawing, error) {
-	var shown []report.Shown
+// portraits are what several methods' predictions for the same rows look like.
+func portraits(all []said) (shown []report.Shown, err error) {
 	for _, s := range all {
-		p, err := diagnosis.NewPortrait(s.LogProbs, s.Labels, metrics.Settings{Rows: s.Counting(), Soft: s.Soft}, rand.New(rand.NewPCG(0, 7)))
+		p, err := diagnosis.NewPortrait(s.LogProbs, s.Labels, metrics.Settings{Rows: s.Counting(), Soft: s.Soft, Groups: s.Groups.Of}, rand.New(rand.NewPCG(0, 7)))
 		if err != nil {
 			return nil, err
 		}
 		shown = append(shown, report.Shown{Name: s.name, Portrait: p})
 	}
-	return report.Portraits(shown, classes), nil
+	return shown, nil
 }
 
 // curveSection are the learning curves of a run; nil where no stage ran in epochs.
-func curveSection(run *experiments.Run) *report.Section {
+func curveSection(run *run.Run) *report.Section {
 	var curves []report.LossCurve
 	for _, s := range run.Curves() {
 		c := report.LossCurve{Name: s.Name, Kept: float64(s.Result.Best)}

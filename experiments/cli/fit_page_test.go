@@ -21,7 +21,7 @@ func TestFitPage(t *testing.T) {
 	}
 	page, _, _ := strings.Cut(string(text), "<script>")
 	for _, part := range []string{
-		`class="verdict"`, "calibra apply", `aria-label="How often the top class is right`, `aria-label="What vq takes for what`,
+		`class="verdict"`, "calibra apply", `aria-label="How often the top class is right`, `confusions of vq: rows of a class`,
 		`aria-label="The loss of each stage`, `href="curves.csv"`, "codebook.slots",
 	} {
 		if !strings.Contains(page, part) {

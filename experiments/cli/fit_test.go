@@ -14,7 +14,8 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
+	"calibra/experiments/run"
 	"calibra/layers"
 	"calibra/layers/anchored"
 
@@ -234,7 +235,7 @@ func TestFitBroughtData(t *testing.T) {
 // TestDefaultMethod: where none is named, fit takes the recommended method, or tells which array of the rows it lacks and takes the
 // one in its place; the help of fit and compare, the README and the quickstart name the same.
 func TestDefaultMethod(t *testing.T) {
-	recommended := (*experiments.Catalog)(nil).Recommended()
+	recommended := (*method.Catalog)(nil).Recommended()
 	without := func(key string) []data.Array {
 		return slices.DeleteFunc(features(80), func(a data.Array) bool { return strings.HasSuffix(a.Name, key) })
 	}
@@ -243,14 +244,14 @@ func TestDefaultMethod(t *testing.T) {
 		method, told string
 	}{
 		{features(80), recommended.Name, ""},
-		{without("_features"), experiments.Instead[0], "features.npz has no cal_features that the default method mixture needs; sm is fitted in its place"},
-		{without("_logits"), experiments.Instead[1], "features.npz has no cal_logits that the default method mixture needs; vq is fitted in its place"},
-		{without("test_features"), experiments.Instead[0], "features.npz has no test_features "},
-		{features(experiments.FewestRows - 1), experiments.Few, "features.npz has 63 calibration rows, fewer than the 64 that the default method mixture needs; ts with temperature.prior=.2 is fitted in its place"},
+		{without("_features"), method.Instead[0], "features.npz has no cal_features that the default method mixture needs; sm is fitted in its place"},
+		{without("_logits"), method.Instead[1], "features.npz has no cal_logits that the default method mixture needs; vq is fitted in its place"},
+		{without("test_features"), method.Instead[0], "features.npz has no test_features "},
+		{features(method.FewestRows - 1), method.Few, "features.npz has 63 calibration rows, fewer than the 64 that the default method mixture needs; ts with temperature.prior=.2 is fitted in its place"},
 	} {
 		out := filepath.Join(t.TempDir(), "run")
 		code, _, stderr := calibra(t, "fit", "--quiet", "--in", write(t, c.rows), "--out", out)
-		spec, err := experiments.ReadSpec(out)
+		spec, err := run.ReadSpec(out)
 		if code != 0 || err != nil || spec.Method != c.method || !strings.Contains(stderr, c.told) || c.told == "" && stderr != "" {
 			t.Errorf("fit exits %d with %s (%v): %s\nwant %s and %q", code, spec.Method, err, stderr, c.method, c.told)
 		}
@@ -265,7 +266,7 @@ func TestDefaultMethod(t *testing.T) {
 	_, ofFit, _ := calibra(t, "fit", "--help")
 	_, ofCompare, _ := calibra(t, "compare", "--help")
 	for what, text := range map[string]string{"README": string(readme), "fit --help": ofFit, "compare --help": ofCompare} {
-		for _, name := range append(slices.Clone(experiments.Instead), experiments.Few, recommended.Name) {
+		for _, name := range append(slices.Clone(method.Instead), method.Few, recommended.Name) {
 			if !strings.Contains(text, name) {
 				t.Errorf("%s does not name %s", what, name)
 			}

@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
+	"calibra/experiments/run"
 	"calibra/graph/cuda"
 
 	"github.com/alecthomas/kong"
@@ -27,27 +28,27 @@ type settingFlags struct {
 }
 
 // found are the methods of these names, each once.
-func found(methods *experiments.Catalog, names []string) (all []experiments.Method, err error) {
+func found(methods *method.Catalog, names []string) (all []method.Method, err error) {
 	for _, name := range names {
 		m, err := methods.Find(name)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(all, func(o experiments.Method) bool { return o.Name == m.Name }) {
+		if !slices.ContainsFunc(all, func(o method.Method) bool { return o.Name == m.Name }) {
 			all = append(all, m)
 		}
 	}
 	return all, nil
 }
 
-func namesOf(all []experiments.Method) []string {
-	return data.Each(all, func(m experiments.Method) string { return m.Name })
+func namesOf(all []method.Method) []string {
+	return data.Each(all, func(m method.Method) string { return m.Name })
 }
 
 // files are those that settings are read from.
 func (f *settingFlags) files() (paths []string) {
 	for _, arg := range f.Set {
-		if experiments.IsSettingsFile(arg) {
+		if method.IsSettingsFile(arg) {
 			paths = append(paths, arg)
 		}
 	}
@@ -62,7 +63,7 @@ func (f *settingFlags) codebook() []codebookFlag {
 }
 
 // values are the settings of each named method.
-func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map[string]experiments.Values, error) {
+func (f *settingFlags) values(methods *method.Catalog, names []string) (map[string]method.Values, error) {
 	v, err := f.read(methods, names)
 	if err != nil {
 		return nil, err
@@ -72,8 +73,8 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 
 // read are the settings of all flags. Flags of the codebook that no named method would read are left out, and notice names
 // them.
-func (f *settingFlags) read(methods *experiments.Catalog, names []string) (experiments.Values, error) {
-	v, err := experiments.ReadValues(f.Set)
+func (f *settingFlags) read(methods *method.Catalog, names []string) (method.Values, error) {
+	v, err := method.ReadValues(f.Set)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (f *settingFlags) read(methods *experiments.Catalog, names []string) (exper
 		case flag.text == "":
 		case twice:
 			return nil, givenTwice(flag)
-		case !slices.ContainsFunc(named, func(m experiments.Method) bool { return m.Has(flag.key, v) }):
+		case !slices.ContainsFunc(named, func(m method.Method) bool { return m.Has(flag.key, v) }):
 			ignored = append(ignored, "--"+flag.name)
 		default:
 			v[flag.key] = flag.text
@@ -153,7 +154,7 @@ type deviceFlag struct {
 }
 
 // executor is the one that the flag names; nil is this process.
-func (f deviceFlag) executor() (experiments.Executor, error) {
+func (f deviceFlag) executor() (run.Executor, error) {
 	e, err := f.Device.Open(func(sentence string) { fmt.Fprintln(os.Stderr, "calibra:", sentence) })
 	if err != nil || e == nil {
 		return nil, err

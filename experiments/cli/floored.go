@@ -10,10 +10,3 @@ import (
 func flooredText(f *metrics.Floored, rows int) string {
 	return fmt.Sprintf("%d of %d rows give their label a probability of 1e-12 or less, which counts as 1e-12; they bear %.1f %% of the NLL", f.Rows, rows, 100*f.Share)
 }
-
-// floored prints that, with what it is said of before it, where it is much.
-func (t *terminal) floored(of string, f *metrics.Floored, rows int) {
-	if f.Much() {
-		t.printf("\n%s\n", folded(of+flooredText(f, rows)+".", width(t.out)))
-	}
-}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -46,12 +46,12 @@ func (m *memory) Predict(x *data.Set) (*data.Predictions, error) {
 // compared is the JSON of compare --folds 5 of memory and ts on a file.
 func compared(t *testing.T, in string, flags ...string) (nll map[string]float64, text string) {
 	t.Helper()
-	method := experiments.Method{Name: "memory", Line: "the labels of its rows", Needs: []string{"features", "logits"}, Cost: experiments.Moment,
-		New: func(*experiments.Options) layers.Stateful { return &memory{} }}
+	method := method.Method{Name: "memory", Line: "the labels of its rows", Needs: []string{"features", "logits"}, Cost: method.Moment,
+		New: func(*method.Options) layers.Stateful { return &memory{} }}
 	args := append([]string{"compare", "--in", in, "--methods", "nc,ts,memory", "--folds", "5", "--json", "--out", filepath.Join(t.TempDir(), "out")}, flags...)
 	var code int
 	stderr := captured(t, &os.Stderr, func() {
-		text = captured(t, &os.Stdout, func() { code = run(args, method) })
+		text = captured(t, &os.Stdout, func() { code = execute(args, method) })
 	})
 	if code != 0 {
 		t.Fatalf("%v: %s", args, stderr)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 
 	"github.com/alecthomas/kong"
 )
@@ -33,7 +33,7 @@ func asksHelp(args []string) (rest []string, all bool) {
 }
 
 // explain gives the commands their help, and lists the raw sources of another module in that of --data.
-func explain(k *kong.Kong, methods *experiments.Catalog) error {
+func explain(k *kong.Kong, methods *method.Catalog) error {
 	var sources string
 	for _, s := range methods.RawSources() {
 		sources += fmt.Sprintf(" Or %s:REST, %s.", s.Name, cmp.Or(s.Line, "rows of a source of this program's own"))
@@ -45,7 +45,7 @@ func explain(k *kong.Kong, methods *experiments.Catalog) error {
 		if err != nil {
 			return err
 		}
-		command.Detail = strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "${studies}", strings.Join(claims(methods), ", "))
+		command.Detail = strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "${studies}", strings.Join(studyNames(methods), ", "))
 		for _, f := range command.Flags {
 			if f.Name == "data" {
 				f.Help += sources

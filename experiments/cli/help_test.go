@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 )
 
 // TestHelps: the help of each command fits a terminal. A first user has it on one or two screens with an example or
@@ -57,7 +57,7 @@ func TestHelps(t *testing.T) {
 			t.Errorf("%s --help has %d examples; give one to %d", node.Name, len(calls), examples)
 		}
 		for _, call := range calls {
-			parser, err := newParser(t.Context(), &cli{}, testTerminal(), experiments.NewCatalog())
+			parser, err := newParser(t.Context(), &cli{}, testTerminal(), method.NewCatalog())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"calibra/experiments/report"
 	"calibra/graph/blas"
 	"calibra/graph/cuda"
 	"calibra/graph/work"
@@ -28,10 +29,10 @@ func deviceFound() string {
 }
 
 func (c *infoCmd) Run(t *terminal) error {
-	list := &table{columns: []column{{key: "name", left: true}, {key: "value", left: true, wrap: true}}}
+	list := &report.Table{Labels: []string{""}, Values: []report.Head{{Wrap: true}}}
 	facts := map[string]any{}
 	add := func(name, value string) {
-		list.add(words(name), words(value))
+		list.Add("", report.Row{Labels: []string{name}, Cells: report.Texts(value)})
 		facts[strings.ReplaceAll(name, " ", "_")] = value
 	}
 	add("go", fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH))

@@ -12,8 +12,10 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/experiments/verdict"
 	"calibra/layers"
 
@@ -40,8 +42,8 @@ type tableFlags struct {
 }
 
 // settings are those of raw rows.
-func (f *tableFlags) settings() experiments.OriginSettings {
-	return experiments.OriginSettings{Label: f.Label, Header: f.Header}
+func (f *tableFlags) settings() source.Settings {
+	return source.Settings{Label: f.Label, Header: f.Header}
 }
 
 // said are the flags as a command that reads the same file takes them.
@@ -84,7 +86,7 @@ func (f *scoresFlags) scores() data.Scores {
 }
 
 // settle reads the logits of a fit's rows as what they are, and holds the test rows to the calibration rows.
-func (f *inputFlags) settle(t *terminal, src *data.Source, method experiments.Method) (beside rowcheck.Findings, err error) {
+func (f *inputFlags) settle(t *terminal, src *data.Source, method method.Method) (beside rowcheck.Findings, err error) {
 	if err := src.Settle(f.scores()); err != nil {
 		return beside, err
 	}
@@ -94,7 +96,7 @@ func (f *inputFlags) settle(t *terminal, src *data.Source, method experiments.Me
 
 // told prints what the rows are and what is odd about them for these methods, or is an *InputError where the test rows
 // look wrong and that is not accepted.
-func (f *inputFlags) told(t *terminal, src *data.Source, beside *rowcheck.Findings, methods ...experiments.Method) error {
+func (f *inputFlags) told(t *terminal, src *data.Source, beside *rowcheck.Findings, methods ...method.Method) error {
 	if src.Scores.Normalized() {
 		t.remark("read_as", "%s holds %s: their logarithms are taken (--logits if they are logits)", src.Path, src.ReadAs)
 	}
@@ -127,10 +129,10 @@ func warnFound(t *terminal, path string, beside *rowcheck.Findings, features boo
 }
 
 // readsFeatures reports whether a method needs the features of the rows.
-func readsFeatures(m experiments.Method) bool { return slices.Contains(m.Needs, "features") }
+func readsFeatures(m method.Method) bool { return slices.Contains(m.Needs, "features") }
 
 // noteWeighing says how a method takes weights that its reference has no form for.
-func noteWeighing(t *terminal, m experiments.Method, src *data.Source) {
+func noteWeighing(t *terminal, m method.Method, src *data.Source) {
 	if m.Weighing != "" && src.Cal.ForFit().Weights != nil {
 		t.note("%s has no weighted form in its reference: %s", m.Name, m.Weighing)
 	}
@@ -164,13 +166,13 @@ func warnDiffer(t *terminal, path string, c *layers.Comparison) {
 }
 
 // brought reports whether arg names data of the catalog. A file of that name comes first.
-func brought(methods *experiments.Catalog, arg string) bool {
+func brought(methods *method.Catalog, arg string) bool {
 	_, err := os.Stat(arg)
-	return methods.HasData(arg) && errors.Is(err, fs.ErrNotExist)
+	return source.Registry(methods.RawSources()).HasData(arg) && errors.Is(err, fs.ErrNotExist)
 }
 
 // decodeInput is decodePath for what may name data of the catalog.
-func decodeInput(methods *experiments.Catalog) kong.MapperFunc {
+func decodeInput(methods *method.Catalog) kong.MapperFunc {
 	return decodePathOr(func(word string) bool { return brought(methods, word) })
 }
 
@@ -199,7 +201,7 @@ func decodeModel(ctx *kong.DecodeContext, target reflect.Value) error {
 }
 
 // decodePredictions is decodeInput, and a folder with predictions.npz, as fit writes it, stands for that file.
-func decodePredictions(methods *experiments.Catalog) kong.MapperFunc {
+func decodePredictions(methods *method.Catalog) kong.MapperFunc {
 	return func(ctx *kong.DecodeContext, target reflect.Value) error {
 		err := decodeInput(methods)(ctx, target)
 		file := filepath.Join(target.String(), "predictions.npz")
@@ -212,14 +214,14 @@ func decodePredictions(methods *experiments.Catalog) kong.MapperFunc {
 
 // open reads a features file, or makes the rows of other data: features and logits of the first encoder where they are
 // raw, trained with the seed. as is what the user says that logits are, "" for nothing, and encoder names another.
-func (f *tableFlags) open(ctx context.Context, t *terminal, methods *experiments.Catalog, arg string, seed uint64, names data.Names, as data.Scores, encoder string) (*data.Source, error) {
+func (f *tableFlags) open(ctx context.Context, t *terminal, methods *method.Catalog, arg string, seed uint64, names data.Names, as data.Scores, encoder string) (*data.Source, error) {
 	_, absent := os.Stat(arg)
-	if !methods.Makes(arg) && *f == (tableFlags{}) && (data.NamesFeatures(arg) || absent == nil) {
+	if !source.Registry(methods.RawSources()).Makes(arg) && *f == (tableFlags{}) && (data.NamesFeatures(arg) || absent == nil) {
 		return data.OpenContext(ctx, arg, names)
 	}
 	settings := f.settings()
 	settings.Scores = as
-	o, err := methods.OpenOrigin(arg, settings)
+	o, err := source.Registry(methods.RawSources()).Open(arg, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +252,7 @@ func (f *tableFlags) labels(arg string, classes []string) string {
 }
 
 // encoded are the rows of data, by the encoder of that name where they are raw ("": the first), trained with the seed.
-func encoded(ctx context.Context, t *terminal, o *experiments.Origin, seed uint64, encoder string) (*experiments.Problem, error) {
+func encoded(ctx context.Context, t *terminal, o *source.Origin, seed uint64, encoder string) (*source.Problem, error) {
 	training, steps := t.steps(ctx, 0)
 	p, err := o.Load(training, seed, encoder, "")
 	steps.clear()
@@ -266,7 +268,7 @@ func encoded(ctx context.Context, t *terminal, o *experiments.Origin, seed uint6
 // seedOf is the seed that the model was fitted with, whose encoder brought data are read by; 0
 // where the folder does not record it.
 func seedOf(model string) (uint64, error) {
-	spec, err := experiments.ReadSpec(filepath.Dir(modelFile(model)))
+	spec, err := run.ReadSpec(filepath.Dir(modelFile(model)))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -4,19 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+	"calibra/experiments/run"
 	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
@@ -114,7 +114,7 @@ func fittedRows(t *terminal, model layers.Bounded, profile *layers.Profile, dir 
 	if fitted(cal) {
 		return cal, nil
 	}
-	spec, err := experiments.ReadSpec(dir)
+	spec, err := run.ReadSpec(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func fittedRows(t *terminal, model layers.Bounded, profile *layers.Profile, dir 
 // sets are the prediction sets of the test rows: arrays sets and sets_marginal (N×C, 1 where
 // the class is in the set), sets_region (N) and sets_level (1). Regions need features; without, all rows are one. Their scores come from the val rows of the file or,
 // where it has none, from its cal rows, which the model may have seen; then there is a warning.
-func sets(t *terminal, model layers.Stateful, method experiments.Method, src *data.Source, p *data.Predictions, level float64) ([]data.Array, error) {
+func sets(t *terminal, model layers.Stateful, method method.Method, src *data.Source, p *data.Predictions, level float64) ([]data.Array, error) {
 	rows, part := src.Val, "val"
 	if rows == nil {
 		rows, part = src.Cal, "cal"
@@ -144,7 +144,7 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 	if part == "cal" {
 		t.warn("sets", "warning: the scores of the prediction sets come from the cal rows; if the model was fitted to them, the sets cover less than they say: put labelled rows that it has not seen into val_features, val_logits, val_labels")
 	}
-	said, err := experiments.Predict(model, rows)
+	said, err := run.Predict(model, rows)
 	if err != nil {
 		return nil, data.Inputf(src.Path, "%w", err)
 	}
@@ -206,23 +206,23 @@ func (j *Judged) coverage() (*metrics.SetCoverage, error) {
 	return c, nil
 }
 
-// printCoverage prints a line for all rows and one for each region.
-func printCoverage(out io.Writer, c *metrics.SetCoverage) {
-	fmt.Fprintln(out, "\nprediction sets")
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "region\trows\tcoverage\t95 % interval\tclasses\tmarginal coverage\tclasses\t")
-	line := func(name string, r metrics.Coverage) {
-		fmt.Fprintf(w, "%s\t%d\t%.3f\t%s\t%.2f\t%.3f\t%.2f\t\n",
-			name, r.Rows, r.Coverage, intervalText(metrics.Interval{Low: r.CI[0], High: r.CI[1]}, 3), r.Size, r.Marginal, r.MarginalSize)
+// coverageSection is a row for all rows and one for each region.
+func coverageSection(c *metrics.SetCoverage) *report.Section {
+	t := &report.Table{Labels: []string{"prediction sets of region"},
+		Values: report.Heads("rows", "coverage", "95 % interval", "classes", "marginal coverage", "classes")}
+	add := func(name string, r metrics.Coverage) {
+		interval := intervalText(metrics.Interval{Low: r.CI[0], High: r.CI[1]}, 3)
+		t.Add("", report.Row{Labels: []string{name}, Cells: report.Texts(r.Rows, metrics.Fixed(r.Coverage, 3), interval,
+			metrics.Fixed(r.Size, 2), metrics.Fixed(r.Marginal, 3), metrics.Fixed(r.MarginalSize, 2))})
 	}
-	line("all", c.All)
+	add("all", c.All)
 	least, leastMarginal := math.Inf(1), math.Inf(1)
 	for k, r := range c.Regions {
 		if r.Rows > 0 {
-			line(fmt.Sprint(k), r)
+			add(fmt.Sprint(k), r)
 			least, leastMarginal = min(least, r.Coverage), min(leastMarginal, r.Marginal)
 		}
 	}
-	w.Flush()
-	fmt.Fprintf(out, "least covered region: %.3f, by marginal sets %.3f\n", least, leastMarginal)
+	return &report.Section{Title: "Prediction sets", Tables: []*report.Table{t},
+		Lines: []string{fmt.Sprintf("least covered region: %.3f, by marginal sets %.3f", least, leastMarginal)}}
 }

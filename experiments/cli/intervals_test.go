@@ -9,7 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/run"
 
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
@@ -122,7 +122,7 @@ func TestIntervalsAreOfTheFittedRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cal, err := experiments.Spec{Method: "vq", Split: data.PaperText}.Calibration(src)
+	cal, err := run.Spec{Method: "vq", Split: data.PaperText}.Calibration(src)
 	if err != nil || cal.Len() != 270 {
 		t.Fatal(err, cal.Len())
 	}

@@ -6,15 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
 	"calibra/graph/work"
@@ -48,7 +52,7 @@ type judgedFlags struct {
 }
 
 // raw is an *InputError of a csv file of raw rows, unless a network is to be trained on them.
-func (f *judgedFlags) raw(methods *experiments.Catalog, path string) error {
+func (f *judgedFlags) raw(methods *method.Catalog, path string) error {
 	if f.Encoder != "" || brought(methods, path) || !data.HoldsRaw(path) {
 		return nil
 	}
@@ -57,7 +61,7 @@ func (f *judgedFlags) raw(methods *experiments.Catalog, path string) error {
 
 // judged reads predictions with labels. Of a features file, and of other data that calibra fit takes, they are the
 // classifier's own for the test rows, which lie where the principal components of their features say.
-func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*Judged, error) {
+func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *method.Catalog, path string, seed uint64) (*Judged, error) {
 	if err := f.raw(methods, path); err != nil {
 		return nil, err
 	}
@@ -81,8 +85,8 @@ func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *experime
 }
 
 // readJudged are predictions that a file holds; of what the program makes itself there are none.
-func readJudged(ctx context.Context, methods *experiments.Catalog, path string, as data.Scores) (*Judged, error) {
-	if methods.Makes(path) {
+func readJudged(ctx context.Context, methods *method.Catalog, path string, as data.Scores) (*Judged, error) {
+	if source.Registry(methods.RawSources()).Makes(path) {
 		return nil, data.ErrNoPredictions
 	}
 	p, err := data.ReadPredictionsContext(ctx, path, as)
@@ -99,7 +103,7 @@ func newJudged(p *data.Predictions, path string) *Judged {
 
 // fitted is the verdict on methods that are fitted to the calibration rows of the same file, where g is what corrections of these rows
 // gain; nil where it has none.
-func (j *Judged) fitted(ctx context.Context, t *terminal, methods *experiments.Catalog, seed uint64, g *metrics.Recovered) (
+func (j *Judged) fitted(ctx context.Context, t *terminal, methods *method.Catalog, seed uint64, g *metrics.Recovered) (
 	*verdict.Verdict, error) {
 	if j.source == nil {
 		return nil, nil
@@ -122,7 +126,7 @@ func (j *Judged) repaired(ctx context.Context, v *verdict.Verdict, features stri
 	switch in := quoted(relative(j.path)); {
 	case v.Say == verdict.CannotTell && j.source != nil && features == "" && study.CrossFit(v, in, labelledRows(ctx, j.path)):
 	case v.Say == verdict.Use && !slices.Contains(verdict.Corrections[1:], v.Method):
-		v.Commands = remedy(v, study.Commands(in, experiments.Spec{Method: v.Method, Seed: seed}, 0))
+		v.Commands = remedy(v, study.Commands(in, run.Spec{Method: v.Method, Seed: seed}, 0))
 	case j.described != nil:
 		corrections(v, "", cmp.Or(features, j.path))
 	default:
@@ -145,7 +149,7 @@ func labelledRows(ctx context.Context, path string) int {
 }
 
 // tested is a features file, or other data, with test rows.
-func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *experiments.Catalog, path string, seed uint64) (*data.Source, error) {
+func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *method.Catalog, path string, seed uint64) (*data.Source, error) {
 	src, err := f.open(ctx, t, methods, path, seed, data.Names{}, f.scores(), f.Encoder)
 	if err == nil {
 		err = src.Require("test_logits")
@@ -161,12 +165,12 @@ func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *experime
 }
 
 // unchanged are the classifier's own predictions for the test rows of a file.
-func unchanged(ctx context.Context, methods *experiments.Catalog, src *data.Source, path string) (*Judged, error) {
+func unchanged(ctx context.Context, methods *method.Catalog, src *data.Source, path string) (*Judged, error) {
 	m, err := methods.Find(verdict.Classifier)
 	if err != nil {
 		return nil, err
 	}
-	classifier, _, err := m.Build(experiments.Options{Catalog: methods})
+	classifier, _, err := m.Build(method.Options{Catalog: methods})
 	if err != nil {
 		return nil, err
 	}
@@ -306,7 +310,7 @@ const placedRows = 4000
 
 // place is where the classifier is wrong, as calibra diagnose finds it by its defaults in the test rows of a source; nil where they are
 // too few, more than most, or without features.
-func place(ctx context.Context, t *terminal, methods *experiments.Catalog, src *data.Source, path string, most int) (
+func place(ctx context.Context, t *terminal, methods *method.Catalog, src *data.Source, path string, most int) (
 	*diagnosis.Diagnosis, error) {
 	test := src.Test.ForFit()
 	if test.Features == nil || test.Logits == nil || test.Len() < diagnosis.FewestRows || test.Len() > most ||
@@ -326,6 +330,16 @@ func place(ctx context.Context, t *terminal, methods *experiments.Catalog, src *
 		_, err = verdict.JudgeDiagnosis(d, nil)
 	}
 	return d, err
+}
+
+// portraits are what the predictions look like.
+func (j *Judged) portraits() ([]report.Shown, error) {
+	return portraits([]said{{strings.TrimSuffix(filepath.Base(j.path), ".npz"), j.Predictions}})
+}
+
+// card is that of a verdict on the predictions.
+func (j *Judged) card(v *verdict.Verdict, seen []report.Shown) *report.Drawing {
+	return report.NewCard(v, seen, report.Names{Classes: j.ClassNames, Groups: j.Groups.Names}, sharesOf(j.source))
 }
 
 // counting is how the rows count and what their labels are.
@@ -358,12 +372,9 @@ func (j *Judged) byName() (err error) {
 // mostParts is how many classes or groups a table shows.
 const mostParts = 50
 
-// partsTable is a row for each class or group, named below head; nil of none.
-func partsTable(head string, all []metrics.Part) *report.Table {
-	if all == nil {
-		return nil
-	}
-	heads := report.Heads("rows", "accuracy", "confidence", "NLL", "share", "predicted")
+// partsSection is a row for each class or group, named below head.
+func partsSection(title, head, note string, all []metrics.Part) *report.Section {
+	heads := append(report.Heads("rows", "accuracy", "confidence", "NLL"), report.Head{Text: "share", Drop: 1}, report.Head{Text: "predicted", Drop: 1})
 	if !slices.ContainsFunc(all, func(p metrics.Part) bool { return p.Share > 0 }) {
 		heads = heads[:4] // groups have no share
 	}
@@ -375,25 +386,14 @@ func partsTable(head string, all []metrics.Part) *report.Table {
 		}
 		t.Add("", report.Row{Labels: []string{p.Name}, Cells: cells[:len(heads)]})
 	}
-	return t
-}
-
-// byName prints the tables of classes and groups, if there are any.
-func (t *terminal) byName(r *metrics.Report) error {
-	for _, of := range []*report.Table{partsTable("class", r.ByClass), partsTable("group", r.ByGroup), multicalibrationTable(r.Multicalibration)} {
-		if of != nil {
-			t.printf("\n")
-			t.tables(reported(of, map[string]int{"share": 1, "predicted": 1}))
-		}
+	if more := len(all) - mostParts; more > 0 {
+		note += fmt.Sprintf(" %d more are in the JSON.", more)
 	}
-	return t.failed
+	return &report.Section{Title: title, Note: note, Tables: []*report.Table{t}}
 }
 
-// multicalibrationTable is a row for all rows and for each group, in its worst class, the worst first; nil of none.
+// multicalibrationTable is a row for all rows and for each group, in its worst class, the worst first.
 func multicalibrationTable(m *metrics.Multicalibration) *report.Table {
-	if m == nil {
-		return nil
-	}
 	t := &report.Table{Labels: []string{"calibration of group", "class"}, Values: report.Heads("rows", "ECCE", "sigma", "p", "p of all")}
 	worst := slices.SortedStableFunc(slices.Values(m.Groups), func(a, b metrics.Segment) int { return cmp.Compare(b.Sigma, a.Sigma) })
 	for _, s := range worst[:min(len(worst), mostParts)] {
@@ -411,15 +411,4 @@ func multicalibrationText(m *metrics.Multicalibration) string {
 	}
 	return fmt.Sprintf("multicalibration error %.5f, %.2f standard deviations of calibrated predictions (p %s; %s over all groups and classes): %s",
 		m.Error, m.Sigma, verdict.P(m.PValue), verdict.P(m.Adjusted), worst)
-}
-
-// partsSection is the same on a page; nil of none.
-func partsSection(title, note string, all []metrics.Part) *report.Section {
-	if all == nil {
-		return nil
-	}
-	if more := len(all) - mostParts; more > 0 {
-		note += fmt.Sprintf(" %d more are in the JSON.", more)
-	}
-	return &report.Section{Title: title, Note: note, Tables: []*report.Table{partsTable(title, all)}}
 }

@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
+	"calibra/experiments/run"
 	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/layers"
@@ -34,7 +35,7 @@ func (Mine) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 // TestMethodFromOutside: fit, apply, compare, study and methods know a method that is
 // handed to the command, and a saved model of it is read back by its name.
 func TestMethodFromOutside(t *testing.T) {
-	mine := experiments.OnCodewords("mine", "one temperature on the quantized head", Mine{})
+	mine := method.OnCodewords("mine", "one temperature on the quantized head", Mine{})
 	in, dir := write(t, features(200)), t.TempDir()
 	fitted, applied := filepath.Join(dir, "fit"), filepath.Join(dir, "applied.npz")
 	for _, args := range [][]string{
@@ -47,7 +48,7 @@ func TestMethodFromOutside(t *testing.T) {
 		var code int
 		var stdout string
 		stderr := captured(t, &os.Stderr, func() {
-			stdout = captured(t, &os.Stdout, func() { code = run(args, mine) })
+			stdout = captured(t, &os.Stdout, func() { code = execute(args, mine) })
 		})
 		if code != 0 {
 			t.Fatalf("%s exits %d: %s", args[0], code, stderr)
@@ -73,7 +74,7 @@ func TestSettingsReachTheModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := experiments.Spec{Method: "vq", Split: "paper", Set: "codebook.codewords=8 bilinear.scale=learned calibrate.epochs=3 divide.epochs=2"}
+	spec := run.Spec{Method: "vq", Split: "paper", Set: "codebook.codewords=8 bilinear.scale=learned calibrate.epochs=3 divide.epochs=2"}
 	fit, err := spec.Fit(t.Context(), src, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestSettingsReachTheModel(t *testing.T) {
 	if err := fit.Write(out); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := experiments.LoadModel(filepath.Join(out, "model.safetensors")); err != nil {
+	if _, _, err := method.Load(filepath.Join(out, "model.safetensors")); err != nil {
 		t.Error(err)
 	}
 	text, err := os.ReadFile(filepath.Join(out, "config.json"))

@@ -5,7 +5,8 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
+	"calibra/experiments/report"
 )
 
 type methodsCmd struct {
@@ -17,37 +18,37 @@ type methodsCmd struct {
 	JSON bool `help:"Print JSON."`
 }
 
-func (c *methodsCmd) Run(t *terminal, methods *experiments.Catalog) error {
+func (c *methodsCmd) Run(t *terminal, methods *method.Catalog) error {
 	if c.Name != "" {
 		return c.settings(t, methods)
 	}
 	if c.Set != nil {
 		return data.Inputf("", "--set is of the settings of one method; name it, such as calibra methods ts --set optim.rule=adam")
 	}
-	list := &table{columns: []column{
-		{head: "method", left: true}, {head: "group", left: true, drop: 1}, {head: "needs", left: true, wrap: true}, {head: "what it is", key: "what", left: true, wrap: true},
-	}}
+	list := &report.Table{Labels: []string{"method"},
+		Values: []report.Head{{Text: "group", Drop: 1, Wrap: true}, {Text: "needs", Wrap: true}, {Text: "what it is", Key: "what", Wrap: true}}}
 	aside := 0
 	for _, m := range methods.Grouped() {
 		if m.Group.Aside() && !c.All {
 			aside++
 			continue
 		}
-		list.add(words(m.Name), words(string(m.Group)), cell{text: strings.Join(m.Needs, ", "), value: m.Needs}, words(m.Line))
+		needs := report.Cell{Text: strings.Join(m.Needs, ", "), Value: m.Needs}
+		list.Add("", report.Row{Labels: []string{m.Name}, Cells: []report.Cell{{Text: string(m.Group)}, needs, {Text: m.Line}}})
 	}
 	if c.JSON {
-		return t.json(list.objects())
+		return t.json(list.Objects())
 	}
 	t.tables(list)
 	more := ""
 	if aside > 0 {
 		more = fmt.Sprintf("; --all lists %d variants and controls more", aside)
 	}
-	return t.closing(fmt.Sprintf("%d methods; calibra methods NAME lists the settings of one%s", len(list.rows), more))
+	return t.closing(fmt.Sprintf("%d methods; calibra methods NAME lists the settings of one%s", list.Len(), more))
 }
 
 // settings lists the keys of one method.
-func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
+func (c *methodsCmd) settings(t *terminal, methods *method.Catalog) error {
 	if c.All {
 		return data.Inputf("", "--all is of the list of methods; leave it out, or the name %s", c.Name)
 	}
@@ -55,7 +56,7 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	values, err := experiments.ReadValues(c.Set)
+	values, err := method.ReadValues(c.Set)
 	if err != nil {
 		return err
 	}
@@ -63,20 +64,20 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	_, keys, err := m.Build(experiments.Options{Catalog: methods, Values: divided[m.Name]})
+	_, keys, err := m.Build(method.Options{Catalog: methods, Values: divided[m.Name]})
 	if err != nil {
 		return err
 	}
-	list := &table{columns: []column{{head: "key", left: true}, {head: "default", left: true, wrap: true}, {head: "what it is", left: true, wrap: true}}}
+	list := &report.Table{Labels: []string{"key"}, Values: []report.Head{{Text: "default", Wrap: true}, {Text: "what it is", Wrap: true}}}
 	for _, k := range keys {
 		what := k.Line + "; " + k.Kind
 		if k.Paper != "" {
 			what += "; paper: " + k.Paper
 		}
-		list.add(words(k.Name), words(fmt.Sprint(k.Default)), words(what))
+		list.Add("", report.Row{Labels: []string{k.Name}, Cells: report.Texts(k.Default, what)})
 	}
 	if c.JSON {
-		return t.json(data.Each(keys, func(k experiments.Key) map[string]any {
+		return t.json(data.Each(keys, func(k method.Key) map[string]any {
 			return map[string]any{"key": k.Name, "default": k.Default, "type": k.Kind, "paper": k.Paper, "what": k.Line}
 		}))
 	}

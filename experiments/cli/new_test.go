@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -103,6 +104,16 @@ func TestModulesAsTold(t *testing.T) {
 		if text := readText(t, dir, "README.md"); strings.Count(text, "\n") > 10 {
 			t.Errorf("the README.md of %s has more than ten lines", part.Name())
 		}
+	}
+	// A study of rows that are a Markov chain: what new writes, with mine.go as its user writes it.
+	chain := filepath.Join(parent, "chain")
+	followed(t, filepath.Join(parent, "calibra"), []string{"./calibra new ../chain --study"})
+	text := readText(t, "testdata", "markov.go")
+	if err := cmp.Or(os.WriteFile(filepath.Join(chain, "mine.go"), []byte(text), 0o666), os.Remove(filepath.Join(chain, "mine_test.go"))); err != nil {
+		t.Fatal(err)
+	}
+	if out := followed(t, chain, []string{"go vet ./...", "go run . theory mine"}); !strings.Contains(out, "bands hold") || strings.Count(text, "\n") > 60 {
+		t.Errorf("the study of %d lines says\n%s", strings.Count(text, "\n"), out)
 	}
 	// The map that is written is the one of vq, to the last bit.
 	followed(t, filepath.Join(parent, "mine"), []string{"go run . fit --in digits --method vq --out runs/vq", "cmp runs/vq/predictions.npz runs/mine/predictions.npz"})

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/run"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
@@ -88,7 +88,7 @@ func TestFitGivesTheGradientWhereItsStepsEnd(t *testing.T) {
 		t.Error("the page does not give the gradient")
 	}
 	for _, text := range []string{stdout, readText(t, out, "config.json")} {
-		var got struct{ Residuals []experiments.StageResidual }
+		var got struct{ Residuals []run.StageResidual }
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/run"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -166,7 +166,7 @@ func TestQuickstartPageInBrowser(t *testing.T) {
 	}
 	q := &quick{source: src}
 	for _, method := range quickMethods[:2] {
-		run, err := experiments.Spec{Method: method.name, Data: "letter", Split: data.NoValidation}.Fit(t.Context(), src, nil)
+		run, err := run.Spec{Method: method.name, Data: "letter", Split: data.NoValidation}.Fit(t.Context(), src, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,8 +178,12 @@ func TestQuickstartPageInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	q.verdict.Commands = []string{"calibra fit --in runs/quickstart/features.npz --method ts --out runs/ts"}
+	document, err := q.document()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var page bytes.Buffer
-	if err := (&quickstartCmd{Out: "runs/quickstart"}).page(&page, q); err != nil {
+	if err := document.WriteHTML(&page); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "quickstart.html")
@@ -201,7 +205,7 @@ const lookAtPage = `(want => {
   check(!want.command || verdict?.querySelector("pre")?.textContent.includes(want.command), "the verdict has no command " + want.command);
   check(!want.winner || all("tr.winner").length > 0, "no winner is marked");
   check(all("figure svg").length >= want.figures, all("figure svg").length + " figures, not " + want.figures);
-  for (const svg of all("svg")) check(svg.closest('[role="img"], [role="group"], [aria-hidden="true"], .legend, #place')?.matches("[aria-label], [aria-hidden], .legend, #place"), "a figure has no text in its place");
+  for (const svg of all("svg")) check(svg.closest('[role="img"], [role="group"], [aria-hidden="true"], .legend')?.matches("[aria-label], [aria-hidden], .legend"), "a figure has no text in its place");
 
   // Only tables scroll sideways. A printed page is as wide as its paper: the test of prints holds that.
   const paper = 1047, scrolls = e => /auto|scroll|hidden|clip/.test(getComputedStyle(e).overflowX);

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/program"
 	"calibra/layers"
 	"calibra/optim"
@@ -18,12 +18,12 @@ import (
 )
 
 // parts are a rule, a metric, a raw source and a study of the theory from outside.
-func parts() []experiments.Part {
-	return []experiments.Part{
-		experiments.Rule{Name: "steady", New: func(s *experiments.RuleSettings) optim.Rule {
-			return optim.SGD{Rate: s.Float("step", 0.01, experiments.Positive, "length of a step")}
+func parts() []method.Part {
+	return []method.Part{
+		method.Rule{Name: "steady", New: func(s *method.RuleSettings) optim.Rule {
+			return optim.SGD{Rate: s.Float("step", 0.01, method.Positive, "length of a step")}
 		}},
-		experiments.Metric{Key: "wrong", Title: "wrong share", Row: func(l []float64, y int) float64 {
+		method.Metric{Key: "wrong", Title: "wrong share", Row: func(l []float64, y int) float64 {
 			for _, v := range l {
 				if v > l[y] {
 					return 1
@@ -31,7 +31,7 @@ func parts() []experiments.Part {
 			}
 			return 0
 		}},
-		experiments.RawSource{Name: "mine", Line: "letters, a comma between them", Open: func(rest string, s data.RawSettings, rng *rand.Rand) (*data.Raw, error) {
+		method.RawSource{Name: "mine", Line: "letters, a comma between them", Open: func(rest string, s data.RawSettings, rng *rand.Rand) (*data.Raw, error) {
 			t, err := data.OpenCSV(rest, "")
 			if err != nil {
 				return nil, err
@@ -39,7 +39,7 @@ func parts() []experiments.Part {
 			t.Name = "of-mine"
 			return t.Divide(s, rng)
 		}},
-		experiments.Study(theory.NewStudy("asked", "what is asked", theory.Question{
+		Study(theory.NewStudy("asked", "what is asked", theory.Question{
 			Population: theory.Population{Design: theory.Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 4, Decades: 1}},
 			Estimator:  theory.Estimator{Map: layers.Dirichlet{}}, Replicates: 4,
 		})),
@@ -66,7 +66,7 @@ func TestTheoryOfAPart(t *testing.T) {
 func with(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	stderr = captured(t, &os.Stderr, func() {
-		stdout = captured(t, &os.Stdout, func() { code = run(args, parts()...) })
+		stdout = captured(t, &os.Stdout, func() { code = execute(args, parts()...) })
 	})
 	return code, stdout, stderr
 }
@@ -213,7 +213,7 @@ func TestSourceFromOutside(t *testing.T) {
 			t.Errorf("%s --help does not tell of the source", command)
 		}
 	}
-	if names := experiments.NewCatalog(parts()...).RawSources(); !slices.ContainsFunc(names, func(s data.RawSource) bool { return s.Name == "mine" }) {
+	if names := method.NewCatalog(parts()...).RawSources(); !slices.ContainsFunc(names, func(s data.RawSource) bool { return s.Name == "mine" }) {
 		t.Error("the catalog has no source")
 	}
 }

@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/program"
+	"calibra/experiments/report"
 	"calibra/experiments/report/tensorboard"
 	"calibra/layers/encoders"
 	"calibra/optim"
@@ -41,7 +42,7 @@ type pretrainCmd struct {
 	optim optim.Settings // that the flags ask for
 }
 
-func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
+func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalog) error {
 	network, err := c.network()
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func (c *pretrainCmd) network() (encoders.Network, error) {
 }
 
 // rows opens the rows that the flags name, and returns where encode finds them again.
-func (c *pretrainCmd) rows(catalog *experiments.Catalog) (origin encoders.Origin, raw *data.Raw, err error) {
+func (c *pretrainCmd) rows(catalog *method.Catalog) (origin encoders.Origin, raw *data.Raw, err error) {
 	if c.Data, err = data.AbsoluteRaw(c.Data, catalog.RawSources()); err != nil { // encode may be called from elsewhere
 		return origin, nil, err
 	}
@@ -198,7 +199,7 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 	if raw.Notice != "" {
 		t.warn("raw_rows", "warning: of %s %s", raw.Name, raw.Notice)
 	}
-	list := &table{columns: []column{{head: "rows", left: true}, {head: "N", key: "n"}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"}}}
+	list := &report.Table{Labels: []string{"rows"}, Values: report.Heads("N", "ACC", "NLL")}
 	var test string
 	var scores []tensorboard.Scalar
 	for _, part := range partsOf(raw) {
@@ -206,7 +207,8 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 		if err != nil {
 			return err
 		}
-		list.add(words(part.name), cell{text: strconv.Itoa(part.rows.Len()), value: part.rows.Len()}, decimals(accuracy, 4), decimals(nll, 4))
+		size := report.Cell{Text: strconv.Itoa(part.rows.Len()), Value: part.rows.Len()}
+		list.Add("", report.Row{Labels: []string{part.name}, Cells: []report.Cell{size, report.Number(accuracy, 4), report.Number(nll, 4)}})
 		scores = append(scores, tensorboard.Scalar{Tag: "metrics/" + part.name + "_accuracy", Value: accuracy}, tensorboard.Scalar{Tag: "metrics/" + part.name + "_nll", Value: nll})
 		if part.name == "test" {
 			test = fmt.Sprintf("test accuracy %.4f, NLL %.4f", accuracy, nll)
@@ -216,14 +218,13 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 		return err
 	}
 	if c.JSON {
-		return t.json(map[string]any{"encoder": m.Network.Name(), "data": raw.Name, "features": m.Features(), "weights": m.Weights().Size(), "epochs": r.Epochs, "best_epoch": r.Best, "rows": list.objects(), "out": c.Out})
+		return t.json(map[string]any{"encoder": m.Network.Name(), "data": raw.Name, "features": m.Features(), "weights": m.Weights().Size(), "epochs": r.Epochs, "best_epoch": r.Best, "rows": list.Objects(), "out": c.Out})
 	}
 	about := fmt.Sprintf("%s on %s: %d features, %d weights; %s after %d epochs, weights of epoch %d kept, %.1f s",
 		m.Network.Name(), raw.Name, m.Features(), m.Weights().Size(), r.Ended, r.Epochs, r.Best, m.Config.Result.Seconds)
-	t.printf("%s\n\n", strings.Join(broken(about, width(t.out)), "\n"))
-	t.tables(list)
+	t.parts(report.Part{Lines: []string{about}}, report.Part{Table: list})
 	out := relative(c.Out)
-	t.printf("\n%s\n  %s\n", folded("To write the features and logits of the rows that were set aside:", width(t.out)), program.Called("calibra encode --model "+quoted(out)+" --out features.npz"))
+	t.printf("\n%s\n  %s\n", report.Folded("To write the features and logits of the rows that were set aside:", width(t.out)), program.Called("calibra encode --model "+quoted(out)+" --out features.npz"))
 	return t.closing(test, out)
 }
 
@@ -244,7 +245,7 @@ func (c *pretrainCmd) chosen(m *encoders.Model, s optim.Settings) map[string]any
 
 // settings reads those of the training, with each encoder's defaults.
 func (c *pretrainCmd) settings() error {
-	values, err := experiments.ReadValues(c.Set)
+	values, err := method.ReadValues(c.Set)
 	if err != nil {
 		return err
 	}
@@ -255,13 +256,13 @@ func (c *pretrainCmd) settings() error {
 	if c.Epochs >= 0 {
 		epochs = c.Epochs
 	}
-	o := experiments.Options{Values: values}
+	o := method.Options{Values: values}
 	c.optim = optim.Settings{
 		Epochs: cmp.Or(epochs, 100), Batch: o.Int("batch", 128, 1, "", "rows per step"),
 		Patience: o.Int("patience", 10, 1, "", "epochs without a better validation NLL to stop after"),
 		Rule: optim.AdamW{
-			Rate:        o.Float("rate", 1e-3, experiments.Positive, "", "learning rate"),
-			WeightDecay: o.Float("decay", decay, experiments.NonNegative, "", "weight decay of AdamW"),
+			Rate:        o.Float("rate", 1e-3, method.Positive, "", "learning rate"),
+			WeightDecay: o.Float("decay", decay, method.NonNegative, "", "weight decay of AdamW"),
 		},
 	}
 	return o.Finish("the training has no")

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
@@ -24,14 +25,14 @@ import (
 const paces = "testdata/paces.csv"
 
 // recorded are the fits in paces.
-var recorded = []experiments.Spec{
+var recorded = []run.Spec{
 	{Method: "mixture", Split: data.NoValidation}, {Method: "auto", Split: data.NoValidation}, {Method: "corrected", Split: data.NoValidation},
 	{Method: "vq", Split: data.PaperText},
 	{Method: "vq", Split: data.NoValidation},
 }
 
 // runName is what paces call a fit.
-func runName(s experiments.Spec) string {
+func runName(s run.Spec) string {
 	return fmt.Sprintf("%s %s", s.Method, s.Split)
 }
 
@@ -41,7 +42,7 @@ type step struct{ at, from, to float64 }
 // record writes paces, which takes minutes.
 func record(t *testing.T) {
 	t.Helper()
-	o, err := (*experiments.Catalog)(nil).OpenOrigin("letter", experiments.OriginSettings{})
+	o, err := source.Registry(nil).Open("letter", source.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestTimeLeftIsWithinAFactorOfTwo(t *testing.T) {
 		steps := runs[name]
 		total := steps[len(steps)-1].at
 		at := silence.Seconds()
-		p := pace{expected: spec.Expected(experiments.SizeOf(letters))}
+		p := pace{expected: spec.Expected(source.SizeOf(letters))}
 		before := 0.0
 		for _, s := range steps {
 			if before <= at && at < s.at {

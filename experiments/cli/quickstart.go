@@ -3,16 +3,16 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/experiments/study"
-	"calibra/experiments/verdict"
 	"calibra/graph/work"
 )
 
@@ -51,22 +51,26 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return c.unfinished(ctx, err)
 	}
-	list := q.table()
-	out := disk.NewFolder(c.Out, experiments.RunGroup)
+	page, err := q.document()
+	if err != nil {
+		return err
+	}
+	list := page.Sections[0].Tables[0]
+	out := disk.NewFolder(c.Out, run.Group)
 	defer out.Discard()
 	q.last().Add(out)
-	out.WriteFile("results.csv", list.csv)
+	out.WriteFile("results.csv", list.WriteCSV)
 	out.WriteFile("features.npz", data.NPZ(sourceArrays(q.source)...))
-	out.WriteFile(experiments.RunPage, func(w io.Writer) error { return c.page(w, q) })
+	out.WriteFile(run.Page, page.WriteHTML)
 	if err := out.Commit(); err != nil {
 		return c.unfinished(ctx, err)
 	}
 	if c.JSON {
-		return t.json(map[string]any{"results": list.objects(), "found": q.verdict.Text()[0], "verdict": q.verdict, "out": c.Out})
+		return t.json(map[string]any{"results": list.Objects(), "found": q.verdict.Text()[0], "verdict": q.verdict, "out": c.Out})
 	}
-	t.verdicts([]*verdict.Verdict{q.verdict})
-	t.printf("UCI letter: %d calibration rows, %d test rows, %d classes\n\n", q.source.Cal.Len(), q.source.Test.Len(), q.source.Classes)
-	t.tables(list)
+	size := fmt.Sprintf("UCI letter: %d calibration rows, %d test rows, %d classes", q.source.Cal.Len(), q.source.Test.Len(), q.source.Classes)
+	page.Terminal = append([]report.Part{{Lines: []string{size}}}, page.Terminal...)
+	t.document(page)
 	if q.verdict.ToUse() == q.last().Spec.Method {
 		t.note("%s", quickAgain)
 	}
@@ -95,63 +99,58 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 	for _, m := range quickMethods {
 		costs = append(costs, m.seconds+quickFloors)
 	}
-	problem, err := experiments.EncodeTable(work.Piece(ctx, "train the network", 0, costs...), data.Letter(), experiments.MLPs[0], c.Seed, nil)
+	problem, err := source.EncodeTable(work.Piece(ctx, "train the network", 0, costs...), data.Letter(), source.MLPs[0], c.Seed, nil)
 	if err != nil {
 		return nil, err
 	}
 	q := &quick{source: problem.Source}
-	for i, method := range quickMethods {
-		m, err := experiments.MethodByName(method.name)
+	for i, of := range quickMethods {
+		m, err := method.Find(of.name)
 		if err != nil {
 			return nil, err
 		}
-		spec := experiments.Spec{Method: method.name, Data: "letter", Split: m.Split(), Seed: c.Seed, Set: method.set}
-		here := work.Piece(ctx, method.name, 1+i, costs...)
-		run, err := spec.Fit(work.Piece(here, "fit", 0, method.seconds, quickFloors), q.source, nil)
+		spec := run.Spec{Method: of.name, Data: "letter", Split: m.Split(), Seed: c.Seed, Set: of.set}
+		here := work.Piece(ctx, of.name, 1+i, costs...)
+		run, err := spec.Fit(work.Piece(here, "fit", 0, of.seconds, quickFloors), q.source, nil)
 		if err != nil {
 			return nil, err
 		}
-		if err := q.add(work.Piece(here, "measure with noise floors", 1, method.seconds, quickFloors), run, run); err != nil {
+		if err := q.add(work.Piece(here, "measure with noise floors", 1, of.seconds, quickFloors), run, run); err != nil {
 			return nil, err
 		}
 	}
 	if err := q.judge(); err != nil {
 		return nil, err
 	}
-	q.verdict.Commands = study.Commands(quoted(filepath.Join(relative(c.Out), "features.npz")), experiments.Spec{Method: q.verdict.ToUse(), Seed: c.Seed}, 0)
+	q.verdict.Commands = study.Commands(quoted(filepath.Join(relative(c.Out), "features.npz")), run.Spec{Method: q.verdict.ToUse(), Seed: c.Seed}, 0)
 	return q, nil
 }
 
 // last is the run that is written.
-func (q *quick) last() *experiments.Run { return q.runs[len(q.runs)-1].Run }
+func (q *quick) last() *run.Run { return q.runs[len(q.runs)-1].Run }
 
 // table is one line for each run.
-func (q *quick) table() *table {
-	t := &table{columns: []column{
-		{head: "method", left: true}, {head: "what it is", key: "what", left: true}, {head: "NLL", key: "nll"}, {head: "ACC", key: "accuracy"},
-		{head: "ECE", key: "ece_top"}, {head: "floor", key: "ece_top_floor"}, {head: "LCE", key: "lce"}, {head: "floor", key: "lce_floor"},
-		{head: "class-wise ECE", key: "ece", drop: 3}, {head: "floor", key: "ece_floor", drop: 2}, {head: "MLCE", key: "mlce", drop: 1},
-	}}
+func (q *quick) table() *report.Table {
+	t := q.weighed.table()
+	t.Values = append([]report.Head{{Text: "what it is", Key: "what", Wrap: true}}, append(t.Values, report.Head{Text: "MLCE", Drop: 1})...)
 	for i, r := range q.runs {
-		cells := append([]cell{words(r.Spec.Method), words(quickMethods[i].line)}, floored(r.Floors)...)
-		t.add(append(cells, decimals(r.Outcome.Metrics.Values[metrics.MLCE], 4))...)
+		row := &t.Blocks[0].Rows[i]
+		row.Labels = []string{r.Spec.Method}
+		row.Cells = append(report.Texts(quickMethods[i].line), append(row.Cells, report.Number(r.Outcome.Metrics.Values[metrics.MLCE], 4))...)
 	}
 	return t
 }
 
-func (c *quickstartCmd) page(w io.Writer, q *quick) error {
-	head, err := provenance(report.Fact{Name: "Data", Value: "UCI Letter Recognition, embedded"})
+// document is the page.
+func (q *quick) document() (*report.Document, error) {
+	const intro = "A small network on UCI Letter Recognition, calibrated in three ways. " + quickAgain
+	d, err := q.weighed.document("Quickstart", intro, q.last().Spec.Method, q.table())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	doc := &report.Document{
-		Title: "Quickstart", Intro: "A small network on UCI Letter Recognition, calibrated in three ways. " + quickAgain,
-		Verdict: []report.Statement{report.Stated(q.verdict)}, Head: head, Files: []string{"results.csv", "features.npz"},
-	}
-	if doc.Sections, err = q.sections(q.last().Spec.Method); err != nil {
-		return err
-	}
-	return doc.WriteHTML(w)
+	d.Files = quickFiles
+	d.Head, err = provenance(report.Fact{Name: "Data", Value: "UCI Letter Recognition, embedded"})
+	return d, err
 }
 
 // sourceArrays are the arrays of a features file.

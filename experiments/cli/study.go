@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/report"
+	"calibra/experiments/source"
 	"calibra/experiments/study"
 	"calibra/graph/work"
 )
@@ -18,16 +20,16 @@ type studyCmd struct {
 	Name string   `arg:"" optional:"" help:"Study to run. Without it, all studies are listed."`
 	Data []string `placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data."`
 	tableFlags
-	Shifted string            `type:"path" placeholder:"F.npz" group:"For one study only:" help:"For study ood: a features file whose test rows are the shifted rows for --data F.npz."`
-	Shift   experiments.Shift `placeholder:"region|noise|thin|given" group:"For one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without this flag, the first of given, region, noise and thin that the data have."`
-	Seeds   seeds             `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
-	Methods []string          `aliases:"method" placeholder:"NAME" help:"Only these of the study's methods (all). A sweep needs them; --method is the same flag."`
-	Split   data.Holdout      `placeholder:"paper|tables" group:"Validation:" help:"Where validation rows come from: 10 % of the test rows as in the published tables (tables), or 10 % of the calibration rows as in the paper's text (paper) (tables)."`
-	Jobs    int               `placeholder:"N" most:"1024" help:"Number of cells to compute at the same time (one per core)."`
-	DryRun  bool              `xor:"grid" help:"List the cells and the estimated time, and compute nothing."`
-	Out     string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
-	Cells   string            `type:"path" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
-	Random  *int              `least:"1" most:"1000000" placeholder:"N" group:"For one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
+	Shifted string       `type:"path" placeholder:"F.npz" group:"For one study only:" help:"For study ood: a features file whose test rows are the shifted rows for --data F.npz."`
+	Shift   source.Shift `placeholder:"region|noise|thin|given" group:"For one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without this flag, the first of given, region, noise and thin that the data have."`
+	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
+	Methods []string     `aliases:"method" placeholder:"NAME" help:"Only these of the study's methods (all). A sweep needs them; --method is the same flag."`
+	Split   data.Holdout `placeholder:"paper|tables" group:"Validation:" help:"Where validation rows come from: 10 % of the test rows as in the published tables (tables), or 10 % of the calibration rows as in the paper's text (paper) (tables)."`
+	Jobs    int          `placeholder:"N" most:"1024" help:"Number of cells to compute at the same time (one per core)."`
+	DryRun  bool         `xor:"grid" help:"List the cells and the estimated time, and compute nothing."`
+	Out     string       `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
+	Cells   string       `type:"path" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
+	Random  *int         `least:"1" most:"1000000" placeholder:"N" group:"For one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
 
@@ -40,13 +42,12 @@ type studyCmd struct {
 }
 
 func (c *studyCmd) list(t *terminal) error {
-	list := &table{columns: []column{{head: "study", left: true}, {head: "what it shows", key: "what", left: true, wrap: true}}}
-	for _, s := range study.Studies {
-		list.add(words(s.Name), words(s.Line))
+	list := &report.Table{Labels: []string{"study"}, Values: []report.Head{{Text: "what it shows", Key: "what", Wrap: true}}}
+	for _, s := range slices.Concat(study.Studies, []*study.Study{{Name: study.SweepName, Line: study.SweepLine}}) {
+		list.Add("", report.Row{Labels: []string{s.Name}, Cells: report.Texts(s.Line)})
 	}
-	list.add(words(study.SweepName), words(study.SweepLine))
 	if c.JSON {
-		return t.json(list.objects())
+		return t.json(list.Objects())
 	}
 	return t.tables(list)
 }
@@ -57,7 +58,7 @@ type asked struct {
 	report func(context.Context, *terminal) error
 }
 
-func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	if c.Name == "" {
 		if c.Data != nil || c.Methods != nil || c.Set != nil || c.Out != "" || c.DryRun || c.List {
 			return data.Inputf("", "name the study, such as calibra study main --data letter --out runs/main; calibra study lists them")
@@ -114,7 +115,7 @@ func (c *studyCmd) whole(ctx context.Context, t *terminal, a *asked) error {
 }
 
 // grid is a study of Specs.
-func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.Catalog) (*asked, error) {
+func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *method.Catalog) (*asked, error) {
 	s, err := study.ByName(c.Name)
 	if err == nil {
 		err = c.suits()
@@ -130,12 +131,11 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 	if err != nil {
 		return nil, err
 	}
-	return c.planned(ctx, t, s, settings, origins, inputs, c.report)
+	return c.planned(ctx, t, s, settings, origins, inputs)
 }
 
-// planned is the study of these data, whose results print prints.
-func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, settings study.Settings, origins []*experiments.Origin, inputs map[*experiments.Origin]string,
-	print func(ctx context.Context, t *terminal, f *study.Findings, computed int) error) (*asked, error) {
+// planned is the study of these data.
+func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, settings study.Settings, origins []*source.Origin, inputs map[*source.Origin]string) (*asked, error) {
 	if (c.Shift != "" || c.Shifted != "") && !s.Shifted(origins, settings) {
 		return nil, data.Inputf("", "study %s judges on the test rows as they are; leave out --shift and --shifted, or run study ood", s.Name)
 	}
@@ -161,10 +161,11 @@ func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, set
 	return &asked{plan: plan, report: func(ctx context.Context, t *terminal) error {
 		f := s.Findings(settings, plan)
 		f.Skipped, f.Inputs = skipped, inputs
-		if err := writeFindings(ctx, f, c.Out, figures, origins...); err != nil {
+		page, err := writeFindings(ctx, f, c.Out, figures, origins...)
+		if err != nil {
 			return err
 		}
-		return print(ctx, t, f, plan.Computed())
+		return c.report(ctx, t, f, page, plan.Computed())
 	}}, nil
 }
 
@@ -177,8 +178,8 @@ func (c *studyCmd) suits() error {
 }
 
 // origins opens the data of the flags. inputs is how the command line names each.
-func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiments.Catalog) (origins []*experiments.Origin, inputs map[*experiments.Origin]string, err error) {
-	inputs = map[*experiments.Origin]string{}
+func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *method.Catalog) (origins []*source.Origin, inputs map[*source.Origin]string, err error) {
+	inputs = map[*source.Origin]string{}
 	fitted := methods.List()
 	if c.Methods != nil {
 		if fitted, err = found(methods, c.Methods); err != nil {
@@ -186,7 +187,7 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiment
 		}
 	}
 	for _, arg := range c.Data {
-		o, err := methods.OpenOrigin(arg, experiments.OriginSettings{Shifted: c.Shifted, Scores: c.scores(), Label: c.Label, Header: c.Header})
+		o, err := source.Registry(methods.RawSources()).Open(arg, source.Settings{Shifted: c.Shifted, Scores: c.scores(), Label: c.Label, Header: c.Header})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -218,7 +219,7 @@ func (c *studyCmd) planOf(cells []study.Cell) (*study.Plan, error) {
 }
 
 // settings are those of the flags for the study of these data.
-func (c *studyCmd) settings(methods *experiments.Catalog, s *study.Study, origins []*experiments.Origin) (study.Settings, error) {
+func (c *studyCmd) settings(methods *method.Catalog, s *study.Study, origins []*source.Origin) (study.Settings, error) {
 	var none study.Settings
 	named, err := found(methods, c.Methods)
 	if err != nil {
@@ -247,73 +248,49 @@ func (c *studyCmd) places() error {
 }
 
 // writeFindings writes the report of findings on these data.
-func writeFindings(ctx context.Context, f *study.Findings, dir string, figures report.Export, origins ...*experiments.Origin) (err error) {
-	named := data.Each(origins, func(o *experiments.Origin) report.Fact {
+func writeFindings(ctx context.Context, f *study.Findings, dir string, figures report.Export, origins ...*source.Origin) (page *report.Document, err error) {
+	named := data.Each(origins, func(o *source.Origin) report.Fact {
 		return report.Fact{Name: "Data", Value: o.Name + ", " + o.Digest}
 	})
 	if f.Head, err = provenance(named...); err != nil {
-		return err
+		return nil, err
 	}
-	if err = f.Write(ctx, dir, figures); err != nil && len(f.Failures) < len(f.Cells) {
-		return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
+	if page, err = f.Write(ctx, dir, figures); err != nil && len(f.Failures) < len(f.Cells) {
+		return nil, fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
 	}
-	return err
+	return page, err
 }
 
-// report prints the table of results, and in one line what was found and where it is.
-func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, there int) error {
-	if f.Study.Statements != nil {
-		return c.reportStatements(ctx, t, f, there)
+// report prints the page's table, what was found and, in a line, how many cells are there; or as JSON the table with more.
+func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, page *report.Document, there int) error {
+	line, result := fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)), map[string]any{}
+	switch {
+	case f.Study.Judging.HeldOut:
+		choices, err := f.Choices(ctx)
+		if err != nil {
+			return err
+		}
+		result["test"], result["chosen"] = page.Sections[1].Tables[0].Objects(), choices
+	case f.Study.Statements != nil:
+		result["found"] = data.Each(page.Verdict, func(s report.Statement) map[string]any { return map[string]any{"data": s.Title, "lines": s.Lines} })
+	default:
+		verdicts, err := f.Verdicts(ctx)
+		if err != nil {
+			return err
+		}
+		result["verdicts"] = verdicts
+		if kept := f.Kept(); kept != nil {
+			result["classifier_kept"] = kept
+			page.Terminal[0].Lines = data.Each(kept, func(text string) string { return text + "." })
+		}
+		if text := briefly(verdicts); text != "" {
+			line += "; " + text
+		}
 	}
-	section, err := study.Results(ctx, f)
-	if err != nil {
-		return err
-	}
-	verdicts, err := f.Verdicts(ctx)
-	if err != nil {
-		return err
-	}
-	kept := f.Kept()
-	more := map[string]any{"verdicts": verdicts}
-	if kept != nil {
-		more["classifier_kept"] = kept
-	}
-	return c.print(t, f, there, reported(section.Tables[0], resultDrops), more, data.Each(verdicts, report.Stated), kept, briefly(verdicts))
-}
-
-// reportStatements prints the first table of a study that says what it found in sentences of its own, and these.
-func (c *studyCmd) reportStatements(ctx context.Context, t *terminal, f *study.Findings, there int) error {
-	section, err := f.Study.Views[0](ctx, f)
-	if err != nil {
-		return err
-	}
-	statements, err := f.Study.Statements(ctx, f)
-	if err != nil {
-		return err
-	}
-	found := data.Each(statements, func(s report.Statement) map[string]any { return map[string]any{"data": s.Title, "lines": s.Lines} })
-	drops := map[string]int{"loss": 4, "epochs": 3, "gradient": 2, "seconds": 1}
-	maps.Copy(drops, resultDrops)
-	list := reported(section.Tables[0], drops)
-	return c.print(t, f, there, list, map[string]any{"found": found}, statements, nil, "")
-}
-
-// print prints findings: what they say, the table, notes and, in a line, how many cells are there and what that shows; or as
-// JSON the table with more.
-func (c *studyCmd) print(t *terminal, f *study.Findings, there int, list *table, more map[string]any, said []report.Statement, notes []string, shown string) error {
 	if c.JSON {
-		result := map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out}
-		maps.Copy(result, more)
+		maps.Copy(result, map[string]any{"study": f.Study.Name, "results": page.Terminal[0].Table.Objects(), "cells": len(f.Cells), "computed": there, "out": c.Out})
 		return t.json(result)
 	}
-	t.statements(said)
-	t.tables(list)
-	for _, text := range notes {
-		t.printf("%s\n", folded(text+".", width(t.out)))
-	}
-	line := fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells))
-	if shown != "" {
-		line += "; " + shown
-	}
+	t.document(page)
 	return t.closing(line, filepath.Join(relative(c.Out), "report.html"))
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"calibra/data"
+	"calibra/experiments/report"
 	"calibra/experiments/study"
 )
 
@@ -103,7 +104,7 @@ func listCells(t *terminal, p *study.Plan, jobs int) error {
 	if timed {
 		key, state = "key", "time"
 	}
-	list := &table{columns: []column{{head: key, left: true, drop: 1}, {head: "cell", left: true, wrap: true}, {head: state, left: true}}}
+	list := &report.Table{Values: []report.Head{{Text: key, Drop: 1, Wrap: true}, {Text: "cell", Wrap: true}, {Text: state, Wrap: true}}}
 	seconds := 0.0
 	for _, task := range p.Tasks {
 		state := ""
@@ -114,7 +115,7 @@ func listCells(t *terminal, p *study.Plan, jobs int) error {
 			state = fmt.Sprintf("about %.0f s", task.Seconds)
 			seconds += task.Seconds
 		}
-		list.add(words(task.ID), words(task.Cell), words(state))
+		list.Add("", report.Row{Cells: report.Texts(task.ID, task.Cell, state)})
 	}
 	t.tables(list)
 	t.printf("%d cells, %d to compute", len(p.Tasks), len(p.Tasks)-p.Computed())

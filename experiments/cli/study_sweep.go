@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/study"
 )
 
 // sweep is study sweep, whose grid the flags --set name.
-func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *experiments.Catalog) (*asked, error) {
+func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *method.Catalog) (*asked, error) {
 	if c.Methods == nil {
 		return nil, data.Inputf("", "study sweep needs --method; name the method whose settings are varied")
 	}
@@ -39,12 +39,12 @@ func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *experiments.
 	if err != nil {
 		return nil, err
 	}
-	return c.planned(ctx, t, of, settings, origins, inputs, c.reportSweep)
+	return c.planned(ctx, t, of, settings, origins, inputs)
 }
 
 // swept are the settings with several values, and those with one; the codebook's may be called as their flags. A setting
 // that is a list itself takes one value of each --set.
-func (c *studyCmd) swept(methods *experiments.Catalog, names []string) (swept []study.Swept, fixed experiments.Values, err error) {
+func (c *studyCmd) swept(methods *method.Catalog, names []string) (swept []study.Swept, fixed method.Values, err error) {
 	lists, err := listSettings(methods, names)
 	if err != nil {
 		return nil, nil, err
@@ -56,7 +56,7 @@ func (c *studyCmd) swept(methods *experiments.Catalog, names []string) (swept []
 	var all []study.Swept
 	single := c.files()
 	for _, text := range c.Set {
-		if experiments.IsSettingsFile(text) {
+		if method.IsSettingsFile(text) {
 			continue
 		}
 		key, values, ok := strings.Cut(text, "=")
@@ -107,14 +107,14 @@ func (c *studyCmd) swept(methods *experiments.Catalog, names []string) (swept []
 }
 
 // listSettings are the keys of the methods' settings whose value is a list, with the method's name before it too.
-func listSettings(methods *experiments.Catalog, names []string) (map[string]bool, error) {
+func listSettings(methods *method.Catalog, names []string) (map[string]bool, error) {
 	lists := map[string]bool{}
 	for _, name := range names {
 		m, err := methods.Find(name)
 		if err != nil {
 			return nil, err
 		}
-		_, keys, err := m.Build(experiments.Options{Catalog: methods})
+		_, keys, err := m.Build(method.Options{Catalog: methods})
 		if err != nil {
 			return nil, err
 		}
@@ -125,25 +125,4 @@ func listSettings(methods *experiments.Catalog, names []string) (map[string]bool
 		}
 	}
 	return lists, nil
-}
-
-// reportSweep prints the settings by their NLL on validation rows, and in a line for each data set what was chosen.
-func (c *studyCmd) reportSweep(ctx context.Context, t *terminal, f *study.Findings, there int) error {
-	var lists []*table // by validation rows, on test rows
-	for _, view := range f.Study.Views {
-		section, err := view(ctx, f)
-		if err != nil {
-			return err
-		}
-		lists = append(lists, reported(section.Tables[0], nil))
-	}
-	choices, err := f.Choices(ctx)
-	if err != nil {
-		return err
-	}
-	statements, err := f.Study.Statements(ctx, f)
-	if err != nil {
-		return err
-	}
-	return c.print(t, f, there, lists[0], map[string]any{"test": lists[1].objects(), "chosen": choices}, statements, nil, "")
 }

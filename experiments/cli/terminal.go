@@ -54,7 +54,7 @@ func styled(f *os.File) bool {
 func (t *terminal) note(format string, args ...any) {
 	text := data.Lines(fmt.Sprintf(format, args...))
 	if w := width(t.err); w < math.MaxInt {
-		text = folded(text, w)
+		text = report.Folded(text, w)
 	}
 	if !t.quiet {
 		fmt.Fprintln(t.err, text)
@@ -137,9 +137,9 @@ func (t *terminal) closing(result string, wrote ...string) error {
 		text = "\n"
 	}
 	for _, what := range wrote {
-		text += folded("wrote "+what, width(t.out)) + "\n"
+		text += report.Folded("wrote "+what, width(t.out)) + "\n"
 	}
-	return t.printf("%s%s\n", text, folded(result, width(t.out)))
+	return t.printf("%s%s\n", text, report.Folded(result, width(t.out)))
 }
 
 // briefly is what verdicts say, in a line.
@@ -152,33 +152,15 @@ func briefly(all []*verdict.Verdict) string {
 	}), "; ")
 }
 
-// joined are words that stay on one line: "p = 0.05" and "95 %".
-var joined = strings.NewReplacer("p = ", "p\x00=\x00", "p ≤ ", "p\x00≤\x00", " %", "\x00%")
-
-// folded is text in lines of at most width, broken between words alone: a path stays whole.
-func folded(text string, width int) string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(joined.Replace(text)) {
-		word = strings.ReplaceAll(word, "\x00", " ")
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return strings.Join(append(lines, line), "\n")
+// tables prints tables for the width of the terminal, an empty line between them.
+func (t *terminal) tables(tables ...*report.Table) error {
+	return t.parts(data.Each(tables, func(of *report.Table) report.Part { return report.Part{Table: of} })...)
 }
 
-// tables prints tables for the width of the terminal, an empty line between them.
-func (t *terminal) tables(tables ...*table) error {
+// parts prints parts of a document for the width of the terminal, an empty line between them.
+func (t *terminal) parts(parts ...report.Part) error {
 	var text bytes.Buffer
-	var dropped []string
-	for i, tab := range tables {
-		if i > 0 {
-			text.WriteByte('\n')
-		}
-		dropped = append(dropped, tab.write(&text, width(t.out), styled(t.out))...)
-	}
+	dropped := report.Screen{Width: width(t.out), Styled: styled(t.out)}.Write(&text, parts...)
 	if err := t.print(text.Bytes()); err != nil {
 		return err
 	}
@@ -186,6 +168,12 @@ func (t *terminal) tables(tables ...*table) error {
 		t.note("a line is too short for %s; --json has all columns", strings.Join(dropped, ", "))
 	}
 	return nil
+}
+
+// document prints what a terminal shows of a document: the verdict and, below it, the parts.
+func (t *terminal) document(d *report.Document) error {
+	t.statements(d.Verdict)
+	return t.parts(d.Terminal...)
 }
 
 // json prints v as indented JSON.
@@ -218,7 +206,7 @@ func (t *terminal) statements(all []report.Statement) error {
 			text.WriteString(s.Title + "\n")
 		}
 		for _, line := range s.Lines {
-			text.WriteString(folded(line, width(t.out)) + "\n")
+			text.WriteString(report.Folded(line, width(t.out)) + "\n")
 		}
 		for _, command := range s.Commands {
 			text.WriteString("  " + continued(program.Called(command), width(t.out)-2) + "\n")

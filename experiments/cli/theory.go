@@ -6,35 +6,60 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/report"
 	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/theory"
+	"calibra/theory/studies"
 )
 
 type theoryCmd struct {
-	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; it does not change studies from modules of your own."`
-	Seed    *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
-	Set     []string `sep:"none" placeholder:"KEY=VALUE" help:"For the study rate: a setting of a problem and a map of your own, such as slots=8. --help --all lists the keys. May be repeated."`
-	JSON    bool     `help:"Print the rows of all studies as one JSON list."`
+	Studies    []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; it does not change studies from modules of your own."`
+	Seed       *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
+	Replicates *int     `least:"2" most:"1000000" placeholder:"N" help:"Samples of each law and size (each study has its own number). Fewer widen the bands."`
+	Set        []string `sep:"none" placeholder:"KEY=VALUE" help:"For the study rate: a setting of a problem and a map of your own, such as slots=8. --help --all lists the keys. May be repeated."`
+	JSON       bool     `help:"Print the rows of all studies as one JSON list."`
 	figureFlags
 	Out string `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace the files of an earlier run. With all studies, findings.md too."`
 }
 
-// claims are the names of all studies.
-func claims(methods *experiments.Catalog) []string { return data.Each(methods.Studies(), studyName) }
+// Study is a study of the theory of a module from outside, as [theory.NewStudy] makes it.
+type Study theory.Study
+
+// Join adds it to the studies of the command theory.
+func (s Study) Join(c *method.Catalog) error {
+	if err := method.Callable("study", s.Name, append(studyNames(c), "fast", "all")); err != nil {
+		return err
+	}
+	c.Keep(s)
+	return nil
+}
+
+// allStudies are those of the theory, then those of modules from outside.
+func allStudies(c *method.Catalog) []theory.Study {
+	all := studies.All()
+	for _, part := range c.Others() {
+		if s, ok := part.(Study); ok {
+			all = append(all, theory.Study(s))
+		}
+	}
+	return all
+}
+
+// studyNames are the names of all studies.
+func studyNames(c *method.Catalog) []string { return data.Each(allStudies(c), studyName) }
 
 func studyName(s theory.Study) string { return s.Name }
 
-func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
-	studies, settings, err := c.asked(methods)
+func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
+	chosen, settings, err := c.asked(methods)
 	if err != nil {
 		return err
 	}
@@ -42,7 +67,7 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 	if err != nil {
 		return err
 	}
-	reports, err := c.run(ctx, t, studies, settings)
+	reports, err := c.run(ctx, t, chosen, settings)
 	rows := []theory.Row{}
 	var failures []string
 	for _, r := range reports {
@@ -73,20 +98,23 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 }
 
 // asked are the studies that the flags name, with their settings.
-func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study, settings theory.Settings, err error) {
+func (c *theoryCmd) asked(methods *method.Catalog) (chosen []theory.Study, settings theory.Settings, err error) {
 	if c.Seed != nil {
 		settings.Seed = *c.Seed
 	}
-	if studies, err = c.chosen(&settings, methods.Studies()); err != nil {
+	if c.Replicates != nil {
+		settings.Replicates = *c.Replicates
+	}
+	if chosen, err = c.chosen(&settings, allStudies(methods)); err != nil {
 		return nil, settings, err
 	}
 	if c.Set == nil {
-		return studies, settings, nil
+		return chosen, settings, nil
 	}
 	if len(c.Studies) != 1 || c.Studies[0] != "rate" {
 		return nil, settings, data.Inputf("", "a design or a map of your own is for the study rate alone: calibra theory rate --set slots=8 …, not %q", strings.Join(c.Studies, " "))
 	}
-	values, err := experiments.ReadValues(c.Set)
+	values, err := method.ReadValues(c.Set)
 	if err != nil {
 		return nil, settings, err
 	}
@@ -108,8 +136,8 @@ func (c *theoryCmd) run(ctx context.Context, t *terminal, studies []theory.Study
 			continue
 		}
 		bar.hide()
-		t.printf("%s\n", strings.Join(broken(fmt.Sprintf("%s (seed %d): %s", r.Study, r.Seed, r.Claim), width(t.out)), "\n"))
-		t.tables(theoryTable(r))
+		t.parts(report.Part{Lines: []string{fmt.Sprintf("%s (seed %d): %s", r.Study, r.Seed, r.Claim)}})
+		t.tables(claims(r))
 		if err := t.printf("\n"); err != nil {
 			return reports, err
 		}
@@ -144,7 +172,7 @@ func (c *theoryCmd) chosen(settings *theory.Settings, all []theory.Study) ([]the
 
 // write puts the tables and the report into --out, and the figures there or into --figures.
 func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures report.Export) error {
-	d := report.Theory(reports)
+	d := theoryPage(reports)
 	if c.Out == "" {
 		return figures.Write(d.Drawings())
 	}
@@ -157,7 +185,7 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures r
 	found, err := json.MarshalIndent(struct {
 		Verdict []string     `json:"verdict"`
 		Rows    []theory.Row `json:"rows"`
-	}{report.Held(reports), rows}, "", "  ")
+	}{studies.Held(reports), rows}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -168,8 +196,8 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures r
 	}
 	d.Files = data.Each(reports, func(r *theory.Report) string { return r.Study + ".csv" })
 	ran := data.Each(reports, func(r *theory.Report) string { return r.Study })
-	if !slices.ContainsFunc(theory.Studies(), func(s theory.Study) bool { return !slices.Contains(ran, s.Name) }) {
-		out.WriteFile("findings.md", func(w io.Writer) error { return theory.Findings(w, rows) })
+	if !slices.ContainsFunc(studies.All(), func(s theory.Study) bool { return !slices.Contains(ran, s.Name) }) {
+		out.WriteFile("findings.md", func(w io.Writer) error { return studies.Findings(w, rows) })
 		d.Files = append(d.Files, "findings.md")
 	}
 	d.Files = append(d.Files, "tables.tex", "tables.md")
@@ -177,27 +205,11 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row, figures r
 	return cmp.Or(out.Commit(), figures.Write(d.Drawings()))
 }
 
-// theoryTable is a study's quantities with their verdicts.
-func theoryTable(r *theory.Report) *table {
-	t := &table{columns: []column{
-		{head: "quantity", left: true, wrap: true}, {head: "value"}, {head: "95 % interval", drop: 2},
-		{head: "theory", left: true, wrap: true, drop: 3}, {head: "band", left: true, wrap: true}, {head: "", key: "verdict"},
-	}}
-	for _, row := range r.Rows {
-		verdict := words(row.Verdict())
-		if verdict.text == "FAIL" {
-			verdict.look = best
-		}
-		t.add(words(row.Quantity), words(strconv.FormatFloat(row.Value, 'g', 4, 64)), words(row.Interval()), words(row.Theory), words(row.Band.String()), verdict)
-	}
-	return t
-}
-
 // closing prints what was found and where it is.
 func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
-	held := report.Held(reports)
+	held := studies.Held(reports)
 	for _, line := range held[1:] {
-		t.printf("%s\n", folded(line, width(t.out)))
+		t.printf("%s\n", report.Folded(line, width(t.out)))
 	}
 	found := strings.TrimSuffix(held[0], ".")
 	if c.Out != "" {
@@ -207,8 +219,8 @@ func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
 }
 
 // ownRate is the study "rate" of a researcher's own design, which the settings give.
-func ownRate(v experiments.Values, methods *experiments.Catalog) (own theory.Study, err error) {
-	o := experiments.Options{Values: v}
+func ownRate(v method.Values, methods *method.Catalog) (own theory.Study, err error) {
+	o := method.Options{Values: v}
 	var laws []string
 	for _, law := range []string{"zipf", "decades", "frequencies"} {
 		if _, given := v[law]; given {
@@ -218,52 +230,57 @@ func ownRate(v experiments.Values, methods *experiments.Catalog) (own theory.Stu
 	if len(laws) > 1 {
 		return own, data.Inputf("", "%s each say how often codewords are used; give one of them", strings.Join(laws, " and "))
 	}
-	frequencies := o.Floats("frequencies", nil, experiments.Range{}, "", "relative frequency of each codeword")
+	frequencies := o.Floats("frequencies", nil, method.Range{}, "", "relative frequency of each codeword")
 	d := theory.Design{
 		Classes: o.Int("classes", 3, 1, "", "classes C"), Slots: o.Int("slots", 3, 1, "", "slots w"),
 		Codewords: o.Int("codewords", cmp.Or(len(frequencies), 8), 1, "", "codewords K"),
 		Atoms:     o.Int("atoms", 6, 1, "", "different predictions in each region"),
-		Decades:   o.Float("decades", 2, experiments.Range{}, "", "codeword frequencies spread evenly, on a log scale, over X decades"),
+		Decades:   o.Float("decades", 2, method.Range{}, "", "codeword frequencies spread evenly, on a log scale, over X decades"),
 		Law:       frequencies,
 	}
-	if zipf := o.FloatOr("zipf", "", experiments.Range{}, "", "codeword k has a frequency proportional to 1/k^X"); zipf != nil {
+	if zipf := o.FloatOr("zipf", "", method.Range{}, "", "codeword k has a frequency proportional to 1/k^X"); zipf != nil {
 		d.Zipf, d.Decades = *zipf, 0 // 1/k⁰ is even, as is a fall over 0 decades
 	}
-	s := theory.RateSettings{
-		Spread:      o.Float("spread", .5, experiments.Positive, "", "standard deviation of the noise added to the start of the fit"),
-		Disturbance: o.Float("disturbance", 0, experiments.NonNegative, "", "noise on the logits of the truth, which the map cannot represent"),
-		Sizes:       o.IntsOr("sizes", "", "", "sample sizes, in increasing order"),
-		Shifts:      o.Int("shifts", 0, 1, "", "cyclic shifts of the frequencies"),
-		Replicates:  o.Int("replicates", 0, 1, "", "samples for each shift and size"),
+	q := theory.Question{
+		Population: theory.Population{
+			Design: d, Spread: o.Float("spread", .5, method.Positive, "", "standard deviation of the noise added to the start of the fit"),
+		},
+		Estimator: theory.Estimator{Map: layers.Bilinear{}}, // until the map is known
+		Sizes:     o.IntsOr("sizes", "", "", "sample sizes, in increasing order"),
+		Shifts:    o.Int("shifts", 0, 1, "", "cyclic shifts of the frequencies"),
+	}
+	disturbance := o.Float("disturbance", 0, method.NonNegative, "", "noise on the logits of the truth, which the map cannot represent")
+	if disturbance > 0 {
+		q.Population.Disturb = func(t *theory.Truth, rng *rand.Rand) { t.Misspecify(disturbance, rng) }
 	}
 	name := o.Word("map", "vq", "method whose map is studied")
-	if err := cmp.Or(o.Finish("study rate has no"), d.Check(), s.Check()); err != nil {
+	if err := cmp.Or(o.Finish("study rate has no"), d.Check(), q.Check()); err != nil {
 		return own, data.Inputf("", "%w", err)
 	}
-	if most := max(d.Classes, d.Slots, d.Codewords, d.Atoms, s.Shifts, s.Replicates); most > 1e6 {
+	if most := max(d.Classes, d.Slots, d.Codewords, d.Atoms, q.Shifts); most > 1e6 {
 		return own, data.Inputf("", "%d is too much for any machine; at most 1000000 are possible", most)
 	}
-	if s.Shifts > d.Codewords {
-		return own, data.Inputf("", "shifts is %d; the frequencies of %d codewords have %[2]d cyclic shifts", s.Shifts, d.Codewords)
+	if q.Shifts > d.Codewords {
+		return own, data.Inputf("", "shifts is %d; the frequencies of %d codewords have %[2]d cyclic shifts", q.Shifts, d.Codewords)
 	}
-	m, err := mapOf(name, methods)
-	if err != nil {
+	if q.Estimator.Map, err = mapOf(name, methods); err != nil {
 		return own, err
 	}
-	return theory.OwnRate(name, m, d, s), nil
+	claim := fmt.Sprintf("Theorems 1 and 2 for %s with C = %d, w = %d, K = %d", name, d.Classes, d.Slots, d.Codewords)
+	return theory.NewStudy("rate", claim, q), nil
 }
 
 // mapOf is the map of a method.
-func mapOf(name string, methods *experiments.Catalog) (layers.Map, error) {
+func mapOf(name string, methods *method.Catalog) (layers.Map, error) {
 	if name == "vq" {
 		// The prior is left out: its shift is free, which the study would find and take out.
 		return layers.Bilinear{Prior: layers.UniformPrior{}}, nil
 	}
-	method, err := methods.Find(name)
+	m, err := methods.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	model, _, err := method.Build(experiments.Options{})
+	model, _, err := m.Build(method.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 // A researcher's own design and map from the command: any law of the codewords, any map of the
 // list, a law that the map cannot represent.
 func TestTheoryOfOnesOwn(t *testing.T) {
-	small := []string{"theory", "rate", "--set", "codewords=4", "--set", "slots=2", "--set", "replicates=4", "--set", "shifts=1", "--json"}
+	small := []string{"theory", "rate", "--set", "codewords=4", "--set", "slots=2", "--replicates", "4", "--set", "shifts=1", "--json"}
 	for name, extra := range map[string][]string{
 		"zipf":        {"--set", "zipf=1.2"},
 		"frequencies": {"--set", "frequencies=4,2,1,1"},
@@ -41,7 +41,7 @@ func TestTheoryOfOnesOwn(t *testing.T) {
 		"did you mean vq-dc?":           {"theory", "rate", "--set", "map=vqdc"},
 		"at least 2 codewords":          {"theory", "rate", "--set", "codewords=1"},
 		"has no map of vectors":         {"theory", "rate", "--set", "map=kc"},
-		"at least 2 replicates":         {"theory", "rate", "--set", "replicates=1"},
+		"--replicates is 1; it must":    {"theory", "rate", "--replicates", "1"},
 		"two sample sizes":              {"theory", "rate", "--set", "sizes=100"},
 		"must be positive and increase": {"theory", "rate", "--set", "sizes=100,100"},
 		`shifts is "-1"`:                {"theory", "rate", "--set", "shifts=-1"},
@@ -52,7 +52,7 @@ func TestTheoryOfOnesOwn(t *testing.T) {
 		"decades and frequencies":       {"theory", "rate", "--set", "decades=0", "--set", "frequencies=1,2"},
 		"under one shift":               {"theory", "rate", "--set", "disturbance=0.1", "--set", "shifts=4"},
 		`spread is "0"`:                 {"theory", "rate", "--set", "spread=0"},
-		`replicates is "0"`:             {"theory", "rate", "--set", "replicates=0"},
+		"no setting replicates":         {"theory", "rate", "--set", "replicates=5"},
 		`slots is "0"`:                  {"theory", "rate", "--set", "slots=0"},
 	} {
 		if code, _, stderr := calibra(t, args...); code != exitUsage || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {

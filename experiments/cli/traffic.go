@@ -7,8 +7,8 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
 	"calibra/experiments/study"
 	"calibra/layers/encoders"
 	"calibra/theory"
@@ -30,7 +30,7 @@ type folder struct {
 }
 
 func (c *quickstartCmd) traffic() traffic {
-	return traffic{folder: folder{c.Out, experiments.RunGroup, append(quickFiles, experiments.RunFiles...)}}
+	return traffic{folder: folder{c.Out, run.Group, append(quickFiles, run.Files...)}}
 }
 
 func (c *pretrainCmd) traffic() traffic {
@@ -47,7 +47,7 @@ func (c *newCmd) traffic() traffic {
 }
 
 func (c *fitCmd) traffic() traffic {
-	return traffic{reads: append(c.files(), c.In), files: []string{c.ONNX}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}, drawn: c.figureFlags.folder()}
+	return traffic{reads: append(c.files(), c.In), files: []string{c.ONNX}, folder: folder{c.Out, run.Group, run.Files}, drawn: c.figureFlags.folder()}
 }
 
 func (c *applyCmd) traffic() traffic {
@@ -160,7 +160,7 @@ func (t traffic) apart() error {
 }
 
 // prepare holds what a command reads and writes apart, and makes sure that its folder can be
-// written (see [experiments.PrepareDir]).
+// written (see [run.PrepareDir]).
 func prepare(command any) (undo func(), err error) {
 	undo = func() {}
 	c, ok := command.(interface{ traffic() traffic })
@@ -181,7 +181,7 @@ func prepare(command any) (undo func(), err error) {
 			continue
 		}
 		before := undo
-		after, err := experiments.PrepareDir(f.dir, f.group, f.names...)
+		after, err := run.PrepareDir(f.dir, f.group, f.names...)
 		if err != nil {
 			before()
 			return nil, err

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -87,8 +87,8 @@ func TestEveryMethodTakesWeights(t *testing.T) {
 	half, soft := realWeights(features(300), 300, .5)
 	for k, arrays := range [][]data.Array{half, soft} {
 		in := write(t, slices.DeleteFunc(slices.Clone(arrays), func(a data.Array) bool { return strings.HasPrefix(a.Name, "test_") }))
-		for _, m := range experiments.Methods {
-			if m.Group != experiments.Baseline && !slices.Contains([]string{"vq", "mixture", "new-head"}, m.Name) {
+		for _, m := range method.All {
+			if m.Group != method.Baseline && !slices.Contains([]string{"vq", "mixture", "new-head"}, m.Name) {
 				continue // the others are these in the parts that see weights
 			}
 			args := []string{"fit", "--in", in, "--method", m.Name, "--out", filepath.Join(t.TempDir(), "run"), "--split", "none"}

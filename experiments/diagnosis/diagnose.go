@@ -40,6 +40,7 @@ const (
 	level              = .05 // the chance that predictions without an error have any region called wrong
 	confidenceCells    = 10
 	prototypeRows      = 5
+	fewestExamined     = 10
 )
 
 // filled is e with its defaults, for so many rows of the input, of which so many count.
@@ -53,8 +54,8 @@ func (e Examination) filled(rows, counted int) (Examination, error) {
 	switch {
 	case int(level*float64(e.Redraws+1)) < 1:
 		return e, fmt.Errorf("diagnosis: %d redraws cannot show a level of %g: want %d or more", e.Redraws, level, int(math.Ceil(1/level))-1)
-	case counted < 2*e.Search.Rows:
-		return e, fmt.Errorf("diagnosis: there are %d rows, and regions of %d are found on one half and tested on the other: want %d rows or more, or smaller regions", counted, e.Search.Rows, 2*e.Search.Rows)
+	case counted < fewestExamined:
+		return e, fmt.Errorf("diagnosis: there are %d rows: want %d or more", counted, fewestExamined)
 	case e.Groups == nil && e.GroupNames != nil:
 		return e, fmt.Errorf("diagnosis: there are names of groups and no groups")
 	case e.Groups != nil && len(e.Groups) != rows:
@@ -110,7 +111,7 @@ type Diagnosis struct {
 	Level            float64            `json:"level"`
 	Critical         float64            `json:"critical"`          // what |T| must exceed
 	CriticalInterval float64            `json:"critical_interval"` // the same, by which intervals reach
-	Recoverable      *metrics.Recovered `json:"recoverable"`
+	Recoverable      *metrics.Recovered `json:"recoverable"`       // nil of too few rows
 	// Copies are those of a [metrics.Report].
 	Copies any `json:"copies,omitempty"`
 }
@@ -127,6 +128,9 @@ const (
 
 // Diagnose finds the regions of the embedding (N×d) in which predictions (N×C) and labels
 // (N) disagree.
+//
+// Without an embedding (nil), and where the rows are fewer than two regions of the least size, no regions are searched. Without an
+// embedding there are no places either, and with fewer rows than [FewestRecoverableRows] no corrections.
 //
 // The rows are halved at random; rows with equal prediction and place stay in one half. On each half regions are searched: a few cuts,
 // by features and by distances to codewords, make pieces until the rest does not differ from the predictions; rows in separate
@@ -156,8 +160,12 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.FeaturesOf(embedding); err != nil {
-		return nil, err
+	var place mat.Matrix // no interface of a nil embedding
+	if embedding != nil {
+		place = embedding
+		if _, err := s.FeaturesOf(place); err != nil {
+			return nil, err
+		}
 	}
 	if e, err = e.filled(s.Input, s.N); err != nil {
 		return nil, err
@@ -170,9 +178,13 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	}
 	step := func(what string, k int) context.Context { return work.Piece(ctx, what, k, 1, 1, 1) }
 	x := newExam(s, e, embedding)
-	x.words = x.describer()
-	if x.recovered, err = recalibrate(step("correct", 0), logProbs, labels, embedding, e.Recovery, rng); err != nil {
-		return nil, err
+	if embedding != nil {
+		x.words = x.describer()
+	}
+	if s.N >= FewestRecoverableRows {
+		if x.recovered, err = recalibrate(step("correct", 0), logProbs, labels, place, e.Recovery, rng); err != nil {
+			return nil, err
+		}
 	}
 	step("search for regions", 1)
 	if err := x.collect(rng); err != nil {

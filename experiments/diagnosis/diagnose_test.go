@@ -185,7 +185,6 @@ func TestDiagnoseRefuses(t *testing.T) {
 	for want, change := range map[string]func(labels *[]int, e *diagnosis.Examination){
 		"every label is 0":      func(l *[]int, _ *diagnosis.Examination) { *l = same },
 		"3 groups for 200 rows": func(_ *[]int, e *diagnosis.Examination) { e.Groups = []int{0, 1, 2} },
-		"want 240 rows or more": func(_ *[]int, e *diagnosis.Examination) { e.Search.Rows = 120 },
 		"cannot show a level":   func(_ *[]int, e *diagnosis.Examination) { e.Redraws = 5 },
 		"2 names of 3 classes":  func(_ *[]int, e *diagnosis.Examination) { e.ClassNames = []string{"a", "b"} },
 		"features are 3×2":      func(_ *[]int, e *diagnosis.Examination) { e.Features = mat.NewDense(3, 2, nil) },
@@ -195,6 +194,25 @@ func TestDiagnoseRefuses(t *testing.T) {
 		_, err := diagnosis.Diagnose(context.Background(), c.logProbs, labels, c.embedding, e, newRand(1))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
+		}
+	}
+}
+
+// TestDiagnosisWithoutAnEmbedding: what needs no place is told, of few rows too. The confidence of class 0 is three times too high.
+func TestDiagnosisWithoutAnEmbedding(t *testing.T) {
+	for _, n := range []int{30, 400} {
+		c := newClustered(n, 0, newRand(7))
+		for i := range n {
+			if c.labels[i] == 0 && i%3 > 0 {
+				c.labels[i] = 1 + i%2
+			}
+		}
+		d, err := diagnosis.Diagnose(context.Background(), c.logProbs, c.labels, nil, diagnosis.Examination{Redraws: 99}, newRand(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if few := n < diagnosis.FewestRecoverableRows; few != (d.Recoverable == nil) || d.Regions != nil || d.Places != nil || len(d.Classes) != 4 || !d.Classes[0].Wrong {
+			t.Errorf("%d rows: %+v", n, d)
 		}
 	}
 }

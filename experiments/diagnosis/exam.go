@@ -17,9 +17,9 @@ import (
 type exam struct {
 	*checked.Sample
 	Examination
-	embedding *mat.Dense
-	words     *describer
-	recovered *recalibrated
+	embedding *mat.Dense    // N×d; nil without
+	words     *describer    // nil without an embedding
+	recovered *recalibrated // nil of too few rows
 	candidates
 	redrawn, swung []float64 // the maxima of the redraws and of the bootstrap, ascending
 }
@@ -55,14 +55,8 @@ func (x *exam) critical() float64 {
 
 // collect finds what is to be tested.
 func (x *exam) collect(rng *rand.Rand) error {
-	half := foldsOf(places(x.Sample, x.embedding), 2, rng)
-	x.raw = x.regions(x.Sample, half, rng)
-	if x.recovered.NLL.Global.Low > leastGain {
-		recalibrated, err := x.Saying(x.recovered.global)
-		if err != nil {
-			return err
-		}
-		x.left = x.regions(recalibrated, half, rng)
+	if err := x.search(rng); err != nil {
+		return err
 	}
 	x.tenths = x.counted(parted(checked.QuantileBins(x.Confidences(), confidenceCells), confidenceCells), 1, x.Classes)
 	x.groups = x.counted(parted(x.Groups, len(x.GroupNames)), 1, 0)
@@ -74,12 +68,39 @@ func (x *exam) collect(rng *rand.Rand) error {
 		g.name = "predicted " + x.nameOf(int(x.Top[g.rows[0]]))
 	}
 	x.crossed = slices.Concat(x.cross(x.groups, x.predicted), x.cross(x.groups, x.raw), x.cross(x.predicted, x.raw))
-	x.sides = x.cutInTwo()
-	words := lloyd(x.embedding, min(mapPlaces, max(1, x.N/defaultRegion)), rng)
-	k, _ := words.Dims()
-	x.places = x.counted(parted(nearest(x.embedding, words), k), 1, x.Classes)
+	if x.embedding != nil {
+		x.sides = x.cutInTwo()
+		words := lloyd(x.embedding, min(mapPlaces, max(1, x.N/defaultRegion)), rng)
+		k, _ := words.Dims()
+		x.places = x.counted(parted(nearest(x.embedding, words), k), 1, x.Classes)
+	}
 	x.all = count(x.Sample, checked.FirstToLast(x.N), 0)
 	return nil
+}
+
+// search finds regions of the embedding, on one half of the rows for the other.
+func (x *exam) search(rng *rand.Rand) error {
+	if x.embedding == nil || x.N < 2*x.Search.Rows {
+		return nil
+	}
+	half := foldsOf(x.placed(), 2, rng)
+	x.raw = x.regions(x.Sample, half, rng)
+	if x.recovered == nil || x.recovered.NLL.Global.Low <= leastGain {
+		return nil
+	}
+	recalibrated, err := x.Saying(x.recovered.global)
+	if err == nil {
+		x.left = x.regions(recalibrated, half, rng)
+	}
+	return err
+}
+
+// placed is one number for rows whose predictions and places are equal.
+func (x *exam) placed() []int {
+	if x.embedding == nil {
+		return places(x.Sample, nil)
+	}
+	return places(x.Sample, x.embedding)
 }
 
 // nameOf is the name of a class, or its number.
@@ -177,7 +198,10 @@ func (x *exam) judge(ctx context.Context, rng *rand.Rand) (err error) {
 func (x *exam) diagnosis(ctx context.Context, rng *rand.Rand) (*Diagnosis, error) {
 	d := &Diagnosis{
 		Rows: x.N, NumClasses: x.Classes, ClassNames: x.ClassNames, Redraws: x.Redraws, Level: level,
-		Recoverable: x.recovered.Recovered, Critical: x.critical(), CriticalInterval: x.critical(),
+		Critical: x.critical(), CriticalInterval: x.critical(),
+	}
+	if x.recovered != nil {
+		d.Recoverable = x.recovered.Recovered
 	}
 	named, rest, err := x.explain(ctx, rng)
 	if err != nil {

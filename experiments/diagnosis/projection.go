@@ -34,7 +34,6 @@ type Plane struct {
 // Place is rows near each other.
 type Place struct {
 	Rows []int          // of those that count, of which the planes are
-	Near []int          // the input's rows nearest their mean, the nearest first
 	Gap  float64        // mean confidence less accuracy
 	Top  *metrics.Curve // reliability of the top class
 }
@@ -202,7 +201,7 @@ func (a *atlas) axis(name string, w []float64) string {
 
 // place is rows with their reliability.
 func (a *atlas) place(rows []int) Place {
-	p := Place{Rows: rows, Near: a.InputRows(a.prototype(rows))}
+	p := Place{Rows: rows}
 	var n float64
 	var confidence, hit, weight []float64
 	for _, i := range rows {

@@ -91,7 +91,9 @@ func (x *exam) region(g *tested, class int) Region {
 		open := x.W(i) * p[at] * (1 - p[at])
 		v += open
 		v2 += open * open
-		out.RecoverableNLL += x.W(i) * x.recovered.gain[i] / n
+		if x.recovered != nil {
+			out.RecoverableNLL += x.W(i) * x.recovered.gain[i] / n
+		}
 	}
 	out.Saved = out.RecoverableNLL * n / float64(x.N)
 	if v2 > 0 {

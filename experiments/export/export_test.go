@@ -20,7 +20,8 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
+	"calibra/experiments/run"
 	"calibra/graph/onnx"
 	"calibra/layers"
 	"calibra/layers/anchored"
@@ -73,9 +74,9 @@ func problem(n int, seed uint64) *data.Set {
 var in = flag.String("in", "", "features file to fit every method to, by its defaults, and to write TABLE.md of")
 
 // fits gives a fitted method and test rows for it: those of problem, or of the file -in.
-func fits(t *testing.T) (fit func(experiments.Method) layers.Stateful, test *data.Set) {
+func fits(t *testing.T) (fit func(method.Method) layers.Stateful, test *data.Set) {
 	if *in == "" {
-		return func(m experiments.Method) layers.Stateful { return fitted(t, m) }, problem(700, 4)
+		return func(m method.Method) layers.Stateful { return fitted(t, m) }, problem(700, 4)
 	}
 	src, err := data.Open(*in)
 	if err != nil {
@@ -84,9 +85,9 @@ func fits(t *testing.T) (fit func(experiments.Method) layers.Stateful, test *dat
 	for _, x := range []*mat.Dense{data.Dense(src.Test.Features), src.Test.Logits} { // as a network reads them
 		x.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, x)
 	}
-	return func(m experiments.Method) layers.Stateful {
+	return func(m method.Method) layers.Stateful {
 		start := time.Now()
-		run, err := experiments.Spec{Method: m.Name, Split: data.PaperText, Seed: 42}.Fit(t.Context(), &data.Source{Path: src.Path, Classes: src.Classes, Cal: src.Cal, Val: src.Val}, nil)
+		run, err := run.Spec{Method: m.Name, Split: data.PaperText, Seed: 42}.Fit(t.Context(), &data.Source{Path: src.Path, Classes: src.Classes, Cal: src.Cal, Val: src.Val}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,19 +97,19 @@ func fits(t *testing.T) (fit func(experiments.Method) layers.Stateful, test *dat
 }
 
 // onCodes are the quantized head and a mixture on every kind of codes, hard and soft.
-func onCodes(t *testing.T) (all []experiments.Method) {
+func onCodes(t *testing.T) (all []method.Method) {
 	t.Helper()
-	kinds := []experiments.Values{{"codebook.kind": "random"}, {"codebook.kind": "kmeans"}, {"codebook.kind": "ema", "codebook.softness": "1", "codebook.nearest": "3"}}
-	joint := []experiments.Values{{"codebook.kind": "kmeans", "joint.slots": "4", "joint.codewords": "12"}}
-	for name, sets := range map[string][]experiments.Values{"vq-nc": kinds, "vq": kinds, "mixture": kinds, "corrected": joint} {
-		m, err := experiments.MethodByName(name)
+	kinds := []method.Values{{"codebook.kind": "random"}, {"codebook.kind": "kmeans"}, {"codebook.kind": "ema", "codebook.softness": "1", "codebook.nearest": "3"}}
+	joint := []method.Values{{"codebook.kind": "kmeans", "joint.slots": "4", "joint.codewords": "12"}}
+	for name, sets := range map[string][]method.Values{"vq-nc": kinds, "vq": kinds, "mixture": kinds, "corrected": joint} {
+		m, err := method.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, set := range sets {
 			on, plain := m, m.New
 			on.Name += "-" + strings.ReplaceAll(strings.ReplaceAll(set.String(), " ", "-"), "=", "-")
-			on.New = func(o *experiments.Options) layers.Stateful {
+			on.New = func(o *method.Options) layers.Stateful {
 				o.Values = o.Values.With(set)
 				return plain(o)
 			}
@@ -119,16 +120,16 @@ func onCodes(t *testing.T) (all []experiments.Method) {
 }
 
 // ensembles are one of maps on codes and one of trees.
-func ensembles(t *testing.T) (all []experiments.Method) {
+func ensembles(t *testing.T) (all []method.Method) {
 	t.Helper()
-	for _, name := range []string{"vq", "boosted"} {
-		m, err := experiments.MethodByName(name)
+	for _, name := range []string{"vq", "forest"} {
+		m, err := method.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		on := m
 		on.Name += "-ensemble"
-		on.New = func(o *experiments.Options) layers.Stateful {
+		on.New = func(o *method.Options) layers.Stateful {
 			return &layers.Ensemble{Members: []layers.Stateful{m.New(o), m.New(o)}}
 		}
 		all = append(all, on)
@@ -137,11 +138,11 @@ func ensembles(t *testing.T) (all []experiments.Method) {
 }
 
 // fitted is each method fitted to a problem.
-func fitted(t *testing.T, m experiments.Method) layers.Stateful {
+func fitted(t *testing.T, m method.Method) layers.Stateful {
 	t.Helper()
-	o := experiments.Options{Epochs: map[string]int{"divide": 3, "calibrate": 3, "train": 3}}
+	o := method.Options{Epochs: map[string]int{"divide": 3, "calibrate": 3, "train": 3}}
 	if m.Divides() {
-		o.Values = experiments.Values{"codebook.slots": "4", "codebook.codewords": "12"}
+		o.Values = method.Values{"codebook.slots": "4", "codebook.codewords": "12"}
 	}
 	c, _, err := m.Build(o)
 	if err != nil {
@@ -223,7 +224,7 @@ func TestExportedNetworksSayWhatApplySays(t *testing.T) {
 	path, dir := python(t), t.TempDir()
 	fit, test := fits(t)
 	written, apply := 0, map[string]int{}
-	methods := slices.Clone(experiments.Methods)
+	methods := slices.Clone(method.All)
 	if *in == "" {
 		methods = slices.Concat(methods, onCodes(t), ensembles(t))
 	}
@@ -302,7 +303,7 @@ func writeTable(t *testing.T, checks []networkCheck, test *data.Set) {
 	for _, c := range checks {
 		by[c.Method] = c
 	}
-	for _, m := range experiments.Methods {
+	for _, m := range method.All {
 		if c, ok := by[m.Name]; ok {
 			fmt.Fprintf(&out, "| %s | %.1e | %d | %d | %.0f | %d | %d |\n", m.Name, c.Apart, c.Rows, c.Codes, float64(c.Bytes)/1e3, c.RowsPerSecond, c.apply)
 		} else {
@@ -316,7 +317,7 @@ func writeTable(t *testing.T, checks []networkCheck, test *data.Set) {
 
 // TestOthersAreRefused in one sentence that the command gives exit code 2.
 func TestOthersAreRefused(t *testing.T) {
-	for _, m := range experiments.Methods {
+	for _, m := range method.All {
 		if !refused[m.Name] {
 			continue
 		}

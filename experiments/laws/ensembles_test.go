@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"calibra/data/synthetic"
-	"calibra/experiments"
+	"calibra/experiments/method"
+	"calibra/experiments/run"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -16,9 +17,9 @@ import (
 const membersKey = "ensemble.members"
 
 // fitted is the method with the seed of what it is asked and settings beside the cheap ones.
-func (q *asked) fitted(t *testing.T, m experiments.Method, seed uint64, more string) layers.Stateful {
+func (q *asked) fitted(t *testing.T, m method.Method, seed uint64, more string) layers.Stateful {
 	t.Helper()
-	run, err := experiments.Spec{Method: m.Name, Split: m.Split(), Seed: seed, Set: settings(m) + " " + more}.FitPrepared(t.Context(), q.prepared, nil)
+	run, err := run.Spec{Method: m.Name, Split: m.Split(), Seed: seed, Set: settings(m) + " " + more}.FitPrepared(t.Context(), q.prepared, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestEnsembles(t *testing.T) {
 	if q.err != nil || other.err != nil {
 		t.Fatal(q.err, other.err)
 	}
-	for _, m := range experiments.Methods {
+	for _, m := range method.All {
 		t.Run(m.Name, func(t *testing.T) {
 			one := q.says(t, q.fitted(t, m, 7, ""))
 			// what draws nothing may still take sums in the order that rows are split in: 1e-9
@@ -76,7 +77,7 @@ func TestEnsembles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, _, err := m.Build(experiments.Options{Values: mustValues(t, settings(m)+" "+membersKey+"=2"), Features: columns})
+			again, _, err := m.Build(method.Options{Values: mustValues(t, settings(m)+" "+membersKey+"=2"), Features: columns})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,12 +102,12 @@ func TestEnsembleIntervalsHoldMore(t *testing.T) {
 			problem := synthetic.NewCubic(synthetic.Settings{Classes: 3, Features: 8}, rng)
 			cal, _ := problem.Draw(rows, rng)
 			x, truth := problem.Draw(rows/2, rng)
-			m, err := experiments.MethodByName("vq")
+			m, err := method.Find("vq")
 			if err != nil {
 				t.Fatal(err)
 			}
 			set := mustValues(t, fmt.Sprintf("codebook.slots=4 codebook.codewords=16 %s=%d", membersKey, members))
-			model, _, err := m.Build(experiments.Options{Values: set, Features: 8})
+			model, _, err := m.Build(method.Options{Values: set, Features: 8})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,9 +133,9 @@ func TestEnsembleIntervalsHoldMore(t *testing.T) {
 	}
 }
 
-func mustValues(t *testing.T, text string) experiments.Values {
+func mustValues(t *testing.T, text string) method.Values {
 	t.Helper()
-	v, err := experiments.ParseValues(text)
+	v, err := method.ParseValues(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/layers"
 )
 
@@ -16,7 +16,7 @@ func TestIntervals(t *testing.T) {
 		t.Fatal(q.err)
 	}
 	have := 0
-	for _, m := range experiments.Methods {
+	for _, m := range method.All {
 		bounded, ok := q.fitted(t, m, 7, "").(layers.Bounded)
 		if !ok || bounded.Unbounded() != nil {
 			continue

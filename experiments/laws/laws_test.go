@@ -14,7 +14,9 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -231,8 +233,8 @@ func votes(number func(p float64) float64) func(file) file {
 }
 
 // cheap are settings by which fits are short, of the methods that have them.
-var cheap = experiments.Values{
-	"optim.epochs": "3", "codebook.slots": "4", "codebook.codewords": "8", "codebook.passes": "3", "boosted.rounds": "8", "forest.trees": "60", "kcal.folds": "4",
+var cheap = method.Values{
+	"optim.epochs": "3", "codebook.slots": "4", "codebook.codewords": "8", "codebook.passes": "3", "forest.trees": "60", "kcal.folds": "4",
 	"joint.slots": "4", "joint.codewords": "8", "odir.strengths": "1e-1,1e-3",
 	"optim.gradient": "1e-9", "search.folds": "2", "search.smallest": "1", "search.first": "1", "search.largest": "1",
 }
@@ -241,8 +243,8 @@ var cheap = experiments.Values{
 var halted = []string{"ts-published", "dc-published", "new-head"}
 
 // settings are those of cheap that the method has.
-func settings(m experiments.Method) string {
-	own := experiments.Values{}
+func settings(m method.Method) string {
+	own := method.Values{}
 	if slices.Contains(halted, m.Name) {
 		own["optim.iterations"] = "100"
 	}
@@ -278,7 +280,7 @@ func opened(t *testing.T, f file) (*data.Source, error) {
 
 // asked is what a method is fitted to and asked of.
 type asked struct {
-	prepared *experiments.Prepared
+	prepared *run.Prepared
 	test     *data.Set
 	labels   []int
 	err      error
@@ -293,18 +295,18 @@ func prepare(t *testing.T, f file, seed uint64) *asked {
 	}
 	out := &asked{test: src.Test, labels: f.test.labels}
 	src.Test = nil
-	out.prepared, out.err = experiments.Spec{Split: data.PaperText, Seed: seed}.Prepare(&experiments.Problem{Source: src})
+	out.prepared, out.err = run.Spec{Split: data.PaperText, Seed: seed}.Prepare(&source.Problem{Source: src})
 	return out
 }
 
 // answers fits the method to what is asked, and answers.
-func (q *asked) answers(t *testing.T, m experiments.Method) (a answer) {
+func (q *asked) answers(t *testing.T, m method.Method) (a answer) {
 	if q.err != nil {
 		return answer{err: q.err}
 	}
 	start := time.Now()
 	defer func() { a.took = time.Since(start) }()
-	run, err := experiments.Spec{Method: m.Name, Split: m.Split(), Seed: 7, Set: settings(m)}.FitPrepared(t.Context(), q.prepared, nil)
+	run, err := run.Spec{Method: m.Name, Split: m.Split(), Seed: 7, Set: settings(m)}.FitPrepared(t.Context(), q.prepared, nil)
 	if err != nil {
 		return answer{err: err}
 	}
@@ -365,7 +367,7 @@ func TestLaws(t *testing.T) {
 				others[i] = append(others[i], prepare(t, v.of(p.file), 7))
 			}
 		}
-		for at, m := range experiments.Methods {
+		for at, m := range method.All {
 			if !all && at%(len(problems)/2) != turn%(len(problems)/2) {
 				continue
 			}
@@ -405,14 +407,14 @@ func TestLaws(t *testing.T) {
 		if !slices.ContainsFunc(laws, func(l law) bool { return l.name == e.law }) {
 			t.Errorf("there is no law %q, which %s is excused from", e.law, e.method)
 		}
-		if _, err := experiments.MethodByName(e.method); err != nil {
+		if _, err := method.Find(e.method); err != nil {
 			t.Errorf("%v", err)
 		} else if all && !needed[e] {
 			t.Errorf("%s is excused from the law %q, which holds for it; take the excuse out", e.method, e.law)
 		}
 	}
 	if *timed {
-		for _, m := range slices.SortedFunc(slices.Values(experiments.Methods), func(a, b experiments.Method) int { return cmp.Compare(took[b.Name], took[a.Name]) }) {
+		for _, m := range slices.SortedFunc(slices.Values(method.All), func(a, b method.Method) int { return cmp.Compare(took[b.Name], took[a.Name]) }) {
 			t.Logf("%-20s %.2f s", m.Name, took[m.Name].Seconds())
 		}
 	}

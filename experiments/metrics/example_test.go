@@ -138,3 +138,10 @@ func ExampleLocal_ESSProfile() {
 	// 100 rows of 15 neighbours: error 0.50
 	// 100 rows of 17 neighbours: error 0.32
 }
+
+func ExampleNewTruth() {
+	uniform := mat.NewDense(1, 2, []float64{-0.6931471805599453, -0.6931471805599453})
+	t := metrics.NewTruth(uniform, mat.NewDense(1, 2, []float64{0.9, 0.1}))
+	fmt.Printf("true LCE %.2f, KL %.3f nats\n", t.LCE, t.KL)
+	// Output: true LCE 0.40, KL 0.368 nats
+}

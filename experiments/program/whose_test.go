@@ -20,10 +20,10 @@ func TestWhosePanic(t *testing.T) {
 		main, whose string
 		frames      []runtime.Frame
 	}{
-		{"example.org/mine", "example.org/mine.Rank.LogProbs", stack("runtime.gopanic", "example.org/mine.Rank.LogProbs", "calibra/layers.(*Trained).Fit", "calibra/experiments/cli.run", "main.main")},
-		{"example.org/mine", "example.org/mine/ops.Swish.Run", stack("runtime.gopanic", "runtime.panicIndex", "calibra/graph/op.SameShape", "example.org/mine/ops.Swish.Run", "calibra/graph/op.Op.UsePreallocDo", "calibra/experiments/cli.run", "main.main")},
+		{"example.org/mine", "example.org/mine.Rank.LogProbs", stack("runtime.gopanic", "example.org/mine.Rank.LogProbs", "calibra/layers.(*Trained).Fit", "calibra/experiments/cli.execute", "main.main")},
+		{"example.org/mine", "example.org/mine/ops.Swish.Run", stack("runtime.gopanic", "runtime.panicIndex", "calibra/graph/op.SameShape", "example.org/mine/ops.Swish.Run", "calibra/graph/op.Op.UsePreallocDo", "calibra/experiments/cli.execute", "main.main")},
 		{"example.org/mine", "main.elu.Run", stack("runtime.gopanic", "calibra/graph/op.Op.UsePreallocDo.func1", "runtime.gopanic", "main.elu.Run", "calibra/graph/op.Op.UsePreallocDo")},
-		{"example.org/mine", "", stack("runtime.gopanic", "calibra/layers.(*Trained).Fit", "calibra/experiments/cli.run", "calibra/experiments/cli.Main", "main.main")},
+		{"example.org/mine", "", stack("runtime.gopanic", "calibra/layers.(*Trained).Fit", "calibra/experiments/cli.execute", "calibra/experiments/cli.Main", "main.main")},
 		{"example.org/mine", "", stack("runtime.gopanic", "example.org/minerals.F", "calibra/layers.(*Trained).Fit")},
 		{"calibra", "", stack("runtime.gopanic", "calibra/layers.(*Trained).Fit", "main.main")},
 	} {
@@ -32,8 +32,8 @@ func TestWhosePanic(t *testing.T) {
 			t.Errorf("%v: %v", c.frames[1].Function, f)
 		}
 	}
-	inlined := []runtime.Frame{{Function: "main.init.OnCodewords.func7", File: ourRoot() + "/experiments/method.go", Line: 7}}
-	if f := faultOf("nil", inlined, "example.org/mine"); f.Whose != "" || f.Place != "experiments/method.go:7" {
+	inlined := []runtime.Frame{{Function: "main.init.OnCodewords.func7", File: ourRoot() + "/experiments/method/method.go", Line: 7}}
+	if f := faultOf("nil", inlined, "example.org/mine"); f.Whose != "" || f.Place != "method/method.go:7" {
 		t.Errorf("our code in a function of another module is told as %v", f)
 	}
 	if f := faultOf(errors.New("none"), nil, ""); f.Place != "an unknown place" {

@@ -1,7 +1,8 @@
 """Puts the binary of one platform into the wheel, among the scripts, as pip installs them.
 
 CALIBRA_BINARY names the binary; without it, Go builds one for this machine. Version and
-platform of the wheel are those that the binary says of itself.
+platform of the wheel are those that the binary says of itself. The wheel's licences are that of
+Calibra and, in NOTICES, those of what the binary links.
 """
 import functools
 import os
@@ -9,9 +10,11 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 # What runs the binary: any glibc since 2.17 (2014), and the oldest macOS that Go supports.
 PLATFORMS = {
@@ -56,6 +59,16 @@ def version():
         local = ".".join(filter(None, [commit and "g" + commit, dirty and "dirty"]))
         return release + (f".dev{time}" if time else "") + ("+" + local if local else "")
     return "0.0.0.dev0"  # built outside a repository
+
+
+class LicenceHook(MetadataHookInterface):
+    def update(self, metadata):
+        here = pathlib.Path(self.root)
+        folder = here / "licences"
+        folder.mkdir(exist_ok=True)
+        shutil.copyfile(here.parents[1] / "LICENSE", folder / "LICENSE")
+        with open(folder / "NOTICES", "wb") as out:
+            subprocess.run([sys.executable, here / "notices.py", binary()], stdout=out, check=True)
 
 
 class BinaryHook(BuildHookInterface):

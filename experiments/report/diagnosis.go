@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,20 +20,21 @@ func gapText(x float64) string {
 	return strings.Replace(metrics.Signed(x, 3), "-", "−", 1)
 }
 
-// Diagnosis is the page of a diagnosis; head describes where it comes from. The map m shows the same rows, and drawn are the
-// drawings of their predictions.
-func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map, drawn []*Drawing) (*Document, error) {
-	panel, err := Panel(mapTemplate, newMapView(d, m))
-	if err != nil {
-		return nil, fmt.Errorf("report: write the map: %w", err)
-	}
-	sections := []*Section{
-		{Title: "What to do", Tables: []*Table{RecoverableTable(d.Recoverable)}},
-		{Title: "Map", Note: "Each circle stands for rows near each other. It is grey where their accuracy is within chance of their confidence; else its colour shows which is larger. Its area shows how many rows they are. Rings are the regions of the table below; choose one there or here.", Panel: panel, Figures: []*Drawing{mapDrawing(d, m)}},
+// Diagnosis is the page of a diagnosis; head describes where it comes from. The map m (nil: none) shows the same rows, and portrait are the
+// sections of their predictions.
+func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map, portrait []*Section) *Document {
+	var sections []*Section
+	corrected := "not measured, as there are too few rows"
+	if d.Recoverable != nil {
+		sections = append(sections, &Section{Title: "What to do", Tables: []*Table{RecoverableTable(d.Recoverable)}})
+		corrected = d.Recoverable.Families[0] + ", by cross-fitting"
 	}
 	if d.Named != nil {
-		sections = slices.Insert(sections, 1, &Section{Title: "Where it is wrong", Note: "The smallest descriptions that explain what is beyond chance: once the predictions of these rows are corrected, the rest is calibrated as far as its rows can tell.",
+		sections = append(sections, &Section{Title: "Where it is wrong", Note: "The smallest descriptions that explain what is beyond chance: once the predictions of these rows are corrected, the rest is calibrated as far as its rows can tell.",
 			Tables: []*Table{regionTable(d, "Groups, predicted classes and regions, or rows that are in two of these", d.Named, savesColumn)}})
+	}
+	if m != nil {
+		sections = append(sections, &Section{Title: "Map", Note: "Each circle stands for rows near each other. It is grey where their accuracy is within chance of their confidence; else its colour shows which is larger. Its area shows how many rows they are. Rings are the regions of the table below.", Figures: []*Drawing{mapDrawing(d, m)}})
 	}
 	alike := ""
 	switch {
@@ -51,20 +51,23 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Ver
 	if drawing := gapDrawing(d); drawing != nil {
 		sections = append(sections, &Section{Title: "Gaps", Figures: []*Drawing{drawing}})
 	}
-	sections = append(sections, &Section{Title: "Reliability", Figures: append(drawn[:1:1], regionDrawing(d, m)...)})
-	if len(drawn) > 1 {
-		sections = append(sections, &Section{Title: "Which class is taken for which", Figures: drawn[1:]})
+	if m != nil {
+		portrait[0].Figures = append(portrait[0].Figures, regionDrawing(d, m)...)
 	}
-	sections = append(sections,
+	sections = append(append(sections, portrait...),
 		&Section{Title: "Classes", Tables: []*Table{regionTable(d, "All rows: the probability of each class and of the top class", d.Classes)}},
 		&Section{Title: "Confidence", Tables: []*Table{regionTable(d, "Tenths of the rows by the confidence of their top class", d.Confidence, savesColumn)}})
 	if d.Groups != nil {
 		sections = append(sections, &Section{Title: "Groups", Tables: []*Table{regionTable(d, "The groups of the file, each with the class that is worst off in it", d.Groups, savesColumn)}})
 	}
-	return &Document{Title: title, Verdict: []Statement{Stated(v)}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
+	var shown []Part
+	if wrong := wrongTable(d); wrong.Blocks != nil {
+		shown = []Part{{Table: wrong}}
+	}
+	return &Document{Title: title, Terminal: shown, Verdict: []Statement{Stated(v)}, Head: head, Sections: sections, Files: []string{"diagnosis.json"}, Facts: []Fact{
 		{"Rows", strconv.Itoa(d.Rows)}, {"Classes", strconv.Itoa(d.NumClasses)}, {"Level", fmt.Sprintf("%g for everything tested at once", d.Level)},
 		{"Redraws", strconv.Itoa(d.Redraws)}, {"Called wrong", fmt.Sprintf("beyond %.2f standard deviations, by the predictions or by the rows, whichever is larger", d.Critical)},
-		{"Corrections", d.Recoverable.Families[0] + ", by cross-fitting"}}}, nil
+		{"Corrections", corrected}}}
 }
 
 // regionColumn is a column of some tables of regions.
@@ -89,6 +92,26 @@ func ClassOf(d *diagnosis.Diagnosis, r diagnosis.Region) string {
 		return d.ClassNames[*r.Class]
 	}
 	return strconv.Itoa(*r.Class)
+}
+
+// wrongTable is a row for each description of what is wrong; where all rows are, for each class and tenth that is.
+func wrongTable(d *diagnosis.Diagnosis) *Table {
+	t := &Table{Values: []Head{{Text: "called", Drop: 6}, {Text: "rows"}, {Text: "class"}, {Text: "predicted", Drop: 2}, {Text: "observed", Drop: 3}, {Text: "gap"},
+		{Text: "interval", Drop: 5}, {Text: "p"}, {Text: "detectable", Drop: 4}, {Text: "saves"}, {Text: "where", Wrap: true}}}
+	add := func(regions []diagnosis.Region, saves func(diagnosis.Region) string) {
+		for _, r := range regions {
+			if r.Wrong {
+				t.Add("", Row{Cells: Texts("wrong", r.Size, ClassOf(d, r), metrics.Fixed(r.Confidence, 3), metrics.Fixed(r.Frequency, 3), metrics.Signed(r.Gap, 3),
+					metrics.Signed(r.Low, 3)+" to "+metrics.Signed(r.High, 3), metrics.Fixed(r.P, 3), metrics.Fixed(r.Detectable, 3), saves(r), r.Describe)})
+			}
+		}
+	}
+	add(d.Named, savesColumn.text)
+	if d.Kind != diagnosis.LocalError {
+		add(d.Classes, func(diagnosis.Region) string { return "–" }) // what all rows would save is no single class's
+		add(d.Confidence, savesColumn.text)
+	}
+	return t
 }
 
 // regionTable is a row for each region.

@@ -9,23 +9,69 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/metrics"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// gapColours are those of gapClass, from too little confidence to too much.
-var gapColours = map[string]color.NRGBA{
-	"g0": {0x21, 0x66, 0xac, 0xff}, "g1": {0x67, 0xa9, 0xcf, 0xff}, "g2": {0xd1, 0xd5, 0xdb, 0xff}, "g3": {0xef, 0x8a, 0x62, 0xff}, "g4": {0xb2, 0x18, 0x2b, 0xff},
+const (
+	mapRows = 1500 // drawn at most, evenly spaced in the file
+	mapEdge = 3.2  // standard deviations, beyond which rows stand at the edge
+	mapGap  = .1   // beyond which a colour is stronger
+)
+
+// gaps are the colours of gaps, from too much confidence to too little.
+var gaps = []struct {
+	says   string
+	colour color.NRGBA
+}{
+	{"claims more than .10 too much", color.NRGBA{0xb2, 0x18, 0x2b, 0xff}}, {"claims too much", color.NRGBA{0xef, 0x8a, 0x62, 0xff}},
+	{"within chance", color.NRGBA{0xd1, 0xd5, 0xdb, 0xff}},
+	{"claims too little", color.NRGBA{0x67, 0xa9, 0xcf, 0xff}}, {"more than .10 too little", color.NRGBA{0x21, 0x66, 0xac, 0xff}},
 }
 
-// mapDrawing draws the planes of the map, which a page shows as a panel.
+// gapColour is grey within chance.
+func gapColour(r diagnosis.Region) color.NRGBA {
+	at := 2
+	switch {
+	case !r.BeyondChance:
+	case r.Gap > mapGap:
+		at = 0
+	case r.Gap > 0:
+		at = 1
+	case r.Gap < -mapGap:
+		at = 4
+	default:
+		at = 3
+	}
+	return gaps[at].colour
+}
+
+// mapText is what is said of a place or region.
+func mapText(name string, p diagnosis.Place, r diagnosis.Region) string {
+	chance := "within chance"
+	if r.BeyondChance {
+		chance = "p " + metrics.Fixed(r.P, 3)
+	}
+	return fmt.Sprintf("%s, %d rows, confidence less accuracy %s, %s", name, len(p.Rows), gapText(p.Gap), chance)
+}
+
+// middleOf is the mean of rows on a plane.
+func middleOf(at *mat.Dense, rows []int) (middle plotter.XY) {
+	for _, i := range rows {
+		middle.X += at.At(i, 0) / float64(len(rows))
+		middle.Y += at.At(i, 1) / float64(len(rows))
+	}
+	return middle
+}
+
+// mapDrawing draws the planes of the map.
 func mapDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) *Drawing {
-	view := newMapView(d, m)
 	var plots []*chart
-	f := &Figure{}
-	f.points.head = []string{"plane", "part", "number", "x", "y", "rows", "gap", "p", "beyond_chance"}
+	points := points{head: []string{"plane", "part", "number", "x", "y", "rows", "gap", "p", "beyond_chance"}}
 	for _, plane := range m.Planes {
 		p := newPlot()
 		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = plane.Name, plane.Axes[0], plane.Axes[1]
@@ -39,29 +85,33 @@ func mapDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) *Drawing {
 			rows = append(rows, within(middleOf(plane.At, []int{i})))
 		}
 		p.Add(newDots(faded(muted), vg.Points(0.8), rows...))
+		told := &marked{}
 		for k, place := range slices.Concat(m.Places, m.Regions) {
 			at := within(middleOf(plane.At, place.Rows))
 			radius := vg.Points(2 + 22*math.Sqrt(float64(len(place.Rows))/float64(d.Rows)))
 			part, number, tested := "region", k-len(m.Places)+1, diagnosis.Region{}
 			if number < 1 {
 				part, number, tested = "place", k, d.Places[k]
-				p.Add(newDots(gapColours[gapClass(tested)], radius, at))
+				p.Add(newDots(gapColour(tested), radius, at))
+				told.label(at.X, at.Y, mapText("Place", place, tested))
 			} else if tested = d.Regions[number-1]; tested.Named {
 				p.addRing(at, radius, number)
+				told.label(at.X, at.Y, mapText(fmt.Sprintf("Region %d: %s", number, tested.Describe), place, tested))
 			} else {
 				continue
 			}
-			f.points.add(plane.Name, part, number, at.X, at.Y, len(place.Rows), place.Gap, tested.P, tested.BeyondChance)
+			points.add(plane.Name, part, number, at.X, at.Y, len(place.Rows), place.Gap, tested.P, tested.BeyondChance)
 		}
+		p.Add(told)
 		plots = append(plots, p)
 	}
 	var legend keys
-	for _, mark := range view.Key {
-		legend.add(mark.Text, newDots(gapColours[mark.Class], vg.Points(4), plotter.XY{}))
+	for _, g := range gaps {
+		legend.add(g.says, newDots(g.colour, vg.Points(4), plotter.XY{}))
 	}
-	drawn := newGrid(plots, 2, 8.5*vg.Centimeter, 8.5*vg.Centimeter, legend, nil)
-	drawn.points = f.points
-	return &Drawing{Name: "map", Figure: drawn,
+	f := newGrid(plots, 2, 8.5*vg.Centimeter, 8.5*vg.Centimeter, legend, nil)
+	f.points = points
+	return &Drawing{Name: "map", Figure: f,
 		Caption: "The latent space. Each disc stands for rows near each other: it is grey where their accuracy is within chance of their confidence, else its colour shows which is larger; its area shows how many they are. Rings are the wrong regions, by their numbers."}
 }
 
@@ -134,6 +184,18 @@ func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
 	f := newGrid(plots, 2, 8.5*vg.Centimeter, vg.Length(longest+4)*0.55*vg.Centimeter, nil, nil)
 	f.points = points
 	return &Drawing{Name: "gaps", Figure: f, Caption: "The predicted minus the observed frequency, with intervals that hold for all gaps at once; gaps beyond chance are blue. Of more than 12 those of least p are shown, the wrong ones first."}
+}
+
+// longestName is how many letters an axis has room for.
+const longestName = 14
+
+// clippedName is a name as an axis has room for: of a longer one the beginning and the end.
+func clippedName(name string) string {
+	const end = 4
+	if runes := []rune(name); len(runes) > longestName {
+		return string(runes[:longestName-end-1]) + "…" + string(runes[len(runes)-end:])
+	}
+	return name
 }
 
 // lineName is what a line of gaps is called.

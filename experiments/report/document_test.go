@@ -11,16 +11,13 @@ import (
 
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
-
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/plot/vg"
 )
 
 var document = Document{
 	Title: "Study <main>", Intro: "All & sundry.",
 	Sections: []*Section{
 		{Title: "Results", Tables: []*Table{{
-			Caption: "Means of 5 % & more", Labels: []string{"w", "|C|"}, Values: []Head{{"LCE", "↓"}, {"ACC", "↑"}},
+			Caption: "Means of 5 % & more", Labels: []string{"w", "|C|"}, Values: Heads("LCE ↓", "ACC ↑"),
 			Blocks: []Block{{"cifar10 · resnet", []Row{
 				{[]string{"64", "32"}, []Cell{{Text: ".0059±.0002", Mark: metrics.Best}, {Text: ".889±.001", Mark: metrics.Second}}, true},
 				{[]string{"16", "32"}, []Cell{{Text: "–"}, {Text: "−.0014"}}, false},
@@ -91,7 +88,7 @@ func TestHTML(t *testing.T) {
 // A table whose blocks have no names has no column for them, in any format.
 func TestTableWithoutBlockNames(t *testing.T) {
 	d := Document{Sections: []*Section{{Tables: []*Table{{
-		Labels: []string{"Method"}, Values: []Head{{"NLL", "↓"}},
+		Labels: []string{"Method"}, Values: Heads("NLL ↓"),
 		Blocks: []Block{{"", []Row{{[]string{"VQ"}, []Cell{{Text: ".449"}}, false}}}},
 	}}}}}
 	for format, c := range map[string]struct {
@@ -125,11 +122,9 @@ func kinds() map[string]*Figure {
 		{Name: "expected", Kind: Prediction, X: []float64{1, 100}, Mean: []float64{.3, .1}},
 		{Name: "floor", Kind: Floor, X: []float64{1, 100}, Mean: []float64{.05, .04}},
 	}
-	values := mat.NewDense(2, 3, []float64{1, 2, 3, 4, nan, 6})
 	out := map[string]*Figure{}
 	out["bars"] = Bars([]BarPanel{{Title: "LCE", Bars: []Bar{{Name: "VQ", Winner: true, Mean: .1, SD: .01, Floor: .05}, {Name: "NC", Mean: nan, SD: nan, Floor: nan}, {Name: "TS", Mean: .2, SD: .1, Seeds: []float64{.1, .3}, Floor: nan}}}})
 	out["lines"] = Lines([]LinePanel{{Title: "Q2", X: "ESS", Y: "LCE", Log: true, Series: series}, {Title: "size", X: "%", Y: "NLL", Log: true, Places: map[float64]string{1: "1", 100: "all"}, Series: series, LogY: true}})
-	out["heat"] = Heat([]HeatPanel{{Title: "grid", Values: values, Rows: []string{"32", "64"}, Columns: []string{"16", "32", "64"}, Text: func(float64) string { return "x" }, Width: 8 * vg.Centimeter, Height: 5 * vg.Centimeter}}, 1)
 	out["diagrams"] = Diagrams([]Diagram{{"VQ", &metrics.Curve{Confidence: []float64{nan, .9}, Frequency: []float64{nan, 1}, Low: []float64{nan, .5}, High: []float64{nan, 1}, Count: []int{0, 5}}}})
 	var shown []Shown
 	for _, rows := range []int{1, 500} { // of one row the curve is a point

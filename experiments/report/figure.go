@@ -27,13 +27,13 @@ type Figure struct {
 	panels  []panel
 	columns int                      // at most
 	cell    vg.Point                 // the size of a panel, where the page leaves room
-	shares  []float64                // of the height of the cell, one for each panel above the other; nil where they are side by side
 	bars    map[*plot.Plot]colourBar // on the right of plots
 	besides vg.Length                // what the widest bar takes
 	legend  []key
-	points  points            // what is drawn, as numbers
-	whole   map[string]string // names by what is left of those that are clipped
-	err     error             // why it cannot be drawn
+	points  points // what is drawn, as numbers
+	// headline stands above the plots of a figure by itself; nil for none.
+	headline *headline
+	err      error // why it cannot be drawn
 }
 
 // panel is a plot with its texts, which a layout breaks into lines.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"image/color"
 	"math"
 
@@ -93,14 +92,9 @@ type cells struct {
 	colour func(float64) color.NRGBA
 }
 
-// mostTold is how many cells of a panel tell their values on a page, as many as forty classes have: more would make it heavy.
-const mostTold = 1600
-
 func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	rows, columns := h.Values.Dims()
-	page, live := liveOf(c)
-	told := 0
 	for i := range rows {
 		for j := range columns {
 			v := h.Values.At(i, j)
@@ -108,14 +102,7 @@ func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 				continue
 			}
 			cell := vg.Rectangle{Min: vg.Point{X: x(float64(j) - .5), Y: y(float64(i) - .5)}, Max: vg.Point{X: x(float64(j) + .5), Y: y(float64(i) + .5)}}
-			switch told++; {
-			case live && told <= mostTold:
-				page.cell(cell, h.colour(v), fmt.Sprintf("%s %s, %s %s: %.4g", h.Y, page.wholeName(h.Rows[i]), h.X, page.wholeName(h.Columns[j]), v))
-			case live:
-				page.plainCell(cell, h.colour(v))
-			default:
-				c.FillPolygon(h.colour(v), corners(cell))
-			}
+			c.FillPolygon(h.colour(v), corners(cell))
 			if h.Text != nil {
 				h.write(c, p, cell, h.Text(v))
 			}

@@ -7,23 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/experiments/diagnosis"
-
 	stdfont "golang.org/x/image/font"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot/vg"
 )
-
-// confused are mistakes between each class and its next two.
-func confused(classes, of int) *diagnosis.Confusion {
-	c := &diagnosis.Confusion{Of: of}
-	for k := range classes {
-		c.Classes, c.Rows = append(c.Classes, k), append(c.Rows, 100)
-		for d := 1; d <= 2; d++ {
-			c.Taken = append(c.Taken, diagnosis.Mistaken{Class: k, For: (k + d) % classes, Rows: float64(1 + k%7), Confidence: .5 + float64(k%5)/10})
-		}
-	}
-	return c
-}
 
 // box is the rectangle of a text, by the width that it is given or that its letters take.
 type box struct {
@@ -58,49 +45,48 @@ func textsOf(t *testing.T, svg []byte) (all []box) {
 	return all
 }
 
-// TestNoTextTouchesAnother: of confusions of 2 to 100 classes whose names have 30 letters, and of the heaviest of 1,000, on a screen
+// TestNoTextTouchesAnother: of maps of 2 to 100 rows whose names have up to 12 letters, on a screen
 // and in both columns, no text lies over another or beyond the page.
 func TestNoTextTouchesAnother(t *testing.T) {
 	for _, classes := range []int{2, 3, 7, 10, 11, 26, 40, 64, 100} {
-		for _, letter := range []int{0, 3, 30} {
+		for _, letter := range []int{0, 3, 10} {
 			var names []string
+			values := mat.NewDense(classes, classes, nil)
 			for k := range classes {
-				if letter > 0 {
-					names = append(names, (strings.Repeat("name of a class ", 2) + fmt.Sprint(1000+k))[32-letter+4:])
-				}
+				names = append(names, strings.Repeat("n", letter)+fmt.Sprint(k))
+				values.Set(k, k, 1)
 			}
-			f := confusion(confused(classes, max(classes, 10*(classes/40)*classes)), names)
+			size := min(16, max(8, vg.Length(classes)*0.5)) * vg.Centimeter
+			panel := HeatPanel{Title: "rows and columns", X: "column", Y: "row", Values: values, Rows: names, Columns: names, Width: size, Height: size}
+			if classes <= 10 {
+				panel.Text = func(v float64) string { return fmt.Sprintf("%.2f", v) }
+			}
+			f := Heat([]HeatPanel{panel, panel}, 2)
 			for _, millimetres := range []float64{0, 84, 174} {
-				l := f.layout(vg.Length(millimetres/0.75) * vg.Millimeter)
-				c := newSVG(l.size.X, l.size.Y)
-				page := live{c, nil}
-				l.draw(onPage(page, l.size))
-				all := textsOf(t, c.out.Bytes())
-				if len(all) < 6 {
-					t.Fatalf("%d classes: only %d texts", classes, len(all))
-				}
-				for i, a := range all {
-					if a.left < 0 || a.right > l.size.X.Points() || a.top < 0 || a.bottom > l.size.Y.Points() {
-						t.Errorf("%d classes of %d letters, %v mm: %q lies beyond the page", classes, letter, millimetres, a.text)
-					}
-					for _, b := range all[:i] {
-						if a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom {
-							t.Errorf("%d classes of %d letters, %v mm: %q and %q touch", classes, letter, millimetres, a.text, b.text)
-						}
-					}
-				}
+				separate(t, fmt.Sprintf("%d classes of %d letters", classes, letter), f, millimetres)
 			}
 		}
 	}
 }
 
-// TestClippedNames: names stay different, and short.
-func TestClippedNames(t *testing.T) {
-	names := []string{"a", "the same beginning 1 the same end", "the same beginning 2 the same end", "another name that is very long"}
-	got := clippedNames(names)
-	for k, want := range []string{"a", "1 the sam… end", "2 the sam… end", "another n…long"} {
-		if got[k] != want {
-			t.Errorf("%q is clipped to %q, not %q", names[k], got[k], want)
+// separate fails where texts of the figure lie over one another or beyond the page, on a screen or in a column of so many millimetres.
+func separate(t *testing.T, name string, f *Figure, millimetres float64) {
+	t.Helper()
+	l := f.layout(vg.Length(millimetres/0.75) * vg.Millimeter)
+	c := newSVG(l.size.X, l.size.Y)
+	l.draw(onPage(live{c}, l.size))
+	all := textsOf(t, c.out.Bytes())
+	if len(all) < 6 {
+		t.Fatalf("%s: only %d texts", name, len(all))
+	}
+	for i, a := range all {
+		if a.left < 0 || a.right > l.size.X.Points() || a.top < 0 || a.bottom > l.size.Y.Points() {
+			t.Errorf("%s, %v mm: %q lies beyond the page", name, millimetres, a.text)
+		}
+		for _, b := range all[:i] {
+			if a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom {
+				t.Errorf("%s, %v mm: %q and %q touch", name, millimetres, a.text, b.text)
+			}
 		}
 	}
 }

@@ -32,6 +32,7 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"second":  func(c Cell) bool { return c.Mark == metrics.Second },
 	"named":   (*Table).named,
 	"columns": (*Table).columns,
+	"words":   (*Table).words,
 	"many":    func(t *Table) bool { return t.columns() > manyColumns },
 	"few":     func(t *Table) bool { return t.columns() <= fewColumns },
 	"series":  (*Table).series,
@@ -49,18 +50,14 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"anchor": func(i int) int { return i + 1 },
 }).Parse(page))
 
-// Panel is the part of a page that a template makes of its values.
-func Panel(t *template.Template, values any) (template.HTML, error) {
-	var b strings.Builder
-	err := t.Execute(&b, values)
-	return template.HTML(b.String()), err
-}
-
 func (t *Table) columns() int { return len(t.Labels) + len(t.Values) }
+
+// words reports whether a column of values holds words.
+func (t *Table) words(column int) bool { return column < len(t.Values) && t.Values[column].Wrap }
 
 // single reports whether the section has one figure, which has room in half a wide page, as all else in it.
 func (s *Section) single() bool {
-	return s.Panel == "" && len(s.Figures) == 1 && s.Figures[0].Figure.narrow() &&
+	return len(s.Figures) == 1 && s.Figures[0].Figure.narrow() &&
 		!slices.ContainsFunc(s.Tables, func(t *Table) bool { return t.columns() > halfColumns })
 }
 

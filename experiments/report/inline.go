@@ -18,30 +18,23 @@ func (f *Figure) Inline() ([]byte, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	l := f.layout(0)
+	plain := *f
+	plain.headline = nil // a page says it in words
+	l := plain.layout(0)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<div class=\"panels\" style=\"--columns:%d;--half:%d\">\n", l.columns, max(1, min(l.columns, int(halfPage/(l.cell.X+f.besides)))))
 	width, height := l.cell.X+f.besides, l.cell.Y
 	size := vg.Point{X: width + 2*margin, Y: height + 2*margin}
-	if f.shares != nil {
+	// as if below one another, so that all plots have one size
+	n := len(f.panels)
+	column := onPage(newSVG(size.X, 1), vg.Point{X: l.cell.X, Y: vg.Length(n)*(height+gap) - gap})
+	for i, place := range l.places(column, 1) {
 		c := newSVG(size.X, size.Y)
-		page := onPage(live{c, f.whole}, size)
-		for i, place := range l.places(draw.Crop(page, margin, -margin, margin, -margin), 1) {
-			l.place(i, place)
-		}
+		place.Canvas = live{c}
+		up := vg.Point{X: margin, Y: margin - vg.Length(n-1-i)*(height+gap)}
+		place.Min, place.Max = place.Min.Add(up), place.Max.Add(up)
+		l.place(i, place)
 		b.Write(c.element())
-	} else {
-		// as if below one another, so that all plots have one size
-		n := len(f.panels)
-		column := onPage(newSVG(size.X, 1), vg.Point{X: l.cell.X, Y: vg.Length(n)*(height+gap) - gap})
-		for i, place := range l.places(column, 1) {
-			c := newSVG(size.X, size.Y)
-			place.Canvas = live{c, f.whole}
-			up := vg.Point{X: margin, Y: margin - vg.Length(n-1-i)*(height+gap)}
-			place.Min, place.Max = place.Min.Add(up), place.Max.Add(up)
-			l.place(i, place)
-			b.Write(c.element())
-		}
 	}
 	b.WriteString("</div>\n")
 	f.words(&b)

@@ -6,61 +6,38 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 )
 
-// mostWhole is up to how many methods are drawn with their bins and bands; of more only the judged one is.
-const mostWhole = 2
-
-// isotonic draws how often the top class is right against its probability: of each method the isotonic curve, its band, bins of equal
-// weight, and the region of the curves of calibrated predictions. The last method is judged and drawn in front. Below is the density of
-// the rows.
+// isotonic draws of each method how often the top class is right against its probability, in squares side by side.
 func isotonic(all []Shown) *Figure {
-	curve, density := newPlot(), newPlot()
-	curve.Title.Text = "Reliability of the top class"
-	curve.Y.Label.Text, density.X.Label.Text, density.Y.Label.Text = "frequency", "probability of the top class", "% of the rows"
 	var legend keys
+	var plots []*chart
 	points := points{head: []string{"method", "part", "x", "y", "low", "high", "rows"}}
-	curve.Add(newGridLines())
-	whole := all
-	if len(all) > mostWhole {
-		whole = all[len(all)-1:]
-	}
-	for _, s := range whole {
-		s.addCalibrated(curve, &legend)
-	}
-	curve.Add(newDiagonal())
-	left, bottom, least, most := 1.0, 1.0, 100.0, 0.0
 	for k, s := range all {
 		colour, _ := look(k, k == len(all)-1)
-		if k >= len(all)-len(whole) {
-			bottom = min(bottom, s.addBins(curve, colour, &legend))
-		}
-		curve.Add(s.curve(colour))
-		bottom = min(bottom, s.Reliability.Curve.Frequency[0])
-		legend.add(fmt.Sprintf("%s: smECE %.4f", s.Name, s.Reliability.SmoothECE), newLine(colour, curveWidth))
-		density.Add(s.outline(colour))
+		plots = append(plots, s.square(fmt.Sprintf("%s\nsmECE %.4f", clippedName(s.Name), s.Reliability.SmoothECE), colour, &legend))
 		s.record(&points)
-		for part, share := range s.Reliability.Density {
-			if share > 0 {
-				left = min(left, float64(part)/float64(len(s.Reliability.Density)))
-				least, most = min(least, 100*share), max(most, 100*share)
-			}
-		}
 	}
-	for _, p := range []*chart{curve, density} {
-		p.X.Min, p.X.Max, p.X.Tick.Marker = left, 1, evenTicks{}
-	}
-	const edge = 0.02 // of the height: a line along it would be half a line
-	curve.Y.Min, curve.Y.Max = min(left, bottom), 1
-	curve.Y.Min, curve.Y.Max = curve.Y.Min-edge*(1-curve.Y.Min), 1+edge*(1-curve.Y.Min)
-	density.Y.Min, density.Y.Max = math.Floor(math.Log10(least)), math.Ceil(math.Log10(most)+0.01)
-	density.Y.Tick.Marker = decades{}
-	f := newStack([]*chart{curve, density}, []float64{0.74, 0.26}, 12*vg.Centimeter, 15*vg.Centimeter, legend)
+	f := newGrid(plots, 4, 7.5*vg.Centimeter, 8*vg.Centimeter, legend, nil)
 	f.points = points
 	return f
+}
+
+// square is the reliability of a method: the region of the curves of calibrated predictions, the isotonic curve, the wider the more rows
+// lie there, its band, and bins of equal weight.
+func (s Shown) square(title string, colour color.NRGBA, legend *keys) *chart {
+	p := newPlot()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "confidence", "accuracy"
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+	p.X.Tick.Marker, p.Y.Tick.Marker = unitTicks(2), unitTicks(2)
+	p.Add(newGridLines())
+	s.addCalibrated(p, legend)
+	p.Add(newDiagonal())
+	s.addBins(p, colour, legend)
+	p.Add(s.curve(colour))
+	return p
 }
 
 // xys are the points of two lists.
@@ -88,12 +65,15 @@ func (s Shown) record(to *points) {
 	}
 }
 
-const curveWidth = vg.Length(1.6)
-
 // curve is the line, with the texts of some of its points.
 func (s Shown) curve(colour color.NRGBA) *marked {
 	m := &marked{name: s.Name}
-	c := s.Reliability.Curve
+	c, density := s.Reliability.Curve, s.Reliability.Density
+	most := slices.Max(density)
+	for i := range c.At[:len(c.At)-1] {
+		share := density[min(int((c.At[i]+c.At[i+1])/2*float64(len(density))), len(density)-1)]
+		m.add(newLine(colour, vg.Points(.6+3*math.Sqrt(share/most)), xys(c.At[i:i+2], c.Frequency[i:i+2])...))
+	}
 	for i := 0; i < len(c.At); i += 5 {
 		text := fmt.Sprintf("%s: of rows near %.3f the top class is right in %.3f", s.Name, c.At[i], c.Frequency[i])
 		if c.Low != nil {
@@ -101,7 +81,6 @@ func (s Shown) curve(colour color.NRGBA) *marked {
 		}
 		m.label(c.At[i], c.Frequency[i], text)
 	}
-	m.add(newLine(colour, curveWidth, xys(c.At, c.Frequency)...))
 	return m
 }
 
@@ -121,37 +100,22 @@ func (s Shown) addCalibrated(p *chart, legend *keys) {
 	}
 }
 
-// addBins adds the band of the curve and the bins, and returns the lowest of them.
-func (s Shown) addBins(p *chart, colour color.NRGBA, legend *keys) (bottom float64) {
-	c, bottom := s.Reliability.Curve, 1.
+// addBins adds the band of the curve and the bins.
+func (s Shown) addBins(p *chart, colour color.NRGBA, legend *keys) {
+	c := s.Reliability.Curve
 	var dots plotter.XYs
 	m := &marked{name: s.Name}
 	if len(c.Low) > 1 {
 		band := ribbon(faint(colour), c.At, c.Low, c.High)
 		m.add(band)
 		legend.add("95 % interval of the curve", band)
-		bottom = slices.Min(c.Low)
 	}
 	for _, b := range s.Reliability.Bins {
 		dots = append(dots, plotter.XY{X: b.Confidence, Y: b.Frequency})
 		m.label(b.Confidence, b.Frequency, fmt.Sprintf("%s: %d rows of %.3f on average, right in %.3f; if calibrated %.3f to %.3f", s.Name, b.Rows, b.Confidence, b.Frequency, b.Low, b.High))
-		bottom = min(bottom, b.Frequency)
 	}
 	bins := newDots(colour, vg.Points(2.6), dots...)
 	m.add(bins)
 	legend.add(fmt.Sprintf("bins of about %d rows", s.Reliability.Bins[0].Rows), bins)
 	p.Add(m)
-	return bottom
-}
-
-// outline is the density of the rows: the logarithm of their shares in %, of a part without rows far below all others.
-func (s Shown) outline(colour color.NRGBA) *marked {
-	const none = -9
-	var corners plotter.XYs
-	parts := float64(len(s.Reliability.Density))
-	for k, share := range s.Reliability.Density {
-		height := math.Max(none, math.Log10(100*share))
-		corners = append(corners, plotter.XY{X: float64(k) / parts, Y: height}, plotter.XY{X: float64(k+1) / parts, Y: height})
-	}
-	return &marked{name: s.Name, parts: []plot.Plotter{newLine(colour, vg.Points(1.2), corners...)}}
 }

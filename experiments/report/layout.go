@@ -24,14 +24,6 @@ func newGrid(plots []*chart, columns int, width, height vg.Length, legend []key,
 	return f
 }
 
-// newStack is a figure of plots above each other that share the x axis's extent on the
-// page; shares of the height sum to 1.
-func newStack(plots []*chart, shares []float64, width, height vg.Length, legend []key) *Figure {
-	f := newGrid(plots, 1, width, height, legend, nil)
-	f.shares = shares
-	return f
-}
-
 // take adds a plot, and keeps the first error.
 func (f *Figure) take(p *chart) {
 	if f.err == nil && p.err != nil {
@@ -47,6 +39,7 @@ type layout struct {
 	cell    vg.Point
 	legend  [][]key // in lines
 	left    vg.Length
+	above   vg.Length // what the headline takes
 	size    vg.Point
 }
 
@@ -60,13 +53,12 @@ const (
 // layout is that on a page of this width, and of the width that the figure needs where it is 0.
 func (f *Figure) layout(width vg.Length) *layout {
 	l := &layout{Figure: f, columns: f.columns, cell: f.cell}
+	if f.headline != nil && width == 0 {
+		return l.card()
+	}
 	room := width - 2*margin
 	if width > 0 {
 		l.columns = max(1, min(f.columns, int((room+gap)/(narrowest*f.cell.X+f.besides+gap))))
-		widest := vg.Length(widest)
-		if f.shares != nil { // which are high
-			widest = 1
-		}
 		l.cell.X = min(widest*f.cell.X, (room-vg.Length(l.columns-1)*gap)/vg.Length(l.columns)-f.besides)
 		l.cell.Y *= l.cell.X / f.cell.X
 	}
@@ -74,31 +66,43 @@ func (f *Figure) layout(width vg.Length) *layout {
 	if width == 0 {
 		room = across
 	}
-	rows := vg.Length(1)
-	if f.shares == nil {
-		rows = vg.Length((len(f.panels) + l.columns - 1) / l.columns)
-	}
+	rows := vg.Length((len(f.panels) + l.columns - 1) / l.columns)
 	l.left = margin + (room-across)/2
 	l.legend = flow(f.legend, across)
 	if high := (highest*width-heightOf(l.legend))/rows - gap; width > 0 && l.cell.Y > high {
 		l.cell.Y = max(high, flattest*l.cell.Y)
 	}
 	l.size = vg.Point{X: room + 2*margin, Y: rows*(l.cell.Y+gap) - gap + 2*margin + heightOf(l.legend)}
+	if f.headline != nil {
+		l.above = f.headline.height(room)
+		l.size.Y += l.above
+	}
+	l.fold()
+	return l
+}
+
+// higher is by how much a panel of a card is higher than wide so that its plot is a square: title and axis take more above and below.
+const higher = vg.Length(20)
+
+// card is a layout of one size: words, and below them squares that fill what is left.
+func (l *layout) card() *layout {
+	room := cardWidth - 2*margin
+	l.above, l.legend, l.size = l.headline.height(room), flow(l.Figure.legend, room), vg.Point{X: cardWidth, Y: cardHeight}
+	l.cell.Y = max(cardCell/2, cardHeight-2*margin-l.above-heightOf(l.legend))
+	n := vg.Length(l.columns)
+	l.cell.X = min((room-(n-1)*gap)/n, l.cell.Y-higher)
+	l.left = margin + (room-n*(l.cell.X+gap)+gap)/2
 	l.fold()
 	return l
 }
 
 // fold breaks titles and names of axes into lines that the cell has room for; places breaks them once more.
 func (l *layout) fold() {
-	for i, p := range l.panels {
-		height := l.cell.Y
-		if l.shares != nil {
-			height *= vg.Length(l.shares[i])
-		}
-		fitNames(p.Plot, vg.Point{X: l.cell.X, Y: height})
+	for _, p := range l.panels {
+		fitNames(p.Plot, l.cell)
 		p.Title.Text = wrapped(p.title, p.Title.TextStyle, l.cell.X)
 		p.X.Label.Text = wrapped(p.x, p.X.Label.TextStyle, l.cell.X)
-		p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, height)
+		p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, l.cell.Y)
 	}
 }
 
@@ -114,49 +118,33 @@ func (l *layout) grid(columns int) (rows [][]*plot.Plot) {
 	return rows
 }
 
-// draw gives every plot's data area one size, or its share, and lines them up.
+// draw gives every plot's data area one size, and lines them up.
 func (l *layout) draw(page draw.Canvas) {
 	below := heightOf(l.legend)
 	drawLegend(draw.Crop(page, l.left, -margin, margin, 0), l.legend)
-	page = draw.Crop(page, l.left, -l.left-l.besides, margin+below, -margin)
+	if l.above > 0 {
+		l.headline.draw(draw.Crop(page, margin, -margin, 0, -margin))
+	}
+	page = draw.Crop(page, l.left, -l.left-l.besides, margin+below, -margin-l.above)
 	for i, c := range l.places(page, l.columns) {
 		l.place(i, c)
 	}
 }
 
 // places are where the plots lie, each with its axes.
-func (l *layout) places(page draw.Canvas, columns int) (all []draw.Canvas) {
+func (l *layout) places(page draw.Canvas, columns int) []draw.Canvas {
 	grid := l.grid(columns)
 	tiles := draw.Tiles{Rows: len(grid), Cols: columns, PadX: gap + l.besides, PadY: gap}
-	if l.shares != nil {
-		tiles.PadY = 0
-	}
 	for i, c := range slices.Concat(plot.Align(grid, tiles, page)...) { // a title has the room that the names of the axes leave
 		if i < len(l.panels) {
 			p := l.panels[i]
 			p.Title.Text = wrapped(p.title, p.Title.TextStyle, c.Max.X-c.Min.X)
-			if l.shares == nil { // names of axes stand amid their axis
-				size := p.DataCanvas(c).Size()
-				p.X.Label.Text = wrapped(p.x, p.X.Label.TextStyle, size.X)
-				p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, size.Y)
-			}
+			size := p.DataCanvas(c).Size() // names of axes stand amid their axis
+			p.X.Label.Text = wrapped(p.x, p.X.Label.TextStyle, size.X)
+			p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, size.Y)
 		}
 	}
-	top, height := page.Max.Y, page.Max.Y-page.Min.Y
-	for _, row := range plot.Align(grid, tiles, page) {
-		for _, c := range row {
-			if len(all) == len(l.panels) {
-				break
-			}
-			if l.shares != nil {
-				c.Max.Y = top
-				top -= vg.Length(l.shares[len(all)]) * height
-				c.Min.Y = top
-			}
-			all = append(all, c)
-		}
-	}
-	return all
+	return slices.Concat(plot.Align(grid, tiles, page)...)[:len(l.panels)]
 }
 
 // place draws the i-th plot, and the bar of its colours on its right.

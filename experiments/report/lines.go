@@ -48,7 +48,7 @@ type Kind int
 const (
 	Joined     Kind = iota // marks joined by a line
 	Marks                  // marks alone
-	Prediction             // a dashed line without marks: what is expected
+	Prediction             // a dashed line: what is expected; each Style but 0 has dashes of its own, and marks
 	Floor                  // a dotted line without marks: what chance alone shows
 )
 
@@ -162,7 +162,7 @@ func (r *reach) add(x float64, ys ...float64) {
 // look is the colour and the mark of the series.
 func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
 	if s.Kind == Floor || s.Kind == Prediction && !s.Ours {
-		return ink, draw.CircleGlyph{}
+		return ink, glyphs[s.Style%len(glyphs)]
 	}
 	return look(s.Style, s.Ours)
 }
@@ -191,7 +191,7 @@ func (panel LinePanel) series(s Series, reach *reach) (*marked, *key) {
 		m.add(line)
 		shown = append(shown, line)
 	}
-	if s.Kind == Marks || s.Kind == Joined {
+	if s.Kind == Marks || s.Kind == Joined || s.Kind == Prediction && s.Style > 0 {
 		m.add(marks)
 		shown = append(shown, marks)
 	}
@@ -208,7 +208,7 @@ func (s Series) lineOf(points plotter.XYs) (*plotter.Line, *plotter.Scatter) {
 	}
 	switch s.Kind {
 	case Prediction:
-		line.Dashes = dashes
+		line.Dashes = dashed[s.Style%len(dashed)]
 	case Floor:
 		line.Dashes, line.Width = []vg.Length{vg.Points(1), vg.Points(2)}, vg.Points(1.6)
 	}

@@ -24,7 +24,7 @@ func (d *Document) WriteMarkdown(w io.Writer) error {
 		fmt.Fprintf(&b, "%s\n", inMarkdown(strings.Join(v.Lines, " ")))
 	}
 	for _, s := range d.Sections {
-		if len(s.Tables) == 0 {
+		if len(s.Tables) == 0 && s.Lines == nil {
 			continue
 		}
 		fmt.Fprintf(&b, "\n## %s\n", s.Title)
@@ -34,19 +34,23 @@ func (d *Document) WriteMarkdown(w io.Writer) error {
 		for _, t := range s.Tables {
 			fmt.Fprintf(&b, "\n%s\n\n%s", inMarkdown(t.Caption), t.Markdown())
 		}
+		b.WriteString(listed(s.Lines))
 	}
 	if len(d.Failures) > 0 {
-		b.WriteString("\n## Failed cells\n\n")
-		for _, f := range d.Failures {
-			fmt.Fprintf(&b, "- %s\n", inMarkdown(f))
-		}
+		b.WriteString("\n## Failed cells\n" + listed(d.Failures))
 	}
-	b.WriteString("\n## How\n\n")
-	for _, f := range d.Facts {
-		fmt.Fprintf(&b, "- %s: %s\n", inMarkdown(f.Name), inMarkdown(f.Value))
-	}
+	b.WriteString("\n## How\n" + listed(data.Each(d.Facts, func(f Fact) string { return f.Name + ": " + f.Value })))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// listed is a list of lines after an empty one, "" of none.
+func listed(lines []string) string {
+	text := strings.Join(data.Each(lines, func(line string) string { return "- " + inMarkdown(line) + "\n" }), "")
+	if text == "" {
+		return ""
+	}
+	return "\n" + text
 }
 
 // Markdown is the table without its caption.

@@ -81,7 +81,7 @@
     tools.addEventListener("click", async event => {
       const kind = event.target.dataset.copy;
       if (!kind) return;
-      await copy(kind === "csv" ? csv(tools.previousElementSibling.querySelector("table")) : tools.querySelector("pre").textContent);
+      await copy(kind === "csv" ? csv(tools.previousElementSibling.querySelector("table")) : (kind === "command" ? tools.previousElementSibling : tools.querySelector("pre")).textContent);
       const label = event.target.textContent;
       event.target.textContent = "Copied";
       setTimeout(() => { event.target.textContent = label; }, 1200);
@@ -90,7 +90,7 @@
 
   const tip = document.getElementById("tip");
   document.addEventListener("pointerover", event => {
-    const point = event.target.closest?.(".point, .cell");
+    const point = event.target.closest?.(".point");
     tip.hidden = !point;
     if (!point) return;
     point.said ??= point.querySelector("title")?.textContent;

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"html"
 	"image"
@@ -228,37 +227,8 @@ func (s *svg) write(attributes, style string) []byte {
 	return b.Bytes()
 }
 
-// live is an svg in a page: series can be hidden, points tell their values, and clipped names the whole.
-type live struct {
-	*svg
-	whole map[string]string // names by what is left of them
-}
-
-// wholeName is the name that was clipped to text, or text.
-func (l live) wholeName(text string) string { return cmp.Or(l.whole[text], text) }
-
-// FillString writes text; of a clipped name the whole shows under the pointer.
-func (l live) FillString(f font.Face, at vg.Point, text string) {
-	l.svg.FillString(f, at, text)
-	if whole := l.wholeName(text); whole != text {
-		l.out.Truncate(l.out.Len() - len("</text>\n"))
-		fmt.Fprintf(&l.out, "<title>%s</title></text>\n", html.EscapeString(whole))
-	}
-}
-
-// cell is a rectangle that tells text.
-func (l live) cell(r vg.Rectangle, c color.NRGBA, text string) {
-	x, bottom := l.at(r.Min)
-	right, y := l.at(r.Max)
-	fmt.Fprintf(&l.out, "<rect class=\"cell\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"%s><title>%s</title></rect>\n", places(x), places(y), places(right-x), places(bottom-y), paint("fill", c), html.EscapeString(text))
-}
-
-// plainCell is a rectangle that tells nothing, in few letters.
-func (l live) plainCell(r vg.Rectangle, c color.NRGBA) {
-	x, bottom := l.at(r.Min)
-	right, y := l.at(r.Max)
-	fmt.Fprintf(&l.out, "<path d=\"M%sh%sv%sH%sz\"%s/>\n", places(x, y), places(right-x), places(bottom-y), places(x), paint("fill", c))
-}
+// live is an svg in a page: series can be hidden, and points tell their values.
+type live struct{ *svg }
 
 // liveOf is the live canvas that c is a part of, false if it is of another.
 func liveOf(c draw.Canvas) (live, bool) {

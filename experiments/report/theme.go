@@ -62,6 +62,9 @@ func faint(c color.NRGBA) color.NRGBA {
 
 var dashes = []vg.Length{vg.Points(4), vg.Points(3)}
 
+// dashed are those of predictions that are told apart.
+var dashed = [][]vg.Length{dashes, {vg.Points(1.5), vg.Points(1.5)}, {vg.Points(8), vg.Points(2), vg.Points(1.5), vg.Points(2)}}
+
 // chart is a plot in the theme, with what is wrong with the first that cannot be drawn.
 type chart struct {
 	*plot.Plot

@@ -26,8 +26,11 @@ func (d *Document) Add(to *disk.Folder, e Export) {
 	}
 }
 
-// Drawings are the figures of all sections.
+// Drawings are the card and the figures of all sections.
 func (d *Document) Drawings() (all []*Drawing) {
+	if d.Card != nil {
+		all = append(all, d.Card)
+	}
 	for _, s := range d.Sections {
 		if s != nil {
 			all = append(all, s.Figures...)

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 
 	"gonum.org/v1/gonum/stat"
@@ -58,7 +58,7 @@ func (r *ratio) lower() (n int) {
 }
 
 // contender is its row, nil where it has no results.
-func (s *subject) contender(spec experiments.Spec) *row {
+func (s *subject) contender(spec run.Spec) *row {
 	if i := slices.IndexFunc(s.rows, func(r *row) bool { return contender(r.spec) == contender(spec) && len(r.results) > 0 }); i >= 0 {
 		return s.rows[i]
 	}
@@ -71,7 +71,7 @@ func (f *Findings) ratio(p pair) (*ratio, error) {
 }
 
 // toBest is the ratio of a contender to that single method which has the lowest mean NLL on each source's test rows, in hindsight.
-func (f *Findings) toBest(spec experiments.Spec) (*ratio, error) {
+func (f *Findings) toBest(spec run.Spec) (*ratio, error) {
 	return newRatio(contender(spec), "the best single method in hindsight", f.bySource(spec, func(s *subject) (best *row) {
 		least := math.Inf(1)
 		for _, name := range single {
@@ -86,7 +86,7 @@ func (f *Findings) toBest(spec experiments.Spec) (*ratio, error) {
 }
 
 // bySource are r_s of the first contender and a second row of each source.
-func (f *Findings) bySource(first experiments.Spec, second func(*subject) *row) (sources []float64) {
+func (f *Findings) bySource(first run.Spec, second func(*subject) *row) (sources []float64) {
 	nll := sharedMetric(metrics.NLL).value
 	for _, s := range f.subjects() {
 		a, b := s.contender(first), second(s)

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 
 	"gonum.org/v1/gonum/floats"
@@ -165,8 +165,8 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 	before, gains := x.risk(x.says(d.times, 0, 0)), map[string]float64{}
 	var runs []Weighed
 	for m, name := range slices.Concat([]string{verdict.Classifier}, fourMethods) {
-		spec := experiments.Spec{Method: name, Split: data.NoValidation}
-		var r *experiments.Run
+		spec := run.Spec{Method: name, Split: data.NoValidation}
+		var r *run.Run
 		var err error
 		if m > 0 && bad != nil {
 			p := &data.Predictions{LogProbs: mat.NewDense(testRows, 3, nil), Labels: test.Labels}
@@ -176,7 +176,7 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 			r, err = spec.JudgePredictions(t.Context(), p, nil, nil)
 		} else if r, err = spec.Fit(t.Context(), src, nil); err == nil {
 			var p *data.Predictions
-			if p, err = experiments.Predict(r.Model, all); err == nil {
+			if p, err = run.Predict(r.Model, all); err == nil {
 				gains[name] = before - x.risk(p.LogProbs)
 			}
 		}

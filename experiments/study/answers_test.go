@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 )
 
 // TestStudiesAnswerTheirOwnQuestion: seconds, usage and the smallest codes, not a verdict on methods.
@@ -17,7 +18,7 @@ func TestStudiesAnswerTheirOwnQuestion(t *testing.T) {
 			mean += float64(l) / float64(len(losses))
 		}
 		return &Result{
-			Spec: experiments.Spec{Method: "vq", Data: "made", Set: set}, Losses: losses, Shared: map[string]float64{"nll": mean}, Usage: []int{0, 6, 2},
+			Spec: run.Spec{Method: "vq", Data: "made", Set: set}, Losses: losses, Shared: map[string]float64{"nll": mean}, Usage: []int{0, 6, 2},
 			Stages: []Stage{{Name: "divide", Epochs: 2, Seconds: 3}, {Name: "calibrate", Epochs: 4, Seconds: 1}}, Fit: 4,
 		}
 	}
@@ -34,7 +35,7 @@ func TestStudiesAnswerTheirOwnQuestion(t *testing.T) {
 			result("codebook.codewords=64 codebook.slots=64", .5, .5, .5, .5, .5, .5, .5, .49),
 		}, "The smallest codes whose NLL is not significantly above the lowest have w = 64 and |C| = 32 (NLL .501). The lowest is that of w = 64 and |C| = 64 (NLL .499)."},
 	} {
-		f, made := &Findings{Study: c.study, Results: c.results}, &experiments.Origin{Name: "made"}
+		f, made := &Findings{Study: c.study, Results: c.results}, &source.Origin{Name: "made"}
 		for _, r := range c.results {
 			f.Cells = append(f.Cells, Cell{Spec: r.Spec, Origin: made})
 		}

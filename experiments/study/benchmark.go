@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 )
 
@@ -17,7 +18,7 @@ var benchmarkStudy = Study{
 	Name: benchmarkName, Line: "methods and means of several fits on many sources, and the tests of its protocol",
 	Grid:    always(contenders()),
 	Vary:    []Field{{byMethod.Head, contender}},
-	Judging: experiments.Judging{Redraws: 20, Anchors: 4000},
+	Judging: run.Judging{Redraws: 20, Anchors: 4000},
 	Views:   []View{across, gains, Results, noiseFloor, sparsest, forests, timeTable},
 	Files:   append(slices.Clone(gridFiles), File{"tests.csv", writeTests}, File{"gains.csv", writeGains}),
 }
@@ -26,10 +27,10 @@ var benchmarkStudy = Study{
 var single = []string{verdict.Classifier, "ts", "ets", "vector", "sm", "dc", "beta", "ir", "new-head", "boosted", "local-ts", "vq", "mixture", "corrected"}
 
 // means are those of five fits.
-var means = []experiments.Spec{fits("vq", 5), fits("corrected", 5)}
+var means = []run.Spec{fits("vq", 5), fits("corrected", 5)}
 
 // pair is a comparison that the benchmark's protocol names.
-type pair struct{ first, second experiments.Spec }
+type pair struct{ first, second run.Spec }
 
 // asked are the protocol's tests in its order: each is taken if all before it held.
 var asked = []pair{
@@ -39,9 +40,9 @@ var asked = []pair{
 }
 
 // gainers are the contenders whose change of NLL is told source by source.
-var gainers = []experiments.Spec{fits("vq", 1), fits("vq", 5), fits("mixture", 1), fits("corrected", 1), fits("corrected", 5)}
+var gainers = []run.Spec{fits("vq", 1), fits("vq", 5), fits("mixture", 1), fits("corrected", 1), fits("corrected", 5)}
 
-func contenders() (specs []experiments.Spec) {
+func contenders() (specs []run.Spec) {
 	for _, name := range single {
 		specs = append(specs, fits(name, 1))
 	}
@@ -49,19 +50,19 @@ func contenders() (specs []experiments.Spec) {
 }
 
 // fits is the Spec of the mean of so many fits of the method, of one fit where it draws nothing.
-func fits(method string, members int) experiments.Spec {
-	s := experiments.Spec{Method: method}
-	if m, err := s.Catalog.Find(method); err == nil && m.Averages() {
-		s.Set = fmt.Sprintf("%s=%d", experiments.MembersKey, members)
+func fits(name string, members int) run.Spec {
+	s := run.Spec{Method: name}
+	if m, err := s.Catalog.Find(name); err == nil && m.Averages() {
+		s.Set = fmt.Sprintf("%s=%d", method.MembersKey, members)
 	}
 	return s
 }
 
 // members is of how many fits the Spec's method is the mean.
-func members(s experiments.Spec) string { return cmp.Or(s.Value(experiments.MembersKey), "1") }
+func members(s run.Spec) string { return cmp.Or(s.Value(method.MembersKey), "1") }
 
 // contender is what the benchmark calls a Spec: "Corrected × 5".
-func contender(s experiments.Spec) string {
+func contender(s run.Spec) string {
 	if m := members(s); m != "1" {
 		return title(s) + " × " + m
 	}

@@ -10,33 +10,35 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 )
 
 // Settings are the settings of a whole study.
 type Settings struct {
-	Catalog *experiments.Catalog // where methods are looked up; nil: experiments.Methods
+	Catalog *method.Catalog // where methods are looked up; nil: method.All
 	// Executor is where fits and kernel sums run; nil: in this process.
-	Executor experiments.Executor
+	Executor run.Executor
 	Seeds    []uint64     // in any order; cells, sums and tests take them ascending
 	Split    data.Holdout // "" is each method's own
 	// Shift is the shift of the cells that are judged on shifted rows; "" means the first that
 	// the data offer.
-	Shift experiments.Shift
+	Shift source.Shift
 	// Methods restricts the study to some of its methods; nil means all.
 	Methods []string
 	// Folds divide one labelled set, and Within says which rows stay in one fold; 0 if rows are divided already.
 	Folds  int
-	Within experiments.Within
+	Within run.Within
 	// Set holds settings of each method.
-	Set map[string]experiments.Values
+	Set map[string]method.Values
 }
 
 // Cell is one Spec on one origin.
 type Cell struct {
-	Spec   experiments.Spec
+	Spec   run.Spec
 	Key    string // of its files
-	Origin *experiments.Origin
+	Origin *source.Origin
 	Cost   float64 // seconds it is expected to take
 }
 
@@ -69,13 +71,13 @@ type Skipped struct {
 
 // Cells lists the study's grid on the origins: origin by origin, seed by seed, so that what cells share is made once. Origins that tables
 // would name alike are a *data.InputError.
-func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Settings) (cells []Cell, skipped []Skipped, err error) {
+func (s *Study) Cells(ctx context.Context, origins []*source.Origin, set Settings) (cells []Cell, skipped []Skipped, err error) {
 	for i, o := range origins {
-		sameTitle := func(other *experiments.Origin) bool {
+		sameTitle := func(other *source.Origin) bool {
 			return other.Dataset == o.Dataset && other.Backbone == o.Backbone
 		}
 		if slices.ContainsFunc(origins[:i], sameTitle) {
-			return nil, nil, data.Inputf("", "two of the data are %s to a table; name them once, or rename a file to DATASET-BACKBONE", (&subject{source: source{origin: o}}).Title())
+			return nil, nil, data.Inputf("", "two of the data are %s to a table; name them once, or rename a file to DATASET-BACKBONE", (&subject{encoded: encoded{origin: o}}).Title())
 		}
 		grid := s.grid(o, set)
 		if len(grid) == 0 {
@@ -106,7 +108,7 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 
 // cell is that of a Spec of the grid, with all filled in that the study leaves open, or why the
 // data rule it out.
-func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experiments.Size, set Settings, grid []experiments.Spec) (c Cell, why string, err error) {
+func (s *Study) cell(o *source.Origin, spec run.Spec, size source.Size, set Settings, grid []run.Spec) (c Cell, why string, err error) {
 	if o.Encoders != nil {
 		spec.Encoder = o.Encoders[0].Name
 	}
@@ -124,7 +126,7 @@ func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experime
 	if set.Split == "" {
 		spec.Split = method.Split()
 	}
-	if spec.Judging = s.Judging; spec.Judging == (experiments.Judging{}) {
+	if spec.Judging = s.Judging; spec.Judging == (run.Judging{}) {
 		spec.Judging = usual(spec)
 	}
 	spec.Judging.Split, spec.Judging.Folds, spec.Judging.Within = set.together(grid), set.Folds, set.Within
@@ -148,14 +150,14 @@ func (s *Study) cell(o *experiments.Origin, spec experiments.Spec, size experime
 }
 
 // Shifted reports whether any cell of the study's grid on the origins is judged on shifted rows.
-func (s *Study) Shifted(origins []*experiments.Origin, set Settings) bool {
-	return slices.ContainsFunc(origins, func(o *experiments.Origin) bool {
-		return slices.ContainsFunc(s.grid(o, set), func(spec experiments.Spec) bool { return spec.Shift != "" })
+func (s *Study) Shifted(origins []*source.Origin, set Settings) bool {
+	return slices.ContainsFunc(origins, func(o *source.Origin) bool {
+		return slices.ContainsFunc(s.grid(o, set), func(spec run.Spec) bool { return spec.Shift != "" })
 	})
 }
 
 // MethodNames are the methods of the study's grid on the origins.
-func (s *Study) MethodNames(origins []*experiments.Origin, set Settings) []string {
+func (s *Study) MethodNames(origins []*source.Origin, set Settings) []string {
 	var names []string
 	for _, o := range origins {
 		for _, spec := range s.grid(o, set) {
@@ -169,20 +171,20 @@ func (s *Study) MethodNames(origins []*experiments.Origin, set Settings) []strin
 // overhead is what a cell takes besides its fit and its metrics, in seconds.
 const overhead = .3
 
-func shiftNames(shifts []experiments.Shift) string {
-	return strings.Join(data.Each(shifts, func(s experiments.Shift) string { return string(s) }), ", ")
+func shiftNames(shifts []source.Shift) string {
+	return strings.Join(data.Each(shifts, func(s source.Shift) string { return string(s) }), ", ")
 }
 
 // grid is the study's on the origin, of the methods that set names; where its rows are
 // methods, those that it has not are added at its end, each as the method that has the fewest Specs
 // and as far as it has their settings.
-func (s *Study) grid(o *experiments.Origin, set Settings) []experiments.Spec {
+func (s *Study) grid(o *source.Origin, set Settings) []run.Spec {
 	grid := s.Grid(o)
 	if set.Methods == nil || len(grid) == 0 {
 		return grid
 	}
 	if slices.ContainsFunc(s.Vary, func(f Field) bool { return f.Head == byMethod.Head }) {
-		of := map[string][]experiments.Spec{}
+		of := map[string][]run.Spec{}
 		for _, spec := range grid {
 			of[spec.Method] = append(of[spec.Method], spec)
 		}
@@ -204,12 +206,12 @@ func (s *Study) grid(o *experiments.Origin, set Settings) []experiments.Spec {
 			}
 		}
 	}
-	return slices.DeleteFunc(grid, func(spec experiments.Spec) bool { return !slices.Contains(set.Methods, spec.Method) })
+	return slices.DeleteFunc(grid, func(spec run.Spec) bool { return !slices.Contains(set.Methods, spec.Method) })
 }
 
 // together is what the problems are prepared by where each method has a split of its own: the
 // one that sets rows aside, if any method needs it.
-func (set Settings) together(grid []experiments.Spec) data.Holdout {
+func (set Settings) together(grid []run.Spec) data.Holdout {
 	if set.Split != "" {
 		return ""
 	}
@@ -222,12 +224,12 @@ func (set Settings) together(grid []experiments.Spec) data.Holdout {
 }
 
 // sized is the Spec with the sizes that the study leaves open filled in for features.
-func sized(spec experiments.Spec, method experiments.Method, features int) (experiments.Spec, error) {
-	values, err := experiments.ParseValues(spec.Set)
+func sized(spec run.Spec, m method.Method, features int) (run.Spec, error) {
+	values, err := method.ParseValues(spec.Set)
 	if err != nil {
 		return spec, err
 	}
-	_, keys, err := method.Build(experiments.Options{Catalog: spec.Catalog, Values: values, Features: features})
+	_, keys, err := m.Build(method.Options{Catalog: spec.Catalog, Values: values, Features: features})
 	return spec.Resolve(keys), err
 }
 
@@ -236,10 +238,10 @@ const keyDigits = 20
 
 // key is the hash of all that a cell's numbers depend on besides the program, which the
 // result itself names: see [Store].
-func key(spec experiments.Spec, digest string) string {
+func key(spec run.Spec, digest string) string {
 	text, err := json.Marshal(struct {
 		Digest string
-		Spec   experiments.Spec
+		Spec   run.Spec
 	}{digest, spec})
 	if err != nil {
 		panic("study: a value that is no JSON: " + err.Error())

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/rowcheck"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 
 	"gonum.org/v1/gonum/floats"
@@ -172,7 +172,7 @@ func (c calibrated) fitted(t *testing.T, src *data.Source, truth *mat.Dense, mad
 	var runs []Weighed
 	var risks []float64 // under the true chances
 	for _, name := range []string{verdict.Classifier, "ts"} {
-		r, err := experiments.Spec{Method: name, Split: data.NoValidation}.Fit(t.Context(), src, nil)
+		r, err := run.Spec{Method: name, Split: data.NoValidation}.Fit(t.Context(), src, nil)
 		if err != nil {
 			return 0, err
 		}

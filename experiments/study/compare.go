@@ -11,9 +11,10 @@ import (
 	"strconv"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 )
 
@@ -24,10 +25,10 @@ const compareName = "compare"
 // and is none of Studies.
 var Compare = Study{
 	Name: compareName, Title: "Comparison of methods", Line: "methods side by side, and which of them differ by more than chance",
-	Grid:    always(each((*experiments.Catalog)(nil).Names()...)),
-	Vary:    []Field{{byMethod.Head, func(s experiments.Spec) string { return s.Method }}},
+	Grid:    always(each((*method.Catalog)(nil).Names()...)),
+	Vary:    []Field{{byMethod.Head, func(s run.Spec) string { return s.Method }}},
 	Views:   []View{Compared, forests, reliabilityDiagrams, intervalsTable, differencesTable},
-	Judging: experiments.Judging{Replicates: 200, Redraws: 20},
+	Judging: run.Judging{Replicates: 200, Redraws: 20},
 	Files:   []File{{"results.csv", writeValues}, {"metrics.json", writeSummary}},
 }
 

@@ -14,7 +14,7 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/data/synthetic"
-	"calibra/experiments"
+	"calibra/experiments/source"
 )
 
 // fitted is a result with the NLL of each of the rows that all seeds test, and the
@@ -35,7 +35,7 @@ func fitted(method string, seed uint64, losses []float32, lce float64, replicate
 func compared(t *testing.T, results ...*Result) []Line {
 	t.Helper()
 	f := &Findings{Study: &Compare, Results: results}
-	o := &experiments.Origin{}
+	o := &source.Origin{}
 	for _, r := range results {
 		f.Cells = append(f.Cells, Cell{Spec: r.Spec, Origin: o})
 	}
@@ -145,13 +145,13 @@ func TestGapped(t *testing.T) {
 // TestCompareMeasuresAlike: methods that need no validation rows are fitted to all of the
 // calibration rows, and yet measured in the embedding of the others.
 func TestCompareMeasuresAlike(t *testing.T) {
-	o := []*experiments.Origin{origin(t, features(t, 400, 16))}
+	o := []*source.Origin{origin(t, features(t, 400, 16))}
 	compared := func(methods ...string) []*Result {
 		cells, _, err := Compare.Cells(t.Context(), o, Settings{Methods: methods, Seeds: []uint64{1}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, failures, err := run(t.Context(), store(t, t.TempDir()), cells, 2)
+		results, failures, err := runAll(t.Context(), store(t, t.TempDir()), cells, 2)
 		if err != nil || failures != nil {
 			t.Fatal(err, failures)
 		}
@@ -194,12 +194,12 @@ func Example_compare() {
 	}
 	ctx := context.Background()
 	set := Settings{Methods: []string{"nc", "ts"}, Seeds: []uint64{42, 43}, Split: data.PaperText}
-	o, err := experiments.NewCatalog().OpenOrigin(features, experiments.OriginSettings{})
+	o, err := source.Registry(nil).Open(features, source.Settings{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	cells, _, err := Compare.Cells(ctx, []*experiments.Origin{o}, set)
+	cells, _, err := Compare.Cells(ctx, []*source.Origin{o}, set)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/experiments/run"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -177,7 +177,7 @@ func (c *coverage) posteriors(t *testing.T, l law, rows, draws int) {
 		rng := rand.New(rand.NewPCG(72, uint64(k)))
 		cal, test := l.draw(rows, rng), l.draw(200, rng)
 		src := &data.Source{Classes: 3, Cal: cal.Set, Test: test.Set}
-		run, err := experiments.Spec{Method: "vector", Split: data.NoValidation}.Fit(t.Context(), src, nil)
+		run, err := run.Spec{Method: "vector", Split: data.NoValidation}.Fit(t.Context(), src, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,15 +222,15 @@ func (c *coverage) crossFitted(t *testing.T, l law, rows, draws int) {
 				}
 			}
 			src := &data.Source{Classes: 3, Cal: x.Set.Rows(fit), Test: x.Set.Rows(held)}
-			run, err := experiments.Spec{Method: "ts", Split: data.NoValidation}.Fit(t.Context(), src, nil)
+			fitted, err := run.Spec{Method: "ts", Split: data.NoValidation}.Fit(t.Context(), src, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for at, i := range held {
 				b[i] = -x.said.At(i, x.Labels[i])
-				a[i] = -run.Outcome.Predictions.LogProbs.At(at, x.Labels[i])
+				a[i] = -fitted.Outcome.Predictions.LogProbs.At(at, x.Labels[i])
 			}
-			p, err := experiments.Predict(run.Model, many.Set)
+			p, err := run.Predict(fitted.Model, many.Set)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/graph/work"
 	"calibra/layers"
 
@@ -23,11 +24,11 @@ type divided struct {
 }
 
 // divide divides the set of the problem by the cell's seed.
-func (c Cell) divide(problem *experiments.Problem) (d *divided, err error) {
+func (c Cell) divide(problem *source.Problem) (d *divided, err error) {
 	d = &divided{source: problem.Source}
 	rows := d.source.Cal
 	rng, folds := rand.New(rand.NewPCG(c.Spec.Seed, 8)), c.Spec.Judging.Folds
-	if c.Spec.Judging.Within == experiments.WholeGroups {
+	if c.Spec.Judging.Within == run.WholeGroups {
 		d.folds, err = layers.GroupFolds(rows, folds, rng)
 	} else if err = layers.CheckFolds(folds, rows.Len()); err == nil {
 		d.folds = layers.Folds(rows, folds, rng)
@@ -51,7 +52,7 @@ func (c Cell) crossFitted(ctx context.Context, w *workshop) (*Result, error) {
 	}
 	start := time.Now()
 	rows := d.source.Cal
-	said, runs := &data.Predictions{LogProbs: mat.NewDense(rows.Len(), d.source.Classes, nil), Labels: rows.Labels, ClassNames: rows.Names.Classes}, make([]*experiments.Run, len(d.folds))
+	said, runs := &data.Predictions{LogProbs: mat.NewDense(rows.Len(), d.source.Classes, nil), Labels: rows.Labels, ClassNames: rows.Names.Classes}, make([]*run.Run, len(d.folds))
 	said.Take(rows)
 	if err := (work.Parts{What: "fold", N: len(d.folds)}).Do(ctx, func(ctx context.Context, k int) (err error) {
 		runs[k], err = c.fitFold(ctx, d, d.folds[k], said.LogProbs)
@@ -59,27 +60,27 @@ func (c Cell) crossFitted(ctx context.Context, w *workshop) (*Result, error) {
 	}); err != nil {
 		return nil, err
 	}
-	run, err := c.Spec.JudgePredictions(ctx, said, d.shared, nil)
+	fitted, err := c.Spec.JudgePredictions(ctx, said, d.shared, nil)
 	if err != nil {
 		return nil, err
 	}
 	source := *d.source
-	source.Test, run.Source = rows, &source
-	run.Spec = runs[0].Spec
-	run.Spec.Judging = c.Spec.Judging
+	source.Test, fitted.Source = rows, &source
+	fitted.Spec = runs[0].Spec
+	fitted.Spec.Judging = c.Spec.Judging
 	for _, fold := range runs {
-		run.Fit += fold.Fit
-		run.Predict += fold.Predict
+		fitted.Fit += fold.Fit
+		fitted.Predict += fold.Predict
 	}
-	r, err := newResult(ctx, run)
+	r, err := newResult(ctx, fitted)
 	if err != nil {
 		return nil, err
 	}
-	r.Rows = run.Outcome.Metrics.Counted
+	r.Rows = fitted.Outcome.Metrics.Counted
 	if r.Rows == nil {
 		r.Rows = data.UpTo(rows.Len())
 	}
-	if c.Spec.Judging.Within == experiments.WholeGroups {
+	if c.Spec.Judging.Within == run.WholeGroups {
 		r.Groups = data.Each(r.Rows, func(i int) int { return rows.Groups.Of[i] })
 	}
 	r.Time = time.Since(start).Seconds()
@@ -87,11 +88,11 @@ func (c Cell) crossFitted(ctx context.Context, w *workshop) (*Result, error) {
 }
 
 // fitFold writes the predictions of the rows that a fold holds out.
-func (c Cell) fitFold(ctx context.Context, d *divided, f layers.Fold, said *mat.Dense) (*experiments.Run, error) {
+func (c Cell) fitFold(ctx context.Context, d *divided, f layers.Fold, said *mat.Dense) (*run.Run, error) {
 	source, spec := *d.source, c.Spec
 	source.Cal, source.Test = d.source.Cal.Rows(f.Fit), d.source.Cal.Rows(f.Held)
 	source.Test.Labels, source.Test.Soft = nil, nil // they are judged together
-	spec.Judging = experiments.Judging{}
+	spec.Judging = run.Judging{}
 	run, err := spec.Fit(ctx, &source, nil)
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (c Cell) fitFold(ctx context.Context, d *divided, f layers.Fold, said *mat.
 // CrossFitted says in a line what folds mean for intervals and p, "" where there are none.
 func (f *Findings) CrossFitted() string {
 	ties := metrics.Ties{Folds: f.Settings.Folds}
-	if f.Settings.Within == experiments.WholeGroups {
+	if f.Settings.Within == run.WholeGroups {
 		ties.Groups = []int{}
 	}
 	return ties.String()

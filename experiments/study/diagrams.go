@@ -11,10 +11,13 @@ import (
 	"calibra/experiments/verdict"
 )
 
-// reliabilityDiagrams show the top class's confidence against its hits.
-var reliabilityDiagrams = figures("Reliability",
-	"Frequency of hits against the confidence of the top class in 15 bins, the mean over the seeds. Bars are 95 % Clopper–Pearson intervals of as many rows as one seed tests, grey bars the share of the rows in each bin; ECE is the mean gap of these bins.",
-	func(f *Findings, s *subject) []*report.Drawing {
+// reliabilityDiagrams show the top class's confidence against its hits, and what is taken for what.
+func reliabilityDiagrams(_ context.Context, f *Findings) (*report.Section, error) {
+	section := &report.Section{Title: "Reliability", Note: "Frequency of hits against the confidence of the top class in 15 bins, the mean over the seeds. Bars are 95 % Clopper–Pearson intervals of as many rows as one seed tests, grey bars the share of the rows in each bin; ECE is the mean gap of these bins."}
+	for _, s := range f.subjects() {
+		for _, p := range f.portraits(s) {
+			section.Figures, section.Tables = append(section.Figures, p.Figures...), append(section.Tables, p.Tables...)
+		}
 		var diagrams []report.Diagram
 		for _, r := range s.rows {
 			var curves []*metrics.Curve
@@ -29,11 +32,12 @@ var reliabilityDiagrams = figures("Reliability",
 				diagrams = append(diagrams, report.Diagram{Name: f.method(r), Curve: metrics.PoolCurves(curves)})
 			}
 		}
-		if diagrams == nil {
-			return nil
+		if diagrams != nil {
+			section.Figures = append(section.Figures, s.drawing("reliability", "Reliability diagrams of %s.", report.Diagrams(diagrams)))
 		}
-		return append(f.portraits(s), s.drawing("reliability", "Reliability diagrams of %s.", report.Diagrams(diagrams)))
-	})
+	}
+	return section, nil
+}
 
 // method is the row's method as the study writes it.
 func (f *Findings) method(r *row) string {
@@ -45,26 +49,53 @@ func (f *Findings) method(r *row) string {
 	return title(r.spec)
 }
 
-// portraits are what the classifier and the method of least NLL look like on one axis, and what the latter takes for what, of
+// portraits are what the classifier and the method of least NLL look like, and what the latter takes for what, of
 // the first seed; nil where that was not measured.
-func (f *Findings) portraits(s *subject) []*report.Drawing {
-	best := s.best(sharedMetric(metrics.NLL))
-	var shown []report.Shown
-	var classes []string
-	for _, r := range []*row{s.row(verdict.Classifier), best} {
+func (f *Findings) portraits(s *subject) []*report.Section {
+	shown, classes := f.seen(s, s.best(sharedMetric(metrics.NLL)))
+	if shown == nil {
+		return nil
+	}
+	sections, on := report.Portraits(shown, classes), fmt.Sprintf(" On %s, of the first seed.", s.Title())
+	for _, section := range sections {
+		for _, d := range section.Figures {
+			d.Name, d.Caption = d.Name+"-"+s.slug(), d.Caption+on
+		}
+		for _, t := range section.Tables {
+			t.Caption += on
+		}
+	}
+	return sections
+}
+
+// seen are what the classifier and another row look like, of the first seed; nil where that was not measured.
+func (f *Findings) seen(s *subject, after *row) (shown []report.Shown, classes []string) {
+	for _, r := range []*row{s.row(verdict.Classifier), after} {
 		if r == nil || len(r.results) == 0 || r.results[0].Reliability == nil || len(shown) > 0 && r.spec.Method == verdict.Classifier {
 			continue
 		}
 		shown, classes = append(shown, report.Shown{Name: f.method(r), Portrait: r.results[0].Portrait}), r.results[0].ClassNames
 	}
+	return shown, classes
+}
+
+// card is that of the verdict of a comparison, with what it chooses or else the method of least NLL; nil where it is not known how that
+// looks.
+func (f *Findings) card(ctx context.Context) (*report.Drawing, error) {
+	verdicts, err := f.Verdicts(ctx)
+	if err != nil || verdicts == nil {
+		return nil, err
+	}
+	s, v := f.subjects()[0], verdicts[0]
+	after := s.best(sharedMetric(metrics.NLL))
+	if at := slices.IndexFunc(s.rows, func(r *row) bool { return v.Say == verdict.Use && f.called(r) == v.Method }); at >= 0 {
+		after = s.rows[at]
+	}
+	shown, classes := f.seen(s, after)
 	if shown == nil {
-		return nil
+		return nil, nil
 	}
-	drawn := report.Portraits(shown, classes)
-	for _, d := range drawn {
-		d.Name, d.Caption = d.Name+"-"+s.slug(), d.Caption+fmt.Sprintf(" On %s, of the first seed.", s.Title())
-	}
-	return drawn
+	return report.NewCard(v, shown, report.Names{Classes: classes}, f.Shares[s.origin]), nil
 }
 
 // shiftNote names the shift that each data set was judged under.

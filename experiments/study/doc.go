@@ -1,4 +1,4 @@
-// Package study runs the paper's experiments as grids of [experiments.Spec].
+// Package study runs the paper's experiments as grids of [run.Spec].
 //
 // A [Study] says which Specs to run on an origin, and which tables and figures show them. [Study.Cells] lists its cells for
 // given origins and seeds, [Plan.Run] computes the missing ones, and [Findings.Write] writes the report:

@@ -61,13 +61,13 @@ func (s *Study) numbers() []string {
 // Write puts the study's report into dir: report.html, tables.md, tables.tex,
 // figures/, unless these go elsewhere, and its files of numbers, all or none of them. If ctx is cancelled, the error wraps ctx.Err() and nothing was
 // written.
-func (f *Findings) Write(ctx context.Context, dir string, figures report.Export) error {
+func (f *Findings) Write(ctx context.Context, dir string, figures report.Export) (*report.Document, error) {
 	d, err := f.Document(ctx)
 	if cancelled := ctx.Err(); cancelled != nil {
-		return fmt.Errorf("the cells are kept, the same command writes their report: %w", cancelled)
+		return nil, fmt.Errorf("the cells are kept, the same command writes their report: %w", cancelled)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.Files = append(f.Study.numbers(), "tables.tex", "tables.md")
 	if cells, err := filepath.Rel(dir, f.Store.Dir); err == nil && f.Store.Dir != "" {
@@ -79,7 +79,7 @@ func (f *Findings) Write(ctx context.Context, dir string, figures report.Export)
 		to.WriteFile(file.Name, func(w io.Writer) error { return file.write(ctx, f, w) })
 	}
 	d.Add(to, figures)
-	return cmp.Or(to.Commit(), figures.Write(d.Drawings()))
+	return d, cmp.Or(to.Commit(), figures.Write(d.Drawings()))
 }
 
 // Document is the study's report. If ctx is cancelled, the error wraps ctx.Err().
@@ -94,6 +94,11 @@ func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 		if d.Verdict, err = statements(ctx, f); err != nil {
 			return nil, err
 		}
+		if f.Study.Name == compareName {
+			if d.Card, err = f.card(ctx); err != nil {
+				return nil, err
+			}
+		}
 		for _, view := range f.Study.Views {
 			section, err := view(ctx, f)
 			if err != nil {
@@ -104,8 +109,18 @@ func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 			}
 		}
 	}
+	d.Terminal = terminal(d.Sections)
 	d.Failures = data.Each(f.Failures, (*Task).Error)
 	return d, nil
+}
+
+// terminal is the first table of the section of results or, without one, of the first section.
+func terminal(sections []*report.Section) []report.Part {
+	at := max(0, slices.IndexFunc(sections, func(s *report.Section) bool { return s.Title == "Results" }))
+	if at == len(sections) || sections[at].Tables == nil {
+		return []report.Part{{Table: &report.Table{}}}
+	}
+	return []report.Part{{Table: sections[at].Tables[0]}}
 }
 
 // shown reports whether a section has something to show: figures, a table with rows or, without tables, a note.

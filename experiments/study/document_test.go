@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/source"
 )
 
 // made are a study's findings on one seed whose results are as result says.
@@ -12,7 +12,7 @@ func made(t *testing.T, s *Study, result func(Cell) *Result) *Findings {
 	t.Helper()
 	one := settings
 	one.Seeds = one.Seeds[:1]
-	cells, skipped, err := s.Cells(t.Context(), []*experiments.Origin{origin(t, features(t, 300, 8))}, one)
+	cells, skipped, err := s.Cells(t.Context(), []*source.Origin{origin(t, features(t, 300, 8))}, one)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/experiments/verdict"
 )
 
@@ -24,16 +25,18 @@ type Findings struct {
 	Head     []report.Fact // of the report: where it comes from
 	Store    Store         // of the cells
 	// Inputs are the user's names of the data, for the commands of a verdict; nil for none.
-	Inputs map[*experiments.Origin]string
+	Inputs map[*source.Origin]string
 	// Where are diagnoses of the classifier's predictions for the test rows of the data; nil if nobody looked.
-	Where map[*experiments.Origin]*diagnosis.Diagnosis
+	Where map[*source.Origin]*diagnosis.Diagnosis
 	// Doubts say why nothing that the rows of the data show is to be used; nil where they are as they should be.
-	Doubts map[*experiments.Origin][]string
+	Doubts map[*source.Origin][]string
 	// Shifted are the verdicts on data whose classes are more or less frequent among its test rows; nil for none.
-	Shifted map[*experiments.Origin]*verdict.Verdict
-	Notes   *[]verdict.Note // that the command tells besides; nil without
+	Shifted map[*source.Origin]*verdict.Verdict
+	// Shares are those of the classes of such data.
+	Shares map[*source.Origin]*report.Shares
+	Notes  *[]verdict.Note // that the command tells besides; nil without
 
-	answers map[question]map[experiments.Spec]*paired // to what was asked before
+	answers map[question]map[run.Spec]*paired // to what was asked before
 }
 
 // Findings are the findings from the plan of the study's cells.
@@ -54,22 +57,22 @@ func (f *Findings) TestRows() int {
 	return 0
 }
 
-// source is what a subject's rows are features of.
-type source struct {
-	origin  *experiments.Origin
+// encoded is what a subject's rows are features of.
+type encoded struct {
+	origin  *source.Origin
 	encoder string
 }
 
 // subject is what one block of a table is about: a data set under one encoder.
 type subject struct {
-	source
+	encoded
 	rows []*row
 }
 
 // row is one setting over all seeds.
 type row struct {
-	spec    experiments.Spec // of the first seed
-	labels  []string         // one a field that the study varies
+	spec    run.Spec // of the first seed
+	labels  []string // one a field that the study varies
 	cells   []Cell
 	results []*Result // those that are there
 }
@@ -107,11 +110,11 @@ func (s *subject) slug() string {
 func (f *Findings) subjects() []*subject {
 	var out []*subject
 	for i, c := range f.Cells {
-		from := source{c.Origin, c.Spec.Encoder}
-		at := slices.IndexFunc(out, func(s *subject) bool { return s.source == from })
+		from := encoded{c.Origin, c.Spec.Encoder}
+		at := slices.IndexFunc(out, func(s *subject) bool { return s.encoded == from })
 		if at < 0 {
 			at = len(out)
-			out = append(out, &subject{source: from})
+			out = append(out, &subject{encoded: from})
 		}
 		s, spec := out[at], c.Spec
 		labels := data.Each(f.Study.Vary, func(field Field) string { return field.Of(c.Spec) })

@@ -14,9 +14,11 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
@@ -26,13 +28,13 @@ import (
 type Finished struct {
 	Dir  string
 	Name string // in tables and figures
-	Spec experiments.Spec
-	experiments.Configuration
+	Spec run.Spec
+	run.Configuration
 
 	predictions *data.Predictions
 	shared, own *mat.Dense // the test rows in both embeddings, nil where there are none
 	epochs      string     // of its stages, in words
-	kept        string     // [experiments.Run.Kept]
+	kept        string     // [run.Run.Kept]
 	model       int64      // bytes of its file
 }
 
@@ -43,7 +45,7 @@ var FinishedFiles = []string{"config.json", "predictions.npz", "metrics.json", "
 const mostFinished = 12
 
 // ReadFinished reads finished fits, which must have tested the same rows.
-func ReadFinished(ctx context.Context, dirs []string, catalog *experiments.Catalog) ([]*Finished, error) {
+func ReadFinished(ctx context.Context, dirs []string, catalog *method.Catalog) ([]*Finished, error) {
 	if len(dirs) < 2 || len(dirs) > mostFinished {
 		return nil, data.Inputf("", "--runs names %d; name from 2 to %d finished fits", len(dirs), mostFinished)
 	}
@@ -75,7 +77,7 @@ func ReadFinished(ctx context.Context, dirs []string, catalog *experiments.Catal
 
 func readFinished(ctx context.Context, dir string) (f *Finished, err error) {
 	f = &Finished{Dir: dir}
-	if f.Spec, err = experiments.ReadSpec(dir); errors.Is(err, fs.ErrNotExist) {
+	if f.Spec, err = run.ReadSpec(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, data.Inputf(dir, "holds no finished fit; name a folder that calibra fit --out wrote")
 	} else if err != nil {
 		return nil, err
@@ -136,13 +138,13 @@ func epochsOf(path string) (string, error) {
 }
 
 // CompareFinished judges finished fits as compare judges its own.
-func CompareFinished(ctx context.Context, all []*Finished, e experiments.Executor) (*Findings, error) {
+func CompareFinished(ctx context.Context, all []*Finished, e run.Executor) (*Findings, error) {
 	first := all[0]
-	origin := &experiments.Origin{Name: first.Spec.Data, Dataset: first.Spec.Data, Digest: first.TestDigest}
-	names := map[experiments.Spec]string{}
+	origin := &source.Origin{Name: first.Spec.Data, Dataset: first.Spec.Data, Digest: first.TestDigest}
+	names := map[run.Spec]string{}
 	s := Compare
 	s.Line = "finished fits side by side, and which of them differ by more than chance"
-	s.Vary = []Field{{byMethod.Head, func(spec experiments.Spec) string { return names[spec] }}}
+	s.Vary = []Field{{byMethod.Head, func(spec run.Spec) string { return names[spec] }}}
 	s.Views = append([]View{comparedFits}, append([]View{forests, reliabilityTogether, differingSettings(all), costs(all)}, Compare.Views[3:]...)...)
 	s.Facts = func(*Findings) []report.Fact {
 		return []report.Fact{{Name: origin.Name, Value: fmt.Sprintf("%d classes, %d test rows, %s", first.Classes, first.TestRows, first.TestDigest)}}
@@ -156,7 +158,7 @@ func CompareFinished(ctx context.Context, all []*Finished, e experiments.Executo
 			out.Settings.Seeds = append(out.Settings.Seeds, f.Spec.Seed)
 		}
 	}
-	experiments.CountTogether(data.Each(all, func(f *Finished) *data.Predictions { return f.predictions }), first.shared)
+	run.CountTogether(data.Each(all, func(f *Finished) *data.Predictions { return f.predictions }), first.shared)
 	for i, f := range all {
 		ctx := work.Span(ctx, "measure "+f.Dir, float64(i)/float64(len(all)), float64(i+1)/float64(len(all)))
 		run, err := f.Spec.JudgePredictions(ctx, f.predictions, f.shared, f.own)
@@ -187,8 +189,9 @@ func comparedFits(ctx context.Context, f *Findings) (*report.Section, error) {
 	return section, err
 }
 
-// reliabilityTogether draws the reliability of all rows on one axis, the best in front.
-var reliabilityTogether = figures("Reliability", "", func(f *Findings, s *subject) []*report.Drawing {
+// reliabilityTogether draws the reliability of all rows, of the best last.
+func reliabilityTogether(_ context.Context, f *Findings) (*report.Section, error) {
+	s := f.subjects()[0]
 	best := s.best(sharedMetric(metrics.NLL))
 	var shown []report.Shown
 	var last *report.Shown
@@ -203,8 +206,12 @@ var reliabilityTogether = figures("Reliability", "", func(f *Findings, s *subjec
 	if last != nil {
 		shown = append(shown, *last)
 	}
-	return report.Portraits(shown, s.results()[0].ClassNames)
-})
+	section := &report.Section{Title: "Reliability"}
+	for _, p := range report.Portraits(shown, s.results()[0].ClassNames) {
+		section.Figures, section.Tables = append(section.Figures, p.Figures...), append(section.Tables, p.Tables...)
+	}
+	return section, nil
+}
 
 // ofSpec are the settings of a fit that its method does not have.
 var ofSpec = []string{"method", "split", "seed", "calibration rows", "validation rows", "commit"}

@@ -5,9 +5,9 @@ import (
 	"io"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 )
 
@@ -20,7 +20,7 @@ type gain struct {
 }
 
 // gains by source of one contender, p corrected by Holm over the sources.
-func (f *Findings) gainsOf(ctx context.Context, spec experiments.Spec) (all []gain, err error) {
+func (f *Findings) gainsOf(ctx context.Context, spec run.Spec) (all []gain, err error) {
 	for _, s := range f.subjects() {
 		reference := s.row(verdict.Classifier)
 		if reference == nil {

@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 )
 
 // The studies whose views are those of others too.
@@ -51,7 +52,7 @@ var codebookStudy = Study{
 // calibrationSizeStudy fits on 5 … 100 % of the calibration rows.
 var calibrationSizeStudy = Study{
 	Name: "calsize", Line: "LCE and NLL with 5 to 100 % of the calibration rows",
-	Grid: func(*experiments.Origin) (specs []experiments.Spec) {
+	Grid: func(*source.Origin) (specs []run.Spec) {
 		for _, spec := range each("vq", "sm", "dc", "kc", "ln", "ts", "nc") {
 			for _, spec.Fraction = range []float64{0.05, 1. / 16, 0.1, 0.2, 0.25, 0.4, 0.6, 0.8, 0} {
 				specs = append(specs, spec)
@@ -67,7 +68,7 @@ var calibrationSizeStudy = Study{
 var shiftedStudy = Study{
 	Name: "ood", Line: "fitted on one distribution, tested on shifted rows",
 	Paper: []string{"weather-ood"},
-	Grid: func(o *experiments.Origin) []experiments.Spec {
+	Grid: func(o *source.Origin) []run.Spec {
 		specs := each(allMethods()...)
 		for i := range specs {
 			specs[i].Shift = o.Shifts[0]
@@ -97,20 +98,20 @@ var timeStudy = Study{
 }
 
 // always is the same grid for every origin.
-func always(specs []experiments.Spec) func(*experiments.Origin) []experiments.Spec {
-	return func(*experiments.Origin) []experiments.Spec { return slices.Clone(specs) }
+func always(specs []run.Spec) func(*source.Origin) []run.Spec {
+	return func(*source.Origin) []run.Spec { return slices.Clone(specs) }
 }
 
 // each is one Spec a method.
-func each(methods ...string) []experiments.Spec {
-	return data.Each(methods, func(name string) experiments.Spec { return experiments.Spec{Method: name} })
+func each(methods ...string) []run.Spec {
+	return data.Each(methods, func(name string) run.Spec { return run.Spec{Method: name} })
 }
 
 // sizes is the paper's calibrator at every pair of w and |C|.
-func sizes(slots, codewords []int) (specs []experiments.Spec) {
+func sizes(slots, codewords []int) (specs []run.Spec) {
 	for _, w := range slots {
 		for _, k := range codewords {
-			specs = append(specs, experiments.Spec{Method: "vq", Set: fmt.Sprintf("codebook.codewords=%d codebook.slots=%d", k, w)})
+			specs = append(specs, run.Spec{Method: "vq", Set: fmt.Sprintf("codebook.codewords=%d codebook.slots=%d", k, w)})
 		}
 	}
 	return specs

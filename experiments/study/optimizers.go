@@ -8,9 +8,10 @@ import (
 	"math"
 	"strings"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
 )
 
 // optimizersStudy fits methods whose least loss is known by every rule.
@@ -18,31 +19,31 @@ var optimizersStudy = Study{
 	Name: "optimizers", Line: "methods by every optimizer on one objective: which reach the optimum, and how much an early stop costs",
 	Grid:       always(optimizerGrid()),
 	Vary:       []Field{byMethod, byRule},
-	Judging:    experiments.Judging{Anchors: 1000},
+	Judging:    run.Judging{Anchors: 1000},
 	Views:      []View{optimizersTable},
 	Statements: optimizerStatements,
 	Files:      []File{{"results.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeOptimizers(w) }}},
 }
 
 // optimizerGrid is each method by L-BFGS to 1e-10, by its own way, by every rule of steps with one budget, and as published.
-func optimizerGrid() (specs []experiments.Spec) {
+func optimizerGrid() (specs []run.Spec) {
 	const budget = " optim.epochs=200 optim.patience=200 optim.schedule=cosine"
 	steps := []string{"adam optim.rate=1e-2", "nadam optim.rate=1e-2", "lion optim.rate=1e-2", "sgd optim.momentum=0.9 optim.rate=1e-1"}
-	for _, method := range []string{"ts", "vector", "sm", "sv", "dc", "beta", "ps", "local-ts"} {
-		ways := []string{"optim.rule=lbfgs optim.gradient=1e-10", map[string]string{"ts": "optim.rule=bisection", "sm": "optim.rule=newton optim.gradient=1e-10"}[method]}
+	for _, m := range []string{"ts", "vector", "sm", "sv", "dc", "beta", "ps", "local-ts"} {
+		ways := []string{"optim.rule=lbfgs optim.gradient=1e-10", map[string]string{"ts": "optim.rule=bisection", "sm": "optim.rule=newton optim.gradient=1e-10"}[m]}
 		for _, rule := range steps {
 			ways = append(ways, "optim.rule="+rule+budget)
 		}
-		if method == "ts" || method == "dc" {
-			specs = append(specs, experiments.Spec{Method: method + asPublished})
+		if m == "ts" || m == "dc" {
+			specs = append(specs, run.Spec{Method: m + asPublished})
 		}
 		for _, set := range ways {
 			if set != "" {
-				values, err := experiments.ParseValues(set)
+				values, err := method.ParseValues(set)
 				if err != nil {
 					panic("study: " + err.Error())
 				}
-				specs = append(specs, experiments.Spec{Method: method, Set: values.String()})
+				specs = append(specs, run.Spec{Method: m, Set: values.String()})
 			}
 		}
 	}
@@ -53,7 +54,7 @@ func optimizerGrid() (specs []experiments.Spec) {
 const asPublished = "-published"
 
 // byRule distinguishes rows by the optimizer.
-var byRule = Field{"optim.rule", func(s experiments.Spec) string {
+var byRule = Field{"optim.rule", func(s run.Spec) string {
 	return cmp.Or(s.Value("optim.rule"), strings.TrimPrefix(asPublished, "-"))
 }}
 
@@ -79,7 +80,7 @@ type objective struct {
 	seed                  uint64
 }
 
-func objectiveOf(s experiments.Spec) objective {
+func objectiveOf(s run.Spec) objective {
 	return objective{s.Data, s.Encoder, strings.TrimSuffix(s.Method, asPublished), s.Seed}
 }
 
@@ -113,6 +114,7 @@ var optimizersTable = tables("What each optimizer reached",
 	func(f *Findings) []*report.Table {
 		above, lost := f.aboveOptimum()
 		heads := report.Heads("loss", "above the optimum", "gradient", "epochs", "seconds", "test NLL ↓", "test NLL lost")
+		heads[0].Drop, heads[2].Drop, heads[3].Drop, heads[4].Drop = 4, 2, 3, 1
 		return []*report.Table{f.byRow(f.subjects(), "Means over the seeds. AdamW without decay is Adam.", heads, func(_ *subject, r *row) []report.Cell {
 			mean := func(q quantity) float64 { return r.spread(q).Mean }
 			return report.Texts(metrics.Fixed(mean(lossReached), 6), scientific(mean(above)), scientific(mean(gradientReached)), metrics.Fixed(mean(epochsRun), 0),

@@ -6,18 +6,18 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/source"
 )
 
 // TestOptimizersKnowTheOptimum: Newton's method and bisection end where L-BFGS does, no rule of steps ends below it, and the
 // published optimizer of temperatures is said to stop short.
 func TestOptimizersKnowTheOptimum(t *testing.T) {
 	set := Settings{Seeds: []uint64{1}, Split: data.PaperTables, Methods: []string{"ts", "sm", "ts-published"}}
-	o, err := (*experiments.Catalog)(nil).OpenOrigin("digits", experiments.OriginSettings{})
+	o, err := source.Registry(nil).Open("digits", source.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cells, _, err := optimizersStudy.Cells(t.Context(), []*experiments.Origin{o}, set)
+	cells, _, err := optimizersStudy.Cells(t.Context(), []*source.Origin{o}, set)
 	if err != nil {
 		t.Fatal(err)
 	}

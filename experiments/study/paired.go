@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 	"calibra/graph/work"
 
@@ -31,8 +31,8 @@ func adjust(family []*paired) {
 
 // question is which differences are asked for.
 type question struct {
-	source    source
-	reference experiments.Spec
+	encoded   encoded
+	reference run.Spec
 	key       string // of the metric
 }
 
@@ -78,7 +78,7 @@ func (r *Result) replicates(key string) (replicates, without []float64) {
 // replicates, row less reference: nil for the reference and where nothing can be compared.
 // They are computed once.
 func (f *Findings) differences(ctx context.Context, s *subject, reference *row, q quantity) ([]*paired, error) {
-	asked := question{s.source, reference.spec, q.key}
+	asked := question{s.encoded, reference.spec, q.key}
 	if known, ok := f.answers[asked]; ok {
 		return data.Each(s.rows, func(r *row) *paired { return known[r.spec] }), nil
 	}
@@ -98,9 +98,9 @@ func (f *Findings) differences(ctx context.Context, s *subject, reference *row, 
 	}
 	adjust(out)
 	if f.answers == nil {
-		f.answers = map[question]map[experiments.Spec]*paired{}
+		f.answers = map[question]map[run.Spec]*paired{}
 	}
-	f.answers[asked] = map[experiments.Spec]*paired{}
+	f.answers[asked] = map[run.Spec]*paired{}
 	for i, r := range s.rows {
 		f.answers[asked][r.spec] = out[i]
 	}

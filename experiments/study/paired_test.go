@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 
 	"gonum.org/v1/gonum/floats/scalar"
 )
@@ -18,7 +19,7 @@ func judged(method string, seed uint64, nll float64, losses ...float32) *Result 
 	for _, x := range losses {
 		nll += float64(x) / float64(len(losses))
 	}
-	return &Result{Spec: experiments.Spec{Method: method, Seed: seed}, Losses: losses, Shared: map[string]float64{"nll": nll, "lce": 0.5}, Noise: map[string]float64{"lce": 0.2}}
+	return &Result{Spec: run.Spec{Method: method, Seed: seed}, Losses: losses, Shared: map[string]float64{"nll": nll, "lce": 0.5}, Noise: map[string]float64{"lce": 0.2}}
 }
 
 // TestPairedLosses: seeds are compared with their own kind, and a difference that is
@@ -40,13 +41,13 @@ func TestPairedLosses(t *testing.T) {
 
 // Data of one name would write over each other's figures.
 func TestCellsOfOneNameAreRefused(t *testing.T) {
-	a, b := &experiments.Origin{Name: "cifar10-resnet", Dataset: "cifar10", Backbone: "resnet"}, &experiments.Origin{Name: "cifar10-resnet", Dataset: "cifar10", Backbone: "resnet"}
-	empty := &Study{Grid: func(*experiments.Origin) []experiments.Spec { return nil }}
+	a, b := &source.Origin{Name: "cifar10-resnet", Dataset: "cifar10", Backbone: "resnet"}, &source.Origin{Name: "cifar10-resnet", Dataset: "cifar10", Backbone: "resnet"}
+	empty := &Study{Grid: func(*source.Origin) []run.Spec { return nil }}
 	var input *data.InputError
-	if _, _, err := empty.Cells(t.Context(), []*experiments.Origin{a, b}, Settings{}); !errors.As(err, &input) {
+	if _, _, err := empty.Cells(t.Context(), []*source.Origin{a, b}, Settings{}); !errors.As(err, &input) {
 		t.Errorf("two files of one name: %v", err)
 	}
-	if _, _, err := empty.Cells(t.Context(), []*experiments.Origin{a, {Name: "cifar10-vit", Dataset: "cifar10", Backbone: "vit"}}, Settings{}); err != nil {
+	if _, _, err := empty.Cells(t.Context(), []*source.Origin{a, {Name: "cifar10-vit", Dataset: "cifar10", Backbone: "vit"}}, Settings{}); err != nil {
 		t.Error(err)
 	}
 }

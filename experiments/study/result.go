@@ -9,15 +9,16 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/program"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 )
 
 // Result is the stored result of a cell.
 type Result struct {
-	Spec     experiments.Spec `json:"spec"`
+	Spec     run.Spec         `json:"spec"`
 	Protocol metrics.Protocol `json:"protocol"` // of the metrics
 	Program  program.Program  `json:"program"`
 
@@ -64,7 +65,7 @@ type Result struct {
 	Law       *metrics.Law    `json:"law,omitempty"` // of its NLL less that of the classifier as it is; nil where that is not known
 	// Floored are the test rows whose label was given next to no probability; nil where none was.
 	Floored *metrics.Floored `json:"floored,omitempty"`
-	// Kept says that the fit keeps the classifier ([experiments.Run.Kept]); "" where it does not.
+	// Kept says that the fit keeps the classifier ([run.Run.Kept]); "" where it does not.
 	Kept string `json:"classifier_kept,omitempty"`
 	// Rows are the numbers of the test rows that count in the data that all seeds split; nil where
 	// each seed draws rows of its own.
@@ -167,7 +168,7 @@ type ConfidenceBin struct {
 const profileBins = 15
 
 // newResult measures a run for the report.
-func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
+func newResult(ctx context.Context, run *run.Run) (*Result, error) {
 	o := run.Outcome
 	if !run.Judged() {
 		return nil, fmt.Errorf("there are no labelled test rows to judge on")
@@ -217,7 +218,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 }
 
 // lawOf is the law of a run's NLL less that of the classifier's own for the same rows.
-func lawOf(run *experiments.Run) (*metrics.Law, error) {
+func lawOf(run *run.Run) (*metrics.Law, error) {
 	p, test := run.Outcome.Predictions, run.Source.Test
 	if n, c := p.LogProbs.Dims(); test.Logits == nil || test.Logits.RawMatrix().Rows != n || test.Logits.RawMatrix().Cols != c {
 		return nil, nil
@@ -227,17 +228,23 @@ func lawOf(run *experiments.Run) (*metrics.Law, error) {
 
 // describe fills in what the rows of the source are.
 func (r *Result) describe(src *data.Source) {
-	size := experiments.SizeOf(src)
-	r.Classes, r.Features, r.CalibrationRows, r.Priors = size.Classes, size.Features, size.Rows, make([]float64, size.Classes)
+	size := source.SizeOf(src)
+	r.Classes, r.Features, r.CalibrationRows, r.Priors = size.Classes, size.Features, size.Rows, ClassShares(src.Cal, size.Classes)
 	r.TestRows, r.TestDigest = src.Test.Len(), src.Test.Digest()
 	if src.Val != nil {
 		r.ValidationRows = src.Val.Len()
 	}
-	for i := range src.Cal.Labels {
-		for k, share := range src.Cal.Shares(i) {
-			r.Priors[k] += src.Cal.Weight(i) * share / src.Cal.Total()
+}
+
+// ClassShares are those of the labels of rows, by weight.
+func ClassShares(x *data.Set, classes int) []float64 {
+	shares := make([]float64, classes)
+	for i := range x.Labels {
+		for k, share := range x.Shares(i) {
+			shares[k] += x.Weight(i) * share / x.Total()
 		}
 	}
+	return shares
 }
 
 // singles are numbers as results keep those of each row, nil of none.
@@ -246,7 +253,7 @@ func singles(x []float64) []float32 {
 }
 
 // wrongRows keeps [metrics.Measurement.Wrong], as the places of its ones where it has nothing else but zeros.
-func (r *Result) wrongRows(run *experiments.Run) {
+func (r *Result) wrongRows(run *run.Run) {
 	wrong := run.Outcome.Metrics.Wrong
 	if test := run.Source.Test; !test.Certain() {
 		r.Wrong = singles(wrong)

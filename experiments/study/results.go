@@ -69,9 +69,12 @@ func headsOf(columns []quantity) []report.Head {
 		case q.metric.HigherIsBetter():
 			arrow = "↑"
 		}
-		return report.Head{Text: q.title, Arrow: arrow}
+		return report.Head{Text: q.title, Arrow: arrow, Drop: drops[q.title]}
 	})
 }
+
+// drops are the columns of results that a narrow terminal loses, those of high numbers first.
+var drops = map[string]int{"PHI Brier": 8, "MLCE own": 7, "MLCE shared": 6, "ECCE": 5, "LCE own": 4, "PHI NLL": 3, "class-wise ECE": 2, "KL to truth": 1}
 
 // table shows the quantities of every row of every subject.
 func (f *Findings) table(caption string, columns []quantity) *report.Table {
@@ -87,7 +90,7 @@ func (f *Findings) table(caption string, columns []quantity) *report.Table {
 				if q.unranked {
 					mark = metrics.Unmarked
 				}
-				block.Rows[i].Cells[j] = report.Cell{Text: column[i].Format(q.metric), Mark: mark, Spread: column[i]}
+				block.Rows[i].Cells[j] = report.Cell{Text: column[i].Format(q.metric), Mark: mark, Value: column[i]}
 			}
 		}
 		t.Blocks = append(t.Blocks, block)

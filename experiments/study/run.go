@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/program"
 	"calibra/experiments/report/tensorboard"
+	"calibra/experiments/source"
 )
 
 // workshop holds what cells share. Cells begin in an order that keeps together those which share something, so that what
@@ -50,7 +50,7 @@ func problemKey(c Cell) string {
 	if c.Origin.Seeded() {
 		key += fmt.Sprintf("/%d", c.Spec.Seed)
 	}
-	if c.Spec.Shift == experiments.RegionShift { // whose problem is another
+	if c.Spec.Shift == source.RegionShift { // whose problem is another
 		key += "/" + string(c.Spec.Shift)
 	}
 	return key
@@ -112,7 +112,7 @@ func (c Cell) compute(ctx context.Context, w *workshop) (*Result, error) {
 
 // rowNumbers are those of the test rows in what all seeds split: all of it where each
 // seed has the same test rows, none where each draws its own.
-func rowNumbers(test *data.Set, o *experiments.Origin) []int {
+func rowNumbers(test *data.Set, o *source.Origin) []int {
 	if test.Numbers != nil || o.Seeded() {
 		return test.Numbers
 	}
@@ -120,9 +120,9 @@ func rowNumbers(test *data.Set, o *experiments.Origin) []int {
 }
 
 // prepare is what the cells of one split share, made of the cell's problem.
-func prepare[T any](ctx context.Context, w *workshop, c Cell, make func(*experiments.Problem) (T, error)) (T, error) {
+func prepare[T any](ctx context.Context, w *workshop, c Cell, make func(*source.Problem) (T, error)) (T, error) {
 	return take(w, preparedKey(c), func() (none T, err error) {
-		problem, err := take(w, problemKey(c), func() (*experiments.Problem, error) {
+		problem, err := take(w, problemKey(c), func() (*source.Problem, error) {
 			return c.Origin.Load(ctx, c.Spec.Seed, c.Spec.Encoder, c.Spec.Shift)
 		})
 		if err != nil {

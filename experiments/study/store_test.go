@@ -10,18 +10,19 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/experiments"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/graph/work"
 )
 
 // TestStale: a cell of another program is computed again; a cell of the same program, or of one of
 // the same commit, is never computed twice.
 func TestStale(t *testing.T) {
-	s := Study{Name: "stale", Line: "a test", Grid: func(*experiments.Origin) []experiments.Spec { return each("nc", "ts") }, Vary: []Field{byMethod}}
+	s := Study{Name: "stale", Line: "a test", Grid: func(*source.Origin) []run.Spec { return each("nc", "ts") }, Vary: []Field{byMethod}}
 	one := settings
 	one.Seeds = one.Seeds[:1]
-	cells, _, err := s.Cells(t.Context(), []*experiments.Origin{origin(t, features(t, 200, 4))}, one)
+	cells, _, err := s.Cells(t.Context(), []*source.Origin{origin(t, features(t, 200, 4))}, one)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func TestStale(t *testing.T) {
 	computeAll := func(st Store) (nll []float64, computed int) {
 		t.Helper()
 		computed = len(cells) - NewPlan(st, cells).Computed()
-		results, failures, err := run(t.Context(), st, cells, 1)
+		results, failures, err := runAll(t.Context(), st, cells, 1)
 		if err != nil || len(failures) > 0 {
 			t.Fatal(err, failures)
 		}
@@ -76,10 +77,10 @@ func TestStale(t *testing.T) {
 // TestOthersKeepTheirFirstCells: a process whose cells are none or all failed stands in the way
 // of no other that is at its first cells.
 func TestOthersKeepTheirFirstCells(t *testing.T) {
-	s := Study{Name: "shared", Line: "a test", Grid: func(*experiments.Origin) []experiments.Spec { return each("nc") }, Vary: []Field{byMethod}}
+	s := Study{Name: "shared", Line: "a test", Grid: func(*source.Origin) []run.Spec { return each("nc") }, Vary: []Field{byMethod}}
 	one := settings
 	one.Seeds = one.Seeds[:1]
-	cells, _, err := s.Cells(t.Context(), []*experiments.Origin{origin(t, features(t, 60, 4))}, one)
+	cells, _, err := s.Cells(t.Context(), []*source.Origin{origin(t, features(t, 60, 4))}, one)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestOthersKeepTheirFirstCells(t *testing.T) {
 	failing := cells[0]
 	failing.Spec.Method, failing.Key = "nosuch", "failing"
 	for _, mine := range [][]Cell{{}, {failing}} {
-		if _, failures, err := run(t.Context(), st, mine, 1); err != nil || len(failures) != len(mine) {
+		if _, failures, err := runAll(t.Context(), st, mine, 1); err != nil || len(failures) != len(mine) {
 			t.Fatal(failures, err)
 		}
 		if err := st.write(cells[0], &Result{}); err != nil { // of another process
@@ -113,9 +114,9 @@ func TestEveryHistoryAlike(t *testing.T) {
 	}
 	s := Study{
 		Name: "history", Line: "a test", Vary: []Field{byMethod}, Views: []View{Results},
-		Grid: func(*experiments.Origin) []experiments.Spec { return each("ts", "ps", "nc") },
+		Grid: func(*source.Origin) []run.Spec { return each("ts", "ps", "nc") },
 	}
-	o := []*experiments.Origin{origin(t, raw)}
+	o := []*source.Origin{origin(t, raw)}
 	written := func(dir string, methods []string, seeds ...uint64) string {
 		t.Helper()
 		set := settings
@@ -125,13 +126,13 @@ func TestEveryHistoryAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 		st := store(t, dir)
-		results, failures, err := run(t.Context(), st, cells, 2)
+		results, failures, err := runAll(t.Context(), st, cells, 2)
 		if err != nil || len(failures) > 0 {
 			t.Fatal(err, failures)
 		}
 		f := &Findings{Study: &s, Settings: set, Cells: cells, Results: results, Store: st}
 		out := t.TempDir()
-		if err := f.Write(t.Context(), out, report.Export{}); err != nil {
+		if _, err := f.Write(t.Context(), out, report.Export{}); err != nil {
 			t.Fatal(err)
 		}
 		var all strings.Builder
@@ -163,7 +164,7 @@ func TestEveryHistoryAlike(t *testing.T) {
 			stop()
 		}
 	})
-	if _, _, err := run(watched, store(t, stopped), cells, 1); err == nil {
+	if _, _, err := runAll(watched, store(t, stopped), cells, 1); err == nil {
 		t.Fatal("the study was not stopped")
 	}
 	shared := t.TempDir()

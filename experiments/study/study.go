@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 )
 
 // Study is one experiment of the paper: a grid of Specs and how it is shown.
@@ -19,13 +21,13 @@ type Study struct {
 	Paper []string
 	// Grid lists the Specs for one origin. Data, split, seed and averages are filled
 	// in later, and so are the codebook's sizes where they are 0.
-	Grid func(o *experiments.Origin) []experiments.Spec
+	Grid func(o *source.Origin) []run.Spec
 	// Vary names the fields of Spec that distinguish the rows of its tables: of method, slots, codewords, fraction.
 	Vary []Field
 	// Views are the parts of its report, in order.
 	Views []View
 	// Judging says by what its cells are judged; the zero value stands for usual.
-	Judging experiments.Judging
+	Judging run.Judging
 	// Files are the numbers that it writes beside its report; nil means results.csv and times.csv.
 	Files []File
 	// Statements sum up its results; nil means the verdicts on its methods.
@@ -39,11 +41,11 @@ var Studies = []*Study{&mainStudy, &essStudy, &slotsStudy, &codebookStudy, &cali
 
 // usual is what cells are judged by: noise floors, but along the calibration rows, where no
 // study shows them.
-func usual(s experiments.Spec) experiments.Judging {
+func usual(s run.Spec) run.Judging {
 	if s.Fraction > 0 {
-		return experiments.Judging{}
+		return run.Judging{}
 	}
-	return experiments.Judging{Redraws: 20}
+	return run.Judging{Redraws: 20}
 }
 
 // ByName finds a study; an unknown name is a *data.InputError that lists the known
@@ -53,7 +55,7 @@ func ByName(name string) (*Study, error) {
 }
 
 // tableOrder is the order of the paper's tables; methods beyond them follow in
-// that of experiments.Methods.
+// that of method.All.
 var tableOrder = []string{"vq", "sm", "dc", "kc", "ln", "ps", "ir", "ts", "pc", "nc"}
 
 // ablations are methods of the paper's ablation alone, which main runs where they are named.
@@ -62,7 +64,7 @@ var ablations = []string{"vq-dc", "vq-nc"}
 // allMethods are the methods that main compares.
 func allMethods() []string {
 	names := slices.Clone(tableOrder)
-	for _, m := range experiments.Methods {
+	for _, m := range method.All {
 		if !slices.Contains(names, m.Name) && !slices.Contains(ablations, m.Name) && m.Group.Published() {
 			names = append(names, m.Name)
 		}
@@ -72,22 +74,22 @@ func allMethods() []string {
 
 // style is the look of a method's line in every figure. Each method of the catalog has its own; those from outside share no
 // colour with the paper's tables.
-func style(c *experiments.Catalog, method string) int {
+func style(c *method.Catalog, name string) int {
 	names := slices.Clone(tableOrder[1:]) // the paper's calibrator has a look of its own
-	for _, m := range experiments.Methods {
+	for _, m := range method.All {
 		if !slices.Contains(tableOrder, m.Name) {
 			names = append(names, m.Name)
 		}
 	}
-	if at := slices.Index(names, method); at >= 0 || method == tableOrder[0] {
+	if at := slices.Index(names, name); at >= 0 || name == tableOrder[0] {
 		return max(0, at)
 	}
 	at := len(names)
-	for _, m := range c.List()[len(experiments.Methods):] {
+	for _, m := range c.List()[len(method.All):] {
 		for at%report.Colours < len(tableOrder)-1 {
 			at++
 		}
-		if m.Name == method {
+		if m.Name == name {
 			break
 		}
 		at++

@@ -14,8 +14,10 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
+	"calibra/experiments/source"
 	"calibra/graph/work"
 	"calibra/layers"
 
@@ -48,9 +50,9 @@ func features(t *testing.T, n, m int) string {
 	return path
 }
 
-func origin(t *testing.T, arg string) *experiments.Origin {
+func origin(t *testing.T, arg string) *source.Origin {
 	t.Helper()
-	o, err := (*experiments.Catalog)(nil).OpenOrigin(arg, experiments.OriginSettings{})
+	o, err := source.Registry(nil).Open(arg, source.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +70,8 @@ func store(t *testing.T, dir string) Store {
 
 var settings = Settings{Seeds: []uint64{1, 2}, Split: data.PaperTables}
 
-// run computes what the store lacks of the cells.
-func run(ctx context.Context, st Store, cells []Cell, jobs int) ([]*Result, []*Task, error) {
+// runAll computes what the store lacks of the cells.
+func runAll(ctx context.Context, st Store, cells []Cell, jobs int) ([]*Result, []*Task, error) {
 	p := NewPlan(st, cells)
 	err := p.Run(ctx, jobs)
 	return (&Study{}).Findings(settings, p).Results, p.Failures(), err
@@ -77,8 +79,8 @@ func run(ctx context.Context, st Store, cells []Cell, jobs int) ([]*Result, []*T
 
 // TestKeys: a cell's key tells it from every other, and is the same in every study.
 func TestKeys(t *testing.T) {
-	letter := []*experiments.Origin{origin(t, "letter")}
-	specs := map[string]experiments.Spec{}
+	letter := []*source.Origin{origin(t, "letter")}
+	specs := map[string]run.Spec{}
 	for _, s := range Studies {
 		cells, skipped, err := s.Cells(t.Context(), letter, settings)
 		if err != nil || len(cells) == 0 {
@@ -94,7 +96,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("256 slots of 128 features: %v", skipped)
 		}
 	}
-	byKey := map[experiments.Spec]string{}
+	byKey := map[run.Spec]string{}
 	for key, spec := range specs {
 		if other, ok := byKey[spec]; ok {
 			t.Errorf("%+v has the keys %s and %s", spec, key, other)
@@ -102,10 +104,10 @@ func TestKeys(t *testing.T) {
 		byKey[spec] = key
 	}
 	zero := settings
-	zero.Set = map[string]experiments.Values{"vq": {"codebook.start": "zero"}}
+	zero.Set = map[string]method.Values{"vq": {"codebook.start": "zero"}}
 	a, _, _ := usageStudy.Cells(t.Context(), letter, settings)
 	b, _, _ := usageStudy.Cells(t.Context(), letter, zero)
-	c, _, _ := usageStudy.Cells(t.Context(), []*experiments.Origin{origin(t, "digits")}, settings)
+	c, _, _ := usageStudy.Cells(t.Context(), []*source.Origin{origin(t, "digits")}, settings)
 	if a[0].Key == b[0].Key || a[0].Key == c[0].Key {
 		t.Error("the averages or the data do not reach the key")
 	}
@@ -114,12 +116,12 @@ func TestKeys(t *testing.T) {
 // small is a study with a cell that must fail: more codewords than rows.
 var small = Study{
 	Name: "small", Line: "a test",
-	Grid: func(*experiments.Origin) []experiments.Spec {
+	Grid: func(*source.Origin) []run.Spec {
 		specs := each("vq", "nc", "ts")
 		specs[0].Set = "codebook.codewords=8"
 		shifted := specs[0]
-		shifted.Shift = experiments.ThinShift
-		return append(specs, experiments.Spec{Method: "vq", Set: "codebook.codewords=5000"}, shifted, experiments.Spec{Method: "ts", Fraction: 0.5})
+		shifted.Shift = source.ThinShift
+		return append(specs, run.Spec{Method: "vq", Set: "codebook.codewords=5000"}, shifted, run.Spec{Method: "ts", Fraction: 0.5})
 	},
 	Vary:  []Field{byMethod, bySlots, byCodewords, byFraction},
 	Views: []View{Results, localBars, globalBars, noiseFloor, reliabilityDiagrams, profiles, sparsest, shiftNote, usageTable, timeTable},
@@ -128,7 +130,7 @@ var small = Study{
 // findings runs the small study in dir.
 func findings(t *testing.T, path, dir string, jobs int) *Findings {
 	t.Helper()
-	cells, skipped, err := small.Cells(t.Context(), []*experiments.Origin{origin(t, path)}, settings)
+	cells, skipped, err := small.Cells(t.Context(), []*source.Origin{origin(t, path)}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,13 +191,13 @@ func TestRun(t *testing.T) {
 	out := t.TempDir()
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := again.Write(cancelled, out, report.Export{}); !errors.Is(err, context.Canceled) {
+	if _, err := again.Write(cancelled, out, report.Export{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled report: %v", err)
 	}
 	if files, err := os.ReadDir(out); err != nil || len(files) != 0 {
 		t.Errorf("a cancelled report leaves %v (%v)", files, err)
 	}
-	if err := again.Write(t.Context(), out, report.Export{}); err != nil {
+	if _, err := again.Write(t.Context(), out, report.Export{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, wanted := range map[string]string{
@@ -211,23 +213,23 @@ func TestRun(t *testing.T) {
 
 // TestShifted: a cell judged on shifted rows has other numbers than in distribution.
 func TestShifted(t *testing.T) {
-	o := []*experiments.Origin{origin(t, features(t, 400, 16))}
-	fit := func(dir string, specs ...experiments.Spec) []*Result {
-		s := Study{Grid: func(*experiments.Origin) []experiments.Spec { return specs }}
+	o := []*source.Origin{origin(t, features(t, 400, 16))}
+	fit := func(dir string, specs ...run.Spec) []*Result {
+		s := Study{Grid: func(*source.Origin) []run.Spec { return specs }}
 		one := settings
 		one.Seeds = one.Seeds[:1]
 		cells, _, err := s.Cells(t.Context(), o, one)
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, failures, err := run(t.Context(), store(t, dir), cells, 1)
+		results, failures, err := runAll(t.Context(), store(t, dir), cells, 1)
 		if err != nil || failures != nil {
 			t.Fatal(err, failures)
 		}
 		return results
 	}
 	for _, method := range []string{"vq", "ts"} {
-		in, shifted := experiments.Spec{Method: method}, experiments.Spec{Method: method, Shift: experiments.ThinShift}
+		in, shifted := run.Spec{Method: method}, run.Spec{Method: method, Shift: source.ThinShift}
 		both := fit(t.TempDir(), in, shifted)
 		there, own := both[0], both[1]
 		if there.Shared["nll"] == own.Shared["nll"] || there.TestRows <= own.TestRows {
@@ -239,18 +241,18 @@ func TestShifted(t *testing.T) {
 // TestAddedMethods: a method that a study has not is added as the others are, with each of their
 // parts of the rows, and where it has their settings.
 func TestAddedMethods(t *testing.T) {
-	own := experiments.Method{Name: "own", Line: "a test", New: func(o *experiments.Options) layers.Stateful {
-		o.Float("own.x", 1, experiments.Positive, "", "a test")
+	own := method.Method{Name: "own", Line: "a test", New: func(o *method.Options) layers.Stateful {
+		o.Float("own.x", 1, method.Positive, "", "a test")
 		return &layers.Temperature{}
 	}}
-	set := Settings{Catalog: experiments.NewCatalog(own), Methods: []string{"own"}}
+	set := Settings{Catalog: method.NewCatalog(own), Methods: []string{"own"}}
 	for _, c := range []struct {
 		of   *Study
-		want []experiments.Spec
+		want []run.Spec
 	}{
-		{&mainStudy, []experiments.Spec{{}}},
-		{&calibrationSizeStudy, []experiments.Spec{{Fraction: .05}, {Fraction: .0625}, {Fraction: .1}, {Fraction: .2}, {Fraction: .25}, {Fraction: .4}, {Fraction: .6}, {Fraction: .8}, {}}},
-		{&benchmarkStudy, []experiments.Spec{{}}},
+		{&mainStudy, []run.Spec{{}}},
+		{&calibrationSizeStudy, []run.Spec{{Fraction: .05}, {Fraction: .0625}, {Fraction: .1}, {Fraction: .2}, {Fraction: .25}, {Fraction: .4}, {Fraction: .6}, {Fraction: .8}, {}}},
+		{&benchmarkStudy, []run.Spec{{}}},
 		{&slotsStudy, nil}, // which tells no methods apart
 	} {
 		got := c.of.grid(origin(t, "cubic"), set)
@@ -266,14 +268,14 @@ func TestAddedMethods(t *testing.T) {
 // TestTruth: only synthetic data have a true posterior, and the classifier's own
 // error against it shows in the result.
 func TestTruth(t *testing.T) {
-	s := Study{Grid: func(*experiments.Origin) []experiments.Spec { return each("nc", "ts") }, Vary: []Field{byMethod}}
+	s := Study{Grid: func(*source.Origin) []run.Spec { return each("nc", "ts") }, Vary: []Field{byMethod}}
 	one := settings
 	one.Seeds = one.Seeds[:1]
-	cells, _, err := s.Cells(t.Context(), []*experiments.Origin{origin(t, "cubic")}, one)
+	cells, _, err := s.Cells(t.Context(), []*source.Origin{origin(t, "cubic")}, one)
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, failures, err := run(t.Context(), store(t, t.TempDir()), cells, 1)
+	results, failures, err := runAll(t.Context(), store(t, t.TempDir()), cells, 1)
 	if err != nil || failures != nil {
 		t.Fatal(err, failures)
 	}
@@ -292,7 +294,7 @@ func TestTruth(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
-	cells, _, err := small.Cells(t.Context(), []*experiments.Origin{origin(t, features(t, 400, 16))}, settings)
+	cells, _, err := small.Cells(t.Context(), []*source.Origin{origin(t, features(t, 400, 16))}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +305,7 @@ func TestInterrupted(t *testing.T) {
 		}
 	})
 	dir := t.TempDir()
-	if _, _, err = run(watched, store(t, dir), cells, 1); err == nil || ctx.Err() == nil {
+	if _, _, err = runAll(watched, store(t, dir), cells, 1); err == nil || ctx.Err() == nil {
 		t.Fatalf("it ends with %v", err)
 	}
 	p := NewPlan(store(t, dir), cells)
@@ -332,12 +334,12 @@ func TestResultRoundTrip(t *testing.T) {
 }
 
 func ExampleStudy_Cells() {
-	o, err := (*experiments.Catalog)(nil).OpenOrigin("letter", experiments.OriginSettings{})
+	o, err := source.Registry(nil).Open("letter", source.Settings{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	cells, skipped, err := slotsStudy.Cells(context.Background(), []*experiments.Origin{o}, Settings{Seeds: []uint64{42}, Split: data.PaperTables})
+	cells, skipped, err := slotsStudy.Cells(context.Background(), []*source.Origin{o}, Settings{Seeds: []uint64{42}, Split: data.PaperTables})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -368,27 +370,27 @@ func TestShiftsByName(t *testing.T) {
 	if err := os.WriteFile(raw, []byte(text.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	o := []*experiments.Origin{origin(t, raw)}
+	o := []*source.Origin{origin(t, raw)}
 	dir := t.TempDir()
 	one := settings
 	one.Seeds, one.Methods = []uint64{1}, []string{"nc", "ts"}
 	if inside, _, err := mainStudy.Cells(t.Context(), o, one); err != nil {
 		t.Fatal(err)
-	} else if _, failures, err := run(t.Context(), store(t, dir), inside, 1); err != nil || failures != nil {
+	} else if _, failures, err := runAll(t.Context(), store(t, dir), inside, 1); err != nil || failures != nil {
 		t.Fatal(err, failures)
 	}
 	nll := map[float64]bool{}
 	for _, c := range []struct {
-		shift experiments.Shift
+		shift source.Shift
 		rows  int // of 108 test rows of the seed after a tenth went to validation, or of the region
-	}{{experiments.RegionShift, rows / 5}, {experiments.NoiseShift, 120}, {experiments.ThinShift, 54}} {
+	}{{source.RegionShift, rows / 5}, {source.NoiseShift, 120}, {source.ThinShift, 54}} {
 		set := one
 		set.Shift = c.shift
 		cells, _, err := shiftedStudy.Cells(t.Context(), o, set)
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, failures, err := run(t.Context(), store(t, dir), cells, 1)
+		results, failures, err := runAll(t.Context(), store(t, dir), cells, 1)
 		if err != nil || failures != nil {
 			t.Fatal(err, failures)
 		}
@@ -409,7 +411,7 @@ func TestShiftsByName(t *testing.T) {
 		t.Errorf("three shifts have the NLL %v", nll)
 	}
 	wrong := one
-	wrong.Shift = experiments.GivenShift
+	wrong.Shift = source.GivenShift
 	var input *data.InputError
 	if _, _, err := shiftedStudy.Cells(t.Context(), o, wrong); !errors.As(err, &input) || !strings.Contains(err.Error(), "choose one of region, noise, thin") {
 		t.Errorf("a shift that a table has not: %v", err)
@@ -418,11 +420,11 @@ func TestShiftsByName(t *testing.T) {
 
 // TestStyles: every method has a look of its own, and one from outside no colour of the paper's tables.
 func TestStyles(t *testing.T) {
-	var mine []experiments.Part
+	var mine []method.Part
 	for i := range 9 {
-		mine = append(mine, experiments.OnLogits(fmt.Sprintf("mine-%d", i), "a map", nil))
+		mine = append(mine, method.OnLogits(fmt.Sprintf("mine-%d", i), "a map", nil))
 	}
-	catalog := experiments.NewCatalog(mine...)
+	catalog := method.NewCatalog(mine...)
 	seen := map[int]string{}
 	for _, name := range catalog.Names()[1:] {
 		at := style(catalog, name)

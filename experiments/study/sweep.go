@@ -12,9 +12,10 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 )
 
@@ -32,9 +33,9 @@ type Swept struct {
 
 // Sweep is a grid of settings of some methods.
 type Sweep struct {
-	Catalog *experiments.Catalog
+	Catalog *method.Catalog
 	Methods []string
-	Fixed   experiments.Values // settings that all have
+	Fixed   method.Values // settings that all have
 	Swept   []Swept
 	// Random is how many combinations are drawn, each once; 0 means all. More of the same grid are those with others.
 	Random int
@@ -54,7 +55,7 @@ func (s Sweep) Study() (*Study, error) {
 	}
 	study := &Study{
 		Name: SweepName, Line: SweepLine, Grid: always(specs),
-		Judging: experiments.Judging{HeldOut: true, Anchors: 4000}, Statements: chosenStatements,
+		Judging: run.Judging{HeldOut: true, Anchors: 4000}, Statements: chosenStatements,
 	}
 	if len(s.Methods) > 1 {
 		study.Vary = []Field{byMethod}
@@ -71,14 +72,14 @@ const without = "–"
 
 // field distinguishes rows by the setting, or by that which "vq.optim.rate" is of vq.
 func (s Swept) field() Field {
-	return Field{s.Key, func(spec experiments.Spec) string {
+	return Field{s.Key, func(spec run.Spec) string {
 		return cmp.Or(spec.Value(s.Key), spec.Value(strings.TrimPrefix(s.Key, spec.Method+".")), without)
 	}}
 }
 
 // specs are a Spec for each method and combination of what the method has of them. A setting that a combination has no use
 // for, as one rule's beside another rule, is left out of that combination.
-func (s Sweep) specs() ([]experiments.Spec, error) {
+func (s Sweep) specs() ([]run.Spec, error) {
 	combined, err := s.combined()
 	if err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func (s Sweep) specs() ([]experiments.Spec, error) {
 			of[key]++
 		}
 	}
-	specs := map[string][]experiments.Spec{}
+	specs := map[string][]run.Spec{}
 	for i, values := range combined {
 		maps.DeleteFunc(values, func(key, _ string) bool { return of[key] < len(combined) && slices.Contains(unread[i], key) })
 		divided, err := s.Catalog.Divide(values, s.Methods)
@@ -100,13 +101,13 @@ func (s Sweep) specs() ([]experiments.Spec, error) {
 			return nil, err
 		}
 		for _, name := range s.Methods {
-			spec := experiments.Spec{Method: name, Set: divided[name].String()}
+			spec := run.Spec{Method: name, Set: divided[name].String()}
 			if !slices.Contains(specs[name], spec) {
 				specs[name] = append(specs[name], spec)
 			}
 		}
 	}
-	var all []experiments.Spec
+	var all []run.Spec
 	for _, name := range s.Methods {
 		all = append(all, specs[name]...)
 	}
@@ -114,7 +115,7 @@ func (s Sweep) specs() ([]experiments.Spec, error) {
 }
 
 // combined are the settings of every combination.
-func (s Sweep) combined() (all []experiments.Values, err error) {
+func (s Sweep) combined() (all []method.Values, err error) {
 	places, err := s.places()
 	for _, at := range places {
 		values := s.Fixed.With(nil)
@@ -183,15 +184,15 @@ func (r *row) validated() float64 {
 
 // Choice is the settings of a sweep that have the least mean NLL on validation rows, and what they reach on test rows.
 type Choice struct {
-	Data       string             `json:"data"`
-	Method     string             `json:"method"`
-	Settings   experiments.Values `json:"settings"`
-	Validation float64            `json:"validation_nll"`
-	Test       float64            `json:"test_nll"`
-	Interval   metrics.Interval   `json:"test_interval"` // 95 %, over the test rows for the models of these seeds
-	Seconds    float64            `json:"fit_seconds"`   // of a fit
-	Of         int                `json:"of"`            // settings that it was chosen among
-	Commands   []string           `json:"commands,omitempty"`
+	Data       string           `json:"data"`
+	Method     string           `json:"method"`
+	Settings   method.Values    `json:"settings"`
+	Validation float64          `json:"validation_nll"`
+	Test       float64          `json:"test_nll"`
+	Interval   metrics.Interval `json:"test_interval"` // 95 %, over the test rows for the models of these seeds
+	Seconds    float64          `json:"fit_seconds"`   // of a fit
+	Of         int              `json:"of"`            // settings that it was chosen among
+	Commands   []string         `json:"commands,omitempty"`
 	// Verdict sets it beside the classifier as it is on test rows, nil where the sweep has no nc.
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 	// Second are the settings of the second lowest validation NLL, and Difference how the choice differs from them on test rows.
@@ -249,8 +250,8 @@ func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
 }
 
 // chosen are the row's values of what the sweep varies.
-func (f *Findings) chosen(r *row) experiments.Values {
-	values := experiments.Values{}
+func (f *Findings) chosen(r *row) method.Values {
+	values := method.Values{}
 	for _, field := range f.Study.Vary {
 		if value := field.Of(r.spec); field.Head != byMethod.Head && value != without {
 			values[field.Head] = value
@@ -421,7 +422,7 @@ func (q quantity) cell(x metrics.Spread) report.Cell {
 	if q.unranked && !math.IsNaN(x.Mean) {
 		return report.Cell{Text: metrics.Fixed(x.Mean, 2)}
 	}
-	return report.Cell{Text: x.Format(q.metric), Spread: x}
+	return report.Cell{Text: x.Format(q.metric), Value: x}
 }
 
 // marginal is a value of a setting with the rows of a method that have it.

@@ -8,9 +8,10 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 )
 
@@ -20,7 +21,7 @@ import (
 var simple = []string{verdict.Classifier, "ts", "ets", "order-preserving", "beta", "ps", "vector", "histogram", "ir", "spline", "sv", "sm", "dc"}
 
 // effort is how simple the method is; less is simpler.
-func effort(c *experiments.Catalog, name string) int {
+func effort(c *method.Catalog, name string) int {
 	if at := slices.Index(simple, name); at >= 0 {
 		return at
 	}
@@ -33,7 +34,7 @@ func effort(c *experiments.Catalog, name string) int {
 }
 
 // costOf is what using a method costs besides its fit: the features of each row.
-func costOf(c *experiments.Catalog, name string) string {
+func costOf(c *method.Catalog, name string) string {
 	if m, err := c.Find(name); err == nil && slices.Contains(m.Needs, "features") {
 		return "It needs the features of each row."
 	}
@@ -204,7 +205,7 @@ func (f *Findings) rank(s *subject) {
 }
 
 // Commands fit the Spec's method on what the user named by in, of so many features, and apply it.
-func Commands(in string, spec experiments.Spec, features int) []string {
+func Commands(in string, spec run.Spec, features int) []string {
 	if spec.Method == verdict.Classifier {
 		return nil
 	}
@@ -237,7 +238,7 @@ func Apply(in, model string) string {
 
 // Weighed is a run beside others that were judged on the same test rows.
 type Weighed struct {
-	*experiments.Run
+	*run.Run
 	Title   string          // what a verdict calls it
 	Floors  *metrics.Report // with the noise floors of its errors; nil where nobody measured them
 	Unasked bool            // nobody asked for it: it may be what to use, and what not to use is never said of it

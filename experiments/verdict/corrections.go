@@ -62,7 +62,9 @@ func JudgeDiagnosis(d *diagnosis.Diagnosis, fitted *Verdict) (*Verdict, error) {
 	case v.Say == Use && v.Method == Corrections[2]:
 		d.Found = strings.Replace(d.Found, "wrong everywhere alike:", "wrong everywhere, in some places more than in others:", 1)
 	}
-	v = cmp.Or(fitted, v) // a command can fit again what was fitted
+	if v = cmp.Or(fitted, v); v != fitted && d.Recoverable == nil { // a command can fit again what was fitted
+		v.unmeasured(fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d", d.Rows, diagnosis.FewestRecoverableRows))
+	}
 	v.place(d)
 	found := data.Each(strings.Split(d.Found, "\n"), func(line string) string { return strings.ToUpper(line[:1]) + line[1:] + "." })
 	v.Why = append(found, v.Why[:min(len(v.Why), max(1, mostWhy-len(found)))]...)
@@ -101,13 +103,18 @@ func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) (*Verdic
 		return v, err
 	}
 	if v = cmp.Or(fitted, v); v != fitted && r.Recovered == nil {
-		v.Say, v.Cause = CannotTell, FewRows
-		v.Sentence = fmt.Sprintf("Cannot tell yet. What a correction would gain was not measured: %s.", reason)
+		v.unmeasured(reason)
 	}
 	if floors := v.calibrated(r); floors != "" {
 		v.first(floors)
 	}
 	return v, nil
+}
+
+// unmeasured says that no correction was measured, and why.
+func (v *Verdict) unmeasured(reason string) {
+	v.Say, v.Cause = CannotTell, FewRows
+	v.Sentence = fmt.Sprintf("Cannot tell yet. What a correction would gain was not measured: %s.", reason)
 }
 
 // causeOf is what a diagnosis names first.
@@ -137,7 +144,7 @@ func (v *Verdict) calibrated(r *metrics.Report) string {
 	for _, m := range tested {
 		n := r.Noise[m]
 		p := equals(PAmong(n.PValue, r.Uncertainty.Redraws))
-		part := fmt.Sprintf("%s %.5f (%.5f if calibrated, %s)", m.Title(), r.Values[m], n.Mean, p)
+		part := fmt.Sprintf("%s %s (%s if calibrated, %s)", m.Title(), nats(r.Values[m]), nats(n.Mean), p)
 		parts = append(parts, part)
 		if n.Exceeded(0.05, len(tested)) {
 			wrong = append(wrong, part)

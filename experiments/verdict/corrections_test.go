@@ -29,13 +29,13 @@ func TestJudgeEvaluation(t *testing.T) {
 		says, saysElse string
 	}{
 		{"calibrated, few rows", low, [2]float64{-.001, .01}, [2]float64{-.001, 0}, CannotTell, "global",
-			"Cannot tell yet. With 500 rows a difference below .0196 cannot be seen; about 4,800 rows would do.", "Calibrated as far as 500 rows can tell: ECE 0.02000 (0.01000 if calibrated, p = 0.400)"},
+			"Cannot tell yet. With 500 rows a difference below .0196 cannot be seen; about 4,800 rows would do.", "Calibrated as far as 500 rows can tell: ECE .0200 (.0100 if calibrated, p = .400)"},
 		{"nothing to gain", low, [2]float64{-.001, .001}, [2]float64{-.001, 0}, Leave, "nc", "Leave it as it is. Nothing that was tried lowers the NLL by more than .0028 (95 %).", "Calibrated as far as 500"},
 		{"wrong, and nothing to gain", high, [2]float64{-.001, .001}, [2]float64{-.001, 0}, Leave, "nc", "Leave it as it is.", "Not calibrated, by more than chance, and no correction gains by it: ECE"},
 		{"corrections do harm, and nobody asked for them", low, [2]float64{-.1, .01}, [2]float64{-.1, .01}, Leave, "nc", "Leave it as it is. Nothing that was tried lowers the NLL.", "it raises the NLL by .1000 (95 % .0804 to .1196, p ≤ 1e-6)."},
 		{"a global correction", high, [2]float64{.1, .01}, [2]float64{.001, .01}, Use, "global", "Use a correction of the predictions alone. It lowers the NLL by .1000 (95 % .0804 to .1196, p ≤ 1e-6).",
-			"Not calibrated, by more than chance: ECE 0.02000 (0.01000 if calibrated, p ≤ 1/51)"},
-		{"a local one, which no floor shows", low, [2]float64{0, .001}, [2]float64{.2, .01}, Use, "local", "Use a correction by the predictions and the latent space. It lowers the NLL by .2000", "The NLL shows what these do not: ECE 0.02000 (0.01000 if calibrated"},
+			"Not calibrated, by more than chance: ECE .0200 (.0100 if calibrated, p ≤ 1/51)"},
+		{"a local one, which no floor shows", low, [2]float64{0, .001}, [2]float64{.2, .01}, Use, "local", "Use a correction by the predictions and the latent space. It lowers the NLL by .2000", "The NLL shows what these do not: ECE .0200 (.0100 if calibrated"},
 		{"errors below the floor are no fault", &metrics.Noise{Mean: .03, PValue: 1. / 51, Excess: -.01}, [2]float64{0, .01}, [2]float64{0, 0}, CannotTell, "global", "Cannot tell yet.", "Calibrated as far as"},
 	} {
 		r := &metrics.Report{Recovered: &metrics.Recovered{Families: [2]string{"some", "others"}, GlobalNLL: rowsOf(test.global[0], test.global[1]), LocalNLL: rowsOf(test.local[0], test.local[1])}}

@@ -105,12 +105,13 @@ func fixed(x float64, digits int) string {
 // leastP is below what a p-value is written as a bound: no test of so many rows knows it better.
 const leastP = 1e-6
 
-// P writes a p-value, below a millionth as a bound.
+// P writes a p-value by two digits, .017 or 8e-6, and below a millionth as a bound.
 func P(p float64) string {
 	if p < leastP {
 		return "≤ 1e-6"
 	}
-	return fmt.Sprintf("%.2g", p)
+	text := strings.TrimPrefix(fmt.Sprintf("%.2g", p), "0")
+	return strings.Replace(text, "e-0", "e-", 1)
 }
 
 // pEquals is P with its letter: "p = .03", "p ≤ 1e-6".
@@ -129,5 +130,5 @@ func PAmong(p float64, redraws int) string {
 	if least := 1 / float64(redraws+1); p <= least*(1+1e-9) {
 		return fmt.Sprintf("≤ 1/%d", redraws+1)
 	}
-	return fmt.Sprintf("%.3f", p)
+	return fixed(p, 3)
 }

@@ -68,16 +68,16 @@ func TestJudge(t *testing.T) {
 		{"an error beside its floor, and what it costs", []Candidate{measured(nc, .05, ""), measured(sm, .01, "It needs the features of each row.")}, Use, "sm", "", "",
 			"Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000; ECE .0500 → .0100 (.0200 if calibrated).|It needs the features of each row."},
 		{"nothing can be gained", []Candidate{nc, {Name: "flat", Title: "flat", NLL: .3059, Accuracy: .9}}, Leave, "nc", "", "flat",
-			"Leave it as it is. Nothing that was tried lowers the NLL by more than .0041 (95 %).|flat comes nearest to a gain: it raises the NLL by .0059 (95 % −.0041 to .0159, p = 0.5), no more than chance."},
+			"Leave it as it is. Nothing that was tried lowers the NLL by more than .0041 (95 %).|flat comes nearest to a gain: it raises the NLL by .0059 (95 % −.0041 to .0159, p = .5), no more than chance."},
 		{"the rows are too few", []Candidate{nc, flat}, CannotTell, "flat", "", "nc",
-			"Cannot tell yet. With 1,000 test rows a difference below .0100 cannot be seen; about 5,700 rows would do.|flat lowers the NLL by .0005 (95 % −.0095 to .0105, p = 0.5), no more than chance."},
+			"Cannot tell yet. With 1,000 test rows a difference below .0100 cannot be seen; about 5,700 rows would do.|flat lowers the NLL by .0005 (95 % −.0095 to .0105, p = .5), no more than chance."},
 		{"no classifier", []Candidate{ts, vq}, CannotTell, "ts", "", "", "Cannot tell yet. The classifier as it is (nc) was not compared, so what calibration gains is not known; compare nc too.|ts has the lowest NLL, .2050."},
 		{"accuracy lost is no remedy", []Candidate{nc, sm, sly}, Use, "sm", "", "", "Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000.|sly has a lower NLL still, .1990, and costs accuracy: .9000 → .7000 (p ≤ 1e-6)."},
 		{"nor is a simpler one that is worse", []Candidate{nc, sm, sly, middling}, Use, "sm", "", "", "Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000.|sly has a lower NLL still, .1990, and costs accuracy: .9000 → .7000 (p ≤ 1e-6)."},
 		{"nothing else than accuracy lost", []Candidate{nc, sly}, Use, "sly", "", "", "Use sly at a price: accuracy falls .9000 → .7000 (p ≤ 1e-6). It lowers the NLL by .1010 (95 % .0910 to .1110, p ≤ 1e-6).|NLL .3000 → .1990."},
 		{"nobody asked for the one that harms", []Candidate{nc, remedy}, Leave, "nc", "", "", "Leave it as it is. Nothing that was tried lowers the NLL.|remedy comes nearest to a gain: it raises the NLL by .0500 (95 % .0400 to .0600, p ≤ 1e-6)."},
 		{"what was asked for harms, and what nobody asked for may help", []Candidate{nc, vq, unsure}, DoNotUse, "vq", "vq", "nc",
-			"Do not use vq. It raises the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|unsure lowers the NLL by .0005 (95 % −.0095 to .0105, p = 0.5), no more than chance."},
+			"Do not use vq. It raises the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|unsure lowers the NLL by .0005 (95 % −.0095 to .0105, p = .5), no more than chance."},
 		{"the classifier alone", []Candidate{nc}, CannotTell, "nc", "", "", "Cannot tell yet. Nothing was compared with the classifier as it is (nc); name a method."},
 		{"one that was not measured", []Candidate{nc, ts, {Name: "ir", Title: "ir", NLL: math.NaN(), Accuracy: math.NaN()}}, Use, "ts", "", "", "Use ts. It lowers the NLL by .0950 (95 % .0850 to .1050, p ≤ 1e-6).|NLL .3000 → .2050."},
 	} {
@@ -112,10 +112,10 @@ func TestJudge(t *testing.T) {
 // TestNumbersOfASentence: a gain that is small beside others is told by digits that show it, and never as ".0000".
 func TestNumbersOfASentence(t *testing.T) {
 	for want, got := range map[string]string{
-		"lowers the NLL by .00020 (95 % .00010 to .00030, p = 0.01)": (&Difference{Value: -2e-4, Low: -3e-4, High: -1e-4, P: .01}).moves(),
-		"raises the NLL by .0002 (95 % −.1000 to .1004, p = 1)":      (&Difference{Value: 2e-4, Low: -.1, High: .1004, P: 1}).moves(),
-		"does not change the NLL":                                    (&Difference{Value: 0, Low: 0, High: 0, P: 1}).moves(),
-		".00031 → .00011":                                            arrow(3.1e-4, 1.1e-4), ".3000 → .2050": arrow(.3, .205), "1.2000 → .9000": arrow(1.2, .9),
+		"lowers the NLL by .00020 (95 % .00010 to .00030, p = .01)": (&Difference{Value: -2e-4, Low: -3e-4, High: -1e-4, P: .01}).moves(),
+		"raises the NLL by .0002 (95 % −.1000 to .1004, p = 1)":     (&Difference{Value: 2e-4, Low: -.1, High: .1004, P: 1}).moves(),
+		"does not change the NLL":                                   (&Difference{Value: 0, Low: 0, High: 0, P: 1}).moves(),
+		".00031 → .00011":                                           arrow(3.1e-4, 1.1e-4), ".3000 → .2050": arrow(.3, .205), "1.2000 → .9000": arrow(1.2, .9),
 		"−.0001": fixed(-1e-4, 4), ".0000": fixed(-1e-6, 4), ".0000 ": nats(0) + " ",
 	} {
 		if got != want {
@@ -146,8 +146,8 @@ func TestRowsNeeded(t *testing.T) {
 
 func TestP(t *testing.T) {
 	for want, got := range map[string]string{
-		"≤ 1e-6": P(1e-9), "0.03": P(.03), "p = 0.03": pEquals(.03), "p ≤ 1e-6": pEquals(0),
-		"≤ 1/51": PAmong(1./51, 50), "0.039": PAmong(2./51, 50),
+		"≤ 1e-6": P(1e-9), ".03": P(.03), "p = .03": pEquals(.03), "p ≤ 1e-6": pEquals(0),
+		"≤ 1/51": PAmong(1./51, 50), ".039": PAmong(2./51, 50),
 	} {
 		if got != want {
 			t.Errorf("%q is written %q", want, got)

@@ -6,7 +6,8 @@
 //	p, err := sm.Predict(test)
 //
 //	Isotonic          ir            one-vs-rest isotonic regression (Zadrozny and Elkan 2002)
-//	Platt             ps            one-vs-rest logistic regression on the probabilities (Platt 1999)
+//	Platt             ps            a sigmoid of each class's score (Platt 1999)
+//	PlattVector       ps            one-vs-rest logistic regression on all probabilities, as in the paper's tables
 //	Dirichlet         dc            softmax(W log p̂ + b), maximum likelihood (Kull et al. 2019)
 //	DirichletODIR     dc-odir       the same with off-diagonal and intercept penalties
 //	Structured        sm            structured matrix scaling (Berta et al. 2025)

@@ -65,7 +65,7 @@ func Example() {
 	// uncalibrated         0.77
 	// temperature          0.59
 	// isotonic             0.82
-	// Platt                0.60
+	// Platt                0.59
 	// beta                 0.59
 	// histogram            0.75
 	// vector               0.59

@@ -53,6 +53,9 @@ var (
 // trees: from 10 to 300 the loss is the same to .2 %.
 const smoothing = 50
 
+// lowestSeen is ℓ as trees see it of a class that cannot be.
+const lowestSeen = -data.MaskDepth
+
 // Fit learns from cal, which needs features.
 func (m *Forest) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	m.kept, m.forest, m.held, m.stages = kept{}, nil, nil, nil

@@ -131,12 +131,12 @@ func TestIsotonicAgainstReference(t *testing.T) {
 	nearProbs(t, predict(t, &m, test), r.Expect.Isotonic.Probs, 1e-9)
 }
 
-// TestPlattAgainstReference: scikit-learn stops at a gradient of 1e-4 of the sum.
-func TestPlattAgainstReference(t *testing.T) {
+// TestPlattVectorAgainstReference: scikit-learn stops at a gradient of 1e-4 of the sum.
+func TestPlattVectorAgainstReference(t *testing.T) {
 	var r reference
 	golden(t, "baselines", &r)
 	cal, test := r.sets()
-	m := Platt(nil)
+	m := PlattVector(1, nil)
 	if err := m.Fit(t.Context(), cal, nil, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -343,7 +343,7 @@ func TestMissingInputsAreNamed(t *testing.T) {
 	for name, m := range methods() {
 		err := m.new().Fit(t.Context(), bare, nil, newRand(1))
 		switch name {
-		case "local-ts", "procal", "ln", "kc", "kc-original", "new-head", "boosted", "forest":
+		case "local-ts", "procal", "ln", "kc", "kc-original", "new-head", "forest":
 			if err == nil {
 				t.Errorf("%s is fitted without features", name)
 			}

@@ -123,7 +123,7 @@ func TestOrdinaryRowsHaveAnOptimum(t *testing.T) {
 			}
 		}
 		for name, m := range map[string]layers.Stateful{
-			"dc": &baselines.Dirichlet{}, "vector": baselines.Vector(nil, 0), "beta": baselines.Beta(nil), "ps": baselines.Platt(nil),
+			"dc": &baselines.Dirichlet{}, "vector": baselines.Vector(nil, 0), "beta": baselines.Beta(nil), "ps": baselines.Platt(nil), "ps with C": baselines.PlattVector(1, nil),
 			"sm": baselines.Structured(nil, 0), "sv": baselines.StructuredVector(nil, 0), "ts": &layers.Temperature{},
 			"dc-odir": &baselines.DirichletODIR{},
 		} {

@@ -76,7 +76,8 @@ func parities() []parity {
 	exact := optim.LBFGS{Gradient: 1e-9}
 	return []parity{
 		{"sklearn/isotonic", &Isotonic{}, 1e-6, ""},
-		{"sklearn/platt", Platt(exact), 1e-6, ""},
+		{"sklearn/platt", PlattVector(1, exact), 1e-6, ""},
+		{"sklearn/sigmoid", Platt(exact), 1e-6, ""},
 		{"betacal/beta converged", Beta(exact), 1e-6, ""},
 		{"betacal/beta", Beta(exact), 1e-3, "its logistic regression stops at scikit-learn's default tolerance"},
 		{"probmetrics/ts", &layers.Temperature{}, 1e-6, ""},
@@ -100,7 +101,7 @@ func TestParityWithPeers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cal := &data.Set{Logits: matrix(p.CalLogits), Labels: p.CalLabels}
+	cal := &data.Set{Logits: matrix(p.CalLogits), Labels: p.CalLabels, Scores: data.Probabilities} // as the libraries are given them
 	test := &data.Set{Logits: matrix(p.TestLogits)}
 	for _, c := range parities() {
 		want := p.Probabilities[c.key]

@@ -69,18 +69,6 @@ func logProbsOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
 	return mat.DenseCopyOf(l), nil
 }
 
-// unmask puts a number in the place of −∞, of classes that cannot be.
-func unmask(l *mat.Dense, number float64) *mat.Dense {
-	for _, row := range rowsOf(l) {
-		for k, v := range row {
-			if data.Masked(v) {
-				row[k] = number
-			}
-		}
-	}
-	return l
-}
-
 // masked is whether the class cannot be, of each class (N×C) of x's rows; nil where all can.
 func masked(x *data.Set) func(i, k int) bool {
 	if x.Logits == nil {

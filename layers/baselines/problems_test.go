@@ -51,11 +51,12 @@ func short() map[string]method {
 
 func within(e effort) map[string]method {
 	return map[string]method{
-		"nc": {new: func() layers.Stateful { return layers.Train(&layers.Original{}, layers.Identity{}, optim.Settings{}) }, commutes: 1e-5},
-		"ts": {new: func() layers.Stateful { return &layers.Temperature{} }, parameters: func(int, int) int { return 1 }, commutes: 1e-6},
-		"ir": {new: func() layers.Stateful { return &Isotonic{} }, commutes: 1e-9},
-		"ps": {new: func() layers.Stateful { return Platt(e.smooth) }, commutes: converged},
-		"dc": {new: func() layers.Stateful { return &Dirichlet{Method: e.smooth} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
+		"nc":        {new: func() layers.Stateful { return layers.Train(&layers.Original{}, layers.Identity{}, optim.Settings{}) }, commutes: 1e-5},
+		"ts":        {new: func() layers.Stateful { return &layers.Temperature{} }, parameters: func(int, int) int { return 1 }, commutes: 1e-6},
+		"ir":        {new: func() layers.Stateful { return &Isotonic{} }, commutes: 1e-9},
+		"ps":        {new: func() layers.Stateful { return Platt(e.smooth) }, commutes: converged},
+		"ps with C": {new: func() layers.Stateful { return PlattVector(1, e.smooth) }, commutes: converged},
+		"dc":        {new: func() layers.Stateful { return &Dirichlet{Method: e.smooth} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
 		"dc-odir": {new: func() layers.Stateful {
 			return &DirichletODIR{Folds: 2, Grid: e.strengths, Optim: optim.Newton{Iterations: e.smooth.Iterations, Products: 5 * e.smooth.Iterations}}
 		}, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
@@ -68,7 +69,6 @@ func within(e effort) map[string]method {
 		"spline":       {new: func() layers.Stateful { return &Spline{} }, commutes: 1e-6},
 		"venn-abers":   {new: func() layers.Stateful { return &VennAbers{} }, commutes: 1e-9},
 		"local-ts":     {new: func() layers.Stateful { return LocalTemperature(e.smooth) }, parameters: func(_, p int) int { return 1 + p }, commutes: converged},
-		"boosted":      {new: func() layers.Stateful { return &Boosted{Rounds: 2, Depth: 2} }},
 		"forest":       {new: func() layers.Stateful { return &Forest{Trees: 50} }},
 		"new-head":     {new: func() layers.Stateful { return LastLayer(e.smooth, 0) }, commutes: converged},
 		"procal":       {new: func() layers.Stateful { return &ProCal{} }, commutes: 1e-6},

@@ -145,18 +145,23 @@ func oneVsRest(b *graph.Builder, scores *gorgonia.Node) *gorgonia.Node {
 // oneVsRestLoss describes mean_i Σ_k [softplus(s_ik) − s_ik 1[y_i = k]], or of targets T the mean
 // of Σ_k [w_i softplus(s_ik) − s_ik T_ik] with w_i = Σ_k T_ik.
 func oneVsRestLoss(b *graph.Builder, scores *gorgonia.Node, in layers.Batch) *gorgonia.Node {
-	labels, each := in.Labels(b), b.Apply(op.Softplus(2), in.Mask(b, scores)) // 0 of a class that cannot be
+	return eachAndLabel(b, b.Apply(op.Softplus(2), in.Mask(b, scores)), scores, in) // 0 of a class that cannot be
+}
+
+// eachAndLabel describes the mean over the rows of w_i Σ_k each_ik − Σ_k label_ik T_ik, T_ik = 1[y_i = k] of labels without weights.
+func eachAndLabel(b *graph.Builder, each, label *gorgonia.Node, in layers.Batch) *gorgonia.Node {
+	labels := in.Labels(b)
 	if b.Err() != nil {
 		return nil
 	}
 	if labels.Dims() == 2 {
-		c := scores.Shape()[1]
+		c := each.Shape()[1]
 		weight := b.MatMul(labels, b.Table("one_column", graph.Tensor(b.Dtype(), ones(c), c, 1))) // B×1
 		each = b.Times(each, b.MatMul(weight, b.Table("one_row", graph.Tensor(b.Dtype(), ones(c), 1, c))))
 	}
 	rows := float64(len(b.RowNumbers()))
 	all := b.Apply(op.Scale(0, 1/rows), b.Apply(op.Sum(2), each))
-	return b.Plus(all, b.NLL(scores, labels)) // NLL picks −s_y of each row
+	return b.Plus(all, b.NLL(label, labels)) // NLL picks −label_y of each row
 }
 
 // probabilityFloor is what the maps of log p̂ add to p̂ before the logarithm. With this

@@ -51,7 +51,6 @@ var stepped = map[string]func() layers.Stateful{
 	"histogram":  func() layers.Stateful { return &Histogram{} },
 	"spline":     func() layers.Stateful { return &Spline{} },
 	"venn-abers": func() layers.Stateful { return &VennAbers{} },
-	"boosted":    func() layers.Stateful { return &Boosted{Rounds: 40} },
 	"forest":     func() layers.Stateful { return &Forest{Trees: 40} },
 }
 

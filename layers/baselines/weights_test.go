@@ -65,7 +65,7 @@ func furthest(a, b *data.Predictions) float64 {
 
 // byRows are the methods to which two rows of one place are not one row: whose bins, quantiles, folds, batches or
 // neighbours are of rows, or whose penalty weighs against the effective number of rows.
-var byRows = []string{"ps", "sm", "sv", "local-ts", "new-head", "histogram", "spline", "boosted", "procal", "ln", "kc", "kc-original"}
+var byRows = []string{"ps", "ps with C", "sm", "sv", "local-ts", "new-head", "histogram", "spline", "procal", "ln", "kc", "kc-original"}
 
 // TestSoftLabels: a row of two classes is the two rows with those shares as weights, and a share of
 // 1 is a label.

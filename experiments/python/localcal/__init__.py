@@ -6,6 +6,8 @@ CalibratedClassifier
 evaluate       measures probabilities, with intervals and noise floors
 diagnose       says in which regions, classes and groups probabilities are wrong
 methods        lists the methods, and settings those of one
+ReliabilityDisplay, reliability, calibration_curve
+               how often the top class is right against its probability, as a picture and as numbers
 run            runs any command of calibra
 metrics        scores as functions, for make_scorer of scikit-learn
 torch          reads a PyTorch model's outputs; joins the model and its calibrator in one module
@@ -22,11 +24,14 @@ import typing
 
 from localcal import metrics
 from localcal.calibrator import Calibrator
-from localcal.command import CalibraWarning, FitError, InputError, run
+from localcal.command import CalibraWarning, FitError, InputError
+from localcal.display import Reliability, ReliabilityDisplay, calibration_curve, reliability
 from localcal.judging import Comparison, Decomposition, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate
 from localcal.listing import Method, Setting, methods, settings
+from localcal.shift import Check
+from localcal.worker import run
 
-__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Method", "Metric", "Setting", "Verdict", "diagnose", "evaluate", "methods", "metrics", "run", "settings"]
+__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Check", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Method", "Metric", "Reliability", "ReliabilityDisplay", "Setting", "Verdict", "calibration_curve", "diagnose", "evaluate", "methods", "metrics", "reliability", "run", "settings"]
 LAZY = ("CalibratedClassifier", "integrations", "torch")  # what they need is no dependency
 
 

@@ -8,17 +8,21 @@ import os
 import pathlib
 import threading
 import typing
-import warnings
 
 import numpy as np
 
 from localcal import judging
+from localcal.card import card
 from localcal.classes import classes_of, columns, numbered, of_single, single, soft
-from localcal.command import CalibraWarning, InputError, plain, run, scratch, write
+from localcal.command import InputError, array, plain, warn, write
 from localcal.keywords import Settings
 from localcal.network import Network
 from localcal.routing import Routed
+from localcal.safetensors import metadata, tensors
+from localcal.shift import FEWEST, INPUTS, KINDS, Check, Glance, plain_rows
+from localcal.spoken import spoken
 from localcal.tables import Array, Names, Parts, Rows, parts
+from localcal.worker import working
 
 if typing.TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -26,13 +30,9 @@ if typing.TYPE_CHECKING:
 # Files that a run may have; save removes those of an earlier run.
 FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics.json", "model.safetensors", "predictions.npz", "report.html")
 
-# The first batch of so many rows, or some of them, is shown to the command, which refuses columns
-# that are scaled or ordered otherwise than those of the fit.
-LOOKED = (30, 4096)
-
 NETWORK = "model.onnx"
 
-UNSAID = {"method": None, "split": None, "seed": 0, "random_state": None, "features": None, "accept_shift": False, "scores": None, "program": None}
+UNSAID = {"method": None, "split": None, "seed": 0, "random_state": None, "features": None, "accept_shift": None, "scores": None, "program": None}
 VALIDATED = 0.1  # the share of the rows that whole groups of at least so many are validated on, as the command's split "paper"
 
 _making = threading.Lock()  # held while a loaded model gets its network
@@ -54,8 +54,9 @@ class Calibrator(Routed):
         scikit-learn's name of seed, in its place where it is given.
     features : list of names or numbers, or None
         The columns of X that are features, if X holds them beside the logits.
-    accept_shift : bool
-        True also predicts rows whose columns seem to have another scale or order than in the fit; otherwise they are refused.
+    accept_shift : bool or None
+        What becomes of rows whose columns seem to have another order or scale than in the fit: True predicts them, False refuses them, and
+        None predicts them with a CalibraWarning, once for each cause. Of large batches predict looks at some rows; check looks at all.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What X holds: logits (before the softmax), probabilities (after it, on any scale), log-probabilities, or one-vs-rest (a
         probability of each class against the others, divided by the sums of the rows). None judges them by their values, and
@@ -88,8 +89,7 @@ class Calibrator(Routed):
         The output of calibra fit --json.
 
     Fit it to rows that the classifier was not trained on. ONNX Runtime predicts in this process, within 1e-6 of
-    calibra apply; for methods that have no network (kc, pc) the command predicts. The command also checks the
-    first batch of rows, and refuses columns with another scale or order than in the fit.
+    calibra apply; for methods that have no network (kc, pc) the command predicts.
 
     Examples
     --------
@@ -115,6 +115,11 @@ class Calibrator(Routed):
     >>> round(model.temperature_, 2), {name: value.shape for name, value in model.weights_.items()}
     (1.92, {'temperature/log': (1,)})
 
+    Whether other rows look like those of the fit:
+
+    >>> model.check(logits).ok, model.check(100 * logits).ok
+    (True, False)
+
     A model is kept in a folder, which calibra apply reads too:
 
     >>> import tempfile
@@ -124,7 +129,7 @@ class Calibrator(Routed):
     array([1, 1, 2, 0])
     """
 
-    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, random_state: typing.Any = None, features: Names | None = None, accept_shift: bool = False, scores: str | None = None, program: str | os.PathLike[str] | None = None, **settings: Unpack[Settings]) -> None:
+    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, random_state: typing.Any = None, features: Names | None = None, accept_shift: bool | None = None, scores: str | None = None, program: str | os.PathLike[str] | None = None, **settings: Unpack[Settings]) -> None:
         self.method, self.split, self.seed, self.random_state, self.features = method, split, seed, random_state, features
         self.accept_shift, self.scores, self.program = accept_shift, scores, program
         for name, value in settings.items():
@@ -203,7 +208,7 @@ class Calibrator(Routed):
             raise InputError(f"X has one column and y has {np.shape(y)[1]}: X takes the logits and y the classes, so these may be exchanged")
         one, logits, said = single(rows.logits), columns(rows.logits, scores=self.scores), of_single(rows.logits, self.scores)
         if one and said != self.scores and said == "probabilities":
-            warnings.warn('X has one value in 0…1 for each row, which is read as the probability of class 1; say scores="probabilities", or scores="logits"', CalibraWarning, stacklevel=2)
+            warn('X has one value in 0…1 for each row, which is read as the probability of class 1; say scores="probabilities", or scores="logits"')
         classes = classes_of(y, logits, classes, rows.of_logits)
         seed = self._seed()
         words = ["fit", "--seed", plain(seed), "--json"]
@@ -218,9 +223,9 @@ class Calibrator(Routed):
                 words += ["--set", f"{name.replace('__', '.')}={plain(value)}"]
         held = {"logits": logits, "labels": numbered(y, classes), "features": rows.features, "weights": sample_weight}
         arrays = _whole(held, groups, split, seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}
-        with scratch(*arrays.values()) as folder:
+        with working(*arrays.values(), program=self.program) as (worker, folder):
             write(folder / "rows.npz", **arrays)
-            self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK, within=folder, program=self.program))
+            self.result_ = json.loads(worker.ask(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK))
             self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
             self._remember()
             self.network_: Network | None = None  # what the command has told why
@@ -229,7 +234,8 @@ class Calibrator(Routed):
                 self.network_.session()  # here, so that the first prediction waits for none
         self.result_.pop("out")
         self.classes_, self.n_features_in_ = classes, 1 if one else logits.shape[1]
-        vars(self).pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "told_", "glance_"):
+            vars(self).pop(name, None)
         if rows.names is not None:
             self.n_features_in_, self.feature_names_in_ = len(rows.names), np.array(rows.names, dtype=object)
         self.verdict_: judging.Verdict | None = None
@@ -283,17 +289,17 @@ class Calibrator(Routed):
         if groups is not None:
             words += ["--whole-groups"]
         arrays = {"logits": logits, "labels": numbered(y, classes_of(y, logits, classes, rows.of_logits)), "features": rows.features, "weights": sample_weight, "groups": groups}
-        with scratch(*arrays.values()) as folder:
+        with working(*arrays.values(), program=self.program) as (worker, folder):
             write(folder / "rows.npz", **{f"test_{key}": value for key, value in arrays.items()})
-            report = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "comparison", within=folder, program=self.program))
+            report = json.loads(worker.ask(*words, "--in", folder / "rows.npz", "--out", folder / "comparison"))
             page = (folder / "comparison" / "report.html").read_text(encoding="utf-8")
         report.pop("out")
         self.verdict_ = judging.Verdict.of(report["verdict"])
         return judging.Comparison(self.verdict_, report["methods"], report, page)
 
     def __getstate__(self) -> dict[str, typing.Any]:
-        """All but the rows of the fit, which predict_sets falls back on."""
-        return {name: value for name, value in vars(self).items() if name != "fitted_on_"}
+        """All but the rows of the fit, which predict_sets falls back on, and what was warned of."""
+        return {name: value for name, value in vars(self).items() if name not in ("fitted_on_", "told_", "glance_")}
 
     def predict_proba(self, X: Rows, features: Rows = None) -> Array:
         """Calibrated probabilities.
@@ -348,14 +354,42 @@ class Calibrator(Routed):
 
     def _calibrated(self, rows: Parts) -> Array:
         logits, features = self._columns(rows.logits), rows.features
-        if (network := self._network()) is None:
+        network = self._network()
+        read = None if network is None else network.read(logits, self.scores is not None)
+        p = None if network is None or read is None else network.probabilities(read, features)
+        if p is None or read is None:
             return self._applied(logits, features)["probs"]
-        if not self.accept_shift and not network.looked and len(logits) >= LOOKED[0]:
-            some = np.sort(np.random.default_rng(0).choice(len(logits), min(len(logits), LOOKED[1]), replace=False))
-            self._applied(logits[some], None if features is None else np.asanyarray(features)[some])
-            network.looked = True
-        p = network.probabilities(logits, features, self.scores is not None)
-        return self._applied(logits, features)["probs"] if p is None else p
+        if not self.accept_shift and len(logits) >= FEWEST:
+            if features is not None and not plain_rows(features := array(features, "features"), len(read)):
+                return self._applied(logits, features)["probs"]  # which refuses them, with a sentence
+            unlike = self._glance().unlike(read, features)
+            if unlike and (self.accept_shift is not None or not unlike <= self._told()):
+                self._applied(logits, features)  # which says what it is, or refuses it
+                told = {array for _, array in self._told()}
+                self._told().update(found for found in unlike if found[0] in told)
+        return p
+
+    def check(self, X: Rows, features: Rows = None) -> Check:
+        """Whether rows look like those of the fit. The same rows have the same answer, whatever was predicted before.
+
+        Parameters
+        ----------
+        X : array of N×C logits or probabilities, or a table
+            As for fit.
+        features : array of N×M, or None
+            As for fit.
+
+        Returns
+        -------
+        Check
+        """
+        rows = self._fitted()._parts(X, features)
+        _, notes = self._noted(rows.logits, rows.features, "--accept-shift")
+        found: dict[str, list[str]] = {kind: [] for kind in KINDS.values()}
+        for key, sentence in notes:
+            if key in KINDS:
+                found[KINDS[key]].append(sentence)
+        return Check(len(self._columns(rows.logits)), **found)
 
     def predict_sets(self, X: Rows, features: Rows = None, *, held_out: tuple[Rows, ...] | None = None, level: float = 0.9) -> Array:
         """Sets of classes that hold the label with this probability, in each region; without features, all rows are one.
@@ -506,15 +540,7 @@ class Calibrator(Routed):
         """The numbers that were fitted, by their names in the model file."""
         if "run_" not in vars(self):
             raise AttributeError("this Calibrator is not fitted yet; weights_ and temperature_ are there after fit")
-        model = self.run_["model.safetensors"]
-        begin = 8 + int.from_bytes(model[:8], "little")
-        found = {}
-        for name, said in json.loads(model[8:begin]).items():
-            if name != "__metadata__" and not name.startswith("inputs/"):  # what the rows of the fit were like
-                start, end = said["data_offsets"]
-                kind = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "u1"}[said["dtype"]]
-                found[name] = np.frombuffer(model[begin + start : begin + end], kind).reshape(said["shape"])
-        return found
+        return tensors(self.run_["model.safetensors"], lambda name: not name.startswith(INPUTS))
 
     @property
     def temperature_(self) -> float:
@@ -544,18 +570,38 @@ class Calibrator(Routed):
         return said
 
     def _applied(self, logits: Rows, features: Rows, *words: str, **more: Rows) -> dict[str, Array]:
-        """The arrays that calibra apply writes of these rows."""
+        """The arrays that calibra apply writes of these rows; it warns of each cause once."""
+        arrays, notes = self._noted(logits, features, *words, *([] if self.accept_shift is False else ["--accept-shift"]), **more)
+        for key, sentence in notes:
+            cause = (key, "features" if "features" in sentence else "logits")
+            if key in KINDS and (cause in self._told() or self.accept_shift and key in ("shift", "drift")):
+                continue
+            self._told().add(cause)
+            if key == "shift":
+                sentence += " (accept_shift=True if they are right, accept_shift=False to refuse such rows)"
+            warn(sentence)
+        return arrays
+
+    def _noted(self, logits: Rows, features: Rows, *words: str, **more: Rows) -> tuple[dict[str, Array], list[tuple[str, str]]]:
+        """The arrays that calibra apply writes of these rows, and its warnings, each with its key."""
         self._fitted()
         logits = self._columns(logits)
-        with scratch(logits, features, *more.values()) as folder:
+        with working(logits, features, *more.values(), program=self.program) as (worker, folder):
             self._unpack(folder / "run")
             write(folder / "rows.npz", test_logits=logits, test_features=features, **more)
-            words = (*words, *_scores(self.scores))
-            if self.accept_shift:
-                words = (*words, "--accept-shift")
-            run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder, program=self.program)
+            printed, warned = worker.hear("apply", "--json", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, *_scores(self.scores))
+            notes = [(note["key"], sentence) for note in json.loads(printed).get("notes", []) for sentence in warned if spoken(note["text"]) in sentence]
             with np.load(folder / "said.npz") as said:
-                return {key: said[key] for key in said.files}
+                return {key: said[key] for key in said.files}, notes
+
+    def _glance(self) -> Glance:
+        if not hasattr(self, "glance_"):
+            self.glance_ = Glance(self.run_["model.safetensors"])
+        return self.glance_
+
+    def _told(self) -> set[tuple[str, str]]:
+        """What was warned of since the fit."""
+        return typing.cast("set[tuple[str, str]]", vars(self).setdefault("told_", set()))
 
     def _columns(self, logits: Rows) -> Array:
         """Logits as N×C; one value for each row is what the rows of the fit were."""
@@ -569,21 +615,20 @@ class Calibrator(Routed):
     def _network(self) -> Network | None:
         """The model in this process, made once; None of a method that has no network, whose rows the command predicts."""
         if not hasattr(self, "network_"):
-            with _making, scratch() as folder:
+            with _making, working(program=self.program) as (worker, folder):
                 if not hasattr(self, "network_"):
                     self._unpack(folder / "run")
                     try:
-                        run("export", "--model", folder / "run", "--onnx", folder / NETWORK, "--numbers", "float64", within=folder, program=self.program)
+                        worker.ask("export", "--model", folder / "run", "--onnx", folder / NETWORK, "--numbers", "float64")
                         self.network_ = Network((folder / NETWORK).read_bytes(), self.scores_, self.floor_)
                     except InputError as refused:
-                        warnings.warn(f"no network is written: {refused}", CalibraWarning, stacklevel=3)
+                        warn(f"no network is written: {refused}")
                         self.network_ = None
         return self.network_
 
     def _remember(self) -> None:
         """What the rows of the fit were, and what their probabilities below it were read as, from the model file."""
-        model = self.run_["model.safetensors"]
-        known = json.loads(model[8 : 8 + int.from_bytes(model[:8], "little")])["__metadata__"]
+        known = metadata(self.run_["model.safetensors"])
         self.scores_, self.floor_ = known.get("scores", "logits"), float(known.get("floor", 1e-12))
 
     def _unpack(self, folder: pathlib.Path) -> None:
@@ -595,6 +640,21 @@ class Calibrator(Routed):
         if not hasattr(self, "run_"):
             raise _unfitted()("this Calibrator is not fitted yet; call fit first")
         return self
+
+    def _repr_html_(self) -> str:
+        """What the fit says: the card of a notebook, with the command's page to unfold; scikit-learn's diagram before it."""
+        if not self.__sklearn_is_fitted__():
+            return super()._repr_html_()
+        config, said = json.loads(self.run_["config.json"]), self.result_ if hasattr(self, "result_") else {}
+        lines = [said["verdict"]["sentence"], *said["verdict"]["why"]] if "verdict" in said else []
+        lines += [said["classifier_kept"]] if "classifier_kept" in said else []
+        lines += [spoken(f"{note['text']}.") for note in said.get("notes", [])]
+        table = [["candidate", "held-out NLL", "± s.e.", "share"]]
+        table += [[m["candidate"], f"{m['nll']:.4f}", f"{m['nll_error']:.4f}", f"{m['share']:.3f}" if "share" in m else "chosen" if m.get("chosen") else ""] for m in said.get("candidates", [])]
+        features = f", {config['features']} features" if config["features"] else ""
+        title = f"{config['method']}, fitted to {config['calibration_rows']:,} rows of {config['classes']} classes{features}"
+        page = self.run_.get("report.html")
+        return card(title, lines, table if len(table) > 1 else [], None if page is None else page.decode("utf-8"))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "run_")

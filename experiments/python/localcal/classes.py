@@ -8,8 +8,9 @@ import warnings
 
 import numpy as np
 
-from localcal.command import CalibraWarning, InputError, array, run, scratch, untraced, write
+from localcal.command import CalibraWarning, InputError, array, untraced, write
 from localcal.tables import Array, Rows, column_names, single_column
+from localcal.worker import working
 
 
 def columns(logits: Rows, name: str = "logits", scores: str | None = None) -> Array:
@@ -88,11 +89,11 @@ def probabilities_of(values: Rows, name: str, scores: str | None = None) -> Arra
 
 def _judged(p: Array) -> str:
     """What the command's judge of scores asks of numbers that are no probabilities; "" where it takes them for logits."""
-    with warnings.catch_warnings(), scratch(p) as folder:
+    with warnings.catch_warnings(), working(p) as (worker, folder):
         warnings.simplefilter("ignore")
         write(folder / "rows.npz", test_logits=p, test_labels=np.arange(len(p)) % p.shape[1])
         try:
-            run("evaluate", "--in", folder / "rows.npz", "--folds=0", "--redraws=0", "--replicates=0", "--json", within=folder)
+            worker.ask("evaluate", "--in", folder / "rows.npz", "--folds=0", "--redraws=0", "--replicates=0", "--json")
         except InputError as asked:
             return str(asked)
     return ""

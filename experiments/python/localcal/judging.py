@@ -7,10 +7,12 @@ import json
 import pathlib
 import typing
 
+from localcal.card import card
 from localcal.classes import classes_of, columns, numbered, single
-from localcal.command import array, flags, run, scratch, write
+from localcal.command import array, flags, write
 from localcal.spoken import called
 from localcal.tables import Rows, column_names, single_column
+from localcal.worker import working
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,7 +238,7 @@ class Evaluation(Page):
     def decomposition(self) -> dict[str, Decomposition]:
         """The parts of the scores "nll" and "brier"."""
         scores = self.report.get("decomposition", {})
-        return {score: Decomposition(**{part: _metric(said) for part, said in parts.items()}) for score, parts in scores.items()}
+        return {score: Decomposition(**{part: metric_of(said) for part, said in parts.items()}) for score, parts in scores.items()}
 
     def __getitem__(self, metric: str) -> Metric:
         return self.metrics[metric]
@@ -288,8 +290,8 @@ class Diagnosis(Page):
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Comparison(Page):
-    """Methods side by side on the same rows. A notebook shows the command's page.
+class Comparison:
+    """Methods side by side on the same rows. A notebook shows the verdict and the methods, and the command's page to unfold.
 
     Parameters
     ----------
@@ -320,6 +322,11 @@ class Comparison(Page):
 
     def __repr__(self) -> str:
         return str(self.verdict)
+
+    def _repr_html_(self) -> str:
+        columns = {"method": "method", "nll": "NLL", "accuracy": "accuracy", "ece": "class-wise ECE", "phi_nll": "gain of NLL"}
+        table = [list(columns.values())] + [[m["method"], *(f"{m[key]:.4f}" for key in list(columns)[1:])] for m in self.methods]
+        return card(self.verdict.sentence, [*self.verdict.why, *(note["text"] for note in self.verdict.notes)], table, self.html)
 
 
 def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = None, classes: Rows = None, groups: Rows = None, **options: typing.Any) -> Evaluation:
@@ -353,15 +360,16 @@ def evaluate(p: Rows, y: Rows, features: Rows = None, *, sample_weight: Rows = N
     >>> round(said["nll"].value, 4), said["ece"].floor.p_value < 0.05
     (0.2899, True)
     """
-    with scratch(p, y, features) as folder:
-        where = _written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
-        printed = run("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options), within=folder)
+    with working(p, y, features) as (worker, folder):
+        where = written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
+        printed = worker.ask("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options))
         page = (folder / "report.html").read_text(encoding="utf-8")
     report = json.loads(printed)
-    return Evaluation(report["rows"], report["classes"], {name: _metric(m) for name, m in report["metrics"].items()}, report, page)
+    return Evaluation(report["rows"], report["classes"], {name: metric_of(m) for name, m in report["metrics"].items()}, report, page)
 
 
-def _metric(said: dict[str, typing.Any]) -> Metric:
+def metric_of(said: dict[str, typing.Any]) -> Metric:
+    """A metric as the command prints it in JSON."""
     interval = (said["ci"][0], said["ci"][1]) if "ci" in said else None
     return Metric(said["value"], interval, Floor(**said["noise"]) if "noise" in said else None)
 
@@ -397,15 +405,16 @@ def diagnose(p: Rows, y: Rows, features: Rows, *, sample_weight: Rows = None, cl
     >>> len(localcal.diagnose(np.full(2000, 0.7), y, features, redraws=99).regions) > 0
     True
     """
-    with scratch(p, y, features) as folder:
-        where = _written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
-        printed = run("diagnose", *where, "--json", "--out", folder / "diagnosis", *flags(options), within=folder)
+    with working(p, y, features) as (worker, folder):
+        where = written(folder, p, y, features, classes, options.get("scores"), weights=sample_weight, groups=groups)
+        printed = worker.ask("diagnose", *where, "--json", "--all-rows", "--out", folder / "diagnosis", *flags(options))
         page = (folder / "diagnosis" / "diagnosis.html").read_text(encoding="utf-8")
     report = json.loads(printed)
     return Diagnosis(Verdict.of(report["verdict"]), report["found"], report["regions"], report, page)
 
 
-def _written(folder: pathlib.Path, p: Rows, y: Rows, features: Rows, classes: Rows, scores: str | None, **more: Rows) -> list[str | pathlib.Path]:
+def written(folder: pathlib.Path, p: Rows, y: Rows, features: Rows, classes: Rows, scores: str | None, **more: Rows) -> list[str | pathlib.Path]:
+    """Writes predictions and features into a folder, and names them as the command takes them."""
     names = column_names(p)
     p = array(single_column(p), "p")
     p = columns(p, "p", scores or ("probabilities" if single(p) else None))

@@ -8,11 +8,10 @@ import typing
 class Settings(typing.TypedDict, total=False):
     """Which of these a method has, `calibra methods NAME` and localcal.settings(NAME) tell."""
 
+    bilinear__identity: typing.Literal["alpha", "linear", "nowhere"]
+    bilinear__link: typing.Literal["exponential", "softplus"]
     bilinear__prior: typing.Literal["counts", "learned", "uniform"]
     bilinear__scale: typing.Literal["learned", "unit"]
-    boosted__depth: int
-    boosted__rate: float
-    boosted__rounds: int
     calibrate__average: float
     calibrate__batch: int
     calibrate__beta1: float
@@ -80,6 +79,7 @@ class Settings(typing.TypedDict, total=False):
     optim__rule: typing.Literal["adam", "adamw", "bisection", "lbfgs", "lion", "lookahead", "nadam", "newton", "sam", "sgd"]
     optim__schedule: typing.Literal["constant", "cosine", "one-cycle", "warm-up", "warm-up-cosine"]
     optim__store: int
+    platt__C: float
     pool__members: collections.abc.Sequence[str]
     procal__neighbours: int
     rank__rank: int

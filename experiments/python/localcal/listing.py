@@ -6,8 +6,7 @@ import json
 import os
 import typing
 
-from localcal.command import InputError, run
-from localcal.spoken import spoken
+from localcal.worker import working
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +85,8 @@ def methods(*, program: str | os.PathLike[str] | None = None) -> list[Method]:
     >>> localcal.methods()[0].name
     'mixture'
     """
-    listed = json.loads(run("methods", "--all", "--json", program=program))
+    with working(program=program) as (worker, _):
+        listed = json.loads(worker.ask("methods", "--all", "--json"))
     return [Method(said["method"], said["group"], tuple(said["needs"]), said["what"]) for said in listed]
 
 
@@ -110,8 +110,6 @@ def settings(method: str, *, program: str | os.PathLike[str] | None = None) -> l
     >>> localcal.settings("ts")[1].keyword
     'temperature__prior'
     """
-    try:
-        listed = json.loads(run("methods", method, "--json", program=program))
-    except InputError as refused:
-        raise InputError(spoken(str(refused))) from None
+    with working(program=program) as (worker, _):
+        listed = json.loads(worker.ask("methods", method, "--json"))
     return [Setting(said.pop("key").replace(".", "__"), **said) for said in listed]

@@ -11,8 +11,9 @@ there, Calibrator(features=[…]).
 
 Each takes y_true (N classes, or N×C their probabilities), y_prob (N×C, or N of the second class) and sample_weight
 (N), and is lower for better probabilities. labels are the classes of the columns; without them they are the columns'
-names, the integers, or the order of the names in y_true that fits the columns, if the rows tell it. nll, brier, ece, ece_top, mce and ecce are computed here, in numpy, and equal those of
-`calibra evaluate` to 1e-9. The command computes the local metrics, the metric of groups, noise floors and the parts of a score.
+names, the integers, or the order of the names in y_true that fits the columns, if the rows tell it. The losses and the errors of bins are computed here, in numpy, and equal those of
+`calibra evaluate` to 1e-9 where it has them. The command computes smece, the local metrics, the metric of groups, noise floors and the
+parts of a score.
 """
 from __future__ import annotations
 
@@ -26,10 +27,11 @@ from localcal.classes import classes_of, in_another_order, numbered, probabiliti
 from localcal.command import CalibraWarning, InputError, array
 from localcal.tables import Array, Rows, column_names, single_column
 
-__all__ = ["brier", "decompose", "ecce", "ece", "ece_top", "ess", "lce", "mce", "mlce", "multicalibration_error", "nll", "noise"]
+__all__ = ["adaptive_ece", "brier", "classwise_ece", "classwise_mce", "decompose", "ecce", "ece", "ess", "lce", "losses", "mce", "mlce", "multicalibration_error", "nll", "noise", "rmsce", "smece"]
 
 LEAST = 1e-12  # what a probability below costs, as the command's one floor has it
 BINS = 15
+KEYS = {"ece": "ece_top", "classwise_ece": "ece", "classwise_mce": "mce", "smece": "smece_top"}  # that `calibra evaluate` has for them
 BLOCK = 4096  # rows
 
 
@@ -69,10 +71,8 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     >>> round(localcal.metrics.nll([0, 1], [[0.5, 0.5], [0.25, 0.75]]), 4)
     0.4904
     """
-    sample = p, sums, y, w = _sample(y_true, y_prob, sample_weight, labels, scores)
-    if y.ndim == 1:
-        return float(-w @ np.log(np.maximum(sample.at(y), LEAST)))
-    return float(w @ np.where(y > 0, -y * np.log(np.maximum(p / sums[:, None], LEAST)), 0).sum(axis=1))
+    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
+    return float(sample.weight @ _nll(sample))
 
 
 def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None) -> float:
@@ -100,14 +100,42 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     >>> round(localcal.metrics.brier([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.25
     """
-    sample = p, sums, y, w = _sample(y_true, y_prob, sample_weight, labels, scores)
-    if y.ndim == 1:
-        return float(w @ (np.einsum("ic,ic->i", p, p) / sums**2 - 2 * sample.at(y) + 1))
-    return float(w @ ((p / sums[:, None] - y) ** 2 + y * (1 - y)).sum(axis=1))
+    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
+    return float(sample.weight @ _brier(sample))
+
+
+def losses(y_true: Rows, y_prob: Rows, *, score: str = "nll", labels: Rows = None, scores: str | None = None) -> Array:
+    """The loss of each row, whose mean is nll or brier: for tests of one's own, as of the differences of two models' losses.
+
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    score : {"nll", "brier"}
+    labels : array of C classes, or None
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What y_prob holds; None is probabilities whose rows sum to 1.
+
+    Returns
+    -------
+    array of N numbers
+
+    Examples
+    --------
+    >>> import localcal.metrics
+    >>> localcal.metrics.losses([0, 1], [[0.6, 0.4], [0.3, 0.7]], score="brier").round(2)
+    array([0.32, 0.18])
+    """
+    if score not in ("nll", "brier"):
+        raise InputError(f'score must be "nll" or "brier", not {score!r}')
+    return (_nll if score == "nll" else _brier)(_sample(y_true, y_prob, None, labels, scores))
 
 
 def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS, excess: bool = False) -> float:
-    """Class-wise expected calibration error (key "ece"): 1/C Σ_c Σ_b |Σ_{i∈B_bc} w_i (p_ic − q_ic)|, Kull et al. 2019.
+    """ECE, the expected calibration error of the most probable class: Σ_b |Σ_{i∈B_b} w_i (conf_i − hit_i)|, Naeini et al. 2015.
+
+    It is the key ece_top of `calibra evaluate`. A FutureWarning says that it is no longer the class-wise error, until the next version.
 
     Parameters
     ----------
@@ -135,13 +163,16 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     >>> round(localcal.metrics.ece([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.35
     """
-    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
-    value = float(np.mean([np.abs(residual).sum() for _, residual in _gaps(sample, bins)]))
-    return value - noise("ece", y_true, y_prob, sample_weight=sample_weight, labels=labels, bins=bins).mean if excess else value
+    _renamed("ece")
+    weight, residual = _top_gaps(_sample(y_true, y_prob, sample_weight, labels, scores), bins)
+    value = float(np.abs(residual).sum())
+    if not excess:
+        return value
+    return value - noise("ece", y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores, bins=bins).mean
 
 
-def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
-    """ECE, the expected calibration error of the most probable class (key "ece_top"): Σ_b |Σ_{i∈B_b} w_i (conf_i − hit_i)|, Naeini et al. 2015.
+def rmsce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
+    """Root mean square calibration error of the most probable class: √(Σ_b W_b gap_b²), gap_b = (Σ_{i∈B_b} w_i (conf_i − hit_i)) / W_b.
 
     Parameters
     ----------
@@ -159,23 +190,22 @@ def ece_top(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: R
     Returns
     -------
     float
-        0 or more; a calibrated model's is above 0, as noise("ece_top", …) says.
+        0 or more, and not below ece.
 
     Examples
     --------
     >>> import localcal.metrics
-    >>> round(localcal.metrics.ece_top([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
-    0.35
+    >>> round(localcal.metrics.rmsce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    0.3536
     """
-    sample = p, _, y, w = _sample(y_true, y_prob, sample_weight, labels, scores)
-    top = p.argmax(axis=1)
-    right = y == top if y.ndim == 1 else y[np.arange(len(p)), top]
-    ((_, residual),) = _gaps(_Sample(sample.at(top)[:, None], np.ones(len(p)), right[:, None], w), bins)
-    return float(np.abs(residual).sum())
+    weight, residual = _top_gaps(_sample(y_true, y_prob, sample_weight, labels, scores), bins)
+    return float(np.sqrt((residual[weight > 0] ** 2 / weight[weight > 0]).sum()))
 
 
 def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
-    """Maximal calibration error: 1/C Σ_c max_b |freq_c(B_bc) − conf_c(B_bc)|.
+    """Maximal calibration error of the most probable class: max_b |gap_b|, gap_b as in rmsce.
+
+    A FutureWarning says that it is no longer the class-wise error, until the next version.
 
     Parameters
     ----------
@@ -193,12 +223,149 @@ def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     Returns
     -------
     float
-        0 or more; a calibrated model's is above 0, as noise("mce", …) says.
+        0 or more, and large where a bin has few rows.
 
     Examples
     --------
     >>> import localcal.metrics
     >>> round(localcal.metrics.mce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    0.4
+    """
+    _renamed("mce")
+    weight, residual = _top_gaps(_sample(y_true, y_prob, sample_weight, labels, scores), bins)
+    return float(np.max(np.abs(residual[weight > 0]) / weight[weight > 0]))
+
+
+def adaptive_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
+    """ECE of the most probable class in bins of equal weight, Nguyen and O'Connor 2015: the adaptive calibration error.
+
+    Row i is in bin ⌊bins · W_i⌋, where W_i is the weight of all rows of less confidence. Rows of one confidence are in one bin.
+
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    sample_weight : array of N numbers, or None
+        Weights of the rows; None is 1 each.
+    labels : array of C classes, or None
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What y_prob holds; None is probabilities whose rows sum to 1.
+    bins : int
+        How many there are, each of as many rows.
+
+    Returns
+    -------
+    float
+        0 or more.
+
+    Examples
+    --------
+    >>> import localcal.metrics
+    >>> round(localcal.metrics.adaptive_ece([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    0.35
+    """
+    confidence, hit, w = _top(_sample(y_true, y_prob, sample_weight, labels, scores))
+    _, group = np.unique(confidence, return_inverse=True)
+    mass = np.bincount(group, w)
+    below = (np.cumsum(mass) - mass)[group]
+    place = np.minimum((below * bins + 1e-9).astype(np.int64), bins - 1)  # a sum of N weights is off by less
+    return float(np.abs(np.bincount(place, w * (confidence - hit))).sum())
+
+
+def smece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, excess: bool = False, **options: typing.Any) -> float:
+    """Smooth calibration error of the most probable class, Błasiok and Nakkiran 2023, as relplot computes it: no bins.
+
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    sample_weight : array of N numbers, or None
+        Weights of the rows; None is 1 each.
+    labels : array of C classes, or None
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
+    excess : bool
+        Whether to take off what a calibrated model's would be, the mean noise floor.
+    **options
+        Flags of `calibra evaluate`, such as scores="logits".
+
+    Returns
+    -------
+    float
+        0 or more; a calibrated model's is above 0, as noise("smece", …) says.
+
+    Examples
+    --------
+    >>> import localcal.metrics
+    >>> round(localcal.metrics.smece([0, 1, 1, 0], [[0.6, 0.4], [0.3, 0.7], [0.2, 0.8], [0.9, 0.1]]), 2)
+    0.25
+    """
+    if excess:
+        return noise("smece", y_true, y_prob, sample_weight=sample_weight, labels=labels, **options).excess
+    return _measured("smece", y_true, y_prob, None, sample_weight, labels, redraws=0, **options).value
+
+
+def classwise_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS, excess: bool = False) -> float:
+    """Class-wise expected calibration error, the key ece of `calibra evaluate`: 1/C Σ_c Σ_b |Σ_{i∈B_bc} w_i (p_ic − q_ic)|, Kull et al. 2019.
+
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    sample_weight : array of N numbers, or None
+        Weights of the rows; None is 1 each.
+    labels : array of C classes, or None
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What y_prob holds; None is probabilities whose rows sum to 1.
+    bins : int
+        How many of equal width lie between 0 and 1.
+    excess : bool
+        Whether to take off what a calibrated model's would be, the mean noise floor, which the command draws.
+
+    Returns
+    -------
+    float
+        0 or more; a calibrated model's is above 0, as noise("classwise_ece", …) says.
+
+    Examples
+    --------
+    >>> import localcal.metrics
+    >>> round(localcal.metrics.classwise_ece([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
+    0.35
+    """
+    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
+    value = float(np.mean([np.abs(residual).sum() for _, residual in _gaps(sample, bins)]))
+    if not excess:
+        return value
+    return value - noise("classwise_ece", y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores, bins=bins).mean
+
+
+def classwise_mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
+    """Class-wise maximal calibration error, the key mce of `calibra evaluate`: 1/C Σ_c max_b |freq_c(B_bc) − conf_c(B_bc)|.
+
+    Parameters
+    ----------
+    y_true : array of N classes, or N×C of their probabilities
+    y_prob : array of N×C probabilities, or N of the second class
+    sample_weight : array of N numbers, or None
+        Weights of the rows; None is 1 each.
+    labels : array of C classes, or None
+        Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
+    scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
+        What y_prob holds; None is probabilities whose rows sum to 1.
+    bins : int
+        How many of equal width lie between 0 and 1.
+
+    Returns
+    -------
+    float
+        0 or more; a calibrated model's is above 0, as noise("classwise_mce", …) says.
+
+    Examples
+    --------
+    >>> import localcal.metrics
+    >>> round(localcal.metrics.classwise_mce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.4
     """
     sample = _sample(y_true, y_prob, sample_weight, labels, scores)
@@ -421,7 +588,7 @@ def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sam
     Parameters
     ----------
     metric : str
-        Its key: "ece", "lce", …
+        Its name here, or its key in `calibra evaluate`: "ece", "smece", "lce", …
     y_true : array of N classes, or N×C of their probabilities
     y_prob : array of N×C probabilities, or N of the second class
     features : array of N×M, or None
@@ -454,9 +621,26 @@ def _measured(metric: str, y: Rows, p: Rows, features: Rows, sample_weight: Rows
     if features is None and metric in ("lce", "mlce"):
         raise InputError(f"{metric} is measured in features; hand them over")
     said = judging.evaluate(p, y, features, sample_weight=sample_weight, classes=labels, replicates=0, folds=0, **options)
-    if metric not in said.metrics:
-        raise InputError(f"{metric} is no metric of calibra evaluate; there are {', '.join(said.metrics)}")
-    return said[metric]
+    known, key = dict(said.metrics), KEYS.get(metric, metric)
+    if "smece_top" in said.report:
+        known["smece_top"] = judging.metric_of(said.report["smece_top"])
+    if key not in known:
+        names = [*KEYS, *sorted(set(known) - set(KEYS.values()))]
+        raise InputError(f"{metric} is no metric of calibra evaluate; there are {', '.join(names)}")
+    return known[key]
+
+
+def _renamed(name: str) -> None:
+    """A name that meant the class-wise metric before."""
+    said = f"metrics.{name} is that of the most probable class, as in other libraries; the class-wise one is metrics.classwise_{name}"
+    warnings.warn(f"{said}. The next version says this no more", FutureWarning, stacklevel=3)
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name == "ece_top":
+        warnings.warn("metrics.ece_top is metrics.ece; the next version has the one name alone", FutureWarning, stacklevel=2)
+        return ece
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, labels: Rows, scores: str | None) -> _Sample:
@@ -475,6 +659,35 @@ def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, labels: Rows, score
     if w.shape != (len(p),) or not np.all(w >= 0) or w.sum() == 0:
         raise InputError(f"sample_weight must be {len(p)} numbers of 0 or more, not all 0")
     return _Sample(p, sums, y / y.sum(axis=1, keepdims=True) if soft(y) else y, w / w.sum())
+
+
+def _nll(sample: _Sample) -> Array:
+    """−Σ_c q_ic log p_ic (N)."""
+    p, sums, y, _ = sample
+    if y.ndim == 1:
+        return typing.cast(Array, -np.log(np.maximum(sample.at(y), LEAST)))
+    return typing.cast(Array, np.where(y > 0, -y * np.log(np.maximum(p / sums[:, None], LEAST)), 0).sum(axis=1))
+
+
+def _brier(sample: _Sample) -> Array:
+    """Σ_c q_ic (1 − p_ic)² + (1 − q_ic) p_ic² (N)."""
+    p, sums, y, _ = sample
+    if y.ndim == 1:
+        return typing.cast(Array, np.einsum("ic,ic->i", p, p) / sums**2 - 2 * sample.at(y) + 1)
+    return typing.cast(Array, ((p / sums[:, None] - y) ** 2 + y * (1 - y)).sum(axis=1))
+
+
+def _top(sample: _Sample) -> tuple[Array, Array, Array]:
+    """The confidence of each row's most probable class, the share of its label in it, and the weight (N each)."""
+    top = sample.p.argmax(axis=1)
+    y = sample.y
+    return sample.at(top), (y == top if y.ndim == 1 else y[np.arange(len(top)), top]).astype(np.float64), sample.weight
+
+
+def _top_gaps(sample: _Sample, bins: int) -> tuple[Array, Array]:
+    """_gaps of the most probable class."""
+    confidence, hit, w = _top(sample)
+    return _gaps(_Sample(confidence[:, None], np.ones(len(w)), hit[:, None], w), bins)[0]
 
 
 def _gaps(sample: _Sample, bins: int) -> list[tuple[Array, Array]]:

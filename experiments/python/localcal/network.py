@@ -30,7 +30,6 @@ class Network:
         self._lock, self._process = threading.Lock(), 0
         self._session: typing.Any = None
         self._shapes: dict[str, list[typing.Any]] = {}
-        self.looked = False  # whether the command has seen rows that this model was applied to
 
     def __getstate__(self) -> dict[str, typing.Any]:
         return {"file": self.file, "scores": self.scores, "floor": self.floor}
@@ -51,19 +50,15 @@ class Network:
                 self._shapes, self._process = {i.name: i.shape for i in self._session.get_inputs()}, os.getpid()
             return self._session
 
-    def probabilities(self, logits: Array, features: Rows, said: bool = False) -> Array | None:
-        """Calibrated probabilities (N×C) of logits (N×C) and features (N×M).
+    def probabilities(self, logits: Array, features: Rows) -> Array | None:
+        """Calibrated probabilities (N×C) of logits (N×C), as read gives them, and features (N×M).
 
-        None of rows that the command is to be asked about: it may refuse them, with a sentence. Of logits
-        that are said to be logits it is not asked.
+        None of rows that the command is to be asked about: it may refuse them, with a sentence.
         """
         session = self.session()
-        scores = self._scores(logits, said)
-        if scores is None:
-            return None
         inputs = {}
         for name, (_, columns) in self._shapes.items():
-            values = {"logits": scores, "features": features}[name]
+            values = {"logits": logits, "features": features}[name]
             if values is None or hasattr(values, "tocsr") or np.ma.is_masked(values):
                 return None
             values = np.asarray(values)
@@ -83,8 +78,11 @@ class Network:
         with concurrent.futures.ThreadPoolExecutor(_processors()) as threads:
             return None if any(threads.map(compute, range(0, len(logits), rows))) else p
 
-    def _scores(self, logits: Array, said: bool) -> Array | None:
-        """Logits, or the logarithms of probabilities, as the command reads these rows; None where it may refuse them."""
+    def read(self, logits: Array, said: bool) -> Array | None:
+        """Logits, or the logarithms of probabilities, as the command reads these rows; None where it may refuse them.
+
+        Of logits that are said to be logits it is not asked.
+        """
         if logits.dtype.kind not in "fiub" or len(logits) == 0:
             return None
         sums = logits.sum(axis=1, keepdims=True, dtype=np.float64)

@@ -41,7 +41,7 @@ class Fitted(ClassifierMixin, BaseEstimator):
 def test_digits_as_text():
     f = case("digits-as-text.npz")
     assert localcal.metrics.nll(f["y"], f["p"]) == pytest.approx(2.301692, abs=1e-5)
-    assert localcal.metrics.ece(f["y"], f["p"]) == pytest.approx(0.0611, abs=1e-4)
+    assert localcal.metrics.classwise_ece(f["y"], f["p"]) == pytest.approx(0.0611, abs=1e-4)
     assert localcal.Calibrator("ts").fit(f["p"], f["y"]).classes_.tolist() == f["classes"].tolist()
     numbers = np.argsort(f["classes"].astype(int))
     with pytest.warns(localcal.CalibraWarning, match="order of the numbers"):  # the columns as numbers ascend

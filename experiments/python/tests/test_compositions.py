@@ -209,7 +209,7 @@ CASES = {
     "3.2 search in a cross-validation": (lambda: cross_val_score(GridSearchCV(calibrated(), TWO, cv=2), IRIS, IRIS_Y, cv=2).min(), 0.85),
     "3.3 a tuned threshold": (lambda: accuracy(TunedThresholdClassifierCV(calibrated(), cv=2)), 0.85),
     "3.3 a fixed threshold": (lambda: accuracy(FixedThresholdClassifier(calibrated(), threshold=0.3)), 0.85),
-    "3.4 a scorer of one's own": (lambda: cross_val_score(calibrated(), IRIS, IRIS_Y, cv=2, scoring=make_scorer(metrics.ece, response_method="predict_proba", greater_is_better=False)).min(), -0.2),
+    "3.4 a scorer of one's own": (lambda: cross_val_score(calibrated(), IRIS, IRIS_Y, cv=2, scoring=make_scorer(metrics.classwise_ece, response_method="predict_proba", greater_is_better=False)).min(), -0.2),
     "3.4 Brier score": (lambda: -brier_score_loss(TEST_Y, calibrated().fit(TRAIN, TRAIN_Y).predict_proba(TEST)[:, 1]), -0.1),
     "3.5 validation curve": (lambda: validation_curve(calibrated(), IRIS, IRIS_Y, param_name="method", param_range=["ts", "vector"], cv=2)[1].min(), 0.85),
     "3.5 learning curve": (lambda: learning_curve(calibrated(), IRIS, IRIS_Y, train_sizes=[0.5, 1.0], cv=2, shuffle=True, random_state=0)[2].min(), 0.8),

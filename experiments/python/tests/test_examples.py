@@ -11,7 +11,7 @@ import warnings
 import pytest
 
 # What each public module needs beyond the package's own dependencies.
-NEEDED = {"localcal": ["sklearn"], "localcal.metrics": [], "localcal.integrations.probmetrics": ["torch", "probmetrics"], "localcal.torch": ["torch", "onnx"], "localcal.integrations.tracking": ["mlflow", "wandb"], "localcal.integrations.ray": ["ray.data"], "localcal.integrations.spark": ["pyspark", "pandas"]}
+NEEDED = {"localcal": ["sklearn", "matplotlib"], "localcal.metrics": [], "localcal.integrations.probmetrics": ["torch", "probmetrics"], "localcal.torch": ["torch", "onnx"], "localcal.integrations.tracking": ["mlflow", "wandb"], "localcal.integrations.ray": ["ray.data"], "localcal.integrations.spark": ["pyspark", "pandas"]}
 
 # Of numpydoc.validate: no docs, sections of other names or in another order, no summary; a parameter that is not documented, not
 # there, out of order, or without its type; nothing about what is returned; no example.

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import localcal
-from localcal.command import array, spoken
+from localcal.command import array
+from localcal.spoken import spoken
 from test_calibra import rows
 
 LOGITS, Y, FEATURES = rows(1, 300)
@@ -150,7 +151,7 @@ def test_no_fold_kills_a_class(method):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = localcal.CalibratedClassifier(DecisionTreeClassifier(random_state=0), method=method, ensemble=True).fit(X, y)
-        said = [c.predict_proba(e.predict_proba(X)) for e, c in model.calibrated_]
+        said = [one.predict_proba(X) for one in model.calibrated_classifiers_]
     p = model.predict_proba(X)
     assert np.isfinite(p).all() and np.allclose(p.sum(axis=1), 1, atol=1e-12)
     assert (p[np.max(said, axis=0) > 0.01] > 0).all()

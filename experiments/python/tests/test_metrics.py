@@ -6,7 +6,9 @@ import localcal
 from localcal import metrics
 from test_calibra import TEST
 
-INSIDE = ("nll", "brier", "ece", "ece_top", "mce", "ecce")
+INSIDE = {"nll": "nll", "brier": "brier", "ece": "ece_top", "classwise_ece": "ece", "classwise_mce": "mce", "ecce": "ecce"}  # and the command's keys
+
+pytestmark = pytest.mark.filterwarnings("ignore:metrics:FutureWarning")
 
 
 def softmax(z):
@@ -35,17 +37,23 @@ def problems():
 @pytest.mark.parametrize("name, p, y, weight", problems(), ids=lambda value: value if isinstance(value, str) else "")
 def test_numpy_says_what_the_command_says(name, p, y, weight):
     said = localcal.evaluate(p, y, sample_weight=weight, replicates=0, redraws=0, folds=0)
-    for metric in INSIDE:
-        assert abs(getattr(metrics, metric)(y, p, sample_weight=weight) - said[metric].value) < 1e-9, metric
+    for metric, key in INSIDE.items():
+        assert abs(getattr(metrics, metric)(y, p, sample_weight=weight) - said[key].value) < 1e-9, metric
+    assert metrics.smece(y, p, sample_weight=weight) == said.report["smece_top"]["value"]
+    assert metrics.rmsce(y, p, sample_weight=weight) >= metrics.ece(y, p, sample_weight=weight) - 1e-12
+    if weight is None:
+        for score in ("nll", "brier"):
+            assert abs(metrics.losses(y, p, score=score).mean() - said[score].value) < 1e-9
 
 
 def test_local_metrics_and_floors_are_the_commands():
     p, (_, y, features) = softmax(TEST[0]), TEST
     said = localcal.evaluate(p, y, features)
     assert metrics.lce(y, p, features) == said["lce"].value and metrics.mlce(y, p, features) == said["mlce"].value
-    floor = localcal.evaluate(p, y, replicates=0)["ece"].floor
-    assert metrics.noise("ece", y, p) == floor
-    assert abs(metrics.ece(y, p, excess=True) - floor.excess) < 1e-9
+    said = localcal.evaluate(p, y, replicates=0)
+    for name, floor in {"ece": said["ece_top"].floor, "classwise_ece": said["ece"].floor, "smece": localcal.Floor(**said.report["smece_top"]["noise"])}.items():
+        assert metrics.noise(name, y, p) == floor
+        assert abs(getattr(metrics, name)(y, p, excess=True) - floor.excess) < 1e-9
     for call, sentence in (
         (lambda: metrics.noise("lce", y, p), "hand them over"),
         (lambda: metrics.noise("nosuch", y, p), "no metric of calibra evaluate"),
@@ -71,8 +79,8 @@ def test_every_scorer_is_the_commands_number():
     for name, fixed, given, right in (
         ("nll", {}, {}, said["nll"].value),
         ("brier", {}, {}, said["brier"].value),
-        ("ece", {}, {}, said["ece"].value),
-        ("ece", {"excess": True}, {}, localcal.evaluate(model.predict_proba(x), y, replicates=0)["ece"].floor.excess),
+        ("ece", {}, {}, said["ece_top"].value),
+        ("classwise_ece", {"excess": True}, {}, localcal.evaluate(model.predict_proba(x), y, replicates=0)["ece"].floor.excess),
         ("lce", {}, of, said["lce"].value),
         ("mlce", {}, of, said["mlce"].value),
         ("ess", {}, of, np.average(profile["ess"], weights=profile["count"])),
@@ -177,3 +185,22 @@ def test_scorers():
         local = make_scorer(metrics.lce, response_method="predict_proba", greater_is_better=False).set_score_request(features=True)
         found = cross_validate(localcal.Calibrator("ts").set_fit_request(features=True), TEST[0], TEST[1], scoring=local, params={"features": TEST[2]}, error_score="raise", cv=3)
     assert np.all(found["test_score"] < 0)
+
+
+def test_bins_of_equal_weight():
+    """By hand: a weight of 2 is the row twice, rows of one confidence are in one bin, and one bin is the mean gap."""
+    p = np.array([[0.5, 0.5], [0.6, 0.4], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9]])
+    y, weight = np.array([1, 0, 1, 1, 1]), np.array([1, 1, 1, 2, 1])
+    gaps = [0.5 + (0.6 + 0.6 - 1), 2 * (0.7 - 1) + (0.9 - 1)]  # of the first three rows and of the others, of weight 3 each
+    assert metrics.adaptive_ece(y, p, sample_weight=weight, bins=2) == pytest.approx(sum(map(abs, gaps)) / 6)
+    assert metrics.adaptive_ece(np.repeat(y, weight), np.repeat(p, weight, axis=0), bins=2) == pytest.approx(sum(map(abs, gaps)) / 6)
+    assert metrics.adaptive_ece(y, p, bins=1) == pytest.approx(abs((p.max(axis=1) - (p.argmax(axis=1) == y)).mean()))
+
+
+def test_names_that_moved_say_so():
+    p, y = softmax(TEST[0]), TEST[1]
+    for name in ("ece", "mce"):
+        with pytest.warns(FutureWarning, match=f"classwise_{name}"):
+            getattr(metrics, name)(y, p)
+    with pytest.warns(FutureWarning, match="metrics.ece"):
+        assert metrics.ece_top is metrics.ece

@@ -74,7 +74,7 @@ def test_types_refuse_wrong_keywords(checker, tmp_path):
     assert lines == {RIGHT.count("\n") + 1 + k for k in range(len(WRONG))}, said
 
 
-@pytest.mark.parametrize("wrong, nearest", [({"methd": "ts"}, "'method'"), ({"codebook__slotz": 16}, "'codebook__slots'"), ({"random_sate": 0}, "'random_state'"), ({"C": 1}, "there are method, ")])
+@pytest.mark.parametrize("wrong, nearest", [({"methd": "ts"}, "'method'"), ({"codebook__slotz": 16}, "'codebook__slots'"), ({"random_sate": 0}, "'random_state'"), ({"zeal": 1}, "there are method, ")])
 def test_a_wrong_keyword_is_told_the_nearest(wrong, nearest):
     with pytest.raises(TypeError, match=nearest):
         localcal.Calibrator(**wrong)

@@ -10,15 +10,17 @@ import scipy.sparse
 
 sklearn = pytest.importorskip("sklearn", "1.6")
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_classification
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score, cross_validate, train_test_split
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, cross_val_predict, cross_val_score, cross_validate, train_test_split
 from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import localcal
@@ -160,3 +162,95 @@ def test_whole_groups_are_validated_on():
             localcal.Calibrator("vq").fit(logits, y, features=features, **wrong)
     with pytest.raises(localcal.InputError, match="leave out one"):
         localcal.Calibrator("vq", split="none").fit(logits, y, features=features, groups=groups)
+
+
+def messy(rows=400, seed=0):
+    x, y = make_classification(rows, 8, n_informative=5, n_classes=3, flip_y=0.1, random_state=seed)
+    return x, y
+
+
+@pytest.mark.parametrize("method", ["mixture", "ts"])
+def test_a_missing_number_is_the_mean_of_its_column(method):
+    x, y = messy()
+    x[7, 2] = np.nan
+    model = localcal.CalibratedClassifier(HistGradientBoostingClassifier(max_iter=20), method=method, cv=3).fit(x, y)
+    x[3] = np.nan
+    p = model.predict_proba(x)
+    assert np.isfinite(p).all() and np.allclose(p.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("method", ["ts", "isotonic", "histogram", "sigmoid", "mixture"])
+@pytest.mark.parametrize("decides", [True, False])
+def test_a_fold_without_a_class(method, ensemble, decides):
+    """Where a fold's estimator has not seen a class it has the probability 0, and the others' means remain."""
+    x, y = messy()
+    folds = [(train[y[train] != 2] if k == 0 else train, test) for k, (train, test) in enumerate(KFold(3).split(x))]
+    one = LogisticRegression() if decides else RandomForestClassifier(20, random_state=0)
+    model = localcal.CalibratedClassifier(one, method=method, ensemble=ensemble, cv=folds).fit(x, y)
+    p = model.predict_proba(x)
+    assert np.isfinite(p).all() and np.allclose(p.sum(axis=1), 1)
+    assert (p > 0).all(axis=1).any() and model.score(x, y) > 0.6
+    if ensemble:
+        first = model.calibrated_classifiers_[0].predict_proba(x)
+        assert (first[:, 2] == 0).all() and (first[:, :2] > 0).any()
+
+
+def test_frames_keep_their_names():
+    polars = pytest.importorskip("polars")
+    from sklearn.compose import ColumnTransformer
+
+    x, y = messy()
+    columns = {f"c{j}": x[:, j] for j in range(8)} | {"town": np.array(["Rome", "Oslo"])[y % 2]}
+    by_name = ColumnTransformer([("numbers", StandardScaler(), ["c0", "c1", "c5"]), ("town", OneHotEncoder(sparse_output=False), ["town"])])
+    for frame in (polars.DataFrame(columns), pandas.DataFrame(columns)):
+        for ensemble in (True, False):
+            model = localcal.CalibratedClassifier(make_pipeline(by_name, LogisticRegression()), method="ts", cv=3, ensemble=ensemble).fit(frame, y)
+            assert list(model.feature_names_in_) == list(columns) and model.n_features_in_ == 9
+            assert model.predict_proba(frame).shape == (400, 3)
+
+
+def test_weights_are_passed_or_told():
+    x, y = messy()
+    weight = np.linspace(0.1, 2, 400)
+    said = localcal.CalibratedClassifier(LogisticRegression(), method="ts", cv=3).fit(x, y, sample_weight=weight)
+    assert not np.allclose(said.predict_proba(x), localcal.CalibratedClassifier(LogisticRegression(), method="ts", cv=3).fit(x, y).predict_proba(x), atol=1e-3)
+    with pytest.warns(localcal.CalibraWarning, match="takes no sample_weight"):
+        localcal.CalibratedClassifier(KNeighborsClassifier(), method="ts", cv=3).fit(x, y, sample_weight=weight)
+
+
+def test_folds_of_few_rows():
+    x, y = messy(60)
+    model = localcal.CalibratedClassifier(LogisticRegression(), method="ts", cv=LeaveOneOut()).fit(x, y)
+    assert model.predict_proba(x).shape == (60, 3)
+    for cv, sentence in ((LeaveOneOut(), "LeaveOneOut"), (KFold(50), "Requesting 50-fold"), (50, "Requesting 50-fold")):
+        with pytest.raises(localcal.InputError, match=sentence):
+            localcal.CalibratedClassifier(LogisticRegression(), method="ts", cv=cv, ensemble=True).fit(x, y)
+
+
+@pytest.mark.parametrize("name, method", [("sigmoid", "ps"), ("isotonic", "ir"), ("temperature", "ts")])
+def test_scikit_learns_names(name, method):
+    x, y = messy()
+    one, other = (localcal.CalibratedClassifier(LogisticRegression(), method=m, cv=3).fit(x, y).predict_proba(x) for m in (name, method))
+    assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("one", [LogisticRegression(), RandomForestClassifier(50, random_state=0)])
+def test_sigmoid_is_scikit_learns(one, ensemble):
+    """Of two classes for any scores, and of more for probabilities; its solver stops at about 1e-5."""
+    x, y = messy()
+    for keep in (y < 2, slice(None)) if isinstance(one, RandomForestClassifier) else (y < 2,):
+        ours, theirs = (c(one, method="sigmoid", cv=3, ensemble=ensemble).fit(x[keep], y[keep]).predict_proba(x) for c in (localcal.CalibratedClassifier, CalibratedClassifierCV))
+        assert np.abs(ours - theirs).max() < 1e-4
+
+
+def test_large_scores_are_no_masks():
+    x, y = messy()
+    model = localcal.CalibratedClassifier(RidgeClassifier(), method="ts", cv=3).fit(x, y)
+
+    class Large(RidgeClassifier):
+        def decision_function(self, X):
+            return 1e6 * super().decision_function(X)
+
+    assert np.allclose(localcal.CalibratedClassifier(Large(), method="ts", cv=3).fit(x, y).predict_proba(x), model.predict_proba(x), atol=1e-6)

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import struct
+import subprocess
 import zipfile
 
 import pytest
@@ -27,6 +28,13 @@ def tag(path):
     return path.stem.split("-", 4)[4] if path.stem.count("-") > 4 else path.stem.split("-")[-1]
 
 
+def linked(binary, path):
+    """Go and the modules that a binary links, as NOTICES names them; Go reads it."""
+    path.write_bytes(binary)
+    lines = subprocess.run(["go", "version", "-m", path], capture_output=True, text=True, check=True).stdout.splitlines()
+    return ["Go, its runtime and standard library"] + [" ".join(line.split("\t")[2:4]) for line in lines if line.startswith("\tdep\t")]
+
+
 def test_there_is_one_of_each_platform():
     assert sorted(tag(path) for path in WHEELS) == sorted(PLATFORMS)
     assert len({path.name.split("-")[1] for path in WHEELS}) == 1  # one version
@@ -34,7 +42,7 @@ def test_there_is_one_of_each_platform():
 
 
 @pytest.mark.parametrize("path", WHEELS, ids=tag)
-def test_it_holds_the_package_and_the_binary(path):
+def test_it_holds_the_package_and_the_binary(path, tmp_path):
     begins, machine, number = PLATFORMS[tag(path)]
     name = "calibra.exe" if tag(path).startswith("win") else "calibra"
     with zipfile.ZipFile(path) as wheel:
@@ -47,6 +55,9 @@ def test_it_holds_the_package_and_the_binary(path):
         binary = wheel.read(script)
         assert binary.startswith(begins) and machine(binary) == number
         assert wheel.getinfo(script).external_attr >> 16 & 0o111 or name.endswith(".exe")
+        held = {n.rpartition("/")[2]: wheel.read(n).decode() for n in names if ".dist-info/licenses/" in n}
+        assert sorted(held) == ["LICENSE", "NOTICES"] and "Apache License" in held["LICENSE"]
+        assert not [m for m in linked(binary, tmp_path / name) if f"\n{m}: " not in held["NOTICES"]]
         (about,) = [n for n in names if n.endswith(".dist-info/METADATA")]
         text = wheel.read(about).decode()
         assert [line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra" not in line] == ["Requires-Dist: numpy>=1.22", "Requires-Dist: onnxruntime>=1.16"]

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
+	"calibra/experiments/run"
 	"calibra/layers"
 	"calibra/optim"
 )
@@ -52,8 +53,8 @@ type Run struct {
 	live   map[string]bool // stages whose epochs were observed
 }
 
-// Observer observes the stages of a fit in [experiments.Spec.Fit]; nil if nothing is to be written.
-func (r *Run) Observer() experiments.Observer {
+// Observer observes the stages of a fit in [run.Spec.Fit]; nil if nothing is to be written.
+func (r *Run) Observer() method.Observer {
 	if r == nil {
 		return nil
 	}
@@ -84,7 +85,7 @@ func (r *Run) point(stage string, p optim.Point, more ...Scalar) {
 }
 
 // Fitted ends the run of a fit: with the stages that were not observed, its settings and its metrics.
-func (r *Run) Fitted(run *experiments.Run) error {
+func (r *Run) Fitted(run *run.Run) error {
 	if r == nil {
 		return nil
 	}
@@ -101,7 +102,7 @@ func (r *Run) Fitted(run *experiments.Run) error {
 }
 
 // measured are the metrics of a run, as its metrics.json has them, and how many codewords its test rows use.
-func measured(run *experiments.Run) (all []Scalar) {
+func measured(run *run.Run) (all []Scalar) {
 	if !run.Judged() {
 		return nil
 	}

@@ -75,6 +75,11 @@ def sklearn_platt():
     return normalized([LogisticRegression(C=1, tol=1e-12, max_iter=100000).fit(p, y == k).predict_proba(q)[:, 1] for k in range(C)])
 
 
+def sklearn_sigmoid():
+    from sklearn.calibration import _SigmoidCalibration
+    return normalized([_SigmoidCalibration().fit(p[:, k], y == k).predict(q[:, k]) for k in range(C)])
+
+
 def beta():
     from betacal import BetaCalibration
     return normalized([BetaCalibration("abm").fit(p[:, k:k + 1], (y == k).astype(int)).predict(q[:, k:k + 1]) for k in range(C)])
@@ -150,6 +155,7 @@ def netcal_histogram():
 
 of("sklearn/isotonic", "scikit-learn", sklearn_isotonic)
 of("sklearn/platt", "scikit-learn", sklearn_platt)
+of("sklearn/sigmoid", "scikit-learn", sklearn_sigmoid)
 of("betacal/beta", "betacal", beta)
 of("probmetrics/sms", "probmetrics", p_sms)
 of("betacal/beta converged", "betacal", tight(beta))

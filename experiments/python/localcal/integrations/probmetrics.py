@@ -21,7 +21,7 @@ import numpy as np
 from probmetrics.calibrators import Calibrator as Base
 
 from localcal.calibrator import Calibrator
-from localcal.command import run
+from localcal.worker import run
 from localcal.tables import Array
 
 __all__ = ["Calibrated", "custom_calibrators"]

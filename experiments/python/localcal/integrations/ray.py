@@ -19,7 +19,8 @@ import numpy as np
 import ray
 
 from localcal.calibrator import Calibrator
-from localcal.command import plain, run
+from localcal.command import plain
+from localcal.worker import run
 from localcal.judging import Evaluation
 from localcal.judging import evaluate as judged
 

@@ -20,7 +20,8 @@ import numpy as np
 from pyspark.sql import SparkSession, types
 
 from localcal.calibrator import Calibrator
-from localcal.command import plain, run
+from localcal.command import plain
+from localcal.worker import run
 from localcal.judging import Evaluation
 from localcal.judging import evaluate as judged
 

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/graph"
 	"calibra/graph/onnx"
 	"calibra/layers"
@@ -32,10 +32,10 @@ var (
 	_ onnx.Calibrator = (*Bias)(nil)
 )
 
-var mine = experiments.Method{
+var mine = method.Method{
 	Name: "mine", Title: "Bias", Line: "a number for each class, until mean probabilities are the classes' shares",
-	Needs: []string{"logits"}, Cost: experiments.Moment,
-	New: func(o *experiments.Options) layers.Stateful {
+	Needs: []string{"logits"}, Cost: method.Moment,
+	New: func(o *method.Options) layers.Stateful {
 		return &Bias{Steps: o.Int("bias.steps", 20, 1, "", "steps of the iteration")}
 	},
 }

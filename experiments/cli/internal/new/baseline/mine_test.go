@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -36,7 +36,7 @@ func TestBias(t *testing.T) {
 // TestMethod holds the fitted calibrator to the laws of all calibrators.
 func TestMethod(t *testing.T) {
 	build := func() layers.Stateful {
-		c, _, err := mine.Build(experiments.Options{})
+		c, _, err := mine.Build(method.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/graph"
 	"calibra/layers"
 
@@ -14,13 +14,13 @@ import (
 )
 
 // mine is the paper's calibrator, vq, on codes of this module. All else is as in vq.
-var mine = experiments.Method{
+var mine = method.Method{
 	Name: "mine", Line: "the paper's bilinear calibrator on codewords that are drawn far from each other",
 	Needs: []string{"features"}, StopsEarly: true,
-	New: func(o *experiments.Options) layers.Stateful {
+	New: func(o *method.Options) layers.Stateful {
 		divide := o.Divide()
 		divide.Codebook = Spread{layers.Fixed{Codewords: o.Int("codebook.codewords", 64, 1, "64", "codewords")}}
-		return layers.Train(divide, layers.Bilinear{}, o.Stage("calibrate", experiments.Published))
+		return layers.Train(divide, layers.Bilinear{}, o.Stage("calibrate", method.Published))
 	},
 }
 

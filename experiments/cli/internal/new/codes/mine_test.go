@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"calibra/data"
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -41,7 +41,7 @@ func TestSpread(t *testing.T) {
 // TestMethod holds the fitted calibrator to the laws of all calibrators.
 func TestMethod(t *testing.T) {
 	build := func() layers.Stateful {
-		c, _, err := mine.Build(experiments.Options{Values: experiments.Values{"codebook.slots": "4", "codebook.codewords": "8", "optim.epochs": "3"}})
+		c, _, err := mine.Build(method.Options{Values: method.Values{"codebook.slots": "4", "codebook.codewords": "8", "optim.epochs": "3"}})
 		if err != nil {
 			t.Fatal(err)
 		}

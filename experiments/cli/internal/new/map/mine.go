@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/layers"
@@ -15,7 +15,7 @@ import (
 )
 
 // mine is the method of the map: stage 1 divides the features by codewords, stage 2 fits the map on the codes.
-var mine = experiments.OnCodewords("mine", "the paper's bilinear calibrator, to be changed", Mine{
+var mine = method.OnCodewords("mine", "the paper's bilinear calibrator, to be changed", Mine{
 	Scale: layers.UnitScale{}, Prior: layers.LearnedPrior{},
 })
 

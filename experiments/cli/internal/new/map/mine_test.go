@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/graph"
 	"calibra/graph/graphtest"
 	"calibra/graph/op"
@@ -44,7 +44,7 @@ func TestOps(t *testing.T) {
 // TestMethod holds the fitted calibrator to the laws of all calibrators.
 func TestMethod(t *testing.T) {
 	build := func() layers.Stateful {
-		c, _, err := mine.Build(experiments.Options{Values: experiments.Values{"codebook.slots": "4", "codebook.codewords": "8", "optim.epochs": "3"}})
+		c, _, err := mine.Build(method.Options{Values: method.Values{"codebook.slots": "4", "codebook.codewords": "8", "optim.epochs": "3"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@ package main
 import (
 	"math"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 )
 
 // mine is the mean spherical score of the rows,
@@ -12,7 +12,7 @@ import (
 //
 // a proper score: its expectation over y ~ q is largest at p = q. More is better. Interval, noise floor and paired tests
 // follow from Row; a metric that is no mean over rows has All in its place.
-var mine = experiments.Metric{
+var mine = method.Metric{
 	Key: "mine", Title: "Spherical", HigherIsBetter: true,
 	Row: func(logProbs []float64, label int) float64 {
 		sum := 0.

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 )
 
 // TestByHand: of p = (.6, .8)/1.4 the score of the second class is .8/√(.36 + .64) = .8; a class that cannot be has 0.
@@ -48,7 +48,7 @@ func TestProper(t *testing.T) {
 
 // TestKnown: calibra takes the metric.
 func TestKnown(t *testing.T) {
-	if _, err := experiments.JoinCatalog(mine); err != nil {
+	if _, err := method.JoinCatalog(mine); err != nil {
 		t.Error(err)
 	}
 }

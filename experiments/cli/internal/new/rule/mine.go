@@ -3,16 +3,16 @@ package main
 import (
 	"math"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/optim"
 )
 
 // mine is the rule as --set optim.rule=mine names it, with the settings that it has and no others.
-var mine = experiments.Rule{Name: "mine", New: func(s *experiments.RuleSettings) optim.Rule {
+var mine = method.Rule{Name: "mine", New: func(s *method.RuleSettings) optim.Rule {
 	return Lion{
 		Rate:  s.Rate(),
-		Beta1: s.Float("beta1", 0.9, experiments.Share, "share of the mean in a step"),
-		Beta2: s.Float("beta2", 0.99, experiments.Share, "decay of the mean"),
+		Beta1: s.Float("beta1", 0.9, method.Share, "share of the mean in a step"),
+		Beta2: s.Float("beta2", 0.99, method.Share, "decay of the mean"),
 	}
 }}
 

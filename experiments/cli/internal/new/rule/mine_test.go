@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/method"
 	"calibra/graph"
 	"calibra/graph/graphtest"
 	"calibra/graph/op"
@@ -45,7 +45,7 @@ func TestBowl(t *testing.T) {
 
 // TestMethod holds the paper's calibrator, trained by the rule, to the laws of all calibrators.
 func TestMethod(t *testing.T) {
-	catalog, err := experiments.JoinCatalog(mine)
+	catalog, err := method.JoinCatalog(mine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestMethod(t *testing.T) {
 		t.Fatal(err)
 	}
 	build := func() layers.Stateful {
-		c, _, err := vq.Build(experiments.Options{Catalog: catalog, Values: experiments.Values{
+		c, _, err := vq.Build(method.Options{Catalog: catalog, Values: method.Values{
 			"optim.rule": "mine", "optim.rate": "1e-4", "codebook.slots": "4", "codebook.codewords": "8", "optim.epochs": "3",
 		}})
 		if err != nil {

@@ -4,8 +4,7 @@ package main
 import (
 	"os"
 
-	"calibra/experiments"
 	"calibra/experiments/cli"
 )
 
-func main() { os.Exit(cli.Main(experiments.Study(mine))) }
+func main() { os.Exit(cli.Main(cli.Study(mine))) }

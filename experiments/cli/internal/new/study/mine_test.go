@@ -6,7 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"calibra/experiments"
+	"calibra/experiments/cli"
+	"calibra/experiments/method"
 	"calibra/layers"
 	"calibra/theory"
 )
@@ -36,7 +37,7 @@ func TestBands(t *testing.T) {
 
 // TestKnown: calibra takes the study.
 func TestKnown(t *testing.T) {
-	if _, err := experiments.JoinCatalog(experiments.Study(mine)); err != nil {
+	if _, err := method.JoinCatalog(cli.Study(mine)); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,9 +1,0 @@
-package experiments
-
-import (
-	"testing"
-
-	"calibra/graph/simd/simdtest"
-)
-
-func TestMain(m *testing.M) { simdtest.OneCore(m) }

@@ -1,0 +1,252 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+
+	"calibra/data"
+	"calibra/experiments/diagnosis"
+	"calibra/experiments/verdict"
+
+	stdfont "golang.org/x/image/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// answer is how a verdict's answer looks: each has a colour and a sign of its own.
+type answer struct {
+	sign   string
+	colour color.NRGBA
+}
+
+var answers = map[verdict.Say]answer{
+	verdict.Use:        {"→", color.NRGBA{0x0b, 0x4f, 0xa8, 0xff}},
+	verdict.Leave:      {"=", color.NRGBA{0x11, 0x77, 0x33, 0xff}},
+	verdict.DoNotUse:   {"×", color.NRGBA{0xb2, 0x18, 0x2b, 0xff}},
+	verdict.CannotTell: {"?", color.NRGBA{0x66, 0x66, 0x66, 0xff}},
+	verdict.CheckRows:  {"!", color.NRGBA{0x8a, 0x4b, 0x00, 0xff}},
+}
+
+// Names are those of classes and groups, nil where they have none.
+type Names struct{ Classes, Groups []string }
+
+// Shares are those of the classes among the calibration and the test rows.
+type Shares struct{ Calibration, Test []float64 }
+
+// NewCard says what the verdict says: in words, and by the predictions before and, where something was fitted, after. It shows their
+// reliability, and the gaps by predicted class and group or, where the classes changed, their shares.
+func NewCard(v *verdict.Verdict, shown []Shown, names Names, shares *Shares) *Drawing {
+	var legend keys
+	points := points{head: []string{"part", "method", "x", "y", "low", "high", "rows"}}
+	var plots []*chart
+	for k, s := range shown {
+		when := []string{"Before: ", "After: "}[k]
+		if len(shown) == 1 {
+			when = "Reliability of "
+		}
+		colour, _ := look(k, k == len(shown)-1)
+		plots = append(plots, s.square(when+clippedName(s.Name), colour, &keys{}))
+		s.record(&points)
+	}
+	if v.Cause == verdict.Shifted && shares != nil {
+		plots = append(plots, shares.plot(names.Classes, &legend))
+	} else {
+		for _, by := range []struct {
+			title string
+			names []string
+			of    func(Shown) []diagnosis.Gap
+		}{
+			{"Gaps by predicted class", names.Classes, func(s Shown) []diagnosis.Gap { return s.ByClass }},
+			{"Gaps by group", names.Groups, func(s Shown) []diagnosis.Gap { return s.ByGroup }},
+		} {
+			if p := gapPlot(by.title, by.names, shown, by.of, &legend); p != nil {
+				plots = append(plots, p)
+			}
+		}
+	}
+	if len(legend) == 1 { // which the title of the diagram names
+		legend = nil
+	}
+	f := newGrid(plots, 4, cardCell, cardCell, legend, nil)
+	f.points, f.headline = points, newHeadline(v)
+	return &Drawing{Name: "card", Figure: f, Caption: strings.Join(append(v.Text(), v.Commands...), " ")}
+}
+
+const (
+	cardCell   = vg.Length(200)
+	cardWidth  = vg.Length(900) // 1200 × 420 of a screen
+	cardHeight = vg.Length(315)
+)
+
+// pairs is a plot of a line for each name with a dot of each method, the first of them above; a dot is filled where fill says so.
+type pairs struct {
+	names   []string
+	methods []string
+	at, by  [][]float64 // of each method, the places of its dots and half their intervals
+	filled  func(method, line int) bool
+}
+
+func (d pairs) plot(legend *keys) *chart {
+	p, hollow, white := newLanes(data.Each(d.names, clippedName)), false, color.NRGBA{0xff, 0xff, 0xff, 0xff}
+	for k, name := range d.methods {
+		colour, _ := look(k, k == len(d.methods)-1)
+		m := &marked{name: name}
+		for i, x := range d.at[k] {
+			y := float64(len(d.names)-i) + .36*(.5-(float64(k)+.5)/float64(len(d.methods)))
+			if half := d.by[k][i]; half > 0 {
+				m.add(newLine(faded(colour), vg.Points(2), plotter.XY{X: x - half, Y: y}, plotter.XY{X: x + half, Y: y}))
+			}
+			m.add(newDots(colour, vg.Points(3.2), plotter.XY{X: x, Y: y}))
+			if !d.filled(k, i) {
+				m.add(newDots(white, vg.Points(2), plotter.XY{X: x, Y: y}))
+				hollow = true
+			}
+			m.label(x, y, fmt.Sprintf("%s, %s: %+.3f ± %.3f", d.names[i], name, x, d.by[k][i]))
+		}
+		p.Add(m)
+		legend.add(name, newDots(colour, vg.Points(3.2), plotter.XY{}))
+	}
+	if hollow {
+		legend.add("within chance", newDots(grey, vg.Points(3.2), plotter.XY{}), newDots(white, vg.Points(2), plotter.XY{}))
+	}
+	return p
+}
+
+// mostLines are of a panel of a card.
+const mostLines = 8
+
+// gapPlot is the gaps of parts of the rows, those furthest beyond chance first; nil of none.
+func gapPlot(title string, names []string, shown []Shown, of func(Shown) []diagnosis.Gap, legend *keys) *chart {
+	order := slices.Clone(of(shown[0]))
+	if order == nil {
+		return nil
+	}
+	slices.SortStableFunc(order, func(a, b diagnosis.Gap) int {
+		return cmp.Compare(math.Abs(b.Value)/b.Chance, math.Abs(a.Value)/a.Chance)
+	})
+	all := len(order)
+	order = order[:min(all, mostLines)]
+	d := pairs{names: data.Each(order, func(g diagnosis.Gap) string { return data.ClassName(names, g.Part) })}
+	beyond := map[[2]int]bool{}
+	var reach []dotLine
+	for k, s := range shown {
+		var at, by []float64
+		for i, g := range order {
+			found := diagnosis.Gap{Value: math.NaN()}
+			if j := slices.IndexFunc(of(s), func(o diagnosis.Gap) bool { return o.Part == g.Part }); j >= 0 {
+				found = of(s)[j]
+			}
+			if math.IsNaN(found.Value) { // no row is predicted to be of it
+				found.Value = 0
+			}
+			at, by, beyond[[2]int{k, i}] = append(at, found.Value), append(by, found.Chance), found.BeyondChance()
+			reach = append(reach, dotLine{low: found.Value - found.Chance, high: found.Value + found.Chance})
+		}
+		d.methods, d.at, d.by = append(d.methods, s.Name), append(d.at, at), append(d.by, by)
+	}
+	d.filled = func(k, i int) bool { return beyond[[2]int{k, i}] }
+	p := d.plot(legend)
+	if p.Title.Text, p.X.Label.Text = title, "confidence − accuracy"; all > len(order) {
+		p.Title.Text += fmt.Sprintf(", %d of %d", len(order), all)
+	}
+	p.aroundZero(reach)
+	return p
+}
+
+// plot is the shares of the classes, those that changed most first.
+func (s *Shares) plot(names []string, legend *keys) *chart {
+	order := make([]int, len(s.Test))
+	for c := range order {
+		order[c] = c
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(math.Abs(s.Test[b]-s.Calibration[b]), math.Abs(s.Test[a]-s.Calibration[a]))
+	})
+	order = order[:min(len(order), mostLines)]
+	of := func(shares []float64) []float64 { return data.Each(order, func(c int) float64 { return shares[c] }) }
+	d := pairs{names: data.Each(order, func(c int) string { return data.ClassName(names, c) }), methods: []string{"calibration rows", "test rows"},
+		at: [][]float64{of(s.Calibration), of(s.Test)}, filled: func(int, int) bool { return true }}
+	d.by = [][]float64{make([]float64, len(order)), make([]float64, len(order))}
+	p := d.plot(legend)
+	p.Title.Text, p.X.Label.Text = "Class shares", "share of the rows"
+	p.X.Min, p.X.Max = 0, 1.05*slices.Max(slices.Concat(d.at...))
+	return p
+}
+
+// headline is the words of a card.
+type headline struct {
+	answer
+	title    string
+	lines    []string
+	commands []string
+}
+
+func newHeadline(v *verdict.Verdict) *headline {
+	title, rest, _ := strings.Cut(v.Sentence, ". ")
+	h := &headline{answer: answers[v.Say], title: strings.TrimSuffix(title, ".") + ".", commands: v.Commands}
+	if rest != "" {
+		h.lines = append(h.lines, rest)
+	}
+	where := v.Where
+	if where == "" && len(v.Why) > 0 {
+		where = v.Why[0]
+	}
+	if where != "" {
+		h.lines = append(h.lines, strings.ToUpper(where[:1])+strings.TrimSuffix(where[1:], ".")+".")
+	}
+	return h
+}
+
+const titleSize, signSize = vg.Length(17), vg.Length(26)
+
+// texts are the lines of a headline, no wider than width, each with its style.
+func (h *headline) texts(width vg.Length) (all []string, styles []draw.TextStyle) {
+	add := func(text string, style draw.TextStyle) {
+		for line := range strings.SplitSeq(wrapped(text, style, width), "\n") {
+			all, styles = append(all, line), append(styles, style)
+		}
+	}
+	title, plain := textStyle(titleSize), textStyle(letters*1.1)
+	title.Font.Weight = stdfont.WeightBold
+	add(h.title, title)
+	for _, line := range h.lines {
+		add(line, plain)
+	}
+	command := textStyle(letters)
+	command.Color = ours
+	for _, line := range h.commands {
+		add(line, command)
+	}
+	return all, styles
+}
+
+func leading(style draw.TextStyle) vg.Length { return 1.4 * style.Font.Size }
+
+// height is that of the lines with the white below them.
+func (h *headline) height(width vg.Length) (height vg.Length) {
+	_, styles := h.texts(width - signSize - 10)
+	for _, style := range styles {
+		height += leading(style)
+	}
+	return max(height, signSize) + 8
+}
+
+// draw writes the lines from the top of the canvas, the sign on their left.
+func (h *headline) draw(c draw.Canvas) {
+	middle := vg.Point{X: c.Min.X + signSize/2, Y: c.Max.Y - signSize/2}
+	c.DrawGlyph(draw.GlyphStyle{Color: h.colour, Radius: signSize / 2, Shape: draw.CircleGlyph{}}, middle)
+	sign := textStyle(titleSize)
+	sign.Color, sign.XAlign, sign.Font.Weight = color.White, draw.XCenter, stdfont.WeightBold
+	c.FillText(sign, middle, h.sign)
+	all, styles := h.texts(c.Max.X - c.Min.X - signSize - 10)
+	y := c.Max.Y
+	for i, line := range all {
+		y -= leading(styles[i])
+		c.FillText(styles[i], vg.Point{X: c.Min.X + signSize + 10, Y: y + leading(styles[i])/2}, line)
+	}
+}

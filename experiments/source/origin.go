@@ -1,0 +1,127 @@
+package source
+
+import (
+	"context"
+	"slices"
+
+	"calibra/data"
+)
+
+// Origin is where a study's problems come from: features of a frozen classifier,
+// raw rows that an encoder is trained on first, or a synthetic classifier.
+type Origin struct {
+	Name     string // as Specs name it: "letter", "cifar10-resnet"
+	Dataset  string // "cifar10"
+	Backbone string // "resnet", or "" where Encoders name it
+	// Digest identifies the origin's contents.
+	Digest string
+	// Encoders are the possible encoders of raw rows; nil if there are features
+	// already.
+	Encoders []Encoder
+
+	// Notice says what is odd about the rows of raw data, "" if nothing is.
+	Notice string
+
+	// Shifts are the shifts that its rows can be judged under, the default first.
+	Shifts []Shift
+
+	load loader
+	// loadInside is load outside the region of RegionShift, nil where there is none.
+	loadInside loader
+	seeded     bool // whether the problem depends on the seed
+	features   bool // whether it is a features file
+	classes    []string
+	size       Size // of an origin that is slow to load, else zero; encoders set the features
+}
+
+// loader makes the problem of a seed.
+type loader func(ctx context.Context, seed uint64, e Encoder) (*Problem, error)
+
+// Size is how large an origin's problem is.
+type Size struct {
+	Rows     int // of calibration, before the split
+	Features int // M
+	Classes  int // C
+	Tested   int // labelled test rows
+}
+
+// Load makes the problem of a seed. The encoder is looked at only where the origin
+// has Encoders; "" is the first of them. Under RegionShift the problem has no row of the
+// region but its shifted ones; every other shift has the problem of none.
+func (o *Origin) Load(ctx context.Context, seed uint64, encoder string, shift Shift) (*Problem, error) {
+	if shift != "" && !slices.Contains(o.Shifts, shift) {
+		return nil, NoShift(o.Name, shift, o.Shifts)
+	}
+	var e Encoder
+	if o.Encoders != nil {
+		i := 0
+		if encoder != "" {
+			i = slices.IndexFunc(o.Encoders, func(e Encoder) bool { return e.Name == encoder })
+		}
+		if i < 0 {
+			return nil, data.Inputf("", "there is no encoder %q", encoder)
+		}
+		e = o.Encoders[i]
+	}
+	if shift == RegionShift {
+		return o.loadInside(ctx, seed, e)
+	}
+	return o.load(ctx, seed, e)
+}
+
+// Size is the size of the problem with the encoder's rows.
+func (o *Origin) Size(ctx context.Context, encoder string) (Size, error) {
+	if size := o.size; size.Rows > 0 {
+		for i, e := range o.Encoders {
+			if i == 0 || e.Name == encoder {
+				size.Features = e.Features()
+			}
+		}
+		return size, nil
+	}
+	p, err := o.Load(ctx, 0, encoder, "")
+	if err != nil {
+		return Size{}, err
+	}
+	return SizeOf(p.Source), nil
+}
+
+// SizeOf is the size of a problem.
+func SizeOf(src *data.Source) (s Size) {
+	s.Classes = src.Classes
+	if src.Cal != nil {
+		s.Rows = src.Cal.Len()
+		if x := src.Cal.Features; x != nil {
+			_, s.Features = x.Dims()
+		}
+	}
+	if src.Test != nil && src.Test.Labels != nil {
+		s.Tested = src.Test.Len()
+	}
+	return s
+}
+
+// HoldsFeatures reports whether it is a features file.
+func (o *Origin) HoldsFeatures() bool { return o.features }
+
+// Features is the problem of a features file, nil of what is none.
+func (o *Origin) Features(ctx context.Context) (*Problem, error) {
+	if !o.HoldsFeatures() {
+		return nil, nil
+	}
+	return o.load(ctx, 0, Encoder{})
+}
+
+// Seeded reports whether Load's problem differs from seed to seed before it is split.
+func (o *Origin) Seeded() bool { return o.seeded }
+
+// Classes are the names of the classes, nil where they have none.
+func (o *Origin) Classes() []string {
+	if o.classes != nil {
+		return o.classes
+	}
+	if p, err := o.Features(context.Background()); err == nil && p != nil && p.Source.Cal.Names.Classes != nil {
+		return p.Source.Cal.Names.Classes
+	}
+	return knownClasses[o.Dataset]
+}

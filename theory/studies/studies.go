@@ -1,0 +1,45 @@
+package studies
+
+import "calibra/theory"
+
+// Find returns the named studies in the order of All, or an error that lists
+// the names there are.
+func Find(names ...string) ([]theory.Study, error) { return theory.Among(All(), names...) }
+
+// All lists every study in the order of the specification.
+func All() []theory.Study {
+	return []theory.Study{
+		{Name: "gauge", Claim: "what of the factors can be identified: everything but one rescaling per codeword",
+			Parts: []theory.Part{nullityRows, learnedNullity, togetherNullity, freeRanks, balanced, ridged}},
+		{Name: "propositions", Claim: "Propositions 1 and 2, by brute force and against an independent density",
+			Parts: []theory.Part{quantization, posteriorGap, calibration, degenerate, distinctMaps}},
+		{Name: "rate", Claim: "Theorems 1 and 2: errors fall as N^(−1/2) with the sandwich's constants (well specified)",
+			Parts: []theory.Part{runRate}},
+		{Name: "misspecified", Claim: "the pseudo-true parameter: the sandwich holds where the calibrator cannot represent the law",
+			Parts: []theory.Part{runMisspecified}},
+		{Name: "optimization-error", Claim: "O_p(ε_N): what an imposed gradient residual does to frequent and rare codewords",
+			Parts: []theory.Part{runOptimizationError}},
+		{Name: "unshared", Claim: "one free map per cell learns from the cell's own rows only; shared factors from all",
+			Parts: []theory.Part{runUnshared}},
+		{Name: "co-occurrence", Claim: "A6: two codewords seen only together cannot be told apart, whatever their counts",
+			Parts: []theory.Part{runCooccurrence}},
+		{Name: "triangular", Claim: "Theorem 2 where N_k is not Θ(N): the rate is the codeword's own count",
+			Parts: []theory.Part{runTriangular}},
+		{Name: "noise", Claim: "wrong codes: what the factors go to where the code of a slot is wrong with probability ε, and at what rate",
+			Parts: []theory.Part{theory.Ask(noise)}},
+		{Name: "ensemble", Claim: "the mean of several fits: what of the excess risk falls with 1/S, and what does not",
+			Parts: []theory.Part{runEnsemble}},
+		{Name: "assumptions", Claim: "A1 to A9 at θ* and in a neighbourhood of it",
+			Parts: []theory.Part{runAssumptions}},
+		{Name: "initialisation", Claim: "which starts reach the best optimum of the population",
+			Parts: []theory.Part{runInitialisation}},
+		{Name: "intervals", Claim: "from theory to practice: how often a fitted calibrator's intervals hold the truth",
+			Parts: []theory.Part{runIntervals}},
+		{Name: "recipe", Claim: "Theorem 1 after the paper's own training: what its steps, decay and early stopping leave of the error",
+			Parts: []theory.Part{runRecipe}},
+		{Name: "growth", Claim: "what the paper leaves open: a codebook that grows as N^a, and codewords whose labels are almost all of one class",
+			Parts: []theory.Part{runGrowth}},
+		{Name: "two-stage", Claim: "the same when the head, and the codebook, are fitted to the same rows",
+			Parts: []theory.Part{runTwoStage}},
+	}
+}
