@@ -12,7 +12,7 @@ export PATH := $(KERNEL)/bin:$(PATH)
 RELEASE := $(CURDIR)/runs/release
 PYTHON ?= python3
 
-.PHONY: check-all laws gosec notebooks notebooks-update lab kernel jupyter release wheel wheels
+.PHONY: check-all laws gosec notebooks notebooks-update lab kernel jupyter release wheel wheels site site-links
 
 # check-all is what a release must pass; .ci/run is what every change must.
 check-all:
@@ -89,3 +89,13 @@ wheels: release
 	@rm -rf dist && for binary in "$(RELEASE)"/calibra-*; do \
 		CALIBRA_BINARY="$$binary" "$(PYTHON)" -m pip wheel -q --no-deps -w dist ./experiments/python || exit 1; \
 	done && ls -l dist
+
+# site builds the pages of the Python package into experiments/python/docs/_build/html, with its examples run. PYTHON has the wheel and
+# its extra docs, and torch, transformers and xgboost for the examples of these. site-links asks the web for the links to other sites.
+DOCS := experiments/python/docs
+site:
+	"$(PYTHON)" -m sphinx -W --keep-going -q -b html $(DOCS) $(DOCS)/_build/html
+	"$(PYTHON)" $(DOCS)/links.py $(DOCS)/_build/html
+
+site-links:
+	"$(PYTHON)" -m sphinx -q -b linkcheck -D plot_gallery=0 $(DOCS) $(DOCS)/_build/links

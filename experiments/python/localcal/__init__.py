@@ -5,14 +5,13 @@ CalibratedClassifier
                a classifier of scikit-learn with calibrated probabilities, where that is installed
 evaluate       measures probabilities, with intervals and noise floors
 diagnose       says in which regions, classes and groups probabilities are wrong
+methods        lists the methods, and settings those of one
 ReliabilityDisplay, reliability, calibration_curve
                how often the top class is right against its probability, as a picture and as numbers
 run            runs any command of calibra
 metrics        scores as functions, for make_scorer of scikit-learn
 torch          reads a PyTorch model's outputs; joins the model and its calibrator in one module
-tracking       logs what the command wrote to MLflow and Weights & Biases
-probmetrics    methods as calibrators of probmetrics, which CalArena runs
-ray, spark     apply and evaluate many rows on these, where they are installed
+integrations   ways to Ray, Spark, MLflow, Weights & Biases and probmetrics, where they are installed
 
 All of them run the binary of the package. If it refuses its input, that is an InputError; if its work
 fails, a FitError. A warning is a CalibraWarning.
@@ -28,10 +27,12 @@ from localcal.calibrator import Calibrator
 from localcal.command import CalibraWarning, FitError, InputError
 from localcal.display import Reliability, ReliabilityDisplay, calibration_curve, reliability
 from localcal.judging import Comparison, Decomposition, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate
+from localcal.listing import Method, Setting, methods, settings
 from localcal.shift import Check
 from localcal.worker import run
 
-__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Check", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Metric", "Reliability", "ReliabilityDisplay", "Verdict", "calibration_curve", "diagnose", "evaluate", "metrics", "reliability", "run"]
+__all__ = ["CalibraWarning", "CalibratedClassifier", "Calibrator", "Check", "Comparison", "Decomposition", "Diagnosis", "Evaluation", "FitError", "Floor", "InputError", "Method", "Metric", "Reliability", "ReliabilityDisplay", "Setting", "Verdict", "calibration_curve", "diagnose", "evaluate", "methods", "metrics", "reliability", "run", "settings"]
+LAZY = ("CalibratedClassifier", "integrations", "torch")  # what they need is no dependency
 
 
 if typing.TYPE_CHECKING:
@@ -44,10 +45,15 @@ except importlib.metadata.PackageNotFoundError:  # found by its path, as in a cl
 
 
 def __getattr__(name: str) -> typing.Any:
-    if name == "CalibratedClassifier":  # scikit-learn is no dependency
-        from localcal.classifier import CalibratedClassifier
-
-        return CalibratedClassifier
-    if name in ("probmetrics", "ray", "spark", "torch", "tracking"):  # what they need is no dependency
+    if name not in LAZY:
+        raise AttributeError(f"module 'localcal' has no attribute {name!r}")
+    try:
+        if name == "CalibratedClassifier":
+            return importlib.import_module("localcal.classifier").CalibratedClassifier
         return importlib.import_module(f"localcal.{name}")
-    raise AttributeError(f"module 'localcal' has no attribute {name!r}")
+    except ModuleNotFoundError as lacking:
+        raise ModuleNotFoundError(f"localcal.{name} needs {lacking.name}, which is not installed", name=lacking.name) from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *LAZY, "__version__"})

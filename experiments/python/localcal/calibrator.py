@@ -1,32 +1,38 @@
 """The calibrator as an estimator."""
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
 import pathlib
 import threading
 import typing
-import warnings
 
 import numpy as np
 
 from localcal import judging
 from localcal.card import card
 from localcal.classes import classes_of, columns, numbered, of_single, single, soft
-from localcal.command import CalibraWarning, InputError, array, plain, spoken, write
+from localcal.command import InputError, array, plain, warn, write
+from localcal.keywords import Settings
 from localcal.network import Network
 from localcal.routing import Routed
-from localcal.shift import FEWEST, KINDS, Check, Glance, plain_rows
+from localcal.safetensors import metadata, tensors
+from localcal.shift import FEWEST, INPUTS, KINDS, Check, Glance, plain_rows
+from localcal.spoken import spoken
 from localcal.tables import Array, Names, Parts, Rows, parts
 from localcal.worker import working
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # Files that a run may have; save removes those of an earlier run.
 FILES = ("config.json", "curves.csv", "embedding.npz", "manifest.json", "metrics.json", "model.safetensors", "predictions.npz", "report.html")
 
 NETWORK = "model.onnx"
 
-PARAMETERS = ("method", "split", "seed", "features", "accept_shift", "scores", "program")
+UNSAID = {"method": None, "split": None, "seed": 0, "random_state": None, "features": None, "accept_shift": None, "scores": None, "program": None}
 VALIDATED = 0.1  # the share of the rows that whole groups of at least so many are validated on, as the command's split "paper"
 
 _making = threading.Lock()  # held while a loaded model gets its network
@@ -44,6 +50,8 @@ class Calibrator(Routed):
         Where validation rows come from; None is the method's own.
     seed : int
         Seed of the split, the initial weights and the batches.
+    random_state : int, RandomState, Generator or None
+        scikit-learn's name of seed, in its place where it is given.
     features : list of names or numbers, or None
         The columns of X that are features, if X holds them beside the logits.
     accept_shift : bool or None
@@ -57,13 +65,22 @@ class Calibrator(Routed):
         The binary of a program with methods of its own, such as `calibra new` writes and `go build` makes. None is the command that
         came with this package, or that the environment variable CALIBRA names.
     **settings
-        Settings of the method, as `calibra methods NAME` lists them, with "__" for the dot:
-        codebook__slots=16, optim__rate=3e-4.
+        Settings of the method, as localcal.settings(method) lists them: codebook__slots=16, optim__rate=3e-4.
 
     Attributes
     ----------
     classes_ : array (C)
         The classes of y, one for each column of the logits.
+    n_features_in_ : int
+        The columns of X.
+    feature_names_in_ : array
+        Their names, where X is a frame or a table.
+    weights_ : dict
+        The numbers that were fitted: arrays by their names in the model file.
+    temperature_ : float
+        Of a method that has one temperature: ts, ts-published.
+    verdict_ : Verdict or None
+        Of the last compare since the fit. None before: a fit has no rows to test it on.
     scores_ : str
         What the rows of the fit were, as the parameter scores has it.
     run_ : dict
@@ -93,6 +110,11 @@ class Calibrator(Routed):
     >>> round(model.evaluate(logits, y, folds=0)["nll"].value, 2), model.diagnose(logits, y, features=features).verdict.say
     (0.64, 'use')
 
+    What was fitted can be read:
+
+    >>> round(model.temperature_, 2), {name: value.shape for name, value in model.weights_.items()}
+    (1.92, {'temperature/log': (1,)})
+
     Whether other rows look like those of the fit:
 
     >>> model.check(logits).ok, model.check(100 * logits).ok
@@ -107,11 +129,12 @@ class Calibrator(Routed):
     array([1, 1, 2, 0])
     """
 
-    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, features: Names | None = None, accept_shift: bool | None = None, scores: str | None = None, program: str | os.PathLike[str] | None = None, **settings: typing.Any) -> None:
-        self.method, self.split, self.seed, self.features, self.accept_shift, self.scores, self.program = method, split, seed, features, accept_shift, scores, program
+    def __init__(self, method: str | None = None, *, split: str | None = None, seed: int = 0, random_state: typing.Any = None, features: Names | None = None, accept_shift: bool | None = None, scores: str | None = None, program: str | os.PathLike[str] | None = None, **settings: Unpack[Settings]) -> None:
+        self.method, self.split, self.seed, self.random_state, self.features = method, split, seed, random_state, features
+        self.accept_shift, self.scores, self.program = accept_shift, scores, program
         for name, value in settings.items():
-            if "__" not in (name := name.replace(".", "__")):
-                raise TypeError(f"Calibrator() got an unexpected keyword argument {name!r}: there are {', '.join(PARAMETERS)}, and settings such as codebook__slots")
+            if unknown := _unknown(name := name.replace(".", "__"), program):
+                raise TypeError(f"Calibrator() got an unexpected keyword argument {name!r}: {unknown}")
             setattr(self, name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, typing.Any]:
@@ -143,14 +166,13 @@ class Calibrator(Routed):
         """
         for name, value in params.items():
             name = name.replace(".", "__")
-            if name not in PARAMETERS and "__" not in name:
-                raise InputError(f"{name} is no parameter of a Calibrator: there are {', '.join(PARAMETERS)}, and settings such as codebook__slots")
+            if unknown := _unknown(name, params.get("program", self.program)):
+                raise InputError(f"Calibrator has no parameter {name!r}: {unknown}")
             setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
-        unsaid = {"method": None, "split": None, "seed": 0, "features": None, "accept_shift": None, "scores": None, "program": None}
-        given = [f"{name}={value!r}" for name, value in self.get_params().items() if name not in unsaid or value != unsaid[name]]
+        given = [f"{name}={value!r}" for name, value in self.get_params().items() if name not in UNSAID or value is not UNSAID[name]]
         return f"Calibrator({', '.join(given)})"
 
     def fit(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None, groups: Rows = None, classes: Rows = None) -> Calibrator:
@@ -181,12 +203,15 @@ class Calibrator(Routed):
         rows = parts(X, features, self.features)
         y = rows.labels if y is None else y
         if y is None:
-            raise InputError("requires y to be passed, but the target y is None")
+            raise InputError("fit requires y to be passed, but the target y is None")
+        if single(rows.logits) and soft(y) and np.shape(y)[1] > 2:
+            raise InputError(f"X has one column and y has {np.shape(y)[1]}: X takes the logits and y the classes, so these may be exchanged")
         one, logits, said = single(rows.logits), columns(rows.logits, scores=self.scores), of_single(rows.logits, self.scores)
         if one and said != self.scores and said == "probabilities":
-            warnings.warn('X has one value in 0…1 for each row, which is read as the probability of class 1; say scores="probabilities", or scores="logits"', CalibraWarning, stacklevel=2)
+            warn('X has one value in 0…1 for each row, which is read as the probability of class 1; say scores="probabilities", or scores="logits"')
         classes = classes_of(y, logits, classes, rows.of_logits)
-        words = ["fit", "--seed", plain(self.seed), "--json"]
+        seed = self._seed()
+        words = ["fit", "--seed", plain(seed), "--json"]
         if self.method is not None:
             words += ["--method", self.method]
         split = "paper" if groups is not None and self.split is None else self.split
@@ -197,7 +222,7 @@ class Calibrator(Routed):
             if "__" in name:
                 words += ["--set", f"{name.replace('__', '.')}={plain(value)}"]
         held = {"logits": logits, "labels": numbered(y, classes), "features": rows.features, "weights": sample_weight}
-        arrays = _whole(held, groups, split, self.seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}
+        arrays = _whole(held, groups, split, seed) if groups is not None else {f"cal_{key}": value for key, value in held.items()}
         with working(*arrays.values(), program=self.program) as (worker, folder):
             write(folder / "rows.npz", **arrays)
             self.result_ = json.loads(worker.ask(*words, "--in", folder / "rows.npz", "--out", folder / "run", "--onnx", folder / NETWORK))
@@ -213,14 +238,15 @@ class Calibrator(Routed):
             vars(self).pop(name, None)
         if rows.names is not None:
             self.n_features_in_, self.feature_names_in_ = len(rows.names), np.array(rows.names, dtype=object)
+        self.verdict_: judging.Verdict | None = None
         self.fitted_on_ = None if soft(y) else (logits, y, rows.features)
         return self
 
-    def compare(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None, groups: Rows = None, *, methods: typing.Sequence[str] = ("nc",), folds: int = 5) -> judging.Comparison:
+    def compare(self, X: Rows, y: Rows = None, features: Rows = None, sample_weight: Rows = None, groups: Rows = None, *, classes: Rows = None, methods: typing.Sequence[str] = ("nc",), folds: int = 5) -> judging.Comparison:
         """Whether the method helps, on one labelled set: cross-fitted beside other methods, as calibra compare --folds.
 
-        Every row is predicted by fits to the other folds, and the interval of the verdict counts the rows that these share. Nothing
-        is kept: this calibrator is fitted, or not, as it was.
+        Every row is predicted by fits to the other folds, and the interval of the verdict counts the rows that these share. This
+        calibrator is fitted, or not, as it was; verdict_ keeps the verdict.
 
         Parameters
         ----------
@@ -232,6 +258,8 @@ class Calibrator(Routed):
         sample_weight : array of N numbers, or None
         groups : array of N, or None
             Rows of one group are in one fold, and are one observation.
+        classes : array of C, or None
+            As for fit.
         methods : names of methods beside this one
             "nc" is the classifier as it is. A Calibrator without a method is compared as the command does by default.
         folds : int
@@ -252,7 +280,7 @@ class Calibrator(Routed):
         rows = parts(X, features, self.features)
         y = rows.labels if y is None else y
         logits = columns(rows.logits, scores=self.scores)
-        words = ["compare", "--folds", plain(folds), "--seeds", plain(self.seed), "--json", *_scores(of_single(rows.logits, self.scores))]
+        words = ["compare", "--folds", plain(folds), "--seeds", plain(self._seed()), "--json", *_scores(of_single(rows.logits, self.scores))]
         if self.method is not None:
             words += ["--methods", ",".join(dict.fromkeys([*methods, self.method]))]
             words += [word for name, value in self.get_params().items() if "__" in name for word in ("--set", f"{self.method}.{name.replace('__', '.')}={plain(value)}")]
@@ -260,13 +288,14 @@ class Calibrator(Routed):
             words += ["--split", self.split]
         if groups is not None:
             words += ["--whole-groups"]
-        arrays = {"logits": logits, "labels": numbered(y, classes_of(y, logits, names=rows.of_logits)), "features": rows.features, "weights": sample_weight, "groups": groups}
+        arrays = {"logits": logits, "labels": numbered(y, classes_of(y, logits, classes, rows.of_logits)), "features": rows.features, "weights": sample_weight, "groups": groups}
         with working(*arrays.values(), program=self.program) as (worker, folder):
             write(folder / "rows.npz", **{f"test_{key}": value for key, value in arrays.items()})
             report = json.loads(worker.ask(*words, "--in", folder / "rows.npz", "--out", folder / "comparison"))
             page = (folder / "comparison" / "report.html").read_text(encoding="utf-8")
         report.pop("out")
-        return judging.Comparison(judging.Verdict.of(report["verdict"]), report["methods"], report, page)
+        self.verdict_ = judging.Verdict.of(report["verdict"])
+        return judging.Comparison(self.verdict_, report["methods"], report, page)
 
     def __getstate__(self) -> dict[str, typing.Any]:
         """All but the rows of the fit, which predict_sets falls back on, and what was warned of."""
@@ -381,12 +410,15 @@ class Calibrator(Routed):
         array of N×C truth values
         """
         self._fitted()
+        if not 0 < level < 1:
+            raise InputError(f"level is {level}; it must lie between 0 and 1")
         rows = self._parts(X, features)
         part = "val" if held_out is not None else "cal"
         if held_out is None and (held_out := vars(self).get("fitted_on_")) is None:
             raise InputError("this Calibrator does not know the rows of its fit, or their labels are soft; hand over held_out=(logits, y, features)")
-        other, y, *more_of_them = held_out
-        those = more_of_them[0] if more_of_them else None
+        if len(held_out) not in (2, 3):
+            raise InputError(f"held_out has {len(held_out)} parts; it must be (logits, y) or (logits, y, features)")
+        other, y, those = (*held_out, None)[:3]
         apart = self._parts(other, those) if part == "val" else Parts(other, those, None, None, None)
         more = {f"{part}_logits": self._columns(apart.logits), f"{part}_labels": numbered(y, self.classes_), f"{part}_features": apart.features}
         return self._applied(rows.logits, rows.features, f"--sets={level}", **more)["sets"].astype(bool)
@@ -485,7 +517,7 @@ class Calibrator(Routed):
         """
         folder = pathlib.Path(folder)
         if not (folder / "model.safetensors").is_file():
-            raise InputError(f"{folder}: holds no model.safetensors; name a folder that save or calibra fit wrote")
+            raise InputError(f"{folder} holds no model.safetensors; name a folder that save or calibra fit wrote")
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         kept: dict[str, typing.Any] = {"params": {"method": config["method"], "seed": config["seed"]}, "classes": list(range(config["classes"]))}
         files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
@@ -503,10 +535,39 @@ class Calibrator(Routed):
             self.feature_names_in_ = np.array(kept["names"], dtype=object)
         return self
 
+    @property
+    def weights_(self) -> dict[str, Array]:
+        """The numbers that were fitted, by their names in the model file."""
+        if "run_" not in vars(self):
+            raise AttributeError("this Calibrator is not fitted yet; weights_ and temperature_ are there after fit")
+        return tensors(self.run_["model.safetensors"], lambda name: not name.startswith(INPUTS))
+
+    @property
+    def temperature_(self) -> float:
+        """The temperature of a method that has one."""
+        weights = self.weights_
+        if list(weights) not in (["temperature"], ["temperature/log"]):
+            raise AttributeError("temperature_ is there after the fit of a method with one temperature, such as ts; weights_ has the numbers of every method")
+        ((name, value),) = weights.items()
+        return float(np.exp(value[0]) if name.endswith("log") else value[0])
+
+    def _seed(self) -> int:
+        """The seed of a fit; each fit of a RandomState or a Generator draws one."""
+        name, said = ("seed", self.seed) if self.random_state is None else ("random_state", self.random_state)
+        draw = getattr(said, "integers", None) or getattr(said, "randint", None)
+        if not isinstance(said, (int, np.integer)) and draw is None or isinstance(said, (int, np.integer)) and said < 0:
+            raise InputError(f"{name} is {said!r}; it must be a whole number of 0 or more")
+        if name == "random_state" and self.seed != UNSAID["seed"]:
+            raise InputError(f"seed is {self.seed} and random_state is given too; they are two names of one parameter, so leave out one")
+        return int(said if draw is None else draw(1 << 31))
+
     def _parts(self, X: Rows, features: Rows) -> Parts:
         """X as logits and features; a fitted Calibrator takes the columns of a frame by the names of the fit."""
         names = vars(self).get("feature_names_in_")
-        return parts(X, features, self.features, None if names is None else names.tolist())
+        said = parts(X, features, self.features, None if names is None else names.tolist())
+        if said.features is not None and len(said.features) != len(said.logits):
+            raise InputError(f"features has {len(said.features)} rows and logits has {len(said.logits)}; they must be of the same rows")
+        return said
 
     def _applied(self, logits: Rows, features: Rows, *words: str, **more: Rows) -> dict[str, Array]:
         """The arrays that calibra apply writes of these rows; it warns of each cause once."""
@@ -518,7 +579,7 @@ class Calibrator(Routed):
             self._told().add(cause)
             if key == "shift":
                 sentence += " (accept_shift=True if they are right, accept_shift=False to refuse such rows)"
-            warnings.warn(sentence, CalibraWarning, stacklevel=4)
+            warn(sentence)
         return arrays
 
     def _noted(self, logits: Rows, features: Rows, *words: str, **more: Rows) -> tuple[dict[str, Array], list[tuple[str, str]]]:
@@ -561,14 +622,13 @@ class Calibrator(Routed):
                         worker.ask("export", "--model", folder / "run", "--onnx", folder / NETWORK, "--numbers", "float64")
                         self.network_ = Network((folder / NETWORK).read_bytes(), self.scores_, self.floor_)
                     except InputError as refused:
-                        warnings.warn(f"no network is written: {refused}", CalibraWarning, stacklevel=3)
+                        warn(f"no network is written: {refused}")
                         self.network_ = None
         return self.network_
 
     def _remember(self) -> None:
         """What the rows of the fit were, and what their probabilities below it were read as, from the model file."""
-        model = self.run_["model.safetensors"]
-        known = json.loads(model[8 : 8 + int.from_bytes(model[:8], "little")])["__metadata__"]
+        known = metadata(self.run_["model.safetensors"])
         self.scores_, self.floor_ = known.get("scores", "logits"), float(known.get("floor", 1e-12))
 
     def _unpack(self, folder: pathlib.Path) -> None:
@@ -582,9 +642,9 @@ class Calibrator(Routed):
         return self
 
     def _repr_html_(self) -> str:
-        """What the fit says: the card of a notebook, with the command's page to unfold."""
+        """What the fit says: the card of a notebook, with the command's page to unfold; scikit-learn's diagram before it."""
         if not self.__sklearn_is_fitted__():
-            return card(repr(self), ["It is not fitted yet."])
+            return super()._repr_html_()
         config, said = json.loads(self.run_["config.json"]), self.result_ if hasattr(self, "result_") else {}
         lines = [said["verdict"]["sentence"], *said["verdict"]["why"]] if "verdict" in said else []
         lines += [said["classifier_kept"]] if "classifier_kept" in said else []
@@ -603,6 +663,17 @@ class Calibrator(Routed):
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
         return Tags(estimator_type="classifier", target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(), input_tags=InputTags())
+
+
+def _unknown(name: str, program: str | os.PathLike[str] | None) -> str:
+    """Why a name is no parameter and no setting, with the nearest that is one; "" where it is. A program of its own has settings of its own."""
+    known = [*UNSAID, *Settings.__annotations__]
+    if name in known or "__" in name and program is not None:
+        return ""
+    near = [setting for setting in known if setting.endswith(f"__{name}")] or difflib.get_close_matches(name, known, 1, 0.7)
+    if near:
+        return f"do you mean {' or '.join(map(repr, near[:4]))}?"
+    return f"there are {', '.join(UNSAID)}, and the settings that localcal.settings(method) lists, such as codebook__slots"
 
 
 def _whole(held: dict[str, Rows], groups: Rows, split: str | None, seed: int) -> dict[str, Rows]:

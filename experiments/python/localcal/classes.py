@@ -170,8 +170,10 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
         if levels.dtype.kind != "U" or getattr(y.dtype, "ordered", True):  # those of polars' Enum are
             return typing.cast(Array, levels)
     if found.dtype.kind == "f":
+        if (missing := np.flatnonzero(np.isnan(values))).size:
+            raise InputError(f"y holds nan at row {missing[0]}; leave out the rows without a label")
         if (strange := values[(values != np.floor(values)) | ~np.isfinite(values)]).size:
-            raise InputError(f"y is continuous: it holds {strange[0]} at row {np.flatnonzero((values == strange[0]) | np.isnan(values))[0]}; it must hold a class for each row. Unknown label type: continuous")
+            raise InputError(f"y is continuous: it holds {strange[0]} at row {np.flatnonzero(values == strange[0])[0]}; it must hold a class for each row. Unknown label type: continuous")
     if found.dtype.kind in "iubf":
         one = np.arange(1, count + 1)
         if len(found) and found[0] >= 1 and found[-1] == count:

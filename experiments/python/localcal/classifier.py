@@ -56,6 +56,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         The outputs of a callable or a layer differ from fold to fold, so these need ensemble=True or cv="prefit".
     seed : int
         Seed of the method's draws.
+    random_state : int, RandomState, Generator or None
+        scikit-learn's name of seed, in its place where it is given.
     n_jobs : int or None
         Folds whose estimators are fitted at a time, as joblib counts them: None is 1, and -1 a fold for each core.
     scores : str or None
@@ -93,12 +95,14 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         ensemble: bool = False,
         latent: typing.Any = None,
         seed: int = 0,
+        random_state: typing.Any = None,
         n_jobs: int | None = None,
         scores: str | None = None,
         settings: dict[str, typing.Any] | None = None,
     ) -> None:
         self.estimator, self.method, self.cv, self.ensemble = estimator, method, cv, ensemble
-        self.latent, self.seed, self.n_jobs, self.scores, self.settings = latent, seed, n_jobs, scores, settings
+        self.latent, self.seed, self.random_state, self.n_jobs = latent, seed, random_state, n_jobs
+        self.scores, self.settings = scores, settings
 
     def fit(self, X: Rows, y: Rows, sample_weight: Rows = None, groups: Rows = None, **params: typing.Any) -> CalibratedClassifier:
         """Fits the estimator, unless it is fitted, and the calibrator.
@@ -122,7 +126,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             Itself.
         """
         if y is None:
-            raise InputError("requires y to be passed, but the target y is None")
+            raise InputError("fit requires y to be passed, but the target y is None")
         estimator = self._base()
         y, (X,) = column_or_1d(y, warn=True), indexable(X)
         if sample_weight is not None and (sample_weight := np.asarray(sample_weight)).shape != y.shape:
@@ -263,7 +267,9 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             one.scale = max(1.0, float(np.abs(scores[np.isfinite(scores)]).max(initial=0)) / LARGEST)
         settings = {key.replace(".", "__"): value for key, value in (self.settings or {}).items()}
         method = NAMES.get(self.method or "", self.method)
-        model = Calibrator(method, seed=self.seed, accept_shift=True, scores=said, **settings)
+        model = Calibrator(
+            method, seed=self.seed, random_state=self.random_state, accept_shift=True, scores=said, **settings
+        )
         labels, classes = np.searchsorted(columns, of("labels")), np.arange(len(columns))
         one.calibrator = model.fit(scores / one.scale, labels, of("features"), sample_weight=of("weight"), classes=classes)
         return one

@@ -4,11 +4,11 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
-import re
 import shutil
 import sys
 import sysconfig
 import typing
+import warnings
 
 import numpy as np
 
@@ -69,6 +69,14 @@ class CalibraWarning(UserWarning):
     """
 
 
+def warn(sentence: str) -> None:
+    """A CalibraWarning that names the line of the caller of this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "localcal":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(sentence, CalibraWarning, stacklevel=level)
+
+
 def binary(program: str | os.PathLike[str] | None = None) -> str:
     """The command that came with this package; program or the environment variable CALIBRA names another."""
     if named := program or os.environ.get("CALIBRA"):
@@ -86,28 +94,6 @@ def binary(program: str | os.PathLike[str] | None = None) -> str:
     if found := shutil.which("calibra"):
         return found
     raise FileNotFoundError("the command calibra is not there; install the wheel of this platform, or name the binary in the environment variable CALIBRA")
-
-
-# Words of the command and those of a caller of this package, who knows neither its files nor its flags.
-SPOKEN = [
-    (r"\b(?:of )?(?:rows|predictions|features)\.npz:? ", ""),
-    (r"^has no (?:cal|test|val)_features(?! that the default).*", "the method needs features and the rows have none; pass features=…, or name columns of X by the parameter features"),
-    (r"\b(?:cal|val|test)_(logits|features|groups)\b", r"\1"),
-    (r"\b(?:(?:cal|val|test)_)?labels (?=hold|has|say|name)", "y "),
-    (r"\b(?:(?:cal|val|test)_)?weights (?=hold|has|must)", "sample_weight "),
-    (r"--(logits|probabilities|log-probabilities)\b", r'scores="\1"'),
-    (r"--scores: must", "scores must"),
-    (r"--scores ([a-z-]+)", r'scores="\1"'),
-    (r"--accept-shift\b", "accept_shift=True"),
-    (r"--features F\.npz", "features=…"),
-]
-
-
-def spoken(sentence: str) -> str:
-    """A sentence of the command about rows that this package handed over, in words of its callers."""
-    for said, words in SPOKEN:
-        sentence = re.sub(said, words, sentence)
-    return sentence
 
 
 def array(values: typing.Any, name: str) -> np.ndarray[typing.Any, np.dtype[typing.Any]]:
@@ -144,5 +130,7 @@ def flags(values: dict[str, typing.Any]) -> list[str]:
 
 
 def plain(value: object) -> str:
-    """A value as the command takes it."""
+    """A value as the command takes it, and a list with commas."""
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return ",".join(map(plain, value))
     return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)

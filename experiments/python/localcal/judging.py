@@ -10,6 +10,7 @@ import typing
 from localcal.card import card
 from localcal.classes import classes_of, columns, numbered, single
 from localcal.command import array, flags, write
+from localcal.spoken import called
 from localcal.tables import Rows, column_names, single_column
 from localcal.worker import working
 
@@ -123,14 +124,14 @@ class Verdict:
     why : list of str
         The lines below the sentence.
     commands : list of str
-        Those that do what it says.
+        Calls that do what it says; X and y stand for the logits and labels.
     cause : str
         Of what is wrong: "none", "overall", "region", "group", "class", "label-shift", "method" (the one asked for is worse than the
         classifier), "few-rows" or "other-rows" (than those that they should be).
     where : str
         It is wrong, in words, where that was sought.
     remedy : str
-        The command that does what a verdict "use" says.
+        The commands of a verdict "use" or "cannot tell yet", each in a line.
     notes : list of dict
         What is told of the rows besides, each with a key and a text.
 
@@ -178,7 +179,10 @@ class Verdict:
         >>> str(localcal.Verdict.of({**said, "say": "cannot tell yet", "method": "", "sentence": "Cannot tell yet.", "why": []}))
         'Cannot tell yet.'
         """
-        return cls(**{field.name: said[field.name] for field in dataclasses.fields(cls) if field.name in said})
+        of = {field.name: said[field.name] for field in dataclasses.fields(cls) if field.name in said}
+        of["commands"] = [called(command) for command in of.get("commands", [])]
+        of["remedy"] = "\n".join(of["commands"]) if of.get("remedy") else ""
+        return cls(**of)
 
     def __str__(self) -> str:
         return "\n".join([self.sentence, *self.why])

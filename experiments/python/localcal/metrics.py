@@ -692,6 +692,8 @@ def _top_gaps(sample: _Sample, bins: int) -> tuple[Array, Array]:
 
 def _gaps(sample: _Sample, bins: int) -> list[tuple[Array, Array]]:
     """For each column the weight of its bins of equal width, and Σ_{i∈B_b} w_i (p_i − q_i)."""
+    if bins < 1:
+        raise InputError(f"bins is {bins}; there must be at least one")
     classes = range(sample.p.shape[1])
     gaps = np.zeros((len(classes), 2, bins))
     for at in range(0, len(sample.p), BLOCK):  # whose arrays stay in the processor's cache

@@ -1,6 +1,7 @@
-"""What metadata routing of scikit-learn asks an estimator; it is imported where it is asked for."""
+"""What scikit-learn asks an estimator for metadata routing and in a notebook; it is imported where it is asked for."""
 from __future__ import annotations
 
+import html
 import typing
 
 Request = typing.Union[bool, None, str]
@@ -122,6 +123,14 @@ class Routed:
                 for name in names:
                     getattr(asked, method).add_request(param=name, alias=None)
         return asked
+
+    def _repr_html_(self) -> str:
+        """scikit-learn's diagram of the estimator, where that is there."""
+        try:
+            from sklearn.utils import estimator_html_repr
+        except ImportError:
+            return f"<pre>{html.escape(repr(self))}</pre>"
+        return typing.cast(str, estimator_html_repr(self))
 
     def _asked(self: Self, method: str, **requests: Request) -> Self:
         from sklearn import get_config

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import math
 import statistics
 import typing
 
 import numpy as np
 
+from localcal.safetensors import tensors
 from localcal.tables import Array
+
+INPUTS = "inputs/"  # before the names of tensors that say what the rows of the fit were like
 
 FEWEST, MOST = 30, 512  # rows of a batch that a glance takes
 
@@ -76,22 +78,6 @@ KINDS = {
 }  # notes of calibra apply by their keys
 
 
-def tensors(model: bytes, prefix: str) -> dict[str, Array]:
-    """The tensors of a safetensors file whose names begin so, without the beginning, in float64."""
-    end = 8 + int.from_bytes(model[:8], "little")
-    types = {"F64": "<f8", "F32": "<f4"}
-    found = {}
-    for name, about in json.loads(model[8:end]).items():
-        if name.startswith(prefix) and about.get("dtype") in types:
-            start, stop = about["data_offsets"]
-            found[name.removeprefix(prefix)] = (
-                np.frombuffer(model[end + start : end + stop], types[about["dtype"]])
-                .reshape(about["shape"])
-                .astype(np.float64)
-            )
-    return found
-
-
 def plain_rows(features: Array, rows: int) -> bool:
     """Whether features are a matrix of finite numbers with so many rows."""
     return (
@@ -110,7 +96,8 @@ class Glance:
     """
 
     def __init__(self, model: bytes) -> None:
-        self.of = tensors(model, "inputs/")
+        of = tensors(model, lambda name: name.startswith(INPUTS))
+        self.of = {name.removeprefix(INPUTS): values.astype(np.float64) for name, values in of.items()}
 
     def unlike(self, logits: Array, features: Array | None) -> set[tuple[str, str]]:
         """What is unlike the fit: the array, and how. logits are log-probabilities up to a constant of each row."""

@@ -17,11 +17,11 @@ import tempfile
 import threading
 import typing
 import uuid
-import warnings
 
 import numpy as np
 
-from localcal.command import CalibraWarning, FitError, InputError, binary, spoken, untraced
+from localcal.command import FitError, InputError, binary, untraced, warn
+from localcal.spoken import spoken
 
 _logger = logging.getLogger("localcal")  # of the command's notes
 CHECK = 4  # exit code of an apply whose verdict is to check the rows
@@ -90,13 +90,13 @@ class Worker:
         """What the command prints of these arguments; its warnings, errors and progress are those of Python."""
         printed, warned = self.hear(*args)
         for line in warned:
-            warnings.warn(line, CalibraWarning, stacklevel=3)
+            warn(line)
         return printed
 
     def hear(self, *args: object) -> tuple[str, list[str]]:
         """What the command prints of these arguments, and its warnings."""
         told: list[str] = []
-        reader = threading.Thread(target=_follow, args=(self._lines(), told), daemon=True)
+        reader = threading.Thread(target=_follow, args=(self._lines(), told, self._spoken), daemon=True)
         reader.start()
         try:
             self._send(args=[str(word) for word in args])
@@ -136,21 +136,15 @@ class Worker:
             yield line.decode("utf-8", "replace")
 
     def _said(self, printed: str, code: int, told: list[str]) -> tuple[str, list[str]]:
-        ours = self.folder is not None  # files and flags, of which the caller knows nothing
         if self.folder is not None:
-            within = str(self.folder) + os.sep
-            told = [line.replace(within, "") for line in told]
-            printed = printed.replace(json.dumps(within)[1:-1], "")  # of JSON, as it is asked for
+            printed = printed.replace(json.dumps(str(self.folder) + os.sep)[1:-1], "")  # of JSON, as it is asked for
         if code in (0, CHECK):
-            warned = [
-                line.removeprefix("calibra: ").removeprefix("warning: ")
+            return printed, [
+                self._spoken(line.removeprefix("calibra: ").removeprefix("warning: "))
                 for line in told
                 if line.startswith("calibra: ")
             ]
-            return printed, [spoken(line) for line in warned] if ours else warned
-        sentence = "\n".join(told[-1:]).removeprefix("calibra: ")
-        if ours:
-            sentence = spoken(sentence)
+        sentence = self._spoken("\n".join(told[-1:]).removeprefix("calibra: "))
         if code == 2:
             raise InputError(sentence)
         if code == INTERRUPTED:
@@ -158,6 +152,10 @@ class Worker:
         if code < 0:
             sentence = f"calibra was ended by signal {-code}"
         raise FitError(sentence or f"calibra ended with exit code {code}", code)
+
+    def _spoken(self, line: str) -> str:
+        """A line in the words of a caller, who does not know the files and flags of a request with a folder."""
+        return line if self.folder is None else spoken(line.replace(str(self.folder) + os.sep, ""))
 
     def begin(self, parent: str) -> None:
         """Makes a folder for the files of the next requests."""
@@ -246,8 +244,11 @@ def _memory(size: int) -> str | None:
     return MEMORY if free.f_bavail * free.f_frsize >= size else None
 
 
-def _follow(lines: collections.abc.Iterable[str], told: list[str]) -> None:
-    """Shows lines of progress as a bar, where tqdm is there, and keeps the others; it logs those that are no warning."""
+def _follow(
+    lines: collections.abc.Iterable[str], told: list[str], words: collections.abc.Callable[[str], str]
+) -> None:
+    """Shows lines of progress as a bar, where tqdm is there, and keeps the others; it logs, in words, those that are no
+    warning."""
     bar: typing.Any = None
     for line in lines:
         line = line.rstrip()
@@ -255,8 +256,8 @@ def _follow(lines: collections.abc.Iterable[str], told: list[str]) -> None:
         if not progress:
             if line:
                 told.append(line)
-            if line and not line.startswith("calibra: "):
-                _logger.info("%s", line)
+            if not line.startswith("calibra: ") and (note := words(line)):
+                _logger.info("%s", note)
             continue
         if bar is None:
             try:

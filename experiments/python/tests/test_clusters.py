@@ -48,17 +48,17 @@ def shares_cells(study, folder):
 
 def test_ray(model, all_at_once, tmp_path):
     ray = pytest.importorskip("ray")
-    import localcal.ray
+    import localcal.integrations.ray
 
     logits, y, p = all_at_once
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         table = ray.data.from_items([{"id": i, "label": int(y[i]), "logits": logits[i]} for i in range(len(y))])
-        said = localcal.ray.apply(model, table).materialize()
+        said = localcal.integrations.ray.apply(model, table).materialize()
         found = sorted(said.take_all(), key=lambda row: row["id"])
         assert np.array_equal(np.stack([row["probs"] for row in found]), p)
-        agree(localcal.ray.evaluate(said), p, y)
-        shares_cells(localcal.ray.study, tmp_path)
+        agree(localcal.integrations.ray.evaluate(said), p, y)
+        shares_cells(localcal.integrations.ray.study, tmp_path)
     finally:
         ray.shutdown()
 
@@ -67,16 +67,16 @@ def test_ray(model, all_at_once, tmp_path):
 def test_spark(model, all_at_once, monkeypatch, tmp_path):
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # of the workers, else the python3 of PATH, which may have no calibra
     sql = pytest.importorskip("pyspark.sql")
-    import localcal.spark
+    import localcal.integrations.spark
     import pandas
 
     logits, y, p = all_at_once
     spark = sql.SparkSession.builder.master("local[2]").config("spark.sql.execution.arrow.maxRecordsPerBatch", 5000).getOrCreate()
     try:
         table = spark.createDataFrame(pandas.DataFrame({"id": np.arange(len(y)), "label": y, "logits": list(logits)}))
-        said = localcal.spark.apply(model, table).cache()
+        said = localcal.integrations.spark.apply(model, table).cache()
         assert np.abs(np.stack(said.toPandas().sort_values("id")["probs"]) - p).max() < 1e-12
-        agree(localcal.spark.evaluate(said), p, y)
-        shares_cells(localcal.spark.study, tmp_path)
+        agree(localcal.integrations.spark.evaluate(said), p, y)
+        shares_cells(localcal.integrations.spark.study, tmp_path)
     finally:
         spark.stop()

@@ -2,6 +2,8 @@
 import doctest
 import importlib
 import inspect
+import pathlib
+import re
 import shutil
 import sys
 import warnings
@@ -9,7 +11,7 @@ import warnings
 import pytest
 
 # What each public module needs beyond the package's own dependencies.
-NEEDED = {"localcal": ["sklearn", "matplotlib"], "localcal.metrics": [], "localcal.probmetrics": ["torch", "probmetrics"], "localcal.torch": ["torch", "onnx"], "localcal.tracking": ["mlflow", "wandb"], "localcal.ray": ["ray.data"], "localcal.spark": ["pyspark", "pandas"]}
+NEEDED = {"localcal": ["sklearn", "matplotlib"], "localcal.metrics": [], "localcal.integrations.probmetrics": ["torch", "probmetrics"], "localcal.torch": ["torch", "onnx"], "localcal.integrations.tracking": ["mlflow", "wandb"], "localcal.integrations.ray": ["ray.data"], "localcal.integrations.spark": ["pyspark", "pandas"]}
 
 # Of numpydoc.validate: no docs, sections of other names or in another order, no summary; a parameter that is not documented, not
 # there, out of order, or without its type; nothing about what is returned; no example.
@@ -51,7 +53,7 @@ def test_docs_are_numpydocs(name):
 @pytest.mark.parametrize("name", NEEDED)
 def test_examples(name, monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # of Spark's workers
-    if name == "localcal.spark" and not shutil.which("java"):
+    if name == "localcal.integrations.spark" and not shutil.which("java"):
         pytest.skip("Spark needs a Java")
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     with warnings.catch_warnings():
@@ -61,3 +63,13 @@ def test_examples(name, monkeypatch):
                 for example in finder.find(of, path, module=inspect.getmodule(of)):
                     runner.run(example)
     assert runner.tries > 0 and runner.failures == 0
+
+
+def test_the_readmes_first_lines(tmp_path, monkeypatch):
+    """They run as they stand, and write into the folder that they name."""
+    pytest.importorskip("sklearn")
+    monkeypatch.chdir(tmp_path)
+    text = (pathlib.Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    exec(lines, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]

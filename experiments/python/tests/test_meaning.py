@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import localcal
-from localcal.command import array, spoken
+from localcal.command import array
+from localcal.spoken import spoken
 from test_calibra import rows
 
 LOGITS, Y, FEATURES = rows(1, 300)

@@ -11,8 +11,8 @@ from probmetrics.distributions import CategoricalProbs
 from probmetrics.metrics import Metrics
 from sklearn.base import clone
 
-import localcal.probmetrics
-from localcal.probmetrics import Calibrated
+import localcal.integrations.probmetrics
+from localcal.integrations.probmetrics import Calibrated
 from test_calibra import rows
 
 
@@ -65,7 +65,7 @@ def test_the_improvements_of_compare_are_calarenas(tmp_path):
 
 def test_calarena_takes_them():
     """Its runner calls fit(p, y) and predict_proba(p) of what a factory makes; binary problems have one column too."""
-    factories = localcal.probmetrics.CUSTOM_CALIBRATORS
+    factories = localcal.integrations.probmetrics.CUSTOM_CALIBRATORS
     assert {"calibra ts", "calibra sm", "calibra ir", "calibra venn-abers"} <= set(factories) and "calibra vq" not in factories
     for name in ("calibra ts", "calibra ir"):
         one, two = factories[name](), factories[name]()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import localcal
-import localcal.tracking
+import localcal.integrations.tracking
 from test_calibra import CAL, TEST
 
 
@@ -24,15 +24,15 @@ def folders(tmp_path_factory):
 
 
 def test_what_a_folder_holds(folders, tmp_path):
-    fit = localcal.tracking.read(folders / "fit")
+    fit = localcal.integrations.tracking.read(folders / "fit")
     assert fit.parameters["method"] == "vq" and fit.parameters["optim.epochs"] == 5 and fit.model
     assert fit.metrics == json.loads((folders / "fit" / "metrics.json").read_text())["metrics"]
     assert len({epoch for epoch, _ in fit.losses}) == 5
-    both = localcal.tracking.read(folders / "compare")
+    both = localcal.integrations.tracking.read(folders / "compare")
     assert both.parameters == {"methods": "nc,ts", "seeds": "42,43"} and not both.model and len(both.files) > 8
     assert both.metrics["ts/nll"] < both.metrics["nc/nll"]
     with pytest.raises(localcal.InputError, match="neither config.json nor results.csv"):
-        localcal.tracking.read(tmp_path)
+        localcal.integrations.tracking.read(tmp_path)
 
 
 def test_mlflow(folders, tmp_path, monkeypatch):
@@ -43,8 +43,8 @@ def test_mlflow(folders, tmp_path, monkeypatch):
     mlflow.set_experiment("calibrated")
     client = mlflow.MlflowClient()
 
-    run = client.get_run(localcal.tracking.log_run(folders / "fit"))
-    wrote = localcal.tracking.read(folders / "fit")
+    run = client.get_run(localcal.integrations.tracking.log_run(folders / "fit"))
+    wrote = localcal.integrations.tracking.read(folders / "fit")
     assert run.info.status == "FINISHED" and run.data.params == {name: str(value) for name, value in wrote.parameters.items()}
     assert {name: value for name, value in run.data.metrics.items() if "/" not in name} == wrote.metrics
     curve = client.get_metric_history(run.info.run_id, "divide/loss")
@@ -57,13 +57,13 @@ def test_mlflow(folders, tmp_path, monkeypatch):
     assert np.array_equal(loaded.predict({"logits": TEST[0], "features": TEST[2]}), p)
     pandas = pytest.importorskip("pandas")
     with mlflow.start_run() as mine:
-        assert localcal.tracking.log_run(folders / "frame") == mine.info.run_id
+        assert localcal.integrations.tracking.log_run(folders / "frame") == mine.info.run_id
     loaded = mlflow.pyfunc.load_model(f"runs:/{mine.info.run_id}/model")
     frame = pandas.DataFrame(np.hstack([TEST[0], TEST[2]]), columns=[f"c{k}" for k in range(12)])
     assert np.array_equal(loaded.predict(frame), localcal.Calibrator.load(folders / "frame").predict_proba(frame))
 
-    run = client.get_run(localcal.tracking.log_run(folders / "compare", name="both"))
-    assert run.data.metrics == pytest.approx(localcal.tracking.read(folders / "compare").metrics) and run.info.run_name == "both"
+    run = client.get_run(localcal.integrations.tracking.log_run(folders / "compare", name="both"))
+    assert run.data.metrics == pytest.approx(localcal.integrations.tracking.read(folders / "compare").metrics) and run.info.run_name == "both"
     assert [a.path for a in client.list_artifacts(run.info.run_id, "figures") if a.path.endswith("png")]
 
 
@@ -74,11 +74,11 @@ def test_wandb(folders, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("WANDB_CACHE_DIR", str(tmp_path / "cache"))
     for folder in ("fit", "compare"):
-        name = localcal.tracking.log_wandb(folders / folder)
+        name = localcal.integrations.tracking.log_wandb(folders / folder)
         wandb.teardown()  # a run that is finished may still be written by wandb's own process; this waits for its end
         (file,) = tmp_path.glob(f"wandb/offline-run-*-{name}/run-{name}.wandb")
         found = summary(wandb, file)
-        for metric, value in localcal.tracking.read(folders / folder).metrics.items():
+        for metric, value in localcal.integrations.tracking.read(folders / folder).metrics.items():
             assert found[metric] == value
         assert ("divide/loss" in found) == (folder == "fit")
 

@@ -7,6 +7,7 @@ import zipfile
 
 import pytest
 
+PACKAGE = pathlib.Path(__file__).parents[1] / "localcal"
 DIST = pathlib.Path(os.environ.get("CALIBRA_WHEELS", pathlib.Path(__file__).parents[3] / "dist"))
 WHEELS = sorted(DIST.glob("localcal-*.whl"))
 
@@ -48,7 +49,7 @@ def test_it_holds_the_package_and_the_binary(path, tmp_path):
         assert wheel.testzip() is None
         names = wheel.namelist()
         modules = {n for n in names if n.startswith("localcal/")}
-        assert modules == {f"localcal/{path.name}" for path in (pathlib.Path(__file__).parents[1] / "localcal").iterdir() if path.is_file()}
+        assert modules == {path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.rglob("*") if path.suffix in (".py", ".typed")}
         (script,) = [n for n in names if ".data/scripts/" in n]
         assert script.endswith("/scripts/" + name)
         binary = wheel.read(script)

@@ -2,9 +2,9 @@
 
     pip install "mlflow>=3"                      # or wandb
 
-    import localcal.tracking
-    localcal.tracking.log_run("runs/mixture")     # MLflow: the active run, or one of its own
-    localcal.tracking.log_wandb("runs/mixture")   # Weights & Biases, offline unless mode says otherwise
+    import localcal.integrations.tracking
+    localcal.integrations.tracking.log_run("runs/mixture")     # MLflow: the active run, or one of its own
+    localcal.integrations.tracking.log_wandb("runs/mixture")   # Weights & Biases, offline unless mode says otherwise
 
 A folder comes from `calibra fit` or `Calibrator.save`, or from `calibra compare` or `study`. A fit logs parameters,
 metrics, losses of epochs, the page and the model. A comparison logs each method's mean metrics, figures and
@@ -110,7 +110,7 @@ def log_run(folder: str | os.PathLike[str], *, name: str | None = None, model: s
 
     Examples
     --------
-    >>> import tempfile, numpy as np, localcal, localcal.tracking
+    >>> import tempfile, numpy as np, localcal, localcal.integrations.tracking
     >>> y = np.arange(300) % 3
     >>> model = localcal.Calibrator("ts").fit(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y)
 
@@ -119,7 +119,7 @@ def log_run(folder: str | os.PathLike[str], *, name: str | None = None, model: s
     ...     mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
     ...     _ = mlflow.set_experiment(experiment_id=mlflow.create_experiment("example", f"{folder}/artifacts"))
     ...     model.save(f"{folder}/model")
-    ...     mlflow.get_run(localcal.tracking.log_run(f"{folder}/model")).data.params["method"]
+    ...     mlflow.get_run(localcal.integrations.tracking.log_run(f"{folder}/model")).data.params["method"]
     'ts'
     """
     import mlflow
@@ -153,7 +153,7 @@ def _log_model(mlflow: typing.Any, wrote: Written, name: str) -> None:
             self.calibrator = Calibrator.load(context.artifacts["run"])
 
         def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # MLflow reads types as a schema
-            from localcal.tracking import predicted
+            from localcal.integrations.tracking import predicted
 
             return predicted(self.calibrator, model_input)
 
@@ -186,13 +186,13 @@ def log_wandb(folder: str | os.PathLike[str], *, mode: typing.Literal["offline",
 
     Examples
     --------
-    >>> import tempfile, numpy as np, localcal, localcal.tracking
+    >>> import tempfile, numpy as np, localcal, localcal.integrations.tracking
     >>> y = np.arange(300) % 3
     >>> model = localcal.Calibrator("ts").fit(4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3], y)
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(f"{folder}/model")
-    ...     isinstance(localcal.tracking.log_wandb(f"{folder}/model", mode="disabled", dir=folder), str)
+    ...     isinstance(localcal.integrations.tracking.log_wandb(f"{folder}/model", mode="disabled", dir=folder), str)
     True
     """
     import wandb

@@ -2,10 +2,10 @@
 
     pip install pyspark pandas pyarrow            # and a Java, 17 or later
 
-    import localcal.spark
-    said = localcal.spark.apply("runs/mixture", table, features="features")
-    localcal.spark.evaluate(said)
-    localcal.spark.study("main", "--data", "letter", out="/shared/runs/main")
+    import localcal.integrations.spark
+    said = localcal.integrations.spark.apply("runs/mixture", table, features="features")
+    localcal.integrations.spark.evaluate(said)
+    localcal.integrations.spark.study("main", "--data", "letter", out="/shared/runs/main")
 
 Workers need this package. Batches are of spark.sql.execution.arrow.maxRecordsPerBatch rows. The probabilities are those
 of the command within 1e-12, as products of other batches round otherwise; studies have its bytes.
@@ -47,7 +47,7 @@ def apply(model: str | os.PathLike[str], table: typing.Any, *, logits: str = "lo
 
     Examples
     --------
-    >>> import tempfile, numpy as np, localcal, localcal.spark
+    >>> import tempfile, numpy as np, localcal, localcal.integrations.spark
     >>> from pyspark.sql import SparkSession
     >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
     >>> y = np.arange(300) % 3
@@ -55,7 +55,7 @@ def apply(model: str | os.PathLike[str], table: typing.Any, *, logits: str = "lo
     >>> table = spark.createDataFrame([(row.tolist(),) for row in logits[:1]], ["logits"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     localcal.Calibrator("ts").fit(logits, y).save(folder)
-    ...     said = localcal.spark.apply(folder, table).collect()
+    ...     said = localcal.integrations.spark.apply(folder, table).collect()
     >>> np.round(said[0]["probs"], 2)
     array([0.1, 0.8, 0.1])
     >>> spark.stop()
@@ -91,11 +91,11 @@ def evaluate(table: typing.Any, *, probs: str = "probs", labels: str = "label", 
 
     Examples
     --------
-    >>> import localcal.spark
+    >>> import localcal.integrations.spark
     >>> from pyspark.sql import SparkSession
     >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
     >>> rows = spark.createDataFrame([(k, k % 2, [0.75, 0.25]) for k in range(200)], ["id", "label", "probs"])
-    >>> round(localcal.spark.evaluate(rows)["nll"].value, 4)
+    >>> round(localcal.integrations.spark.evaluate(rows)["nll"].value, 4)
     0.837
     >>> spark.stop()
     """
@@ -125,11 +125,11 @@ def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | N
 
     Examples
     --------
-    >>> import tempfile, localcal.spark
+    >>> import tempfile, localcal.integrations.spark
     >>> from pyspark.sql import SparkSession
     >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     said = localcal.spark.study("main", "--data", "letter", "--methods", "nc,ts", "--seeds", 1, out=folder)
+    ...     said = localcal.integrations.spark.study("main", "--data", "letter", "--methods", "nc,ts", "--seeds", 1, out=folder)
     >>> "2 of 2 cells" in said
     True
     >>> spark.stop()

@@ -3,7 +3,7 @@
 CalArena (github.com/probkit/CalArena) reads custom_calibrators.py; this line in it registers all methods that need no
 features:
 
-    from localcal.probmetrics import CUSTOM_CALIBRATORS
+    from localcal.integrations.probmetrics import CUSTOM_CALIBRATORS
 
     python run_benchmark.py --benchmark tabrepo-multiclass --calibrator "calibra sm"
 
@@ -41,7 +41,7 @@ class Calibrated(Base):  # type: ignore[misc]  # seen without types
     Examples
     --------
     >>> import numpy as np
-    >>> from localcal.probmetrics import Calibrated
+    >>> from localcal.integrations.probmetrics import Calibrated
     >>> p = np.array([[0.9, 0.1], [0.2, 0.8]] * 50)
     >>> Calibrated("ts").fit(p, np.array([0, 1, 0, 0] * 25)).predict_proba(p[:1]).round(2)
     array([[0.85, 0.15]])
@@ -52,7 +52,8 @@ class Calibrated(Base):  # type: ignore[misc]  # seen without types
         self.method, self.seed, self.settings = method, seed, settings
 
     def _fit_impl(self, X: Array, y: Array) -> None:
-        self.calibrator_ = Calibrator(self.method, seed=self.seed, **(self.settings or {})).fit(X, np.asarray(y).astype(np.int64))
+        settings: dict[str, typing.Any] = self.settings or {}
+        self.calibrator_ = Calibrator(self.method, seed=self.seed, **settings).fit(X, np.asarray(y).astype(np.int64))
 
     def _predict_proba_impl(self, X: Array) -> Array:
         return self.calibrator_.predict_proba(X)
@@ -68,7 +69,7 @@ def custom_calibrators() -> dict[str, collections.abc.Callable[[], Calibrated]]:
 
     Examples
     --------
-    >>> from localcal.probmetrics import custom_calibrators
+    >>> from localcal.integrations.probmetrics import custom_calibrators
     >>> custom_calibrators()["calibra ts"]()
     Calibrated(method='ts')
     """
@@ -79,4 +80,4 @@ def custom_calibrators() -> dict[str, collections.abc.Callable[[], Calibrated]]:
 def __getattr__(name: str) -> typing.Any:
     if name == "CUSTOM_CALIBRATORS":  # asks the command, so only who wants it
         return custom_calibrators()
-    raise AttributeError(f"module 'localcal.probmetrics' has no attribute {name!r}")
+    raise AttributeError(f"module 'localcal.integrations.probmetrics' has no attribute {name!r}")

@@ -2,10 +2,10 @@
 
     pip install "ray[data]"
 
-    import localcal.ray
-    said = localcal.ray.apply("runs/mixture", ray.data.read_parquet("rows"), features="features")
-    localcal.ray.evaluate(said)
-    localcal.ray.study("main", "--data", "letter", out="/shared/runs/main")
+    import localcal.integrations.ray
+    said = localcal.integrations.ray.apply("runs/mixture", ray.data.read_parquet("rows"), features="features")
+    localcal.integrations.ray.evaluate(said)
+    localcal.integrations.ray.study("main", "--data", "letter", out="/shared/runs/main")
 
 Workers need this package. Their results have the same bytes as the command's: it also computes batches of this size.
 """
@@ -62,12 +62,12 @@ def apply(model: str | os.PathLike[str], rows: typing.Any, *, logits: str = "log
 
     Examples
     --------
-    >>> import tempfile, numpy as np, ray, localcal, localcal.ray
+    >>> import tempfile, numpy as np, ray, localcal, localcal.integrations.ray
     >>> y = np.arange(300) % 3
     >>> logits = 4 * np.eye(3)[(y + (np.arange(300) % 5 == 0)) % 3]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     localcal.Calibrator("ts").fit(logits, y).save(folder)
-    ...     said = localcal.ray.apply(folder, ray.data.from_numpy(logits), logits="data").take(1)
+    ...     said = localcal.integrations.ray.apply(folder, ray.data.from_numpy(logits), logits="data").take(1)
     >>> said[0]["probs"].round(2)
     array([0.1, 0.8, 0.1])
     >>> ray.shutdown()
@@ -94,9 +94,9 @@ def evaluate(rows: typing.Any, *, probs: str = "probs", labels: str = "label", *
 
     Examples
     --------
-    >>> import ray, localcal.ray
+    >>> import ray, localcal.integrations.ray
     >>> rows = ray.data.from_items([{"id": k, "label": k % 2, "probs": [0.75, 0.25]} for k in range(200)])
-    >>> round(localcal.ray.evaluate(rows)["nll"].value, 4)
+    >>> round(localcal.integrations.ray.evaluate(rows)["nll"].value, 4)
     0.837
     >>> ray.shutdown()
     """
@@ -128,9 +128,9 @@ def study(name: str, *words: object, out: str | os.PathLike[str], tasks: int | N
 
     Examples
     --------
-    >>> import tempfile, ray, localcal.ray
+    >>> import tempfile, ray, localcal.integrations.ray
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     said = localcal.ray.study("main", "--data", "letter", "--methods", "nc,ts", "--seeds", 1, out=folder, tasks=1)
+    ...     said = localcal.integrations.ray.study("main", "--data", "letter", "--methods", "nc,ts", "--seeds", 1, out=folder, tasks=1)
     >>> "2 of 2 cells" in said
     True
     >>> ray.shutdown()
