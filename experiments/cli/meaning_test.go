@@ -61,7 +61,9 @@ func TestFilesOfPredictions(t *testing.T) {
 		isNear(t, name+": accuracy", e.Metrics["accuracy"].Value, .675, 0)
 	}
 	cases.run(t, "fit", "--in", path, "--method", "ts").refuses(t, "column set", "compare --folds")
-	cases.run(t, "diagnose", "--in", path).refuses(t, "--features")
+	if code, _, stderr := calibra(t, "diagnose", "--in", path, "--redraws", "19", "--out", t.TempDir()); code != 0 || !strings.Contains(stderr, "no regions are searched") {
+		t.Errorf("diagnose exits %d: %s", code, stderr)
+	}
 	if code, _, stderr := calibra(t, "compare", "--in", path, "--methods", "nc,ts", "--folds", "5", "--out", filepath.Join(t.TempDir(), "c")); code != 0 || !strings.Contains(stderr, "the columns low, mid, high are read as those of the classes") || !strings.Contains(stderr, "nothing reads id") {
 		t.Errorf("compare exits %d: %s", code, stderr)
 	}

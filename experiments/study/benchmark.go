@@ -24,7 +24,7 @@ var benchmarkStudy = Study{
 }
 
 // single are the methods that the benchmark fits once. Those of them that draw have a first fit like their mean's.
-var single = []string{verdict.Classifier, "ts", "ets", "vector", "sm", "dc", "beta", "ir", "new-head", "boosted", "local-ts", "vq", "mixture", "corrected"}
+var single = []string{verdict.Classifier, "ts", "ets", "vector", "sm", "dc", "beta", "ir", "new-head", "local-ts", "vq", "mixture", "corrected"}
 
 // means are those of five fits.
 var means = []run.Spec{fits("vq", 5), fits("corrected", 5)}
