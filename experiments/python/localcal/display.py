@@ -159,7 +159,7 @@ class ReliabilityDisplay:
         y_true : array of N classes, or N×C of their probabilities
         y_prob : array of N×C probabilities, or N of the second class
         sample_weight : array of N numbers, or None
-        labels : array of C classes, or None
+        classes : array of C classes, or None
             Classes of the columns, as localcal.evaluate takes classes.
         scores : str or None
             What y_prob holds, as localcal.evaluate has it.
