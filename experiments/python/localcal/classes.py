@@ -124,19 +124,19 @@ def soft(y: Rows) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence[str] | None = None, *, say: str = "classes=") -> Array:
+def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence[str] | None = None) -> Array:
     """The classes of the columns of scores (N×C), logits or probabilities.
 
     They are what the caller said; the names of the columns, where all labels are such; the levels of a category; the integers 0…C−1 or
     1…C; or the labels themselves. Those of text may have several orders: the one that fits the columns is taken if the rows tell it from the
-    others, and otherwise `say` is asked for, as the command does with labels of text.
+    others, and otherwise classes= is asked for, as the command does with labels of text.
     """
     count = scores.shape[1]
     if said is not None:
         if len(known := labels(said)) != count:
-            raise InputError(f"{say} has {len(known)} classes and there are {count} columns; name one for each")
+            raise InputError(f"classes= has {len(known)} classes and there are {count} columns; name one for each")
         if len(np.unique(known)) != count:
-            raise InputError(f"{say} holds a class twice: {known.tolist()[:10]}; every column has its own")
+            raise InputError(f"classes= holds a class twice: {known.tolist()[:10]}; every column has its own")
         return known
     if soft(y):
         bare = _bare(names)
@@ -161,7 +161,7 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
             if not strange:
                 return np.array(numbers)
             if numbers != sorted(numbers):
-                raise InputError(f"the columns of the classes are {', '.join(bare[:6])}, in this order, and a label is {strange[0]}, which is none of these numbers; give the labels the names of the columns, or hand over {say}, the classes in the order of the columns")
+                raise InputError(f"the columns of the classes are {', '.join(bare[:6])}, in this order, and a label is {strange[0]}, which is none of these numbers; give the labels the names of the columns, or hand over classes=, the classes in the order of the columns")
     levels: typing.Any = getattr(getattr(y, "dtype", None), "categories", None)
     if not hasattr(levels, "__len__"):  # polars' Categorical has none of its own
         levels = None
@@ -179,7 +179,7 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
         if len(found) and found[0] >= 1 and found[-1] == count:
             return one
         if len(found) > 1 and found[0] == 1 and found[-1] == count - 1:
-            return _fitting(values, scores, {f"0…{count - 1}": np.arange(count), f"1…{count}": one}, False, say)
+            return _fitting(values, scores, {f"0…{count - 1}": np.arange(count), f"1…{count}": one}, False)
         return found if len(found) == count else np.arange(count)  # and whoever numbers y says which label is none of them
     orders: dict[str, Array] = {}
     if levels is not None and len(levels) == count:
@@ -194,8 +194,8 @@ def classes_of(y: Rows, scores: Array, said: Rows = None, names: typing.Sequence
     asked = levels is None or levels.tolist() == seen
     orders = {by: order for k, (by, order) in enumerate(orders.items()) if len(order) == count and not any(np.array_equal(order, other) for other in list(orders.values())[:k])}
     if not orders:
-        raise InputError(f"y holds {len(found)} classes and there are {count} columns; hand over {say}, the classes in the order of the columns")
-    return _fitting(values, scores, orders, asked, say)
+        raise InputError(f"y holds {len(found)} classes and there are {count} columns; hand over classes=, the classes in the order of the columns")
+    return _fitting(values, scores, orders, asked)
 
 
 SCORE = r"(?i:logit|log_prob|(?:y_?)?(?:prob|proba|probability|probabilities|p|\.?pred|score|class|confidence|conf|softmax))s?"  # as data/classcolumns.go has it
@@ -219,7 +219,7 @@ LEANING = 1.0  # standard deviations by which two classes fit better exchanged w
 LOOKED = 10_000  # rows
 
 
-def _fitting(y: Array, scores: Array, orders: dict[str, Array], asked: bool, say: str) -> Array:
+def _fitting(y: Array, scores: Array, orders: dict[str, Array], asked: bool) -> Array:
     """The order of classes that fits the columns, if the rows tell it from the others; an InputError if they do not."""
     if len(y) != len(scores):
         raise InputError(f"y has {len(y)} rows and there are {len(scores)} rows of columns; they must be of the same rows")
@@ -249,13 +249,13 @@ def _fitting(y: Array, scores: Array, orders: dict[str, Array], asked: bool, say
             k, column = divmod(int(at), len(named))
             if column not in fits and named[k] not in fits.values():
                 fits[column] = named[k]
-        raise InputError(f"the labels fit the columns better in another order than {next(iter(orders))}: {[fits[k] for k in sorted(fits)][:12]}; hand over {say}, the classes in the order of the columns")
+        raise InputError(f"the labels fit the columns better in another order than {next(iter(orders))}: {[fits[k] for k in sorted(fits)][:12]}; hand over classes=, the classes in the order of the columns")
     unknown = [by for by in orders if by != best and better(best, by) < surely]
     if asked and (unknown or z < -LEANING):
         may = f"{named[x]} and {named[pair]} may be exchanged in {best}" if z < -LEANING else f"it may be {best} or {unknown[0]}"
-        raise InputError(f"the labels are names, and the order of the columns is not known: {may}, and the rows do not tell; hand over {say}, the classes in the order of the columns")
+        raise InputError(f"the labels are names, and the order of the columns is not known: {may}, and the rows do not tell; hand over classes=, the classes in the order of the columns")
     if best != (first := next(iter(orders))):
-        warnings.warn(f"the classes of the columns are taken in the order {named[:6]}, {best}, which fits them better than {first}; {say} says another", CalibraWarning, stacklevel=4)
+        warnings.warn(f"the classes of the columns are taken in the order {named[:6]}, {best}, which fits them better than {first}; classes= says another", CalibraWarning, stacklevel=4)
     return orders[best]
 
 

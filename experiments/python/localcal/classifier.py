@@ -248,7 +248,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
 
     def _calibrated(self, estimator: typing.Any, held: list[_Held], latent: Latent) -> CalibratedEstimator:
         """The estimator, and a calibrator of held-out rows whose classes the estimators of their folds had seen."""
-        columns = np.searchsorted(self.classes_, estimator.classes_)
+        columns = numbered(estimator.classes_, np.asarray(self.classes_))
         one = CalibratedEstimator(estimator, columns, len(self.classes_), latent)
         known = np.concatenate([rows.known for rows in held])
         if not known.any():
@@ -270,7 +270,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         model = Calibrator(
             method, seed=self.seed, random_state=self.random_state, accept_shift=True, scores=said, **settings
         )
-        labels, classes = np.searchsorted(columns, of("labels")), np.arange(len(columns))
+        labels, classes = numbered(of("labels"), columns), np.arange(len(columns))
         one.calibrator = model.fit(scores / one.scale, labels, of("features"), sample_weight=of("weight"), classes=classes)
         return one
 
@@ -338,7 +338,7 @@ class _Held(typing.NamedTuple):
 
 def _held(estimator: typing.Any, X: Rows, labels: Array, classes: Array, latent: Latent) -> _Held:
     scores, said = _scores(estimator, X)
-    columns = np.searchsorted(classes, estimator.classes_)
+    columns = numbered(estimator.classes_, np.asarray(classes))
     wide = np.full((len(scores), len(classes)), -np.inf if said == "logits" else 0.0)
     wide[:, columns] = scores
     return _Held(wide, labels, latent.features(estimator, X), np.isin(labels, columns), said)

@@ -135,7 +135,7 @@ class ReliabilityDisplay:
             y,
             said,
             sample_weight=sample_weight,
-            labels=estimator.classes_,
+            classes=estimator.classes_,
             name=name or type(estimator).__name__,
             ax=ax,
         )
@@ -147,7 +147,7 @@ class ReliabilityDisplay:
         y_prob: Rows,
         *,
         sample_weight: Rows = None,
-        labels: Rows = None,
+        classes: Rows = None,
         scores: str | None = None,
         name: str = "classifier",
         ax: typing.Any = None,
@@ -159,7 +159,7 @@ class ReliabilityDisplay:
         y_true : array of N classes, or N×C of their probabilities
         y_prob : array of N×C probabilities, or N of the second class
         sample_weight : array of N numbers, or None
-        labels : array of C classes, or None
+        classes : array of C classes, or None
             Classes of the columns, as localcal.evaluate takes classes.
         scores : str or None
             What y_prob holds, as localcal.evaluate has it.
@@ -171,7 +171,7 @@ class ReliabilityDisplay:
         -------
         ReliabilityDisplay
         """
-        return cls(reliability(y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores), name).plot(
+        return cls(reliability(y_true, y_prob, sample_weight=sample_weight, classes=classes, scores=scores), name).plot(
             ax
         )
 
@@ -258,7 +258,7 @@ class ReliabilityDisplay:
 
 
 def calibration_curve(
-    y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None
+    y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None
 ) -> tuple[Array, Array]:
     """How often the top class is right against its probability, by isotonic regression.
 
@@ -269,7 +269,7 @@ def calibration_curve(
     y_true : array of N classes, or N×C of their probabilities
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns, as localcal.evaluate takes classes.
     scores : str or None
         What y_prob holds, as localcal.evaluate has it.
@@ -289,12 +289,12 @@ def calibration_curve(
     >>> float(said.min().round(2)), float(said.max().round(2)), float(true.min())
     (0.7, 0.8, 1.0)
     """
-    said = reliability(y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores)
+    said = reliability(y_true, y_prob, sample_weight=sample_weight, classes=classes, scores=scores)
     return said.frequency, said.at
 
 
 def reliability(
-    y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None
+    y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None
 ) -> Reliability:
     """How often the top class is right against its probability, with intervals, bins and noise floors.
 
@@ -303,7 +303,7 @@ def reliability(
     y_true : array of N classes, or N×C of their probabilities
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns, as localcal.evaluate takes classes.
     scores : str or None
         What y_prob holds, as localcal.evaluate has it.
@@ -320,7 +320,7 @@ def reliability(
     1.0
     """
     with working(y_prob, y_true) as (worker, folder):
-        where = written(folder, y_prob, y_true, None, labels, scores, weights=sample_weight)
+        where = written(folder, y_prob, y_true, None, classes, scores, weights=sample_weight)
         words = [] if scores is None else ["--scores", scores]
         report = json.loads(
             worker.ask("evaluate", *where, *words, "--folds=0", "--json", "--figures", folder / "figures")

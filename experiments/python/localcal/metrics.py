@@ -10,7 +10,7 @@ scikit-learn hands no metadata to predict_proba inside a scorer: a Calibrator wh
 there, Calibrator(features=[…]).
 
 Each takes y_true (N classes, or N×C their probabilities), y_prob (N×C, or N of the second class) and sample_weight
-(N), and is lower for better probabilities. labels are the classes of the columns; without them they are the columns'
+(N), and is lower for better probabilities. classes are those of the columns; without them they are the columns'
 names, the integers, or the order of the names in y_true that fits the columns, if the rows tell it. The losses and the errors of bins are computed here, in numpy, and equal those of
 `calibra evaluate` to 1e-9 where it has them. The command computes smece, the local metrics, the metric of groups, noise floors and the
 parts of a score.
@@ -46,7 +46,7 @@ class _Sample(typing.NamedTuple):
         return typing.cast(Array, self.p[np.arange(len(self.p)), columns] / self.sums)
 
 
-def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None) -> float:
+def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None) -> float:
     """Negative log-likelihood in nats: Σ_i w_i Σ_c −q_ic log p_ic.
 
     Parameters
@@ -55,7 +55,7 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
@@ -71,11 +71,11 @@ def nll(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     >>> round(localcal.metrics.nll([0, 1], [[0.5, 0.5], [0.25, 0.75]]), 4)
     0.4904
     """
-    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
+    sample = _sample(y_true, y_prob, sample_weight, classes, scores)
     return float(sample.weight @ _nll(sample))
 
 
-def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None) -> float:
+def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None) -> float:
     """Brier score, the sum over classes: Σ_i w_i Σ_c q_ic (1 − p_ic)² + (1 − q_ic) p_ic².
 
     Parameters
@@ -84,7 +84,7 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
@@ -100,11 +100,11 @@ def brier(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     >>> round(localcal.metrics.brier([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.25
     """
-    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
+    sample = _sample(y_true, y_prob, sample_weight, classes, scores)
     return float(sample.weight @ _brier(sample))
 
 
-def losses(y_true: Rows, y_prob: Rows, *, score: str = "nll", labels: Rows = None, scores: str | None = None) -> Array:
+def losses(y_true: Rows, y_prob: Rows, *, score: str = "nll", classes: Rows = None, scores: str | None = None) -> Array:
     """The loss of each row, whose mean is nll or brier: for tests of one's own, as of the differences of two models' losses.
 
     Parameters
@@ -112,7 +112,7 @@ def losses(y_true: Rows, y_prob: Rows, *, score: str = "nll", labels: Rows = Non
     y_true : array of N classes, or N×C of their probabilities
     y_prob : array of N×C probabilities, or N of the second class
     score : {"nll", "brier"}
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
@@ -129,10 +129,10 @@ def losses(y_true: Rows, y_prob: Rows, *, score: str = "nll", labels: Rows = Non
     """
     if score not in ("nll", "brier"):
         raise InputError(f'score must be "nll" or "brier", not {score!r}')
-    return (_nll if score == "nll" else _brier)(_sample(y_true, y_prob, None, labels, scores))
+    return (_nll if score == "nll" else _brier)(_sample(y_true, y_prob, None, classes, scores))
 
 
-def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS, excess: bool = False) -> float:
+def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None, bins: int = BINS, excess: bool = False) -> float:
     """ECE, the expected calibration error of the most probable class: Σ_b |Σ_{i∈B_b} w_i (conf_i − hit_i)|, Naeini et al. 2015.
 
     It is the key ece_top of `calibra evaluate`. A FutureWarning says that it is no longer the class-wise error, until the next version.
@@ -143,7 +143,7 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
@@ -164,14 +164,14 @@ def ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     0.35
     """
     _renamed("ece")
-    weight, residual = _top_gaps(_sample(y_true, y_prob, sample_weight, labels, scores), bins)
+    weight, residual = _top_gaps(_sample(y_true, y_prob, sample_weight, classes, scores), bins)
     value = float(np.abs(residual).sum())
     if not excess:
         return value
-    return value - noise("ece", y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores, bins=bins).mean
+    return value - noise("ece", y_true, y_prob, sample_weight=sample_weight, classes=classes, scores=scores, bins=bins).mean
 
 
-def rmsce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
+def rmsce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
     """Root mean square calibration error of the most probable class: √(Σ_b W_b gap_b²), gap_b = (Σ_{i∈B_b} w_i (conf_i − hit_i)) / W_b.
 
     Parameters
@@ -180,7 +180,7 @@ def rmsce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
@@ -198,11 +198,11 @@ def rmsce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     >>> round(localcal.metrics.rmsce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.3536
     """
-    weight, residual = _top_gaps(_sample(y_true, y_prob, sample_weight, labels, scores), bins)
+    weight, residual = _top_gaps(_sample(y_true, y_prob, sample_weight, classes, scores), bins)
     return float(np.sqrt((residual[weight > 0] ** 2 / weight[weight > 0]).sum()))
 
 
-def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
+def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
     """Maximal calibration error of the most probable class: max_b |gap_b|, gap_b as in rmsce.
 
     A FutureWarning says that it is no longer the class-wise error, until the next version.
@@ -213,7 +213,7 @@ def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
@@ -232,11 +232,11 @@ def mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows 
     0.4
     """
     _renamed("mce")
-    weight, residual = _top_gaps(_sample(y_true, y_prob, sample_weight, labels, scores), bins)
+    weight, residual = _top_gaps(_sample(y_true, y_prob, sample_weight, classes, scores), bins)
     return float(np.max(np.abs(residual[weight > 0]) / weight[weight > 0]))
 
 
-def adaptive_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
+def adaptive_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
     """ECE of the most probable class in bins of equal weight, Nguyen and O'Connor 2015: the adaptive calibration error.
 
     Row i is in bin ⌊bins · W_i⌋, where W_i is the weight of all rows of less confidence. Rows of one confidence are in one bin.
@@ -247,7 +247,7 @@ def adaptive_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labe
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
@@ -265,7 +265,7 @@ def adaptive_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labe
     >>> round(localcal.metrics.adaptive_ece([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.35
     """
-    confidence, hit, w = _top(_sample(y_true, y_prob, sample_weight, labels, scores))
+    confidence, hit, w = _top(_sample(y_true, y_prob, sample_weight, classes, scores))
     _, group = np.unique(confidence, return_inverse=True)
     mass = np.bincount(group, w)
     below = (np.cumsum(mass) - mass)[group]
@@ -273,7 +273,7 @@ def adaptive_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labe
     return float(np.abs(np.bincount(place, w * (confidence - hit))).sum())
 
 
-def smece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, excess: bool = False, **options: typing.Any) -> float:
+def smece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, excess: bool = False, **options: typing.Any) -> float:
     """Smooth calibration error of the most probable class, Błasiok and Nakkiran 2023, as relplot computes it: no bins.
 
     Parameters
@@ -282,7 +282,7 @@ def smece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     excess : bool
         Whether to take off what a calibrated model's would be, the mean noise floor.
@@ -301,11 +301,11 @@ def smece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Row
     0.25
     """
     if excess:
-        return noise("smece", y_true, y_prob, sample_weight=sample_weight, labels=labels, **options).excess
-    return _measured("smece", y_true, y_prob, None, sample_weight, labels, redraws=0, **options).value
+        return noise("smece", y_true, y_prob, sample_weight=sample_weight, classes=classes, **options).excess
+    return _measured("smece", y_true, y_prob, None, sample_weight, classes, redraws=0, **options).value
 
 
-def classwise_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS, excess: bool = False) -> float:
+def classwise_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None, bins: int = BINS, excess: bool = False) -> float:
     """Class-wise expected calibration error, the key ece of `calibra evaluate`: 1/C Σ_c Σ_b |Σ_{i∈B_bc} w_i (p_ic − q_ic)|, Kull et al. 2019.
 
     Parameters
@@ -314,7 +314,7 @@ def classwise_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, lab
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
@@ -334,14 +334,14 @@ def classwise_ece(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, lab
     >>> round(localcal.metrics.classwise_ece([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.35
     """
-    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
+    sample = _sample(y_true, y_prob, sample_weight, classes, scores)
     value = float(np.mean([np.abs(residual).sum() for _, residual in _gaps(sample, bins)]))
     if not excess:
         return value
-    return value - noise("classwise_ece", y_true, y_prob, sample_weight=sample_weight, labels=labels, scores=scores, bins=bins).mean
+    return value - noise("classwise_ece", y_true, y_prob, sample_weight=sample_weight, classes=classes, scores=scores, bins=bins).mean
 
 
-def classwise_mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
+def classwise_mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
     """Class-wise maximal calibration error, the key mce of `calibra evaluate`: 1/C Σ_c max_b |freq_c(B_bc) − conf_c(B_bc)|.
 
     Parameters
@@ -350,7 +350,7 @@ def classwise_mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, lab
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
@@ -368,11 +368,11 @@ def classwise_mce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, lab
     >>> round(localcal.metrics.classwise_mce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.4
     """
-    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
+    sample = _sample(y_true, y_prob, sample_weight, classes, scores)
     return float(np.mean([np.max(np.abs(residual[weight > 0]) / weight[weight > 0]) for weight, residual in _gaps(sample, bins)]))
 
 
-def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
+def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None, bins: int = BINS) -> float:
     """Expected cumulative calibration error: 1/C Σ_c of the mean over bins with rows of |Σ_{a≤b} residual_ac|.
 
     Parameters
@@ -381,7 +381,7 @@ def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows
     y_prob : array of N×C probabilities, or N of the second class
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
@@ -399,11 +399,11 @@ def ecce(y_true: Rows, y_prob: Rows, *, sample_weight: Rows = None, labels: Rows
     >>> round(localcal.metrics.ecce([0, 1], [[0.6, 0.4], [0.3, 0.7]]), 4)
     0.1125
     """
-    sample = _sample(y_true, y_prob, sample_weight, labels, scores)
+    sample = _sample(y_true, y_prob, sample_weight, classes, scores)
     return float(np.mean([np.abs(np.cumsum(residual)[weight > 0]).mean() for weight, residual in _gaps(sample, bins)]))
 
 
-def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> float:
+def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> float:
     """Local calibration error in the principal components of the features, Luo et al. 2022.
 
     Parameters
@@ -414,7 +414,7 @@ def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
         The errors are measured in their principal components.
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
@@ -432,10 +432,10 @@ def lce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
     >>> round(localcal.metrics.lce(y, p, features=y[:, None]), 4)
     0.005
     """
-    return _measured("lce", y_true, y_prob, features, sample_weight, labels, redraws=0, **options).value
+    return _measured("lce", y_true, y_prob, features, sample_weight, classes, redraws=0, **options).value
 
 
-def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> float:
+def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> float:
     """Maximal local calibration error, as lce.
 
     Parameters
@@ -446,7 +446,7 @@ def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = No
         The errors are measured in their principal components.
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
@@ -464,10 +464,10 @@ def mlce(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = No
     >>> round(localcal.metrics.mlce(y, p, features=y[:, None]), 4)
     0.005
     """
-    return _measured("mlce", y_true, y_prob, features, sample_weight, labels, redraws=0, **options).value
+    return _measured("mlce", y_true, y_prob, features, sample_weight, classes, redraws=0, **options).value
 
 
-def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> float:
+def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> float:
     """Effective sample size of the neighbourhoods that lce takes its means over, on average over rows and classes.
 
     It is (Σ_j K_ij)²/Σ_j K_ij² over the other rows j of the bin. Where it is small, lce is noisy; where it is near the number of rows
@@ -481,7 +481,7 @@ def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
         The errors are measured in their principal components.
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
@@ -501,14 +501,14 @@ def ess(y_true: Rows, y_prob: Rows, features: Rows, *, sample_weight: Rows = Non
     """
     if features is None:
         raise InputError("ess is measured in features; hand them over")
-    said = judging.evaluate(y_prob, y_true, features, sample_weight=sample_weight, classes=labels, replicates=0, redraws=0, folds=0, **options)
+    said = judging.evaluate(y_prob, y_true, features, sample_weight=sample_weight, classes=classes, replicates=0, redraws=0, folds=0, **options)
     if "ess_profile" not in said.report:
         raise InputError("ess needs a bin of rows that is not skipped as too small; set small_bin=0")
     profile = said.report["ess_profile"]
     return float(np.average(profile["ess"], weights=profile["count"]))
 
 
-def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_weight: Rows = None, labels: Rows = None, scores: str | None = None) -> float:
+def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_weight: Rows = None, classes: Rows = None, scores: str | None = None) -> float:
     """Multicalibration error over groups: Guy et al. 2025, as MCGrad has it.
 
     Parameters
@@ -518,7 +518,7 @@ def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_w
     groups : array of N names or numbers
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     scores : {"logits", "probabilities", "log-probabilities", "one-vs-rest"} or None
         What y_prob holds; None is probabilities whose rows sum to 1.
@@ -538,11 +538,11 @@ def multicalibration_error(y_true: Rows, y_prob: Rows, groups: Rows, *, sample_w
     """
     if groups is None:
         raise InputError("multicalibration_error is measured in groups; hand them over")
-    said = judging.evaluate(y_prob, y_true, sample_weight=sample_weight, classes=labels, groups=groups, scores=scores, replicates=0, redraws=0, folds=0)
+    said = judging.evaluate(y_prob, y_true, sample_weight=sample_weight, classes=classes, groups=groups, scores=scores, replicates=0, redraws=0, folds=0)
     return float(said.report["multicalibration"]["error"])
 
 
-def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> judging.Decomposition:
+def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> judging.Decomposition:
     """The parts of a proper score: miscalibration − discrimination + uncertainty (CORP, Dimitriadis et al. 2021).
 
     Isotonic regression of each class on its probability recalibrates the same rows. Miscalibration is how much this lowers the score.
@@ -557,7 +557,7 @@ def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: 
     score : {"nll", "brier"}
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as replicates=1000 or seed=1.
@@ -579,10 +579,10 @@ def decompose(y_true: Rows, y_prob: Rows, *, score: str = "nll", sample_weight: 
     """
     if score not in ("nll", "brier"):
         raise InputError(f'score must be "nll" or "brier", not {score!r}')
-    return judging.evaluate(y_prob, y_true, sample_weight=sample_weight, classes=labels, folds=0, **options).decomposition[score]
+    return judging.evaluate(y_prob, y_true, sample_weight=sample_weight, classes=classes, folds=0, **options).decomposition[score]
 
 
-def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sample_weight: Rows = None, labels: Rows = None, **options: typing.Any) -> judging.Floor:
+def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sample_weight: Rows = None, classes: Rows = None, **options: typing.Any) -> judging.Floor:
     """The noise floor of a metric: what it shows where labels are redrawn from the probabilities, of calibrated ones.
 
     Parameters
@@ -595,7 +595,7 @@ def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sam
         Those of the local metrics.
     sample_weight : array of N numbers, or None
         Weights of the rows; None is 1 each.
-    labels : array of C classes, or None
+    classes : array of C classes, or None
         Classes of the columns; None takes the columns' names, the integers, or the order of names that fits, and asks where the rows do not tell.
     **options
         Flags of `calibra evaluate`, such as bandwidth=5 or protocol="formula".
@@ -611,16 +611,16 @@ def noise(metric: str, y_true: Rows, y_prob: Rows, features: Rows = None, *, sam
     >>> localcal.metrics.ece(y, p) < localcal.metrics.noise("ece", y, p).mean
     True
     """
-    floor = _measured(metric, y_true, y_prob, features, sample_weight, labels, **options).floor
+    floor = _measured(metric, y_true, y_prob, features, sample_weight, classes, **options).floor
     if floor is None:
         raise InputError(f"{metric} has no noise floor here")
     return floor
 
 
-def _measured(metric: str, y: Rows, p: Rows, features: Rows, sample_weight: Rows, labels: Rows, **options: typing.Any) -> judging.Metric:
+def _measured(metric: str, y: Rows, p: Rows, features: Rows, sample_weight: Rows, classes: Rows, **options: typing.Any) -> judging.Metric:
     if features is None and metric in ("lce", "mlce"):
         raise InputError(f"{metric} is measured in features; hand them over")
-    said = judging.evaluate(p, y, features, sample_weight=sample_weight, classes=labels, replicates=0, folds=0, **options)
+    said = judging.evaluate(p, y, features, sample_weight=sample_weight, classes=classes, replicates=0, folds=0, **options)
     known, key = dict(said.metrics), KEYS.get(metric, metric)
     if "smece_top" in said.report:
         known["smece_top"] = judging.metric_of(said.report["smece_top"])
@@ -643,18 +643,18 @@ def __getattr__(name: str) -> typing.Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, labels: Rows, scores: str | None) -> _Sample:
+def _sample(y_true: Rows, y_prob: Rows, sample_weight: Rows, classes: Rows, scores: str | None) -> _Sample:
     names = column_names(y_prob)
     p = probabilities_of(array(single_column(y_prob), "y_prob"), "y_prob", scores)
     sums = p.sum(axis=1)
-    classes = classes_of(y_true, p, labels, names, say="labels=")
+    classes = classes_of(y_true, p, classes, names)
     y = numbered(y_true, classes)
     if len(y) != len(p):
         raise InputError(f"y_true has {len(y)} rows and y_prob has {len(p)}; they must be of the same rows")
     if not soft(y) and (y.min() < 0 or y.max() >= p.shape[1] or y.dtype.kind not in "iu"):
-        raise InputError(f"y_true must hold whole numbers in 0…{p.shape[1] - 1}, or name its classes by labels")
+        raise InputError(f"y_true must hold whole numbers in 0…{p.shape[1] - 1}, or name the classes of the columns by classes=")
     if not soft(y) and in_another_order(p, y):
-        warnings.warn("the labels seem to number the classes in another order than the columns of y_prob do; number them by the columns, or name the columns by labels=", CalibraWarning, stacklevel=3)
+        warnings.warn("the labels seem to number the classes in another order than the columns of y_prob do; number them by the columns, or name the columns by classes=", CalibraWarning, stacklevel=3)
     w = np.ones(len(p)) if sample_weight is None else array(single_column(sample_weight), "sample_weight").astype(np.float64)
     if w.shape != (len(p),) or not np.all(w >= 0) or w.sum() == 0:
         raise InputError(f"sample_weight must be {len(p)} numbers of 0 or more, not all 0")

@@ -53,9 +53,9 @@ def test_a_frame_of_classes():
     frame = pandas.DataFrame(f["p"], columns=f["columns"])
     assert localcal.metrics.nll(f["y"], frame) == pytest.approx(0.989164, abs=1e-5)
     assert localcal.Calibrator("ts").fit(frame[:250], f["y"][:250]).score(frame[250:], f["y"][250:]) == pytest.approx(0.704)
-    with pytest.raises(localcal.InputError, match=r"another order than the alphabet: \['low', 'mid', 'high'\]; hand over labels="):
+    with pytest.raises(localcal.InputError, match=r"another order than the alphabet: \['low', 'mid', 'high'\]; hand over classes="):
         localcal.metrics.nll(f["y"], f["p"])
-    assert localcal.metrics.nll(f["y"], f["p"], labels=f["columns"]) == pytest.approx(0.989164, abs=1e-5)
+    assert localcal.metrics.nll(f["y"], f["p"], classes=f["columns"]) == pytest.approx(0.989164, abs=1e-5)
     assert localcal.Calibrator("ts").fit(f["p"], f["y"], classes=f["columns"]).classes_.tolist() == ["low", "mid", "high"]
     for ordered in (False, True):  # the levels of a category
         y = pandas.Series(pandas.Categorical(f["y"], categories=f["columns"], ordered=ordered))

@@ -39,7 +39,7 @@ def test_reliability_is_that_of_the_pages(tmp_path):
 
 def test_weights_and_names():
     names = np.array(["ant", "bee", "cow", "dog"])
-    half = localcal.reliability(names[Y], P, labels=names, sample_weight=np.arange(600) % 2)
+    half = localcal.reliability(names[Y], P, classes=names, sample_weight=np.arange(600) % 2)
     assert np.allclose(half.frequency, localcal.reliability(Y[1::2], P[1::2]).frequency, atol=1e-9)
 
 

@@ -31,7 +31,7 @@ def fitted(scores, y, said, names):
 
 FACES = {
     "Calibrator": fitted,
-    "metrics": lambda scores, y, said, names: localcal.metrics.nll(y, scores, scores=said, labels=names),
+    "metrics": lambda scores, y, said, names: localcal.metrics.nll(y, scores, scores=said, classes=names),
     "evaluate": lambda scores, y, said, names: localcal.evaluate(scores, y, scores=said, classes=names, folds=0, redraws=0, replicates=0)["nll"].value,
     "diagnose": lambda scores, y, said, names: localcal.diagnose(scores, y, np.ones((len(Y), 2)) * (np.arange(len(Y)) % 7)[:, None], scores=said, classes=names, redraws=19).report["verdict"]["methods"],
 }
@@ -115,7 +115,7 @@ def test_labels_of_no_class_are_refused():
         with pytest.raises(localcal.InputError, match=words):
             localcal.metrics.nll(y, P)
     with pytest.raises(localcal.InputError, match="holds a class twice"):
-        localcal.metrics.nll(NAMES[Y], P, labels=["ant", "bee", "bee"])
+        localcal.metrics.nll(NAMES[Y], P, classes=["ant", "bee", "bee"])
 
 
 def test_alarms_are_notes():

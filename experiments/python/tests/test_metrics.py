@@ -164,7 +164,7 @@ def test_names_of_classes():
     p, y = softmax(TEST[0]), TEST[1]
     names = np.array(["dog", "ant", "cat", "bee"])  # of the columns
     few = y < 2
-    assert metrics.nll(names[y][few], p[few], labels=names) == metrics.nll(y[few], p[few])
+    assert metrics.nll(names[y][few], p[few], classes=names) == metrics.nll(y[few], p[few])
 
 
 def test_scorers():

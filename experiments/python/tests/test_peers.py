@@ -34,7 +34,7 @@ def holds(theirs, within=WITHIN, **which):
     most = dict.fromkeys(theirs, 0.0)
     for y, p in problems(PROBLEMS, **which):
         for name, function in theirs.items():
-            ours = getattr(metrics, name)(y, p, labels=np.arange(p.shape[1]))
+            ours = getattr(metrics, name)(y, p, classes=np.arange(p.shape[1]))
             most[name] = max(most[name], abs(ours - float(function(y, p))))
     assert max(most.values()) <= within, most
 

@@ -21,8 +21,8 @@ import numpy as np
 from probmetrics.calibrators import Calibrator as Base
 
 from localcal.calibrator import Calibrator
-from localcal.worker import run
 from localcal.tables import Array
+from localcal.worker import run
 
 __all__ = ["Calibrated", "custom_calibrators"]
 

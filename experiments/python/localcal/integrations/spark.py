@@ -21,9 +21,9 @@ from pyspark.sql import SparkSession, types
 
 from localcal.calibrator import Calibrator
 from localcal.command import plain
-from localcal.worker import run
 from localcal.judging import Evaluation
 from localcal.judging import evaluate as judged
+from localcal.worker import run
 
 __all__ = ["apply", "evaluate", "study"]
 
