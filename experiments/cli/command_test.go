@@ -165,7 +165,7 @@ func TestPanicIsOneSentence(t *testing.T) {
 	stderr = captured(t, &os.Stderr, func() {
 		execute([]string{"fit", "--in", write(t, features(60)), "--method", "broken", "--out", filepath.Join(t.TempDir(), "run")}, broken)
 	})
-	if !strings.Contains(stderr, "\ncalibra/experiments/cli.run\n") {
+	if !strings.Contains(stderr, "\ncalibra/experiments/cli.execute\n") {
 		t.Errorf("CALIBRA_TRACE=1 prints no stack: %s", stderr)
 	}
 }
