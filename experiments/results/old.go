@@ -31,7 +31,7 @@ func Old(root string) (old []string, err error) {
 			continue
 		}
 		if of == "calibra " {
-			of = "./experiments" // which fits and measures; the command prints
+			of = "./experiments/run" // which fits and measures; the command prints
 		}
 		if imports[of] == nil {
 			if imports[of], err = output(root, "go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{end}}`, of); err != nil {
