@@ -107,7 +107,7 @@ func TestModulesAsTold(t *testing.T) {
 	}
 	// A study of rows that are a Markov chain: what new writes, with mine.go as its user writes it.
 	chain := filepath.Join(parent, "chain")
-	followed(t, filepath.Join(parent, "calibra"), []string{"./calibra new ../chain --study"})
+	followed(t, filepath.Join(parent, "calibra"), []string{"./calibra new ../chain --study", "cd ../chain"})
 	text := readText(t, "testdata", "markov.go")
 	if err := cmp.Or(os.WriteFile(filepath.Join(chain, "mine.go"), []byte(text), 0o666), os.Remove(filepath.Join(chain, "mine_test.go"))); err != nil {
 		t.Fatal(err)

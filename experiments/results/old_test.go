@@ -36,7 +36,7 @@ func TestOldFilesAreThoseOfAChangedProgram(t *testing.T) {
 	commit("go.mod", "module calibra\n")
 	commit("layers/layers.go", "package layers\n")
 	commit("theory/theory.go", "package theory\n")
-	commit("experiments/run.go", "package experiments\n\nimport _ \"calibra/layers\"\n")
+	commit("experiments/run/run.go", "package run\n\nimport _ \"calibra/layers\"\n")
 	commit(folder+"/"+made, "file,command\nx.csv,calibra study main\ny.csv,the published code\n")
 	commit(folder+"/x.csv", "a\n1\n")
 	for _, c := range []struct {
