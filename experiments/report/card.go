@@ -192,12 +192,11 @@ func newHeadline(v *verdict.Verdict) *headline {
 	if rest != "" {
 		h.lines = append(h.lines, rest)
 	}
-	where := v.Where
-	if where == "" && len(v.Why) > 0 {
-		where = v.Why[0]
-	}
-	if where != "" {
-		h.lines = append(h.lines, strings.ToUpper(where[:1])+strings.TrimSuffix(where[1:], ".")+".")
+	switch where := v.Where; {
+	case where != "":
+		h.lines = append(h.lines, strings.ToUpper(where[:1])+where[1:]+".")
+	case len(v.Why) > 0:
+		h.lines = append(h.lines, v.Why[0])
 	}
 	return h
 }
