@@ -386,10 +386,10 @@ def _filled(X: Array, means: Array) -> Array:
 
 def _of_layer(estimator: typing.Any, layer: str, X: Rows) -> Array:
     """The outputs of a layer of the estimator's network for rows (N×M)."""
-    import localcal.torch
-
     if not hasattr(estimator, "module_"):
         raise InputError(f"latent={layer!r} names a layer, and {type(estimator).__name__} holds no network as module_; hand over a callable or a transformer")
+    import localcal.torch
+
     with localcal.torch.listening(estimator.module_, layer) as heard:
         estimator.predict_proba(X)
     return np.concatenate([part.detach().flatten(1).float().cpu().numpy() for part in heard])
