@@ -41,7 +41,7 @@ func (m Bilinear) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 		return nil, err
 	}
 	m = m.withDefaults()
-	start := math.Sqrt(m.Link.Start() / float64(s.Slots))
+	start := factorStart(m.Link, s)
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("bilinear/receiver", graph.Normals(s.Codewords*s.Classes, start, 1e-5, rng), s.Codewords, s.Classes)
 	w.Add("bilinear/sender", graph.Normals(s.Codewords*s.Classes, start, 1e-5, rng), s.Codewords, s.Classes)
@@ -72,9 +72,9 @@ func (m Bilinear) Form(b *graph.Builder, in Batch) *gorgonia.Node {
 	return b.MatMul(mass, outer)                                                   // B×C²
 }
 
-// factorStart is √(softplus⁻¹(1)/w), at which w products of receivers and senders make
+// factorStart is √(φ⁻¹(1)/w), at which w products of receivers and senders make
 // every concentration 1; softplus⁻¹(1) = log(e − 1).
-func factorStart(s Sizes) float64 { return math.Sqrt(Softplus{}.Start() / float64(s.Slots)) }
+func factorStart(link Link, s Sizes) float64 { return math.Sqrt(link.Start() / float64(s.Slots)) }
 
 func (m Bilinear) withDefaults() Bilinear {
 	return Bilinear{cmp.Or[SlotScale](m.Scale, UnitScale{}), cmp.Or[Prior](m.Prior, LearnedPrior{}), cmp.Or[Link](m.Link, Softplus{}), m.Identity}

@@ -55,7 +55,7 @@ func stepScale(classes, slots int) float64 {
 // LogProbs describes the calibrated posterior of a batch.
 func (m Centred) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 	c, slots := b.Dim(in.LogProbs, 1), in.Slots()
-	start := slices.Repeat([]float64{factorStart(Sizes{Slots: slots})}, c)
+	start := slices.Repeat([]float64{factorStart(Softplus{}, Sizes{Slots: slots})}, c)
 	identity := b.Table("centred/start", graph.Tensor(b.Dtype(), start, c))
 	factor := func(name string) *gorgonia.Node {
 		moved := b.Apply(op.Scale(2, stepScale(c, slots)), b.Weight(name))

@@ -28,8 +28,8 @@ func (Diagonal) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 		return nil, err
 	}
 	w, n := graph.NewWeights(tensor.Float64), s.Codewords*s.Classes
-	w.Add("diagonal/receiver", graph.Normals(n, factorStart(s), 1e-5, rng), s.Codewords, s.Classes)
-	w.Add("diagonal/sender", graph.Normals(n, factorStart(s), 1e-5, rng), s.Codewords, s.Classes)
+	w.Add("diagonal/receiver", graph.Normals(n, factorStart(Softplus{}, s), 1e-5, rng), s.Codewords, s.Classes)
+	w.Add("diagonal/sender", graph.Normals(n, factorStart(Softplus{}, s), 1e-5, rng), s.Codewords, s.Classes)
 	w.Add("diagonal/own", make([]float64, n), s.Codewords, s.Classes)
 	LearnedPrior{}.Init(w, "diagonal", s, rng)
 	return w, nil

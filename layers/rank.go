@@ -36,7 +36,7 @@ func (m Rank) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 		return nil, err
 	}
 	w := graph.NewWeights(tensor.Float64)
-	start, spread := factorStart(s), 1e-5
+	start, spread := factorStart(Softplus{}, s), 1e-5
 	for rho := 1; rho <= m.rank(); rho++ {
 		for _, of := range []string{"receiver", "sender"} {
 			w.Add(m.factor(rho, of), graph.Normals(s.Codewords*s.Classes, start, spread, rng), s.Codewords, s.Classes)

@@ -26,7 +26,7 @@ func (Tied) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 		return nil, err
 	}
 	w := graph.NewWeights(tensor.Float64)
-	w.Add("tied/factor", graph.Normals(s.Codewords*s.Classes, factorStart(s), 1e-5, rng), s.Codewords, s.Classes)
+	w.Add("tied/factor", graph.Normals(s.Codewords*s.Classes, factorStart(Softplus{}, s), 1e-5, rng), s.Codewords, s.Classes)
 	LearnedPrior{}.Init(w, "tied", s, rng)
 	return w, nil
 }
