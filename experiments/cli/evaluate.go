@@ -199,7 +199,7 @@ func (c *evaluateCmd) folds(t *terminal, in *Judged) int {
 	case c.Folds != nil:
 		return *c.Folds
 	case rows < diagnosis.FewestRecoverableRows:
-		c.unmeasured = fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d (--folds 2 measures it nevertheless)", rows, diagnosis.FewestRecoverableRows)
+		c.unmeasured = diagnosis.TooFew(rows) + " (--folds 2 measures it nevertheless)"
 	case classes > recoverableClasses:
 		c.unmeasured = fmt.Sprintf("of %d classes its corrections have %d numbers (--folds 5 measures it nevertheless)", classes, classes*classes)
 	default:

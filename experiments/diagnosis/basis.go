@@ -74,7 +74,7 @@ func newBasis(f functions, l *mat.Dense, features mat.Matrix, rng *rand.Rand) *b
 
 // bufferOf has room for a row of x.
 func bufferOf(x mat.Matrix) []float64 {
-	if x == nil {
+	if !checked.Given(x) {
 		return nil
 	}
 	_, d := x.Dims()

@@ -160,10 +160,8 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	if err != nil {
 		return nil, err
 	}
-	var place mat.Matrix // no interface of a nil embedding
 	if embedding != nil {
-		place = embedding
-		if _, err := s.FeaturesOf(place); err != nil {
+		if _, err := s.FeaturesOf(embedding); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +180,7 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 		x.words = x.describer()
 	}
 	if s.N >= FewestRecoverableRows {
-		if x.recovered, err = recalibrate(step("correct", 0), logProbs, labels, place, e.Recovery, rng); err != nil {
+		if x.recovered, err = recalibrate(step("correct", 0), logProbs, labels, embedding, e.Recovery, rng); err != nil {
 			return nil, err
 		}
 	}

@@ -83,7 +83,7 @@ func (x *exam) search(rng *rand.Rand) error {
 	if x.embedding == nil || x.N < 2*x.Search.Rows {
 		return nil
 	}
-	half := foldsOf(x.placed(), 2, rng)
+	half := foldsOf(places(x.Sample, x.embedding), 2, rng)
 	x.raw = x.regions(x.Sample, half, rng)
 	if x.recovered == nil || x.recovered.NLL.Global.Low <= leastGain {
 		return nil
@@ -93,14 +93,6 @@ func (x *exam) search(rng *rand.Rand) error {
 		x.left = x.regions(recalibrated, half, rng)
 	}
 	return err
-}
-
-// placed is one number for rows whose predictions and places are equal.
-func (x *exam) placed() []int {
-	if x.embedding == nil {
-		return places(x.Sample, nil)
-	}
-	return places(x.Sample, x.embedding)
 }
 
 // nameOf is the name of a class, or its number.

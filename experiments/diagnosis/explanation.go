@@ -135,7 +135,7 @@ func (a *account) of(sets ...*tested) *accounted {
 // correct fits a correction to some rows and applies it to them.
 func (a *account) correct(log *mat.Dense, rows []int) error {
 	here := checked.RowsOf(log, rows)
-	y := targets(a.Sample, rows, a.placed())
+	y := targets(a.Sample, rows, places(a.Sample, a.embedding))
 	correction, err := Shrunk{}.Fit(a.ctx, here, nil, y, a.rng)
 	if err != nil {
 		return err

@@ -492,7 +492,7 @@ func places(s *checked.Sample, features mat.Matrix) []int {
 	for i := range place {
 		row = row[:0]
 		values := [2][]float64{s.Log.RawRowView(i)}
-		if features != nil {
+		if buffer != nil {
 			values[1] = checked.RowOf(features, i, buffer)
 		}
 		for _, some := range values {

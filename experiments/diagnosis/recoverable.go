@@ -30,6 +30,11 @@ const defaultFolds = 5
 // FewestRecoverableRows leave each of three inner folds of five outer ones some rows.
 const FewestRecoverableRows = 50
 
+// TooFew says why nothing is recovered of so many rows.
+func TooFew(rows int) string {
+	return fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d", rows, FewestRecoverableRows)
+}
+
 // Recover is recoverable loss by K-fold cross-fitting within the rows measured. On the
 // rows outside a fold two corrections are fitted, g₀ that sees the predictions p alone and
 // g₁ that starts from g₀ and sees the features φ too; on the rows of the fold

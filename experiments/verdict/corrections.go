@@ -63,7 +63,7 @@ func JudgeDiagnosis(d *diagnosis.Diagnosis, fitted *Verdict) (*Verdict, error) {
 		d.Found = strings.Replace(d.Found, "wrong everywhere alike:", "wrong everywhere, in some places more than in others:", 1)
 	}
 	if v = cmp.Or(fitted, v); v != fitted && d.Recoverable == nil { // a command can fit again what was fitted
-		v.unmeasured(fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d", d.Rows, diagnosis.FewestRecoverableRows))
+		v.unmeasured(diagnosis.TooFew(d.Rows))
 	}
 	v.place(d)
 	found := data.Each(strings.Split(d.Found, "\n"), func(line string) string { return strings.ToUpper(line[:1]) + line[1:] + "." })
