@@ -166,23 +166,14 @@ func (m *layered) Fork() Model {
 	return other
 }
 
-func (m *layered) Dim() int {
-	n := 0
-	for _, name := range m.learned {
-		n += m.weights.Tensor(name).Shape().TotalSize()
-	}
-	return n
-}
+func (m *layered) Dim() int { return m.weights.Size() }
 
 // run evaluates the graph at theta and copies the gradient, if it is wanted.
 func (m *layered) run(c *compiled, grad, theta []float64) (loss float64, err error) {
 	if m.err != nil {
 		return 0, m.err
 	}
-	values := theta
-	for _, name := range m.learned {
-		values = values[copy(m.weights.Tensor(name).Float64s(), values):]
-	}
+	m.weights.SetVector(theta)
 	if err := c.program.Run(); err != nil {
 		return 0, fmt.Errorf("theory: run the layer: %w", err)
 	}
@@ -349,10 +340,7 @@ func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("theory: start the layer: %w", err)
 	}
-	theta := make([]float64, 0, m.Dim())
-	for _, name := range m.learned {
-		theta = append(theta, graph.Float64s(start.Tensor(name))...)
-	}
+	theta := start.Vector()
 	floats.AddScaled(theta, spread, numeric.Normals(len(theta), rng))
 	return theta, nil
 }

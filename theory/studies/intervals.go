@@ -138,8 +138,7 @@ func bilinearWeights(theta []float64, sizes layers.Sizes) (*graph.Weights, error
 		return nil, err
 	}
 	w = w.As(tensor.Float64)
-	receivers := copy(w.Tensor("bilinear/receiver").Float64s(), theta)
-	copy(w.Tensor("bilinear/sender").Float64s(), theta[receivers:])
+	w.SetVector(theta)
 	return w, nil
 }
 
