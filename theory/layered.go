@@ -315,27 +315,19 @@ func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
 // rows is the default Target: what belongs to each codeword, then the rest. A layer
 // without K-rowed weights has one block.
 func (m *layered) rows() Rows {
-	var shared []int
-	perCodeword := make(Rows, m.sizes.Codewords)
-	at := 0
+	K, at := m.sizes.Codewords, 0
+	blocks := make(Rows, K+1)
 	for _, name := range m.weights.Learned() {
 		shape := m.weights.Tensor(name).Shape()
 		total := shape.TotalSize()
 		for i := range total {
-			if shape[0] == m.sizes.Codewords {
-				k := i / (total / shape[0])
-				perCodeword[k] = append(perCodeword[k], at+i)
-			} else {
-				shared = append(shared, at+i)
+			k := K
+			if shape[0] == K {
+				k = i / (total / K)
 			}
+			blocks[k] = append(blocks[k], at+i)
 		}
 		at += total
 	}
-	switch {
-	case len(perCodeword[0]) == 0:
-		return Rows{shared}
-	case len(shared) == 0:
-		return perCodeword
-	}
-	return append(perCodeword, shared)
+	return slices.DeleteFunc(blocks, func(block []int) bool { return block == nil })
 }

@@ -491,11 +491,7 @@ func (q Question) answer(ctx context.Context, with Settings, r *Report) error {
 		if estimate.Error > 0 && estimate.Freedom < 1 {
 			o.Fail(fmt.Errorf("theory: the statistic %s has the Error %g and no Freedom, the degrees of freedom of its t interval; give both, or none where the value is exact", s.Key, estimate.Error))
 		}
-		if math.IsNaN(s.Target) {
-			r.Record(s.Key, s.Quantity, estimate, s.Theory)
-		} else {
-			r.Near(s.Key, s.Quantity, estimate, s.Target, s.Within, s.Theory)
-		}
+		r.Near(s.Key, s.Quantity, estimate, s.Target, s.Within, s.Theory)
 	}
 	if q.Figures != nil {
 		r.Figures = q.Figures(o)
