@@ -131,7 +131,9 @@ func (m *layered) Fork() Model {
 func (m *layered) Dim() int { return m.weights.Size() }
 
 // run evaluates the graph of some rows at theta, gives their loss and log q, and copies the gradient, if it is wanted.
-func (m *layered) run(of *graph.Function, rows []int32, grad, theta []float64) (loss float64, logq []float64, err error) {
+func (m *layered) run(
+	of *graph.Function, rows []int32, grad, theta []float64,
+) (loss float64, logq []float64, err error) {
 	if m.err != nil {
 		return 0, nil, m.err
 	}

@@ -362,7 +362,8 @@ func (a *asked) draw() (err error) {
 		p.Disturb(a.Truth, newRand(seed, 3))
 	}
 	if n := a.model.Dim(); len(a.Theta) != n {
-		return fmt.Errorf("theory: the Theta of the Truth has %d numbers, and %s has %d weights; give it as many", len(a.Theta), layers.NameOf(a.Estimator.Map), n)
+		return fmt.Errorf("theory: the Theta of the Truth has %d numbers, and %s has %d weights; give it as many",
+			len(a.Theta), layers.NameOf(a.Estimator.Map), n)
 	}
 	return a.lawful()
 }

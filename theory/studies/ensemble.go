@@ -347,10 +347,10 @@ func (x *ensemble) run(ctx context.Context) (*ensembleOutcome, error) {
 	o.Rand = func(t theory.Trial) *rand.Rand {
 		return o.RNG(71, uint64(t.Law), uint64(t.Size), uint64(t.Replicate))
 	}
-	numbers := len(o.laws[0].numbers) + len(members)
-	o.tables, o.lost, err = o.Measure(ctx, x.models(), numbers, func(model theory.Model, t theory.Trial) ([]float64, error) {
+	measure := func(model theory.Model, t theory.Trial) ([]float64, error) {
 		return x.measured(model.(*eachDraw), o.laws[t.Law], o.Draw(t))
-	})
+	}
+	o.tables, o.lost, err = o.Measure(ctx, x.models(), len(o.laws[0].numbers)+len(members), measure)
 	return o, err
 }
 
