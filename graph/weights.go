@@ -200,6 +200,22 @@ func (w *Weights) Size() int {
 	return n
 }
 
+// Vector is the learned values in order, weight after weight, in float64; SetVector sets them.
+func (w *Weights) Vector() (x []float64) {
+	for _, name := range w.Learned() {
+		x = append(x, w.Float64s(name)...)
+	}
+	return x
+}
+
+func (w *Weights) SetVector(x []float64) {
+	for _, name := range w.Learned() {
+		n := w.tensors[name].DataSize()
+		w.SetValues(name, x[:n])
+		x = x[n:]
+	}
+}
+
 // Renamed are the same weights under other names, sharing their memory. It panics if two get one name.
 func (w *Weights) Renamed(to func(name string) string) *Weights {
 	out := NewWeights(w.dtype)

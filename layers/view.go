@@ -46,12 +46,6 @@ type Batch struct {
 	targets *gorgonia.Node                   // of a batch made by hand; nil: those of the rows
 }
 
-// Over is a batch made by hand whose codes are of these sizes.
-func (in Batch) Over(s Sizes) Batch {
-	in.rows = &Rows{sizes: s}
-	return in
-}
-
 // Toward is a batch made by hand with targets (B×C) for a loss, in place of labels.
 func (in Batch) Toward(targets *gorgonia.Node) Batch {
 	in.targets = targets

@@ -25,7 +25,7 @@ func (d Descent) Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Resul
 	defer whole.gradients.Close()
 	measure := func() (float64, error) {
 		whole.at = nil
-		return whole.loss(whole.start()), whole.err
+		return whole.loss(p.Loss.Weights().Vector()), whole.err
 	}
 	p.Validation = func(s graph.Session) (float64, error) {
 		if err := graph.Fetch(s); err != nil {

@@ -4,7 +4,7 @@
 // There are three kinds of problem, each with its entry point. None of them knows layers, data sets or devices.
 //
 //	a mean loss over rows, in the weights of a graph   Minimize(ctx, Problem{…}, method, rng)
-//	a smooth convex function of a vector x             Newton{…}.Minimize(ctx, f, x), f a Curved
+//	a smooth convex function of a vector x             Newton{…}.Descend(ctx, f, x), f a Curved
 //	the weights w of a mixture of densities            Mixture{…}.Minimize(ctx, w)
 //
 // Minimize takes one of these methods:

@@ -54,7 +54,7 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Resu
 		return Result{}, err
 	}
 	defer f.gradients.Close()
-	at := &fixedSteps{f: f, x: f.start()}
+	at := &fixedSteps{f: f, x: p.Loss.Weights().Vector()}
 	at.loss, at.grad = f.loss(at.x), slices.Clone(f.grad)
 	r := Result{Validation: math.NaN()}
 	for level := false; f.err == nil; {

@@ -123,7 +123,7 @@ func (s LBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, e
 	store := cmp.Or(s.Store, storeOf(p.Loss.Weights().Size()))
 	defer f.gradients.Close()
 	r := Result{Validation: math.NaN(), GradientNorm: math.NaN()}
-	x := f.start()
+	x := p.Loss.Weights().Vector()
 	for {
 		before := r.Epochs
 		steps := &recorder{ctx: ctx, f: f, result: &r, of: s.Iterations}
@@ -135,7 +135,7 @@ func (s LBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, e
 			r.Epochs = before + max(out.Stats.MajorIterations-1, 0) // the last one is not recorded
 			r.Loss, r.Best = out.F, r.Epochs
 			r.GradientNorm = largest(out.Gradient)
-			f.set(x)
+			p.Loss.Weights().SetVector(x)
 		}
 		switch {
 		case f.err != nil:
@@ -209,8 +209,7 @@ type fullBatch struct {
 	problem   Problem
 	gradients graph.Gradients
 	pieces    [][]int32
-	weights   []*tensor.Dense // the learned ones
-	at        []float64       // where value and grad were computed
+	at        []float64 // where value and grad were computed
 	value     float64
 	grad      []float64
 	err       error
@@ -224,11 +223,7 @@ func newFullBatch(p Problem, rows int, e graph.Executor) (*fullBatch, error) {
 	for lo := 0; lo < p.Rows; lo += rows {
 		f.pieces = append(f.pieces, graph.Rows(lo, min(lo+rows, p.Rows)))
 	}
-	w, n := p.Loss.Weights(), 0
-	for _, name := range w.Learned() {
-		f.weights = append(f.weights, w.Tensor(name))
-		n += w.Tensor(name).DataSize()
-	}
+	n := p.Loss.Weights().Size()
 	if n == 0 {
 		return nil, fmt.Errorf("optim: there is no learned weight to fit")
 	}
@@ -238,22 +233,6 @@ func newFullBatch(p Problem, rows int, e graph.Executor) (*fullBatch, error) {
 	}
 	f.grad, f.gradients = make([]float64, n), gradients
 	return f, nil
-}
-
-func (f *fullBatch) start() []float64 {
-	var x []float64
-	for _, w := range f.weights {
-		x = append(x, graph.Float64s(w)...)
-	}
-	return x
-}
-
-func (f *fullBatch) set(x []float64) {
-	for _, w := range f.weights {
-		n := w.DataSize()
-		set(w, x[:n])
-		x = x[n:]
-	}
 }
 
 func (f *fullBatch) loss(x []float64) float64 {
@@ -275,7 +254,7 @@ func (f *fullBatch) evaluate(x []float64) {
 	}
 	first := f.at == nil
 	f.at = append(f.at[:0], x...)
-	f.set(x)
+	f.problem.Loss.Weights().SetVector(x)
 	f.value = 0
 	clear(f.grad)
 	for _, rows := range f.pieces {

@@ -79,7 +79,7 @@ func (s Mixture) Minimize(ctx context.Context, w []float64) error {
 type mixture struct {
 	n    float64   // as how many rows those count that a part explains
 	p    []float64 // of each of them, by M
-	rows []float64 // as how many each counts; nil: 1
+	rows []float64 // as how many each counts
 	mu   float64
 
 	gradient []float64
@@ -98,12 +98,11 @@ func newMixture(parts []int, width int, p, rows []float64) *mixture {
 		if !(sum > 0) {
 			continue
 		}
-		if rows == nil {
-			b.n++
-		} else {
-			b.n += rows[i/width]
-			b.rows = append(b.rows, rows[i/width])
+		count := 1.0
+		if rows != nil {
+			count = rows[i/width]
 		}
+		b.n, b.rows = b.n+count, append(b.rows, count)
 		for _, m := range parts {
 			b.p = append(b.p, row[m]/sum)
 		}
@@ -139,17 +138,9 @@ func (b *mixture) loss(x []float64) float64 {
 	}
 	sum := 0.0
 	for i := 0; i < len(b.p); i += len(x) {
-		sum += b.weight(i/len(x)) * math.Log(floats.Dot(x, b.p[i:i+len(x)]))
+		sum += b.rows[i/len(x)] * math.Log(floats.Dot(x, b.p[i:i+len(x)]))
 	}
 	return loss - sum/b.n
-}
-
-// weight is as how many rows the i-th of those explained counts.
-func (b *mixture) weight(i int) float64 {
-	if b.rows == nil {
-		return 1
-	}
-	return b.rows[i]
 }
 
 // derivatives are the gradient and the Hessian of the loss.
@@ -158,7 +149,7 @@ func (b *mixture) derivatives(x []float64) ([]float64, *mat.SymDense) {
 	b.hessian.Zero()
 	h := b.hessian.RawSymmetric()
 	for i := 0; i < len(b.p); i += len(x) {
-		per := b.weight(i/len(x)) / b.n
+		per := b.rows[i/len(x)] / b.n
 		row := b.p[i : i+len(x)]
 		s := 1 / floats.Dot(x, row)
 		for k, v := range row {

@@ -58,17 +58,9 @@ func (s Newton) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, 
 	if p.Curved == nil {
 		return Result{}, fmt.Errorf("optim: Newton's method needs a loss with its curvature; minimize this one by LBFGS")
 	}
-	w := p.Loss.Weights()
-	var x []float64
-	for _, name := range w.Learned() {
-		x = append(x, w.Float64s(name)...)
-	}
+	x := p.Loss.Weights().Vector()
 	r, err := s.Descend(ctx, p.Curved, x)
-	for _, name := range w.Learned() {
-		n := w.Tensor(name).DataSize()
-		w.SetValues(name, x[:n])
-		x = x[n:]
-	}
+	p.Loss.Weights().SetVector(x)
 	return r, err
 }
 

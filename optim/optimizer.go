@@ -38,16 +38,12 @@ func newOptimizer(r Rule, average Average, w *graph.Weights, steps int) *optimiz
 	sees := func(p Part) bool { _, whole := p.(outermost); return whole }
 	after := slices.DeleteFunc(slices.Clone(m.all), func(p Part) bool { return !sees(p) })
 	m.all = append(slices.DeleteFunc(slices.Clone(m.all), sees), after...)
-	m.parts = m.all
-	var begins []int
-	for k, p := range m.parts {
+	for k, p := range m.all {
 		if _, probes := p.(Prober); probes {
 			m.probers = append(m.probers, k)
 		}
-		begins = append(begins, len(m.states))
 		m.states = append(m.states, p.State()...)
 	}
-	begins = append(begins, len(m.states))
 	like := func(t *tensor.Dense) *tensor.Dense {
 		return tensor.New(tensor.Of(t.Dtype()), tensor.WithShape(t.Shape()...))
 	}
@@ -64,17 +60,22 @@ func newOptimizer(r Rule, average Average, w *graph.Weights, steps int) *optimiz
 			m.start = append(m.start, like(of.Value))
 		}
 	}
-	if m.fused = fuse(m.parts); m.fused != nil {
-		m.parts = m.parts[:m.fused.from]
-		begins = append(begins[:m.fused.from+1], len(m.states))
-	}
-	for k, begin := range begins[:len(begins)-1] {
-		var own []Weight
-		for _, w := range m.weights {
-			w.State = w.State[begin:begins[k+1]]
-			own = append(own, w)
+	begin := 0
+	remember := func(n int) { // the next part has the next n states
+		own := slices.Clone(m.weights)
+		for i := range own {
+			own[i].State = own[i].State[begin:][:n]
 		}
-		m.of = append(m.of, own)
+		m.of, begin = append(m.of, own), begin+n
+	}
+	if m.parts, m.fused = m.all, fuse(m.all); m.fused != nil {
+		m.parts = m.all[:m.fused.from]
+	}
+	for _, p := range m.parts {
+		remember(len(p.State()))
+	}
+	if m.fused != nil {
+		remember(len(m.states) - begin)
 	}
 	return m
 }
@@ -93,14 +94,14 @@ func (m *optimizer) Probes() bool { return m.probers != nil }
 // Probe moves the weights to where the parts want the gradient.
 func (m *optimizer) Probe(_, grads []*tensor.Dense) {
 	for i, w := range m.weights {
-		both(m.start[i], w.Value, replace[float32], replace[float64])
+		assign(m.start[i], w.Value, second)
 	}
 	m.updated(grads)
 	for _, k := range m.probers {
 		m.parts[k].(Prober).Probe(m.time, m.of[k])
 	}
 	for i, w := range m.weights {
-		both(w.Value, grads[i], add[float32], add[float64])
+		assign(w.Value, grads[i], func(theta, e float64) float64 { return theta + e })
 	}
 }
 
@@ -117,7 +118,7 @@ func (m *optimizer) Step(_, grads []*tensor.Dense) {
 	m.time.Step++
 	m.norms.add(grads)
 	for i, from := range m.start {
-		both(m.weights[i].Value, from, replace[float32], replace[float64])
+		assign(m.weights[i].Value, from, second)
 	}
 	m.updated(grads)
 	for k, p := range m.parts {
@@ -127,11 +128,11 @@ func (m *optimizer) Step(_, grads []*tensor.Dense) {
 		if m.fused != nil {
 			m.fused.step(m.time, m.of[len(m.parts)][i])
 		} else {
-			both(w.Value, grads[i], subtract[float32], subtract[float64])
+			assign(w.Value, grads[i], func(theta, u float64) float64 { return theta - u })
 		}
 		if m.average != nil {
 			share := m.average.Share(m.time)
-			both(m.mean[i], w.Value, blend[float32](share), blend[float64](share))
+			assign(m.mean[i], w.Value, func(mean, theta float64) float64 { return mean + share*(theta-mean) })
 		}
 	}
 }
@@ -157,24 +158,28 @@ func (m *optimizer) Plan(n int) graph.Plan {
 // swap exchanges the weights and their average.
 func (m *optimizer) swap() {
 	for i, w := range m.weights {
-		both(w.Value, m.mean[i], exchange[float32], exchange[float64])
+		before := w.Value.Clone().(*tensor.Dense)
+		assign(w.Value, m.mean[i], second)
+		assign(m.mean[i], before, second)
 	}
 }
 
-// both calls, for the numbers of two tensors, the function of their type.
-func both(x, y *tensor.Dense, single func(x, y []float32), double func(x, y []float64)) {
+// assign is x ← f(x, y), number by number: computed in float64 and rounded once.
+func assign(x, y *tensor.Dense, f func(x, y float64) float64) {
 	if x.Dtype() == tensor.Float32 {
-		single(x.Float32s(), y.Float32s())
+		assignAll(x.Float32s(), y.Float32s(), f)
 	} else {
-		double(x.Float64s(), y.Float64s())
+		assignAll(x.Float64s(), y.Float64s(), f)
 	}
 }
 
-func exchange[F float32 | float64](x, y []F) {
+func assignAll[F float32 | float64](x, y []F, f func(x, y float64) float64) {
 	for i := range x {
-		x[i], y[i] = y[i], x[i]
+		x[i] = F(f(float64(x[i]), float64(y[i])))
 	}
 }
+
+func second(_, y float64) float64 { return y }
 
 // state is what the rule remembers after the steps taken: "steps", and for each weight, such
 // as "head/weight", "mean/head/weight" and the like.
@@ -199,7 +204,9 @@ func (m *optimizer) resume(from *graph.Weights) error {
 	}
 	m.time.Step = int(from.Float64s("steps")[0])
 	m.time.Steps += m.time.Step
-	m.named(func(name string, t *tensor.Dense) { set(t, from.Float64s(name)) })
+	m.named(func(name string, t *tensor.Dense) {
+		assign(t, graph.Tensor(t.Dtype(), from.Float64s(name), t.Shape()...), second)
+	})
 	if m.average != nil {
 		m.swap() // it was taken of a fit whose average was in place of the weights
 	}
@@ -220,42 +227,5 @@ func (m *optimizer) named(f func(name string, t *tensor.Dense)) {
 	}
 	for i, t := range m.mean {
 		f("average/"+m.weights[i].Name, t)
-	}
-}
-
-// set writes x to t.
-func set(t *tensor.Dense, x []float64) {
-	if t.Dtype() == tensor.Float64 {
-		copy(t.Float64s(), x)
-		return
-	}
-	single := t.Float32s()
-	for i, v := range x {
-		single[i] = float32(v)
-	}
-}
-
-func replace[F float32 | float64](to, from []F) { copy(to, from) }
-
-// add is θ ← θ + e.
-func add[F float32 | float64](theta, e []F) {
-	for i, x := range e {
-		theta[i] += x
-	}
-}
-
-// subtract is θ ← θ − u.
-func subtract[F float32 | float64](theta, u []F) {
-	for i, x := range u {
-		theta[i] -= x
-	}
-}
-
-// blend is ā ← ā + s(θ − ā).
-func blend[F float32 | float64](share float64) func(mean, theta []F) {
-	return func(mean, theta []F) {
-		for i, x := range theta {
-			mean[i] = F(float64(mean[i]) + share*(float64(x)-float64(mean[i])))
-		}
 	}
 }

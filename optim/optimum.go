@@ -123,7 +123,7 @@ func (p Problem) examine(ctx context.Context) (*examined, error) {
 		return nil, err
 	}
 	defer f.gradients.Close()
-	e := &examined{f: f, x: f.start()}
+	e := &examined{f: f, x: p.Loss.Weights().Vector()}
 	P := len(e.x)
 	blocks := leastBlocks
 	if P <= mostSearched {
@@ -232,7 +232,7 @@ const agreed = 0.5
 // that step adds 1 to s wherever the fit stopped; beside an optimum it moves next to nothing, as it does where a
 // coefficient eᵘ ought to be 0.
 func (e *examined) endless(ctx context.Context) (bool, error) {
-	defer e.f.set(e.x)
+	defer e.f.problem.Loss.Weights().SetVector(e.x)
 	twice := floats.ScaleTo(make([]float64, len(e.x)), 2, e.x)
 	if e.f.loss(twice) < e.loss/2 {
 		return true, e.f.err
@@ -300,7 +300,7 @@ func (e *examined) moves(d []float64) (bool, error) {
 
 // losses are those of single rows at weights x.
 func (e *examined) losses(rows []int32, x []float64) ([]float64, error) {
-	e.f.set(x)
+	e.f.problem.Loss.Weights().SetVector(x)
 	out := make([]float64, len(rows))
 	for i, row := range rows {
 		loss, _, err := e.f.problem.Loss.Gradient([]int32{row})

@@ -59,7 +59,7 @@ type form interface {
 
 // ByHand is the loss of the paper's factors, derived by hand; identity is δ.
 func (t *Table) ByHand(identity float64) Model {
-	return newForm(t, identity, factors{Rescaling{t.Classes, t.Codewords}})
+	return newForm(t, identity, Products{Rescaling{t.Classes, t.Codewords}})
 }
 
 func newForm(t *Table, identity float64, form form) *bilinear {
@@ -366,29 +366,28 @@ func zero(slices ...[]float64) {
 	}
 }
 
-// factors are the paper's form, M_k = a_k b_kᵀ with θ = (a_1 … a_K, b_1 … b_K).
-type factors struct{ Rescaling }
+var _ form = Products{} // the paper's, M_k = a_k b_kᵀ with θ = (a_1 … a_K, b_1 … b_K)
 
-func (f factors) dim() int { return 2 * f.Codewords * f.Classes }
+func (p Products) dim() int { return 2 * p.Codewords * p.Classes }
 
-func (f factors) add(link, theta []float64, k int, count float64) {
-	receiver, sender := f.Factors(theta, k)
+func (p Products) add(link, theta []float64, k int, count float64) {
+	receiver, sender := p.Factors(theta, k)
 	for i, a := range receiver {
 		for j, b := range sender {
-			link[i*f.Classes+j] += count * a * b
+			link[i*p.Classes+j] += count * a * b
 		}
 	}
 }
 
 // pullBack is ∂L/∂a_k = (∂L/∂M_k) b_k and ∂L/∂b_k = (∂L/∂M_k)ᵀ a_k.
-func (f factors) pullBack(grad, theta, ofMatrices []float64) {
+func (p Products) pullBack(grad, theta, ofMatrices []float64) {
 	zero(grad)
-	for k := range f.Codewords {
-		a, b := f.Factors(theta, k)
-		da, db := f.Factors(grad, k)
+	for k := range p.Codewords {
+		a, b := p.Factors(theta, k)
+		da, db := p.Factors(grad, k)
 		for i := range a {
 			for j := range b {
-				g := ofMatrices[(k*f.Classes+i)*f.Classes+j]
+				g := ofMatrices[(k*p.Classes+i)*p.Classes+j]
 				da[i] += g * b[j]
 				db[j] += g * a[i]
 			}
@@ -397,15 +396,15 @@ func (f factors) pullBack(grad, theta, ofMatrices []float64) {
 }
 
 // pullBackPairs is J_kᵀ Q_kl J_l for each pair of codewords, J_k = ∂vec M_k/∂(a_k, b_k).
-func (f factors) pullBackPairs(dst *mat.SymDense, theta []float64, pairs [][]float64) {
-	C, K := f.Classes, f.Codewords
+func (p Products) pullBackPairs(dst *mat.SymDense, theta []float64, pairs [][]float64) {
+	C, K := p.Classes, p.Codewords
 	half := make([]float64, C*C*2*C) // Q_kl J_l
 	for k := range K {
-		a, b := f.Factors(theta, k)
-		own := f.Coordinates(k)
+		a, b := p.Factors(theta, k)
+		own := p.Coordinates(k)
 		for l := k; l < K; l++ {
-			f.half(half, theta, l, pairs[k*K+l])
-			for col, target := range f.Coordinates(l) {
+			p.half(half, theta, l, pairs[k*K+l])
+			for col, target := range p.Coordinates(l) {
 				for i := range C {
 					var byReceiver, bySender float64
 					for j := range C {
@@ -421,9 +420,9 @@ func (f factors) pullBackPairs(dst *mat.SymDense, theta []float64, pairs [][]flo
 }
 
 // half is Q J_l, C²×2C.
-func (f factors) half(dst, theta []float64, l int, Q []float64) {
-	C := f.Classes
-	a, b := f.Factors(theta, l)
+func (p Products) half(dst, theta []float64, l int, Q []float64) {
+	C := p.Classes
+	a, b := p.Factors(theta, l)
 	zero(dst)
 	for row := range C * C {
 		of := dst[row*2*C:][:2*C]
@@ -438,10 +437,10 @@ func (f factors) half(dst, theta []float64, l int, Q []float64) {
 }
 
 // bend is ∂²L/∂a_ki∂b_kj ∋ ∂L/∂M_k,ij: the product a_k b_kᵀ bends too.
-func (f factors) bend(hess *mat.SymDense, ofMatrices []float64) {
-	C := f.Classes
-	for k := range f.Codewords {
-		at := f.Coordinates(k)
+func (p Products) bend(hess *mat.SymDense, ofMatrices []float64) {
+	C := p.Classes
+	for k := range p.Codewords {
+		at := p.Coordinates(k)
 		for i, row := range at[:C] {
 			for j, col := range at[C:] {
 				hess.SetSym(row, col, hess.At(row, col)+ofMatrices[(k*C+i)*C+j])
@@ -450,7 +449,7 @@ func (f factors) bend(hess *mat.SymDense, ofMatrices []float64) {
 	}
 }
 
-// unshared is the form of one cell's own map, the only one of its table (see Table.cell): θ = vec M_0, C² entries.
+// unshared is the form of one cell's own map, the only one of its table (see [Table.CellByHand]): θ = vec M_0, C² entries.
 type unshared struct{ classes int }
 
 func (f unshared) dim() int { return f.classes * f.classes }
@@ -482,7 +481,7 @@ func (t *Table) CellByHand(v int, identity float64) Model {
 func (t *Table) Link(v int, theta []float64) []float64 {
 	A := make([]float64, t.Classes*t.Classes)
 	for _, k := range t.Cells[v].Codes {
-		factors{Rescaling{t.Classes, t.Codewords}}.add(A, theta, k, 1)
+		Products{Rescaling{t.Classes, t.Codewords}}.add(A, theta, k, 1)
 	}
 	return A
 }

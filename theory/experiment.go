@@ -103,7 +103,7 @@ func (e *Experiment) Run(ctx context.Context) (*Outcome, error) {
 	if err := e.checkSizes(); err != nil {
 		return nil, err
 	}
-	e.laws = len(e.Limits)
+	e.Laws = len(e.Limits)
 	e.Law = func(x Trial) []float64 {
 		if p := e.Limits[x.Law]; p.joint != nil {
 			return p.joint
@@ -229,7 +229,7 @@ func (o *Outcome) KeepNeighbourhood() (where []string) {
 type Trials struct {
 	Settings
 	What  string // is fitted, where the study fits several things
-	laws  int    // 0: one
+	Laws  int    // 0: one
 	Sizes []int  // N, increasing
 	Count int    // of each
 	Law   func(x Trial) []float64
@@ -263,7 +263,7 @@ func (t *Trials) Nth(i int) Trial {
 }
 
 // Total is how many there are.
-func (t *Trials) Total() int { return max(1, t.laws) * len(t.Sizes) * t.Count }
+func (t *Trials) Total() int { return max(1, t.Laws) * len(t.Sizes) * t.Count }
 
 // Lost is why a trial has no result.
 type Lost struct{ Err error }
@@ -303,8 +303,8 @@ func RunTrials[T any](ctx context.Context, t *Trials, model Model, do func(model
 	return results, slices.DeleteFunc(losses, func(where string) bool { return where == "" }), err
 }
 
-// Measure gives a table of each number that do makes of the trials of one law, by size and replicate. Trials
-// that are lost are NaN in it: they count for nothing.
+// Measure gives a table of each number that do makes of the trials, by size and replicate: of several laws, those of
+// one after those of the other. Trials that are lost are NaN in it: they count for nothing.
 func (t *Trials) Measure(ctx context.Context, model Model, numbers int, do func(model Model, x Trial) ([]float64, error)) (tables [][][]float64, losses []string, err error) {
 	found, losses, err := RunTrials(ctx, t, model, func(model Model, x Trial) (of []float64, err error) {
 		if of, err = do(model, x); err != nil {
@@ -314,7 +314,7 @@ func (t *Trials) Measure(ctx context.Context, model Model, numbers int, do func(
 	})
 	tables = make([][][]float64, numbers)
 	for n := range tables {
-		tables[n] = numeric.Unmeasured(len(t.Sizes), t.Count)
+		tables[n] = numeric.Unmeasured(t.Total()/t.Count, t.Count)
 		for i, of := range found {
 			if of != nil {
 				tables[n][i/t.Count][i%t.Count] = of[n]
@@ -327,7 +327,7 @@ func (t *Trials) Measure(ctx context.Context, model Model, numbers int, do func(
 // Name says which trial it is, with its seed.
 func (t *Trials) Name(x Trial) string {
 	what := t.What
-	if t.laws > 0 {
+	if t.Laws > 0 {
 		what = fmt.Sprintf("shift %d", x.Law)
 	}
 	if what != "" {

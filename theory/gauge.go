@@ -130,7 +130,7 @@ func (p Products) Blocks() int { return p.Codewords }
 // Of returns vec M_k, C² entries.
 func (p Products) Of(k int, theta []float64) []float64 {
 	m := make([]float64, p.Classes*p.Classes)
-	factors(p).add(m, theta, k, 1)
+	p.add(m, theta, k, 1)
 	return m
 }
 

@@ -33,10 +33,8 @@ type layered struct {
 	table   *Table
 	sizes   layers.Sizes
 	weights *graph.Weights
-	learned []string
-
-	whole *compiled // over all (cell, atom)
-	one   *compiled // over a single (cell, atom), for the scores
+	shares  *tensor.Dense   // rows × C, those of the loss; see weigh
+	loss    *graph.Function // of rows, (cell, atom): L, log q and ∇L
 
 	analytic  Model         // nil: no analytic Hessian of this layer is known
 	reference *mat.SymDense // without analytic: a Hessian near the optimum
@@ -46,72 +44,51 @@ type layered struct {
 
 var _ Model = (*layered)(nil)
 
-// compiled is the layer's graph over a number of rows, with the tables it reads.
-type compiled struct {
-	logP, mass, weights []float64 // rows × C, rows × K, rows × C (those of the loss; see weigh)
-	codes               []int32   // rows × w, the codes of all slots
-	program             *graph.Program
-}
-
 // newLayered compiles layer on a table whose cells all have w codes. A layer that cannot be run returns an error
 // at its first use.
 func newLayered(layer layers.Map, t *Table) *layered {
 	m := &layered{layer: layer, table: t, sizes: t.Sizes()}
+	m.shares = graph.Tensor(tensor.Float64, make([]float64, t.Rows()*t.Classes), t.Rows(), t.Classes)
 	if m.weights, m.err = layers.StartMap(layer, m.sizes, newRand(0)); m.err != nil {
 		m.err = fmt.Errorf("theory: start the layer: %w", m.err)
 		m.weights = graph.NewWeights(tensor.Float64)
-	} else if m.learned = m.weights.Learned(); len(m.learned) == 0 {
+	} else if m.weights.Size() == 0 {
 		m.err = errors.New("theory: the layer has no learned weight, so there is no rate to study")
-	}
-	m.whole, m.one = m.compile(t.Rows(), t.Rows()), m.compile(1, t.Rows())
-	for row := range t.Rows() {
-		m.describe(m.whole, row, row)
+	} else {
+		m.loss = m.describe(t.Rows())
+		if _, err := m.loss.Program(t.Rows()); err != nil {
+			m.err = fmt.Errorf("theory: the map %s: %w", layers.NameOf(layer), err)
+		}
 	}
 	return m
 }
 
-// compile builds the graph of L = Σ (−W)·log q over rows, and of its gradient; of a Costed layer that of its own
-// loss, fitted to as many rows as it is told.
-func (m *layered) compile(rows, told int) *compiled {
-	C, K, w := m.sizes.Classes, m.sizes.Codewords, m.sizes.Slots
-	c := &compiled{
-		logP: make([]float64, rows*C), mass: make([]float64, rows*K), weights: make([]float64, rows*C),
-		codes: make([]int32, rows*w),
-	}
-	if m.err != nil {
-		return c
-	}
-	dense := func(backing any, cols int) *tensor.Dense {
-		return tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(backing))
-	}
-	b := graph.NewBuilder(m.weights, rows)
-	in := layers.Batch{
-		LogProbs: b.Table("theory/log_probs", dense(c.logP, C)),
-		Codes:    b.Table("theory/codes", dense(c.codes, w)),
-		Mass:     b.Table("theory/mass", dense(c.mass, K)),
-	}.Over(m.sizes)
-	logq := layers.LogProbsOf(m.layer)(b, in)
-	weights := b.Table("theory/weights", dense(c.weights, C))
-	var loss *gorgonia.Node
-	if costed, ok := m.layer.(layers.Costed); ok {
-		loss = costed.Loss(b, in.Toward(weights), told)
-	} else {
-		loss = b.Apply(op.Sum(2), b.Times(logq, weights))
-	}
-	outputs := append(gorgonia.Nodes{loss, logq}, b.Gradient(loss)...)
-	if c.program, m.err = b.Compile(outputs...); m.err != nil {
-		m.err = fmt.Errorf("theory: the map %s: %w", layers.NameOf(m.layer), m.err)
-	}
-	return c
+// describe is L = Σ (−W)·log q of rows, with log q and the gradient; of a Costed layer its own loss, fitted to as many
+// rows as it is told.
+func (m *layered) describe(told int) *graph.Function {
+	rows := m.table.View(1).Rows(tensor.Float64, m.sizes)
+	return graph.NewFunction(m.weights, func(b *graph.Builder) gorgonia.Nodes {
+		in := rows.Batch(b)
+		logq := layers.LogProbsOf(m.layer)(b, in)
+		weights := b.Take("theory/weights", m.shares)
+		var loss *gorgonia.Node
+		if costed, ok := m.layer.(layers.Costed); ok {
+			loss = costed.Loss(b, in.Toward(weights), told)
+		} else {
+			loss = b.Apply(op.Sum(2), b.Times(logq, weights))
+		}
+		return append(gorgonia.Nodes{loss, logq}, b.Gradient(loss)...)
+	})
 }
 
-// weigh makes the weights W of the loss those of the graph: −W, or targets, of which a loss is the mean over rows.
-func (m *layered) weigh(c *compiled, weights []float64) {
+// weigh makes the weights W of the loss of so many rows those of the graph: −W, or targets, of which a loss is the
+// mean over rows. They are of all rows or, from the first of at, of fewer.
+func (m *layered) weigh(at, rows int, weights []float64) {
 	by := -1.0
 	if _, ok := m.layer.(layers.Costed); ok {
-		by = float64(len(c.weights) / m.sizes.Classes)
+		by = float64(rows)
 	}
-	floats.ScaleTo(c.weights, by, weights)
+	floats.ScaleTo(m.shares.Float64s()[at*m.sizes.Classes:][:len(weights)], by, weights)
 }
 
 // alone is an error where the loss of a Costed layer depends on how many rows it is fitted to, so that each N would
@@ -125,15 +102,12 @@ func (m *layered) alone() error {
 	if err != nil {
 		return err
 	}
+	only := make([]float64, m.sizes.Classes)
+	only[0] = 1
+	m.weigh(0, 1, only)
 	var losses []float64
 	for _, told := range []int{1, 1e6} {
-		c := m.compile(1, told)
-		if m.err != nil {
-			return m.err
-		}
-		m.describe(c, 0, 0)
-		c.weights[0] = 1
-		loss, err := m.run(c, nil, theta)
+		loss, _, err := m.run(m.describe(told), graph.Rows(0, 1), nil, theta)
 		if err != nil {
 			return err
 		}
@@ -145,18 +119,6 @@ func (m *layered) alone() error {
 	return nil
 }
 
-// describe writes a (cell, atom) into row of the tables.
-func (m *layered) describe(c *compiled, row, of int) {
-	C, K, w := m.sizes.Classes, m.sizes.Codewords, m.sizes.Slots
-	copy(c.logP[row*C:][:C], m.table.LogP[of*C:])
-	mass, cell := c.mass[row*K:][:K], m.table.Cells[of/m.table.Atoms]
-	clear(mass)
-	for i, k := range cell.Codes {
-		c.codes[row*w+i] = int32(k)
-		mass[k]++
-	}
-}
-
 func (m *layered) Fork() Model {
 	other := newLayered(m.layer, m.table)
 	other.reference = m.reference
@@ -166,51 +128,50 @@ func (m *layered) Fork() Model {
 	return other
 }
 
-func (m *layered) Dim() int {
-	n := 0
-	for _, name := range m.learned {
-		n += m.weights.Tensor(name).Shape().TotalSize()
-	}
-	return n
-}
+func (m *layered) Dim() int { return m.weights.Size() }
 
-// run evaluates the graph at theta and copies the gradient, if it is wanted.
-func (m *layered) run(c *compiled, grad, theta []float64) (loss float64, err error) {
+// run evaluates the graph of some rows at theta, gives their loss and log q, and copies the gradient, if it is wanted.
+func (m *layered) run(
+	of *graph.Function, rows []int32, grad, theta []float64,
+) (loss float64, logq []float64, err error) {
 	if m.err != nil {
-		return 0, m.err
+		return 0, nil, m.err
 	}
-	values := theta
-	for _, name := range m.learned {
-		values = values[copy(m.weights.Tensor(name).Float64s(), values):]
+	m.weights.SetVector(theta)
+	out, err := of.Of(rows)
+	if err != nil {
+		return 0, nil, fmt.Errorf("theory: run the layer: %w", err)
 	}
-	if err := c.program.Run(); err != nil {
-		return 0, fmt.Errorf("theory: run the layer: %w", err)
-	}
-	loss = graph.Float64s(c.program.Output(0))[0]
+	loss, logq = graph.Float64s(out[0])[0], out[1].(*tensor.Dense).Float64s()
 	if err := finite("loss", loss); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if grad == nil {
-		return loss, nil
+		return loss, logq, nil
 	}
 	all := grad
-	for i := range m.learned {
-		grad = grad[copy(grad, c.program.Output(2+i).(*tensor.Dense).Float64s()):]
+	for _, of := range out[2:] {
+		grad = grad[copy(grad, of.(*tensor.Dense).Float64s()):]
 	}
-	return loss, finite("gradient", all...)
+	return loss, logq, finite("gradient", all...)
 }
 
+// every is all rows.
+func (m *layered) every() []int32 { return graph.Rows(0, m.table.Rows()) }
+
 func (m *layered) LogProbs(dst, theta []float64) error {
-	if _, err := m.run(m.whole, nil, theta); err != nil {
+	_, logq, err := m.run(m.loss, m.every(), nil, theta)
+	if err != nil {
 		return err
 	}
-	copy(dst, m.whole.program.Output(1).(*tensor.Dense).Float64s())
+	copy(dst, logq)
 	return finite("log-probabilities", dst...)
 }
 
 func (m *layered) Gradient(grad, theta, weights []float64) (float64, error) {
-	m.weigh(m.whole, weights)
-	return m.run(m.whole, grad, theta)
+	m.weigh(0, m.table.Rows(), weights)
+	loss, _, err := m.run(m.loss, m.every(), grad, theta)
+	return loss, err
 }
 
 // Hessian differences the graph's gradient.
@@ -246,11 +207,10 @@ func (m *layered) Scores(outer *mat.SymDense, theta, weights []float64) error {
 
 // Score differentiates a single row.
 func (m *layered) Score(grad, theta []float64, entry int) error {
-	m.describe(m.one, 0, entry/m.sizes.Classes)
-	only := make([]float64, m.sizes.Classes)
+	row, only := entry/m.sizes.Classes, make([]float64, m.sizes.Classes)
 	only[entry%m.sizes.Classes] = 1
-	m.weigh(m.one, only)
-	_, err := m.run(m.one, grad, theta)
+	m.weigh(row, 1, only)
+	_, _, err := m.run(m.loss, []int32{int32(row)}, grad, theta)
 	return err
 }
 
@@ -349,10 +309,7 @@ func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("theory: start the layer: %w", err)
 	}
-	theta := make([]float64, 0, m.Dim())
-	for _, name := range m.learned {
-		theta = append(theta, graph.Float64s(start.Tensor(name))...)
-	}
+	theta := start.Vector()
 	floats.AddScaled(theta, spread, numeric.Normals(len(theta), rng))
 	return theta, nil
 }
@@ -360,27 +317,19 @@ func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
 // rows is the default Target: what belongs to each codeword, then the rest. A layer
 // without K-rowed weights has one block.
 func (m *layered) rows() Rows {
-	var shared []int
-	perCodeword := make(Rows, m.sizes.Codewords)
-	at := 0
-	for _, name := range m.learned {
+	K, at := m.sizes.Codewords, 0
+	blocks := make(Rows, K+1)
+	for _, name := range m.weights.Learned() {
 		shape := m.weights.Tensor(name).Shape()
 		total := shape.TotalSize()
 		for i := range total {
-			if shape[0] == m.sizes.Codewords {
-				k := i / (total / shape[0])
-				perCodeword[k] = append(perCodeword[k], at+i)
-			} else {
-				shared = append(shared, at+i)
+			k := K
+			if shape[0] == K {
+				k = i / (total / K)
 			}
+			blocks[k] = append(blocks[k], at+i)
 		}
 		at += total
 	}
-	switch {
-	case len(perCodeword[0]) == 0:
-		return Rows{shared}
-	case len(shared) == 0:
-		return perCodeword
-	}
-	return append(perCodeword, shared)
+	return slices.DeleteFunc(blocks, func(block []int) bool { return block == nil })
 }

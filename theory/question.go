@@ -8,7 +8,6 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -44,11 +43,9 @@ type Question struct {
 // Population is how rows are drawn: their codes and log p̂ by the design, their label by the law of a map.
 type Population struct {
 	Design Design
-	// Truth draws the design's cells, their log p̂, and the law of the label at weights of the estimator; nil: it is drawn
-	// by Law and Spread.
-	Truth func(seed uint64) (*Truth, error)
-	// Law is the map whose output is the law of the label, at its start plus N(0, Spread²); nil: the estimator's map.
-	Law    layers.Map
+	// Truth draws the design's cells, their log p̂, and the law of the label at weights of the estimator; nil: the law is
+	// the output of the estimator's map at its start plus N(0, Spread²).
+	Truth  func(seed uint64) (*Truth, error)
 	Spread float64 // 0: 0.5
 	// Disturb changes the law, t.Label, whose probabilities still sum to 1 at each (cell, atom); nil: it is the map's.
 	Disturb func(t *Truth, rng *rand.Rand)
@@ -200,7 +197,7 @@ func (o *Outcome) summed(size int, number func(limit int, theta []float64) float
 // exact reports whether the estimator can represent the law, which then is its limit under every shift.
 func (q *Question) exact() bool {
 	_, costed := q.Estimator.Map.(layers.Costed)
-	return !costed && q.Population.Truth == nil && q.Population.Law == nil && q.Population.Disturb == nil && q.Channel == nil
+	return !costed && q.Population.Truth == nil && q.Population.Disturb == nil && q.Channel == nil
 }
 
 func (q Question) withDefaults() Question {
@@ -230,8 +227,6 @@ func (q Question) Check() error {
 		return fmt.Errorf("theory: a rate needs at least 1 shift of the codeword frequencies, got %d", q.Shifts)
 	case !(q.Population.Spread >= 0) || math.IsInf(q.Population.Spread, 1):
 		return fmt.Errorf("theory: the spread of the truth must be a number of at least 0, got %g", q.Population.Spread)
-	case q.Population.Truth != nil && q.Population.Law != nil:
-		return errors.New("theory: the Truth of a population is its law; leave Law out")
 	case q.Sampler.Draw == nil && q.Sampler.Scores != nil:
 		return errors.New("theory: a Sampler without Draw draws each row alone, and J is then known; leave its Scores out")
 	case q.Sampler.Draw != nil && q.Channel != nil:
@@ -309,7 +304,6 @@ type asked struct {
 	model *layered    // of the estimator
 	laws  [][]float64 // of the true cells: shifts of the codeword frequencies
 	reads []Reading   // of each probability Wrong; nil: codes are read as they are
-	start []float64   // where descents to limits begin
 	first []float64   // the limit under the first law
 }
 
@@ -323,8 +317,8 @@ func (q Question) ask(with Settings) (a *asked, err error) {
 		return a.Table.Multinomial(a.Design.Frequencies(shift))
 	})
 	a.reads = data.Each(q.Wrong, func(wrong float64) Reading { return a.Table.Misread(q.Channel, wrong) })
-	if a.first = a.start; !q.exact() {
-		a.first, err = settle(a.model, a.Estimator.Gauge, a.start, a.weights(0, 0))
+	if a.first = a.Theta; !q.exact() {
+		a.first, err = settle(a.model, a.Estimator.Gauge, a.Theta, a.weights(0, 0))
 	}
 	return a, err
 }
@@ -356,30 +350,20 @@ func (a *asked) draw() (err error) {
 		return err
 	}
 	if p.Truth == nil {
-		law := a.model
-		if p.Law != nil && !reflect.DeepEqual(p.Law, a.Estimator.Map) {
-			law = newLayered(p.Law, a.Table)
-		}
-		at := &Loss{Model: law}
-		if a.Theta, err = law.draw(p.Spread, newRand(seed, 2)); err != nil {
+		at := &Loss{Model: a.model}
+		if a.Theta, err = a.model.draw(p.Spread, newRand(seed, 2)); err != nil {
 			return err
 		}
 		if a.Label = at.Posteriors(a.Table, a.Theta); at.Err != nil {
 			return at.Err
 		}
-		if a.start = a.Theta; law != a.model {
-			if a.start, err = a.model.draw(p.Spread, newRand(seed, 2)); err != nil {
-				return err
-			}
-		}
-	} else {
-		a.start = a.Theta
 	}
 	if p.Disturb != nil {
 		p.Disturb(a.Truth, newRand(seed, 3))
 	}
-	if n := a.model.Dim(); len(a.start) != n {
-		return fmt.Errorf("theory: the Theta of the Truth has %d numbers, and %s has %d weights; give it as many", len(a.start), layers.NameOf(a.Estimator.Map), n)
+	if n := a.model.Dim(); len(a.Theta) != n {
+		return fmt.Errorf("theory: the Theta of the Truth has %d numbers, and %s has %d weights; give it as many",
+			len(a.Theta), layers.NameOf(a.Estimator.Map), n)
 	}
 	return a.lawful()
 }
@@ -442,7 +426,7 @@ func (a *asked) findGauge(r *Report) error {
 // populations are those of a shift, each with a θ* of its own where the estimator cannot represent the law: a descent
 // from that of the Wrong before it.
 func (a *asked) populations(model Model, shift int, target Target) (all []Limit, err error) {
-	from := a.start
+	from := a.Theta
 	for wrong := range max(1, len(a.reads)) {
 		theta, weights := a.first, a.weights(shift, wrong)
 		if !a.exact() && (shift > 0 || wrong > 0) {
@@ -508,11 +492,7 @@ func (q Question) answer(ctx context.Context, with Settings, r *Report) error {
 		if estimate.Error > 0 && estimate.Freedom < 1 {
 			o.Fail(fmt.Errorf("theory: the statistic %s has the Error %g and no Freedom, the degrees of freedom of its t interval; give both, or none where the value is exact", s.Key, estimate.Error))
 		}
-		if math.IsNaN(s.Target) {
-			r.Record(s.Key, s.Quantity, estimate, s.Theory)
-		} else {
-			r.Near(s.Key, s.Quantity, estimate, s.Target, s.Within, s.Theory)
-		}
+		r.Near(s.Key, s.Quantity, estimate, s.Target, s.Within, s.Theory)
 	}
 	if q.Figures != nil {
 		r.Figures = q.Figures(o)

@@ -240,9 +240,13 @@ func (r *Report) Judge(row Row, band Band) {
 	r.Rows = append(r.Rows, row)
 }
 
-// Near judges an estimate that the theory puts at target. tolerance is what the theory
+// Near judges an estimate that the theory puts at target; of NaN it only adds the row. tolerance is what the theory
 // leaves open, such as a term of higher order; chance comes on top.
 func (r *Report) Near(key, quantity string, e Estimate, target, tolerance float64, theory string) {
+	if math.IsNaN(target) {
+		r.Record(key, quantity, e, theory)
+		return
+	}
 	reach := tolerance + e.Chance()
 	r.Judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: target, Theory: theory, Notices: e.noticed(reach, target)}, Band{target - reach, target + reach})
 }

@@ -22,8 +22,7 @@ type Truth struct {
 	Design Design
 	Table  *Table
 	// Theta are the weights of the law's map before any disturbance: for the paper's map 2·K·C, receivers
-	// then senders. If the estimator is another map, a descent to its limit begins at weights of its own or, if the
-	// [Population] was given a truth, here.
+	// then senders. A descent to the limit of an estimator begins here.
 	Theta []float64
 	Label []float64 // cells × R × C, P(y = j | cell, atom)
 }

@@ -3,6 +3,7 @@ package studies
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -109,9 +110,40 @@ func (f fault) slower(errors [][]float64, sizes []int, exponent float64) [][]flo
 	})
 }
 
+// drawnRecipe is what study recipe draws.
+type drawnRecipe struct {
+	*decayed
+	limits []theory.Limit // of smallDecay, and of two
+	minima []*minima
+	rests  *rests
+	fitted []*fitted
+}
+
+func drawRecipe(ctx context.Context, s theory.Settings) (*drawnRecipe, error) {
+	x, err := newDecayed(s)
+	if err != nil {
+		return nil, err
+	}
+	of := &drawnRecipe{decayed: x}
+	for _, times := range []float64{1, 2} {
+		limit, failed := x.limit(x.model.Cheapest(), times*smallDecay)
+		of.limits, err = append(of.limits, limit), cmp.Or(err, failed)
+	}
+	for _, law := range decayLaws {
+		m, failed := x.minima(ctx, law)
+		of.minima, err = append(of.minima, m), cmp.Or(err, failed)
+	}
+	rests, failed := x.rests(ctx)
+	of.rests, err = rests, cmp.Or(err, failed)
+	for _, by := range recipes {
+		t, failed := x.train(ctx, by)
+		of.fitted, err = append(of.fitted, t), cmp.Or(err, failed)
+	}
+	return of, err
+}
+
 // inRecipe reports what study recipe gave with the fault in it.
-func (f fault) inRecipe(x *recipeStudy, r *theory.Report) {
-	out := *x
+func (f fault) inRecipe(x *drawnRecipe, r *theory.Report) {
 	moved := func(p theory.Limit) theory.Limit {
 		p = f.of(p, x.Design)
 		if f.decayless {
@@ -120,13 +152,15 @@ func (f fault) inRecipe(x *recipeStudy, r *theory.Report) {
 		p.Predict(x.target)
 		return p
 	}
-	out.once, out.twice, out.minima, out.fitted = moved(x.once), moved(x.twice), nil, nil
+	x.derivative(r, moved(x.limits[0]), moved(x.limits[1]))
+	figure := new(theory.Figure)
 	for _, m := range x.minima {
 		with := *m
 		with.limits = data.Each(m.limits, moved)
 		with.aboutTruth, with.errors = f.slower(m.aboutTruth, m.Sizes, f.exponent), f.slower(m.errors, m.Sizes, f.exponent)
-		out.minima = append(out.minima, &with)
+		with.report(r, figure)
 	}
+	x.rests.report(r, paperRate*cmp.Or(f.rate, 1))
 	for _, t := range x.fitted {
 		with := *t
 		with.numbers = slices.Clone(t.numbers)
@@ -141,14 +175,32 @@ func (f fault) inRecipe(x *recipeStudy, r *theory.Report) {
 				return floats.ScaleTo(make([]float64, len(row)), numeric.OperatorNorm(x.truth.Inverse), row)
 			})
 		}
-		out.fitted = append(out.fitted, &with)
+		with.report(r, figure)
 	}
-	out.report(r, paperRate*cmp.Or(f.rate, 1))
+}
+
+// drawnGrowth is what study growth draws.
+type drawnGrowth struct {
+	growing []*growing
+	sided   []*imbalanced
+}
+
+func drawGrowth(ctx context.Context, s theory.Settings) (*drawnGrowth, error) {
+	x := &drawnGrowth{growing: growths()}
+	sided, err := newSided(s)
+	for _, g := range x.growing {
+		err = cmp.Or(err, g.draw(ctx, s))
+	}
+	for _, problem := range sided {
+		b, failed := problem.fits(ctx)
+		x.sided, err = append(x.sided, b), cmp.Or(err, failed)
+	}
+	return x, err
 }
 
 // inGrowth reports what study growth gave with the fault in it.
-func (f fault) inGrowth(x *growthStudy, r *theory.Report) {
-	out := &growthStudy{}
+func (f fault) inGrowth(x *drawnGrowth, r *theory.Report) {
+	figure, balanced := new(theory.Figure), (*oneSided)(nil)
 	for _, g := range x.growing {
 		with := *g
 		with.populations = slices.Clone(g.populations)
@@ -163,7 +215,7 @@ func (f fault) inGrowth(x *growthStudy, r *theory.Report) {
 			}
 			with.errors = append(with.errors, f.slower(g.errors[n], g.Sizes, exponent))
 		}
-		out.growing = append(out.growing, &with)
+		with.report(r, figure)
 	}
 	for _, b := range x.sided {
 		with, problem := *b, *b.oneSided
@@ -173,9 +225,9 @@ func (f fault) inGrowth(x *growthStudy, r *theory.Report) {
 		}
 		problem.Predict(b.target)
 		with.oneSided, with.errors = &problem, f.slower(b.errors, b.Sizes, f.exponent)
-		out.sided = append(out.sided, &with)
+		balanced = cmp.Or(balanced, &problem)
+		with.report(r, balanced)
 	}
-	out.report(r)
 }
 
 // in is an outcome with the fault in it.

@@ -191,17 +191,16 @@ const collapsedBelow = 1e-6
 // ridge is a penalty λ/2 ‖θ‖².
 type ridge struct {
 	key              string
-	lambda           float64
-	pull             float64 // the least of ‖∂L/∂M_k‖ that should keep M_k from 0: λ
+	lambda           float64 // also the least of ‖∂L/∂M_k‖ that should keep M_k from 0
 	radius, radiusSD float64 // of positive definiteness, of other seeds; see Report.usual. 0: as far as the search goes
 	rates            bool    // whether its rates are studied
 }
 
 // At the paper's weight decay, 1e-3, blocks are missing: rates are studied below.
 var ridges = []ridge{
-	{key: "strong", lambda: 1e-2, pull: 1e-2},
-	{key: "paper", lambda: 1e-3, pull: 1e-3, radius: 4.203, radiusSD: 2.251},
-	{key: "weak", lambda: 1e-4, pull: 1e-4, radius: 3.584, radiusSD: 1.383, rates: true},
+	{key: "strong", lambda: 1e-2},
+	{key: "paper", lambda: 1e-3, radius: 4.203, radiusSD: 2.251},
+	{key: "weak", lambda: 1e-4, radius: 3.584, radiusSD: 1.383, rates: true},
 }
 
 // ridgeFinding is what a ridge makes of one shift of the frequencies.
@@ -222,7 +221,7 @@ func (p *problem) under(ridge ridge, model theory.Model, shift int) (f ridgeFind
 	for k := range p.Design.Codewords {
 		if p.target.Size(k, theta) < collapsedBelow {
 			f.collapsed++
-			if pull(p.Truth, k, theta, weights) > ridge.pull*(1+1e-6) {
+			if pull(p.Truth, k, theta, weights) > ridge.lambda*(1+1e-6) {
 				f.unpredicted++
 			}
 		}

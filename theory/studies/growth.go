@@ -261,53 +261,30 @@ func (b *imbalanced) report(r *theory.Report, balanced *oneSided) {
 		theory.Exact(floats.Norm(b.Predicted[1:], 2)/floats.Norm(balanced.Predicted[1:], 2)), "1 if imbalance stays with its codeword")
 }
 
-// growthStudy is what the study draws.
-type growthStudy struct {
-	growing []*growing
-	sided   []*imbalanced
-}
-
-func drawGrowth(ctx context.Context, s theory.Settings) (*growthStudy, error) {
-	x := &growthStudy{growing: growths()}
-	for _, g := range x.growing {
+func runGrowth(ctx context.Context, s theory.Settings, r *theory.Report) error {
+	figure := theory.LogLog("codebook", "A codebook that grows with the rows", "N", "RMSE of M_k")
+	var lost []string
+	fits := 0
+	for _, g := range growths() {
 		if err := g.draw(ctx, s); err != nil {
-			return nil, err
+			return err
 		}
+		g.report(r, &figure)
+		lost, fits = append(lost, g.lost...), fits+g.Total()
 	}
 	sided, err := newSided(s)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, problem := range sided {
 		b, err := problem.fits(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		x.sided = append(x.sided, b)
-	}
-	return x, nil
-}
-
-func (x *growthStudy) report(r *theory.Report) {
-	figure := theory.LogLog("codebook", "A codebook that grows with the rows", "N", "RMSE of M_k")
-	var lost []string
-	fits := 0
-	for _, g := range x.growing {
-		g.report(r, &figure)
-		lost, fits = append(lost, g.lost...), fits+g.Total()
-	}
-	for _, b := range x.sided {
-		b.report(r, x.sided[0].oneSided)
+		b.report(r, sided[0])
 		lost, fits = append(lost, b.lost...), fits+b.Total()
 	}
 	r.Unsettled(lost, fits, theory.LostPart)
 	r.Figures = append(r.Figures, figure)
-}
-
-func runGrowth(ctx context.Context, s theory.Settings, r *theory.Report) error {
-	x, err := drawGrowth(ctx, s)
-	if err == nil {
-		x.report(r)
-	}
-	return err
+	return nil
 }

@@ -138,8 +138,7 @@ func bilinearWeights(theta []float64, sizes layers.Sizes) (*graph.Weights, error
 		return nil, err
 	}
 	w = w.As(tensor.Float64)
-	receivers := copy(w.Tensor("bilinear/receiver").Float64s(), theta)
-	copy(w.Tensor("bilinear/sender").Float64s(), theta[receivers:])
+	w.SetVector(theta)
 	return w, nil
 }
 
@@ -179,11 +178,12 @@ func (x *intervalSamples) report(s theory.Settings, r *theory.Report) {
 		if math.IsNaN(posterior.Value) { // no codeword was that rare
 			continue
 		}
+		expected := math.NaN() // the delta method needs rows
 		if low >= 300 {
-			r.Near(fmt.Sprintf("posteriors-%g", low), "coverage of posteriors, rarest codeword "+name, posterior, intervalLevel, coverageLeft, numeric.Short(intervalLevel))
-		} else {
-			r.Record(fmt.Sprintf("posteriors-%g", low), "coverage of posteriors, rarest codeword "+name, posterior, numeric.Short(intervalLevel))
+			expected = intervalLevel
 		}
+		r.Near(fmt.Sprintf("posteriors-%g", low), "coverage of posteriors, rarest codeword "+name,
+			posterior, expected, coverageLeft, numeric.Short(intervalLevel))
 		r.Record(fmt.Sprintf("factors-%g", low), "coverage of factors, "+name, factor, numeric.Short(intervalLevel))
 		ofPosteriors.Add(low, posterior)
 		ofFactors.Add(low, factor)

@@ -445,70 +445,42 @@ func (t *fitted) report(r *theory.Report, figure *theory.Figure) {
 	figure.Curves = append(figure.Curves, measured)
 }
 
-// recipeStudy is what the study draws.
-type recipeStudy struct {
-	*decayed
-	once, twice theory.Limit // the limits of smallDecay, and of two
-	minima      []*minima
-	rests       *rests
-	fitted      []*fitted
-}
-
-func drawRecipe(ctx context.Context, s theory.Settings) (*recipeStudy, error) {
+func runRecipe(ctx context.Context, s theory.Settings, r *theory.Report) error {
 	x, err := newDecayed(s)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	of := &recipeStudy{decayed: x}
-	if of.once, err = x.limit(x.model.Cheapest(), smallDecay); err != nil {
-		return nil, err
+	once, onceErr := x.limit(x.model.Cheapest(), smallDecay)
+	twice, twiceErr := x.limit(x.model.Cheapest(), 2*smallDecay)
+	if err := cmp.Or(onceErr, twiceErr); err != nil {
+		return err
 	}
-	if of.twice, err = x.limit(x.model.Cheapest(), 2*smallDecay); err != nil {
-		return nil, err
-	}
-	for _, law := range decayLaws {
-		m, err := x.minima(ctx, law)
-		if err != nil {
-			return nil, err
-		}
-		of.minima = append(of.minima, m)
-	}
-	if of.rests, err = x.rests(ctx); err != nil {
-		return nil, err
-	}
-	for _, by := range recipes {
-		t, err := x.train(ctx, by)
-		if err != nil {
-			return nil, err
-		}
-		of.fitted = append(of.fitted, t)
-	}
-	return of, nil
-}
-
-// report adds the rows, where steps have this rate.
-func (x *recipeStudy) report(r *theory.Report, rate float64) {
-	x.derivative(r, x.once, x.twice)
+	x.derivative(r, once, twice)
 	decay := theory.LogLog("decay", "What a weight decay λ does to the rate", "N", "RMSE of M_k about the truth")
 	var lost []string
 	fits := 0
-	for _, m := range x.minima {
+	for _, law := range decayLaws {
+		m, err := x.minima(ctx, law)
+		if err != nil {
+			return err
+		}
 		m.report(r, &decay)
 		lost, fits = append(lost, m.lost...), fits+m.Total()
 	}
 	r.Unsettled(lost, fits, theory.LostPart)
-	x.rests.report(r, rate)
+	rests, err := x.rests(ctx)
+	if err != nil {
+		return err
+	}
+	rests.report(r, paperRate)
 	trained := theory.LogLog("trained", "The error of the paper's recipe", "N", "RMSE of M_k about the truth")
-	for _, t := range x.fitted {
+	for _, by := range recipes {
+		t, err := x.train(ctx, by)
+		if err != nil {
+			return err
+		}
 		t.report(r, &trained)
 	}
 	r.Figures = append(r.Figures, decay, trained)
-}
-
-func runRecipe(ctx context.Context, s theory.Settings, r *theory.Report) error {
-	x, err := drawRecipe(ctx, s)
-	if err == nil {
-		x.report(r, paperRate)
-	}
-	return err
+	return nil
 }

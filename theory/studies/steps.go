@@ -39,36 +39,42 @@ func (f tableFit) run(ctx context.Context, rng *rand.Rand) ([]float64, optim.Res
 	}
 	weights = weights.As(tensor.Float64)
 	if f.Start != nil {
-		unflat(weights, f.Start)
+		weights.SetVector(f.Start)
 	}
-	n := f.Model.Dim()
-	theta, grad := make([]float64, n), make([]float64, n)
 	problem := optim.Problem{Loss: graph.NewObjective(weights, nil), Rows: len(f.Rows)}
 	if f.Held != nil {
-		shares := weightsOf(f.Table, f.Held)
+		shares, grad := weightsOf(f.Table, f.Held), make([]float64, f.Model.Dim())
 		problem.Validation = func(graph.Session) (float64, error) {
-			return f.Model.Gradient(grad, flat(theta, weights), shares)
+			return f.Model.Gradient(grad, weights.Vector(), shares)
 		}
 	}
-	f.By.Executor = onTable{f}
+	f.By.Executor = &onTable{tableFit: f}
 	if f.Observe != nil {
-		f.By.Observe = func(e optim.Epoch) { f.Observe(e.Number, flat(theta, weights)) }
+		f.By.Observe = func(e optim.Epoch) { f.Observe(e.Number, weights.Vector()) }
 	}
 	result, err := optim.Minimize(ctx, problem, f.By, rng)
-	return flat(theta, weights), result, err
+	return weights.Vector(), result, err
 }
 
-// onTable is where such a fit runs.
-type onTable struct{ tableFit }
+// onTable is where such a fit runs, and its session.
+type onTable struct {
+	tableFit
+	weights, best  *graph.Weights
+	optimizer      graph.Optimizer
+	batch          int
+	learned, grads []*tensor.Dense
+	grad           []float64 // what grads hold
+	shares         []float64 // that each entry has of a batch
+}
 
-var _ graph.Executor = onTable{}
+var (
+	_ graph.Executor = (*onTable)(nil)
+	_ graph.Session  = (*onTable)(nil)
+)
 
-func (e onTable) Fit(o *graph.Objective, m graph.Optimizer, _, batch int) (graph.Session, error) {
-	n := e.Model.Dim()
-	s := &tableSession{
-		tableFit: e.tableFit, weights: o.Weights(), best: o.Weights().Clone(), optimizer: m, batch: batch,
-		theta: make([]float64, n), grad: make([]float64, n), shares: make([]float64, e.Table.Rows()*e.Table.Classes),
-	}
+func (s *onTable) Fit(o *graph.Objective, m graph.Optimizer, _, batch int) (graph.Session, error) {
+	s.weights, s.best, s.optimizer, s.batch = o.Weights(), o.Weights().Clone(), m, batch
+	s.grad, s.shares = make([]float64, s.Model.Dim()), make([]float64, s.Table.Rows()*s.Table.Classes)
 	rest := s.grad
 	for _, name := range s.weights.Learned() {
 		value := s.weights.Tensor(name)
@@ -83,20 +89,9 @@ func (e onTable) Fit(o *graph.Objective, m graph.Optimizer, _, batch int) (graph
 // errWhole is of what a fit by steps does not ask for.
 var errWhole = errors.New("theory: a fit on a table goes by steps")
 
-func (onTable) Gradients(*graph.Objective, int) (graph.Gradients, error) { return nil, errWhole }
+func (*onTable) Gradients(*graph.Objective, int) (graph.Gradients, error) { return nil, errWhole }
 
-// tableSession is such a fit that runs.
-type tableSession struct {
-	tableFit
-	weights, best  *graph.Weights
-	optimizer      graph.Optimizer
-	batch          int
-	learned, grads []*tensor.Dense
-	theta, grad    []float64 // grad is what grads hold
-	shares         []float64 // that each entry has of a batch
-}
-
-func (s *tableSession) Epoch(ctx context.Context, order []int32) (total float64, err error) {
+func (s *onTable) Epoch(ctx context.Context, order []int32) (total float64, err error) {
 	for rows := range slices.Chunk(order, s.batch) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -105,7 +100,7 @@ func (s *tableSession) Epoch(ctx context.Context, order []int32) (total float64,
 		for _, row := range rows {
 			s.shares[s.Rows[row]] += 1 / float64(len(rows))
 		}
-		loss, err := s.Model.Gradient(s.grad, flat(s.theta, s.weights), s.shares)
+		loss, err := s.Model.Gradient(s.grad, s.weights.Vector(), s.shares)
 		if err != nil {
 			return 0, err
 		}
@@ -115,35 +110,19 @@ func (s *tableSession) Epoch(ctx context.Context, order []int32) (total float64,
 	return total / float64(len(order)), nil
 }
 
-func (*tableSession) Mean(*graph.Function, int, int) (float64, error) { return 0, errWhole }
+func (*onTable) Mean(*graph.Function, int, int) (float64, error) { return 0, errWhole }
 
-func (s *tableSession) Keep() error {
+func (s *onTable) Keep() error {
 	s.best.Set(s.weights)
 	return nil
 }
 
-func (s *tableSession) Restore() error {
+func (s *onTable) Restore() error {
 	s.weights.Set(s.best)
 	return nil
 }
 
-func (*tableSession) Close() {}
-
-// flat lays the learned weights, in float64, end to end in theta.
-func flat(theta []float64, w *graph.Weights) []float64 {
-	rest := theta
-	for _, name := range w.Learned() {
-		rest = rest[copy(rest, w.Tensor(name).Float64s()):]
-	}
-	return theta
-}
-
-// unflat sets the learned weights to theta.
-func unflat(w *graph.Weights, theta []float64) {
-	for _, name := range w.Learned() {
-		theta = theta[copy(w.Tensor(name).Float64s(), theta):]
-	}
-}
+func (*onTable) Close() {}
 
 // rowsOf are the entries of the n rows of a sample, in random order.
 func rowsOf(sample []float64, n int, rng *rand.Rand) []int32 {

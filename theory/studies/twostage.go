@@ -426,11 +426,11 @@ func (x *stageSamples) report(r *theory.Report, f *theory.Figure) {
 		if x.which == mapAlone {
 			quantity = fmt.Sprintf("coverage when the map alone is fitted, %s, N = %d", of.name, x.N)
 		}
+		expected := math.NaN()
 		if x.which == of.right && x.N > 1000 {
-			r.Near(of.key+"-"+key, quantity, e, intervalLevel, coverageLeft, numeric.Short(intervalLevel))
-		} else {
-			r.Record(of.key+"-"+key, quantity, e, numeric.Short(intervalLevel))
+			expected = intervalLevel
 		}
+		r.Near(of.key+"-"+key, quantity, e, expected, coverageLeft, numeric.Short(intervalLevel))
 		if x.which != mapAlone || of.right == mapAlone {
 			f.Curve(fmt.Sprintf("%s fitted, %s", x.which, of.name)).Add(float64(x.N), e)
 		}
