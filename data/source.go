@@ -66,9 +66,9 @@ func readSource(a *archive, names Names) (*Source, error) {
 	if s.Classes = classes; a.taken != nil {
 		s.named = namedScores[a.taken[0]]
 	}
-	sets := s.parts()
-	err = work.Parts{N: len(sets)}.Do(context.Background(), func(_ context.Context, i int) (err error) { // inflating takes the time
-		*sets[i].set, err = parts[i].read()
+	sets := []**Set{&s.Cal, &s.Val, &s.Test}
+	err = work.Parts{N: len(sets)}.Do(context.Background(), func(_ context.Context, i int) (err error) {
+		*sets[i], err = parts[i].read() // inflating takes the time
 		return err
 	})
 	if err != nil {
@@ -95,21 +95,11 @@ func (s *Source) name(a *archive) error {
 	return nil
 }
 
-// part is one of the three sets with the prefix of its keys.
-type part struct {
-	name string
-	set  **Set
-}
-
-func (s *Source) parts() []part {
-	return []part{{"cal", &s.Cal}, {"val", &s.Val}, {"test", &s.Test}}
-}
-
 // sets are the parts that are there, with their names.
 func (s *Source) sets() iter.Seq2[string, *Set] {
 	return func(yield func(name string, set *Set) bool) {
-		for _, p := range s.parts() {
-			if *p.set != nil && !yield(p.name, *p.set) {
+		for k, set := range []*Set{s.Cal, s.Val, s.Test} {
+			if set != nil && !yield(strings.TrimSuffix(partPrefixes[k], "_"), set) {
 				return
 			}
 		}
