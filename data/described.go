@@ -90,5 +90,6 @@ func (p *Predictions) sameLabels(a *archive, key, of string) error {
 		return nil
 	}
 	return Inputf(a.path, "is of other rows than %s: %d of %d labels contradict, the first at row %d, which is %s here and %s there; name the features of the same rows in the same order",
-		filepath.Base(of), differ, len(labels), row, Printable(ClassName(a.names.Classes, labels[row])), Printable(ClassName(p.ClassNames, p.Labels[row])))
+		filepath.Base(of), differ, len(labels), row,
+		Printable(ClassName(a.names.Classes, labels[row])), Printable(ClassName(p.ClassNames, p.Labels[row])))
 }

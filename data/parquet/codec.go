@@ -35,7 +35,8 @@ var codecs = map[int64]func(dst, src []byte) error{
 	4: filling(func(r io.Reader, _ int) (io.ReadCloser, error) { return brotli.NewReader(r, nil) }),
 	6: filling(func(r io.Reader, full int) (io.ReadCloser, error) {
 		window := max(zstd.MinWindowSize, min(1<<27, 2*uint64(full)+1<<20))
-		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(window))
 		return d.IOReadCloser(), err
 	}),
 	7: func(dst, src []byte) error {
