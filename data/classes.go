@@ -205,17 +205,15 @@ func labelledScores(sets []*Set) (*mat.Dense, []int) {
 			rows, labels = append(rows, x.Logits.RawRowView(i)), append(labels, y)
 		}
 	}
-	n := min(len(rows), orderRows)
-	if n == 0 {
+	if rows == nil {
 		return nil, nil
 	}
-	scores, kept := mat.NewDense(n, len(rows[0]), nil), make([]int, n)
-	for k := range n {
-		i := k * len(rows) / n
+	some := Spread(len(rows), orderRows)
+	scores := mat.NewDense(len(some), len(rows[0]), nil)
+	for k, i := range some {
 		scores.SetRow(k, rows[i])
-		kept[k] = labels[i]
 	}
-	return scores, kept
+	return scores, at(labels, some)
 }
 
 // Exchanged are the two classes whose labels fit the columns least as they are, by the rows of these two: z is by how many standard

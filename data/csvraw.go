@@ -417,7 +417,7 @@ func (t *Table) candidates() (like []string, odd string) {
 	n := t.Len()
 	for j := range t.width() {
 		values := 0
-		if t.Values != nil && t.Values[j] != nil {
+		if t.isText(j) {
 			values = len(t.Values[j])
 		} else {
 			c := t.whole(j)

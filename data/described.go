@@ -2,7 +2,6 @@ package data
 
 import (
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -42,7 +41,7 @@ func (p *Predictions) Describe(path, of string) (*Described, error) {
 		if d.Names, err = a.texts("feature_names"); err != nil {
 			return nil, err
 		}
-		d.Groups, err = a.testGroups(rows)
+		d.Groups, err = a.groupsOf("test_", rows)
 		return d, err
 	})
 }
@@ -66,16 +65,10 @@ func (p *Predictions) sameLabels(a *archive, key, of string) error {
 	if err != nil || (soft == nil) != (p.Soft == nil) {
 		return err
 	}
-	call := func(names []string, y int) string {
-		if y < 0 || y >= len(names) {
-			return strconv.Itoa(y)
-		}
-		return names[y]
-	}
 	same := func(y, said int) bool { return y == said }
 	switch here, there := a.names.Classes, p.ClassNames; {
 	case here != nil && there != nil:
-		same = func(y, said int) bool { return call(here, y) == call(there, said) }
+		same = func(y, said int) bool { return ClassName(here, y) == ClassName(there, said) }
 	case here != nil || there != nil:
 		first := map[int]int{}
 		same = func(y, said int) bool {
@@ -97,5 +90,6 @@ func (p *Predictions) sameLabels(a *archive, key, of string) error {
 		return nil
 	}
 	return Inputf(a.path, "is of other rows than %s: %d of %d labels contradict, the first at row %d, which is %s here and %s there; name the features of the same rows in the same order",
-		filepath.Base(of), differ, len(labels), row, Printable(call(a.names.Classes, labels[row])), Printable(call(p.ClassNames, p.Labels[row])))
+		filepath.Base(of), differ, len(labels), row,
+		Printable(ClassName(a.names.Classes, labels[row])), Printable(ClassName(p.ClassNames, p.Labels[row])))
 }

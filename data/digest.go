@@ -40,8 +40,7 @@ func (s *Set) Digest() string {
 		case s.Logits != nil:
 			row = s.Logits.RawRowView(i)
 		case s.Features != nil:
-			_, m := s.Features.Dims()
-			row = Row(s.Features, i, make([]float64, m))
+			row = Row(s.Features, i, make([]float64, s.Width()))
 		}
 		line, _ = binary.Append(line, binary.LittleEndian, row) // numbers have a size
 		h.Write(line)

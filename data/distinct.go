@@ -69,9 +69,7 @@ func Kinds(n int, appendRow func(to []byte, i int) []byte) [][]int {
 // appendOutputs appends the logits and the labels of row i.
 func (s *Set) appendOutputs(to []byte, i int) []byte {
 	if to = s.appendLogits(to, i); s.Soft != nil {
-		for _, v := range s.Soft.RawRowView(i) {
-			to = appendNumber(to, v)
-		}
+		to = appendNumbers(to, s.Soft.RawRowView(i)...)
 	}
 	if s.Labels != nil {
 		to = binary.LittleEndian.AppendUint64(to, uint64(s.Labels[i]))
@@ -81,24 +79,21 @@ func (s *Set) appendOutputs(to []byte, i int) []byte {
 
 func (s *Set) appendLogits(to []byte, i int) []byte {
 	if s.Logits != nil {
-		for _, v := range s.Logits.RawRowView(i) {
-			to = appendNumber(to, v)
-		}
+		to = appendNumbers(to, s.Logits.RawRowView(i)...)
 	}
 	return to
 }
 
 func (s *Set) appendFeatures(to []byte, i int) []byte {
-	if s.Features == nil {
-		return to
-	}
-	_, m := s.Features.Dims()
-	for j := range m {
-		to = appendNumber(to, s.Features.At(i, j))
+	for j := range s.Width() {
+		to = appendNumbers(to, s.Features.At(i, j))
 	}
 	return to
 }
 
-func appendNumber(to []byte, v float64) []byte {
-	return binary.LittleEndian.AppendUint64(to, math.Float64bits(v+0)) // −0 + 0 is 0
+func appendNumbers(to []byte, values ...float64) []byte {
+	for _, v := range values {
+		to = binary.LittleEndian.AppendUint64(to, math.Float64bits(v+0)) // −0 + 0 is 0
+	}
+	return to
 }

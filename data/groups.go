@@ -99,9 +99,9 @@ func (e *entry) named() ([]string, error) {
 // dateUnits are those of numpy's datetime64.
 var dateUnits = map[string]time.Duration{"D": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}
 
-// testGroups are the groups of so many test rows: test_groups or, without it, groups.
-func (a *archive) testGroups(rows int) (Groups, error) {
-	return a.groups(cmp.Or(a.first("test_groups"), "groups"), rows)
+// groupsOf are the groups of so many rows of a part: its own, such as test_groups, or, without them, groups.
+func (a *archive) groupsOf(prefix string, rows int) (Groups, error) {
+	return a.groups(cmp.Or(a.first(prefix+"groups"), "groups"), rows)
 }
 
 // ReadLabels reads the N integers of the array key of the npz file at path.

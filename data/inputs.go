@@ -130,6 +130,15 @@ func UpTo(n int) []int {
 	return index
 }
 
+// Spread are 0 … n−1, or as many as most of them at equal distances.
+func Spread(n, most int) []int {
+	some := UpTo(min(n, most))
+	for k := range some {
+		some[k] = k * n / len(some)
+	}
+	return some
+}
+
 // Each returns of(x) for each x of all, in order; nil if all is empty.
 func Each[T, U any](all []T, of func(T) U) (out []U) {
 	for _, x := range all {

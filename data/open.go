@@ -26,26 +26,10 @@ func OpenFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// OpenIn is [OpenFile] of the file name below root; a link that leads out of it is refused.
-func OpenIn(root *os.Root, name string) (*os.File, error) {
-	f, err := openIn(root, name)
-	if err != nil {
-		return nil, Inputf(filepath.Join(root.Name(), name), "cannot be opened: %w", err)
-	}
-	return f, nil
-}
-
 // ReadPlain is [ReadConfiguration] of the file name below root, which must not be a link. If there is no file, the error is fs.ErrNotExist.
 func ReadPlain(root *os.Root, name string) ([]byte, error) {
 	path := filepath.Join(root.Name(), name)
-	info, err := root.Lstat(name)
-	if err == nil {
-		err = noFile(info)
-	}
-	if err != nil {
-		return nil, Inputf(path, "cannot be read: %w", err)
-	}
-	f, err := openIn(root, name)
+	f, err := OpenIn(root, name)
 	if err != nil {
 		return nil, Inputf(path, "cannot be read: %w", err)
 	}
@@ -53,9 +37,10 @@ func ReadPlain(root *os.Root, name string) ([]byte, error) {
 	return readAll(path, f, mostConfiguration)
 }
 
-// openIn opens as OpenIn, and its error is as it came.
-func openIn(root *os.Root, name string) (*os.File, error) {
-	return openRegular(func() (fs.FileInfo, error) { return root.Stat(name) }, func(flag int) (*os.File, error) { return root.OpenFile(name, flag, 0) })
+// OpenIn opens the file name below root, which must not be a link, as [OpenFile] does. Its error is as it came.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	return openRegular(func() (fs.FileInfo, error) { return root.Lstat(name) },
+		func(flag int) (*os.File, error) { return root.OpenFile(name, flag, 0) })
 }
 
 // whileWanted reads what it is of until ctx is cancelled, whose error it gives from then on.

@@ -196,23 +196,20 @@ func readPredictions(a *archive, as Scores) (*Predictions, error) {
 	if err := a.checkNames(c); err != nil {
 		return nil, err
 	}
+	x, err := block{a: a, rows: rows.n, labels: labels}.read()
+	if err != nil {
+		return nil, err
+	}
 	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes, ReadAs: readAs, unread: a.unreadBeside}
-	if p.Weights, err = a.weights("weights", rows.n); err != nil {
+	if p.Take(x); x.Labels == nil {
+		return p, nil
+	}
+	if x.Logits = logProbs; x.Soft == nil {
+		err = a.byNumber(c, x.Labels)
+	}
+	if err = cmp.Or(err, a.checkShares("labels", x.Labels, x.Soft, c)); err != nil {
 		return nil, err
 	}
-	if p.Groups, err = a.groups("groups", rows.n); err != nil || labels == nil {
-		return p, err
-	}
-	if p.Labels, p.Soft, err = labels.labels(); err != nil {
-		return nil, err
-	}
-	if p.Soft == nil {
-		err = a.byNumber(c, p.Labels)
-	}
-	if err = cmp.Or(err, a.checkShares("labels", p.Labels, p.Soft, c)); err != nil {
-		return nil, err
-	}
-	x := &Set{Logits: p.LogProbs, Labels: p.Labels, Weights: p.Weights}
 	err = a.judgeOrder(x)
 	p.Labels, p.ClassNames, p.Order = x.Labels, a.names.Classes, a.order
 	return p, err

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -74,10 +73,10 @@ func ReadPriors(path string, classes int, names []string) ([]float64, error) {
 	return priors, nil
 }
 
-// ClassName is the name of class y, its number where classes have no names.
+// ClassName is the name of class y, its number where it has no name.
 func ClassName(names []string, y int) string {
-	if names == nil {
-		return fmt.Sprint(y)
+	if y < 0 || y >= len(names) {
+		return strconv.Itoa(y)
 	}
 	return names[y]
 }

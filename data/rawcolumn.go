@@ -63,19 +63,20 @@ func RawWidth(columns []RawColumn) (m int) {
 func (t *Table) columnsBy(rows []int) []RawColumn {
 	columns := make([]RawColumn, t.width())
 	for j := range columns {
-		if c := &columns[j]; t.Values != nil && t.Values[j] != nil {
+		c, constant := RawColumn{Name: t.named(j)}, false
+		if t.isText(j) {
 			c.Values = t.valuesIn(j, rows)
-			c.Constant = len(c.Values) < 2
+			constant = len(c.Values) < 2
 		} else {
-			c.Mean, c.Missing, c.Constant = t.numbersIn(j, rows)
+			c.Mean, c.Missing, constant = t.numbersIn(j, rows)
 		}
-		columns[j].Name = t.named(j)
-		if columns[j].Constant = columns[j].Constant && len(rows) > 1; columns[j].Constant { // of fewer rows nothing is known
-			columns[j] = RawColumn{Name: columns[j].Name, Constant: true}
+		switch {
+		case slices.Contains(t.ids, j):
+			c = RawColumn{Name: c.Name, ID: true}
+		case constant && len(rows) > 1: // of fewer rows nothing is known
+			c = RawColumn{Name: c.Name, Constant: true}
 		}
-		if slices.Contains(t.ids, j) {
-			columns[j] = RawColumn{Name: columns[j].Name, ID: true}
-		}
+		columns[j] = c
 	}
 	return columns
 }
@@ -129,8 +130,7 @@ func (t *Table) places(columns []RawColumn) ([]int, error) {
 		}
 	}
 	for k, c := range columns {
-		text := t.Values != nil && t.Values[places[k]] != nil
-		switch {
+		switch text := t.isText(places[k]); {
 		case c.unread() || text == (c.Values != nil):
 		case text:
 			return nil, Inputf("", "column %s of %s is text, and the encoder was trained on numbers there", t.called(places[k]), t.Name)
@@ -228,6 +228,9 @@ func (t *Table) write(x *mat.Dense, lo, j int, c RawColumn) string {
 	}
 	return fmt.Sprintf("%s in column %s (rows: %d)", first, t.called(j), strange)
 }
+
+// isText reports whether column j is text.
+func (t *Table) isText(j int) bool { return t.Values != nil && t.Values[j] != nil }
 
 // named is the name of column j, "" if it has none.
 func (t *Table) named(j int) string {

@@ -53,6 +53,14 @@ func (s *Set) Len() int {
 	return len(s.Labels)
 }
 
+// Width is M, the number of columns of Features, or 0 without features.
+func (s *Set) Width() (m int) {
+	if s.Features != nil {
+		_, m = s.Features.Dims()
+	}
+	return m
+}
+
 // Classes is C, the number of columns of Logits, or 0 without logits.
 func (s *Set) Classes() int {
 	if s.Logits == nil {

@@ -118,17 +118,6 @@ func Dense(x mat.Matrix) *mat.Dense {
 	return out
 }
 
-// Column writes column j of x to dst, of N numbers.
-func Column(dst []float64, j int, x mat.Matrix) []float64 {
-	if s, ok := x.(*Singles); ok {
-		for i := range dst {
-			dst[i] = float64(s.Single(i)[j])
-		}
-		return dst
-	}
-	return mat.Col(dst, j, x)
-}
-
 // blocks calls do for the rows of x in order, so many at a time: z is those rows, in
 // double precision and made by prepare of each, in memory that the next call uses again.
 func blocks(x mat.Matrix, rows int, prepare func(row []float64), do func(lo int, z *mat.Dense)) {

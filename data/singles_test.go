@@ -17,7 +17,7 @@ func TestSelectSharesSingles(t *testing.T) {
 	if of := part.(*Singles); &of.values[0] != &s.values[0] || of.index[0] != 2 || of.index[1] != 3 {
 		t.Errorf("the rows %v are over other memory", of.index)
 	}
-	if got := Column(make([]float64, 2), 1, part); got[0] != 21 || got[1] != 31 {
+	if got := mat.Col(nil, 1, part); got[0] != 21 || got[1] != 31 {
 		t.Errorf("the column is %v", got)
 	}
 	if Select(nil, []int{1}) != nil || Select(s, nil) != nil {

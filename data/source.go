@@ -66,9 +66,9 @@ func readSource(a *archive, names Names) (*Source, error) {
 	if s.Classes = classes; a.taken != nil {
 		s.named = namedScores[a.taken[0]]
 	}
-	sets := s.parts()
-	err = work.Parts{N: len(sets)}.Do(context.Background(), func(_ context.Context, i int) (err error) { // inflating takes the time
-		*sets[i].set, err = parts[i].read()
+	sets := []**Set{&s.Cal, &s.Val, &s.Test}
+	err = work.Parts{N: len(sets)}.Do(context.Background(), func(_ context.Context, i int) (err error) {
+		*sets[i], err = parts[i].read() // inflating takes the time
 		return err
 	})
 	if err != nil {
@@ -95,21 +95,11 @@ func (s *Source) name(a *archive) error {
 	return nil
 }
 
-// part is one of the three sets with the prefix of its keys.
-type part struct {
-	name string
-	set  **Set
-}
-
-func (s *Source) parts() []part {
-	return []part{{"cal", &s.Cal}, {"val", &s.Val}, {"test", &s.Test}}
-}
-
 // sets are the parts that are there, with their names.
 func (s *Source) sets() iter.Seq2[string, *Set] {
 	return func(yield func(name string, set *Set) bool) {
-		for _, p := range s.parts() {
-			if *p.set != nil && !yield(p.name, *p.set) {
+		for k, set := range []*Set{s.Cal, s.Val, s.Test} {
+			if set != nil && !yield(strings.TrimSuffix(partPrefixes[k], "_"), set) {
 				return
 			}
 		}
@@ -119,7 +109,7 @@ func (s *Source) sets() iter.Seq2[string, *Set] {
 // block are the arrays of one part of a file by their headers, nil where it has none.
 type block struct {
 	a                        *archive
-	name                     string // cal, val or test
+	prefix                   string // cal_, val_ or test_; "" of predictions
 	rows                     int
 	features, logits, labels *entry
 }
@@ -128,13 +118,13 @@ type block struct {
 // columns of logits are the classes, 0 without.
 func (a *archive) parts() (parts []block, classes int, err error) {
 	width, columns, total := lengths{what: "columns"}, lengths{what: "columns", least: 2}, 0
-	for _, p := range (&Source{}).parts() {
-		p, rows := block{a: a, name: p.name}, lengths{what: "rows"}
-		if p.features, err = a.among(p.name+"_features", &rows, &width); err == nil {
-			p.logits, err = a.among(p.name+"_logits", &rows, &columns)
+	for _, prefix := range partPrefixes {
+		p, rows := block{a: a, prefix: prefix}, lengths{what: "rows"}
+		if p.features, err = a.among(prefix+"features", &rows, &width); err == nil {
+			p.logits, err = a.among(prefix+"logits", &rows, &columns)
 		}
 		if err == nil {
-			p.labels, err = a.labelled(p.name+"_labels", &rows)
+			p.labels, err = a.labelled(prefix+"labels", &rows)
 		}
 		if err != nil {
 			return nil, 0, err
@@ -235,10 +225,10 @@ func (p block) read() (set *Set, err error) {
 		set.Labels, set.Soft, err = p.labels.labels()
 	}
 	if err == nil {
-		set.Weights, err = p.a.weights(p.name+"_weights", p.rows)
+		set.Weights, err = p.a.weights(p.prefix+"weights", p.rows)
 	}
-	if p.name == "test" && err == nil {
-		set.Groups, err = p.a.testGroups(p.rows)
+	if err == nil && (p.prefix == "test_" || p.prefix == "") {
+		set.Groups, err = p.a.groupsOf(p.prefix, p.rows)
 	}
 	return set, err
 }
@@ -365,9 +355,9 @@ func OpenWhole(ctx context.Context, path string) (*Source, error) {
 // joined lets the rows of a file of one part be test rows, and reports whether they were of none of the parts.
 func (a *archive) joined() (plain bool) {
 	var parts []string
-	for _, p := range (&Source{}).parts() {
-		if a.has(p.name+"_logits") || a.has(p.name+"_features") {
-			parts = append(parts, p.name)
+	for _, prefix := range partPrefixes {
+		if a.has(prefix+"logits") || a.has(prefix+"features") {
+			parts = append(parts, prefix)
 		}
 	}
 	if len(parts) > 1 {
@@ -377,7 +367,7 @@ func (a *archive) joined() (plain bool) {
 		name := key
 		switch {
 		case len(parts) == 1:
-			name = parts[0] + "_" + key
+			name = parts[0] + key
 		case key == "logits":
 			name = a.predicted()
 		case key == "features" && !a.has(key):

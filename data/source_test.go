@@ -109,14 +109,10 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, p := range s.parts() {
-			set := *p.set
-			if set == nil {
-				continue
-			}
+		for name, set := range s.sets() {
 			for i, y := range set.Labels {
 				if y < 0 || y >= s.Classes {
-					t.Fatalf("%s: label %d at %d of %d classes", p.name, y, i, s.Classes)
+					t.Fatalf("%s: label %d at %d of %d classes", name, y, i, s.Classes)
 				}
 			}
 			for _, m := range []*mat.Dense{Dense(set.Features), set.Logits} {
@@ -124,7 +120,7 @@ func FuzzOpen(f *testing.F) {
 					continue
 				}
 				if n, _ := m.Dims(); n != set.Len() {
-					t.Fatalf("%s: %d rows and %d", p.name, n, set.Len())
+					t.Fatalf("%s: %d rows and %d", name, n, set.Len())
 				}
 			}
 		}

@@ -57,7 +57,7 @@ func newStream(a *archive, part string) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := parts[slices.IndexFunc(parts, func(p block) bool { return p.name == part })]
+	p := parts[slices.IndexFunc(parts, func(p block) bool { return p.prefix == part+"_" })]
 	inOrder := func(e *entry) bool { return e == nil || !e.fortran }
 	if p.features == nil && p.logits == nil || !inOrder(p.features) || !inOrder(p.logits) {
 		return nil, nil // there is nothing to predict, which Open's error explains better, or it stands by columns

@@ -668,9 +668,7 @@ func columnsOf(arrays []Array) ([]*column, error) {
 		case *mat.Dense:
 			c.list = true
 			c.rows, c.width = v.Dims()
-			for i := range c.rows {
-				c.values = append(c.values, v.RawRowView(i)...)
-			}
+			c.values = mat.DenseCopyOf(v).RawMatrix().Data
 		case []float64:
 			c.rows, c.values = len(v), v
 		case []int:

@@ -48,8 +48,7 @@ func stacked(sets []*Set, of func(*Set) mat.Matrix) mat.Matrix {
 		return nil
 	}
 	_, columns := first.Dims()
-	var singles []float32
-	var doubles []float64
+	var values []float64
 	for _, s := range sets {
 		m := of(s)
 		if m == nil {
@@ -58,18 +57,11 @@ func stacked(sets []*Set, of func(*Set) mat.Matrix) mat.Matrix {
 		n, _ := m.Dims()
 		row := make([]float64, columns)
 		for i := range n {
-			row := Row(m, i, row)
-			if _, single := first.(*Singles); !single {
-				doubles = append(doubles, row...)
-				continue
-			}
-			for _, v := range row {
-				singles = append(singles, float32(v))
-			}
+			values = append(values, Row(m, i, row)...)
 		}
 	}
-	if singles != nil {
-		return NewSingles(singles, columns)
+	if _, single := first.(*Singles); single {
+		return NewSingles(Each(values, func(v float64) float32 { return float32(v) }), columns)
 	}
-	return mat.NewDense(len(doubles)/columns, columns, doubles)
+	return mat.NewDense(len(values)/columns, columns, values)
 }

@@ -69,7 +69,7 @@ func frequentWeather(dir string, n int) ([]string, error) {
 	slices.SortStableFunc(codes, func(a, b float64) int { return count[b] - count[a] })
 	codes = codes[:min(n, len(codes))]
 	slices.Sort(codes)
-	return Each(codes, func(c float64) string { return strconv.FormatFloat(c, 'f', -1, 64) }), nil
+	return Each(codes, decimalName), nil
 }
 
 // readWeather reads one part, a sample of at most so many rows of it, kept in file order.

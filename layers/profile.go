@@ -58,7 +58,7 @@ func momentsOf(x mat.Matrix) *Moments {
 	out := &Moments{make([]float64, m), make([]float64, m)}
 	column := make([]float64, n)
 	for j := range m {
-		mean, sd := stat.PopMeanStdDev(data.Column(column, j, x), nil)
+		mean, sd := stat.PopMeanStdDev(mat.Col(column, j, x), nil)
 		out.Mean[j], out.SD[j] = single(mean), single(sd)
 	}
 	return out

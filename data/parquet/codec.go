@@ -31,29 +31,14 @@ var codecs = map[int64]func(dst, src []byte) error{
 		_, err := snappy.Decode(dst, src)
 		return err
 	},
-	2: func(dst, src []byte) error {
-		r, err := gzip.NewReader(bytes.NewReader(src))
-		if err != nil {
-			return err
-		}
-		return fill(dst, r)
-	},
-	4: func(dst, src []byte) error {
-		r, err := brotli.NewReader(bytes.NewReader(src), nil)
-		if err != nil {
-			return err
-		}
-		return fill(dst, r)
-	},
-	6: func(dst, src []byte) error {
-		r, err := zstd.NewReader(bytes.NewReader(src), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxWindow(max(zstd.MinWindowSize, min(1<<27, 2*uint64(len(dst))+1<<20))))
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		return fill(dst, r)
-	},
+	2: filling(func(r io.Reader, _ int) (io.ReadCloser, error) { return gzip.NewReader(r) }),
+	4: filling(func(r io.Reader, _ int) (io.ReadCloser, error) { return brotli.NewReader(r, nil) }),
+	6: filling(func(r io.Reader, full int) (io.ReadCloser, error) {
+		window := max(zstd.MinWindowSize, min(1<<27, 2*uint64(full)+1<<20))
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(window))
+		return d.IOReadCloser(), err
+	}),
 	7: func(dst, src []byte) error {
 		n, err := lz4.UncompressBlock(src, dst)
 		if err == nil && n != len(dst) {
@@ -71,6 +56,18 @@ func codecError(codec int64) error {
 		return fmt.Errorf("it is compressed with %s, which is not read; write it with zstd or snappy", name)
 	}
 	return fmt.Errorf("it is compressed with codec %d, which the format does not have", codec)
+}
+
+// filling fills dst by what open reads of src, which has no more; full is the length of dst.
+func filling(open func(src io.Reader, full int) (io.ReadCloser, error)) func(dst, src []byte) error {
+	return func(dst, src []byte) error {
+		r, err := open(bytes.NewReader(src), len(dst))
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		return fill(dst, r)
+	}
 }
 
 // fill reads dst from r, which has no more.

@@ -173,8 +173,6 @@ func (p *pager) looked(v *Values, b []byte, n int) error {
 		if int64(i) >= int64(p.dictionary.len()) {
 			return fmt.Errorf("it asks for value %d of a dictionary of %d", i, p.dictionary.len())
 		}
-	}
-	for _, i := range index {
 		if p.column.Kind == Text {
 			v.Text = append(v.Text, p.dictionary.Text[i])
 		} else {

@@ -99,7 +99,8 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 	for _, m := range quickMethods {
 		costs = append(costs, m.seconds+quickFloors)
 	}
-	problem, err := source.EncodeTable(work.Piece(ctx, "train the network", 0, costs...), data.Letter(), source.MLPs[0], c.Seed, nil)
+	training := work.Piece(ctx, "train the network", 0, costs...)
+	problem, err := source.EncodeTable(training, data.Letter(), source.MLPs[0], c.Seed)
 	if err != nil {
 		return nil, err
 	}

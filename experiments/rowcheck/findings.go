@@ -41,15 +41,6 @@ const alarm = 1e-3
 
 var alarmDeviation = distuv.UnitNormal.Quantile(1 - alarm)
 
-// spread are the rows 0…n−1, or as many as most of them at equal distances.
-func spread(n, most int) []int {
-	rows := data.UpTo(min(n, most))
-	for k := range rows {
-		rows[k] = k * n / len(rows)
-	}
-	return rows
-}
-
 // Find holds the test rows to the calibration rows. Rows of weight 0 are no matter.
 func Find(src *data.Source) (beside Findings) {
 	cal, test := src.Cal.ForFit(), src.Test.ForFit()

@@ -65,7 +65,7 @@ func dependenceOf(x *data.Set) dependence {
 	if x == nil || x.Features == nil || x.Logits == nil || x.Len() < 4 {
 		return dependence{}
 	}
-	some := spread(x.Len(), dependentRows)
+	some := data.Spread(x.Len(), dependentRows)
 	features, logProbs := data.Select(x.Features, some), data.RowsOf(x.Logits, some)
 	n, _ := logProbs.Dims()
 	for i := range n {

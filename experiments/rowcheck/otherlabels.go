@@ -30,7 +30,7 @@ func otherLabels(rows string, x *data.Set) (text string, order bool) {
 	if slices.Min(labels) == slices.Max(labels) {
 		return "", false // one class alone is a fault of its own
 	}
-	some := spread(len(labels), comparedRows)
+	some := data.Spread(len(labels), comparedRows)
 	scores, labels = data.RowsOf(scores, some), data.Each(some, func(i int) int { return labels[i] })
 	if a, b, z, surely := data.Exchanged(scores, labels); z < surely {
 		name := func(c int) string { return data.Line(data.ClassName(x.Names.Classes, c)) }

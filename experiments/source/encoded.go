@@ -28,38 +28,42 @@ var MLPs = []Encoder{
 	{"mlp-wide", []int{512, 256}},
 }
 
-// encoding is the training of an encoder that may be watched.
-type encoding struct {
-	encoder Encoder
-	observe func(optim.Epoch)
-}
-
 // EncodeTable trains the encoder on the table's training rows, until it is accurate
 // and overconfident, and gives its features and logits of the calibration and test rows
 // (see [data.OpenRaw]). The shifted rows are the test rows with noise on each
 // raw column, N(0, (sd/2)²).
-func EncodeTable(ctx context.Context, t *data.Table, e Encoder, seed uint64, observe func(optim.Epoch)) (*Problem, error) {
-	rng := rand.New(rand.NewPCG(seed, 1))
+func EncodeTable(ctx context.Context, t *data.Table, e Encoder, seed uint64) (*Problem, error) {
 	s := data.RawSettings{Columns: data.AsTheyAre}
 	if t.Values != nil {
 		s.Columns = nil
 	}
-	raw, err := t.Divide(s, rng)
+	return e.divided(ctx, seed, NoiseShift, func(rng *rand.Rand) (*data.Raw, error) { return t.Divide(s, rng) })
+}
+
+// divided encodes the rows that divide divides, and shifts rows by a shift.
+func (e Encoder) divided(ctx context.Context, seed uint64, shift Shift,
+	divide func(rng *rand.Rand) (*data.Raw, error)) (*Problem, error) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	raw, err := divide(rng)
 	if err != nil {
 		return nil, err
 	}
-	shifted := noisy(raw.Test.Set(), rand.New(rand.NewPCG(seed, 3)))
-	return encoding{e, observe}.problem(ctx, raw, rng, shifted, NoiseShift)
+	shifted := raw.Shifted.Set()
+	if shift == NoiseShift {
+		shifted = noisy(raw.Test.Set(), rand.New(rand.NewPCG(seed, 3)))
+	}
+	return e.problem(ctx, raw, rng, shifted, shift)
 }
 
 // problem trains on the training rows, stopping early on the validation rows if there are
 // any, and encodes the other parts; shifted may be nil. Each row is converted to a matrix
 // once.
-func (w encoding) problem(ctx context.Context, raw *data.Raw, rng *rand.Rand, shifted *data.Set, shift Shift) (*Problem, error) {
+func (e Encoder) problem(ctx context.Context, raw *data.Raw, rng *rand.Rand, shifted *data.Set,
+	shift Shift) (*Problem, error) {
 	if known := slices.Max(raw.Train.Labels) + 1; known < len(raw.Classes) { // the encoder has logits of so many
 		return nil, data.Inputf("", "%s has no training row of class %s, which the encoder could not tell from others; leave its rows out", raw.Name, raw.Classes[known])
 	}
-	encoder := encoders.MLP{Hidden: w.encoder.Hidden, Optim: optim.Settings{Epochs: 100, Observe: w.observe}}
+	encoder := encoders.MLP{Hidden: e.Hidden, Optim: optim.Settings{Epochs: 100}}
 	if err := encoder.Fit(ctx, raw.Train.Set(), raw.Val.Set(), rng); err != nil {
 		return nil, err
 	}
@@ -134,16 +138,7 @@ func rawOrigin(arg string, given data.RawSettings, files ...string) (*Origin, er
 // rawLoader divides and encodes the raw rows of arg, and shifts rows by a shift.
 func rawLoader(arg string, s data.RawSettings, shift Shift) loader {
 	return func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		raw, err := data.OpenRaw(arg, s, rng)
-		if err != nil {
-			return nil, err
-		}
-		shifted := raw.Shifted.Set()
-		if shift == NoiseShift {
-			shifted = noisy(raw.Test.Set(), rand.New(rand.NewPCG(seed, 3)))
-		}
-		return encoding{encoder: e}.problem(ctx, raw, rng, shifted, shift)
+		return e.divided(ctx, seed, shift, func(rng *rand.Rand) (*data.Raw, error) { return data.OpenRaw(arg, s, rng) })
 	}
 }
 

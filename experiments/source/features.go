@@ -77,8 +77,11 @@ func ofFeatures(path, digest string, as data.Scores, load func() (*Problem, erro
 	if as != "" {
 		digest += "-" + string(as)
 	}
-	o := named(strings.TrimSuffix(filepath.Base(path), ".npz"), digest, load)
-	o.features = true
+	name := strings.TrimSuffix(filepath.Base(path), ".npz")
+	o := &Origin{Name: name, Digest: digest, Shifts: []Shift{ThinShift}, features: true,
+		load: func(context.Context, uint64, Encoder) (*Problem, error) { return load() }}
+	o.Dataset, o.Backbone, _ = strings.Cut(name, "-")
+	o.Dataset = calledInTables(o.Dataset)
 	return o
 }
 
@@ -95,15 +98,6 @@ func openLabelled(path string, as data.Scores) (*Problem, error) {
 	}
 	beside := rowcheck.Find(src)
 	return &Problem{Source: src, Beside: &beside}, nil
-}
-
-// named is the origin of one problem, whatever the seed.
-func named(name, digest string, load func() (*Problem, error)) *Origin {
-	o := &Origin{Name: name, Digest: digest, Shifts: []Shift{ThinShift}}
-	o.Dataset, o.Backbone, _ = strings.Cut(name, "-")
-	o.Dataset = calledInTables(o.Dataset)
-	o.load = func(context.Context, uint64, Encoder) (*Problem, error) { return load() }
-	return o
 }
 
 // calledInTables is a data set as the paper's tables call it.
@@ -125,14 +119,7 @@ func checkWidths(path string, rows *data.Set, other string, with *data.Set) erro
 	if a, b := rows.Classes(), with.Classes(); a != b {
 		return data.Inputf(path, "has logits of %d classes, %s of %d; they must have the same", a, filepath.Base(other), b)
 	}
-	width := func(s *data.Set) int {
-		if s.Features == nil {
-			return 0
-		}
-		_, m := s.Features.Dims()
-		return m
-	}
-	if a, b := width(rows), width(with); a != b {
+	if a, b := rows.Width(), with.Width(); a != b {
 		return data.Inputf(path, "has %d features a row, %s has %d; they must have the same", a, filepath.Base(other), b)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -54,14 +55,11 @@ func (o *Origin) Load(ctx context.Context, seed uint64, encoder string, shift Sh
 	}
 	var e Encoder
 	if o.Encoders != nil {
-		i := 0
-		if encoder != "" {
-			i = slices.IndexFunc(o.Encoders, func(e Encoder) bool { return e.Name == encoder })
+		var err error
+		nameOf := func(e Encoder) string { return e.Name }
+		if e, err = data.Find("encoder", cmp.Or(encoder, o.Encoders[0].Name), o.Encoders, nameOf); err != nil {
+			return nil, err
 		}
-		if i < 0 {
-			return nil, data.Inputf("", "there is no encoder %q", encoder)
-		}
-		e = o.Encoders[i]
 	}
 	if shift == RegionShift {
 		return o.loadInside(ctx, seed, e)
@@ -90,10 +88,7 @@ func (o *Origin) Size(ctx context.Context, encoder string) (Size, error) {
 func SizeOf(src *data.Source) (s Size) {
 	s.Classes = src.Classes
 	if src.Cal != nil {
-		s.Rows = src.Cal.Len()
-		if x := src.Cal.Features; x != nil {
-			_, s.Features = x.Dims()
-		}
+		s.Rows, s.Features = src.Cal.Len(), src.Cal.Width()
 	}
 	if src.Test != nil && src.Test.Labels != nil {
 		s.Tested = src.Test.Len()

@@ -261,7 +261,7 @@ func TestRowsKeepTheirNumbers(t *testing.T) {
 	table := data.Digits()
 	few := &data.Table{Name: table.Name, Classes: table.Classes, Features: mat.DenseCopyOf(table.Features.Slice(0, 200, 0, 64)), Labels: table.Labels[:200]}
 	for _, seed := range []uint64{1, 2} {
-		p, err := source.EncodeTable(t.Context(), few, source.Encoder{Name: "small", Hidden: []int{4}}, seed, nil)
+		p, err := source.EncodeTable(t.Context(), few, source.Encoder{Name: "small", Hidden: []int{4}}, seed)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"archive/zip"
 	"errors"
 	"io/fs"
 	"os"
@@ -30,7 +29,11 @@ var brought = []struct {
 }
 
 // HasData reports whether arg names data that the program brings, or NAME:REST a source from outside.
-func (r Registry) HasData(arg string) bool { return slices.Contains(names(), arg) || r.readsRaw(arg) }
+func (r Registry) HasData(arg string) bool {
+	name, _, ok := strings.Cut(arg, ":")
+	outside := ok && slices.ContainsFunc(r, func(s data.RawSource) bool { return s.Name == name })
+	return outside || slices.Contains(names(), arg)
+}
 
 // names are those of the data that the program brings.
 func names() (all []string) {
@@ -38,12 +41,6 @@ func names() (all []string) {
 		all = append(all, b.name)
 	}
 	return all
-}
-
-// readsRaw reports whether arg names a raw source from outside.
-func (r Registry) readsRaw(arg string) bool {
-	name, _, ok := strings.Cut(arg, ":")
-	return ok && slices.ContainsFunc(r, func(s data.RawSource) bool { return s.Name == name })
 }
 
 // Makes reports whether [Registry.Open] makes the rows that arg names, features of raw rows or a synthetic
@@ -145,23 +142,11 @@ func holdsRaw(path string) bool {
 		return !isMissing(path)
 	case strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"):
 		return data.HoldsRaw(path)
+	case strings.HasSuffix(base, ".npz"): // of MedMNIST's layout
+		has, err := data.HasArray(path, "train_images")
+		return err == nil && has
 	}
-	return holdsImages(path)
-}
-
-// holdsImages reports whether path is an npz file of MedMNIST's layout.
-func holdsImages(path string) bool {
-	file, err := data.OpenFile(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return false
-	}
-	z, err := zip.NewReader(file, info.Size())
-	return err == nil && slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "train_images.npy" })
+	return false
 }
 
 func isMissing(path string) bool {
