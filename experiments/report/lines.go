@@ -74,8 +74,7 @@ func Lines(panels []LinePanel) *Figure {
 			}
 		}
 	}
-	f := newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend, nil)
-	f.points.head = []string{"panel", "series", "x", "y", "sd", "low", "high", "seeds"}
+	points := points{head: []string{"panel", "series", "x", "y", "sd", "low", "high", "seeds"}}
 	for _, panel := range panels {
 		for _, s := range panel.Series {
 			for i, x := range s.X {
@@ -83,11 +82,11 @@ func Lines(panels []LinePanel) *Figure {
 				if s.Seeds != nil {
 					seeds = strings.Trim(fmt.Sprint(s.Seeds[i]), "[]")
 				}
-				f.points.add(panel.Title, s.Name, x, s.Mean[i], at(s.SD, i), at(s.Low, i), at(s.High, i), seeds)
+				points.add(panel.Title, s.Name, x, s.Mean[i], at(s.SD, i), at(s.Low, i), at(s.High, i), seeds)
 			}
 		}
 	}
-	return f
+	return newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend, points)
 }
 
 // draw also names the series that have names.
@@ -96,9 +95,8 @@ func (panel LinePanel) draw() (p *chart, entries []key) {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.Title, panel.X, panel.Y
 	p.Add(newGridLines())
 	var behind, middle, front []plot.Plotter
-	reach := newReach()
 	for _, s := range panel.Series {
-		m, e := panel.series(s, reach)
+		m, e := panel.series(s)
 		if m == nil {
 			continue
 		}
@@ -115,24 +113,24 @@ func (panel LinePanel) draw() (p *chart, entries []key) {
 		}
 	}
 	p.Add(slices.Concat(behind, middle, front)...)
-	panel.axes(p, reach)
+	panel.axes(p)
 	return p, entries
 }
 
-// axes makes the axes as long as what is drawn reaches.
-func (panel LinePanel) axes(p *chart, reach *reach) {
-	if reach.left > reach.right {
-		p.err, reach.left, reach.right, reach.bottom, reach.top = errNothing, 0, 1, 0, 1
+// axes makes the axes a little longer than what is drawn reaches.
+func (panel LinePanel) axes(p *chart) {
+	if p.X.Min > p.X.Max {
+		p.err, p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = errNothing, 0, 1, 0, 1
 	}
-	edge := max((reach.right-reach.left)*0.04, 1e-6)
-	p.X.Min, p.X.Max = reach.left-edge, reach.right+edge
+	edge := max((p.X.Max-p.X.Min)*0.04, 1e-6)
+	p.X.Min, p.X.Max = p.X.Min-edge, p.X.Max+edge
 	if panel.Log {
 		p.X.Tick.Marker = logTicks(apart)
 	}
 	if panel.Places != nil {
 		p.X.Tick.Marker = placedTicks{panel.Places, panel.Log}
 	}
-	bottom, top := reach.bottom, reach.top
+	bottom, top := p.Y.Min, p.Y.Max
 	switch {
 	case panel.LogY:
 		margin := max(0.05*(top-bottom), 0.05)
@@ -145,20 +143,6 @@ func (panel LinePanel) axes(p *chart, reach *reach) {
 	}
 }
 
-// reach is how far what is drawn reaches, on the axes' scales.
-type reach struct{ left, right, bottom, top float64 }
-
-func newReach() *reach {
-	return &reach{left: math.Inf(1), right: math.Inf(-1), bottom: math.Inf(1), top: math.Inf(-1)}
-}
-
-func (r *reach) add(x float64, ys ...float64) {
-	r.left, r.right = min(r.left, x), max(r.right, x)
-	for _, y := range ys {
-		r.bottom, r.top = min(r.bottom, y), max(r.top, y)
-	}
-}
-
 // look is the colour and the mark of the series.
 func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
 	if s.Kind == Floor || s.Kind == Prediction && !s.Ours {
@@ -168,8 +152,8 @@ func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
 }
 
 // series is nil where s has no point.
-func (panel LinePanel) series(s Series, reach *reach) (*marked, *key) {
-	placed := panel.place(s, reach)
+func (panel LinePanel) series(s Series) (*marked, *key) {
+	placed := panel.place(s)
 	if len(placed.points) == 0 {
 		return nil, nil
 	}
@@ -224,8 +208,8 @@ type placedSeries struct {
 	bars      interval
 }
 
-// place puts the series on the panel's scales, and extends reach by it.
-func (panel LinePanel) place(s Series, reach *reach) *placedSeries {
+// place puts the series on the panel's scales.
+func (panel LinePanel) place(s Series) *placedSeries {
 	placed := &placedSeries{marked: &marked{name: s.Name}}
 	for i, x := range s.X {
 		mean := s.Mean[i]
@@ -234,7 +218,6 @@ func (panel LinePanel) place(s Series, reach *reach) *placedSeries {
 			continue
 		}
 		y := panel.height(mean)
-		reach.add(x, y)
 		placed.points = append(placed.points, plotter.XY{X: x, Y: y})
 		says := fmt.Sprintf("%s: %s %.4g, %s %.4g", s.Name, panel.X, s.X[i], panel.Y, mean)
 		values := s.fewSeeds(i)
@@ -243,12 +226,10 @@ func (panel LinePanel) place(s Series, reach *reach) *placedSeries {
 				continue
 			}
 			placed.seeds = append(placed.seeds, plotter.XY{X: x, Y: panel.height(v)})
-			reach.add(x, panel.height(v))
 		}
 		if s.SD != nil && values == nil {
 			below, above := panel.around(mean, s.SD[i])
 			placed.low, placed.high = append(placed.low, plotter.XY{X: x, Y: below}), append(placed.high, plotter.XY{X: x, Y: above})
-			reach.add(x, below, above)
 		}
 		if s.SD != nil && s.SD[i] > 0 {
 			says += fmt.Sprintf(" ± %.2g", s.SD[i])
@@ -260,7 +241,6 @@ func (panel LinePanel) place(s Series, reach *reach) *placedSeries {
 				below = panel.height(s.Low[i])
 			}
 			placed.bars.add(x, y, below, panel.height(s.High[i]))
-			reach.add(x, below, panel.height(s.High[i]))
 		}
 		placed.label(x, y, says)
 	}
