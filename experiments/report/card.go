@@ -99,7 +99,7 @@ func gapPlot(title string, names []string, shown []Shown, of func(Shown) []diagn
 	p := newLanes(data.Each(order, func(g diagnosis.Gap) string { return clippedName(data.ClassName(names, g.Part)) }))
 	var series []dotted
 	for k, s := range shown {
-		series = append(series, dotted{s.Name, k == len(shown)-1, data.Each(order, func(g diagnosis.Gap) dot {
+		series = append(series, dotted{s.Name, k == len(shown)-1, draw.CircleGlyph{}, data.Each(order, func(g diagnosis.Gap) dot {
 			var found diagnosis.Gap
 			if j := slices.IndexFunc(of(s), func(o diagnosis.Gap) bool { return o.Part == g.Part }); j >= 0 {
 				found = of(s)[j]
@@ -128,7 +128,7 @@ func (s *Shares) plot(names []string, legend *keys) *chart {
 	order = order[:min(len(order), mostLines)]
 	p := newLanes(data.Each(order, func(c int) string { return clippedName(data.ClassName(names, c)) }))
 	of := func(rows string, isTest bool, shares []float64) dotted {
-		return dotted{rows, isTest, data.Each(order, func(c int) dot {
+		return dotted{rows, isTest, draw.CircleGlyph{}, data.Each(order, func(c int) dot {
 			return dot{shares[c], nan, nan, false, fmt.Sprintf("%s, %s: %.3f", data.ClassName(names, c), rows, shares[c])}
 		})}
 	}

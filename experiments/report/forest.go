@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // Forest draws what the verdict weighs, the lowest NLL above: the difference of each method to
@@ -96,9 +97,10 @@ func newLanes(names []string) *chart {
 
 // dotted is a series of dots, one on each line of a plot.
 type dotted struct {
-	name string
-	ours bool // in the colour of what the figure is about
-	dots []dot
+	name  string
+	ours  bool             // in the colour of what the figure is about
+	shape draw.GlyphDrawer // of the dots
+	dots  []dot
 }
 
 // dot is a value with its interval; ends that are NaN are of none.
@@ -110,14 +112,13 @@ type dot struct {
 
 // addDotted adds series to the lines, in each line the first above the others.
 func (c *chart) addDotted(all []dotted, legend *keys) {
-	hollow := newDots(color.White, vg.Points(1.9), plotter.XY{})
-	some := false
+	hollow := false
 	for k, s := range all {
 		m := &marked{name: s.name}
-		colour, shape := look(k, s.ours)
+		colour, _ := look(k, s.ours)
 		mark := func(at plotter.XY) *plotter.Scatter {
 			dot := newDots(colour, vg.Points(3.2), at)
-			dot.Shape = shape
+			dot.Shape = s.shape
 			return dot
 		}
 		for i, d := range s.dots {
@@ -127,16 +128,16 @@ func (c *chart) addDotted(all []dotted, legend *keys) {
 			}
 			m.add(mark(at))
 			if d.hollow {
-				some = true
-				m.add(newDots(color.White, vg.Points(1.9), at))
+				hollow = true
+				m.add(newDots(color.White, vg.Points(2), at))
 			}
 			m.label(at.X, at.Y, d.says)
 		}
 		c.Add(m)
 		legend.add(s.name, mark(plotter.XY{}))
 	}
-	if some {
-		legend.add("within chance", newDots(grey, vg.Points(3.2), plotter.XY{}), hollow)
+	if hollow {
+		legend.add("within chance", newDots(grey, vg.Points(3.2), plotter.XY{}), newDots(color.White, vg.Points(2), plotter.XY{}))
 	}
 }
 

@@ -27,8 +27,9 @@ func DrawGains(all []Gains) *Figure {
 	sources := data.Each(all[0].Sources, func(g Gain) string { return g.Source })
 	var series []dotted
 	points := points{head: []string{"method", "source", "change", "low", "high"}}
-	for _, method := range all {
-		series = append(series, dotted{method.Method, method.Ours, data.Each(method.Sources, func(g Gain) dot {
+	for k, method := range all {
+		_, shape := look(k, method.Ours)
+		series = append(series, dotted{method.Method, method.Ours, shape, data.Each(method.Sources, func(g Gain) dot {
 			points.add(method.Method, g.Source, g.Change, g.Low, g.High)
 			says := fmt.Sprintf("%s, %s: %+.1f %% (%+.1f to %+.1f)", method.Method, g.Source, g.Change, g.Low, g.High)
 			return dot{at: g.Change, low: g.Low, high: g.High, says: says}
