@@ -37,6 +37,7 @@ type Findings struct {
 	Notes  *[]verdict.Note // that the command tells besides; nil without
 
 	answers map[question]map[run.Spec]*paired // to what was asked before
+	err     error                             // why a view cannot be shown
 }
 
 // Findings are the findings from the plan of the study's cells.

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -41,7 +40,7 @@ const resultsNote = "Mean and standard deviation over the seeds. Local metrics a
 
 // Results is the table of all metrics and, where the paper has the data set, the
 // same beside its numbers.
-func Results(_ context.Context, f *Findings) (*report.Section, error) {
+func Results(f *Findings) *report.Section {
 	known := slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil && r.Truth != nil })
 	section := &report.Section{
 		Title: "Results",
@@ -56,7 +55,7 @@ func Results(_ context.Context, f *Findings) (*report.Section, error) {
 	if t := f.besidePaper(); t != nil {
 		section.Tables = append(section.Tables, t)
 	}
-	return section, nil
+	return section
 }
 
 // headsOf are the heads of columns of quantities, with the direction that is better.
