@@ -151,25 +151,58 @@ func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
 	return look(s.Style, s.Ours)
 }
 
-// series is nil where s has no point.
+// series puts a series on the panel's scales, with the text of each of its points; nil where it has none.
 func (panel LinePanel) series(s Series) (*marked, *key) {
-	placed := panel.place(s)
-	if len(placed.points) == 0 {
+	m := &marked{name: s.Name}
+	var points, seeds, low, high plotter.XYs // low and high are the edges of the band
+	var bars interval
+	for i, x := range s.X {
+		mean := s.Mean[i]
+		x, ok := panel.at(x, mean)
+		if !ok {
+			continue
+		}
+		y := panel.height(mean)
+		points = append(points, plotter.XY{X: x, Y: y})
+		says := fmt.Sprintf("%s: %s %.4g, %s %.4g", s.Name, panel.X, s.X[i], panel.Y, mean)
+		values := s.fewSeeds(i)
+		for _, v := range values {
+			if !panel.LogY || v > 0 {
+				seeds = append(seeds, plotter.XY{X: x, Y: panel.height(v)})
+			}
+		}
+		if s.SD != nil && values == nil {
+			below, above := panel.around(mean, s.SD[i])
+			low, high = append(low, plotter.XY{X: x, Y: below}), append(high, plotter.XY{X: x, Y: above})
+		}
+		if s.SD != nil && s.SD[i] > 0 {
+			says += fmt.Sprintf(" ± %.2g", s.SD[i])
+		}
+		if s.Low != nil && !math.IsNaN(s.Low[i]) {
+			says += fmt.Sprintf(" (%.4g – %.4g)", s.Low[i], s.High[i])
+			below := y
+			if !panel.LogY || s.Low[i] > 0 {
+				below = panel.height(s.Low[i])
+			}
+			bars.add(x, y, below, panel.height(s.High[i]))
+		}
+		m.label(x, y, says)
+	}
+	if points == nil {
 		return nil, nil
 	}
-	m := placed.marked
 	colour, _ := s.look()
-	if len(placed.low) > 1 {
-		slices.Reverse(placed.high)
-		m.add(newFill(faint(colour), append(placed.low, placed.high...)...))
+	if len(low) > 1 {
+		slices.Reverse(high)
+		m.add(newFill(faint(colour), append(low, high...)...))
 	}
-	line, marks := s.lineOf(placed.points)
-	if len(placed.bars.XYs) > 0 {
-		m.add(placed.bars.plotter(colour))
+	if len(bars.XYs) > 0 {
+		m.add(bars.plotter(colour))
 	}
-	if len(placed.seeds) > 0 {
-		m.add(newDots(faded(colour), vg.Points(1.3), placed.seeds...))
+	if len(seeds) > 0 {
+		m.add(newDots(faded(colour), vg.Points(1.3), seeds...))
 	}
+	line, marks := s.lineOf(points)
 	var shown []plot.Thumbnailer
 	if s.Kind != Marks {
 		m.add(line)
@@ -197,54 +230,6 @@ func (s Series) lineOf(points plotter.XYs) (*plotter.Line, *plotter.Scatter) {
 		line.Dashes, line.Width = []vg.Length{vg.Points(1), vg.Points(2)}, vg.Points(1.6)
 	}
 	return line, marks
-}
-
-// placedSeries is a series on the scales of its panel.
-type placedSeries struct {
-	*marked               // with the text of each point
-	points    plotter.XYs // the means
-	seeds     plotter.XYs // the values that they are of
-	low, high plotter.XYs // the edges of the band
-	bars      interval
-}
-
-// place puts the series on the panel's scales.
-func (panel LinePanel) place(s Series) *placedSeries {
-	placed := &placedSeries{marked: &marked{name: s.Name}}
-	for i, x := range s.X {
-		mean := s.Mean[i]
-		x, ok := panel.at(x, mean)
-		if !ok {
-			continue
-		}
-		y := panel.height(mean)
-		placed.points = append(placed.points, plotter.XY{X: x, Y: y})
-		says := fmt.Sprintf("%s: %s %.4g, %s %.4g", s.Name, panel.X, s.X[i], panel.Y, mean)
-		values := s.fewSeeds(i)
-		for _, v := range values {
-			if panel.LogY && v <= 0 {
-				continue
-			}
-			placed.seeds = append(placed.seeds, plotter.XY{X: x, Y: panel.height(v)})
-		}
-		if s.SD != nil && values == nil {
-			below, above := panel.around(mean, s.SD[i])
-			placed.low, placed.high = append(placed.low, plotter.XY{X: x, Y: below}), append(placed.high, plotter.XY{X: x, Y: above})
-		}
-		if s.SD != nil && s.SD[i] > 0 {
-			says += fmt.Sprintf(" ± %.2g", s.SD[i])
-		}
-		if s.Low != nil && !math.IsNaN(s.Low[i]) {
-			says += fmt.Sprintf(" (%.4g – %.4g)", s.Low[i], s.High[i])
-			below := y
-			if !panel.LogY || s.Low[i] > 0 {
-				below = panel.height(s.Low[i])
-			}
-			placed.bars.add(x, y, below, panel.height(s.High[i]))
-		}
-		placed.label(x, y, says)
-	}
-	return placed
 }
 
 // fewSeeds are the values behind the i-th mean where they are few enough to be drawn, else nil.

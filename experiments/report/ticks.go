@@ -32,7 +32,7 @@ func (apart logTicks) Ticks(low, high float64) []plot.Tick {
 	for coarse := range 9 {
 		named, step := [][]float64{{1, 2, 5}, {1, 5}, {1}}[min(coarse, 2)], max(1, coarse-1)
 		ticks := digitTicks(low, high, named, step)
-		if countNamed(ticks) < fewest {
+		if len(slices.DeleteFunc(slices.Clone(ticks), unnamed)) < fewest {
 			break
 		}
 		if apart(ticks, high-low) {
@@ -44,7 +44,7 @@ func (apart logTicks) Ticks(low, high float64) []plot.Tick {
 		ticks[i].Value = math.Log10(ticks[i].Value)
 	}
 	unname(ticks, 0.13*(high-low))
-	return slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Label == "" })
+	return slices.DeleteFunc(ticks, unnamed)
 }
 
 // digitTicks ticks 1, 2, …, 9 times each power of ten, the named of every so many powers alone on a long axis.
@@ -73,12 +73,25 @@ const axisCharacters = 36
 // apart reports whether no two names of ticks, in ascending order, touch on an axis of that length.
 func apart(ticks []plot.Tick, length float64) bool {
 	const between = 2 // characters
+	return disjoint(ticks, func(name string) float64 {
+		return float64(utf8.RuneCountInString(name)+between) * length / axisCharacters
+	})
+}
+
+// stacked reports whether no two names of ticks, in ascending order, touch on an axis upwards of that length, which has room for
+// twelve lines.
+func stacked(ticks []plot.Tick, length float64) bool {
+	return disjoint(ticks, func(string) float64 { return length / 12 })
+}
+
+// disjoint reports whether no two names of ticks, in ascending order, which take so much of the axis, touch.
+func disjoint(ticks []plot.Tick, size func(name string) float64) bool {
 	end := math.Inf(-1)
 	for _, t := range ticks {
-		if t.Label == "" {
+		if unnamed(t) {
 			continue
 		}
-		half := float64(utf8.RuneCountInString(t.Label)+between) / 2 * length / axisCharacters
+		half := size(t.Label) / 2
 		if t.Value-half < end {
 			return false
 		}
@@ -87,30 +100,7 @@ func apart(ticks []plot.Tick, length float64) bool {
 	return true
 }
 
-// stacked reports whether no two names of ticks, in ascending order, touch on an axis upwards of that length, which has room for
-// twelve lines.
-func stacked(ticks []plot.Tick, length float64) bool {
-	before := math.Inf(-1)
-	for _, t := range ticks {
-		if t.Label == "" {
-			continue
-		}
-		if t.Value-before < length/12 {
-			return false
-		}
-		before = t.Value
-	}
-	return true
-}
-
-func countNamed(ticks []plot.Tick) (n int) {
-	for _, t := range ticks {
-		if t.Label != "" {
-			n++
-		}
-	}
-	return n
-}
+func unnamed(t plot.Tick) bool { return t.Label == "" }
 
 // unname takes the name of ticks, in ascending order, that would not leave the next name
 // to their right some room.

@@ -28,7 +28,7 @@ func reliabilityDiagrams(f *Findings) *report.Section {
 				curves = append(curves, c)
 			}
 			if curves != nil {
-				diagrams = append(diagrams, report.Diagram{Name: f.method(r), Curve: metrics.PoolCurves(curves)})
+				diagrams = append(diagrams, report.Diagram{Name: r.name(), Curve: metrics.PoolCurves(curves)})
 			}
 		}
 		if diagrams != nil {
@@ -36,16 +36,6 @@ func reliabilityDiagrams(f *Findings) *report.Section {
 		}
 	}
 	return section
-}
-
-// method is the row's method as the study writes it.
-func (f *Findings) method(r *row) string {
-	for i, field := range f.Study.Vary {
-		if field.Head == byMethod.Head {
-			return r.labels[i]
-		}
-	}
-	return title(r.spec)
 }
 
 // portraits are what the classifier and the method of least NLL look like, and what the latter takes for what, of
@@ -73,7 +63,7 @@ func (f *Findings) seen(s *subject, after *row) (shown []report.Shown, classes [
 		if r == nil || len(r.results) == 0 || r.results[0].Reliability == nil || len(shown) > 0 && r.spec.Method == verdict.Classifier {
 			continue
 		}
-		shown, classes = append(shown, report.Shown{Name: f.method(r), Portrait: r.results[0].Portrait}), r.results[0].ClassNames
+		shown, classes = append(shown, report.Shown{Name: r.name(), Portrait: r.results[0].Portrait}), r.results[0].ClassNames
 	}
 	return shown, classes
 }

@@ -190,20 +190,13 @@ func comparedFits(f *Findings) *report.Section {
 // reliabilityTogether draws the reliability of all rows, of the best last.
 func reliabilityTogether(f *Findings) *report.Section {
 	s := f.subjects()[0]
-	best := s.best(sharedMetric(metrics.NLL))
-	var shown []report.Shown
-	var last *report.Shown
-	for _, r := range s.rows {
-		one := report.Shown{Name: f.method(r), Portrait: r.results[0].Portrait}
-		if r == best {
-			last = &one
-		} else {
-			shown = append(shown, one)
-		}
+	rows := s.rows
+	if best := s.best(sharedMetric(metrics.NLL)); best != nil {
+		rows = append(slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r == best }), best)
 	}
-	if last != nil {
-		shown = append(shown, *last)
-	}
+	shown := data.Each(rows, func(r *row) report.Shown {
+		return report.Shown{Name: r.name(), Portrait: r.results[0].Portrait}
+	})
 	section := &report.Section{Title: "Reliability"}
 	for _, p := range report.Portraits(shown, s.results()[0].ClassNames) {
 		section.Figures, section.Tables = append(section.Figures, p.Figures...), append(section.Tables, p.Tables...)

@@ -60,8 +60,8 @@ var byRule = Field{"optim.rule", func(s run.Spec) string {
 // ofStage is a number of the last stage of a fit.
 func ofStage(title string, number func(Stage) *float64) quantity {
 	return quantity{title: title, value: func(r *Result) float64 {
-		if n := len(r.Stages); n > 0 && number(r.Stages[n-1]) != nil {
-			return *number(r.Stages[n-1])
+		if n := len(r.Stages); n > 0 {
+			return known(number(r.Stages[n-1]))
 		}
 		return nan
 	}}

@@ -15,24 +15,19 @@ import (
 // resultColumns are those of the table of results, in the paper's order, local metrics in both
 // embeddings. The first of each pair is what the paper prints.
 func resultColumns(known bool) []quantity {
-	titled := func(q quantity, title string) quantity { q.title = title; return q }
+	in := func(q quantity, embedding string) quantity {
+		q.title += " " + embedding
+		return q
+	}
 	out := []quantity{
-		titled(ownMetric(metrics.LCE), "LCE own"), titled(ownMetric(metrics.MLCE), "MLCE own"),
-		titled(sharedMetric(metrics.LCE), sharedTitle(metrics.LCE)), titled(sharedMetric(metrics.MLCE), sharedTitle(metrics.MLCE)),
+		in(ownMetric(metrics.LCE), "own"), in(ownMetric(metrics.MLCE), "own"),
+		in(sharedMetric(metrics.LCE), "shared"), in(sharedMetric(metrics.MLCE), "shared"),
 		sharedMetric(metrics.ECCE), sharedMetric(metrics.ECE), sharedMetric(metrics.Accuracy), sharedMetric(metrics.NLL),
 	}
 	if known {
 		out = append(out, trueLCE, klToTruth)
 	}
 	return out
-}
-
-// sharedTitle is the head of its column of a metric in the shared embedding.
-func sharedTitle(m metrics.Metric) string {
-	if m.Local() {
-		return m.Title() + " shared"
-	}
-	return m.Title()
 }
 
 // resultsNote explains how they are to be read.

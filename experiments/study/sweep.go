@@ -154,12 +154,7 @@ func (s Sweep) places() ([]int, error) {
 const heldOutNote = "the mean NLL over the seeds on validation rows, a stratified fifth of the calibration rows, after a fit to the other four fifths; the test rows have no part in it. The test figures are of a second fit, to all calibration rows"
 
 // validation is the NLL that settings are chosen by.
-var validation = quantity{metric: metrics.NLL, key: "validation_nll", title: "validation NLL", value: func(r *Result) float64 {
-	if r.HeldOut == nil {
-		return nan
-	}
-	return *r.HeldOut
-}}
+var validation = quantity{metric: metrics.NLL, key: "validation_nll", title: "validation NLL", value: func(r *Result) float64 { return known(r.HeldOut) }}
 
 // fitSeconds is what a fit took, without that to four fifths of the rows.
 var fitSeconds = quantity{title: "fit seconds", unranked: true, value: func(r *Result) float64 { return r.Fit }}
@@ -231,9 +226,7 @@ func (f *Findings) Choices() (all []Choice) {
 			}
 		}
 		if in := f.Inputs[s.origin]; in != "" && (c.Verdict == nil || c.Verdict.Say == verdict.Use || c.Verdict.Say == verdict.CannotTell) {
-			spec := best.results[0].Spec
-			spec.Catalog = best.spec.Catalog
-			c.Commands = Commands(in, spec, best.results[0].Features)
+			c.Commands = best.commands(in)
 		}
 		all = append(all, c)
 	}
@@ -470,12 +463,7 @@ func (f *Findings) marginalFigures(name string, swept []Swept, q quantity) (all 
 			at, log := key.axis()
 			panel := report.LinePanel{Title: key.Key, X: key.Key, Y: q.title, Log: log, Places: map[float64]string{}}
 			for _, m := range s.marginals(key) {
-				k := slices.IndexFunc(panel.Series, func(line report.Series) bool { return line.Name == f.Settings.Catalog.Title(m.method) })
-				if k < 0 {
-					k = len(panel.Series)
-					panel.Series = append(panel.Series, report.Series{Name: f.Settings.Catalog.Title(m.method), Ours: m.method == tableOrder[0], Style: style(f.Settings.Catalog, m.method)})
-				}
-				line, x, v := &panel.Series[k], at[m.value], m.spread(q)
+				line, x, v := lineOf(&panel.Series, f.Settings.Catalog, m.method), at[m.value], m.spread(q)
 				panel.Places[x] = m.value
 				line.X, line.Mean, line.SD = append(line.X, x), append(line.Mean, v.Mean), append(line.SD, v.SD)
 			}

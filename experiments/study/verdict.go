@@ -95,10 +95,7 @@ func (f *Findings) verdict(s *subject) *verdict.Verdict {
 	case in == "":
 	case s.origin.HoldsFeatures() && f.Settings.Folds == 0 && CrossFit(v, in, r.CalibrationRows+r.ValidationRows+r.TestRows):
 	case at >= 0 && v.Say != verdict.CheckRows:
-		best := s.rows[rows[at]]
-		spec := best.results[0].Spec
-		spec.Catalog = best.spec.Catalog
-		v.Commands = Commands(in, spec, best.results[0].Features)
+		v.Commands = s.rows[rows[at]].commands(in)
 	}
 	return v
 }
@@ -209,6 +206,13 @@ func Commands(in string, spec run.Spec, features int) []string {
 	}
 	out := "runs/" + spec.Method
 	return []string{fit + " --out " + out, Apply(in, out)}
+}
+
+// commands are those of the row's first seed.
+func (r *row) commands(in string) []string {
+	spec := r.results[0].Spec
+	spec.Catalog = r.spec.Catalog
+	return Commands(in, spec, r.results[0].Features)
 }
 
 // CrossFit gives a verdict that cannot tell by its test rows the command that judges methods on all labelled rows of the file in, so
