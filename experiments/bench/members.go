@@ -38,13 +38,14 @@ func Members(ctx context.Context, program, in, dir string) (rows [][]string, err
 		for s, members := range memberCounts {
 			model := filepath.Join(dir, fmt.Sprintf("%s-%d", method, members))
 			calibrated, network := filepath.Join(model, "p.npz"), filepath.Join(model, "m.onnx")
-			fit := []string{"fit", "--method", method, "--in", in, "--set", fmt.Sprintf("ensemble.members=%d", members), "--out", model}
+			set := fmt.Sprintf("ensemble.members=%d", members)
 			for k, c := range []struct {
 				rows    int
 				written string
 				args    []string
 			}{
-				{fitted, filepath.Join(model, "model.safetensors"), fit},
+				{fitted, filepath.Join(model, "model.safetensors"),
+					[]string{"fit", "--method", method, "--in", in, "--set", set, "--out", model}},
 				{tested, calibrated, []string{"apply", "--model", model, "--in", in, "--out", calibrated}},
 				{0, network, []string{"export", "--model", model, "--onnx", network}},
 			} {

@@ -84,7 +84,8 @@ func newNumber(r []string) Number {
 		sound(err)
 		return x
 	}
-	n := Number{Dataset: r[0], Backbone: r[1], Method: r[2], Slots: int(number(r[3])), Codewords: int(number(r[4])), Metric: r[5]}
+	n := Number{Dataset: r[0], Backbone: r[1], Method: r[2], Metric: r[5]}
+	n.Slots, n.Codewords = int(number(r[3])), int(number(r[4]))
 	n.Mean, n.SD = number(r[6]), math.NaN()
 	if r[7] != "" {
 		n.SD = number(r[7])

@@ -99,7 +99,7 @@ func gapPlot(title string, names []string, shown []Shown, of func(Shown) []diagn
 	p := newLanes(data.Each(order, func(g diagnosis.Gap) string { return clippedName(data.ClassName(names, g.Part)) }))
 	var series []dotted
 	for k, s := range shown {
-		series = append(series, dotted{s.Name, k == len(shown)-1, draw.CircleGlyph{}, data.Each(order, func(g diagnosis.Gap) dot {
+		dots := data.Each(order, func(g diagnosis.Gap) dot {
 			var found diagnosis.Gap
 			if j := slices.IndexFunc(of(s), func(o diagnosis.Gap) bool { return o.Part == g.Part }); j >= 0 {
 				found = of(s)[j]
@@ -109,7 +109,8 @@ func gapPlot(title string, names []string, shown []Shown, of func(Shown) []diagn
 			}
 			says := fmt.Sprintf("%s, %s: %+.3f ± %.3f", data.ClassName(names, g.Part), s.Name, found.Value, found.Chance)
 			return dot{found.Value, found.Value - found.Chance, found.Value + found.Chance, !found.BeyondChance(), says}
-		})})
+		})
+		series = append(series, dotted{s.Name, k == len(shown)-1, draw.CircleGlyph{}, dots})
 	}
 	p.addDotted(series, legend)
 	if p.Title.Text, p.X.Label.Text = title, "confidence − accuracy"; all > len(order) {

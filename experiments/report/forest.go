@@ -137,7 +137,8 @@ func (c *chart) addDotted(all []dotted, legend *keys) {
 		legend.add(s.name, mark(plotter.XY{}))
 	}
 	if hollow {
-		legend.add("within chance", newDots(grey, vg.Points(3.2), plotter.XY{}), newDots(color.White, vg.Points(2), plotter.XY{}))
+		edge, within := newDots(grey, vg.Points(3.2), plotter.XY{}), newDots(color.White, vg.Points(2), plotter.XY{})
+		legend.add("within chance", edge, within)
 	}
 }
 

@@ -23,7 +23,8 @@ func (f *Figure) Inline() ([]byte, error) {
 	plain.headline = nil // a page says it in words
 	l := plain.layout(0)
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "<div class=\"panels\" style=\"--columns:%d;--half:%d\">\n", l.columns, max(1, min(l.columns, int(halfPage/(l.cell.X)))))
+	half := max(1, min(l.columns, int(halfPage/l.cell.X)))
+	fmt.Fprintf(&b, "<div class=\"panels\" style=\"--columns:%d;--half:%d\">\n", l.columns, half)
 	width, height := l.cell.X, l.cell.Y
 	size := vg.Point{X: width + 2*margin, Y: height + 2*margin}
 	// as if below one another, so that all plots have one size

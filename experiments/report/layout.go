@@ -14,7 +14,8 @@ const gap = vg.Length(18)
 
 // newGrid is a figure of plots of one size, at most so many side by side, and of the numbers that they show.
 func newGrid(plots []*chart, columns int, width, height vg.Length, legend []key, numbers points) *Figure {
-	f := &Figure{plots: plots, columns: min(columns, len(plots)), cell: vg.Point{X: width, Y: height}, legend: legend, points: numbers}
+	f := &Figure{plots: plots, columns: min(columns, len(plots)), legend: legend, points: numbers}
+	f.cell = vg.Point{X: width, Y: height}
 	for _, p := range plots {
 		if f.err == nil && p.err != nil {
 			f.err = fmt.Errorf("report: draw %s: %w", p.Title.Text, p.err)

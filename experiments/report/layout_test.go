@@ -44,8 +44,8 @@ func textsOf(t *testing.T, svg []byte) (all []box) {
 	return all
 }
 
-// TestNoTextTouchesAnother: of 2 to 100 bars whose names have up to 8 letters, on a screen and in both columns, no text lies over
-// another or beyond the page.
+// TestNoTextTouchesAnother: of 2 to 100 bars whose names have up to 8 letters, on a screen and in both columns, no text
+// lies over another or beyond the page.
 func TestNoTextTouchesAnother(t *testing.T) {
 	for _, classes := range []int{2, 3, 7, 10, 11, 26, 40, 64, 100} {
 		for _, letter := range []int{0, 3, 6} {

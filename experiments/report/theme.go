@@ -65,8 +65,8 @@ var dashes = []vg.Length{vg.Points(4), vg.Points(3)}
 // dashed are those of predictions that are told apart.
 var dashed = [][]vg.Length{dashes, {vg.Points(1.5), vg.Points(1.5)}, {vg.Points(8), vg.Points(2), vg.Points(1.5), vg.Points(2)}}
 
-// chart is a plot in the theme, with its texts, which a layout breaks into lines, and what is wrong with the first part that cannot be
-// drawn.
+// chart is a plot in the theme, with its texts, which a layout breaks into lines, and what is wrong with the first part
+// that cannot be drawn.
 type chart struct {
 	*plot.Plot
 	title, x, y string

@@ -65,7 +65,8 @@ func (s *subject) contender(spec run.Spec) *row {
 
 // ratio is that of two contenders over all sources.
 func (f *Findings) ratio(p pair) *ratio {
-	return f.newRatio(contender(p.first), contender(p.second), f.bySource(p.first, func(s *subject) *row { return s.contender(p.second) }))
+	sources := f.bySource(p.first, func(s *subject) *row { return s.contender(p.second) })
+	return f.newRatio(contender(p.first), contender(p.second), sources)
 }
 
 // toBest is the ratio of a contender to that single method which has the lowest mean NLL on each source's test rows, in hindsight.
@@ -103,8 +104,8 @@ func (f *Findings) bySource(first run.Spec, second func(*subject) *row) (sources
 	return sources
 }
 
-// ratios are the protocol's tests, and what is told besides: the means against the classifier, and against the best single method of
-// each source. Those of which no source has both contenders are nil.
+// ratios are the protocol's tests, and what is told besides: the means against the classifier, and against the best
+// single method of each source. Those of which no source has both contenders are nil.
 func (f *Findings) ratios() (tests, besides []*ratio) {
 	for _, one := range gainers {
 		besides = append(besides, f.ratio(pair{one, fits(verdict.Classifier, 1)}), f.toBest(one))

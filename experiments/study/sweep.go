@@ -154,7 +154,8 @@ func (s Sweep) places() ([]int, error) {
 const heldOutNote = "the mean NLL over the seeds on validation rows, a stratified fifth of the calibration rows, after a fit to the other four fifths; the test rows have no part in it. The test figures are of a second fit, to all calibration rows"
 
 // validation is the NLL that settings are chosen by.
-var validation = quantity{metric: metrics.NLL, key: "validation_nll", title: "validation NLL", value: func(r *Result) float64 { return known(r.HeldOut) }}
+var validation = quantity{metric: metrics.NLL, key: "validation_nll", title: "validation NLL",
+	value: func(r *Result) float64 { return known(r.HeldOut) }}
 
 // fitSeconds is what a fit took, without that to four fifths of the rows.
 var fitSeconds = quantity{title: "fit seconds", unranked: true, value: func(r *Result) float64 { return r.Fit }}

@@ -75,14 +75,15 @@ func (f *Findings) verdict(s *subject) *verdict.Verdict {
 			classifier = k
 		}
 	}
-	v := verdict.Judge(s.largest().counted(), candidates, classifier, func(m metrics.Metric, reference int) []*verdict.Difference {
+	differences := func(m metrics.Metric, reference int) []*verdict.Difference {
 		q := sharedMetric(m)
 		if m == metrics.Accuracy {
 			q = errorRate
 		}
 		all := f.differences(s, s.rows[rows[reference]], q)
 		return told(data.Each(rows, func(i int) *paired { return all[i] }))
-	})
+	}
+	v := verdict.Judge(s.largest().counted(), candidates, classifier, differences)
 	if v == nil {
 		return nil
 	}
@@ -272,9 +273,10 @@ func Weigh(runs []Weighed) *verdict.Verdict {
 		return laws[pair]
 	}
 	first := runs[0].Outcome.Metrics
-	return verdict.Judge(len(first.Wrong), candidates, classifier, func(m metrics.Metric, reference int) []*verdict.Difference {
+	differences := func(m metrics.Metric, reference int) []*verdict.Difference {
 		return verdict.InPairs(m, losses[m], metrics.Ties{Effective: first.Effective}, law, reference)
-	})
+	}
+	return verdict.Judge(len(first.Wrong), candidates, classifier, differences)
 }
 
 // told are differences as a verdict lists them.

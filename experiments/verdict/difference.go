@@ -35,9 +35,10 @@ func (d *Difference) MarshalJSON() ([]byte, error) {
 	}{d.Value, known(d.Low), known(d.High), d.P})
 }
 
-// InPairs are the differences of methods in a metric, by their losses of the same rows, so tied, to one of them, with p by Holm. It
-// panics where losses are not finite or not of the same rows.
-func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties, law func(i, reference int) *metrics.Law, reference int) []*Difference {
+// InPairs are the differences of methods in a metric, by their losses of the same rows, so tied, to one of them, with
+// p by Holm. It panics where losses are not finite or not of the same rows.
+func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties,
+	law func(i, reference int) *metrics.Law, reference int) []*Difference {
 	out, p := make([]*Difference, len(losses)), []float64{}
 	for i := range losses {
 		if i == reference {

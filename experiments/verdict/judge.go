@@ -20,16 +20,18 @@ const (
 	worthShare = .02
 )
 
+// Differences are those of all candidates to one of them, in NLL or in the share of wrong rows; nil if they are not known.
+type Differences func(m metrics.Metric, reference int) []*Difference
+
 // Judge compares the candidates; classifier is the place of the classifier as it
-// is, −1 if there is none, and rows is the number of rows that all were tested on. differences gives the differences of all
-// candidates to one of them, in NLL or in the share of wrong rows; nil if they are not known. Without
-// a candidate that has an NLL the verdict is nil.
+// is, −1 if there is none, and rows is the number of rows that all were tested on. Without a candidate that has an NLL
+// the verdict is nil.
 //
 // A method is to be used if it lowers the NLL by more than chance (Holm over all methods, 5 %) and by an amount that matters.
 // Among those that do not differ significantly from the lowest it is the simplest; a method that costs accuracy is chosen only if
 // there is no other. If no method qualifies, the classifier is left as it is if no interval leaves a gain that is worth
 // more rows, or if every method that leaves as much tends to harm.
-func Judge(rows int, candidates []Candidate, classifier int, differences func(m metrics.Metric, reference int) []*Difference) *Verdict {
+func Judge(rows int, candidates []Candidate, classifier int, differences Differences) *Verdict {
 	lowest := -1
 	for i, c := range candidates {
 		if !math.IsNaN(c.NLL) && (lowest < 0 || c.NLL < candidates[lowest].NLL) {
@@ -64,7 +66,7 @@ func Judge(rows int, candidates []Candidate, classifier int, differences func(m 
 }
 
 // judgedBy are the candidates with their differences to the lowest and to the classifier.
-func judgedBy(candidates []Candidate, lowest, classifier int, differences func(m metrics.Metric, reference int) []*Difference) []*Judged {
+func judgedBy(candidates []Candidate, lowest, classifier int, differences Differences) []*Judged {
 	judged := make([]*Judged, len(candidates))
 	for i, c := range candidates {
 		judged[i] = &Judged{Candidate: c}
