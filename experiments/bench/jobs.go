@@ -71,9 +71,9 @@ func Jobs(ctx context.Context, python, program, dir string, s Size, fitted, turn
 			if missing[library] {
 				continue
 			}
-			told, err := job(ctx, exec.CommandContext(ctx, python, script, library, method, in, out), program)
-			if absent := new(absentError); errors.As(err, &absent) {
-				missing[library], lacking = true, append(lacking, absent.why)
+			told, lacks, err := job(ctx, exec.CommandContext(ctx, python, script, library, method, in, out), program)
+			if lacks != "" {
+				missing[library], lacking = true, append(lacking, lacks)
 				continue
 			}
 			if err != nil {
@@ -86,13 +86,8 @@ func Jobs(ctx context.Context, python, program, dir string, s Size, fitted, turn
 	return rows, lacking, nil
 }
 
-// absentError says that a library cannot be imported.
-type absentError struct{ why string }
-
-func (e *absentError) Error() string { return e.why }
-
-// job runs a job in a process of its own and returns what it tells.
-func job(ctx context.Context, cmd *exec.Cmd, program string) (told map[string]any, err error) {
+// job runs a job in a process of its own and returns what it tells, or why its library cannot be imported.
+func job(ctx context.Context, cmd *exec.Cmd, program string) (told map[string]any, lacks string, err error) {
 	began := float64(time.Now().UnixMicro()) / 1e6
 	cmd.Env = append(os.Environ(), "CALIBRA="+program, "CALIBRA_JOB_BEGAN="+strconv.FormatFloat(began, 'f', 6, 64), "PYTHONWARNINGS=ignore")
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second // for Python to remove its files
@@ -102,13 +97,14 @@ func job(ctx context.Context, cmd *exec.Cmd, program string) (told map[string]an
 	last := strings.TrimSpace(said.String())
 	last = last[strings.LastIndexByte(last, '\n')+1:]
 	if ended := new(exec.ExitError); errors.As(err, &ended) && ended.ExitCode() == 3 {
-		return nil, &absentError{last}
+		return nil, last, nil
 	}
 	if err != nil {
-		return nil, errors.Join(ctx.Err(), fmt.Errorf("%w: %s", err, last))
+		return nil, "", errors.Join(ctx.Err(), fmt.Errorf("%w: %s", err, last))
 	}
 	out = bytes.TrimSpace(out)
-	return told, json.Unmarshal(out[bytes.LastIndexByte(out, '\n')+1:], &told)
+	err = json.Unmarshal(out[bytes.LastIndexByte(out, '\n')+1:], &told)
+	return told, "", err
 }
 
 // line are the values by [JobsHead].

@@ -34,31 +34,28 @@ func Members(ctx context.Context, program, in, dir string) (rows [][]string, err
 	}
 	fitted, tested := src.Cal.Len(), src.Test.Len()
 	src = nil // the commands have the memory
-	commands := []struct {
-		name    string
-		rows    int
-		written string
-		args    func(model, out string) []string
-	}{
-		{"fit", fitted, "model.safetensors", nil},
-		{"apply", tested, "p.npz", func(model, out string) []string { return []string{"apply", "--model", model, "--in", in, "--out", out} }},
-		{"export", 0, "m.onnx", func(model, out string) []string { return []string{"export", "--model", model, "--onnx", out} }},
-	}
 	for m, method := range memberMethods {
 		for s, members := range memberCounts {
 			model := filepath.Join(dir, fmt.Sprintf("%s-%d", method, members))
-			for k, c := range commands {
-				work.Report(ctx, float64((m*len(memberCounts)+s)*len(commands)+k)/float64(len(memberMethods)*len(memberCounts)*len(commands)), "%s, %d members: %s", method, members, c.name)
-				written := filepath.Join(model, c.written)
-				args := []string{"fit", "--method", method, "--in", in, "--set", fmt.Sprintf("ensemble.members=%d", members), "--out", model}
-				if c.args != nil {
-					args = c.args(model, written)
-				}
-				u, err := use(ctx, program, args...)
+			calibrated, network := filepath.Join(model, "p.npz"), filepath.Join(model, "m.onnx")
+			set := fmt.Sprintf("ensemble.members=%d", members)
+			for k, c := range []struct {
+				rows    int
+				written string
+				args    []string
+			}{
+				{fitted, filepath.Join(model, "model.safetensors"),
+					[]string{"fit", "--method", method, "--in", in, "--set", set, "--out", model}},
+				{tested, calibrated, []string{"apply", "--model", model, "--in", in, "--out", calibrated}},
+				{0, network, []string{"export", "--model", model, "--onnx", network}},
+			} {
+				done, all := float64((m*len(memberCounts)+s)*3+k), float64(len(memberMethods)*len(memberCounts)*3)
+				work.Report(ctx, done/all, "%s, %d members: %s", method, members, c.args[0])
+				u, err := use(ctx, program, c.args...)
 				if err != nil {
 					return nil, err
 				}
-				info, err := os.Stat(written)
+				info, err := os.Stat(c.written)
 				if err != nil {
 					return nil, err
 				}
@@ -66,7 +63,7 @@ func Members(ctx context.Context, program, in, dir string) (rows [][]string, err
 				if c.rows > 0 {
 					count = strconv.Itoa(c.rows)
 				}
-				rows = append(rows, []string{method, c.name, strconv.Itoa(members), count, fmt.Sprintf("%.1f", u.core), fmt.Sprintf("%.1f", u.wall),
+				rows = append(rows, []string{method, c.args[0], strconv.Itoa(members), count, fmt.Sprintf("%.1f", u.core), fmt.Sprintf("%.1f", u.wall),
 					fmt.Sprintf("%.0f", u.peak), fmt.Sprintf("%.2f", float64(info.Size())/1e6), strconv.Itoa(runtime.NumCPU())})
 			}
 		}

@@ -85,7 +85,7 @@ func (l *labelled) verdict(ctx context.Context, m saved, x *data.Set) (*verdict.
 		run := &run.Run{Spec: run.Spec{Method: of.method}, Outcome: &run.Outcome{Predictions: p, Metrics: r}}
 		runs = append(runs, study.Weighed{Run: run, Title: of.method})
 	}
-	return study.Weigh(runs)
+	return study.Weigh(runs), nil
 }
 
 // errCheck ends an apply whose verdict is to check the rows.

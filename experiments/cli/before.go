@@ -65,22 +65,21 @@ func weigh(ctx context.Context, run *run.Run, g *metrics.Recovered) (*weighed, e
 			return nil, err
 		}
 	}
-	if err := w.judge(); err != nil {
-		return nil, err
-	}
+	w.judge()
 	if err := w.shift(ctx, run); err != nil || g == nil || w.verdict.Cause == verdict.Shifted {
 		return w, err
 	}
 	classifier := w.runs[0].Outcome.Metrics
-	v, err := verdict.JudgeCorrections(len(classifier.Wrong), classifier.Values[metrics.NLL], classifier.Values[metrics.Accuracy], g)
-	if err != nil || v.ToUse() != verdict.Corrections[2] || run.Source.Cal.Features == nil || run.Source.Cal.Len() < method.FewestRows ||
+	v := verdict.JudgeCorrections(len(classifier.Wrong), classifier.Values[metrics.NLL], classifier.Values[metrics.Accuracy], g)
+	if v.ToUse() != verdict.Corrections[2] || run.Source.Cal.Features == nil || run.Source.Cal.Len() < method.FewestRows ||
 		w.verdict.Say == verdict.Use && v.High >= w.verdict.Low {
-		return w, err
+		return w, nil
 	}
 	if err := w.with(work.Piece(ctx, recommended.Name, len(methods), 1, 1, 1, 1, 1), recommended.Name, run); err != nil {
 		return nil, err
 	}
-	return w, w.judge()
+	w.judge()
+	return w, nil
 }
 
 // affordable is how many seconds a fit may take for which nobody asked.
@@ -130,10 +129,7 @@ func beside(ctx context.Context, method string, fitted *run.Run) (*run.Run, erro
 }
 
 // judge weighs the runs that are there.
-func (w *weighed) judge() (err error) {
-	w.verdict, err = study.Weigh(w.runs)
-	return err
-}
+func (w *weighed) judge() { w.verdict = study.Weigh(w.runs) }
 
 // add adds a run, and measures its predictions for the test rows with their noise floors, the local errors in
 // the embedding of the fit where the rows are few.

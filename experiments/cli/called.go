@@ -18,9 +18,9 @@ func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *method.
 	if err != nil {
 		return nil, err
 	}
-	v, err := verdict.JudgeEvaluation(r, c.unmeasured, fitted)
-	if v == nil || err != nil {
-		return nil, err
+	v := verdict.JudgeEvaluation(r, c.unmeasured, fitted)
+	if v == nil {
+		return nil, nil
 	}
 	if fitted != nil && fitted.Say == verdict.Use && fitted.Cause != verdict.Shifted {
 		d, err := place(ctx, t, methods, in.source, c.In, placedRows)

@@ -36,8 +36,9 @@ func (w *weighed) shift(ctx context.Context, run *run.Run) error {
 		}
 		with.runs = append(with.runs, r)
 	}
-	if err := with.judge(); err != nil || with.verdict.Say != verdict.Use || w.verdict.Say == verdict.Use && w.verdict.Difference <= with.verdict.Difference {
-		return err
+	with.judge()
+	if with.verdict.Say != verdict.Use || w.verdict.Say == verdict.Use && w.verdict.Difference <= with.verdict.Difference {
+		return nil
 	}
 	names := run.Source.Cal.Names.Classes
 	name := func(y int) string {

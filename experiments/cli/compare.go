@@ -103,7 +103,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catal
 		t.note("%s", c.notice)
 	}
 	incomplete := warnFailures(t, plan)
-	return cmp.Or(c.report(ctx, t, findings, page), incomplete)
+	return cmp.Or(c.report(t, findings, page), incomplete)
 }
 
 // shifted adds to findings the verdict on methods with new priors, where the classes of a features file are more or less frequent among
@@ -137,9 +137,9 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *method.Cat
 	if problem == nil || err != nil {
 		return err
 	}
-	verdicts, err := findings.Verdicts(ctx)
-	if err != nil || verdicts == nil || verdicts[0].Say != verdict.Use || verdicts[0].Cause == verdict.Shifted {
-		return err
+	verdicts := findings.Verdicts()
+	if verdicts == nil || verdicts[0].Say != verdict.Use || verdicts[0].Cause == verdict.Shifted {
+		return nil
 	}
 	d, err := place(ctx, t, methods, problem.Source, c.In, math.MaxInt)
 	findings.Where = map[*source.Origin]*diagnosis.Diagnosis{origin: d}
@@ -170,7 +170,7 @@ func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *method.
 	if err != nil {
 		return err
 	}
-	return c.report(ctx, t, findings, page)
+	return c.report(t, findings, page)
 }
 
 // withoutThoseOfRuns are the flags without those that finished fits are compared with.
@@ -321,19 +321,12 @@ func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *method.Ca
 }
 
 // report prints the page's table of results, and in one line what was found and where it is.
-func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings, page *report.Document) error {
-	lines, err := f.Lines(ctx)
-	if err != nil {
-		return err
-	}
+func (c *compareCmd) report(t *terminal, f *study.Findings, page *report.Document) error {
+	lines, verdicts := f.Lines(), f.Verdicts()
 	shown := &page.Terminal[0]
 	if c.Runs == nil {
 		seconds := data.Each(lines, func(l study.Line) report.Cell { return report.Number(l.Seconds.Mean, 1) })
 		shown.Table = shown.Table.With(report.Head{Text: "seconds", Drop: 3}, seconds)
-	}
-	verdicts, err := f.Verdicts(ctx)
-	if err != nil {
-		return err
 	}
 	if c.JSON {
 		return t.json(c.json(f, shown.Table.Objects(), lines, verdicts[0]))

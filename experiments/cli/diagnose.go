@@ -60,10 +60,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 	if err != nil {
 		return err
 	}
-	v, err := verdict.JudgeDiagnosis(d, fitted)
-	if err != nil {
-		return err
-	}
+	v := verdict.JudgeDiagnosis(d, fitted)
 	in.repaired(ctx, v, c.Features, c.Seed)
 	v.Notes = &t.said
 	v.Doubt(in.doubts...)

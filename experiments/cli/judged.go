@@ -327,7 +327,7 @@ func place(ctx context.Context, t *terminal, methods *method.Catalog, src *data.
 	}
 	d, err := rows.diagnose(ctx, t, e, 0, "finding where the classifier is wrong")
 	if err == nil {
-		_, err = verdict.JudgeDiagnosis(d, nil)
+		verdict.JudgeDiagnosis(d, nil)
 	}
 	return d, err
 }

@@ -165,7 +165,7 @@ func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, set
 		if err != nil {
 			return err
 		}
-		return c.report(ctx, t, f, page, plan.Computed())
+		return c.report(t, f, page, plan.Computed())
 	}}, nil
 }
 
@@ -262,22 +262,15 @@ func writeFindings(ctx context.Context, f *study.Findings, dir string, figures r
 }
 
 // report prints the page's table, what was found and, in a line, how many cells are there; or as JSON the table with more.
-func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, page *report.Document, there int) error {
+func (c *studyCmd) report(t *terminal, f *study.Findings, page *report.Document, there int) error {
 	line, result := fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)), map[string]any{}
 	switch {
 	case f.Study.Judging.HeldOut:
-		choices, err := f.Choices(ctx)
-		if err != nil {
-			return err
-		}
-		result["test"], result["chosen"] = page.Sections[1].Tables[0].Objects(), choices
+		result["test"], result["chosen"] = page.Sections[1].Tables[0].Objects(), f.Choices()
 	case f.Study.Statements != nil:
 		result["found"] = data.Each(page.Verdict, func(s report.Statement) map[string]any { return map[string]any{"data": s.Title, "lines": s.Lines} })
 	default:
-		verdicts, err := f.Verdicts(ctx)
-		if err != nil {
-			return err
-		}
+		verdicts := f.Verdicts()
 		result["verdicts"] = verdicts
 		if kept := f.Kept(); kept != nil {
 			result["classifier_kept"] = kept

@@ -34,12 +34,11 @@ func (r *Recovered) Says(all [3]*checked.Sample) {
 }
 
 // Law is that of predictions a and b, numbered as in r.Events.
-func (r *Recovered) Law(a, b int) (*Law, error) {
+func (r *Recovered) Law(a, b int) *Law {
 	if a < b {
-		law, err := r.Law(b, a)
-		return law.Swapped(), err
+		return r.Law(b, a).Swapped()
 	}
-	return r.laws[a+b-1], nil
+	return r.laws[a+b-1]
 }
 
 // Gain fills in the gains, from the losses of rows as they are, after the global correction, and after both (N each), in NLL

@@ -16,9 +16,9 @@
 package paper
 
 import (
+	"bytes"
 	"embed"
 	"encoding/csv"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -62,46 +62,40 @@ func Find(tables []string, want Number) (Number, bool) {
 // all is the numbers of each table by the name of its file, in the order printed.
 var all = sync.OnceValue(func() map[string][]Number {
 	entries, err := files.ReadDir(".")
-	if err != nil {
-		panic("paper: embedded tables: " + err.Error())
-	}
+	sound(err)
 	tables := map[string][]Number{}
 	for _, e := range entries {
+		text, err := files.ReadFile(e.Name())
+		sound(err)
+		records, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		sound(err)
 		name := strings.TrimSuffix(e.Name(), ".csv")
-		if tables[name], err = read(e.Name()); err != nil {
-			panic(fmt.Sprintf("paper: embedded table %s: %v", e.Name(), err))
+		for _, r := range records[1:] {
+			tables[name] = append(tables[name], newNumber(r))
 		}
 	}
 	return tables
 })
 
-func read(file string) ([]Number, error) {
-	f, err := files.Open(file)
+// newNumber is that of a line of a table.
+func newNumber(r []string) Number {
+	number := func(text string) float64 {
+		x, err := strconv.ParseFloat(text, 64)
+		sound(err)
+		return x
+	}
+	n := Number{Dataset: r[0], Backbone: r[1], Method: r[2], Metric: r[5]}
+	n.Slots, n.Codewords = int(number(r[3])), int(number(r[4]))
+	n.Mean, n.SD = number(r[6]), math.NaN()
+	if r[7] != "" {
+		n.SD = number(r[7])
+	}
+	return n
+}
+
+// sound panics of an embedded table that cannot be read.
+func sound(err error) {
 	if err != nil {
-		return nil, err
+		panic("paper: embedded tables: " + err.Error())
 	}
-	defer f.Close()
-	records, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	var numbers []Number
-	for line, r := range records[1:] {
-		n := Number{Dataset: r[0], Backbone: r[1], Method: r[2], Metric: r[5]}
-		var errs [4]error
-		n.Slots, errs[0] = strconv.Atoi(r[3])
-		n.Codewords, errs[1] = strconv.Atoi(r[4])
-		n.Mean, errs[2] = strconv.ParseFloat(r[6], 64)
-		n.SD = math.NaN()
-		if r[7] != "" {
-			n.SD, errs[3] = strconv.ParseFloat(r[7], 64)
-		}
-		for _, err := range errs {
-			if err != nil {
-				return nil, fmt.Errorf("line %d: %w", line+2, err)
-			}
-		}
-		numbers = append(numbers, n)
-	}
-	return numbers, nil
 }

@@ -9,10 +9,8 @@ import (
 
 	"calibra/data"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // BarPanel is one plot of bars: a metric of all methods on one data set.
@@ -57,15 +55,15 @@ const half = .36
 // would put it.
 func Bars(panels []BarPanel) *Figure {
 	most := slices.Max(data.Each(panels, func(p BarPanel) int { return len(p.Bars) }))
-	f := newGrid(data.Each(panels, BarPanel.plot), 2, max(8.5*vg.Centimeter, vg.Length(most)*barWidth), 7*vg.Centimeter, nil, nil)
-	f.points.head = []string{"panel", "method", "mean", "sd", "floor", "seeds"}
+	points := points{head: []string{"panel", "method", "mean", "sd", "floor", "seeds"}}
 	for _, panel := range panels {
 		for _, b := range panel.Bars {
 			seeds := strings.Trim(fmt.Sprint(b.Seeds), "[]")
-			f.points.add(panel.Title, b.Name, b.Mean, b.SD, b.Floor, seeds)
+			points.add(panel.Title, b.Name, b.Mean, b.SD, b.Floor, seeds)
 		}
 	}
-	return f
+	width := max(8.5*vg.Centimeter, vg.Length(most)*barWidth)
+	return newGrid(data.Each(panels, BarPanel.plot), 2, width, 7*vg.Centimeter, nil, points)
 }
 
 // few reports whether the bar shows its seeds one by one.
@@ -128,19 +126,18 @@ func (b Bar) at(x float64, marks BarMarks) *marked {
 	}
 	switch {
 	case b.few():
-		seeds := ringed{radius: vg.Points(1.6), edge: vg.Points(0.8)}
 		for i, y := range b.Seeds { // side by side, so that equal ones show
-			beside := x + half*1.4*((float64(i)+.5)/float64(len(b.Seeds))-.5)
-			seeds.at, seeds.colours = append(seeds.at, plotter.XY{X: beside, Y: y}), append(seeds.colours, ink)
+			at := plotter.XY{X: x + half*1.4*((float64(i)+.5)/float64(len(b.Seeds))-.5), Y: y}
+			m.add(newDots(color.White, vg.Points(2.4), at), newDots(ink, vg.Points(1.6), at))
 		}
-		m.add(seeds)
 	case b.SD > 0:
 		var spread interval
 		spread.add(x, b.Mean, b.Mean-min(b.SD, b.Mean), b.Mean+b.SD)
 		m.add(spread.plotter(ink))
 	}
 	if !math.IsNaN(b.Floor) {
-		m.add(floorTick{x, b.Floor})
+		ends := []plotter.XY{{X: x - half, Y: b.Floor}, {X: x + half, Y: b.Floor}}
+		m.add(newLine(color.White, vg.Points(3.4), ends...), newLine(ink, vg.Points(1.6), ends...))
 	}
 	m.label(x, b.Mean, b.text())
 	return m
@@ -156,33 +153,4 @@ func (b Bar) text() string {
 		text += fmt.Sprintf(", noise floor %.4g", b.Floor)
 	}
 	return text
-}
-
-// floorTick is a short line with white edges at one bar's noise floor.
-type floorTick struct{ x, y float64 }
-
-func (t floorTick) Plot(c draw.Canvas, p *plot.Plot) {
-	at, y := p.Transforms(&c)
-	for _, line := range []draw.LineStyle{{Color: color.White, Width: vg.Points(3.4)}, {Color: ink, Width: vg.Points(1.6)}} {
-		c.StrokeLine2(line, at(t.x-half), y(t.y), at(t.x+half), y(t.y))
-	}
-}
-
-// ringed are dots with a white edge, seen on any ground.
-type ringed struct {
-	at           plotter.XYs
-	colours      []color.NRGBA
-	radius, edge vg.Length
-}
-
-func (r ringed) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	for k, q := range r.at {
-		at := vg.Point{X: x(q.X), Y: y(q.Y)}
-		if !c.Contains(at) {
-			continue
-		}
-		c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: r.radius + r.edge, Shape: draw.CircleGlyph{}}, at)
-		c.DrawGlyph(draw.GlyphStyle{Color: r.colours[k], Radius: r.radius, Shape: draw.CircleGlyph{}}, at)
-	}
 }

@@ -13,7 +13,6 @@ import (
 	"calibra/experiments/verdict"
 
 	stdfont "golang.org/x/image/font"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -72,8 +71,8 @@ func NewCard(v *verdict.Verdict, shown []Shown, names Names, shares *Shares) *Dr
 	if len(legend) == 1 { // which the title of the diagram names
 		legend = nil
 	}
-	f := newGrid(plots, 4, cardCell, cardCell, legend, nil)
-	f.points, f.headline = points, newHeadline(v)
+	f := newGrid(plots, 4, cardCell, cardCell, legend, points)
+	f.headline = newHeadline(v)
 	return &Drawing{Name: "card", Figure: f, Caption: strings.Join(append(v.Text(), v.Commands...), " ")}
 }
 
@@ -82,40 +81,6 @@ const (
 	cardWidth  = vg.Length(900) // 1200 × 420 of a screen
 	cardHeight = vg.Length(315)
 )
-
-// pairs is a plot of a line for each name with a dot of each method, the first of them above; a dot is filled where fill says so.
-type pairs struct {
-	names   []string
-	methods []string
-	at, by  [][]float64 // of each method, the places of its dots and half their intervals
-	filled  func(method, line int) bool
-}
-
-func (d pairs) plot(legend *keys) *chart {
-	p, hollow, white := newLanes(data.Each(d.names, clippedName)), false, color.NRGBA{0xff, 0xff, 0xff, 0xff}
-	for k, name := range d.methods {
-		colour, _ := look(k, k == len(d.methods)-1)
-		m := &marked{name: name}
-		for i, x := range d.at[k] {
-			y := float64(len(d.names)-i) + .36*(.5-(float64(k)+.5)/float64(len(d.methods)))
-			if half := d.by[k][i]; half > 0 {
-				m.add(newLine(faded(colour), vg.Points(2), plotter.XY{X: x - half, Y: y}, plotter.XY{X: x + half, Y: y}))
-			}
-			m.add(newDots(colour, vg.Points(3.2), plotter.XY{X: x, Y: y}))
-			if !d.filled(k, i) {
-				m.add(newDots(white, vg.Points(2), plotter.XY{X: x, Y: y}))
-				hollow = true
-			}
-			m.label(x, y, fmt.Sprintf("%s, %s: %+.3f ± %.3f", d.names[i], name, x, d.by[k][i]))
-		}
-		p.Add(m)
-		legend.add(name, newDots(colour, vg.Points(3.2), plotter.XY{}))
-	}
-	if hollow {
-		legend.add("within chance", newDots(grey, vg.Points(3.2), plotter.XY{}), newDots(white, vg.Points(2), plotter.XY{}))
-	}
-	return p
-}
 
 // mostLines are of a panel of a card.
 const mostLines = 8
@@ -131,50 +96,46 @@ func gapPlot(title string, names []string, shown []Shown, of func(Shown) []diagn
 	})
 	all := len(order)
 	order = order[:min(all, mostLines)]
-	d := pairs{names: data.Each(order, func(g diagnosis.Gap) string { return data.ClassName(names, g.Part) })}
-	beyond := map[[2]int]bool{}
-	var reach []dotLine
+	p := newLanes(data.Each(order, func(g diagnosis.Gap) string { return clippedName(data.ClassName(names, g.Part)) }))
+	var series []dotted
 	for k, s := range shown {
-		var at, by []float64
-		for i, g := range order {
-			found := diagnosis.Gap{Value: math.NaN()}
+		dots := data.Each(order, func(g diagnosis.Gap) dot {
+			var found diagnosis.Gap
 			if j := slices.IndexFunc(of(s), func(o diagnosis.Gap) bool { return o.Part == g.Part }); j >= 0 {
 				found = of(s)[j]
 			}
 			if math.IsNaN(found.Value) { // no row is predicted to be of it
 				found.Value = 0
 			}
-			at, by, beyond[[2]int{k, i}] = append(at, found.Value), append(by, found.Chance), found.BeyondChance()
-			reach = append(reach, dotLine{low: found.Value - found.Chance, high: found.Value + found.Chance})
-		}
-		d.methods, d.at, d.by = append(d.methods, s.Name), append(d.at, at), append(d.by, by)
+			says := fmt.Sprintf("%s, %s: %+.3f ± %.3f", data.ClassName(names, g.Part), s.Name, found.Value, found.Chance)
+			return dot{found.Value, found.Value - found.Chance, found.Value + found.Chance, !found.BeyondChance(), says}
+		})
+		series = append(series, dotted{s.Name, k == len(shown)-1, draw.CircleGlyph{}, dots})
 	}
-	d.filled = func(k, i int) bool { return beyond[[2]int{k, i}] }
-	p := d.plot(legend)
+	p.addDotted(series, legend)
 	if p.Title.Text, p.X.Label.Text = title, "confidence − accuracy"; all > len(order) {
 		p.Title.Text += fmt.Sprintf(", %d of %d", len(order), all)
 	}
-	p.aroundZero(reach)
+	p.aroundZero()
 	return p
 }
 
 // plot is the shares of the classes, those that changed most first.
 func (s *Shares) plot(names []string, legend *keys) *chart {
-	order := make([]int, len(s.Test))
-	for c := range order {
-		order[c] = c
-	}
+	order, nan := data.UpTo(len(s.Test)), math.NaN()
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(math.Abs(s.Test[b]-s.Calibration[b]), math.Abs(s.Test[a]-s.Calibration[a]))
 	})
 	order = order[:min(len(order), mostLines)]
-	of := func(shares []float64) []float64 { return data.Each(order, func(c int) float64 { return shares[c] }) }
-	d := pairs{names: data.Each(order, func(c int) string { return data.ClassName(names, c) }), methods: []string{"calibration rows", "test rows"},
-		at: [][]float64{of(s.Calibration), of(s.Test)}, filled: func(int, int) bool { return true }}
-	d.by = [][]float64{make([]float64, len(order)), make([]float64, len(order))}
-	p := d.plot(legend)
+	p := newLanes(data.Each(order, func(c int) string { return clippedName(data.ClassName(names, c)) }))
+	of := func(rows string, isTest bool, shares []float64) dotted {
+		return dotted{rows, isTest, draw.CircleGlyph{}, data.Each(order, func(c int) dot {
+			return dot{shares[c], nan, nan, false, fmt.Sprintf("%s, %s: %.3f", data.ClassName(names, c), rows, shares[c])}
+		})}
+	}
+	p.addDotted([]dotted{of("calibration rows", false, s.Calibration), of("test rows", true, s.Test)}, legend)
 	p.Title.Text, p.X.Label.Text = "Class shares", "share of the rows"
-	p.X.Min, p.X.Max = 0, 1.05*slices.Max(slices.Concat(d.at...))
+	p.X.Min, p.X.Max = 0, 1.05*p.X.Max
 	return p
 }
 

@@ -109,9 +109,7 @@ func mapDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) *Drawing {
 	for _, g := range gaps {
 		legend.add(g.says, newDots(g.colour, vg.Points(4), plotter.XY{}))
 	}
-	f := newGrid(plots, 2, 8.5*vg.Centimeter, 8.5*vg.Centimeter, legend, nil)
-	f.points = points
-	return &Drawing{Name: "map", Figure: f,
+	return &Drawing{Name: "map", Figure: newGrid(plots, 2, 8.5*vg.Centimeter, 8.5*vg.Centimeter, legend, points),
 		Caption: "The latent space. Each disc stands for rows near each other: it is grey where their accuracy is within chance of their confidence, else its colour shows which is larger; its area shows how many they are. Rings are the wrong regions, by their numbers."}
 }
 
@@ -148,10 +146,7 @@ func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
 		name    string
 		regions []diagnosis.Region
 	}{{"Regions", d.Regions}, {"Classes", d.Classes}, {"Confidence", d.Confidence}, {"Groups", d.Groups}} {
-		order := make([]int, len(part.regions))
-		for k := range order {
-			order[k] = k
-		}
+		order := data.UpTo(len(part.regions))
 		if part.name != "Confidence" { // whose order is that of the tenths
 			slices.SortStableFunc(order, func(a, b int) int { return part.regions[a].Compare(&part.regions[b]) })
 		}
@@ -175,14 +170,12 @@ func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
 		if len(order) > most {
 			p.Title.Text += fmt.Sprintf(", %d of %d shown", most, len(order))
 		}
-		p.aroundZero(lines)
 		plots = append(plots, p)
 	}
 	if plots == nil {
 		return nil
 	}
-	f := newGrid(plots, 2, 8.5*vg.Centimeter, vg.Length(longest+4)*0.55*vg.Centimeter, nil, nil)
-	f.points = points
+	f := newGrid(plots, 2, 8.5*vg.Centimeter, vg.Length(longest+4)*0.55*vg.Centimeter, nil, points)
 	return &Drawing{Name: "gaps", Figure: f, Caption: "The predicted minus the observed frequency, with intervals that hold for all gaps at once; gaps beyond chance are blue. Of more than 12 those of least p are shown, the wrong ones first."}
 }
 

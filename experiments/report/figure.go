@@ -14,7 +14,6 @@ import (
 	"calibra/data"
 
 	"codeberg.org/go-pdf/fpdf"
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -24,22 +23,14 @@ import (
 // Figure is plots side by side, or above each other, with a legend below them if it has
 // entries. One that cannot be drawn, such as of numbers that are not finite, shows the reason where it is rendered.
 type Figure struct {
-	panels  []panel
-	columns int                      // at most
-	cell    vg.Point                 // the size of a panel, where the page leaves room
-	bars    map[*plot.Plot]colourBar // on the right of plots
-	besides vg.Length                // what the widest bar takes
+	plots   []*chart
+	columns int      // at most
+	cell    vg.Point // the size of a plot, where the page leaves room
 	legend  []key
 	points  points // what is drawn, as numbers
 	// headline stands above the plots of a figure by itself; nil for none.
 	headline *headline
 	err      error // why it cannot be drawn
-}
-
-// panel is a plot with its texts, which a layout breaks into lines.
-type panel struct {
-	*plot.Plot
-	title, x, y string
 }
 
 // points is the data of a figure: a table with a line for each mark.

@@ -45,7 +45,7 @@ func TestPaper(t *testing.T) {
 		for _, millimetres := range []float64{84, 174} {
 			style := Style{Column: vg.Length(millimetres) * vg.Millimeter}
 			points := millimetres * 72 / 25.4
-			for _, p := range f.panels {
+			for _, p := range f.plots {
 				for _, text := range []vg.Length{p.Title.TextStyle.Font.Size, p.X.Label.TextStyle.Font.Size, p.X.Tick.Label.Font.Size} {
 					if size := text.Points() * style.scale(); size < 7 || size > 8 {
 						t.Errorf("%s: letters of %.1f pt", name, size)

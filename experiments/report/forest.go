@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"image/color"
 	"math"
 	"unicode/utf8"
 
@@ -11,6 +12,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // Forest draws what the verdict weighs, the lowest NLL above: the difference of each method to
@@ -51,34 +53,25 @@ func Forest(v *verdict.Verdict, title string) *Figure {
 		}
 		p := dotLines(lines)
 		p.Title.Text, p.X.Label.Text = title, panel.x
-		p.aroundZero(lines)
 		plots = append(plots, p)
 	}
 	if plots == nil {
 		return nil
 	}
-	f := newGrid(plots, 2, 9*vg.Centimeter, vg.Length(len(v.Methods)+4)*0.55*vg.Centimeter, nil, nil)
-	f.points = points
-	return f
+	return newGrid(plots, 2, 9*vg.Centimeter, vg.Length(len(v.Methods)+4)*0.55*vg.Centimeter, nil, points)
 }
 
 // longName is how long the name of a method may be to stand below an axis.
 const longName = 8
 
-// aroundZero draws the line at 0 and gives the x axis room for it and for the lines.
-func (c *chart) aroundZero(lines []dotLine) {
+// aroundZero draws the line at 0 and gives the x axis room for it and for what was drawn.
+func (c *chart) aroundZero() {
 	c.Add(newDashes(plotter.XY{X: 0, Y: c.Y.Min}, plotter.XY{X: 0, Y: c.Y.Max}))
-	low, high := 0., 0.
-	for _, l := range lines {
-		if !math.IsNaN(l.low) {
-			low, high = min(low, l.low), max(high, l.high)
-		}
-	}
-	edge := 0.05 * (high - low)
+	edge := 0.05 * (c.X.Max - c.X.Min)
 	if edge == 0 {
 		edge = 1e-3
 	}
-	c.X.Min, c.X.Max = low-edge, high+edge
+	c.X.Min, c.X.Max = c.X.Min-edge, c.X.Max+edge
 }
 
 // dotLine is a dot with its interval on a line of its own; a NaN at leaves the line empty.
@@ -102,7 +95,54 @@ func newLanes(names []string) *chart {
 	return p
 }
 
-// dotLines is a plot of the lines, the first above.
+// dotted is a series of dots, one on each line of a plot.
+type dotted struct {
+	name  string
+	ours  bool             // in the colour of what the figure is about
+	shape draw.GlyphDrawer // of the dots
+	dots  []dot
+}
+
+// dot is a value with its interval; ends that are NaN are of none.
+type dot struct {
+	at, low, high float64
+	hollow        bool // it is within chance
+	says          string
+}
+
+// addDotted adds series to the lines, in each line the first above the others.
+func (c *chart) addDotted(all []dotted, legend *keys) {
+	hollow := false
+	for k, s := range all {
+		m := &marked{name: s.name}
+		colour, _ := look(k, s.ours)
+		mark := func(at plotter.XY) *plotter.Scatter {
+			dot := newDots(colour, vg.Points(3.2), at)
+			dot.Shape = s.shape
+			return dot
+		}
+		for i, d := range s.dots {
+			at := plotter.XY{X: d.at, Y: float64(len(s.dots)-i) + .6*(.5-(float64(k)+.5)/float64(len(all)))}
+			if !math.IsNaN(d.low) {
+				m.add(newLine(faded(colour), vg.Points(2), plotter.XY{X: d.low, Y: at.Y}, plotter.XY{X: d.high, Y: at.Y}))
+			}
+			m.add(mark(at))
+			if d.hollow {
+				hollow = true
+				m.add(newDots(color.White, vg.Points(2), at))
+			}
+			m.label(at.X, at.Y, d.says)
+		}
+		c.Add(m)
+		legend.add(s.name, mark(plotter.XY{}))
+	}
+	if hollow {
+		edge, within := newDots(grey, vg.Points(3.2), plotter.XY{}), newDots(color.White, vg.Points(2), plotter.XY{})
+		legend.add("within chance", edge, within)
+	}
+}
+
+// dotLines is a plot of the lines, the first above, about 0.
 func dotLines(lines []dotLine) *chart {
 	p := newLanes(data.Each(lines, func(l dotLine) string { return l.name }))
 	for i, l := range lines {
@@ -119,5 +159,6 @@ func dotLines(lines []dotLine) *chart {
 		m.label(l.at, y, l.says)
 		p.Add(m)
 	}
+	p.aroundZero()
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -22,18 +23,19 @@ func (f *Figure) Inline() ([]byte, error) {
 	plain.headline = nil // a page says it in words
 	l := plain.layout(0)
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "<div class=\"panels\" style=\"--columns:%d;--half:%d\">\n", l.columns, max(1, min(l.columns, int(halfPage/(l.cell.X+f.besides)))))
-	width, height := l.cell.X+f.besides, l.cell.Y
+	half := max(1, min(l.columns, int(halfPage/l.cell.X)))
+	fmt.Fprintf(&b, "<div class=\"panels\" style=\"--columns:%d;--half:%d\">\n", l.columns, half)
+	width, height := l.cell.X, l.cell.Y
 	size := vg.Point{X: width + 2*margin, Y: height + 2*margin}
 	// as if below one another, so that all plots have one size
-	n := len(f.panels)
+	n := len(f.plots)
 	column := onPage(newSVG(size.X, 1), vg.Point{X: l.cell.X, Y: vg.Length(n)*(height+gap) - gap})
 	for i, place := range l.places(column, 1) {
 		c := newSVG(size.X, size.Y)
 		place.Canvas = live{c}
 		up := vg.Point{X: margin, Y: margin - vg.Length(n-1-i)*(height+gap)}
 		place.Min, place.Max = place.Min.Add(up), place.Max.Add(up)
-		l.place(i, place)
+		l.plots[i].Draw(place)
 		b.Write(c.element())
 	}
 	b.WriteString("</div>\n")
@@ -45,7 +47,7 @@ func (f *Figure) Inline() ([]byte, error) {
 const halfPage = 19 * vg.Centimeter
 
 // narrow reports whether the panels of the figure have room in half a wide page.
-func (f *Figure) narrow() bool { return f.cell.X+f.besides <= 13*vg.Centimeter }
+func (f *Figure) narrow() bool { return f.cell.X <= 13*vg.Centimeter }
 
 func (f *Figure) words(b *bytes.Buffer) {
 	if f.legend == nil {
@@ -69,6 +71,18 @@ type marked struct {
 }
 
 func (m *marked) add(parts ...plot.Plotter) { m.parts = append(m.parts, parts...) }
+
+// DataRange is how far the parts reach.
+func (m *marked) DataRange() (left, right, bottom, top float64) {
+	left, right, bottom, top = math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
+	for _, part := range m.parts {
+		if r, ok := part.(plot.DataRanger); ok {
+			l, r, b, t := r.DataRange()
+			left, right, bottom, top = min(left, l), max(right, r), min(bottom, b), max(top, t)
+		}
+	}
+	return left, right, bottom, top
+}
 
 func (m *marked) label(x, y float64, text string) {
 	m.at, m.says = append(m.at, plotter.XY{X: x, Y: y}), append(m.says, text)

@@ -20,19 +20,13 @@ func isotonic(all []Shown) *Figure {
 		plots = append(plots, s.square(fmt.Sprintf("%s\nsmECE %.4f", clippedName(s.Name), s.Reliability.SmoothECE), colour, &legend))
 		s.record(&points)
 	}
-	f := newGrid(plots, 4, 7.5*vg.Centimeter, 8*vg.Centimeter, legend, nil)
-	f.points = points
-	return f
+	return newGrid(plots, 4, 7.5*vg.Centimeter, 8*vg.Centimeter, legend, points)
 }
 
 // square is the reliability of a method: the region of the curves of calibrated predictions, the isotonic curve, the wider the more rows
 // lie there, its band, and bins of equal weight.
 func (s Shown) square(title string, colour color.NRGBA, legend *keys) *chart {
-	p := newPlot()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "confidence", "accuracy"
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
-	p.X.Tick.Marker, p.Y.Tick.Marker = unitTicks(2), unitTicks(2)
-	p.Add(newGridLines())
+	p := newSquare(title, "accuracy")
 	s.addCalibrated(p, legend)
 	p.Add(newDiagonal())
 	s.addBins(p, colour, legend)

@@ -12,24 +12,17 @@ import (
 // gap is the white between the plots of a figure.
 const gap = vg.Length(18)
 
-// newGrid is a figure of plots of one size, at most so many side by side. bars may be nil.
-func newGrid(plots []*chart, columns int, width, height vg.Length, legend []key, bars map[*plot.Plot]colourBar) *Figure {
-	f := &Figure{columns: min(columns, len(plots)), cell: vg.Point{X: width, Y: height}, legend: legend, bars: bars}
+// newGrid is a figure of plots of one size, at most so many side by side, and of the numbers that they show.
+func newGrid(plots []*chart, columns int, width, height vg.Length, legend []key, numbers points) *Figure {
+	f := &Figure{plots: plots, columns: min(columns, len(plots)), legend: legend, points: numbers}
+	f.cell = vg.Point{X: width, Y: height}
 	for _, p := range plots {
-		f.take(p)
-	}
-	for _, a := range bars {
-		f.besides = max(f.besides, a.width())
+		if f.err == nil && p.err != nil {
+			f.err = fmt.Errorf("report: draw %s: %w", p.Title.Text, p.err)
+		}
+		p.title, p.x, p.y = p.Title.Text, p.X.Label.Text, p.Y.Label.Text
 	}
 	return f
-}
-
-// take adds a plot, and keeps the first error.
-func (f *Figure) take(p *chart) {
-	if f.err == nil && p.err != nil {
-		f.err = fmt.Errorf("report: draw %s: %w", p.Title.Text, p.err)
-	}
-	f.panels = append(f.panels, panel{p.Plot, p.Title.Text, p.X.Label.Text, p.Y.Label.Text})
 }
 
 // layout is a figure on a page.
@@ -58,15 +51,15 @@ func (f *Figure) layout(width vg.Length) *layout {
 	}
 	room := width - 2*margin
 	if width > 0 {
-		l.columns = max(1, min(f.columns, int((room+gap)/(narrowest*f.cell.X+f.besides+gap))))
-		l.cell.X = min(widest*f.cell.X, (room-vg.Length(l.columns-1)*gap)/vg.Length(l.columns)-f.besides)
-		l.cell.Y *= l.cell.X / f.cell.X
+		l.columns = max(1, min(f.columns, int((room+gap)/(narrowest*f.cell.X+gap))))
+		l.cell.X = min(widest*f.cell.X, (room-vg.Length(l.columns-1)*gap)/vg.Length(l.columns))
+		l.cell.Y *= max(flattest, l.cell.X/f.cell.X)
 	}
-	across := vg.Length(l.columns)*(l.cell.X+f.besides+gap) - gap
+	across := vg.Length(l.columns)*(l.cell.X+gap) - gap
 	if width == 0 {
 		room = across
 	}
-	rows := vg.Length((len(f.panels) + l.columns - 1) / l.columns)
+	rows := vg.Length((len(f.plots) + l.columns - 1) / l.columns)
 	l.left = margin + (room-across)/2
 	l.legend = flow(f.legend, across)
 	if high := (highest*width-heightOf(l.legend))/rows - gap; width > 0 && l.cell.Y > high {
@@ -98,17 +91,15 @@ func (l *layout) card() *layout {
 
 // fold breaks titles and names of axes into lines that the cell has room for; places breaks them once more.
 func (l *layout) fold() {
-	for _, p := range l.panels {
-		fitNames(p.Plot, l.cell)
-		p.Title.Text = wrapped(p.title, p.Title.TextStyle, l.cell.X)
-		p.X.Label.Text = wrapped(p.x, p.X.Label.TextStyle, l.cell.X)
-		p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, l.cell.Y)
+	for _, p := range l.plots {
+		fitNames(p.Plot, l.cell.X)
+		p.wrap(l.cell.X, l.cell)
 	}
 }
 
 // grid are the plots in rows of one length, nil where there is none.
 func (l *layout) grid(columns int) (rows [][]*plot.Plot) {
-	for some := range slices.Chunk(l.panels, columns) {
+	for some := range slices.Chunk(l.plots, columns) {
 		row := make([]*plot.Plot, columns)
 		for j, p := range some {
 			row[j] = p.Plot
@@ -125,35 +116,19 @@ func (l *layout) draw(page draw.Canvas) {
 	if l.above > 0 {
 		l.headline.draw(draw.Crop(page, margin, -margin, 0, -margin))
 	}
-	page = draw.Crop(page, l.left, -l.left-l.besides, margin+below, -margin-l.above)
+	page = draw.Crop(page, l.left, -l.left, margin+below, -margin-l.above)
 	for i, c := range l.places(page, l.columns) {
-		l.place(i, c)
+		l.plots[i].Draw(c)
 	}
 }
 
 // places are where the plots lie, each with its axes.
 func (l *layout) places(page draw.Canvas, columns int) []draw.Canvas {
 	grid := l.grid(columns)
-	tiles := draw.Tiles{Rows: len(grid), Cols: columns, PadX: gap + l.besides, PadY: gap}
-	for i, c := range slices.Concat(plot.Align(grid, tiles, page)...) { // a title has the room that the names of the axes leave
-		if i < len(l.panels) {
-			p := l.panels[i]
-			p.Title.Text = wrapped(p.title, p.Title.TextStyle, c.Max.X-c.Min.X)
-			size := p.DataCanvas(c).Size() // names of axes stand amid their axis
-			p.X.Label.Text = wrapped(p.x, p.X.Label.TextStyle, size.X)
-			p.Y.Label.Text = wrapped(p.y, p.Y.Label.TextStyle, size.Y)
-		}
+	tiles := draw.Tiles{Rows: len(grid), Cols: columns, PadX: gap, PadY: gap}
+	aligned := slices.Concat(plot.Align(grid, tiles, page)...)
+	for i, p := range l.plots { // a title has the room that the names of the axes leave, and these stand amid their axis
+		p.wrap(aligned[i].Size().X, p.DataCanvas(aligned[i]).Size())
 	}
-	return slices.Concat(plot.Align(grid, tiles, page)...)[:len(l.panels)]
-}
-
-// place draws the i-th plot, and the bar of its colours on its right.
-func (l *layout) place(i int, c draw.Canvas) {
-	p := l.panels[i].Plot
-	p.Draw(c)
-	if a, ok := l.bars[p]; ok {
-		beside := p.DataCanvas(c)
-		beside.Min.X, beside.Max.X = beside.Max.X, c.Max.X+l.besides
-		a.draw(beside)
-	}
+	return slices.Concat(plot.Align(grid, tiles, page)...)[:len(l.plots)]
 }

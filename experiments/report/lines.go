@@ -74,8 +74,7 @@ func Lines(panels []LinePanel) *Figure {
 			}
 		}
 	}
-	f := newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend, nil)
-	f.points.head = []string{"panel", "series", "x", "y", "sd", "low", "high", "seeds"}
+	points := points{head: []string{"panel", "series", "x", "y", "sd", "low", "high", "seeds"}}
 	for _, panel := range panels {
 		for _, s := range panel.Series {
 			for i, x := range s.X {
@@ -83,11 +82,11 @@ func Lines(panels []LinePanel) *Figure {
 				if s.Seeds != nil {
 					seeds = strings.Trim(fmt.Sprint(s.Seeds[i]), "[]")
 				}
-				f.points.add(panel.Title, s.Name, x, s.Mean[i], at(s.SD, i), at(s.Low, i), at(s.High, i), seeds)
+				points.add(panel.Title, s.Name, x, s.Mean[i], at(s.SD, i), at(s.Low, i), at(s.High, i), seeds)
 			}
 		}
 	}
-	return f
+	return newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend, points)
 }
 
 // draw also names the series that have names.
@@ -96,9 +95,8 @@ func (panel LinePanel) draw() (p *chart, entries []key) {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.Title, panel.X, panel.Y
 	p.Add(newGridLines())
 	var behind, middle, front []plot.Plotter
-	reach := newReach()
 	for _, s := range panel.Series {
-		m, e := panel.series(s, reach)
+		m, e := panel.series(s)
 		if m == nil {
 			continue
 		}
@@ -115,24 +113,24 @@ func (panel LinePanel) draw() (p *chart, entries []key) {
 		}
 	}
 	p.Add(slices.Concat(behind, middle, front)...)
-	panel.axes(p, reach)
+	panel.axes(p)
 	return p, entries
 }
 
-// axes makes the axes as long as what is drawn reaches.
-func (panel LinePanel) axes(p *chart, reach *reach) {
-	if reach.left > reach.right {
-		p.err, reach.left, reach.right, reach.bottom, reach.top = errNothing, 0, 1, 0, 1
+// axes makes the axes a little longer than what is drawn reaches.
+func (panel LinePanel) axes(p *chart) {
+	if p.X.Min > p.X.Max {
+		p.err, p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = errNothing, 0, 1, 0, 1
 	}
-	edge := max((reach.right-reach.left)*0.04, 1e-6)
-	p.X.Min, p.X.Max = reach.left-edge, reach.right+edge
+	edge := max((p.X.Max-p.X.Min)*0.04, 1e-6)
+	p.X.Min, p.X.Max = p.X.Min-edge, p.X.Max+edge
 	if panel.Log {
 		p.X.Tick.Marker = logTicks(apart)
 	}
 	if panel.Places != nil {
 		p.X.Tick.Marker = placedTicks{panel.Places, panel.Log}
 	}
-	bottom, top := reach.bottom, reach.top
+	bottom, top := p.Y.Min, p.Y.Max
 	switch {
 	case panel.LogY:
 		margin := max(0.05*(top-bottom), 0.05)
@@ -145,20 +143,6 @@ func (panel LinePanel) axes(p *chart, reach *reach) {
 	}
 }
 
-// reach is how far what is drawn reaches, on the axes' scales.
-type reach struct{ left, right, bottom, top float64 }
-
-func newReach() *reach {
-	return &reach{left: math.Inf(1), right: math.Inf(-1), bottom: math.Inf(1), top: math.Inf(-1)}
-}
-
-func (r *reach) add(x float64, ys ...float64) {
-	r.left, r.right = min(r.left, x), max(r.right, x)
-	for _, y := range ys {
-		r.bottom, r.top = min(r.bottom, y), max(r.top, y)
-	}
-}
-
 // look is the colour and the mark of the series.
 func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
 	if s.Kind == Floor || s.Kind == Prediction && !s.Ours {
@@ -167,25 +151,58 @@ func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
 	return look(s.Style, s.Ours)
 }
 
-// series is nil where s has no point.
-func (panel LinePanel) series(s Series, reach *reach) (*marked, *key) {
-	placed := panel.place(s, reach)
-	if len(placed.points) == 0 {
+// series puts a series on the panel's scales, with the text of each of its points; nil where it has none.
+func (panel LinePanel) series(s Series) (*marked, *key) {
+	m := &marked{name: s.Name}
+	var points, seeds, low, high plotter.XYs // low and high are the edges of the band
+	var bars interval
+	for i, x := range s.X {
+		mean := s.Mean[i]
+		x, ok := panel.at(x, mean)
+		if !ok {
+			continue
+		}
+		y := panel.height(mean)
+		points = append(points, plotter.XY{X: x, Y: y})
+		says := fmt.Sprintf("%s: %s %.4g, %s %.4g", s.Name, panel.X, s.X[i], panel.Y, mean)
+		values := s.fewSeeds(i)
+		for _, v := range values {
+			if !panel.LogY || v > 0 {
+				seeds = append(seeds, plotter.XY{X: x, Y: panel.height(v)})
+			}
+		}
+		if s.SD != nil && values == nil {
+			below, above := panel.around(mean, s.SD[i])
+			low, high = append(low, plotter.XY{X: x, Y: below}), append(high, plotter.XY{X: x, Y: above})
+		}
+		if s.SD != nil && s.SD[i] > 0 {
+			says += fmt.Sprintf(" ± %.2g", s.SD[i])
+		}
+		if s.Low != nil && !math.IsNaN(s.Low[i]) {
+			says += fmt.Sprintf(" (%.4g – %.4g)", s.Low[i], s.High[i])
+			below := y
+			if !panel.LogY || s.Low[i] > 0 {
+				below = panel.height(s.Low[i])
+			}
+			bars.add(x, y, below, panel.height(s.High[i]))
+		}
+		m.label(x, y, says)
+	}
+	if points == nil {
 		return nil, nil
 	}
-	m := placed.marked
 	colour, _ := s.look()
-	if len(placed.low) > 1 {
-		slices.Reverse(placed.high)
-		m.add(newFill(faint(colour), append(placed.low, placed.high...)...))
+	if len(low) > 1 {
+		slices.Reverse(high)
+		m.add(newFill(faint(colour), append(low, high...)...))
 	}
-	line, marks := s.lineOf(placed.points)
-	if len(placed.bars.XYs) > 0 {
-		m.add(placed.bars.plotter(colour))
+	if len(bars.XYs) > 0 {
+		m.add(bars.plotter(colour))
 	}
-	if len(placed.seeds) > 0 {
-		m.add(newDots(faded(colour), vg.Points(1.3), placed.seeds...))
+	if len(seeds) > 0 {
+		m.add(newDots(faded(colour), vg.Points(1.3), seeds...))
 	}
+	line, marks := s.lineOf(points)
 	var shown []plot.Thumbnailer
 	if s.Kind != Marks {
 		m.add(line)
@@ -213,58 +230,6 @@ func (s Series) lineOf(points plotter.XYs) (*plotter.Line, *plotter.Scatter) {
 		line.Dashes, line.Width = []vg.Length{vg.Points(1), vg.Points(2)}, vg.Points(1.6)
 	}
 	return line, marks
-}
-
-// placedSeries is a series on the scales of its panel.
-type placedSeries struct {
-	*marked               // with the text of each point
-	points    plotter.XYs // the means
-	seeds     plotter.XYs // the values that they are of
-	low, high plotter.XYs // the edges of the band
-	bars      interval
-}
-
-// place puts the series on the panel's scales, and extends reach by it.
-func (panel LinePanel) place(s Series, reach *reach) *placedSeries {
-	placed := &placedSeries{marked: &marked{name: s.Name}}
-	for i, x := range s.X {
-		mean := s.Mean[i]
-		x, ok := panel.at(x, mean)
-		if !ok {
-			continue
-		}
-		y := panel.height(mean)
-		reach.add(x, y)
-		placed.points = append(placed.points, plotter.XY{X: x, Y: y})
-		says := fmt.Sprintf("%s: %s %.4g, %s %.4g", s.Name, panel.X, s.X[i], panel.Y, mean)
-		values := s.fewSeeds(i)
-		for _, v := range values {
-			if panel.LogY && v <= 0 {
-				continue
-			}
-			placed.seeds = append(placed.seeds, plotter.XY{X: x, Y: panel.height(v)})
-			reach.add(x, panel.height(v))
-		}
-		if s.SD != nil && values == nil {
-			below, above := panel.around(mean, s.SD[i])
-			placed.low, placed.high = append(placed.low, plotter.XY{X: x, Y: below}), append(placed.high, plotter.XY{X: x, Y: above})
-			reach.add(x, below, above)
-		}
-		if s.SD != nil && s.SD[i] > 0 {
-			says += fmt.Sprintf(" ± %.2g", s.SD[i])
-		}
-		if s.Low != nil && !math.IsNaN(s.Low[i]) {
-			says += fmt.Sprintf(" (%.4g – %.4g)", s.Low[i], s.High[i])
-			below := y
-			if !panel.LogY || s.Low[i] > 0 {
-				below = panel.height(s.Low[i])
-			}
-			placed.bars.add(x, y, below, panel.height(s.High[i]))
-			reach.add(x, below, panel.height(s.High[i]))
-		}
-		placed.label(x, y, says)
-	}
-	return placed
 }
 
 // fewSeeds are the values behind the i-th mean where they are few enough to be drawn, else nil.

@@ -18,6 +18,16 @@ func Reliability(title string, c *metrics.Curve) *Figure {
 	return f
 }
 
+// newSquare is a plot of a frequency against confidence, both from 0 to 1.
+func newSquare(title, frequency string) *chart {
+	p := newPlot()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "confidence", frequency
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+	p.X.Tick.Marker, p.Y.Tick.Marker = unitTicks, unitTicks
+	p.Add(newGridLines())
+	return p
+}
+
 // newDiagonal is where a calibrated model's bins lie.
 func newDiagonal() *plotter.Line { return newDashes(plotter.XY{}, plotter.XY{X: 1, Y: 1}) }
 

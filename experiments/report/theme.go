@@ -65,10 +65,19 @@ var dashes = []vg.Length{vg.Points(4), vg.Points(3)}
 // dashed are those of predictions that are told apart.
 var dashed = [][]vg.Length{dashes, {vg.Points(1.5), vg.Points(1.5)}, {vg.Points(8), vg.Points(2), vg.Points(1.5), vg.Points(2)}}
 
-// chart is a plot in the theme, with what is wrong with the first that cannot be drawn.
+// chart is a plot in the theme, with its texts, which a layout breaks into lines, and what is wrong with the first part
+// that cannot be drawn.
 type chart struct {
 	*plot.Plot
-	err error
+	title, x, y string
+	err         error
+}
+
+// wrap breaks the title into lines of a width, and the names of the axes into lines as long as these.
+func (c *chart) wrap(title vg.Length, axes vg.Point) {
+	c.Title.Text = wrapped(c.title, c.Title.TextStyle, title)
+	c.X.Label.Text = wrapped(c.x, c.X.Label.TextStyle, axes.X)
+	c.Y.Label.Text = wrapped(c.y, c.Y.Label.TextStyle, axes.Y)
 }
 
 // Add adds what is to be drawn, which needs points, all of them finite.

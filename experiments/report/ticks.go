@@ -32,7 +32,7 @@ func (apart logTicks) Ticks(low, high float64) []plot.Tick {
 	for coarse := range 9 {
 		named, step := [][]float64{{1, 2, 5}, {1, 5}, {1}}[min(coarse, 2)], max(1, coarse-1)
 		ticks := digitTicks(low, high, named, step)
-		if countNamed(ticks) < fewest {
+		if len(slices.DeleteFunc(slices.Clone(ticks), unnamed)) < fewest {
 			break
 		}
 		if apart(ticks, high-low) {
@@ -44,7 +44,7 @@ func (apart logTicks) Ticks(low, high float64) []plot.Tick {
 		ticks[i].Value = math.Log10(ticks[i].Value)
 	}
 	unname(ticks, 0.13*(high-low))
-	return slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Label == "" })
+	return slices.DeleteFunc(ticks, unnamed)
 }
 
 // digitTicks ticks 1, 2, …, 9 times each power of ten, the named of every so many powers alone on a long axis.
@@ -73,12 +73,25 @@ const axisCharacters = 36
 // apart reports whether no two names of ticks, in ascending order, touch on an axis of that length.
 func apart(ticks []plot.Tick, length float64) bool {
 	const between = 2 // characters
+	return disjoint(ticks, func(name string) float64 {
+		return float64(utf8.RuneCountInString(name)+between) * length / axisCharacters
+	})
+}
+
+// stacked reports whether no two names of ticks, in ascending order, touch on an axis upwards of that length, which has room for
+// twelve lines.
+func stacked(ticks []plot.Tick, length float64) bool {
+	return disjoint(ticks, func(string) float64 { return length / 12 })
+}
+
+// disjoint reports whether no two names of ticks, in ascending order, which take so much of the axis, touch.
+func disjoint(ticks []plot.Tick, size func(name string) float64) bool {
 	end := math.Inf(-1)
 	for _, t := range ticks {
-		if t.Label == "" {
+		if unnamed(t) {
 			continue
 		}
-		half := float64(utf8.RuneCountInString(t.Label)+between) / 2 * length / axisCharacters
+		half := size(t.Label) / 2
 		if t.Value-half < end {
 			return false
 		}
@@ -87,30 +100,7 @@ func apart(ticks []plot.Tick, length float64) bool {
 	return true
 }
 
-// stacked reports whether no two names of ticks, in ascending order, touch on an axis upwards of that length, which has room for
-// twelve lines.
-func stacked(ticks []plot.Tick, length float64) bool {
-	before := math.Inf(-1)
-	for _, t := range ticks {
-		if t.Label == "" {
-			continue
-		}
-		if t.Value-before < length/12 {
-			return false
-		}
-		before = t.Value
-	}
-	return true
-}
-
-func countNamed(ticks []plot.Tick) (n int) {
-	for _, t := range ticks {
-		if t.Label != "" {
-			n++
-		}
-	}
-	return n
-}
+func unnamed(t plot.Tick) bool { return t.Label == "" }
 
 // unname takes the name of ticks, in ascending order, that would not leave the next name
 // to their right some room.
@@ -206,18 +196,15 @@ func (t placedTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// namedTicks puts names at 0, 1, 2, …, or every so many of them.
+// namedTicks puts names at 0, 1, 2, …, or at every so many of these.
 type namedTicks struct {
 	names []string
-	every int // from the first, or, of an axis upwards, from the last; 0 is all
+	every int // 0 is all
 }
 
 func (n namedTicks) Ticks(float64, float64) (ticks []plot.Tick) {
-	every := max(1, n.every)
-	for at, name := range n.names {
-		if at%every == 0 {
-			ticks = append(ticks, plot.Tick{Value: float64(at), Label: name})
-		}
+	for at := 0; at < len(n.names); at += max(1, n.every) {
+		ticks = append(ticks, plot.Tick{Value: float64(at), Label: n.names[at]})
 	}
 	return ticks
 }
@@ -234,43 +221,23 @@ func (n namedTicks) widest() (width vg.Length) {
 // nameLine is what a name takes across its letters, with some white.
 const nameLine = vg.Length(11.5)
 
-// fitNames turns the names below a plot, and leaves some out, so that none touches another in a plot of this size with its axes; it
-// leaves out names beside it.
-func fitNames(p *plot.Plot, size vg.Point) {
-	below, named := p.X.Tick.Marker.(namedTicks)
-	beside, listed := p.Y.Tick.Marker.(namedTicks)
-	left := vg.Length(45) // of numbers and the label
-	if listed {
-		left = beside.widest() + 25
+// fitNames turns the names below a plot of this width with its axis, and leaves some out, so that none touches another.
+func fitNames(p *plot.Plot, width vg.Length) {
+	named, ok := p.X.Tick.Marker.(namedTicks)
+	if !ok {
+		return
 	}
-	bottom := vg.Length(45)
-	if named {
-		step := (size.X - left) / vg.Length(p.X.Max-p.X.Min)
-		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = 0, draw.XCenter, draw.YTop
-		p.X.Padding = 0
-		below.every = 1
-		if below.widest()+4 > step {
-			bottom += below.widest()
-			below.every = max(1, int(math.Ceil(float64(nameLine/step))))
-			p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/2, draw.XRight, draw.YCenter
-			p.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot
-		}
-		p.X.Tick.Marker = below
+	const axis = vg.Length(45) // the numbers beside the plot, and what they are
+	step := (width - axis) / vg.Length(p.X.Max-p.X.Min)
+	label := &p.X.Tick.Label
+	label.Rotation, label.XAlign, label.YAlign, p.X.Padding, named.every = 0, draw.XCenter, draw.YTop, 0, 1
+	if named.widest()+4 > step {
+		named.every = max(1, int(math.Ceil(float64(nameLine/step))))
+		label.Rotation, label.XAlign, label.YAlign = math.Pi/2, draw.XRight, draw.YCenter
+		p.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot
 	}
-	if listed {
-		step := (size.Y - bottom) / vg.Length(p.Y.Max-p.Y.Min)
-		beside.every = max(1, int(math.Ceil(float64(nameLine/step))))
-		p.Y.Tick.Marker = beside
-	}
+	p.X.Tick.Marker = named
 }
 
-// unitTicks ticks the unit interval at 0, 1/n, …, 1.
-type unitTicks int
-
-func (n unitTicks) Ticks(float64, float64) (ticks []plot.Tick) {
-	for k := range int(n) + 1 {
-		x := float64(k) / float64(n)
-		ticks = append(ticks, plot.Tick{Value: x, Label: fmt.Sprintf("%.1f", x)})
-	}
-	return ticks
-}
+// unitTicks are the ends of the unit interval and its middle.
+var unitTicks = plot.ConstantTicks{{Value: 0, Label: "0.0"}, {Value: 0.5, Label: "0.5"}, {Value: 1, Label: "1.0"}}

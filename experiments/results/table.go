@@ -20,17 +20,25 @@ import (
 // record is a line of a csv file by the names of its columns.
 type record map[string]string
 
+// readFile is the text of a result file.
+func readFile(dir, name string) ([]byte, error) {
+	path := filepath.Join(dir, name)
+	text, err := data.ReadFile(path)
+	if err != nil {
+		return nil, data.Inputf(path, "cannot be read: %w; the page that shows it names the command that writes it", err)
+	}
+	return text, nil
+}
+
 // readLines reads a csv file, its head among the lines.
 func readLines(dir, name string) ([][]string, error) {
-	path := filepath.Join(dir, name)
-	f, err := data.OpenFile(path)
+	text, err := readFile(dir, name)
 	if err != nil {
-		return nil, data.Inputf(path, "cannot be opened: %w; the page that shows it names the command that writes it", err)
+		return nil, err
 	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
+	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
-		return nil, data.Inputf(path, "is no csv file: %w", err)
+		return nil, data.Inputf(filepath.Join(dir, name), "is no csv file: %w", err)
 	}
 	return lines, nil
 }
@@ -44,6 +52,9 @@ func readRecords(dir, names string) (out []record, err error) {
 			read = readObjects
 		}
 		lines, err := read(dir, name)
+		if err == nil && lines == nil {
+			err = data.Inputf(filepath.Join(dir, name), "holds no results")
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -53,15 +64,14 @@ func readRecords(dir, names string) (out []record, err error) {
 }
 
 func readObjects(dir, name string) (out []record, err error) {
-	path := filepath.Join(dir, name)
-	text, err := data.ReadFile(path)
+	text, err := readFile(dir, name)
 	if err != nil {
-		return nil, data.Inputf(path, "cannot be read: %w; the page that shows it names the command that writes it", err)
+		return nil, err
 	}
 	for line := range bytes.Lines(text) {
 		var object map[string]any
 		if err := json.Unmarshal(line, &object); err != nil {
-			return nil, data.Inputf(path, "has a line that is no JSON object: %w", err)
+			return nil, data.Inputf(filepath.Join(dir, name), "has a line that is no JSON object: %w", err)
 		}
 		r := record{}
 		for key, value := range object {
@@ -74,22 +84,15 @@ func readObjects(dir, name string) (out []record, err error) {
 		}
 		out = append(out, r)
 	}
-	if out == nil {
-		return nil, data.Inputf(path, "holds no results")
-	}
 	return out, nil
 }
 
-// readCSV reads a csv file with a head, of at least one line.
-func readCSV(dir, name string) ([]record, error) {
+// readCSV reads a csv file with a head.
+func readCSV(dir, name string) (out []record, err error) {
 	lines, err := readLines(dir, name)
-	if err != nil {
+	if err != nil || lines == nil {
 		return nil, err
 	}
-	if len(lines) < 2 {
-		return nil, data.Inputf(filepath.Join(dir, name), "holds no results")
-	}
-	var out []record
 	for _, line := range lines[1:] {
 		r := record{}
 		for j, head := range lines[0] {
@@ -169,11 +172,11 @@ func tableOf(dir string, a arguments) (string, error) {
 			return "", fmt.Errorf("%s has no line whose %s is %q", a["file"], rows.column, name)
 		}
 		for _, c := range columns {
-			spread, err := c.of(own)
+			values, err := numbers(having(own, c.of, c.is), c.value)
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", a["file"], err)
 			}
-			grid[i] = append(grid[i], spread)
+			grid[i] = append(grid[i], a.summary(values))
 		}
 	}
 	for i, name := range rows.values {
@@ -196,35 +199,30 @@ func tableOf(dir string, a arguments) (string, error) {
 
 // column is a column of a table.
 type column struct {
-	head   string
-	of     func(row []record) (metrics.Spread, error) // what stands in it, in a row of these lines
-	metric metrics.Metric                             // that it shows; metrics.Metrics for other numbers
-	noise  bool                                       // a floor, of which none is the best
+	head, value string         // a value is an expression
+	of, is      string         // the column of the file whose value is is in the lines that it shows; "" for all
+	metric      metrics.Metric // that it shows; metrics.Metrics for other numbers
+	noise       bool           // a floor, of which none is the best
 }
 
 func columnsOf(a arguments, lines []record) (columns []column) {
 	if a["columns"] == "" {
 		heads := strings.Split(a["heads"], "|")
 		for i, v := range strings.Split(a["values"], ",") {
-			of := func(row []record) (metrics.Spread, error) { return spreadOf(row, v) }
-			if a.has("median") {
-				of = func(row []record) (metrics.Spread, error) { return medianOf(row, v) }
-			}
 			head := valueTitle(v)
 			if i < len(heads) && a.has("heads") {
 				head = heads[i]
 			}
-			columns = append(columns, column{head: head, of: of, metric: metricOf(v), noise: strings.HasSuffix(v, "_noise")})
+			columns = append(columns, column{head: head, value: v, metric: metricOf(v), noise: strings.HasSuffix(v, "_noise")})
 		}
 		return columns
 	}
 	shown := newAxis(a["columns"], lines)
 	for _, v := range shown.values {
-		c := column{head: title(shown.column, v), metric: metricOf(a["value"])}
-		if a["value"] == "value" {
+		c := column{head: title(shown.column, v), value: a["value"], of: shown.column, is: v, metric: metricOf(a["value"])}
+		if c.value == "value" {
 			c.metric = metricOf(v)
 		}
-		c.of = func(row []record) (metrics.Spread, error) { return spreadOf(having(row, shown.column, v), a["value"]) }
 		columns = append(columns, c)
 	}
 	return columns
@@ -255,20 +253,13 @@ func where(lines []record, text string) []record {
 	})
 }
 
-// spreadOf is the spread of an expression over lines; its mean is NaN of none.
-func spreadOf(lines []record, expression string) (metrics.Spread, error) {
-	values, err := numbers(lines, expression)
-	return metrics.NewSpread(values), err
-}
-
-// medianOf is the median of an expression over lines, without a spread.
-func medianOf(lines []record, expression string) (metrics.Spread, error) {
-	values, err := numbers(lines, expression)
-	if err != nil {
-		return metrics.Spread{}, err
+// summary is the spread of values, or their median without one; its mean is NaN of none.
+func (a arguments) summary(values []float64) metrics.Spread {
+	if !a.has("median") {
+		return metrics.NewSpread(values)
 	}
 	slices.Sort(values)
-	return metrics.Spread{Mean: (values[(len(values)-1)/2] + values[len(values)/2]) / 2}, nil
+	return metrics.Spread{Mean: (values[(len(values)-1)/2] + values[len(values)/2]) / 2}
 }
 
 // numbers are an expression of each line.

@@ -1,7 +1,7 @@
 package study
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -27,24 +27,22 @@ type ratio struct {
 	p             float64 // of the exact sign-flip test
 }
 
-// newRatio is nil where no source has both.
-func newRatio(first, second string, sources []float64) (*ratio, error) {
+// newRatio is nil where no source has both, or where they are too many for the test.
+func (f *Findings) newRatio(first, second string, sources []float64) *ratio {
 	if len(sources) == 0 {
-		return nil, nil
+		return nil
 	}
 	p, err := metrics.SignFlip(sources)
-	if err != nil {
-		return nil, fmt.Errorf("%s against %s: %w", first, second, err)
-	}
-	c, err := metrics.Compare(sources, make([]float64, len(sources)))
-	if err != nil {
-		return nil, err
+	c, failed := metrics.Compare(sources, make([]float64, len(sources)))
+	if err = cmp.Or(err, failed); err != nil {
+		f.err = fmt.Errorf("%s against %s: %w", first, second, err)
+		return nil
 	}
 	r := &ratio{first: first, second: second, sources: sources, mean: c.Difference, p: p, low: math.Inf(-1), high: math.Inf(1)}
 	if len(sources) > 1 {
 		r.low, r.high = c.Interval.Low, c.Interval.High
 	}
-	return r, nil
+	return r
 }
 
 // lower is on how many sources the first has the lower NLL.
@@ -66,13 +64,14 @@ func (s *subject) contender(spec run.Spec) *row {
 }
 
 // ratio is that of two contenders over all sources.
-func (f *Findings) ratio(p pair) (*ratio, error) {
-	return newRatio(contender(p.first), contender(p.second), f.bySource(p.first, func(s *subject) *row { return s.contender(p.second) }))
+func (f *Findings) ratio(p pair) *ratio {
+	sources := f.bySource(p.first, func(s *subject) *row { return s.contender(p.second) })
+	return f.newRatio(contender(p.first), contender(p.second), sources)
 }
 
 // toBest is the ratio of a contender to that single method which has the lowest mean NLL on each source's test rows, in hindsight.
-func (f *Findings) toBest(spec run.Spec) (*ratio, error) {
-	return newRatio(contender(spec), "the best single method in hindsight", f.bySource(spec, func(s *subject) (best *row) {
+func (f *Findings) toBest(spec run.Spec) *ratio {
+	return f.newRatio(contender(spec), "the best single method in hindsight", f.bySource(spec, func(s *subject) (best *row) {
 		least := math.Inf(1)
 		for _, name := range single {
 			if r := s.contender(fits(name, 1)); r != nil {
@@ -105,37 +104,18 @@ func (f *Findings) bySource(first run.Spec, second func(*subject) *row) (sources
 	return sources
 }
 
-// ratios are the protocol's tests, nil where no source has both contenders, and after them what is told besides: the means against the classifier and against
-// the best single method of each source.
-func (f *Findings) ratios() (tests, besides []*ratio, err error) {
-	for _, p := range asked {
-		r, err := f.ratio(p)
-		if err != nil {
-			return nil, nil, err
-		}
-		tests = append(tests, r)
-	}
-	add := func(r *ratio, failed error) {
-		if r != nil {
-			besides = append(besides, r)
-		}
-		if err == nil {
-			err = failed
-		}
-	}
+// ratios are the protocol's tests, and what is told besides: the means against the classifier, and against the best
+// single method of each source. Those of which no source has both contenders are nil.
+func (f *Findings) ratios() (tests, besides []*ratio) {
 	for _, one := range gainers {
-		add(f.ratio(pair{one, fits(verdict.Classifier, 1)}))
-		add(f.toBest(one))
+		besides = append(besides, f.ratio(pair{one, fits(verdict.Classifier, 1)}), f.toBest(one))
 	}
-	return tests, besides, err
+	return data.Each(asked, f.ratio), besides
 }
 
 // across is the section of the comparisons with sources as units.
-func across(_ context.Context, f *Findings) (*report.Section, error) {
-	tests, besides, err := f.ratios()
-	if err != nil {
-		return nil, err
-	}
+func across(f *Findings) *report.Section {
+	tests, besides := f.ratios()
 	table := func(caption string, all []*ratio) *report.Table {
 		t := &report.Table{Caption: caption, Labels: []string{"First", "Second"}, Values: report.Heads("change of NLL", "95 % interval", "lower on", "p")}
 		for _, r := range all {
@@ -151,18 +131,15 @@ func across(_ context.Context, f *Findings) (*report.Section, error) {
 		Note: "The log-ratio of NLL on test rows, averaged over the seeds of a source and then over the sources, as a change in percent: below 0 the first is better. p comes from the exact sign-flip test over the sources.",
 		Tables: []*report.Table{table("The tests of the protocol, in their order.", tests),
 			table("What is told besides.", besides)},
-	}, nil
+	}
 }
 
 // percent writes the change that a log-ratio stands for.
 func percent(logRatio float64) string { return metrics.Signed(100*math.Expm1(logRatio), 1) + " %" }
 
 // writeTests writes the comparisons with sources as units.
-func writeTests(_ context.Context, f *Findings, out io.Writer) error {
-	tests, besides, err := f.ratios()
-	if err != nil {
-		return err
-	}
+func writeTests(f *Findings, out io.Writer) error {
+	tests, besides := f.ratios()
 	lines := [][]string{{"test", "first", "second", "sources", "lower_on", "log_ratio", "low", "high", "p"}}
 	for i, r := range slices.Concat(tests, besides) {
 		if r == nil {

@@ -187,11 +187,7 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 	}
 	losses := func(m int) []float64 { return runs[m].Outcome.Metrics.NLL }
 	for n, s := range map[int]*said{2: one, 1 + len(fourMethods): four} {
-		v, err := Weigh(runs[:n])
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.add(v, gains, losses(0), losses(1))
+		s.add(Weigh(runs[:n]), gains, losses(0), losses(1))
 	}
 	if bad != nil {
 		return
@@ -201,10 +197,7 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := verdict.JudgeCorrections(testRows, runs[0].Outcome.Metrics.Values[metrics.NLL], 0, recovered)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := verdict.JudgeCorrections(testRows, runs[0].Outcome.Metrics.Values[metrics.NLL], 0, recovered)
 	corrections.add(v, map[string]float64{verdict.Corrections[1]: d.times - 1}, losses(0), floats.SubTo(make([]float64, testRows), losses(0), recovered.GlobalNLL))
 }
 

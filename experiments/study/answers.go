@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"fmt"
 
 	"calibra/experiments/metrics"
@@ -9,8 +8,8 @@ import (
 )
 
 // answered are statements that say one thing of each row of a subject.
-func answered(say func(s *subject, r *row) string) func(context.Context, *Findings) ([]report.Statement, error) {
-	return func(_ context.Context, f *Findings) (all []report.Statement, err error) {
+func answered(say func(s *subject, r *row) string) func(*Findings) []report.Statement {
+	return func(f *Findings) (all []report.Statement) {
 		for _, s := range f.subjects() {
 			statement := report.Statement{Title: s.Title()}
 			for _, r := range s.rows {
@@ -20,7 +19,7 @@ func answered(say func(s *subject, r *row) string) func(context.Context, *Findin
 			}
 			all = append(all, statement)
 		}
-		return all, nil
+		return all
 	}
 }
 
@@ -45,19 +44,15 @@ var usageOf = answered(func(_ *subject, r *row) string {
 
 // smallestCodes answers with how few slots and codewords the NLL is not significantly above the lowest: with the fewest numbers
 // w·|C| of them.
-func smallestCodes(ctx context.Context, f *Findings) (all []report.Statement, err error) {
+func smallestCodes(f *Findings) (all []report.Statement) {
 	nll := sharedMetric(metrics.NLL)
 	for _, s := range f.subjects() {
 		lowest := s.best(nll)
 		if lowest == nil {
 			continue
 		}
-		differences, err := f.differences(ctx, s, lowest, nll)
-		if err != nil {
-			return nil, err
-		}
 		smallest := lowest
-		for i, d := range told(differences) {
+		for i, d := range told(f.differences(s, lowest, nll)) {
 			r := s.rows[i]
 			if d != nil && !d.Told() && r.spec.Slots()*r.spec.Codewords() < smallest.spec.Slots()*smallest.spec.Codewords() {
 				smallest = r
@@ -72,5 +67,5 @@ func smallestCodes(ctx context.Context, f *Findings) (all []report.Statement, er
 		}
 		all = append(all, report.Statement{Title: s.Title(), Lines: []string{line}})
 	}
-	return all, nil
+	return all
 }

@@ -185,10 +185,7 @@ func (c calibrated) fitted(t *testing.T, src *data.Source, truth *mat.Dense, mad
 		}
 		risks = append(risks, risk)
 	}
-	v, err := Weigh(runs)
-	if err != nil {
-		return 0, err
-	}
+	v := Weigh(runs)
 	gain := risks[0] - risks[1]
 	nc, ts := runs[0].Outcome.Metrics, runs[1].Outcome.Metrics
 	alone, err := metrics.Compare(ts.NLL, nc.NLL)
@@ -218,10 +215,7 @@ func (c calibrated) evaluated(t *testing.T, test *data.Set, made *[len(statement
 	if r.Recovered, err = diagnosis.Recover(t.Context(), test.Logits, test.Labels, embedding, diagnosis.Recovery{Rows: test.Weights}, rng); err != nil {
 		return err
 	}
-	v, err := verdict.JudgeEvaluation(r, "", nil)
-	if err != nil {
-		return err
-	}
+	v := verdict.JudgeEvaluation(r, "", nil)
 	made[useCorrection] = v.Say == verdict.Use
 	made[notCalibrated] = strings.HasPrefix(strings.Join(v.Why, " "), "Not calibrated")
 	made[likelihoodRatio] = r.LikelihoodRatio != nil && r.LikelihoodRatio.PValue < .05

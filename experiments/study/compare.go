@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -98,8 +97,7 @@ func (f *Findings) Kept() (all []string) {
 }
 
 // Lines are the methods of a comparison that have a result, the least NLL first.
-func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
-	var lines []Line
+func (f *Findings) Lines() (lines []Line) {
 	for _, s := range f.shown() {
 		s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return r.results == nil })
 		first := len(lines)
@@ -112,18 +110,14 @@ func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 			if best == nil {
 				continue
 			}
-			all, err := f.differences(ctx, s, best, q)
-			if err != nil {
-				return nil, err
-			}
-			for i, p := range all {
+			for i, p := range f.differences(s, best, q) {
 				if p != nil {
 					lines[first+i].Against[q.key] = &Against{f.called(best), p.Comparison, p.holm}
 				}
 			}
 		}
 	}
-	return lines, nil
+	return lines
 }
 
 // marksNote is of the marks.
@@ -163,16 +157,9 @@ func (f *Findings) note() string {
 
 // Compared is Results with a dagger beside the LCE and NLL of a method that is significantly
 // worse than the best, and the bars.
-func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
-	lines, err := f.Lines(ctx)
-	if err != nil {
-		return nil, err
-	}
+func Compared(f *Findings) *report.Section {
+	lines, verdicts := f.Lines(), f.Verdicts()
 	columns := slices.Concat(resultColumns(false), f.improvements(), f.others())
-	verdicts, err := f.Verdicts(ctx)
-	if err != nil {
-		return nil, err
-	}
 	t := f.table("Mean ± standard deviation over the seeds. The lowest NLL above; marked is the method to go on with, where the rows can tell; "+f.note(), columns)
 	rows := t.Blocks[0].Rows[:0]
 	for _, row := range t.Blocks[0].Rows { // of a method that failed there is nothing to show
@@ -201,7 +188,7 @@ func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
 			Caption: "LCE and MLCE in each method's own embedding and in the one shared by all, on one scale; black ticks are the noise floor, what a perfectly calibrated model would show."},
 		{Name: "global", Figure: report.Bars(s.globalBars()), Caption: "ECCE, and NLL on an axis that does not begin at 0; black ticks are the noise floor."},
 	}
-	return section, nil
+	return section
 }
 
 // interval is the mean over the row's seeds of their bounds, NaN where there are none.
@@ -218,11 +205,11 @@ func (r *row) interval(key string) metrics.Interval {
 }
 
 // intervalsTable is the table of 95 % intervals, local metrics in the shared embedding.
-func intervalsTable(ctx context.Context, f *Findings) (*report.Section, error) {
+func intervalsTable(f *Findings) *report.Section {
 	held := []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE, metrics.Accuracy, metrics.NLL, metrics.Brier}
 	shown := append(data.Each(held, sharedMetric), f.others()...)
 	heads := data.Each(shown, func(q quantity) report.Head { return report.Head{Text: q.title} })
-	return f.lineTable(ctx, "Intervals", "95 % bootstrap intervals over the test rows, the mean of the seeds' intervals; local metrics in the shared embedding.", heads, func(l Line) (cells []report.Cell) {
+	return f.lineTable("Intervals", "95 % bootstrap intervals over the test rows, the mean of the seeds' intervals; local metrics in the shared embedding.", heads, func(l Line) (cells []report.Cell) {
 		for _, q := range shown {
 			text := "–"
 			if i := l.row.interval(q.key); !math.IsNaN(i.Low) {
@@ -235,12 +222,12 @@ func intervalsTable(ctx context.Context, f *Findings) (*report.Section, error) {
 }
 
 // differencesTable is the table of the paired comparisons with the best method.
-func differencesTable(ctx context.Context, f *Findings) (*report.Section, error) {
+func differencesTable(f *Findings) *report.Section {
 	var heads []report.Head
 	for _, q := range f.testedBy() {
 		heads = append(heads, report.Heads(q.title+" difference", "interval", "p")...)
 	}
-	return f.lineTable(ctx, "Differences", "Difference to the method of the lowest NLL on the same test rows (below 0 is better), its 95 % interval, and the p-value of no difference, Holm-corrected.", heads, func(l Line) (cells []report.Cell) {
+	return f.lineTable("Differences", "Difference to the method of the lowest NLL on the same test rows (below 0 is better), its 95 % interval, and the p-value of no difference, Holm-corrected.", heads, func(l Line) (cells []report.Cell) {
 		for _, q := range f.testedBy() {
 			a := l.Against[q.key]
 			if a == nil {
@@ -254,20 +241,16 @@ func differencesTable(ctx context.Context, f *Findings) (*report.Section, error)
 }
 
 // lineTable is a section of one table, a method a row.
-func (f *Findings) lineTable(ctx context.Context, title, caption string, heads []report.Head, cells func(Line) []report.Cell) (*report.Section, error) {
-	lines, err := f.Lines(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (f *Findings) lineTable(title, caption string, heads []report.Head, cells func(Line) []report.Cell) *report.Section {
 	t := &report.Table{Caption: caption, Labels: []string{"Method"}, Values: heads}
-	for _, l := range lines {
+	for _, l := range f.Lines() {
 		t.Add(f.subjects()[0].Title(), report.Row{Labels: []string{l.Method}, Cells: cells(l)})
 	}
-	return &report.Section{Title: title, Tables: []*report.Table{t}}, nil
+	return &report.Section{Title: title, Tables: []*report.Table{t}}
 }
 
 // writeValues writes one line for each metric of each cell in each embedding.
-func writeValues(_ context.Context, f *Findings, out io.Writer) error {
+func writeValues(f *Findings, out io.Writer) error {
 	lines := [][]string{{"method", "seed", "embedding", "metric", "value", "low", "high", "commit"}}
 	digits := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	for i, c := range f.Cells {
@@ -340,16 +323,12 @@ func (f *Findings) summary(l Line) methodSummary {
 }
 
 // writeSummary writes the means, intervals and differences of all methods.
-func writeSummary(ctx context.Context, f *Findings, out io.Writer) error {
-	lines, err := f.Lines(ctx)
-	if err != nil {
-		return err
-	}
+func writeSummary(f *Findings, out io.Writer) error {
 	all := summary{
 		Protocol: metrics.Tables, Split: cmp.Or(f.Settings.Split, "as each method needs"), Seeds: f.Settings.Seeds,
 		Methods: map[string]methodSummary{}, Failures: map[string]string{},
 	}
-	for _, l := range lines {
+	for _, l := range f.Lines() {
 		all.Methods[l.Method] = f.summary(l)
 	}
 	for _, fail := range f.Failures {

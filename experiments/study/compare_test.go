@@ -39,11 +39,7 @@ func compared(t *testing.T, results ...*Result) []Line {
 	for _, r := range results {
 		f.Cells = append(f.Cells, Cell{Spec: r.Spec, Origin: o})
 	}
-	lines, err := f.Lines(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lines
+	return f.Lines()
 }
 
 // TestImprovements: a method's is the classifier's score on the same test rows less its own, and without the classifier there are none.
@@ -214,11 +210,7 @@ func Example_compare() {
 		fmt.Println(err, plan.Failures())
 		return
 	}
-	lines, err := Compare.Findings(set, plan).Lines(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	lines := Compare.Findings(set, plan).Lines()
 	for _, l := range lines {
 		if a := l.Against["nll"]; a != nil {
 			fmt.Printf("%s is worse than %s in NLL: significant %t\n", l.Method, a.Best, a.Significant())

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
@@ -40,15 +41,19 @@ var sizeCurves = figures("Along the size of the calibration set",
 func (s *subject) alongRows(q quantity) []report.Series {
 	var out []report.Series
 	for _, r := range s.rows {
-		v, name := r.spread(q), title(r.spec)
-		k := slices.IndexFunc(out, func(line report.Series) bool { return line.Name == name })
-		if k < 0 {
-			k = len(out)
-			out = append(out, report.Series{Name: name, Ours: r.spec.Method == tableOrder[0], Style: style(r.spec.Catalog, r.spec.Method)})
-		}
-		line := &out[k]
+		v, line := r.spread(q), lineOf(&out, r.spec.Catalog, r.spec.Method)
 		line.X, line.Mean, line.SD = append(line.X, 100*fraction(r.spec)), append(line.Mean, v.Mean), append(line.SD, v.SD)
 		line.Seeds = append(line.Seeds, r.values(q))
 	}
 	return out
+}
+
+// lineOf is the line of a method among all, which it joins where it is not there.
+func lineOf(all *[]report.Series, c *method.Catalog, name string) *report.Series {
+	k := slices.IndexFunc(*all, func(line report.Series) bool { return line.Name == c.Title(name) })
+	if k < 0 {
+		k = len(*all)
+		*all = append(*all, report.Series{Name: c.Title(name), Ours: name == tableOrder[0], Style: style(c, name)})
+	}
+	return &(*all)[k]
 }

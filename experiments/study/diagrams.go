@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,7 @@ import (
 )
 
 // reliabilityDiagrams show the top class's confidence against its hits, and what is taken for what.
-func reliabilityDiagrams(_ context.Context, f *Findings) (*report.Section, error) {
+func reliabilityDiagrams(f *Findings) *report.Section {
 	section := &report.Section{Title: "Reliability", Note: "Frequency of hits against the confidence of the top class in 15 bins, the mean over the seeds. Bars are 95 % Clopper–Pearson intervals of as many rows as one seed tests, grey bars the share of the rows in each bin; ECE is the mean gap of these bins."}
 	for _, s := range f.subjects() {
 		for _, p := range f.portraits(s) {
@@ -29,24 +28,14 @@ func reliabilityDiagrams(_ context.Context, f *Findings) (*report.Section, error
 				curves = append(curves, c)
 			}
 			if curves != nil {
-				diagrams = append(diagrams, report.Diagram{Name: f.method(r), Curve: metrics.PoolCurves(curves)})
+				diagrams = append(diagrams, report.Diagram{Name: r.name(), Curve: metrics.PoolCurves(curves)})
 			}
 		}
 		if diagrams != nil {
 			section.Figures = append(section.Figures, s.drawing("reliability", "Reliability diagrams of %s.", report.Diagrams(diagrams)))
 		}
 	}
-	return section, nil
-}
-
-// method is the row's method as the study writes it.
-func (f *Findings) method(r *row) string {
-	for i, field := range f.Study.Vary {
-		if field.Head == byMethod.Head {
-			return r.labels[i]
-		}
-	}
-	return title(r.spec)
+	return section
 }
 
 // portraits are what the classifier and the method of least NLL look like, and what the latter takes for what, of
@@ -74,17 +63,17 @@ func (f *Findings) seen(s *subject, after *row) (shown []report.Shown, classes [
 		if r == nil || len(r.results) == 0 || r.results[0].Reliability == nil || len(shown) > 0 && r.spec.Method == verdict.Classifier {
 			continue
 		}
-		shown, classes = append(shown, report.Shown{Name: f.method(r), Portrait: r.results[0].Portrait}), r.results[0].ClassNames
+		shown, classes = append(shown, report.Shown{Name: r.name(), Portrait: r.results[0].Portrait}), r.results[0].ClassNames
 	}
 	return shown, classes
 }
 
 // card is that of the verdict of a comparison, with what it chooses or else the method of least NLL; nil where it is not known how that
 // looks.
-func (f *Findings) card(ctx context.Context) (*report.Drawing, error) {
-	verdicts, err := f.Verdicts(ctx)
-	if err != nil || verdicts == nil {
-		return nil, err
+func (f *Findings) card() *report.Drawing {
+	verdicts := f.Verdicts()
+	if verdicts == nil {
+		return nil
 	}
 	s, v := f.subjects()[0], verdicts[0]
 	after := s.best(sharedMetric(metrics.NLL))
@@ -93,13 +82,13 @@ func (f *Findings) card(ctx context.Context) (*report.Drawing, error) {
 	}
 	shown, classes := f.seen(s, after)
 	if shown == nil {
-		return nil, nil
+		return nil
 	}
-	return report.NewCard(v, shown, report.Names{Classes: classes}, f.Shares[s.origin]), nil
+	return report.NewCard(v, shown, report.Names{Classes: classes}, f.Shares[s.origin])
 }
 
 // shiftNote names the shift that each data set was judged under.
-func shiftNote(_ context.Context, f *Findings) (*report.Section, error) {
+func shiftNote(f *Findings) *report.Section {
 	var lines []string
 	for _, s := range f.subjects() {
 		for _, r := range s.rows {
@@ -113,10 +102,10 @@ func shiftNote(_ context.Context, f *Findings) (*report.Section, error) {
 		}
 	}
 	if lines == nil {
-		return nil, nil
+		return nil
 	}
 	return &report.Section{
 		Title: "The shift",
 		Note:  "Methods are fitted and stopped on rows in distribution and judged on shifted rows: " + strings.Join(lines, "; ") + ".",
-	}, nil
+	}
 }

@@ -19,7 +19,7 @@ import (
 // File is numbers that a study writes beside its report.
 type File struct {
 	Name  string
-	write func(context.Context, *Findings, io.Writer) error
+	write func(*Findings, io.Writer) error
 }
 
 // files are those of the study: of most, results.csv (a line a cell, the same whenever and
@@ -34,8 +34,8 @@ func (s *Study) files() []File {
 
 // gridFiles are those of most studies.
 var gridFiles = []File{
-	{"results.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeResults(w) }},
-	{"times.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeTimes(w) }},
+	{"results.csv", (*Findings).writeResults},
+	{"times.csv", (*Findings).writeTimes},
 }
 
 // Group is the disk.Folder group of its report. Studies write over each other, and not over
@@ -76,7 +76,7 @@ func (f *Findings) Write(ctx context.Context, dir string, figures report.Export)
 	to := disk.NewFolder(dir, f.Study.Group())
 	defer to.Discard()
 	for _, file := range f.Study.files() {
-		to.WriteFile(file.Name, func(w io.Writer) error { return file.write(ctx, f, w) })
+		to.WriteFile(file.Name, func(w io.Writer) error { return file.write(f, w) })
 	}
 	d.Add(to, figures)
 	return d, cmp.Or(to.Commit(), figures.Write(d.Drawings()))
@@ -90,28 +90,22 @@ func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 		if statements == nil {
 			statements = verdictStatements
 		}
-		var err error
-		if d.Verdict, err = statements(ctx, f); err != nil {
-			return nil, err
-		}
+		d.Verdict = statements(f)
 		if f.Study.Name == compareName {
-			if d.Card, err = f.card(ctx); err != nil {
-				return nil, err
-			}
+			d.Card = f.card()
 		}
 		for _, view := range f.Study.Views {
-			section, err := view(ctx, f)
-			if err != nil {
+			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if shown(section) {
+			if section := view(f); shown(section) {
 				d.Sections = append(d.Sections, section)
 			}
 		}
 	}
 	d.Terminal = terminal(d.Sections)
 	d.Failures = data.Each(f.Failures, (*Task).Error)
-	return d, nil
+	return d, f.err
 }
 
 // terminal is the first table of the section of results or, without one, of the first section.

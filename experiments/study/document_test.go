@@ -43,11 +43,7 @@ func TestTimesOfSmallSets(t *testing.T) {
 	f := made(t, &timeStudy, func(Cell) *Result {
 		return &Result{Stages: []Stage{{Name: "divide", Seconds: .5, Epochs: 100}, {Name: "calibrate", Seconds: .03, Epochs: 50}}}
 	})
-	section, err := timeTable(t.Context(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := section.Tables[0].Blocks[0].Rows[0]
+	row := timeTable(f).Tables[0].Blocks[0].Rows[0]
 	if row.Cells[0].Text != "0.0050" || row.Cells[2].Text != "0.0006" {
 		t.Errorf("seconds an epoch are %q and %q, not 0.0050 and 0.0006", row.Cells[0].Text, row.Cells[2].Text)
 	}

@@ -37,6 +37,7 @@ type Findings struct {
 	Notes  *[]verdict.Note // that the command tells besides; nil without
 
 	answers map[question]map[run.Spec]*paired // to what was asked before
+	err     error                             // why a view cannot be shown
 }
 
 // Findings are the findings from the plan of the study's cells.
@@ -251,10 +252,10 @@ var thirds = []string{"sparse", "middle", "dense"}
 func inThird(third int, in embedding) (q, floor quantity) {
 	number := func(part func(Stratum) *float64) func(*Result) float64 {
 		return func(r *Result) float64 {
-			if strata := in.of(r).strata; third < len(strata) && part(strata[third]) != nil {
-				return *part(strata[third])
+			if strata := in.of(r).strata; third < len(strata) {
+				return known(part(strata[third]))
 			}
-			return math.NaN()
+			return nan
 		}
 	}
 	title := "LCE " + thirds[third]
@@ -281,7 +282,15 @@ func at(values map[string]float64, key string) float64 {
 	if v, ok := values[key]; ok {
 		return v
 	}
-	return math.NaN()
+	return nan
+}
+
+// known is a number, NaN where it is not there.
+func known(x *float64) float64 {
+	if x == nil {
+		return nan
+	}
+	return *x
 }
 
 // values are the quantity of each of the row's seeds that has it.

@@ -180,37 +180,28 @@ func CompareFinished(ctx context.Context, all []*Finished, e run.Executor) (*Fin
 }
 
 // comparedFits is Compared of fits that have no others of their kind.
-func comparedFits(ctx context.Context, f *Findings) (*report.Section, error) {
-	section, err := Compared(ctx, f)
-	if err == nil {
-		section.Note = "Local metrics are measured in each method's own embedding and in the one shared by all. A method without an embedding of its own has the same number in both."
-		section.Tables[0].Caption = "The best fit above; " + f.note()
-	}
-	return section, err
+func comparedFits(f *Findings) *report.Section {
+	section := Compared(f)
+	section.Note = "Local metrics are measured in each method's own embedding and in the one shared by all. A method without an embedding of its own has the same number in both."
+	section.Tables[0].Caption = "The best fit above; " + f.note()
+	return section
 }
 
 // reliabilityTogether draws the reliability of all rows, of the best last.
-func reliabilityTogether(_ context.Context, f *Findings) (*report.Section, error) {
+func reliabilityTogether(f *Findings) *report.Section {
 	s := f.subjects()[0]
-	best := s.best(sharedMetric(metrics.NLL))
-	var shown []report.Shown
-	var last *report.Shown
-	for _, r := range s.rows {
-		one := report.Shown{Name: f.method(r), Portrait: r.results[0].Portrait}
-		if r == best {
-			last = &one
-		} else {
-			shown = append(shown, one)
-		}
+	rows := s.rows
+	if best := s.best(sharedMetric(metrics.NLL)); best != nil {
+		rows = append(slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r == best }), best)
 	}
-	if last != nil {
-		shown = append(shown, *last)
-	}
+	shown := data.Each(rows, func(r *row) report.Shown {
+		return report.Shown{Name: r.name(), Portrait: r.results[0].Portrait}
+	})
 	section := &report.Section{Title: "Reliability"}
 	for _, p := range report.Portraits(shown, s.results()[0].ClassNames) {
 		section.Figures, section.Tables = append(section.Figures, p.Figures...), append(section.Tables, p.Tables...)
 	}
-	return section, nil
+	return section
 }
 
 // ofSpec are the settings of a fit that its method does not have.
@@ -228,7 +219,7 @@ func (f *Finished) settings() map[string]any {
 
 // differingSettings is the table of what fits that have a setting have in different values.
 func differingSettings(all []*Finished) View {
-	return func(context.Context, *Findings) (*report.Section, error) {
+	return func(*Findings) *report.Section {
 		names := data.Each(all, func(f *Finished) string { return f.Name })
 		t := &report.Table{Caption: "Settings that differ; – means that a method has no such setting.", Labels: []string{"Setting"}, Values: report.Heads(names...)}
 		settings, others := data.Each(all, (*Finished).settings), map[string]any{}
@@ -250,13 +241,13 @@ func differingSettings(all []*Finished) View {
 				t.Add("", report.Row{Labels: []string{key}, Cells: report.Texts(cells...)})
 			}
 		}
-		return &report.Section{Title: "Settings", Tables: []*report.Table{t}}, nil
+		return &report.Section{Title: "Settings", Tables: []*report.Table{t}}
 	}
 }
 
 // costs is the table of what the fits took.
 func costs(all []*Finished) View {
-	return func(context.Context, *Findings) (*report.Section, error) {
+	return func(*Findings) *report.Section {
 		t := &report.Table{Caption: "Seconds are the expected time of the method for so many rows, on one core. Epochs and iterations count what its stages ran. Model is the size of its file.",
 			Labels: []string{"Method"}, Values: report.Heads("seconds", "model, kB", "epochs")}
 		for _, f := range all {
@@ -266,6 +257,6 @@ func costs(all []*Finished) View {
 			}
 			t.Add("", report.Row{Labels: []string{f.Name}, Cells: report.Texts(seconds, fmt.Sprintf("%.0f", float64(f.model)/1e3), f.epochs)})
 		}
-		return &report.Section{Title: "Cost", Tables: []*report.Table{t}}, nil
+		return &report.Section{Title: "Cost", Tables: []*report.Table{t}}
 	}
 }

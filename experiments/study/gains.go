@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"io"
 
 	"calibra/data"
@@ -20,16 +19,13 @@ type gain struct {
 }
 
 // gains by source of one contender, p corrected by Holm over the sources.
-func (f *Findings) gainsOf(ctx context.Context, spec run.Spec) (all []gain, err error) {
+func (f *Findings) gainsOf(spec run.Spec) (all []gain) {
 	for _, s := range f.subjects() {
 		reference := s.row(verdict.Classifier)
 		if reference == nil {
 			continue
 		}
-		differences, err := f.differences(ctx, s, reference, sharedMetric(metrics.NLL))
-		if err != nil {
-			return nil, err
-		}
+		differences := f.differences(s, reference, sharedMetric(metrics.NLL))
 		for i, r := range s.rows {
 			if contender(r.spec) == contender(spec) && differences[i] != nil {
 				one := *differences[i]
@@ -38,19 +34,16 @@ func (f *Findings) gainsOf(ctx context.Context, spec run.Spec) (all []gain, err 
 		}
 	}
 	adjust(data.Each(all, func(g gain) *paired { return g.paired }))
-	return all, nil
+	return all
 }
 
 // gains is the picture of what the contenders change, in percent of the classifier's NLL, and its numbers.
-func gains(ctx context.Context, f *Findings) (*report.Section, error) {
+func gains(f *Findings) *report.Section {
 	section := &report.Section{Title: "Against the classifier as it is",
 		Note: "Change of the classifier's NLL on test rows, in percent, with 95 % intervals over rows and seeds; p after Holm's correction over the sources."}
 	var drawn []report.Gains
 	for _, spec := range gainers {
-		all, err := f.gainsOf(ctx, spec)
-		if err != nil {
-			return nil, err
-		}
+		all := f.gainsOf(spec)
 		if all == nil {
 			continue
 		}
@@ -66,22 +59,18 @@ func gains(ctx context.Context, f *Findings) (*report.Section, error) {
 		section.Tables = append(section.Tables, t)
 	}
 	if drawn == nil {
-		return nil, nil
+		return nil
 	}
 	section.Figures = []*report.Drawing{{Name: "gain", Figure: report.DrawGains(drawn),
 		Caption: "Change of NLL against the classifier as it is, source by source, with 95 % intervals over test rows and seeds; below 0 is better."}}
-	return section, nil
+	return section
 }
 
 // writeGains writes the differences of the shown contenders to the classifier.
-func writeGains(ctx context.Context, f *Findings, out io.Writer) error {
+func writeGains(f *Findings, out io.Writer) error {
 	lines := [][]string{{"method", "members", "data", "nll_nc", "difference", "low", "high", "p_holm"}}
 	for _, spec := range gainers {
-		all, err := f.gainsOf(ctx, spec)
-		if err != nil {
-			return err
-		}
-		for _, g := range all {
+		for _, g := range f.gainsOf(spec) {
 			lines = append(lines, []string{spec.Method, members(spec), g.source, number(g.classifier), number(g.Difference), number(g.Interval.Low), number(g.Interval.High), number(g.holm)})
 		}
 	}

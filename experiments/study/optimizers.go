@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -22,7 +21,7 @@ var optimizersStudy = Study{
 	Judging:    run.Judging{Anchors: 1000},
 	Views:      []View{optimizersTable},
 	Statements: optimizerStatements,
-	Files:      []File{{"results.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeOptimizers(w) }}},
+	Files:      []File{{"results.csv", (*Findings).writeOptimizers}},
 }
 
 // optimizerGrid is each method by L-BFGS to 1e-10, by its own way, by every rule of steps with one budget, and as published.
@@ -61,8 +60,8 @@ var byRule = Field{"optim.rule", func(s run.Spec) string {
 // ofStage is a number of the last stage of a fit.
 func ofStage(title string, number func(Stage) *float64) quantity {
 	return quantity{title: title, value: func(r *Result) float64 {
-		if n := len(r.Stages); n > 0 && number(r.Stages[n-1]) != nil {
-			return *number(r.Stages[n-1])
+		if n := len(r.Stages); n > 0 {
+			return known(number(r.Stages[n-1]))
 		}
 		return nan
 	}}
@@ -130,7 +129,7 @@ func scientific(x float64) string {
 }
 
 // optimizerStatements say for each method which optimizers reach the optimum on every seed, and what the others lose.
-func optimizerStatements(_ context.Context, f *Findings) (all []report.Statement, err error) {
+func optimizerStatements(f *Findings) (all []report.Statement) {
 	above, lost := f.aboveOptimum()
 	for _, s := range f.subjects() {
 		statement := report.Statement{Title: s.Title()}
@@ -164,7 +163,7 @@ func optimizerStatements(_ context.Context, f *Findings) (all []report.Statement
 		}
 		all = append(all, statement)
 	}
-	return all, nil
+	return all
 }
 
 // writeOptimizers writes a line for each method, optimizer and seed.

@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"calibra/data"
@@ -77,25 +76,21 @@ func (r *Result) replicates(key string) (replicates, without []float64) {
 // differences compares each row of s with the reference in a metric that has losses or
 // replicates, row less reference: nil for the reference and where nothing can be compared.
 // They are computed once.
-func (f *Findings) differences(ctx context.Context, s *subject, reference *row, q quantity) ([]*paired, error) {
+func (f *Findings) differences(s *subject, reference *row, q quantity) []*paired {
 	asked := question{s.encoded, reference.spec, q.key}
 	if known, ok := f.answers[asked]; ok {
-		return data.Each(s.rows, func(r *row) *paired { return known[r.spec] }), nil
+		return data.Each(s.rows, func(r *row) *paired { return known[r.spec] })
 	}
 	out := make([]*paired, len(s.rows))
-	err := work.Parts{N: len(s.rows)}.Do(ctx, func(_ context.Context, i int) (err error) {
+	work.Each(len(s.rows), 1, func(i int) {
 		switch {
 		case s.rows[i].spec == reference.spec:
 		case slices.ContainsFunc(reference.results, func(r *Result) bool { return r.losses(q.key) != nil }):
-			out[i], err = pairedLosses(s.rows[i], reference, q)
+			out[i] = pairedLosses(s.rows[i], reference, q)
 		default:
 			out[i] = pairedReplicates(s.rows[i], reference, q)
 		}
-		return err
 	})
-	if err != nil {
-		return nil, err
-	}
 	adjust(out)
 	if f.answers == nil {
 		f.answers = map[question]map[run.Spec]*paired{}
@@ -104,7 +99,7 @@ func (f *Findings) differences(ctx context.Context, s *subject, reference *row, 
 	for i, r := range s.rows {
 		f.answers[asked][r.spec] = out[i]
 	}
-	return out, nil
+	return out
 }
 
 // common are the results of two rows with the seeds that both have, by ascending seed, so
@@ -121,7 +116,7 @@ func common(a, b *row) (x, y []*Result) {
 
 // pairedLosses compares two methods in a metric of single rows on the test rows of the seeds that both have, nil
 // if there are none.
-func pairedLosses(a, b *row, q quantity) (*paired, error) {
+func pairedLosses(a, b *row, q quantity) *paired {
 	all := testedRows{at: map[testedRow]int{}}
 	var laws []*metrics.Law
 	var seeds []float64
@@ -135,14 +130,14 @@ func pairedLosses(a, b *row, q quantity) (*paired, error) {
 		laws = append(laws, lawBetween(x, y))
 	}
 	if seeds == nil {
-		return nil, nil
+		return nil
 	}
 	ties := metrics.Ties{Law: metrics.SumOfLaws(laws, float64(len(all.a))/float64(all.tests)), Folds: resultsA[0].Spec.Judging.Folds, Groups: all.group, Effective: all.effective(), Seeds: seeds, Tests: all.tests}
 	c, err := ties.Compare(q.tested(), all.a, all.b)
 	if err != nil {
-		return nil, err
+		panic("study: losses that were measured are " + err.Error())
 	}
-	return &paired{Comparison: *c}, nil
+	return &paired{Comparison: *c}
 }
 
 // lawBetween is the law of a difference, nil where neither leaves the classifier as it is, beside which laws are known.

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -16,10 +15,13 @@ import (
 // resultColumns are those of the table of results, in the paper's order, local metrics in both
 // embeddings. The first of each pair is what the paper prints.
 func resultColumns(known bool) []quantity {
-	titled := func(q quantity, title string) quantity { q.title = title; return q }
+	in := func(q quantity, embedding string) quantity {
+		q.title += " " + embedding
+		return q
+	}
 	out := []quantity{
-		titled(ownMetric(metrics.LCE), "LCE own"), titled(ownMetric(metrics.MLCE), "MLCE own"),
-		titled(sharedMetric(metrics.LCE), sharedTitle(metrics.LCE)), titled(sharedMetric(metrics.MLCE), sharedTitle(metrics.MLCE)),
+		in(ownMetric(metrics.LCE), "own"), in(ownMetric(metrics.MLCE), "own"),
+		in(sharedMetric(metrics.LCE), "shared"), in(sharedMetric(metrics.MLCE), "shared"),
 		sharedMetric(metrics.ECCE), sharedMetric(metrics.ECE), sharedMetric(metrics.Accuracy), sharedMetric(metrics.NLL),
 	}
 	if known {
@@ -28,20 +30,12 @@ func resultColumns(known bool) []quantity {
 	return out
 }
 
-// sharedTitle is the head of its column of a metric in the shared embedding.
-func sharedTitle(m metrics.Metric) string {
-	if m.Local() {
-		return m.Title() + " shared"
-	}
-	return m.Title()
-}
-
 // resultsNote explains how they are to be read.
 const resultsNote = "Mean and standard deviation over the seeds. Local metrics are measured in each method's own embedding, as in the paper's tables, and in one embedding shared by all methods (PCA of the standardized features, fitted on the calibration rows), which compares methods and not embeddings. Methods without an embedding of their own have the same number in both."
 
 // Results is the table of all metrics and, where the paper has the data set, the
 // same beside its numbers.
-func Results(_ context.Context, f *Findings) (*report.Section, error) {
+func Results(f *Findings) *report.Section {
 	known := slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil && r.Truth != nil })
 	section := &report.Section{
 		Title: "Results",
@@ -56,7 +50,7 @@ func Results(_ context.Context, f *Findings) (*report.Section, error) {
 	if t := f.besidePaper(); t != nil {
 		section.Tables = append(section.Tables, t)
 	}
-	return section, nil
+	return section
 }
 
 // headsOf are the heads of columns of quantities, with the direction that is better.

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"slices"
 
 	"calibra/data"
@@ -31,7 +30,7 @@ type Study struct {
 	// Files are the numbers that it writes beside its report; nil means results.csv and times.csv.
 	Files []File
 	// Statements sum up its results; nil means the verdicts on its methods.
-	Statements func(context.Context, *Findings) ([]report.Statement, error)
+	Statements func(*Findings) []report.Statement
 	// Facts say how its numbers were made; nil means the facts of a grid.
 	Facts func(*Findings) []report.Fact
 }

@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -155,12 +154,8 @@ func (s Sweep) places() ([]int, error) {
 const heldOutNote = "the mean NLL over the seeds on validation rows, a stratified fifth of the calibration rows, after a fit to the other four fifths; the test rows have no part in it. The test figures are of a second fit, to all calibration rows"
 
 // validation is the NLL that settings are chosen by.
-var validation = quantity{metric: metrics.NLL, key: "validation_nll", title: "validation NLL", value: func(r *Result) float64 {
-	if r.HeldOut == nil {
-		return nan
-	}
-	return *r.HeldOut
-}}
+var validation = quantity{metric: metrics.NLL, key: "validation_nll", title: "validation NLL",
+	value: func(r *Result) float64 { return known(r.HeldOut) }}
 
 // fitSeconds is what a fit took, without that to four fifths of the rows.
 var fitSeconds = quantity{title: "fit seconds", unranked: true, value: func(r *Result) float64 { return r.Fit }}
@@ -207,7 +202,7 @@ type Choice struct {
 }
 
 // Choices are the choices for each data set.
-func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
+func (f *Findings) Choices() (all []Choice) {
 	for _, s := range f.chosenFirst() {
 		tried := slices.DeleteFunc(slices.Clone(s.rows), func(r *row) bool { return math.IsInf(r.validated(), 1) || r.spec.Method == verdict.Classifier })
 		if len(tried) == 0 {
@@ -215,24 +210,16 @@ func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
 		}
 		best := tried[0]
 		c := Choice{Data: s.origin.Name, Method: best.spec.Method, Settings: f.chosen(best), Validation: best.validated(), seeds: best.spread(validation), Seconds: best.spread(fitSeconds).Mean, Of: len(tried), title: s.Title(), words: f.worded(best)}
-		if c.Test, c.Interval, err = best.mean(ctx); err != nil {
-			return nil, err
-		}
+		c.Test, c.Interval = best.mean()
 		if len(tried) > 1 {
-			d, err := pairedLosses(best, tried[1], sharedMetric(metrics.NLL))
-			if err != nil {
-				return nil, err
-			}
-			if d != nil {
+			if d := pairedLosses(best, tried[1], sharedMetric(metrics.NLL)); d != nil {
 				c.Second, c.Difference = f.worded(tried[1]), verdict.NewDifference(d.Comparison, d.PValue)
 			}
 		}
 		if nc := slices.IndexFunc(s.rows, func(r *row) bool { return r.spec.Method == verdict.Classifier }); nc >= 0 {
 			both := *s
 			both.rows = []*row{s.rows[nc], best}
-			if c.Verdict, err = f.verdict(ctx, &both); err != nil {
-				return nil, err
-			}
+			c.Verdict = f.verdict(&both)
 		}
 		for _, field := range f.Study.Vary {
 			if side := sideOf(field, best, tried); side != "" {
@@ -240,13 +227,11 @@ func (f *Findings) Choices(ctx context.Context) (all []Choice, err error) {
 			}
 		}
 		if in := f.Inputs[s.origin]; in != "" && (c.Verdict == nil || c.Verdict.Say == verdict.Use || c.Verdict.Say == verdict.CannotTell) {
-			spec := best.results[0].Spec
-			spec.Catalog = best.spec.Catalog
-			c.Commands = Commands(in, spec, best.results[0].Features)
+			c.Commands = best.commands(in)
 		}
 		all = append(all, c)
 	}
-	return all, nil
+	return all
 }
 
 // chosen are the row's values of what the sweep varies.
@@ -333,16 +318,16 @@ func (f *Findings) overAll() string {
 }
 
 // mean is the NLL of the row's test rows over its seeds with its 95 % interval: that of the difference to a loss of 0.
-func (r *row) mean(ctx context.Context) (float64, metrics.Interval, error) {
+func (r *row) mean() (float64, metrics.Interval) {
 	nll := sharedMetric(metrics.NLL)
 	none := &row{results: data.Each(r.results, func(x *Result) *Result {
 		return &Result{Spec: x.Spec, Shared: map[string]float64{nll.key: 0}, Losses: make([]float32, len(x.Losses)), Rows: x.Rows}
 	})}
-	p, err := pairedLosses(r, none, nll)
-	if p == nil || err != nil {
-		return r.spread(nll).Mean, metrics.Interval{Low: nan, High: nan}, err
+	p := pairedLosses(r, none, nll)
+	if p == nil {
+		return r.spread(nll).Mean, metrics.Interval{Low: nan, High: nan}
 	}
-	return p.Difference, p.Interval, nil
+	return p.Difference, p.Interval
 }
 
 // Lines say the choice: what to do beside the classifier, what was chosen, and how sure that is.
@@ -365,11 +350,8 @@ func (c Choice) Lines() (lines []string) {
 }
 
 // chosenStatements are the choices as a page shows them.
-func chosenStatements(ctx context.Context, f *Findings) ([]report.Statement, error) {
-	choices, err := f.Choices(ctx)
-	if err != nil {
-		return nil, err
-	}
+func chosenStatements(f *Findings) []report.Statement {
+	choices := f.Choices()
 	said := data.Each(choices, func(c Choice) report.Statement {
 		s := report.Statement{Lines: c.Lines(), Commands: c.Commands}
 		if len(choices) > 1 {
@@ -380,29 +362,29 @@ func chosenStatements(ctx context.Context, f *Findings) ([]report.Statement, err
 	if over := f.overAll(); over != "" {
 		said = append(said, report.Statement{Lines: []string{over}})
 	}
-	return said, nil
+	return said
 }
 
 // validationSection is what was chosen, and by what.
 func validationSection(swept []Swept) View {
-	return func(_ context.Context, f *Findings) (*report.Section, error) {
+	return func(f *Findings) *report.Section {
 		return &report.Section{
 			Title: "Chosen on validation rows", Note: "Settings are chosen by " + heldOutNote + ".",
 			Tables:  []*report.Table{f.settings("Settings by their NLL on validation rows, mean and standard deviation over the seeds; the chosen first.", validation, fitSeconds), f.marginalTable("NLL on validation rows and cost of a fit for each value, the other settings averaged.", swept, validation, fitSeconds)},
 			Figures: f.marginalFigures("validation", swept, validation),
-		}, nil
+		}
 	}
 }
 
 // testSection is what the settings reach on rows that they were not chosen on.
 func testSection(swept []Swept) View {
-	return func(_ context.Context, f *Findings) (*report.Section, error) {
+	return func(f *Findings) *report.Section {
 		shown := append([]quantity{sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy), sharedMetric(metrics.ECE), sharedMetric(metrics.LCE)}, f.others()...)
 		return &report.Section{
 			Title: "On test rows", Note: "The settings on rows that had no part in the choice, in the order of the table above. Do not choose by these numbers: they come from the test rows.",
 			Tables:  []*report.Table{f.settings("The same settings on test rows.", shown...), f.marginalTable("NLL on test rows for each value, the other settings averaged.", swept, sharedMetric(metrics.NLL))},
 			Figures: f.marginalFigures("test", swept, sharedMetric(metrics.NLL)),
-		}, nil
+		}
 	}
 }
 
@@ -482,12 +464,7 @@ func (f *Findings) marginalFigures(name string, swept []Swept, q quantity) (all 
 			at, log := key.axis()
 			panel := report.LinePanel{Title: key.Key, X: key.Key, Y: q.title, Log: log, Places: map[float64]string{}}
 			for _, m := range s.marginals(key) {
-				k := slices.IndexFunc(panel.Series, func(line report.Series) bool { return line.Name == f.Settings.Catalog.Title(m.method) })
-				if k < 0 {
-					k = len(panel.Series)
-					panel.Series = append(panel.Series, report.Series{Name: f.Settings.Catalog.Title(m.method), Ours: m.method == tableOrder[0], Style: style(f.Settings.Catalog, m.method)})
-				}
-				line, x, v := &panel.Series[k], at[m.value], m.spread(q)
+				line, x, v := lineOf(&panel.Series, f.Settings.Catalog, m.method), at[m.value], m.spread(q)
 				panel.Places[x] = m.value
 				line.X, line.Mean, line.SD = append(line.X, x), append(line.Mean, v.Mean), append(line.SD, v.SD)
 			}

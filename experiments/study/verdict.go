@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -46,13 +45,10 @@ var errorRate = quantity{metric: metrics.Accuracy, key: "errors", title: "errors
 
 // Verdicts name the method to use on each data set. They are of the rows that are fitted to all
 // calibration rows.
-func (f *Findings) Verdicts(ctx context.Context) (all []*verdict.Verdict, err error) {
+func (f *Findings) Verdicts() (all []*verdict.Verdict) {
 	subjects := f.subjects()
 	for _, s := range subjects {
-		v, err := f.verdict(ctx, s)
-		if err != nil {
-			return nil, err
-		}
+		v := f.verdict(s)
 		if v == nil {
 			continue
 		}
@@ -61,19 +57,16 @@ func (f *Findings) Verdicts(ctx context.Context) (all []*verdict.Verdict, err er
 		}
 		all = append(all, v)
 	}
-	return all, nil
+	return all
 }
 
 // verdictStatements are the verdicts as a page shows them.
-func verdictStatements(ctx context.Context, f *Findings) ([]report.Statement, error) {
-	all, err := f.Verdicts(ctx)
-	return data.Each(all, report.Stated), err
-}
+func verdictStatements(f *Findings) []report.Statement { return data.Each(f.Verdicts(), report.Stated) }
 
 // verdict is nil where no row has a result.
-func (f *Findings) verdict(ctx context.Context, s *subject) (*verdict.Verdict, error) {
+func (f *Findings) verdict(s *subject) *verdict.Verdict {
 	if shifted := f.Shifted[s.origin]; shifted != nil {
-		return shifted, nil
+		return shifted
 	}
 	candidates, rows := f.candidates(s)
 	classifier := -1
@@ -82,19 +75,17 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*verdict.Verdict, e
 			classifier = k
 		}
 	}
-	v, err := verdict.Judge(s.largest().counted(), candidates, classifier, func(m metrics.Metric, reference int) ([]*verdict.Difference, error) {
+	differences := func(m metrics.Metric, reference int) []*verdict.Difference {
 		q := sharedMetric(m)
 		if m == metrics.Accuracy {
 			q = errorRate
 		}
-		all, err := f.differences(ctx, s, s.rows[rows[reference]], q)
-		if err != nil {
-			return nil, err
-		}
-		return told(data.Each(rows, func(i int) *paired { return all[i] })), nil
-	})
-	if v == nil || err != nil {
-		return nil, err
+		all := f.differences(s, s.rows[rows[reference]], q)
+		return told(data.Each(rows, func(i int) *paired { return all[i] }))
+	}
+	v := verdict.Judge(s.largest().counted(), candidates, classifier, differences)
+	if v == nil {
+		return nil
 	}
 	v.Notes = f.Notes
 	v.Locate(f.Where[s.origin])
@@ -105,12 +96,9 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*verdict.Verdict, e
 	case in == "":
 	case s.origin.HoldsFeatures() && f.Settings.Folds == 0 && CrossFit(v, in, r.CalibrationRows+r.ValidationRows+r.TestRows):
 	case at >= 0 && v.Say != verdict.CheckRows:
-		best := s.rows[rows[at]]
-		spec := best.results[0].Spec
-		spec.Catalog = best.spec.Catalog
-		v.Commands = Commands(in, spec, best.results[0].Features)
+		v.Commands = s.rows[rows[at]].commands(in)
 	}
-	return v, nil
+	return v
 }
 
 // candidates are what the verdict chooses among, and which rows of the subject they are.
@@ -221,6 +209,13 @@ func Commands(in string, spec run.Spec, features int) []string {
 	return []string{fit + " --out " + out, Apply(in, out)}
 }
 
+// commands are those of the row's first seed.
+func (r *row) commands(in string) []string {
+	spec := r.results[0].Spec
+	spec.Catalog = r.spec.Catalog
+	return Commands(in, spec, r.results[0].Features)
+}
+
 // CrossFit gives a verdict that cannot tell by its test rows the command that judges methods on all labelled rows of the file in, so
 // many, where these can ([verdict.Verdict.Share]). It reports whether it did.
 func CrossFit(v *verdict.Verdict, in string, rows int) bool {
@@ -246,7 +241,7 @@ type Weighed struct {
 
 // Weigh is the verdict on runs that were judged on the same test rows. The first of them that leaves the classifier as it is counts as
 // that.
-func Weigh(runs []Weighed) (*verdict.Verdict, error) {
+func Weigh(runs []Weighed) *verdict.Verdict {
 	var candidates []verdict.Candidate
 	losses := map[metrics.Metric][][]float64{}
 	for _, r := range runs {
@@ -264,22 +259,24 @@ func Weigh(runs []Weighed) (*verdict.Verdict, error) {
 	}
 	classifier := slices.IndexFunc(runs, func(r Weighed) bool { return r.Spec.Method == verdict.Classifier })
 	laws := map[[2]int]*metrics.Law{} // each is asked for again and again
-	law := func(i, reference int) (l *metrics.Law, err error) {
+	law := func(i, reference int) *metrics.Law {
 		pair := [2]int{i, reference}
 		if laws[pair] == nil {
 			p := runs[i].Outcome.Predictions
 			s := metrics.Settings{Rows: p.Counting(), Soft: p.Soft}
-			if l, err = metrics.NewLaw(p.LogProbs, runs[reference].Outcome.Predictions.LogProbs, p.Labels, s); err != nil {
-				return nil, err
+			l, err := metrics.NewLaw(p.LogProbs, runs[reference].Outcome.Predictions.LogProbs, p.Labels, s)
+			if err != nil {
+				panic("study: predictions that were measured: " + err.Error())
 			}
 			laws[pair], laws[[2]int{reference, i}] = l, l.Swapped()
 		}
-		return laws[pair], nil
+		return laws[pair]
 	}
 	first := runs[0].Outcome.Metrics
-	return verdict.Judge(len(first.Wrong), candidates, classifier, func(m metrics.Metric, reference int) ([]*verdict.Difference, error) {
+	differences := func(m metrics.Metric, reference int) []*verdict.Difference {
 		return verdict.InPairs(m, losses[m], metrics.Ties{Effective: first.Effective}, law, reference)
-	})
+	}
+	return verdict.Judge(len(first.Wrong), candidates, classifier, differences)
 }
 
 // told are differences as a verdict lists them.
@@ -293,16 +290,13 @@ func told(family []*paired) []*verdict.Difference {
 }
 
 // forests are the verdicts as figures.
-func forests(ctx context.Context, f *Findings) (*report.Section, error) {
+func forests(f *Findings) *report.Section {
 	section := &report.Section{
 		Title: "Differences to the lowest NLL",
 		Note:  "A dot is the difference between a method and the method of lowest NLL on the same test rows. Its bar is the 95 % interval of a paired t test over rows and seeds. Above 0 a method is worse, below 0 better; a bar that reaches 0 shows no significant difference.",
 	}
 	for _, s := range f.subjects() {
-		v, err := f.verdict(ctx, s)
-		if err != nil {
-			return nil, err
-		}
+		v := f.verdict(s)
 		if v == nil || len(v.Methods) < 2 {
 			continue
 		}
@@ -311,7 +305,7 @@ func forests(ctx context.Context, f *Findings) (*report.Section, error) {
 		}
 	}
 	if section.Figures == nil {
-		return nil, nil
+		return nil
 	}
-	return section, nil
+	return section
 }

@@ -1,32 +1,29 @@
 package study
 
 import (
-	"context"
 	"fmt"
 
 	"calibra/experiments/report"
 )
 
-// View is one part of a study's report. It returns nil where the findings have
-// nothing for it. If ctx is cancelled, one that takes long stops, and its error wraps
-// ctx.Err().
-type View func(context.Context, *Findings) (*report.Section, error)
+// View is one part of a study's report; nil where the findings have nothing for it.
+type View func(*Findings) *report.Section
 
 // figures is a view of figures: those that draw makes of each subject, none where it has nothing to show.
 func figures(title, note string, draw func(*Findings, *subject) []*report.Drawing) View {
-	return func(_ context.Context, f *Findings) (*report.Section, error) {
+	return func(f *Findings) *report.Section {
 		section := &report.Section{Title: title, Note: note}
 		for _, s := range f.subjects() {
 			section.Figures = append(section.Figures, draw(f, s)...)
 		}
-		return section, nil
+		return section
 	}
 }
 
 // tables is a view of tables.
 func tables(title, note string, list func(*Findings) []*report.Table) View {
-	return func(_ context.Context, f *Findings) (*report.Section, error) {
-		return &report.Section{Title: title, Note: note, Tables: list(f)}, nil
+	return func(f *Findings) *report.Section {
+		return &report.Section{Title: title, Note: note, Tables: list(f)}
 	}
 }
 

@@ -23,7 +23,7 @@ var judgedMetrics = []metrics.Metric{metrics.TopECE, metrics.LCE}
 
 // JudgeCorrections weighs predictions as they are, of an NLL and an accuracy on so many rows, against corrections of them, by the
 // losses of the rows that no correction was fitted to; g is nil where these were not measured.
-func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*Verdict, error) {
+func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) *Verdict {
 	candidates := []Candidate{{Name: Corrections[0], Title: "the predictions as they are", NLL: nll, Accuracy: accuracy}}
 	losses, ties := [][]float64{nil}, metrics.Ties{}
 	if g != nil {
@@ -36,25 +36,25 @@ func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) (*V
 			candidates = append(candidates, Candidate{Name: Corrections[2], Title: "a correction by the predictions and the latent space", NLL: nll - g.NLL.Total.Value, Accuracy: math.NaN(), Effort: 2, Unasked: true, Events: g.Events[2]})
 		}
 	}
-	v, err := Judge(rows, candidates, 0, func(m metrics.Metric, reference int) ([]*Difference, error) {
+	v := Judge(rows, candidates, 0, func(m metrics.Metric, reference int) []*Difference {
 		if m != metrics.NLL {
-			return make([]*Difference, len(candidates)), nil
+			return make([]*Difference, len(candidates))
 		}
 		return InPairs(m, losses, ties, g.Law, reference)
 	})
 	if v != nil && v.Say == Use && v.Method == Corrections[2] {
 		v.Cause = Region
 	}
-	return v, err
+	return v
 }
 
 // JudgeDiagnosis compares the predictions of a diagnosis with corrections of them, and says what is wrong. It makes d.Found agree:
 // d.Found says so if a correction helps and no region is wrong by itself, and never says "alike" if a correction by the latent space
 // helps. fitted is the verdict on methods fitted to calibration rows, nil without.
-func JudgeDiagnosis(d *diagnosis.Diagnosis, fitted *Verdict) (*Verdict, error) {
-	v, err := JudgeCorrections(d.Rows, d.NLL, d.Accuracy, d.Recoverable)
-	if v == nil || err != nil {
-		return v, err
+func JudgeDiagnosis(d *diagnosis.Diagnosis, fitted *Verdict) *Verdict {
+	v := JudgeCorrections(d.Rows, d.NLL, d.Accuracy, d.Recoverable)
+	if v == nil {
+		return nil
 	}
 	switch {
 	case v.Say == Use && d.Kind == diagnosis.NoError && len(d.Wrong()) == 0:
@@ -68,7 +68,7 @@ func JudgeDiagnosis(d *diagnosis.Diagnosis, fitted *Verdict) (*Verdict, error) {
 	v.place(d)
 	found := data.Each(strings.Split(d.Found, "\n"), func(line string) string { return strings.ToUpper(line[:1]) + line[1:] + "." })
 	v.Why = append(found, v.Why[:min(len(v.Why), max(1, mostWhy-len(found)))]...)
-	return v, nil
+	return v
 }
 
 // place takes the cause of what is wrong, and where it is, from a diagnosis.
@@ -97,10 +97,10 @@ func (v *Verdict) Locate(d *diagnosis.Diagnosis) {
 // JudgeEvaluation weighs predictions against corrections of them, which were not measured for a reason, "" where they were, and says
 // whether they are calibrated: by the noise floors of ECE and LCE, as far as those were measured. fitted is the verdict on methods
 // fitted to calibration rows, nil without.
-func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) (*Verdict, error) {
-	v, err := JudgeCorrections(r.Rows, r.Values[metrics.NLL], r.Values[metrics.Accuracy], r.Recovered)
-	if v == nil || err != nil {
-		return v, err
+func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) *Verdict {
+	v := JudgeCorrections(r.Rows, r.Values[metrics.NLL], r.Values[metrics.Accuracy], r.Recovered)
+	if v == nil {
+		return nil
 	}
 	if v = cmp.Or(fitted, v); v != fitted && r.Recovered == nil {
 		v.unmeasured(reason)
@@ -108,7 +108,7 @@ func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) (*Verdic
 	if floors := v.calibrated(r); floors != "" {
 		v.first(floors)
 	}
-	return v, nil
+	return v
 }
 
 // unmeasured says that no correction was measured, and why.

@@ -35,22 +35,21 @@ func (d *Difference) MarshalJSON() ([]byte, error) {
 	}{d.Value, known(d.Low), known(d.High), d.P})
 }
 
-// InPairs are the differences of methods in a metric, by their losses of the same rows, so tied, to one of them, with p by Holm.
-func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties, law func(i, reference int) (*metrics.Law, error), reference int) ([]*Difference, error) {
+// InPairs are the differences of methods in a metric, by their losses of the same rows, so tied, to one of them, with
+// p by Holm. It panics where losses are not finite or not of the same rows.
+func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties,
+	law func(i, reference int) *metrics.Law, reference int) []*Difference {
 	out, p := make([]*Difference, len(losses)), []float64{}
 	for i := range losses {
 		if i == reference {
 			continue
 		}
-		var err error
 		if ties.Law = nil; m == metrics.NLL {
-			if ties.Law, err = law(i, reference); err != nil {
-				return nil, err
-			}
+			ties.Law = law(i, reference)
 		}
 		c, err := ties.Compare(m, losses[i], losses[reference])
 		if err != nil {
-			return nil, err
+			panic("verdict: " + err.Error())
 		}
 		out[i], p = NewDifference(*c, c.PValue), append(p, c.PValue)
 	}
@@ -60,7 +59,7 @@ func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties, law func(i
 			out[i].P, holm = holm[0], holm[1:]
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Told reports whether the difference is more than chance at 5 %.

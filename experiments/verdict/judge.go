@@ -20,16 +20,18 @@ const (
 	worthShare = .02
 )
 
+// Differences are those of all candidates to one of them, in NLL or in the share of wrong rows; nil if they are not known.
+type Differences func(m metrics.Metric, reference int) []*Difference
+
 // Judge compares the candidates; classifier is the place of the classifier as it
-// is, −1 if there is none, and rows is the number of rows that all were tested on. differences gives the differences of all
-// candidates to one of them, in NLL or in the share of wrong rows; nil if they are not known. Without
-// a candidate that has an NLL the verdict is nil.
+// is, −1 if there is none, and rows is the number of rows that all were tested on. Without a candidate that has an NLL
+// the verdict is nil.
 //
 // A method is to be used if it lowers the NLL by more than chance (Holm over all methods, 5 %) and by an amount that matters.
 // Among those that do not differ significantly from the lowest it is the simplest; a method that costs accuracy is chosen only if
 // there is no other. If no method qualifies, the classifier is left as it is if no interval leaves a gain that is worth
 // more rows, or if every method that leaves as much tends to harm.
-func Judge(rows int, candidates []Candidate, classifier int, differences func(m metrics.Metric, reference int) ([]*Difference, error)) (*Verdict, error) {
+func Judge(rows int, candidates []Candidate, classifier int, differences Differences) *Verdict {
 	lowest := -1
 	for i, c := range candidates {
 		if !math.IsNaN(c.NLL) && (lowest < 0 || c.NLL < candidates[lowest].NLL) {
@@ -37,39 +39,34 @@ func Judge(rows int, candidates []Candidate, classifier int, differences func(m 
 		}
 	}
 	if lowest < 0 {
-		return nil, nil
+		return nil
 	}
-	judged, err := judgedBy(candidates, lowest, classifier, differences)
-	if err != nil {
-		return nil, err
-	}
+	judged := judgedBy(candidates, lowest, classifier, differences)
 	nan := math.NaN()
 	v := &Verdict{Rows: rows, Method: Classifier, Difference: nan, Low: nan, High: nan, P: nan, Avoid: []string{}, AsGood: []string{}, Why: []string{}}
 	v.Methods = slices.DeleteFunc(slices.Clone(judged), func(j *Judged) bool { return math.IsNaN(j.NLL) })
 	slices.SortStableFunc(v.Methods, func(a, b *Judged) int { return cmp.Compare(a.NLL, b.NLL) })
 	// alike are the methods whose NLL differs from that of one by no more than chance, the simplest first.
-	alike := func(one *Judged) (same []*Judged, err error) {
-		to, err := differences(metrics.NLL, slices.Index(judged, one))
-		for i, d := range to {
+	alike := func(one *Judged) (same []*Judged) {
+		for i, d := range differences(metrics.NLL, slices.Index(judged, one)) {
 			if d != nil && !d.Told() && judged[i] != one {
 				same = append(same, judged[i])
 			}
 		}
 		slices.SortStableFunc(same, func(a, b *Judged) int { return cmp.Compare(a.Effort, b.Effort) })
-		return same, err
+		return same
 	}
 	if classifier < 0 || math.IsNaN(candidates[classifier].NLL) {
-		same, err := alike(judged[lowest])
-		v.withoutClassifier(same)
-		return v, err
+		v.withoutClassifier(alike(judged[lowest]))
+		return v
 	}
-	err = v.decide(judged[classifier], alike)
+	v.decide(judged[classifier], alike)
 	v.Cause = map[Say]Cause{Use: Overall, Leave: NoCause, DoNotUse: TheMethod, CannotTell: FewRows}[v.Say]
-	return v, err
+	return v
 }
 
 // judgedBy are the candidates with their differences to the lowest and to the classifier.
-func judgedBy(candidates []Candidate, lowest, classifier int, differences func(m metrics.Metric, reference int) ([]*Difference, error)) ([]*Judged, error) {
+func judgedBy(candidates []Candidate, lowest, classifier int, differences Differences) []*Judged {
 	judged := make([]*Judged, len(candidates))
 	for i, c := range candidates {
 		judged[i] = &Judged{Candidate: c}
@@ -87,15 +84,11 @@ func judgedBy(candidates []Candidate, lowest, classifier int, differences func(m
 		if to.reference < 0 {
 			continue
 		}
-		all, err := differences(to.metric, to.reference)
-		if err != nil {
-			return nil, err
-		}
-		for i, d := range all {
+		for i, d := range differences(to.metric, to.reference) {
 			*to.field(judged[i]) = d
 		}
 	}
-	return judged, nil
+	return judged
 }
 
 // withoutClassifier is the verdict where nobody knows what calibration gains. The methods are as good as the lowest.
@@ -112,7 +105,7 @@ func (v *Verdict) because(format string, args ...any) {
 }
 
 // decide chooses what to say beside the classifier.
-func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) error {
+func (v *Verdict) decide(nc *Judged, alike func(*Judged) []*Judged) {
 	var better, slight, open, harmful, worse, scarce []*Judged
 	for _, j := range v.Methods {
 		d := j.ToClassifier
@@ -133,15 +126,11 @@ func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) err
 		}
 	}
 	v.Avoid = names(worse)
-	same, err := alike(v.Methods[0])
-	if err != nil {
-		return err
-	}
-	v.AsGood = names(same)
+	v.AsGood = names(alike(v.Methods[0]))
 	asked := func(j *Judged) bool { return !j.Unasked }
 	switch {
 	case better != nil:
-		err = v.use(nc, better, alike)
+		v.use(nc, better, alike)
 	case worse != nil && !slices.ContainsFunc(slices.Concat(slight, open), asked):
 		v.Say = DoNotUse
 		v.of(worse[0])
@@ -166,7 +155,6 @@ func (v *Verdict) decide(nc *Judged, alike func(*Judged) ([]*Judged, error)) err
 	if v.Say != DoNotUse && worse != nil {
 		v.Why = append(v.Why[:min(len(v.Why), mostWhy-1)], doNotUse(worse))
 	}
-	return err
 }
 
 // few is whether the test rows have too few events to tell the method from the classifier.
@@ -225,18 +213,14 @@ func (v *Verdict) of(j *Judged) {
 }
 
 // use says which of the better methods to use.
-func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judged, error)) error {
+func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) []*Judged) {
 	costs := func(j *Judged) bool { return j.ErrorsTo.Told() && j.ErrorsTo.Value > 0 }
 	free := slices.DeleteFunc(slices.Clone(better), costs)
 	if len(free) == 0 {
 		free = better
 	}
 	first := free[0]
-	same, err := alike(first)
-	if err != nil {
-		return err
-	}
-	same = slices.DeleteFunc(same, func(j *Judged) bool { return j == nc || costs(j) && !costs(first) })
+	same := slices.DeleteFunc(alike(first), func(j *Judged) bool { return j == nc || costs(j) && !costs(first) })
 	use := first
 	for _, j := range same {
 		if slices.Contains(free, j) && j.Effort < use.Effort {
@@ -279,7 +263,6 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) ([]*Judg
 		v.because("%s", use.Cost)
 	}
 	v.fold()
-	return nil
 }
 
 // fold makes the last lines one where they are too many.
