@@ -135,15 +135,12 @@ func (a *account) of(sets ...*tested) *accounted {
 // correct fits a correction to some rows and applies it to them.
 func (a *account) correct(log *mat.Dense, rows []int) error {
 	here := checked.RowsOf(log, rows)
-	y := targets(a.Sample, rows, places(a.Sample, a.embedding))
-	correction, err := Shrunk{}.Fit(a.ctx, here, nil, y, a.rng)
+	y := &targets{a.Sample, rows, places(a.Sample, a.embedding)}
+	correction, err := correct(a.ctx, here, nil, y, a.rng)
 	if err != nil {
 		return err
 	}
-	corrected, err := correction.Apply(here, nil)
-	if err != nil {
-		return err
-	}
+	corrected := correction.apply(here, nil)
 	for at, i := range rows {
 		row := corrected.RawRowView(at)
 		floats.AddConst(-floats.LogSumExp(row), row)
