@@ -92,13 +92,8 @@ type accounted struct {
 	gap []float64 // N×(C+1), the mean gaps that the corrections left in their sets
 }
 
-// Hit is whether row i was of class c, so far as its set's gap is not counted.
-func (l *accounted) Hit(i, c int) float64 {
-	return l.Sample.Hit(i, c) + l.gap[i*(l.Classes+1)+c]
-}
-
 // tested is a set under the corrected predictions.
-func (l *accounted) tested(g *tested) *tested { return countOf(l, l.Classes, g.rows, g.from) }
+func (l *accounted) tested(g *tested) *tested { return count(l.Sample, g.rows, g.from, l.gap) }
 
 // of is what is left once the predictions of some sets are corrected, by a shrunk multinomial correction and then by the gap of
 // each class.
@@ -121,7 +116,7 @@ func (a *account) of(sets ...*tested) *accounted {
 	for range accounting {
 		for _, g := range sets {
 			rows := g.extent()
-			all := countOf(left, s.Classes, rows, 0)
+			all := count(s, rows, 0, left.gap)
 			for _, i := range rows {
 				for c := range wide {
 					left.gap[i*wide+c] += all.gap(c)

@@ -262,15 +262,12 @@ func (d *design) fill(lo, hi int) {
 	}
 }
 
-// each calls do for each row, at its place in the block, and done for each block, which begins with row lo.
-func (d *design) each(theta []float64, do func(i, at int), done func(lo, rows int)) {
+// each calls do for each block, of so many rows from lo on.
+func (d *design) each(theta []float64, do func(lo, rows int)) {
 	for lo := 0; lo < d.rows; lo += designRows {
 		hi := min(lo+designRows, d.rows)
 		d.block(theta, lo, hi)
-		for i := lo; i < hi; i++ {
-			do(i, i-lo)
-		}
-		done(lo, hi-lo)
+		do(lo, hi-lo)
 	}
 }
 
@@ -303,19 +300,25 @@ func (d *design) loss(theta []float64) float64 {
 	}
 	p := make([]float64, d.classes)
 	var sum float64
-	d.each(theta, func(i, at int) {
-		d.row(p, i, at)
-		for c := range p {
-			p[c] = max(p[c], checked.LeastLogProb)
+	d.each(theta, func(lo, rows int) {
+		for at := range rows {
+			d.row(p, lo+at, at)
+			for c := range p {
+				p[c] = max(p[c], checked.LeastLogProb)
+			}
+			sum -= d.y.weight(lo+at) * d.y.dot(p, lo+at)
 		}
-		sum -= d.y.weight(i) * d.y.dot(p, i)
-	}, func(int, int) {})
+	})
 	return sum / d.total
 }
 
 func (d *design) logProbs(theta []float64) *mat.Dense {
 	out := mat.NewDense(d.rows, d.classes, nil)
-	d.each(theta, func(i, at int) { d.row(out.RawRowView(i), i, at) }, func(int, int) {})
+	d.each(theta, func(lo, rows int) {
+		for at := range rows {
+			d.row(out.RawRowView(lo+at), lo+at, at)
+		}
+	})
 	return out
 }
 
@@ -329,13 +332,14 @@ func (d *design) gradient(theta, grad []float64) float64 {
 	}
 	clear(grad)
 	var sum float64
-	d.each(theta, func(i, at int) {
-		g := d.slopes[at*k:][:c]
-		floats.AddConst(-d.shift(g, i, at), g)
-		d.likelihood[at] = d.y.dot(g, i)
-		d.slopes[at*k+c] = 0
-	}, func(lo, rows int) {
+	d.each(theta, func(lo, rows int) {
 		slopes, sums := d.slopes[:rows*k], d.sums[:rows]
+		for at := range rows {
+			g := slopes[at*k:][:c]
+			floats.AddConst(-d.shift(g, lo+at, at), g)
+			d.likelihood[at] = d.y.dot(g, lo+at)
+			slopes[at*k+c] = 0
+		}
 		blas.ExpNegative(slopes, slopes)
 		for at := range sums {
 			g := slopes[at*k : (at+1)*k]
@@ -403,27 +407,16 @@ func foldsOf(place []int, k int, rng *rand.Rand) []int {
 
 // foldsOfWhole are folds of rows, those of one place in one fold.
 func foldsOfWhole(place []int, k int, rng *rand.Rand) []int {
-	number := map[int]int{}
-	for _, p := range place {
-		if _, known := number[p]; !known {
-			number[p] = len(number)
-		}
-	}
-	of := folds(len(number), k, rng)
-	fold := make([]int, len(place))
-	for i, p := range place {
-		fold[i] = of[number[p]]
-	}
-	return fold
+	number := checked.Numbered(len(place), func(i int) int { return place[i] })
+	return checked.Pick(folds(slices.Max(number)+1, k, rng), number)
 }
 
 // places are one number for rows whose predictions and features (nil: none) are equal, counted from 0 in the order of the rows.
 // Labels play no part: folds that were told by them would part the classes of one place.
 func places(s *checked.Sample, features mat.Matrix) []int {
-	seen, place := map[[sha256.Size]byte]int{}, make([]int, s.N)
 	buffer := bufferOf(features)
 	var row []byte
-	for i := range place {
+	return checked.Numbered(s.N, func(i int) [sha256.Size]byte {
 		row = row[:0]
 		values := [2][]float64{s.Log.RawRowView(i)}
 		if buffer != nil {
@@ -434,15 +427,8 @@ func places(s *checked.Sample, features mat.Matrix) []int {
 				row = binary.LittleEndian.AppendUint64(row, math.Float64bits(v))
 			}
 		}
-		key := sha256.Sum256(row)
-		at, known := seen[key]
-		if !known {
-			at = len(seen)
-			seen[key] = at
-		}
-		place[i] = at
-	}
-	return place
+		return sha256.Sum256(row)
+	})
 }
 
 // apart are the rows outside fold k, and those in it.
