@@ -159,15 +159,7 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 	}
 	most := max(fewestReplicates, int(decompositionWork/float64(b.N*b.Classes)))
 	replicates, redraws := x.replicates[:min(most, len(x.replicates))], x.redraws[:min(most, len(x.redraws))]
-	found := make([]scores, len(replicates)+len(redraws))
-	err = work.Parts{N: len(found)}.Do(ctx, func(_ context.Context, k int) error {
-		at := k
-		if k >= len(replicates) {
-			at = x.firstRedraw() + k - len(replicates)
-		}
-		found[k] = curves.scores(x.at(at))
-		return nil
-	})
+	found, err := across(ctx, x, len(replicates), len(redraws), func() func(variant) scores { return curves.scores })
 	if err != nil {
 		return nil, fmt.Errorf("metrics: decompose the scores: %w", err)
 	}

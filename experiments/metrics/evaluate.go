@@ -187,11 +187,11 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, rng *r
 	}
 	wider := b.wider()
 	for m := range Metrics {
-		if b.anchors != nil && (m == LCE || m == MLCE) {
-			r.spread(m, nil, x.redraws, wider)
-		} else {
-			r.spread(m, x.replicates, x.redraws, wider)
+		replicates := x.replicates
+		if b.anchors != nil && m.Local() {
+			replicates = nil
 		}
+		r.spread(m, replicates, x.redraws, wider)
 	}
 	if u.Replicates > 0 {
 		for m, i := range b.meanIntervals() {
@@ -237,6 +237,24 @@ func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resa
 		}
 	}
 	return &resamples{v, values[:v.firstPart()], values[v.firstRedraw():]}, nil
+}
+
+// across is what of gives of so many of the resampled rows, and then of so many of the redrawn labels. Each goroutine has an of
+// of its own.
+func across[T any](ctx context.Context, x *resamples, replicates, redraws int, newOf func() func(variant) T) ([]T, error) {
+	found := make([]T, replicates+redraws)
+	err := work.Parts{N: len(found)}.With(ctx, func() func(context.Context, int) error {
+		of := newOf()
+		return func(_ context.Context, k int) error {
+			at := k
+			if k >= replicates {
+				at += x.firstRedraw() - replicates
+			}
+			found[k] = of(x.at(at))
+			return nil
+		}
+	})
+	return found, err
 }
 
 // spread fills in the interval, so many times as wide as the replicates, and the noise floor of a metric, as far as there are replicates and redraws.

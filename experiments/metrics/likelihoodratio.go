@@ -113,10 +113,7 @@ func (f *scaling) redrawn(rng *rand.Rand) float64 {
 	labels := f.redraw(ratioRedraws, rng)
 	falls := make([]float64, len(labels))
 	work.Each(len(labels), 1, func(k int) {
-		sample, b := *f.Sample, *f.binned
-		sample.Truth = checked.Truth{Label: labels[k].all(f.N)}
-		b.Sample = &sample
-		falls[k] = fall(&b)
+		falls[k] = fall(f.under(checked.Truth{Label: labels[k].all(f.N)}))
 	})
 	return tail(fall(f.binned), falls, func(x float64) float64 { return x })
 }
