@@ -101,7 +101,7 @@ func (a *account) of(sets ...*tested) *accounted {
 	log := a.Log
 	for k, g := range sets {
 		if k == 0 {
-			log = bounded(a.Sample)
+			log = a.Bounded()
 		}
 		if err := a.correct(log, g.extent()); err != nil {
 			a.err = cmp.Or(a.err, err)
@@ -160,7 +160,7 @@ func (g *tested) extent() []int {
 
 // gain is what the corrections gain of the log-likelihood.
 func (a *account) gain(left *accounted) float64 {
-	before, _ := lossesOf(a.Sample, bounded(a.Sample))
+	before, _ := lossesOf(a.Sample, a.Bounded())
 	after, _ := lossesOf(a.Sample, left.Log)
 	return a.Mean(difference(before, after)) * float64(a.N)
 }

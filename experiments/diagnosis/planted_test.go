@@ -146,7 +146,8 @@ func TestIntervalsHoldForWrongPredictions(t *testing.T) {
 		for run := range 3 {
 			rng := rand.New(rand.NewPCG(uint64(run), 21))
 			w := l.draw(rng)
-			d, err := diagnosis.Diagnose(t.Context(), w.logProbs, w.labels, w.z, diagnosis.Examination{Redraws: 199, Folds: metrics.None}, rng)
+			e := diagnosis.Examination{Redraws: 199, Folds: metrics.None}
+			d, err := diagnosis.Diagnose(t.Context(), w.logProbs, w.labels, w.z, e, rng)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -73,8 +73,10 @@ const (
 // features; squares and products of the eight of largest variance; the codeword of the row.
 //
 // Each stage learns from what those before made of the rows. Features are nil where the correction is one of the
-// predictions alone. log-probabilities are N×C and finite.
-func correct(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *targets, rng *rand.Rand) (sequence, error) {
+// predictions alone. Log-probabilities are N×C and finite.
+func correct(
+	ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *targets, rng *rand.Rand,
+) (sequence, error) {
 	stages := []functions{ofPrediction}
 	if checked.Given(features) {
 		stages = []functions{linear, products, codewords}
@@ -96,7 +98,9 @@ func correct(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *t
 // fitStage learns W and a on the rows outside each inner fold in turn, along growing σ, until
 // the loss on the folds falls no longer. The correction is the mean of those at the best σ, nil for
 // the identity; each row comes recalibrated by the one that did not see it.
-func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matrix, y *targets, rng *rand.Rand) (best mixture, recalibrated *mat.Dense, err error) {
+func fitStage(
+	ctx context.Context, f functions, l *mat.Dense, features mat.Matrix, y *targets, rng *rand.Rand,
+) (best mixture, recalibrated *mat.Dense, err error) {
 	n, c := l.Dims()
 	fold := foldsOf(checked.Pick(y.place, y.rows), innerFolds, rng)
 	var parts []*innerFold

@@ -93,8 +93,10 @@ type recalibrated struct {
 }
 
 // crossFit recalibrates the rows by so many folds, which hold groups whole (N; nil: none). Features are nil without.
-func crossFit(ctx context.Context, s *checked.Sample, features mat.Matrix, folds int, groups []int, rng *rand.Rand) (*recalibrated, error) {
-	log, place := bounded(s), places(s, features)
+func crossFit(
+	ctx context.Context, s *checked.Sample, features mat.Matrix, folds int, groups []int, rng *rand.Rand,
+) (*recalibrated, error) {
+	log, place := s.Bounded(), places(s, features)
 	var fold []int
 	if groups == nil {
 		fold = foldsOf(place, folds, rng)
@@ -102,8 +104,10 @@ func crossFit(ctx context.Context, s *checked.Sample, features mat.Matrix, folds
 		place, fold = groups, foldsOfWhole(groups, folds, rng)
 	}
 	out := &recalibrated{
-		Recovered: &metrics.Recovered{Families: [2]string{correction, correction}, Ties: metrics.Ties{Groups: groups, Effective: s.Effective()}},
-		global:    mat.NewDense(s.N, s.Classes, nil), local: mat.NewDense(s.N, s.Classes, nil),
+		Recovered: &metrics.Recovered{
+			Families: [2]string{correction, correction}, Ties: metrics.Ties{Groups: groups, Effective: s.Effective()},
+		},
+		global: mat.NewDense(s.N, s.Classes, nil), local: mat.NewDense(s.N, s.Classes, nil),
 	}
 	if !checked.Given(features) {
 		out.Families[1] = ""
@@ -118,7 +122,8 @@ func crossFit(ctx context.Context, s *checked.Sample, features mat.Matrix, folds
 	}
 	var nll, brier [3][]float64
 	var says [3]*checked.Sample
-	for m, p := range []*mat.Dense{log, out.global, out.local} { // of log p as corrections have it, so that one that changes nothing gains 0
+	// of log p as corrections have it, so that one that changes nothing gains 0
+	for m, p := range []*mat.Dense{log, out.global, out.local} {
 		nll[m], brier[m] = lossesOf(s, p)
 		if says[m], err = s.Saying(p); err != nil {
 			return nil, err
@@ -138,7 +143,9 @@ func crossFit(ctx context.Context, s *checked.Sample, features mat.Matrix, folds
 }
 
 // fit writes the recalibrated rows of a fold by what the others say.
-func (x *recalibrated) fit(ctx context.Context, log *mat.Dense, features mat.Matrix, others *targets, held []int, rng *rand.Rand) error {
+func (x *recalibrated) fit(
+	ctx context.Context, log *mat.Dense, features mat.Matrix, others *targets, held []int, rng *rand.Rand,
+) error {
 	seen, here := checked.RowsOf(log, others.rows), checked.RowsOf(log, held)
 	global, err := correct(ctx, seen, nil, others, rng)
 	if err != nil {
@@ -162,19 +169,6 @@ func putRows(dst *mat.Dense, rows []int, x *mat.Dense) {
 	for at, i := range rows {
 		dst.SetRow(i, x.RawRowView(at))
 	}
-}
-
-// bounded is log p, not below LeastLogProb, normalized again.
-func bounded(s *checked.Sample) *mat.Dense {
-	l := mat.NewDense(s.N, s.Classes, nil)
-	for i := range s.N {
-		row := l.RawRowView(i)
-		for c := range row {
-			row[c] = s.LogProb(i, c)
-		}
-		floats.AddConst(-floats.LogSumExp(row), row)
-	}
-	return l
 }
 
 // lossesOf are the NLL and the Brier score of each row under log-probabilities l.

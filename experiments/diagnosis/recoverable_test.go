@@ -101,7 +101,8 @@ func TestRecoverLaws(t *testing.T) {
 		t.Errorf("no local correction gains %+v", r.NLL.Local)
 	}
 	text, err := json.Marshal(r)
-	if err != nil || !strings.Contains(string(text), `"global_family":"shrunk multinomial correction"`) || strings.Contains(string(text), "local_family") {
+	const family = `"global_family":"shrunk multinomial correction"`
+	if err != nil || !strings.Contains(string(text), family) || strings.Contains(string(text), "local_family") {
 		t.Errorf("written as %s, %v", text, err)
 	}
 }

@@ -216,14 +216,17 @@ type resamples struct {
 // resample measures them, as many as r sets, and fills in the uncertainty of metrics from outside.
 func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resamples, error) {
 	v := b.variants(r, rng)
-	values, own := make([]Values, v.count()), make([][]float64, v.count())
+	values, own := make([]Values, v.count()), make([][]float64, len(r.Own)) // of each variant
+	for j := range own {
+		own[j] = make([]float64, v.count())
+	}
 	err := work.Parts{N: v.count()}.Do(ctx, func(_ context.Context, k int) error {
 		as := v.at(k)
 		if k < v.firstPart() || k >= v.firstRedraw() {
 			values[k] = b.global(as)
 		}
-		for _, o := range r.Own {
-			own[k] = append(own[k], b.own(o.Own, as))
+		for j, o := range r.Own {
+			own[j][k] = b.own(o.Own, as)
 		}
 		return nil
 	})
@@ -231,7 +234,7 @@ func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resa
 		return nil, fmt.Errorf("metrics: measure the uncertainty: %w", err)
 	}
 	for j := range r.Own {
-		r.Own[j].spread(v, func(k int) float64 { return own[k][j] })
+		r.Own[j].spread(v, own[j])
 		if o := &r.Own[j]; o.Row != nil && v.firstPart() > 0 {
 			o.Interval = b.ownInterval(o.Own)
 		}
@@ -239,9 +242,11 @@ func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resa
 	return &resamples{v, values[:v.firstPart()], values[v.firstRedraw():]}, nil
 }
 
-// across is what of gives of so many of the resampled rows, and then of so many of the redrawn labels. Each goroutine has an of
-// of its own.
-func across[T any](ctx context.Context, x *resamples, replicates, redraws int, newOf func() func(variant) T) ([]T, error) {
+// across is what of gives of so many of the resampled rows, and then of so many of the redrawn labels. Each goroutine has
+// an of of its own.
+func across[T any](
+	ctx context.Context, x *resamples, replicates, redraws int, newOf func() func(variant) T,
+) ([]T, error) {
 	found := make([]T, replicates+redraws)
 	err := work.Parts{N: len(found)}.With(ctx, func() func(context.Context, int) error {
 		of := newOf()

@@ -131,8 +131,8 @@ func (s *stretch) sigmas() float64 {
 	return 0
 }
 
-// stretches takes segments, the first all rows, through the rows in the order of p_c, and gives σ_c of all rows. of are those that
-// each row is in.
+// stretches takes segments, the first all rows, through the rows in the order of p_c, and gives σ_c of all rows. of are
+// those that each row is in.
 func (b *binned) stretches(c int, of [][]*stretch, segments []*stretch) float64 {
 	for _, s := range segments {
 		s.weight, s.variance, s.sum, s.low, s.high = 0, 0, 0, 0, 0

@@ -140,7 +140,8 @@ func (s Settings) filled() (Settings, error) {
 	case s.SmallBin < NoSmallBin:
 		return s, fmt.Errorf("metrics: settings: small bin of %d rows: want a count, or NoSmallBin", s.SmallBin)
 	case s.Protocol == Formula && s.SmallBin > 0:
-		return s, fmt.Errorf("metrics: settings: the formula protocol skips no bin, so SmallBin %d has no meaning", s.SmallBin)
+		const why = "metrics: settings: the formula protocol skips no bin, so SmallBin %d has no meaning"
+		return s, fmt.Errorf(why, s.SmallBin)
 	}
 	s.Bins, s.Bandwidth = cmp.Or(s.Bins, defaultBins), cmp.Or(s.Bandwidth, defaultBandwidth)
 	switch {
