@@ -68,14 +68,7 @@ func Recover(ctx context.Context, logProbs *mat.Dense, labels []int, features ma
 	if r.Groups != nil && s.Of != nil {
 		r.Groups = checked.Pick(r.Groups, s.Of)
 	}
-	r.Folds = cmp.Or(r.Folds, defaultFolds)
-	if r.Folds < 2 || s.N < 2*r.Folds {
-		return nil, fmt.Errorf("diagnosis: recoverable loss: %d rows in %d folds: want two folds or more of two rows or more", s.N, r.Folds)
-	}
-	if n := len(distinct(r.Groups)); r.Groups != nil && n < r.Folds {
-		return nil, fmt.Errorf("diagnosis: recoverable loss: %d groups in %d folds: want as many groups as folds or more", n, r.Folds)
-	}
-	x, err := crossFit(ctx, s, features, r.Folds, r.Groups, rng)
+	x, err := crossFit(ctx, s, features, cmp.Or(r.Folds, defaultFolds), r.Groups, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +89,14 @@ type recalibrated struct {
 func crossFit(
 	ctx context.Context, s *checked.Sample, features mat.Matrix, folds int, groups []int, rng *rand.Rand,
 ) (*recalibrated, error) {
+	if folds < 2 || s.N < 2*folds {
+		const want = "diagnosis: recoverable loss: %d rows in %d folds: want two folds or more of two rows or more"
+		return nil, fmt.Errorf(want, s.N, folds)
+	}
+	if n := len(distinct(groups)); groups != nil && n < folds {
+		const want = "diagnosis: recoverable loss: %d groups in %d folds: want as many groups as folds or more"
+		return nil, fmt.Errorf(want, n, folds)
+	}
 	log, place := s.Bounded(), places(s, features)
 	var fold []int
 	if groups == nil {
