@@ -147,12 +147,17 @@ func codewords(_ *mat.Dense, features mat.Matrix, rng *rand.Rand) family {
 }
 
 // design is the rows with their functions.
-func (b *basis) design(l *mat.Dense, features mat.Matrix, y *Targets) *design {
+func (b *basis) design(l *mat.Dense, features mat.Matrix, y *targets) *design {
 	n, c := l.Dims()
 	seen := b.of(features)
 	d := &design{basis: b, rows: n, classes: c, width: len(b.unit), l: l, seen: seen, y: y, x: bufferOf(seen)}
 	if y != nil {
-		d.total, d.effective = y.sums()
+		var squares float64
+		for i := range y.rows {
+			d.total += y.weight(i)
+			squares += y.weight(i) * y.weight(i)
+		}
+		d.effective = d.total * d.total / squares
 	}
 	return d
 }

@@ -68,11 +68,7 @@ func (d *describer) region(rows []int) string {
 	}
 	for c, share := range predicted {
 		if share >= worthShare && share >= 1.5*d.share[c] {
-			name := strconv.Itoa(c)
-			if d.ClassNames != nil {
-				name = d.ClassNames[c]
-			}
-			text += fmt.Sprintf("; predicted %s (%.0f %%)", name, 100*share)
+			text += fmt.Sprintf("; predicted %s (%.0f %%)", nameOf(d.ClassNames, c), 100*share)
 		}
 	}
 	return text
@@ -102,13 +98,13 @@ func (d *describer) cut(rows []int) string {
 
 // inWords is conditions in words, feature by feature.
 func (d *describer) inWords(chosen []condition) string {
-	low, high := map[int]float64{}, map[int]float64{}
+	low, high := map[int]string{}, map[int]string{}
 	var order []int
 	for _, k := range chosen {
 		if !slices.Contains(order, k.coordinate) {
 			order = append(order, k.coordinate)
 		}
-		if at := d.cuts.all[k.coordinate].cuts[k.cut]; k.above {
+		if at := short(d.cuts.all[k.coordinate].cuts[k.cut]); k.above {
 			low[k.coordinate] = at
 		} else {
 			high[k.coordinate] = at
@@ -116,17 +112,15 @@ func (d *describer) inWords(chosen []condition) string {
 	}
 	var words []string
 	for _, j := range order {
-		below, hasHigh := high[j]
-		above, hasLow := low[j]
-		name := d.name(d.cuts.all[j].column)
-		switch {
-		case hasLow && hasHigh:
-			words = append(words, fmt.Sprintf("%s < %s < %s", short(above), name, short(below)))
-		case hasLow:
-			words = append(words, fmt.Sprintf("%s > %s", name, short(above)))
-		default:
-			words = append(words, fmt.Sprintf("%s < %s", name, short(below)))
+		text := d.name(d.cuts.all[j].column)
+		if low[j] != "" && high[j] == "" {
+			words = append(words, text+" > "+low[j])
+			continue
 		}
+		if low[j] != "" {
+			text = low[j] + " < " + text
+		}
+		words = append(words, text+" < "+high[j])
 	}
 	return strings.Join(words, ", ")
 }

@@ -30,7 +30,7 @@ type Examination struct {
 	// Groups are N groups of the rows to be audited, 0…G−1, and their G names; nil for none.
 	Groups     []int
 	GroupNames []string
-	Recovery   Recovery   // of which Rows and Soft are those below
+	Folds      int        // of the corrections; 0 means 5, and [metrics.None] leaves them out
 	Rows       []float64  // as [metrics.Settings.Rows]
 	Soft       *mat.Dense // as [metrics.Settings.Soft]
 }
@@ -46,11 +46,10 @@ const (
 // filled is e with its defaults, for so many rows of the input, of which so many count.
 func (e Examination) filled(rows, counted int) (Examination, error) {
 	var err error
-	e.Recovery.Rows, e.Recovery.Soft = e.Rows, e.Soft
 	if e.Search, err = e.Search.filled(); err != nil {
 		return e, err
 	}
-	e.Redraws = cmp.Or(e.Redraws, defaultExamRedraws)
+	e.Redraws, e.Folds = cmp.Or(e.Redraws, defaultExamRedraws), cmp.Or(e.Folds, defaultFolds)
 	switch {
 	case int(level*float64(e.Redraws+1)) < 1:
 		return e, fmt.Errorf("diagnosis: %d redraws cannot show a level of %g: want %d or more", e.Redraws, level, int(math.Ceil(1/level))-1)
@@ -179,8 +178,8 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	if embedding != nil {
 		x.words = x.describer()
 	}
-	if s.N >= FewestRecoverableRows {
-		if x.recovered, err = recalibrate(step("correct", 0), logProbs, labels, embedding, e.Recovery, rng); err != nil {
+	if s.N >= FewestRecoverableRows && e.Folds != metrics.None {
+		if x.recovered, err = crossFit(step("correct", 0), s, x.embedding, e.Folds, nil, rng); err != nil {
 			return nil, err
 		}
 	}

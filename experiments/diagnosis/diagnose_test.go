@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -57,12 +58,10 @@ func newClustered(n int, shift float64, rng *rand.Rand) clustered {
 	return c
 }
 
-// noRecovery leaves the recalibrators out, which take most of the time.
-var noRecovery = diagnosis.Recovery{Folds: 2, Global: diagnosis.Unchanged{}, Local: diagnosis.Unchanged{}}
-
+// diagnose leaves the corrections out, which take most of the time.
 func diagnose(t *testing.T, c clustered, e diagnosis.Examination, seed uint64) *diagnosis.Diagnosis {
 	t.Helper()
-	e.Recovery = noRecovery
+	e.Folds = metrics.None
 	d, err := diagnosis.Diagnose(context.Background(), c.logProbs, c.labels, c.embedding, e, newRand(seed))
 	if err != nil {
 		t.Fatal(err)

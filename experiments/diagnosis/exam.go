@@ -65,7 +65,7 @@ func (x *exam) collect(rng *rand.Rand) error {
 	}
 	x.predicted = x.counted(parted(x.Top, x.Classes), x.Search.Rows, x.Classes)
 	for _, g := range x.predicted {
-		g.name = "predicted " + x.nameOf(int(x.Top[g.rows[0]]))
+		g.name = "predicted " + nameOf(x.ClassNames, int(x.Top[g.rows[0]]))
 	}
 	x.crossed = slices.Concat(x.cross(x.groups, x.predicted), x.cross(x.groups, x.raw), x.cross(x.predicted, x.raw))
 	if x.embedding != nil {
@@ -74,7 +74,7 @@ func (x *exam) collect(rng *rand.Rand) error {
 		k, _ := words.Dims()
 		x.places = x.counted(parted(nearest(x.embedding, words), k), 1, x.Classes)
 	}
-	x.all = count(x.Sample, checked.FirstToLast(x.N), 0)
+	x.all = count(x.Sample, checked.FirstToLast(x.N), 0, nil)
 	return nil
 }
 
@@ -96,9 +96,9 @@ func (x *exam) search(rng *rand.Rand) error {
 }
 
 // nameOf is the name of a class, or its number.
-func (x *exam) nameOf(class int) string {
-	if x.ClassNames != nil {
-		return x.ClassNames[class]
+func nameOf(names []string, class int) string {
+	if names != nil {
+		return names[class]
 	}
 	return strconv.Itoa(class)
 }
@@ -107,7 +107,7 @@ func (x *exam) nameOf(class int) string {
 func (x *exam) counted(cells [][]int, least, from int) (sets []*tested) {
 	for _, rows := range cells {
 		if len(rows) >= least {
-			sets = append(sets, count(x.Sample, rows, from))
+			sets = append(sets, count(x.Sample, rows, from, nil))
 		}
 	}
 	return sets
@@ -155,7 +155,7 @@ func (x *exam) cross(as, bs []*tested) (sets []*tested) {
 		for _, b := range bs {
 			both := slices.DeleteFunc(slices.Clone(b.rows), func(i int) bool { return !in[i] })
 			if len(both) >= x.Search.Rows && float64(len(both)) <= notAll*float64(min(len(a.rows), len(b.rows))) {
-				g := count(x.Sample, both, x.Classes)
+				g := count(x.Sample, both, x.Classes, nil)
 				g.of = []*tested{a, b}
 				sets = append(sets, g)
 			}
@@ -178,11 +178,9 @@ func parted[K int | int32](cell []K, cells int) [][]int {
 
 // judge draws what the sets are held against.
 func (x *exam) judge(ctx context.Context, rng *rand.Rand) (err error) {
-	sets := x.sets()
-	if x.redrawn, err = largest(x.Sample, ctx, sets, x.Redraws, rng); err != nil {
-		return err
+	if x.redrawn, err = x.largest(ctx, rng); err == nil {
+		x.swung, err = x.swings(ctx, rng)
 	}
-	x.swung, err = swings(x.Sample, ctx, sets, x.Redraws, rng)
 	return err
 }
 

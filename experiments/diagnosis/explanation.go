@@ -92,13 +92,8 @@ type accounted struct {
 	gap []float64 // N×(C+1), the mean gaps that the corrections left in their sets
 }
 
-// Hit is whether row i was of class c, so far as its set's gap is not counted.
-func (l *accounted) Hit(i, c int) float64 {
-	return l.Sample.Hit(i, c) + l.gap[i*(l.Classes+1)+c]
-}
-
 // tested is a set under the corrected predictions.
-func (l *accounted) tested(g *tested) *tested { return countOf(l, l.Classes, g.rows, g.from) }
+func (l *accounted) tested(g *tested) *tested { return count(l.Sample, g.rows, g.from, l.gap) }
 
 // of is what is left once the predictions of some sets are corrected, by a shrunk multinomial correction and then by the gap of
 // each class.
@@ -106,7 +101,7 @@ func (a *account) of(sets ...*tested) *accounted {
 	log := a.Log
 	for k, g := range sets {
 		if k == 0 {
-			log = bounded(a.Sample)
+			log = a.Bounded()
 		}
 		if err := a.correct(log, g.extent()); err != nil {
 			a.err = cmp.Or(a.err, err)
@@ -121,7 +116,7 @@ func (a *account) of(sets ...*tested) *accounted {
 	for range accounting {
 		for _, g := range sets {
 			rows := g.extent()
-			all := countOf(left, s.Classes, rows, 0)
+			all := count(s, rows, 0, left.gap)
 			for _, i := range rows {
 				for c := range wide {
 					left.gap[i*wide+c] += all.gap(c)
@@ -135,15 +130,12 @@ func (a *account) of(sets ...*tested) *accounted {
 // correct fits a correction to some rows and applies it to them.
 func (a *account) correct(log *mat.Dense, rows []int) error {
 	here := checked.RowsOf(log, rows)
-	y := targets(a.Sample, rows, places(a.Sample, a.embedding))
-	correction, err := Shrunk{}.Fit(a.ctx, here, nil, y, a.rng)
+	y := &targets{a.Sample, rows, places(a.Sample, a.embedding)}
+	correction, err := correct(a.ctx, here, nil, y, a.rng)
 	if err != nil {
 		return err
 	}
-	corrected, err := correction.Apply(here, nil)
-	if err != nil {
-		return err
-	}
+	corrected := correction.apply(here, nil)
 	for at, i := range rows {
 		row := corrected.RawRowView(at)
 		floats.AddConst(-floats.LogSumExp(row), row)
@@ -168,7 +160,7 @@ func (g *tested) extent() []int {
 
 // gain is what the corrections gain of the log-likelihood.
 func (a *account) gain(left *accounted) float64 {
-	before, _ := lossesOf(a.Sample, bounded(a.Sample))
+	before, _ := lossesOf(a.Sample, a.Bounded())
 	after, _ := lossesOf(a.Sample, left.Log)
 	return a.Mean(difference(before, after)) * float64(a.N)
 }

@@ -23,12 +23,7 @@ func wrongOf(regions []Region) (wrong []Region) {
 }
 
 // className is such as "class 3", or its name.
-func (d *Diagnosis) className(c int) string {
-	if d.ClassNames != nil {
-		return "class " + d.ClassNames[c]
-	}
-	return fmt.Sprintf("class %d", c)
-}
+func (d *Diagnosis) className(c int) string { return "class " + nameOf(d.ClassNames, c) }
 
 // found says what is wrong, a line for each description; calibrated are groups beside, of so many rows, and rest
 // is whether smaller errors remain.

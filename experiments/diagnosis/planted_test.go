@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"calibra/experiments/diagnosis"
+	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -145,8 +146,8 @@ func TestIntervalsHoldForWrongPredictions(t *testing.T) {
 		for run := range 3 {
 			rng := rand.New(rand.NewPCG(uint64(run), 21))
 			w := l.draw(rng)
-			d, err := diagnosis.Diagnose(t.Context(), w.logProbs, w.labels, w.z, diagnosis.Examination{Redraws: 199,
-				Recovery: diagnosis.Recovery{Folds: 2, Global: diagnosis.Unchanged{}, Local: diagnosis.Unchanged{}}}, rng)
+			e := diagnosis.Examination{Redraws: 199, Folds: metrics.None}
+			d, err := diagnosis.Diagnose(t.Context(), w.logProbs, w.labels, w.z, e, rng)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,94 +20,44 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Recalibrator learns to correct predictions; [Recover] measures what its corrections gain.
-// A family of package layers becomes one by an adapter of a few lines.
-type Recalibrator interface {
-	// Name is the family, as results name it.
-	Name() string
-	// Fit learns from rows: log-probabilities (N×C, finite), features (N×d, nil where the
-	// recalibrator is asked for the global part) and their targets (N). A good one shrinks what it
-	// learns by held-out loss, down to no correction at all.
-	Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (Correction, error)
+// targets are rows of a sample that a correction is fitted to or judged on.
+type targets struct {
+	*checked.Sample
+	rows  []int
+	place []int // of each row of the sample: one number for those of one prediction in one place, which are in one fold
 }
 
-// Targets are the targets of N rows for a Recalibrator.
-type Targets struct {
-	Labels  []int      // N, of a soft label the class of largest share
-	Soft    *mat.Dense // N×C, shares of the classes; nil: labels are certain
-	Weights []float64  // N, above 0; nil: 1
-	// Place is one number for rows of one prediction in one place, which are in one fold of whoever folds again.
-	Place []int
+// of are some of them.
+func (y targets) of(rows []int) *targets {
+	return &targets{y.Sample, checked.Pick(y.rows, rows), y.place}
 }
 
-// targets are those of some rows, of which place has the places of all.
-func targets(s *checked.Sample, rows, place []int) *Targets {
-	y := &Targets{Labels: make([]int, len(rows)), Place: checked.Pick(place, rows)}
-	if s.Shares != nil {
-		y.Soft = checked.RowsOf(mat.NewDense(s.N, s.Classes, s.Shares), rows)
+// weight is that of the i-th row.
+func (y targets) weight(i int) float64 { return y.W(y.rows[i]) }
+
+// take turns probabilities of the i-th row into residuals p − q.
+func (y targets) take(p []float64, i int) {
+	y.EachShare(y.rows[i], func(c int, q float64) { p[c] -= q })
+}
+
+// dot is Σ_c q_ic x_c of the i-th row.
+func (y targets) dot(x []float64, i int) float64 {
+	row := y.rows[i]
+	if y.Shares == nil {
+		return x[y.Label[row]]
 	}
-	for k, i := range rows {
-		y.Labels[k] = int(s.Label[i])
-		if s.Weight != nil {
-			y.Weights = append(y.Weights, s.Weight[i])
-		}
-	}
-	return y
+	return floats.Dot(x, y.Shares[row*y.Classes:(row+1)*y.Classes])
 }
 
-// ofRows are those of some rows.
-func (y *Targets) ofRows(rows []int) *Targets {
-	out := &Targets{Labels: checked.Pick(y.Labels, rows), Place: checked.Pick(y.Place, rows), Soft: checked.RowsOf(y.Soft, rows)}
-	if y.Weights != nil {
-		for _, i := range rows {
-			out.Weights = append(out.Weights, y.Weights[i])
-		}
-	}
-	return out
-}
+// spreads are the σ beside 0, ascending.
+var spreads = []float64{1. / 16, 1. / 8, 1. / 4, 1. / 2, 1, 2, 4}
 
-// weight is that of row i.
-func (y *Targets) weight(i int) float64 {
-	if y.Weights == nil {
-		return 1
-	}
-	return y.Weights[i]
-}
+const (
+	innerFolds = 3 // that choose σ
+	patience   = 2 // σ in a row that raise the loss end the search
+)
 
-// sums are Σ w and (Σ w)²/Σ w².
-func (y *Targets) sums() (total, effective float64) {
-	var squares float64
-	for i := range y.Labels {
-		total += y.weight(i)
-		squares += y.weight(i) * y.weight(i)
-	}
-	return total, total * total / squares
-}
-
-// take turns probabilities of row i into residuals p − q.
-func (y *Targets) take(p []float64, i int) {
-	if y.Soft == nil {
-		p[y.Labels[i]]--
-		return
-	}
-	floats.Sub(p, y.Soft.RawRowView(i))
-}
-
-// dot is Σ_c q_ic x_c of row i.
-func (y *Targets) dot(x []float64, i int) float64 {
-	if y.Soft == nil {
-		return x[y.Labels[i]]
-	}
-	return floats.Dot(x, y.Soft.RawRowView(i))
-}
-
-// Correction is a fitted Recalibrator.
-type Correction interface {
-	// Apply returns recalibrated log-probabilities (N×C) of rows as Fit has them.
-	Apply(logProbs *mat.Dense, features mat.Matrix) (*mat.Dense, error)
-}
-
-// Shrunk is a penalized multinomial correction,
+// correct fits a penalized multinomial correction,
 //
 //	g(x) = softmax(log p + Wᵀψ + (aᵀψ) ℓ̃) ,  minimizing  mean NLL + (‖W‖² + ‖a‖²)/(2nσ²)
 //
@@ -121,23 +71,12 @@ type Correction interface {
 // Without features ψ are functions of the prediction: 1, ℓ̃_1 … ℓ̃_C and a piecewise linear one
 // of the top class's log-odds. With features there are three stages, each correcting the one before: the
 // features; squares and products of the eight of largest variance; the codeword of the row.
-type Shrunk struct{}
-
-var _ Recalibrator = Shrunk{}
-
-// Name is the name of the family.
-func (Shrunk) Name() string { return "shrunk multinomial correction" }
-
-// spreads are the σ beside 0, ascending.
-var spreads = []float64{1. / 16, 1. / 8, 1. / 4, 1. / 2, 1, 2, 4}
-
-const (
-	innerFolds = 3 // that choose σ
-	patience   = 2 // σ in a row that raise the loss end the search
-)
-
-// Fit learns one stage after the other, each from what those before made of the rows.
-func (Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (Correction, error) {
+//
+// Each stage learns from what those before made of the rows. Features are nil where the correction is one of the
+// predictions alone. Log-probabilities are N×C and finite.
+func correct(
+	ctx context.Context, logProbs *mat.Dense, features mat.Matrix, y *targets, rng *rand.Rand,
+) (sequence, error) {
 	stages := []functions{ofPrediction}
 	if checked.Given(features) {
 		stages = []functions{linear, products, codewords}
@@ -159,9 +98,11 @@ func (Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix,
 // fitStage learns W and a on the rows outside each inner fold in turn, along growing σ, until
 // the loss on the folds falls no longer. The correction is the mean of those at the best σ, nil for
 // the identity; each row comes recalibrated by the one that did not see it.
-func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matrix, y *Targets, rng *rand.Rand) (best mixture, recalibrated *mat.Dense, err error) {
+func fitStage(
+	ctx context.Context, f functions, l *mat.Dense, features mat.Matrix, y *targets, rng *rand.Rand,
+) (best mixture, recalibrated *mat.Dense, err error) {
 	n, c := l.Dims()
-	fold := foldsOf(y.Place, innerFolds, rng)
+	fold := foldsOf(checked.Pick(y.place, y.rows), innerFolds, rng)
 	var parts []*innerFold
 	for k := range innerFolds {
 		in, out := apart(fold, k)
@@ -171,8 +112,8 @@ func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matri
 		inL, inF := checked.RowsOf(l, in), checked.PartOf(features, in)
 		b := newBasis(f, inL, inF, rng)
 		parts = append(parts, &innerFold{
-			seen: b.design(inL, inF, y.ofRows(in)), theta: make([]float64, len(b.unit)*(c+1)),
-			held: b.design(checked.RowsOf(l, out), checked.PartOf(features, out), y.ofRows(out)), rows: out,
+			seen: b.design(inL, inF, y.of(in)), theta: make([]float64, len(b.unit)*(c+1)),
+			held: b.design(checked.RowsOf(l, out), checked.PartOf(features, out), y.of(out)), rows: out,
 		})
 	}
 	if best, err = bestSpread(ctx, parts); best == nil || err != nil {
@@ -180,10 +121,7 @@ func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matri
 	}
 	recalibrated = mat.NewDense(n, c, nil)
 	for k, p := range parts {
-		g := p.held.logProbs(best[k].theta)
-		for at, i := range p.rows {
-			recalibrated.SetRow(i, g.RawRowView(at))
-		}
+		putRows(recalibrated, p.rows, p.held.logProbs(best[k].theta))
 	}
 	return best, recalibrated, nil
 }
@@ -230,11 +168,11 @@ func bestSpread(ctx context.Context, parts []*innerFold) (best mixture, err erro
 // sequence is corrections one after the other.
 type sequence []mixture
 
-func (s sequence) Apply(l *mat.Dense, features mat.Matrix) (*mat.Dense, error) {
+func (s sequence) apply(l *mat.Dense, features mat.Matrix) *mat.Dense {
 	for _, m := range s {
 		l = m.apply(l, features)
 	}
-	return l, nil
+	return l
 }
 
 // mixture is the mean of corrections in their log-probabilities.
@@ -267,7 +205,7 @@ type design struct {
 	rows, classes, width int
 	l                    *mat.Dense // N×C, log p
 	seen                 mat.Matrix // what the functions read besides; nil: nothing
-	y                    *Targets   // nil where nothing is learned or judged
+	y                    *targets   // nil where nothing is learned or judged
 	total, effective     float64    // Σ w, and the effective number of rows
 
 	x                         []float64 // a row of seen
@@ -328,15 +266,12 @@ func (d *design) fill(lo, hi int) {
 	}
 }
 
-// each calls do for each row, at its place in the block, and done for each block, which begins with row lo.
-func (d *design) each(theta []float64, do func(i, at int), done func(lo, rows int)) {
+// each calls do for each block, of so many rows from lo on.
+func (d *design) each(theta []float64, do func(lo, rows int)) {
 	for lo := 0; lo < d.rows; lo += designRows {
 		hi := min(lo+designRows, d.rows)
 		d.block(theta, lo, hi)
-		for i := lo; i < hi; i++ {
-			do(i, i-lo)
-		}
-		done(lo, hi-lo)
+		do(lo, hi-lo)
 	}
 }
 
@@ -369,19 +304,25 @@ func (d *design) loss(theta []float64) float64 {
 	}
 	p := make([]float64, d.classes)
 	var sum float64
-	d.each(theta, func(i, at int) {
-		d.row(p, i, at)
-		for c := range p {
-			p[c] = max(p[c], checked.LeastLogProb)
+	d.each(theta, func(lo, rows int) {
+		for at := range rows {
+			d.row(p, lo+at, at)
+			for c := range p {
+				p[c] = max(p[c], checked.LeastLogProb)
+			}
+			sum -= d.y.weight(lo+at) * d.y.dot(p, lo+at)
 		}
-		sum -= d.y.weight(i) * d.y.dot(p, i)
-	}, func(int, int) {})
+	})
 	return sum / d.total
 }
 
 func (d *design) logProbs(theta []float64) *mat.Dense {
 	out := mat.NewDense(d.rows, d.classes, nil)
-	d.each(theta, func(i, at int) { d.row(out.RawRowView(i), i, at) }, func(int, int) {})
+	d.each(theta, func(lo, rows int) {
+		for at := range rows {
+			d.row(out.RawRowView(lo+at), lo+at, at)
+		}
+	})
 	return out
 }
 
@@ -395,13 +336,14 @@ func (d *design) gradient(theta, grad []float64) float64 {
 	}
 	clear(grad)
 	var sum float64
-	d.each(theta, func(i, at int) {
-		g := d.slopes[at*k:][:c]
-		floats.AddConst(-d.shift(g, i, at), g)
-		d.likelihood[at] = d.y.dot(g, i)
-		d.slopes[at*k+c] = 0
-	}, func(lo, rows int) {
+	d.each(theta, func(lo, rows int) {
 		slopes, sums := d.slopes[:rows*k], d.sums[:rows]
+		for at := range rows {
+			g := slopes[at*k:][:c]
+			floats.AddConst(-d.shift(g, lo+at, at), g)
+			d.likelihood[at] = d.y.dot(g, lo+at)
+			slopes[at*k+c] = 0
+		}
 		blas.ExpNegative(slopes, slopes)
 		for at := range sums {
 			g := slopes[at*k : (at+1)*k]
@@ -414,8 +356,8 @@ func (d *design) gradient(theta, grad []float64) float64 {
 			floats.Scale(1/total, p)
 			d.y.take(p, lo+at)
 			g[c] = floats.Dot(p, d.tilt[at*c:(at+1)*c])
-			if d.y.Weights != nil {
-				floats.Scale(d.y.Weights[lo+at], g)
+			if d.y.Weight != nil {
+				floats.Scale(d.y.weight(lo+at), g)
 			}
 		}
 		blas.Log(sums, sums)
@@ -469,27 +411,16 @@ func foldsOf(place []int, k int, rng *rand.Rand) []int {
 
 // foldsOfWhole are folds of rows, those of one place in one fold.
 func foldsOfWhole(place []int, k int, rng *rand.Rand) []int {
-	number := map[int]int{}
-	for _, p := range place {
-		if _, known := number[p]; !known {
-			number[p] = len(number)
-		}
-	}
-	of := folds(len(number), k, rng)
-	fold := make([]int, len(place))
-	for i, p := range place {
-		fold[i] = of[number[p]]
-	}
-	return fold
+	number := checked.Numbered(len(place), func(i int) int { return place[i] })
+	return checked.Pick(folds(slices.Max(number)+1, k, rng), number)
 }
 
 // places are one number for rows whose predictions and features (nil: none) are equal, counted from 0 in the order of the rows.
 // Labels play no part: folds that were told by them would part the classes of one place.
 func places(s *checked.Sample, features mat.Matrix) []int {
-	seen, place := map[[sha256.Size]byte]int{}, make([]int, s.N)
 	buffer := bufferOf(features)
 	var row []byte
-	for i := range place {
+	return checked.Numbered(s.N, func(i int) [sha256.Size]byte {
 		row = row[:0]
 		values := [2][]float64{s.Log.RawRowView(i)}
 		if buffer != nil {
@@ -500,15 +431,8 @@ func places(s *checked.Sample, features mat.Matrix) []int {
 				row = binary.LittleEndian.AppendUint64(row, math.Float64bits(v))
 			}
 		}
-		key := sha256.Sum256(row)
-		at, known := seen[key]
-		if !known {
-			at = len(seen)
-			seen[key] = at
-		}
-		place[i] = at
-	}
-	return place
+		return sha256.Sum256(row)
+	})
 }
 
 // apart are the rows outside fold k, and those in it.
@@ -521,16 +445,4 @@ func apart(fold []int, k int) (in, out []int) {
 		}
 	}
 	return in, out
-}
-
-// Unchanged is the Recalibrator that corrects nothing, where only one part is asked for.
-type Unchanged struct{}
-
-var _ Recalibrator = Unchanged{}
-
-// Name is the name of the family.
-func (Unchanged) Name() string { return "unchanged" }
-
-func (Unchanged) Fit(context.Context, *mat.Dense, mat.Matrix, *Targets, *rand.Rand) (Correction, error) {
-	return sequence{}, nil
 }

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -17,15 +18,16 @@ import (
 
 // Recovery is how recoverable loss is measured. Its zero value is the default.
 type Recovery struct {
-	Folds         int          // K, of the outer cross-fitting; 0 means 5
-	Global, Local Recalibrator // nil: Shrunk{}
-
+	Folds  int        // K, of the outer cross-fitting; 0 means 5
 	Groups []int      // of the rows (N), which folds hold whole; nil: none
 	Rows   []float64  // as [metrics.Settings.Rows]
 	Soft   *mat.Dense // as [metrics.Settings.Soft]
 }
 
 const defaultFolds = 5
+
+// correction is the family of the corrections, as results name it.
+const correction = "shrunk multinomial correction"
 
 // FewestRecoverableRows leave each of three inner folds of five outer ones some rows.
 const FewestRecoverableRows = 50
@@ -46,7 +48,7 @@ func TooFew(rows int) string {
 // divergence: a lower bound in the variational form of proper calibration errors. G₁ likewise
 // stays below the grouping loss that φ reveals (Perez-Lebel, Le Morvan and Varoquaux 2023),
 // as far as g₀ has found the calibration error. The better the families, the tighter;
-// those of [Shrunk] leave predictions without an error as they are.
+// penalties that are 0 to begin with leave predictions without an error as they are (see correct).
 //
 // Rows with equal prediction and place are in one fold, so no correction learns a row from its copy.
 //
@@ -54,76 +56,75 @@ func TooFew(rows int) string {
 //
 // logProbs is N×C, features N×d, labels N, as for [metrics.Measure]; there must be two rows for each fold.
 func Recover(ctx context.Context, logProbs *mat.Dense, labels []int, features mat.Matrix, r Recovery, rng *rand.Rand) (*metrics.Recovered, error) {
-	x, err := recalibrate(ctx, logProbs, labels, features, r, rng)
+	s, err := checked.NewSample(logProbs, labels, r.Rows, r.Soft)
+	if err != nil {
+		return nil, err
+	}
+	if checked.Given(features) {
+		if features, err = s.FeaturesOf(features); err != nil {
+			return nil, err
+		}
+	}
+	if r.Groups != nil && s.Of != nil {
+		r.Groups = checked.Pick(r.Groups, s.Of)
+	}
+	x, err := crossFit(ctx, s, features, cmp.Or(r.Folds, defaultFolds), r.Groups, rng)
 	if err != nil {
 		return nil, err
 	}
 	return x.Recovered, nil
 }
 
-// recalibrated is Recovered, with what it was found by.
-type recalibrated struct {
-	*metrics.Recovered
-	global *mat.Dense // N×C, g₀(p)
-	gain   []float64  // N, what both save of the NLL of each row
-}
-
-// recalibrate is Recover.
-func recalibrate(ctx context.Context, logProbs *mat.Dense, labels []int, features mat.Matrix, r Recovery, rng *rand.Rand) (*recalibrated, error) {
-	s, err := checked.NewSample(logProbs, labels, r.Rows, r.Soft)
-	if err != nil {
-		return nil, err
-	}
-	if !checked.Given(features) {
-		features, r.Local = nil, Unchanged{}
-	} else if features, err = s.FeaturesOf(features); err != nil {
-		return nil, err
-	}
-	if r.Groups != nil && s.Of != nil {
-		r.Groups = checked.Pick(r.Groups, s.Of)
-	}
-	if r.Folds == 0 {
-		r.Folds = defaultFolds
-	}
-	if r.Global == nil {
-		r.Global = Shrunk{}
-	}
-	if r.Local == nil {
-		r.Local = Shrunk{}
-	}
-	if r.Folds < 2 || s.N < 2*r.Folds {
-		return nil, fmt.Errorf("diagnosis: recoverable loss: %d rows in %d folds: want two folds or more of two rows or more", s.N, r.Folds)
-	}
-	if n := len(distinct(r.Groups)); r.Groups != nil && n < r.Folds {
-		return nil, fmt.Errorf("diagnosis: recoverable loss: %d groups in %d folds: want as many groups as folds or more", n, r.Folds)
-	}
-	return crossFitted(ctx, s, features, r, rng)
-}
-
 // distinct are the different numbers, ascending.
 func distinct(numbers []int) []int { return slices.Compact(slices.Sorted(slices.Values(numbers))) }
 
-func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r Recovery, rng *rand.Rand) (*recalibrated, error) {
-	x := &crossFit{Recovery: r, sample: s, log: bounded(s), features: features, place: places(s, features)}
-	if r.Groups == nil {
-		x.fold = foldsOf(x.place, r.Folds, rng)
-	} else {
-		x.place = r.Groups
-		x.fold = foldsOfWhole(x.place, r.Folds, rng)
+// recalibrated are the rows of a sample under corrections that the other folds say.
+type recalibrated struct {
+	*metrics.Recovered
+	global, local *mat.Dense // N×C, log-probabilities by the global correction, and by both
+	gain          []float64  // N, what both save of the NLL of each row
+}
+
+// crossFit recalibrates the rows by so many folds, which hold groups whole (N; nil: none). Features are nil without.
+func crossFit(
+	ctx context.Context, s *checked.Sample, features mat.Matrix, folds int, groups []int, rng *rand.Rand,
+) (*recalibrated, error) {
+	if folds < 2 || s.N < 2*folds {
+		const want = "diagnosis: recoverable loss: %d rows in %d folds: want two folds or more of two rows or more"
+		return nil, fmt.Errorf(want, s.N, folds)
 	}
-	x.global, x.local = mat.NewDense(s.N, s.Classes, nil), mat.NewDense(s.N, s.Classes, nil)
+	if n := len(distinct(groups)); groups != nil && n < folds {
+		const want = "diagnosis: recoverable loss: %d groups in %d folds: want as many groups as folds or more"
+		return nil, fmt.Errorf(want, n, folds)
+	}
+	log, place := s.Bounded(), places(s, features)
+	var fold []int
+	if groups == nil {
+		fold = foldsOf(place, folds, rng)
+	} else {
+		place, fold = groups, foldsOfWhole(groups, folds, rng)
+	}
+	out := &recalibrated{
+		Recovered: &metrics.Recovered{
+			Families: [2]string{correction, correction}, Ties: metrics.Ties{Groups: groups, Effective: s.Effective()},
+		},
+		global: mat.NewDense(s.N, s.Classes, nil), local: mat.NewDense(s.N, s.Classes, nil),
+	}
+	if !checked.Given(features) {
+		out.Families[1] = ""
+	}
 	seed := rng.Uint64()
-	err := work.Parts{What: "fold", N: r.Folds}.Do(ctx, func(ctx context.Context, k int) error {
-		return x.fit(ctx, k, rand.New(rand.NewPCG(seed, uint64(k))))
+	err := work.Parts{What: "fold", N: folds}.Do(ctx, func(ctx context.Context, k int) error {
+		in, held := apart(fold, k)
+		return out.fit(ctx, log, features, &targets{s, in, place}, held, rand.New(rand.NewPCG(seed, uint64(k))))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("diagnosis: recoverable loss: %w", err)
 	}
-	out := &recalibrated{Recovered: &metrics.Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}, Ties: metrics.Ties{Groups: r.Groups, Effective: s.Effective()}}, global: x.global}
-	nll := [3][]float64{}
-	brier := [3][]float64{}
-	says := [3]*checked.Sample{}
-	for m, p := range []*mat.Dense{x.log, x.global, x.local} { // of log p as corrections have it, so that one that changes nothing gains 0
+	var nll, brier [3][]float64
+	var says [3]*checked.Sample
+	// of log p as corrections have it, so that one that changes nothing gains 0
+	for m, p := range []*mat.Dense{log, out.global, out.local} {
 		nll[m], brier[m] = lossesOf(s, p)
 		if says[m], err = s.Saying(p); err != nil {
 			return nil, err
@@ -135,64 +136,40 @@ func crossFitted(ctx context.Context, s *checked.Sample, features mat.Matrix, r 
 		s.Plain(nll[m])
 		s.Plain(brier[m])
 	}
-	out.GlobalNLL, out.LocalNLL = difference(nll[0], nll[1]), difference(nll[1], nll[2])
-	if features == nil {
-		out.Families[1], out.LocalNLL = "", nil
+	out.GlobalNLL = difference(nll[0], nll[1])
+	if checked.Given(features) {
+		out.LocalNLL = difference(nll[1], nll[2])
 	}
 	return out, out.Gain(nll, brier)
 }
 
-// crossFit is log-probabilities recalibrated by what the other folds say.
-type crossFit struct {
-	Recovery
-	sample        *checked.Sample
-	log           *mat.Dense
-	features      mat.Matrix
-	place, fold   []int      // N
-	global, local *mat.Dense // log recalibrated by the global family, and by both
-}
-
-// fit writes the recalibrated rows of fold k.
-func (x *crossFit) fit(ctx context.Context, k int, rng *rand.Rand) error {
-	in, out := apart(x.fold, k)
-	inL, inF, inY := checked.RowsOf(x.log, in), checked.PartOf(x.features, in), targets(x.sample, in, x.place)
-	outL, outF := checked.RowsOf(x.log, out), checked.PartOf(x.features, out)
-	global, err := x.Global.Fit(ctx, inL, nil, inY, rng)
+// fit writes the recalibrated rows of a fold by what the others say.
+func (x *recalibrated) fit(
+	ctx context.Context, log *mat.Dense, features mat.Matrix, others *targets, held []int, rng *rand.Rand,
+) error {
+	seen, here := checked.RowsOf(log, others.rows), checked.RowsOf(log, held)
+	global, err := correct(ctx, seen, nil, others, rng)
 	if err != nil {
 		return err
 	}
-	if inL, err = global.Apply(inL, nil); err != nil {
-		return err
+	here = global.apply(here, nil)
+	putRows(x.global, held, here)
+	if checked.Given(features) {
+		local, err := correct(ctx, global.apply(seen, nil), checked.PartOf(features, others.rows), others, rng)
+		if err != nil {
+			return err
+		}
+		here = local.apply(here, checked.PartOf(features, held))
 	}
-	if outL, err = global.Apply(outL, nil); err != nil {
-		return err
-	}
-	local, err := x.Local.Fit(ctx, inL, inF, inY, rng)
-	if err != nil {
-		return err
-	}
-	recalibrated, err := local.Apply(outL, outF)
-	if err != nil {
-		return err
-	}
-	for at, i := range out {
-		x.global.SetRow(i, outL.RawRowView(at))
-		x.local.SetRow(i, recalibrated.RawRowView(at))
-	}
+	putRows(x.local, held, here)
 	return nil
 }
 
-// bounded is log p, not below LeastLogProb, normalized again.
-func bounded(s *checked.Sample) *mat.Dense {
-	l := mat.NewDense(s.N, s.Classes, nil)
-	for i := range s.N {
-		row := l.RawRowView(i)
-		for c := range row {
-			row[c] = s.LogProb(i, c)
-		}
-		floats.AddConst(-floats.LogSumExp(row), row)
+// putRows writes some rows of dst.
+func putRows(dst *mat.Dense, rows []int, x *mat.Dense) {
+	for at, i := range rows {
+		dst.SetRow(i, x.RawRowView(at))
 	}
-	return l
 }
 
 // lossesOf are the NLL and the Brier score of each row under log-probabilities l.

@@ -9,6 +9,8 @@ import (
 
 	"calibra/experiments/internal/checked"
 	"calibra/experiments/metrics"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Region is a set of rows with the error of one class, or of the top class: the one of
@@ -84,20 +86,17 @@ func (x *exam) region(g *tested, class int) Region {
 	out.ClassGap = x.gapOf(g, class)
 	out.Wrong = out.BeyondChance
 	out.Detectable = x.critical() * g.deviation(class) / n
-	p, w := make([]float64, len(g.rows)), make([]float64, len(g.rows))
-	var v, v2 float64
-	for at, i := range g.rows {
-		p[at], w[at] = x.Probability(i, class), x.W(i)
-		open := x.W(i) * p[at] * (1 - p[at])
-		v += open
-		v2 += open * open
+	var p, w, open []float64
+	for _, i := range g.rows {
+		of := x.Probability(i, class)
+		p, w, open = append(p, of), append(w, x.W(i)), append(open, x.W(i)*of*(1-of))
 		if x.recovered != nil {
 			out.RecoverableNLL += x.W(i) * x.recovered.gain[i] / n
 		}
 	}
 	out.Saved = out.RecoverableNLL * n / float64(x.N)
-	if v2 > 0 {
-		out.EffectiveSize = v * v / v2
+	if floats.Dot(open, open) > 0 {
+		out.EffectiveSize = checked.Effective(open)
 	}
 	out.Low, out.High = interval(p, w, g.predicted[class]-g.hits[class], g.spread[class], x.critical())
 	return out

@@ -58,7 +58,9 @@ func reliability(s *checked.Sample, rng *rand.Rand) *Reliability {
 	bins := equalMasses(confidence, weights)
 	sources := make([]*rand.PCG, len(bins))
 	for k, rows := range bins {
-		r.Bins = append(r.Bins, newMassBin(confidence[rows[0]:rows[1]], hits[rows[0]:rows[1]], weights[rows[0]:rows[1]]))
+		from, to := rows[0], rows[1]
+		mean := stat.Mean(confidence[from:to], weights[from:to])
+		r.Bins = append(r.Bins, MassBin{to - from, mean, stat.Mean(hits[from:to], weights[from:to]), mean, mean})
 		if rng != nil {
 			sources[k] = rand.NewPCG(rng.Uint64(), rng.Uint64())
 		}
@@ -86,11 +88,6 @@ func equalMasses(confidence, weights []float64) (bins [][2]int) {
 		}
 	}
 	return bins
-}
-
-func newMassBin(confidence, hits, weights []float64) MassBin {
-	mean := stat.Mean(confidence, weights)
-	return MassBin{len(hits), mean, stat.Mean(hits, weights), mean, mean}
 }
 
 // redraw finds Low and High.

@@ -487,7 +487,7 @@ func (x *exam) regions(s *checked.Sample, half []int, rng *rand.Rand) (regions [
 			}
 		}
 		if len(rows) >= x.Search.Rows {
-			g := count(x.Sample, rows, 0)
+			g := count(x.Sample, rows, 0, nil)
 			g.in, regions = in, append(regions, g)
 		}
 	}

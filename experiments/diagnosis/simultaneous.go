@@ -62,26 +62,21 @@ func (g *tested) member(n int) []bool {
 	return in
 }
 
-// outcomes are rows of a weight w, each with the probability p of class c, or of the top class, and whether it was that class, q.
-type outcomes interface {
-	W(i int) float64
-	Probability(i, c int) float64
-	Hit(i, c int) float64
-}
-
-// count sums some rows, which are tested for the classes from one on.
-func count(s *checked.Sample, rows []int, from int) *tested { return countOf(s, s.Classes, rows, from) }
-
-func countOf(s outcomes, classes int, rows []int, from int) *tested {
-	sums := func() []float64 { return make([]float64, classes+1) }
+// count sums some rows, which are tested for the classes from one on. Gaps (N×(C+1); nil: 0) are not counted as errors.
+func count(s *checked.Sample, rows []int, from int, gaps []float64) *tested {
+	classes := s.Classes + 1
+	sums := func() []float64 { return make([]float64, classes) }
 	g := &tested{rows: rows, from: from, predicted: sums(), variance: sums(), hits: sums(), spread: sums()}
 	squares, cross := 0., sums() // Σ w², Σ w² e
 	for _, i := range rows {
 		w := s.W(i)
 		g.weight += w
 		squares += w * w
-		for c := range classes + 1 {
+		for c := range classes {
 			p, q := s.Probability(i, c), s.Hit(i, c)
+			if gaps != nil {
+				q += gaps[i*classes+c]
+			}
 			e := p - q
 			g.predicted[c] += w * p
 			g.hits[c] += w * q
@@ -99,14 +94,14 @@ func countOf(s outcomes, classes int, rows []int, from int) *tested {
 
 // largest are, in ascending order, the largest |Σ w e| / √(V + 4), which is |T| or more, over all sets and all classes they
 // are tested for, under labels redrawn from the predictions.
-func largest(s *checked.Sample, ctx context.Context, sets []*tested, redraws int, rng *rand.Rand) ([]float64, error) {
-	seeds := make([]uint64, redraws)
+func (x *exam) largest(ctx context.Context, rng *rand.Rand) ([]float64, error) {
+	s, sets, seeds := x.Sample, x.sets(), make([]uint64, x.Redraws)
 	for t := range seeds {
 		seeds[t] = rng.Uint64()
 	}
 	sums := cumulative(s)
-	most := make([]float64, redraws)
-	err := work.Parts{N: redraws}.With(ctx, func() func(context.Context, int) error {
+	most := make([]float64, x.Redraws)
+	err := work.Parts{N: x.Redraws}.With(ctx, func() func(context.Context, int) error {
 		label, hits := make([]int32, s.N), make([]float64, s.Classes+1)
 		right := make([]float64, s.N) // w where the top class is the label
 		return func(_ context.Context, t int) error {
@@ -169,8 +164,8 @@ func drawLabels(label []int32, cumulative []float32, source *rand.PCG) {
 // swings are, in ascending order, the largest |Σ ±w (e − ē)| / √(Σ w² (e − ē)² + 4) over all
 // sets and classes, with one random sign for each row (the wild bootstrap of Wu 1986 with the signs of Liu 1988). They
 // use no prediction's own estimate of its variance, so they hold for wrong predictions too.
-func swings(s *checked.Sample, ctx context.Context, sets []*tested, replicates int, rng *rand.Rand) ([]float64, error) {
-	words := (s.N + 63) / 64
+func (x *exam) swings(ctx context.Context, rng *rand.Rand) ([]float64, error) {
+	s, sets, replicates, words := x.Sample, x.sets(), x.Redraws, (x.N+63)/64
 	sign := make([]uint64, replicates*words)
 	for k := range sign {
 		sign[k] = rng.Uint64()

@@ -22,17 +22,16 @@ func TestDesignOfWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	var parts []int
-	var shares []float64
-	of := &Targets{}
+	of := &checked.Sample{Classes: s.Classes}
 	for i := range s.N {
 		s.EachShare(i, func(c int, q float64) {
-			parts, of.Labels, shares = append(parts, i), append(of.Labels, c), append(shares, q*s.W(i))
+			parts, of.Label, of.Weight = append(parts, i), append(of.Label, int32(c)), append(of.Weight, q*s.W(i))
 		})
 	}
-	of.Weights = shares
 	rng := rand.New(rand.NewPCG(8, 0))
 	b := newBasis(ofPrediction, s.Log, nil, rng)
-	one, many := b.design(s.Log, nil, targets(s, checked.FirstToLast(s.N), checked.FirstToLast(s.N))), b.design(checked.RowsOf(s.Log, parts), nil, of)
+	all := func(s *checked.Sample, n int) *targets { return &targets{s, checked.FirstToLast(n), nil} }
+	one, many := b.design(s.Log, nil, all(s, s.N)), b.design(checked.RowsOf(s.Log, parts), nil, all(of, len(parts)))
 	theta := make([]float64, one.width*4)
 	for i := range theta {
 		theta[i] = rng.NormFloat64() / 10

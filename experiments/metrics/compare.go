@@ -56,8 +56,7 @@ func Compare(a, b []float64) (*Comparison, error) {
 	if !differ {
 		c.Difference, c.se = 0, 0
 	}
-	c.test()
-	c.PValue = max(c.PValue, math.Exp2(1-n))
+	c.test(n - 1)
 	return c, nil
 }
 
@@ -85,8 +84,7 @@ func CompareGroups(a, b []float64, groups []int) (*Comparison, error) {
 	if c.rows = g; c.se > 0 {
 		c.rows = float64(len(a)) * min(1, alone*alone/(c.se*c.se))
 	}
-	c.test()
-	c.PValue = max(c.PValue, math.Exp2(1-g))
+	c.test(g - 1)
 	return c, nil
 }
 
@@ -116,11 +114,10 @@ func (c *Comparison) CrossFitted(folds int) *Comparison {
 	out := *c
 	out.rows /= wider * wider
 	if out.se *= wider; c.df > 0 {
-		out.test()
-		out.PValue = max(out.PValue, math.Exp2(-c.df))
-		return &out
+		out.test(c.df)
+	} else {
+		out.normal()
 	}
-	out.normal()
 	return &out
 }
 
@@ -265,8 +262,8 @@ func (c *Comparison) normal() {
 	}
 }
 
-// test gives the comparison the interval and the p-value of its standard error.
-func (c *Comparison) test() {
+// test gives the comparison the interval and the p-value of its standard error, p at least that of so many equal signs.
+func (c *Comparison) test(signs float64) {
 	c.Interval, c.PValue = Interval{c.Difference, c.Difference}, 0
 	switch {
 	case c.Difference == 0 && c.se == 0:
@@ -277,6 +274,7 @@ func (c *Comparison) test() {
 		c.Interval = Interval{c.Difference - reach, c.Difference + reach}
 		c.PValue = 2 * t.CDF(-math.Abs(c.Difference)/c.se)
 	}
+	c.PValue = max(c.PValue, math.Exp2(-signs))
 }
 
 // OverSeeds is the comparison of the mean of S seeds, whose differences d_s vary more than their rows explain. c compares
@@ -297,8 +295,7 @@ func (c *Comparison) OverSeeds(seeds []float64, scale float64) *Comparison {
 			out.se, out.df = math.Sqrt(sum), sum*sum/(rows*rows/max(c.df, 1)+own*own/float64(len(seeds)-1))
 		}
 	}
-	out.test()
-	out.PValue = max(out.PValue, math.Exp2(-c.df))
+	out.test(c.df)
 	return out
 }
 

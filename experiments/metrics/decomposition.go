@@ -159,42 +159,31 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 	}
 	most := max(fewestReplicates, int(decompositionWork/float64(b.N*b.Classes)))
 	replicates, redraws := x.replicates[:min(most, len(x.replicates))], x.redraws[:min(most, len(x.redraws))]
-	found := make([]scores, len(replicates)+len(redraws))
-	err = work.Parts{N: len(found)}.Do(ctx, func(_ context.Context, k int) error {
-		at := k
-		if k >= len(replicates) {
-			at = x.firstRedraw() + k - len(replicates)
-		}
-		found[k] = curves.scores(x.at(at))
-		return nil
-	})
+	found, err := across(ctx, x, len(replicates), len(redraws), func() func(variant) scores { return curves.scores })
 	if err != nil {
 		return nil, fmt.Errorf("metrics: decompose the scores: %w", err)
 	}
-	of, wider := curves.scores(b.observed()), b.wider()
+	of, wider, drawn := curves.scores(b.observed()), b.wider(), slices.Concat(replicates, redraws)
 	parts := func(m Metric, at int) ScoreParts {
-		part := func(value func(score float64, s scores) float64) (p Measured, across func([]Values, []scores) []float64) {
-			across = func(drawn []Values, found []scores) []float64 {
-				x := make([]float64, len(drawn))
-				for k := range drawn {
-					x[k] = value(drawn[k][m], found[k])
-				}
-				return x
+		part := func(value func(score float64, s scores) float64) (p Measured, redrawn []float64) {
+			x := make([]float64, len(drawn))
+			for k := range drawn {
+				x[k] = value(drawn[k][m], found[k])
 			}
 			p = Measured{Value: value(r.Values[m], of), Interval: noInterval, Many: noInterval}
 			if len(replicates) > 0 {
-				p.Interval = around(p.Value, across(replicates, found), wider)
+				p.Interval = around(p.Value, x[:len(replicates)], wider)
 			}
 			if m == Brier {
 				p.Interval = p.Interval.possible(p.Value)
 			}
-			return p, across
+			return p, x[len(replicates):]
 		}
-		miscalibration, across := part(func(score float64, s scores) float64 { return score - s.recalibrated[at] })
+		miscalibration, redrawn := part(func(score float64, s scores) float64 { return score - s.recalibrated[at] })
 		discrimination, _ := part(func(_ float64, s scores) float64 { return s.shares[at] - s.recalibrated[at] })
 		uncertainty, _ := part(func(_ float64, s scores) float64 { return s.shares[at] })
 		if len(redraws) > 0 {
-			miscalibration.Noise = upperNoise(miscalibration.Value, across(redraws, found[len(replicates):]))
+			miscalibration.Noise = upperNoise(miscalibration.Value, redrawn)
 			for _, p := range []*Measured{&miscalibration, &discrimination} {
 				floor := miscalibration.Noise.Mean
 				if p.Many = (Interval{p.Interval.Low - floor, p.Interval.High - floor}); m == Brier {

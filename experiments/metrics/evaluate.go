@@ -187,11 +187,11 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, rng *r
 	}
 	wider := b.wider()
 	for m := range Metrics {
-		if b.anchors != nil && (m == LCE || m == MLCE) {
-			r.spread(m, nil, x.redraws, wider)
-		} else {
-			r.spread(m, x.replicates, x.redraws, wider)
+		replicates := x.replicates
+		if b.anchors != nil && m.Local() {
+			replicates = nil
 		}
+		r.spread(m, replicates, x.redraws, wider)
 	}
 	if u.Replicates > 0 {
 		for m, i := range b.meanIntervals() {
@@ -216,14 +216,17 @@ type resamples struct {
 // resample measures them, as many as r sets, and fills in the uncertainty of metrics from outside.
 func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resamples, error) {
 	v := b.variants(r, rng)
-	values, own := make([]Values, v.count()), make([][]float64, v.count())
+	values, own := make([]Values, v.count()), make([][]float64, len(r.Own)) // of each variant
+	for j := range own {
+		own[j] = make([]float64, v.count())
+	}
 	err := work.Parts{N: v.count()}.Do(ctx, func(_ context.Context, k int) error {
 		as := v.at(k)
 		if k < v.firstPart() || k >= v.firstRedraw() {
 			values[k] = b.global(as)
 		}
-		for _, o := range r.Own {
-			own[k] = append(own[k], b.own(o.Own, as))
+		for j, o := range r.Own {
+			own[j][k] = b.own(o.Own, as)
 		}
 		return nil
 	})
@@ -231,12 +234,32 @@ func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resa
 		return nil, fmt.Errorf("metrics: measure the uncertainty: %w", err)
 	}
 	for j := range r.Own {
-		r.Own[j].spread(v, func(k int) float64 { return own[k][j] })
+		r.Own[j].spread(v, own[j])
 		if o := &r.Own[j]; o.Row != nil && v.firstPart() > 0 {
 			o.Interval = b.ownInterval(o.Own)
 		}
 	}
 	return &resamples{v, values[:v.firstPart()], values[v.firstRedraw():]}, nil
+}
+
+// across is what of gives of so many of the resampled rows, and then of so many of the redrawn labels. Each goroutine has
+// an of of its own.
+func across[T any](
+	ctx context.Context, x *resamples, replicates, redraws int, newOf func() func(variant) T,
+) ([]T, error) {
+	found := make([]T, replicates+redraws)
+	err := work.Parts{N: len(found)}.With(ctx, func() func(context.Context, int) error {
+		of := newOf()
+		return func(_ context.Context, k int) error {
+			at := k
+			if k >= replicates {
+				at += x.firstRedraw() - replicates
+			}
+			found[k] = of(x.at(at))
+			return nil
+		}
+	})
+	return found, err
 }
 
 // spread fills in the interval, so many times as wide as the replicates, and the noise floor of a metric, as far as there are replicates and redraws.

@@ -2,11 +2,10 @@ package metrics
 
 import (
 	"math"
+	"slices"
 
 	"calibra/experiments/internal/checked"
 	"calibra/graph/work"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // binned holds the class-wise and the top-label bins of a sample: what global
@@ -148,12 +147,12 @@ func (g gaps) summarize(v *Values, n float64, weights []float64, s Settings) {
 
 // classWeights are C weights w_c that sum to 1.
 func (b *binned) classWeights(as variant) []float64 {
-	weights := make([]float64, b.Classes)
 	if b.settings.Weighting == Uniform {
-		floats.AddConst(1, weights)
+		return slices.Repeat([]float64{1 / float64(b.Classes)}, b.Classes)
 	}
-	for i := 0; b.settings.Weighting == Frequency && i < b.N; i++ {
-		as.EachShare(i, func(c int, q float64) { weights[c] += as.weight[i] * q })
+	weights := make([]float64, b.Classes)
+	for i, w := range as.weight {
+		as.EachShare(i, func(c int, q float64) { weights[c] += w * q })
 	}
 	var sum float64
 	for _, w := range weights {

@@ -51,14 +51,7 @@ func NewLikelihoodRatio(logProbs *mat.Dense, labels []int, s Settings, rng *rand
 	if err != nil {
 		return nil, err
 	}
-	f := &scaling{binned: b, log: mat.NewDense(b.N, b.Classes, nil), enough: 1e-14}
-	for i := range b.N {
-		row := f.log.RawRowView(i)
-		for c := range row {
-			row[c] = b.LogProb(i, c)
-		}
-		floats.AddConst(-floats.LogSumExp(row), row)
-	}
+	f := &scaling{binned: b, log: b.Bounded(), enough: 1e-14}
 	degrees := 2*b.Classes - 1
 	rows := b.Effective()
 	if rows < float64(rowsPerDegree*degrees) || b.Classes > mostRatioClasses {
@@ -113,10 +106,7 @@ func (f *scaling) redrawn(rng *rand.Rand) float64 {
 	labels := f.redraw(ratioRedraws, rng)
 	falls := make([]float64, len(labels))
 	work.Each(len(labels), 1, func(k int) {
-		sample, b := *f.Sample, *f.binned
-		sample.Truth = checked.Truth{Label: labels[k].all(f.N)}
-		b.Sample = &sample
-		falls[k] = fall(&b)
+		falls[k] = fall(f.under(checked.Truth{Label: labels[k].all(f.N)}))
 	})
 	return tail(fall(f.binned), falls, func(x float64) float64 { return x })
 }

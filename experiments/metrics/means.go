@@ -61,11 +61,11 @@ func meanInterval(x, weight []float64) Interval {
 // Student's quantile over the normal one, with ν of [meanInterval], times 1/√(1 − Σh²).
 func (b *binned) wider() float64 {
 	_, w := b.observations(make([]float64, b.N))
-	n := b.N
-	if w != nil {
-		n = len(w)
-	} else {
+	if w == nil {
 		w = b.Weights()
+	}
+	if len(w) < 2 {
+		return 1
 	}
 	var total, squares, fourths float64
 	for _, x := range w {
@@ -73,10 +73,7 @@ func (b *binned) wider() float64 {
 		squares += x * x
 		fourths += math.Pow(x, 4)
 	}
-	if n < 2 {
-		return 1
-	}
-	t := distuv.StudentsT{Sigma: 1, Nu: min(squares*squares/fourths, float64(n-1))}.Quantile(.975)
+	t := distuv.StudentsT{Sigma: 1, Nu: min(squares*squares/fourths, float64(len(w)-1))}.Quantile(.975)
 	return t / distuv.UnitNormal.Quantile(.975) / math.Sqrt(1-squares/(total*total))
 }
 

@@ -75,15 +75,7 @@ func numbered(s *checked.Sample, groups []int) []int {
 	if groups == nil {
 		return nil
 	}
-	out, seen := make([]int, s.N), map[int]int{}
-	for i := range out {
-		g := groups[s.InputRow(i)]
-		if _, ok := seen[g]; !ok {
-			seen[g] = len(seen)
-		}
-		out[i] = seen[g]
-	}
-	return out
+	return checked.Numbered(s.N, func(i int) int { return groups[s.InputRow(i)] })
 }
 
 func (b *binned) measure(ctx context.Context, z *scaled) (*Measurement, error) {

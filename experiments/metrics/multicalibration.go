@@ -62,52 +62,47 @@ func NewMulticalibration(logProbs *mat.Dense, labels, groups []int, names, class
 	if len(groups) != b.Input || len(classes) != b.Classes || slices.Min(groups) < 0 || slices.Max(groups) >= len(names) {
 		return nil, fmt.Errorf("metrics: multicalibration: %d groups of %d rows, %d names of groups, %d names of %d classes", len(groups), b.Input, len(names), len(classes), b.Classes)
 	}
-	segments := []*stretch{{rows: b.N}}
-	byGroup := make([]*stretch, len(names))
-	for i := range b.N {
-		g := groups[b.InputRow(i)]
-		if byGroup[g] == nil {
-			byGroup[g] = &stretch{name: names[g]}
-		}
-		byGroup[g].rows++
+	segments, byGroup := []*stretch{{Segment: Segment{Rows: b.N}}}, make([]*stretch, len(names))
+	for g, name := range names {
+		byGroup[g] = &stretch{Segment: Segment{Group: name}}
 	}
-	segments = append(segments, slices.DeleteFunc(slices.Clone(byGroup), func(s *stretch) bool { return s == nil })...)
+	for i := range b.N {
+		byGroup[groups[b.InputRow(i)]].Rows++
+	}
+	small := func(s *stretch) bool { return s.Rows < fewestInSegment }
+	segments = append(segments, slices.DeleteFunc(slices.Clone(byGroup), small)...)
+	of := make([][]*stretch, b.N) // those that each row is in
+	for i := range of {
+		of[i] = segments[:1]
+		if s := byGroup[groups[b.InputRow(i)]]; !small(s) {
+			of[i] = []*stretch{segments[0], s}
+		}
+	}
 	first := 0
 	if b.Classes == 2 {
 		first = 1
 	}
 	out := &Multicalibration{Adjusted: 1}
 	whole := make([]float64, b.Classes) // σ_c of all rows
-	worst := 0
 	for c := first; c < b.Classes; c++ {
-		whole[c] = b.stretches(c, segments[0], func(i int) *stretch { return byGroup[groups[b.InputRow(i)]] }, segments)
-		for _, of := range segments {
-			of.steadied = math.Max(of.steadied, (of.high-of.low)*of.weight/math.Sqrt(of.variance+steady))
-			if sigma := of.sigmas(); of.rows >= fewestInSegment && (sigma > of.Sigma || of.Class == "") {
-				of.Class, of.ECCE, of.Sigma = classes[c], of.high-of.low, sigma
-				of.class = c
+		whole[c] = b.stretches(c, of, segments)
+		for _, s := range segments {
+			s.steadied = math.Max(s.steadied, (s.high-s.low)*s.weight/math.Sqrt(s.variance+steady))
+			if sigma := s.sigmas(); !small(s) && (sigma > s.Sigma || s.Class == "") {
+				s.Class, s.class, s.ECCE, s.Sigma = classes[c], c, s.high-s.low, sigma
 			}
 		}
 	}
-	tests := 0.
-	for _, of := range segments {
-		if of.rows >= fewestInSegment || of == segments[0] {
-			tests += float64(b.Classes - first)
+	worst, tests := 0, float64(len(segments)*(b.Classes-first))
+	for k, s := range segments {
+		s.PValue, s.Adjusted = rangeSurvival(s.Sigma), math.Min(1, rangeSurvival(s.steadied)*tests)
+		s.BeyondChance = s.Adjusted < adjustedLevel
+		out.Adjusted, out.BeyondChance = math.Min(out.Adjusted, s.Adjusted), out.BeyondChance || s.BeyondChance
+		if out.Groups = append(out.Groups, s.Segment); s.Sigma > out.Groups[worst].Sigma {
+			worst = k
 		}
-	}
-	for _, of := range segments {
-		if of.rows < fewestInSegment && of != segments[0] {
-			continue
-		}
-		of.Group, of.Rows, of.PValue = of.name, of.rows, rangeSurvival(of.Sigma)
-		of.Adjusted = math.Min(1, rangeSurvival(of.steadied)*tests)
-		of.BeyondChance = of.Adjusted < adjustedLevel
-		out.Adjusted, out.BeyondChance = math.Min(out.Adjusted, of.Adjusted), out.BeyondChance || of.BeyondChance
-		if out.Groups = append(out.Groups, of.Segment); of.Sigma > out.Groups[worst].Sigma {
-			worst = len(out.Groups) - 1
-		}
-		if of.Sigma == out.Groups[worst].Sigma {
-			out.Error = of.Sigma * whole[of.class]
+		if s.Sigma == out.Groups[worst].Sigma {
+			out.Error = s.Sigma * whole[s.class]
 		}
 	}
 	w := out.Groups[worst]
@@ -118,11 +113,8 @@ func NewMulticalibration(logProbs *mat.Dense, labels, groups []int, names, class
 // stretch is a segment while the rows go by.
 type stretch struct {
 	Segment
-	name  string
-	rows  int
-	class int // of Segment
-	// steadied is the largest ECCE/√(σ² + 4/(Σ w)²) of the classes
-	steadied float64
+	class    int     // of Segment
+	steadied float64 // the largest ECCE/√(σ² + 4/(Σ w)²) of the classes
 
 	weight, variance float64 // Σ w, Σ w² p (1 − p)
 	sum, low, high   float64 // of w r so far, and its least and largest
@@ -139,15 +131,16 @@ func (s *stretch) sigmas() float64 {
 	return 0
 }
 
-// stretches takes all segments through the rows in the order of p_c, and gives σ_c of all rows.
-func (b *binned) stretches(c int, all *stretch, of func(i int) *stretch, segments []*stretch) float64 {
+// stretches takes segments, the first all rows, through the rows in the order of p_c, and gives σ_c of all rows. of are
+// those that each row is in.
+func (b *binned) stretches(c int, of [][]*stretch, segments []*stretch) float64 {
 	for _, s := range segments {
 		s.weight, s.variance, s.sum, s.low, s.high = 0, 0, 0, 0, 0
 	}
 	p := make([]float64, b.N)
 	for i := range p {
 		p[i] = b.Prob[i*b.Classes+c]
-		for _, s := range []*stretch{all, of(i)} {
+		for _, s := range of[i] {
 			s.weight += b.W(i)
 			s.variance += b.W(i) * b.W(i) * p[i] * (1 - p[i])
 		}
@@ -157,18 +150,18 @@ func (b *binned) stretches(c int, all *stretch, of func(i int) *stretch, segment
 		to := from
 		for ; to < b.N && p[order[to]] == p[order[from]]; to++ {
 			i := order[to]
-			for _, s := range []*stretch{all, of(i)} {
+			for _, s := range of[i] {
 				s.sum -= b.W(i) * b.Residual(i, c) / s.weight
 			}
 		}
 		for _, i := range order[from:to] {
-			for _, s := range []*stretch{all, of(i)} {
+			for _, s := range of[i] {
 				s.low, s.high = math.Min(s.low, s.sum), math.Max(s.high, s.sum)
 			}
 		}
 		from = to
 	}
-	return math.Sqrt(all.variance) / all.weight
+	return math.Sqrt(segments[0].variance) / segments[0].weight
 }
 
 // rangeSurvival is the chance that the range of Brownian motion on [0, 1] is x or more (Feller 1951):

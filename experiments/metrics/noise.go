@@ -93,8 +93,13 @@ func (b *binned) certain() *binned {
 	if b.Shares == nil {
 		return b
 	}
+	return b.under(checked.Truth{Label: b.Label})
+}
+
+// under are the rows with other labels.
+func (b *binned) under(truth checked.Truth) *binned {
 	s, out := *b.Sample, *b
-	s.Shares, out.Sample = nil, &s
+	s.Truth, out.Sample = truth, &s
 	return &out
 }
 

@@ -154,19 +154,13 @@ func (b *binned) ownValues() ([]OwnValue, error) {
 	return all, nil
 }
 
-// spread fills in the uncertainty, where of measures each variant.
-func (v *OwnValue) spread(from *variants, of func(k int) float64) {
-	between := func(first, last int) (x []float64) {
-		for k := first; k < last; k++ {
-			x = append(x, of(k))
-		}
-		return x
-	}
-	if v.Replicates = between(0, from.firstPart()); v.Replicates != nil {
-		v.Without = between(from.firstPart(), from.firstRedraw())
+// spread fills in the uncertainty, by the value of each variant.
+func (v *OwnValue) spread(from *variants, x []float64) {
+	if from.firstPart() > 0 {
+		v.Replicates, v.Without = x[:from.firstPart()], x[from.firstPart():from.firstRedraw()]
 		v.Interval = around(v.Value, v.Replicates, from.wider())
 	}
-	if redraws := between(from.firstRedraw(), from.count()); redraws != nil {
+	if redraws := x[from.firstRedraw():]; len(redraws) > 0 {
 		v.Noise = newNoise(v.Like(), v.Value, redraws)
 	}
 }

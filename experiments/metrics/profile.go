@@ -21,40 +21,33 @@ type Profile struct {
 // neighbourhood (section 4, figure "local calibration in density-based sub-bins").
 func (l *Local) ESSProfile(bins int) Profile {
 	p := Profile{LCE: make([]float64, bins), At: make([]float64, bins), Count: make([]int, bins)}
-	rows, classes := l.Residual.Dims()
 	if l.Floor != nil {
 		p.Floor = make([]float64, bins)
 	}
-	var x, gap, floor []float64
+	rows, classes := l.Residual.Dims()
 	for c := range classes {
-		x, gap, floor = x[:0], gap[:0], floor[:0]
+		var measured []int
+		var x []float64
 		for i := range rows {
-			if r := l.Residual.At(i, c); !math.IsNaN(r) {
-				x, gap = append(x, l.ESS.At(i, c)), append(gap, math.Abs(r))
-				if l.Floor != nil {
-					floor = append(floor, l.Floor.At(i, c))
-				}
+			if !math.IsNaN(l.Residual.At(i, c)) {
+				measured, x = append(measured, i), append(x, l.ESS.At(i, c))
 			}
 		}
 		if len(x) == 0 {
 			continue
 		}
-		for i, b := range checked.QuantileBins(x, bins) {
-			p.LCE[b] += gap[i]
-			p.At[b] += x[i]
+		for k, b := range checked.QuantileBins(x, bins) {
+			p.LCE[b] += math.Abs(l.Residual.At(measured[k], c))
+			p.At[b] += x[k]
 			p.Count[b]++
 			if l.Floor != nil {
-				p.Floor[b] += floor[i]
+				p.Floor[b] += l.Floor.At(measured[k], c)
 			}
 		}
 	}
-	for b, n := range p.Count {
-		if n > 0 {
-			p.LCE[b] /= float64(n)
-			p.At[b] /= float64(n)
-			if l.Floor != nil {
-				p.Floor[b] /= float64(n)
-			}
+	for _, sums := range [][]float64{p.LCE, p.At, p.Floor} {
+		for b := range sums {
+			sums[b] /= float64(max(p.Count[b], 1))
 		}
 	}
 	return p

@@ -20,8 +20,17 @@ func Reliability(logProbs *mat.Dense, labels []int, s Settings) (top, classes *C
 	if err != nil {
 		return nil, nil, err
 	}
-	observed := b.hits(b.Weights())
-	return observed.top.curve(), observed.classes.curve(), nil
+	inTop, inAll := newBinCounts(b.settings.Bins), newBinCounts(b.settings.Bins)
+	for i := range b.N {
+		for c, k := range b.binsOf(i) {
+			to := inAll
+			if c == b.Classes {
+				to = inTop
+			}
+			to.add(int(k), b.W(i), b.Probability(i, c), b.Hit(i, c))
+		}
+	}
+	return inTop.curve(), inAll.curve(), nil
 }
 
 // NewCurve is the curve of predictions from their confidences, hits and weights, in bins of equal width.
@@ -64,22 +73,6 @@ func (f binCounts) add(k int, w, confidence, hit float64) {
 	f.squares[k] += w * w
 	f.confidence[k] += w * confidence
 	f.hits[k] += w * hit
-}
-
-type hits struct{ top, classes binCounts }
-
-func (b *binned) hits(weight []float64) hits {
-	h := hits{newBinCounts(b.settings.Bins), newBinCounts(b.settings.Bins)}
-	for i, w := range weight {
-		for c, k := range b.binsOf(i) {
-			to := h.classes
-			if c == b.Classes {
-				to = h.top
-			}
-			to.add(int(k), w, b.Probability(i, c), b.Hit(i, c))
-		}
-	}
-	return h
 }
 
 // curve is that of the bins; of n rows that count differently the effective number, n²/Σ w², decides the interval.

@@ -70,6 +70,14 @@ const (
 	Frequency
 )
 
+// String is the weighting as result files name it.
+func (w Weighting) String() string {
+	if w == Frequency {
+		return "frequency"
+	}
+	return "uniform"
+}
+
 // Settings say what is measured. The zero value has the settings of the paper's tables.
 type Settings struct {
 	Protocol Protocol // default Tables
@@ -120,27 +128,20 @@ const (
 	defaultSmallBin  = 20
 )
 
-// check returns an error that names a field which makes no sense.
-func (s Settings) check() error {
+// filled returns s with its defaults written out, or an error that names a field which makes no sense.
+func (s Settings) filled() (Settings, error) {
 	switch {
 	case s.Bins < 0 || s.Bins > math.MaxUint16:
-		return fmt.Errorf("metrics: settings: %d bins: want 1 to %d", s.Bins, math.MaxUint16)
+		return s, fmt.Errorf("metrics: settings: %d bins: want 1 to %d", s.Bins, math.MaxUint16)
 	case s.Bandwidth < 0 || math.IsNaN(s.Bandwidth):
-		return fmt.Errorf("metrics: settings: bandwidth %v: want a positive number", s.Bandwidth)
+		return s, fmt.Errorf("metrics: settings: bandwidth %v: want a positive number", s.Bandwidth)
 	case s.Anchors < 0:
-		return fmt.Errorf("metrics: settings: %d anchors: want a positive number, or 0 for all rows", s.Anchors)
+		return s, fmt.Errorf("metrics: settings: %d anchors: want a positive number, or 0 for all rows", s.Anchors)
 	case s.SmallBin < NoSmallBin:
-		return fmt.Errorf("metrics: settings: small bin of %d rows: want a count, or NoSmallBin", s.SmallBin)
+		return s, fmt.Errorf("metrics: settings: small bin of %d rows: want a count, or NoSmallBin", s.SmallBin)
 	case s.Protocol == Formula && s.SmallBin > 0:
-		return fmt.Errorf("metrics: settings: the formula protocol skips no bin, so SmallBin %d has no meaning", s.SmallBin)
-	}
-	return nil
-}
-
-// filled returns s with its defaults written out, or the error of check.
-func (s Settings) filled() (Settings, error) {
-	if err := s.check(); err != nil {
-		return s, err
+		const why = "metrics: settings: the formula protocol skips no bin, so SmallBin %d has no meaning"
+		return s, fmt.Errorf(why, s.SmallBin)
 	}
 	s.Bins, s.Bandwidth = cmp.Or(s.Bins, defaultBins), cmp.Or(s.Bandwidth, defaultBandwidth)
 	switch {
@@ -150,12 +151,4 @@ func (s Settings) filled() (Settings, error) {
 		s.SmallBin = defaultSmallBin
 	}
 	return s, nil
-}
-
-// String is the weighting as result files name it.
-func (w Weighting) String() string {
-	if w == Frequency {
-		return "frequency"
-	}
-	return "uniform"
 }

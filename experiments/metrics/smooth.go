@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"calibra/graph/work"
-
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/floats"
 )
@@ -188,17 +186,9 @@ func (b *binned) smooth(ctx context.Context, x *resamples, out *Report) error {
 		return s.error(as.weight, func(i int) float64 { return as.Share(i, int(b.Top[i])) })
 	}
 	replicates := min(len(x.replicates), max(fewestReplicates, int(smoothWork)/b.N))
-	errors := make([]float64, replicates+len(x.redraws))
-	err := work.Parts{N: len(errors)}.With(ctx, func() func(context.Context, int) error {
+	errors, err := across(ctx, x, replicates, len(x.redraws), func() func(variant) float64 {
 		rows := newSmoothed(confidence)
-		return func(_ context.Context, k int) error {
-			at := k
-			if k >= replicates {
-				at += x.firstRedraw() - replicates
-			}
-			errors[k] = under(rows, x.at(at))
-			return nil
-		}
+		return func(as variant) float64 { return under(rows, as) }
 	})
 	if err != nil {
 		return fmt.Errorf("metrics: smooth calibration error: %w", err)

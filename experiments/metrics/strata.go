@@ -3,6 +3,7 @@ package metrics
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -13,15 +14,6 @@ import (
 type Stratum struct {
 	LCE   float64 // NaN where every local bin of its rows was skipped
 	Floor float64 // what LCE would be of a calibrated model, mean of the redraws; NaN without
-}
-
-// parts is S, the number of strata.
-func (s Settings) parts() int {
-	most := -1
-	for _, k := range s.Strata {
-		most = max(most, k)
-	}
-	return most + 1
 }
 
 // checkStrata returns an error unless each of n rows has a stratum.
@@ -39,23 +31,21 @@ func (s Settings) checkStrata(n int) error {
 
 // strata measures each stratum.
 func (b *binned) strata(local *Local) []Stratum {
-	out := make([]Stratum, b.settings.parts())
-	lce := b.byStratum(local, local.Residual)
-	for s := range out {
-		out[s].LCE, out[s].Floor = lce[s], math.NaN()
+	out := make([]Stratum, slices.Max(b.settings.Strata)+1)
+	for s, lce := range b.byStratum(local, local.Residual, len(out)) {
+		out[s] = Stratum{LCE: lce, Floor: math.NaN()}
 	}
 	if local.Floor != nil {
-		for s, floor := range b.byStratum(local, local.Floor) {
+		for s, floor := range b.byStratum(local, local.Floor, len(out)) {
 			out[s].Floor = floor
 		}
 	}
 	return out
 }
 
-// byStratum is Σ_c w_c mean_i |x_ic| of each stratum over the rows whose bin was not
+// byStratum is Σ_c w_c mean_i |x_ic| of each of so many strata over the rows whose bin was not
 // skipped, x being N×C.
-func (b *binned) byStratum(local *Local, x *mat.Dense) []float64 {
-	parts := b.settings.parts()
+func (b *binned) byStratum(local *Local, x *mat.Dense, parts int) []float64 {
 	sums := tallyOf(b.Sample, parts)
 	for i, s := range b.settings.Strata {
 		place := local.place(i)

@@ -62,10 +62,16 @@ func inBlocks(kernels *[registerRows]blockKernel, portable func(dst, a []float32
 	}
 }
 
+// Each function runs the kernel of the instruction set, or the portable form where there is none or nothing to do.
+
 // Gaussian replaces each x ≤ 0 by exp(x), which it takes as 0 below −41. The length is a multiple of 64.
 func Gaussian(x []float32) {
 	whole(x)
-	gaussianKernel(x)
+	if kernel := sets[isa].gaussian; kernel != nil && len(x) > 0 {
+		kernel(&x[0], len(x))
+	} else {
+		gaussianPortable(x)
+	}
 }
 
 // rowTables is how many tables the assembly of AddRows adds to side by side.
@@ -85,7 +91,18 @@ func AddRows(dst []float32, index []int32, n int, b []float32) {
 			panic("tile: AddRows: index out of range")
 		}
 	}
-	addRowsKernel(dst, size, index[:tables*n], n, b)
+	one, several := sets[isa].addRows[0], sets[isa].addRows[1]
+	if one == nil {
+		addRowsPortable(dst, size, index[:tables*n], n, b)
+		return
+	}
+	t := 0
+	for ; t+rowTables <= tables; t += rowTables {
+		several(&dst[t*size*Lanes], size, &index[t*n], n, &b[0])
+	}
+	for ; t < tables; t++ {
+		one(&dst[t*size*Lanes], size, &index[t*n], n, &b[0])
+	}
 }
 
 // Lists are lists of rows of a tile, each row with a factor.
@@ -138,14 +155,22 @@ func SumLists(dst []float32, columns Columns, lists Lists, k []float32) {
 	need(len(dst), columns.size)
 	need(len(lists.from)-1, columns.lists)
 	need(len(k), lists.height*Lanes)
-	sumListsKernel(dst, columns.all, lists, k)
+	if kernel := sets[isa].sumLists; kernel != nil && len(columns.all) > 0 && len(lists.rows) > 0 {
+		kernel(&dst[0], &columns.all[0].R, len(columns.all), &lists.from[0], &lists.rows[0], &lists.e[0], &k[0])
+	} else {
+		sumListsPortable(dst, columns.all, lists, k)
+	}
 }
 
 // Accumulate adds x to dst. The length is a multiple of 64.
 func Accumulate(dst []float64, x []float32) {
 	need(len(dst), len(x))
 	whole(x)
-	accumulateKernel(dst, x)
+	if kernel := sets[isa].accumulate; kernel != nil && len(x) > 0 {
+		kernel(&dst[0], &x[0], len(x))
+	} else {
+		accumulatePortable(dst, x)
+	}
 }
 
 func whole(x []float32) {

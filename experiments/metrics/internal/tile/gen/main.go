@@ -39,8 +39,8 @@ func main() {
 	flag.Parse()
 	isa.Write(func() {
 		for rows := 1; rows <= maxRows; rows++ {
-			multiply(rows)
-			multiplySquares(rows)
+			multiply("multiply", rows, func(isa.Vec) {})
+			multiply("multiplySquares", rows, func(b isa.Vec) { VMULPS(b, b, b) })
 			distances(rows)
 		}
 		gaussian()
@@ -126,25 +126,12 @@ func block(name string, rows int, step func(acc [][]isa.Vec, b []isa.Vec, a func
 	isa.Leave()
 }
 
-// multiply: dst += a·b.
-func multiply(rows int) {
-	block("multiply", rows, func(acc [][]isa.Vec, b []isa.Vec, a func(int, isa.Vec)) {
-		x := isa.NewVec()
-		for r := range acc {
-			a(r, x)
-			for v := range b {
-				VFMADD231PS(x, b[v], acc[r][v])
-			}
-		}
-	}, false)
-}
-
-// multiplySquares: dst += a·b², the squares of the values of b.
-func multiplySquares(rows int) {
-	block("multiplySquares", rows, func(acc [][]isa.Vec, b []isa.Vec, a func(int, isa.Vec)) {
+// multiply: dst += a·b, after something is done with the values of b.
+func multiply(name string, rows int, prepare func(b isa.Vec)) {
+	block(name, rows, func(acc [][]isa.Vec, b []isa.Vec, a func(int, isa.Vec)) {
 		x := isa.NewVec()
 		for _, v := range b {
-			VMULPS(v, v, v)
+			prepare(v)
 		}
 		for r := range acc {
 			a(r, x)
