@@ -31,7 +31,7 @@ import (
 //	                anchored.Ranker        fit, which prints the candidates; anchored.Mixer, with their shares
 //	a base          Base                   Train
 //	                Staged, Embedder       Trained, for its own
-//	                Quantizing             Trained.Read and Usage: the codes and quantized features of rows
+//	                Quantizing             Trained.Read: the codes and quantized features of rows
 //	                Headed                 Trained.TwoStage: the error of its head
 //	                ONNXBase               Trained.ONNX
 //	a map           Map                    Train
@@ -176,11 +176,6 @@ type Headed interface {
 type ONNXBase interface {
 	// ViewONNX adds what the base makes of all rows to g.
 	ViewONNX(g *onnx.Network) (*ONNXView, error)
-}
-
-// keeper is a Base that keeps what its own fit and that of its map share.
-type keeper interface {
-	keep(sets ...*data.Set) (leave func())
 }
 
 // Map is a calibration map as a graph, the part that a researcher edits: one file,

@@ -69,9 +69,6 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 			t.weights = nil
 		}
 	}()
-	if k, ok := t.Base.(keeper); ok {
-		defer k.keep(cal, val)()
-	}
 	name := cmp.Or(t.Name, "calibrate")
 	divided := 0.0
 	if _, learns := t.Base.(Staged); learns {
@@ -245,20 +242,6 @@ func (t *Trained) Read(x *data.Set) (*data.Predictions, *Quantized, error) {
 		return p, d.Quantized(view), err
 	}
 	return p, nil, err
-}
-
-// Usage counts how often the slots of x are assigned to each codeword (K), or is
-// nil if the base does not divide.
-func (t *Trained) Usage(x *data.Set) ([]int, error) {
-	d, ok := t.Base.(Quantizing)
-	if !ok {
-		return nil, nil
-	}
-	v, err := d.View(x)
-	if err != nil {
-		return nil, err
-	}
-	return d.Quantized(v).Usage(), nil
 }
 
 // Of computes what describe describes for each row of x (N×D), such as a layer inside the map.
