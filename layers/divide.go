@@ -37,8 +37,8 @@ type Divide struct {
 }
 
 var (
-	_ Headed = (*Divide)(nil)
-	_ Staged = (*Divide)(nil)
+	_ Quantizing = (*Divide)(nil)
+	_ Staged     = (*Divide)(nil)
 )
 
 // EvaluationBatch is the batch size of predictions and validation.

@@ -316,8 +316,8 @@ const fewClasses = 64
 // does not distinguish learned weights from state, such as a prior that is fixed. M, w and K of s
 // must be those of a base's weights that are there. C may be a file's mere claim: the map
 // is first started with few classes and then with twice as many each time, and a claim is refused
-// as soon as the map has more values than are saved. More classes must not make fewer values. No map has weights for more
-// features than there are values.
+// as soon as the map has more values than are saved. More classes must not make fewer values. No map has weights for
+// more features than there are values.
 func RestoreWeights(m Map, s Sizes, saved *graph.Weights) (*graph.Weights, error) {
 	if saved == nil {
 		return nil, errors.New("layers: there are no saved weights")
