@@ -18,8 +18,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Classwise is a function of p̂_k for each class, whose values are divided by their sum. There is nothing to stop early, and
-// interrupted it keeps nothing.
+// Classwise is a function of p̂_k for each class, whose values are divided by their sum. There is nothing to stop
+// early, and interrupted it keeps nothing.
 type Classwise struct {
 	kept
 	classes []steps // C

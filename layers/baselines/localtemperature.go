@@ -29,7 +29,8 @@ import (
 // L-BFGS.
 func LocalTemperature(method optim.Method) *Smooth {
 	begin := func(cal *data.Set, w *graph.Weights) (optim.Method, error) { return nil, fitEmbedding(w, cal) }
-	return &Smooth{title: "local temperatures", of: localTemperatureMap{}, method: method, needs: []need{toEmbed}, begin: begin}
+	of := localTemperatureMap{}
+	return &Smooth{title: "local temperatures", of: of, method: method, needs: []need{toEmbed}, begin: begin}
 }
 
 // localTemperatureMap has weights temperature/weight (P×1), temperature/log (1) and

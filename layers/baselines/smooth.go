@@ -81,8 +81,8 @@ type Smooth struct {
 	begin  beginning // nil: the rows say nothing of how a fit begins
 }
 
-// beginning sets what the rows of a fit say of the weights that the map starts with, and may give it another method than
-// the one that was asked for.
+// beginning sets what the rows of a fit say of the weights that the map starts with, and may give it another method
+// than the one that was asked for.
 type beginning func(cal *data.Set, w *graph.Weights) (optim.Method, error)
 
 var _ layers.Stateful = (*Smooth)(nil)

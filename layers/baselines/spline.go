@@ -26,7 +26,7 @@ import (
 // at the calibration rows, linear between them and constant outside, and the classes' values
 // are divided by their sum. Fitting the difference, as the authors' code does, leaves
 // calibrated probabilities as they are. If rows have weights w, N is their sum, t goes in equal
-// steps of it, and the squares of the fit are multiplied by w. The knots of the spline are evenly spaced over [0, 1]; 0: 6.
+// steps of it, and the squares of the fit are multiplied by w. The knots are evenly spaced over [0, 1]; 0: 6.
 func Spline(knots int) *Classwise {
 	return &Classwise{name: "spline", value: steps.at, network: stepsONNX.line, begin: func(cal *data.Set) (learn, error) {
 		return splines(cal, cmp.Or(knots, 6))

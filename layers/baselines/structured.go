@@ -34,14 +34,16 @@ import (
 // The strength multiplies the three penalties, 0: 1, as published; a nil method is Newton's.
 func Structured(method optim.Method, strength float64) *Smooth {
 	of := structuredMap{strength: strength}
-	return &Smooth{title: "structured matrix scaling", of: of, begin: func(cal *data.Set, w *graph.Weights) (optim.Method, error) {
+	begin := func(cal *data.Set, w *graph.Weights) (optim.Method, error) {
 		l, err := beginSmoothing(cal, w)
 		if err != nil {
 			return nil, err
 		}
 		smooth(l, w)
-		return curved{newStructuredLoss(l, aimsOf(cal), cmp.Or(strength, 1)), cmp.Or[optim.Method](method, optim.Newton{})}, nil
-	}}
+		loss := newStructuredLoss(l, aimsOf(cal), cmp.Or(strength, 1))
+		return curved{loss, cmp.Or[optim.Method](method, optim.Newton{})}, nil
+	}
+	return &Smooth{title: "structured matrix scaling", of: of, begin: begin}
 }
 
 // beginSmoothing sets u and gives ℓ of the rows.
