@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/graph"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -85,26 +84,19 @@ func (b *ByLabel) Priors() []float64 {
 	return priors
 }
 
-// The names of its tensors, behind profilePrefix.
-const (
-	labelCounts = profilePrefix + "labels/counts"
-	labelCuts   = profilePrefix + "labels/cuts"
-)
-
-func (b *ByLabel) add(w *graph.Weights) {
+func (b *ByLabel) add(to profileFile) {
 	if b == nil {
 		return
 	}
-	rows, columns := b.Counts.Dims()
-	w.AddState(labelCounts, b.Counts.RawMatrix().Data, rows, columns)
+	to.addMatrix("labels/counts", b.Counts)
 	if b.Cuts != nil {
-		w.AddState(labelCuts, b.Cuts.RawMatrix().Data, rows, cellsOfClass-1)
+		to.addMatrix("labels/cuts", b.Cuts)
 	}
 }
 
 // readByLabel is what add wrote, nil where that is damaged or not there: a model predicts without.
-func readByLabel(w *graph.Weights) *ByLabel {
-	counts, cuts := matrixOf(w, labelCounts), matrixOf(w, labelCuts)
+func readByLabel(from profileFile) *ByLabel {
+	counts, cuts := from.matrix("labels/counts"), from.matrix("labels/cuts")
 	if counts == nil || slices.ContainsFunc(counts.RawMatrix().Data, func(n float64) bool { return !(n >= 0) || math.IsInf(n, 1) }) || !(mat.Sum(counts) > 0) {
 		return nil
 	}
@@ -116,16 +108,4 @@ func readByLabel(w *graph.Weights) *ByLabel {
 		}
 	}
 	return &ByLabel{counts, cuts}
-}
-
-// matrixOf is a tensor of two axes, nil where there is none that holds anything.
-func matrixOf(w *graph.Weights, name string) *mat.Dense {
-	if !w.Has(name) || w.Tensor(name).Dims() != 2 {
-		return nil
-	}
-	shape := w.Tensor(name).Shape()
-	if shape[0]*shape[1] == 0 {
-		return nil
-	}
-	return mat.NewDense(shape[0], shape[1], w.Float64s(name))
 }

@@ -48,7 +48,8 @@ func ReadSizes(config json.RawMessage) (Sizes, error) {
 	if err := json.Unmarshal(config, &s); err != nil {
 		return s, fmt.Errorf("layers: the sizes cannot be read: %w", err)
 	}
-	if s.Classes < 2 || len(s.Counts) != s.Classes || s.Weighed < 0 || slices.ContainsFunc(s.Counts, func(n float64) bool { return n < 0 }) {
+	negative := slices.ContainsFunc(s.Counts, func(n float64) bool { return n < 0 })
+	if s.Classes < 2 || len(s.Counts) != s.Classes || negative || s.Weighed < 0 || s.Features < 0 || s.Rows() < 1 {
 		return s, fmt.Errorf("layers: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))
 	}
 	return s, nil

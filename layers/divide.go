@@ -34,38 +34,12 @@ type Divide struct {
 	took    time.Duration
 	sizes   Sizes
 	weights *graph.Weights
-
-	tables map[*data.Set]*Features // of a fit in stages: the features of its sets, made once
 }
 
 var (
-	_ Headed = (*Divide)(nil)
-	_ Staged = (*Divide)(nil)
-	_ keeper = (*Divide)(nil)
+	_ Quantizing = (*Divide)(nil)
+	_ Staged     = (*Divide)(nil)
 )
-
-// keep lets the fit of stages make the features of the sets tables once, and keeps them until leave is called.
-func (d *Divide) keep(sets ...*data.Set) (leave func()) {
-	d.tables = map[*data.Set]*Features{}
-	for _, x := range sets {
-		if x != nil && x.Features != nil {
-			d.tables[x] = nil
-		}
-	}
-	return func() { d.tables = nil }
-}
-
-// table is the features of x as graphs read them.
-func (d *Divide) table(x *data.Set) *Features {
-	t, kept := d.tables[x]
-	if t == nil {
-		t = NewFeatures(x.Features, d.weights)
-	}
-	if kept {
-		d.tables[x] = t
-	}
-	return t
-}
 
 // EvaluationBatch is the batch size of predictions and validation.
 const EvaluationBatch = 1024
@@ -99,7 +73,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	}
 	problem := optim.Problem{Rows: cal.Len(), Loss: d.objective(cal, fitted)}
 	if val != nil {
-		features := d.table(val)
+		features := NewFeatures(val.Features, w)
 		loss := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
 			codes := d.codes().Assign(b, features.Take(b, "features"), d.sizes)
 			return gorgonia.Nodes{meanNLL(b, d.head(b, codes), held)}
@@ -134,7 +108,7 @@ func (d *Divide) codes() Codes { return cmp.Or[Codes](d.Codebook, Codebook{}) }
 // objective is the head's loss on quantized rows of x; committing a step moves the
 // codewords toward them.
 func (d *Divide) objective(x *data.Set, fitted target) *graph.Objective {
-	features, weights := d.table(x), WeightsOf(x, d.weights.Dtype())
+	features, weights := NewFeatures(x.Features, d.weights), WeightsOf(x, d.weights.Dtype())
 	return graph.NewObjective(d.weights, func(b *graph.Builder) *gorgonia.Node {
 		z := features.Take(b, "features")
 		codes := d.codes().Assign(b, z, d.sizes).Weighed(b, weights)
@@ -160,7 +134,7 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 	if err := d.fits(x); err != nil {
 		return nil, err
 	}
-	features := d.table(x)
+	features := NewFeatures(x.Features, d.weights)
 	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
 		return codesOf(b, d.codes(), features.Take(b, "features"), d.sizes, d.head)
 	})
@@ -213,9 +187,6 @@ func (d *Divide) fits(x *data.Set) error {
 	}
 	if _, m := x.Features.Dims(); m != d.sizes.Features {
 		return fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, d.sizes.Features)
-	}
-	if _, seen := d.tables[x]; seen { // those of a fit were looked at before it
-		return nil
 	}
 	return d.codes().Reach(LessCentre(x.Features, d.weights), d.weights, d.sizes)
 }

@@ -1,14 +1,12 @@
 package layers
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sort"
 
 	"calibra/data"
-	"calibra/graph"
 	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
@@ -174,60 +172,46 @@ func spread(x *mat.Dense, sd []float64) float64 {
 	return max(1, value)
 }
 
-// The names of its tensors, behind profilePrefix.
-const (
-	fingerprintOfRows = profilePrefix + "fingerprint/rows"
-	fingerprintAt     = profilePrefix + "fingerprint/%s/at"
-	fingerprintBelow  = profilePrefix + "fingerprint/%s/below"
-	fingerprintByMean = profilePrefix + "fingerprint/means"
-	fingerprintCounts = profilePrefix + "fingerprint/counts"
-)
-
-func (f *Fingerprint) add(w *graph.Weights) {
+func (f *Fingerprint) add(to profileFile) {
 	if f == nil {
 		return
 	}
-	state := func(name string, m *mat.Dense) {
-		rows, columns := m.Dims()
-		w.AddState(name, m.RawMatrix().Data, rows, columns)
-	}
-	w.AddState(fingerprintOfRows, []float64{float64(f.Rows)}, 1)
-	marks := func(name string, m *Marks) {
-		if m != nil {
-			state(fmt.Sprintf(fingerprintAt, name), m.At)
-			state(fmt.Sprintf(fingerprintBelow, name), m.Below)
-		}
-	}
-	marks("features", f.Features)
-	marks("logits", f.Logits)
+	to.addVector("fingerprint/rows", []float64{float64(f.Rows)})
+	f.Features.add(to, "features")
+	f.Logits.add(to, "logits")
 	if f.Means != nil {
-		state(fingerprintByMean, f.Means)
-		w.AddState(fingerprintCounts, f.Counts, len(f.Counts))
+		to.addMatrix("fingerprint/means", f.Means)
+		to.addVector("fingerprint/counts", f.Counts)
+	}
+}
+
+func (m *Marks) add(to profileFile, name string) {
+	if m != nil {
+		to.addMatrix("fingerprint/"+name+"/at", m.At)
+		to.addMatrix("fingerprint/"+name+"/below", m.Below)
 	}
 }
 
 // readFingerprint is what add wrote, without what is damaged, nil where there is none: a model
 // predicts without.
-func readFingerprint(w *graph.Weights) *Fingerprint {
+func readFingerprint(from profileFile) *Fingerprint {
 	marks := func(name string) *Marks {
-		at, below := matrixOf(w, fmt.Sprintf(fingerprintAt, name)), matrixOf(w, fmt.Sprintf(fingerprintBelow, name))
+		at, below := from.matrix("fingerprint/"+name+"/at"), from.matrix("fingerprint/"+name+"/below")
 		if at == nil || below == nil || !sameDims(at, below) || at.RawMatrix().Rows != len(markQuantiles) {
 			return nil
 		}
 		return &Marks{at, below}
 	}
-	if !w.Has(fingerprintOfRows) {
+	rows := from.vector("fingerprint/rows")
+	if len(rows) == 0 || int(rows[0]) < 1 {
 		return nil
 	}
-	f := &Fingerprint{Rows: int(w.Float64s(fingerprintOfRows)[0]), Features: marks("features"), Logits: marks("logits")}
-	if means := matrixOf(w, fingerprintByMean); means != nil && w.Has(fingerprintCounts) && f.Features != nil {
-		counts := w.Float64s(fingerprintCounts)
+	f := &Fingerprint{Rows: int(rows[0]), Features: marks("features"), Logits: marks("logits")}
+	means, counts := from.matrix("fingerprint/means"), from.vector("fingerprint/counts")
+	if means != nil && f.Features != nil {
 		if classes, width := means.Dims(); classes == len(counts) && width == f.Features.At.RawMatrix().Cols {
 			f.Means, f.Counts = means, counts
 		}
-	}
-	if f.Rows < 1 {
-		return nil
 	}
 	return f
 }

@@ -31,8 +31,7 @@ import (
 //	                anchored.Ranker        fit, which prints the candidates; anchored.Mixer, with their shares
 //	a base          Base                   Train
 //	                Staged, Embedder       Trained, for its own
-//	                Quantizing             Trained.Read and Usage: the codes and quantized features of rows
-//	                Headed                 Trained.TwoStage: the error of its head
+//	                Quantizing             Trained.Read: codes and quantized features; TwoStage: the error of its head
 //	                ONNXBase               Trained.ONNX
 //	a map           Map                    Train
 //	                Costed                 a fit to another loss, such as that with a penalty
@@ -157,17 +156,12 @@ type Base interface {
 	Restore(State) error
 }
 
-// Quantizing is a Base with a finite description of each row: it divides the latent space.
+// Quantizing is a Base with a finite description of each row: it divides the latent space. Its p̂ is a linear head
+// with a bias on the quantized features, fitted to the calibration rows with the penalty ½λ‖θ‖².
 type Quantizing interface {
 	Base
 	// Quantized are the features of the rows of a view that it made.
 	Quantized(v *View) *Quantized
-}
-
-// Headed is a Quantizing base whose p̂ is a linear head with a bias on these features, fitted to
-// the calibration rows with the penalty ½λ‖θ‖²: what [TwoStage] counts the error of.
-type Headed interface {
-	Quantizing
 	// Ridge is λ, an error where what the head was fitted with is no such penalty.
 	Ridge() (float64, error)
 }
@@ -176,11 +170,6 @@ type Headed interface {
 type ONNXBase interface {
 	// ViewONNX adds what the base makes of all rows to g.
 	ViewONNX(g *onnx.Network) (*ONNXView, error)
-}
-
-// keeper is a Base that keeps what its own fit and that of its map share.
-type keeper interface {
-	keep(sets ...*data.Set) (leave func())
 }
 
 // Map is a calibration map as a graph, the part that a researcher edits: one file,

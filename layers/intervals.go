@@ -39,14 +39,14 @@ func (t *Trained) Bounds(ctx context.Context, cal, x *data.Set, level float64) (
 	return t.Intervals(ctx, spread, x, level)
 }
 
-// BoundsOfStages are by [TwoStage] with the penalties of both fits. The base must be [Headed].
+// BoundsOfStages are by [TwoStage] with the penalties of both fits. The base must be [Quantizing].
 func (t *Trained) BoundsOfStages(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
 	ridge, err := t.Ridge()
 	if err != nil {
 		return nil, nil, err
 	}
 	headRidge := 0.0
-	if base, ok := t.Base.(Headed); ok { // TwoStage refuses the others
+	if base, ok := t.Base.(Quantizing); ok { // TwoStage refuses the others
 		if headRidge, err = base.Ridge(); err != nil {
 			return nil, nil, err
 		}

@@ -152,13 +152,13 @@ func TestPredictedThroughAFile(t *testing.T) {
 	if got := mat.Col(nil, 0, p.Some); !floats.EqualApprox(got, []float64{.1, .5, .7}, 1e-12) {
 		t.Errorf("%v stand for all", got)
 	}
-	w := graph.NewWeights(tensor.Float64)
+	w := profileFile{graph.NewWeights(tensor.Float64)}
 	p.add(w)
 	if read := readPredicted(w); read == nil || !floats.Equal(read.Mean, p.Mean) || read.Rows != p.Rows || !mat.Equal(read.Some, p.Some) {
 		t.Errorf("%v was written and %v read", p, read)
 	}
 	p.Mean[0] = math.NaN()
-	w = graph.NewWeights(tensor.Float64)
+	w = profileFile{graph.NewWeights(tensor.Float64)}
 	if p.add(w); readPredicted(w) != nil {
 		t.Error("a mean of NaN is read")
 	}

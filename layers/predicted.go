@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"calibra/data"
-	"calibra/graph"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -56,30 +55,22 @@ func (p *Predicted) Priors() []float64 {
 	return priors
 }
 
-// The names of its tensors, behind profilePrefix.
-const (
-	predictedMean = profilePrefix + "predicted/mean"
-	predictedRows = profilePrefix + "predicted/rows"
-	predictedSome = profilePrefix + "predicted/some"
-)
-
-func (p *Predicted) add(w *graph.Weights) {
+func (p *Predicted) add(to profileFile) {
 	if p == nil {
 		return
 	}
-	rows, classes := p.Some.Dims()
-	w.AddState(predictedMean, p.Mean, classes)
-	w.AddState(predictedRows, []float64{p.Rows}, 1)
-	w.AddState(predictedSome, p.Some.RawMatrix().Data, rows, classes)
+	to.addVector("predicted/mean", p.Mean)
+	to.addVector("predicted/rows", []float64{p.Rows})
+	to.addMatrix("predicted/some", p.Some)
 }
 
 // readPredicted is what add wrote, nil where that is damaged or not there.
-func readPredicted(w *graph.Weights) *Predicted {
-	some := matrixOf(w, predictedSome)
-	if some == nil || !w.Has(predictedMean) || !w.Has(predictedRows) || w.Tensor(predictedRows).DataSize() != 1 {
+func readPredicted(from profileFile) *Predicted {
+	mean, rows, some := from.vector("predicted/mean"), from.vector("predicted/rows"), from.matrix("predicted/some")
+	if some == nil || mean == nil || len(rows) != 1 {
 		return nil
 	}
-	p := &Predicted{w.Float64s(predictedMean), w.Float64s(predictedRows)[0], some}
+	p := &Predicted{mean, rows[0], some}
 	isShare := func(v float64) bool { return v >= 0 && v <= 1+1e-6 } // as float32 rounds it
 	all := slices.Concat(p.Mean, some.RawMatrix().Data)
 	if _, classes := some.Dims(); len(p.Mean) != classes ||

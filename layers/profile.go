@@ -202,34 +202,69 @@ func (c *farCount) add(x mat.Matrix) {
 // profilePrefix begins the names of the tensors of a model file that hold Profile.
 const profilePrefix = "inputs/"
 
+// profileFile is the tensors of a model file under that prefix.
+type profileFile struct{ *graph.Weights }
+
+func (f profileFile) addVector(name string, v []float64) { f.AddState(profilePrefix+name, v, len(v)) }
+
+func (f profileFile) addMatrix(name string, m *mat.Dense) {
+	rows, columns := m.Dims()
+	f.AddState(profilePrefix+name, m.RawMatrix().Data, rows, columns)
+}
+
+// vector is a tensor's values, nil where there is none.
+func (f profileFile) vector(name string) []float64 {
+	if !f.Has(profilePrefix + name) {
+		return nil
+	}
+	return f.Float64s(profilePrefix + name)
+}
+
+// matrix is a tensor of two axes, nil where there is none that holds anything.
+func (f profileFile) matrix(name string) *mat.Dense {
+	if !f.Has(profilePrefix+name) || f.Tensor(profilePrefix+name).Dims() != 2 {
+		return nil
+	}
+	shape := f.Tensor(profilePrefix + name).Shape()
+	if shape[0]*shape[1] == 0 {
+		return nil
+	}
+	return mat.NewDense(shape[0], shape[1], f.vector(name))
+}
+
 func (p *Profile) weights(dt tensor.Dtype) *graph.Weights {
-	w := graph.NewWeights(dt)
-	add := func(name string, m *Moments) {
-		if m != nil {
-			w.AddState(profilePrefix+name+"/mean", m.Mean, len(m.Mean))
-			w.AddState(profilePrefix+name+"/sd", m.SD, len(m.SD))
-		}
-	}
+	f := profileFile{graph.NewWeights(dt)}
 	if p != nil {
-		add("features", p.Features)
-		add("logits", p.Logits)
-		p.Fingerprint.add(w)
-		p.ByLabel.add(w)
-		p.Predicted.add(w)
+		p.Features.add(f, "features")
+		p.Logits.add(f, "logits")
+		p.Fingerprint.add(f)
+		p.ByLabel.add(f)
+		p.Predicted.add(f)
 	}
-	return w
+	return f.Weights
+}
+
+func (m *Moments) add(f profileFile, name string) {
+	if m != nil {
+		f.addVector(name+"/mean", m.Mean)
+		f.addVector(name+"/sd", m.SD)
+	}
 }
 
 // readProfile is what weights wrote, nil where there is nothing.
 func readProfile(w *graph.Weights) *Profile {
+	f := profileFile{w}
 	read := func(name string) *Moments {
-		mean, sd := profilePrefix+name+"/mean", profilePrefix+name+"/sd"
-		if !w.Has(mean) || !w.Has(sd) || w.Tensor(mean).DataSize() != w.Tensor(sd).DataSize() {
+		mean, sd := f.vector(name+"/mean"), f.vector(name+"/sd")
+		if mean == nil || len(mean) != len(sd) {
 			return nil
 		}
-		return &Moments{w.Float64s(mean), w.Float64s(sd)}
+		return &Moments{mean, sd}
 	}
-	p := &Profile{Features: read("features"), Logits: read("logits"), Fingerprint: readFingerprint(w), ByLabel: readByLabel(w), Predicted: readPredicted(w)}
+	p := &Profile{
+		Features: read("features"), Logits: read("logits"),
+		Fingerprint: readFingerprint(f), ByLabel: readByLabel(f), Predicted: readPredicted(f),
+	}
 	if p.Features == nil && p.Logits == nil {
 		return nil
 	}

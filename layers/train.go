@@ -69,9 +69,6 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 			t.weights = nil
 		}
 	}()
-	if k, ok := t.Base.(keeper); ok {
-		defer k.keep(cal, val)()
-	}
 	name := cmp.Or(t.Name, "calibrate")
 	divided := 0.0
 	if _, learns := t.Base.(Staged); learns {
@@ -247,20 +244,6 @@ func (t *Trained) Read(x *data.Set) (*data.Predictions, *Quantized, error) {
 	return p, nil, err
 }
 
-// Usage counts how often the slots of x are assigned to each codeword (K), or is
-// nil if the base does not divide.
-func (t *Trained) Usage(x *data.Set) ([]int, error) {
-	d, ok := t.Base.(Quantizing)
-	if !ok {
-		return nil, nil
-	}
-	v, err := d.View(x)
-	if err != nil {
-		return nil, err
-	}
-	return d.Quantized(v).Usage(), nil
-}
-
 // Of computes what describe describes for each row of x (N×D), such as a layer inside the map.
 func (t *Trained) Of(x *data.Set, describe func(b *graph.Builder, in Batch) *gorgonia.Node) (*tensor.Dense, error) {
 	if t.weights == nil {
@@ -333,12 +316,14 @@ const fewClasses = 64
 // does not distinguish learned weights from state, such as a prior that is fixed. M, w and K of s
 // must be those of a base's weights that are there. C may be a file's mere claim: the map
 // is first started with few classes and then with twice as many each time, and a claim is refused
-// as soon as the map has more values than are saved. More classes must not make fewer values.
+// as soon as the map has more values than are saved. More classes must not make fewer values. No map has weights for
+// more features than there are values.
 func RestoreWeights(m Map, s Sizes, saved *graph.Weights) (*graph.Weights, error) {
 	if saved == nil {
 		return nil, errors.New("layers: there are no saved weights")
 	}
 	have := values(saved)
+	s.Features = min(s.Features, have)
 	for c := fewClasses; c < s.Classes; c *= 2 {
 		at := s
 		at.Classes, at.Counts = c, slices.Clone(s.Counts[:c])

@@ -288,9 +288,10 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 
 // TwoStage is the covariance of the fitted map and the head of its divided base,
 // from the calibration rows that both were fitted to, or others as in [Trained.Sandwich]. A map that was fitted to
-// other rows than its base is an error. For the ridges see [NewTwoStage]; [Trained.Ridge] and [Headed] give the ridges of the fit.
+// other rows than its base is an error. For the ridges see [NewTwoStage]; [Trained.Ridge] and [Quantizing] give those
+// of the fit.
 func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge float64) (*TwoStage, error) {
-	base, headed := t.Base.(Headed)
+	base, headed := t.Base.(Quantizing)
 	switch {
 	case !headed:
 		return nil, fmt.Errorf("layers: intervals of two stages count the error of a head, and %s has none that it tells of", NameOf(t.Base))
@@ -314,5 +315,5 @@ func (t *Trained) TwoStageIntervals(ctx context.Context, s *TwoStage, x *data.Se
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.Intervals(ctx, view, data.Dense(t.Base.(Headed).Quantized(view)), level)
+	return s.Intervals(ctx, view, data.Dense(t.Base.(Quantizing).Quantized(view)), level)
 }

@@ -41,9 +41,8 @@ type Batch struct {
 	// (Sizes.Places).
 	Shares, Places *gorgonia.Node
 
-	named   func(name string) *gorgonia.Node // nil where there is none
-	rows    *Rows                            // nil in a batch that was made by hand
-	targets *gorgonia.Node                   // of a batch made by hand; nil: those of the rows
+	rows    *Rows          // nil in a batch that was made by hand
+	targets *gorgonia.Node // of a batch made by hand; nil: those of the rows
 }
 
 // Toward is a batch made by hand with targets (B×C) for a loss, in place of labels.
@@ -90,9 +89,12 @@ func (in Batch) Labels(b *graph.Builder) *gorgonia.Node {
 // Input is the input of that name, B rows of a View's Inputs or one of its Tables. A
 // name that the base does not know fails the builder.
 func (in Batch) Input(b *graph.Builder, name string) *gorgonia.Node {
-	if in.named != nil {
-		if n := in.named(name); n != nil {
-			return n
+	if r := in.rows; r != nil {
+		if x, ok := r.inputs[name]; ok {
+			return r.take(b, "view/"+name, x())
+		}
+		if x, ok := r.tables[name]; ok {
+			return b.Table("view/"+name, x)
 		}
 	}
 	return b.Fail(fmt.Errorf("layers: the map needs a base that gives %q", name))
@@ -131,21 +133,6 @@ func (in Batch) KindsOf(b *graph.Builder, rows *gorgonia.Node) *gorgonia.Node {
 		return rows
 	}
 	return b.TakeAt("view/kinds", in.rows.kinds, rows)
-}
-
-// With is the batch with one more input, for tests and studies that make a batch by hand.
-func (in Batch) With(name string, node *gorgonia.Node) Batch {
-	before := in.named
-	in.named = func(asked string) *gorgonia.Node {
-		switch {
-		case asked == name:
-			return node
-		case before != nil:
-			return before(asked)
-		}
-		return nil
-	}
-	return in
 }
 
 // Rows are a View, or a part of one, in the memory that graphs read.
@@ -380,15 +367,6 @@ func (r *Rows) Batch(b *graph.Builder) Batch {
 	}
 	if r.shares != nil {
 		in.Shares, in.Places = r.take(b, "view/shares", r.shares), r.take(b, "view/places", r.places)
-	}
-	in.named = func(name string) *gorgonia.Node {
-		if x, ok := r.inputs[name]; ok {
-			return r.take(b, "view/"+name, x())
-		}
-		if x, ok := r.tables[name]; ok {
-			return b.Table("view/"+name, x)
-		}
-		return nil
 	}
 	return in
 }

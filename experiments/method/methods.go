@@ -65,7 +65,7 @@ var papers = []Method{
 		Name: "ir", Group: Baseline, Reference: "Zadrozny and Elkan 2002",
 		Line:  "isotonic regression of each class against the rest",
 		Needs: onLogits, Cost: Moment,
-		New: func(o *Options) layers.Stateful { return &baselines.Isotonic{} },
+		New: func(o *Options) layers.Stateful { return baselines.Isotonic() },
 	},
 	{
 		Name: "ps", Group: Baseline, Reference: "Platt 1999",
@@ -176,7 +176,7 @@ var papers = []Method{
 		Needs: onLogits, Cost: Moment,
 		Weighing: "its bins hold equal weight, and a bin's frequency is that of its weight",
 		New: func(o *Options) layers.Stateful {
-			return &baselines.Histogram{Bins: o.Int("histogram.bins", 15, 1, "", "bins of each class")}
+			return baselines.Histogram(o.Int("histogram.bins", 15, 1, "", "bins of each class"))
 		},
 	},
 	{
@@ -197,7 +197,7 @@ var papers = []Method{
 		Needs: onLogits, Cost: Moment,
 		Weighing: "its quantiles are those of the weight, and its least squares are weighted",
 		New: func(o *Options) layers.Stateful {
-			return &baselines.Spline{Knots: o.Int("spline.knots", 6, 3, "6", "knots of each class's spline")}
+			return baselines.Spline(o.Int("spline.knots", 6, 3, "6", "knots of each class's spline"))
 		},
 	},
 	{

@@ -61,11 +61,13 @@ func TestOwnSpace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u, ok := run.Model.(interface {
-			Usage(*data.Set) ([]int, error)
-		}); ok { // as a pass of its own counts it
-			if usage, err := u.Usage(src.Test); err != nil || !slices.Equal(usage, run.Usage) {
-				t.Errorf("%s: the test slots are assigned %v times, not %v (%v)", method, run.Usage, usage, err)
+		if e, ok := run.Model.(layers.Embedder); ok { // as a pass of its own counts it
+			embedded, err := e.Embed(src.Test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if q, ok := embedded.(*layers.Quantized); ok && !slices.Equal(q.Usage(), run.Usage) {
+				t.Errorf("%s: the test slots are assigned %v times, not %v", method, run.Usage, q.Usage())
 			}
 		}
 		own := run.Outcome.Own

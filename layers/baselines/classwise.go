@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sort"
 
@@ -17,51 +18,61 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// classwise is a function of p̂_k for each class, whose values are divided by their sum:
-// what Isotonic and Histogram learn.
-type classwise struct {
+// Classwise is a function of p̂_k for each class, whose values are divided by their sum. There is nothing to stop
+// early, and interrupted it keeps nothing.
+type Classwise struct {
 	kept
 	classes []steps // C
+
+	name    string // of its weights
+	begin   func(cal *data.Set) (learn, error)
+	value   func(s steps, p float64) float64
+	network func(s stepsONNX, p onnx.Value) onnx.Value
 }
 
-// learned are the functions of all classes, kept by a name.
-func learned(s layers.Sizes, name string, classes []steps) classwise {
-	w := graph.NewWeights(tensor.Float64)
-	addSteps(w, name, classes)
-	return classwise{kept{s, w}, classes}
-}
+// learn finds the function of a class from the probabilities, labels and weights of rows.
+type learn func(p []value, hit, weights []float64) (steps, error)
 
-// fit finds the function of each class from the probabilities, labels and weights of the rows in which it can be,
-// and keeps them by name. A class that cannot be in any has 0. Interrupted it keeps nothing.
-func (m *classwise) fit(ctx context.Context, cal *data.Set, name string, class func(k int, p []value, hit, weights []float64) (steps, error)) error {
-	sizes, l, err := logProbsToFit(cal)
+var _ layers.Stateful = (*Classwise)(nil)
+
+// Fit finds the function of each class.
+func (m *Classwise) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	class, err := m.begin(cal)
 	if err != nil {
 		return err
 	}
-	p, classes, gone := exponentials(l), make([]steps, sizes.Classes), masked(cal)
-	equal := tiesOf(cal)
-	err = eachClass(ctx, sizes, func(k int) (err error) {
-		score, hit, weights := mat.Col(nil, k, p), indicator(cal, k), cal.Weights
-		if gone != nil {
-			var rows []int
-			for i := range score {
-				if !gone(i, k) {
-					rows = append(rows, i)
-				}
-			}
-			if rows == nil {
-				classes[k], err = class(k, equal.values([]float64{0}), []float64{0}, nil)
-				return err
-			}
-			score, hit, weights = picked(score, rows), picked(hit, rows), picked(weights, rows)
-		}
-		classes[k], err = class(k, equal.values(score), hit, weights)
-		return err
-	})
+	sizes, classes, err := eachClass(ctx, cal, class)
 	if err == nil {
-		*m = learned(sizes, name, classes)
+		m.kept, m.classes = kept{sizes, graph.NewWeights(tensor.Float64)}, classes
+		addSteps(m.w, m.name, classes)
 	}
 	return err
+}
+
+// eachClass finds the function of each class from the rows in which it can be. A class that cannot be in any has 0.
+func eachClass(ctx context.Context, cal *data.Set, class learn) (layers.Sizes, []steps, error) {
+	sizes, l, err := logProbsToFit(cal)
+	if err != nil {
+		return sizes, nil, err
+	}
+	p, classes, gone, equal := exponentials(l), make([]steps, sizes.Classes), masked(cal), tiesOf(cal)
+	for k := range classes {
+		if err := ctx.Err(); err != nil {
+			return sizes, nil, fmt.Errorf("interrupted before class %d: %w", k, err)
+		}
+		score, hit, weights := mat.Col(nil, k, p), indicator(cal, k), cal.Weights
+		if gone != nil {
+			rows := slices.DeleteFunc(data.UpTo(cal.Len()), func(i int) bool { return gone(i, k) })
+			score, hit, weights = picked(score, rows), picked(hit, rows), picked(weights, rows)
+			if len(rows) == 0 {
+				score, hit, weights = []float64{0}, []float64{0}, nil
+			}
+		}
+		if classes[k], err = class(equal.values(score), hit, weights); err != nil {
+			return sizes, nil, err
+		}
+	}
+	return sizes, classes, nil
 }
 
 // picked are the values of these rows; nil of nil.
@@ -72,52 +83,40 @@ func picked(values []float64, rows []int) []float64 {
 	return data.Each(rows, func(i int) float64 { return values[i] })
 }
 
-// eachClass calls do for each class in turn, until it fails or is interrupted.
-func eachClass(ctx context.Context, s layers.Sizes, do func(k int) error) error {
-	for k := range s.Classes {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("interrupted before class %d: %w", k, err)
-		}
-		if err := do(k); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// predict gives the normalized values, each as of reads it from the class's steps.
-func (m *classwise) predict(x *data.Set, of func(s steps, p float64) float64) (*data.Predictions, error) {
+// Predict gives the normalized values.
+func (m *Classwise) Predict(x *data.Set) (*data.Predictions, error) {
 	p, err := probabilitiesOf(x, m.sizes)
 	if err != nil {
 		return nil, err
 	}
 	for _, row := range rowsOf(p) {
 		for k, v := range row {
-			row[k] = of(m.classes[k], v)
+			row[k] = m.value(m.classes[k], v)
 		}
 	}
 	return predictions(p, x)
 }
 
-// onnx is predict in a network.
-func (m *classwise) onnx(g *onnx.Network, of func(stepsONNX, onnx.Value) onnx.Value) (onnx.Outputs, error) {
+// ONNX is Predict in a network.
+func (m *Classwise) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if m.classes == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
 	}
-	p := of(newStepsONNX(g, m.classes), g.Exp(g.Logits(m.sizes.Classes)))
+	p := m.network(newStepsONNX(g, m.classes), g.Exp(g.Logits(m.sizes.Classes)))
 	return onnx.Outputs{Probabilities: sharesONNX(g, p, m.sizes.Classes), Classes: m.sizes.Classes}, nil
 }
 
-func (m *classwise) restore(s layers.State, name string) error {
-	sizes, err := readSizes(s.Config)
+// Restore sets the functions of all classes, laid end to end.
+func (m *Classwise) Restore(s layers.State) error {
+	sizes, err := layers.ReadSizes(s.Config)
 	if err != nil {
 		return err
 	}
-	classes, err := readSteps(s.Weights, name, sizes.Classes)
+	classes, err := readSteps(s.Weights, m.name, sizes.Classes)
 	if err != nil {
 		return err
 	}
-	*m = classwise{kept{sizes, s.Weights}, classes}
+	m.kept, m.classes = kept{sizes, s.Weights}, classes
 	return nil
 }
 

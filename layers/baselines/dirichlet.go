@@ -42,14 +42,16 @@ func (m *Dirichlet) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) e
 	}
 	white, err := whiten(floored(l))
 	if err == nil {
-		err = m.fitWhitened(ctx, whitenedMap{whitening: white}, white, cal, m.Method, rng)
+		err = m.fitWhitened(ctx, whitenedMap{whitening: white}, white, white.start(), cal, m.Method, rng)
 	}
 	return wrap("Dirichlet calibration", err)
 }
 
-// fitWhitened fits a map of whitened inputs from the identity and keeps it as the map of ℓ.
-func (f *Fitted) fitWhitened(ctx context.Context, m layers.Map, white whitening, cal *data.Set, method optim.Method, rng *rand.Rand) error {
-	err := f.fit(ctx, m, cal, white.start(), method, rng)
+// fitWhitened fits a map of whitened inputs from its start and keeps it as the map of ℓ.
+func (f *Fitted) fitWhitened(
+	ctx context.Context, m layers.Map, white whitening, start *graph.Weights, cal *data.Set, method optim.Method, rng *rand.Rand,
+) error {
+	err := f.fit(ctx, m, cal, start, method, rng)
 	if w := f.Weights(); w != nil { // fitted, to the end or not
 		white.undo(w)
 		f.Map = dirichletMap{}

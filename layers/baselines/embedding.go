@@ -12,56 +12,40 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// fitEmbedding is the embedding of cal's features: 50 principal components of the
-// standardized features, or as many as there are.
-func fitEmbedding(cal *data.Set) (*data.Embedding, error) {
+// toEmbed needs features that have an embedding.
+func toEmbed(cal *data.Set, _ layers.Sizes) error {
 	if cal.Features == nil {
-		return nil, fmt.Errorf("the calibration rows have no features; bring them, or choose a method of the logits alone")
-	}
-	return data.FitWeightedEmbedding(cal.Features, cal.Weights, 0)
-}
-
-// toEmbed are the sizes of calibration rows and the embedding of their features.
-func toEmbed(cal *data.Set) (layers.Sizes, *data.Embedding, error) {
-	sizes, err := sizesOf(cal)
-	if err != nil {
-		return sizes, nil, err
-	}
-	e, err := fitEmbedding(cal)
-	return sizes, e, err
-}
-
-// components is how many dimensions fitEmbedding has.
-func components(s layers.Sizes) int { return min(50, s.Features, s.Rows()) }
-
-// blankEmbedding has the shapes of fitEmbedding.
-func blankEmbedding(s layers.Sizes) *data.Embedding {
-	e := &data.Embedding{
-		Scale: &data.Standardizer{Mean: make([]float64, s.Features), SD: make([]float64, s.Features)},
-		Axes:  &mat.Dense{}, Variances: make([]float64, components(s)),
-	}
-	if s.Features > 0 {
-		e.Axes = mat.NewDense(s.Features, components(s), nil)
-	}
-	return e
-}
-
-// requireLength refuses weights unless the first axis of one of them has n entries. Restore
-// checks before it makes anything as large as a file claims.
-func requireLength(w *graph.Weights, name string, n int) error {
-	if !w.Has(name) || w.Tensor(name).Shape()[0] != n {
-		return fmt.Errorf("baselines: the model's %s does not have the length %d that its sizes call for", name, n)
+		return fmt.Errorf("the calibration rows have no features; bring them, or choose a method of the logits alone")
 	}
 	return nil
 }
 
-// addEmbedding adds an embedding as state.
-func addEmbedding(w *graph.Weights, e *data.Embedding) {
-	m, p := len(e.Scale.Mean), len(e.Variances)
-	w.AddState("embedding/mean", e.Scale.Mean, m)
-	w.AddState("embedding/sd", e.Scale.SD, m)
-	w.AddState("embedding/axes", append([]float64(nil), mat.DenseCopyOf(e.Axes).RawMatrix().Data...), m, p)
-	w.AddState("embedding/variances", e.Variances, p)
+// components is how many dimensions an embedding has: 50, or as many as there are.
+func components(s layers.Sizes) int { return min(50, s.Features, s.Rows()) }
+
+// addEmbedding adds an embedding of no rows as state.
+func addEmbedding(w *graph.Weights, s layers.Sizes) {
+	m, p := s.Features, components(s)
+	w.AddState("embedding/mean", make([]float64, m), m)
+	w.AddState("embedding/sd", make([]float64, m), m)
+	w.AddState("embedding/axes", make([]float64, m*p), m, p)
+	w.AddState("embedding/variances", make([]float64, p), p)
+}
+
+// fitEmbedding makes it that of cal's features: the principal components of the standardized features.
+func fitEmbedding(w *graph.Weights, cal *data.Set) error {
+	e, err := data.FitWeightedEmbedding(cal.Features, cal.Weights, 0)
+	if err == nil {
+		setEmbedding(w, e)
+	}
+	return err
+}
+
+func setEmbedding(w *graph.Weights, e *data.Embedding) {
+	w.SetValues("embedding/mean", e.Scale.Mean)
+	w.SetValues("embedding/sd", e.Scale.SD)
+	w.SetValues("embedding/axes", mat.DenseCopyOf(e.Axes).RawMatrix().Data)
+	w.SetValues("embedding/variances", e.Variances)
 }
 
 // embed is the embedding, kept in w, of x's features (N×P).

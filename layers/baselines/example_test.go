@@ -48,10 +48,10 @@ func Example() {
 		layers.Calibrator
 	}{
 		{"temperature", &layers.Temperature{}},
-		{"isotonic", &baselines.Isotonic{}},
+		{"isotonic", baselines.Isotonic()},
 		{"Platt", baselines.Platt(nil)},
 		{"beta", baselines.Beta(nil)},
-		{"histogram", &baselines.Histogram{}},
+		{"histogram", baselines.Histogram(0)},
 		{"vector", baselines.Vector(nil, 0)},
 		{"Dirichlet", &baselines.Dirichlet{}},
 		{"Dirichlet, ODIR", &baselines.DirichletODIR{}},

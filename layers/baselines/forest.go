@@ -213,23 +213,23 @@ func (m *Forest) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 
 // Restore sets the trees and their pool.
 func (m *Forest) Restore(s layers.State) error {
-	var columns, thresholds []float64
 	of, err := readKept(s, func(sizes layers.Sizes) map[string]tensor.Shape {
-		shapes := map[string]tensor.Shape{"forest/inverse_temperature": {1}, "forest/pool": {2}, "forest/centre": {sizes.Features}, "forest/nodes": {1}}
-		for name, width := range map[string]int{"forest/nodes": 0, "forest/thresholds": 0, "forest/shares": sizes.Classes} {
-			if !s.Weights.Has(name) {
-				continue
-			}
-			if shapes[name] = (tensor.Shape{s.Weights.Tensor(name).Shape()[0]}); width > 0 {
-				shapes[name] = append(shapes[name], width)
-			}
+		shapes := map[string]tensor.Shape{
+			"forest/inverse_temperature": {1}, "forest/pool": {2}, "forest/centre": {sizes.Features},
+			"forest/nodes": {firstAxis(s.Weights, "forest/nodes")},
+		}
+		if s.Weights.Has("forest/thresholds") {
+			shapes["forest/thresholds"] = tensor.Shape{firstAxis(s.Weights, "forest/thresholds")}
+		}
+		if s.Weights.Has("forest/shares") {
+			shapes["forest/shares"] = tensor.Shape{firstAxis(s.Weights, "forest/shares"), sizes.Classes}
 		}
 		return shapes
 	})
 	if err != nil {
 		return err
 	}
-	columns = of.w.Float64s("forest/nodes")
+	var thresholds []float64
 	if of.w.Has("forest/thresholds") {
 		thresholds = of.w.Float64s("forest/thresholds")
 	}
@@ -237,7 +237,8 @@ func (m *Forest) Restore(s layers.State) error {
 	if of.w.Has("forest/shares") {
 		shares = of.matrix("forest/shares")
 	}
-	forest, err := trees.ReadForest(of.sizes.Features+of.sizes.Classes, of.sizes.Classes, columns, thresholds, shares)
+	classes, nodes := of.sizes.Classes, of.w.Float64s("forest/nodes")
+	forest, err := trees.ReadForest(of.sizes.Features+classes, classes, nodes, thresholds, shares)
 	if err != nil {
 		return fmt.Errorf("baselines: the model's %w", err)
 	}

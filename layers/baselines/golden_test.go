@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/graph"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
 )
 
 // golden decodes a section of testdata/reference.json, which the published implementation
@@ -124,11 +126,11 @@ func TestIsotonicAgainstReference(t *testing.T) {
 	var r reference
 	golden(t, "baselines", &r)
 	cal, test := r.sets()
-	var m Isotonic
+	m := Isotonic()
 	if err := m.Fit(t.Context(), cal, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	nearProbs(t, predict(t, &m, test), r.Expect.Isotonic.Probs, 1e-9)
+	nearProbs(t, predict(t, m, test), r.Expect.Isotonic.Probs, 1e-9)
 }
 
 // TestPlattVectorAgainstReference: scikit-learn stops at a gradient of 1e-4 of the sum.
@@ -174,7 +176,10 @@ func TestProCalAgainstReference(t *testing.T) {
 		Scale: &data.Standardizer{Mean: make([]float64, n), SD: ones(n)},
 		Axes:  mat.NewDense(n, n, identity(n)), Variances: ones(n),
 	}
-	if err := m.fitRows(t.Context(), cal, sizes, given); err != nil {
+	w := graph.NewWeights(tensor.Float64)
+	addEmbedding(w, sizes)
+	setEmbedding(w, given)
+	if err := m.fitRows(t.Context(), cal, sizes, w); err != nil {
 		t.Fatal(err)
 	}
 	nearProbs(t, predict(t, &m, test), r.Expect.ProCal.Probs, 1e-5)

@@ -65,8 +65,10 @@ func TestMapGradients(t *testing.T) {
 				t.Fatal(err)
 			}
 			view.Set = cal
-			if of, ok := m.(learning); ok && of.featureMean() == "embedding/mean" {
-				m = embedded{of, cal}
+			if of, ok := m.(layers.Informed); ok {
+				if w, err := m.Init(base.Sizes(), newRand(1)); err == nil && w.Has("embedding/mean") {
+					m = embedded{of, cal}
+				}
 			}
 			if err := layers.CheckMapOn(m, view, cal.Labels, base.Sizes(), 0.2, newRand(10)); err != nil {
 				t.Error(err)
@@ -75,29 +77,20 @@ func TestMapGradients(t *testing.T) {
 	}
 }
 
-// learning is a map of features.
-type learning interface {
-	layers.Informed
-	featured
-}
-
 // embedded is a map with the embedding of some rows in place of that of none.
 type embedded struct {
-	learning
+	layers.Informed
 	cal *data.Set
 }
 
 func (m embedded) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
-	w, err := m.learning.Init(s, rng)
+	w, err := m.Informed.Init(s, rng)
 	if err != nil {
 		return nil, err
 	}
-	e, err := fitEmbedding(m.cal)
-	if err != nil {
+	if err := fitEmbedding(w, m.cal); err != nil {
 		return nil, err
 	}
-	fitted := graph.NewWeights(w.Dtype())
-	addEmbedding(fitted, e)
 	out := graph.NewWeights(w.Dtype())
 	for _, name := range w.Names() {
 		shape := w.Tensor(name).Shape()
@@ -106,8 +99,8 @@ func (m embedded) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
 			out.AddState(name, w.Float64s(name), shape...) // of the inputs
 		case strings.HasPrefix(name, "clusters/"), name == hiddenCentre:
 			out.AddState(name, drawn(shape.TotalSize(), rng), shape...)
-		case fitted.Has(name):
-			out.AddState(name, fitted.Float64s(name), shape...)
+		case strings.HasPrefix(name, "embedding/"):
+			out.AddState(name, w.Float64s(name), shape...)
 		case strings.HasSuffix(name, "/shift"), name == "similarity/bias":
 			// A shift of all points changes no distance, one of all scores no probability.
 			out.AddState(name, w.Float64s(name), shape...)
@@ -128,7 +121,7 @@ func drawn(n int, rng *rand.Rand) []float64 {
 }
 
 func (m embedded) Loss(b *graph.Builder, in layers.Batch, rows int) *gorgonia.Node {
-	if c, ok := m.learning.(layers.Costed); ok {
+	if c, ok := m.Informed.(layers.Costed); ok {
 		return c.Loss(b, in, rows)
 	}
 	return layers.NLL(b, m, in)

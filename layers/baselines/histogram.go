@@ -2,13 +2,10 @@ package baselines
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"calibra/data"
-	"calibra/graph/onnx"
 	"calibra/layers"
 )
 
@@ -16,32 +13,16 @@ import (
 // the frequency of class k among the calibration rows of its bin, the results divided
 // by their sum. The bins are those of equal size, cut at the quantiles of p̂_k; equal
 // probabilities stay in one bin, so there may be fewer than asked for. A bin ends between its largest
-// probability and the next bin's least, see [above].
-type Histogram struct {
-	Bins int // of each class; 0: 15
-
-	classwise // steps of x: the upper ends of the bins but the last, y: frequencies
+// probability and the next bin's least, see [above]. Each class has so many bins; 0: 15.
+func Histogram(bins int) *Classwise {
+	return &Classwise{name: "histogram", value: steps.bin, network: stepsONNX.bin, begin: func(*data.Set) (learn, error) {
+		bins := cmp.Or(bins, 15)
+		if bins < 0 {
+			return nil, &layers.SettingError{Reason: fmt.Sprintf("%d bins make no histogram; choose at least 1", bins)}
+		}
+		return func(p []value, hit, weights []float64) (steps, error) { return histogram(p, hit, weights, bins), nil }, nil
+	}}
 }
-
-var _ layers.Stateful = (*Histogram)(nil)
-
-// Fit counts, class by class; there is nothing to stop early, and interrupted it keeps nothing.
-func (m *Histogram) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	bins := cmp.Or(m.Bins, 15)
-	if bins < 0 {
-		return &layers.SettingError{Reason: fmt.Sprintf("%d bins make no histogram; choose at least 1", bins)}
-	}
-	return m.fit(ctx, cal, "histogram", func(_ int, p []value, hit, weights []float64) (steps, error) {
-		return histogram(p, hit, weights, bins), nil
-	})
-}
-
-func (m *Histogram) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.bin) }
-
-func (m *Histogram) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.bin) }
-
-// Restore sets the ends and frequencies of all bins.
-func (m *Histogram) Restore(s layers.State) error { return m.restore(s, "histogram") }
 
 // histogram is the mean target in bins of equal weight of x (weights nil: of equal size). The x of
 // a step is its bin's end. A bin ends with the row that reaches its last whole row.

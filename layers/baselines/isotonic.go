@@ -1,12 +1,7 @@
 package baselines
 
 import (
-	"context"
-	"math/rand/v2"
-
 	"calibra/data"
-	"calibra/graph/onnx"
-	"calibra/layers"
 	"calibra/optim/pav"
 )
 
@@ -15,25 +10,12 @@ import (
 // linear between its thresholds and constant outside, the results divided by their
 // sum. A row whose classes are all 0 becomes uniform. Probabilities of exactly 0 and
 // 1 are common.
-type Isotonic struct{ classwise }
-
-var _ layers.Stateful = (*Isotonic)(nil)
-
-// Fit pools adjacent violators, class by class; there is nothing to stop early, and
-// interrupted it keeps nothing.
-func (m *Isotonic) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	return m.fit(ctx, cal, "isotonic", func(_ int, p []value, hit, weights []float64) (steps, error) {
-		return isotonic(p, hit, weights, tiesOf(cal)), nil
-	})
+func Isotonic() *Classwise {
+	return &Classwise{name: "isotonic", value: steps.at, network: stepsONNX.line, begin: func(cal *data.Set) (learn, error) {
+		equal := tiesOf(cal)
+		return func(p []value, hit, weights []float64) (steps, error) { return isotonic(p, hit, weights, equal), nil }, nil
+	}}
 }
-
-// Predict gives the normalized one-vs-rest values.
-func (m *Isotonic) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.at) }
-
-func (m *Isotonic) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.line) }
-
-// Restore sets the thresholds of all classes, laid end to end.
-func (m *Isotonic) Restore(s layers.State) error { return m.restore(s, "isotonic") }
 
 // isotonic is the isotonic regression of target on x by pooling adjacent violators,
 // by weights (nil: 1 each). Rows of one value are averaged first. Of each pool its two

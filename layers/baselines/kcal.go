@@ -65,8 +65,8 @@ const (
 
 // Fit trains Π, chooses h, and remembers cal.
 func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
-	start := time.Now()
-	defer func() { m.took = time.Since(start) }()
+	began := time.Now()
+	defer func() { m.took = time.Since(began) }()
 	sizes, err := sizesOf(cal, withFeatures)
 	if err != nil {
 		return wrap("KCal", err)
@@ -87,7 +87,12 @@ func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 		memory := newMemory(points.Float32s(), of.d, aimsOf(cal), sizes.Classes)
 		return logLoss(memory.estimate(queries.Float32s(), of.constant(), nil), val), nil
 	}
-	m.byMinibatches(of, of.weights(data.FitStandardizer(cal.Features), rng), 64, m.Method)
+	start, err := of.Init(sizes, rng)
+	if err != nil {
+		return wrap("KCal", err)
+	}
+	setStandardizer(start, data.FitStandardizer(cal.Features))
+	m.byMinibatches(of, start, 64, m.Method)
 	fitErr := m.Trained.Fit(ctx, cal, val, rng)
 	if m.Weights() == nil {
 		return wrap("KCal", fitErr)
@@ -115,33 +120,26 @@ type projectionMap struct {
 // constant is c in exp(−c‖·‖²).
 func (m projectionMap) constant() float64 { return 1 / (float64(m.d) * m.h) }
 
-func (m projectionMap) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
-	return m.weights(&data.Standardizer{Mean: make([]float64, s.Features), SD: ones(s.Features)}, rng), nil
-}
-
-// weights are projection/in (M×d), projection/bias (d) and projection/out (d×d), started
+// Init has projection/in (M×d), projection/bias (d) and projection/out (d×d), started
 // as torch.nn.Linear does, and the moments of BN.
-func (m projectionMap) weights(scale *data.Standardizer, rng *rand.Rand) *graph.Weights {
-	features, d := len(scale.Mean), m.d
+func (m projectionMap) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
+	features, d := s.Features, m.d
 	w := graph.NewWeights(tensor.Float64)
 	in, out := 1/math.Sqrt(float64(features)), 1/math.Sqrt(float64(d))
 	w.Add("projection/in/weight", graph.Uniforms(features*d, in, rng), features, d)
 	w.Add("projection/in/bias", graph.Uniforms(d, in, rng), d)
 	w.Add("projection/out", graph.Uniforms(d*d, out, rng), d, d)
-	w.AddState("norm/mean", scale.Mean, features)
-	w.AddState("norm/sd", scale.SD, features)
-	return w
+	addStandardizer(w, s)
+	return w, nil
 }
-
-func (projectionMap) featureMean() string { return "norm/mean" }
 
 // Inputs are BN(z) and, of labelled rows, w 1[y = k].
 func (projectionMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
-	scale := data.Standardizer{Mean: w.Float64s("norm/mean"), SD: w.Float64s("norm/sd")}
-	if err := requireFeatures(v.Set, len(scale.Mean)); err != nil {
+	z, err := standardized(v.Set, w)
+	if err != nil {
 		return nil, err
 	}
-	in := map[string]mat.Matrix{"features": scale.Apply(v.Set.Features)}
+	in := map[string]mat.Matrix{"features": z}
 	if v.Set.Labels != nil {
 		in["aims"] = v.Set.Targets(v.LogProbs.RawMatrix().Cols)
 	}

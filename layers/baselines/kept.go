@@ -19,7 +19,7 @@ func (m *kept) State() (layers.State, error) { return layers.StateOf(m.sizes, m.
 
 // readKept reads what State wrote, whose weights must have these shapes.
 func readKept(s layers.State, shapes func(layers.Sizes) map[string]tensor.Shape) (kept, error) {
-	sizes, err := readSizes(s.Config)
+	sizes, err := layers.ReadSizes(s.Config)
 	if err == nil {
 		err = s.Weights.Require(shapes(sizes))
 	}

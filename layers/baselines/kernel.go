@@ -39,7 +39,7 @@ var (
 
 // Fit trains on cal, stops early on val, and remembers cal.
 func (m *Kernel) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
-	sizes, e, err := toEmbed(cal)
+	sizes, err := sizesOf(cal, toEmbed)
 	if err != nil {
 		return wrap("the kernel", err)
 	}
@@ -47,7 +47,11 @@ func (m *Kernel) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	if err != nil {
 		return err
 	}
-	m.byMinibatches(net, net.weights(e, sizes, rng), 1024, m.Method)
+	start, err := net.begin(cal, sizes, net, rng)
+	if err != nil {
+		return wrap("the kernel", err)
+	}
+	m.byMinibatches(net, start, 1024, m.Method)
 	fitErr := m.Trained.Fit(ctx, cal, val, rng)
 	if m.Weights() == nil {
 		return wrap("the kernel", fitErr)
@@ -126,7 +130,7 @@ func (*remembering) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outp
 
 // restoreMemory reads weights of m, the memory of points in d dimensions and one number.
 func (r *remembering) restoreMemory(m layers.Map, s layers.State, d int, number string) error {
-	sizes, err := readSizes(s.Config)
+	sizes, err := layers.ReadSizes(s.Config)
 	if err != nil {
 		return err
 	}

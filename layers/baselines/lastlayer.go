@@ -25,42 +25,51 @@ import (
 // L-BFGS.
 func LastLayer(method optim.Method, strength float64) *Smooth {
 	of := lastLayerMap{strength: cmp.Or(strength, 10)}
-	return &Smooth{title: "the last layer", of: of, method: method, begin: func(cal *data.Set) (*graph.Weights, optim.Method, error) {
-		sizes, err := sizesOf(cal, withFeatures)
-		if err != nil {
-			return nil, nil, err
-		}
-		return lastLayerWeights(sizes.Classes, data.FitWeighted(cal.Features, cal.Weights)), nil, nil
-	}}
+	return &Smooth{title: "the last layer", of: of, method: method, needs: []need{withFeatures}, begin: beginStandardizing}
 }
 
 // lastLayerMap has weights last/logits/weight (C×C, Δ), last/logits/bias (C, b),
 // last/features (M×C, V) and as state the standardizer. Its inputs are ℓ and z.
 type lastLayerMap struct{ strength float64 }
 
-func lastLayerWeights(classes int, scale *data.Standardizer) *graph.Weights {
-	m := len(scale.Mean)
-	w := graph.NewWeights(tensor.Float64)
-	w.Add("last/logits/weight", make([]float64, classes*classes), classes, classes)
-	w.Add("last/logits/bias", make([]float64, classes), classes)
-	w.Add("last/features", make([]float64, m*classes), m, classes)
-	w.AddState("norm/mean", scale.Mean, m)
-	w.AddState("norm/sd", scale.SD, m)
-	return w
-}
-
 func (lastLayerMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
-	return lastLayerWeights(s.Classes, &data.Standardizer{Mean: make([]float64, s.Features), SD: ones(s.Features)}), nil
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("last/logits/weight", make([]float64, s.Classes*s.Classes), s.Classes, s.Classes)
+	w.Add("last/logits/bias", make([]float64, s.Classes), s.Classes)
+	w.Add("last/features", make([]float64, s.Features*s.Classes), s.Features, s.Classes)
+	addStandardizer(w, s)
+	return w, nil
 }
 
-func (lastLayerMap) featureMean() string { return "norm/mean" }
+// addStandardizer adds one that changes nothing, as state.
+func addStandardizer(w *graph.Weights, s layers.Sizes) {
+	w.AddState("norm/mean", make([]float64, s.Features), s.Features)
+	w.AddState("norm/sd", ones(s.Features), s.Features)
+}
 
-func (lastLayerMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
+// beginStandardizing makes it that of the rows.
+func beginStandardizing(cal *data.Set, w *graph.Weights) (optim.Method, error) {
+	setStandardizer(w, data.FitWeighted(cal.Features, cal.Weights))
+	return nil, nil
+}
+
+func setStandardizer(w *graph.Weights, s *data.Standardizer) {
+	w.SetValues("norm/mean", s.Mean)
+	w.SetValues("norm/sd", s.SD)
+}
+
+// standardized are the features of x, which must be there.
+func standardized(x *data.Set, w *graph.Weights) (*mat.Dense, error) {
 	scale := data.Standardizer{Mean: w.Float64s("norm/mean"), SD: w.Float64s("norm/sd")}
-	if err := requireFeatures(v.Set, len(scale.Mean)); err != nil {
+	if err := requireFeatures(x, len(scale.Mean)); err != nil {
 		return nil, err
 	}
-	return map[string]mat.Matrix{"floored": floored(v.LogProbs), "features": scale.Apply(v.Set.Features)}, nil
+	return scale.Apply(x.Features), nil
+}
+
+func (lastLayerMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
+	z, err := standardized(v.Set, w)
+	return map[string]mat.Matrix{"floored": floored(v.LogProbs), "features": z}, err
 }
 
 func (lastLayerMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.Weights) (map[string]onnx.Value, error) {

@@ -47,7 +47,7 @@ var (
 
 // Fit trains on cal and stops early on val.
 func (m *LocalNets) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
-	sizes, e, err := toEmbed(cal)
+	sizes, err := sizesOf(cal, toEmbed)
 	if err != nil {
 		return wrap("Local Nets", err)
 	}
@@ -56,7 +56,11 @@ func (m *LocalNets) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 		return err
 	}
 	of := localNetsMap{net, cmp.Or(m.Lambda, 1)}
-	m.byMinibatches(of, of.weights(e, sizes, rng), 1024, m.Method)
+	start, err := net.begin(cal, sizes, of, rng)
+	if err != nil {
+		return wrap("Local Nets", err)
+	}
+	m.byMinibatches(of, start, 1024, m.Method)
 	return wrap("Local Nets", m.Trained.Fit(ctx, cal, val, rng))
 }
 
@@ -96,14 +100,12 @@ type localNetsMap struct {
 }
 
 func (m localNetsMap) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
-	return m.weights(blankEmbedding(s), s, rng), nil
-}
-
-func (m localNetsMap) weights(e *data.Embedding, s layers.Sizes, rng *rand.Rand) *graph.Weights {
-	w := m.similarityMap.weights(e, s, rng)
-	addLinear(w, "scores", m.width, s.Classes, rng)
-	addBlend(w, "scores", s.Classes, s.Classes, rng)
-	return w
+	w, err := m.similarityMap.Init(s, rng)
+	if err == nil {
+		addLinear(w, "scores", m.width, s.Classes, rng)
+		addBlend(w, "scores", s.Classes, s.Classes, rng)
+	}
+	return w, err
 }
 
 // Inputs are those of the similarity and the logits.

@@ -28,34 +28,22 @@ import (
 // penalty ‖u‖²/n, the weight of a standard normal prior on √2·u, from T = 1. It needs features; a nil method is
 // L-BFGS.
 func LocalTemperature(method optim.Method) *Smooth {
-	const title = "local temperatures"
-	return &Smooth{title: title, of: localTemperatureMap{}, method: method, begin: func(cal *data.Set) (*graph.Weights, optim.Method, error) {
-		e, err := fitEmbedding(cal)
-		if err != nil {
-			return nil, nil, wrap(title, err)
-		}
-		return temperatures(e), nil, nil
-	}}
+	begin := func(cal *data.Set, w *graph.Weights) (optim.Method, error) { return nil, fitEmbedding(w, cal) }
+	of := localTemperatureMap{}
+	return &Smooth{title: "local temperatures", of: of, method: method, needs: []need{toEmbed}, begin: begin}
 }
 
 // localTemperatureMap has weights temperature/weight (P×1), temperature/log (1) and
 // the embedding's. It reads ℓ and z.
 type localTemperatureMap struct{}
 
-func temperatures(e *data.Embedding) *graph.Weights {
-	w := graph.NewWeights(tensor.Float64)
-	p := len(e.Variances)
+func (localTemperatureMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
+	w, p := graph.NewWeights(tensor.Float64), components(s)
 	w.Add("temperature/weight", make([]float64, p), p, 1)
 	w.Add("temperature/log", []float64{0}, 1)
-	addEmbedding(w, e)
-	return w
+	addEmbedding(w, s)
+	return w, nil
 }
-
-func (localTemperatureMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
-	return temperatures(blankEmbedding(s)), nil
-}
-
-func (localTemperatureMap) featureMean() string { return "embedding/mean" }
 
 func (localTemperatureMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	z, err := embed(w, v.Set)

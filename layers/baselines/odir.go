@@ -76,12 +76,17 @@ func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.
 	if err != nil {
 		return err
 	}
-	method := closedForm{"dirichlet", func(ctx context.Context, x []float64) (optim.Result, error) {
-		white.apply(l)
-		copy(x, near)
-		return newPenalized(white, l, aimsOf(cal)).minimize(ctx, x, m.Lambda, m.Mu, m.Optim)
-	}}
-	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, white, cal, method, rng)
+	start := white.start()
+	x := startOf(start)
+	copy(x, near)
+	white.apply(l)
+	f := newPenalized(white, l, aimsOf(cal))
+	f.begin(x, m.Lambda, m.Mu)
+	weights := len(x) - len(white.mean)
+	start.SetValues("dirichlet/weight", x[:weights])
+	start.SetValues("dirichlet/bias", x[weights:])
+	of := odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}
+	return m.fitWhitened(ctx, of, white, start, cal, curved{f, m.Optim}, rng)
 }
 
 // chosenBy is up to what N·C² all rows choose λ and μ, in all folds, among all pairs: of 1,000
@@ -123,12 +128,11 @@ func startOf(w *graph.Weights) []float64 {
 	return slices.Concat(w.Float64s("dirichlet/weight"), w.Float64s("dirichlet/bias"))
 }
 
-// minimize finds the least loss under λ and μ from x, in place.
-func (f *penalized) minimize(ctx context.Context, x []float64, lambda, mu float64, s optim.Newton) (optim.Result, error) {
+// begin makes x where the loss under λ and μ is minimized from.
+func (f *penalized) begin(x []float64, lambda, mu float64) {
 	f.temper(x)
 	f.measure()
 	f.penalty(lambda, mu)
-	return s.Descend(ctx, f, x)
 }
 
 // pathSteps are those of one fit of a cross-validation at most. Where classes can be told

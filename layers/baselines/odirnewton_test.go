@@ -127,7 +127,9 @@ func TestNewtonFindsTheOptimumOfLBFGS(t *testing.T) {
 				t.Fatal(err)
 			}
 			again, f := odirProblem(t, cal, strengths[0], strengths[1])
-			got, err := f.minimize(t.Context(), startOf(again.Weights()), strengths[0], strengths[1], optim.Newton{Gradient: 1e-8})
+			x := startOf(again.Weights())
+			f.begin(x, strengths[0], strengths[1])
+			got, err := optim.Newton{Gradient: 1e-8}.Descend(t.Context(), f, x)
 			if err != nil || !got.Converged() {
 				t.Errorf("%s, λ = %g, μ = %g: %+v, %v", name, strengths[0], strengths[1], got, err)
 			}

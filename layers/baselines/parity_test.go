@@ -48,7 +48,7 @@ type parity struct {
 }
 
 // equalWidth is histogram binning in netcal's 15 bins, of equal width and not of equal size.
-type equalWidth struct{ Histogram }
+type equalWidth struct{ Classwise }
 
 func (m *equalWidth) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 	sizes, l, err := logProbsToFit(cal)
@@ -75,20 +75,20 @@ func (m *equalWidth) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) erro
 func parities() []parity {
 	exact := optim.LBFGS{Gradient: 1e-9}
 	return []parity{
-		{"sklearn/isotonic", &Isotonic{}, 1e-6, ""},
+		{"sklearn/isotonic", Isotonic(), 1e-6, ""},
 		{"sklearn/platt", PlattVector(1, exact), 1e-6, ""},
 		{"sklearn/sigmoid", Platt(exact), 1e-6, ""},
 		{"betacal/beta converged", Beta(exact), 1e-6, ""},
 		{"betacal/beta", Beta(exact), 1e-3, "its logistic regression stops at scikit-learn's default tolerance"},
 		{"probmetrics/ts", &layers.Temperature{}, 1e-6, ""},
 		{"probmetrics/ets", &EnsembleTemperature{}, 1e-6, ""},
-		{"probmetrics/spline", &Spline{}, 1e-6, ""},
+		{"probmetrics/spline", Spline(0), 1e-6, ""},
 		{"probmetrics/venn-abers", &VennAbers{}, 1e-6, ""},
 		{"probmetrics/sms", Structured(optim.Newton{Gradient: exact.Gradient}, 0), 1e-3, "its BFGS computes in float32 and stops early; ours is at the optimum, which structured_test.go finds by Newton's method"},
 		{"probmetrics/svs", StructuredVector(exact, 0), 1e-3, "its BFGS computes in float32 and stops early"},
 		{"probmetrics/vector", Vector(exact, 0), 1e-3, "its BFGS computes in float32 and stops early"},
 		{"netcal/ts", &layers.Temperature{}, 1e-5, "its optimizer computes in float32"},
-		{"netcal/histogram", &equalWidth{}, 1e-6, ""},
+		{"netcal/histogram", &equalWidth{*Histogram(0)}, 1e-6, ""},
 		{"dirichletcal/dirichlet", &Dirichlet{Method: exact}, 1e-4, "its iterations stop before the optimum"},
 		{"dirichletcal/dirichlet-odir", &DirichletODIR{Grid: []float64{0.1}, Optim: optim.Newton{Gradient: 1e-9}}, 1e-5, "its iterations stop before the optimum"},
 	}

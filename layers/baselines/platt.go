@@ -26,24 +26,12 @@ import (
 // which of two classes is the difference of the logits. So two classes have the probabilities of scikit-learn's
 // CalibratedClassifierCV(method="sigmoid"), which takes the same two scores. A nil method is L-BFGS.
 func Platt(method optim.Method) *Smooth {
-	begin := func(cal *data.Set) (*graph.Weights, optim.Method, error) {
-		w, err := plattStart(cal)
-		return w, nil, err
-	}
-	return &Smooth{title: "Platt scaling", of: plattMap{}, method: method, begin: begin}
+	return &Smooth{title: "Platt scaling", of: plattMap{}, method: method, begin: beginPlatt}
 }
 
-// plattStart is a = 0 and the b at which all rows have their class's share, with the state of the rows.
-func plattStart(cal *data.Set) (*graph.Weights, error) {
-	sizes, err := sizesOf(cal)
-	if err != nil {
-		return nil, err
-	}
-	w, err := plattMap{}.Init(sizes, nil)
-	if err != nil {
-		return nil, err
-	}
-	counts, all := make([]float64, sizes.Classes), 0.0
+// beginPlatt sets the b at which all rows have their class's share, with the state of the rows.
+func beginPlatt(cal *data.Set, w *graph.Weights) (optim.Method, error) {
+	counts, all := make([]float64, cal.Classes()), 0.0
 	for i := range cal.Len() {
 		weight := cal.Weight(i)
 		all += weight
@@ -62,7 +50,7 @@ func plattStart(cal *data.Set) (*graph.Weights, error) {
 	if cal.Scores.Normalized() {
 		w.SetValues("platt/probabilities", []float64{1})
 	}
-	return w, nil
+	return nil, nil
 }
 
 // plattMap has weights platt/slope (a) and platt/bias (b), and as state the targets of a row of a class and of another,

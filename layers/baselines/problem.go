@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -181,15 +180,6 @@ func predictions(p *mat.Dense, x *data.Set) (*data.Predictions, error) {
 		}
 	}
 	return data.NewPredictions(p, x)
-}
-
-// readSizes reads the sizes of a model, and refuses those that no fit here produces.
-func readSizes(config json.RawMessage) (layers.Sizes, error) {
-	s, err := layers.ReadSizes(config)
-	if err == nil && (s.Rows() < 1 || s.Features < 0) {
-		err = fmt.Errorf("baselines: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))
-	}
-	return s, err
 }
 
 // readLabels reads labels kept as numbers.

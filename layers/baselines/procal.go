@@ -48,16 +48,20 @@ var _ layers.Stateful = (*ProCal)(nil)
 // Fit searches neighbours and keeps the calibration rows; there is nothing to stop
 // early, and interrupted or failed it keeps nothing.
 func (m *ProCal) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	sizes, e, err := toEmbed(cal)
-	if err == nil {
-		err = m.fitRows(ctx, cal, sizes, e)
+	sizes, err := sizesOf(cal, toEmbed)
+	if err != nil {
+		return wrap("ProCal", err)
+	}
+	w := graph.NewWeights(tensor.Float64)
+	addEmbedding(w, sizes)
+	if err = fitEmbedding(w, cal); err == nil {
+		err = m.fitRows(ctx, cal, sizes, w)
 	}
 	return wrap("ProCal", err)
 }
 
-func (m *ProCal) fitRows(ctx context.Context, cal *data.Set, sizes layers.Sizes, e *data.Embedding) error {
-	w := graph.NewWeights(tensor.Float64)
-	addEmbedding(w, e)
+// fitRows adds what it keeps of the rows to w, which has their embedding.
+func (m *ProCal) fitRows(ctx context.Context, cal *data.Set, sizes layers.Sizes, w *graph.Weights) error {
 	z, err := embed(w, cal)
 	if err != nil {
 		return err

@@ -49,19 +49,28 @@ func newSimilarity(hidden int, dropout *float64, sigma float64, classes int) (si
 	return m, nil
 }
 
-// Init has the shapes of what a fit starts from; the embedding is that of no rows.
+// Init has the embedding of no rows, see [similarityMap.begin].
 func (m similarityMap) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
-	return m.weights(blankEmbedding(s), s, rng), nil
-}
-
-func (m similarityMap) weights(e *data.Embedding, s layers.Sizes, rng *rand.Rand) *graph.Weights {
-	w, p := graph.NewWeights(tensor.Float64), len(e.Variances)
+	w, p := graph.NewWeights(tensor.Float64), components(s)
 	addLinear(w, "hidden", s.Features, m.width, rng)
 	addLinear(w, "similarity", m.width, p, rng)
 	addBlend(w, "similarity", p, s.Classes, rng)
-	addEmbedding(w, e)
-	w.AddExact(hiddenCentre, e.Scale.Mean, s.Features)
-	return w
+	addEmbedding(w, s)
+	w.AddExact(hiddenCentre, make([]float64, s.Features), s.Features)
+	return w, nil
+}
+
+// begin is what a network that has the similarity starts with on the rows of a fit.
+func (similarityMap) begin(cal *data.Set, s layers.Sizes, net layers.Map, rng *rand.Rand) (*graph.Weights, error) {
+	w, err := net.Init(s, rng)
+	if err != nil {
+		return nil, err
+	}
+	if err := fitEmbedding(w, cal); err != nil {
+		return nil, err
+	}
+	w.SetValues(hiddenCentre, w.Float64s("embedding/mean"))
+	return w, nil
 }
 
 // hiddenCentre is c.
@@ -79,8 +88,6 @@ func addBlend(w *graph.Weights, name string, dims, classes int, rng *rand.Rand) 
 	w.Add(name+"/scale", ones(dims), dims)
 	w.Add(name+"/shift", graph.Normals(dims, 0, 0.01, rng), dims)
 }
-
-func (similarityMap) featureMean() string { return "embedding/mean" }
 
 // Inputs are z − c, pca(z) and, of labelled rows, 1[y = k].
 func (similarityMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {

@@ -47,45 +47,14 @@ func (f *Fitted) fit(ctx context.Context, m layers.Map, cal *data.Set, start *gr
 	return f.Trained.Fit(ctx, cal, nil, rng)
 }
 
-// restore reads weights of m. Those that have as many entries as the configuration claims
-// features are looked at before anything of that size is made.
+// restore reads weights of m.
 func (f *Fitted) restore(m layers.Map, s layers.State) error {
-	sizes, err := readSizes(s.Config)
-	if err != nil {
-		return err
-	}
-	if of, ok := m.(featured); ok {
-		if err := requireLength(s.Weights, of.featureMean(), sizes.Features); err != nil {
-			return err
-		}
-	}
 	t := layers.Trained{Base: &original{}, Map: m, By: optim.LBFGS{}} // its fit had no weight decay
 	if err := t.Restore(s); err != nil {
 		return err
 	}
 	f.Trained = t
 	return nil
-}
-
-// featured is a map of features, of which it keeps the mean as a weight of this name.
-type featured interface{ featureMean() string }
-
-// closedForm is a method that knows the loss of a graph, with its curvature, in closed form, as a
-// function of its weights name/weight and name/bias laid end to end, which it moves in place.
-type closedForm struct {
-	name     string
-	minimize func(ctx context.Context, x []float64) (optim.Result, error)
-}
-
-// Minimize sets the weights of p.
-func (f closedForm) Minimize(ctx context.Context, p optim.Problem, _ *rand.Rand) (optim.Result, error) {
-	w, weight, bias := p.Loss.Weights(), f.name+"/weight", f.name+"/bias"
-	x := slices.Concat(w.Float64s(weight), w.Float64s(bias))
-	r, err := f.minimize(ctx, x)
-	c := w.Tensor(bias).DataSize()
-	w.SetValues(weight, x[:len(x)-c])
-	w.SetValues(bias, x[len(x)-c:])
-	return r, err
 }
 
 // curved gives a method the closed form of a graph's loss, with its curvature.
@@ -108,21 +77,30 @@ type Smooth struct {
 	title  string // names a failed fit
 	of     layers.Map
 	method optim.Method // nil: L-BFGS
-	begin  beginning    // nil: the weights that the map starts with, by that method
+	needs  []need
+	begin  beginning // nil: the rows say nothing of how a fit begins
 }
 
-// beginning is what a map starts with on the rows of a fit, and by what it is fitted: nil, by the method that was asked for.
-type beginning func(cal *data.Set) (*graph.Weights, optim.Method, error)
+// beginning sets what the rows of a fit say of the weights that the map starts with, and may give it another method
+// than the one that was asked for.
+type beginning func(cal *data.Set, w *graph.Weights) (optim.Method, error)
 
 var _ layers.Stateful = (*Smooth)(nil)
 
-func (s *Smooth) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) (err error) {
-	var start *graph.Weights
+func (s *Smooth) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
+	sizes, err := sizesOf(cal, s.needs...)
+	if err != nil {
+		return wrap(s.title, err)
+	}
+	start, err := s.of.Init(sizes, rng)
+	if err != nil {
+		return wrap(s.title, err)
+	}
 	method := s.method
 	if s.begin != nil {
-		var own optim.Method
-		if start, own, err = s.begin(cal); err != nil {
-			return err
+		own, err := s.begin(cal, start)
+		if err != nil {
+			return wrap(s.title, err)
 		}
 		method = cmp.Or(own, method)
 	}

@@ -2,14 +2,11 @@ package baselines
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"calibra/data"
-	"calibra/graph/onnx"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -29,30 +26,27 @@ import (
 // at the calibration rows, linear between them and constant outside, and the classes' values
 // are divided by their sum. Fitting the difference, as the authors' code does, leaves
 // calibrated probabilities as they are. If rows have weights w, N is their sum, t goes in equal
-// steps of it, and the squares of the fit are multiplied by w.
-type Spline struct {
-	Knots int // of the spline, evenly spaced over [0, 1]; 0: 6
-
-	classwise // steps at the calibration rows
+// steps of it, and the squares of the fit are multiplied by w. The knots are evenly spaced over [0, 1]; 0: 6.
+func Spline(knots int) *Classwise {
+	return &Classwise{name: "spline", value: steps.at, network: stepsONNX.line, begin: func(cal *data.Set) (learn, error) {
+		return splines(cal, cmp.Or(knots, 6))
+	}}
 }
 
-var _ layers.Stateful = (*Spline)(nil)
-
-// Fit fits a spline for each class; there is nothing to stop early, and
-// interrupted it keeps nothing.
-func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	knots := cmp.Or(m.Knots, 6)
+// splines fits a spline of so many knots to rows of cal.
+func splines(cal *data.Set, knots int) (learn, error) {
+	const title = "calibration by splines"
 	if knots < 3 {
-		return &layers.SettingError{Reason: fmt.Sprintf("%d knots make no natural spline; choose at least 3", knots)}
+		return nil, &layers.SettingError{Reason: fmt.Sprintf("%d knots make no natural spline; choose at least 3", knots)}
 	}
 	if cal.Len() < knots {
-		return wrap("calibration by splines", fmt.Errorf("%d rows do not determine a spline of %d knots", cal.Len(), knots))
+		return nil, wrap(title, fmt.Errorf("%d rows do not determine a spline of %d knots", cal.Len(), knots))
 	}
 	var alike *naturalSpline // of all classes, where rows have no weights
 	if cal.Weights == nil {
 		alike = newNaturalSpline(knots, ones(cal.Len()))
 	}
-	return m.fit(ctx, cal, "spline", func(_ int, p []value, hit, weights []float64) (steps, error) {
+	return func(p []value, hit, weights []float64) (steps, error) {
 		if len(hit) < knots { // a class that can be in so few rows keeps its probabilities
 			return steps{[]float64{0, 1}, []float64{0, 1}}, nil
 		}
@@ -64,17 +58,9 @@ func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 			spline = newNaturalSpline(knots, ones(len(hit)))
 		}
 		s, err := spline.calibrate(p, hit, weights)
-		return s, wrap("calibration by splines", err)
-	})
+		return s, wrap(title, err)
+	}, nil
 }
-
-// Predict gives the normalized one-vs-rest values.
-func (m *Spline) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.at) }
-
-func (m *Spline) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.line) }
-
-// Restore sets the values at the calibration rows.
-func (m *Spline) Restore(s layers.State) error { return m.restore(s, "spline") }
 
 // naturalSpline fits natural cubic splines to values at t of rows in order, by their weights,
 //

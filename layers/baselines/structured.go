@@ -34,27 +34,25 @@ import (
 // The strength multiplies the three penalties, 0: 1, as published; a nil method is Newton's.
 func Structured(method optim.Method, strength float64) *Smooth {
 	of := structuredMap{strength: strength}
-	return &Smooth{title: "structured matrix scaling", of: of, begin: func(cal *data.Set) (*graph.Weights, optim.Method, error) {
-		w, l, err := smoothedStart(of, cal)
+	begin := func(cal *data.Set, w *graph.Weights) (optim.Method, error) {
+		l, err := beginSmoothing(cal, w)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		smooth(l, w)
-		return w, curved{newStructuredLoss(l, aimsOf(cal), cmp.Or(strength, 1)), cmp.Or[optim.Method](method, optim.Newton{})}, nil
-	}}
+		loss := newStructuredLoss(l, aimsOf(cal), cmp.Or(strength, 1))
+		return curved{loss, cmp.Or[optim.Method](method, optim.Newton{})}, nil
+	}
+	return &Smooth{title: "structured matrix scaling", of: of, begin: begin}
 }
 
-// smoothedStart are the weights that a map of x starts with, u among them, and ℓ of the rows.
-func smoothedStart(m layers.Map, cal *data.Set) (*graph.Weights, *mat.Dense, error) {
-	sizes, l, err := logProbsToFit(cal)
-	if err != nil {
-		return nil, nil, err
-	}
-	w, err := m.Init(sizes, nil)
+// beginSmoothing sets u and gives ℓ of the rows.
+func beginSmoothing(cal *data.Set, w *graph.Weights) (*mat.Dense, error) {
+	_, l, err := logProbsToFit(cal)
 	if err == nil {
 		w.SetValues("structured/log_inverse_temperature", []float64{bisectInverse(l, cal)})
 	}
-	return w, l, err
+	return l, err
 }
 
 // bisectInverse is step 1: u.

@@ -24,10 +24,11 @@ import (
 // a nil method is L-BFGS.
 func StructuredVector(method optim.Method, strength float64) *Smooth {
 	of := structuredVectorMap{strength: strength}
-	return &Smooth{title: "structured vector scaling", of: of, method: method, begin: func(cal *data.Set) (*graph.Weights, optim.Method, error) {
-		w, _, err := smoothedStart(of, cal)
-		return w, nil, err
-	}}
+	begin := func(cal *data.Set, w *graph.Weights) (optim.Method, error) {
+		_, err := beginSmoothing(cal, w)
+		return nil, err
+	}
+	return &Smooth{title: "structured vector scaling", of: of, method: method, begin: begin}
 }
 
 // structuredVectorMap has weights structured/scale (C, v) and structured/bias (C), the state and

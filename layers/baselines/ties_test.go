@@ -47,9 +47,9 @@ func votes(n int, seed uint64, resolution float64, says func(share float64) floa
 
 // stepped are the methods that walk over values in order.
 var stepped = map[string]func() layers.Stateful{
-	"ir":         func() layers.Stateful { return &Isotonic{} },
-	"histogram":  func() layers.Stateful { return &Histogram{} },
-	"spline":     func() layers.Stateful { return &Spline{} },
+	"ir":         func() layers.Stateful { return Isotonic() },
+	"histogram":  func() layers.Stateful { return Histogram(0) },
+	"spline":     func() layers.Stateful { return Spline(0) },
 	"venn-abers": func() layers.Stateful { return &VennAbers{} },
 	"forest":     func() layers.Stateful { return &Forest{Trees: 40} },
 }

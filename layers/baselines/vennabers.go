@@ -7,8 +7,11 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/graph"
 	"calibra/graph/onnx"
 	"calibra/layers"
+
+	"gorgonia.org/tensor"
 )
 
 // VennAbers is the inductive Venn–Abers predictor (Vovk, Petej and Fedorova 2015),
@@ -30,16 +33,17 @@ var _ layers.Stateful = (*VennAbers)(nil)
 // Fit finds p₀ and p₁ between all calibration rows; there is nothing to stop early, and
 // interrupted it keeps nothing.
 func (m *VennAbers) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	var upper classwise
 	var lower []steps
-	err := upper.fit(ctx, cal, "venn_abers/upper", func(_ int, p []value, hit, weights []float64) (steps, error) {
+	sizes, upper, err := eachClass(ctx, cal, func(p []value, hit, weights []float64) (steps, error) {
 		below, above := vennAbers(p, hit, weights, tiesOf(cal))
 		lower = append(lower, below)
 		return above, nil
 	})
 	if err == nil {
-		w := learned(upper.sizes, "venn_abers/lower", lower).w
-		*m = VennAbers{kept{upper.sizes, w.Join(upper.w)}, lower, upper.classes}
+		w := graph.NewWeights(tensor.Float64)
+		addSteps(w, "venn_abers/lower", lower)
+		addSteps(w, "venn_abers/upper", upper)
+		*m = VennAbers{kept{sizes, w}, lower, upper}
 	}
 	return err
 }
@@ -176,7 +180,7 @@ func (m *VennAbers) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 
 // Restore sets p₀ and p₁ at the scores of all classes.
 func (m *VennAbers) Restore(s layers.State) error {
-	sizes, err := readSizes(s.Config)
+	sizes, err := layers.ReadSizes(s.Config)
 	if err != nil {
 		return err
 	}
