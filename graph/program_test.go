@@ -368,9 +368,7 @@ func (doubled) Run(out op.Value, in []op.Value) {
 	}
 }
 
-func (o doubled) Grad(_ op.Nodes, _, g *op.Node) (op.Nodes, error) {
-	return op.Nodes{op.New(o).Of(g)}, nil
-}
+func (o doubled) Grad(_ op.Nodes, _, g *op.Node) op.Nodes { return op.Nodes{op.New(o).Of(g)} }
 
 // TestGradientsOfTheSameRows: what depends on tables and rows alone is computed again for other
 // rows, not for other weights nor in another pass over the same pieces, and loss and gradient are those of an objective that computes all.

@@ -26,8 +26,8 @@ func (squareplus) Signature() []op.Kind                          { return []op.K
 func (squareplus) Shape(in []tensor.Shape) (tensor.Shape, error) { return op.SameShape(in) }
 func (squareplus) Run(out gorgonia.Value, in []gorgonia.Value)   { apply(out, in, squareplusOf) }
 func (squareplus) WRT() []bool                                   { return []bool{true} }
-func (squareplus) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	return gorgonia.Nodes{op.New(squareplusGrad{}).Of(in[0], g)}, nil
+func (squareplus) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) gorgonia.Nodes {
+	return gorgonia.Nodes{op.New(squareplusGrad{}).Of(in[0], g)}
 }
 
 // squareplusGrad is g·(1 + x/√(x² + 4))/2.

@@ -51,7 +51,7 @@
 //
 //	func (o ELUOp) Form() string                           // the shapes, such as "B C, C -> B C"
 //	func (o ELUOp) Run(out Value, in []Value)              // Dispatch to a generic function
-//	func (o ELUOp) Grad(in, out, g) (Nodes, error)         // in terms of ops: Times(2).Of(g, in[0])
+//	func (o ELUOp) Grad(in, out, g) Nodes                  // in terms of ops: Times(2).Of(g, in[0])
 //
 //	func elu[F Float](o ELUOp, v Args[F])                  // for float32 and for float64
 //

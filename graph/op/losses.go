@@ -21,9 +21,7 @@ func nll[F Float](_ NLLOp, v Args[F]) {
 	v.Out()[0] = F(sum / float64(len(y)))
 }
 
-func (NLLOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{NLLGradOp{}}.Of(in[0], in[1], g), nil}, nil
-}
+func (NLLOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{Op{NLLGradOp{}}.Of(in[0], in[1], g), nil} }
 
 // NLLGradOp is −g/B at each row's label and 0 elsewhere; log p gives the shape only.
 type NLLGradOp struct{}
@@ -63,8 +61,8 @@ func crossEntropy[F Float](_ CrossEntropyOp, v Args[F]) {
 
 func (CrossEntropyOp) WRT() []bool { return []bool{true, false} }
 
-func (CrossEntropyOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{CrossEntropyGradOp{}}.Of(in[1], g), nil}, nil
+func (CrossEntropyOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{CrossEntropyGradOp{}}.Of(in[1], g), nil}
 }
 
 // CrossEntropyGradOp is −(g/B) t.
@@ -128,9 +126,9 @@ func bernoulliDivergence(p, q float64) (clamped, m, js float64) {
 
 func bernoulliKL(p, m float64) float64 { return p*math.Log(p/m) + (1-p)*math.Log((1-p)/(1-m)) }
 
-func (JensenShannonOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+func (JensenShannonOp) Grad(in Nodes, _, g *Node) Nodes {
 	by := Op{JensenShannonGradOp{}}
-	return Nodes{by.Of(in[0], in[1], g), by.Of(in[1], in[0], g)}, nil
+	return Nodes{by.Of(in[0], in[1], g), by.Of(in[1], in[0], g)}
 }
 
 // JensenShannonGradOp is the gradient by the first of two matrices. As m is the mean,
@@ -164,9 +162,9 @@ func (o WeightedJensenShannonOp) Run(out Value, in []Value) {
 
 func (WeightedJensenShannonOp) WRT() []bool { return []bool{true, true, false} }
 
-func (WeightedJensenShannonOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+func (WeightedJensenShannonOp) Grad(in Nodes, _, g *Node) Nodes {
 	by := Op{WeightedJensenShannonGradOp{}}
-	return Nodes{by.Of(in[0], in[1], in[2], g), by.Of(in[1], in[0], in[2], g), nil}, nil
+	return Nodes{by.Of(in[0], in[1], in[2], g), by.Of(in[1], in[0], in[2], g), nil}
 }
 
 // WeightedJensenShannonGradOp is [JensenShannonGradOp] times the weights of the rows.

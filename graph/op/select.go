@@ -84,8 +84,8 @@ func pickColumns[F Float](o PickColumnsOp, v Args[F]) {
 	}
 }
 
-func (o PickColumnsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{PlaceColumnsOp{o.Index, in[0].Shape()[1]}}.Of(g)}, nil
+func (o PickColumnsOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{PlaceColumnsOp{o.Index, in[0].Shape()[1]}}.Of(g)}
 }
 
 // PlaceColumnsOp puts the columns of G to their indices among M, zeros elsewhere: the
@@ -124,13 +124,13 @@ func join[F Float](_ JoinColumnsOp, v Args[F]) {
 	}
 }
 
-func (JoinColumnsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+func (JoinColumnsOp) Grad(in Nodes, _, g *Node) Nodes {
 	m, l := in[0].Shape()[1], in[1].Shape()[1]
 	index := make([]int, m+l)
 	for j := range index {
 		index[j] = j
 	}
-	return Nodes{Columns(index[:m]...).Of(g), Columns(index[m:]...).Of(g)}, nil
+	return Nodes{Columns(index[:m]...).Of(g), Columns(index[m:]...).Of(g)}
 }
 
 // CategoryOp is the op of [Category].
@@ -189,6 +189,6 @@ func (o ReshapeOp) Run(out Value, in []Value) { Dispatch(o, out, in, reshape, re
 
 func reshape[F Float](_ ReshapeOp, v Args[F]) { copy(v.Out(), v.In(0)) }
 
-func (o ReshapeOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Reshape(o.to.Dims, in[0].Shape()...).Of(g)}, nil
+func (o ReshapeOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Reshape(o.to.Dims, in[0].Shape()...).Of(g)}
 }
