@@ -25,8 +25,7 @@
 //	select.go            Take, TakeCodes, TakeLabels, TakeWeights               N M, int B -> B M
 //	                     Columns, JoinColumns, Category, Reshape                B M -> B L; B M, B L -> B M+L; int
 //	softmax.go           LogSoftmax, LogSoftmaxVector, Softmax                  B C -> B C
-//	losses.go            NLL, CrossEntropy, JensenShannon,                      B C, labels or B C -> ()
-//	                     WeightedJensenShannon
+//	losses.go            NLL, CrossEntropy, JensenShannon                       B C, labels or B C -> ()
 //	ramps.go             Ramps                                                  B C, P 1 -> B C
 //	dirichlet.go         DirichletScores                                        B C*C, B C -> B C
 //	dirichletproduct.go  the same of a mass times a table, made row by row      B K, K C*C, B C -> B C

@@ -17,7 +17,7 @@ import (
 type oneType struct{}
 
 func (oneType) Signature() []op.Kind                                      { return []op.Kind{{Dims: 1}, {Dims: 1}} }
-func (oneType) Shape(in []tensor.Shape) (tensor.Shape, error)             { return op.SameShape(in) }
+func (oneType) Shape(in []tensor.Shape) (tensor.Shape, error)             { return in[0].Clone(), nil }
 func (oneType) WRT() []bool                                               { return []bool{true} }
 func (oneType) Grad(_ gorgonia.Nodes, _, g *gorgonia.Node) gorgonia.Nodes { return gorgonia.Nodes{g} }
 func (oneType) Run(out gorgonia.Value, in []gorgonia.Value) {
