@@ -33,7 +33,7 @@ var kernels = map[string]kernel{
 	"Min": arithmetic(math.Min, func(x, y int) int { return min(x, y) }),
 
 	"Less": relation(func(x, y float64) bool { return x < y }), "LessOrEqual": relation(func(x, y float64) bool { return x <= y }),
-	"Greater": relation(func(x, y float64) bool { return x > y }), "GreaterOrEqual": relation(func(x, y float64) bool { return x >= y }),
+	"Greater": relation(func(x, y float64) bool { return x > y }),
 
 	"Exp": unary(math.Exp), "Log": unary(math.Log), "Neg": unary(func(x float64) float64 { return -x }),
 	"Relu": unary(func(x float64) float64 { return max(x, 0) }), "Sigmoid": unary(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }),

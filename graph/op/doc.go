@@ -22,7 +22,7 @@
 //	activations.go       ELU, ReLU, ReGLU, Dropout                              X -> X; B 2H -> B H; B H, 1 -> B H
 //	matmul.go            MatMul, MatMulNT, MatMulTN, BlockMatMul                m k, k n -> m n
 //	                     Outer, OuterLeft, OuterRight                           K C, K D -> K C*D and back
-//	select.go            Take, TakeCodes, TakeLabels, TakeWeights               N M, int B -> B M
+//	select.go            Take                                                   N M, int B -> B M
 //	                     Columns, JoinColumns, Category, Reshape                B M -> B L; B M, B L -> B M+L; int
 //	softmax.go           LogSoftmax, LogSoftmaxVector, Softmax                  B C -> B C
 //	losses.go            NLL, CrossEntropy, JensenShannon                       B C, labels or B C -> ()

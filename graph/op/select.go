@@ -7,18 +7,9 @@ import (
 	"calibra/graph/simd"
 )
 
-// Take reads the rows of a table (N×M) that rows (B) names: a B×M matrix. Tables
+// Take reads the rows of a table, N×M or of another kind, that rows (B) names: B×M. Tables
 // are data: they have no derivative.
-func Take() Op { return Op{TakeOp{Matrix}} }
-
-// TakeCodes is [Take] for a table of codes (N×w).
-func TakeCodes() Op { return Op{TakeOp{Codes}} }
-
-// TakeLabels is [Take] for labels (N).
-func TakeLabels() Op { return Op{TakeOp{Indices}} }
-
-// TakeWeights is [Take] for one number per row (N).
-func TakeWeights() Op { return Op{TakeOp{Vector}} }
+func Take(table Kind) Op { return Op{TakeOp{table}} }
 
 // TakeOp is the op of [Take].
 type TakeOp struct{ Table Kind }
@@ -33,10 +24,8 @@ func (o TakeOp) Form() string {
 }
 
 func (o TakeOp) Run(out Value, in []Value) {
-	rows, width := Values[int32](in[1]), 1
-	if o.Table.Dims == 2 {
-		width = columns(in[0])
-	}
+	rows, table := Values[int32](in[1]), in[0].Shape()
+	width := table.TotalSize() / table[0]
 	switch {
 	case o.Table.Int:
 		takeRows(Values[int32](out), Values[int32](in[0]), rows, width)
