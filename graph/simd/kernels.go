@@ -14,7 +14,6 @@ type kernels struct {
 
 	dot           func(x, y *float32, n int) float32
 	dots          func(y, m, b *float32, rows, n int)
-	axpy          func(y *float32, a float32, x *float32, n int)
 	less          func(z, x *float32, c *float64, n int) // n a multiple of 8
 	lessMost      func(z, x *float32, rows, c int)
 	outer         func(m, a, b *float32, rows, c int)

@@ -16,7 +16,6 @@ import (
 func vectorUnit() {
 	kernel("dot", "(x, y *float32, n int) float32", dot)
 	kernel("dots", "(y, m, b *float32, rows, n int)", dots)
-	kernel("axpy", "(y *float32, a float32, x *float32, n int)", axpy)
 	if isa.Target != isa.NEON {
 		kernel("less", "(z, x *float32, c *float64, n int)", less)
 		kernel("lessMost", "(z, x *float32, rows, c int)", lessMost)
@@ -78,17 +77,6 @@ func dotOf(x, y, n reg.Register) vec {
 	add(s[3], s[2], s[2])
 	add(s[2], s[0], s[0])
 	return sumLanes(s[0])
-}
-
-// axpy adds a·x to y.
-func axpy() {
-	a := broadcastParam("a")
-	y := param("y")
-	n := gp("n")
-	vectors(n, []array{y, param("x")}, []array{y}, func(v []vec) []vec {
-		mulAdd(v[1], a, v[0])
-		return v[:1]
-	})
 }
 
 // less sets z to x − c in float64, rounded once, of n numbers, a multiple of the vector's doubles.
