@@ -148,15 +148,7 @@ func (b *Builder) TakeAt(name string, t *tensor.Dense, rows *gorgonia.Node) *gor
 	if b.Err() != nil {
 		return nil
 	}
-	switch whole := t.Dtype() == tensor.Int32; {
-	case whole && t.Dims() == 2:
-		return b.Apply(op.TakeCodes(), table, rows)
-	case whole:
-		return b.Apply(op.TakeLabels(), table, rows)
-	case t.Dims() == 2:
-		return b.Apply(op.Take(), table, rows)
-	}
-	return b.Apply(op.TakeWeights(), table, rows)
+	return b.Apply(op.Take(op.Kind{Dims: t.Dims(), Int: t.Dtype() == tensor.Int32}), table, rows)
 }
 
 // Rows is the node of the row numbers that this step works on (B).

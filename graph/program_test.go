@@ -60,10 +60,10 @@ func TestProgramEqualsTapeMachine(t *testing.T) {
 		learned = append(learned, leaf(name, w.Tensor(name)))
 	}
 	rows := leaf("rows", graph.Labels([]int{4, 0, 2}))
-	h := must(gorgonia.ApplyOp(op.MatMul(), must(gorgonia.ApplyOp(op.Take(), leaf("x", x), rows)), learned[0]))
+	h := must(gorgonia.ApplyOp(op.MatMul(), must(gorgonia.ApplyOp(op.Take(op.Matrix), leaf("x", x), rows)), learned[0]))
 	h = must(gorgonia.Tanh(must(gorgonia.ApplyOp(op.AddRow(), h, learned[1]))))
 	scores := must(gorgonia.ApplyOp(op.AddRow(), must(gorgonia.ApplyOp(op.MatMul(), h, learned[2])), learned[3]))
-	loss := must(gorgonia.ApplyOp(op.NLL(), must(gorgonia.ApplyOp(op.LogSoftmax(), scores)), must(gorgonia.ApplyOp(op.TakeLabels(), leaf("labels", labels), rows))))
+	loss := must(gorgonia.ApplyOp(op.NLL(), must(gorgonia.ApplyOp(op.LogSoftmax(), scores)), must(gorgonia.ApplyOp(op.Take(op.Indices), leaf("labels", labels), rows))))
 	grads, err := gorgonia.Grad(loss, learned...)
 	if err != nil {
 		t.Fatal(err)
@@ -368,9 +368,7 @@ func (doubled) Run(out op.Value, in []op.Value) {
 	}
 }
 
-func (o doubled) Grad(_ op.Nodes, _, g *op.Node) (op.Nodes, error) {
-	return op.Nodes{op.New(o).Of(g)}, nil
-}
+func (o doubled) Grad(_ op.Nodes, _, g *op.Node) op.Nodes { return op.Nodes{op.New(o).Of(g)} }
 
 // TestGradientsOfTheSameRows: what depends on tables and rows alone is computed again for other
 // rows, not for other weights nor in another pass over the same pieces, and loss and gradient are those of an objective that computes all.

@@ -23,26 +23,9 @@ import (
 const maxHeader = 100 << 20
 
 type tensorEntry struct {
-	Dtype   string  `json:"dtype"`
-	Shape   []int   `json:"shape"`
-	Offsets offsets `json:"data_offsets"`
-}
-
-// offsets are the first byte of a tensor and the one after its last.
-type offsets [2]uint64
-
-// UnmarshalJSON refuses any other number of bytes than two: to an array JSON may be too long
-// or too short.
-func (o *offsets) UnmarshalJSON(text []byte) error {
-	var list []uint64
-	if err := json.Unmarshal(text, &list); err != nil {
-		return err
-	}
-	if len(list) != len(o) {
-		return fmt.Errorf("data_offsets has %d numbers, not 2", len(list))
-	}
-	copy(o[:], list)
-	return nil
+	Dtype   string   `json:"dtype"`
+	Shape   []int    `json:"shape"`
+	Offsets []uint64 `json:"data_offsets"` // of its first byte and of the one after its last
 }
 
 // WriteSafetensors writes all weights, state included, and the metadata. The same
@@ -60,7 +43,7 @@ func WriteSafetensors(out io.Writer, w *Weights, metadata map[string]string) err
 			dtype, size = "F64", 8
 		}
 		end := at + uint64(t.DataSize()*size)
-		header[name] = tensorEntry{dtype, slices.Clone([]int(t.Shape())), offsets{at, end}}
+		header[name] = tensorEntry{dtype, slices.Clone([]int(t.Shape())), []uint64{at, end}}
 		at = end
 	}
 	text, err := json.Marshal(header) // keys in ascending order
@@ -171,13 +154,17 @@ func readHeader(file []byte) (entries []namedEntry, metadata map[string]string, 
 			continue
 		}
 		e := namedEntry{name: name}
-		if err := json.Unmarshal(raw, &e.tensorEntry); err != nil {
+		err := json.Unmarshal(raw, &e.tensorEntry)
+		if err == nil && len(e.Offsets) != 2 {
+			err = fmt.Errorf("data_offsets has %d numbers, not 2", len(e.Offsets))
+		}
+		if err != nil {
 			return nil, nil, nil, fmt.Errorf("tensor %q: %v", name, err)
 		}
 		entries = append(entries, e)
 	}
 	slices.SortFunc(entries, func(a, b namedEntry) int {
-		return cmp.Or(slices.Compare(a.Offsets[:], b.Offsets[:]), cmp.Compare(a.name, b.name))
+		return cmp.Or(slices.Compare(a.Offsets, b.Offsets), cmp.Compare(a.name, b.name))
 	})
 	return entries, metadata, file[8+n:], nil
 }

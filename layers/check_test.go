@@ -101,8 +101,8 @@ func crookedly[F op.Float](_ crooked, v op.Args[F]) {
 	}
 }
 
-func (crooked) Grad(_ op.Nodes, _, g *op.Node) (op.Nodes, error) {
-	return op.Nodes{g, op.Scale(1, .5).Of(op.SumRows().Of(g))}, nil
+func (crooked) Grad(_ op.Nodes, _, g *op.Node) op.Nodes {
+	return op.Nodes{g, op.Scale(1, .5).Of(op.SumRows().Of(g))}
 }
 
 // Each fault is told in a sentence with the map's name and, where one op is at fault, the op's; a calibrator's laws likewise.

@@ -33,7 +33,7 @@ func Compile(c Calibrator) (*Predictor, error) {
 		said.LogProbs = g.Unmasked(said.LogProbs, math.Inf(-1))
 	}
 	g.Output(served, said.Logs(g), onnx.Double, said.Classes)
-	engine, err := onnx.NewEngine(g.File(""))
+	engine, err := g.Engine()
 	if err != nil {
 		return nil, err
 	}

@@ -194,14 +194,14 @@ func rowsAreTaken(t *testing.T, d *cuda.Device) {
 		d.FillInt(at.Step, step)
 		numbers := cuda.Operand{d.Alloc(batch), rows.Shape()}
 		var steps []cuda.Step
-		for i, o := range []op.Op{op.Take(), op.TakeCodes(), op.TakeLabels(), op.TakeWeights()} {
+		for i, o := range []op.Op{op.Take(op.Matrix), op.Take(op.Codes), op.Take(op.Indices), op.Take(op.Vector)} {
 			shape := tables[i].Shape().Clone()
 			shape[0] = batch
 			steps = append(steps, cuda.NewStep(o, cuda.Operand{d.Alloc(shape.TotalSize()), shape}, []cuda.Operand{uploaded(d, tables[i]), numbers}))
 		}
 		code := cuda.Operand{d.Alloc(batch), tensor.Shape{batch, 1}}
 		nearest := cuda.NewStep(op.New(op.NearestTakenOp{}), code, []cuda.Operand{steps[0].In[0], numbers, codewords})
-		twice := cuda.NewStep(op.Take(), cuda.Operand{d.Alloc(steps[0].Out.Size()), steps[0].Out.Shape}, []cuda.Operand{steps[0].Out, numbers}) // of no table
+		twice := cuda.NewStep(op.Take(op.Matrix), cuda.Operand{d.Alloc(steps[0].Out.Size()), steps[0].Out.Shape}, []cuda.Operand{steps[0].Out, numbers}) // of no table
 		for _, others := range [][]cuda.Step{nil, {nearest, twice}} {
 			taken, rest := cuda.Takings(append(slices.Clone(steps), others...), numbers)
 			if len(rest) != len(others) || len(taken) != len(steps)+min(1, len(others)) {

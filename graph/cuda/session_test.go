@@ -23,18 +23,18 @@ import (
 type squareplus struct{}
 
 func (squareplus) Signature() []op.Kind                          { return []op.Kind{op.Matrix, op.Matrix} }
-func (squareplus) Shape(in []tensor.Shape) (tensor.Shape, error) { return op.SameShape(in) }
+func (squareplus) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
 func (squareplus) Run(out gorgonia.Value, in []gorgonia.Value)   { apply(out, in, squareplusOf) }
 func (squareplus) WRT() []bool                                   { return []bool{true} }
-func (squareplus) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	return gorgonia.Nodes{op.New(squareplusGrad{}).Of(in[0], g)}, nil
+func (squareplus) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) gorgonia.Nodes {
+	return gorgonia.Nodes{op.New(squareplusGrad{}).Of(in[0], g)}
 }
 
 // squareplusGrad is g·(1 + x/√(x² + 4))/2.
 type squareplusGrad struct{}
 
 func (squareplusGrad) Signature() []op.Kind                          { return []op.Kind{op.Matrix, op.Matrix, op.Matrix} }
-func (squareplusGrad) Shape(in []tensor.Shape) (tensor.Shape, error) { return op.SameShape(in) }
+func (squareplusGrad) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
 func (squareplusGrad) Run(out gorgonia.Value, in []gorgonia.Value) {
 	apply(out, in, func(x float64) float64 { return (1 + x/math.Sqrt(x*x+4)) / 2 })
 	if op.IsFloat32(out) {

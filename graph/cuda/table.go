@@ -225,10 +225,8 @@ var rows = []row{
 	{op.NLLGradOp{}, "nll_grad", "each size", "out x1 - x2 B C size", nil},
 	{op.CrossEntropyOp{}, "nll", "blocks 1", "out x0 - x1 B C", nil},
 	{op.CrossEntropyGradOp{}, "nll_grad", "each size", "out - x0 x1 B C size", nil},
-	{op.JensenShannonOp{}, "jensen_shannon", "blocks 1", "out x0 x1 - C size0", nil},
-	{op.JensenShannonGradOp{}, "jensen_shannon_grad", "each size", "out x0 x1 - x2 C size", nil},
-	{op.WeightedJensenShannonOp{}, "jensen_shannon", "blocks 1", "out x0 x1 x2 C size0", nil},
-	{op.WeightedJensenShannonGradOp{}, "jensen_shannon_grad", "each size", "out x0 x1 x2 x3 C size", nil},
+	{op.JensenShannonOp{}, "jensen_shannon", "blocks 1", "out x0 x1 x2 C size0", nil},
+	{op.JensenShannonGradOp{}, "jensen_shannon_grad", "each size", "out x0 x1 x2 x3 C size", nil},
 
 	{op.ElementwiseOp{}, "map", "each size", "out x0 .F 0. size", nil},
 	{op.ReLUOp{}, "map", "each size", "out x0 relu 0. size", nil},

@@ -84,7 +84,7 @@ var onDevice = map[string]checked{
 		k := 1 + rng.IntN(70)
 		return []*tensor.Dense{normalTensor(rng, 0, k, 1+rng.IntN(40)), normalTensor(rng, 9, k)}
 	}},
-	"TakeOp": {always(op.Take()), func(rng *rand.Rand) []*tensor.Dense {
+	"TakeOp": {always(op.Take(op.Matrix)), func(rng *rand.Rand) []*tensor.Dense {
 		n := 1 + rng.IntN(60)
 		return []*tensor.Dense{normalTensor(rng, 0, n, 1+rng.IntN(60)), integers(rng, n, 1+rng.IntN(90))}
 	}},

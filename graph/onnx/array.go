@@ -1,6 +1,8 @@
 package onnx
 
-// array is a value of a network at run: numbers of one type, row by row.
+import "slices"
+
+// array is a constant, or a value of a network at run: numbers of one type, row by row.
 type array struct {
 	kind    Element
 	shape   []int
@@ -8,6 +10,23 @@ type array struct {
 	singles []float32
 	whole   []int
 	truth   []bool
+}
+
+// arrayOf is a constant of its own memory. Without axes it is a scalar.
+func arrayOf[T float32 | float64 | int64](values []T, axes ...int) *array {
+	a := &array{shape: slices.Clone(axes)}
+	switch values := any(values).(type) {
+	case []float32:
+		a.kind, a.singles = Single, slices.Clone(values)
+	case []float64:
+		a.kind, a.doubles = Double, slices.Clone(values)
+	case []int64:
+		a.kind = Int64
+		for _, v := range values {
+			a.whole = append(a.whole, int(v))
+		}
+	}
+	return a
 }
 
 // room is as many numbers as there is room for, without new memory where there was enough before.

@@ -46,8 +46,7 @@ func (g *Network) part(x Value, axis, from, to int64) Value {
 // filled has a number in each place of as many rows as like has: B×shape.
 func filled[T float32 | float64](g *Network, like Value, number T, shape ...int64) Value {
 	rows := g.part(g.Node("Shape", []Value{like}), 0, 0, 1)
-	value := tensorAttribute("value", tensorOf("", []T{number}, 1))
-	return g.Node("ConstantOfShape", []Value{g.Concat(0, rows, g.Indices(shape...))}, value)
+	return g.Node("ConstantOfShape", []Value{g.Concat(0, rows, g.Indices(shape...))}, Attribute{"value", arrayOf([]T{number}, 1)})
 }
 
 // nearShares are the shares of the m codes of each slot, as [op.NearShares] has them:

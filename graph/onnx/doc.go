@@ -1,6 +1,6 @@
 // Package onnx turns computation graphs into networks in ONNX.
 //
-// [Network.Graph] translates a Gorgonia graph, as a builder describes it. Each of its operations has a row in the table of
+// [Network.Graph] translates a Gorgonia graph, as a builder describes it. Each of its operations is written in
 // ops.go, or writes itself ([Kernel]). A calibrator that is not a graph, such as a table of steps, is written by hand with
 // the methods of [Network], each of which adds one operator.
 // A calibrator that has a network is a [Calibrator]; package experiments/export writes the file. An [Engine] runs a network in

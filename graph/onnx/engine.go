@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -9,66 +10,50 @@ import (
 // next to nothing once it has run for as many rows.
 type Engine struct {
 	steps  []operator
-	places map[string]int // of each value among those of a run
-	known  []*array       // constants by place, nil of other values
-	inputs map[string]int // columns of each
-	memory sync.Pool      // of *running
+	places map[Value]int // of each value among those of a run
+	known  []*array      // constants by place, nil of other values
+	inputs []table
+	memory sync.Pool // of *running
 }
 
-// NewEngine reads a network that [Serve] began, as [Network.File] writes it. An operator or a constant of another network is an
-// error.
-func NewEngine(file []byte) (*Engine, error) {
-	graph, err := graphOf(file)
-	if err != nil {
-		return nil, err
+// operator is a node with its attributes by name.
+type operator struct {
+	node
+	settings attributes
+}
+
+// Engine runs the network as it is now, which [Serve] has begun. An operator or a constant of another network is an error.
+func (g *Network) Engine() (*Engine, error) {
+	nodes, constants := g.needed()
+	e := &Engine{places: map[Value]int{}, inputs: g.inputs}
+	for _, in := range e.inputs {
+		e.place(in.name)
 	}
-	e := &Engine{places: map[string]int{}, inputs: map[string]int{}}
-	constants := map[string]*array{}
-	err = fields(graph, func(x field) error {
-		switch x.at {
-		case 1:
-			o, err := operatorOf(x.bytes)
-			if err == nil && kernels[o.name] == nil {
-				err = fmt.Errorf("onnx: there is no code for the operator %s", o.name)
-			}
-			if err == nil && o.name == treesOp {
-				o.trees = ensembleOf(&o.attributes)
-			}
-			e.steps = append(e.steps, o)
-			return err
-		case 5:
-			a, name, err := arrayOf(x.bytes)
-			constants[name] = a
-			return err
-		case 11:
-			name, columns, err := inputOf(x.bytes)
-			e.inputs[name] = columns
-			return err
+	for _, n := range nodes {
+		if kernels[n.op] == nil {
+			return nil, fmt.Errorf("onnx: there is no code for the operator %s", n.op)
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for name := range e.inputs {
-		e.place(name)
-	}
-	for _, s := range e.steps {
-		for _, name := range append(s.inputs, s.outputs...) {
+		o := operator{n, attributes{}}
+		for _, a := range n.attributes {
+			o.settings[a.name] = a.value
+		}
+		e.steps = append(e.steps, o)
+		for _, name := range slices.Concat(n.inputs, n.outputs) {
 			e.place(name)
 		}
 	}
 	e.known = make([]*array, len(e.places))
-	for name, a := range constants {
-		if at, used := e.places[name]; used {
-			e.known[at] = a
+	for _, c := range constants {
+		if c.kind == Single {
+			return nil, fmt.Errorf("onnx: the constant %q is of float32, and an Engine computes in float64", c.name)
 		}
+		e.known[e.places[c.name]] = c.array
 	}
 	e.memory.New = func() any { return e.start() }
 	return e, nil
 }
 
-func (e *Engine) place(name string) {
+func (e *Engine) place(name Value) {
 	if _, there := e.places[name]; !there {
 		e.places[name] = len(e.places)
 	}
@@ -101,7 +86,9 @@ func (e *Engine) start() *running {
 }
 
 // Reads reports whether the network has the input of that name.
-func (e *Engine) Reads(input string) bool { _, reads := e.inputs[input]; return reads }
+func (e *Engine) Reads(input string) bool {
+	return slices.ContainsFunc(e.inputs, func(in table) bool { return in.name == input })
+}
 
 // Run computes the output of that name of n rows (N×C, row by row) into dst. features and logits hold the rows, row by row, of an
 // input that the network reads.
@@ -112,19 +99,19 @@ func (e *Engine) Run(dst []float64, output string, n int, features, logits []flo
 	}
 	r := e.memory.Get().(*running)
 	defer e.memory.Put(r)
-	for name, columns := range e.inputs {
-		rows := features
-		if name == "logits" {
+	for _, in := range e.inputs {
+		rows, columns := features, in.shape[1]
+		if in.name == "logits" {
 			rows = logits
 		}
 		if n <= 0 || len(rows) != n*columns {
-			return fmt.Errorf("onnx: the network reads %d %s of each row, and %d numbers are no %d rows", columns, name, len(rows), n)
+			return fmt.Errorf("onnx: the network reads %d %s of each row, and %d numbers are no %d rows", columns, in.name, len(rows), n)
 		}
-		x := r.values[e.places[name]]
+		x := r.values[e.places[in.name]]
 		x.kind, x.shape, x.doubles = Double, append(x.shape[:0], n, columns), rows
 	}
 	for k := range e.steps {
-		kernels[e.steps[k].name](r.in[k], r.out[k], &e.steps[k].attributes)
+		kernels[e.steps[k].op](r.in[k], r.out[k], e.steps[k].settings)
 	}
 	if got := r.values[at].doubles; len(got) != len(dst) {
 		return fmt.Errorf("onnx: the output %s has %d numbers, and there is room for %d", output, len(got), len(dst))

@@ -9,7 +9,19 @@ import (
 )
 
 // kernel computes an operator: it sets what it gives by what it reads.
-type kernel func(in, out []*array, a *attributes)
+type kernel func(in, out []*array, a attributes)
+
+// attributes are those of an operator, by their names.
+type attributes map[string]any
+
+// whole is an attribute of a whole number, 0 where it is not there.
+func (a attributes) whole(name string) int {
+	n, _ := a[name].(int)
+	return n
+}
+
+// list is an attribute of several whole numbers.
+func (a attributes) list(name string) []int { return a[name].([]int) }
 
 // kernels are the operators that networks of this package have.
 var kernels = map[string]kernel{
@@ -21,7 +33,7 @@ var kernels = map[string]kernel{
 	"Min": arithmetic(math.Min, func(x, y int) int { return min(x, y) }),
 
 	"Less": relation(func(x, y float64) bool { return x < y }), "LessOrEqual": relation(func(x, y float64) bool { return x <= y }),
-	"Greater": relation(func(x, y float64) bool { return x > y }), "GreaterOrEqual": relation(func(x, y float64) bool { return x >= y }),
+	"Greater": relation(func(x, y float64) bool { return x > y }),
 
 	"Exp": unary(math.Exp), "Log": unary(math.Log), "Neg": unary(func(x float64) float64 { return -x }),
 	"Relu": unary(func(x float64) float64 { return max(x, 0) }), "Sigmoid": unary(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }),
@@ -30,14 +42,14 @@ var kernels = map[string]kernel{
 	"Where": choose, "IsNaN": isNaN, "Cast": cast, "Identity": copyOf, "MatMul": matMul, "Transpose": transpose,
 	"Reshape": reshape, "Shape": shapeOf, "ConstantOfShape": constantOf, "Concat": concat, "Slice": slice, "Gather": gather,
 	"GatherElements": gatherElements, "ScatterElements": scatterElements,
-	"ReduceSum": func(in, out []*array, a *attributes) {
-		reduce(in[0], out[0], in[1].whole, a.whole["keepdims"] == 1, 0, func(s, x float64) float64 { return s + x })
+	"ReduceSum": func(in, out []*array, a attributes) {
+		reduce(in[0], out[0], in[1].whole, a.whole("keepdims") == 1, 0, func(s, x float64) float64 { return s + x })
 	},
-	"ReduceMax": func(in, out []*array, a *attributes) {
-		reduce(in[0], out[0], a.lists["axes"], a.whole["keepdims"] == 1, math.Inf(-1), math.Max)
+	"ReduceMax": func(in, out []*array, a attributes) {
+		reduce(in[0], out[0], a.list("axes"), a.whole("keepdims") == 1, math.Inf(-1), math.Max)
 	},
-	"ReduceProd": func(in, out []*array, a *attributes) {
-		reduce(in[0], out[0], a.lists["axes"], a.whole["keepdims"] == 1, 1, func(s, x float64) float64 { return s * x })
+	"ReduceProd": func(in, out []*array, a attributes) {
+		reduce(in[0], out[0], a.list("axes"), a.whole("keepdims") == 1, 1, func(s, x float64) float64 { return s * x })
 	},
 	"ArgMax": argMax, "TopK": topK, "Softmax": softmax(false), "LogSoftmax": softmax(true), treesOp: treeEnsemble,
 }
@@ -72,7 +84,7 @@ func combine[T, U any](to []U, shape []int, x, y []T, of [2]*array, f func(x, y 
 }
 
 func arithmetic(double func(x, y float64) float64, whole func(x, y int) int) kernel {
-	return func(in, out []*array, _ *attributes) {
+	return func(in, out []*array, _ attributes) {
 		x, y, to := in[0], in[1], out[0]
 		broadcast(to, x.kind, x, y)
 		of := [2]*array{x, y}
@@ -85,14 +97,14 @@ func arithmetic(double func(x, y float64) float64, whole func(x, y int) int) ker
 }
 
 func relation(holds func(x, y float64) bool) kernel {
-	return func(in, out []*array, _ *attributes) {
+	return func(in, out []*array, _ attributes) {
 		broadcast(out[0], Truth, in...)
 		combine(out[0].truth, out[0].shape, in[0].doubles, in[1].doubles, [2]*array{in[0], in[1]}, holds)
 	}
 }
 
 func unary(f func(x float64) float64) kernel {
-	return func(in, out []*array, _ *attributes) {
+	return func(in, out []*array, _ attributes) {
 		out[0].like(in[0], Double)
 		for i, x := range in[0].doubles {
 			out[0].doubles[i] = f(x)
@@ -101,7 +113,7 @@ func unary(f func(x float64) float64) kernel {
 }
 
 // choose is x where the condition holds, else y.
-func choose(in, out []*array, _ *attributes) {
+func choose(in, out []*array, _ attributes) {
 	condition, x, y, to := in[0], in[1], in[2], out[0]
 	broadcast(to, Double, in...)
 	last := max(0, len(to.shape)-1)
@@ -121,16 +133,16 @@ func choose(in, out []*array, _ *attributes) {
 	}, a, b, c)
 }
 
-func isNaN(in, out []*array, _ *attributes) {
+func isNaN(in, out []*array, _ attributes) {
 	out[0].like(in[0], Truth)
 	for i, x := range in[0].doubles {
 		out[0].truth[i] = math.IsNaN(x)
 	}
 }
 
-func cast(in, out []*array, a *attributes) {
+func cast(in, out []*array, a attributes) {
 	x, to := in[0], out[0]
-	to.like(x, Element(a.whole["to"]))
+	to.like(x, Element(a.whole("to")))
 	for i := range x.size() {
 		var v float64
 		switch x.kind {
@@ -156,7 +168,7 @@ func cast(in, out []*array, a *attributes) {
 	}
 }
 
-func copyOf(in, out []*array, _ *attributes) { in[0].reshaped(out[0], in[0].shape) }
+func copyOf(in, out []*array, _ attributes) { in[0].reshaped(out[0], in[0].shape) }
 
 // reshaped copies x to out with another shape.
 func (x *array) reshaped(out *array, shape []int) {
@@ -168,7 +180,7 @@ func (x *array) reshaped(out *array, shape []int) {
 }
 
 // matMul multiplies the last two axes; those before them are equal, or one of the two has none.
-func matMul(in, out []*array, _ *attributes) {
+func matMul(in, out []*array, _ attributes) {
 	x, y, to := in[0], in[1], out[0]
 	m, k, n := x.shape[len(x.shape)-2], x.shape[len(x.shape)-1], y.shape[len(y.shape)-1]
 	to.kind, to.shape = Double, append(append(to.shape[:0], x.shape[:len(x.shape)-1]...), n)
@@ -183,7 +195,7 @@ func matMul(in, out []*array, _ *attributes) {
 	}
 }
 
-func transpose(in, out []*array, _ *attributes) {
+func transpose(in, out []*array, _ attributes) {
 	rows, columns := in[0].shape[0], in[0].shape[1]
 	out[0].set(Double, columns, rows)
 	for at, v := range in[0].doubles {
@@ -191,7 +203,7 @@ func transpose(in, out []*array, _ *attributes) {
 	}
 }
 
-func reshape(in, out []*array, _ *attributes) {
+func reshape(in, out []*array, _ attributes) {
 	var shape [mostAxes]int
 	axes, known, open := len(in[1].whole), 1, -1
 	for k, d := range in[1].whole {
@@ -210,21 +222,22 @@ func reshape(in, out []*array, _ *attributes) {
 	in[0].reshaped(out[0], shape[:axes])
 }
 
-func shapeOf(in, out []*array, _ *attributes) {
+func shapeOf(in, out []*array, _ attributes) {
 	out[0].set(Int64, len(in[0].shape))
 	copy(out[0].whole, in[0].shape)
 }
 
-func constantOf(in, out []*array, a *attributes) {
-	out[0].set(a.tensor.kind, in[0].whole...)
+func constantOf(in, out []*array, a attributes) {
+	value := a["value"].(*array)
+	out[0].set(value.kind, in[0].whole...)
 	for i := range out[0].doubles {
-		out[0].doubles[i] = a.tensor.doubles[0]
+		out[0].doubles[i] = value.doubles[0]
 	}
 }
 
-func concat(in, out []*array, a *attributes) {
+func concat(in, out []*array, a attributes) {
 	var shape [mostAxes]int
-	axes, axis := copy(shape[:], in[0].shape), a.whole["axis"]
+	axes, axis := copy(shape[:], in[0].shape), a.whole("axis")
 	if axis < 0 {
 		axis += axes
 	}
@@ -250,7 +263,7 @@ func concat(in, out []*array, a *attributes) {
 }
 
 // slice is what lies in [from, to) of one axis.
-func slice(in, out []*array, _ *attributes) {
+func slice(in, out []*array, _ attributes) {
 	x, from, end, axis, to := in[0], in[1].whole[0], in[2].whole[0], in[3].whole[0], out[0]
 	before, n, behind := x.around(axis)
 	if axis < 0 {
@@ -272,8 +285,8 @@ func slice(in, out []*array, _ *attributes) {
 }
 
 // gather takes, along an axis, what index names.
-func gather(in, out []*array, a *attributes) {
-	x, index, axis, to := in[0], in[1], a.whole["axis"], out[0]
+func gather(in, out []*array, a attributes) {
+	x, index, axis, to := in[0], in[1], a.whole("axis"), out[0]
 	before, n, behind := x.around(axis)
 	to.kind, to.shape = x.kind, append(append(append(to.shape[:0], x.shape[:axis]...), index.shape...), x.shape[axis+1:]...)
 	to.grow(to.size())
@@ -293,7 +306,7 @@ func gather(in, out []*array, a *attributes) {
 }
 
 // gatherElements takes x[index[i][j]][j], along axis 0.
-func gatherElements(in, out []*array, _ *attributes) {
+func gatherElements(in, out []*array, _ attributes) {
 	x, index := in[0], in[1]
 	out[0].like(index, x.kind)
 	columns := x.shape[1]
@@ -303,7 +316,7 @@ func gatherElements(in, out []*array, _ *attributes) {
 }
 
 // scatterElements adds each update to the place of its row that index names.
-func scatterElements(in, out []*array, _ *attributes) {
+func scatterElements(in, out []*array, _ attributes) {
 	in[0].reshaped(out[0], in[0].shape)
 	width, columns := in[1].shape[1], in[0].shape[1]
 	for at, k := range in[1].whole {
@@ -335,9 +348,9 @@ func reduce(x, to *array, axes []int, keep bool, start float64, f func(sum, x fl
 }
 
 // argMax is the place of the largest of each row, the first of equals.
-func argMax(in, out []*array, a *attributes) {
-	rows, n, _ := in[0].around(a.whole["axis"])
-	in[0].without(out[0], a.whole["axis"], a.whole["keepdims"] == 1)
+func argMax(in, out []*array, a attributes) {
+	rows, n, _ := in[0].around(a.whole("axis"))
+	in[0].without(out[0], a.whole("axis"), a.whole("keepdims") == 1)
 	out[0].kind = Int64
 	out[0].grow(rows)
 	for b := range rows {
@@ -352,7 +365,7 @@ func argMax(in, out []*array, a *attributes) {
 }
 
 // topK are the largest of each row with their places, the first of equals first.
-func topK(in, out []*array, _ *attributes) {
+func topK(in, out []*array, _ attributes) {
 	x, most := in[0], in[1].whole[0]
 	rows, n, _ := x.around(-1)
 	for k, kind := range []Element{Double, Int64} {
@@ -378,7 +391,7 @@ func topK(in, out []*array, _ *attributes) {
 
 // softmax normalizes each row, or its logarithm.
 func softmax(log bool) kernel {
-	return func(in, out []*array, _ *attributes) {
+	return func(in, out []*array, _ attributes) {
 		x, to := in[0], out[0]
 		to.like(x, Double)
 		rows, n, _ := x.around(-1)

@@ -23,81 +23,115 @@ const (
 )
 
 // tensorOf is a TensorProto. Without axes it is a scalar.
-func tensorOf[T float32 | float64 | int64](name string, values []T, axes ...int) message {
+func tensorOf(name string, a *array) message {
 	var m message
-	for _, d := range axes {
+	for _, d := range a.shape {
 		m = m.Number(1, int64(d)) // dims
 	}
-	var kind Element
 	var raw []byte
-	switch values := any(values).(type) {
-	case []float32:
-		kind = Single
-		for _, v := range values {
-			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
-		}
-	case []float64:
-		kind = Double
-		for _, v := range values {
-			raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
-		}
-	case []int64:
-		kind = Int64
-		for _, v := range values {
-			raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
-		}
+	for _, v := range a.singles {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
 	}
-	return m.Number(2, int64(kind)).Text(8, name).Bytes(9, raw) // data_type, name, raw_data
+	for _, v := range a.doubles {
+		raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
+	}
+	for _, v := range a.whole {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
+	}
+	return m.Number(2, int64(a.kind)).Text(8, name).Bytes(9, raw) // data_type, name, raw_data
 }
 
 // valueInfo is a ValueInfoProto of rows: N×columns.
-func valueInfo(name string, kind Element, columns int) message {
+func valueInfo(t table) message {
 	var shape message
 	shape = shape.Bytes(1, message{}.Text(2, "N")) // dim.dim_param
-	shape = shape.Bytes(1, message{}.Number(1, int64(columns)))
-	tensor := message{}.Number(1, int64(kind)).Bytes(2, shape)
-	return message{}.Text(1, name).Bytes(2, message{}.Bytes(1, tensor))
+	shape = shape.Bytes(1, message{}.Number(1, int64(t.shape[1])))
+	tensor := message{}.Number(1, int64(t.kind)).Bytes(2, shape)
+	return message{}.Text(1, t.name).Bytes(2, message{}.Bytes(1, tensor))
 }
 
-// Attribute is an AttributeProto.
-type Attribute message
+// Attribute is a setting of an operator.
+type Attribute struct {
+	name  string
+	value any // int, string, *array, []int, []float32, []string or, of a forest, [][]TreeNode
+}
 
 // Int is an attribute of a whole number.
-func Int(name string, v int) Attribute {
-	return Attribute(message{}.Text(1, name).Number(3, int64(v)).Number(20, 2)) // i, INT
-}
+func Int(name string, v int) Attribute { return Attribute{name, v} }
 
 // Text is an attribute of a word.
-func Text(name, v string) Attribute {
-	return Attribute(message{}.Text(1, name).Text(4, v).Number(20, 3)) // s, STRING
-}
+func Text(name, v string) Attribute { return Attribute{name, v} }
 
-// Ints is one of several.
-func Ints(name string, values ...int) Attribute {
-	m := message{}.Text(1, name)
-	for _, v := range values {
-		m = m.Number(8, int64(v))
+// Ints is one of several whole numbers.
+func Ints(name string, values ...int) Attribute { return Attribute{name, values} }
+
+// add adds the attribute to a NodeProto, as an AttributeProto.
+func (a Attribute) add(node message) message {
+	m := message{}.Text(1, a.name)
+	switch v := a.value.(type) {
+	case int:
+		m = m.Number(3, int64(v)).Number(20, 2) // i, INT
+	case string:
+		m = m.Text(4, v).Number(20, 3) // s, STRING
+	case *array:
+		m = m.Bytes(5, tensorOf("", v)).Number(20, 4) // t, TENSOR
+	case []float32:
+		for _, x := range v {
+			m = m.Single(7, x)
+		}
+		m = m.Number(20, 6) // floats, FLOATS
+	case []int:
+		for _, x := range v {
+			m = m.Number(8, int64(x))
+		}
+		m = m.Number(20, 7) // ints, INTS
+	case []string:
+		for _, x := range v {
+			m = m.Text(9, x)
+		}
+		m = m.Number(20, 8) // strings, STRINGS
+	case [][]TreeNode:
+		for _, part := range treeAttributes(v) {
+			node = part.add(node)
+		}
+		return node
 	}
-	return Attribute(m.Number(20, 7)) // ints, INTS
+	return node.Bytes(5, m)
 }
 
-// tensorAttribute is one of a tensor.
-func tensorAttribute(name string, t message) Attribute {
-	return Attribute(message{}.Text(1, name).Bytes(5, t).Number(20, 4)) // t, TENSOR
-}
-
-// nodeOf is a NodeProto.
-func nodeOf(op string, inputs, outputs []string, attributes []Attribute) message {
+// message is a NodeProto.
+func (n node) message() message {
 	var m message
-	for _, in := range inputs {
+	for _, in := range n.inputs {
 		m = m.Text(1, in)
 	}
-	for _, out := range outputs {
+	for _, out := range n.outputs {
 		m = m.Text(2, out)
 	}
-	m = m.Text(4, op)
-	for _, a := range attributes {
-		m = m.Bytes(5, a)
+	m = m.Text(4, n.op)
+	for _, a := range n.attributes {
+		m = a.add(m)
+	}
+	if n.op == treesOp {
+		m = m.Text(7, machineLearning) // domain
+	}
+	return m
+}
+
+// graph is the GraphProto of these operators and constants.
+func (g *Network) graph(nodes []node, constants []table) message {
+	m := message{}.Text(2, domain)
+	for _, n := range nodes {
+		m = m.Bytes(1, n.message())
+	}
+	for _, c := range constants {
+		m = m.Bytes(5, tensorOf(c.name, c.array))
+	}
+	for _, in := range g.inputs {
+		m = m.Bytes(11, valueInfo(in))
+	}
+	for _, out := range g.outputs {
+		m = m.Bytes(12, valueInfo(out))
 	}
 	return m
 }

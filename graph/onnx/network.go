@@ -18,10 +18,9 @@ type Value = string
 type Network struct {
 	nodes     []node
 	constants []table
-	known     map[[sha256.Size]byte]string // constants by their content
-	inputs    []message
-	outputs   []message
-	named     map[Value]bool // the names of the outputs
+	known     map[[sha256.Size]byte]Value // constants by their content
+	inputs    []table                     // without numbers, N×columns
+	outputs   []table
 	values    int
 	numbers   Element          // of inputs and probabilities
 	served    bool             // to an [Engine] alone
@@ -31,7 +30,6 @@ type Network struct {
 	masks     Value            // N×C, whether a class cannot be
 	scores    Value            // below, −∞ of such a class
 	logits    Value            // log-softmax of scores
-	trees     bool             // whether there are some
 }
 
 // version is that of ONNX's own operators which a network requires.
@@ -39,7 +37,7 @@ const version = 17
 
 // New is an empty network whose inputs and probabilities are numbers of a type, Single or Double.
 func New(numbers Element) *Network {
-	return &Network{numbers: numbers, known: map[[sha256.Size]byte]string{}, taken: map[string]Value{}, given: map[Value]Value{}, named: map[Value]bool{}}
+	return &Network{numbers: numbers, known: map[[sha256.Size]byte]Value{}, taken: map[string]Value{}, given: map[Value]Value{}}
 }
 
 // Serve is an empty network for an [Engine], of float64, with what no other engine has: log Γ, to the last digits.
@@ -49,16 +47,17 @@ func Serve() *Network {
 	return g
 }
 
-// node is an operator and what it reads and gives.
+// node is an operator, and what it reads and gives.
 type node struct {
+	op              string
 	inputs, outputs []Value
-	text            message
+	attributes      []Attribute
 }
 
-// table is a constant.
+// table is a constant, or the type and shape of an input or an output.
 type table struct {
 	name Value
-	text message
+	*array
 }
 
 // Calibrator is a fitted calibrator that has a form in ONNX of its own.
@@ -162,8 +161,10 @@ func (g *Network) refused(name string) Value {
 
 // File is the network as a file, which names the method, unless "".
 func (g *Network) File(method string) []byte {
-	m := message{}.Number(1, 8).Text(2, domain).Bytes(7, g.graph()).Bytes(8, opset("", version)) // ir_version, producer_name, graph, opset_import
-	if g.trees {
+	nodes, constants := g.needed()
+	m := message{}.Number(1, 8).Text(2, domain).Bytes(7, g.graph(nodes, constants)) // ir_version, producer_name, graph
+	m = m.Bytes(8, opset("", version))                                              // opset_import
+	if slices.ContainsFunc(nodes, func(n node) bool { return n.op == treesOp }) {
 		m = m.Bytes(8, opset(machineLearning, machineLearningVersion))
 	}
 	if method != "" {
@@ -186,18 +187,19 @@ func (g *Network) Node(op string, inputs []string, attributes ...Attribute) stri
 }
 
 func (g *Network) add(op string, inputs, outputs []Value, attributes ...Attribute) {
-	g.nodes = append(g.nodes, node{inputs, outputs, nodeOf(op, inputs, outputs, attributes)})
+	g.nodes = append(g.nodes, node{op, inputs, outputs, attributes})
 }
 
 // Table adds a constant, or finds it where it is there already.
 func Table[T float32 | float64 | int64](g *Network, values []T, axes ...int) string {
-	sum := sha256.Sum256(tensorOf("", values, axes...))
+	a := arrayOf(values, axes...)
+	sum := sha256.Sum256(tensorOf("", a))
 	if name, ok := g.known[sum]; ok {
 		return name
 	}
 	name := g.name("constant")
 	g.known[sum] = name
-	g.constants = append(g.constants, table{name, tensorOf(name, values, axes...)})
+	g.constants = append(g.constants, table{name, a})
 	return name
 }
 
@@ -292,7 +294,7 @@ func (g *Network) Input(name string, columns int) Value {
 	if value, ok := g.taken[name]; ok {
 		return value
 	}
-	g.inputs = append(g.inputs, valueInfo(name, g.numbers, columns))
+	g.inputs = append(g.inputs, rowsOf(name, g.numbers, columns))
 	if g.taken[name] = name; g.numbers == Single {
 		g.taken[name] = g.Cast(name, Double)
 		g.given[g.taken[name]] = name
@@ -303,36 +305,33 @@ func (g *Network) Input(name string, columns int) Value {
 // Output declares value to be the output of that name.
 func (g *Network) Output(name, value string, kind Element, columns int) {
 	g.add("Identity", []Value{value}, []Value{name})
-	g.named[name] = true
-	g.outputs = append(g.outputs, valueInfo(name, kind, columns))
+	g.outputs = append(g.outputs, rowsOf(name, kind, columns))
 }
 
-// graph is the GraphProto, with the operators and constants that the outputs need: an engine may compute what nothing reads.
-func (g *Network) graph() message {
-	m := message{}.Text(2, domain)
-	needed := maps.Clone(g.named)
-	var nodes []message
+// rowsOf is an input or an output of rows.
+func rowsOf(name Value, kind Element, columns int) table {
+	return table{name, &array{kind: kind, shape: []int{0, columns}}}
+}
+
+// needed are the operators and constants that the outputs need: an engine may compute what nothing reads.
+func (g *Network) needed() (nodes []node, constants []table) {
+	read := map[Value]bool{}
+	for _, out := range g.outputs {
+		read[out.name] = true
+	}
 	for _, n := range slices.Backward(g.nodes) {
-		if slices.ContainsFunc(n.outputs, func(v Value) bool { return needed[v] }) {
-			nodes = append(nodes, n.text)
+		if slices.ContainsFunc(n.outputs, func(v Value) bool { return read[v] }) {
+			nodes = append(nodes, n)
 			for _, v := range n.inputs {
-				needed[v] = true
+				read[v] = true
 			}
 		}
 	}
-	for _, n := range slices.Backward(nodes) {
-		m = m.Bytes(1, n)
-	}
+	slices.Reverse(nodes)
 	for _, c := range g.constants {
-		if needed[c.name] {
-			m = m.Bytes(5, c.text)
+		if read[c.name] {
+			constants = append(constants, c)
 		}
 	}
-	for _, in := range g.inputs {
-		m = m.Bytes(11, in)
-	}
-	for _, out := range g.outputs {
-		m = m.Bytes(12, out)
-	}
-	return m
+	return nodes, constants
 }

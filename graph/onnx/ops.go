@@ -1,8 +1,8 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"calibra/graph"
@@ -13,14 +13,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// row writes the ops of one kind in ONNX.
-type row struct {
-	kind  reflect.Type
-	write func(g *Network, o op.Kernel, in []Operand) (Value, error)
-}
-
-// Kernel is an operation that has a form in ONNX of its own. One of another module does so, as it has no
-// row in the table of this package.
+// Kernel is an operation that has a form in ONNX of its own. One of another module does so, as this
+// package does not know it.
 type Kernel interface {
 	op.Kernel
 	// ONNX adds the operation on in to g and gives its value.
@@ -49,108 +43,93 @@ func (g *Network) Each(v Operand) Value {
 // Columns is the length of its last axis.
 func (v Operand) Columns() int64 { return int64(v.Shape[len(v.Shape)-1]) }
 
-func as[K op.Kernel](write func(g *Network, o K, in []Operand) string) row {
-	return row{reflect.TypeFor[K](), func(g *Network, o op.Kernel, in []Operand) (string, error) { return write(g, o.(K), in), nil }}
-}
-
-// plain is an op that is an operator of ONNX's.
-func plain[K op.Kernel](operator string) row {
-	return as(func(g *Network, _ K, in []Operand) string {
-		var names []string
-		for _, v := range in {
-			names = append(names, v.Value)
+// written adds an op of package op that has no operator of codes, "" of any other.
+func (g *Network) written(k op.Kernel, in []Operand) Value {
+	x := in[0].Value
+	switch o := k.(type) {
+	case op.PlusOp, op.AddRowOp:
+		return g.Add(x, in[1].Value)
+	case op.TimesOp, op.TimesRowOp, op.TimesScalarOp:
+		return g.Mul(x, in[1].Value)
+	case op.ScaleOp:
+		return g.Mul(x, g.Scalar(o.C))
+	case op.ReLUOp:
+		return g.Node("Relu", []Value{x})
+	case op.LogSoftmaxOp:
+		return g.LogSoftmax(x)
+	case op.SoftmaxOp:
+		return g.Softmax(x)
+	case op.FlooredLogOp:
+		return g.Log(g.Max(x, g.Scalar(o.Floor)))
+	case op.ReshapeOp:
+		var shape []int64
+		for _, d := range o.Target() {
+			shape = append(shape, int64(d))
 		}
-		return g.Node(operator, names)
-	})
+		return g.Reshape(x, shape...)
+	case op.MatMulOp:
+		return g.MatMul(g.turned(x, o.X), g.turned(in[1].Value, o.Y))
+	case op.RampsOp:
+		return g.ramps(x, in[0].Columns(), graph.Float64s(in[1].Constant), o.Knots)
+	case op.OuterOp: // B×C, B×D → B×(C·D)
+		c, d := in[0].Columns(), in[1].Columns()
+		product := g.Mul(g.Reshape(x, -1, c, 1), g.Reshape(in[1].Value, -1, 1, d))
+		return g.Reshape(product, -1, c*d)
+	case op.DirichletOp: // see graph/op/dirichlet.go
+		return g.dirichlet(x, in[1].Value, in[1].Columns(), o.Delta)
+	case op.ElementwiseOp:
+		switch o.F {
+		case "exp":
+			return g.Exp(x)
+		case "softplus":
+			return g.Softplus(x)
+		case "sigmoid":
+			return g.Node("Sigmoid", []Value{x})
+		case "lgamma":
+			return g.logGamma(x)
+		}
+	}
+	return ""
 }
 
-// ops has a row for each kind of op that can be exported.
-var ops = func() map[reflect.Type]row {
-	all := map[reflect.Type]row{}
-	for _, r := range []row{
-		plain[op.PlusOp]("Add"),
-		plain[op.TimesOp]("Mul"),
-		plain[op.AddRowOp]("Add"),
-		plain[op.TimesRowOp]("Mul"),
-		plain[op.TimesScalarOp]("Mul"),
-		plain[op.ReLUOp]("Relu"),
-		as(func(g *Network, o op.ScaleOp, in []Operand) string { return g.Mul(in[0].Value, g.Scalar(o.C)) }),
-		as(func(g *Network, _ op.LogSoftmaxOp, in []Operand) string { return g.LogSoftmax(in[0].Value) }),
-		as(func(g *Network, _ op.SoftmaxOp, in []Operand) string { return g.Softmax(in[0].Value) }),
-		as(func(g *Network, o op.FlooredLogOp, in []Operand) string {
-			return g.Log(g.Max(in[0].Value, g.Scalar(o.Floor)))
-		}),
-		as(func(g *Network, o op.ReshapeOp, in []Operand) string {
-			var shape []int64
-			for _, d := range o.Target() {
-				shape = append(shape, int64(d))
-			}
-			return g.Reshape(in[0].Value, shape...)
-		}),
-		as(func(g *Network, o op.MatMulOp, in []Operand) string {
-			return g.MatMul(g.turned(in[0].Value, o.X), g.turned(in[1].Value, o.Y))
-		}),
-		as(func(g *Network, _ op.NearestOp, in []Operand) string { return g.nearby(1, in[0], in[1]) }),
-		as(func(g *Network, o op.NearbyOp, in []Operand) string { return g.nearby(o.Of, in[0], in[1]) }),
-		as(func(g *Network, o op.NearSharesOp, in []Operand) string { return g.nearShares(o.Of, in) }),
-		as(func(g *Network, _ op.GatherOp, in []Operand) string {
-			return g.Reshape(g.Gather(in[0].Value, in[1].Value), -1, in[1].Columns()*in[0].Columns())
-		}),
-		as(func(g *Network, o op.WordSumOp, in []Operand) string { // Σ e c of the codewords of each slot
-			w, d := int64(o.Slots), in[0].Columns()
-			words := g.Mul(g.Gather(in[0].Value, in[1].Value), g.Reshape(g.Each(in[2]), -1, in[2].Columns(), 1)) // B×p×d
-			return g.Reshape(g.Sum(g.Reshape(words, -1, w, in[1].Columns()/w, d), 2, 0), -1, w*d)
-		}),
-		as(func(g *Network, _ op.ShareSumOp, in []Operand) string {
-			return g.Sum(g.Mul(g.Gather(in[0].Value, in[1].Value), g.Reshape(g.Each(in[2]), -1, in[2].Columns(), 1)), 1, 0)
-		}),
-		as(func(g *Network, o op.ShareMassOp, in []Operand) string { // n_k = Σ_at σ²_slot e_at 1[s(at)=k]
-			p, w := int(in[0].Columns()), int(in[2].Columns())
-			slots := make([]int64, p)
-			for at := range slots {
-				slots[at] = int64(at / (p / w))
-			}
-			weight := g.Mul(g.Each(in[1]), g.Reshape(g.Gather(in[2].Value, Table(g, slots, p)), 1, int64(p)))
-			return g.Mass(in[0].Value, weight, p, o.K)
-		}),
-		as(func(g *Network, o op.MassOp, in []Operand) string { // n_k = Σ_i σ_i² 1[s(i)=k]
-			return g.Mass(in[0].Value, g.Reshape(in[1].Value, 1, -1), int(in[1].Columns()), o.K)
-		}),
-		as(func(g *Network, _ op.TableSumOp, in []Operand) string {
-			w := in[1].Columns()
-			return g.TableSum(in[0].Value, in[1].Value, int(w), in[0].Shape[0]/int(w))
-		}),
-		as(func(g *Network, o op.RampsOp, in []Operand) string {
-			return g.ramps(in[0].Value, in[0].Columns(), graph.Float64s(in[1].Constant), o.Knots)
-		}),
-		as(func(g *Network, _ op.OuterOp, in []Operand) string { // B×C, B×D → B×(C·D)
-			c, d := in[0].Columns(), in[1].Columns()
-			product := g.Mul(g.Reshape(in[0].Value, -1, c, 1), g.Reshape(in[1].Value, -1, 1, d))
-			return g.Reshape(product, -1, c*d)
-		}),
-		as(func(g *Network, o op.DirichletOp, in []Operand) string { // see graph/op/dirichlet.go
-			return g.dirichlet(in[0].Value, in[1].Value, in[1].Columns(), o.Delta)
-		}),
-		{reflect.TypeFor[op.ElementwiseOp](), func(g *Network, o op.Kernel, in []Operand) (string, error) {
-			x := in[0].Value
-			switch f := o.(op.ElementwiseOp).F; f {
-			case "exp":
-				return g.Exp(x), nil
-			case "softplus":
-				return g.Softplus(x), nil
-			case "sigmoid":
-				return g.Node("Sigmoid", []string{x}), nil
-			case "lgamma":
-				return g.logGamma(x), nil
-			default:
-				return "", fmt.Errorf("%s cannot be said in ONNX", f)
-			}
-		}},
-	} {
-		all[r.kind] = r
+// writtenOfCodes adds an op that finds or reads codes, "" of any other.
+func (g *Network) writtenOfCodes(k op.Kernel, in []Operand) Value {
+	switch o := k.(type) {
+	case op.NearestOp:
+		return g.nearby(1, in[0], in[1])
+	case op.NearbyOp:
+		return g.nearby(o.Of, in[0], in[1])
+	case op.NearSharesOp:
+		return g.nearShares(o.Of, in)
+	case op.GatherOp:
+		return g.Reshape(g.Gather(in[0].Value, in[1].Value), -1, in[1].Columns()*in[0].Columns())
+	case op.WordSumOp: // Σ e c of the codewords of each slot
+		w, d := int64(o.Slots), in[0].Columns()
+		words := g.weighted(in) // B×p×d
+		return g.Reshape(g.Sum(g.Reshape(words, -1, w, in[1].Columns()/w, d), 2, 0), -1, w*d)
+	case op.ShareSumOp:
+		return g.Sum(g.weighted(in), 1, 0)
+	case op.ShareMassOp: // n_k = Σ_at σ²_slot e_at 1[s(at)=k]
+		p, w := int(in[0].Columns()), int(in[2].Columns())
+		slots := make([]int64, p)
+		for at := range slots {
+			slots[at] = int64(at / (p / w))
+		}
+		weight := g.Mul(g.Each(in[1]), g.Reshape(g.Gather(in[2].Value, Table(g, slots, p)), 1, int64(p)))
+		return g.Mass(in[0].Value, weight, p, o.K)
+	case op.MassOp: // n_k = Σ_i σ_i² 1[s(i)=k]
+		return g.Mass(in[0].Value, g.Reshape(in[1].Value, 1, -1), int(in[1].Columns()), o.K)
+	case op.TableSumOp:
+		w := in[1].Columns()
+		return g.TableSum(in[0].Value, in[1].Value, int(w), in[0].Shape[0]/int(w))
 	}
-	return all
-}()
+	return ""
+}
+
+// weighted are the rows of a table that places (B×p) name, each times its share.
+func (g *Network) weighted(in []Operand) Value {
+	return g.Mul(g.Gather(in[0].Value, in[1].Value), g.Reshape(g.Each(in[2]), -1, in[2].Columns(), 1))
+}
 
 // turned is x, transposed if t is a transpose.
 func (g *Network) turned(x string, t blas.Transpose) string {
@@ -300,15 +279,16 @@ func (w *writing) step(s graph.Step) (err error) {
 	return nil
 }
 
-// kernel adds an operation: by its own method, or by its row.
+// kernel adds an operation: by its own method, or as it is written here.
 func (g *Network) kernel(k op.Kernel, in []Operand) (Value, error) {
 	if says, ok := k.(Kernel); ok {
 		return says.ONNX(g, in)
 	}
-	if r, ok := ops[reflect.TypeOf(k)]; ok {
-		return r.write(g, k, in)
+	if v := cmp.Or(g.written(k, in), g.writtenOfCodes(k, in)); v != "" {
+		return v, nil
 	}
-	return "", fmt.Errorf("the operation %T cannot be said in ONNX; give it a method ONNX(*onnx.Network, []onnx.Operand) (onnx.Value, error)", k)
+	return "", fmt.Errorf("the operation %v cannot be said in ONNX; give it a method "+
+		"ONNX(*onnx.Network, []onnx.Operand) (onnx.Value, error)", op.Op{Kernel: k})
 }
 
 // Probe is how many rows a graph is built for. It is no width that a map has.

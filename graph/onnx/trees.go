@@ -27,49 +27,60 @@ type Vote struct {
 // Trees are the sums of the votes in the leaves that each row of x, in float32, falls into, in float64 (N×classes). Each
 // tree begins with its root. Sums are of float32, in which whole numbers are exact.
 func (g *Network) Trees(x Value, trees [][]TreeNode, classes int) Value {
+	return g.Cast(g.Node(treesOp, []Value{x}, Int("n_targets", classes), Text("aggregate_function", "SUM"),
+		Text("post_transform", "NONE"), Attribute{treesAttribute, trees}), Double)
+}
+
+// treesAttribute is what an [Engine] reads of trees. In a file they are the attributes of treeAttributes.
+const treesAttribute = "trees"
+
+// treeAttributes are the lists in which a file has trees.
+func treeAttributes(trees [][]TreeNode) []Attribute {
 	var tree, place, column, left, right, voter, voterTree, class []int
 	var threshold, weight []float32
 	var modes []string
 	for t, nodes := range trees {
 		for i, n := range nodes {
-			tree, place = append(tree, t), append(place, i)
-			column, threshold, left, right = append(column, n.Column), append(threshold, n.Threshold), append(left, n.Left), append(right, n.Right)
+			tree, place, column = append(tree, t), append(place, i), append(column, n.Column)
+			threshold, left, right = append(threshold, n.Threshold), append(left, n.Left), append(right, n.Right)
 			mode := "BRANCH_LEQ"
 			if n.Leaf {
 				mode = "LEAF"
 			}
 			modes = append(modes, mode)
 			for _, v := range n.Votes {
-				voterTree, voter, class, weight = append(voterTree, t), append(voter, i), append(class, v.Class), append(weight, v.Weight)
+				voterTree, voter = append(voterTree, t), append(voter, i)
+				class, weight = append(class, v.Class), append(weight, v.Weight)
 			}
 		}
 	}
-	out := g.name(treesOp)
-	text := nodeOf(treesOp, []Value{x}, []Value{out}, []Attribute{
-		Int("n_targets", classes), Text("aggregate_function", "SUM"), Text("post_transform", "NONE"),
-		Ints("nodes_treeids", tree...), Ints("nodes_nodeids", place...), Ints("nodes_featureids", column...),
-		singles("nodes_values", threshold), texts("nodes_modes", modes), Ints("nodes_truenodeids", left...), Ints("nodes_falsenodeids", right...),
-		Ints("target_treeids", voterTree...), Ints("target_nodeids", voter...), Ints("target_ids", class...), singles("target_weights", weight),
-	}).Text(7, machineLearning) // domain
-	g.trees = true
-	g.nodes = append(g.nodes, node{[]Value{x}, []Value{out}, text})
-	return g.Cast(out, Double)
+	return []Attribute{
+		{"nodes_treeids", tree}, {"nodes_nodeids", place}, {"nodes_featureids", column}, {"nodes_values", threshold},
+		{"nodes_modes", modes}, {"nodes_truenodeids", left}, {"nodes_falsenodeids", right}, {"target_treeids", voterTree},
+		{"target_nodeids", voter}, {"target_ids", class}, {"target_weights", weight},
+	}
 }
 
-// singles is an attribute of several numbers.
-func singles(name string, values []float32) Attribute {
-	m := message{}.Text(1, name)
-	for _, v := range values {
-		m = m.Single(7, v)
+// treeEnsemble sums the votes of the leaves that each row falls into.
+func treeEnsemble(in, out []*array, a attributes) {
+	rows, columns, _ := in[0].around(-1)
+	classes := a.whole("n_targets")
+	out[0].set(Single, rows, classes)
+	for b := range rows {
+		row, sums := in[0].singles[b*columns:][:columns], out[0].singles[b*classes:][:classes]
+		clear(sums)
+		for _, nodes := range a[treesAttribute].([][]TreeNode) {
+			n := &nodes[0]
+			for !n.Leaf {
+				if row[n.Column] <= n.Threshold {
+					n = &nodes[n.Left]
+				} else {
+					n = &nodes[n.Right]
+				}
+			}
+			for _, v := range n.Votes {
+				sums[v.Class] += v.Weight
+			}
+		}
 	}
-	return Attribute(m.Number(20, 6)) // floats, FLOATS
-}
-
-// texts is one of several words.
-func texts(name string, values []string) Attribute {
-	m := message{}.Text(1, name)
-	for _, v := range values {
-		m = m.Text(9, v)
-	}
-	return Attribute(m.Number(20, 8)) // strings, STRINGS
 }

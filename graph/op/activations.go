@@ -29,9 +29,7 @@ func elu[F Float](_ ELUOp, v Args[F]) {
 	}
 }
 
-func (o ELUOp) Grad(_ Nodes, out, g *Node) (Nodes, error) {
-	return Nodes{Op{ELUGradOp(o)}.Of(out, g)}, nil
-}
+func (o ELUOp) Grad(_ Nodes, out, g *Node) Nodes { return Nodes{Op{ELUGradOp(o)}.Of(out, g)} }
 
 // ELUGradOp is g·min(1, 1 + y), from y = ELU(x) and g.
 type ELUGradOp struct{ Of Kind }
@@ -82,9 +80,7 @@ func relu64(_ ReLUOp, v Args[float64]) {
 // negativeInfinity is the bits of −∞, beyond which lie those of every NaN with a sign.
 const negativeInfinity = 0xff800000
 
-func (o ReLUOp) Grad(_ Nodes, out, g *Node) (Nodes, error) {
-	return Nodes{Op{ReLUGradOp(o)}.Of(out, g)}, nil
-}
+func (o ReLUOp) Grad(_ Nodes, out, g *Node) Nodes { return Nodes{Op{ReLUGradOp(o)}.Of(out, g)} }
 
 // ReLUGradOp is g where y > 0, else 0, from y = ReLU(x) and g.
 type ReLUGradOp struct{ Of Kind }
@@ -134,9 +130,7 @@ func gate[F Float](_ ReGLUOp, v Args[F]) {
 	})
 }
 
-func (ReGLUOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{ReGLUGradOp{}}.Of(in[0], g)}, nil
-}
+func (ReGLUOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{Op{ReGLUGradOp{}}.Of(in[0], g)} }
 
 // ReGLUGradOp is [g ReLU(b), g a where b > 0], from X and G.
 type ReGLUGradOp struct{}
@@ -205,6 +199,4 @@ func mix(x uint64) uint64 {
 
 func (DropoutOp) WRT() []bool { return []bool{true, false} }
 
-func (o DropoutOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{o}.Of(g, in[1]), nil}, nil
-}
+func (o DropoutOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{Op{o}.Of(g, in[1]), nil} }

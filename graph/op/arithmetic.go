@@ -32,7 +32,7 @@ func add[F Float](_ PlusOp, v Args[F]) {
 	})
 }
 
-func (PlusOp) Grad(_ Nodes, _, g *Node) (Nodes, error) { return Nodes{g, g}, nil }
+func (PlusOp) Grad(_ Nodes, _, g *Node) Nodes { return Nodes{g, g} }
 
 // TimesOp is the op of [Times].
 type TimesOp struct{ Of Kind }
@@ -51,8 +51,8 @@ func multiply[F Float, K any](_ K, v Args[F]) {
 	}
 }
 
-func (o TimesOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{o}.Of(g, in[1]), Op{o}.Of(g, in[0])}, nil
+func (o TimesOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{o}.Of(g, in[1]), Op{o}.Of(g, in[0])}
 }
 
 // ScaleOp is the op of [Scale].
@@ -72,7 +72,7 @@ func scaleTo[F Float](out, x []F, c F) {
 	}
 }
 
-func (o ScaleOp) Grad(_ Nodes, _, g *Node) (Nodes, error) { return Nodes{Op{o}.Of(g)}, nil }
+func (o ScaleOp) Grad(_ Nodes, _, g *Node) Nodes { return Nodes{Op{o}.Of(g)} }
 
 // TimesScalar multiplies every element of X (B×C) by the one element of v (1).
 func TimesScalar() Op { return Op{TimesScalarOp{}} }
@@ -89,8 +89,8 @@ func (o TimesScalarOp) Run(out Value, in []Value) { Dispatch(o, out, in, timesSc
 
 func timesScalar[F Float](_ TimesScalarOp, v Args[F]) { scaleTo(v.Out(), v.In(0), v.In(1)[0]) }
 
-func (TimesScalarOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{TimesScalar().Of(g, in[1]), Inner().Of(g, in[0])}, nil
+func (TimesScalarOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{TimesScalar().Of(g, in[1]), Inner().Of(g, in[0])}
 }
 
 // InnerOp is the op of [Inner].
@@ -108,8 +108,8 @@ func inner[F Float](_ InnerOp, v Args[F]) {
 	v.Out()[0] = F(sum)
 }
 
-func (InnerOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{TimesScalar().Of(in[1], g), TimesScalar().Of(in[0], g)}, nil
+func (InnerOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{TimesScalar().Of(in[1], g), TimesScalar().Of(in[0], g)}
 }
 
 // AddRow adds a row vector v (C) to every row of X (B×C).
@@ -137,7 +137,7 @@ func addRow[F Float](_ AddRowOp, v Args[F]) {
 	}
 }
 
-func (AddRowOp) Grad(_ Nodes, _, g *Node) (Nodes, error) { return Nodes{g, SumRows().Of(g)}, nil }
+func (AddRowOp) Grad(_ Nodes, _, g *Node) Nodes { return Nodes{g, SumRows().Of(g)} }
 
 // SumRowsOp is the op of [SumRows].
 type SumRowsOp struct{}
@@ -156,9 +156,7 @@ func sumOfRows[F Float](_ SumRowsOp, v Args[F]) {
 	}
 }
 
-func (SumRowsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{RepeatRow(in[0].Shape()[0]).Of(g)}, nil
-}
+func (SumRowsOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{RepeatRow(in[0].Shape()[0]).Of(g)} }
 
 // RepeatedRowOp is the op of [RepeatRow].
 type RepeatedRowOp struct{ B int }
@@ -173,7 +171,7 @@ func repeatRow[F Float](_ RepeatedRowOp, v Args[F]) {
 	}
 }
 
-func (RepeatedRowOp) Grad(_ Nodes, _, g *Node) (Nodes, error) { return Nodes{SumRows().Of(g)}, nil }
+func (RepeatedRowOp) Grad(_ Nodes, _, g *Node) Nodes { return Nodes{SumRows().Of(g)} }
 
 // TimesRow multiplies every row of X (B×C) by a row vector v (C), elementwise:
 // X·diag(v).
@@ -188,8 +186,8 @@ type TimesRowOp struct{}
 func (TimesRowOp) Form() string                { return "B C, C -> B C by B" }
 func (o TimesRowOp) Run(out Value, in []Value) { Dispatch(o, out, in, multiply, multiply) }
 
-func (TimesRowOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{TimesRow().Of(g, in[1]), SumRows().Of(Times(2).Of(g, in[0]))}, nil
+func (TimesRowOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{TimesRow().Of(g, in[1]), SumRows().Of(Times(2).Of(g, in[0]))}
 }
 
 // SpreadOp is the op of [Spread].
@@ -200,9 +198,7 @@ func (o SpreadOp) Run(out Value, in []Value) { Dispatch(o, out, in, spread, spre
 
 func spread[F Float](_ SpreadOp, v Args[F]) { fillWith(v.Out(), v.In(0)[0]) }
 
-func (SpreadOp) Grad(_ Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Reshape(0, 1).Of(Sum(1).Of(g))}, nil
-}
+func (SpreadOp) Grad(_ Nodes, _, g *Node) Nodes { return Nodes{Reshape(0, 1).Of(Sum(1).Of(g))} }
 
 // Sum adds all elements of a tensor of dims dimensions to one number, in float64.
 func Sum(dims int) Op { return Op{SumOp{Kind{Dims: dims}}} }
@@ -223,9 +219,7 @@ func total[F Float](x []F) float64 {
 	return t
 }
 
-func (o SumOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{FillOp(o)}.Of(in[0], g)}, nil
-}
+func (o SumOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{Op{FillOp(o)}.Of(in[0], g)} }
 
 // FillOp is a tensor of x's shape with g everywhere, the transpose of sum.
 type FillOp struct{ Of Kind }
@@ -243,4 +237,4 @@ func fillWith[F Float](out []F, v F) {
 
 func (FillOp) WRT() []bool { return []bool{false, true} }
 
-func (o FillOp) Grad(_ Nodes, _, g *Node) (Nodes, error) { return Nodes{nil, Op{SumOp(o)}.Of(g)}, nil }
+func (o FillOp) Grad(_ Nodes, _, g *Node) Nodes { return Nodes{nil, Op{SumOp(o)}.Of(g)} }

@@ -30,8 +30,8 @@ func tokens[F Float](_ TokensOp, v Args[F]) {
 	})
 }
 
-func (TokensOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{TokenInputsOp{}}.Of(in[1], g), Op{TokenWeightsOp{}}.Of(in[0], g)}, nil
+func (TokensOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{TokenInputsOp{}}.Of(in[1], g), Op{TokenWeightsOp{}}.Of(in[0], g)}
 }
 
 // TokenInputsOp is Σ_k w_fk g_bfk: ∂L/∂x, from W and G.
@@ -119,8 +119,8 @@ func scoreHeads[F Float](o HeadScoresOp, v Args[F]) {
 	})
 }
 
-func (o HeadScoresOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{HeadMixOp(o)}.Of(g, in[1]), Op{HeadMixBackOp(o)}.Of(g, in[0])}, nil
+func (o HeadScoresOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{HeadMixOp(o)}.Of(g, in[1]), Op{HeadMixBackOp(o)}.Of(g, in[0])}
 }
 
 // HeadMixOp is the op of [HeadMix].
@@ -140,8 +140,8 @@ func mixHeads[F Float](o HeadMixOp, v Args[F]) {
 	})
 }
 
-func (o HeadMixOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{HeadScoresOp(o)}.Of(g, in[1]), Op{HeadMixBackOp(o)}.Of(in[0], g)}, nil
+func (o HeadMixOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{HeadScoresOp(o)}.Of(g, in[1]), Op{HeadMixBackOp(o)}.Of(in[0], g)}
 }
 
 // HeadMixBackOp is the op of [HeadMixBack].
@@ -161,6 +161,6 @@ func mixHeadsBack[F Float](o HeadMixBackOp, v Args[F]) {
 	})
 }
 
-func (o HeadMixBackOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{HeadScoresOp(o)}.Of(in[1], g), Op{HeadMixOp(o)}.Of(in[0], g)}, nil
+func (o HeadMixBackOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{HeadScoresOp(o)}.Of(in[1], g), Op{HeadMixOp(o)}.Of(in[0], g)}
 }

@@ -117,8 +117,8 @@ func (j *gather) Block(i int) {
 
 var gathers work.Jobs[gather, *gather]
 
-func (GatherOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{ScatterAdd(in[0].Shape()[0]).Of(in[1], g), nil}, nil
+func (GatherOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{ScatterAdd(in[0].Shape()[0]).Of(in[1], g), nil}
 }
 
 // ScatterAddOp is the op of [ScatterAdd].
@@ -142,6 +142,4 @@ func addSlots[F Float](table, x []F, s []int32, d int) {
 	}
 }
 
-func (ScatterAddOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{nil, Gather().Of(g, in[0])}, nil
-}
+func (ScatterAddOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{nil, Gather().Of(g, in[0])} }

@@ -99,8 +99,8 @@ func setForm[F Float](t *dirichletTerms, a []F) bool {
 	return !same
 }
 
-func (o DirichletOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{DirichletByFormOp{}}.Of(in[0], in[1], g), Op{DirichletByInputOp(o)}.Of(in[0], g)}, nil
+func (o DirichletOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{DirichletByFormOp{}}.Of(in[0], in[1], g), Op{DirichletByInputOp(o)}.Of(in[0], g)}
 }
 
 // DirichletByFormOp is ∂L/∂A_ij = g_j (log p̂_i − ψ(α_ij) + ψ(Σ_l α_lj)) · sigmoid(A_ij).

@@ -22,11 +22,10 @@
 //	activations.go       ELU, ReLU, ReGLU, Dropout                              X -> X; B 2H -> B H; B H, 1 -> B H
 //	matmul.go            MatMul, MatMulNT, MatMulTN, BlockMatMul                m k, k n -> m n
 //	                     Outer, OuterLeft, OuterRight                           K C, K D -> K C*D and back
-//	select.go            Take, TakeCodes, TakeLabels, TakeWeights               N M, int B -> B M
+//	select.go            Take                                                   N M, int B -> B M
 //	                     Columns, JoinColumns, Category, Reshape                B M -> B L; B M, B L -> B M+L; int
 //	softmax.go           LogSoftmax, LogSoftmaxVector, Softmax                  B C -> B C
-//	losses.go            NLL, CrossEntropy, JensenShannon,                      B C, labels or B C -> ()
-//	                     WeightedJensenShannon
+//	losses.go            NLL, CrossEntropy, JensenShannon                       B C, labels or B C -> ()
 //	ramps.go             Ramps                                                  B C, P 1 -> B C
 //	dirichlet.go         DirichletScores                                        B C*C, B C -> B C
 //	dirichletproduct.go  the same of a mass times a table, made row by row      B K, K C*C, B C -> B C
@@ -51,7 +50,7 @@
 //
 //	func (o ELUOp) Form() string                           // the shapes, such as "B C, C -> B C"
 //	func (o ELUOp) Run(out Value, in []Value)              // Dispatch to a generic function
-//	func (o ELUOp) Grad(in, out, g) (Nodes, error)         // in terms of ops: Times(2).Of(g, in[0])
+//	func (o ELUOp) Grad(in, out, g) Nodes                  // in terms of ops: Times(2).Of(g, in[0])
 //
 //	func elu[F Float](o ELUOp, v Args[F])                  // for float32 and for float64
 //

@@ -79,8 +79,8 @@ func elementwise[F Float](o ElementwiseOp, v Args[F]) {
 
 func (o ElementwiseOp) WRT() []bool { return []bool{functions[o.F].slope != nil} }
 
-func (o ElementwiseOp) Grad(in Nodes, out, g *Node) (Nodes, error) {
-	return Nodes{Times(o.Of.Dims).Of(functions[o.F].slope(o.Of.Dims, in[0], out), g)}, nil
+func (o ElementwiseOp) Grad(in Nodes, out, g *Node) Nodes {
+	return Nodes{Times(o.Of.Dims).Of(functions[o.F].slope(o.Of.Dims, in[0], out), g)}
 }
 
 // FlooredLog is log max(x, floor) of a tensor of dims dimensions, for a positive
@@ -108,8 +108,8 @@ func flooredLog[F Float](o FlooredLogOp, v Args[F]) {
 	}
 }
 
-func (o FlooredLogOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{FlooredLogGradOp(o)}.Of(in[0], g)}, nil
+func (o FlooredLogOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{FlooredLogGradOp(o)}.Of(in[0], g)}
 }
 
 // FlooredLogGradOp is g/x where x is above the floor and 0 elsewhere.

@@ -93,16 +93,6 @@ func AlikeByRow(of Kind, inputs int) string {
 // axesOf are the axes of a tensor in a form.
 func axesOf(k Kind) string { return [...]string{"()", "N", "N C", "N C H", "N C H W"}[k.Dims] }
 
-// SameShape is the shape rule of an op whose inputs all have one shape.
-func SameShape(in []Shape) (Shape, error) {
-	for _, s := range in[1:] {
-		if !s.Eq(in[0]) {
-			return nil, errShapes
-		}
-	}
-	return in[0].Clone(), nil
-}
-
 // form is a form that was read, the output last.
 type form struct {
 	kinds []Kind

@@ -172,14 +172,7 @@ func scatterTaken32(o ScatterTakenOp, v Args[float32]) {
 // listSlots lists for each codeword the slots of rows, w each and numbered through all rows, that have it, in
 // the order of the rows, and where the lists end.
 func listSlots(ends, slots, codes, rows []int32, w int) {
-	clear(ends)
-	for _, k := range codes {
-		ends[k]++
-	}
-	start := int32(0)
-	for k, n := range ends {
-		ends[k], start = start, start+n
-	}
+	beginLists(ends, codes)
 	for b, r := range rows {
 		first := r * int32(w)
 		for i, k := range codes[b*w : (b+1)*w] {

@@ -162,10 +162,7 @@ var samples = map[string][]sample{
 		return b.Apply(op.Shares(), b.Apply(op.Exp(2), x["x"]))
 	}}},
 	"JensenShannonOp": {{inputs: map[string][]int{"x": {4, 3}, "y": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
-		return b.Apply(op.JensenShannon(), b.Apply(op.Sigmoid(2), x["x"]), b.Apply(op.Sigmoid(2), x["y"]))
-	}}},
-	"WeightedJensenShannonOp": {{inputs: map[string][]int{"x": {4, 3}, "y": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
-		return b.Apply(op.WeightedJensenShannon(), b.Apply(op.Sigmoid(2), x["x"]), b.Apply(op.Sigmoid(2), x["y"]), b.Table("v", graph.Tensor(b.Dtype(), []float64{.5, 2, 1, .25}, 4)))
+		return b.Apply(op.JensenShannon(), b.Apply(op.Sigmoid(2), x["x"]), b.Apply(op.Sigmoid(2), x["y"]), b.Table("v", graph.Tensor(b.Dtype(), []float64{.5, 2, 1, .25}, 4)))
 	}}},
 	"ConvOp": {
 		binary(op.Conv(1, 1), []int{2, 3, 4, 5}, []int{2, 3, 3, 3}), binary(op.Conv(2, 1), []int{2, 3, 5, 4}, []int{2, 3, 3, 3}),

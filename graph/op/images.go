@@ -46,9 +46,9 @@ func convolution[F Float](o ConvOp, v Args[F]) {
 	convolve(o.geometry(v.Shape(0), v.Shape(1)), v.Out(), v.In(0), v.In(1))
 }
 
-func (o ConvOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+func (o ConvOp) Grad(in Nodes, _, g *Node) Nodes {
 	x, w := in[0].Shape(), in[1].Shape()
-	return Nodes{Op{ConvInputOp{o, x[2], x[3]}}.Of(g, in[1]), Op{ConvKernelOp{o, w[2], w[3]}}.Of(in[0], g)}, nil
+	return Nodes{Op{ConvInputOp{o, x[2], x[3]}}.Of(g, in[1]), Op{ConvKernelOp{o, w[2], w[3]}}.Of(in[0], g)}
 }
 
 // ConvInputOp is ∂L/∂X of a convolution, from G (N×O×H′×W′) and W.
@@ -309,8 +309,8 @@ func planeMeans[F Float](_ PlaneMeanOp, v Args[F]) {
 	}
 }
 
-func (PlaneMeanOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{PlaneSpreadOp{in[0].Shape()[2], in[0].Shape()[3]}}.Of(g)}, nil
+func (PlaneMeanOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{PlaneSpreadOp{in[0].Shape()[2], in[0].Shape()[3]}}.Of(g)}
 }
 
 // PlaneSpreadOp gives each place of a plane an equal part of g, the transpose of

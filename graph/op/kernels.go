@@ -74,9 +74,9 @@ func squaredNorm[F Float](x []F) F {
 	return F(s)
 }
 
-func (o GaussianOp) Grad(in Nodes, out, g *Node) (Nodes, error) {
+func (o GaussianOp) Grad(in Nodes, out, g *Node) Nodes {
 	e := Times(2).Of(out, g) // E = K ⊙ ∂L/∂K
-	return Nodes{Op{PullOp{o.C, blas.NoTrans}}.Of(e, in[0], in[1]), Op{PullOp{o.C, blas.Trans}}.Of(e, in[1], in[0])}, nil
+	return Nodes{Op{PullOp{o.C, blas.NoTrans}}.Of(e, in[0], in[1]), Op{PullOp{o.C, blas.Trans}}.Of(e, in[1], in[0])}
 }
 
 // PullOp is 2c Σ_j E_ij (y_j − x_i) for each row x_i, with Eᵀ in place of E for
@@ -132,8 +132,8 @@ func omitSelf[F Float](_ OmitSelfOp, v Args[F]) {
 	}
 }
 
-func (o OmitSelfOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{o}.Of(g, in[1], in[2]), nil, nil}, nil
+func (o OmitSelfOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{o}.Of(g, in[1], in[2]), nil, nil}
 }
 
 // shareFloor bounds what [Shares] gives away from 0 and 1, and is added to its
@@ -164,9 +164,7 @@ func shares[F Float](_ SharesOp, v Args[F]) {
 	})
 }
 
-func (SharesOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{SharesGradOp{}}.Of(in[0], g)}, nil
-}
+func (SharesOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{Op{SharesGradOp{}}.Of(in[0], g)} }
 
 // SharesGradOp is (h_j − Σ_l h_l K_l/n) / n along each row, with n = Σ_l K_l + ε and
 // h = g where the share is not clamped, 0 elsewhere.

@@ -21,9 +21,7 @@ func nll[F Float](_ NLLOp, v Args[F]) {
 	v.Out()[0] = F(sum / float64(len(y)))
 }
 
-func (NLLOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{NLLGradOp{}}.Of(in[0], in[1], g), nil}, nil
-}
+func (NLLOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{Op{NLLGradOp{}}.Of(in[0], in[1], g), nil} }
 
 // NLLGradOp is −g/B at each row's label and 0 elsewhere; log p gives the shape only.
 type NLLGradOp struct{}
@@ -63,8 +61,8 @@ func crossEntropy[F Float](_ CrossEntropyOp, v Args[F]) {
 
 func (CrossEntropyOp) WRT() []bool { return []bool{true, false} }
 
-func (CrossEntropyOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{CrossEntropyGradOp{}}.Of(in[1], g), nil}, nil
+func (CrossEntropyOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{CrossEntropyGradOp{}}.Of(in[1], g), nil}
 }
 
 // CrossEntropyGradOp is −(g/B) t.
@@ -79,41 +77,33 @@ func crossEntropyGradients[F Float](_ CrossEntropyGradOp, v Args[F]) {
 	scaleTo(v.Out(), v.In(0), -v.In(1)[0]/F(v.Shape(0)[0]))
 }
 
-// JensenShannon is the distance of two probability matrices P and Q (B×C) by which
+// JensenShannon is the distance of two probability matrices P and Q (B×C), of rows with weights v (B), by which
 // Local Nets pull the classifier to its neighbourhood: every entry is one Bernoulli
 // variable, and
 //
-//	mean over entries of √max(½[kl(p, m) + kl(q, m)], ε) ,  m = (p + q)/2
+//	mean over entries of v √max(½[kl(p, m) + kl(q, m)], ε) ,  m = (p + q)/2
 //	kl(p, m) = p ln(p/m) + (1−p) ln((1−p)/(1−m))
 //
 // with p, q and m clamped to [ε, 1 − ε] and ε = 1e-4. What is clamped or floored has
-// no gradient.
+// no gradient, nor have the weights.
 func JensenShannon() Op { return Op{JensenShannonOp{}} }
-
-// WeightedJensenShannon is [JensenShannon] for rows with weights v (B): the mean over entries of v_i times the row's entry.
-func WeightedJensenShannon() Op { return Op{WeightedJensenShannonOp{}} }
 
 const jensenShannonFloor = 1e-4
 
 // JensenShannonOp is the op of [JensenShannon].
 type JensenShannonOp struct{}
 
-func (JensenShannonOp) Form() string { return "B C, B C -> ()" }
+func (JensenShannonOp) Form() string { return "B C, B C, B -> ()" }
 func (o JensenShannonOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, jensenShannon, jensenShannon)
 }
 
-// jensenShannon takes the weights of rows as a third input, if there is one.
-func jensenShannon[F Float, K any](_ K, v Args[F]) {
-	p, q, c := v.In(0), v.In(1), v.Columns(0)
+func jensenShannon[F Float](_ JensenShannonOp, v Args[F]) {
+	p, q, weights, c := v.In(0), v.In(1), v.In(2), v.Columns(0)
 	var sum float64
 	for i := range p {
 		_, _, js := bernoulliDivergence(float64(p[i]), float64(q[i]))
-		root := math.Sqrt(max(js, jensenShannonFloor))
-		if len(v.in) > 2 {
-			root *= float64(v.In(2)[i/c])
-		}
-		sum += root
+		sum += math.Sqrt(max(js, jensenShannonFloor)) * float64(weights[i/c])
 	}
 	v.Out()[0] = F(sum / float64(len(p)))
 }
@@ -128,53 +118,28 @@ func bernoulliDivergence(p, q float64) (clamped, m, js float64) {
 
 func bernoulliKL(p, m float64) float64 { return p*math.Log(p/m) + (1-p)*math.Log((1-p)/(1-m)) }
 
-func (JensenShannonOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+func (JensenShannonOp) WRT() []bool { return []bool{true, true, false} }
+
+func (JensenShannonOp) Grad(in Nodes, _, g *Node) Nodes {
 	by := Op{JensenShannonGradOp{}}
-	return Nodes{by.Of(in[0], in[1], g), by.Of(in[1], in[0], g)}, nil
+	return Nodes{by.Of(in[0], in[1], in[2], g), by.Of(in[1], in[0], in[2], g), nil}
 }
 
 // JensenShannonGradOp is the gradient by the first of two matrices. As m is the mean,
 // its own part cancels and ∂js/∂p = ½[ln(p/m) − ln((1−p)/(1−m))].
 type JensenShannonGradOp struct{}
 
-func (JensenShannonGradOp) Form() string { return "B C, B C, () -> B C" }
+func (JensenShannonGradOp) Form() string { return "B C, B C, B, () -> B C" }
 func (o JensenShannonGradOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, jensenShannonGradients, jensenShannonGradients)
 }
 
-// jensenShannonGradients takes g as the last input, after the weights of rows, if there are any.
-func jensenShannonGradients[F Float, K any](_ K, v Args[F]) {
-	out, p, q, c, last := v.Out(), v.In(0), v.In(1), v.Columns(0), len(v.in)-1
+func jensenShannonGradients[F Float](_ JensenShannonGradOp, v Args[F]) {
+	out, p, q, weights, c := v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(0)
 	for i, y := range p {
-		g := float64(v.In(last)[0]) / float64(len(p))
-		if last > 2 {
-			g *= float64(v.In(2)[i/c])
-		}
+		g := float64(v.In(3)[0]) / float64(len(p)) * float64(weights[i/c])
 		out[i] = F(rootDivergenceSlope(g, float64(y), float64(q[i])))
 	}
-}
-
-// WeightedJensenShannonOp is the op of [WeightedJensenShannon]. The weights have no gradient.
-type WeightedJensenShannonOp struct{}
-
-func (WeightedJensenShannonOp) Form() string { return "B C, B C, B -> ()" }
-func (o WeightedJensenShannonOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, jensenShannon, jensenShannon)
-}
-
-func (WeightedJensenShannonOp) WRT() []bool { return []bool{true, true, false} }
-
-func (WeightedJensenShannonOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	by := Op{WeightedJensenShannonGradOp{}}
-	return Nodes{by.Of(in[0], in[1], in[2], g), by.Of(in[1], in[0], in[2], g), nil}, nil
-}
-
-// WeightedJensenShannonGradOp is [JensenShannonGradOp] times the weights of the rows.
-type WeightedJensenShannonGradOp struct{}
-
-func (WeightedJensenShannonGradOp) Form() string { return "B C, B C, B, () -> B C" }
-func (o WeightedJensenShannonGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, jensenShannonGradients, jensenShannonGradients)
 }
 
 // rootDivergenceSlope is g ∂√js/∂p, 0 where p is clamped or js floored.

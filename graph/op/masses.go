@@ -31,9 +31,7 @@ func mass[F Float](o MassOp, v Args[F]) {
 	}
 }
 
-func (MassOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{nil, Op{SlotSumOp{}}.Of(in[0], g)}, nil
-}
+func (MassOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{nil, Op{SlotSumOp{}}.Of(in[0], g)} }
 
 // SlotSumOp is the transpose of [Mass]: h_i = Σ_b G[b, s(b,i)], from codes (B×w) and
 // G (B×K) to one number per slot.
@@ -53,8 +51,8 @@ func sumSlots[F Float](_ SlotSumOp, v Args[F]) {
 	}
 }
 
-func (SlotSumOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{nil, Mass(in[1].Shape()[1]).Of(in[0], g)}, nil
+func (SlotSumOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{nil, Mass(in[1].Shape()[1]).Of(in[0], g)}
 }
 
 // ShareMass is [Mass] of slots that share themselves out among codewords,
@@ -81,8 +79,8 @@ func shareMass[F Float](o ShareMassOp, v Args[F]) {
 
 func (ShareMassOp) WRT() []bool { return []bool{false, false, true} }
 
-func (o ShareMassOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{nil, nil, Op{ShareSlotSumOp{in[2].Shape()[0]}}.Of(in[0], in[1], g)}, nil
+func (o ShareMassOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{nil, nil, Op{ShareSlotSumOp{in[2].Shape()[0]}}.Of(in[0], in[1], g)}
 }
 
 // ShareSlotSumOp is the transpose of [ShareMass]: h_i = Σ_b Σ_j e_ij G[b, s_j(i)].
@@ -104,8 +102,8 @@ func shareSlotSum[F Float](_ ShareSlotSumOp, v Args[F]) {
 
 func (ShareSlotSumOp) WRT() []bool { return []bool{false, false, true} }
 
-func (o ShareSlotSumOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{nil, nil, ShareMass(in[2].Shape()[1]).Of(in[0], in[1], g)}, nil
+func (o ShareSlotSumOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{nil, nil, ShareMass(in[2].Shape()[1]).Of(in[0], in[1], g)}
 }
 
 // WordSum is the sum of codewords c (R×d) by shares e, for each of w slots:

@@ -50,8 +50,8 @@ func product[F Float](o MatMulOp, v Args[F]) {
 	gemm(o.X, o.Y, m, n, k, v.In(0), v.Columns(0), v.In(1), v.Columns(1), 0, v.Out(), n)
 }
 
-func (o MatMulOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return productGradients(o.X, o.Y, func(x, y blas.Transpose) Op { return Op{MatMulOp{x, y}} }, in[0], in[1], g), nil
+func (o MatMulOp) Grad(in Nodes, _, g *Node) Nodes {
+	return productGradients(o.X, o.Y, func(x, y blas.Transpose) Op { return Op{MatMulOp{x, y}} }, in[0], in[1], g)
 }
 
 // productGradients are those of a product of x and y, of which not both are transposed.
@@ -107,8 +107,8 @@ func multiplyBlocks[F Float](o BlockMatMulOp, v Args[F]) {
 	}
 }
 
-func (o BlockMatMulOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return productGradients(o.X, o.Y, func(x, y blas.Transpose) Op { return Op{BlockMatMulOp{o.N, x, y}} }, in[0], in[1], g), nil
+func (o BlockMatMulOp) Grad(in Nodes, _, g *Node) Nodes {
+	return productGradients(o.X, o.Y, func(x, y blas.Transpose) Op { return Op{BlockMatMulOp{o.N, x, y}} }, in[0], in[1], g)
 }
 
 // Outer is the outer product of matching rows, M_k = a_k b_kᵀ, from receivers
@@ -134,8 +134,8 @@ func outer[F Float](_ OuterOp, v Args[F]) {
 	eachOuter(pick[func(m, a, b []F)](simd.Outer, simd.Outer64), v.Out(), v.In(0), v.In(1), v.Shape(0)[0])
 }
 
-func (OuterOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{OuterLeft().Of(g, in[1]), OuterRight().Of(g, in[0])}, nil
+func (OuterOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{OuterLeft().Of(g, in[1]), OuterRight().Of(g, in[0])}
 }
 
 // OuterLeftOp is the op of [OuterLeft].
@@ -156,8 +156,8 @@ func contractLeft64(g, y, b []float64) {
 	}
 }
 
-func (OuterLeftOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Outer().Of(g, in[1]), OuterRight().Of(in[0], g)}, nil
+func (OuterLeftOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Outer().Of(g, in[1]), OuterRight().Of(in[0], g)}
 }
 
 // OuterRightOp is the op of [OuterRight].
@@ -187,8 +187,8 @@ func contractRight64(g, a, y []float64) {
 	}
 }
 
-func (OuterRightOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Outer().Of(in[1], g), OuterLeft().Of(in[0], g)}, nil
+func (OuterRightOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Outer().Of(in[1], g), OuterLeft().Of(in[0], g)}
 }
 
 // outers is one of the three for each of K rows: of M_k (C·D), a_k (C) and b_k (D), one

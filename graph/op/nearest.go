@@ -108,25 +108,11 @@ func nearby64(o NearbyOp, v Args[float64]) {
 			to := codes[at*o.Of : (at+1)*o.Of]
 			for k, x := range dist {
 				if k < o.Of || x < best[o.Of-1] {
-					insert(to, best, min(k, o.Of), int32(k), x)
+					simd.Insert(to, best, min(k, o.Of), int32(k), x)
 				}
 			}
 		}
 	})
-}
-
-// insert puts k, whose distance is dist, among those found in order of their distances, if it is
-// nearer than one of them or there is room; of equal ones the first is nearer.
-func insert[F Float](to []int32, best []F, found int, k int32, dist F) {
-	if found == len(to) {
-		if found--; !(dist < best[found]) {
-			return
-		}
-	}
-	for ; found > 0 && dist < best[found-1]; found-- {
-		best[found], to[found] = best[found-1], to[found-1]
-	}
-	best[found], to[found] = dist, k
 }
 
 // NearSharesOp is the op of [NearShares].

@@ -95,11 +95,11 @@ func inverseRoot[F Float](v F, eps float64) F { return F(1 / math.Sqrt(float64(v
 
 func (BatchNormOp) WRT() []bool { return []bool{true, false, false, true, true} }
 
-func (o BatchNormOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+func (o BatchNormOp) Grad(in Nodes, _, g *Node) Nodes {
 	dbeta := Op{ChannelSumOp{o.Of}}.Of(g)
 	dgamma := Op{BatchNormScaleOp(o)}.Of(in[0], in[1], in[2], g)
 	dx := Op{BatchNormInputOp(o)}.Of(in[0], in[1], in[2], in[3], g, dgamma, dbeta)
-	return Nodes{dx, nil, nil, dgamma, dbeta}, nil
+	return Nodes{dx, nil, nil, dgamma, dbeta}
 }
 
 // ChannelSumOp is Σ g of each channel: ∂L/∂β.
@@ -264,8 +264,8 @@ func rowMoments[F Float](row []F, eps float64) (mean, root F) {
 	return mean, inverseRoot(sumOfSquares(row, mean)/n, eps)
 }
 
-func (o LayerNormOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{LayerNormInputOp(o)}.Of(in[0], in[1], g), Op{LayerNormScaleOp(o)}.Of(in[0], g), SumRows().Of(g)}, nil
+func (o LayerNormOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{LayerNormInputOp(o)}.Of(in[0], in[1], g), Op{LayerNormScaleOp(o)}.Of(in[0], g), SumRows().Of(g)}
 }
 
 // LayerNormInputOp is ∂L/∂x = (h − mean h − x̂ mean(h x̂))/√(var + ε) with h = γ g, from

@@ -16,12 +16,10 @@ import (
 // oneType is the identity of float32 vectors, written for that type alone.
 type oneType struct{}
 
-func (oneType) Signature() []op.Kind                          { return []op.Kind{{Dims: 1}, {Dims: 1}} }
-func (oneType) Shape(in []tensor.Shape) (tensor.Shape, error) { return op.SameShape(in) }
-func (oneType) WRT() []bool                                   { return []bool{true} }
-func (oneType) Grad(_ gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	return gorgonia.Nodes{g}, nil
-}
+func (oneType) Signature() []op.Kind                                      { return []op.Kind{{Dims: 1}, {Dims: 1}} }
+func (oneType) Shape(in []tensor.Shape) (tensor.Shape, error)             { return in[0].Clone(), nil }
+func (oneType) WRT() []bool                                               { return []bool{true} }
+func (oneType) Grad(_ gorgonia.Nodes, _, g *gorgonia.Node) gorgonia.Nodes { return gorgonia.Nodes{g} }
 func (oneType) Run(out gorgonia.Value, in []gorgonia.Value) {
 	copy(op.Values[float32](out), op.Values[float32](in[0]))
 }

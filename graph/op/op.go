@@ -51,7 +51,7 @@ type Differentiable interface {
 	Kernel
 	// Grad gives ∂L/∂input from g = ∂L/∂output in terms of ops, see [Op.Of]: nil for inputs of
 	// int32, and for inputs whose entry in WRT() []bool is false, if there is such a method.
-	Grad(in Nodes, out, g *Node) (Nodes, error)
+	Grad(in Nodes, out, g *Node) Nodes
 }
 
 // partial is a kernel that is differentiated by some of its inputs alone.
@@ -190,9 +190,7 @@ func (o Op) SymDiff(in Nodes, out, grad *Node) (grads Nodes, err error) {
 			grads, err = nil, fmt.Errorf("op: %v: Grad: %w", o, failed.error)
 		}
 	}()
-	if grads, err = k.Grad(in, out, grad); err != nil {
-		return nil, err
-	}
+	grads = k.Grad(in, out, grad)
 	if len(grads) != len(in) {
 		return nil, fmt.Errorf("op: %v: Grad gives %d nodes for %d inputs: it must give one for each, nil where WRT is false", o, len(grads), len(in))
 	}

@@ -101,9 +101,7 @@ func bent[F Float](l *line, v []F) (start, slope []float64) {
 
 func (RampsOp) WRT() []bool { return []bool{false, true} }
 
-func (o RampsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{nil, Op{RampSumsOp(o)}.Of(in[0], g)}, nil
-}
+func (o RampsOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{nil, Op{RampSumsOp(o)}.Of(in[0], g)} }
 
 // RampSumsOp is the transpose of [RampsOp]: h_m = Σ_bj G_bj r_m(z_bj), from Z and G (B×C) to
 // P×1.
@@ -114,9 +112,7 @@ func (o RampSumsOp) Run(out Value, in []Value) { runLookedUp(piecesOp(o), sumPie
 
 func (RampSumsOp) WRT() []bool { return []bool{false, true} }
 
-func (o RampSumsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{nil, Op{RampsOp(o)}.Of(in[0], g)}, nil
-}
+func (o RampSumsOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{nil, Op{RampsOp(o)}.Of(in[0], g)} }
 
 // piecesOp finds for each element of Z (B×C) the piece between the knots of [Ramps] in which it lies.
 type piecesOp struct{ Knots []float64 }

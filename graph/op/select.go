@@ -7,18 +7,9 @@ import (
 	"calibra/graph/simd"
 )
 
-// Take reads the rows of a table (N×M) that rows (B) names: a B×M matrix. Tables
+// Take reads the rows of a table, N×M or of another kind, that rows (B) names: B×M. Tables
 // are data: they have no derivative.
-func Take() Op { return Op{TakeOp{Matrix}} }
-
-// TakeCodes is [Take] for a table of codes (N×w).
-func TakeCodes() Op { return Op{TakeOp{Codes}} }
-
-// TakeLabels is [Take] for labels (N).
-func TakeLabels() Op { return Op{TakeOp{Indices}} }
-
-// TakeWeights is [Take] for one number per row (N).
-func TakeWeights() Op { return Op{TakeOp{Vector}} }
+func Take(table Kind) Op { return Op{TakeOp{table}} }
 
 // TakeOp is the op of [Take].
 type TakeOp struct{ Table Kind }
@@ -33,10 +24,8 @@ func (o TakeOp) Form() string {
 }
 
 func (o TakeOp) Run(out Value, in []Value) {
-	rows, width := Values[int32](in[1]), 1
-	if o.Table.Dims == 2 {
-		width = columns(in[0])
-	}
+	rows, table := Values[int32](in[1]), in[0].Shape()
+	width := table.TotalSize() / table[0]
 	switch {
 	case o.Table.Int:
 		takeRows(Values[int32](out), Values[int32](in[0]), rows, width)
@@ -84,8 +73,8 @@ func pickColumns[F Float](o PickColumnsOp, v Args[F]) {
 	}
 }
 
-func (o PickColumnsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Op{PlaceColumnsOp{o.Index, in[0].Shape()[1]}}.Of(g)}, nil
+func (o PickColumnsOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Op{PlaceColumnsOp{o.Index, in[0].Shape()[1]}}.Of(g)}
 }
 
 // PlaceColumnsOp puts the columns of G to their indices among M, zeros elsewhere: the
@@ -124,13 +113,13 @@ func join[F Float](_ JoinColumnsOp, v Args[F]) {
 	}
 }
 
-func (JoinColumnsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+func (JoinColumnsOp) Grad(in Nodes, _, g *Node) Nodes {
 	m, l := in[0].Shape()[1], in[1].Shape()[1]
 	index := make([]int, m+l)
 	for j := range index {
 		index[j] = j
 	}
-	return Nodes{Columns(index[:m]...).Of(g), Columns(index[m:]...).Of(g)}, nil
+	return Nodes{Columns(index[:m]...).Of(g), Columns(index[m:]...).Of(g)}
 }
 
 // CategoryOp is the op of [Category].
@@ -189,6 +178,6 @@ func (o ReshapeOp) Run(out Value, in []Value) { Dispatch(o, out, in, reshape, re
 
 func reshape[F Float](_ ReshapeOp, v Args[F]) { copy(v.Out(), v.In(0)) }
 
-func (o ReshapeOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{Reshape(o.to.Dims, in[0].Shape()...).Of(g)}, nil
+func (o ReshapeOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{Reshape(o.to.Dims, in[0].Shape()...).Of(g)}
 }

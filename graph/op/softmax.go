@@ -97,8 +97,8 @@ func logSoftmaxRows64(out, x []float64, c int) {
 	}
 }
 
-func (o LogSoftmaxOp) Grad(_ Nodes, out, g *Node) (Nodes, error) {
-	return Nodes{Op{LogSoftmaxGradOp(o)}.Of(out, g)}, nil
+func (o LogSoftmaxOp) Grad(_ Nodes, out, g *Node) Nodes {
+	return Nodes{Op{LogSoftmaxGradOp(o)}.Of(out, g)}
 }
 
 // LogSoftmaxGradOp is g_j − p_j Σ_l g_l with p = exp(log p), from log p and g.
@@ -171,9 +171,7 @@ func exp64(dst, x []float64) {
 	}
 }
 
-func (SoftmaxOp) Grad(_ Nodes, out, g *Node) (Nodes, error) {
-	return Nodes{Op{SoftmaxGradOp{}}.Of(out, g)}, nil
-}
+func (SoftmaxOp) Grad(_ Nodes, out, g *Node) Nodes { return Nodes{Op{SoftmaxGradOp{}}.Of(out, g)} }
 
 // SoftmaxGradOp is y_j (g_j − Σ_l g_l y_l), from y = Softmax(x) and g.
 type SoftmaxGradOp struct{}

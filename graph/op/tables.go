@@ -34,8 +34,8 @@ func tableSum[F Float](_ TableSumOp, v Args[F]) {
 	})
 }
 
-func (TableSumOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{TableScatter(in[0].Shape()[0]/in[1].Shape()[1]).Of(in[1], g), nil}, nil
+func (TableSumOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{TableScatter(in[0].Shape()[0]/in[1].Shape()[1]).Of(in[1], g), nil}
 }
 
 // TableScatterOp is the op of [TableScatter].
@@ -59,9 +59,7 @@ func tableScatter[F Float](o TableScatterOp, v Args[F]) {
 	})
 }
 
-func (TableScatterOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{nil, TableSum().Of(g, in[0])}, nil
-}
+func (TableScatterOp) Grad(in Nodes, _, g *Node) Nodes { return Nodes{nil, TableSum().Of(g, in[0])} }
 
 // byPlaceOp lists of each place of a table, codeword k of slot i, the rows whose slot i has this codeword,
 // ascending: w·K places where the lists end, then the lists, one after another.
@@ -245,8 +243,8 @@ func (t wideTable[F]) sum(y []F, begin int32, ends, places []int32, shares []F) 
 
 func (ShareSumOp) WRT() []bool { return []bool{true, false, false} }
 
-func (o ShareSumOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{ShareScatter(o.Slots, in[0].Shape()[0]).Of(in[1], in[2], g), nil, nil}, nil
+func (o ShareSumOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{ShareScatter(o.Slots, in[0].Shape()[0]).Of(in[1], in[2], g), nil, nil}
 }
 
 // ShareScatterOp is the op of [ShareScatter].
@@ -339,6 +337,6 @@ func scatterListed[F Float](_ scatterListedOp, v Args[F]) {
 	})
 }
 
-func (o ShareScatterOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{nil, nil, ShareSum(o.Slots).Of(g, in[0], in[1])}, nil
+func (o ShareScatterOp) Grad(in Nodes, _, g *Node) Nodes {
+	return Nodes{nil, nil, ShareSum(o.Slots).Of(g, in[0], in[1])}
 }

@@ -86,11 +86,6 @@ var digests = []struct {
 		GaussianRow(row, sq, 1.5, 2)
 		return digest(row)
 	}, 0x9b17c0382ce6c8e2},
-	{"Axpy", func() uint64 {
-		x, y := uniforms[float32](1003, 1), uniforms[float32](1003, 2)
-		Axpy(y, 0.3, x)
-		return digest(y)
-	}, 0xdd36241efa1e1b9c},
 	{"SumListed", func() uint64 {
 		x, sums := uniforms[float32](40*37, 1), uniforms[float32](5*37, 2)
 		codes := make([]int32, 40)

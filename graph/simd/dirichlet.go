@@ -22,6 +22,13 @@ func DirichletScores(score, a, logp []float32, c int, delta, epsilon float32) {
 	mustBeBatch("DirichletScores", c, len(a), len(score), len(logp))
 	group, step := dirichletParts(c)
 	w := newDirichletSpace(group*step*c, group*c)
+	w.scores(score, nil, a, logp, c, delta, epsilon)
+	dirichlets.Put(w)
+}
+
+// scores are those of [DirichletScores], and of [DirichletScoresAndGradient] where gradient is not nil.
+func (w *dirichletSpace) scores(score, gradient, a, logp []float32, c int, delta, epsilon float32) {
+	group, step := dirichletParts(c)
 	for lo := 0; lo < len(score); lo += group * c {
 		hi := min(lo+group*c, len(score))
 		sum, rest := w.sum[:hi-lo], score[lo:hi]
@@ -29,21 +36,33 @@ func DirichletScores(score, a, logp []float32, c int, delta, epsilon float32) {
 		clear(rest)
 		for i := 0; i < c; i += step {
 			rows := min(step, c-i)
-			part := a[(lo+i)*c:][:(hi-lo)/c*rows*c]
-			alpha, lg := w.alpha[:len(part)], w.lg[:len(part)]
-			softplusKernel(alpha, part, epsilon)
-			lgammaKernel(lg, alpha)
+			at, end := i*c, i*c+(hi-lo)/c*rows*c
+			alpha, lg, part := w.alpha[:end-at], w.lg[:end-at], a[lo*c:][at:end]
+			if gradient == nil {
+				softplusKernel(alpha, part, epsilon)
+				Lgamma(lg, alpha)
+			} else {
+				softplusSigmoidKernel(alpha, gradient[lo*c:][at:end], part, epsilon)
+				lgammaDigammaKernel(lg, w.psi[at:end], alpha)
+			}
 			for b := 0; b < hi-lo; b += c {
 				at, end := b*rows, (b+c)*rows
 				scoreSumsKernel(sum[b:b+c], rest[b:b+c], alpha[at:end], lg[at:end], logp[lo+b+i:lo+b+i+rows])
 			}
 		}
-		lgammaKernel(sum, sum)
+		if gradient == nil {
+			Lgamma(sum, sum)
+		} else {
+			lgammaDigammaKernel(sum, w.psiSum[:hi-lo], sum)
+		}
 		for j, v := range logp[lo:hi] {
 			rest[j] += sum[j] + float32(delta*v) // never fused, as arm64 might
 		}
+		for b := lo; gradient != nil && b < hi; b += c {
+			at := b - lo
+			slopesKernel(gradient[b*c:][:c*c], w.psi[at*c:][:c*c], w.psiSum[at:][:c], w.ones[:c], logp[b:][:c])
+		}
 	}
-	dirichlets.Put(w)
 }
 
 // DirichletGradient computes the gradient of Σ_j g_j·score_j with respect to A,
@@ -70,12 +89,12 @@ func DirichletGradient(da, a, logp, g []float32, c int, epsilon float32) {
 				columnSumsKernel(sum[b:b+c], alpha[at+b*rows:at+(b+c)*rows])
 			}
 		}
-		digammaKernel(sum, sum)
+		Digamma(sum, sum)
 		for i := 0; i < c; i += step {
 			rows := min(step, c-i)
 			at, end := i*c, i*c+(hi-lo)/c*rows*c
 			psi := alpha[at:end]
-			digammaKernel(psi, psi)
+			Digamma(psi, psi)
 			for b := 0; b < hi-lo; b += c {
 				slopesKernel(gradient[at+b*rows:at+(b+c)*rows], psi[b*rows:(b+c)*rows], sum[b:b+c], g[lo+b:lo+b+c], logp[lo+b+i:lo+b+i+rows])
 			}
@@ -94,33 +113,9 @@ func DirichletGradient(da, a, logp, g []float32, c int, epsilon float32) {
 func DirichletScoresAndGradient(score, gradient, a, logp []float32, c int, delta, epsilon float32) {
 	mustBeBatch("DirichletScoresAndGradient", c, len(a), len(score), len(logp))
 	sameLength("DirichletScoresAndGradient", len(gradient), len(a))
-	group, step := dirichletParts(c)
+	group, _ := dirichletParts(c)
 	w := newDirichletSpace(group*c*c, group*c)
-	for lo := 0; lo < len(score); lo += group * c {
-		hi := min(lo+group*c, len(score))
-		matrices, gradient, psi := a[lo*c:hi*c], gradient[lo*c:hi*c], w.psi[:(hi-lo)*c]
-		sum, psiSum, rest := w.sum[:hi-lo], w.psiSum[:hi-lo], score[lo:hi]
-		clear(sum)
-		clear(rest)
-		for i := 0; i < c; i += step {
-			rows := min(step, c-i)
-			at, end := i*c, i*c+(hi-lo)/c*rows*c
-			alpha, lg := w.alpha[:end-at], w.lg[:end-at]
-			softplusSigmoidKernel(alpha, gradient[at:end], matrices[at:end], epsilon)
-			lgammaDigammaKernel(lg, psi[at:end], alpha)
-			for b := 0; b < hi-lo; b += c {
-				at, end := b*rows, (b+c)*rows
-				scoreSumsKernel(sum[b:b+c], rest[b:b+c], alpha[at:end], lg[at:end], logp[lo+b+i:lo+b+i+rows])
-			}
-		}
-		lgammaDigammaKernel(sum, psiSum, sum)
-		for j, v := range logp[lo:hi] {
-			rest[j] += sum[j] + float32(delta*v) // never fused, as arm64 might
-		}
-		for b := 0; b < hi-lo; b += c {
-			slopesKernel(gradient[b*c:(b+c)*c], psi[b*c:(b+c)*c], psiSum[b:b+c], w.ones[:c], logp[lo+b:lo+b+c])
-		}
-	}
+	w.scores(score, gradient, a, logp, c, delta, epsilon)
 	dirichlets.Put(w)
 }
 

@@ -16,7 +16,7 @@ func DirichletPart(sum, rest, a, logp []float32, epsilon float32) {
 		part := a[i*c:][:len(rows)*c]
 		alpha, lg := w.alpha[:len(part)], w.lg[:len(part)]
 		softplusKernel(alpha, part, epsilon)
-		lgammaKernel(lg, alpha)
+		Lgamma(lg, alpha)
 		scoreSumsKernel(sum, rest, alpha, lg, rows)
 	}
 	dirichlets.Put(w)
@@ -51,7 +51,7 @@ func DirichletPartGradient(da, a, logp, psi, g []float32, epsilon float32) {
 		at, end := i*c, (i+len(rows))*c
 		alpha, gradient := w.alpha[:end-at], da[at:end]
 		softplusSigmoidKernel(alpha, gradient, a[at:end], epsilon)
-		digammaKernel(alpha, alpha)
+		Digamma(alpha, alpha)
 		slopesKernel(gradient, alpha, psi, g, rows)
 	}
 	dirichlets.Put(w)

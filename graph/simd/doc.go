@@ -21,7 +21,7 @@
 //	DirichletScoresAndGradient          both at once, before the gradient of the scores
 //	ScaleColumns                        is known, which ScaleColumns then multiplies in
 //	GaussianRow                         kernel values of one row
-//	Dot Axpy Outer                      inner product, y += a·x and M += a bᵀ
+//	Dot Outer                           inner product, and M = a bᵀ
 //	Adam                                one step of Adam
 //	Sgemm Dgemm                         C = α·op(A)·op(B) + β·C
 //	NearestRows NearestGathered         codes of slots, with a Codebook

@@ -10,10 +10,7 @@ import (
 
 // Exp sets dst = eˣ within 1.1 ulp. Underflow is gradual; e^−∞ = 0, e^+∞ = +∞.
 // It panics if the lengths differ; dst may be x.
-func Exp(dst, x []float32) {
-	sameLength("Exp", len(dst), len(x))
-	expKernel(dst, x)
-}
+func Exp(dst, x []float32) { apply("Exp", sets[isa].exp, expPortable, dst, x) }
 
 // Softplus sets dst = ln(1+eˣ) within 2 ulp: eˣ far below zero, x far above. It
 // panics if the lengths differ; dst may be x.
@@ -24,10 +21,7 @@ func Softplus(dst, x []float32) {
 
 // Sigmoid sets dst = 1/(1+e^−x), the derivative of Softplus, within 2.5 ulp. It
 // panics if the lengths differ; dst may be x.
-func Sigmoid(dst, x []float32) {
-	sameLength("Sigmoid", len(dst), len(x))
-	sigmoidKernel(dst, x)
-}
+func Sigmoid(dst, x []float32) { apply("Sigmoid", sets[isa].sigmoid, sigmoidPortable, dst, x) }
 
 func sameLength(function string, lengths ...int) {
 	for _, n := range lengths[1:] {

@@ -13,44 +13,46 @@ func Softplus64(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-mat
 // lengths differ; dst may be x.
 func SoftplusPlus64(dst, x []float64, epsilon float64) {
 	sameLength("SoftplusPlus64", len(dst), len(x))
-	if epsilon < 1e-100 { // the kernel takes e⁻³⁰⁰ for what is less
-		softplus64Portable(dst, x, epsilon)
+	k := sets[isa].softplus64
+	if k != nil && len(x) > 0 && epsilon >= 1e-100 { // the kernel takes e⁻³⁰⁰ for what is less
+		k(&dst[0], &x[0], len(x), epsilon)
 		return
 	}
-	softplus64Kernel(dst, x, epsilon)
+	for i, v := range x {
+		dst[i] = Softplus64(v) + epsilon
+	}
 }
 
 // Lgamma64 sets dst = ln |Γ(x)|, the bits of [math.Lgamma] on amd64; its kernels are for normal x > 0.
 // It panics if the lengths differ; dst may be x.
 func Lgamma64(dst, x []float64) {
-	sameLength("Lgamma64", len(dst), len(x))
+	k := sets[isa].lgamma64
 	for _, v := range x {
 		if v < 0x1p-1022 {
-			lgamma64Portable(dst, x)
-			return
+			k = nil
+			break
 		}
 	}
-	lgamma64Kernel(dst, x)
+	apply("Lgamma64", k, lgamma64Portable, dst, x)
 }
 
 // ExpNegative64 sets dst = eˣ for x ≤ 0, the bits of [math.Exp] on amd64, and e⁻³⁰⁰ for x < −300. It panics if the
 // lengths differ; dst may be x.
 func ExpNegative64(dst, x []float64) {
-	sameLength("ExpNegative64", len(dst), len(x))
-	expNegative64Kernel(dst, x)
+	apply("ExpNegative64", sets[isa].expNegative64, expNegative64Portable, dst, x)
 }
 
 // Log64 sets dst = ln x, the bits of [math.Log] on amd64; its kernels are for normal x > 0. It panics if the lengths
 // differ; dst may be x.
 func Log64(dst, x []float64) {
-	sameLength("Log64", len(dst), len(x))
+	k := sets[isa].log64
 	for _, v := range x {
 		if !(v >= 0x1p-1022 && v <= math.MaxFloat64) {
-			log64Portable(dst, x)
-			return
+			k = nil
+			break
 		}
 	}
-	log64Kernel(dst, x)
+	apply("Log64", k, log64Portable, dst, x)
 }
 
 func expNegative64Portable(dst, x []float64) {
@@ -62,12 +64,6 @@ func expNegative64Portable(dst, x []float64) {
 func log64Portable(dst, x []float64) {
 	for i, v := range x {
 		dst[i] = math.Log(v)
-	}
-}
-
-func softplus64Portable(dst, x []float64, epsilon float64) {
-	for i, v := range x {
-		dst[i] = Softplus64(v) + epsilon
 	}
 }
 

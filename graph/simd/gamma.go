@@ -9,18 +9,12 @@ import (
 // Lgamma sets dst = ln Γ(x), for x ≥ 0, to 5e-7 relative, also beside its zeros at
 // 1 and 2. ln Γ(0) = +∞; NaN for negative x. It panics if the lengths differ; dst
 // may be x.
-func Lgamma(dst, x []float32) {
-	sameLength("Lgamma", len(dst), len(x))
-	lgammaKernel(dst, x)
-}
+func Lgamma(dst, x []float32) { apply("Lgamma", sets[isa].lgamma, lgammaPortable, dst, x) }
 
 // Digamma sets dst = ψ(x) = d ln Γ(x)/dx, for x ≥ 0, to 5e-7 relative, also beside
 // its zero at 1.4616. ψ(±0) = ∓∞; NaN for negative x. It panics if the lengths
 // differ; dst may be x.
-func Digamma(dst, x []float32) {
-	sameLength("Digamma", len(dst), len(x))
-	digammaKernel(dst, x)
-}
+func Digamma(dst, x []float32) { apply("Digamma", sets[isa].digamma, digammaPortable, dst, x) }
 
 func lgammaPortable(dst, x []float32) {
 	for i, v := range x {

@@ -45,27 +45,25 @@ func scaleRows[T float32 | float64](c []T, m, n, ldc int, beta T) {
 
 // checkGemm panics where gonum does, for positive dimensions.
 func checkGemm(tA, tB blas.Transpose, m, n, k int, lenA, lda, lenB, ldb, lenC, ldc int) {
-	rowsA, colsA, rowsB, colsB := m, k, k, n
-	switch tA {
-	case blas.NoTrans:
-	case blas.Trans, blas.ConjTrans:
-		rowsA, colsA = k, m
-	default:
-		panic("simd: bad transpose of A")
-	}
-	switch tB {
-	case blas.NoTrans:
-	case blas.Trans, blas.ConjTrans:
-		rowsB, colsB = n, k
-	default:
-		panic("simd: bad transpose of B")
-	}
+	rowsA, colsA := oriented(tA, m, k)
+	rowsB, colsB := oriented(tB, k, n)
 	switch {
 	case lda < max(1, colsA), ldb < max(1, colsB), ldc < max(1, n):
 		panic("simd: leading dimension below the number of columns")
 	case lenA < (rowsA-1)*lda+colsA, lenB < (rowsB-1)*ldb+colsB, lenC < (m-1)*ldc+n:
 		panic("simd: matrix shorter than its dimensions")
 	}
+}
+
+// oriented are the rows and columns of a matrix as it is stored.
+func oriented(t blas.Transpose, rows, cols int) (int, int) {
+	switch t {
+	case blas.NoTrans:
+		return rows, cols
+	case blas.Trans, blas.ConjTrans:
+		return cols, rows
+	}
+	panic("simd: bad transpose")
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }

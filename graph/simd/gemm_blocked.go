@@ -181,17 +181,7 @@ func (s *gemmKernels[T]) transpose(dst []T, width int, src []T, lds, n, k int) {
 			}
 		}
 	}
-	for ; j < n; j++ {
-		for l, v := range src[j*lds : j*lds+k] {
-			dst[l*width+j] = v
-		}
+	if j < n {
+		transposePortable(dst[j:], width, src[j*lds:], lds, n-j, k)
 	}
-}
-
-func transposeKernel(dst []float32, width int, src []float32, stride, n, k int) {
-	if isa == portable {
-		transposePortable(dst, width, src, stride, n, k)
-		return
-	}
-	sets[isa].singles.transpose(dst, width, src, stride, n, k)
 }

@@ -14,7 +14,6 @@ type kernels struct {
 
 	dot           func(x, y *float32, n int) float32
 	dots          func(y, m, b *float32, rows, n int)
-	axpy          func(y *float32, a float32, x *float32, n int)
 	less          func(z, x *float32, c *float64, n int) // n a multiple of 8
 	lessMost      func(z, x *float32, rows, c int)
 	outer         func(m, a, b *float32, rows, c int)
@@ -44,7 +43,9 @@ type kernels struct {
 // Each function below runs the kernel of the instruction set, or the portable form where there is
 // none. Where one does not check for empty slices, it must get none.
 
-func mapKernel[F float](k func(dst, x *F, n int), portable func(dst, x []F), dst, x []F) {
+// apply computes dst from x, of one length, by the kernel k, or in Go where this processor has none.
+func apply[F float](name string, k func(dst, x *F, n int), portable func(dst, x []F), dst, x []F) {
+	sameLength(name, len(dst), len(x))
 	if k != nil && len(x) > 0 {
 		k(&dst[0], &x[0], len(x))
 	} else {
@@ -52,30 +53,12 @@ func mapKernel[F float](k func(dst, x *F, n int), portable func(dst, x []F), dst
 	}
 }
 
-func expKernel(dst, x []float32)      { mapKernel(sets[isa].exp, expPortable, dst, x) }
-func sigmoidKernel(dst, x []float32)  { mapKernel(sets[isa].sigmoid, sigmoidPortable, dst, x) }
-func lgammaKernel(dst, x []float32)   { mapKernel(sets[isa].lgamma, lgammaPortable, dst, x) }
-func digammaKernel(dst, x []float32)  { mapKernel(sets[isa].digamma, digammaPortable, dst, x) }
-func lgamma64Kernel(dst, x []float64) { mapKernel(sets[isa].lgamma64, lgamma64Portable, dst, x) }
-func log64Kernel(dst, x []float64)    { mapKernel(sets[isa].log64, log64Portable, dst, x) }
-func expNegative64Kernel(dst, x []float64) {
-	mapKernel(sets[isa].expNegative64, expNegative64Portable, dst, x)
-}
-
-func shiftedKernel[F float](k func(dst, x *F, n int, epsilon F), portable func(dst, x []F, epsilon F), dst, x []F, epsilon F) {
-	if k != nil && len(x) > 0 {
+func softplusKernel(dst, x []float32, epsilon float32) {
+	if k := sets[isa].softplus; k != nil && len(x) > 0 {
 		k(&dst[0], &x[0], len(x), epsilon)
 	} else {
-		portable(dst, x, epsilon)
+		softplusPortable(dst, x, epsilon)
 	}
-}
-
-func softplusKernel(dst, x []float32, epsilon float32) {
-	shiftedKernel(sets[isa].softplus, softplusPortable, dst, x, epsilon)
-}
-
-func softplus64Kernel(dst, x []float64, epsilon float64) {
-	shiftedKernel(sets[isa].softplus64, softplus64Portable, dst, x, epsilon)
 }
 
 func softplusSigmoidKernel(alpha, sigma, a []float32, epsilon float32) {

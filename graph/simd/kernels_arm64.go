@@ -11,7 +11,7 @@ var sets = [neon + 1]kernels{
 		exp: expNEON, sigmoid: sigmoidNEON, lgamma: lgammaNEON, digamma: digammaNEON,
 		softplus: softplusNEON, softplusSigmoid: softplusSigmoidNEON, lgammaDigamma: lgammaDigammaNEON, gaussianRow: gaussianRowNEON,
 		softplus64: softplus64NEON, lgamma64: lgamma64NEON, expNegative64: expNegative64NEON, log64: log64NEON,
-		dot: dotNEON, dots: dotsNEON, axpy: axpyNEON, outer: outerNEON, nearestTwo: nearestTwoNEON, leastScores: leastScoresNEON,
+		dot: dotNEON, dots: dotsNEON, outer: outerNEON, nearestTwo: nearestTwoNEON, leastScores: leastScoresNEON,
 		takeRows: takeRowsNEON, addToRows: addToRowsNEON, sumRows: sumRowsNEON, sumShares: sumSharesNEON, addShares: addSharesNEON,
 		adam:      adamNEON,
 		scoreSums: scoreSumsNEON, columnSums: columnSumsNEON, slopes: slopesNEON, scaleColumns: scaleColumnsNEON,

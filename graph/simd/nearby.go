@@ -113,30 +113,28 @@ func (t *nearbyTile) apart(codes []int32, i, wide int, off, limit float64, marke
 
 // exactly finds them by differences, in float64, among the codewords whose scores are not above most.
 func (t *nearbyTile) exactly(codes []int32, x []float32, i, wide int, most float64, c *Codebook) {
-	found, h := 0, wordsAtATime()
+	found := 0
 	for k := range c.k {
 		if float64(t.scores[k*wide+i]) > most {
 			continue
 		}
-		word := c.column(k)
-		var distance float64
-		for l, v := range x {
-			e := float64(v) - float64(word[l*h])
-			distance += e * e
-		}
-		at := found
-		if found == len(codes) {
-			if at--; !(distance < t.dist[at]) {
-				continue
-			}
-		} else {
-			found++
-		}
-		for ; at > 0 && distance < t.dist[at-1]; at-- {
-			t.dist[at], codes[at] = t.dist[at-1], codes[at-1]
-		}
-		t.dist[at], codes[at] = distance, int32(k)
+		Insert(codes, t.dist, found, int32(k), c.distance(x, k))
+		found = min(found+1, len(codes))
 	}
+}
+
+// Insert puts k, whose distance is dist, among the nearest found, in order of their distances, if it is nearer than
+// one of them or there is room; of equal ones the first is nearer.
+func Insert(to []int32, best []float64, found int, k int32, dist float64) {
+	if found == len(to) {
+		if found--; !(dist < best[found]) {
+			return
+		}
+	}
+	for ; found > 0 && dist < best[found-1]; found-- {
+		best[found], to[found] = best[found-1], to[found-1]
+	}
+	best[found], to[found] = dist, k
 }
 
 // leastScoresPortable keeps in least, so many rows of the slots of a tile, the least scores of each slot, ascending. scores has a row for

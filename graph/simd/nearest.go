@@ -333,22 +333,25 @@ func (c *Codebook) within(length, longest float64) float64 {
 // so far apart.
 func (c *Codebook) nearestOf(x []float32, code int32, most float64, scores []float32, apart int) int32 {
 	nearest, least := code, math.Inf(1)
-	h := wordsAtATime()
 	for k := range int32(c.k) {
 		if k != code && float64(scores[int(k)*apart]) > most {
 			continue
 		}
-		word := c.column(int(k))
-		var distance float64
-		for l, v := range x {
-			e := float64(v) - float64(word[l*h])
-			distance += e * e
-		}
-		if distance < least {
+		if distance := c.distance(x, int(k)); distance < least {
 			nearest, least = k, distance
 		}
 	}
 	return nearest
+}
+
+// distance is the squared distance of x from codeword k, in float64.
+func (c *Codebook) distance(x []float32, k int) (sum float64) {
+	word, h := c.column(k), wordsAtATime()
+	for l, v := range x {
+		e := float64(v) - float64(word[l*h])
+		sum += e * e
+	}
+	return sum
 }
 
 // nearestTwoPortable scores all slots of a tile against the codewords, s_k = ½|c_k|² − x·c_k, and keeps the first index

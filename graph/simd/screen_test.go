@@ -170,7 +170,7 @@ func means(words, x []float32, codes []int32, d int) {
 	clear(words)
 	for i, k := range codes {
 		count[k]++
-		Axpy(words[int(k)*d:(int(k)+1)*d], 1, x[i*d:(i+1)*d])
+		axpy(words[int(k)*d:(int(k)+1)*d], 1, x[i*d:(i+1)*d])
 	}
 	for i := range words {
 		words[i] /= max(1, count[i/d])

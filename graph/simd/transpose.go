@@ -9,10 +9,14 @@ func Transpose(dst []float32, width int, src []float32, stride, n, k int) {
 	if len(src) < (n-1)*stride+k || len(dst) < (k-1)*width+n {
 		panic("simd: Transpose: a slice is shorter than its shape")
 	}
-	transposeKernel(dst, width, src, stride, n, k)
+	if isa == portable {
+		transposePortable(dst, width, src, stride, n, k)
+		return
+	}
+	sets[isa].singles.transpose(dst, width, src, stride, n, k)
 }
 
-func transposePortable(dst []float32, width int, src []float32, stride, n, k int) {
+func transposePortable[T float](dst []T, width int, src []T, stride, n, k int) {
 	for i := range n {
 		for l, v := range src[i*stride : i*stride+k] {
 			dst[l*width+i] = v

@@ -28,16 +28,6 @@ func Dots(y, g, b []float32) {
 	}
 }
 
-// Axpy adds a·x to y. It panics if the lengths differ.
-func Axpy(y []float32, a float32, x []float32) {
-	sameLength("Axpy", len(y), len(x))
-	if k := sets[isa].axpy; k != nil && len(x) > 0 {
-		k(&y[0], a, &x[0], len(x))
-	} else {
-		axpyPortable(y, a, x)
-	}
-}
-
 // lessPortable sets z to x − c, subtracted in float64 and then rounded.
 func lessPortable(z, x []float32, c []float64) {
 	for i, v := range x {

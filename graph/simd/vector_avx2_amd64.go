@@ -11,9 +11,6 @@ func dotAVX2(x *float32, y *float32, n int) float32
 func dotsAVX2(y *float32, m *float32, b *float32, rows int, n int)
 
 //go:noescape
-func axpyAVX2(y *float32, a float32, x *float32, n int)
-
-//go:noescape
 func lessAVX2(z *float32, x *float32, c *float64, n int)
 
 //go:noescape

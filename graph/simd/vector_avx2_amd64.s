@@ -179,52 +179,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func axpyAVX2(y *float32, a float32, x *float32, n int)
-// Requires: AVX, FMA3
-TEXT ·axpyAVX2(SB), NOSPLIT, $0-32
-	VBROADCASTSS a+8(FP), Y0
-	MOVQ         y+0(FP), AX
-	MOVQ         n+24(FP), CX
-	MOVQ         x+16(FP), DX
-	TESTQ        CX, CX
-	JLE          done
-
-loop:
-	CMPQ       CX, $0x08
-	JGE        fullLoad
-	LEAQ       tail<>+32(SB), BX
-	MOVQ       CX, SI
-	NEGQ       SI
-	VMOVUPS    (BX)(SI*4), Y2
-	VMASKMOVPS (AX), Y2, Y1
-	VMASKMOVPS (DX), Y2, Y2
-	JMP        compute
-
-fullLoad:
-	VMOVUPS (AX), Y1
-	VMOVUPS (DX), Y2
-
-compute:
-	VFMADD231PS Y2, Y0, Y1
-	CMPQ        CX, $0x08
-	JGE         fullStore
-	LEAQ        tail<>+32(SB), DX
-	NEGQ        CX
-	VMOVUPS     (DX)(CX*4), Y0
-	VMASKMOVPS  Y1, Y0, (AX)
-	JMP         done
-
-fullStore:
-	VMOVUPS Y1, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, DX
-	SUBQ    $0x08, CX
-	JG      loop
-
-done:
-	VZEROUPPER
-	RET
-
 // func lessAVX2(z *float32, x *float32, c *float64, n int)
 // Requires: AVX
 TEXT ·lessAVX2(SB), NOSPLIT, $0-32

@@ -11,9 +11,6 @@ func dotAVX512(x *float32, y *float32, n int) float32
 func dotsAVX512(y *float32, m *float32, b *float32, rows int, n int)
 
 //go:noescape
-func axpyAVX512(y *float32, a float32, x *float32, n int)
-
-//go:noescape
 func lessAVX512(z *float32, x *float32, c *float64, n int)
 
 //go:noescape

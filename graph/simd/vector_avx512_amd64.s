@@ -165,55 +165,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func axpyAVX512(y *float32, a float32, x *float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·axpyAVX512(SB), NOSPLIT, $0-32
-	VBROADCASTSS a+8(FP), Z0
-	MOVQ         y+0(FP), AX
-	MOVQ         n+24(FP), DX
-	MOVQ         x+16(FP), BX
-	TESTQ        DX, DX
-	JLE          done
-
-loop:
-	CMPQ      DX, $0x10
-	JGE       fullLoad
-	MOVQ      DX, CX
-	MOVQ      $+1, SI
-	SHLQ      CL, SI
-	DECQ      SI
-	KMOVW     SI, K1
-	VMOVUPS.Z (AX), K1, Z1
-	VMOVUPS.Z (BX), K1, Z2
-	JMP       compute
-
-fullLoad:
-	VMOVUPS (AX), Z1
-	VMOVUPS (BX), Z2
-
-compute:
-	VFMADD231PS Z2, Z0, Z1
-	CMPQ        DX, $0x10
-	JGE         fullStore
-	MOVQ        DX, CX
-	MOVQ        $+1, DX
-	SHLQ        CL, DX
-	DECQ        DX
-	KMOVW       DX, K1
-	VMOVUPS     Z1, K1, (AX)
-	JMP         done
-
-fullStore:
-	VMOVUPS Z1, (AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, BX
-	SUBQ    $0x10, DX
-	JG      loop
-
-done:
-	VZEROUPPER
-	RET
-
 // func lessAVX512(z *float32, x *float32, c *float64, n int)
 // Requires: AVX, AVX512F
 TEXT ·lessAVX512(SB), NOSPLIT, $0-32

@@ -11,9 +11,6 @@ func dotNEON(x *float32, y *float32, n int) float32
 func dotsNEON(y *float32, m *float32, b *float32, rows int, n int)
 
 //go:noescape
-func axpyNEON(y *float32, a float32, x *float32, n int)
-
-//go:noescape
 func nearestTwoNEON(codes *int32, least *float32, second *float32, scores *float32, x *float32, words *float32, half *float32, groups int, d int, ahead *float32, lines int) float32
 
 //go:noescape

@@ -19,7 +19,7 @@ func normals(n int, seed uint64) []float32 {
 	return x
 }
 
-func TestDotAndAxpy(t *testing.T) {
+func TestDot(t *testing.T) {
 	eachInstructionSet(t, func(t *testing.T) {
 		for _, n := range []int{0, 1, 5, 16, 31, 64, 100, 257} {
 			x, y := normals(n, 1), normals(n, 2)
@@ -30,16 +30,6 @@ func TestDotAndAxpy(t *testing.T) {
 			}
 			if got := Dot(x, y); !scalar.EqualWithinAbs(float64(got), want, 1e-6*size) {
 				t.Errorf("Dot of %d = %g, want %g", n, got, want)
-			}
-			z := append(append([]float32{}, y...), -7)
-			Axpy(z[:n], 0.5, x)
-			for i := range x {
-				if want := float64(y[i]) + 0.5*float64(x[i]); !scalar.EqualWithinAbs(float64(z[i]), want, 1.2e-7*math.Abs(want)+1e-30) {
-					t.Errorf("Axpy of %d: element %d is %g, want %g", n, i, z[i], want)
-				}
-			}
-			if z[n] != -7 {
-				t.Errorf("Axpy of %d writes past the end", n)
 			}
 		}
 	})
@@ -217,7 +207,6 @@ func TestSumRows(t *testing.T) {
 func TestVectorsAllocateNothing(t *testing.T) {
 	x, y := normals(1000, 1), normals(1000, 2)
 	if n := testing.AllocsPerRun(10, func() {
-		Axpy(y, 0.5, x)
 		Dot(x, y)
 		GaussianRow(x, y, 1, 1)
 	}); n != 0 {
@@ -238,12 +227,6 @@ func BenchmarkVector(b *testing.B) {
 			Dots(y[:200], x[:2000], x[:10])
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*200), "ns/row")
-	})
-	b.Run("Axpy", func(b *testing.B) {
-		for b.Loop() {
-			Axpy(y, 1e-9, x)
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/elem")
 	})
 }
 
@@ -266,7 +249,7 @@ func BenchmarkLessMost(b *testing.B) {
 }
 
 // BenchmarkRows adds 256 rows out of a table of 25 for each, of 10 numbers and of 100: in plain
-// Go, one call a row, and all at once.
+// Go, and all at once.
 func BenchmarkRows(b *testing.B) {
 	const w, k, batch = 256, 25, 64
 	codes := make([]int32, batch*w)
@@ -280,11 +263,6 @@ func BenchmarkRows(b *testing.B) {
 			add  func(codes []int32)
 		}{
 			{"Go", func(codes []int32) { sumRowsPortable(x, table, codes, k) }},
-			{"Axpy", func(codes []int32) {
-				for i, code := range codes {
-					Axpy(x, 1, table[(i*k+int(code))*c:][:c])
-				}
-			}},
 			{"SumRows", func(codes []int32) { SumRows(x, table, codes, k) }},
 			{"AddToRows", func(codes []int32) { AddToRows(table, x, codes, k) }},
 		} {
@@ -301,14 +279,24 @@ func BenchmarkRows(b *testing.B) {
 	}
 }
 
-func ExampleAxpy() {
-	y := []float32{1, 2}
-	Axpy(y, 10, []float32{1, 1})
-	fmt.Println(y, Dot(y, y))
-	// Output: [11 12] 265
+func ExampleDot() {
+	y := []float32{11, 12}
+	fmt.Println(Dot(y, y))
+	// Output: 265
 }
 
-// TestShares holds the sums of rows by shares, and their transpose, to one [Axpy] after the other: of lists of any
+// axpy adds a·x to y, each product and its sum rounded at once as the kernels do, not plain Go.
+func axpy(y []float32, a float32, x []float32) {
+	if isa == portable {
+		axpyPortable(y, a, x)
+		return
+	}
+	for i, v := range x {
+		y[i] = float32(math.FMA(float64(a), float64(v), float64(y[i])))
+	}
+}
+
+// TestShares holds the sums of rows by shares, and their transpose, to one axpy after the other: of lists of any
 // lengths, behind others.
 func TestShares(t *testing.T) {
 	places, shares := []int32{7, 3, 0, 3, 8, 4, 1, 0, 5, 5, 2, 6, 1, 8}, []float32{9, 0.5, 0, 0.25, 1, 0.1, 0.7, 0.3, 2, 3, -1, 4, 0.2, 0.6}
@@ -320,7 +308,7 @@ func TestShares(t *testing.T) {
 				begin := int32(1)
 				for l, end := range ends {
 					for ; begin < end; begin++ {
-						Axpy(sums[l*c:(l+1)*c], shares[begin], table[int(places[begin])*c:][:c])
+						axpy(sums[l*c:(l+1)*c], shares[begin], table[int(places[begin])*c:][:c])
 					}
 				}
 				SumShares(y, table, c, 1, ends, places, shares)
@@ -329,7 +317,7 @@ func TestShares(t *testing.T) {
 				}
 				x, added := normals(c, 2), slices.Clone(table)
 				for j, place := range places {
-					Axpy(added[int(place)*c:][:c], shares[j], x)
+					axpy(added[int(place)*c:][:c], shares[j], x)
 				}
 				AddShares(table, x, places, shares)
 				if !slices.Equal(table, added) {

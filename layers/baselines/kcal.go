@@ -174,10 +174,10 @@ func (m projectionMap) NoisyLoss(b *graph.Builder, in layers.Batch, _ int, noise
 	g := m.background
 	rows := b.Apply(op.Background(noise.Seed), b.Table("order", g.order), b.Table("begins", g.begins), b.Table("classes", g.classes), noise.Step)
 	queries := m.project(b, in)
-	points := m.of(b, b.Apply(op.Take(), in.AllRows(b, "features"), rows))
+	points := m.of(b, b.Apply(op.Take(op.Matrix), in.AllRows(b, "features"), rows))
 	classes := b.Table("weighed", g.weighed)
 	if g.shares != nil {
-		classes = b.Apply(op.Take(), b.Table("shares", g.shares), rows)
+		classes = b.Apply(op.Take(op.Matrix), b.Table("shares", g.shares), rows)
 	}
 	return b.NLL(m.estimate(b, in, queries, points, in.KindsOf(b, rows), classes), in.Labels(b))
 }

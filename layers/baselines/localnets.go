@@ -145,11 +145,12 @@ func (m localNetsMap) NoisyLoss(b *graph.Builder, in layers.Batch, _ int, noise 
 func (m localNetsMap) loss(b *graph.Builder, in layers.Batch, a *gorgonia.Node) *gorgonia.Node {
 	p1 := m.estimate(b, in, a)
 	p2 := b.Apply(op.Exp(2), b.LogSoftmax(in.Mask(b, blend(b, "scores", a, in.Input(b, "logits")))))
-	apart := b.Apply(op.JensenShannon(), p1, p2)
-	if weights := in.Weights(b); weights != nil {
-		apart = b.Apply(op.WeightedJensenShannon(), p1, p2, weights)
+	weights := in.Weights(b)
+	if weights == nil {
+		rows := b.Dim(p1, 0)
+		weights = b.Table("even weights", graph.Tensor(b.Dtype(), ones(rows), rows))
 	}
-	js := b.Apply(op.Scale(0, m.lambda), apart)
+	js := b.Apply(op.Scale(0, m.lambda), b.Apply(op.JensenShannon(), p1, p2, weights))
 	return b.Plus(js, b.NLL(clipped(b, p1), in.Labels(b)))
 }
 

@@ -44,7 +44,7 @@ func TestLocalNetsAgainstReference(t *testing.T) {
 		labels := graph.Labels(r.Labels)
 		rows := b.Table("numbers", graph.Labels(data.UpTo(n)))
 		p1 := neighbourhood(b, b.Weight("s"), b.Table("onehot", graph.Tensor(tensor.Float64, hot, n, c)), rows, nil, math.Sqrt(r.Variance))
-		js := b.Apply(op.JensenShannon(), p1, b.Apply(op.Exp(2), b.LogSoftmax(b.Weight("u"))))
+		js := b.Apply(op.JensenShannon(), p1, b.Apply(op.Exp(2), b.LogSoftmax(b.Weight("u"))), b.Table("weights", graph.Tensor(tensor.Float64, ones(n), n)))
 		ce := b.NLL(clipped(b, p1), b.Table("labels", labels))
 		pieces = gorgonia.Nodes{p1, js, ce}
 		return b.Plus(js, ce)

@@ -44,28 +44,24 @@ var together = []int{5, 1}
 func replaceRows(rows, stride, p reg.Register, walking []reg.Register, entry reg.Register, store func(vec, reg.Register), load func(p reg.Register) []vec, body func(x []vec) vec) {
 	for _, n := range together {
 		label, next := fmt.Sprint("rows", n), fmt.Sprint("end", n)
-		Label(label)
-		CMPQ(rows, operand.Imm(uint64(n)))
-		JL(operand.LabelRef(next))
-		at := GP64()
-		MOVQ(p, at)
-		var y []vec
-		for range n {
-			y = append(y, body(load(at)))
-			for _, w := range append(walking, at) {
-				ADDQ(stride, w)
+		whileLeft(rows, n, label, next, func() {
+			at := GP64()
+			MOVQ(p, at)
+			var y []vec
+			for range n {
+				y = append(y, body(load(at)))
+				for _, w := range append(walking, at) {
+					ADDQ(stride, w)
+				}
+				if entry != nil {
+					ADDQ(operand.Imm(4), entry)
+				}
 			}
-			if entry != nil {
-				ADDQ(operand.Imm(4), entry)
+			for _, v := range y {
+				store(v, p)
+				ADDQ(stride, p)
 			}
-		}
-		for _, v := range y {
-			store(v, p)
-			ADDQ(stride, p)
-		}
-		SUBQ(operand.Imm(uint64(n)), rows)
-		JMP(operand.LabelRef(label))
-		Label(next)
+		})
 	}
 }
 

@@ -53,32 +53,54 @@ func each(name, signature, constants, src, dst string, body func(c, x []vec) []v
 // has registers enough for that, 32; body must consist of emitted instructions.
 func pairs(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 	if isa.Target != isa.AVX2 {
-		width, bytes := width(), 4*isa.Lanes()
-		Label("pair")
-		CMPQ(n, operand.Imm(uint64(2*width)))
-		JL(operand.LabelRef("single"))
-		var x, y [2][]vec
-		var bodies []func()
-		for half := range x {
-			for _, s := range src {
-				v := isa.NewVec()
-				VMOVUPS(operand.Mem{Base: s.ptr, Disp: bytes * half}, v)
-				x[half] = append(x[half], v)
+		bytes := 4 * isa.Lanes()
+		whileLeft(n, 2*width(), "pair", "single", func() {
+			var x, y [2][]vec
+			var bodies []func()
+			for half := range x {
+				for _, s := range src {
+					v := isa.NewVec()
+					VMOVUPS(operand.Mem{Base: s.ptr, Disp: bytes * half}, v)
+					x[half] = append(x[half], v)
+				}
+				bodies = append(bodies, func() { y[half] = body(x[half]) })
 			}
-			bodies = append(bodies, func() { y[half] = body(x[half]) })
-		}
-		interleave(bodies...)
-		for half := range y {
-			for i, d := range dst {
-				VMOVUPS(y[half][i], operand.Mem{Base: d.ptr, Disp: bytes * half})
+			interleave(bodies...)
+			for half := range y {
+				for i, d := range dst {
+					VMOVUPS(y[half][i], operand.Mem{Base: d.ptr, Disp: bytes * half})
+				}
 			}
-		}
-		advance(2*bytes, src, dst)
-		SUBQ(operand.Imm(uint64(2*width)), n)
-		JMP(operand.LabelRef("pair"))
-		Label("single")
+			advance(2*bytes, src, dst)
+		})
 	}
 	vectors(n, src, dst, body)
+}
+
+// whileLeft emits a loop, between two labels, of bodies that do with many of n at a time, as long as so many are left.
+func whileLeft(n reg.Register, many int, begin, end string, body func()) {
+	Label(begin)
+	CMPQ(n, operand.Imm(uint64(many)))
+	JL(operand.LabelRef(end))
+	body()
+	SUBQ(operand.Imm(uint64(many)), n)
+	JMP(operand.LabelRef(begin))
+	Label(end)
+}
+
+// overVectors ends a kernel that does with n columns of arrays: body is emitted for whole vectors, and for the part of
+// one that is left.
+func overVectors(n reg.Register, arrays []array, body func(label string, load func(from operand.Mem, to vec), store func(from vec, to operand.Mem))) {
+	width := isa.Lanes()
+	whileLeft(n, width, "whole", "part", func() {
+		body("wholeplace", func(from operand.Mem, to vec) { VMOVUPS(from, to) }, func(from vec, to operand.Mem) { VMOVUPS(from, to) })
+		advance(4*width, arrays)
+	})
+	TESTQ(n, n)
+	JLE(operand.LabelRef("done"))
+	m := tailMask(width)(n)
+	body("partplace", func(from operand.Mem, to vec) { maskedLoad(m, from, to) }, func(from vec, to operand.Mem) { maskedStore(m, from, to) })
+	Label("done")
 }
 
 // advance moves each array on, once.

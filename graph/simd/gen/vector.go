@@ -16,7 +16,6 @@ import (
 func vectorUnit() {
 	kernel("dot", "(x, y *float32, n int) float32", dot)
 	kernel("dots", "(y, m, b *float32, rows, n int)", dots)
-	kernel("axpy", "(y *float32, a float32, x *float32, n int)", axpy)
 	if isa.Target != isa.NEON {
 		kernel("less", "(z, x *float32, c *float64, n int)", less)
 		kernel("lessMost", "(z, x *float32, rows, c int)", lessMost)
@@ -61,19 +60,15 @@ func dotOf(x, y, n reg.Register) vec {
 		s[i] = zero()
 	}
 	width := isa.Lanes()
-	Label("group")
-	CMPQ(n, operand.Imm(uint64(4*width)))
-	JL(operand.LabelRef("rest"))
-	for i := range s {
-		v := isa.NewVec()
-		VMOVUPS(operand.Mem{Base: x, Disp: 4 * width * i}, v)
-		VFMADD231PS(operand.Mem{Base: y, Disp: 4 * width * i}, v, s[i])
-	}
-	ADDQ(operand.I32(16*width), x)
-	ADDQ(operand.I32(16*width), y)
-	SUBQ(operand.Imm(uint64(4*width)), n)
-	JMP(operand.LabelRef("group"))
-	Label("rest")
+	whileLeft(n, 4*width, "group", "rest", func() {
+		for i := range s {
+			v := isa.NewVec()
+			VMOVUPS(operand.Mem{Base: x, Disp: 4 * width * i}, v)
+			VFMADD231PS(operand.Mem{Base: y, Disp: 4 * width * i}, v, s[i])
+		}
+		ADDQ(operand.I32(16*width), x)
+		ADDQ(operand.I32(16*width), y)
+	})
 	vectors(n, []array{{x}, {y}}, nil, func(v []vec) []vec {
 		mulAdd(v[0], v[1], s[0])
 		return nil
@@ -82,17 +77,6 @@ func dotOf(x, y, n reg.Register) vec {
 	add(s[3], s[2], s[2])
 	add(s[2], s[0], s[0])
 	return sumLanes(s[0])
-}
-
-// axpy adds a·x to y.
-func axpy() {
-	a := broadcastParam("a")
-	y := param("y")
-	n := gp("n")
-	vectors(n, []array{y, param("x")}, []array{y}, func(v []vec) []vec {
-		mulAdd(v[1], a, v[0])
-		return v[:1]
-	})
 }
 
 // less sets z to x − c in float64, rounded once, of n numbers, a multiple of the vector's doubles.
@@ -267,21 +251,17 @@ func sumColumns(y, table array, what string, goOn bool, each func(label string, 
 	}
 	for _, count := range []int{4, 2, 1} {
 		label, next := fmt.Sprint("by", count), fmt.Sprint("below", count)
-		Label(label)
-		CMPQ(n, operand.Imm(uint64(count*width)))
-		JL(operand.LabelRef(next))
 		whole := func(i int, row reg.Register) vec {
 			v := isa.NewVec()
 			VMOVUPS(operand.Mem{Base: row, Disp: 4 * width * i}, v)
 			return v
 		}
-		for i, s := range sums(label, count, whole) {
-			VMOVUPS(s, operand.Mem{Base: y.ptr, Disp: 4 * width * i})
-		}
-		advance(4*width*count, []array{y, table})
-		SUBQ(operand.Imm(uint64(count*width)), n)
-		JMP(operand.LabelRef(label))
-		Label(next)
+		whileLeft(n, count*width, label, next, func() {
+			for i, s := range sums(label, count, whole) {
+				VMOVUPS(s, operand.Mem{Base: y.ptr, Disp: 4 * width * i})
+			}
+			advance(4*width*count, []array{y, table})
+		})
 	}
 	TESTQ(n, n)
 	JLE(operand.LabelRef("done"))
@@ -304,8 +284,7 @@ func sumSharesFour() {
 	for l := range places {
 		places[l], shares[l] = gp(fmt.Sprint("p", l)), gp(fmt.Sprint("s", l))
 	}
-	width := isa.Lanes()
-	columns := func(label string, load func(from operand.Mem, to vec), store func(from vec, to operand.Mem)) {
+	overVectors(n, []array{table, {column}}, func(label string, load func(from operand.Mem, to vec), store func(from vec, to operand.Mem)) {
 		var s [4]vec
 		row := GP64()
 		y := func(l int) operand.Mem {
@@ -333,20 +312,7 @@ func sumSharesFour() {
 		for l := range s {
 			store(s[l], y(l))
 		}
-	}
-	Label("whole")
-	CMPQ(n, operand.Imm(uint64(width)))
-	JL(operand.LabelRef("part"))
-	columns("wholeplace", func(from operand.Mem, to vec) { VMOVUPS(from, to) }, func(from vec, to operand.Mem) { VMOVUPS(from, to) })
-	advance(4*width, []array{table, {column}})
-	SUBQ(operand.Imm(uint64(width)), n)
-	JMP(operand.LabelRef("whole"))
-	Label("part")
-	TESTQ(n, n)
-	JLE(operand.LabelRef("done"))
-	m := tailMask(width)(n)
-	columns("partplace", func(from operand.Mem, to vec) { maskedLoad(m, from, to) }, func(from vec, to operand.Mem) { maskedStore(m, from, to) })
-	Label("done")
+	})
 }
 
 // mostCode is the greatest of n codes as if they were unsigned, n a multiple of the lanes.
@@ -369,35 +335,16 @@ func mostCode() {
 func addShares() {
 	table, x := param("table"), param("x")
 	n := gp("n")
-	width := isa.Lanes()
-	tail := tailMask(width)
-	Label("whole")
-	CMPQ(n, operand.Imm(uint64(width)))
-	JL(operand.LabelRef("part"))
-	v := isa.NewVec()
-	VMOVUPS(operand.Mem{Base: x.ptr}, v)
-	eachPlace("wholeplace", table.ptr, func(row reg.Register, share vec) {
-		sum := isa.NewVec()
-		VMOVUPS(operand.Mem{Base: row}, sum)
-		mulAdd(v, share, sum)
-		VMOVUPS(sum, operand.Mem{Base: row})
+	overVectors(n, []array{x, table}, func(label string, load func(from operand.Mem, to vec), store func(from vec, to operand.Mem)) {
+		v := isa.NewVec()
+		load(operand.Mem{Base: x.ptr}, v)
+		eachPlace(label, table.ptr, func(row reg.Register, share vec) {
+			sum, at := isa.NewVec(), operand.Mem{Base: row}
+			load(at, sum)
+			mulAdd(v, share, sum)
+			store(sum, at)
+		})
 	})
-	advance(4*width, []array{x, table})
-	SUBQ(operand.Imm(uint64(width)), n)
-	JMP(operand.LabelRef("whole"))
-	Label("part")
-	TESTQ(n, n)
-	JLE(operand.LabelRef("done"))
-	m := tail(n)
-	u := isa.NewVec()
-	maskedLoad(m, operand.Mem{Base: x.ptr}, u)
-	eachPlace("partplace", table.ptr, func(row reg.Register, share vec) {
-		sum := isa.NewVec()
-		maskedLoad(m, operand.Mem{Base: row}, sum)
-		mulAdd(u, share, sum)
-		maskedStore(m, sum, operand.Mem{Base: row})
-	})
-	Label("done")
 }
 
 // eachPlace emits a loop over count places: body gets the row of the table that the place names,
