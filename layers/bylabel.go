@@ -31,10 +31,10 @@ func byLabel(x *data.Set) *ByLabel {
 	b := &ByLabel{Counts: mat.NewDense(len(counts), 1, counts)}
 	if c := x.Classes(); c == len(counts) && cellsOfClass*c*c <= mostCells {
 		b.Counts, b.Cuts = mat.NewDense(c, cellsOfClass*c, nil), mat.NewDense(c, cellsOfClass-1, nil)
-		tops := make([][]float64, c)
-		for i := range x.Len() {
+		tops, classes, chances := make([][]float64, c), make([]int, x.Len()), make([]float64, x.Len())
+		for i := range classes {
 			k, p := top(x.Logits.RawRowView(i))
-			tops[k] = append(tops[k], p)
+			classes[i], chances[i], tops[k] = k, p, append(tops[k], p)
 		}
 		for k, all := range tops {
 			slices.Sort(all)
@@ -45,7 +45,7 @@ func byLabel(x *data.Set) *ByLabel {
 			}
 		}
 		for i := range x.Len() {
-			cell := b.cell(x.Logits.RawRowView(i))
+			cell := b.cell(classes[i], chances[i])
 			for y, share := range x.Shares(i) {
 				b.Counts.Set(y, cell, b.Counts.At(y, cell)+x.Weight(i)*share)
 			}
@@ -61,9 +61,8 @@ func top(logits []float64) (k int, p float64) {
 	return k, math.Exp(logits[k] - floats.LogSumExp(logits))
 }
 
-// cell is that of a row of logits.
-func (b *ByLabel) cell(logits []float64) int {
-	k, p := top(logits)
+// cell is that of a row whose largest logit is of class k, with probability p.
+func (b *ByLabel) cell(k int, p float64) int {
 	fifth := 0
 	for _, cut := range b.Cuts.RawRowView(k) {
 		if p >= cut {

@@ -35,7 +35,7 @@ func (b *ByLabel) Test(x *data.Set, priors []float64) *ShiftTest {
 	}
 	observed := make([]float64, cells)
 	for i := range x.Len() {
-		observed[b.cell(x.Logits.RawRowView(i))] += x.Weight(i) * x.Effective() / x.Total()
+		observed[b.cell(top(x.Logits.RawRowView(i)))] += x.Weight(i) * x.Effective() / x.Total()
 	}
 	m := b.joined(observed)
 	freedom := len(m.observed) - len(m.theta)

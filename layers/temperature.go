@@ -22,10 +22,10 @@ import (
 // Temperature scaling (Guo et al. 2017): softmax(logits / T) with the T = eᵗ in
 // [1e-3, 1e3], or further where logits spread over less than 1 or more than 100, that
 // minimizes the negative log-likelihood of the calibration rows, to a derivative by t
-// below 1e-8. T = 1 is in that range, so no T is worse than it. There is nothing to stop early: validation rows
+// below 1e-12. T = 1 is in that range, so no T is worse than it. There is nothing to stop early: validation rows
 // are not looked at, and an interrupted fit keeps nothing.
 type Temperature struct {
-	// Method is another than bisection, which starts at T = 1; nil: bisection.
+	// Method is another than bisection; nil: bisection. It starts at T = 1.
 	Method optim.Method
 	// Prior is the standard deviation s of t ~ N(0, s²); 0: there is no prior, as published. N rows are then fitted by
 	//
@@ -80,7 +80,7 @@ func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand)
 	})
 	least, most := temperatureRange(logits)
 	start := time.Now()
-	method := cmp.Or[optim.Method](m.Method, optim.Bisect{Low: math.Log(least), High: math.Log(most), Tolerance: 1e-8})
+	method := cmp.Or[optim.Method](m.Method, optim.Bisect{Low: math.Log(least), High: math.Log(most), Tolerance: 1e-12})
 	problem := optim.Problem{Loss: loss, Rows: cal.Len()}
 	m.Result, err = optim.Minimize(ctx, problem, method, rng)
 	if err != nil {

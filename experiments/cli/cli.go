@@ -28,23 +28,34 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// cli lists the commands; each is a struct with a Run method in the file of its name.
-type cli struct {
-	Quickstart quickstartCmd `cmd:"" group:"Calibrate:" help:"Calibrate a small classifier end to end on embedded data."`
-	Fit        fitCmd        `cmd:"" group:"Calibrate:" help:"Fit a calibrator to the outputs of a frozen classifier."`
-	Compare    compareCmd    `cmd:"" group:"Calibrate:" help:"Fit several methods to the same rows and say which to use."`
-	Apply      applyCmd      `cmd:"" group:"Calibrate:" help:"Predict calibrated probabilities with a fitted model."`
-	Export     exportCmd     `cmd:"" group:"Calibrate:" help:"Write a fitted model as a network in ONNX."`
-	Evaluate   evaluateCmd   `cmd:"" group:"Look closer:" help:"Measure the calibration of predictions, overall and locally."`
-	Diagnose   diagnoseCmd   `cmd:"" group:"Look closer:" help:"Find where predictions are wrong: regions, classes, confidences, groups."`
-	Methods    methodsCmd    `cmd:"" group:"Look closer:" help:"List the methods, or the settings of one method."`
-	Pretrain   pretrainCmd   `cmd:"" group:"Get features:" help:"Train a classifier on raw rows."`
-	Encode     encodeCmd     `cmd:"" group:"Get features:" help:"Write the features and logits of raw rows, or the rows that a study uses."`
-	Study      studyCmd      `cmd:"" group:"Research:" help:"Run a study, such as the paper's main comparison, and write its report."`
-	Theory     theoryCmd     `cmd:"" group:"Research:" help:"Check the convergence theory numerically on synthetic problems."`
-	New        newCmd        `cmd:"" group:"Research:" help:"Write a Go module with a map, a metric or another part of your own."`
-	Info       infoCmd       `cmd:"" group:"This program:" help:"Print versions, the CPU's vector units and the GPU."`
+// command is one of the program: a struct with a Run method, in the file of its name.
+type command struct {
+	name, group, help string
+	made              func() any
+}
 
+var everyCommand = []command{
+	{"quickstart", "Calibrate:", "Calibrate a small classifier end to end on embedded data.", made[quickstartCmd]},
+	{"fit", "Calibrate:", "Fit a calibrator to the outputs of a frozen classifier.", made[fitCmd]},
+	{"compare", "Calibrate:", "Fit several methods to the same rows and say which to use.", made[compareCmd]},
+	{"apply", "Calibrate:", "Predict calibrated probabilities with a fitted model.", made[applyCmd]},
+	{"export", "Calibrate:", "Write a fitted model as a network in ONNX.", made[exportCmd]},
+	{"evaluate", "Look closer:", "Measure the calibration of predictions, overall and locally.", made[evaluateCmd]},
+	{"diagnose", "Look closer:", "Find where predictions are wrong: regions, classes, confidences, groups.", made[diagnoseCmd]},
+	{"methods", "Look closer:", "List the methods, or the settings of one method.", made[methodsCmd]},
+	{"pretrain", "Get features:", "Train a classifier on raw rows.", made[pretrainCmd]},
+	{"encode", "Get features:", "Write the features and logits of raw rows, or the rows that a study uses.", made[encodeCmd]},
+	{"study", "Research:", "Run a study, such as the paper's main comparison, and write its report.", made[studyCmd]},
+	{"theory", "Research:", "Check the convergence theory numerically on synthetic problems.", made[theoryCmd]},
+	{"new", "Research:", "Write a Go module with a map, a metric or another part of your own.", made[newCmd]},
+	{"info", "This program:", "Print versions, the CPU's vector units and the GPU.", made[infoCmd]},
+}
+
+// made is a command as its flags fill it.
+func made[T any]() any { return new(T) }
+
+// everywhere are the flags of every command.
+type everywhere struct {
 	Quiet   bool        `short:"q" group:"Flags of every command:" help:"Print results and errors only: no progress, no notes."`
 	Version versionFlag `group:"Flags of every command:" help:"Print the version and exit."`
 }
@@ -105,7 +116,7 @@ func execute(args []string, parts ...method.Part) (code int) {
 	if slices.Equal(args, []string{worker}) {
 		return serve(ctx, os.Stdin, methods)
 	}
-	return newLine(ctx, methods).answer(args)
+	return answer(ctx, methods, args)
 }
 
 // ended says on stderr what went wrong, if anything did, and is the exit code.
@@ -120,32 +131,9 @@ func ended(err error) int {
 // errExit ends a command that has said all, such as --help.
 var errExit = errors.New("exit")
 
-// line is a command line before its words are known, since its parser takes longer to make than they take to read.
-type line struct {
-	flags    cli
-	terminal *terminal
-	parser   *kong.Kong
-	help     kong.HelpPrinter
-	err      error
-}
-
-// newLine is for one line.
-func newLine(ctx context.Context, methods *method.Catalog) *line {
-	l := &line{terminal: &terminal{out: os.Stdout, err: os.Stderr}, help: firstHelp}
-	printer := func(o kong.HelpOptions, k *kong.Context) error { return l.help(o, k) }
-	l.err = caught(func() (err error) {
-		l.parser, err = newParser(ctx, &l.flags, l.terminal, methods, kong.Help(printer))
-		return err
-	})
-	return l
-}
-
 // answer runs what args name and returns the exit code.
-func (l *line) answer(args []string) int {
-	if l.err != nil {
-		return ended(l.err)
-	}
-	return ended(caught(func() error { return l.run(args) }))
+func answer(ctx context.Context, methods *method.Catalog, args []string) int {
+	return ended(caught(func() error { return runLine(ctx, methods, args) }))
 }
 
 // caught is the error of do, or a program.Fault where it panics.
@@ -162,16 +150,26 @@ func caught(do func() error) (err error) {
 	return do()
 }
 
-// run runs what args name.
-func (l *line) run(args []string) error {
+// runLine runs what args name.
+func runLine(ctx context.Context, methods *method.Catalog, args []string) error {
+	t := &terminal{out: os.Stdout, err: os.Stderr}
 	if len(args) == 0 {
-		return l.terminal.print([]byte(greeting))
+		return t.print([]byte(greeting))
 	}
 	args, all := asksHelp(args)
+	help := firstHelp
 	if all {
-		l.help = allHelp
+		help = allHelp
 	}
-	k, err := l.parser.Parse(args)
+	named := slices.DeleteFunc(slices.Clone(everyCommand), func(c command) bool { return c.name != args[0] })
+	if len(named) == 0 {
+		named = everyCommand
+	}
+	parser, err := newParser(ctx, named, t, methods, kong.Help(help))
+	if err != nil {
+		return err
+	}
+	k, err := parser.Parse(args)
 	if err != nil {
 		return wrongFlags(err)
 	}
@@ -183,9 +181,13 @@ func (l *line) run(args []string) error {
 	return k.Run()
 }
 
-// newParser is the parser of the flags, whose commands run with the context, terminal and methods.
-func newParser(ctx context.Context, flags *cli, t *terminal, methods *method.Catalog, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(flags, append(options,
+// newParser is the parser of the flags of commands, which run with the context, terminal and methods. It takes longer to
+// make for one more command than to parse a line.
+func newParser(ctx context.Context, commands []command, t *terminal, methods *method.Catalog, options ...kong.Option) (*kong.Kong, error) {
+	for _, c := range commands {
+		options = append(options, kong.DynamicCommand(c.name, c.help, c.group, c.made()))
+	}
+	return kong.New(&everywhere{}, append(options,
 		kong.Name("calibra"),
 		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, and measure what error remains."),
 		defaults(methods),

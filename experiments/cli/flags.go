@@ -167,8 +167,8 @@ func lacksDevice(err error) bool { return errors.Is(err, cuda.ErrNoDevice) || cu
 
 // AfterApply holds the flags of whole numbers against the least and the most that they may be, their tags least and
 // most: what a number costs in memory and time grows with it, and a slip of the keyboard is soon beyond any machine.
-func (c *cli) AfterApply(line *kong.Context, t *terminal) error {
-	t.quiet = c.Quiet
+func (e *everywhere) AfterApply(line *kong.Context, t *terminal) error {
+	t.quiet = e.Quiet
 	for _, flag := range line.Selected().Flags {
 		most, _ := strconv.ParseInt(flag.Tag.Get("most"), 10, 64)
 		least, unbounded := strconv.ParseInt(flag.Tag.Get("least"), 10, 64)

@@ -57,7 +57,7 @@ func TestHelps(t *testing.T) {
 			t.Errorf("%s --help has %d examples; give one to %d", node.Name, len(calls), examples)
 		}
 		for _, call := range calls {
-			parser, err := newParser(t.Context(), &cli{}, testTerminal(), method.NewCatalog())
+			parser, err := newParser(t.Context(), everyCommand, testTerminal(), method.NewCatalog())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"calibra/data/disk"
+	"calibra/experiments/method"
 
 	"github.com/alecthomas/kong"
 )
@@ -18,7 +19,7 @@ import (
 // commands are all commands of the program with their flags.
 func commands(t *testing.T) []*kong.Node {
 	t.Helper()
-	parser, err := kong.New(&cli{}, defaults(nil), kong.NamedMapper("path", kong.MapperFunc(decodePath)))
+	parser, err := newParser(t.Context(), everyCommand, testTerminal(), method.NewCatalog())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,6 @@ func serve(ctx context.Context, in io.Reader, methods *method.Catalog) int {
 	})
 	defer keep()
 	for {
-		ready := newLine(ctx, methods)
 		var text string
 		select {
 		case said, more := <-lines:
@@ -78,7 +77,7 @@ func serve(ctx context.Context, in io.Reader, methods *method.Catalog) int {
 			continue
 		}
 		start := time.Now()
-		code := ready.answer(next.Args)
+		code := answer(ctx, methods, next.Args)
 		fmt.Fprintln(os.Stderr, endMark)
 		fmt.Printf("%s%d\n", endMark, code)
 		if time.Since(start) > lasting {

@@ -59,7 +59,7 @@ const (
 func foreign(rows string, scores *mat.Dense, labels []int) string {
 	n, classes := scores.Dims()
 	counts, logs := make([]float64, classes), mat.NewDense(n, classes, nil)
-	right, claimed := 0.0, 0.0
+	right, claimed, least := 0.0, 0.0, math.Log(foreignFloor)
 	for i, y := range labels {
 		counts[y]++
 		row, to := scores.RawRowView(i), logs.RawRowView(i)
@@ -69,7 +69,7 @@ func foreign(rows string, scores *mat.Dense, labels []int) string {
 		}
 		claimed += math.Exp(row[top]-sum) / float64(n)
 		for c, l := range row {
-			to[c] = tempered * max(l-sum, math.Log(foreignFloor))
+			to[c] = tempered * max(l-sum, least)
 		}
 	}
 	bias := make([]float64, classes)

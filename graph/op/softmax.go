@@ -80,19 +80,38 @@ func sumsAbreast[F Float](sums *[abreast]F, x []F, c int) {
 
 // logSoftmaxRows64 is [LogSoftmaxRows] in double precision.
 func logSoftmaxRows64(out, x []float64, c int) {
+	memory := borrow[float64](len(x))
+	defer memory.back()
+	e := memory.values
+	lessMost(e, x, c)
+	simd.ExpNegative64(e, e) // beside the largest, e⁻³⁰⁰ is as good as less
 	for b := 0; b < len(x); b += c {
-		row := x[b : b+c]
-		top := row[0]
-		for _, v := range row[1:] {
-			top = max(top, v)
-		}
 		var sum float64
-		for _, v := range row {
-			sum += math.Exp(v - top)
+		for _, v := range e[b : b+c] {
+			sum += v
 		}
-		logSum := top + math.Log(sum)
-		for j, v := range row {
-			out[b+j] = v - logSum
+		logSum := largest(x[b:b+c]) + math.Log(sum)
+		for j := b; j < b+c; j++ {
+			out[j] = x[j] - logSum
+		}
+	}
+}
+
+// largest is that of row.
+func largest[F Float](row []F) F {
+	top := row[0]
+	for _, v := range row[1:] {
+		top = max(top, v)
+	}
+	return top
+}
+
+// lessMost sets z to x (B×C) less the largest of its row; z may be x.
+func lessMost[F Float](z, x []F, c int) {
+	for b := 0; b < len(x); b += c {
+		top := largest(x[b : b+c])
+		for j := b; j < b+c; j++ {
+			z[j] = x[j] - top
 		}
 	}
 }
@@ -147,15 +166,7 @@ func softmax[F Float](_ SoftmaxOp, v Args[F]) {
 	out, x, c := v.Out(), v.In(0), v.Columns(0)
 	exp := pick[func(dst, x []F)](simd.Exp, exp64)
 	work.Ranges(len(x)/c, rowBlock, func(lo, hi int) {
-		for at := lo * c; at < hi*c; at += c {
-			top := x[at]
-			for _, v := range x[at+1 : at+c] {
-				top = max(top, v)
-			}
-			for j, v := range x[at : at+c] {
-				out[at+j] = v - top
-			}
-		}
+		lessMost(out[lo*c:hi*c], x[lo*c:hi*c], c)
 		exp(out[lo*c:hi*c], out[lo*c:hi*c])
 		for at := lo * c; at < hi*c; at += c {
 			row := out[at : at+c]
@@ -164,11 +175,17 @@ func softmax[F Float](_ SoftmaxOp, v Args[F]) {
 	})
 }
 
-// exp64 is [simd.Exp] in double precision.
+// exp64 is eˣ for x ≤ 0 in double precision.
 func exp64(dst, x []float64) {
-	for i, v := range x {
-		dst[i] = math.Exp(v)
+	for _, v := range x {
+		if !(v >= -300) { // of a mask it is 0
+			for i, v := range x {
+				dst[i] = math.Exp(v)
+			}
+			return
+		}
 	}
+	simd.ExpNegative64(dst, x)
 }
 
 func (SoftmaxOp) Grad(_ Nodes, out, g *Node) Nodes { return Nodes{Op{SoftmaxGradOp{}}.Of(out, g)} }

@@ -7,6 +7,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/blas"
 	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/graph/work"
@@ -22,8 +23,8 @@ import (
 // Structured matrix scaling (Berta et al. 2025, arXiv:2511.03685), with the
 // defaults of its authors' library probmetrics:
 //
-//  1. an inverse temperature β = e^u, u ∈ [−16, 16], by 30 bisections of the
-//     likelihood's gradient g = mean_i(Σ_k ℓ_ik softmax(βℓ_i)_k − ℓ_iy)
+//  1. an inverse temperature β = e^u, u ∈ [−16, 16], where the likelihood's
+//     gradient g = mean_i(Σ_k ℓ_ik softmax(βℓ_i)_k − ℓ_iy) is 0; theirs is 30 bisections near
 //  2. q′ = (1 − 1/(n+1)) softmax(βℓ) + 1/((n+1)C) ,  x = log q′
 //  3. posterior = softmax(x + Δx + b), Δ and b started at 0, minimizing
 //     mean NLL + (C/n)‖b‖² + (C/n) Σ_k Δ_kk² + (C(C−1)/n) Σ_{k≠l} Δ_kl²
@@ -57,35 +58,33 @@ func beginSmoothing(cal *data.Set, w *graph.Weights) (*mat.Dense, error) {
 
 // bisectInverse is step 1: u.
 func bisectInverse(l *mat.Dense, aims *data.Set) float64 {
-	lo, hi := -16.0, 16.0
 	gradients := make([]float64, aims.Len())
-	for range 30 {
-		u := (lo + hi) / 2
+	u, _ := optim.Bisect{Low: -16, High: 16, Tolerance: 1e-12}.Find(0, func(u float64) (float64, error) {
 		beta := math.Exp(u)
-		work.Each(aims.Len(), rowsAtOnce, func(i int) {
-			row := l.RawRowView(i)
-			top, sum, dot := floats.Max(row), 0.0, 0.0
-			for _, v := range row {
-				if data.Masked(v) {
-					continue
+		work.Ranges(aims.Len(), rowsAtOnce, func(lo, hi int) {
+			e := make([]float64, l.RawMatrix().Cols)
+			for i := lo; i < hi; i++ {
+				row := l.RawRowView(i)
+				copy(e, row)
+				floats.AddConst(-floats.Max(row), e)
+				floats.Scale(beta, e)
+				blas.ExpNegative(e, e)
+				sum, dot := 0.0, 0.0
+				for k, v := range row {
+					if !data.Masked(v) {
+						sum, dot = sum+e[k], dot+v*e[k]
+					}
 				}
-				e := math.Exp(beta * (v - top))
-				sum += e
-				dot += v * e
+				gradients[i] = dot / sum
+				for k, q := range aims.Shares(i) {
+					gradients[i] -= q * row[k]
+				}
+				gradients[i] *= aims.Weight(i)
 			}
-			gradients[i] = dot / sum
-			for k, q := range aims.Shares(i) {
-				gradients[i] -= q * row[k]
-			}
-			gradients[i] *= aims.Weight(i)
 		})
-		if floats.Sum(gradients) > 0 {
-			hi = u
-		} else {
-			lo = u
-		}
-	}
-	return (lo + hi) / 2
+		return floats.Sum(gradients) / aims.Total(), nil
+	})
+	return u
 }
 
 // structuredMap has weights structured/weight (C×C, Δᵀ), structured/bias (C) and as

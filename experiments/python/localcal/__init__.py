@@ -24,7 +24,7 @@ import typing
 
 from localcal import metrics
 from localcal.calibrator import Calibrator
-from localcal.command import CalibraWarning, FitError, InputError
+from localcal.command import CalibraWarning, FitError, InputError, lacking
 from localcal.display import Reliability, ReliabilityDisplay, calibration_curve, reliability
 from localcal.judging import Comparison, Decomposition, Diagnosis, Evaluation, Floor, Metric, Verdict, diagnose, evaluate
 from localcal.listing import Method, Setting, methods, settings
@@ -51,8 +51,8 @@ def __getattr__(name: str) -> typing.Any:
         if name == "CalibratedClassifier":
             return importlib.import_module("localcal.classifier").CalibratedClassifier
         return importlib.import_module(f"localcal.{name}")
-    except ModuleNotFoundError as lacking:
-        raise ModuleNotFoundError(f"localcal.{name} needs {lacking.name}, which is not installed", name=lacking.name) from None
+    except ModuleNotFoundError as error:
+        raise lacking(f"localcal.{name}", error) from None
 
 
 def __dir__() -> list[str]:

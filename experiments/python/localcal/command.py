@@ -69,6 +69,12 @@ class CalibraWarning(UserWarning):
     """
 
 
+def lacking(needed: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """What an import of needed says where that of another package has failed."""
+    package = {"sklearn": "scikit-learn"}.get(name := str(error.name), name)
+    return ModuleNotFoundError(f"{needed} needs {name}, which is not installed: pip install {package}", name=name)
+
+
 def warn(sentence: str) -> None:
     """A CalibraWarning that names the line of the caller of this package."""
     level, frame = 2, sys._getframe(1)

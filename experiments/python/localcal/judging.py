@@ -10,7 +10,7 @@ import typing
 from localcal.card import card
 from localcal.classes import classes_of, columns, numbered, single
 from localcal.command import array, flags, write
-from localcal.spoken import called
+from localcal.spoken import called, spoken
 from localcal.tables import Rows, column_names, single_column
 from localcal.worker import working
 
@@ -182,6 +182,8 @@ class Verdict:
         of = {field.name: said[field.name] for field in dataclasses.fields(cls) if field.name in said}
         of["commands"] = [called(command) for command in of.get("commands", [])]
         of["remedy"] = "\n".join(of["commands"]) if of.get("remedy") else ""
+        of["sentence"], of["why"] = spoken(of["sentence"]), [spoken(line) for line in of["why"]]
+        of["notes"] = [{**note, "text": spoken(note["text"])} for note in of.get("notes", [])]
         return cls(**of)
 
     def __str__(self) -> str:

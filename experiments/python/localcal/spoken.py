@@ -25,6 +25,7 @@ SPOKEN = [
     (r"\b(?:(?:cal|val|test)_)?labels (?=hold|has|say|name)", "y "),
     (r"\b(?:(?:cal|val|test)_)?weights (?=hold|has|must|is )", "sample_weight "),
     (r"\bprobs (?=hold|has)", "p "),
+    (r"\badd class_names in the order of the columns", "pass classes in the order of the columns"),
     (r"; save it as float16", "; it must be of float16"),
     (r"hand over probabilities, or logits alone", "hand over probabilities, or say by scores= what these are"),
     (r"^no method could be fitted; rows \S+ seed \d+: ", "no method could be fitted: "),

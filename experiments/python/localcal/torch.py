@@ -17,13 +17,18 @@ import pathlib
 import typing
 
 import numpy as np
-import torch
-from torch import nn
 
 from localcal.calibrator import Calibrator
-from localcal.command import InputError, write as write_arrays
-from localcal.onnx import Graph
+from localcal.command import InputError, lacking, write as write_arrays
 from localcal.tables import Array
+
+try:
+    import torch
+    from torch import nn
+
+    from localcal.onnx import Graph
+except ModuleNotFoundError as error:
+    raise lacking("localcal.torch", error) from None
 
 __all__ = ["Calibrated", "Outputs", "outputs", "write"]
 

@@ -1,4 +1,6 @@
 """What a new user gets wrong: each call, the class of its exception, and the sentence that it says."""
+import importlib
+import sys
 import warnings
 
 import numpy as np
@@ -121,3 +123,15 @@ def test_a_mistake_is_told(given, call, error, sentence):
         eval(call, given)
     assert type(told.value).__name__ == error and str(told.value) == sentence
     assert not any(word in sentence for word in FOREIGN) and sentence[-1] not in ".;"
+
+
+def test_a_package_that_is_lacking_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "localcal.torch", raising=False)
+    with pytest.raises(ModuleNotFoundError, match="^localcal.torch needs torch, which is not installed: pip install torch$"):
+        importlib.import_module("localcal.torch")
+
+
+def test_a_verdict_speaks_python(given):
+    said = localcal.Calibrator("ts").compare(given["logits"][:, [1, 0, 2]], given["y"], classes=[0, 1, 2]).verdict
+    assert said.say == "check the rows" and all("add class_names" not in line and "pass classes" in line for line in said.why)
