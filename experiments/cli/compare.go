@@ -99,9 +99,6 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catal
 	if err != nil {
 		return err
 	}
-	if c.notice != "" {
-		t.note("%s", c.notice)
-	}
 	incomplete := warnFailures(t, plan)
 	return cmp.Or(c.report(ctx, t, findings, page), incomplete)
 }

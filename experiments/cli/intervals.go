@@ -89,7 +89,7 @@ func tellWidth(t *terminal, lower, upper *mat.Dense, model layers.Bounded) {
 	width.Sub(upper, lower)
 	rows, classes := width.Dims()
 	if mean := mat.Sum(&width) / float64(rows*classes); mean > useless {
-		t.warn("wide_intervals", "warning: the intervals are %.2f wide on average, too wide to be of use: %d calibration rows do not determine the weights of this model. Fit fewer (--codewords, --slots), hold them by weight decay (--set optim.decay=…), or bring more rows.", mean, model.Sizes().Rows())
+		t.warn("wide_intervals", "warning: the intervals are %.2f wide on average, too wide to be of use: %d calibration rows do not determine the weights of this model. Fit fewer (codebook.codewords, codebook.slots), hold them by weight decay (--set optim.decay=…), or bring more rows.", mean, model.Sizes().Rows())
 	}
 }
 

@@ -23,7 +23,7 @@ func TestStudySurvivesKill(t *testing.T) {
 	}
 	in := write(t, features(800))
 	study := func(out string) []string {
-		return []string{"study", "main", "--methods", "vq,vq-dc,vq-nc,dc,nc", "--data", in, "--seeds", "1,2", "--codewords", "16", "--slots", "4", "--jobs", "2", "--out", out}
+		return []string{"study", "main", "--methods", "vq,vq-dc,vq-nc,dc,nc", "--data", in, "--seeds", "1,2", "--set", "codebook.codewords=16", "--set", "codebook.slots=4", "--jobs", "2", "--out", out}
 	}
 	whole := filepath.Join(t.TempDir(), "whole")
 	if code, stdout, stderr := calibra(t, study(whole)...); code != 0 {
@@ -134,7 +134,7 @@ func TestStudyRefuses(t *testing.T) {
 		{"study ood --data letter --shifted x.npz", "only a features file takes one"},
 		{"study main --data letter --seeds x", "seeds"},
 		{"study --data letter", "name the study"},
-		{"study ablate-codebook --data letter --codewords 16", "study ablate-codebook sets codebook.codewords itself"},
+		{"study ablate-codebook --data letter --set codebook.codewords=16", "study ablate-codebook sets codebook.codewords itself"},
 		{"study optimizers --data letter --set optim.rule=adam", "study optimizers sets optim.rule itself"},
 		{"fit --in letter --probabilities", "is no features file; --scores says"},
 	} {
@@ -177,7 +177,7 @@ func TestReportInBrowser(t *testing.T) {
 		t.Fatal("the browser does not report a faulty page's error")
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	code, _, stderr := calibra(t, "study", "main", "--data", write(t, features(300)), "--methods", "vq,ts,nc", "--seeds", "1,2", "--codewords", "8", "--slots", "4", "--out", out)
+	code, _, stderr := calibra(t, "study", "main", "--data", write(t, features(300)), "--methods", "vq,ts,nc", "--seeds", "1,2", "--set", "codebook.codewords=8", "--set", "codebook.slots=4", "--out", out)
 	if code != 0 {
 		t.Fatalf("study exits %d: %s", code, stderr)
 	}
@@ -274,7 +274,7 @@ func TestStudyOfOneClass(t *testing.T) {
 	arrays := features(300)
 	arrays[2].Value = make([]int, 300)
 	out := filepath.Join(t.TempDir(), "study")
-	code, _, stderr := calibra(t, "study", "main", "--data", write(t, arrays), "--seeds", "1", "--methods", "vq,nc", "--codewords", "16", "--slots", "4", "--out", out)
+	code, _, stderr := calibra(t, "study", "main", "--data", write(t, arrays), "--seeds", "1", "--methods", "vq,nc", "--set", "codebook.codewords=16", "--set", "codebook.slots=4", "--out", out)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}

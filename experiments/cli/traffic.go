@@ -47,7 +47,7 @@ func (c *newCmd) traffic() traffic {
 }
 
 func (c *fitCmd) traffic() traffic {
-	return traffic{reads: append(c.files(), c.In), files: []string{c.ONNX}, folder: folder{c.Out, run.Group, run.Files}, drawn: c.figureFlags.folder()}
+	return traffic{reads: []string{c.In}, files: []string{c.ONNX}, folder: folder{c.Out, run.Group, run.Files}, drawn: c.figureFlags.folder()}
 }
 
 func (c *applyCmd) traffic() traffic {
@@ -68,7 +68,7 @@ func (c *evaluateCmd) traffic() traffic {
 }
 
 func (c *studyCmd) traffic() traffic {
-	reads := append(c.files(), c.Shifted)
+	reads := []string{c.Shifted}
 	for _, arg := range c.Data {
 		reads = append(reads, rows(arg)...)
 	}
@@ -83,7 +83,7 @@ func (c *studyCmd) traffic() traffic {
 }
 
 func (c *compareCmd) traffic() traffic {
-	reads := append(c.files(), c.In)
+	reads := []string{c.In}
 	for _, dir := range c.Runs {
 		reads = append(reads, folder{dir: dir, names: study.FinishedFiles}.paths()...)
 	}

@@ -89,8 +89,6 @@ func TestLimits(t *testing.T) {
 	for _, args := range [][]string{
 		{"compare", "--in", in, "--out", out, "--jobs", "1000000"},
 		{"compare", "--in", in, "--out", out, "--seeds", "0-999999999"},
-		{"fit", "--method", "vq", "--in", in, "--out", out, "--codewords", "1000000000"},
-		{"fit", "--method", "vq", "--in", in, "--out", out, "--slots", "1000000000"},
 		{"evaluate", "--in", in, "--redraws", "2000000000"},
 		{"evaluate", "--in", in, "--replicates", "2000000000"},
 		{"evaluate", "--in", in, "--bins", "2000000000"},
