@@ -5,6 +5,7 @@ import (
 	"context"
 	"path/filepath"
 
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/run"
@@ -12,26 +13,17 @@ import (
 )
 
 // verdict is what to do with the predictions, nil where they have no NLL.
-func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *method.Catalog, in *Judged, r *metrics.Report) (
+func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *method.Catalog, in *judged, r *metrics.Report) (
 	*verdict.Verdict, error) {
-	fitted, err := in.fitted(ctx, t, methods, c.Seed, r.Recovered)
-	if err != nil {
-		return nil, err
-	}
-	v, err := verdict.JudgeEvaluation(r, c.unmeasured, fitted)
-	if v == nil || err != nil {
-		return nil, err
-	}
-	if fitted != nil && fitted.Say == verdict.Use && fitted.Cause != verdict.Shifted {
-		d, err := place(ctx, t, methods, in.source, c.In, placedRows)
-		if err != nil {
-			return nil, err
+	return in.verdict(ctx, t, methods, c.Features, c.Seed, r.Recovered, func(fitted *verdict.Verdict) (*verdict.Verdict, error) {
+		v, err := verdict.JudgeEvaluation(r, c.unmeasured, fitted)
+		if v != nil && err == nil && fitted != nil && fitted.Say == verdict.Use && fitted.Cause != verdict.Shifted {
+			var d *diagnosis.Diagnosis
+			d, err = place(ctx, t, methods, in.source, c.In, placedRows)
+			v.Locate(d)
 		}
-		v.Locate(d)
-	}
-	in.repaired(ctx, v, c.Features, c.Seed)
-	v.Doubt(in.doubts...)
-	return v, nil
+		return v, err
+	})
 }
 
 // corrections gives a verdict on corrections the method that makes the one to use, and the commands that fit it to the features of some

@@ -175,7 +175,7 @@ func (l *line) run(args []string) error {
 	if err != nil {
 		return wrongFlags(err)
 	}
-	undo, err := prepare(k.Selected().Target.Addr().Interface())
+	undo, err := trafficOf(k.Selected()).prepare()
 	if err != nil {
 		return err
 	}
@@ -193,6 +193,7 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *method.Cat
 		kong.Writers(t.out, t.err),
 		kong.PostBuild(func(k *kong.Kong) error { return explain(k, methods) }),
 		kong.NamedMapper("path", kong.MapperFunc(decodePath)),
+		kong.NamedMapper("output", kong.MapperFunc(decodePath)),
 		kong.NamedMapper("paths", kong.MapperFunc(decodePaths)),
 		kong.NamedMapper("input", decodeInput(methods)),
 		kong.NamedMapper("model", kong.MapperFunc(decodeModel)),

@@ -20,15 +20,17 @@ import (
 
 type encodeCmd struct {
 	Model   string `type:"path" placeholder:"DIR" help:"Directory that calibra pretrain wrote. Without it, the rows that studies use are written."`
-	Data    string `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (the data that the network was trained on). Without --model also cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), or a features file."`
+	Data    string `type:"rows" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (the data that the network was trained on). Without --model also cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), or a features file."`
 	Encoder string `placeholder:"NAME" help:"Without --model: the network that encodes raw rows (the first that studies use)."`
 	tableFlags
 	HeldOut float64 `placeholder:"SHARE" help:"Share of the rows of a table, from one region of it, that are kept apart as shifted rows (none)."`
 	Seed    *uint64 `placeholder:"0" help:"Seed that divides the rows. For the network's own data it must be the seed of its training (that seed; 0 for other data)."`
-	Out     string  `required:"" type:"path" placeholder:"F.npz" help:"Features file to write. Shifted rows go to F-shifted.npz."`
+	Out     string  `required:"" type:"output" placeholder:"F.npz" help:"Features file to write. Shifted rows go to F-shifted.npz."`
 
 	sources []data.RawSource // of the catalog
 }
+
+func (c *encodeCmd) files() []string { return []string{c.Out, shiftedPath(c.Out)} }
 
 func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalog) error {
 	c.sources = catalog.RawSources()
@@ -111,8 +113,8 @@ func inSingle(name string, x mat.Matrix) data.Array {
 	}}}
 }
 
-// origin is the rows that the flags name.
-func (c *encodeCmd) origin() encoders.Origin {
+// rows are those that the flags name.
+func (c *encodeCmd) rows() encoders.Origin {
 	o := encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut}
 	if c.Seed != nil {
 		o.Seed = *c.Seed
@@ -123,7 +125,7 @@ func (c *encodeCmd) origin() encoders.Origin {
 // beside is the rows set aside from those that trained a network; the flags may repeat
 // how they were divided. Divided otherwise, rows that trained it would calibrate it.
 func (c *encodeCmd) beside(trained encoders.Origin) (encoders.Origin, error) {
-	o := c.origin()
+	o := c.rows()
 	if c.Data != "" && c.Data != trained.Data {
 		if path, err := data.AbsoluteRaw(c.Data, c.sources); err != nil || path != trained.Data {
 			return o, nil // rows of another origin

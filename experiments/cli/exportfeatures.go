@@ -9,7 +9,6 @@ import (
 	"calibra/data/disk"
 	"calibra/experiments/method"
 	"calibra/experiments/program"
-	"calibra/experiments/source"
 )
 
 // exported is what a file records of where it comes from.
@@ -30,7 +29,7 @@ func (c *encodeCmd) export(ctx context.Context, t *terminal, catalog *method.Cat
 	case c.HeldOut != 0:
 		return data.Inputf("", "--held-out divides the rows of a network of your own; give its --model too")
 	}
-	o, err := source.Registry(catalog.RawSources()).Open(c.Data, source.Settings{Label: c.Label, Header: c.Header})
+	o, err := c.tableFlags.origin(catalog, c.Data, "")
 	if err != nil {
 		return err
 	}

@@ -107,29 +107,18 @@ func lacksDevice(err error) bool { return errors.Is(err, cuda.ErrNoDevice) || cu
 func (c *cli) AfterApply(line *kong.Context, t *terminal) error {
 	t.quiet = c.Quiet
 	for _, flag := range line.Selected().Flags {
+		v := reflect.Indirect(flag.Target)
+		if !v.IsValid() || v.Type() != reflect.TypeFor[int]() {
+			continue // no whole number, or one that is not given
+		}
 		most, _ := strconv.ParseInt(flag.Tag.Get("most"), 10, 64)
 		least, unbounded := strconv.ParseInt(flag.Tag.Get("least"), 10, 64)
-		switch n, whole := number(flag.Target); {
-		case flag.Target.Kind() == reflect.Pointer && flag.Target.IsNil(): // it is not given
-		case whole && n > most:
+		switch n := v.Int(); {
+		case n > most:
 			return data.Inputf("", "--%s is %d; at most %d are possible", flag.Name, n, most)
-		case whole && n < least && unbounded == nil:
+		case n < least && unbounded == nil:
 			return data.Inputf("", "--%s is %d; it must be at least %d", flag.Name, n, least)
 		}
 	}
 	return nil
-}
-
-// number is the value of a flag of whole numbers that are no seed.
-func number(v reflect.Value) (n int64, whole bool) {
-	switch n := v.Interface().(type) {
-	case int:
-		return int64(n), true
-	case *int:
-		if n != nil {
-			return int64(*n), true
-		}
-		return 0, true
-	}
-	return 0, false
 }

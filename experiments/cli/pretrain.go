@@ -23,7 +23,7 @@ import (
 )
 
 type pretrainCmd struct {
-	Data    string `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data."`
+	Data    string `required:"" type:"rows" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data."`
 	Encoder string `default:"resmlp" placeholder:"NAME" help:"mlp, resmlp (residual MLP), ftt (FT-Transformer) or resnet (${default})."`
 	Network string `placeholder:"JSON" group:"The network:" help:"Settings of the network, as in config.json. The others keep their defaults."`
 	tableFlags
@@ -33,12 +33,14 @@ type pretrainCmd struct {
 	Seed    uint64   `default:"0" help:"Seed of the division of the rows, the weights and the batches (${default})."`
 	Weights string   `type:"path" placeholder:"F.safetensors" group:"Training:" help:"Start from these weights of an interrupted run."`
 	JSON    bool     `help:"Print the results as JSON."`
-	Out     string   `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
+	Out     string   `required:"" type:"output" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
 	deviceFlag
 	boardFlag
 
 	optim optim.Settings // that the flags ask for
 }
+
+func (c *pretrainCmd) folder() folder { return folder{c.Out, encoders.Group, encoders.Files} }
 
 func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalog) error {
 	network, err := c.network()

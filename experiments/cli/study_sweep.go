@@ -39,7 +39,7 @@ func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *method.Catal
 	if err != nil {
 		return nil, err
 	}
-	return c.planned(ctx, t, of, settings, origins, inputs)
+	return c.asked(ctx, t, of, settings, origins, inputs)
 }
 
 // shortKeys are what the settings of a codebook may be called in a sweep.
@@ -101,20 +101,13 @@ func (c *studyCmd) swept(methods *method.Catalog, names []string) (swept []study
 // listSettings are the keys of the methods' settings whose value is a list, with the method's name before it too.
 func listSettings(methods *method.Catalog, names []string) (map[string]bool, error) {
 	lists := map[string]bool{}
-	for _, name := range names {
-		m, err := methods.Find(name)
-		if err != nil {
-			return nil, err
-		}
-		_, keys, err := m.Build(method.Options{Catalog: methods})
-		if err != nil {
-			return nil, err
-		}
-		for _, k := range keys {
+	named, err := found(methods, names)
+	for _, m := range named {
+		for _, k := range m.Settings(method.Options{Catalog: methods}) {
 			if strings.HasPrefix(k.Kind, "list") {
-				lists[k.Name], lists[name+"."+k.Name] = true, true
+				lists[k.Name], lists[m.Name+"."+k.Name] = true, true
 			}
 		}
 	}
-	return lists, nil
+	return lists, err
 }

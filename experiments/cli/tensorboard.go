@@ -6,7 +6,7 @@ import (
 
 // boardFlag is of the commands that train.
 type boardFlag struct {
-	Tensorboard string `type:"path" placeholder:"DIR" group:"Device and logs:" help:"Write losses, gradient norms, learning rates, metrics and settings for TensorBoard while training, each run into its own folder of DIR. tensorboard --logdir DIR shows them."`
+	Tensorboard string `type:"output" placeholder:"DIR" group:"Device and logs:" help:"Write losses, gradient norms, learning rates, metrics and settings for TensorBoard while training, each run into its own folder of DIR. tensorboard --logdir DIR shows them."`
 }
 
 // board is the one that the flag names, nil for none.

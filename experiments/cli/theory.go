@@ -24,8 +24,10 @@ type theoryCmd struct {
 	Replicates *int     `least:"2" most:"1000000" placeholder:"N" help:"Samples of each law and size (each study has its own number). Fewer widen the bands."`
 	JSON       bool     `help:"Print the rows of all studies as one JSON list."`
 	figureFlags
-	Out string `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace the files of an earlier run. With all studies, findings.md too."`
+	Out string `type:"output" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace the files of an earlier run. With all studies, findings.md too."`
 }
+
+func (c *theoryCmd) folder() folder { return folder{c.Out, theory.Group, report.Files} }
 
 // Study is a study of the theory of a module from outside, as [theory.NewStudy] makes it.
 type Study theory.Study
