@@ -341,3 +341,17 @@ func (c *evaluateCmd) writePage(in *judged, d *report.Document) (err error) {
 	}
 	return disk.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
 }
+
+// verdict is what to do with the predictions, nil where they have no NLL.
+func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *method.Catalog, in *judged, r *metrics.Report) (
+	*verdict.Verdict, error) {
+	return in.verdict(ctx, t, methods, c.Features, c.Seed, r.Recovered, func(fitted *verdict.Verdict) (*verdict.Verdict, error) {
+		v, err := verdict.JudgeEvaluation(r, c.unmeasured, fitted)
+		if v != nil && err == nil && fitted != nil && fitted.Say == verdict.Use && fitted.Cause != verdict.Shifted {
+			var d *diagnosis.Diagnosis
+			d, err = place(ctx, t, methods, in.source, c.In, placedRows)
+			v.Locate(d)
+		}
+		return v, err
+	})
+}

@@ -11,6 +11,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/method"
+	"calibra/experiments/report/tensorboard"
 	"calibra/experiments/run"
 	"calibra/graph/cuda"
 
@@ -122,3 +123,11 @@ func (c *cli) AfterApply(line *kong.Context, t *terminal) error {
 	}
 	return nil
 }
+
+// boardFlag is of the commands that train.
+type boardFlag struct {
+	Tensorboard string `type:"output" placeholder:"DIR" group:"Device and logs:" help:"Write losses, gradient norms, learning rates, metrics and settings for TensorBoard while training, each run into its own folder of DIR. tensorboard --logdir DIR shows them."`
+}
+
+// board is the one that the flag names, nil for none.
+func (f boardFlag) board() *tensorboard.Board { return tensorboard.NewBoard(f.Tensorboard) }

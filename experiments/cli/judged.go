@@ -37,7 +37,6 @@ type judged struct {
 	doubts          []string             // why nothing that the rows show is to be used, "" where they are as they should be
 	copies          *rowcheck.Copies     // of the rows, nil without
 	described       *data.Described      // of a features file's own rows, nil of predictions
-	rows            int                  // of the file
 	sets            *metrics.SetCoverage // of their prediction sets, nil without
 	classes, groups []metrics.Part       // of the rows, by name
 	multi           *metrics.Multicalibration
@@ -92,19 +91,14 @@ func readJudged(ctx context.Context, methods *method.Catalog, path string, as da
 	if err != nil {
 		return nil, err
 	}
-	return newJudged(p, path), nil
+	return &judged{Predictions: p, path: path}, nil
 }
 
-func newJudged(p *data.Predictions, path string) *judged {
-	rows, _ := p.LogProbs.Dims()
-	return &judged{Predictions: p, path: path, rows: rows}
-}
-
-// fitted is the verdict on methods that are fitted to the calibration rows of the same file, where g is what corrections of these rows
-// gain; nil where it has none.
+// fitted is the verdict on methods that are fitted to the calibration rows of the same file, set beside the classifier as
+// it is, where g is what corrections of these rows gain; nil where the file has no such rows with labels.
 func (j *judged) fitted(ctx context.Context, t *terminal, methods *method.Catalog, seed uint64, g *metrics.Recovered) (
 	*verdict.Verdict, error) {
-	if j.source == nil {
+	if j.source == nil || j.source.Cal == nil || j.source.Cal.Logits == nil || j.source.Cal.Labels == nil && j.source.Cal.Soft == nil {
 		return nil, nil
 	}
 	src := *j.source
@@ -112,7 +106,13 @@ func (j *judged) fitted(ctx context.Context, t *terminal, methods *method.Catalo
 	src.Test, test.TestWeights = &test, j.TestWeights
 	weighing, steps := t.steps(ctx, 0)
 	defer steps.clear()
-	w, err := weighSource(work.Span(weighing, "set methods beside the classifier", 0, 1), methods, &src, seed, g)
+	weighing = work.Span(weighing, "set methods beside the classifier", 0, 1)
+	classifier, err := beside(weighing, verdict.Classifier, &run.Run{Spec: run.Spec{Catalog: methods, Seed: seed}, Source: &src})
+	if err != nil {
+		return nil, err
+	}
+	classifier.Source = &src // with its features
+	w, err := weigh(weighing, classifier, g)
 	if w == nil || err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func unchanged(ctx context.Context, methods *method.Catalog, src *data.Source, p
 		p.ReadAs = src.ReadAs
 	}
 	p.Take(src.Test)
-	j := newJudged(p, path)
+	j := &judged{Predictions: p, path: path}
 	if src.Test.Features != nil {
 		j.described = &data.Described{Features: data.Dense(src.Test.Features), Names: src.Test.Names.Features, Groups: src.Test.Groups}
 	}
@@ -253,8 +253,9 @@ func (j *judged) embed(key string) error {
 	if err != nil {
 		return err
 	}
-	if n, _ := z.Dims(); n != j.rows {
-		return data.Inputf(j.path, "the embedding has %d rows and the predictions have %d; they must have the same", n, j.rows)
+	n, _ := z.Dims()
+	if rows, _ := j.LogProbs.Dims(); n != rows {
+		return data.Inputf(j.path, "the embedding has %d rows and the predictions have %d; they must have the same", n, rows)
 	}
 	j.embedding = z
 	return nil
@@ -398,4 +399,24 @@ func (j *judged) byName() (err error) {
 	}
 	j.multi, err = metrics.NewMulticalibration(j.LogProbs, j.Labels, j.Groups.Of, j.Groups.Names, names, s)
 	return err
+}
+
+// corrections gives a verdict on corrections the method that makes the one to use, and the commands that fit it to the features of some
+// predictions (a file, or "" for the network's own).
+// A fit starts from the network's logits: where a run left the predictions, one map of the logits corrects others than these, and
+// so does the method of the run; then the command compares methods.
+func corrections(v *verdict.Verdict, predictions, features string) {
+	recommended := (*method.Catalog)(nil).Recommended()
+	global := method.Instead[0] // which reads logits alone
+	method := map[string]string{verdict.Corrections[1]: global, verdict.Corrections[2]: recommended.Name}[v.ToUse()]
+	if method == "" {
+		return
+	}
+	v.Method = method
+	in := quoted(cmp.Or(relative(features), "FEATURES.npz"))
+	if spec, err := run.ReadSpec(filepath.Dir(predictions)); predictions != "" && err == nil && (spec.Method == method || method == global && spec.Method != verdict.Classifier) {
+		v.Commands = []string{"calibra compare --in " + in + " --methods nc,ts," + recommended.Name + ",local-ts,corrected --out runs/corrections"}
+		return
+	}
+	v.Commands = []string{"calibra fit --in " + in + " --method " + method + " --out runs/" + method}
 }
