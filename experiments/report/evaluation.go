@@ -69,8 +69,8 @@ const metricsNote = "Intervals are 95 %: Clopper–Pearson of the accuracy, " +
 // partsNote says what the parts of the scores are.
 const partsNote = "Miscalibration is how much isotonic regression of the same rows lowers the score. " +
 	"Uncertainty is the score of the class shares alone, and discrimination is how much lower the recalibrated " +
-	"score is than that (CORP, Dimitriadis et al. 2021). With more than two classes, the Brier score is the sum over the classes, and the " +
-	"recalibrated probabilities of the NLL are divided by their sum."
+	"score is than that (CORP, Dimitriadis et al. 2021). With more than two classes, the Brier score is the sum over " +
+	"the classes, and the recalibrated probabilities of the NLL are divided by their sum."
 
 // rowsText is how many rows count, as about how many of one weight they do, and how many do not.
 func rowsText(r *metrics.Report) string {
