@@ -58,9 +58,8 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 	if err := c.together(ctx, in, d); err != nil {
 		return err
 	}
-	v, err := in.verdict(ctx, t, methods, c.Features, c.Seed, d.Recoverable, func(fitted *verdict.Verdict) (*verdict.Verdict, error) {
-		return verdict.JudgeDiagnosis(d, fitted)
-	})
+	judge := func(fitted *verdict.Verdict) (*verdict.Verdict, error) { return verdict.JudgeDiagnosis(d, fitted) }
+	v, err := in.verdict(ctx, t, methods, c.Features, c.Seed, d.Recoverable, judge)
 	if err != nil {
 		return err
 	}

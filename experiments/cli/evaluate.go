@@ -95,7 +95,8 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *method.Cata
 func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *judged, settings metrics.Settings, uncertainty metrics.Uncertainty) (*metrics.Report, error) {
 	p, embedding := in.Predictions, in.embedding
 	if embedding == nil && c.Anchors != 0 {
-		return nil, data.Inputf("", "%s has no array embedding, which --anchors needs; name another array by --embedding, or leave --anchors out", c.In)
+		return nil, data.Inputf("", "%s has no array embedding, which --anchors needs; "+
+			"name another array by --embedding, or leave --anchors out", c.In)
 	}
 	ctx, bar := t.steps(ctx, 0)
 	defer bar.clear()
@@ -261,7 +262,8 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 	if c.Binning == metrics.Quantile.String() {
 		s.Binning = metrics.Quantile
 	}
-	return s, metrics.Uncertainty{Replicates: cmp.Or(c.Replicates, metrics.None), Redraws: cmp.Or(c.Redraws, metrics.None)}, nil
+	u = metrics.Uncertainty{Replicates: cmp.Or(c.Replicates, metrics.None), Redraws: cmp.Or(c.Redraws, metrics.None)}
+	return s, u, nil
 }
 
 // read reads the predictions, and where they are measured locally, from one and the same file.
@@ -294,7 +296,8 @@ func asUsage(err error) error {
 }
 
 // pictures are the sections of an evaluation with figures, and its card.
-func (c *evaluateCmd) pictures(in *judged, r *metrics.Report, v *verdict.Verdict) (sections []*report.Section, card *report.Drawing, err error) {
+func (c *evaluateCmd) pictures(in *judged, r *metrics.Report, v *verdict.Verdict) (
+	sections []*report.Section, card *report.Drawing, err error) {
 	p := in.Predictions
 	_, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Counting(), Soft: p.Soft})
 	if err != nil {
@@ -345,7 +348,7 @@ func (c *evaluateCmd) writePage(in *judged, d *report.Document) (err error) {
 // verdict is what to do with the predictions, nil where they have no NLL.
 func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *method.Catalog, in *judged, r *metrics.Report) (
 	*verdict.Verdict, error) {
-	return in.verdict(ctx, t, methods, c.Features, c.Seed, r.Recovered, func(fitted *verdict.Verdict) (*verdict.Verdict, error) {
+	judge := func(fitted *verdict.Verdict) (*verdict.Verdict, error) {
 		v, err := verdict.JudgeEvaluation(r, c.unmeasured, fitted)
 		if v != nil && err == nil && fitted != nil && fitted.Say == verdict.Use && fitted.Cause != verdict.Shifted {
 			var d *diagnosis.Diagnosis
@@ -353,5 +356,6 @@ func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *method.
 			v.Locate(d)
 		}
 		return v, err
-	})
+	}
+	return in.verdict(ctx, t, methods, c.Features, c.Seed, r.Recovered, judge)
 }

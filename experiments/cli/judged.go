@@ -98,16 +98,20 @@ func readJudged(ctx context.Context, methods *method.Catalog, path string, as da
 // it is, where g is what corrections of these rows gain; nil where the file has no such rows with labels.
 func (j *judged) fitted(ctx context.Context, t *terminal, methods *method.Catalog, seed uint64, g *metrics.Recovered) (
 	*verdict.Verdict, error) {
-	if j.source == nil || j.source.Cal == nil || j.source.Cal.Logits == nil || j.source.Cal.Labels == nil && j.source.Cal.Soft == nil {
+	if j.source == nil || j.source.Cal == nil {
 		return nil, nil
 	}
 	src := *j.source
+	if src.Cal.Logits == nil || src.Cal.Labels == nil && src.Cal.Soft == nil {
+		return nil, nil
+	}
 	test := *src.Test
 	src.Test, test.TestWeights = &test, j.TestWeights
 	weighing, steps := t.steps(ctx, 0)
 	defer steps.clear()
 	weighing = work.Span(weighing, "set methods beside the classifier", 0, 1)
-	classifier, err := beside(weighing, verdict.Classifier, &run.Run{Spec: run.Spec{Catalog: methods, Seed: seed}, Source: &src})
+	rows := &run.Run{Spec: run.Spec{Catalog: methods, Seed: seed}, Source: &src}
+	classifier, err := beside(weighing, verdict.Classifier, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +125,8 @@ func (j *judged) fitted(ctx context.Context, t *terminal, methods *method.Catalo
 
 // verdict is what judge says of the rows, given the verdict on methods that are fitted beside (see fitted), with what
 // is to be done: its commands name the file features where the rows have theirs there.
-func (j *judged) verdict(ctx context.Context, t *terminal, methods *method.Catalog, features string, seed uint64, g *metrics.Recovered,
-	judge func(fitted *verdict.Verdict) (*verdict.Verdict, error)) (*verdict.Verdict, error) {
+func (j *judged) verdict(ctx context.Context, t *terminal, methods *method.Catalog,
+	features string, seed uint64, g *metrics.Recovered, judge func(fitted *verdict.Verdict) (*verdict.Verdict, error)) (*verdict.Verdict, error) {
 	fitted, err := j.fitted(ctx, t, methods, seed, g)
 	if err != nil {
 		return nil, err
