@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -101,16 +100,6 @@ func (in *Inputs) Digest() string {
 		h.Write(raw)
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// Largest is the largest value of column j.
-func (in *Inputs) Largest(j int) float64 {
-	row, largest := make([]float32, in.Width()), math.Inf(-1)
-	for i := range in.index {
-		in.Read(row, i, i+1)
-		largest = max(largest, float64(row[j]))
-	}
-	return largest
 }
 
 // Fits returns an *InputError unless rows have the given shape.

@@ -8,6 +8,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/metrics"
+	"calibra/experiments/report"
 	"calibra/experiments/rowcheck"
 	"calibra/experiments/run"
 	"calibra/experiments/study"
@@ -137,7 +138,7 @@ func (c *applyCmd) closing(ctx context.Context, t *terminal, m saved, rows int, 
 		err = t.json(did)
 	} else {
 		if doubt != "" {
-			t.verdicts([]*verdict.Verdict{did.Verdict})
+			t.statements([]report.Statement{report.Stated(did.Verdict)})
 		}
 		if notice != "" {
 			notice = "; " + notice

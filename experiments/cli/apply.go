@@ -23,7 +23,7 @@ import (
 type applyCmd struct {
 	Model string `required:"" type:"model" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
 	In    string `required:"" type:"input" placeholder:"F.npz" help:"Rows to predict: a features file with test_features and test_logits (as far as the method needs them), or other data, as for fit."`
-	Out   string `required:"" type:"path" placeholder:"P.npz" help:"File to write: probs (N×C) of the test rows in the order of the file, with their labels and the embedding of the fit if the rows have labels and features. A name that ends in .parquet, .arrow or .feather gets a table."`
+	Out   string `required:"" type:"output" placeholder:"P.npz" help:"File to write: probs (N×C) of the test rows in the order of the file, with their labels and the embedding of the fit if the rows have labels and features. A name that ends in .parquet, .arrow or .feather gets a table."`
 
 	JSON bool `help:"Print what was done as JSON: notes and, where the rows have labels, the verdict on these."`
 
@@ -31,6 +31,8 @@ type applyCmd struct {
 	inputFlags
 	tableFlags
 }
+
+func (c *applyCmd) files() []string { return []string{c.Out} }
 
 func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	if err := data.CheckArrays(c.Out); err != nil {

@@ -35,21 +35,6 @@ type weighed struct {
 // simplest is the method that every fit is set beside.
 const simplest = "ts"
 
-// weighSource weighs the classifier as it is, for the test rows of a source, against methods for which nobody
-// asked. It is nil where the source has no calibration rows with labels.
-func weighSource(ctx context.Context, methods *method.Catalog, src *data.Source, seed uint64, g *metrics.Recovered) (*weighed, error) {
-	if src == nil || src.Cal == nil || src.Cal.Logits == nil || src.Cal.Labels == nil && src.Cal.Soft == nil {
-		return nil, nil
-	}
-	spec := run.Spec{Catalog: methods, Seed: seed}
-	run, err := beside(ctx, verdict.Classifier, &run.Run{Spec: spec, Source: src})
-	if err != nil {
-		return nil, err
-	}
-	run.Source = src // with its features
-	return weigh(ctx, run, g)
-}
-
 // weigh weighs the method of a run on the run's test rows against the classifier as it is and the simplest methods, which are fitted to
 // its calibration rows, and, where the classes are more or less frequent among the test rows, against these with new priors. Where g
 // says that a correction of the test rows by the latent space gains, and by its interval more than any of them, the recommended method

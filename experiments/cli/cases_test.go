@@ -443,7 +443,7 @@ var likeFits = slices.Concat(
 	likes([]string{"ts", "anchored", "order-preserving"}, []string{"logits-less-log-sum.npz", "logits-plus-constants.npz"}, "logits.npz", logitsFlag, alike, alike, false),
 	likes([]string{"mixture", "corrected", "auto"}, []string{"logits-less-log-sum.npz", "logits-plus-constants.npz"}, "logits.npz", logitsFlag, alike, alike, true),
 	// float32 rounds features near 10,000 to .001, and a row about as near to two codewords may change sides: one of 220 rows by .9 nats.
-	likes([]string{"vq"}, []string{"offset-100.npz", "offset-10000.npz"}, "offset-0.npz", []string{"--slots", "6"}, .9/220, 0, false),
+	likes([]string{"vq"}, []string{"offset-100.npz", "offset-10000.npz"}, "offset-0.npz", []string{"--set", "codebook.slots=6"}, .9/220, 0, false),
 )
 
 func likes(methods, files []string, as string, flags []string, nll, probability float64, long bool) (all []likeFit) {
@@ -699,7 +699,7 @@ func TestCasesBesideOracle(t *testing.T) {
 	for _, offset := range []string{"0", "100", "10000"} {
 		t.Run("offset "+offset, func(t *testing.T) {
 			file := "offset-" + offset + ".npz"
-			fit := c.fit(t, file, "vq", "--slots", "6").ok(t)
+			fit := c.fit(t, file, "vq", "--set", "codebook.slots=6").ok(t)
 			network := filepath.Join(t.TempDir(), "o.onnx")
 			c.run(t, "export", "--model", fit.out, "--onnx", network).ok(t)
 			t.Logf("%s", casePython(t, "import sys; sys.path.insert(0, sys.argv[1]); import vq_oracle; r = vq_oracle.main(*sys.argv[2:]); print('BAD' if r else 'good'); sys.exit(r)",

@@ -173,7 +173,7 @@ func runLine(ctx context.Context, methods *method.Catalog, args []string) error 
 	if err != nil {
 		return wrongFlags(err)
 	}
-	undo, err := prepare(k.Selected().Target.Addr().Interface())
+	undo, err := trafficOf(k.Selected()).prepare()
 	if err != nil {
 		return err
 	}
@@ -195,6 +195,7 @@ func newParser(ctx context.Context, commands []command, t *terminal, methods *me
 		kong.Writers(t.out, t.err),
 		kong.PostBuild(func(k *kong.Kong) error { return explain(k, methods) }),
 		kong.NamedMapper("path", kong.MapperFunc(decodePath)),
+		kong.NamedMapper("output", kong.MapperFunc(decodePath)),
 		kong.NamedMapper("paths", kong.MapperFunc(decodePaths)),
 		kong.NamedMapper("input", decodeInput(methods)),
 		kong.NamedMapper("model", kong.MapperFunc(decodeModel)),

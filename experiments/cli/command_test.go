@@ -58,6 +58,7 @@ func TestDidYouMean(t *testing.T) {
 		"did you mean optim.rate?":   {"fit", "--method", "vq", "--in", in, "--set", "optim.rat=1", "--out", out},
 		"did you mean resmlp?":       {"pretrain", "--data", "letter", "--encoder", "resmpl", "--out", out},
 		"did you mean triangular?":   {"theory", "triangulr"},
+		"--replicates is 1; it must": {"theory", "rate", "--replicates", "1"},
 	} {
 		code, _, stderr := calibra(t, args...)
 		if code != exitUsage || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {

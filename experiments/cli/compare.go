@@ -32,7 +32,7 @@ type compareCmd struct {
 
 	Split data.Holdout `placeholder:"paper|tables|none" group:"Validation:" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
 	Jobs  int          `placeholder:"N" most:"1024" help:"Number of fits to run at the same time (one per core)."`
-	Out   string       `required:"" type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv, metrics.json and figures."`
+	Out   string       `required:"" type:"output" placeholder:"DIR" help:"Directory for report.html, tables, results.csv, metrics.json and figures."`
 
 	Runs []string `type:"paths" placeholder:"DIR" help:"Fit nothing; compare the finished fits in these folders. All must have been tested on the same rows."`
 
@@ -47,6 +47,10 @@ type compareCmd struct {
 
 	copies *rowcheck.Copies // among the test rows, nil without
 	doubts []string         // of the rows
+}
+
+func (c *compareCmd) folder() folder {
+	return folder{c.Out, study.Compare.Group(), study.Compare.FileNames()}
 }
 
 func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
@@ -99,9 +103,6 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catal
 	if err != nil {
 		return err
 	}
-	if c.notice != "" {
-		t.note("%s", c.notice)
-	}
 	incomplete := warnFailures(t, plan)
 	return cmp.Or(c.report(t, findings, page), incomplete)
 }
@@ -117,14 +118,16 @@ func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *method.C
 	if err != nil {
 		return err
 	}
-	rows.source = problem.Source
-	v, err := rows.fitted(ctx, t, methods, 0, nil)
-	if v == nil || err != nil || v.Cause != verdict.Shifted {
+	rows.source, rows.doubts = problem.Source, c.doubts
+	v, err := rows.verdict(ctx, t, methods, "", 0, nil, func(fitted *verdict.Verdict) (*verdict.Verdict, error) {
+		if fitted == nil || fitted.Cause != verdict.Shifted {
+			return nil, nil
+		}
+		return fitted, nil
+	})
+	if v == nil || err != nil {
 		return err
 	}
-	rows.repaired(ctx, v, "", 0)
-	v.Notes = findings.Notes
-	v.Doubt(c.doubts...)
 	findings.Shifted = map[*source.Origin]*verdict.Verdict{origin: v}
 	findings.Shares = map[*source.Origin]*report.Shares{origin: sharesOf(problem.Source)}
 	return nil
@@ -210,13 +213,7 @@ func (c *compareCmd) plan(ctx context.Context, origin *source.Origin, set study.
 	for _, skip := range skipped {
 		return nil, data.Inputf(c.In, "cannot be divided: %s", skip.Why)
 	}
-	store, err := study.OpenStore(filepath.Join(c.Out, "cells"))
-	if err != nil {
-		return nil, err
-	}
-	plan := study.NewPlan(store, cells)
-	plan.Board = c.board()
-	return plan, nil
+	return planned(filepath.Join(c.Out, "cells"), cells, c.board())
 }
 
 // useless is the error of fits of which nothing can be told, nil where some ended.
@@ -255,9 +252,7 @@ func (c *compareCmd) open(ctx context.Context, methods *method.Catalog) (*source
 	if c.Folds > 0 {
 		return source.OpenWhole(ctx, c.In, c.scores())
 	}
-	settings := c.tableFlags.settings()
-	settings.Scores = c.scores()
-	return source.Registry(methods.RawSources()).Open(c.In, settings)
+	return c.tableFlags.origin(methods, c.In, c.scores())
 }
 
 // origin is where the rows come from. Those of a features file must have what each method needs; of the methods that nobody named
@@ -337,7 +332,7 @@ func (c *compareCmd) report(t *terminal, f *study.Findings, page *report.Documen
 	}
 	for _, line := range lines {
 		if line.Floored.Much() {
-			page.Terminal = append(page.Terminal, report.Part{Lines: []string{line.Method + ": " + flooredText(line.Floored, f.TestRows()) + "."}})
+			page.Terminal = append(page.Terminal, report.Part{Lines: []string{line.Method + ": " + report.FlooredText(line.Floored, f.TestRows()) + "."}})
 		}
 		if line.Kept != "" {
 			page.Terminal = append(page.Terminal, report.Part{Lines: []string{line.Kept + "."}})

@@ -25,13 +25,15 @@ type diagnoseCmd struct {
 	Codewords int    `least:"2" most:"65536" default:"32" group:"The search:" help:"Largest number of codewords around which regions are searched in each half (${default})."`
 	Redraws   int    `least:"19" most:"1000000" default:"999" group:"The search:" help:"How often labels are drawn from the predictions for the p-values (${default})."`
 	Seed      uint64 `default:"0" help:"Seed of the halves, the codewords and the draws (${default})."`
-	Out       string `required:"" type:"path" placeholder:"DIR" help:"Directory for diagnosis.html and diagnosis.json."`
+	Out       string `required:"" type:"output" placeholder:"DIR" help:"Directory for diagnosis.html and diagnosis.json."`
 	AllRows   bool   `group:"The search:" help:"List the rows of all regions: in diagnosis.json even more than 100,000, and with --json at all."`
 	JSON      bool   `name:"json" help:"Print the diagnosis as JSON."`
 
 	judgedFlags
 	figureFlags
 }
+
+func (c *diagnoseCmd) folder() folder { return folder{c.Out, diagnosisGroup, diagnosisFiles} }
 
 func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	export, err := c.export("diagnose", "")
@@ -44,7 +46,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 	}
 	in.told(t, "")
 	switch {
-	case in.Embedding == nil:
+	case in.embedding == nil:
 		t.note("no regions are searched: nothing says where the rows lie; --features FILE names a file with their features")
 	case c.Features == "" && in.described == nil:
 		t.note("regions are described by directions of the embedding; --features FILE describes them by the columns of a features file")
@@ -56,21 +58,18 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 	if err := c.together(ctx, in, d); err != nil {
 		return err
 	}
-	fitted, err := in.fitted(ctx, t, methods, c.Seed, d.Recoverable)
+	judge := func(fitted *verdict.Verdict) (*verdict.Verdict, error) { return verdict.JudgeDiagnosis(d, fitted), nil }
+	v, err := in.verdict(ctx, t, methods, c.Features, c.Seed, d.Recoverable, judge)
 	if err != nil {
 		return err
 	}
-	v := verdict.JudgeDiagnosis(d, fitted)
-	in.repaired(ctx, v, c.Features, c.Seed)
-	v.Notes = &t.said
-	v.Doubt(in.doubts...)
 	if in.copies != nil {
 		d.Copies = in.copies
 	}
 	d.Verdict = v
 	var m *diagnosis.Map
-	if in.Embedding != nil {
-		if m, err = d.Map(in.LogProbs, in.Labels, data.Dense(in.Embedding), e); err != nil {
+	if in.embedding != nil {
+		if m, err = d.Map(in.LogProbs, in.Labels, data.Dense(in.embedding), e); err != nil {
 			return asUsage(err)
 		}
 	}
@@ -101,7 +100,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 }
 
 // together says, where nothing is called wrong by itself, whether all rows together are, by the tests of evaluate.
-func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Diagnosis) error {
+func (c *diagnoseCmd) together(ctx context.Context, in *judged, d *diagnosis.Diagnosis) error {
 	if len(d.Wrong()) > 0 {
 		return nil
 	}
@@ -127,7 +126,7 @@ func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *diagnosis.Dia
 }
 
 // read reads the predictions, where they lie, and how they are to be examined.
-func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *method.Catalog) (in *Judged, e diagnosis.Examination, err error) {
+func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *method.Catalog) (in *judged, e diagnosis.Examination, err error) {
 	if in, err = c.judged(ctx, t, methods, c.In, c.Seed); err != nil {
 		return nil, e, err
 	}
@@ -166,7 +165,7 @@ const diagnosisGroup = "diagnose"
 var diagnosisFiles = []string{"diagnosis.html", "diagnosis.json"}
 
 // page is the diagnosis as a page, with what the predictions look like.
-func (c *diagnoseCmd) page(in *Judged, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map) (*report.Document, error) {
+func (c *diagnoseCmd) page(in *judged, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map) (*report.Document, error) {
 	name := filepath.Base(c.In)
 	head, err := provenance(report.Fact{Name: "Data", Value: name})
 	if err != nil {

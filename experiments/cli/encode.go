@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments/method"
+	"calibra/experiments/program"
 	"calibra/graph/work"
 	"calibra/layers/encoders"
 
@@ -20,15 +22,17 @@ import (
 
 type encodeCmd struct {
 	Model   string `type:"path" placeholder:"DIR" help:"Directory that calibra pretrain wrote. Without it, the rows that studies use are written."`
-	Data    string `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (the data that the network was trained on). Without --model also cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), or a features file."`
+	Data    string `type:"rows" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data (the data that the network was trained on). Without --model also cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic), or a features file."`
 	Encoder string `placeholder:"NAME" help:"Without --model: the network that encodes raw rows (the first that studies use)."`
 	tableFlags
 	HeldOut float64 `placeholder:"SHARE" help:"Share of the rows of a table, from one region of it, that are kept apart as shifted rows (none)."`
 	Seed    *uint64 `placeholder:"0" help:"Seed that divides the rows. For the network's own data it must be the seed of its training (that seed; 0 for other data)."`
-	Out     string  `required:"" type:"path" placeholder:"F.npz" help:"Features file to write. Shifted rows go to F-shifted.npz."`
+	Out     string  `required:"" type:"output" placeholder:"F.npz" help:"Features file to write. Shifted rows go to F-shifted.npz."`
 
 	sources []data.RawSource // of the catalog
 }
+
+func (c *encodeCmd) files() []string { return []string{c.Out, shiftedPath(c.Out)} }
 
 func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalog) error {
 	c.sources = catalog.RawSources()
@@ -111,8 +115,8 @@ func inSingle(name string, x mat.Matrix) data.Array {
 	}}}
 }
 
-// origin is the rows that the flags name.
-func (c *encodeCmd) origin() encoders.Origin {
+// rows are those that the flags name.
+func (c *encodeCmd) rows() encoders.Origin {
 	o := encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut}
 	if c.Seed != nil {
 		o.Seed = *c.Seed
@@ -123,7 +127,7 @@ func (c *encodeCmd) origin() encoders.Origin {
 // beside is the rows set aside from those that trained a network; the flags may repeat
 // how they were divided. Divided otherwise, rows that trained it would calibrate it.
 func (c *encodeCmd) beside(trained encoders.Origin) (encoders.Origin, error) {
-	o := c.origin()
+	o := c.rows()
 	if c.Data != "" && c.Data != trained.Data {
 		if path, err := data.AbsoluteRaw(c.Data, c.sources); err != nil || path != trained.Data {
 			return o, nil // rows of another origin
@@ -160,4 +164,72 @@ func (c *encodeCmd) open() (*encoders.Model, *data.Raw, error) {
 		return nil, nil, data.Inputf(c.Model, "was trained on other rows than the same division of %s gives, and some of its training rows would calibrate it; restore the data or pretrain anew", origin.Data)
 	}
 	return m, raw, nil
+}
+
+// exported is what a file records of where it comes from.
+type exported struct {
+	Format  string          `json:"format"`
+	Data    string          `json:"data"`
+	Digest  string          `json:"digest"`
+	Encoder string          `json:"encoder,omitempty"`
+	Seed    uint64          `json:"seed"`
+	Program program.Program `json:"program"`
+}
+
+// export writes the rows that studies use for a seed.
+func (c *encodeCmd) export(ctx context.Context, t *terminal, catalog *method.Catalog) error {
+	switch {
+	case c.Data == "":
+		return data.Inputf("", "encode lacks --model or --data; write, for example, %s", firstExample("encode"))
+	case c.HeldOut != 0:
+		return data.Inputf("", "--held-out divides the rows of a network of your own; give its --model too")
+	}
+	o, err := c.tableFlags.origin(catalog, c.Data, "")
+	if err != nil {
+		return err
+	}
+	said := exported{Format: "calibra features 1", Data: o.Name, Digest: o.Digest, Seed: or(c.Seed, 0), Encoder: c.Encoder}
+	switch {
+	case o.Encoders == nil && c.Encoder != "":
+		return data.Inputf("", "%s has features already; leave --encoder out", c.Data)
+	case o.Encoders != nil && c.Encoder == "":
+		said.Encoder = o.Encoders[0].Name
+	}
+	if said.Program, err = program.ThisProgram(); err != nil {
+		return err
+	}
+	p, err := encoded(ctx, t, o, said.Seed, said.Encoder)
+	if err != nil {
+		return err
+	}
+	if err := p.Source.Require("cal_features", "cal_logits", "cal_labels", "test_features", "test_logits", "test_labels"); err != nil {
+		return err
+	}
+	arrays, err := said.arrays(p.Source, o.Classes())
+	if err != nil {
+		return err
+	}
+	if err := disk.WriteNPZ(c.Out, arrays...); err != nil {
+		return err
+	}
+	_, m := p.Source.Cal.Features.Dims()
+	return t.closing(fmt.Sprintf("%d calibration and %d test rows of %s, %d features, %d classes", p.Source.Cal.Len(), p.Source.Test.Len(), o.Name, m, p.Source.Classes), relative(c.Out))
+}
+
+// arrays are those of the file: the rows, the names of the classes (nil: none), and where they come from.
+func (e exported) arrays(src *data.Source, classes []string) ([]data.Array, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	arrays := sourceArrays(src)
+	for _, part := range []data.Array{{Name: "cal_rows", Value: src.Cal.Numbers}, {Name: "test_rows", Value: src.Test.Numbers}} {
+		if part.Value.([]int) != nil {
+			arrays = append(arrays, part)
+		}
+	}
+	if classes != nil {
+		arrays = append(arrays, data.Array{Name: "class_names", Value: classes})
+	}
+	return append(arrays, data.Array{Name: "provenance", Value: []string{string(text)}}), nil
 }

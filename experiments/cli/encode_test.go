@@ -132,7 +132,6 @@ func TestEncodeText(t *testing.T) {
 	run(0, "72 test rows of table, 6 features", "encode", "--model", model, "--out", out)
 	run(0, `"pink" in column color`, "encode", "--model", model, "--data", other, "--label", "buys", "--out", out)
 	run(exitUsage, "more has the column extra, which", "encode", "--model", model, "--data", more, "--label", "buys", "--out", out)
-	run(exitUsage, "column color of table is text", "pretrain", "--data", table, "--label", "buys", "--encoder", "ftt", "--categorical", "color", "--out", filepath.Join(dir, "ftt"))
 	run(exitUsage, "is no raw table; --label", "encode", "--data", "cubic", "--label", "buys", "--out", out)
 	run(0, "72 test rows of table, 128 features", "encode", "--data", table, "--label", "buys", "--out", out)
 	run(0, "1 of 1 cells", "study", "main", "--data", table, "--label", "buys", "--methods", "nc", "--seeds", "1", "--out", filepath.Join(dir, "study"))

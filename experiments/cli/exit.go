@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -38,16 +37,6 @@ var exitCodes = []struct {
 	{exitCheck, "apply wrote its predictions, and the verdict on the rows is to check them"},
 	{exitInternal, "a fault of this program; the message says where to report it"},
 	{exitInterrupted, "interrupted by Ctrl-C or SIGTERM"},
-}
-
-// failed is the error of work of which parts failed, for these causes: a fault if one is.
-func failed[E error](sentence string, causes []E) error {
-	for _, cause := range causes {
-		if fault := (*program.Fault)(nil); errors.As(cause, &fault) {
-			return fmt.Errorf("%s; one by a panic: %w", sentence, fault)
-		}
-	}
-	return errors.New(sentence)
 }
 
 // ExitCode is the exit code of calibra after err, 0 if err is nil.

@@ -14,10 +14,12 @@ import (
 
 type exportCmd struct {
 	Model string `required:"" type:"model" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
-	ONNX  string `name:"onnx" required:"" type:"path" placeholder:"F.onnx" help:"Network to write. Its inputs are features and logits, as far as the method reads them. Its outputs are probabilities and, where the method has a codebook, codes."`
+	ONNX  string `name:"onnx" required:"" type:"output" placeholder:"F.onnx" help:"Network to write. Its inputs are features and logits, as far as the method reads them. Its outputs are probabilities and, where the method has a codebook, codes."`
 
 	Numbers string `enum:"float32,float64" default:"float32" help:"Type of the inputs and of the probabilities: float32 or float64. With float64, methods without features give the numbers of calibra apply to 1e-15, the others to 1e-6 (${default})."`
 }
+
+func (c *exportCmd) files() []string { return []string{c.ONNX} }
 
 func (c *exportCmd) Run(t *terminal, methods *method.Catalog) error {
 	if err := checkONNX(c.ONNX); err != nil {

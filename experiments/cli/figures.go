@@ -11,7 +11,7 @@ import (
 
 // figureFlags are of the commands that draw.
 type figureFlags struct {
-	Figures string `type:"path" placeholder:"DIR" help:"Write each figure into this directory, as SVG, PDF and PNG, and its data as CSV."`
+	Figures string `type:"output" placeholder:"DIR" help:"Write each figure into this directory, as SVG, PDF and PNG, and its data as CSV."`
 	Style   string `default:"screen" enum:"screen,paper,paper-wide" placeholder:"screen|paper|paper-wide" group:"Figures:" help:"What figures are drawn for. On paper, SVG and PDF are as wide as a column (84 mm) or two (paper-wide, 174 mm) and have no background, letters are outlines of 7.5 points, and NAME.tex has the caption (${default})."`
 }
 
@@ -35,8 +35,9 @@ func (f figureFlags) export(command, out string) (e report.Export, err error) {
 	return e, nil
 }
 
-// folder is what a command may write to --figures: the names of its figures are not known before, so whatever may be one there.
-func (f figureFlags) folder() (out folder) {
+// drawn is what a command may write to --figures: the names of its figures are not known before, so whatever may be one
+// there.
+func (f figureFlags) drawn() (out folder) {
 	if f.Figures == "" {
 		return out
 	}

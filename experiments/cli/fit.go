@@ -37,9 +37,9 @@ type fitCmd struct {
 	Method string       `placeholder:"NAME" help:"Method to fit (${recommended}; ${instead}). calibra methods lists them."`
 	Split  data.Holdout `placeholder:"paper|tables|none" group:"Validation:" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or none. Without this flag: paper for methods that stop early, none for the others."`
 	Seed   uint64       `default:"0" help:"Seed of the split, the initial weights and the batches (${default})."`
-	Out    string       `required:"" type:"path" placeholder:"DIR" help:"Directory for the model, config.json, metrics.json, predictions.npz, report.html and, after training in epochs, curves.csv."`
+	Out    string       `required:"" type:"output" placeholder:"DIR" help:"Directory for the model, config.json, metrics.json, predictions.npz, report.html and, after training in epochs, curves.csv."`
 
-	ONNX string `name:"onnx" type:"path" placeholder:"F.onnx" help:"Also write the model as a network in ONNX, in float64, as calibra export --numbers float64 does."`
+	ONNX string `name:"onnx" type:"output" placeholder:"F.onnx" help:"Also write the model as a network in ONNX, in float64, as calibra export --numbers float64 does."`
 	JSON bool   `help:"Print the results as JSON."`
 
 	inputFlags
@@ -49,6 +49,9 @@ type fitCmd struct {
 	boardFlag
 	figureFlags
 }
+
+func (c *fitCmd) files() []string { return []string{c.ONNX} }
+func (c *fitCmd) folder() folder  { return folder{c.Out, run.Group, run.Files} }
 
 func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	named := c.Method != ""
@@ -124,9 +127,6 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *run.Run, figures 
 	}
 	if err := c.network(t, run); err != nil {
 		return err
-	}
-	if c.notice != "" {
-		t.note("%s", c.notice)
 	}
 	for _, s := range run.Stages {
 		t.note("%s: %s, %.1f s", s.Name, s.Result, s.Time.Seconds())
@@ -221,8 +221,6 @@ func (c *fitCmd) interrupted(run interface{ Write(dir string) error }, interrupt
 type findings struct {
 	ranking *report.Table // of its candidates, nil where it has none
 	mixture []string      // what is said of their mixture
-	whose   string        // " of" which member they are, "" of a model without
-	kept    string        // that the classifier is kept, "" where it is not
 	beside  *weighed      // nil where nothing is to be set beside
 	page    *report.Document
 }
@@ -234,15 +232,19 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *run.Run) (f finding
 		f.ranking = rankingTable(m.Ranks(), m.Shares())
 		nll, standardError := m.Loss()
 		f.mixture = []string{fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f", nll, standardError, m.T())}
-		if f.kept = run.Kept(); f.kept != "" {
-			t.warn("classifier_kept", "%s", f.kept)
+		if kept := run.Kept(); kept != "" {
+			t.warn("classifier_kept", "%s", kept)
 		}
 	} else if m, ok := members[0].(anchored.Ranker); ok && len(m.Ranks()) > 1 {
 		f.ranking = rankingTable(m.Ranks(), nil)
 	}
-	if f.ranking != nil && len(members) > 1 {
-		f.whose = fmt.Sprintf(" of the first of %d members", len(members))
-		f.mixture = append(f.mixture, "these are the candidates"+f.whose)
+	if f.ranking != nil {
+		whose := ""
+		if len(members) > 1 {
+			whose = fmt.Sprintf(" of the first of %d members", len(members))
+			f.mixture = append(f.mixture, "these are the candidates"+whose)
+		}
+		f.ranking.Caption = "What cross-validation over the calibration rows says of each map" + whose + "."
 	}
 	if run.Judged() {
 		t.warnUnmeasured(run.Outcome.Metrics)
@@ -294,7 +296,7 @@ type fitted struct {
 
 // json is what the fit found, as JSON.
 func (c *fitCmd) json(run *run.Run, f findings) fitted {
-	out := fitted{Method: c.Method, Out: data.Line(c.Out), Findings: run.Beside, Kept: f.kept, Fits: run.Optima(), Residuals: run.Residuals()}
+	out := fitted{Method: c.Method, Out: data.Line(c.Out), Findings: run.Beside, Kept: run.Kept(), Fits: run.Optima(), Residuals: run.Residuals()}
 	if run.Judged() {
 		out.Results, out.Floored = runTable(run).Objects()[0], run.Outcome.Metrics.Floored
 	}
@@ -449,8 +451,8 @@ func (c *fitCmd) document(run *run.Run, f findings) (*report.Document, error) {
 		intro += fmt.Sprintf(", judged on %d", run.Source.Test.Len())
 	}
 	intro += "."
-	if f.kept != "" {
-		intro += " " + f.kept + "."
+	if kept := run.Kept(); kept != "" {
+		intro += " " + kept + "."
 	}
 	if text := run.Unreached(); text != "" {
 		intro += " Warning: " + text + "."
@@ -463,7 +465,7 @@ func (c *fitCmd) document(run *run.Run, f findings) (*report.Document, error) {
 		}
 		for _, r := range f.beside.runs {
 			if of := r.Outcome.Metrics; of.Floored.Much() {
-				doc.Terminal = append(doc.Terminal, report.Part{Lines: []string{r.Spec.Method + ": " + flooredText(of.Floored, of.Rows) + "."}})
+				doc.Terminal = append(doc.Terminal, report.Part{Lines: []string{r.Spec.Method + ": " + report.FlooredText(of.Floored, of.Rows) + "."}})
 			}
 		}
 	case run.Judged():
@@ -484,7 +486,6 @@ func (c *fitCmd) document(run *run.Run, f findings) (*report.Document, error) {
 		doc.Terminal = append([]report.Part{{Table: runTable(run)}}, doc.Terminal...)
 	}
 	if f.ranking != nil {
-		f.ranking.Caption = "What cross-validation over the calibration rows says of each map" + f.whose + "."
 		candidates := &report.Section{Title: "Candidates", Tables: []*report.Table{f.ranking}, Lines: f.mixture}
 		doc.Sections, doc.Terminal = append(doc.Sections, candidates), append([]report.Part{{Table: f.ranking, Lines: f.mixture}}, doc.Terminal...)
 	}

@@ -198,7 +198,7 @@ func TestInterruptedFitSaysWhatBecameOfTheModel(t *testing.T) {
 // and the commands that fit and apply that.
 func TestFitSaysHarm(t *testing.T) {
 	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
-	code, stdout, stderr := calibra(t, "fit", "--in", in, "--method", "vq", "--slots", "4", "--codewords", "2", "--set", "optim.epochs=1", "--out", out, "--json")
+	code, stdout, stderr := calibra(t, "fit", "--in", in, "--method", "vq", "--set", "codebook.slots=4", "--set", "codebook.codewords=2", "--set", "optim.epochs=1", "--out", out, "--json")
 	var printed struct {
 		Before  []map[string]any `json:"before_and_after"`
 		Verdict struct {

@@ -11,20 +11,16 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/method"
+	"calibra/experiments/report/tensorboard"
 	"calibra/experiments/run"
 	"calibra/graph/cuda"
 
 	"github.com/alecthomas/kong"
 )
 
-// settingFlags are of the commands that fit: every setting of a method, by --set or from a
-// file, and the codebook's by flags of their own.
+// settingFlags are of the commands that fit: every setting of a method, by itself or from a file.
 type settingFlags struct {
-	Slots     *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of slots w that the features are cut into. It must divide the number M of features (the largest divisor of M up to 64)."`
-	Codewords *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of codewords K in the codebook, which all slots share (64)."`
-	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4. May be repeated. METHOD.KEY=VALUE sets it for one of several methods. A YAML file of such keys is --set F.yaml. calibra methods NAME lists the keys."`
-
-	notice string // to be told at the end: flags that changed nothing
+	Set []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4. May be repeated. METHOD.KEY=VALUE sets it for one of several methods. A YAML file of such keys is --set F.yaml. calibra methods NAME lists the keys."`
 }
 
 // found are the methods of these names, each once.
@@ -45,71 +41,13 @@ func namesOf(all []method.Method) []string {
 	return data.Each(all, func(m method.Method) string { return m.Name })
 }
 
-// files are those that settings are read from.
-func (f *settingFlags) files() (paths []string) {
-	for _, arg := range f.Set {
-		if method.IsSettingsFile(arg) {
-			paths = append(paths, arg)
-		}
-	}
-	return paths
-}
-
-// codebookFlag is a setting of the codebook by its flag; text is "" where that is not given.
-type codebookFlag struct{ name, key, text string }
-
-func (f *settingFlags) codebook() []codebookFlag {
-	return []codebookFlag{{"slots", "codebook.slots", given(f.Slots)}, {"codewords", "codebook.codewords", given(f.Codewords)}}
-}
-
 // values are the settings of each named method.
 func (f *settingFlags) values(methods *method.Catalog, names []string) (map[string]method.Values, error) {
-	v, err := f.read(methods, names)
-	if err != nil {
-		return nil, err
-	}
-	return methods.Divide(v, names)
-}
-
-// read are the settings of all flags. Flags of the codebook that no named method would read are left out, and notice names
-// them.
-func (f *settingFlags) read(methods *method.Catalog, names []string) (method.Values, error) {
 	v, err := method.ReadValues(f.Set)
 	if err != nil {
 		return nil, err
 	}
-	named, err := found(methods, names)
-	if err != nil {
-		return nil, err
-	}
-	var ignored []string
-	for _, flag := range f.codebook() {
-		switch _, twice := v[flag.key]; {
-		case flag.text == "":
-		case twice:
-			return nil, givenTwice(flag)
-		case !slices.ContainsFunc(named, func(m method.Method) bool { return m.Has(flag.key, v) }):
-			ignored = append(ignored, "--"+flag.name)
-		default:
-			v[flag.key] = flag.text
-		}
-	}
-	if ignored != nil {
-		f.notice = fmt.Sprintf("%s: %s changed nothing; calibra methods NAME lists what a method has", strings.Join(names, ", "), strings.Join(ignored, ", "))
-	}
-	return v, nil
-}
-
-func givenTwice(flag codebookFlag) error {
-	return data.Inputf("", "%s is given by --%s and as a setting; give it once", flag.key, flag.name)
-}
-
-// given is a flag's value, "" where it is not given.
-func given[T any](flag *T) string {
-	if flag == nil {
-		return ""
-	}
-	return fmt.Sprint(*flag)
+	return methods.Divide(v, names)
 }
 
 // seeds are those of a command that fits several times: "42", "42,43,50-52".
@@ -170,29 +108,26 @@ func lacksDevice(err error) bool { return errors.Is(err, cuda.ErrNoDevice) || cu
 func (e *everywhere) AfterApply(line *kong.Context, t *terminal) error {
 	t.quiet = e.Quiet
 	for _, flag := range line.Selected().Flags {
+		v := reflect.Indirect(flag.Target)
+		if !v.IsValid() || v.Type() != reflect.TypeFor[int]() {
+			continue // no whole number, or one that is not given
+		}
 		most, _ := strconv.ParseInt(flag.Tag.Get("most"), 10, 64)
 		least, unbounded := strconv.ParseInt(flag.Tag.Get("least"), 10, 64)
-		switch n, whole := number(flag.Target); {
-		case flag.Target.Kind() == reflect.Pointer && flag.Target.IsNil(): // it is not given
-		case whole && n > most:
+		switch n := v.Int(); {
+		case n > most:
 			return data.Inputf("", "--%s is %d; at most %d are possible", flag.Name, n, most)
-		case whole && n < least && unbounded == nil:
+		case n < least && unbounded == nil:
 			return data.Inputf("", "--%s is %d; it must be at least %d", flag.Name, n, least)
 		}
 	}
 	return nil
 }
 
-// number is the value of a flag of whole numbers that are no seed.
-func number(v reflect.Value) (n int64, whole bool) {
-	switch n := v.Interface().(type) {
-	case int:
-		return int64(n), true
-	case *int:
-		if n != nil {
-			return int64(*n), true
-		}
-		return 0, true
-	}
-	return 0, false
+// boardFlag is of the commands that train.
+type boardFlag struct {
+	Tensorboard string `type:"output" placeholder:"DIR" group:"Device and logs:" help:"Write losses, gradient norms, learning rates, metrics and settings for TensorBoard while training, each run into its own folder of DIR. tensorboard --logdir DIR shows them."`
 }
+
+// board is the one that the flag names, nil for none.
+func (f boardFlag) board() *tensorboard.Board { return tensorboard.NewBoard(f.Tensorboard) }

@@ -96,21 +96,16 @@ func firstHelp(o kong.HelpOptions, k *kong.Context) error {
 	return err
 }
 
+// printHelp prints a whole help text, with the exit codes at its end.
 func printHelp(o kong.HelpOptions, k *kong.Context) error {
 	o.Compact = true
 	if err := kong.DefaultHelpPrinter(o, k); err != nil {
 		return err
 	}
-	return writeExitCodes(k.Stdout)
-}
-
-// writeExitCodes is the end of a whole help text.
-func writeExitCodes(out io.Writer) error {
-	var text strings.Builder
-	text.WriteString("\nExit codes:\n")
+	text := "\nExit codes:\n"
 	for _, c := range exitCodes {
-		fmt.Fprintf(&text, "  %3d  %s\n", c.code, c.what)
+		text += fmt.Sprintf("  %3d  %s\n", c.code, c.what)
 	}
-	_, err := io.WriteString(out, text.String())
+	_, err := io.WriteString(k.Stdout, text)
 	return err
 }

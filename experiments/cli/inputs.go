@@ -41,9 +41,10 @@ type tableFlags struct {
 	Header data.Header `placeholder:"yes|no" group:"The rows:" help:"Whether the first row of a csv file holds the column names (decided by what the row looks like)."`
 }
 
-// settings are those of raw rows.
-func (f *tableFlags) settings() source.Settings {
-	return source.Settings{Label: f.Label, Header: f.Header}
+// origin is where the rows of arg come from; as is what the user says that logits are, "" for nothing.
+func (f *tableFlags) origin(methods *method.Catalog, arg string, as data.Scores) (*source.Origin, error) {
+	of := source.Settings{Label: f.Label, Header: f.Header, Scores: as}
+	return source.Registry(methods.RawSources()).Open(arg, of)
 }
 
 // said are the flags as a command that reads the same file takes them.
@@ -219,9 +220,7 @@ func (f *tableFlags) open(ctx context.Context, t *terminal, methods *method.Cata
 	if !source.Registry(methods.RawSources()).Makes(arg) && *f == (tableFlags{}) && (data.NamesFeatures(arg) || absent == nil) {
 		return data.OpenContext(ctx, arg, names)
 	}
-	settings := f.settings()
-	settings.Scores = as
-	o, err := source.Registry(methods.RawSources()).Open(arg, settings)
+	o, err := f.origin(methods, arg, as)
 	if err != nil {
 		return nil, err
 	}

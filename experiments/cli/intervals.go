@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/method"
 	"calibra/experiments/metrics"
-	"calibra/experiments/report"
 	"calibra/experiments/run"
 	"calibra/graph/work"
 	"calibra/layers"
@@ -89,7 +87,7 @@ func tellWidth(t *terminal, lower, upper *mat.Dense, model layers.Bounded) {
 	width.Sub(upper, lower)
 	rows, classes := width.Dims()
 	if mean := mat.Sum(&width) / float64(rows*classes); mean > useless {
-		t.warn("wide_intervals", "warning: the intervals are %.2f wide on average, too wide to be of use: %d calibration rows do not determine the weights of this model. Fit fewer (--codewords, --slots), hold them by weight decay (--set optim.decay=…), or bring more rows.", mean, model.Sizes().Rows())
+		t.warn("wide_intervals", "warning: the intervals are %.2f wide on average, too wide to be of use: %d calibration rows do not determine the weights of this model. Fit fewer (codebook.codewords, codebook.slots), hold them by weight decay (--set optim.decay=…), or bring more rows.", mean, model.Sizes().Rows())
 	}
 }
 
@@ -181,7 +179,7 @@ func conformal(rows, test *data.Set, said *data.Predictions, level float64) (c *
 }
 
 // coverage measures the prediction sets in the file of the predictions; nil if there are none.
-func (j *Judged) coverage() (*metrics.SetCoverage, error) {
+func (j *judged) coverage() (*metrics.SetCoverage, error) {
 	if j.described != nil { // no predictions, nor sets of them
 		return nil, nil
 	}
@@ -204,25 +202,4 @@ func (j *Judged) coverage() (*metrics.SetCoverage, error) {
 		return nil, data.Inputf(j.path, "%w", err)
 	}
 	return c, nil
-}
-
-// coverageSection is a row for all rows and one for each region.
-func coverageSection(c *metrics.SetCoverage) *report.Section {
-	t := &report.Table{Labels: []string{"prediction sets of region"},
-		Values: report.Heads("rows", "coverage", "95 % interval", "classes", "marginal coverage", "classes")}
-	add := func(name string, r metrics.Coverage) {
-		interval := intervalText(metrics.Interval{Low: r.CI[0], High: r.CI[1]}, 3)
-		t.Add("", report.Row{Labels: []string{name}, Cells: report.Texts(r.Rows, metrics.Fixed(r.Coverage, 3), interval,
-			metrics.Fixed(r.Size, 2), metrics.Fixed(r.Marginal, 3), metrics.Fixed(r.MarginalSize, 2))})
-	}
-	add("all", c.All)
-	least, leastMarginal := math.Inf(1), math.Inf(1)
-	for k, r := range c.Regions {
-		if r.Rows > 0 {
-			add(fmt.Sprint(k), r)
-			least, leastMarginal = min(least, r.Coverage), min(leastMarginal, r.Marginal)
-		}
-	}
-	return &report.Section{Title: "Prediction sets", Tables: []*report.Table{t},
-		Lines: []string{fmt.Sprintf("least covered region: %.3f, by marginal sets %.3f", least, leastMarginal)}}
 }

@@ -28,7 +28,7 @@ func applyIntervals(t *testing.T, set string) {
 	if err := disk.WriteNPZ(in, features(300)...); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := calibra(t, "fit", "--method", "vq", "--in", in, "--slots", "4", "--codewords", "6", "--split", "paper", "--set", set, "--out", model); code != 0 {
+	if code, _, stderr := calibra(t, "fit", "--method", "vq", "--in", in, "--set", "codebook.slots=4", "--set", "codebook.codewords=6", "--split", "paper", "--set", set, "--out", model); code != 0 {
 		t.Fatal(stderr)
 	}
 	apply := func(extra ...string) (int, string) {
@@ -82,7 +82,7 @@ func applyIntervals(t *testing.T, set string) {
 func fitAndApply(t *testing.T, model, in string, settings ...string) (lower, upper *mat.Dense, stderr string) {
 	t.Helper()
 	if _, err := os.Stat(model); err != nil {
-		if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--slots", "4", "--codewords", "6", "--out", model}, settings...)...); code != 0 {
+		if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--set", "codebook.slots=4", "--set", "codebook.codewords=6", "--out", model}, settings...)...); code != 0 {
 			t.Fatal(stderr)
 		}
 	}
@@ -200,7 +200,7 @@ func TestIntervalsTakeTheFitsPenalty(t *testing.T) {
 	}
 	for _, rule := range []string{"adamw", "lion"} {
 		model := filepath.Join(dir, rule)
-		if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--slots", "4", "--codewords", "6", "--out", model, "--set", "divide.rule=" + rule}, still...)...); code != 0 {
+		if code, _, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--set", "codebook.slots=4", "--set", "codebook.codewords=6", "--out", model, "--set", "divide.rule=" + rule}, still...)...); code != 0 {
 			t.Fatal(stderr)
 		}
 		if code, stderr := apply(model); code != 0 {

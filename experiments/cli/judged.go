@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -26,11 +25,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Judged are predictions with labels to judge them by, and where their rows lie.
-type Judged struct {
+// judged are predictions with labels to judge them by, and where their rows lie.
+type judged struct {
 	*data.Predictions
-	Embedding mat.Matrix // nil without
 
+	embedding       mat.Matrix // nil without
 	path            string
 	flags           string               // that read the file, as another command takes them
 	source          *data.Source         // whose test rows they are, nil of predictions
@@ -38,7 +37,6 @@ type Judged struct {
 	doubts          []string             // why nothing that the rows show is to be used, "" where they are as they should be
 	copies          *rowcheck.Copies     // of the rows, nil without
 	described       *data.Described      // of a features file's own rows, nil of predictions
-	rows            int                  // of the file
 	sets            *metrics.SetCoverage // of their prediction sets, nil without
 	classes, groups []metrics.Part       // of the rows, by name
 	multi           *metrics.Multicalibration
@@ -61,7 +59,7 @@ func (f *judgedFlags) raw(methods *method.Catalog, path string) error {
 
 // judged reads predictions with labels. Of a features file, and of other data that calibra fit takes, they are the
 // classifier's own for the test rows, which lie where the principal components of their features say.
-func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *method.Catalog, path string, seed uint64) (*Judged, error) {
+func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *method.Catalog, path string, seed uint64) (*judged, error) {
 	if err := f.raw(methods, path); err != nil {
 		return nil, err
 	}
@@ -85,7 +83,7 @@ func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *method.C
 }
 
 // readJudged are predictions that a file holds; of what the program makes itself there are none.
-func readJudged(ctx context.Context, methods *method.Catalog, path string, as data.Scores) (*Judged, error) {
+func readJudged(ctx context.Context, methods *method.Catalog, path string, as data.Scores) (*judged, error) {
 	if source.Registry(methods.RawSources()).Makes(path) {
 		return nil, data.ErrNoPredictions
 	}
@@ -93,36 +91,59 @@ func readJudged(ctx context.Context, methods *method.Catalog, path string, as da
 	if err != nil {
 		return nil, err
 	}
-	return newJudged(p, path), nil
+	return &judged{Predictions: p, path: path}, nil
 }
 
-func newJudged(p *data.Predictions, path string) *Judged {
-	rows, _ := p.LogProbs.Dims()
-	return &Judged{Predictions: p, path: path, rows: rows}
-}
-
-// fitted is the verdict on methods that are fitted to the calibration rows of the same file, where g is what corrections of these rows
-// gain; nil where it has none.
-func (j *Judged) fitted(ctx context.Context, t *terminal, methods *method.Catalog, seed uint64, g *metrics.Recovered) (
+// fitted is the verdict on methods that are fitted to the calibration rows of the same file, set beside the classifier as
+// it is, where g is what corrections of these rows gain; nil where the file has no such rows with labels.
+func (j *judged) fitted(ctx context.Context, t *terminal, methods *method.Catalog, seed uint64, g *metrics.Recovered) (
 	*verdict.Verdict, error) {
-	if j.source == nil {
+	if j.source == nil || j.source.Cal == nil {
 		return nil, nil
 	}
 	src := *j.source
+	if src.Cal.Logits == nil || src.Cal.Labels == nil && src.Cal.Soft == nil {
+		return nil, nil
+	}
 	test := *src.Test
 	src.Test, test.TestWeights = &test, j.TestWeights
 	weighing, steps := t.steps(ctx, 0)
 	defer steps.clear()
-	w, err := weighSource(work.Span(weighing, "set methods beside the classifier", 0, 1), methods, &src, seed, g)
+	weighing = work.Span(weighing, "set methods beside the classifier", 0, 1)
+	rows := &run.Run{Spec: run.Spec{Catalog: methods, Seed: seed}, Source: &src}
+	classifier, err := beside(weighing, verdict.Classifier, rows)
+	if err != nil {
+		return nil, err
+	}
+	classifier.Source = &src // with its features
+	w, err := weigh(weighing, classifier, g)
 	if w == nil || err != nil {
 		return nil, err
 	}
 	return w.verdict, nil
 }
 
+// verdict is what judge says of the rows, given the verdict on methods that are fitted beside (see fitted), with what
+// is to be done: its commands name the file features where the rows have theirs there.
+func (j *judged) verdict(ctx context.Context, t *terminal, methods *method.Catalog,
+	features string, seed uint64, g *metrics.Recovered, judge func(fitted *verdict.Verdict) (*verdict.Verdict, error)) (*verdict.Verdict, error) {
+	fitted, err := j.fitted(ctx, t, methods, seed, g)
+	if err != nil {
+		return nil, err
+	}
+	v, err := judge(fitted)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	j.repaired(ctx, v, features, seed)
+	v.Notes = &t.said
+	v.Doubt(j.doubts...)
+	return v, nil
+}
+
 // repaired gives a verdict the method to use and the commands that fit it and apply it, or those that fit a correction to the features
 // of these rows, which the file of that name has: its own file where that is one of features.
-func (j *Judged) repaired(ctx context.Context, v *verdict.Verdict, features string, seed uint64) {
+func (j *judged) repaired(ctx context.Context, v *verdict.Verdict, features string, seed uint64) {
 	switch in := quoted(relative(j.path)); {
 	case v.Say == verdict.CannotTell && j.source != nil && features == "" && study.CrossFit(v, in, labelledRows(ctx, j.path)):
 	case v.Say == verdict.Use && !slices.Contains(verdict.Corrections[1:], v.Method):
@@ -165,7 +186,7 @@ func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *method.C
 }
 
 // unchanged are the classifier's own predictions for the test rows of a file.
-func unchanged(ctx context.Context, methods *method.Catalog, src *data.Source, path string) (*Judged, error) {
+func unchanged(ctx context.Context, methods *method.Catalog, src *data.Source, path string) (*judged, error) {
 	m, err := methods.Find(verdict.Classifier)
 	if err != nil {
 		return nil, err
@@ -186,7 +207,7 @@ func unchanged(ctx context.Context, methods *method.Catalog, src *data.Source, p
 		p.ReadAs = src.ReadAs
 	}
 	p.Take(src.Test)
-	j := newJudged(p, path)
+	j := &judged{Predictions: p, path: path}
 	if src.Test.Features != nil {
 		j.described = &data.Described{Features: data.Dense(src.Test.Features), Names: src.Test.Names.Features, Groups: src.Test.Groups}
 	}
@@ -195,7 +216,7 @@ func unchanged(ctx context.Context, methods *method.Catalog, src *data.Source, p
 
 // told prints which arrays nothing reads, where embedding may name one that is read, what the array logits was taken for,
 // where it holds no logits, and what is odd about the labels.
-func (j *Judged) told(t *terminal, embedding string) {
+func (j *judged) told(t *terminal, embedding string) {
 	j.unread = cmp.Or(j.unread, j.Unread(embedding))
 	warnUnread(t, j.path, j.unread)
 	if j.copies != nil {
@@ -224,8 +245,8 @@ func (j *Judged) told(t *terminal, embedding string) {
 	j.doubts = append(beside.Doubts(features), beside.Wrong...)
 }
 
-// Embed reads the embedding from the array key or, if key is "", from the array of the default name if the file has it.
-func (j *Judged) Embed(key string) error {
+// embed reads the embedding from the array key or, if key is "", from the array of the default name if the file has it.
+func (j *judged) embed(key string) error {
 	if key == "" {
 		key = "embedding"
 		if has, err := data.HasArray(j.path, key); err != nil || !has {
@@ -236,16 +257,17 @@ func (j *Judged) Embed(key string) error {
 	if err != nil {
 		return err
 	}
-	if n, _ := z.Dims(); n != j.rows {
-		return data.Inputf(j.path, "the embedding has %d rows and the predictions have %d; they must have the same", n, j.rows)
+	n, _ := z.Dims()
+	if rows, _ := j.LogProbs.Dims(); n != rows {
+		return data.Inputf(j.path, "the embedding has %d rows and the predictions have %d; they must have the same", n, rows)
 	}
-	j.Embedding = z
+	j.embedding = z
 	return nil
 }
 
 // describe reads the features of the rows from another file, or takes their own where path is ""; their principal
 // components are the embedding, and its groups are those of rows that have none of their own.
-func (j *Judged) describe(path string) (d *data.Described, err error) {
+func (j *judged) describe(path string) (d *data.Described, err error) {
 	if d = j.described; path != "" {
 		d, err = j.Describe(path, j.path)
 	}
@@ -257,32 +279,43 @@ func (j *Judged) describe(path string) (d *data.Described, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.Embedding = embed.Apply(d.Features); j.Groups.Of == nil {
+	if j.embedding = embed.Apply(d.Features); j.Groups.Of == nil {
 		j.Groups = d.Groups
 	}
 	return d, nil
 }
 
 // count finds the copies among the rows, by their features (N×d) too where these are known.
-func (j *Judged) count(features mat.Matrix) {
+func (j *judged) count(features mat.Matrix) {
 	j.TestWeights, j.copies = rowcheck.CountCopies(&data.Set{Features: features, Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Soft: j.Soft, Groups: j.Groups})
 }
 
-// examination is how the rows are diagnosed: by the features that another file has of them or, where path is "", by their own, if there
-// are any.
-func (j *Judged) examination(path string) (e diagnosis.Examination, err error) {
-	e = diagnosis.Examination{Soft: j.Soft, ClassNames: j.ClassNames}
-	if path != "" || j.described != nil {
-		d, err := j.describe(path)
-		if err != nil {
-			return e, err
+// lie finds where the rows lie: where the file features says, of "" their own features if they have any and no key is
+// named, or else the array key. It counts the copies among them there.
+func (j *judged) lie(features, key string) (d *data.Described, err error) {
+	if features == "" && (j.described == nil || key != "") {
+		if err := j.embed(key); err != nil {
+			return nil, err
 		}
-		e.Features, e.Names = d.Features, d.Names
+		j.count(j.embedding)
+		return nil, nil
+	}
+	if d, err = j.describe(features); err == nil {
 		j.count(d.Features)
-	} else if err := j.Embed(""); err != nil {
+	}
+	return d, err
+}
+
+// examination is how the rows are diagnosed: by the features that another file has of them or, where path is "", by their
+// own, if there are any.
+func (j *judged) examination(path string) (e diagnosis.Examination, err error) {
+	e = diagnosis.Examination{Soft: j.Soft, ClassNames: j.ClassNames}
+	d, err := j.lie(path, "")
+	if err != nil {
 		return e, err
-	} else {
-		j.count(j.Embedding)
+	}
+	if d != nil {
+		e.Features, e.Names = d.Features, d.Names
 	}
 	e.Rows = j.Counting()
 	e.Groups, e.GroupNames = j.Groups.Of, data.Each(j.Groups.Names, func(name string) string {
@@ -295,10 +328,10 @@ func (j *Judged) examination(path string) (e diagnosis.Examination, err error) {
 }
 
 // diagnose diagnoses the rows, which have an embedding, by draws of the seed; the bar says what it is for.
-func (j *Judged) diagnose(ctx context.Context, t *terminal, e diagnosis.Examination, seed uint64, what string) (*diagnosis.Diagnosis, error) {
+func (j *judged) diagnose(ctx context.Context, t *terminal, e diagnosis.Examination, seed uint64, what string) (*diagnosis.Diagnosis, error) {
 	ctx, bar := t.steps(ctx, 0)
 	defer bar.clear()
-	d, err := diagnosis.Diagnose(work.Span(ctx, what, 0, 1), j.LogProbs, j.Labels, data.Dense(j.Embedding), e, rand.New(rand.NewPCG(seed, 0)))
+	d, err := diagnosis.Diagnose(work.Span(ctx, what, 0, 1), j.LogProbs, j.Labels, data.Dense(j.embedding), e, rand.New(rand.NewPCG(seed, 0)))
 	if err != nil {
 		return nil, asUsage(err)
 	}
@@ -332,23 +365,26 @@ func place(ctx context.Context, t *terminal, methods *method.Catalog, src *data.
 	return d, err
 }
 
+// name is that of their file.
+func (j *judged) name() string { return strings.TrimSuffix(filepath.Base(j.path), ".npz") }
+
 // portraits are what the predictions look like.
-func (j *Judged) portraits() ([]report.Shown, error) {
-	return portraits([]said{{strings.TrimSuffix(filepath.Base(j.path), ".npz"), j.Predictions}})
+func (j *judged) portraits() ([]report.Shown, error) {
+	return portraits([]said{{j.name(), j.Predictions}})
 }
 
 // card is that of a verdict on the predictions.
-func (j *Judged) card(v *verdict.Verdict, seen []report.Shown) *report.Drawing {
+func (j *judged) card(v *verdict.Verdict, seen []report.Shown) *report.Drawing {
 	return report.NewCard(v, seen, report.Names{Classes: j.ClassNames, Groups: j.Groups.Names}, sharesOf(j.source))
 }
 
 // counting is how the rows count and what their labels are.
-func (j *Judged) counting() metrics.Settings {
+func (j *judged) counting() metrics.Settings {
 	return metrics.Settings{Rows: j.Counting(), Soft: j.Soft}
 }
 
 // byName measures the classes of predictions, where they have names, and the groups of their rows, where they have any.
-func (j *Judged) byName() (err error) {
+func (j *judged) byName() (err error) {
 	s := j.counting()
 	if j.ClassNames != nil {
 		if j.classes, err = metrics.Parts(j.LogProbs, j.Labels, nil, j.ClassNames, s); err != nil {
@@ -369,46 +405,22 @@ func (j *Judged) byName() (err error) {
 	return err
 }
 
-// mostParts is how many classes or groups a table shows.
-const mostParts = 50
-
-// partsSection is a row for each class or group, named below head.
-func partsSection(title, head, note string, all []metrics.Part) *report.Section {
-	heads := append(report.Heads("rows", "accuracy", "confidence", "NLL"), report.Head{Text: "share", Drop: 1}, report.Head{Text: "predicted", Drop: 1})
-	if !slices.ContainsFunc(all, func(p metrics.Part) bool { return p.Share > 0 }) {
-		heads = heads[:4] // groups have no share
+// corrections gives a verdict on corrections the method that makes the one to use, and the commands that fit it to the features of some
+// predictions (a file, or "" for the network's own).
+// A fit starts from the network's logits: where a run left the predictions, one map of the logits corrects others than these, and
+// so does the method of the run; then the command compares methods.
+func corrections(v *verdict.Verdict, predictions, features string) {
+	recommended := (*method.Catalog)(nil).Recommended()
+	global := method.Instead[0] // which reads logits alone
+	method := map[string]string{verdict.Corrections[1]: global, verdict.Corrections[2]: recommended.Name}[v.ToUse()]
+	if method == "" {
+		return
 	}
-	t := &report.Table{Labels: []string{head}, Values: heads}
-	for _, p := range all[:min(len(all), mostParts)] {
-		cells := report.Texts(metrics.Fixed(p.Rows, 0))
-		for _, x := range []float64{p.Accuracy, p.Confidence, p.NLL, p.Share, p.Predicted} {
-			cells = append(cells, report.Texts(metrics.Fixed(x, 4))...)
-		}
-		t.Add("", report.Row{Labels: []string{p.Name}, Cells: cells[:len(heads)]})
+	v.Method = method
+	in := quoted(cmp.Or(relative(features), "FEATURES.npz"))
+	if spec, err := run.ReadSpec(filepath.Dir(predictions)); predictions != "" && err == nil && (spec.Method == method || method == global && spec.Method != verdict.Classifier) {
+		v.Commands = []string{"calibra compare --in " + in + " --methods nc,ts," + recommended.Name + ",local-ts,corrected --out runs/corrections"}
+		return
 	}
-	if more := len(all) - mostParts; more > 0 {
-		note += fmt.Sprintf(" %d more are in the JSON.", more)
-	}
-	return &report.Section{Title: title, Note: note, Tables: []*report.Table{t}}
-}
-
-// multicalibrationTable is a row for all rows and for each group, in its worst class, the worst first.
-func multicalibrationTable(m *metrics.Multicalibration) *report.Table {
-	t := &report.Table{Labels: []string{"calibration of group", "class"}, Values: report.Heads("rows", "ECCE", "sigma", "p", "p of all")}
-	worst := slices.SortedStableFunc(slices.Values(m.Groups), func(a, b metrics.Segment) int { return cmp.Compare(b.Sigma, a.Sigma) })
-	for _, s := range worst[:min(len(worst), mostParts)] {
-		t.Add("", report.Row{Labels: []string{cmp.Or(s.Group, "all rows"), s.Class}, Cells: report.Texts(metrics.Fixed(float64(s.Rows), 0), metrics.Fixed(s.ECCE, 4), metrics.Fixed(s.Sigma, 2), verdict.P(s.PValue), verdict.P(s.Adjusted))})
-	}
-	return t
-}
-
-// multicalibrationText says in a line which group is worst, if it is so beyond chance.
-func multicalibrationText(m *metrics.Multicalibration) string {
-	worst := "no group or class is wrong beyond chance"
-	if m.BeyondChance {
-		s := slices.MinFunc(m.Groups, func(a, b metrics.Segment) int { return cmp.Compare(a.Adjusted, b.Adjusted) })
-		worst = fmt.Sprintf("the worst is %s in class %s", cmp.Or(s.Group, "all rows"), s.Class)
-	}
-	return fmt.Sprintf("multicalibration error %.5f, %.2f standard deviations of calibrated predictions (p %s; %s over all groups and classes): %s",
-		m.Error, m.Sigma, verdict.P(m.PValue), verdict.P(m.Adjusted), worst)
+	v.Commands = []string{"calibra fit --in " + in + " --method " + method + " --out runs/" + method}
 }

@@ -20,14 +20,6 @@ const shiftStream = 17
 // estimate in place of a file of priors asks for those under which the rows are likeliest.
 const estimate = "estimate"
 
-// priorsFile is that of --new-priors, "" where they are estimated or not asked for.
-func (f *applyFlags) priorsFile() string {
-	if f.NewPriors == estimate {
-		return ""
-	}
-	return f.NewPriors
-}
-
 // shift is the label shift that the flags name, without its new priors where they are to be estimated; nil where none is.
 func (c *applyCmd) shift(m saved) (*layers.LabelShift, error) {
 	if c.NewPriors == "" {

@@ -39,10 +39,10 @@ func TestMethodFromOutside(t *testing.T) {
 	in, dir := write(t, features(200)), t.TempDir()
 	fitted, applied := filepath.Join(dir, "fit"), filepath.Join(dir, "applied.npz")
 	for _, args := range [][]string{
-		{"fit", "--in", in, "--method", "mine", "--codewords", "8", "--out", fitted},
+		{"fit", "--in", in, "--method", "mine", "--set", "codebook.codewords=8", "--out", fitted},
 		{"apply", "--model", fitted, "--in", in, "--out", applied},
 		{"compare", "--in", in, "--methods", "mine,ts", "--out", filepath.Join(dir, "compare")},
-		{"study", "main", "--data", in, "--methods", "mine,ts", "--seeds", "1", "--codewords", "8", "--out", filepath.Join(dir, "study")},
+		{"study", "main", "--data", in, "--methods", "mine,ts", "--seeds", "1", "--set", "codebook.codewords=8", "--out", filepath.Join(dir, "study")},
 		{"methods"},
 	} {
 		var code int

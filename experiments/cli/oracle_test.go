@@ -25,8 +25,8 @@ var judgedByOracle = []struct {
 	settings []string
 	within   float64
 }{
-	{"vq", []string{"--slots", "6", "--set", "optim.epochs=20"}, nearOracle},
-	{"vq-dc", []string{"--slots", "3", "--set", "optim.epochs=20"}, nearOracle},
+	{"vq", []string{"--set", "codebook.slots=6", "--set", "optim.epochs=20"}, nearOracle},
+	{"vq-dc", []string{"--set", "codebook.slots=3", "--set", "optim.epochs=20"}, nearOracle},
 	{"ts", nil, nearNLL},
 	{"dc", nil, nearNLL},
 	{"ir", nil, nearNLL},

@@ -57,9 +57,6 @@ func TestTheoryOfAPart(t *testing.T) {
 	if code, _, stderr := with(t, "theory", "askd"); code != exitUsage || !strings.Contains(stderr, "did you mean asked?") {
 		t.Errorf("a slip exits %d: %s", code, stderr)
 	}
-	if code, _, stderr := with(t, "theory", "asked", "--set", "zipf=1"); code != exitUsage || !strings.Contains(stderr, "for the study rate") {
-		t.Errorf("a flag of study rate exits %d: %s", code, stderr)
-	}
 }
 
 // with runs the command with the parts.
@@ -94,7 +91,7 @@ func TestProgramFromOutside(t *testing.T) {
 // none of that stage, and a command without the rule says that it is not known.
 func TestRuleFromOutside(t *testing.T) {
 	in, out := write(t, features(200)), filepath.Join(t.TempDir(), "fit")
-	args := []string{"fit", "--in", in, "--method", "vq", "--codewords", "8", "--out", out, "--set", "optim.epochs=3", "--set", "calibrate.rule=steady"}
+	args := []string{"fit", "--in", in, "--method", "vq", "--set", "codebook.codewords=8", "--out", out, "--set", "optim.epochs=3", "--set", "calibrate.rule=steady"}
 	if code, _, stderr := with(t, append(args, "--set", "calibrate.step=0.1")...); code != 0 {
 		t.Fatalf("fit exits %d: %s", code, stderr)
 	}

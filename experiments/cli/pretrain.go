@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"calibra/data"
@@ -24,10 +23,9 @@ import (
 )
 
 type pretrainCmd struct {
-	Data        string   `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data."`
-	Encoder     string   `default:"resmlp" placeholder:"NAME" help:"mlp, resmlp (residual MLP), ftt (FT-Transformer) or resnet (${default})."`
-	Network     string   `placeholder:"JSON" group:"The network:" help:"Settings of the network, as in config.json. The others keep their defaults."`
-	Categorical []string `placeholder:"COLUMN" group:"The network:" help:"Columns of whole numbers that ftt treats as categories, by name or by number from 1. Columns of text become columns of 0 and 1."`
+	Data    string `required:"" type:"rows" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data."`
+	Encoder string `default:"resmlp" placeholder:"NAME" help:"mlp, resmlp (residual MLP), ftt (FT-Transformer) or resnet (${default})."`
+	Network string `placeholder:"JSON" group:"The network:" help:"Settings of the network, as in config.json. The others keep their defaults."`
 	tableFlags
 	HeldOut float64  `placeholder:"SHARE" group:"The rows:" help:"Share of the rows of a table, from one region of it, that are kept apart as shifted rows (none)."`
 	Epochs  int      `placeholder:"N" most:"1000000" default:"-1" help:"Largest number of epochs. 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
@@ -35,12 +33,14 @@ type pretrainCmd struct {
 	Seed    uint64   `default:"0" help:"Seed of the division of the rows, the weights and the batches (${default})."`
 	Weights string   `type:"path" placeholder:"F.safetensors" group:"Training:" help:"Start from these weights of an interrupted run."`
 	JSON    bool     `help:"Print the results as JSON."`
-	Out     string   `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
+	Out     string   `required:"" type:"output" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
 	deviceFlag
 	boardFlag
 
 	optim optim.Settings // that the flags ask for
 }
+
+func (c *pretrainCmd) folder() folder { return folder{c.Out, encoders.Group, encoders.Files} }
 
 func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalog) error {
 	network, err := c.network()
@@ -49,9 +49,6 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *method.Cata
 	}
 	origin, raw, err := c.rows(catalog)
 	if err != nil {
-		return err
-	}
-	if err := c.categories(network, raw); err != nil {
 		return err
 	}
 	settings, err := c.training(raw)
@@ -284,56 +281,4 @@ func readSettings(text string, n encoders.Network) error {
 		return data.Inputf("", "--network %s does not describe %s, whose settings are %s: %w", text, n.Name(), known, err)
 	}
 	return nil
-}
-
-// mostCategories bounds the values of a column, lest one large number, an identifier or a
-// time, decide how much memory the encoder takes.
-const mostCategories = 1 << 16
-
-// categories marks for the FT-Transformer the columns that are categories, as many
-// values as the rows show.
-func (c *pretrainCmd) categories(n encoders.Network, raw *data.Raw) error {
-	if len(c.Categorical) == 0 {
-		return nil
-	}
-	f, ok := n.(*encoders.FTTransformer)
-	if !ok {
-		return data.Inputf("", "--categorical is for --encoder ftt; %s reads every column as a number", n.Name())
-	}
-	for _, name := range c.Categorical {
-		j, err := categorical(raw, name)
-		if err != nil {
-			return err
-		}
-		category := encoders.Category{Column: j}
-		for _, part := range partsOf(raw) {
-			largest := part.rows.Largest(j)
-			if largest >= mostCategories {
-				return data.Inputf("", "column %s of %s holds %v; a category is a whole number below %d, and each takes weights of its own: number them from 0 on", name, raw.Name, largest, mostCategories)
-			}
-			category.Values = max(category.Values, int(largest)+1)
-		}
-		f.Categorical = append(f.Categorical, category)
-	}
-	return nil
-}
-
-// categorical is where a network reads the column of that name, or of that number from 1.
-func categorical(raw *data.Raw, name string) (int, error) {
-	k := slices.IndexFunc(raw.Columns, func(c data.RawColumn) bool { return c.Name == name })
-	if number, err := strconv.Atoi(name); k < 0 && err == nil && number >= 1 && number <= len(raw.Columns) {
-		k = number - 1
-	}
-	switch {
-	case k < 0:
-		names := data.Each(raw.Columns, func(c data.RawColumn) string { return c.Name })
-		return 0, data.Inputf("", "%s has no column %q; its columns are %s", raw.Name, name, strings.Join(names, ", "))
-	case raw.Columns[k].Values != nil:
-		return 0, data.Inputf("", "column %s of %s is text, which every encoder reads as one column of 0 and 1 for each value; leave it out of --categorical", name, raw.Name)
-	case raw.Columns[k].Constant:
-		return 0, data.Inputf("", "column %s of %s is constant in the training rows, and no encoder reads it; leave it out of --categorical", name, raw.Name)
-	case raw.Columns[k].Missing:
-		return 0, data.Inputf("", "column %s of %s lacks numbers; give a missing one a number of its own, or leave the column out of --categorical", name, raw.Name)
-	}
-	return data.RawWidth(raw.Columns[:k]), nil
 }

@@ -88,7 +88,7 @@ func TestPretrainCategories(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "encoder")
-	code, stdout, stderr := calibra(t, "pretrain", "--data", path, "--encoder", "ftt", "--categorical", "kind", "--epochs", "1", "--out", out)
+	code, stdout, stderr := calibra(t, "pretrain", "--data", path, "--encoder", "ftt", "--network", `{"categorical":[{"column":1,"values":4}]}`, "--epochs", "1", "--out", out)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
@@ -192,7 +192,7 @@ func TestPretrainBadInput(t *testing.T) {
 		"network":       {[]string{"--network", `{"width":3}`}, "width"},
 		"two networks":  {[]string{"--network", `{"blocks":1} {"blocks":2}`}, "follows"},
 		"rate":          {[]string{"--set", "rate=nan"}, `rate is "nan"`},
-		"same category": {[]string{"--data", ids, "--encoder", "ftt", "--categorical", "2,2"}, "column 2 of"},
+		"same category": {[]string{"--data", ids, "--encoder", "ftt", "--network", `{"categorical":[{"column":1,"values":5},{"column":1,"values":5}]}`}, "column 2 of"},
 		"label":         {[]string{"--label", "x"}, "is not a csv file"},
 		"heads":         {[]string{"--encoder", "ftt", "--network", `{"heads":7}`}, "heads"},
 		"dropout":       {[]string{"--network", `{"hidden_dropout":1}`}, "dropout"},
@@ -200,9 +200,8 @@ func TestPretrainBadInput(t *testing.T) {
 		"held out":      {[]string{"--held-out", "0.9"}, "0.9"},
 		"nothing":       {[]string{"--epochs", "0"}, "--weights"},
 		"epochs":        {[]string{"--epochs=-3"}, "negative"},
-		"category":      {[]string{"--encoder", "ftt", "--categorical", "sex"}, "sex"},
-		"identifiers":   {[]string{"--data", ids, "--encoder", "ftt", "--categorical", "1"}, "holds 2e+09"},
-		"no categories": {[]string{"--categorical", "1"}, "--categorical"},
+		"identifiers":   {[]string{"--data", ids, "--encoder", "ftt", "--network", `{"categorical":[{"column":0,"values":5}]}`}, "holds 2e+09"},
+		"no categories": {[]string{"--network", `{"categorical":[]}`}, "categorical"},
 		"no weights":    {[]string{"--weights", "none.safetensors"}, "none.safetensors"},
 	} {
 		out := filepath.Join(t.TempDir(), "encoder")

@@ -18,7 +18,7 @@ import (
 
 type quickstartCmd struct {
 	Seed uint64 `default:"0" help:"Seed of everything (${default})."`
-	Out  string `default:"runs/quickstart" type:"path" placeholder:"DIR" help:"Directory for report.html, features.npz, results.csv and the fitted model of mixture (${default})."`
+	Out  string `default:"runs/quickstart" type:"output" placeholder:"DIR" help:"Directory for report.html, features.npz, results.csv and the fitted model of mixture (${default})."`
 	JSON bool   `help:"Print the results as JSON."`
 }
 
@@ -44,6 +44,10 @@ const quickTraining, quickFloors = 15, 1.5
 
 // quickFiles are what the quickstart writes besides the run.
 var quickFiles = []string{"results.csv", "features.npz"}
+
+func (c *quickstartCmd) folder() folder {
+	return folder{c.Out, run.Group, append(quickFiles, run.Files...)}
+}
 
 func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	t.note("training a network on the 20,000 rows of UCI letter, then calibrating it in three ways")

@@ -11,14 +11,14 @@ import (
 	"calibra/data"
 	"calibra/experiments/method"
 	"calibra/experiments/report"
+	"calibra/experiments/report/tensorboard"
 	"calibra/experiments/source"
 	"calibra/experiments/study"
-	"calibra/graph/work"
 )
 
 type studyCmd struct {
 	Name string   `arg:"" optional:"" help:"Study to run. Without it, all studies are listed."`
-	Data []string `placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data."`
+	Data []string `type:"rows" placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data."`
 	tableFlags
 	Shifted string       `type:"path" placeholder:"F.npz" group:"For one study only:" help:"For study ood: a features file whose test rows are the shifted rows for --data F.npz."`
 	Shift   source.Shift `placeholder:"region|noise|thin|given" group:"For one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without this flag, the first of given, region, noise and thin that the data have."`
@@ -26,9 +26,8 @@ type studyCmd struct {
 	Methods []string     `aliases:"method" placeholder:"NAME" help:"Only these of the study's methods (all). A sweep needs them; --method is the same flag."`
 	Split   data.Holdout `placeholder:"paper|tables" group:"Validation:" help:"Where validation rows come from: 10 % of the test rows as in the published tables (tables), or 10 % of the calibration rows as in the paper's text (paper) (tables)."`
 	Jobs    int          `placeholder:"N" most:"1024" help:"Number of cells to compute at the same time (one per core)."`
-	DryRun  bool         `xor:"grid" help:"List the cells and the estimated time, and compute nothing."`
-	Out     string       `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
-	Cells   string       `type:"path" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
+	Out     string       `type:"output" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
+	Cells   string       `type:"output" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
 	Random  *int         `least:"1" most:"1000000" placeholder:"N" group:"For one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
@@ -39,6 +38,18 @@ type studyCmd struct {
 	deviceFlag
 	boardFlag
 	figureFlags
+}
+
+// folder is that of the report, where there is one.
+func (c *studyCmd) folder() folder {
+	if c.List || c.part() {
+		return folder{}
+	}
+	s, err := study.ByName(c.Name)
+	if err != nil {
+		s = &study.Study{} // a sweep is made of its settings
+	}
+	return folder{c.Out, s.Group(), s.FileNames()}
 }
 
 func (c *studyCmd) list(t *terminal) error {
@@ -60,13 +71,10 @@ type asked struct {
 
 func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	if c.Name == "" {
-		if c.Data != nil || c.Methods != nil || c.Set != nil || c.Out != "" || c.DryRun || c.List {
+		if c.Data != nil || c.Methods != nil || c.Set != nil || c.Out != "" || c.List {
 			return data.Inputf("", "name the study, such as calibra study main --data letter --out runs/main; calibra study lists them")
 		}
 		return c.list(t)
-	}
-	if c.DryRun && c.JSON {
-		return data.Inputf("", "--dry-run prints a table; --list prints the cells as JSON lines")
 	}
 	if err := c.gridFlags.settle(t); err != nil {
 		return err
@@ -82,16 +90,10 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog
 	if err != nil {
 		return err
 	}
-	if c.notice != "" {
-		t.note("%s", c.notice)
-	}
 	if c.List {
 		return printTasks(t, a.plan.Tasks)
 	}
 	c.warnStale(t, a.plan.Tasks)
-	if c.DryRun {
-		return listCells(t, a.plan, cmp.Or(c.Jobs, work.Threads()))
-	}
 	if c.part() {
 		return c.runPart(ctx, t, a.plan, c.Jobs, c.JSON)
 	}
@@ -100,15 +102,14 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog
 
 // whole computes what a study lacks, or only collects it, and reports all.
 func (c *studyCmd) whole(ctx context.Context, t *terminal, a *asked) error {
+	var err error
 	if c.Collect {
-		if err := warnMissing(t, a.plan); err != nil {
-			return err
-		}
+		err = warnMissing(t, a.plan)
+	} else {
+		err = t.run(ctx, a.plan, c.Jobs)
 	}
-	if !c.Collect {
-		if err := t.run(ctx, a.plan, c.Jobs); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	incomplete := warnFailures(t, a.plan)
 	return cmp.Or(a.report(ctx, t), incomplete)
@@ -131,11 +132,11 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *method.Catalo
 	if err != nil {
 		return nil, err
 	}
-	return c.planned(ctx, t, s, settings, origins, inputs)
+	return c.asked(ctx, t, s, settings, origins, inputs)
 }
 
-// planned is the study of these data.
-func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, settings study.Settings, origins []*source.Origin, inputs map[*source.Origin]string) (*asked, error) {
+// asked is the study of these data.
+func (c *studyCmd) asked(ctx context.Context, t *terminal, s *study.Study, settings study.Settings, origins []*source.Origin, inputs map[*source.Origin]string) (*asked, error) {
 	if (c.Shift != "" || c.Shifted != "") && !s.Shifted(origins, settings) {
 		return nil, data.Inputf("", "study %s judges on the test rows as they are; leave out --shift and --shifted, or run study ood", s.Name)
 	}
@@ -153,11 +154,10 @@ func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, set
 	if len(cells) == 0 {
 		return nil, data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
 	}
-	plan, err := c.planOf(cells)
+	plan, err := planned(c.Cells, cells, c.board())
 	if err != nil {
 		return nil, err
 	}
-	plan.Board = c.board()
 	return &asked{plan: plan, report: func(ctx context.Context, t *terminal) error {
 		f := s.Findings(settings, plan)
 		f.Skipped, f.Inputs = skipped, inputs
@@ -169,12 +169,20 @@ func (c *studyCmd) planned(ctx context.Context, t *terminal, s *study.Study, set
 	}}, nil
 }
 
-// suits is an error unless the flags are those of a study of Specs.
+// suits is an error unless the flags are those of a study. It fills in the directory of the cells.
 func (c *studyCmd) suits() error {
-	if len(c.Data) == 0 {
-		return data.Inputf("", "a study needs --data, such as calibra study %s --data letter --out runs/%[1]s; calibra study --help lists what it may name", c.Name)
+	switch {
+	case len(c.Data) == 0:
+		return data.Inputf("", "a study needs --data, such as calibra study %s --data letter --out runs/%[1]s; "+
+			"calibra study --help lists what it may name", c.Name)
+	case c.Out == "" && c.Cells == "" && c.part():
+		return data.Inputf("", "name the directory of the cells by --cells, or the directory of the report by --out")
+	case c.Out == "" && !c.List && !c.part():
+		return data.Inputf("", "a study needs --out, the directory for its report, such as --out runs/%s", c.Name)
+	case c.Cells == "":
+		c.Cells = filepath.Join(c.Out, "cells")
 	}
-	return c.places()
+	return nil
 }
 
 // origins opens the data of the flags. inputs is how the command line names each.
@@ -209,13 +217,15 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *method.Cat
 	return origins, inputs, nil
 }
 
-// planOf are the cells, of which the directory of the flags may have some.
-func (c *studyCmd) planOf(cells []study.Cell) (*study.Plan, error) {
-	store, err := study.OpenStore(c.Cells)
+// planned are the cells, of which the directory may have some.
+func planned(dir string, cells []study.Cell, board *tensorboard.Board) (*study.Plan, error) {
+	store, err := study.OpenStore(dir)
 	if err != nil {
 		return nil, err
 	}
-	return study.NewPlan(store, cells), nil
+	plan := study.NewPlan(store, cells)
+	plan.Board = board
+	return plan, nil
 }
 
 // settings are those of the flags for the study of these data.
@@ -232,19 +242,6 @@ func (c *studyCmd) settings(methods *method.Catalog, s *study.Study, origins []*
 	settings := study.Settings{Catalog: methods, Executor: executor, Methods: namesOf(named), Seeds: c.Seeds, Split: cmp.Or(c.Split, data.PaperTables), Shift: c.Shift}
 	settings.Set, err = c.values(methods, s.MethodNames(origins, settings))
 	return settings, err
-}
-
-// places checks and fills in the directories of report and cells.
-func (c *studyCmd) places() error {
-	switch {
-	case c.Out == "" && c.Cells == "" && c.part():
-		return data.Inputf("", "name the directory of the cells by --cells, or the directory of the report by --out")
-	case c.Out == "" && !c.DryRun && !c.List && !c.part():
-		return data.Inputf("", "a study needs --out, the directory for its report, such as --out runs/%s", c.Name)
-	case c.Cells == "":
-		c.Cells = filepath.Join(c.Out, "cells")
-	}
-	return nil
 }
 
 // writeFindings writes the report of findings on these data.

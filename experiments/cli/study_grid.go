@@ -4,15 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"calibra/data"
-	"calibra/experiments/report"
+	"calibra/experiments/program"
 	"calibra/experiments/study"
 )
 
@@ -97,34 +97,6 @@ func (t *terminal) run(ctx context.Context, p *study.Plan, jobs int) error {
 	return p.Run(ctx, jobs)
 }
 
-// listCells prints the cells and, where that is known, how long what is left should take.
-func listCells(t *terminal, p *study.Plan, jobs int) error {
-	timed := p.Tasks[0].Seconds > 0
-	key, state := "id", "done"
-	if timed {
-		key, state = "key", "time"
-	}
-	list := &report.Table{Values: []report.Head{{Text: key, Drop: 1, Wrap: true}, {Text: "cell", Wrap: true}, {Text: state, Wrap: true}}}
-	seconds := 0.0
-	for _, task := range p.Tasks {
-		state := ""
-		switch {
-		case task.Done:
-			state = "done"
-		case timed:
-			state = fmt.Sprintf("about %.0f s", task.Seconds)
-			seconds += task.Seconds
-		}
-		list.Add("", report.Row{Cells: report.Texts(task.ID, task.Cell, state)})
-	}
-	t.tables(list)
-	t.printf("%d cells, %d to compute", len(p.Tasks), len(p.Tasks)-p.Computed())
-	if timed {
-		t.printf(", about %s on %d at a time", (time.Duration(seconds/float64(jobs)) * time.Second).Round(time.Second), jobs)
-	}
-	return t.printf("\n")
-}
-
 // runPart computes the cells that --cell or --shard name and prints what was done. Cells that were done before are
 // computed by nobody.
 func (g *gridFlags) runPart(ctx context.Context, t *terminal, p *study.Plan, jobs int, asJSON bool) error {
@@ -147,16 +119,22 @@ func (g *gridFlags) runPart(ctx context.Context, t *terminal, p *study.Plan, job
 	return cmp.Or(err, incomplete)
 }
 
-// warnFailures names the cells that failed; the error counts them.
+// warnFailures names the cells that failed; the error counts them, and is a fault if one is.
 func warnFailures(t *terminal, p *study.Plan) error {
 	failures := p.Failures()
+	if failures == nil {
+		return nil
+	}
+	err := fmt.Errorf("%d of %d cells failed; the same command tries them again", len(failures), len(p.Tasks))
 	for _, f := range failures {
 		t.warn("failed", "failed: %s", strings.TrimSpace(f.Error()))
 	}
-	if len(failures) > 0 {
-		return failed(fmt.Sprintf("%d of %d cells failed; the same command tries them again", len(failures), len(p.Tasks)), failures)
+	for _, f := range failures {
+		if fault := (*program.Fault)(nil); errors.As(f, &fault) {
+			return fmt.Errorf("%w; one by a panic: %w", err, fault)
+		}
 	}
-	return nil
+	return err
 }
 
 // warnMissing names the cells that a report lacks besides the stale and the damaged ones.

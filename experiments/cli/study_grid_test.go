@@ -63,7 +63,7 @@ func TestStudyOfEightProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("twelve runs of a study take some seconds")
 	}
-	args := []string{"study", "main", "--data", write(t, features(300)), "--methods", "vq,ts,nc,dc", "--seeds", "1-6", "--codewords", "16", "--slots", "4"}
+	args := []string{"study", "main", "--data", write(t, features(300)), "--methods", "vq,ts,nc,dc", "--seeds", "1-6", "--set", "codebook.codewords=16", "--set", "codebook.slots=4"}
 	alone := filepath.Join(t.TempDir(), "alone")
 	if code, _, stderr := calibra(t, append(args, "--out", alone)...); code != 0 {
 		t.Fatalf("study exits %d: %s", code, stderr)
@@ -174,7 +174,7 @@ func TestStudyCell(t *testing.T) {
 		}
 	}
 	// More codewords than rows: that cell fails, the others are computed.
-	args = []string{"study", "main", "--data", write(t, features(60)), "--methods", "nc,vq", "--seeds", "1", "--codewords", "5000", "--slots", "4", "--cells", t.TempDir()}
+	args = []string{"study", "main", "--data", write(t, features(60)), "--methods", "nc,vq", "--seeds", "1", "--set", "codebook.codewords=5000", "--set", "codebook.slots=4", "--cells", t.TempDir()}
 	if code, _, stderr := calibra(t, append(slices.Clone(args), "--shard", "1/1")...); code != exitFailure || !strings.Contains(stderr, "1 of 2 cells failed") {
 		t.Errorf("a cell that fails makes the code %d: %s", code, stderr)
 	}
@@ -185,22 +185,19 @@ func TestStudyCell(t *testing.T) {
 	}
 }
 
-// TestStudyCellsBySettings: settings make other cells, those of no method are told, and a device that is not there stops a study.
+// TestStudyCellsBySettings: settings make other cells, those of no method are refused, and a device that is not there stops a study.
 func TestStudyCellsBySettings(t *testing.T) {
 	args := []string{"study", "main", "--data", write(t, features(60)), "--seeds", "1", "--cells", t.TempDir()}
 	for want, more := range map[string][]string{
-		"setting vector.strngth":         {"--methods", "vector", "--set", "vector.strngth=1"},
-		"given by --slots and as a sett": {"--methods", "vq", "--slots", "2", "--set", "codebook.slots=2"},
+		"setting vector.strngth": {"--methods", "vector", "--set", "vector.strngth=1"},
+		"ts has no setting":      {"--methods", "ts", "--set", "codebook.slots=2"},
 	} {
 		if code, _, stderr := calibra(t, append(append(slices.Clone(args), more...), "--list")...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%v exits %d without %q: %s", more, code, want, stderr)
 		}
 	}
-	if code, _, stderr := calibra(t, append(slices.Clone(args), "--methods", "ts", "--slots", "2", "--dry-run")...); code != 0 || !strings.Contains(stderr, "--slots changed nothing") {
-		t.Errorf("--slots of ts exits %d: %s", code, stderr)
-	}
 	args = append(args, "--methods", "vq")
-	if a, b := listed(t, args...), listed(t, append(slices.Clone(args), "--slots", "2", "--codewords", "16", "--set", "codebook.start=zero")...); a[0].ID == b[0].ID {
+	if a, b := listed(t, args...), listed(t, append(slices.Clone(args), "--set", "codebook.slots=2", "--set", "codebook.codewords=16", "--set", "codebook.start=zero")...); a[0].ID == b[0].ID {
 		t.Errorf("with other settings the cell is %s, too", a[0].ID)
 	}
 	var flag deviceFlag

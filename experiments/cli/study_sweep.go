@@ -39,29 +39,29 @@ func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *method.Catal
 	if err != nil {
 		return nil, err
 	}
-	return c.planned(ctx, t, of, settings, origins, inputs)
+	return c.asked(ctx, t, of, settings, origins, inputs)
 }
 
-// swept are the settings with several values, and those with one; the codebook's may be called as their flags. A setting
-// that is a list itself takes one value of each --set.
+// shortKeys are what the settings of a codebook may be called in a sweep.
+var shortKeys = map[string]string{"slots": "codebook.slots", "codewords": "codebook.codewords"}
+
+// swept are the settings with several values, and those with one. A setting that is a list itself takes one value of
+// each --set.
 func (c *studyCmd) swept(methods *method.Catalog, names []string) (swept []study.Swept, fixed method.Values, err error) {
 	lists, err := listSettings(methods, names)
 	if err != nil {
 		return nil, nil, err
 	}
-	short := map[string]string{}
-	for _, flag := range c.codebook() {
-		short[flag.name] = flag.key
-	}
 	var all []study.Swept
-	single := c.files()
+	var single []string
 	for _, text := range c.Set {
 		if method.IsSettingsFile(text) {
+			single = append(single, text)
 			continue
 		}
 		key, values, ok := strings.Cut(text, "=")
 		key = strings.TrimSpace(key)
-		key = cmp.Or(short[key], key)
+		key = cmp.Or(shortKeys[key], key)
 		several := strings.Split(values, ",")
 		if lists[key] {
 			several = []string{values}
@@ -94,35 +94,20 @@ func (c *studyCmd) swept(methods *method.Catalog, names []string) (swept []study
 	if swept == nil {
 		return nil, nil, data.Inputf("", "study sweep needs a setting with several values; name them as in --set codebook.codewords=16,64")
 	}
-	for _, flag := range c.codebook() {
-		if flag.text != "" && slices.ContainsFunc(swept, func(s study.Swept) bool { return s.Key == flag.key }) {
-			return nil, nil, givenTwice(flag)
-		}
-	}
-	flags := c.settingFlags
-	flags.Set = single
-	fixed, err = flags.read(methods, names)
-	c.notice = flags.notice
+	fixed, err = method.ReadValues(single)
 	return swept, fixed, err
 }
 
 // listSettings are the keys of the methods' settings whose value is a list, with the method's name before it too.
 func listSettings(methods *method.Catalog, names []string) (map[string]bool, error) {
 	lists := map[string]bool{}
-	for _, name := range names {
-		m, err := methods.Find(name)
-		if err != nil {
-			return nil, err
-		}
-		_, keys, err := m.Build(method.Options{Catalog: methods})
-		if err != nil {
-			return nil, err
-		}
-		for _, k := range keys {
+	named, err := found(methods, names)
+	for _, m := range named {
+		for _, k := range m.Settings(method.Options{Catalog: methods}) {
 			if strings.HasPrefix(k.Kind, "list") {
-				lists[k.Name], lists[name+"."+k.Name] = true, true
+				lists[k.Name], lists[m.Name+"."+k.Name] = true, true
 			}
 		}
 	}
-	return lists, nil
+	return lists, err
 }

@@ -23,7 +23,7 @@ func TestStudySurvivesKill(t *testing.T) {
 	}
 	in := write(t, features(800))
 	study := func(out string) []string {
-		return []string{"study", "main", "--methods", "vq,vq-dc,vq-nc,dc,nc", "--data", in, "--seeds", "1,2", "--codewords", "16", "--slots", "4", "--jobs", "2", "--out", out}
+		return []string{"study", "main", "--methods", "vq,vq-dc,vq-nc,dc,nc", "--data", in, "--seeds", "1,2", "--set", "codebook.codewords=16", "--set", "codebook.slots=4", "--jobs", "2", "--out", out}
 	}
 	whole := filepath.Join(t.TempDir(), "whole")
 	if code, stdout, stderr := calibra(t, study(whole)...); code != 0 {
@@ -105,17 +105,17 @@ func TestStudyOfLogits(t *testing.T) {
 	}
 }
 
-func TestStudyDryRun(t *testing.T) {
+func TestStudyList(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	code, stdout, stderr := calibra(t, "study", "ablate-slots", "--data", "letter", "--seeds", "42", "--out", out, "--dry-run")
-	if code != 0 || !strings.Contains(stdout, "letter/mlp vq w=16 |C|=32 seed 42") || !strings.Contains(stdout, "8 cells, 8 to compute, about ") {
-		t.Errorf("dry run exits %d: %s", code, stdout)
+	code, stdout, stderr := calibra(t, "study", "ablate-slots", "--data", "letter", "--seeds", "42", "--out", out, "--list")
+	if code != 0 || !strings.Contains(stdout, "letter/mlp vq w=16 |C|=32 seed 42") || strings.Count(stdout, "\n") != 8 {
+		t.Errorf("exits %d: %s", code, stdout)
 	}
 	if !strings.Contains(stderr, "256 slots do not divide its 128 features") {
 		t.Errorf("what is left out is not said: %s", stderr)
 	}
 	if _, err := os.Stat(out); err == nil {
-		t.Error("a dry run wrote something")
+		t.Error("a list wrote something")
 	}
 }
 
@@ -134,7 +134,7 @@ func TestStudyRefuses(t *testing.T) {
 		{"study ood --data letter --shifted x.npz", "only a features file takes one"},
 		{"study main --data letter --seeds x", "seeds"},
 		{"study --data letter", "name the study"},
-		{"study ablate-codebook --data letter --codewords 16", "study ablate-codebook sets codebook.codewords itself"},
+		{"study ablate-codebook --data letter --set codebook.codewords=16", "study ablate-codebook sets codebook.codewords itself"},
 		{"study optimizers --data letter --set optim.rule=adam", "study optimizers sets optim.rule itself"},
 		{"fit --in letter --probabilities", "is no features file; --scores says"},
 	} {
@@ -156,7 +156,7 @@ func TestStudyRefuses(t *testing.T) {
 // TestStudyShift: the study of shifted rows alone takes a shift.
 func TestStudyShift(t *testing.T) {
 	for _, name := range append(data.Each(study.Studies, func(s *study.Study) string { return s.Name }), "sweep --method ts --set optim.rule=adam,lion") {
-		args := append([]string{"study"}, strings.Fields(name+" --data letter --seeds 1 --shift noise --dry-run")...)
+		args := append([]string{"study"}, strings.Fields(name+" --data letter --seeds 1 --shift noise --list")...)
 		code, _, stderr := calibra(t, append(args, "--out", filepath.Join(t.TempDir(), "out"))...)
 		if shifted := name == "ood"; shifted != (code == 0) || !shifted && (code != exitUsage || !strings.Contains(stderr, "judges on the test rows as they are")) {
 			t.Errorf("study %s --shift noise exits %d: %s", name, code, stderr)
@@ -177,7 +177,7 @@ func TestReportInBrowser(t *testing.T) {
 		t.Fatal("the browser does not report a faulty page's error")
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	code, _, stderr := calibra(t, "study", "main", "--data", write(t, features(300)), "--methods", "vq,ts,nc", "--seeds", "1,2", "--codewords", "8", "--slots", "4", "--out", out)
+	code, _, stderr := calibra(t, "study", "main", "--data", write(t, features(300)), "--methods", "vq,ts,nc", "--seeds", "1,2", "--set", "codebook.codewords=8", "--set", "codebook.slots=4", "--out", out)
 	if code != 0 {
 		t.Fatalf("study exits %d: %s", code, stderr)
 	}
@@ -274,7 +274,7 @@ func TestStudyOfOneClass(t *testing.T) {
 	arrays := features(300)
 	arrays[2].Value = make([]int, 300)
 	out := filepath.Join(t.TempDir(), "study")
-	code, _, stderr := calibra(t, "study", "main", "--data", write(t, arrays), "--seeds", "1", "--methods", "vq,nc", "--codewords", "16", "--slots", "4", "--out", out)
+	code, _, stderr := calibra(t, "study", "main", "--data", write(t, arrays), "--seeds", "1", "--methods", "vq,nc", "--set", "codebook.codewords=16", "--set", "codebook.slots=4", "--out", out)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -341,7 +341,7 @@ func TestStudySettings(t *testing.T) {
 	in := write(t, features(300))
 	keys := func(more ...string) string {
 		t.Helper()
-		code, stdout, stderr := calibra(t, append([]string{"study", "main", "--data", in, "--seeds", "1", "--methods", "ln", "--dry-run", "--out", filepath.Join(t.TempDir(), "out")}, more...)...)
+		code, stdout, stderr := calibra(t, append([]string{"study", "main", "--data", in, "--seeds", "1", "--methods", "ln", "--list", "--out", filepath.Join(t.TempDir(), "out")}, more...)...)
 		if code != 0 {
 			t.Fatalf("%v: exit code %d: %s", more, code, stderr)
 		}

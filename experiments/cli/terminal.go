@@ -194,11 +194,7 @@ func (t *terminal) json(v any) error {
 	return t.print(append(bytes.TrimSpace(text.Bytes()), '\n'))
 }
 
-// verdicts prints what to do with what was found, a paragraph for each data set, before what shows it.
-func (t *terminal) verdicts(all []*verdict.Verdict) error {
-	return t.statements(data.Each(all, report.Stated))
-}
-
+// statements prints what to do with what was found, a paragraph for each data set, before what shows it.
 func (t *terminal) statements(all []report.Statement) error {
 	for _, s := range all {
 		var text strings.Builder

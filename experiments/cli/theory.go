@@ -6,29 +6,31 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments/method"
+	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/graph/work"
-	"calibra/layers"
 	"calibra/theory"
 	"calibra/theory/studies"
 )
 
 type theoryCmd struct {
 	Studies    []string `arg:"" optional:"" name:"study" help:"Studies to run (all). The word fast takes smaller problems and fewer samples; it does not change studies from modules of your own."`
-	Seed       *uint64  `placeholder:"N" help:"Seed of problems and samples (0). The bands hold for every seed."`
+	Seed       uint64   `default:"0" placeholder:"N" help:"Seed of problems and samples (${default}). The bands hold for every seed."`
 	Replicates *int     `least:"2" most:"1000000" placeholder:"N" help:"Samples of each law and size (each study has its own number). Fewer widen the bands."`
-	Set        []string `sep:"none" placeholder:"KEY=VALUE" help:"For the study rate: a setting of a problem and a map of your own, such as slots=8. --help --all lists the keys. May be repeated."`
 	JSON       bool     `help:"Print the rows of all studies as one JSON list."`
 	figureFlags
-	Out string `type:"path" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace the files of an earlier run. With all studies, findings.md too."`
+	Out string `type:"output" placeholder:"DIR" help:"Directory for report.html, tables, figures and results.json; they replace the files of an earlier run. With all studies, findings.md too."`
 }
+
+func (c *theoryCmd) folder() folder { return folder{c.Out, theory.Group, report.Files} }
 
 // Study is a study of the theory of a module from outside, as [theory.NewStudy] makes it.
 type Study theory.Study
@@ -54,12 +56,13 @@ func allStudies(c *method.Catalog) []theory.Study {
 }
 
 // studyNames are the names of all studies.
-func studyNames(c *method.Catalog) []string { return data.Each(allStudies(c), studyName) }
-
-func studyName(s theory.Study) string { return s.Name }
+func studyNames(c *method.Catalog) []string {
+	return data.Each(allStudies(c), func(s theory.Study) string { return s.Name })
+}
 
 func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
-	chosen, settings, err := c.asked(methods)
+	settings := theory.Settings{Seed: c.Seed, Replicates: or(c.Replicates, 0)}
+	chosen, err := c.chosen(&settings, allStudies(methods))
 	if err != nil {
 		return err
 	}
@@ -95,31 +98,6 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *method.Catalo
 		return fmt.Errorf("outside the band: %s", strings.Join(failures, "; "))
 	}
 	return nil
-}
-
-// asked are the studies that the flags name, with their settings.
-func (c *theoryCmd) asked(methods *method.Catalog) (chosen []theory.Study, settings theory.Settings, err error) {
-	if c.Seed != nil {
-		settings.Seed = *c.Seed
-	}
-	if c.Replicates != nil {
-		settings.Replicates = *c.Replicates
-	}
-	if chosen, err = c.chosen(&settings, allStudies(methods)); err != nil {
-		return nil, settings, err
-	}
-	if c.Set == nil {
-		return chosen, settings, nil
-	}
-	if len(c.Studies) != 1 || c.Studies[0] != "rate" {
-		return nil, settings, data.Inputf("", "a design or a map of your own is for the study rate alone: calibra theory rate --set slots=8 …, not %q", strings.Join(c.Studies, " "))
-	}
-	values, err := method.ReadValues(c.Set)
-	if err != nil {
-		return nil, settings, err
-	}
-	own, err := ownRate(values, methods)
-	return []theory.Study{own}, settings, err
 }
 
 // run carries the studies out and prints each as it ends, unless as JSON in the end.
@@ -218,76 +196,89 @@ func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
 	return t.closing(found)
 }
 
-// ownRate is the study "rate" of a researcher's own design, which the settings give.
-func ownRate(v method.Values, methods *method.Catalog) (own theory.Study, err error) {
-	o := method.Options{Values: v}
-	var laws []string
-	for _, law := range []string{"zipf", "decades", "frequencies"} {
-		if _, given := v[law]; given {
-			laws = append(laws, law)
+// theoryPage is the report of theory studies: their tables of quantities, and their figures
+// with the 95 % intervals of what was measured.
+func theoryPage(reports []*theory.Report) *report.Document {
+	d := &report.Document{Title: "Convergence studies", Intro: "The paper's convergence claims, checked numerically. A quantity with a band passes if its value lies in the band."}
+	var rows []theory.Row
+	for _, r := range reports {
+		section := &report.Section{Title: r.Study, Note: r.Claim}
+		section.Tables, rows = []*report.Table{claims(r)}, append(rows, r.Rows...)
+		for _, f := range r.Figures {
+			section.Figures = append(section.Figures, &report.Drawing{Name: r.Study + "-" + f.Name, Caption: f.Title + ".", Figure: Curves(f)})
 		}
+		for _, quantity := range r.Failures() {
+			d.Failures = append(d.Failures, fmt.Sprintf("%s: %s is outside its band", r.Study, quantity))
+		}
+		d.Sections = append(d.Sections, section)
 	}
-	if len(laws) > 1 {
-		return own, data.Inputf("", "%s each say how often codewords are used; give one of them", strings.Join(laws, " and "))
-	}
-	frequencies := o.Floats("frequencies", nil, method.Range{}, "", "relative frequency of each codeword")
-	d := theory.Design{
-		Classes: o.Int("classes", 3, 1, "", "classes C"), Slots: o.Int("slots", 3, 1, "", "slots w"),
-		Codewords: o.Int("codewords", cmp.Or(len(frequencies), 8), 1, "", "codewords K"),
-		Atoms:     o.Int("atoms", 6, 1, "", "different predictions in each region"),
-		Decades:   o.Float("decades", 2, method.Range{}, "", "codeword frequencies spread evenly, on a log scale, over X decades"),
-		Law:       frequencies,
-	}
-	if zipf := o.FloatOr("zipf", "", method.Range{}, "", "codeword k has a frequency proportional to 1/k^X"); zipf != nil {
-		d.Zipf, d.Decades = *zipf, 0 // 1/k⁰ is even, as is a fall over 0 decades
-	}
-	q := theory.Question{
-		Population: theory.Population{
-			Design: d, Spread: o.Float("spread", .5, method.Positive, "", "standard deviation of the noise added to the start of the fit"),
-		},
-		Estimator: theory.Estimator{Map: layers.Bilinear{}}, // until the map is known
-		Sizes:     o.IntsOr("sizes", "", "", "sample sizes, in increasing order"),
-		Shifts:    o.Int("shifts", 0, 1, "", "cyclic shifts of the frequencies"),
-	}
-	disturbance := o.Float("disturbance", 0, method.NonNegative, "", "noise on the logits of the truth, which the map cannot represent")
-	if disturbance > 0 {
-		q.Population.Disturb = func(t *theory.Truth, rng *rand.Rand) { t.Misspecify(disturbance, rng) }
-	}
-	name := o.Word("map", "vq", "method whose map is studied")
-	if err := cmp.Or(o.Finish("study rate has no"), d.Check(), q.Check()); err != nil {
-		return own, data.Inputf("", "%w", err)
-	}
-	if most := max(d.Classes, d.Slots, d.Codewords, d.Atoms, q.Shifts); most > 1e6 {
-		return own, data.Inputf("", "%d is too much for any machine; at most 1000000 are possible", most)
-	}
-	if q.Shifts > d.Codewords {
-		return own, data.Inputf("", "shifts is %d; the frequencies of %d codewords have %[2]d cyclic shifts", q.Shifts, d.Codewords)
-	}
-	if q.Estimator.Map, err = mapOf(name, methods); err != nil {
-		return own, err
-	}
-	claim := fmt.Sprintf("Theorems 1 and 2 for %s with C = %d, w = %d, K = %d", name, d.Classes, d.Slots, d.Codewords)
-	return theory.NewStudy("rate", claim, q), nil
+	judged, passed := theory.Judged(rows)
+	d.Intro += fmt.Sprintf(" %d of %d do.", passed, judged)
+	d.Verdict = []report.Statement{{Lines: studies.Held(reports)}}
+	return d
 }
 
-// mapOf is the map of a method.
-func mapOf(name string, methods *method.Catalog) (layers.Map, error) {
-	if name == "vq" {
-		// The prior is left out: its shift is free, which the study would find and take out.
-		return layers.Bilinear{Prior: layers.UniformPrior{}}, nil
+// claims is a study's quantities with their verdicts.
+func claims(r *theory.Report) *report.Table {
+	t := &report.Table{Caption: fmt.Sprintf("Seed %d.", r.Seed), Labels: []string{"Quantity"}, Values: []report.Head{
+		{Text: "value"}, {Text: "95 % interval", Drop: 2}, {Text: "theory", Wrap: true, Drop: 3}, {Text: "band", Wrap: true},
+		{Text: "would notice", Wrap: true, Drop: 1}, {Text: "verdict"},
+	}}
+	for _, row := range r.Rows {
+		said := report.Cell{Text: row.Verdict()}
+		if said.Text == "FAIL" {
+			said.Mark = metrics.Best // in bold
+		}
+		value := strconv.FormatFloat(row.Value, 'g', 4, 64)
+		cells := report.Texts(value, row.Interval(), row.Theory, row.Band.String(), row.Power())
+		t.Add("", report.Row{Labels: []string{row.Quantity}, Cells: append(cells, said)})
 	}
-	m, err := methods.Find(name)
-	if err != nil {
-		return nil, err
+	return t
+}
+
+// Curves draws a figure of a theory study: what was measured in the order of colours, what the theory predicts
+// dashed, each prediction with dashes and marks of its own.
+func Curves(f theory.Figure) *report.Figure {
+	panel := report.LinePanel{Title: f.Title, X: f.XLabel, Y: f.YLabel, Log: f.LogX, LogY: f.LogY}
+	measured, predicted := 0, 0
+	for _, c := range f.Curves {
+		// The font of figures has no ∝.
+		s := report.Series{Name: strings.ReplaceAll(c.Label, "∝", "~"), X: c.X, Mean: c.Y, Low: c.Low, High: c.High}
+		switch c.Style {
+		case theory.Prediction:
+			s.Kind = report.Prediction
+			if c.Label != "" { // one without a label goes on with the one before
+				predicted++
+			}
+			s.Style = max(0, predicted-1)
+		case theory.Marks:
+			s.Kind = report.Marks
+			fallthrough
+		default:
+			s.Ours = measured == 0
+			s.Style = max(0, measured-1)
+			measured++
+		}
+		panel.Series = append(panel.Series, s)
 	}
-	model, _, err := m.Build(method.Options{})
-	if err != nil {
-		return nil, err
+	if !f.LogX {
+		panel.Places = integerPlaces(panel.Series)
 	}
-	if one, ok := model.(layers.Parametric); ok {
-		if m := one.Parameterization(); m != nil {
-			return m, nil
+	return report.Lines([]report.LinePanel{panel})
+}
+
+// integerPlaces names the series' X where all of them are integers, such as the numbers of
+// problems; nil where they are not, or are too many to be named.
+func integerPlaces(series []report.Series) map[float64]string {
+	const most = 10
+	places := map[float64]string{}
+	for _, s := range series {
+		for _, x := range s.X {
+			if x != math.Round(x) || len(places) > most {
+				return nil
+			}
+			places[x] = fmt.Sprintf("%.0f", x)
 		}
 	}
-	return nil, data.Inputf("", "method %s has no map of vectors of codewords, whose errors study rate measures; choose one such as vq or vq-dc", name)
+	return places
 }

@@ -7,15 +7,12 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
-	"calibra/experiments/report"
 	"calibra/experiments/run"
-	"calibra/experiments/study"
-	"calibra/layers/encoders"
-	"calibra/theory"
+
+	"github.com/alecthomas/kong"
 )
 
-// traffic is what a command reads and what it writes, files by their paths; "" is none. A
-// new command that takes paths has its method traffic, which a test requires.
+// traffic is what a command reads and what it writes, files by their paths.
 type traffic struct {
 	reads  []string
 	files  []string // that it writes by themselves
@@ -29,69 +26,45 @@ type folder struct {
 	names      []string
 }
 
-func (c *quickstartCmd) traffic() traffic {
-	return traffic{folder: folder{c.Out, run.Group, append(quickFiles, run.Files...)}}
-}
+// readTypes are the types of flags that name what is read. A path that is written is an "output".
+var readTypes = []string{"path", "paths", "input", "model", "predictions", "priors", "rows"}
 
-func (c *pretrainCmd) traffic() traffic {
-	return traffic{reads: append(rows(c.Data), c.Weights), folder: folder{c.Out, encoders.Group, encoders.Files}}
-}
-
-func (c *encodeCmd) traffic() traffic {
-	network := folder{dir: c.Model, names: encoders.Files}.paths()
-	return traffic{reads: append(rows(c.Data), network...), files: []string{c.Out, shiftedPath(c.Out)}}
-}
-
-func (c *newCmd) traffic() traffic {
-	return traffic{reads: folder{dir: c.Clone, names: []string{"go.mod", "go.sum"}}.paths(), files: []string{filepath.Join(c.Dir, "go.mod"), filepath.Join(c.Dir, "go.sum")}}
-}
-
-func (c *fitCmd) traffic() traffic {
-	return traffic{reads: append(c.files(), c.In), files: []string{c.ONNX}, folder: folder{c.Out, run.Group, run.Files}, drawn: c.figureFlags.folder()}
-}
-
-func (c *applyCmd) traffic() traffic {
-	return traffic{reads: append(model(c.Model), c.In, c.priorsFile()), files: []string{c.Out}}
-}
-
-func (c *exportCmd) traffic() traffic {
-	return traffic{reads: model(c.Model), files: []string{c.ONNX}}
-}
-
-func (c *diagnoseCmd) traffic() traffic {
-	return traffic{reads: []string{c.In, c.Features}, folder: folder{c.Out, diagnosisGroup, diagnosisFiles}, drawn: c.figureFlags.folder()}
-}
-
-func (c *evaluateCmd) traffic() traffic {
-	beside := filepath.Join(filepath.Dir(c.In), "metrics.json")
-	return traffic{reads: []string{c.In, beside, c.Features}, files: []string{c.page()}, drawn: c.figureFlags.folder()}
-}
-
-func (c *studyCmd) traffic() traffic {
-	reads := append(c.files(), c.Shifted)
-	for _, arg := range c.Data {
-		reads = append(reads, rows(arg)...)
+// trafficOf finds what a command reads by its flags. Its methods files and folder say what it writes.
+func trafficOf(command *kong.Node) (t traffic) {
+	for _, flag := range command.Flags {
+		if !slices.Contains(readTypes, flag.Tag.Type) {
+			continue
+		}
+		if path, one := flag.Target.Interface().(string); one {
+			t.reads = append(t.reads, filesAt(path)...)
+			continue
+		}
+		for _, path := range flag.Target.Interface().([]string) {
+			t.reads = append(t.reads, filesAt(path)...)
+		}
 	}
-	drawn := c.figureFlags.folder()
-	switch s, err := study.ByName(c.Name); {
-	case c.List || c.DryRun || c.part(): // no report
-		return traffic{reads: reads}
-	case err == nil:
-		return traffic{reads: reads, folder: folder{c.Out, s.Group(), s.FileNames()}, drawn: drawn}
+	c := command.Target.Addr().Interface()
+	if c, ok := c.(interface{ files() []string }); ok {
+		t.files = c.files()
 	}
-	return traffic{reads: reads, folder: folder{c.Out, study.Group, (&study.Study{}).FileNames()}, drawn: drawn}
+	if c, ok := c.(interface{ folder() folder }); ok {
+		t.folder = c.folder()
+	}
+	if c, ok := c.(interface{ drawn() folder }); ok {
+		t.drawn = c.drawn()
+	}
+	return t
 }
 
-func (c *compareCmd) traffic() traffic {
-	reads := append(c.files(), c.In)
-	for _, dir := range c.Runs {
-		reads = append(reads, folder{dir: dir, names: study.FinishedFiles}.paths()...)
+// filesAt is the file at path or, of a directory, what a fit writes there; none of "".
+func filesAt(path string) []string {
+	if path == "" {
+		return nil
 	}
-	return traffic{reads: reads, folder: folder{c.Out, study.Compare.Group(), study.Compare.FileNames()}, drawn: c.figureFlags.folder()}
-}
-
-func (c *theoryCmd) traffic() traffic {
-	return traffic{folder: folder{c.Out, theory.Group, report.Files}, drawn: c.figureFlags.folder()}
+	if isDir(path) {
+		return folder{dir: path, names: run.Files}.paths()
+	}
+	return []string{path}
 }
 
 // paths are those of the folder's files and of their manifest.
@@ -99,27 +72,8 @@ func (f folder) paths() []string {
 	if f.dir == "" {
 		return nil
 	}
-	return data.Each(slices.Concat(f.names, []string{"manifest.json"}), func(name string) string { return filepath.Join(f.dir, name) })
-}
-
-// model is what is read of a fitted model, a folder or a file.
-func model(arg string) []string {
-	if !isDir(arg) {
-		return []string{arg}
-	}
-	return folder{dir: arg, names: []string{"model.safetensors", "embedding.npz"}}.paths()
-}
-
-// rows is the file of rows that arg names or, of a directory, the files of rows in it.
-func rows(arg string) (paths []string) {
-	if !isDir(arg) {
-		return []string{arg}
-	}
-	for _, pattern := range []string{"*cal*.csv", "*test*.csv", "shifts_canonical_*.csv"} {
-		found, _ := filepath.Glob(filepath.Join(arg, pattern))
-		paths = append(paths, found...)
-	}
-	return paths
+	names := append(slices.Clone(f.names), "manifest.json")
+	return data.Each(names, func(name string) string { return filepath.Join(f.dir, name) })
 }
 
 func isDir(path string) bool {
@@ -131,13 +85,12 @@ func isDir(path string) bool {
 // whatever name; or over one that belongs to a folder, if it writes single files; or if
 // what it reads is of two runs (see [disk.Hold]).
 func (t traffic) apart() error {
-	reads := slices.DeleteFunc(t.reads, func(path string) bool { return path == "" })
 	for _, out := range slices.Concat(t.folder.paths(), t.drawn.paths(), t.files) {
 		written, err := os.Stat(out)
 		if err != nil {
 			continue // nothing to be lost
 		}
-		for _, in := range reads {
+		for _, in := range t.reads {
 			if read, err := os.Stat(in); err == nil && os.SameFile(read, written) {
 				if in != out {
 					return data.Inputf(out, "is the file that is read as %s; name another place to be written", in)
@@ -151,7 +104,7 @@ func (t traffic) apart() error {
 			}
 		}
 	}
-	held, err := disk.Hold(reads...)
+	held, err := disk.Hold(t.reads...)
 	if err != nil {
 		return err
 	}
@@ -159,28 +112,22 @@ func (t traffic) apart() error {
 	return nil
 }
 
-// prepare holds what a command reads and writes apart, and makes sure that its folder can be
+// prepare holds what a command reads and writes apart, and makes sure that its folders can be
 // written (see [run.PrepareDir]).
-func prepare(command any) (undo func(), err error) {
-	undo = func() {}
-	c, ok := command.(interface{ traffic() traffic })
-	if !ok {
-		return undo, nil
-	}
-	t := c.traffic()
+func (t traffic) prepare() (undo func(), err error) {
 	if err := t.apart(); err != nil {
 		return nil, data.Inputf("", "%w", err)
 	}
-	for _, dir := range []string{t.folder.dir, t.drawn.dir} {
-		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-			return nil, data.Inputf(dir, "is a file; name a directory")
-		}
-	}
+	undo = func() {}
 	for _, f := range []folder{t.folder, {dir: t.drawn.dir}} {
 		if f.dir == "" {
 			continue
 		}
 		before := undo
+		if info, err := os.Stat(f.dir); err == nil && !info.IsDir() {
+			before()
+			return nil, data.Inputf(f.dir, "is a file; name a directory")
+		}
 		after, err := run.PrepareDir(f.dir, f.group, f.names...)
 		if err != nil {
 			before()

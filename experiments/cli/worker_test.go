@@ -51,7 +51,7 @@ func TestWorker(t *testing.T) {
 			t.Errorf("%s: ends with %q, and alone with %d", args, code, want)
 		}
 	}
-	long := []string{"fit", "--in", in, "--method", "vq", "--slots", "4", "--out", filepath.Join(folder, "long")}
+	long := []string{"fit", "--in", in, "--method", "vq", "--set", "codebook.slots=4", "--out", filepath.Join(folder, "long")}
 	w.send(t, request{Args: append(long, "--set", "optim.epochs=1000000", "--set", "optim.patience=1000000")})
 	w.in.Close()
 	if err := w.Wait(); err != nil {

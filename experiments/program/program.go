@@ -32,7 +32,8 @@ type Program struct {
 // ThisProgram is the running program.
 func ThisProgram() (Program, error) {
 	digest, err := executableDigest()
-	return Program{Version: version(), Digest: digest, Commit: commit(), Products: blas.Name()}, err
+	version, commit := built()
+	return Program{Version: version, Digest: digest, Commit: commit, Products: blas.Name()}, err
 }
 
 // Same reports whether both make the same numbers: they are one file, or of one commit.
@@ -67,33 +68,27 @@ var executableDigest = sync.OnceValues(func() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 })
 
-func version() string {
+// built are the version of the program and the first digits of the commit that it was built from, "" where that is not
+// known or the files were changed.
+func built() (version, commit string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "calibra"
+		return "calibra", ""
 	}
 	words := []string{"calibra", info.Main.Version}
-	for _, s := range info.Settings {
-		revision := s.Value[:min(len(s.Value), 12)]
-		if s.Key == "vcs.revision" && !strings.Contains(info.Main.Version, revision) {
-			words = append(words, revision)
-		}
-	}
-	return strings.Join(strings.Fields(strings.Join(words, " ")), " ") + ", " + info.GoVersion
-}
-
-func commit() (revision string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
+	changed := false
 	for _, s := range info.Settings {
 		switch {
 		case s.Key == "vcs.revision":
-			revision = s.Value[:min(len(s.Value), 12)]
-		case s.Key == "vcs.modified" && s.Value != "false":
-			return ""
+			if commit = s.Value[:min(len(s.Value), 12)]; !strings.Contains(info.Main.Version, commit) {
+				words = append(words, commit)
+			}
+		case s.Key == "vcs.modified":
+			changed = s.Value != "false"
 		}
 	}
-	return revision
+	if changed {
+		commit = ""
+	}
+	return strings.Join(strings.Fields(strings.Join(words, " ")), " ") + ", " + info.GoVersion, commit
 }

@@ -54,7 +54,7 @@ def test_mean_of_the_members(tmp_path, method):
     cal, test = rows(0), rows(1)
     features = tmp_path / "f.npz"
     np.savez(features, cal_logits=cal[0], cal_labels=cal[1], cal_features=cal[2], test_logits=test[0], test_labels=test[1], test_features=test[2])
-    settings = ["--slots", "4", "--codewords", "8"] if method == "vq" else []
+    settings = ["--set", "codebook.slots=4", "--set", "codebook.codewords=8"] if method == "vq" else []
     run("fit", "--in", features, "--method", method, "--set", f"ensemble.members={MEMBERS}", *settings, "--out", tmp_path / "run")
     ensemble = tmp_path / "run" / "model.safetensors"
     mean = 0
