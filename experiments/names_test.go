@@ -18,7 +18,6 @@ var mayName = map[string]string{
 	"experiments/cli/quickstart.go":   chosen, // what a newcomer sees
 	"experiments/cli/compare.go":      chosen, // what compare fits where nobody says
 	"experiments/cli/before.go":       chosen, // the remedy of a fit that does harm
-	"experiments/cli/theory.go":       chosen, // the map whose theory is the paper's
 	"experiments/bench/memory.go":     chosen, // the workload
 	"experiments/bench/members.go":    chosen, // likewise
 	"experiments/study/study.go":      chosen, // the order of the paper's tables
