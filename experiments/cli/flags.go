@@ -18,9 +18,11 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// settingFlags are of the commands that fit: every setting of a method, by itself or from a file.
+// settingFlags are of the commands that fit: every setting of a method, by itself or from a file, and the codebook's size.
 type settingFlags struct {
-	Set []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4. May be repeated. METHOD.KEY=VALUE sets it for one of several methods. A YAML file of such keys is --set F.yaml. calibra methods NAME lists the keys."`
+	Slots     *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of slots w that the features are cut into: codebook.slots."`
+	Codewords *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of codewords K, which all slots share: codebook.codewords."`
+	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4. May be repeated. METHOD.KEY=VALUE sets it for one of several methods. A YAML file of such keys is --set F.yaml. calibra methods NAME lists the keys."`
 }
 
 // found are the methods of these names, each once.
@@ -46,6 +48,11 @@ func (f *settingFlags) values(methods *method.Catalog, names []string) (map[stri
 	v, err := method.ReadValues(f.Set)
 	if err != nil {
 		return nil, err
+	}
+	for key, size := range map[string]*int{"codebook.slots": f.Slots, "codebook.codewords": f.Codewords} {
+		if size != nil {
+			v[key] = strconv.Itoa(*size)
+		}
 	}
 	return methods.Divide(v, names)
 }
