@@ -227,8 +227,8 @@ func TestOpen(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "has no val_labels; it holds cal_features, cal_logits") {
 		t.Errorf("Require: got %v", err)
 	}
-	if e := s.EmptyClasses(); len(e) > 0 {
-		t.Errorf("EmptyClasses = %v, want none", e)
+	if e := s.RareClasses(0, 0); len(e) > 0 {
+		t.Errorf("RareClasses(0, 0) = %v, want none", e)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestOpenPartial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := s.EmptyClasses(); s.Classes != 4 || len(e) != 2 || e[0] != 1 || e[1] != 2 {
+	if e := s.RareClasses(0, 0); s.Classes != 4 || len(e) != 2 || e[0] != 1 || e[1] != 2 {
 		t.Errorf("without logits: %d classes, empty %v; want 4, [1 2]", s.Classes, e)
 	}
 }

@@ -314,13 +314,19 @@ func (s *Source) keys() []string {
 	return keys
 }
 
-// EmptyClasses lists the classes, of Classes, that no calibration row has: a
-// calibrator works without them but knows nothing of them, so callers warn.
-func (s *Source) EmptyClasses() []int {
+// RareClasses lists the classes, of Classes, that from least to most calibration rows have. A calibrator knows nothing of a
+// class without rows, and little of one with few.
+func (s *Source) RareClasses(least, most int) []int {
 	if s.Cal == nil {
 		return nil
 	}
-	return slices.DeleteFunc(UpTo(s.Classes), func(y int) bool { return slices.Contains(s.Cal.Labels, y) })
+	counts := make([]int, s.Classes)
+	for _, y := range s.Cal.Labels {
+		if 0 <= y && y < s.Classes {
+			counts[y]++
+		}
+	}
+	return slices.DeleteFunc(UpTo(s.Classes), func(y int) bool { return counts[y] < least || counts[y] > most })
 }
 
 // OpenWhole reads one labelled set: the labelled rows of all parts of a features file, or predictions (see [ReadPredictions]), whose

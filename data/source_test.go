@@ -124,7 +124,7 @@ func FuzzOpen(f *testing.F) {
 				}
 			}
 		}
-		_ = s.EmptyClasses()
+		_ = s.RareClasses(0, 0)
 	})
 }
 

@@ -256,9 +256,11 @@ func TestClassWithoutRowsWarnsAndWorks(t *testing.T) {
 
 func TestWarningOfManyClassesIsShort(t *testing.T) {
 	src := &data.Source{Classes: 1000, Cal: &data.Set{Labels: []int{3}}}
-	stderr := captured(t, &os.Stderr, func() { warnEmptyClasses(testTerminal(), src) })
-	if want := "of class [0 1 2 4 5 6 7 8 9 10] and 989 more of 1000 classes;"; !strings.Contains(stderr, want) {
-		t.Errorf("%q does not say %q", stderr, want)
+	stderr := captured(t, &os.Stderr, func() { warnRareClasses(testTerminal(), src) })
+	for _, want := range []string{"of class [0 1 2 4 5 6 7 8 9 10] and 989 more of 1000 classes;", "at most 3 calibration rows each are of class [3];"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%q does not say %q", stderr, want)
+		}
 	}
 }
 

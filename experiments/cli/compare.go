@@ -311,7 +311,7 @@ func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *method.Ca
 	if err := c.told(t, src, problem.Beside, fitted...); err != nil {
 		return nil, err
 	}
-	warnEmptyClasses(t, src)
+	warnRareClasses(t, src)
 	return origin, nil
 }
 

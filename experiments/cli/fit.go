@@ -99,7 +99,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) 
 	if err != nil {
 		return err
 	}
-	warnEmptyClasses(t, src)
+	warnRareClasses(t, src)
 	noteWeighing(t, method, src)
 	board, err := c.board().Begin(filepath.Base(c.Out))
 	if err != nil {
@@ -390,23 +390,33 @@ func warnUnread(t *terminal, path, unread string) {
 	}
 }
 
-// warnEmptyClasses names the classes that no calibration row has.
-func warnEmptyClasses(t *terminal, src *data.Source) {
+// warnRareClasses names the classes that no calibration row has, or hardly any.
+func warnRareClasses(t *terminal, src *data.Source) {
 	if src.Cal == nil || src.Cal.Labels == nil {
 		return
 	}
-	if empty := src.EmptyClasses(); len(empty) > 0 {
-		const most = 10
-		shown := empty[:min(most, len(empty))]
-		names := fmt.Sprint(shown)
-		if known := src.Cal.Names.Classes; known != nil {
-			names = strings.Join(data.Each(shown, func(class int) string { return known[class] }), ", ")
-		}
-		if len(empty) > most {
-			names += fmt.Sprintf(" and %d more of %d classes", len(empty)-most, src.Classes)
-		}
-		t.warn("empty_classes", "warning: no calibration row is of class %s; their probabilities cannot be calibrated", names)
+	if empty := src.RareClasses(0, 0); len(empty) > 0 {
+		t.warn("empty_classes", "warning: no calibration row is of class %s; their probabilities cannot be calibrated", classNames(src, empty))
 	}
+	const few = 3
+	if rare := src.RareClasses(1, few); len(rare) > 0 {
+		t.warn("rare_classes", "warning: at most %d calibration rows each are of class %s; a method that learns by class gives their rows too little "+
+			"probability; if these classes matter, add rows of them or take ts", few, classNames(src, rare))
+	}
+}
+
+// classNames are the first ten of these classes by their names, or numbers, and how many more there are.
+func classNames(src *data.Source, classes []int) string {
+	const most = 10
+	shown := classes[:min(most, len(classes))]
+	names := fmt.Sprint(shown)
+	if known := src.Cal.Names.Classes; known != nil {
+		names = strings.Join(data.Each(shown, func(class int) string { return known[class] }), ", ")
+	}
+	if len(classes) > most {
+		names += fmt.Sprintf(" and %d more of %d classes", len(classes)-most, src.Classes)
+	}
+	return names
 }
 
 // runTable is the line of a run: the metrics of the paper's tables, codeword usage of the test
