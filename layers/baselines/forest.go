@@ -47,6 +47,7 @@ var (
 	_ layers.Stateful = (*Forest)(nil)
 	_ layers.HeldOut  = (*Forest)(nil)
 	_ layers.Staged   = (*Forest)(nil)
+	_ layers.Embedder = (*Forest)(nil)
 )
 
 // smoothing is as how many votes of trees f counts beside one that is shared out among the classes. It is no number of the
@@ -186,9 +187,23 @@ func (m *Forest) Predict(x *data.Set) (*data.Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := m.forest.Frequencies(x.Len(), seenByTrees(x.Features, m.w.Float64s("forest/centre"), l))
+	f := m.forest.Frequencies(x.Len(), m.seen(x, l))
 	members := forestMembers(l, m.number("forest/inverse_temperature"), f)
 	return data.NewPredictions(layers.Pool(members, m.w.Float64s("forest/pool")), x)
+}
+
+// Embed gives the rows of x in the space of the trees, where those that share leaves are near ([trees.Forest.Embed], N×128).
+func (m *Forest) Embed(x *data.Set) (mat.Matrix, error) {
+	l, err := m.rows(x)
+	if err != nil {
+		return nil, err
+	}
+	return m.forest.Embed(x.Len(), m.seen(x, l)), nil
+}
+
+// seen are the rows of x as the trees see them, of log-probabilities l.
+func (m *Forest) seen(x *data.Set, l *mat.Dense) trees.Rows {
+	return seenByTrees(x.Features, m.w.Float64s("forest/centre"), l)
 }
 
 // HeldOut are the log-probabilities of the rows of the last Fit by the trees that saw no row of their group.

@@ -3,6 +3,7 @@ package trees
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"calibra/graph/onnx"
 	"calibra/graph/work"
@@ -38,13 +39,13 @@ func (f *Forest) Bytes() (bytes int) {
 	return bytes
 }
 
-// leaf is what a row of P numbers falls into: its column.
+// leaf is the node that a row of P numbers falls into.
 func leaf(tree []node, row []float32) int32 {
 	at := int32(0)
 	for {
 		n := &tree[at]
 		if n.column < 0 {
-			return n.column
+			return at
 		}
 		at++
 		if row[n.column] > n.threshold {
@@ -53,9 +54,9 @@ func leaf(tree []node, row []float32) int32 {
 	}
 }
 
-// vote adds a leaf to the votes for the classes (C).
-func (f *Forest) vote(votes []float64, leaf int32) {
-	if c := int(-1 - leaf); c < f.Classes {
+// vote adds a leaf, by its column, to the votes for the classes (C).
+func (f *Forest) vote(votes []float64, column int32) {
+	if c := int(-1 - column); c < f.Classes {
 		votes[c]++
 	} else {
 		floats.Add(votes, f.Shares.RawRowView(c-f.Classes))
@@ -65,22 +66,52 @@ func (f *Forest) vote(votes []float64, leaf int32) {
 // walked is how many rows walk down a tree before it leaves the cache.
 const walked = 64
 
-// Frequencies are the shares of the classes among the votes of all trees for n rows (N×C).
-func (f *Forest) Frequencies(n int, x Rows) *mat.Dense {
+// visit hands over the leaf of each of n rows in each tree.
+func (f *Forest) visit(n int, x Rows, leafOf func(i, t int, at int32)) {
 	p := f.Columns
-	out := mat.NewDense(n, f.Classes, nil)
 	work.Ranges(n, walked, func(lo, hi int) {
 		rows := make([]float32, (hi-lo)*p)
 		for i := lo; i < hi; i++ {
 			x(rows[(i-lo)*p:(i-lo+1)*p], i)
 		}
-		for _, tree := range f.trees {
+		for t, tree := range f.trees {
 			for i := lo; i < hi; i++ {
-				f.vote(out.RawRowView(i), leaf(tree, rows[(i-lo)*p:(i-lo+1)*p]))
+				leafOf(i, t, leaf(tree, rows[(i-lo)*p:(i-lo+1)*p]))
 			}
 		}
 	})
+}
+
+// Frequencies are the shares of the classes among the votes of all trees for n rows (N×C).
+func (f *Forest) Frequencies(n int, x Rows) *mat.Dense {
+	out := mat.NewDense(n, f.Classes, nil)
+	f.visit(n, x, func(i, t int, at int32) { f.vote(out.RawRowView(i), f.trees[t][at].column) })
 	out.Scale(1/float64(len(f.trees)), out)
+	return out
+}
+
+// words are how many times 64 dimensions the space of [Forest.Embed] has.
+const words = 2
+
+// Embed places n rows so that those which share leaves are near (N×128). The share of the trees in which two rows end in one
+// leaf is their proximity (Breiman 2003). Each leaf has P signs s, drawn by its tree and its place:
+//
+//	z_i = Σ_t s_t,leaf(i) / √(T P) ,  E z_i·z_j = proximity of i and j
+//
+// The standard deviation of a product is at most 1/√P, .09; the P signs of a leaf are the same in every process.
+func (f *Forest) Embed(n int, x Rows) *mat.Dense {
+	const width = 64
+	out := mat.NewDense(n, words*width, nil)
+	f.visit(n, x, func(i, t int, at int32) {
+		signs, z := rand.NewPCG(uint64(t), uint64(at)), out.RawRowView(i)
+		for w := range words {
+			bits := signs.Uint64()
+			for k := range width {
+				z[w*width+k] += 2*float64(bits>>k&1) - 1
+			}
+		}
+	})
+	out.Scale(1/math.Sqrt(float64(len(f.trees)*words*width)), out)
 	return out
 }
 
@@ -93,7 +124,7 @@ func (f *Forest) OutOfBag(s *Sample) *mat.Dense {
 		for t, tree := range f.trees {
 			for place := lo; place < hi; place++ {
 				if g := s.group[place]; g < 0 || !f.drawn[t][g] {
-					f.vote(out.RawRowView(s.order[place]), leaf(tree, s.row(place)))
+					f.vote(out.RawRowView(s.order[place]), tree[leaf(tree, s.row(place))].column)
 					trees[place-lo]++
 				}
 			}
