@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/layers"
+	"calibra/layers/anchored"
 	"calibra/optim"
 )
 
@@ -42,8 +44,11 @@ func (r *Run) Optima() (all []StageOptimum) {
 }
 
 // Unreached says that a stage of the fit ended where its loss has no optimum, or far from it, and what to do; "" where
-// none did.
+// none did. Of a mixture it says nothing: held-out rows weigh what such fits of its parts predict.
 func (r *Run) Unreached() string {
+	if _, mixes := layers.MembersOf(r.Model)[0].(anchored.Mixer); mixes {
+		return ""
+	}
 	all := r.Optima()
 	at := slices.IndexFunc(all, func(s StageOptimum) bool { return !s.Optimum.Reached })
 	if at < 0 {
