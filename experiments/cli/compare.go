@@ -103,6 +103,9 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catal
 	if err != nil {
 		return err
 	}
+	if c.notice != "" {
+		t.note("%s", c.notice)
+	}
 	incomplete := warnFailures(t, plan)
 	return cmp.Or(c.report(t, findings, page), incomplete)
 }

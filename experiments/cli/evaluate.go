@@ -54,6 +54,9 @@ type evaluateCmd struct {
 
 func (c *evaluateCmd) files() []string { return []string{c.page()} }
 
+// beside is what a fit says of its predictions, in the folder of the file that is judged.
+func (c *evaluateCmd) beside() string { return filepath.Join(filepath.Dir(c.In), "metrics.json") }
+
 func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalog) error {
 	settings, uncertainty, err := c.settings()
 	if err != nil {

@@ -128,6 +128,9 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *run.Run, figures 
 	if err := c.network(t, run); err != nil {
 		return err
 	}
+	if c.notice != "" {
+		t.note("%s", c.notice)
+	}
 	for _, s := range run.Stages {
 		t.note("%s: %s, %.1f s", s.Name, s.Result, s.Time.Seconds())
 		if s.Result.Best == 0 && s.Result.Status == optim.Stalled {

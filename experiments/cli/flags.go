@@ -18,11 +18,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// settingFlags are of the commands that fit: every setting of a method, by itself or from a file, and the codebook's size.
+// settingFlags are of the commands that fit: every setting of a method, by --set or from a
+// file, and the codebook's by flags of their own.
 type settingFlags struct {
-	Slots     *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of slots w that the features are cut into: codebook.slots."`
-	Codewords *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of codewords K, which all slots share: codebook.codewords."`
+	Slots     *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of slots w that the features are cut into. It must divide the number M of features (the largest divisor of M up to 64)."`
+	Codewords *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of codewords K in the codebook, which all slots share (64)."`
 	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4. May be repeated. METHOD.KEY=VALUE sets it for one of several methods. A YAML file of such keys is --set F.yaml. calibra methods NAME lists the keys."`
+
+	notice string // to be told at the end: flags that changed nothing
 }
 
 // found are the methods of these names, each once.
@@ -43,18 +46,71 @@ func namesOf(all []method.Method) []string {
 	return data.Each(all, func(m method.Method) string { return m.Name })
 }
 
+// settingFiles are those that settings are read from.
+func (f *settingFlags) settingFiles() (paths []string) {
+	for _, arg := range f.Set {
+		if method.IsSettingsFile(arg) {
+			paths = append(paths, arg)
+		}
+	}
+	return paths
+}
+
+// codebookFlag is a setting of the codebook by its flag; text is "" where that is not given.
+type codebookFlag struct{ name, key, text string }
+
+func (f *settingFlags) codebook() []codebookFlag {
+	return []codebookFlag{{"slots", "codebook.slots", given(f.Slots)}, {"codewords", "codebook.codewords", given(f.Codewords)}}
+}
+
 // values are the settings of each named method.
 func (f *settingFlags) values(methods *method.Catalog, names []string) (map[string]method.Values, error) {
+	v, err := f.read(methods, names)
+	if err != nil {
+		return nil, err
+	}
+	return methods.Divide(v, names)
+}
+
+// read are the settings of all flags. Flags of the codebook that no named method would read are left out, and notice names
+// them.
+func (f *settingFlags) read(methods *method.Catalog, names []string) (method.Values, error) {
 	v, err := method.ReadValues(f.Set)
 	if err != nil {
 		return nil, err
 	}
-	for key, size := range map[string]*int{"codebook.slots": f.Slots, "codebook.codewords": f.Codewords} {
-		if size != nil {
-			v[key] = strconv.Itoa(*size)
+	named, err := found(methods, names)
+	if err != nil {
+		return nil, err
+	}
+	var ignored []string
+	for _, flag := range f.codebook() {
+		switch _, twice := v[flag.key]; {
+		case flag.text == "":
+		case twice:
+			return nil, givenTwice(flag)
+		case !slices.ContainsFunc(named, func(m method.Method) bool { return m.Has(flag.key, v) }):
+			ignored = append(ignored, "--"+flag.name)
+		default:
+			v[flag.key] = flag.text
 		}
 	}
-	return methods.Divide(v, names)
+	if ignored != nil {
+		f.notice = fmt.Sprintf("%s: %s changed nothing; calibra methods NAME lists what a method has", strings.Join(names, ", "), strings.Join(ignored, ", "))
+	}
+	return v, nil
+}
+
+func givenTwice(flag codebookFlag) error {
+	return data.Inputf("", "%s is given by --%s and as a setting; give it once", flag.key, flag.name)
+}
+
+// given is a flag's value, "" where it is not given.
+func given[T any](flag *T) string {
+	if flag == nil {
+		return ""
+	}
+	return fmt.Sprint(*flag)
 }
 
 // seeds are those of a command that fits several times: "42", "42,43,50-52".

@@ -185,19 +185,23 @@ func TestStudyCell(t *testing.T) {
 	}
 }
 
-// TestStudyCellsBySettings: settings make other cells, those of no method are refused, and a device that is not there stops a study.
+// TestStudyCellsBySettings: settings make other cells, flags of no method are told, and a device that is not there stops a study.
 func TestStudyCellsBySettings(t *testing.T) {
 	args := []string{"study", "main", "--data", write(t, features(60)), "--seeds", "1", "--cells", t.TempDir()}
 	for want, more := range map[string][]string{
-		"setting vector.strngth": {"--methods", "vector", "--set", "vector.strngth=1"},
-		"ts has no setting":      {"--methods", "ts", "--set", "codebook.slots=2"},
+		"setting vector.strngth":         {"--methods", "vector", "--set", "vector.strngth=1"},
+		"ts has no setting":              {"--methods", "ts", "--set", "codebook.slots=2"},
+		"given by --slots and as a sett": {"--methods", "vq", "--slots", "2", "--set", "codebook.slots=2"},
 	} {
 		if code, _, stderr := calibra(t, append(append(slices.Clone(args), more...), "--list")...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%v exits %d without %q: %s", more, code, want, stderr)
 		}
 	}
+	if code, _, stderr := calibra(t, append(slices.Clone(args), "--methods", "ts", "--slots", "2", "--list")...); code != 0 || !strings.Contains(stderr, "--slots changed nothing") {
+		t.Errorf("--slots of ts exits %d: %s", code, stderr)
+	}
 	args = append(args, "--methods", "vq")
-	if a, b := listed(t, args...), listed(t, append(slices.Clone(args), "--set", "codebook.slots=2", "--set", "codebook.codewords=16", "--set", "codebook.start=zero")...); a[0].ID == b[0].ID {
+	if a, b := listed(t, args...), listed(t, append(slices.Clone(args), "--slots", "2", "--codewords", "16", "--set", "codebook.start=zero")...); a[0].ID == b[0].ID {
 		t.Errorf("with other settings the cell is %s, too", a[0].ID)
 	}
 	var flag deviceFlag

@@ -42,26 +42,26 @@ func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *method.Catal
 	return c.asked(ctx, t, of, settings, origins, inputs)
 }
 
-// shortKeys are what the settings of a codebook may be called in a sweep.
-var shortKeys = map[string]string{"slots": "codebook.slots", "codewords": "codebook.codewords"}
-
-// swept are the settings with several values, and those with one. A setting that is a list itself takes one value of
-// each --set.
+// swept are the settings with several values, and those with one; the codebook's may be called as their flags. A setting
+// that is a list itself takes one value of each --set.
 func (c *studyCmd) swept(methods *method.Catalog, names []string) (swept []study.Swept, fixed method.Values, err error) {
 	lists, err := listSettings(methods, names)
 	if err != nil {
 		return nil, nil, err
 	}
+	short := map[string]string{}
+	for _, flag := range c.codebook() {
+		short[flag.name] = flag.key
+	}
 	var all []study.Swept
-	var single []string
+	single := c.settingFiles()
 	for _, text := range c.Set {
 		if method.IsSettingsFile(text) {
-			single = append(single, text)
 			continue
 		}
 		key, values, ok := strings.Cut(text, "=")
 		key = strings.TrimSpace(key)
-		key = cmp.Or(shortKeys[key], key)
+		key = cmp.Or(short[key], key)
 		several := strings.Split(values, ",")
 		if lists[key] {
 			several = []string{values}
@@ -94,7 +94,15 @@ func (c *studyCmd) swept(methods *method.Catalog, names []string) (swept []study
 	if swept == nil {
 		return nil, nil, data.Inputf("", "study sweep needs a setting with several values; name them as in --set codebook.codewords=16,64")
 	}
-	fixed, err = method.ReadValues(single)
+	for _, flag := range c.codebook() {
+		if flag.text != "" && slices.ContainsFunc(swept, func(s study.Swept) bool { return s.Key == flag.key }) {
+			return nil, nil, givenTwice(flag)
+		}
+	}
+	flags := c.settingFlags
+	flags.Set = single
+	fixed, err = flags.read(methods, names)
+	c.notice = flags.notice
 	return swept, fixed, err
 }
 

@@ -151,6 +151,7 @@ func TestSweepRefuses(t *testing.T) {
 		"needs --method":               {"--set", "optim.rate=1,2"},
 		"several values":               {"--method", "vq", "--set", "optim.rate=1"},
 		"twice; name each value once":  {"--method", "vq", "--set", "optim.rate=1,1"},
+		"is given by --slots":          {"--method", "vq", "--slots", "4", "--set", "slots=2,4"},
 		"vq has no setting optim.raet": {"--method", "vq", "--set", "optim.raet=1,2"},
 		"optim.rate is \"x\"":          {"--method", "vq", "--set", "optim.rate=1,x"},
 		"fewer than the 3 of --random": {"--method", "vq", "--set", "optim.rate=1,2", "--random", "3"},

@@ -8,6 +8,7 @@ import (
 	"calibra/data"
 	"calibra/data/disk"
 	"calibra/experiments/run"
+	"calibra/layers/encoders"
 
 	"github.com/alecthomas/kong"
 )
@@ -44,6 +45,12 @@ func trafficOf(command *kong.Node) (t traffic) {
 		}
 	}
 	c := command.Target.Addr().Interface()
+	if c, ok := c.(interface{ settingFiles() []string }); ok {
+		t.reads = append(t.reads, c.settingFiles()...)
+	}
+	if c, ok := c.(interface{ beside() string }); ok {
+		t.reads = append(t.reads, c.beside())
+	}
 	if c, ok := c.(interface{ files() []string }); ok {
 		t.files = c.files()
 	}
@@ -56,15 +63,20 @@ func trafficOf(command *kong.Node) (t traffic) {
 	return t
 }
 
-// filesAt is the file at path or, of a directory, what a fit writes there; none of "".
-func filesAt(path string) []string {
+// filesAt is the file at path or, of a directory, what a fit or a training writes there, and its tables of raw rows; none
+// of "".
+func filesAt(path string) (paths []string) {
 	if path == "" {
 		return nil
 	}
-	if isDir(path) {
-		return folder{dir: path, names: run.Files}.paths()
+	if !isDir(path) {
+		return []string{path}
 	}
-	return []string{path}
+	for _, pattern := range []string{"*cal*.csv", "*test*.csv", "shifts_canonical_*.csv"} {
+		found, _ := filepath.Glob(filepath.Join(path, pattern))
+		paths = append(paths, found...)
+	}
+	return append(paths, folder{dir: path, names: slices.Concat(run.Files, encoders.Files)}.paths()...)
 }
 
 // paths are those of the folder's files and of their manifest.

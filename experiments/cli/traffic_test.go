@@ -59,6 +59,31 @@ func TestTrafficIsComplete(t *testing.T) {
 	}
 }
 
+// TestTrafficBesideFlags: settings files, what a fit says beside its predictions and tables of raw rows are read too.
+func TestTrafficBesideFlags(t *testing.T) {
+	dir := t.TempDir()
+	rows := filepath.Join(dir, "shifts_canonical_eval.csv")
+	if err := os.WriteFile(rows, []byte("a,b\n1,2\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range commands(t) {
+		var want string
+		switch c := command.Target.Addr().Interface().(type) {
+		case *fitCmd:
+			want, c.Set = "mine.yaml", []string{"optim.rate=1", "mine.yaml"}
+		case *evaluateCmd:
+			want, c.In = filepath.Join(dir, "metrics.json"), filepath.Join(dir, "predictions.npz")
+		case *pretrainCmd:
+			want, c.Data = rows, dir
+		default:
+			continue
+		}
+		if reads := trafficOf(command).reads; !slices.Contains(reads, want) {
+			t.Errorf("%s reads %v, not %s", command.Name, reads, want)
+		}
+	}
+}
+
 const events = "holds folders of event files, which other programs alone read"
 
 // TestLimitsAreComplete: every flag of whole numbers has its limit, and no other has one.
@@ -79,6 +104,8 @@ func TestLimits(t *testing.T) {
 	for _, args := range [][]string{
 		{"compare", "--in", in, "--out", out, "--jobs", "1000000"},
 		{"compare", "--in", in, "--out", out, "--seeds", "0-999999999"},
+		{"fit", "--method", "vq", "--in", in, "--out", out, "--codewords", "1000000000"},
+		{"fit", "--method", "vq", "--in", in, "--out", out, "--slots", "1000000000"},
 		{"evaluate", "--in", in, "--redraws", "2000000000"},
 		{"evaluate", "--in", in, "--replicates", "2000000000"},
 		{"evaluate", "--in", in, "--bins", "2000000000"},
