@@ -230,9 +230,6 @@ func (c *evaluateCmd) whole(p *data.Predictions) []int {
 	return p.Groups.Of
 }
 
-// fewestReplicates is of package metrics: fewer have no 2.5 % quantile.
-const fewestReplicates = 40
-
 // settings turns the flags into settings, in which 0 means the default.
 func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err error) {
 	switch {
@@ -250,8 +247,8 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 		return s, u, data.Inputf("", "--bins is %d; there must be at least one", c.Bins)
 	case c.Redraws < 0:
 		return s, u, data.Inputf("", "--redraws is %d; it must be 0 or more", c.Redraws)
-	case c.Replicates < 0 || c.Replicates > 0 && c.Replicates < fewestReplicates:
-		return s, u, data.Inputf("", "--replicates is %d; it must be 0, for no intervals, or at least %d", c.Replicates, fewestReplicates)
+	case c.Replicates < 0 || c.Replicates > 0 && c.Replicates < metrics.FewestReplicates:
+		return s, u, data.Inputf("", "--replicates is %d; it must be 0, for no intervals, or at least %d", c.Replicates, metrics.FewestReplicates)
 	case or(c.SmallBin, 0) < 0:
 		return s, u, data.Inputf("", "--small-bin is %d; it must be 0 or more", *c.SmallBin)
 	}

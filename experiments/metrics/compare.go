@@ -316,7 +316,7 @@ func (c *Comparison) OverSeeds(seeds []float64, scale float64) *Comparison {
 // of the replicates are NaN. It panics if pairs have different lengths.
 func CompareReplicates(difference float64, a, b, withoutA, withoutB []float64) *Comparison {
 	replicates, without := differences(a, b), differences(withoutA, withoutB)
-	if math.IsNaN(difference) || len(replicates) < fewestReplicates {
+	if math.IsNaN(difference) || len(replicates) < FewestReplicates {
 		return nil
 	}
 	parts := float64(len(without))

@@ -157,7 +157,7 @@ func (b *binned) decompose(ctx context.Context, r *Report, x *resamples) (*Decom
 	if err != nil {
 		return nil, fmt.Errorf("metrics: decompose the scores: %w", err)
 	}
-	most := max(fewestReplicates, int(decompositionWork/float64(b.N*b.Classes)))
+	most := max(FewestReplicates, int(decompositionWork/float64(b.N*b.Classes)))
 	replicates, redraws := x.replicates[:min(most, len(x.replicates))], x.redraws[:min(most, len(x.redraws))]
 	found, err := across(ctx, x, len(replicates), len(redraws), func() func(variant) scores { return curves.scores })
 	if err != nil {

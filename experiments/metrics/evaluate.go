@@ -28,13 +28,15 @@ const None = -1
 const (
 	defaultReplicates = 200
 	defaultRedraws    = 50
-	fewestReplicates  = 40 // for the 2.5 % quantiles
 )
+
+// FewestReplicates is how many replicates have quantiles of 2.5 %.
+const FewestReplicates = 40
 
 func (u Uncertainty) filled() (Uncertainty, error) {
 	switch {
-	case u.Replicates < None || 0 < u.Replicates && u.Replicates < fewestReplicates:
-		return u, fmt.Errorf("metrics: %d bootstrap replicates: want %d or more, or None", u.Replicates, fewestReplicates)
+	case u.Replicates < None || 0 < u.Replicates && u.Replicates < FewestReplicates:
+		return u, fmt.Errorf("metrics: %d bootstrap replicates: want %d or more, or None", u.Replicates, FewestReplicates)
 	case u.Redraws < None:
 		return u, fmt.Errorf("metrics: %d redraws: want a positive number, or None", u.Redraws)
 	}

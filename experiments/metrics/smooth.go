@@ -185,7 +185,7 @@ func (b *binned) smooth(ctx context.Context, x *resamples, out *Report) error {
 	under := func(s *smoothed, as variant) float64 {
 		return s.error(as.weight, func(i int) float64 { return as.Share(i, int(b.Top[i])) })
 	}
-	replicates := min(len(x.replicates), max(fewestReplicates, int(smoothWork)/b.N))
+	replicates := min(len(x.replicates), max(FewestReplicates, int(smoothWork)/b.N))
 	errors, err := across(ctx, x, replicates, len(x.redraws), func() func(variant) float64 {
 		rows := newSmoothed(confidence)
 		return func(as variant) float64 { return under(rows, as) }
