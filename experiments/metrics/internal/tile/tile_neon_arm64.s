@@ -102,21 +102,20 @@ step:
 
 // func distances1NEON(dst *float32, a *float32, stride int, k int, b *float32)
 TEXT ·distances1NEON(SB), NOSPLIT, $0-40
-	MOVD  $constants<>(SB), R7
-	MOVD  dst+0(FP), R0
-	MOVD  a+8(FP), R1
-	MOVD  stride+16(FP), R2
-	MOVD  k+24(FP), R3
-	MOVD  b+32(FP), R6
-	LSL   $0x02, R2, R2
-	FMOVQ (R7), F0
-	MOVD  $0x00000004, R7
+	MOVD $constants<>(SB), R12
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
 
 panel:
+	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
-	VMOVI $0x00, V4.B16
 	MOVD  R1, R8
 	ADD   R2<<1, R2, R9
 	ADD   R1, R9, R9
@@ -124,32 +123,33 @@ panel:
 	MOVD  R3, R11
 
 step:
-	FMOVQ (R10), F5
-	FMOVQ 16(R10), F6
-	FMOVQ 32(R10), F7
-	FMOVQ 48(R10), F8
-	VLD1R (R8), [V9.S4]
-	WORD  $0x4ea5d525 // fsub v5.4s, v9.4s, v5.4s
-	VFMLA V5.S4, V5.S4, V1.S4
-	WORD  $0x4ea6d525 // fsub v5.4s, v9.4s, v6.4s
-	VFMLA V5.S4, V5.S4, V2.S4
-	WORD  $0x4ea7d525 // fsub v5.4s, v9.4s, v7.4s
-	VFMLA V5.S4, V5.S4, V3.S4
-	WORD  $0x4ea8d525 // fsub v5.4s, v9.4s, v8.4s
-	VFMLA V5.S4, V5.S4, V4.S4
+	FMOVQ (R10), F4
+	FMOVQ 16(R10), F5
+	FMOVQ 32(R10), F6
+	FMOVQ 48(R10), F7
+	VLD1R (R8), [V8.S4]
+	WORD  $0x4ea4d504 // fsub v4.4s, v8.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V0.S4
+	WORD  $0x4ea5d504 // fsub v4.4s, v8.4s, v5.4s
+	VFMLA V4.S4, V4.S4, V1.S4
+	WORD  $0x4ea6d504 // fsub v4.4s, v8.4s, v6.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	WORD  $0x4ea7d504 // fsub v4.4s, v8.4s, v7.4s
+	VFMLA V4.S4, V4.S4, V3.S4
 	ADD   $0x04, R8, R8
 	ADD   $0x04, R9, R9
 	ADD   $0x00000100, R10, R10
 	SUBS  $0x01, R11, R11
 	BNE   step
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ F2, 16(R0)
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ F3, 32(R0)
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ F4, 48(R0)
+	FMOVQ (R12), F4
+	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	FMOVQ F0, (R0)
+	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	FMOVQ F1, 16(R0)
+	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	FMOVQ F2, 32(R0)
+	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	FMOVQ F3, 48(R0)
 	ADD   $0x00000040, R0, R0
 	ADD   $0x00000040, R6, R6
 	SUBS  $0x01, R7, R7
@@ -282,17 +282,17 @@ step:
 
 // func distances2NEON(dst *float32, a *float32, stride int, k int, b *float32)
 TEXT ·distances2NEON(SB), NOSPLIT, $0-40
-	MOVD  $constants<>(SB), R7
-	MOVD  dst+0(FP), R0
-	MOVD  a+8(FP), R1
-	MOVD  stride+16(FP), R2
-	MOVD  k+24(FP), R3
-	MOVD  b+32(FP), R6
-	LSL   $0x02, R2, R2
-	FMOVQ (R7), F0
-	MOVD  $0x00000004, R7
+	MOVD $constants<>(SB), R13
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
 
 panel:
+	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
@@ -300,7 +300,6 @@ panel:
 	VMOVI $0x00, V5.B16
 	VMOVI $0x00, V6.B16
 	VMOVI $0x00, V7.B16
-	VMOVI $0x00, V8.B16
 	MOVD  R1, R8
 	ADD   R2<<1, R2, R9
 	ADD   R1, R9, R9
@@ -308,50 +307,51 @@ panel:
 	MOVD  R3, R11
 
 step:
-	FMOVQ (R10), F9
-	FMOVQ 16(R10), F10
-	FMOVQ 32(R10), F11
-	FMOVQ 48(R10), F12
-	VLD1R (R8), [V13.S4]
-	WORD  $0x4ea9d5ae // fsub v14.4s, v13.4s, v9.4s
-	VFMLA V14.S4, V14.S4, V1.S4
-	WORD  $0x4eaad5ae // fsub v14.4s, v13.4s, v10.4s
-	VFMLA V14.S4, V14.S4, V2.S4
-	WORD  $0x4eabd5ae // fsub v14.4s, v13.4s, v11.4s
-	VFMLA V14.S4, V14.S4, V3.S4
-	WORD  $0x4eacd5ad // fsub v13.4s, v13.4s, v12.4s
-	VFMLA V13.S4, V13.S4, V4.S4
+	FMOVQ (R10), F8
+	FMOVQ 16(R10), F9
+	FMOVQ 32(R10), F10
+	FMOVQ 48(R10), F11
+	VLD1R (R8), [V12.S4]
+	WORD  $0x4ea8d58d // fsub v13.4s, v12.4s, v8.4s
+	VFMLA V13.S4, V13.S4, V0.S4
+	WORD  $0x4ea9d58d // fsub v13.4s, v12.4s, v9.4s
+	VFMLA V13.S4, V13.S4, V1.S4
+	WORD  $0x4eaad58d // fsub v13.4s, v12.4s, v10.4s
+	VFMLA V13.S4, V13.S4, V2.S4
+	WORD  $0x4eabd58c // fsub v12.4s, v12.4s, v11.4s
+	VFMLA V12.S4, V12.S4, V3.S4
 	ADD   R2, R8, R12
-	VLD1R (R12), [V13.S4]
-	WORD  $0x4ea9d5a9 // fsub v9.4s, v13.4s, v9.4s
-	VFMLA V9.S4, V9.S4, V5.S4
-	WORD  $0x4eaad5a9 // fsub v9.4s, v13.4s, v10.4s
-	VFMLA V9.S4, V9.S4, V6.S4
-	WORD  $0x4eabd5a9 // fsub v9.4s, v13.4s, v11.4s
-	VFMLA V9.S4, V9.S4, V7.S4
-	WORD  $0x4eacd5a9 // fsub v9.4s, v13.4s, v12.4s
-	VFMLA V9.S4, V9.S4, V8.S4
+	VLD1R (R12), [V12.S4]
+	WORD  $0x4ea8d588 // fsub v8.4s, v12.4s, v8.4s
+	VFMLA V8.S4, V8.S4, V4.S4
+	WORD  $0x4ea9d588 // fsub v8.4s, v12.4s, v9.4s
+	VFMLA V8.S4, V8.S4, V5.S4
+	WORD  $0x4eaad588 // fsub v8.4s, v12.4s, v10.4s
+	VFMLA V8.S4, V8.S4, V6.S4
+	WORD  $0x4eabd588 // fsub v8.4s, v12.4s, v11.4s
+	VFMLA V8.S4, V8.S4, V7.S4
 	ADD   $0x04, R8, R8
 	ADD   $0x04, R9, R9
 	ADD   $0x00000100, R10, R10
 	SUBS  $0x01, R11, R11
 	BNE   step
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ F2, 16(R0)
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ F3, 32(R0)
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ F4, 48(R0)
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	FMOVQ F5, 256(R0)
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ F6, 272(R0)
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ F7, 288(R0)
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ F8, 304(R0)
+	FMOVQ (R13), F8
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, (R0)
+	WORD  $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	FMOVQ F1, 16(R0)
+	WORD  $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
+	FMOVQ F2, 32(R0)
+	WORD  $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
+	FMOVQ F3, 48(R0)
+	WORD  $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	FMOVQ F4, 256(R0)
+	WORD  $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
+	FMOVQ F5, 272(R0)
+	WORD  $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
+	FMOVQ F6, 288(R0)
+	WORD  $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	FMOVQ F7, 304(R0)
 	ADD   $0x00000040, R0, R0
 	ADD   $0x00000040, R6, R6
 	SUBS  $0x01, R7, R7
@@ -512,17 +512,17 @@ step:
 
 // func distances3NEON(dst *float32, a *float32, stride int, k int, b *float32)
 TEXT ·distances3NEON(SB), NOSPLIT, $0-40
-	MOVD  $constants<>(SB), R7
-	MOVD  dst+0(FP), R0
-	MOVD  a+8(FP), R1
-	MOVD  stride+16(FP), R2
-	MOVD  k+24(FP), R3
-	MOVD  b+32(FP), R6
-	LSL   $0x02, R2, R2
-	FMOVQ (R7), F0
-	MOVD  $0x00000004, R7
+	MOVD $constants<>(SB), R13
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
 
 panel:
+	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
@@ -534,7 +534,6 @@ panel:
 	VMOVI $0x00, V9.B16
 	VMOVI $0x00, V10.B16
 	VMOVI $0x00, V11.B16
-	VMOVI $0x00, V12.B16
 	MOVD  R1, R8
 	ADD   R2<<1, R2, R9
 	ADD   R1, R9, R9
@@ -542,68 +541,69 @@ panel:
 	MOVD  R3, R11
 
 step:
-	FMOVQ (R10), F13
-	FMOVQ 16(R10), F14
-	FMOVQ 32(R10), F15
-	FMOVQ 48(R10), F16
-	VLD1R (R8), [V17.S4]
-	WORD  $0x4eadd632 // fsub v18.4s, v17.4s, v13.4s
-	VFMLA V18.S4, V18.S4, V1.S4
-	WORD  $0x4eaed632 // fsub v18.4s, v17.4s, v14.4s
-	VFMLA V18.S4, V18.S4, V2.S4
-	WORD  $0x4eafd632 // fsub v18.4s, v17.4s, v15.4s
-	VFMLA V18.S4, V18.S4, V3.S4
-	WORD  $0x4eb0d631 // fsub v17.4s, v17.4s, v16.4s
-	VFMLA V17.S4, V17.S4, V4.S4
+	FMOVQ (R10), F12
+	FMOVQ 16(R10), F13
+	FMOVQ 32(R10), F14
+	FMOVQ 48(R10), F15
+	VLD1R (R8), [V16.S4]
+	WORD  $0x4eacd611 // fsub v17.4s, v16.4s, v12.4s
+	VFMLA V17.S4, V17.S4, V0.S4
+	WORD  $0x4eadd611 // fsub v17.4s, v16.4s, v13.4s
+	VFMLA V17.S4, V17.S4, V1.S4
+	WORD  $0x4eaed611 // fsub v17.4s, v16.4s, v14.4s
+	VFMLA V17.S4, V17.S4, V2.S4
+	WORD  $0x4eafd610 // fsub v16.4s, v16.4s, v15.4s
+	VFMLA V16.S4, V16.S4, V3.S4
 	ADD   R2, R8, R12
-	VLD1R (R12), [V17.S4]
-	WORD  $0x4eadd632 // fsub v18.4s, v17.4s, v13.4s
-	VFMLA V18.S4, V18.S4, V5.S4
-	WORD  $0x4eaed632 // fsub v18.4s, v17.4s, v14.4s
-	VFMLA V18.S4, V18.S4, V6.S4
-	WORD  $0x4eafd632 // fsub v18.4s, v17.4s, v15.4s
-	VFMLA V18.S4, V18.S4, V7.S4
-	WORD  $0x4eb0d631 // fsub v17.4s, v17.4s, v16.4s
-	VFMLA V17.S4, V17.S4, V8.S4
+	VLD1R (R12), [V16.S4]
+	WORD  $0x4eacd611 // fsub v17.4s, v16.4s, v12.4s
+	VFMLA V17.S4, V17.S4, V4.S4
+	WORD  $0x4eadd611 // fsub v17.4s, v16.4s, v13.4s
+	VFMLA V17.S4, V17.S4, V5.S4
+	WORD  $0x4eaed611 // fsub v17.4s, v16.4s, v14.4s
+	VFMLA V17.S4, V17.S4, V6.S4
+	WORD  $0x4eafd610 // fsub v16.4s, v16.4s, v15.4s
+	VFMLA V16.S4, V16.S4, V7.S4
 	ADD   R2<<1, R8, R12
-	VLD1R (R12), [V17.S4]
-	WORD  $0x4eadd62d // fsub v13.4s, v17.4s, v13.4s
-	VFMLA V13.S4, V13.S4, V9.S4
-	WORD  $0x4eaed62d // fsub v13.4s, v17.4s, v14.4s
-	VFMLA V13.S4, V13.S4, V10.S4
-	WORD  $0x4eafd62d // fsub v13.4s, v17.4s, v15.4s
-	VFMLA V13.S4, V13.S4, V11.S4
-	WORD  $0x4eb0d62d // fsub v13.4s, v17.4s, v16.4s
-	VFMLA V13.S4, V13.S4, V12.S4
+	VLD1R (R12), [V16.S4]
+	WORD  $0x4eacd60c // fsub v12.4s, v16.4s, v12.4s
+	VFMLA V12.S4, V12.S4, V8.S4
+	WORD  $0x4eadd60c // fsub v12.4s, v16.4s, v13.4s
+	VFMLA V12.S4, V12.S4, V9.S4
+	WORD  $0x4eaed60c // fsub v12.4s, v16.4s, v14.4s
+	VFMLA V12.S4, V12.S4, V10.S4
+	WORD  $0x4eafd60c // fsub v12.4s, v16.4s, v15.4s
+	VFMLA V12.S4, V12.S4, V11.S4
 	ADD   $0x04, R8, R8
 	ADD   $0x04, R9, R9
 	ADD   $0x00000100, R10, R10
 	SUBS  $0x01, R11, R11
 	BNE   step
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ F2, 16(R0)
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ F3, 32(R0)
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ F4, 48(R0)
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	FMOVQ F5, 256(R0)
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ F6, 272(R0)
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ F7, 288(R0)
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ F8, 304(R0)
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ F9, 512(R0)
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ F10, 528(R0)
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ F11, 544(R0)
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ F12, 560(R0)
+	FMOVQ (R13), F12
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, (R0)
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	FMOVQ F1, 16(R0)
+	WORD  $0x6e2cdc42 // fmul v2.4s, v2.4s, v12.4s
+	FMOVQ F2, 32(R0)
+	WORD  $0x6e2cdc63 // fmul v3.4s, v3.4s, v12.4s
+	FMOVQ F3, 48(R0)
+	WORD  $0x6e2cdc84 // fmul v4.4s, v4.4s, v12.4s
+	FMOVQ F4, 256(R0)
+	WORD  $0x6e2cdca5 // fmul v5.4s, v5.4s, v12.4s
+	FMOVQ F5, 272(R0)
+	WORD  $0x6e2cdcc6 // fmul v6.4s, v6.4s, v12.4s
+	FMOVQ F6, 288(R0)
+	WORD  $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
+	FMOVQ F7, 304(R0)
+	WORD  $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
+	FMOVQ F8, 512(R0)
+	WORD  $0x6e2cdd29 // fmul v9.4s, v9.4s, v12.4s
+	FMOVQ F9, 528(R0)
+	WORD  $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	FMOVQ F10, 544(R0)
+	WORD  $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	FMOVQ F11, 560(R0)
 	ADD   $0x00000040, R0, R0
 	ADD   $0x00000040, R6, R6
 	SUBS  $0x01, R7, R7
@@ -790,17 +790,17 @@ step:
 
 // func distances4NEON(dst *float32, a *float32, stride int, k int, b *float32)
 TEXT ·distances4NEON(SB), NOSPLIT, $0-40
-	MOVD  $constants<>(SB), R7
-	MOVD  dst+0(FP), R0
-	MOVD  a+8(FP), R1
-	MOVD  stride+16(FP), R2
-	MOVD  k+24(FP), R3
-	MOVD  b+32(FP), R6
-	LSL   $0x02, R2, R2
-	FMOVQ (R7), F0
-	MOVD  $0x00000004, R7
+	MOVD $constants<>(SB), R13
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
 
 panel:
+	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
@@ -816,7 +816,6 @@ panel:
 	VMOVI $0x00, V13.B16
 	VMOVI $0x00, V14.B16
 	VMOVI $0x00, V15.B16
-	VMOVI $0x00, V16.B16
 	MOVD  R1, R8
 	ADD   R2<<1, R2, R9
 	ADD   R1, R9, R9
@@ -824,85 +823,86 @@ panel:
 	MOVD  R3, R11
 
 step:
-	FMOVQ (R10), F17
-	FMOVQ 16(R10), F18
-	FMOVQ 32(R10), F19
-	FMOVQ 48(R10), F20
-	VLD1R (R8), [V21.S4]
-	WORD  $0x4eb1d6b6 // fsub v22.4s, v21.4s, v17.4s
-	VFMLA V22.S4, V22.S4, V1.S4
-	WORD  $0x4eb2d6b6 // fsub v22.4s, v21.4s, v18.4s
-	VFMLA V22.S4, V22.S4, V2.S4
-	WORD  $0x4eb3d6b6 // fsub v22.4s, v21.4s, v19.4s
-	VFMLA V22.S4, V22.S4, V3.S4
-	WORD  $0x4eb4d6b5 // fsub v21.4s, v21.4s, v20.4s
-	VFMLA V21.S4, V21.S4, V4.S4
+	FMOVQ (R10), F16
+	FMOVQ 16(R10), F17
+	FMOVQ 32(R10), F18
+	FMOVQ 48(R10), F19
+	VLD1R (R8), [V20.S4]
+	WORD  $0x4eb0d695 // fsub v21.4s, v20.4s, v16.4s
+	VFMLA V21.S4, V21.S4, V0.S4
+	WORD  $0x4eb1d695 // fsub v21.4s, v20.4s, v17.4s
+	VFMLA V21.S4, V21.S4, V1.S4
+	WORD  $0x4eb2d695 // fsub v21.4s, v20.4s, v18.4s
+	VFMLA V21.S4, V21.S4, V2.S4
+	WORD  $0x4eb3d694 // fsub v20.4s, v20.4s, v19.4s
+	VFMLA V20.S4, V20.S4, V3.S4
 	ADD   R2, R8, R12
-	VLD1R (R12), [V21.S4]
-	WORD  $0x4eb1d6b6 // fsub v22.4s, v21.4s, v17.4s
-	VFMLA V22.S4, V22.S4, V5.S4
-	WORD  $0x4eb2d6b6 // fsub v22.4s, v21.4s, v18.4s
-	VFMLA V22.S4, V22.S4, V6.S4
-	WORD  $0x4eb3d6b6 // fsub v22.4s, v21.4s, v19.4s
-	VFMLA V22.S4, V22.S4, V7.S4
-	WORD  $0x4eb4d6b5 // fsub v21.4s, v21.4s, v20.4s
-	VFMLA V21.S4, V21.S4, V8.S4
+	VLD1R (R12), [V20.S4]
+	WORD  $0x4eb0d695 // fsub v21.4s, v20.4s, v16.4s
+	VFMLA V21.S4, V21.S4, V4.S4
+	WORD  $0x4eb1d695 // fsub v21.4s, v20.4s, v17.4s
+	VFMLA V21.S4, V21.S4, V5.S4
+	WORD  $0x4eb2d695 // fsub v21.4s, v20.4s, v18.4s
+	VFMLA V21.S4, V21.S4, V6.S4
+	WORD  $0x4eb3d694 // fsub v20.4s, v20.4s, v19.4s
+	VFMLA V20.S4, V20.S4, V7.S4
 	ADD   R2<<1, R8, R12
-	VLD1R (R12), [V21.S4]
-	WORD  $0x4eb1d6b6 // fsub v22.4s, v21.4s, v17.4s
-	VFMLA V22.S4, V22.S4, V9.S4
-	WORD  $0x4eb2d6b6 // fsub v22.4s, v21.4s, v18.4s
-	VFMLA V22.S4, V22.S4, V10.S4
-	WORD  $0x4eb3d6b6 // fsub v22.4s, v21.4s, v19.4s
-	VFMLA V22.S4, V22.S4, V11.S4
-	WORD  $0x4eb4d6b5 // fsub v21.4s, v21.4s, v20.4s
-	VFMLA V21.S4, V21.S4, V12.S4
-	VLD1R (R9), [V21.S4]
-	WORD  $0x4eb1d6b1 // fsub v17.4s, v21.4s, v17.4s
-	VFMLA V17.S4, V17.S4, V13.S4
-	WORD  $0x4eb2d6b1 // fsub v17.4s, v21.4s, v18.4s
-	VFMLA V17.S4, V17.S4, V14.S4
-	WORD  $0x4eb3d6b1 // fsub v17.4s, v21.4s, v19.4s
-	VFMLA V17.S4, V17.S4, V15.S4
-	WORD  $0x4eb4d6b1 // fsub v17.4s, v21.4s, v20.4s
-	VFMLA V17.S4, V17.S4, V16.S4
+	VLD1R (R12), [V20.S4]
+	WORD  $0x4eb0d695 // fsub v21.4s, v20.4s, v16.4s
+	VFMLA V21.S4, V21.S4, V8.S4
+	WORD  $0x4eb1d695 // fsub v21.4s, v20.4s, v17.4s
+	VFMLA V21.S4, V21.S4, V9.S4
+	WORD  $0x4eb2d695 // fsub v21.4s, v20.4s, v18.4s
+	VFMLA V21.S4, V21.S4, V10.S4
+	WORD  $0x4eb3d694 // fsub v20.4s, v20.4s, v19.4s
+	VFMLA V20.S4, V20.S4, V11.S4
+	VLD1R (R9), [V20.S4]
+	WORD  $0x4eb0d690 // fsub v16.4s, v20.4s, v16.4s
+	VFMLA V16.S4, V16.S4, V12.S4
+	WORD  $0x4eb1d690 // fsub v16.4s, v20.4s, v17.4s
+	VFMLA V16.S4, V16.S4, V13.S4
+	WORD  $0x4eb2d690 // fsub v16.4s, v20.4s, v18.4s
+	VFMLA V16.S4, V16.S4, V14.S4
+	WORD  $0x4eb3d690 // fsub v16.4s, v20.4s, v19.4s
+	VFMLA V16.S4, V16.S4, V15.S4
 	ADD   $0x04, R8, R8
 	ADD   $0x04, R9, R9
 	ADD   $0x00000100, R10, R10
 	SUBS  $0x01, R11, R11
 	BNE   step
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ F2, 16(R0)
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ F3, 32(R0)
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ F4, 48(R0)
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	FMOVQ F5, 256(R0)
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ F6, 272(R0)
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ F7, 288(R0)
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ F8, 304(R0)
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ F9, 512(R0)
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ F10, 528(R0)
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ F11, 544(R0)
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ F12, 560(R0)
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ F13, 768(R0)
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ F14, 784(R0)
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ F15, 800(R0)
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ F16, 816(R0)
+	FMOVQ (R13), F16
+	WORD  $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	FMOVQ F0, (R0)
+	WORD  $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
+	FMOVQ F1, 16(R0)
+	WORD  $0x6e30dc42 // fmul v2.4s, v2.4s, v16.4s
+	FMOVQ F2, 32(R0)
+	WORD  $0x6e30dc63 // fmul v3.4s, v3.4s, v16.4s
+	FMOVQ F3, 48(R0)
+	WORD  $0x6e30dc84 // fmul v4.4s, v4.4s, v16.4s
+	FMOVQ F4, 256(R0)
+	WORD  $0x6e30dca5 // fmul v5.4s, v5.4s, v16.4s
+	FMOVQ F5, 272(R0)
+	WORD  $0x6e30dcc6 // fmul v6.4s, v6.4s, v16.4s
+	FMOVQ F6, 288(R0)
+	WORD  $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
+	FMOVQ F7, 304(R0)
+	WORD  $0x6e30dd08 // fmul v8.4s, v8.4s, v16.4s
+	FMOVQ F8, 512(R0)
+	WORD  $0x6e30dd29 // fmul v9.4s, v9.4s, v16.4s
+	FMOVQ F9, 528(R0)
+	WORD  $0x6e30dd4a // fmul v10.4s, v10.4s, v16.4s
+	FMOVQ F10, 544(R0)
+	WORD  $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
+	FMOVQ F11, 560(R0)
+	WORD  $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
+	FMOVQ F12, 768(R0)
+	WORD  $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	FMOVQ F13, 784(R0)
+	WORD  $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	FMOVQ F14, 800(R0)
+	WORD  $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	FMOVQ F15, 816(R0)
 	ADD   $0x00000040, R0, R0
 	ADD   $0x00000040, R6, R6
 	SUBS  $0x01, R7, R7
@@ -1117,17 +1117,17 @@ step:
 
 // func distances5NEON(dst *float32, a *float32, stride int, k int, b *float32)
 TEXT ·distances5NEON(SB), NOSPLIT, $0-40
-	MOVD  $constants<>(SB), R7
-	MOVD  dst+0(FP), R0
-	MOVD  a+8(FP), R1
-	MOVD  stride+16(FP), R2
-	MOVD  k+24(FP), R3
-	MOVD  b+32(FP), R6
-	LSL   $0x02, R2, R2
-	FMOVQ (R7), F0
-	MOVD  $0x00000004, R7
+	MOVD $constants<>(SB), R13
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
 
 panel:
+	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
@@ -1147,7 +1147,6 @@ panel:
 	VMOVI $0x00, V17.B16
 	VMOVI $0x00, V18.B16
 	VMOVI $0x00, V19.B16
-	VMOVI $0x00, V20.B16
 	MOVD  R1, R8
 	ADD   R2<<1, R2, R9
 	ADD   R1, R9, R9
@@ -1155,103 +1154,104 @@ panel:
 	MOVD  R3, R11
 
 step:
-	FMOVQ (R10), F21
-	FMOVQ 16(R10), F22
-	FMOVQ 32(R10), F23
-	FMOVQ 48(R10), F24
-	VLD1R (R8), [V25.S4]
-	WORD  $0x4eb5d73a // fsub v26.4s, v25.4s, v21.4s
-	VFMLA V26.S4, V26.S4, V1.S4
-	WORD  $0x4eb6d73a // fsub v26.4s, v25.4s, v22.4s
-	VFMLA V26.S4, V26.S4, V2.S4
-	WORD  $0x4eb7d73a // fsub v26.4s, v25.4s, v23.4s
-	VFMLA V26.S4, V26.S4, V3.S4
-	WORD  $0x4eb8d739 // fsub v25.4s, v25.4s, v24.4s
-	VFMLA V25.S4, V25.S4, V4.S4
+	FMOVQ (R10), F20
+	FMOVQ 16(R10), F21
+	FMOVQ 32(R10), F22
+	FMOVQ 48(R10), F23
+	VLD1R (R8), [V24.S4]
+	WORD  $0x4eb4d719 // fsub v25.4s, v24.4s, v20.4s
+	VFMLA V25.S4, V25.S4, V0.S4
+	WORD  $0x4eb5d719 // fsub v25.4s, v24.4s, v21.4s
+	VFMLA V25.S4, V25.S4, V1.S4
+	WORD  $0x4eb6d719 // fsub v25.4s, v24.4s, v22.4s
+	VFMLA V25.S4, V25.S4, V2.S4
+	WORD  $0x4eb7d718 // fsub v24.4s, v24.4s, v23.4s
+	VFMLA V24.S4, V24.S4, V3.S4
 	ADD   R2, R8, R12
-	VLD1R (R12), [V25.S4]
-	WORD  $0x4eb5d73a // fsub v26.4s, v25.4s, v21.4s
-	VFMLA V26.S4, V26.S4, V5.S4
-	WORD  $0x4eb6d73a // fsub v26.4s, v25.4s, v22.4s
-	VFMLA V26.S4, V26.S4, V6.S4
-	WORD  $0x4eb7d73a // fsub v26.4s, v25.4s, v23.4s
-	VFMLA V26.S4, V26.S4, V7.S4
-	WORD  $0x4eb8d739 // fsub v25.4s, v25.4s, v24.4s
-	VFMLA V25.S4, V25.S4, V8.S4
+	VLD1R (R12), [V24.S4]
+	WORD  $0x4eb4d719 // fsub v25.4s, v24.4s, v20.4s
+	VFMLA V25.S4, V25.S4, V4.S4
+	WORD  $0x4eb5d719 // fsub v25.4s, v24.4s, v21.4s
+	VFMLA V25.S4, V25.S4, V5.S4
+	WORD  $0x4eb6d719 // fsub v25.4s, v24.4s, v22.4s
+	VFMLA V25.S4, V25.S4, V6.S4
+	WORD  $0x4eb7d718 // fsub v24.4s, v24.4s, v23.4s
+	VFMLA V24.S4, V24.S4, V7.S4
 	ADD   R2<<1, R8, R12
-	VLD1R (R12), [V25.S4]
-	WORD  $0x4eb5d73a // fsub v26.4s, v25.4s, v21.4s
-	VFMLA V26.S4, V26.S4, V9.S4
-	WORD  $0x4eb6d73a // fsub v26.4s, v25.4s, v22.4s
-	VFMLA V26.S4, V26.S4, V10.S4
-	WORD  $0x4eb7d73a // fsub v26.4s, v25.4s, v23.4s
-	VFMLA V26.S4, V26.S4, V11.S4
-	WORD  $0x4eb8d739 // fsub v25.4s, v25.4s, v24.4s
+	VLD1R (R12), [V24.S4]
+	WORD  $0x4eb4d719 // fsub v25.4s, v24.4s, v20.4s
+	VFMLA V25.S4, V25.S4, V8.S4
+	WORD  $0x4eb5d719 // fsub v25.4s, v24.4s, v21.4s
+	VFMLA V25.S4, V25.S4, V9.S4
+	WORD  $0x4eb6d719 // fsub v25.4s, v24.4s, v22.4s
+	VFMLA V25.S4, V25.S4, V10.S4
+	WORD  $0x4eb7d718 // fsub v24.4s, v24.4s, v23.4s
+	VFMLA V24.S4, V24.S4, V11.S4
+	VLD1R (R9), [V24.S4]
+	WORD  $0x4eb4d719 // fsub v25.4s, v24.4s, v20.4s
 	VFMLA V25.S4, V25.S4, V12.S4
-	VLD1R (R9), [V25.S4]
-	WORD  $0x4eb5d73a // fsub v26.4s, v25.4s, v21.4s
-	VFMLA V26.S4, V26.S4, V13.S4
-	WORD  $0x4eb6d73a // fsub v26.4s, v25.4s, v22.4s
-	VFMLA V26.S4, V26.S4, V14.S4
-	WORD  $0x4eb7d73a // fsub v26.4s, v25.4s, v23.4s
-	VFMLA V26.S4, V26.S4, V15.S4
-	WORD  $0x4eb8d739 // fsub v25.4s, v25.4s, v24.4s
-	VFMLA V25.S4, V25.S4, V16.S4
+	WORD  $0x4eb5d719 // fsub v25.4s, v24.4s, v21.4s
+	VFMLA V25.S4, V25.S4, V13.S4
+	WORD  $0x4eb6d719 // fsub v25.4s, v24.4s, v22.4s
+	VFMLA V25.S4, V25.S4, V14.S4
+	WORD  $0x4eb7d718 // fsub v24.4s, v24.4s, v23.4s
+	VFMLA V24.S4, V24.S4, V15.S4
 	ADD   R2, R9, R12
-	VLD1R (R12), [V25.S4]
-	WORD  $0x4eb5d735 // fsub v21.4s, v25.4s, v21.4s
-	VFMLA V21.S4, V21.S4, V17.S4
-	WORD  $0x4eb6d735 // fsub v21.4s, v25.4s, v22.4s
-	VFMLA V21.S4, V21.S4, V18.S4
-	WORD  $0x4eb7d735 // fsub v21.4s, v25.4s, v23.4s
-	VFMLA V21.S4, V21.S4, V19.S4
-	WORD  $0x4eb8d735 // fsub v21.4s, v25.4s, v24.4s
-	VFMLA V21.S4, V21.S4, V20.S4
+	VLD1R (R12), [V24.S4]
+	WORD  $0x4eb4d714 // fsub v20.4s, v24.4s, v20.4s
+	VFMLA V20.S4, V20.S4, V16.S4
+	WORD  $0x4eb5d714 // fsub v20.4s, v24.4s, v21.4s
+	VFMLA V20.S4, V20.S4, V17.S4
+	WORD  $0x4eb6d714 // fsub v20.4s, v24.4s, v22.4s
+	VFMLA V20.S4, V20.S4, V18.S4
+	WORD  $0x4eb7d714 // fsub v20.4s, v24.4s, v23.4s
+	VFMLA V20.S4, V20.S4, V19.S4
 	ADD   $0x04, R8, R8
 	ADD   $0x04, R9, R9
 	ADD   $0x00000100, R10, R10
 	SUBS  $0x01, R11, R11
 	BNE   step
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ F2, 16(R0)
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ F3, 32(R0)
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ F4, 48(R0)
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	FMOVQ F5, 256(R0)
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ F6, 272(R0)
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ F7, 288(R0)
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ F8, 304(R0)
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ F9, 512(R0)
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ F10, 528(R0)
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ F11, 544(R0)
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ F12, 560(R0)
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ F13, 768(R0)
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ F14, 784(R0)
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ F15, 800(R0)
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ F16, 816(R0)
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	FMOVQ F17, 1024(R0)
-	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	FMOVQ F18, 1040(R0)
-	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	FMOVQ F19, 1056(R0)
-	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	FMOVQ F20, 1072(R0)
+	FMOVQ (R13), F20
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, (R0)
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F1, 16(R0)
+	WORD  $0x6e34dc42 // fmul v2.4s, v2.4s, v20.4s
+	FMOVQ F2, 32(R0)
+	WORD  $0x6e34dc63 // fmul v3.4s, v3.4s, v20.4s
+	FMOVQ F3, 48(R0)
+	WORD  $0x6e34dc84 // fmul v4.4s, v4.4s, v20.4s
+	FMOVQ F4, 256(R0)
+	WORD  $0x6e34dca5 // fmul v5.4s, v5.4s, v20.4s
+	FMOVQ F5, 272(R0)
+	WORD  $0x6e34dcc6 // fmul v6.4s, v6.4s, v20.4s
+	FMOVQ F6, 288(R0)
+	WORD  $0x6e34dce7 // fmul v7.4s, v7.4s, v20.4s
+	FMOVQ F7, 304(R0)
+	WORD  $0x6e34dd08 // fmul v8.4s, v8.4s, v20.4s
+	FMOVQ F8, 512(R0)
+	WORD  $0x6e34dd29 // fmul v9.4s, v9.4s, v20.4s
+	FMOVQ F9, 528(R0)
+	WORD  $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
+	FMOVQ F10, 544(R0)
+	WORD  $0x6e34dd6b // fmul v11.4s, v11.4s, v20.4s
+	FMOVQ F11, 560(R0)
+	WORD  $0x6e34dd8c // fmul v12.4s, v12.4s, v20.4s
+	FMOVQ F12, 768(R0)
+	WORD  $0x6e34ddad // fmul v13.4s, v13.4s, v20.4s
+	FMOVQ F13, 784(R0)
+	WORD  $0x6e34ddce // fmul v14.4s, v14.4s, v20.4s
+	FMOVQ F14, 800(R0)
+	WORD  $0x6e34ddef // fmul v15.4s, v15.4s, v20.4s
+	FMOVQ F15, 816(R0)
+	WORD  $0x6e34de10 // fmul v16.4s, v16.4s, v20.4s
+	FMOVQ F16, 1024(R0)
+	WORD  $0x6e34de31 // fmul v17.4s, v17.4s, v20.4s
+	FMOVQ F17, 1040(R0)
+	WORD  $0x6e34de52 // fmul v18.4s, v18.4s, v20.4s
+	FMOVQ F18, 1056(R0)
+	WORD  $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	FMOVQ F19, 1072(R0)
 	ADD   $0x00000040, R0, R0
 	ADD   $0x00000040, R6, R6
 	SUBS  $0x01, R7, R7
@@ -1494,17 +1494,17 @@ step:
 
 // func distances6NEON(dst *float32, a *float32, stride int, k int, b *float32)
 TEXT ·distances6NEON(SB), NOSPLIT, $0-40
-	MOVD  $constants<>(SB), R7
-	MOVD  dst+0(FP), R0
-	MOVD  a+8(FP), R1
-	MOVD  stride+16(FP), R2
-	MOVD  k+24(FP), R3
-	MOVD  b+32(FP), R6
-	LSL   $0x02, R2, R2
-	FMOVQ (R7), F0
-	MOVD  $0x00000004, R7
+	MOVD $constants<>(SB), R13
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
 
 panel:
+	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
@@ -1528,7 +1528,6 @@ panel:
 	VMOVI $0x00, V21.B16
 	VMOVI $0x00, V22.B16
 	VMOVI $0x00, V23.B16
-	VMOVI $0x00, V24.B16
 	MOVD  R1, R8
 	ADD   R2<<1, R2, R9
 	ADD   R1, R9, R9
@@ -1536,121 +1535,122 @@ panel:
 	MOVD  R3, R11
 
 step:
-	FMOVQ (R10), F25
-	FMOVQ 16(R10), F26
-	FMOVQ 32(R10), F27
-	FMOVQ 48(R10), F28
-	VLD1R (R8), [V29.S4]
-	WORD  $0x4eb9d7be // fsub v30.4s, v29.4s, v25.4s
-	VFMLA V30.S4, V30.S4, V1.S4
-	WORD  $0x4ebad7be // fsub v30.4s, v29.4s, v26.4s
-	VFMLA V30.S4, V30.S4, V2.S4
-	WORD  $0x4ebbd7be // fsub v30.4s, v29.4s, v27.4s
-	VFMLA V30.S4, V30.S4, V3.S4
-	WORD  $0x4ebcd7bd // fsub v29.4s, v29.4s, v28.4s
-	VFMLA V29.S4, V29.S4, V4.S4
+	FMOVQ (R10), F24
+	FMOVQ 16(R10), F25
+	FMOVQ 32(R10), F26
+	FMOVQ 48(R10), F27
+	VLD1R (R8), [V28.S4]
+	WORD  $0x4eb8d79d // fsub v29.4s, v28.4s, v24.4s
+	VFMLA V29.S4, V29.S4, V0.S4
+	WORD  $0x4eb9d79d // fsub v29.4s, v28.4s, v25.4s
+	VFMLA V29.S4, V29.S4, V1.S4
+	WORD  $0x4ebad79d // fsub v29.4s, v28.4s, v26.4s
+	VFMLA V29.S4, V29.S4, V2.S4
+	WORD  $0x4ebbd79c // fsub v28.4s, v28.4s, v27.4s
+	VFMLA V28.S4, V28.S4, V3.S4
 	ADD   R2, R8, R12
-	VLD1R (R12), [V29.S4]
-	WORD  $0x4eb9d7be // fsub v30.4s, v29.4s, v25.4s
-	VFMLA V30.S4, V30.S4, V5.S4
-	WORD  $0x4ebad7be // fsub v30.4s, v29.4s, v26.4s
-	VFMLA V30.S4, V30.S4, V6.S4
-	WORD  $0x4ebbd7be // fsub v30.4s, v29.4s, v27.4s
-	VFMLA V30.S4, V30.S4, V7.S4
-	WORD  $0x4ebcd7bd // fsub v29.4s, v29.4s, v28.4s
-	VFMLA V29.S4, V29.S4, V8.S4
+	VLD1R (R12), [V28.S4]
+	WORD  $0x4eb8d79d // fsub v29.4s, v28.4s, v24.4s
+	VFMLA V29.S4, V29.S4, V4.S4
+	WORD  $0x4eb9d79d // fsub v29.4s, v28.4s, v25.4s
+	VFMLA V29.S4, V29.S4, V5.S4
+	WORD  $0x4ebad79d // fsub v29.4s, v28.4s, v26.4s
+	VFMLA V29.S4, V29.S4, V6.S4
+	WORD  $0x4ebbd79c // fsub v28.4s, v28.4s, v27.4s
+	VFMLA V28.S4, V28.S4, V7.S4
 	ADD   R2<<1, R8, R12
-	VLD1R (R12), [V29.S4]
-	WORD  $0x4eb9d7be // fsub v30.4s, v29.4s, v25.4s
-	VFMLA V30.S4, V30.S4, V9.S4
-	WORD  $0x4ebad7be // fsub v30.4s, v29.4s, v26.4s
-	VFMLA V30.S4, V30.S4, V10.S4
-	WORD  $0x4ebbd7be // fsub v30.4s, v29.4s, v27.4s
-	VFMLA V30.S4, V30.S4, V11.S4
-	WORD  $0x4ebcd7bd // fsub v29.4s, v29.4s, v28.4s
+	VLD1R (R12), [V28.S4]
+	WORD  $0x4eb8d79d // fsub v29.4s, v28.4s, v24.4s
+	VFMLA V29.S4, V29.S4, V8.S4
+	WORD  $0x4eb9d79d // fsub v29.4s, v28.4s, v25.4s
+	VFMLA V29.S4, V29.S4, V9.S4
+	WORD  $0x4ebad79d // fsub v29.4s, v28.4s, v26.4s
+	VFMLA V29.S4, V29.S4, V10.S4
+	WORD  $0x4ebbd79c // fsub v28.4s, v28.4s, v27.4s
+	VFMLA V28.S4, V28.S4, V11.S4
+	VLD1R (R9), [V28.S4]
+	WORD  $0x4eb8d79d // fsub v29.4s, v28.4s, v24.4s
 	VFMLA V29.S4, V29.S4, V12.S4
-	VLD1R (R9), [V29.S4]
-	WORD  $0x4eb9d7be // fsub v30.4s, v29.4s, v25.4s
-	VFMLA V30.S4, V30.S4, V13.S4
-	WORD  $0x4ebad7be // fsub v30.4s, v29.4s, v26.4s
-	VFMLA V30.S4, V30.S4, V14.S4
-	WORD  $0x4ebbd7be // fsub v30.4s, v29.4s, v27.4s
-	VFMLA V30.S4, V30.S4, V15.S4
-	WORD  $0x4ebcd7bd // fsub v29.4s, v29.4s, v28.4s
-	VFMLA V29.S4, V29.S4, V16.S4
+	WORD  $0x4eb9d79d // fsub v29.4s, v28.4s, v25.4s
+	VFMLA V29.S4, V29.S4, V13.S4
+	WORD  $0x4ebad79d // fsub v29.4s, v28.4s, v26.4s
+	VFMLA V29.S4, V29.S4, V14.S4
+	WORD  $0x4ebbd79c // fsub v28.4s, v28.4s, v27.4s
+	VFMLA V28.S4, V28.S4, V15.S4
 	ADD   R2, R9, R12
-	VLD1R (R12), [V29.S4]
-	WORD  $0x4eb9d7be // fsub v30.4s, v29.4s, v25.4s
-	VFMLA V30.S4, V30.S4, V17.S4
-	WORD  $0x4ebad7be // fsub v30.4s, v29.4s, v26.4s
-	VFMLA V30.S4, V30.S4, V18.S4
-	WORD  $0x4ebbd7be // fsub v30.4s, v29.4s, v27.4s
-	VFMLA V30.S4, V30.S4, V19.S4
-	WORD  $0x4ebcd7bd // fsub v29.4s, v29.4s, v28.4s
-	VFMLA V29.S4, V29.S4, V20.S4
+	VLD1R (R12), [V28.S4]
+	WORD  $0x4eb8d79d // fsub v29.4s, v28.4s, v24.4s
+	VFMLA V29.S4, V29.S4, V16.S4
+	WORD  $0x4eb9d79d // fsub v29.4s, v28.4s, v25.4s
+	VFMLA V29.S4, V29.S4, V17.S4
+	WORD  $0x4ebad79d // fsub v29.4s, v28.4s, v26.4s
+	VFMLA V29.S4, V29.S4, V18.S4
+	WORD  $0x4ebbd79c // fsub v28.4s, v28.4s, v27.4s
+	VFMLA V28.S4, V28.S4, V19.S4
 	ADD   R2<<1, R9, R12
-	VLD1R (R12), [V29.S4]
-	WORD  $0x4eb9d7b9 // fsub v25.4s, v29.4s, v25.4s
-	VFMLA V25.S4, V25.S4, V21.S4
-	WORD  $0x4ebad7b9 // fsub v25.4s, v29.4s, v26.4s
-	VFMLA V25.S4, V25.S4, V22.S4
-	WORD  $0x4ebbd7b9 // fsub v25.4s, v29.4s, v27.4s
-	VFMLA V25.S4, V25.S4, V23.S4
-	WORD  $0x4ebcd7b9 // fsub v25.4s, v29.4s, v28.4s
-	VFMLA V25.S4, V25.S4, V24.S4
+	VLD1R (R12), [V28.S4]
+	WORD  $0x4eb8d798 // fsub v24.4s, v28.4s, v24.4s
+	VFMLA V24.S4, V24.S4, V20.S4
+	WORD  $0x4eb9d798 // fsub v24.4s, v28.4s, v25.4s
+	VFMLA V24.S4, V24.S4, V21.S4
+	WORD  $0x4ebad798 // fsub v24.4s, v28.4s, v26.4s
+	VFMLA V24.S4, V24.S4, V22.S4
+	WORD  $0x4ebbd798 // fsub v24.4s, v28.4s, v27.4s
+	VFMLA V24.S4, V24.S4, V23.S4
 	ADD   $0x04, R8, R8
 	ADD   $0x04, R9, R9
 	ADD   $0x00000100, R10, R10
 	SUBS  $0x01, R11, R11
 	BNE   step
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ F2, 16(R0)
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ F3, 32(R0)
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ F4, 48(R0)
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	FMOVQ F5, 256(R0)
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ F6, 272(R0)
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ F7, 288(R0)
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ F8, 304(R0)
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ F9, 512(R0)
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ F10, 528(R0)
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ F11, 544(R0)
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ F12, 560(R0)
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ F13, 768(R0)
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ F14, 784(R0)
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ F15, 800(R0)
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ F16, 816(R0)
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	FMOVQ F17, 1024(R0)
-	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	FMOVQ F18, 1040(R0)
-	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	FMOVQ F19, 1056(R0)
-	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	FMOVQ F20, 1072(R0)
-	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
-	FMOVQ F21, 1280(R0)
-	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
-	FMOVQ F22, 1296(R0)
-	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
-	FMOVQ F23, 1312(R0)
-	WORD  $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
-	FMOVQ F24, 1328(R0)
+	FMOVQ (R13), F24
+	WORD  $0x6e38dc00 // fmul v0.4s, v0.4s, v24.4s
+	FMOVQ F0, (R0)
+	WORD  $0x6e38dc21 // fmul v1.4s, v1.4s, v24.4s
+	FMOVQ F1, 16(R0)
+	WORD  $0x6e38dc42 // fmul v2.4s, v2.4s, v24.4s
+	FMOVQ F2, 32(R0)
+	WORD  $0x6e38dc63 // fmul v3.4s, v3.4s, v24.4s
+	FMOVQ F3, 48(R0)
+	WORD  $0x6e38dc84 // fmul v4.4s, v4.4s, v24.4s
+	FMOVQ F4, 256(R0)
+	WORD  $0x6e38dca5 // fmul v5.4s, v5.4s, v24.4s
+	FMOVQ F5, 272(R0)
+	WORD  $0x6e38dcc6 // fmul v6.4s, v6.4s, v24.4s
+	FMOVQ F6, 288(R0)
+	WORD  $0x6e38dce7 // fmul v7.4s, v7.4s, v24.4s
+	FMOVQ F7, 304(R0)
+	WORD  $0x6e38dd08 // fmul v8.4s, v8.4s, v24.4s
+	FMOVQ F8, 512(R0)
+	WORD  $0x6e38dd29 // fmul v9.4s, v9.4s, v24.4s
+	FMOVQ F9, 528(R0)
+	WORD  $0x6e38dd4a // fmul v10.4s, v10.4s, v24.4s
+	FMOVQ F10, 544(R0)
+	WORD  $0x6e38dd6b // fmul v11.4s, v11.4s, v24.4s
+	FMOVQ F11, 560(R0)
+	WORD  $0x6e38dd8c // fmul v12.4s, v12.4s, v24.4s
+	FMOVQ F12, 768(R0)
+	WORD  $0x6e38ddad // fmul v13.4s, v13.4s, v24.4s
+	FMOVQ F13, 784(R0)
+	WORD  $0x6e38ddce // fmul v14.4s, v14.4s, v24.4s
+	FMOVQ F14, 800(R0)
+	WORD  $0x6e38ddef // fmul v15.4s, v15.4s, v24.4s
+	FMOVQ F15, 816(R0)
+	WORD  $0x6e38de10 // fmul v16.4s, v16.4s, v24.4s
+	FMOVQ F16, 1024(R0)
+	WORD  $0x6e38de31 // fmul v17.4s, v17.4s, v24.4s
+	FMOVQ F17, 1040(R0)
+	WORD  $0x6e38de52 // fmul v18.4s, v18.4s, v24.4s
+	FMOVQ F18, 1056(R0)
+	WORD  $0x6e38de73 // fmul v19.4s, v19.4s, v24.4s
+	FMOVQ F19, 1072(R0)
+	WORD  $0x6e38de94 // fmul v20.4s, v20.4s, v24.4s
+	FMOVQ F20, 1280(R0)
+	WORD  $0x6e38deb5 // fmul v21.4s, v21.4s, v24.4s
+	FMOVQ F21, 1296(R0)
+	WORD  $0x6e38ded6 // fmul v22.4s, v22.4s, v24.4s
+	FMOVQ F22, 1312(R0)
+	WORD  $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	FMOVQ F23, 1328(R0)
 	ADD   $0x00000040, R0, R0
 	ADD   $0x00000040, R6, R6
 	SUBS  $0x01, R7, R7

@@ -63,11 +63,6 @@ func block(name string, rows int, step func(acc [][]isa.Vec, b []isa.Vec, a func
 	SHLQ(U8(2), stride)
 	wide := panel() * isa.Lanes()
 
-	var half isa.Vec
-	if scale {
-		half = isa.NewVec()
-		broadcastConstant(-0.5, half)
-	}
 	panels := GP64()
 	MOVQ(U32(columns/wide), panels)
 	Label("panel")
@@ -111,6 +106,10 @@ func block(name string, rows int, step func(acc [][]isa.Vec, b []isa.Vec, a func
 	ADDQ(U32(4*columns), from)
 	DECQ(left)
 	JNZ(LabelRef("step"))
+	var half isa.Vec
+	if scale { // after the steps, which need all sixteen registers of AVX2
+		half = constant(-0.5)
+	}
 	for r := range acc {
 		for v, x := range acc[r] {
 			if scale {
