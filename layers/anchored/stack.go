@@ -250,22 +250,7 @@ func (s *Stack) temper(ctx context.Context, c *contest, shares []float64) (*mat.
 // posterior is that of the mixture, from its parts' outputs mixed (N×C), which it overwrites.
 func (s *Stack) posterior(q *mat.Dense) *mat.Dense {
 	q.Scale(1/s.t, q)
-	p := layers.Renormalize(q)
-	sizes := s.Base.Sizes()
-	n := sizes.Rows()
-	keep, floor := float64(n)/float64(n+1), 1/float64((n+1)*sizes.Classes)
-	masked := false
-	p.Apply(func(_, _ int, l float64) float64 {
-		if data.Masked(l) {
-			masked = true
-			return l
-		}
-		return math.Log(keep*math.Exp(l) + floor)
-	}, p)
-	if masked {
-		layers.Renormalize(p) // 1/C of fewer classes
-	}
-	return p
+	return layers.Succession(layers.Renormalize(q), s.Base.Sizes().Rows())
 }
 
 // mix is log Σ_m w_m p_m of log-probabilities, row by row of C each (N×C).
@@ -420,10 +405,8 @@ func (s *Stack) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 			mixed = g.Add(mixed, term)
 		}
 	}
-	n, classes := v.Sizes.Rows(), v.Sizes.Classes
 	q := g.Softmax(g.Div(g.Log(mixed), g.Scalar(s.t)))
-	keep, floor := float64(n)/float64(n+1), 1/float64((n+1)*classes)
-	return v.Outputs(g.Log(g.Add(g.Mul(q, g.Scalar(keep)), g.Scalar(floor)))), nil
+	return v.Outputs(layers.SuccessionONNX(g, q, v.Sizes.Rows(), v.Sizes.Classes)), nil
 }
 
 // Embed is the Embed of the base, if it has one.

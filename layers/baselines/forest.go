@@ -23,12 +23,14 @@ import (
 // Forest are bagged extremely randomized trees (Geurts, Ernst and Wehenkel 2006) on the features and the classifier's
 // log-probabilities, [z, ℓ], pooled with the classifier itself:
 //
-//	log p = w₀ βℓ + w₁ log q + constant ,  q = (50 f + 1/C)/51
+//	p = (G p′ + 1/C)/(G + 1) ,  log p′ = w₀ βℓ + w₁ log q + constant ,  q = (50 f + 1/C)/51
 //
 // f are the shares of the classes in the leaves of a row, the mean over the trees ([trees.Growth]), and β is found by maximum
 // likelihood on all rows. Leaves are of one row or few, so f remembers labels; w ≥ 0 is therefore found by the calibration
 // rows' f of the trees that saw no row of their group (out of bag, Breiman 1996), with [layers.LogLinear]. Rows that are equal
-// in z and ℓ are in one group, as are those that the set's groups join, and groups are drawn into bags as one.
+// in z and ℓ are in one group, as are those that the set's groups join, and groups are drawn into bags as one. Where
+// hardly a row is wrong, β and w grow without bound; the rule of succession by the number of groups G keeps p from 0
+// ([layers.Succession]).
 //
 // Trees see z less the middle of each column's range, in single precision; values of ℓ that rounding can have moved apart
 // are one value. It ignores validation rows. It is whole or not there: interrupted it keeps nothing.
@@ -36,7 +38,7 @@ type Forest struct {
 	Trees int // at most; 0: 300. There are fewer where their file would be larger than 20 MB
 
 	// forest/nodes and /thresholds as [trees.Forest.Nodes] has them, /shares (K×C) where there are leaves of several classes,
-	// and exactly forest/inverse_temperature (1), /pool (2) and /centre (M)
+	// and exactly forest/inverse_temperature (1), /pool (2), /centre (M) and /groups (1, G)
 	kept
 	forest *trees.Forest
 	held   *mat.Dense // N×C, see HeldOut
@@ -90,8 +92,8 @@ func (m *Forest) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("a forest, interrupted: %w", err)
 	}
-	m.kept, m.forest = kept{sizes, forestWeights(forest, 1/t.T(), pool, centre)}, forest
-	m.held = layers.Pool(members, pool)
+	m.kept, m.forest = kept{sizes, forestWeights(forest, 1/t.T(), pool, centre, sample.Groups())}, forest
+	m.held = layers.Succession(layers.Pool(members, pool), sample.Groups())
 	m.stages = []layers.Stage{{Name: "grow", Time: time.Since(start), Result: optim.Result{
 		Status: optim.Stationary, Validation: math.NaN(), GradientNorm: math.NaN(), Loss: cal.MeanNLL(m.held, math.Inf(-1)),
 		Ended: fmt.Sprintf("%d trees of %.1f MB, of weight %.2f beside %.2f of the classifier", forest.Len(), float64(forest.Bytes())/1e6, pool[1], pool[0]),
@@ -164,7 +166,7 @@ func forestMembers(l *mat.Dense, beta float64, f *mat.Dense) []*mat.Dense {
 }
 
 // forestWeights are what Fit found.
-func forestWeights(f *trees.Forest, beta float64, pool, centre []float64) *graph.Weights {
+func forestWeights(f *trees.Forest, beta float64, pool, centre []float64, groups int) *graph.Weights {
 	w := graph.NewWeights(tensor.Float32)
 	columns, thresholds := f.Nodes()
 	w.AddState("forest/nodes", columns, len(columns))
@@ -178,8 +180,12 @@ func forestWeights(f *trees.Forest, beta float64, pool, centre []float64) *graph
 	w.AddExact("forest/inverse_temperature", []float64{beta}, 1)
 	w.AddExact("forest/pool", pool, len(pool))
 	w.AddExact("forest/centre", centre, len(centre))
+	w.AddExact("forest/groups", []float64{float64(groups)}, 1)
 	return w
 }
+
+// groups is G.
+func (m *Forest) groups() int { return int(m.number("forest/groups")) }
 
 // Predict pools what the trees of each row say with the classifier.
 func (m *Forest) Predict(x *data.Set) (*data.Predictions, error) {
@@ -189,7 +195,8 @@ func (m *Forest) Predict(x *data.Set) (*data.Predictions, error) {
 	}
 	f := m.forest.Frequencies(x.Len(), m.seen(x, l))
 	members := forestMembers(l, m.number("forest/inverse_temperature"), f)
-	return data.NewPredictions(layers.Pool(members, m.w.Float64s("forest/pool")), x)
+	p := layers.Pool(members, m.w.Float64s("forest/pool"))
+	return data.NewPredictions(layers.Succession(p, m.groups()), x)
 }
 
 // Embed gives the rows of x in the space of the trees, where those that share leaves are near ([trees.Forest.Embed], N×128).
@@ -217,20 +224,21 @@ func (m *Forest) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if m.w == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
 	}
-	c, pool := float64(m.sizes.Classes), m.w.Float64s("forest/pool")
-	l := g.Logits(m.sizes.Classes)
+	classes, pool := m.sizes.Classes, m.w.Float64s("forest/pool")
+	l := g.Logits(classes)
 	z := g.Sub(g.Features(m.sizes.Features), onnx.Table(g, m.w.Float64s("forest/centre"), 1, m.sizes.Features))
 	votes := m.forest.ONNX(g, g.Cast(g.Concat(1, z, g.Unmasked(l, lowestSeen)), onnx.Single))
-	q := g.Add(g.Mul(votes, g.Scalar(smoothing/float64(m.forest.Len())/(smoothing+1))), g.Scalar(1/c/(smoothing+1)))
+	q := g.Add(g.Mul(votes, g.Scalar(smoothing/float64(m.forest.Len())/(smoothing+1))), g.Scalar(1/float64(classes)/(smoothing+1)))
 	said := g.Mul(l, g.Scalar(pool[0]*m.number("forest/inverse_temperature")))
-	return onnx.Outputs{LogProbs: g.Add(said, g.Mul(g.Log(q), g.Scalar(pool[1]))), Classes: m.sizes.Classes}, nil
+	p := g.Softmax(g.Add(said, g.Mul(g.Log(q), g.Scalar(pool[1]))))
+	return onnx.Outputs{LogProbs: layers.SuccessionONNX(g, p, m.groups(), classes), Classes: classes}, nil
 }
 
 // Restore sets the trees and their pool.
 func (m *Forest) Restore(s layers.State) error {
 	of, err := readKept(s, func(sizes layers.Sizes) map[string]tensor.Shape {
 		shapes := map[string]tensor.Shape{
-			"forest/inverse_temperature": {1}, "forest/pool": {2}, "forest/centre": {sizes.Features},
+			"forest/inverse_temperature": {1}, "forest/pool": {2}, "forest/centre": {sizes.Features}, "forest/groups": {1},
 			"forest/nodes": {firstAxis(s.Weights, "forest/nodes")},
 		}
 		if s.Weights.Has("forest/thresholds") {

@@ -212,11 +212,12 @@ func TestForestInLaw(t *testing.T) {
 			columns, _ := m.forest.Nodes()
 			leaves, depth := shapes(columns)
 			w := m.w.Float64s("forest/pool")
-			var q mat.Dense // log q, of log p = w₀ βℓ + w₁ log q + constant
+			held := unsucceeded(m.HeldOut(), float64(m.groups()))
+			var q mat.Dense // log q, of log p′ = w₀ βℓ + w₁ log q + constant
 			q.Scale(-w[0]*m.number("forest/inverse_temperature"), rows.Logits)
-			q.Add(&q, m.HeldOut())
+			q.Add(&q, held)
 			q.Scale(1/w[1], &q)
-			for i, v := range []float64{leaves, depth, rows.MeanNLL(layers.Renormalize(&q), math.Inf(-1)), rows.MeanNLL(m.HeldOut(), math.Inf(-1)), w[0], w[1]} {
+			for i, v := range []float64{leaves, depth, rows.MeanNLL(layers.Renormalize(&q), math.Inf(-1)), rows.MeanNLL(held, math.Inf(-1)), w[0], w[1]} {
 				found[i] = append(found[i], v)
 			}
 		}
@@ -227,6 +228,13 @@ func TestForestInLaw(t *testing.T) {
 			}
 		}
 	}
+}
+
+// unsucceeded is log p′ of p = (G p′ + 1/C)/(G + 1).
+func unsucceeded(logProbs *mat.Dense, groups float64) *mat.Dense {
+	p, c := mat.DenseCopyOf(logProbs), float64(logProbs.RawMatrix().Cols)
+	p.Apply(func(_, _ int, l float64) float64 { return math.Log((math.Exp(l)*(groups+1) - 1/c) / groups) }, p)
+	return p
 }
 
 // unrelated are rows whose features and logits say nothing of their labels, each twice.

@@ -26,6 +26,9 @@ type Sample struct {
 	shares *mat.Dense // of the classes in such kinds, by weight, in single precision; nil: there are none
 }
 
+// Groups is how many groups there are: what is drawn independently.
+func (s *Sample) Groups() int { return len(s.groups) }
+
 // entry is a row as far as it is of a class.
 type entry struct {
 	row, class int32
