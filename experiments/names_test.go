@@ -26,11 +26,8 @@ var mayName = map[string]string{
 	"experiments/study/optimizers.go": chosen, // whose least loss is known, and which have a way of their own
 	"experiments/study/verdict.go":    chosen, // which of two methods that are alike is simpler
 	"experiments/verdict/verdict.go":  yardstick,
-	"graph/cuda/choose.go":            another, // likewise
 	"graph/simd/gen/main.go":          another, // a unit of the processor
-	"layers/anchored/tables.go":       another, // weights of a model file
-	"layers/anchored/ranking.go":      another, // candidates of a mixture, as its stages are called
-	"layers/anchored/joint.go":        another, // likewise
+	"layers/anchored/joint.go":        another, // candidates of a mixture, as its stages are called
 	"layers/baselines/histogram.go":   another, // weights of a model file
 	"layers/baselines/spline.go":      another, // likewise
 }

@@ -86,6 +86,8 @@ var called = map[string]any{
 	"layers.GroupFolds":      layers.GroupFolds,
 	"layers.LogSoftmax":      layers.LogSoftmax,
 	"layers.Renormalize":     layers.Renormalize,
+	"layers.Succession":      layers.Succession,
+	"layers.SuccessionONNX":  layers.SuccessionONNX,
 	"layers.Compile":         layers.Compile,
 	"layers.LogLinear":       layers.LogLinear,
 	"layers.Pool":            layers.Pool,

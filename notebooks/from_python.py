@@ -34,7 +34,7 @@ def calibrate(name, cal, test):
     folder = pathlib.Path(tempfile.mkdtemp())
     arrays = {f"{part}_{key}": a for part, rows in (("cal", cal), ("test", test)) for key, a in zip(("features", "logits", "labels"), rows)}
     np.savez_compressed(folder / "features.npz", **arrays)
-    run("fit", "--in", folder / "features.npz", "--method", "mixture", "--set", "codebook.slots=16", "--set", "codebook.codewords=16", "--out", folder / "run")
+    run("fit", "--in", folder / "features.npz", "--method", "pool", "--out", folder / "run")
     run("apply", "--model", folder / "run", "--in", folder / "features.npz", "--out", folder / "calibrated.npz")
     run("export", "--model", folder / "run", "--onnx", folder / "calibrator.onnx")
 

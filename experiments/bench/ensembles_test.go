@@ -16,7 +16,7 @@ func BenchmarkEnsembles(b *testing.B) {
 	problem := synthetic.NewProximity(synthetic.Settings{Features: 64, Classes: 10}, rng)
 	cal, _ := problem.Draw(600, rng)
 	x, _ := problem.Draw(4096, rng)
-	for _, name := range []string{"vq", "mixture", "corrected"} {
+	for _, name := range []string{"vq", "pool", "corrected"} {
 		for _, members := range []int{1, 5} {
 			b.Run(fmt.Sprintf("%s/members=%d", name, members), func(b *testing.B) {
 				m, err := method.Find(name)

@@ -24,7 +24,7 @@ import (
 //go:embed jobs.py
 var jobs []byte
 
-// jobFeatures are those that the rows of jobs are made from; of the methods mixture alone reads them.
+// jobFeatures are those that the rows of jobs are made from; of the methods pool alone reads them.
 const jobFeatures = 16
 
 // calibrationRows are what jobs are fitted to where nobody says it.

@@ -15,7 +15,7 @@ import time
 
 BEGAN = float(os.environ.get("CALIBRA_JOB_BEGAN", time.time()))  # before Python started
 METHODS = {  # each library with the methods that it has, by the names of calibra's
-    "calibra": ("ts", "ir", "sm", "mixture"),
+    "calibra": ("ts", "ir", "sm", "pool"),
     "sklearn": ("ts", "ir"),
     "probmetrics": ("ts", "ir", "sm"),
     "netcal": ("ts", "ir"),
@@ -41,7 +41,7 @@ def read(part):
     import numpy as np
 
     with np.load(rows) as file:
-        return file[f"{part}_logits"], file[f"{part}_labels"], file[f"{part}_features"] if method == "mixture" else None
+        return file[f"{part}_logits"], file[f"{part}_labels"], file[f"{part}_features"] if method == "pool" else None
 
 
 def softmax(logits):

@@ -17,7 +17,7 @@ var MembersHead = []string{"method", "command", "members", "rows", "core seconds
 
 // memberMethods are those whose ensembles are measured, and memberCounts of how many members.
 var (
-	memberMethods = []string{"vq", "mixture", "corrected"}
+	memberMethods = []string{"vq", "corrected", "pool"}
 	memberCounts  = []int{1, 5}
 )
 

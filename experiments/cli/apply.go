@@ -238,7 +238,7 @@ func sameClasses(path string, wide int, labels []int, classes int) error {
 // applyFlags set what calibra apply writes besides the predictions.
 type applyFlags struct {
 	NewPriors string   `type:"priors" placeholder:"FILE|estimate" help:"Reweigh the probabilities where the classes are more or less frequent than in the calibration rows: by a csv with the columns class and prior, or by priors estimated from these rows. Warns if the rows differ in another way."`
-	Intervals *float64 `placeholder:"0.9" group:"Intervals and prediction sets:" help:"Also write intervals of this level around each probability: lower and upper (N×C). Every map that is fitted row by row has them (vq, dc, vector, maps of your own …), mixtures of maps (corrected, mixture), and ensembles of these."`
+	Intervals *float64 `placeholder:"0.9" group:"Intervals and prediction sets:" help:"Also write intervals of this level around each probability: lower and upper (N×C). Every map that is fitted row by row has them (vq, dc, vector, maps of your own …), corrected, and ensembles of these."`
 	Sets      *float64 `placeholder:"0.9" group:"Intervals and prediction sets:" help:"Also write prediction sets that hold the label with this probability: sets (N×C, 1 if a class is in) with a guarantee in each region, sets_marginal with a guarantee over all rows, and sets_region (N). They need val_* rows in the file, or its calibration rows."`
 	TwoStage  bool     `group:"Intervals and prediction sets:" help:"With --intervals: count the error of the quantized head too, which was fitted to the same rows as the map. It needs matrices of (M+1)·C + P rows for M features, C classes and the P weights of the map (2KC + C of vq); at most 7000."`
 }
@@ -254,7 +254,7 @@ func (f *applyFlags) check(model layers.Stateful) error {
 	case f.TwoStage && f.Intervals == nil:
 		return data.Inputf("", "--two-stage widens intervals: give --intervals 0.9 too")
 	case f.Intervals != nil && !one:
-		return data.Inputf("", "--intervals is known for maps (such as vq, dc, vector or one of your own) for mixtures of maps (corrected, mixture) and for ensembles of these only; of a pool fit its member corrected")
+		return data.Inputf("", "--intervals is known for maps (such as vq, dc, vector or one of your own), for corrected and for ensembles of these only; of a pool fit its member corrected")
 	case f.Intervals != nil && bounded.Unbounded() != nil:
 		return data.Inputf("", "--intervals: %w", bounded.Unbounded())
 	case f.TwoStage && !both:

@@ -435,13 +435,13 @@ var logitsFlag = []string{"--logits"}
 // likeFits are the rows of the README that only the program can compute, but two files must agree.
 var likeFits = slices.Concat(
 	likes([]string{"ts", "new-head"}, []string{"weights-two.npz", "weights-real-two-and-a-half.npz"}, "weights-none.npz", nil, alike, alike, false),
-	likes([]string{"mixture", "corrected", "auto", "forest", "kc-original"}, []string{"weights-two.npz", "weights-real-two-and-a-half.npz"}, "weights-none.npz", nil, alike, alike, true),
-	likes([]string{"mixture", "corrected", "auto", "forest"}, []string{"rows-twice.npz"}, "weights-none.npz", nil, .02, 0, true),
+	likes([]string{"pool", "corrected", "forest", "kc-original"}, []string{"weights-two.npz", "weights-real-two-and-a-half.npz"}, "weights-none.npz", nil, alike, alike, true),
+	likes([]string{"pool", "corrected", "forest"}, []string{"rows-twice.npz"}, "weights-none.npz", nil, .02, 0, true),
 	likes([]string{"kc-original"}, []string{"rows-twice.npz"}, "weights-none.npz", nil, .1, 0, true),
-	likes([]string{"ts", "order-preserving"}, []string{"mask-1e4.npz", "mask-1e20.npz", "mask-float32-min.npz"}, "mask-1000-below.npz", nil, alikeMasks, alikeMasks, false),
-	likes([]string{"mixture", "corrected", "auto"}, []string{"mask-1e4.npz", "mask-1e20.npz", "mask-float32-min.npz"}, "mask-1000-below.npz", nil, alikeMasks, alikeMasks, true),
-	likes([]string{"ts", "anchored", "order-preserving"}, []string{"logits-less-log-sum.npz", "logits-plus-constants.npz"}, "logits.npz", logitsFlag, alike, alike, false),
-	likes([]string{"mixture", "corrected", "auto"}, []string{"logits-less-log-sum.npz", "logits-plus-constants.npz"}, "logits.npz", logitsFlag, alike, alike, true),
+	likes([]string{"ts", "vector"}, []string{"mask-1e4.npz", "mask-1e20.npz", "mask-float32-min.npz"}, "mask-1000-below.npz", nil, alikeMasks, alikeMasks, false),
+	likes([]string{"pool", "corrected", "forest"}, []string{"mask-1e4.npz", "mask-1e20.npz", "mask-float32-min.npz"}, "mask-1000-below.npz", nil, alikeMasks, alikeMasks, true),
+	likes([]string{"ts", "vector"}, []string{"logits-less-log-sum.npz", "logits-plus-constants.npz"}, "logits.npz", logitsFlag, alike, alike, false),
+	likes([]string{"pool", "corrected", "forest"}, []string{"logits-less-log-sum.npz", "logits-plus-constants.npz"}, "logits.npz", logitsFlag, alike, alike, true),
 	// float32 rounds features near 10,000 to .001, and a row about as near to two codewords may change sides: one of 220 rows by .9 nats.
 	likes([]string{"vq"}, []string{"offset-100.npz", "offset-10000.npz"}, "offset-0.npz", []string{"--set", "codebook.slots=6"}, .9/220, 0, false),
 )
@@ -473,8 +473,8 @@ func TestCasesAlike(t *testing.T) {
 			}
 		})
 	}
-	for _, method := range []string{"mixture", "corrected", "auto"} {
-		if method != "mixture" && !all {
+	for _, method := range []string{"pool", "corrected", "forest"} {
+		if method != "pool" && !all {
 			continue
 		}
 		t.Run("mask-one-entry.npz "+method, func(t *testing.T) {

@@ -122,13 +122,13 @@ func TestFitThenApply(t *testing.T) {
 func TestSameSeedSameBytes(t *testing.T) {
 	in := write(t, features(300))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, method := range []string{"vq", "vq-dc", "mixture", "ts"} {
+	for _, method := range []string{"vq", "vq-dc", "pool", "ts"} {
 		var first []byte
 		for _, cores := range []int{1, 2, 2} {
 			runtime.GOMAXPROCS(cores)
 			out := filepath.Join(t.TempDir(), "run")
 			args := []string{"fit", "--in", in, "--method", method, "--seed", "7", "--out", out}
-			if method != "ts" {
+			if strings.HasPrefix(method, "vq") {
 				args = append(args, small...)
 			}
 			if code, _, stderr := calibra(t, args...); code != 0 {

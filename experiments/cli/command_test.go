@@ -51,7 +51,7 @@ func TestDidYouMean(t *testing.T) {
 	for want, args := range map[string][]string{
 		`"fit"`:                      {"fitt"},
 		`"--method"`:                 {"fit", "--methd", "vq"},
-		"did you mean mixture?":      {"fit", "--in", in, "--method", "mixtur", "--out", out},
+		"did you mean corrected?":    {"fit", "--in", in, "--method", "corected", "--out", out},
 		"did you mean vq-dc?":        {"compare", "--in", in, "--methods", "vqdc", "--out", out},
 		"did you mean ablate-slots?": {"study", "ablate-slot", "--data", "letter", "--out", out},
 		"did you mean satellite?":    {"study", "main", "--data", "satelite", "--out", out},
@@ -79,7 +79,7 @@ func TestNarrow(t *testing.T) {
 	fitted := filepath.Join(dir, "fit")
 	for _, args := range [][]string{
 		append([]string{"fit", "--method", "vq", "--in", in, "--out", fitted}, small...),
-		append([]string{"fit", "--in", in, "--method", "auto", "--out", filepath.Join(dir, "auto")}, small...),
+		{"fit", "--in", in, "--method", "pool", "--out", filepath.Join(dir, "pool")},
 		{"evaluate", "--in", filepath.Join(fitted, "predictions.npz")},
 		{"compare", "--in", in, "--methods", "nc,ts,dc-published", "--seeds", "1,2", "--out", filepath.Join(dir, "c")},
 		{"study", "main", "--data", in, "--methods", "nc,ts", "--seeds", "1,2", "--out", filepath.Join(dir, "s")},
@@ -130,7 +130,7 @@ func TestNarrow(t *testing.T) {
 func TestJSON(t *testing.T) {
 	in, dir := write(t, features(160)), t.TempDir()
 	for _, args := range [][]string{
-		append([]string{"fit", "--in", in, "--method", "auto", "--out", filepath.Join(dir, "auto")}, small...),
+		{"fit", "--in", in, "--method", "pool", "--out", filepath.Join(dir, "pool")},
 		{"compare", "--in", in, "--methods", "nc,ts", "--seeds", "1", "--out", filepath.Join(dir, "c")},
 		{"study", "main", "--data", in, "--methods", "nc", "--seeds", "1", "--out", filepath.Join(dir, "s")},
 		{"study"}, {"methods"}, {"methods", "vq"}, {"info"}, {"theory", "fast", "propositions"},

@@ -171,7 +171,7 @@ func TestCompareRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// TestKeptIsTold: fit, compare, also of finished fits, and its metrics.json say that a mixture keeps a classifier that is always right, and how many
+// TestKeptIsTold: fit, compare, also of finished fits, and its metrics.json say that a pool keeps a classifier that is always right, and how many
 // members of an ensemble do.
 func TestKeptIsTold(t *testing.T) {
 	arrays := features(200)
@@ -188,21 +188,21 @@ func TestKeptIsTold(t *testing.T) {
 		var told struct {
 			Kept string `json:"classifier_kept"`
 		}
-		_, stdout, stderr := calibra(t, "fit", "--in", in, "--method", "mixture", "--set", "ensemble.members="+members, "--json", "--out", filepath.Join(runs, members))
-		if err := json.Unmarshal([]byte(stdout), &told); err != nil || !strings.HasPrefix(told.Kept, "mixture keeps the classifier at temperature 0.9") || !strings.Contains(stderr, told.Kept) {
+		_, stdout, stderr := calibra(t, "fit", "--in", in, "--method", "pool", "--set", "ensemble.members="+members, "--json", "--out", filepath.Join(runs, members))
+		if err := json.Unmarshal([]byte(stdout), &told); err != nil || !strings.HasPrefix(told.Kept, "pool keeps the classifier at temperature 0.9") || !strings.Contains(stderr, told.Kept) {
 			t.Errorf("%s members: %q, %v: %s", members, told.Kept, err, stderr)
 		}
 	}
 	_, stdout, stderr := calibra(t, "compare", "--runs", filepath.Join(runs, "1")+","+filepath.Join(runs, "2"), "--json", "--out", out)
-	if strings.Count(stdout, `"classifier_kept"`) != 2 || !strings.Contains(stdout, `"classifier_kept": "2: mixture keeps the classifier at temperature 0.9`) {
+	if strings.Count(stdout, `"classifier_kept"`) != 2 || !strings.Contains(stdout, `"classifier_kept": "2: pool keeps the classifier at temperature 0.9`) {
 		t.Errorf("compare --runs does not tell: %s%s", stdout, stderr)
 	}
-	_, stdout, stderr = calibra(t, "compare", "--in", in, "--methods", "nc,mixture", "--seeds", "1,2", "--out", out)
-	if !strings.Contains(stdout, "with 2 of 2 seeds mixture keeps the classifier") {
+	_, stdout, stderr = calibra(t, "compare", "--in", in, "--methods", "nc,pool", "--seeds", "1,2", "--out", out)
+	if !strings.Contains(stdout, "with 2 of 2 seeds pool keeps the classifier") {
 		t.Errorf("compare does not tell: %s%s", stdout, stderr)
 	}
 	for _, file := range []string{"metrics.json", "report.html"} {
-		if text, err := os.ReadFile(filepath.Join(out, file)); err != nil || !strings.Contains(string(text), "with 2 of 2 seeds mixture keeps the classifier") {
+		if text, err := os.ReadFile(filepath.Join(out, file)); err != nil || !strings.Contains(string(text), "with 2 of 2 seeds pool keeps the classifier") {
 			t.Errorf("%s does not tell: %v", file, err)
 		}
 	}

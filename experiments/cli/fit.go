@@ -222,10 +222,10 @@ func (c *fitCmd) interrupted(run interface{ Write(dir string) error }, interrupt
 
 // findings are what a fit found, besides the run.
 type findings struct {
-	ranking *report.Table // of its candidates, nil where it has none
-	mixture []string      // what is said of their mixture
-	beside  *weighed      // nil where nothing is to be set beside
-	page    *report.Document
+	ranking  *report.Table // of its candidates, nil where it has none
+	together []string      // what is said of all together
+	beside   *weighed      // nil where nothing is to be set beside
+	page     *report.Document
 }
 
 // find computes what the fit found.
@@ -234,20 +234,16 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *run.Run) (f finding
 	if m, ok := members[0].(anchored.Mixer); ok {
 		f.ranking = rankingTable(m.Ranks(), m.Shares())
 		nll, standardError := m.Loss()
-		f.mixture = []string{fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f", nll, standardError, m.T())}
+		f.together = []string{fmt.Sprintf("the held-out NLL of %s is %.4f ± %.4f, at temperature %.3f", c.Method, nll, standardError, m.T())}
 		if kept := run.Kept(); kept != "" {
 			t.warn("classifier_kept", "%s", kept)
 		}
-	} else if m, ok := members[0].(anchored.Ranker); ok && len(m.Ranks()) > 1 {
-		f.ranking = rankingTable(m.Ranks(), nil)
-	}
-	if f.ranking != nil {
 		whose := ""
 		if len(members) > 1 {
 			whose = fmt.Sprintf(" of the first of %d members", len(members))
-			f.mixture = append(f.mixture, "these are the candidates"+whose)
+			f.together = append(f.together, "these are the candidates"+whose)
 		}
-		f.ranking.Caption = "What cross-validation over the calibration rows says of each map" + whose + "."
+		f.ranking.Caption = "What calibration rows that were held out say of each part" + whose + "."
 	}
 	if run.Judged() {
 		t.warnUnmeasured(run.Outcome.Metrics)
@@ -361,27 +357,15 @@ func (c *fitCmd) next(methods *method.Catalog, v *verdict.Verdict) (commands []s
 	return remedy(v, commands)
 }
 
-// rankingTable shows the candidates' losses by cross-validation: the one that auto
-// keeps marked, or the share of each in a mixture.
+// rankingTable shows the candidates' losses by cross-validation, and the share of each.
 func rankingTable(ranking []anchored.Ranked, shares []float64) *report.Table {
-	last := report.Head{Key: "chosen"}
-	if shares != nil {
-		last = report.Head{Text: "share"}
-	}
 	t := &report.Table{Labels: []string{"candidate"}, Values: []report.Head{
 		{Text: "held-out NLL", Key: "nll"}, {Text: "± s.e.", Key: "nll_error", Drop: 2}, {Text: "above least", Key: "excess"}, {Text: "± s.e.", Key: "excess_error", Drop: 1},
-		{Text: "accuracy lost", Drop: 3}, {Text: "± s.e.", Key: "accuracy_lost_error", Drop: 4}, last,
+		{Text: "accuracy lost", Drop: 3}, {Text: "± s.e.", Key: "accuracy_lost_error", Drop: 4}, {Text: "share"},
 	}}
 	for i, r := range ranking {
-		chosen := report.Cell{Value: r.Chosen}
-		switch {
-		case shares != nil:
-			chosen = report.Number(shares[i], 3)
-		case r.Chosen:
-			chosen = report.Cell{Text: "chosen", Value: true, Mark: metrics.Best}
-		}
 		cells := data.Each([]float64{r.NLL, r.Error, r.Excess, r.ExcessError, r.Lost, r.LostError}, func(x float64) report.Cell { return report.Number(x, 4) })
-		t.Add("", report.Row{Labels: []string{r.Name}, Cells: append(cells, chosen)})
+		t.Add("", report.Row{Labels: []string{r.Name}, Cells: append(cells, report.Number(shares[i], 3))})
 	}
 	return t
 }
@@ -499,8 +483,8 @@ func (c *fitCmd) document(run *run.Run, f findings) (*report.Document, error) {
 		doc.Terminal = append([]report.Part{{Table: runTable(run)}}, doc.Terminal...)
 	}
 	if f.ranking != nil {
-		candidates := &report.Section{Title: "Candidates", Tables: []*report.Table{f.ranking}, Lines: f.mixture}
-		doc.Sections, doc.Terminal = append(doc.Sections, candidates), append([]report.Part{{Table: f.ranking, Lines: f.mixture}}, doc.Terminal...)
+		candidates := &report.Section{Title: "Candidates", Tables: []*report.Table{f.ranking}, Lines: f.together}
+		doc.Sections, doc.Terminal = append(doc.Sections, candidates), append([]report.Part{{Table: f.ranking, Lines: f.together}}, doc.Terminal...)
 	}
 	if curves := curveSection(run); curves != nil {
 		doc.Sections, doc.Files = append(doc.Sections, curves), append(doc.Files, "curves.csv")

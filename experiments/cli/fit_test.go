@@ -23,34 +23,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestFitAutoRanks: the candidates are shown in their order, one of them chosen, and
-// the model that is written can be applied.
-func TestFitAutoRanks(t *testing.T) {
-	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
-	code, stdout, stderr := calibra(t, append([]string{"fit", "--in", in, "--method", "auto", "--out", out}, small...)...)
-	if code != 0 {
-		t.Fatalf("exit %d: %s", code, stderr)
-	}
-	at := 0
-	for _, name := range []string{"held-out NLL", "ts", "local-temperature", "anchored", "anchored-dirichlet", "anchored-head"} {
-		next := strings.Index(stdout[at:], name)
-		if next < 0 {
-			t.Fatalf("%s is missing or out of order in\n%s", name, stdout)
-		}
-		at += next
-	}
-	if n := strings.Count(stdout, "chosen"); n != 1 {
-		t.Errorf("%d candidates are chosen in\n%s", n, stdout)
-	}
-	code, _, stderr = calibra(t, "apply", "--in", in, "--model", filepath.Join(out, "model.safetensors"), "--out", filepath.Join(out, "applied.npz"))
-	if code != 0 {
-		t.Errorf("the model cannot be applied: %s", stderr)
-	}
-}
-
-// TestFitMixtureShowsShares of the candidates, which add up to 1.
-func TestFitMixtureShowsShares(t *testing.T) {
-	t.Run("mixture", func(t *testing.T) { showsShares(t, "mixture", len(anchored.Maps()), small...) })
+// TestFitShowsShares of the candidates, which add up to 1.
+func TestFitShowsShares(t *testing.T) {
+	t.Run("pool", func(t *testing.T) { showsShares(t, "pool", 2) })
 	t.Run("corrected", func(t *testing.T) { showsShares(t, "corrected", len(anchored.JointMaps())) })
 }
 
@@ -78,8 +53,8 @@ func showsShares(t *testing.T, method string, candidates int, settings ...string
 	if !scalar.EqualWithinAbs(sum, 1, 0.0005*float64(candidates)) { // each is rounded to three places
 		t.Errorf("the shares add up to %v in\n%s", sum, stdout)
 	}
-	if !strings.HasPrefix(lines[1+candidates], "the mixture's held-out NLL is ") {
-		t.Errorf("the mixture's loss is missing in\n%s", stdout)
+	if !strings.HasPrefix(lines[1+candidates], "the held-out NLL of "+method+" is ") {
+		t.Errorf("the loss of all is missing in\n%s", stdout)
 	}
 	code, _, stderr = calibra(t, "apply", "--in", in, "--model", filepath.Join(out, "model.safetensors"), "--out", filepath.Join(out, "applied.npz"))
 	if code != 0 {
@@ -164,7 +139,7 @@ func TestFitRefusesFeaturesOutOfReach(t *testing.T) {
 	large := write(t, scaled(1e30, "cal_features", "test_features"))
 	for _, args := range [][]string{
 		append([]string{"fit", "--method", "vq", "--in", large, "--out", out}, small...),
-		append([]string{"fit", "--in", large, "--method", "anchored", "--out", out}, small...),
+		append([]string{"fit", "--in", large, "--method", "anchored-bilinear", "--out", out}, small...),
 		{"apply", "--in", large, "--model", run, "--out", out + ".npz"},
 	} {
 		code, _, stderr := calibra(t, args...)
@@ -244,10 +219,10 @@ func TestDefaultMethod(t *testing.T) {
 		method, told string
 	}{
 		{features(80), recommended.Name, ""},
-		{without("_features"), method.Instead[0], "features.npz has no cal_features that the default method mixture needs; sm is fitted in its place"},
-		{without("_logits"), method.Instead[1], "features.npz has no cal_logits that the default method mixture needs; vq is fitted in its place"},
+		{without("_features"), method.Instead[0], "features.npz has no cal_features that the default method pool needs; sm is fitted in its place"},
+		{without("_logits"), method.Instead[1], "features.npz has no cal_logits that the default method pool needs; vq is fitted in its place"},
 		{without("test_features"), method.Instead[0], "features.npz has no test_features "},
-		{features(method.FewestRows - 1), method.Few, "features.npz has 63 calibration rows, fewer than the 64 that the default method mixture needs; ts with temperature.prior=.2 is fitted in its place"},
+		{features(method.FewestRows - 1), method.Few, "features.npz has 63 calibration rows, fewer than the 64 that the default method pool needs; ts with temperature.prior=.2 is fitted in its place"},
 	} {
 		out := filepath.Join(t.TempDir(), "run")
 		code, _, stderr := calibra(t, "fit", "--quiet", "--in", write(t, c.rows), "--out", out)
@@ -281,7 +256,7 @@ func TestDefaultMethod(t *testing.T) {
 // has no network.
 func TestFitWritesTheNetworkOfExport(t *testing.T) {
 	in, dir := write(t, features(80)), t.TempDir()
-	for _, method := range []string{"ts", "ir", "vq", "mixture", "kc"} {
+	for _, method := range []string{"ts", "ir", "vq", "pool", "kc"} {
 		model, network, again := filepath.Join(dir, method), filepath.Join(dir, method+".onnx"), filepath.Join(dir, method+"-again.onnx")
 		code, _, stderr := calibra(t, "fit", "--in", in, "--method", method, "--out", model, "--onnx", network)
 		if code != 0 {

@@ -269,7 +269,7 @@ func TestIntervalsOfMixtures(t *testing.T) {
 		}
 	}
 	if code, _, stderr := calibra(t, "apply", "--model", model, "--in", in, "--intervals", "0.9", "--two-stage", "--out", out); code != exitUsage || !strings.Contains(stderr, "give --intervals alone") {
-		t.Errorf("two stages of a mixture: code %d, %q", code, stderr)
+		t.Errorf("two stages of corrected: code %d, %q", code, stderr)
 	}
 	if code, _, stderr := calibra(t, "apply", "--model", fit("ts"), "--in", in, "--intervals", "0.9", "--out", out); code != exitUsage || !strings.Contains(stderr, "corrected") {
 		t.Errorf("intervals of one temperature: code %d, %q", code, stderr)

@@ -140,7 +140,7 @@ type pace struct {
 }
 
 // believed is the share of a work after which what it took counts as much as what was expected.
-const believed = 0.02
+const believed = 0.1
 
 // reach records that the work is where a step begins, or goes on in one.
 func (p *pace) reach(now, from, to float64) {

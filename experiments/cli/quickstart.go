@@ -18,13 +18,12 @@ import (
 
 type quickstartCmd struct {
 	Seed uint64 `default:"0" help:"Seed of everything (${default})."`
-	Out  string `default:"runs/quickstart" type:"output" placeholder:"DIR" help:"Directory for report.html, features.npz, results.csv and the fitted model of mixture (${default})."`
+	Out  string `default:"runs/quickstart" type:"output" placeholder:"DIR" help:"Directory for report.html, features.npz, results.csv and the fitted model of pool (${default})."`
 	JSON bool   `help:"Print the results as JSON."`
 }
 
 // quickMethods are the methods of the quickstart, the settings that are not their defaults, and
-// what each is. The w of vq is the best on validation rows of 32, 64 and 128; mixture judges its maps
-// on a third of the rows, in half the time.
+// what each is. The w of vq is the best on validation rows of 32, 64 and 128.
 var quickMethods = []struct {
 	name, set, line string
 	seconds         float64 // about what its fit takes, beside the others
@@ -32,11 +31,8 @@ var quickMethods = []struct {
 	{name: "nc", line: "the network itself", seconds: 0.1},
 	{name: "ts", line: "temperature scaling", seconds: 0.2},
 	{name: "vq", set: "codebook.slots=128", line: "paper's, w = 128", seconds: 7},
-	{name: "mixture", set: "search.rows=2000", line: "mixed anchored maps", seconds: 18},
+	{name: "pool", line: "correction and forest", seconds: 25},
 }
-
-// quickAgain explains why the command that is printed gives another NLL than the table.
-const quickAgain = "The mixture in the table judged its maps on 2,000 of the 6,000 calibration rows, to be quick; the command judges them on all, so that its NLL is lower still."
 
 // quickTraining and quickFloors are about what the training of the network takes beside them, and
 // the measuring of each.
@@ -75,10 +71,7 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	size := fmt.Sprintf("UCI letter: %d calibration rows, %d test rows, %d classes", q.source.Cal.Len(), q.source.Test.Len(), q.source.Classes)
 	page.Terminal = append([]report.Part{{Lines: []string{size}}}, page.Terminal...)
 	t.document(page)
-	if q.verdict.ToUse() == q.last().Spec.Method {
-		t.note("%s", quickAgain)
-	}
-	return t.closing(q.verdict.Brief(), "features, the run of mixture and "+filepath.Join(relative(c.Out), "report.html"))
+	return t.closing(q.verdict.Brief(), "features, the run of pool and "+filepath.Join(relative(c.Out), "report.html"))
 }
 
 // unfinished is the error of a quickstart that wrote nothing.
@@ -146,7 +139,7 @@ func (q *quick) table() *report.Table {
 
 // document is the page.
 func (q *quick) document() (*report.Document, error) {
-	const intro = "A small network on UCI Letter Recognition, calibrated in three ways. " + quickAgain
+	const intro = "A small network on UCI Letter Recognition, calibrated in three ways."
 	d, err := q.weighed.document("Quickstart", intro, q.last().Spec.Method, q.table())
 	if err != nil {
 		return nil, err

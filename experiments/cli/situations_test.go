@@ -489,11 +489,11 @@ print(json.dumps(said))
 	if len(said) != len(folders) {
 		t.Errorf("Python has %d situations", len(said))
 	}
-	flag := regexp.MustCompile(`--([a-z]+) (\d+)`) // which Python calls by its keyword
+	flag, names := regexp.MustCompile(`--([a-z]+) (\d+)`), strings.NewReplacer("add class_names", "pass classes") // which Python calls by its keywords
 	for name, of := range said {
 		for question, v := range of {
 			want := asked[name][question]
-			text := data.Each(want.text(), func(line string) string { return flag.ReplaceAllString(line, "$1=$2") })
+			text := data.Each(want.text(), func(line string) string { return names.Replace(flag.ReplaceAllString(line, "$1=$2")) })
 			if !slices.Equal(v.text(), text) || v.Say != want.Say || v.Method != want.Method || v.Cause != want.Cause || (v.RowsNeeded == nil) != (want.RowsNeeded == nil) {
 				t.Errorf("%s, %s: Python says %q, the command %q", name, question, v.text(), want.text())
 			}

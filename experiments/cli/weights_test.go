@@ -88,7 +88,7 @@ func TestEveryMethodTakesWeights(t *testing.T) {
 	for k, arrays := range [][]data.Array{half, soft} {
 		in := write(t, slices.DeleteFunc(slices.Clone(arrays), func(a data.Array) bool { return strings.HasPrefix(a.Name, "test_") }))
 		for _, m := range method.All {
-			if m.Group != method.Baseline && !slices.Contains([]string{"vq", "mixture", "new-head"}, m.Name) {
+			if m.Group != method.Baseline && !slices.Contains([]string{"vq", "pool", "new-head"}, m.Name) {
 				continue // the others are these in the parts that see weights
 			}
 			args := []string{"fit", "--in", in, "--method", m.Name, "--out", filepath.Join(t.TempDir(), "run"), "--split", "none"}
@@ -141,16 +141,13 @@ func TestWeightsTimesANumber(t *testing.T) {
 		}
 	}
 	in := []string{write(t, weighted), write(t, halves), write(t, features(200))}
-	for _, method := range []string{"ts", "ir", "sm", "vq", "mixture"} {
+	for _, method := range []string{"ts", "ir", "sm", "vq", "pool"} {
 		var said [3][]byte
 		for k, path := range in {
 			out := filepath.Join(t.TempDir(), "run")
 			args := []string{"fit", "--in", path, "--method", method, "--out", out}
 			if method == "vq" {
 				args = append(args, append(small, "--set", "optim.epochs=2")...)
-			}
-			if method == "mixture" {
-				args = append(args, small...)
 			}
 			if code, _, stderr := calibra(t, args...); code != 0 {
 				t.Fatalf("%s exits %d: %s", method, code, stderr)

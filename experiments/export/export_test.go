@@ -96,12 +96,12 @@ func fits(t *testing.T) (fit func(method.Method) layers.Stateful, test *data.Set
 	}, src.Test
 }
 
-// onCodes are the quantized head and a mixture on every kind of codes, hard and soft.
+// onCodes are the quantized head and the paper's calibrator on every kind of codes, hard and soft, and a correction on soft ones.
 func onCodes(t *testing.T) (all []method.Method) {
 	t.Helper()
 	kinds := []method.Values{{"codebook.kind": "random"}, {"codebook.kind": "kmeans"}, {"codebook.kind": "ema", "codebook.softness": "1", "codebook.nearest": "3"}}
 	joint := []method.Values{{"codebook.kind": "kmeans", "joint.slots": "4", "joint.codewords": "12"}}
-	for name, sets := range map[string][]method.Values{"vq-nc": kinds, "vq": kinds, "mixture": kinds, "corrected": joint} {
+	for name, sets := range map[string][]method.Values{"vq-nc": kinds, "vq": kinds, "corrected": joint} {
 		m, err := method.Find(name)
 		if err != nil {
 			t.Fatal(err)
@@ -178,7 +178,7 @@ func codesOf(t *testing.T, c layers.Stateful, rows *data.Set) []data.Array {
 	switch c := c.(type) {
 	case *layers.Trained:
 		base = c.Base
-	case *anchored.Stack:
+	case *anchored.Joint:
 		base = c.Base
 	default:
 		return nil

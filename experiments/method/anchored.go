@@ -42,26 +42,9 @@ func (o *Options) spreads(smallest, first, largest float64) anchored.SpreadGrid 
 	}
 }
 
-// auto chooses among the candidates by cross-validation.
-func (o *Options) auto(candidates ...anchored.Candidate) *anchored.Auto {
-	return &anchored.Auto{
-		Base: o.anchor(learnedCodes), Candidates: candidates, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(),
-		Spreads: o.spreads(1./8, 1./2, 16), Method: o.Minimize(),
-	}
-}
-
 const searchFolds = "folds of the cross-validation"
 
 // searchRows are the calibration rows by which maps are judged.
 func (o *Options) searchRows() int {
 	return o.IntOr("search.rows", "all, or those of 2²² logits", 2, "", "calibration rows that the folds divide; the maps are then fitted to all")
-}
-
-// stack mixes the anchored maps on a base.
-func (o *Options) stack(base *anchored.Anchor) *anchored.Stack {
-	return &anchored.Stack{
-		Spreads: o.spreads(1./8, 1./2, 16),
-		Base:    base, Candidates: anchored.Maps(), Method: o.Minimize(),
-		Folds: o.IntOr("search.folds", "5 up to 4,096 rows, else 3", 2, "", searchFolds), Rows: o.searchRows(),
-	}
 }

@@ -234,14 +234,6 @@ var papers = []Method{
 // beyond are those that no paper has: maps on the original logits, which choose their priors by
 // cross-validation, and variants of vq.
 var beyond = []Method{
-	onOriginal("order-preserving", "Order preserving", Cost{5, 0}, anchored.OrderPreserving{},
-		"one increasing function of every logit"),
-	onOriginal("anchored", "Anchored", Cost{15, 1}, anchored.Tables{},
-		"the original logits at one temperature, corrected by codewords"),
-	onOriginal("anchored-dirichlet", "Anchored Dirichlet", Cost{20, 1}, anchored.Tables{On: anchored.ShrunkDirichlet{}},
-		"a shrunk global Dirichlet map of the original logits, corrected by codewords"),
-	onOriginal("anchored-head", "Anchored head", Cost{20, 1}, anchored.Tables{On: anchored.SlotHead{On: anchored.ShrunkDirichlet{}}},
-		"anchored-dirichlet with similar corrections for codewords near each other"),
 	{
 		Name: "anchored-bilinear", Title: "Anchored bilinear", Group: Variant,
 		Line:  "the paper's bilinear map on the original head at one temperature",
@@ -250,35 +242,19 @@ var beyond = []Method{
 			return layers.Train(o.anchor(learnedCodes), o.bilinear(), o.Stage("calibrate", Published))
 		},
 	},
-	onOriginal("local-temperature", "Local temperature", Cost{5, 0}, anchored.LocalTemperature{},
-		"a temperature for each region, from its codewords"),
-	{
-		Name: "auto", Title: "Auto", Group: Variant,
-		Line:  "the best of the anchored maps by cross-validation, the simplest within one standard error",
-		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
-		New: func(o *Options) layers.Stateful { return o.auto(anchored.Maps()...) },
-	},
-	{
-		Name: "mixture", Title: "Mixture", Group: Recommended,
-		Line:  "a mixture of anchored maps on random codewords, weighted by cross-validation",
-		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
-		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },
-	},
-
 	{
 		Name: "corrected", Title: "Corrected", Group: Variant,
 		Line:  "one joint correction of the classifier's scores: a linear map of the features, and tables for soft codes on random codewords",
-		Draws: true, Needs: onBoth, Cost: Cost{100, 1},
+		Draws: true, Needs: onBoth, Cost: Cost{45, 1},
 		New: func(o *Options) layers.Stateful { return o.joint(drawnCodes) },
 	},
 
 	{
-		Name: "pool", Title: "Pool", Group: Variant,
+		Name: "pool", Title: "Pool", Group: Recommended,
 		Line:  "a log-linear pool of other methods, weighted by what they say of rows whose labels they have not seen",
-		Draws: true, Needs: onBoth, Cost: Cost{120, 1},
+		Draws: true, Needs: onBoth, Cost: Cost{50, 1},
 		New: func(o *Options) layers.Stateful { return o.pool() },
 	},
-
 	{
 		Name: "forest", Title: "Forest", Group: Variant,
 		Line:  "extremely randomized trees of the features and the logits, pooled with temperature scaling by rows out of bag",
@@ -315,14 +291,6 @@ var beyond = []Method{
 	},
 	variant("vq-diagonal", "vq with a diagonal of its own for each codeword", layers.Diagonal{}),
 	variant("vq-tied", "vq whose receivers equal its senders", layers.Tied{}),
-}
-
-// onOriginal is the method that fits m to the original head, its prior cross-validated.
-func onOriginal(name, title string, cost Cost, m layers.Map, line string) Method {
-	return Method{
-		Name: name, Title: title, Group: Variant, Line: line, Draws: true, Needs: onBoth, Cost: cost,
-		New: func(o *Options) layers.Stateful { return o.auto(anchored.Candidate{Name: name, Map: m}) },
-	}
 }
 
 // variant is vq with another map.
@@ -365,25 +333,9 @@ var controls = []Method{
 		},
 	},
 	{
-		Name: "mixture-learned", Title: "Mixture learned", Group: Control,
-		Line:  "control: mixture on the paper's learned codewords",
-		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
-		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(learnedCodes)) },
-	},
-	{
-		Name: "mixture-one", Title: "Mixture one", Group: Control,
-		Line:  "control: mixture on a single codeword",
-		Draws: true, Needs: onBoth, Cost: Cost{30, 1.2},
-		New: func(o *Options) layers.Stateful {
-			base := o.anchor(learnedCodes)
-			base.Codebook = o.one()
-			return o.stack(base)
-		},
-	},
-	{
 		Name: "corrected-learned", Title: "Corrected learned", Group: Control,
 		Line:  "control: corrected on codewords placed by k-means",
-		Draws: true, Needs: onBoth, Cost: Cost{100, 1},
+		Draws: true, Needs: onBoth, Cost: Cost{45, 1},
 		New: func(o *Options) layers.Stateful { return o.joint("kmeans") },
 	},
 }
@@ -399,7 +351,7 @@ func (o *Options) pool() layers.Stateful {
 			}
 			continue
 		}
-		p.Members = append(p.Members, anchored.Member{Name: name, Of: m.New(o)})
+		p.Members = append(p.Members, anchored.Member{Name: name, Of: m.New(o), Cost: m.Cost.Seconds})
 	}
 	return p
 }

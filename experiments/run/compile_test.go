@@ -123,7 +123,7 @@ func BenchmarkCompiled(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	cal, _ := synthetic.NewCubic(synthetic.Settings{Features: m, Classes: c}, rng).Draw(400, rng)
 	x := &data.Set{Features: mat.DenseCopyOf(cal.Features), Logits: cal.Logits}
-	for _, name := range []string{"ts", "sm", "vq", "mixture", "corrected", "forest"} {
+	for _, name := range []string{"ts", "sm", "vq", "corrected", "forest", "pool"} {
 		b.Run(name, func(b *testing.B) {
 			of, err := method.Find(name)
 			if err != nil {

@@ -148,7 +148,7 @@ var shiftLaws = []struct {
 	shifts        bool
 	covers        float64 // least share of the intervals: .95 less what scales of a fit add
 	gain          float64 // least share of the gain of the true priors
-	slow          bool    // sm and mixture too
+	slow          bool    // sm and pool too
 }{
 	{classes: 3, scale: 1.5, calRows: 200, rows: 2000, covers: .92, slow: true},
 	{classes: 10, scale: 1.5, calRows: 1000, rows: 1000, covers: .92, slow: true},
@@ -163,14 +163,14 @@ var shiftLaws = []struct {
 
 // TestLabelShiftLaws: without a shift, predictions stay in 95 of 100 draws; with one, 1,000 rows give most of the gain
 // of the true priors; and few rows do not raise the NLL by more than .01 on average. With CALIBRA_CHECK=all there are
-// 100 draws of each setting, of sm and mixture 40, else 4 of ts.
+// 100 draws of each setting, of sm and pool 40, else 4 of ts.
 func TestLabelShiftLaws(t *testing.T) {
 	methods, all := []string{"ts"}, os.Getenv("CALIBRA_CHECK") == "all"
 	if all {
-		methods = []string{"ts", "vector", "sm", "mixture"}
+		methods = []string{"ts", "vector", "sm", "pool"}
 	}
 	for _, method := range methods {
-		slow := method == "sm" || method == "mixture"
+		slow := method == "sm" || method == "pool"
 		draws := 4
 		if all {
 			if draws = 100; slow {

@@ -264,7 +264,7 @@ func (r *Run) Kept() string {
 					how = fmt.Sprintf("at temperature %.3f", t)
 				}
 				nll, _ := mixer.Loss()
-				how += fmt.Sprintf(": on held-out rows its NLL is %.4f, that of the mixture %.4f", own, nll)
+				how += fmt.Sprintf(": on held-out rows its NLL is %.4f, that of the correction %.4f", own, nll)
 			}
 		}
 	}

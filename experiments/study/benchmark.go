@@ -24,7 +24,7 @@ var benchmarkStudy = Study{
 }
 
 // single are the methods that the benchmark fits once. Those of them that draw have a first fit like their mean's.
-var single = []string{verdict.Classifier, "ts", "ets", "vector", "sm", "dc", "beta", "ir", "new-head", "local-ts", "vq", "mixture", "corrected"}
+var single = []string{verdict.Classifier, "ts", "ets", "vector", "sm", "dc", "beta", "ir", "new-head", "local-ts", "vq", "corrected", "forest", "pool"}
 
 // means are those of five fits.
 var means = []run.Spec{fits("vq", 5), fits("corrected", 5)}
@@ -34,13 +34,13 @@ type pair struct{ first, second run.Spec }
 
 // asked are the protocol's tests in its order: each is taken if all before it held.
 var asked = []pair{
-	{fits("corrected", 5), fits("mixture", 1)},
+	{fits("pool", 1), fits("corrected", 5)},
 	{fits("corrected", 5), fits("corrected", 1)},
 	{fits("vq", 5), fits("vq", 1)},
 }
 
 // gainers are the contenders whose change of NLL is told source by source.
-var gainers = []run.Spec{fits("vq", 1), fits("vq", 5), fits("mixture", 1), fits("corrected", 1), fits("corrected", 5)}
+var gainers = []run.Spec{fits("vq", 1), fits("vq", 5), fits("corrected", 1), fits("corrected", 5), fits("forest", 1), fits("pool", 1)}
 
 func contenders() (specs []run.Spec) {
 	for _, name := range single {

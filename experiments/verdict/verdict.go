@@ -207,7 +207,7 @@ func (v *Verdict) Chooses(name string) bool {
 // Text is the verdict in sentences.
 func (v *Verdict) Text() []string { return append([]string{v.Sentence}, v.Why...) }
 
-// Brief is the verdict in a few words: "use mixture: NLL .1563 instead of .2248".
+// Brief is the verdict in a few words: "use pool: NLL .1563 instead of .2248".
 func (v *Verdict) Brief() string {
 	switch v.Say {
 	case Leave, CannotTell, CheckRows:

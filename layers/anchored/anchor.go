@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -32,8 +30,7 @@ type Anchor struct {
 
 	sizes layers.Sizes
 	// the codebook's, anchor/temperature (1), anchor/centre (1, the mean of the logits),
-	// anchor/support (of each place), and the mean and standard deviation of the features,
-	// anchor/mean and anchor/sd (M)
+	// and the mean and standard deviation of the features, anchor/mean and anchor/sd (M)
 	weights *graph.Weights
 }
 
@@ -42,14 +39,14 @@ var _ layers.Base = (*Anchor)(nil)
 // codebookBatch is how many rows one step of the moving averages sees.
 const codebookBatch = 128
 
-// Fit finds T and the codebook, and counts what supports each codeword. It needs
+// Fit finds T and the codebook. It needs
 // features, logits and labels.
 func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	_, _, err := a.fit(ctx, cal, rng)
 	return err
 }
 
-// fit is Fit, and gives the codes of cal, which support is counted by, with their shares if they have any.
+// fit is Fit, and gives the codes of cal, with their shares if they have any.
 func (a *Anchor) fit(ctx context.Context, cal *data.Set, rng *rand.Rand) (codes []int32, shares []float32, err error) {
 	var t layers.Temperature
 	if err := t.Fit(ctx, cal, nil, rng); err != nil {
@@ -69,7 +66,6 @@ func (a *Anchor) fit(ctx context.Context, cal *data.Set, rng *rand.Rand) (codes 
 	}
 	w.AddState("anchor/temperature", []float64{t.T()}, 1)
 	w.AddState("anchor/centre", []float64{centreOf(cal)}, 1)
-	w.AddState("anchor/support", make([]float64, a.sizes.Places()), a.sizes.Places())
 	scale := data.FitWeighted(cal.Features, cal.Weights)
 	w.AddExact("anchor/mean", scale.Mean, a.sizes.Features)
 	w.AddState("anchor/sd", scale.SD, a.sizes.Features)
@@ -77,15 +73,7 @@ func (a *Anchor) fit(ctx context.Context, cal *data.Set, rng *rand.Rand) (codes 
 	if err := a.learn(ctx, cal, rng); err != nil {
 		return nil, nil, err
 	}
-	if codes, shares, err = a.codes(cal); err != nil {
-		return nil, nil, err
-	}
-	support, each := make([]float64, a.sizes.Places()), len(codes)/cal.Len()
-	for at, k := range codes {
-		support[a.sizes.Place(at, k)] += cal.Weight(at/each) * float64(shareAt(shares, at))
-	}
-	w.SetValues("anchor/support", support)
-	return codes, shares, nil
+	return a.codes(cal)
 }
 
 // centreOf is the mean logit of the rows by their weights, of the classes that can be.
@@ -105,14 +93,6 @@ func centreOf(cal *data.Set) (centre float64) {
 
 // book is how the space is divided.
 func (a *Anchor) book() layers.Codes { return cmp.Or[layers.Codes](a.Codebook, layers.Codebook{}) }
-
-// shareAt is the share of a code, 1 where there are none.
-func shareAt(shares []float32, at int) float32 {
-	if shares == nil {
-		return 1
-	}
-	return shares[at]
-}
 
 // learn moves the codes toward the slots of cal, if they move. The order of the rows is drawn
 // either way, so that what follows is drawn alike for all codes.
@@ -165,17 +145,11 @@ func (a *Anchor) codes(x *data.Set) (codes []int32, shares []float32, err error)
 
 // What maps on an Anchor see besides log p̂ and codes.
 const (
-	// supportInput is mean_i log(1 + N_i), N_i being the calibration rows whose i-th slot
-	// has this row's codeword (B×1).
-	supportInput = "support"
 	// logitsInput are the logits at temperature T, less their mean over the calibration
 	// rows (B×C).
 	logitsInput = "logits"
 	// featuresInput are the features, standardized (B×M).
 	featuresInput = "features"
-	// wordsInput are the codewords as each slot sees them, standardized by its features
-	// (places×d), the same for all rows; of codes without codewords they are 0.
-	wordsInput = "words"
 )
 
 // View is log p̂ at temperature T, the codes, and the inputs above.
@@ -203,39 +177,10 @@ func (a *Anchor) view(x *data.Set, codes []int32, shares []float32) *layers.View
 	return &layers.View{
 		LogProbs: layers.LogSoftmax(logits), Codes: codes, Shares: shares,
 		Inputs: map[string]mat.Matrix{
-			supportInput: &supported{a, a.weights.Float64s("anchor/support"), codes, shares, x.Len()}, logitsInput: logits,
-			featuresInput: &standardized{x.Features, a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")},
+			logitsInput: logits, featuresInput: &standardized{x.Features, a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")},
 		},
-		Tables: map[string]*mat.Dense{wordsInput: a.words()},
 	}
 }
-
-// supported is the input support of rows with these codes (N×1), computed where a map reads it.
-type supported struct {
-	of     *Anchor
-	counts []float64 // of each place
-	codes  []int32
-	shares []float32
-	n      int
-}
-
-var _ data.Rows = (*supported)(nil)
-
-func (s *supported) Dims() (n, m int) { return s.n, 1 }
-
-// At is the number of row i.
-func (s *supported) At(i, _ int) (sum float64) {
-	counts, each := s.counts, len(s.codes)/s.n
-	for at := i * each; at < (i+1)*each; at++ {
-		sum += float64(shareAt(s.shares, at)) * math.Log1p(counts[s.of.sizes.Place(at, s.codes[at])]) / float64(s.of.sizes.Slots)
-	}
-	return sum
-}
-
-func (s *supported) T() mat.Matrix { return mat.Transpose{Matrix: s} }
-
-// Row writes the number of row i to dst.
-func (s *supported) Row(dst []float64, i int) { dst[0] = s.At(i, 0) }
 
 // ViewONNX is log softmax(logits/T), the codes, and what maps on an Anchor see besides.
 func (a *Anchor) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
@@ -250,20 +195,12 @@ func (a *Anchor) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
 	t, centre := a.weights.Float64s("anchor/temperature")[0], a.weights.Float64s("anchor/centre")[0]
 	scaled := g.Div(g.Sub(g.Logits(s.Classes), g.Scalar(centre)), g.Scalar(t))
 	v.LogProbs, v.Masks = g.LogSoftmax(scaled), g.Masks()
-	logs := slices.Clone(a.weights.Float64s("anchor/support"))
-	for i, n := range logs {
-		logs[i] = math.Log1p(n) / float64(s.Slots)
-	}
-	each := g.Gather(onnx.Table(g, logs, len(logs), 1), v.Places(g, s)) // N×p×1
-	if v.Shares != "" {
-		each = g.Mul(each, g.Reshape(v.Shares, -1, int64(s.Slots*s.CodesOf()), 1))
-	}
-	v.Inputs = map[string]onnx.Value{supportInput: g.Sum(each, 1, 0), logitsInput: scaled}
 	mean, over := a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")
 	for j, sd := range over {
 		over[j] = 1 / sd
 	}
-	v.Inputs[featuresInput] = g.Mul(g.Sub(g.Features(s.Features), onnx.Table(g, mean, 1, s.Features)), onnx.Table(g, over, 1, s.Features))
+	z := g.Mul(g.Sub(g.Features(s.Features), onnx.Table(g, mean, 1, s.Features)), onnx.Table(g, over, 1, s.Features))
+	v.Inputs = map[string]onnx.Value{logitsInput: scaled, featuresInput: z}
 	return v, nil
 }
 
@@ -295,31 +232,6 @@ func (s *standardized) Row(dst []float64, i int) {
 	}
 }
 
-// words are the codewords standardized by the features of each slot (places×d).
-func (a *Anchor) words() *mat.Dense {
-	places, s := a.sizes.Places(), a.sizes
-	d := s.Features / s.Slots
-	words := mat.NewDense(places, d, nil)
-	if !a.weights.Has("codebook/codewords") {
-		return words
-	}
-	c, sd := a.weights.Float64s("codebook/codewords"), a.weights.Float64s("anchor/sd")
-	// their mean is that of the features less the centre
-	mean := mat.Row(nil, 0, layers.LessCentre(mat.NewDense(1, s.Features, a.weights.Float64s("anchor/mean")), a.weights))
-	if a.weights.Has("codebook/scale") { // they are those of standardized features
-		mean, sd = make([]float64, len(mean)), slices.Repeat([]float64{1}, len(sd))
-	}
-	for at := range places {
-		slot, word := at/s.Codewords*d, at%s.Codewords
-		for j := range d {
-			if sd[slot+j] > 0 {
-				words.Set(at, j, (c[word*d+j]-mean[slot+j])/sd[slot+j])
-			}
-		}
-	}
-	return words
-}
-
 // Sizes has all of C, M, w, K and the class counts.
 func (a *Anchor) Sizes() layers.Sizes { return a.sizes }
 
@@ -332,9 +244,9 @@ func (a *Anchor) Restore(s layers.State) error {
 		return err
 	}
 	m := sizes.Features
-	weights, err := layers.RestoreCodes(a.book(), s.Weights, sizes, map[string]tensor.Shape{
-		"anchor/temperature": {1}, "anchor/centre": {1}, "anchor/support": {sizes.Places()},
-		"anchor/mean": {m}, "anchor/sd": {m},
+	_, kept := s.Weights.Split(func(name string) bool { return name == "anchor/support" }) // of files of earlier programs
+	weights, err := layers.RestoreCodes(a.book(), kept, sizes, map[string]tensor.Shape{
+		"anchor/temperature": {1}, "anchor/centre": {1}, "anchor/mean": {m}, "anchor/sd": {m},
 	})
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 
 	"calibra/data"
@@ -36,7 +35,6 @@ func (g SpreadGrid) filled() SpreadGrid {
 const (
 	judgeGradient = 2e-5
 	judgeDecrease = 5e-5
-	manyDecrease  = 5e-4 // of more than judgedLogits, whose fits have up to millions of weights
 )
 
 // crossValidation fits maps to all rows but a part, for each part in turn, and judges
@@ -101,8 +99,7 @@ func (cv *crossValidation) judge(ctx context.Context, m layers.Map) (*judgement,
 	if r, ok := m.(resting); ok {
 		return cv.judge(ctx, r.before())
 	}
-	key := reflect.ValueOf(m).Comparable() // a map that holds a slice is none, and judged anew
-	if key && cv.done[m] != nil {
+	if cv.done[m] != nil {
 		return cv.done[m], nil
 	}
 	var coarse *judgement
@@ -129,9 +126,7 @@ func (cv *crossValidation) judge(ctx context.Context, m layers.Map) (*judgement,
 	if err != nil {
 		return nil, err
 	}
-	if key {
-		cv.done[m] = best
-	}
+	cv.done[m] = best
 	return best, nil
 }
 

@@ -1,5 +1,5 @@
 // Package anchored goes beyond the paper. It has calibration maps that start from the classifier's own logits, which
-// codewords correct, and two ways to choose among such maps.
+// codewords correct, their mixture, and the pool of such a mixture with other calibrators.
 //
 // # What it is for
 //
@@ -8,7 +8,7 @@
 // region by region. Use it if you have logits and accuracy must not fall. Use the paper's calibrator (package layers) if
 // you have only features, or do not trust the logits.
 //
-//	data.Set ──► Anchor ──► View (log p̂ at temperature T, codes, support) ──► Map ──► log-probabilities
+//	data.Set ──► Anchor ──► View (log p̂ at temperature T, codes) ──► Map ──► log-probabilities
 //
 // # The maps
 //
@@ -17,11 +17,9 @@
 //	map                posterior                                 parameters
 //	Tempered           softmax(t log p̂)                          1
 //	OrderPreserving    softmax(f(z)), f increasing               13, z the logits / T
-//	LocalTemperature   softmax(e^(τ + Σ_i h_i,s(i)) log p̂)       1 + w·K
 //	ShrunkDirichlet    softmax(scores + clr(p̂) Δ + b)            C² + C more
-//	SlotHead           softmax(scores + Σ_i ĉ_i,s(i) V_i)        M·C more
-//	Tables             softmax(scores + Σ_i h_i,s(i))            w·K·C more
 //	Linear             softmax(scores + z V), z the features     M·C more
+//	Tables             softmax(scores + Σ_i h_i,s(i))            w·K·C more
 //	Settled            the map of another fit, as it is          none
 //
 // Each map but Tempered and Settled is [Hierarchical]: a coarser map and a correction σ·u of it with
@@ -33,18 +31,13 @@
 // require. σ = 0 gives the coarser map. The paper's own map runs on an [Anchor] too:
 // layers.Train(&Anchor{}, layers.Bilinear{}, …).
 //
-// # Which map, and how strong a prior
+// # How strong a prior, and which map
 //
-// [Auto] chooses the map and every σ by cross-validation over the calibration rows: the
-// simplest map within one standard error of the best. It leaves out maps that lose accuracy.
-// [Stack] mixes the maps instead, with the weights that predict held-out rows best; it costs
-// one more fit of each part and does not depend on a lucky choice.
-// On 10,000 rows with w = 64 both take under a minute of one core.
+// [Joint] finds every σ by cross-validation over the calibration rows and mixes the maps by the weights that predict held-out
+// rows best. [Pool] weighs whole calibrators, of this package and others, by what they say of rows whose labels they have not seen:
 //
-// [Pool] weighs whole calibrators, of this package and others, by what they say of rows whose labels they have not seen.
-//
-//	stacked := anchored.Stack{Base: &anchored.Anchor{}, Candidates: anchored.Maps()}
-//	err := stacked.Fit(ctx, cal, nil, rng)
+//	pool := anchored.Pool{Members: []anchored.Member{{Name: "corrected", Of: joint}, {Name: "forest", Of: &baselines.Forest{}}}}
+//	err := pool.Fit(ctx, cal, nil, rng)
 //
 // experiments/results/benchmark.md compares them with the paper's method and the baselines.
 //
@@ -52,7 +45,7 @@
 //
 // Write a [Scored] map in one file, give it a Spread if its prior is to be learned, and
 // add a row to the table of gradient_test.go. A map that needs more than log p̂ and codes
-// reads it by name, in.Input(b, "support"); [Anchor] lists the names.
+// reads it by name, in.Input(b, "features"); [Anchor] lists the names.
 //
 // # Errors
 //

@@ -17,14 +17,12 @@ import (
 
 // allMaps has every Map of this package, in each of its variants.
 var allMaps = map[string][]layers.Map{
-	"Tempered":         {Tempered{}},
-	"OrderPreserving":  {OrderPreserving{}},
-	"ShrunkDirichlet":  {ShrunkDirichlet{}},
-	"SlotHead":         {SlotHead{}, SlotHead{On: ShrunkDirichlet{}}},
-	"Tables":           {Tables{}, Tables{On: OrderPreserving{}}, Tables{On: SlotHead{On: ShrunkDirichlet{}}}},
-	"Linear":           {Linear{}, Linear{On: ShrunkDirichlet{}}, Tables{On: Linear{}}},
-	"Settled":          {Settled{Of: OrderPreserving{}}, Tables{On: Linear{On: Settled{Of: OrderPreserving{}}}}},
-	"LocalTemperature": {LocalTemperature{}},
+	"Tempered":        {Tempered{}},
+	"OrderPreserving": {OrderPreserving{}},
+	"ShrunkDirichlet": {ShrunkDirichlet{}},
+	"Tables":          {Tables{}, Tables{On: OrderPreserving{}}, Tables{On: ShrunkDirichlet{}}},
+	"Linear":          {Linear{}, Linear{On: ShrunkDirichlet{}}, Tables{On: Linear{}}},
+	"Settled":         {Settled{Of: OrderPreserving{}}, Tables{On: Linear{On: Settled{Of: OrderPreserving{}}}}},
 }
 
 // TestMapGradients checks each map, with the loss of its prior, at a random point.

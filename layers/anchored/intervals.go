@@ -18,10 +18,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var _ layers.Bounded = (*Stack)(nil)
+var _ layers.Bounded = (*Joint)(nil)
 
 // Unbounded is nil of a fitted mixture that does not keep the classifier.
-func (s *Stack) Unbounded() error {
+func (s *stacked) Unbounded() error {
 	if s.parts == nil {
 		return layers.ErrUnfitted
 	}
@@ -32,7 +32,7 @@ func (s *Stack) Unbounded() error {
 }
 
 // Sizes are the sizes of the base.
-func (s *Stack) Sizes() layers.Sizes { return s.Base.Sizes() }
+func (s *stacked) Sizes() layers.Sizes { return s.Base.Sizes() }
 
 // Bounds are by the delta method on the logit of each posterior, with the covariance of
 // [layers.Sandwich] for the learned weights θ of all parts together, their priors in place of its
@@ -56,7 +56,7 @@ func (s *Stack) Sizes() layers.Sizes { return s.Base.Sizes() }
 // Gaussian classes that chooses them on 1,000 rows, 66 to 80 % do. If cross-validation leaves a correction
 // nearly free, as on letter, Λ outweighs the information of the fitted rows, and intervals are wide: there,
 // half of the likeliest classes have an interval wider than .76.
-func (s *Stack) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
+func (s *stacked) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
 	if err := layers.CheckLevel(level); err != nil {
 		return nil, nil, err
 	}
@@ -105,7 +105,7 @@ func normals(stream, draw int) noise {
 }
 
 // spread is the logit of each posterior of x and its variance (N×C each).
-func (s *Stack) spread(ctx context.Context, cal, x *data.Set, by drawing) (logits, variances *mat.Dense, err error) {
+func (s *stacked) spread(ctx context.Context, cal, x *data.Set, by drawing) (logits, variances *mat.Dense, err error) {
 	sizes := s.Base.Sizes()
 	if cal.Soft != nil {
 		return nil, nil, errors.New("the calibration rows have probabilities of the classes; hand over one class of each row")
@@ -126,7 +126,7 @@ func (s *Stack) spread(ctx context.Context, cal, x *data.Set, by drawing) (logit
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &tested{Stack: s, of: moving}
+	t := &tested{stacked: s, of: moving}
 	for m, p := range s.parts {
 		t.said = append(t.said, tests.Function(moving[m].weights, layers.LogProbsOf(p.Map)))
 	}
@@ -140,7 +140,7 @@ func (s *Stack) spread(ctx context.Context, cal, x *data.Set, by drawing) (logit
 
 // tested is a mixture on test rows, with the estimates of its parts.
 type tested struct {
-	*Stack
+	*stacked
 	of   []*estimated
 	said []*graph.Function // by each part
 }
@@ -171,7 +171,7 @@ func (t *tested) addVariances(ctx context.Context, variances *mat.Dense, by draw
 }
 
 // estimates are those of the parts, with their scales and leverages.
-func (s *Stack) estimates(ctx context.Context, sizes layers.Sizes, observed layers.Observed, rows *layers.Rows, by drawing) (all []*estimated, err error) {
+func (s *stacked) estimates(ctx context.Context, sizes layers.Sizes, observed layers.Observed, rows *layers.Rows, by drawing) (all []*estimated, err error) {
 	all = make([]*estimated, len(s.parts))
 	for m, p := range s.parts {
 		if all[m], err = newEstimate(p.Map, sizes, p.weights, observed, rows); err != nil {

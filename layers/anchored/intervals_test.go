@@ -137,7 +137,7 @@ func TestDrawsAreTheSandwich(t *testing.T) {
 	sizes.Counts = cal.Counts(sizes.Classes)
 	n, c, tests := len(labels), sizes.Classes, 5
 	first, second := OrderPreserving{}, correctionOf(Settled{Of: OrderPreserving{}})
-	s := &Stack{Base: &seenBase{map[*data.Set]*layers.View{cal: seen, x: view}, sizes}, t: 1.2, parts: []part{
+	s := &stacked{Base: &seenBase{map[*data.Set]*layers.View{cal: seen, x: view}, sizes}, t: 1.2, parts: []part{
 		{Candidate{"first", first}, 0.3, shifted(t, first, sizes, 3)}, {Candidate{"second", second}, 0.7, shifted(t, second, sizes, 4)},
 	}}
 
@@ -273,7 +273,7 @@ func covered(t *testing.T, m layers.Map, law uint64) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Stack{Base: &seenBase{map[*data.Set]*layers.View{cal: seen, x: view}, sizes}, t: 1, parts: []part{{Candidate{"all", m}, 1, fitted}}}
+	s := &stacked{Base: &seenBase{map[*data.Set]*layers.View{cal: seen, x: view}, sizes}, t: 1, parts: []part{{Candidate{"all", m}, 1, fitted}}}
 	lower, upper, err := s.Bounds(t.Context(), cal, x, 0.9)
 	if err != nil {
 		t.Fatal(err)

@@ -20,17 +20,21 @@ import (
 //	scores = base + φ z V/√M + Σ_i Σ_k e_ik(z) h_ik ,  h_ik = σ u_ik/√w
 //
 // base is an [OrderPreserving] map with the weights of its own fit ([Settled]), and a
-// [ShrunkDirichlet] map that is fitted with the rest, so the fit is convex. [Stack] mixes eight
-// maps on hard codes; Joint grows one map by a part at a time ([JointMaps]). Each part's strength
-// is chosen on the same folds, while the earlier parts go on to move. The codes come from the
+// [ShrunkDirichlet] map that is fitted with the rest, so the fit is convex. The map grows by a part at a time ([JointMaps]), and
+// each part's strength is chosen on the same folds, while the earlier parts go on to move. The codes come from the
 // division, w and K, of least held-out loss. The maps before the codes are judged once for all
 // divisions, and the search for a division's strength begins where the search for the division
 // before it ended.
 //
-// Last the maps of that chain are mixed as [Stack] mixes them, by their outputs for held-out rows.
-// If the codes, or the features, add nothing, the map without them remains.
+// Last the maps are mixed by their outputs for held-out rows, w ≥ 0, Σ_m w_m = 1 (stacked generalization, Wolpert 1992; of predictive
+// densities, Yao et al. 2018):
+//
+//	posterior = (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T)
+//
+// If the codes, or the features, add nothing, the map without them remains. If the mixture does not lower the loss of these rows
+// below the classifier's, the classifier is kept ([Mixer]).
 type Joint struct {
-	*Stack // the mixture; its Base is that of the chosen division
+	*stacked // the mixture; its base is that of the chosen division
 
 	// Tried are the divisions with their mean held-out losses, of the last Fit.
 	Tried []layers.Tried
@@ -44,9 +48,11 @@ type JointSettings struct {
 	// slots as divide the features, up to 64 with 64 codewords and up to 32 with 256.
 	Divisions []layers.Division
 	// Base makes a base that is divided so, or, of no division, one that is to be restored.
-	Base    func(layers.Division) layers.Base
-	Folds   int          // 0: 4
-	Rows    int          // that the folds divide, as in Stack
+	Base  func(layers.Division) layers.Base
+	Folds int // 0: 4
+	// Rows is how many calibration rows the folds divide, stratified. 0 means all, or, beyond 2²² logits, 2²²/C rows and at least
+	// 4096. The parts are fitted to all rows in the end.
+	Rows    int
 	Method  optim.Method // nil: L-BFGS that remembers 6 steps, until ten of them lower the loss by less than 2e-4
 	Spreads SpreadGrid   // of the features' and the codes' parts; 0: from 1/32 to 256, first 1/2, of codes 16 times that
 }
@@ -74,24 +80,27 @@ func NewJoint(s JointSettings) *Joint {
 		s.Method = l
 	}
 	m := &Joint{settings: s}
-	m.Stack = m.stack(layers.Division{})
+	m.stacked = m.stack(layers.Division{})
 	return m
 }
 
 var (
 	_ layers.Stateful = (*Joint)(nil)
 	_ layers.Redrawer = (*Joint)(nil)
+	_ layers.HeldOut  = (*Joint)(nil)
 	_ Mixer           = (*Joint)(nil)
 )
 
 // JointMaps are the maps of a [Joint], each the one before it and a part more, the last with the
-// codes.
+// codes. Beside them stands linear, whose base is fitted with the features' part: where the features know more than the classifier,
+// as where it is too sure of one group and not sure enough of another, its temperature must be free to fall.
 func JointMaps() []Candidate {
 	linear := Linear{On: ShrunkDirichlet{On: Settled{Of: OrderPreserving{}}}}
 	return []Candidate{
 		{"ts", Tempered{}},
 		{"order-preserving", OrderPreserving{}},
 		{"ordered-dirichlet", linear.On},
+		{"linear", Linear{On: ShrunkDirichlet{On: OrderPreserving{}}}},
 		{"ordered-linear", linear},
 		{"joint", Tables{On: linear}},
 	}
@@ -104,7 +113,7 @@ const codesFirst = 16
 // Fit draws the folds, stratified and the same for all divisions, from rng. It is whole or not
 // there: an interrupted fit keeps nothing.
 func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	m.Tried, m.Stack = nil, m.stack(layers.Division{})
+	m.Tried, m.stacked = nil, m.stack(layers.Division{})
 	of := m.settings
 	if cal.Features == nil {
 		return fmt.Errorf("layers: the calibration rows have no features to divide")
@@ -129,23 +138,23 @@ func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 		return err
 	}
 	best := choice.Of.contest
-	m.Stack.Base = choice.Of.base
-	best.ranking = rank(best.candidates, best.judged, best.right, best.aims.Weights)
+	m.Base = choice.Of.base
 	return m.mix(work.Span(ctx, "", judgedShare, 1), best, rng)
 }
 
-// Redraw fits with draws of its own, and with the division, strengths and mixture of chosen, a Joint; with few rows it is Fit, as in [Stack.Redraw].
+// Redraw fits with draws of its own, and with the division, strengths and mixture of chosen, a Joint; with few rows it
+// is Fit: folds of its own then cost little, and averaging also removes the variance of their choices.
 func (m *Joint) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *data.Set, rng *rand.Rand) error {
 	of, ok := chosen.(*Joint)
-	if !ok || of.Stack == nil || of.parts == nil {
+	if !ok || of.stacked == nil || of.parts == nil {
 		return layers.ErrUnfitted
 	}
 	if cal.Len() <= fewRows {
 		return m.Fit(ctx, cal, val, rng)
 	}
 	s := of.Base.Sizes()
-	m.Tried, m.Stack = nil, m.stack(layers.Division{Slots: s.Slots, Codewords: s.Codewords})
-	return m.Stack.Redraw(ctx, of.Stack, cal, val, rng)
+	m.Tried, m.stacked = nil, m.stack(layers.Division{Slots: s.Slots, Codewords: s.Codewords})
+	return m.redraw(ctx, of.stacked, cal, rng)
 }
 
 // division is a base that divides in one way, and the maps judged on it.
@@ -168,11 +177,11 @@ func (d division) judge(ctx context.Context, of JointSettings, candidates []Cand
 	if len(shared.judged) > 0 {
 		clear(efforts[:last])
 	}
-	if err := d.contest.judge(ctx, candidates[:last-1], efforts); err != nil {
+	if err := d.contest.judge(ctx, candidates[:last-2], efforts); err != nil {
 		return 0, err
 	}
 	d.cv.spreads, d.cv.walked = of.Spreads, walked(of.Folds, d.aims.Len())
-	if err := d.contest.judge(ctx, candidates[last-1:last], efforts); err != nil {
+	if err := d.contest.judge(ctx, candidates[last-2:last], efforts); err != nil {
 		return 0, err
 	}
 	maps.Copy(shared.judged, d.cv.done)
@@ -187,8 +196,8 @@ func (d division) judge(ctx context.Context, of JointSettings, candidates []Cand
 }
 
 // stack is an empty mixture on a division.
-func (m *Joint) stack(d layers.Division) *Stack {
-	return &Stack{Folds: m.settings.Folds, Base: m.settings.Base(d), Candidates: JointMaps()}
+func (m *Joint) stack(d layers.Division) *stacked {
+	return &stacked{Base: m.settings.Base(d), Candidates: JointMaps()}
 }
 
 // Restore sets the mixture and its base, of whichever division.
@@ -197,6 +206,6 @@ func (m *Joint) Restore(s layers.State) error {
 	if err := stack.Restore(s); err != nil {
 		return err
 	}
-	m.Stack = stack
+	m.stacked = stack
 	return nil
 }

@@ -22,11 +22,8 @@ import (
 // calibrators are the calibrators of this package, quick to fit.
 func calibrators() map[string]layers.Stateful {
 	return map[string]layers.Stateful{
-		"auto":              auto(Maps()...),
-		"stacked":           stack(Maps()...),
 		"corrected":         joint(),
 		"pool":              pool(),
-		"anchored-head":     auto(Candidate{"anchored-head", Tables{On: SlotHead{On: ShrunkDirichlet{}}}}),
 		"anchored-bilinear": layers.Train(anchor(), layers.Bilinear{}, optim.Settings{Epochs: 4}),
 	}
 }
@@ -99,7 +96,7 @@ func TestMissingInputsAreNamed(t *testing.T) {
 		"logits":   func(s *data.Set) { s.Logits = nil },
 		"labels":   func(s *data.Set) { s.Labels = nil },
 	}
-	for name, ofValidation := range map[string]bool{"auto": false, "anchored-bilinear": true} {
+	for name, ofValidation := range map[string]bool{"corrected": false, "anchored-bilinear": true} {
 		for what, remove := range without {
 			cal, val := blobs(60, 1), blobs(30, 2)
 			remove(cal)
@@ -117,7 +114,7 @@ func TestMissingInputsAreNamed(t *testing.T) {
 
 // TestLabelsBeyondTheClasses are errors that name the row.
 func TestLabelsBeyondTheClasses(t *testing.T) {
-	for _, name := range []string{"anchored-bilinear", "auto"} {
+	for _, name := range []string{"anchored-bilinear", "corrected"} {
 		cal := blobs(60, 1)
 		cal.Labels[7] = 3
 		if err := calibrators()[name].Fit(t.Context(), cal, blobs(30, 2), newRand(3)); err == nil || !strings.Contains(err.Error(), "row 7 has the label 3") {
@@ -129,8 +126,7 @@ func TestLabelsBeyondTheClasses(t *testing.T) {
 // TestInterruptedChoiceKeepsNoOldMap: the base is fitted anew, so maps of the last fit
 // say nothing of its codes.
 func TestInterruptedChoiceKeepsNoOldMap(t *testing.T) {
-	candidate := Candidate{"anchored", Tables{}}
-	for _, c := range []layers.Stateful{auto(candidate), stack(candidate), &Pool{Members: []Member{{"anchored", stack(candidate)}}}} {
+	for _, c := range []layers.Stateful{joint(), pool()} {
 		if err := c.Fit(t.Context(), blobs(200, 8), nil, newRand(1)); err != nil {
 			t.Fatal(err)
 		}

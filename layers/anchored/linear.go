@@ -16,8 +16,7 @@ import (
 //
 //	posterior = softmax(scores + φ z V / √M) ,  V ~ N(0, I)
 //
-// It reads the features as they are, where [SlotHead] reads them rounded to codewords. The loss is
-// convex if On's is. Weights: those of On, linear/weight (M×C, V) and the state linear/spread (1, φ).
+// The loss is convex if On's is. Weights: those of On, linear/weight (M×C, V) and the state linear/spread (1, φ).
 type Linear struct{ On Scored } // nil: Tempered{}
 
 var (

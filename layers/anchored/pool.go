@@ -25,6 +25,7 @@ import (
 type Member struct {
 	Name string
 	Of   layers.Stateful
+	Cost float64 // the time of a fit in any unit, for progress; all 0: they take alike
 }
 
 // Pool is a logarithmic pool of calibrators (Genest and Zidek 1986):
@@ -35,7 +36,7 @@ type Member struct {
 // ([layers.LogLinear]), with the prior a_k ~ N(1/K, .2²): few rows leave a near 1/K. A member that is no [layers.HeldOut] is fitted
 // to folds for that, and then to all rows. Members of weight 0 are left out.
 //
-// If the pool does not lower the loss of these rows below the classifier's, the classifier is kept, as in [Stack]. As a [Mixer] its
+// If the pool does not lower the loss of these rows below the classifier's, the classifier is kept ([Mixer]). As a [Mixer] its
 // shares are a_k/Σ a, and its temperature is 1/Σ a. There are no bounds: the members' need not be known.
 type Pool struct {
 	Members []Member // with names that differ
@@ -111,7 +112,14 @@ func draws(seed uint64, member int) *rand.Rand { return rand.New(rand.NewPCG(see
 
 // each does something with every member, side by side.
 func (p *Pool) each(ctx context.Context, do func(ctx context.Context, k int) error) error {
-	return work.Parts{What: "member", N: len(p.Members)}.Do(ctx, func(ctx context.Context, k int) error {
+	var costs []float64
+	for _, m := range p.Members {
+		costs = append(costs, m.Cost)
+	}
+	if floats.Sum(costs) == 0 {
+		costs = nil
+	}
+	return work.Parts{What: "member", N: len(p.Members), Costs: costs}.Do(ctx, func(ctx context.Context, k int) error {
 		if err := do(ctx, k); err != nil {
 			return fmt.Errorf("%s: %w", p.Members[k].Name, err)
 		}
@@ -151,7 +159,7 @@ func (p *Pool) rank(said []*mat.Dense, cal *data.Set) {
 }
 
 // Redraw fits the members with draws of their own, those that choose by rows as chosen did, a Pool, and with its weights. With few
-// rows it is Fit, as in [Stack.Redraw].
+// rows it is Fit, as in [Joint.Redraw].
 func (p *Pool) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *data.Set, rng *rand.Rand) error {
 	p.weights, p.alone, p.Ranking = nil, nil, nil
 	of, ok := chosen.(*Pool)

@@ -16,38 +16,30 @@ import (
 
 // pool is one of a member that knows its held-out log-probabilities and one that is fitted to folds for them.
 func pool() *Pool {
-	return &Pool{Members: []Member{{"corrected", joint()}, {"ts", &layers.Temperature{}}}}
+	return &Pool{Members: []Member{{Name: "corrected", Of: joint()}, {Name: "ts", Of: &layers.Temperature{}}}}
 }
 
 // TestHeldOutIsWhatTheChoiceWentBy: by its held-out log-probabilities a mixture loses what it tells, of all rows too where folds
 // divide some; where labels are drawn without regard to the rows it does not know them.
 func TestHeldOutIsWhatTheChoiceWentBy(t *testing.T) {
 	cal := localized(600, 31)
-	for _, c := range []interface {
-		layers.HeldOut
-		Mixer
-	}{stack(Maps()...), joint()} {
-		if c.HeldOut() != nil {
-			t.Errorf("%T says something before it is fitted", c)
-		}
-		if err := c.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
-			t.Fatal(err)
-		}
-		told, _ := c.Loss()
-		if got, _ := meanError(lossesBy(c.HeldOut(), cal), nil); !scalar.EqualWithinAbs(got, told, 1e-12) {
-			t.Errorf("%T loses %v by its held-out log-probabilities and tells %v", c, got, told)
-		}
+	c, some := joint(), joint()
+	some.settings.Rows = 200
+	if c.HeldOut() != nil {
+		t.Error("it says something before it is fitted")
 	}
-	some := stack(Maps()...)
-	some.Rows = 200
-	if err := some.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
+	if err := errors.Join(c.Fit(t.Context(), cal, nil, newRand(1)), some.Fit(t.Context(), cal, nil, newRand(1))); err != nil {
 		t.Fatal(err)
+	}
+	told, _ := c.Loss()
+	if got, _ := meanError(lossesBy(c.HeldOut(), cal), nil); !scalar.EqualWithinAbs(got, told, 1e-12) {
+		t.Errorf("it loses %v by its held-out log-probabilities and tells %v", got, told)
 	}
 	all, _ := meanError(lossesBy(some.HeldOut(), cal), nil)
 	if told, standardError := some.Loss(); !(math.Abs(all-told) < 4*standardError) { // of 200 of the rows
 		t.Errorf("600 rows lose %v, the 200 that the folds divide %v ± %v", all, told, standardError)
 	}
-	random, c := crossed(600, 0, 1), joint()
+	random := crossed(600, 0, 1)
 	if err := c.Fit(t.Context(), random, nil, newRand(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +51,7 @@ func TestHeldOutIsWhatTheChoiceWentBy(t *testing.T) {
 // TestPoolOfOne is its member to a power.
 func TestPoolOfOne(t *testing.T) {
 	cal, test := localized(400, 31), localized(200, 32)
-	alone, p := joint(), &Pool{Members: []Member{{"corrected", joint()}}}
+	alone, p := joint(), &Pool{Members: []Member{{Name: "corrected", Of: joint()}}}
 	if err := errors.Join(alone.Fit(t.Context(), cal, nil, draws(newRand(1).Uint64(), 0)), p.Fit(t.Context(), cal, nil, newRand(1))); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +168,7 @@ func TestPoolRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := &Pool{Members: []Member{{"ts", &layers.Temperature{}}}}
+	other := &Pool{Members: []Member{{Name: "ts", Of: &layers.Temperature{}}}}
 	if err := other.Restore(state); err == nil {
 		t.Error("the member corrected is restored into a pool without it")
 	}

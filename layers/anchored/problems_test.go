@@ -47,12 +47,8 @@ func regions(n int, seed uint64) (*layers.View, []int, layers.Sizes) {
 	for range n * s.Slots {
 		v.Codes = append(v.Codes, int32(rng.IntN(s.Codewords)))
 	}
-	support := mat.NewDense(n, 1, nil)
-	v.Inputs = map[string]mat.Matrix{logitsInput: mat.NewDense(n, 3, graph.Normals(3*n, 0, 3, rng)), supportInput: support}
-	v.Tables = map[string]*mat.Dense{wordsInput: mat.NewDense(20, 2, graph.Normals(40, 0, 1, rng))}
-	v.Inputs[featuresInput] = mat.NewDense(n, 8, graph.Normals(8*n, 0, 1, rng))
-	for i := range n {
-		support.Set(i, 0, 5*rng.Float64())
+	v.Inputs = map[string]mat.Matrix{
+		logitsInput: mat.NewDense(n, 3, graph.Normals(3*n, 0, 3, rng)), featuresInput: mat.NewDense(n, 8, graph.Normals(8*n, 0, 1, rng)),
 	}
 	return v, labels, s
 }

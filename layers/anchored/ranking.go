@@ -18,9 +18,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Candidate is a Map that [Auto] may choose.
+// Candidate is a map of a mixture.
 type Candidate struct {
-	Name string // "anchored"
+	Name string // "joint"
 	Map  layers.Map
 }
 
@@ -33,47 +33,22 @@ func candidateOf(all []Candidate, name string) (Candidate, error) {
 	return all[i], nil
 }
 
-// Maps are the candidates on an [Anchor], the simpler first. All but the first
-// and [LocalTemperature] correct an [OrderPreserving] map, which is one temperature
-// where nothing is gained by more.
-func Maps() []Candidate {
-	linear := ShrunkDirichlet{On: OrderPreserving{}}
-	return []Candidate{
-		{"ts", Tempered{}},
-		{"order-preserving", OrderPreserving{}},
-		{"local-temperature", LocalTemperature{}},
-		{"ordered-dirichlet", linear},
-		{"ordered-anchored", Tables{On: OrderPreserving{}}},
-		{"ordered-slot-head", SlotHead{On: linear}},
-		{"ordered-anchored-dirichlet", Tables{On: linear}},
-		{"ordered-anchored-head", Tables{On: SlotHead{On: linear}}},
-	}
-}
-
 // Ranked is a candidate's result by cross-validation.
 type Ranked struct {
 	Name       string
 	NLL, Error float64 // mean held-out loss of a row, and its standard error
-	// Excess is the mean over the rows of the loss minus the loss of the best candidate that
-	// takes part. ExcessError is the standard error of this mean: the rows are the same, so it
-	// is far smaller than Error.
+	// Excess is the mean over the rows of the loss minus the loss of the best candidate. ExcessError is the standard error of this
+	// mean: the rows are the same, so it is far smaller than Error.
 	Excess, ExcessError float64
 	// Lost is the accuracy of the base minus the accuracy of the candidate. LostError is its
 	// standard error, also from the rows' differences.
 	Lost, LostError float64
-	Spreads         []float64 // as chosen, the coarsest correction's first
-	Chosen          bool
 }
 
-// Ranker is a calibrator that judged candidates by rows held out.
-type Ranker interface {
-	// Ranks are the results of the last Fit, in the candidates' order; nil before.
-	Ranks() []Ranked
-}
-
-// Mixer is a Ranker that mixes its candidates.
+// Mixer is a calibrator that mixes candidates which it judged by rows held out.
 type Mixer interface {
-	Ranker
+	// Ranks are the candidates' results of the last Fit, in their order; nil before.
+	Ranks() []Ranked
 	// Shares are the weights of the candidates, nil before Fit.
 	Shares() []float64
 	// T is the temperature of the mixture.
@@ -97,8 +72,7 @@ type contest struct {
 	chosen     []int // the rows that the folds divide, nil: all
 	cv         *crossValidation
 	candidates []Candidate
-	judged     []*judgement // in the candidates' order, as is the ranking
-	ranking    []Ranked
+	judged     []*judgement // in the candidates' order
 }
 
 // judging is by what candidates are judged.
@@ -130,26 +104,6 @@ const walkedRows = 2048
 
 // walked is how many of the folds hold out that many of the rows that they divide.
 func walked(folds, rows int) int { return min(folds, 1+walkedRows*folds/rows) }
-
-// compete fits the base to the rows and judges the candidates on it, with folds drawn
-// from rng.
-func compete(ctx context.Context, base layers.Base, candidates []Candidate, by judging, cal *data.Set, rng *rand.Rand) (*contest, error) {
-	if len(candidates) == 0 {
-		return nil, fmt.Errorf("layers: there is no candidate to choose")
-	}
-	c, err := newContest(ctx, base, by, cal, rng, rng)
-	if err != nil {
-		return nil, err
-	}
-	if rows := c.aims.Len(); by.rows == 0 && rows < cal.Len() {
-		c.cv.walked, c.cv.method = walked(by.folds, rows), judgedBy(by.method, manyDecrease)
-	}
-	if err := c.judge(ctx, candidates, c.efforts(candidates)); err != nil {
-		return nil, err
-	}
-	c.ranking = rank(c.candidates, c.judged, c.right, c.aims.Weights)
-	return c, nil
-}
 
 // newContest fits the base to the rows and draws folds.
 func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set, rng, folds *rand.Rand) (*contest, error) {
@@ -242,34 +196,22 @@ func (c *contest) judge(ctx context.Context, candidates []Candidate, efforts []f
 	return nil
 }
 
-// rank applies the rules to rows of these weights (nil: 1 each); base is 1 for each row that the
-// base has right.
+// rank compares candidates by rows of these weights (nil: 1 each); base is 1 for each row that the base has right.
 func rank(candidates []Candidate, judged []*judgement, base, weights []float64) []Ranked {
-	ranking, takesPart := make([]Ranked, len(judged)), make([]bool, len(judged))
+	ranking, best := make([]Ranked, len(judged)), 0
 	for i, j := range judged {
-		r := Ranked{Name: candidates[i].Name, Spreads: j.spreads}
+		r := &ranking[i]
+		r.Name = candidates[i].Name
 		r.NLL, r.Error = meanError(j.losses, weights)
 		r.Lost, r.LostError = meanError(rowwise(len(base), func(row int) float64 { return base[row] - j.right[row] }), weights)
-		ranking[i], takesPart[i] = r, r.Lost <= r.LostError
-	}
-	if !slices.Contains(takesPart, true) {
-		takesPart = slices.Repeat([]bool{true}, len(judged))
-	}
-	best := -1
-	for i := range ranking {
-		if takesPart[i] && (best < 0 || ranking[i].NLL < ranking[best].NLL) {
+		if r.NLL < ranking[best].NLL {
 			best = i
 		}
 	}
-	chosen := -1
 	for i, j := range judged {
-		r := &ranking[i]
-		r.Excess, r.ExcessError = meanError(rowwise(len(base), func(row int) float64 { return j.losses[row] - judged[best].losses[row] }), weights)
-		if chosen < 0 && takesPart[i] && r.Excess <= r.ExcessError {
-			chosen = i
-		}
+		excess := rowwise(len(base), func(row int) float64 { return j.losses[row] - judged[best].losses[row] })
+		ranking[i].Excess, ranking[i].ExcessError = meanError(excess, weights)
 	}
-	ranking[chosen].Chosen = true
 	return ranking
 }
 

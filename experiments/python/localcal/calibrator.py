@@ -44,8 +44,8 @@ class Calibrator(Routed):
     Parameters
     ----------
     method : str or None
-        The method to fit: "mixture", "vq", "ts", or another that `calibra methods --all` lists. None takes the recommended
-        method, as in `calibra fit`: mixture; without features sm, with fewer than 64 rows ts, and a CalibraWarning says so.
+        The method to fit: "pool", "vq", "ts", or another that `calibra methods --all` lists. None takes the recommended
+        method, as in `calibra fit`: pool; without features sm, with fewer than 64 rows ts, and a CalibraWarning says so.
     split : {"paper", "tables", "none"} or None
         Where validation rows come from; None is the method's own.
     seed : int
@@ -650,7 +650,7 @@ class Calibrator(Routed):
         lines += [said["classifier_kept"]] if "classifier_kept" in said else []
         lines += [spoken(f"{note['text']}.") for note in said.get("notes", [])]
         table = [["candidate", "held-out NLL", "± s.e.", "share"]]
-        table += [[m["candidate"], f"{m['nll']:.4f}", f"{m['nll_error']:.4f}", f"{m['share']:.3f}" if "share" in m else "chosen" if m.get("chosen") else ""] for m in said.get("candidates", [])]
+        table += [[m["candidate"], f"{m['nll']:.4f}", f"{m['nll_error']:.4f}", f"{m['share']:.3f}"] for m in said.get("candidates", [])]
         features = f", {config['features']} features" if config["features"] else ""
         title = f"{config['method']}, fitted to {config['calibration_rows']:,} rows of {config['classes']} classes{features}"
         page = self.run_.get("report.html")

@@ -37,7 +37,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     ----------
     estimator : classifier with decision_function or predict_proba; None is LogisticRegression()
     method : str or None
-        The method that is fitted to its scores: "mixture", "vq", "ts", or another of `calibra methods --all`; None is
+        The method that is fitted to its scores: "pool", "vq", "ts", or another of `calibra methods --all`; None is
         the recommended method, as for Calibrator. "sigmoid", "isotonic" and "temperature" are "ps", "ir" and "ts", as
         scikit-learn calls them.
     cv : int, splitter, iterable of (train, test), or "prefit"

@@ -83,7 +83,7 @@ def methods(*, program: str | os.PathLike[str] | None = None) -> list[Method]:
     --------
     >>> import localcal
     >>> localcal.methods()[0].name
-    'mixture'
+    'pool'
     """
     with working(program=program) as (worker, _):
         listed = json.loads(worker.ask("methods", "--all", "--json"))

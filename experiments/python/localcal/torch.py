@@ -2,7 +2,7 @@
 
     import localcal, localcal.torch
 
-    calibrator = localcal.Calibrator("mixture").fit(*localcal.torch.outputs(model, cal_loader, layer="avgpool"))
+    calibrator = localcal.Calibrator("pool").fit(*localcal.torch.outputs(model, cal_loader, layer="avgpool"))
     calibrated = localcal.torch.Calibrated(model, calibrator, layer="avgpool")
     calibrated(x)                                # log-probabilities, B×C
 
@@ -173,7 +173,7 @@ class Calibrated(nn.Module):  # type: ignore[misc]  # seen without torch's types
         super().__init__()
         network = calibrator._fitted()._network()
         if network is None:
-            raise InputError("the calibrator's method has no network, which torch would run; fit another, such as ts or mixture")
+            raise InputError("the calibrator's method has no network, which torch would run; fit another, such as ts or pool")
         self.model, self.layer, self.scores, self.floor = model, layer, network.scores, network.floor
         self.calibrator = Graph(network.file)
         if "features" in self.calibrator.inputs and layer is None:

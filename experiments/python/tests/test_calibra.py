@@ -41,20 +41,20 @@ def nothing_is_left(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def mixture():
-    return localcal.Calibrator("mixture").fit(CAL[0], CAL[1], features=CAL[2])
+def pool():
+    return localcal.Calibrator("pool").fit(CAL[0], CAL[1], features=CAL[2])
 
 
 def nll(p, y):
     return -np.log(p[np.arange(len(y)), y]).mean()
 
 
-def test_same_bytes_as_the_command(tmp_path, mixture):
+def test_same_bytes_as_the_command(tmp_path, pool):
     np.savez(tmp_path / "f.npz", cal_logits=CAL[0], cal_labels=CAL[1], cal_features=CAL[2], test_logits=TEST[0], test_features=TEST[2])
-    subprocess.run([command.binary(), "fit", "--in", tmp_path / "f.npz", "--method", "mixture", "--out", tmp_path / "run"], check=True, capture_output=True)
+    subprocess.run([command.binary(), "fit", "--in", tmp_path / "f.npz", "--method", "pool", "--out", tmp_path / "run"], check=True, capture_output=True)
     subprocess.run([command.binary(), "apply", "--model", tmp_path / "run", "--in", tmp_path / "f.npz", "--out", tmp_path / "p.npz"], check=True, capture_output=True)
-    p = mixture.predict_proba(TEST[0], TEST[2])
-    assert (tmp_path / "run" / "model.safetensors").read_bytes() == mixture.run_["model.safetensors"]
+    p = pool.predict_proba(TEST[0], TEST[2])
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == pool.run_["model.safetensors"]
     assert np.abs(p - np.load(tmp_path / "p.npz")["probs"]).max() < 1e-6  # a network in float64
     raw = np.exp(TEST[0]) / np.exp(TEST[0]).sum(1, keepdims=True)
     assert nll(p, TEST[1]) < nll(raw, TEST[1])
@@ -74,14 +74,14 @@ def test_the_default_method_is_that_of_the_command(tmp_path):
         assert ours.predict_proba(TEST[0], None if features is None else TEST[2]).shape == TEST[0].shape
 
 
-def test_saved_and_pickled_models_predict_the_same(tmp_path, mixture):
-    p = mixture.predict_proba(TEST[0], TEST[2])
-    mixture.save(tmp_path / "run")
+def test_saved_and_pickled_models_predict_the_same(tmp_path, pool):
+    p = pool.predict_proba(TEST[0], TEST[2])
+    pool.save(tmp_path / "run")
     loaded = localcal.Calibrator.load(tmp_path / "run")
     assert not hasattr(loaded, "network_")  # which workers of Ray and Spark do not use
-    assert loaded.get_params() == mixture.get_params()
+    assert loaded.get_params() == pool.get_params()
     assert np.array_equal(loaded.predict_proba(TEST[0], TEST[2]), p)
-    assert np.array_equal(pickle.loads(pickle.dumps(mixture)).predict_proba(TEST[0], TEST[2]), p)
+    assert np.array_equal(pickle.loads(pickle.dumps(pool)).predict_proba(TEST[0], TEST[2]), p)
     with pytest.raises(localcal.InputError, match="holds no model.safetensors"):
         localcal.Calibrator.load(tmp_path)
 
@@ -115,7 +115,7 @@ def test_rows_of_many_blocks_are_those_of_one():
         model.predict_proba(rows)
 
 
-def test_a_folder_holds_one_model(tmp_path, mixture):
+def test_a_folder_holds_one_model(tmp_path, pool):
     """What save or fit writes takes the place of what was there: no curves, features or names of an earlier model are left."""
     folder = tmp_path / "run"
     names = np.array(["ant", "bee", "cat", "dog"])
@@ -237,7 +237,7 @@ def test_the_commands_sentences_are_input_errors():
 
 def test_a_weight_of_two_for_all_is_none():
     two = np.full(600, 2)
-    for method in ("vector", "ir", "mixture"):
+    for method in ("vector", "ir", "pool"):
         fitted = lambda **more: localcal.Calibrator(method).fit(*CAL[:2], features=CAL[2], **more).predict_proba(TEST[0], TEST[2])
         assert np.array_equal(fitted(sample_weight=two), fitted())
     p = np.full((600, 4), 0.25)
@@ -292,24 +292,24 @@ def test_evaluation():
     assert said._repr_html_().startswith("<iframe") and "Reliability" in said.html
 
 
-def test_diagnosis(mixture):
+def test_diagnosis(pool):
     broken = np.exp(3 * TEST[0]) / np.exp(3 * TEST[0]).sum(1, keepdims=True)
     said = localcal.diagnose(broken, TEST[1], TEST[2], redraws=99)
     assert said.regions and said.verdict.say == "use" and said.verdict.p < 0.05 and str(said.verdict).startswith("Use a correction") and "calibrated as far as" not in said.found
     assert said._repr_html_().startswith("<iframe") and "<html" in said.html
-    assert "rows" in repr(mixture.diagnose(TEST[0], TEST[1], TEST[2], redraws=99, groups=TEST[1] % 2))
+    assert "rows" in repr(pool.diagnose(TEST[0], TEST[1], TEST[2], redraws=99, groups=TEST[1] % 2))
 
 
-def test_prediction_sets_hold_the_label(mixture):
+def test_prediction_sets_hold_the_label(pool):
     held_out, others = rows(2), rows(3)
-    sets = mixture.predict_sets(others[0], others[2], held_out=held_out, level=0.9)
+    sets = pool.predict_sets(others[0], others[2], held_out=held_out, level=0.9)
     assert sets.shape == (600, 4) and sets.dtype == bool
     held = sets[np.arange(600), others[1]].mean()
     assert 0.9 - 4 * np.sqrt(0.09 / 600) < held  # four standard errors of 600 rows
     with pytest.warns(localcal.CalibraWarning, match="the sets cover less than they say"):
-        assert mixture.predict_sets(others[0], others[2], level=0.9).mean() < 1
+        assert pool.predict_sets(others[0], others[2], level=0.9).mean() < 1
     with pytest.raises(localcal.InputError, match="does not know the rows of its fit"):
-        pickle.loads(pickle.dumps(mixture)).predict_sets(others[0], others[2])
+        pickle.loads(pickle.dumps(pool)).predict_sets(others[0], others[2])
 
 
 def test_progress_is_a_bar(monkeypatch, tmp_path, caplog):

@@ -61,10 +61,10 @@ def test_pictures():
 
 
 def test_cards():
-    model = localcal.Calibrator("mixture").fit(LOGITS, Y, features=FEATURES)
+    model = localcal.Calibrator("pool").fit(LOGITS, Y, features=FEATURES)
     said = model._repr_html_()
     assert (
-        "mixture, fitted to 600 rows of 4 classes, 8 features" in said
+        "pool, fitted to 600 rows of 4 classes, 8 features" in said
         and "held-out NLL" in said
         and "<iframe srcdoc=" in said
         and "npz" not in said.split("<details")[0]

@@ -49,7 +49,7 @@ def member(ensemble, k, path):
     path.write_bytes(struct.pack("<Q", len(text)) + text + body)
 
 
-@pytest.mark.parametrize("method", ["vq", "mixture", "corrected"])
+@pytest.mark.parametrize("method", ["vq", "pool", "corrected"])
 def test_mean_of_the_members(tmp_path, method):
     cal, test = rows(0), rows(1)
     features = tmp_path / "f.npz"

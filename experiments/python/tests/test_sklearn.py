@@ -73,7 +73,7 @@ def test_a_forest_is_calibrated(more):
     forest = RandomForestClassifier(50, random_state=0).fit(x[:350], names[y[:350]])
     raw = log_loss(names[truth], forest.predict_proba(other))
     rows = slice(350, None) if "cv" in more else slice(None)
-    model = localcal.CalibratedClassifier(forest, **{"method": "mixture", "cv": 3, **more}).fit(x[rows], names[y[rows]])
+    model = localcal.CalibratedClassifier(forest, **{"method": "pool", "cv": 3, **more}).fit(x[rows], names[y[rows]])
     assert model.classes_.tolist() == sorted(names)
     assert log_loss(names[truth], model.predict_proba(other)) < 0.5 * raw
     assert model.score(other, names[truth]) > 0.93
@@ -169,7 +169,7 @@ def messy(rows=400, seed=0):
     return x, y
 
 
-@pytest.mark.parametrize("method", ["mixture", "ts"])
+@pytest.mark.parametrize("method", ["pool", "ts"])
 def test_a_missing_number_is_the_mean_of_its_column(method):
     x, y = messy()
     x[7, 2] = np.nan
@@ -180,7 +180,7 @@ def test_a_missing_number_is_the_mean_of_its_column(method):
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
-@pytest.mark.parametrize("method", ["ts", "isotonic", "histogram", "sigmoid", "mixture"])
+@pytest.mark.parametrize("method", ["ts", "isotonic", "histogram", "sigmoid", "pool"])
 @pytest.mark.parametrize("decides", [True, False])
 def test_a_fold_without_a_class(method, ensemble, decides):
     """Where a fold's estimator has not seen a class it has the probability 0, and the others' means remain."""

@@ -125,7 +125,7 @@ def test_mistakes_are_said(images):
 
 
 # Together they have all operators that exported networks have.
-METHODS = ["corrected", "forest", "ir", "kc", "ln", "spline", "mixture", "ts", "venn-abers", "vq"]
+METHODS = ["corrected", "forest", "ir", "kc", "ln", "pool", "spline", "ts", "venn-abers", "vq"]
 if os.environ.get("CALIBRA_CHECK") == "all":
     METHODS = [m["method"] for m in json.loads(localcal.run("methods", "--all", "--json"))]
 

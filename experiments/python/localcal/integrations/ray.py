@@ -3,7 +3,7 @@
     pip install "ray[data]"
 
     import localcal.integrations.ray
-    said = localcal.integrations.ray.apply("runs/mixture", ray.data.read_parquet("rows"), features="features")
+    said = localcal.integrations.ray.apply("runs/pool", ray.data.read_parquet("rows"), features="features")
     localcal.integrations.ray.evaluate(said)
     localcal.integrations.ray.study("main", "--data", "letter", out="/shared/runs/main")
 

@@ -3,7 +3,7 @@
     pip install pyspark pandas pyarrow            # and a Java, 17 or later
 
     import localcal.integrations.spark
-    said = localcal.integrations.spark.apply("runs/mixture", table, features="features")
+    said = localcal.integrations.spark.apply("runs/pool", table, features="features")
     localcal.integrations.spark.evaluate(said)
     localcal.integrations.spark.study("main", "--data", "letter", out="/shared/runs/main")
 

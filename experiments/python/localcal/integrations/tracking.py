@@ -3,8 +3,8 @@
     pip install "mlflow>=3"                      # or wandb
 
     import localcal.integrations.tracking
-    localcal.integrations.tracking.log_run("runs/mixture")     # MLflow: the active run, or one of its own
-    localcal.integrations.tracking.log_wandb("runs/mixture")   # Weights & Biases, offline unless mode says otherwise
+    localcal.integrations.tracking.log_run("runs/pool")     # MLflow: the active run, or one of its own
+    localcal.integrations.tracking.log_wandb("runs/pool")   # Weights & Biases, offline unless mode says otherwise
 
 A folder comes from `calibra fit` or `Calibrator.save`, or from `calibra compare` or `study`. A fit logs parameters,
 metrics, losses of epochs, the page and the model. A comparison logs each method's mean metrics, figures and

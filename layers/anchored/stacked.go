@@ -1,7 +1,6 @@
 package anchored
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,38 +23,26 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Stack mixes the maps that [Auto] chooses among (stacked generalization, Wolpert 1992;
-// of predictive densities, Yao et al. 2018):
+// stacked mixes the maps that its candidates are (stacked generalization, Wolpert 1992; of predictive densities, Yao et al.
+// 2018):
 //
 //	posterior = (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T) ,  w ≥ 0 ,  Σ_m w_m = 1
 //
-// The folds of Auto's cross-validation give for each calibration row what each candidate
-// predicts without having seen it. On these w maximizes the mean of log Σ_m w_m p_m, which is
-// concave, and then T maximizes the mean of log q. If the held-out rows do not distinguish maps,
-// Auto keeps one map with its error. The mixture's error is smaller the less the errors of the
-// maps are correlated, and the mixture is less sure where the maps disagree. The last step adds to
-// the N rows one of unknown class (Laplace's rule, as in structured matrix
-// scaling): N rows cannot show that a class is rarer than that.
+// The folds of a cross-validation give for each calibration row what each candidate predicts without having seen it. On these w
+// maximizes the mean of log Σ_m w_m p_m, which is concave, and then T maximizes the mean of log q. The last step is
+// [layers.Succession], as in structured matrix scaling.
 //
-// Candidates of less weight than 1/N, the weight of a row, are left out unless none has more; the
-// others are fitted to all rows by L-BFGS in float32, as far as they were for the choice. The mixture is no
-// Map: its parts have weights of the same names. It ignores validation rows.
+// Candidates of less weight than 1/N, the weight of a row, are left out unless none has more; the others are fitted to all rows by
+// L-BFGS in float32, as far as they were for the choice. The mixture is no Map: its parts have weights of the same names.
 //
 // If the mixture does not lower the loss of the held-out rows below the classifier's, the classifier is kept: the
 // posterior is its own. This happens if the classifier errs in hardly any row, so there is little to learn from. It is kept at a
 // temperature T, log T ~ N(0, .2²), if that lowers the held-out loss by more than the standard error of the difference.
-type Stack struct {
+type stacked struct {
 	Base       layers.Base
 	Candidates []Candidate // with names that differ, the simpler first
-	Folds      int         // 0: 5, or 3 of more than 4096 rows, which need no more
-	// Rows is how many calibration rows the folds divide, stratified. 0 means all, or, beyond
-	// 2²² logits, 2²²/C rows and at least 4096, with spreads chosen on as many folds as hold out
-	// 2048 of them and fits that end sooner. The parts are fitted to all rows in the end.
-	Rows    int
-	Method  optim.Method // nil: L-BFGS
-	Spreads SpreadGrid
 
-	Ranking []Ranked // of the last Fit: what Auto goes by, in the candidates' order
+	Ranking []Ranked // of the last Fit, in the candidates' order
 	// NLL is the mean loss of the held-out rows under the posterior that mixes the folds'
 	// fits, and Error its standard error. w and T were fitted to these rows.
 	NLL, Error float64
@@ -66,7 +53,7 @@ type Stack struct {
 	alone   kept         // that takes their place
 	fitted  int          // rows that the parts were fitted to; 0: those of the base, as of a restored one
 	method  optim.Method // of the parts' fits to all rows; nil before Fit
-	heldOut *mat.Dense   // N×C, nil before Fit and after Redraw of many rows
+	heldOut *mat.Dense   // N×C, nil before Fit and after a Redraw
 }
 
 // part is a candidate in the mixture, fitted to all rows.
@@ -75,13 +62,6 @@ type part struct {
 	share   float64 // w_m
 	weights *graph.Weights
 }
-
-var (
-	_ layers.Stateful = (*Stack)(nil)
-	_ layers.Redrawer = (*Stack)(nil)
-	_ layers.HeldOut  = (*Stack)(nil)
-	_ Mixer           = (*Stack)(nil)
-)
 
 // fewRows is up to how many rows two more folds are worth their time: what a fold's fits
 // lose to those of all rows falls as 1/N, the time grows with N.
@@ -95,25 +75,13 @@ func manyFolds(rows int) int {
 	return 3
 }
 
-// Fit draws the folds, stratified, from rng. A mixture is whole or not there: an
-// interrupted fit keeps nothing.
-func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	s.Ranking, s.parts, s.stages, s.heldOut = nil, nil, nil, nil // the base is about to change
-	by := judging{rows: s.Rows, folds: cmp.Or(s.Folds, manyFolds(cal.Len())), method: s.Method, spreads: s.Spreads}
-	c, err := compete(work.Span(ctx, "", 0, judgedShare), s.Base, s.Candidates, by, cal, rng)
-	if err != nil {
-		return err
-	}
-	return s.mix(work.Span(ctx, "", judgedShare, 1), c, rng)
-}
-
 // judgedShare is which share of a fit the cross-validation takes, about: the parts then start near where they end.
 const judgedShare = 0.85
 
 // mix finds T and the weights of a contest's candidates, which are those of s, and fits the parts
 // to all rows.
-func (s *Stack) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
-	s.Ranking = c.ranking
+func (s *stacked) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
+	s.Ranking = rank(c.candidates, c.judged, c.right, c.aims.Weights)
 	losses, rows := c.evidence()
 	shares, err := mixture(ctx, losses, rows)
 	if err != nil {
@@ -151,7 +119,7 @@ func (s *Stack) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
 
 // ofAll are the held-out log-probabilities of all rows, where the folds divide only some: the others are what the fits of the
 // first fold say, which no fold has seen. Said are those of the divided rows.
-func (s *Stack) ofAll(c *contest, parts []part, said *mat.Dense) (*mat.Dense, error) {
+func (s *stacked) ofAll(c *contest, parts []part, said *mat.Dense) (*mat.Dense, error) {
 	n, sizes := c.rows.Len(), s.Base.Sizes()
 	all := mat.NewDense(n, sizes.Classes, nil)
 	divided := make([]bool, n)
@@ -170,7 +138,7 @@ func (s *Stack) ofAll(c *contest, parts []part, said *mat.Dense) (*mat.Dense, er
 }
 
 // mixed is the posterior of rows by parts as they are.
-func (s *Stack) mixed(rows *layers.Rows, parts []part) (*mat.Dense, error) {
+func (s *stacked) mixed(rows *layers.Rows, parts []part) (*mat.Dense, error) {
 	var said [][]float64
 	var shares []float64
 	for _, p := range parts {
@@ -184,7 +152,7 @@ func (s *Stack) mixed(rows *layers.Rows, parts []part) (*mat.Dense, error) {
 }
 
 // fit fits parts to all rows, each from the weights that it has.
-func (s *Stack) fit(ctx context.Context, parts []part, rows *layers.Rows, rng *rand.Rand) error {
+func (s *stacked) fit(ctx context.Context, parts []part, rows *layers.Rows, rng *rand.Rand) error {
 	sizes := s.Base.Sizes()
 	var efforts []float64
 	for _, p := range parts {
@@ -204,18 +172,9 @@ func (s *Stack) fit(ctx context.Context, parts []part, rows *layers.Rows, rng *r
 	return nil
 }
 
-// Redraw fits the base with draws of its own, and on it the parts of chosen, a Stack. It takes the weights w, T and the spreads
-// that chosen found on its folds. The fits begin where the fits of chosen ended, except for the tables that codes read. With few rows it is
-// Fit: folds of its own then cost little, and averaging also removes the variance of their choices.
-func (s *Stack) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *data.Set, rng *rand.Rand) error {
-	s.Ranking, s.parts, s.stages, s.heldOut = nil, nil, nil, nil
-	of, ok := chosen.(*Stack)
-	if !ok || of.method == nil {
-		return layers.ErrUnfitted
-	}
-	if cal.Len() <= fewRows {
-		return s.Fit(ctx, cal, val, rng)
-	}
+// redraw fits the base with draws of its own, and on it the parts of another. It takes the weights w, T and the spreads
+// that the other found on its folds. The fits begin where the other's ended, except for the tables that codes read.
+func (s *stacked) redraw(ctx context.Context, of *stacked, cal *data.Set, rng *rand.Rand) error {
 	_, rows, err := fitBase(ctx, s.Base, cal, rng)
 	if err != nil {
 		return err
@@ -231,7 +190,7 @@ func (s *Stack) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *
 }
 
 // temper finds T, and what the posterior says and loses on the held-out rows.
-func (s *Stack) temper(ctx context.Context, c *contest, shares []float64) (*mat.Dense, error) {
+func (s *stacked) temper(ctx context.Context, c *contest, shares []float64) (*mat.Dense, error) {
 	var said [][]float32
 	for _, j := range c.judged {
 		said = append(said, j.logProbs.Float32s())
@@ -248,7 +207,7 @@ func (s *Stack) temper(ctx context.Context, c *contest, shares []float64) (*mat.
 }
 
 // posterior is that of the mixture, from its parts' outputs mixed (N×C), which it overwrites.
-func (s *Stack) posterior(q *mat.Dense) *mat.Dense {
+func (s *stacked) posterior(q *mat.Dense) *mat.Dense {
 	q.Scale(1/s.t, q)
 	return layers.Succession(layers.Renormalize(q), s.Base.Sizes().Rows())
 }
@@ -328,7 +287,7 @@ func mixture(ctx context.Context, losses [][]float64, weights []float64) ([]floa
 }
 
 // Shares are the weights w of the candidates, nil before Fit.
-func (s *Stack) Shares() []float64 {
+func (s *stacked) Shares() []float64 {
 	if s.parts == nil {
 		return nil
 	}
@@ -341,28 +300,28 @@ func (s *Stack) Shares() []float64 {
 	return shares
 }
 
-func (s *Stack) Ranks() []Ranked { return s.Ranking }
+func (s *stacked) Ranks() []Ranked { return s.Ranking }
 
 // Loss is the fields NLL and Error.
-func (s *Stack) Loss() (nll, standardError float64) { return s.NLL, s.Error }
+func (s *stacked) Loss() (nll, standardError float64) { return s.NLL, s.Error }
 
 // HeldOut are the log-probabilities of the rows of the last Fit (N×C) by the posterior that mixes the folds' fits, or by the
 // classifier where it is kept. The base, the shares and T saw all rows. nil before Fit, of a restored model, and after a Redraw of many rows.
-func (s *Stack) HeldOut() *mat.Dense { return s.heldOut }
+func (s *stacked) HeldOut() *mat.Dense { return s.heldOut }
 
 // Kept reports whether the classifier is kept, its T, and the mean loss of the held-out rows under it.
-func (s *Stack) Kept() (t, nll float64, kept bool) {
+func (s *stacked) Kept() (t, nll float64, kept bool) {
 	return s.alone.T, s.alone.nll, s.parts != nil && len(s.parts) == 0
 }
 
 // T is the temperature of the mixture.
-func (s *Stack) T() float64 { return s.t }
+func (s *stacked) T() float64 { return s.t }
 
 // Stages are the fits of the parts to all rows, by their names.
-func (s *Stack) Stages() []layers.Stage { return s.stages }
+func (s *stacked) Stages() []layers.Stage { return s.stages }
 
 // Predict is the posterior of the mixture, or what the classifier says where it is kept.
-func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
+func (s *stacked) Predict(x *data.Set) (*data.Predictions, error) {
 	if s.parts == nil {
 		return nil, layers.ErrUnfitted
 	}
@@ -381,7 +340,7 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 }
 
 // ONNX is the logarithm of (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T), or of what is kept.
-func (s *Stack) ONNX(g *onnx.Network) (onnx.Outputs, error) {
+func (s *stacked) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if s.parts == nil {
 		return onnx.Outputs{}, layers.ErrUnfitted
 	}
@@ -410,7 +369,7 @@ func (s *Stack) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 }
 
 // Embed is the Embed of the base, if it has one.
-func (s *Stack) Embed(x *data.Set) (mat.Matrix, error) {
+func (s *stacked) Embed(x *data.Set) (mat.Matrix, error) {
 	return layers.Fitted(s.Base, nil, nil).Embed(x)
 }
 
@@ -424,8 +383,8 @@ type stacking struct {
 }
 
 // State is the base's, with T, w and the names of the parts in the configuration, whose
-// weights are named after them: parts/ordered-anchored/anchored/correction.
-func (s *Stack) State() (layers.State, error) {
+// weights are named after them: parts/joint/anchored/correction.
+func (s *stacked) State() (layers.State, error) {
 	if s.parts == nil {
 		return layers.State{}, layers.ErrUnfitted
 	}
@@ -444,6 +403,19 @@ func (s *Stack) State() (layers.State, error) {
 	}
 	config, err := withConfig(state.Config, own)
 	return layers.State{Config: config, Weights: weights}, err
+}
+
+// withConfig is a base's configuration with what a calibrator on it adds.
+func withConfig(base json.RawMessage, own any) (json.RawMessage, error) {
+	text, err := json.Marshal(own)
+	config := map[string]json.RawMessage{}
+	if err == nil {
+		err = errors.Join(json.Unmarshal(base, &config), json.Unmarshal(text, &config))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(config)
 }
 
 func partPrefix(name string) string { return "parts/" + name + "/" }
@@ -465,7 +437,7 @@ func renamed(w *graph.Weights, name func(string) string) *graph.Weights {
 }
 
 // Restore sets the parts, w, T and the base.
-func (s *Stack) Restore(state layers.State) error {
+func (s *stacked) Restore(state layers.State) error {
 	var own stacking
 	if err := json.Unmarshal(state.Config, &own); err != nil {
 		return fmt.Errorf("layers: the mixture cannot be read: %w", err)
