@@ -19,7 +19,7 @@ func TestGoroutinesAreOfWork(t *testing.T) {
 	}
 	raced := func(dir string) bool {
 		return slices.ContainsFunc(strings.Split(string(ci), "\n"), func(line string) bool {
-			return strings.HasPrefix(line, "go test -race") && slices.Contains(strings.Fields(line), "./"+dir)
+			return strings.HasPrefix(strings.TrimSpace(line), "go test -race") && slices.Contains(strings.Fields(line), "./"+dir)
 		})
 	}
 	if !raced(alone) {
