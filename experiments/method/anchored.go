@@ -24,27 +24,17 @@ func (o *Options) joint(kind string) *anchored.Joint {
 		Base: func(d layers.Division) layers.Base {
 			return &anchored.Anchor{Slots: d.Slots, Codebook: of(d.Codewords)}
 		},
-		Folds: o.Int("search.folds", 4, 2, "", searchFolds), Rows: o.searchRows(), Method: o.Minimize(),
-		Spreads: o.spreads(1./32, 1./2, 256),
+		Folds:  o.Int("search.folds", 4, 2, "", "folds of the cross-validation"),
+		Rows:   o.IntOr("search.rows", "all, or those of 2²² logits", 2, "", "calibration rows that the folds divide; the maps are then fitted to all"),
+		Method: o.Minimize(),
+		Spreads: anchored.SpreadGrid{
+			Smallest: o.Float("search.smallest", 1./32, Positive, "", "smallest standard deviation of a correction's prior to try, in nats"),
+			First:    o.Float("search.first", 1./2, Positive, "", "the standard deviation to try first; each next one is twice or half as large"),
+			Largest:  o.Float("search.largest", 256, Positive, "", "the largest to try"),
+		},
 	}
 	for i, w := range slots[:min(len(slots), len(codewords))] {
 		s.Divisions = append(s.Divisions, layers.Division{Slots: w, Codewords: codewords[i]})
 	}
 	return anchored.NewJoint(s)
-}
-
-// spreads are the priors that the anchored maps try.
-func (o *Options) spreads(smallest, first, largest float64) anchored.SpreadGrid {
-	return anchored.SpreadGrid{
-		Smallest: o.Float("search.smallest", smallest, Positive, "", "smallest standard deviation of a correction's prior to try, in nats"),
-		First:    o.Float("search.first", first, Positive, "", "the standard deviation to try first; each next one is twice or half as large"),
-		Largest:  o.Float("search.largest", largest, Positive, "", "the largest to try"),
-	}
-}
-
-const searchFolds = "folds of the cross-validation"
-
-// searchRows are the calibration rows by which maps are judged.
-func (o *Options) searchRows() int {
-	return o.IntOr("search.rows", "all, or those of 2²² logits", 2, "", "calibration rows that the folds divide; the maps are then fitted to all")
 }

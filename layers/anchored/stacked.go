@@ -399,7 +399,7 @@ func (s *stacked) State() (layers.State, error) {
 	weights := graph.NewWeights(tensor.Float32).Join(state.Weights)
 	for _, p := range s.parts {
 		own.Names, own.Shares = append(own.Names, p.Name), append(own.Shares, p.share)
-		weights.Join(renamed(p.weights, func(name string) string { return partPrefix(p.Name) + name }))
+		weights.Join(p.weights.Renamed(func(name string) string { return partPrefix(p.Name) + name }))
 	}
 	config, err := withConfig(state.Config, own)
 	return layers.State{Config: config, Weights: weights}, err
@@ -419,22 +419,6 @@ func withConfig(base json.RawMessage, own any) (json.RawMessage, error) {
 }
 
 func partPrefix(name string) string { return "parts/" + name + "/" }
-
-// renamed is a copy of w under other names.
-func renamed(w *graph.Weights, name func(string) string) *graph.Weights {
-	out, learned := graph.NewWeights(w.Dtype()), w.Learned()
-	for _, old := range w.Names() {
-		add := out.AddState
-		switch {
-		case slices.Contains(learned, old):
-			add = out.Add
-		case w.Exact(old):
-			add = out.AddExact
-		}
-		add(name(old), w.Float64s(old), w.Tensor(old).Shape()...)
-	}
-	return out
-}
 
 // Restore sets the parts, w, T and the base.
 func (s *stacked) Restore(state layers.State) error {
@@ -461,7 +445,7 @@ func (s *stacked) Restore(state layers.State) error {
 		var mine *graph.Weights
 		prefix := partPrefix(name)
 		mine, rest = rest.Split(func(weight string) bool { return strings.HasPrefix(weight, prefix) })
-		mine = renamed(mine, func(weight string) string { return strings.TrimPrefix(weight, prefix) })
+		mine = mine.Renamed(func(weight string) string { return strings.TrimPrefix(weight, prefix) })
 		parts = append(parts, part{of, own.Shares[k], mine})
 	}
 	before, unfitted := s.Base.State()
