@@ -30,10 +30,10 @@ const jobFeatures = 16
 // calibrationRows are what jobs are fitted to where nobody says it.
 const calibrationRows = 10000
 
-// JobsHead are the columns of [Jobs]: the method with the rows that it is fitted to and their classes; seconds of the fit, of the same fit once more, of the first prediction of all
+// JobsHead are the columns of [Jobs]: seconds of the fit, of the same fit once more, of the first prediction of all
 // rows, of NLL and ECE, and of the whole job from the start of Python to the file it writes; the most memory of all its
 // processes; the NLL; and, after the job, the best times of one row, of a thousand, and of all once more.
-var JobsHead = []string{"turn", "library", "version", "job", "rows", "fit_s", "refit_s",
+var JobsHead = []string{"turn", "library", "version", "method", "fitted", "rows", "classes", "fit_s", "refit_s",
 	"predict_s", "metrics_s", "job_s", "peak_mb", "nll", "one_row_ms", "thousand_rows_ms", "again_s"}
 
 // Jobs measures whole jobs by calibra's Python package and by libraries that a user would pick, by turns: logits of
@@ -79,8 +79,7 @@ func Jobs(ctx context.Context, python, program, dir string, s Size, fitted, turn
 			if err != nil {
 				return nil, nil, fmt.Errorf("measure %s of %s: %w", method, library, err)
 			}
-			told["turn"], told["rows"] = turn+1, s.Rows
-			told["job"] = fmt.Sprintf("%s, %d × %d", method, fitted, s.Classes)
+			told["turn"], told["fitted"], told["rows"], told["classes"] = turn+1, fitted, s.Rows, s.Classes
 			rows = append(rows, line(told))
 		}
 	}

@@ -197,4 +197,4 @@ if __name__ == "__main__":
         version = localcal.__version__
     else:
         version = importlib.metadata.version(name)
-    print(json.dumps({"library": name, "version": version, **told}))
+    print(json.dumps({"library": name, "version": version, "method": method, **told}))
