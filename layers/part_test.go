@@ -23,7 +23,7 @@ func TestPartOfRows(t *testing.T) {
 	for _, i := range inner {
 		alone = append(alone, outer[i])
 	}
-	of := &View{LogProbs: data.RowsOf(view.LogProbs, alone), Tables: view.Tables}
+	of := &View{LogProbs: data.RowsOf(view.LogProbs, alone)}
 	var right []int
 	for _, i := range alone {
 		right = append(right, labels[i])

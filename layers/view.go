@@ -27,7 +27,6 @@ type View struct {
 
 	Set    *data.Set             // the rows, for Maps with inputs of their own; may be nil
 	Inputs map[string]mat.Matrix // of N rows each, brought into memory once a Map reads them
-	Tables map[string]*mat.Dense // the same for all rows
 }
 
 // Batch is the input of a [Map]: symbolic inputs of B rows.
@@ -86,15 +85,11 @@ func (in Batch) Labels(b *graph.Builder) *gorgonia.Node {
 	return r.target.describe(b, r.take(b, "labels", r.target.table), r.n, r.Total())
 }
 
-// Input is the input of that name, B rows of a View's Inputs or one of its Tables. A
-// name that the base does not know fails the builder.
+// Input is the input of that name, B rows of a View's Inputs. A name that the base does not know fails the builder.
 func (in Batch) Input(b *graph.Builder, name string) *gorgonia.Node {
 	if r := in.rows; r != nil {
 		if x, ok := r.inputs[name]; ok {
 			return r.take(b, "view/"+name, x())
-		}
-		if x, ok := r.tables[name]; ok {
-			return b.Table("view/"+name, x)
 		}
 	}
 	return b.Fail(fmt.Errorf("layers: the map needs a base that gives %q", name))
@@ -145,11 +140,10 @@ type Rows struct {
 	shares, places *tensor.Dense                   // N×p, of codes that are not one of each slot; else nil
 	mass           *tensor.Dense                   // N×K, counted once: the codes of a frozen base do not change
 	inputs         map[string]func() *tensor.Dense // made once
-	tables         map[string]*tensor.Dense
-	target         target        // of the N rows, where it is known
-	weights        *tensor.Dense // of the N rows, of mean 1; nil: 1 each
-	kinds          *tensor.Dense // of the N rows, as [data.Set.Kinds] numbers them; nil: no two are known to be equal
-	index          *tensor.Dense // n numbers of the N rows, nil: all
+	target         target                          // of the N rows, where it is known
+	weights        *tensor.Dense                   // of the N rows, of mean 1; nil: 1 each
+	kinds          *tensor.Dense                   // of the N rows, as [data.Set.Kinds] numbers them; nil: no two are known to be equal
+	index          *tensor.Dense                   // n numbers of the N rows, nil: all
 }
 
 // Labelled are the rows with labels, as [graph.Labels] makes them, for a loss.
@@ -205,7 +199,7 @@ func (r *Rows) take(b *graph.Builder, name string, table *tensor.Dense) *gorgoni
 // Rows puts the view into memory of type dt.
 func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
 	filled, masks := unmasked(v.LogProbs)
-	r := &Rows{n: v.LogProbs.RawMatrix().Rows, logProbs: graph.Matrix(dt, filled), sizes: s, inputs: map[string]func() *tensor.Dense{}, tables: map[string]*tensor.Dense{}}
+	r := &Rows{n: v.LogProbs.RawMatrix().Rows, logProbs: graph.Matrix(dt, filled), sizes: s, inputs: map[string]func() *tensor.Dense{}}
 	if masks != nil {
 		r.masks = graph.Matrix(dt, masks)
 	}
@@ -220,9 +214,6 @@ func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
 	}
 	for name, x := range v.Inputs {
 		r.inputs[name] = sync.OnceValue(func() *tensor.Dense { return inputTable(dt, x) })
-	}
-	for name, x := range v.Tables {
-		r.tables[name] = graph.Matrix(dt, x)
 	}
 	return r
 }

@@ -12,8 +12,8 @@ import (
 
 const benchmarkName = "benchmark"
 
-// benchmarkStudy compares methods, each with its default settings, and means of several fits on many sources, and takes
-// the tests of the protocol before the present one (experiments/results/benchmark.md).
+// benchmarkStudy compares methods, each with its default settings, and means of several fits on many sources, and tests
+// some pairs with the sources as units.
 var benchmarkStudy = Study{
 	Name: benchmarkName, Line: "methods and means of several fits on many sources, and the tests of its protocol",
 	Grid:    always(contenders()),
@@ -29,10 +29,10 @@ var single = []string{verdict.Classifier, "ts", "ets", "vector", "sm", "dc", "be
 // means are those of five fits.
 var means = []run.Spec{fits("vq", 5), fits("corrected", 5)}
 
-// pair is a comparison that the benchmark's protocol names.
+// pair is a comparison of two contenders.
 type pair struct{ first, second run.Spec }
 
-// asked are the protocol's tests in its order: each is taken if all before it held.
+// asked are the pairs that are tested, in this order: each if all before it held.
 var asked = []pair{
 	{fits("pool", 1), fits("corrected", 5)},
 	{fits("corrected", 5), fits("corrected", 1)},

@@ -107,6 +107,14 @@ func (p *Pool) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 	return nil
 }
 
+// manyFolds are how many folds divide so many rows.
+func manyFolds(rows int) int {
+	if rows <= fewRows {
+		return 5
+	}
+	return 3
+}
+
 // draws are the generator of a member of a fit.
 func draws(seed uint64, member int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(member))) }
 

@@ -67,14 +67,6 @@ type part struct {
 // lose to those of all rows falls as 1/N, the time grows with N.
 const fewRows = 4096
 
-// manyFolds are those of so many rows.
-func manyFolds(rows int) int {
-	if rows <= fewRows {
-		return 5
-	}
-	return 3
-}
-
 // judgedShare is which share of a fit the cross-validation takes, about: the parts then start near where they end.
 const judgedShare = 0.85
 
