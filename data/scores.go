@@ -6,6 +6,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -67,17 +71,20 @@ var floors = [...]float64{1e-12, 0x1p-149, 1e-320}
 // itself. A row that holds NaN or +∞, or only −∞, is NaN.
 func LogProbs(scores *mat.Dense) *mat.Dense {
 	n, c := scores.Dims()
-	out := scores
-	buffer := make([]float64, c)
-	for i := range n {
-		if row := scores.RawRowView(i); normalize(buffer, row) {
-			if out == scores {
-				out = mat.DenseCopyOf(scores)
+	var changed atomic.Bool
+	other := sync.OnceValue(func() *mat.Dense { changed.Store(true); return mat.DenseCopyOf(scores) })
+	work.Ranges(n, max(1, 1<<13/max(1, c)), func(lo, hi int) {
+		buffer := make([]float64, c)
+		for i := lo; i < hi; i++ {
+			if normalize(buffer, scores.RawRowView(i)) {
+				copy(other().RawRowView(i), buffer)
 			}
-			copy(out.RawRowView(i), buffer)
 		}
+	})
+	if !changed.Load() {
+		return scores
 	}
-	return out
+	return other()
 }
 
 // normalize writes the log-probabilities of a row to dst and reports whether they are others than the row.

@@ -83,27 +83,31 @@ func logSoftmaxRows64(out, x []float64, c int) {
 	memory := borrow[float64](len(x))
 	defer memory.back()
 	e := memory.values
+	var sums [abreast]float64
 	lessMost(e, x, c)
 	simd.ExpNegative64(e, e) // beside the largest, e⁻³⁰⁰ is as good as less
 	for b := 0; b < len(x); b += c {
-		var sum float64
-		for _, v := range e[b : b+c] {
-			sum += v
+		at := b / c % abreast
+		if at == 0 {
+			sumsAbreast(&sums, e[b:], c)
 		}
-		logSum := largest(x[b:b+c]) + math.Log(sum)
+		logSum := largest(x[b:b+c]) + math.Log(sums[at])
 		for j := b; j < b+c; j++ {
 			out[j] = x[j] - logSum
 		}
 	}
 }
 
-// largest is that of row.
+// largest is that of row, by comparisons that do not wait for each other.
 func largest[F Float](row []F) F {
-	top := row[0]
-	for _, v := range row[1:] {
-		top = max(top, v)
+	a, b, c, d := row[0], row[0], row[0], row[0]
+	for ; len(row) >= 4; row = row[4:] {
+		a, b, c, d = max(a, row[0]), max(b, row[1]), max(c, row[2]), max(d, row[3])
 	}
-	return top
+	for _, v := range row {
+		a = max(a, v)
+	}
+	return max(a, b, c, d)
 }
 
 // lessMost sets z to x (B×C) less the largest of its row; z may be x.

@@ -12,8 +12,9 @@ import numpy as np
 from localcal.tables import Array, Rows
 
 # Numbers (features and logits) of the rows that are computed at a time, and the fewest rows: their values stay in the
-# processor's cache, where an operator on all rows would move each of them through memory.
-BLOCK, FEWEST = 1 << 15, 256
+# processor's cache, where an operator on all rows would move each of them through memory. As many numbers as SHARED take
+# longer than to start threads.
+BLOCK, FEWEST, SHARED = 1 << 15, 256, 1 << 18
 
 FEW = 5  # rows say nothing of what they are, as the command has it
 
@@ -69,14 +70,16 @@ class Network:
         if len(logits) <= rows:
             p = _run(session, inputs, 0, rows)
             return None if np.isnan(p).any() else p
-        p = np.empty(logits.shape)
+        p, blocks = np.empty(logits.shape), range(0, len(logits), rows)
 
         def compute(at: int) -> bool:
             p[at : at + rows] = some = _run(session, inputs, at, at + rows)
             return bool(np.isnan(some).any())
 
+        if sum(values.size for values in inputs.values()) < SHARED:
+            return None if any(map(compute, blocks)) else p
         with concurrent.futures.ThreadPoolExecutor(_processors()) as threads:
-            return None if any(threads.map(compute, range(0, len(logits), rows))) else p
+            return None if any(threads.map(compute, blocks)) else p
 
     def read(self, logits: Array, said: bool) -> Array | None:
         """Logits, or the logarithms of probabilities, as the command reads these rows; None where it may refuse them.
