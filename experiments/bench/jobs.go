@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"calibra/data/disk"
+	"calibra/experiments/metrics"
 	"calibra/graph/work"
 )
 
@@ -27,25 +28,39 @@ var jobs []byte
 // jobFeatures are those that the rows of jobs are made from; of the methods pool alone reads them.
 const jobFeatures = 16
 
-// calibrationRows are what jobs are fitted to where nobody says it.
-const calibrationRows = 10000
+// jobSizes are the rows that jobs are fitted to, as many as they predict, and their classes.
+var jobSizes = [][2]int{{1000, 10}, {10_000, 10}, {10_000, 100}, {100_000, 10}}
 
 // JobsHead are the columns of [Jobs]: seconds of the fit, of the same fit once more, of the first prediction of all
 // rows, of NLL and ECE, and of the whole job from the start of Python to the file it writes; the most memory of all its
 // processes; the NLL; and, after the job, the best times of one row, of a thousand, and of all once more.
-var JobsHead = []string{"turn", "library", "version", "method", "fitted", "rows", "classes", "fit_s", "refit_s",
+var JobsHead = []string{"turn", "library", "version", "job", "fit_s", "refit_s",
 	"predict_s", "metrics_s", "job_s", "peak_mb", "nll", "one_row_ms", "thousand_rows_ms", "again_s"}
 
-// Jobs measures whole jobs by calibra's Python package and by libraries that a user would pick, by turns: logits of
-// fitted rows are read from a file, a method is fitted, other rows are read, predicted, measured and written. python
-// names the interpreter, program what its calibra runs. lacking are the libraries that cannot be imported there.
-func Jobs(ctx context.Context, python, program, dir string, s Size, fitted, turns int) (
+// Jobs measures whole jobs of each of jobSizes by calibra's Python package and by libraries that a user would pick, by
+// turns: logits of rows are read from a file, a method is fitted, other rows are read, predicted, measured and written.
+// python names the interpreter, program what its calibra runs. lacking are the libraries that cannot be imported there.
+func Jobs(ctx context.Context, python, program, dir string, turns int) (rows [][]string, lacking []string, err error) {
+	for k, size := range jobSizes {
+		to := float64(len(jobSizes))
+		ctx := work.Span(ctx, fmt.Sprintf("%d × %d", size[0], size[1]), float64(k)/to, float64(k+1)/to)
+		some, lacks, err := jobsOf(ctx, python, program, dir, size, turns)
+		if err != nil {
+			return nil, nil, err
+		}
+		rows, lacking = append(rows, some...), lacks
+	}
+	return rows, lacking, nil
+}
+
+// jobsOf is [Jobs] of one size.
+func jobsOf(ctx context.Context, python, program, dir string, size [2]int, turns int) (
 	rows [][]string, lacking []string, err error) {
 	parts := []part{
-		{[3]string{"cal_features", "cal_logits", "cal_labels"}, fitted},
-		{[3]string{"test_features", "test_logits", "test_labels"}, s.Rows},
+		{[3]string{"cal_features", "cal_logits", "cal_labels"}, size[0]},
+		{[3]string{"test_features", "test_logits", "test_labels"}, size[0]},
 	}
-	arrays := newRows(jobFeatures, s.Classes).arrays(parts)
+	arrays := newRows(jobFeatures, size[1]).arrays(parts)
 	in, out := filepath.Join(dir, "rows.npz"), filepath.Join(dir, "out.npz")
 	if err := disk.WriteNPZ(in, arrays...); err != nil {
 		return nil, nil, err
@@ -79,7 +94,7 @@ func Jobs(ctx context.Context, python, program, dir string, s Size, fitted, turn
 			if err != nil {
 				return nil, nil, fmt.Errorf("measure %s of %s: %w", method, library, err)
 			}
-			told["turn"], told["fitted"], told["rows"], told["classes"] = turn+1, fitted, s.Rows, s.Classes
+			told["turn"], told["job"] = turn+1, fmt.Sprintf("%s, %s × %d", method, metrics.Thousands(size[0]), size[1])
 			rows = append(rows, line(told))
 		}
 	}

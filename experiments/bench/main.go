@@ -39,7 +39,7 @@ func main() {
 // asked are the flags.
 type asked struct {
 	Size
-	reps, fitted                            int
+	reps                                    int
 	only, memory, in, growth, peers, python string
 	program                                 string
 	device                                  cuda.Choice
@@ -51,7 +51,7 @@ func parse(args []string) (a asked, err error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.IntVar(&a.Rows, "rows", 10000, "rows of the training workloads, or of the files that are measured")
 	f.IntVar(&a.Features, "features", 0, "features of a row: 512 with --memory, 64 with --growth")
-	f.IntVar(&a.Classes, "classes", 10, "classes, with --memory, --growth and --peers")
+	f.IntVar(&a.Classes, "classes", 10, "classes, with --memory and --growth")
 	f.IntVar(&a.reps, "reps", 3, "repetitions, of which the fastest counts; with --peers, turns")
 	f.StringVar(&a.only, "only", "", "only these workloads, by their JSON keys: `KEY,…`")
 	f.BoolVar(&a.json, "json", false, "print one JSON object")
@@ -63,7 +63,6 @@ func parse(args []string) (a asked, err error) {
 		"instead, double rows, classes, slots and codewords three times, and write how time and memory grow to `F.csv`")
 	f.StringVar(&a.peers, "peers", "",
 		"instead, write whole jobs by calibra's Python package and by other libraries to `F.csv`")
-	f.IntVar(&a.fitted, "fitted", calibrationRows, "with --peers: the rows that methods are fitted to")
 	f.StringVar(&a.python, "python", "python3", "with --peers: the Python that has the libraries")
 	f.StringVar(&a.program, "program", "",
 		"the `calibra` that --memory, --growth and --peers measure (built from this repository)")
@@ -81,8 +80,8 @@ func (a asked) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return data.Inputf("", "there is no argument %q; give flags alone", rest[0])
-	case a.Rows < 64, a.fitted < 64, a.reps < 1, a.Classes < 2:
-		return data.Inputf("", "--rows and --fitted must be at least 64, --reps at least 1 and --classes at least 2")
+	case a.Rows < 64, a.reps < 1, a.Classes < 2:
+		return data.Inputf("", "--rows must be at least 64, --reps at least 1 and --classes at least 2")
 	case a.in != "" && a.memory != "":
 		what, reads = "bench --memory --in", []string{"memory", "in", "program"}
 	case a.memory != "":
@@ -90,7 +89,7 @@ func (a asked) check(rest []string) error {
 	case a.growth != "":
 		what, reads = "bench --growth", []string{"growth", "rows", "reps", "features", "classes", "program"}
 	case a.peers != "":
-		what, reads = "bench --peers", []string{"peers", "rows", "reps", "classes", "fitted", "python", "program"}
+		what, reads = "bench --peers", []string{"peers", "reps", "python", "program"}
 	}
 	for _, name := range a.given {
 		if !slices.Contains(reads, name) {
@@ -128,7 +127,7 @@ func execute(ctx context.Context, args []string, out io.Writer) error {
 		})
 	case a.peers != "":
 		return a.measured(ctx, out, a.peers, JobsHead, func(program, dir string) ([][]string, error) {
-			rows, lacking, err := Jobs(ctx, a.python, program, dir, s, a.fitted, a.reps)
+			rows, lacking, err := Jobs(ctx, a.python, program, dir, a.reps)
 			for _, why := range lacking {
 				fmt.Fprintf(os.Stderr, "%s; it is left out\n", why)
 			}

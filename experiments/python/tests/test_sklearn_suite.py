@@ -17,7 +17,6 @@ SOLVERS = "it asks for equal numbers to 1e-7 of them, and both solvers stop at a
 RATIOS = "it gives every row the weight 2; here only the ratios of the weights count, and Platt's targets count the rows"
 FAILS = {
     "test_calibration_ensemble_false[sigmoid-calibrator0]": SOLVERS,
-    "test_calibration_ensemble_false[temperature-calibrator2]": SOLVERS,
     "test_calibration_ensemble_false[isotonic-calibrator1]": "between two scores of the fit it interpolates in decision values; the method ir does so in probabilities",
     "test_calibrated_classifier_cv_double_sample_weights_equivalence[True-sigmoid]": RATIOS,
     "test_calibrated_classifier_cv_double_sample_weights_equivalence[False-sigmoid]": RATIOS,
