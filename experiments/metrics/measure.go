@@ -22,10 +22,12 @@ type Measurement struct {
 	// NLL and Wrong are of each row that counts −log p of its label, and 1 where its top class is another, else 0, by
 	// weight: their means are NLL and 1 − accuracy, and differ between predictions of the same rows as these do.
 	NLL, Wrong []float64
-	Events     *Events
-	Floored    *Floored      // nil where no row is
-	Local      *Local        // nil without an embedding
-	Anchors    *AnchorSample // where LCE was measured at a sample of the rows; nil where at all
+	// Calibration are losses whose mean is the squared calibration error of the top class, likewise.
+	Calibration []float64
+	Events      *Events
+	Floored     *Floored      // nil where no row is
+	Local       *Local        // nil without an embedding
+	Anchors     *AnchorSample // where LCE was measured at a sample of the rows; nil where at all
 }
 
 // Measure computes every metric once, without its uncertainty.
@@ -99,6 +101,7 @@ func (b *binned) measure(ctx context.Context, z *scaled) (*Measurement, error) {
 	m.Floored = b.floored(m.NLL)
 	b.Plain(m.NLL)
 	b.Plain(m.Wrong)
+	m.Calibration = b.Plain(b.calibrationLosses())
 	if z != nil {
 		var err error
 		if m.Local, err = b.local(ctx, z); err != nil {

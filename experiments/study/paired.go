@@ -48,8 +48,11 @@ func (r *Result) losses(key string) []float32 {
 	if key == metrics.NLL.String() {
 		return r.Losses
 	}
-	if key == errorRate.key {
+	switch key {
+	case errorRate.key:
 		return r.wrong()
+	case calibration.key:
+		return r.Calibration
 	}
 	return r.Others[key].Losses
 }

@@ -58,11 +58,13 @@ type Result struct {
 	Losses []float32        `json:"losses,omitempty"` // −log p of each test row's label, by weight, on which methods are compared in pairs
 	// Misses are the places of the test rows whose top class is not their label; nil where that
 	// was not kept, or rows have weights or soft labels: they have Wrong.
-	Misses    []int           `json:"misses"`
-	Wrong     []float32       `json:"wrong,omitempty"`
-	Effective float64         `json:"effective_rows,omitempty"` // of the test rows
-	Events    *metrics.Events `json:"events,omitempty"`
-	Law       *metrics.Law    `json:"law,omitempty"` // of its NLL less that of the classifier as it is; nil where that is not known
+	Misses []int     `json:"misses"`
+	Wrong  []float32 `json:"wrong,omitempty"`
+	// Calibration are the losses whose mean is the squared calibration error of the top class; nil where they were not kept.
+	Calibration []float32       `json:"calibration_losses,omitempty"`
+	Effective   float64         `json:"effective_rows,omitempty"` // of the test rows
+	Events      *metrics.Events `json:"events,omitempty"`
+	Law         *metrics.Law    `json:"law,omitempty"` // of its NLL less that of the classifier as it is; nil where that is not known
 	// Floored are the test rows whose label was given next to no probability; nil where none was.
 	Floored *metrics.Floored `json:"floored,omitempty"`
 	// Kept says that the fit keeps the classifier ([run.Run.Kept]); "" where it does not.
@@ -181,6 +183,7 @@ func newResult(ctx context.Context, run *run.Run) (*Result, error) {
 		r.HeldOut = &run.HeldOut
 	}
 	r.wrongRows(run)
+	r.Calibration = singles(run.Outcome.Metrics.Calibration)
 	r.describe(run.Source)
 	var err error
 	if r.Law, err = lawOf(run); err != nil {

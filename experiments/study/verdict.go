@@ -43,6 +43,14 @@ func costOf(c *method.Catalog, name string) string {
 // errorRate is the share of test rows whose top class is not their label.
 var errorRate = quantity{metric: metrics.Accuracy, key: "errors", title: "errors", value: func(r *Result) float64 { return 1 - at(r.Shared, metrics.Accuracy.String()) }}
 
+// calibration is the squared calibration error of the top class, without bias.
+var calibration = quantity{metric: metrics.TopECE, key: "calibration", title: "calibration", value: func(r *Result) (mean float64) {
+	for _, loss := range r.Calibration {
+		mean += float64(loss) / float64(len(r.Calibration))
+	}
+	return mean
+}}
+
 // Verdicts name the method to use on each data set. They are of the rows that are fitted to all
 // calibration rows.
 func (f *Findings) Verdicts() (all []*verdict.Verdict) {
@@ -77,8 +85,11 @@ func (f *Findings) verdict(s *subject) *verdict.Verdict {
 	}
 	differences := func(m metrics.Metric, reference int) []*verdict.Difference {
 		q := sharedMetric(m)
-		if m == metrics.Accuracy {
+		switch m {
+		case metrics.Accuracy:
 			q = errorRate
+		case metrics.TopECE:
+			q = calibration
 		}
 		all := f.differences(s, s.rows[rows[reference]], q)
 		return told(data.Each(rows, func(i int) *paired { return all[i] }))
@@ -255,7 +266,9 @@ func Weigh(runs []Weighed) *verdict.Verdict {
 			c.Calibration.Floor = r.Floors.Noise[metrics.TopECE].Mean
 		}
 		candidates = append(candidates, c)
-		losses[metrics.NLL], losses[metrics.Accuracy] = append(losses[metrics.NLL], m.NLL), append(losses[metrics.Accuracy], m.Wrong)
+		for metric, of := range map[metrics.Metric][]float64{metrics.NLL: m.NLL, metrics.Accuracy: m.Wrong, metrics.TopECE: m.Calibration} {
+			losses[metric] = append(losses[metric], of)
+		}
 	}
 	classifier := slices.IndexFunc(runs, func(r Weighed) bool { return r.Spec.Method == verdict.Classifier })
 	laws := map[[2]int]*metrics.Law{} // each is asked for again and again

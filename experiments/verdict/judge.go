@@ -20,7 +20,8 @@ const (
 	worthShare = .02
 )
 
-// Differences are those of all candidates to one of them, in NLL or in the share of wrong rows; nil if they are not known.
+// Differences are those of all candidates to one of them, in NLL, in the share of wrong rows (Accuracy) or in the squared calibration error
+// of the top class (TopECE); nil if they are not known.
 type Differences func(m metrics.Metric, reference int) []*Difference
 
 // Judge compares the candidates; classifier is the place of the classifier as it
@@ -28,8 +29,8 @@ type Differences func(m metrics.Metric, reference int) []*Difference
 // the verdict is nil.
 //
 // A method is to be used if it lowers the NLL by more than chance (Holm over all methods, 5 %) and by an amount that matters.
-// Among those that do not differ significantly from the lowest it is the simplest; a method that costs accuracy is chosen only if
-// there is no other. If no method qualifies, the classifier is left as it is if no interval leaves a gain that is worth
+// Among those that do not differ significantly from the lowest it is the simplest; a method that costs accuracy or calibration is chosen only
+// if there is no other. If no method qualifies, the classifier is left as it is if no interval leaves a gain that is worth
 // more rows, or if every method that leaves as much tends to harm.
 func Judge(rows int, candidates []Candidate, classifier int, differences Differences) *Verdict {
 	lowest := -1
@@ -80,6 +81,7 @@ func judgedBy(candidates []Candidate, lowest, classifier int, differences Differ
 		{metrics.Accuracy, lowest, func(j *Judged) **Difference { return &j.ErrorsToLowest }},
 		{metrics.NLL, classifier, func(j *Judged) **Difference { return &j.ToClassifier }},
 		{metrics.Accuracy, classifier, func(j *Judged) **Difference { return &j.ErrorsTo }},
+		{metrics.TopECE, classifier, func(j *Judged) **Difference { return &j.CalibrationTo }},
 	} {
 		if to.reference < 0 {
 			continue
@@ -214,7 +216,7 @@ func (v *Verdict) of(j *Judged) {
 
 // use says which of the better methods to use.
 func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) []*Judged) {
-	costs := func(j *Judged) bool { return j.ErrorsTo.Told() && j.ErrorsTo.Value > 0 }
+	costs := func(j *Judged) bool { return j.price(nc) != "" }
 	free := slices.DeleteFunc(slices.Clone(better), costs)
 	if len(free) == 0 {
 		free = better
@@ -229,11 +231,6 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) []*Judge
 	}
 	v.Say, v.AsGood = Use, names(same)
 	v.of(use)
-	accuracy := ""
-	if d := use.ErrorsTo; d.Told() {
-		moves := map[bool]string{true: "falls", false: "rises"}[d.Value > 0]
-		accuracy = fmt.Sprintf("accuracy %s %s (%s)", moves, arrow(nc.Accuracy, use.Accuracy), pEquals(d.P))
-	}
 	v.Sentence = fmt.Sprintf("Use %s. It %s.", use.Title, use.ToClassifier.moves())
 	line := fmt.Sprintf("NLL %s", arrow(nc.NLL, use.NLL))
 	if from, to := nc.Calibration, use.Calibration; from != nil && to != nil && !math.IsNaN(from.ECE-to.ECE) {
@@ -244,16 +241,16 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) []*Judge
 	}
 	switch {
 	case costs(use): // the price of all that gain
-		v.Sentence = fmt.Sprintf("Use %s at a price: %s. It %s.", use.Title, accuracy, use.ToClassifier.moves())
-	case accuracy != "":
-		line += "; " + accuracy
+		v.Sentence = fmt.Sprintf("Use %s at a price: %s. It %s.", use.Title, use.price(nc), use.ToClassifier.moves())
+	case use.ErrorsTo.Told():
+		line += fmt.Sprintf("; accuracy rises %s (%s)", arrow(nc.Accuracy, use.Accuracy), pEquals(use.ErrorsTo.P))
 	}
 	v.because("%s.", line)
 	switch lowest := v.Methods[0]; {
 	case use != first:
 		v.because("%s has a lower NLL, %s, but by no more than chance, and it is less simple.", upper(first.Title), nats(first.NLL))
 	case lowest != first && costs(lowest):
-		v.because("%s has a lower NLL still, %s, and costs accuracy: %s (%s).", upper(lowest.Title), nats(lowest.NLL), arrow(nc.Accuracy, lowest.Accuracy), pEquals(lowest.ErrorsTo.P))
+		v.because("%s has a lower NLL still, %s, at a price: %s.", upper(lowest.Title), nats(lowest.NLL), lowest.price(nc))
 	case lowest != first:
 		v.because("%s has the lowest NLL, %s, but may not help: it %s.", upper(lowest.Title), nats(lowest.NLL), lowest.ToClassifier.tells(v.tests()))
 	case len(same) > 0:
@@ -263,6 +260,18 @@ func (v *Verdict) use(nc *Judged, better []*Judged, alike func(*Judged) []*Judge
 		v.because("%s", use.Cost)
 	}
 	v.fold()
+}
+
+// price says what using the method costs in accuracy and calibration, by more than chance; "" where nothing.
+func (j *Judged) price(nc *Judged) string {
+	var lost []string
+	if d := j.ErrorsTo; d.Told() && d.Value > 0 {
+		lost = append(lost, fmt.Sprintf("accuracy falls %s (%s)", arrow(nc.Accuracy, j.Accuracy), pEquals(d.P)))
+	}
+	if d := j.CalibrationTo; d.Told() && d.Value > 0 {
+		lost = append(lost, fmt.Sprintf("the calibration error rises, ECE %s (%s)", arrow(nc.Calibration.ECE, j.Calibration.ECE), pEquals(d.P)))
+	}
+	return listed(lost)
 }
 
 // fold makes the last lines one where they are too many.

@@ -98,10 +98,12 @@ type Verdict struct {
 	Notes *[]Note `json:"-"`
 }
 
-// Judged is a method in a verdict. Its differences are in NLL, and in the share of rows whose
-// top class is wrong; nil for the method itself and where they are not known.
+// Judged is a method in a verdict. Its differences are in NLL, in the share of rows whose
+// top class is wrong, and in the squared calibration error of the top class; nil for the method itself and where they
+// are not known.
 type Judged struct {
 	Candidate
+	CalibrationTo  *Difference `json:"calibration_to_classifier,omitempty"`
 	ToClassifier   *Difference `json:"nll_to_classifier,omitempty"`
 	ErrorsTo       *Difference `json:"errors_to_classifier,omitempty"`
 	ToLowest       *Difference `json:"nll_to_lowest,omitempty"`

@@ -21,8 +21,13 @@ func judged(t *testing.T, candidates ...Candidate) *Verdict {
 		out := make([]*Difference, len(candidates))
 		for i, c := range candidates {
 			d := c.NLL - candidates[reference].NLL
-			if m == metrics.Accuracy {
-				d = candidates[reference].Accuracy - c.Accuracy
+			switch to := candidates[reference]; {
+			case m == metrics.Accuracy:
+				d = to.Accuracy - c.Accuracy
+			case m == metrics.TopECE && (c.Calibration == nil || to.Calibration == nil):
+				continue
+			case m == metrics.TopECE:
+				d = c.Calibration.ECE - to.Calibration.ECE
 			}
 			if i != reference && !math.IsNaN(d) {
 				out[i] = &Difference{Value: d, Low: d - .01, High: d + .01, P: .5}
@@ -68,9 +73,12 @@ func TestJudge(t *testing.T) {
 		{"the rows are too few", []Candidate{nc, flat}, CannotTell, "flat", "", "nc",
 			"Cannot tell yet. With 1,000 test rows a difference below .0100 cannot be seen; about 5,700 rows would do.|flat lowers the NLL by .0005 (95 % −.0095 to .0105, p = .5), no more than chance."},
 		{"no classifier", []Candidate{ts, vq}, CannotTell, "ts", "", "", "Cannot tell yet. The classifier as it is (nc) was not compared, so what calibration gains is not known; compare nc too.|ts has the lowest NLL, .2050."},
-		{"accuracy lost is no remedy", []Candidate{nc, sm, sly}, Use, "sm", "", "", "Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000.|sly has a lower NLL still, .1990, and costs accuracy: .9000 → .7000 (p ≤ 1e-6)."},
-		{"nor is a simpler one that is worse", []Candidate{nc, sm, sly, middling}, Use, "sm", "", "", "Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000.|sly has a lower NLL still, .1990, and costs accuracy: .9000 → .7000 (p ≤ 1e-6)."},
+		{"accuracy lost is no remedy", []Candidate{nc, sm, sly}, Use, "sm", "", "", "Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000.|sly has a lower NLL still, .1990, at a price: accuracy falls .9000 → .7000 (p ≤ 1e-6)."},
+		{"nor is a simpler one that is worse", []Candidate{nc, sm, sly, middling}, Use, "sm", "", "", "Use sm. It lowers the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|NLL .3000 → .2000.|sly has a lower NLL still, .1990, at a price: accuracy falls .9000 → .7000 (p ≤ 1e-6)."},
 		{"nothing else than accuracy lost", []Candidate{nc, sly}, Use, "sly", "", "", "Use sly at a price: accuracy falls .9000 → .7000 (p ≤ 1e-6). It lowers the NLL by .1010 (95 % .0910 to .1110, p ≤ 1e-6).|NLL .3000 → .1990."},
+		{"calibration lost is no remedy", []Candidate{measured(nc, .01, ""), ts, measured(sm, .03, "")}, Use, "ts", "", "", "Use ts. It lowers the NLL by .0950 (95 % .0850 to .1050, p ≤ 1e-6).|NLL .3000 → .2050.|sm has a lower NLL still, .2000, at a price: the calibration error rises, ECE .0100 → .0300 (p ≤ 1e-6)."},
+		{"nothing else than both lost", []Candidate{measured(nc, .01, ""), measured(sly, .03, "")}, Use, "sly", "", "",
+			"Use sly at a price: accuracy falls .9000 → .7000 (p ≤ 1e-6) and the calibration error rises, ECE .0100 → .0300 (p ≤ 1e-6). It lowers the NLL by .1010 (95 % .0910 to .1110, p ≤ 1e-6).|NLL .3000 → .1990; ECE .0100 → .0300 (.0200 if calibrated)."},
 		{"nobody asked for the one that harms", []Candidate{nc, remedy}, Leave, "nc", "", "", "Leave it as it is. Nothing that was tried lowers the NLL.|remedy comes nearest to a gain: it raises the NLL by .0500 (95 % .0400 to .0600, p ≤ 1e-6)."},
 		{"what was asked for harms, and what nobody asked for may help", []Candidate{nc, vq, unsure}, DoNotUse, "vq", "vq", "nc",
 			"Do not use vq. It raises the NLL by .1000 (95 % .0900 to .1100, p ≤ 1e-6).|unsure lowers the NLL by .0005 (95 % −.0095 to .0105, p = .5), no more than chance."},
