@@ -21,7 +21,6 @@ var mayName = map[string]string{
 	"experiments/bench/memory.go":     chosen, // the workload
 	"experiments/bench/members.go":    chosen, // likewise
 	"experiments/study/study.go":      chosen, // the order of the paper's tables
-	"experiments/study/benchmark.go":  chosen, // by its protocol
 	"experiments/study/grids.go":      chosen,
 	"experiments/study/optimizers.go": chosen, // whose least loss is known, and which have a way of their own
 	"experiments/study/verdict.go":    chosen, // which of two methods that are alike is simpler

@@ -12,6 +12,7 @@ import (
 
 	"calibra/data"
 	"calibra/data/disk"
+	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
@@ -248,7 +249,7 @@ var specColumns = columns{
 	{"ema", func(c Cell, _ *Result) string { return c.Spec.Start() }},
 	{"calibration_fraction", func(c Cell, _ *Result) string { return number(fraction(c.Spec)) }},
 	{"shift", func(c Cell, _ *Result) string { return string(c.Spec.Shift) }},
-	{"members", func(c Cell, _ *Result) string { return members(c.Spec) }},
+	{"members", func(c Cell, _ *Result) string { return cmp.Or(c.Spec.Value(method.MembersKey), "1") }},
 	{"split", func(c Cell, _ *Result) string { return string(c.Spec.Split) }},
 	{"seed", func(c Cell, _ *Result) string { return strconv.FormatUint(c.Spec.Seed, 10) }},
 	{"settings", func(c Cell, _ *Result) string { return c.Spec.Set }}, // among them the kind of codes

@@ -252,7 +252,6 @@ func TestAddedMethods(t *testing.T) {
 	}{
 		{&mainStudy, []run.Spec{{}}},
 		{&calibrationSizeStudy, []run.Spec{{Fraction: .05}, {Fraction: .0625}, {Fraction: .1}, {Fraction: .2}, {Fraction: .25}, {Fraction: .4}, {Fraction: .6}, {Fraction: .8}, {}}},
-		{&benchmarkStudy, []run.Spec{{}}},
 		{&slotsStudy, nil}, // which tells no methods apart
 	} {
 		got := c.of.grid(origin(t, "cubic"), set)

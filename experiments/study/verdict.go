@@ -152,7 +152,7 @@ func (r *row) events() *metrics.Events {
 
 // labelled reports whether the study calls its rows by their labels and not by their methods.
 func (f *Findings) labelled() bool {
-	return f.Study.Name == compareName || f.Study.Name == benchmarkName
+	return f.Study.Name == compareName
 }
 
 // called is what verdicts, and lines of a comparison, call the row of a study whose rows are methods.
