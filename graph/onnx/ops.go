@@ -77,6 +77,16 @@ func (g *Network) written(k op.Kernel, in []Operand) Value {
 		return g.Reshape(product, -1, c*d)
 	case op.DirichletOp: // see graph/op/dirichlet.go
 		return g.dirichlet(x, in[1].Value, in[1].Columns(), o.Delta)
+	case op.PickColumnsOp:
+		index := make([]int64, len(o.Index))
+		for k, j := range o.Index {
+			index[k] = int64(j)
+		}
+		return g.Node("Gather", []Value{x, g.Indices(index...)}, Int("axis", 1))
+	case op.SumBlocksOp:
+		groups, blocks := int64(o.Groups), int64(o.Blocks)
+		width := in[0].Columns() / (groups * blocks)
+		return g.Reshape(g.Sum(g.Reshape(x, -1, groups, blocks, width), 2, 0), -1, groups*width)
 	case op.ElementwiseOp:
 		switch o.F {
 		case "exp":
@@ -97,8 +107,23 @@ func (g *Network) writtenOfCodes(k op.Kernel, in []Operand) Value {
 	switch o := k.(type) {
 	case op.NearestOp:
 		return g.nearby(1, in[0], in[1])
+	case op.NearestInOp:
+		d := int(in[1].Columns())
+		words := graph.Tensor(tensor.Float64, graph.Float64s(in[1].Constant)[o.From*d:o.To*d], o.To-o.From, d)
+		return g.Add(g.nearby(1, in[0], Operand{Shape: words.Shape(), Constant: words}), g.Indices(int64(o.From)))
 	case op.NearbyOp:
 		return g.nearby(o.Of, in[0], in[1])
+	case op.CodeSumOp:
+		return g.Add(in[0].Value, g.Mul(in[1].Value, g.Indices(int64(o.N))))
+	case op.CompareCodesOp:
+		sign := g.Max(g.Min(g.Sub(in[0].Value, in[1].Value), g.Indices(1)), g.Indices(-1))
+		return g.Add(sign, g.Indices(1))
+	case op.InterleaveOp:
+		w, columns := in[0].Columns(), make([]Value, o.N)
+		for k, x := range in {
+			columns[k] = g.Reshape(x.Value, -1, w, 1)
+		}
+		return g.Reshape(g.Concat(2, columns...), -1, w*int64(o.N))
 	case op.NearSharesOp:
 		return g.nearShares(o.Of, in)
 	case op.GatherOp:

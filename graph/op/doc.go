@@ -30,7 +30,9 @@
 //	dirichlet.go         DirichletScores                                        B C*C, B C -> B C
 //	dirichletproduct.go  the same of a mass times a table, made row by row      B K, K C*C, B C -> B C
 //	codebook.go          Count, Blend, Normalize, Gather, ScatterAdd            codes, K d -> B w*d and back
-//	nearest.go           Nearest, Nearby, NearShares                            B M, K d -> int B w, B w*m
+//	nearest.go           Nearest, NearestIn, Nearby, NearShares                 B M, K d -> int B w, B w*m
+//	integers.go          CodeSum, CompareCodes, Interleave                      int B w, int B w -> int B w, int B w*n
+//	                     SumBlocks                                              B g*b*d -> B g*d
 //	masses.go            Mass, ShareMass, WordSum                               int B w, w -> B K
 //	tables.go            TableSum, TableScatter, ShareSum, ShareScatter         w*K C, int B w -> B C and back
 //	kernels.go           Gaussian, OmitSelf, Shares, Background                 B d, J d -> B J

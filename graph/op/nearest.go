@@ -32,6 +32,36 @@ func nearest32(_ NearestOp, v Args[float32]) {
 
 func nearest64(_ NearestOp, v Args[float64]) { assign(v.OutInts(), v.In(0), v.In(1), v.Columns(1)) }
 
+// NearestIn is [Nearest] among codewords from … to−1 of c alone: of a level, or of a slot that has its own. Their codes
+// count from the first codeword of c.
+func NearestIn(from, to int) Op { return Op{NearestInOp{from, to}} }
+
+// NearestInOp is the op of [NearestIn].
+type NearestInOp struct{ From, To int }
+
+func (o NearestInOp) Form() string              { return fmt.Sprintf("B M, K d -> int B M/d where K-%d", o.To) }
+func (o NearestInOp) Run(out Value, in []Value) { Dispatch(o, out, in, nearestIn32, nearestIn64) }
+
+func nearestIn32(o NearestInOp, v Args[float32]) {
+	d := v.Columns(1)
+	book := codebookOf(v.In(1)[o.From*d:o.To*d], d)
+	simd.NearestRows(v.OutInts(), v.In(0), book)
+	codebooks.Put(book)
+	o.count(v.OutInts())
+}
+
+func nearestIn64(o NearestInOp, v Args[float64]) {
+	d := v.Columns(1)
+	assign(v.OutInts(), v.In(0), v.In(1)[o.From*d:o.To*d], d)
+	o.count(v.OutInts())
+}
+
+func (o NearestInOp) count(codes []int32) {
+	for i := range codes {
+		codes[i] += int32(o.From)
+	}
+}
+
 var codebooks = sync.Pool{New: func() any { return new(simd.Codebook) }}
 
 // codebookOf is the codewords as package simd has them, in memory of codebooks.
