@@ -72,9 +72,9 @@ func (m Bilinear) Form(b *graph.Builder, in Batch) *gorgonia.Node {
 	return b.MatMul(mass, outer)                                                   // B×C²
 }
 
-// factorStart is √(φ⁻¹(1)/w), at which w products of receivers and senders make
+// factorStart is √(φ⁻¹(1)/w), at which w products of receivers and senders (Sizes.Whole) make
 // every concentration 1; softplus⁻¹(1) = log(e − 1).
-func factorStart(link Link, s Sizes) float64 { return math.Sqrt(link.Start() / float64(s.Slots)) }
+func factorStart(link Link, s Sizes) float64 { return math.Sqrt(link.Start() / s.Whole()) }
 
 func (m Bilinear) withDefaults() Bilinear {
 	return Bilinear{cmp.Or[SlotScale](m.Scale, UnitScale{}), cmp.Or[Prior](m.Prior, LearnedPrior{}), cmp.Or[Link](m.Link, Softplus{}), m.Identity}

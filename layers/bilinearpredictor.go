@@ -58,7 +58,7 @@ func (t *Trained) CompileBilinear() (*BilinearPredictor, error) {
 		return nil, fmt.Errorf("layers: only a bilinear map of the published link compiles, not %T", m.Link)
 	case t.weights == nil:
 		return nil, ErrUnfitted
-	case d.sizes.CodesOf() > 1:
+	case d.sizes.CodesOf() > 1 || d.sizes.Tables != nil:
 		return nil, fmt.Errorf("layers: only a space whose slots have one codeword compiles, not one divided by %s", NameOf(d.codes()))
 	case priorOfItsOwn(t.weights):
 		return nil, fmt.Errorf("layers: a bilinear map with a prior for each region does not compile")

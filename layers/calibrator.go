@@ -70,8 +70,11 @@ func (s Sizes) SlotWidth() (int, error) {
 	if w < 1 || k < 1 || m < 1 || m%w != 0 {
 		return 0, fmt.Errorf("layers: %d features, %d slots and %d codewords do not make a divided space", m, w, k)
 	}
-	if s.Nearest < 0 || s.Nearest > k {
-		return 0, fmt.Errorf("layers: %d codewords do not give a slot %d", k, s.Nearest)
+	if s.Each < 0 || s.Each > k || s.Share < 0 {
+		return 0, fmt.Errorf("layers: %d codewords do not give a slot %d codes with shares of %g", k, s.Each, s.Share)
+	}
+	if _, last := s.table(w*s.CodesOf() - 1); len(s.Tables) > w || last != k || slices.ContainsFunc(s.Tables, func(k int) bool { return k < 1 }) {
+		return 0, fmt.Errorf("layers: tables of %v codewords for %d slots have not %d in all", s.Tables, w, k)
 	}
 	return m / w, nil
 }

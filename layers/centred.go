@@ -40,7 +40,7 @@ func (m Centred) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	if err := requireRegions("centred", s); err != nil {
 		return nil, err
 	}
-	w, n, spread := graph.NewWeights(tensor.Float64), s.Codewords*s.Classes, 1e-5/stepScale(s.Classes, s.Slots)
+	w, n, spread := graph.NewWeights(tensor.Float64), s.Codewords*s.Classes, 1e-5/stepScale(s.Classes, s.Whole())
 	w.Add("centred/receiver", graph.Normals(n, 0, spread, rng), s.Codewords, s.Classes)
 	w.Add("centred/sender", graph.Normals(n, 0, spread, rng), s.Codewords, s.Classes)
 	m.prior().Init(w, "centred", s, rng)
@@ -48,17 +48,17 @@ func (m Centred) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 }
 
 // stepScale is ρ.
-func stepScale(classes, slots int) float64 {
-	return 80 / (float64(classes) * math.Sqrt(float64(slots)))
+func stepScale(classes int, whole float64) float64 {
+	return 80 / (float64(classes) * math.Sqrt(whole))
 }
 
 // LogProbs describes the calibrated posterior of a batch.
 func (m Centred) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
-	c, slots := b.Dim(in.LogProbs, 1), in.Slots()
-	start := slices.Repeat([]float64{factorStart(Softplus{}, Sizes{Slots: slots})}, c)
+	c, whole := b.Dim(in.LogProbs, 1), in.Whole()
+	start := slices.Repeat([]float64{math.Sqrt(Softplus{}.Start() / whole)}, c)
 	identity := b.Table("centred/start", graph.Tensor(b.Dtype(), start, c))
 	factor := func(name string) *gorgonia.Node {
-		moved := b.Apply(op.Scale(2, stepScale(c, slots)), b.Weight(name))
+		moved := b.Apply(op.Scale(2, stepScale(c, whole)), b.Weight(name))
 		return b.AddRow(moved, identity)
 	}
 	receiver, sender := factor("centred/receiver"), factor("centred/sender")

@@ -18,16 +18,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Codes divide the latent space: they give each of the w slots of a row one codeword, or shares
-// of several. [Codebook] is the paper's kind; [Fixed] and [KMeans] are others. [Soft] and [Scaled]
+// Codes divide the latent space: they give each of the w slots of a row one codeword, or several (see [Assignment]).
+// [Codebook] is the paper's kind; [Fixed] and [KMeans] are others. [Soft], [Residual] and [Scaled]
 // build upon them. [Divide] and the anchored maps take any.
 //
 // The learned state of codes stands among the weights, named codebook/…. A kind that has codewords
-// keeps them as codebook/codewords (K×d); rows are embedded and reported by them. A kind without
-// codewords may give no Quantize; it then serves only bases that read codes.
+// keeps them as codebook/codewords (K×d); rows are quantized, embedded and reported by them. A kind without
+// codewords serves only bases that read codes.
 type Codes interface {
 	// Over is the sizes of the problem that cal's features make when they are cut into w slots
-	// (0: 64). What the rows do not allow is a [*SettingError].
+	// (0: 64), 1 for a code of the whole row, with how many codes each slot has, of which tables, and what their shares add
+	// up to ([Sizes]). What the rows do not allow is a [*SettingError].
 	Over(cal *data.Set, slots int) (Sizes, error)
 	// Init adds the state that the codes start with, made of cal's features and weights; it sees neither
 	// labels nor logits, so that maps on the codes can be judged on rows of cal that are held out.
@@ -36,8 +37,6 @@ type Codes interface {
 	State(s Sizes) map[string]tensor.Shape
 	// Assign describes the codes of features z (B×M).
 	Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment
-	// Quantize describes the quantized features (B×M).
-	Quantize(b *graph.Builder, a Assignment, s Sizes) *gorgonia.Node
 	// Update describes how a step over features z with their codes moves the state, if it does.
 	Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Sizes)
 	// Reach returns a [*SettingError] if features x (N×M) are too large to be compared in
@@ -48,11 +47,25 @@ type Codes interface {
 	Twin() Codes
 }
 
-// Assignment is the codes of a batch, slot by slot: B×w codewords or, where a slot has several
-// (Sizes.CodesOf), so many times as many, the nearest first, with a share of each in Shares, 1 in all.
+// Assignment is the codes of a batch, slot by slot: s_1(i), …, s_m(i) of slot i, B×p with p = w·m, the most telling first.
+// A code is a number among all K codewords, whatever table (Sizes.Tables) it is of. With the shares e_ij, a row has
+//
+//	n_k(V) = Σ_i σ_i² Σ_j e_ij 1[s_j(i) = k] ,  q⁽ⁱ⁾ = Σ_j e_ij c_s_j(i) ,
+//
+// which is what maps and heads read. The paper's has m = 1 and e = 1. Soft codes have shares that add up to 1. Residual and additive
+// ones have m codewords that add up to the slot, each with a share of 1, and Sizes.Share = m.
 type Assignment struct {
-	Codes, Shares *gorgonia.Node // Shares are nil where a slot has one codeword
-	Weights       *gorgonia.Node // of the rows, of mean 1 among all (B×1), for Update; nil: 1 each
+	Codes   *gorgonia.Node // B×p
+	Shares  *gorgonia.Node // B×p, at least 0; nil: 1 each
+	Weights *gorgonia.Node // of the rows, of mean 1 among all (B×1), for Update; nil: 1 each
+}
+
+// Quantized describes q of the codewords codebook/codewords (B×M).
+func (a Assignment) Quantized(b *graph.Builder, s Sizes) *gorgonia.Node {
+	if a.Shares == nil {
+		return b.Apply(op.Gather(), b.Weight("codebook/codewords"), a.Codes)
+	}
+	return b.Apply(op.WordSum(s.Slots), b.Weight("codebook/codewords"), a.Codes, a.Shares)
 }
 
 // Weighed is the assignment of rows with the weights that a step takes of a table (N×1), if
@@ -71,11 +84,6 @@ type words struct{}
 // Assign describes the codes of features z (B×M).
 func (words) Assign(b *graph.Builder, z *gorgonia.Node, _ Sizes) Assignment {
 	return Assignment{Codes: b.Apply(op.Nearest(), z, b.Weight("codebook/codewords"))}
-}
-
-// Quantize describes q = [c_s(1), …, c_s(w)] (B×M).
-func (words) Quantize(b *graph.Builder, a Assignment, _ Sizes) *gorgonia.Node {
-	return b.Apply(op.Gather(), b.Weight("codebook/codewords"), a.Codes)
 }
 
 // Update describes nothing: the codewords stay.
@@ -178,33 +186,56 @@ func StartCodes(c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (started *graph
 	}
 	w = w.Join(centre).As(dt)
 	few := cal.Rows(data.UpTo(min(cal.Len(), 64)))
-	codes, _, err := AssignAll(c, w, few.Features, s)
+	codes, shares, err := AssignAll(c, w, few.Features, s)
 	if err != nil {
 		return nil, err
 	}
-	p := s.Slots * s.CodesOf()
-	if len(codes) != few.Len()*p {
-		return nil, fmt.Errorf("layers: the Assign of %s gives a row %d codes, not %d", NameOf(c), len(codes)/few.Len(), p)
-	}
-	for i, k := range codes {
-		if k < 0 || int(k) >= s.Codewords {
-			return nil, fmt.Errorf("layers: the Assign of %s gives row %d the code %d; there are %d codewords, from 0", NameOf(c), i/p, k, s.Codewords)
-		}
-	}
-	return w, nil
+	return w, assigned(c, codes, shares, few.Len(), s)
 }
 
-// codesOf describes the codes of features z, then what else is made of them, and last the shares, if they
-// have any.
-func codesOf(b *graph.Builder, c Codes, z *gorgonia.Node, s Sizes, also ...func(*graph.Builder, Assignment) *gorgonia.Node) gorgonia.Nodes {
+// assigned is an error unless the codes of n rows are those that the Over of c tells of.
+func assigned(c Codes, codes []int32, shares []float32, n int, s Sizes) error {
+	p, total := s.Slots*s.CodesOf(), 0.0
+	if len(codes) != n*p {
+		return fmt.Errorf("layers: the Assign of %s gives a row %d codes, not %d", NameOf(c), len(codes)/n, p)
+	}
+	for at, k := range codes {
+		if lo, hi := s.table(at); int(k) < lo || int(k) >= hi {
+			return fmt.Errorf("layers: the Assign of %s gives slot %d of row %d the code %d; its codewords are %d to %d", NameOf(c), at%p/s.CodesOf(), at/p, k, lo, hi-1)
+		}
+		if shares != nil {
+			if !(shares[at] >= 0) {
+				return fmt.Errorf("layers: the Assign of %s gives row %d a share of %g", NameOf(c), at/p, shares[at])
+			}
+			total += float64(shares[at])
+		}
+	}
+	// Maps start by it: within a factor of 2 they start near the identity.
+	if usual := float64(n) * s.Whole(); shares != nil && !(total >= usual/2 && total <= usual*2) {
+		return fmt.Errorf("layers: the shares of a slot by the Assign of %s add up to %.3g, and its Over says %g: set Share among its Sizes", NameOf(c), total/float64(n*s.Slots), s.Whole()/float64(s.Slots))
+	}
+	return nil
+}
+
+// assign describes the codes of features z, checked, with shares unless each slot has one code among all codewords.
+func assign(b *graph.Builder, c Codes, z *gorgonia.Node, s Sizes) Assignment {
 	a := c.Assign(b, z, s)
 	switch {
 	case b.Err() != nil:
 	case a.Codes == nil || a.Codes.Dtype() != tensor.Int32:
 		b.Fail(fmt.Errorf("layers: the Assign of %s gives no codes of int32", NameOf(c)))
-	case (a.Shares != nil) != (s.CodesOf() > 1):
-		b.Fail(fmt.Errorf("layers: the Assign of %s must give shares where a slot has several codewords, and there alone", NameOf(c)))
+	case a.Shares != nil && !a.Shares.Shape().Eq(a.Codes.Shape()):
+		b.Fail(fmt.Errorf("layers: the Assign of %s gives shares %v of codes %v; give one for each code", NameOf(c), a.Shares.Shape(), a.Codes.Shape()))
+	case a.Shares == nil && (s.CodesOf() > 1 || s.Tables != nil):
+		a.Shares = b.Apply(op.Gather(), b.Table("codebook/one_each", ones(b.Dtype(), s.Codewords, 1)), a.Codes)
 	}
+	return a
+}
+
+// codesOf describes the codes of features z, then what else is made of them, and last the shares, if they
+// have any.
+func codesOf(b *graph.Builder, c Codes, z *gorgonia.Node, s Sizes, also ...func(*graph.Builder, Assignment) *gorgonia.Node) gorgonia.Nodes {
+	a := assign(b, c, z, s)
 	if b.Err() != nil {
 		return nil
 	}

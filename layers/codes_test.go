@@ -15,6 +15,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/op"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
@@ -28,6 +29,7 @@ var allCodes = map[string][]Codes{
 	"Codebook": {Codebook{Codewords: 6}, Codebook{Codewords: 1}, Codebook{Codewords: 6, Start: ZeroStart{}}},
 	"Fixed":    {Fixed{Codewords: 6}},
 	"KMeans":   {KMeans{Codewords: 6}},
+	"Residual": {Residual{Of: KMeans{Codewords: 6}}, Residual{Of: Fixed{Codewords: 6}, Levels: 3}, Residual{Of: Fixed{Codewords: 6}, Levels: 1}},
 	"Scaled":   {Scaled{Codebook{Codewords: 6}}, Scaled{Soft{Of: KMeans{Codewords: 6}, Nearest: 2}}},
 	"Soft":     {Soft{Of: Codebook{Codewords: 6}}, Soft{Of: Codebook{Codewords: 1}}, Soft{Of: Fixed{Codewords: 6}, Nearest: 3, Softness: 2}},
 }
@@ -97,13 +99,13 @@ func holdsView(t *testing.T, d *Divide, x *data.Set) {
 		for _, n := range mass[row*s.Codewords:][:s.Codewords] {
 			total += n
 		}
-		if !(math.Abs(total-float64(s.Slots)) <= 1e-5) { // shares are float32
-			t.Fatalf("row %d has mass %v, not %d", row, total, s.Slots)
+		if !(math.Abs(total-s.Whole()) <= 1e-5) { // shares are float32
+			t.Fatalf("row %d has mass %v, not %v", row, total, s.Whole())
 		}
 	}
 	for at, k := range v.Codes {
 		place, slot := s.Place(at, k), at/s.CodesOf()%s.Slots
-		if each := s.Places() / s.Slots; place/each != slot {
+		if each := s.Places() / s.Slots; s.Tables == nil && place/each != slot || s.Tables != nil && place != int(k) {
 			t.Fatalf("codeword %d of slot %d is at place %d of %d", k, slot, place, s.Places())
 		}
 	}
@@ -113,7 +115,7 @@ func holdsView(t *testing.T, d *Divide, x *data.Set) {
 		t.Fatal(err)
 	}
 	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{d.codes().Quantize(b, d.codes().Assign(b, features.Take(b, "features"), s), s)}
+		return gorgonia.Nodes{assign(b, d.codes(), features.Take(b, "features"), s).Quantized(b, s)}
 	})
 	tables, err := f.Tables(x.Len(), EvaluationBatch)
 	if err != nil {
@@ -134,8 +136,31 @@ func holdsView(t *testing.T, d *Divide, x *data.Set) {
 	for _, u := range usage {
 		n += u
 	}
-	if n != x.Len()*s.Slots {
-		t.Errorf("%d slots are counted, not %d", n, x.Len()*s.Slots)
+	if n != x.Len()*int(s.Whole()) {
+		t.Errorf("%d codes are counted, not %v of each row", n, s.Whole())
+	}
+}
+
+// TestResidualLevelsAreNearer: each further level leaves less of the slots, and L levels of K codewords less than L·K
+// codewords of one.
+func TestResidualLevelsAreNearer(t *testing.T) {
+	cal := blobs(400, 5)
+	left := func(c Codes) float64 {
+		d := &Divide{Slots: 2, Codebook: c, Optim: optim.Settings{Epochs: 1}}
+		if err := d.Fit(t.Context(), cal, nil, newRand(6)); err != nil {
+			t.Fatal(err)
+		}
+		q, err := d.Embed(cal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var diff mat.Dense
+		diff.Sub(LessCentre(cal.Features, d.weights), q)
+		return mat.Norm(&diff, 2)
+	}
+	one, two, three := left(KMeans{Codewords: 12}), left(Residual{Of: KMeans{Codewords: 12}}), left(Residual{Of: KMeans{Codewords: 12}, Levels: 3})
+	if wide := left(KMeans{Codewords: 36}); !(three < two && two < one && three < wide) {
+		t.Errorf("1, 2 and 3 levels of 12 codewords leave %v, %v and %v, 36 codewords %v", one, two, three, wide)
 	}
 }
 
@@ -276,15 +301,26 @@ func TestEveryKindOfCodesIsChecked(t *testing.T) {
 	}
 }
 
-// silent are codes that quantize nothing.
+// silent are codes without codewords: whether the first feature is above that of a row.
 type silent struct{ Fixed }
 
-func (silent) Quantize(*graph.Builder, Assignment, Sizes) *gorgonia.Node { return nil }
+func (silent) Init(w *graph.Weights, cal *data.Set, _ Sizes, _ *rand.Rand) error {
+	w.AddState("codebook/threshold", []float64{cal.Features.At(0, 0), cal.Features.At(0, 0) + 1}, 2, 1)
+	return nil
+}
+
+func (silent) State(Sizes) map[string]tensor.Shape {
+	return map[string]tensor.Shape{"codebook/threshold": {2, 1}}
+}
+
+func (silent) Assign(b *graph.Builder, z *gorgonia.Node, _ Sizes) Assignment {
+	return Assignment{Codes: b.Apply(op.Nearest(), b.Apply(op.Columns(0), z), b.Weight("codebook/threshold"))}
+}
 
 // TestHeadNeedsQuantizedFeatures: codes without them are told by name.
 func TestHeadNeedsQuantizedFeatures(t *testing.T) {
-	d := &Divide{Slots: 4, Codebook: silent{Fixed{Codewords: 2}}}
-	if err := d.Fit(t.Context(), blobs(100, 1), nil, newRand(2)); err == nil || !strings.Contains(err.Error(), ": silent quantizes") {
+	d := &Divide{Slots: 1, Codebook: silent{Fixed{Codewords: 2}}}
+	if err := d.Fit(t.Context(), blobs(100, 1), nil, newRand(2)); err == nil || !strings.Contains(err.Error(), ": silent has no codewords") {
 		t.Errorf("the fit says %v", err)
 	}
 }

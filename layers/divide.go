@@ -75,7 +75,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	if val != nil {
 		features := NewFeatures(val.Features, w)
 		loss := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
-			codes := d.codes().Assign(b, features.Take(b, "features"), d.sizes)
+			codes := assign(b, d.codes(), features.Take(b, "features"), d.sizes)
 			return gorgonia.Nodes{meanNLL(b, d.head(b, codes), held)}
 		})
 		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }
@@ -111,7 +111,7 @@ func (d *Divide) objective(x *data.Set, fitted target) *graph.Objective {
 	features, weights := NewFeatures(x.Features, d.weights), WeightsOf(x, d.weights.Dtype())
 	return graph.NewObjective(d.weights, func(b *graph.Builder) *gorgonia.Node {
 		z := features.Take(b, "features")
-		codes := d.codes().Assign(b, z, d.sizes).Weighed(b, weights)
+		codes := assign(b, d.codes(), z, d.sizes).Weighed(b, weights)
 		d.codes().Update(b, z, codes, d.sizes)
 		return meanNLL(b, d.head(b, codes), fitted)
 	})
@@ -119,11 +119,10 @@ func (d *Divide) objective(x *data.Set, fitted target) *graph.Objective {
 
 // head describes log p̂ (B×C) of the quantized features (B×M) that codes stand for.
 func (d *Divide) head(b *graph.Builder, a Assignment) *gorgonia.Node {
-	q := d.codes().Quantize(b, a, d.sizes)
-	if q == nil && b.Err() == nil {
-		return b.Fail(fmt.Errorf("layers: %s quantizes no features, which a head is fitted to; take a base that reads codes alone, such as anchored.Anchor", NameOf(d.codes())))
+	if !d.weights.Has("codebook/codewords") {
+		return b.Fail(fmt.Errorf("layers: %s has no codewords, of whose sums a head is fitted; take a base that reads codes alone, such as anchored.Anchor", NameOf(d.codes())))
 	}
-	return b.LogSoftmax(b.Linear("head", q))
+	return b.LogSoftmax(b.Linear("head", a.Quantized(b, d.sizes)))
 }
 
 // HeadFloor is the smallest log p̂ of the quantized head: its probabilities are clamped at 1e-8, as published.

@@ -23,8 +23,7 @@ func NewFeatures(x mat.Matrix, w *graph.Weights) *Features {
 // Take describes the features of the rows that a step works on, B×M.
 func (f *Features) Take(b *graph.Builder, name string) *gorgonia.Node { return b.Take(name, f.table) }
 
-// Quantized are the quantized features of N rows (N×M), kept as their codes: of one codeword
-// for each slot q = [c_s(1), …, c_s(w)], of several their sums by shares. They stand for features
+// Quantized are the quantized features q of N rows (N×M), kept as their codes (see [Assignment]). They stand for features
 // less the model's centre.
 type Quantized struct {
 	Codes     []int32   // N×p, row by row
@@ -61,11 +60,14 @@ func (q *Quantized) share(at int) float64 {
 	return float64(q.Shares[at])
 }
 
-// Usage counts how often a slot is assigned to each codeword (K), its nearest.
+// Usage counts how often a slot is assigned to each codeword (K): the first of those that it is shared out among, or each of
+// those that add up to it.
 func (q *Quantized) Usage() []int {
 	usage := make([]int, len(q.Codewords)/q.Width)
-	for at := 0; at < len(q.Codes); at += q.CodesOf {
-		usage[q.Codes[at]]++
+	for at, k := range q.Codes {
+		if at%q.CodesOf == 0 || q.share(at) >= 1 {
+			usage[k]++
+		}
 	}
 	return usage
 }

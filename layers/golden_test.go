@@ -203,7 +203,7 @@ func TestCodebookAgainstReference(t *testing.T) {
 		features := b.Take("features", z)
 		sizes := Sizes{Slots: c.Slots, Codewords: c.Codewords}
 		assigned := book.Assign(b, features, sizes)
-		codes, quantized = assigned.Codes, book.Quantize(b, assigned, sizes)
+		codes, quantized = assigned.Codes, assigned.Quantized(b, sizes)
 		book.Update(b, features, assigned, sizes)
 		copy(b.RowNumbers(), graph.Rows(0, c.Batch))
 		p, err := b.Compile(codes, quantized)

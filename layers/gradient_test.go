@@ -59,7 +59,7 @@ func region(seed uint64) (*View, []int, Sizes) {
 // their own it is to be as far as the others.
 func away(m Map, s Sizes) float64 {
 	if _, ok := m.(Centred); ok {
-		return 0.3 / stepScale(s.Classes, s.Slots)
+		return 0.3 / stepScale(s.Classes, s.Whole())
 	}
 	return 0.3
 }

@@ -64,11 +64,6 @@ func (c Scaled) Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment {
 	return c.of().Assign(b, c.standard(b, z), s)
 }
 
-// Quantize is the Quantize of Of.
-func (c Scaled) Quantize(b *graph.Builder, a Assignment, s Sizes) *gorgonia.Node {
-	return c.of().Quantize(b, a, s)
-}
-
 // Update is the Update of Of with the standardized features.
 func (c Scaled) Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Sizes) {
 	c.of().Update(b, c.standard(b, z), a, s)

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 
 	"calibra/data"
@@ -37,14 +38,17 @@ func (c Soft) of() Codes { return cmp.Or[Codes](c.Of, Codebook{}) }
 func (c Soft) Over(cal *data.Set, slots int) (Sizes, error) {
 	s, err := c.of().Over(cal, slots)
 	if err == nil {
-		s.Nearest = min(cmp.Or(c.Nearest, 8), s.Codewords)
+		if s.Each > 1 || s.Tables != nil {
+			return s, &SettingError{fmt.Sprintf("a slot is shared out among codewords of one table, of which it has one; the codes %s have more", NameOf(c.of()))}
+		}
+		s.Each = min(cmp.Or(c.Nearest, 8), s.Codewords)
 	}
 	return s, err
 }
 
 // Init is the Init of Of, with τ.
 func (c Soft) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	if err := c.of().Init(w, cal, s, rng); err != nil || s.Nearest < 2 {
+	if err := c.of().Init(w, cal, s, rng); err != nil || s.Each < 2 {
 		return err
 	}
 	tau := cmp.Or(c.Softness, 1) * meanGap(sample(cal.Features), w.Float64s("codebook/codewords"), s)
@@ -93,7 +97,7 @@ func (c Soft) Twin() Codes {
 // State is the state of Of, with τ.
 func (c Soft) State(s Sizes) map[string]tensor.Shape {
 	shapes := c.of().State(s)
-	if s.Nearest > 1 {
+	if s.Each > 1 {
 		shapes["codebook/temperature"] = tensor.Shape{1}
 	}
 	return shapes
@@ -101,25 +105,17 @@ func (c Soft) State(s Sizes) map[string]tensor.Shape {
 
 // Assign describes the nearest codewords with their shares.
 func (c Soft) Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment {
-	if s.Nearest < 2 {
+	if s.Each < 2 {
 		return c.of().Assign(b, z, s)
 	}
 	words := b.Weight("codebook/codewords")
-	codes := b.Apply(op.Nearby(s.Nearest), z, words)
-	return Assignment{Codes: codes, Shares: b.Apply(op.NearShares(s.Nearest), z, words, codes, b.Weight("codebook/temperature"))}
-}
-
-// Quantize describes the codewords summed by their shares.
-func (c Soft) Quantize(b *graph.Builder, a Assignment, s Sizes) *gorgonia.Node {
-	if s.Nearest < 2 {
-		return c.of().Quantize(b, a, s)
-	}
-	return b.Apply(op.WordSum(s.Slots), b.Weight("codebook/codewords"), a.Codes, a.Shares)
+	codes := b.Apply(op.Nearby(s.Each), z, words)
+	return Assignment{Codes: codes, Shares: b.Apply(op.NearShares(s.Each), z, words, codes, b.Weight("codebook/temperature"))}
 }
 
 // Update is the Update of Of with the nearest codeword of each slot.
 func (c Soft) Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Sizes) {
-	s.Nearest = 0
+	s.Each = 0
 	nearest := c.of().Assign(b, z, s)
 	nearest.Weights = a.Weights
 	c.of().Update(b, z, nearest, s)

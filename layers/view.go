@@ -21,8 +21,8 @@ import (
 // of each row, and by name all else that the Maps on that base read.
 type View struct {
 	LogProbs *mat.Dense    // N×C, log p̂; −∞ of a class that cannot be
-	Codes    []int32       // N×w codeword indices, row by row; nil if the Base does not divide
-	Shares   []float32     // of the codes; nil where a slot has one (see Assignment)
+	Codes    []int32       // N×p codeword indices, row by row, p = w·Sizes.CodesOf; nil if the Base does not divide
+	Shares   []float32     // of the codes; nil where each slot has one code among all codewords (see Assignment)
 	codes    *tensor.Dense // Codes where a graph computed them, perhaps on a device; or nil
 
 	Set    *data.Set             // the rows, for Maps with inputs of their own; may be nil
@@ -35,9 +35,8 @@ type Batch struct {
 	Masks    *gorgonia.Node // B×C, 0, or far below any score of a class that cannot be; nil: all can be
 	Codes    *gorgonia.Node // B×w, nil if the Base does not divide
 	Mass     *gorgonia.Node // B×K, codeword mass n_k with σ² = 1, nil like Codes
-	// Shares and Places (B×p each) go with the codes where a slot has several codewords; they are nil
-	// where it has one. Places are rows of a table with one for each codeword of each slot
-	// (Sizes.Places).
+	// Shares and Places (B×p each) go with the codes; they are nil where each slot has one code among all codewords.
+	// Places are rows of a table with one for each codeword of each slot (Sizes.Places).
 	Shares, Places *gorgonia.Node
 
 	rows    *Rows          // nil in a batch that was made by hand
@@ -58,13 +57,25 @@ func (in Batch) Slots() int {
 	return in.rows.sizes.Slots
 }
 
+// Whole is what the shares of a row add up to, as [Sizes.Whole].
+func (in Batch) Whole() float64 {
+	if in.rows == nil {
+		return float64(in.Slots())
+	}
+	return in.rows.sizes.Whole()
+}
+
 // TableSum describes Σ_i Σ_k e_ik T_ik (B×C) of a table T (Sizes.Places×C): what each slot
 // reads at its codewords, by their shares.
 func (in Batch) TableSum(b *graph.Builder, table *gorgonia.Node) *gorgonia.Node {
 	if in.Shares == nil {
 		return b.Apply(op.TableSum(), table, in.Codes)
 	}
-	return b.Apply(op.ShareSum(in.Slots()), table, in.Places, in.Shares)
+	slots := in.Slots()
+	if in.rows != nil && in.rows.sizes.Tables != nil { // of which the op could not cut the table into equal parts
+		slots = 1
+	}
+	return b.Apply(op.ShareSum(slots), table, in.Places, in.Shares)
 }
 
 // EachClass describes a number for each row (B×1) as one for each class (B×C).
@@ -317,7 +328,7 @@ func (v *View) eachCode(row int, s Sizes, visit func(k int32, share float64)) {
 func places(codes []int32, s Sizes) []int32 {
 	out, each := make([]int32, len(codes)), s.CodesOf()
 	for at := 0; at < len(codes); at += each {
-		first := int32(at / each % s.Slots * s.Codewords)
+		first := int32(s.Place(at, 0))
 		for j, k := range codes[at : at+each] {
 			out[at+j] = first + k
 		}
@@ -421,19 +432,44 @@ type Sizes struct {
 	Counts  []float64 `json:"counts"`
 	Weighed int       `json:"rows,omitempty"`
 
-	Nearest int `json:"nearest,omitempty"` // codewords that a slot has; 0: 1, as the paper's
+	// What an [Assignment] gives beyond the paper's codes, one codeword of all K for each slot.
+	Each   int     `json:"nearest,omitempty"` // codes of a slot; 0: 1
+	Tables []int   `json:"tables,omitempty"`  // K_i (w), where slot i has codewords of its own, which follow those of slot i − 1; nil: all slots share K
+	Share  float64 `json:"share,omitempty"`   // what the shares of a slot add up to, of a usual row; 0: 1
 }
 
-// CodesOf is how many codewords a slot has.
-func (s Sizes) CodesOf() int { return max(1, s.Nearest) }
+// CodesOf is how many codes a slot has.
+func (s Sizes) CodesOf() int { return max(1, s.Each) }
+
+// Whole is what the shares of a row add up to, Σ_k n_k(V) with σ² = 1: w of the paper's codes.
+func (s Sizes) Whole() float64 { return float64(s.Slots) * cmp.Or(s.Share, 1) }
 
 // Places is how many pairs of a slot and a codeword there are: the rows of a table with one for
 // each.
-func (s Sizes) Places() int { return s.Slots * s.Codewords }
+func (s Sizes) Places() int {
+	if s.Tables != nil {
+		return s.Codewords
+	}
+	return s.Slots * s.Codewords
+}
 
 // Place is the row in that table of codeword k, the code at this index of all codes.
 func (s Sizes) Place(at int, k int32) int {
+	if s.Tables != nil {
+		return int(k)
+	}
 	return at/s.CodesOf()%s.Slots*s.Codewords + int(k)
+}
+
+// table are the codewords lo … hi−1 that the code at this index of all codes may be.
+func (s Sizes) table(at int) (lo, hi int) {
+	if s.Tables == nil {
+		return 0, s.Codewords
+	}
+	for _, k := range s.Tables[:at/s.CodesOf()%s.Slots+1] {
+		lo, hi = hi, hi+k
+	}
+	return lo, hi
 }
 
 // Rows is how many calibration rows there are.

@@ -60,7 +60,7 @@ func (m Tables) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	if in.Codes == nil {
 		return b.Fail(fmt.Errorf("layers: a correction by codewords needs a base that divides the latent space"))
 	}
-	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(in.Slots()))), b.Weight("anchored/correction"))
+	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(in.Whole())), b.Weight("anchored/correction"))
 	return b.Plus(m.on().Scores(b, in), in.TableSum(b, b.Apply(op.TimesScalar(), scaled, b.Weight("anchored/spread"))))
 }
 
