@@ -121,14 +121,19 @@ func addGradient(dst []float64, scale float64, of *graph.Objective, rows []int32
 	return err
 }
 
-// information is F but for its ridge, and sets the occurrences.
-func (x *Sandwich) information(ctx context.Context, s *scored) (*mat.SymDense, error) {
-	if s.rows.View.Codes != nil {
-		x.Occurrences = make([]float64, x.sizes.Codewords)
-		for row := range s.rows.Labels {
-			s.rows.View.eachCode(row, x.sizes, func(k int32, share float64) { x.Occurrences[k] += s.rows.Count(row) * share })
-		}
+// occur counts the occurrences.
+func (x *Sandwich) occur(rows Observed) {
+	if rows.View.Codes == nil {
+		return
 	}
+	x.Occurrences = make([]float64, x.sizes.Codewords)
+	for row := range rows.Labels {
+		rows.View.eachCode(row, x.sizes, func(k int32, share float64) { x.Occurrences[k] += rows.Count(row) * share })
+	}
+}
+
+// information is F but for its ridge.
+func (x *Sandwich) information(ctx context.Context, s *scored) (*mat.SymDense, error) {
 	if s.loss != nil {
 		return x.hessian(ctx, s)
 	}

@@ -39,6 +39,9 @@ import (
 // Directions in which no posterior of these rows changes, such as (a_k, b_k) → (t a_k, b_k/t) of [Bilinear] and a shift
 // of the logits of a prior, are Free. Without a ridge nothing is known along them and Cov is zero there; a posterior of
 // other rows that changes along them has no interval.
+//
+// Of more than 6,000 weights F is kept by blocks of codewords that never meet in a row, and J by its rows, which takes a
+// ridge and a map without a loss of its own. Free is then nil.
 type Sandwich struct {
 	// Free are orthonormal directions of θ (P each) that the calibration rows do not identify.
 	Free [][]float64
@@ -53,6 +56,7 @@ type Sandwich struct {
 	covariance *mat.SymDense
 	bread      *mat.Dense // F⁻¹, without a ridge an inverse off Free
 	unknown    error      // a direction that the rows do not identify though their posteriors change along it
+	blocks     *blocks    // in place of covariance and bread, of many weights
 }
 
 // Observed are labelled rows as a [Map] sees them.
@@ -90,12 +94,11 @@ func (o Observed) total() (total float64) {
 	return total
 }
 
-// largestSandwich bounds P: its matrices then take 300 MB each.
+// largestSandwich is up to how many weights there are matrices of their square: they then take 300 MB each.
 const largestSandwich = 6000
 
 // NewSandwich computes the covariance of the learned weights of m, fitted to the rows, with the ridge
-// λ of λ/2·‖θ‖² that training added to the mean loss. More than 6000 learned weights are an error. If ctx is cancelled,
-// the error wraps ctx.Err().
+// λ of λ/2·‖θ‖² that training added to the mean loss. If ctx is cancelled, the error wraps ctx.Err().
 func NewSandwich(ctx context.Context, m Map, w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, error) {
 	if err := sandwiched(ctx, m, w, rows, s); err != nil {
 		return nil, err
@@ -104,6 +107,12 @@ func NewSandwich(ctx context.Context, m Map, w *graph.Weights, rows Observed, s 
 	scores, err := newScored(x, rows)
 	if err != nil {
 		return nil, err
+	}
+	if x.occur(rows); x.dim() > largestSandwich {
+		if ridge == 0 || scores.loss != nil {
+			return nil, fmt.Errorf("layers: intervals of %d parameters, which are more than %d, need a fit with weight decay, and a map without a loss of its own; use fewer codewords", x.dim(), largestSandwich)
+		}
+		return x, x.fillBlocks(ctx, scores, rows)
 	}
 	return x, x.fill(ctx, scores, rows)
 }
@@ -118,7 +127,7 @@ func (x *Sandwich) fill(ctx context.Context, scores *scored, rows Observed) erro
 		return err
 	}
 	meat := estimate.NewMeat(estimate.Stage{Bread: x.bread, Ridge: x.ridge * rows.total()})
-	logits := estimate.NewForms(x.identify, x.bread)
+	logits := estimate.NewForms(x.identify, &estimate.Full{Dense: x.bread})
 	err = scores.each(ctx, "the map's leverages", func(row int) {
 		copy(meat.Add(rows.seen(row), rows.weight(row)), scores.own)
 		if x.ridge == 0 {
@@ -152,8 +161,6 @@ func sandwiched(ctx context.Context, m Map, w *graph.Weights, rows Observed, s S
 	case data.InvalidLabel(rows.Labels, s.Classes) >= 0:
 		i := data.InvalidLabel(rows.Labels, s.Classes)
 		return fmt.Errorf("layers: calibration row %d is of class %d, the map has %d classes", i, rows.Labels[i], s.Classes)
-	case w.Size() > largestSandwich:
-		return fmt.Errorf("layers: intervals of %d parameters need matrices of their square; %d is the most, use fewer codewords", w.Size(), largestSandwich)
 	case rows.total() == 0:
 		return errors.New("layers: intervals need at least one calibration row")
 	}
@@ -183,6 +190,10 @@ func (x *Sandwich) invert(F *mat.SymDense, total float64) error {
 
 // Covariance is Cov(θ̂) off the free directions (P×P).
 func (x *Sandwich) Covariance() *mat.SymDense {
+	if x.blocks != nil {
+		unit := mat.NewDiagDense(x.dim(), slices.Repeat([]float64{1}, x.dim()))
+		return estimate.Symmetric(x.blocks.Times(unit))
+	}
 	c := mat.NewSymDense(x.dim(), nil)
 	c.CopySym(x.covariance)
 	if x.ridge > 0 {
@@ -221,13 +232,16 @@ func CheckLevel(level float64) error {
 // free direction is an error, where there was no ridge. It ends early with ctx's error.
 func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower, upper *mat.Dense, err error) {
 	gradient := func(g []float64, scores *Scores, _, j int) (logit, more float64) { return scores.logit(g, nil, j), 0 }
-	return x.intervals(ctx, v, level, mat.DenseCopyOf(x.covariance), gradient)
+	if x.blocks != nil {
+		return x.intervals(ctx, v, level, x.blocks, gradient)
+	}
+	return x.intervals(ctx, v, level, &estimate.Full{Dense: mat.DenseCopyOf(x.covariance)}, gradient)
 }
 
 // intervals are those by a covariance of the weights: gradient fills ∂logit q_j/∂θ and returns the logit, and what else
 // adds to its variance.
 func (x *Sandwich) intervals(
-	ctx context.Context, v *View, level float64, covariance *mat.Dense,
+	ctx context.Context, v *View, level float64, covariance estimate.Multiplier,
 	gradient func(g []float64, scores *Scores, row, j int) (logit, more float64),
 ) (lower, upper *mat.Dense, err error) {
 	if err := CheckLevel(level); err != nil {

@@ -235,10 +235,14 @@ func TestSandwichRefuses(t *testing.T) {
 	if _, err := NewSandwich(t.Context(), Bilinear{}, c.weights, Observed{View: rows.View, Labels: stray}, sizes, 0); err == nil {
 		t.Error("a row of a class that the map has not passes")
 	}
-	huge := graph.NewWeights(tensor.Float64)
-	huge.Add("bilinear/receiver", make([]float64, largestSandwich+1), largestSandwich+1)
-	if _, err := NewSandwich(t.Context(), Bilinear{}, huge, rows, sizes, 0); err == nil {
-		t.Error("a covariance that fits no memory passes")
+	many := sizes
+	many.Codewords = 1001 // of 3 classes: more weights than have matrices of their square
+	huge, err := Bilinear{}.Init(many, newRand(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewSandwich(t.Context(), Bilinear{}, huge, rows, many, 0); err == nil || !strings.Contains(err.Error(), "6009 parameters") {
+		t.Errorf("many weights without a ridge end with %v", err)
 	}
 	s, err := c.Sandwich(t.Context(), blobs(600, 1), 1e-3)
 	if err != nil {

@@ -73,8 +73,9 @@ func typed(text string) (commands []string) {
 	return commands
 }
 
-// TestModulesAsTold: what README.md tells is followed word for word, and what the README.md of each module does. It builds
-// six programs, so .ci/run asks it in a step of its own.
+// TestModulesAsTold: what README.md tells is followed word for word, and what the README.md of each module does; then four parts that
+// users write are put in place of those that new writes: a study of rows that are a Markov chain, residual codes, several factors with
+// a diagonal, and an exponential link with a penalty. It builds ten programs, so .ci/run asks it in a step of its own.
 func TestModulesAsTold(t *testing.T) {
 	if os.Getenv("CALIBRA_CHECK") != "all" {
 		t.Skip("builds a program for each part: asked with CALIBRA_CHECK=all")
@@ -105,18 +106,42 @@ func TestModulesAsTold(t *testing.T) {
 			t.Errorf("the README.md of %s has more than ten lines", part.Name())
 		}
 	}
-	// A study of rows that are a Markov chain: what new writes, with mine.go as its user writes it.
-	chain := filepath.Join(parent, "chain")
-	followed(t, filepath.Join(parent, "calibra"), []string{"./calibra new ../chain --study", "cd ../chain"})
-	text := readText(t, "testdata", "markov.go")
-	if err := cmp.Or(os.WriteFile(filepath.Join(chain, "mine.go"), []byte(text), 0o666), os.Remove(filepath.Join(chain, "mine_test.go"))); err != nil {
-		t.Fatal(err)
+	byItsUser(t, parent, "markov", "study", 60)
+	if out := followed(t, filepath.Join(parent, "markov"), []string{"go vet ./...", "go run . theory mine"}); !strings.Contains(out, "bands hold") {
+		t.Errorf("the study says\n%s", out)
 	}
-	if out := followed(t, chain, []string{"go vet ./...", "go run . theory mine"}); !strings.Contains(out, "bands hold") || strings.Count(text, "\n") > 60 {
-		t.Errorf("the study of %d lines says\n%s", strings.Count(text, "\n"), out)
+	python := os.Getenv("CALIBRA_PYTHON")
+	for name, part := range map[string]string{"rvq": "codes", "rankdiagonal": "map", "exponential": "map"} {
+		byItsUser(t, parent, name, part, map[string]int{"codes": 60, "map": 70}[part])
+		commands := []string{"go vet ./...", "go build -o mine ."}
+		if python != "" { // onnxruntime, and the package
+			commands = append(commands, fmt.Sprintf("PYTHONPATH='%s/experiments/python' '%s' '%s/experiments/cli/testdata/module.py'", root(t), python, root(t)))
+		}
+		if out := followed(t, filepath.Join(parent, name), commands); python != "" && !strings.Contains(out, "mine: NLL") {
+			t.Errorf("the module %s says\n%s", name, out)
+		}
 	}
 	// The map that is written is the one of vq, to the last bit.
 	followed(t, filepath.Join(parent, "mine"), []string{"go run . fit --in digits --method vq --out runs/vq", "cmp runs/vq/predictions.npz runs/mine/predictions.npz"})
+}
+
+// byItsUser is a module as new writes it in a folder of that name, with mine.go as a user writes it: the file of testdata, with at most so
+// many lines that new did not write.
+func byItsUser(t *testing.T, parent, name, part string, most int) {
+	t.Helper()
+	followed(t, filepath.Join(parent, "calibra"), []string{"./calibra new ../" + name + " --" + part, "cd ../" + name})
+	text, before, lines := readText(t, "testdata", name+".go"), readText(t, parent, name, "mine.go"), 0
+	for _, line := range strings.Split(text, "\n") {
+		if !slices.Contains(strings.Split(before, "\n"), line) {
+			lines++
+		}
+	}
+	if lines > most {
+		t.Errorf("the module %s takes %d lines of its own", name, lines)
+	}
+	if err := cmp.Or(os.WriteFile(filepath.Join(parent, name, "mine.go"), []byte(text), 0o666), os.Remove(filepath.Join(parent, name, "mine_test.go"))); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestNewRefuses what would write over files, or leave a module without calibra.

@@ -33,13 +33,14 @@ func (o *Options) slots() int {
 }
 
 // codeKinds are the codes that codebook.kind may name, the paper's first.
-var codeKinds = []string{learnedCodes, drawnCodes, "kmeans", "one"}
+var codeKinds = []string{learnedCodes, drawnCodes, "kmeans", residualCodes, "one"}
 
-// The codes that methods have by default: the paper's, or codewords drawn from the slots and never
-// moved, where learning them was found to add nothing.
+// The codes that methods have by default: the paper's, codewords drawn from the slots and never
+// moved, where learning them was found to add nothing, and residual codes.
 const (
-	learnedCodes = "ema"
-	drawnCodes   = "random"
+	learnedCodes  = "ema"
+	drawnCodes    = "random"
+	residualCodes = "residual"
 )
 
 // defaultCodewords is K, and so the fewest calibration rows of a method that divides.
@@ -64,11 +65,13 @@ const centres = "what is taken from features before slots are compared: one mean
 // codes reads the kind of K codewords and how far they are softened, with the defaults of a method.
 func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
 	var c layers.Codes
-	switch o.Choice("codebook.kind", kind, codeKinds, "ema", "codes: moving averages; slots drawn at random; k-means; a single codeword") {
+	switch o.Choice("codebook.kind", kind, codeKinds, "ema", "codes: moving averages; slots drawn at random; k-means; levels of k-means, each on what those before leave (codebook.levels); a single codeword") {
 	case "random":
 		c = layers.Fixed{Codewords: k}
 	case "kmeans":
 		c = layers.KMeans{Codewords: k}
+	case residualCodes:
+		c = layers.Residual{Of: layers.KMeans{Codewords: k}, Levels: o.Int("codebook.levels", 2, 1, "", "levels of residual codes, of K codewords each")}
 	case "one":
 		c = o.averages(1)
 	default:
@@ -110,8 +113,11 @@ func (o *Options) averages(k int) layers.Codebook {
 }
 
 // Divide is the paper's stage 1.
-func (o *Options) Divide() *layers.Divide {
-	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(learnedCodes), Optim: o.divides()}
+func (o *Options) Divide() *layers.Divide { return o.divide(learnedCodes) }
+
+// divide is the paper's stage 1 on codes that are of that kind by default.
+func (o *Options) divide(kind string) *layers.Divide {
+	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(kind), Optim: o.divides()}
 }
 
 // bilinear is the paper's map.

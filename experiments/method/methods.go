@@ -289,6 +289,14 @@ var beyond = []Method{
 			return layers.Train(o.Divide(), m, o.Stage("calibrate", Published))
 		},
 	},
+	{
+		Name: "vq-residual", Group: Variant,
+		Line:  "vq on residual codes: each slot the sum of codewords of several levels",
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		New: func(o *Options) layers.Stateful {
+			return layers.Train(o.divide(residualCodes), o.bilinear(), o.Stage("calibrate", Published))
+		},
+	},
 	variant("vq-diagonal", "vq with a diagonal of its own for each codeword", layers.Diagonal{}),
 	variant("vq-tied", "vq whose receivers equal its senders", layers.Tied{}),
 }

@@ -44,21 +44,41 @@ func (s *Outer) Flush() {
 	s.count = 0
 }
 
+// Multiplier is a symmetric matrix (P×P) by what it makes of vectors.
+type Multiplier interface {
+	Dims() (r, c int)
+	// Times is x M of vectors, the rows of x (m×P). It holds until the next call.
+	Times(x mat.Matrix) *mat.Dense
+}
+
+// Full is a matrix whose numbers are known.
+type Full struct {
+	*mat.Dense
+	product mat.Dense
+}
+
+// Times is one product.
+func (f *Full) Times(x mat.Matrix) *mat.Dense {
+	f.product.Reset()
+	f.product.Mul(x, f.Dense)
+	return &f.product
+}
+
 // Forms computes vᵀ M v for vectors v, many at a time, of each block M of a block diagonal matrix.
 type Forms struct {
-	of       []*mat.Dense
-	vectors  *mat.Dense
-	products mat.Dense
-	forms    *mat.Dense // of each vector, by block
-	tags     []int
-	visit    func(tag int, v, forms []float64)
+	of      []Multiplier
+	vectors *mat.Dense
+	forms   *mat.Dense // of each vector, by block
+	tags    []int
+	visit   func(tag int, v, forms []float64)
 }
 
 // NewForms visits each vector with its tag and its forms, one of each block.
-func NewForms(visit func(tag int, v, forms []float64), of ...*mat.Dense) *Forms {
+func NewForms(visit func(tag int, v, forms []float64), of ...Multiplier) *Forms {
 	dim := 0
 	for _, m := range of {
-		dim += m.RawMatrix().Cols
+		_, columns := m.Dims()
+		dim += columns
 	}
 	vectors, forms := mat.NewDense(vectorsAtOnce, dim, nil), mat.NewDense(vectorsAtOnce, len(of), nil)
 	return &Forms{of: of, vectors: vectors, forms: forms, visit: visit}
@@ -80,11 +100,11 @@ func (f *Forms) Flush() {
 	}
 	at := 0
 	for block, m := range f.of {
-		end := at + m.RawMatrix().Cols
-		f.products.Reset()
-		f.products.Mul(f.vectors.Slice(0, len(f.tags), at, end), m)
+		_, columns := m.Dims()
+		end := at + columns
+		products := m.Times(f.vectors.Slice(0, len(f.tags), at, end))
 		for i := range f.tags {
-			f.forms.Set(i, block, floats.Dot(f.products.RawRowView(i), f.vectors.RawRowView(i)[at:end]))
+			f.forms.Set(i, block, floats.Dot(products.RawRowView(i), f.vectors.RawRowView(i)[at:end]))
 		}
 		at = end
 	}
@@ -121,10 +141,10 @@ type Stage struct {
 // NewMeat is that of no rows yet.
 func NewMeat(stages ...Stage) *Meat {
 	m := &Meat{}
-	var breads []*mat.Dense
+	var breads []Multiplier
 	var ridges []float64
 	for _, s := range stages {
-		breads = append(breads, s.Bread)
+		breads = append(breads, &Full{Dense: s.Bread})
 		for range s.Bread.RawMatrix().Cols {
 			ridges = append(ridges, s.Ridge)
 		}
@@ -137,7 +157,8 @@ func NewMeat(stages ...Stage) *Meat {
 	m.forms = NewForms(func(row int, s, leverages []float64) {
 		at := 0
 		for stage, h := range leverages {
-			end := at + breads[stage].RawMatrix().Cols
+			_, columns := breads[stage].Dims()
+			end := at + columns
 			floats.Scale(1/(1-math.Min(m.weights[row]*h, LargestLeverage)), s[at:end])
 			at = end
 		}

@@ -1,0 +1,68 @@
+package layers
+
+import (
+	"math"
+	"testing"
+
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// TestBlocksAreTheSquare: the covariance by blocks is that of square matrices, for codes that meet in many rows and in few,
+// of a table for each slot, and with rows of several weights.
+func TestBlocksAreTheSquare(t *testing.T) {
+	short := optim.Settings{Epochs: 10}
+	for name, c := range map[string]*Trained{
+		"four slots": Train(&Divide{Slots: 4, Codebook: Codebook{Codewords: 5}, Optim: short}, Bilinear{}, short),
+		"one slot":   Train(&Divide{Slots: 1, Codebook: KMeans{Codewords: 12}, Optim: short}, Bilinear{}, short),
+		"residual":   Train(&Divide{Slots: 1, Codebook: Residual{Of: KMeans{Codewords: 12}}, Optim: short}, Diagonal{}, short),
+		"no region":  Train(&Divide{Slots: 2, Codebook: Codebook{Codewords: 5}, Optim: short}, Dirichlet{}, short),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cal, x := blobs(300, 1), blobs(40, 4)
+			cal.Weights = make([]float64, cal.Len())
+			for i := range cal.Weights {
+				cal.Weights[i] = 1 + float64(i%3)
+			}
+			if err := c.Fit(t.Context(), cal, blobs(100, 2), newRand(3)); err != nil {
+				t.Fatal(err)
+			}
+			want, err := c.Sandwich(t.Context(), cal, 1e-3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			view, err := c.viewOf(cal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := Observe(view, cal, c.fitted())
+			got := &Sandwich{m: c.Map, weights: c.weights.As(tensor.Float64), sizes: c.Base.Sizes(), ridge: 1e-3}
+			scores, err := newScored(got, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := got.fillBlocks(t.Context(), scores, rows); err != nil {
+				t.Fatal(err)
+			}
+			var apart mat.Dense
+			apart.Sub(want.covariance, got.Covariance())
+			// Of sums of 300 rows, rounded in another order, times a condition near 1e4.
+			if d := mat.Norm(&apart, math.Inf(1)); !(d <= 1e-9*mat.Norm(want.covariance, math.Inf(1))) {
+				t.Errorf("the covariance is %v away", d)
+			}
+			low, high, err := c.Intervals(t.Context(), want, x, .9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			low2, high2, err := c.Intervals(t.Context(), got, x, .9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !mat.EqualApprox(low, low2, 1e-9) || !mat.EqualApprox(high, high2, 1e-9) {
+				t.Error("the intervals are others")
+			}
+		})
+	}
+}
