@@ -73,14 +73,15 @@ func (c Residual) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand)
 
 // Assign describes the codes of all levels.
 func (Residual) Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment {
-	words, codes, k := b.Weight("codebook/codewords"), make(gorgonia.Nodes, s.Each), s.Codewords/s.Each
+	words, codes := b.Weight("codebook/codewords"), make(gorgonia.Nodes, s.CodesOf())
+	k := s.Codewords / len(codes)
 	for l := range codes {
 		if l > 0 { // what the level before leaves
 			z = b.Plus(z, b.Apply(op.Scale(2, -1), b.Apply(op.Gather(), words, codes[l-1])))
 		}
 		codes[l] = b.Apply(op.NearestIn(l*k, (l+1)*k), z, words)
 	}
-	return Assignment{Codes: b.Apply(op.Interleave(s.Each), codes...)}
+	return Assignment{Codes: b.Apply(op.Interleave(len(codes)), codes...)}
 }
 
 // Twin has the levels of the twin of Of.

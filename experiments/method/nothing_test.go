@@ -20,7 +20,7 @@ import (
 // are fitted to, and why. None of them can be the identity, or they are kept as published.
 var without = map[string]string{
 	"vq": head, "vq-nc": head, "vq-dc": head, "vq-start": head, "vq-centred": head, "vq-rank": head, "vq-diagonal": head,
-	"vq-tied": head, "vq-random": head, "vq-one": head, "new-head": head,
+	"vq-residual": head, "vq-tied": head, "vq-random": head, "vq-one": head, "new-head": head,
 	"ps":           "fits each class against the others and divides by their sum",
 	"kc":           averages,
 	"kc-original":  averages,
