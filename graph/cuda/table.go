@@ -195,6 +195,10 @@ func (d *Device) Map(f Map, out, x Memory, n int, v float32) {
 var rows = []row{
 	{op.NearestOp{}, "nearest", "tiles 1 B*M/d", "out x0 - x1 B*M/d M/d d K", nil},
 	{op.NearestTakenOp{}, "nearest", "tiles 1 B*M/d", "out x0 x1 x2 B*M/d M/d d K", nil},
+	{op.CodeSumOp{}, "code_sum", "each size", "out x0 x1 .N size", nil},
+	{op.CompareCodesOp{}, "compare_codes", "each size", "out x0 x1 size", nil},
+	{op.SumBlocksOp{}, "sum_blocks", "each size", "out x0 .Blocks columns/.Groups size", nil},
+	{op.RepeatBlocksOp{}, "repeat_blocks", "each size", "out x0 .Blocks columns0/.Groups size", nil},
 	{op.CountOp{}, "count_codes", "blocks K", "out x0 size0", nil},
 	{op.NormalizeOp{}, "normalize", "each size", "out x0 x1 .Eps d size", nil},
 	{op.TakeOp{}, "take", "each size", "out x0 x1 size/size1 size", nil},
@@ -272,6 +276,19 @@ var functionRows = []row{
 	}),
 	on(func(d *Device, _ op.ScatterTakenOp, out operand, in []operand) {
 		d.scatterAdd(out, in[0], in[1], in[2])
+	}),
+	on(func(d *Device, o op.NearestInOp, out operand, in []operand) {
+		n, w, width, k := out.Size(), out.columns(), in[1].columns(), o.To-o.From
+		words := in[1].Memory.Slice(4*o.From*width, 4*k*width)
+		d.launch("nearest", tiles(1, n, 1), out, in[0], Memory{}, words, n, w, width, k)
+		d.launch("code_sum", each(n), out, out, Memory{}, o.From, n)
+	}),
+	on(func(d *Device, o op.InterleaveOp, out operand, in []operand) {
+		out.Shape = tensor.Shape{out.Size() / o.N, o.N}
+		for k, x := range in {
+			x.Shape = tensor.Shape{x.Size(), 1}
+			d.copyColumns(out, k, x, 0, 1)
+		}
 	}),
 	on(func(d *Device, o op.NearbyOp, out operand, in []operand) {
 		best := d.Alloc(out.Size())

@@ -57,6 +57,12 @@ type checked struct {
 	in  draw
 }
 
+// twoCodes are codes of one shape.
+func twoCodes(rng *rand.Rand) []*tensor.Dense {
+	b, w := 1+rng.IntN(90), 1+rng.IntN(9)
+	return []*tensor.Dense{integers(rng, 7, b, w), integers(rng, 7, b, w)}
+}
+
 // onDevice has a row for each kind of op.
 var onDevice = map[string]checked{
 	"NearestOp": {always(op.Nearest()), func(rng *rand.Rand) []*tensor.Dense {
@@ -66,6 +72,19 @@ var onDevice = map[string]checked{
 	"NearestTakenOp": {always(op.New(op.NearestTakenOp{})), func(rng *rand.Rand) []*tensor.Dense {
 		n, w, d := 1+rng.IntN(40), 1+rng.IntN(9), 1+rng.IntN(40)
 		return []*tensor.Dense{normalTensor(rng, 0, n, w*d), integers(rng, n, 1+rng.IntN(50)), normalTensor(rng, 0, 1+rng.IntN(130), d)}
+	}},
+	"NearestInOp": {always(op.NearestIn(0, 3), op.NearestIn(2, 7)), func(rng *rand.Rand) []*tensor.Dense {
+		w, d := 1+rng.IntN(9), 1+rng.IntN(40)
+		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(40), w*d), normalTensor(rng, 0, 7+rng.IntN(9), d)}
+	}},
+	"CodeSumOp":      {always(op.CodeSum(5)), twoCodes},
+	"CompareCodesOp": {always(op.CompareCodes()), twoCodes},
+	"InterleaveOp":   {always(op.Interleave(2)), twoCodes},
+	"SumBlocksOp": {always(op.SumBlocks(2, 3)), func(rng *rand.Rand) []*tensor.Dense {
+		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(90), 6*(1+rng.IntN(9)))}
+	}},
+	"RepeatBlocksOp": {always(op.New(op.RepeatBlocksOp{Groups: 2, Blocks: 3})), func(rng *rand.Rand) []*tensor.Dense {
+		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(90), 2*(1+rng.IntN(9)))}
 	}},
 	"ScatterAddOp": {always(op.ScatterAdd(7)), func(rng *rand.Rand) []*tensor.Dense {
 		b, w := 1+rng.IntN(400), 1+rng.IntN(5)

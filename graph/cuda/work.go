@@ -28,6 +28,7 @@ var works = map[reflect.Type]string{
 	reflect.TypeFor[op.MatMulOp]():                "2*size*k",
 	reflect.TypeFor[op.NearestOp]():               "2*B*M*K",
 	reflect.TypeFor[op.NearestTakenOp]():          "2*B*M*K",
+	reflect.TypeFor[op.NearestInOp]():             "2*B*M*.To-2*B*M*.From",
 	reflect.TypeFor[op.TakeOp]():                  "size", // the table is not read whole
 	reflect.TypeFor[op.ScatterTakenOp]():          "size",
 	reflect.TypeFor[op.DirichletOp]():             "70*size0",

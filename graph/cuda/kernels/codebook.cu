@@ -131,6 +131,16 @@ extern "C" __global__ void normalize(float *words, const float *sums, const floa
     for (unsigned i = first(); i < n; i += stride()) words[i] = sums[i] / (counts[i / d] + epsilon);
 }
 
+// code_sum is s + m·t of n codes; t may be null: 1.
+extern "C" __global__ void code_sum(int *out, const int *s, const int *t, int m, int n) {
+    for (unsigned i = first(); i < n; i += stride()) out[i] = s[i] + m * (t ? t[i] : 1);
+}
+
+// compare_codes is 0, 1 or 2 where s is less than t, as large, or greater.
+extern "C" __global__ void compare_codes(int *out, const int *s, const int *t, int n) {
+    for (unsigned i = first(); i < n; i += stride()) out[i] = s[i] < t[i] ? 0 : 1 + (s[i] > t[i]);
+}
+
 // take copies the rows of a table that rows names: words of 4 bytes, of any type.
 extern "C" __global__ void take(int *out, const int *table, const int *rows, int width, int n) {
     for (unsigned i = first(); i < n; i += stride()) out[i] = table[(size_t)rows[i / width] * width + i % width];

@@ -7,6 +7,20 @@ extern "C" __global__ void copy_columns(float *out, const float *x, int to, int 
     for (unsigned i = first(); i < n; i += stride()) out[(size_t)(i / count) * width + to + i % count] = x[(size_t)(i / count) * wide + from + i % count];
 }
 
+// sum_blocks adds blocks of width columns each of every group of x, n sums.
+extern "C" __global__ void sum_blocks(float *out, const float *x, int blocks, int width, int n) {
+    for (unsigned i = first(); i < n; i += stride()) {
+        float sum = 0;
+        for (int b = 0; b < blocks; b++) sum += x[((size_t)(i / width) * blocks + b) * width + i % width];
+        out[i] = sum;
+    }
+}
+
+// repeat_blocks is the transpose, n entries of x.
+extern "C" __global__ void repeat_blocks(float *x, const float *y, int blocks, int width, int n) {
+    for (unsigned i = first(); i < n; i += stride()) x[i] = y[(size_t)(i / (blocks * width)) * width + i % width];
+}
+
 // category reads column j of x (n×m) as whole numbers.
 extern "C" __global__ void category(int *out, const float *x, int j, int m, int n) {
     for (unsigned i = first(); i < n; i += stride()) out[i] = (int)x[(size_t)i * m + j];
