@@ -66,3 +66,51 @@ func TestBlocksAreTheSquare(t *testing.T) {
 		})
 	}
 }
+
+// TestManyWeightsHaveIntervals: codewords that no row has change no interval, be there so many that blocks are kept, and their
+// weights have the variance 1/λN of the penalty as a prior.
+func TestManyWeightsHaveIntervals(t *testing.T) {
+	c, rows := fittedBilinear(t)
+	s := c.Base.Sizes()
+	few, err := NewSandwich(t.Context(), Bilinear{}, c.weights, rows, s, 1e-2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Codewords = 1001
+	w, err := Bilinear{}.Init(s, newRand(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range w.Names() {
+		values := w.Float64s(name)
+		copy(values, c.weights.Float64s(name))
+		w.SetValues(name, values)
+	}
+	many, err := NewSandwich(t.Context(), Bilinear{}, w, rows, s, 1e-2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if many.blocks == nil {
+		t.Fatal("matrices of the square of 6,009 weights are kept")
+	}
+	view, err := c.Base.View(blobs(20, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	low, high, err := few.Intervals(t.Context(), view, .9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	low2, high2, err := many.Intervals(t.Context(), view, .9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.EqualApprox(low, low2, 1e-9) || !mat.EqualApprox(high, high2, 1e-9) {
+		t.Error("codewords that no row has move the intervals")
+	}
+	unit, last := mat.NewDense(1, w.Size(), nil), 1001*3-1 // a_k of the last codeword and class
+	unit.Set(0, last, 1)
+	if v := many.blocks.Times(unit).At(0, last); math.Abs(v-1/(1e-2*600)) > 1e-12 {
+		t.Errorf("a weight that no row has has the variance %v", v)
+	}
+}

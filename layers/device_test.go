@@ -104,6 +104,7 @@ func fitsAgree(t *testing.T, one, two *cudatest.GPU) {
 		"bilinear":       {of: layers.Bilinear{}},
 		"learned scale":  {of: layers.Bilinear{Scale: layers.LearnedScale{}, Prior: layers.CountPrior{}}},
 		"dirichlet":      {of: layers.Dirichlet{}},
+		"residual codes": {of: layers.Bilinear{}, codes: layers.Residual{Of: layers.KMeans{Codewords: 5}}},
 		"soft codes":     {of: layers.Bilinear{Scale: layers.LearnedScale{}}, codes: layers.Soft{Of: layers.Codebook{Codewords: 5}, Nearest: 3}},
 		"validated":      {of: layers.Bilinear{}, validated: true},
 		"decoupled rule": {of: layers.Dirichlet{}, rule: optim.AdamW{Rate: 1e-2, WeightDecay: 0.1}}, // a bilinear map's first gradients are rounding, which Adam would enlarge

@@ -63,7 +63,7 @@ func TestHostNoFloatAtomics(t *testing.T) {
 }
 
 // The toolkit's assembler, where there is one, accepts the PTX for each generation of
-// cards, without spilling registers. It takes seconds: seventy-seven kernels, for five generations.
+// cards, without spilling registers. It takes seconds: eighty-six kernels, for five generations.
 func TestHostKernelsAssemble(t *testing.T) {
 	ptxas, err := exec.LookPath("ptxas")
 	if err != nil {
