@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// blocks are what a [Sandwich] of many weights has in place of matrices of all P: F by blocks of codewords that never meet in a
-// row ([estimate.Arrow]), and the scores of which J is the sum.
+// blocks are what a [Sandwich] of many weights has in place of matrices of all P: F by blocks of codewords that never
+// meet in a row ([estimate.Arrow]), and the scores of which J is the sum.
 //
 //	Cov(θ̂) = F⁻¹ (Λ + Σ_rows s̃ s̃ᵀ) F⁻¹ ,  s̃ = √n w s_y/(1 − h)
 type blocks struct {
@@ -30,7 +30,8 @@ type sparse struct {
 	values []float64
 }
 
-// blockOf is which block each learned weight is of (P): that of its codeword, of its codeword in a slot, or that of all rows.
+// blockOf is which block each learned weight is of (P): that of its codeword, of its codeword in a slot, or that of all
+// rows.
 func (x *Sandwich) blockOf() (block []int) {
 	for _, name := range x.weights.Learned() {
 		shape, first := x.weights.Tensor(name).Shape(), 1
@@ -93,10 +94,11 @@ func (x *Sandwich) fillBlocks(ctx context.Context, scores *scored, rows Observed
 		return err
 	}
 	if !b.F.Factorize(b.ridge) {
-		return fmt.Errorf("layers: the calibration rows do not identify the weights of %s; fit it with a larger penalty", NameOf(x.m))
+		return fmt.Errorf("layers: the rows do not identify the weights of %s; fit it with a larger penalty", NameOf(x.m))
 	}
 	leverages := estimate.NewForms(func(row int, _, h []float64) {
-		scale := math.Sqrt(rows.seen(row)) * rows.weight(row) / (1 - math.Min(rows.weight(row)*h[0], estimate.LargestLeverage))
+		weight := rows.weight(row)
+		scale := math.Sqrt(rows.seen(row)) * weight / (1 - math.Min(weight*h[0], estimate.LargestLeverage))
 		for i := range seen[row].values {
 			seen[row].values[i] *= scale
 		}

@@ -10,14 +10,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestBlocksAreTheSquare: the covariance by blocks is that of square matrices, for codes that meet in many rows and in few,
-// of a table for each slot, and with rows of several weights.
+// TestBlocksAreTheSquare: the covariance by blocks is that of square matrices, for codes that meet in many rows and in
+// few, and with rows of several weights.
 func TestBlocksAreTheSquare(t *testing.T) {
 	short := optim.Settings{Epochs: 10}
+	residual := Residual{Of: KMeans{Codewords: 12}}
 	for name, c := range map[string]*Trained{
 		"four slots": Train(&Divide{Slots: 4, Codebook: Codebook{Codewords: 5}, Optim: short}, Bilinear{}, short),
 		"one slot":   Train(&Divide{Slots: 1, Codebook: KMeans{Codewords: 12}, Optim: short}, Bilinear{}, short),
-		"residual":   Train(&Divide{Slots: 1, Codebook: Residual{Of: KMeans{Codewords: 12}}, Optim: short}, Diagonal{}, short),
+		"residual":   Train(&Divide{Slots: 1, Codebook: residual, Optim: short}, Diagonal{}, short),
 		"no region":  Train(&Divide{Slots: 2, Codebook: Codebook{Codewords: 5}, Optim: short}, Dirichlet{}, short),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,8 +68,8 @@ func TestBlocksAreTheSquare(t *testing.T) {
 	}
 }
 
-// TestManyWeightsHaveIntervals: codewords that no row has change no interval, be there so many that blocks are kept, and their
-// weights have the variance 1/λN of the penalty as a prior.
+// TestManyWeightsHaveIntervals: codewords that no row has change no interval, be there so many that blocks are kept, and
+// their weights have the variance 1/λN of the penalty as a prior.
 func TestManyWeightsHaveIntervals(t *testing.T) {
 	c, rows := fittedBilinear(t)
 	s := c.Base.Sizes()

@@ -73,8 +73,12 @@ func (s Sizes) SlotWidth() (int, error) {
 	if s.Each < 0 || s.Each > k || s.Share < 0 {
 		return 0, fmt.Errorf("layers: %d codewords do not give a slot %d codes with shares of %g", k, s.Each, s.Share)
 	}
-	if _, last := s.table(w*s.CodesOf() - 1); len(s.Tables) > w || last != k || slices.ContainsFunc(s.Tables, func(k int) bool { return k < 1 }) {
-		return 0, fmt.Errorf("layers: tables of %v codewords for %d slots have not %d in all", s.Tables, w, k)
+	of := 0
+	for _, own := range s.Tables {
+		of += own
+	}
+	if s.Tables != nil && (len(s.Tables) != w || of != k || slices.Min(s.Tables) < 1) {
+		return 0, fmt.Errorf("layers: tables of %v codewords are not those of %d slots with %d in all", s.Tables, w, k)
 	}
 	return m / w, nil
 }

@@ -27,8 +27,8 @@ import (
 // codewords serves only bases that read codes.
 type Codes interface {
 	// Over is the sizes of the problem that cal's features make when they are cut into w slots
-	// (0: 64), 1 for a code of the whole row, with how many codes each slot has, of which tables, and what their shares add
-	// up to ([Sizes]). What the rows do not allow is a [*SettingError].
+	// (0: 64), 1 for a code of the whole row, with how many codes each slot has, of which tables, and what their
+	// shares add up to ([Sizes]). What the rows do not allow is a [*SettingError].
 	Over(cal *data.Set, slots int) (Sizes, error)
 	// Init adds the state that the codes start with, made of cal's features and weights; it sees neither
 	// labels nor logits, so that maps on the codes can be judged on rows of cal that are held out.
@@ -47,13 +47,13 @@ type Codes interface {
 	Twin() Codes
 }
 
-// Assignment is the codes of a batch, slot by slot: s_1(i), …, s_m(i) of slot i, B×p with p = w·m, the most telling first.
-// A code is a number among all K codewords, whatever table (Sizes.Tables) it is of. With the shares e_ij, a row has
+// Assignment is the codes of a batch, slot by slot: s_1(i), …, s_m(i) of slot i, B×p with p = w·m, the most telling
+// first. A code is a number among all K codewords, whatever table (Sizes.Tables) it is of. With the shares e_ij, a row has
 //
 //	n_k(V) = Σ_i σ_i² Σ_j e_ij 1[s_j(i) = k] ,  q⁽ⁱ⁾ = Σ_j e_ij c_s_j(i) ,
 //
-// which is what maps and heads read. The paper's has m = 1 and e = 1. Soft codes have shares that add up to 1. Residual and additive
-// ones have m codewords that add up to the slot, each with a share of 1, and Sizes.Share = m.
+// which is what maps and heads read. The paper's has m = 1 and e = 1. Soft codes have shares that add up to 1. Residual
+// and additive ones have m codewords that add up to the slot, each with a share of 1, and Sizes.Share = m.
 type Assignment struct {
 	Codes   *gorgonia.Node // B×p
 	Shares  *gorgonia.Node // B×p, at least 0; nil: 1 each
@@ -201,7 +201,8 @@ func assigned(c Codes, codes []int32, shares []float32, n int, s Sizes) error {
 	}
 	for at, k := range codes {
 		if lo, hi := s.table(at); int(k) < lo || int(k) >= hi {
-			return fmt.Errorf("layers: the Assign of %s gives slot %d of row %d the code %d; its codewords are %d to %d", NameOf(c), at%p/s.CodesOf(), at/p, k, lo, hi-1)
+			return fmt.Errorf("layers: the Assign of %s gives slot %d of row %d the code %d; its codewords are %d to %d",
+				NameOf(c), at%p/s.CodesOf(), at/p, k, lo, hi-1)
 		}
 		if shares != nil {
 			if !(shares[at] >= 0) {
@@ -212,7 +213,8 @@ func assigned(c Codes, codes []int32, shares []float32, n int, s Sizes) error {
 	}
 	// Maps start by it: within a factor of 2 they start near the identity.
 	if usual := float64(n) * s.Whole(); shares != nil && !(total >= usual/2 && total <= usual*2) {
-		return fmt.Errorf("layers: the shares of a slot by the Assign of %s add up to %.3g, and its Over says %g: set Share among its Sizes", NameOf(c), total/float64(n*s.Slots), s.Whole()/float64(s.Slots))
+		return fmt.Errorf("layers: the shares of a slot by the Assign of %s add up to %.3g, and its Over says %g: "+
+			"set Share among its Sizes", NameOf(c), total/float64(n*s.Slots), s.Whole()/float64(s.Slots))
 	}
 	return nil
 }
@@ -225,7 +227,8 @@ func assign(b *graph.Builder, c Codes, z *gorgonia.Node, s Sizes) Assignment {
 	case a.Codes == nil || a.Codes.Dtype() != tensor.Int32:
 		b.Fail(fmt.Errorf("layers: the Assign of %s gives no codes of int32", NameOf(c)))
 	case a.Shares != nil && !a.Shares.Shape().Eq(a.Codes.Shape()):
-		b.Fail(fmt.Errorf("layers: the Assign of %s gives shares %v of codes %v; give one for each code", NameOf(c), a.Shares.Shape(), a.Codes.Shape()))
+		b.Fail(fmt.Errorf("layers: the Assign of %s gives shares %v of codes %v; give one for each code",
+			NameOf(c), a.Shares.Shape(), a.Codes.Shape()))
 	case a.Shares == nil && (s.CodesOf() > 1 || s.Tables != nil):
 		a.Shares = b.Apply(op.Gather(), b.Table("codebook/one_each", ones(b.Dtype(), s.Codewords, 1)), a.Codes)
 	}
@@ -234,7 +237,9 @@ func assign(b *graph.Builder, c Codes, z *gorgonia.Node, s Sizes) Assignment {
 
 // codesOf describes the codes of features z, then what else is made of them, and last the shares, if they
 // have any.
-func codesOf(b *graph.Builder, c Codes, z *gorgonia.Node, s Sizes, also ...func(*graph.Builder, Assignment) *gorgonia.Node) gorgonia.Nodes {
+func codesOf(
+	b *graph.Builder, c Codes, z *gorgonia.Node, s Sizes, also ...func(*graph.Builder, Assignment) *gorgonia.Node,
+) gorgonia.Nodes {
 	a := assign(b, c, z, s)
 	if b.Err() != nil {
 		return nil

@@ -29,9 +29,11 @@ var allCodes = map[string][]Codes{
 	"Codebook": {Codebook{Codewords: 6}, Codebook{Codewords: 1}, Codebook{Codewords: 6, Start: ZeroStart{}}},
 	"Fixed":    {Fixed{Codewords: 6}},
 	"KMeans":   {KMeans{Codewords: 6}},
-	"Residual": {Residual{Of: KMeans{Codewords: 6}}, Residual{Of: Fixed{Codewords: 6}, Levels: 3}, Residual{Of: Fixed{Codewords: 6}, Levels: 1}},
-	"Scaled":   {Scaled{Codebook{Codewords: 6}}, Scaled{Soft{Of: KMeans{Codewords: 6}, Nearest: 2}}},
-	"Soft":     {Soft{Of: Codebook{Codewords: 6}}, Soft{Of: Codebook{Codewords: 1}}, Soft{Of: Fixed{Codewords: 6}, Nearest: 3, Softness: 2}},
+	"Residual": {
+		Residual{Of: KMeans{Codewords: 6}}, Residual{Of: Fixed{Codewords: 6}, Levels: 3}, Residual{Of: Fixed{Codewords: 6}, Levels: 1},
+	},
+	"Scaled": {Scaled{Codebook{Codewords: 6}}, Scaled{Soft{Of: KMeans{Codewords: 6}, Nearest: 2}}},
+	"Soft":   {Soft{Of: Codebook{Codewords: 6}}, Soft{Of: Codebook{Codewords: 1}}, Soft{Of: Fixed{Codewords: 6}, Nearest: 3, Softness: 2}},
 }
 
 // dividers are a calibrator on each kind of codes, named.
@@ -158,9 +160,58 @@ func TestResidualLevelsAreNearer(t *testing.T) {
 		diff.Sub(LessCentre(cal.Features, d.weights), q)
 		return mat.Norm(&diff, 2)
 	}
-	one, two, three := left(KMeans{Codewords: 12}), left(Residual{Of: KMeans{Codewords: 12}}), left(Residual{Of: KMeans{Codewords: 12}, Levels: 3})
+	twelve := KMeans{Codewords: 12}
+	one, two, three := left(twelve), left(Residual{Of: twelve}), left(Residual{Of: twelve, Levels: 3})
 	if wide := left(KMeans{Codewords: 36}); !(three < two && two < one && three < wide) {
 		t.Errorf("1, 2 and 3 levels of 12 codewords leave %v, %v and %v, 36 codewords %v", one, two, three, wide)
+	}
+}
+
+// TestTablesAreThoseOfTheSlots: sizes whose tables are of other slots, or have other codewords in all, are no divided
+// space.
+func TestTablesAreThoseOfTheSlots(t *testing.T) {
+	for _, c := range []struct {
+		tables []int
+		holds  bool
+	}{
+		{nil, true}, {[]int{2, 3}, true}, {[]int{}, false}, {[]int{5}, false}, {[]int{2, 2}, false}, {[]int{5, 0}, false},
+		{[]int{1, 1, 3}, false},
+	} {
+		s := Sizes{Features: 8, Slots: 2, Codewords: 5, Tables: c.tables}
+		if _, err := s.SlotWidth(); (err == nil) != c.holds {
+			t.Errorf("tables of %v codewords: %v", c.tables, err)
+		}
+	}
+}
+
+// straying are codes of the second slot that are of the first one's table.
+type straying struct{ Fixed }
+
+func (c straying) Over(cal *data.Set, slots int) (Sizes, error) {
+	s, err := c.Fixed.Over(cal, slots)
+	s.Tables = []int{2, 3}
+	return s, err
+}
+
+// unsaid are two codes of each slot, without a word of what they add up to.
+type unsaid struct{ Residual }
+
+func (c unsaid) Over(cal *data.Set, slots int) (Sizes, error) {
+	s, err := c.Residual.Over(cal, slots)
+	s.Share = 0
+	return s, err
+}
+
+// TestCodesMustBeWhatOverSays of them.
+func TestCodesMustBeWhatOverSays(t *testing.T) {
+	for says, c := range map[string]Codes{
+		"its codewords are 0 to 1":                    straying{Fixed{Codewords: 5}},
+		"add up to 3, and its Over says 1: set Share": unsaid{Residual{Of: Fixed{Codewords: 5}, Levels: 3}},
+	} {
+		d := &Divide{Slots: 2, Codebook: c, Optim: optim.Settings{Epochs: 1}}
+		if err := d.Fit(t.Context(), blobs(100, 1), nil, newRand(2)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%T: %v", c, err)
+		}
 	}
 }
 
@@ -320,7 +371,8 @@ func (silent) Assign(b *graph.Builder, z *gorgonia.Node, _ Sizes) Assignment {
 // TestHeadNeedsQuantizedFeatures: codes without them are told by name.
 func TestHeadNeedsQuantizedFeatures(t *testing.T) {
 	d := &Divide{Slots: 1, Codebook: silent{Fixed{Codewords: 2}}}
-	if err := d.Fit(t.Context(), blobs(100, 1), nil, newRand(2)); err == nil || !strings.Contains(err.Error(), ": silent has no codewords") {
+	err := d.Fit(t.Context(), blobs(100, 1), nil, newRand(2))
+	if err == nil || !strings.Contains(err.Error(), ": silent has no codewords") {
 		t.Errorf("the fit says %v", err)
 	}
 }

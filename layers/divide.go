@@ -120,7 +120,8 @@ func (d *Divide) objective(x *data.Set, fitted target) *graph.Objective {
 // head describes log p̂ (B×C) of the quantized features (B×M) that codes stand for.
 func (d *Divide) head(b *graph.Builder, a Assignment) *gorgonia.Node {
 	if !d.weights.Has("codebook/codewords") {
-		return b.Fail(fmt.Errorf("layers: %s has no codewords, of whose sums a head is fitted; take a base that reads codes alone, such as anchored.Anchor", NameOf(d.codes())))
+		return b.Fail(fmt.Errorf("layers: %s has no codewords, to whose sums a head is fitted; "+
+			"take a base that reads codes alone, such as anchored.Anchor", NameOf(d.codes())))
 	}
 	return b.LogSoftmax(b.Linear("head", a.Quantized(b, d.sizes)))
 }

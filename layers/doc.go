@@ -42,7 +42,8 @@
 //
 // # Shapes, units, errors
 //
-// Features are N×M, logits and log-probabilities N×C, codes N×w, or N×p of slots with several ([Assignment]). Losses are in nats per row.
+// Features are N×M, logits and log-probabilities N×C, codes N×w, or N×p of slots with several ([Assignment]). Losses
+// are in nats per row.
 //
 // Fit and Predict return an error of one sentence if a set lacks the features, logits or labels that a method needs, has
 // another width than in the fit, has labels outside the classes, or gives a loss that is not finite. Predict before Fit

@@ -23,8 +23,8 @@ func NewFeatures(x mat.Matrix, w *graph.Weights) *Features {
 // Take describes the features of the rows that a step works on, B×M.
 func (f *Features) Take(b *graph.Builder, name string) *gorgonia.Node { return b.Take(name, f.table) }
 
-// Quantized are the quantized features q of N rows (N×M), kept as their codes (see [Assignment]). They stand for features
-// less the model's centre.
+// Quantized are the quantized features q of N rows (N×M), kept as their codes (see [Assignment]). They stand for
+// features less the model's centre.
 type Quantized struct {
 	Codes     []int32   // N×p, row by row
 	Shares    []float32 // N×p; nil: 1 each
@@ -60,8 +60,8 @@ func (q *Quantized) share(at int) float64 {
 	return float64(q.Shares[at])
 }
 
-// Usage counts how often a slot is assigned to each codeword (K): the first of those that it is shared out among, or each of
-// those that add up to it.
+// Usage counts how often a slot is assigned to each codeword (K): the first of those that it is shared out among, or
+// each of those that add up to it.
 func (q *Quantized) Usage() []int {
 	usage := make([]int, len(q.Codewords)/q.Width)
 	for at, k := range q.Codes {

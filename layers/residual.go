@@ -20,8 +20,8 @@ import (
 //
 //	r_1 = z⁽ⁱ⁾ ,  s_l(i) = argmin_k ‖r_l − c_lk‖² ,  r_l+1 = r_l − c_l,s_l(i) ,  q⁽ⁱ⁾ = Σ_l c_l,s_l(i)
 //
-// So L·K codewords tell K^L slots apart. Of places the K codewords of one level after another, among what is left of up to
-// 6,400 rows; then they never move. Codeword k of level l is (l − 1)·K + k among all.
+// So L·K codewords tell K^L slots apart. Of places the K codewords of one level after another, among what is left of up
+// to 6,400 rows; then they never move. Codeword k of level l is (l − 1)·K + k among all.
 type Residual struct {
 	Of     Codes // a kind whose state is its codewords, such as Fixed; nil: KMeans{}
 	Levels int   // L; 0: 2
@@ -43,7 +43,8 @@ func (c Residual) Over(cal *data.Set, slots int) (Sizes, error) {
 		s.Codewords, s.Each, s.Share = l*s.Codewords, l, float64(l)
 		return s, nil
 	}
-	return s, &SettingError{fmt.Sprintf("residual codes have at least one level, of codewords that never move, not %d of %s", c.Levels, NameOf(c.of()))}
+	return s, &SettingError{fmt.Sprintf(
+		"residual codes have at least one level, of codewords that never move, not %d of %s", c.Levels, NameOf(c.of()))}
 }
 
 // Init places the codewords.

@@ -40,8 +40,8 @@ import (
 // of the logits of a prior, are Free. Without a ridge nothing is known along them and Cov is zero there; a posterior of
 // other rows that changes along them has no interval.
 //
-// Of more than 6,000 weights F is kept by blocks of codewords that never meet in a row, and J by its rows, which takes a
-// ridge and a map without a loss of its own. Free is then nil.
+// Of more than 6,000 weights F is kept by blocks of codewords that never meet in a row, and J by its rows, which takes
+// a ridge and a map without a loss of its own. Free is then nil.
 type Sandwich struct {
 	// Free are orthonormal directions of θ (P each) that the calibration rows do not identify.
 	Free [][]float64
@@ -110,7 +110,8 @@ func NewSandwich(ctx context.Context, m Map, w *graph.Weights, rows Observed, s 
 	}
 	if x.occur(rows); x.dim() > largestSandwich {
 		if ridge == 0 || scores.loss != nil {
-			return nil, fmt.Errorf("layers: intervals of %d parameters, which are more than %d, need a fit with weight decay, and a map without a loss of its own; use fewer codewords", x.dim(), largestSandwich)
+			return nil, fmt.Errorf("layers: intervals of %d parameters, which are more than %d, need a fit with weight decay, "+
+				"and a map without a loss of its own; use fewer codewords", x.dim(), largestSandwich)
 		}
 		return x, x.fillBlocks(ctx, scores, rows)
 	}

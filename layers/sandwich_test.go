@@ -241,7 +241,8 @@ func TestSandwichRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewSandwich(t.Context(), Bilinear{}, huge, rows, many, 0); err == nil || !strings.Contains(err.Error(), "6009 parameters") {
+	_, err = NewSandwich(t.Context(), Bilinear{}, huge, rows, many, 0)
+	if err == nil || !strings.Contains(err.Error(), "6009 parameters") {
 		t.Errorf("many weights without a ridge end with %v", err)
 	}
 	s, err := c.Sandwich(t.Context(), blobs(600, 1), 1e-3)

@@ -39,7 +39,8 @@ func (c Soft) Over(cal *data.Set, slots int) (Sizes, error) {
 	s, err := c.of().Over(cal, slots)
 	if err == nil {
 		if s.Each > 1 || s.Tables != nil {
-			return s, &SettingError{fmt.Sprintf("a slot is shared out among codewords of one table, of which it has one; the codes %s have more", NameOf(c.of()))}
+			return s, &SettingError{fmt.Sprintf(
+				"a slot is shared out among codewords of one table, of which it has one; the codes %s have more", NameOf(c.of()))}
 		}
 		s.Each = min(cmp.Or(c.Nearest, 8), s.Codewords)
 	}

@@ -33,7 +33,7 @@ type View struct {
 type Batch struct {
 	LogProbs *gorgonia.Node // B×C, log p̂; 0 of a class that cannot be, which so counts for nothing in sums
 	Masks    *gorgonia.Node // B×C, 0, or far below any score of a class that cannot be; nil: all can be
-	Codes    *gorgonia.Node // B×w, nil if the Base does not divide
+	Codes    *gorgonia.Node // B×p, nil if the Base does not divide
 	Mass     *gorgonia.Node // B×K, codeword mass n_k with σ² = 1, nil like Codes
 	// Shares and Places (B×p each) go with the codes; they are nil where each slot has one code among all codewords.
 	// Places are rows of a table with one for each codeword of each slot (Sizes.Places).
@@ -433,9 +433,10 @@ type Sizes struct {
 	Weighed int       `json:"rows,omitempty"`
 
 	// What an [Assignment] gives beyond the paper's codes, one codeword of all K for each slot.
-	Each   int     `json:"nearest,omitempty"` // codes of a slot; 0: 1
-	Tables []int   `json:"tables,omitempty"`  // K_i (w), where slot i has codewords of its own, which follow those of slot i − 1; nil: all slots share K
-	Share  float64 `json:"share,omitempty"`   // what the shares of a slot add up to, of a usual row; 0: 1
+	Each int `json:"nearest,omitempty"` // codes of a slot; 0: 1
+	// Tables are K_i (w), where slot i has codewords of its own, which follow those of slot i − 1; nil: all slots share K.
+	Tables []int   `json:"tables,omitempty"`
+	Share  float64 `json:"share,omitempty"` // what the shares of a slot add up to, of a usual row; 0: 1
 }
 
 // CodesOf is how many codes a slot has.

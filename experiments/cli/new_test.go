@@ -73,9 +73,10 @@ func typed(text string) (commands []string) {
 	return commands
 }
 
-// TestModulesAsTold: what README.md tells is followed word for word, and what the README.md of each module does; then four parts that
-// users write are put in place of those that new writes: a study of rows that are a Markov chain, residual codes, several factors with
-// a diagonal, and an exponential link with a penalty. It builds ten programs, so .ci/run asks it in a step of its own.
+// TestModulesAsTold: what README.md tells is followed word for word, and what the README.md of each module does; then
+// four parts that users write are put in place of those that new writes: a study of rows that are a Markov chain,
+// residual codes, several factors with a diagonal, and an exponential link with a penalty. It builds ten programs, so
+// .ci/run asks it in a step of its own.
 func TestModulesAsTold(t *testing.T) {
 	if os.Getenv("CALIBRA_CHECK") != "all" {
 		t.Skip("builds a program for each part: asked with CALIBRA_CHECK=all")
@@ -107,7 +108,8 @@ func TestModulesAsTold(t *testing.T) {
 		}
 	}
 	byItsUser(t, parent, "markov", "study", 60)
-	if out := followed(t, filepath.Join(parent, "markov"), []string{"go vet ./...", "go run . theory mine"}); !strings.Contains(out, "bands hold") {
+	out := followed(t, filepath.Join(parent, "markov"), []string{"go vet ./...", "go run . theory mine"})
+	if !strings.Contains(out, "bands hold") {
 		t.Errorf("the study says\n%s", out)
 	}
 	python := os.Getenv("CALIBRA_PYTHON")
@@ -115,9 +117,11 @@ func TestModulesAsTold(t *testing.T) {
 		byItsUser(t, parent, name, part, map[string]int{"codes": 60, "map": 70}[part])
 		commands := []string{"go vet ./...", "go build -o mine ."}
 		if python != "" { // onnxruntime, and the package
-			commands = append(commands, fmt.Sprintf("PYTHONPATH='%s/experiments/python' '%s' '%s/experiments/cli/testdata/module.py'", root(t), python, root(t)))
+			script := filepath.Join(root(t), "experiments/cli/testdata/module.py")
+			commands = append(commands, fmt.Sprintf("PYTHONPATH='%s/experiments/python' '%s' '%s'", root(t), python, script))
 		}
-		if out := followed(t, filepath.Join(parent, name), commands); python != "" && !strings.Contains(out, "mine: NLL") {
+		out := followed(t, filepath.Join(parent, name), commands)
+		if python != "" && !strings.Contains(out, "mine: NLL") {
 			t.Errorf("the module %s says\n%s", name, out)
 		}
 	}
@@ -125,8 +129,8 @@ func TestModulesAsTold(t *testing.T) {
 	followed(t, filepath.Join(parent, "mine"), []string{"go run . fit --in digits --method vq --out runs/vq", "cmp runs/vq/predictions.npz runs/mine/predictions.npz"})
 }
 
-// byItsUser is a module as new writes it in a folder of that name, with mine.go as a user writes it: the file of testdata, with at most so
-// many lines that new did not write.
+// byItsUser is a module as new writes it in a folder of that name, with mine.go as a user writes it: the file of
+// testdata, with at most so many lines that new did not write.
 func byItsUser(t *testing.T, parent, name, part string, most int) {
 	t.Helper()
 	followed(t, filepath.Join(parent, "calibra"), []string{"./calibra new ../" + name + " --" + part, "cd ../" + name})
@@ -139,7 +143,8 @@ func byItsUser(t *testing.T, parent, name, part string, most int) {
 	if lines > most {
 		t.Errorf("the module %s takes %d lines of its own", name, lines)
 	}
-	if err := cmp.Or(os.WriteFile(filepath.Join(parent, name, "mine.go"), []byte(text), 0o666), os.Remove(filepath.Join(parent, name, "mine_test.go"))); err != nil {
+	err := os.WriteFile(filepath.Join(parent, name, "mine.go"), []byte(text), 0o666)
+	if err := cmp.Or(err, os.Remove(filepath.Join(parent, name, "mine_test.go"))); err != nil {
 		t.Fatal(err)
 	}
 }

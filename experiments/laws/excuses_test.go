@@ -25,7 +25,7 @@ var excused = []struct {
 const scored = "is a sigmoid of the score that the classifier gives, a probability or a logit"
 
 // onCodewords train a quantized head.
-var onCodewords = []string{"vq", "vq-nc", "vq-dc", "vq-start", "vq-centred", "vq-rank", "vq-diagonal", "vq-tied", "vq-random", "vq-one"}
+var onCodewords = []string{"vq", "vq-nc", "vq-dc", "vq-start", "vq-centred", "vq-rank", "vq-residual", "vq-diagonal", "vq-tied", "vq-random", "vq-one"}
 
 // mixtures mix maps by cross-validation.
 var mixtures = []string{"pool", "corrected", "corrected-learned"}

@@ -62,16 +62,20 @@ func (o *Options) centred(c layers.Codes) layers.Codes {
 
 const centres = "what is taken from features before slots are compared: one mean of all slots, which changes no distance, or the mean of each column"
 
+const kinds = "codes: moving averages; slots drawn at random; k-means; levels of k-means, each on what those before " +
+	"leave of a slot (codebook.levels); a single codeword"
+
 // codes reads the kind of K codewords and how far they are softened, with the defaults of a method.
 func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
 	var c layers.Codes
-	switch o.Choice("codebook.kind", kind, codeKinds, "ema", "codes: moving averages; slots drawn at random; k-means; levels of k-means, each on what those before leave (codebook.levels); a single codeword") {
+	switch o.Choice("codebook.kind", kind, codeKinds, "ema", kinds) {
 	case "random":
 		c = layers.Fixed{Codewords: k}
 	case "kmeans":
 		c = layers.KMeans{Codewords: k}
 	case residualCodes:
-		c = layers.Residual{Of: layers.KMeans{Codewords: k}, Levels: o.Int("codebook.levels", 2, 1, "", "levels of residual codes, of K codewords each")}
+		levels := o.Int("codebook.levels", 2, 1, "", "levels of residual codes, of K codewords each")
+		c = layers.Residual{Of: layers.KMeans{Codewords: k}, Levels: levels}
 	case "one":
 		c = o.averages(1)
 	default:

@@ -2,8 +2,8 @@ package op
 
 import "fmt"
 
-// CodeSum is s + n·t of codes s and t (B×w each), in int32. With n how many values s has, it is the number of the pair (s, t).
-// Codes have no derivative, nor have [Interleave] and [CompareCodes].
+// CodeSum is s + n·t of codes s and t (B×w each), in int32. With n how many values s has, it is the number of the pair
+// (s, t). It has no derivative, nor have [Interleave] and [CompareCodes].
 func CodeSum(n int) Op { return Op{CodeSumOp{n}} }
 
 // Interleave lays the columns of n matrices of codes (B×w each) side by side, the first of each, then the second of

@@ -50,7 +50,8 @@ func TestSumBlocksByHand(t *testing.T) {
 	isValue(t, "Σ_i", op.SumBlocks(1, 2), []float64{4, 6, 12, 14}, forms)
 	isValue(t, "Σ_j", op.SumBlocks(2, 2), []float64{3, 7, 11, 15}, forms)
 	rng := rand.New(rand.NewPCG(1, 1))
-	if err := graphtest.Op(op.SumBlocks(2, 3), graph.Tensor(tensor.Float64, graph.Normals(24, 0, 1, rng), 2, 12)); err != nil {
+	x := graph.Tensor(tensor.Float64, graph.Normals(24, 0, 1, rng), 2, 12)
+	if err := graphtest.Op(op.SumBlocks(2, 3), x); err != nil {
 		t.Error(err)
 	}
 }

@@ -30,8 +30,8 @@ func (perSlot) Assign(b *graph.Builder, z *gorgonia.Node, s layers.Sizes) layers
 	var codes gorgonia.Nodes
 	d, lo := s.Features/s.Slots, 0
 	for i, k := range s.Tables {
-		slot := data.UpTo((i + 1) * d)[i*d:]
-		codes = append(codes, b.Apply(op.NearestIn(lo, lo+k), b.Apply(op.Columns(slot...), z), b.Weight("codebook/codewords")))
+		slot := b.Apply(op.Columns(data.UpTo((i + 1) * d)[i*d:]...), z)
+		codes = append(codes, b.Apply(op.NearestIn(lo, lo+k), slot, b.Weight("codebook/codewords")))
 		lo += k
 	}
 	return layers.Assignment{Codes: b.Apply(op.Interleave(len(codes)), codes...)}
@@ -136,7 +136,8 @@ func compiles(t *testing.T, c layers.Stateful) {
 	}
 	n, classes := p.LogProbs.Dims()
 	got := mat.NewDense(n, classes, nil)
-	if err := compiled.Predict(got.RawMatrix().Data, data.Dense(test.Features).RawMatrix().Data, test.Logits.RawMatrix().Data); err != nil {
+	features := data.Dense(test.Features).RawMatrix().Data
+	if err := compiled.Predict(got.RawMatrix().Data, features, test.Logits.RawMatrix().Data); err != nil {
 		t.Fatal(err)
 	}
 	var apart mat.Dense
@@ -153,7 +154,8 @@ func compiles(t *testing.T, c layers.Stateful) {
 		t.Fatal(err)
 	}
 	for i, l := range p.LogProbs.RawMatrix().Data {
-		if lo, hi, q := lower.RawMatrix().Data[i], upper.RawMatrix().Data[i], math.Exp(l); !(lo <= q+1e-5 && q <= hi+1e-5) || !(lo < hi) {
+		lo, hi, q := lower.RawMatrix().Data[i], upper.RawMatrix().Data[i], math.Exp(l)
+		if !(lo <= q+1e-5 && q <= hi+1e-5) || !(lo < hi) { // predictions are of float32
 			t.Fatalf("posterior %v lies in [%v, %v]", q, lo, hi)
 		}
 	}

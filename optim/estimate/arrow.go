@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Arrow is a sum F (P×P) of outer products of vectors each of which is 0 but for few blocks of its entries, such as those of
-// the codewords of a row. With blocks of D that never meet in a vector, and all others after them,
+// Arrow is a sum F (P×P) of outer products of vectors each of which is 0 but for few blocks of its entries, such as those
+// of the codewords of a row. With blocks of D that never meet in a vector, and all others after them,
 //
 //	F = (D B; Bᵀ E) ,  D block diagonal ,  S = E − BᵀD⁻¹B ,
 //	F⁻¹(u; v) = (D⁻¹(u − Bx); x) ,  x = S⁻¹(v − BᵀD⁻¹u) ,
@@ -45,8 +45,8 @@ func (s ArrowShape) Numbers() float64 {
 	return sum
 }
 
-// ShapeOf puts blocks in D that never meet, those first that meet the fewest others. block is that of each entry (P), from 0;
-// meeting are the blocks of each vector.
+// ShapeOf puts blocks in D that never meet, those first that meet the fewest others. block is that of each entry (P),
+// from 0; meeting are the blocks of each vector.
 func ShapeOf(block []int, meeting [][]int) ArrowShape {
 	n := 1 + slices.Max(block)
 	in, others, size := make([][]int, n), make([]int, n), make([]int, n)

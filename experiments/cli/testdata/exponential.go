@@ -11,10 +11,12 @@ import (
 
 // mine is the method of the map: stage 1 divides the features by codewords, stage 2 fits the map on the codes.
 var mine = method.Method{
-	Name: "mine", Line: "the paper's map with an exponential link and a penalty", Needs: []string{"features"}, StopsEarly: true,
+	Name: "mine", Line: "the paper's map with an exponential link and a penalty",
+	Needs: []string{"features"}, StopsEarly: true,
 	New: func(o *method.Options) layers.Stateful {
-		m := Mine{layers.Bilinear{Link: layers.Exponential{}}, o.Float("mine.strength", 1, method.Positive, "", "strength λ of the penalty")}
-		return layers.Train(o.Divide(), m, o.Stage("calibrate", method.Published))
+		m := layers.Bilinear{Link: layers.Exponential{}}
+		of := Mine{m, o.Float("mine.strength", 1, method.Positive, "", "strength λ of the penalty")}
+		return layers.Train(o.Divide(), of, o.Stage("calibrate", method.Published))
 	},
 }
 

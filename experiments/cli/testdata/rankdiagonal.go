@@ -15,7 +15,8 @@ import (
 
 // mine is the method of the map: stage 1 divides the features by codewords, stage 2 fits the map on the codes.
 var mine = method.Method{
-	Name: "mine", Line: "several factors and a diagonal for each codeword", Needs: []string{"features"}, StopsEarly: true,
+	Name: "mine", Line: "several factors and a diagonal for each codeword",
+	Needs: []string{"features"}, StopsEarly: true,
 	New: func(o *method.Options) layers.Stateful {
 		m := Mine{o.Int("mine.rank", 2, 1, "1", "factors r of a codeword")}
 		return layers.Train(o.Divide(), m, o.Stage("calibrate", method.Published))
