@@ -27,7 +27,8 @@ class Settings(typing.TypedDict, total=False):
     codebook__centre: typing.Literal["column", "common"]
     codebook__codewords: int
     codebook__decay: float
-    codebook__kind: typing.Literal["ema", "kmeans", "one", "random"]
+    codebook__kind: typing.Literal["ema", "kmeans", "one", "random", "residual"]
+    codebook__levels: int
     codebook__nearest: int
     codebook__passes: int
     codebook__slots: int
