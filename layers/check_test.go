@@ -284,12 +284,12 @@ func TestFaultsOfParts(t *testing.T) {
 		t.Error(err)
 	}
 	err := fit(Soft{Of: Codebook{Codewords: 6}, Nearest: 3, Softness: 1}, faulty{"codes alone"})
-	if err == nil || !strings.Contains(err.Error(), "the LogProbs of faulty reads the codes of soft codewords and not their shares") {
+	if err == nil || !strings.Contains(err.Error(), "the LogProbs of faulty reads codes and not their shares") {
 		t.Errorf("a map that reads soft codes alone is told as %v", err)
 	}
 	for fault, says := range map[string]string{
 		"no state": "the State of faultyCodes is not what its Init adds", "no codes": "the Assign of faultyCodes gives no codes of int32",
-		"features": "the Assign of faultyCodes gives no codes of int32", "beyond": "the Assign of faultyCodes gives row 0 the code 1",
+		"features": "the Assign of faultyCodes gives no codes of int32", "beyond": "the Assign of faultyCodes gives slot 0 of row 0 the code 1",
 	} {
 		if err := fit(faultyCodes{Codebook{Codewords: 6}, fault}, Identity{}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("codes with %s are told as %v", fault, err)

@@ -46,7 +46,7 @@ func LogProbsOf(m Map) func(b *graph.Builder, in Batch) *gorgonia.Node {
 		case !slices.Equal(p.Shape(), in.LogProbs.Shape()):
 			return b.Fail(fmt.Errorf("layers: the LogProbs of %s is of shape %v, not %v: one for each row and class", NameOf(m), p.Shape(), in.LogProbs.Shape()))
 		case in.Shares != nil && b.Reads(p, in.Codes) && !b.Reads(p, in.Shares):
-			return b.Fail(fmt.Errorf("layers: the LogProbs of %s reads the codes of soft codewords and not their shares; read in.Mass, in.TableSum or in.Shares, or take hard codes", NameOf(m)))
+			return b.Fail(fmt.Errorf("layers: the LogProbs of %s reads codes and not their shares; read in.Mass, in.TableSum or in.Shares, or take one codeword for each slot", NameOf(m)))
 		}
 		if in.Masks == nil {
 			return p

@@ -41,7 +41,7 @@ func TestSettingsAreRefused(t *testing.T) {
 		"bilinear.scale=both":       "word of unit, learned",
 		"optim.momentum=0.9":        "has no setting optim.momentum", // of sgd alone
 		"net.hidden=3":              "has no setting net.hidden",
-		"codebook.kind=leaf":        "must be a word of ema, random, kmeans, one",
+		"codebook.kind=leaf":        "must be a word of ema, random, kmeans, residual, one",
 		"codebook.nearest=3":        "codebook.nearest is of soft codes alone",
 		"optim.rate":                "is not KEY=VALUE",
 		"optim.rate=1 optim.rate=2": "twice",

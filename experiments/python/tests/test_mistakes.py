@@ -15,8 +15,8 @@ MISTAKES = [
     ('Calibrator(methd="ts")', "TypeError", "Calibrator() got an unexpected keyword argument 'methd': do you mean 'method'?"),
     ('Calibrator("vq", slots=4)', "TypeError", "Calibrator() got an unexpected keyword argument 'slots': do you mean 'codebook__slots' or 'joint__slots'?"),
     ('Calibrator("vq", codebook__slotz=4)', "TypeError", "Calibrator() got an unexpected keyword argument 'codebook__slotz': do you mean 'codebook__slots'?"),
-    ('Calibrator("temperature_scaling").fit(logits, y)', "InputError", 'there is no method "temperature_scaling"; choose one of spline, venn-abers, ts-published, corrected, vq-centred and 32 more; localcal.methods() lists all'),
-    ('Calibrator("pol").fit(logits, y, features)', "InputError", 'there is no method "pol"; did you mean pool? Choose one of pool, ps, pc, vq, nc and 32 more; localcal.methods() lists all'),
+    ('Calibrator("temperature_scaling").fit(logits, y)', "InputError", 'there is no method "temperature_scaling"; choose one of spline, venn-abers, ts-published, corrected, vq-centred and 33 more; localcal.methods() lists all'),
+    ('Calibrator("pol").fit(logits, y, features)', "InputError", 'there is no method "pol"; did you mean pool? Choose one of pool, ps, pc, vq, nc and 33 more; localcal.methods() lists all'),
     ('Calibrator("ts", codebook__slots=4).fit(logits, y)', "InputError", "ts has no setting codebook__slots, which vq has; localcal.settings(method) lists what a method has"),
     ('Calibrator("vq", codebook__slots=0).fit(logits, y, features)', "InputError", 'codebook__slots is "0"; it must be a whole number ≥ 1'),
     ('Calibrator("vq", optim__rate="fast").fit(logits, y, features)', "InputError", 'optim__rate is "fast"; it must be a number > 0'),
@@ -79,7 +79,7 @@ MISTAKES = [
     ("evaluate(p, y, features[:5])", "InputError", "features has 5 rows and the predictions have 300; they must be of the same rows"),
     ("evaluate(p, y, groups=y[:5])", "InputError", "groups has 5 rows and there are 300; they must have the same"),
     ('evaluate(p, y, replicates="many")', "InputError", "replicates must be a whole number"),
-    ('Calibrator("ts").compare(logits, y, methods=["nosuch"])', "InputError", 'there is no method "nosuch"; choose one of nc, vq-nc, vq-dc, ts, ps and 32 more; localcal.methods() lists all'),
+    ('Calibrator("ts").compare(logits, y, methods=["nosuch"])', "InputError", 'there is no method "nosuch"; choose one of nc, vq-nc, vq-dc, ts, ps and 33 more; localcal.methods() lists all'),
     ('Calibrator("ts").compare(logits, y, folds=1)', "InputError", "folds is 1; there must be two or more"),
     ("metrics.nll(y, logits)", "InputError", "y_prob must hold at least one row, and in each row probabilities that sum to 1; of others, scores= says what they are: logits, probabilities, log-probabilities or one-vs-rest"),
     ("metrics.ece(y[:5], p)", "InputError", "y_true has 5 rows and y_prob has 300; they must be of the same rows"),
@@ -90,7 +90,7 @@ MISTAKES = [
     ("CalibratedClassifier().fit(features, y, sample_weight=[1, 2])", "InputError", "sample_weight has the shape (2,); it must have one number for each of 300 rows"),
     ('CalibratedClassifier(latent="avgpool", ensemble=True).fit(features, y)', "InputError", "latent='avgpool' names a layer, and LogisticRegression holds no network as module_; hand over a callable or a transformer"),
     ("CalibratedClassifier(latent=lambda e, X: X).fit(features, y)", "InputError", 'latent takes features from the estimator, which differ from fold to fold; choose ensemble=True or cv="prefit"'),
-    ('localcal.settings("nosuch")', "InputError", 'there is no method "nosuch"; choose one of nc, vq-nc, vq-dc, ts, ps and 32 more; localcal.methods() lists all'),
+    ('localcal.settings("nosuch")', "InputError", 'there is no method "nosuch"; choose one of nc, vq-nc, vq-dc, ts, ps and 33 more; localcal.methods() lists all'),
     ('Calibrator("sm").fit(logits, y).temperature_', "AttributeError", "temperature_ is there after the fit of a method with one temperature, such as ts; weights_ has the numbers of every method"),
 ]
 
