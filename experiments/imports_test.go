@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"calibra"
+	"calibra/experiments/program"
 )
 
 // rooms lists, for each folder, what it may import of this module. The first match
@@ -42,6 +45,7 @@ var rooms = []struct {
 	{"calibra/experiments/report", []string{"calibra/data", "calibra/experiments", "calibra/graph", "calibra/layers", "calibra/optim"}}, // pages know no theory
 	{"calibra/experiments", []string{"calibra"}},
 	{"calibra/notebooks", []string{"calibra"}},
+	{"calibra", nil}, // the sources alone
 }
 
 // kernels are the vector kernels, which only these packages and their own room import.
@@ -188,5 +192,25 @@ func TestHouseIsAsDrawn(t *testing.T) {
 	}
 	if packages != len(drawn) {
 		t.Errorf("there are %d packages, the picture has %d", packages, len(drawn))
+	}
+}
+
+// TestSourcesAreWhole: all files that a study is compiled from are embedded, so that it knows its cells.
+func TestSourcesAreWhole(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{$p := .ImportPath}}{{range .GoFiles}}{{$p}}/{{.}} {{end}}{{range .SFiles}}{{$p}}/{{.}} {{end}}{{end}}`, "calibra/experiments/study").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	for _, name := range strings.Fields(string(out)) {
+		if name, ours := strings.CutPrefix(name, "calibra/"); ours {
+			files++
+			if _, err := fs.Stat(calibra.Sources, name); err != nil {
+				t.Errorf("sources.go names no pattern for it: %v", err)
+			}
+		}
+	}
+	if code := program.NewCode(map[string]fs.FS{"calibra": calibra.Sources}); files < 300 || code.Digest("calibra/experiments/study") == "" {
+		t.Errorf("the code of a study of %d files is not known", files)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"syscall"
 
+	own "calibra"
 	"calibra/data"
 	"calibra/experiments/method"
 	"calibra/experiments/program"
@@ -109,7 +110,7 @@ func execute(args []string, parts ...method.Part) (code int) {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
 
-	methods, err := method.JoinCatalog(parts...)
+	methods, err := method.JoinCatalog(append(parts, method.Sources{Path: "calibra", Files: own.Sources})...)
 	if err != nil {
 		return ended(err)
 	}

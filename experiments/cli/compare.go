@@ -216,7 +216,13 @@ func (c *compareCmd) plan(ctx context.Context, origin *source.Origin, set study.
 	for _, skip := range skipped {
 		return nil, data.Inputf(c.In, "cannot be divided: %s", skip.Why)
 	}
-	return planned(filepath.Join(c.Out, "cells"), cells, c.board())
+	store, err := study.OpenStore(filepath.Join(c.Out, "cells"))
+	if err != nil {
+		return nil, err
+	}
+	plan := study.NewPlan(store, cells)
+	plan.Board = c.board()
+	return plan, nil
 }
 
 // useless is the error of fits of which nothing can be told, nil where some ended.

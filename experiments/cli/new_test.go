@@ -21,24 +21,18 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// parentOf is a folder with calibra in it: a clone, by links, in which calibra is built.
+// parentOf is a folder with calibra in it: a copy of the clone, in which calibra is built.
 func parentOf(t *testing.T) string {
 	t.Helper()
 	parent := t.TempDir()
 	clone := filepath.Join(parent, "calibra")
-	entries, err := os.ReadDir(root(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := os.Mkdir(clone, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range entries {
-		if e.Name() != "calibra" {
-			if err := os.Symlink(filepath.Join(root(t), e.Name()), filepath.Join(clone, e.Name())); err != nil {
-				t.Skip(err) // a file system without links
-			}
-		}
+	copied := exec.Command("sh", "-ec", "git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C '"+clone+"'")
+	copied.Dir = root(t)
+	if out, err := copied.CombinedOutput(); err != nil {
+		t.Skipf("%v: %s", err, out) // no clone of git
 	}
 	script := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asCommand, os.Args[0])
 	if err := os.WriteFile(filepath.Join(clone, "calibra"), []byte(script), 0o777); err != nil {
@@ -147,6 +141,58 @@ func byItsUser(t *testing.T, parent, name, part string, most int) {
 	if err := cmp.Or(err, os.Remove(filepath.Join(parent, name, "mine_test.go"))); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// moduleOfMethods writes a module with a baseline in each of two packages, whose main.go knows both.
+func moduleOfMethods(t *testing.T, parent string) (dir string) {
+	dir = filepath.Join(parent, "two")
+	followed(t, filepath.Join(parent, "calibra"), []string{"./calibra new ../two --baseline --clone .", "cd ../two", "rm mine_test.go", "mkdir first second"})
+	text := readText(t, dir, "mine.go")
+	for _, name := range []string{"first", "second"} {
+		own := strings.NewReplacer("package main", "package "+name, "var mine =", "var Method =", `Name: "mine"`, `Name: "`+name+`"`).Replace(text)
+		if err := os.WriteFile(filepath.Join(dir, name, "mine.go"), []byte(own), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	main := strings.NewReplacer("go:embed *.go", "go:embed *.go first/*.go second/*.go", "cli.Main(mine,", "cli.Main(first.Method, second.Method,",
+		"\t\"os\"\n", "\t\"os\"\n\n\t\"mine/first\"\n\t\"mine/second\"\n").Replace(readText(t, dir, "main.go"))
+	if err := cmp.Or(os.WriteFile(filepath.Join(dir, "main.go"), []byte(main), 0o666), os.Remove(filepath.Join(dir, "mine.go"))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestOneMethodsCells: of a study of 42 cells, those of one method are computed again where its package changed, none where
+// what no cell is made of did, and all where calibra's layers did.
+func TestOneMethodsCells(t *testing.T) {
+	if os.Getenv("CALIBRA_CHECK") != "all" {
+		t.Skip("builds four programs: asked with CALIBRA_CHECK=all")
+	}
+	parent := parentOf(t)
+	dir := moduleOfMethods(t, parent)
+	there := func(what string, want int) {
+		t.Helper()
+		out := followed(t, dir, []string{"go build -o two .", "./two study main --data digits --methods nc,ts,ps,vector,first,second --seeds 1-7 --out runs"})
+		if note := fmt.Sprintf("%d of 42 cells are there already", want); strings.Contains(out, note) != (want > 0) || strings.Contains(out, "are there already") != (want > 0) {
+			t.Errorf("%s: not %d cells are there\n%s", what, want, out)
+		}
+	}
+	replace := func(name, old, by string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		text := readText(t, path)
+		if err := os.WriteFile(path, []byte(strings.Replace(text, old, by, 1)), 0o666); err != nil || !strings.Contains(text, old) {
+			t.Fatal(err, old)
+		}
+	}
+	there("the first time", 0)
+	replace("second/mine.go", `"bias.steps", 20`, `"bias.steps", 21`)
+	there("one method changed", 35)
+	replace("main.go", "// sources tell", "// The sources tell")
+	replace("../calibra/theory/doc.go", "// Package theory", "// The package theory")
+	there("what calls the methods, and the theory, changed", 42)
+	replace("../calibra/layers/doc.go", "// Package layers", "// The package layers")
+	there("the layers changed", 0)
 }
 
 // TestNewRefuses what would write over files, or leave a module without calibra.

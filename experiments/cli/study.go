@@ -11,7 +11,6 @@ import (
 	"calibra/data"
 	"calibra/experiments/method"
 	"calibra/experiments/report"
-	"calibra/experiments/report/tensorboard"
 	"calibra/experiments/source"
 	"calibra/experiments/study"
 )
@@ -28,6 +27,7 @@ type studyCmd struct {
 	Jobs    int          `placeholder:"N" most:"1024" help:"Number of cells to compute at the same time (one per core)."`
 	Out     string       `type:"output" placeholder:"DIR" help:"Directory for report.html, tables, results.csv and figures."`
 	Cells   string       `type:"output" placeholder:"DIR" group:"Parts of a study, on many machines:" help:"Directory of computed cells, which several studies may share (OUT/cells)."`
+	Accept  bool         `name:"accept-cells" group:"Parts of a study, on many machines:" help:"Take cells that other code computed as they are; the report counts them. Without it they are computed again."`
 	Random  *int         `least:"1" most:"1000000" placeholder:"N" group:"For one study only:" help:"For study sweep: try N combinations of settings drawn at random (all combinations)."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
@@ -96,7 +96,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog
 	if c.List {
 		return printTasks(t, a.plan.Tasks)
 	}
-	c.warnStale(t, a.plan.Tasks)
+	c.warnStale(t, a.plan)
 	if c.part() {
 		return c.runPart(ctx, t, a.plan, c.Jobs, c.JSON)
 	}
@@ -157,10 +157,13 @@ func (c *studyCmd) asked(ctx context.Context, t *terminal, s *study.Study, setti
 	if len(cells) == 0 {
 		return nil, data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
 	}
-	plan, err := planned(c.Cells, cells, c.board())
+	store, err := study.OpenStore(c.Cells)
 	if err != nil {
 		return nil, err
 	}
+	store.Accept = c.Accept
+	plan := study.NewPlan(store, cells)
+	plan.Board = c.board()
 	return &asked{plan: plan, report: func(ctx context.Context, t *terminal) error {
 		f := s.Findings(settings, plan)
 		f.Skipped, f.Inputs = skipped, inputs
@@ -218,17 +221,6 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *method.Cat
 		origins, inputs[o] = append(origins, o), quoted(arg)
 	}
 	return origins, inputs, nil
-}
-
-// planned are the cells, of which the directory may have some.
-func planned(dir string, cells []study.Cell, board *tensorboard.Board) (*study.Plan, error) {
-	store, err := study.OpenStore(dir)
-	if err != nil {
-		return nil, err
-	}
-	plan := study.NewPlan(store, cells)
-	plan.Board = board
-	return plan, nil
 }
 
 // settings are those of the flags for the study of these data.

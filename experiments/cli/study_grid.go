@@ -150,7 +150,7 @@ func warnMissing(t *terminal, p *study.Plan) error {
 	case none && len(missing) == all:
 		return data.Inputf("", "none of the %d cells is in %s; compute them first, by --shard or without --collect", all, dir)
 	case none:
-		return data.Inputf("", "the cells in %s are of another program; compute them again, without --collect", dir)
+		return data.Inputf("", "the cells in %s were computed by other code; compute them again, without --collect", dir)
 	case len(missing) > 0:
 		t.warn("missing", "%d of %d cells are not in %s: %s; the report is of the others", len(missing), all, dir, someOf(missing))
 	}
@@ -166,18 +166,21 @@ func someOf(names []string) string {
 	return fmt.Sprintf("%s and %d more, which --list names", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// warnStale counts the cells that another program computed.
-func (g *gridFlags) warnStale(t *terminal, tasks []*study.Task) {
+// warnStale counts the cells that other code computed.
+func (g *gridFlags) warnStale(t *terminal, p *study.Plan) {
 	what, stale := "computed again", 0
-	if g.Collect {
+	switch {
+	case p.Store.Accept:
+		what = "accepted"
+	case g.Collect:
 		what = "left out"
 	}
-	for _, task := range tasks {
+	for _, task := range p.Tasks {
 		if task.Stale {
 			stale++
 		}
 	}
 	if stale > 0 {
-		t.warn("stale", "%d cells were computed by another program, and are %s", stale, what)
+		t.warn("stale", "%d cells were computed by other code, and are %s", stale, what)
 	}
 }

@@ -293,13 +293,13 @@ func TestStudyRefusesSeeds(t *testing.T) {
 	}
 }
 
-// TestStudyStale: cells of an earlier build are computed again; config.json of a fit names its
-// program as cells do.
+// TestStudyStale: cells of an earlier build are computed again where its code was another, or taken where the user says so;
+// config.json of a fit names its program as cells do.
 func TestStudyStale(t *testing.T) {
 	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "study")
-	study := func() string {
+	study := func(more ...string) string {
 		t.Helper()
-		code, _, stderr := calibra(t, "study", "main", "--data", in, "--seeds", "1", "--methods", "ts,nc", "--out", out)
+		code, _, stderr := calibra(t, append([]string{"study", "main", "--data", in, "--seeds", "1", "--methods", "ts,nc", "--out", out}, more...)...)
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
@@ -307,23 +307,37 @@ func TestStudyStale(t *testing.T) {
 	}
 	study()
 	paths, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
-	digest := regexp.MustCompile(`"digest": "([0-9a-f]{64})"`)
+	digest, code := regexp.MustCompile(`"digest": "([0-9a-f]{64})"`), regexp.MustCompile(`"code": "[0-9a-f]{64}"`)
 	var program string
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil || !digest.Match(text) {
-			t.Fatalf("%s names no program: %v", path, err)
-		}
-		program = string(digest.FindSubmatch(text)[1])
-		text = digest.ReplaceAll(text, []byte(`"digest": "earlier"`))
-		if err := os.WriteFile(path, text, 0o666); err != nil {
-			t.Fatal(err)
+	replace := func(what *regexp.Regexp, by string) {
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil || !what.Match(text) {
+				t.Fatalf("%s names no %v: %v", path, what, err)
+			}
+			if named := digest.FindSubmatch(text); named != nil {
+				program = string(named[1])
+			}
+			if err := os.WriteFile(path, what.ReplaceAll(text, []byte(by)), 0o666); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if stderr := study(); !strings.Contains(stderr, "2 cells were computed by another program") || strings.Contains(stderr, "there already") {
+	replace(digest, `"digest": "earlier"`)
+	if stderr := study(); !strings.Contains(stderr, "2 of 2 cells are there already") || strings.Contains(stderr, "other code") {
+		t.Errorf("another build of the same code: %s", stderr)
+	}
+	replace(code, `"code": "other"`)
+	if stderr := study("--accept-cells"); !strings.Contains(stderr, "2 cells were computed by other code, and are accepted") {
+		t.Errorf("accepted: %s", stderr)
+	}
+	if page, err := os.ReadFile(filepath.Join(out, "report.html")); err != nil || !strings.Contains(string(page), "2 of the cells, which other code computed") {
+		t.Errorf("the page counts no accepted cells: %v", err)
+	}
+	if stderr := study(); !strings.Contains(stderr, "2 cells were computed by other code") || strings.Contains(stderr, "there already") {
 		t.Errorf("computed again: %s", stderr)
 	}
-	if stderr := study(); !strings.Contains(stderr, "2 of 2 cells are there already") || strings.Contains(stderr, "another program") {
+	if stderr := study(); !strings.Contains(stderr, "2 of 2 cells are there already") || strings.Contains(stderr, "other code") {
 		t.Errorf("the third time: %s", stderr)
 	}
 	fit := t.TempDir()

@@ -2,6 +2,7 @@ package method
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ type Catalog struct {
 	rules   []Rule
 	metrics []metrics.Own
 	sources []data.RawSource
+	code    map[string]fs.FS
 	others  []Part
 }
 
@@ -31,6 +33,25 @@ type Metric metrics.Own
 // RawSource is raw data that a module from outside knows how to read: NAME:REST. It has the fields
 // of [data.RawSource]: Name, Line, and Open.
 type RawSource data.RawSource
+
+// Sources are files of Go that the program was compiled from, as go:embed has them, in the folder with the import path Path;
+// "" is that of package main. By them a study knows which of its cells the same code computed: without them any change of the
+// program is another code for all that a module from outside has part in.
+type Sources struct {
+	Path  string
+	Files fs.FS
+}
+
+func (s Sources) Join(c *Catalog) error {
+	if c.code[s.Path] != nil || s.Files == nil {
+		return fmt.Errorf("the sources of %q need Files, once", s.Path)
+	}
+	if c.code == nil {
+		c.code = map[string]fs.FS{}
+	}
+	c.code[s.Path] = s.Files
+	return nil
+}
 
 func (m Method) Join(c *Catalog) error {
 	if err := Callable("method", m.Name, c.Names()); err != nil {
@@ -112,6 +133,38 @@ func JoinCatalog(more ...Part) (*Catalog, error) {
 func (c *Catalog) Metrics() []metrics.Own { return c.orOwn().metrics }
 
 func (c *Catalog) RawSources() []data.RawSource { return c.orOwn().sources }
+
+// Sources are the files that the program was compiled from, by the import path of their folder.
+func (c *Catalog) Sources() map[string]fs.FS { return c.orOwn().code }
+
+// Outside are the parts from outside that have a part in the numbers of a method with the settings of o: the calibrator,
+// not fitted, where it or a setting names a method from outside, the rules that settings name, all metrics and raw sources.
+func (c *Catalog) Outside(name string, o Options) (parts []any, err error) {
+	c = c.orOwn()
+	named := []string{name}
+	for _, value := range o.Values {
+		named = append(named, strings.Split(value, ",")...)
+	}
+	for _, m := range c.methods[len(ours.methods):] {
+		if slices.Contains(named, m.Name) {
+			whole, err := c.Find(name)
+			if err != nil {
+				return nil, err
+			}
+			calibrator, _, err := whole.Build(o)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, calibrator)
+		}
+	}
+	for _, r := range c.rules[len(ours.rules):] {
+		if slices.Contains(named, r.Name) {
+			parts = append(parts, r)
+		}
+	}
+	return append(parts, c.metrics, c.sources), nil
+}
 
 // Keep adds a part that the catalog has no lists of, and Others are those that were added.
 func (c *Catalog) Keep(p Part) { c.others = append(c.others, p) }

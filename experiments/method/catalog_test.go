@@ -76,3 +76,25 @@ func TestPartsThatGiveNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestOutside: a part from outside has a part in every cell that names it, and metrics in all.
+func TestOutside(t *testing.T) {
+	mine := method.OnLogits("mine", "a map", layers.Identity{})
+	whole := mine
+	whole.Name, whole.StopsEarly = "whole", false
+	rule := method.Rule{Name: "stepper", New: func(*method.RuleSettings) optim.Rule { return optim.SGD{Rate: 1} }}
+	c := method.NewCatalog(mine, whole, rule)
+	for _, of := range []struct {
+		name, set string
+		parts     int
+	}{{"vq", "", 2}, {"mine", "", 3}, {"mine", "optim.rule=stepper", 4}, {"vq", "calibrate.rule=stepper", 3}, {"pool", "pool.members=forest,whole", 3}} {
+		values, err := method.ParseValues(of.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := c.Outside(of.name, method.Options{Catalog: c, Values: values, Features: 64})
+		if err != nil || len(parts) != of.parts {
+			t.Errorf("%s %s: %d parts, not %d, %v", of.name, of.set, len(parts), of.parts, err)
+		}
+	}
+}

@@ -36,12 +36,6 @@ func ThisProgram() (Program, error) {
 	return Program{Version: version, Digest: digest, Commit: commit, Products: blas.Name()}, err
 }
 
-// Same reports whether both make the same numbers: they are one file, or of one commit.
-func (p Program) Same(other Program) bool {
-	same := p.Digest == other.Digest || p.Commit != "" && p.Commit == other.Commit
-	return same && p.Products == other.Products
-}
-
 // String is the version with the first digits of the digest.
 func (p Program) String() string {
 	return fmt.Sprintf("%s, executable %s", p.Version, p.Digest[:min(12, len(p.Digest))])

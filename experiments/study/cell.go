@@ -11,6 +11,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/method"
+	"calibra/experiments/program"
 	"calibra/experiments/run"
 	"calibra/experiments/source"
 )
@@ -38,6 +39,7 @@ type Settings struct {
 type Cell struct {
 	Spec   run.Spec
 	Key    string // of its files
+	Code   string // digest of the code that computes it; "": any change of the program is another
 	Origin *source.Origin
 	Cost   float64 // seconds it is expected to take
 }
@@ -72,6 +74,7 @@ type Skipped struct {
 // Cells lists the study's grid on the origins: origin by origin, seed by seed, so that what cells share is made once. Origins that tables
 // would name alike are a *data.InputError.
 func (s *Study) Cells(ctx context.Context, origins []*source.Origin, set Settings) (cells []Cell, skipped []Skipped, err error) {
+	code := program.NewCode(set.Catalog.Sources())
 	for i, o := range origins {
 		sameTitle := func(other *source.Origin) bool {
 			return other.Dataset == o.Dataset && other.Backbone == o.Backbone
@@ -91,6 +94,7 @@ func (s *Study) Cells(ctx context.Context, origins []*source.Origin, set Setting
 			for _, spec := range grid {
 				spec.Seed = seed
 				cell, why, err := s.cell(o, spec, size, set, grid)
+				cell.Code = codeOf(cell.Spec, size.Features, code)
 				switch {
 				case err != nil:
 					return nil, nil, err

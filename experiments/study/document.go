@@ -169,9 +169,13 @@ func (f *Findings) facts() []report.Fact {
 // runFacts are the stages that stopped short, and the programs.
 func (f *Findings) runFacts() (facts []report.Fact) {
 	var versions []string
+	accepted := 0
 	for i, r := range f.Results {
 		if r == nil {
 			continue
+		}
+		if f.Store.Accept && f.Store.stale(f.Cells[i], r) {
+			accepted++
 		}
 		if !slices.Contains(versions, r.Program.String()) {
 			versions = append(versions, r.Program.String())
@@ -184,6 +188,9 @@ func (f *Findings) runFacts() (facts []report.Fact) {
 	}
 	for _, text := range f.Kept() {
 		facts = append(facts, report.Fact{Name: "Classifier kept", Value: text})
+	}
+	if accepted > 0 {
+		facts = append(facts, report.Fact{Name: "Accepted", Value: fmt.Sprintf("%d of the cells, which other code computed (--accept-cells)", accepted)})
 	}
 	return append(facts, report.Fact{Name: "Program", Value: strings.Join(versions, "; ")})
 }

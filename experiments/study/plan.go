@@ -25,7 +25,7 @@ type Task struct {
 	Cell    string  `json:"cell"`              // in words
 	Seconds float64 `json:"seconds,omitempty"` // it is expected to take on one core; 0: unknown
 
-	Stale bool  `json:"-"` // the store has that of another program, and it is computed again
+	Stale bool  `json:"-"` // the store has that of other code, and it is computed again, or accepted
 	Err   error `json:"-"` // the fit failed, or the file is damaged
 
 	cell   Cell

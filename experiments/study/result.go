@@ -21,6 +21,7 @@ type Result struct {
 	Spec     run.Spec         `json:"spec"`
 	Protocol metrics.Protocol `json:"protocol"` // of the metrics
 	Program  program.Program  `json:"program"`
+	Code     string           `json:"code,omitempty"` // as [Cell.Code]
 
 	Classes         int `json:"classes"`
 	Features        int `json:"features"`

@@ -73,7 +73,7 @@ func (w *workshop) compute(ctx context.Context, c Cell) (r *Result, err error) {
 	if r, err = c.compute(ctx, w); err != nil {
 		return nil, err
 	}
-	r.Program = w.store.Program
+	r.Program, r.Code = w.store.Program, c.Code
 	return r, w.store.write(c, r)
 }
 

@@ -15,11 +15,12 @@ import (
 
 // Store is a directory of computed cells, which studies may share, and processes on many
 // machines: every file takes its place whole, so that there is nothing to lock. A file is
-// named by the cell's key and records inside which program made it. What another program made is
+// named by the cell's key and records inside which program made it, of which code. What another program made of other code is
 // stale: it is computed again.
 type Store struct {
 	Dir     string
 	Program program.Program // that computes, and whose results are not stale
+	Accept  bool            // takes stale results
 }
 
 // OpenStore is the store in dir of the program that runs. The directory need not be there.
@@ -29,7 +30,7 @@ func OpenStore(dir string) (Store, error) {
 }
 
 // find is the result of a cell that may be used, nil if it is still to be computed, and
-// whether another program's is there.
+// whether a stale one is there.
 func (st Store) find(c Cell) (r *Result, stale bool, err error) {
 	r = &Result{}
 	switch err := readJSON(st.path(c), r); {
@@ -37,10 +38,16 @@ func (st Store) find(c Cell) (r *Result, stale bool, err error) {
 		return nil, false, nil
 	case err != nil:
 		return nil, false, err
-	case !r.Program.Same(st.Program):
+	case st.stale(c, r) && !st.Accept:
 		return nil, true, nil
 	}
-	return r, false, nil
+	return r, st.stale(c, r), nil
+}
+
+// stale reports whether another program computed the result of the cell, of other code or with other products.
+func (st Store) stale(c Cell, r *Result) bool {
+	same := r.Program.Digest == st.Program.Digest || c.Code != "" && r.Code == c.Code
+	return !same || r.Program.Products != st.Program.Products
 }
 
 func (st Store) path(c Cell) string { return filepath.Join(st.Dir, c.Key+".json") }

@@ -10,26 +10,28 @@ import (
 	"strings"
 	"testing"
 
+	"calibra/experiments/method"
 	"calibra/experiments/report"
 	"calibra/experiments/run"
 	"calibra/experiments/source"
 	"calibra/graph/work"
 )
 
-// TestStale: a cell of another program is computed again; a cell of the same program, or of one of
-// the same commit, is never computed twice.
+// TestStale: a cell of another program is computed again unless the user accepts it; a cell of the same program, or of one of
+// the same code, is never computed twice.
 func TestStale(t *testing.T) {
 	s := Study{Name: "stale", Line: "a test", Grid: func(*source.Origin) []run.Spec { return each("nc", "ts") }, Vary: []Field{byMethod}}
 	one := settings
 	one.Seeds = one.Seeds[:1]
+	one.Catalog = method.NewCatalog(method.Sources{Path: "calibra", Files: os.DirFS("../..")})
 	cells, _, err := s.Cells(t.Context(), []*source.Origin{origin(t, features(t, 200, 4))}, one)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || cells[0].Code == "" {
+		t.Fatal(err, cells)
 	}
 	const wrong = 42.0 // what an earlier program, with an error in it, made of NLL
 	st := store(t, t.TempDir())
 	earlier := st
-	earlier.Program.Digest, earlier.Program.Commit = "earlier", "0123456789ab"
+	earlier.Program.Digest = "earlier"
 	computeAll := func(st Store) (nll []float64, computed int) {
 		t.Helper()
 		computed = len(cells) - NewPlan(st, cells).Computed()
@@ -53,11 +55,19 @@ func TestStale(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	same := earlier
-	same.Program.Digest = "another build of the same commit"
-	if nll, computed := computeAll(same); computed != 0 || slices.ContainsFunc(nll, func(x float64) bool { return x != wrong }) {
-		t.Errorf("of the same commit: %d computed, NLL %v", computed, nll)
+	taken := func(what string, st Store) {
+		t.Helper()
+		if nll, computed := computeAll(st); computed != 0 || slices.ContainsFunc(nll, func(x float64) bool { return x != wrong }) {
+			t.Errorf("%s: %d computed, NLL %v", what, computed, nll)
+		}
 	}
+	taken("another build of the same code", st)
+	for i := range cells {
+		cells[i].Code = "changed"
+	}
+	accepting := st
+	accepting.Accept = true
+	taken("accepted", accepting)
 	if p := NewPlan(st, cells); len(p.Failures()) > 0 || slices.ContainsFunc(p.Tasks, func(t *Task) bool { return !t.Stale }) {
 		t.Errorf("not all of %d stale cells are named, %v", len(cells), p.Failures())
 	}
