@@ -134,6 +134,9 @@ func (c *Catalog) Metrics() []metrics.Own { return c.orOwn().metrics }
 
 func (c *Catalog) RawSources() []data.RawSource { return c.orOwn().sources }
 
+// RulesFromOutside are those of other modules.
+func (c *Catalog) RulesFromOutside() []Rule { return c.orOwn().rules[len(ours.rules):] }
+
 // Sources are the files that the program was compiled from, by the import path of their folder.
 func (c *Catalog) Sources() map[string]fs.FS { return c.orOwn().code }
 
@@ -158,7 +161,7 @@ func (c *Catalog) Outside(name string, o Options) (parts []any, err error) {
 			parts = append(parts, calibrator)
 		}
 	}
-	for _, r := range c.rules[len(ours.rules):] {
+	for _, r := range c.RulesFromOutside() {
 		if slices.Contains(named, r.Name) {
 			parts = append(parts, r)
 		}

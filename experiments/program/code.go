@@ -60,6 +60,9 @@ func (c *Code) Digest(packages ...string) string {
 	return c.known[name]
 }
 
+// commands is the package that package main calls: it calls parts, and no part is made of it.
+const commands = ourModule + "/experiments/cli"
+
 var errUnknown = errors.New("program: code that is not known")
 
 // others reads the versions of the modules that are not embedded, and the compiler's settings.
@@ -92,7 +95,7 @@ func (c *Code) read(name string, read map[string]string) error {
 	if name == "main" && c.build != nil {
 		name = c.build.Path
 	}
-	if _, done := read[name]; done {
+	if _, done := read[name]; done || name == commands {
 		return nil
 	}
 	for root, tree := range c.trees {

@@ -11,7 +11,7 @@ import (
 // it is not known where a file that is compiled is not there to be read.
 func TestCode(t *testing.T) {
 	files := map[string]string{
-		"main.go": "package main\nimport \"x.org/mine/rank\"\n//go:embed *.go\nvar code embed.FS", "rank/rank.go": "package rank\nimport (\n\"math\"\n\"x.org/mine/rank/deep\"\n\"dep.org/a\"\n)",
+		"main.go": "package main\nimport (\n\"calibra/experiments/cli\"\n\"x.org/mine/rank\"\n)\n//go:embed *.go\nvar code embed.FS", "rank/rank.go": "package rank\nimport (\n\"math\"\n\"x.org/mine/rank/deep\"\n\"dep.org/a\"\n)",
 		"rank/deep/deep.go": "package deep", "rank/rank_test.go": "package rank", "other/other.go": "package other",
 	}
 	build := debug.BuildInfo{GoVersion: "go1", Path: "x.org/mine", Main: debug.Module{Path: "x.org/mine"}, Deps: []*debug.Module{{Path: "dep.org/a", Version: "v1", Sum: "h1:a"}}}

@@ -184,10 +184,13 @@ func shiftNames(shifts []source.Shift) string {
 // and as far as it has their settings.
 func (s *Study) grid(o *source.Origin, set Settings) []run.Spec {
 	grid := s.Grid(o)
+	if s.varies(byRule) {
+		grid = withRules(grid, set.Catalog)
+	}
 	if set.Methods == nil || len(grid) == 0 {
 		return grid
 	}
-	if slices.ContainsFunc(s.Vary, func(f Field) bool { return f.Head == byMethod.Head }) {
+	if s.varies(byMethod) {
 		of := map[string][]run.Spec{}
 		for _, spec := range grid {
 			of[spec.Method] = append(of[spec.Method], spec)
@@ -211,6 +214,11 @@ func (s *Study) grid(o *source.Origin, set Settings) []run.Spec {
 		}
 	}
 	return slices.DeleteFunc(grid, func(spec run.Spec) bool { return !slices.Contains(set.Methods, spec.Method) })
+}
+
+// varies reports whether a field distinguishes the rows of its tables.
+func (s *Study) varies(f Field) bool {
+	return slices.ContainsFunc(s.Vary, func(other Field) bool { return other.Head == f.Head })
 }
 
 // together is what the problems are prepared by where each method has a split of its own: the

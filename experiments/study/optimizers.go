@@ -24,9 +24,11 @@ var optimizersStudy = Study{
 	Files:      []File{{"results.csv", (*Findings).writeOptimizers}},
 }
 
+// budget is that of every rule of steps.
+const budget = " optim.epochs=200 optim.patience=200 optim.schedule=cosine"
+
 // optimizerGrid is each method by L-BFGS to 1e-10, by its own way, by every rule of steps with one budget, and as published.
 func optimizerGrid() (specs []run.Spec) {
-	const budget = " optim.epochs=200 optim.patience=200 optim.schedule=cosine"
 	steps := []string{"adam optim.rate=1e-2", "nadam optim.rate=1e-2", "lion optim.rate=1e-2", "sgd optim.momentum=0.9 optim.rate=1e-1"}
 	for _, m := range []string{"ts", "vector", "sm", "sv", "dc", "beta", "ps", "local-ts"} {
 		ways := []string{"optim.rule=lbfgs optim.gradient=1e-10", map[string]string{"ts": "optim.rule=bisection", "sm": "optim.rule=newton optim.gradient=1e-10"}[m]}
@@ -43,6 +45,32 @@ func optimizerGrid() (specs []run.Spec) {
 					panic("study: " + err.Error())
 				}
 				specs = append(specs, run.Spec{Method: m, Set: values.String()})
+			}
+		}
+	}
+	return specs
+}
+
+// withRules is the grid with the rules from outside, each after the others of a method; one of steps has the rate of the
+// others where it has a rate.
+func withRules(grid []run.Spec, c *method.Catalog) (specs []run.Spec) {
+	for i, spec := range grid {
+		specs = append(specs, spec)
+		if strings.HasSuffix(spec.Method, asPublished) || i+1 < len(grid) && grid[i+1].Method == spec.Method {
+			continue
+		}
+		for _, r := range c.RulesFromOutside() {
+			ways := []string{"", budget + " optim.rate=1e-2", budget}
+			if r.New != nil {
+				ways = ways[1:]
+			}
+			for _, set := range ways {
+				values, err := method.ParseValues("optim.rule=" + r.Name + set)
+				spec.Set, spec.Catalog = values.String(), c
+				if err == nil && spec.Possible() {
+					specs = append(specs, spec)
+					break
+				}
 			}
 		}
 	}
@@ -109,7 +137,7 @@ const reachedWithin = 1e-6
 
 // optimizersTable shows what each optimizer reached.
 var optimizersTable = tables("What each optimizer reached",
-	"All optimizers of a method minimize the same loss on the same calibration rows, from the same start. The optimum is the loss of L-BFGS to a gradient of 1e-10 (Newton’s method and bisection, where a method has them, must agree). Rules that go by steps run 200 epochs of batches of 128 rows under a cosine schedule, with a rate of 1e-2 (sgd: 1e-1, momentum .9), and keep the epoch of the least loss. ts-published and dc-published are the published code’s L-BFGS of fixed steps. The test NLL lost is the test NLL minus the optimum's: below 0, stopping early regularizes.",
+	"All optimizers of a method minimize the same loss on the same calibration rows, from the same start. The optimum is the loss of L-BFGS to a gradient of 1e-10 (Newton’s method and bisection, where a method has them, must agree). Rules that go by steps run 200 epochs of batches of 128 rows under a cosine schedule, with a rate of 1e-2 (sgd: 1e-1, momentum .9), rules of other modules among them, and keep the epoch of the least loss. ts-published and dc-published are the published code’s L-BFGS of fixed steps. The test NLL lost is the test NLL minus the optimum's: below 0, stopping early regularizes.",
 	func(f *Findings) []*report.Table {
 		above, lost := f.aboveOptimum()
 		heads := report.Heads("loss", "above the optimum", "gradient", "epochs", "seconds", "test NLL ↓", "test NLL lost")

@@ -2,12 +2,54 @@ package study
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"calibra/data"
+	"calibra/experiments/method"
 	"calibra/experiments/source"
+	"calibra/optim"
 )
+
+// TestOptimizersFromOutside: a rule of another module is a row of each method, with the budget of the others, as is a method
+// over all rows.
+func TestOptimizersFromOutside(t *testing.T) {
+	set := Settings{Seeds: []uint64{1}, Split: data.PaperTables, Methods: []string{"ts", "vector"}, Catalog: method.NewCatalog(
+		method.Rule{Name: "still", New: func(*method.RuleSettings) optim.Rule { return optim.SGD{Rate: 1e-3} }},
+		method.Rule{Name: "rated", New: func(s *method.RuleSettings) optim.Rule { return optim.Adam{Rate: s.Rate()} }},
+		method.Rule{Name: "whole", Whole: func(*method.RuleSettings) optim.Method { return optim.LBFGS{Gradient: 1e-10} }},
+	)}
+	o, err := source.Registry(nil).Open("digits", source.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, _, err := optimizersStudy.Cells(t.Context(), []*source.Origin{o}, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sets []string
+	cells = slices.DeleteFunc(cells, func(c Cell) bool {
+		sets = append(sets, c.Spec.Method+" "+c.Spec.Set)
+		return c.Spec.Method != "vector" || !slices.Contains([]string{"lbfgs", "rated", "whole"}, byRule.Of(c.Spec))
+	})
+	for _, m := range set.Methods {
+		for _, want := range []string{"optim.rule=whole", "optim.rate=1e-2 optim.rule=rated optim.schedule=cosine", "optim.patience=200 optim.rule=still"} {
+			if !slices.ContainsFunc(sets, func(s string) bool { return strings.HasPrefix(s, m) && strings.Contains(s, want) }) {
+				t.Errorf("%s has no row with %s in %q", m, want, sets)
+			}
+		}
+	}
+	results, failures, err := runAll(t.Context(), store(t, t.TempDir()), cells, 2)
+	if err != nil || len(failures) > 0 {
+		t.Fatal(err, failures)
+	}
+	f := &Findings{Study: &optimizersStudy, Settings: set, Cells: cells, Results: results}
+	text := strings.Join(optimizerStatements(f)[0].Lines, "\n")
+	if !strings.Contains(text, "the optimum is reached by lbfgs, whole") || !strings.Contains(text, "rated") {
+		t.Error(text)
+	}
+}
 
 // TestOptimizersKnowTheOptimum: Newton's method and bisection end where L-BFGS does, no rule of steps ends below it, and the
 // published optimizer of temperatures is said to stop short.
