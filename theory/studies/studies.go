@@ -21,6 +21,8 @@ func All() []theory.Study {
 			Parts: []theory.Part{runOptimizationError}},
 		{Name: "unshared", Claim: "one free map per cell learns from the cell's own rows only; shared factors from all",
 			Parts: []theory.Part{runUnshared}},
+		{Name: "gate", Claim: "how much of a cell's own map to take: the bias of a shared one against the variance C²/n_V",
+			Parts: []theory.Part{runGate}},
 		{Name: "co-occurrence", Claim: "A6: two codewords seen only together cannot be told apart, whatever their counts",
 			Parts: []theory.Part{runCooccurrence}},
 		{Name: "triangular", Claim: "Theorem 2 where N_k is not Θ(N): the rate is the codeword's own count",
