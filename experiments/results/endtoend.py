@@ -2,7 +2,7 @@
 
     go build -o calibra ./experiments/cmd/calibra
     python experiments/results/endtoend.py cells --calibra ./calibra --data ../shared/data --cells experiments/results/endtoend.csv
-    python experiments/results/endtoend.py tests --cells experiments/results/endtoend.csv
+    python experiments/results/endtoend.py tests --cells experiments/results/endtoend.csv >experiments/results/endtoend-tests.csv
 
 A network x → h = relu(A relu(x)) → z = relu(V h + c) (128 features) → logits is trained on 40 % of the rows until it is overconfident,
 30 % calibrate, 30 % test. V and c are the last layer of the encoder. Three calibrators on the same calibration rows and seed:

@@ -2,7 +2,7 @@
 
     go build -o calibra ./experiments/cmd/calibra
     python experiments/results/gate.py cells --calibra ./calibra --data ../shared/data --cells experiments/results/gate.csv
-    python experiments/results/gate.py tests --cells experiments/results/gate.csv
+    python experiments/results/gate.py tests --cells experiments/results/gate.csv >experiments/results/gate-tests.csv
 
 The posterior lies between the global one q, temperature scaling, and the local one p, on the scale of logarithms:
 
