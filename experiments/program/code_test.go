@@ -51,6 +51,7 @@ func TestCode(t *testing.T) {
 		{what: "a package that is not there", name: "rank/deep/deep.go"},
 		{what: "data", name: "rank/more.go", text: "package rank\n\n//go:embed *.bin\nvar b []byte"},
 		{what: "assembly", name: "rank/more.go", text: "package rank\n\nfunc f()"},
+		{what: "files of another folder", name: "main.go", text: "package rank", main: true},
 		{what: "C", name: "rank/more.go", text: "package rank\n\nimport \"C\""},
 		{what: "the main package", name: "main.go", text: "package main // changed", known: true, main: true},
 	} {
