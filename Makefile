@@ -69,13 +69,13 @@ jupyter:
 # release builds binaries for six platforms into runs/release without cgo, with the licences of
 # what they link and checksums. calibra --version tells the commit they were built from. Those for
 # linux need the loader of the C library (glibc), by which they open CUDA where it is. Arrow reads JSON, of which there is none here, by
-# the standard library with its tag arrow_json_stdlib: the binaries are 1.4 MB smaller.
+# the standard library with its tag arrow_json_stdlib: the binaries are 1.4 MB smaller; without the module's sources (sourceless) they are 5 MB smaller still.
 release:
 	@rm -rf "$(RELEASE)" && mkdir -p "$(RELEASE)"
 	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
 		os=$${p%/*}; arch=$${p#*/}; name=calibra-$$os-$$arch; [ $$os != windows ] || name=$$name.exe; \
 		echo "$$name"; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=true -tags arrow_json_stdlib -ldflags "-s -w" -o "$(RELEASE)/$$name" ./experiments/cmd/calibra || exit 1; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=true -tags arrow_json_stdlib,sourceless -ldflags "-s -w" -o "$(RELEASE)/$$name" ./experiments/cmd/calibra || exit 1; \
 	done
 	@"$(PYTHON)" experiments/python/notices.py "$(RELEASE)"/calibra-* >"$(RELEASE)/NOTICES"
 	@cp LICENSE "$(RELEASE)/" && cd "$(RELEASE)" && sha256sum * >SHA256SUMS && ls -l

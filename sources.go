@@ -1,4 +1,5 @@
-// Package calibra holds the module's own sources, by which a study tells whether the same code computed a cell.
+//go:build !sourceless
+
 package calibra
 
 import "embed"

@@ -36,7 +36,7 @@ def binary():
     folder = tempfile.mkdtemp()
     here = pathlib.Path(__file__).parent
     environment = {**os.environ, "CGO_ENABLED": "0"}
-    subprocess.run(["go", "build", "-trimpath", "-buildvcs=auto", "-tags", "arrow_json_stdlib", "-ldflags", "-s -w", "-o", folder + os.sep, "../cmd/calibra"], cwd=here, env=environment, check=True)
+    subprocess.run(["go", "build", "-trimpath", "-buildvcs=auto", "-tags", "arrow_json_stdlib,sourceless", "-ldflags", "-s -w", "-o", folder + os.sep, "../cmd/calibra"], cwd=here, env=environment, check=True)
     (built,) = pathlib.Path(folder).iterdir()
     return built
 
