@@ -20,16 +20,16 @@ type family struct {
 	count int
 	// write sets dst, zeros, to the functions of a row's log-probabilities and features.
 	write func(dst, l, x []float64)
-	// seen is what write reads in place of the features, made of them once; nil: themselves.
-	seen func(features mat.Matrix) mat.Matrix
+	// seen is what write reads in place of the features, made once of them and the log-probabilities; nil: themselves.
+	seen func(l *mat.Dense, features mat.Matrix) mat.Matrix
 }
 
 // of is what write reads.
-func (f family) of(features mat.Matrix) mat.Matrix {
-	if f.seen == nil || features == nil {
+func (f family) of(l *mat.Dense, features mat.Matrix) mat.Matrix {
+	if f.seen == nil {
 		return features
 	}
-	return f.seen(features)
+	return f.seen(l, features)
 }
 
 // basis is functions, standardized on the rows it was made from.
@@ -50,7 +50,7 @@ func newBasis(f functions, l *mat.Dense, features mat.Matrix, rng *rand.Rand) *b
 		square += floats.Dot(row, row)
 	}
 	b.scale = max(math.Sqrt(square/float64(n*c)), 1e-9)
-	seen, values := b.of(features), make([]float64, b.count)
+	seen, values := b.of(l, features), make([]float64, b.count)
 	buffer := bufferOf(seen)
 	mean, sd := checked.MomentsOf(n, b.count, func(i int) []float64 {
 		var x []float64
@@ -84,18 +84,13 @@ func bufferOf(x mat.Matrix) []float64 {
 // ofPrediction are ℓ̃ and a piecewise linear function of the log-odds of the top class, with
 // knots at their sextiles.
 func ofPrediction(l *mat.Dense, _ mat.Matrix, _ *rand.Rand) family {
-	n, c := l.Dims()
-	u := make([]float64, n)
-	for i := range u {
-		u[i] = surety(l.RawRowView(i))
-	}
-	knots := slices.Compact(checked.QuantileEdges(u, 6)[1:6])
-	return family{count: c + 1 + len(knots), write: func(dst, l, _ []float64) {
+	_, c := l.Dims()
+	knots := slices.Compact(checked.QuantileEdges(sureties(l, nil).(*mat.Dense).RawMatrix().Data, 6)[1:6])
+	return family{count: c + 1 + len(knots), seen: sureties, write: func(dst, l, u []float64) {
 		centred(dst[:c], l)
-		u := surety(l)
-		dst[c] = u
+		dst[c] = u[0]
 		for k, knot := range knots {
-			dst[c+1+k] = max(u-knot, 0)
+			dst[c+1+k] = max(u[0]-knot, 0)
 		}
 	}}
 }
@@ -135,7 +130,7 @@ func codewords(_ *mat.Dense, features mat.Matrix, rng *rand.Rand) family {
 	return family{
 		count: k,
 		write: func(dst, _, x []float64) { dst[int(x[0])] = 1 },
-		seen: func(features mat.Matrix) mat.Matrix { // the codeword of each row
+		seen: func(_ *mat.Dense, features mat.Matrix) mat.Matrix { // the codeword of each row
 			n, _ := features.Dims()
 			codes := mat.NewDense(n, 1, nil)
 			for i, w := range nearest(features, words) {
@@ -149,7 +144,7 @@ func codewords(_ *mat.Dense, features mat.Matrix, rng *rand.Rand) family {
 // design is the rows with their functions.
 func (b *basis) design(l *mat.Dense, features mat.Matrix, y *targets) *design {
 	n, c := l.Dims()
-	seen := b.of(features)
+	seen := b.of(l, features)
 	d := &design{basis: b, rows: n, classes: c, width: len(b.unit), l: l, seen: seen, y: y, x: bufferOf(seen)}
 	if y != nil {
 		var squares float64
@@ -168,8 +163,13 @@ func centred(dst, l []float64) {
 	floats.AddConst(-floats.Sum(l)/float64(len(l)), dst)
 }
 
-// surety is the log-odds of the top class.
-func surety(l []float64) float64 {
-	top := min(floats.Max(l), -1e-12)
-	return top - math.Log(-math.Expm1(top))
+// sureties are the log-odds of the top class of each row.
+func sureties(l *mat.Dense, _ mat.Matrix) mat.Matrix {
+	n, _ := l.Dims()
+	u := mat.NewDense(n, 1, nil)
+	for i := range n {
+		top := min(floats.Max(l.RawRowView(i)), -1e-12)
+		u.Set(i, 0, top-math.Log(-math.Expm1(top)))
+	}
+	return u
 }

@@ -35,11 +35,6 @@ func (y targets) of(rows []int) *targets {
 // weight is that of the i-th row.
 func (y targets) weight(i int) float64 { return y.W(y.rows[i]) }
 
-// take turns probabilities of the i-th row into residuals p − q.
-func (y targets) take(p []float64, i int) {
-	y.EachShare(y.rows[i], func(c int, q float64) { p[c] -= q })
-}
-
 // dot is Σ_c q_ic x_c of the i-th row.
 func (y targets) dot(x []float64, i int) float64 {
 	row := y.rows[i]
@@ -112,7 +107,7 @@ func fitStage(
 		inL, inF := checked.RowsOf(l, in), checked.PartOf(features, in)
 		b := newBasis(f, inL, inF, rng)
 		parts = append(parts, &innerFold{
-			seen: b.design(inL, inF, y.of(in)), theta: make([]float64, len(b.unit)*(c+1)),
+			seen: newLearner(b.design(inL, inF, y.of(in))), theta: make([]float64, len(b.unit)*(c+1)),
 			held: b.design(checked.RowsOf(l, out), checked.PartOf(features, out), y.of(out)), rows: out,
 		})
 	}
@@ -128,9 +123,10 @@ func fitStage(
 
 // innerFold is the rows outside a fold with the optimum for the last σ, and the fold's own rows.
 type innerFold struct {
-	seen, held *design
-	theta      []float64
-	rows       []int
+	seen  *learner
+	held  *design
+	theta []float64
+	rows  []int
 }
 
 // loss is that of the fold's rows, their sum by weight; nil Θ is the identity.
@@ -198,8 +194,8 @@ func (m mixture) apply(l *mat.Dense, features mat.Matrix) *mat.Dense {
 	return out
 }
 
-// design is rows as the correction sees them. The functions of many rows are computed a block of
-// rows at a time, whenever they are asked for, and stand in memory for none but these.
+// design is rows as the correction sees them. The functions are computed a block of rows at a time, whenever they are
+// asked for, and stand in memory for none but these.
 type design struct {
 	*basis
 	rows, classes, width int
@@ -208,46 +204,20 @@ type design struct {
 	y                    *targets   // nil where nothing is learned or judged
 	total, effective     float64    // Σ w, and the effective number of rows
 
-	x                         []float64 // a row of seen
-	functions, tilts          []float64 // ψ (D) and ℓ̃ (C) of a block's rows, or of all
-	made                      int       // of how many rows, where they are kept of all
-	psi, tilt, scores, slopes []float64 // of a block: ψ, ℓ̃, and twice C+1 numbers for each row
-	likelihood, sums          []float64 // of a block: Σ_c q_ic s_ic and Σ_c exp s_ic of the scores s, less the largest
+	x                 []float64 // a row of seen
+	psi, tilt, scores []float64 // of a block: ψ (D), ℓ̃ (C) and C+1 numbers for each row
 }
 
-// designRows are those of a block, and keptFunctions up to how many numbers the functions of all
-// rows are kept: 8 MB.
-const (
-	designRows    = 1024
-	keptFunctions = 1 << 20
-)
-
-// block sets psi and tilt of rows lo … hi−1, and scores to ΨΘ, Θ = (W a).
-func (d *design) block(theta []float64, lo, hi int) {
-	c, k, keep := d.classes, d.classes+1, d.rows*d.width <= keptFunctions
-	if d.functions == nil {
-		n := min(designRows, d.rows)
-		d.scores = make([]float64, n*k)
-		if keep {
-			n = d.rows
-		}
-		d.functions, d.tilts = make([]float64, n*d.width), make([]float64, n*c)
-	}
-	at := 0
-	if keep {
-		at = lo
-	}
-	d.psi, d.tilt = d.functions[at*d.width:(at+hi-lo)*d.width], d.tilts[at*c:(at+hi-lo)*c]
-	if !keep || hi > d.made {
-		d.fill(lo, hi)
-		d.made = hi
-	}
-	blas.Current().Dgemm(gonum.NoTrans, gonum.NoTrans, hi-lo, k, d.width, 1, d.psi, d.width, theta, k, 0, d.scores, k)
-}
+// designRows are those of a block.
+const designRows = 1024
 
 // fill makes psi and tilt of rows lo … hi−1.
 func (d *design) fill(lo, hi int) {
 	c := d.classes
+	if d.scores == nil {
+		n := min(designRows, d.rows)
+		d.psi, d.tilt, d.scores = make([]float64, n*d.width), make([]float64, n*c), make([]float64, n*(c+1))
+	}
 	clear(d.psi)
 	for i := lo; i < hi; i++ {
 		row, l := d.psi[(i-lo)*d.width:(i-lo+1)*d.width], d.l.RawRowView(i)
@@ -266,34 +236,24 @@ func (d *design) fill(lo, hi int) {
 	}
 }
 
-// each calls do for each block, of so many rows from lo on.
+// each calls do for each block, of so many rows from lo on, with their scores ΨΘ, Θ = (W a).
 func (d *design) each(theta []float64, do func(lo, rows int)) {
+	k := d.classes + 1
 	for lo := 0; lo < d.rows; lo += designRows {
-		hi := min(lo+designRows, d.rows)
-		d.block(theta, lo, hi)
-		do(lo, hi-lo)
+		rows := min(designRows, d.rows-lo)
+		d.fill(lo, lo+rows)
+		blas.Current().Dgemm(gonum.NoTrans, gonum.NoTrans, rows, k, d.width, 1, d.psi, d.width, theta, k, 0, d.scores, k)
+		do(lo, rows)
 	}
 }
 
-// shift writes the recalibrated scores of row i, which is at that place in the block, and returns the largest.
-func (d *design) shift(dst []float64, i, at int) (most float64) {
+// row writes the recalibrated log-probabilities of row i, which is at that place in the block.
+func (d *design) row(dst []float64, i, at int) {
 	c := d.classes
 	s, tilt := d.scores[at*(c+1):(at+1)*(c+1)], d.tilt[at*c:(at+1)*c]
-	turn := s[c]
-	most = math.Inf(-1)
 	for k, l := range d.l.RawRowView(i) {
-		v := l + s[k] + turn*tilt[k]
-		dst[k] = v
-		if v > most {
-			most = v
-		}
+		dst[k] = l + s[k] + s[c]*tilt[k]
 	}
-	return most
-}
-
-// row writes the recalibrated log-probabilities of row i.
-func (d *design) row(dst []float64, i, at int) {
-	d.shift(dst, i, at)
 	floats.AddConst(-floats.LogSumExp(dst), dst)
 }
 
@@ -326,47 +286,94 @@ func (d *design) logProbs(theta []float64) *mat.Dense {
 	return out
 }
 
+// learner is a design as a correction is learned from it, in float32. ψ and ℓ̃ of many rows are computed a block at a time.
+type learner struct {
+	*design
+	psi, tilt             []float32 // of a block, or of all rows
+	scores, p, turn, sums []float32 // of a block: C, C, 1 and 1 numbers for each row
+	weights, slopes       []float32 // W (D×C) and a (D), and the slopes by them
+}
+
+// keptNumbers is up to how many numbers ψ and ℓ̃ of all rows are kept: 16 MB.
+const keptNumbers = 1 << 22
+
+func newLearner(d *design) *learner {
+	singles := func(n int) []float32 { return make([]float32, n) }
+	n, c, k := min(designRows, d.rows), d.classes, d.width*(d.classes+1)
+	return &learner{
+		design: d, scores: singles(n * c), p: singles(n * c), turn: singles(n), sums: singles(n), weights: singles(k), slopes: singles(k),
+	}
+}
+
+// block is ψ and ℓ̃ of so many rows from lo on; blocks are asked for in their order.
+func (d *learner) block(lo, rows int) (psi, tilt []float32) {
+	c, start := d.classes, lo
+	if d.rows*(d.width+c) > keptNumbers {
+		lo, d.psi, d.tilt = 0, d.psi[:0], d.tilt[:0]
+	}
+	if len(d.tilt) < (lo+rows)*c {
+		d.fill(start, start+rows)
+		d.psi = appendSingles(d.psi, d.design.psi[:rows*d.width])
+		d.tilt = appendSingles(d.tilt, d.design.tilt[:rows*c])
+	}
+	return d.psi[lo*d.width : (lo+rows)*d.width], d.tilt[lo*c : (lo+rows)*c]
+}
+
+func appendSingles(to []float32, x []float64) []float32 {
+	for _, v := range x {
+		to = append(to, float32(v))
+	}
+	return to
+}
+
 // gradient is the mean NLL by weight and, in grad (D×(C+1)), its slopes ΨᵀG/Σ w, where row i of G is
 // w_i times p_ic − q_ic for W and Σ_c ℓ̃_ic (p_ic − q_ic) for a.
-func (d *design) gradient(theta, grad []float64) float64 {
-	c, k := d.classes, d.classes+1
-	if d.slopes == nil {
-		n := min(designRows, d.rows)
-		d.slopes, d.likelihood, d.sums = make([]float64, n*k), make([]float64, n), make([]float64, n)
+func (d *learner) gradient(theta, grad []float64) (loss float64) {
+	n, c, by := d.width, d.classes, blas.Current()
+	w, a, ofW, ofA := d.weights[:n*c], d.weights[n*c:], d.slopes[:n*c], d.slopes[n*c:]
+	for at, v := range theta {
+		if j, k := at/(c+1), at%(c+1); k < c {
+			w[j*c+k] = float32(v)
+		} else {
+			a[j] = float32(v)
+		}
 	}
-	clear(grad)
-	var sum float64
-	d.each(theta, func(lo, rows int) {
-		slopes, sums := d.slopes[:rows*k], d.sums[:rows]
-		for at := range rows {
-			g := slopes[at*k:][:c]
-			floats.AddConst(-d.shift(g, lo+at, at), g)
-			d.likelihood[at] = d.y.dot(g, lo+at)
-			slopes[at*k+c] = 0
+	clear(d.slopes)
+	for lo := 0; lo < d.rows; lo += designRows {
+		rows := min(designRows, d.rows-lo)
+		psi, tilt := d.block(lo, rows)
+		scores, p, turn, sums := d.scores[:rows*c], d.p[:rows*c], d.turn[:rows], d.sums[:rows]
+		by.Sgemv(gonum.NoTrans, rows, n, 1, psi, n, a, 1, 0, turn, 1)
+		copy(scores, tilt)
+		for at, t := range turn { // log p is the scale times ℓ̃, but for a constant of the row
+			by.Sscal(c, float32(d.scale)+t, scores[at*c:], 1)
 		}
-		blas.ExpNegative(slopes, slopes)
-		for at := range sums {
-			g := slopes[at*k : (at+1)*k]
-			p := g[:c]
-			var total float64
-			for _, v := range p { // one by one; floats.Sum adds in another order, and where L-BFGS stops hangs on the last digits
-				total += v
-			}
-			sums[at] = total
-			floats.Scale(1/total, p)
-			d.y.take(p, lo+at)
-			g[c] = floats.Dot(p, d.tilt[at*c:(at+1)*c])
+		by.Sgemm(gonum.NoTrans, gonum.NoTrans, rows, c, n, 1, psi, n, w, c, 1, scores, c)
+		blas.Softmax(p, scores, sums, c)
+		for at, sum := range sums {
+			g, z, row := p[at*c:(at+1)*c], scores[at*c:(at+1)*c], d.y.rows[lo+at]
+			logProb, weight := -math.Log(float64(sum)), d.y.W(row)
+			d.y.EachShare(row, func(k int, q float64) {
+				logProb += q * float64(z[k])
+				g[k] -= float32(q)
+			})
+			loss -= weight * logProb
 			if d.y.Weight != nil {
-				floats.Scale(d.y.weight(lo+at), g)
+				by.Sscal(c, float32(weight), g, 1)
 			}
+			turn[at] = by.Sdot(c, g, 1, tilt[at*c:], 1)
 		}
-		blas.Log(sums, sums)
-		for at, logSum := range sums {
-			sum -= d.y.weight(lo+at) * (d.likelihood[at] - logSum)
+		by.Sgemm(gonum.Trans, gonum.NoTrans, n, c, rows, 1, psi, n, p, c, 1, ofW, c)
+		by.Sgemv(gonum.Trans, rows, n, 1, psi, n, turn, 1, 1, ofA, 1)
+	}
+	for at := range grad {
+		if j, k := at/(c+1), at%(c+1); k < c {
+			grad[at] = float64(ofW[j*c+k]) / d.total
+		} else {
+			grad[at] = float64(ofA[j]) / d.total
 		}
-		blas.Current().Dgemm(gonum.Trans, gonum.NoTrans, d.width, k, rows, 1/d.total, d.psi, d.width, slopes, k, 1, grad, k)
-	})
-	return sum / d.total
+	}
+	return loss / d.total
 }
 
 // to moves to the optimum for σ from the one before.

@@ -9,6 +9,8 @@
 package blas
 
 import (
+	"slices"
+
 	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/blas"
@@ -40,8 +42,19 @@ func InstructionSet() string { return simd.InstructionSet() }
 // ExpNegative sets dst = eˣ for x ≤ 0; dst may be x.
 func ExpNegative(dst, x []float64) { simd.ExpNegative64(dst, x) }
 
-// Log sets dst = ln x; dst may be x.
-func Log(dst, x []float64) { simd.Log64(dst, x) }
+// Softmax sets p to the softmax of each row of x (B×c), takes from x the largest of its row, and sets sums (B) to
+// Σ_l exp x_l of what is left.
+func Softmax(p, x, sums []float32, c int) {
+	simd.LessMost(x, x, c)
+	simd.Exp(p, x)
+	ones, inverse := slices.Repeat([]float32{1}, c), make([]float32, 1)
+	simd.Dots(sums, p, ones)
+	for i, sum := range sums {
+		row := p[i*c : (i+1)*c]
+		inverse[0] = 1 / sum
+		simd.Outer(row, inverse, row)
+	}
+}
 
 // Install has gonum, Gorgonia and tensor multiply as [Current] does, from now on. It must not be called while products run.
 func Install() {
